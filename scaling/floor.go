@@ -1,0 +1,136 @@
+package scaling
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Slot is what a timetable asks for at one instant.
+type Slot struct {
+	Replicas int32     // the count asked for; meaningful only if InForce
+	InForce  bool      // whether it asks for anything
+	Because  Step      // the rule that is in force; only its Code, Subject and Numbers count
+	Next     time.Time // when the answer can next change; zero for never
+}
+
+// A Timetable asks for replicas by the time alone, as cronscale does.
+type Timetable interface {
+	At(now time.Time) Slot
+}
+
+// Floor returns base lifted to what a timetable asks for, within bounds:
+//
+//	replicas = max(base, clamp(timetable))
+//
+// base is asked first and sees every observation. Where the timetable is what moves the count (base did not say Up),
+// the change is the timetable's: it is not reported to base, whose cooldown therefore does not start. A base that is
+// Unknown stays so unless the floor lifts the count.
+//
+// Bounds come first, as everywhere: a count outside them is taken to the nearest at once.
+func Floor(base Policy, timetable Timetable, bounds Bounds) (Policy, error) {
+	var e FieldErrors
+	e.Check(base != nil, "base", base, "must be set")
+	e.Check(timetable != nil, "timetable", timetable, "must be set")
+	e.Add(bounds.Validate("bounds"))
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	return &sealed{body: &floor{name: "floor", base: base, timetable: timetable, bounds: bounds}}, nil
+}
+
+type floor struct {
+	name      string
+	base      Policy
+	timetable Timetable
+	bounds    Bounds
+	lift      lift
+}
+
+// lift is the change that the timetable or the bounds asked for last and base did not, until it is carried out.
+type lift struct {
+	From int32 `json:"from,omitempty"`
+	To   int32 `json:"to,omitempty"`
+}
+
+type floorState struct {
+	Base json.RawMessage `json:"base"`
+	Lift *lift           `json:"lift,omitempty"`
+}
+
+func (f *floor) kind() Kind { return Kind{f.name, 1} }
+
+func (f *floor) decide(now time.Time, obs Observation) Decision {
+	d := f.base.Decide(now, obs)
+	wish := d.Verdict
+	slot := f.timetable.At(now)
+	d.Wake(slot.Next)
+	if slot.InForce {
+		want := f.bounds.Clamp(slot.Replicas)
+		b := slot.Because
+		if d.Replicas < want {
+			d.To(d.Replicas, b.Code, b.Subject, b.Numbers[:]...)
+			d.To(want, Lifted, b.Subject, float64(d.Replicas), float64(want))
+		} else {
+			d.Consider(want, b.Code, b.Subject, b.Numbers[:]...)
+		}
+	}
+	d.Clamp(f.bounds)
+	f.lift = lift{}
+	if d.Acts() && d.Verdict != wish {
+		f.lift = lift{From: d.From, To: d.Replicas}
+	}
+	return d
+}
+
+func (f *floor) applied(now time.Time, from, to int32) {
+	if f.lift != (lift{}) && f.lift == (lift{From: from, To: to}) {
+		f.lift = lift{}
+		return
+	}
+	f.base.Applied(now, from, to)
+}
+
+func (f *floor) save() (any, error) {
+	base, err := f.base.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	s := floorState{Base: base}
+	if f.lift != (lift{}) {
+		s.Lift = &f.lift
+	}
+	return s, nil
+}
+
+func (f *floor) load(data []byte) error {
+	var s floorState
+	if err := decodeStrictly(data, &s); err != nil {
+		return err
+	}
+	if err := f.base.UnmarshalJSON(s.Base); err != nil {
+		return err
+	}
+	f.lift = lift{}
+	if s.Lift != nil {
+		f.lift = *s.Lift
+	}
+	return nil
+}
+
+// Bounded returns base kept within bounds: a count outside them is taken to the nearest bound at once, whatever base
+// says, and base's own wish is clamped. Base is asked each time, so that its memory sees every observation; a repair
+// of the bounds is not reported to it.
+func Bounded(base Policy, bounds Bounds) (Policy, error) {
+	var e FieldErrors
+	e.Check(base != nil, "base", base, "must be set")
+	e.Add(bounds.Validate("bounds"))
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	return &sealed{body: &floor{name: "bounded", base: base, timetable: never{}, bounds: bounds}}, nil
+}
+
+// never is the timetable that asks for nothing.
+type never struct{}
+
+func (never) At(time.Time) Slot { return Slot{} }

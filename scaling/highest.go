@@ -1,0 +1,110 @@
+package scaling
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Member is one policy of a composition under the name that its state and reasons carry.
+type Member struct {
+	Name   string
+	Policy Policy
+}
+
+// Highest returns the policy that asks for the most that any of its members asks for:
+//
+//	replicas = max over members of (replicas if Up or Down, else the present count)
+//
+// So it goes up if one member says Up, and down only if every member says Down: a member that holds, or knows
+// nothing, blocks a scale-down and never a scale-up. Verdict Unknown is left only where every member that asks for
+// the result is Unknown. Ties go to a member that knows over one that does not, then to the first name. The other
+// members' lines stay in the chain as considered ones. A change that was carried out is reported to every member.
+//
+// Names must be unique and not empty, and there must be at least one member.
+func Highest(members ...Member) (Policy, error) {
+	var e FieldErrors
+	e.Check(len(members) > 0, "members", len(members), "must be at least one")
+	seen := map[string]bool{}
+	for i, m := range members {
+		field := fmt.Sprintf("members[%d].", i)
+		e.Check(m.Name != "", field+"name", m.Name, "must not be empty")
+		e.Check(m.Name == "" || !seen[m.Name], field+"name", m.Name, "must be unique")
+		e.Check(m.Policy != nil, field+"policy", m.Policy, "must be set")
+		seen[m.Name] = true
+	}
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	h := &highest{members: slices.Clone(members)}
+	slices.SortFunc(h.members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	h.decisions = make([]Decision, len(h.members))
+	return &sealed{body: h}, nil
+}
+
+type highest struct {
+	members   []Member   // by name
+	decisions []Decision // scratch
+}
+
+func (h *highest) kind() Kind { return Kind{"highest", 1} }
+
+func (h *highest) decide(now time.Time, obs Observation) Decision {
+	winner := 0
+	for i, m := range h.members {
+		d := m.Policy.Decide(now, obs)
+		h.decisions[i] = d
+		if best := &h.decisions[winner]; d.Replicas > best.Replicas ||
+			d.Replicas == best.Replicas && best.Verdict == Unknown && d.Verdict != Unknown {
+			winner = i
+		}
+	}
+	d := h.decisions[winner]
+	verdict := d.Verdict
+	d.To(d.Replicas, Chosen, h.members[winner].Name, float64(len(h.members)))
+	d.Verdict = verdict
+	for i := range h.decisions {
+		if i != winner {
+			d.ConsiderAll(&h.decisions[i])
+			d.Wake(h.decisions[i].Next)
+		}
+	}
+	return d
+}
+
+func (h *highest) applied(now time.Time, from, to int32) {
+	for _, m := range h.members {
+		m.Policy.Applied(now, from, to)
+	}
+}
+
+func (h *highest) save() (any, error) {
+	states := make(map[string]json.RawMessage, len(h.members))
+	for _, m := range h.members {
+		data, err := m.Policy.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("member %s: %w", m.Name, err)
+		}
+		states[m.Name] = data
+	}
+	return states, nil
+}
+
+// load gives each member its state. One that the stored state does not know, as after it was added, keeps the state
+// it has; what is stored of a member that is no more is dropped.
+func (h *highest) load(data []byte) error {
+	var states map[string]json.RawMessage
+	if err := decodeStrictly(data, &states); err != nil {
+		return err
+	}
+	for _, m := range h.members {
+		if state, ok := states[m.Name]; ok {
+			if err := m.Policy.UnmarshalJSON(state); err != nil {
+				return fmt.Errorf("member %s: %w", m.Name, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package scaling
+
+import "math"
+
+// Noise is the relative difference below which two numbers count as the same: 1e-9. It is far above what a chain of
+// float64 operations loses (2.1/0.7 is 3.0000000000000004) and far below what any metric can tell apart.
+const Noise = 1e-9
+
+// Exceeds reports whether a is above b by more than Noise, relative to the larger of the two:
+//
+//	a > b  and  a - b > Noise * max(|a|, |b|)
+//
+// It is monotone in a, antitone in b and unchanged when both are multiplied by one positive number. NaN exceeds
+// nothing and nothing exceeds it; +Inf exceeds every other number.
+func Exceeds(a, b float64) bool {
+	if !(a > b) {
+		return false
+	}
+	if math.IsInf(a, 1) || math.IsInf(b, -1) {
+		return true
+	}
+	// Halves, so that the difference of two huge numbers of opposite sign cannot overflow.
+	return a/2-b/2 > Noise/2*max(math.Abs(a), math.Abs(b))
+}
+
+// Ceil returns the least whole number that x does not exceed, as a replica count: 2.1/0.7 gives 3, not 4. A result
+// that does not fit saturates at the ends of int32; it never wraps. NaN gives math.MaxInt32, as a quotient that is
+// not a number has no upper limit: callers that can meet NaN must have refused it before.
+func Ceil(x float64) int32 {
+	if math.IsNaN(x) {
+		return math.MaxInt32
+	}
+	n := math.Floor(x)
+	if Exceeds(x, n) {
+		n++
+	}
+	return Saturate(n)
+}
+
+// Saturate converts a whole number to a replica count; what does not fit becomes math.MaxInt32 or math.MinInt32, NaN
+// becomes math.MaxInt32.
+func Saturate(n float64) int32 {
+	switch {
+	case n <= math.MinInt32:
+		return math.MinInt32
+	case n < math.MaxInt32:
+		return int32(n)
+	default:
+		return math.MaxInt32
+	}
+}

@@ -1,0 +1,88 @@
+package scaling
+
+import (
+	"math"
+	"time"
+)
+
+// A Reading is what is known of one metric over a fleet: an interval that holds its true value.
+//
+// A fleet's average is rarely known exactly: pods boot, scrapes fail. Missing pods count 0 in Lower and a fill (by
+// default the threshold for scaling up) in Upper:
+//
+//	Lower = sum of the values / pods
+//	Upper = (sum of the values + fill * missing) / pods
+//
+// An algorithm scales up on Lower alone and down on Upper alone. So an up holds whatever the missing pods would have
+// said, and a down holds for all that they can have said up to the fill.
+//
+// The zero value is a reading without a sample: nothing is known.
+type Reading struct {
+	Metric   string    `json:"metric"`
+	Lower    float64   `json:"lower"`
+	Upper    float64   `json:"upper"`    // +Inf when no fill limits it
+	Values   int32     `json:"values"`   // pods that gave a value; 0 means that there is no sample
+	NotReady int32     `json:"notReady"` // pods that cannot have a value yet: pending, booting
+	Failed   int32     `json:"failed"`   // ready pods whose value could not be had
+	Reused   int32     `json:"reused"`   // of Values, those that repeat the pod's last value after a failed scrape
+	At       time.Time `json:"at"`       // when the values were taken; the zero time means the time of the decision
+}
+
+// Exactly returns the reading of a metric that is known exactly, as from a query that has averaged it already.
+func Exactly(metric string, value float64) Reading {
+	return Reading{Metric: metric, Lower: value, Upper: value, Values: 1}
+}
+
+// Known reports whether the reading has a sample and is an interval of numbers that are not negative. Anything else
+// (NaN, a negative gauge, Lower above Upper, an infinite Lower) tells nothing and is treated as no sample.
+func (r Reading) Known() bool {
+	return r.Values > 0 && r.Lower >= 0 && r.Lower <= r.Upper && !math.IsInf(r.Lower, 1)
+}
+
+// An Observation is what an algorithm decides on.
+type Observation struct {
+	// SpecReplicas is the count that was asked for (spec.replicas of the scale), not what runs: deciding on a
+	// lagging status would take back a scale-up in flight.
+	SpecReplicas int32 `json:"specReplicas"`
+	// ReadyReplicas is how many of them are ready to serve.
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// Readings has one reading a metric, in any order.
+	Readings []Reading `json:"readings"`
+}
+
+// Reading returns the reading of a metric, or one without a sample. Several readings of one metric contradict each
+// other: the answer is the interval that holds them all, known only if each of them is, and as old as the oldest.
+func (o Observation) Reading(metric string) Reading {
+	var found Reading
+	n := 0
+	for i := range o.Readings {
+		r := &o.Readings[i]
+		if r.Metric != metric {
+			continue
+		}
+		if n++; n == 1 {
+			found = *r
+			continue
+		}
+		if !found.Known() || !r.Known() {
+			return Reading{Metric: metric}
+		}
+		found = merge(found, *r)
+	}
+	found.Metric = metric
+	return found
+}
+
+func merge(a, b Reading) Reading {
+	a.Lower = min(a.Lower, b.Lower)
+	a.Upper = max(a.Upper, b.Upper)
+	a.Values = min(a.Values, b.Values)
+	a.NotReady = max(a.NotReady, b.NotReady)
+	a.Failed = max(a.Failed, b.Failed)
+	a.Reused = max(a.Reused, b.Reused)
+	// The zero time stands for the time of the decision, which no sample is newer than.
+	if a.At.IsZero() || !b.At.IsZero() && b.At.Before(a.At) {
+		a.At = b.At
+	}
+	return a
+}

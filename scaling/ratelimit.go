@@ -1,0 +1,255 @@
+package scaling
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+)
+
+// A Limit bounds the change of the count within a sliding period. Exactly one of Replicas and Percent is set.
+//
+// With start the count at the beginning of the period (the present one less what was added and plus what was removed
+// in it):
+//
+//	up:    start + Replicas    or  start + ceil(start * Percent / 100), at least start + 1
+//	down:  start - Replicas    or  start - ceil(start * Percent / 100)
+//
+// Percentages round away from start, so that none can be stuck. The limit never crosses the present count.
+type Limit struct {
+	Replicas int32         `json:"replicas,omitempty"`
+	Percent  int32         `json:"percent,omitempty"`
+	Period   time.Duration `json:"period"`
+}
+
+// Select says which of several limits of one direction counts.
+type Select int8
+
+// The choices among several limits.
+const (
+	// SelectMax takes the limit that allows the largest change. It is the default.
+	SelectMax Select = iota
+	// SelectMin takes the limit that allows the smallest change.
+	SelectMin
+	// SelectDisabled allows no change in the direction.
+	SelectDisabled
+)
+
+// String returns the choice's name as Kubernetes spells it.
+func (s Select) String() string {
+	switch s {
+	case SelectMax:
+		return "Max"
+	case SelectMin:
+		return "Min"
+	case SelectDisabled:
+		return "Disabled"
+	}
+	return fmt.Sprintf("Select(%d)", int8(s))
+}
+
+// RateLimit is the limits of one direction. The zero value does not limit.
+type RateLimit struct {
+	Limits []Limit `json:"limits,omitempty"`
+	Select Select  `json:"select,omitempty"`
+}
+
+// RateLimits bounds how fast a count changes, as the policies of a HorizontalPodAutoscaler's behavior do. The zero
+// value does not limit.
+type RateLimits struct {
+	Up   RateLimit `json:"up"`
+	Down RateLimit `json:"down"`
+}
+
+// Validate reports every wrong field. Its fields are named under field.
+func (l RateLimits) Validate(field string) error {
+	var e FieldErrors
+	e.Add(l.Up.validate(field + ".up"))
+	e.Add(l.Down.validate(field + ".down"))
+	return e.Err()
+}
+
+func (l RateLimit) validate(field string) error {
+	var e FieldErrors
+	e.Check(SelectMax <= l.Select && l.Select <= SelectDisabled, field+".select", l.Select, "must be Max, Min or Disabled")
+	for i, limit := range l.Limits {
+		at := fmt.Sprintf("%s.limits[%d].", field, i)
+		e.Check(limit.Replicas >= 0, at+"replicas", limit.Replicas, "must not be negative")
+		e.Check(limit.Percent >= 0, at+"percent", limit.Percent, "must not be negative")
+		e.Check(limit.Replicas == 0 || limit.Percent == 0, at+"percent", limit.Percent, "must not be set beside replicas")
+		e.Check(limit.Replicas != 0 || limit.Percent != 0, at+"replicas", limit.Replicas, "must be set, or percent")
+		e.Check(limit.Period >= time.Second, at+"period", limit.Period, "must be at least one second")
+	}
+	return e.Err()
+}
+
+// Changes is the memory of RateLimits: the changes that were carried out, each with its time in Unix milliseconds,
+// rounded down to the second. Its zero value is empty. It keeps at most one entry a second and direction of the
+// longest period.
+type Changes struct {
+	Applied []Change `json:"applied,omitempty"`
+}
+
+// A Change is how many replicas were added (or, negative, removed) at a time.
+type Change struct {
+	At    int64 `json:"at"`
+	Delta int32 `json:"delta"`
+}
+
+// Record notes a change that was carried out.
+func (l RateLimits) Record(c *Changes, now time.Time, from, to int32) {
+	at := now.Truncate(time.Second).UnixMilli()
+	c.rewind(at)
+	longest := max(l.Up.longest(), l.Down.longest()).Milliseconds()
+	kept := c.Applied[:0]
+	for _, e := range c.Applied {
+		if e.At > at-longest {
+			kept = append(kept, e)
+		}
+	}
+	c.Applied = kept
+	delta := int64(to) - int64(from)
+	for i := len(kept) - 1; i >= 0 && kept[i].At == at; i-- {
+		if (kept[i].Delta > 0) == (delta > 0) {
+			kept[i].Delta = clampDelta(int64(kept[i].Delta) + delta)
+			return
+		}
+	}
+	if delta != 0 {
+		c.Applied = append(c.Applied, Change{At: at, Delta: clampDelta(delta)})
+	}
+}
+
+// rewind moves changes that a clock put into the future back, keeping their distances: after a step back nothing
+// leaves its period early.
+func (c *Changes) rewind(at int64) {
+	if n := len(c.Applied); n > 0 && c.Applied[n-1].At > at {
+		back := c.Applied[n-1].At - at
+		for i := range c.Applied {
+			c.Applied[i].At -= back
+		}
+	}
+}
+
+func clampDelta(d int64) int32 { return int32(max(math.MinInt32, min(d, math.MaxInt32))) }
+
+// Apply appends the step that takes the count that d carries to what the limits allow, if it is beyond.
+func (l RateLimits) Apply(c *Changes, now time.Time, d *Decision) {
+	at := now.Truncate(time.Second).UnixMilli()
+	c.rewind(at)
+	switch d.Verdict {
+	case Up:
+		if limit, frees := l.Up.limit(c, at, d.From, +1); d.Replicas > limit {
+			d.To(limit, UpLimited, "", float64(d.Replicas), float64(limit))
+			d.Wake(frees)
+		}
+	case Down:
+		if limit, frees := l.Down.limit(c, at, d.From, -1); d.Replicas < limit {
+			d.To(limit, DownLimited, "", float64(d.Replicas), float64(limit))
+			d.Wake(frees)
+		}
+	case Hold, Unknown:
+	}
+}
+
+// limit returns the farthest count that a direction (+1 up, -1 down) allows, and when a change that counts against
+// it leaves its period.
+func (l RateLimit) limit(c *Changes, at int64, current int32, direction int64) (int32, time.Time) {
+	if l.Select == SelectDisabled {
+		return current, time.Time{}
+	}
+	if len(l.Limits) == 0 {
+		return Saturate(math.Inf(int(direction))), time.Time{}
+	}
+	var frees int64
+	best := int64(-1) // the change that is allowed from the present count
+	for _, limit := range l.Limits {
+		start := int64(current)
+		for _, e := range c.Applied {
+			if e.At > at-limit.Period.Milliseconds() {
+				start -= int64(e.Delta)
+				if until := e.At + limit.Period.Milliseconds(); frees == 0 || until < frees {
+					frees = until
+				}
+			}
+		}
+		step := int64(limit.Replicas)
+		if limit.Percent > 0 {
+			step = (start*int64(limit.Percent) + 99) / 100
+			if direction > 0 {
+				step = max(step, 1)
+			}
+		}
+		allowed := max(0, direction*(start+direction*step-int64(current)))
+		if best < 0 || (l.Select == SelectMax) == (allowed > best) {
+			best = allowed
+		}
+	}
+	var next time.Time
+	if frees > 0 {
+		next = time.UnixMilli(frees)
+	}
+	return Saturate(float64(int64(current) + direction*best)), next
+}
+
+func (l RateLimit) longest() (longest time.Duration) {
+	for _, limit := range l.Limits {
+		longest = max(longest, limit.Period)
+	}
+	return longest
+}
+
+// RateLimited returns base behind rate limits. An Unknown of base is passed on.
+func RateLimited(base Policy, limits RateLimits) (Policy, error) {
+	var e FieldErrors
+	e.Check(base != nil, "base", base, "must be set")
+	e.Add(limits.Validate("limits"))
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	return &sealed{body: &rateLimited{base: base, limits: limits}}, nil
+}
+
+type rateLimited struct {
+	base   Policy
+	limits RateLimits
+	memory Changes
+}
+
+type rateLimitedState struct {
+	Base json.RawMessage `json:"base"`
+	Changes
+}
+
+func (r *rateLimited) kind() Kind { return Kind{"ratelimited", 1} }
+
+func (r *rateLimited) decide(now time.Time, obs Observation) Decision {
+	d := r.base.Decide(now, obs)
+	r.limits.Apply(&r.memory, now, &d)
+	return d
+}
+
+func (r *rateLimited) applied(now time.Time, from, to int32) {
+	r.limits.Record(&r.memory, now, from, to)
+	r.base.Applied(now, from, to)
+}
+
+func (r *rateLimited) save() (any, error) {
+	base, err := r.base.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return rateLimitedState{base, r.memory}, nil
+}
+
+func (r *rateLimited) load(data []byte) error {
+	var s rateLimitedState
+	if err := decodeStrictly(data, &s); err != nil {
+		return err
+	}
+	if err := r.base.UnmarshalJSON(s.Base); err != nil {
+		return err
+	}
+	r.memory = s.Changes
+	return nil
+}

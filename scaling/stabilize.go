@@ -1,0 +1,109 @@
+package scaling
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Stabilization holds a count against recommendations that come and go, as a HorizontalPodAutoscaler's
+// stabilizationWindowSeconds does:
+//
+//	up    = the lowest recommendation in the window Up, now included
+//	down  = the highest recommendation in the window Down, now included
+//	count = min(max(current, up), down)
+//
+// A recommendation leaves a window of length L at an age of exactly L. A window of zero is the present alone, that is
+// none. What is kept are recommendations, never the stabilized counts.
+type Stabilization struct {
+	Up   time.Duration `json:"up"`
+	Down time.Duration `json:"down"`
+}
+
+// Validate reports negative windows. Its fields are named under field.
+func (s Stabilization) Validate(field string) error {
+	var e FieldErrors
+	e.Check(s.Up >= 0, field+".up", s.Up, "must not be negative")
+	e.Check(s.Down >= 0, field+".down", s.Down, "must not be negative")
+	return e.Err()
+}
+
+// Recommendations is the memory of a Stabilization. Its zero value is empty.
+type Recommendations struct {
+	Lows  SlidingMin `json:"lows"`
+	Highs SlidingMax `json:"highs"`
+}
+
+// Apply records the recommendation that d carries and appends the step that stabilizes it, if one is needed. The
+// first call also records the present count, so that a restart does not drop what was running.
+func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
+	up, down := Window{Length: s.Up}, Window{Length: s.Down}
+	if r.Highs.Len() == 0 {
+		r.Lows.Record(up, now, float64(d.From))
+		r.Highs.Record(down, now, float64(d.From))
+	}
+	r.Lows.Record(up, now, float64(d.Replicas))
+	r.Highs.Record(down, now, float64(d.Replicas))
+	lowest, _ := r.Lows.Min(up, now)
+	highest, _ := r.Highs.Max(down, now)
+	n := min(max(d.From, Saturate(lowest)), Saturate(highest))
+	switch {
+	case n < d.Replicas:
+		d.To(n, UpStabilized, "", float64(d.Replicas), lowest, s.Up.Seconds())
+	case n > d.Replicas:
+		d.To(n, DownStabilized, "", float64(d.Replicas), highest, s.Down.Seconds())
+	}
+}
+
+// Stabilized returns base behind a Stabilization. An Unknown of base is passed on and not recorded.
+func Stabilized(base Policy, s Stabilization) (Policy, error) {
+	var e FieldErrors
+	e.Check(base != nil, "base", base, "must be set")
+	e.Add(s.Validate("stabilization"))
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	return &sealed{body: &stabilized{base: base, config: s}}, nil
+}
+
+type stabilized struct {
+	base   Policy
+	config Stabilization
+	memory Recommendations
+}
+
+type stabilizedState struct {
+	Base json.RawMessage `json:"base"`
+	Recommendations
+}
+
+func (s *stabilized) kind() Kind { return Kind{"stabilized", 1} }
+
+func (s *stabilized) decide(now time.Time, obs Observation) Decision {
+	d := s.base.Decide(now, obs)
+	if d.Verdict != Unknown {
+		s.config.Apply(&s.memory, now, &d)
+	}
+	return d
+}
+
+func (s *stabilized) applied(now time.Time, from, to int32) { s.base.Applied(now, from, to) }
+
+func (s *stabilized) save() (any, error) {
+	base, err := s.base.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return stabilizedState{base, s.memory}, nil
+}
+
+func (s *stabilized) load(data []byte) error {
+	var st stabilizedState
+	if err := decodeStrictly(data, &st); err != nil {
+		return err
+	}
+	if err := s.base.UnmarshalJSON(st.Base); err != nil {
+		return err
+	}
+	s.memory = st.Recommendations
+	return nil
+}

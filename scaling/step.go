@@ -1,0 +1,218 @@
+package scaling
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Code names the rule behind a Step and states the inequality that raises it, in one constant:
+//
+//	const AboveHigh Code = "AboveHigh lower > high, held:s >= window:s"
+//
+// The first word is the code's name, which is stable. What follows are clauses, separated by commas: names of the
+// step's numbers in their order, and between two of them one of > >= < <= ==. A number whose name ends in ":s" is a
+// duration in seconds and is printed as one. A clause of a single name is a number without a claim.
+//
+// Algorithms outside this module define their own codes in the same way.
+type Code string
+
+// String returns the code's name, its first word.
+func (c Code) String() string {
+	name, _, _ := strings.Cut(string(c), " ")
+	return name
+}
+
+// MarshalText returns the code's name.
+func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// clauses calls f with every clause of the code: one name, or a left name, an operator and a right name.
+func (c Code) clauses(f func(left, op, right string)) {
+	_, rest, _ := strings.Cut(string(c), " ")
+	for rest != "" {
+		var clause string
+		clause, rest, _ = strings.Cut(rest, ",")
+		words := strings.Fields(clause)
+		switch len(words) {
+		case 0:
+		case 3:
+			f(words[0], words[1], words[2])
+		default:
+			for _, w := range words {
+				f(w, "", "")
+			}
+		}
+	}
+}
+
+// Codes of this package. Each is documented by the inequality that it states.
+const (
+	// BelowMin takes a count below the bounds to the lower bound.
+	BelowMin Code = "BelowMin from < min"
+	// AboveMax takes a count above the bounds to the upper bound.
+	AboveMax Code = "AboveMax from > max"
+	// ClockBack holds: the clock went back since the last decision.
+	ClockBack Code = "ClockBack back:s"
+	// StateRefused holds: the stored state is of another kind, of a newer version or damaged, and is kept as it is.
+	StateRefused Code = "StateRefused"
+	// Lifted raises a decision to the count that a timetable asks for.
+	Lifted Code = "Lifted from < floor"
+	// Chosen ends the line of the member of Highest that asked for most.
+	Chosen Code = "Chosen members"
+	// UpStabilized lowers a scale-up to the least that was asked for within the window.
+	UpStabilized Code = "UpStabilized from > lowest, window:s"
+	// DownStabilized raises a scale-down to the most that was asked for within the window.
+	DownStabilized Code = "DownStabilized from < highest, window:s"
+	// UpLimited lowers a scale-up to what the rate limits allow in their periods.
+	UpLimited Code = "UpLimited from > limit"
+	// DownLimited raises a scale-down to what the rate limits allow in their periods.
+	DownLimited Code = "DownLimited from < limit"
+)
+
+// maxNumbers is how many numbers a step can carry.
+const maxNumbers = 4
+
+// A Step is one link of the chain that led to a decision: a rule, the count before and after it, and the numbers
+// that made it hold.
+type Step struct {
+	Code    Code
+	From    int32  // the count before the step
+	To      int32  // the count after it
+	Subject string // the metric, policy, pod or variant that the step speaks of; may be empty
+	// Lane is 0 on the line that led to the result. Every other number is a line that was considered beside it and
+	// lost, such as another metric's.
+	Lane    uint16
+	Numbers [maxNumbers]float64 // in the order in which Code names them; the rest is 0
+}
+
+// Because returns the step's reason: its subject, then its clauses with their numbers, as in
+//
+//	vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
+func (s Step) Because() string {
+	var b strings.Builder
+	b.WriteString(s.Subject)
+	next := 0
+	first := true
+	s.Code.clauses(func(left, op, right string) {
+		switch {
+		case !first:
+			b.WriteString(", ")
+		case s.Subject != "":
+			b.WriteByte(' ')
+		}
+		first = false
+		s.number(&b, left, &next)
+		if op != "" {
+			b.WriteByte(' ')
+			b.WriteString(op)
+			b.WriteByte(' ')
+			s.number(&b, right, &next)
+		}
+	})
+	return b.String()
+}
+
+func (s Step) number(b *strings.Builder, name string, next *int) {
+	v := s.at(next)
+	name, isSeconds := strings.CutSuffix(name, ":s")
+	b.WriteString(name)
+	b.WriteByte('=')
+	if isSeconds {
+		b.WriteString(formatSeconds(v))
+	} else {
+		b.WriteString(formatNumber(v))
+	}
+}
+
+func (s Step) at(next *int) float64 {
+	if *next >= maxNumbers {
+		return 0
+	}
+	*next++
+	return s.Numbers[*next-1]
+}
+
+// Holds reports whether every inequality that the step's code states is true of the step's numbers, up to Noise. A
+// step for which it is false does not explain anything.
+func (s Step) Holds() bool {
+	next := 0
+	ok := true
+	s.Code.clauses(func(_, op, _ string) {
+		left := s.at(&next)
+		if op == "" {
+			return
+		}
+		right := s.at(&next)
+		switch op {
+		case ">":
+			ok = ok && Exceeds(left, right)
+		case ">=":
+			ok = ok && !Exceeds(right, left)
+		case "<":
+			ok = ok && Exceeds(right, left)
+		case "<=":
+			ok = ok && !Exceeds(left, right)
+		case "==":
+			ok = ok && !Exceeds(left, right) && !Exceeds(right, left)
+		default:
+			ok = false
+		}
+	})
+	return ok
+}
+
+// MarshalJSON writes the step with its numbers by name; durations are in seconds, under their name without ":s".
+func (s Step) MarshalJSON() ([]byte, error) {
+	numbers := map[string]any{}
+	next := 0
+	put := func(name string) {
+		name, _ = strings.CutSuffix(name, ":s")
+		numbers[name] = jsonNumber(s.at(&next))
+	}
+	s.Code.clauses(func(left, op, right string) {
+		put(left)
+		if op != "" {
+			put(right)
+		}
+	})
+	return json.Marshal(struct {
+		Code    string         `json:"code"`
+		From    int32          `json:"from"`
+		To      int32          `json:"to"`
+		Subject string         `json:"subject,omitempty"`
+		Lane    uint16         `json:"lane,omitempty"`
+		Numbers map[string]any `json:"numbers,omitempty"`
+		Because string         `json:"because,omitempty"`
+	}{s.Code.String(), s.From, s.To, s.Subject, s.Lane, numbers, s.Because()})
+}
+
+// jsonNumber keeps what JSON has no number for as Prometheus writes it: "+Inf", "-Inf", "NaN".
+func jsonNumber(v float64) any {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return formatNumber(v)
+	}
+	return v
+}
+
+// formatNumber prints twelve significant digits: what differs by more than Noise looks different, float noise does
+// not show.
+func formatNumber(v float64) string {
+	return strconv.FormatFloat(v, 'g', 12, 64)
+}
+
+func formatSeconds(v float64) string {
+	if math.Abs(v) >= 9e9 || math.IsNaN(v) {
+		return formatNumber(v) + "s"
+	}
+	d := time.Duration(math.Round(v * float64(time.Second))).Round(time.Millisecond)
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
