@@ -49,3 +49,8 @@ func Saturate(n float64) int32 {
 		return math.MaxInt32
 	}
 }
+
+// Plus returns n + change; what does not fit becomes math.MaxInt32 or math.MinInt32.
+func Plus(n, change int32) int32 {
+	return int32(max(math.MinInt32, min(int64(n)+int64(change), math.MaxInt32)))
+}

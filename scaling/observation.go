@@ -52,24 +52,39 @@ type Observation struct {
 
 // Reading returns the reading of a metric, or one without a sample. Several readings of one metric contradict each
 // other: the answer is the interval that holds them all, known only if each of them is, and as old as the oldest.
-func (o Observation) Reading(metric string) Reading {
+func (o *Observation) Reading(metric string) Reading {
+	var found *Reading
+	for i := range o.Readings {
+		switch r := &o.Readings[i]; {
+		case r.Metric != metric:
+		case found == nil:
+			found = r
+		default:
+			return o.mergeAll(metric)
+		}
+	}
+	if found == nil {
+		return Reading{Metric: metric}
+	}
+	return *found
+}
+
+func (o *Observation) mergeAll(metric string) Reading {
 	var found Reading
 	n := 0
-	for i := range o.Readings {
-		r := &o.Readings[i]
+	for _, r := range o.Readings {
 		if r.Metric != metric {
 			continue
 		}
-		if n++; n == 1 {
-			found = *r
-			continue
-		}
-		if !found.Known() || !r.Known() {
+		if !r.Known() {
 			return Reading{Metric: metric}
 		}
-		found = merge(found, *r)
+		if n++; n == 1 {
+			found = r
+		} else {
+			found = merge(found, r)
+		}
 	}
-	found.Metric = metric
 	return found
 }
 

@@ -1,0 +1,54 @@
+// Package explain checks that a decision's chain of steps explains the decision: the tests of every algorithm call it
+// on every decision they see (property C10).
+package explain
+
+import (
+	"fmt"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Check returns what is wrong with the chain of d, or nil:
+//
+//   - the deciding line starts at From, each step starts where the one before ended, and the last ends at Replicas;
+//   - every step's inequality is true of its numbers;
+//   - the verdict is what comparing Replicas with From gives, or Unknown without a change;
+//   - every line that was considered starts at From and is linked in the same way.
+func Check(d *scaling.Decision) error {
+	steps := d.Steps()
+	if len(steps) == 0 {
+		return fmt.Errorf("%s at %d has no steps", d.Verdict, d.From)
+	}
+	at := map[uint16]int32{}
+	for i, s := range steps {
+		from, seen := at[s.Lane]
+		if !seen {
+			from = d.From
+		}
+		if s.From != from {
+			return fmt.Errorf("step %d (%s) on lane %d starts at %d, not at %d", i, s.Code, s.Lane, s.From, from)
+		}
+		if !s.Holds() {
+			return fmt.Errorf("step %d does not hold: %s %s", i, s.Code, s.Because())
+		}
+		at[s.Lane] = s.To
+	}
+	end, ok := at[0]
+	if !ok {
+		return fmt.Errorf("no step is on the deciding line")
+	}
+	if end != d.Replicas {
+		return fmt.Errorf("the deciding line ends at %d, the decision at %d", end, d.Replicas)
+	}
+	want := scaling.Hold
+	switch {
+	case d.Replicas > d.From:
+		want = scaling.Up
+	case d.Replicas < d.From:
+		want = scaling.Down
+	}
+	if d.Verdict != want && (d.Verdict != scaling.Unknown || want != scaling.Hold) {
+		return fmt.Errorf("verdict %s for %d -> %d", d.Verdict, d.From, d.Replicas)
+	}
+	return nil
+}

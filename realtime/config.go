@@ -1,0 +1,165 @@
+package realtime
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// MaxMetrics is the most metrics that one Scaler takes: it bounds the size of the state.
+const MaxMetrics = 8
+
+// DefaultMetric is the metric that the seed scales on: the requests waiting in a vLLM server.
+const DefaultMetric = "vllm:num_requests_waiting"
+
+// Config says how to scale. Its zero value is not valid; start from Seed and change what is to differ. Every field
+// means what it says: a Cooldown or Window of zero is none.
+type Config struct {
+	Bounds  scaling.Bounds `json:"bounds"`
+	Metrics []Metric       `json:"metrics"` // 1 to MaxMetrics, in any order
+	Up      Rule           `json:"up"`
+	Down    Rule           `json:"down"`
+	// Period is how often a sample is taken. A sample stands for the Period before it.
+	Period time.Duration `json:"period"`
+	// CooldownScope says which changes start a cooldown.
+	CooldownScope CooldownScope `json:"cooldownScope"`
+	// HoldWhilePending allows no scale-up while replicas that were asked for are not ready.
+	HoldWhilePending bool `json:"holdWhilePending"`
+}
+
+// A Metric is a reading to scale on and its thresholds.
+type Metric struct {
+	Name string  `json:"name"` // of the scaling.Reading
+	High float64 `json:"high"` // scale up above it; above Low
+	Low  float64 `json:"low"`  // scale down below it; not negative. Nothing is below 0: a Low of 0 blocks every down.
+	Role Role    `json:"role"`
+}
+
+// A Rule says how one direction acts.
+type Rule struct {
+	Step     int32         `json:"step"`     // replicas a change; at least 1
+	Cooldown time.Duration `json:"cooldown"` // time to wait after a change
+	Window   time.Duration `json:"window"`   // how long the threshold must have been passed
+}
+
+// A Role says in which direction a metric has a say.
+type Role int8
+
+// The roles of a metric.
+const (
+	// Both lets a metric ask for more and for less. It is the default.
+	Both Role = iota
+	// UpOnly lets a metric ask for more and neither ask for less nor stand in its way, as suits latencies: an idle
+	// fleet has none.
+	UpOnly
+	// DownVeto lets a metric only block: down needs it below Low, up does not ask it, as suits preemptions.
+	DownVeto
+)
+
+// String returns the role's name.
+func (r Role) String() string {
+	switch r {
+	case Both:
+		return "Both"
+	case UpOnly:
+		return "UpOnly"
+	case DownVeto:
+		return "DownVeto"
+	}
+	return fmt.Sprintf("Role(%d)", int8(r))
+}
+
+// A CooldownScope says which changes a cooldown counts from.
+type CooldownScope int8
+
+// The scopes of a cooldown.
+const (
+	// Any counts both cooldowns from the last change in either direction, as the seed does. It is the default.
+	Any CooldownScope = iota
+	// PerDirection counts each cooldown from the last change in its own direction.
+	PerDirection
+)
+
+// String returns the scope's name.
+func (s CooldownScope) String() string {
+	switch s {
+	case Any:
+		return "Any"
+	case PerDirection:
+		return "PerDirection"
+	}
+	return fmt.Sprintf("CooldownScope(%d)", int8(s))
+}
+
+// Seed returns the configuration of the seed document for the given bounds and metrics: step 1 and 1, cooldown 600 s
+// and 1800 s, window 30 s and 300 s, period 15 s.
+func Seed(bounds scaling.Bounds, metrics ...Metric) Config {
+	return Config{
+		Bounds:  bounds,
+		Metrics: metrics,
+		Up:      Rule{Step: 1, Cooldown: 600 * time.Second, Window: 30 * time.Second},
+		Down:    Rule{Step: 1, Cooldown: 1800 * time.Second, Window: 300 * time.Second},
+		Period:  15 * time.Second,
+	}
+}
+
+// Validate reports every wrong field at once, each as a scaling.FieldError.
+func (c Config) Validate() error {
+	var e scaling.FieldErrors
+	e.Add(c.Bounds.Validate("bounds"))
+	e.Check(len(c.Metrics) > 0, "metrics", len(c.Metrics), "must be at least one")
+	e.Check(len(c.Metrics) <= MaxMetrics, "metrics", len(c.Metrics), fmt.Sprintf("must be at most %d", MaxMetrics))
+	for i, m := range c.Metrics {
+		field := fmt.Sprintf("metrics[%d].", i)
+		e.Check(m.Name != "", field+"name", m.Name, "must not be empty")
+		same := func(o Metric) bool { return o.Name == m.Name }
+		e.Check(slices.IndexFunc(c.Metrics, same) == i, field+"name", m.Name, "must be unique")
+		e.Check(m.Low >= 0 && !math.IsInf(m.Low, 0), field+"low", m.Low, "must be a number that is not negative")
+		e.Check(m.High > m.Low && !math.IsInf(m.High, 0), field+"high", m.High, fmt.Sprintf("must be a number above low %v", m.Low))
+		e.Check(Both <= m.Role && m.Role <= DownVeto, field+"role", m.Role, "must be Both, UpOnly or DownVeto")
+	}
+	e.Add(c.Up.validate("up"))
+	e.Add(c.Down.validate("down"))
+	e.Check(c.Period >= time.Millisecond, "period", c.Period, "must be at least one millisecond")
+	e.Check(c.CooldownScope == Any || c.CooldownScope == PerDirection, "cooldownScope", c.CooldownScope, "must be Any or PerDirection")
+	return e.Err()
+}
+
+func (r Rule) validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(r.Step >= 1, field+".step", r.Step, "must be at least 1")
+	e.Check(r.Cooldown >= 0, field+".cooldown", r.Cooldown, "must not be negative")
+	e.Check(r.Window >= 0, field+".window", r.Window, "must not be negative")
+	return e.Err()
+}
+
+// metric is a Metric with its fingerprint, by which its streak is found again.
+type metric struct {
+	Metric
+	id uint64
+}
+
+// prepare sorts the metrics by name, so that their order in the configuration cannot matter, and gives each the
+// fingerprint of all that a streak depends on: a changed threshold or window starts it anew.
+func (c Config) prepare() []metric {
+	metrics := make([]metric, 0, len(c.Metrics))
+	for _, m := range c.Metrics {
+		h := fnv.New64a()
+		for _, v := range []uint64{
+			math.Float64bits(m.High + 0), math.Float64bits(m.Low + 0), uint64(m.Role),
+			uint64(c.Up.Window), uint64(c.Down.Window), uint64(c.Period),
+		} {
+			_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, v)) // a hash never fails
+		}
+		_, _ = h.Write([]byte(m.Name))
+		metrics = append(metrics, metric{m, h.Sum64()})
+	}
+	slices.SortFunc(metrics, func(a, b metric) int { return strings.Compare(a.Name, b.Name) })
+	return metrics
+}

@@ -1,0 +1,296 @@
+package realtime
+
+import (
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Codes of the steps. Each states the inequality that raises it; durations are in seconds.
+const (
+	// AboveHigh asks for more: the metric has been above its high threshold for the whole window.
+	AboveHigh scaling.Code = "AboveHigh lower > high, held:s >= window:s"
+	// BelowLow asks for less: the metric has been below its low threshold for the whole window.
+	BelowLow scaling.Code = "BelowLow upper < low, held:s >= window:s"
+	// UpWindow holds: the metric is above its high threshold, but not yet for long enough.
+	UpWindow scaling.Code = "UpWindow lower > high, held:s < window:s"
+	// DownWindow holds: the metric is below its low threshold, but not yet for long enough.
+	DownWindow scaling.Code = "DownWindow upper < low, held:s < window:s"
+	// Between holds: the metric is beyond neither threshold.
+	Between scaling.Code = "Between lower <= high, upper >= low"
+	// NoSample holds: the metric has no sample, or one older than two periods.
+	NoSample scaling.Code = "NoSample"
+	// Vetoed holds: the metric is above its high threshold, but may only block.
+	Vetoed scaling.Code = "Vetoed lower > high"
+	// Ignored holds: the metric is below its low threshold, but may only ask for more.
+	Ignored scaling.Code = "Ignored upper < low"
+	// Cooldown takes a change back: the last one is too recent.
+	Cooldown scaling.Code = "Cooldown elapsed:s < cooldown:s"
+	// Spent holds: the metric's sample is no newer than the last change, and says nothing of the fleet since.
+	Spent scaling.Code = "Spent age:s >= elapsed:s"
+	// Pending takes a scale-up back: replicas that were asked for are not ready.
+	Pending scaling.Code = "Pending ready < spec"
+)
+
+// A Scaler is the algorithm: an immutable value that New makes from a Config.
+type Scaler struct {
+	config  Config
+	metrics []metric
+}
+
+// New returns the Scaler of a configuration, or every rule that it breaks.
+func New(c Config) (Scaler, error) {
+	if err := c.Validate(); err != nil {
+		return Scaler{}, err
+	}
+	return Scaler{config: c, metrics: c.prepare()}, nil
+}
+
+// Kind names the algorithm and the version of its state.
+func (s Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "realtime", Version: 1} }
+
+// Applied records a change that was carried out: the cooldowns count from it. A change from outside the bounds is a
+// repair and starts none, nor does one that changes nothing.
+func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
+	state.turnBack(now.UnixMilli())
+	if from == to {
+		return state
+	}
+	state.Changed = scaling.StampOf(now)
+	switch {
+	case !s.config.Bounds.Contains(from):
+	case to > from:
+		state.LastUp = scaling.StampOf(now)
+	default:
+		state.LastDown = scaling.StampOf(now)
+	}
+	return state
+}
+
+// Decide looks at every metric's reading and says whether to take one step up, one down, or none.
+//
+//	up    if some metric has  lower > High  for Up.Window,  and Up.Cooldown has passed
+//	down  if every metric has upper < Low   for Down.Window, and Down.Cooldown has passed
+//
+// With the Seed's defaults, bounds {1, 8}, High 10 and Low 2, a queue of 12 at two samples 15 s apart answers
+//
+//	Up 3 -> 4
+//	  AboveHigh         3 -> 4    vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
+//
+// A clock that is behind the last decision holds (code scaling.ClockBack). Next is when a window can be covered or a
+// cooldown is over. Decide is total: it never fails, and keeps nothing but what it returns.
+func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
+	at := now.UnixMilli()
+	back := state.turnBack(at)
+	state.Seen = scaling.StampOf(now)
+
+	var looks [MaxMetrics]look
+	before := state.Streaks
+	for i := range s.metrics {
+		m, l := &s.metrics[i], &looks[i]
+		state.Streaks[i] = s.look(l, m, before.of(m.id, i), at, &obs)
+		s.judge(l, m.Role, &state.Streaks[i], state.Changed, at)
+	}
+	clear(state.Streaks[len(s.metrics):])
+
+	d = scaling.HoldAt(obs.SpecReplicas)
+	switch {
+	case !s.config.Bounds.Contains(obs.SpecReplicas):
+		d.Clamp(s.config.Bounds)
+	case back > 0:
+		d.To(obs.SpecReplicas, scaling.ClockBack, "", seconds(back))
+	default:
+		if s.weigh(&d, at, &state, looks[:len(s.metrics)]); d.Acts() {
+			s.restrain(&d, at, &state, &obs)
+		}
+	}
+	return state, d
+}
+
+// A look is what one metric says at one decision.
+type look struct {
+	lower, upper float64
+	held         int64 // how long the streak covers, milliseconds
+	age          int64 // of the latest sample, milliseconds
+	elapsed      int64 // since the last change, milliseconds
+	code         scaling.Code
+	known        bool
+	wish         int8 // +1 more, -1 less, 0 neither
+	blocks       bool // whether it stands in the way of a scale-down
+}
+
+// look reads a metric and returns its streak, carried on.
+func (s *Scaler) look(l *look, m *metric, old Streak, now int64, obs *scaling.Observation) (streak Streak) {
+	r := obs.Reading(m.Name)
+	period := s.config.Period.Milliseconds()
+	at := now
+	if !r.At.IsZero() {
+		at = min(now, r.At.UnixMilli())
+	}
+	l.lower, l.upper = r.Lower, r.Upper
+	l.known = r.Known() && now-at <= 2*period
+	side := int8(0)
+	switch {
+	case !l.known:
+	case scaling.Exceeds(r.Lower, m.High):
+		side = +1
+	case scaling.Exceeds(m.Low, r.Upper):
+		side = -1
+	}
+	if side != 0 {
+		streak = Streak{Metric: m.id, Side: side, Since: at, Last: at}
+		if old.Side == side && at-old.Last <= 2*period {
+			streak.Since, streak.Last = old.Since, max(old.Last, at)
+		}
+		l.held = streak.Last - streak.Since + period
+	}
+	return streak
+}
+
+// judge says what a metric asks for, and why.
+func (s *Scaler) judge(l *look, role Role, streak *Streak, changed scaling.Stamp, now int64) {
+	l.blocks = role != UpOnly
+	l.age, l.elapsed = now-streak.Last, now-changed.Milli
+	spent := changed.Set && l.age >= l.elapsed
+	switch side := streak.Side; {
+	case !l.known:
+		l.code = NoSample
+	case side == 0:
+		l.code = Between
+	case side > 0 && role == DownVeto:
+		l.code = Vetoed
+	case side < 0 && role == UpOnly:
+		l.code = Ignored
+	case side > 0 && l.held < s.config.Up.Window.Milliseconds():
+		l.code = UpWindow
+	case side < 0 && l.held < s.config.Down.Window.Milliseconds():
+		l.code = DownWindow
+	case spent:
+		l.code = Spent
+	case side > 0:
+		l.code, l.wish = AboveHigh, +1
+	default:
+		l.code, l.wish, l.blocks = BelowLow, -1, false
+	}
+}
+
+// weigh joins what the metrics say: the highest wish wins.
+func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []look) {
+	known, blocked := false, false
+	up, down := -1, -1
+	for i := range looks {
+		l := &looks[i]
+		known = known || l.known
+		blocked = blocked || l.blocks
+		if l.wish > 0 && up < 0 {
+			up = i
+		}
+		if l.wish < 0 && down < 0 {
+			down = i
+		}
+	}
+	var deciding int
+	var wish int8
+	switch {
+	case up >= 0:
+		deciding, wish = up, +1
+	case down >= 0 && !blocked:
+		deciding, wish = down, -1
+	default:
+		deciding = obstacle(looks)
+	}
+	s.note(d, deciding, &looks[deciding], wish, true)
+	for i := range looks {
+		if i != deciding {
+			s.note(d, i, &looks[i], looks[i].wish, false)
+		}
+		s.wake(d, now, &looks[i], &state.Streaks[i])
+	}
+	if !known {
+		d.Verdict = scaling.Unknown
+	}
+	d.Clamp(s.config.Bounds)
+}
+
+// obstacle returns the metric that best explains a hold: one on its way up, else one that blocks a scale-down.
+func obstacle(looks []look) int {
+	for i := range looks {
+		if looks[i].code == UpWindow {
+			return i
+		}
+	}
+	for i := range looks {
+		if looks[i].blocks {
+			return i
+		}
+	}
+	return 0
+}
+
+// restrain takes back a change that must wait.
+func (s *Scaler) restrain(d *scaling.Decision, now int64, state *State, obs *scaling.Observation) {
+	rule, last := &s.config.Up, state.LastUp
+	if d.Verdict == scaling.Down {
+		rule, last = &s.config.Down, state.LastDown
+	}
+	if s.config.CooldownScope == Any {
+		last = state.lastScale()
+	}
+	cooldown := rule.Cooldown.Milliseconds()
+	switch {
+	case last.Set && now-last.Milli < cooldown:
+		d.To(d.From, Cooldown, "", seconds(now-last.Milli), rule.Cooldown.Seconds())
+		d.Wake(time.UnixMilli(last.Milli + cooldown))
+	case s.config.HoldWhilePending && d.Verdict == scaling.Up && obs.ReadyReplicas < obs.SpecReplicas:
+		d.To(d.From, Pending, "", float64(obs.ReadyReplicas), float64(obs.SpecReplicas))
+	}
+}
+
+// note puts a metric's step into the chain: on the deciding line, or beside it.
+func (s *Scaler) note(d *scaling.Decision, place int, l *look, wish int8, deciding bool) {
+	to := d.From
+	switch {
+	case wish > 0:
+		to = scaling.Plus(d.From, s.config.Up.Step)
+	case wish < 0:
+		to = scaling.Plus(d.From, -s.config.Down.Step)
+	}
+	m, held := &s.metrics[place], seconds(l.held)
+	var numbers [4]float64
+	switch l.code {
+	case AboveHigh, UpWindow:
+		numbers = [4]float64{l.lower, m.High, held, s.config.Up.Window.Seconds()}
+	case BelowLow, DownWindow:
+		numbers = [4]float64{l.upper, m.Low, held, s.config.Down.Window.Seconds()}
+	case Between:
+		numbers = [4]float64{l.lower, m.High, l.upper, m.Low}
+	case Vetoed:
+		numbers = [4]float64{l.lower, m.High}
+	case Ignored:
+		numbers = [4]float64{l.upper, m.Low}
+	case Spent:
+		numbers = [4]float64{seconds(l.age), seconds(l.elapsed)}
+	}
+	if deciding {
+		d.To(to, l.code, m.Name, numbers[:]...)
+	} else {
+		d.Consider(to, l.code, m.Name, numbers[:]...)
+	}
+}
+
+// wake sets Next to when a window that is being covered can be full.
+func (s *Scaler) wake(d *scaling.Decision, now int64, l *look, streak *Streak) {
+	window := s.config.Up.Window
+	switch l.code {
+	case UpWindow:
+	case DownWindow:
+		window = s.config.Down.Window
+	default:
+		return
+	}
+	if full := streak.Since + (window - s.config.Period).Milliseconds(); full > now {
+		d.Wake(time.UnixMilli(full))
+	}
+}
+
+func seconds(ms int64) float64 { return float64(ms) / 1000 }

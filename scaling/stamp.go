@@ -1,0 +1,57 @@
+package scaling
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Stamp is a time in stored state: Unix milliseconds, or no time, which is its zero value. Unlike a time.Time it is
+// equal to itself after a trip through JSON.
+type Stamp struct {
+	Set   bool
+	Milli int64
+}
+
+// StampOf returns the stamp of t, rounded down to the millisecond.
+func StampOf(t time.Time) Stamp { return Stamp{Set: true, Milli: t.UnixMilli()} }
+
+// Time returns the stamp's time in UTC; the zero time for no time.
+func (s Stamp) Time() time.Time {
+	if !s.Set {
+		return time.Time{}
+	}
+	return time.UnixMilli(s.Milli).UTC()
+}
+
+// IsZero reports whether the stamp is no time, so that the JSON option omitzero leaves it out.
+func (s Stamp) IsZero() bool { return !s.Set }
+
+// Back returns the stamp ms milliseconds earlier; no time stays no time.
+func (s Stamp) Back(ms int64) Stamp {
+	if s.Set {
+		s.Milli -= ms
+	}
+	return s
+}
+
+// MarshalJSON writes the milliseconds, or null for no time.
+func (s Stamp) MarshalJSON() ([]byte, error) {
+	if !s.Set {
+		return []byte("null"), nil
+	}
+	return json.Marshal(s.Milli)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Stamp) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*s = Stamp{}
+		return nil
+	}
+	var ms int64
+	if err := json.Unmarshal(data, &ms); err != nil {
+		return err
+	}
+	*s = Stamp{Set: true, Milli: ms}
+	return nil
+}
