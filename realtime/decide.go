@@ -33,7 +33,7 @@ const (
 )
 
 // A Scaler is the algorithm: an immutable value that New makes from a Config.
-type Scaler struct {
+type Scaler struct { //nolint:recvcheck // the value is the algorithm; inner methods take its address to spare copies
 	config  Config
 	metrics []metric
 }

@@ -97,7 +97,7 @@ func (n *naive) decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 		anyKnown = anyKnown || known
 
 		// The run of samples of one side that ends here.
-		var run, first, last = 0, sample.at, sample.at
+		run, first, last := 0, sample.at, sample.at
 		for _, k := range n.samples[m.Name] {
 			if k.side == 0 || k.side != run || k.at.Sub(last) > 2*period {
 				run, first, last = k.side, k.at, k.at

@@ -18,7 +18,7 @@ import (
 
 const queue = realtime.DefaultMetric
 
-func seedScaler(t testing.TB, metrics ...realtime.Metric) realtime.Scaler {
+func seedScaler(t *testing.T, metrics ...realtime.Metric) realtime.Scaler {
 	t.Helper()
 	s, err := realtime.New(realtime.Seed(scaling.Bounds{Min: 1, Max: 8}, metrics...))
 	require.NoError(t, err)
