@@ -23,15 +23,16 @@ func Exceeds(a, b float64) bool {
 	return a/2-b/2 > Noise/2*max(math.Abs(a), math.Abs(b))
 }
 
-// Ceil returns the least whole number that x does not exceed, as a replica count: 2.1/0.7 gives 3, not 4. A result
-// that does not fit saturates at the ends of int32; it never wraps. NaN gives math.MaxInt32, as a quotient that is
-// not a number has no upper limit: callers that can meet NaN must have refused it before.
+// Ceil returns the least whole number that x does not exceed, as a replica count: 2.1/0.7 gives 3, not 4. Noise counts
+// up to a thousandth of a replica, which it reaches at a million of them. A result that does not fit saturates at the
+// ends of int32; it never wraps. NaN gives math.MaxInt32, as a quotient that is not a number has no upper limit:
+// callers that can meet NaN must have refused it before.
 func Ceil(x float64) int32 {
 	if math.IsNaN(x) {
 		return math.MaxInt32
 	}
 	n := math.Floor(x)
-	if Exceeds(x, n) {
+	if Exceeds(x, n) || x-n > 1e-3 {
 		n++
 	}
 	return Saturate(n)

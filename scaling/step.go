@@ -90,6 +90,8 @@ type Step struct {
 // Because returns the step's reason: its subject, then its clauses with their numbers, as in
 //
 //	vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
+//
+// Numbers have six significant digits, and twelve where six would not show a difference that decides.
 func (s Step) Because() string {
 	var b strings.Builder
 	b.WriteString(s.Subject)
@@ -103,26 +105,33 @@ func (s Step) Because() string {
 			b.WriteByte(' ')
 		}
 		first = false
-		s.number(&b, left, &next)
-		if op != "" {
-			b.WriteByte(' ')
-			b.WriteString(op)
-			b.WriteByte(' ')
-			s.number(&b, right, &next)
+		lv := s.at(&next)
+		if op == "" {
+			writeNumber(&b, left, lv, 6)
+			return
 		}
+		rv := s.at(&next)
+		digits := 6
+		if lv != rv && formatNumber(lv, 6) == formatNumber(rv, 6) {
+			digits = 12
+		}
+		writeNumber(&b, left, lv, digits)
+		b.WriteByte(' ')
+		b.WriteString(op)
+		b.WriteByte(' ')
+		writeNumber(&b, right, rv, digits)
 	})
 	return b.String()
 }
 
-func (s Step) number(b *strings.Builder, name string, next *int) {
-	v := s.at(next)
+func writeNumber(b *strings.Builder, name string, v float64, digits int) {
 	name, isSeconds := strings.CutSuffix(name, ":s")
 	b.WriteString(name)
 	b.WriteByte('=')
 	if isSeconds {
 		b.WriteString(formatSeconds(v))
 	} else {
-		b.WriteString(formatNumber(v))
+		b.WriteString(formatNumber(v, digits))
 	}
 }
 
@@ -191,20 +200,21 @@ func (s Step) MarshalJSON() ([]byte, error) {
 // jsonNumber keeps what JSON has no number for as Prometheus writes it: "+Inf", "-Inf", "NaN".
 func jsonNumber(v float64) any {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return formatNumber(v)
+		return formatNumber(v, 6)
 	}
 	return v
 }
 
-// formatNumber prints twelve significant digits: what differs by more than Noise looks different, float noise does
-// not show.
-func formatNumber(v float64) string {
-	return strconv.FormatFloat(v, 'g', 12, 64)
+func formatNumber(v float64, digits int) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', digits, 64)
 }
 
 func formatSeconds(v float64) string {
 	if math.Abs(v) >= 9e9 || math.IsNaN(v) {
-		return formatNumber(v) + "s"
+		return formatNumber(v, 12) + "s"
 	}
 	d := time.Duration(math.Round(v * float64(time.Second))).Round(time.Millisecond)
 	s := d.String()
