@@ -31,7 +31,8 @@ func TestCeil(t *testing.T) {
 		{1e-300, 1},
 		{93.0 / 10, 10},
 		{1e9, 1e9},
-		{1e9 + 0.5, 1e9}, // half a replica in a thousand million is noise
+		{1e9 + 0.5, 1e9 + 1},
+		{1006895140.9999999, 1006895141}, // found by rapid: noise is not a whole replica
 		{math.MaxInt32, math.MaxInt32},
 		{math.MaxInt32 + 1.0, math.MaxInt32},
 		{1e300, math.MaxInt32},
