@@ -1,0 +1,186 @@
+package cronscale
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Mode is the rule by which schedules make a count.
+type Mode int8
+
+// The modes. The zero value is the one to use unless there is a reason for another.
+const (
+	// HoldLast: the policy that fired last, at or before now, decides until another fires.
+	HoldLast Mode = iota
+	// Match: a policy decides during the minute in which it fires, and nothing decides in between. This is seed 000
+	// to the letter. A loop that looks less than once a minute misses fires, for good.
+	Match
+	// InWindow: a window decides from its start to its end, and Config.Outside outside every window, as with KEDA's
+	// cron trigger.
+	InWindow
+)
+
+// String returns the mode's name.
+func (m Mode) String() string {
+	switch m {
+	case HoldLast:
+		return "HoldLast"
+	case Match:
+		return "Match"
+	case InWindow:
+		return "InWindow"
+	}
+	return fmt.Sprintf("Mode(%d)", int8(m))
+}
+
+// DefaultTimeZone is the zone of a policy or window that names none.
+const DefaultTimeZone = "Etc/UTC"
+
+// A Config is a timetable. The zero value is not valid: it has no policies.
+type Config struct {
+	// Mode is the rule by which the schedules make a count. Default HoldLast.
+	Mode Mode
+	// Bounds are the fewest and the most replicas. What a schedule asks for is clamped into them after it was chosen.
+	Bounds scaling.Bounds
+	// Policies are what modes HoldLast and Match go by: at least one, in any order.
+	Policies []Policy
+	// Windows are what mode InWindow goes by: at least one, in any order.
+	Windows []Window
+	// Outside is the count that mode InWindow asks for outside every window. The default 0 means Bounds.Min, as it is
+	// clamped as every count is; with KEDA, too, it is minReplicaCount that rules there.
+	Outside int32
+}
+
+// A Policy asks for a count at the times of a schedule.
+type Policy struct {
+	// Name tells the policy from the others: not empty, and unique.
+	Name string
+	// Schedule is a cron expression of five fields, or one of the descriptors @yearly, @annually, @monthly, @weekly,
+	// @daily, @midnight and @hourly. See the package comment for what is refused.
+	Schedule string
+	// TargetReplicas is the count asked for. It must not be negative; 0 is a count like any other.
+	TargetReplicas int32
+	// TimeZone is the zone of the schedule, as in "America/New_York". Default DefaultTimeZone.
+	TimeZone string
+}
+
+// A Window asks for a count from each start to the next end.
+type Window struct {
+	// Name tells the window from the others: not empty, and unique.
+	Name string
+	// Start and End are cron expressions, as Policy.Schedule is. The window is open iff the last time of Start is not
+	// before the last time of End. So an end at an earlier hour than the start is on the next day, and a window
+	// without an end on Saturdays stays open on Saturdays. They must not be the same times.
+	Start string
+	End   string
+	// Replicas is the count asked for, KEDA's desiredReplicas. It must not be negative; 0 is a count like any other.
+	Replicas int32
+	// TimeZone is the zone of both schedules. Default DefaultTimeZone.
+	TimeZone string
+}
+
+// names finds empty and repeated names.
+type names struct {
+	list string
+	seen map[string]int
+}
+
+// path returns the path of an entry, as in policies[1] "night", and notes what is wrong with its name.
+func (n *names) path(e *scaling.FieldErrors, i int, name string) string {
+	path := fmt.Sprintf("%s[%d]", n.list, i)
+	if strings.TrimSpace(name) == "" {
+		e.Check(false, path+".name", name, "must not be empty")
+		return path
+	}
+	path += fmt.Sprintf(" %q", name)
+	if first, ok := n.seen[name]; ok {
+		e.Check(false, path+".name", name, fmt.Sprintf("must be unique: %s[%d] has it", n.list, first))
+	} else {
+		n.seen[name] = i
+	}
+	return path
+}
+
+// entries validates the configuration and returns what it says, in order of precedence.
+func (c Config) entries() ([]entry, error) {
+	var e scaling.FieldErrors
+	e.Check(c.Mode >= HoldLast && c.Mode <= InWindow, "mode", c.Mode, "must be HoldLast, Match or InWindow")
+	e.Add(c.Bounds.Validate("bounds"))
+	if c.Mode == InWindow {
+		e.Check(len(c.Windows) > 0, "windows", len(c.Windows), "must have at least one in mode InWindow")
+		e.Check(len(c.Policies) == 0, "policies", len(c.Policies), "must be empty in mode InWindow")
+		e.Check(c.Outside >= 0, "outside", c.Outside, "must not be negative")
+	} else {
+		e.Check(len(c.Policies) > 0, "policies", len(c.Policies), "must have at least one")
+		e.Check(len(c.Windows) == 0, "windows", len(c.Windows), "must be empty unless mode is InWindow")
+		e.Check(c.Outside == 0, "outside", c.Outside, "must be 0 unless mode is InWindow")
+	}
+
+	list := make([]entry, 0, len(c.Policies)+len(c.Windows))
+	zones := clocks{}
+	known := names{list: "policies", seen: map[string]int{}}
+	for i, p := range c.Policies {
+		path := known.path(&e, i, p.Name)
+		e.Check(p.TargetReplicas >= 0, path+".targetReplicas", p.TargetReplicas, "must not be negative")
+		list = append(list, entry{
+			name:   p.Name,
+			target: p.TargetReplicas,
+			clock:  zones.check(&e, path, p.TimeZone),
+			on:     checkSchedule(&e, path+".schedule", p.Schedule),
+		})
+	}
+	known = names{list: "windows", seen: map[string]int{}}
+	for i, w := range c.Windows {
+		path := known.path(&e, i, w.Name)
+		e.Check(w.Replicas >= 0, path+".replicas", w.Replicas, "must not be negative")
+		on := checkSchedule(&e, path+".start", w.Start)
+		off := checkSchedule(&e, path+".end", w.End)
+		e.Check(on != off || on == schedule{}, path+".end", w.End, "must not be the same times as start")
+		list = append(list, entry{
+			name:   w.Name,
+			target: w.Replicas,
+			clock:  zones.check(&e, path, w.TimeZone),
+			on:     on,
+			off:    off,
+		})
+	}
+	return list, e.Err()
+}
+
+// checkSchedule returns a schedule, or notes what is wrong with it and returns an empty one.
+func checkSchedule(e *scaling.FieldErrors, field, expr string) schedule {
+	s, err := parse(expr)
+	if err != nil {
+		e.Check(false, field, expr, err.Error())
+	}
+	return s
+}
+
+// clocks has the clock of every zone that was named, by its name.
+type clocks map[string]*clock
+
+// check returns the clock of a zone, or notes what is wrong with the zone.
+func (c clocks) check(e *scaling.FieldErrors, path, name string) *clock {
+	zone := time.UTC
+	switch name {
+	case "", DefaultTimeZone, "UTC":
+		// Not looked up: the default works without a time zone database.
+		name = "UTC"
+	case "Local", "localtime":
+		e.Check(false, path+".timeZone", name, "must be the same on every machine")
+	default:
+		loaded, err := time.LoadLocation(name)
+		if err != nil {
+			e.Check(false, path+".timeZone", name, "must be in the time zone database: "+err.Error())
+		} else {
+			zone = loaded
+		}
+	}
+	if c[name] == nil {
+		c[name] = newClock(zone)
+	}
+	return c[name]
+}

@@ -1,0 +1,48 @@
+package cronscale
+
+// A fire is an instant at which a schedule fires, and the civil minute that it does so for. Around a gap the two
+// differ: the minute is inside the gap, the instant at its end.
+type fire struct {
+	at     int64
+	minute int64
+}
+
+// around returns the schedule's last fire at or before t, if there is one, and the instant of the first after t, or
+// endless. Where several minutes fire at one instant the last fire is for the latest of them.
+func (s schedule) around(c *clock, t int64) (last fire, next int64, ok bool) {
+	minute, _ := divide(c.shown(t), 60)
+	next = endless
+	if m, found := s.first(minute + 1); found {
+		next = c.reached(m * 60)
+	}
+	m, ok := s.last(minute)
+	if ok {
+		last = fire{at: c.reached(m * 60), minute: m}
+	}
+	return last, next, ok
+}
+
+// after returns the instant of the schedule's first fire after t, or endless.
+func (s schedule) after(c *clock, t int64) int64 {
+	minute, _ := divide(c.shown(t), 60)
+	m, ok := s.first(minute + 1)
+	if !ok {
+		return endless
+	}
+	return c.reached(m * 60)
+}
+
+// endOfRun returns the first instant at or after t, a minute after a fire, at which the schedule may not fire: where
+// its minutes in a row end, or the zone's segment does.
+func (s schedule) endOfRun(c *clock, t int64) int64 {
+	offset, end := segment(c.zone, t)
+	local := t + offset
+	m, second := divide(local, 60)
+	if second != 0 || c.shown(t) != local {
+		return t
+	}
+	if m = s.without(m); m < endless {
+		end = min(end, m*60-offset)
+	}
+	return max(t, end)
+}

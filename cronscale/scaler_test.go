@@ -1,0 +1,171 @@
+package cronscale
+
+import (
+	"testing"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// TestDecisionSteps is a step table: the mode, the time, the count, and the decision in full.
+func TestDecisionSteps(t *testing.T) {
+	policies := []Policy{{"day", "0 8 * * *", 30, ""}, {"night", "0 20 * * *", 0, ""}}
+	bounds := scaling.Bounds{Min: 1, Max: 10}
+	for _, tt := range []struct {
+		mode Mode
+		now  string
+		spec int32
+		want string
+	}{
+		{HoldLast, "2026-01-15T08:00:30Z", 4, "Up 4 -> 10: Fired day target=30, ago=30s; AboveMax from=30 > max=10"},
+		{HoldLast, "2026-01-15T21:30:00Z", 4, "Down 4 -> 1: Fired night target=0, ago=1h30m; BelowMin from=0 < min=1"},
+		{HoldLast, "2026-01-15T21:30:00Z", 1, "Hold at 1: Fired night target=0, ago=1h30m; BelowMin from=0 < min=1; AtTarget spec=1 == target=1"},
+		{HoldLast, "2026-01-15T21:30:00Z", 12, "Down 12 -> 10: AboveMax from=12 > max=10"},
+		{HoldLast, "2026-01-15T21:30:00Z", 0, "Up 0 -> 1: BelowMin from=0 < min=1"},
+		{Match, "2026-01-15T08:00:59.999Z", 4, "Up 4 -> 10: Fired day target=30, ago=59.999s; AboveMax from=30 > max=10"},
+		{Match, "2026-01-15T08:01:00Z", 4, "Hold at 4: NoneInForce policies=2"},
+		{Match, "2026-01-15T08:01:00Z", 11, "Down 11 -> 10: AboveMax from=11 > max=10"},
+	} {
+		s := mustNew(t, Config{Mode: tt.mode, Bounds: bounds, Policies: policies})
+		_, d := s.Decide(State{}, at(t, tt.now), scaling.Observation{SpecReplicas: tt.spec})
+		if got := d.Reason(); got != tt.want {
+			t.Errorf("%v at %s with %d: %s\nwant %s", tt.mode, tt.now, tt.spec, got, tt.want)
+		}
+	}
+}
+
+// TestTiesGoToTheHighestThenTheFirstName, in any order of the policies.
+func TestTiesGoToTheHighestThenTheFirstName(t *testing.T) {
+	policies := []Policy{{"c", "0 8 * * *", 5, ""}, {"b", "0 8 * * 4", 9, ""}, {"a", "0 8 15 * *", 9, ""}, {"z", "30 7 * * *", 50, ""}}
+	for range len(policies) {
+		policies = append(policies[1:], policies[0])
+		slot := mustNew(t, Config{Bounds: wide(), Policies: policies}).At(at(t, "2026-01-15T09:00:00Z"))
+		if slot.Replicas != 9 || slot.Because.Subject != "a" {
+			t.Errorf("%+v", slot)
+		}
+	}
+}
+
+// TestNextIsExactOverLongWaits has waits that a search fire by fire would not survive.
+func TestNextIsExactOverLongWaits(t *testing.T) {
+	const from = "2026-01-15T12:00:30Z"
+	for _, tt := range []struct {
+		name   string
+		config Config
+		want   string
+	}{
+		{"one policy never changes", Config{Policies: []Policy{{"p", "* * * * *", 5, ""}}}, ""},
+		{"equal targets never change", Config{Policies: []Policy{{"p", "* * * * *", 5, ""}, {"q", "0 8 * * *", 5, ""}}}, ""},
+		{"equal when clamped", Config{Policies: []Policy{{"p", "* * * * *", 500, ""}, {"q", "0 8 * * *", 600, ""}}}, ""},
+		{"outvoted always", Config{Policies: []Policy{{"p", "* * * * *", 5, ""}, {"q", "0 8 * * *", 2, ""}}}, ""},
+		{"a year of minutes", Config{Policies: []Policy{{"p", "* * * * *", 5, ""}, {"q", "0 9 10 1 *", 7, ""}}}, "2027-01-10T09:00:00Z"},
+		{"leap day", Config{Policies: []Policy{{"p", "0 0 1 1 *", 5, ""}, {"q", "0 0 29 2 *", 7, ""}}}, "2028-02-29T00:00:00Z"},
+		{"match all week", Config{Mode: Match, Policies: []Policy{{"p", "* * * * 1-5", 5, ""}}}, "2026-01-17T00:00:00Z"},
+		{"match all summer", Config{Mode: Match, Policies: []Policy{{"p", "* * * 1-6 *", 5, ""}}}, "2026-07-01T00:00:00Z"},
+		{"match for ever", Config{Mode: Match, Policies: []Policy{{"p", "* * * * *", 5, ""}}}, ""},
+		{"match in a row", Config{Mode: Match, Policies: []Policy{{"p", "0-29 12 * * *", 5, ""}, {"q", "5 * * * *", 2, ""}}}, "2026-01-15T12:30:00Z"},
+		{"match, a higher one in between", Config{Mode: Match, Policies: []Policy{{"p", "* * * * *", 5, ""}, {"q", "5 * * * *", 9, ""}}}, "2026-01-15T12:05:00Z"},
+		{"window without an end nearby", Config{Mode: InWindow, Windows: []Window{{"w", "* 4-23 * * *", "30 3 1 7 *", 5, ""}}}, "2026-07-01T03:30:00Z"},
+		{"outside is the same", Config{Mode: InWindow, Outside: 5, Windows: []Window{{"w", "0 8 * * *", "0 9 * * *", 5, ""}}}, ""},
+		{"windows that touch", Config{Mode: InWindow, Windows: []Window{
+			{"a", "0 12 * * *", "0 18 * * *", 5, ""}, {"b", "0 18 * * *", "0 22 * * *", 5, ""},
+		}}, "2026-01-15T22:00:00Z"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.config.Bounds = wide()
+			s := mustNew(t, tt.config)
+			next, ok := s.Next(at(t, from))
+			got := ""
+			if ok {
+				got = next.Format(time.RFC3339)
+			}
+			if got != tt.want {
+				t.Errorf("Next is %q, want %q", got, tt.want)
+			}
+			if slot := s.At(at(t, from)); !slot.Next.Equal(next) {
+				t.Errorf("At has Next %v, Next has %v", slot.Next, next)
+			}
+		})
+	}
+}
+
+// TestNextEndsEarlyRatherThanNever: two schedules that always fire together in two zones, one outvoted for ever.
+func TestNextEndsEarlyRatherThanNever(t *testing.T) {
+	s := mustNew(t, Config{Bounds: wide(), Policies: []Policy{
+		{"high", "0 * * * *", 5, ""}, {"low", "0 * * * *", 2, "Asia/Tokyo"},
+	}})
+	now := at(t, "2026-01-15T12:00:30Z")
+	next, ok := s.Next(now)
+	if want := now.Truncate(time.Hour).Add(maxSkips * time.Hour); !ok || !next.Equal(want) {
+		t.Errorf("Next is %v %v, want %v", next, ok, want)
+	}
+}
+
+// TestZeroScalerHolds: a Scaler that nobody made takes no fleet down.
+func TestZeroScalerHolds(t *testing.T) {
+	var s Scaler
+	now := at(t, "2026-01-15T12:00:00Z")
+	_, d := s.Decide(State{}, now, scaling.Observation{SpecReplicas: 3})
+	if d.Verdict != scaling.Hold || d.Code() != NoneInForce {
+		t.Errorf("%s", d.Explain())
+	}
+	if slot := s.At(now); slot.InForce || !slot.Next.IsZero() {
+		t.Errorf("%+v", slot)
+	}
+	if next, ok := s.Next(now); ok {
+		t.Errorf("Next is %v", next)
+	}
+	for c := range s.Timeline(now, now.AddDate(1, 0, 0)) {
+		if c.InForce {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestUnderAFloor is the timetable under a policy that holds: it lifts, and never lowers.
+func TestUnderAFloor(t *testing.T) {
+	s := mustNew(t, Config{Bounds: wide(), Policies: []Policy{{"day", "0 8 * * *", 5, ""}, {"night", "0 20 * * *", 1, ""}}})
+	base := mustNew(t, Config{Mode: Match, Bounds: wide(), Policies: []Policy{{"never now", "0 0 29 2 *", 9, ""}}})
+	policy, err := scaling.Floor(scaling.New(base), s, scaling.Bounds{Min: 1, Max: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		now  string
+		spec int32
+		want string
+	}{
+		{"2026-01-15T12:00:00Z", 3, "Up 3 -> 5"},
+		{"2026-01-15T12:00:00Z", 7, "Hold at 7"},
+		{"2026-01-15T22:00:00Z", 7, "Hold at 7"},
+	} {
+		d := policy.Decide(at(t, tt.now), scaling.Observation{SpecReplicas: tt.spec})
+		if got := d.Reason(); len(got) < len(tt.want) || got[:len(tt.want)] != tt.want {
+			t.Errorf("at %s: %s, want %s", tt.now, got, tt.want)
+		}
+	}
+}
+
+// TestModeString names every mode, and others by number.
+func TestModeString(t *testing.T) {
+	for mode, want := range map[Mode]string{HoldLast: "HoldLast", Match: "Match", InWindow: "InWindow", -1: "Mode(-1)"} {
+		if got := mode.String(); got != want {
+			t.Errorf("%d: %q, want %q", int8(mode), got, want)
+		}
+	}
+}
+
+// TestDecideDoesNotAllocate, with the memo or without.
+func TestDecideDoesNotAllocate(t *testing.T) {
+	s := fourPolicies(t)
+	now := at(t, "2026-06-15T12:00:00Z")
+	obs := scaling.Observation{SpecReplicas: 3}
+	var state State
+	if n := testing.AllocsPerRun(100, func() {
+		now = now.Add(time.Hour)
+		state, _ = s.Decide(state, now, obs)
+		_ = s.At(now)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
