@@ -15,8 +15,8 @@ type Mode int8
 const (
 	// HoldLast: the policy that fired last, at or before now, decides until another fires.
 	HoldLast Mode = iota
-	// Match: a policy decides during the minute in which it fires, and nothing decides in between. This is seed 000
-	// to the letter. A loop that looks less than once a minute misses fires, for good.
+	// Match: a policy decides during the minute in which it fires, and nothing decides in between. This is the
+	// rule of seed 000. A loop that looks less than once a minute misses fires, for good.
 	Match
 	// InWindow: a window decides from its start to its end, and Config.Outside outside every window, as with KEDA's
 	// cron trigger.

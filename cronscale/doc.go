@@ -18,8 +18,8 @@
 //	InWindow   replicas of a window with last start >= last end; none: Outside
 //
 // If several qualify, the highest target wins, then the first name. In HoldLast these are the policies that fired at
-// the same instant. The target is then clamped into the bounds. HoldLast is the default, Match is seed 000 to the
-// letter, InWindow does what KEDA's trigger is for.
+// the same instant. The target is then clamped into the bounds. HoldLast is the default, Match is the rule of
+// seed 000, InWindow does what KEDA's trigger is for.
 //
 // A window is [start, end). It begins with a start and ends with an end, whatever day that is: 22:00 to 06:00 runs
 // past midnight, Friday 20:00 to Monday 06:00 past the weekend. A start on weekdays with an end on every day is closed

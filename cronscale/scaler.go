@@ -136,8 +136,8 @@ func (s Scaler) At(now time.Time) scaling.Slot {
 // ceases to ask for any; false if it never does.
 //
 // A timetable may go on for long without a change: every minute of the year, a policy can fire and be outvoted. After
-// maxSkips such instants in a row the search ends, and the instant that it came to is returned although nothing
-// changes there. To look again earlier than needed does no harm.
+// 1000 such instants in a row the search ends, and the instant that it came to is returned although nothing changes
+// there. To look again earlier than needed does no harm.
 func (s Scaler) Next(now time.Time) (time.Time, bool) {
 	_, _, next := s.recall(State{}, now)
 	return next, !next.IsZero()

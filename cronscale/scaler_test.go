@@ -169,3 +169,37 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestOnlyWhatNeverDecidesIsLeftOut: a lower policy whose every fire a higher one shares can be dropped, a window that
+// starts with a higher one cannot, and neither can a policy that shares only nearly all fires.
+func TestOnlyWhatNeverDecidesIsLeftOut(t *testing.T) {
+	s := mustNew(t, Config{Mode: Match, Bounds: wide(), Policies: []Policy{
+		{"low", "0 8 1 * *", 2, ""}, {"high", "0 */8 * * *", 9, ""}, {"other zone", "0 8 * * *", 1, "Asia/Tokyo"},
+	}})
+	if n := len(s.entries); n != 2 {
+		t.Errorf("%d entries, want 2", n)
+	}
+	if _, d := s.Decide(State{}, at(t, "2026-01-15T12:00:00Z"), scaling.Observation{SpecReplicas: 3}); d.Reason() != "Hold at 3: NoneInForce policies=3" {
+		t.Errorf("%s", d.Reason())
+	}
+	slotTable(t, Config{Mode: InWindow, Bounds: wide(), Windows: []Window{
+		{"short", "0 12 * * *", "0 18 * * *", 9, ""}, {"long", "0 12 * * *", "0 22 * * *", 3, ""},
+	}}, [][2]string{{"2026-01-16T17:00:00Z", "short"}, {"2026-01-16T19:00:00Z", "long"}})
+	// On Sunday, 1 February, only the policy of the first day or Monday fires.
+	slotTable(t, Config{Bounds: wide(), Policies: []Policy{
+		{"weekdays", "0 0 * * 1-5", 9, ""}, {"first or Monday", "0 0 1 * 1", 2, ""},
+	}}, [][2]string{{"2026-01-31T12:00:00Z", "weekdays"}, {"2026-02-01T12:00:00Z", "first or Monday"}})
+}
+
+// TestMatchRunEndsWithTheRepeatedHour: "* * * * *" matches on and on, but not while an hour is repeated.
+func TestMatchRunEndsWithTheRepeatedHour(t *testing.T) {
+	s := mustNew(t, Config{Mode: Match, Bounds: wide(), Policies: []Policy{{"p", "* * * * *", 5, "America/New_York"}}})
+	now := at(t, "2026-10-31T12:00:00Z")
+	for _, want := range []string{"2026-11-01T06:00:00Z", "2026-11-01T07:00:00Z", "2027-11-07T06:00:00Z"} {
+		next, ok := s.Next(now)
+		if !ok || !next.Equal(at(t, want)) {
+			t.Fatalf("after %v comes %v %v, want %s", now, next, ok, want)
+		}
+		now = next
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/inferscale/inferscale/cronscale"
+	"github.com/inferscale/inferscale/realtime"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+const (
+	period = 15 * time.Second // between two decisions, in the time of the demonstration
+
+	// One server does not answer for some time, early on, while the queue is long.
+	hangFrom, hangUntil = 4 * time.Minute, 6 * time.Minute
+)
+
+// demoBounds are the fewest and the most servers.
+var demoBounds = scaling.Bounds{Min: 1, Max: 8} //nolint:gochecknoglobals // a constant, but for the language
+
+// newPolicy is what decides: realtime thresholds on the queue, over a floor of six servers from 09:00 to 09:20.
+func newPolicy() (scaling.Policy, error) {
+	config := realtime.Seed(demoBounds, realtime.Metric{Name: realtime.DefaultMetric, High: 4, Low: 1})
+	// The seed waits 10 and 30 minutes after a change; an hour is too short to see that.
+	config.Up.Cooldown = 2 * time.Minute
+	config.Down = realtime.Rule{Step: 1, Cooldown: 4 * time.Minute, Window: 2 * time.Minute}
+	thresholds, err := realtime.New(config)
+	if err != nil {
+		return nil, err
+	}
+	morning, err := cronscale.New(cronscale.Config{
+		Mode: cronscale.InWindow, Bounds: demoBounds,
+		Windows: []cronscale.Window{{Name: "morning", Start: "0 9 * * *", End: "20 9 * * *", Replicas: 6}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return scaling.Floor(scaling.New(thresholds), morning, demoBounds)
+}
+
+// demo runs the trace through the simulated fleet and prints what is decided.
+func demo(ctx context.Context, o options, out io.Writer) error {
+	trace, err := readTrace(azureTrace)
+	if err != nil {
+		return fmt.Errorf("trace: %w", err)
+	}
+	policy, err := newPolicy()
+	if err != nil {
+		return err
+	}
+	now := time.Date(2026, 3, 9, 8, 45, 0, 0, time.UTC)
+	begin := now
+	queue := scrape.Named(realtime.DefaultMetric)
+	queue.Fill = 4 // what a missing pod may hide: a queue at the threshold
+	scraper, err := scrape.New(scrape.Config{
+		Metrics: []scrape.Metric{queue}, Interval: period, AllowLocal: true,
+		Timeout: 150 * time.Millisecond, Now: func() time.Time { return now },
+	})
+	if err != nil {
+		return err
+	}
+	defer scraper.Close()
+	f := &fleet{page: newPage(vllmPage)}
+	defer f.close()
+	if err := f.scale(now.Add(-coldStart), 2); err != nil { // two servers are up already
+		return err
+	}
+
+	view := newView(out, o.json)
+	view.begin()
+	var sum summary
+	started := time.Now()
+	tick := time.NewTicker(max(o.pace, time.Nanosecond))
+	defer tick.Stop()
+	for second := 0; second+15 <= len(trace) && ctx.Err() == nil; second += 15 {
+		requests := 0
+		for _, a := range trace[second : second+15] {
+			requests += a.requests
+			now = now.Add(time.Second)
+			f.step(now, a)
+		}
+		f.servers[0].hang(now.Sub(begin) >= hangFrom && now.Sub(begin) < hangUntil)
+
+		sweep := scraper.Scrape(ctx, f.pods(now))
+		if ctx.Err() != nil {
+			break
+		}
+		obs := scaling.Observation{
+			SpecReplicas:  int32(f.spec()),
+			ReadyReplicas: int32(f.ready(now)),
+			Readings:      sweep.Readings,
+		}
+		d := policy.Decide(now, obs)
+		if d.Acts() {
+			if err := f.scale(now, int(d.Replicas)); err != nil {
+				return err
+			}
+			policy.Applied(now, d.From, d.Replicas)
+		}
+		row := row{now: now, load: float64(requests) / 15, obs: obs, decision: d, sweep: sweep}
+		view.row(row)
+		sum.add(row)
+		if o.pace > 0 {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}
+	view.summary(sum, now.Sub(begin), time.Since(started))
+	return nil
+}
+
+// pods lists the servers as a cluster would.
+func (f *fleet) pods(now time.Time) []scrape.Pod {
+	pods := make([]scrape.Pod, 0, len(f.servers))
+	for _, s := range f.servers {
+		p := scrape.Pod{Name: s.name, URL: "http://" + s.addr}
+		switch {
+		case s.draining:
+			p.State = scrape.Terminating
+		case !s.ready(now):
+			p.State = scrape.NotReady
+		}
+		pods = append(pods, p)
+	}
+	return pods
+}

@@ -1,0 +1,154 @@
+// Quickstart runs the whole job of an autoscaler on one machine: scrape, decide, explain.
+//
+//	go run ./examples/quickstart
+//
+// starts a small fleet of simulated vLLM servers on 127.0.0.1, sends them an hour of real traffic (the Azure 2023
+// conversation trace) in less than a minute, scrapes their /metrics pages over HTTP, and scales them with realtime
+// thresholds over a cron floor. Nothing has to be set up.
+//
+//	go run ./examples/quickstart -targets http://127.0.0.1:8000/metrics -metric vllm:num_requests_waiting -high 10 -low 2
+//
+// scrapes real endpoints instead and prints what it would decide.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `Quickstart shows inferscale at work.
+
+  quickstart                      an hour of real traffic on simulated servers, in less than a minute
+  quickstart -targets URL,...     scrape these endpoints and say what would be decided
+
+Flags:
+`
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFail  = 1 // no target ever answered, or the demonstration could not run
+	exitUsage = 2 // the command line is wrong
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// options is the command line.
+type options struct {
+	json bool
+	pace time.Duration
+
+	targets  string
+	metric   string
+	high     float64
+	low      float64
+	min, max int
+	interval time.Duration
+	timeout  time.Duration
+	once     bool
+}
+
+// run is main with its surroundings as arguments. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return exitUsage
+	}
+	if o.targets == "" {
+		err = demo(ctx, o, stdout)
+	} else {
+		err = watch(ctx, o, stdout)
+	}
+	var wrong *usageError
+	switch {
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "quickstart: %v\n\nquickstart -help shows the flags.\n", err)
+		return exitUsage
+	case err != nil:
+		fmt.Fprintf(stderr, "quickstart: %v\n", err)
+		return exitFail
+	}
+	return exitOK
+}
+
+// A usageError is a command line that cannot be followed.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, usage)
+		flags.PrintDefaults()
+	}
+	flags.BoolVar(&o.json, "json", false, "print one JSON object a decision")
+	flags.DurationVar(&o.pace, "pace", 80*time.Millisecond, "how long the demonstration takes for 15 s of traffic")
+	flags.StringVar(&o.targets, "targets", "", "comma-separated URLs to scrape instead of the demonstration, as http://host:port/metrics")
+	flags.StringVar(&o.metric, "metric", "vllm:num_requests_waiting", "metric to read from the targets")
+	flags.Float64Var(&o.high, "high", 0, "threshold above which to scale up; without -high nothing is decided, only read")
+	flags.Float64Var(&o.low, "low", 0, "threshold below which to scale down")
+	flags.IntVar(&o.min, "min", 1, "fewest replicas")
+	flags.IntVar(&o.max, "max", 0, "most replicas (default twice the number of targets)")
+	flags.DurationVar(&o.interval, "interval", 15*time.Second, "time between two scrapes of the targets")
+	flags.DurationVar(&o.timeout, "timeout", 0, "time limit for one target (default 3s, at most half the interval)")
+	flags.BoolVar(&o.once, "once", false, "scrape the targets once and exit")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	err := o.check(flags)
+	if err != nil {
+		fmt.Fprintf(stderr, "quickstart: %v\n\nquickstart -help shows the flags.\n", err)
+	}
+	return o, err
+}
+
+// check refuses flags that would be ignored silently.
+func (o *options) check(flags *flag.FlagSet) error {
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: URLs belong behind -targets, separated by commas", flags.Arg(0))
+	}
+	var err error
+	flags.Visit(func(f *flag.Flag) {
+		isDemo := f.Name == "pace"
+		if f.Name != "json" && isDemo == (o.targets != "") && err == nil {
+			where := "only with -targets"
+			if isDemo {
+				where = "not with -targets"
+			}
+			err = fmt.Errorf("-%s goes %s", f.Name, where)
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case o.pace < 0:
+		return fmt.Errorf("-pace %s: must not be negative", o.pace)
+	case o.interval <= 0:
+		return fmt.Errorf("-interval %s: must be positive", o.interval)
+	}
+	return nil
+}
+
+// brief cuts the subject off a step's reason: in a table with one metric it is the same in every line.
+func brief(because, subject string) string {
+	return strings.TrimSpace(strings.TrimPrefix(because, subject))
+}

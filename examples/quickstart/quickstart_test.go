@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// start runs the program with the given arguments and returns its exit code and output.
+func start(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(context.Background(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// TestDemonstration: the hour shows at least one scale-up, one hold in a cooldown, one change by the floor, one pod
+// that does not answer and one scale-down, each with a true reason.
+func TestDemonstration(t *testing.T) {
+	code, out, errs := start(t, "-json", "-pace", "0")
+	require.Equal(t, exitOK, code, errs)
+	seen := map[string]int{}
+	lines := bufio.NewScanner(strings.NewReader(out))
+	lines.Buffer(nil, 1<<20)
+	decisions := 0
+	for lines.Scan() {
+		var line struct {
+			Decision *struct {
+				Verdict        string
+				From, Replicas int32
+				Reason         string
+				Steps          []struct {
+					Code     string
+					From, To int32
+					Lane     int
+				}
+			}
+			Observation struct {
+				SpecReplicas int32
+				Readings     []struct {
+					Lower, Upper float64
+					Failed       int
+				}
+			}
+			Missing []string
+			Summary map[string]any
+		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line), lines.Text())
+		d := line.Decision
+		if d == nil {
+			require.NotNil(t, line.Summary)
+			continue
+		}
+		decisions++
+		require.Equal(t, line.Observation.SpecReplicas, d.From)
+		seen[d.Verdict]++
+		for _, s := range d.Steps {
+			if s.Lane == 0 {
+				seen[d.Verdict+" "+s.Code]++
+			}
+		}
+		r := line.Observation.Readings[0]
+		if r.Failed > 0 {
+			seen["missing"]++
+			require.Greater(t, r.Upper, r.Lower, "a missing pod widens the reading")
+			require.Contains(t, line.Missing[0], "Timeout")
+		}
+	}
+	require.Equal(t, 233, decisions)
+	for _, what := range []string{"Up AboveHigh", "Hold Cooldown", "Up Lifted", "Down BelowLow", "missing"} {
+		require.Positive(t, seen[what], "%s in %v", what, seen)
+	}
+}
+
+func TestDemonstrationTable(t *testing.T) {
+	code, out, errs := start(t, "-pace", "0")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "TIME       REQ/S  WAITING/POD")
+	require.Contains(t, out, "Up 5 -> 6")
+	require.Contains(t, out, "Lifted morning from=5 < floor=6")
+	require.Contains(t, out, "[vllm-1: Timeout]")
+	require.Contains(t, out, "233 decisions in 58m0s of traffic")
+	require.NotContains(t, out, "\x1b[", "no colour but on a terminal")
+}
+
+func TestDemonstrationCanBeInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run(ctx, nil, &out, &errs))
+	require.Contains(t, out.String(), "0 decisions")
+}
+
+// serve serves a page on 127.0.0.1.
+func serve(t *testing.T, page string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = w.Write([]byte(page))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/metrics"
+}
+
+// dead returns a URL at which nothing listens.
+func dead(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	return s.URL + "/metrics"
+}
+
+func TestTargets(t *testing.T) {
+	page := func(name string) string {
+		data, err := os.ReadFile("../../scrape/testdata/pages/" + name)
+		require.NoError(t, err)
+		return string(data)
+	}
+	eight := serve(t, page("constructed-vllm-v1-dp8.txt"))
+	gone := dead(t)
+
+	code, out, errs := start(t, "-targets", eight, "-metric", "vllm:num_requests_waiting", "-once")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "147 over 8 engines (min 0, max 39)")
+	require.Contains(t, out, "mean a target: 147  (1 with a value, 0 without)")
+
+	code, out, errs = start(t, "-targets", eight, "-metric", "vllm:kv_cache_usage_perc", "-once")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "0.5708 over 8 engines")
+	require.Contains(t, out, "max 0.9077)")
+
+	// A dead target is reported, and widens the interval up to -high.
+	code, out, errs = start(t, "-targets", eight+","+gone, "-metric", "vllm:num_requests_waiting", "-once")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "[73.5, inf]")
+	require.Contains(t, out, "Refused")
+	require.Contains(t, out, gone)
+	code, out, errs = start(t, "-targets", eight+","+gone, "-high", "10", "-low", "2", "-once", "-json")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, `"reading":{"failed":1,"lower":73.5,"notReady":0,"reused":0,"upper":78.5,"values":1}`)
+	require.Contains(t, out, `"reason":"Refused"`)
+	require.Contains(t, out, `"reason":"Hold at 2: UpWindow vllm:num_requests_waiting lower=73.5 \u003e high=10, held=15s \u003c window=30s"`)
+
+	code, out, errs = start(t, "-targets", gone, "-once")
+	require.Equal(t, exitFail, code)
+	require.Contains(t, out, "no value  [Refused:")
+	require.Contains(t, errs, "no target ever answered")
+
+	code, out, _ = start(t, "-targets", eight, "-metric", "node_load1", "-once")
+	require.Equal(t, exitFail, code)
+	require.Contains(t, out, "NotFound")
+}
+
+func TestBadCommandLines(t *testing.T) {
+	for _, row := range []struct {
+		args string
+		says string
+	}{
+		{"-once", "-once goes only with -targets"},
+		{"-high 3", "-high goes only with -targets"},
+		{"-targets http://127.0.0.1:1 -pace 1s", "-pace goes not with -targets"},
+		{"http://127.0.0.1:1", `unexpected argument "http://127.0.0.1:1"`},
+		{"-pace -1s", "must not be negative"},
+		{"-targets ,", "an entry is empty"},
+		{"-targets http://127.0.0.1:1,http://127.0.0.1:1", "is there twice"},
+		{"-targets http://127.0.0.1:1 -high 1 -low 2", "metrics[0].high: 1: must be a number above low 2"},
+		{"-targets http://127.0.0.1:1 -high 1 -min 9 -max 3", "bounds.max: 3: must not be below min 9"},
+		{"-targets http://127.0.0.1:1 -interval 1s -timeout 2s", "timeout: 2s: must be positive and below interval"},
+		{"-targets http://127.0.0.1:1 -interval 0s", "-interval 0s: must be positive"},
+		{"-nonsense", "flag provided but not defined"},
+	} {
+		code, _, errs := start(t, strings.Fields(row.args)...)
+		require.Equal(t, exitUsage, code, row.args)
+		require.Contains(t, errs, row.says, row.args)
+	}
+	code, _, errs := start(t, "-help")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, errs, "Quickstart shows inferscale at work.")
+}
+
+func TestTraceErrorsNameTheLine(t *testing.T) {
+	trace, err := readTrace(azureTrace)
+	require.NoError(t, err)
+	requests := 0
+	for _, a := range trace {
+		requests += a.requests
+	}
+	require.Equal(t, 19366, requests, "every request of the trace")
+	for text, says := range map[string]string{
+		"t_s,requests,input_tokens,output_tokens\n0,1,2,x\n": "line 2",
+		"t_s,requests,input_tokens,output_tokens\n5,1,2,3\n": "line 2",
+		"t_s,requests\n0,1\n":                                "line 2",
+		"t_s,requests\n0,1,3,\n":                             "wrong number of fields",
+	} {
+		_, err := readTrace(text)
+		require.ErrorContains(t, err, says)
+	}
+}
+
+func TestPageFollowsTheServer(t *testing.T) {
+	p := newPage(vllmPage)
+	require.Len(t, p.gauge, 4)
+	got := string(p.render(gauges{waiting: 12, running: 16, kvUsage: 0.25}))
+	for _, line := range []string{
+		`vllm:num_requests_waiting{engine="0",model_name="meta-llama/Llama-3.3-70B-Instruct"} 12`,
+		`vllm:num_requests_waiting_by_reason{engine="0",model_name="meta-llama/Llama-3.3-70B-Instruct",reason="capacity"} 12`,
+		`vllm:num_requests_running{engine="0",model_name="meta-llama/Llama-3.3-70B-Instruct"} 16`,
+		`vllm:kv_cache_usage_perc{engine="0",model_name="meta-llama/Llama-3.3-70B-Instruct"} 0.25`,
+	} {
+		require.Contains(t, got, line+"\n")
+	}
+	require.Equal(t, strings.Count(vllmPage, "\n"), strings.Count(got, "\n"), "nothing else changes")
+}

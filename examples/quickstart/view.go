@@ -1,0 +1,223 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/fatih/color"
+
+	"github.com/inferscale/inferscale/realtime"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// A row is one decision and what it was made on.
+type row struct {
+	now      time.Time
+	load     float64 // requests a second
+	obs      scaling.Observation
+	decision scaling.Decision
+	sweep    scrape.Sweep
+}
+
+// missing says which pods gave no new value, and why.
+func (r *row) missing() []string {
+	var all []string
+	for _, p := range r.sweep.Pods {
+		for _, v := range p.Values {
+			switch {
+			case p.State == scrape.NotReady || v.Err == nil:
+			case v.Reused:
+				all = append(all, fmt.Sprintf("%s: %s, its last value stands in", p.Name, v.Err.Reason))
+			default:
+				all = append(all, fmt.Sprintf("%s: %s", p.Name, v.Err.Reason))
+			}
+		}
+	}
+	return all
+}
+
+// A view prints decisions: as a table for people, or as one JSON object each.
+type view struct {
+	out   io.Writer
+	json  bool
+	last  string // what the last line said, to leave out what repeats it
+	since int    // decisions since the last line
+}
+
+func newView(out io.Writer, asJSON bool) *view { return &view{out: out, json: asJSON} }
+
+const layout = "%-8s  %6s  %-14s  %5s  %-12s  %s\n"
+
+func (v *view) begin() {
+	if v.json {
+		return
+	}
+	fmt.Fprint(v.out, `An hour of conversations (Azure, 2023) meets a fleet of simulated vLLM servers on 127.0.0.1.
+Thresholds: more above 4 waiting requests a pod for 30 s, fewer below 1 for 2 min. From 09:00 to 09:20 at least 6 pods.
+A line is a decision; decisions that repeat the one before are shown once in three minutes.
+
+`)
+	fmt.Fprintf(v.out, layout, "TIME", "REQ/S", "WAITING/POD", "PODS", "VERDICT", "WHY")
+}
+
+// repeats is after how many equal decisions one is shown again.
+const repeats = 12
+
+func (v *view) row(r row) {
+	if v.json {
+		v.object(map[string]any{
+			"time": r.now, "requestsPerSecond": r.load, "observation": r.obs, "decision": r.decision, "missing": r.missing(),
+		})
+		return
+	}
+	d := &r.decision
+	why := reasons(d)
+	missing := r.missing()
+	code := d.Code()
+	if code == realtime.DownWindow {
+		code = realtime.Between // a calm queue comes and goes
+	}
+	gist := fmt.Sprint(d.Verdict, code, missing, r.obs.ReadyReplicas)
+	if v.since++; gist == v.last && v.since < repeats && !d.Acts() {
+		return
+	}
+	v.last, v.since = gist, 0
+	if len(missing) > 0 {
+		why += "  [" + strings.Join(missing, "; ") + "]"
+	}
+	verdict := d.Verdict.String()
+	if d.Acts() {
+		verdict = fmt.Sprintf("%s %d -> %d", d.Verdict, d.From, d.Replicas)
+	}
+	line := fmt.Sprintf(layout, r.now.Format(time.TimeOnly), fmt.Sprintf("%.1f", r.load),
+		interval(r.obs.Reading(realtime.DefaultMetric)), fmt.Sprintf("%d/%d", r.obs.ReadyReplicas, r.obs.SpecReplicas), verdict, why)
+	paint(d.Verdict, len(missing) > 0).Fprint(v.out, line)
+}
+
+// paint chooses the colour of a line. On anything but a terminal, or with NO_COLOR set, nothing is coloured.
+func paint(verdict scaling.Verdict, missing bool) *color.Color {
+	switch {
+	case verdict == scaling.Up:
+		return color.New(color.FgGreen, color.Bold)
+	case verdict == scaling.Down:
+		return color.New(color.FgCyan, color.Bold)
+	case verdict == scaling.Unknown || missing:
+		return color.New(color.FgYellow)
+	default:
+		return color.New(color.Reset)
+	}
+}
+
+// reasons is the deciding line in words: the rule with the last word, and before it what it overruled.
+func reasons(d *scaling.Decision) string {
+	var parts []string
+	for _, s := range d.Steps() {
+		if s.Lane == 0 {
+			parts = append(parts, strings.TrimSpace(s.Code.String()+" "+brief(s.Because(), realtime.DefaultMetric)))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// interval prints a reading: a number if it is known exactly.
+func interval(r scaling.Reading) string {
+	switch {
+	case !r.Known():
+		return "unknown"
+	case r.Lower == r.Upper:
+		return number(r.Lower)
+	default:
+		return fmt.Sprintf("[%s, %s]", number(r.Lower), number(r.Upper))
+	}
+}
+
+// number prints four significant digits.
+func number(v float64) string {
+	if math.IsInf(v, 1) {
+		return "inf"
+	}
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+func (v *view) object(fields map[string]any) {
+	data, err := json.Marshal(fields)
+	if err != nil {
+		data = fmt.Appendf(nil, "{\"error\":%q}", err)
+	}
+	fmt.Fprintf(v.out, "%s\n", data)
+}
+
+// A summary counts what happened.
+type summary struct {
+	Decisions, Ups, Downs, Unknown   int
+	CooldownHolds, FloorLifts        int
+	PartialReadings, FailedScrapes   int
+	ReplicaSeconds, Pages, PageBytes float64
+	MostWaiting                      float64
+}
+
+func (s *summary) add(r row) {
+	s.Decisions++
+	switch r.decision.Verdict {
+	case scaling.Up:
+		s.Ups++
+	case scaling.Down:
+		s.Downs++
+	case scaling.Unknown:
+		s.Unknown++
+	case scaling.Hold:
+	}
+	for _, step := range r.decision.Steps() {
+		if step.Lane != 0 {
+			continue
+		}
+		switch step.Code {
+		case realtime.Cooldown:
+			s.CooldownHolds++
+		case scaling.Lifted:
+			s.FloorLifts++
+		}
+	}
+	reading := r.obs.Reading(realtime.DefaultMetric)
+	if reading.NotReady+reading.Failed > 0 {
+		s.PartialReadings++
+	}
+	s.MostWaiting = max(s.MostWaiting, reading.Lower)
+	s.ReplicaSeconds += float64(r.obs.SpecReplicas) * period.Seconds()
+	for _, p := range r.sweep.Pods {
+		for _, f := range p.Fetches {
+			if f.Err != nil {
+				s.FailedScrapes++
+				continue
+			}
+			s.Pages++
+			s.PageBytes += float64(f.Bytes)
+		}
+	}
+}
+
+func (v *view) summary(s summary, simulated, took time.Duration) {
+	if v.json {
+		v.object(map[string]any{"summary": s})
+		return
+	}
+	fmt.Fprintf(v.out, `
+%d decisions in %s of traffic, run in %s:
+  %d scale-ups, %d scale-downs, %d holds in a cooldown, %d decisions lifted by the floor
+  %d readings with pods missing, %d scrapes failed, %d decisions without any data
+  %.0f pages scraped, %.1f MB; at most %s waiting requests a pod; %.2f pods on average
+
+Next: try it on a server of yours,
+  go run ./examples/quickstart -targets http://HOST:PORT/metrics -metric vllm:num_requests_waiting -high 10 -low 2
+`, s.Decisions, simulated.Round(time.Minute), took.Round(100*time.Millisecond), s.Ups, s.Downs, s.CooldownHolds, s.FloorLifts,
+		s.PartialReadings, s.FailedScrapes, s.Unknown, s.Pages, s.PageBytes/1e6, number(s.MostWaiting),
+		s.ReplicaSeconds/max(1, simulated.Seconds()))
+}

@@ -1,0 +1,146 @@
+package scrape
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Config says what to read and within which limits. The zero value is valid: it reads vllm:num_requests_waiting from
+// http, port 5000, path /metrics.
+type Config struct {
+	// Metrics are what is read, each giving one reading. None means Named("vllm:num_requests_waiting").
+	Metrics []Metric
+
+	// Interval is the time between two sweeps, 15 s by default. Nothing here waits for it; it sets the defaults below
+	// and decides on connections: up to 4 s they are kept open between sweeps, above only those of https are. vLLM
+	// closes idle connections after 5 s.
+	Interval time.Duration
+	// Timeout is for one request, from dialling to the last byte. The default is 3 s, or half the interval if that is
+	// less. It must be below Interval.
+	Timeout time.Duration
+	// DialTimeout is for the connection alone, 1 s by default.
+	DialTimeout time.Duration
+	// SweepTimeout is for a whole sweep, 9/10 of Interval by default: the rest is left for deciding, so that a rack
+	// that does not answer cannot delay the next decision. What is not read by then is missing.
+	SweepTimeout time.Duration
+	// Spread is the time over which the requests of a sweep begin, each pod at a place of its own that follows from its
+	// identity. The default of 0 begins at once, Concurrency at a time. It must be below SweepTimeout.
+	Spread time.Duration
+	// Staleness is how long the last value of a pod stands in for one that could not be fetched, and how old a sample
+	// with a timestamp of its own may be. The default is two intervals. Counters and histograms need a last scrape
+	// that is at most twice as old.
+	Staleness time.Duration
+
+	// Concurrency is the number of requests at a time, 64 by default. It needs pods * latency / interval, and pods
+	// without an answer hold a place for the whole Timeout.
+	Concurrency int
+	// MaxBody is the limit on the bytes of a page, after decompression, 16 MiB by default. Real pages reach 1 MB.
+	MaxBody int64
+
+	// TLS is for https.
+	TLS TLSConfig
+	// Token is sent as "Authorization: Bearer", to https targets only unless AllowTokenOverHTTP. TokenFile is a file
+	// that holds it, read again at every sweep; white space around it is ignored. At most one of the two is set.
+	Token     string
+	TokenFile string
+	// AllowTokenOverHTTP sends the token in the clear.
+	AllowTokenOverHTTP bool
+	// AllowLocal permits targets at loopback, link-local, multicast and unspecified addresses. Without it a pod cannot
+	// point the scraper at what only this machine can reach, nor at the metadata service of a cloud.
+	AllowLocal bool
+
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// TLSConfig says whom to trust and who we are. The files are read again at every sweep; when one has changed, new
+// connections use it.
+type TLSConfig struct {
+	// CAFile holds the authorities to trust, in PEM. Empty means those of the system.
+	CAFile string
+	// CertFile and KeyFile are the client certificate, in PEM. Both or neither are set.
+	CertFile string
+	KeyFile  string
+	// ServerName is the name that certificates are checked for, instead of the target's host: the certificate of a pod
+	// seldom has its IP address.
+	ServerName string
+	// InsecureSkipVerify accepts any certificate. Who can redirect traffic can then answer in place of a pod.
+	InsecureSkipVerify bool
+}
+
+const (
+	defaultInterval    = 15 * time.Second
+	defaultTimeout     = 3 * time.Second
+	defaultDialTimeout = time.Second
+	defaultConcurrency = 64
+	defaultMaxBody     = 16 << 20
+
+	maxToken = 16 << 10
+)
+
+func (c Config) orDefault() Config {
+	if len(c.Metrics) == 0 {
+		c.Metrics = []Metric{Named("vllm:num_requests_waiting")}
+	}
+	set(&c.Interval, defaultInterval)
+	set(&c.Timeout, min(defaultTimeout, c.Interval/2))
+	set(&c.DialTimeout, min(defaultDialTimeout, c.Timeout))
+	set(&c.SweepTimeout, c.Interval/10*9)
+	set(&c.Staleness, 2*c.Interval)
+	set(&c.Concurrency, defaultConcurrency)
+	set(&c.MaxBody, defaultMaxBody)
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the one clock of this package: the documented default of Config.Now
+	}
+	return c
+}
+
+func set[T int | int64 | time.Duration](field *T, otherwise T) {
+	if *field == 0 {
+		*field = otherwise
+	}
+}
+
+// Validate reports every wrong field at once, each as a *scaling.FieldError with a path like
+// "metrics[1].terms[0].quantile". It looks at no file.
+func (c Config) Validate() error {
+	c = c.orDefault()
+	var e scaling.FieldErrors
+	names := make(map[string]bool, len(c.Metrics))
+	for i, m := range c.Metrics {
+		path := fmt.Sprintf("metrics[%d].", i)
+		m.check(&e, path)
+		e.Check(!names[m.Name], path+"name", m.Name, "must be unique")
+		names[m.Name] = true
+	}
+	e.Check(c.Interval > 0, "interval", c.Interval, "must be positive")
+	e.Check(c.Timeout > 0 && c.Timeout < c.Interval, "timeout", c.Timeout, "must be positive and below interval")
+	e.Check(c.DialTimeout > 0, "dialTimeout", c.DialTimeout, "must be positive")
+	e.Check(c.SweepTimeout > 0, "sweepTimeout", c.SweepTimeout, "must be positive")
+	e.Check(c.Spread >= 0 && c.Spread < c.SweepTimeout, "spread", c.Spread, "must be at least 0 and below sweepTimeout")
+	e.Check(c.Staleness > 0, "staleness", c.Staleness, "must be positive")
+	e.Check(c.Concurrency > 0, "concurrency", c.Concurrency, "must be positive")
+	e.Check(c.MaxBody > 0 && c.MaxBody < 1<<40, "maxBody", c.MaxBody, "must be positive and below 1 TiB")
+	e.Check((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.keyFile", c.TLS.KeyFile, "must be set if and only if tls.certFile is")
+	// The token itself is shown nowhere.
+	e.Check(c.Token == "" || c.TokenFile == "", "tokenFile", c.TokenFile, "must be empty if token is set")
+	e.Check(c.Token == "" || validToken(c.Token), "token", "(hidden)", tokenRule)
+	return e.Err()
+}
+
+const tokenRule = "must be at most 16 KiB of printable ASCII without spaces"
+
+// validToken keeps out what could end a header or could not be recognised in an answer.
+func validToken(t string) bool {
+	if t == "" || len(t) > maxToken {
+		return false
+	}
+	for i := range len(t) {
+		if t[i] <= ' ' || t[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,139 @@
+package scrape
+
+import (
+	"errors"
+	"math"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+func TestTheZeroConfigReadsTheSeedsSource(t *testing.T) {
+	c := Config{}.orDefault()
+	require.NoError(t, Config{}.Validate())
+	require.Equal(t, []Metric{Named("vllm:num_requests_waiting")}, c.Metrics)
+	require.Equal(t, "http://:5000/metrics", c.Metrics[0].Endpoint.String())
+	require.Equal(t, 15*time.Second, c.Interval)
+	require.Equal(t, 3*time.Second, c.Timeout)
+	require.Equal(t, time.Second, c.DialTimeout)
+	require.Equal(t, 13500*time.Millisecond, c.SweepTimeout)
+	require.Equal(t, 30*time.Second, c.Staleness)
+	require.Equal(t, 64, c.Concurrency)
+	require.Equal(t, int64(16<<20), c.MaxBody)
+	require.NotNil(t, c.Now)
+	short := Config{Interval: time.Second}.orDefault()
+	require.Equal(t, 500*time.Millisecond, short.Timeout)
+	require.Equal(t, 500*time.Millisecond, short.DialTimeout)
+	require.NoError(t, short.Validate())
+}
+
+func TestValidateReportsEveryWrongField(t *testing.T) {
+	err := Config{
+		Metrics: []Metric{
+			{Name: "", Fill: math.NaN(), Endpoint: Endpoint{Scheme: "ftp", Port: 70000, Path: "//evil/x"}},
+			{Name: "two", Terms: []Series{
+				{Families: []string{""}, Read: Quantile, Quantile: 1, Match: []Matcher{{}}},
+				{Read: Value, Quantile: 0.5, Scale: -1, Within: 9, Across: 9, GroupBy: []string{""}, Prefer: Matcher{Value: "x"}},
+			}},
+			{Name: "two", Terms: []Series{{Families: []string{"a\nb"}, Read: 9}}, Over: []Series{{}}},
+		},
+		Interval: -1, Timeout: -1, DialTimeout: -1, SweepTimeout: -1, Spread: -1, Staleness: -1, Concurrency: -1, MaxBody: -1,
+		TLS: TLSConfig{CertFile: "c"}, Token: "a b" + secret, TokenFile: "t",
+	}.Validate()
+	var fields []string
+	joined, ok := err.(interface{ Unwrap() []error })
+	require.True(t, ok)
+	for _, e := range joined.Unwrap() {
+		var f *scaling.FieldError
+		require.True(t, errors.As(e, &f))
+		fields = append(fields, f.Field)
+	}
+	require.Equal(t, []string{
+		"metrics[0].name", "metrics[0].fill", "metrics[0].endpoint.scheme", "metrics[0].endpoint.port", "metrics[0].endpoint.path",
+		"metrics[0].terms", "metrics[1].terms", "metrics[1].terms[0].families[0]", "metrics[1].terms[0].match[0].label",
+		"metrics[1].terms[0].quantile", "metrics[1].terms[1].families", "metrics[1].terms[1].prefer.label",
+		"metrics[1].terms[1].groupBy[0]", "metrics[1].terms[1].quantile", "metrics[1].terms[1].scale",
+		"metrics[1].terms[1].within", "metrics[1].terms[1].across", "metrics[2].terms[0].families[0]", "metrics[2].terms[0].read",
+		"metrics[2].over[0].families", "metrics[2].name", "interval", "timeout", "dialTimeout", "sweepTimeout", "spread",
+		"staleness", "concurrency", "maxBody", "tls.keyFile", "tokenFile", "token",
+	}, fields)
+	require.NotContains(t, err.Error(), secret)
+	_, err = New(Config{Timeout: 15 * time.Second})
+	require.EqualError(t, err, "timeout: 15s: must be positive and below interval")
+}
+
+func TestPathsAndTargets(t *testing.T) {
+	for path, ok := range map[string]bool{
+		"/metrics": true, "/": true, "/a/b?x=//y": true, "/a%20b": true, "/prometheus/metrics?name[]=a": true,
+		"metrics": false, "//evil/x": false, "http://evil/x": false, "/a#b": false, "/a b": false, "/a\tb": false,
+		"/a\x00": false, "/a%zz": false, "/a\\b": false, "/a\r\nHost: x": false, "": true, // empty is the default
+	} {
+		m := Named("x")
+		m.Endpoint.Path = path
+		require.Equal(t, ok, m.Validate() == nil, "%q", path)
+	}
+	for _, row := range []struct {
+		pod  Pod
+		e    Endpoint
+		want string
+		own  bool
+	}{
+		{Pod{Host: "10.0.0.1"}, Endpoint{}, "http://10.0.0.1:5000/metrics", false},
+		{Pod{Host: "2001:db8::1"}, Endpoint{Port: 8000}, "http://[2001:db8::1]:8000/metrics", false},
+		{Pod{Host: "fe80::1%eth0"}, Endpoint{}, "http://[fe80::1%25eth0]:5000/metrics", false},
+		{Pod{Host: "pod-0.svc"}, Endpoint{Scheme: "https", Path: "/a?b=c?d"}, "https://pod-0.svc:5000/a?b=c?d", false},
+		{Pod{Host: "h"}, Endpoint{Path: "/a%2Fb"}, "http://h:5000/a%2Fb", false},
+		{Pod{URL: "http://127.0.0.1:81"}, Endpoint{Path: "/x?y"}, "http://127.0.0.1:81/x?y", false},
+		{Pod{URL: "https://h/m?n"}, Endpoint{Path: "/x"}, "https://h/m?n", true},
+		{Pod{URL: "http://[::1]:81/", Host: "ignored"}, Endpoint{Path: "/x"}, "http://[::1]:81/", true},
+	} {
+		u, own, err := target(&row.pod, row.e.orDefault())
+		require.NoError(t, err)
+		require.Equal(t, row.want, u.String())
+		require.Equal(t, row.own, own)
+		again, err := url.Parse(u.String())
+		require.NoError(t, err)
+		require.Equal(t, u.RequestURI(), again.RequestURI())
+	}
+}
+
+func TestMatchers(t *testing.T) {
+	page := "q{a=\"1\"} 1\nq{a=\"2\",b=\"x\"} 2\nq{b=\"x\"} 4\n"
+	for _, row := range []struct {
+		match []Matcher
+		want  float64
+	}{
+		{nil, 7},
+		{[]Matcher{{Label: "a", Value: "1"}}, 1},
+		{[]Matcher{{Label: "a"}}, 4}, // a label that is not there is empty
+		{[]Matcher{{Label: "a", Not: true}}, 3},
+		{[]Matcher{{Label: "a", Value: "1", Not: true}, {Label: "b", Value: "x"}}, 6},
+	} {
+		s, fail := readOne(t, page, Metric{Name: "q", Terms: []Series{{Families: []string{"q"}, Match: row.match, Across: Sum}}})
+		require.Nil(t, fail)
+		require.InDelta(t, row.want, s.value, 0, "%v", row.match)
+	}
+	_, fail := readOne(t, page, Metric{Name: "q", Terms: []Series{{Families: []string{"q"}, Match: []Matcher{{Label: "a", Value: "9"}}}}})
+	require.ErrorContains(t, fail, `NotFound: no series of q matches [a="9"]`)
+	require.Equal(t, `a!="9"`, Matcher{Label: "a", Value: "9", Not: true}.String())
+}
+
+func TestNamesOfConstants(t *testing.T) {
+	require.Equal(t, "NoPods", NoPods.String())
+	require.Equal(t, "Parse", Parse.String())
+	require.Equal(t, "NoBaseline", NoBaseline.String())
+	require.Equal(t, "Reason(99)", Reason(99).String())
+	require.Equal(t, "Quantile", Quantile.String())
+	require.Equal(t, "Min", Min.String())
+	require.Equal(t, "Completed", Completed.String())
+	require.Equal(t, "LlamaCPP", LlamaCPP.String())
+	require.Equal(t, "Preemptions", Preemptions.String())
+	require.True(t, Canceled.Fetch())
+	require.True(t, Encoding.Fetch())
+	require.False(t, None.Fetch())
+	require.False(t, Parse.Fetch())
+}

@@ -1,0 +1,354 @@
+package scrape
+
+import (
+	"fmt"
+	"slices"
+)
+
+// An Engine is an inference server whose metrics are known: their names through the versions, their reduction over
+// several series, and where they are served.
+type Engine uint8
+
+// The engines.
+const (
+	VLLM     Engine = iota + 1 // port 8000, /metrics; V1 names first, then V0
+	SGLang                     // port 30000, /metrics; only with --enable-metrics
+	TGI                        // port 80, /metrics
+	TRTLLM                     // trtllm-serve: port 8000, /prometheus/metrics. Its /metrics is another thing: reading it consumes it
+	Triton                     // Triton's TensorRT-LLM backend: port 8002, /metrics
+	Dynamo                     // frontend port 8000, workers port 8081, /metrics
+	LlamaCPP                   // llama.cpp server: port 8080, /metrics; only with --metrics
+)
+
+// Engines returns all engines.
+func Engines() []Engine { return []Engine{VLLM, SGLang, TGI, TRTLLM, Triton, Dynamo, LlamaCPP} }
+
+// String returns the name of the constant.
+func (e Engine) String() string {
+	return nameOf([]string{"Engine(0)", "VLLM", "SGLang", "TGI", "TRTLLM", "Triton", "Dynamo", "LlamaCPP"}, int(e), "Engine")
+}
+
+// A Signal is a number that every engine should have, under whatever name.
+type Signal uint8
+
+// The signals.
+const (
+	Waiting            Signal = iota + 1 // requests queued; over data-parallel engines their sum
+	Running                              // requests in the batch; their sum
+	InFlight                             // Waiting + Running
+	KVCacheUsage                         // share of the KV cache in use, 0 to 1; over data-parallel engines the mean
+	TTFT                                 // seconds to the first token, of what was observed between two scrapes
+	TPOT                                 // seconds per output token after the first, likewise
+	PrefixCacheHitRate                   // share of the prefix cache queries that hit, 0 to 1
+	Preemptions                          // requests thrown out of the batch, per second
+)
+
+// Signals returns all signals.
+func Signals() []Signal {
+	return []Signal{Waiting, Running, InFlight, KVCacheUsage, TTFT, TPOT, PrefixCacheHitRate, Preemptions}
+}
+
+// String returns the name of the constant.
+func (s Signal) String() string {
+	return nameOf([]string{
+		"Signal(0)", "Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "PrefixCacheHitRate", "Preemptions",
+	}, int(s), "Signal")
+}
+
+// A NoSignalError says that an engine does not expose a signal.
+type NoSignalError struct {
+	Engine Engine
+	Signal Signal
+}
+
+// Error returns "engine has no signal".
+func (e *NoSignalError) Error() string { return fmt.Sprintf("%v has no %v", e.Engine, e.Signal) }
+
+// Endpoint returns where the engine serves its metrics by default.
+func (e Engine) Endpoint() Endpoint {
+	at := func(port int, path string) Endpoint { return Endpoint{Scheme: DefaultScheme, Port: port, Path: path} }
+	switch e {
+	case SGLang:
+		return at(30000, DefaultPath)
+	case TGI:
+		return at(80, DefaultPath)
+	case TRTLLM:
+		return at(8000, "/prometheus/metrics")
+	case Triton:
+		return at(8002, DefaultPath)
+	case LlamaCPP:
+		return at(8080, DefaultPath)
+	default:
+		return at(8000, DefaultPath)
+	}
+}
+
+// Metric returns the metric of a signal, named like the signal, at the engine's default endpoint. TTFT and TPOT are
+// means; see [Engine.Quantile]. A signal that the engine lacks is a *NoSignalError.
+func (e Engine) Metric(s Signal) (Metric, error) {
+	m := Metric{Name: s.String(), Endpoint: e.Endpoint()}
+	if s == InFlight && e != Dynamo {
+		waiting, running := e.series(Waiting), e.series(Running)
+		if len(waiting) == 0 || len(running) == 0 {
+			return Metric{}, &NoSignalError{e, s}
+		}
+		m.Terms = append(waiting, running...)
+		return m, nil
+	}
+	m.Terms = e.series(s)
+	if len(m.Terms) == 0 {
+		return Metric{}, &NoSignalError{e, s}
+	}
+	m.Over = e.over(s)
+	if e == Dynamo && (s == KVCacheUsage || s == PrefixCacheHitRate) {
+		m.Endpoint.Port = 8081 // the worker's
+	}
+	return m, nil
+}
+
+// Quantile returns TTFT or TPOT as a quantile of what was observed between two scrapes, 0 < q < 1. Another signal, or
+// one that the engine lacks, is a *NoSignalError.
+func (e Engine) Quantile(s Signal, q float64) (Metric, error) {
+	m, err := e.Metric(s)
+	if err != nil {
+		return Metric{}, err
+	}
+	if m.Terms[0].Read != Mean {
+		return Metric{}, &NoSignalError{e, s}
+	}
+	m.Terms[0].Read, m.Terms[0].Quantile = Quantile, q
+	return m, m.Validate()
+}
+
+func gauge(across Aggregate, families ...string) Series {
+	return Series{Families: families, Across: across}
+}
+
+func rate(families ...string) Series { return Series{Families: families, Read: Rate, Across: Sum} }
+
+func mean(families ...string) Series { return Series{Families: families, Read: Mean} }
+
+// series returns the terms of a signal, or nothing.
+func (e Engine) series(s Signal) []Series {
+	var found Series
+	switch e {
+	case VLLM:
+		found = vllm(s)
+	case SGLang:
+		found = sglang(s)
+	case TGI:
+		found = tgi(s)
+	case TRTLLM:
+		found = trtllm(s)
+	case Triton:
+		found = triton(s)
+	case Dynamo:
+		found = dynamo(s)
+	case LlamaCPP:
+		found = llamaCPP(s)
+	}
+	if len(found.Families) == 0 {
+		return nil
+	}
+	return []Series{found}
+}
+
+// over returns what a signal is divided by, or nothing.
+func (e Engine) over(s Signal) []Series {
+	switch {
+	case e == VLLM && s == PrefixCacheHitRate:
+		return []Series{rate("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total")}
+	case e == TGI && s == KVCacheUsage:
+		return []Series{gauge(Sum, "tgi_batch_max_total_tokens")}
+	}
+	return nil
+}
+
+func vllm(s Signal) Series {
+	switch s {
+	case Waiting:
+		return gauge(Sum, "vllm:num_requests_waiting")
+	case Running:
+		return gauge(Sum, "vllm:num_requests_running")
+	case KVCacheUsage:
+		// "perc", but a share: 1 is full.
+		return gauge(Average, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
+	case TTFT:
+		return mean("vllm:time_to_first_token_seconds")
+	case TPOT:
+		return mean("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
+	case PrefixCacheHitRate:
+		return rate("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")
+	case Preemptions:
+		return rate("vllm:num_preemptions_total")
+	default:
+		return Series{}
+	}
+}
+
+func sglang(s Signal) Series {
+	var found Series
+	switch s {
+	case Waiting:
+		found = gauge(Sum, "sglang:num_queue_reqs")
+	case Running:
+		found = gauge(Sum, "sglang:num_running_reqs")
+	case KVCacheUsage:
+		found = gauge(Average, "sglang:token_usage")
+	case TTFT:
+		found = mean("sglang:time_to_first_token_seconds")
+	case TPOT:
+		found = mean("sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds")
+	case PrefixCacheHitRate:
+		found = gauge(Average, "sglang:cache_hit_rate")
+	case Preemptions:
+		found = rate("sglang:num_retracted_requests_total")
+	default:
+		return Series{}
+	}
+	// Tensor- and pipeline-parallel ranks repeat the queue of their data-parallel rank, and with priority scheduling
+	// every priority has a series beside the total, whose priority is empty.
+	found.GroupBy = []string{"model_name", "dp_rank"}
+	found.Prefer = Matcher{Label: "priority"}
+	found.Within = Max
+	return found
+}
+
+func tgi(s Signal) Series {
+	switch s {
+	case Waiting:
+		return gauge(Sum, "tgi_queue_size")
+	case Running:
+		return gauge(Sum, "tgi_batch_current_size")
+	case KVCacheUsage:
+		return gauge(Sum, "tgi_batch_current_max_tokens")
+	case TPOT:
+		return mean("tgi_request_mean_time_per_token_duration")
+	default:
+		// tgi_request_queue_duration is not a TTFT: it leaves the prefill out.
+		return Series{}
+	}
+}
+
+func trtllm(s Signal) Series {
+	switch s {
+	case Waiting:
+		return gauge(Sum, "trtllm_num_requests_waiting")
+	case Running:
+		return gauge(Sum, "trtllm_num_requests_running")
+	case KVCacheUsage:
+		return gauge(Average, "trtllm_kv_cache_utilization")
+	case TTFT:
+		return mean("trtllm_time_to_first_token_seconds")
+	case TPOT:
+		return mean("trtllm_time_per_output_token_seconds")
+	case PrefixCacheHitRate:
+		return gauge(Average, "trtllm_kv_cache_hit_rate")
+	default:
+		return Series{}
+	}
+}
+
+func triton(s Signal) Series {
+	models := []string{"model", "version"}
+	selected := func(across Aggregate, name, label, value string) Series {
+		return Series{Families: []string{name}, Match: []Matcher{{Label: label, Value: value}}, GroupBy: models, Across: across}
+	}
+	switch s {
+	case Waiting:
+		return selected(Sum, "nv_trt_llm_request_metrics", "request_type", "waiting")
+	case Running:
+		// Not "active", which has requests that are not in the batch too: InFlight would count them twice.
+		return selected(Sum, "nv_trt_llm_request_metrics", "request_type", "scheduled")
+	case KVCacheUsage:
+		return selected(Average, "nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type", "fraction")
+	case TTFT:
+		milliseconds := mean("nv_inference_first_response_histogram_ms")
+		milliseconds.Scale = 0.001
+		return milliseconds
+	default:
+		return Series{}
+	}
+}
+
+func dynamo(s Signal) Series {
+	switch s {
+	case Waiting:
+		return gauge(Sum, "dynamo_frontend_queued_requests")
+	case Running, InFlight:
+		// Counts a request from its arrival to its end, so that it holds the queued ones: Running has no number of its
+		// own here, and InFlight is not Waiting + Running.
+		return gauge(Sum, "dynamo_frontend_inflight_requests")
+	case KVCacheUsage:
+		return gauge(Average, "dynamo_component_kvstats_gpu_cache_usage_percent")
+	case TTFT:
+		return mean("dynamo_frontend_time_to_first_token_seconds")
+	case TPOT:
+		return mean("dynamo_frontend_inter_token_latency_seconds")
+	case PrefixCacheHitRate:
+		return gauge(Average, "dynamo_component_kvstats_gpu_prefix_cache_hit_rate")
+	default:
+		return Series{}
+	}
+}
+
+func llamaCPP(s Signal) Series {
+	switch s {
+	case Waiting:
+		return gauge(Sum, "llamacpp:requests_deferred")
+	case Running:
+		return gauge(Sum, "llamacpp:requests_processing")
+	default:
+		return Series{}
+	}
+}
+
+// Named returns a metric that reads one family, named like it, at the default endpoint.
+//
+// A family of a preset, or another one whose reduction is known, gets that reduction: queues are summed over
+// data-parallel engines, utilisations averaged, counters read as a Rate, histograms as a Mean. Aliases are not tried:
+// the family is read under this name alone. Of any other family nothing is known, so its one series is read as a
+// Value, and several are the error "ambiguous: N series", as a guess would be silent.
+func Named(name string) Metric {
+	m := Metric{Name: name}
+	for _, e := range Engines() {
+		for _, signal := range Signals() {
+			for _, s := range append(e.series(signal), e.over(signal)...) {
+				// A family that needs a matcher to mean the signal means nothing by its name alone.
+				if slices.Contains(s.Families, name) && len(s.Match) == 0 {
+					s.Families = []string{name}
+					m.Terms = []Series{s}
+					return m
+				}
+			}
+		}
+	}
+	s := gauge(Only, name)
+	switch name {
+	case "vllm:num_requests_swapped", "vllm:num_requests_waiting_by_reason",
+		"dynamo_component_inflight_requests", "nv_inference_pending_request_count":
+		s.Across = Sum
+	case "vllm:cpu_cache_usage_perc", "vllm:gpu_prefix_cache_hit_rate", "vllm:cpu_prefix_cache_hit_rate":
+		s.Across = Average
+	case "vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:request_success_total",
+		"vllm:admission_rejections_total", "trtllm_prompt_tokens_total", "trtllm_generation_tokens_total",
+		"trtllm_request_success_total", "dynamo_frontend_requests_total", "llamacpp:prompt_tokens_total",
+		"llamacpp:tokens_predicted_total":
+		s = rate(name)
+	case "sglang:num_grammar_queue_reqs", "sglang:num_prefill_bootstrap_queue_reqs", "sglang:num_prefill_prealloc_queue_reqs",
+		"sglang:num_decode_prealloc_queue_reqs", "sglang:num_decode_transfer_queue_reqs":
+		s = sglang(Waiting)
+		s.Families = []string{name}
+	case "sglang:prompt_tokens_total", "sglang:generation_tokens_total", "sglang:num_requests_total":
+		s = sglang(Preemptions)
+		s.Families = []string{name}
+	case "vllm:e2e_request_latency_seconds", "vllm:request_queue_time_seconds", "vllm:request_inference_time_seconds",
+		"vllm:request_prefill_time_seconds", "vllm:request_decode_time_seconds", "vllm:request_time_per_output_token_seconds",
+		"vllm:request_prompt_tokens", "vllm:request_generation_tokens", "sglang:e2e_request_latency_seconds",
+		"tgi_request_queue_duration", "tgi_request_generated_tokens", "tgi_request_input_length",
+		"dynamo_frontend_input_sequence_tokens", "dynamo_frontend_output_sequence_tokens":
+		s = mean(name)
+	}
+	m.Terms = []Series{s}
+	return m
+}

@@ -1,0 +1,102 @@
+package scrape
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNoPods is what every metric of a sweep over no pods reports: nothing to read is not the same as no load.
+var ErrNoPods = errors.New("no pods")
+
+// A Reason says why a pod gave no value. Its names are stable and fit a label of a metric.
+type Reason uint8
+
+// The reasons. Up to Encoding the page was not had, and the pod's last value stands in while it is young enough. From
+// Parse on the page was had and says nothing usable, and an old value would contradict it.
+const (
+	None Reason = iota // the pod gave a value
+
+	Canceled    // the caller's context ended first
+	Deadline    // the sweep's deadline came first
+	Timeout     // the pod did not answer in time
+	Refused     // nothing listens at the address
+	Dial        // the name is unknown or the address unreachable
+	Forbidden   // a loopback, link-local, multicast or unspecified address, without AllowLocal
+	Target      // the pod's Host or URL cannot be used
+	TLS         // no trust, no handshake, or not TLS at all
+	Redirect    // sent elsewhere, or twice
+	Status      // a status other than 200
+	Header      // no HTTP, or headers above the limit
+	ContentType // not text/plain
+	TooLarge    // a body above MaxBody
+	Truncated   // the body, or the connection, ended early
+	Encoding    // a content encoding that was not asked for and is not gzip, or broken gzip
+
+	Parse          // a line of a wanted family is malformed
+	NotFound       // no family of that name, or no series that matches
+	Type           // the family's type does not fit what is read
+	Ambiguous      // several series and no rule to make one number of them
+	Duplicate      // one series twice
+	NonFinite      // NaN or infinite
+	Negative       // below zero, as the sentinel -1
+	Stale          // the page's own timestamp is too old
+	Buckets        // buckets that differ, decrease or are missing
+	NoBaseline     // the first scrape of a counter or histogram
+	NoObservations // nothing was observed between the two scrapes: 0/0
+	NoPods         // of a metric over the fleet: there is no pod, or none is ready
+)
+
+// String returns the name of the constant.
+func (r Reason) String() string {
+	return nameOf([]string{
+		"None", "Canceled", "Deadline", "Timeout", "Refused", "Dial", "Forbidden", "Target", "TLS", "Redirect", "Status",
+		"Header", "ContentType", "TooLarge", "Truncated", "Encoding", "Parse", "NotFound", "Type", "Ambiguous",
+		"Duplicate", "NonFinite", "Negative", "Stale", "Buckets", "NoBaseline", "NoObservations",
+		"NoPods",
+	}, int(r), "Reason")
+}
+
+// Fetch reports whether the reason is that the page could not be had, as opposed to what is on it.
+func (r Reason) Fetch() bool { return r > None && r < Parse }
+
+// An Error says why there is no value: of one pod for one metric, of one pod for all of them (Metric is empty), or of
+// a metric over the fleet (Pod is empty).
+//
+// Its text never holds the token, nor more than 64 bytes of what a pod answered, and those quoted: an answer is not to
+// be trusted with a log.
+type Error struct {
+	Pod    string
+	Metric string
+	Reason Reason
+	Err    error // what happened, in words
+}
+
+// Error returns "pod p: metric m: Reason: what happened", without the parts that are empty.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Pod != "" {
+		fmt.Fprintf(&b, "pod %s: ", e.Pod)
+	}
+	if e.Metric != "" {
+		fmt.Fprintf(&b, "metric %s: ", e.Metric)
+	}
+	b.WriteString(e.Reason.String())
+	if e.Err != nil {
+		b.WriteString(": ")
+		b.WriteString(e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns what happened: errors.Is finds context.DeadlineExceeded, for one.
+func (e *Error) Unwrap() error { return e.Err }
+
+func failf(r Reason, format string, args ...any) *Error {
+	return &Error{Reason: r, Err: fmt.Errorf(format, args...)}
+}
+
+// of returns a copy of e with the pod and the metric filled in.
+func (e *Error) of(pod, metric string) *Error {
+	return &Error{Pod: pod, Metric: metric, Reason: e.Reason, Err: e.Err}
+}

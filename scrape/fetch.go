@@ -1,0 +1,336 @@
+package scrape
+
+import (
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	headerLimit   = 64 << 10
+	drainLimit    = 4 << 10
+	keepAliveUpTo = 4 * time.Second
+	// idleLimit is just under the 5 s after which uvicorn, and so vLLM, closes an idle connection.
+	idleLimit = 4500 * time.Millisecond
+	// bodyStart is how much is allotted at most for a body before its bytes have come.
+	bodyStart = 1 << 20
+)
+
+// errForbidden is what the dialler says of an address that a pod must not have.
+var errForbidden = errors.New("the address is loopback, link-local, multicast or unspecified")
+
+// A fetcher gets pages. It has transports of its own: the default one follows a proxy from the environment and keeps
+// at most 100 connections.
+type fetcher struct {
+	config        Config
+	credentials   *credentials
+	plain, secure *http.Transport
+	headers       map[string]http.Header // by scheme
+}
+
+func newFetcher(c Config) (*fetcher, error) {
+	f := &fetcher{config: c, credentials: newCredentials(c)}
+	f.plain = f.transport(nil, c.Interval <= keepAliveUpTo, idleLimit)
+	if err := f.refresh(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// refresh reads the credential files again. After an error the last good ones stay in use.
+func (f *fetcher) refresh() error {
+	changed, err := f.credentials.reload()
+	if err != nil {
+		return err
+	}
+	if changed {
+		if f.secure != nil {
+			f.secure.CloseIdleConnections()
+		}
+		// A handshake costs more than the page: connections of https are kept for the next sweep at any interval.
+		f.secure = f.transport(f.credentials.tls, true, max(idleLimit, 2*f.config.Interval))
+	}
+	f.headers = map[string]http.Header{"http": f.header("http"), "https": f.header("https")}
+	return nil
+}
+
+func (f *fetcher) close() {
+	f.plain.CloseIdleConnections()
+	f.secure.CloseIdleConnections()
+}
+
+func (f *fetcher) transport(t *tls.Config, keepAlive bool, idle time.Duration) *http.Transport {
+	dialer := &net.Dialer{
+		Timeout: f.config.DialTimeout,
+		// No probes: a connection lives for one request, or is used again within seconds.
+		KeepAliveConfig: net.KeepAliveConfig{Enable: false},
+		KeepAlive:       -1,
+	}
+	if !f.config.AllowLocal {
+		dialer.ControlContext = refuseLocal
+	}
+	return &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        t,
+		TLSHandshakeTimeout:    f.config.Timeout,
+		DisableKeepAlives:      !keepAlive,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        idle,
+		MaxResponseHeaderBytes: headerLimit,
+	}
+}
+
+// refuseLocal looks at the address that is really dialled, after any name has been resolved.
+func refuseLocal(_ context.Context, _, address string, _ syscall.RawConn) error {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %.64q", errForbidden, address)
+	}
+	ip := a.Addr().Unmap()
+	if ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
+		return fmt.Errorf("%w: %v", errForbidden, ip)
+	}
+	return nil
+}
+
+func (f *fetcher) header(scheme string) http.Header {
+	h := http.Header{
+		"Accept":          {"text/plain;version=0.0.4;q=1,*/*;q=0.1"},
+		"Accept-Encoding": {"identity"},
+		"User-Agent":      {"inferscale-scrape"},
+		"X-Prometheus-Scrape-Timeout-Seconds": {
+			strconv.FormatFloat(f.config.Timeout.Seconds(), 'g', -1, 64),
+		},
+	}
+	if token := f.credentials.tokenFor(scheme); token != "" {
+		h.Set("Authorization", "Bearer "+token)
+	}
+	return h
+}
+
+// get returns the page at u, in buffer if it fits.
+func (f *fetcher) get(ctx context.Context, u *url.URL, buffer []byte) ([]byte, *Error) {
+	ctx, cancel := context.WithTimeout(ctx, f.config.Timeout)
+	defer cancel()
+	for redirected := false; ; redirected = true {
+		resp, err := f.send(ctx, u)
+		if err != nil {
+			return buffer, f.classify(ctx, err)
+		}
+		next, fail := f.follow(u, resp, redirected)
+		if next != nil {
+			discard(resp)
+			u = next
+			continue
+		}
+		if fail == nil {
+			buffer, fail = f.receive(ctx, u, resp, buffer)
+		}
+		discard(resp)
+		return buffer, fail
+	}
+}
+
+func (f *fetcher) send(ctx context.Context, u *url.URL) (*http.Response, error) {
+	req := &http.Request{
+		Method: http.MethodGet, URL: u, Host: u.Host, Header: f.headers[u.Scheme],
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	transport := f.plain
+	if u.Scheme == "https" {
+		transport = f.secure
+	}
+	// The transport and not a client: a client would follow redirects, and take the token along.
+	return transport.RoundTrip(req.WithContext(ctx))
+}
+
+// discard reads a little of what is left, so that the connection can be used again, and closes the body.
+func discard(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, drainLimit)
+	_ = resp.Body.Close()
+}
+
+// follow returns where a redirect leads if it may be followed: once, and only where scheme, host and port stay, as
+// when a mounted application adds the '/' at the end of its path. Elsewhere a pod could aim the scraper, and its
+// token, at any service that this machine can reach.
+func (f *fetcher) follow(u *url.URL, resp *http.Response, redirected bool) (*url.URL, *Error) {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	location := resp.Header.Get("Location")
+	next, err := u.Parse(location)
+	switch {
+	case redirected:
+		return nil, failf(Redirect, "redirected twice, to %s", f.excerpt([]byte(location)))
+	case err != nil || location == "":
+		return nil, failf(Redirect, "redirected to no address: %s", f.excerpt([]byte(location)))
+	case next.Scheme != u.Scheme || !sameHost(next, u) || next.User != nil:
+		return nil, failf(Redirect, "redirected to another origin: %s", f.excerpt([]byte(location)))
+	case !validPath(next.RequestURI()):
+		return nil, failf(Redirect, "redirected to a path that is refused: %s", f.excerpt([]byte(location)))
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: next.Path, RawPath: next.RawPath, RawQuery: next.RawQuery}, nil
+}
+
+func sameHost(a, b *url.URL) bool {
+	port := func(u *url.URL) string {
+		switch {
+		case u.Port() != "":
+			return u.Port()
+		case u.Scheme == "https":
+			return "443"
+		}
+		return "80"
+	}
+	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+// receive checks an answer and reads its body.
+func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, buffer []byte) ([]byte, *Error) {
+	if resp.StatusCode != http.StatusOK {
+		hint := ""
+		if resp.StatusCode == http.StatusUnauthorized && f.credentials.token != "" && f.credentials.tokenFor(u.Scheme) == "" {
+			hint = ": the token was withheld, as the target is not https"
+		}
+		return buffer, failf(Status, "%d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), hint)
+	}
+	if typ := resp.Header.Get("Content-Type"); !isText(typ) {
+		// The bytes that follow the 64 shown let the redaction see a token as a whole.
+		start, _ := io.ReadAll(io.LimitReader(resp.Body, excerptLength+int64(len(f.credentials.token))))
+		return buffer, failf(ContentType, "%s is not text/plain; it begins %s", f.excerpt([]byte(typ)), f.excerpt(start))
+	}
+	if resp.ContentLength > f.config.MaxBody {
+		return buffer, failf(TooLarge, "%d bytes, the limit is %d", resp.ContentLength, f.config.MaxBody)
+	}
+	body := io.Reader(resp.Body)
+	delimited := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0
+	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		unzipped, err := gzip.NewReader(io.LimitReader(body, f.config.MaxBody+1))
+		if err != nil {
+			return buffer, f.classify(ctx, err)
+		}
+		// gzip ends in a length and a checksum of its own.
+		body, delimited = unzipped, true
+	default:
+		return buffer, failf(Encoding, "%s was not asked for", f.excerpt([]byte(encoding)))
+	}
+	buffer, err := readUpTo(body, buffer, f.config.MaxBody+1, min(resp.ContentLength, bodyStart))
+	switch {
+	case int64(len(buffer)) > f.config.MaxBody:
+		return buffer, failf(TooLarge, "more than %d bytes", f.config.MaxBody)
+	case err != nil:
+		return buffer, f.classify(ctx, err)
+	case !delimited && (len(buffer) == 0 || buffer[len(buffer)-1] != '\n'):
+		// Only the end of the connection tells the end of the body, so a last line without its newline may be a part
+		// of one: 14 of 147.
+		return buffer, failf(Truncated, "the body ends inside of a line, and neither a length nor chunks say that it is complete")
+	}
+	return buffer, nil
+}
+
+// isText judges by the media type alone: its version says nothing that a parser of text could use, and servers say
+// version=1.0.0 today.
+func isText(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return media == "" || media == "text/plain"
+}
+
+// readUpTo reads at most limit bytes into buffer, growing it as they come.
+func readUpTo(r io.Reader, buffer []byte, limit, expected int64) ([]byte, error) {
+	buffer = buffer[:0]
+	if need := int(min(max(expected, 0), limit)) + 1; cap(buffer) < need {
+		buffer = make([]byte, 0, need)
+	}
+	for int64(len(buffer)) < limit {
+		if len(buffer) == cap(buffer) {
+			grown := make([]byte, len(buffer), min(2*int64(cap(buffer))+4096, limit))
+			copy(grown, buffer)
+			buffer = grown
+		}
+		n, err := r.Read(buffer[len(buffer):min(int64(cap(buffer)), limit)])
+		buffer = buffer[:len(buffer)+n]
+		if errors.Is(err, io.EOF) {
+			return buffer, nil
+		}
+		if err != nil {
+			return buffer, err
+		}
+	}
+	return buffer, nil
+}
+
+// classify turns an error of a request into a failure. Its words are cut and redacted, as net/http repeats malformed
+// answers in them.
+func (f *fetcher) classify(ctx context.Context, err error) *Error {
+	var (
+		dns         *net.DNSError
+		op          *net.OpError
+		alert       tls.AlertError
+		record      tls.RecordHeaderError
+		certificate *tls.CertificateVerificationError
+		corrupt     flate.CorruptInputError
+		network     net.Error
+	)
+	reason := Truncated
+	text := err.Error()
+	switch {
+	case errors.Is(err, errForbidden):
+		reason = Forbidden
+	case ctx.Err() != nil, errors.As(err, &network) && network.Timeout():
+		reason = Timeout
+	case errors.As(err, &alert), errors.As(err, &record), errors.As(err, &certificate), errors.Is(err, http.ErrSchemeMismatch),
+		strings.Contains(text, "tls: "):
+		reason = TLS
+	case errors.Is(err, syscall.ECONNREFUSED):
+		reason = Refused
+	case errors.As(err, &dns), errors.As(err, &op) && op.Op == "dial":
+		reason = Dial
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		reason = Encoding
+	case strings.Contains(text, "response headers exceeded"), strings.Contains(text, "malformed"),
+		strings.Contains(text, "bad Content-Length"), strings.Contains(text, "Transfer-Encoding"),
+		strings.Contains(text, "transfer encoding"), strings.Contains(text, "1xx"):
+		reason = Header
+	}
+	return &Error{Reason: reason, Err: &safeError{text: string(redact([]byte(text), f.credentials.token, 200)), cause: known(err)}}
+}
+
+// known returns the sentinel behind err that callers may ask for, as err itself repeats what a pod has sent.
+func known(err error) error {
+	for _, sentinel := range []error{
+		context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, errForbidden,
+	} {
+		if errors.Is(err, sentinel) {
+			return sentinel
+		}
+	}
+	return nil
+}
+
+// A safeError has words that were redacted.
+type safeError struct {
+	text  string
+	cause error
+}
+
+func (e *safeError) Error() string { return e.text }
+func (e *safeError) Unwrap() error { return e.cause }

@@ -1,0 +1,245 @@
+package scrape
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+)
+
+// wantedNames are the families that the filter's properties look for: scalars, histograms, a name that is the count of
+// another name, one that needs quotes.
+func wantedNames() []string {
+	return []string{
+		"a", "h", "h_count", "x_sum", "my.name",
+		"vllm:num_requests_waiting", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc",
+		"vllm:time_to_first_token_seconds", "vllm:prompt_tokens_total", "sglang:num_queue_reqs",
+		"sglang:time_to_first_token_seconds", "nv_trt_llm_request_metrics", "go_gc_duration_seconds", "process_start_time_seconds",
+	}
+}
+
+// alone is expfmt without the filter. It is false for pages that expfmt does not accept, or panics on.
+func alone(page []byte) (families map[string]*dto.MetricFamily, ok bool) {
+	defer func() {
+		if recover() != nil {
+			families, ok = nil, false
+		}
+	}()
+	p := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := p.TextToMetricFamilies(bytes.NewReader(page))
+	return families, err == nil
+}
+
+// exempt reports whether the page has one of the things in which the filter differs from expfmt by intent; they are
+// listed at filter, and tested in TestM3Exceptions.
+func exempt(page []byte, wanted []string) bool {
+	typed := make(map[string]bool) // as histogram or summary
+	braces := false
+	for line := range strings.SplitSeq(string(page), "\n") {
+		line = strings.TrimLeft(line, " \t")
+		switch {
+		case line == "":
+			continue
+		case line[0] == '#':
+			f := strings.Fields(line[1:])
+			if len(f) > 2 && f[0] == "TYPE" {
+				switch strings.ToLower(f[len(f)-1]) {
+				case "histogram", "summary", "gaugehistogram", "gauge_histogram":
+					typed[strings.Trim(f[1], `"`)] = true
+				}
+				if strings.ContainsRune(f[1][1:], '"') && !strings.HasPrefix(f[1], `"`) {
+					return true
+				}
+			}
+			if len(f) > 1 && f[0] == "HELP" && strings.ContainsRune(f[1][1:], '"') && !strings.HasPrefix(f[1], `"`) {
+				return true
+			}
+		case line[0] == '{':
+			braces = true
+			inner := strings.TrimLeft(line[1:], " \t")
+			end := strings.IndexAny(inner, ",}=")
+			if end <= 0 || inner[end] == '=' || strings.HasPrefix(inner, `"`) && strings.ContainsAny(inner[1:max(strings.LastIndexByte(inner, '"'), 1)], `,}="\`) {
+				return true
+			}
+		default:
+			end := strings.IndexAny(line, "{ \t")
+			if end < 0 {
+				end = len(line)
+			}
+			if strings.ContainsRune(line[1:end], '"') && (line[0] != '"' || strings.ContainsRune(line[:end], '\\')) {
+				return true
+			}
+		}
+	}
+	if len(typed) > 0 && braces {
+		return true
+	}
+	for _, w := range wanted {
+		for _, suffix := range []string{"_sum", "_count", "_bucket"} {
+			if base, ok := strings.CutSuffix(w, suffix); ok && typed[base] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkM3 requires that the filter and expfmt give what expfmt gives alone.
+func checkM3(t require.TestingT, page []byte, wanted []string) {
+	whole := page
+	if len(page) > 0 && page[len(page)-1] != '\n' {
+		// The filter completes a last line; expfmt alone would not accept it.
+		whole = append(bytes.Clone(page), '\n')
+	}
+	if want, ok := alone(whole); ok && !exempt(page, wanted) {
+		compareM3(t, want, page, wanted)
+	}
+}
+
+func compareM3(t require.TestingT, want map[string]*dto.MetricFamily, page []byte, wanted []string) {
+	got, fail := newPageReader().read(newFilter(wanted), page)
+	require.Nil(t, fail, "%q", page)
+	for _, name := range wanted {
+		w, g := want[name], got[name]
+		if w != nil {
+			w.Help = nil
+		}
+		require.True(t, proto.Equal(w, g), "%s of %q:\nalone    %v\nfiltered %v", name, page, w, g)
+	}
+}
+
+func TestM3FilterOnThePages(t *testing.T) {
+	for _, name := range pageNames() {
+		t.Run(name, func(t *testing.T) {
+			page := loadPage(t, name)
+			all, ok := alone(page)
+			require.True(t, ok)
+			require.False(t, exempt(page, wantedNames()))
+			compareM3(t, all, page, wantedNames())
+			// Every family by itself, and all at once.
+			var names []string
+			for n := range all {
+				names = append(names, n)
+				compareM3(t, all, page, []string{n})
+			}
+			compareM3(t, all, page, names)
+		})
+	}
+}
+
+// pageLines draws lines that are likely to interfere with each other.
+func pageLines() *rapid.Generator[string] {
+	name := rapid.SampledFrom([]string{"a", "b", "h", "h_count", "h_sum", "h_bucket", "x", "x_sum", "x_bucket", "hh", "h_", `"my.name"`, `"h"`, `"a"`, "vllm:num_requests_waiting"})
+	blank := rapid.SampledFrom([]string{" ", "\t", "  "})
+	labels := rapid.SampledFrom([]string{"", "{}", `{le="1"}`, `{le="+Inf",}`, `{ e = "0" }`, `{e="a\nb}"}`, `{quantile="0.5"}`, `{e="1",f="2"}`})
+	value := rapid.SampledFrom([]string{"1", "0", "2.5", "NaN", "-1", "7 1000", "+Inf"})
+	return rapid.Custom(func(t *rapid.T) string {
+		n := name.Draw(t, "name")
+		switch rapid.IntRange(0, 9).Draw(t, "kind") {
+		case 0, 1, 2:
+			typ := rapid.SampledFrom([]string{"gauge", "counter", "histogram", "summary", "untyped", "GaugeHistogram", ""}).Draw(t, "type")
+			return "# TYPE" + blank.Draw(t, "b") + n + blank.Draw(t, "b") + typ
+		case 3:
+			return rapid.SampledFrom([]string{"# HELP ", "#HELP\t", " # HELP "}).Draw(t, "help") + n + rapid.SampledFrom([]string{"", " ", " text"}).Draw(t, "text")
+		case 4:
+			return rapid.SampledFrom([]string{"", "#", "# x", "# TYPE", "# TYPE " + n}).Draw(t, "comment")
+		case 5:
+			return "{" + n + rapid.SampledFrom([]string{"}", `,e="1"}`, " , }"}).Draw(t, "rest") + " " + value.Draw(t, "value")
+		default:
+			return rapid.SampledFrom([]string{"", " "}).Draw(t, "indent") + n + labels.Draw(t, "labels") + blank.Draw(t, "b") + value.Draw(t, "value")
+		}
+	})
+}
+
+func TestM3FilterEqualsExpfmt(t *testing.T) {
+	accepted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		page := []byte(strings.Join(rapid.SliceOfN(pageLines(), 0, 12).Draw(t, "lines"), "\n") + rapid.SampledFrom([]string{"\n", ""}).Draw(t, "end"))
+		if _, ok := alone(page); ok && !exempt(page, wantedNames()) {
+			accepted++
+		}
+		checkM3(t, page, wantedNames())
+	})
+	require.Positive(t, accepted, "no page drawn was accepted by expfmt")
+}
+
+func FuzzFilter(f *testing.F) {
+	for _, name := range pageNames() {
+		page := loadPage(f, name)
+		f.Add(page[:min(len(page), 512)])
+	}
+	for _, page := range []string{
+		"h_count 5\n# TYPE h histogram\nh_count 6\nh_bucket{le=\"1\"} 2\n",
+		"# HELP h_count x\n# TYPE h histogram\nh_count 6\nh_bucket{le=\"1\"} 2\n",
+		"{\"my.name\",a=\"b\"} 1\n{a} 1\n", "a+1\n", "\"a\"{b=\"}\"} 2\n", "# TYPE \"my.name\" gauge\n\"my.name\" 1\n",
+	} {
+		f.Add([]byte(page))
+	}
+	f.Fuzz(func(t *testing.T, page []byte) { checkM3(t, page, wantedNames()) })
+}
+
+func TestM3Exceptions(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		page     string
+		wanted   string
+		alone    int // series of the wanted family; -1 if expfmt refuses the page or panics
+		filtered int // likewise
+	}{
+		{"a wanted name that is the count of an unwanted histogram", "# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_count 3\n", "h_count", 0, 1},
+		{"a wanted name that is the sum of an unwanted summary", "# TYPE x summary\nx_sum 3\n", "x_sum", 0, 1},
+		{"braces after another histogram, on which expfmt panics", "# TYPE h histogram\n# TYPE g gauge\n{\"h_bucket\",a=\"b\",le=\"1\"} 2\n", "h", -1, 1},
+		{"a line in braces without a name, which expfmt adds to the line above", "a 1\n{x=\"y\"} 7\n", "a", 2, 1},
+		{"a name behind a label", "{x=\"y\",\"a\"} 7\n", "a", 1, -1},
+		{"a quote inside of a bare name", "a\"b\" 7\n", "ab", 1, 0},
+		{"a damaged line elsewhere", "a 1\nb{ 7\n", "a", -1, 1},
+		{"a second TYPE", "# TYPE a gauge\n# TYPE a gauge\na 1\n", "a", -1, 1},
+		{"CRLF", "# TYPE a gauge\r\na 1\r\n", "a", -1, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			n := -1
+			if families, ok := alone([]byte(row.page)); ok {
+				n = len(families[row.wanted].GetMetric())
+			}
+			require.Equal(t, row.alone, n, "expfmt alone")
+			n = -1
+			if families, fail := newPageReader().read(newFilter([]string{row.wanted}), []byte(row.page)); fail == nil {
+				n = len(families[row.wanted].GetMetric())
+			}
+			require.Equal(t, row.filtered, n, "filtered")
+		})
+	}
+}
+
+func TestFilterKeepsLittle(t *testing.T) {
+	page := loadPage(t, "constructed-vllm-v1-dp1.txt")
+	kept := newFilter([]string{"vllm:num_requests_waiting"}).keep(page)
+	require.Equal(t, "# TYPE vllm:num_requests_waiting gauge\n"+
+		"vllm:num_requests_waiting{engine=\"0\",model_name=\"meta-llama/Llama-3.3-70B-Instruct\"} 8.0\n", string(kept))
+}
+
+func TestFilterAllocatesNothing(t *testing.T) {
+	page := loadPage(t, "constructed-vllm-v1-dp1.txt")
+	f := newFilter([]string{"vllm:num_requests_waiting", "vllm:time_to_first_token_seconds", "vllm:prompt_tokens_total"})
+	f.keep(page)
+	require.Zero(t, testing.AllocsPerRun(20, func() { f.keep(page) }))
+}
+
+func TestReaderRecoversAfterDamage(t *testing.T) {
+	r, f := newPageReader(), newFilter([]string{"a", "h"})
+	for range 3 {
+		_, fail := r.read(f, []byte("# TYPE h histogram\nh_bucket{le=\"1\",x=\"y\"} 2\na{b=\"c\" 1\n"))
+		require.Equal(t, Parse, reasonOf(fail))
+		families, fail := r.read(f, []byte("a 3\n"))
+		require.Nil(t, fail)
+		require.Len(t, families, 1)
+		require.Len(t, families["a"].GetMetric(), 1)
+		require.Empty(t, families["a"].GetMetric()[0].GetLabel())
+	}
+}

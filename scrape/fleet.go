@@ -1,0 +1,132 @@
+package scrape
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/inferscale/inferscale/internal/exact"
+)
+
+// fleet returns the interval that holds a metric over n pods with a share and m without. With S and C the sums of num
+// and den over the n pods, a missing pod counts as an average pod: together they weigh
+//
+//	M = C*m/n                              for a plain gauge C = n, and so M = m
+//
+// and hold 0 in Lower and Fill in Upper:
+//
+//	Lower = S / (C+M)
+//	Upper = (S + Fill*M) / (C+M)
+//
+// For a quantile q, the M observations of the missing pods are all at 0, or all at Fill. With at(k) the value below
+// which k of the C observations seen lie (linear in its bucket, 0 for k <= 0, +Inf for k > C) and r = q*(C+M):
+//
+//	Lower = at(r-M)
+//	Upper = max(min(at(r), Fill), at(r-M))
+//
+// A Fill of 0 is +Inf. Without missing pods Lower = Upper, the value of the pods seen. Sums are exact before they are
+// rounded once, so that the order of the pods cannot change a bit.
+func (p *metricPlan) fleet(shares []*share, missing int) (lower, upper float64, failure *Error) {
+	n := len(shares)
+	if n == 0 {
+		return 0, 0, failf(NotFound, "no pod gave a value")
+	}
+	var nums, dens exact.Sum
+	for _, s := range shares {
+		nums.Add(s.num)
+		dens.Add(s.den)
+	}
+	sum, weight := nums.Value(), dens.Value()
+	if fail := checkNumber(sum); fail != nil {
+		return 0, 0, failf(fail.Reason, "the sum over the pods is %v", sum)
+	}
+	if fail := checkNumber(weight); fail != nil {
+		return 0, 0, failf(fail.Reason, "the weight of the pods is %v", weight)
+	}
+	if weight == 0 {
+		// A fleet that finished nothing is idle or stalled; which of them, this metric cannot say.
+		return 0, 0, failf(NoObservations, "no pod has observed anything")
+	}
+	fill := p.Fill
+	if fill == 0 {
+		fill = math.Inf(1)
+	}
+	lost := weight * (float64(missing) / float64(n))
+	if shares[0].dist != nil {
+		lower, upper, failure = p.quantile(shares, weight, lost, fill)
+	} else {
+		mean := sum / weight
+		lower = min(mean, sum/(weight+lost))
+		upper = mean
+		if lost > 0 {
+			upper = (sum + fill*lost) / (weight + lost)
+			if mean <= fill {
+				// Rounding must not push the end of the interval past a value inside of it.
+				upper = max(upper, mean)
+			}
+		}
+	}
+	if failure == nil && (math.IsNaN(lower) || math.IsNaN(upper) || math.IsInf(lower, 0)) {
+		failure = failf(NonFinite, "from %v to %v", lower, upper)
+	}
+	return lower, upper, failure
+}
+
+func (p *metricPlan) quantile(shares []*share, weight, lost, fill float64) (lower, upper float64, failure *Error) {
+	all := make([]*distribution, len(shares))
+	for i, s := range shares {
+		all[i] = s.dist
+	}
+	d := merge(all)
+	if d == nil {
+		return 0, 0, failf(Buckets, "the pods differ in the bounds of their buckets")
+	}
+	term := &p.Terms[0]
+	rank := term.Quantile * (weight + lost)
+	// q < 1 keeps rank-lost within the observations; min keeps it there through rounding.
+	lower = d.at(min(rank-lost, d.total())) * term.scale()
+	if lost == 0 {
+		return lower, lower, nil
+	}
+	return lower, max(min(d.at(rank)*term.scale(), fill), lower), nil
+}
+
+// agree reports for each share whether its buckets are those of most pods; ties go to the finer set. During a rolling
+// upgrade two sets of buckets meet, and only equal ones can be added.
+func agree(shares []*share) []bool {
+	type votes struct{ pods, bounds int }
+	count := make(map[string]votes)
+	keys := make([]string, len(shares))
+	best := ""
+	better := func(a, b string) bool {
+		x, y := count[a], count[b]
+		switch {
+		case x.pods != y.pods:
+			return x.pods > y.pods
+		case x.bounds != y.bounds:
+			return x.bounds > y.bounds
+		}
+		return a < b
+	}
+	for i, s := range shares {
+		if s.dist == nil {
+			continue
+		}
+		key := make([]byte, 0, 8*len(s.dist.bounds))
+		for _, b := range s.dist.bounds {
+			key = binary.BigEndian.AppendUint64(key, math.Float64bits(b))
+		}
+		keys[i] = string(key)
+		v := count[keys[i]]
+		count[keys[i]] = votes{v.pods + 1, len(s.dist.bounds)}
+	}
+	for _, k := range keys {
+		if best == "" || better(k, best) {
+			best = k
+		}
+	}
+	same := make([]bool, len(shares))
+	for i := range keys {
+		same[i] = keys[i] == best
+	}
+	return same
+}

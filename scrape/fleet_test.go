@@ -1,0 +1,350 @@
+package scrape
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+)
+
+func gaugeMetric(fill float64) *metricPlan {
+	return &newPlan([]Metric{{Name: "q", Fill: fill, Terms: []Series{{Families: []string{"q"}, Across: Sum}}}}).metrics[0]
+}
+
+func quantileMetric(q, fill float64) *metricPlan {
+	return &newPlan([]Metric{{Name: "p", Fill: fill, Terms: []Series{{Families: []string{"p"}, Read: Quantile, Quantile: q}}}}).metrics[0]
+}
+
+func drawGauges(t *rapid.T, limit float64) []*share {
+	var shares []*share
+	for _, v := range rapid.SliceOfN(rapid.Float64Range(0, limit), 1, 20).Draw(t, "values") {
+		shares = append(shares, &share{num: v, den: 1})
+	}
+	return shares
+}
+
+// drawDistributions draws what pods observed: whole numbers over common bounds.
+func drawDistributions(t *rapid.T) []*share {
+	bounds := []float64{0.5, 1, 2, 4, 8}
+	shares := make([]*share, rapid.IntRange(1, 6).Draw(t, "pods"))
+	for i := range shares {
+		d := &distribution{bounds: bounds, counts: make([]float64, len(bounds)+1)}
+		n := 0.0
+		for j := range d.counts {
+			n += float64(rapid.SampledFrom([]int{0, 0, 1, 3, 20}).Draw(t, "n"))
+			d.counts[j] = n
+		}
+		shares[i] = &share{dist: d, den: n}
+	}
+	return shares
+}
+
+func TestM1OrderOfPodsChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, shares := gaugeMetric(10), drawGauges(t, 1e9)
+		if rapid.Bool().Draw(t, "ratio") {
+			for _, s := range shares {
+				s.den = rapid.Float64Range(0, 100).Draw(t, "den")
+			}
+		}
+		if rapid.Bool().Draw(t, "quantile") {
+			m, shares = quantileMetric(0.9, 10), drawDistributions(t)
+		}
+		missing := rapid.IntRange(0, 5).Draw(t, "missing")
+		lower, upper, fail := m.fleet(shares, missing)
+		l2, u2, f2 := m.fleet(rapid.Permutation(shares).Draw(t, "shuffled"), missing)
+		require.Equal(t, math.Float64bits(lower), math.Float64bits(l2))
+		require.Equal(t, math.Float64bits(upper), math.Float64bits(u2))
+		require.Equal(t, reasonOf(fail), reasonOf(f2))
+	})
+}
+
+// TestM1PartitionChangesNothing: what counts is the sum over engines, not how they are spread over pods.
+func TestM1PartitionChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		engines := drawDistributions(t)
+		pods := make([][]*distribution, rapid.IntRange(1, 4).Draw(t, "pods"))
+		for _, e := range engines {
+			i := rapid.IntRange(0, len(pods)-1).Draw(t, "pod")
+			pods[i] = append(pods[i], e.dist)
+		}
+		var split []*share
+		for _, p := range pods {
+			if d := merge(p); d != nil {
+				split = append(split, &share{dist: d, den: d.total()})
+			}
+		}
+		q := rapid.Float64Range(0.01, 0.99).Draw(t, "q")
+		want, _, fail := quantileMetric(q, 0).fleet(engines, 0)
+		got, _, fail2 := quantileMetric(q, 0).fleet(split, 0)
+		require.Equal(t, reasonOf(fail), reasonOf(fail2))
+		require.Equal(t, math.Float64bits(want), math.Float64bits(got))
+	})
+}
+
+func TestM1OrderOfLinesChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := []string{}
+		for i, v := range rapid.SliceOfN(rapid.Float64Range(0, 1e9), 1, 12).Draw(t, "values") {
+			lines = append(lines, fmt.Sprintf("q{e=\"%d\",m=\"x\"} %v\n", i, v))
+		}
+		a := rapid.SampledFrom([]Aggregate{Sum, Average, Max, Min}).Draw(t, "across")
+		m := Metric{Name: "q", Terms: []Series{{Families: []string{"q"}, Across: a}}}
+		s, fail := readOne(&testing.T{}, strings.Join(lines, ""), m)
+		require.Nil(t, fail)
+		s2, fail := readOne(&testing.T{}, strings.Join(rapid.Permutation(lines).Draw(t, "shuffled"), ""), m)
+		require.Nil(t, fail)
+		require.Equal(t, math.Float64bits(s.value), math.Float64bits(s2.value))
+		require.Equal(t, [3]float64{s.min, s.max, float64(s.engines)}, [3]float64{s2.min, s2.max, float64(s2.engines)})
+	})
+}
+
+func TestM2IntervalHoldsTheMeanOfThePresent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fill := rapid.SampledFrom([]float64{0, 1, 0.1, 1e3}).Draw(t, "fill")
+		limit := fill
+		if fill == 0 {
+			limit = 1e6
+		}
+		shares := drawGauges(t, limit)
+		missing := rapid.IntRange(0, 5).Draw(t, "missing")
+		lower, upper, fail := gaugeMetric(fill).fleet(shares, missing)
+		require.Nil(t, fail)
+		mean, _, _ := gaugeMetric(fill).fleet(shares, 0)
+		require.LessOrEqual(t, lower, mean)
+		require.LessOrEqual(t, mean, upper)
+		if missing == 0 {
+			require.Equal(t, math.Float64bits(lower), math.Float64bits(upper))
+		} else if fill == 0 {
+			require.True(t, math.IsInf(upper, 1))
+		}
+	})
+}
+
+// TestM2EveryCompletionIsInside completes the missing pods with values from 0 to the fill.
+func TestM2EveryCompletionIsInside(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shares := drawGauges(t, 50)
+		lost := rapid.SliceOfN(rapid.Float64Range(0, 10), 0, 5).Draw(t, "lost")
+		lower, upper, fail := gaugeMetric(10).fleet(shares, len(lost))
+		require.Nil(t, fail)
+		for _, v := range lost {
+			shares = append(shares, &share{num: v, den: 1})
+		}
+		truth, _, fail := gaugeMetric(10).fleet(shares, 0)
+		require.Nil(t, fail)
+		require.LessOrEqual(t, lower, truth*(1+1e-12))
+		require.GreaterOrEqual(t, upper*(1+1e-12), truth)
+	})
+}
+
+// bruteQuantile is the quantile of a cloud of weighted points that really holds the mass of the missing pods at one
+// value: points a bucket, spread evenly.
+func bruteQuantile(d *distribution, mass, at, rank float64) float64 {
+	const points = 500
+	type point struct{ value, weight float64 }
+	cloud := []point{{at, mass}}
+	lo, below := 0.0, 0.0
+	for i, n := range d.counts {
+		hi := lo // what is beyond the last bound counts as that bound
+		if i < len(d.bounds) {
+			hi = d.bounds[i]
+		}
+		for k := range points {
+			cloud = append(cloud, point{lo + (hi-lo)*(float64(k)+0.5)/points, (n - below) / points})
+		}
+		lo, below = hi, n
+	}
+	slices.SortFunc(cloud, func(a, b point) int { return cmp.Compare(a.value, b.value) })
+	sum := 0.0
+	for _, p := range cloud {
+		if sum += p.weight; p.weight > 0 && sum >= rank {
+			return p.value
+		}
+	}
+	return math.Inf(1)
+}
+
+func TestM2QuantileEqualsTheMassReallyAdded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shares := drawDistributions(t)
+		missing := rapid.IntRange(0, 4).Draw(t, "missing")
+		q := rapid.Float64Range(0.02, 0.98).Draw(t, "q")
+		fill := rapid.Float64Range(0.1, 20).Draw(t, "fill")
+		lower, upper, fail := quantileMetric(q, fill).fleet(shares, missing)
+		var all []*distribution
+		for _, s := range shares {
+			all = append(all, s.dist)
+		}
+		d := merge(all)
+		if d.total() == 0 {
+			require.Equal(t, NoObservations, reasonOf(fail))
+			return
+		}
+		require.Nil(t, fail)
+		mass := d.total() * float64(missing) / float64(len(shares))
+		rank := q * (d.total() + mass)
+		// Points stand for 1/500 of a bucket: compare with what they give a little below and above the rank.
+		step, width := d.total()/400, 8.0/500
+		for _, end := range []struct{ got, at float64 }{{lower, 0}, {upper, fill}} {
+			require.GreaterOrEqual(t, end.got, bruteQuantile(d, mass, end.at, rank-step)-width, "mass %v at %v", mass, end.at)
+			require.LessOrEqual(t, end.got, bruteQuantile(d, mass, end.at, rank+step)+width, "mass %v at %v", mass, end.at)
+		}
+		require.LessOrEqual(t, lower, upper)
+		if missing == 0 {
+			require.Equal(t, math.Float64bits(lower), math.Float64bits(upper))
+		}
+	})
+}
+
+func TestFleetSteps(t *testing.T) {
+	inf := math.Inf(1)
+	of := func(pairs ...float64) (shares []*share) {
+		for i := 0; i < len(pairs); i += 2 {
+			shares = append(shares, &share{num: pairs[i], den: pairs[i+1]})
+		}
+		return shares
+	}
+	for _, row := range []struct {
+		name         string
+		fill         float64
+		shares       []*share
+		missing      int
+		lower, upper float64
+		reason       Reason
+	}{
+		{"all present", 0, of(3, 1, 5, 1), 0, 4, 4, None},
+		{"one of three missing", 10, of(3, 1, 5, 1), 1, 8.0 / 3, 6, None},
+		{"one missing, no fill", 0, of(3, 1, 5, 1), 1, 8.0 / 3, inf, None},
+		{"all missing", 10, nil, 3, 0, 0, NotFound},
+		{"ratio of sums, not mean of ratios", 1, of(1, 1, 0, 99), 0, 0.01, 0.01, None},
+		{"a missing pod weighs as an average one", 1, of(10, 100, 10, 100), 1, 20.0 / 300, 120.0 / 300, None},
+		{"a pod that saw nothing widens nothing", 1, of(10, 100, 0, 0), 0, 0.1, 0.1, None},
+		{"a fleet that saw nothing", 1, of(0, 0, 0, 0), 0, 0, 0, NoObservations},
+		{"present above the fill", 1, of(9, 1), 1, 4.5, 5, None},
+		{"overflow", 1, of(math.MaxFloat64, 1, math.MaxFloat64, 1), 0, 0, 0, NonFinite},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			lower, upper, fail := gaugeMetric(row.fill).fleet(row.shares, row.missing)
+			require.Equal(t, row.reason, reasonOf(fail), "%v", fail)
+			if row.reason == None {
+				require.InDelta(t, row.lower, lower, 1e-12)
+				if math.IsInf(row.upper, 1) {
+					require.Equal(t, inf, upper)
+				} else {
+					require.InDelta(t, row.upper, upper, 1e-12)
+				}
+			}
+		})
+	}
+}
+
+func TestAgreeTakesTheBucketsOfMost(t *testing.T) {
+	with := func(bounds ...float64) *share {
+		return &share{dist: &distribution{bounds: bounds, counts: make([]float64, len(bounds)+1)}}
+	}
+	require.Equal(t, []bool{false, true, true}, agree([]*share{with(1), with(1, 2), with(1, 2)}))
+	require.Equal(t, []bool{false, true}, agree([]*share{with(1), with(1, 2)}), "ties go to the finer set")
+	rapid.Check(t, func(t *rapid.T) {
+		shares := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *share {
+			return with(rapid.SampledFrom([][]float64{{1}, {2}, {1, 2}, {1, 3}}).Draw(t, "bounds")...)
+		}), 1, 8).Draw(t, "shares")
+		kept := func(list []*share) (bounds []float64) {
+			for i, same := range agree(list) {
+				if same {
+					bounds = list[i].dist.bounds
+				}
+			}
+			return bounds
+		}
+		require.Equal(t, kept(shares), kept(rapid.Permutation(shares).Draw(t, "shuffled")))
+	})
+}
+
+// TestM10RenderedValuesAreReadBack renders random families with expfmt's own writer and reads them back.
+func TestM10RenderedValuesAreReadBack(t *testing.T) {
+	labelValue := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "}", "\"", "\\", "a\nb", "q 1", "日本"}))
+	rapid.Check(t, func(t *rapid.T) {
+		var page bytes.Buffer
+		want := map[string][]float64{}
+		for _, name := range []string{"before", "q", "q_by_reason", "my.queue", "after"} {
+			f := &dto.MetricFamily{Name: proto.String(name), Type: dto.MetricType_GAUGE.Enum(), Help: proto.String(rapid.String().Draw(t, "help"))}
+			seen := map[string]bool{}
+			for i := range rapid.IntRange(1, 5).Draw(t, "series") {
+				v := rapid.Float64Range(0, math.MaxFloat64/10).Draw(t, "value")
+				l := labelValue.Draw(t, "label")
+				if seen[l] {
+					l = fmt.Sprint(i, l)
+				}
+				seen[l] = true
+				f.Metric = append(f.Metric, &dto.Metric{
+					Label: []*dto.LabelPair{{Name: proto.String("l"), Value: proto.String(l)}, {Name: proto.String("i"), Value: proto.String(fmt.Sprint(i))}},
+					Gauge: &dto.Gauge{Value: proto.Float64(v)},
+				})
+				want[name] = append(want[name], v)
+			}
+			_, err := expfmt.MetricFamilyToText(&page, f)
+			require.NoError(t, err)
+		}
+		for _, name := range []string{"q", "my.queue"} {
+			s, fail := readOne(&testing.T{}, page.String(), Metric{Name: "m", Terms: []Series{{Families: []string{name}, Across: Sum}}})
+			require.Nil(t, fail, "%v in %s", fail, page.String())
+			sum, _ := Sum.of(want[name])
+			require.Equal(t, math.Float64bits(sum), math.Float64bits(s.value))
+			require.Len(t, want[name], s.series)
+			require.Equal(t, slices.Max(want[name]), s.max)
+		}
+	})
+}
+
+// fuzzMetrics read every kind of series that pages have.
+func fuzzMetrics() []Metric {
+	return []Metric{
+		{Name: "sum", Terms: []Series{{Families: []string{"a", "vllm:num_requests_waiting", "sglang:num_queue_reqs"}, Across: Sum}}},
+		{Name: "only", Terms: []Series{{Families: []string{"a"}}}},
+		{Name: "grouped", Terms: []Series{{Families: []string{"a"}, GroupBy: []string{"e"}, Prefer: Matcher{Label: "p"}, Within: Max, Across: Average}}},
+		{Name: "rate", Terms: []Series{{Families: []string{"c_total", "vllm:prompt_tokens_total"}, Read: Rate, Across: Sum}}},
+		{Name: "ratio", Terms: []Series{{Families: []string{"a"}, Across: Sum}}, Over: []Series{{Families: []string{"b"}, Across: Sum}}},
+		{Name: "mean", Terms: []Series{{Families: []string{"h", "vllm:time_to_first_token_seconds"}, Read: Mean}}},
+		{Name: "p90", Terms: []Series{{Families: []string{"h", "vllm:time_to_first_token_seconds"}, Read: Quantile, Quantile: 0.9}}},
+	}
+}
+
+// FuzzReduce feeds two pages of any bytes: there is no panic, and every metric is a number that is finite and not
+// negative, or has a reason.
+func FuzzReduce(f *testing.F) {
+	for _, name := range pageNames() {
+		page := loadPage(f, name)
+		f.Add(page[:min(len(page), 512)], page[:min(len(page), 700)])
+	}
+	h := histogramPage([]float64{1, 2, 3, 4, 5})
+	f.Add([]byte(h), []byte(histogramPage([]float64{2, 4, 6, 8, 9}, []float64{2, 4, 6, 8, 9})))
+	f.Add([]byte("c_total 5\na 1\nb 2\n"), []byte("# TYPE c_total counter\nc_total 7\na{e=\"1\"} 1\na{e=\"2\"} 1e308\nb 0\n"))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		tape := newPageTape(t, fuzzMetrics()...)
+		for i, page := range [][]byte{first, second} {
+			shares, fails := tape.read(page, origin().Add(time.Duration(i)*15*time.Second))
+			for k, s := range shares {
+				if s == nil {
+					require.NotNil(t, fails[k])
+					require.NotEqual(t, None, fails[k].Reason)
+					continue
+				}
+				require.Nil(t, fails[k])
+				for _, v := range []float64{s.value, s.num, s.den, s.min, s.max} {
+					require.False(t, math.IsNaN(v) || math.IsInf(v, 0) || v < 0, "%s: %+v", tape.plan.metrics[k].Name, s)
+				}
+			}
+		}
+	})
+}

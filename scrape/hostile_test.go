@@ -1,0 +1,333 @@
+package scrape
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const secret = "s3cr3t-t0ken-that-must-not-leak.0123456789"
+
+func answer(contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = []string{contentType}
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func zipped(tb testing.TB, size int64, start string) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := io.WriteString(z, start)
+	require.NoError(tb, err)
+	_, err = io.CopyN(z, zeros{}, size)
+	require.NoError(tb, err)
+	require.NoError(tb, z.Close())
+	return b.Bytes()
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// raw answers a request with bytes and closes the connection.
+func raw(answer string) func(net.Conn) {
+	return func(c net.Conn) {
+		readRequest(c)
+		_, _ = io.WriteString(c, answer)
+	}
+}
+
+// TestHostilePodsBesideHealthyOnes is one sweep over every kind of bad pod that is known, and three good ones. The bad
+// ones may cost neither the others' values, nor time, nor memory, nor the token.
+func TestHostilePodsBesideHealthyOnes(t *testing.T) {
+	page := waitingPage(7)
+	var elsewhere atomic.Int32
+	target := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		elsewhere.Add(1)
+		answer(textVersion, waitingPage(1e6))(w, nil)
+	})
+	var looped atomic.Int32
+	// Members of a gzip stream follow each other: a quarter of a GiB in 264 KB.
+	bomb := bytes.Repeat(zipped(t, 1<<20, page), 256)
+	head := "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+	rows := []struct {
+		name   string
+		base   string
+		reason Reason
+		text   string // part of the error
+	}{
+		{"redirect to another host", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, target+"/latest/meta-data", http.StatusFound)
+		}), Redirect, "another origin"},
+		{"redirect that echoes the token", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, target+"/?"+r.Header.Get("Authorization"), http.StatusFound)
+		}), Redirect, "another origin"},
+		{"redirect to a path of slashes", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://"+r.Host+"//"+target[len("http://"):])
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}), Redirect, "path that is refused"},
+		{"redirect without an address", serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusFound)
+		}), Redirect, "no address"},
+		{"redirect loop", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			looped.Add(1)
+			http.Redirect(w, r, "/metrics?again", http.StatusTemporaryRedirect)
+		}), Redirect, "twice"},
+		{"endless body", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", textVersion)
+			chunk := bytes.Repeat([]byte("x 1\n"), 1<<14)
+			for r.Context().Err() == nil {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		}), TooLarge, "more than 1048576 bytes"},
+		{"a length above the limit", serveRaw(t, raw(head+"Content-Length: 99999999999\r\n\r\nx 1\n")), TooLarge, "99999999999 bytes"},
+		{"a long length and few bytes", serveRaw(t, raw(head+"Content-Length: 1000000\r\n\r\nx 1\n")), Truncated, "unexpected EOF"},
+		{"slow drip", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", textVersion)
+			drip := time.NewTicker(20 * time.Millisecond)
+			defer drip.Stop()
+			for {
+				select {
+				case <-r.Context().Done():
+					return
+				case <-drip.C:
+					_, _ = io.WriteString(w, "x 1\n")
+					w.(http.Flusher).Flush()
+				}
+			}
+		}), Timeout, "deadline exceeded"},
+		{"header of a megabyte", serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Fill", strings.Repeat("x", 1<<20))
+			answer(textVersion, page)(w, nil)
+		}), Header, "exceeded 65536 bytes"},
+		{"close-delimited and cut", serveRaw(t, raw("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n"+page[:len(page)-2])), Truncated, "inside of a line"},
+		{"close-delimited and empty", serveRaw(t, raw("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n")), Truncated, "inside of a line"},
+		{"shorter than its length", serveRaw(t, raw(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(page)+1, page))), Truncated, "unexpected EOF"},
+		{"chunks without an end", serveRaw(t, raw(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", head, len(page), page))), Truncated, "unexpected EOF"},
+		{"closed without an answer", serveRaw(t, raw("")), Truncated, "EOF"},
+		{"HTML", serve(t, answer("text/html; charset=utf-8", "<html>"+page)), ContentType, `"text/html; charset=utf-8" is not text/plain; it begins "<html># TYPE`},
+		{"JSON", serve(t, answer("application/json", `{"x": 1}`)), ContentType, `{\"x\": 1}`},
+		{"octets", serve(t, answer("application/octet-stream", "\x00\x01")), ContentType, `"\x00\x01"`},
+		{"OpenMetrics", serve(t, answer("application/openmetrics-text; version=1.0.0; charset=utf-8", string(loadPage(t, "constructed-vllm-v1-dp1.openmetrics.txt")))), ContentType, "application/openmetrics-text"},
+		{"protobuf", serve(t, answer("application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily", "\n\x01")), ContentType, "protobuf"},
+		{"HTML said to be text", serve(t, answer(textVersion, "<html>busy</html>")), NotFound, "no family"},
+		{"gzip bomb", serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			answer(textVersion, string(bomb))(w, nil)
+		}), TooLarge, "more than 1048576 bytes"},
+		{"broken gzip", serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			answer(textVersion, page)(w, nil)
+		}), Encoding, "invalid header"},
+		{"cut gzip", serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			answer(textVersion, string(bomb[:40]))(w, nil)
+		}), Truncated, "unexpected EOF"},
+		{"brotli", serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "br")
+			answer(textVersion, page)(w, nil)
+		}), Encoding, `"br" was not asked for`},
+		{"500", serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", textVersion)
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, page)
+		}), Status, "500 Internal Server Error"},
+		{"204", serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), Status, "204 No Content"},
+		{"empty body", serve(t, answer(textVersion, "")), NotFound, "no family vllm:num_requests_waiting"},
+		{"the token in an HTML page", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			answer("text/html", "<p>"+r.Header.Get("Authorization")+" "+r.Header.Get("Authorization")+"</p>")(w, nil)
+		}), ContentType, "[redacted]"},
+		{"the token's end at the cut", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			answer("text/html", strings.Repeat("x", 50)+r.Header.Get("Authorization"))(w, nil)
+		}), ContentType, "[redacted]"},
+		{"a part of the token", serve(t, answer("text/html", "<p>"+secret[:20]+"</p>")), ContentType, "[redacted]"},
+		{"the token in the content type", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			answer("x/"+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "")(w, nil)
+		}), ContentType, "[redacted]"},
+		{"the token instead of HTTP", serveRaw(t, func(c net.Conn) {
+			_, _ = io.WriteString(c, strings.Split(readRequest(c), "Bearer ")[1])
+		}), Header, "[redacted]"},
+		{"silence after accepting", serveRaw(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), Timeout, "deadline exceeded"},
+		{"a backlog that nobody accepts from", unaccepted(t), Timeout, "deadline exceeded"},
+		{"nothing listens", closedPort(t), Refused, "connection refused"},
+		{"http spoken to a TLS port", "https" + strings.TrimPrefix(serve(t, answer(textVersion, page)), "http"), TLS, "first record does not look like a TLS handshake"},
+	}
+	var pods []Pod
+	for i, row := range rows {
+		pods = append(pods, Pod{Name: fmt.Sprintf("hostile-%02d", i), URL: row.base + "/metrics"})
+	}
+	for i, v := range []float64{1, 2, 6} {
+		pods = append(pods, newFakePod(t, fmt.Sprintf("well-%d", i), waitingPage(v)).pod)
+	}
+	const timeout = 400 * time.Millisecond
+	s := newScraper(t, Config{
+		Timeout: timeout, MaxBody: 1 << 20, Token: secret, AllowTokenOverHTTP: true, Concurrency: 64,
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	begun := time.Now()
+	sweep := s.Scrape(t.Context(), pods)
+	took := time.Since(begun)
+	runtime.ReadMemStats(&after)
+
+	t.Logf("%d pods in %v, %d MB allotted", len(pods), took, (after.TotalAlloc-before.TotalAlloc)>>20)
+	require.Less(t, took, 5*timeout)
+	// 256 MiB of zeros, and bodies without an end: what is allotted stays in the order of limit times pods, servers
+	// included.
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(40<<20))
+	require.Len(t, sweep.Pods, len(pods))
+	for i, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			value := sweep.Pods[i].Values[0]
+			require.False(t, value.OK)
+			require.NotNil(t, value.Err)
+			require.Equal(t, row.reason, value.Err.Reason, "%v", value.Err)
+			require.ErrorContains(t, value.Err, row.text)
+			require.Equal(t, row.reason.Fetch(), sweep.Pods[i].Fetches[0].Err != nil)
+			for k := range len(secret) - telling + 1 {
+				require.NotContains(t, value.Err.Error(), secret[k:k+telling])
+			}
+		})
+	}
+	for _, p := range sweep.Pods[len(rows):] {
+		require.True(t, p.Values[0].OK, "%v", p.Values[0].Err)
+	}
+	r := sweep.Readings[0]
+	require.Equal(t, int32(3), r.Values)
+	require.Equal(t, count(len(rows)), r.Failed)
+	require.InDelta(t, 9/float64(len(pods)), r.Lower, 1e-12)
+	require.Zero(t, elsewhere.Load(), "a redirect was followed to another origin")
+	require.Equal(t, int32(2), looped.Load(), "one redirect is followed, and no second")
+	require.NoError(t, sweep.Err())
+}
+
+// unaccepted is a listener that never accepts: the kernel completes the connection and nothing more happens.
+func unaccepted(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return "http://" + l.Addr().String()
+}
+
+// closedPort is an address at which nothing listens any more.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return "http://" + l.Addr().String()
+}
+
+func TestAnswersThatAreFine(t *testing.T) {
+	page := waitingPage(7)
+	for _, row := range []struct {
+		name string
+		base string
+	}{
+		{"version 1.0.0, as Python says today", serve(t, answer("text/plain; version=1.0.0; charset=utf-8", page))},
+		{"capitals", serve(t, answer("Text/Plain;x", page))},
+		{"no content type", serveRaw(t, raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(page), page)))},
+		{"close-delimited and complete", serveRaw(t, raw("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n"+page))},
+		{"no final newline, known length", serve(t, answer(textVersion, strings.TrimSpace(page)))},
+		{"chunked, no final newline", serveRaw(t, raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(page)-1, page[:len(page)-1])))},
+		{"gzip that was not asked for", serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			answer(textVersion, string(zipped(t, 0, page)))(w, nil)
+		})},
+		{"a redirect to the path with a slash", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/metrics" {
+				http.Redirect(w, r, "/metrics/", http.StatusTemporaryRedirect)
+				return
+			}
+			answer(textVersion, page)(w, r)
+		})},
+		{"a redirect to its own origin in full", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/metrics" {
+				http.Redirect(w, r, "http://"+r.Host+"/metrics/", http.StatusPermanentRedirect)
+				return
+			}
+			answer(textVersion, page)(w, r)
+		})},
+		{"exactly at the limit", serve(t, answer(textVersion, page+"#"+strings.Repeat("x", 4096-len(page)-2)+"\n"))},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newScraper(t, Config{MaxBody: 4096})
+			sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: row.base + "/metrics"}})
+			require.NoError(t, sweep.Err())
+			require.InDelta(t, 7, sweep.Pods[0].Values[0].Value, 0)
+			require.Positive(t, sweep.Pods[0].Fetches[0].Bytes)
+		})
+	}
+}
+
+func TestTheRequestThatIsSent(t *testing.T) {
+	var got atomic.Pointer[http.Request]
+	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got.Store(r)
+		answer(textVersion, waitingPage(1))(w, r)
+	})
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
+	t.Setenv("http_proxy", "http://127.0.0.1:1")
+	host, port := hostPort(t, base)
+	m := Named("vllm:num_requests_waiting")
+	m.Endpoint = Endpoint{Port: port, Path: "/a%2Fb/metrics?name[]=x&y=1"}
+	s := newScraper(t, Config{Metrics: []Metric{m}, Timeout: 2500 * time.Millisecond, Token: secret, AllowTokenOverHTTP: true})
+	sweep := s.Scrape(t.Context(), []Pod{{Name: "p", Host: host}})
+	require.NoError(t, sweep.Err())
+	r := got.Load()
+	require.Equal(t, http.MethodGet, r.Method)
+	require.Equal(t, "/a%2Fb/metrics?name[]=x&y=1", r.RequestURI)
+	require.Equal(t, "text/plain;version=0.0.4;q=1,*/*;q=0.1", r.Header.Get("Accept"))
+	require.Equal(t, "identity", r.Header.Get("Accept-Encoding"))
+	require.Equal(t, "2.5", r.Header.Get("X-Prometheus-Scrape-Timeout-Seconds"))
+	require.Equal(t, "Bearer "+secret, r.Header.Get("Authorization"))
+	require.True(t, r.Close, "above 4 s no connection is kept")
+}
+
+func TestLocalAddressesAreRefused(t *testing.T) {
+	base := serve(t, answer(textVersion, waitingPage(1)))
+	_, port := hostPort(t, base)
+	m := Named("vllm:num_requests_waiting")
+	m.Endpoint.Port = port
+	s, err := New(Config{Metrics: []Metric{m}})
+	require.NoError(t, err)
+	defer s.Close()
+	// localhost shows that it is the address that counts, not the name.
+	hosts := []string{"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "localhost", "169.254.169.254", "fe80::1", "224.0.0.1", "ff02::1", "0.0.0.0", "::"}
+	var pods []Pod
+	for _, h := range hosts {
+		pods = append(pods, Pod{Name: h, Host: h})
+	}
+	pods = append(pods, Pod{Name: "url", URL: base + "/metrics"})
+	sweep := s.Scrape(t.Context(), pods)
+	for _, p := range sweep.Pods {
+		require.Equal(t, Forbidden, p.Fetches[0].Err.Reason, "%s: %v", p.Name, p.Fetches[0].Err)
+	}
+	require.ErrorContains(t, sweep.Err(), "12 Forbidden")
+}
+
+func TestRedact(t *testing.T) {
+	require.Equal(t, "a [redacted] b", string(redact([]byte("a "+secret+" b"), secret, 64)))
+	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), secret, 3)), "the cut cannot leave a part")
+	require.Equal(t, "[redacted]", string(redact([]byte("abc"), "abc", 64)), "a short token")
+	require.Equal(t, "text", string(redact([]byte("text"), "", 64)))
+	require.Equal(t, "tex", string(redact([]byte("text"), "", 3)))
+}

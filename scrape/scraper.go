@@ -1,0 +1,287 @@
+package scrape
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+)
+
+// keptBuffer is the largest page buffer that a worker keeps between sweeps.
+const keptBuffer = 2 << 20
+
+// A Scraper reads the metrics of pods. It remembers the last values and counters of the pods of its last sweep, and of
+// no others. Its methods may be called by several goroutines; sweeps run one after another.
+type Scraper struct {
+	config Config
+	plan   *plan
+	http   *fetcher
+
+	mu      sync.Mutex
+	memory  map[string]*memory // by Pod.identity
+	workers []*worker
+}
+
+// memory is what is remembered of a pod.
+type memory struct {
+	last      []*share     // by metric; nil until there was a value
+	baselines [][]baseline // by metric and series
+}
+
+// New returns a Scraper. Wrong fields of the Config are reported all at once; after them, a credential file that cannot
+// be used.
+func New(c Config) (*Scraper, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.orDefault()
+	c.Metrics = slices.Clone(c.Metrics)
+	f, err := newFetcher(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Scraper{config: c, plan: newPlan(c.Metrics), http: f, memory: make(map[string]*memory)}, nil
+}
+
+// Close closes the connections that are kept between sweeps. The Scraper can still be used.
+func (s *Scraper) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.http.close()
+}
+
+// A visit is one pod in one sweep.
+type visit struct {
+	pod    Pod
+	memory *memory
+	result PodResult
+	shares []*share // by metric
+}
+
+// A task is one page of one pod.
+type task struct {
+	visit *visit
+	fetch int       // index into PodResult.Fetches
+	page  *pagePlan // its metrics
+	index int       // of page: into plan.pages, or len(plan.pages) for plan.static
+	url   *url.URL
+	err   error // the pod has no usable address
+	delay time.Duration
+}
+
+// Scrape asks every ready pod for its metrics and returns what they said. It never fails as a whole, and one pod's
+// failure is no other's: see Sweep.Errors and PodResult. It returns by the SweepTimeout, or soon after ctx ends.
+func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sweep := Sweep{At: s.config.Now(), Credentials: s.http.refresh()}
+	visits := s.visits(roster(pods))
+	limited, cancel := context.WithTimeout(ctx, s.config.SweepTimeout)
+	defer cancel()
+	s.run(limited, ctx, s.tasks(visits))
+	for _, v := range visits {
+		s.reuse(v, sweep.At)
+		sweep.Pods = append(sweep.Pods, v.result)
+	}
+	for i := range s.plan.metrics {
+		reading, err := s.plan.metrics[i].reading(i, visits, sweep.At)
+		sweep.Readings = append(sweep.Readings, reading)
+		sweep.Errors = append(sweep.Errors, err)
+	}
+	return sweep
+}
+
+// visits joins the pods with what is remembered of them, and forgets all others.
+func (s *Scraper) visits(pods []Pod) []*visit {
+	next := make(map[string]*memory, len(pods))
+	visits := make([]*visit, len(pods))
+	for i := range pods {
+		p := pods[i]
+		m := s.memory[p.identity()]
+		if m == nil {
+			m = s.plan.memory()
+		}
+		next[p.identity()] = m
+		v := &visit{pod: p, memory: m, shares: make([]*share, len(s.plan.metrics))}
+		v.result = PodResult{Name: p.Name, UID: p.UID, State: p.State, Values: make([]PodValue, len(s.plan.metrics))}
+		visits[i] = v
+	}
+	s.memory = next
+	return visits
+}
+
+func (p *plan) memory() *memory {
+	m := &memory{last: make([]*share, len(p.metrics)), baselines: make([][]baseline, len(p.metrics))}
+	for i := range p.metrics {
+		m.baselines[i] = make([]baseline, len(p.metrics[i].series))
+	}
+	return m
+}
+
+// tasks returns the pages to get, in the order in which they begin.
+func (s *Scraper) tasks(visits []*visit) []task {
+	var tasks []task
+	for _, v := range visits {
+		if v.pod.State != Ready {
+			continue
+		}
+		delay := offset(&v.pod, s.config.Spread)
+		for i := range s.plan.pages {
+			t := task{visit: v, fetch: i, page: &s.plan.pages[i], index: i, delay: delay}
+			var own bool
+			t.url, own, t.err = target(&v.pod, t.page.endpoint)
+			if own {
+				t.page, t.index = &s.plan.static, len(s.plan.pages)
+			}
+			tasks = append(tasks, t)
+			v.result.Fetches = append(v.result.Fetches, Fetch{})
+			if own {
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(a.delay, b.delay) })
+	return tasks
+}
+
+// offset is the place of a pod in the spread: the same in every sweep, so that its samples stay an interval apart.
+func offset(p *Pod, spread time.Duration) time.Duration {
+	if spread <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(p.identity()))
+	return time.Duration(h.Sum64() % uint64(spread))
+}
+
+// run carries the tasks out. outer is the caller's context, which tells its end from that of the sweep.
+func (s *Scraper) run(ctx, outer context.Context, tasks []task) {
+	queue := make(chan *task)
+	var group sync.WaitGroup
+	n := min(s.config.Concurrency, len(tasks))
+	for len(s.workers) < n {
+		s.workers = append(s.workers, newWorker(s.plan))
+	}
+	for _, w := range s.workers[:n] {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for t := range queue {
+				s.visit(ctx, outer, w, t)
+			}
+			if cap(w.body) > keptBuffer {
+				w.body = nil
+			}
+		}()
+	}
+	begun := time.Duration(0)
+	for i := range tasks {
+		if t := &tasks[i]; t.delay > begun {
+			wait(ctx, t.delay-begun)
+			begun = t.delay
+		}
+		queue <- &tasks[i]
+	}
+	close(queue)
+	group.Wait()
+}
+
+// wait returns after d or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}
+
+// A worker has what is used again from page to page.
+type worker struct {
+	reader  *pageReader
+	filters []*pageFilter // of plan.pages, then of plan.static
+	body    []byte
+}
+
+func newWorker(p *plan) *worker {
+	w := &worker{reader: newPageReader()}
+	for i := range p.pages {
+		w.filters = append(w.filters, p.filter(&p.pages[i]))
+	}
+	w.filters = append(w.filters, p.filter(&p.static))
+	return w
+}
+
+// visit gets one page and reduces it.
+func (s *Scraper) visit(ctx, outer context.Context, w *worker, t *task) {
+	v := t.visit
+	f := &v.result.Fetches[t.fetch]
+	f.At = s.config.Now()
+	var fail *Error
+	switch {
+	case t.err != nil:
+		fail = &Error{Reason: Target, Err: t.err}
+	case ctx.Err() != nil:
+		fail = &Error{Reason: Timeout, Err: ctx.Err()}
+	default:
+		w.body, fail = s.http.get(ctx, t.url, w.body)
+		f.Bytes = len(w.body)
+	}
+	f.Duration = s.config.Now().Sub(f.At)
+	if fail != nil {
+		f.Bytes = 0
+		if fail.Reason == Timeout {
+			switch {
+			case outer.Err() != nil && errors.Is(outer.Err(), context.Canceled):
+				fail = &Error{Reason: Canceled, Err: outer.Err()}
+			case ctx.Err() != nil:
+				fail = &Error{Reason: Deadline, Err: fmt.Errorf("the sweep ended first: %w", ctx.Err())}
+			}
+		}
+		f.Err = fail.of(v.pod.Name, "")
+		for _, i := range t.page.metrics {
+			v.result.Values[i].Err = fail.of(v.pod.Name, s.plan.metrics[i].Name)
+		}
+		return
+	}
+	now := moment{at: f.At, staleness: s.config.Staleness}
+	s.plan.read(w.reader, w.filters[t.index], t.page, w.body, now, v.memory.baselines, func(i int, sh *share, fail *Error) {
+		value := &v.result.Values[i]
+		// What was on the page replaces what was remembered, be it nothing: an older value would contradict it.
+		v.memory.last[i], v.shares[i] = sh, sh
+		switch {
+		case fail != nil:
+			value.Err = fail.of(v.pod.Name, s.plan.metrics[i].Name)
+		default:
+			value.fill(sh)
+			if sh.idle() {
+				value.Err = failf(NoObservations, "nothing between the last two scrapes").of(v.pod.Name, s.plan.metrics[i].Name)
+			}
+		}
+	})
+}
+
+func (v *PodValue) fill(s *share) {
+	v.OK = !s.idle()
+	v.Value, v.Min, v.Max, v.Weight = s.value, s.min, s.max, s.den
+	v.Engines, v.Series, v.At = s.engines, s.series, s.at
+}
+
+// reuse lets the last value of a pod stand in where its page could not be fetched, while it is younger than the
+// staleness limit.
+func (s *Scraper) reuse(v *visit, now time.Time) {
+	for i := range v.result.Values {
+		value, last := &v.result.Values[i], v.memory.last[i]
+		if value.Err == nil || !value.Err.Reason.Fetch() || last == nil {
+			continue
+		}
+		if age := now.Sub(last.at); age < 0 || age >= s.config.Staleness {
+			continue
+		}
+		v.shares[i] = last
+		value.fill(last)
+		value.Reused = true
+	}
+}

@@ -1,0 +1,191 @@
+package scrape
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Metric is one number of a pod, and how it is read from the pod's page.
+//
+//	value of a pod = sum of Terms                  without Over
+//	value of a pod = sum of Terms / sum of Over    with Over: a ratio of sums, never a mean of ratios
+//
+// Over the fleet both sums are added before they are divided; see [Sweep] for the interval that results.
+type Metric struct {
+	// Name names the reading: scaling.Reading.Metric. It must be unique in a Config.
+	Name string
+	// Endpoint is where the pods serve it. The zero value is http, port 5000, path /metrics.
+	Endpoint Endpoint
+	// Terms are added. At least one is needed; a Mean or a Quantile stands alone.
+	Terms []Series
+	// Over divides the Terms when it is not empty.
+	Over []Series
+	// Fill is what a missing pod counts in the reading's Upper, in the metric's unit: normally the threshold for
+	// scaling up, as then no missing pod can hide a need for it. 0 means that nothing is known of a missing pod:
+	// Upper is +Inf as soon as one is missing. A fill of exactly 0 cannot be said: it would make silence look idle.
+	Fill float64
+}
+
+// A Series says which series of a page to take and how to make one number of them.
+//
+// The series of the first family that the page has, and that match every Match, are taken. Series that agree in the
+// GroupBy labels are one data-parallel group; inside a group those that match Prefer are kept if there are any, Within
+// makes one number of what is left, and Across makes one number of the groups. Histograms are added up instead, bucket
+// by bucket, over everything that is left, since quantiles cannot be combined.
+type Series struct {
+	// Families are names of one signal, newest first. The first one that the page has is read; others are ignored.
+	Families []string
+	// Match keeps only the series that satisfy all matchers.
+	Match []Matcher
+	// Read is what is taken from a series: its value, its rate, or the mean or a quantile of a histogram.
+	Read Read
+	// Quantile is q of Read Quantile, between 0 and 1, both exclusive. It must be 0 otherwise.
+	Quantile float64
+	// Scale multiplies what is read: 0.001 turns milliseconds into seconds. 0 means 1. It must not be negative.
+	Scale float64
+	// GroupBy are the labels that tell data-parallel engines of one pod apart. None means that every series is a
+	// group of its own.
+	GroupBy []string
+	// Prefer, when any series of a group matches it, drops the others of that group: SGLang repeats its queue for
+	// every priority beside the total, which has an empty one. The zero value prefers nothing.
+	Prefer Matcher
+	// Within makes one number of the series of a group: Max for tensor-parallel ranks that repeat one queue.
+	Within Aggregate
+	// Across makes one number of the groups: Sum for what adds up, Mean for utilisations.
+	Across Aggregate
+}
+
+// Read is what is taken from each series.
+type Read uint8
+
+// The ways to read a series.
+const (
+	// Value takes the value of a gauge or an untyped series. A counter is an error: its total since the start of the
+	// process says nothing about load, read it as Rate.
+	Value Read = iota
+	// Rate takes the increase of a counter (or untyped series) per second between two scrapes.
+	Rate
+	// Mean takes sum over count of what a histogram (or summary) observed between two scrapes.
+	Mean
+	// Quantile takes a quantile of what a histogram observed between two scrapes, as Prometheus'
+	// histogram_quantile does: linear inside the bucket, the first of which begins at 0. A quantile in the last,
+	// unlimited bucket is reported as that bucket's lower end, the most that is known.
+	Quantile
+)
+
+// String returns the name of the constant.
+func (r Read) String() string {
+	return nameOf([]string{"Value", "Rate", "Mean", "Quantile"}, int(r), "Read")
+}
+
+// Aggregate makes one number of several.
+type Aggregate uint8
+
+// The aggregates. The zero value is Only, because which of the others is right cannot be guessed from a name, and a
+// wrong guess is silent.
+const (
+	Only Aggregate = iota // exactly one number, else the error "ambiguous: N series"
+	Sum
+	Average // the mean of the numbers
+	Max
+	Min
+)
+
+// String returns the name of the constant.
+func (a Aggregate) String() string {
+	return nameOf([]string{"Only", "Sum", "Average", "Max", "Min"}, int(a), "Aggregate")
+}
+
+func nameOf(names []string, i int, typ string) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", typ, i)
+}
+
+// A Matcher compares one label of a series with a value, as in {label="value"} or {label!="value"}. A label that a
+// series does not have is the same as an empty one. The zero value matches everything.
+type Matcher struct {
+	Label string
+	Value string
+	Not   bool // label != value
+}
+
+// String renders the matcher as Prometheus would: label="value".
+func (m Matcher) String() string {
+	op := "="
+	if m.Not {
+		op = "!="
+	}
+	return fmt.Sprintf("%s%s%q", m.Label, op, m.Value)
+}
+
+// Validate reports every wrong field of the metric, each as a *scaling.FieldError with a path like "terms[0].quantile".
+func (m Metric) Validate() error {
+	var e scaling.FieldErrors
+	m.check(&e, "")
+	return e.Err()
+}
+
+func (m Metric) check(e *scaling.FieldErrors, path string) {
+	e.Check(m.Name != "", path+"name", m.Name, "must not be empty")
+	e.Check(m.Fill >= 0 && !math.IsInf(m.Fill, 1), path+"fill", m.Fill, "must be a finite number of at least 0")
+	m.Endpoint.check(e, path+"endpoint.")
+	e.Check(len(m.Terms) > 0, path+"terms", len(m.Terms), "must have at least one series")
+	distribution := false
+	for _, s := range m.all() {
+		distribution = distribution || s.Read.distribution()
+	}
+	e.Check(!distribution || len(m.Terms) == 1 && len(m.Over) == 0, path+"terms", len(m.Terms)+len(m.Over),
+		"a Mean or Quantile must be the only series")
+	for i := range m.Terms {
+		m.Terms[i].check(e, fmt.Sprintf("%sterms[%d].", path, i))
+	}
+	for i := range m.Over {
+		m.Over[i].check(e, fmt.Sprintf("%sover[%d].", path, i))
+	}
+}
+
+// all returns the terms and then what they are divided by.
+func (m Metric) all() []Series {
+	return append(slices.Clip(m.Terms), m.Over...)
+}
+
+func (r Read) distribution() bool { return r == Mean || r == Quantile }
+
+func (s *Series) check(e *scaling.FieldErrors, path string) {
+	e.Check(len(s.Families) > 0, path+"families", len(s.Families), "must have at least one name")
+	for i, f := range s.Families {
+		e.Check(f != "" && utf8.ValidString(f) && !strings.ContainsRune(f, '\n'), fmt.Sprintf("%sfamilies[%d]", path, i), f,
+			"must be a metric name: not empty, UTF-8, one line")
+	}
+	for i, m := range s.Match {
+		e.Check(m.Label != "", fmt.Sprintf("%smatch[%d].label", path, i), m.Label, "must not be empty")
+	}
+	e.Check(s.Prefer.Label != "" || s.Prefer == Matcher{}, path+"prefer.label", s.Prefer.Label, "must not be empty")
+	for i, l := range s.GroupBy {
+		e.Check(l != "", fmt.Sprintf("%sgroupBy[%d]", path, i), l, "must not be empty")
+	}
+	e.Check(s.Read <= Quantile, path+"read", s.Read, "must be Value, Rate, Mean or Quantile")
+	if s.Read == Quantile {
+		e.Check(s.Quantile > 0 && s.Quantile < 1, path+"quantile", s.Quantile, "must be above 0 and below 1")
+	} else {
+		e.Check(s.Quantile == 0, path+"quantile", s.Quantile, "must be 0 unless Read is Quantile")
+	}
+	e.Check(s.Scale >= 0 && !math.IsInf(s.Scale, 1), path+"scale", s.Scale, "must be a finite number of at least 0")
+	e.Check(s.Within <= Min, path+"within", s.Within, "must be Only, Sum, Average, Max or Min")
+	e.Check(s.Across <= Min, path+"across", s.Across, "must be Only, Sum, Average, Max or Min")
+}
+
+// scale is the Scale with its default.
+func (s *Series) scale() float64 {
+	if s.Scale == 0 {
+		return 1
+	}
+	return s.Scale
+}
