@@ -216,6 +216,15 @@ func TestHistogramResetsAndBounds(t *testing.T) {
 	require.Equal(t, Buckets, reasonOf(fails[1]))
 }
 
+func TestIncreaseOfAHistogramStaysCumulative(t *testing.T) {
+	// The page was rendered while a request finished: le="2" has it already, le="4" not yet.
+	before := &distribution{bounds: []float64{2, 4}, counts: []float64{10, 20, 20}, count: 20}
+	after := &distribution{bounds: []float64{2, 4}, counts: []float64{15, 24, 25}, count: 25}
+	d, ok := after.since(before)
+	require.True(t, ok)
+	require.Equal(t, []float64{5, 5, 5}, d.counts)
+}
+
 // TestDistributionAt follows Prometheus' histogram_quantile through its edges.
 func TestDistributionAt(t *testing.T) {
 	d := &distribution{bounds: []float64{1, 2, 4}, counts: []float64{2, 2, 6, 8}}

@@ -63,8 +63,8 @@ func (r Reason) Fetch() bool { return r > None && r < Parse }
 // An Error says why there is no value: of one pod for one metric, of one pod for all of them (Metric is empty), or of
 // a metric over the fleet (Pod is empty).
 //
-// Its text never holds the token, nor more than 64 bytes of what a pod answered, and those quoted: an answer is not to
-// be trusted with a log.
+// Its text never holds the token, even where a pod repeats it, and of what a pod answered no more than 300 bytes, quoted:
+// an answer is not to be trusted with a log.
 type Error struct {
 	Pod    string
 	Metric string

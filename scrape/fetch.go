@@ -311,7 +311,7 @@ func (f *fetcher) classify(ctx context.Context, err error) *Error {
 		strings.Contains(text, "transfer encoding"), strings.Contains(text, "1xx"):
 		reason = Header
 	}
-	return &Error{Reason: reason, Err: &safeError{text: string(redact([]byte(text), f.credentials.token, 200)), cause: known(err)}}
+	return &Error{Reason: reason, Err: f.safe(err, known(err))}
 }
 
 // known returns the sentinel behind err that callers may ask for, as err itself repeats what a pod has sent.
@@ -325,12 +325,3 @@ func known(err error) error {
 	}
 	return nil
 }
-
-// A safeError has words that were redacted.
-type safeError struct {
-	text  string
-	cause error
-}
-
-func (e *safeError) Error() string { return e.text }
-func (e *safeError) Unwrap() error { return e.cause }

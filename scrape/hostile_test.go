@@ -161,6 +161,16 @@ func TestHostilePodsBesideHealthyOnes(t *testing.T) {
 		{"the token in the content type", serve(t, func(w http.ResponseWriter, r *http.Request) {
 			answer("x/"+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "")(w, nil)
 		}), ContentType, "[redacted]"},
+		{"the token as a value", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			answer(textVersion, "vllm:num_requests_waiting "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+"\n")(w, nil)
+		}), Parse, "[redacted]"},
+		{"the token as a label, twice", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			line := "vllm:num_requests_waiting{a=\"" + r.Header.Get("Authorization") + "\"} 1\n"
+			answer(textVersion, line+line)(w, nil)
+		}), Duplicate, "[redacted]"},
+		{"the token in braces", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			answer(textVersion, "{"+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+" vllm:num_requests_waiting\n")(w, nil)
+		}), Parse, "[redacted]"},
 		{"the token instead of HTTP", serveRaw(t, func(c net.Conn) {
 			_, _ = io.WriteString(c, strings.Split(readRequest(c), "Bearer ")[1])
 		}), Header, "[redacted]"},
@@ -176,7 +186,7 @@ func TestHostilePodsBesideHealthyOnes(t *testing.T) {
 	for i, v := range []float64{1, 2, 6} {
 		pods = append(pods, newFakePod(t, fmt.Sprintf("well-%d", i), waitingPage(v)).pod)
 	}
-	const timeout = 400 * time.Millisecond
+	const timeout = 800 * time.Millisecond
 	s := newScraper(t, Config{
 		Timeout: timeout, MaxBody: 1 << 20, Token: secret, AllowTokenOverHTTP: true, Concurrency: 64,
 	})
@@ -322,6 +332,9 @@ func TestLocalAddressesAreRefused(t *testing.T) {
 		require.Equal(t, Forbidden, p.Fetches[0].Err.Reason, "%s: %v", p.Name, p.Fetches[0].Err)
 	}
 	require.ErrorContains(t, sweep.Err(), "12 Forbidden")
+	require.ErrorIs(t, refuseLocal(t.Context(), "tcp", "[::ffff:0.0.0.0]:80", nil), errForbidden)
+	require.NoError(t, refuseLocal(t.Context(), "tcp", "10.0.0.1:80", nil))
+	require.NoError(t, refuseLocal(t.Context(), "tcp", "[fd00::1]:80", nil))
 }
 
 func TestRedact(t *testing.T) {

@@ -5,6 +5,8 @@ import "strconv"
 const (
 	// excerptLength is how much of an answer an error shows.
 	excerptLength = 64
+	// errorLength is how long the words of an error may be that repeat some of an answer.
+	errorLength = 300
 	// telling is how many bytes in a row must agree with the token to be taken for a part of it.
 	telling  = 8
 	redacted = "[redacted]"
@@ -14,6 +16,25 @@ const (
 func (f *fetcher) excerpt(b []byte) string {
 	return strconv.Quote(string(redact(b, f.credentials.token, excerptLength)))
 }
+
+// clean returns a failure with its words redacted and cut: a page may repeat the token as well as an error page may.
+func (f *fetcher) clean(e *Error) *Error {
+	return &Error{Reason: e.Reason, Err: f.safe(e.Err, nil)}
+}
+
+// safe returns an error with the words of err, redacted and cut, that unwraps to cause.
+func (f *fetcher) safe(err, cause error) error {
+	return &safeError{text: string(redact([]byte(err.Error()), f.credentials.token, errorLength)), cause: cause}
+}
+
+// A safeError has words that were redacted.
+type safeError struct {
+	text  string
+	cause error
+}
+
+func (e *safeError) Error() string { return e.text }
+func (e *safeError) Unwrap() error { return e.cause }
 
 // redact returns at most limit bytes of b, and at most one replacement more, with every run of bytes that is part of
 // the token replaced. It replaces first and cuts then, so that no cut can leave half a token.

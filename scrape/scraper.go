@@ -253,7 +253,7 @@ func (s *Scraper) visit(ctx, outer context.Context, w *worker, t *task) {
 		v.memory.last[i], v.shares[i] = sh, sh
 		switch {
 		case fail != nil:
-			value.Err = fail.of(v.pod.Name, s.plan.metrics[i].Name)
+			value.Err = s.http.clean(fail).of(v.pod.Name, s.plan.metrics[i].Name)
 		default:
 			value.fill(sh)
 			if sh.idle() {

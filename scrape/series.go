@@ -159,7 +159,7 @@ func ambiguous(list []chosen) *Error {
 func describe(m *dto.Metric) string {
 	pairs := make([]string, 0, len(m.GetLabel()))
 	for _, l := range m.GetLabel() {
-		pairs = append(pairs, fmt.Sprintf("%s=%.40q", l.GetName(), l.GetValue()))
+		pairs = append(pairs, fmt.Sprintf("%.40s=%.40q", l.GetName(), l.GetValue()))
 	}
 	slices.Sort(pairs)
 	return "{" + strings.Join(pairs, ",") + "}"

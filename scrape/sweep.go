@@ -74,7 +74,7 @@ type PodValue struct {
 	At time.Time
 	// Reused reports that the value is the pod's last, as its page could not be fetched. Err says why.
 	Reused bool
-	// Err is why there is no new value. With NoObservations the pod has answered and counts among Values, with weight
+	// Err is why there is no new value; a pod that is not ready has none. With NoObservations the pod has answered and counts among Values, with weight
 	// 0: it does not widen the interval.
 	Err *Error
 }

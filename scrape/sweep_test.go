@@ -94,6 +94,7 @@ func TestRestartedPodsCountersAndIdleFleet(t *testing.T) {
 		require.Equal(t, int32(2), sweep.Readings[i].Failed)
 		require.Equal(t, NoObservations, sweep.Pods[0].Values[i].Err.Reason)
 		require.False(t, sweep.Pods[0].Values[i].OK)
+		require.False(t, sweep.Pods[0].Values[i].Reused)
 	}
 }
 
