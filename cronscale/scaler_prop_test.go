@@ -100,7 +100,8 @@ func TestMemoChangesNothing(t *testing.T) {
 	})
 }
 
-// TestK2FiresEqualRobfigAwayFromShifts follows robfig's Next for as long as the zone does not shift.
+// TestK2FiresEqualRobfigAwayFromShifts follows robfig's Next for as long as the zone does not shift, where its offset
+// is whole minutes: see TestTrapOffsetsWithSeconds for the others.
 func TestK2FiresEqualRobfigAwayFromShifts(t *testing.T) {
 	zones := allZones(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -114,7 +115,8 @@ func TestK2FiresEqualRobfigAwayFromShifts(t *testing.T) {
 		compared := 0
 		for range 30 {
 			want := spec.Next(at)
-			if want.IsZero() || shiftsBetween(zone.Location, at, want) {
+			_, offset := at.Zone()
+			if want.IsZero() || offset%60 != 0 || shiftsBetween(zone.Location, at, want) {
 				break
 			}
 			got := s.after(clock, at.Unix())

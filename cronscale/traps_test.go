@@ -109,6 +109,21 @@ func TestTrapsOfAutumn(t *testing.T) {
 	})
 }
 
+// TestTrapOffsetsWithSeconds: Monrovia was 44 minutes and 30 seconds behind until 1972. Its minutes do not begin with
+// those of UTC, which robfig rounds to: it leaves out every other minute. Found by TestK2 in 100,000 checks.
+func TestTrapOffsetsWithSeconds(t *testing.T) {
+	zone := mustZone(t, "Africa/Monrovia")
+	from := time.Date(1969, 12, 31, 23, 15, 30, 0, zone)
+	if got := time.Unix(mustParse(t, "*/2 * * * *").after(newClock(zone), from.Unix()), 0).In(zone); !got.Equal(from.Add(30 * time.Second)) {
+		t.Errorf("the next even minute is %v", got)
+	}
+	spec := mustSpec(t, "*/2 * * * *")
+	spec.Location = zone
+	if got := spec.Next(from); !got.Equal(from.Add(150 * time.Second)) {
+		t.Errorf("robfig says %v: has it been mended?", got)
+	}
+}
+
 // TestTrapOfTheLeapYearsLastDay is about time.Time.ZoneBounds, which ends the last segment of an extrapolated leap year
 // a day early: on that day the end has passed.
 func TestTrapOfTheLeapYearsLastDay(t *testing.T) {

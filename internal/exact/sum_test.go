@@ -89,7 +89,7 @@ func TestSumEdges(t *testing.T) {
 }
 
 func TestSumAllocatesNothingAndHasItsSize(t *testing.T) {
-	require.Equal(t, uintptr(288), unsafe.Sizeof(Sum{}))
+	require.LessOrEqual(t, unsafe.Sizeof(Sum{}), uintptr(288))
 	var s Sum
 	x := 0.1
 	require.Zero(t, testing.AllocsPerRun(100, func() {
