@@ -112,7 +112,7 @@ func TestC5RestoreAtAnyTick(t *testing.T) {
 			obs := scaling.Observation{SpecReplicas: spec}
 			a, b := steady.Decide(now, obs), restored.Decide(now, obs)
 			if !reflect.DeepEqual(a, b) {
-				t.Fatalf("C5 at %v: %s\nrestored %s", now, a.Explain(), b.Explain())
+				t.Fatalf("C5 at %v: %snext %v\nrestored %snext %v", now, a.Explain(), a.Next, b.Explain(), b.Next)
 			}
 			if a.Acts() {
 				steady.Applied(now, spec, a.Replicas)

@@ -8,12 +8,13 @@ type State struct {
 	memo memo
 }
 
-// memo is an answer of the Scaler with the given fingerprint, and the next change if that was found exactly.
+// memo is an answer of the Scaler with the given fingerprint, and the next change after it. Both are those of every
+// instant in [from, until), as nothing happens there. Beyond it the search begins anew: one that has to end early ends
+// somewhere else from another answer on, and what is returned must depend on the time alone.
 type memo struct {
 	print uint64
 	answer
-	next  int64
-	exact bool
+	next int64
 }
 
 // recall returns the answer at now and when it changes, and the state that remembers both.
@@ -26,13 +27,9 @@ func (s Scaler) recall(state State, now time.Time) (State, answer, time.Time) {
 	if m.print != s.print {
 		*m = memo{print: s.print}
 	}
-	same := m.from <= t && t < m.until
-	found := same || m.exact && m.from <= t && t < m.next
-	if !same {
+	if t < m.from || t >= m.until {
 		m.answer = s.answer(t)
-	}
-	if !found {
-		m.next, m.exact = s.change(m.answer, t)
+		m.next, _ = s.change(m.answer, t)
 	}
 	if m.next >= endOfTime {
 		return state, m.answer, time.Time{}

@@ -328,3 +328,27 @@ func TestRestartAtEight(t *testing.T) {
 		}
 	}
 }
+
+// TestNextDependsOnNowOnlyWhereTheSearchEndsEarly: windows that open and close every minute, outvoted for days, so that
+// the search for the next change ends early. A memo that kept the change which an earlier search had found answered
+// something else than a fresh start. Found by TestK1 and TestC5.
+func TestNextDependsOnNowOnlyWhereTheSearchEndsEarly(t *testing.T) {
+	s := mustNew(t, Config{
+		Mode: InWindow, Bounds: scaling.Bounds{Max: 3}, Outside: 4,
+		Windows: []Window{
+			{Name: "p0", Start: "* 4-23 * * *", End: "* * * * *", Replicas: 15, TimeZone: "Asia/Gaza"},
+			{Name: "p1", Start: "* */12 * * *", End: "0-59 * * * *", Replicas: 2, TimeZone: "Etc/UTC"},
+			{Name: "p2", Start: "*/13 * * * */5", End: "* * * * 4-5", Replicas: 15, TimeZone: "Australia/Lord_Howe"},
+		},
+	})
+	var state State
+	begin := at(t, "1973-04-30T20:00:00Z")
+	for elapsed := time.Duration(0); elapsed <= 24*time.Hour; elapsed += 15 * time.Minute {
+		now := begin.Add(elapsed)
+		var kept, fresh scaling.Decision
+		state, kept = s.Decide(state, now, scaling.Observation{SpecReplicas: 3})
+		if _, fresh = s.Decide(State{}, now, scaling.Observation{SpecReplicas: 3}); !kept.Next.Equal(fresh.Next) {
+			t.Fatalf("at %v the next change is %v, for a fresh start %v", now, kept.Next, fresh.Next)
+		}
+	}
+}
