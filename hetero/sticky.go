@@ -1,0 +1,62 @@
+package hetero
+
+import "math"
+
+// Unlimited is the number of exchanges that is no limit.
+const Unlimited = math.MaxInt32
+
+// AllocateSticky returns a placement of a total near the current one. An exchange is a replica that stops in one type
+// while another starts in another type:
+//
+//	target    = Allocate(total)                    current is clamped to every type's bounds first
+//	exchanges = min(starts, stops)                 between current and target
+//	answer    = what is nearer to target by at most the given number of exchanges
+//
+// So a growing total stops nothing and a shrinking one starts nothing, but for as many exchanges. The cheapest types
+// start first and the dearest stop first, ties by name. A total that stays reaches its target within
+// ceil(exchanges/limit) calls. Unlimited exchanges answer the target at once, and 0 never exchanges; less counts as 0.
+//
+// Allocate does not look at where the replicas run. With types a (cost 10, 0..20) and b (cost 20, 0..20) at rate 2, a
+// fleet of 18 and 12 that neither grows nor shrinks is rewritten to 20 and 10: two stops and two cold starts for
+// nothing that the load asked for. AllocateSticky with 0 exchanges leaves it as it is, with 1 it takes two calls.
+//
+// The answer is written over dst, which grows if it must and must not overlap current; with room for all types nothing
+// is allocated.
+func (f *Fleet) AllocateSticky(dst, current []int32, total int64, exchanges int32) []int32 {
+	dst = f.Allocate(dst, total)
+	var starts, stops int64
+	for i := range f.kinds {
+		k := &f.kinds[i]
+		if d := int64(dst[k.at]) - int64(k.clamp(at(current, k.at))); d > 0 {
+			starts += d
+		} else {
+			stops -= d
+		}
+	}
+	back := min(starts, stops) - int64(max(0, exchanges))
+	if back <= 0 {
+		return dst
+	}
+	// The exchanges beyond the limit are taken back: the dearest starts, and the cheapest stops.
+	unstart, unstop := back, back
+	for n := len(f.byCost) - 1; n >= 0 && unstart > 0; n-- {
+		k := &f.kinds[f.byCost[n]]
+		if d := int64(dst[k.at]) - int64(k.clamp(at(current, k.at))); d > 0 {
+			d = min(d, unstart)
+			dst[k.at] -= int32(d)
+			unstart -= d
+		}
+	}
+	for n := 0; n < len(f.byCost) && unstop > 0; n++ {
+		k := &f.kinds[f.byCost[n]]
+		if d := int64(k.clamp(at(current, k.at))) - int64(dst[k.at]); d > 0 {
+			d = min(d, unstop)
+			dst[k.at] += int32(d)
+			unstop -= d
+		}
+	}
+	return dst
+}
+
+// clamp returns the count within the type's bounds that is nearest to n.
+func (k *kind) clamp(n int32) int32 { return max(k.min, min(n, k.max)) }
