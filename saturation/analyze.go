@@ -1,0 +1,305 @@
+package saturation
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// An Analysis is what the replicas of one model say together. Its exported part is a plain value; it also carries
+// scratch space, so that a caller who passes the same Analysis again to Analyze allocates nothing.
+type Analysis struct {
+	// Replicas is how many rows there were: Free + Saturated + Missing.
+	Replicas  int `json:"replicas"`
+	Free      int `json:"free"`      // replicas that are not saturated
+	Saturated int `json:"saturated"` // replicas at or above a threshold
+	Missing   int `json:"missing"`   // replicas without a usable value
+
+	// SpareKV and SpareQueue are what a replica has to spare on average. In mode Default over all replicas, a saturated
+	// one with 0 and a missing one with its whole threshold; in mode Literal over those that are not saturated.
+	SpareKV    float64 `json:"spareKV"`
+	SpareQueue float64 `json:"spareQueue"`
+	// AfterKV and AfterQueue are the average loads with one replica less, the load spread over the rest. 0 with fewer
+	// than two replicas that are not saturated.
+	AfterKV    float64 `json:"afterKV"`
+	AfterQueue float64 `json:"afterQueue"`
+	// LoadKV and LoadQueue are the total loads, saturated replicas included.
+	LoadKV    float64 `json:"loadKV"`
+	LoadQueue float64 `json:"loadQueue"`
+
+	// ShortKV and ShortQueue say which trigger asks for more.
+	ShortKV    bool `json:"shortKV"`
+	ShortQueue bool `json:"shortQueue"`
+	// ScaleUp is ShortKV or ShortQueue; DownSafe says that one replica of average capacity could go. Never both.
+	ScaleUp  bool `json:"scaleUp"`
+	DownSafe bool `json:"downSafe"`
+
+	// PeakKV and PeakQueue are the replicas with the highest loads, ties going to the first by variant and pod. They
+	// have no pod if every load is 0.
+	PeakKV    Peak `json:"peakKV"`
+	PeakQueue Peak `json:"peakQueue"`
+	// Lost is the first missing replica by variant and pod.
+	Lost Peak `json:"lost"`
+
+	// Variants has the variants that have rows, in order of their names.
+	Variants []VariantAnalysis `json:"variants"`
+
+	scratch struct {
+		parts  []part
+		order  []int32
+		places map[string]int32
+		total  totals
+	}
+}
+
+// A VariantAnalysis is what the replicas of one variant say together.
+type VariantAnalysis struct {
+	Variant    string  `json:"variant"`
+	Replicas   int     `json:"replicas"`
+	Free       int     `json:"free"`
+	Saturated  int     `json:"saturated"`
+	Missing    int     `json:"missing"`
+	SpareKV    float64 `json:"spareKV"`    // average over the replicas that are not saturated, 0 without one
+	SpareQueue float64 `json:"spareQueue"` // the same of the queue
+	AverageKV  float64 `json:"averageKV"`  // usage, averaged over all replicas with a value
+	MaxKV      float64 `json:"maxKV"`
+	MaxQueue   float64 `json:"maxQueue"`
+}
+
+// A Peak is one replica and one of its loads.
+type Peak struct {
+	Pod     string  `json:"pod"`
+	Variant string  `json:"variant"`
+	Load    float64 `json:"load"`
+}
+
+// note keeps the higher of two loads in one variant, ties going to the first by pod.
+func (p *Peak) note(pod string, load float64) {
+	if load > p.Load || pod < p.Pod {
+		p.Pod, p.Load = pod, load
+	}
+}
+
+// totals are exact sums over replicas: what is spare where there is something to spare, and the loads where not.
+type totals struct {
+	spareKV, spareQueue sum
+	fullKV, fullQueue   sum
+}
+
+func (t *totals) reset() {
+	t.spareKV.reset()
+	t.spareQueue.reset()
+	t.fullKV.reset()
+	t.fullQueue.reset()
+}
+
+func (t *totals) join(o *totals) {
+	t.spareKV.join(&o.spareKV)
+	t.spareQueue.join(&o.spareQueue)
+	t.fullKV.join(&o.fullKV)
+	t.fullQueue.join(&o.fullQueue)
+}
+
+// part gathers the replicas of one variant.
+type part struct {
+	name                     string
+	free, saturated, missing int
+	peakKV, peakQueue        Peak
+	lost                     Peak
+	totals
+}
+
+// Analyze says how saturated a model is. The replicas may stand in any order: the result is the same bit for bit. It
+// is written to a, whose former content is dropped and whose space is used again.
+//
+// In mode Default, over all N replicas with spare_i = threshold - load_i, or 0 for a saturated replica:
+//
+//	spare   = sum(spare_i) / N
+//	up      if spareKV < kvSpareTrigger or spareQueue < queueSpareTrigger
+//	after   = sum(load_i) / (N-1)
+//	safe    if N >= 2, none is saturated, none is missing,
+//	        and threshold - after >= trigger for both
+//
+// In mode Literal averages and N are over the replicas that are not saturated, and saturated ones do not stand in the
+// way of "safe". With thresholds 0.80 and 5 and triggers 0.10 and 3, nine replicas at 0.95 and one at 0.20 have a
+// spare of 0.06 in mode Default (up) and of 0.60 in mode Literal (not up).
+//
+// A row with NaN, an infinity or a negative value is missing in mode Default: it counts as idle for up, so that an up
+// holds whatever it would have said, and blocks down. Mode Literal takes such values as they are.
+func (s Scaler) Analyze(a *Analysis, replicas []Replica) {
+	a.scratch.parts = a.scratch.parts[:0]
+	a.scratch.total.reset()
+	clear(a.scratch.places)
+	s.gather(a, replicas)
+	s.settle(a)
+	s.judge(a, replicas)
+}
+
+// gather sorts the replicas into parts.
+func (s *Scaler) gather(a *Analysis, replicas []Replica) {
+	w := &a.scratch
+	thresholdKV, thresholdQueue := s.config.KVCache, s.config.QueueLength
+	fullKV, fullQueue := s.fullKV, s.fullQueue
+	scaleKV, scaleQueue := s.scales.spareKV, s.scales.spareQueue
+	at, p := 0, (*part)(nil)
+	for i := range replicas {
+		r := &replicas[i]
+		if p == nil || p.name != r.Variant {
+			at = a.part(r.Variant, at+1)
+			p = &w.parts[at]
+		}
+		kv, queue := r.KV, r.Queue
+		if !(kv < fullKV && queue < fullQueue && kv >= 0 && queue >= 0) {
+			s.gatherOdd(a, p, r)
+			continue
+		}
+		p.free++
+		if x := thresholdKV - kv; !p.spareKV.add(x, scaleKV) {
+			p.spareKV.addWideBoth(x, &w.total.spareKV)
+		}
+		if x := thresholdQueue - queue; !p.spareQueue.add(x, scaleQueue) {
+			p.spareQueue.addWideBoth(x, &w.total.spareQueue)
+		}
+		if kv >= p.peakKV.Load && kv > 0 {
+			p.peakKV.note(r.Pod, kv)
+		}
+		if queue >= p.peakQueue.Load && queue > 0 {
+			p.peakQueue.note(r.Pod, queue)
+		}
+	}
+}
+
+// gatherOdd takes a replica that is saturated, or that has a value which is negative or no number.
+func (s *Scaler) gatherOdd(a *Analysis, p *part, r *Replica) {
+	total := &a.scratch.total
+	kv, queue := r.KV, r.Queue
+	switch {
+	case s.config.Mode == Default && !usable(kv, queue):
+		if p.missing == 0 || r.Pod < p.lost.Pod {
+			p.lost.Pod = r.Pod
+		}
+		p.missing++
+		return
+	case kv >= s.fullKV || queue >= s.fullQueue:
+		p.saturated++
+		if !p.fullKV.add(kv, s.scales.fullKV) {
+			p.fullKV.addWideBoth(kv, &total.fullKV)
+		}
+		if !p.fullQueue.add(queue, s.scales.fullQueue) {
+			p.fullQueue.addWideBoth(queue, &total.fullQueue)
+		}
+	default:
+		p.free++
+		p.spareKV.addWideBoth(s.config.KVCache-kv, &total.spareKV)
+		p.spareQueue.addWideBoth(s.config.QueueLength-queue, &total.spareQueue)
+	}
+	if kv >= p.peakKV.Load && kv > 0 {
+		p.peakKV.note(r.Pod, kv)
+	}
+	if queue >= p.peakQueue.Load && queue > 0 {
+		p.peakQueue.note(r.Pod, queue)
+	}
+}
+
+// few is up to how many variants are looked through one by one.
+const few = 8
+
+// part returns the place of a variant's part, that of a new one if there is none. It looks at the guess first.
+func (a *Analysis) part(name string, guess int) int {
+	w := &a.scratch
+	if guess >= len(w.parts) {
+		guess = 0
+	}
+	switch {
+	case guess < len(w.parts) && w.parts[guess].name == name:
+		return guess
+	case len(w.parts) <= few:
+		for i := range w.parts {
+			if w.parts[i].name == name {
+				return i
+			}
+		}
+	default:
+		if i, ok := w.places[name]; ok {
+			return int(i)
+		}
+	}
+	n := len(w.parts)
+	if n < cap(w.parts) {
+		w.parts = w.parts[:n+1]
+	} else {
+		w.parts = append(w.parts, part{})
+	}
+	p := &w.parts[n]
+	p.name = name
+	p.free, p.saturated, p.missing = 0, 0, 0
+	p.peakKV, p.peakQueue, p.lost = Peak{Variant: name}, Peak{Variant: name}, Peak{Variant: name}
+	p.reset()
+	switch {
+	case n == few:
+		if w.places == nil {
+			w.places = map[string]int32{}
+		}
+		for i := range w.parts {
+			w.places[w.parts[i].name] = int32(i)
+		}
+	case n > few:
+		w.places[name] = int32(n)
+	}
+	return n
+}
+
+// settle puts the parts in order and adds them up.
+func (s *Scaler) settle(a *Analysis) {
+	w := &a.scratch
+	w.order = w.order[:0]
+	sorted := true
+	for i := range w.parts {
+		w.order = append(w.order, int32(i))
+		sorted = sorted && (i == 0 || w.parts[i-1].name < w.parts[i].name)
+	}
+	if !sorted {
+		slices.SortFunc(w.order, func(i, j int32) int { return strings.Compare(w.parts[i].name, w.parts[j].name) })
+	}
+
+	a.Replicas, a.Free, a.Saturated, a.Missing = 0, 0, 0, 0
+	a.PeakKV, a.PeakQueue, a.Lost = Peak{}, Peak{}, Peak{}
+	a.Variants = a.Variants[:0]
+	for _, i := range w.order {
+		p := &w.parts[i]
+		w.total.join(&p.totals)
+		v := VariantAnalysis{
+			Variant: p.name, Replicas: p.free + p.saturated + p.missing,
+			Free: p.free, Saturated: p.saturated, Missing: p.missing,
+			MaxKV: p.peakKV.Load, MaxQueue: p.peakQueue.Load,
+		}
+		spareKV := 0.0
+		if p.free > 0 {
+			spareKV = p.spareKV.value(s.scales.spareKV)
+			v.SpareKV, v.SpareQueue = spareKV/float64(p.free), p.spareQueue.value(s.scales.spareQueue)/float64(p.free)
+		}
+		if n := p.free + p.saturated; n > 0 {
+			v.AverageKV = load(p.free, s.config.KVCache, spareKV, p.fullKV.value(s.scales.fullKV)) / float64(n)
+		}
+		a.Variants = append(a.Variants, v)
+		a.Replicas += v.Replicas
+		a.Free += v.Free
+		a.Saturated += v.Saturated
+		a.Missing += v.Missing
+		// In order of names, so that a later variant has to be above to win.
+		if p.peakKV.Load > a.PeakKV.Load {
+			a.PeakKV = p.peakKV
+		}
+		if p.peakQueue.Load > a.PeakQueue.Load {
+			a.PeakQueue = p.peakQueue
+		}
+		if p.missing > 0 && a.Lost == (Peak{}) {
+			a.Lost = p.lost
+		}
+	}
+}
+
+// load returns the total load of replicas, n of which are not saturated.
+func load(n int, threshold, spare, full float64) float64 {
+	return float64(n)*threshold - spare + min(full, math.MaxFloat64)
+}

@@ -1,0 +1,193 @@
+package saturation
+
+import (
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// up gives the cheapest variant that may grow what is needed.
+func (r *round) up() {
+	r.scaler.sayShort(r.a, r.plan)
+	if r.scaler.config.Step == Deficit {
+		if lacking := r.lacking(); r.coming > 0 && !scaling.Exceeds(lacking, r.coming) {
+			r.plan.say(Coming, "", lacking, r.coming)
+			r.holdAll(-1)
+			r.plan.close("", "")
+			return
+		}
+	}
+	best, next := r.cheapest(false)
+	if best < 0 {
+		best, next = r.cheapest(true) // those that were set aside come last
+	}
+	r.open(best, func(i int, d *scaling.Decision) { r.whyNotUp(d, i, best) })
+	if best < 0 {
+		r.plan.close("", "")
+		return
+	}
+	s, d, name := &r.plan.seats[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
+	step := int32(1)
+	if lacking := r.lacking(); r.scaler.config.Step == Deficit && scaling.Exceeds(lacking, r.coming) {
+		d.To(d.Replicas, Deficient, "", lacking, r.coming)
+		step = max(step, scaling.Ceil((lacking-r.coming)/s.capacity))
+	}
+	code, other := r.choice(Cheapest, next)
+	d.To(scaling.Plus(s.wish, step), code, name, s.price, other)
+	d.Clamp(s.bounds)
+	r.plan.close(code, name, s.price, other)
+}
+
+// lacking returns the capacity that is missing for the triggers to be met with the load spread evenly, at most as much
+// as there is:
+//
+//	C * max(load/N / (threshold - trigger)) - C,  C the capacity of all N replicas
+func (r *round) lacking() float64 {
+	t, a := &r.scaler.config.Thresholds, r.a
+	n := float64(a.Replicas)
+	ratio := max(a.LoadKV/n/(t.KVCache-t.KVSpare), a.LoadQueue/n/(t.QueueLength-t.QueueSpare))
+	return r.capacity * (min(ratio, 2) - 1)
+}
+
+// down takes a replica from the dearest variant that may shrink, if that has been safe for long enough.
+func (r *round) down(held int64) {
+	best, next := r.dearest()
+	if best < 0 {
+		r.scaler.sayEnough(r.a, r.plan)
+	} else {
+		kv, queue := r.without(&r.plan.seats[best])
+		r.scaler.saySpare(kv, queue, r.plan)
+	}
+	r.open(best, func(i int, d *scaling.Decision) { r.whyNotDown(d, i, best) })
+	if best < 0 {
+		r.plan.close("", "")
+		return
+	}
+	s, d, name := &r.plan.seats[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
+	code, other := r.choice(Dearest, next)
+	d.To(s.current-1, code, name, s.price, other)
+	window := r.scaler.config.DownStabilization
+	if held < window.Milliseconds() {
+		d.To(d.From, Settling, "", seconds(held), window.Seconds())
+		d.Wake(time.UnixMilli(r.at + window.Milliseconds() - held))
+		r.plan.close(Settling, "", seconds(held), window.Seconds())
+		return
+	}
+	r.plan.close(code, name, s.price, other)
+}
+
+// stay says that nothing is lacking, and why nothing can be missed: for the model if that does not depend on the
+// variant, else for each variant.
+func (r *round) stay() {
+	a, p := r.a, r.plan
+	r.scaler.sayEnough(a, p)
+	if r.even || a.Saturated > 0 || a.Missing > 0 || a.Free < 2 {
+		r.scaler.sayFull(a, p, a.AfterKV, a.AfterQueue)
+		r.holdAll(-1)
+	} else {
+		r.open(-1, func(i int, d *scaling.Decision) { r.whyNotDown(d, i, -1) })
+	}
+	p.close("", "")
+}
+
+// open opens every target: those that are in transition or not known in their own way, those that were not chosen with
+// the reason.
+func (r *round) open(best int, why func(i int, d *scaling.Decision)) {
+	for i := range r.plan.seats {
+		if r.unknown(i) {
+			continue
+		}
+		r.goOn(i)
+		if i != best && !r.plan.seats[i].moving {
+			why(i, &r.plan.Targets[i].Decision)
+		}
+	}
+}
+
+// choice returns the code and second number of the step of the chosen variant.
+func (r *round) choice(code scaling.Code, next int) (scaling.Code, float64) {
+	if next < 0 {
+		return Alone, 0
+	}
+	return code, r.plan.seats[next].price
+}
+
+// cheapest returns the variant to grow and the one that would be next, -1 for none.
+func (r *round) cheapest(aside bool) (best, next int) {
+	best, next = -1, -1
+	for i := range r.plan.seats {
+		s := &r.plan.seats[i]
+		switch {
+		case !r.mayGrow(s) || s.stuck != aside:
+		case best < 0 || scaling.Exceeds(r.plan.seats[best].price, s.price):
+			best, next = i, best
+		case next < 0 || scaling.Exceeds(r.plan.seats[next].price, s.price):
+			next = i
+		}
+	}
+	return best, next
+}
+
+// dearest returns the variant to shrink and the one that would be next, -1 for none.
+func (r *round) dearest() (best, next int) {
+	best, next = -1, -1
+	for i := range r.plan.seats {
+		s := &r.plan.seats[i]
+		switch {
+		case !r.mayShrink(s):
+		case best < 0 || !scaling.Exceeds(r.plan.seats[best].price, s.price):
+			best, next = i, best
+		case next < 0 || !scaling.Exceeds(r.plan.seats[next].price, s.price):
+			next = i
+		}
+	}
+	return best, next
+}
+
+func (r *round) mayGrow(s *seat) bool {
+	switch {
+	case s.kind != known || s.wish >= s.bounds.Max:
+		return false
+	case r.scaler.config.Step == Deficit:
+		return !s.stuck || s.wish == s.current
+	default:
+		return s.wish == s.current && (s.isPending == 0 || s.stuck)
+	}
+}
+
+func (r *round) mayShrink(s *seat) bool {
+	return s.kind == known && s.wish == s.current && s.rows <= s.current && s.current > least(s) && r.canSpare(s)
+}
+
+// least is the count below which a variant is never taken.
+func least(s *seat) int32 { return max(s.bounds.Min, 1) }
+
+// whyNotUp says why a variant does not grow.
+func (r *round) whyNotUp(d *scaling.Decision, i, best int) {
+	p, s := r.plan, &r.plan.seats[i]
+	switch {
+	case s.wish >= s.bounds.Max:
+		d.To(d.From, AtMax, "", float64(s.current), float64(s.bounds.Max))
+	case s.isPending > 0 && !s.stuck && r.scaler.config.Step == One:
+		d.To(d.From, Pending, "", float64(s.isPending), 0)
+	case s.stuck && !p.seats[best].stuck: // goOn said so
+	default:
+		d.To(d.From, Dearer, p.Targets[best].Variant, s.price, p.seats[best].price)
+	}
+}
+
+// whyNotDown says why a variant does not shrink.
+func (r *round) whyNotDown(d *scaling.Decision, i, best int) {
+	p, s := r.plan, &r.plan.seats[i]
+	if s.current <= least(s) {
+		d.To(d.From, AtMin, "", float64(s.current), float64(least(s)))
+		return
+	}
+	if !r.canSpare(s) {
+		kv, queue := r.without(s)
+		code, subject, numbers := r.scaler.full(r.a, kv, queue)
+		d.To(d.From, code, subject, numbers[:]...)
+		return
+	}
+	d.To(d.From, Cheaper, p.Targets[best].Variant, s.price, p.seats[best].price)
+}

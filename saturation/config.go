@@ -1,0 +1,161 @@
+package saturation
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Thresholds say when a replica is saturated and how much must be spare on average. The names in JSON and YAML are the
+// seed's.
+type Thresholds struct {
+	// KVCache is the KV cache usage, a fraction, from which on a replica is saturated.
+	KVCache float64 `json:"kvCacheThreshold"`
+	// QueueLength is the number of waiting requests from which on a replica is saturated.
+	QueueLength float64 `json:"queueLengthThreshold"`
+	// KVSpare is the KV cache that must be spare on average, a fraction. A trigger of 0 never asks for more.
+	KVSpare float64 `json:"kvSpareTrigger"`
+	// QueueSpare is the room in the queue that must be spare on average, requests. A trigger of 0 never asks for more.
+	QueueSpare float64 `json:"queueSpareTrigger"`
+}
+
+// Recommended returns the thresholds that the seed recommends: 0.80 and 5, with 0.10 and 3 to spare.
+func Recommended() Thresholds {
+	return Thresholds{KVCache: 0.80, QueueLength: 5, KVSpare: 0.10, QueueSpare: 3}
+}
+
+// A Mode says by which reading of the seed to decide.
+type Mode int8
+
+// The modes.
+const (
+	// Default counts a saturated replica as one with nothing to spare, so that more load never asks for less.
+	Default Mode = iota
+	// Literal is the seed to the letter: saturated replicas are left out of the averages. It exists for comparison.
+	Literal
+)
+
+// String returns the mode's name.
+func (m Mode) String() string {
+	switch m {
+	case Default:
+		return "Default"
+	case Literal:
+		return "Literal"
+	}
+	return fmt.Sprintf("Mode(%d)", int8(m))
+}
+
+// A StepRule says by how many replicas the chosen variant grows. Down is always by one.
+type StepRule int8
+
+// The step rules.
+const (
+	// One adds one replica, and none while any replica of the model is on its way: the seed's rule and the default.
+	One StepRule = iota
+	// Deficit adds what the deficit needs, less the replicas that are on their way. Growth in flight then does not
+	// block a scale-up, as it is credited instead.
+	Deficit
+)
+
+// String returns the rule's name.
+func (r StepRule) String() string {
+	switch r {
+	case One:
+		return "One"
+	case Deficit:
+		return "Deficit"
+	}
+	return fmt.Sprintf("StepRule(%d)", int8(r))
+}
+
+// Config says how to scale. Its zero value is not valid; start from Defaults or Seed and change what is to differ.
+// Every field means what it says: a timeout or stabilization of zero is none.
+type Config struct {
+	Thresholds
+
+	Mode Mode `json:"mode"`
+	// TransitionTimeout is how long a variant in transition blocks the model; then it is set aside and the rest is
+	// decided. 0 lets it block for ever.
+	TransitionTimeout time.Duration `json:"transitionTimeout"`
+	// DownStabilization is how long a scale-down must have been safe without a break.
+	DownStabilization time.Duration `json:"downStabilization"`
+	Step              StepRule      `json:"step"`
+}
+
+// Defaults returns the configuration to start from: the Recommended thresholds, mode Default, a transition timeout of
+// 10 minutes, a down stabilization of 300 s, one replica a step.
+func Defaults() Config {
+	return Config{
+		Thresholds:        Recommended(),
+		TransitionTimeout: 10 * time.Minute,
+		DownStabilization: 300 * time.Second,
+	}
+}
+
+// Seed returns the seed's own configuration: the Recommended thresholds, mode Literal, no timeout, no stabilization.
+func Seed() Config {
+	return Config{Thresholds: Recommended(), Mode: Literal}
+}
+
+// Validate reports every wrong field at once, each as a scaling.FieldError.
+//
+// In mode Default thresholds are above 0 (KVCache up to 1) and each trigger is in [0, its threshold). In mode Literal
+// what the seed's system accepts is accepted: KVCache and KVSpare in [0, 1] with KVSpare not above KVCache, queues not
+// negative, and so all zeros, which freeze a model, and a QueueSpare above QueueLength, which grows it for ever. A
+// timeout, a stabilization or a step rule is not the seed's and is an error there.
+func (c Config) Validate() error {
+	var e scaling.FieldErrors
+	e.Check(c.Mode == Default || c.Mode == Literal, "mode", c.Mode, "must be Default or Literal")
+	e.Add(c.validate("", c.Mode))
+	if c.Mode == Literal {
+		e.Check(c.TransitionTimeout == 0, "transitionTimeout", c.TransitionTimeout, "must be 0 in mode Literal")
+		e.Check(c.DownStabilization == 0, "downStabilization", c.DownStabilization, "must be 0 in mode Literal")
+		e.Check(c.Step == One, "step", c.Step, "must be One in mode Literal")
+		return e.Err()
+	}
+	e.Check(c.TransitionTimeout >= 0, "transitionTimeout", c.TransitionTimeout, "must not be negative")
+	e.Check(c.DownStabilization >= 0, "downStabilization", c.DownStabilization, "must not be negative")
+	e.Check(c.Step == One || c.Step == Deficit, "step", c.Step, "must be One or Deficit")
+	return e.Err()
+}
+
+// validate reports the wrong thresholds; prefix goes before the names of the fields.
+func (t Thresholds) validate(prefix string, mode Mode) error {
+	const (
+		kvCache     = "kvCacheThreshold"
+		queueLength = "queueLengthThreshold"
+		kvSpare     = "kvSpareTrigger"
+		queueSpare  = "queueSpareTrigger"
+	)
+	var e scaling.FieldErrors
+	within := func(v, most float64) bool { return v >= 0 && v <= most && !math.IsInf(v, 0) }
+	if mode == Literal {
+		e.Check(within(t.KVCache, 1), prefix+kvCache, t.KVCache, "must be in [0, 1]")
+		e.Check(within(t.QueueLength, math.Inf(1)), prefix+queueLength, t.QueueLength, "must be a number that is not negative")
+		e.Check(within(t.KVSpare, 1), prefix+kvSpare, t.KVSpare, "must be in [0, 1]")
+		e.Check(!(t.KVSpare > t.KVCache), prefix+kvSpare, t.KVSpare, fmt.Sprintf("must not be above %s %v", kvCache, t.KVCache))
+		e.Check(within(t.QueueSpare, math.Inf(1)), prefix+queueSpare, t.QueueSpare, "must be a number that is not negative")
+		return e.Err()
+	}
+	e.Check(within(t.KVCache, 1) && t.KVCache > 0, prefix+kvCache, t.KVCache, "must be above 0 and at most 1")
+	e.Check(within(t.QueueLength, math.Inf(1)) && t.QueueLength > 0, prefix+queueLength, t.QueueLength, "must be a number above 0")
+	e.Check(within(t.KVSpare, math.Inf(1)), prefix+kvSpare, t.KVSpare, "must be a number that is not negative")
+	e.Check(!(t.KVSpare >= t.KVCache), prefix+kvSpare, t.KVSpare, fmt.Sprintf("must be below %s %v", kvCache, t.KVCache))
+	e.Check(within(t.QueueSpare, math.Inf(1)), prefix+queueSpare, t.QueueSpare, "must be a number that is not negative")
+	e.Check(!(t.QueueSpare >= t.QueueLength), prefix+queueSpare, t.QueueSpare, fmt.Sprintf("must be below %s %v", queueLength, t.QueueLength))
+	return e.Err()
+}
+
+// fingerprint is of all that "safe for so long" depends on: a change starts the down stabilization anew.
+func (c Config) fingerprint() uint64 {
+	h := fnv.New64a()
+	for _, v := range []float64{c.KVCache, c.QueueLength, c.KVSpare, c.QueueSpare} {
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v+0))) // a hash never fails
+	}
+	return h.Sum64()
+}

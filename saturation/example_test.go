@@ -1,0 +1,106 @@
+package saturation_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Two variants serve llama-70b. On average 2.5 requests of room are spare in the queues, and 3 should be: the cheaper
+// variant grows by one.
+func Example() {
+	scaler, err := saturation.New(saturation.Defaults())
+	if err != nil {
+		panic(err)
+	}
+	model := saturation.NewModel(scaler)
+	plan := model.Decide(time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC),
+		[]saturation.Replica{
+			{Pod: "v1-l4-0", Variant: "v1-l4", KV: 0.5, Queue: 3},
+			{Pod: "v1-l4-1", Variant: "v1-l4", KV: 0.5, Queue: 3},
+			{Pod: "v2-a100-0", Variant: "v2-a100", KV: 0.5, Queue: 2},
+			{Pod: "v2-a100-1", Variant: "v2-a100", KV: 0.5, Queue: 2},
+		},
+		[]saturation.Variant{
+			{Name: "v1-l4", Cost: 5, Current: 2},
+			{Name: "v2-a100", Cost: 20, Current: 2},
+		})
+	fmt.Print(plan.Explain())
+	// Output:
+	// Up 4 -> 5
+	//   ShortQueue        4 -> 4    v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4
+	//   Cheapest          4 -> 5    v1-l4 price=5 <= next=20
+	// variant          price report     count        verdict rule
+	// v1-l4                5      2      2 -> 3      Up      Cheapest v1-l4 price=5 <= next=20
+	// v2-a100             20      2      2 -> 2      Hold    Dearer v1-l4 price=20 >= cheapest=5
+}
+
+// Nine of ten replicas are saturated. The averages of the source leave them out and see one idle replica.
+func ExampleScaler_Analyze() {
+	var replicas []saturation.Replica
+	for i := range 10 {
+		replicas = append(replicas, saturation.Replica{Pod: fmt.Sprint(i), KV: 0.95, Queue: 8})
+	}
+	replicas[0].KV, replicas[0].Queue = 0.2, 0
+	for _, config := range []saturation.Config{saturation.Defaults(), saturation.Seed()} {
+		scaler, err := saturation.New(config)
+		if err != nil {
+			panic(err)
+		}
+		var a saturation.Analysis
+		scaler.Analyze(&a, replicas)
+		fmt.Printf("%s: spare %.2f, up %v\n", config.Mode, a.SpareKV, a.ScaleUp)
+	}
+	// Output:
+	// Default: spare 0.06, up true
+	// Literal: spare 0.60, up false
+}
+
+// An entry of a model's own replaces the default as a whole; one that is wrong is reported, and the default is used.
+func ExampleParseTable() {
+	table, err := saturation.ParseTable(map[string]string{
+		"default": "{kvCacheThreshold: 0.80, queueLengthThreshold: 5, kvSpareTrigger: 0.1, queueSpareTrigger: 3}",
+		"meta/llama-70b#production": `
+kvCacheThreshold: 0.85
+queueLengthThreshold: 5
+kvSpareTrigger: 0.15
+queueSpareTrigger: 3`,
+		"meta/llama-8b#production": "{kvCacheTreshold: 0.85, queueLengthThreshold: 5, kvSpareTrigger: 0.15, queueSpareTrigger: 3}",
+	}, saturation.Default)
+	fmt.Println(err)
+	for _, model := range []string{"meta/llama-70b", "meta/llama-8b"} {
+		thresholds, key, _ := table.Resolve(model, "production")
+		fmt.Printf("%s: %s %+v\n", model, key, thresholds)
+	}
+	// Output:
+	// entry "meta/llama-8b#production": kvCacheTreshold: "0.85": is not a known key (line 1); kvCacheThreshold: "": must be given: an entry replaces all four thresholds
+	// meta/llama-70b: meta/llama-70b#production {KVCache:0.85 QueueLength:5 KVSpare:0.15 QueueSpare:3}
+	// meta/llama-8b: default {KVCache:0.8 QueueLength:5 KVSpare:0.1 QueueSpare:3}
+}
+
+// One target of which only averages are known.
+func ExampleNewSingle() {
+	policy, err := saturation.NewSingle(saturation.SingleConfig{
+		Config: saturation.Defaults(),
+		Bounds: scaling.Bounds{Min: 1, Max: 8},
+		KV:     saturation.DefaultKV,
+		Queue:  saturation.DefaultQueue,
+	})
+	if err != nil {
+		panic(err)
+	}
+	d := policy.Decide(time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC), scaling.Observation{
+		SpecReplicas: 3, ReadyReplicas: 3,
+		Readings: []scaling.Reading{
+			scaling.Exactly(saturation.DefaultKV, 0.72),
+			scaling.Exactly(saturation.DefaultQueue, 1),
+		},
+	})
+	fmt.Print(d.Explain())
+	// Output:
+	// Up 3 -> 4
+	//   ShortKV           3 -> 3    vllm:kv_cache_usage_perc spare=0.08 < trigger=0.1, saturated=0, replicas=3
+	//   Alone             3 -> 4    vllm:kv_cache_usage_perc price=0
+}

@@ -1,0 +1,272 @@
+package saturation
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Target is what is asked of one variant and why.
+type Target struct {
+	Variant string `json:"variant"`
+	// Price is the cost per capacity, by which variants are compared, if IsPriced says that it is known.
+	Price    float64 `json:"price"`
+	IsPriced bool    `json:"isPriced"`
+	// Reporting is how many rows the variant has.
+	Reporting int32 `json:"reporting"`
+	// Decision asks for a write only if it Acts. Its chain first says what the replicas say together, then what that
+	// means for this variant.
+	Decision scaling.Decision `json:"decision"`
+}
+
+// A Plan is the answer for a model: a target for every variant that has a state or a replica. It also carries scratch
+// space, so that a caller who passes the same Plan again allocates nothing. What it holds is valid until then.
+type Plan struct {
+	// Targets are in order of the variants' names.
+	Targets []Target
+
+	seats       []seat
+	order       []int32
+	transitions []Transition
+	remarks     [3]remark
+	said        int // how many remarks there are
+	last        remark
+}
+
+// MarshalJSON writes the decision for the model and the targets, for logs and status fields.
+func (p *Plan) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Model   scaling.Decision `json:"model"`
+		Targets []Target         `json:"targets"`
+	}{p.Model(), p.Targets})
+}
+
+// Target returns the target of a variant, or nil.
+func (p *Plan) Target(variant string) *Target {
+	i, ok := slices.BinarySearchFunc(p.Targets, variant, func(t Target, name string) int { return strings.Compare(t.Variant, name) })
+	if !ok {
+		return nil
+	}
+	return &p.Targets[i]
+}
+
+// Explain returns the plan as a table: why, and what that means for each variant. For the seed's first example:
+//
+//	Up 4 -> 5
+//	  ShortQueue        4 -> 4    v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4
+//	  Cheapest          4 -> 5    v1-l4 price=5 <= next=20
+//	variant          price report     count        verdict rule
+//	v1-l4                5      2      2 -> 3      Up      Cheapest v1-l4 price=5 <= next=20
+//	v2-a100             20      2      2 -> 2      Hold    Dearer v1-l4 price=20 >= cheapest=5
+func (p *Plan) Explain() string {
+	var b strings.Builder
+	model := p.Model()
+	b.WriteString(model.Explain())
+	width := 12
+	for i := range p.Targets {
+		width = max(width, len(p.Targets[i].Variant))
+	}
+	fmt.Fprintf(&b, "%-*s %9s %6s  %-15s %-7s %s\n", width, "variant", "price", "report", "   count", "verdict", "rule")
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		d := &t.Decision
+		price := "-"
+		if t.IsPriced {
+			price = fmt.Sprintf("%.4g", t.Price)
+		}
+		var rule string
+		for _, s := range d.Steps() {
+			if s.Lane == 0 {
+				rule = strings.TrimRight(s.Code.String()+" "+s.Because(), " ")
+			}
+		}
+		fmt.Fprintf(&b, "%-*s %9s %6d  %5d -> %-6d %-7s %s\n", width, t.Variant, price, t.Reporting, d.From, d.Replicas, d.Verdict, rule)
+	}
+	return b.String()
+}
+
+// A remark is a step that every target begins with.
+type remark struct {
+	code    scaling.Code
+	subject string
+	numbers [4]float64
+}
+
+// say adds a remark.
+func (p *Plan) say(code scaling.Code, subject string, numbers ...float64) {
+	r := &p.remarks[p.said]
+	p.said++
+	r.code, r.subject, r.numbers = code, subject, [4]float64{}
+	copy(r.numbers[:], numbers)
+}
+
+// A seat is a variant's place in the decision.
+type seat struct {
+	place     int32   // in the variants given; -1 if there is no state
+	rows      int32   // replicas that report
+	current   int32   // the count decided on
+	wish      int32   // the count it is on its way to
+	kind      kind    // what is known of it
+	moving    bool    // in transition
+	stuck     bool    // in transition for longer than the timeout
+	waited    int64   // in transition, milliseconds
+	price     float64 // cost per capacity
+	capacity  float64
+	bounds    scaling.Bounds
+	isPending int32
+}
+
+type kind int8
+
+const (
+	known kind = iota
+	noState
+	contradicted
+	invalid
+)
+
+// seatAll gives every variant that has a state or a replica its place, in order of names.
+func (p *Plan) seatAll(a *Analysis, variants []Variant, literal bool) {
+	p.seats, p.Targets, p.order, p.said = p.seats[:0], p.Targets[:0], p.order[:0], 0
+	sorted := true
+	for i := range variants {
+		p.order = append(p.order, int32(i))
+		sorted = sorted && (i == 0 || variants[i-1].Name < variants[i].Name)
+	}
+	if !sorted {
+		slices.SortStableFunc(p.order, func(i, j int32) int { return strings.Compare(variants[i].Name, variants[j].Name) })
+	}
+	next := 0
+	for i := 0; i < len(p.order); {
+		name := variants[p.order[i]].Name
+		for ; next < len(a.Variants) && a.Variants[next].Variant < name; next++ {
+			p.seatNoState(&a.Variants[next], literal)
+		}
+		end := i + 1
+		for end < len(p.order) && variants[p.order[end]].Name == name {
+			end++
+		}
+		s := p.seat(variants, p.order[i:end], literal)
+		if next < len(a.Variants) && a.Variants[next].Variant == name {
+			s.rows = int32(min(a.Variants[next].Replicas, math.MaxInt32))
+			next++
+		}
+		p.target(name, s)
+		i = end
+	}
+	for ; next < len(a.Variants); next++ {
+		p.seatNoState(&a.Variants[next], literal)
+	}
+}
+
+// seat adds the seat of a variant whose states are at the places given: more than one only if the name is given twice.
+func (p *Plan) seat(variants []Variant, places []int32, literal bool) *seat {
+	if literal {
+		places = places[len(places)-1:] // the last one wins
+	}
+	v := &variants[places[0]]
+	p.seats = append(p.seats, seat{place: places[0], current: v.Current, wish: v.wish(), isPending: v.Pending})
+	s := &p.seats[len(p.seats)-1]
+	if literal {
+		s.price, s.capacity = v.Cost, 1
+		return s
+	}
+	for _, i := range places[1:] {
+		if variants[i] != *v {
+			s.kind = contradicted
+		}
+		s.current = max(s.current, variants[i].Current)
+	}
+	if s.kind == known && !v.valid() {
+		s.kind = invalid
+	}
+	if s.kind != known {
+		s.capacity, s.wish = 1, s.current
+		return s
+	}
+	s.capacity, s.bounds = v.capacity(), v.bounds()
+	s.price = v.Cost / s.capacity
+	s.wish = s.bounds.Clamp(s.wish)
+	return s
+}
+
+// seatNoState adds the seat of a variant that reports and has no state. Its count is taken to be what reports; in mode
+// Literal it is 0.
+func (p *Plan) seatNoState(v *VariantAnalysis, literal bool) {
+	rows := int32(min(v.Replicas, math.MaxInt32))
+	s := seat{place: -1, rows: rows, kind: noState, capacity: 1}
+	if !literal {
+		s.current, s.wish = rows, rows
+	}
+	p.seats = append(p.seats, s)
+	p.target(v.Variant, &s)
+}
+
+// target adds a target that has yet to be decided.
+func (p *Plan) target(name string, s *seat) {
+	n := len(p.Targets)
+	if n < cap(p.Targets) {
+		p.Targets = p.Targets[:n+1]
+	} else {
+		p.Targets = append(p.Targets, Target{})
+	}
+	t := &p.Targets[n]
+	t.Variant, t.Price, t.IsPriced, t.Reporting = name, s.price, s.kind == known, s.rows
+}
+
+// open starts the decision of the target at a place, with the remarks.
+func (p *Plan) open(place int) *scaling.Decision {
+	d := &p.Targets[place].Decision
+	n := p.seats[place].current
+	*d = scaling.Decision{Verdict: scaling.Hold, From: n, Replicas: n}
+	for i := range p.said {
+		r := &p.remarks[i]
+		d.To(n, r.code, r.subject, r.numbers[:]...)
+	}
+	return d
+}
+
+// close notes the step that had the last word for the model as a whole, if the remarks had not.
+func (p *Plan) close(code scaling.Code, subject string, numbers ...float64) {
+	p.last = remark{code: code, subject: subject}
+	copy(p.last.numbers[:], numbers)
+}
+
+// Model returns the decision for the model as a whole: from the sum of the present counts to the sum of the targets,
+// with the earliest Next of them.
+func (p *Plan) Model() scaling.Decision {
+	from, to := int64(0), int64(0)
+	unknown, moving := true, 0
+	for i := range p.Targets {
+		d := &p.Targets[i].Decision
+		from += int64(d.From)
+		to += int64(d.Replicas)
+		if d.Acts() {
+			moving++
+		}
+		unknown = unknown && d.Verdict == scaling.Unknown
+	}
+	m := scaling.HoldAt(saturate(from))
+	for _, r := range p.remarks[:p.said] {
+		m.To(m.From, r.code, r.subject, r.numbers[:]...)
+	}
+	if p.last.code != "" {
+		m.To(saturate(to), p.last.code, p.last.subject, p.last.numbers[:]...)
+	}
+	if n := saturate(to); n != m.Replicas {
+		m.To(n, Underway, "", float64(moving), 0)
+	}
+	if unknown {
+		m.Verdict = scaling.Unknown
+	}
+	for i := range p.Targets {
+		m.Wake(p.Targets[i].Decision.Next)
+	}
+	return m
+}
+
+func saturate(n int64) int32 { return int32(min(n, math.MaxInt32)) }

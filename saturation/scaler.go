@@ -1,0 +1,73 @@
+package saturation
+
+import (
+	"math"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Scaler is the algorithm: an immutable value that New makes from a Config.
+type Scaler struct { //nolint:recvcheck // the value is the algorithm; inner methods take its address to spare copies
+	config Config
+	// fullKV and fullQueue are the least loads that count as saturated: the thresholds, in mode Default less Noise.
+	fullKV, fullQueue float64
+	scales            scales
+	rules             uint64
+}
+
+// New returns the Scaler of a configuration, or every rule that it breaks.
+func New(c Config) (Scaler, error) {
+	if err := c.Validate(); err != nil {
+		return Scaler{}, err
+	}
+	s := c.scaler()
+	if c.Mode == Default {
+		s.fullKV, s.fullQueue = leastAt(c.KVCache), leastAt(c.QueueLength)
+	}
+	return s, nil
+}
+
+// scales are those of the sums of a part.
+type scales struct{ spareKV, spareQueue, fullKV, fullQueue float64 }
+
+// scaler returns the Scaler for exact comparisons.
+func (c Config) scaler() Scaler {
+	return Scaler{
+		config: c, fullKV: c.KVCache, fullQueue: c.QueueLength, rules: c.fingerprint(),
+		// Saturated loads are some digits above the thresholds: usages are near 1, queues are whole numbers.
+		scales: scales{scaleOf(c.KVCache), scaleOf(c.QueueLength), 0x1p60, 0x1p40},
+	}
+}
+
+// Config returns the configuration that the Scaler was made from.
+func (s Scaler) Config() Config { return s.config }
+
+// leastAt returns the least number that the threshold does not exceed.
+func leastAt(threshold float64) float64 {
+	x := threshold * (1 - scaling.Noise)
+	for scaling.Exceeds(threshold, x) {
+		x = math.Nextafter(x, math.Inf(1))
+	}
+	for y := math.Nextafter(x, 0); !scaling.Exceeds(threshold, y); y = math.Nextafter(x, 0) {
+		x = y
+	}
+	return x
+}
+
+// IsSaturated reports whether a replica is saturated:
+//
+//	kv >= kvCacheThreshold  or  queue >= queueLengthThreshold
+//
+// In mode Default a replica without usable values is not, it is missing, and loads within scaling.Noise below the
+// threshold count as at it.
+func (s Scaler) IsSaturated(r Replica) bool {
+	if s.config.Mode == Default && !usable(r.KV, r.Queue) {
+		return false
+	}
+	return r.KV >= s.fullKV || r.Queue >= s.fullQueue
+}
+
+// usable reports whether both are finite and not negative.
+func usable(kv, queue float64) bool {
+	return kv >= 0 && queue >= 0 && kv <= math.MaxFloat64 && queue <= math.MaxFloat64
+}

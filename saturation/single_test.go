@@ -1,0 +1,134 @@
+package saturation_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/internal/explain"
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+func singleConfig(c saturation.Config) saturation.SingleConfig {
+	return saturation.SingleConfig{
+		Config: c, Bounds: scaling.Bounds{Min: 1, Max: 8}, KV: saturation.DefaultKV, Queue: saturation.DefaultQueue,
+	}
+}
+
+// TestSingleSteps goes through single decisions on averages, one line a case.
+func TestSingleSteps(t *testing.T) {
+	c := saturation.Defaults()
+	c.DownStabilization = 0
+	kv := func(lower, upper float64) scaling.Reading {
+		return scaling.Reading{Metric: saturation.DefaultKV, Lower: lower, Upper: upper, Values: 1}
+	}
+	queue := func(lower, upper float64) scaling.Reading {
+		return scaling.Reading{Metric: saturation.DefaultQueue, Lower: lower, Upper: upper, Values: 1}
+	}
+	for _, l := range []struct {
+		name        string
+		spec, ready int32
+		readings    []scaling.Reading
+		want        string
+	}{
+		{"enough", 3, 3, []scaling.Reading{kv(0.6, 0.6), queue(1, 1)}, "Hold 3 FullKV"},
+		{"short", 3, 3, []scaling.Reading{kv(0.71, 0.71), queue(1, 1)}, "Up 4 Alone"},
+		{"saturated", 3, 3, []scaling.Reading{kv(0.1, 0.1), queue(5, 5)}, "Up 4 Alone"},
+		{"spare", 3, 3, []scaling.Reading{kv(0.2, 0.2), queue(1, 1)}, "Down 2 Alone"},
+		{"no room without one", 3, 3, []scaling.Reading{kv(0.2, 0.2), queue(1.5, 1.5)}, "Hold 3 FullQueue"},
+		{"up looks at the lower end", 3, 3, []scaling.Reading{kv(0.5, 0.9), queue(1, 1)}, "Hold 3 FullKV"},
+		{"down looks at the upper end", 3, 3, []scaling.Reading{kv(0.1, 0.6), queue(1, 1)}, "Hold 3 FullKV"},
+		{"up with one metric", 3, 3, []scaling.Reading{kv(0.9, 0.9)}, "Up 4 Alone"},
+		{"no down with one metric", 3, 3, []scaling.Reading{kv(0.1, 0.1)}, "Hold 3 Missing"},
+		{"no metric", 3, 3, nil, "Unknown 3 NoData"},
+		{"a metric that is none", 3, 3, []scaling.Reading{kv(math.NaN(), 1), queue(-1, 0)}, "Unknown 3 NoData"},
+		{"one is not ready", 3, 2, []scaling.Reading{kv(0.9, 0.9), queue(9, 9)}, "Hold 3 Starting"},
+		{"none is ready", 3, 0, []scaling.Reading{kv(0.9, 0.9), queue(9, 9)}, "Unknown 3 Starting"},
+		{"the last one", 1, 1, []scaling.Reading{kv(0, 0), queue(0, 0)}, "Hold 1 TooFew"},
+		{"out of bounds", 12, 12, []scaling.Reading{kv(0.9, 0.9), queue(9, 9)}, "Down 8 AboveMax"},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			single, err := saturation.NewSingle(singleConfig(c))
+			require.NoError(t, err)
+			d := single.Decide(start, scaling.Observation{SpecReplicas: l.spec, ReadyReplicas: l.ready, Readings: l.readings})
+			require.NoError(t, explain.Check(&d), d.Explain())
+			require.Equal(t, l.want, fmt.Sprint(d.Verdict, " ", d.Replicas, " ", d.Code()), d.Explain())
+		})
+	}
+}
+
+// TestSingleAgreesWithModel: replicas that all carry the average are decided as the Model decides on them, through
+// random runs with restarts.
+func TestSingleAgreesWithModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawConfig(t)
+		policy, err := saturation.NewSingle(singleConfig(c))
+		require.NoError(t, err)
+		scaler, err := saturation.New(c)
+		require.NoError(t, err)
+		model := saturation.NewModel(scaler)
+		spec := rapid.Int32Range(1, 8).Draw(t, "spec")
+		now := start
+		for range rapid.IntRange(1, 20).Draw(t, "ticks") {
+			now = now.Add(drawSeconds(t, -5, 60, "step"))
+			ready := max(1, spec-rapid.Int32Range(0, 1).Draw(t, "not ready"))
+			r := drawReplica(t, "a", 0, rapid.IntRange(0, 3).Draw(t, "mood"))
+			d := policy.Decide(now, scaling.Observation{SpecReplicas: spec, ReadyReplicas: ready, Readings: []scaling.Reading{
+				scaling.Exactly(saturation.DefaultKV, r.KV), scaling.Exactly(saturation.DefaultQueue, r.Queue),
+			}})
+			require.NoError(t, explain.Check(&d), d.Explain())
+			p := model.Decide(now, same("a", int(ready), r.KV, r.Queue), []saturation.Variant{
+				{Name: "a", Min: 1, Max: 8, Current: spec, Pending: spec - ready},
+			})
+			want := &p.Targets[0].Decision
+			if c.Mode == saturation.Default {
+				require.Equal(t, want.Verdict, d.Verdict, "%s\n%s", p.Explain(), d.Explain())
+				require.Equal(t, want.Replicas, d.Replicas, "%s\n%s", p.Explain(), d.Explain())
+				require.Equal(t, want.Code(), d.Code(), "%s\n%s", p.Explain(), d.Explain())
+			} else if d.Acts() {
+				require.NotEqual(t, int64(want.From-want.Replicas)*int64(d.From-d.Replicas), int64(-1), "opposite directions")
+			}
+			data, err := policy.MarshalJSON()
+			require.NoError(t, err)
+			policy, err = saturation.NewSingle(singleConfig(c))
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(data, policy))
+			if d.Acts() && rapid.Bool().Draw(t, "carried out") {
+				policy.Applied(now, spec, d.Replicas)
+				model.Applied(now, spec, d.Replicas)
+				spec = d.Replicas
+			}
+		}
+	})
+}
+
+func TestSingleRefusesForeignState(t *testing.T) {
+	single, err := saturation.NewSingle(singleConfig(saturation.Defaults()))
+	require.NoError(t, err)
+	require.ErrorIs(t, json.Unmarshal([]byte(`{"kind":"saturation","version":9,"state":{}}`), single), scaling.ErrNewerState)
+	d := single.Decide(start, scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3})
+	require.Equal(t, scaling.Unknown, d.Verdict)
+	require.Equal(t, scaling.StateRefused, d.Code())
+}
+
+func BenchmarkSingle(b *testing.B) {
+	single, err := saturation.NewSingle(singleConfig(saturation.Defaults()))
+	require.NoError(b, err)
+	obs := scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{
+		scaling.Exactly(saturation.DefaultKV, 0.5), scaling.Exactly(saturation.DefaultQueue, 1),
+	}}
+	now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
+	b.ReportAllocs()
+	for b.Loop() {
+		d := single.Decide(now, obs)
+		if d.Verdict != scaling.Hold {
+			b.Fatal(d.Reason())
+		}
+	}
+}
