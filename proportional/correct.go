@@ -1,0 +1,112 @@
+package proportional
+
+import (
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Codes of the corrections.
+const (
+	// UpRate lowers a scale-up to Up.MaxRate times the ready replicas, or to the present count if that is more.
+	UpRate scaling.Code = "UpRate from > limit, rate, ready"
+	// Activated raises to the activation scale: there is a load.
+	Activated scaling.Code = "Activated from < scale"
+	// DownRate raises a scale-down to the ready replicas over Down.MaxRate.
+	DownRate scaling.Code = "DownRate from < limit, rate, ready"
+	// UpStep lowers a scale-up to the present count and Up.MaxStep.
+	UpStep scaling.Code = "UpStep from > limit, step"
+	// DownStep raises a scale-down to the present count less Down.MaxStep.
+	DownStep scaling.Code = "DownStep from < limit, step"
+)
+
+// recommend makes the count that the loads ask for the one that is recommended: no faster than what is ready allows,
+// no less than the activation scale, and in panic no less than before.
+func (p *plan) recommend(d *scaling.Decision, t *tally, state *State, obs *scaling.Observation) {
+	spec := obs.SpecReplicas
+	if rate := p.config.Up.MaxRate; rate > 0 && d.Replicas > spec {
+		ready := float64(max(1, obs.ReadyReplicas))
+		if limit := max(spec, scaling.Ceil(rate*ready)); d.Replicas > limit {
+			d.To(limit, UpRate, "", float64(d.Replicas), float64(limit), rate, ready)
+		}
+	}
+	if scale := p.config.ActivationScale; scale > 1 && d.Replicas > 0 {
+		if !t.loaded { // what may be no load at all raises nothing
+			scale = min(scale, spec)
+		}
+		if d.Replicas < scale {
+			d.To(scale, Activated, "", float64(d.Replicas), float64(scale))
+		}
+	}
+	if !t.panics {
+		return
+	}
+	if asked := max(spec, state.Peak); d.Replicas < asked {
+		d.To(asked, NoFewer, "", float64(d.Replicas), float64(asked), seconds(t.at-state.Panic.Milli), seconds(p.stable))
+	}
+	d.Wake(timeOf(state.Panic.Milli + p.stable + 1))
+}
+
+// correct takes a recommendation to what stabilization, limits, steps and bounds allow.
+func (p *plan) correct(d *scaling.Decision, now time.Time, state *State, obs *scaling.Observation) {
+	c := &p.config
+	if p.stabilized {
+		p.seed(&state.Recommendations, now, d)
+		c.Stabilization.Apply(&state.Recommendations, now, d)
+	}
+	if p.limited {
+		c.RateLimits.Apply(&state.Changes, now, d)
+	}
+	spec := obs.SpecReplicas
+	if rate := c.Down.MaxRate; rate > 0 && d.Replicas < spec {
+		ready := max(1, obs.ReadyReplicas)
+		if c.StartupCredit {
+			ready = max(ready, spec)
+		}
+		if limit := min(spec, floor(float64(ready)/rate)); d.Replicas < limit {
+			d.To(limit, DownRate, "", float64(d.Replicas), float64(limit), rate, float64(ready))
+		}
+	}
+	if step := c.Up.MaxStep; step > 0 {
+		if limit := scaling.Plus(spec, step); d.Replicas > limit {
+			d.To(limit, UpStep, "", float64(d.Replicas), float64(limit), float64(step))
+		}
+	}
+	if step := c.Down.MaxStep; step > 0 {
+		if limit := scaling.Plus(spec, -step); d.Replicas < limit {
+			d.To(limit, DownStep, "", float64(d.Replicas), float64(limit), float64(step))
+		}
+	}
+	d.Clamp(c.Bounds)
+	if state.Panic.Set {
+		state.Peak = max(state.Peak, d.Replicas)
+	}
+}
+
+// seed records the present count where nothing was recorded yet, so that a restart does not drop what was running. It
+// does so before Stabilization.Apply would, and leaves windows of zero alone: in one of them the present count would
+// be the latest recommendation, and hold the first scale-up.
+func (p *plan) seed(r *scaling.Recommendations, now time.Time, d *scaling.Decision) {
+	if r.Highs.Len() > 0 {
+		return
+	}
+	st, lowest, highest := p.config.Stabilization, d.Replicas, d.Replicas
+	if st.Up > 0 {
+		lowest = d.From
+	}
+	if st.Down > 0 {
+		highest = d.From
+	}
+	r.Lows.Record(scaling.Window{Length: st.Up}, now, float64(lowest))
+	r.Highs.Record(scaling.Window{Length: st.Down}, now, float64(highest))
+}
+
+// floor returns the greatest count that does not exceed x, a count divided by a rate, beyond noise: 3/0.1 is 30.
+func floor(x float64) int32 {
+	n := math.Ceil(x)
+	if scaling.Exceeds(n, x) {
+		n--
+	}
+	return scaling.Saturate(n)
+}

@@ -1,0 +1,50 @@
+package proportional
+
+import (
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// find returns a metric's reading as scaling.Observation.Reading does, without a copy where there is one alone; nil
+// if there is none. Several are merged in spare.
+func find(obs *scaling.Observation, name string, spare *scaling.Reading) (found *scaling.Reading) {
+	for i := range obs.Readings {
+		switch r := &obs.Readings[i]; {
+		case r.Metric != name:
+		case found == nil:
+			found = r
+		default:
+			*spare = obs.Reading(name)
+			return spare
+		}
+	}
+	return found
+}
+
+// load returns the fleet's load that a reading stands for; false if it tells nothing. A load saturates at maxLoad: an
+// upper end without a limit blocks every scale-down.
+func (m *Metric) load(r *scaling.Reading, ready int32) (span, bool) {
+	if r == nil || !r.Known() {
+		return span{}, false
+	}
+	lower, upper := r.Lower, r.Upper
+	switch m.Measure {
+	case PerPod:
+		pods := int64(r.Values) + max(0, int64(r.NotReady)) + max(0, int64(r.Failed))
+		lower *= float64(pods)
+		upper *= float64(max(pods, int64(ready)))
+	case Average:
+		if ready <= 0 {
+			return span{}, false
+		}
+		lower *= float64(ready)
+		upper *= float64(ready)
+	case Total:
+	}
+	if lower > maxLoad {
+		lower = maxLoad
+	}
+	if upper > maxLoad {
+		upper = maxLoad
+	}
+	return span{lower: lower, gap: upper - lower}, true
+}

@@ -1,0 +1,637 @@
+package proportional_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/internal/explain"
+	"github.com/inferscale/inferscale/proportional"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// drawSeconds draws whole seconds, so that runs meet boundaries exactly.
+func drawSeconds(t *rapid.T, lo, hi int, label string) time.Duration {
+	return time.Duration(rapid.IntRange(lo, hi).Draw(t, label)) * time.Second
+}
+
+func drawRule(t *rapid.T, label string) proportional.Rule {
+	return proportional.Rule{
+		Tolerance: rapid.SampledFrom([]float64{0, 0, 0.1, 0.5}).Draw(t, label+" tolerance"),
+		MaxRate:   rapid.SampledFrom([]float64{0, 0, 1.5, 2, 10}).Draw(t, label+" rate"),
+		MaxStep:   rapid.SampledFrom([]int32{0, 0, 0, 1, 3}).Draw(t, label+" step"),
+	}
+}
+
+func drawLimit(t *rapid.T, label string) (l scaling.RateLimit) {
+	for range rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, label+" limits") {
+		limit := scaling.Limit{Period: drawSeconds(t, 1, 60, "period")}
+		if rapid.Bool().Draw(t, "percent") {
+			limit.Percent = rapid.Int32Range(1, 150).Draw(t, "value")
+		} else {
+			limit.Replicas = rapid.Int32Range(1, 5).Draw(t, "value")
+		}
+		l.Limits = append(l.Limits, limit)
+		l.Select = rapid.SampledFrom([]scaling.Select{scaling.SelectMax, scaling.SelectMax, scaling.SelectMin, scaling.SelectDisabled}).Draw(t, "select")
+	}
+	return l
+}
+
+func drawConfig(t *rapid.T) proportional.Config {
+	lowest := rapid.Int32Range(0, 3).Draw(t, "min")
+	c := proportional.Config{
+		Bounds: scaling.Bounds{Min: lowest, Max: max(1, lowest) + rapid.Int32Range(0, 30).Draw(t, "span")},
+		Up:     drawRule(t, "up"),
+		Down:   drawRule(t, "down"),
+		Stabilization: scaling.Stabilization{
+			Up:   max(0, drawSeconds(t, -20, 30, "up window")),
+			Down: max(0, drawSeconds(t, -30, 60, "down window")),
+		},
+		RateLimits:      scaling.RateLimits{Up: drawLimit(t, "up"), Down: drawLimit(t, "down")},
+		ActivationScale: rapid.SampledFrom([]int32{0, 0, 2, 5}).Draw(t, "activation"),
+		StartupCredit:   rapid.Bool().Draw(t, "credit"),
+	}
+	if rapid.IntRange(0, 3).Draw(t, "windows") > 0 {
+		c.StableWindow = drawSeconds(t, 1, 40, "stable")
+		c.Resolution = rapid.SampledFrom([]time.Duration{time.Second, time.Second, 3 * time.Second, 500 * time.Millisecond, time.Minute}).Draw(t, "resolution")
+		if rapid.Bool().Draw(t, "panics") {
+			c.Panic = proportional.Panic{
+				Window:    drawSeconds(t, 1, int(c.StableWindow/time.Second), "panic window"),
+				Threshold: rapid.SampledFrom([]float64{1.1, 1.5, 2, 3}).Draw(t, "threshold"),
+			}
+		}
+	}
+	for _, name := range []string{"queue", "cache", "latency"}[:rapid.IntRange(1, 3).Draw(t, "metrics")] {
+		c.Metrics = append(c.Metrics, proportional.Metric{
+			Name: name, Target: rapid.SampledFrom([]float64{1, 10, 0.7, 3}).Draw(t, "target"),
+			Measure: rapid.SampledFrom([]proportional.Measure{proportional.PerPod, proportional.Total, proportional.Average}).Draw(t, "measure"),
+		})
+	}
+	return c
+}
+
+// drawReading draws readings around what the fleet can carry, missing ones and nonsense.
+func drawReading(t *rapid.T, m proportional.Metric, mood float64, spec int32, now time.Time) (scaling.Reading, bool) {
+	r := scaling.Reading{Metric: m.Name, Values: rapid.Int32Range(1, max(1, spec)).Draw(t, "values")}
+	share := mood + float64(rapid.IntRange(-2, 2).Draw(t, "quarters"))/4
+	r.Lower = max(0, share) * m.Target
+	if m.Measure == proportional.Total {
+		r.Lower *= float64(spec)
+	}
+	r.Upper = r.Lower
+	switch rapid.IntRange(0, 15).Draw(t, "kind") {
+	case 0:
+		return r, false
+	case 1:
+		r.Lower = rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 1e200}).Draw(t, "odd lower")
+		r.Upper = rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -1, 1e200, math.MaxFloat64}).Draw(t, "odd upper")
+	case 2:
+		r.Upper = math.Inf(1)
+	case 3, 4:
+		r.Failed = rapid.Int32Range(0, 2).Draw(t, "failed")
+		r.NotReady = rapid.Int32Range(0, 2).Draw(t, "booting")
+		r.Upper += m.Target * float64(rapid.IntRange(0, 4).Draw(t, "fill")) / 4
+	}
+	if rapid.IntRange(0, 5).Draw(t, "sampled earlier") == 0 {
+		r.At = now.Add(-time.Duration(rapid.IntRange(0, 20).Draw(t, "age")) * time.Second)
+	}
+	return r, true
+}
+
+// TestEpisodes drives a Scaler and its naive twin through the same long random life: gaps, steps back of the clock,
+// missing and senseless readings, refused writes, counts changed by others, restarts. On the way it checks
+//
+//	P1 P2 P3 P10 C1 C2 C5 C6 C7 C8 C9 C10
+func TestEpisodes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawConfig(t)
+		s := build(t, c)
+		twin := newNaive(c)
+		var state proportional.State
+		now := start
+		spec := c.Bounds.Clamp(5)
+		period := time.Duration(rapid.SampledFrom([]int{1000, 2000, 5000, 15000, 400}).Draw(t, "period")) * time.Millisecond
+		mood := 0.75
+		for range rapid.IntRange(1, 50).Draw(t, "ticks") {
+			if rapid.IntRange(0, 6).Draw(t, "mood swing") == 0 {
+				mood = rapid.SampledFrom([]float64{0, 0.25, 0.75, 1, 2, 4}).Draw(t, "mood")
+			}
+			step := period
+			switch rapid.IntRange(0, 19).Draw(t, "clock") {
+			case 0:
+				step = -drawSeconds(t, 1, 100, "back")
+			case 1:
+				step = drawSeconds(t, 0, 70, "gap")
+			}
+			now = now.Add(step)
+			wentBack := state.Seen.Set && now.UnixMilli() < state.Seen.Milli
+			switch rapid.IntRange(0, 29).Draw(t, "fate") {
+			case 0: // someone else scales the target
+				spec = rapid.Int32Range(0, 40).Draw(t, "spec")
+			case 1: // C5: a restart from the stored state
+				state = copied(t, state)
+			}
+			obs := scaling.Observation{SpecReplicas: spec, ReadyReplicas: max(0, spec-rapid.SampledFrom([]int32{0, 0, 0, 1, 2, 5, -1, -9}).Draw(t, "not ready"))}
+			for _, m := range c.Metrics {
+				if r, ok := drawReading(t, m, mood, spec, now); ok {
+					obs.Readings = append(obs.Readings, r)
+				}
+			}
+			if rapid.IntRange(0, 9).Draw(t, "only record") == 0 {
+				state = s.Record(state, now, obs)
+				twin.record(now, obs)
+				continue
+			}
+
+			input := slices.Clone(obs.Readings)
+			before := state
+			_, again := s.Decide(copied(t, state), now, obs) // C5 C6: a copy that went through JSON answers the same
+			next, d := s.Decide(state, now, obs)
+			require.Equal(t, again, d)
+			for i := range input { // C6: the input is left alone; NaN is not equal to itself
+				require.Equal(t, math.Float64bits(input[i].Lower), math.Float64bits(obs.Readings[i].Lower))
+			}
+			state = next
+
+			require.NoError(t, explain.Check(&d), "C10\n%s", d.Explain())
+			verdict, replicas := twin.decide(now, obs)
+			require.Equal(t, verdict, d.Verdict, "twin wants %d\n%s", replicas, d.Explain())
+			require.Equal(t, replicas, d.Replicas, "twin\n%s", d.Explain())
+
+			if c.Bounds.Contains(spec) {
+				if wentBack {
+					require.False(t, d.Acts(), "C8: a clock that steps back causes no action")
+				}
+				if len(obs.Readings) == 0 && c.StableWindow == 0 && !wentBack {
+					require.Equal(t, scaling.Unknown, d.Verdict, "C9")
+				}
+				if state.Panic.Set {
+					require.GreaterOrEqual(t, d.Replicas, spec, "P1: in panic the output never falls")
+				}
+				if before.Panic.Set && !state.Panic.Set {
+					window := max(c.StableWindow, c.Resolution)
+					require.Greater(t, now.Sub(before.Panic.Time()), window, "P2: leaving panic takes a full stable window")
+				}
+				if c.Up.MaxStep > 0 {
+					require.LessOrEqual(t, d.Replicas-spec, c.Up.MaxStep)
+				}
+				if c.Down.MaxStep > 0 {
+					require.LessOrEqual(t, spec-d.Replicas, c.Down.MaxStep)
+				}
+			} else {
+				require.Equal(t, c.Bounds.Clamp(spec), d.Replicas)
+			}
+			if !d.Acts() {
+				continue
+			}
+			require.True(t, c.Bounds.Contains(d.Replicas), "C1")
+			if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
+				continue // nothing is reported, and the twin is not told
+			}
+			state = s.Applied(state, now, spec, d.Replicas)
+			twin.applied(now, spec, d.Replicas)
+			spec = d.Replicas
+		}
+		checkSize(t, c, state)
+	})
+}
+
+// checkSize checks C7: the size of the state does not grow with the run. A bucket takes less than 80 bytes of JSON, a
+// recommendation and a change less than 50.
+func checkSize(t require.TestingT, c proportional.Config, state proportional.State) {
+	data, err := json.Marshal(state)
+	require.NoError(t, err)
+	buckets := 0
+	if c.StableWindow > 0 {
+		buckets = int((c.StableWindow+c.Resolution-1)/c.Resolution) + 1
+	}
+	replicas := int(c.Bounds.Max) + 45 // what loads can ask for, and others set
+	seconds := 2 * 60
+	require.LessOrEqual(t, len(data), 400+len(c.Metrics)*(150+80*buckets)+50*(2*replicas+2*seconds), string(data))
+}
+
+// An episode is a run without changes: times and readings, for properties that compare two runs.
+type episode struct {
+	config proportional.Config
+	spec   int32
+	ready  int32
+	times  []time.Time
+	looks  [][]scaling.Reading
+}
+
+func drawEpisode(t *rapid.T, change func(*proportional.Config)) episode {
+	e := episode{config: drawConfig(t)}
+	if change != nil {
+		change(&e.config)
+	}
+	e.spec = rapid.Int32Range(e.config.Bounds.Min, e.config.Bounds.Max).Draw(t, "spec")
+	e.ready = rapid.Int32Range(0, e.spec).Draw(t, "ready")
+	now := start
+	mood := rapid.SampledFrom([]float64{0, 0.5, 1, 2}).Draw(t, "mood")
+	for range rapid.IntRange(1, 25).Draw(t, "ticks") {
+		now = now.Add(drawSeconds(t, 1, 8, "step"))
+		var readings []scaling.Reading
+		for _, m := range e.config.Metrics {
+			if r, ok := drawReading(t, m, mood, e.spec, now); ok {
+				readings = append(readings, r)
+			}
+		}
+		e.times = append(e.times, now)
+		e.looks = append(e.looks, readings)
+	}
+	return e
+}
+
+func (e episode) observation(i int) scaling.Observation {
+	return scaling.Observation{SpecReplicas: e.spec, ReadyReplicas: e.ready, Readings: e.looks[i]}
+}
+
+func (e episode) run(t require.TestingT) (d scaling.Decision) {
+	s := build(t, e.config)
+	var state proportional.State
+	for i, now := range e.times {
+		state, d = s.Decide(state, now, e.observation(i))
+	}
+	return d
+}
+
+// mapped returns the episode with every reading passed through f.
+func (e episode) mapped(f func(tick int, r scaling.Reading) scaling.Reading) episode {
+	looks := make([][]scaling.Reading, len(e.looks))
+	for i := range e.looks {
+		for _, r := range e.looks[i] {
+			looks[i] = append(looks[i], f(i, r))
+		}
+	}
+	e.looks = looks
+	return e
+}
+
+// steady draws a KPA-like configuration of one metric, a fleet and its load at which nothing has happened yet.
+func steady(t *rapid.T) (proportional.Config, proportional.Metric) {
+	m := proportional.Metric{Name: "inflight", Target: rapid.Float64Range(0.1, 100).Draw(t, "target"), Measure: proportional.Total}
+	c := proportional.KPA(scaling.Bounds{Min: 0, Max: 1000}, m)
+	c.StableWindow = drawSeconds(t, 6, 90, "stable")
+	c.Panic.Window = proportional.PanicWindow(c.StableWindow, 10)
+	c.Panic.Threshold = rapid.SampledFrom([]float64{1.5, 2, 3}).Draw(t, "threshold")
+	c.Down.MaxRate = 0
+	return c, m
+}
+
+func TestP1PanicIffTheThresholdIsMet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, m := steady(t)
+		s := build(t, c)
+		ready := rapid.Int32Range(0, 50).Draw(t, "ready")
+		replicas := rapid.Int32Range(0, 150).Draw(t, "needed")
+		load := float64(replicas) * m.Target
+		state, d := s.Decide(proportional.State{}, start, scaling.Observation{
+			SpecReplicas: ready, ReadyReplicas: ready, Readings: []scaling.Reading{scaling.Exactly("inflight", load)},
+		})
+		meets := float64(replicas) >= c.Panic.Threshold*float64(max(1, ready))
+		require.Equal(t, meets, state.Panic.Set, "%d of %d\n%s", replicas, ready, d.Explain())
+		spec, now := d.Replicas, start
+		for range rapid.IntRange(1, 40).Draw(t, "ticks") { // in panic the output never falls
+			now = now.Add(2 * time.Second)
+			load := rapid.Float64Range(0, 150).Draw(t, "load") * m.Target
+			state, d = s.Decide(state, now, holding(spec, scaling.Exactly("inflight", load)))
+			if state.Panic.Set {
+				require.GreaterOrEqual(t, d.Replicas, spec, d.Explain())
+			}
+			spec = d.Replicas
+		}
+	})
+}
+
+func TestP2LeavingPanicTakesAFullStableWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, m := steady(t)
+		s := build(t, c)
+		state, d := s.Decide(proportional.State{}, start, holding(2, scaling.Exactly("inflight", 20*m.Target)))
+		require.True(t, state.Panic.Set, d.Explain())
+		spec := d.Replicas
+		elapsed := time.Duration(0)
+		for last := state.Panic; ; {
+			elapsed += time.Second
+			state, d = s.Decide(state, start.Add(elapsed), holding(spec, scaling.Exactly("inflight", 0)))
+			if !state.Panic.Set {
+				require.Greater(t, start.Add(elapsed).Sub(last.Time()), c.StableWindow)
+				require.LessOrEqual(t, start.Add(elapsed).Sub(last.Time()), c.StableWindow+time.Second)
+				require.Equal(t, scaling.Down, d.Verdict, "once it is over the fleet shrinks\n%s", d.Explain())
+				return
+			}
+			require.Equal(t, spec, d.Replicas)
+			last = state.Panic
+		}
+	})
+}
+
+func TestP3RateLimitsHoldBeforeBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := pointwise(inflight)
+		c.Bounds = scaling.Bounds{Min: 2, Max: 60}
+		up, down := rapid.Int32Range(1, 5).Draw(t, "up"), rapid.Int32Range(1, 5).Draw(t, "down")
+		period := drawSeconds(t, 5, 60, "period")
+		c.RateLimits.Up.Limits = []scaling.Limit{{Replicas: up, Period: period}}
+		c.RateLimits.Down.Limits = []scaling.Limit{{Replicas: down, Period: period}}
+		s := build(t, c)
+		var state proportional.State
+		type point struct {
+			at time.Time
+			n  int32
+		}
+		spec, now := int32(10), start
+		history := []point{{now.Add(-time.Hour), spec}}
+		for range rapid.IntRange(1, 40).Draw(t, "ticks") {
+			now = now.Add(drawSeconds(t, 1, 20, "step"))
+			load := float64(rapid.IntRange(0, 1000).Draw(t, "load"))
+			var d scaling.Decision
+			state, d = s.Decide(state, now, holding(spec, scaling.Exactly("inflight", load)))
+			begin := spec // the count when the period began
+			for _, p := range slices.Backward(history) {
+				begin = p.n
+				if now.Sub(p.at) >= period {
+					break
+				}
+			}
+			if d.Acts() {
+				if d.Verdict == scaling.Up {
+					require.LessOrEqual(t, d.Replicas, begin+up, d.Explain())
+				} else {
+					require.GreaterOrEqual(t, d.Replicas, begin-down, d.Explain())
+				}
+				state = s.Applied(state, now, spec, d.Replicas)
+				spec = d.Replicas
+				history = append(history, point{now, spec})
+			}
+		}
+		// A count outside the bounds is taken back whatever the limits say.
+		_, d := s.Decide(state, now.Add(time.Second), holding(70, scaling.Exactly("inflight", 0)))
+		require.EqualValues(t, 60, d.Replicas)
+	})
+}
+
+func TestP4ConstantLoadConvergesAndStays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bounds := scaling.Bounds{Min: 1, Max: 60}
+		m := inflight
+		c := rapid.SampledFrom([]proportional.Config{proportional.KPA(bounds, m), proportional.HPA(bounds, m), proportional.LLM(bounds, m)}).Draw(t, "profile")
+		s := build(t, c)
+		load := float64(rapid.IntRange(0, 6500).Draw(t, "load")) / 10
+		spec := rapid.Int32Range(1, 60).Draw(t, "spec")
+		want := bounds.Clamp(scaling.Ceil(load / m.Target))
+		var state proportional.State
+		now, settled := start, 0
+		for tick := range 400 {
+			now = now.Add(15 * time.Second)
+			var d scaling.Decision
+			state, d = s.Decide(state, now, holding(spec, scaling.Exactly("inflight", load)))
+			if d.Acts() {
+				require.Zero(t, settled, "it moved after it had settled, at tick %d\n%s", tick, d.Explain())
+				state = s.Applied(state, now, spec, d.Replicas)
+				spec = d.Replicas
+			} else if tick > 300 {
+				settled++
+			}
+		}
+		// Within the tolerance the count that was there may stay.
+		ratio := load / (m.Target * float64(spec))
+		if spec != want && (ratio > 1+c.Up.Tolerance+1e-9 || ratio < 1-c.Down.Tolerance-1e-9) {
+			require.Equal(t, want, spec, "load %v", load)
+		}
+	})
+}
+
+func TestP5RaisingABucketNeverLowersDesired(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEpisode(t, nil)
+		before := e.run(t)
+		after := e.mapped(func(_ int, r scaling.Reading) scaling.Reading {
+			if r.Known() && rapid.Bool().Draw(t, "raised") {
+				r.Lower += float64(rapid.IntRange(0, 20).Draw(t, "by"))
+				r.Upper = max(r.Upper, r.Lower) + float64(rapid.IntRange(0, 20).Draw(t, "upper by"))
+			}
+			return r
+		}).run(t)
+		require.GreaterOrEqual(t, after.Replicas, before.Replicas, "before %s\nafter %s", before.Explain(), after.Explain())
+	})
+}
+
+// loadSeen is the average that a decision says it looked at.
+func loadSeen(t require.TestingT, s proportional.Scaler, state proportional.State, now time.Time) float64 {
+	_, d := s.Decide(copied(t, state), now, holding(0))
+	require.NotEqual(t, scaling.Unknown, d.Verdict)
+	return d.Steps()[0].Numbers[0]
+}
+
+func TestP6AverageOfAConstantIsTheConstant(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := pointwise(proportional.Metric{Name: "load", Target: 1e-3, Measure: proportional.Total})
+		c.StableWindow, c.Resolution = drawSeconds(t, 1, 60, "window"), time.Second
+		s := build(t, c)
+		constant := rapid.Bool().Draw(t, "constant")
+		v := rapid.Float64Range(0, 1e6).Draw(t, "value")
+		var state proportional.State
+		values := map[int64]float64{}
+		now := start
+		for range rapid.IntRange(1, 100).Draw(t, "samples") {
+			now = now.Add(drawSeconds(t, 1, 5, "step"))
+			if !constant {
+				v = rapid.Float64Range(0, 1e6).Draw(t, "value")
+			}
+			values[now.Unix()] = v
+			state = s.Record(state, now, holding(0, scaling.Exactly("load", v)))
+			got := loadSeen(t, s, state, now)
+			if constant {
+				require.Equal(t, v, got)
+			}
+			lowest, highest := math.Inf(1), math.Inf(-1)
+			for at, v := range values {
+				if at > now.Add(-c.StableWindow).Unix() {
+					lowest, highest = min(lowest, v), max(highest, v)
+				}
+			}
+			require.True(t, lowest <= got && got <= highest, "%v is not in [%v, %v]", got, lowest, highest)
+		}
+	})
+}
+
+func TestP7ScaleDownDelayIsTheMaximumOverTheWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := pointwise(inflight)
+		c.Stabilization.Down = drawSeconds(t, 1, 120, "delay")
+		s := build(t, c)
+		var state proportional.State
+		type point struct {
+			at time.Time
+			n  int32
+		}
+		now, spec := start, int32(0)
+		var history []point
+		for range rapid.IntRange(1, 60).Draw(t, "ticks") {
+			now = now.Add(drawSeconds(t, 1, 40, "step"))
+			need := rapid.Int32Range(0, 30).Draw(t, "needed")
+			history = append(history, point{now, need})
+			var d scaling.Decision
+			state, d = s.Decide(state, now, holding(spec, scaling.Exactly("inflight", float64(need)*inflight.Target)))
+			highest := int32(0)
+			for _, p := range history {
+				if now.Sub(p.at) < c.Stabilization.Down {
+					highest = max(highest, p.n)
+				}
+			}
+			require.Equal(t, highest, d.Replicas, d.Explain())
+			spec = d.Replicas
+		}
+	})
+}
+
+func TestP8RestartCausesNoDip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bounds := scaling.Bounds{Min: 0, Max: 60}
+		c := rapid.SampledFrom([]proportional.Config{proportional.KPA(bounds, inflight), proportional.LLM(bounds, inflight)}).Draw(t, "profile")
+		if rapid.Bool().Draw(t, "no panic") {
+			c.Panic = proportional.Panic{}
+		}
+		s := build(t, c)
+		spec := rapid.Int32Range(2, 60).Draw(t, "spec")
+		ready := rapid.Int32Range(0, spec).Draw(t, "ready")
+		var state proportional.State // fresh: the old one is lost
+		first := time.Duration(0)
+		if rapid.Bool().Draw(t, "no metrics yet") {
+			first = drawSeconds(t, 1, 300, "silence")
+		}
+		for elapsed := time.Duration(0); elapsed < first+c.StableWindow; elapsed += 2 * time.Second {
+			var readings []scaling.Reading
+			if elapsed >= first {
+				readings = append(readings, scaling.Exactly("inflight", rapid.Float64Range(0, 30).Draw(t, "load")))
+			}
+			var d scaling.Decision
+			state, d = s.Decide(state, start.Add(elapsed), scaling.Observation{SpecReplicas: spec, ReadyReplicas: ready, Readings: readings})
+			require.GreaterOrEqual(t, d.Replicas, spec, "%s after the restart\n%s", elapsed, d.Explain())
+			spec = max(spec, d.Replicas)
+		}
+	})
+}
+
+func TestP9UnitsDoNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEpisode(t, nil).mapped(func(_ int, r scaling.Reading) scaling.Reading {
+			if r.Lower > 1e100 || r.Upper > 1e100 && !math.IsInf(r.Upper, 1) {
+				r.Lower, r.Upper = 1, 1 // huge loads saturate in one unit and not in another
+			}
+			return r
+		})
+		before := e.run(t)
+		unit := rapid.Float64Range(1e-6, 1e6).Draw(t, "unit")
+		e.config.Metrics = slices.Clone(e.config.Metrics)
+		for i := range e.config.Metrics {
+			e.config.Metrics[i].Target *= unit
+		}
+		after := e.mapped(func(_ int, r scaling.Reading) scaling.Reading {
+			r.Lower *= unit
+			r.Upper *= unit
+			return r
+		}).run(t)
+		require.Equal(t, before.Verdict, after.Verdict, "before %s\nafter %s", before.Explain(), after.Explain())
+		require.Equal(t, before.Replicas, after.Replicas)
+	})
+}
+
+func TestP10PanicNeverAsksForLess(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEpisode(t, func(c *proportional.Config) {
+			c.StableWindow, c.Resolution = 30*time.Second, time.Second
+			c.Panic = proportional.Panic{Window: 6 * time.Second, Threshold: 1.5}
+		})
+		with := e.run(t)
+		e.config.Panic = proportional.Panic{}
+		without := e.run(t)
+		require.GreaterOrEqual(t, with.Replicas, without.Replicas, "with %s\nwithout %s", with.Explain(), without.Explain())
+	})
+}
+
+// TestUpNeedsWhatIsKnownDownWhatIsPossible: an up holds for every completion of the missing values, a down for every
+// completion up to the fill; an unknown metric only suppresses downs.
+func TestUpNeedsWhatIsKnownDownWhatIsPossible(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEpisode(t, func(c *proportional.Config) {
+			*c = proportional.Config{Bounds: c.Bounds, Metrics: c.Metrics, Up: c.Up, Down: c.Down}
+			c.Up.MaxRate, c.Down.MaxRate = 0, 0
+			c.Up.MaxStep, c.Down.MaxStep = 0, 0
+		})
+		last := len(e.looks) - 1
+		e.times, e.looks = e.times[last:], e.looks[last:]
+		before := e.run(t)
+		completed := e.mapped(func(_ int, r scaling.Reading) scaling.Reading {
+			if r.Known() && !math.IsInf(r.Upper, 1) {
+				r.Lower += rapid.Float64Range(0, 1).Draw(t, "share") * (r.Upper - r.Lower)
+				r.Lower = min(r.Lower, r.Upper)
+				r.Upper = r.Lower
+			}
+			return r
+		}).run(t)
+		switch before.Verdict {
+		case scaling.Up:
+			require.GreaterOrEqual(t, completed.Replicas, before.Replicas, "before %s\nafter %s", before.Explain(), completed.Explain())
+		case scaling.Down:
+			require.LessOrEqual(t, completed.Replicas, before.Replicas, "before %s\nafter %s", before.Explain(), completed.Explain())
+		case scaling.Hold, scaling.Unknown:
+		}
+		e.config.Metrics = append(slices.Clone(e.config.Metrics), proportional.Metric{Name: "absent", Target: 1})
+		after := e.run(t)
+		require.Equal(t, max(e.spec, before.Replicas), after.Replicas, "before %s\nafter %s", before.Explain(), after.Explain())
+	})
+}
+
+func TestC3TimeShiftChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEpisode(t, nil)
+		before := e.run(t)
+		// Whole minutes, so that buckets stay whole: from before 1970 to after 2100.
+		shift := rapid.OneOf(
+			rapid.Map(rapid.Int64Range(-4e7, 4e7), func(m int64) time.Duration { return time.Duration(m) * time.Minute }),
+			rapid.Just(time.Unix(0, 0).Sub(start)),
+		).Draw(t, "shift")
+		shifted := e.mapped(func(_ int, r scaling.Reading) scaling.Reading {
+			if !r.At.IsZero() {
+				r.At = r.At.Add(shift)
+			}
+			return r
+		})
+		shifted.times = nil
+		for _, now := range e.times {
+			shifted.times = append(shifted.times, now.Add(shift))
+		}
+		after := shifted.run(t)
+		require.Equal(t, before.Explain(), after.Explain())
+		if !before.Next.IsZero() {
+			require.True(t, before.Next.Add(shift).Equal(after.Next))
+		}
+	})
+}
+
+func TestC4OrderChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEpisode(t, nil)
+		before := e.run(t)
+		e.config.Metrics = rapid.Permutation(e.config.Metrics).Draw(t, "metrics")
+		for _, l := range []*scaling.RateLimit{&e.config.RateLimits.Up, &e.config.RateLimits.Down} {
+			if len(l.Limits) > 0 {
+				l.Limits = rapid.Permutation(l.Limits).Draw(t, "limits")
+			}
+		}
+		for i := range e.looks {
+			if len(e.looks[i]) > 0 {
+				e.looks[i] = rapid.Permutation(e.looks[i]).Draw(t, "readings")
+			}
+		}
+		after := e.run(t)
+		require.Equal(t, before, after)
+	})
+}

@@ -1,0 +1,120 @@
+package proportional
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// State is what a Scaler remembers: plain data whose size is bounded by the configuration and does not depend on the
+// length of the run. The zero value is a fresh start.
+//
+// Its windows are slices, which deciding reuses: like a slice given to append, a state that was passed in is spent.
+type State struct {
+	Seen scaling.Stamp `json:"seen,omitzero"` // the last decision or record
+	// Panic is the last time at which a burst met the threshold; no time while not in panic.
+	Panic scaling.Stamp `json:"panic,omitzero"`
+	Peak  int32         `json:"peak,omitempty"`  // the most that was asked for in this panic
+	Loads []Load        `json:"loads,omitempty"` // one a metric, by name; none without a stable window
+	// Recommendations is the memory of the stabilization. It holds what the loads asked for, never what was left
+	// of it after stabilization, limits and bounds.
+	Recommendations scaling.Recommendations `json:"recommendations"`
+	Changes         scaling.Changes         `json:"changes"` // the memory of the rate limits
+}
+
+// A Load is what is remembered of one metric.
+type Load struct {
+	Metric  string        `json:"metric"`
+	Measure Measure       `json:"measure"`
+	Since   scaling.Stamp `json:"since,omitzero"` // since when the metric has been known
+	Last    scaling.Stamp `json:"last,omitzero"`  // the latest sample
+	Window  Window        `json:"window"`
+}
+
+// Validate reports what cannot be the state of any Scaler.
+func (s State) Validate() error {
+	if len(s.Loads) > MaxMetrics {
+		return fmt.Errorf("loads: %d: must be at most %d", len(s.Loads), MaxMetrics)
+	}
+	if s.Panic.Set && !upTo(s.Panic, s.Seen) {
+		return errors.New("panic: must be a time up to seen")
+	}
+	for i := range s.Loads {
+		l := &s.Loads[i]
+		if l.Last.Set && !upTo(l.Last, s.Seen) {
+			return fmt.Errorf("loads[%d].last: must be a time up to seen", i)
+		}
+		if l.Window.Len() > 0 && !upTo(l.Since, l.Last) {
+			return fmt.Errorf("loads[%d].since: must be a time up to last", i)
+		}
+	}
+	return nil
+}
+
+// turnBack returns by how many milliseconds the clock is behind the last decision, and moves every remembered time
+// back by as much: what had been waited for stays waited for, and nothing more. Times that still lie in the future
+// become now. The memories of package scaling do the same by themselves.
+func turnBack(s *State, now int64) (back int64) {
+	if s.Seen.Set && now >= s.Seen.Milli {
+		return 0
+	}
+	if s.Seen.Set {
+		back = s.Seen.Milli - now
+	}
+	s.Panic = past(s.Panic.Back(back), now)
+	for i := range s.Loads {
+		l := &s.Loads[i]
+		l.Since, l.Last = past(l.Since.Back(back), now), past(l.Last.Back(back), now)
+	}
+	return back
+}
+
+// upTo reports whether there are two times and the first is not after the second.
+func upTo(a, b scaling.Stamp) bool { return a.Set && b.Set && a.Milli <= b.Milli }
+
+func past(s scaling.Stamp, now int64) scaling.Stamp {
+	if s.Set {
+		s.Milli = min(s.Milli, now)
+	}
+	return s
+}
+
+// loadsOf returns the memory of every metric, in their order. A metric whose name and measure are known keeps its
+// window: a changed target, tolerance or window length does not make its loads wrong.
+func loadsOf(s *State, metrics []Metric) []Load {
+	if same(s.Loads, metrics) {
+		return s.Loads
+	}
+	loads := make([]Load, len(metrics))
+	for i := range metrics {
+		loads[i] = Load{Metric: metrics[i].Name, Measure: metrics[i].Measure}
+		for _, old := range s.Loads {
+			if old.Metric == metrics[i].Name && old.Measure == metrics[i].Measure {
+				loads[i] = old
+			}
+		}
+	}
+	s.Loads = loads
+	return loads
+}
+
+func same(loads []Load, metrics []Metric) bool {
+	if len(loads) != len(metrics) {
+		return false
+	}
+	for i := range loads {
+		if loads[i].Metric != metrics[i].Name || loads[i].Measure != metrics[i].Measure {
+			return false
+		}
+	}
+	return true
+}
+
+// stampMilli returns the stamp of a time in Unix milliseconds.
+func stampMilli(ms int64) scaling.Stamp { return scaling.Stamp{Set: true, Milli: ms} }
+
+func seconds(ms int64) float64 { return float64(ms) / 1000 }
+
+func timeOf(ms int64) time.Time { return time.UnixMilli(ms) }

@@ -1,0 +1,612 @@
+package proportional_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/proportional"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// The rules by which answers differ from those of a HorizontalPodAutoscaler.
+const (
+	ruleExactPercent = "percentages are computed in whole numbers, without float noise"
+	rulePercentMoves = "a percentage of nothing still moves by one"
+	ruleInclusive    = "a recommendation leaves the window at an age of exactly its length"
+	ruleNotReady     = "pods that are not ready count at the target for a scale-down, HPA leaves them out"
+	ruleTolerance    = "the tolerance is of the load per requested replica, HPA's of the load per counted pod"
+	ruleTruncated    = "a utilisation is not truncated to whole percents"
+	ruleInterval     = "missing pods make an interval, HPA guesses the direction first"
+	ruleNoneReady    = "an average over no ready replica is unknown"
+	ruleEdge         = "exactly at the tolerance, up to float noise, holds"
+	ruleBoundsFirst  = "a count outside the bounds is repaired before anything else"
+)
+
+// byLoad is the metric whose load is the recommendation.
+var byLoad = proportional.Metric{Name: "load", Target: 1, Measure: proportional.Total}
+
+type hpaRules struct {
+	Policies []struct {
+		Type   string
+		Value  int32
+		Period float64 `json:"period_s"`
+	}
+	Select string
+}
+
+// rateLimit reads rules, or takes the default ones where a row says "default".
+func rateLimit(data json.RawMessage, byDefault scaling.RateLimit) (scaling.RateLimit, error) {
+	if string(data) == `"default"` {
+		return byDefault, nil
+	}
+	var r hpaRules
+	if err := decode(data, &r); err != nil {
+		return scaling.RateLimit{}, err
+	}
+	var l scaling.RateLimit
+	for _, p := range r.Policies {
+		limit := scaling.Limit{Period: time.Duration(p.Period * float64(time.Second))}
+		if p.Type == "Pods" {
+			limit.Replicas = p.Value
+		} else {
+			limit.Percent = p.Value
+		}
+		l.Limits = append(l.Limits, limit)
+	}
+	sel, err := selectOf(r.Select)
+	l.Select = sel
+	return l, err
+}
+
+func selectOf(name string) (scaling.Select, error) {
+	for _, s := range []scaling.Select{scaling.SelectMax, scaling.SelectMin, scaling.SelectDisabled} {
+		if s.String() == name || name == "" {
+			return s, nil
+		}
+	}
+	return 0, errors.New("select " + name)
+}
+
+type hpaEvent struct {
+	Age    float64 `json:"age_s"`
+	Change int32   `json:"change"`
+}
+
+// changes makes the memory of rate limits of events, in order of time.
+func changes(now time.Time, up, down []hpaEvent) scaling.Changes {
+	var c scaling.Changes
+	add := func(events []hpaEvent, sign int32) {
+		for _, e := range events {
+			c.Applied = append(c.Applied, scaling.Change{At: now.Add(-time.Duration(e.Age * float64(time.Second))).UnixMilli(), Delta: sign * e.Change})
+		}
+	}
+	add(up, +1)
+	add(down, -1)
+	slices.SortStableFunc(c.Applied, func(a, b scaling.Change) int { return cmp.Compare(a.At, b.At) })
+	return c
+}
+
+// inexact reports whether the percent limits of a direction are not what exact arithmetic gives, in float64 as HPA has
+// them.
+func inexact(l scaling.RateLimit, now time.Time, c scaling.Changes, current int32, sign float64) (noise, stuck bool) {
+	for _, limit := range l.Limits {
+		if limit.Percent == 0 {
+			continue
+		}
+		start := float64(current)
+		for _, e := range c.Applied {
+			if e.At > now.UnixMilli()-limit.Period.Milliseconds() {
+				start -= float64(e.Delta)
+			}
+		}
+		theirs := math.Ceil(start * (1 + float64(limit.Percent)/100))
+		if sign < 0 {
+			theirs = math.Trunc(start * (1 - float64(limit.Percent)/100))
+		}
+		ours := start + sign*math.Ceil(start*float64(limit.Percent)/100)
+		noise = noise || theirs != ours
+		stuck = stuck || sign > 0 && start <= 0
+	}
+	return noise, stuck
+}
+
+func hpaRateLimits(row json.RawMessage) (outcome, error) {
+	var r struct {
+		Current, Desired, Min, Max int32
+		UpRules                    json.RawMessage `json:"up_rules"`
+		DownRules                  json.RawMessage `json:"down_rules"`
+		UpEvents                   []hpaEvent      `json:"up_events"`
+		DownEvents                 []hpaEvent      `json:"down_events"`
+		Want                       int32
+		Reason                     string `json:"want_reason"`
+	}
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	c := pointwise(byLoad)
+	c.Bounds = scaling.Bounds{Min: r.Min, Max: r.Max}
+	byDefault := proportional.HPA(c.Bounds).RateLimits
+	var err error
+	if c.RateLimits.Up, err = rateLimit(r.UpRules, byDefault.Up); err != nil {
+		return met, err
+	}
+	if c.RateLimits.Down, err = rateLimit(r.DownRules, byDefault.Down); err != nil {
+		return met, err
+	}
+	s, err := proportional.New(c)
+	if err != nil {
+		return met, err
+	}
+	state := proportional.State{Changes: changes(start, r.UpEvents, r.DownEvents)}
+	_, d := s.Decide(state, start, holding(r.Current, scaling.Exactly("load", float64(r.Desired))))
+	reason := map[scaling.Code]string{
+		scaling.UpLimited: "ScaleUpLimit", scaling.DownLimited: "ScaleDownLimit",
+		scaling.AboveMax: "TooManyReplicas", scaling.BelowMin: "TooFewReplicas",
+	}[d.Code()]
+	if reason == "" {
+		reason = "DesiredWithinRange"
+	}
+	if d.Replicas == r.Max && r.Reason == "TooManyReplicas" || d.Replicas == r.Min && r.Reason == "TooFewReplicas" {
+		reason = r.Reason // limit and bound are the same count
+	}
+	if d.Replicas == r.Want && (r.Reason == "" || reason == r.Reason) {
+		return met, nil
+	}
+	upNoise, stuck := inexact(c.RateLimits.Up, start, state.Changes, r.Current, +1)
+	downNoise, _ := inexact(c.RateLimits.Down, start, state.Changes, r.Current, -1)
+	switch {
+	case !c.Bounds.Contains(r.Current) && d.Replicas == c.Bounds.Clamp(r.Current):
+		return listed(ruleBoundsFirst)
+	case r.Desired > r.Current && upNoise, r.Desired < r.Current && downNoise:
+		return listed(ruleExactPercent)
+	case stuck && d.Replicas == r.Want+1:
+		return listed(rulePercentMoves)
+	}
+	return differs("%s", d.Explain())
+}
+
+func hpaRateLimitUnits(row json.RawMessage) (outcome, error) {
+	var r struct {
+		Direction, Select string
+		Current           int32
+		Policies          [][3]any
+		Want              int32 `json:"want_limit"`
+	}
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	sel, err := selectOf(r.Select)
+	if err != nil {
+		return met, err
+	}
+	l := scaling.RateLimit{Select: sel}
+	for _, p := range r.Policies {
+		value, _ := p[1].(float64)
+		period, _ := p[2].(float64)
+		limit := scaling.Limit{Period: time.Duration(period) * time.Second}
+		if p[0] == "Pods" {
+			limit.Replicas = int32(value)
+		} else {
+			limit.Percent = int32(value)
+		}
+		l.Limits = append(l.Limits, limit)
+	}
+	got, err := limitOf(l, r.Direction == "up", r.Current)
+	if err != nil {
+		return met, err
+	}
+	if got == r.Want {
+		return met, nil
+	}
+	sign := -1.0
+	if r.Direction == "up" {
+		sign = 1
+	}
+	if noise, stuck := inexact(l, start, scaling.Changes{}, r.Current, sign); noise {
+		return listed(ruleExactPercent)
+	} else if stuck && got == 1 {
+		return listed(rulePercentMoves)
+	}
+	return differs("limit %d", got)
+}
+
+// limitOf returns how far a count may go in one direction.
+func limitOf(l scaling.RateLimit, up bool, current int32) (int32, error) {
+	c := pointwise(byLoad)
+	desired := 0.0
+	if up {
+		desired = 1e9
+		c.RateLimits.Up = l
+	} else {
+		c.RateLimits.Down = l
+	}
+	s, err := proportional.New(c)
+	if err != nil {
+		return 0, err
+	}
+	_, d := s.Decide(proportional.State{}, start, holding(current, scaling.Exactly("load", desired)))
+	return d.Replicas, nil
+}
+
+type hpaRecommendation struct {
+	Rec int32
+	Age float64 `json:"age_s"`
+}
+
+// stabilize returns what stabilization makes of a recommendation after a history of others.
+func stabilize(st scaling.Stabilization, history []hpaRecommendation, current, desired int32) (scaling.Decision, error) {
+	c := pointwise(byLoad)
+	c.Stabilization = st
+	s, err := proportional.New(c)
+	if err != nil {
+		return scaling.Decision{}, err
+	}
+	if len(history) == 0 { // not the first decision ever, which would record the present count
+		history = []hpaRecommendation{{Rec: desired}}
+	}
+	history = slices.SortedStableFunc(slices.Values(history), func(a, b hpaRecommendation) int { return cmp.Compare(b.Age, a.Age) })
+	var state proportional.State
+	for _, h := range history {
+		then := start.Add(-time.Duration(h.Age * float64(time.Second)))
+		state.Recommendations.Lows.Record(scaling.Window{Length: st.Up}, then, float64(h.Rec))
+		state.Recommendations.Highs.Record(scaling.Window{Length: st.Down}, then, float64(h.Rec))
+	}
+	_, d := s.Decide(state, start, holding(current, scaling.Exactly("load", float64(desired))))
+	return d, nil
+}
+
+func hpaStabilization(row json.RawMessage) (outcome, error) {
+	var r struct {
+		Current, Desired int32
+		Up               float64 `json:"up_window_s"`
+		Down             float64 `json:"down_window_s"`
+		History          []hpaRecommendation
+		Want             int32
+	}
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	d, err := stabilize(scaling.Stabilization{
+		Up: time.Duration(r.Up * float64(time.Second)), Down: time.Duration(r.Down * float64(time.Second)),
+	}, r.History, r.Current, r.Desired)
+	if err != nil {
+		return met, err
+	}
+	if d.Replicas != r.Want {
+		return differs("%s", d.Explain())
+	}
+	return met, nil
+}
+
+// hpaLegacyStabilization is the behaviour without a behavior: the highest recommendation of the window, whatever the
+// present count, here one that is above all.
+func hpaLegacyStabilization(row json.RawMessage) (outcome, error) {
+	var r struct {
+		Window  float64 `json:"window_s"`
+		History []hpaRecommendation
+		Desired int32
+		Want    int32
+	}
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	current, edge := r.Desired, false
+	for _, h := range r.History {
+		current = max(current, h.Rec)
+		edge = edge || h.Age == r.Window
+	}
+	d, err := stabilize(scaling.Stabilization{Down: time.Duration(r.Window * float64(time.Second))}, r.History, current, r.Desired)
+	switch {
+	case err != nil:
+		return met, err
+	case d.Replicas == r.Want:
+		return met, nil
+	case edge:
+		return listed(ruleInclusive)
+	}
+	return differs("%s", d.Explain())
+}
+
+// hpaLegacyBounds is the cap without a behavior: twice the present count, or 4 if that is more.
+func hpaLegacyBounds(row json.RawMessage) (outcome, error) {
+	var r struct {
+		Current, Desired, Min, Max, Want int32
+		Reason                           string `json:"want_reason"`
+	}
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	c := pointwise(byLoad)
+	c.Bounds = scaling.Bounds{Min: r.Min, Max: r.Max}
+	c.RateLimits.Up.Limits = []scaling.Limit{{Percent: 100, Period: time.Second}}
+	if r.Current < 4 {
+		c.RateLimits.Up.Limits = append(c.RateLimits.Up.Limits, scaling.Limit{Replicas: 4 - r.Current, Period: time.Second})
+	}
+	s, err := proportional.New(c)
+	if err != nil {
+		return met, err
+	}
+	_, d := s.Decide(proportional.State{}, start, holding(r.Current, scaling.Exactly("load", float64(r.Desired))))
+	if d.Replicas != r.Want {
+		return differs("%s", d.Explain())
+	}
+	return met, nil
+}
+
+// hpaEventLog records a change behind others and looks at what is left of them, and what counted in the last minute.
+func hpaEventLog(row json.RawMessage) (outcome, error) {
+	var r struct {
+		Before []hpaEvent
+		Add    int32 `json:"add_change"`
+		Rules  json.RawMessage
+		Sum    int32 `json:"want_sum_last_60s"`
+		After  []struct {
+			Change   int32
+			Outdated bool
+		} `json:"want_after"`
+	}
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	c := pointwise(byLoad)
+	if len(r.Rules) > 0 && string(r.Rules) != "null" {
+		var err error
+		if c.RateLimits.Up, err = rateLimit(r.Rules, scaling.RateLimit{}); err != nil {
+			return met, err
+		}
+	}
+	s, err := proportional.New(c)
+	if err != nil {
+		return met, err
+	}
+
+	// What counted in the last minute shows in a limit of 1,000 a minute.
+	const current, room = 500, 1000
+	counting := pointwise(byLoad)
+	counting.RateLimits.Up.Limits = []scaling.Limit{{Replicas: room, Period: time.Minute}}
+	counter, err := proportional.New(counting)
+	if err != nil {
+		return met, err
+	}
+	state := proportional.State{Changes: changes(start, r.Before, nil)}
+	_, d := counter.Decide(state, start, holding(current, scaling.Exactly("load", 1e9)))
+	if sum := current + room - d.Replicas; sum != r.Sum {
+		return differs("%d in the last minute, want %d", sum, r.Sum)
+	}
+
+	state = s.Applied(proportional.State{Changes: changes(start, r.Before, nil)}, start, current, current+r.Add)
+	var got, want []int32
+	for _, e := range state.Changes.Applied {
+		got = append(got, e.Delta)
+	}
+	for _, e := range r.After {
+		if !e.Outdated {
+			want = append(want, e.Change)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		return differs("%v, want %v", got, want)
+	}
+	return met, nil
+}
+
+func hpaFloatEdgeDown(row json.RawMessage) (outcome, error) { return hpaFloatEdge(row, false) }
+func hpaFloatEdgeUp(row json.RawMessage) (outcome, error)   { return hpaFloatEdge(row, true) }
+
+// hpaFloatEdge is met by the exact limit, which is what ought to be.
+func hpaFloatEdge(row json.RawMessage, up bool) (outcome, error) {
+	var r struct{ Start, Percent, Got, Exact int32 }
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	got, err := limitOf(scaling.RateLimit{Limits: []scaling.Limit{{Percent: r.Percent, Period: time.Minute}}}, up, r.Start)
+	if err != nil {
+		return met, err
+	}
+	if got != r.Exact {
+		return differs("limit %d", got)
+	}
+	return met, nil
+}
+
+func hpaDefaults(row json.RawMessage) (outcome, error) {
+	var r struct {
+		Tolerance float64
+		Down      float64         `json:"downscale_stabilization_s"`
+		UpRules   json.RawMessage `json:"up_rules"`
+		DownRules json.RawMessage `json:"down_rules"`
+	}
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	c := proportional.HPA(scaling.Bounds{Min: 1, Max: 2}, byLoad)
+	up, err := rateLimit(r.UpRules, scaling.RateLimit{})
+	if err != nil {
+		return met, err
+	}
+	down, err := rateLimit(r.DownRules, scaling.RateLimit{})
+	if err != nil {
+		return met, err
+	}
+	same := func(a, b scaling.RateLimit) bool { return slices.Equal(a.Limits, b.Limits) && a.Select == b.Select }
+	if c.Up.Tolerance != r.Tolerance || c.Down.Tolerance != r.Tolerance || c.Stabilization.Down.Seconds() != r.Down ||
+		c.Stabilization.Up != 0 || !same(up, c.RateLimits.Up) || !same(down, c.RateLimits.Down) {
+		return differs("%+v", c)
+	}
+	return met, nil
+}
+
+type hpaPod struct {
+	Metric  *float64
+	State   string
+	Request *float64
+}
+
+func hpaReplicaCount(row json.RawMessage) (outcome, error) {
+	var r struct {
+		Current   int32
+		Tolerance struct{ Up, Down float64 }
+		Kind      string
+		Resource  string
+		Target    float64
+		Percent   float64 `json:"target_pct"`
+		Usage     float64
+		Ready     int32
+		Pods      []hpaPod
+		Want      int32
+		Error     bool `json:"want_error"`
+	}
+	if err := decode(row, &r); err != nil {
+		return met, err
+	}
+	m := proportional.Metric{Name: "load", Target: r.Target}
+	obs := scaling.Observation{SpecReplicas: r.Current, ReadyReplicas: r.Ready}
+	fleet := hpaFleet{}
+	switch r.Kind {
+	case "object", "external":
+		m.Measure = proportional.Average // the ratio times the ready pods
+		obs.Readings = []scaling.Reading{scaling.Exactly("load", r.Usage)}
+	case "objectPerPod", "externalPerPod":
+		m.Measure = proportional.Total
+		obs.Readings = []scaling.Reading{scaling.Exactly("load", r.Usage)}
+	case "pods":
+		fleet = countPods(r.Pods, false, false)
+	case "utilization":
+		m.Target = r.Percent
+		fleet = countPods(r.Pods, true, r.Resource == "cpu")
+	default:
+		return differs("kind %q", r.Kind)
+	}
+	fill := m.Target
+	if r.Kind == "utilization" {
+		fill = max(100, m.Target)
+	}
+	if r.Pods != nil {
+		obs.ReadyReplicas = fleet.ready
+		obs.Readings = []scaling.Reading{fleet.reading(fill)}
+	}
+	c := pointwise(m)
+	c.Up.Tolerance, c.Down.Tolerance = r.Tolerance.Up, r.Tolerance.Down
+	s, err := proportional.New(c)
+	if err != nil {
+		return met, err
+	}
+	_, d := s.Decide(proportional.State{}, start, obs)
+	switch {
+	case m.Measure == proportional.Average && r.Ready <= 0 && d.Verdict == scaling.Unknown:
+		return listed(ruleNoneReady)
+	case r.Error != (d.Verdict == scaling.Unknown):
+		return differs("error %v\n%s", r.Error, d.Explain())
+	case r.Error || d.Replicas == r.Want:
+		return met, nil
+	}
+	// What ours must be, by the words of the rule: up by what is known, down by what is possible.
+	lower, upper := obs.Readings[0].Lower, obs.Readings[0].Upper
+	switch pods := float64(fleet.values + fleet.missing + fleet.notReady); m.Measure {
+	case proportional.PerPod:
+		lower, upper = lower*pods, upper*max(pods, float64(obs.ReadyReplicas))
+	case proportional.Average:
+		lower, upper = lower*float64(r.Ready), upper*float64(r.Ready)
+	case proportional.Total:
+	}
+	if ours := plainly(lower, upper, m.Target, r.Current, c.Up.Tolerance, c.Down.Tolerance); ours != d.Replicas {
+		return differs("plainly %d, got %s", ours, d.Explain())
+	}
+	counted := float64(fleet.values)
+	if m.Measure == proportional.Average {
+		counted = float64(r.Ready)
+	}
+	theirs := fleet.sum / max(1, counted) / m.Target
+	if m.Measure != proportional.PerPod {
+		theirs = r.Usage / m.Target
+	}
+	within := func(q float64) bool { return q >= 1-r.Tolerance.Down && q <= 1+r.Tolerance.Up }
+	switch {
+	case fleet.notReady > 0 && r.Want < d.Replicas:
+		return listed(ruleNotReady)
+	case r.Kind == "utilization" && truncates(fleet, m.Target, r.Current, c, r.Want):
+		return listed(ruleTruncated)
+	case counted != float64(r.Current) && within(theirs) != within(theirs*counted/float64(r.Current)):
+		return listed(ruleTolerance)
+	case onEdge(theirs, r.Tolerance.Up, r.Tolerance.Down):
+		return listed(ruleEdge)
+	case fleet.missing+fleet.notReady > 0:
+		return listed(ruleInterval)
+	}
+	return differs("%s", d.Explain())
+}
+
+// onEdge reports whether a ratio is at the edge of the tolerance, up to float noise.
+func onEdge(ratio, up, down float64) bool {
+	return math.Abs(ratio-(1+up)) < 1e-9 || math.Abs(ratio-(1-down)) < 1e-9
+}
+
+// truncates reports whether truncating the utilisation to whole percents gives what is wanted.
+func truncates(f hpaFleet, target float64, current int32, c proportional.Config, want int32) bool {
+	mean := math.Trunc(f.sum / max(1, float64(f.values)))
+	load := mean * float64(f.values)
+	return plainly(load, load, target, current, c.Up.Tolerance, c.Down.Tolerance) == want
+}
+
+// plainly is the rule in its plainest words.
+func plainly(lower, upper, target float64, spec int32, up, down float64) int32 {
+	fair := target * float64(spec)
+	switch {
+	case lower > fair*(1+up)*(1+1e-9):
+		return max(spec, scaling.Ceil(lower/target))
+	case upper < fair*(1-down)*(1-1e-9):
+		return min(spec, scaling.Ceil(upper/target))
+	}
+	return spec
+}
+
+// hpaFleet is what pods come to.
+type hpaFleet struct {
+	values, missing, notReady, ready int32
+	sum                              float64 // of the values; for utilisations their mean times values
+}
+
+// countPods reads pods: those that are deleted or failed do not exist, pending ones are not ready, and of ready ones
+// those without a value are missing. Of CPU, pods that are not ready have no value that counts; of everything else
+// they have.
+func countPods(pods []hpaPod, utilization, cpu bool) (f hpaFleet) {
+	requests := 0.0
+	for _, p := range pods {
+		switch {
+		case p.State == "failed" || p.State == "deleting" || p.State == "deleted":
+		case p.State == "pending" || p.State == "unready" && cpu:
+			f.notReady++
+		case p.Metric == nil:
+			f.missing++
+			f.ready++
+		case utilization && (p.Request == nil || *p.Request == 0):
+			return hpaFleet{} // an error there, no sample here
+		default:
+			f.values++
+			f.ready++
+			f.sum += *p.Metric
+			if utilization {
+				requests += *p.Request
+			}
+		}
+	}
+	if utilization && f.values > 0 {
+		f.sum = 100 * f.sum / requests * float64(f.values)
+	}
+	return f
+}
+
+func (f hpaFleet) reading(fill float64) scaling.Reading {
+	gone := float64(f.missing + f.notReady)
+	pods := float64(f.values) + gone
+	return scaling.Reading{
+		Metric: "load", Lower: f.sum / pods, Upper: (f.sum + gone*fill) / pods,
+		Values: f.values, NotReady: f.notReady, Failed: f.missing,
+	}
+}

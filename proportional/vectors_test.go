@@ -1,0 +1,163 @@
+package proportional_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A vector row is met, or it is listed under the rule by which the answer here differs on purpose; the rule is computed
+// from what the row says, and the test asserts what the answer here is instead. Any other row fails.
+
+// An outcome says what became of a row: met if the rule is empty, else listed. An error fails.
+type outcome struct{ rule string }
+
+var met = outcome{}
+
+func listed(rule string) (outcome, error) { return outcome{rule}, nil }
+
+func differs(format string, args ...any) (outcome, error) {
+	return outcome{}, fmt.Errorf(format, args...)
+}
+
+// sections are the ones that are for this package, by their place in a file.
+func sections() map[string]func(json.RawMessage) (outcome, error) {
+	return map[string]func(json.RawMessage) (outcome, error){
+		"knative.decision_sequences":           knativeSequence,
+		"knative.start_state":                  knativeStart,
+		"knative.linear_and_weighted_windows":  knativeWindow,
+		"knative.sliding_max":                  knativeSlidingMax,
+		"knative.sliding_max_timed":            knativeSlidingMaxTimed,
+		"knative.panic_window_from_percentage": knativePanicWindow,
+		"hpa.defaults":                         hpaDefaults,
+		"hpa.rate_limits":                      hpaRateLimits,
+		"hpa.rate_limit_units":                 hpaRateLimitUnits,
+		"hpa.stabilization":                    hpaStabilization,
+		"hpa.legacy_stabilization":             hpaLegacyStabilization,
+		"hpa.legacy_bounds":                    hpaLegacyBounds,
+		"hpa.event_log":                        hpaEventLog,
+		"hpa.replica_count":                    hpaReplicaCount,
+		"hpa.float_edges.down":                 hpaFloatEdgeDown,
+		"hpa.float_edges.up":                   hpaFloatEdgeUp,
+		"recommendation":                       kthenaRecommendation,
+		"correction":                           kthenaCorrection,
+		"slidingWindow":                        kthenaSlidingWindow,
+		"defaults.crd":                         kthenaDefaultsCRD,
+		"defaults.mutatingWebhook":             kthenaDefaultsWebhook,
+		"defaults.ranges":                      kthenaRanges,
+	}
+}
+
+func TestVectors(t *testing.T) {
+	folder := os.Getenv("INFERSCALE_VECTORS")
+	if folder == "" {
+		folder = filepath.Join("testdata", "vectors")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var content any
+			if json.Unmarshal(data, &content) != nil {
+				t.Skip("not JSON")
+			}
+			rows += vectorSections(t, "", data)
+		})
+	}
+	if rows == 0 && !t.Failed() {
+		t.Errorf("no row for this package in %d files of %s", len(files), folder)
+	}
+}
+
+// vectorSections walks through the objects of a file and runs the sections that are for this package. It returns how
+// many rows were met or listed.
+func vectorSections(t *testing.T, place string, data json.RawMessage) (rows int) {
+	t.Helper()
+	if run, ok := sections()[place]; ok {
+		return vectorRows(t, place, run, rowsOf(data))
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(data, &object) == nil && object != nil {
+		if _, ok := object["cases"]; ok {
+			t.Logf("%s: %d rows skipped: not for this package", place, len(rowsOf(data)))
+			return 0
+		}
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			path := name
+			if place != "" {
+				path = place + "." + name
+			}
+			rows += vectorSections(t, path, object[name])
+		}
+		return rows
+	}
+	if list := rowsOf(data); len(list) > 1 || len(list) == 1 && data[0] == '[' {
+		t.Logf("%s: %d rows skipped: not for this package", place, len(list))
+	}
+	return 0
+}
+
+// rowsOf returns the rows of a section: a list, the list named cases of an object, or the object itself.
+func rowsOf(data json.RawMessage) []json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) == nil {
+		return list
+	}
+	var object struct {
+		Cases []json.RawMessage `json:"cases"`
+	}
+	if json.Unmarshal(data, &object) == nil && object.Cases != nil {
+		return object.Cases
+	}
+	return []json.RawMessage{data}
+}
+
+func vectorRows(t *testing.T, place string, run func(json.RawMessage) (outcome, error), rows []json.RawMessage) int {
+	t.Helper()
+	countMet, countListed := 0, map[string]int{}
+	for i, row := range rows {
+		o, err := run(row)
+		switch {
+		case err != nil:
+			t.Errorf("%s row %d: %v\n%s", place, i, err, row)
+		case o == met:
+			countMet++
+		default:
+			countListed[o.rule]++
+		}
+	}
+	total := 0
+	for _, n := range countListed {
+		total += n
+	}
+	t.Logf("%s: %d rows: %d met, %d listed, 0 skipped", place, len(rows), countMet, total)
+	for _, rule := range slices.Sorted(maps.Keys(countListed)) {
+		t.Logf("  %d listed: %s", countListed[rule], rule)
+	}
+	return countMet + total
+}
+
+// A number is one of JSON, or a text such as "NaN" for what JSON has no number for.
+type number float64
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	*n = number(f)
+	return err
+}
+
+// decode reads a row into v.
+func decode(row json.RawMessage, v any) error { return json.Unmarshal(row, v) }

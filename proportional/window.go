@@ -1,0 +1,241 @@
+package proportional
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// maxLoad is what a load saturates at, so that no sum of loads can overflow.
+const maxLoad = 1e290
+
+// A Window is the loads of one metric in timed buckets, and their average. Its zero value is empty.
+//
+// A bucket's load is the average of the samples in it; the window's is the average of its buckets, each of those that
+// have a sample counting alike. Averages carry twice the precision of a float64 and nothing is ever subtracted from
+// them, so that a huge load leaves no trace once it is out of the window and the average of a constant is the
+// constant. Recording and averaging take constant time on average, and allocate only while the window fills.
+type Window struct {
+	ring []bucket // length a power of two
+	head int
+	n    int
+	// The newest bucket is open: it holds the sums of its samples, all others averages. The oldest front buckets
+	// carry in through the sum of themselves up to bucket front-1; the closed ones behind them are added up in
+	// back. Buckets leave at the front without a subtraction, and when front is 0 the sums are built anew: each
+	// bucket is visited once for that.
+	samples float64 // in the open bucket
+	front   int
+	back    total
+}
+
+type bucket struct {
+	at      int64 // its start, Unix milliseconds
+	load    span
+	through total
+}
+
+// A span is a load from lower up to lower + gap.
+type span struct{ lower, gap float64 }
+
+// total is a sum of spans, each number in two parts, high + low with |low| <= ulp(high)/2.
+type total struct{ high, low span }
+
+func (t *total) add(s span) {
+	t.high.lower, t.low.lower = twoSum(t.high.lower, t.low.lower, s.lower)
+	if s.gap != 0 {
+		t.high.gap, t.low.gap = twoSum(t.high.gap, t.low.gap, s.gap)
+	}
+}
+
+// twoSum adds x to high + low: Knuth's exact sum of two numbers, then the low parts.
+func twoSum(high, low, x float64) (newHigh, newLow float64) {
+	sum := high + x
+	part := sum - high
+	low += (high - (sum - part)) + (x - part)
+	top := sum + low
+	return top, low - (top - sum)
+}
+
+func (t *total) join(o *total) {
+	t.add(o.high)
+	t.add(o.low)
+}
+
+// over divides by n with one correction, which makes the result the nearest float64 but for rare halves.
+func (t *total) over(n float64) span {
+	s := span{lower: divide(t.high.lower, t.low.lower, n)}
+	if t.high.gap != 0 {
+		s.gap = divide(t.high.gap, t.low.gap, n)
+	}
+	return s
+}
+
+func divide(high, low, n float64) float64 {
+	q := high / n
+	return q + (math.FMA(-q, n, high)+low)/n
+}
+
+// Len returns how many buckets are kept.
+func (w *Window) Len() int { return w.n }
+
+func (w *Window) at(i int) *bucket { return &w.ring[(w.head+i)&(len(w.ring)-1)] }
+
+// record adds a load to the bucket that starts at a time, which is not before the newest one.
+func (w *Window) record(at int64, s span) {
+	if w.n > 0 {
+		newest := w.at(w.n - 1)
+		if at <= newest.at {
+			newest.load.lower += s.lower
+			newest.load.gap += s.gap
+			w.samples++
+			return
+		}
+		if w.samples != 1 {
+			newest.load.lower /= w.samples
+			newest.load.gap /= w.samples
+		}
+		w.back.add(newest.load)
+	}
+	w.push(bucket{at: at, load: s})
+	w.samples = 1
+}
+
+func (w *Window) push(b bucket) {
+	if w.n == len(w.ring) {
+		grown := make([]bucket, max(8, 2*len(w.ring)))
+		for i := range w.n {
+			grown[i] = *w.at(i)
+		}
+		w.ring, w.head = grown, 0
+	}
+	w.n++
+	*w.at(w.n - 1) = b
+}
+
+// rewind moves all buckets back so that the newest does not start after a time: after a clock stepped back nothing
+// expires early, and nothing is kept for longer.
+func (w *Window) rewind(at int64) {
+	if w.n == 0 {
+		return
+	}
+	if ahead := w.at(w.n-1).at - at; ahead > 0 {
+		for i := range w.n {
+			w.at(i).at -= ahead
+		}
+	}
+}
+
+// evict drops the buckets that start at the horizon or before.
+func (w *Window) evict(horizon int64) {
+	for w.n > 0 && w.at(0).at <= horizon {
+		if w.n == 1 {
+			w.n, w.front, w.back = 0, 0, total{}
+			return
+		}
+		if w.front == 0 {
+			w.front = w.n - 1 // all but the open one
+			var through total
+			for i := w.front - 1; i >= 0; i-- {
+				b := w.at(i)
+				through.add(b.load)
+				b.through = through
+			}
+			w.back = total{}
+		}
+		w.head = (w.head + 1) & (len(w.ring) - 1)
+		w.n--
+		w.front--
+	}
+}
+
+// open returns the load of the newest bucket, of which there must be one.
+func (w *Window) open() span {
+	s := w.at(w.n - 1).load
+	if w.samples != 1 {
+		s.lower /= w.samples
+		s.gap /= w.samples
+	}
+	return s
+}
+
+// mean returns the average of all buckets; false if there is none.
+func (w *Window) mean() (span, bool) {
+	if w.n == 0 {
+		return span{}, false
+	}
+	all := w.back
+	if w.front > 0 {
+		all.join(&w.at(0).through)
+	}
+	all.add(w.open())
+	return all.over(float64(w.n)), true
+}
+
+// burst returns the average lower load of the buckets that start after the horizon, by adding them up: a panic window
+// is short. It is false if there is none.
+func (w *Window) burst(horizon int64) (float64, bool) {
+	if w.n == 0 || w.at(w.n-1).at <= horizon {
+		return 0, false
+	}
+	high, low := w.open().lower, 0.0
+	n := 1
+	for i := w.n - 2; i >= 0; i-- {
+		b := w.at(i)
+		if b.at <= horizon {
+			break
+		}
+		sum := high + b.load.lower
+		part := sum - high
+		low += (high - (sum - part)) + (b.load.lower - part)
+		high = sum
+		n++
+	}
+	return divide(high, low, float64(n)), true
+}
+
+type storedWindow struct {
+	Samples int64        `json:"samples"` // in the newest bucket, whose loads are sums
+	Buckets [][3]float64 `json:"buckets"` // start in Unix milliseconds, lower load, upper less lower
+}
+
+// MarshalJSON writes the buckets; milliseconds are exact in a float64 until the year 287396.
+func (w Window) MarshalJSON() ([]byte, error) {
+	stored := storedWindow{Samples: int64(w.samples), Buckets: make([][3]float64, 0, w.n)}
+	for i := range w.n {
+		b := w.at(i)
+		stored.Buckets = append(stored.Buckets, [3]float64{float64(b.at), b.load.lower, b.load.gap})
+	}
+	return json.Marshal(stored)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (w *Window) UnmarshalJSON(data []byte) error {
+	var stored storedWindow
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return err
+	}
+	if len(stored.Buckets) > MaxBuckets+1 {
+		return fmt.Errorf("buckets: %d: must be at most %d", len(stored.Buckets), MaxBuckets+1)
+	}
+	if len(stored.Buckets) > 0 && (stored.Samples < 1 || stored.Samples > 1<<53) {
+		return fmt.Errorf("samples: %d: must be at least 1", stored.Samples)
+	}
+	fresh := Window{samples: float64(stored.Samples)}
+	for i, b := range stored.Buckets {
+		at := int64(b[0])
+		if float64(at) != b[0] || i > 0 && fresh.at(i-1).at >= at {
+			return fmt.Errorf("buckets[%d]: %v: must be a time in milliseconds after the one before", i, b[0])
+		}
+		for _, load := range b[1:] {
+			if !(load >= 0 && load <= maxLoad*fresh.samples) {
+				return fmt.Errorf("buckets[%d]: %v: must be a load", i, load)
+			}
+		}
+		if i > 0 {
+			fresh.back.add(fresh.at(i - 1).load)
+		}
+		fresh.push(bucket{at: at, load: span{b[1], b[2]}})
+	}
+	*w = fresh
+	return nil
+}
