@@ -62,6 +62,7 @@ func (s Scaler) Record(state State, now time.Time, obs scaling.Observation) Stat
 // record takes the samples of every metric and returns by how many milliseconds the clock stepped back, and the start
 // of the present bucket.
 func (p *plan) record(state *State, now int64, obs *scaling.Observation) (back, slot int64) {
+	seen := state.Seen.Milli
 	back = turnBack(state, now)
 	state.Seen = stampMilli(now)
 	if p.stable == 0 {
@@ -69,10 +70,14 @@ func (p *plan) record(state *State, now int64, obs *scaling.Observation) (back, 
 		return back, now
 	}
 	slot = p.slot(now)
+	by := int64(0)
+	if back > 0 {
+		by = p.slot(seen) - slot
+	}
 	loads := loadsOf(state, p.metrics)
 	for i := range loads {
 		l := &loads[i]
-		l.Window.rewind(slot)
+		l.Window.rewind(by, slot)
 		l.Window.evict(slot - p.stable)
 		p.take(l, &p.metrics[i], now, slot, obs)
 		if l.Window.Len() == 0 {

@@ -82,7 +82,7 @@
 // # Clock
 //
 // A clock that steps back holds (code scaling.ClockBack) and takes the memory along: what had been waited for stays
-// waited for, a bucket ahead of the new time becomes the newest one, and nothing expires early.
+// waited for, a sample stays as old as it was to a bucket's length, and nothing expires early.
 //
 // # Defaults
 //

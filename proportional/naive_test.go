@@ -111,9 +111,12 @@ func (n *naive) total(m proportional.Metric, obs scaling.Observation) (lower, up
 
 // record takes the samples in and reports whether the clock stepped back.
 func (n *naive) record(now time.Time, obs scaling.Observation) bool {
-	by := time.Duration(0)
+	by, buckets := time.Duration(0), int64(0)
 	if n.seen != nil && now.Before(*n.seen) {
 		by = n.seen.Sub(now)
+		if n.config.StableWindow > 0 {
+			buckets = n.bucket(*n.seen) - n.bucket(now)
+		}
 	}
 	n.seen = &now
 	back(n.panic, by, now)
@@ -127,7 +130,7 @@ func (n *naive) record(now time.Time, obs scaling.Observation) bool {
 	window := max(n.config.StableWindow, n.config.Resolution)
 	for _, m := range n.config.Metrics {
 		l := n.loads[m.Name]
-		ahead := int64(0)
+		ahead := buckets
 		for _, s := range l.samples {
 			ahead = max(ahead, s.bucket-n.bucket(now))
 		}
@@ -139,6 +142,10 @@ func (n *naive) record(now time.Time, obs scaling.Observation) bool {
 			}
 		}
 		l.samples = kept
+		newest := int64(math.MinInt64)
+		for _, s := range kept {
+			newest = max(newest, s.bucket)
+		}
 		lower, upper, r, known := n.total(m, obs)
 		at := now
 		if !r.At.IsZero() && r.At.Before(now) {
@@ -152,7 +159,7 @@ func (n *naive) record(now time.Time, obs scaling.Observation) bool {
 			}
 			last := at
 			l.last = &last
-			l.samples = append(l.samples, naiveSample{n.bucket(at), lower, upper})
+			l.samples = append(l.samples, naiveSample{max(n.bucket(at), newest), lower, upper})
 		}
 		if len(l.samples) == 0 {
 			l.since = nil
@@ -217,7 +224,7 @@ func (n *naive) limit(l scaling.RateLimit, now time.Time, spec int32, up bool) i
 		}
 		step := int64(limit.Replicas)
 		if limit.Percent > 0 {
-			step = int64(math.Ceil(float64(begin) * float64(limit.Percent) / 100))
+			step = (begin*int64(limit.Percent) + 99) / 100
 			if up && step < 1 {
 				step = 1
 			}

@@ -80,7 +80,7 @@ func (w *Window) Len() int { return w.n }
 
 func (w *Window) at(i int) *bucket { return &w.ring[(w.head+i)&(len(w.ring)-1)] }
 
-// record adds a load to the bucket that starts at a time, which is not before the newest one.
+// record adds a load to the bucket that starts at a time, or to the newest one if that starts later.
 func (w *Window) record(at int64, s span) {
 	if w.n > 0 {
 		newest := w.at(w.n - 1)
@@ -112,15 +112,15 @@ func (w *Window) push(b bucket) {
 	*w.at(w.n - 1) = b
 }
 
-// rewind moves all buckets back so that the newest does not start after a time: after a clock stepped back nothing
-// expires early, and nothing is kept for longer.
-func (w *Window) rewind(at int64) {
+// rewind moves all buckets back by a time of whole buckets, and by more if the newest would still start after slot:
+// after a clock stepped back nothing expires early, and nothing is kept for longer.
+func (w *Window) rewind(by, slot int64) {
 	if w.n == 0 {
 		return
 	}
-	if ahead := w.at(w.n-1).at - at; ahead > 0 {
+	if by = max(by, w.at(w.n-1).at-slot); by > 0 {
 		for i := range w.n {
-			w.at(i).at -= ahead
+			w.at(i).at -= by
 		}
 	}
 }
