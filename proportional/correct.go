@@ -52,7 +52,6 @@ func (p *plan) recommend(d *scaling.Decision, t *tally, state *State, obs *scali
 func (p *plan) correct(d *scaling.Decision, now time.Time, state *State, obs *scaling.Observation) {
 	c := &p.config
 	if p.stabilized {
-		p.seed(&state.Recommendations, now, d)
 		c.Stabilization.Apply(&state.Recommendations, now, d)
 	}
 	if p.limited {
@@ -82,24 +81,6 @@ func (p *plan) correct(d *scaling.Decision, now time.Time, state *State, obs *sc
 	if state.Panic.Set {
 		state.Peak = max(state.Peak, d.Replicas)
 	}
-}
-
-// seed records the present count where nothing was recorded yet, so that a restart does not drop what was running. It
-// does so before Stabilization.Apply would, and leaves windows of zero alone: in one of them the present count would
-// be the latest recommendation, and hold the first scale-up.
-func (p *plan) seed(r *scaling.Recommendations, now time.Time, d *scaling.Decision) {
-	if r.Highs.Len() > 0 {
-		return
-	}
-	st, lowest, highest := p.config.Stabilization, d.Replicas, d.Replicas
-	if st.Up > 0 {
-		lowest = d.From
-	}
-	if st.Down > 0 {
-		highest = d.From
-	}
-	r.Lows.Record(scaling.Window{Length: st.Up}, now, float64(lowest))
-	r.Highs.Record(scaling.Window{Length: st.Down}, now, float64(highest))
 }
 
 // floor returns the greatest count that does not exceed x, a count divided by a rate, beyond noise: 3/0.1 is 30.

@@ -341,6 +341,19 @@ func TestStabilizationKeepsRecommendations(t *testing.T) {
 	require.Equal(t, "Down 9 -> 3: Asked want=3", d.Reason())
 }
 
+// TestFirstScaleUpIsNotHeldWithoutAWindow: the count that is found at the start holds windows that look back; one that
+// does not has nothing to hold with.
+func TestFirstScaleUpIsNotHeldWithoutAWindow(t *testing.T) {
+	p, err := scaling.Stabilized(scaling.New(script{}), scaling.Stabilization{Down: time.Minute})
+	require.NoError(t, err)
+	d := p.Decide(start, want(2, 9))
+	require.Equal(t, "Up 2 -> 9: Asked want=9", d.Reason())
+	p, err = scaling.Stabilized(scaling.New(script{}), scaling.Stabilization{Up: time.Minute})
+	require.NoError(t, err)
+	d = p.Decide(start, want(9, 2))
+	require.Equal(t, "Down 9 -> 2: Asked want=2", d.Reason())
+}
+
 // TestStabilizationIsMinMax checks the formula against a history that is kept whole.
 func TestStabilizationIsMinMax(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -351,8 +364,9 @@ func TestStabilizationIsMinMax(t *testing.T) {
 		p, err := scaling.Stabilized(scaling.New(script{}), s)
 		require.NoError(t, err)
 		type recommendation struct {
-			at time.Time
-			n  int32
+			at   time.Time
+			n    int32
+			seed bool // the count found at first, which a window that does not look back does not see
 		}
 		var history []recommendation
 		now, spec := start, rapid.Int32Range(1, 9).Draw(t, "spec")
@@ -360,20 +374,24 @@ func TestStabilizationIsMinMax(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 30).Draw(t, "step")) * time.Second)
 			n := rapid.Int32Range(0, 12).Draw(t, "recommendation")
 			if len(history) == 0 {
-				history = append(history, recommendation{now, spec})
+				history = append(history, recommendation{now, spec, true})
 			}
-			history = append(history, recommendation{now, n})
+			history = append(history, recommendation{now, n, false})
 			lowest, highest := n, n
 			for _, r := range history {
-				if age := now.Sub(r.at); age < s.Up || age == 0 {
+				if age := now.Sub(r.at); age < s.Up || age == 0 && !r.seed {
 					lowest = min(lowest, r.n)
 				}
-				if age := now.Sub(r.at); age < s.Down || age == 0 {
+				if age := now.Sub(r.at); age < s.Down || age == 0 && !r.seed {
 					highest = max(highest, r.n)
 				}
 			}
 			d := p.Decide(now, want(spec, n))
 			require.Equal(t, min(max(spec, lowest), highest), d.Replicas)
+			if d.Replicas != n { // held: the answer can change when the one that holds is out of the window, not before
+				require.True(t, d.Next.After(now))
+				require.False(t, d.Next.After(now.Add(max(s.Up, s.Down, time.Millisecond))))
+			}
 			require.NoError(t, explain.Check(&d))
 			if rapid.Bool().Draw(t, "applied") {
 				spec = d.Replicas

@@ -175,7 +175,7 @@ func (l RateLimit) limit(c *Changes, at int64, current int32, direction int64) (
 		}
 		step := int64(limit.Replicas)
 		if limit.Percent > 0 {
-			step = (start*int64(limit.Percent) + 99) / 100
+			step = (max(0, start)*int64(limit.Percent) + 99) / 100 // someone else may have removed more than there was
 			if direction > 0 {
 				step = max(step, 1)
 			}

@@ -33,13 +33,18 @@ type Recommendations struct {
 	Highs SlidingMax `json:"highs"`
 }
 
-// Apply records the recommendation that d carries and appends the step that stabilizes it, if one is needed. The
-// first call also records the present count, so that a restart does not drop what was running.
+// Apply records the recommendation that d carries and appends the step that stabilizes it, if one is needed. Next is
+// then when the recommendation that holds leaves its window. The first call also records the present count in windows
+// that look back, so that a restart does not drop what was running.
 func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	up, down := Window{Length: s.Up}, Window{Length: s.Down}
 	if r.Highs.Len() == 0 {
-		r.Lows.Record(up, now, float64(d.From))
-		r.Highs.Record(down, now, float64(d.From))
+		if s.Up > 0 {
+			r.Lows.Record(up, now, float64(d.From))
+		}
+		if s.Down > 0 {
+			r.Highs.Record(down, now, float64(d.From))
+		}
 	}
 	r.Lows.Record(up, now, float64(d.Replicas))
 	r.Highs.Record(down, now, float64(d.Replicas))
@@ -49,8 +54,10 @@ func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	switch {
 	case n < d.Replicas:
 		d.To(n, UpStabilized, "", float64(d.Replicas), lowest, s.Up.Seconds())
+		d.Wake(r.Lows.m.leaves(up))
 	case n > d.Replicas:
 		d.To(n, DownStabilized, "", float64(d.Replicas), highest, s.Down.Seconds())
+		d.Wake(r.Highs.m.leaves(down))
 	}
 }
 

@@ -135,6 +135,12 @@ func (m *monotone) evict(w Window, now int64) {
 	}
 }
 
+// leaves returns when the first sample is out of the window.
+func (m *monotone) leaves(w Window) time.Time {
+	at := m.at(0).at
+	return time.UnixMilli(at + at - w.horizon(at))
+}
+
 type storedSamples struct {
 	Newest  int64        `json:"newest"`
 	Samples [][2]float64 `json:"samples"`
