@@ -140,8 +140,7 @@ func (p *plan) slot(ms int64) int64 {
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
 	at := now.UnixMilli()
 	back, slot := s.record(&state, at, &obs)
-	// scaling.HoldAt in place: a decision is large to copy.
-	d.Verdict, d.From, d.Replicas = scaling.Hold, obs.SpecReplicas, obs.SpecReplicas
+	d.Start(obs.SpecReplicas)
 	switch {
 	case !s.config.Bounds.Contains(obs.SpecReplicas):
 		d.Clamp(s.config.Bounds)

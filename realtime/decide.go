@@ -93,7 +93,7 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 	}
 	clear(state.Streaks[len(s.metrics):])
 
-	d = scaling.HoldAt(obs.SpecReplicas)
+	d.Start(obs.SpecReplicas)
 	switch {
 	case !s.config.Bounds.Contains(obs.SpecReplicas):
 		d.Clamp(s.config.Bounds)

@@ -67,6 +67,11 @@ func HoldAt(spec int32) Decision {
 	return Decision{Verdict: Hold, From: spec, Replicas: spec}
 }
 
+// Start makes a zero decision one that holds at the present count: HoldAt in place, as a decision is large to copy.
+func (d *Decision) Start(spec int32) {
+	d.Verdict, d.From, d.Replicas = Hold, spec, spec
+}
+
 // UnknownAt returns a decision that can say nothing, for the given reason.
 func UnknownAt(spec int32, code Code, subject string, numbers ...float64) Decision {
 	d := HoldAt(spec)
