@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/internal/vectors"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -15,8 +16,8 @@ import (
 // rule here demands the row is met. Where it is not, the row is listed, if the reason can be computed: its answer is
 // out of range or bounds, or not the least pair; or ours is in range and the row's own constraint cannot be built.
 func TestVectorsRatio(t *testing.T) {
-	seen := false
-	for _, file := range vectorFiles(t) {
+	rows := 0
+	for _, file := range vectors.Files(t) {
 		var s struct {
 			Cases []struct {
 				Name      string             `json:"name"`
@@ -32,7 +33,6 @@ func TestVectorsRatio(t *testing.T) {
 		if !section(t, file, "roleRatio", &s) {
 			continue
 		}
-		seen = true
 		var c tally
 		for _, r := range s.Cases {
 			var wantP, wantD int32
@@ -64,14 +64,13 @@ func TestVectorsRatio(t *testing.T) {
 			case wantP < min(r.Num, p) || wantD < min(r.Den, d):
 				c.list("%s: Kthena's %d/%d is in range; ours, %d/%d, covers more of the demand", r.Name, wantP, wantD, p, d)
 			default:
-				t.Errorf("%s: %s: got %d/%d, want %d/%d", file, r.Name, p, d, wantP, wantD)
+				t.Errorf("%s: %s: got %d/%d, want %d/%d", file.Name, r.Name, p, d, wantP, wantD)
 			}
 		}
-		c.report(t, file, "roleRatio")
+		rows += c.met + c.listed
+		c.report(t, file.Name, "roleRatio")
 	}
-	if !seen {
-		t.Skip("no file has a section roleRatio")
-	}
+	vectors.Covered(t, rows)
 }
 
 // quantity reads a limit of a ratio: a string, a number or null; Kubernetes writes thousandths with an m.
@@ -118,8 +117,8 @@ func inRange(c hetero.RatioConfig, p, d int32) bool {
 
 // TestVectorsDefaults compares Kthena's recorded defaults and ranges where hetero has the same ones.
 func TestVectorsDefaults(t *testing.T) {
-	seen := false
-	for _, file := range vectorFiles(t) {
+	rows := 0
+	for _, file := range vectors.Files(t) {
 		var s struct {
 			CRD struct {
 				Rate *float64 `json:"costExpansionRatePercent"`
@@ -129,7 +128,6 @@ func TestVectorsDefaults(t *testing.T) {
 		if !section(t, file, "defaults", &s) {
 			continue
 		}
-		seen = true
 		var c tally
 		if s.CRD.Rate != nil {
 			require.InDelta(t, *s.CRD.Rate/100, hetero.Kthena().ExpansionRate, 0)
@@ -153,9 +151,8 @@ func TestVectorsDefaults(t *testing.T) {
 				c.skipped++ // of other packages
 			}
 		}
-		c.report(t, file, "defaults")
+		rows += c.met + c.listed
+		c.report(t, file.Name, "defaults")
 	}
-	if !seen {
-		t.Skip("no file has a section defaults")
-	}
+	vectors.Covered(t, rows)
 }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/inferscale/inferscale/internal/vectors"
 )
 
 // A vector row is met, or it is listed under the rule by which the answer here differs on purpose; the rule is computed
@@ -55,31 +55,14 @@ func sections() map[string]func(json.RawMessage) (outcome, error) {
 }
 
 func TestVectors(t *testing.T) {
-	folder := os.Getenv("INFERSCALE_VECTORS")
-	if folder == "" {
-		folder = filepath.Join("testdata", "vectors")
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := 0
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var content any
-			if json.Unmarshal(data, &content) != nil {
-				t.Skip("not JSON")
-			}
-			rows += vectorSections(t, "", data)
-		})
+	for _, file := range vectors.Files(t) {
+		if file.IsLines() {
+			continue // those of package saturation
+		}
+		t.Run(file.Name, func(t *testing.T) { rows += vectorSections(t, "", file.Data) })
 	}
-	if rows == 0 && !t.Failed() {
-		t.Errorf("no row for this package in %d files of %s", len(files), folder)
-	}
+	vectors.Covered(t, rows)
 }
 
 // vectorSections walks through the objects of a file and runs the sections that are for this package. It returns how

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/vectors"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -134,16 +133,9 @@ type counts struct{ met, listed, skipped int }
 // INFERSCALE_VECTORS. A row is met, or listed because it is about another version or analyzer by its own marks, or
 // skipped because it is marked as depending on the order in which the recorded system went through a map.
 func TestVectorsS11LiteralMode(t *testing.T) {
-	folder := os.Getenv("INFERSCALE_VECTORS")
-	if folder == "" {
-		folder = filepath.Join("testdata", "vectors")
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.json*"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files, folder)
 	total := 0
-	for _, file := range files {
-		sections := readVectors(t, file)
+	for _, file := range vectors.Files(t) {
+		sections := readVectors(file)
 		for _, section := range slices.Sorted(maps.Keys(sections)) {
 			check := vectorChecks[section]
 			if check == nil {
@@ -151,7 +143,7 @@ func TestVectorsS11LiteralMode(t *testing.T) {
 			}
 			var c counts
 			for i, raw := range sections[section] {
-				t.Run(fmt.Sprintf("%s/%s/%d", filepath.Base(file), section, i), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%d", file.Name, section, i), func(t *testing.T) {
 					var row vectorRow
 					require.NoError(t, json.Unmarshal(raw, &row), string(raw))
 					check(t, &row, &c)
@@ -160,22 +152,20 @@ func TestVectorsS11LiteralMode(t *testing.T) {
 			rows := len(sections[section])
 			total += rows
 			t.Logf("%s %s: %d rows: %d met, %d listed (another version or analyzer), %d skipped (order dependent)",
-				filepath.Base(file), section, rows, c.met, c.listed, c.skipped)
-			require.Equal(t, rows, c.met+c.listed+c.skipped, "%s %s: a row is neither met nor covered by a rule", filepath.Base(file), section)
+				file.Name, section, rows, c.met, c.listed, c.skipped)
+			require.Equal(t, rows, c.met+c.listed+c.skipped, "%s %s: a row is neither met nor covered by a rule", file.Name, section)
 		}
 	}
 	t.Logf("%d rows", total)
+	vectors.Covered(t, total)
 }
 
 // readVectors returns the rows of a file by section. The lines of a .jsonl that have targets are the section "lines".
-func readVectors(t *testing.T, file string) map[string][]json.RawMessage {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	require.NoError(t, err)
+func readVectors(file vectors.File) map[string][]json.RawMessage {
 	sections := map[string][]json.RawMessage{}
-	if strings.HasSuffix(file, ".jsonl") {
-		lines := bufio.NewScanner(bytes.NewReader(data))
-		lines.Buffer(nil, len(data)+1)
+	if file.IsLines() {
+		lines := bufio.NewScanner(bytes.NewReader(file.Data))
+		lines.Buffer(nil, len(file.Data)+1)
 		for lines.Scan() {
 			var line struct {
 				Replicas, States json.RawMessage
@@ -188,9 +178,8 @@ func readVectors(t *testing.T, file string) map[string][]json.RawMessage {
 		}
 		return sections
 	}
-	require.True(t, json.Valid(data), file)
 	var all map[string]json.RawMessage
-	if json.Unmarshal(data, &all) != nil {
+	if json.Unmarshal(file.Data, &all) != nil {
 		return nil // a file of another shape
 	}
 	for name, raw := range all {

@@ -1,0 +1,68 @@
+// Package vectors finds the recorded answers of other systems that the tests named TestVectors... are run on.
+package vectors
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const variable = "INFERSCALE_VECTORS"
+
+// A File is a file of recorded answers: one JSON value, or one on each line if its name ends in .jsonl.
+type File struct {
+	Name string // without the folder
+	Data []byte
+}
+
+// Files returns the .json and .jsonl files of the folder that the environment names in INFERSCALE_VECTORS, or of
+// testdata/vectors. No file at all fails the test, and so does one that is not JSON: a row must not get lost.
+func Files(t *testing.T) []File {
+	t.Helper()
+	folder := os.Getenv(variable)
+	if folder == "" {
+		folder = filepath.Join("testdata", "vectors")
+	}
+	paths, err := filepath.Glob(filepath.Join(folder, "*.json*"))
+	require.NoError(t, err)
+	var files []File
+	for _, path := range paths {
+		extension := filepath.Ext(path)
+		if extension != ".json" && extension != ".jsonl" {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		values := [][]byte{data}
+		if extension == ".jsonl" {
+			values = bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+		}
+		for i, v := range values {
+			require.True(t, json.Valid(v), "%s: value %d is not JSON", path, i+1)
+		}
+		files = append(files, File{filepath.Base(path), data})
+	}
+	require.NotEmpty(t, files, "no vectors in %s", folder)
+	return files
+}
+
+// Covered ends a test that has found no row of its own: a failure on the package's own files, which have some, and a
+// skip on a folder that the environment names, which may be for other packages.
+func Covered(t *testing.T, rows int) {
+	t.Helper()
+	switch {
+	case rows > 0 || t.Failed():
+	case os.Getenv(variable) == "":
+		t.Error("no row for this test")
+	default:
+		t.Skipf("no row for this test in %s", os.Getenv(variable))
+	}
+}
+
+// IsLines reports whether the file has a JSON value on each line.
+func (f File) IsLines() bool { return strings.HasSuffix(f.Name, ".jsonl") }
