@@ -1,0 +1,382 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// Slots of the agenda that are not replicas. At one instant replicas come first, then these in order: a write is
+// carried out before a request arrives, a scrape sees what arrived, a decision sees the scrape.
+const (
+	slotWrite int32 = iota
+	slotArrival
+	slotScrape
+	slotControl
+	slotMoment
+	slotEnd
+	firstReplica
+)
+
+const rankAfterReplicas = int64(1) << 40
+
+// ErrBookkeeping is the error of a run whose two accounts of the same thing differ: a fault of the simulator.
+var ErrBookkeeping = errors.New("the simulator's books do not balance")
+
+// An engine is a run.
+type engine struct {
+	scenario *Scenario
+	options  Options
+	seed     uint64
+	now      int64
+	horizon  int64
+	agenda   agenda
+	events   int64
+
+	jobs     []job
+	freeJobs []int32
+	arrivals Arrivals
+	arrival  Request // the next one
+	coming   bool    // whether there is one
+	backlog  queue   // jobs without a replica
+
+	kinds     []kind
+	fleet     []*replica // all that are not gone, in order of their numbers
+	ready     []*replica // of them, those that take requests
+	bySlot    []*replica
+	freeSlots []int32
+	numbers   int64
+	turn      int // of the router
+
+	waiting, running int64 // jobs in replicas
+
+	arrived, refused, finished int64
+	preempted, retried, starts int64
+	peak                       int32
+	met, metTTFT, metTPOT      int64
+	ttftTimes, queueTimes      sketch
+	tpotTimes                  sketch
+
+	// Two accounts of the time that requests spend in the system: their number over time, and each one's time.
+	present        int64
+	presentSince   int64
+	area, sojourns wide
+
+	booked      int64 // up to when replicas are accounted for
+	specArea    wide
+	under, over wide
+
+	bounds                              struct{ ttft, tpot, queue, routerTTFT, routerTPOT buckets }
+	routerTTFT, routerTPOT, predictions []int64
+	residence                           float64 // seconds that a job is in a batch, of late
+	observer                            observer
+	loop                                loop
+	timeline                            []Moment
+	lastMoment                          int64 // arrivals at it
+}
+
+// wide is a sum of 128 bits.
+type wide struct{ hi, lo uint64 }
+
+func (w *wide) add(n, t int64) {
+	hi, lo := bits.Mul64(uint64(n), uint64(t))
+	var carry uint64
+	w.lo, carry = bits.Add64(w.lo, lo, 0)
+	w.hi, _ = bits.Add64(w.hi, hi, carry)
+}
+
+func (w *wide) seconds() float64 { return (float64(w.hi)*(1<<64) + float64(w.lo)) / second }
+
+func newEngine(s *Scenario, o Options) *engine {
+	e := &engine{scenario: s, options: o, seed: o.Seed}
+	e.bounds.ttft, e.bounds.tpot, e.bounds.queue = ttftBuckets(), tpotBuckets(), queueBuckets()
+	e.bounds.routerTTFT, e.bounds.routerTPOT = routerTTFTBuckets(), routerTPOTBuckets()
+	e.routerTTFT = make([]int64, len(e.bounds.routerTTFT)+1)
+	e.predictions = make([]int64, len(e.bounds.routerTTFT)+1)
+	e.routerTPOT = make([]int64, len(e.bounds.routerTPOT)+1)
+	e.agenda.grow(int(firstReplica))
+	for i := range e.agenda.slot {
+		e.agenda.slot[i].rank = rankAfterReplicas + int64(i)
+	}
+	horizon := s.Horizon
+	if horizon == 0 {
+		horizon = s.Workload.Duration()
+	}
+	e.horizon = ticks(horizon)
+	for i := range s.Types {
+		t := s.Types[i] // a copy: defaults are filled in
+		if t.Weight == 0 {
+			t.Weight = 1
+		}
+		if t.Cost == 0 {
+			t.Cost = 1
+		}
+		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), lastUp: -1, lastDown: -1})
+	}
+	e.observer = newObserver(e)
+	return e
+}
+
+// initial sets up the replicas that are ready when the run begins.
+func (e *engine) initial() {
+	for k := range e.kinds {
+		t := &e.kinds[k]
+		for range t.Initial {
+			r := e.start(int32(k))
+			t.spec++
+			t.alive++
+			r.life = loading
+			r.delays = draw(e.seed, streamCrash, uint64(r.number))
+			e.open(r)
+		}
+	}
+	e.peak = e.alive()
+}
+
+// run goes from event to event until the end.
+func (e *engine) run(check func() error) error {
+	e.initial()
+	e.arrivals = e.scenario.Workload.Arrivals(e.seed)
+	e.comingNext()
+	e.agenda.set(slotScrape, ticks(e.scenario.Scrape.Interval))
+	e.agenda.set(slotControl, ticks(e.scenario.Control.Interval))
+	e.agenda.set(slotEnd, max(e.horizon, ticks(e.scenario.Workload.Duration()))+ticks(e.scenario.Grace))
+	if e.options.Timeline > 0 {
+		e.agenda.set(slotMoment, 0)
+	}
+	for {
+		s, at := e.agenda.next()
+		e.now = at
+		e.events++
+		switch s {
+		case slotArrival:
+			e.arrive()
+		case slotScrape:
+			e.observer.scrape(e)
+			e.agenda.set(slotScrape, e.now+ticks(e.scenario.Scrape.Interval))
+		case slotControl:
+			if err := check(); err != nil {
+				return err
+			}
+			if err := e.loop.tick(e); err != nil {
+				return err
+			}
+			if e.done() {
+				return e.close()
+			}
+		case slotWrite:
+			e.loop.write(e)
+		case slotMoment:
+			e.moment()
+		case slotEnd:
+			return e.close()
+		default:
+			e.wake(e.bySlot[s-firstReplica])
+		}
+	}
+}
+
+// done reports whether nothing that counts can happen any more.
+func (e *engine) done() bool { return e.now >= e.horizon && !e.coming && e.present == 0 }
+
+// comingNext looks at the next arrival.
+func (e *engine) comingNext() {
+	e.arrival, e.coming = e.arrivals()
+	if !e.coming {
+		e.agenda.set(slotArrival, never)
+		return
+	}
+	e.agenda.set(slotArrival, max(ticks(e.arrival.At), e.now))
+}
+
+// arrive takes a request in.
+func (e *engine) arrive() {
+	var j int32
+	if n := len(e.freeJobs); n > 0 {
+		j = e.freeJobs[n-1]
+		e.freeJobs = e.freeJobs[:n-1]
+	} else {
+		e.jobs = append(e.jobs, job{})
+		j = int32(len(e.jobs) - 1)
+	}
+	e.jobs[j] = job{arrived: e.now, input: e.arrival.Input, output: e.arrival.Output, place: -1, prev: -1, next: -1}
+	e.arrived++
+	e.count(1)
+	e.route(j)
+	e.comingNext()
+}
+
+// count changes the number of requests in the system.
+func (e *engine) count(change int64) {
+	e.area.add(e.present, e.now-e.presentSince)
+	e.present += change
+	e.presentSince = e.now
+}
+
+// finish lets a job go that has all its tokens.
+func (e *engine) finish(r *replica, j int32) {
+	b := &e.jobs[j]
+	slo := e.scenario.SLO
+	e.count(-1)
+	e.sojourns.add(1, e.now-b.arrived)
+	e.finished++
+	e.kinds[r.kind].finished++
+	first := b.firstOut - b.arrived
+	e.ttftTimes.add(seconds(first))
+	e.residence += (seconds(e.now-b.joined) - e.residence) / 64
+	onTime, steady := first <= ticks(slo.TTFT), true
+	if b.output > 1 {
+		each := seconds(e.now-b.firstOut) / float64(b.output-1)
+		e.tpotTimes.add(each)
+		r.tpot[e.bounds.tpot.place(each)]++
+		e.routerTPOT[e.bounds.routerTPOT.place(each)]++
+		steady = each <= slo.TPOT.Seconds()
+	}
+	if onTime {
+		e.metTTFT++
+	}
+	if steady {
+		e.metTPOT++
+	}
+	if onTime && steady {
+		e.met++
+	}
+	e.freeJobs = append(e.freeJobs, j)
+	if e.options.Request != nil {
+		e.options.Request(Outcome{
+			Arrived: elapsed(b.arrived), Input: b.input, Output: b.output, Replica: r.name,
+			TTFT: elapsed(first), Total: elapsed(e.now - b.arrived), Met: onTime && steady,
+		})
+	}
+}
+
+// refuse turns a job away that no replica of the type has room for.
+func (e *engine) refuse(j int32) {
+	e.count(-1)
+	e.sojourns.add(1, e.now-e.jobs[j].arrived)
+	e.refused++
+	e.freeJobs = append(e.freeJobs, j)
+}
+
+// predict notes what a predictor would say of a job's time to first token on a replica.
+func (e *engine) predict(r *replica, j int32) {
+	t := seconds(r.speed.prefill*(r.ahead+e.need(j)) + r.speed.base)
+	if r.running >= r.speed.maxSeqs || r.held+int64(len(r.decodes))+e.need(j) > r.speed.room || r.waiting.len() > 0 {
+		if r.running > 0 {
+			t += e.residence * float64(r.waiting.len()+1) / float64(r.running)
+		}
+	}
+	e.predictions[e.bounds.routerTTFT.place(t)]++
+}
+
+// account books replica-time up to now, before a count changes.
+func (e *engine) account() {
+	to := min(e.now, e.horizon)
+	for e.booked < to {
+		end := to
+		demand, has := int32(0), len(e.scenario.Demand) > 0
+		if has {
+			step := ticks(e.scenario.DemandStep)
+			i := e.booked / step
+			demand = e.scenario.Demand[min(i, int64(len(e.scenario.Demand)-1))]
+			end = min(end, (i+1)*step)
+		}
+		span := end - e.booked
+		readyNow := int32(0)
+		for k := range e.kinds {
+			t := &e.kinds[k]
+			t.area.add(int64(t.alive), span)
+			e.specArea.add(int64(t.spec), span)
+			readyNow += t.ready
+		}
+		if has {
+			e.under.add(int64(max(0, demand-readyNow)), span)
+			e.over.add(int64(max(0, readyNow-demand)), span)
+		}
+		e.booked = end
+	}
+}
+
+// close ends the run: what is still there is unfinished.
+func (e *engine) close() error {
+	e.account()
+	e.count(0)
+	free := make([]bool, len(e.jobs))
+	for _, j := range e.freeJobs {
+		free[j] = true
+	}
+	unfinished := int64(0)
+	for j := range e.jobs {
+		if !free[j] {
+			unfinished++
+			e.sojourns.add(1, e.now-e.jobs[j].arrived)
+		}
+	}
+	switch {
+	case e.arrived != e.finished+e.refused+unfinished:
+		return fmt.Errorf("%w: %d requests arrived, %d finished, %d were refused and %d are left",
+			ErrBookkeeping, e.arrived, e.finished, e.refused, unfinished)
+	case e.present != unfinished || e.present != e.waiting+e.running+int64(e.backlog.len()):
+		return fmt.Errorf("%w: %d requests are left, %d wait, %d run and %d have no replica",
+			ErrBookkeeping, unfinished, e.waiting, e.running, e.backlog.len())
+	case e.area != e.sojourns:
+		return fmt.Errorf("%w: Little's law: %g request-seconds by count, %g by request",
+			ErrBookkeeping, e.area.seconds(), e.sojourns.seconds())
+	}
+	for _, r := range e.fleet {
+		if held := e.heldBy(r); r.held != held || held > r.speed.room {
+			return fmt.Errorf("%w: %s holds %d tokens of KV cache, its requests %d, with room for %d",
+				ErrBookkeeping, r.name, r.held, held, r.speed.room)
+		}
+	}
+	return nil
+}
+
+// heldBy adds up the KV cache of a replica's jobs, as of the begin of its stretch.
+func (e *engine) heldBy(r *replica) (tokens int64) {
+	for j := r.oldest; j >= 0; j = e.jobs[j].next {
+		b := &e.jobs[j]
+		if b.place >= 0 {
+			tokens += int64(b.input) + int64(b.output) - (b.until - r.step) - 1
+		} else {
+			tokens += b.held
+		}
+	}
+	return tokens
+}
+
+// moment records the fleet for pictures.
+func (e *engine) moment() {
+	m := Moment{At: elapsed(e.now), Waiting: int32(e.waiting) + int32(e.backlog.len()), Running: int32(e.running)}
+	held, room := int64(0), int64(0)
+	for _, r := range e.ready {
+		held += r.kvAt(e.now)
+		room += r.speed.room
+	}
+	if room > 0 {
+		m.KV = float64(held) / float64(room)
+	}
+	for k := range e.kinds {
+		t := &e.kinds[k]
+		m.Spec += t.spec
+		m.Ready += t.ready
+		m.Replicas += t.alive
+	}
+	if n := len(e.scenario.Demand); n > 0 {
+		m.Demand = e.scenario.Demand[min(int(m.At/e.scenario.DemandStep), n-1)]
+	}
+	if e.now > 0 {
+		m.Rate = float64(e.arrived-e.lastMoment) / e.options.Timeline.Seconds()
+	}
+	e.lastMoment = e.arrived
+	e.timeline = append(e.timeline, m)
+	if next := e.now + ticks(e.options.Timeline); next <= e.horizon {
+		e.agenda.set(slotMoment, next)
+	} else {
+		e.agenda.set(slotMoment, never)
+	}
+}
+
+// at returns the time of the scenario's calendar.
+func (e *engine) at(t int64) time.Time { return e.scenario.start().Add(elapsed(t)) }

@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+)
+
+// kind is a Type in a run.
+type kind struct {
+	*Type
+
+	speed  speed
+	spec   int32 // replicas asked for
+	ready  int32 // of them, ready
+	alive  int32 // replicas that cost: all but those beyond the quota
+	starts int64
+
+	finished int64
+	area     wide  // replica-time up to the horizon
+	starting int64 // number of the next start, for its random delays
+
+	lastUp, lastDown int64 // times of the last actions, -1 for none
+}
+
+// scale starts or stops replicas of a type until so many are asked for.
+func (e *engine) scale(k int32, to int32) {
+	t := &e.kinds[k]
+	e.account()
+	for t.spec < to {
+		t.spec++
+		e.start(k)
+	}
+	for t.spec > to {
+		t.spec--
+		e.stop(k)
+	}
+	e.grant(k)
+}
+
+// start asks for a replica.
+func (e *engine) start(k int32) *replica {
+	t := &e.kinds[k]
+	r := &replica{
+		number: e.numbers, slot: e.takeSlot(), kind: k, weight: t.Weight, speed: &t.speed, life: pending,
+		crashAt: never, oldest: -1, newest: -1, scraped: -1,
+		ttft:   make([]int64, len(e.bounds.ttft)+1),
+		tpot:   make([]int64, len(e.bounds.tpot)+1),
+		queued: make([]int64, len(e.bounds.queue)+1),
+	}
+	r.seen = make([]int64, len(r.ttft)+len(r.tpot)+len(r.queued))
+	r.name = t.Name + "-" + strconv.FormatInt(r.number, 10)
+	if t.Name == "" {
+		r.name = "replica" + r.name
+	}
+	e.numbers++
+	e.agenda.slot[r.slot].rank = r.number
+	e.bySlot[r.slot-firstReplica] = r
+	e.fleet = append(e.fleet, r)
+	return r
+}
+
+// grant lets replicas that wait begin, in order of their numbers, as far as the quota goes.
+func (e *engine) grant(k int32) {
+	t := &e.kinds[k]
+	for _, r := range e.fleet {
+		if r.kind != k || r.life != pending {
+			continue
+		}
+		if t.Quota > 0 && t.alive >= t.Quota {
+			return
+		}
+		t.alive++
+		t.starts++
+		if e.now < e.horizon {
+			e.starts++
+		}
+		e.peak = max(e.peak, e.alive())
+		r.life, r.began = provisioning, e.now
+		r.delays = draw(e.seed, streamStartup, uint64(k), uint64(t.starting))
+		t.starting++
+		e.agenda.set(r.slot, e.now+t.Startup.Provision.draw(r.delays))
+	}
+}
+
+func (e *engine) alive() (n int32) {
+	for i := range e.kinds {
+		n += e.kinds[i].alive
+	}
+	return n
+}
+
+// wake goes on with a replica's life: an event of its slot.
+func (e *engine) wake(r *replica) {
+	t := &e.kinds[r.kind]
+	switch r.life {
+	case provisioning:
+		if r.delays.uniform() < t.Startup.FailureRate {
+			e.agenda.set(r.slot, e.now+t.Startup.Provision.draw(r.delays))
+			return
+		}
+		r.life = loading
+		e.agenda.set(r.slot, e.now+t.Startup.Load.draw(r.delays))
+	case loading:
+		e.open(r)
+	case ready, draining:
+		if e.now == r.crashAt {
+			e.crash(r)
+			return
+		}
+		e.boundary(r)
+	case pending, gone:
+	}
+}
+
+// open makes a replica ready.
+func (e *engine) open(r *replica) {
+	e.account()
+	t := &e.kinds[r.kind]
+	r.life = ready
+	t.ready++
+	place, _ := slices.BinarySearchFunc(e.ready, r.number, func(o *replica, n int64) int { return int(o.number - n) })
+	e.ready = slices.Insert(e.ready, place, r)
+	if t.CrashesPerHour > 0 {
+		r.crashAt = e.now + max(1, int64(r.delays.exponential()*3600*second/t.CrashesPerHour))
+	}
+	e.agenda.set(r.slot, r.crashAt)
+	for e.backlog.len() > 0 { // what came while nobody was ready; the router spreads it once more of them are
+		e.route(e.backlog.pop())
+	}
+}
+
+// stop takes a replica of a type away: the newest that is not ready, else the one that has the least to do.
+func (e *engine) stop(k int32) {
+	var out *replica
+	for _, r := range e.fleet {
+		if r.kind != k || r.life == draining {
+			continue
+		}
+		switch {
+		case out == nil, r.life != ready:
+			out = r // the later number is the newer one
+		case out.life == ready && r.load() <= out.load():
+			out = r
+		}
+	}
+	if out.life != ready {
+		e.retire(out)
+		return
+	}
+	e.unready(out)
+	out.life = draining
+	out.crashAt = never
+	e.reroute(out)
+	if out.running == 0 {
+		e.retire(out)
+	} else if out.busy {
+		e.agenda.set(out.slot, out.from+sum(out.length, out.first, out.growth))
+	}
+}
+
+// unready takes a replica off the router.
+func (e *engine) unready(r *replica) {
+	e.kinds[r.kind].ready--
+	place := slices.Index(e.ready, r)
+	e.ready = slices.Delete(e.ready, place, place+1)
+	if e.turn > place {
+		e.turn--
+	}
+}
+
+// reroute sends what waits in a replica to others.
+func (e *engine) reroute(r *replica) {
+	for r.waiting.len() > 0 {
+		j := r.waiting.pop()
+		r.ahead -= e.need(j)
+		e.waiting--
+		e.retried++
+		e.route(j)
+	}
+}
+
+// crash ends a replica's work and lets it load its model anew.
+func (e *engine) crash(r *replica) {
+	e.account()
+	e.unready(r)
+	r.life, r.busy, r.crashAt = loading, false, never
+	for r.newest >= 0 {
+		j := r.newest
+		if e.jobs[j].place < 0 {
+			r.filling.size--
+		}
+		e.leave(r, j)
+		b := &e.jobs[j]
+		b.written, b.firstOut = 0, 0 // its client asks again, and has nothing yet
+		r.waiting.pushFront(j)
+		e.waiting++
+	}
+	clear(r.ttft)
+	clear(r.tpot)
+	clear(r.queued)
+	r.ahead, r.step, r.fill, r.scraped = r.aheadOfQueue(e), 0, 0, -1
+	e.reroute(r)
+	e.agenda.set(r.slot, e.now+e.kinds[r.kind].Startup.Load.draw(r.delays))
+}
+
+// aheadOfQueue counts the prompt tokens of what waits.
+func (r *replica) aheadOfQueue(e *engine) (tokens int64) {
+	for i := range r.waiting.len() {
+		tokens += e.need(*r.waiting.at(i))
+	}
+	return tokens
+}
+
+// retire ends a replica.
+func (e *engine) retire(r *replica) {
+	e.account()
+	k := r.kind
+	if r.life != pending {
+		e.kinds[k].alive--
+	}
+	r.life = gone
+	e.agenda.set(r.slot, never)
+	e.bySlot[r.slot-firstReplica] = nil
+	e.freeSlots = append(e.freeSlots, r.slot)
+	place := slices.Index(e.fleet, r)
+	e.fleet = slices.Delete(e.fleet, place, place+1)
+	e.grant(k)
+}
+
+func (e *engine) takeSlot() int32 {
+	if n := len(e.freeSlots); n > 0 {
+		s := e.freeSlots[n-1]
+		e.freeSlots = e.freeSlots[:n-1]
+		return s
+	}
+	e.bySlot = append(e.bySlot, nil)
+	s := firstReplica + int32(len(e.bySlot)) - 1
+	e.agenda.grow(int(s) + 1)
+	return s
+}
+
+// route gives a job to a replica that is ready, or keeps it until one is.
+func (e *engine) route(j int32) {
+	if len(e.ready) == 0 {
+		e.backlog.push(j)
+		return
+	}
+	var to *replica
+	switch e.scenario.Router {
+	case RoundRobin:
+		if e.turn >= len(e.ready) {
+			e.turn = 0
+		}
+		to = e.ready[e.turn]
+		e.turn++
+	case LeastLoaded:
+		least := 0.0
+		for _, r := range e.ready {
+			if load := float64(r.load()) / r.weight; to == nil || load < least {
+				to, least = r, load
+			}
+		}
+	}
+	if int64(e.jobs[j].input)+int64(e.jobs[j].output)-1 > to.speed.room {
+		e.refuse(j)
+		return
+	}
+	e.predict(to, j)
+	e.join(to, j)
+}

@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Signal is something that can be read off the fleet.
+type Signal int8
+
+// The signals. Those of replicas are what a vLLM server exposes: a Reading is the mean over the pods, with an interval
+// for those that are missing. Those of the router are of the whole fleet, and known exactly where there was traffic.
+const (
+	Waiting      Signal = iota // requests that wait in a replica (vllm:num_requests_waiting)
+	Running                    // requests in its batch (vllm:num_requests_running)
+	InFlight                   // Waiting + Running
+	KVCacheUsage               // share of its KV cache in use (vllm:kv_cache_usage_perc)
+	TTFT                       // quantile of the time to first token within the window, from the replicas' histograms
+	TPOT                       // quantile of the time per output token, likewise
+	QueueTime                  // quantile of the time from arrival at a replica to its batch, likewise
+	RouterTTFT                 // quantile of the time to first token since the request came to the router
+	RouterTPOT                 // quantile of the time per output token as the router sees it
+	// PredictedTTFT is the quantile of what a predictor that knows the chosen replica says when the request comes: the
+	// prompt tokens before it and its own at the prefill rate, and the wait for room, if there is none, at the rate of
+	// the last minute. It is what a trained latency predictor would be at its best.
+	PredictedTTFT
+	RequestRate // requests per second that came to the router within the window
+)
+
+// String returns the signal's name.
+func (s Signal) String() string {
+	names := []string{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "QueueTime", "RouterTTFT", "RouterTPOT", "PredictedTTFT", "RequestRate"}
+	if s < 0 || int(s) >= len(names) {
+		return "Signal(?)"
+	}
+	return names[s]
+}
+
+// MarshalText returns the signal's name.
+func (s Signal) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// A Metric is a signal under the name by which the policy knows it.
+type Metric struct {
+	Name   string `json:"name"`
+	Signal Signal `json:"signal"`
+	// Fill is what a missing pod counts in the reading's upper end, usually the policy's threshold for scaling up. 0
+	// means no limit (+Inf): a missing pod then blocks every scale-down.
+	Fill float64 `json:"fill"`
+	// Window is how far back quantiles and rates look, in whole scrapes; 0 means a minute.
+	Window time.Duration `json:"window"`
+	// Quantile is 0.5 for the median; 0 means 0.9.
+	Quantile float64 `json:"quantile"`
+}
+
+// Names of the metrics as vLLM has them, and of those that it does not have.
+const (
+	MetricWaiting      = "vllm:num_requests_waiting"
+	MetricRunning      = "vllm:num_requests_running"
+	MetricInFlight     = "in_flight"
+	MetricKVCacheUsage = "vllm:kv_cache_usage_perc"
+)
+
+func (m *Metric) validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(m.Name != "", field+".name", m.Name, "must be set")
+	e.Check(m.Signal >= Waiting && m.Signal <= RequestRate, field+".signal", int(m.Signal), "must be one of the signals")
+	e.Check(m.Fill >= 0 && !math.IsInf(m.Fill, 1), field+".fill", m.Fill, "must be a number that is not negative")
+	e.Check(m.Window >= 0 && m.Window <= 24*time.Hour, field+".window", m.Window, "must be within 0 and 24h")
+	e.Check(m.Quantile >= 0 && m.Quantile < 1, field+".quantile", m.Quantile, "must be within 0 and 1")
+	return e.Err()
+}

@@ -1,0 +1,251 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// An observer is the controller's eyes: it scrapes replicas and the router, and makes readings of what it has seen.
+type observer struct {
+	metrics []Metric
+	round   int64 // of scraping
+	last    int64 // time of the latest round
+	view    View
+	values  []float64 // of all pods, behind each other
+
+	histograms []histogram // for the signals that are quantiles, nil where no metric needs them
+	arrivals   []int64     // at the end of each round, for rates; as long as the longest window
+	longest    int
+}
+
+// A histogram has, for each of the last rounds, what was counted since the one before.
+type histogram struct {
+	bounds buckets
+	rounds [][]int64 // a ring
+	before []int64   // the router's counts at the last round
+	total  []int64   // scratch
+}
+
+func newObserver(e *engine) observer {
+	o := observer{metrics: e.scenario.Metrics, histograms: make([]histogram, RequestRate+1), longest: 1}
+	for i := range o.metrics {
+		m := &o.metrics[i]
+		rounds := o.rounds(e, m)
+		o.longest = max(o.longest, rounds)
+		var bounds buckets
+		switch m.Signal {
+		case TTFT:
+			bounds = e.bounds.ttft
+		case TPOT:
+			bounds = e.bounds.tpot
+		case QueueTime:
+			bounds = e.bounds.queue
+		case RouterTTFT, PredictedTTFT:
+			bounds = e.bounds.routerTTFT
+		case RouterTPOT:
+			bounds = e.bounds.routerTPOT
+		case Waiting, Running, InFlight, KVCacheUsage, RequestRate:
+			continue
+		}
+		h := &o.histograms[m.Signal]
+		h.bounds, h.before, h.total = bounds, make([]int64, len(bounds)+1), make([]int64, len(bounds)+1)
+		for len(h.rounds) < rounds {
+			h.rounds = append(h.rounds, make([]int64, len(bounds)+1))
+		}
+	}
+	o.arrivals = make([]int64, o.longest+1)
+	o.view.Metrics = o.metrics
+	o.view.Readings = make([]scaling.Reading, len(o.metrics))
+	o.view.Types = make([]TypeView, len(e.kinds))
+	return o
+}
+
+// rounds returns how many scrapes a metric looks back.
+func (o *observer) rounds(e *engine, m *Metric) int {
+	window := m.Window
+	if window == 0 {
+		window = time.Minute
+	}
+	return max(1, int(window/e.scenario.Scrape.Interval))
+}
+
+// scrape asks every replica that is ready, and the router.
+func (o *observer) scrape(e *engine) {
+	o.round++
+	o.last = e.now
+	for s := range o.histograms {
+		if h := &o.histograms[s]; h.rounds != nil {
+			clear(h.rounds[o.round%int64(len(h.rounds))])
+		}
+	}
+	for _, r := range e.ready {
+		p := e.scenario.Scrape.FailureRate
+		if r.waiting.len() > 0 {
+			p += e.scenario.Scrape.BusyFailureRate
+		}
+		if p > 0 && draw(e.seed, streamScrape, uint64(r.number), uint64(o.round)).uniform() < p {
+			continue
+		}
+		waiting := float64(r.waiting.len())
+		r.values = [4]float64{
+			Waiting: waiting, Running: float64(r.running), InFlight: waiting + float64(r.running),
+			KVCacheUsage: float64(r.kvAt(e.now)) / float64(r.speed.room),
+		}
+		r.scraped = e.now
+		seen := o.increase(TTFT, r.seen, r.ttft)
+		seen = o.increase(TPOT, seen, r.tpot)
+		o.increase(QueueTime, seen, r.queued)
+	}
+	o.routed(RouterTTFT, e.routerTTFT)
+	o.routed(RouterTPOT, e.routerTPOT)
+	o.routed(PredictedTTFT, e.predictions)
+	o.arrivals[o.round%int64(len(o.arrivals))] = e.arrived
+}
+
+// increase adds to a signal's round what a replica counted since it was last seen. A counter that fell was reset: all
+// that it has is new. It returns the rest of what was seen.
+func (o *observer) increase(s Signal, seen, counts []int64) []int64 {
+	if h := &o.histograms[s]; h.rounds != nil {
+		round := h.rounds[o.round%int64(len(h.rounds))]
+		reset := false
+		for i, n := range counts {
+			reset = reset || n < seen[i]
+		}
+		for i, n := range counts {
+			if reset {
+				round[i] += n
+			} else {
+				round[i] += n - seen[i]
+			}
+			seen[i] = n
+		}
+	}
+	return seen[len(counts):]
+}
+
+// routed adds to a signal's round what the router counted since the last one.
+func (o *observer) routed(s Signal, counts []int64) {
+	h := &o.histograms[s]
+	if h.rounds == nil {
+		return
+	}
+	round := h.rounds[o.round%int64(len(h.rounds))]
+	for i, n := range counts {
+		round[i] = n - h.before[i]
+		h.before[i] = n
+	}
+}
+
+// quantile returns the quantile of a signal over its last rounds.
+func (o *observer) quantile(m *Metric, rounds int) (float64, bool) {
+	h := &o.histograms[m.Signal]
+	clear(h.total)
+	for i := range int64(min(rounds, len(h.rounds))) {
+		if i >= o.round {
+			break
+		}
+		for j, n := range h.rounds[(o.round-i)%int64(len(h.rounds))] {
+			h.total[j] += n
+		}
+	}
+	q := m.Quantile
+	if q == 0 {
+		q = 0.9
+	}
+	return h.bounds.quantile(q, h.total)
+}
+
+// look makes the view for a decision.
+func (o *observer) look(e *engine) *View {
+	v := &o.view
+	for k := range e.kinds {
+		t := &e.kinds[k]
+		v.Types[k] = TypeView{Name: t.Name, Spec: t.spec, Ready: t.ready}
+	}
+	v.Pods = v.Pods[:0]
+	need := len(e.fleet) * len(o.metrics)
+	if cap(o.values) < need {
+		o.values = make([]float64, 2*need)
+	}
+	o.values = o.values[:cap(o.values)]
+	n := 0
+	for _, r := range e.fleet {
+		if r.life == draining {
+			continue
+		}
+		values := o.values[n : n+len(o.metrics)]
+		n += len(o.metrics)
+		known := r.life == ready && r.scraped >= 0 && (r.scraped == o.last || e.now-r.scraped <= ticks(e.scenario.Scrape.Stale))
+		for i := range o.metrics {
+			values[i] = math.NaN()
+			if s := o.metrics[i].Signal; known && s <= KVCacheUsage {
+				values[i] = r.values[s]
+			}
+		}
+		v.Pods = append(v.Pods, Pod{Name: r.name, Type: int(r.kind), Ready: r.life == ready, Values: values})
+	}
+	for i := range o.metrics {
+		v.Readings[i] = o.reading(e, i)
+	}
+	return v
+}
+
+// reading makes the reading of a metric.
+func (o *observer) reading(e *engine, i int) scaling.Reading {
+	m := &o.metrics[i]
+	if o.round == 0 {
+		return scaling.Reading{Metric: m.Name}
+	}
+	at := e.at(o.last)
+	if m.Signal > KVCacheUsage {
+		value, ok := 0.0, false
+		if rounds := o.rounds(e, m); m.Signal == RequestRate {
+			back := min(int64(rounds), o.round)
+			now, then := o.arrivals[o.round%int64(len(o.arrivals))], o.arrivals[(o.round-back)%int64(len(o.arrivals))]
+			value, ok = float64(now-then)/(float64(back)*e.scenario.Scrape.Interval.Seconds()), true
+		} else {
+			value, ok = o.quantile(m, rounds)
+		}
+		if !ok {
+			return scaling.Reading{Metric: m.Name, At: at}
+		}
+		r := scaling.Exactly(m.Name, value)
+		r.At = at
+		return r
+	}
+	r := scaling.Reading{Metric: m.Name, At: at}
+	total := 0.0
+	for p, k := 0, 0; p < len(o.view.Pods); p++ {
+		pod := &o.view.Pods[p]
+		for e.fleet[k].life == draining {
+			k++
+		}
+		switch {
+		case !pod.Ready:
+			r.NotReady++
+		case math.IsNaN(pod.Values[i]):
+			r.Failed++
+		default:
+			r.Values++
+			total += pod.Values[i]
+			if e.fleet[k].scraped != o.last {
+				r.Reused++
+			}
+		}
+		k++
+	}
+	pods, missing := float64(len(o.view.Pods)), float64(r.NotReady+r.Failed)
+	if r.Values == 0 {
+		return r
+	}
+	r.Lower, r.Upper = total/pods, total/pods
+	switch {
+	case missing > 0 && m.Fill == 0:
+		r.Upper = math.Inf(1)
+	case missing > 0:
+		r.Upper = (total + m.Fill*missing) / pods
+	}
+	return r
+}

@@ -1,0 +1,312 @@
+package sim
+
+// A job is a request on its way through the system. Jobs live in a pool and are known by their place in it.
+type job struct {
+	arrived  int64 // at the router
+	joined   int64 // at the replica
+	firstOut int64 // first token; 0 for none yet
+	input    int32
+	output   int32
+	written  int32 // tokens that were generated
+	prefill  int32 // tokens that must still be computed before the next one can be generated
+	held     int64 // tokens in the KV cache of its replica
+	until    int64 // step of its replica at which it is done
+	place    int32 // in the heap of what its replica decodes, -1 if it does not
+	prev     int32 // neighbours in the batch, in order of admission; -1 for none
+	next     int32
+	queued   bool // its time in the queue has been counted
+}
+
+// States of a replica's life.
+type life int8
+
+const (
+	pending      life = iota // beyond the quota
+	provisioning             // its machine
+	loading                  // the model
+	ready
+	draining // finishes its batch
+	gone
+)
+
+// A replica is one server: a queue, and a batch that goes on in steps.
+//
+// What changes at a step's end only is looked at only then. A stretch is a run of steps in which nothing changes but
+// the sequences' lengths: it is one event.
+type replica struct {
+	name    string
+	number  int64 // of its start; never used twice
+	slot    int32 // in the agenda
+	kind    int32 // type
+	weight  float64
+	speed   *speed
+	life    life
+	began   int64 // when it began to cost
+	crashAt int64 // when it will crash, if it is still there
+
+	waiting queue
+	oldest  int32 // ends of the batch's list; -1 for none
+	newest  int32
+	running int32 // jobs in the batch
+	filling queue // of them, those whose prompt is still computed; always the newest ones
+	decodes []int32
+	held    int64 // tokens in the KV cache
+	ahead   int64 // prompt tokens that wait or are not yet computed
+	step    int64 // steps since it started
+	delays  *stream
+
+	busy   bool
+	from   int64 // when the stretch began
+	length int64 // its steps
+	first  int64 // time of its first step
+	growth int64 // how much longer each next one takes
+	fill   int32 // prompt tokens in it; only a stretch of one step has any
+
+	ttft, tpot, queued []int64 // histograms, counted up
+	seen               []int64 // their state at the last scrape
+	values             [4]float64
+	scraped            int64 // when values were taken; -1 for never
+}
+
+func (r *replica) load() int32 { return int32(r.waiting.len()) + r.running }
+
+// kvAt returns the tokens in the KV cache at a time within the stretch.
+func (r *replica) kvAt(t int64) int64 {
+	if !r.busy || len(r.decodes) == 0 {
+		return r.held
+	}
+	done := steps(t-r.from+1, r.first, r.growth, r.length) - 1 // steps that have ended by t
+	return r.held + int64(len(r.decodes))*done
+}
+
+// join gives a job to a replica that is ready.
+func (e *engine) join(r *replica, j int32) {
+	e.jobs[j].joined = e.now
+	e.waiting++
+	r.ahead += e.need(j)
+	r.waiting.push(j)
+	switch {
+	case !r.busy:
+		e.begin(r)
+	case r.length > 1 && r.waiting.len() == 1 && r.running < r.speed.maxSeqs:
+		// The stretch ends with the step that is under way, so that the job can be admitted, if there will be room.
+		n := steps(e.now-r.from, r.first, r.growth, r.length)
+		if r.held+int64(len(r.decodes))*(n+1)+e.need(j) > r.speed.room {
+			return
+		}
+		r.length = n
+		e.agenda.set(r.slot, min(r.from+sum(n, r.first, r.growth), r.crashAt))
+	}
+}
+
+// need returns the tokens of KV cache that a job takes when it is admitted: its prompt, and what it has written.
+func (e *engine) need(j int32) int64 { return int64(e.jobs[j].input) + int64(e.jobs[j].written) }
+
+// boundary ends a stretch: what is done leaves, and the next one begins.
+func (e *engine) boundary(r *replica) {
+	r.busy = false
+	r.step += r.length
+	r.held += int64(len(r.decodes)) * r.length
+	e.filled(r)
+	for len(r.decodes) > 0 && e.jobs[r.decodes[0]].until <= r.step {
+		j := r.decodes[0]
+		e.leave(r, j)
+		e.finish(r, j)
+	}
+	e.begin(r)
+}
+
+// filled gives the step's prompt tokens to the jobs in order; those that are complete have their first token, or the
+// next after a preemption.
+func (e *engine) filled(r *replica) {
+	for left := r.fill; left > 0; {
+		j := r.filling.front()
+		b := &e.jobs[j]
+		n := min(left, b.prefill)
+		b.prefill -= n
+		r.ahead -= int64(n)
+		left -= n
+		if b.prefill > 0 {
+			break
+		}
+		r.filling.pop()
+		b.written++
+		if b.firstOut == 0 {
+			b.firstOut = e.now
+			r.ttft[e.bounds.ttft.place(seconds(e.now-b.joined))]++
+			e.routerTTFT[e.bounds.routerTTFT.place(seconds(e.now-b.arrived))]++
+		}
+		if b.written >= b.output {
+			e.leave(r, j)
+			e.finish(r, j)
+			continue
+		}
+		b.until = r.step + int64(b.output-b.written)
+		e.decode(r, j)
+	}
+	r.fill = 0
+}
+
+// begin admits what there is room for and starts the next stretch. A replica without work rests.
+func (e *engine) begin(r *replica) {
+	room := r.speed.room
+	preempted := false
+	for r.held+int64(len(r.decodes)) > room {
+		e.preempt(r)
+		preempted = true
+	}
+	if preempted && r.life == draining {
+		e.reroute(r)
+	}
+	for !preempted && r.life == ready && r.waiting.len() > 0 && r.running < r.speed.maxSeqs {
+		j := r.waiting.front()
+		if r.held+int64(len(r.decodes))+e.need(j) > room {
+			break
+		}
+		r.waiting.pop()
+		e.admit(r, j)
+	}
+	n := int64(len(r.decodes))
+	r.fill = 0
+	for i := 0; i < r.filling.len() && r.fill < r.speed.budget; i++ {
+		r.fill += min(e.jobs[*r.filling.at(i)].prefill, r.speed.budget-r.fill)
+	}
+	if n == 0 && r.fill == 0 {
+		if r.life == draining {
+			e.retire(r)
+			return
+		}
+		e.agenda.set(r.slot, r.crashAt)
+		return
+	}
+	r.busy, r.from, r.length = true, e.now, 1
+	r.first, r.growth = r.speed.first(int32(n), r.fill, r.held), r.speed.kv*n
+	if r.fill == 0 {
+		r.length = min(e.jobs[r.decodes[0]].until-r.step, (room-r.held)/n)
+	}
+	e.agenda.set(r.slot, min(e.now+sum(r.length, r.first, r.growth), r.crashAt))
+}
+
+// admit puts a job into the batch. Its tokens are set aside in the KV cache at once.
+func (e *engine) admit(r *replica, j int32) {
+	b := &e.jobs[j]
+	b.prefill = b.input + b.written
+	b.held = int64(b.prefill)
+	r.held += b.held
+	b.prev, b.next, b.place = r.newest, -1, -1
+	if r.newest >= 0 {
+		e.jobs[r.newest].next = j
+	} else {
+		r.oldest = j
+	}
+	r.newest = j
+	r.running++
+	r.filling.push(j)
+	e.waiting--
+	e.running++
+	if !b.queued {
+		b.queued = true
+		r.queued[e.bounds.queue.place(seconds(e.now-b.joined))]++
+		e.queueTimes.add(seconds(e.now - b.arrived))
+	}
+}
+
+// preempt takes the newest job out of the batch and lets it wait, first in the queue, to be computed again.
+func (e *engine) preempt(r *replica) {
+	j := r.newest
+	e.preempted++
+	if e.jobs[j].place < 0 { // the newest of those whose prompt is computed
+		r.filling.size--
+		r.ahead -= int64(e.jobs[j].prefill)
+	}
+	e.leave(r, j)
+	r.ahead += e.need(j)
+	r.waiting.pushFront(j)
+	e.waiting++
+}
+
+// leave takes a job out of the batch.
+func (e *engine) leave(r *replica, j int32) {
+	b := &e.jobs[j]
+	if b.place >= 0 {
+		// Each step since it began to decode wrote a token and put one into the cache.
+		b.written = b.output - int32(b.until-r.step)
+		e.undecode(r, j)
+		r.held -= int64(b.input) + int64(b.written) - 1
+	} else {
+		r.held -= b.held
+	}
+	if b.prev >= 0 {
+		e.jobs[b.prev].next = b.next
+	} else {
+		r.oldest = b.next
+	}
+	if b.next >= 0 {
+		e.jobs[b.next].prev = b.prev
+	} else {
+		r.newest = b.prev
+	}
+	r.running--
+	e.running--
+}
+
+// decode puts a job into the heap of those that decode, the first to be done on top.
+func (e *engine) decode(r *replica, j int32) {
+	r.decodes = append(r.decodes, j)
+	e.rise(r, int32(len(r.decodes)-1))
+}
+
+func (e *engine) undecode(r *replica, j int32) {
+	i, last := e.jobs[j].place, int32(len(r.decodes)-1)
+	moved := r.decodes[last]
+	r.decodes = r.decodes[:last]
+	e.jobs[j].place = -1
+	if i != last {
+		r.decodes[i] = moved
+		e.jobs[moved].place = i
+		e.sink(r, e.rise(r, i))
+	}
+}
+
+// sooner orders jobs that decode; of those that are done at one step, the one that came first.
+func (e *engine) sooner(x, y int32) bool {
+	a, b := &e.jobs[x], &e.jobs[y]
+	return a.until < b.until || a.until == b.until && (a.arrived < b.arrived || a.arrived == b.arrived && x < y)
+}
+
+func (e *engine) rise(r *replica, i int32) int32 {
+	j := r.decodes[i]
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !e.sooner(j, r.decodes[parent]) {
+			break
+		}
+		r.decodes[i] = r.decodes[parent]
+		e.jobs[r.decodes[i]].place = i
+		i = parent
+	}
+	r.decodes[i] = j
+	e.jobs[j].place = i
+	return i
+}
+
+func (e *engine) sink(r *replica, i int32) {
+	j, n := r.decodes[i], int32(len(r.decodes))
+	for {
+		child := 2*i + 1
+		if child >= n {
+			break
+		}
+		if child+1 < n && e.sooner(r.decodes[child+1], r.decodes[child]) {
+			child++
+		}
+		if !e.sooner(r.decodes[child], j) {
+			break
+		}
+		r.decodes[i] = r.decodes[child]
+		e.jobs[r.decodes[i]].place = i
+		i = child
+	}
+	r.decodes[i] = j
+	e.jobs[j].place = i
+}

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Request is one arrival.
+type Request struct {
+	At     time.Duration `json:"at"`     // since the start of the run
+	Input  int32         `json:"input"`  // tokens of the prompt, at least 1
+	Output int32         `json:"output"` // tokens that will be generated, at least 1; no policy sees it
+}
+
+// Arrivals gives the requests of one run one after the other, in order of time, and false when there are no more.
+type Arrivals func() (Request, bool)
+
+// A Workload is traffic: what arrives, for how long.
+type Workload interface {
+	// Arrivals returns the requests of one run. The same seed gives the same requests, whatever policy is tried.
+	Arrivals(seed uint64) Arrivals
+	// Duration is how long requests arrive.
+	Duration() time.Duration
+	// Validate reports every wrong field at once, each as a scaling.FieldError, under field.
+	Validate(field string) error
+}
+
+// A Trace is recorded traffic. Every seed replays the same requests.
+type Trace struct {
+	Requests []Request
+	// Length is how long the trace lasts; 0 means up to a nanosecond after its last request.
+	Length time.Duration
+}
+
+// Arrivals returns the recorded requests.
+func (t Trace) Arrivals(uint64) Arrivals {
+	i := 0
+	return func() (Request, bool) {
+		if i == len(t.Requests) {
+			return Request{}, false
+		}
+		i++
+		return t.Requests[i-1], true
+	}
+}
+
+// Duration returns the length of the trace.
+func (t Trace) Duration() time.Duration {
+	if t.Length == 0 && len(t.Requests) > 0 {
+		return t.Requests[len(t.Requests)-1].At + 1
+	}
+	return t.Length
+}
+
+// Validate reports requests that are out of order, outside the trace's length, or without tokens.
+func (t Trace) Validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(t.Length >= 0, field+".length", t.Length, "must not be negative")
+	last := time.Duration(0)
+	for i, r := range t.Requests {
+		name := fmt.Sprintf("%s.requests[%d]", field, i)
+		e.Check(r.At >= last, name+".at", r.At, fmt.Sprintf("must not be before the one before it, %s", last))
+		e.Check(r.At < t.Duration(), name+".at", r.At, fmt.Sprintf("must be within the trace's length, %s", t.Duration()))
+		e.Check(r.Input >= 1, name+".input", r.Input, "must be at least 1")
+		e.Check(r.Output >= 1, name+".output", r.Output, "must be at least 1")
+		if e.Err() != nil {
+			break // a trace that is out of order is so a million times
+		}
+		last = r.At
+	}
+	return e.Err()
+}
+
+// Scaled returns a workload with its rate multiplied by factor, above 0, and its duration left as it is. Each request
+// comes floor(factor) times and once more with the probability of the rest, so that 0.5 keeps one in two. Copies follow
+// the original within a second, at random, as arrivals at one instant would be a burst that the traffic does not have.
+func Scaled(w Workload, factor float64) Workload {
+	if factor == 1 {
+		return w
+	}
+	return scaled{base: w, factor: factor}
+}
+
+type scaled struct {
+	base   Workload
+	factor float64
+}
+
+func (s scaled) Duration() time.Duration { return s.base.Duration() }
+
+func (s scaled) Validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(s.factor > 0 && s.factor <= 1e6, field+".factor", s.factor, "must be above 0 and at most 1000000")
+	e.Add(s.base.Validate(field))
+	return e.Err()
+}
+
+func (s scaled) Arrivals(seed uint64) Arrivals {
+	next := s.base.Arrivals(seed)
+	random := newStream(seed, streamScale)
+	var waiting []Request // copies, in order of time
+	ahead, more := next()
+	end := s.base.Duration()
+	return func() (Request, bool) {
+		for more && (len(waiting) == 0 || ahead.At <= waiting[0].At) {
+			copies := int(s.factor)
+			if random.uniform() < s.factor-float64(copies) {
+				copies++
+			}
+			for i := range copies {
+				r := ahead
+				if i > 0 {
+					r.At = min(r.At+time.Duration(random.uniform()*float64(time.Second)), end-1)
+				}
+				waiting = insert(waiting, r)
+			}
+			ahead, more = next()
+		}
+		if len(waiting) == 0 {
+			return Request{}, false
+		}
+		r := waiting[0]
+		waiting = waiting[:copy(waiting, waiting[1:])]
+		return r, true
+	}
+}
+
+// insert keeps the requests in order of time; those at one time stay in the order in which they came.
+func insert(in []Request, r Request) []Request {
+	in = append(in, r)
+	for i := len(in) - 1; i > 0 && in[i-1].At > in[i].At; i-- {
+		in[i-1], in[i] = in[i], in[i-1]
+	}
+	return in
+}

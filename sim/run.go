@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Options say what a run is to do besides running.
+type Options struct {
+	Policy string // its name, for the result
+	Seed   uint64
+	// Timeline records the fleet at this interval; 0 records nothing.
+	Timeline time.Duration
+	// Decision is called at each tick with what was seen and decided. It must not keep the slices.
+	Decision func(now time.Time, view *View, decisions []scaling.Decision)
+	// Request is called for each request that finished, in order of time.
+	Request func(Outcome)
+	// Progress is called at each tick with how far the run is.
+	Progress func(done, total time.Duration)
+}
+
+// An Outcome is what came of one request.
+type Outcome struct {
+	Arrived time.Duration `json:"arrived"`
+	Input   int32         `json:"input"`
+	Output  int32         `json:"output"`
+	Replica string        `json:"replica"` // that finished it
+	TTFT    time.Duration `json:"ttft"`
+	Total   time.Duration `json:"total"` // from arrival to the last token
+	Met     bool          `json:"met"`   // both SLOs
+}
+
+// Run runs a scenario once under a controller and returns what came of it. newController is called for the first
+// controller and again after each crash. The same scenario, controller and seed give the same Result, to the bit.
+//
+// Errors are those of Scenario.Validate, of newController, of the context (looked at once a decision), and
+// ErrBookkeeping.
+func Run(ctx context.Context, s *Scenario, newController func() (Controller, error), o Options) (Result, error) {
+	if err := s.Validate(); err != nil {
+		return Result{}, err
+	}
+	if o.Timeline < 0 {
+		return Result{}, &scaling.FieldError{Field: "timeline", Value: o.Timeline, Rule: "must not be negative"}
+	}
+	controller, err := newController()
+	if err != nil {
+		return Result{}, err
+	}
+	e := newEngine(s, o)
+	e.loop = loop{controller: controller, newController: newController, forgets: s.Control.Forgets}
+	if err := e.run(ctx.Err); err != nil {
+		return Result{}, fmt.Errorf("%s, policy %q, seed %d, at %s: %w", s.Name, o.Policy, o.Seed, elapsed(e.now), err)
+	}
+	return e.result(), nil
+}
+
+// start returns the time at which the run begins: Start, or the first of January 2026, a Thursday.
+func (s *Scenario) start() time.Time {
+	if s.Start.IsZero() {
+		return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	return s.Start
+}
+
+func (e *engine) result() Result {
+	hours := func(area wide) float64 { return area.seconds() / 3600 }
+	share := func(n int64) float64 {
+		if e.arrived == 0 {
+			return 1
+		}
+		return float64(n) / float64(e.arrived)
+	}
+	r := Result{
+		Scenario: e.scenario.Name, Policy: e.options.Policy, Seed: e.seed,
+		Requests: e.arrived, Finished: e.finished, Unfinished: e.arrived - e.finished - e.refused, Refused: e.refused,
+		Preempted: e.preempted, Retried: e.retried,
+		Attainment: share(e.met), AttainedTTFT: share(e.metTTFT), AttainedTPOT: share(e.metTPOT),
+		PeakReplicas: e.peak,
+		TTFT:         e.ttftTimes.quantiles(), Queue: e.queueTimes.quantiles(), TPOT: e.tpotTimes.quantiles(),
+		Actions: e.loop.actions, Ups: e.loop.ups, Downs: e.loop.downs, Reversals: e.loop.reversals,
+		Starts: e.starts, Refusals: e.loop.refusals, Crashes: e.loop.crashes,
+		Under: hours(e.under), Over: hours(e.over),
+		Reasons: e.loop.sortedReasons(), Events: e.events,
+		TTFTHistogram: e.ttftTimes.bars(), Timeline: e.timeline,
+	}
+	for k := range e.kinds {
+		t := &e.kinds[k]
+		part := TypeResult{
+			Name: t.Name, ReplicaHours: hours(t.area), Cost: hours(t.area) * t.Cost, Starts: t.starts, Finished: t.finished,
+		}
+		r.ReplicaHours += part.ReplicaHours
+		r.Cost += part.Cost
+		r.Types = append(r.Types, part)
+	}
+	horizon := seconds(e.horizon)
+	r.AverageReplicas = r.ReplicaHours * 3600 / horizon
+	r.AverageSpec = hours(e.specArea) * 3600 / horizon
+	r.Goodput = float64(e.met) / horizon
+	if r.ReplicaHours > 0 {
+		r.GoodputPerReplicaHour = float64(e.met) / r.ReplicaHours
+	}
+	if end := seconds(e.now); end > 0 {
+		r.Little.L = e.area.seconds() / end
+		if e.arrived > 0 {
+			r.Little.LambdaW = float64(e.arrived) / end * (e.sojourns.seconds() / float64(e.arrived))
+		}
+	}
+	return r
+}

@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// MaxDuration is the longest run: 90 days. Within it no sum of times overflows.
+const MaxDuration = 90 * 24 * time.Hour
+
+// A Scenario is everything about a run but the policy: traffic, replicas, and the world that a controller meets.
+type Scenario struct {
+	Name     string   `json:"name"`
+	Workload Workload `json:"-"`
+	// Types are the kinds of replicas. One is usual; several are for policies that choose among them.
+	Types  []Type `json:"types"`
+	Router Router `json:"router"`
+	SLO    SLO    `json:"slo"`
+	// Metrics are what the controller observes of the fleet, in this order.
+	Metrics []Metric `json:"metrics"`
+	Scrape  Scrape   `json:"scrape"`
+	Control Control  `json:"control"`
+	// Horizon is how long cost is counted; 0 means the workload's duration.
+	Horizon time.Duration `json:"horizon"`
+	// Grace is how long after the horizon a request may still end. What is not done by then is unfinished, and missed.
+	Grace time.Duration `json:"grace"`
+	// Start is the time at which the run begins, for policies that look at the calendar.
+	Start time.Time `json:"start"`
+	// Demand is, for pictures and for over- and under-provision, how many replicas are needed in each span of
+	// DemandStep: see package oracle. It may be empty.
+	Demand     []int32       `json:"-"`
+	DemandStep time.Duration `json:"-"`
+}
+
+// A Type is a kind of replica.
+type Type struct {
+	Name   string  `json:"name"`
+	Server Server  `json:"server"`
+	Cost   float64 `json:"cost"` // of a replica-hour, in any unit; 0 means 1
+	// Weight is its capability relative to others, by which the router shares requests out; 0 means 1.
+	Weight  float64 `json:"weight"`
+	Initial int32   `json:"initial"` // replicas that are ready when the run begins
+	// Quota is how many replicas there can be at most; more wait for one to go, and cost nothing. 0 is no limit.
+	Quota   int32   `json:"quota"`
+	Startup Startup `json:"startup"`
+	// CrashesPerHour is how often a ready replica crashes and starts anew from Loading, with what it served sent to
+	// others. Counters start from zero.
+	CrashesPerHour float64 `json:"crashesPerHour"`
+}
+
+// Startup is how a replica comes to be ready: a machine is provisioned, then the model is loaded.
+type Startup struct {
+	Provision Delay `json:"provision"`
+	Load      Delay `json:"load"`
+	// FailureRate is the probability that a provisioning fails at its end and begins again.
+	FailureRate float64 `json:"failureRate"`
+}
+
+// A Delay is a lognormal time: half of all are below Median, and Sigma is the deviation of its logarithm. At 0.3, one
+// in twenty takes more than 1.6 times the median. It is cut at Max, if that is not 0.
+type Delay struct {
+	Median time.Duration `json:"median"`
+	Sigma  float64       `json:"sigma"`
+	Max    time.Duration `json:"max"`
+}
+
+// ColdStart returns a start that takes t: at once provisioned, then loaded, always as long.
+func ColdStart(t time.Duration) Startup { return Startup{Load: Delay{Median: t}} }
+
+// HeavyTail returns a start of which half take less than median, and one in twenty more than twice as long, with a
+// third of it for the machine.
+func HeavyTail(median time.Duration) Startup {
+	return Startup{
+		Provision: Delay{Median: median / 3, Sigma: 0.5, Max: 10 * median},
+		Load:      Delay{Median: median - median/3, Sigma: 0.35, Max: 10 * median},
+	}
+}
+
+// Router says how requests are given to replicas that are ready.
+type Router int8
+
+// The routers.
+const (
+	// LeastLoaded gives a request to the replica with the fewest waiting and running requests for its weight, the
+	// oldest of several. It is the default.
+	LeastLoaded Router = iota
+	// RoundRobin gives requests to one replica after the other.
+	RoundRobin
+)
+
+// String returns the router's name.
+func (r Router) String() string {
+	if r == RoundRobin {
+		return "RoundRobin"
+	}
+	return "LeastLoaded"
+}
+
+// MarshalText returns the router's name.
+func (r Router) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// SLO is what a request must meet, each of the two: time to first token, and time per output token after it.
+type SLO struct {
+	TTFT time.Duration `json:"ttft"`
+	TPOT time.Duration `json:"tpot"`
+}
+
+// Scrape says how the controller comes to know of its replicas.
+type Scrape struct {
+	Interval time.Duration `json:"interval"`
+	// FailureRate is the probability that a ready replica does not answer.
+	FailureRate float64 `json:"failureRate"`
+	// BusyFailureRate is added to it for a replica in which requests wait.
+	BusyFailureRate float64 `json:"busyFailureRate"`
+	// Stale is how old a replica's last answer may be to stand in for one that failed.
+	Stale time.Duration `json:"stale"`
+}
+
+// Control says how decisions are made and carried out.
+type Control struct {
+	Interval time.Duration `json:"interval"`
+	// Delay is how long a write takes; the next decision is made when it is through.
+	Delay time.Duration `json:"delay"`
+	// RejectRate is the probability that a write is refused.
+	RejectRate float64 `json:"rejectRate"`
+	// CrashRate is the probability, at each decision, that the controller crashes after it stored its state and before
+	// it writes. It is back at the next tick.
+	CrashRate float64 `json:"crashRate"`
+	// Forgets makes a crashed controller start with a fresh state instead of the stored one.
+	Forgets bool `json:"forgets"`
+}
+
+// Validate reports every wrong field at once, each as a scaling.FieldError.
+func (s *Scenario) Validate() error {
+	var e scaling.FieldErrors
+	e.Check(s.Workload != nil, "workload", s.Workload, "must be set")
+	if s.Workload != nil {
+		e.Add(s.Workload.Validate("workload"))
+		e.Check(s.Workload.Duration() > 0, "workload.duration", s.Workload.Duration(), "must be above 0")
+		e.Check(s.Workload.Duration()+s.Grace <= MaxDuration, "workload.duration", s.Workload.Duration(), "must be at most 90 days, with the grace")
+	}
+	e.Check(len(s.Types) > 0 && len(s.Types) <= math.MaxInt16, "types", len(s.Types), "must have at least one type")
+	names := map[string]bool{}
+	for i, t := range s.Types {
+		field := fmt.Sprintf("types[%d]", i)
+		e.Check(t.Name != "" || len(s.Types) == 1, field+".name", t.Name, "must be set where there are several types")
+		e.Check(!names[t.Name], field+".name", t.Name, "must be used once")
+		names[t.Name] = true
+		e.Add(t.validate(field))
+	}
+	e.Check(s.Router == LeastLoaded || s.Router == RoundRobin, "router", int(s.Router), "must be LeastLoaded or RoundRobin")
+	e.Check(s.SLO.TTFT > 0, "slo.ttft", s.SLO.TTFT, "must be above 0")
+	e.Check(s.SLO.TPOT > 0, "slo.tpot", s.SLO.TPOT, "must be above 0")
+	for i, m := range s.Metrics {
+		e.Add(m.validate(fmt.Sprintf("metrics[%d]", i)))
+	}
+	interval := func(d time.Duration, field string) {
+		e.Check(d >= time.Millisecond && d <= 24*time.Hour, field, d, "must be within 1ms and 24h")
+	}
+	interval(s.Scrape.Interval, "scrape.interval")
+	interval(s.Control.Interval, "control.interval")
+	e.Check(s.Scrape.Stale >= 0, "scrape.stale", s.Scrape.Stale, "must not be negative")
+	e.Check(s.Control.Delay >= 0 && s.Control.Delay <= 24*time.Hour, "control.delay", s.Control.Delay, "must be within 0 and 24h")
+	for _, p := range []struct {
+		field string
+		value float64
+	}{
+		{"scrape.failureRate", s.Scrape.FailureRate},
+		{"scrape.busyFailureRate", s.Scrape.BusyFailureRate},
+		{"control.rejectRate", s.Control.RejectRate},
+		{"control.crashRate", s.Control.CrashRate},
+	} {
+		e.Check(p.value >= 0 && p.value <= 1, p.field, p.value, "must be a probability, within 0 and 1")
+	}
+	e.Check(s.Horizon >= 0 && s.Horizon <= MaxDuration, "horizon", s.Horizon, "must be within 0 and 90 days")
+	e.Check(s.Grace >= 0 && s.Grace <= MaxDuration, "grace", s.Grace, "must be within 0 and 90 days")
+	e.Check(len(s.Demand) == 0 || s.DemandStep > 0, "demandStep", s.DemandStep, "must be above 0 where there is a demand")
+	return e.Err()
+}
+
+func (t *Type) validate(field string) error {
+	var e scaling.FieldErrors
+	number := func(x float64) bool { return x >= 0 && x <= 1e9 }
+	e.Add(t.Server.Validate(field + ".server"))
+	e.Check(number(t.Cost), field+".cost", t.Cost, "must be a number that is not negative")
+	e.Check(number(t.Weight), field+".weight", t.Weight, "must be a number that is not negative")
+	e.Check(t.Initial >= 0 && t.Initial <= MaxReplicas, field+".initial", t.Initial, "must be within 0 and 100000")
+	e.Check(t.Quota >= 0 && (t.Quota == 0 || t.Initial <= t.Quota), field+".quota", t.Quota, "must be 0, which is none, or not below initial")
+	e.Check(t.Startup.FailureRate >= 0 && t.Startup.FailureRate <= 0.99, field+".startup.failureRate", t.Startup.FailureRate, "must be within 0 and 0.99")
+	e.Check(t.CrashesPerHour >= 0 && t.CrashesPerHour <= 3600, field+".crashesPerHour", t.CrashesPerHour, "must be within 0 and 3600")
+	delay := func(d Delay, name string) {
+		e.Check(d.Median >= 0 && d.Median <= 24*time.Hour, name+".median", d.Median, "must be within 0 and 24h")
+		e.Check(d.Sigma >= 0 && d.Sigma <= 5, name+".sigma", d.Sigma, "must be within 0 and 5")
+		e.Check(d.Max == 0 || d.Max >= d.Median && d.Max <= MaxDuration, name+".max", d.Max, "must be 0, which is none, or not below median")
+	}
+	delay(t.Startup.Provision, field+".startup.provision")
+	delay(t.Startup.Load, field+".startup.load")
+	return e.Err()
+}
+
+// MaxReplicas is the most replicas that a type can be asked for. A policy that asks for more gets as many.
+const MaxReplicas = 100_000
+
+func (d Delay) draw(s *stream) int64 {
+	t := float64(d.Median)
+	if d.Sigma > 0 {
+		t *= math.Exp(d.Sigma * s.normal())
+	}
+	limit := d.Max
+	if limit == 0 {
+		limit = MaxDuration
+	}
+	return ticks(min(time.Duration(min(t, float64(MaxDuration))), limit))
+}

@@ -1,0 +1,138 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Server is how fast one replica is: the time of one step of its engine,
+//
+//	step = Base + PrefillToken * prefilled tokens + Sequence * decoding sequences + KVToken * tokens in the KV cache
+//
+// and what it has room for. All times are in seconds.
+type Server struct {
+	Name         string  `json:"name"`
+	Base         float64 `json:"base"`         // of every step
+	PrefillToken float64 `json:"prefillToken"` // of every prompt token in a step; 1/PrefillToken is the peak prefill rate
+	Sequence     float64 `json:"sequence"`     // of every sequence that gets a token in a step
+	KVToken      float64 `json:"kvToken"`      // of every token that the KV cache holds
+	MaxSeqs      int32   `json:"maxSeqs"`      // sequences in the batch at most (vLLM's max_num_seqs)
+	TokenBudget  int32   `json:"tokenBudget"`  // prompt tokens in a step at most (vLLM's max_num_batched_tokens)
+	KVTokens     int64   `json:"kvTokens"`     // tokens that the KV cache has room for
+}
+
+// Qwen32B is Qwen3-32B in bfloat16 on two H100 SXM of 80 GB (tensor parallel 2), from physics but for two numbers:
+//
+//	Base          14 ms      65.5 GB of weights read at 2 * 3.35 TB/s take 9.8 ms; the rest is for all-reduces,
+//	                         sampling and scheduling, fitted
+//	KVToken       39 ns      64 layers * 8 heads * 128 * keys and values of 2 bytes = 256 KiB, read at the same rate
+//	PrefillToken  64.1 us    15,600 tokens/s: llm-d measured a peak of 15,375 to 15,928
+//	Sequence      40 us      fitted
+//	KVTokens      350,000    160 GB at 0.9, less the weights, at 256 KiB
+//
+// With it the simulator meets what llm-d publishes of its SLO-aware loop on this hardware, see docs/simulator.md.
+func Qwen32B() Server {
+	return Server{
+		Name: "Qwen3-32B on 2 H100", Base: 0.014, PrefillToken: 1.0 / 15600, Sequence: 4e-5, KVToken: 39e-9,
+		MaxSeqs: 256, TokenBudget: 8192, KVTokens: 350_000,
+	}
+}
+
+// Qwen32BFitted is an earlier fit to the same publication, with a slow step and a KV cache that costs little to read:
+// 24 ms, 5 ns, and 600,000 tokens of cache, which is more than two H100 have room for. It settles at the published load
+// per replica too, but keeps the histograms of llm-d's router in one bucket (20 to 40 ms a token) at any lower load, so
+// that its loop never scales down.
+func Qwen32BFitted() Server {
+	s := Qwen32B()
+	s.Name, s.Base, s.KVToken, s.KVTokens = "Qwen3-32B on 2 H100, fitted", 0.024, 5e-9, 600_000
+	return s
+}
+
+// Llama70BA100 and the next two are Llama-2-70B as measured by Patel et al., "Splitwise" (ISCA 2024), the paper of the
+// bundled Azure trace: on eight A100 (tensor parallel 8). The KV cache is that of 640 GB at 0.9, less 138 GB of weights,
+// at 320 KiB a token.
+func Llama70BA100() Server {
+	return Server{
+		Name: "Llama-2-70B on 8 A100", Base: 0.0446, PrefillToken: 1.0 / 5420, Sequence: 2.82e-4,
+		MaxSeqs: 256, TokenBudget: 8192, KVTokens: 1_300_000,
+	}
+}
+
+// Llama70BH100x4 is Llama-2-70B on four H100, see Llama70BA100. The KV cache is that of 320 GB at 0.9, less 138 GB.
+func Llama70BH100x4() Server {
+	return Server{
+		Name: "Llama-2-70B on 4 H100", Base: 0.0294, PrefillToken: 1.0 / 8757, Sequence: 2.32e-4,
+		MaxSeqs: 256, TokenBudget: 8192, KVTokens: 450_000,
+	}
+}
+
+// Llama70BH100x8 is Llama-2-70B on eight H100, see Llama70BA100.
+func Llama70BH100x8() Server {
+	return Server{
+		Name: "Llama-2-70B on 8 H100", Base: 0.0300, PrefillToken: 1.0 / 9982, Sequence: 2.71e-4,
+		MaxSeqs: 256, TokenBudget: 8192, KVTokens: 1_300_000,
+	}
+}
+
+// Validate reports every wrong field at once, under field.
+func (s Server) Validate(field string) error {
+	var e scaling.FieldErrors
+	seconds := func(x float64, name string, least float64) {
+		e.Check(x >= least && x <= 3600, field+"."+name, x, "must be seconds, not negative and at most 3600")
+	}
+	seconds(s.Base, "base", 0)
+	seconds(s.PrefillToken, "prefillToken", 0)
+	seconds(s.Sequence, "sequence", 0)
+	seconds(s.KVToken, "kvToken", 0)
+	e.Check(s.Base+s.Sequence >= 1e-6, field+".base", s.Base, "must be at least 0.000001 together with sequence: a step takes time")
+	e.Check(s.KVToken <= 1e-3, field+".kvToken", s.KVToken, "must be at most 0.001")
+	e.Check(s.MaxSeqs >= 1 && s.MaxSeqs <= 1<<20, field+".maxSeqs", s.MaxSeqs, "must be within 1 and 1048576")
+	e.Check(s.TokenBudget >= 1, field+".tokenBudget", s.TokenBudget, "must be at least 1")
+	e.Check(s.KVTokens >= 1 && s.KVTokens <= 1e9, field+".kvTokens", s.KVTokens, "must be within 1 and 1000000000")
+	return e.Err()
+}
+
+// speed is a Server in the simulator's unit of time.
+type speed struct {
+	base, prefill, sequence, kv int64
+	maxSeqs, budget             int32
+	room                        int64
+}
+
+func (s Server) speed() speed {
+	ticks := func(seconds float64) int64 { return int64(math.Round(seconds * second)) }
+	return speed{
+		base: ticks(s.Base), prefill: ticks(s.PrefillToken), sequence: ticks(s.Sequence), kv: ticks(s.KVToken),
+		maxSeqs: s.MaxSeqs, budget: s.TokenBudget, room: s.KVTokens,
+	}
+}
+
+// first returns the time of a step of so many decoding sequences and prefilled tokens, with so many tokens in the cache.
+func (s *speed) first(sequences, prefilled int32, kv int64) int64 {
+	return s.base + s.prefill*int64(prefilled) + s.sequence*int64(sequences) + s.kv*kv
+}
+
+// sum returns the time of n steps of which the first takes so long and each next more by growth.
+func sum(n, first, growth int64) int64 { return n*first + growth*(n*(n-1)/2) }
+
+// steps returns the least n >= 1 with sum(n, first, growth) >= t, or limit if that is less.
+func steps(t, first, growth, limit int64) int64 {
+	if t <= first {
+		return 1
+	}
+	n := t / first // without growth; with it, fewer steps
+	if growth > 0 {
+		// n*(first - growth/2) + n*n*growth/2 = t, to within a step either way
+		a, b := float64(growth)/2, float64(first)-float64(growth)/2
+		n = int64((math.Sqrt(b*b+4*a*float64(t)) - b) / (2 * a))
+	}
+	n = min(max(n, 1), limit)
+	for n > 1 && sum(n-1, first, growth) >= t {
+		n--
+	}
+	for n < limit && sum(n, first, growth) < t {
+		n++
+	}
+	return n
+}
