@@ -41,7 +41,7 @@ func (h *sketch) quantile(q float64) float64 {
 		return 0
 	}
 	rank := max(1, int64(math.Ceil(q*float64(h.count))))
-	for i := range h.bucket {
+	for i := range sketchBuckets - 1 { // the last one is open
 		if rank -= h.bucket[i]; rank <= 0 {
 			return min(upper(i)/math.Sqrt(sketchGrowth), h.most)
 		}

@@ -89,8 +89,9 @@ func (e *engine) join(r *replica, j int32) {
 	case !r.busy:
 		e.begin(r)
 	case r.length > 1 && r.waiting.len() == 1 && r.running < r.speed.maxSeqs:
-		// The stretch ends with the step that is under way, so that the job can be admitted, if there will be room.
-		n := steps(e.now-r.from, r.first, r.growth, r.length)
+		// The stretch ends with the step that is under way (a step that ends now has ended), so that the job can be
+		// admitted, if there will be room.
+		n := steps(e.now-r.from+1, r.first, r.growth, r.length)
 		if r.held+int64(len(r.decodes))*(n+1)+e.need(j) > r.speed.room {
 			return
 		}

@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// TestAgendaEqualsSearch: the heap gives what a search over all slots gives.
+func TestAgendaEqualsSearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const slots = 12
+		var a agenda
+		a.grow(slots)
+		due := [slots]int64{}
+		for i := range due {
+			due[i] = never
+			a.slot[i].rank = int64(i * 7 % slots) // not the order of the slots
+		}
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			s := rapid.Int32Range(0, slots-1).Draw(t, "slot")
+			at := rapid.SampledFrom([]int64{0, 1, 2, 3, 5, 8, 13, never}).Draw(t, "at")
+			a.set(s, at)
+			due[s] = at
+			best, least := int32(-1), never
+			for i, at := range due {
+				if at != never && (at < least || at == least && a.slot[i].rank < a.slot[best].rank) {
+					best, least = int32(i), at
+				}
+			}
+			slot, when := a.next()
+			require.Equal(t, best, slot)
+			require.Equal(t, least, when)
+		}
+	})
+}
+
+// TestStepsEqualsCounting: the closed form for the steps of a stretch equals counting them.
+func TestStepsEqualsCounting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := rapid.Int64Range(1, 1e9).Draw(t, "first")
+		growth := rapid.SampledFrom([]int64{0, 1, 39_000, 1e8}).Draw(t, "growth")
+		limit := rapid.Int64Range(1, 3000).Draw(t, "limit")
+		at := rapid.Int64Range(0, sum(limit, first, growth)+1).Draw(t, "at")
+		want, t2 := int64(1), first
+		for want < limit && t2 < at {
+			t2 += first + growth*want
+			want++
+		}
+		require.Equal(t, want, steps(at, first, growth, limit))
+		require.Equal(t, t2, sum(want, first, growth))
+	})
+}
+
+// TestSketchIsWithinOnePercent: quantiles are those of the sorted times, within the promise.
+func TestSketchIsWithinOnePercent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var h sketch
+		var all []float64
+		for range rapid.IntRange(1, 300).Draw(t, "n") {
+			x := math.Exp(rapid.Float64Range(math.Log(1e-4), math.Log(80_000)).Draw(t, "log"))
+			h.add(x)
+			all = append(all, x)
+		}
+		slices.Sort(all)
+		for _, q := range []float64{0.5, 0.95, 0.99, 1} {
+			want := all[int(math.Ceil(q*float64(len(all))))-1]
+			require.InEpsilon(t, want, h.quantile(q), 0.0101, "quantile %g", q)
+		}
+		require.Equal(t, all[len(all)-1], h.most)
+		share := 0.0
+		for _, b := range h.bars() {
+			require.Less(t, b.From, b.To)
+			share += b.Share
+		}
+		require.InDelta(t, 1, share, 1e-9)
+	})
+	var h sketch
+	require.Zero(t, h.quantiles())
+	h.add(0)
+	h.add(1e9)
+	require.Equal(t, 1e9, h.quantile(1))
+}
+
+// TestBucketsQuantile follows the examples of Prometheus's documentation of histogram_quantile: a straight line within
+// the bucket, from 0 in the first, and the highest bound for what is beyond it.
+func TestBucketsQuantile(t *testing.T) {
+	b := buckets{1, 2, 4}
+	for _, c := range []struct {
+		q      float64
+		counts []int64
+		want   float64
+	}{
+		{0.5, []int64{10, 0, 0, 0}, 0.5},
+		{0.9, []int64{0, 10, 0, 0}, 1.9},
+		{0.5, []int64{5, 0, 5, 0}, 1},
+		{0.75, []int64{5, 0, 5, 0}, 3},
+		{0.9, []int64{1, 0, 0, 9}, 4},
+	} {
+		got, ok := b.quantile(c.q, c.counts)
+		require.True(t, ok)
+		require.InDelta(t, c.want, got, 1e-12, "%v", c)
+	}
+	_, ok := b.quantile(0.5, []int64{0, 0, 0, 0})
+	require.False(t, ok)
+	require.Equal(t, 0, b.place(1), "an upper end belongs to its bucket")
+	require.Equal(t, 3, b.place(4.1))
+}
+
+// TestQueueEqualsSlice: the ring gives what a slice gives.
+func TestQueueEqualsSlice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q queue
+		var want []int32
+		for i := range rapid.Int32Range(1, 100).Draw(t, "steps") {
+			switch {
+			case rapid.Bool().Draw(t, "push"):
+				q.push(i)
+				want = append(want, i)
+			case rapid.Bool().Draw(t, "front"):
+				q.pushFront(i)
+				want = slices.Insert(want, 0, i)
+			case len(want) > 0:
+				require.Equal(t, want[0], q.front())
+				require.Equal(t, want[0], q.pop())
+				want = want[1:]
+			}
+			require.Equal(t, len(want), q.len())
+			for k, v := range want {
+				require.Equal(t, v, *q.at(k))
+			}
+		}
+	})
+}
+
+// all draws a whole workload.
+func all(w Workload, seed uint64) (requests []Request) {
+	next := w.Arrivals(seed)
+	for r, ok := next(); ok; r, ok = next() {
+		requests = append(requests, r)
+	}
+	return requests
+}
+
+// TestWorkloads checks each kind of traffic against what it promises: order, bounds, rate and spread.
+func TestWorkloads(t *testing.T) {
+	length := Length{Mean: 100, Deviation: 30, Min: 10, Max: 300}
+	day := Diurnal(1, 9, 24*time.Hour, 10*time.Minute, Burst{At: 12 * time.Hour, Duration: time.Hour, Factor: 3})
+	for name, c := range map[string]struct {
+		w    Workload
+		mean float64 // requests
+		cv   float64 // of the gaps; 0 for not checked
+	}{
+		"poisson":      {Stages{Stages: []Stage{{2, 5 * time.Hour}}, Input: length, Output: length, CV: 1}, 36_000, 1},
+		"bursty":       {Stages{Stages: []Stage{{2, 5 * time.Hour}}, Input: length, Output: length, CV: 3}, 36_000, 3},
+		"smooth":       {Stages{Stages: []Stage{{2, 5 * time.Hour}}, Input: length, Output: length, CV: 0.5}, 36_000, 0.5},
+		"like a clock": {Stages{Stages: []Stage{{2, 5 * time.Hour}}, Input: length, Output: length}, 36_000, 0},
+		"exact":        {Stages{Stages: []Stage{{2, time.Hour}, {0, time.Hour}, {5, time.Hour}}, Input: length, Output: length, CV: 1, Exact: true}, 25_200, 0},
+		"series":       {Series{Step: 10 * time.Minute, Rates: day, Input: length, Output: length}, 24*3600*5 + 2*3600*9, 0},
+		"half":         {Scaled(Stages{Stages: []Stage{{2, 5 * time.Hour}}, Input: length, Output: length, CV: 1}, 0.5), 18_000, 1},
+		"2.5 times":    {Scaled(Stages{Stages: []Stage{{2, 5 * time.Hour}}, Input: length, Output: length, CV: 1}, 2.5), 90_000, 0},
+		"lognormal":    {Stages{Stages: []Stage{{2, 5 * time.Hour}}, Input: Length{Mean: 100, Deviation: 100, Min: 1, Max: 100_000, LogNormal: true}, Output: length, CV: 1}, 36_000, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, c.w.Validate("workload"))
+			requests := all(c.w, 11)
+			require.Equal(t, requests, all(c.w, 11), "the same seed")
+			require.NotEqual(t, requests, all(c.w, 12), "another seed")
+			require.InEpsilon(t, c.mean, len(requests), 0.05)
+			var gaps []float64
+			input := 0.0
+			last := time.Duration(0)
+			for _, r := range requests {
+				require.True(t, r.At >= last && r.At < c.w.Duration())
+				require.True(t, r.Input >= 1 && r.Output >= 10 && r.Output <= 300)
+				gaps = append(gaps, (r.At - last).Seconds())
+				input += float64(r.Input)
+				last = r.At
+			}
+			require.InEpsilon(t, 100, input/float64(len(requests)), 0.03)
+			if mean, spread := meanAndError(gaps); c.cv > 0 {
+				require.InEpsilon(t, c.cv, spread*math.Sqrt(float64(len(gaps)))/mean, 0.06)
+			}
+		})
+	}
+	exact := Stages{Stages: []Stage{{2, time.Hour}, {5, time.Hour}}, Input: length, Output: length, CV: 1, Exact: true}
+	require.Len(t, all(exact, 1), 7*3600)
+	trace := Trace{Requests: []Request{{0, 1, 1}, {time.Second, 2, 2}}}
+	require.Equal(t, trace.Requests, all(trace, 99))
+	require.Equal(t, time.Second+1, trace.Duration())
+}
+
+// TestSeriesFollowsItsRates: in each hour of a day there are as many requests as the rates say, within four deviations
+// of a Poisson count; and a span with lengths of its own has them.
+func TestSeriesFollowsItsRates(t *testing.T) {
+	rates := Diurnal(1, 9, 24*time.Hour, 10*time.Minute)
+	rates[0].Input = 900
+	s := Series{Step: 10 * time.Minute, Rates: rates, Input: Length{Mean: 100, Min: 1, Max: 1000}, Output: Length{Mean: 1, Min: 1, Max: 1}}
+	counts := [24]float64{}
+	for _, r := range all(s, 5) {
+		counts[r.At/time.Hour]++
+		if r.At < 10*time.Minute {
+			require.EqualValues(t, 900, r.Input)
+		} else {
+			require.EqualValues(t, 100, r.Input)
+		}
+	}
+	for hour, n := range counts {
+		want := 0.0
+		for i := range 6 {
+			want += rates[6*hour+i].PerSecond * 600
+		}
+		require.InDelta(t, want, n, 4*math.Sqrt(want)+0.02*want, "hour %d", hour)
+	}
+}

@@ -1,0 +1,247 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// watched runs a scenario under fixed counts and calls look at each decision.
+func watched(t *testing.T, s Scenario, counts []int32, step time.Duration, look func(at time.Duration, v *View)) Result {
+	t.Helper()
+	begin := s.start()
+	r, err := Run(context.Background(), &s, func() (Controller, error) { return Schedule(begin, step, counts), nil }, Options{
+		Seed: 1, Decision: func(now time.Time, v *View, _ []scaling.Decision) { look(now.Sub(begin), v) },
+	})
+	require.NoError(t, err)
+	return r
+}
+
+// slow is a server of one request a second, and steady one request each four seconds.
+func slow() Server { return Server{Base: 0.1, MaxSeqs: 4, TokenBudget: 100, KVTokens: 1000} }
+
+func steady(gap time.Duration, n int) Trace {
+	trace := Trace{Length: gap * time.Duration(n)}
+	for i := range n {
+		trace.Requests = append(trace.Requests, Request{At: gap * time.Duration(i), Input: 50, Output: 10})
+	}
+	return trace
+}
+
+// TestReadingsAreIntervals: pods that boot and pods that do not answer widen the interval, by their fill above; a reused
+// value is counted as one.
+func TestReadingsAreIntervals(t *testing.T) {
+	s := plain(steady(100*time.Millisecond, 3000), slow(), 1)
+	s.Metrics = []Metric{{Name: "running", Signal: Running, Fill: 4}, {Name: "kv", Signal: KVCacheUsage}}
+	s.Types[0].Startup = ColdStart(40 * time.Second)
+	booting, all := false, false
+	watched(t, s, []int32{1, 2}, time.Minute, func(at time.Duration, v *View) {
+		r, kv := v.Readings[0], v.Readings[1]
+		switch {
+		case at == 75*time.Second: // asked for at 60 s
+			booting = true
+			require.EqualValues(t, []int32{1, 1, 0}, []int32{r.Values, r.NotReady, r.Failed})
+			require.Equal(t, (2*r.Lower+4)/2, r.Upper)
+			require.True(t, math.IsInf(kv.Upper, 1), "no fill is no limit")
+			require.True(t, math.IsNaN(v.Pods[1].Values[0]) && !v.Pods[1].Ready)
+		case at == 120*time.Second:
+			all = true
+			require.EqualValues(t, []int32{2, 0, 0}, []int32{r.Values, r.NotReady, r.Failed})
+			require.Equal(t, r.Lower, r.Upper)
+			require.Equal(t, TypeView{Spec: 2, Ready: 2}, v.Types[0])
+		}
+		require.Equal(t, s.start().Add(at), r.At)
+	})
+	require.True(t, booting && all)
+}
+
+// TestStaleAnswersAreReusedForAWhile: with scrapes that all fail from the second on, the first answer stands in for as
+// long as Stale says, and then the pod counts as failed.
+func TestStaleAnswersAreReusedForAWhile(t *testing.T) {
+	s := plain(steady(time.Second, 300), slow(), 1)
+	s.Metrics = []Metric{{Name: "waiting", Signal: Waiting, Fill: 9}}
+	s.Scrape = Scrape{Interval: 15 * time.Second, Stale: 45 * time.Second, BusyFailureRate: 1, FailureRate: 0}
+	// Until 20 s nothing waits; then there is a queue, and no answer any more.
+	trace := Trace{Length: 5 * time.Minute}
+	for range 900 {
+		trace.Requests = append(trace.Requests, Request{At: 20 * time.Second, Input: 50, Output: 10})
+	}
+	s.Workload = trace
+	var seen []string
+	watched(t, s, []int32{1}, time.Minute, func(at time.Duration, v *View) {
+		r := v.Readings[0]
+		if at <= 90*time.Second {
+			state := "failed"
+			if r.Reused == 1 {
+				state = "reused"
+			} else if r.Values == 1 {
+				state = "fresh"
+			}
+			seen = append(seen, state)
+		}
+	})
+	require.Equal(t, []string{"fresh", "reused", "reused", "reused", "failed", "failed"}, seen)
+}
+
+// TestACrashedReplicaStartsAnew: its requests go to others and are done, its counters start from zero, and no quantile
+// turns negative for it.
+func TestACrashedReplicaStartsAnew(t *testing.T) {
+	s := plain(steady(100*time.Millisecond, 6000), slow(), 2)
+	s.Types[0].CrashesPerHour = 60
+	s.Types[0].Startup = ColdStart(5 * time.Second)
+	s.Metrics = []Metric{{Name: "ttft", Signal: TTFT}, {Name: "rate", Signal: RequestRate}}
+	r := watched(t, s, []int32{2}, time.Minute, func(at time.Duration, v *View) {
+		if v.Readings[0].Values > 0 {
+			require.Positive(t, v.Readings[0].Lower)
+		}
+		if at >= time.Minute && at <= 10*time.Minute {
+			require.InDelta(t, 10, v.Readings[1].Lower, 0.2)
+		}
+	})
+	require.Positive(t, r.Retried)
+	require.EqualValues(t, 6000, r.Finished)
+}
+
+// TestScaleDownOrder: what is not ready goes first, the newest of it; then the replica with the least to do.
+func TestScaleDownOrder(t *testing.T) {
+	s := plain(steady(50*time.Millisecond, 12_000), slow(), 3)
+	s.Router = RoundRobin
+	s.Types[0].Startup = ColdStart(time.Hour)
+	names := map[time.Duration]string{}
+	s.Metrics = []Metric{{Name: "in flight", Signal: InFlight}}
+	watched(t, s, []int32{3, 5, 4, 3, 2}, time.Minute, func(at time.Duration, v *View) {
+		var pods []string
+		for _, p := range v.Pods {
+			pods = append(pods, strings.TrimPrefix(p.Name, "replica-"))
+		}
+		names[at] = strings.Join(pods, " ")
+	})
+	require.Equal(t, "0 1 2", names[45*time.Second])
+	require.Equal(t, "0 1 2 3 4", names[75*time.Second])
+	require.Equal(t, "0 1 2 3", names[135*time.Second])
+	require.Equal(t, "0 1 2", names[195*time.Second])
+	require.Len(t, strings.Fields(names[255*time.Second]), 2)
+}
+
+// TestQuotaHoldsReplicasBack: beyond the quota replicas are asked for and cost nothing until one goes.
+func TestQuotaHoldsReplicasBack(t *testing.T) {
+	s := plain(steady(time.Second, 600), slow(), 1)
+	s.Types[0].Quota = 2
+	s.Types[0].Startup = ColdStart(30 * time.Second)
+	r := watched(t, s, []int32{1, 4, 2}, 3*time.Minute, func(time.Duration, *View) {})
+	require.EqualValues(t, 2, r.PeakReplicas)
+	require.EqualValues(t, 1, r.Starts, "the two that waited were taken back")
+	require.InDelta(t, (3+2*7)/60.0, r.ReplicaHours, 1e-9)
+	require.InDelta(t, (3*1+3*4+4*2)/10.0, r.AverageSpec, 1e-9)
+}
+
+// TestScaleToZeroKeepsRequests: what comes while nothing is ready waits at the router and is served later.
+func TestScaleToZeroKeepsRequests(t *testing.T) {
+	s := plain(steady(time.Second, 300), slow(), 1)
+	s.Types[0].Startup = ColdStart(30 * time.Second)
+	r := watched(t, s, []int32{1, 0, 1}, time.Minute, func(time.Duration, *View) {})
+	require.EqualValues(t, 300, r.Finished)
+	require.Greater(t, r.TTFT.Max, 80.0)
+	require.Less(t, r.Attainment, 0.8)
+}
+
+// TestUnderAndOver adds up the replica-hours that are missing and too many.
+func TestUnderAndOver(t *testing.T) {
+	s := plain(steady(time.Second, 600), slow(), 2)
+	s.Demand, s.DemandStep = []int32{1, 4, 2}, 200*time.Second
+	r := runStatic(t, &s, Options{})
+	require.InDelta(t, 2*200/3600.0, r.Under, 1e-9)
+	require.InDelta(t, 1*200/3600.0, r.Over, 1e-9)
+}
+
+// TestRefusedRequests: one that no cache has room for is refused, and counts as missed.
+func TestRefusedRequests(t *testing.T) {
+	trace := steady(time.Second, 9)
+	trace.Requests[4].Input = 5000
+	s := plain(trace, slow(), 1)
+	s.SLO = SLO{TTFT: time.Minute, TPOT: time.Minute}
+	r := runStatic(t, &s, Options{})
+	require.EqualValues(t, 1, r.Refused)
+	require.InDelta(t, 8.0/9, r.Attainment, 1e-9)
+}
+
+// TestACrashedControllerGoesOnFromItsState: with the stored state it decides as one that never crashed, but for the
+// writes it lost; one that forgets does not.
+func TestACrashedControllerGoesOnFromItsState(t *testing.T) {
+	asked := func(crashes float64, forgets bool) (last, ticks uint64, n int64) {
+		s := plain(steady(time.Second, 600), slow(), 1)
+		s.Control.CrashRate, s.Control.Forgets = crashes, forgets
+		var live *both
+		r, err := Run(context.Background(), &s, func() (Controller, error) { live = newBoth(1); return live, nil }, Options{
+			Decision: func(time.Time, *View, []scaling.Decision) { ticks++ },
+		})
+		require.NoError(t, err)
+		var stored struct{ State restlessState }
+		data, err := live.Policies[0].MarshalJSON()
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &stored))
+		return stored.State.Asked, ticks, r.Crashes
+	}
+	last, ticks, crashes := asked(0, false)
+	require.Zero(t, crashes)
+	require.Equal(t, ticks, last)
+	last, ticks, crashes = asked(0.3, false)
+	require.Positive(t, crashes)
+	require.Equal(t, ticks, last, "it remembers each time that it was asked")
+	last, ticks, _ = asked(0.3, true)
+	require.Less(t, last, ticks)
+}
+
+// TestValidateNamesEveryField: every wrong field is named, with its value and rule, at once.
+func TestValidateNamesEveryField(t *testing.T) {
+	s := Ramp()
+	require.NoError(t, s.Validate())
+	s.Types[0].Server.MaxSeqs = 0
+	s.Types[0].Initial = -1
+	s.Types[0].Startup.FailureRate = 1
+	s.SLO.TTFT = 0
+	s.Scrape.FailureRate = math.NaN()
+	s.Control.Interval = 0
+	s.Metrics = []Metric{{Signal: 99}}
+	s.Workload = Stages{Stages: []Stage{{-1, 0}}, CV: math.NaN(), Input: Length{Mean: 5, Min: 10, Max: 9}, Output: Length{Mean: 1, Min: 1, Max: 1}}
+	err := s.Validate()
+	for _, field := range []string{
+		"types[0].server.maxSeqs: 0", "types[0].initial: -1", "types[0].startup.failureRate: 1", "slo.ttft: 0s", "scrape.failureRate: NaN",
+		"control.interval: 0s", "metrics[0].name: ", "metrics[0].signal: 99", "workload.stages[0].rate: -1", "workload.stages[0].duration: 0s",
+		"workload.cv: NaN", "workload.input.max: 9",
+	} {
+		require.ErrorContains(t, err, field)
+	}
+	var fe *scaling.FieldError
+	require.ErrorAs(t, err, &fe)
+
+	disorder := Trace{Requests: []Request{{5, 1, 1}, {4, 1, 1}}}
+	require.ErrorContains(t, disorder.Validate("trace"), "trace.requests[1].at: 4ns")
+	_, err = Run(context.Background(), &s, nil, Options{})
+	require.Error(t, err)
+}
+
+// TestRunEndsWithItsContext: a run that is called off ends with the context's error.
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := Ramp()
+	_, err := Run(ctx, &s, func() (Controller, error) { return Static(3), nil }, Options{
+		Progress: func(done, _ time.Duration) {
+			if done > time.Minute {
+				cancel()
+			}
+		},
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	failing := errors.New("no controller")
+	_, err = Run(context.Background(), &s, func() (Controller, error) { return nil, failing }, Options{})
+	require.ErrorIs(t, err, failing)
+}
