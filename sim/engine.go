@@ -379,4 +379,4 @@ func (e *engine) moment() {
 }
 
 // at returns the time of the scenario's calendar.
-func (e *engine) at(t int64) time.Time { return e.scenario.start().Add(elapsed(t)) }
+func (e *engine) at(t int64) time.Time { return e.scenario.Begin().Add(elapsed(t)) }

@@ -217,3 +217,11 @@ func TestSeriesFollowsItsRates(t *testing.T) {
 		require.InDelta(t, want, n, 4*math.Sqrt(want)+0.02*want, "hour %d", hour)
 	}
 }
+
+// TestTinyRateEnds: gaps longer than a duration can hold end the stage; they once became negative times without end.
+func TestTinyRateEnds(t *testing.T) {
+	w := Stages{Stages: []Stage{{5e-166, time.Hour}, {1, time.Minute}}, Input: Length{Mean: 1, Min: 1, Max: 1}, Output: Length{Mean: 1, Min: 1, Max: 1}, CV: 1}
+	for _, r := range all(w, 1) {
+		require.GreaterOrEqual(t, r.At, time.Hour)
+	}
+}

@@ -145,7 +145,7 @@ type record struct {
 
 func observe(t require.TestingT, s *Scenario, seed uint64) record {
 	var rec record
-	begin := s.start()
+	begin := s.Begin()
 	r, err := Run(context.Background(), s, func() (Controller, error) { return newBoth(len(s.Types)), nil }, Options{
 		Seed: seed, Timeline: 10 * time.Second,
 		Request: func(o Outcome) { rec.Outcomes = append(rec.Outcomes, o) },
@@ -272,7 +272,7 @@ func TestCommonRandomNumbers(t *testing.T) {
 	boot := func(counts []int32) (spans []time.Duration) {
 		began := map[int32]time.Duration{}
 		ready := int32(3)
-		r, err := Run(context.Background(), &s, func() (Controller, error) { return Schedule(s.start(), 10*time.Minute, counts), nil },
+		r, err := Run(context.Background(), &s, func() (Controller, error) { return Schedule(s.Begin(), 10*time.Minute, counts), nil },
 			Options{Seed: 7, Timeline: time.Second})
 		require.NoError(t, err)
 		require.EqualValues(t, 12480, r.Requests)

@@ -57,8 +57,8 @@ func Run(ctx context.Context, s *Scenario, newController func() (Controller, err
 	return e.result(), nil
 }
 
-// start returns the time at which the run begins: Start, or the first of January 2026, a Thursday.
-func (s *Scenario) start() time.Time {
+// Begin returns the time at which a run begins: Start, or the first of January 2026, a Thursday.
+func (s *Scenario) Begin() time.Time {
 	if s.Start.IsZero() {
 		return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	}

@@ -69,8 +69,9 @@ func (s Stages) Arrivals(seed uint64) Arrivals {
 			}
 			k++
 			t += gaps()
-			if at := time.Duration(t * float64(time.Second)); at < stage.Duration || s.Exact {
-				return Request{At: begin + min(at, stage.Duration-1), Input: s.Input.draw(lengths), Output: s.Output.draw(lengths)}, true
+			if t < stage.Duration.Seconds() || s.Exact {
+				at := min(t, stage.Duration.Seconds()) // which may be too much for a Duration before
+				return Request{At: begin + min(time.Duration(at*float64(time.Second)), stage.Duration-1), Input: s.Input.draw(lengths), Output: s.Output.draw(lengths)}, true
 			}
 			begin += stage.Duration
 		}

@@ -17,7 +17,7 @@ import (
 // watched runs a scenario under fixed counts and calls look at each decision.
 func watched(t *testing.T, s Scenario, counts []int32, step time.Duration, look func(at time.Duration, v *View)) Result {
 	t.Helper()
-	begin := s.start()
+	begin := s.Begin()
 	r, err := Run(context.Background(), &s, func() (Controller, error) { return Schedule(begin, step, counts), nil }, Options{
 		Seed: 1, Decision: func(now time.Time, v *View, _ []scaling.Decision) { look(now.Sub(begin), v) },
 	})
@@ -58,7 +58,7 @@ func TestReadingsAreIntervals(t *testing.T) {
 			require.Equal(t, r.Lower, r.Upper)
 			require.Equal(t, TypeView{Spec: 2, Ready: 2}, v.Types[0])
 		}
-		require.Equal(t, s.start().Add(at), r.At)
+		require.Equal(t, s.Begin().Add(at), r.At)
 	})
 	require.True(t, booting && all)
 }

@@ -1,0 +1,248 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// ErrUnattainable is the error of FindCapacity where a replica misses the SLO even without load, and of Replay where no
+// schedule that it tries attains it.
+var ErrUnattainable = errors.New("the SLO cannot be attained")
+
+const (
+	sampled = 4000 // requests that count in a run of FindCapacity
+	warmup  = 400  // requests for each replica before them
+)
+
+// FindCapacity returns mu_SLO, the highest open-loop rate at which one replica of a type attains the SLO of a scenario
+// for the share alpha of the requests, in the simulator itself, to 1 %.
+//
+// The arrivals are a stationary Poisson process; the lengths of prompts and answers are those of the workload, in its
+// order: 4,000 of them, evenly spread over it, or in turn if it has fewer. The first 400 requests warm the replica up and do
+// not count. Each seed is a run; the share is that over all runs. The gaps of a seed are the same at every rate but for
+// their unit, and the rate is found by bisection, so the answer is always the same.
+//
+// Bisection starts from a rate that no batch can exceed, so a TTFT that is long against the run (4,000 requests) cannot
+// make an unstable queue count as service for ever; it does count as far as the run goes.
+//
+// The weights of tokens are what they cost in a full batch: PrefillToken for one of a prompt, and for one of the output
+//
+//	Base/B + Sequence + KVToken*(input + output/2),   B = min(MaxSeqs, KVTokens/(input + output/2), what TPOT allows)
+//
+// at the mean lengths. Errors: those of Scenario.Validate and of the arguments, the context's, and ErrUnattainable, which
+// says which of TTFT and TPOT is missed.
+func FindCapacity(ctx context.Context, s *sim.Scenario, typ int, alpha float64, seeds int) (Capacity, error) {
+	return FindFleetCapacity(ctx, s, typ, 1, alpha, seeds)
+}
+
+// FindFleetCapacity returns what FindCapacity does for a fleet of so many replicas behind the scenario's router; the
+// rate is still that of one replica. It grows with the fleet, as the noise of the arrivals weighs less the more of them
+// there are: the capacity of the largest fleet that the bounds allow is what no replica of a smaller one exceeds for long.
+func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas int32, alpha float64, seeds int) (Capacity, error) {
+	if err := s.Validate(); err != nil {
+		return Capacity{}, err
+	}
+	var e scaling.FieldErrors
+	e.Check(typ >= 0 && typ < len(s.Types), "type", typ, fmt.Sprintf("must be a place in the %d types of the scenario", len(s.Types)))
+	e.Check(replicas >= 1 && replicas <= 1000, "replicas", replicas, "must be within 1 and 1000")
+	e.Check(alpha > 0 && alpha <= 1, "alpha", alpha, "must be above 0 and at most 1")
+	e.Check(seeds >= 1 && seeds <= 1000, "seeds", seeds, "must be within 1 and 1000")
+	if err := e.Err(); err != nil {
+		return Capacity{}, err
+	}
+	b := bench{alpha: alpha, replicas: replicas, server: s.Types[typ].Server, slo: s.SLO}
+	for seed := range seeds {
+		lengths, err := sample(s.Workload, uint64(seed)+1, warmup*int(replicas)+sampled)
+		if err != nil {
+			return Capacity{}, err
+		}
+		b.lengths = append(b.lengths, lengths)
+	}
+	b.scenario = sim.Scenario{
+		Name: s.Name, Types: []sim.Type{{Server: b.server, Initial: replicas}}, Router: s.Router, SLO: s.SLO,
+		Scrape: sim.Scrape{Interval: 24 * time.Hour}, Control: sim.Control{Interval: time.Minute},
+	}
+	b.measure()
+	return b.find(ctx)
+}
+
+// sample returns the lengths of sampled requests of a workload, evenly spread over it, after the warm-up's.
+func sample(w sim.Workload, seed uint64, most int) ([]sim.Request, error) {
+	total := 0
+	for next := w.Arrivals(seed); ; total++ {
+		if _, ok := next(); !ok {
+			break
+		}
+	}
+	if total == 0 {
+		return nil, &scaling.FieldError{Field: "workload", Value: total, Rule: "must have at least one request"}
+	}
+	picked := make([]sim.Request, 0, most)
+	next := w.Arrivals(seed)
+	for i := range total {
+		r, _ := next()
+		// Of more requests than are wanted, one is taken whenever i*most/total comes to a new whole number.
+		if total <= most || int64(i)*int64(most)/int64(total) == int64(len(picked)) && len(picked) < most {
+			picked = append(picked, r)
+		}
+	}
+	for i := 0; len(picked) < most; i++ {
+		picked = append(picked, picked[i])
+	}
+	return picked, nil
+}
+
+// A bench measures one replica.
+type bench struct {
+	alpha    float64
+	replicas int32
+	server   sim.Server
+	slo      sim.SLO
+	scenario sim.Scenario
+	lengths  [][]sim.Request
+
+	input, output float64 // mean tokens
+	prompt, token float64 // seconds of a replica for one token
+}
+
+// measure finds the means and what a token costs.
+func (b *bench) measure() {
+	n := 0.0
+	longest := int32(1)
+	for _, lengths := range b.lengths {
+		for _, r := range lengths {
+			b.input += float64(r.Input)
+			b.output += float64(r.Output)
+			longest = max(longest, r.Output)
+			n++
+		}
+	}
+	b.input /= n
+	b.output /= n
+	kv := b.input + b.output/2
+	batch := min(float64(b.server.MaxSeqs), float64(b.server.KVTokens)/kv)
+	if each := b.server.Sequence + b.server.KVToken*kv; each > 0 {
+		batch = min(batch, (b.slo.TPOT.Seconds()-b.server.Base)/each)
+	}
+	batch = max(1, batch)
+	b.prompt = b.server.PrefillToken
+	b.token = b.server.Base/batch + b.server.Sequence + b.server.KVToken*kv
+	// What meets the SLO is done by then; what is not, does not count.
+	b.scenario.Grace = min(b.slo.TTFT+time.Duration(longest)*b.slo.TPOT+time.Minute, sim.MaxDuration/2)
+}
+
+// shares are of the requests of all runs.
+type shares struct{ both, ttft, tpot float64 }
+
+// at runs the replica at a rate.
+func (b *bench) at(ctx context.Context, rate float64) (shares, error) {
+	var met, ttft, tpot int
+	for seed, lengths := range b.lengths {
+		random := stream{uint64(seed) + 1}
+		requests := make([]sim.Request, len(lengths))
+		t := 0.0
+		rate := rate * float64(b.replicas)
+		for i, r := range lengths {
+			t += random.exponential() / rate
+			r.At = time.Duration(t * float64(time.Second))
+			requests[i] = r
+		}
+		s := b.scenario
+		s.Workload = sim.Trace{Requests: requests}
+		counts := requests[len(requests)-sampled].At
+		_, err := sim.Run(ctx, &s, func() (sim.Controller, error) { return sim.Static(b.replicas), nil }, sim.Options{
+			Policy: "capacity", Seed: uint64(seed) + 1,
+			Request: func(o sim.Outcome) {
+				if o.Arrived < counts {
+					return
+				}
+				if o.Met {
+					met++
+				}
+				if o.TTFT <= b.slo.TTFT {
+					ttft++
+				}
+				if (o.Total - o.TTFT).Seconds() <= b.slo.TPOT.Seconds()*float64(o.Output-1) {
+					tpot++
+				}
+			},
+		})
+		if err != nil {
+			return shares{}, err
+		}
+	}
+	n := float64(sampled * len(b.lengths))
+	return shares{float64(met) / n, float64(ttft) / n, float64(tpot) / n}, nil
+}
+
+// find bisects.
+func (b *bench) find(ctx context.Context) (Capacity, error) {
+	work := b.prompt*b.input + b.token*b.output
+	c := Capacity{Attainment: b.alpha, PromptToken: b.prompt / work, OutputToken: b.token / work}
+	// No batch is larger than MaxSeqs, so none is faster than that; and a replica that serves one request at a time is
+	// idle at a hundredth of what it then can.
+	high := min(1/(b.prompt*b.input+(b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*b.output), 1e6)
+	least := min(0.01/(b.prompt*b.input+(b.server.Base+b.server.Sequence)*b.output), high/2)
+	low := high
+	for {
+		got, err := b.at(ctx, low)
+		if err != nil {
+			return Capacity{}, err
+		}
+		if got.both >= b.alpha {
+			break
+		}
+		if low == least {
+			return Capacity{}, b.unattainable(low, got)
+		}
+		high = low
+		low = max(low/2, least)
+	}
+	for high > low*1.01 {
+		middle := math.Sqrt(low * high)
+		got, err := b.at(ctx, middle)
+		if err != nil {
+			return Capacity{}, err
+		}
+		if got.both >= b.alpha {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	c.PerSecond = low
+	return c, nil
+}
+
+// unattainable says what is missed.
+func (b *bench) unattainable(rate float64, got shares) error {
+	missed := "TTFT and TPOT together"
+	switch {
+	case got.ttft < b.alpha && got.tpot < b.alpha:
+		missed = "TTFT and TPOT"
+	case got.ttft < b.alpha:
+		missed = "TTFT"
+	case got.tpot < b.alpha:
+		missed = "TPOT"
+	}
+	return fmt.Errorf("%w: one replica of %q misses %s even at %.2g requests/s: TTFT %s is met by %.1f %%, TPOT %s by %.1f %%, asked for %.1f %%",
+		ErrUnattainable, b.server.Name, missed, rate, b.slo.TTFT, 100*got.ttft, b.slo.TPOT, 100*got.tpot, 100*b.alpha)
+}
+
+// A stream is a splitmix64 generator; see package sim.
+type stream struct{ state uint64 }
+
+// exponential returns a number with mean 1.
+func (s *stream) exponential() float64 {
+	s.state += 0x9e3779b97f4a7c15
+	z := s.state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return -math.Log((float64((z^z>>31)>>11) + 0.5) / (1 << 53))
+}

@@ -1,0 +1,92 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A Capacity is what one replica of a type can take of a workload, and in what unit a request is measured.
+type Capacity struct {
+	// PerSecond is mu_SLO: the mean requests per second that one replica takes while it attains the SLO.
+	PerSecond float64 `json:"perSecond"`
+	// Attainment is the share of requests that meet the SLO at that rate, asked for.
+	Attainment float64 `json:"attainment"`
+	// PromptToken and OutputToken are the work of one token, so that the mean request of the workload is 1:
+	//
+	//	work(request) = PromptToken*input + OutputToken*output
+	//
+	// Both 0 make every request 1.
+	PromptToken float64 `json:"promptToken"`
+	OutputToken float64 `json:"outputToken"`
+}
+
+// Work returns the work of a request, in mean requests.
+func (c *Capacity) Work(r sim.Request) float64 {
+	if c.PromptToken == 0 && c.OutputToken == 0 {
+		return 1
+	}
+	return c.PromptToken*float64(r.Input) + c.OutputToken*float64(r.Output)
+}
+
+// Validate reports every wrong field at once, under field.
+func (c *Capacity) Validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(c.PerSecond > 0 && !math.IsInf(c.PerSecond, 1), field+".perSecond", c.PerSecond, "must be a number above 0")
+	e.Check(c.PromptToken >= 0 && !math.IsInf(c.PromptToken, 1), field+".promptToken", c.PromptToken, "must be a number that is not negative")
+	e.Check(c.OutputToken >= 0 && !math.IsInf(c.OutputToken, 1), field+".outputToken", c.OutputToken, "must be a number that is not negative")
+	return e.Err()
+}
+
+// maxDemandSlots is the most slots of Demand: 90 days in seconds.
+const maxDemandSlots = 90 * 24 * 3600
+
+// Demand returns how many replicas a workload needs in each slot of a step, the last of which may reach beyond its end:
+//
+//	demand[t] = ceil( work that arrives in slot t / (step * PerSecond) )
+//
+// A request counts where it arrives, with the work that Capacity gives it. Slots that are short against the gaps between
+// requests follow the noise of the arrivals more than the load.
+func Demand(w sim.Workload, seed uint64, step time.Duration, c Capacity) ([]int32, error) {
+	work, err := arriving(w, seed, step, c)
+	if err != nil {
+		return nil, err
+	}
+	demand := make([]int32, len(work))
+	need(demand, work, c.PerSecond*step.Seconds())
+	return demand, nil
+}
+
+// need writes the replicas that the work of each slot takes.
+func need(demand []int32, work []float64, perSlot float64) {
+	for t, x := range work {
+		demand[t] = scaling.Ceil(x / perSlot)
+	}
+}
+
+// arriving returns the work that arrives in each slot.
+func arriving(w sim.Workload, seed uint64, step time.Duration, c Capacity) ([]float64, error) {
+	var e scaling.FieldErrors
+	e.Check(w != nil, "workload", w, "must be set")
+	e.Check(step > 0, "step", step, "must be above 0")
+	e.Add(c.Validate("capacity"))
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	slots := (w.Duration() + step - 1) / step
+	e.Check(slots <= maxDemandSlots, "step", step, fmt.Sprintf("must not cut %s into more than %d slots", w.Duration(), maxDemandSlots))
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	work := make([]float64, slots)
+	next := w.Arrivals(seed)
+	for r, ok := next(); ok; r, ok = next() {
+		if t := int(r.At / step); t < len(work) {
+			work[t] += c.Work(r)
+		}
+	}
+	return work, nil
+}

@@ -1,0 +1,72 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// Floor returns the replica-hours without which no schedule whatsoever, and no policy, can make a share alpha of the
+// requests meet the SLO on a type of the scenario: a bound that is proved, and not measured as that of Cover is.
+//
+// A request holds a replica's time, whatever else is in the batch: its prompt's tokens, and for each further token of
+// the output its sequence, its own KV cache, and its part of the step's base, as a step has no more sequences than
+// MaxSeqs and no more in its cache than KVTokens:
+//
+//	PrefillToken*input + (output-1)*(Sequence + Base/MaxSeqs) + KVToken*held
+//	PrefillToken*input + (output-1)*Sequence + (KVToken + Base/KVTokens)*held
+//
+// with held = (output-1)*input + (output-1)*(output-2)/2, the tokens that it keeps summed over its steps. Either adds up
+// to less than the replica-time of those requests; the larger sum counts, over the share alpha of the requests that need
+// the least. A request that may end after the horizon and still meet the SLO is left out.
+//
+// It knows nothing of whole replicas, queues, cold starts and bounds, so it is well below the optimum where the fleet is
+// small.
+func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error) {
+	if err := s.Validate(); err != nil {
+		return 0, err
+	}
+	var e scaling.FieldErrors
+	e.Check(typ >= 0 && typ < len(s.Types), "type", typ, fmt.Sprintf("must be a place in the %d types of the scenario", len(s.Types)))
+	e.Check(alpha >= 0 && alpha <= 1, "alpha", alpha, "must be within 0 and 1")
+	if err := e.Err(); err != nil {
+		return 0, err
+	}
+	v := s.Types[typ].Server
+	horizon := s.Horizon
+	if horizon == 0 {
+		horizon = s.Workload.Duration()
+	}
+	var bySeqs, byCache []float64
+	total := 0
+	next := s.Workload.Arrivals(seed)
+	for r, ok := next(); ok; r, ok = next() {
+		total++
+		if r.At+s.SLO.TTFT+time.Duration(r.Output)*s.SLO.TPOT > horizon {
+			continue
+		}
+		in, steps := float64(r.Input), float64(r.Output-1)
+		held := steps*in + steps*max(0, steps-1)/2
+		own := v.PrefillToken*in + steps*v.Sequence + v.KVToken*held
+		bySeqs = append(bySeqs, own+steps*v.Base/float64(v.MaxSeqs))
+		byCache = append(byCache, own+held*v.Base/float64(v.KVTokens))
+	}
+	// Those that are left out are taken to be among the ones that meet the SLO, and to cost nothing.
+	n := int(math.Ceil(alpha*float64(total)-1e-6)) - (total - len(bySeqs))
+	n = max(0, min(n, len(bySeqs)))
+	// A millionth is for the simulator's picoseconds.
+	return max(least(bySeqs, n), least(byCache, n)) / 3600 * (1 - 1e-6), nil
+}
+
+// least returns the sum of the n least.
+func least(costs []float64, n int) (sum float64) {
+	slices.Sort(costs)
+	for _, c := range costs[:n] {
+		sum += c
+	}
+	return sum
+}

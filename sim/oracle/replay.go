@@ -1,0 +1,310 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A Search says what Replay looks for, and where.
+type Search struct {
+	// Alpha is the share of requests that must meet the SLO.
+	Alpha  float64        `json:"alpha"`
+	Bounds scaling.Bounds `json:"bounds"`
+	// Steps are the lengths of slots to plan in; each is tried. None means 1, 2 and 4 times the scenario's control
+	// interval or 15 s, whichever is longer: a short one follows the load, a long one not its noise.
+	Steps []time.Duration `json:"steps"`
+	// Trims is how many more runs may go into taking single replicas out of spans of the schedule; see Replay.
+	Trims int `json:"trims"`
+}
+
+// A Replayed is a schedule made with foresight that attains the SLO in the simulator: what a policy can be measured by.
+type Replayed struct {
+	// Plan covers the demand at Safety, in slots of Step. It is within the bounds, and does not know of Lead, Tail and
+	// trims.
+	Plan Plan          `json:"plan"`
+	Step time.Duration `json:"step"`
+	// Safety is by what the capacity of a replica was divided. Several replicas together can take more than each alone,
+	// so it may be below 1.
+	Safety float64 `json:"safety"`
+	// Lead is how long before its slot a replica is asked for, at least; Tail how long after it it stays.
+	Lead time.Duration `json:"lead"`
+	Tail time.Duration `json:"tail"`
+	// Asked is what is asked for at each tick of the controller: at i*Tick, from i = 1 on.
+	Asked []int32       `json:"asked"`
+	Tick  time.Duration `json:"tick"`
+	Alpha float64       `json:"alpha"`
+	// Runs are those of the search, Trimmed those trims that were kept.
+	Runs    int        `json:"runs"`
+	Trimmed int        `json:"trimmed"`
+	Result  sim.Result `json:"result"`
+}
+
+// Controller returns the controller that replays the schedule in a scenario that starts at a time.
+func (r *Replayed) Controller(start time.Time) sim.Controller {
+	return sim.Schedule(start, r.Tick, r.Asked)
+}
+
+// Score returns how many times the replica-hours of the replayed schedule a policy took on the same scenario and seed.
+// A policy that met fewer requests than Alpha has no score: +Inf, as selling the SLO makes any policy look cheap.
+func Score(policy *sim.Result, replayed *Replayed) float64 {
+	if !(policy.Attainment >= replayed.Alpha) {
+		return math.Inf(1)
+	}
+	return policy.ReplicaHours / replayed.Result.ReplicaHours
+}
+
+// Bound returns the replica-hours of a plan in slots of a step, its starts included: of one made by Cover with the cold
+// start in whole slots (rounded down), the least that a fleet can cost whose replicas take no more than the plan's
+// capacity says.
+func Bound(p Plan, step time.Duration) float64 { return float64(p.Cost) * step.Hours() }
+
+// The safeties that Replay tries: 0.5, 3 % more, ..., 4.
+const (
+	safeties  = 71
+	leastSafe = 0.5
+	growth    = 1.03
+)
+
+// Replay returns the cheapest schedule, of a family of them, that attains the SLO for a share Alpha of the requests, as
+// certified by a run of the simulator. The family has four knobs:
+//
+//   - the length of a slot, one of Steps;
+//   - the safety: demand is that of a capacity of PerSecond/safety, and Cover plans for it, with the cold start as the
+//     cost of a start and the type's Initial replicas there;
+//   - the lead: a replica is asked for at the last tick that is early enough for it to be ready, which is once the cold
+//     start and the write's delay; where the cold start is random, once, 1.5 times and twice its median;
+//   - the tail: where no schedule attains the SLO without it, replicas stay as long as a request may wait for its first
+//     token.
+//
+// For each of the others, the safety is found by bisection among 0.5, 3 % more, and so on up to 4, and a few below the
+// one found are tried too, as chance makes attainment fall here and there where safety grows. Then, if Trims is not 0,
+// replicas are taken out of spans of the schedule, one from one span at a time, the longest spans first and in halves
+// where the whole does not do, as long as the SLO is attained and replica-hours fall.
+//
+// The schedule is not the optimum; the optimum is not above it. It is carried out without the controller's faults:
+// writes are not refused, the controller does not crash, and nothing is scraped. The replicas' own faults stay.
+//
+// Errors: those of Scenario.Validate and of the arguments, the context's, and ErrUnattainable, with the best attainment
+// and where it was.
+func Replay(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Search) (Replayed, error) {
+	r, err := newReplayer(s, seed, c, o)
+	if err != nil {
+		return Replayed{}, err
+	}
+	for _, tail := range []time.Duration{0, s.SLO.TTFT} {
+		for _, step := range r.steps() {
+			for _, lead := range r.leads() {
+				if err := r.search(ctx, knobs{step: step, lead: lead, tail: tail}); err != nil {
+					return Replayed{}, err
+				}
+			}
+		}
+		if r.best != nil {
+			break
+		}
+	}
+	if r.best == nil {
+		return Replayed{}, r.unattainable()
+	}
+	if err := r.trim(ctx, o.Trims); err != nil {
+		return Replayed{}, err
+	}
+	r.best.Runs = r.runs
+	return *r.best, nil
+}
+
+// knobs are those of the family.
+type knobs struct {
+	step, lead, tail time.Duration
+	safety           float64
+}
+
+// A replayer searches.
+type replayer struct {
+	scenario sim.Scenario
+	seed     uint64
+	capacity Capacity
+	goal     Search
+	horizon  time.Duration
+	cold     time.Duration
+
+	work  []float64 // of the present step
+	runs  int
+	tried []trial
+	best  *Replayed // the cheapest that attains the SLO
+	most  trial     // the one of the highest attainment
+}
+
+// A trial is a schedule that was run.
+type trial struct {
+	knobs
+
+	asked  []int32
+	result sim.Result
+}
+
+func newReplayer(s *sim.Scenario, seed uint64, c Capacity, o Search) (*replayer, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	var e scaling.FieldErrors
+	e.Check(len(s.Types) == 1, "types", len(s.Types), "must be one: a schedule is for one type")
+	e.Add(c.Validate("capacity"))
+	e.Check(o.Alpha > 0 && o.Alpha <= 1, "alpha", o.Alpha, "must be above 0 and at most 1")
+	e.Add(o.Bounds.Validate("bounds"))
+	e.Check(o.Trims >= 0, "trims", o.Trims, "must not be negative")
+	for i, step := range o.Steps {
+		e.Check(step > 0, fmt.Sprintf("steps[%d]", i), step, "must be above 0")
+	}
+	if quota := s.Types[0].Quota; quota > 0 {
+		e.Check(o.Bounds.Min <= quota, "bounds.min", o.Bounds.Min, fmt.Sprintf("must not be above the quota, %d", quota))
+		o.Bounds.Max = min(o.Bounds.Max, quota)
+	}
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	r := &replayer{scenario: *s, seed: seed, capacity: c, goal: o, horizon: s.Horizon}
+	if r.horizon == 0 {
+		r.horizon = s.Workload.Duration()
+	}
+	startup := s.Types[0].Startup
+	r.cold = startup.Provision.Median + startup.Load.Median
+	r.scenario.Metrics = nil
+	r.scenario.Scrape = sim.Scrape{Interval: 24 * time.Hour}
+	r.scenario.Control.RejectRate, r.scenario.Control.CrashRate = 0, 0
+	if r.scenario.Start.IsZero() {
+		r.scenario.Start = time.Unix(0, 0).UTC()
+	}
+	return r, nil
+}
+
+func (r *replayer) tick() time.Duration { return r.scenario.Control.Interval }
+
+func (r *replayer) steps() []time.Duration {
+	if len(r.goal.Steps) > 0 {
+		return r.goal.Steps
+	}
+	step := max(r.tick(), 15*time.Second)
+	return []time.Duration{step, 2 * step, 4 * step}
+}
+
+func (r *replayer) leads() []time.Duration {
+	delay := r.scenario.Control.Delay
+	startup := r.scenario.Types[0].Startup
+	if startup.FailureRate == 0 && startup.Provision.Sigma == 0 && startup.Load.Sigma == 0 {
+		return []time.Duration{r.cold + delay}
+	}
+	return []time.Duration{r.cold + delay, r.cold + r.cold/2 + delay, 2*r.cold + delay}
+}
+
+// search finds the least safety that attains the SLO.
+func (r *replayer) search(ctx context.Context, k knobs) error {
+	var err error
+	if r.work, err = arriving(r.scenario.Workload, r.seed, k.step, r.capacity); err != nil {
+		return err
+	}
+	attains := func(i int) (bool, error) {
+		k.safety = leastSafe * math.Pow(growth, float64(i))
+		plan := r.plan(k)
+		return r.try(ctx, trial{knobs: k, asked: r.asked(k, plan.Counts)}, plan)
+	}
+	low, high := -1, safeties // the least that attains it is above low, and not above high
+	for high-low > 1 {
+		middle := (low + high) / 2
+		ok, err := attains(middle)
+		if err != nil {
+			return err
+		}
+		if ok {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	const below = 3
+	for i := low - 1; i >= max(0, low-below); i-- {
+		if _, err := attains(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan covers the demand at a safety, within the bounds, up to the horizon.
+func (r *replayer) plan(k knobs) Plan {
+	slots := max(len(r.work), int((r.horizon+k.step-1)/k.step))
+	demand := make([]int32, slots)
+	need(demand, r.work, r.capacity.PerSecond/k.safety*k.step.Seconds())
+	for t := range demand {
+		demand[t] = r.goal.Bounds.Clamp(demand[t])
+	}
+	start := int64((r.cold + k.step/2) / k.step)
+	return Cover(demand, start, r.scenario.Types[0].Initial)
+}
+
+// asked returns what is to be asked for at each tick: the highest count of the slots that a replica asked for now is
+// ready for, up to those that one asked for at the next tick is.
+func (r *replayer) asked(k knobs, counts []int32) []int32 {
+	tick := r.tick()
+	asked := make([]int32, r.horizon/tick+1)
+	for i := range asked {
+		from := max(0, time.Duration(i)*tick-k.tail)
+		to := time.Duration(i+1)*tick + k.lead
+		first := min(int(from/k.step), len(counts)-1)
+		last := min(int((to+k.step-1)/k.step), len(counts))
+		asked[i] = slices.Max(counts[first:max(last, first+1)])
+	}
+	return asked
+}
+
+// try runs a schedule, unless it has been, and keeps it if it is the best.
+func (r *replayer) try(ctx context.Context, t trial, plan Plan) (bool, error) {
+	for i := range r.tried {
+		if old := &r.tried[i]; slices.Equal(old.asked, t.asked) {
+			return old.result.Attainment >= r.goal.Alpha, nil
+		}
+	}
+	var err error
+	t.result, err = sim.Run(ctx, &r.scenario, func() (sim.Controller, error) {
+		return sim.Schedule(r.scenario.Start, r.tick(), t.asked), nil
+	}, sim.Options{Policy: "replay", Seed: r.seed})
+	if err != nil {
+		return false, err
+	}
+	r.runs++
+	t.result.Timeline = nil
+	r.tried = append(r.tried, t)
+	if r.runs == 1 || t.result.Attainment > r.most.result.Attainment {
+		r.most = t
+	}
+	if !(t.result.Attainment >= r.goal.Alpha) {
+		return false, nil
+	}
+	if r.best == nil || t.result.ReplicaHours < r.best.Result.ReplicaHours {
+		r.best = &Replayed{
+			Plan: plan, Step: t.step, Safety: t.safety, Lead: t.lead, Tail: t.tail,
+			Asked: t.asked, Tick: r.tick(), Alpha: r.goal.Alpha, Result: t.result,
+		}
+	}
+	return true, nil
+}
+
+// unattainable says what the best attainment was, and where.
+func (r *replayer) unattainable() error {
+	at := &r.most
+	if len(r.tried) == 0 {
+		return ErrUnattainable
+	}
+	limit := ""
+	if slices.Contains(at.asked, r.goal.Bounds.Max) {
+		limit = fmt.Sprintf(", where it asks for the most that there can be, %d", r.goal.Bounds.Max)
+	}
+	return fmt.Errorf("%w by a schedule within %d and %d replicas: the best of %d attains %.4f of %.4f, at safety %.2f in slots of %s, a lead of %s and a tail of %s%s",
+		ErrUnattainable, r.goal.Bounds.Min, r.goal.Bounds.Max, r.runs, at.result.Attainment, r.goal.Alpha, at.safety, at.step, at.lead, at.tail, limit)
+}

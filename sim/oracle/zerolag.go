@@ -1,0 +1,33 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// ZeroLag returns the controller that sees the demand of the present slot at once, in a scenario that starts at a time,
+// and asks for the highest of the slots of the last hold, or for the present one alone if hold is shorter than a step:
+//
+//	count = max over the slots u with t-hold < u <= t of  demand[u],   within bounds
+//
+// It has no scrape to wait for, no window to average over and no threshold to reach, but the same ticks and the same cold
+// start as every other controller: a policy that does not predict cannot react faster to the same demand. After the last
+// slot it keeps the last count.
+func ZeroLag(start time.Time, demand []int32, step, hold time.Duration, bounds scaling.Bounds) (sim.Controller, error) {
+	var e scaling.FieldErrors
+	e.Check(len(demand) > 0, "demand", len(demand), "must have at least one slot")
+	e.Check(step > 0, "step", step, "must be above 0")
+	e.Check(hold >= 0, "hold", hold, "must not be negative")
+	e.Add(bounds.Validate("bounds"))
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	counts := make([]int32, len(demand))
+	for t, d := range demand {
+		counts[t] = bounds.Clamp(d)
+	}
+	slide(counts, int(min(max(1, (hold+step-1)/step), time.Duration(len(counts)))), 1)
+	return sim.Schedule(start, step, counts), nil
+}

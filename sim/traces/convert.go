@@ -1,0 +1,226 @@
+package traces
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// Columns says where Convert finds what it needs in a log of requests.
+type Columns struct {
+	// Time, Input and Output are the names of the columns that hold when a request arrived and its tokens; without a
+	// header they are places, counted from "1".
+	Time, Input, Output string
+	// NoHeader says that the first line is a request already.
+	NoHeader bool
+	// Format is how times are written: one of the Formats, or a layout of package time. Empty means that the first
+	// line tells: RFC 3339, a date and a time, or a number, which is of seconds below 100000000000 and else of
+	// milliseconds. Times since something else than 1970 are thus taken to be in seconds.
+	Format string
+}
+
+// MaxSkips is the most rows that Summary.Skipped names.
+const MaxSkips = 20
+
+// A Summary says what Convert did.
+type Summary struct {
+	Rows    int           `json:"rows"`    // of the log, without its header
+	Written int           `json:"written"` // rows that are requests
+	Skipped []Skip        `json:"skipped"` // rows that are not, the first MaxSkips of them
+	Reasons []Reason      `json:"reasons"` // how many rows were skipped and why, all of them
+	Span    time.Duration `json:"span"`    // from the first request to the last
+}
+
+// A Skip is a row that was not written.
+type Skip struct {
+	Line int    `json:"line"`
+	Why  string `json:"why"`
+}
+
+// A Reason is why rows were skipped, and how many.
+type Reason struct {
+	Why  string `json:"why"`
+	Rows int    `json:"rows"`
+}
+
+// skip notes a row that is not written.
+func (s *Summary) skip(line int, why string) {
+	if len(s.Skipped) < MaxSkips {
+		s.Skipped = append(s.Skipped, Skip{line, why})
+	}
+	i := slices.IndexFunc(s.Reasons, func(r Reason) bool { return r.Why == why })
+	if i < 0 {
+		i = len(s.Reasons)
+		s.Reasons = append(s.Reasons, Reason{Why: why})
+	}
+	s.Reasons[i].Rows++
+}
+
+// logged is a request and its line.
+type logged struct {
+	sim.Request
+
+	line int
+}
+
+// Convert reads a log of requests and writes it in the form
+//
+//	arrival_ms,input_tokens,output_tokens
+//
+// sorted by time, requests at one time in the order of the log, the first one at 0. Times keep their decimals, down to a
+// nanosecond. Rows with 0 input or output tokens, as of requests that failed, are no requests for a simulator: they are
+// skipped, and the Summary says so.
+//
+// All requests are held in memory, 24 bytes each, and nothing is written before all of them are read.
+func Convert(w io.Writer, r io.Reader, file string, c Columns) (Summary, error) {
+	var s Summary
+	places, t, err := c.open(r, file)
+	if err != nil {
+		return s, err
+	}
+	requests, err := t.log(places, c.Format, &s)
+	if err != nil {
+		return s, err
+	}
+	slices.SortStableFunc(requests, func(a, b logged) int { return cmp.Compare(a.At, b.At) })
+	first, last := requests[0], requests[len(requests)-1]
+	s.Span = last.At - first.At
+	if s.Span >= longest-time.Second {
+		return s, &RowError{File: file, Line: last.line, Rule: fmt.Sprintf("must be within 90 days of the first request, on line %d", first.line)}
+	}
+	s.Written = len(requests)
+	return s, write(w, requests)
+}
+
+func write(w io.Writer, requests []logged) error {
+	out := bufio.NewWriter(w)
+	_, _ = fmt.Fprintf(out, "%s,%s,%s\n", arrivalColumn, inputColumn, outputColumn) // Flush returns the error
+	var line []byte
+	for _, r := range requests {
+		line = millis(line[:0], r.At-requests[0].At)
+		line = append(line, ',')
+		line = strconv.AppendInt(line, int64(r.Input), 10)
+		line = append(line, ',')
+		line = strconv.AppendInt(line, int64(r.Output), 10)
+		line = append(line, '\n')
+		_, _ = out.Write(line)
+	}
+	return out.Flush()
+}
+
+// open begins to read a log and finds the columns of time, input and output.
+func (c Columns) open(r io.Reader, file string) (places [3]int, t *table, err error) {
+	if err := c.validate(); err != nil {
+		return places, nil, err
+	}
+	if t, err = open(r, file); err != nil {
+		return places, nil, err
+	}
+	if !c.NoHeader {
+		if err := t.header(); err != nil {
+			return places, nil, err
+		}
+	}
+	for i, name := range []string{c.Time, c.Input, c.Output} {
+		if c.NoHeader {
+			n, _ := strconv.Atoi(name) // validate has seen it
+			places[i] = n - 1
+			continue
+		}
+		place, err := t.column(name)
+		if err != nil {
+			return places, nil, err
+		}
+		if place < 0 {
+			return places, nil, t.unclear(fmt.Sprintf("must have the column %q", name))
+		}
+		places[i] = place
+	}
+	return places, t, nil
+}
+
+func (c Columns) validate() error {
+	var e scaling.FieldErrors
+	known := map[string]bool{}
+	for _, f := range []struct{ field, name string }{{"time", c.Time}, {"input", c.Input}, {"output", c.Output}} {
+		if c.NoHeader {
+			n, err := strconv.Atoi(f.name)
+			e.Check(err == nil && n >= 1 && n <= maxColumns, f.field, f.name, fmt.Sprintf("must be a place within 1 and %d where there is no header", maxColumns))
+		} else {
+			e.Check(f.name != "" && f.name == strings.TrimSpace(f.name), f.field, f.name, "must be the name of a column")
+		}
+		e.Check(!known[f.name] || f.name == "", f.field, f.name, "must be a column of its own")
+		known[f.name] = true
+	}
+	_, err := instantOf(c.Format)
+	e.Check(err == nil, "format", c.Format, fmt.Sprintf("must be one of %s, a layout of package time, or empty", strings.Join(Formats(), ", ")))
+	return e.Err()
+}
+
+// log reads the requests of a log; their times are counted from that of the first row.
+func (t *table) log(places [3]int, format string, s *Summary) ([]logged, error) {
+	var requests []logged
+	var first time.Time
+	var read instant
+	for {
+		err := t.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if widest := max(places[0], places[1], places[2]); widest >= len(t.record) {
+			return nil, t.missing(fmt.Sprintf("must have a column %d", widest+1))
+		}
+		if s.Rows == 0 {
+			if format == "" {
+				format = detect(t.record[places[0]])
+			}
+			if read, err = instantOf(format); err != nil || format == "" {
+				return nil, t.wrong(places[0], detectRule)
+			}
+		}
+		s.Rows++
+		at, ok := read(t.record[places[0]])
+		if !ok {
+			return nil, t.wrong(places[0], fmt.Sprintf("must be a time of the form %s", format))
+		}
+		if s.Rows == 1 {
+			first = at
+		}
+		r := logged{line: t.line}
+		if r.At = at.Sub(first); r.At.Abs() > longest {
+			return nil, t.wrong(places[0], "must be within 90 days of the first row")
+		}
+		if r.Input, err = t.tokens(places[1], 0, wholeRule+" that is not negative"); err != nil {
+			return nil, err
+		}
+		if r.Output, err = t.tokens(places[2], 0, wholeRule+" that is not negative"); err != nil {
+			return nil, err
+		}
+		switch {
+		case r.Input == 0:
+			s.skip(t.line, "no input tokens")
+		case r.Output == 0:
+			s.skip(t.line, "no output tokens")
+		case len(requests) == MaxRequests:
+			return nil, t.missing(fmt.Sprintf("must have at most %d requests", MaxRequests))
+		default:
+			requests = append(requests, r)
+		}
+	}
+	if len(requests) == 0 {
+		return nil, t.missing(fmt.Sprintf("must have at least one request with tokens; %d rows were skipped", s.Rows))
+	}
+	return requests, nil
+}

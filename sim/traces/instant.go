@@ -1,0 +1,78 @@
+package traces
+
+import (
+	"errors"
+	"strings"
+	"time"
+)
+
+// The formats of times that Convert knows.
+const (
+	FormatRFC3339  = "rfc3339"  // 2023-11-16T18:15:46.68Z
+	FormatDateTime = "datetime" // 2023-11-16 18:15:46.68, in UTC
+	FormatUnix     = "unix"     // seconds since 1970, whole or decimal
+	FormatMillis   = "unix-ms"  // milliseconds since 1970, whole or decimal
+)
+
+// Formats returns the formats that Columns.Format can name.
+func Formats() []string { return []string{FormatRFC3339, FormatDateTime, FormatUnix, FormatMillis} }
+
+const detectRule = "must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds or milliseconds since 1970; or name the format"
+
+// An instant reads a time.
+type instant func(string) (time.Time, bool)
+
+var errFormat = errors.New("unknown format")
+
+// instantOf returns what reads times of a format. An empty one is detected later.
+func instantOf(format string) (instant, error) {
+	layout := format
+	switch format {
+	case "":
+		return nil, nil
+	case FormatUnix:
+		return func(s string) (time.Time, bool) {
+			whole, nanos, ok := decimal(s)
+			return time.Unix(whole, nanos), ok && whole < latestMillis/1000
+		}, nil
+	case FormatMillis:
+		return func(s string) (time.Time, bool) {
+			whole, nanos, ok := decimal(s)
+			return time.UnixMilli(whole).Add(time.Duration(nanos / 1000)), ok && whole < latestMillis
+		}, nil
+	case FormatRFC3339:
+		layout = time.RFC3339
+	case FormatDateTime:
+		layout = time.DateTime
+	default:
+		if !strings.Contains(format, "06") || !strings.Contains(format, "05") { // year and second
+			return nil, errFormat
+		}
+	}
+	return func(s string) (time.Time, bool) {
+		t, err := time.Parse(layout, s)
+		return t, err == nil
+	}, nil
+}
+
+// Numbers from earliestMillis on are milliseconds, 1973 and later. Below it they are seconds, up to the year 5138.
+const (
+	earliestMillis = 100_000_000_000
+	latestMillis   = 1000 * earliestMillis
+)
+
+// detect returns the format of a time, or none.
+func detect(s string) string {
+	for _, format := range Formats() {
+		whole, _, ok := decimal(s)
+		if format == FormatUnix && ok && whole >= earliestMillis {
+			continue
+		}
+		if read, err := instantOf(format); err == nil {
+			if _, ok := read(s); ok {
+				return format
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,176 @@
+package traces
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// MaxTokens is the longest prompt or answer that is drawn for a series that was read.
+const MaxTokens = 1 << 17
+
+func readSeries(t *table, columns []int) (sim.Workload, error) {
+	var s sim.Series
+	var first time.Duration
+	for {
+		err := t.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		at, err := t.span(columns[0], time.Second)
+		if err != nil {
+			return nil, err
+		}
+		switch n := len(s.Rates); {
+		case n == 0:
+			first = at
+		case at <= first:
+			return nil, t.wrong(columns[0], "must be after the window above it")
+		case n == 1:
+			s.Step = at - first
+		case at != first+s.Duration():
+			return nil, t.wrong(columns[0], fmt.Sprintf("must be %s after the window above it, as the second is after the first", s.Step))
+		}
+		if time.Duration(len(s.Rates)+1) > longest/max(s.Step, 1) {
+			return nil, t.wrong(columns[0], "must be before the end of 90 days")
+		}
+		rate, err := t.rate(columns)
+		if err != nil {
+			return nil, err
+		}
+		s.Rates = append(s.Rates, rate)
+	}
+	if len(s.Rates) < 2 {
+		return nil, t.missing("must have at least two windows, which tell how long they are")
+	}
+	s.Input, s.Output = lengths(s.Rates)
+	if s.Input.Mean == 0 || s.Output.Mean == 0 {
+		return nil, t.missing("must have requests and both means in at least one window")
+	}
+	return s, nil
+}
+
+// rate reads the present record.
+func (t *table) rate(columns []int) (r sim.Rate, err error) {
+	if r.PerSecond, err = t.number(columns[1], 0, 1e6, "must be a number within 0 and 1000000"); err != nil {
+		return r, err
+	}
+	for _, mean := range []struct {
+		place int
+		to    *float64
+	}{{columns[2], &r.Input}, {columns[3], &r.Output}} {
+		if t.record[mean.place] == "" {
+			continue
+		}
+		rule := fmt.Sprintf("must be a number within 1 and %d, or empty if it is not known", MaxTokens)
+		least := 1.0
+		if r.PerSecond == 0 {
+			least = 0 // of nothing
+		}
+		if *mean.to, err = t.number(mean.place, least, MaxTokens, rule); err != nil {
+			return r, err
+		}
+		if *mean.to < 1 {
+			*mean.to = 0
+		}
+	}
+	return r, nil
+}
+
+// lengths returns the lengths of all requests of a series; a mean of 0 is not known.
+func lengths(rates []sim.Rate) (input, output sim.Length) {
+	var in, inRate, out, outRate float64
+	for _, r := range rates {
+		if r.Input > 0 {
+			in += r.PerSecond * r.Input
+			inRate += r.PerSecond
+		}
+		if r.Output > 0 {
+			out += r.PerSecond * r.Output
+			outRate += r.PerSecond
+		}
+	}
+	length := func(sum, weight float64) sim.Length {
+		if weight == 0 || sum == 0 { // rates so small that their products are none
+			return sim.Length{}
+		}
+		mean := min(max(sum/weight, 1), MaxTokens)
+		return sim.Length{Mean: mean, Deviation: mean, Min: 1, Max: MaxTokens, LogNormal: true}
+	}
+	return length(in, inRate), length(out, outRate)
+}
+
+// FillGaps returns the series with every window without requests filled, and how many there were: rates and means go in
+// a straight line from the window before the gap to the one after it, and stay as they are at the nearest window where
+// there is one side only. It is for recordings in which such windows are gaps in the collection. A series that is zero
+// throughout stays so.
+func FillGaps(s sim.Series) (sim.Series, int) {
+	s.Rates = slices.Clone(s.Rates)
+	filled := 0
+	before := -1 // the last window with requests
+	for i := 0; i <= len(s.Rates); i++ {
+		if i < len(s.Rates) && s.Rates[i].PerSecond == 0 {
+			continue
+		}
+		for k := before + 1; k < i; k++ {
+			switch {
+			case before < 0 && i == len(s.Rates):
+				return s, 0
+			case before < 0:
+				s.Rates[k] = s.Rates[i]
+			case i == len(s.Rates):
+				s.Rates[k] = s.Rates[before]
+			default:
+				s.Rates[k] = between(s.Rates[before], s.Rates[i], float64(k-before)/float64(i-before))
+			}
+			filled++
+		}
+		before = i
+	}
+	return s, filled
+}
+
+// between returns the rate on the line from a to b. A mean that one of them does not know is not known there.
+func between(a, b sim.Rate, share float64) sim.Rate {
+	line := func(a, b float64) float64 { return a*(1-share) + b*share }
+	mean := func(a, b float64) float64 {
+		if a == 0 || b == 0 {
+			return 0
+		}
+		return max(line(a, b), 1)
+	}
+	return sim.Rate{
+		PerSecond: line(a.PerSecond, b.PerSecond),
+		Input:     mean(a.Input, b.Input),
+		Output:    mean(a.Output, b.Output),
+	}
+}
+
+// Slice returns the part of a series in [from, to), as one day of fourteen. Both must be multiples of its step.
+//
+// The rates are those of the whole. At the ends the lines between windows have no neighbour to lead to, and the rate
+// stays level for half a window.
+func Slice(s sim.Series, from, to time.Duration) (sim.Series, error) {
+	var e scaling.FieldErrors
+	if s.Step <= 0 {
+		e.Check(false, "step", s.Step, "must be above 0")
+		return sim.Series{}, e.Err()
+	}
+	within := fmt.Sprintf("must be a multiple of the step %s within 0 and %s", s.Step, s.Duration())
+	e.Check(from >= 0 && from <= s.Duration() && from%s.Step == 0, "from", from, within)
+	e.Check(to >= 0 && to <= s.Duration() && to%s.Step == 0, "to", to, within)
+	e.Check(from < to, "to", to, fmt.Sprintf("must be after from, %s", from))
+	if err := e.Err(); err != nil {
+		return sim.Series{}, err
+	}
+	s.Rates = slices.Clone(s.Rates[from/s.Step : to/s.Step])
+	return s, nil
+}

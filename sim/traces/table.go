@@ -1,0 +1,161 @@
+package traces
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// A RowError says what is wrong with a file.
+type RowError struct {
+	File   string
+	Line   int    // counted from 1; 0 where it is about the file as a whole
+	Column string // as the file calls it; empty where it is about the line as a whole
+	Value  string // what the column holds
+	Rule   string // the rule that it breaks
+	Err    error  // what reading the file failed with, if it did
+}
+
+// Error returns `file:line: column "value": rule`.
+func (e *RowError) Error() string {
+	s := e.File
+	if e.Line > 0 {
+		s += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Column != "" {
+		value := e.Value
+		if len(value) > longestQuoted {
+			value = value[:longestQuoted] + "..."
+		}
+		s += fmt.Sprintf(": %s %q", e.Column, value)
+	}
+	return s + ": " + e.Rule
+}
+
+// Unwrap returns what reading the file failed with.
+func (e *RowError) Unwrap() error { return e.Err }
+
+const (
+	longestQuoted = 80      // of a value in an error
+	maxRecord     = 1 << 20 // bytes of a record
+	maxColumns    = 1024
+)
+
+var errLongRecord = errors.New("must not have a record of more than 1048576 bytes")
+
+// A table is a CSV file that is read record by record.
+type table struct {
+	file   string
+	csv    *csv.Reader
+	source *source
+	names  []string // of the columns, as the header has them; empty without one
+	record []string // the present one
+	line   int      // of the present one
+}
+
+// open finds out whether r is compressed or begins with a byte order mark, neither of which is part of the table.
+func open(r io.Reader, file string) (*table, error) {
+	t := &table{file: file}
+	buffered := bufio.NewReader(r)
+	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		unzipped, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, t.broken(err)
+		}
+		buffered = bufio.NewReader(unzipped)
+	}
+	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
+		_, _ = buffered.Discard(3) // they are in the buffer
+	}
+	t.source = &source{r: buffered}
+	t.csv = csv.NewReader(t.source)
+	t.csv.ReuseRecord = true
+	return t, nil
+}
+
+// source ends records that are too long.
+type source struct {
+	r     io.Reader
+	given int64
+	start int64 // where the present record began
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.given-s.start > maxRecord {
+		return 0, errLongRecord
+	}
+	n, err := s.r.Read(p)
+	s.given += int64(n)
+	return n, err
+}
+
+// header reads the names of the columns.
+func (t *table) header() error {
+	err := t.next()
+	if errors.Is(err, io.EOF) {
+		return &RowError{File: t.file, Rule: "must not be empty"}
+	}
+	if err != nil {
+		return err
+	}
+	t.names = slices.Clone(t.record)
+	return nil
+}
+
+// next reads a record. At the end of the file it returns io.EOF.
+func (t *table) next() error {
+	record, err := t.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	if err != nil {
+		return t.broken(err)
+	}
+	t.record = record
+	t.line, _ = t.csv.FieldPos(0)
+	t.source.start = t.csv.InputOffset()
+	if len(record) > maxColumns {
+		return &RowError{File: t.file, Line: t.line, Rule: fmt.Sprintf("must have at most %d columns", maxColumns)}
+	}
+	for i, value := range record {
+		record[i] = strings.TrimSpace(value)
+	}
+	return nil
+}
+
+// broken places an error of the reader: of the syntax of CSV, of compression, or of what lies below.
+func (t *table) broken(err error) error {
+	var parse *csv.ParseError
+	if !errors.As(err, &parse) {
+		return &RowError{File: t.file, Line: t.line + 1, Rule: err.Error(), Err: err}
+	}
+	rule := parse.Err.Error()
+	if errors.Is(err, csv.ErrFieldCount) {
+		rule = fmt.Sprintf("must have %d columns, as the first line does", t.csv.FieldsPerRecord)
+	}
+	return &RowError{File: t.file, Line: parse.Line, Rule: rule, Err: err}
+}
+
+// wrong returns the error of a column of the present record.
+func (t *table) wrong(column int, rule string) error {
+	name := fmt.Sprintf("column %d", column+1)
+	if len(t.names) > 0 {
+		name = t.names[column]
+	}
+	return &RowError{File: t.file, Line: t.line, Column: name, Value: t.record[column], Rule: rule}
+}
+
+// column returns the place of a column in the header, or -1.
+func (t *table) column(name string) (int, error) {
+	i := slices.Index(t.names, name)
+	if i >= 0 && slices.Contains(t.names[i+1:], name) {
+		return i, &RowError{File: t.file, Line: t.line, Rule: fmt.Sprintf("must have the column %s once", name)}
+	}
+	return i, nil
+}

@@ -1,0 +1,129 @@
+package traces
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/sim"
+)
+
+//go:embed data/*.csv.gz
+var data embed.FS
+
+// The names that Open knows.
+const (
+	NameAzure2023Conversation = "azure2023-conversation"
+	NameServeGenLarge         = "servegen-m-large"
+	NameServeGenSmall         = "servegen-m-small"
+)
+
+// An Info says what a trace is and where it is from.
+type Info struct {
+	Name     string        `json:"name"` // for Open
+	Title    string        `json:"title"`
+	Requests int           `json:"requests"` // that were recorded, if it has requests
+	Windows  int           `json:"windows"`  // of the series, if it has rates
+	Filled   int           `json:"filled"`   // of the windows, those that are gaps in the collection and were filled
+	Length   time.Duration `json:"length"`
+	Source   string        `json:"source"`
+	Licence  string        `json:"licence"` // as an SPDX identifier
+	Citation string        `json:"citation"`
+}
+
+// List returns what there is, by name.
+func List() []Info {
+	const fortnight = 14 * 24 * time.Hour
+	return []Info{
+		{
+			Name:     NameAzure2023Conversation,
+			Title:    "Conversations of Azure's LLM inference service, 2023",
+			Requests: 19366,
+			Length:   3502 * time.Second,
+			Source:   "Azure/AzurePublicDataset data/AzureLLMInferenceTrace_conv.csv @b469a113",
+			Licence:  "CC-BY-4.0",
+			Citation: "Patel et al., Splitwise, ISCA 2024",
+		},
+		{
+			Name:     NameServeGenLarge,
+			Title:    "A large language model of ServeGen, 162 clients, two weeks from midnight",
+			Windows:  2016,
+			Length:   fortnight,
+			Source:   "alibaba/ServeGen data/language/m-large @f891d118",
+			Licence:  "Apache-2.0",
+			Citation: "alibaba/ServeGen",
+		},
+		{
+			Name:     NameServeGenSmall,
+			Title:    "A small language model of ServeGen, 43 clients, two weeks from midnight",
+			Windows:  2016,
+			Filled:   37,
+			Length:   fortnight,
+			Source:   "alibaba/ServeGen data/language/m-small @f891d118",
+			Licence:  "Apache-2.0",
+			Citation: "alibaba/ServeGen",
+		},
+	}
+}
+
+// Open returns the traffic of a name that List has.
+func Open(name string) (sim.Workload, error) {
+	var w sim.Workload
+	var err error
+	switch name {
+	case NameAzure2023Conversation:
+		w, err = Azure2023Conversation()
+	case NameServeGenLarge:
+		w, err = ServeGenLarge()
+	case NameServeGenSmall:
+		w, err = ServeGenSmall()
+	default:
+		var names []string
+		for _, info := range List() {
+			names = append(names, info.Name)
+		}
+		err = fmt.Errorf("trace %q: must be one of %s", name, strings.Join(names, ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Azure2023Conversation returns the requests of an hour of conversations with Azure's LLM inference service, in 2023.
+func Azure2023Conversation() (sim.Trace, error) {
+	return embedded[sim.Trace]("azure2023_conv.csv")
+}
+
+// ServeGenLarge returns the rates of two weeks of a large language model, in windows of ten minutes from local midnight
+// on.
+func ServeGenLarge() (sim.Series, error) {
+	return embedded[sim.Series]("servegen_m-large_600s.csv")
+}
+
+// ServeGenSmall returns the rates of two weeks of a small language model, in windows of ten minutes from local midnight
+// on. Its gaps are filled.
+func ServeGenSmall() (sim.Series, error) {
+	s, err := embedded[sim.Series]("servegen_m-small_600s.csv")
+	if err != nil {
+		return sim.Series{}, err
+	}
+	s, _ = FillGaps(s)
+	return s, nil
+}
+
+// embedded reads one of the files in this package.
+func embedded[W sim.Workload](file string) (W, error) {
+	var none W
+	compressed, err := data.ReadFile("data/" + file + ".gz")
+	if err != nil {
+		return none, err
+	}
+	w, err := Read(bytes.NewReader(compressed), file)
+	if err != nil {
+		return none, err
+	}
+	return w.(W), nil
+}
