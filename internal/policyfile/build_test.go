@@ -45,7 +45,7 @@ func TestNamed(t *testing.T) {
 	}
 	for _, name := range []string{"", "realtime", "realtime/kpa", "static", "static/", "static/-1", "static/2147483648", "static/8/8", "cron", "floor/"} {
 		_, err := policyfile.Named(name)
-		require.EqualError(t, err, fmt.Sprintf("policy %q: must be one of proportional/hpa, proportional/kpa, proportional/llm, "+
+		require.EqualError(t, err, fmt.Sprintf("policy %q: must be one of proportional/hpa, proportional/kpa, proportional/kthena, proportional/llm, "+
 			"realtime/responsive, realtime/seed, saturation/default, saturation/literal or static/N", name))
 	}
 }
