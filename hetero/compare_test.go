@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/hetero"
-	"github.com/inferscale/inferscale/internal/golden"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // cards are three types whose prices rise with what they serve, though not as fast.
@@ -59,7 +59,7 @@ func TestPremiumAndChurn(t *testing.T) {
 			}
 		}
 	}
-	golden.Compare(t, "premium.txt", table.String())
+	scalingtest.Golden(t, "premium.txt", table.String())
 }
 
 // TestOptimumReplacesTheFleet is the counterexample to placing by the optimum: for one unit of demand more the

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/hetero"
-	"github.com/inferscale/inferscale/internal/golden"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // TestErrorsNameEveryField: a configuration in which everything is wrong is told so in one go.
@@ -27,7 +27,7 @@ func TestErrorsNameEveryField(t *testing.T) {
 	_, err := hetero.New(c)
 	require.Error(t, err)
 	require.Equal(t, err.Error(), c.Validate().Error())
-	golden.Compare(t, "errors.txt", err.Error()+"\n")
+	scalingtest.Golden(t, "errors.txt", err.Error()+"\n")
 
 	var field *scaling.FieldError
 	require.True(t, errors.As(err, &field))

@@ -13,10 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/hetero"
-	"github.com/inferscale/inferscale/internal/explain"
-	"github.com/inferscale/inferscale/internal/golden"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 var start = time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
@@ -97,7 +96,7 @@ func TestStory(t *testing.T) {
 		p.Applied(now, spec, d.Target)
 		spec = slices.Clone(d.Target)
 	}
-	golden.Compare(t, "story.txt", story.String())
+	scalingtest.Golden(t, "story.txt", story.String())
 }
 
 // TestPolicySteps goes through single decisions. The fleet is a (cost 10, 0..20) and b (cost 20, 0..20) at rate 2, in
@@ -134,7 +133,7 @@ func TestPolicySteps(t *testing.T) {
 			var codes []string
 			for i := range d.Types {
 				codes = append(codes, d.Types[i].Verdict.String()+" "+d.Types[i].Code().String())
-				require.NoError(t, explain.Check(&d.Types[i]), d.Explain())
+				require.NoError(t, scalingtest.Explained(&d.Types[i]), d.Explain())
 			}
 			require.Equal(t, s.codes, codes, d.Explain())
 			require.Equal(t, s.total, d.Total.Verdict.String()+" "+d.Total.Code().String(), d.Explain())
@@ -226,12 +225,12 @@ func TestPolicyEpisodes(t *testing.T) {
 
 // checkDecision holds a decision against the plain rule.
 func checkDecision(t *rapid.T, f *hetero.Fleet, types []wholeType, o hetero.Options, obs hetero.Observation, d *hetero.Decision) {
-	require.NoError(t, explain.Check(&d.Total), "C10\n%s", d.Explain())
+	require.NoError(t, scalingtest.Explained(&d.Total), "C10\n%s", d.Explain())
 	within := make([]int32, len(types))
 	repaired := false
 	acts := false
 	for i := range d.Types {
-		require.NoError(t, explain.Check(&d.Types[i]), "C10\n%s", d.Explain())
+		require.NoError(t, scalingtest.Explained(&d.Types[i]), "C10\n%s", d.Explain())
 		require.Equal(t, obs.Spec[i], d.Types[i].From)
 		require.Equal(t, d.Target[i], d.Types[i].Replicas)
 		require.True(t, types[i].min <= d.Target[i] && d.Target[i] <= types[i].max, "C1")

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/hetero"
-	"github.com/inferscale/inferscale/internal/explain"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 func drawBounds(t *rapid.T, most int32, label string) scaling.Bounds {
@@ -307,8 +307,8 @@ func TestAdjustExplainsItself(t *testing.T) {
 		p, d := draw("prefill"), draw("decode")
 		beforeP, beforeD := p, d
 		r.Adjust(&p, &d)
-		require.NoError(t, explain.Check(&p), p.Explain())
-		require.NoError(t, explain.Check(&d), d.Explain())
+		require.NoError(t, scalingtest.Explained(&p), p.Explain())
+		require.NoError(t, scalingtest.Explained(&d), d.Explain())
 		wantP, wantD := r.Project(beforeP.Replicas, beforeD.Replicas)
 		if beforeP.Verdict == scaling.Unknown {
 			wantP = max(wantP, beforeP.From)

@@ -99,12 +99,12 @@ func BenchmarkNaive(b *testing.B) {
 	now := start
 	for range 120 {
 		now = now.Add(time.Second)
-		twin.decide(now, obs)
+		twin.Decide(now, obs)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		now = now.Add(time.Second)
-		if verdict, _ := twin.decide(now, obs); verdict != scaling.Hold {
+		if verdict, _ := twin.Decide(now, obs); verdict != scaling.Hold {
 			b.Fatal(verdict)
 		}
 	}

@@ -86,8 +86,8 @@
 //
 // # Defaults
 //
-// [KPA] has Knative's numbers, [HPA] those of Kubernetes, [LLM] ours: for requests in flight, with longer windows and
-// a scale-down delay of 300 s.
+// [KPA] has Knative's numbers, [HPA] those of Kubernetes, [Kthena] those of Kthena, and [LLM] those that did best in the
+// simulator, for requests in flight.
 //
 // # Where others differ
 //

@@ -18,7 +18,7 @@ func Example() {
 	}
 	policy := scaling.New(scaler)
 	now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
-	for _, perPod := range []float64{48, 120, 200} {
+	for _, perPod := range []float64{36, 60, 200} {
 		d := policy.Decide(now, scaling.Observation{
 			SpecReplicas: 3, ReadyReplicas: 3,
 			Readings: []scaling.Reading{{Metric: "inflight", Lower: perPod, Upper: perPod, Values: 3}},
@@ -28,14 +28,12 @@ func Example() {
 	}
 	// Output:
 	// Hold at 3
-	//   Within            3 -> 3    inflight lower=144 <= high=165, upper=144 >= low=135
-	// Up 3 -> 6
-	//   Panicked          3 -> 3    inflight wanted=6 >= limit=6, ready=3
-	//   AboveTarget       3 -> 6    inflight load=252 > limit=165, target=50
+	//   Within            3 -> 3    inflight lower=108 <= high=115.5, upper=108 >= low=73.5
+	// Up 3 -> 5
+	//   AboveTarget       3 -> 5    inflight load=144 > limit=115.5, target=35
 	// Up 3 -> 8
-	//   Panicked          3 -> 3    inflight wanted=10 >= limit=6, ready=3
-	//   Burst             3 -> 10   inflight load=480 > limit=165, target=50
-	//   AboveMax         10 -> 8    from=10 > max=8
+	//   AboveTarget       3 -> 12   inflight load=390 > limit=115.5, target=35
+	//   AboveMax         12 -> 8    from=12 > max=8
 }
 
 // Two of five pods give no value. They count nothing when asking for more and the target when asking for less, so the

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/internal/explain"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // FuzzDecide makes a configuration and a run of observations of arbitrary bytes. Whatever they are, deciding does not
@@ -44,7 +44,7 @@ func FuzzDecide(f *testing.F) {
 			}
 			var d scaling.Decision
 			state, d = s.Decide(state, now, obs)
-			require.NoError(t, explain.Check(&d), d.Explain())
+			require.NoError(t, scalingtest.Explained(&d), d.Explain())
 			if d.Acts() {
 				require.True(t, c.Bounds.Contains(d.Replicas), d.Explain())
 				if in.byte()%2 == 0 {
@@ -76,7 +76,7 @@ func FuzzState(f *testing.F) {
 		for i := range 5 {
 			now := start.Add(time.Duration(i) * 15 * time.Second)
 			d := policy.Decide(now, holding(10, scaling.Reading{Metric: "a", Lower: float64(i), Upper: float64(i), Values: 10}))
-			require.NoError(t, explain.Check(&d), d.Explain())
+			require.NoError(t, scalingtest.Explained(&d), d.Explain())
 			require.True(t, c.Bounds.Contains(d.Replicas))
 			if d.Acts() {
 				policy.Applied(now, 10, d.Replicas)

@@ -189,7 +189,7 @@ func (l *naiveLoad) mean(horizon int64) (lower, upper float64, ok bool) {
 	return lower / k, upper / k, k > 0
 }
 
-func (n *naive) applied(now time.Time, from, to int32) {
+func (n *naive) Applied(now time.Time, from, to int32) {
 	if from == to || from < n.config.Bounds.Min || from > n.config.Bounds.Max {
 		return
 	}
@@ -249,7 +249,7 @@ func (n *naive) limit(l scaling.RateLimit, now time.Time, spec int32, up bool) i
 	return best
 }
 
-func (n *naive) decide(now time.Time, obs scaling.Observation) (scaling.Verdict, int32) {
+func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict, int32) {
 	wentBack := n.record(now, obs)
 	c, spec := n.config, obs.SpecReplicas
 	switch {

@@ -188,7 +188,7 @@ func TestRegressCorrectedValuesReenterTheHistory(t *testing.T) {
 // extended by the replicas that are still on their way.
 func TestRegressColdStartDoublesEachCycle(t *testing.T) {
 	for _, credit := range []bool{false, true} {
-		c := proportional.LLM(scaling.Bounds{Min: 1, Max: 100}, inflight)
+		c := proportional.Kthena(scaling.Bounds{Min: 1, Max: 100}, inflight)
 		c.StartupCredit = credit
 		s := build(t, c)
 		var state proportional.State

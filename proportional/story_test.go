@@ -12,60 +12,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/internal/golden"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // TestBurstStory tells of a burst as a transcript: a steady load, four times as much for a minute, panic in, the calm
 // after it, panic out, and the scale-down when the delay has passed. Replicas take 100 s to start.
 func TestBurstStory(t *testing.T) {
-	c := proportional.LLM(scaling.Bounds{Min: 1, Max: 20}, proportional.Metric{
-		Name: "inflight", Target: proportional.InFlightTarget, Measure: proportional.Total,
+	c := proportional.Kthena(scaling.Bounds{Min: 1, Max: 20}, proportional.Metric{Name: "inflight", Target: 50, Measure: proportional.Total})
+	inFlight := func(ticks int, v float64) scalingtest.Tick {
+		return scalingtest.Tick{After: 15 * time.Second, Times: ticks, Readings: []scaling.Reading{scaling.Exactly("inflight", v)}}
+	}
+	first := inFlight(1, 150)
+	first.After = 0
+	scalingtest.Transcript(t, "burst_story.txt", scaling.New(build(t, c)), scalingtest.Episode{
+		Spec: 3, Startup: 100 * time.Second,
+		Ticks: []scalingtest.Tick{first, inFlight(4*5-1, 150), inFlight(4, 600), inFlight(4*19+1, 150)},
 	})
-	policy := scaling.New(build(t, c))
-	load := func(elapsed time.Duration) float64 {
-		if elapsed >= 5*time.Minute && elapsed < 6*time.Minute {
-			return 600
-		}
-		return 150
-	}
-	type start100 struct {
-		at time.Time
-		n  int32
-	}
-	var booting []start100
-	var story strings.Builder
-	spec, ready, last := int32(3), int32(3), ""
-	for elapsed := time.Duration(0); elapsed <= 25*time.Minute; elapsed += 15 * time.Second {
-		now := start.Add(elapsed)
-		for len(booting) > 0 && now.Sub(booting[0].at) >= 100*time.Second {
-			ready += booting[0].n
-			booting = booting[1:]
-		}
-		d := policy.Decide(now, scaling.Observation{
-			SpecReplicas: spec, ReadyReplicas: min(spec, ready),
-			Readings: []scaling.Reading{scaling.Exactly("inflight", load(elapsed))},
-		})
-		var codes []string
-		for _, s := range d.Steps() {
-			codes = append(codes, s.Code.String())
-		}
-		if chain := strings.Join(codes, " "); d.Acts() || chain != last { // one entry a turn of the story
-			fmt.Fprintf(&story, "%s  %s", now.Format(time.TimeOnly), d.Explain())
-			last = chain
-		}
-		if d.Acts() {
-			policy.Applied(now, spec, d.Replicas)
-			if d.Replicas > spec {
-				booting = append(booting, start100{now, d.Replicas - spec})
-			} else {
-				ready = min(ready, d.Replicas)
-			}
-			spec = d.Replicas
-		}
-	}
-	golden.Compare(t, "burst_story.txt", story.String())
 }
 
 // TestSteps goes through single runs, one line an event. The configuration has a stable window of 10 s, a panic window
@@ -150,7 +114,7 @@ func TestErrorsNameEveryField(t *testing.T) {
 		RateLimits:      scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{}}}},
 		ActivationScale: -1,
 	})
-	golden.Compare(t, "errors.txt", err.Error()+"\n")
+	scalingtest.Golden(t, "errors.txt", err.Error()+"\n")
 	var field *scaling.FieldError
 	require.True(t, errors.As(err, &field))
 	require.Equal(t, "bounds.min", field.Field)
@@ -181,7 +145,7 @@ func TestProfiles(t *testing.T) {
 		name   string
 		config proportional.Config
 	}{
-		{"KPA", proportional.KPA(bounds, inflight)}, {"HPA", proportional.HPA(bounds, inflight)}, {"LLM", proportional.LLM(bounds, inflight)},
+		{"KPA", proportional.KPA(bounds, inflight)}, {"HPA", proportional.HPA(bounds, inflight)}, {"Kthena", proportional.Kthena(bounds, inflight)}, {"LLM", proportional.LLM(bounds, inflight)},
 	} {
 		require.NoError(t, p.config.Validate())
 		data, err := json.MarshalIndent(p.config, "", " ")
@@ -191,7 +155,7 @@ func TestProfiles(t *testing.T) {
 		require.Equal(t, p.config, back)
 		fmt.Fprintf(&page, "%s %s\n", p.name, data)
 	}
-	golden.Compare(t, "profiles.txt", page.String())
+	scalingtest.Golden(t, "profiles.txt", page.String())
 }
 
 // TestScalerKeepsNothingOfTheCaller: changing the configuration that a Scaler was made of does not change it.

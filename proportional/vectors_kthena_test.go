@@ -414,7 +414,7 @@ func kthenaDefaultsCRD(row json.RawMessage) (outcome, error) {
 	if err := decode(row, &r); err != nil {
 		return met, err
 	}
-	c := proportional.LLM(scaling.Bounds{Min: 1, Max: 8}, byLoad)
+	c := proportional.Kthena(scaling.Bounds{Min: 1, Max: 8}, byLoad)
 	got := []float64{c.Up.Tolerance * 100, c.Down.Tolerance * 100, c.Panic.Threshold * 100}
 	want := []float64{r.Tolerance, r.Tolerance, r.Panic.Threshold}
 	for i := range got {
@@ -436,7 +436,7 @@ func kthenaDefaultsWebhook(row json.RawMessage) (outcome, error) {
 	if err := decode(row, &r); err != nil {
 		return met, err
 	}
-	c := proportional.LLM(scaling.Bounds{Min: 1, Max: 8}, byLoad)
+	c := proportional.Kthena(scaling.Bounds{Min: 1, Max: 8}, byLoad)
 	if c.Stabilization.Down.Seconds() != r.ScaleDown.Stabilization || c.Stabilization.Up.Seconds() != r.ScaleUpStable.Stabilization {
 		return listed(ruleOwnDefaults)
 	}
@@ -458,7 +458,7 @@ func kthenaRanges(row json.RawMessage) (outcome, error) {
 		return met, err
 	}
 	for end := range 2 {
-		c := proportional.LLM(scaling.Bounds{Min: r.MinReplicas[end], Max: r.MaxReplicas[end]}, byLoad)
+		c := proportional.Kthena(scaling.Bounds{Min: r.MinReplicas[end], Max: r.MaxReplicas[end]}, byLoad)
 		c.Up.Tolerance, c.Down.Tolerance = r.Tolerance[end]/100, r.Tolerance[end]/100
 		c.Panic.Threshold = r.Threshold[end] / 100
 		c.Stabilization.Down = time.Duration(r.Minutes[end] * float64(time.Minute))

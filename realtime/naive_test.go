@@ -50,7 +50,7 @@ func (n *naive) clock(now time.Time) bool {
 	return back > 0
 }
 
-func (n *naive) applied(now time.Time, from, to int32) {
+func (n *naive) Applied(now time.Time, from, to int32) {
 	n.clock(now)
 	if from != to {
 		changed := now
@@ -69,7 +69,7 @@ func (n *naive) applied(now time.Time, from, to int32) {
 	}
 }
 
-func (n *naive) decide(now time.Time, obs scaling.Observation) (scaling.Verdict, int32) {
+func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict, int32) {
 	back := n.clock(now)
 	n.seen = &now
 	period := n.config.Period

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/internal/golden"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 const queue = realtime.DefaultMetric
@@ -29,37 +29,15 @@ func seedScaler(t *testing.T, metrics ...realtime.Metric) realtime.Scaler {
 // the cooldown of 600 s passes, another is added, the queue drains, and 1800 s after the last change and 300 s of calm
 // a replica goes.
 func TestSeedStory(t *testing.T) {
-	policy := scaling.New(seedScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2}))
-	load := func(elapsed time.Duration) float64 {
-		switch {
-		case elapsed < time.Minute:
-			return 5
-		case elapsed < 13*time.Minute:
-			return 14
-		case elapsed < 30*time.Minute:
-			return 4
-		default:
-			return 1
-		}
+	waiting := func(ticks int, v float64) scalingtest.Tick {
+		return scalingtest.Tick{After: 15 * time.Second, Times: ticks, Readings: []scaling.Reading{scaling.Exactly(queue, v)}}
 	}
-	var story strings.Builder
-	spec, last := int32(2), ""
-	for elapsed := time.Duration(0); elapsed <= 75*time.Minute; elapsed += 15 * time.Second {
-		now := start.Add(elapsed)
-		d := policy.Decide(now, scaling.Observation{
-			SpecReplicas: spec, ReadyReplicas: spec,
-			Readings: []scaling.Reading{scaling.Exactly(queue, load(elapsed))},
-		})
-		if code := d.Code().String(); d.Acts() || code != last { // one entry a turn of the story
-			fmt.Fprintf(&story, "%s  %s", now.Format(time.TimeOnly), d.Explain())
-			last = code
-		}
-		if d.Acts() {
-			policy.Applied(now, spec, d.Replicas)
-			spec, last = d.Replicas, ""
-		}
-	}
-	golden.Compare(t, "seed_story.txt", story.String())
+	first := waiting(1, 5)
+	first.After = 0
+	scalingtest.Transcript(t, "seed_story.txt", scaling.New(seedScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2})), scalingtest.Episode{
+		Spec:  2,
+		Ticks: []scalingtest.Tick{first, waiting(3, 5), waiting(4*12, 14), waiting(4*17, 4), waiting(4*45+1, 1)},
+	})
 }
 
 // seedLoop is the seed's loop over several metrics, as its pseudocode has it: it starts from the current count.
@@ -101,12 +79,8 @@ func TestSeedLoopCanNeverScaleDown(t *testing.T) {
 // 60 s and 120 s, a period of 15 s, steps of 2 and 1, bounds 1 to 6.
 func TestSteps(t *testing.T) {
 	metric := realtime.Metric{Name: queue, High: 10, Low: 2}
-	type event struct {
-		at     int // seconds
-		reads  scaling.Reading
-		spec   int32
-		want   string // verdict and code
-		refuse bool   // the write fails
+	on := func(at int, want string, reads scaling.Reading) scalingtest.Event {
+		return scalingtest.At(time.Duration(at)*time.Second, want, reads)
 	}
 	exactly := func(v float64) scaling.Reading { return scaling.Exactly(queue, v) }
 	between := func(lo, hi float64) scaling.Reading {
@@ -118,90 +92,90 @@ func TestSteps(t *testing.T) {
 		return r
 	}
 	none := scaling.Reading{Metric: queue}
-	for name, run := range map[string][]event{
+	for name, run := range map[string][]scalingtest.Event{
 		"two breaching samples cover the window": {
-			{0, exactly(11), 3, "Hold UpWindow", false},
-			{15, exactly(11), 3, "Up AboveHigh", false},
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Up AboveHigh", exactly(11)),
 		},
 		"at the threshold is not above it": {
-			{0, exactly(10), 3, "Hold Between", false},
-			{15, exactly(10), 3, "Hold Between", false},
+			on(0, "Hold Between", exactly(10)),
+			on(15, "Hold Between", exactly(10)),
 		},
 		"one sample seen twice counts once": {
-			{0, sampled(11, 0), 3, "Hold UpWindow", false},
-			{7, sampled(11, 0), 3, "Hold UpWindow", false},
-			{14, sampled(11, 0), 3, "Hold UpWindow", false},
-			{16, sampled(11, 15), 3, "Up AboveHigh", false},
+			on(0, "Hold UpWindow", sampled(11, 0)),
+			on(7, "Hold UpWindow", sampled(11, 0)),
+			on(14, "Hold UpWindow", sampled(11, 0)),
+			on(16, "Up AboveHigh", sampled(11, 15)),
 		},
 		"a gap of two periods is bridged": {
-			{0, exactly(11), 3, "Hold UpWindow", false},
-			{30, exactly(11), 3, "Up AboveHigh", false},
+			on(0, "Hold UpWindow", exactly(11)),
+			on(30, "Up AboveHigh", exactly(11)),
 		},
 		"a longer gap starts the window anew": {
-			{0, exactly(11), 3, "Hold UpWindow", false},
-			{31, exactly(11), 3, "Hold UpWindow", false},
-			{46, exactly(11), 3, "Up AboveHigh", false},
+			on(0, "Hold UpWindow", exactly(11)),
+			on(31, "Hold UpWindow", exactly(11)),
+			on(46, "Up AboveHigh", exactly(11)),
 		},
 		"a sample older than two periods is none": {
-			{0, sampled(11, -31), 3, "Unknown NoSample", false},
-			{15, sampled(11, -30), 3, "Unknown NoSample", false},
+			on(0, "Unknown NoSample", sampled(11, -31)),
+			on(15, "Unknown NoSample", sampled(11, -30)),
 		},
 		"no sample starts the window anew": {
-			{0, exactly(11), 3, "Hold UpWindow", false},
-			{15, none, 3, "Unknown NoSample", false},
-			{30, exactly(11), 3, "Hold UpWindow", false},
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Unknown NoSample", none),
+			on(30, "Hold UpWindow", exactly(11)),
 		},
 		"missing pods do not cause a scale-up": {
-			{0, between(9, 14), 3, "Hold Between", false},
-			{15, between(9, 14), 3, "Hold Between", false},
+			on(0, "Hold Between", between(9, 14)),
+			on(15, "Hold Between", between(9, 14)),
 		},
 		"missing pods block a scale-down": {
-			{0, between(0, 2), 3, "Hold Between", false},
-			{15, between(0, 2), 3, "Hold Between", false},
-			{30, between(0, 2), 3, "Hold Between", false},
-			{45, between(0, 2), 3, "Hold Between", false},
+			on(0, "Hold Between", between(0, 2)),
+			on(15, "Hold Between", between(0, 2)),
+			on(30, "Hold Between", between(0, 2)),
+			on(45, "Hold Between", between(0, 2)),
 		},
 		"a cooldown holds and ends exactly": {
-			{0, exactly(11), 1, "Hold UpWindow", false},
-			{15, exactly(11), 1, "Up AboveHigh", false},
-			{30, exactly(11), 3, "Hold Cooldown", false},
-			{45, exactly(11), 3, "Hold Cooldown", false},
-			{60, exactly(11), 3, "Hold Cooldown", false},
-			{74, exactly(11), 3, "Hold Cooldown", false},
-			{75, exactly(11), 3, "Up AboveHigh", false},
+			on(0, "Hold UpWindow", exactly(11)).On(1),
+			on(15, "Up AboveHigh", exactly(11)),
+			on(30, "Hold Cooldown", exactly(11)),
+			on(45, "Hold Cooldown", exactly(11)),
+			on(60, "Hold Cooldown", exactly(11)),
+			on(74, "Hold Cooldown", exactly(11)),
+			on(75, "Up AboveHigh", exactly(11)),
 		},
 		"a refused write starts no cooldown": {
-			{0, exactly(11), 3, "Hold UpWindow", false},
-			{15, exactly(11), 3, "Up AboveHigh", true},
-			{30, exactly(11), 3, "Up AboveHigh", false},
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Up AboveHigh", exactly(11)).Refused(),
+			on(30, "Up AboveHigh", exactly(11)),
 		},
 		"a step is cut at the bound": {
-			{0, exactly(11), 5, "Hold UpWindow", false},
-			{15, exactly(11), 5, "Up AboveMax", false},
+			on(0, "Hold UpWindow", exactly(11)).On(5),
+			on(15, "Up AboveMax", exactly(11)),
 		},
 		"a spec outside the bounds is repaired at once, and the repair cools nothing": {
-			{0, none, 9, "Down AboveMax", false},
-			{1, exactly(11), 0, "Up BelowMin", false},
-			{16, exactly(11), 1, "Up AboveHigh", false},
+			on(0, "Down AboveMax", none).On(9),
+			on(1, "Up BelowMin", exactly(11)).On(0),
+			on(16, "Up AboveHigh", exactly(11)),
 		},
 		"a clock that steps back holds and loses nothing": {
-			{100, exactly(11), 3, "Hold UpWindow", false},
-			{20, exactly(11), 3, "Hold ClockBack", false},
-			{35, exactly(11), 3, "Up AboveHigh", false},
-			{36, exactly(11), 5, "Hold Cooldown", false},
-			{10, exactly(11), 5, "Hold ClockBack", false},
-			{40, exactly(11), 5, "Hold Cooldown", false},
+			on(100, "Hold UpWindow", exactly(11)),
+			on(20, "Hold ClockBack", exactly(11)),
+			on(35, "Up AboveHigh", exactly(11)),
+			on(36, "Hold Cooldown", exactly(11)),
+			on(10, "Hold ClockBack", exactly(11)),
+			on(40, "Hold Cooldown", exactly(11)),
 		},
 		"down takes its own window": {
-			{0, exactly(1), 3, "Hold DownWindow", false},
-			{15, exactly(1), 3, "Hold DownWindow", false},
-			{30, exactly(1), 3, "Hold DownWindow", false},
-			{45, exactly(1), 3, "Down BelowLow", false},
-			{60, exactly(1), 2, "Hold Cooldown", false},
+			on(0, "Hold DownWindow", exactly(1)),
+			on(15, "Hold DownWindow", exactly(1)),
+			on(30, "Hold DownWindow", exactly(1)),
+			on(45, "Down BelowLow", exactly(1)),
+			on(60, "Hold Cooldown", exactly(1)),
 		},
 		"readings that are no numbers are no sample": {
-			{0, between(5, 4), 3, "Unknown NoSample", false},
-			{15, between(-1, 4), 3, "Unknown NoSample", false},
+			on(0, "Unknown NoSample", between(5, 4)),
+			on(15, "Unknown NoSample", between(-1, 4)),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,16 +185,7 @@ func TestSteps(t *testing.T) {
 				Down: realtime.Rule{Step: 1, Cooldown: 2 * time.Minute, Window: time.Minute},
 			})
 			require.NoError(t, err)
-			var state realtime.State
-			for _, e := range run {
-				now := start.Add(time.Duration(e.at) * time.Second)
-				var d scaling.Decision
-				state, d = s.Decide(state, now, scaling.Observation{SpecReplicas: e.spec, ReadyReplicas: e.spec, Readings: []scaling.Reading{e.reads}})
-				require.Equal(t, e.want, d.Verdict.String()+" "+d.Code().String(), "at %d s\n%s", e.at, d.Explain())
-				if d.Acts() && !e.refuse {
-					state = s.Applied(state, now, e.spec, d.Replicas)
-				}
-			}
+			scalingtest.Steps(t, scaling.New(s), 3, run...)
 		})
 	}
 }
@@ -350,7 +315,7 @@ func TestErrorsNameEveryField(t *testing.T) {
 		Down:          realtime.Rule{Step: -1, Window: -time.Minute},
 		CooldownScope: 7,
 	})
-	golden.Compare(t, "errors.txt", err.Error()+"\n")
+	scalingtest.Golden(t, "errors.txt", err.Error()+"\n")
 	var field *scaling.FieldError
 	require.True(t, errors.As(err, &field))
 	require.Equal(t, "bounds.min", field.Field)

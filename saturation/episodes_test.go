@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/inferscale/inferscale/internal/explain"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 var start = time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
@@ -223,7 +223,7 @@ func checkPlan(t *rapid.T, c saturation.Config, s scene, p *saturation.Plan, a *
 	table := p.Explain()
 	require.Len(t, p.Targets, len(want), "S10: the union of states and metrics\n%s", table)
 	model := p.Model()
-	require.NoError(t, explain.Check(&model), "C10\n%s", table)
+	require.NoError(t, scalingtest.Explained(&model), "C10\n%s", table)
 	require.False(t, a.ScaleUp && a.DownSafe, "S1")
 	states := map[string]saturation.Variant{}
 	for _, v := range s.variants {
@@ -233,7 +233,7 @@ func checkPlan(t *rapid.T, c saturation.Config, s scene, p *saturation.Plan, a *
 	for i := range p.Targets {
 		target := &p.Targets[i]
 		d := &target.Decision
-		require.NoError(t, explain.Check(d), "C10 %s\n%s", target.Variant, d.Explain())
+		require.NoError(t, scalingtest.Explained(d), "C10 %s\n%s", target.Variant, d.Explain())
 		w, ok := want[target.Variant]
 		require.True(t, ok, target.Variant)
 		require.Equal(t, w.replicas, d.Replicas, "%s\n%s\n%s", target.Variant, d.Explain(), table)

@@ -15,8 +15,8 @@ import "github.com/inferscale/inferscale/scaling"
 func (s *Scaler) decideLiterally(a *Analysis, variants []Variant, p *Plan) {
 	p.seatAll(a, variants, true)
 	switch blocker := p.literalBlocker(variants); {
-	case a.Replicas == 0:
-		p.say(NoData, "", 0, 0)
+	case a.Replicas == a.Missing: // none, but for a Single without a sample
+		p.say(NoData, "", float64(a.Replicas), float64(a.Missing))
 		for i := range p.seats {
 			p.open(i).Verdict = scaling.Unknown
 		}

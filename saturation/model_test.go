@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/internal/golden"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 func TestConfigValidate(t *testing.T) {
@@ -46,7 +46,7 @@ func TestConfigValidate(t *testing.T) {
 	fmt.Fprintf(&report, "variant\n%v\n\n", wrong.Validate())
 	_, err := saturation.NewSingle(saturation.SingleConfig{KV: "x", Queue: "x"})
 	fmt.Fprintf(&report, "single\n%v\n", err)
-	golden.Compare(t, "errors.txt", report.String())
+	scalingtest.Golden(t, "errors.txt", report.String())
 	assert.Equal(t, "Default Literal Mode(9) One Deficit StepRule(9)", fmt.Sprint(
 		saturation.Default, " ", saturation.Literal, " ", saturation.Mode(9), " ", saturation.One, " ", saturation.Deficit, " ", saturation.StepRule(9)))
 }

@@ -65,6 +65,8 @@ func (s *Scaler) full(a *Analysis, kv, queue float64) (code scaling.Code, subjec
 	switch {
 	case a.Free < 2:
 		return TooFew, "", [4]float64{float64(a.Free), 2}
+	case a.Missing > 0: // in mode Literal a Single alone has it: a metric without a sample
+		return Missing, a.Lost.Pod, [4]float64{float64(a.Missing), 0, replicas}
 	case math.IsNaN(kv) || math.IsNaN(queue):
 		return Unclear, "", [4]float64{a.SpareKV, a.SpareQueue}
 	case scaling.Exceeds(kv, limitKV):

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/internal/golden"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // The seed's ConfigMap.
@@ -87,7 +87,7 @@ func TestBrokenEntries(t *testing.T) {
 	require.ErrorAs(t, err, &entry)
 	var field *scaling.FieldError
 	require.ErrorAs(t, err, &field)
-	golden.Compare(t, "entries.txt", err.Error()+"\n")
+	scalingtest.Golden(t, "entries.txt", err.Error()+"\n")
 
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		model, namespace, found := strings.Cut(key, "#")

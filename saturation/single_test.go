@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/inferscale/inferscale/internal/explain"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 func singleConfig(c saturation.Config) saturation.SingleConfig {
@@ -57,9 +57,44 @@ func TestSingleSteps(t *testing.T) {
 			single, err := saturation.NewSingle(singleConfig(c))
 			require.NoError(t, err)
 			d := single.Decide(start, scaling.Observation{SpecReplicas: l.spec, ReadyReplicas: l.ready, Readings: l.readings})
-			require.NoError(t, explain.Check(&d), d.Explain())
+			require.NoError(t, scalingtest.Explained(&d), d.Explain())
 			require.Equal(t, l.want, fmt.Sprint(d.Verdict, " ", d.Replicas, " ", d.Code()), d.Explain())
 		})
+	}
+}
+
+// TestSingleProperties has the properties that a package of its own checks of any policy, and S2 (Monotone) in mode
+// Default; the literal rule is not monotone, see TestLiteralIsNotMonotone.
+func TestSingleProperties(t *testing.T) {
+	scalingtest.RunDrawn(t, func(t *rapid.T) (func() scaling.Policy, scalingtest.Options) {
+		c := singleConfig(drawConfig(t))
+		opts := scalingtest.Options{
+			Bounds: c.Bounds, Memory: 10 * time.Minute, MaxState: 300, Refused: true,
+			Monotone: c.Mode == saturation.Default,
+			Metrics: []scalingtest.Metric{
+				{Name: c.KV, Low: (c.KVCache - c.KVSpare) / 2, High: c.KVCache - c.KVSpare},
+				{Name: c.Queue, Low: (c.QueueLength - c.QueueSpare) / 2, High: c.QueueLength - c.QueueSpare},
+			},
+		}
+		if c.Mode == saturation.Literal {
+			opts.Skip = []string{"C8"} // the literal rule knows no time
+		}
+		return func() scaling.Policy {
+			p, err := saturation.NewSingle(c)
+			require.NoError(t, err)
+			return p
+		}, opts
+	})
+}
+
+// TestLiteralSingleWithoutAMetricIsExplained: in mode Literal a metric without a sample held with the reason that the
+// other one is at its limit, which it was not, and two with the reason that there is enough to spare.
+func TestLiteralSingleWithoutAMetricIsExplained(t *testing.T) {
+	c := singleConfig(saturation.Seed())
+	for _, reading := range []scaling.Reading{scaling.Exactly(c.KV, 0.1), scaling.Exactly(c.Queue, 0.5)} {
+		single, err := saturation.NewSingle(c)
+		require.NoError(t, err)
+		scalingtest.Steps(t, single, 3, scalingtest.At(0, "Hold Missing 3", reading), scalingtest.At(time.Second, "Unknown NoData 3"))
 	}
 }
 
@@ -82,7 +117,7 @@ func TestSingleAgreesWithModel(t *testing.T) {
 			d := policy.Decide(now, scaling.Observation{SpecReplicas: spec, ReadyReplicas: ready, Readings: []scaling.Reading{
 				scaling.Exactly(saturation.DefaultKV, r.KV), scaling.Exactly(saturation.DefaultQueue, r.Queue),
 			}})
-			require.NoError(t, explain.Check(&d), d.Explain())
+			require.NoError(t, scalingtest.Explained(&d), d.Explain())
 			p := model.Decide(now, same("a", int(ready), r.KV, r.Queue), []saturation.Variant{
 				{Name: "a", Min: 1, Max: 8, Current: spec, Pending: spec - ready},
 			})

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/internal/explain"
 	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // TestSteps goes through single decisions, one line a case: thresholds 0.80 and 5, triggers 0.10 and 3.
@@ -77,7 +77,7 @@ func TestSteps(t *testing.T) {
 			p := decideOnce(t, c, scene{l.replicas, l.variants})
 			require.Len(t, p.Targets, 1)
 			d := &p.Targets[0].Decision
-			require.NoError(t, explain.Check(d), d.Explain())
+			require.NoError(t, scalingtest.Explained(d), d.Explain())
 			require.Equal(t, l.want, fmt.Sprint(d.Verdict, " ", d.Replicas, " ", d.Code()), p.Explain())
 		})
 	}
@@ -151,7 +151,7 @@ func TestDeficit(t *testing.T) {
 	decide := func(at, reporting int, queue float64) *saturation.Plan {
 		p := m.Decide(start.Add(time.Duration(at)*time.Second), same("small", reporting, 0.5, queue), variants)
 		for i := range p.Targets {
-			require.NoError(t, explain.Check(&p.Targets[i].Decision), p.Explain())
+			require.NoError(t, scalingtest.Explained(&p.Targets[i].Decision), p.Explain())
 		}
 		return p
 	}

@@ -9,10 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/internal/explain"
-	"github.com/inferscale/inferscale/internal/golden"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // rows returns replicas of one variant with the given kv and queue in turn.
@@ -66,7 +65,7 @@ func TestSeedExampleStable(t *testing.T) {
 		require.EqualValues(t, 2, p.Target("v2-a100").Decision.Replicas)
 		require.Equal(t, scaling.Hold, p.Target("v2-a100").Decision.Verdict)
 	}
-	golden.Compare(t, "seed_stable.txt", decideOnce(t, saturation.Defaults(), s).Explain())
+	scalingtest.Golden(t, "seed_stable.txt", decideOnce(t, saturation.Defaults(), s).Explain())
 }
 
 // TestSeedExampleTransition is the seed's second example of llama-70b: three of four replicas of a variant report, so
@@ -84,7 +83,7 @@ func TestSeedExampleTransition(t *testing.T) {
 		require.EqualValues(t, 2, p.Target("v1-l4").Decision.Replicas, p.Explain())
 		require.EqualValues(t, 4, p.Target("v2-a100").Decision.Replicas)
 	}
-	golden.Compare(t, "seed_transition.txt", decideOnce(t, saturation.Defaults(), s).Explain())
+	scalingtest.Golden(t, "seed_transition.txt", decideOnce(t, saturation.Defaults(), s).Explain())
 }
 
 // TestSeedTimelineWithProtection is the seed's timeline: saturation at 0 s, a replica that starts for a minute and
@@ -237,7 +236,7 @@ func TestTransitionTimeoutStory(t *testing.T) {
 		acted := false
 		for i := range variants {
 			d := &p.Targets[i].Decision
-			require.NoError(t, explain.Check(d))
+			require.NoError(t, scalingtest.Explained(d))
 			if d.Acts() {
 				acted = true
 			}
@@ -258,5 +257,5 @@ func TestTransitionTimeoutStory(t *testing.T) {
 			}
 		}
 	}
-	golden.Compare(t, "transition_timeout.txt", story.String())
+	scalingtest.Golden(t, "transition_timeout.txt", story.String())
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/inferscale/inferscale/internal/explain"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // script is a Stepper that asks for what the reading "want" says, and counts what it is told.
@@ -111,7 +111,7 @@ func TestRefusedStateHoldsAndIsKept(t *testing.T) {
 		}
 		d := p.Decide(start, want(3, 5))
 		require.Equal(t, "Unknown at 3: StateRefused script", d.Reason())
-		require.NoError(t, explain.Check(&d))
+		require.NoError(t, scalingtest.Explained(&d))
 		p.Applied(start, 3, 5)
 		require.JSONEq(t, row.state, save(t, p), "kept as it is")
 
@@ -164,7 +164,7 @@ func TestHighest(t *testing.T) {
 		p, _ := build(t, "b", "a")
 		d := p.Decide(start, observe(4, row.a, row.b))
 		require.Equal(t, row.want, d.Reason(), "a=%d b=%d", row.a, row.b)
-		require.NoError(t, explain.Check(&d))
+		require.NoError(t, scalingtest.Explained(&d))
 		require.Len(t, d.Steps(), 3, "the loser's line stays visible")
 		q, _ := build(t, "a", "b")
 		require.Equal(t, d, q.Decide(start, observe(4, row.a, row.b)), "the order of members does not matter")
@@ -250,7 +250,7 @@ func TestFloor(t *testing.T) {
 		d := p.Decide(start, want(row.spec, row.base))
 		name := fmt.Sprintf("spec=%d base=%d floor=%d", row.spec, row.base, row.floor)
 		require.Contains(t, d.Reason(), row.want, name)
-		require.NoError(t, explain.Check(&d), name)
+		require.NoError(t, scalingtest.Explained(&d), name)
 		if row.floor >= 0 {
 			require.Equal(t, start.Add(time.Minute), d.Next)
 			require.Contains(t, d.Explain(), "Scheduled")
@@ -288,42 +288,32 @@ func TestBounded(t *testing.T) {
 	} {
 		d := p.Decide(start, want(row.spec, row.base))
 		require.Contains(t, d.Reason(), row.want)
-		require.NoError(t, explain.Check(&d))
+		require.NoError(t, scalingtest.Explained(&d))
 	}
 	require.Contains(t, save(t, p), `"kind":"bounded"`)
 	_, err = scaling.Bounded(nil, scaling.Bounds{Max: 1})
 	require.EqualError(t, err, "base: <nil>: must be set")
 }
 
+// asks is the event at which the script asks for n; unknown for a negative n.
+func asks(at int, n int32, says string) scalingtest.Event {
+	return scalingtest.At(time.Duration(at)*time.Second, says, want(0, n).Readings...)
+}
+
 func TestStabilizedSteps(t *testing.T) {
 	p, err := scaling.Stabilized(scaling.New(script{}), scaling.Stabilization{Up: 30 * time.Second, Down: time.Minute})
 	require.NoError(t, err)
-	spec := int32(4)
-	for _, e := range []struct {
-		at   int
-		base int32
-		want string
-	}{
-		{0, 4, "Hold at 4"},
-		{15, 9, "UpStabilized from=9 > lowest=4, window=30s"},
-		{29, 8, "UpStabilized from=8 > lowest=4, window=30s"},
-		{30, 8, "Up 4 -> 8"}, // the 4 of second 0 is 30 s old
-		{31, -1, "Unknown at 8"},
-		{45, 5, "DownStabilized from=5 < highest=9, window=1m"},
-		{74, 5, "DownStabilized from=5 < highest=9, window=1m"},
-		{75, 5, "DownStabilized from=5 < highest=8, window=1m"}, // the 9 of second 15 is gone; the 8 of second 30 holds
-		{91, 5, "Down 8 -> 5"},
-	} {
-		d := p.Decide(start.Add(time.Duration(e.at)*time.Second), want(spec, e.base))
-		require.Contains(t, d.Reason(), e.want, "at %d s", e.at)
-		require.NoError(t, explain.Check(&d))
-		if d.Acts() {
-			p.Applied(start, spec, d.Replicas)
-			spec = d.Replicas
-		}
-		stored := save(t, p) // C5: a restart at every tick
-		require.NoError(t, json.Unmarshal([]byte(stored), p))
-	}
+	scalingtest.Steps(t, p, 4,
+		asks(0, 4, "Hold Asked 4"),
+		asks(15, 9, "Hold UpStabilized 4 from=9 > lowest=4, window=30s"),
+		asks(29, 8, "Hold UpStabilized 4 from=8 > lowest=4, window=30s"),
+		asks(30, 8, "Up Asked 8"), // the 4 of second 0 is 30 s old
+		asks(31, -1, "Unknown Asked 8"),
+		asks(45, 5, "Hold DownStabilized 8 from=5 < highest=9, window=1m"),
+		asks(74, 5, "Hold DownStabilized 8 from=5 < highest=9, window=1m"),
+		asks(75, 5, "Hold DownStabilized 8 from=5 < highest=8, window=1m"), // the 9 of second 15 is gone; the 8 of second 30 holds
+		asks(91, 5, "Down Asked 5"),
+	)
 	_, err = scaling.Stabilized(nil, scaling.Stabilization{Up: -1, Down: -1})
 	require.EqualError(t, err, "base: <nil>: must be set\nstabilization.up: -1ns: must not be negative\nstabilization.down: -1ns: must not be negative")
 }
@@ -392,7 +382,7 @@ func TestStabilizationIsMinMax(t *testing.T) {
 				require.True(t, d.Next.After(now))
 				require.False(t, d.Next.After(now.Add(max(s.Up, s.Down, time.Millisecond))))
 			}
-			require.NoError(t, explain.Check(&d))
+			require.NoError(t, scalingtest.Explained(&d))
 			if rapid.Bool().Draw(t, "applied") {
 				spec = d.Replicas
 			}
@@ -401,36 +391,32 @@ func TestStabilizationIsMinMax(t *testing.T) {
 }
 
 func TestRateLimitedSteps(t *testing.T) {
-	type event struct {
-		at, base int32
-		want     string
-	}
 	minute := time.Minute
 	for name, row := range map[string]struct {
 		limits scaling.RateLimits
 		spec   int32
-		events []event
+		events []scalingtest.Event
 	}{
-		"no limits": {scaling.RateLimits{}, 2, []event{{0, 90, "Up 2 -> 90"}, {1, 1, "Down 90 -> 1"}}},
+		"no limits": {scaling.RateLimits{}, 2, []scalingtest.Event{asks(0, 90, "Up Asked 90"), asks(1, 1, "Down Asked 1")}},
 		"replicas a period, sliding": {
 			scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 4, Period: minute}}}},
 			2,
-			[]event{
-				{0, 5, "Up 2 -> 5"},
-				{30, 9, "Up 5 -> 6: Asked want=9; UpLimited from=9 > limit=6"},
-				{59, 9, "Hold at 6: Asked want=9; UpLimited from=9 > limit=6"},
-				{60, 20, "Up 6 -> 9: Asked want=20; UpLimited from=20 > limit=9"},
+			[]scalingtest.Event{
+				asks(0, 5, "Up Asked 5"),
+				asks(30, 9, "Up UpLimited 6 from=9 > limit=6"),
+				asks(59, 9, "Hold UpLimited 6 from=9 > limit=6"),
+				asks(60, 20, "Up UpLimited 9 from=20 > limit=9"),
 			},
 		},
 		"removals widen the room for additions": {
 			scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 1, Period: minute}}}},
 			10,
-			[]event{{0, 4, "Down 10 -> 4"}, {10, 20, "Up 4 -> 11: Asked want=20; UpLimited"}},
+			[]scalingtest.Event{asks(0, 4, "Down Asked 4"), asks(10, 20, "Up UpLimited 11")},
 		},
 		"percent of the period's start": {
 			scaling.RateLimits{Down: scaling.RateLimit{Limits: []scaling.Limit{{Percent: 10, Period: minute}}}},
 			25,
-			[]event{{0, 1, "Down 25 -> 22: Asked want=1; DownLimited from=1 < limit=22"}, {10, 1, "Hold at 22"}, {60, 1, "Down 22 -> 19"}},
+			[]scalingtest.Event{asks(0, 1, "Down DownLimited 22 from=1 < limit=22"), asks(10, 1, "Hold DownLimited 22"), asks(60, 1, "Down DownLimited 19")},
 		},
 		"a percent policy can always move by one": {
 			scaling.RateLimits{
@@ -438,56 +424,44 @@ func TestRateLimitedSteps(t *testing.T) {
 				Down: scaling.RateLimit{Limits: []scaling.Limit{{Percent: 1, Period: minute}}},
 			},
 			3,
-			[]event{{0, 9, "Up 3 -> 4"}, {61, 0, "Down 4 -> 3"}, {122, 0, "Down 3 -> 2"}},
+			[]scalingtest.Event{asks(0, 9, "Up UpLimited 4"), asks(61, 0, "Down DownLimited 3"), asks(122, 0, "Down DownLimited 2")},
 		},
 		"a percentage of nothing still moves": {
 			scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Percent: 50, Period: minute}}}},
 			0,
-			[]event{{0, 9, "Up 0 -> 1"}},
+			[]scalingtest.Event{asks(0, 9, "Up UpLimited 1")},
 		},
 		"ten percent of ten is one": { // 10 * 1.1 is 11.000000000000002
 			scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Percent: 10, Period: minute}}}},
 			10,
-			[]event{{0, 90, "Up 10 -> 11"}},
+			[]scalingtest.Event{asks(0, 90, "Up UpLimited 11")},
 		},
 		"the largest change counts by default": {
 			scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 4, Period: minute}, {Percent: 100, Period: minute}}}},
 			10,
-			[]event{{0, 90, "Up 10 -> 20"}},
+			[]scalingtest.Event{asks(0, 90, "Up UpLimited 20")},
 		},
 		"or the smallest": {
 			scaling.RateLimits{Up: scaling.RateLimit{Select: scaling.SelectMin, Limits: []scaling.Limit{{Replicas: 4, Period: minute}, {Percent: 100, Period: minute}}}},
 			10,
-			[]event{{0, 90, "Up 10 -> 14"}},
+			[]scalingtest.Event{asks(0, 90, "Up UpLimited 14")},
 		},
 		"or none": {
 			scaling.RateLimits{Down: scaling.RateLimit{Select: scaling.SelectDisabled}},
 			10,
-			[]event{{0, 1, "Hold at 10: Asked want=1; DownLimited from=1 < limit=10"}, {0, 11, "Up 10 -> 11"}},
+			[]scalingtest.Event{asks(0, 1, "Hold DownLimited 10 from=1 < limit=10"), asks(0, 11, "Up Asked 11")},
 		},
 		"counts at the edge do not wrap": {
 			scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Percent: 1<<31 - 1, Period: minute}}}},
 			1<<31 - 2,
-			[]event{{0, 1<<31 - 1, "Up 2147483646 -> 2147483647"}},
+			[]scalingtest.Event{asks(0, 1<<31-1, "Up Asked 2147483647")},
 		},
-		"unknown stays unknown": {scaling.RateLimits{}, 2, []event{{0, -1, "Unknown at 2"}}},
+		"unknown stays unknown": {scaling.RateLimits{}, 2, []scalingtest.Event{asks(0, -1, "Unknown Asked 2")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := scaling.RateLimited(scaling.New(script{}), row.limits)
 			require.NoError(t, err)
-			spec := row.spec
-			for _, e := range row.events {
-				now := start.Add(time.Duration(e.at) * time.Second)
-				d := p.Decide(now, want(spec, e.base))
-				require.Contains(t, d.Reason(), e.want, "at %d s", e.at)
-				require.NoError(t, explain.Check(&d))
-				if d.Acts() {
-					p.Applied(now, spec, d.Replicas)
-					spec = d.Replicas
-				}
-				stored := save(t, p)
-				require.NoError(t, json.Unmarshal([]byte(stored), p))
-			}
+			scalingtest.Steps(t, p, row.spec, row.events...)
 		})
 	}
 	_, err := scaling.RateLimited(nil, scaling.RateLimits{
@@ -555,6 +529,21 @@ func TestRateLimitsSurviveAClockThatStepsBack(t *testing.T) {
 	require.Equal(t, scaling.Hold, d.Verdict, d.Explain())
 	d = p.Decide(start.Add(-time.Hour+time.Minute), want(4, 9))
 	require.Equal(t, scaling.Up, d.Verdict, d.Explain())
+}
+
+// TestRateLimitsBefore1970: times around and below 0 are times like any other: Next says when a change leaves its
+// period.
+func TestRateLimitsBefore1970(t *testing.T) {
+	limits := scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 1, Period: 2 * time.Second}, {Replicas: 1, Period: time.Minute}}}}
+	for _, at := range []int64{-1e9, -61, -60, -2, -1, 0, 1} {
+		p, err := scaling.RateLimited(scaling.New(script{}), limits)
+		require.NoError(t, err)
+		now := time.Unix(at, 0)
+		p.Applied(now, 2, 3)
+		d := p.Decide(now.Add(time.Second), want(3, 9))
+		require.Equal(t, scaling.UpLimited, d.Code())
+		require.True(t, d.Next.Equal(now.Add(2*time.Second)), "at %d: %s", at, d.Next)
+	}
 }
 
 func TestSelectNames(t *testing.T) {

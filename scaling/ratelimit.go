@@ -161,15 +161,15 @@ func (l RateLimit) limit(c *Changes, at int64, current int32, direction int64) (
 	if len(l.Limits) == 0 {
 		return Saturate(math.Inf(int(direction))), time.Time{}
 	}
-	var frees int64
+	var frees Stamp
 	best := int64(-1) // the change that is allowed from the present count
 	for _, limit := range l.Limits {
 		start := int64(current)
 		for _, e := range c.Applied {
 			if e.At > at-limit.Period.Milliseconds() {
 				start -= int64(e.Delta)
-				if until := e.At + limit.Period.Milliseconds(); frees == 0 || until < frees {
-					frees = until
+				if until := e.At + limit.Period.Milliseconds(); !frees.Set || until < frees.Milli {
+					frees = Stamp{Set: true, Milli: until}
 				}
 			}
 		}
@@ -186,8 +186,8 @@ func (l RateLimit) limit(c *Changes, at int64, current int32, direction int64) (
 		}
 	}
 	var next time.Time
-	if frees > 0 {
-		next = time.UnixMilli(frees)
+	if frees.Set {
+		next = time.UnixMilli(frees.Milli)
 	}
 	return Saturate(float64(int64(current) + direction*best)), next
 }

@@ -162,6 +162,12 @@ func TestStepExplainsItself(t *testing.T) {
 	require.Equal(t, "", scaling.Step{Code: plain}.Because())
 	require.True(t, scaling.Step{Code: plain}.Holds())
 	require.False(t, scaling.Step{Code: "Odd a ~ b"}.Holds(), "an operator that does not exist claims nothing true")
+	counts := scaling.Step{Code: "Over from > limit, limit < from", Numbers: [4]float64{1000000003, 1000000002, 1000000002, 1000000003}}
+	require.True(t, counts.Holds(), "whole numbers are compared exactly: one of a billion is one")
+	counts.Numbers = [4]float64{1000000002, 1000000002, 1000000002, 1000000003}
+	require.False(t, counts.Holds())
+	counts.Numbers = [4]float64{1000000003.5, 1000000003.25, 1, 2}
+	require.False(t, counts.Holds(), "others up to noise")
 	require.Equal(t, "a=25920000000s", scaling.Step{Code: "Long a:s", Numbers: [4]float64{7200000 * 3600}}.Because(), "longer than a time.Duration can be")
 	require.Equal(t, "a=1h", scaling.Step{Code: "Long a:s", Numbers: [4]float64{3600}}.Because())
 	require.Equal(t, "a=1h0m1s", scaling.Step{Code: "Long a:s", Numbers: [4]float64{3601}}.Because())

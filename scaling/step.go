@@ -143,8 +143,8 @@ func (s Step) at(next *int) float64 {
 	return s.Numbers[*next-1]
 }
 
-// Holds reports whether every inequality that the step's code states is true of the step's numbers, up to Noise. A
-// step for which it is false does not explain anything.
+// Holds reports whether every inequality that the step's code states is true of the step's numbers, up to Noise, and
+// exactly where both are whole numbers, as counts are. A step for which it is false does not explain anything.
 func (s Step) Holds() bool {
 	next := 0
 	ok := true
@@ -156,11 +156,11 @@ func (s Step) Holds() bool {
 		right := s.at(&next)
 		switch op {
 		case ">":
-			ok = ok && Exceeds(left, right)
+			ok = ok && (Exceeds(left, right) || whole(left) && whole(right) && left > right)
 		case ">=":
 			ok = ok && !Exceeds(right, left)
 		case "<":
-			ok = ok && Exceeds(right, left)
+			ok = ok && (Exceeds(right, left) || whole(left) && whole(right) && right > left)
 		case "<=":
 			ok = ok && !Exceeds(left, right)
 		case "==":
@@ -171,6 +171,9 @@ func (s Step) Holds() bool {
 	})
 	return ok
 }
+
+// whole reports whether v is a whole number that a float64 holds exactly, as every count does.
+func whole(v float64) bool { return v == math.Trunc(v) && math.Abs(v) < 1<<53 }
 
 // MarshalJSON writes the step with its numbers by name; durations are in seconds, under their name without ":s".
 func (s Step) MarshalJSON() ([]byte, error) {

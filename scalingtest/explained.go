@@ -1,20 +1,19 @@
-// Package explain checks that a decision's chain of steps explains the decision: the tests of every algorithm call it
-// on every decision they see (property C10).
-package explain
+package scalingtest
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Check returns what is wrong with the chain of d, or nil:
+// Explained returns what is wrong with the chain of d, or nil (property C10):
 //
 //   - the deciding line starts at From, each step starts where the one before ended, and the last ends at Replicas;
 //   - every step's inequality is true of its numbers;
 //   - the verdict is what comparing Replicas with From gives, or Unknown without a change;
 //   - every line that was considered starts at From and is linked in the same way.
-func Check(d *scaling.Decision) error {
+func Explained(d *scaling.Decision) error {
 	steps := d.Steps()
 	if len(steps) == 0 {
 		return fmt.Errorf("%s at %d has no steps", d.Verdict, d.From)
@@ -35,7 +34,7 @@ func Check(d *scaling.Decision) error {
 	}
 	end, ok := at[0]
 	if !ok {
-		return fmt.Errorf("no step is on the deciding line")
+		return errors.New("no step is on the deciding line")
 	}
 	if end != d.Replicas {
 		return fmt.Errorf("the deciding line ends at %d, the decision at %d", end, d.Replicas)

@@ -1,0 +1,224 @@
+package scalingtest
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// chosen returns the properties that options switch on.
+func chosen() []property {
+	cooldown := func(o *Options) bool { return o.Cooldown != nil }
+	convergence := func(o *Options) bool { return o.Convergence != nil }
+	twin := func(o *Options) bool { return o.Twin != nil }
+	return []property{
+		{name: "Monotone", on: func(o *Options) bool { return o.Monotone }, draw: drawRaised, check: checkMonotone},
+		{name: "NoFlap", on: func(o *Options) bool { return o.NoFlap }, draw: drawLoaded, check: checkNoFlap},
+		{name: "DeadZone", on: func(o *Options) bool { return len(o.DeadZone) > 0 }, draw: drawInZone, check: checkDeadZone},
+		{name: "Cooldown", on: cooldown, needs: cooldown, draw: drawChanging, check: checkCooldown},
+		{name: "CooldownEnds", on: cooldown, needs: cooldown, draw: drawPressed, check: checkCooldownEnds, whole: true},
+		{name: "Refused", on: func(o *Options) bool { return o.Refused }, draw: drawRefused, check: checkRefused, whole: true},
+		{name: "Convergence", on: convergence, needs: convergence, draw: drawConverging, check: checkConvergence, whole: true},
+		{name: "Twin", on: twin, needs: twin, draw: drawTwins, check: checkTwins},
+	}
+}
+
+// drawRaised draws an episode without changes, and readings of it that are raised.
+func drawRaised(t *rapid.T, o *Options) Episode {
+	e := drawEpisode(t, o, life{gaps: true, odd: true})
+	e.each(func(i int, tick *Tick, _ bool) bool {
+		tick.Refuse = true
+		for _, m := range o.Metrics {
+			if rapid.IntRange(0, 3).Draw(t, "raised") > 0 {
+				continue
+			}
+			unit := max(m.High-m.Low, m.High, 1) / 4
+			r := Raise{
+				Tick: i, Metric: m.Name,
+				Lower: float64(rapid.IntRange(0, 10).Draw(t, "by")) * unit,
+				Upper: float64(rapid.IntRange(0, 4).Draw(t, "upper by")) * unit,
+			}
+			if r.Lower+r.Upper > 0 {
+				e.Raise = append(e.Raise, r)
+			}
+		}
+		return true
+	})
+	return e
+}
+
+// checkMonotone: raising readings never lowers what is asked for.
+func checkMonotone(s *subject, e *Episode) *failed {
+	low := *e
+	low.Raise = nil
+	before, f := s.play(&low)
+	if f != nil {
+		return f
+	}
+	raised, f := s.play(e)
+	if f != nil {
+		return f
+	}
+	return firstDifference(before, raised, "with readings raised", func(a, b *scaling.Decision) string {
+		if b.Replicas < a.Replicas {
+			return fmt.Sprintf("%s became %s", headline(a), headline(b))
+		}
+		return ""
+	})
+}
+
+// loaded draws loads that stay, for as many ticks as are asked for.
+func loaded(t *rapid.T, o *Options, ticks int) Episode {
+	d := &drawer{T: t, o: o, life: life{inside: true}, now: o.Start}
+	e := Episode{Spec: d.spec("spec")}
+	most := max(1, e.Spec)
+	if o.bounded() {
+		most = max(most, min(o.Bounds.Max, scaling.Plus(o.Bounds.Min, 30)))
+	}
+	for _, m := range o.Metrics {
+		// Loads that so many replicas would carry at High or at Low, to the unit or not.
+		share := rapid.OneOf(
+			rapid.Map(rapid.IntRange(0, int(most)+2), func(n int) float64 { return float64(n) }),
+			rapid.Float64Range(0, float64(most)+2),
+		).Draw(t, "load of "+m.Name)
+		value := rapid.SampledFrom([]float64{m.High, m.Low}).Draw(t, "at")
+		e.Loads = append(e.Loads, Load{Metric: m.Name, Sum: share * value, Whole: m.Whole})
+	}
+	e.Ticks = []Tick{{After: o.Period, Times: ticks}}
+	return e
+}
+
+func drawLoaded(t *rapid.T, o *Options) Episode {
+	return loaded(t, o, max(300, min(o.warm(o.Period), 2000)))
+}
+
+// checkNoFlap: a constant load is never answered by both an Up and a Down.
+func checkNoFlap(s *subject, e *Episode) *failed {
+	var first *scaling.Decision
+	p := s.player(e)
+	p.after = func(m *moment) *failed {
+		switch {
+		case !m.d.Acts() || s.options.repairs(m.obs.SpecReplicas):
+		case first == nil:
+			d := m.d
+			first = &d
+		case first.Verdict != m.d.Verdict:
+			return p.fail("at %s %s, and before it said %s, under the same load", m.elapsed, action(&m.d), headline(first))
+		}
+		return nil
+	}
+	return p.run()
+}
+
+func drawInZone(t *rapid.T, o *Options) Episode {
+	zone := *o
+	zone.Metrics = o.DeadZone
+	l := anything()
+	l.odd, l.twice, l.within = false, false, true
+	return drawEpisode(t, &zone, l)
+}
+
+// checkDeadZone: readings within the zone never cause an action.
+func checkDeadZone(s *subject, e *Episode) *failed {
+	return idle(s, e, func(*moment) bool { return true }, "all readings have been within the dead zone")
+}
+
+// drawRefused draws readings that stay, all high or all low: what asks for more and what asks for less may have to wait
+// for different times.
+func drawRefused(t *rapid.T, o *Options) Episode {
+	d := &drawer{T: t, o: o, life: life{inside: true}, now: o.Start, mood: rapid.IntRange(moodHigh, moodLow).Draw(t, "mood")}
+	e := Episode{Spec: d.spec("spec")}
+	tick := Tick{After: o.Period, Times: min(o.warm(o.Period), 300), Refuse: true}
+	for _, m := range o.Metrics {
+		r := scaling.Exactly(m.Name, 0)
+		d.value(&r, m, d.mood)
+		tick.Readings = append(tick.Readings, r)
+	}
+	e.Ticks = []Tick{tick}
+	return e
+}
+
+// checkRefused: what was refused is asked for again at the next tick, at which nothing else is different.
+func checkRefused(s *subject, e *Episode) *failed {
+	p := s.player(e)
+	p.after = func(m *moment) *failed {
+		if n := len(p.moments); n > 1 {
+			if last := &p.moments[n-2].d; last.Acts() && last.Verdict != m.d.Verdict {
+				return p.fail("at %s %s, although the write that it asked for before was refused and nothing has changed", m.elapsed, action(&m.d))
+			}
+		}
+		return nil
+	}
+	return p.run()
+}
+
+func drawConverging(t *rapid.T, o *Options) Episode {
+	return loaded(t, o, o.Convergence.Within+max(50, o.Convergence.Within/2))
+}
+
+// checkConvergence: under a constant load the count becomes what it is to be in time, and stays.
+func checkConvergence(s *subject, e *Episode) *failed {
+	c := s.options.Convergence
+	p := s.player(e)
+	p.after = func(m *moment) *failed {
+		if len(p.moments) > c.Within && m.d.Acts() {
+			return p.fail("at %s %s, after %d ticks of the same load", m.elapsed, action(&m.d), len(p.moments)-1)
+		}
+		return nil
+	}
+	if f := p.run(); f != nil || c.Want == nil {
+		return f
+	}
+	if least, most := c.Want(e.Loads); p.spec < least || p.spec > most {
+		return p.fail("in the end there are %d replicas, right are %d to %d", p.spec, least, most)
+	}
+	return nil
+}
+
+// Naive is a second implementation of a policy: the plainest there is, written apart from it. It keeps its memory in
+// itself and is never restarted.
+type Naive interface {
+	// Decide returns what is to be done, and for Hold and Unknown the present count.
+	Decide(now time.Time, obs scaling.Observation) (verdict scaling.Verdict, replicas int32)
+	// Applied is told of every change that was carried out.
+	Applied(now time.Time, from, to int32)
+}
+
+func drawTwins(t *rapid.T, o *Options) Episode {
+	l := anything()
+	l.twice = false
+	return drawEpisode(t, o, l)
+}
+
+// checkTwins: the policy and its twin give the same answers.
+func checkTwins(s *subject, e *Episode) *failed {
+	twin := s.options.Twin()
+	p := s.player(e)
+	p.after = func(m *moment) *failed {
+		if verdict, replicas := twin.Decide(m.now, m.obs); verdict != m.d.Verdict || replicas != m.d.Replicas {
+			return p.fail("at %s the twin says %s %d, and the policy\n%s", m.elapsed, verdict, replicas, m.d.Explain())
+		}
+		return nil
+	}
+	p.told = func(m *moment) { twin.Applied(m.now, m.d.From, m.d.Replicas) }
+	return p.run()
+}
+
+// far returns readings of all metrics far above High, or far below Low; nil if nothing is below.
+func far(o *Options, up bool, factor float64) (all []scaling.Reading) {
+	for _, m := range o.Metrics {
+		value := m.High + factor*max(m.High, 1)
+		if !up {
+			value = m.Low / (1 + factor)
+		}
+		if !up && m.Low == 0 || math.IsInf(value, 0) {
+			return nil
+		}
+		all = append(all, scaling.Exactly(m.Name, value))
+	}
+	return all
+}

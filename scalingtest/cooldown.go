@@ -1,0 +1,150 @@
+package scalingtest
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+func drawChanging(t *rapid.T, o *Options) Episode {
+	l := anything()
+	l.back = false
+	return drawEpisode(t, o, l)
+}
+
+// A waiting remembers changes and what has to pass after them.
+type waiting struct {
+	*Cooldown
+	up, down *time.Time // the last change of a direction
+}
+
+// since returns the time of the last change that a verdict has to wait for, and for how long; nil if there was none.
+func (w *waiting) since(v scaling.Verdict) (*time.Time, time.Duration) {
+	own, other, wait := w.up, w.down, w.Up
+	if v == scaling.Down {
+		own, other, wait = w.down, w.up, w.Down
+	}
+	if !w.PerDirection && (own == nil || other != nil && other.After(*own)) {
+		own = other
+	}
+	return own, wait
+}
+
+// note remembers a change that was carried out.
+func (w *waiting) note(m *moment) {
+	if now := m.now; m.d.Verdict == scaling.Up {
+		w.up = &now
+	} else {
+		w.down = &now
+	}
+}
+
+// checkCooldown: after a change that was applied, nothing is done before its time.
+func checkCooldown(s *subject, e *Episode) *failed {
+	w := &waiting{Cooldown: s.options.Cooldown}
+	p := s.player(e)
+	p.after = func(m *moment) *failed {
+		if !m.d.Acts() || s.options.repairs(m.obs.SpecReplicas) {
+			return nil
+		}
+		if last, wait := w.since(m.d.Verdict); last != nil && m.now.Sub(*last) < wait {
+			return p.fail("at %s %s, %s after the last change; it is to wait for %s", m.elapsed, action(&m.d), m.now.Sub(*last), wait)
+		}
+		return nil
+	}
+	p.told = func(m *moment) {
+		if !s.options.repairs(m.obs.SpecReplicas) {
+			w.note(m)
+		}
+	}
+	return p.run()
+}
+
+// drawPressed draws readings that ask for the same all the time, with a tick at the end of each cooldown exactly.
+func drawPressed(t *rapid.T, o *Options) Episode {
+	up := rapid.Bool().Draw(t, "up")
+	readings := far(o, up, float64(rapid.IntRange(1, 8).Draw(t, "far")))
+	if readings == nil {
+		up, readings = true, far(o, true, 1)
+	}
+	wait := o.Cooldown.Up
+	if !up {
+		wait = o.Cooldown.Down
+	}
+	tick, perWait := o.Period, 1
+	if wait > 0 {
+		perWait = int((wait + o.Period - 1) / o.Period)
+		for wait%time.Duration(perWait) != 0 {
+			perWait++
+		}
+		tick = wait / time.Duration(perWait)
+	}
+	least, most := int32(1), int32(40)
+	if o.bounded() {
+		least, most = o.Bounds.Min, min(o.Bounds.Max, scaling.Plus(o.Bounds.Min, 40))
+	}
+	// There is room for a change and another one, as far as there can be.
+	if up {
+		most = max(least, most-2)
+	} else {
+		least = min(most, least+2)
+	}
+	return Episode{
+		Spec:  rapid.Int32Range(least, most).Draw(t, "spec"),
+		Ticks: []Tick{{After: tick, Times: o.warm(tick) + 2*perWait + 2, Readings: readings}},
+	}
+}
+
+// checkCooldownEnds: with readings that ask for the same all the time, the next change is made at the end of the wait
+// after the last one, neither a tick before nor one after it, until a bound is reached.
+func checkCooldownEnds(s *subject, e *Episode) *failed {
+	o := &s.options
+	var verdict scaling.Verdict // what the readings ask for
+	w := &waiting{Cooldown: o.Cooldown}
+	p := s.player(e)
+	acted := false
+	p.after = func(m *moment) *failed {
+		if m.d.Acts() && !acted {
+			acted, verdict = true, m.d.Verdict
+		}
+		if m.d.Acts() && m.d.Verdict != verdict {
+			return p.fail("at %s %s, although nothing but the count has changed since it said %s", m.elapsed, action(&m.d), verdict)
+		}
+		last, wait := w.since(verdict)
+		if last == nil {
+			return nil
+		}
+		elapsed := m.now.Sub(*last)
+		switch room := o.room(m.obs.SpecReplicas, verdict); {
+		case m.d.Acts() && elapsed < wait:
+			return p.fail("at %s %s, %s after the last change; it is to wait for %s", m.elapsed, action(&m.d), elapsed, wait)
+		case !m.d.Acts() && elapsed >= wait && elapsed > 0 && room:
+			return p.fail("at %s %s, %s after the last change; the wait of %s is over", m.elapsed, action(&m.d), elapsed, wait)
+		}
+		return nil
+	}
+	p.told = w.note
+	f := p.run()
+	if f == nil && !acted && len(p.moments) > 0 {
+		first := &p.moments[0]
+		if o.room(first.obs.SpecReplicas, scaling.Up) && o.room(first.obs.SpecReplicas, scaling.Down) {
+			f = p.fail("readings that are far from where they should be never caused any action")
+		}
+	}
+	return f
+}
+
+// room reports whether a count can still change in a direction.
+func (o *Options) room(spec int32, v scaling.Verdict) bool {
+	switch {
+	case v == scaling.Down && o.bounded():
+		return spec > o.Bounds.Min
+	case v == scaling.Down:
+		return spec > 1
+	case o.bounded():
+		return spec < o.Bounds.Max
+	}
+	return true
+}

@@ -1,0 +1,124 @@
+package scalingtest_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
+)
+
+// TestMain keeps the failures that are meant to be out of testdata/rapid, and makes them smaller only for a moment.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.shrinktime": "100ms"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// A recorder takes the place of a testing.TB that is to fail.
+type recorder struct {
+	testing.TB
+
+	failed bool
+	log    strings.Builder
+}
+
+type stopped struct{}
+
+func (r *recorder) Helper()                           {}
+func (r *recorder) Name() string                      { return "recorded" }
+func (r *recorder) Failed() bool                      { return r.failed }
+func (r *recorder) Fail()                             { r.failed = true }
+func (r *recorder) FailNow()                          { r.failed = true; panic(stopped{}) }
+func (r *recorder) Log(args ...any)                   { fmt.Fprintln(&r.log, args...) }
+func (r *recorder) Logf(format string, args ...any)   { fmt.Fprintf(&r.log, format+"\n", args...) }
+func (r *recorder) Error(args ...any)                 { r.Log(args...); r.Fail() }
+func (r *recorder) Errorf(format string, args ...any) { r.Logf(format, args...); r.Fail() }
+func (r *recorder) Fatal(args ...any)                 { r.Log(args...); r.FailNow() }
+func (r *recorder) Fatalf(format string, args ...any) { r.Logf(format, args...); r.FailNow() }
+
+// record runs what may fail and returns whether it did, and what it printed.
+func record(tb testing.TB, f func(r *recorder)) (failed bool, log string) {
+	tb.Helper()
+	r := &recorder{TB: tb}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != any(stopped{}) {
+				panic(p)
+			}
+		}()
+		f(r)
+	}()
+	return r.failed, r.log.String()
+}
+
+// TestFaults: each fault is found by the property that it breaks, which says what is wrong.
+func TestFaults(t *testing.T) {
+	checks := flag.Lookup("rapid.checks").Value.String()
+	require.NoError(t, flag.Set("rapid.checks", "500")) // enough to find any of them, whatever is asked for
+	t.Cleanup(func() { require.NoError(t, flag.Set("rapid.checks", checks)) })
+	for _, row := range []struct {
+		fault    string
+		property string
+		says     string
+	}{
+		{"out of bounds", "C1", "it says "},
+		{"panics on infinity", "C2", "it panics when it is asked: runtime error: index out of range"},
+		{"cannot be stored", "C2", "the state cannot be stored"},
+		{"reads the clock", "C3", "with all times later by"},
+		{"order of the readings", "C4", "with the readings in another order"},
+		{"forgets a field", "C5", "C5: at "},
+		{"forgets what it asked for", "C5", "with a restart before and after every decision"},
+		{"takes its state back wrong", "C5", "the state is another one once it was restored"},
+		{"order of a map", "C6", "C6"},
+		{"sorts its input", "C6", "the readings that it was given were changed"},
+		{"appends to its input", "C6", "the readings that it was given were changed"},
+		{"state that grows", "C7", "bytes"},
+		{"acts when the clock steps back", "C8", "although the clock went back"},
+		{"acts without data", "C9", "although there has never been any data"},
+		{"acts on NaN", "C9", "although there has never been any data"},
+		{"unexplained", "C10", "the deciding line ends at"},
+		{"not monotone", "Monotone", "with readings raised"},
+		{"flaps", "NoFlap", "under the same load"},
+		{"acts in the dead zone", "DeadZone", "although all readings have been within the dead zone"},
+		{"a tick too early", "Cooldown", "it is to wait for"},
+		{"a tick too early", "CooldownEnds", "it is to wait for"},
+		{"a tick too late", "CooldownEnds", "is over"},
+		{"counts from the clock", "CooldownEnds", "is over"},
+		{"refused write starts the wait", "Refused", "although the write that it asked for before was refused"},
+		{"flaps", "Convergence", "ticks of the same load"},
+		{"a tick too late", "Twin", "the twin says"},
+		{"two steps at once", "Twin", "the twin says"},
+	} {
+		t.Run(row.property+" "+row.fault, func(t *testing.T) {
+			opts := everything()
+			opts.NewPolicy = fmt.Sprintf("func() scaling.Policy { return newStepper(%q) }", row.fault)
+			failed, log := record(t, func(r *recorder) {
+				scalingtest.Try(r, row.property, func() scaling.Policy { return newStepper(row.fault) }, opts)
+			})
+			require.True(t, failed, "it was not found")
+			require.Contains(t, log, row.property+": ")
+			require.Contains(t, log, row.says)
+			require.NotContains(t, log, "flaky")
+			require.Contains(t, log, "func TestRegression"+row.property+"(t *testing.T) {")
+		})
+	}
+}
+
+// TestSettledCountsAreDemanded: what Convergence.Want says is compared with the end.
+func TestSettledCountsAreDemanded(t *testing.T) {
+	opts := everything()
+	opts.Convergence = &scalingtest.Convergence{Within: 100, Want: func([]scalingtest.Load) (int32, int32) { return 3, 3 }}
+	failed, log := record(t, func(r *recorder) { scalingtest.Try(r, "Convergence", newPolicy, opts) })
+	require.True(t, failed)
+	require.Contains(t, log, "right are 3 to 3")
+	require.Contains(t, log, "Want: func([]scalingtest.Load) (least, most int32) { return 3, 3 }")
+}

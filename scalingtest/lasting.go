@@ -1,0 +1,227 @@
+package scalingtest
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// drawShifted draws an episode and by how much its times are moved: to any year from 1960 to 2090, and to 1970 exactly,
+// as times around 0 are times like any other.
+func drawShifted(t *rapid.T, o *Options) Episode {
+	e := drawEpisode(t, o, anything())
+	if epoch := time.Unix(0, 0).Sub(o.Start); epoch != 0 && epoch%o.Shift == 0 && rapid.IntRange(0, 4).Draw(t, "epoch") == 4 {
+		e.Shift = epoch
+		return e
+	}
+	const year = 365 * 24 * time.Hour
+	perYear := int64(year / o.Shift)
+	units := perYear*rapid.Int64Range(-63, 63).Draw(t, "years") + rapid.Int64Range(1, max(1, min(perYear, 100000))).Draw(t, "units")
+	e.Shift = time.Duration(units * int64(o.Shift))
+	return e
+}
+
+// checkShifted is C3: with all times moved by the same, nothing else changes.
+func checkShifted(s *subject, e *Episode) *failed {
+	plain, f := s.play(e)
+	if f != nil {
+		return f
+	}
+	p := s.player(e)
+	p.shift = e.Shift
+	p.readings = func(_ int, readings []scaling.Reading) []scaling.Reading {
+		for i := range readings {
+			if r := &readings[i]; !r.At.IsZero() {
+				r.At = r.At.Add(e.Shift)
+			}
+		}
+		return readings
+	}
+	if f := p.run(); f != nil {
+		return f
+	}
+	return firstDifference(plain, p.moments, "with all times later by "+e.Shift.String(), func(a, b *scaling.Decision) string {
+		return differ(a, b, func(b *scaling.Decision) bool {
+			if a.Next.IsZero() || b.Next.IsZero() {
+				return a.Next.IsZero() == b.Next.IsZero()
+			}
+			return a.Next.Add(e.Shift).Equal(b.Next)
+		})
+	})
+}
+
+// checkRestored is C5: a restart changes no decision, at whatever tick it happens, also between a decision and the report
+// that it was carried out.
+func checkRestored(s *subject, e *Episode) *failed {
+	p := s.player(e)
+	p.noRestarts = true
+	if f := p.run(); f != nil {
+		return f
+	}
+	restarted, f := s.play(e)
+	if f != nil {
+		return f
+	}
+	if f := firstDifference(p.moments, restarted, "with restarts", different); f != nil {
+		return f
+	}
+	always := s.player(e)
+	always.allRestarts = true
+	if f := always.run(); f != nil {
+		return f
+	}
+	return firstDifference(p.moments, always.moments, "with a restart before and after every decision", different)
+}
+
+// drawPattern draws a few ticks that are to be repeated.
+func drawPattern(t *rapid.T, o *Options) Episode {
+	few := *o
+	few.Ticks = min(o.Ticks, 16)
+	l := anything()
+	l.restarts = false
+	l.back = o.MaxState > 0 && rapid.Bool().Draw(t, "back")
+	return drawEpisode(t, &few, l)
+}
+
+// checkSize is C7: the state stays within MaxState, and once everything that it looks back on is there, it does not
+// grow, however often the same happens again.
+func checkSize(s *subject, e *Episode) *failed {
+	o := &s.options
+	most := 0
+	size := func(p *player) func(m *moment) *failed {
+		return func(m *moment) *failed {
+			data, f := p.stored()
+			if most = max(most, len(data)); f == nil && o.MaxState > 0 && len(data) > o.MaxState {
+				f = p.fail("at %s the state has %d bytes, more than %d: %s", m.elapsed, len(data), o.MaxState, data)
+			}
+			return f
+		}
+	}
+	p := s.player(e)
+	p.before = size(p)
+	if f := p.run(); f != nil {
+		return f
+	}
+	length, back := e.length()
+	if back {
+		return nil
+	}
+	rounds := 100 // for a pattern that takes no time
+	if length > 0 {
+		rounds = int(min(2*o.Memory/length, 2000)) + 2
+	}
+	// The first round begins with no time passed since the one before: give it what it takes from then on.
+	pattern := Episode{Spec: e.Spec, Startup: e.Startup, Loads: e.Loads}
+	for range rounds {
+		pattern.Ticks = append(pattern.Ticks, e.Ticks...)
+	}
+	long := pattern
+	for range 3 {
+		long.Ticks = append(long.Ticks, pattern.Ticks...)
+	}
+	p = s.player(&long)
+	n, per := 0, e.count()
+	early := 0
+	measure := size(p)
+	p.before = func(m *moment) *failed {
+		n++
+		p.moments = p.moments[max(0, len(p.moments)-per):] // only the last round is shown
+		switch {
+		case n > (rounds-2)*per && n <= rounds*per:
+			f := measure(m)
+			early = most
+			return f
+		case n > (4*rounds-1)*per:
+			most = 0
+			if f := measure(m); f != nil {
+				return f
+			}
+			if most > early+max(64, early/8) {
+				return p.fail("after %d rounds of the same %d ticks the state had at most %d bytes, after %d rounds %d", rounds, per, early, 4*rounds, most)
+			}
+		}
+		return nil
+	}
+	return p.run()
+}
+
+// unread returns what the policy, as it is now, would say without any reading. The policy itself is left as it is.
+func (p *player) unread(m *moment) (d scaling.Decision, f *failed) {
+	data, f := p.stored()
+	if f != nil {
+		return d, f
+	}
+	q, f := p.restored(data)
+	if f != nil {
+		return d, f
+	}
+	f = p.guard("asked", func() *failed {
+		d = q.Decide(m.now, scaling.Observation{SpecReplicas: m.obs.SpecReplicas, ReadyReplicas: m.obs.ReadyReplicas})
+		return nil
+	})
+	return d, f
+}
+
+// idle checks that nothing is done in the moments that ask for it, but repairs and what time alone moves.
+func idle(s *subject, e *Episode, asked func(m *moment) bool, why string) *failed {
+	p := s.player(e)
+	var unread scaling.Decision
+	if s.options.ActsWithoutData {
+		p.before = func(m *moment) (f *failed) {
+			if asked(m) {
+				unread, f = p.unread(m)
+			}
+			return f
+		}
+	}
+	p.after = func(m *moment) *failed {
+		switch {
+		case !asked(m) || !m.d.Acts() || s.options.repairs(m.obs.SpecReplicas):
+		case s.options.ActsWithoutData && m.d.Verdict == unread.Verdict && m.d.Replicas == unread.Replicas:
+		case s.options.ActsWithoutData:
+			return p.fail("at %s %s although %s; without any reading it says %s", m.elapsed, headline(&m.d), why, headline(&unread))
+		default:
+			return p.fail("at %s %s although %s", m.elapsed, action(&m.d), why)
+		}
+		return nil
+	}
+	return p.run()
+}
+
+// checkClockBack is C8: a clock that steps back causes no action.
+func checkClockBack(s *subject, e *Episode) *failed {
+	return idle(s, e, func(m *moment) bool { return m.back }, "the clock went back")
+}
+
+// drawNoData draws an episode in which no reading has a value that means anything: each in its own way, all in the
+// same, or none at all.
+func drawNoData(t *rapid.T, o *Options) Episode {
+	l := anything()
+	l.noData = true
+	e := drawEpisode(t, o, l)
+	way := rapid.IntRange(0, 3).Draw(t, "way")
+	var odd scaling.Reading
+	if way == 1 || way == 2 {
+		(&drawer{T: t, o: o, life: l}).odd(&odd)
+	}
+	for i := range e.Ticks {
+		switch tick := &e.Ticks[i]; way {
+		case 0:
+			tick.Readings = nil
+		case 1, 2:
+			tick.Readings = nil
+			for _, m := range o.Metrics {
+				odd.Metric = m.Name
+				tick.Readings = append(tick.Readings, odd)
+			}
+		}
+	}
+	return e
+}
+
+// checkNoData is C9: without any data nothing is done.
+func checkNoData(s *subject, e *Episode) *failed {
+	return idle(s, e, func(*moment) bool { return true }, "there has never been any data")
+}

@@ -1,0 +1,147 @@
+package scalingtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A property draws an episode and checks a policy on it.
+type property struct {
+	name  string
+	on    func(o *Options) bool // nil for those that every policy has
+	needs func(o *Options) bool // what a check cannot do without; nil for nothing
+	draw  func(t *rapid.T, o *Options) Episode
+	check func(s *subject, e *Episode) *failed
+	whole bool // whether an episode means something else with ticks left out
+}
+
+// properties returns all properties in the order of their subtests.
+func properties() []property {
+	return append(common(), chosen()...)
+}
+
+func (p *property) isOn(o *Options) bool {
+	return (p.on == nil || p.on(o)) && !slices.Contains(o.Skip, p.name)
+}
+
+// Run checks the properties C1 to C10 of a policy, and those that the options switch on, each in a subtest of its
+// name. Each subtest plays random episodes with policies that newPolicy makes; a new one must be in a fresh state each
+// time. What fails is made as small as possible and printed as a table of its decisions, and as a Go test.
+func Run(t *testing.T, newPolicy func() scaling.Policy, opts Options) {
+	t.Helper()
+	RunDrawn(t, func(*rapid.T) (func() scaling.Policy, Options) { return newPolicy, opts })
+}
+
+// RunDrawn is Run for a policy of which the configuration is drawn, too: draw is called before every episode. A
+// property that the options never switch on is skipped.
+func RunDrawn(t *testing.T, draw func(t *rapid.T) (newPolicy func() scaling.Policy, opts Options)) {
+	t.Helper()
+	for _, p := range properties() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Helper()
+			if !p.tried(t, draw) {
+				t.Skip("not switched on by the options")
+			}
+		})
+	}
+}
+
+// Twin checks that a policy and a second implementation of it give the same answers in the same random episodes, as
+// the option Twin of Run does.
+func Twin(t *testing.T, newPolicy func() scaling.Policy, newTwin func() Naive, opts Options) {
+	t.Helper()
+	opts.Twin = newTwin
+	named("Twin").tried(t, func(*rapid.T) (func() scaling.Policy, Options) { return newPolicy, opts })
+}
+
+// Replay plays one episode and checks one property on it, named as the subtest of Run is. It is what the printed tests
+// of failures call. The options need not have metrics.
+func Replay(tb testing.TB, newPolicy func() scaling.Policy, opts Options, property string, e Episode) {
+	tb.Helper()
+	p := named(property)
+	require.NotNil(tb, p, "there is no property %s", property)
+	o, err := opts.withDefaults()
+	require.NoError(tb, err, "scalingtest.Options")
+	require.True(tb, p.needs == nil || p.needs(&o), "the options do not have what %s needs", property)
+	if f := p.check(&subject{newPolicy, o}, &e); f != nil {
+		tb.Fatalf("%s: %s\n%s", p.name, f.what, f.tables)
+	}
+}
+
+func named(name string) *property {
+	for _, p := range properties() {
+		if p.name == name {
+			return &p
+		}
+	}
+	return nil
+}
+
+// tried checks the property on random episodes, and reports whether the options ever switched it on.
+func (p *property) tried(t rapid.TB, draw func(t *rapid.T) (func() scaling.Policy, Options)) (on bool) {
+	t.Helper()
+	rapid.Check(t, func(t *rapid.T) {
+		t.Helper()
+		newPolicy, opts := draw(t)
+		o, err := opts.withDefaults()
+		if err == nil {
+			err = o.drawable()
+		}
+		require.NoError(t, err, "scalingtest.Options")
+		if !p.isOn(&o) {
+			return
+		}
+		on = true
+		e := rapid.Custom(func(t *rapid.T) drawn { return drawn{p.draw(t, &o)} }).Draw(t, "episode").Episode
+		s := &subject{newPolicy, o}
+		if p.check(s, &e) != nil {
+			// Only the log of the smallest case is shown, and only then written.
+			t.Logf("%s", &report{p, s, &e})
+			t.Fatalf("%s does not hold", p.name)
+		}
+	})
+	return on
+}
+
+// drawn is an Episode that rapid does not print: it is printed readably in the end.
+type drawn struct{ Episode }
+
+// GoString says where to look.
+func (drawn) GoString() string { return "see below" }
+
+// ran returns a check of every moment of an episode that is played as it is.
+func ran(look func(s *subject, m *moment) string) func(s *subject, e *Episode) *failed {
+	return func(s *subject, e *Episode) *failed {
+		p := s.player(e)
+		p.after = func(m *moment) *failed {
+			var what string
+			if f := p.guard("looked at", func() *failed { what = look(s, m); return nil }); f != nil {
+				return f
+			}
+			if what != "" {
+				return p.fail("at %s %s", m.elapsed, what)
+			}
+			return nil
+		}
+		return p.run()
+	}
+}
+
+// living returns a generator of episodes of a kind.
+func living(l life) func(t *rapid.T, o *Options) Episode {
+	return func(t *rapid.T, o *Options) Episode { return drawEpisode(t, o, l) }
+}
+
+func headline(d *scaling.Decision) string {
+	head, _, _ := strings.Cut(d.Reason(), ":")
+	return head
+}
+
+func action(d *scaling.Decision) string { return fmt.Sprintf("it says %s", headline(d)) }

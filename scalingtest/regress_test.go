@@ -1,0 +1,71 @@
+package scalingtest_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
+)
+
+// The tests of this file are as they were printed for policies with faults (see TestPrintedTestIsOneThatCompiles). On
+// the policy without a fault they pass.
+
+func TestRegressionC2(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "C2", scalingtest.Episode{
+		Spec: 1,
+		Ticks: []scalingtest.Tick{
+			{After: 15 * time.Second, Readings: []scaling.Reading{{Metric: "cache", Lower: math.Inf(1), Upper: math.NaN(), Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}},
+		},
+	})
+}
+
+func TestRegressionC5(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "C5", scalingtest.Episode{
+		Spec: 1,
+		Ticks: []scalingtest.Tick{
+			{Readings: []scaling.Reading{{Metric: "cache", Lower: 0.875, Upper: 0.875, Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}},
+			{After: 15 * time.Second, Readings: []scaling.Reading{{Metric: "cache", Lower: 0.875, Upper: 0.875, Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}},
+		},
+	})
+}
+
+func TestRegressionC8(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "C8", scalingtest.Episode{
+		Spec: 1,
+		Ticks: []scalingtest.Tick{
+			{Readings: []scaling.Reading{{Metric: "cache", Lower: 0.25, Upper: 0.25, Values: 1}, {Metric: "queue", Lower: 4, Upper: 4, Values: 1}}},
+			{After: -1 * time.Second, Readings: []scaling.Reading{{Metric: "cache", Lower: 0.875, Upper: 0.875, Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}},
+		},
+	})
+}
+
+func TestRegressionC9(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "C9", scalingtest.Episode{
+		Spec: 2,
+		Ticks: []scalingtest.Tick{
+			{Readings: []scaling.Reading{{Metric: "cache", Lower: math.NaN(), Upper: math.NaN(), Values: 1}, {Metric: "queue", Lower: math.NaN(), Upper: math.NaN(), Values: 1}}},
+		},
+	})
+}
+
+func TestRegressionMonotone(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "Monotone", scalingtest.Episode{
+		Spec:  1,
+		Raise: []scalingtest.Raise{{Tick: 6, Metric: "queue", Lower: 10}},
+		Ticks: []scalingtest.Tick{
+			{After: 15 * time.Second, Times: 7, Readings: []scaling.Reading{{Metric: "cache", Lower: 0.75, Upper: 0.75, Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}, Refuse: true},
+		},
+	})
+}
+
+func TestRegressionConvergence(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}, Convergence: &scalingtest.Convergence{Within: 100, Want: func([]scalingtest.Load) (least, most int32) { return 2, 3 }}}, "Convergence", scalingtest.Episode{
+		Spec:  1,
+		Loads: []scalingtest.Load{{Metric: "cache", Sum: 0.75}, {Metric: "queue", Sum: 12}},
+		Ticks: []scalingtest.Tick{
+			{After: 15 * time.Second, Times: 105},
+		},
+	})
+}

@@ -1,0 +1,171 @@
+package scalingtest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// table prints a run, a line a decision. Of more than two lines that say the same, the first and the last are
+// printed, and of a long table the beginning and the end.
+func table(moments []moment) string {
+	rows := make([][]string, 0, len(moments)+1)
+	rows = append(rows, []string{"at", "spec", "ready", "readings", "verdict", "count", "reason"})
+	for i := range moments {
+		rows = append(rows, row(&moments[i]))
+	}
+	var widths [7]int
+	for _, cells := range rows {
+		for i, c := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	var lines []string
+	for i := 0; i < len(rows); i++ {
+		if n := alike(rows[i:]); n > 2 {
+			lines = append(lines, rowText(rows[i], widths), fmt.Sprintf("  ... %d more like these", n-2))
+			i += n - 1
+		}
+		lines = append(lines, rowText(rows[i], widths))
+	}
+	const first, last = 12, 20
+	if n := len(lines) - first - last; n > 1 {
+		lines = slices.Concat(lines[:first], []string{fmt.Sprintf("  ... %d more lines", n)}, lines[first+n:])
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func rowText(cells []string, widths [7]int) string {
+	var line strings.Builder
+	for i, c := range cells {
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+		if i < 3 { // numbers
+			line.WriteString("  " + pad + c)
+		} else {
+			line.WriteString("  " + c + pad)
+		}
+	}
+	return strings.TrimRight(line.String(), " ")
+}
+
+// alike returns how many of the first rows differ in nothing but the time and the numbers of the reason.
+func alike(rows [][]string) int {
+	n := 1
+	for n < len(rows) && same(rows[0], rows[n]) {
+		n++
+	}
+	return n
+}
+
+func same(a, b []string) bool {
+	for _, i := range []int{1, 2, 3, 4, 5} {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return firstWord(a[6]) == firstWord(b[6])
+}
+
+func firstWord(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	return word
+}
+
+func row(m *moment) []string {
+	var remarks []string
+	for _, r := range []struct {
+		on   bool
+		text string
+	}{
+		{m.restarted, "restarted"},
+		{m.back, "the clock went back"},
+		{m.scaled, "scaled by someone else"},
+		{m.d.Acts() && m.refused, "write refused"},
+	} {
+		if r.on {
+			remarks = append(remarks, r.text)
+		}
+	}
+	_, reason, _ := strings.Cut(m.d.Reason(), ": ")
+	count := strconv.Itoa(int(m.d.From))
+	if m.d.Replicas != m.d.From {
+		count = fmt.Sprintf("%d -> %d", m.d.From, m.d.Replicas)
+	}
+	if len(remarks) > 0 {
+		reason += "  (" + strings.Join(remarks, ", ") + ")"
+	}
+	verdict := m.d.Verdict.String()
+	if m.asked {
+		verdict, count, reason = "none", "", "it gives no answer"
+	}
+	return []string{
+		m.elapsed.String(), strconv.Itoa(int(m.obs.SpecReplicas)), strconv.Itoa(int(m.obs.ReadyReplicas)),
+		readingsText(m), verdict, count, reason,
+	}
+}
+
+// readingsText prints readings as queue=12 or queue=9..14, with what is particular about them.
+func readingsText(m *moment) string {
+	texts := make([]string, 0, len(m.obs.Readings))
+	for _, r := range m.obs.Readings {
+		text := r.Metric + "=" + number(r.Lower)
+		if r.Lower != r.Upper {
+			text += ".." + number(r.Upper)
+		}
+		if r.Values < 1 {
+			text += " without a value"
+		}
+		if !r.At.IsZero() {
+			text += " of " + m.now.Sub(r.At).String() + " ago"
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) == 0 {
+		return "none"
+	}
+	return strings.Join(texts, ", ")
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// differ returns what the second of two decisions has otherwise, with all times later by a shift; empty if nothing.
+func differ(a, b *scaling.Decision, later func(d *scaling.Decision) bool) string {
+	switch {
+	case a.Verdict != b.Verdict || a.From != b.From || a.Replicas != b.Replicas:
+		return fmt.Sprintf("%s %d -> %d became %s %d -> %d", a.Verdict, a.From, a.Replicas, b.Verdict, b.From, b.Replicas)
+	case !later(b):
+		return fmt.Sprintf("Next %s became %s", a.Next, b.Next)
+	}
+	if before, after := a.Explain(), b.Explain(); before != after {
+		return "the explanation\n" + before + "became\n" + after
+	}
+	return ""
+}
+
+// different compares decisions to the last bit of every number.
+func different(a, b *scaling.Decision) string {
+	before, after := a.Steps(), b.Steps()
+	next := func(b *scaling.Decision) bool { return a.Next.Equal(b.Next) }
+	if a.Verdict == b.Verdict && a.From == b.From && a.Replicas == b.Replicas && next(b) && slices.EqualFunc(before, after, sameStep) {
+		return ""
+	}
+	if text := differ(a, b, next); text != "" {
+		return text
+	}
+	return fmt.Sprintf("the steps\n%+v\nbecame\n%+v", before, after)
+}
+
+func sameStep(a, b scaling.Step) bool {
+	for i := range a.Numbers {
+		if !sameBits(a.Numbers[i], b.Numbers[i]) {
+			return false
+		}
+	}
+	clear(a.Numbers[:]) // NaN is not equal to itself
+	clear(b.Numbers[:])
+	return a == b
+}

@@ -1,0 +1,54 @@
+package scalingtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Transcript tells an episode as a story: an entry at each turn, with the time and the whole explanation. A turn is a
+// decision that acts, the one after it, and any whose chain has other codes than the one before. The story is compared
+// with testdata/name, as Golden does; each decision has to be explained.
+func Transcript(tb testing.TB, name string, p scaling.Policy, e Episode) {
+	tb.Helper()
+	var o Options
+	o, err := o.withDefaults()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &subject{func() scaling.Policy { return p }, o}
+	moments, f := s.play(&e)
+	if f != nil {
+		tb.Fatalf("%s\n%s", f.what, f.tables)
+	}
+	var story strings.Builder
+	last := ""
+	for i := range moments {
+		m := &moments[i]
+		if err := Explained(&m.d); err != nil {
+			tb.Errorf("at %s: %v\n%s", m.elapsed, err, m.d.Explain())
+		}
+		chain := codes(&m.d)
+		if m.d.Acts() || chain != last {
+			fmt.Fprintf(&story, "%s  %s", m.now.Format(time.TimeOnly), m.d.Explain())
+			last = chain
+		}
+		if m.applied {
+			last = ""
+		}
+	}
+	Golden(tb, name, story.String())
+}
+
+// codes returns the codes of a decision's whole chain.
+func codes(d *scaling.Decision) string {
+	steps := d.Steps()
+	names := make([]string, 0, len(steps))
+	for _, s := range steps {
+		names = append(names, s.Code.String())
+	}
+	return strings.Join(names, " ")
+}
