@@ -66,10 +66,17 @@ func drawWorld(t *rapid.T) Scenario {
 		Forgets: rapid.Bool().Draw(t, "forgets"),
 	}
 	s.Metrics = []Metric{
-		{Name: "waiting", Signal: Waiting}, {Name: "running", Signal: Running, Fill: 5}, {Name: "in flight", Signal: InFlight, Fill: 5},
-		{Name: "kv", Signal: KVCacheUsage, Fill: 1}, {Name: "ttft", Signal: TTFT}, {Name: "tpot", Signal: TPOT, Quantile: 0.5},
-		{Name: "queue", Signal: QueueTime}, {Name: "router ttft", Signal: RouterTTFT, Window: 5 * time.Minute},
-		{Name: "router tpot", Signal: RouterTPOT}, {Name: "predicted", Signal: PredictedTTFT}, {Name: "rate", Signal: RequestRate},
+		{Name: "waiting", Signal: Waiting},
+		{Name: "running", Signal: Running, Fill: 5},
+		{Name: "in flight", Signal: InFlight, Fill: 5},
+		{Name: "kv", Signal: KVCacheUsage, Fill: 1},
+		{Name: "ttft", Signal: TTFT},
+		{Name: "tpot", Signal: TPOT, Quantile: 0.5},
+		{Name: "queue", Signal: QueueTime},
+		{Name: "router ttft", Signal: RouterTTFT, Window: 5 * time.Minute},
+		{Name: "router tpot", Signal: RouterTPOT},
+		{Name: "predicted", Signal: PredictedTTFT},
+		{Name: "rate", Signal: RequestRate},
 	}
 	s.Horizon = seconds(1, 600, "horizon")
 	s.Grace = seconds(0, 3600, "grace")

@@ -14,8 +14,8 @@ import (
 // Source: llm-d, guides/workload-autoscaling/slo-aware/benchmark-templates (2026), Apache-2.0. Its load generator, in
 // its constant mode, draws exponential gaps and scales them to the exact number of requests.
 func Ramp() Scenario {
-	stage := func(rate float64, seconds time.Duration) Stage {
-		return Stage{Rate: rate, Duration: seconds * time.Second}
+	stage := func(rate float64, seconds int) Stage {
+		return Stage{Rate: rate, Duration: time.Duration(seconds) * time.Second}
 	}
 	return Scenario{
 		Name: "ramp",

@@ -49,10 +49,9 @@ type model struct {
 func (m *model) Decide(now time.Time, v *sim.View) []scaling.Decision {
 	kv, queue := -1, -1
 	for i := range v.Metrics {
-		switch v.Metrics[i].Signal {
-		case sim.KVCacheUsage:
+		if signal := v.Metrics[i].Signal; signal == sim.KVCacheUsage {
 			kv = i
-		case sim.Waiting:
+		} else if signal == sim.Waiting {
 			queue = i
 		}
 	}

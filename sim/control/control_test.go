@@ -32,10 +32,10 @@ func mixed() sim.Scenario {
 }
 
 // run runs a scenario and checks at each decision that what is asked for is within each type's bounds.
-func run(t *testing.T, s sim.Scenario, bounds []scaling.Bounds, make func() (sim.Controller, error)) (r sim.Result, most []int32) {
+func run(t *testing.T, s sim.Scenario, bounds []scaling.Bounds, build func() (sim.Controller, error)) (r sim.Result, most []int32) {
 	t.Helper()
 	most = []int32{0, 0}
-	r, err := sim.Run(context.Background(), &s, make, sim.Options{Seed: 1, Decision: func(_ time.Time, v *sim.View, d []scaling.Decision) {
+	r, err := sim.Run(context.Background(), &s, build, sim.Options{Seed: 1, Decision: func(_ time.Time, v *sim.View, d []scaling.Decision) {
 		require.Len(t, d, 2)
 		for i := range d {
 			if d[i].Acts() {
