@@ -8,7 +8,7 @@ import (
 )
 
 // A Signal is something that can be read off the fleet.
-type Signal int8
+type Signal int8 //nolint:recvcheck // a value; only reading its name needs its address
 
 // The signals. Those of replicas are what a vLLM server exposes: a Reading is the mean over the pods, with an interval
 // for those that are missing. Those of the router are of the whole fleet, and known exactly where there was traffic.
@@ -40,6 +40,17 @@ func (s Signal) String() string {
 
 // MarshalText returns the signal's name.
 func (s Signal) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a signal's name.
+func (s *Signal) UnmarshalText(text []byte) error {
+	for known := Waiting; known <= RequestRate; known++ {
+		if known.String() == string(text) {
+			*s = known
+			return nil
+		}
+	}
+	return &scaling.FieldError{Field: "signal", Value: string(text), Rule: "must be the name of a signal"}
+}
 
 // A Metric is a signal under the name by which the policy knows it.
 type Metric struct {

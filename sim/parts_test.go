@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"testing"
@@ -224,4 +225,21 @@ func TestTinyRateEnds(t *testing.T) {
 	for _, r := range all(w, 1) {
 		require.GreaterOrEqual(t, r.At, time.Hour)
 	}
+}
+
+// TestNamesRoundTrip: routers and signals are read back from the names that they are written by.
+func TestNamesRoundTrip(t *testing.T) {
+	s := Ramp()
+	s.Router = RoundRobin
+	for signal := Waiting; signal <= RequestRate; signal++ {
+		s.Metrics = append(s.Metrics, Metric{Name: signal.String(), Signal: signal})
+	}
+	data, err := json.Marshal(s)
+	require.NoError(t, err)
+	var back Scenario
+	require.NoError(t, json.Unmarshal(data, &back))
+	require.Equal(t, s.Metrics, back.Metrics)
+	require.Equal(t, s.Router, back.Router)
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"router":"Random"}`), &back), "must be LeastLoaded or RoundRobin")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"metrics":[{"signal":"Load"}]}`), &back), "must be the name of a signal")
 }

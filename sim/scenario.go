@@ -80,7 +80,7 @@ func HeavyTail(median time.Duration) Startup {
 }
 
 // Router says how requests are given to replicas that are ready.
-type Router int8
+type Router int8 //nolint:recvcheck // a value; only reading its name needs its address
 
 // The routers.
 const (
@@ -101,6 +101,17 @@ func (r Router) String() string {
 
 // MarshalText returns the router's name.
 func (r Router) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a router's name.
+func (r *Router) UnmarshalText(text []byte) error {
+	for _, known := range []Router{LeastLoaded, RoundRobin} {
+		if known.String() == string(text) {
+			*r = known
+			return nil
+		}
+	}
+	return &scaling.FieldError{Field: "router", Value: string(text), Rule: "must be LeastLoaded or RoundRobin"}
+}
 
 // SLO is what a request must meet, each of the two: time to first token, and time per output token after it.
 type SLO struct {
