@@ -8,7 +8,7 @@ import (
 )
 
 // A Signal is something that can be read off the fleet.
-type Signal int8 //nolint:recvcheck // a value; only reading its name needs its address
+type Signal int8
 
 // The signals. Those of replicas are what a vLLM server exposes: a Reading is the mean over the pods, with an interval
 // for those that are missing. Those of the router are of the whole fleet, and known exactly where there was traffic.

@@ -80,7 +80,7 @@ func HeavyTail(median time.Duration) Startup {
 }
 
 // Router says how requests are given to replicas that are ready.
-type Router int8 //nolint:recvcheck // a value; only reading its name needs its address
+type Router int8
 
 // The routers.
 const (

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/sim"
+	"github.com/inferscale/inferscale/sim/oracle"
+)
+
+// A comparison is what came of all runs.
+type comparison struct {
+	world    *world
+	alpha    float64
+	seeds    int
+	capacity oracle.Capacity
+	// floor is, for each seed, the replica-hours without which nothing can attain alpha.
+	floor      []float64
+	demand     [][]int32 // for each seed
+	demandStep time.Duration
+	// replays has the oracle's schedule for each seed; it is empty if nothing within the bounds attains alpha.
+	replays      []oracle.Replayed
+	unattainable string // why, then
+	lines        []line
+	sweep        []line
+	kinds        []line
+	kindsShare   float64 // of the traffic
+	fidelity     []fidelity
+	explained    []explanation
+}
+
+// A line is a contender and its results, one for each seed.
+type line struct {
+	contender
+	results []sim.Result
+	summary summary
+}
+
+// trims returns how many runs go into making the oracle's schedule cheaper: fewer where each takes longer.
+func trims(requests int) int { return min(40, 6_000_000/max(1, requests)) }
+
+// steady is how many slots of demand say what a fleet begins with: recordings begin with nothing in flight.
+const steady = 5
+
+// A runner makes the runs of a comparison.
+type runner struct {
+	*comparison
+
+	workers  int
+	requests int // of the first seed
+	progress *progress
+	explain  bool
+}
+
+// compare runs everything.
+func (o *options) compare(ctx context.Context, w *world, contenders []contender, p *progress) (*comparison, error) {
+	r := &runner{
+		comparison: &comparison{world: w, alpha: o.alpha, seeds: o.seeds, demandStep: time.Minute},
+		workers:    o.parallel, progress: p, explain: o.explain,
+	}
+	if err := r.measure(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.replay(ctx); err != nil {
+		return nil, err
+	}
+	contenders = append(contenders, r.reactive())
+	if len(r.replays) > 0 {
+		contenders = append(contenders, r.oracle())
+	}
+	lines, err := r.runAll(ctx, contenders, 1)
+	if err != nil {
+		return nil, err
+	}
+	statics, err := r.statics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.lines = append(lines, statics...)
+	sweep, err := w.sweep()
+	if err != nil {
+		return nil, err
+	}
+	if r.sweep, err = r.runAll(ctx, sweep, 0); err != nil {
+		return nil, err
+	}
+	if o.kinds {
+		if err := r.runKinds(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for i := range r.lines {
+		r.lines[i].summary = r.summarize(r.lines[i].results)
+	}
+	for i := range r.sweep {
+		r.sweep[i].summary = r.summarize(r.sweep[i].results)
+	}
+	slices.SortStableFunc(r.lines, r.order)
+	return r.comparison, nil
+}
+
+// measure finds what a replica can take and, for each seed, what the traffic needs.
+func (r *runner) measure(ctx context.Context) error {
+	w := r.world
+	var err error
+	if r.capacity, err = oracle.FindCapacity(ctx, &w.Scenario, 0, r.alpha, 3); err != nil {
+		return fmt.Errorf("the capacity of a replica: %w", err)
+	}
+	next := w.Workload.Arrivals(seedOf(0))
+	for _, more := next(); more; _, more = next() {
+		r.requests++
+	}
+	r.floor, r.demand = make([]float64, r.seeds), make([][]int32, r.seeds)
+	err = inParallel(ctx, r.workers, r.seeds, func(_ context.Context, i int) (err error) {
+		if r.floor[i], err = oracle.Floor(&w.Scenario, 0, seedOf(i), r.alpha); err != nil {
+			return err
+		}
+		r.demand[i], err = oracle.Demand(w.Workload, seedOf(i), r.demandStep, r.capacity)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the demand: %w", err)
+	}
+	if w.atDemand {
+		w.Types[0].Initial = w.bounds.Clamp(slices.Max(r.demand[0][:min(steady, len(r.demand[0]))]))
+	}
+	return nil
+}
+
+// replay searches the oracle's schedule for each seed.
+func (r *runner) replay(ctx context.Context) error {
+	replays := make([]oracle.Replayed, r.seeds)
+	r.progress.more(r.seeds)
+	err := inParallel(ctx, r.workers, r.seeds, func(ctx context.Context, i int) (err error) {
+		defer r.progress.step()
+		s := r.scenario(&contender{}, i)
+		replays[i], err = oracle.Replay(ctx, &s, seedOf(i), r.capacity, oracle.Search{Alpha: r.alpha, Bounds: r.world.bounds, Trims: trims(r.requests)})
+		return err
+	})
+	if errors.Is(err, oracle.ErrUnattainable) {
+		r.unattainable = err.Error()
+		return nil
+	}
+	r.replays = replays
+	return err
+}
+
+// seedOf returns the seed at a place.
+func seedOf(i int) uint64 { return uint64(i) + 1 }
+
+// scenario returns the world's scenario as a contender meets it at a seed's place.
+func (r *runner) scenario(c *contender, i int) sim.Scenario {
+	s := r.world.Scenario
+	s.Metrics = c.metrics
+	s.Demand, s.DemandStep = r.demand[i], r.demandStep
+	if c.initial > 0 {
+		s.Types = slices.Clone(s.Types)
+		s.Types[0].Initial = c.initial
+	}
+	return s
+}
+
+// runAll runs contenders with every seed. The first so many seeds are recorded for pictures.
+func (r *runner) runAll(ctx context.Context, contenders []contender, recorded int) ([]line, error) {
+	lines := make([]line, len(contenders))
+	for i, c := range contenders {
+		lines[i] = line{contender: c, results: make([]sim.Result, r.seeds)}
+	}
+	explained := make([]explanation, len(contenders))
+	n := len(contenders) * r.seeds
+	r.progress.more(n)
+	err := inParallel(ctx, r.workers, n, func(ctx context.Context, i int) (err error) {
+		defer r.progress.step()
+		c, seed := &lines[i/r.seeds], i%r.seeds
+		o := sim.Options{Policy: c.name, Seed: seedOf(seed)}
+		if seed < recorded {
+			o.Timeline = r.interval()
+			if r.explain {
+				explained[i/r.seeds].name = c.name
+				o.Decision = explained[i/r.seeds].note
+			}
+		}
+		s := r.scenario(&c.contender, seed)
+		c.results[seed], err = sim.Run(ctx, &s, func() (sim.Controller, error) { return c.controller(o.Seed) }, o)
+		return err
+	})
+	if recorded > 0 && r.explain {
+		r.explained = append(r.explained, explained...)
+	}
+	return lines, err
+}
+
+// interval returns the time between two points of a picture: at most about 300 of them.
+func (r *runner) interval() time.Duration {
+	return max(15*time.Second, (r.world.length() / 300).Round(time.Second))
+}
+
+// length returns how long cost is counted.
+func (w *world) length() time.Duration {
+	if w.Horizon > 0 {
+		return w.Horizon
+	}
+	return w.Workload.Duration()
+}
+
+// reactive returns the controller that sees the demand at once.
+func (r *runner) reactive() contender {
+	return contender{
+		name: "zero-lag reactive", sort: ofReactive,
+		note: "sees the demand of the present minute at once, holds for five; what does not predict cannot be faster",
+		controller: func(seed uint64) (sim.Controller, error) {
+			return oracle.ZeroLag(r.world.Start, r.demand[seed-1], r.demandStep, 5*time.Minute, r.world.bounds)
+		},
+	}
+}
+
+// oracle returns the replayed schedules.
+func (r *runner) oracle() contender {
+	return contender{
+		name: "replay oracle", sort: ofOracle, note: "a schedule made with foresight, certified in the simulator",
+		controller: func(seed uint64) (sim.Controller, error) { return r.replays[seed-1].Controller(r.world.Start), nil },
+	}
+}
+
+// statics runs fleets that are never scaled: the smallest, the smallest that attains alpha, and the largest. Others go
+// into the sweep.
+func (r *runner) statics(ctx context.Context) ([]line, error) {
+	low, high := r.world.bounds.Min, r.world.bounds.Max
+	known := map[int32]line{}
+	try := func(n int32) (bool, error) {
+		if _, ok := known[n]; !ok {
+			lines, err := r.runAll(ctx, []contender{static(n)}, 1)
+			if err != nil {
+				return false, err
+			}
+			known[n] = lines[0]
+		}
+		return r.summarize(known[n].results).attains, nil
+	}
+	most, err := try(high)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := try(low); err != nil {
+		return nil, err
+	}
+	shown := []int32{low, high}
+	if most {
+		least, below := high, low-1 // the smallest that attains it is above below, and not above least
+		for least-below > 1 {
+			middle := below + (least-below)/2
+			ok, err := try(middle)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				least = middle
+			} else {
+				below = middle
+			}
+		}
+		shown = append(shown, least)
+	}
+	slices.Sort(shown)
+	shown = slices.Compact(shown)
+	var lines []line
+	for _, n := range shown {
+		lines = append(lines, known[n])
+	}
+	return lines, nil
+}
+
+func isCanceled(err error) bool { return errors.Is(err, context.Canceled) }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inferscale/inferscale/internal/llmd"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A sort of contender says what a line of the table is.
+type sort string
+
+// The sorts.
+const (
+	ofPolicy    sort = "policy"
+	ofReference sort = "reference" // a policy of another project
+	ofStatic    sort = "static"
+	ofReactive  sort = "zero-lag"
+	ofOracle    sort = "oracle"
+)
+
+// A contender is a line of the table: something that scales the fleet.
+type contender struct {
+	name    string
+	sort    sort
+	note    string // one line on what it is
+	metrics []sim.Metric
+	// controller returns a controller with a fresh state. Only oracles look at the seed.
+	controller func(seed uint64) (sim.Controller, error)
+	// knob is, for the points of a sweep, what was turned and how far.
+	family, knob string
+	turned       float64
+	// initial is what the fleet starts with, if it is not the world's.
+	initial int32
+}
+
+// reference returns llm-d's published control law, which package llmd has.
+func (w *world) reference() contender {
+	return contender{
+		name: llmdName, sort: ofReference, note: "the published control law of llm-d's SLO-aware autoscaling with KEDA",
+		metrics:    llmdMetrics(),
+		controller: drive(func() (scaling.Policy, error) { return llmd.New(w.bounds, w.SLO.TTFT, w.SLO.TPOT) }),
+	}
+}
+
+const llmdName = "llm-d/slo-aware"
+
+func llmdMetrics() []sim.Metric {
+	return []sim.Metric{{Name: llmd.TTFT, Signal: sim.PredictedTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
+}
+
+func drive(build func() (scaling.Policy, error)) func(uint64) (sim.Controller, error) {
+	return func(uint64) (sim.Controller, error) {
+		p, err := build()
+		if err != nil {
+			return nil, err
+		}
+		return sim.Drive(p), nil
+	}
+}
+
+// static returns a fleet that is never scaled.
+func static(n int32) contender {
+	return contender{
+		name: fmt.Sprintf("static %d", n), sort: ofStatic, note: "a fleet that is never scaled",
+		controller: func(uint64) (sim.Controller, error) { return sim.Static(n), nil },
+		family:     "static fleets", knob: fmt.Sprint(n), turned: float64(n), initial: n,
+	}
+}
+
+// contenders returns the policies that the flags ask for, those of -config last.
+func (o *options) contenders(w *world) ([]contender, error) {
+	all, err := w.policies()
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, w.reference())
+	if o.policies != "" {
+		if all, err = choose(all, o.policies); err != nil {
+			return nil, err
+		}
+	}
+	if o.config != "" {
+		own, err := w.configured(o.config)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range own {
+			if slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name }) {
+				return nil, misuse("-config %s: the name %q is taken", o.config, c.name)
+			}
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// choose returns those of the names in a list, in its order.
+func choose(all []contender, list string) ([]contender, error) {
+	var chosen []contender
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		is := func(c contender) bool { return c.name == name }
+		i := slices.IndexFunc(all, is)
+		if i < 0 {
+			return nil, misuse("-policy %q: must be one of those that -list shows", name)
+		}
+		if slices.ContainsFunc(chosen, is) {
+			return nil, misuse("-policy %q: is there twice", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/sim/traces"
+)
+
+// convertLog makes a trace of a log of requests.
+func (o *options) convertLog(out io.Writer) error {
+	names := strings.Split(o.columns, ",")
+	if len(names) != 3 {
+		return misuse("-columns %q: must be three, as time,prompt_tokens,completion_tokens", o.columns)
+	}
+	c := traces.Columns{Time: names[0], Input: names[1], Output: names[2]}
+	_, err := strconv.Atoi(names[0])
+	c.NoHeader = err == nil // places instead of names
+	log, err := os.Open(o.convert)
+	if err != nil {
+		return &usageError{fmt.Errorf("-convert: %w", err)}
+	}
+	defer log.Close() //nolint:errcheck // it was only read
+	var s traces.Summary
+	err = writeFile(o.output, func(w io.Writer) (err error) {
+		s, err = traces.Convert(w, log, o.convert, c)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %d requests in %s, of %d rows\n", o.output, s.Written, s.Span.Round(time.Second), s.Rows)
+	for _, r := range s.Reasons {
+		fmt.Fprintf(out, "  %d rows skipped: %s\n", r.Rows, r.Why)
+	}
+	for _, skip := range s.Skipped {
+		fmt.Fprintf(out, "    line %d: %s\n", skip.Line, skip.Why)
+	}
+	fmt.Fprintf(out, "\nNext: simulate -trace %s\n", o.output)
+	return nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// An explanation is the changes that a policy made, and why.
+type explanation struct {
+	name string
+	text strings.Builder
+}
+
+// note writes down decisions that change something.
+func (e *explanation) note(now time.Time, view *sim.View, decisions []scaling.Decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		if !d.Acts() {
+			continue
+		}
+		fmt.Fprintf(&e.text, "%s  ", now.Format(time.TimeOnly))
+		if name := view.Types[i].Name; name != "" {
+			fmt.Fprintf(&e.text, "%s  ", name)
+		}
+		e.text.WriteString(strings.TrimRight(d.Explain(), "\n"))
+		e.text.WriteByte('\n')
+	}
+}
+
+// explanations prints what every policy did.
+func (c *comparison) explanations(w io.Writer) {
+	for i := range c.explained {
+		e := &c.explained[i]
+		text := e.text.String()
+		if text == "" {
+			text = "no change\n"
+		}
+		fmt.Fprintf(w, "== %s, seed 1\n%s\n", e.name, text)
+	}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/sim"
+	"github.com/inferscale/inferscale/sim/traces"
+)
+
+//go:embed usage.txt
+var usage string
+
+// options is the command line.
+type options struct {
+	trace, scenario string
+	rateScale       float64
+	from, to        time.Duration
+
+	profile        string
+	coldStart      time.Duration
+	coldStartTail  bool
+	min, max       int
+	scrapeFailures float64
+
+	ttft, tpot time.Duration
+	alpha      float64
+
+	policies string
+	config   string
+	kinds    bool
+
+	seeds, parallel int
+
+	report, json string
+	explain      bool
+
+	list, sample             bool
+	convert, columns, output string
+}
+
+const ramp = "ramp"
+
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	o.define(flags)
+	err := flags.Parse(args)
+	if err == flag.ErrHelp { //nolint:errorlint // package flag returns it as it is
+		fmt.Fprint(stderr, usage)
+		return o, err
+	}
+	if err != nil {
+		return o, &usageError{err}
+	}
+	set := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	if flags.NArg() > 0 {
+		return o, misuse("unexpected argument %q", flags.Arg(0))
+	}
+	if err := o.together(set); err != nil {
+		return o, err
+	}
+	o.fill(set)
+	return o, o.check()
+}
+
+func (o *options) define(flags *flag.FlagSet) {
+	flags.StringVar(&o.trace, "trace", traces.NameAzure2023Conversation, "")
+	flags.StringVar(&o.scenario, "scenario", "", "")
+	flags.Float64Var(&o.rateScale, "rate-scale", 1, "")
+	flags.DurationVar(&o.from, "from", 0, "")
+	flags.DurationVar(&o.to, "to", 0, "")
+	flags.StringVar(&o.profile, "profile", "qwen32b", "")
+	flags.DurationVar(&o.coldStart, "cold-start", 100*time.Second, "")
+	flags.BoolVar(&o.coldStartTail, "cold-start-tail", false, "")
+	flags.IntVar(&o.min, "min", 2, "")
+	flags.IntVar(&o.max, "max", 16, "")
+	flags.Float64Var(&o.scrapeFailures, "scrape-failures", 0, "")
+	flags.DurationVar(&o.ttft, "slo-ttft", 3*time.Second, "")
+	flags.DurationVar(&o.tpot, "slo-tpot", 100*time.Millisecond, "")
+	flags.Float64Var(&o.alpha, "alpha", 0.99, "")
+	flags.StringVar(&o.policies, "policy", "", "")
+	flags.StringVar(&o.config, "config", "", "")
+	flags.BoolVar(&o.kinds, "kinds", false, "")
+	flags.IntVar(&o.seeds, "seeds", 5, "")
+	flags.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "")
+	flags.StringVar(&o.report, "report", "simulate-report.html", "")
+	flags.StringVar(&o.json, "json", "", "")
+	flags.BoolVar(&o.explain, "explain", false, "")
+	flags.BoolVar(&o.list, "list", false, "")
+	flags.BoolVar(&o.sample, "sample", false, "")
+	flags.StringVar(&o.convert, "convert", "", "")
+	flags.StringVar(&o.columns, "columns", "", "")
+	flags.StringVar(&o.output, "o", "", "")
+}
+
+// together refuses flags that do not go with each other, and would be ignored silently.
+func (o *options) together(set map[string]bool) error {
+	alone := func(name string, with ...string) error {
+		for _, other := range sortedKeys(set) {
+			if other != name && !slices.Contains(with, other) {
+				return misuse("-%s does not go with -%s", other, name)
+			}
+		}
+		return nil
+	}
+	switch {
+	case o.list:
+		return alone("list")
+	case o.sample:
+		return alone("sample")
+	case set["convert"]:
+		if !set["columns"] || !set["o"] {
+			return misuse("-convert needs -columns and -o")
+		}
+		return alone("convert", "columns", "o")
+	case set["columns"] || set["o"]:
+		return misuse("-columns and -o go with -convert")
+	case set["scenario"] && o.scenario != ramp:
+		return misuse("-scenario %q: must be ramp", o.scenario)
+	case set["scenario"]:
+		for _, name := range []string{"trace", "rate-scale", "from", "to"} {
+			if set[name] {
+				return misuse("-%s does not go with -scenario", name)
+			}
+		}
+	}
+	return nil
+}
+
+// fill gives flags that were not set the values that suit the traffic.
+func (o *options) fill(set map[string]bool) {
+	if o.scenario == ramp {
+		bounds := sim.RampBounds()
+		fill(set, "min", &o.min, int(bounds.Min))
+		fill(set, "max", &o.max, int(bounds.Max))
+		fill(set, "seeds", &o.seeds, 10)
+		return
+	}
+	switch o.trace {
+	case traces.NameAzure2023Conversation:
+		fill(set, "rate-scale", &o.rateScale, 6)
+	case traces.NameServeGenLarge:
+		fill(set, "rate-scale", &o.rateScale, 0.1)
+		o.morning(set)
+	case traces.NameServeGenSmall:
+		fill(set, "rate-scale", &o.rateScale, 0.025)
+		o.morning(set)
+	}
+}
+
+// morning takes the hours from 6 to 10 of a long series, and few seeds: enough for a minute's work.
+func (o *options) morning(set map[string]bool) {
+	if !set["from"] && !set["to"] {
+		o.from, o.to = 6*time.Hour, 10*time.Hour
+	}
+	fill(set, "seeds", &o.seeds, 2)
+}
+
+func fill[T any](set map[string]bool, name string, value *T, to T) {
+	if !set[name] {
+		*value = to
+	}
+}
+
+func (o *options) check() error {
+	probability := func(p float64) bool { return p >= 0 && p <= 1 }
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+	profiles := profileNames()
+	switch {
+	case !positive(o.rateScale):
+		return misuse("-rate-scale %g: must be a number above 0", o.rateScale)
+	case o.from < 0:
+		return misuse("-from %s: must not be negative", o.from)
+	case o.to != 0 && o.to <= o.from:
+		return misuse("-to %s: must be after -from, %s", o.to, o.from)
+	case !slices.Contains(profiles, o.profile):
+		return misuse("-profile %q: must be one of %s", o.profile, strings.Join(profiles, ", "))
+	case o.coldStart < 0 || o.coldStart > 24*time.Hour:
+		return misuse("-cold-start %s: must be within 0 and 24h", o.coldStart)
+	case o.min < 1:
+		return misuse("-min %d: must be at least 1", o.min)
+	case o.max < o.min:
+		return misuse("-max %d: must not be below -min, %d", o.max, o.min)
+	case o.max > 1000:
+		return misuse("-max %d: must be at most 1000", o.max)
+	case !probability(o.scrapeFailures):
+		return misuse("-scrape-failures %g: must be a probability, within 0 and 1", o.scrapeFailures)
+	case o.ttft <= 0:
+		return misuse("-slo-ttft %s: must be above 0", o.ttft)
+	case o.tpot <= 0:
+		return misuse("-slo-tpot %s: must be above 0", o.tpot)
+	case !(o.alpha > 0 && o.alpha < 1):
+		return misuse("-alpha %g: must be above 0 and below 1", o.alpha)
+	case o.seeds < 1 || o.seeds > 1000:
+		return misuse("-seeds %d: must be within 1 and 1000", o.seeds)
+	case o.parallel < 1 || o.parallel > 1024:
+		return misuse("-parallel %d: must be within 1 and 1024", o.parallel)
+	}
+	return nil
+}
+
+func sortedKeys(set map[string]bool) []string {
+	keys := make([]string, 0, len(set))
+	for k := range set {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// flagNames returns the names of all flags.
+func flagNames() []string {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	new(options).define(flags)
+	var names []string
+	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/proportional"
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+	"github.com/inferscale/inferscale/sim/control"
+	"github.com/inferscale/inferscale/sim/oracle"
+)
+
+// The two kinds of replicas: one that is cheap and slow, and one that is dear and fast. Costs are of eight accelerators
+// for an hour, relative to the cheap kind: about what clouds ask.
+const (
+	cheapKind, dearKind = "a100x8", "h100x8"
+	cheapCost, dearCost = 1.0, 1.6
+	kindsMax            = 8 // of each
+	// kindsTarget is the requests in flight per replica that suit the cheap kind with its slower steps.
+	kindsTarget = 20
+)
+
+// A pair is the two kinds and what each can take.
+type pair struct {
+	scenario   sim.Scenario
+	capacities [2]float64 // requests per second
+	share      float64    // of the world's traffic
+}
+
+// runKinds compares the algorithms that choose among kinds of replicas.
+func (r *runner) runKinds(ctx context.Context) error {
+	p := pair{scenario: r.world.Scenario}
+	p.scenario.Types = []sim.Type{
+		{Name: cheapKind, Server: sim.Llama70BA100(), Cost: cheapCost},
+		{Name: dearKind, Server: sim.Llama70BH100x8(), Cost: dearCost},
+	}
+	err := inParallel(ctx, r.workers, len(p.scenario.Types), func(ctx context.Context, k int) error {
+		s := p.scenario
+		c, err := oracle.FindCapacity(ctx, &s, k, r.alpha, 1)
+		p.capacities[k] = c.PerSecond
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("two kinds of replicas: %w", err)
+	}
+	p.scale(r)
+	for k := range p.scenario.Types {
+		t := &p.scenario.Types[k]
+		t.Weight = p.capacities[k] / p.capacities[0]
+		t.Startup = r.world.Types[0].Startup
+	}
+	r.kindsShare = p.share
+	r.kinds, err = r.runPairs(ctx, &p, p.contenders())
+	return err
+}
+
+// scale takes as much of the traffic as half of the replicas can take at the highest demand.
+func (p *pair) scale(r *runner) {
+	peak := float64(most(r.demand[0])) * r.capacity.PerSecond
+	p.share = min(1, math.Floor(100*kindsMax/2*(p.capacities[0]+p.capacities[1])/peak)/100)
+	p.scenario.Workload = sim.Scaled(p.scenario.Workload, p.share)
+	first := slices.Max(r.demand[0][:min(steady, len(r.demand[0]))])
+	rate := p.share * float64(first) * r.capacity.PerSecond
+	p.scenario.Types[1].Initial = 1
+	p.scenario.Types[0].Initial = max(1, min(kindsMax, scaling.Ceil((rate-p.capacities[1])/p.capacities[0])))
+}
+
+// runPairs is runAll for two kinds.
+func (r *runner) runPairs(ctx context.Context, p *pair, contenders []contender) ([]line, error) {
+	lines := make([]line, len(contenders))
+	for i, c := range contenders {
+		lines[i] = line{contender: c, results: make([]sim.Result, r.seeds)}
+	}
+	n := len(contenders) * r.seeds
+	r.progress.more(n)
+	err := inParallel(ctx, r.workers, n, func(ctx context.Context, i int) (err error) {
+		defer r.progress.step()
+		l, place := &lines[i/r.seeds], i%r.seeds
+		s := p.scenario
+		s.Metrics = l.metrics
+		if l.initial > 0 {
+			s.Types = slices.Clone(s.Types)
+			s.Types[0].Initial, s.Types[1].Initial = l.initial, l.initial
+		}
+		seed := seedOf(place)
+		l.results[place], err = sim.Run(ctx, &s, func() (sim.Controller, error) { return l.controller(seed) }, sim.Options{Policy: l.name, Seed: seed})
+		return err
+	})
+	for i := range lines {
+		lines[i].summary = r.summarize(lines[i].results)
+		lines[i].summary.ratio = estimate{}
+	}
+	return lines, err
+}
+
+func (p *pair) contenders() []contender {
+	fleetAt := func(rate float64) func(uint64) (sim.Controller, error) {
+		return func(uint64) (sim.Controller, error) {
+			var types []hetero.Type
+			for _, t := range p.scenario.Types {
+				types = append(types, hetero.Type{Name: t.Name, Cost: t.Cost, Min: 1, Max: kindsMax, Weight: t.Weight})
+			}
+			fleet, err := hetero.New(hetero.Config{Types: types, ExpansionRate: rate})
+			if err != nil {
+				return nil, err
+			}
+			total, err := proportional.New(proportional.LLM(scaling.Bounds{Min: 2, Max: 2 * kindsMax},
+				proportional.Metric{Name: sim.MetricInFlight, Target: kindsTarget}))
+			if err != nil {
+				return nil, err
+			}
+			policy, err := hetero.NewPolicy(scaling.New(total), fleet, hetero.Options{})
+			if err != nil {
+				return nil, err
+			}
+			return control.Hetero(policy), nil
+		}
+	}
+	inFlight := []sim.Metric{{Name: sim.MetricInFlight, Signal: sim.InFlight, Fill: kindsTarget}}
+	return []contender{
+		{name: "hetero, rate 2", sort: ofPolicy, note: "proportional/llm spread as Kthena does, in doubling batches", metrics: inFlight, controller: fleetAt(hetero.DefaultExpansionRate)},
+		{name: "hetero, rate 1", sort: ofPolicy, note: "proportional/llm spread cheapest first", metrics: inFlight, controller: fleetAt(1)},
+		{
+			name: "saturation", sort: ofPolicy, note: "the cheapest variant grows, the dearest shrinks",
+			metrics: []sim.Metric{
+				{Name: saturation.DefaultKV, Signal: sim.KVCacheUsage, Fill: 1},
+				{Name: saturation.DefaultQueue, Signal: sim.Waiting, Fill: saturation.Recommended().QueueLength},
+			},
+			controller: func(uint64) (sim.Controller, error) {
+				scaler, err := saturation.New(saturation.Defaults())
+				if err != nil {
+					return nil, err
+				}
+				var variants []saturation.Variant
+				for _, t := range p.scenario.Types {
+					variants = append(variants, saturation.Variant{Name: t.Name, Cost: t.Cost, Capacity: t.Weight, Min: 1, Max: kindsMax})
+				}
+				return control.Saturation(saturation.NewModel(scaler), variants...), nil
+			},
+		},
+		{name: "all of both", sort: ofStatic, note: "a fleet that is never scaled", initial: kindsMax, controller: func(uint64) (sim.Controller, error) {
+			return sim.Static(kindsMax, kindsMax), nil
+		}},
+	}
+}
+
+func kindsHeadings() []string {
+	return []string{"policy", "attained %", "cost", cheapKind + " h", dearKind + " h", "TTFT p99 s", "actions", "reversals", "starts"}
+}
+
+// kindsCells returns a line of the table of two kinds.
+func (l *line) kindsCells() []string {
+	s := &l.summary
+	hours := func(k int) string {
+		return over(l.results, func(r *sim.Result) float64 { return r.Types[k].ReplicaHours }).text("%.2f", 1)
+	}
+	attained := percent(s.attained.Mean)
+	if s.attained.Half >= 0.00005 {
+		attained += fmt.Sprintf(" ±%.2f", 100*s.attained.Half)
+	}
+	return []string{
+		l.name, attained, over(l.results, func(r *sim.Result) float64 { return r.Cost }).text("%.2f", 1), hours(0), hours(1),
+		seconds(s.p99), count(s.actions), count(s.reversals), count(s.starts),
+	}
+}
+
+func (c *comparison) kindsIntroduction() string {
+	return fmt.Sprintf("Llama-2-70B on 8 A100 at %g and on 8 H100 at %g an hour, 1 to %d of each, with %.0f %% of the traffic. Cost is in that unit. "+
+		"Hetero spreads the total of proportional/llm, with %d requests in flight per replica: at rate 2 in batches that double, as Kthena does, at rate 1 the cheapest first.",
+		cheapCost, dearCost, kindsMax, 100*c.kindsShare, kindsTarget)
+}
+
+// kindsTable prints the comparison of two kinds.
+func (c *comparison) kindsTable(out io.Writer) {
+	if len(c.kinds) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\nTwo kinds of replicas: %s\n\n", strings.ReplaceAll(c.kindsIntroduction(), ". ", ".\n"))
+	rows := [][]string{kindsHeadings()}
+	for i := range rows[0] {
+		rows[0][i] = strings.ToUpper(rows[0][i])
+	}
+	for i := range c.kinds {
+		rows = append(rows, c.kinds[i].kindsCells())
+	}
+	for _, text := range aligned(rows) {
+		fmt.Fprintf(out, "%s\n", text)
+	}
+}
+
+func (c *comparison) kindsContent(d *content) {
+	if len(c.kinds) == 0 {
+		return
+	}
+	d.KindsIntroduction, d.KindsHeadings = c.kindsIntroduction(), kindsHeadings()
+	for i := range c.kinds {
+		d.Kinds = append(d.Kinds, c.kinds[i].kindsCells())
+	}
+}

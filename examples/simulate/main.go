@@ -1,0 +1,83 @@
+// Simulate replays traffic against every scaling algorithm in a simulated fleet of LLM servers, and says what each of
+// them would have cost and served.
+//
+//	go run ./examples/simulate
+//
+// replays an hour of real conversations (Azure, 2023), prints a table and writes simulate-report.html with pictures.
+//
+//	go run ./examples/simulate -convert access-log.csv -columns time,prompt_tokens,completion_tokens -o mine.csv
+//	go run ./examples/simulate -trace mine.csv
+//
+// does so with traffic of one's own.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFail  = 1 // a run failed, or the simulator does not meet the published figures
+	exitUsage = 2 // the command line is wrong
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is main with its surroundings as arguments. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err == nil {
+		err = o.do(ctx, stdout, stderr)
+	}
+	var wrong *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "simulate: %v\n\nsimulate -help shows the flags.\n", err)
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		fmt.Fprint(stderr, "simulate: stopped\n")
+		return exitFail
+	default:
+		fmt.Fprintf(stderr, "simulate: %v\n", err)
+		return exitFail
+	}
+}
+
+// do does what the command line asks for.
+func (o *options) do(ctx context.Context, stdout, stderr io.Writer) error {
+	switch {
+	case o.list:
+		return list(stdout)
+	case o.sample:
+		return sample(stdout)
+	case o.convert != "":
+		return o.convertLog(stdout)
+	default:
+		return o.simulate(ctx, stdout, stderr)
+	}
+}
+
+// A usageError is a command line that cannot be followed.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+func misuse(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scalingtest"
+)
+
+// start runs the program with the given arguments and returns its exit code and output.
+func start(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(context.Background(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// tiny is a scenario of a few hundred requests, with two policies.
+func tiny(more ...string) []string {
+	return append([]string{
+		"-from", "24m", "-to", "30m", "-rate-scale", "3", "-max", "6", "-min", "1", "-cold-start", "30s", "-seeds", "2",
+		"-policy", "realtime/seed,llm-d/slo-aware", "-report", "",
+	}, more...)
+}
+
+func TestTable(t *testing.T) {
+	code, out, errs := start(t, tiny("-kinds")...)
+	require.Equal(t, exitOK, code, errs)
+	require.NotContains(t, out, "\x1b[", "no colour but on a terminal")
+	require.Empty(t, errs, "no progress but on a terminal")
+	scalingtest.Golden(t, "tiny.txt", out)
+}
+
+func TestJSONIsTheSameOnOneAndTwoCores(t *testing.T) {
+	file := func(name string) string { return filepath.Join(t.TempDir(), name) }
+	one, two := file("one.json"), file("two.json")
+	for parallel, name := range map[string]string{"1": one, "2": two} {
+		code, _, errs := start(t, tiny("-parallel", parallel, "-json", name, "-kinds")...)
+		require.Equal(t, exitOK, code, errs)
+	}
+	a, err := os.ReadFile(one)
+	require.NoError(t, err)
+	b, err := os.ReadFile(two)
+	require.NoError(t, err)
+	require.Equal(t, string(a), string(b))
+	require.NotContains(t, string(a), `"timeline"`)
+	scalingtest.Golden(t, "tiny.json.txt", digest(t, a))
+}
+
+// digest is a document's shape and its main numbers: a golden file that people can read.
+func digest(t *testing.T, data []byte) string {
+	t.Helper()
+	var shape map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(data, &shape))
+	var d struct {
+		Alpha           float64
+		Seeds           int
+		Capacity        struct{ PerSecond float64 }
+		Floor           []float64
+		Policies, Kinds []result
+	}
+	require.NoError(t, json.Unmarshal(data, &d))
+	var b strings.Builder
+	fmt.Fprintf(&b, "fields %s\n", strings.Join(slices.Sorted(maps.Keys(shape)), " "))
+	fmt.Fprintf(&b, "alpha %g, seeds %d, capacity %.4f/s, floor %.4f h\n", d.Alpha, d.Seeds, d.Capacity.PerSecond, d.Floor)
+	for _, lines := range [][]result{d.Policies, d.Kinds} {
+		for _, l := range lines {
+			ratio := "none"
+			if l.Ratio != nil {
+				ratio = fmt.Sprintf("%.4f", l.Ratio.Mean)
+			}
+			fmt.Fprintf(&b, "%-18s %-9s attains %-5t %.4f at %.4f h, ratio %s, %d runs, %d requests\n", l.Name, l.Sort, l.Attains,
+				l.Attainment.Mean, l.ReplicaHours.Mean, ratio, len(l.Results), l.Results[0].Requests)
+		}
+	}
+	return b.String()
+}
+
+func TestReport(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "report.html")
+	code, out, errs := start(t, tiny("-report", name, "-kinds")...)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "Report with pictures: "+name)
+	data, err := os.ReadFile(name)
+	require.NoError(t, err)
+	page := string(data)
+
+	t.Run("needs nothing from elsewhere", func(t *testing.T) {
+		for _, word := range []string{"http:", "https:", "src=", "href=", "@import", "url(", "<script"} {
+			require.NotContains(t, page, word)
+		}
+	})
+	t.Run("is well-formed", func(t *testing.T) {
+		d := xml.NewDecoder(strings.NewReader(page))
+		d.Entity = xml.HTMLEntity
+		for {
+			_, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+		}
+	})
+	t.Run("every picture has a title and a description", func(t *testing.T) {
+		pictures := regexp.MustCompile(`<svg[^>]*>`).FindAllString(page, -1)
+		titled := regexp.MustCompile(`<svg viewBox="[^"]+" role="img" aria-labelledby="(\w+)-t (\w+)-d"><title id="\w+-t">[^<]+</title><desc id="\w+-d">[^<]+</desc>`).FindAllString(page, -1)
+		require.Len(t, titled, len(pictures))
+		require.Len(t, pictures, 3+7, "cost, load, times, and one for each line of the table")
+	})
+	t.Run("ids are used once", func(t *testing.T) {
+		seen := map[string]bool{}
+		for _, id := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+			require.False(t, seen[id[1]], id[1])
+			seen[id[1]] = true
+		}
+	})
+	t.Run("letters are large enough", func(t *testing.T) {
+		for _, size := range regexp.MustCompile(`font-size:([0-9.]+)px`).FindAllStringSubmatch(page, -1) {
+			require.Contains(t, []string{"11", "12"}, size[1])
+		}
+	})
+}
+
+func TestExplain(t *testing.T) {
+	code, out, errs := start(t, tiny("-explain")...)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "== replay oracle, seed 1\n00:")
+	require.Regexp(t, `(?m)^00:\d\d:\d\d  (Up|Down) \d -> \d$`, out)
+	require.Contains(t, out, "== static 1, seed 1\nno change\n")
+}
+
+func TestConfig(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mine.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("policies:\n  - name: mine\n    static: {replicas: 3}\n"), 0o600))
+	code, out, errs := start(t, tiny("-config", file)...)
+	require.Equal(t, exitOK, code, errs)
+	require.Regexp(t, `(?m)^mine +\d`, out)
+
+	for text, says := range map[string]string{
+		"policies: [{name: a, static: {}}]":                                        "mine.yaml:1",
+		"policies: [{name: llm-d/slo-aware, static: {replicas: 1}}]":               "is taken",
+		`policies: [{name: a, proportional: {metrics: [{name: cpu, target: 1}]}}]`: `metric "cpu": the simulator has`,
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		code, _, errs := start(t, tiny("-config", file)...)
+		require.Equal(t, exitUsage, code, text)
+		require.Contains(t, errs, says)
+	}
+}
+
+func TestConvertAndReplay(t *testing.T) {
+	dir := t.TempDir()
+	log, mine := filepath.Join(dir, "log.csv"), filepath.Join(dir, "mine.csv")
+	var rows strings.Builder
+	rows.WriteString("when,prompt_tokens,completion_tokens\n")
+	for i := range 300 {
+		at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Second)
+		rows.WriteString(at.Format(time.RFC3339) + ",1000,100\n")
+	}
+	rows.WriteString("2026-03-01T08:10:00Z,1000,0\n")
+	require.NoError(t, os.WriteFile(log, []byte(rows.String()), 0o600))
+	code, out, errs := start(t, "-convert", log, "-columns", "when,prompt_tokens,completion_tokens", "-o", mine)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "300 requests in 4m59s, of 301 rows")
+	require.Contains(t, out, "1 rows skipped: no output tokens")
+
+	code, out, errs = start(t, "-trace", mine, "-policy", "realtime/seed", "-seeds", "1", "-max", "3", "-report", "")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "Traffic of mine.csv: 300 requests")
+}
+
+func TestListAndSample(t *testing.T) {
+	code, out, errs := start(t, "-list")
+	require.Equal(t, exitOK, code, errs)
+	for _, name := range []string{"azure2023-conversation", "proportional/llm", "llm-d/slo-aware", "llama70b-a100"} {
+		require.Contains(t, out, name)
+	}
+	code, out, errs = start(t, "-sample")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "policies:")
+}
+
+func TestFidelity(t *testing.T) {
+	code, out, errs := start(t, "-scenario", "ramp", "-seeds", "1", "-policy", "llm-d/slo-aware", "-report", "")
+	require.Equal(t, exitOK, code, errs)
+	require.Regexp(t, `Qwen3-32B on 2 H100 +96\.\d ±\d\.\d %  5\.\d\d ±\d\.\d\d replicas  PASS`, out)
+	require.Error(t, unfaithful([]fidelity{{Server: "x"}}))
+	require.NoError(t, unfaithful([]fidelity{{Pass: true}, {Variant: true}}))
+}
+
+func TestBadCommandLines(t *testing.T) {
+	for _, row := range []struct{ args, says string }{
+		{"-nonsense", "flag provided but not defined: -nonsense"},
+		{"-seeds many", `invalid value "many" for flag -seeds`},
+		{"azure", `unexpected argument "azure"`},
+		{"-trace nowhere.csv", `-trace "nowhere.csv": neither a file nor one of`},
+		{"-scenario flat", `-scenario "flat": must be ramp`},
+		{"-scenario ramp -rate-scale 2", "-rate-scale does not go with -scenario"},
+		{"-scenario ramp -trace x", "-trace does not go with -scenario"},
+		{"-list -seeds 3", "-seeds does not go with -list"},
+		{"-sample -list", "does not go with"},
+		{"-convert log.csv", "-convert needs -columns and -o"},
+		{"-columns a,b,c", "-columns and -o go with -convert"},
+		{"-convert nowhere.csv -columns a,b,c -o x", "-convert: open nowhere.csv"},
+		{"-convert nowhere.csv -columns a,b -o x", "must be three"},
+		{"-policy magic", `-policy "magic": must be one of those that -list shows`},
+		{"-policy realtime/seed,realtime/seed", "is there twice"},
+		{"-config nowhere.yaml", "-config: open nowhere.yaml"},
+		{"-profile abacus", `-profile "abacus": must be one of qwen32b,`},
+		{"-rate-scale 0", "-rate-scale 0: must be a number above 0"},
+		{"-rate-scale NaN", "-rate-scale NaN: must be a number above 0"},
+		{"-from 10m -to 5m", "-to 5m0s: must be after -from, 10m0s"},
+		{"-from -1s", "-from -1s: must not be negative"},
+		{"-to 100h", "must be within the trace's length"},
+		{"-trace servegen-m-large -to 90s", "must be a multiple of the step 10m0s"},
+		{"-cold-start -1s", "-cold-start -1s: must be within 0 and 24h"},
+		{"-min 0", "-min 0: must be at least 1"},
+		{"-min 4 -max 3", "-max 3: must not be below -min, 4"},
+		{"-max 5000", "-max 5000: must be at most 1000"},
+		{"-scrape-failures 2", "must be a probability"},
+		{"-slo-ttft 0s", "-slo-ttft 0s: must be above 0"},
+		{"-slo-tpot 0s", "-slo-tpot 0s: must be above 0"},
+		{"-alpha 1", "-alpha 1: must be above 0 and below 1"},
+		{"-seeds 0", "-seeds 0: must be within 1 and 1000"},
+		{"-parallel 0", "-parallel 0: must be within 1 and 1024"},
+	} {
+		code, _, errs := start(t, strings.Fields(row.args)...)
+		require.Equal(t, exitUsage, code, row.args)
+		require.Contains(t, errs, row.says, row.args)
+		require.Contains(t, errs, "simulate -help shows the flags.", row.args)
+	}
+}
+
+func TestHelpHasEveryFlag(t *testing.T) {
+	code, _, errs := start(t, "-help")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, errs, "Simulate says what scaling algorithms would have cost and served.")
+	for _, name := range flagNames() {
+		require.Regexp(t, `(?m)^  (-\w+ \w, )?-`+name+`\b`, errs)
+	}
+}
+
+func TestFailuresOfRuns(t *testing.T) {
+	code, _, errs := start(t, tiny("-slo-tpot", "1ms")...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "the capacity of a replica: the SLO cannot be attained")
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out, said bytes.Buffer
+	require.Equal(t, exitFail, run(ctx, tiny(), &out, &said))
+	require.Equal(t, "simulate: stopped\n", said.String())
+
+	code, _, errs = start(t, tiny("-json", filepath.Join(t.TempDir(), "no", "such", "folder"))...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "-json: open")
+}

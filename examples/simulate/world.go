@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+	"github.com/inferscale/inferscale/sim/traces"
+)
+
+// A world is everything about a comparison but the policies: one scenario, and where it is from.
+type world struct {
+	sim.Scenario
+
+	bounds scaling.Bounds
+	// Title says what traffic it is, in words; Source, Licence and Citation where it is from.
+	title, source, licence, citation string
+	rateScale                        float64
+	// atDemand starts the fleet with what the first minutes need, instead of the minimum.
+	atDemand bool
+}
+
+func (o *options) world() (*world, error) {
+	w := &world{bounds: scaling.Bounds{Min: int32(o.min), Max: int32(o.max)}, rateScale: 1}
+	w.Scenario = sim.Ramp()
+	if o.scenario == ramp {
+		w.title = "llm-d's benchmark of SLO-aware autoscaling: 2, 4, 6, 8, 10, 4 and 1 requests/s"
+		w.source, w.licence = "llm-d, guides/workload-autoscaling/slo-aware/benchmark-templates", "Apache-2.0"
+	} else if err := o.traffic(w); err != nil {
+		return nil, err
+	}
+	server, err := profile(o.profile)
+	if err != nil {
+		return nil, err
+	}
+	startup := sim.ColdStart(o.coldStart)
+	if o.coldStartTail {
+		startup = sim.HeavyTail(o.coldStart)
+	}
+	w.Types = []sim.Type{{Server: server, Initial: w.bounds.Min, Startup: startup}}
+	w.SLO = sim.SLO{TTFT: o.ttft, TPOT: o.tpot}
+	w.Scrape.FailureRate = o.scrapeFailures
+	w.Start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC).Add(o.from) // a Monday: clocks show how long it has been
+	return w, nil
+}
+
+// traffic makes the world that of a trace.
+func (o *options) traffic(w *world) error {
+	traffic, err := o.open(w)
+	if err != nil {
+		return err
+	}
+	if traffic, err = window(traffic, o.from, o.to); err != nil {
+		return err
+	}
+	w.Workload = sim.Scaled(traffic, o.rateScale)
+	w.rateScale = o.rateScale
+	w.Horizon = 0
+	w.Scrape.Interval = 15 * time.Second
+	w.atDemand = true
+	return nil
+}
+
+// open reads the trace that the flags name.
+func (o *options) open(w *world) (sim.Workload, error) {
+	for _, info := range traces.List() {
+		if info.Name == o.trace {
+			w.Name, w.title, w.source, w.licence, w.citation = info.Name, info.Title, info.Source, info.Licence, info.Citation
+			return traces.Open(o.trace)
+		}
+	}
+	f, err := os.Open(o.trace)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, misuse("-trace %q: neither a file nor one of %s", o.trace, traceNames())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-trace: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	w.Name = filepath.Base(o.trace)
+	w.title = "Traffic of " + w.Name
+	return traces.Read(f, w.Name)
+}
+
+// window cuts the part in [from, to) out of traffic; a to of 0 is its end.
+func window(traffic sim.Workload, from, to time.Duration) (sim.Workload, error) {
+	if to == 0 {
+		to = traffic.Duration()
+	}
+	if from == 0 && to == traffic.Duration() {
+		return traffic, nil
+	}
+	if from >= traffic.Duration() || to > traffic.Duration() {
+		return nil, misuse("-from %s, -to %s: must be within the trace's length, %s", from, to, traffic.Duration())
+	}
+	switch t := traffic.(type) {
+	case sim.Series:
+		s, err := traces.Slice(t, from, to)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("-from, -to: %w", err)}
+		}
+		return s, nil
+	case sim.Trace:
+		part := sim.Trace{Length: to - from}
+		for _, r := range t.Requests {
+			if r.At >= from && r.At < to {
+				r.At -= from
+				part.Requests = append(part.Requests, r)
+			}
+		}
+		if len(part.Requests) == 0 {
+			return nil, misuse("-from %s, -to %s: the trace has no requests there", from, to)
+		}
+		return part, nil
+	default:
+		return nil, misuse("-from and -to do not go with this trace")
+	}
+}
+
+// profile returns the server of a name that profileNames has.
+func profile(name string) (sim.Server, error) {
+	switch name {
+	case "qwen32b":
+		return sim.Qwen32B(), nil
+	case "qwen32b-fitted":
+		return sim.Qwen32BFitted(), nil
+	case "llama70b-a100":
+		return sim.Llama70BA100(), nil
+	case "llama70b-h100x4":
+		return sim.Llama70BH100x4(), nil
+	case "llama70b-h100x8":
+		return sim.Llama70BH100x8(), nil
+	default:
+		return sim.Server{}, misuse("-profile %q: must be one of %v", name, profileNames())
+	}
+}
+
+func profileNames() []string {
+	return []string{"qwen32b", "qwen32b-fitted", "llama70b-a100", "llama70b-h100x4", "llama70b-h100x8"}
+}
+
+// traceNames returns the names of the bundled traces.
+func traceNames() []string {
+	var names []string
+	for _, info := range traces.List() {
+		names = append(names, info.Name)
+	}
+	slices.Sort(names)
+	return names
+}
