@@ -64,6 +64,7 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 	if err := r.measure(ctx); err != nil {
 		return nil, err
 	}
+	p.step()
 	if err := r.replay(ctx); err != nil {
 		return nil, err
 	}

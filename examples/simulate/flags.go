@@ -151,18 +151,18 @@ func (o *options) fill(set map[string]bool) {
 	case traces.NameAzure2023Conversation:
 		fill(set, "rate-scale", &o.rateScale, 6)
 	case traces.NameServeGenLarge:
-		fill(set, "rate-scale", &o.rateScale, 0.1)
+		fill(set, "rate-scale", &o.rateScale, 0.15)
 		o.morning(set)
 	case traces.NameServeGenSmall:
-		fill(set, "rate-scale", &o.rateScale, 0.025)
+		fill(set, "rate-scale", &o.rateScale, 0.0375)
 		o.morning(set)
 	}
 }
 
-// morning takes the hours from 6 to 10 of a long series, and few seeds: enough for a minute's work.
+// morning takes the hours from 8 to 10 of a long series, and few seeds: enough for a minute's work.
 func (o *options) morning(set map[string]bool) {
 	if !set["from"] && !set["to"] {
-		o.from, o.to = 6*time.Hour, 10*time.Hour
+		o.from, o.to = 8*time.Hour, 10*time.Hour
 	}
 	fill(set, "seeds", &o.seeds, 2)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -77,7 +78,7 @@ func (o *options) open(w *world) (sim.Workload, error) {
 	}
 	f, err := os.Open(o.trace)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, misuse("-trace %q: neither a file nor one of %s", o.trace, traceNames())
+		return nil, misuse("-trace %q: neither a file nor one of %s", o.trace, strings.Join(traceNames(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("-trace: %w", err)
@@ -137,7 +138,7 @@ func profile(name string) (sim.Server, error) {
 	case "llama70b-h100x8":
 		return sim.Llama70BH100x8(), nil
 	default:
-		return sim.Server{}, misuse("-profile %q: must be one of %v", name, profileNames())
+		return sim.Server{}, misuse("-profile %q: must be one of %s", name, strings.Join(profileNames(), ", "))
 	}
 }
 
