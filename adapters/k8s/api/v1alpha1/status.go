@@ -1,0 +1,113 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// An LLMAutoScalerStatus is what was seen and decided last.
+//
+// It is written when the decision, a condition or a count changes, and otherwise now and then, so that its readings can
+// be some minutes old: the metrics of the controller have each decision.
+type LLMAutoScalerStatus struct {
+	// ObservedGeneration is the generation of the spec that the status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// LastScaleTime is when the target's replicas were last changed by this autoscaler.
+	// +optional
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
+
+	// CurrentReplicas is the count that the target was last asked for, by whomever: spec.replicas of its scale.
+	// +optional
+	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
+
+	// DesiredReplicas is the count that was decided last.
+	// +optional
+	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
+
+	// LastDecision is the last decision and why it was made.
+	// +optional
+	LastDecision *Decision `json:"lastDecision,omitempty"`
+
+	// Metrics are the readings that the last decision was made on.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Metrics []MetricReading `json:"metrics,omitempty"`
+
+	// Conditions say whether scaling works: Ready, AbleToScale, ScalingActive, ScalingLimited, MetricsAvailable.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// A Decision is what was decided, and why.
+type Decision struct {
+	// Verdict is Up, Down, Hold or Unknown. Only Up and Down change anything, and not in a dry run.
+	Verdict string `json:"verdict"`
+	// Code is the rule that had the last word.
+	// +optional
+	Code string `json:"code,omitempty"`
+	// Reason is the decision in one line, with the numbers.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Explain is the whole chain as a table.
+	// +optional
+	Explain string `json:"explain,omitempty"`
+	// Time is when it was decided.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+	// DryRun says that nothing was written because of spec.dryRun.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
+	// Steps are the chain, and after it what was considered beside it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Steps []DecisionStep `json:"steps,omitempty"`
+}
+
+// A DecisionStep is a rule, the count before and after it, and the numbers by which it holds.
+type DecisionStep struct {
+	// Code is the rule.
+	Code string `json:"code"`
+	// Subject is what the rule speaks of, as a metric or a policy.
+	// +optional
+	Subject string `json:"subject,omitempty"`
+	// From is the count before the step.
+	From int32 `json:"from"`
+	// To is the count after it.
+	To int32 `json:"to"`
+	// Because is the inequality that held, with its numbers.
+	// +optional
+	Because string `json:"because,omitempty"`
+	// Considered marks a step that was looked at and did not decide.
+	// +optional
+	Considered bool `json:"considered,omitempty"`
+}
+
+// A MetricReading is what is known of a metric over the fleet: an interval, in which pods without a value count 0
+// below, and the metric's threshold or target above. Scale-up looks at the lower end, scale-down at the upper.
+type MetricReading struct {
+	// Name is the family or the signal.
+	Name string `json:"name"`
+	// Lower is the lower end; absent if nothing is known.
+	// +optional
+	Lower string `json:"lower,omitempty"`
+	// Upper is the upper end; absent if nothing limits it.
+	// +optional
+	Upper string `json:"upper,omitempty"`
+	// Pods is the number of pods that gave a value.
+	Pods int32 `json:"pods"`
+	// NotReady is the number of pods that cannot have a value yet.
+	// +optional
+	NotReady int32 `json:"notReady,omitempty"`
+	// Failed is the number of ready pods whose value could not be had.
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+	// Error is why nothing is known, or what failed.
+	// +optional
+	Error string `json:"error,omitempty"`
+}

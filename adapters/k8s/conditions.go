@@ -1,0 +1,155 @@
+package k8s
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// The types of conditions.
+const (
+	// ConditionReady says that rounds end in a decision that can be carried out: AbleToScale and ScalingActive.
+	ConditionReady = "Ready"
+	// ConditionAbleToScale says that target and state can be read and written.
+	ConditionAbleToScale = "AbleToScale"
+	// ConditionScalingActive says that the policy can decide. Its reason is the code of the decision.
+	ConditionScalingActive = "ScalingActive"
+	// ConditionScalingLimited says that the last word had a bound or a limit. Its reason is the code of that step.
+	ConditionScalingLimited = "ScalingLimited"
+	// ConditionMetricsAvailable says that every metric has a value.
+	ConditionMetricsAvailable = "MetricsAvailable"
+)
+
+// Conditions returns what an outcome means, as the five conditions in the order of the constants. It is a function of
+// its arguments; the transition time is that of the round, to be used where the status has changed.
+func Conditions(o *Outcome, generation int64) []metav1.Condition {
+	able, active := AbleToScale(o), ScalingActive(o)
+	conditions := []metav1.Condition{
+		ready(o, able, active), able, active, ScalingLimited(&o.Decision), MetricsAvailable(o),
+	}
+	for i := range conditions {
+		conditions[i].ObservedGeneration = generation
+		conditions[i].LastTransitionTime = metav1.NewTime(o.At)
+		conditions[i].Message = shorten(conditions[i].Message)
+	}
+	return conditions
+}
+
+// SetConditions puts the conditions of an outcome among those of a status, and reports whether any changed. The
+// transition times of those whose status stays are kept. Messages carry numbers, so they change with most rounds: a
+// controller that wants to write a status less often compares status and reason.
+func SetConditions(conditions *[]metav1.Condition, o *Outcome, generation int64) bool {
+	changed := false
+	for _, c := range Conditions(o, generation) {
+		changed = meta.SetStatusCondition(conditions, c) || changed
+	}
+	return changed
+}
+
+func ready(o *Outcome, able, active metav1.Condition) metav1.Condition {
+	c := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "deciding and able to act"}
+	switch {
+	case able.Status != metav1.ConditionTrue:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, able.Reason, able.Message
+	case active.Status != metav1.ConditionTrue:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, active.Reason, active.Message
+	case o.ConfigErr != nil:
+		c.Reason, c.Message = ReasonConfigRefused, "the last good configuration is in force: "+o.ConfigErr.Error()
+	}
+	return c
+}
+
+// AbleToScale says whether target and state can be read and written: True with the count, or False with the error.
+func AbleToScale(o *Outcome) metav1.Condition {
+	c := metav1.Condition{Type: ConditionAbleToScale, Status: metav1.ConditionFalse}
+	switch {
+	case o.StateErr != nil:
+		c.Reason, c.Message = stateReason(o.StateErr), o.StateErr.Error()
+	case o.ScaleErr != nil:
+		c.Reason, c.Message = targetReason(o.ScaleErr, ReasonScaleNotRead), o.ScaleErr.Error()
+	case o.WriteErr != nil:
+		c.Reason, c.Message = writeReason(o.WriteErr), o.WriteErr.Error()
+	case o.Write == Written || o.Write == Would:
+		c.Status, c.Reason = metav1.ConditionTrue, actReason(o)
+		c.Message = fmt.Sprintf("%d -> %d", o.Decision.From, o.Decision.Replicas)
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonScaleRead, fmt.Sprintf("spec.replicas is %d", o.Scale.Replicas)
+	}
+	return c
+}
+
+// ScalingActive says whether the policy can decide: True or False with the code and the numbers of the decision, or
+// Unknown where the round did not come to one.
+func ScalingActive(o *Outcome) metav1.Condition {
+	c := metav1.Condition{Type: ConditionScalingActive}
+	switch {
+	case o.ObserveErr != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, targetReason(o.ObserveErr, ReasonNotObserved), o.ObserveErr.Error()
+	case !o.Decided:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotDecided, "the round ended before a decision"
+	case o.Decision.Verdict == scaling.Unknown:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, codeReason(&o.Decision), o.Decision.Reason()
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, codeReason(&o.Decision), o.Decision.Reason()
+	}
+	return c
+}
+
+// ScalingLimited says whether a bound or a limit had the last word of a decision, with its numbers.
+func ScalingLimited(d *scaling.Decision) metav1.Condition {
+	c := metav1.Condition{Type: ConditionScalingLimited, Status: metav1.ConditionFalse, Reason: ReasonNotLimited, Message: "no bound or limit had the last word"}
+	if limits(d.Code()) {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, codeReason(d), d.Reason()
+	}
+	return c
+}
+
+// limits reports whether a code is that of a bound, a step or a rate, in this module's algorithms.
+func limits(code scaling.Code) bool {
+	switch code.String() {
+	case "BelowMin", "AboveMax", "UpLimited", "DownLimited", "UpRate", "DownRate", "UpStep", "DownStep", "AtMax", "AtMin":
+		return true
+	}
+	return false
+}
+
+// MetricsAvailable says whether every metric has a value, with each reading's interval and what it is made of.
+func MetricsAvailable(o *Outcome) metav1.Condition {
+	c := metav1.Condition{Type: ConditionMetricsAvailable}
+	if o.ScaleErr != nil || o.ObserveErr != nil || o.At.IsZero() || o.Observed.Fleets == nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotObserved, "the round ended before the pods were asked"
+		return c
+	}
+	if len(o.Observed.Readings) == 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonNoMetrics, "no metrics are used"
+		return c
+	}
+	c.Status, c.Reason = metav1.ConditionTrue, ReasonMetricsKnown
+	parts := make([]string, 0, len(o.Observed.Readings)+1)
+	for _, r := range o.Observed.Readings {
+		switch {
+		case !r.Known():
+			c.Status, c.Reason = metav1.ConditionFalse, ReasonMetricsUnavailable
+		case c.Status == metav1.ConditionTrue && r.NotReady+r.Failed+r.Reused > 0:
+			c.Reason = ReasonMetricsPartial
+		}
+		parts = append(parts, describe(r))
+	}
+	if o.Observed.Err != nil {
+		parts = append(parts, o.Observed.Err.Error())
+	}
+	c.Message = strings.Join(parts, "; ")
+	return c
+}
+
+func describe(r scaling.Reading) string {
+	of := fmt.Sprintf("%d values, %d not ready, %d failed, %d reused", r.Values, r.NotReady, r.Failed, r.Reused)
+	if !r.Known() {
+		return fmt.Sprintf("%s has no value (%s)", r.Metric, of)
+	}
+	return fmt.Sprintf("%s is in [%.6g, %.6g] (%s)", r.Metric, r.Lower, r.Upper, of)
+}

@@ -1,0 +1,97 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// swaps is how often a Save tries again because something else in the object changed.
+const swaps = 5
+
+// A document is an object of which one part keeps states: the data of a ConfigMap, the annotations of any object.
+type document struct {
+	where string // for messages
+	limit int    // bytes of all values and keys together
+	key   func(key string) string
+	get   func(ctx context.Context) (page, error)
+	// put writes one value, on condition that the object is still at the page's version.
+	put func(ctx context.Context, p page, key, value string) (page, error)
+
+	mu    sync.Mutex
+	known *page // as last read or written
+}
+
+// A page is a document at one resource version. The zero value is one that does not exist.
+type page struct {
+	exists  bool
+	version string
+	values  map[string]string
+}
+
+func (p page) size() int {
+	n := 0
+	for k, v := range p.values {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+func (d *document) load(ctx context.Context, key string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, err := d.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v := p.values[d.key(key)]; v != "" {
+		return []byte(v), nil
+	}
+	return nil, nil
+}
+
+func (d *document) read(ctx context.Context) (page, error) {
+	d.known = nil
+	p, err := d.get(ctx)
+	if err != nil {
+		return page{}, fmt.Errorf("%s: %w", d.where, err)
+	}
+	d.known = &p
+	return p, nil
+}
+
+// swap replaces old by state. That the object is at another version than it was does not matter by itself, since much
+// changes in an object; what was stored under the key does. So it is read and compared again, and the write is always
+// conditional on the version that was compared.
+func (d *document) swap(ctx context.Context, key string, old, state []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key = d.key(key)
+	var err error
+	for range swaps {
+		var p page
+		if d.known != nil && d.known.values[key] == string(old) {
+			p = *d.known
+		} else if p, err = d.read(ctx); err != nil {
+			return err
+		}
+		d.known = nil
+		if p.values[key] != string(old) {
+			return fmt.Errorf("%s: %w", d.where, ErrStateConflict)
+		}
+		if size := p.size() - len(old) + len(state); size > d.limit {
+			return &SizeError{Where: d.where, Size: size, Limit: d.limit}
+		}
+		var written page
+		if written, err = d.put(ctx, p, key, string(state)); err == nil {
+			d.known = &written
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+			break
+		}
+	}
+	return fmt.Errorf("%s: %w", d.where, err)
+}

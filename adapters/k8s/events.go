@@ -1,0 +1,126 @@
+package k8s
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// maxMessage is what the API server accepts as the message of an event.
+const maxMessage = 1024
+
+// Events tells outcomes as events. What was written is always told; what says the same as before (the same target,
+// reason, verdict and code) once a period. It is not safe for concurrent use.
+type Events struct {
+	recorder record.EventRecorder
+	period   time.Duration
+	told     map[topic]time.Time
+}
+
+// A topic is what an event says, apart from its numbers.
+type topic struct {
+	target  Target
+	reason  string
+	verdict scaling.Verdict
+	code    scaling.Code
+}
+
+// NewEvents returns the Events of a recorder; 0 is a period of 10 min.
+func NewEvents(recorder record.EventRecorder, period time.Duration) *Events {
+	if period == 0 {
+		period = defaultEventPeriod
+	}
+	return &Events{recorder: recorder, period: period, told: make(map[topic]time.Time)}
+}
+
+// Say tells an outcome. The events are about the object, or about the target if that is nil.
+func (e *Events) Say(object runtime.Object, o *Outcome) {
+	if object == nil {
+		object = o.Target.reference(o.Scale.UID)
+	}
+	for t, at := range e.told {
+		if o.At.Sub(at) >= e.period || at.After(o.At) {
+			delete(e.told, t) // also when the clock went back
+		}
+	}
+	warn := func(reason string, err error) {
+		e.emit(object, o, corev1.EventTypeWarning, topic{target: o.Target, reason: reason}, err.Error())
+	}
+	if o.StateErr != nil {
+		warn(stateReason(o.StateErr), o.StateErr)
+	}
+	if o.ScaleErr != nil {
+		warn(targetReason(o.ScaleErr, ReasonScaleNotRead), o.ScaleErr)
+	}
+	if o.ObserveErr != nil {
+		warn(targetReason(o.ObserveErr, ReasonNotObserved), o.ObserveErr)
+	}
+	if o.ConfigErr != nil {
+		warn(ReasonConfigRefused, o.ConfigErr)
+	}
+	if o.Observed.Err != nil {
+		warn(ReasonMetricsUnavailable, o.Observed.Err)
+	}
+	if o.WriteErr != nil {
+		warn(writeReason(o.WriteErr), o.WriteErr)
+	}
+	if o.Decided {
+		e.decision(object, o)
+	}
+}
+
+func (e *Events) decision(object runtime.Object, o *Outcome) {
+	d := &o.Decision
+	t := topic{target: o.Target, verdict: d.Verdict, code: d.Code()}
+	switch {
+	case d.Verdict == scaling.Unknown:
+		t.reason = ReasonUnknown
+		e.emit(object, o, corev1.EventTypeWarning, t, d.Reason())
+	case d.Verdict == scaling.Hold:
+		t.reason = ReasonHeld
+		e.emit(object, o, corev1.EventTypeNormal, t, d.Reason())
+	case o.Write == Written || o.Write == Would:
+		t.reason = actReason(o)
+		delete(e.told, t)
+		message := d.Reason()
+		if o.Write == Would {
+			message = "dry run, nothing was written: " + message
+		}
+		e.emit(object, o, corev1.EventTypeNormal, t, message)
+	}
+}
+
+func (e *Events) emit(object runtime.Object, o *Outcome, kind string, t topic, message string) {
+	if _, told := e.told[t]; told {
+		return
+	}
+	e.told[t] = o.At
+	e.recorder.Event(object, kind, t.reason, shorten(message))
+}
+
+// actReason is the reason of a decision that was, or in a dry run would be, written.
+func actReason(o *Outcome) string {
+	up := o.Decision.Verdict == scaling.Up
+	switch {
+	case o.Write == Would && up:
+		return ReasonWouldScaleUp
+	case o.Write == Would:
+		return ReasonWouldScaleDown
+	case up:
+		return ReasonScaledUp
+	}
+	return ReasonScaledDown
+}
+
+func shorten(s string) string {
+	const dots = "..."
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage-len(dots)], "") + dots
+}

@@ -1,0 +1,119 @@
+package k8s
+
+import (
+	"context"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// LoopConfig says what a Loop scales and how.
+type LoopConfig struct {
+	Target Target
+	// Policy decides. It belongs to the loop from then on, which restores its state.
+	Policy scaling.Policy
+	// Bounds are those of the policy, to show in metrics and conditions; the loop does not apply them. The zero value
+	// shows none.
+	Bounds scaling.Bounds
+
+	Settings
+}
+
+// A Loop scales one target. Each round does, in this order:
+//
+//  1. load the state, in the first round and after trouble with it
+//  2. read /scale, and settle what an earlier round left open: see below
+//  3. observe the pods
+//  4. decide
+//  5. store the state, and with it the intent to write, if there is one
+//  6. write replicas, on condition that the target is as it was read
+//  7. tell the policy (Applied), and store the state without the intent
+//
+// What fails ends the round there; the next begins anew. A state that did not change is not stored again. A conflict in
+// step 6 takes the decision back and goes to step 2, at most Settings.Conflicts times.
+//
+// # Crashes
+//
+// A loop that ends between 5 and 7, or gets no answer in step 6, does not know whether replicas were written. The intent
+// that was stored with the state says from which count to which, and when. If the target no longer has the count from
+// which, it was written (or somebody else wrote, which is as good a reason to wait): the policy is told, with the time
+// of then, and its cooldown runs. If it still has, nothing was written, and the policy decides again; decisions are
+// absolute counts, so nothing is done twice.
+//
+// # First round and restart
+//
+// Without a stored state the policy starts afresh: its windows are empty, so nothing but bounds and timetables moves
+// the target until they have filled. With one it goes on where it was; what the policy says of a gap applies.
+//
+// A state that is refused (damaged, of another policy, of a newer version) is kept as it is: the loop decides Unknown,
+// writes neither state nor replicas, and looks again in each round, so that it goes on once the state is mended or
+// removed.
+//
+// # Dry run
+//
+// A dry run does everything but step 6. It tells its policy that the write happened, as otherwise it would ask for the
+// same in every round instead of showing the pace that cooldowns set; since it did not happen, the state is stored under
+// a key of its own. The state of the real loop stays as it was: when the dry run ends, no cooldown is in it that was
+// never earned, and none is lost that was.
+//
+// # No pods
+//
+// A target with no replicas has nobody to ask: its readings are not known, and a policy that needs them holds. What
+// follows from the time alone, as the floor of a timetable, still acts.
+//
+// A Loop is not safe for concurrent use.
+type Loop struct {
+	engine *engine
+}
+
+// NewLoop returns the Loop of a configuration, or every rule that it breaks.
+func NewLoop(c LoopConfig) (*Loop, error) {
+	s := c.orDefault()
+	var e scaling.FieldErrors
+	e.Add(c.Target.Validate("target"))
+	e.Check(c.Policy != nil, "policy", nil, "must be set")
+	s.check(&e, []Target{c.Target})
+	if c.Bounds != (scaling.Bounds{}) {
+		e.Add(c.Bounds.Validate("bounds"))
+	}
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	engine, err := newEngine(s, []member{{target: c.Target, bounds: c.Bounds}}, &one{policy: c.Policy})
+	if err != nil {
+		return nil, err
+	}
+	return &Loop{engine}, nil
+}
+
+// Tick does one round at the present time and reports it. The error is that of the outcome.
+func (l *Loop) Tick(ctx context.Context) (Outcome, error) {
+	o := l.engine.tick(ctx)[0]
+	return o, o.Err()
+}
+
+// Run ticks at the interval, and at Outcome.Next where that is earlier, until ctx ends. Failures of rounds are in
+// events, metrics and the log; it returns nil when ctx has ended.
+func (l *Loop) Run(ctx context.Context) error { return l.engine.run(ctx) }
+
+// Close drops what the loop shows and remembers of its target: its series in Metrics.
+func (l *Loop) Close() { l.engine.close() }
+
+// one is the VariantPolicy of a single target.
+type one struct {
+	policy scaling.Policy
+}
+
+func (p *one) Decide(now time.Time, views []VariantView, readings []scaling.Reading) VariantDecision {
+	v := &views[0]
+	d := p.policy.Decide(now, scaling.Observation{
+		SpecReplicas: v.Scale.Replicas, ReadyReplicas: v.Fleet.Ready, Readings: readings,
+	})
+	return VariantDecision{Total: d, Targets: []scaling.Decision{d}}
+}
+
+func (p *one) Applied(now time.Time, from, to []int32) { p.policy.Applied(now, from[0], to[0]) }
+
+func (p *one) MarshalJSON() ([]byte, error) { return p.policy.MarshalJSON() }
+
+func (p *one) UnmarshalJSON(data []byte) error { return p.policy.UnmarshalJSON(data) }

@@ -1,0 +1,230 @@
+package k8s
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// A Replica is one replica of a target: a pod, or a group of pods that serve together.
+type Replica struct {
+	Name string // of its pod, or of its leader
+	// State is how it counts: see Classify. A group is ready when all of its pods are.
+	State scrape.PodState
+	// Because says why it is not ready; empty if it is.
+	Because string
+	// Restarts is how often containers of its pod (of its leader) have restarted.
+	Restarts int32
+	// Restarted reports that there were more restarts than when Find last saw it: its counters began anew.
+	Restarted bool
+	// Pods are its pods, the leader first.
+	Pods []*corev1.Pod
+}
+
+// Leader returns the pod that is scraped.
+func (r *Replica) Leader() *corev1.Pod { return r.Pods[0] }
+
+// Counts reports whether the replica is one that is ready or is to become ready.
+func (r *Replica) Counts() bool { return !leaves(r.State) }
+
+func leaves(s scrape.PodState) bool { return s != scrape.Ready && s != scrape.NotReady }
+
+// Classify says how a pod counts and, unless it is ready, why:
+//
+//	Completed    phase Succeeded
+//	Failed       phase Failed
+//	Terminating  deletionTimestamp is set
+//	Ready        phase Running, condition Ready, an IP address
+//	NotReady     everything else: pending, booting, crash-looping, unknown
+func Classify(p *corev1.Pod) (state scrape.PodState, because string) { return classify(p) }
+
+func classify(p *corev1.Pod) (scrape.PodState, string) {
+	switch {
+	case p.Status.Phase == corev1.PodSucceeded:
+		return scrape.Completed, "completed"
+	case p.Status.Phase == corev1.PodFailed:
+		return scrape.Failed, "failed"
+	case p.DeletionTimestamp != nil:
+		return scrape.Terminating, "terminating"
+	case p.Status.Phase != corev1.PodRunning:
+		if p.Status.Phase == "" {
+			return scrape.NotReady, "phase is not known yet"
+		}
+		return scrape.NotReady, "phase " + string(p.Status.Phase)
+	case !isReady(p):
+		return scrape.NotReady, "condition Ready is not True"
+	case p.Status.PodIP == "":
+		return scrape.NotReady, "no IP address yet"
+	}
+	return scrape.Ready, ""
+}
+
+func isReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func single(p *corev1.Pod) Replica {
+	state, because := classify(p)
+	return Replica{Name: p.Name, State: state, Because: because, Restarts: restarts(p), Pods: []*corev1.Pod{p}}
+}
+
+func restarts(p *corev1.Pod) int32 {
+	var n int32
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range statuses {
+			n += statuses[i].RestartCount
+		}
+	}
+	return n
+}
+
+// A Pods finds the replicas of a target among the pods of its namespace. It is not safe for concurrent use, as it
+// remembers restarts.
+type Pods struct {
+	lister   corelisters.PodLister
+	grouping Grouping
+	restarts map[Target]map[types.UID]int32
+}
+
+// NewPods returns a Pods that looks into a lister, normally an informer's.
+func NewPods(lister corelisters.PodLister, grouping Grouping) (*Pods, error) {
+	var e scaling.FieldErrors
+	e.Check(lister != nil, "lister", nil, "must be set")
+	e.Add(grouping.Validate("grouping"))
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	return &Pods{lister: lister, grouping: grouping, restarts: make(map[Target]map[types.UID]int32)}, nil
+}
+
+// Find returns the replicas that the target's selector finds, sorted by name, those that leave included. Without a
+// selector the error is an ErrNoSelector.
+func (p *Pods) Find(s Scale) ([]Replica, error) {
+	const doing = "find the pods of"
+	if s.Selector == nil || s.Selector.Empty() {
+		return nil, &TargetError{Target: s.Target, Doing: doing, What: ErrNoSelector}
+	}
+	pods, err := p.lister.Pods(s.Target.Namespace).List(s.Selector)
+	if err == nil && !p.grouping.IsZero() {
+		pods, err = p.withGroups(s.Target.Namespace, pods)
+	}
+	if err != nil {
+		return nil, &TargetError{Target: s.Target, Doing: doing, Err: err}
+	}
+	replicas := p.grouping.groups(pods)
+	before, now := p.restarts[s.Target], make(map[types.UID]int32, len(replicas))
+	for i := range replicas {
+		r := &replicas[i]
+		uid := r.Leader().UID
+		last, known := before[uid]
+		r.Restarted = known && r.Restarts > last
+		now[uid] = r.Restarts
+	}
+	p.restarts[s.Target] = now
+	return replicas, nil
+}
+
+// Forget drops what is remembered of a target.
+func (p *Pods) Forget(t Target) { delete(p.restarts, t) }
+
+// withGroups adds the pods of the same sets that the selector did not select.
+func (p *Pods) withGroups(namespace string, selected []*corev1.Pod) ([]*corev1.Pod, error) {
+	var sets []string
+	all := make([]*corev1.Pod, 0, len(selected))
+	for _, pod := range selected {
+		if set := pod.Labels[p.grouping.SetLabel]; set == "" {
+			all = append(all, pod)
+		} else if !slices.Contains(sets, set) {
+			sets = append(sets, set)
+		}
+	}
+	if len(sets) == 0 {
+		return all, nil
+	}
+	slices.Sort(sets)
+	in, err := labels.NewRequirement(p.grouping.SetLabel, selection.In, sets)
+	if err != nil {
+		return nil, err
+	}
+	members, err := p.lister.Pods(namespace).List(labels.NewSelector().Add(*in))
+	return append(all, members...), err
+}
+
+// A Port says where a replica is scraped. The zero value leaves that to the metrics' own endpoints.
+type Port struct {
+	// Port is the number, or the name that a container's port has. A name is looked up in each pod, so that numbers
+	// may differ between pods, as they do on the host's network.
+	Port intstr.IntOrString
+	// Scheme is "http" (the default) or "https". It counts only where Port is set.
+	Scheme string
+}
+
+// Validate reports every wrong field, each as a *scaling.FieldError with a path below field.
+func (p Port) Validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(p.Scheme == "" || p.Scheme == "http" || p.Scheme == "https", field+".scheme", p.Scheme, `must be "http" or "https"`)
+	if p.Port.Type == intstr.Int {
+		e.Check(p.Port.IntVal >= 0 && p.Port.IntVal <= 65535, field+".port", p.Port.IntVal, "must be between 1 and 65535")
+	}
+	return e.Err()
+}
+
+func (p Port) isZero() bool { return p.Port == intstr.IntOrString{} || p.Port == intstr.FromString("") }
+
+// number returns the number of the port in a pod. Ports of containers come before those of sidecars.
+func (p Port) number(pod *corev1.Pod) (int32, bool) {
+	if p.Port.Type == intstr.Int {
+		return p.Port.IntVal, true
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			for _, port := range containers[i].Ports {
+				if port.Name == p.Port.StrVal {
+					return port.ContainerPort, true
+				}
+			}
+		}
+	}
+	return 0, false
+}
+
+// ScrapeTarget returns what the scraper is to ask of a replica: its leader at its IP address.
+//
+// The identity carries the restarts, so that a container that began anew is not credited with what its predecessor
+// said. A pod that is ready and has no port of the name is a target without an address, which the scraper counts as
+// failed: it serves, and what it serves is not known.
+func (p Port) ScrapeTarget(r *Replica) scrape.Pod {
+	pod := r.Leader()
+	target := scrape.Pod{Name: r.Name, UID: fmt.Sprintf("%s/%d", pod.UID, r.Restarts), State: r.State}
+	if r.State != scrape.Ready {
+		return target
+	}
+	if p.isZero() {
+		target.Host = pod.Status.PodIP
+		return target
+	}
+	if number, ok := p.number(pod); ok {
+		scheme := p.Scheme
+		if scheme == "" {
+			scheme = "http"
+		}
+		target.URL = scheme + "://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(number)))
+	}
+	return target
+}

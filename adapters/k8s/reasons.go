@@ -1,0 +1,94 @@
+package k8s
+
+import (
+	"errors"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Reasons of events and conditions that do not come from a decision's code. They are stable.
+const (
+	ReasonScaledUp           = "ScaledUp"
+	ReasonScaledDown         = "ScaledDown"
+	ReasonWouldScaleUp       = "WouldScaleUp"   // dry run
+	ReasonWouldScaleDown     = "WouldScaleDown" // dry run
+	ReasonHeld               = "Held"
+	ReasonUnknown            = "Unknown"
+	ReasonNotDecided         = "NotDecided"
+	ReasonScaleRead          = "ScaleRead"
+	ReasonScaleNotRead       = "ScaleNotRead"
+	ReasonTargetNotFound     = "TargetNotFound"
+	ReasonNoScale            = "NoScaleSubresource"
+	ReasonForbidden          = "Forbidden"
+	ReasonNoSelector         = "NoSelector"
+	ReasonStateRefused       = "StateRefused"
+	ReasonStateConflict      = "StateConflict"
+	ReasonStateTooLarge      = "StateTooLarge"
+	ReasonStateNotStored     = "StateNotStored"
+	ReasonNotObserved        = "NotObserved"
+	ReasonConfigRefused      = "ConfigRefused"
+	ReasonWriteConflict      = "WriteConflict"
+	ReasonWriteRefused       = "WriteRefused"
+	ReasonWriteUncertain     = "WriteUncertain"
+	ReasonMetricsUnavailable = "MetricsUnavailable"
+	ReasonMetricsPartial     = "MetricsPartial"
+	ReasonMetricsKnown       = "MetricsKnown"
+	ReasonNoMetrics          = "NoMetricsUsed"
+	ReasonNotLimited         = "WithinLimits"
+	ReasonReady              = "Ready"
+)
+
+func stateReason(err error) string {
+	var refused *scaling.StateError
+	var size *SizeError
+	switch {
+	case errors.As(err, &refused):
+		return ReasonStateRefused
+	case errors.As(err, &size):
+		return ReasonStateTooLarge
+	case errors.Is(err, ErrStateConflict):
+		return ReasonStateConflict
+	}
+	return ReasonStateNotStored
+}
+
+// targetReason is the reason of an error about a target, or otherwise.
+func targetReason(err error, otherwise string) string {
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return ReasonTargetNotFound
+	case errors.Is(err, ErrNoScale):
+		return ReasonNoScale
+	case errors.Is(err, ErrForbidden):
+		return ReasonForbidden
+	case errors.Is(err, ErrNoSelector):
+		return ReasonNoSelector
+	}
+	return otherwise
+}
+
+func writeReason(err error) string {
+	switch {
+	case errors.Is(err, ErrConflict):
+		return ReasonWriteConflict
+	case errors.Is(err, ErrUncertain):
+		return ReasonWriteUncertain
+	}
+	return targetReason(err, ReasonWriteRefused)
+}
+
+// codeReason is a decision's code as the reason of a condition.
+func codeReason(d *scaling.Decision) string {
+	code := d.Code().String()
+	if code == "" {
+		return d.Verdict.String()
+	}
+	for i := range len(code) {
+		c := code[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return d.Verdict.String() // a foreign code that is no reason
+		}
+	}
+	return code
+}

@@ -1,0 +1,180 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/scale"
+)
+
+// A Scale is what /scale of a target said at one resource version.
+type Scale struct {
+	Target Target
+	// Replicas is spec.replicas, the count that was asked for: what is decided on.
+	Replicas int32
+	// StatusReplicas is status.replicas, the count that exists. It lags; it is for display.
+	StatusReplicas int32
+	// Selector selects the target's pods. It is nil where /scale gives none: an empty selector is not one that matches
+	// every pod.
+	Selector labels.Selector
+	// ResourceVersion is what a write is conditional on.
+	ResourceVersion string
+	// Generation is that of the target where /scale carries it, else 0.
+	Generation int64
+	UID        types.UID
+}
+
+// Scales reads and writes /scale of any resource that has it. It is safe for concurrent use if its parts are, as those
+// of client-go are.
+type Scales struct {
+	getter scale.ScalesGetter
+	mapper meta.RESTMapper
+}
+
+// NewScales returns the Scales of a scale client and a RESTMapper. Both are client-go's:
+//
+//	discovery := memory.NewMemCacheClient(clientset.Discovery())
+//	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)
+//	getter, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc,
+//		scale.NewDiscoveryScaleKindResolver(discovery))
+func NewScales(getter scale.ScalesGetter, mapper meta.RESTMapper) *Scales {
+	return &Scales{getter: getter, mapper: mapper}
+}
+
+// Get reads /scale of a target. Errors are *TargetError.
+func (s *Scales) Get(ctx context.Context, t Target) (Scale, error) {
+	const doing = "read"
+	resource, err := s.resource(t)
+	if err != nil {
+		return Scale{}, &TargetError{Target: t, Doing: doing, What: ErrNoScale, Err: err}
+	}
+	object, err := s.getter.Scales(t.Namespace).Get(ctx, resource, t.Name, metav1.GetOptions{})
+	if err != nil {
+		return Scale{}, &TargetError{Target: t, Doing: doing, What: reading(err), Err: err}
+	}
+	return parse(t, object, doing)
+}
+
+// Set writes replicas to /scale of a target, on condition that it is still as it was read: another resource version is
+// an ErrConflict, and it is the caller's to read and decide again. It returns the target as written. Errors are
+// *TargetError; those that wrap ErrUncertain leave open whether it was written, after all others it was not.
+//
+// The write is an update of the subresource with the resource version, which built-in and custom resources alike heed.
+func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) (Scale, error) {
+	doing := fmt.Sprintf("write replicas %d -> %d of", read.Replicas, replicas)
+	refuse := func(err error) (Scale, error) {
+		return Scale{}, &TargetError{Target: t, Doing: doing, What: ErrRefused, Err: err}
+	}
+	switch {
+	case replicas < 0:
+		return refuse(errors.New("replicas must not be negative"))
+	case read.ResourceVersion == "":
+		return refuse(errors.New("the scale was read without a resource version, so the write could not be conditional"))
+	case read.Target != t:
+		return refuse(fmt.Errorf("the scale that was read is that of %s", read.Target))
+	}
+	resource, err := s.resource(t)
+	if err != nil {
+		return Scale{}, &TargetError{Target: t, Doing: doing, What: ErrNoScale, Err: err}
+	}
+	object, err := s.getter.Scales(t.Namespace).Update(ctx, resource, &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name, ResourceVersion: read.ResourceVersion, UID: read.UID},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+	}, metav1.UpdateOptions{})
+	if err != nil {
+		return Scale{}, &TargetError{Target: t, Doing: doing, What: writing(err), Err: err}
+	}
+	// It is written. What cannot be read of the answer is read by the next Get.
+	written, err := parse(t, object, doing)
+	if err != nil {
+		written = read
+		written.Replicas, written.ResourceVersion = object.Spec.Replicas, object.ResourceVersion
+	}
+	return written, nil
+}
+
+// resource maps a target's kind to the name that its URL has.
+func (s *Scales) resource(t Target) (schema.GroupResource, error) {
+	kind, version, err := t.groupKind()
+	if err != nil {
+		return schema.GroupResource{}, err
+	}
+	mapping, err := s.mapper.RESTMapping(kind, version)
+	if err != nil {
+		return schema.GroupResource{}, err
+	}
+	return mapping.Resource.GroupResource(), nil
+}
+
+func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
+	s := Scale{
+		Target: t, Replicas: object.Spec.Replicas, StatusReplicas: object.Status.Replicas,
+		ResourceVersion: object.ResourceVersion, Generation: object.Generation, UID: object.UID,
+	}
+	if object.Status.Selector != "" {
+		selector, err := labels.Parse(object.Status.Selector)
+		if err != nil {
+			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector %q: %w", object.Status.Selector, err)}
+		}
+		s.Selector = selector
+	}
+	return s, nil
+}
+
+// reading says what a failed Get means.
+func reading(err error) error {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return ErrForbidden
+	case apierrors.IsMethodNotSupported(err), meta.IsNoMatchError(err), apierrors.IsNotFound(err) && noSubresource(err):
+		return ErrNoScale
+	case apierrors.IsNotFound(err):
+		return ErrNotFound
+	}
+	return nil
+}
+
+// writing says what a failed Update means. Only an answer that the request was judged and turned down says that
+// nothing was written; after a timeout, a broken connection or a server error it may have been.
+func writing(err error) error {
+	switch {
+	case apierrors.IsConflict(err):
+		return ErrConflict
+	case reading(err) != nil:
+		return reading(err)
+	case noSubresource(err):
+		return ErrNoScale
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		if code := status.Status().Code; code >= http.StatusBadRequest && code < http.StatusInternalServerError {
+			return ErrRefused
+		}
+	}
+	return ErrUncertain
+}
+
+// noSubresource tells an API server that does not have the path from one that does not have the object: the first
+// answers with a status that names no object, or with none, which the client fills in. Custom resources without the
+// subresource answer as if the object were missing. The resolver of the scale client has a text and no type.
+func noSubresource(err error) bool {
+	if strings.Contains(err.Error(), "could not find scale subresource") {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusNotFound {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == "" || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}

@@ -1,0 +1,119 @@
+package k8s_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+)
+
+func TestScales(t *testing.T) {
+	ctx := context.Background()
+	c := newCluster(3)
+	scales := c.scaleClient()
+
+	read, err := scales.Get(ctx, target)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, read.Replicas)
+	require.EqualValues(t, 3, read.StatusReplicas)
+	require.Equal(t, "app=llama", read.Selector.String())
+	require.EqualValues(t, "uid", read.UID)
+
+	written, err := scales.Set(ctx, target, read, 4)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, written.Replicas)
+	require.NotEqual(t, read.ResourceVersion, written.ResourceVersion)
+
+	// What was read is no longer so: nothing is overwritten.
+	_, err = scales.Set(ctx, target, read, 5)
+	require.ErrorIs(t, err, k8s.ErrConflict)
+	require.EqualValues(t, 4, c.replicas("llama"))
+	require.Equal(t, 2, c.updates, "a conflict is not retried")
+	require.ErrorContains(t, err, "cannot write replicas 3 -> 5 of Deployment default/llama: changed since it was read: decide again")
+
+	var e *k8s.TargetError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, target, e.Target)
+
+	// What could not be conditional, or is another's, is not sent.
+	for _, bad := range []k8s.Scale{{Target: target}, {Target: k8s.Target{Kind: "Other"}, ResourceVersion: "1"}} {
+		_, err = scales.Set(ctx, target, bad, 5)
+		require.ErrorIs(t, err, k8s.ErrRefused)
+	}
+	_, err = scales.Set(ctx, target, written, -1)
+	require.ErrorIs(t, err, k8s.ErrRefused)
+	require.Equal(t, 2, c.updates)
+}
+
+func TestScalesSelector(t *testing.T) {
+	c := newCluster(3)
+	c.scales["llama"].Status.Selector = ""
+	read, err := c.scaleClient().Get(context.Background(), target)
+	require.NoError(t, err)
+	require.Nil(t, read.Selector, "an empty selector is none, not one for every pod")
+
+	c.scales["llama"].Status.Selector = "app in (("
+	_, err = c.scaleClient().Get(context.Background(), target)
+	require.ErrorContains(t, err, `cannot read Deployment default/llama: status.selector "app in (("`)
+}
+
+func TestScalesErrors(t *testing.T) {
+	resource := schema.GroupResource{Group: "apps", Resource: "deployments"}
+	page := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "llama", "404 page not found", 0, true)
+	for _, c := range []struct {
+		name       string
+		err        error
+		get, write error
+	}{
+		{"not found", apierrors.NewNotFound(resource, "llama"), k8s.ErrNotFound, k8s.ErrNotFound},
+		{"no such path", &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Details: &metav1.StatusDetails{}}}, k8s.ErrNoScale, k8s.ErrNoScale},
+		{"no path", page, k8s.ErrNoScale, k8s.ErrNoScale},
+		{"no scale in discovery", errors.New("could not find scale subresource for deployments in discovery information"), nil, k8s.ErrNoScale},
+		{"method", apierrors.NewMethodNotSupported(resource, "update"), k8s.ErrNoScale, k8s.ErrNoScale},
+		{"forbidden", apierrors.NewForbidden(resource, "llama", errors.New("rbac")), k8s.ErrForbidden, k8s.ErrForbidden},
+		{"invalid", apierrors.NewInvalid(schema.GroupKind{Kind: "Scale"}, "llama", nil), nil, k8s.ErrRefused},
+		{"too many", apierrors.NewTooManyRequests("slow", 1), nil, k8s.ErrRefused},
+		{"conflict", apierrors.NewConflict(resource, "llama", nil), nil, k8s.ErrConflict},
+		{"timeout", apierrors.NewServerTimeout(resource, "update", 1), nil, k8s.ErrUncertain},
+		{"gateway timeout", apierrors.NewTimeoutError("late", 1), nil, k8s.ErrUncertain},
+		{"internal", apierrors.NewInternalError(errors.New("etcd")), nil, k8s.ErrUncertain},
+		{"no answer", errors.New("connection reset by peer"), nil, k8s.ErrUncertain},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cluster := newCluster(3)
+			scales := cluster.scaleClient()
+			read, err := scales.Get(context.Background(), target)
+			require.NoError(t, err)
+			cluster.fault = func(string, func()) error { return c.err }
+			_, err = scales.Get(context.Background(), target)
+			require.ErrorIs(t, err, c.err)
+			require.ErrorContains(t, err, "cannot read Deployment default/llama")
+			if c.get != nil {
+				require.ErrorIs(t, err, c.get)
+			}
+			_, err = scales.Set(context.Background(), target, read, 4)
+			require.ErrorIs(t, err, c.write)
+		})
+	}
+	other := target
+	other.Kind = "Workspace"
+	_, err := newCluster(1).scaleClient().Get(context.Background(), other)
+	require.ErrorIs(t, err, k8s.ErrNoScale)
+	require.ErrorContains(t, err, "Workspace default/llama")
+}
+
+func TestTargetValidate(t *testing.T) {
+	require.NoError(t, target.Validate("target"))
+	err := k8s.Target{APIVersion: "a/b/c"}.Validate("target")
+	for _, field := range []string{"target.apiVersion", "target.kind", "target.namespace", "target.name"} {
+		require.ErrorContains(t, err, field)
+	}
+	require.Equal(t, metav1.NamespaceDefault+"/llama", target.String()[len("Deployment "):])
+}

@@ -1,0 +1,113 @@
+package k8s
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+const (
+	defaultInterval    = 15 * time.Second
+	defaultConflicts   = 3
+	defaultEventPeriod = 10 * time.Minute
+	defaultStateKey    = "state"
+	dryRunSuffix       = ".dry-run"
+	// leastWait keeps a decision whose Next is always near from making the loop spin.
+	leastWait = time.Second
+)
+
+// Settings are what a Loop and a VariantLoop have in common. Scales and Store must be set; every other zero field means
+// its default.
+type Settings struct {
+	// Scales reads and writes the targets.
+	Scales *Scales
+	// Observer finds out what there is to decide on. Without one a decision has the count asked for and no readings,
+	// which is all that a timetable needs.
+	Observer Observer
+	// Store keeps the state. It must not be the target itself (see AnnotationStore).
+	Store Store
+	// StateKey is the key that the state has in the Store, "state" by default. Loops that share a store need different
+	// ones. In a dry run ".dry-run" is appended.
+	StateKey string
+
+	// Interval is the time from the beginning of one round to that of the next, 15 s by default.
+	Interval time.Duration
+	// Jitter is the part of the interval, from 0 (the default) to 1, by which a round may come early, at random. It is
+	// never late, as policies count on the interval.
+	Jitter float64
+	// Conflicts is how often a round decides again because the target has changed, 3 by default; a negative number
+	// means never.
+	Conflicts int
+	// DryRun does everything but write replicas. See Loop.
+	DryRun bool
+
+	// Recorder gets the events; nil means none. They are about Object, or about the target if that is nil.
+	Recorder record.EventRecorder
+	Object   runtime.Object
+	// EventPeriod is the time in which an event that says the same is not repeated, 10 min by default.
+	EventPeriod time.Duration
+	// Metrics gets the numbers; nil means none. Several loops share one.
+	Metrics *Metrics
+	// Logger gets the decisions (Info if they act, else Debug) and errors (Warn); nil means none.
+	Logger *slog.Logger
+
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// After returns a channel that delivers once d has passed, and a function that gives up on it; nil means a timer.
+	// Only Run uses it.
+	After func(d time.Duration) (<-chan time.Time, func())
+	// Random returns numbers in [0, 1) for the jitter; nil means math/rand/v2.
+	Random func() float64
+}
+
+func (s Settings) orDefault() Settings {
+	if s.StateKey == "" {
+		s.StateKey = defaultStateKey
+	}
+	if s.DryRun {
+		s.StateKey += dryRunSuffix
+	}
+	if s.Interval == 0 {
+		s.Interval = defaultInterval
+	}
+	if s.EventPeriod == 0 {
+		s.EventPeriod = defaultEventPeriod
+	}
+	if s.Conflicts == 0 {
+		s.Conflicts = defaultConflicts
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.Now == nil {
+		s.Now = time.Now //nolint:forbidigo // the one clock of this package: the documented default of Settings.Now
+	}
+	if s.After == nil {
+		s.After = func(d time.Duration) (<-chan time.Time, func()) {
+			t := time.NewTimer(d) //nolint:forbidigo // the documented default of Settings.After
+			return t.C, func() { t.Stop() }
+		}
+	}
+	if s.Random == nil {
+		s.Random = rand.Float64
+	}
+	return s
+}
+
+func (s Settings) check(e *scaling.FieldErrors, targets []Target) {
+	e.Check(s.Scales != nil, "scales", nil, "must be set")
+	e.Check(s.Store != nil, "store", nil, "must be set")
+	e.Check(s.Interval > 0, "interval", s.Interval, "must be positive")
+	e.Check(s.Jitter >= 0 && s.Jitter <= 1, "jitter", s.Jitter, "must be between 0 and 1")
+	e.Check(s.EventPeriod > 0, "eventPeriod", s.EventPeriod, "must be positive")
+	if a, ok := s.Store.(*AnnotationStore); ok {
+		for _, t := range targets {
+			e.Check(!a.on(t), "store", t.String(), "must not be the target itself: every save would change the resource version that the write depends on")
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package k8s_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+)
+
+func TestConfigMapStore(t *testing.T) {
+	ctx := context.Background()
+	c := newCluster(1)
+	s := c.store(t)
+
+	data, err := s.Load(ctx, "state")
+	require.NoError(t, err)
+	require.Empty(t, data, "no ConfigMap is nothing stored")
+
+	require.NoError(t, s.Save(ctx, "state", nil, []byte("one")))
+	require.NoError(t, s.Save(ctx, "state", []byte("one"), []byte("two")))
+	require.NoError(t, s.Save(ctx, "other", nil, []byte("x")))
+	data, err = s.Load(ctx, "state")
+	require.NoError(t, err)
+	require.Equal(t, "two", string(data))
+
+	// Something else in the ConfigMap has changed: the state has not, and is replaced.
+	c.data.Data["note"] = "by hand"
+	c.data.ResourceVersion = c.next()
+	require.NoError(t, s.Save(ctx, "state", []byte("two"), []byte("three")))
+	require.Equal(t, "by hand", c.data.Data["note"])
+
+	// What is remembered of a state may be old, as another store wrote it: it is read before it is a conflict.
+	second := c.store(t)
+	require.NoError(t, second.Save(ctx, "state", []byte("three"), []byte("3")))
+	require.NoError(t, s.Save(ctx, "state", []byte("3"), []byte("three")))
+
+	// Somebody else has written the state: it is not overwritten.
+	require.NoError(t, c.store(t).Save(ctx, "state", []byte("three"), []byte("theirs")))
+	require.ErrorIs(t, s.Save(ctx, "state", []byte("three"), []byte("four")), k8s.ErrStateConflict)
+	require.Equal(t, "theirs", c.data.Data["state"])
+
+	// It is removed, with what was known: that is a conflict too, and then a fresh start.
+	c.data = nil
+	require.ErrorIs(t, s.Save(ctx, "state", []byte("theirs"), []byte("four")), k8s.ErrStateConflict)
+	require.NoError(t, s.Save(ctx, "state", nil, []byte("five")))
+	require.Equal(t, "five", c.data.Data["state"])
+}
+
+func TestConfigMapStoreLimits(t *testing.T) {
+	ctx := context.Background()
+	c := newCluster(1)
+	s := c.store(t)
+	require.NoError(t, s.Save(ctx, "other", nil, []byte(strings.Repeat("x", 1000))))
+	err := s.Save(ctx, "state", nil, []byte(strings.Repeat("x", 1<<20-1000)))
+	var size *k8s.SizeError
+	require.ErrorAs(t, err, &size)
+	require.Equal(t, 1<<20, size.Limit)
+	require.Greater(t, size.Size, size.Limit)
+	require.ErrorContains(t, err, "state does not fit: ConfigMap default/state would have")
+	require.Equal(t, 1, c.saves, "it was not even tried")
+}
+
+func TestConfigMapStoreErrors(t *testing.T) {
+	c := newCluster(1)
+	s := c.store(t)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "state", errors.New("rbac"))
+	c.fault = func(string, func()) error { return forbidden }
+	_, err := s.Load(context.Background(), "state")
+	require.ErrorIs(t, err, forbidden)
+	require.ErrorContains(t, err, "ConfigMap default/state")
+
+	// A version that always moves on ends the attempts.
+	c.fault = nil
+	require.NoError(t, s.Save(context.Background(), "state", nil, []byte("one")))
+	c.fault = func(_ string, effect func()) error {
+		c.data.ResourceVersion = c.next()
+		effect()
+		return nil
+	}
+	c.saves = 0
+	require.Error(t, s.Save(context.Background(), "state", []byte("one"), []byte("two")))
+	require.LessOrEqual(t, c.saves, 5)
+
+	_, err = k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{})
+	for _, field := range []string{"client", "namespace", "name"} {
+		require.ErrorContains(t, err, field)
+	}
+}
+
+// annotated is an API server with one object, of which only the metadata is seen.
+func annotated(t *testing.T, object *metav1.PartialObjectMetadata) *metadatafake.FakeMetadataClient {
+	t.Helper()
+	scheme := metadatafake.NewTestScheme()
+	require.NoError(t, metav1.AddMetaToScheme(scheme))
+	client := metadatafake.NewSimpleMetadataClient(scheme)
+	resource := schema.GroupResource{Group: "apps", Resource: "deployments"}
+	client.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, object.DeepCopy(), nil
+	})
+	client.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		var patch metav1.PartialObjectMetadata
+		if err := json.Unmarshal(action.(clienttesting.PatchAction).GetPatch(), &patch); err != nil {
+			return true, nil, err
+		}
+		if patch.ResourceVersion != object.ResourceVersion {
+			return true, nil, apierrors.NewConflict(resource, object.Name, nil)
+		}
+		if object.Annotations == nil {
+			object.Annotations = map[string]string{}
+		}
+		maps.Copy(object.Annotations, patch.Annotations)
+		object.ResourceVersion += "+"
+		return true, object.DeepCopy(), nil
+	})
+	return client
+}
+
+func TestAnnotationStore(t *testing.T) {
+	ctx := context.Background()
+	object := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "llama", ResourceVersion: "1"},
+	}
+	s, err := k8s.NewAnnotationStore(k8s.AnnotationStoreConfig{Client: annotated(t, object), Mapper: mapper(), Object: target})
+	require.NoError(t, err)
+	require.NoError(t, s.Save(ctx, "state", nil, []byte("one")))
+	object.ResourceVersion = "a status update"
+	require.NoError(t, s.Save(ctx, "state", []byte("one"), []byte("two")))
+	require.Equal(t, map[string]string{"autoscaling.inferscale.io/state": "two"}, object.Annotations)
+	data, err := s.Load(ctx, "state")
+	require.NoError(t, err)
+	require.Equal(t, "two", string(data))
+
+	object.Annotations["autoscaling.inferscale.io/state"] = "theirs"
+	object.ResourceVersion = "another"
+	require.ErrorIs(t, s.Save(ctx, "state", []byte("two"), []byte("three")), k8s.ErrStateConflict)
+
+	object.Annotations["big"] = strings.Repeat("x", 200<<10)
+	object.ResourceVersion = "a third"
+	_, err = s.Load(ctx, "state")
+	require.NoError(t, err)
+	var size *k8s.SizeError
+	require.ErrorAs(t, s.Save(ctx, "state", []byte("theirs"), []byte(strings.Repeat("x", 60<<10))), &size)
+	require.Equal(t, 256<<10, size.Limit)
+
+	// The state of a target must not be in its own annotations, in whatever version of its API.
+	c := newCluster(1)
+	_, err = k8s.NewLoop(k8s.LoopConfig{
+		Target: target, Policy: policy(t), Settings: k8s.Settings{Scales: c.scaleClient(), Store: s},
+	})
+	require.ErrorContains(t, err, "must not be the target itself")
+}

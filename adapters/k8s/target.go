@@ -1,0 +1,47 @@
+package k8s
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Target names a resource that has a /scale subresource: a Deployment, a LeaderWorkerSet, a custom resource.
+type Target struct {
+	APIVersion string // group and version, as in "apps/v1"
+	Kind       string // as in "Deployment"
+	Namespace  string
+	Name       string
+}
+
+// String returns "Kind namespace/name", as in messages.
+func (t Target) String() string {
+	return t.Kind + " " + t.Namespace + "/" + t.Name
+}
+
+// Validate reports every field that is wrong, each as a *scaling.FieldError with a path below field.
+func (t Target) Validate(field string) error {
+	var e scaling.FieldErrors
+	_, err := schema.ParseGroupVersion(t.APIVersion)
+	e.Check(t.APIVersion != "" && err == nil, field+".apiVersion", t.APIVersion, `must be "version" or "group/version"`)
+	e.Check(t.Kind != "", field+".kind", t.Kind, "must not be empty")
+	e.Check(t.Namespace != "", field+".namespace", t.Namespace, "must not be empty")
+	e.Check(t.Name != "", field+".name", t.Name, "must not be empty")
+	return e.Err()
+}
+
+// groupKind returns the group and kind, and the version.
+func (t Target) groupKind() (schema.GroupKind, string, error) {
+	gv, err := schema.ParseGroupVersion(t.APIVersion)
+	if err != nil {
+		return schema.GroupKind{}, "", err
+	}
+	return gv.WithKind(t.Kind).GroupKind(), gv.Version, nil
+}
+
+// reference returns what an event is about.
+func (t Target) reference(uid types.UID) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, UID: uid}
+}

@@ -1,0 +1,86 @@
+package k8s
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Thresholds are the entries of a ConfigMap as saturation.ParseTable reads them, kept up to date by an informer's
+// lister. It is not safe for concurrent use.
+//
+// What is wrong never comes into force: an entry that is refused, or a ConfigMap that is gone or cannot be read, leaves
+// a model on the last thresholds that were good, with an error that says so. Without any before, they are those of the
+// default entry or, failing that, the built-in ones.
+type Thresholds struct {
+	config  ThresholdsConfig
+	version string // the resource version that table is from
+	table   *saturation.Table
+	good    map[string]saturation.Thresholds // by model
+}
+
+// ThresholdsConfig says which ConfigMap.
+type ThresholdsConfig struct {
+	Lister    corelisters.ConfigMapLister
+	Namespace string
+	Name      string
+	Mode      saturation.Mode // the mode of the Scaler that the thresholds are for
+}
+
+// NewThresholds returns the Thresholds of a ConfigMap, or every rule that the configuration breaks. The ConfigMap need
+// not exist.
+func NewThresholds(c ThresholdsConfig) (*Thresholds, error) {
+	var e scaling.FieldErrors
+	e.Check(c.Lister != nil, "lister", nil, "must be set")
+	e.Check(c.Namespace != "", "namespace", c.Namespace, "must not be empty")
+	e.Check(c.Name != "", "name", c.Name, "must not be empty")
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	return &Thresholds{config: c, good: make(map[string]saturation.Thresholds)}, nil
+}
+
+// Resolve returns the thresholds in force for a model in a namespace. With an error they are still the ones to use, and
+// somebody should hear of it.
+func (t *Thresholds) Resolve(modelID, namespace string) (saturation.Thresholds, error) {
+	model := saturation.Key(modelID, namespace)
+	broken := t.refresh()
+	table := t.table
+	if table == nil {
+		table = &saturation.Table{}
+	}
+	now, _, err := table.Resolve(modelID, namespace)
+	if broken != nil {
+		err = broken
+	}
+	if err == nil {
+		t.good[model] = now
+		return now, nil
+	}
+	where := "ConfigMap " + t.config.Namespace + "/" + t.config.Name
+	if last, ok := t.good[model]; ok {
+		return last, fmt.Errorf("%s: the last good thresholds stay in force: %w", where, err)
+	}
+	return now, fmt.Errorf("%s: other thresholds than configured are in force: %w", where, err)
+}
+
+// refresh parses the ConfigMap if it has changed. Wrong entries are the table's to tell; the error is that there is no
+// table where there was one, or that nobody knows.
+func (t *Thresholds) refresh() error {
+	m, err := t.config.Lister.ConfigMaps(t.config.Namespace).Get(t.config.Name)
+	switch {
+	case apierrors.IsNotFound(err) && t.table == nil:
+		return nil
+	case err != nil:
+		return err
+	case t.table != nil && t.version != "" && m.ResourceVersion == t.version:
+		return nil
+	}
+	t.table, _ = saturation.ParseTable(m.Data, t.config.Mode) // Resolve tells of the entries that matter to a model
+	t.version = m.ResourceVersion
+	return nil
+}

@@ -1,0 +1,332 @@
+package k8s_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+func named(name string) k8s.Target {
+	t := target
+	t.Name = name
+	return t
+}
+
+func variants(names ...string) []k8s.Variant {
+	all := make([]k8s.Variant, len(names))
+	for i, name := range names {
+		all[i] = k8s.Variant{Name: name, Target: named(name)}
+	}
+	return all
+}
+
+// replicas is an observer in whose fleets every replica says the same.
+type replicas struct {
+	kv, queue float64
+	silent    string // the fleet whose replicas say nothing
+}
+
+func (o *replicas) Observe(_ context.Context, scales []k8s.Scale) (k8s.Observed, error) {
+	seen := k8s.Observed{Readings: []scaling.Reading{
+		scaling.Exactly("other", 1), scaling.Exactly(saturation.DefaultKV, o.kv), scaling.Exactly(saturation.DefaultQueue, o.queue),
+	}}
+	for _, s := range scales {
+		view := k8s.FleetView{Ready: s.Replicas}
+		for n := range s.Replicas {
+			ok := s.Target.Name != o.silent
+			view.Pods = append(view.Pods, scrape.PodResult{
+				Name:   s.Target.Name + "-" + string('a'+n),
+				Values: []scrape.PodValue{{OK: true, Value: 1}, {OK: ok, Value: o.kv}, {OK: ok, Value: o.queue}},
+			})
+		}
+		seen.Fleets = append(seen.Fleets, view)
+	}
+	return seen, nil
+}
+
+func newVariantLoop(t *testing.T, c *cluster, p k8s.VariantPolicy, o k8s.Observer, clock *clock, names []string, change func(*k8s.VariantLoopConfig)) *k8s.VariantLoop {
+	t.Helper()
+	config := k8s.VariantLoopConfig{
+		Variants: variants(names...), Policy: p,
+		Settings: k8s.Settings{Scales: c.scaleClient(), Observer: o, Store: c.store(t), Now: clock.read},
+	}
+	if change != nil {
+		change(&config)
+	}
+	l, err := k8s.NewVariantLoop(config)
+	require.NoError(t, err)
+	return l
+}
+
+func saturated(t *testing.T, thresholds *k8s.Thresholds) *k8s.SaturationVariants {
+	t.Helper()
+	p, err := k8s.NewSaturationVariants(k8s.SaturationConfig{
+		Config:     saturation.Defaults(),
+		Variants:   []saturation.Variant{{Name: "l4", Cost: 5, Max: 8}, {Name: "a100", Cost: 20, Max: 8}},
+		Thresholds: thresholds, ModelID: "llama", Namespace: "default",
+	})
+	require.NoError(t, err)
+	return p
+}
+
+func TestSaturationVariants(t *testing.T) {
+	c, clock := newCluster(2, "l4", "a100"), &clock{now: start}
+	o := &replicas{kv: 0.75, queue: 1}
+	names := []string{"a100", "l4"}
+	l := newVariantLoop(t, c, saturated(t, nil), o, clock, names, nil)
+	outcomes, err := l.Tick(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, scaling.Hold, outcomes[0].Decision.Verdict)
+	require.Equal(t, k8s.Written, outcomes[1].Write, outcomes[1].Decision.Explain())
+	require.EqualValues(t, 3, c.replicas("l4"), "the cheapest grows")
+	require.EqualValues(t, 2, c.replicas("a100"))
+	require.Len(t, c.written, 1)
+
+	// Down, once it has been safe for the stabilization, through a new loop half way.
+	o.kv = 0.05
+	for i := range 30 {
+		if i == 10 {
+			l = newVariantLoop(t, c, saturated(t, nil), o, clock, names, nil)
+		}
+		clock.pass()
+		_, err = l.Tick(context.Background())
+		require.NoError(t, err)
+		if c.replicas("a100") == 1 {
+			break
+		}
+		require.Less(t, i, 22, "the stabilization survives a restart")
+	}
+	require.EqualValues(t, 1, c.replicas("a100"), "the dearest shrinks")
+
+	// Replicas that say nothing block a scale-down; a target that is gone is left out of what is decided.
+	o.silent = "l4"
+	delete(c.scales, "a100")
+	outcomes, err = l.Tick(context.Background())
+	require.ErrorIs(t, err, k8s.ErrNotFound)
+	require.False(t, outcomes[0].Decided)
+	require.Equal(t, scaling.Unknown, outcomes[1].Decision.Verdict)
+}
+
+// total asks for a number of replicas, and counts what it is told.
+type total struct{ n *int32 }
+
+func (total) Kind() scaling.Kind { return scaling.Kind{Name: "total", Version: 1} }
+
+func (p total) Decide(s count, _ time.Time, obs scaling.Observation) (count, scaling.Decision) {
+	s.Decided++
+	d := scaling.HoldAt(obs.SpecReplicas)
+	d.To(*p.n, "Asked", "")
+	return s, d
+}
+
+func (total) Applied(s count, _ time.Time, from, to int32) count {
+	s.Applied += int(to - from)
+	return s
+}
+
+func fleet(t *testing.T, want *int32, exchanges int32) *k8s.HeteroVariants {
+	t.Helper()
+	f, err := hetero.New(hetero.Config{
+		Types:         []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 10}},
+		ExpansionRate: 1,
+	})
+	require.NoError(t, err)
+	p, err := hetero.NewPolicy(scaling.New(total{want}), f, hetero.Options{Exchanges: exchanges})
+	require.NoError(t, err)
+	v, err := k8s.NewHeteroVariants(p)
+	require.NoError(t, err)
+	return v
+}
+
+func TestHeteroVariants(t *testing.T) {
+	c, clock := newCluster(0, "dear", "cheap"), &clock{now: start}
+	want := int32(6)
+	names := []string{"dear", "cheap"}
+	l := newVariantLoop(t, c, fleet(t, &want, 0), &replicas{}, clock, names, nil)
+	_, err := l.Tick(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, 4, c.replicas("cheap"))
+	require.EqualValues(t, 2, c.replicas("dear"))
+	require.Contains(t, c.stored(t), `"applied":6`)
+
+	// One write of two is refused: the total is told of what was written.
+	want = 9
+	c.scales["cheap"].Spec.Replicas = 3
+	c.touch("cheap")
+	c.fault = refuse("cheap", c)
+	outcomes, err := l.Tick(context.Background())
+	require.ErrorIs(t, err, k8s.ErrForbidden)
+	require.Equal(t, k8s.Written, outcomes[0].Write)
+	require.Equal(t, k8s.Refused, outcomes[1].Write)
+	require.EqualValues(t, 5, c.replicas("dear"))
+	require.EqualValues(t, 3, c.replicas("cheap"))
+	require.Contains(t, c.stored(t), `"applied":9`, "3 more of dear")
+
+	// A type that cannot be seen leaves the total unknown.
+	c.fault = nil
+	delete(c.scales, "cheap")
+	outcomes, err = l.Tick(context.Background())
+	require.Error(t, err)
+	require.Equal(t, scaling.Unknown, outcomes[0].Decision.Verdict)
+	require.False(t, outcomes[1].Decided)
+}
+
+// refuse refuses writes that grow a target.
+func refuse(name string, c *cluster) func(string, func()) error {
+	return func(call string, effect func()) error {
+		before := c.replicas(name)
+		version := c.scales[name].ResourceVersion
+		effect()
+		if call == "update scale" && c.replicas(name) > before {
+			c.scales[name].Spec.Replicas, c.scales[name].ResourceVersion = before, version
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, name, errors.New("quota"))
+		}
+		return nil
+	}
+}
+
+func TestVariantLoopNoStopWithoutItsStart(t *testing.T) {
+	c, clock := newCluster(2, "dear", "cheap"), &clock{now: start}
+	want := int32(4)
+	l := newVariantLoop(t, c, fleet(t, &want, 1), &replicas{}, clock, []string{"dear", "cheap"}, nil)
+	c.fault = refuse("cheap", c)
+	outcomes, err := l.Tick(context.Background())
+	require.ErrorIs(t, err, k8s.ErrForbidden)
+	require.Equal(t, scaling.Down, outcomes[0].Decision.Verdict)
+	require.Equal(t, k8s.NoWrite, outcomes[0].Write)
+	require.EqualValues(t, 2, c.replicas("dear"), "nothing is taken away for what did not come")
+
+	c.fault = nil
+	_, err = l.Tick(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, c.replicas("cheap"))
+	require.EqualValues(t, 1, c.replicas("dear"))
+	require.Equal(t, []int32{3, 1}, c.written[len(c.written)-2:], "starts come before stops")
+}
+
+func TestVariantLoopCrashBetweenWrites(t *testing.T) {
+	c, clock := newCluster(0, "dear", "cheap"), &clock{now: start}
+	want := int32(6)
+	names := []string{"dear", "cheap"}
+	l := newVariantLoop(t, c, fleet(t, &want, 0), &replicas{}, clock, names, nil)
+	updates := 0
+	c.fault = func(call string, effect func()) error {
+		if call == "update scale" {
+			if updates++; updates == 2 {
+				panic(crash{})
+			}
+		}
+		effect()
+		return nil
+	}
+	require.Panics(t, func() { _, _ = l.Tick(context.Background()) })
+	c.fault = nil
+	require.EqualValues(t, 2, c.replicas("dear"))
+	require.EqualValues(t, 0, c.replicas("cheap"))
+
+	l = newVariantLoop(t, c, fleet(t, &want, 0), &replicas{}, clock, names, nil)
+	outcomes, err := l.Tick(context.Background())
+	require.NoError(t, err)
+	require.True(t, outcomes[0].Settled)
+	require.EqualValues(t, 4, c.replicas("cheap"))
+	require.EqualValues(t, 2, c.replicas("dear"))
+	require.Contains(t, c.stored(t), `"applied":6`, "every replica was told of once")
+}
+
+func TestThresholds(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	entry := func(kv string) string {
+		return "kvCacheThreshold: " + kv + "\nqueueLengthThreshold: 5\nkvSpareTrigger: 0.1\nqueueSpareTrigger: 3\n"
+	}
+	version := 0
+	put := func(data map[string]string) {
+		version++
+		require.NoError(t, indexer.Update(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "thresholds", ResourceVersion: strings.Repeat("1", version)}, Data: data,
+		}))
+	}
+	thresholds, err := k8s.NewThresholds(k8s.ThresholdsConfig{
+		Lister: corelisters.NewConfigMapLister(indexer), Namespace: "default", Name: "thresholds",
+	})
+	require.NoError(t, err)
+	resolve := func() (float64, error) {
+		got, err := thresholds.Resolve("llama", "default")
+		return got.KVCache, err
+	}
+	kv, err := resolve()
+	require.NoError(t, err)
+	require.InDelta(t, 0.8, kv, 0, "no ConfigMap: built in")
+
+	put(map[string]string{"default": entry("0.7"), "llama#default": entry("0.9")})
+	kv, err = resolve()
+	require.NoError(t, err)
+	require.InDelta(t, 0.9, kv, 0)
+
+	put(map[string]string{"default": entry("0.7"), "llama#default": entry("9")})
+	kv, err = resolve()
+	require.ErrorContains(t, err, "ConfigMap default/thresholds: the last good thresholds stay in force")
+	require.InDelta(t, 0.9, kv, 0, "not those of the default entry")
+
+	put(map[string]string{"default": entry("0.6"), "other#default": entry("9")})
+	kv, err = resolve()
+	require.NoError(t, err, "another model's entry is not ours")
+	require.InDelta(t, 0.6, kv, 0)
+
+	require.NoError(t, indexer.Delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "thresholds"}}))
+	kv, err = resolve()
+	require.ErrorContains(t, err, "not found")
+	require.InDelta(t, 0.6, kv, 0)
+
+	// In a loop: event and metric say so, and the new thresholds are what is decided by.
+	c, clock, r, m := newCluster(2, "l4", "a100"), &clock{now: start}, record.NewFakeRecorder(100), k8s.NewMetrics()
+	o := &replicas{kv: 0.55, queue: 1}
+	l := newVariantLoop(t, c, saturated(t, thresholds), o, clock, []string{"l4", "a100"}, func(config *k8s.VariantLoopConfig) {
+		config.Recorder, config.Metrics = r, m
+	})
+	outcomes, err := l.Tick(context.Background())
+	require.ErrorContains(t, err, "the last good thresholds stay in force")
+	require.Equal(t, scaling.Up, outcomes[0].Decision.Verdict, "0.05 is spare with 0.6")
+	require.Contains(t, strings.Join(told(r), "\n"), "Warning ConfigRefused ConfigMap default/thresholds")
+	require.NoError(t, testutil.CollectAndCompare(m, strings.NewReader(`
+# HELP inferscale_config_refused Whether a configuration is refused and the last good one in force.
+# TYPE inferscale_config_refused gauge
+inferscale_config_refused{kind="Deployment",name="a100",namespace="default"} 1
+inferscale_config_refused{kind="Deployment",name="l4",namespace="default"} 1
+`), "inferscale_config_refused"))
+	l.Close()
+	require.Zero(t, testutil.CollectAndCount(m))
+}
+
+func TestNewVariantLoopErrors(t *testing.T) {
+	_, err := k8s.NewVariantLoop(k8s.VariantLoopConfig{Variants: append(variants("a", "a"), k8s.Variant{})})
+	for _, field := range []string{"variants[1].name", "variants[1].target", "variants[2].target.kind", "policy", "observer", "scales", "store"} {
+		require.ErrorContains(t, err, field)
+	}
+	_, err = k8s.NewSaturationVariants(k8s.SaturationConfig{Thresholds: &k8s.Thresholds{}})
+	for _, field := range []string{"kvCacheThreshold", "variants", "modelID"} {
+		require.ErrorContains(t, err, field)
+	}
+	_, err = k8s.NewHeteroVariants(nil)
+	require.Error(t, err)
+	_, err = json.Marshal(saturated(t, nil))
+	require.NoError(t, err)
+}

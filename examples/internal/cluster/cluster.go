@@ -1,0 +1,307 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// loopback is where the servers of the control plane listen.
+const loopback = "127.0.0.1"
+
+// Options of [Start]. The zero value is etcd and an API server.
+type Options struct {
+	// Controllers are the controllers to run, by the names of kube-controller-manager, as [Workloads] or
+	// "horizontal-pod-autoscaler-controller". None: no controller manager.
+	Controllers []string
+	// APIServerFlags and ControllerFlags come after those of this package, and win.
+	APIServerFlags  []string
+	ControllerFlags []string
+	// AuditPolicy is the audit policy of the API server. Empty: [AuditPolicy].
+	AuditPolicy string
+	// CRDs are files and folders with custom resource definitions to install.
+	CRDs []string
+	// Dir is an existing folder for the data, the certificates and the logs; it stays. Empty: a temporary one, which
+	// [Cluster.Stop] removes.
+	Dir string
+}
+
+// Workloads are the controllers that make pods of Deployments and clean up after deletions.
+func Workloads() []string {
+	return []string{
+		"deployment-controller", "replicaset-controller", "garbage-collector-controller", "namespace-controller",
+	}
+}
+
+// HPA are [Workloads] and the controller of HorizontalPodAutoscalers; it looks at them once a second.
+func HPA() []string {
+	return append(Workloads(), "horizontal-pod-autoscaler-controller")
+}
+
+// A Cluster is a running control plane. Its methods may be called from several goroutines.
+type Cluster struct {
+	options Options
+	assets  string
+	dir     string
+	clients *authority
+	admin   *rest.Config
+
+	etcdPort, apiPort, controllerPort int
+
+	mu                           sync.Mutex // of the processes
+	etcd, apiServer, controllers *process
+}
+
+// A Process is one program of the control plane.
+type Process struct {
+	Name string
+	PID  int
+	Log  string // the file of its output
+}
+
+// Start starts a control plane and waits until it is ready. The context bounds the start only; Stop ends the cluster.
+// An error has the end of the log of the program that failed.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	assets, err := Assets()
+	if err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		c := &Cluster{options: o, assets: assets}
+		err := c.start(ctx)
+		if err == nil {
+			return c, nil
+		}
+		c.Stop()
+		// A port that was free a moment ago may be taken by now.
+		if try == 3 || !errors.Is(err, errExited) || !strings.Contains(err.Error(), "address already in use") {
+			return nil, fmt.Errorf("cluster: %w", err)
+		}
+	}
+}
+
+// start starts everything in order.
+func (c *Cluster) start(ctx context.Context) (err error) {
+	if c.dir = c.options.Dir; c.dir == "" {
+		if c.dir, err = os.MkdirTemp("", "inferscale-cluster-"); err != nil {
+			return err
+		}
+	}
+	if c.clients, err = writeCertificates(c.dir); err != nil {
+		return err
+	}
+	policy := c.options.AuditPolicy
+	if policy == "" {
+		policy = AuditPolicy
+	}
+	if err := os.WriteFile(c.path("audit-policy.yaml"), []byte(policy), 0o600); err != nil {
+		return err
+	}
+	for _, port := range []*int{&c.etcdPort, &c.apiPort, &c.controllerPort} {
+		if *port, err = freePort(); err != nil {
+			return err
+		}
+	}
+	if c.admin, err = c.User("inferscale-admin", "system:masters"); err != nil {
+		return err
+	}
+	if err := c.startEtcd(ctx); err != nil {
+		return err
+	}
+	if err := c.StartAPIServer(ctx); err != nil {
+		return err
+	}
+	if len(c.options.Controllers) > 0 {
+		if err := c.startControllers(ctx); err != nil {
+			return err
+		}
+	}
+	if len(c.options.CRDs) > 0 {
+		return c.InstallCRDs(c.options.CRDs...)
+	}
+	return nil
+}
+
+// startEtcd starts the store.
+func (c *Cluster) startEtcd(ctx context.Context) error {
+	url := "http://" + address(c.etcdPort)
+	p, err := c.launch(&c.etcd, etcdProgram,
+		"--data-dir="+c.path("etcd"),
+		"--listen-client-urls="+url,
+		"--advertise-client-urls="+url,
+		"--listen-peer-urls=http://"+loopback+":0",
+		"--unsafe-no-fsync",
+	)
+	if err != nil {
+		return err
+	}
+	return p.ready(ctx, func(ctx context.Context) error { return get(ctx, http.DefaultClient, url+"/health") })
+}
+
+// StartAPIServer starts the API server again after [Cluster.StopAPIServer], on the same port with the same data, and
+// waits until it is ready.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	p, err := c.launch(&c.apiServer, apiServerProgram, c.apiServerFlags()...)
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(c.admin)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	return p.ready(ctx, func(ctx context.Context) error { return get(ctx, client, c.admin.Host+"/readyz") })
+}
+
+// StopAPIServer stops the API server and leaves all else running: an outage.
+func (c *Cluster) StopAPIServer() { c.end(&c.apiServer) }
+
+// RestartAPIServer is [Cluster.StopAPIServer] and [Cluster.StartAPIServer]. It takes about three seconds.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	c.StopAPIServer()
+	return c.StartAPIServer(ctx)
+}
+
+// startControllers starts the controller manager. Each controller is a service account of its own, as in real
+// clusters: the audit log tells them apart.
+func (c *Cluster) startControllers(ctx context.Context) error {
+	config, err := c.User("system:kube-controller-manager")
+	if err != nil {
+		return err
+	}
+	kubeconfig := c.path("controllers.kubeconfig")
+	if err := WriteKubeconfig(kubeconfig, config); err != nil {
+		return err
+	}
+	p, err := c.launch(&c.controllers, controllerProgram, c.controllerFlags(kubeconfig)...)
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(c.admin) // it trusts the authority that both servers have
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	url := "https://" + address(c.controllerPort) + "/healthz"
+	return p.ready(ctx, func(ctx context.Context) error { return get(ctx, client, url) })
+}
+
+// Stop ends the controllers, the API server and the store in this order, and removes the data unless [Options.Dir]
+// names its place. It may be called more than once.
+func (c *Cluster) Stop() {
+	c.stopProcesses()
+	if c.options.Dir == "" && c.dir != "" {
+		_ = os.RemoveAll(c.dir) // in the folder for temporary files
+	}
+}
+
+// stopProcesses stops what runs, and keeps the data and the logs.
+func (c *Cluster) stopProcesses() {
+	c.end(&c.controllers)
+	c.end(&c.apiServer)
+	c.end(&c.etcd)
+}
+
+// launch starts a program in the place where.
+func (c *Cluster) launch(where **process, name string, args ...string) (*process, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if *where != nil {
+		return nil, fmt.Errorf("%s runs already", name)
+	}
+	p, err := startProcess(name, filepath.Join(c.assets, name), c.dir, args...)
+	*where = p
+	return p, err
+}
+
+// end stops the program in the place where, if one is there.
+func (c *Cluster) end(where **process) {
+	c.mu.Lock()
+	p := *where
+	*where = nil
+	c.mu.Unlock()
+	p.stop()
+}
+
+// Processes returns what runs.
+func (c *Cluster) Processes() []Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []Process
+	for _, p := range []*process{c.etcd, c.apiServer, c.controllers} {
+		if p != nil {
+			all = append(all, Process{Name: p.name, PID: p.cmd.Process.Pid, Log: p.log})
+		}
+	}
+	return all
+}
+
+// LogTails returns the last lines of each program's log, for people.
+func (c *Cluster) LogTails(lines int) string {
+	var text strings.Builder
+	for _, name := range []string{etcdProgram, apiServerProgram, controllerProgram} {
+		file := c.path(name + ".log")
+		if _, err := os.Stat(file); err == nil {
+			fmt.Fprintf(&text, "== %s\n%s\n", file, tail(file, lines))
+		}
+	}
+	return text.String()
+}
+
+// Dir is the folder of the data, the certificates and the logs.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Config returns the configuration of a client that may do everything.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.admin) }
+
+// client returns a typed client that may do everything.
+func (c *Cluster) client() (*kubernetes.Clientset, error) { return kubernetes.NewForConfig(c.admin) }
+
+// path is that of a file in the cluster's folder.
+func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
+
+// address is that of a port on the loopback.
+func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+// freePort finds a port on the loopback where nothing listens. It is below those that outgoing connections take, so that
+// it stays free while a server restarts.
+func freePort() (int, error) {
+	var last error
+	for range 100 {
+		port := 20_000 + rand.IntN(12_000)
+		l, err := net.Listen("tcp", address(port))
+		if err == nil {
+			return port, l.Close()
+		}
+		last = err
+	}
+	return 0, last
+}
+
+// get asks for a page and fails unless the answer is 200.
+func get(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, answer.Status)
+	}
+	return nil
+}

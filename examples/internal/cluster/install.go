@@ -1,0 +1,83 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// InstallCRDs installs the custom resource definitions of files and folders, and waits until their resources are served.
+func (c *Cluster) InstallCRDs(paths ...string) error {
+	_, err := envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
+	return err
+}
+
+// Apply applies the objects of YAML documents, as kubectl apply --server-side --force-conflicts does. Objects without a
+// namespace go to default if their kind has namespaces.
+func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
+	all, err := client.New(c.Config(), client.Options{})
+	if err != nil {
+		return err
+	}
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		var object unstructured.Unstructured
+		if err := documents.Decode(&object.Object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("manifest: %w", err)
+		}
+		if len(object.Object) == 0 {
+			continue // only comments
+		}
+		if err := apply(ctx, all, &object); err != nil {
+			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+// apply applies one object.
+func apply(ctx context.Context, all client.Client, object *unstructured.Unstructured) error {
+	namespaced, err := all.IsObjectNamespaced(object)
+	if err != nil {
+		return err
+	}
+	if namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(metav1.NamespaceDefault)
+	}
+	return all.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership,
+		client.FieldOwner("inferscale-cluster"))
+}
+
+// Aggregate registers an API group that a server on 127.0.0.1 serves by TLS, as an adapter of external metrics is: the
+// API server forwards its requests there. The certificate of that server is not checked.
+func (c *Cluster) Aggregate(ctx context.Context, api schema.GroupVersion, port int) error {
+	// There is no service network here, so the service is a name for this machine.
+	manifests := fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s, namespace: kube-system}
+spec: {type: ExternalName, externalName: localhost}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: %[2]s.%[3]s}
+spec:
+  group: %[3]s
+  version: %[2]s
+  service: {name: %[1]s, namespace: kube-system, port: %[4]d}
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+`, fmt.Sprintf("aggregated-%d", port), api.Version, api.Group, port)
+	return c.Apply(ctx, []byte(manifests))
+}

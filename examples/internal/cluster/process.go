@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// errExited says that a program ended before it was ready.
+var errExited = errors.New("exited")
+
+// patience is how long a program may take to end when asked, before it is killed: an API server waits for its clients.
+const patience = time.Second
+
+// A process is a running program whose output goes to a file.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	log  string        // the file of its output
+	done chan struct{} // closed when it ended
+	err  error         // of its end; read after done
+}
+
+// startProcess starts the program at path; its output is appended to name.log in dir.
+func startProcess(name, path, dir string, args ...string) (*process, error) {
+	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p.cmd = exec.Command(path, args...)
+	p.cmd.Dir = dir
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = childAttributes()
+	started := make(chan error)
+	go func() {
+		// The child is to die with this process, but the kernel watches the thread that started it: keep it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		err := p.cmd.Start()
+		_ = out.Close() // the child has its own
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// stop asks the program to end, and kills it when it does not within the patience.
+func (p *process) stop() {
+	if p == nil {
+		return
+	}
+	if p.cmd.Process.Signal(syscall.SIGTERM) != nil {
+		p.kill()
+		return
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-p.done:
+	case <-late.C:
+		p.kill()
+	}
+}
+
+// kill ends the program at once.
+func (p *process) kill() {
+	if p == nil {
+		return
+	}
+	_ = p.cmd.Process.Kill() // an error says that it is gone
+	<-p.done
+}
+
+// ready polls until check returns nil. It fails when the program ends or the context does, with the end of the log.
+func (p *process) ready(ctx context.Context, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.done:
+			return false, exited(p.err)
+		default:
+		}
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w; %s ends with\n%s", p.name, errors.Join(err, last), p.log, tail(p.log, 30))
+	}
+	return nil
+}
+
+// exited is [errExited] with how.
+func exited(how error) error {
+	if how == nil {
+		return errExited // with status 0
+	}
+	return fmt.Errorf("%w: %w", errExited, how)
+}
+
+// tail returns the last lines of a file, as far as it can be read.
+func tail(file string, lines int) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	text = bytes.TrimRight(text, "\n")
+	cut := len(text)
+	for ; lines > 0 && cut >= 0; lines-- {
+		cut = bytes.LastIndexByte(text[:cut], '\n')
+	}
+	return string(text[cut+1:])
+}

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+)
+
+// asked reads the count that a write to /scale asked for.
+func asked(t *testing.T, body json.RawMessage) int32 {
+	t.Helper()
+	var scale struct {
+		Spec struct {
+			Replicas int32 `json:"replicas"`
+		} `json:"spec"`
+	}
+	require.NoError(t, json.Unmarshal(body, &scale))
+	return scale.Spec.Replicas
+}
+
+// checkSteps goes through what was written to /scale: each write is one step from the one before, and no two are closer
+// than the cooldown, less what an entry in the log may be late.
+func checkSteps(t *testing.T, w *world, from int32, cooldown time.Duration) (ups, downs int) {
+	t.Helper()
+	var last time.Time
+	for i, write := range w.writes() {
+		if write.Code != 200 {
+			continue // refused: the next round decides again
+		}
+		to := asked(t, write.Body)
+		require.True(t, to-from == 1 || from-to == 1, "write %d goes from %d to %d: a step is one replica", i, from, to)
+		if !last.IsZero() {
+			require.GreaterOrEqual(t, write.Time.Sub(last), cooldown-100*time.Millisecond, "write %d is within the cooldown", i)
+		}
+		if to > from {
+			ups++
+		} else {
+			downs++
+		}
+		from, last = to, write.Time
+	}
+	return ups, downs
+}
+
+// TestKilled50Times kills the controller at random points, 50 times, while the load goes up and down: whatever it was
+// about to do, every change is one step, and every cooldown is kept by the process that comes after.
+func TestKilled50Times(t *testing.T) {
+	w := newWorld(t)
+	w.autoscaler(nil)
+	random := rand.New(rand.NewPCG(1, 2))
+	const kills = 50
+	for i := range kills {
+		if i%10 == 0 {
+			w.fleet.SetRate([]float64{30, 0}[i/10%2])
+		}
+		p := w.run("-leader-elect=false")
+		// It is ready after about 300 ms and has a round each second: the kill meets all parts of it.
+		life := time.Duration(300+random.IntN(1700)) * time.Millisecond
+		timer := time.NewTimer(life)
+		<-timer.C
+		p.kill()
+	}
+	ups, downs := checkSteps(t, w, 1, 3*time.Second)
+	t.Logf("%d kills, %d steps up and %d down", kills, ups, downs)
+	require.Positive(t, ups)
+
+	// What is left is what an uninterrupted one goes on from: it brings the fleet to where the load wants it.
+	w.fleet.SetRate(0)
+	w.run("-leader-elect=false")
+	w.eventually("one replica is left", 2*time.Minute, func() bool { return w.replicas() == 1 })
+	checkSteps(t, w, 1, 3*time.Second)
+}
+
+// TestConflictStorm: another writer changes the replicas all the time. The controller's writes are conflicts or on what
+// it has seen; it never takes back what came in between.
+func TestConflictStorm(t *testing.T) {
+	w := newWorld(t)
+	w.autoscaler(func(s *v1alpha1.LLMAutoScalerSpec) {
+		s.Scaler.Realtime.ScaleUpRule.CooldownSeconds = ptr(int32(0))
+		s.Scaler.Realtime.ScaleDownRule.CooldownSeconds = ptr(int32(0))
+	})
+	w.fleet.SetRate(60) // more than eight replicas serve: it asks for more at every round
+	w.run("-leader-elect=false")
+
+	clientset, err := kubernetes.NewForConfig(w.cluster.Config())
+	require.NoError(t, err)
+	deployments := clientset.AppsV1().Deployments(namespace)
+	mine := 0
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		// Annotations change the resource version as replicas do; every tenth write moves the count down to 2.
+		d, err := deployments.Get(t.Context(), "chat", metav1.GetOptions{})
+		require.NoError(t, err)
+		if d.Annotations == nil {
+			d.Annotations = map[string]string{}
+		}
+		mine++
+		d.Annotations["storm"] = time.Now().String()
+		if mine%10 == 0 {
+			d.Spec.Replicas = ptr(int32(2))
+		}
+		_, _ = deployments.Update(t.Context(), d, metav1.UpdateOptions{}) // a conflict is one of its own
+	}
+	conflicts, done := 0, 0
+	for _, write := range w.writes() {
+		switch write.Code {
+		case 409:
+			conflicts++
+		case 200:
+			done++
+		}
+	}
+	t.Logf("%d writes of the other, %d of the controller were carried out and %d were conflicts", mine, done, conflicts)
+	require.Positive(t, done)
+	w.eventually("it has its way when the storm is over", time.Minute, func() bool { return w.replicas() == 8 })
+}
+
+// TestLeaderKilled: of two replicas of the controller one works. When it is killed the other goes on, from its state.
+func TestLeaderKilled(t *testing.T) {
+	w := newWorld(t)
+	w.autoscaler(nil)
+	election := []string{"-leader-elect-lease", "3s", "-leader-elect-renew", "2s", "-leader-elect-retry", "500ms"}
+	holder := func() string {
+		var lease coordinationv1.Lease
+		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: "llmautoscaler"}, &lease); err != nil || lease.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	first := w.run(election...)
+	w.eventually("the first leads", time.Minute, func() bool { return holder() != "" })
+	leader := holder()
+	second := w.run(election...)
+	w.fleet.SetRate(30)
+	w.eventually("it scales", time.Minute, func() bool { return w.replicas() >= 2 })
+	require.Equal(t, leader, holder())
+	require.NotContains(t, second.said(), "Up 1 -> 2", "the second has not decided anything")
+
+	first.kill()
+	w.eventually("the second leads", time.Minute, func() bool { return holder() != leader })
+	replicas := w.replicas()
+	w.eventually("the second scales on", time.Minute, func() bool { return w.replicas() > replicas })
+	checkSteps(t, w, 1, 3*time.Second)
+}

@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/internal/cluster"
+)
+
+// TestLife goes through the life of one autoscaler, one part after the other, from pages to /scale: up, hold, an outage
+// of the pages, an outage of the API server, down.
+func TestLife(t *testing.T) {
+	w := newWorld(t)
+	w.autoscaler(nil)
+	w.run("-leader-elect=false")
+
+	t.Run("up", func(t *testing.T) {
+		w.fleet.SetRate(20) // one replica serves 8 requests a second, three of them 24
+		w.eventually("the Deployment has three replicas", time.Minute, func() bool { return w.replicas() >= 3 })
+		status, _ := w.condition("Ready")
+		require.Equal(t, metav1.ConditionTrue, status)
+		las := w.status()
+		require.NotNil(t, las.Status.LastScaleTime)
+		require.NotNil(t, las.Status.LastDecision)
+		require.NotEmpty(t, las.Status.LastDecision.Explain)
+	})
+
+	t.Run("hold", func(t *testing.T) {
+		w.fleet.SetRate(0)
+		w.eventually("the queue is gone", time.Minute, func() bool { return w.fleet.InFlight() < 1 })
+		w.fleet.SetRate(20) // with at least three replicas: little waits, and much runs
+		before := len(w.writes())
+		holds := 0
+		last := time.Time{}
+		w.eventually("it held five times", time.Minute, func() bool {
+			d := w.status().Status.LastDecision
+			if d != nil && d.Verdict == "Hold" && d.Time != nil && d.Time.After(last) {
+				last = d.Time.Time
+				holds++
+			}
+			return holds >= 5 || len(w.writes()) > before
+		})
+	})
+
+	t.Run("an outage of the pages", func(t *testing.T) {
+		for _, pod := range w.kubelet.Pods() {
+			require.NoError(t, w.kubelet.Fail(pod.Key(), cluster.Status500))
+		}
+		w.eventually("the metrics are said to be missing", time.Minute, func() bool {
+			status, _ := w.condition("MetricsAvailable")
+			return status == metav1.ConditionFalse
+		})
+		replicas, writes := w.replicas(), len(w.writes())
+		w.fleet.SetRate(0) // nothing runs, but nobody can know
+		rounds := 0
+		last := ""
+		w.eventually("it looked five times", time.Minute, func() bool {
+			if v := w.status().ResourceVersion; v != last {
+				last = v
+			}
+			rounds++
+			return rounds > 100
+		})
+		require.Equal(t, replicas, w.replicas(), "what is not known is no reason to scale")
+		require.Len(t, w.writes(), writes)
+		for _, pod := range w.kubelet.Pods() {
+			require.NoError(t, w.kubelet.Fail(pod.Key(), cluster.Healthy))
+		}
+	})
+
+	t.Run("an outage of the API server", func(t *testing.T) {
+		require.NoError(t, w.cluster.RestartAPIServer(t.Context()))
+		w.eventually("it scales down again", time.Minute, func() bool { return w.replicas() <= 2 })
+	})
+
+	t.Run("down", func(t *testing.T) {
+		w.eventually("one replica is left", time.Minute, func() bool { return w.replicas() == 1 })
+		for i, write := range w.writes() {
+			require.Equal(t, 200, write.Code, "write %d: %s", i, write.Body)
+		}
+	})
+}
+
+// TestDryRunNeverWrites: the audit log of the API server has no write to the Deployment by the controller, although it
+// says all the time what it would do.
+func TestDryRunNeverWrites(t *testing.T) {
+	w := newWorld(t)
+	w.autoscaler(func(s *v1alpha1.LLMAutoScalerSpec) { s.DryRun = true })
+	w.run("-leader-elect=false")
+	w.fleet.SetRate(40)
+	ups := 0
+	last := time.Time{}
+	w.eventually("it would have scaled up three times", time.Minute, func() bool {
+		d := w.status().Status.LastDecision
+		if d != nil && d.DryRun && d.Verdict == "Up" && d.Time != nil && d.Time.After(last) {
+			last = d.Time.Time
+			ups++
+		}
+		return ups >= 3
+	})
+	require.EqualValues(t, 1, w.replicas())
+	all, err := w.cluster.Writes(w.user, "deployments", "*")
+	require.NoError(t, err)
+	require.Empty(t, all)
+	some, err := w.cluster.Writes(w.user, "llmautoscalers", "*")
+	require.NoError(t, err)
+	require.NotEmpty(t, some, "the log has what it did write: its status and its state")
+}

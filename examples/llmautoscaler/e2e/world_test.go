@@ -1,0 +1,249 @@
+// Package e2e runs the controller's binary, as a process of its own with nothing but the roles of its manifests,
+// against a real control plane.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/internal/cluster"
+)
+
+const (
+	system    = "inferscale-system"
+	account   = "llmautoscaler"
+	namespace = "models"
+)
+
+// A world is a control plane with a fleet of pretended inference servers, and the controller's binary.
+type world struct {
+	t       *testing.T
+	cluster *cluster.Cluster
+	kubelet *cluster.Kubelet
+	fleet   *cluster.Fleet
+	client  client.Client
+	binary  string
+	config  string // kubeconfig of the controller
+	user    string
+}
+
+// build makes the binary once for all tests of the package.
+var build = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // compiled once
+	dir, err := os.MkdirTemp("", "llmautoscaler")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "llmautoscaler")
+	out, err := exec.Command("go", "build", "-o", file, "..").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return file, nil
+})
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	c := cluster.ForTest(t, cluster.Options{Controllers: cluster.Workloads(), CRDs: []string{"../../../adapters/k8s/api/crd"}})
+	ctx := t.Context()
+	require.NoError(t, c.Apply(ctx, []byte(namespaces)))
+	require.NoError(t, c.Apply(ctx, roles(t)))
+
+	fleet := cluster.NewFleet(cluster.FleetOptions{Slots: 4, Service: 500 * time.Millisecond})
+	kubelet, err := cluster.StartKubelet(ctx, c.Config(), cluster.KubeletOptions{Fleet: fleet, Metrics: fleet.Metrics, StartDelay: 300 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(kubelet.Stop)
+
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	admin, err := client.New(c.Config(), client.Options{Scheme: scheme})
+	require.NoError(t, err)
+
+	binary, err := build()
+	require.NoError(t, err)
+	as, err := c.ServiceAccount(ctx, system, account)
+	require.NoError(t, err)
+	w := &world{
+		t: t, cluster: c, kubelet: kubelet, fleet: fleet, client: admin, binary: binary,
+		config: filepath.Join(t.TempDir(), "kubeconfig"), user: cluster.ServiceAccountUser(system, account),
+	}
+	require.NoError(t, cluster.WriteKubeconfig(w.config, as))
+	return w
+}
+
+const namespaces = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: inferscale-system}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: models}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: chat, namespace: models}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: chat}}
+  template:
+    metadata: {labels: {app: chat}}
+    spec: {containers: [{name: server, image: vllm}]}
+`
+
+// roles returns the service account and the roles of the manifests.
+func roles(t *testing.T) []byte {
+	t.Helper()
+	var all [][]byte
+	for _, file := range []string{"service_account.yaml", "rbac.yaml"} {
+		data, err := os.ReadFile(filepath.Join("/tmp/deploybase", file))
+		require.NoError(t, err)
+		all = append(all, data)
+	}
+	return bytes.Join(all, []byte("\n---\n"))
+}
+
+// A process is one run of the binary.
+type process struct {
+	cmd *exec.Cmd
+	out *bytes.Buffer
+	mu  *sync.Mutex
+}
+
+// Write keeps what the process says.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// run starts the controller. It is ended with the test; what it said is shown if the test failed.
+func (w *world) run(args ...string) *process {
+	w.t.Helper()
+	p := &process{out: &bytes.Buffer{}, mu: &sync.Mutex{}}
+	p.cmd = exec.Command(w.binary, append([]string{
+		"-kubeconfig", w.config, "-health-address", "0", "-metrics-address", "0", "-allow-local-targets",
+		"-leader-elect-namespace", system,
+	}, args...)...)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(w.t, p.cmd.Start())
+	w.t.Cleanup(func() {
+		p.kill()
+		if w.t.Failed() {
+			said := p.said()
+			w.t.Logf("controller %d: ...%s", p.cmd.Process.Pid, said[max(0, len(said)-4000):])
+		}
+	})
+	return p
+}
+
+// kill ends the process as a lost machine would.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// autoscaler makes an LLMAutoScaler of the Deployment chat.
+func (w *world) autoscaler(change func(*v1alpha1.LLMAutoScalerSpec)) {
+	w.t.Helper()
+	las := &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Name: "chat", Namespace: namespace}}
+	las.Spec = v1alpha1.LLMAutoScalerSpec{
+		ScaleTargetRef:  v1alpha1.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "chat"},
+		MaxReplicas:     8,
+		IntervalSeconds: ptr(int32(1)),
+		Scaler: v1alpha1.Scaler{Realtime: &v1alpha1.RealtimeScaler{
+			Metrics: []v1alpha1.ThresholdMetric{{Threshold: v1alpha1.MetricThreshold{High: "5", Low: "1"}}},
+			ScaleUpRule: &v1alpha1.ScalerRule{
+				ScaleStep: ptr(int32(1)), CooldownSeconds: ptr(int32(3)), StabilizationWindowSeconds: ptr(int32(1)),
+			},
+			ScaleDownRule: &v1alpha1.ScalerRule{
+				ScaleStep: ptr(int32(1)), CooldownSeconds: ptr(int32(3)), StabilizationWindowSeconds: ptr(int32(2)),
+			},
+		}},
+	}
+	if change != nil {
+		change(&las.Spec)
+	}
+	require.NoError(w.t, w.client.Create(w.t.Context(), las))
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// eventually polls until a condition holds.
+func (w *world) eventually(what string, within time.Duration, holds func() bool) {
+	w.t.Helper()
+	deadline := time.NewTimer(within)
+	defer deadline.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			las := w.status()
+			require.FailNow(w.t, "it did not come to be that "+what, "replicas %d, status %+v", w.replicas(), las.Status)
+		case <-tick.C:
+		}
+	}
+}
+
+func (w *world) status() *v1alpha1.LLMAutoScaler {
+	var las v1alpha1.LLMAutoScaler
+	if err := w.client.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "chat"}, &las); err != nil {
+		w.t.Logf("get the LLMAutoScaler: %v", err)
+	}
+	return &las
+}
+
+func (w *world) replicas() int32 {
+	scale, err := kubernetes.NewForConfigOrDie(rest.CopyConfig(w.cluster.Config())).AppsV1().Deployments(namespace).GetScale(context.Background(), "chat", metav1.GetOptions{})
+	if err != nil {
+		return -1
+	}
+	return scale.Spec.Replicas
+}
+
+// condition returns a condition of the LLMAutoScaler.
+func (w *world) condition(kind string) (status metav1.ConditionStatus, reason string) {
+	for _, c := range w.status().Status.Conditions {
+		if c.Type == kind {
+			return c.Status, c.Reason
+		}
+	}
+	return corev1ConditionUnknown, ""
+}
+
+const corev1ConditionUnknown = metav1.ConditionStatus(corev1.ConditionUnknown)
+
+// writes returns what the controller wrote to the Deployment's scale, and how it was answered.
+func (w *world) writes() []cluster.Write {
+	w.t.Helper()
+	writes, err := w.cluster.Writes(w.user, "deployments", "scale")
+	require.NoError(w.t, err)
+	return writes
+}
