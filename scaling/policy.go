@@ -37,7 +37,8 @@ type Kind struct {
 //
 // UnmarshalJSON takes a stored state back. A state of another kind, of a newer version or damaged is refused with a
 // *StateError; from then on the policy decides Unknown and marshals the refused bytes unchanged, so that nothing is
-// overwritten, until a good state is given to it.
+// overwritten, until a good state is given to it. Call it yourself: json.Unmarshal looks at the bytes first, and never
+// tells the policy about some that are not JSON.
 type Policy interface {
 	Decide(now time.Time, obs Observation) Decision
 	Applied(now time.Time, from, to int32)
