@@ -115,7 +115,7 @@ func roles(t *testing.T) []byte {
 	t.Helper()
 	var all [][]byte
 	for _, file := range []string{"service_account.yaml", "rbac.yaml"} {
-		data, err := os.ReadFile(filepath.Join("/tmp/deploybase", file))
+		data, err := os.ReadFile(filepath.Join("../deploy/base", file))
 		require.NoError(t, err)
 		all = append(all, data)
 	}
