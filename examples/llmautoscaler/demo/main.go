@@ -190,15 +190,14 @@ func moduleRoot(ctx context.Context) (string, error) {
 
 // collect returns the manifests of the controller that a control plane without nodes can use, and the sample.
 func collect(root string) ([]byte, error) {
-	all := [][]byte{[]byte(namespaces)}
-	for _, file := range []string{"service_account.yaml", "rbac.yaml"} {
-		data, err := os.ReadFile(filepath.Join(root, "examples/llmautoscaler/deploy/base", file))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, data)
+	roles, err := os.ReadFile(filepath.Join(root, "examples/llmautoscaler/deploy/kustomize/rbac.yaml"))
+	if err != nil {
+		return nil, err
 	}
-	return bytes.Join(append(all, []byte(sample)), []byte("\n---\n")), nil
+	if roles, err = cluster.InNamespace(roles, system); err != nil {
+		return nil, err
+	}
+	return bytes.Join([][]byte{[]byte(namespaces), roles, []byte(sample)}, []byte("\n---\n")), nil
 }
 
 const namespaces = `

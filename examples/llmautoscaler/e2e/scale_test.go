@@ -52,7 +52,7 @@ func TestScale(t *testing.T) {
 				ScaleTargetRef: v1alpha1.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
 				MinReplicas:    ptr(int32(pods)), MaxReplicas: int32(pods) + 4, IntervalSeconds: ptr(int32(interval)),
 				Scaler: v1alpha1.Scaler{Realtime: &v1alpha1.RealtimeScaler{
-					Metrics: []v1alpha1.ThresholdMetric{{Threshold: v1alpha1.MetricThreshold{High: "1000", Low: "1"}}},
+					Metrics: []v1alpha1.ThresholdMetric{{Threshold: v1alpha1.MetricThreshold{High: v1alpha1.NewDecimal("1000"), Low: v1alpha1.NewDecimal("1")}}},
 				}},
 			},
 		}))

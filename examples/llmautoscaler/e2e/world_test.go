@@ -113,13 +113,11 @@ spec:
 // roles returns the service account and the roles of the manifests.
 func roles(t *testing.T) []byte {
 	t.Helper()
-	var all [][]byte
-	for _, file := range []string{"service_account.yaml", "rbac.yaml"} {
-		data, err := os.ReadFile(filepath.Join("../deploy/base", file))
-		require.NoError(t, err)
-		all = append(all, data)
-	}
-	return bytes.Join(all, []byte("\n---\n"))
+	data, err := os.ReadFile("../deploy/kustomize/rbac.yaml")
+	require.NoError(t, err)
+	data, err = cluster.InNamespace(data, system)
+	require.NoError(t, err)
+	return data
 }
 
 // A process is one run of the binary.
@@ -178,7 +176,7 @@ func (w *world) autoscaler(change func(*v1alpha1.LLMAutoScalerSpec)) {
 		MaxReplicas:     8,
 		IntervalSeconds: ptr(int32(1)),
 		Scaler: v1alpha1.Scaler{Realtime: &v1alpha1.RealtimeScaler{
-			Metrics: []v1alpha1.ThresholdMetric{{Threshold: v1alpha1.MetricThreshold{High: "5", Low: "1"}}},
+			Metrics: []v1alpha1.ThresholdMetric{{Threshold: v1alpha1.MetricThreshold{High: v1alpha1.NewDecimal("5"), Low: v1alpha1.NewDecimal("1")}}},
 			ScaleUpRule: &v1alpha1.ScalerRule{
 				ScaleStep: ptr(int32(1)), CooldownSeconds: ptr(int32(3)), StabilizationWindowSeconds: ptr(int32(1)),
 			},
