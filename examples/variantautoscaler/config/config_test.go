@@ -1,0 +1,247 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/saturation"
+)
+
+const good = `models:
+  - name: meta/llama-70b
+    namespace: serving
+    algorithm: saturation
+    interval: 30s
+    dryRun: true
+    variants:
+      - target: {apiVersion: apps/v1, kind: Deployment, name: llama-h100}
+        cost: 98
+        capacity: 2
+        min: 0
+        max: 4
+        port: http
+      - target: {apiVersion: apps/v1, kind: Deployment, name: llama-a100}
+        cost: 60.5
+        min: 1
+        max: 8
+        port: http
+    saturation:
+      kvCacheThreshold: 0.85
+      downStabilization: 1m
+      step: Deficit
+      thresholdsFrom: {configMap: saturation-thresholds}
+  - name: qwen
+    namespace: other
+    algorithm: hetero
+    variants:
+      - {target: {apiVersion: apps/v1, kind: Deployment, name: qwen}, cost: 1, min: 0, max: 3, port: 8000}
+    hetero:
+      expansionRate: 1
+      exchanges: unlimited
+      whenReady: true
+      total:
+        proportional: {profile: llm, metrics: [{name: in_flight, target: 20}]}
+  - {name: plain, namespace: other, algorithm: saturation, variants: [{target: {apiVersion: apps/v1, kind: Deployment, name: p}, cost: 1, min: 0, max: 3}]}
+`
+
+func TestParse(t *testing.T) {
+	file, err := config.Parse([]byte(good))
+	require.NoError(t, err)
+	require.Len(t, file.Models, 3)
+
+	llama := file.Models[0]
+	assert.Equal(t, "serving/meta/llama-70b", llama.String())
+	assert.Equal(t, config.AlgorithmSaturation, llama.Algorithm())
+	assert.Equal(t, 30*time.Second, llama.Interval)
+	assert.True(t, llama.DryRun)
+	assert.Equal(t, intstr.FromString("http"), llama.Port)
+	target := func(name string) k8s.Target {
+		return k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "serving", Name: name}
+	}
+	assert.Equal(t, []config.Variant{
+		{Target: target("llama-h100"), Cost: 98, Capacity: 2, Min: 0, Max: 4},
+		{Target: target("llama-a100"), Cost: 60.5, Min: 1, Max: 8},
+	}, llama.Variants)
+	want := saturation.Defaults()
+	want.KVCache, want.DownStabilization, want.Step = 0.85, time.Minute, saturation.Deficit
+	assert.Equal(t, &config.Saturation{
+		Config: want, KV: saturation.DefaultKV, Queue: saturation.DefaultQueue, ThresholdsFrom: "saturation-thresholds",
+	}, llama.Saturation)
+
+	qwen := file.Models[1]
+	assert.Equal(t, config.AlgorithmHetero, qwen.Algorithm())
+	assert.Equal(t, config.DefaultInterval, qwen.Interval)
+	assert.Equal(t, intstr.FromInt32(8000), qwen.Port)
+	assert.Equal(t, hetero.Options{Exchanges: hetero.Unlimited, WhenReady: true}, qwen.Hetero.Options)
+	assert.InDelta(t, 1, qwen.Hetero.ExpansionRate, 0)
+	assert.Equal(t, "proportional", qwen.Hetero.Total.Algorithm)
+	fleet, err := qwen.Fleet()
+	require.NoError(t, err)
+	assert.Equal(t, int32(3), fleet.Bounds().Max)
+
+	assert.Equal(t, saturation.Defaults(), file.Models[2].Saturation.Config)
+}
+
+func TestEqual(t *testing.T) {
+	a, err := config.Parse([]byte(good))
+	require.NoError(t, err)
+	b, err := config.Parse([]byte("# a comment\n" + strings.Replace(good, "target: 20", "target: 21", 1)))
+	require.NoError(t, err)
+	assert.True(t, a.Models[0].Equal(&b.Models[0]))
+	assert.False(t, a.Models[1].Equal(&b.Models[1]))
+	assert.True(t, a.Models[2].Equal(&b.Models[2]))
+}
+
+func TestParseNoModels(t *testing.T) {
+	file, err := config.Parse([]byte("models: []"))
+	require.NoError(t, err)
+	assert.Empty(t, file.Models)
+}
+
+func TestParseErrors(t *testing.T) {
+	const fine = "    variants: [{target: {apiVersion: apps/v1, kind: Deployment, name: a}, cost: 1, min: 0, max: 3}]\n"
+	head := func(algorithm string) string {
+		return "models:\n  - name: m\n    namespace: ns\n    algorithm: " + algorithm + "\n"
+	}
+	variant := func(text string) string { return head("saturation") + "    variants:\n      - " + text + "\n" }
+	const to = "target: {apiVersion: apps/v1, kind: Deployment, name: a}, "
+	for name, c := range map[string]struct {
+		text string
+		want string
+	}{
+		"empty":         {"", "variants.yaml: must have models; models: [] is none"},
+		"comments":      {"# nothing\n", "variants.yaml: must have models; models: [] is none"},
+		"no YAML":       {"models:\n\t- a", "variants.yaml:2: must be YAML: found character that cannot start any token"},
+		"two documents": {"models: []\n---\nmodels: []\n", "variants.yaml:2: must have one document"},
+		"not a mapping": {"[]", "variants.yaml:1: file: a list: must be a mapping"},
+		"unknown at the top": {
+			"models: []\nmodel: 1\n", "variants.yaml:2: model: 1: is not a field here; the fields are models",
+		},
+		"models twice":     {"models: []\nmodels: []\n", "variants.yaml:2: models: a list: must be given once; it is on line 1"},
+		"models no list":   {"models: {}\n", "variants.yaml:1: models: a mapping: must be a list"},
+		"model no mapping": {"models: [1]\n", "variants.yaml:1: models[0]: 1: must be a mapping"},
+		"nothing in a model": {
+			"models:\n  - {}\n",
+			"variants.yaml:2: models[0].name: must be given\nvariants.yaml:2: models[0].namespace: must be given\n" +
+				"variants.yaml:2: models[0].algorithm: must be given\nvariants.yaml:2: models[0].variants: must be given",
+		},
+		"algorithm": {
+			head("best") + fine, `variants.yaml:4: models[0].algorithm: "best": must be saturation or hetero`,
+		},
+		"name a number": {
+			strings.Replace(head("saturation")+fine, "name: m", "name: 7", 1),
+			"variants.yaml:2: models[0].name: 7: must be text; numbers and the like need quotes",
+		},
+		"namespace": {
+			strings.Replace(head("saturation")+fine, "ns", "My_NS", 1),
+			`variants.yaml:3: models[0].namespace: "My_NS": must be the name of a namespace: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+		},
+		"interval": {
+			head("saturation") + "    interval: 5\n" + fine,
+			`variants.yaml:5: models[0].interval: 5: must be a duration with a unit, as in "30s" or "5m"`,
+		},
+		"short interval": {
+			head("saturation") + "    interval: 5ms\n" + fine, `variants.yaml:5: models[0].interval: "5ms": must be between 1s and 1h`,
+		},
+		"dry run": {
+			head("saturation") + "    dryRun: \"yes\"\n" + fine, `variants.yaml:5: models[0].dryRun: "yes": must be true or false`,
+		},
+		"no variants": {
+			head("saturation") + "    variants: []\n", "variants.yaml:5: models[0].variants: a list: must be at least one",
+		},
+		"everything wrong in a variant": {
+			variant("{target: {kind: Deployment, name: a}, cost: -1, capacity: 0, min: -2, max: x, port: 0, weight: 3}"),
+			"variants.yaml:6: models[0].variants[0].weight: 3: is not a field here; the fields are target, cost, capacity, min, max, port\n" +
+				"variants.yaml:6: models[0].variants[0].target.apiVersion: must be given\n" +
+				"variants.yaml:6: models[0].variants[0].cost: -1: must be a number above 0\n" +
+				"variants.yaml:6: models[0].variants[0].capacity: 0: must be a number above 0\n" +
+				"variants.yaml:6: models[0].variants[0].min: -2: must be a whole number from 0 to 2147483647\n" +
+				`variants.yaml:6: models[0].variants[0].max: "x": must be a whole number from 0 to 2147483647` + "\n" +
+				"variants.yaml:6: models[0].variants[0].port: 0: must be a number from 1 to 65535 or the name of a container's port",
+		},
+		"max below min": {
+			variant("{" + to + "cost: 1, min: 4, max: 3}"), "variants.yaml:6: models[0].variants[0].max: 3: must be between 4 and 1000000",
+		},
+		"max zero": {
+			variant("{" + to + "cost: 1, min: 0, max: 0}"), "variants.yaml:6: models[0].variants[0].max: 0: must be between 1 and 1000000",
+		},
+		"cost no number": {
+			variant("{" + to + "cost: .nan, min: 0, max: 1}"), "variants.yaml:6: models[0].variants[0].cost: .nan: must be a number",
+		},
+		"names and targets taken": {
+			variant("{" + to + "cost: 1, min: 0, max: 1}\n      - {" + to + "cost: 1, min: 0, max: 1}"),
+			`variants.yaml:7: models[0].variants[1].target.name: "a": must be unique: models[0].variants[0] has it` + "\n" +
+				`variants.yaml:7: models[0].variants[1].target: "Deployment ns/a": must be unique: models[0].variants[0] has it`,
+		},
+		"ports that differ": {
+			variant("{" + to + "cost: 1, min: 0, max: 1, port: 80}\n      - {target: {apiVersion: apps/v1, kind: Deployment, name: b}, cost: 1, min: 0, max: 1, port: 81}"),
+			"variants.yaml:7: models[0].variants[1].port: 81: must be that of the first variant, 80: ports of different numbers can have one name",
+		},
+		"a target of two models": {
+			head("saturation") + fine + "  - name: n\n    namespace: ns\n    algorithm: saturation\n" + fine,
+			`variants.yaml:9: models[1].variants[0].target: "Deployment ns/a": must be unique: models[0].variants[0] has it`,
+		},
+		"a model twice": {
+			head("saturation") + fine + "  - name: m\n    namespace: ns\n    algorithm: saturation\n" + strings.Replace(fine, "name: a", "name: b", 1),
+			`variants.yaml:6: models[1].name: "m": must be unique in its namespace: models[0] has it`,
+		},
+		"the other algorithm's section": {
+			head("saturation") + fine + "    hetero: {}\n", "variants.yaml:6: models[0].hetero: a mapping: must be given only with algorithm hetero",
+		},
+		"saturation's fields": {
+			head("saturation") + fine + "    saturation:\n      # a comment\n      kvCacheThreshold: 1.5\n\n      queueLength: 5\n      kvSpareTrigger: much\n",
+			"variants.yaml:8: models[0].saturation.kvCacheThreshold: 1.5: must be above 0 and at most 1\n" +
+				"variants.yaml:10: models[0].saturation.queueLength: 5: is not a field here; the fields are profile, kvCacheThreshold, queueLengthThreshold, kvSpareTrigger, queueSpareTrigger, mode, transitionTimeout, downStabilization, step, kv, queue, thresholdsFrom\n" +
+				`variants.yaml:11: models[0].saturation.kvSpareTrigger: "much": must be a number`,
+		},
+		"thresholdsFrom": {
+			head("saturation") + fine + "    saturation: {thresholdsFrom: {secret: s}}\n",
+			`variants.yaml:6: models[0].saturation.thresholdsFrom.secret: "s": is not a field here; the fields are configMap` + "\n" +
+				"variants.yaml:6: models[0].saturation.thresholdsFrom.configMap: must be given",
+		},
+		"no hetero": {head("hetero") + fine, "variants.yaml:2: models[0].hetero: must be given"},
+		"hetero's fields": {
+			head("hetero") + fine + "    hetero:\n      expansionRate: -1\n      exchanges: some\n      whenReady: 1\n      total:\n        proportional:\n          metrics:\n            - {name: in_flight, target: -5}\n",
+			"variants.yaml:7: models[0].hetero.expansionRate: -1: must be a number that is not negative\n" +
+				`variants.yaml:8: models[0].hetero.exchanges: "some": must be a whole number from 0 to 2147483647` + "\n" +
+				"variants.yaml:9: models[0].hetero.whenReady: 1: must be true or false\n" +
+				"variants.yaml:13: models[0].hetero.total.proportional.metrics[0].target: -5: must be a number above 0",
+		},
+		"no total": {head("hetero") + fine + "    hetero: {}\n", "variants.yaml:6: models[0].hetero.total: must be given"},
+		"total of two": {
+			head("hetero") + fine + "    hetero:\n      total: {static: {replicas: 1}, cron: {}}\n",
+			"variants.yaml:7: models[0].hetero.total: cron, static: must have exactly one of realtime, proportional, saturation, cron, static, floor, highest",
+		},
+		"capacity with hetero": {
+			head("hetero") + strings.Replace(fine, "cost: 1", "cost: 1, capacity: 2", 1) + "    hetero: {total: {static: {replicas: 1}}}\n",
+			"variants.yaml:5: models[0].variants[0].capacity: 2: must be given only with algorithm saturation: hetero places a number of replicas",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse([]byte(c.text))
+			require.Error(t, err)
+			assert.Equal(t, c.want, err.Error())
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte("models: &a [*a]"))
+	f.Add([]byte("models: [{name: variants, variants: [{target: {name: a}}, {target: {name: a}}]}]"))
+	f.Add([]byte("models: [{variants: [{target: *x}], hetero: {total: {floor: {base: 1}}}}]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := config.Parse(data)
+		if (file == nil) != (err != nil) {
+			t.Fatalf("%v and %v", file, err)
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package controller
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/internal/policyfile"
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// jitter is the part of the interval by which a round may come early.
+const jitter = 0.1
+
+// A model is what runs one model.
+type model struct {
+	config   config.Model
+	policy   *remembered
+	loop     *k8s.VariantLoop
+	pods     *namespacePods
+	observer *k8s.PodObserver
+	release  func()
+	logger   *slog.Logger
+}
+
+// A remembered is a policy with its last decision.
+type remembered struct {
+	k8s.VariantPolicy
+
+	last k8s.VariantDecision
+}
+
+// Decide passes the policy's decision on.
+func (r *remembered) Decide(now time.Time, views []k8s.VariantView, readings []scaling.Reading) k8s.VariantDecision {
+	r.last = r.VariantPolicy.Decide(now, views, readings)
+	return r.last
+}
+
+// newModel returns what runs a model. It is to be closed.
+func newModel(e *Env, c config.Model) (*model, error) {
+	m := &model{config: c, logger: e.logger().With("model", c.String())}
+	policy, metrics, err := newPolicy(e, &c)
+	if err != nil {
+		return nil, err
+	}
+	m.policy = &remembered{VariantPolicy: policy}
+	scraper, err := scrape.New(scrape.Config{Metrics: metrics, Interval: c.Interval, AllowLocal: e.AllowLocal, Now: e.Now})
+	if err != nil {
+		return nil, err
+	}
+	m.pods, m.release = e.Pods.use(c.Namespace)
+	pods, err := k8s.NewPods(m.pods.lister, k8s.Grouping{})
+	if err == nil {
+		m.observer, err = k8s.NewPodObserver(pods, scraper, k8s.Port{Port: c.Port})
+	}
+	if err != nil {
+		m.release()
+		scraper.Close()
+		return nil, err
+	}
+	loop := k8s.VariantLoopConfig{Policy: m.policy, Settings: k8s.Settings{
+		Scales: e.Scales, Observer: m.observer, Store: e.Store, StateKey: StateKey(&c),
+		Interval: c.Interval, Jitter: jitter, DryRun: e.DryRun || c.DryRun,
+		Recorder: e.Recorder, Metrics: e.Metrics, Logger: m.logger, Now: e.Now,
+	}}
+	for _, v := range c.Variants {
+		loop.Variants = append(loop.Variants, k8s.Variant{
+			Name: v.Target.Name, Target: v.Target, Bounds: scaling.Bounds{Min: v.Min, Max: v.Max},
+		})
+	}
+	if m.loop, err = k8s.NewVariantLoop(loop); err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// check reports what is wrong with models that only shows when they are to be run.
+func check(e *Env, file *config.File) error {
+	var errs []error
+	for i := range file.Models {
+		c := &file.Models[i]
+		_, metrics, err := newPolicy(e, c)
+		if err == nil {
+			err = scrape.Config{Metrics: metrics, Interval: c.Interval}.Validate()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: models[%d]: %w", config.Key, i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// newPolicy returns the policy of a model and the metrics that it reads.
+func newPolicy(e *Env, c *config.Model) (k8s.VariantPolicy, []scrape.Metric, error) {
+	if c.Hetero != nil {
+		return newHetero(c)
+	}
+	s := k8s.SaturationConfig{
+		Config: c.Saturation.Config, KV: c.Saturation.KV, Queue: c.Saturation.Queue, ModelID: c.Name, Namespace: c.Namespace,
+	}
+	for _, v := range c.Variants {
+		s.Variants = append(s.Variants, saturation.Variant{
+			Name: v.Target.Name, Cost: v.Cost, Capacity: v.Capacity, Min: v.Min, Max: v.Max,
+		})
+	}
+	if from := c.Saturation.ThresholdsFrom; from != "" {
+		var err error
+		s.Thresholds, err = k8s.NewThresholds(k8s.ThresholdsConfig{
+			Lister: e.ConfigMaps, Namespace: e.Namespace, Name: from, Mode: c.Saturation.Mode,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	policy, err := k8s.NewSaturationVariants(s)
+	return policy, reads([]policyfile.MetricUse{
+		{Name: s.KV, Fill: s.Config.KVCache}, {Name: s.Queue, Fill: s.Config.QueueLength},
+	}), err
+}
+
+func newHetero(c *config.Model) (k8s.VariantPolicy, []scrape.Metric, error) {
+	fleet, err := c.Fleet()
+	if err != nil {
+		return nil, nil, err
+	}
+	total, err := c.Hetero.Total.Build(fleet.Bounds())
+	if err != nil {
+		return nil, nil, err
+	}
+	policy, err := hetero.NewPolicy(total, fleet, c.Hetero.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	variants, err := k8s.NewHeteroVariants(policy)
+	return variants, reads(c.Hetero.Total.Metrics()), err
+}
+
+// reads returns how metrics are read from pages of vLLM. A metric that is read several times has its highest fill.
+func reads(uses []policyfile.MetricUse) []scrape.Metric {
+	var all []scrape.Metric
+	for _, use := range uses {
+		i := slices.IndexFunc(all, func(m scrape.Metric) bool { return m.Name == use.Name })
+		if i >= 0 {
+			all[i].Fill = max(all[i].Fill, use.Fill)
+			continue
+		}
+		m := scrape.Named(use.Name)
+		if use.Name == policyfile.DefaultInFlight {
+			if sum, err := scrape.VLLM.Metric(scrape.InFlight); err == nil {
+				m = sum
+			}
+			m.Name, m.Endpoint = use.Name, scrape.Endpoint{}
+		}
+		m.Fill = use.Fill
+		all = append(all, m)
+	}
+	return all
+}
+
+// StateKey returns the key of a model's state. Each algorithm has its own, as they cannot read each other's.
+func StateKey(m *config.Model) string {
+	const longest = 120 // of 253, and more is added
+	algorithm := m.Algorithm()
+	if m.Hetero != nil {
+		algorithm += "-" + m.Hetero.Total.Algorithm
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '-'
+	}, m.Namespace+"."+m.Name)
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(m.String())) // a hash never fails
+	return fmt.Sprintf("%s.%s.%s", name[:min(len(name), longest)], hex.EncodeToString(h.Sum(nil)), algorithm)
+}
+
+// run does rounds until the context ends.
+func (m *model) run(ctx context.Context) {
+	if m.pods.await(ctx, m.logger) == nil {
+		_ = m.loop.Run(ctx) // it returns nil when the context has ended
+	}
+}
+
+// close ends what is kept for the model.
+func (m *model) close() {
+	if m.loop != nil {
+		m.loop.Close()
+	}
+	m.observer.Close()
+	m.release()
+}

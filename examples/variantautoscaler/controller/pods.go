@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// waitingNote is after how long of waiting for pods it is said again.
+const waitingNote = 30 * time.Second
+
+// A PodCache knows the pods of those namespaces that somebody needs. It is safe for concurrent use.
+type PodCache struct {
+	client kubernetes.Interface
+
+	mu         sync.Mutex
+	namespaces map[string]*namespacePods
+}
+
+type namespacePods struct {
+	users  int
+	stop   func()
+	synced cache.InformerSynced
+	lister corelisters.PodLister
+}
+
+// NewPodCache returns the PodCache of a cluster, with no namespace yet.
+func NewPodCache(client kubernetes.Interface) *PodCache {
+	return &PodCache{client: client, namespaces: make(map[string]*namespacePods)}
+}
+
+// use returns what is known of a namespace's pods, and what gives it up.
+func (c *PodCache) use(namespace string) (known *namespacePods, release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known = c.namespaces[namespace]
+	if known == nil {
+		factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0,
+			informers.WithNamespace(namespace), informers.WithTransform(trim))
+		pods := factory.Core().V1().Pods()
+		stop := make(chan struct{})
+		known = &namespacePods{stop: sync.OnceFunc(func() { close(stop) }), synced: pods.Informer().HasSynced, lister: pods.Lister()}
+		factory.Start(stop)
+		c.namespaces[namespace] = known
+	}
+	known.users++
+	return known, sync.OnceFunc(func() { c.release(namespace, known) })
+}
+
+func (c *PodCache) release(namespace string, known *namespacePods) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known.users--; known.users == 0 {
+		known.stop()
+		delete(c.namespaces, namespace)
+	}
+}
+
+// await waits until the pods are known, and says so if that takes long.
+func (p *namespacePods) await(ctx context.Context, logger *slog.Logger) error {
+	for {
+		part, cancel := context.WithTimeout(ctx, waitingNote)
+		ok := cache.WaitForCacheSync(part.Done(), p.synced)
+		cancel()
+		if ok || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		logger.Warn("pods are not known yet: may this service account list and watch pods in the namespace?")
+	}
+}
+
+// trim drops of a pod what no round looks at.
+func trim(o any) (any, error) {
+	if p, ok := o.(*corev1.Pod); ok {
+		p.ManagedFields = nil
+		p.Spec.Volumes = nil
+		for i := range p.Spec.Containers {
+			c := &p.Spec.Containers[i]
+			*c = corev1.Container{Name: c.Name, Ports: c.Ports}
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+)
+
+// A Runner keeps a loop for each model of the configuration in force. Two of them must not run at a time.
+type Runner struct {
+	env     Env
+	watcher *Watcher
+	running map[string]*running // by model
+}
+
+// A running is a model whose loop runs.
+type running struct {
+	model *model
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// NewRunner returns the Runner of what a Watcher finds.
+func NewRunner(env Env, watcher *Watcher) *Runner {
+	return &Runner{env: env, watcher: watcher, running: make(map[string]*running)}
+}
+
+// Run runs the models until the context ends. When it returns, nothing of them is left.
+//
+// A change of the configuration ends the loops of models that changed or went, waits for their rounds to end, and starts
+// those of models that are new or changed; the others run on.
+func (r *Runner) Run(ctx context.Context) {
+	r.watcher.Speak()
+	defer r.follow(context.WithoutCancel(ctx), &config.File{})
+	for {
+		if file := r.watcher.Current(); file != nil {
+			r.follow(ctx, file)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.watcher.Changed():
+		}
+	}
+}
+
+// follow lets the models of a configuration run, and no others.
+func (r *Runner) follow(ctx context.Context, file *config.File) {
+	wanted := make(map[string]*config.Model, len(file.Models))
+	for i := range file.Models {
+		wanted[file.Models[i].String()] = &file.Models[i]
+	}
+	var ending sync.WaitGroup
+	for name, is := range r.running {
+		if m := wanted[name]; m != nil && m.Equal(&is.model.config) {
+			continue
+		}
+		delete(r.running, name)
+		is.stop()
+		ending.Add(1)
+		go func() {
+			defer ending.Done()
+			<-is.ended
+		}()
+	}
+	ending.Wait() // a target that moves from one model to another has one master at a time
+	for i := range file.Models {
+		m := file.Models[i]
+		if r.running[m.String()] != nil {
+			continue
+		}
+		started, err := r.start(ctx, m)
+		if err != nil { // what can be wrong with a model was checked when it was read
+			r.env.logger().Error("model does not run", "model", m.String(), "error", err.Error())
+			continue
+		}
+		r.running[m.String()] = started
+	}
+}
+
+func (r *Runner) start(ctx context.Context, c config.Model) (*running, error) {
+	m, err := newModel(&r.env, c)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", c.String(), err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	is := &running{model: m, stop: stop, ended: make(chan struct{})}
+	m.logger.Info("model runs", "algorithm", c.Algorithm(), "variants", len(c.Variants), "interval", c.Interval.String(), "dryRun", r.env.DryRun || c.DryRun)
+	go func() {
+		defer close(is.ended)
+		defer m.close()
+		m.run(ctx)
+	}()
+	return is, nil
+}

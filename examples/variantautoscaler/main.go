@@ -1,0 +1,162 @@
+// Variantautoscaler scales models that are served by several workloads each: the same weights on cheaper and on dearer
+// accelerators. What to scale and how is in one ConfigMap, which it follows.
+//
+//	variantautoscaler                                    in a cluster
+//	variantautoscaler -once -explain -f variants.yaml    on a laptop: one round, shown as a table, nothing written
+//
+// The README beside this file says how to install it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+	_ "time/tzdata" // timetables name time zones, and the image has none
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFail  = 1 // it could not start, lost the leadership, or a round of -once had errors
+	exitUsage = 2 // the command line is wrong
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	klog.SetSlogLogger(slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("from", "client-go"))
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// options is the command line.
+type options struct {
+	kubeconfig string
+	namespace  string
+	configMap  string
+	state      string
+	file       string
+	dryRun     bool
+	once       bool
+	explain    bool
+	timeout    time.Duration
+	metrics    string
+	probes     string
+	elect      bool
+	identity   string
+	lease      leaseTimes
+	allowLocal bool
+	verbose    bool
+}
+
+// leaseTimes are those of leader election.
+type leaseTimes struct{ duration, renew, retry time.Duration }
+
+// parse reads the command line.
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("variantautoscaler", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file with the address of the cluster; empty: $KUBECONFIG, or the cluster that this runs in")
+	flags.StringVar(&o.namespace, "namespace", "", "namespace of the ConfigMaps and the lease; empty: that of this pod, or of the kubeconfig")
+	flags.StringVar(&o.configMap, "config-map", "variantautoscaler", "name of the ConfigMap with the configuration, under the key variants.yaml")
+	flags.StringVar(&o.state, "state-config-map", "variantautoscaler-state", "name of the ConfigMap that keeps the state; it is made if there is none")
+	flags.StringVar(&o.file, "f", "", "with -once: read the configuration from this file, - for the standard input, instead of the ConfigMap")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "let no model write replicas, whatever it says of itself")
+	flags.BoolVar(&o.once, "once", false, "do one round, print it as a table and end; nothing is written")
+	flags.BoolVar(&o.explain, "explain", false, "with -once: print the chain behind every count")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "with -once: how long a model may take")
+	flags.StringVar(&o.metrics, "metrics-address", ":8080", "where to serve /metrics; 0 serves none")
+	flags.StringVar(&o.probes, "probe-address", ":8081", "where to serve /healthz and /readyz; 0 serves none")
+	flags.BoolVar(&o.elect, "leader-elect", true, "elect a leader, so that of several copies one works")
+	flags.StringVar(&o.identity, "identity", "", "name of this copy in the election; empty: that of the host")
+	flags.DurationVar(&o.lease.duration, "lease-duration", 15*time.Second, "after how long without a sign of the leader another copy takes over")
+	flags.DurationVar(&o.lease.renew, "renew-deadline", 10*time.Second, "after how long without being able to say so the leader stops")
+	flags.DurationVar(&o.lease.retry, "retry-period", 2*time.Second, "how often the leader says so and others look")
+	flags.BoolVar(&o.allowLocal, "allow-local", false, "ask pods at addresses of this machine too, as test clusters have them")
+	flags.BoolVar(&o.verbose, "v", false, "log every decision, those that hold too")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	var err error
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case o.file != "" && !o.once:
+		err = errors.New("-f needs -once: in a cluster the configuration is a ConfigMap")
+	case o.explain && !o.once:
+		err = errors.New("-explain needs -once; -v logs every decision")
+	case o.lease.retry <= 0 || o.lease.renew <= o.lease.retry*6/5 || o.lease.duration <= o.lease.renew:
+		err = errors.New("-lease-duration must be above -renew-deadline, and that above 1.2 times -retry-period")
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%v\n", err)
+		return options{}, err
+	}
+	return o, nil
+}
+
+// run is main with its surroundings as arguments. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return exitUsage
+	}
+	level := slog.LevelInfo
+	switch {
+	case o.verbose:
+		level = slog.LevelDebug
+	case o.once:
+		level = slog.LevelError // the table says it all
+	}
+	logger := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
+	cluster, namespace, err := connect(o)
+	switch {
+	case err != nil:
+	case o.once:
+		err = once(ctx, cluster, namespace, o, logger, stdout)
+	default:
+		err = serve(ctx, cluster, namespace, o, logger)
+	}
+	if err != nil && o.once {
+		fmt.Fprintf(stderr, "%v\n", err)
+		return exitFail
+	}
+	if err != nil {
+		logger.Error("stopped", "error", err.Error())
+		return exitFail
+	}
+	return exitOK
+}
+
+// connect finds the cluster and the namespace.
+func connect(o options) (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, "", err
+	}
+	config.QPS, config.Burst = 50, 100
+	config.UserAgent = "variantautoscaler"
+	namespace := o.namespace
+	if namespace == "" {
+		namespace, _, err = loader.Namespace()
+	}
+	return config, namespace, err
+}

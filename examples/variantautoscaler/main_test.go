@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/saturation"
+)
+
+func TestSample(t *testing.T) {
+	text, err := os.ReadFile("deploy/sample/config.yaml")
+	require.NoError(t, err)
+	variants, thresholds, found := strings.Cut(string(text), "\n---\n")
+	require.True(t, found)
+	var m corev1.ConfigMap
+	require.NoError(t, yaml.UnmarshalStrict([]byte(variants), &m))
+	file, err := config.Parse([]byte(m.Data[config.Key]))
+	require.NoError(t, err)
+	require.Len(t, file.Models, 1)
+	assert.True(t, file.Models[0].DryRun, "who tries it is not to be surprised")
+
+	m = corev1.ConfigMap{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(thresholds), &m))
+	assert.Equal(t, m.Name, file.Models[0].Saturation.ThresholdsFrom)
+	_, err = saturation.ParseTable(m.Data, saturation.Default)
+	require.NoError(t, err)
+}
+
+// TestReadme reads the configurations that the README shows.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	block := regexp.MustCompile(`(?s)## Configuration\n(.*?)    # or\n(.*?)\n\nThe fields`).FindSubmatch(text)
+	require.NotNil(t, block)
+	first := regexp.MustCompile(`(?m)^    `).ReplaceAllString(string(block[1]), "")
+	file, err := config.Parse([]byte(first))
+	require.NoError(t, err)
+	assert.Equal(t, config.AlgorithmSaturation, file.Models[0].Algorithm())
+
+	head, _, _ := strings.Cut(first, "    saturation:")
+	head = strings.Replace(head, "algorithm: saturation", "algorithm: hetero", 1)
+	head = regexp.MustCompile(`.*capacity:.*\n`).ReplaceAllString(head, "")
+	second := head + regexp.MustCompile(`(?m)^    `).ReplaceAllString(string(block[2]), "")
+	file, err = config.Parse([]byte(second))
+	require.NoError(t, err, second)
+	assert.Equal(t, config.AlgorithmHetero, file.Models[0].Algorithm())
+}
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-help"}, exitOK, "-config-map string"},
+		{[]string{"now"}, exitUsage, "unexpected argument \"now\"\n"},
+		{[]string{"-f", "variants.yaml"}, exitUsage, "-f needs -once: in a cluster the configuration is a ConfigMap\n"},
+		{[]string{"-explain"}, exitUsage, "-explain needs -once; -v logs every decision\n"},
+		{[]string{"-lease-duration", "1s"}, exitUsage, "-lease-duration must be above -renew-deadline, and that above 1.2 times -retry-period\n"},
+		{[]string{"-kubeconfig", "none.yaml", "-once"}, exitFail, "none.yaml"},
+	} {
+		var out, log bytes.Buffer
+		assert.Equal(t, c.code, run(t.Context(), c.args, &out, &log), c.args)
+		assert.Contains(t, log.String(), c.want)
+		assert.Empty(t, out.String())
+	}
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
+)
+
+// component is the name of the program in events and of its lease.
+const component = "variantautoscaler"
+
+// A world is a cluster and what is kept of it.
+type world struct {
+	client     *kubernetes.Clientset
+	configMaps cache.SharedIndexInformer
+	env        controller.Env
+}
+
+// newWorld starts to follow the ConfigMaps of the namespace, until the context ends.
+func newWorld(ctx context.Context, cluster *rest.Config, namespace string, o options, logger *slog.Logger) (*world, error) {
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	scales, err := controller.NewScales(cluster, client)
+	if err != nil {
+		return nil, err
+	}
+	store, err := k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: client.CoreV1(), Namespace: namespace, Name: o.state})
+	if err != nil {
+		return nil, err
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
+	maps := factory.Core().V1().ConfigMaps()
+	w := &world{client: client, configMaps: maps.Informer(), env: controller.Env{
+		Scales: scales, Pods: controller.NewPodCache(client), ConfigMaps: maps.Lister(), Store: store, Namespace: namespace,
+		DryRun: o.dryRun, AllowLocal: o.allowLocal, Logger: logger,
+	}}
+	factory.Start(ctx.Done())
+	return w, nil
+}
+
+// once does one round and prints it.
+func once(ctx context.Context, cluster *rest.Config, namespace string, o options, logger *slog.Logger, stdout io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := newWorld(ctx, cluster, namespace, o, logger)
+	if err != nil {
+		return err
+	}
+	wait, stop := context.WithTimeout(ctx, o.timeout)
+	defer stop()
+	file, err := w.configuration(wait, namespace, o)
+	if err != nil {
+		return err
+	}
+	if !cache.WaitForCacheSync(wait.Done(), w.configMaps.HasSynced) {
+		return fmt.Errorf("ConfigMaps of namespace %s are not known after %s", namespace, o.timeout)
+	}
+	return controller.Once(ctx, w.env, file, stdout, o.explain, o.timeout)
+}
+
+// configuration reads it from the file or the ConfigMap.
+func (w *world) configuration(ctx context.Context, namespace string, o options) (*config.File, error) {
+	var text []byte
+	var err error
+	switch o.file {
+	case "":
+		m, err := w.client.CoreV1().ConfigMaps(namespace).Get(ctx, o.configMap, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		text = []byte(m.Data[config.Key])
+	case "-":
+		text, err = io.ReadAll(os.Stdin)
+	default:
+		text, err = os.ReadFile(o.file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return config.Parse(text)
+}
+
+// serve follows the configuration and, while this copy leads, scales, until the context ends.
+func serve(ctx context.Context, cluster *rest.Config, namespace string, o options, logger *slog.Logger) error {
+	// What is below outlives the signal, so that rounds end and the lease is given up after them.
+	after, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	w, err := newWorld(after, cluster, namespace, o, logger)
+	if err != nil {
+		return err
+	}
+	events := record.NewBroadcaster()
+	defer events.Shutdown()
+	events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: w.client.CoreV1().Events("")})
+	w.env.Recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	w.env.Metrics = k8s.NewMetrics()
+	watcher, err := controller.NewWatcher(w.configMaps, namespace, o.configMap, w.env.Recorder, logger)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(w.env.Metrics, watcher, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	adaptor := leaderelection.NewLeaderHealthzAdaptor(2 * o.lease.duration)
+	pages, err := openPages(o, registry, adaptor.Check, watcher.Ready)
+	if err != nil {
+		return err
+	}
+	defer pages.close()
+
+	var works sync.WaitGroup
+	defer works.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	works.Add(1)
+	go func() {
+		defer works.Done()
+		if cache.WaitForCacheSync(ctx.Done(), w.configMaps.HasSynced) {
+			watcher.Run(ctx)
+		}
+	}()
+	runner := controller.NewRunner(w.env, watcher)
+	if !o.elect {
+		runner.Run(ctx)
+		return nil
+	}
+	return w.lead(ctx, namespace, o, adaptor, runner, logger)
+}
+
+// errLost is that another copy leads now, or that nobody can say.
+var errLost = errors.New("leadership lost")
+
+// lead runs the runner while this copy leads. It returns when the context has ended, or with errLost; in both cases
+// after the rounds have ended and, if it still led, the lease was given up.
+func (w *world) lead(ctx context.Context, namespace string, o options, adaptor *leaderelection.HealthzAdaptor, runner *controller.Runner, logger *slog.Logger) error {
+	identity := o.identity
+	if identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		identity = fmt.Sprintf("%s_%d_%d", host, os.Getpid(), time.Now().UnixNano())
+	}
+	elect, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	led := make(chan struct{})    // closed when leading has begun
+	worked := make(chan struct{}) // closed when it has ended
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: component}, Client: w.client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		},
+		LeaseDuration: o.lease.duration, RenewDeadline: o.lease.renew, RetryPeriod: o.lease.retry,
+		ReleaseOnCancel: true, Name: component, WatchDog: adaptor,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				close(led)
+				defer close(worked)
+				logger.Info("leading", "identity", identity)
+				both, cancel := context.WithCancel(ctx)
+				defer cancel()
+				defer context.AfterFunc(leading, cancel)()
+				runner.Run(both)
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(leader string) {
+				logger.Info("leader", "identity", leader, "self", leader == identity)
+			},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		elector.Run(elect)
+	}()
+	select {
+	case <-ctx.Done():
+	case <-ended:
+	}
+	select {
+	case <-led:
+		<-worked
+	default:
+	}
+	giveUp()
+	<-ended
+	select {
+	case <-led:
+		<-worked
+	default:
+	}
+	if ctx.Err() == nil {
+		return errLost
+	}
+	return nil
+}
