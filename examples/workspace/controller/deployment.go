@@ -1,0 +1,54 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
+)
+
+// errForeign means that the Deployment belongs to somebody else.
+var errForeign = errors.New("belongs to somebody else")
+
+// apply brings the Deployment of a workspace to what is desired, and returns it as it was before, nil if there was none.
+// Its next event brings what became of it.
+func (r *Reconciler) apply(
+	ctx context.Context, w *v1alpha1.Workspace, desired *appsv1ac.DeploymentApplyConfiguration,
+) (*appsv1.Deployment, error) {
+	current := &appsv1.Deployment{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(w), current)
+	switch {
+	case apierrors.IsNotFound(err):
+		// Without force: if one is there that the cache does not show, this fails and changes nothing.
+		err := r.Client.Apply(ctx, desired, client.FieldOwner(FieldOwner))
+		if apierrors.IsConflict(err) {
+			return nil, fmt.Errorf("deployment %s/%s: %w: %w", w.Namespace, w.Name, errForeign, opaque{err})
+		}
+		return nil, err
+	case err != nil:
+		return nil, err
+	case !metav1.IsControlledBy(current, w):
+		return nil, fmt.Errorf("deployment %s/%s: %w", w.Namespace, w.Name, errForeign)
+	}
+	owned, err := appsv1ac.ExtractDeployment(current, FieldOwner)
+	if err != nil {
+		return nil, fmt.Errorf("deployment %s/%s: its managed fields: %w", w.Namespace, w.Name, err)
+	}
+	if equality.Semantic.DeepEqual(owned, desired) {
+		return current, nil
+	}
+	// The UID keeps a Deployment that was deleted meanwhile from coming back as something else's.
+	return current, r.Client.Apply(ctx, desired.WithUID(current.UID), client.FieldOwner(FieldOwner), client.ForceOwnership)
+}
+
+// opaque is an error whose kind does not matter any more: a conflict with another owner is no conflict of versions, and
+// trying again at once would not help.
+type opaque struct{ error }

@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
+)
+
+// FieldOwner is the name under which fields are applied.
+const FieldOwner = "workspace.inferscale.io/controller"
+
+// afterConflict is when to look again after somebody else wrote first. Their event usually comes sooner.
+const afterConflict = 100 * time.Millisecond
+
+// Reconciler keeps workspaces. All fields but Recorder are needed.
+type Reconciler struct {
+	// Client reads from a cache and writes to the API server.
+	Client client.Client
+	// Servers knows what to run for a workspace.
+	Servers Servers
+	// Recorder tells people about scaling. Nil is allowed.
+	Recorder record.EventRecorder
+}
+
+// SetupWithManager makes a manager call the Reconciler for every change of a workspace or of its Deployment.
+func (r *Reconciler) SetupWithManager(m ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(m).For(&v1alpha1.Workspace{}).Owns(&appsv1.Deployment{}).Complete(r)
+}
+
+// Reconcile brings one workspace to what its specification says.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var w v1alpha1.Workspace
+	if err := r.Client.Get(ctx, request.NamespacedName, &w); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !w.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // the garbage collector deletes the Deployment
+	}
+	status, err := r.work(ctx, &w)
+	if !apierrors.IsConflict(err) {
+		err = errors.Join(err, r.write(ctx, &w, status))
+	}
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// work does what is to do for a workspace and returns what its status becomes. The status is of use even beside an
+// error.
+func (r *Reconciler) work(ctx context.Context, w *v1alpha1.Workspace) (*v1alpha1.WorkspaceStatus, error) {
+	n := newNote(w)
+	plan, problem := NewPlan(w)
+	n.scalable(w)
+	if problem != nil {
+		n.unplanned(problem)
+		return n.status, nil
+	}
+	n.planned(w, plan)
+	if plan.PerReplicaNodes > 1 {
+		n.notReady(v1alpha1.ReasonDistributed, fmt.Sprintf(
+			"a replica needs %d nodes of %s: distributed inference is not supported, so its nodes are counted but no pods are made",
+			plan.PerReplicaNodes, w.Spec.Resource.InstanceType))
+		return n.status, nil
+	}
+	desired, err := r.Servers.Deployment(w, plan)
+	if err != nil {
+		n.notReady(v1alpha1.ReasonUnknownSettings, err.Error())
+		return n.status, nil // the condition says it; trying again would not help
+	}
+	current, err := r.apply(ctx, w, desired)
+	switch {
+	case errors.Is(err, errForeign):
+		n.notReady(v1alpha1.ReasonDeploymentConflict, err.Error())
+		return n.status, err
+	case err != nil:
+		n.notReady(v1alpha1.ReasonDeploymentFailed, err.Error())
+		return n.status, err
+	}
+	n.serving(plan, current)
+	return n.status, nil
+}
+
+// write replaces the status if it differs.
+func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workspace, status *v1alpha1.WorkspaceStatus) error {
+	if equality.Semantic.DeepEqual(&w.Status, status) {
+		return nil
+	}
+	before := w.Status.Inference
+	w.Status = *status
+	if err := r.Client.Status().Update(ctx, w); err != nil {
+		return err
+	}
+	after := status.Inference
+	if r.Recorder != nil && after != nil && (before == nil || before.TargetNodeCount != after.TargetNodeCount) {
+		var from int32
+		if before != nil {
+			from = before.TargetNodeCount
+		}
+		r.Recorder.Eventf(w, corev1.EventTypeNormal, "TargetNodeCountChanged",
+			"status.inference.targetNodeCount %d -> %d: %d nodes a replica", from, after.TargetNodeCount, after.PerReplicaNodeCount)
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+// Workspace is a controller with admission webhooks for Workspaces: models that are served on GPU nodes and scale
+// through the /scale subresource.
+//
+//	workspace -webhook-cert-dir /certs
+//
+// The README beside this file says how to install it.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/workspace/controller"
+	"github.com/inferscale/inferscale/examples/workspace/estimate"
+	"github.com/inferscale/inferscale/examples/workspace/webhook"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFail  = 1 // it could not start, or lost the leadership
+	exitUsage = 2 // the command line is wrong
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// options is the command line.
+type options struct {
+	kubeconfig     string
+	metrics        string
+	metricsCertDir string
+	probes         string
+	webhookHost    string
+	webhookPort    int
+	certDir        string
+	elect          bool
+	electNamespace string
+	instances      string
+	presetImage    string
+	verbose        bool
+	grace          time.Duration
+}
+
+// parse reads the command line.
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("workspace", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file with the address of the cluster; empty: $KUBECONFIG, or the cluster that this runs in")
+	flags.StringVar(&o.metrics, "metrics-address", ":8443", "where to serve /metrics, over TLS and to those who may get it; 0 serves none")
+	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key of /metrics; empty: self-signed")
+	flags.StringVar(&o.probes, "probe-address", ":8081", "where to serve /healthz and /readyz")
+	flags.StringVar(&o.webhookHost, "webhook-host", "", "address to serve the webhooks on; empty: all")
+	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "port to serve the webhooks on")
+	flags.StringVar(&o.certDir, "webhook-cert-dir", "/certs", "folder with tls.crt and tls.key of the webhooks; they are read again when they change")
+	flags.BoolVar(&o.elect, "leader-elect", true, "elect a leader, so that of several copies one works; all serve webhooks")
+	flags.StringVar(&o.electNamespace, "leader-elect-namespace", "", "namespace of the lease; empty: that of this pod")
+	flags.StringVar(&o.instances, "instance-types", "", "YAML file with instance types that replace the built-in ones: NAME: {gpus: 8, gpuMemoryGiB: 80}")
+	flags.StringVar(&o.presetImage, "preset-image", "vllm/vllm-openai:v0.10.2", "image that serves presets")
+	flags.BoolVar(&o.verbose, "v", false, "log more")
+	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long to wait for what is being done when told to stop")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if flags.NArg() > 0 {
+		err := fmt.Errorf("unexpected argument %q", flags.Arg(0))
+		fmt.Fprintf(stderr, "%s\n", err)
+		return options{}, err
+	}
+	return o, nil
+}
+
+// run is main with its surroundings as arguments. It returns the exit code.
+func run(ctx context.Context, args []string, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return exitUsage
+	}
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	handler := slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level})
+	ctrl.SetLogger(logr.FromSlogHandler(handler))
+	klog.SetSlogLogger(slog.New(handler)) // of leader election
+	config, err := loadConfig(o.kubeconfig)
+	if err == nil {
+		err = serve(ctx, config, o)
+	}
+	if err != nil {
+		slog.New(handler).Error("stopped", "error", err.Error())
+		return exitFail
+	}
+	return exitOK
+}
+
+// loadConfig finds the cluster.
+func loadConfig(file string) (*rest.Config, error) {
+	load := ctrl.GetConfig
+	if file != "" {
+		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", file) }
+	}
+	config, err := load()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 100, 200 // a guard against mistakes of this program; the API server has its own
+	return config, nil
+}
+
+// newScheme returns the types that are read and written.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+}
+
+// serve runs controller and webhooks until the context ends.
+func serve(ctx context.Context, config *rest.Config, o options) error {
+	estimator := estimate.NewMemory()
+	if o.instances != "" {
+		file, err := os.Open(o.instances)
+		if err != nil {
+			return fmt.Errorf("-instance-types: %w", err)
+		}
+		estimator.Instances, err = estimate.ReadInstances(file)
+		_ = file.Close() // it was only read
+		if err != nil {
+			return fmt.Errorf("-instance-types: %s: %w", o.instances, err)
+		}
+	}
+	managerOptions, err := o.manager()
+	if err != nil {
+		return err
+	}
+	m, err := ctrl.NewManager(config, managerOptions)
+	if err != nil {
+		return err
+	}
+	reconciler := &controller.Reconciler{
+		Client:   m.GetClient(),
+		Servers:  controller.Servers{Instances: estimator.Instances, Presets: estimator.Presets, PresetImage: o.presetImage},
+		Recorder: m.GetEventRecorderFor("workspace-controller"),
+	}
+	if err := reconciler.SetupWithManager(m); err != nil {
+		return err
+	}
+	webhook.Register(m, estimator)
+	if err := errors.Join(
+		m.AddHealthzCheck("ping", healthz.Ping),
+		m.AddReadyzCheck("webhooks", m.GetWebhookServer().StartedChecker()),
+	); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+// manager returns the options of the manager.
+func (o options) manager() (ctrl.Options, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return ctrl.Options{}, err
+	}
+	ours, err := labels.NewRequirement(v1alpha1.NameLabel, selection.Exists, nil)
+	if err != nil {
+		return ctrl.Options{}, err
+	}
+	return ctrl.Options{
+		Scheme: scheme,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&appsv1.Deployment{}: {Label: labels.NewSelector().Add(*ours)}, // not those of the whole cluster
+		}},
+		Metrics: metricsserver.Options{
+			BindAddress: o.metrics, SecureServing: true, CertDir: o.metricsCertDir,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		HealthProbeBindAddress: o.probes,
+		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
+			Host: o.webhookHost, Port: o.webhookPort, CertDir: o.certDir,
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
+		}),
+		LeaderElection:                o.elect,
+		LeaderElectionID:              "workspace.inferscale.io",
+		LeaderElectionNamespace:       o.electNamespace,
+		LeaderElectionReleaseOnCancel: true, // main ends right after Start returns
+		GracefulShutdownTimeout:       &o.grace,
+	}, nil
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+)
+
+func TestCommandLine(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"-help"}, exitOK, "-webhook-cert-dir"},
+		{[]string{"-nonsense"}, exitUsage, "nonsense"},
+		{[]string{"serve"}, exitUsage, `unexpected argument "serve"`},
+		{[]string{"-kubeconfig", "/does/not/exist"}, exitFail, "/does/not/exist"},
+	} {
+		var stderr bytes.Buffer
+		assert.Equal(t, c.code, run(t.Context(), c.args, &stderr), c.args)
+		assert.Contains(t, stderr.String(), c.says)
+	}
+}
+
+func TestInstanceTypesThatCannotBeRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "types.yaml")
+	require.ErrorContains(t, serve(t.Context(), &rest.Config{}, options{instances: file}), "-instance-types")
+	require.NoError(t, os.WriteFile(file, []byte("a: {gpus: 0}"), 0o600))
+	require.ErrorContains(t, serve(t.Context(), &rest.Config{}, options{instances: file}), "a.gpus: 0")
+}
