@@ -22,9 +22,10 @@ func (b *builder) source(s v1alpha1.MetricSource, path string) scrape.Metric {
 	} else if m.Endpoint.Scheme == "" {
 		m.Endpoint.Scheme = string(v1alpha1.HTTP)
 	}
-	if s.Port != 0 {
-		b.errs.Check(s.Port >= 1 && s.Port <= 65535, path+".port", int32(s.Port), "must be between 1 and 65535")
-		m.Endpoint.Port = int(s.Port)
+	if s.Port != nil {
+		port := s.Port.Int()
+		b.errs.Check(port >= 1 && port <= 65535, path+".port", port, "must be between 1 and 65535")
+		m.Endpoint.Port = min(max(port, 1), 65535)
 	}
 	if s.Path != "" {
 		m.Endpoint.Path = s.Path
@@ -94,7 +95,7 @@ func (b *builder) aggregate(a v1alpha1.Aggregation, path string) scrape.Aggregat
 func (b *builder) decimal(d v1alpha1.Decimal, path string) float64 {
 	f, err := d.Float()
 	b.unread[path] = err != nil
-	b.errs.Check(err == nil, path, string(d), `must be a number that is not negative, as 40 or "0.9"`)
+	b.errs.Check(err == nil, path, d.String(), `must be a number that is not negative, as 40 or "0.9"`)
 	return f
 }
 
@@ -102,7 +103,7 @@ func text(d *v1alpha1.Decimal) string {
 	if d == nil {
 		return ""
 	}
-	return string(*d)
+	return d.String()
 }
 
 // same reports whether two metrics are read in the same way; what missing pods count as may differ.

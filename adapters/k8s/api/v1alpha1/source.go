@@ -37,7 +37,7 @@ type Aggregation string
 // +kubebuilder:validation:XValidation:rule="!has(self.aggregation) || !has(self.signal)",fieldPath=".aggregation",message="must not be given beside engine and signal: how a signal is aggregated is known"
 // +kubebuilder:validation:XValidation:rule="!has(self.quantile) || (has(self.signal) && self.signal in ['TTFT', 'TPOT'])",message="quantile: must be given only with the signals TTFT and TPOT"
 // +kubebuilder:validation:XValidation:rule="!has(self.quantile) || (double(string(self.quantile)) > 0.0 && double(string(self.quantile)) < 1.0)",message="quantile: must be above 0 and below 1"
-// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, k != ”)",message="labels: must not have an empty name"
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, size(k) > 0)",message="labels: must not have an empty name"
 // +kubebuilder:validation:XValidation:rule="!has(self.signal) || !(self.engine + '/' + self.signal in ['TGI/TTFT', 'TGI/PrefixCacheHitRate', 'TGI/Preemptions', 'TRTLLM/Preemptions', 'Triton/TPOT', 'Triton/PrefixCacheHitRate', 'Triton/Preemptions', 'Dynamo/Preemptions', 'LlamaCPP/KVCacheUsage', 'LlamaCPP/TTFT', 'LlamaCPP/TPOT', 'LlamaCPP/PrefixCacheHitRate', 'LlamaCPP/Preemptions'])",messageExpression="'signal: ' + self.signal + ': ' + self.engine + ' has none'"
 type MetricSource struct {
 	// Name is a metric family of the pods' pages. If neither it nor a signal is given, vllm:num_requests_waiting is
@@ -69,7 +69,7 @@ type MetricSource struct {
 	// Port is the port at which pods serve metrics: a number, with or without quotes. If unset it is the engine's own,
 	// and 5000 without an engine. Where ports have a name, scrape.portName is there instead.
 	// +optional
-	Port PortNumber `json:"port,omitempty"`
+	Port *PortNumber `json:"port,omitempty"`
 
 	// Path is the path at which pods serve metrics. If unset it is the engine's own, and /metrics without an engine.
 	// +optional

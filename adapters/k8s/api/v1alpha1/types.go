@@ -115,6 +115,7 @@ type ScaleTargetReference struct {
 // A Scaler has the rules to scale by.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.realtime) || has(self.proportional) || has(self.cron)",message="must have at least one of realtime, proportional and cron"
+// +kubebuilder:validation:XValidation:rule="!has(self.realtime) || !has(self.proportional) || self.realtime.metrics.all(a, self.proportional.metrics.all(b, (has(a.source.signal) ? a.source.signal : has(a.source.name) ? a.source.name : 'vllm:num_requests_waiting') != (has(b.source.signal) ? b.source.signal : has(b.source.name) ? b.source.name : 'vllm:num_requests_waiting') || dyn(a.source) == dyn(b.source)))",message="sources of realtime and proportional with one name, or signal, must be the same"
 type Scaler struct {
 	// Realtime scales by thresholds, one step at a time.
 	// +optional

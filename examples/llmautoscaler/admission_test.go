@@ -1,0 +1,92 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/crd"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+)
+
+// An admission judges objects as an API server does that has the CustomResourceDefinition: it fills in defaults, then
+// checks schema, lists and rules. It is made of the API server's own packages.
+type admission struct {
+	schema    *structuralschema.Structural
+	validator schemavalidation.SchemaValidator
+	rules     *cel.Validator
+}
+
+func newAdmission(t testing.TB) *admission {
+	t.Helper()
+	var v1 apiextensionsv1.CustomResourceDefinition
+	require.NoError(t, yaml.UnmarshalStrict([]byte(crd.LLMAutoScaler()), &v1))
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(&v1)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&v1.Spec)
+	v1.Status.StoredVersions = []string{v1alpha1.Version}
+	var internal apiextensions.CustomResourceDefinition
+	require.NoError(t, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1, &internal, nil))
+	require.NoError(t, crdvalidation.ValidateCustomResourceDefinition(t.Context(), &internal).ToAggregate())
+	props := internal.Spec.Validation
+	if props == nil {
+		props = internal.Spec.Versions[0].Schema
+	}
+	schema, err := structuralschema.NewStructural(props.OpenAPIV3Schema)
+	require.NoError(t, err)
+	validator, _, err := schemavalidation.NewSchemaValidator(props.OpenAPIV3Schema)
+	require.NoError(t, err)
+	return &admission{schema: schema, validator: validator, rules: cel.NewValidator(schema, true, celconfig.PerCallLimit)}
+}
+
+// admit returns the object as it would be stored, or why it is refused.
+func (a *admission) admit(t testing.TB, text string) (*v1alpha1.LLMAutoScaler, error) {
+	t.Helper()
+	object := map[string]any{}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &object))
+	object = runtime.DeepCopyJSON(integers(object).(map[string]any))
+	defaulting.Default(object, a.schema)
+	errs := schemavalidation.ValidateCustomResource(nil, object, a.validator)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, a.schema, object)...)
+	if len(errs) == 0 { // an API server checks no rules of what has not even the shape
+		found, _ := a.rules.Validate(t.Context(), field.NewPath(""), a.schema, object, nil, celconfig.RuntimeCELCostBudget)
+		errs = append(errs, found...)
+	}
+	if len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	stored := &v1alpha1.LLMAutoScaler{}
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, stored, true))
+	return stored, nil
+}
+
+// integers makes int64 of what YAML reads as float64, as the API server's own decoder does.
+func integers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = integers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = integers(v[i])
+		}
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<62 {
+			return int64(v)
+		}
+	}
+	return v
+}

@@ -1,0 +1,266 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Config is what the controller works with. Client, Secrets, Scales, Metadata, Mapper and Pods must be set.
+type Config struct {
+	// Client reads LLMAutoScalers, from a cache, and writes their status.
+	Client client.Client
+	// Secrets reads Secrets, without a cache: a cache would need to list all of them.
+	Secrets client.Reader
+	// Scales reads and writes the targets.
+	Scales *k8s.Scales
+	// Metadata and Mapper reach the annotations that keep the state.
+	Metadata metadata.Interface
+	Mapper   meta.RESTMapper
+	// Pods lists pods, from an informer.
+	Pods corelisters.PodLister
+
+	// Recorder, Metrics and Logger tell of the rounds; each may be nil.
+	Recorder record.EventRecorder
+	Metrics  *k8s.Metrics
+	Numbers  *Numbers
+	Logger   *slog.Logger
+
+	// Credentials is the directory that takes what is read of Secrets, for the scrapers to read.
+	Credentials string
+	// AllowLocal lets pods have addresses of this machine, as they have in tests.
+	AllowLocal bool
+	// StatusRefresh is how old a status may be of which only numbers have changed, 5 min by default.
+	StatusRefresh time.Duration
+	// Jitter is the part of the interval by which a round may come early, 0.1 by default.
+	Jitter float64
+
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Random returns numbers in [0, 1); nil means math/rand/v2.
+	Random func() float64
+}
+
+const (
+	defaultStatusRefresh = 5 * time.Minute
+	defaultJitter        = 0.1
+	leastWait            = time.Second
+)
+
+// A Controller is the Reconciler of LLMAutoScalers. It is safe for concurrent use with one object at a time, as
+// controller-runtime's queue has it.
+type Controller struct {
+	config  Config
+	started time.Time
+
+	mu      sync.Mutex
+	runners map[types.NamespacedName]*runner
+}
+
+// New returns the Controller of a configuration.
+func New(c Config) (*Controller, error) {
+	if c.Client == nil || c.Secrets == nil || c.Scales == nil || c.Metadata == nil || c.Mapper == nil || c.Pods == nil {
+		return nil, errors.New("controller: Client, Secrets, Scales, Metadata, Mapper and Pods must be set")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.StatusRefresh == 0 {
+		c.StatusRefresh = defaultStatusRefresh
+	}
+	if c.Jitter == 0 {
+		c.Jitter = defaultJitter
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	return &Controller{config: c, started: c.Now(), runners: make(map[types.NamespacedName]*runner)}, nil
+}
+
+// Reconcile does a round of an object if one is due, and says when the next is.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	las := &v1alpha1.LLMAutoScaler{}
+	err := c.config.Client.Get(ctx, request.NamespacedName, las)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, err
+	case err != nil || las.DeletionTimestamp != nil:
+		c.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	r, err := c.runner(ctx, las)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if wait := r.due.Sub(c.config.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	c.config.Numbers.late(c.config.Now().Sub(r.due), r.due)
+	wait, err := r.round(ctx, las)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil // this is the end of the process: whatever failed, failed of that
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// runner returns what runs an object: what there is, unless the spec has changed, or something new.
+func (c *Controller) runner(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*runner, error) {
+	key := client.ObjectKeyFromObject(las)
+	c.mu.Lock()
+	old := c.runners[key]
+	c.mu.Unlock()
+	if old != nil && old.uid == las.UID && old.generation == las.Generation {
+		return old, nil
+	}
+	r := &runner{controller: c, uid: las.UID, generation: las.Generation, status: las.Status.DeepCopy()}
+	if d := las.Status.LastDecision; d != nil && d.Time != nil {
+		r.written = d.Time.Time
+	}
+	if old == nil {
+		r.due = c.first(las)
+	} else if old.uid == las.UID {
+		r.status, r.written, r.credentials = old.status, old.written, old.credentials
+		old.credentials = nil
+	}
+	if old != nil {
+		old.close()
+	}
+	if err := r.build(ctx, las); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.runners[key] = r
+	return r, nil
+}
+
+// first returns when an object that this process has not seen before is due: at once if it is new, and otherwise at a
+// place of its own within the interval, so that a restart does not make all of them due together.
+func (c *Controller) first(las *v1alpha1.LLMAutoScaler) time.Time {
+	interval := time.Duration(interval(las)) * time.Second
+	now := c.config.Now()
+	if now.Sub(las.CreationTimestamp.Time) < interval || now.Sub(c.started) > interval {
+		return now
+	}
+	return now.Add(time.Duration(c.config.Random() * float64(interval)))
+}
+
+func interval(las *v1alpha1.LLMAutoScaler) int32 {
+	if las.Spec.IntervalSeconds == nil {
+		return v1alpha1.DefaultIntervalSeconds
+	}
+	return *las.Spec.IntervalSeconds
+}
+
+func (c *Controller) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	r := c.runners[key]
+	delete(c.runners, key)
+	c.mu.Unlock()
+	if r != nil {
+		r.close()
+	}
+}
+
+// Close ends what is kept for objects: connections, and files with credentials.
+func (c *Controller) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, r := range c.runners {
+		r.close()
+		delete(c.runners, key)
+	}
+}
+
+// rival returns the LLMAutoScaler that scales the same target and was there before, if there is one.
+func (c *Controller) rival(ctx context.Context, las *v1alpha1.LLMAutoScaler) (string, error) {
+	var all v1alpha1.LLMAutoScalerList
+	target := build.Target(las)
+	if err := c.config.Client.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{TargetIndex: IndexKey(target)}); err != nil {
+		return "", fmt.Errorf("list LLMAutoScalers: %w", err)
+	}
+	for i := range all.Items {
+		if other := &all.Items[i]; Precedes(other, las) {
+			return other.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// TargetIndex is the name of the index that has LLMAutoScalers by target.
+const TargetIndex = "spec.scaleTargetRef"
+
+// IndexKey returns the key under which the index has a target: its version does not matter.
+func IndexKey(t k8s.Target) string { return group(t.APIVersion) + "/" + t.Kind + "/" + t.Name }
+
+// Index returns the keys of an object for the index by target.
+func Index(o client.Object) []string {
+	las, ok := o.(*v1alpha1.LLMAutoScaler)
+	if !ok {
+		return nil
+	}
+	return []string{IndexKey(build.Target(las))}
+}
+
+func group(apiVersion string) string {
+	for i := range len(apiVersion) {
+		if apiVersion[i] == '/' {
+			return apiVersion[:i]
+		}
+	}
+	return ""
+}
+
+// Precedes reports whether one of two objects has the right to their common target: the older, or the first by name.
+// An object that is being deleted has none.
+func Precedes(a, b *v1alpha1.LLMAutoScaler) bool {
+	switch {
+	case a.DeletionTimestamp != nil || a.Name == b.Name:
+		return false
+	case !a.CreationTimestamp.Equal(&b.CreationTimestamp):
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// wait returns the time until the next round after one that began at a time: the interval less a jitter, so that it is
+// never late, or what the decision asks for if that is earlier.
+func (c *Controller) wait(began time.Time, every time.Duration, next time.Time) (at time.Time, wait time.Duration) {
+	at = began.Add(every - time.Duration(c.config.Jitter*c.config.Random()*float64(every)))
+	if !next.IsZero() && next.After(began) && next.Before(at) {
+		at = next
+	}
+	now := c.config.Now()
+	if at.Before(now.Add(min(leastWait, every))) {
+		at = now.Add(min(leastWait, every))
+	}
+	return at, at.Sub(now)
+}
+
+// unable is the outcome of a round that did not come to its loop.
+func unable(las *v1alpha1.LLMAutoScaler, now time.Time) k8s.Outcome {
+	return k8s.Outcome{Target: build.Target(las), At: now, DryRun: las.Spec.DryRun, Decision: scaling.Decision{}}
+}

@@ -1,0 +1,264 @@
+package controller_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+)
+
+const chat = `
+metadata: {name: chat}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}
+  maxReplicas: 8
+  scaler:
+    realtime:
+      metrics: [{source: {port: PORT}, threshold: {high: 10, low: 2}}]
+      scaleUpRule: {cooldownSeconds: 60}
+      scaleDownRule: {cooldownSeconds: 60, stabilizationWindowSeconds: 30}
+`
+
+// TestStory goes up, holds, and comes down, with what the status says on the way.
+func TestStory(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 2)
+	w.apply(chat)
+	w.queue(20)
+	las := w.round("chat")
+	require.Equal(t, "UpWindow", las.Status.LastDecision.Code)
+	require.Equal(t, int32(2), *las.Status.CurrentReplicas)
+	require.Equal(t, "True Ready", condition(las, k8s.ConditionReady))
+	require.Equal(t, "True MetricsKnown", condition(las, k8s.ConditionMetricsAvailable))
+	require.Equal(t, []v1alpha1.MetricReading{{Name: "vllm:num_requests_waiting", Lower: "20", Upper: "20", Pods: 2}}, las.Status.Metrics)
+	require.Nil(t, las.Status.LastScaleTime)
+
+	las = w.round("chat")
+	require.Equal(t, int32(3), w.targets["chat"].Spec.Replicas)
+	require.Equal(t, "Up", las.Status.LastDecision.Verdict)
+	require.Equal(t, int32(3), *las.Status.CurrentReplicas)
+	require.Equal(t, int32(3), *las.Status.DesiredReplicas)
+	require.Equal(t, "2026-01-15T08:00:15Z", las.Status.LastScaleTime.UTC().Format(time.RFC3339))
+	require.Contains(t, las.Status.LastDecision.Explain, "AboveHigh         2 -> 3    vllm:num_requests_waiting lower=20 > high=10, held=30s >= window=30s")
+	require.Equal(t, v1alpha1.DecisionStep{
+		Code: "AboveHigh", Subject: "vllm:num_requests_waiting", From: 2, To: 3, Because: "vllm:num_requests_waiting lower=20 > high=10, held=30s >= window=30s",
+	}, las.Status.LastDecision.Steps[0])
+
+	las = w.round("chat")
+	require.Equal(t, "Hold", las.Status.LastDecision.Verdict)
+	require.Equal(t, int32(3), w.targets["chat"].Spec.Replicas)
+
+	w.queue(0)
+	for range 10 {
+		las = w.round("chat")
+	}
+	require.Less(t, w.targets["chat"].Spec.Replicas, int32(3))
+	require.Equal(t, w.targets["chat"].Spec.Replicas, *las.Status.CurrentReplicas)
+	require.Contains(t, las.Annotations[k8s.AnnotationPrefix+"/state-realtime"], `"kind":"k8s.loop"`)
+}
+
+// TestDryRun decides, says so, and writes nothing.
+func TestDryRun(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 2)
+	w.apply(chat + "  dryRun: true\n")
+	w.queue(20)
+	var las *v1alpha1.LLMAutoScaler
+	for range 20 {
+		las = w.round("chat")
+	}
+	require.Equal(t, 0, w.scales)
+	require.Equal(t, int32(2), w.targets["chat"].Spec.Replicas)
+	require.True(t, las.Status.LastDecision.DryRun)
+	require.Nil(t, las.Status.LastScaleTime)
+	require.Equal(t, int32(2), *las.Status.CurrentReplicas)
+	require.Contains(t, las.Annotations, k8s.AnnotationPrefix+"/state-realtime.dry-run")
+	require.NotContains(t, las.Annotations, k8s.AnnotationPrefix+"/state-realtime")
+	said := ""
+	for len(w.events.Events) > 0 {
+		said += <-w.events.Events + "\n"
+	}
+	require.Contains(t, said, "WouldScaleUp dry run, nothing was written: Up 2 -> 3")
+}
+
+// TestInvalidSpec is reported in conditions, in an event, and does nothing else.
+func TestInvalidSpec(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 2)
+	w.apply(`
+metadata: {name: chat}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}
+  maxReplicas: 8
+  scaler: {cron: {policies: [{name: never, schedule: "0 0 31 2 *", targetReplicas: 5}]}}
+`)
+	las := w.round("chat")
+	require.Equal(t, "False InvalidSpec", condition(las, k8s.ConditionReady))
+	require.Equal(t, "False InvalidSpec", condition(las, k8s.ConditionScalingActive))
+	require.Contains(t, las.Status.Conditions[0].Message, `spec.scaler.cron.policies[0].schedule: "0 0 31 2 *": never fires`)
+	require.Contains(t, <-w.events.Events, "InvalidSpec")
+	w.round("chat")
+	require.Empty(t, w.events.Events)
+	require.Equal(t, 1, w.statuses)
+	require.Equal(t, 0, w.scales)
+
+	w.queue(5)
+	w.apply(chat) // mended
+	las = w.round("chat")
+	require.Equal(t, "True Ready", condition(las, k8s.ConditionReady))
+	require.Equal(t, int64(2), las.Status.ObservedGeneration)
+}
+
+// TestRival lets the older of two objects have their target.
+func TestRival(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 2)
+	w.apply(chat)
+	w.queue(20)
+	w.now = w.now.Add(time.Minute)
+	w.apply(strings.Replace(chat, "name: chat}", "name: again}", 1))
+	require.Equal(t, "False TargetTaken", condition(w.round("again"), k8s.ConditionReady))
+	require.Equal(t, "True Ready", condition(w.round("chat"), k8s.ConditionReady))
+	require.NoError(t, w.client.Delete(t.Context(), w.get("chat")))
+	require.Equal(t, "True Ready", condition(w.round("again"), k8s.ConditionReady))
+}
+
+func TestPrecedes(t *testing.T) {
+	at := func(name string, second int64) *v1alpha1.LLMAutoScaler {
+		return &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(second, 0)}}
+	}
+	require.True(t, controller.Precedes(at("b", 1), at("a", 2)))
+	require.False(t, controller.Precedes(at("a", 2), at("b", 1)))
+	require.True(t, controller.Precedes(at("a", 1), at("b", 1)))
+	require.False(t, controller.Precedes(at("a", 1), at("a", 1)))
+	going := at("a", 1)
+	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(3, 0)}
+	require.False(t, controller.Precedes(going, at("b", 2)))
+}
+
+// TestQuietStatus writes a status when it says something new, and its numbers now and then.
+func TestQuietStatus(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 2)
+	w.apply(chat)
+	for i := range 80 { // twenty minutes of numbers between the thresholds that never stay the same
+		w.queue(3 + i%7)
+		w.round("chat")
+	}
+	require.Equal(t, 4, w.statuses)
+	w.queue(20)
+	w.round("chat")
+	require.Equal(t, 5, w.statuses)
+	w.restart() // the status is as it was
+	w.now = w.now.Add(-10 * time.Second)
+	w.round("chat")
+	require.Equal(t, 5, w.statuses)
+}
+
+// TestRestart keeps the cooldown: a new process does not scale again.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 2)
+	w.apply(strings.Replace(chat, "cooldownSeconds: 60", "cooldownSeconds: 600", 1))
+	w.queue(20)
+	for range 30 {
+		w.round("chat")
+		w.restart()
+	}
+	require.Equal(t, int32(3), w.targets["chat"].Spec.Replicas)
+	require.Equal(t, 1, w.scales)
+	for range 20 {
+		w.round("chat")
+	}
+	require.Equal(t, int32(4), w.targets["chat"].Spec.Replicas)
+}
+
+// TestOtherAlgorithm drops the state of the one before, and begins anew.
+func TestOtherAlgorithm(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 2)
+	w.apply(chat)
+	w.queue(20)
+	require.Contains(t, w.round("chat").Annotations, k8s.AnnotationPrefix+"/state-realtime")
+	w.apply(`
+metadata: {name: chat}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}
+  maxReplicas: 8
+  scaler:
+    proportional: {metrics: [{source: {port: PORT}, target: 10}]}
+    cron: {policies: [{name: a, schedule: "@daily", targetReplicas: 3}]}
+`)
+	las := w.round("chat")
+	require.NotContains(t, las.Annotations, k8s.AnnotationPrefix+"/state-realtime")
+	require.Contains(t, las.Annotations, k8s.AnnotationPrefix+"/state-proportional-cron")
+	require.Equal(t, int32(4), w.targets["chat"].Spec.Replicas)
+}
+
+// TestTroubles are in the conditions, and nothing is written.
+func TestTroubles(t *testing.T) {
+	w := newWorld(t)
+	w.apply(chat)
+	las := w.round("chat")
+	require.Equal(t, "False TargetNotFound", condition(las, k8s.ConditionReady))
+	w.deployment("chat", 2)
+	w.says("not a page")
+	las = w.round("chat")
+	require.Equal(t, "False MetricsUnavailable", condition(las, k8s.ConditionMetricsAvailable))
+	require.Equal(t, "Unknown", las.Status.LastDecision.Verdict)
+	require.Equal(t, int32(2), las.Status.Metrics[0].Failed)
+	require.NotEmpty(t, las.Status.Metrics[0].Error)
+	require.Empty(t, las.Status.Metrics[0].Lower)
+	require.Equal(t, 0, w.scales)
+}
+
+// TestDue waits for the interval, does a round at once after an edit, and none of what is gone.
+func TestDue(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 2)
+	w.apply(chat)
+	w.queue(5)
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: "chat"}}
+	result, err := w.ctl.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, 15*time.Second, result.RequeueAfter)
+	w.now = w.now.Add(5 * time.Second)
+	result, err = w.ctl.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, 10*time.Second, result.RequeueAfter)
+	w.apply(chat + "  intervalSeconds: 30\n")
+	result, err = w.ctl.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, 30*time.Second, result.RequeueAfter)
+	require.NoError(t, w.client.Delete(t.Context(), w.get("chat")))
+	result, err = w.ctl.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.Zero(t, result)
+
+	// What was there before this process has a place of its own in the interval.
+	w.config.Random = func() float64 { return .4 }
+	w.apply(chat)
+	w.now = w.now.Add(time.Hour)
+	w.restart()
+	result, err = w.ctl.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, 6*time.Second, result.RequeueAfter)
+	w.now = w.now.Add(6 * time.Second)
+	result, err = w.ctl.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, 15*time.Second-600*time.Millisecond, result.RequeueAfter, "less the jitter")
+}
+
+// TestNew must have what it works with.
+func TestNew(t *testing.T) {
+	_, err := controller.New(controller.Config{})
+	require.EqualError(t, err, "controller: Client, Secrets, Scales, Metadata, Mapper and Pods must be set")
+}

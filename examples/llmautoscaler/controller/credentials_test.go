@@ -1,0 +1,93 @@
+package controller_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"encoding/pem"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+)
+
+const secure = `
+metadata: {name: chat}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}
+  maxReplicas: 8
+  scaler: {realtime: {metrics: [{source: {protocol: https, port: PORT}, threshold: {high: 10, low: 2}}]}}
+  scrape:
+    tls: {caSecretRef: {name: pods}, serverName: example.com}
+    bearerTokenSecretRef: {name: pods, key: password}
+`
+
+// TestCredentials reads what an object refers to, if it may, hands it to the scraper in files, and cleans up.
+func TestCredentials(t *testing.T) {
+	w := newWorld(t)
+	w.deployment("chat", 1)
+	tokens := make(map[string]int)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		tokens[r.Header.Get("Authorization")]++
+		rw.Header().Set("Content-Type", "text/plain")
+		_, _ = rw.Write([]byte("vllm:num_requests_waiting 5\n"))
+	}))
+	defer server.Close()
+	w.port = server.Listener.Addr().(*net.TCPAddr).Port
+	w.apply(secure)
+
+	ready := func() string {
+		return condition(w.round("chat"), k8s.ConditionReady) + ": " + w.get("chat").Status.Conditions[0].Message
+	}
+	require.Equal(t, `False CredentialsUnavailable: spec.scrape.tls.caSecretRef: secrets "pods" not found`, ready())
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}, Data: map[string][]byte{
+		"ca.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}}
+	require.NoError(t, w.client.Create(t.Context(), secret))
+	require.Equal(t, `False CredentialsUnavailable: spec.scrape.tls.caSecretRef: secret "pods" does not have the label autoscaling.inferscale.io/scrape-credentials: "true"`, ready())
+	secret.Labels = map[string]string{controller.CredentialsLabel: "true"}
+	require.NoError(t, w.client.Update(t.Context(), secret))
+	require.Equal(t, `False CredentialsUnavailable: spec.scrape.bearerTokenSecretRef: secret "pods" has no key "password"`, ready())
+	secret.Data["password"] = []byte("first-token\n")
+	require.NoError(t, w.client.Update(t.Context(), secret))
+	require.Contains(t, ready(), "True Ready")
+	require.Equal(t, map[string]int{"Bearer first-token": 1}, tokens)
+
+	secret.Data["password"] = []byte("second-token")
+	require.NoError(t, w.client.Update(t.Context(), secret))
+	for range 5 {
+		require.Contains(t, ready(), "True Ready")
+	}
+	require.Equal(t, map[string]int{"Bearer first-token": 4, "Bearer second-token": 2}, tokens, "it is read again each minute")
+
+	files, err := filepath.Glob(filepath.Join(w.config.Credentials, "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	for _, file := range files {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	}
+	for len(w.events.Events) > 0 {
+		require.NotContains(t, <-w.events.Events, "token\n")
+	}
+	w.apply(strings.Replace(secure, "maxReplicas: 8", "maxReplicas: 9", 1)) // an edit keeps them
+	require.Contains(t, ready(), "True Ready")
+	require.NoError(t, w.client.Delete(t.Context(), w.get("chat")))
+	w.now = w.now.Add(time.Minute)
+	_, _ = w.ctl.Reconcile(t.Context(), request("chat"))
+	files, err = filepath.Glob(filepath.Join(w.config.Credentials, "*"))
+	require.NoError(t, err)
+	require.Empty(t, files)
+}

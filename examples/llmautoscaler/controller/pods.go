@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TrimPod keeps of a pod what a round looks at, which is a small part of it: the informer's memory is that of all pods.
+func TrimPod(o any) (any, error) {
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil // a tombstone
+	}
+	kept := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
+			Labels: p.Labels, DeletionTimestamp: p.DeletionTimestamp,
+		},
+		Spec: corev1.PodSpec{Containers: ports(p.Spec.Containers), InitContainers: ports(p.Spec.InitContainers)},
+		Status: corev1.PodStatus{
+			Phase: p.Status.Phase, PodIP: p.Status.PodIP,
+			ContainerStatuses: restarts(p.Status.ContainerStatuses), InitContainerStatuses: restarts(p.Status.InitContainerStatuses),
+		},
+	}
+	for key, value := range p.Annotations {
+		if strings.HasPrefix(key, "leaderworkerset.sigs.k8s.io/") {
+			if kept.Annotations == nil {
+				kept.Annotations = make(map[string]string)
+			}
+			maps.Copy(kept.Annotations, map[string]string{key: value})
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			kept.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return kept, nil
+}
+
+// ports keeps of containers the named ports.
+func ports(all []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for i := range all {
+		var named []corev1.ContainerPort
+		for _, p := range all[i].Ports {
+			if p.Name != "" {
+				named = append(named, corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort})
+			}
+		}
+		if len(named) > 0 {
+			kept = append(kept, corev1.Container{Name: all[i].Name, Ports: named})
+		}
+	}
+	return kept
+}
+
+// restarts keeps the sum of what restarted.
+func restarts(all []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var n int32
+	for i := range all {
+		n += all[i].RestartCount
+	}
+	if n == 0 {
+		return nil
+	}
+	return []corev1.ContainerStatus{{RestartCount: n}}
+}
+
+// Lister returns the lister of pods that are in a cache, whatever namespaces it has. What it returns is the cache's own
+// and must not be changed.
+func Lister(reader client.Reader) corelisters.PodLister { return lister{reader: reader} }
+
+type lister struct {
+	reader    client.Reader
+	namespace string
+}
+
+// Pods returns the lister of a namespace.
+func (l lister) Pods(namespace string) corelisters.PodNamespaceLister {
+	return lister{l.reader, namespace}
+}
+
+// List returns the pods that a selector selects.
+func (l lister) List(selector labels.Selector) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	err := l.reader.List(context.Background(), &list, &client.ListOptions{
+		Namespace: l.namespace, LabelSelector: selector, UnsafeDisableDeepCopy: ptr(true),
+	})
+	if err != nil {
+		return nil, err
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
+}
+
+// Get returns a pod by its name.
+func (l lister) Get(name string) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	err := l.reader.Get(context.Background(), types.NamespacedName{Namespace: l.namespace, Name: name}, pod)
+	return pod, err
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,228 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// Reasons of the condition Ready for what happens before a round.
+const (
+	ReasonInvalidSpec = "InvalidSpec" // the spec breaks rules that the API server did not check
+	ReasonTargetTaken = "TargetTaken" // another LLMAutoScaler scales the target
+	ReasonCredentials = "CredentialsUnavailable"
+)
+
+// A runner runs one generation of an object.
+type runner struct {
+	controller *Controller
+	uid        types.UID
+	generation int64
+
+	plan        build.Plan
+	invalid     error // why there is no plan
+	credentials *credentials
+	loop        *k8s.Loop
+	observer    *k8s.PodObserver
+
+	due     time.Time
+	status  *v1alpha1.LLMAutoScalerStatus // as last written, or as found
+	written time.Time                     // when it was; zero if it was found
+	told    string                        // the trouble that an event was made of last
+}
+
+// build makes the plan. The error is one that may pass; a spec that is wrong stays so until it is changed.
+func (r *runner) build(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
+	if r.plan, r.invalid = build.Spec(&las.Spec); r.invalid != nil {
+		return nil
+	}
+	return r.dropOldState(ctx, las)
+}
+
+// stateKey is the key of the state. Each combination of algorithms has its own, as they cannot read each other's.
+func stateKey(kinds string) string { return "state-" + strings.ReplaceAll(kinds, "+", "-") }
+
+// dropOldState removes the state of algorithms that the object had before: it would be stale when they came back.
+func (r *runner) dropOldState(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
+	const prefix = k8s.AnnotationPrefix + "/state-"
+	mine := k8s.AnnotationPrefix + "/" + stateKey(r.plan.Kinds)
+	var old []string
+	for key := range las.Annotations {
+		if strings.HasPrefix(key, prefix) && key != mine && key != mine+".dry-run" {
+			old = append(old, key)
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	gone := make(map[string]any, len(old))
+	for _, key := range old {
+		gone[key] = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": gone}})
+	if err != nil {
+		return err
+	}
+	resource := v1alpha1.GroupVersion().WithResource(v1alpha1.Resource)
+	_, err = r.controller.config.Metadata.Resource(resource).Namespace(las.Namespace).Patch(ctx, las.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("remove the state of other algorithms: %w", err)
+	}
+	slices.Sort(old)
+	r.controller.config.Logger.Info("state of other algorithms removed", "namespace", las.Namespace, "name", las.Name, "annotations", old)
+	return nil
+}
+
+// round does a round and returns how long to wait for the next.
+func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.Duration, error) {
+	began := r.controller.config.Now()
+	every := time.Duration(interval(las)) * time.Second
+	outcome, trouble := unable(las, began), (*trouble)(nil)
+	rival, err := r.controller.rival(ctx, las)
+	switch {
+	case err != nil:
+		return 0, err
+	case r.invalid != nil:
+		trouble = notReady(ReasonInvalidSpec, r.invalid)
+	case rival != "":
+		trouble = notReady(ReasonTargetTaken, fmt.Errorf("LLMAutoScaler %s scales %s already", rival, outcome.Target))
+	default:
+		if err := r.prepare(ctx, las); err != nil {
+			trouble = notReady(ReasonCredentials, err)
+		} else {
+			outcome, _ = r.loop.Tick(ctx) // its errors are in the outcome, and in events, metrics and the log
+		}
+	}
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	r.tell(las, trouble)
+	if err := r.report(ctx, las, &outcome, trouble); err != nil {
+		// The next round finds that the status is not what it should be, and writes it.
+		r.controller.config.Logger.Warn("status not written", "namespace", las.Namespace, "name", las.Name, "error", err)
+	}
+	var wait time.Duration
+	r.due, wait = r.controller.wait(began, every, outcome.Next)
+	return wait, nil
+}
+
+// prepare makes the loop, in the first round and after the credentials have changed their names.
+func (r *runner) prepare(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
+	c := &r.controller.config
+	if las.Spec.Scrape != nil && r.plan.Scrapes() {
+		if r.credentials == nil {
+			r.credentials = newCredentials(c.Secrets, c.Credentials, las)
+		}
+		if err := r.credentials.refresh(ctx, las.Spec.Scrape, c.Now()); err != nil {
+			return err
+		}
+	}
+	if r.loop != nil {
+		return nil
+	}
+	settings := k8s.Settings{
+		Scales: c.Scales, StateKey: stateKey(r.plan.Kinds), Interval: r.plan.Interval, DryRun: r.plan.DryRun,
+		Recorder: c.Recorder, Object: reference(las), Metrics: c.Metrics, Logger: c.Logger, Now: c.Now,
+	}
+	store, err := k8s.NewAnnotationStore(k8s.AnnotationStoreConfig{
+		Client: c.Metadata, Mapper: c.Mapper,
+		Object: k8s.Target{APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.Kind, Namespace: las.Namespace, Name: las.Name},
+	})
+	if err != nil {
+		return err
+	}
+	settings.Store = store
+	if r.plan.Scrapes() {
+		if r.observer, err = r.observe(); err != nil {
+			return err
+		}
+		settings.Observer = r.observer
+	}
+	r.loop, err = k8s.NewLoop(k8s.LoopConfig{Target: build.Target(las), Policy: r.plan.Policy, Bounds: r.plan.Bounds, Settings: settings})
+	return err
+}
+
+// reference is what events are about: the object without its contents.
+func reference(las *v1alpha1.LLMAutoScaler) *v1alpha1.LLMAutoScaler {
+	return &v1alpha1.LLMAutoScaler{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: las.Namespace, Name: las.Name, UID: las.UID},
+	}
+}
+
+func (r *runner) observe() (*k8s.PodObserver, error) {
+	c := &r.controller.config
+	config := r.plan.Scrape
+	config.AllowLocal, config.Now = c.AllowLocal, c.Now
+	if r.credentials != nil {
+		config.TLS.CAFile, config.TokenFile = r.credentials.files()
+	}
+	scraper, err := scrape.New(config)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := k8s.NewPods(c.Pods, r.plan.Grouping)
+	if err != nil {
+		return nil, err
+	}
+	return k8s.NewPodObserver(pods, scraper, r.plan.Port)
+}
+
+// tell makes an event of trouble that is new.
+func (r *runner) tell(las *v1alpha1.LLMAutoScaler, t *trouble) {
+	said := ""
+	if t != nil {
+		said = t.reason + t.err.Error()
+	}
+	if said != r.told && t != nil {
+		r.controller.config.Logger.Warn("not ready", "namespace", las.Namespace, "name", las.Name, "reason", t.reason, "error", t.err)
+		if r.controller.config.Recorder != nil {
+			r.controller.config.Recorder.Event(reference(las), corev1.EventTypeWarning, t.reason, t.err.Error())
+		}
+	}
+	r.told = said
+}
+
+// close ends what is kept for the object.
+func (r *runner) close() {
+	if r.loop != nil {
+		r.loop.Close()
+	}
+	if r.observer != nil {
+		r.observer.Close()
+	}
+	if r.credentials != nil {
+		r.credentials.remove()
+	}
+}
+
+// A trouble is why there was no round.
+type trouble struct {
+	reason string
+	err    error
+}
+
+func notReady(reason string, err error) *trouble { return &trouble{reason, err} }
+
+// acted reports whether replicas were written in a round, or found to have been written in the one before.
+func acted(o *k8s.Outcome) bool {
+	return o.Write == k8s.Written || o.Settled && !o.DryRun
+}
+
+// desired is the count that a decision asks for; it is not known without one.
+func desired(o *k8s.Outcome) (int32, bool) {
+	return o.Decision.Replicas, o.Decided && o.Decision.Verdict != scaling.Unknown
+}

@@ -1,0 +1,180 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+const (
+	maxSteps   = 64
+	maxError   = 300
+	maxMessage = 1024
+)
+
+// report writes the status if it says something new, or if numbers in it are older than they may be.
+func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.Outcome, t *trouble) error {
+	status := r.status.DeepCopy()
+	fill(status, las.Generation, o, t)
+	c := &r.controller.config
+	if equality.Semantic.DeepEqual(status, r.status) {
+		return nil
+	}
+	if equality.Semantic.DeepEqual(essence(status), essence(r.status)) && !r.written.IsZero() && o.At.Sub(r.written) < c.StatusRefresh {
+		return nil
+	}
+	before, after := las.DeepCopy(), las.DeepCopy()
+	before.Status, after.Status = *r.status, *status
+	if err := c.Client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	}
+	c.Numbers.statusWritten()
+	r.status, r.written = status, o.At
+	return nil
+}
+
+// fill makes the status that an outcome leaves.
+func fill(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *trouble) {
+	s.ObservedGeneration = generation
+	if t != nil {
+		refuse(s, generation, o, t)
+		return
+	}
+	k8s.SetConditions(&s.Conditions, o, generation)
+	if o.ScaleErr == nil && o.Scale.ResourceVersion != "" {
+		current := o.Scale.Replicas
+		if o.Write == k8s.Written {
+			current = o.Decision.Replicas
+		}
+		s.CurrentReplicas = &current
+	}
+	if n, ok := desired(o); ok {
+		s.DesiredReplicas = &n
+	}
+	if acted(o) {
+		at := metav1.NewTime(o.At)
+		s.LastScaleTime = &at
+	}
+	if o.Decided {
+		s.LastDecision = decision(o)
+	}
+	if o.Observed.Fleets != nil {
+		s.Metrics = readings(o)
+	}
+}
+
+// refuse sets the conditions of a round that did not come to its loop.
+func refuse(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *trouble) {
+	message := t.err.Error()
+	if len(message) > maxMessage {
+		message = message[:maxMessage]
+	}
+	for kind, status := range map[string]metav1.ConditionStatus{
+		k8s.ConditionReady: metav1.ConditionFalse, k8s.ConditionScalingActive: metav1.ConditionFalse,
+		k8s.ConditionAbleToScale: metav1.ConditionUnknown, k8s.ConditionMetricsAvailable: metav1.ConditionUnknown,
+		k8s.ConditionScalingLimited: metav1.ConditionUnknown,
+	} {
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: t.reason, Message: message, ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(o.At),
+		})
+	}
+	slices.SortFunc(s.Conditions, func(a, b metav1.Condition) int { return order(a.Type) - order(b.Type) })
+}
+
+func order(condition string) int {
+	return slices.Index([]string{
+		k8s.ConditionReady, k8s.ConditionAbleToScale, k8s.ConditionScalingActive, k8s.ConditionScalingLimited, k8s.ConditionMetricsAvailable,
+	}, condition)
+}
+
+func decision(o *k8s.Outcome) *v1alpha1.Decision {
+	d := &o.Decision
+	at := metav1.NewTime(o.At)
+	said := &v1alpha1.Decision{
+		Verdict: d.Verdict.String(), Code: d.Code().String(), Reason: d.Reason(), Explain: d.Explain(), Time: &at, DryRun: o.DryRun,
+	}
+	for i, step := range d.Steps() {
+		if i == maxSteps {
+			break
+		}
+		said.Steps = append(said.Steps, v1alpha1.DecisionStep{
+			Code: step.Code.String(), Subject: step.Subject, From: step.From, To: step.To, Because: step.Because(), Considered: step.Lane != 0,
+		})
+	}
+	return said
+}
+
+func readings(o *k8s.Outcome) []v1alpha1.MetricReading {
+	var all []v1alpha1.MetricReading
+	for _, r := range o.Observed.Readings {
+		one := v1alpha1.MetricReading{Name: r.Metric, Pods: r.Values, NotReady: r.NotReady, Failed: r.Failed}
+		if r.Known() {
+			one.Lower, one.Upper = number(r.Lower), number(r.Upper)
+		}
+		one.Error = failure(o, r)
+		all = append(all, one)
+	}
+	return all
+}
+
+// number writes a number with six digits; what has no limit is left out.
+func number(v float64) string {
+	s := strconv.FormatFloat(v, 'g', 6, 64)
+	if s == "+Inf" {
+		return ""
+	}
+	return s
+}
+
+// failure is one pod's reason for having no value of a metric.
+func failure(o *k8s.Outcome, r scaling.Reading) string {
+	i := slices.IndexFunc(o.Observed.Readings, func(other scaling.Reading) bool { return other.Metric == r.Metric })
+	for _, pod := range o.View().Pods {
+		if i < len(pod.Values) && pod.Values[i].Err != nil {
+			text := pod.Values[i].Err.Error()
+			return text[:min(len(text), maxError)]
+		}
+	}
+	return ""
+}
+
+// essence is a status without its numbers, times and texts: where it changes, there is something to tell.
+func essence(s *v1alpha1.LLMAutoScalerStatus) *v1alpha1.LLMAutoScalerStatus {
+	s = s.DeepCopy()
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		c.LastTransitionTime = metav1.Time{}
+		if c.Reason != ReasonInvalidSpec && c.Reason != ReasonTargetTaken && c.Reason != ReasonCredentials {
+			c.Message = ""
+		}
+	}
+	if d := s.LastDecision; d != nil {
+		d.Reason, d.Explain, d.Time = "", "", nil
+		for i := range d.Steps {
+			d.Steps[i].Because = ""
+		}
+	}
+	for i := range s.Metrics {
+		m := &s.Metrics[i]
+		m.Lower, m.Upper, m.Error = truth(m.Lower), truth(m.Upper), truth(m.Error)
+	}
+	return s
+}
+
+// truth says only whether there is a text.
+func truth(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "-"
+}

@@ -1,0 +1,4 @@
+{{/* The labels of every object. */}}
+{{- define "llmautoscaler.labels" -}}
+app.kubernetes.io/name: llmautoscaler
+{{- end }}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCommandLine(t *testing.T) {
+	try := func(args ...string) (code int, out, said string) {
+		var stdout, stderr bytes.Buffer
+		code = run(t.Context(), args, &stdout, &stderr)
+		return code, stdout.String(), stderr.String()
+	}
+	code, out, _ := try("-version")
+	require.Equal(t, 0, code)
+	require.True(t, strings.HasPrefix(out, "llmautoscaler "))
+
+	code, _, said := try("-help")
+	require.Equal(t, 0, code)
+	require.Contains(t, said, "-leader-elect")
+
+	for _, tt := range []struct{ args, want string }{
+		{"-nonsense", "flag provided but not defined: -nonsense"},
+		{"rest", `"rest": is not a flag`},
+		{"-workers=0", "-workers: 0: must be at least 1"},
+		{"-kube-api-qps=0", "-kube-api-qps: 0: must be above 0"},
+		{"-kube-api-burst=0", "-kube-api-burst: 0: must be at least 1"},
+		{"-status-refresh=0s", "-status-refresh: 0s: must be at least 1s"},
+		{"-shutdown-timeout=-1s", "-shutdown-timeout: -1s: must not be negative"},
+		{"-leader-elect-lease=5s", "-leader-elect-lease: 5s: lease must be above renew, renew above retry, and retry above 0"},
+		{"-webhook-port=0", "-webhook-port: 0: must be between 1 and 65535"},
+		{"-log-level=loud", "-log-level: loud: must be debug, info, warn or error"},
+		{"-pod-selector=a=b=c", "-pod-selector: a=b=c: "},
+	} {
+		code, _, said := try(tt.args)
+		require.Equal(t, 2, code, tt.args)
+		require.Contains(t, said, tt.want)
+	}
+
+	code, _, said = try("-kubeconfig=/nowhere", "-leader-elect=false")
+	require.Equal(t, 1, code)
+	require.Contains(t, said, `"msg":"ended","error":"how to reach the API server`)
+}
+
+func TestWatched(t *testing.T) {
+	o := options{namespaces: " a, b,,"}
+	require.Equal(t, []string{"a", "b"}, o.watched())
+	require.Empty(t, (&options{}).watched())
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/scale"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+)
+
+// name is that of the controller, in events, leases and logs.
+const name = "llmautoscaler"
+
+// manager assembles what runs in this process.
+func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog.Logger) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	options := manager.Options{
+		Scheme: scheme, Logger: logr.FromSlogHandler(logger.Handler()),
+		Cache:          o.cache(),
+		Client:         client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		LeaderElection: o.elect, LeaderElectionID: o.electionName, LeaderElectionNamespace: o.electionNS,
+		LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.lease, RenewDeadline: &o.renew, RetryPeriod: &o.retry,
+		HealthProbeBindAddress:  o.health,
+		GracefulShutdownTimeout: &o.shutdown,
+		Metrics:                 metricsserver.Options{BindAddress: o.metrics},
+	}
+	if !o.metricsOpen {
+		options.Metrics.SecureServing = true
+		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	ready := healthz.Ping
+	if o.webhook {
+		server, err := o.webhookServer(ctx, config, scheme, logger)
+		if err != nil {
+			return nil, err
+		}
+		options.WebhookServer = server
+		ready = server.StartedChecker()
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready)); err != nil {
+		return nil, err
+	}
+	if o.webhook {
+		if err := o.webhooks(mgr); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, o.controllers(ctx, mgr, logger)
+}
+
+// cache says what is kept in memory: LLMAutoScalers, and of pods what a round looks at.
+func (o *options) cache() cache.Options {
+	pods := cache.ByObject{Transform: controller.TrimPod}
+	if o.selector != "" {
+		pods.Label, _ = labels.Parse(o.selector) // it was parsed before
+	}
+	c := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: pods},
+	}
+	if names := o.watched(); len(names) > 0 {
+		c.DefaultNamespaces = make(map[string]cache.Config, len(names))
+		for _, n := range names {
+			c.DefaultNamespaces[n] = cache.Config{}
+		}
+	}
+	return c
+}
+
+// controllers adds the controller of LLMAutoScalers.
+func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *slog.Logger) error {
+	config, httpClient, mapper := mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper()
+	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return err
+	}
+	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
+	if err != nil {
+		return err
+	}
+	metadataClient, err := metadata.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return err
+	}
+	// Asked for before the start, so that rounds wait until it has all pods.
+	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{}); err != nil {
+		return err
+	}
+	metrics, numbers := k8s.NewMetrics(), controller.NewNumbers()
+	for _, c := range []prometheus.Collector{metrics, numbers} {
+		if err := ctrlmetrics.Registry.Register(c); err != nil {
+			return err
+		}
+	}
+	c, err := controller.New(controller.Config{
+		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Scales: k8s.NewScales(scales, mapper),
+		Metadata: metadataClient, Mapper: mapper, Pods: controller.Lister(mgr.GetCache()),
+		Recorder: mgr.GetEventRecorderFor(name), Metrics: metrics, Numbers: numbers, Logger: logger,
+		Credentials: o.credentials, AllowLocal: o.allowLocal, StatusRefresh: o.statusRefresh,
+	})
+	if err != nil {
+		return err
+	}
+	err = builder.ControllerManagedBy(mgr).
+		Named(name).
+		For(&v1alpha1.LLMAutoScaler{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: o.workers}).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+// Package webhook refuses LLMAutoScalers that the schema and its rules cannot: those with schedules that never fire or
+// time zones that do not exist, and those whose target another one scales already.
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Validator judges LLMAutoScalers. Its Reader needs the index controller.TargetIndex.
+type Validator struct {
+	Reader client.Reader
+}
+
+// ValidateCreate refuses what cannot be carried out.
+func (v *Validator) ValidateCreate(ctx context.Context, o runtime.Object) (admission.Warnings, error) {
+	return v.validate(ctx, nil, o)
+}
+
+// ValidateUpdate refuses what cannot be carried out. What was so before the update may stay, so that labels can be
+// changed of an object that a newer version would refuse.
+func (v *Validator) ValidateUpdate(ctx context.Context, old, o runtime.Object) (admission.Warnings, error) {
+	return v.validate(ctx, old, o)
+}
+
+// ValidateDelete allows every deletion.
+func (*Validator) ValidateDelete(context.Context, runtime.Object) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admission.Warnings, error) {
+	las, ok := o.(*v1alpha1.LLMAutoScaler)
+	if !ok {
+		return nil, fmt.Errorf("a %T is no LLMAutoScaler", o)
+	}
+	before, _ := old.(*v1alpha1.LLMAutoScaler)
+	if las.DeletionTimestamp != nil || before != nil && before.Generation == las.Generation && before.Generation != 0 {
+		return nil, nil
+	}
+	_, err := build.Spec(&las.Spec)
+	problems := list(err)
+	if before == nil || before.Spec.ScaleTargetRef != las.Spec.ScaleTargetRef {
+		taken, err := v.taken(ctx, las)
+		if err != nil {
+			return nil, err
+		}
+		if taken != nil {
+			problems = append(problems, taken)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind).GroupKind(), las.Name, problems)
+	}
+	return warn(&las.Spec), nil
+}
+
+// taken is a problem if somebody else scales the target.
+func (v *Validator) taken(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*field.Error, error) {
+	var all v1alpha1.LLMAutoScalerList
+	key := controller.IndexKey(build.Target(las))
+	if err := v.Reader.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{controller.TargetIndex: key}); err != nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		if other := &all.Items[i]; other.Name != las.Name && other.DeletionTimestamp == nil {
+			ref := las.Spec.ScaleTargetRef
+			return field.Invalid(field.NewPath("spec", "scaleTargetRef"), ref.Kind+" "+ref.Name, "is scaled by LLMAutoScaler "+other.Name+" already"), nil
+		}
+	}
+	return nil, nil
+}
+
+// list makes of each wrong field what an API server says of one.
+func list(err error) field.ErrorList {
+	var all field.ErrorList
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		for _, e := range joined.Unwrap() {
+			all = append(all, list(e)...)
+		}
+		return all
+	}
+	var wrong *scaling.FieldError
+	switch {
+	case err == nil:
+	case errors.As(err, &wrong):
+		all = append(all, field.Invalid(field.NewPath(wrong.Field), wrong.Value, wrong.Rule))
+	default:
+		all = append(all, field.InternalError(field.NewPath("spec"), err))
+	}
+	return all
+}
+
+// warn says what is allowed and yet seldom meant.
+func warn(spec *v1alpha1.LLMAutoScalerSpec) admission.Warnings {
+	var w admission.Warnings
+	if r := spec.Scaler.Realtime; r != nil {
+		for i, m := range r.Metrics {
+			low, err := m.Threshold.Low.Float()
+			if err == nil && low == 0 && m.Role != "UpOnly" {
+				w = append(w, fmt.Sprintf("spec.scaler.realtime.metrics[%d].threshold.low: 0: nothing is below 0, so this metric blocks every scale-down; role UpOnly lets it ask for more alone", i))
+			}
+		}
+	}
+	if c := spec.Scaler.Cron; c != nil && c.Mode == "Match" && spec.IntervalSeconds != nil && *spec.IntervalSeconds > int32(time.Minute/time.Second) {
+		w = append(w, fmt.Sprintf("spec.scaler.cron.mode: Match: with an interval of %d s minutes in which a policy fires can be missed; HoldLast misses none", *spec.IntervalSeconds))
+	}
+	if s := spec.Scrape; s != nil && s.TLS != nil && s.TLS.InsecureSkipVerify {
+		w = append(w, "spec.scrape.tls.insecureSkipVerify: true: who can redirect traffic can answer in place of a pod")
+	}
+	return w
+}

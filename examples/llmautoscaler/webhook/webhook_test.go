@@ -1,0 +1,98 @@
+package webhook_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/webhook"
+)
+
+func object(t *testing.T, name, target, rest string) *v1alpha1.LLMAutoScaler {
+	t.Helper()
+	las := &v1alpha1.LLMAutoScaler{}
+	text := "metadata: {namespace: models, name: " + name + "}\nspec:\n  scaleTargetRef: " + target + "\n  maxReplicas: 8\n  " + rest
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), las))
+	return las
+}
+
+const (
+	deployment = "{apiVersion: apps/v1, kind: Deployment, name: chat}"
+	thresholds = "scaler: {realtime: {metrics: [{threshold: {high: 10, low: 2}}]}}"
+)
+
+func TestWebhook(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).
+		WithIndex(&v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index).
+		WithObjects(object(t, "first", deployment, thresholds)).Build()}
+	never := `scaler: {cron: {policies: [{name: a, schedule: "0 0 31 2 *", targetReplicas: 1}, {name: b, schedule: "@daily", timeZone: Mars/Base, targetReplicas: 1}]}}`
+	for _, tt := range []struct{ name, target, rest, want string }{
+		{"second", "{apiVersion: apps/v1, kind: Deployment, name: other}", thresholds, ""},
+		{"first", deployment, thresholds, ""},
+		{
+			"second", deployment, thresholds,
+			`LLMAutoScaler.autoscaling.inferscale.io "second" is invalid: spec.scaleTargetRef: Invalid value: "Deployment chat": is scaled by LLMAutoScaler first already`,
+		},
+		{
+			"second", "{apiVersion: apps/v1beta1, kind: Deployment, name: chat}", thresholds,
+			`LLMAutoScaler.autoscaling.inferscale.io "second" is invalid: spec.scaleTargetRef: Invalid value: "Deployment chat": is scaled by LLMAutoScaler first already`,
+		},
+		{
+			"first", deployment, never,
+			`LLMAutoScaler.autoscaling.inferscale.io "first" is invalid: [spec.scaler.cron.policies[0].schedule: Invalid value: "0 0 31 2 *": never fires: no date has these fields, ` +
+				`spec.scaler.cron.policies[1].timeZone: Invalid value: "Mars/Base": must be in the time zone database: unknown time zone Mars/Base]`,
+		},
+	} {
+		warnings, err := v.ValidateCreate(t.Context(), object(t, tt.name, tt.target, tt.rest))
+		require.Empty(t, warnings)
+		if tt.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, tt.want)
+		require.True(t, apierrors.IsInvalid(err))
+	}
+
+	// An update is judged as a whole, and the target only if it changes.
+	old, bad := object(t, "second", deployment, thresholds), object(t, "second", deployment, never)
+	old.Generation, bad.Generation = 1, 2
+	_, err := v.ValidateUpdate(t.Context(), old, bad)
+	require.ErrorContains(t, err, "never fires")
+	require.NotContains(t, err.Error(), "already")
+	moved := object(t, "second", "{apiVersion: apps/v1, kind: Deployment, name: other}", thresholds)
+	_, err = v.ValidateUpdate(t.Context(), moved, old)
+	require.ErrorContains(t, err, "already")
+	bad.Generation = 1
+	_, err = v.ValidateUpdate(t.Context(), bad, bad)
+	require.NoError(t, err, "labels may change of what a newer version would refuse")
+	_, err = v.ValidateDelete(t.Context(), bad)
+	require.NoError(t, err)
+	_, err = v.ValidateCreate(t.Context(), &corev1.Pod{})
+	require.EqualError(t, err, "a *v1.Pod is no LLMAutoScaler")
+}
+
+func TestWarnings(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build()}
+	warnings, err := v.ValidateCreate(t.Context(), object(t, "a", deployment, `intervalSeconds: 90
+  scrape: {tls: {insecureSkipVerify: true}}
+  scaler:
+    realtime: {metrics: [{threshold: {high: 10, low: 0}}, {source: {name: b}, threshold: {high: 10, low: 0}, role: UpOnly}]}
+    cron: {mode: Match, policies: [{name: a, schedule: "@daily", targetReplicas: 1}]}
+`))
+	require.NoError(t, err)
+	require.Len(t, warnings, 3)
+	require.Contains(t, warnings[0], "spec.scaler.realtime.metrics[0].threshold.low: 0: nothing is below 0")
+	require.Contains(t, warnings[1], "spec.scaler.cron.mode: Match")
+	require.Contains(t, warnings[2], "insecureSkipVerify")
+}
