@@ -66,7 +66,7 @@ func run(ctx context.Context, w io.Writer, dir string) error {
 		return fmt.Errorf("build the controller: %w", err)
 	}
 
-	fmt.Fprintln(w, "starting etcd, kube-apiserver and kube-controller-manager ...")
+	fmt.Fprint(w, "starting etcd, kube-apiserver and kube-controller-manager ...\n")
 	c, err := cluster.Start(ctx, cluster.Options{
 		Controllers: cluster.Workloads(), CRDs: []string{filepath.Join(root, "adapters/k8s/api/crd")},
 	})
@@ -163,7 +163,7 @@ func assets(ctx context.Context, w io.Writer, root string) error {
 	if !errors.Is(err, cluster.ErrNoAssets) {
 		return err
 	}
-	fmt.Fprintln(w, "building etcd and Kubernetes from their modules, once a machine: about six minutes ...")
+	fmt.Fprint(w, "building etcd and Kubernetes from their modules, once a machine: about six minutes ...\n")
 	if err := command(ctx, w, root, "internal/controlplane/build").Run(); err != nil {
 		return fmt.Errorf("build the control plane: %w", err)
 	}

@@ -29,7 +29,7 @@ func TestLife(t *testing.T) {
 		require.NotEmpty(t, las.Status.LastDecision.Explain)
 	})
 
-	t.Run("hold", func(t *testing.T) {
+	t.Run("hold", func(*testing.T) {
 		w.fleet.SetRate(0)
 		w.eventually("the queue is gone", time.Minute, func() bool { return w.fleet.InFlight() < 1 })
 		w.fleet.SetRate(20) // with at least three replicas: little waits, and much runs

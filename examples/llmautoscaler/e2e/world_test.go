@@ -17,12 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/internal/cluster"
@@ -47,7 +46,7 @@ type world struct {
 }
 
 // build makes the binary once for all tests of the package.
-var build = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // compiled once
+var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "llmautoscaler")
 	if err != nil {
 		return "", err
