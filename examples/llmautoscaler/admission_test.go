@@ -30,45 +30,45 @@ type admission struct {
 	rules     *cel.Validator
 }
 
-func newAdmission(t testing.TB) *admission {
-	t.Helper()
+func newAdmission(tb testing.TB) *admission {
+	tb.Helper()
 	var v1 apiextensionsv1.CustomResourceDefinition
-	require.NoError(t, yaml.UnmarshalStrict([]byte(crd.LLMAutoScaler()), &v1))
+	require.NoError(tb, yaml.UnmarshalStrict([]byte(crd.LLMAutoScaler()), &v1))
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(&v1)
 	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&v1.Spec)
 	v1.Status.StoredVersions = []string{v1alpha1.Version}
 	var internal apiextensions.CustomResourceDefinition
-	require.NoError(t, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1, &internal, nil))
-	require.NoError(t, crdvalidation.ValidateCustomResourceDefinition(t.Context(), &internal).ToAggregate())
+	require.NoError(tb, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1, &internal, nil))
+	require.NoError(tb, crdvalidation.ValidateCustomResourceDefinition(tb.Context(), &internal).ToAggregate())
 	props := internal.Spec.Validation
 	if props == nil {
 		props = internal.Spec.Versions[0].Schema
 	}
 	schema, err := structuralschema.NewStructural(props.OpenAPIV3Schema)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	validator, _, err := schemavalidation.NewSchemaValidator(props.OpenAPIV3Schema)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return &admission{schema: schema, validator: validator, rules: cel.NewValidator(schema, true, celconfig.PerCallLimit)}
 }
 
 // admit returns the object as it would be stored, or why it is refused.
-func (a *admission) admit(t testing.TB, text string) (*v1alpha1.LLMAutoScaler, error) {
-	t.Helper()
+func (a *admission) admit(tb testing.TB, text string) (*v1alpha1.LLMAutoScaler, error) {
+	tb.Helper()
 	object := map[string]any{}
-	require.NoError(t, yaml.Unmarshal([]byte(text), &object))
+	require.NoError(tb, yaml.Unmarshal([]byte(text), &object))
 	object = runtime.DeepCopyJSON(integers(object).(map[string]any))
 	defaulting.Default(object, a.schema)
 	errs := schemavalidation.ValidateCustomResource(nil, object, a.validator)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, a.schema, object)...)
 	if len(errs) == 0 { // an API server checks no rules of what has not even the shape
-		found, _ := a.rules.Validate(t.Context(), field.NewPath(""), a.schema, object, nil, celconfig.RuntimeCELCostBudget)
+		found, _ := a.rules.Validate(tb.Context(), field.NewPath(""), a.schema, object, nil, celconfig.RuntimeCELCostBudget)
 		errs = append(errs, found...)
 	}
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
 	stored := &v1alpha1.LLMAutoScaler{}
-	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, stored, true))
+	require.NoError(tb, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, stored, true))
 	return stored, nil
 }
 

@@ -161,7 +161,9 @@ func (d draw) proportional() map[string]any {
 	d.maybe(p, "profile", []any{"llm", "kthena", "kpa", "hpa"}, "seed")
 	d.maybe(p, "stableWindowSeconds", []any{0, 5, 6, 15, 30, 60, 600, 3600}, -1, 601, 3601)
 	d.maybe(p, "panic", []any{
-		map[string]any{"windowSeconds": 0, "threshold": 0}, map[string]any{"windowSeconds": 5, "threshold": 2}, map[string]any{"windowSeconds": 30, "threshold": "1.5"},
+		map[string]any{"windowSeconds": 0, "threshold": 0},
+		map[string]any{"windowSeconds": 5, "threshold": 2},
+		map[string]any{"windowSeconds": 30, "threshold": "1.5"},
 		map[string]any{"windowSeconds": 61, "threshold": 2},
 	}, map[string]any{"windowSeconds": 5, "threshold": 0}, map[string]any{"windowSeconds": 0, "threshold": 2}, map[string]any{"windowSeconds": 5, "threshold": 1})
 	for _, rule := range []string{"scaleUp", "scaleDown"} {

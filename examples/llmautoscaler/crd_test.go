@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/adapters/k8s/api/crd"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 )
 
@@ -176,11 +177,20 @@ func TestGenerated(t *testing.T) {
 func TestSharedSource(t *testing.T) {
 	las, err := newAdmission(t).admit(t, head+`  maxReplicas: 8
   scaler:
-    realtime: {metrics: [{source: {name: a, port: 1, labels: {x: y}}, threshold: {high: 7, low: 1}}]}
-    proportional: {metrics: [{source: {name: a, port: 1, labels: {x: y}}, target: 1}]}
+    realtime: {metrics: [{source: {name: a, port: 1, labels: {a: b}}, threshold: {high: 7, low: 1}}]}
+    proportional: {metrics: [{source: {name: a, port: 1, labels: {a: b}}, target: 1}]}
 `)
 	require.NoError(t, err)
 	plan, err := build.Spec(&las.Spec)
 	require.NoError(t, err)
 	require.Len(t, plan.Scrape.Metrics, 1)
+}
+
+// TestCopies has the definition in the manifests as it is generated.
+func TestCopies(t *testing.T) {
+	for _, file := range []string{"deploy/kustomize/crd.yaml", "deploy/chart/crds/llmautoscalers.yaml"} {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.True(t, string(data) == crd.LLMAutoScaler(), "%s: copy adapters/k8s/api/crd/*.yaml there", file)
+	}
 }

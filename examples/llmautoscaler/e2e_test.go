@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,7 +25,8 @@ import (
 	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
 
-// TestE2E is the program on a real control plane, under its own service account with the roles of deploy/ only.
+// TestE2E is the program on a real control plane, under its own service account with the roles of deploy/ only. What
+// happens when it, its neighbours or the control plane fail is in the tests of the folder e2e.
 func TestE2E(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -41,10 +41,7 @@ func TestE2E(t *testing.T) {
 		t.Run("Metrics", func(t *testing.T) { i.testMetrics(t, p) }) &&
 		t.Run("Keeper", i.testKeeper) &&
 		t.Run("Quiet", i.testQuiet) &&
-		t.Run("Shutdown", func(t *testing.T) { i.testShutdown(t, p) }) &&
-		t.Run("Leader", i.testLeader) &&
-		t.Run("Kill", i.testKill) &&
-		t.Run("Outage", i.testOutage)
+		t.Run("Shutdown", func(t *testing.T) { i.testShutdown(t, p) })
 }
 
 const quick = `
@@ -58,7 +55,8 @@ const quick = `
       scaleDownRule: {cooldownSeconds: 2, stabilizationWindowSeconds: 2}
 `
 
-func named(name, spec string) string { return strings.ReplaceAll(spec, "NAME", name) }
+// quickly is a spec whose target is the Deployment of a name.
+func quickly(name string) string { return strings.ReplaceAll(quick, "NAME", name) }
 
 // What people are given to begin with is what the API server takes.
 func (i *installation) testSamples(t *testing.T) {
@@ -84,8 +82,8 @@ func (i *installation) testRefusals(t *testing.T) {
 		return strings.NewReplacer("SCHEDULE", schedule, "ZONE", zone).Replace(cron)
 	}
 	for _, tt := range []struct{ spec, want string }{
-		{named("refused", quick) + "  minReplicas: 4\n", "spec.minReplicas: Invalid value: 4: must not be above maxReplicas 3"},
-		{strings.Replace(named("refused", quick), "high: 10", "high: 1", 1), "must be above low 2"},
+		{quickly("refused") + "  minReplicas: 4\n", "spec.minReplicas: Invalid value: 4: must not be above maxReplicas 3"},
+		{strings.Replace(quickly("refused"), "high: 10", "high: 1", 1), "must be above low 2"},
 		{"\n  maxReplicas: 1\n  scaler: {}\n  scaleTargetRef: {kind: Deployment, name: a}", "must have at least one of realtime, proportional and cron"},
 		{timetable("* * * *", "UTC"), "spec.scaler.cron.policies[0].schedule: Invalid value"},
 		{timetable("0 0 31 2 *", "UTC"), `admission webhook "llmautoscalers.autoscaling.inferscale.io" denied the request: LLMAutoScaler.autoscaling.inferscale.io "refused" is invalid: spec.scaler.cron.policies[0].schedule: Invalid value: "0 0 31 2 *": never fires`},
@@ -94,9 +92,9 @@ func (i *installation) testRefusals(t *testing.T) {
 		err := i.create(t, "refused", tt.spec)
 		require.ErrorContains(t, err, tt.want)
 	}
-	require.NoError(t, i.create(t, "mine", named("shared", quick)))
+	require.NoError(t, i.create(t, "mine", quickly("shared")))
 	eventually(t, func() error { // until the webhook's cache has it
-		err := i.create(t, "yours", named("shared", quick))
+		err := i.create(t, "yours", quickly("shared"))
 		if err == nil {
 			_ = i.api.Delete(t.Context(), &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "yours"}})
 			return io.ErrNoProgress
@@ -110,7 +108,7 @@ func (i *installation) testRefusals(t *testing.T) {
 func (i *installation) testStory(t *testing.T) {
 	i.queue("chat", 20)
 	i.deployment(t, "chat", 1)
-	require.NoError(t, i.create(t, "chat", named("chat", quick)))
+	require.NoError(t, i.create(t, "chat", quickly("chat")))
 	i.reaches(t, "chat", 3)
 	i.queue("chat", 5)
 	eventually(t, func() error {
@@ -137,7 +135,7 @@ func (i *installation) testStory(t *testing.T) {
 func (i *installation) testDryRun(t *testing.T) {
 	i.queue("dry", 20)
 	i.deployment(t, "dry", 1)
-	require.NoError(t, i.create(t, "dry", named("dry", quick)+"  dryRun: true\n"))
+	require.NoError(t, i.create(t, "dry", quickly("dry")+"  dryRun: true\n"))
 	eventually(t, func() error {
 		if said := i.events(t, "dry"); !strings.Contains(said, "WouldScaleUp dry run, nothing was written: Up 1 -> 2") {
 			return fmt.Errorf("events: %s\n%s", said, i.status(t, "dry"))
@@ -170,6 +168,7 @@ func (i *installation) scaleWrites(t *testing.T, name string) []cluster.Write {
 
 // Metrics are for those that may read them.
 func (i *installation) testMetrics(t *testing.T, p *program) {
+	t.Helper()
 	url := "https://" + p.metrics + "/metrics"
 	require.ErrorContains(t, get(t.Context(), url, nil), "401")
 	as := func(name string) http.Header {
@@ -220,7 +219,7 @@ func (i *installation) testKeeper(t *testing.T) {
 func (i *installation) testQuiet(t *testing.T) {
 	i.queue("quiet", 5)
 	i.deployment(t, "quiet", 1)
-	require.NoError(t, i.create(t, "quiet", named("quiet", quick)))
+	require.NoError(t, i.create(t, "quiet", quickly("quiet")))
 	time.Sleep(8 * time.Second) // eight rounds
 	all, err := i.Writes(cluster.ServiceAccountUser(system, "llmautoscaler"), "llmautoscalers", "status")
 	require.NoError(t, err)
@@ -235,90 +234,13 @@ func (i *installation) testQuiet(t *testing.T) {
 
 // SIGTERM ends it well, and gives the lease back.
 func (i *installation) testShutdown(t *testing.T, p *program) {
+	t.Helper()
 	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, p.command.Wait())
 	require.Contains(t, p.log.String(), `"msg":"ended"`)
-	require.NotContains(t, p.log.String(), `"level":"ERROR"`)
-}
-
-// Of two one works; when it is killed, the other goes on. Never do both write.
-func (i *installation) testLeader(t *testing.T) {
-	i.queue("led", 20)
-	i.deployment(t, "led", 1)
-	first := i.start(t)
-	eventually(t, func() error { return leads(first) })
-	second := i.start(t)
-	require.NoError(t, i.create(t, "led", named("led", quick)))
-	i.reaches(t, "led", 3)
-	require.Error(t, leads(second))
-	first.kill()
-	i.queue("led", 0)
-	i.reaches(t, "led", 1)
-	require.NoError(t, leads(second))
-	require.Len(t, i.scaleWrites(t, "led"), 4)
-	second.kill()
-}
-
-func leads(p *program) error {
-	if !strings.Contains(p.log.String(), "successfully acquired lease") {
-		return fmt.Errorf("it does not lead: %s", tail(p.log.String(), 5))
-	}
-	return nil
-}
-
-// Killed again and again, at random times, it does not scale twice within a cooldown.
-func (i *installation) testKill(t *testing.T) {
-	const kills = 6
-	i.queue("killed", 20)
-	i.deployment(t, "killed", 1)
-	spec := strings.NewReplacer("maxReplicas: 3", "maxReplicas: 20", "cooldownSeconds: 2", "cooldownSeconds: 10").Replace(named("killed", quick))
-	require.NoError(t, i.create(t, "killed", spec))
-	for range kills {
-		p := i.start(t, "-leader-elect=false")
-		time.Sleep(time.Second + time.Duration(rand.Int64N(int64(4*time.Second))))
-		p.kill()
-	}
-	i.start(t, "-leader-elect=false")
-	i.queue("killed", 5)
-	time.Sleep(2 * time.Second)
-	writes := i.scaleWrites(t, "killed")
-	require.NotEmpty(t, writes)
-	for n := 1; n < len(writes); n++ {
-		require.GreaterOrEqual(t, writes[n].Time.Sub(writes[n-1].Time), 9*time.Second, "write %d of %v", n, writes)
-	}
-	require.Equal(t, int32(1+len(writes)), i.replicas(t, "killed"))
-}
-
-// A pod that serves nothing, and an API server that is gone for a while, change nothing; then it goes on.
-func (i *installation) testOutage(t *testing.T) {
-	i.start(t)
-	i.queue("out", 5)
-	i.deployment(t, "out", 2)
-	require.NoError(t, i.create(t, "out", named("out", quick)))
-	eventually(t, func() error {
-		if s := i.status(t, "out"); !strings.Contains(s, "reason: MetricsKnown") {
-			return fmt.Errorf("%s", s)
-		}
-		return nil
-	})
-	for _, pod := range i.kubelet.Pods() {
-		if pod.Labels["app"] == "out" {
-			require.NoError(t, i.kubelet.Fail(pod.Key(), cluster.Refuse))
+	for line := range strings.SplitSeq(p.log.String(), "\n") {
+		if !strings.Contains(line, "leader election lost") { // controller-runtime says so of a lease that it gave back
+			require.NotContains(t, line, `"level":"ERROR"`)
 		}
 	}
-	eventually(t, func() error {
-		if s := i.status(t, "out"); !strings.Contains(s, "reason: MetricsUnavailable") {
-			return fmt.Errorf("%s", s)
-		}
-		return nil
-	})
-	require.Equal(t, int32(2), i.replicas(t, "out"))
-	require.NoError(t, i.RestartAPIServer(t.Context()))
-	i.queue("out", 20)
-	for _, pod := range i.kubelet.Pods() {
-		if pod.Labels["app"] == "out" {
-			require.NoError(t, i.kubelet.Fail(pod.Key(), cluster.Healthy))
-		}
-	}
-	i.reaches(t, "out", 3)
 }

@@ -93,7 +93,7 @@ func manifest(t *testing.T, name string) []byte {
 	data, err := os.ReadFile("deploy/kustomize/" + name + ".yaml")
 	require.NoError(t, err)
 	var out bytes.Buffer
-	for _, document := range strings.Split(string(data), "\n---\n") {
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		require.NoError(t, yaml.Unmarshal([]byte(document), &object.Object))
 		switch object.GetKind() {

@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	case o.version:
-		fmt.Fprintln(stdout, "llmautoscaler", version())
+		fmt.Fprintf(stdout, "llmautoscaler %s\n", version())
 		return 0
 	}
 	level, err := o.slogLevel()
@@ -69,10 +69,11 @@ func work(ctx context.Context, o options, logger *slog.Logger) error {
 		defer func() { _ = os.RemoveAll(dir) }()
 		o.credentials = dir
 	}
-	manager, err := o.manager(ctx, config, logger)
+	manager, end, err := o.manager(ctx, config, logger)
 	if err != nil {
 		return err
 	}
+	defer end()
 	return manager.Start(ctx)
 }
 

@@ -37,11 +37,11 @@ import (
 // name is that of the controller, in events, leases and logs.
 const name = "llmautoscaler"
 
-// manager assembles what runs in this process.
-func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog.Logger) (manager.Manager, error) {
+// manager assembles what runs in this process. What end ends is to be ended after it.
+func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog.Logger) (mgr manager.Manager, end func(), err error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	options := manager.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(logger.Handler()),
@@ -61,27 +61,30 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 	if o.webhook {
 		server, err := o.webhookServer(ctx, config, scheme, logger)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		options.WebhookServer = server
 		ready = server.StartedChecker()
 	}
-	mgr, err := ctrl.NewManager(config, options)
-	if err != nil {
-		return nil, err
+	if mgr, err = ctrl.NewManager(config, options); err != nil {
+		return nil, nil, err
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.webhook {
 		if err := o.webhooks(mgr); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return mgr, o.controllers(ctx, mgr, logger)
+	c, err := o.controllers(ctx, mgr, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	return mgr, c.Close, nil
 }
 
 // cache says what is kept in memory: LLMAutoScalers, and of pods what a round looks at.
@@ -104,28 +107,28 @@ func (o *options) cache() cache.Options {
 }
 
 // controllers adds the controller of LLMAutoScalers.
-func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *slog.Logger) error {
+func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *slog.Logger) (*controller.Controller, error) {
 	config, httpClient, mapper := mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper()
 	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	metadataClient, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// Asked for before the start, so that rounds wait until it has all pods.
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{}); err != nil {
-		return err
+		return nil, err
 	}
 	metrics, numbers := k8s.NewMetrics(), controller.NewNumbers()
 	for _, c := range []prometheus.Collector{metrics, numbers} {
 		if err := ctrlmetrics.Registry.Register(c); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	c, err := controller.New(controller.Config{
@@ -135,7 +138,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 		Credentials: o.credentials, AllowLocal: o.allowLocal, StatusRefresh: o.statusRefresh,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(name).
@@ -143,7 +146,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: o.workers}).
 		Complete(c)
 	if err != nil {
-		return fmt.Errorf("controller: %w", err)
+		return nil, fmt.Errorf("controller: %w", err)
 	}
-	return nil
+	return c, nil
 }

@@ -147,7 +147,7 @@ func (o *options) slogLevel() (slog.Level, error) {
 // watched returns the namespaces to work in, or nil for all.
 func (o *options) watched() []string {
 	var all []string
-	for _, name := range strings.Split(o.namespaces, ",") {
+	for name := range strings.SplitSeq(o.namespaces, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			all = append(all, name)
 		}

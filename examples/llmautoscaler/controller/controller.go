@@ -101,12 +101,12 @@ func New(c Config) (*Controller, error) {
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	las := &v1alpha1.LLMAutoScaler{}
 	err := c.config.Client.Get(ctx, request.NamespacedName, las)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
-	case err != nil || las.DeletionTimestamp != nil:
+	}
+	if err != nil || las.DeletionTimestamp != nil {
 		c.forget(request.NamespacedName)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r, err := c.runner(ctx, las)
 	if err != nil {
@@ -117,13 +117,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	c.config.Numbers.late(c.config.Now().Sub(r.due), r.due)
 	wait, err := r.round(ctx, las)
-	if ctx.Err() != nil {
-		return reconcile.Result{}, nil // this is the end of the process: whatever failed, failed of that
-	}
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: wait}, nil
+	return reconcile.Result{RequeueAfter: wait}, err
 }
 
 // runner returns what runs an object: what there is, unless the spec has changed, or something new.

@@ -30,7 +30,7 @@ spec:
 // TestStory goes up, holds, and comes down, with what the status says on the way.
 func TestStory(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.apply(chat)
 	w.queue(20)
 	las := w.round("chat")
@@ -68,7 +68,7 @@ func TestStory(t *testing.T) {
 // TestDryRun decides, says so, and writes nothing.
 func TestDryRun(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.apply(chat + "  dryRun: true\n")
 	w.queue(20)
 	var las *v1alpha1.LLMAutoScaler
@@ -92,7 +92,7 @@ func TestDryRun(t *testing.T) {
 // TestInvalidSpec is reported in conditions, in an event, and does nothing else.
 func TestInvalidSpec(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.apply(`
 metadata: {name: chat}
 spec:
@@ -120,7 +120,7 @@ spec:
 // TestRival lets the older of two objects have their target.
 func TestRival(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.apply(chat)
 	w.queue(20)
 	w.now = w.now.Add(time.Minute)
@@ -147,7 +147,7 @@ func TestPrecedes(t *testing.T) {
 // TestQuietStatus writes a status when it says something new, and its numbers now and then.
 func TestQuietStatus(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.apply(chat)
 	for i := range 80 { // twenty minutes of numbers between the thresholds that never stay the same
 		w.queue(3 + i%7)
@@ -166,7 +166,7 @@ func TestQuietStatus(t *testing.T) {
 // TestRestart keeps the cooldown: a new process does not scale again.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.apply(strings.Replace(chat, "cooldownSeconds: 60", "cooldownSeconds: 600", 1))
 	w.queue(20)
 	for range 30 {
@@ -184,7 +184,7 @@ func TestRestart(t *testing.T) {
 // TestOtherAlgorithm drops the state of the one before, and begins anew.
 func TestOtherAlgorithm(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.apply(chat)
 	w.queue(20)
 	require.Contains(t, w.round("chat").Annotations, k8s.AnnotationPrefix+"/state-realtime")
@@ -209,7 +209,7 @@ func TestTroubles(t *testing.T) {
 	w.apply(chat)
 	las := w.round("chat")
 	require.Equal(t, "False TargetNotFound", condition(las, k8s.ConditionReady))
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.says("not a page")
 	las = w.round("chat")
 	require.Equal(t, "False MetricsUnavailable", condition(las, k8s.ConditionMetricsAvailable))
@@ -223,7 +223,7 @@ func TestTroubles(t *testing.T) {
 // TestDue waits for the interval, does a round at once after an edit, and none of what is gone.
 func TestDue(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 2)
+	w.deployment(2)
 	w.apply(chat)
 	w.queue(5)
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: "chat"}}

@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"encoding/pem"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -9,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"encoding/pem"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +33,7 @@ spec:
 // TestCredentials reads what an object refers to, if it may, hands it to the scraper in files, and cleans up.
 func TestCredentials(t *testing.T) {
 	w := newWorld(t)
-	w.deployment("chat", 1)
+	w.deployment(1)
 	tokens := make(map[string]int)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()

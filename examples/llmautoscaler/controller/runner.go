@@ -47,7 +47,7 @@ type runner struct {
 // build makes the plan. The error is one that may pass; a spec that is wrong stays so until it is changed.
 func (r *runner) build(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
 	if r.plan, r.invalid = build.Spec(&las.Spec); r.invalid != nil {
-		return nil
+		return nil //nolint:nilerr // it is kept, to be told in the status
 	}
 	return r.dropOldState(ctx, las)
 }
@@ -107,7 +107,7 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 		}
 	}
 	if ctx.Err() != nil {
-		return 0, ctx.Err()
+		return 0, nil //nolint:nilerr // this is the end of the process: whatever failed, failed of that
 	}
 	r.tell(las, trouble)
 	if err := r.report(ctx, las, &outcome, trouble); err != nil {

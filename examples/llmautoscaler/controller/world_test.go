@@ -81,7 +81,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.LLMAutoScaler{}).
 		WithIndex(&v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index).
-		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, _ string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			w.statuses++
 			return c.Status().Patch(ctx, o, p, opts...)
 		}}).Build()
@@ -127,8 +127,9 @@ func (w *world) apply(text string) {
 	require.NoError(w.t, w.client.Create(w.t.Context(), las))
 }
 
-// deployment makes a target with pods, as many as it has replicas, that are ready.
-func (w *world) deployment(name string, replicas int32) {
+// deployment makes the target chat with pods, as many as it has replicas, that are ready.
+func (w *world) deployment(replicas int32) {
+	const name = "chat"
 	w.targets[name] = &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, UID: types.UID(name), ResourceVersion: "1"},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},

@@ -29,21 +29,23 @@ func TestLife(t *testing.T) {
 		require.NotEmpty(t, las.Status.LastDecision.Explain)
 	})
 
-	t.Run("hold", func(*testing.T) {
-		w.fleet.SetRate(0)
-		w.eventually("the queue is gone", time.Minute, func() bool { return w.fleet.InFlight() < 1 })
-		w.fleet.SetRate(20) // with at least three replicas: little waits, and much runs
-		before := len(w.writes())
-		holds := 0
-		last := time.Time{}
-		w.eventually("it held five times", time.Minute, func() bool {
+	t.Run("hold", func(t *testing.T) {
+		w.waiting.Store(3) // between the thresholds
+		between := func() bool {
 			d := w.status().Status.LastDecision
-			if d != nil && d.Verdict == "Hold" && d.Time != nil && d.Time.After(last) {
-				last = d.Time.Time
-				holds++
-			}
-			return holds >= 5 || len(w.writes()) > before
+			return d != nil && d.Verdict == "Hold" && d.Code == "Between"
+		}
+		w.eventually("it holds", time.Minute, between)
+		writes, replicas := len(w.writes()), w.replicas()
+		rounds := 0
+		w.eventually("five seconds are over", time.Minute, func() bool {
+			rounds++
+			return rounds > 100
 		})
+		require.True(t, between())
+		require.Equal(t, replicas, w.replicas())
+		require.Len(t, w.writes(), writes, "holding writes nothing")
+		w.waiting.Store(-1)
 	})
 
 	t.Run("an outage of the pages", func(t *testing.T) {
@@ -57,11 +59,7 @@ func TestLife(t *testing.T) {
 		replicas, writes := w.replicas(), len(w.writes())
 		w.fleet.SetRate(0) // nothing runs, but nobody can know
 		rounds := 0
-		last := ""
-		w.eventually("it looked five times", time.Minute, func() bool {
-			if v := w.status().ResourceVersion; v != last {
-				last = v
-			}
+		w.eventually("five seconds are over", time.Minute, func() bool {
 			rounds++
 			return rounds > 100
 		})

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,6 +40,7 @@ type world struct {
 	cluster *cluster.Cluster
 	kubelet *cluster.Kubelet
 	fleet   *cluster.Fleet
+	waiting atomic.Int32 // what every page says, instead of the fleet's queue; negative for that
 	client  client.Client
 	binary  string
 	config  string // kubeconfig of the controller
@@ -66,25 +68,32 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, c.Apply(ctx, []byte(namespaces)))
 	require.NoError(t, c.Apply(ctx, roles(t)))
 
+	var err error
 	fleet := cluster.NewFleet(cluster.FleetOptions{Slots: 4, Service: 500 * time.Millisecond})
-	kubelet, err := cluster.StartKubelet(ctx, c.Config(), cluster.KubeletOptions{Fleet: fleet, Metrics: fleet.Metrics, StartDelay: 300 * time.Millisecond})
+	w := &world{t: t, cluster: c, fleet: fleet, user: cluster.ServiceAccountUser(system, account)}
+	w.waiting.Store(-1)
+	w.kubelet, err = cluster.StartKubelet(ctx, c.Config(), cluster.KubeletOptions{
+		Fleet: fleet, StartDelay: 300 * time.Millisecond,
+		Metrics: func(p cluster.Pod) map[string]float64 {
+			if n := w.waiting.Load(); n >= 0 {
+				return cluster.Page(int(n), 4, 0.5)
+			}
+			return fleet.Metrics(p)
+		},
+	})
 	require.NoError(t, err)
-	t.Cleanup(kubelet.Stop)
+	t.Cleanup(w.kubelet.Stop)
 
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	admin, err := client.New(c.Config(), client.Options{Scheme: scheme})
+	w.client, err = client.New(c.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
-
-	binary, err := build()
+	w.binary, err = build()
 	require.NoError(t, err)
 	as, err := c.ServiceAccount(ctx, system, account)
 	require.NoError(t, err)
-	w := &world{
-		t: t, cluster: c, kubelet: kubelet, fleet: fleet, client: admin, binary: binary,
-		config: filepath.Join(t.TempDir(), "kubeconfig"), user: cluster.ServiceAccountUser(system, account),
-	}
+	w.config = filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, cluster.WriteKubeconfig(w.config, as))
 	return w
 }

@@ -22,29 +22,29 @@ import (
 )
 
 // read reads a spec as it stands in a manifest.
-func read(t testing.TB, text string) *v1alpha1.LLMAutoScalerSpec {
-	t.Helper()
+func read(tb testing.TB, text string) *v1alpha1.LLMAutoScalerSpec {
+	tb.Helper()
 	data, err := yaml.ToJSON([]byte(strings.ReplaceAll(text, "\t", "  ")))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	spec := &v1alpha1.LLMAutoScalerSpec{}
-	require.NoError(t, d.Decode(spec))
+	require.NoError(tb, d.Decode(spec))
 	return spec
 }
 
 const target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}\nmaxReplicas: 8\n"
 
 // spec reads what stands beside a target and a maximum of 8.
-func spec(t testing.TB, text string) *v1alpha1.LLMAutoScalerSpec {
-	t.Helper()
-	return read(t, target+text)
+func spec(tb testing.TB, text string) *v1alpha1.LLMAutoScalerSpec {
+	tb.Helper()
+	return read(tb, target+text)
 }
 
-func plan(t testing.TB, text string) build.Plan {
-	t.Helper()
-	p, err := build.Spec(spec(t, text))
-	require.NoError(t, err)
+func plan(tb testing.TB, text string) build.Plan {
+	tb.Helper()
+	p, err := build.Spec(spec(tb, text))
+	require.NoError(tb, err)
 	return p
 }
 

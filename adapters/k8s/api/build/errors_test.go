@@ -13,15 +13,15 @@ import (
 )
 
 // refused requires that a spec is refused with exactly these errors.
-func refused(t testing.TB, text string, want ...string) {
-	t.Helper()
+func refused(tb testing.TB, text string, want ...string) {
+	tb.Helper()
 	if !strings.Contains(text, "scaleTargetRef") {
 		text = target + text
 	}
-	p, err := build.Spec(read(t, text))
-	require.Error(t, err, text)
-	require.Equal(t, build.Plan{}, p)
-	require.Equal(t, strings.Join(want, "\n"), unquoted(err), text)
+	p, err := build.Spec(read(tb, text))
+	require.Error(tb, err, text)
+	require.Equal(tb, build.Plan{}, p)
+	require.Equal(tb, strings.Join(want, "\n"), unquoted(err), text)
 }
 
 // unquoted is an error whose values have no quotes, to be read more easily.

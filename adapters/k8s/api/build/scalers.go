@@ -28,7 +28,7 @@ func (b *builder) realtime(s *v1alpha1.RealtimeScaler, p Plan) scaling.Policy {
 		metric := b.source(m.Source, field+".source")
 		high := b.decimal(m.Threshold.High, field+".threshold.high")
 		low := b.decimal(m.Threshold.Low, field+".threshold.low")
-		role, ok := find([]realtime.Role{realtime.Both, realtime.UpOnly, realtime.DownVeto}, string(m.Role))
+		role, ok := find([]realtime.Role{realtime.Both, realtime.UpOnly, realtime.DownVeto}, m.Role)
 		b.errs.Check(ok || m.Role == "", field+".role", m.Role, "must be Both, UpOnly or DownVeto")
 		c.Metrics = append(c.Metrics, realtime.Metric{Name: metric.Name, High: high, Low: low, Role: role})
 		metric.Fill = high
@@ -179,8 +179,8 @@ func (b *builder) cron(s *v1alpha1.CronScaler, p Plan) cronscale.Scaler {
 }
 
 // live makes a policy of a configuration. What is wrong with the bounds is reported once, for all of them.
-func live[C, S any, T scaling.Stepper[S]](b *builder, names []rename, c C, make func(C) (T, error)) scaling.Policy {
-	stepper, err := make(c)
+func live[C, S any, T scaling.Stepper[S]](b *builder, names []rename, c C, construct func(C) (T, error)) scaling.Policy {
+	stepper, err := construct(c)
 	if err != nil {
 		b.add(err, names)
 		return nil

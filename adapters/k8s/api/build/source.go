@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/scrape"
@@ -125,16 +126,10 @@ func find[T named](all []T, name string) (T, bool) {
 }
 
 func list[T named](all []T) string {
-	text := ""
+	names := make([]string, len(all))
 	for i, v := range all {
-		switch {
-		case i == 0:
-		case i == len(all)-1:
-			text += " and "
-		default:
-			text += ", "
-		}
-		text += v.String()
+		names[i] = v.String()
 	}
-	return text
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }

@@ -6,7 +6,7 @@ import (
 )
 
 //go:embed autoscaling.inferscale.io_llmautoscalers.yaml
-var llmAutoScaler string //nolint:gochecknoglobals // the only way to embed
+var llmAutoScaler string
 
 // LLMAutoScaler returns the CustomResourceDefinition of the LLMAutoScaler, in YAML.
 func LLMAutoScaler() string { return llmAutoScaler }

@@ -20,7 +20,7 @@ const DecimalPattern = `^[0-9]{1,12}(\.[0-9]{1,9})?$`
 // +kubebuilder:validation:XIntOrString
 // +kubebuilder:validation:Pattern=`^[0-9]{1,12}(\.[0-9]{1,9})?$`
 // +kubebuilder:validation:XValidation:rule="type(self) == string || (int(self) >= 0 && int(self) <= 999999999999)",messageExpression="string(self) + ': must be at least 0 and below 1e12'"
-type Decimal struct {
+type Decimal struct { //nolint:recvcheck // only decoding needs a pointer
 	text string `json:"-"`
 }
 
@@ -62,7 +62,7 @@ func (d *Decimal) UnmarshalJSON(data []byte) error {
 // +kubebuilder:validation:XIntOrString
 // +kubebuilder:validation:Pattern=`^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
 // +kubebuilder:validation:XValidation:rule="type(self) == string || (int(self) >= 1 && int(self) <= 65535)",messageExpression="string(self) + ': must be between 1 and 65535'"
-type PortNumber struct {
+type PortNumber struct { //nolint:recvcheck // only decoding needs a pointer
 	number int32 `json:"-"`
 }
 

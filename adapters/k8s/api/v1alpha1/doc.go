@@ -22,6 +22,6 @@
 // Durations are whole seconds and say so in their names, as in the proposal. Numbers that can have a fraction are a
 // Decimal: 40, or "0.9" with quotes, as Kubernetes' API has no floating point.
 //
-// +kubebuilder:object:generate=true
 // +groupName=autoscaling.inferscale.io
+// +kubebuilder:object:generate=true
 package v1alpha1
