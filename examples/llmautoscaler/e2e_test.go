@@ -1,9 +1,12 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -213,6 +217,23 @@ func (i *installation) testKeeper(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first.Certificate, second.Certificate)
 	require.Error(t, direct.Get(t.Context(), types.NamespacedName{Namespace: system, Name: "other"}, &corev1.Secret{}))
+
+	// The program as its Deployment starts it serves that certificate, and the API server is told to trust it.
+	address := free(t)
+	host, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	i.start(t, "-webhook", "-webhook-host", host, "-webhook-port", port)
+	hooks := &admissionv1.ValidatingWebhookConfiguration{}
+	require.NoError(t, i.api.Get(t.Context(), types.NamespacedName{Name: "llmautoscaler"}, hooks))
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(hooks.Webhooks[0].ClientConfig.CABundle))
+	eventually(t, func() error {
+		c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots, ServerName: k.host(), MinVersion: tls.VersionTLS12})
+		if err == nil {
+			_ = c.Close()
+		}
+		return err
+	})
 }
 
 // What stays the same is not written again.

@@ -137,7 +137,7 @@ func (i *installation) start(t *testing.T, more ...string) *program {
 		"-kubeconfig", i.kubeconfig, "-leader-elect-namespace", system, "-metrics-address", p.metrics, "-health-address", p.health,
 		"-leader-elect-lease=3s", "-leader-elect-renew=2s", "-leader-elect-retry=300ms", "-allow-local-targets", "-credentials-dir", t.TempDir(),
 	}, more...)...)
-	p.command.Env = append(os.Environ(), asProgram+"=1")
+	p.command.Env = append(os.Environ(), asProgram+"=1", "POD_NAMESPACE="+system)
 	p.command.Stderr = p.log
 	dieWithParent(p.command)
 	require.NoError(t, p.command.Start())
