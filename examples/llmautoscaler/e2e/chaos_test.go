@@ -80,8 +80,9 @@ func TestKilled50Times(t *testing.T) {
 	checkSteps(t, w, 1, 3*time.Second)
 }
 
-// TestConflictStorm: another writer changes the replicas all the time. The controller's writes are conflicts or on what
-// it has seen; it never takes back what came in between.
+// TestConflictStorm: another writer changes the Deployment all the time, and its count now and then; first as fast as it
+// can, then twenty times a second. The controller's writes are conflicts, or one step from the count that was there:
+// it never takes back what came in between. When the storm is over it has its way.
 func TestConflictStorm(t *testing.T) {
 	w := newWorld(t)
 	w.autoscaler(func(s *v1alpha1.LLMAutoScalerSpec) {
@@ -95,32 +96,48 @@ func TestConflictStorm(t *testing.T) {
 	require.NoError(t, err)
 	deployments := clientset.AppsV1().Deployments(namespace)
 	mine := 0
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
-		// Annotations change the resource version as replicas do; every tenth write moves the count down to 2.
-		d, err := deployments.Get(t.Context(), "chat", metav1.GetOptions{})
-		require.NoError(t, err)
-		if d.Annotations == nil {
-			d.Annotations = map[string]string{}
+	storm := func(length, pause time.Duration) {
+		ticker := time.NewTicker(pause)
+		defer ticker.Stop()
+		for end := time.Now().Add(length); time.Now().Before(end); <-ticker.C {
+			// Annotations change the resource version as replicas do; every tenth write moves the count down to 2.
+			d, err := deployments.Get(t.Context(), "chat", metav1.GetOptions{})
+			require.NoError(t, err)
+			if d.Annotations == nil {
+				d.Annotations = map[string]string{}
+			}
+			mine++
+			d.Annotations["storm"] = time.Now().String()
+			if mine%10 == 0 {
+				d.Spec.Replicas = ptr(int32(2))
+			}
+			_, _ = deployments.Update(t.Context(), d, metav1.UpdateOptions{}) // a conflict is one of its own
 		}
-		mine++
-		d.Annotations["storm"] = time.Now().String()
-		if mine%10 == 0 {
-			d.Spec.Replicas = ptr(int32(2))
-		}
-		_, _ = deployments.Update(t.Context(), d, metav1.UpdateOptions{}) // a conflict is one of its own
 	}
-	conflicts, done := 0, 0
-	for _, write := range w.writes() {
-		switch write.Code {
-		case 409:
+	storm(6*time.Second, time.Millisecond)
+	storm(6*time.Second, 50*time.Millisecond)
+	w.eventually("it has its way when the storm is over", time.Minute, func() bool { return w.replicas() == 8 })
+
+	all, err := w.cluster.Writes("", "deployments", "*")
+	require.NoError(t, err)
+	count, conflicts, done := int32(1), 0, 0
+	for _, write := range all {
+		switch {
+		case write.User == w.user && write.Code == 409:
 			conflicts++
-		case 200:
+		case write.Code != 200 || write.Subresource == "status" || write.Verb == "patch":
+		case write.User == w.user:
+			to := asked(t, write.Body)
+			require.Equal(t, count+1, to, "write %d is a step from the count that was there", done)
+			count = to
 			done++
+		default:
+			count = asked(t, write.Body)
 		}
 	}
 	t.Logf("%d writes of the other, %d of the controller were carried out and %d were conflicts", mine, done, conflicts)
+	require.Positive(t, conflicts)
 	require.Positive(t, done)
-	w.eventually("it has its way when the storm is over", time.Minute, func() bool { return w.replicas() == 8 })
 }
 
 // TestLeaderKilled: of two replicas of the controller one works. When it is killed the other goes on, from its state.
