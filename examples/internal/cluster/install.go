@@ -23,7 +23,15 @@ func (c *Cluster) InstallCRDs(paths ...string) error {
 
 // Apply applies the objects of YAML documents, as kubectl apply --server-side --force-conflicts does. Objects without a
 // namespace go to default if their kind has namespaces.
-func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
+func (c *Cluster) Apply(ctx context.Context, manifests []byte) error { return c.apply(ctx, manifests) }
+
+// DryRun has the objects of YAML documents checked by the API server and its admission, as kubectl apply --server-side
+// --dry-run=server does, and changes nothing.
+func (c *Cluster) DryRun(ctx context.Context, manifests []byte) error {
+	return c.apply(ctx, manifests, client.DryRunAll)
+}
+
+func (c *Cluster) apply(ctx context.Context, manifests []byte, options ...client.ApplyOption) error {
 	all, err := client.New(c.Config(), client.Options{})
 	if err != nil {
 		return err
@@ -39,14 +47,14 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 		if len(object.Object) == 0 {
 			continue // only comments
 		}
-		if err := apply(ctx, all, &object); err != nil {
+		if err := apply(ctx, all, &object, options...); err != nil {
 			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 }
 
 // apply applies one object.
-func apply(ctx context.Context, all client.Client, object *unstructured.Unstructured) error {
+func apply(ctx context.Context, all client.Client, object *unstructured.Unstructured, options ...client.ApplyOption) error {
 	namespaced, err := all.IsObjectNamespaced(object)
 	if err != nil {
 		return err
@@ -54,8 +62,8 @@ func apply(ctx context.Context, all client.Client, object *unstructured.Unstruct
 	if namespaced && object.GetNamespace() == "" {
 		object.SetNamespace(metav1.NamespaceDefault)
 	}
-	return all.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership,
-		client.FieldOwner("inferscale-cluster"))
+	return all.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+		append(options, client.ForceOwnership, client.FieldOwner("inferscale-cluster"))...)
 }
 
 // Aggregate registers an API group that a server on 127.0.0.1 serves by TLS, as an adapter of external metrics is: the

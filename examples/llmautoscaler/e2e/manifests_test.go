@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/examples/internal/cluster"
+)
+
+// TestManifestsDryRun has the API server check every manifest of every example, as kubectl apply --dry-run=server does.
+// Left out are kustomizations, which are none of its objects, charts, which are templates and compared with the
+// kustomization elsewhere, and cert-manager's certificate, whose kind is not there.
+func TestManifestsDryRun(t *testing.T) {
+	c := cluster.ForTest(t, cluster.Options{CRDs: []string{
+		"../../../adapters/k8s/api/crd", "../../workspace/deploy/crd/workspace.inferscale.io_workspaces.yaml",
+	}})
+	inNamespace := regexp.MustCompile(`(?m)^\s*namespace: (\S+)`)
+	manifests := map[string][]byte{}
+	for _, root := range []string{"../deploy", "../../workspace/deploy", "../../variantautoscaler/deploy"} {
+		require.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && (entry.Name() == "chart" || entry.Name() == "cert-manager"):
+				return filepath.SkipDir
+			case filepath.Ext(file) != ".yaml" || entry.Name() == "kustomization.yaml":
+				return nil
+			}
+			manifests[file], err = os.ReadFile(file)
+			return err
+		}))
+	}
+	require.Greater(t, len(manifests), 25)
+	for file, text := range manifests {
+		for _, match := range inNamespace.FindAllStringSubmatch(string(text), -1) {
+			name := strings.Trim(match[1], `"'`)
+			require.NoError(t, c.Apply(t.Context(), fmt.Appendf(nil, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", name)), "%s: namespace %s", file, name)
+		}
+	}
+	for file, text := range manifests {
+		require.NoError(t, c.DryRun(t.Context(), text), file)
+	}
+	typo := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong}\ndate: {}\n"
+	require.ErrorContains(t, c.DryRun(t.Context(), []byte(typo)), "date", "the API server refuses what its schema does not have")
+}
