@@ -3,6 +3,9 @@ package sim
 // An agenda is what happens next: a heap of slots, each with at most one time at which it is due. Slots that are due at
 // one instant come in order of their rank, which does not depend on what happened before, so that the order of a run
 // has one answer.
+//
+// It is written out, as the heap of a replica's decodes is, since heap.Push of container/heap takes an interface, and
+// putting a slot into one allocates at each event.
 type agenda struct {
 	heap []int32 // slots, least first
 	slot []slot

@@ -79,10 +79,11 @@ func (l law) Kind() scaling.Kind { return scaling.Kind{Name: "llmd", Version: 1}
 // Decide applies the law.
 func (l law) Decide(s state, now time.Time, obs scaling.Observation) (state, scaling.Decision) {
 	raw := 0.0
-	for metric, slo := range map[string]float64{TTFT: l.ttft, TPOT: l.tpot} {
-		if r := obs.Reading(metric); r.Known() {
-			raw = max(raw, r.Lower/slo)
-		}
+	if r := obs.Reading(TTFT); r.Known() {
+		raw = r.Lower / l.ttft
+	}
+	if r := obs.Reading(TPOT); r.Known() {
+		raw = max(raw, r.Lower/l.tpot)
 	}
 	w := scaling.Window{Length: smoothing, Resolution: time.Second}
 	s.Signal.Record(w, now, min(raw, most))
