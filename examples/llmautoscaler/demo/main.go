@@ -46,8 +46,8 @@ func main() {
 	}
 }
 
-// run goes on until the context ends or something fails.
-func run(ctx context.Context, w io.Writer, dir string) error {
+// run goes on until the context ends or something fails. After a failure its temporary directory stays, for the log.
+func run(ctx context.Context, w io.Writer, dir string) (err error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
@@ -59,7 +59,11 @@ func run(ctx context.Context, w io.Writer, dir string) error {
 		if dir, err = os.MkdirTemp("", "inferscale-demo"); err != nil {
 			return err
 		}
-		defer func() { _ = os.RemoveAll(dir) }()
+		defer func() {
+			if err == nil {
+				_ = os.RemoveAll(dir)
+			}
+		}()
 	}
 	binary := filepath.Join(dir, "llmautoscaler")
 	if err := command(ctx, w, root, "go", "build", "-o", binary, "./examples/llmautoscaler").Run(); err != nil {
