@@ -1,0 +1,2 @@
+// Package keda is an external scaler for KEDA.
+package keda
