@@ -52,6 +52,15 @@ func (a *authority) server() (cert, key []byte, err error) {
 	return a.sign(template)
 }
 
+// peer signs a certificate for who is server and client on this machine.
+func (a *authority) peer() (cert, key []byte, err error) {
+	template := newTemplate("localhost")
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	template.DNSNames = []string{"localhost"}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	return a.sign(template)
+}
+
 // client signs a certificate for a user; Kubernetes reads the name and the groups from its subject.
 func (a *authority) client(user string, groups ...string) (cert, key []byte, err error) {
 	template := newTemplate(user)

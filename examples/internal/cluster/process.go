@@ -32,12 +32,16 @@ type process struct {
 
 // startProcess starts the program at path; its output is appended to name.log in dir.
 func startProcess(name, path, dir string, args ...string) (*process, error) {
-	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	return startCommand(name, dir, exec.Command(path, args...))
+}
+
+// startCommand starts a command; its output is appended to name.log in dir.
+func startCommand(name, dir string, command *exec.Cmd) (*process, error) {
+	p := &process{name: name, cmd: command, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	p.cmd = exec.Command(path, args...)
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = childAttributes()

@@ -1,0 +1,87 @@
+package certs
+
+import (
+	"net"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+const (
+	day             = 24 * time.Hour
+	defaultCALife   = 2 * 365 * day
+	defaultLeafLife = 90 * day
+	defaultOverlap  = day
+	mostSlack       = 5 * time.Minute
+)
+
+// Rules say what is certified and for how long. DNSNames or IPs must be set; every other zero field means its default.
+type Rules struct {
+	// DNSNames are what clients may call the server; KEDA wants the host of scalerAddress among them. See ServiceNames.
+	DNSNames []string
+	// IPs are addresses that clients may call the server by.
+	IPs []net.IP
+	// CALife is how long a CA is valid, 2 years (of 365 days) by default. A new one is made when a third of it is left.
+	CALife time.Duration
+	// LeafLife is how long the certificates of client and server are valid, 90 days by default. They are made anew when
+	// a third of it is left.
+	LeafLife time.Duration
+	// Overlap is the time in which every reader has read ca.crt again, 24 h by default. See the rotation in the
+	// package's description.
+	Overlap time.Duration
+	// DropAfter is how long after the new CA began to sign the old one is still trusted. 0, the default, means until the
+	// last certificate that it signed has expired. It must be at least Overlap.
+	DropAfter time.Duration
+}
+
+func (r Rules) orDefault() Rules {
+	if r.CALife == 0 {
+		r.CALife = defaultCALife
+	}
+	if r.LeafLife == 0 {
+		r.LeafLife = defaultLeafLife
+	}
+	if r.Overlap == 0 {
+		r.Overlap = defaultOverlap
+	}
+	return r
+}
+
+// slack is by how much clocks may differ and writes take their time: 5 min, or a twentieth of a short LeafLife.
+func (r Rules) slack() time.Duration {
+	return min(mostSlack, r.LeafLife/20)
+}
+
+// Validate returns every rule that r breaks, each a *scaling.FieldError, or nil.
+func (r Rules) Validate() error {
+	r = r.orDefault()
+	var e scaling.FieldErrors
+	e.Check(len(r.DNSNames)+len(r.IPs) > 0, "dnsNames", r.DNSNames, "must have a name, or ips an address")
+	e.Check(!slices.Contains(r.DNSNames, ""), "dnsNames", r.DNSNames, "must not have an empty name")
+	for _, ip := range r.IPs {
+		e.Check(ip.To16() != nil, "ips", r.IPs, "must have addresses of 4 or 16 bytes")
+	}
+	second := func(name string, d time.Duration) {
+		e.Check(d >= time.Second, name, d, "must be at least 1s, the grain of certificates")
+	}
+	second("overlap", r.Overlap)
+	second("leafLife", r.LeafLife)
+	second("caLife", r.CALife)
+	room := r.Overlap + 2*r.slack()
+	e.Check(room <= r.LeafLife/3, "overlap", r.Overlap, "must be, with "+(2*r.slack()).String()+" for clocks and writes, at most a third of leafLife "+r.LeafLife.String())
+	e.Check(r.LeafLife+room <= r.CALife/3, "leafLife", r.LeafLife, "must be, with overlap and "+(2*r.slack()).String()+" for clocks and writes, at most a third of caLife "+r.CALife.String())
+	e.Check(r.DropAfter == 0 || r.DropAfter >= r.Overlap, "dropAfter", r.DropAfter, "must be at least overlap "+r.Overlap.String()+", or 0 for the expiry of what the old CA signed")
+	return e.Err()
+}
+
+// ServiceNames returns the names that a Service has in its cluster: service, service.namespace, service.namespace.svc
+// and service.namespace.svc.clusterDomain. An empty clusterDomain means cluster.local. The first is good only within
+// the namespace, but a client there may use it.
+func ServiceNames(service, namespace, clusterDomain string) []string {
+	if clusterDomain == "" {
+		clusterDomain = "cluster.local"
+	}
+	full := service + "." + namespace
+	return []string{service, full, full + ".svc", full + ".svc." + clusterDomain}
+}

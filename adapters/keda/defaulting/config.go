@@ -1,0 +1,158 @@
+package defaulting
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Config says which triggers are ours and what they get. Its zero value is not valid; start from Default and change
+// what is to differ. Every field means what it says.
+type Config struct {
+	// ScalerName is the metadata scalerName of the triggers that are ours.
+	ScalerName string
+	// Address is where KEDA finds the scaler, as host:port. The server's certificate must name the host.
+	Address string
+	// MinReplicas is the spec.minReplicaCount of a ScaledObject without one. At least 1.
+	MinReplicas int32
+
+	// MetricName is the metric that is scraped.
+	MetricName string
+	// Protocol is http or https.
+	Protocol string
+	// Port is the number or the name of the port.
+	Port string
+	// Path is the path of the metrics; it begins with a slash.
+	Path string
+	// ScrapeTimeout is the time for one scrape, in whole seconds.
+	ScrapeTimeout time.Duration
+
+	// Auth is what a trigger without an authenticationRef refers to.
+	Auth AuthRef
+	// Plaintext adds no authenticationRef and does without Auth: KEDA talks to the scaler without TLS.
+	Plaintext bool
+
+	// Metric is the HPA's behavior for objects whose triggers of ours are all in mode metric. A nil field at any depth
+	// adds no default there.
+	Metric autoscalingv2.HorizontalPodAutoscalerBehavior
+	// Replicas is the same for objects with a trigger of ours in mode replicas.
+	Replicas autoscalingv2.HorizontalPodAutoscalerBehavior
+
+	// Known says whether the scaler reads a metadata key, for warnings about those that it does not. It is not asked
+	// about the keys of KEDA and of this package. Nil means no such warnings. It must be safe for concurrent use.
+	Known func(key string) bool
+}
+
+// An AuthRef names a TriggerAuthentication or a ClusterTriggerAuthentication.
+type AuthRef struct {
+	Name string
+	Kind string
+}
+
+// Unlimited is the number of pods that the policy of mode replicas lets the HPA add at once. The HPA adds it to the
+// current count in an int32, so a much larger one would overflow.
+const Unlimited = 100_000
+
+// What the HPA takes.
+const (
+	maxWindow = 3600 // seconds
+	maxPeriod = 1800 // seconds
+)
+
+// Default returns seed 001's configuration, corrected as the package's comment says.
+func Default() Config {
+	return Config{
+		ScalerName:    "keda-kaito-scaler",
+		Address:       "keda-kaito-scaler.keda.svc.cluster.local:10450",
+		MinReplicas:   1,
+		MetricName:    "vllm:num_requests_waiting",
+		Protocol:      "http",
+		Port:          "5000",
+		Path:          "/metrics",
+		ScrapeTimeout: 5 * time.Second,
+		Auth:          AuthRef{Name: "keda-kaito-creds", Kind: "ClusterTriggerAuthentication"},
+		Metric: autoscalingv2.HorizontalPodAutoscalerBehavior{
+			ScaleUp:   rules(30, 100, autoscalingv2.PodsScalingPolicy, 1, 300),
+			ScaleDown: rules(300, 500, autoscalingv2.PodsScalingPolicy, 1, 600),
+		},
+		Replicas: autoscalingv2.HorizontalPodAutoscalerBehavior{
+			ScaleUp:   rules(0, 0, autoscalingv2.PodsScalingPolicy, Unlimited, 1),
+			ScaleDown: rules(0, 0, autoscalingv2.PercentScalingPolicy, 100, 1),
+		},
+	}
+}
+
+func rules(window int32, milliTolerance int64, policy autoscalingv2.HPAScalingPolicyType, value, period int32) *autoscalingv2.HPAScalingRules {
+	largest := autoscalingv2.MaxChangePolicySelect
+	return &autoscalingv2.HPAScalingRules{
+		StabilizationWindowSeconds: &window,
+		Tolerance:                  resource.NewMilliQuantity(milliTolerance, resource.DecimalSI),
+		Policies:                   []autoscalingv2.HPAScalingPolicy{{Type: policy, Value: value, PeriodSeconds: period}},
+		SelectPolicy:               &largest,
+	}
+}
+
+func (c Config) validate() error {
+	var e scaling.FieldErrors
+	e.Check(c.ScalerName != "", "scalerName", c.ScalerName, "must not be empty")
+	e.Check(isAddress(c.Address), "address", c.Address, "must be host:port, with a port of 1 to 65535")
+	e.Check(c.MinReplicas >= 1, "minReplicas", c.MinReplicas, "must be at least 1")
+	e.Check(c.MetricName != "", "metricName", c.MetricName, "must not be empty")
+	e.Check(c.Protocol == "http" || c.Protocol == "https", "protocol", c.Protocol, "must be http or https")
+	e.Check(c.Port != "", "port", c.Port, "must be the number or the name of a port")
+	e.Check(strings.HasPrefix(c.Path, "/"), "path", c.Path, "must begin with a slash")
+	e.Check(c.ScrapeTimeout >= time.Second && c.ScrapeTimeout%time.Second == 0, "scrapeTimeout", c.ScrapeTimeout,
+		"must be a positive number of whole seconds")
+	if !c.Plaintext {
+		e.Check(c.Auth.Name != "", "auth.name", c.Auth.Name, "must not be empty, unless plaintext is set")
+		e.Check(c.Auth.Kind == "TriggerAuthentication" || c.Auth.Kind == "ClusterTriggerAuthentication", "auth.kind", c.Auth.Kind,
+			"must be TriggerAuthentication or ClusterTriggerAuthentication")
+	}
+	checkRules(&e, "metric.scaleUp", c.Metric.ScaleUp)
+	checkRules(&e, "metric.scaleDown", c.Metric.ScaleDown)
+	checkRules(&e, "replicas.scaleUp", c.Replicas.ScaleUp)
+	checkRules(&e, "replicas.scaleDown", c.Replicas.ScaleDown)
+	return e.Err()
+}
+
+func isAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || host == "" {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n >= 1
+}
+
+// checkRules checks what an HPA would refuse, and the overflow that it would not.
+func checkRules(e *scaling.FieldErrors, field string, r *autoscalingv2.HPAScalingRules) {
+	if r == nil {
+		return
+	}
+	if w := r.StabilizationWindowSeconds; w != nil {
+		e.Check(*w >= 0 && *w <= maxWindow, field+".stabilizationWindowSeconds", *w, "must be 0 to 3600")
+	}
+	if r.Tolerance != nil {
+		e.Check(r.Tolerance.Sign() >= 0, field+".tolerance", r.Tolerance.String(), "must not be negative")
+	}
+	if s := r.SelectPolicy; s != nil {
+		switch *s {
+		case autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect, autoscalingv2.DisabledPolicySelect:
+		default:
+			e.Check(false, field+".selectPolicy", string(*s), "must be Max, Min or Disabled")
+		}
+	}
+	for i, p := range r.Policies {
+		at := field + ".policies[" + strconv.Itoa(i) + "]"
+		e.Check(p.Type == autoscalingv2.PodsScalingPolicy || p.Type == autoscalingv2.PercentScalingPolicy, at+".type", string(p.Type),
+			"must be Pods or Percent")
+		e.Check(p.Value >= 1 && p.Value <= Unlimited, at+".value", p.Value, "must be 1 to 100000")
+		e.Check(p.PeriodSeconds >= 1 && p.PeriodSeconds <= maxPeriod, at+".periodSeconds", p.PeriodSeconds, "must be 1 to 1800")
+	}
+}

@@ -1,0 +1,116 @@
+package defaulting
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// An Operation is one operation of a JSON patch (RFC 6902). Op is always "add", and what it adds was missing or null.
+type Operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"` // a JSON pointer (RFC 6901)
+	Value any    `json:"value"`
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// A review gathers what is to be said about one object.
+type review struct {
+	patch    []Operation
+	warnings []string
+}
+
+func (r *review) add(at path, value any) {
+	r.patch = append(r.patch, Operation{Op: "add", Path: at.pointer(), Value: runtime.DeepCopyJSONValue(value)})
+}
+
+func (r *review) warn(at path, text string) {
+	r.warnings = append(r.warnings, at.String()+": "+text)
+}
+
+// fill adds to have, the object at at, every leaf of want that it does not have. Objects that are missing are added
+// whole. Anything but an object stays where want has one.
+func (r *review) fill(at path, have, want object) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		below := at.child(key)
+		if have[key] == nil {
+			r.add(below, want[key])
+			continue
+		}
+		deeper, ok := want[key].(object)
+		if !ok {
+			continue
+		}
+		if h, ok := have[key].(object); ok {
+			r.fill(below, h, deeper)
+		} else {
+			r.warn(below, "is not an object: no defaults below it")
+		}
+	}
+}
+
+// A path leads to a place in an object: its elements are keys (string) and indices (int).
+type path []any
+
+func (p path) child(element any) path {
+	return append(slices.Clip(p), element)
+}
+
+// pointer returns the path as a JSON pointer.
+func (p path) pointer() string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	var b strings.Builder
+	for _, element := range p {
+		b.WriteByte('/')
+		switch e := element.(type) {
+		case string:
+			b.WriteString(escape.Replace(e))
+		case int:
+			b.WriteString(strconv.Itoa(e))
+		}
+	}
+	return b.String()
+}
+
+// String returns the path as people write it, as in spec.triggers[0].metadata. Keys that are no plain words are quoted
+// and long ones cut.
+func (p path) String() string {
+	var b strings.Builder
+	for _, element := range p {
+		switch e := element.(type) {
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(shown(e))
+		case int:
+			b.WriteString("[" + strconv.Itoa(e) + "]")
+		}
+	}
+	return b.String()
+}
+
+const longest = 64 // bytes of the user's that a warning repeats
+
+// shown returns a text of the user's in a form that suits an HTTP header.
+func shown(s string) string {
+	cut := len(s) > longest
+	if cut {
+		s = s[:longest]
+	}
+	plain := s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_", c)
+	})
+	if !plain {
+		s = strconv.QuoteToASCII(s)
+	}
+	if cut {
+		s += "..."
+	}
+	return s
+}

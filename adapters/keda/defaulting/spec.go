@@ -1,0 +1,117 @@
+package defaulting
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// defaultSpec adds what belongs to the whole object.
+func (d *Defaulter) defaultSpec(r *review, spec object, ours []trigger) {
+	at := path{"spec"}
+	want := object{}
+	if n := d.minReplicas(spec); n >= 1 && !slices.ContainsFunc(ours, trigger.toZero) {
+		want["minReplicaCount"] = n
+	}
+	m := together(ours)
+	if b := d.behavior[m]; len(b) > 0 {
+		want["advanced"] = object{"horizontalPodAutoscalerConfig": object{"behavior": b}}
+	}
+	r.fill(at, spec, want)
+
+	for _, name := range []string{"min", "max"} {
+		if spec[name+"Replicas"] != nil {
+			r.warn(at.child(name+"Replicas"), "unknown field, which the API server drops: the field is "+name+"ReplicaCount")
+		}
+	}
+	if m == modeMetric && isZero(spec["minReplicaCount"]) {
+		r.warn(at.child("minReplicaCount"),
+			"0 has no effect in mode metric: the scaler is active as long as its target exists, and nothing else would wake it")
+	}
+	d.warnBehavior(r, spec, m)
+}
+
+// minReplicas returns the default of minReplicaCount for this spec, and 0 for none. KEDA refuses a minReplicaCount
+// above maxReplicaCount, and takes any minReplicaCount for at least 1.
+func (d *Defaulter) minReplicas(spec object) int64 {
+	n := int64(d.config.MinReplicas)
+	if limit, ok := spec["maxReplicaCount"].(json.Number); ok {
+		if m, err := limit.Int64(); err == nil {
+			n = min(n, m)
+		}
+	}
+	return n
+}
+
+// warnBehavior warns of what is wrong or surprising in the HPA's behavior.
+func (d *Defaulter) warnBehavior(r *review, spec object, m mode) {
+	var have object
+	at := path{"spec"}
+	next := spec
+	for _, key := range []string{"advanced", "horizontalPodAutoscalerConfig", "behavior"} {
+		have, _ = next[key].(object)
+		next, at = have, at.child(key)
+	}
+	for _, direction := range []string{"scaleUp", "scaleDown"} {
+		given, _ := have[direction].(object)
+		at := at.child(direction)
+		if n, ok := given["tolerance"].(json.Number); ok && !isInteger(n) {
+			r.warn(at.child("tolerance"), fmt.Sprintf("the number %s is refused by the schema: write it in quotes", cut(n.String())))
+		}
+		if other, ok := d.leftover(m, direction, given); ok {
+			r.warn(at, fmt.Sprintf("is the default of mode %s, and kept in mode %s: remove it to get the other", other, m))
+		}
+	}
+	wanted, _ := d.behavior[m]["scaleUp"].(object)
+	given, _ := have["scaleUp"].(object)
+	if m == modeMetric && wanted["policies"] != nil && given["policies"] == nil && hasCron(spec) {
+		r.warn(at.child("scaleUp").child("policies"), "limit the cron triggers beside it too: give policies of your own if they ask for more at once")
+	}
+}
+
+// leftover says whether the rules of a direction are those that another mode than m had added.
+func (d *Defaulter) leftover(m mode, direction string, given object) (mode, bool) {
+	other := modeMetric
+	switch m {
+	case modeMetric:
+		other = modeReplicas
+	case modeReplicas:
+	default:
+		return "", false
+	}
+	theirs, _ := d.behavior[other][direction].(object)
+	return other, len(given) > 0 && reflect.DeepEqual(given, theirs) && !reflect.DeepEqual(d.behavior[m][direction], d.behavior[other][direction])
+}
+
+func hasCron(spec object) bool {
+	triggers, _ := spec["triggers"].([]any)
+	for _, raw := range triggers {
+		if t, ok := raw.(object); ok && t["type"] == "cron" {
+			return true
+		}
+	}
+	return false
+}
+
+func isZero(v any) bool {
+	n, ok := v.(json.Number)
+	if !ok {
+		return false
+	}
+	i, err := n.Int64()
+	return err == nil && i == 0
+}
+
+func isInteger(n json.Number) bool {
+	_, err := strconv.ParseInt(n.String(), 10, 64)
+	return err == nil
+}
+
+func cut(s string) string {
+	if len(s) > longest {
+		return s[:longest] + "..."
+	}
+	return s
+}

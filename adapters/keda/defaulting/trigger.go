@@ -1,0 +1,177 @@
+package defaulting
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+)
+
+// A trigger of ours.
+type trigger struct {
+	index  int
+	fields object
+	meta   object
+}
+
+// A mode is how a trigger's values are meant.
+type mode string
+
+const (
+	modeMetric   mode = "metric"   // the HPA decides by the values
+	modeReplicas mode = "replicas" // the value is the decided count
+	modeUnknown  mode = ""
+)
+
+// The keys of a trigger's metadata.
+const (
+	keyAddress       = "scalerAddress"
+	keyEngine        = "engine"   // with keySignal, says what is scraped, and where
+	keyFromEnv       = "FromEnv"  // a suffix: the value is an environment variable of the target
+	keyInterval      = "interval" // between two scrapes
+	keyMetricName    = "metricName"
+	keyMetricPath    = "metricPath"
+	keyMetricPort    = "metricPort"
+	keyMetricType    = "metricType"
+	keyMinReplicas   = "minReplicas"     // of mode replicas
+	keyMisspelt      = "metricPorotocol" // seed 001's
+	keyMode          = "mode"
+	keyProtocol      = "metricProtocol"
+	keyScaler        = "scaler" // of mode replicas: a whole scaler
+	keyScrapeTimeout = "scrapeTimeout"
+	keySignal        = "signal"
+	keyThreshold     = "threshold"
+)
+
+func (t trigger) at() path {
+	return path{"spec", "triggers", t.index}
+}
+
+// has says whether the user has set a metadata key.
+func (t trigger) has(key string) bool {
+	return t.meta[key] != nil || t.meta[key+keyFromEnv] != nil
+}
+
+func (t trigger) mode() mode {
+	if !t.has(keyMode) {
+		return modeMetric
+	}
+	switch m := mode(t.text(keyMode)); m {
+	case modeMetric, modeReplicas:
+		return m
+	default:
+		return modeUnknown
+	}
+}
+
+// text returns the value of a metadata key without the spaces around it, and "" if it is not a string.
+func (t trigger) text(key string) string {
+	s, _ := t.meta[key].(string)
+	return strings.TrimSpace(s)
+}
+
+// toZero says that the trigger decides the count and may decide on none.
+func (t trigger) toZero() bool {
+	n, err := strconv.Atoi(t.text(keyMinReplicas))
+	return t.mode() == modeReplicas && err == nil && n == 0
+}
+
+// together returns the mode that the HPA's behavior must suit: replicas if any trigger is in it, metric if all are.
+func together(ours []trigger) mode {
+	m := modeMetric
+	for _, t := range ours {
+		switch t.mode() {
+		case modeReplicas:
+			return modeReplicas
+		case modeUnknown:
+			m = modeUnknown
+		case modeMetric:
+		}
+	}
+	return m
+}
+
+// metricType returns what the HPA will do with the values of the trigger, or "" if KEDA will refuse it.
+func (t trigger) metricType() string {
+	switch v := t.fields[keyMetricType]; v {
+	case nil, "", string(autoscalingv2.AverageValueMetricType):
+		return string(autoscalingv2.AverageValueMetricType)
+	case string(autoscalingv2.ValueMetricType):
+		return string(autoscalingv2.ValueMetricType)
+	}
+	return ""
+}
+
+// defaultTrigger adds what a trigger of ours lacks.
+func (d *Defaulter) defaultTrigger(r *review, t trigger) {
+	if !d.config.Plaintext && t.fields["authenticationRef"] == nil {
+		r.add(t.at().child("authenticationRef"), object{"kind": d.config.Auth.Kind, "name": d.config.Auth.Name})
+	}
+	want := object{}
+	if s := t.metricType(); s != "" {
+		want[keyMetricType] = s
+	}
+	whole := t.mode() == modeReplicas && t.has(keyScaler)
+	if !whole && !t.has(keyEngine) && !t.has(keySignal) {
+		want[keyMetricName] = d.config.MetricName
+		want[keyProtocol] = d.config.Protocol
+		want[keyMetricPort] = d.config.Port
+		want[keyMetricPath] = d.config.Path
+	}
+	if !whole && !t.has(keyInterval) {
+		want[keyScrapeTimeout] = strconv.FormatInt(int64(d.config.ScrapeTimeout/time.Second), 10)
+	}
+	maps.DeleteFunc(want, func(key string, _ any) bool { return t.has(key) })
+	if t.has(keyMisspelt) {
+		delete(want, keyProtocol)
+	}
+	want[keyAddress] = d.config.Address
+	r.fill(t.at().child("metadata"), t.meta, want)
+	d.warnTrigger(r, t)
+}
+
+// warnTrigger warns of what is wrong in a trigger of ours.
+func (d *Defaulter) warnTrigger(r *review, t trigger) {
+	at := t.at().child("metadata")
+	if t.has(keyMisspelt) {
+		r.warn(at.child(keyMisspelt), "is read as "+keyProtocol+": write that")
+	}
+	if s, ok := t.meta[keyMode].(string); ok && t.mode() == modeUnknown {
+		r.warn(at.child(keyMode), shown(s)+" is neither metric nor replicas")
+	}
+	if s, ok := t.meta[keyMetricType].(string); ok && t.metricType() != "" && t.text(keyMetricType) != t.metricType() {
+		r.warn(at.child(keyMetricType), shown(s)+" contradicts the trigger's metricType, which is "+t.metricType())
+	}
+	if t.mode() == modeReplicas && t.metricType() != "" && t.metricType() != string(autoscalingv2.AverageValueMetricType) {
+		r.warn(t.at().child(keyMetricType), t.metricType()+" does not suit mode replicas: the HPA would multiply the count by the ready pods")
+	}
+	if t.mode() == modeMetric && !t.has(keyThreshold) {
+		r.warn(at.child(keyThreshold), "is required in mode metric")
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.meta)) {
+		if _, ok := t.meta[key].(string); !ok && t.meta[key] != nil {
+			r.warn(at.child(key), "is not a string: write it in quotes")
+		}
+		if !d.known(key) {
+			r.warn(at.child(key), "is not a key that "+shown(d.config.ScalerName)+" knows")
+		}
+	}
+}
+
+func (d *Defaulter) known(key string) bool {
+	if d.config.Known == nil {
+		return true
+	}
+	switch bare := strings.TrimSuffix(key, keyFromEnv); bare {
+	case "scalerName", keyAddress, "enableTLS", "unsafeSsl": // KEDA's
+		return true
+	case keyEngine, keyInterval, keyMetricName, keyMetricPath, keyMetricPort, keyMetricType, keyMinReplicas, keyMisspelt, keyMode,
+		keyProtocol, keyScaler, keyScrapeTimeout, keySignal, keyThreshold:
+		return true
+	default:
+		return d.config.Known(key) || d.config.Known(bare)
+	}
+}

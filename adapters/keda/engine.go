@@ -1,0 +1,403 @@
+package keda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+const (
+	// DefaultIdle is the time after which a trigger that nobody asks for is forgotten.
+	DefaultIdle = 10 * time.Minute
+	// DefaultStale is how many intervals a snapshot answers.
+	DefaultStale = 3
+	// DefaultMaxTriggers is how many triggers there may be.
+	DefaultMaxTriggers = 10000
+	// supersede is how many intervals a trigger is not asked for, while another of its identity is, until that has
+	// taken its place. An HPA asks once in 15 s.
+	supersede = 2
+)
+
+// EngineConfig says how triggers are made and run. Build must be set; every other zero field means its default.
+type EngineConfig struct {
+	// Build makes the trigger of metadata. An error is answered as InvalidArgument, unless it has a gRPC status.
+	Build func(ref Ref, metadata map[string]string) (Plan, error)
+	// Idle is the time after which a trigger that nobody asks for is forgotten, 10 min by default. It must be above the
+	// ScaledObjects' pollingInterval.
+	Idle time.Duration
+	// Stale is how many intervals after its round a snapshot is still answered with, 3 by default.
+	Stale int
+	// MaxTriggers is how many triggers there may be, 10,000 by default.
+	MaxTriggers int
+	// Metrics gets the numbers; nil means none.
+	Metrics *Metrics
+	// Logger gets rounds that fail (Warn) and triggers that come and go (Info); nil means none.
+	Logger *slog.Logger
+
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// After returns a channel that delivers once d has passed, and a function that gives up on it; nil means a timer.
+	After func(d time.Duration) (<-chan time.Time, func())
+}
+
+func (c EngineConfig) orDefault() EngineConfig {
+	if c.Idle == 0 {
+		c.Idle = DefaultIdle
+	}
+	if c.Stale == 0 {
+		c.Stale = DefaultStale
+	}
+	if c.MaxTriggers == 0 {
+		c.MaxTriggers = DefaultMaxTriggers
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the one clock of this package: the documented default of EngineConfig.Now
+	}
+	if c.After == nil {
+		c.After = func(d time.Duration) (<-chan time.Time, func()) {
+			t := time.NewTimer(d)
+			return t.C, func() { t.Stop() }
+		}
+	}
+	return c
+}
+
+// An Engine runs triggers: for each ScaledObject one goroutine makes the rounds of its triggers when they are due, those
+// that are due together side by side. It begins with a trigger when it is first asked for it, and forgets it when it has
+// not been asked for Idle. It is safe for concurrent use.
+type Engine struct {
+	c    EngineConfig
+	ctx  context.Context //nolint:containedctx // it ends the goroutines when the engine is closed
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu       sync.RWMutex
+	triggers map[string]*entry // by key
+	objects  map[Ref]*object
+}
+
+// NewEngine returns an Engine without triggers, or every field of the configuration that is wrong.
+func NewEngine(c EngineConfig) (*Engine, error) {
+	c = c.orDefault()
+	var e scaling.FieldErrors
+	e.Check(c.Build != nil, "build", nil, "must be set")
+	e.Check(c.Idle > 0, "idle", c.Idle, "must be above 0")
+	e.Check(c.Stale > 0, "stale", c.Stale, "must be above 0")
+	e.Check(c.MaxTriggers > 0, "maxTriggers", c.MaxTriggers, "must be above 0")
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Engine{c: c, ctx: ctx, stop: stop, triggers: make(map[string]*entry), objects: make(map[Ref]*object)}, nil
+}
+
+// Close ends all rounds and waits for them. What is asked for afterwards is answered with Unavailable.
+func (e *Engine) Close() {
+	e.stop()
+	e.wg.Wait()
+}
+
+// Triggers returns how many triggers there are.
+func (e *Engine) Triggers() int {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return len(e.triggers)
+}
+
+// Spec returns what the HorizontalPodAutoscaler is to be told of a trigger.
+func (e *Engine) Spec(ref Ref, metadata map[string]string) (Spec, error) {
+	t, err := e.find(ref, metadata)
+	if err != nil {
+		return Spec{}, err
+	}
+	return t.spec(), nil
+}
+
+// Snapshot returns what the last round of a trigger came to. Before there is one, and when it is older than Stale
+// intervals, the error is Unavailable.
+func (e *Engine) Snapshot(ref Ref, metadata map[string]string) (Snapshot, error) {
+	t, err := e.find(ref, metadata)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return e.answer(t)
+}
+
+func (e *Engine) answer(t *entry) (Snapshot, error) {
+	s, err := t.last()
+	because := ""
+	if err != nil {
+		because = ": the last round failed: " + err.Error()
+	}
+	if s == nil {
+		return Snapshot{}, status.Error(codes.Unavailable, "cold start: no round of "+t.ref.String()+" has ended yet"+because)
+	}
+	if age, limit := e.c.Now().Sub(s.At), time.Duration(e.c.Stale)*t.plan.Interval; age > limit {
+		return Snapshot{}, status.Errorf(codes.Unavailable, "stale: the last round of %s was %s ago, above the limit of %s%s",
+			t.ref, age.Round(time.Second), limit, because)
+	}
+	return *s, nil
+}
+
+// find returns a trigger, a new one if need be.
+func (e *Engine) find(ref Ref, metadata map[string]string) (*entry, error) {
+	k := key(ref, metadata)
+	e.mu.RLock()
+	t := e.triggers[k]
+	e.mu.RUnlock()
+	if t == nil {
+		var err error
+		if t, err = e.begin(k, ref, metadata); err != nil {
+			return nil, err
+		}
+	}
+	t.asked.Store(e.c.Now().UnixNano())
+	return t, nil
+}
+
+// hold returns a trigger that is not forgotten before release.
+func (e *Engine) hold(ref Ref, metadata map[string]string) (*entry, error) {
+	for {
+		t, err := e.find(ref, metadata)
+		if err != nil {
+			return nil, err
+		}
+		e.mu.Lock()
+		kept := e.triggers[t.key] == t
+		if kept {
+			t.streams.Add(1)
+		}
+		e.mu.Unlock()
+		if kept {
+			return t, nil
+		}
+	}
+}
+
+// release lets a held trigger go. The time for which nobody asks for it begins now.
+func (e *Engine) release(t *entry) {
+	t.asked.Store(e.c.Now().UnixNano())
+	t.streams.Add(-1)
+}
+
+// begin makes a trigger and sees to its rounds.
+func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, error) {
+	plan, err := e.c.Build(ref, maps.Clone(metadata))
+	if err != nil {
+		if _, ok := status.FromError(err); ok {
+			return nil, err
+		}
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.triggers[k]; t != nil { // somebody else was as fast
+		plan.Trigger.Close()
+		return t, nil
+	}
+	if err := e.room(); err != nil {
+		plan.Trigger.Close()
+		return nil, err
+	}
+	t := newEntry(k, ref, plan, e.c.Now())
+	e.triggers[k] = t
+	o := e.objects[ref]
+	if o == nil {
+		o = &object{engine: e, ref: ref, wake: make(chan struct{}, 1)}
+		e.objects[ref] = o
+		e.wg.Add(1)
+		go o.run()
+	}
+	o.entries = append(o.entries, t)
+	select {
+	case o.wake <- struct{}{}:
+	default: // it wakes already
+	}
+	e.c.Metrics.began()
+	e.c.Logger.Info("trigger begins", "scaledObject", ref.String(), "metric", plan.Spec.Metric, "target", plan.Spec.Target, "interval", plan.Interval)
+	return t, nil
+}
+
+// room reports why there is no place for another trigger.
+func (e *Engine) room() error {
+	if e.ctx.Err() != nil {
+		return status.Error(codes.Unavailable, "the scaler is shutting down")
+	}
+	if len(e.triggers) >= e.c.MaxTriggers {
+		return status.Errorf(codes.ResourceExhausted, "there are %d triggers, and no more than that are allowed: raise the limit, or wait %s until those that nobody asks for are forgotten",
+			len(e.triggers), e.c.Idle)
+	}
+	return nil
+}
+
+// An object is a ScaledObject with its triggers and the goroutine that makes their rounds.
+type object struct {
+	engine  *Engine
+	ref     Ref
+	wake    chan struct{}
+	entries []*entry // guarded by the engine's mu
+}
+
+func (o *object) run() {
+	e := o.engine
+	defer e.wg.Done()
+	defer o.end()
+	for {
+		due, next, more := o.due(e.c.Now())
+		if !more {
+			return
+		}
+		var rounds sync.WaitGroup
+		for _, t := range due {
+			rounds.Add(1)
+			go func() {
+				defer rounds.Done()
+				o.round(t)
+			}()
+		}
+		rounds.Wait()
+		if len(due) > 0 {
+			continue // their next rounds are to be reckoned with
+		}
+		fire, stop := e.c.After(max(next.Sub(e.c.Now()), 0))
+		select {
+		case <-fire:
+		case <-o.wake:
+		case <-e.ctx.Done():
+		}
+		stop()
+	}
+}
+
+// due returns the triggers whose rounds are due, or when the next is, after those that are not needed any more have
+// gone. Without any left, more is false, and the object is gone from the engine.
+func (o *object) due(now time.Time) (due []*entry, next time.Time, more bool) {
+	e := o.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx.Err() != nil {
+		return nil, time.Time{}, false
+	}
+	newest := o.newest()
+	o.entries = slices.DeleteFunc(o.entries, func(t *entry) bool {
+		why := t.over(now, e.c.Idle, newest[t.plan.Identity])
+		if why != "" {
+			o.forget(t, why)
+		}
+		return why != ""
+	})
+	for _, t := range o.entries {
+		switch {
+		case !t.due.After(now):
+			due = append(due, t)
+		case next.IsZero() || t.due.Before(next):
+			next = t.due
+		}
+	}
+	if len(o.entries) == 0 {
+		delete(e.objects, o.ref)
+	}
+	return due, next, len(o.entries) > 0
+}
+
+// newest returns when each identity was last asked for.
+func (o *object) newest() map[string]time.Time {
+	newest := make(map[string]time.Time, len(o.entries))
+	for _, t := range o.entries {
+		if asked := t.lastAsked(); t.plan.Identity != "" && asked.After(newest[t.plan.Identity]) {
+			newest[t.plan.Identity] = asked
+		}
+	}
+	return newest
+}
+
+// forget drops a trigger. The engine's mu is held.
+func (o *object) forget(t *entry, why string) {
+	e := o.engine
+	delete(e.triggers, t.key)
+	close(t.gone)
+	t.plan.Trigger.Close()
+	e.c.Metrics.ended(t.ref, t.plan.Spec.Metric)
+	e.c.Logger.Info("trigger ends", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "because", why)
+}
+
+// end drops what is left when the engine is closed.
+func (o *object) end() {
+	o.engine.mu.Lock()
+	defer o.engine.mu.Unlock()
+	for _, t := range o.entries {
+		o.forget(t, "the scaler is shutting down")
+	}
+	o.entries = nil
+	delete(o.engine.objects, o.ref)
+}
+
+// round makes one round of a trigger.
+func (o *object) round(t *entry) {
+	e := o.engine
+	ctx, cancel := context.WithTimeout(e.ctx, t.plan.Interval)
+	defer cancel()
+	began := e.c.Now()
+	s, err := guarded(ctx, t.plan.Trigger, began)
+	t.due = began.Add(t.plan.Interval)
+	if err == nil && s.Next.After(began) && s.Next.Before(t.due.Add(t.plan.Interval)) {
+		t.due = s.Next
+	}
+	t.publish(s, err)
+	e.c.Metrics.round(t, s, err, e.c.Now().Sub(began))
+	if err != nil && e.ctx.Err() == nil {
+		e.c.Logger.Warn("round failed", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "error", err)
+	}
+}
+
+// guarded makes a round whose panic is an error: one trigger must not end the answers to all others.
+func guarded(ctx context.Context, t Trigger, now time.Time) (s Snapshot, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the round panicked: %v", p)
+		}
+	}()
+	s, err = t.Round(ctx, now)
+	if err == nil && s.At.IsZero() {
+		err = errors.New("the round returned a snapshot without a time")
+	}
+	return s, err
+}
+
+// key tells triggers apart: no two pairs of ScaledObject and metadata have the same.
+func key(ref Ref, metadata map[string]string) string {
+	var b strings.Builder
+	n := len(ref.Namespace) + len(ref.Name) + 8
+	for k, v := range metadata {
+		n += len(k) + len(v) + 8
+	}
+	b.Grow(n)
+	write := func(s string) {
+		var digits [20]byte
+		b.Write(strconv.AppendInt(digits[:0], int64(len(s)), 10))
+		b.WriteByte(':')
+		b.WriteString(s)
+	}
+	write(ref.Namespace)
+	write(ref.Name)
+	for _, k := range slices.Sorted(maps.Keys(metadata)) {
+		write(k)
+		write(metadata[k])
+	}
+	return b.String()
+}

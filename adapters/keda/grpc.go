@@ -1,0 +1,116 @@
+package keda
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Limits of the gRPC server. A request of KEDA's is below 10 KB, and a client has one connection with some streams.
+const (
+	callTimeout       = 2 * time.Second
+	maxMessage        = 256 << 10
+	maxHeaders        = 16 << 10
+	maxStreams        = 1000
+	connectionTimeout = 10 * time.Second
+	connectionAge     = 30 * time.Minute // then it is opened anew, with the certificates of that time
+	connectionGrace   = time.Minute
+	leastPing         = 10 * time.Second
+	ping              = 30 * time.Second
+)
+
+// GRPCConfig says how an Engine is served. Engine must be set.
+type GRPCConfig struct {
+	Engine *Engine
+	// TLS is the configuration of certs.TLS. Nil serves plaintext, which is for the loopback of a laptop only.
+	TLS *tls.Config
+	// Registerer gets the numbers of calls (grpc_server_handled_total and others); nil means none.
+	Registerer prometheus.Registerer
+	// Logger gets panics; nil means none.
+	Logger *slog.Logger
+}
+
+// NewGRPC returns a gRPC server with the scaler and the health service; that of the scaler's name is SERVING until its
+// Shutdown. Calls have a deadline of 2 s and requests a limit of 256 KiB; what panics is answered with Internal;
+// connections are closed after half an hour, so that whom to trust is asked again. Reflection is off.
+func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
+	var e scaling.FieldErrors
+	e.Check(c.Engine != nil, "engine", nil, "must be set")
+	if err := e.Err(); err != nil {
+		return nil, nil, err
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	unary := []grpc.UnaryServerInterceptor{}
+	stream := []grpc.StreamServerInterceptor{}
+	var calls *grpcprometheus.ServerMetrics
+	if c.Registerer != nil {
+		calls = grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram(
+			grpcprometheus.WithHistogramBuckets([]float64{.00001, .0001, .001, .01, .1, 1}),
+		))
+		if err := c.Registerer.Register(calls); err != nil {
+			return nil, nil, fmt.Errorf("metrics of calls: %w", err)
+		}
+		unary = append(unary, calls.UnaryServerInterceptor())
+		stream = append(stream, calls.StreamServerInterceptor())
+	}
+	panics := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
+		c.Logger.ErrorContext(ctx, "call panicked", "panic", p, "stack", string(debug.Stack()))
+		return status.Error(codes.Internal, "the scaler failed; its log says more")
+	})
+	unary = append(unary, recovery.UnaryServerInterceptor(panics), deadline)
+	stream = append(stream, recovery.StreamServerInterceptor(panics))
+	options := []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(unary...),
+		grpc.ChainStreamInterceptor(stream...),
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(connectionTimeout),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace, Time: ping, Timeout: leastPing,
+		}),
+	}
+	if c.TLS != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(c.TLS)))
+	}
+	server := grpc.NewServer(options...)
+	externalscaler.RegisterExternalScalerServer(server, NewServer(c.Engine))
+	healthy := health.NewServer()
+	healthy.SetServingStatus(externalscaler.ExternalScaler_ServiceDesc.ServiceName, healthgrpc.HealthCheckResponse_SERVING)
+	healthgrpc.RegisterHealthServer(server, healthy)
+	if calls != nil {
+		calls.InitializeMetrics(server)
+	}
+	return server, healthy, nil
+}
+
+// deadline bounds a call: KEDA sets no deadline.
+func deadline(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := ctx.Err(); err != nil {
+		return nil, status.FromContextError(err).Err()
+	}
+	return handler(ctx, req)
+}

@@ -1,0 +1,105 @@
+package keda
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// What KEDA takes where a ScaledObject says nothing.
+const (
+	DefaultMinReplicaCount = 0
+	DefaultMaxReplicaCount = 100
+)
+
+// An Object is what a trigger needs to know of its ScaledObject.
+type Object struct {
+	// Target is spec.scaleTargetRef, in the ScaledObject's namespace.
+	Target k8s.Target
+	// Min and Max are spec.minReplicaCount and spec.maxReplicaCount.
+	Min, Max int32
+}
+
+// ObjectOf returns what a ScaledObject (keda.sh/v1alpha1) says, with KEDA's defaults, or every field that is wrong.
+func ObjectOf(u *unstructured.Unstructured) (Object, error) {
+	var s struct {
+		Spec struct {
+			ScaleTargetRef struct {
+				APIVersion string `json:"apiVersion"`
+				Kind       string `json:"kind"`
+				Name       string `json:"name"`
+			} `json:"scaleTargetRef"`
+			MinReplicaCount *int32 `json:"minReplicaCount"`
+			MaxReplicaCount *int32 `json:"maxReplicaCount"`
+		} `json:"spec"`
+	}
+	data, err := json.Marshal(u.Object)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return Object{}, fmt.Errorf("ScaledObject %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+	}
+	ref := s.Spec.ScaleTargetRef
+	o := Object{
+		Target: k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: u.GetNamespace(), Name: ref.Name},
+		Min:    DefaultMinReplicaCount,
+		Max:    DefaultMaxReplicaCount,
+	}
+	if o.Target.APIVersion == "" {
+		o.Target.APIVersion = "apps/v1"
+	}
+	if o.Target.Kind == "" {
+		o.Target.Kind = "Deployment"
+	}
+	if s.Spec.MinReplicaCount != nil {
+		o.Min = *s.Spec.MinReplicaCount
+	}
+	if s.Spec.MaxReplicaCount != nil {
+		o.Max = *s.Spec.MaxReplicaCount
+	}
+	var e scaling.FieldErrors
+	e.Check(o.Target.Name != "", "spec.scaleTargetRef.name", o.Target.Name, "must not be empty")
+	e.Check(o.Min >= 0, "spec.minReplicaCount", o.Min, "must be at least 0")
+	e.Check(o.Max >= max(o.Min, 1), "spec.maxReplicaCount", o.Max, "must be at least 1, and at least minReplicaCount")
+	return o, e.Err()
+}
+
+// resolve returns what a trigger scales and within which bounds: what metadata say, and the rest from the ScaledObject.
+func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, scaling.Bounds, error) {
+	t := o.Target
+	if t.Namespace == "" {
+		t.Namespace = ref.Namespace
+	}
+	if m.Target.Kind != "" {
+		t.APIVersion, t.Kind = m.Target.APIVersion, m.Target.Kind
+	}
+	if m.Target.Name != "" {
+		t.Name = m.Target.Name
+	}
+	var e scaling.FieldErrors
+	if m.Target.Namespace != "" && m.Target.Namespace != ref.Namespace {
+		e.Check(crossNamespace, "workspaceNamespace", m.Target.Namespace, "must be the ScaledObject's namespace, "+ref.Namespace+", unless the scaler allows others")
+		t.Namespace = m.Target.Namespace
+	}
+	e.Add(t.Validate("target"))
+	b := scaling.Bounds{Min: o.Min, Max: o.Max}
+	if m.Mode == Metric {
+		return t, scaling.Bounds{Min: 0, Max: max(o.Max, 1)}, e.Err() // they are the HorizontalPodAutoscaler's to keep
+	}
+	if m.MaxReplicas != nil {
+		b.Max = *m.MaxReplicas
+	}
+	switch {
+	case m.MinReplicas != nil:
+		b.Min = *m.MinReplicas
+	case m.Scaler.Cron == nil:
+		b.Min = max(b.Min, 1) // without pods there is nobody to say that one is needed
+	}
+	e.Check(b.Max >= b.Min, "maxReplicas", b.Max, fmt.Sprintf("must be at least minReplicas %d", b.Min))
+	return t, b, e.Err()
+}

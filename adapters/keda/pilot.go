@@ -1,0 +1,190 @@
+package keda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A pilot is the Trigger of a target's pods.
+type pilot struct {
+	c      *TriggersConfig
+	ref    Ref
+	meta   Metadata
+	object Object // that the rest was built for
+
+	target   k8s.Target
+	plan     build.Plan
+	observer Observer // nil if the clock alone decides
+	built    bool
+
+	store  k8s.Store // nil: nothing is kept
+	fresh  []byte    // the policy's state before it has seen anything
+	stored []byte
+	last   record
+	loaded bool
+}
+
+// Close drops connections.
+func (p *pilot) Close() {
+	if p.observer != nil {
+		p.observer.Close()
+	}
+}
+
+// Round looks and decides.
+func (p *pilot) Round(ctx context.Context, now time.Time) (Snapshot, error) {
+	if err := p.build(); err != nil {
+		return p.silent(now, err), nil
+	}
+	if p.meta.Mode == Metric {
+		return p.measure(ctx, now)
+	}
+	return p.decide(ctx, now)
+}
+
+// silent is a snapshot of nothing known.
+func (p *pilot) silent(now time.Time, err error) Snapshot {
+	return Snapshot{At: now, Spec: p.meta.Spec(), Unknown: err, ActiveUnknown: err}
+}
+
+// build makes of metadata and ScaledObject what carries them out, once and whenever the ScaledObject has changed.
+func (p *pilot) build() error {
+	object := Object{Min: DefaultMinReplicaCount, Max: DefaultMaxReplicaCount}
+	if p.c.Objects != nil {
+		var err error
+		if object, err = p.c.Objects(p.ref); err != nil {
+			return err
+		}
+	}
+	if p.built && object == p.object {
+		return nil
+	}
+	target, bounds, err := p.meta.resolve(p.ref, object, p.c.CrossNamespace)
+	if err != nil {
+		return err
+	}
+	plan, err := p.meta.plan(target, bounds)
+	if err != nil {
+		return err
+	}
+	var observer Observer
+	if plan.Scrapes() {
+		if observer, err = p.c.Observe(&plan); err != nil {
+			return err
+		}
+	}
+	state, err := plan.Policy.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("state of the policy: %w", err)
+	}
+	p.Close()
+	if p.built && p.meta.Mode == Replicas && p.store == nil { // the state goes on under the new bounds
+		old, err := p.plan.Policy.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("state of the policy: %w", err)
+		}
+		if err := plan.Policy.UnmarshalJSON(old); err != nil {
+			return err
+		}
+	}
+	p.object, p.target, p.plan, p.observer, p.fresh, p.built = object, target, plan, observer, state, true
+	p.loaded = false
+	return nil
+}
+
+// look reads the target and asks its pods. Done says that s is the whole answer.
+func (p *pilot) look(ctx context.Context, now time.Time) (scale k8s.Scale, seen k8s.Observed, s Snapshot, done bool, err error) {
+	scale, err = p.c.Scales.Get(ctx, p.target)
+	switch {
+	case errors.Is(err, k8s.ErrNotFound) || errors.Is(err, k8s.ErrNoScale):
+		// What does not exist is not active, and that is certain.
+		return scale, seen, Snapshot{At: now, Spec: p.meta.Spec(), Unknown: err}, true, nil
+	case err != nil:
+		return scale, seen, s, true, err
+	case p.observer == nil:
+		return scale, seen, s, false, nil
+	}
+	seen, err = p.observer.Observe(ctx, []k8s.Scale{scale})
+	switch {
+	case err == nil:
+		return scale, seen, s, false, nil
+	case ctx.Err() != nil:
+		return scale, seen, s, true, err
+	}
+	return scale, seen, Snapshot{At: now, Spec: p.meta.Spec(), Unknown: err, Active: p.meta.Mode == Metric || scale.Replicas > 0}, true, nil
+}
+
+// measure makes the snapshot of Mode Metric. The target exists and can be scaled, so it is active: without pods nobody
+// could say that one is needed.
+func (p *pilot) measure(ctx context.Context, now time.Time) (Snapshot, error) {
+	scale, seen, s, done, err := p.look(ctx, now)
+	if done {
+		return s, err
+	}
+	s = Snapshot{At: now, Spec: p.meta.Spec(), Active: true}
+	s.Value, s.Because, s.Unknown = metricValue(p.meta.MetricType, p.meta.Threshold, seen.Readings[0], scale.Replicas, seen.Fleets[0].Ready)
+	if s.Unknown != nil && seen.Err != nil {
+		s.Unknown = seen.Err
+	}
+	return s, nil
+}
+
+// decide makes the snapshot of Mode Replicas, unless another replica of the scaler has.
+func (p *pilot) decide(ctx context.Context, now time.Time) (Snapshot, error) {
+	config := p.config()
+	if err := p.load(ctx); err != nil {
+		if stateError := new(scaling.StateError); errors.As(err, &stateError) {
+			return p.silent(now, err), nil // it is kept as it is
+		}
+		return Snapshot{}, err
+	}
+	if p.store != nil && p.last.fresh(config, now, p.plan.Interval) {
+		return p.last.snapshot(p.meta.Spec(), p.plan.Interval), nil
+	}
+	scale, seen, s, done, err := p.look(ctx, now)
+	if done {
+		return s, err
+	}
+	p.settle(now, scale.Replicas)
+	obs := scaling.Observation{SpecReplicas: scale.Replicas, Readings: seen.Readings}
+	if len(seen.Fleets) > 0 {
+		obs.ReadyReplicas = seen.Fleets[0].Ready
+	} else {
+		obs.ReadyReplicas = scale.StatusReplicas
+	}
+	d := p.plan.Policy.Decide(now, obs)
+	r := record{
+		Kind: scaling.Kind{Name: recordKind, Version: recordVersion}, Config: config, At: scaling.StampOf(now),
+		From: d.From, To: d.Replicas, Because: d.Reason(),
+	}
+	if d.Verdict == scaling.Unknown {
+		r.Unknown = d.Reason()
+		if seen.Err != nil {
+			r.Unknown += ": " + seen.Err.Error()
+		}
+	}
+	if err := p.save(ctx, r); err != nil {
+		return Snapshot{}, err
+	}
+	s = r.snapshot(p.meta.Spec(), p.plan.Interval)
+	s.At, s.Next = now, time.Time{}
+	return s, nil
+}
+
+// settle tells the policy of a change that was carried out: one that went where it had asked to go. Another change,
+// by a person or by another trigger, is not the policy's.
+func (p *pilot) settle(now time.Time, replicas int32) {
+	r := &p.last
+	if r.At.IsZero() || r.Unknown != "" {
+		return
+	}
+	if (r.To > r.From && replicas > r.From) || (r.To < r.From && replicas < r.From) {
+		p.plan.Policy.Applied(now, r.From, replicas)
+	}
+}

@@ -1,0 +1,89 @@
+package keda
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// plan builds what carries the metadata out, or reports every key that is wrong.
+func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, error) {
+	seconds := int32(m.Interval.Seconds())
+	spec := v1alpha1.LLMAutoScalerSpec{
+		ScaleTargetRef:  v1alpha1.ScaleTargetReference{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name},
+		MinReplicas:     &bounds.Min,
+		MaxReplicas:     bounds.Max,
+		Scaler:          *m.Scaler.DeepCopy(),
+		IntervalSeconds: &seconds,
+		Grouping:        m.Grouping,
+	}
+	if m.PortName != "" || m.TLS != nil {
+		spec.Scrape = &v1alpha1.Scrape{PortName: m.PortName, TLS: m.TLS}
+	}
+	plan, err := build.Spec(&spec)
+	if err != nil {
+		return build.Plan{}, inKeys(err)
+	}
+	if plan.Scrapes() {
+		m.complete(&plan.Scrape)
+		if err := plan.Scrape.Validate(); err != nil {
+			return build.Plan{}, inKeys(err)
+		}
+	}
+	return plan, nil
+}
+
+// inKeys says of each wrong field by which key of the metadata it is set.
+func inKeys(err error) error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, inKeys(e))
+		}
+		return errors.Join(all...)
+	}
+	var field *scaling.FieldError
+	if !errors.As(err, &field) {
+		return err
+	}
+	return &scaling.FieldError{Field: keyOf(field.Field), Value: field.Value, Rule: field.Rule}
+}
+
+// keyOf returns the key of the metadata that sets a field of a spec.
+func keyOf(path string) string {
+	for _, scaler := range []string{"proportional", "realtime"} {
+		const source = "source."
+		rest, ok := strings.CutPrefix(path, "spec.scaler."+scaler+".metrics[0].")
+		switch {
+		case !ok:
+		case rest == "target" || rest == "threshold.high":
+			return "threshold"
+		case rest == "threshold.low":
+			return "lowThreshold"
+		case rest == source+"name" || rest == source+"protocol" || rest == source+"port" || rest == source+"path":
+			name := strings.TrimPrefix(rest, source)
+			return "metric" + strings.ToUpper(name[:1]) + name[1:]
+		case strings.HasPrefix(rest, source):
+			return strings.TrimPrefix(rest, source)
+		}
+		if path == "spec.scaler."+scaler+".profile" {
+			return "profile"
+		}
+	}
+	switch path {
+	case "spec.intervalSeconds":
+		return "interval"
+	case "spec.scrape.portName":
+		return "metricPort"
+	case "timeout", "spec.scrape.timeout":
+		return "scrapeTimeout"
+	case "spec.scrape.tls.serverName":
+		return "tlsServerName"
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(path, "spec.scaler."), "spec.")
+}

@@ -1,0 +1,170 @@
+package keda
+
+import (
+	"context"
+	"math"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+)
+
+const (
+	// LeastTarget is the least target that KEDA hands on as one that is not 0.
+	LeastTarget = 0.001
+	// MostValue is the greatest value or target that is sent: in thousandths, which a HorizontalPodAutoscaler counts
+	// in, it is far from the end of int64.
+	MostValue = 1e12
+)
+
+// A Server answers KEDA's calls from the snapshots of an Engine. It never advances an algorithm: however many callers
+// ask, and however often, the answer is that of the last round.
+//
+//	GetMetricSpec     one spec: name and target
+//	GetMetrics        one value, in both fields: the float, and the whole number not below it for KEDA before 2.17
+//	IsActive          whether the target should have any replicas
+//	StreamIsActive    what IsActive answers, at once where it is known and then whenever it changes
+//	StreamMetricSpec  what GetMetricSpec answers, at once and then whenever it changes
+//
+// What is not known is the error Unavailable with the reason, upon which a HorizontalPodAutoscaler holds; it is never a
+// number. Bad metadata is InvalidArgument with every key that is wrong.
+type Server struct {
+	externalscaler.UnimplementedExternalScalerServer
+
+	engine *Engine
+}
+
+// NewServer returns the Server of an engine.
+func NewServer(e *Engine) *Server { return &Server{engine: e} }
+
+// GetMetricSpec answers with the name and the target of the metric.
+func (s *Server) GetMetricSpec(_ context.Context, in *externalscaler.ScaledObjectRef) (*externalscaler.GetMetricSpecResponse, error) {
+	ref, err := refOf(in)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := s.engine.Spec(ref, in.GetScalerMetadata())
+	if err != nil {
+		return nil, err
+	}
+	return specResponse(spec)
+}
+
+// GetMetrics answers with the value of the metric.
+func (s *Server) GetMetrics(_ context.Context, in *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
+	ref, err := refOf(in.GetScaledObjectRef())
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.engine.Snapshot(ref, in.GetScaledObjectRef().GetScalerMetadata())
+	if err != nil {
+		return nil, err
+	}
+	if name := in.GetMetricName(); name != snapshot.Spec.Metric {
+		return nil, status.Errorf(codes.InvalidArgument, "metricName: %q: must be %q, the one metric of this trigger", name, snapshot.Spec.Metric)
+	}
+	if snapshot.Unknown != nil {
+		return nil, unavailable(snapshot.Unknown)
+	}
+	v := snapshot.Value
+	if !(v >= 0 && v <= MostValue) { // NaN too
+		return nil, status.Errorf(codes.Unavailable, "%s: %v: must be between 0 and %g to be sent", snapshot.Spec.Metric, v, float64(MostValue))
+	}
+	return &externalscaler.GetMetricsResponse{MetricValues: []*externalscaler.MetricValue{{
+		MetricName: snapshot.Spec.Metric, MetricValueFloat: v, MetricValue: int64(math.Ceil(v)),
+	}}}, nil
+}
+
+// IsActive answers whether the target should have any replicas.
+func (s *Server) IsActive(_ context.Context, in *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
+	ref, err := refOf(in)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.engine.Snapshot(ref, in.GetScalerMetadata())
+	if err != nil {
+		return nil, err
+	}
+	if snapshot.ActiveUnknown != nil {
+		return nil, unavailable(snapshot.ActiveUnknown)
+	}
+	return &externalscaler.IsActiveResponse{Result: snapshot.Active}, nil
+}
+
+// StreamIsActive sends what IsActive answers, once it is known and then whenever it changes: a repeated true would put
+// off scaling to zero.
+func (s *Server) StreamIsActive(in *externalscaler.ScaledObjectRef, stream externalscaler.ExternalScaler_StreamIsActiveServer) error {
+	var sent *bool
+	return s.stream(stream.Context(), in, func(t *entry) error {
+		snapshot, err := s.engine.answer(t)
+		if err != nil || snapshot.ActiveUnknown != nil || (sent != nil && *sent == snapshot.Active) {
+			return nil //nolint:nilerr // nothing is known, so nothing is sent
+		}
+		sent = &snapshot.Active
+		return stream.Send(&externalscaler.IsActiveResponse{Result: snapshot.Active})
+	})
+}
+
+// StreamMetricSpec sends what GetMetricSpec answers, at once and then whenever it changes.
+func (s *Server) StreamMetricSpec(in *externalscaler.ScaledObjectRef, stream externalscaler.ExternalScaler_StreamMetricSpecServer) error {
+	var sent Spec
+	return s.stream(stream.Context(), in, func(t *entry) error {
+		spec := t.spec()
+		if spec == sent {
+			return nil
+		}
+		response, err := specResponse(spec)
+		if err != nil {
+			return err
+		}
+		sent = spec
+		return stream.Send(response)
+	})
+}
+
+// stream calls send at once and after every round of a trigger, until the caller hangs up. The trigger is not forgotten
+// meanwhile.
+func (s *Server) stream(ctx context.Context, in *externalscaler.ScaledObjectRef, send func(*entry) error) error {
+	ref, err := refOf(in)
+	if err != nil {
+		return err
+	}
+	t, err := s.engine.hold(ref, in.GetScalerMetadata())
+	if err != nil {
+		return err
+	}
+	defer s.engine.release(t)
+	for {
+		changed := t.next()
+		if err := send(t); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-t.gone:
+			return status.Error(codes.Unavailable, "the scaler is shutting down")
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+func refOf(in *externalscaler.ScaledObjectRef) (Ref, error) {
+	ref := Ref{Namespace: in.GetNamespace(), Name: in.GetName()}
+	if ref.Namespace == "" || ref.Name == "" {
+		return Ref{}, status.Errorf(codes.InvalidArgument, "scaledObjectRef: %q: must have a namespace and a name", ref)
+	}
+	return ref, nil
+}
+
+func specResponse(spec Spec) (*externalscaler.GetMetricSpecResponse, error) {
+	if !(spec.Target >= LeastTarget && spec.Target <= MostValue) {
+		return nil, status.Errorf(codes.Internal, "target of %s: %v: must be between %g and %g to be sent", spec.Metric, spec.Target, LeastTarget, float64(MostValue))
+	}
+	return &externalscaler.GetMetricSpecResponse{MetricSpecs: []*externalscaler.MetricSpec{{
+		MetricName: spec.Metric, TargetSizeFloat: spec.Target, TargetSize: int64(math.Ceil(spec.Target)),
+	}}}, nil
+}
+
+func unavailable(err error) error { return status.Error(codes.Unavailable, err.Error()) }

@@ -1,0 +1,295 @@
+package kedacluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/inferscale/inferscale/examples/internal/cluster"
+)
+
+// Namespace is that of KEDA: of its service account, and of the secrets that ClusterTriggerAuthentications name.
+const Namespace = "keda"
+
+// account is the service account that KEDA's manifests give roles to.
+const account = "keda-operator"
+
+// User is what KEDA is called in the audit log.
+func User() string { return cluster.ServiceAccountUser(Namespace, account) }
+
+// Options of [Start]. The zero value watches all namespaces.
+type Options struct {
+	// WatchNamespace is the only namespace whose ScaledObjects count. Empty: all.
+	WatchNamespace string
+	// OperatorFlags and AdapterFlags come after those of this package, and win.
+	OperatorFlags []string
+	AdapterFlags  []string
+	// Environment has more variables of both programs, as NAME=VALUE.
+	Environment []string
+}
+
+// A KEDA is a running KEDA. Its methods may be called from several goroutines.
+type KEDA struct {
+	options Options
+	cluster *cluster.Cluster
+	assets  string
+	dir     string // of the certificates and the kubeconfig
+	admin   *kubernetes.Clientset
+
+	probePort, rpcPort, adapterPort int
+
+	mu                sync.Mutex // of the programs
+	operator, adapter *cluster.Program
+	logs              map[string]cluster.Process // of all programs that ran, by name
+}
+
+// Start installs KEDA in a cluster, starts it, and waits until the operator answers the adapter and the adapter answers
+// the API server. The context bounds the start only; Stop ends KEDA, and must come before Stop of the cluster. An error
+// has the end of the log of the program that failed.
+func Start(ctx context.Context, c *cluster.Cluster, o Options) (*KEDA, error) {
+	assets, err := Assets()
+	if err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		k := &KEDA{options: o, cluster: c, assets: assets, logs: map[string]cluster.Process{}}
+		err := k.start(ctx)
+		if err == nil {
+			return k, nil
+		}
+		k.Stop()
+		// A port that was free a moment ago may be taken by now.
+		if try == 3 || !strings.Contains(err.Error(), "address already in use") {
+			return nil, fmt.Errorf("KEDA: %w", err)
+		}
+	}
+}
+
+// start installs and starts everything in order.
+func (k *KEDA) start(ctx context.Context) (err error) {
+	if k.admin, err = kubernetes.NewForConfig(k.cluster.Config()); err != nil {
+		return err
+	}
+	if err := k.install(ctx); err != nil {
+		return err
+	}
+	for _, port := range []*int{&k.probePort, &k.rpcPort, &k.adapterPort} {
+		if *port, err = cluster.FreePort(); err != nil {
+			return err
+		}
+	}
+	api := schema.GroupVersion{Group: "external.metrics.k8s.io", Version: "v1beta1"}
+	if err := k.cluster.Aggregate(ctx, api, k.adapterPort); err != nil {
+		return err
+	}
+	if err := k.StartOperator(ctx); err != nil {
+		return err
+	}
+	return k.StartAdapter(ctx)
+}
+
+// install applies KEDA's definitions, its account and its roles, and writes its certificates and its kubeconfig.
+func (k *KEDA) install(ctx context.Context) error {
+	if err := k.cluster.InstallCRDs(filepath.Join(k.assets, crdFolder)); err != nil {
+		return err
+	}
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + Namespace + "}\n"
+	if err := k.cluster.Apply(ctx, []byte(namespace)); err != nil {
+		return err
+	}
+	manifests, err := filepath.Glob(filepath.Join(k.assets, rbacFolder, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range manifests {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := k.cluster.Apply(ctx, text); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	k.dir = filepath.Join(k.cluster.Dir(), "keda")
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return err
+	}
+	if err := k.cluster.WriteCertificates(k.dir); err != nil {
+		return err
+	}
+	config, err := k.cluster.ServiceAccount(ctx, Namespace, account)
+	if err != nil {
+		return err
+	}
+	return cluster.WriteKubeconfig(k.kubeconfig(), config)
+}
+
+// StartOperator starts the operator again after [KEDA.StopOperator], on the same ports, and waits until it would answer
+// the adapter.
+func (k *KEDA) StartOperator(ctx context.Context) error {
+	p, err := k.launch(&k.operator, operatorProgram, append([]string{
+		"--kubeconfig=" + k.kubeconfig(),
+		"--metrics-bind-address=0", // none
+		"--health-probe-bind-address=" + address(k.probePort),
+		"--metrics-service-bind-address=" + address(k.rpcPort),
+		"--cert-dir=" + k.dir,
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+	}, k.options.OperatorFlags...))
+	if err != nil {
+		return err
+	}
+	return p.Ready(ctx, func(ctx context.Context) error {
+		if err := get(ctx, "http://"+address(k.probePort)+"/readyz"); err != nil {
+			return err
+		}
+		// It listens for the adapter when it has read what the cluster has.
+		connection, err := new(net.Dialer).DialContext(ctx, "tcp", address(k.rpcPort))
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	})
+}
+
+// StartAdapter starts the metrics adapter again after [KEDA.StopAdapter], on the same port, and waits until the API
+// server has answers from it.
+func (k *KEDA) StartAdapter(ctx context.Context) error {
+	p, err := k.launch(&k.adapter, adapterProgram, append([]string{
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(k.adapterPort),
+		"--port=0", // of its own metrics: any
+		"--cert-dir=" + k.dir,
+		"--tls-cert-file=" + filepath.Join(k.dir, "tls.crt"),
+		"--tls-private-key-file=" + filepath.Join(k.dir, "tls.key"),
+		"--authentication-kubeconfig=" + k.kubeconfig(),
+		"--authorization-kubeconfig=" + k.kubeconfig(),
+		"--lister-kubeconfig=" + k.kubeconfig(),
+		"--metrics-service-address=" + address(k.rpcPort),
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+	}, k.options.AdapterFlags...))
+	if err != nil {
+		return err
+	}
+	return p.Ready(ctx, func(ctx context.Context) error {
+		if err := get(ctx, "https://"+address(k.adapterPort)+"/readyz"); err != nil {
+			return err
+		}
+		_, err := k.admin.RESTClient().Get().AbsPath("/apis/external.metrics.k8s.io/v1beta1").DoRaw(ctx)
+		return err
+	})
+}
+
+// StopOperator stops the operator and leaves the adapter running. HorizontalPodAutoscalers get no metrics, and hold.
+func (k *KEDA) StopOperator() { k.end(&k.operator) }
+
+// StopAdapter stops the metrics adapter and leaves the operator running. HorizontalPodAutoscalers get no metrics, and
+// hold.
+func (k *KEDA) StopAdapter() { k.end(&k.adapter) }
+
+// Stop ends both programs. What they made stays in the cluster. It may be called more than once.
+func (k *KEDA) Stop() {
+	k.StopAdapter()
+	k.StopOperator()
+}
+
+// Processes returns what runs.
+func (k *KEDA) Processes() []cluster.Process {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []cluster.Process
+	for _, p := range []*cluster.Program{k.operator, k.adapter} {
+		if p != nil {
+			all = append(all, p.Process())
+		}
+	}
+	return all
+}
+
+// LogTails returns the last lines of each program's log, for people. It needs the cluster's folder.
+func (k *KEDA) LogTails(lines int) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var text strings.Builder
+	for _, name := range []string{operatorProgram, adapterProgram} {
+		if p, ok := k.logs[name]; ok {
+			fmt.Fprintf(&text, "== %s\n%s\n", p.Log, p.LogTail(lines))
+		}
+	}
+	return text.String()
+}
+
+// launch starts a program in the place where.
+func (k *KEDA) launch(where **cluster.Program, name string, args []string) (*cluster.Program, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if *where != nil {
+		return nil, fmt.Errorf("%s runs already", name)
+	}
+	environment := append([]string{
+		"KUBECONFIG=" + k.kubeconfig(),
+		"POD_NAMESPACE=" + Namespace,
+		"KEDA_CLUSTER_OBJECT_NAMESPACE=" + Namespace,
+		"WATCH_NAMESPACE=" + k.options.WatchNamespace,
+		"HOME=" + k.dir,
+		"TMPDIR=" + k.dir,
+	}, k.options.Environment...)
+	p, err := k.cluster.StartProgram(name, filepath.Join(k.assets, name), environment, args...)
+	if err != nil {
+		return nil, err
+	}
+	*where, k.logs[name] = p, p.Process()
+	return p, nil
+}
+
+// end stops the program in the place where, if one is there.
+func (k *KEDA) end(where **cluster.Program) {
+	k.mu.Lock()
+	p := *where
+	*where = nil
+	k.mu.Unlock()
+	if p != nil {
+		p.Stop()
+	}
+}
+
+// kubeconfig is the file by which KEDA reaches the API server.
+func (k *KEDA) kubeconfig() string { return filepath.Join(k.dir, "kubeconfig") }
+
+// address is that of a port on the loopback.
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// get asks for a page and fails unless the answer is 200. It does not check certificates: it asks a child process.
+func get(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // as the API server does
+	}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	if err := answer.Body.Close(); err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(url + " answers " + answer.Status)
+	}
+	return nil
+}
