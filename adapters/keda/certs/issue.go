@@ -122,3 +122,7 @@ func (m mint) serial() (*big.Int, error) {
 	b[0] = b[0]&0x7f | 0x40
 	return new(big.Int).SetBytes(b), nil
 }
+
+func encodeCert(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: certBlock, Bytes: c.Raw})
+}

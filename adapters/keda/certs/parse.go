@@ -18,7 +18,7 @@ const (
 	mustBeMissing  = "must not be there in this phase"
 )
 
-var errRule = errors.New("does not parse") //nolint:gochecknoglobals // an error value, never seen outside
+var errRule = errors.New("does not parse")
 
 // parseCerts returns every certificate of a text in PEM. Text around the blocks is a comment.
 func parseCerts(data []byte) ([]*x509.Certificate, error) {

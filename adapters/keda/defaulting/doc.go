@@ -44,7 +44,7 @@
 //     is left out too if a trigger in mode replicas has the metadata minReplicas 0, which needs KEDA's default of 0.
 //   - No metricName, metricProtocol, metricPort and metricPath beside engine or signal, which say it all.
 //   - No scrapeTimeout beside interval, on which the scaler's own default depends.
-//   - No metric keys and no scrapeTimeout beside scaler in mode replicas: a whole scaler as YAML has its own.
+//   - None of these five beside scaler, a whole scaler as YAML for mode replicas.
 //   - No metricProtocol beside metricPorotocol.
 //
 // # Modes
@@ -53,7 +53,8 @@
 // seed's windows, tolerances and policies suit slow GPU nodes. In mode replicas the scaler has decided, with windows and
 // cooldowns of its own, and the HPA is to carry it out: a window would delay it, and the HPA's tolerance of a tenth
 // would hold a step from 10 to 11 for ever. The behavior is that of mode replicas if any trigger of ours is in it, and
-// that of mode metric if all are in that. Beside a mode that does not exist, no behavior is added.
+// that of mode metric if all are in that. A mode that does not exist, or that comes from the
+// environment, adds no behavior.
 //
 // The behavior belongs to the HPA and so to all triggers: beside a cron trigger that asks for ten, one pod in five
 // minutes takes three quarters of an hour. A warning says so.

@@ -27,8 +27,7 @@ func (d *Defaulter) defaultSpec(r *review, spec object, ours []trigger) {
 		}
 	}
 	if m == modeMetric && isZero(spec["minReplicaCount"]) {
-		r.warn(at.child("minReplicaCount"),
-			"0 has no effect in mode metric: the scaler is active as long as its target exists, and nothing else would wake it")
+		r.warn(at.child("minReplicaCount"), "0 has no effect in mode metric: the scaler is active as long as its target exists")
 	}
 	d.warnBehavior(r, spec, m)
 }

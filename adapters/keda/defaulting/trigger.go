@@ -114,7 +114,7 @@ func (d *Defaulter) defaultTrigger(r *review, t trigger) {
 	if s := t.metricType(); s != "" {
 		want[keyMetricType] = s
 	}
-	whole := t.mode() == modeReplicas && t.has(keyScaler)
+	whole := t.has(keyScaler)
 	if !whole && !t.has(keyEngine) && !t.has(keySignal) {
 		want[keyMetricName] = d.config.MetricName
 		want[keyProtocol] = d.config.Protocol

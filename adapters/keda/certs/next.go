@@ -1,0 +1,355 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// A Step is what Next came to.
+type Step struct {
+	State   State
+	Actions []Action  // in their order; none if State is what it was
+	Next    time.Time // when something is due again; not before now
+}
+
+// Next returns the state that follows. It does no I/O but reading entropy, for keys and serial numbers, and keeps
+// nothing; where nothing is due the state is returned as it was. Store Authority first and Material after it, and see
+// the package's description for what a crash between the two comes to.
+//
+// request is a text that a person sets to have the CA rotated: one that is not empty and not the last one that was met
+// begins a rotation in PhaseSteady, counts as met in PhasePublish and has to wait in PhaseSwitch.
+//
+// An error is about the rules, or a *SecretError about a part of the state that cannot be used. Then nothing was done.
+func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (Step, error) {
+	if err := r.Validate(); err != nil {
+		return Step{}, err
+	}
+	r = r.orDefault()
+	now = now.UTC().Truncate(time.Second) // the grain of certificates
+	t := turn{mint: mint{rules: r, now: now, entropy: entropy}, request: request}
+	var err error
+	if t.a, err = parseAuthority("authority", s.Authority); err != nil {
+		return Step{}, err
+	}
+	if t.m, err = parseMaterial("material", s.Material); err != nil {
+		return Step{}, err
+	}
+	for _, do := range []func() error{t.found, t.replace, t.drop, t.change, t.begin, t.certify} {
+		if err := do(); err != nil {
+			return Step{}, err
+		}
+	}
+	return Step{State: t.state(), Actions: t.actions, Next: t.next()}, nil
+}
+
+// A turn is one call of Next.
+type turn struct {
+	mint
+	a       authority
+	m       material
+	request string
+	actions []Action
+}
+
+func (t *turn) did(code Code, format string, args ...any) {
+	t.actions = append(t.actions, Action{Code: code, Reason: fmt.Sprintf(format, args...)})
+}
+
+// found makes a first CA, or a next one for certificates whose CA was lost.
+func (t *turn) found() error {
+	if t.a.ca != nil {
+		return nil
+	}
+	fresh, err := t.ca()
+	if err != nil {
+		return err
+	}
+	t.a.Request = t.request
+	lost := t.adoptable()
+	if lost == nil {
+		t.a.Phase, t.a.ca = PhaseSteady, fresh
+		t.did(CreateCA, "there was none")
+		return nil
+	}
+	t.a.Phase, t.a.ca, t.a.next = PhasePublish, &identity{pair: Pair{Cert: encodeCert(lost)}, cert: lost}, fresh
+	t.did(AdoptCA, "its key was lost, its certificates are good until %s", stamp(t.leastLeaf()))
+	return nil
+}
+
+// adoptable returns the CA behind certificates that are in use.
+func (t *turn) adoptable() *x509.Certificate {
+	if t.m.client == nil || !t.valid(t.m.client.cert) || !t.valid(t.m.server.cert) {
+		return nil
+	}
+	i := slices.IndexFunc(t.m.bundle, func(ca *x509.Certificate) bool {
+		return t.valid(ca) && signed(t.m.client.cert, ca) && signed(t.m.server.cert, ca)
+	})
+	if i < 0 {
+		return nil
+	}
+	return t.m.bundle[i]
+}
+
+// replace replaces what is not valid. An old CA that has expired leaves with the Switch.
+func (t *turn) replace() error {
+	which := &t.a.ca
+	if t.a.Phase == PhasePublish {
+		which = &t.a.next
+	}
+	if t.valid((*which).cert) {
+		return nil
+	}
+	fresh, err := t.ca()
+	if err != nil {
+		return err
+	}
+	t.did(ReplaceCA, "it was valid from %s to %s only", stamp((*which).cert.NotBefore), stamp((*which).cert.NotAfter))
+	*which = fresh
+	if t.a.Phase == PhaseSwitch {
+		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSteady, nil, nil, time.Time{}
+	}
+	return nil
+}
+
+// drop ends PhaseSwitch.
+func (t *turn) drop() error {
+	if t.a.Phase != PhaseSwitch {
+		return nil
+	}
+	if until := t.signedUntil(t.a.old); until.After(t.a.OldUntil) {
+		t.a.OldUntil = until // a second writer has let the old CA sign once more
+	}
+	if at := t.dropAt(); !t.now.Before(at) {
+		t.did(DropCA, "nothing that it signed is in use since %s", stamp(at))
+		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSteady, nil, nil, time.Time{}
+	}
+	return nil
+}
+
+func (t *turn) dropAt() time.Time {
+	at := t.a.OldUntil
+	if after := t.m.Since.Add(t.rules.DropAfter); t.rules.DropAfter > 0 && t.published() && after.Before(at) {
+		at = after
+	}
+	return at.Add(t.rules.slack())
+}
+
+// change ends PhasePublish.
+func (t *turn) change() error {
+	if t.a.Phase != PhasePublish {
+		return nil
+	}
+	expired := !t.valid(t.a.ca.cert)
+	stuck := t.a.ca.key == nil && (t.m.client == nil || !t.good(t.m.client.cert) || !t.good(t.m.server.cert))
+	switch {
+	case expired:
+		t.did(SwitchCA, "the old one expired at %s", stamp(t.a.ca.cert.NotAfter))
+	case stuck:
+		t.did(SwitchCA, "the old one's key is lost, and a certificate is needed")
+	case t.published() && !t.now.Before(t.switchAt()):
+		t.did(SwitchCA, "it is trusted since %s", stamp(t.m.Since))
+	default:
+		return nil
+	}
+	old := t.a.ca
+	t.a.Phase, t.a.ca, t.a.next = PhaseSteady, t.a.next, nil
+	if !expired {
+		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSwitch, old.cert, old.pair.Cert, t.signedUntil(old.cert)
+	}
+	return nil
+}
+
+// switchAt is early where the old CA, or what it signed and cannot sign again, would expire before.
+func (t *turn) switchAt() time.Time {
+	at := t.m.Since.Add(t.rules.Overlap + t.rules.slack())
+	end := t.a.ca.cert.NotAfter
+	if t.a.ca.key == nil {
+		end = t.leastLeaf()
+	}
+	if early := end.Add(-t.rules.slack()); early.Before(at) {
+		at = early
+	}
+	return at
+}
+
+// begin begins PhasePublish.
+func (t *turn) begin() error {
+	asked := t.request != "" && t.request != t.a.Request
+	if t.a.Phase == PhasePublish && asked {
+		t.a.Request = t.request
+	}
+	at := renewAt(t.a.ca.cert)
+	if t.a.Phase != PhaseSteady || !asked && t.now.Before(at) {
+		return nil
+	}
+	fresh, err := t.ca()
+	if err != nil {
+		return err
+	}
+	if asked {
+		t.did(PublishCA, "asked for by %q", t.request)
+		t.a.Request = t.request
+	} else {
+		t.did(PublishCA, "two thirds of the old one's life were over at %s", stamp(at))
+	}
+	t.a.Phase, t.a.next = PhasePublish, fresh
+	return nil
+}
+
+// certify makes the material what the authority wants it to be.
+func (t *turn) certify() error {
+	moved := t.m.Since.IsZero() || t.m.Since.After(t.now)
+	if bundle := t.bundle(); !bytes.Equal(bundle, t.m.Bundle) {
+		t.did(Publish, "ca.crt has %d of %d bytes", len(bundle), len(t.m.Bundle))
+		t.m.Bundle, moved = bundle, true
+	}
+	for _, leaf := range []struct {
+		what  **identity
+		usage x509.ExtKeyUsage
+		make  func(*identity) (*identity, error)
+		code  Code
+	}{
+		{&t.m.client, x509.ExtKeyUsageClientAuth, t.client, IssueClient},
+		{&t.m.server, x509.ExtKeyUsageServerAuth, t.server, IssueServer},
+	} {
+		why := t.why(*leaf.what, leaf.usage)
+		if why == "" || t.a.ca.key == nil {
+			continue
+		}
+		moved = moved || *leaf.what == nil || !signed((*leaf.what).cert, t.a.ca.cert)
+		fresh, err := leaf.make(t.a.ca)
+		if err != nil {
+			return err
+		}
+		*leaf.what = fresh
+		t.did(leaf.code, "%s", why)
+	}
+	if moved {
+		t.m.Since = t.now
+	}
+	return nil
+}
+
+// why says why a certificate has to be made anew, or nothing.
+func (t *turn) why(leaf *identity, usage x509.ExtKeyUsage) string {
+	switch {
+	case leaf == nil:
+		return "there was none"
+	case !signed(leaf.cert, t.a.ca.cert):
+		return "another CA signs now"
+	case !t.valid(leaf.cert):
+		return "it was valid from " + stamp(leaf.cert.NotBefore) + " to " + stamp(leaf.cert.NotAfter) + " only"
+	case !t.now.Before(renewAt(leaf.cert)):
+		return "two thirds of its life were over at " + stamp(renewAt(leaf.cert))
+	case !slices.Equal(leaf.cert.ExtKeyUsage, []x509.ExtKeyUsage{usage}):
+		return "it was for another use"
+	case usage == x509.ExtKeyUsageServerAuth && !t.named(leaf.cert):
+		return fmt.Sprintf("it was for %v %v", leaf.cert.DNSNames, leaf.cert.IPAddresses)
+	}
+	return ""
+}
+
+func (t *turn) named(c *x509.Certificate) bool {
+	if !slices.Equal(c.DNSNames, t.rules.DNSNames) || len(c.IPAddresses) != len(t.rules.IPs) {
+		return false
+	}
+	for i, ip := range t.rules.IPs {
+		if !ip.Equal(c.IPAddresses[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// bundle is what ca.crt has to be.
+func (t *turn) bundle() []byte {
+	var b bytes.Buffer
+	b.Write(t.a.ca.pair.Cert)
+	if t.a.next != nil {
+		b.Write(t.a.next.pair.Cert)
+	}
+	b.Write(t.a.Old)
+	return b.Bytes()
+}
+
+// published says whether the material is what the authority wants, so that its Since counts.
+func (t *turn) published() bool {
+	return t.m.client != nil && bytes.Equal(t.m.Bundle, t.bundle()) &&
+		signed(t.m.client.cert, t.a.ca.cert) && signed(t.m.server.cert, t.a.ca.cert)
+}
+
+func (t *turn) next() time.Time {
+	var at time.Time
+	switch t.a.Phase {
+	case PhasePublish:
+		at = t.switchAt()
+	case PhaseSwitch:
+		at = t.dropAt()
+	default:
+		at = renewAt(t.a.ca.cert)
+	}
+	if t.a.ca.key != nil {
+		for _, leaf := range []*identity{t.m.client, t.m.server} {
+			if r := renewAt(leaf.cert); r.Before(at) {
+				at = r
+			}
+		}
+	}
+	if at.Before(t.now) {
+		return t.now
+	}
+	return at
+}
+
+func (t *turn) state() State {
+	s := State{Authority: t.a.Authority, Material: t.m.Material}
+	s.Authority.CA = t.a.ca.pair
+	s.Authority.Next = Pair{}
+	if t.a.next != nil {
+		s.Authority.Next = t.a.next.pair
+	}
+	s.Material.Client, s.Material.Server = t.m.client.pair, t.m.server.pair
+	return s
+}
+
+// signedUntil is when the last certificate in use that ca signed expires; now if there is none.
+func (t *turn) signedUntil(ca *x509.Certificate) time.Time {
+	until := t.now
+	for _, leaf := range []*identity{t.m.client, t.m.server} {
+		if leaf != nil && signed(leaf.cert, ca) && leaf.cert.NotAfter.After(until) {
+			until = leaf.cert.NotAfter
+		}
+	}
+	return until
+}
+
+func (t *turn) leastLeaf() time.Time {
+	if t.m.server.cert.NotAfter.Before(t.m.client.cert.NotAfter) {
+		return t.m.server.cert.NotAfter
+	}
+	return t.m.client.cert.NotAfter
+}
+
+func (t *turn) good(leaf *x509.Certificate) bool {
+	return t.valid(leaf) && signed(leaf, t.a.ca.cert)
+}
+
+func (t *turn) valid(c *x509.Certificate) bool {
+	return !t.now.Before(c.NotBefore) && !t.now.After(c.NotAfter)
+}
+
+// renewAt is when two thirds of a certificate's life are over.
+func renewAt(c *x509.Certificate) time.Time {
+	return c.NotAfter.Add(-c.NotAfter.Sub(c.NotBefore) / 3)
+}
+
+// signed says whether ca signed leaf. The key's name, which is compared first, is the cheap part.
+func signed(leaf, ca *x509.Certificate) bool {
+	return bytes.Equal(leaf.AuthorityKeyId, ca.SubjectKeyId) && leaf.CheckSignatureFrom(ca) == nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

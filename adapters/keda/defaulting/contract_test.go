@@ -1,0 +1,81 @@
+package defaulting_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/adapters/keda"
+	"github.com/inferscale/inferscale/adapters/keda/defaulting"
+)
+
+// TestDefaultsSuitTheScaler: metadata that the scaler takes are taken with the defaults too, and mean the same.
+func TestDefaultsSuitTheScaler(t *testing.T) {
+	require.Equal(t, keda.DefaultScalerName, defaulting.Default().ScalerName)
+	require.Equal(t, keda.DefaultScrapeTimeout, defaulting.Default().ScrapeTimeout)
+
+	d := defaulter(t)
+	parts := []map[string]string{
+		{"threshold": "10"},
+		{"threshold": "0.8", "engine": "SGLang", "signal": "Waiting"},
+		{"threshold": "1", "engine": "VLLM", "signal": "TTFT", "quantile": "0.9"},
+		{"metricName": "x", "aggregation": "Max"},
+		{"mode": "replicas"},
+		{"mode": "metric"},
+		{"policy": "realtime", "lowThreshold": "2"},
+		{"scaler": "proportional: {metrics: [{target: 10}]}"},
+		{"cron.timeZone": "UTC", "cron.policies": "[{name: a, schedule: '@daily', replicas: 1}]"},
+		{"metricPorotocol": "https"},
+		{"metricProtocol": "https"},
+		{"metricPort": "8000"},
+		{"metricPortFromEnv": "9000"},
+		{"metricPath": "/m"},
+		{"metricType": "Value"},
+		{"interval": "2"},
+		{"interval": "60"},
+		{"scrapeTimeout": "1"},
+		{"minReplicas": "0"},
+	}
+	taken := 0
+	rapid.Check(t, func(t *rapid.T) {
+		given := map[string]string{"scalerName": "keda-kaito-scaler"}
+		for _, part := range rapid.SliceOfN(rapid.SampledFrom(parts), 1, 4).Draw(t, "metadata") {
+			for key, value := range part {
+				given[key] = value
+			}
+		}
+		before, err := keda.ParseMetadata(given)
+		if err != nil {
+			return
+		}
+		taken++
+		var so struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Spec       struct {
+				Triggers [1]struct {
+					Type     string            `json:"type"`
+					Metadata map[string]string `json:"metadata"`
+				} `json:"triggers"`
+			} `json:"spec"`
+		}
+		so.APIVersion, so.Kind = "keda.sh/v1alpha1", "ScaledObject"
+		so.Spec.Triggers[0].Type, so.Spec.Triggers[0].Metadata = "external", given
+		object, err := json.Marshal(so)
+		require.NoError(t, err)
+		patch, _, err := d.Default(object)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(apply(t, object, patch), &so))
+		after, err := keda.ParseMetadata(so.Spec.Triggers[0].Metadata)
+		require.NoError(t, err, "%v became %v", given, so.Spec.Triggers[0].Metadata)
+		require.Equal(t, before.Spec(), after.Spec())
+		require.Equal(t, before.Mode, after.Mode)
+		require.Equal(t, before.MetricType, after.MetricType)
+		require.Equal(t, before.Interval, after.Interval)
+		require.Equal(t, before.ScrapeTimeout, after.ScrapeTimeout)
+		require.Equal(t, before.Unknown, after.Unknown)
+	})
+	require.NotZero(t, taken)
+}

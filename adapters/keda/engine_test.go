@@ -1,0 +1,261 @@
+package keda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"pgregory.net/rapid"
+)
+
+var chat = Ref{Namespace: "models", Name: "chat"}
+
+func TestColdStart(t *testing.T) {
+	hold := make(chan struct{})
+	trigger := &fakeTrigger{answer: func(int) (Snapshot, error) { <-hold; return Snapshot{Value: 7}, nil }}
+	s := newStage(t, nil)
+	metadata := s.add("slow", trigger)
+	_, err := s.engine.Snapshot(chat, metadata)
+	require.Equal(t, codes.Unavailable, code(err))
+	require.ErrorContains(t, err, "cold start: no round of models/chat has ended yet")
+	spec, err := s.engine.Spec(chat, metadata)
+	require.NoError(t, err, "the spec needs no round")
+	require.Equal(t, Spec{Metric: "q", Target: 1}, spec)
+	close(hold)
+	require.InDelta(t, 7, s.value(chat, metadata), 0)
+}
+
+// TestCallsAdvanceNothing asks from many sides at once: rounds are made by the clock alone.
+func TestCallsAdvanceNothing(t *testing.T) {
+	s := newStage(t, nil)
+	trigger := counting()
+	metadata := s.add("a", trigger)
+	require.InDelta(t, 1, s.value(chat, metadata), 0)
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Add(1)
+		go func() {
+			defer callers.Done()
+			for range 1000 {
+				snapshot, err := s.engine.Snapshot(chat, metadata)
+				if err != nil || snapshot.Value != 1 {
+					t.Errorf("%v, %v: must be 1", snapshot.Value, err)
+				}
+			}
+		}()
+	}
+	callers.Wait()
+	require.Equal(t, 1, trigger.count())
+	for round := 2; round <= 5; round++ {
+		s.advance(15 * time.Second)
+		require.InDelta(t, float64(round), s.value(chat, metadata), 0)
+		require.Equal(t, round, trigger.count())
+	}
+}
+
+func TestStale(t *testing.T) {
+	s := newStage(t, nil)
+	trigger := &fakeTrigger{answer: func(round int) (Snapshot, error) {
+		if round == 1 || round > 5 {
+			return Snapshot{Value: float64(round)}, nil
+		}
+		return Snapshot{}, errors.New("the API server is away")
+	}}
+	metadata := s.add("a", trigger)
+	require.InDelta(t, 1, s.value(chat, metadata), 0)
+	for range 3 { // three intervals on the last snapshot
+		s.advance(15 * time.Second)
+		require.InDelta(t, 1, s.value(chat, metadata), 0)
+	}
+	s.advance(15 * time.Second)
+	_, err := s.engine.Snapshot(chat, metadata)
+	require.Equal(t, codes.Unavailable, code(err))
+	require.ErrorContains(t, err, "stale: the last round of models/chat was 1m0s ago, above the limit of 45s: the last round failed: the API server is away")
+	s.advance(15 * time.Second)
+	require.InDelta(t, 6, s.value(chat, metadata), 0)
+}
+
+func TestIdleIsForgotten(t *testing.T) {
+	s := newStage(t, nil)
+	asked, idle := counting(), counting()
+	a, b := s.add("a", asked), s.add("b", idle)
+	s.value(chat, a)
+	s.value(chat, b)
+	for range 41 { // 10 min and 15 s
+		s.advance(15 * time.Second)
+		s.value(chat, a)
+	}
+	require.Equal(t, 1, s.engine.Triggers())
+	require.Equal(t, 1, idle.wasClosed())
+	require.Zero(t, asked.wasClosed())
+	s.settled()
+	s.clock.advance(11 * time.Minute)
+	require.Eventually(t, func() bool { return s.engine.Triggers() == 0 }, patience, time.Millisecond, "and with the last one its ScaledObject")
+	require.Equal(t, 1, asked.wasClosed())
+	s.value(chat, a) // asked for again, it begins anew
+	require.Equal(t, 1, s.engine.Triggers())
+}
+
+// TestReplacedStopsSoon edits metadata: of two triggers of one identity the one that is not asked for any more ends long
+// before the idle time, as both would write one state.
+func TestReplacedStopsSoon(t *testing.T) {
+	s := newStage(t, nil)
+	before, after, other := s.add("before", counting()), s.add("after", counting()), s.add("other", counting())
+	before["identity"], after["identity"] = "replicas", "replicas"
+	s.value(chat, before)
+	s.value(chat, other)
+	s.advance(15 * time.Second)
+	s.value(chat, after)
+	for range 2 {
+		s.advance(15 * time.Second)
+		s.value(chat, after)
+		require.Equal(t, 3, s.engine.Triggers(), "both may be asked for in turn")
+	}
+	s.advance(15 * time.Second)
+	s.value(chat, after)
+	s.advance(15 * time.Second)
+	require.Equal(t, 2, s.engine.Triggers())
+	require.Equal(t, 1, s.triggers["before"].wasClosed())
+}
+
+func TestRoundsOfOneObjectRunSideBySide(t *testing.T) {
+	s := newStage(t, nil)
+	both := make(chan struct{})
+	var arrived sync.WaitGroup
+	arrived.Add(2)
+	go func() { arrived.Wait(); close(both) }()
+	meet := func(int) (Snapshot, error) { arrived.Done(); <-both; return Snapshot{Value: 1}, nil }
+	one, two := &fakeTrigger{answer: func(int) (Snapshot, error) { return Snapshot{}, nil }}, &fakeTrigger{answer: func(int) (Snapshot, error) { return Snapshot{}, nil }}
+	a, b := s.add("a", one), s.add("b", two)
+	s.value(chat, a)
+	s.value(chat, b)
+	s.settled()
+	one.mu.Lock()
+	one.answer = meet
+	one.mu.Unlock()
+	two.mu.Lock()
+	two.answer = meet
+	two.mu.Unlock()
+	s.clock.advance(15 * time.Second)
+	require.Eventually(t, func() bool { return s.value(chat, a) == 1 && s.value(chat, b) == 1 }, patience, time.Millisecond)
+}
+
+func TestPanicIsAnError(t *testing.T) {
+	s := newStage(t, nil)
+	metadata := s.add("a", &fakeTrigger{answer: func(int) (Snapshot, error) { panic("ouch") }})
+	good := s.add("b", counting())
+	require.InDelta(t, 1, s.value(chat, good), 0)
+	require.Eventually(t, func() bool {
+		_, err := s.engine.Snapshot(chat, metadata)
+		return err != nil && code(err) == codes.Unavailable && err.Error() == "rpc error: code = Unavailable desc = cold start: no round of models/chat has ended yet: the last round failed: the round panicked: ouch"
+	}, patience, time.Millisecond)
+}
+
+func TestBuildErrors(t *testing.T) {
+	s := newStage(t, nil)
+	_, err := s.engine.Spec(chat, map[string]string{"is": "nothing"})
+	require.Equal(t, codes.InvalidArgument, code(err))
+	require.ErrorContains(t, err, errBuild.Error())
+	require.Zero(t, s.engine.Triggers())
+}
+
+func TestMaxTriggers(t *testing.T) {
+	s := newStage(t, func(c *EngineConfig) { c.MaxTriggers = 2 })
+	for i := range 2 {
+		_, err := s.engine.Spec(chat, s.add(fmt.Sprint(i), counting()))
+		require.NoError(t, err)
+	}
+	late := counting()
+	_, err := s.engine.Spec(chat, s.add("late", late))
+	require.Equal(t, codes.ResourceExhausted, code(err))
+	require.ErrorContains(t, err, "there are 2 triggers, and no more than that are allowed")
+	require.Equal(t, 1, late.wasClosed())
+}
+
+func TestClose(t *testing.T) {
+	s := newStage(t, nil)
+	trigger := counting()
+	metadata := s.add("a", trigger)
+	s.value(chat, metadata)
+	s.engine.Close()
+	require.Equal(t, 1, trigger.wasClosed())
+	_, err := s.engine.Snapshot(chat, metadata)
+	require.Equal(t, codes.Unavailable, code(err))
+	require.ErrorContains(t, err, "shutting down")
+}
+
+func TestNewEngineSaysWhatIsWrong(t *testing.T) {
+	_, err := NewEngine(EngineConfig{Idle: -1, Stale: -1, MaxTriggers: -1})
+	for _, text := range []string{"build: <nil>: must be set", "idle: -1ns: must be above 0", "stale: -1: must be above 0", "maxTriggers: -1: must be above 0"} {
+		require.ErrorContains(t, err, text)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m := NewMetrics()
+	s := newStage(t, func(c *EngineConfig) { c.Metrics = m })
+	trigger := &fakeTrigger{answer: func(round int) (Snapshot, error) {
+		switch round {
+		case 2:
+			return Snapshot{Unknown: errors.New("no")}, nil
+		case 3:
+			return Snapshot{}, errors.New("no")
+		}
+		return Snapshot{Value: 12}, nil
+	}}
+	metadata := s.add("a", trigger)
+	s.value(chat, metadata)
+	require.InDelta(t, 1, testutil.ToFloat64(m.triggers), 0)
+	require.InDelta(t, 12, testutil.ToFloat64(m.value), 0)
+	s.advance(15 * time.Second)
+	s.advance(15 * time.Second)
+	require.Equal(t, 0, testutil.CollectAndCount(m.value), "what is not known is not shown as a number")
+	for _, result := range []string{"value", "unknown", "error"} {
+		require.InDelta(t, 1, testutil.ToFloat64(m.rounds.WithLabelValues(result)), 0, result)
+	}
+	problems, err := testutil.CollectAndLint(m)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	s.engine.Close()
+	require.Equal(t, 0, testutil.CollectAndCount(m.time))
+}
+
+// TestPropKey: two pairs have one key if and only if they are equal.
+func TestPropKey(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.StringMatching(`[a1:]{0,3}`)
+		pair := func(label string) (Ref, map[string]string) {
+			return Ref{words.Draw(t, label+" namespace"), words.Draw(t, label+" name")}, rapid.MapOfN(words, words, 0, 3).Draw(t, label)
+		}
+		r1, m1 := pair("one")
+		r2, m2 := pair("two")
+		require.Equal(t, r1 == r2 && fmt.Sprint(m1) == fmt.Sprint(m2) && len(m1) == len(m2), key(r1, m1) == key(r2, m2))
+	})
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	e, err := NewEngine(EngineConfig{Build: func(Ref, map[string]string) (Plan, error) {
+		return Plan{Trigger: counting(), Spec: Spec{"q", 1}, Interval: time.Hour}, nil
+	}})
+	require.NoError(b, err)
+	defer e.Close()
+	server := NewServer(e)
+	metadata := map[string]string{
+		"scalerName": "keda-kaito-scaler", "threshold": "10", "metricName": "vllm:num_requests_waiting", "metricPort": "5000",
+		"metricPath": "/metrics", "scrapeTimeout": "5", "metricProtocol": "http", "scalerAddress": "keda-kaito-scaler.keda.svc.cluster.local:10450",
+	}
+	request := asked(chat, metadata, "q")
+	require.Eventually(b, func() bool { _, err := server.GetMetrics(context.Background(), request); return err == nil }, patience, time.Millisecond)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := server.GetMetrics(context.Background(), request); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

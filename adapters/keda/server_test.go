@@ -1,0 +1,280 @@
+package keda
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+)
+
+func scaledObject(ref Ref, metadata map[string]string) *externalscaler.ScaledObjectRef {
+	return &externalscaler.ScaledObjectRef{Namespace: ref.Namespace, Name: ref.Name, ScalerMetadata: metadata}
+}
+
+func asked(ref Ref, metadata map[string]string, metric string) *externalscaler.GetMetricsRequest {
+	return &externalscaler.GetMetricsRequest{ScaledObjectRef: scaledObject(ref, metadata), MetricName: metric}
+}
+
+// serve serves an engine on the loopback and returns a connection to it.
+func serve(t testing.TB, c GRPCConfig) *grpc.ClientConn {
+	t.Helper()
+	server, _, err := NewGRPC(c)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		require.NoError(t, <-done)
+	})
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func TestCalls(t *testing.T) {
+	s := newStage(t, nil)
+	metadata := s.add("a", &fakeTrigger{answer: func(int) (Snapshot, error) {
+		return Snapshot{Value: 3.25, Spec: Spec{Metric: "vllm:num_requests_waiting", Target: 10.5}, Active: true}, nil
+	}})
+	s.value(chat, metadata)
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
+	ctx := t.Context()
+
+	spec, err := client.GetMetricSpec(ctx, scaledObject(chat, metadata))
+	require.NoError(t, err)
+	require.Len(t, spec.GetMetricSpecs(), 1)
+	one := spec.GetMetricSpecs()[0]
+	require.Equal(t, "vllm:num_requests_waiting", one.GetMetricName())
+	require.InDelta(t, 10.5, one.GetTargetSizeFloat(), 0)
+	require.EqualValues(t, 11, one.GetTargetSize(), "for KEDA before 2.17, rounded up") //nolint:staticcheck // it is set on purpose
+
+	got, err := client.GetMetrics(ctx, asked(chat, metadata, "vllm:num_requests_waiting"))
+	require.NoError(t, err)
+	require.Len(t, got.GetMetricValues(), 1)
+	value := got.GetMetricValues()[0]
+	require.Equal(t, "vllm:num_requests_waiting", value.GetMetricName())
+	require.InDelta(t, 3.25, value.GetMetricValueFloat(), 0)
+	require.EqualValues(t, 4, value.GetMetricValue()) //nolint:staticcheck // it is set on purpose
+
+	active, err := client.IsActive(ctx, scaledObject(chat, metadata))
+	require.NoError(t, err)
+	require.True(t, active.GetResult())
+
+	for _, name := range []string{"", "q", "s0-vllm:num_requests_waiting"} {
+		_, err = client.GetMetrics(ctx, asked(chat, metadata, name))
+		require.Equal(t, codes.InvalidArgument, code(err), name)
+		require.ErrorContains(t, err, `must be "vllm:num_requests_waiting", the one metric of this trigger`)
+	}
+	for _, ref := range []Ref{{}, {Name: "chat"}, {Namespace: "models"}} {
+		_, err = client.IsActive(ctx, scaledObject(ref, metadata))
+		require.Equal(t, codes.InvalidArgument, code(err))
+		_, err = client.GetMetrics(ctx, asked(ref, metadata, "q"))
+		require.Equal(t, codes.InvalidArgument, code(err))
+		_, err = client.GetMetricSpec(ctx, scaledObject(ref, metadata))
+		require.Equal(t, codes.InvalidArgument, code(err))
+	}
+	_, err = client.GetMetrics(ctx, &externalscaler.GetMetricsRequest{MetricName: "q"})
+	require.Equal(t, codes.InvalidArgument, code(err), "no ref at all")
+}
+
+// TestNoNumberThatIsNone: KEDA reads NaN, infinite and negative values as 0, so they do not leave.
+func TestNoNumberThatIsNone(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, -1e-300, 1e12 + 1, 1e18} {
+		s := newStage(t, nil)
+		metadata := s.add("a", &fakeTrigger{answer: func(int) (Snapshot, error) { return Snapshot{Value: v, Active: true}, nil }})
+		s.value(chat, metadata)
+		server := NewServer(s.engine)
+		_, err := server.GetMetrics(t.Context(), asked(chat, metadata, "q"))
+		require.Equal(t, codes.Unavailable, code(err), "%v", v)
+		active, err := server.IsActive(t.Context(), scaledObject(chat, metadata))
+		require.NoError(t, err, "IsActive does not fail for it")
+		require.True(t, active.GetResult())
+	}
+	for _, target := range []float64{math.NaN(), 0, 0.0009, -1, math.Inf(1), 1e13} {
+		_, err := specResponse(Spec{Metric: "q", Target: target})
+		require.Equal(t, codes.Internal, code(err), "%v", target)
+	}
+}
+
+func TestUnknownIsUnavailable(t *testing.T) {
+	s := newStage(t, nil)
+	metadata := s.add("a", &fakeTrigger{answer: func(int) (Snapshot, error) {
+		return Snapshot{Unknown: errors.New("q: 2 of 2 pods did not answer"), Active: true}, nil
+	}})
+	both := s.add("b", &fakeTrigger{answer: func(int) (Snapshot, error) {
+		return Snapshot{Unknown: errors.New("no ScaledObject"), ActiveUnknown: errors.New("no ScaledObject")}, nil
+	}})
+	s.value(chat, metadata)
+	s.value(chat, both)
+	server := NewServer(s.engine)
+	_, err := server.GetMetrics(t.Context(), asked(chat, metadata, "q"))
+	require.Equal(t, codes.Unavailable, code(err))
+	require.ErrorContains(t, err, "q: 2 of 2 pods did not answer")
+	active, err := server.IsActive(t.Context(), scaledObject(chat, metadata))
+	require.NoError(t, err)
+	require.True(t, active.GetResult())
+	_, err = server.IsActive(t.Context(), scaledObject(chat, both))
+	require.Equal(t, codes.Unavailable, code(err))
+}
+
+// TestStreamIsActiveSendsTransitions: what repeats itself, and what is not known, is not sent.
+func TestStreamIsActiveSendsTransitions(t *testing.T) {
+	s := newStage(t, func(c *EngineConfig) { c.Stale = 100 })
+	play := []string{"?", "on", "on", "error", "on", "off", "off", "?", "off", "on"}
+	metadata := s.add("a", &fakeTrigger{answer: func(round int) (Snapshot, error) {
+		switch play[min(round, len(play))-1] {
+		case "?":
+			return Snapshot{ActiveUnknown: errors.New("not known")}, nil
+		case "error":
+			return Snapshot{}, errors.New("nothing came of it")
+		case "on":
+			return Snapshot{Active: true}, nil
+		}
+		return Snapshot{}, nil
+	}})
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := client.StreamIsActive(ctx, scaledObject(chat, metadata))
+	require.NoError(t, err)
+	s.value(chat, metadata)
+	s.streaming(metadata, 1)
+	sent := make(chan bool, len(play))
+	go func() {
+		defer close(sent)
+		for {
+			m, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			sent <- m.GetResult()
+		}
+	}()
+	var got []bool
+	for i, round := range play {
+		if i > 0 {
+			s.advance(15 * time.Second)
+		}
+		if round == "on" || round == "off" {
+			if now := round == "on"; len(got) == 0 || got[len(got)-1] != now {
+				got = append(got, <-sent)
+				require.Equal(t, now, got[len(got)-1], "round %d", i+1)
+			}
+		}
+	}
+	cancel()
+	for extra := range sent {
+		t.Errorf("%v was sent once more", extra)
+	}
+	require.Equal(t, []bool{true, false, true}, got)
+	s.streaming(metadata, 0)
+}
+
+// streaming waits until so many streams of a trigger are open.
+func (s *stage) streaming(metadata map[string]string, n int32) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		s.engine.mu.RLock()
+		defer s.engine.mu.RUnlock()
+		e := s.engine.triggers[key(chat, metadata)]
+		return e != nil && e.streams.Load() == n
+	}, patience, time.Millisecond)
+}
+
+func TestStreamMetricSpec(t *testing.T) {
+	s := newStage(t, nil)
+	target := 1.0
+	trigger := &fakeTrigger{}
+	trigger.answer = func(int) (Snapshot, error) { return Snapshot{Spec: Spec{Metric: "q", Target: target}}, nil }
+	metadata := s.add("a", trigger)
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
+	stream, err := client.StreamMetricSpec(t.Context(), scaledObject(chat, metadata))
+	require.NoError(t, err)
+	next := func() float64 {
+		m, err := stream.Recv()
+		require.NoError(t, err)
+		require.Len(t, m.GetMetricSpecs(), 1, "an empty list froze HPAs")
+		return m.GetMetricSpecs()[0].GetTargetSizeFloat()
+	}
+	require.InDelta(t, 1, next(), 0, "at once")
+	s.value(chat, metadata)
+	s.streaming(metadata, 1)
+	for range 50 { // far beyond the idle time: an open stream keeps its trigger
+		s.advance(15 * time.Second)
+	}
+	trigger.mu.Lock()
+	target = 4.5
+	trigger.mu.Unlock()
+	s.advance(15 * time.Second)
+	require.InDelta(t, 4.5, next(), 0, "the next is a change")
+	s.engine.Close()
+	_, err = stream.Recv()
+	require.Equal(t, codes.Unavailable, code(err))
+	require.NotErrorIs(t, err, io.EOF)
+}
+
+func TestGRPCHasLimits(t *testing.T) {
+	s := newStage(t, nil)
+	metadata := s.add("a", counting())
+	conn := serve(t, GRPCConfig{Engine: s.engine, Registerer: prometheus.NewRegistry()})
+	client := externalscaler.NewExternalScalerClient(conn)
+
+	huge := map[string]string{"is": "a", "x": string(make([]byte, maxMessage))}
+	_, err := client.IsActive(t.Context(), scaledObject(chat, huge))
+	require.Equal(t, codes.ResourceExhausted, code(err))
+	_, err = client.GetMetricSpec(t.Context(), scaledObject(chat, metadata))
+	require.NoError(t, err, "the connection goes on")
+
+	health, err := healthgrpc.NewHealthClient(conn).Check(t.Context(), &healthgrpc.HealthCheckRequest{Service: "externalscaler.ExternalScaler"})
+	require.NoError(t, err)
+	require.Equal(t, healthgrpc.HealthCheckResponse_SERVING, health.GetStatus())
+
+	// Reflection is off.
+	err = conn.Invoke(t.Context(), "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &healthgrpc.HealthCheckRequest{}, &healthgrpc.HealthCheckResponse{})
+	require.Equal(t, codes.Unimplemented, code(err))
+}
+
+// TestCallPanics: one call that panics is answered, and the server goes on.
+func TestCallPanics(t *testing.T) {
+	e, err := NewEngine(EngineConfig{Build: func(Ref, map[string]string) (Plan, error) { panic("secret things") }})
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	registry := prometheus.NewRegistry()
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: e, Registerer: registry}))
+	for range 2 {
+		_, err = client.IsActive(t.Context(), scaledObject(chat, nil))
+		require.Equal(t, codes.Internal, code(err))
+		require.NotContains(t, err.Error(), "secret")
+	}
+	stream, err := client.StreamIsActive(t.Context(), scaledObject(chat, nil))
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.Equal(t, codes.Internal, code(err))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	counted := 0.0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == "grpc_server_handled_total" && l.GetName() == "grpc_code" && l.GetValue() == "Internal" {
+					counted += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	require.InDelta(t, 3, counted, 0, "the numbers see panics too")
+}
