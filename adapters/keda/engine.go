@@ -70,7 +70,7 @@ func (c EngineConfig) orDefault() EngineConfig {
 	}
 	if c.After == nil {
 		c.After = func(d time.Duration) (<-chan time.Time, func()) {
-			t := time.NewTimer(d)
+			t := time.NewTimer(d) //nolint:forbidigo // likewise of EngineConfig.After
 			return t.C, func() { t.Stop() }
 		}
 	}
@@ -91,8 +91,9 @@ type Engine struct {
 	objects  map[Ref]*object
 }
 
-// NewEngine returns an Engine without triggers, or every field of the configuration that is wrong.
-func NewEngine(c EngineConfig) (*Engine, error) {
+// NewEngine returns an Engine without triggers, or every field of the configuration that is wrong. The end of ctx ends its
+// rounds, as Close does.
+func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 	c = c.orDefault()
 	var e scaling.FieldErrors
 	e.Check(c.Build != nil, "build", nil, "must be set")
@@ -102,7 +103,7 @@ func NewEngine(c EngineConfig) (*Engine, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(ctx)
 	return &Engine{c: c, ctx: ctx, stop: stop, triggers: make(map[string]*entry), objects: make(map[Ref]*object)}, nil
 }
 

@@ -53,7 +53,7 @@ func TestCallsAdvanceNothing(t *testing.T) {
 	callers.Wait()
 	require.Equal(t, 1, trigger.count())
 	for round := 2; round <= 5; round++ {
-		s.advance(15 * time.Second)
+		s.tick()
 		require.InDelta(t, float64(round), s.value(chat, metadata), 0)
 		require.Equal(t, round, trigger.count())
 	}
@@ -70,14 +70,14 @@ func TestStale(t *testing.T) {
 	metadata := s.add("a", trigger)
 	require.InDelta(t, 1, s.value(chat, metadata), 0)
 	for range 3 { // three intervals on the last snapshot
-		s.advance(15 * time.Second)
+		s.tick()
 		require.InDelta(t, 1, s.value(chat, metadata), 0)
 	}
-	s.advance(15 * time.Second)
+	s.tick()
 	_, err := s.engine.Snapshot(chat, metadata)
 	require.Equal(t, codes.Unavailable, code(err))
 	require.ErrorContains(t, err, "stale: the last round of models/chat was 1m0s ago, above the limit of 45s: the last round failed: the API server is away")
-	s.advance(15 * time.Second)
+	s.tick()
 	require.InDelta(t, 6, s.value(chat, metadata), 0)
 }
 
@@ -88,7 +88,7 @@ func TestIdleIsForgotten(t *testing.T) {
 	s.value(chat, a)
 	s.value(chat, b)
 	for range 41 { // 10 min and 15 s
-		s.advance(15 * time.Second)
+		s.tick()
 		s.value(chat, a)
 	}
 	require.Equal(t, 1, s.engine.Triggers())
@@ -110,16 +110,16 @@ func TestReplacedStopsSoon(t *testing.T) {
 	before["identity"], after["identity"] = "replicas", "replicas"
 	s.value(chat, before)
 	s.value(chat, other)
-	s.advance(15 * time.Second)
+	s.tick()
 	s.value(chat, after)
 	for range 2 {
-		s.advance(15 * time.Second)
+		s.tick()
 		s.value(chat, after)
 		require.Equal(t, 3, s.engine.Triggers(), "both may be asked for in turn")
 	}
-	s.advance(15 * time.Second)
+	s.tick()
 	s.value(chat, after)
-	s.advance(15 * time.Second)
+	s.tick()
 	require.Equal(t, 2, s.engine.Triggers())
 	require.Equal(t, 1, s.triggers["before"].wasClosed())
 }
@@ -191,7 +191,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestNewEngineSaysWhatIsWrong(t *testing.T) {
-	_, err := NewEngine(EngineConfig{Idle: -1, Stale: -1, MaxTriggers: -1})
+	_, err := NewEngine(t.Context(), EngineConfig{Idle: -1, Stale: -1, MaxTriggers: -1})
 	for _, text := range []string{"build: <nil>: must be set", "idle: -1ns: must be above 0", "stale: -1: must be above 0", "maxTriggers: -1: must be above 0"} {
 		require.ErrorContains(t, err, text)
 	}
@@ -213,8 +213,8 @@ func TestMetrics(t *testing.T) {
 	s.value(chat, metadata)
 	require.InDelta(t, 1, testutil.ToFloat64(m.triggers), 0)
 	require.InDelta(t, 12, testutil.ToFloat64(m.value), 0)
-	s.advance(15 * time.Second)
-	s.advance(15 * time.Second)
+	s.tick()
+	s.tick()
 	require.Equal(t, 0, testutil.CollectAndCount(m.value), "what is not known is not shown as a number")
 	for _, result := range []string{"value", "unknown", "error"} {
 		require.InDelta(t, 1, testutil.ToFloat64(m.rounds.WithLabelValues(result)), 0, result)
@@ -240,7 +240,7 @@ func TestPropKey(t *testing.T) {
 }
 
 func BenchmarkSnapshot(b *testing.B) {
-	e, err := NewEngine(EngineConfig{Build: func(Ref, map[string]string) (Plan, error) {
+	e, err := NewEngine(b.Context(), EngineConfig{Build: func(Ref, map[string]string) (Plan, error) {
 		return Plan{Trigger: counting(), Spec: Spec{"q", 1}, Interval: time.Hour}, nil
 	}})
 	require.NoError(b, err)

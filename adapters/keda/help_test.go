@@ -143,7 +143,7 @@ func newStage(t *testing.T, change func(*EngineConfig)) *stage {
 	if change != nil {
 		change(&c)
 	}
-	engine, err := NewEngine(c)
+	engine, err := NewEngine(context.WithoutCancel(t.Context()), c)
 	require.NoError(t, err)
 	s.engine = engine
 	t.Cleanup(engine.Close)
@@ -180,11 +180,11 @@ func (s *stage) value(ref Ref, metadata map[string]string) float64 {
 	return v
 }
 
-// advance moves the clock on, after all wait for it, and lets what becomes due happen.
-func (s *stage) advance(d time.Duration) {
+// tick moves the clock on by an interval, after all wait for it, and lets what becomes due happen.
+func (s *stage) tick() {
 	s.t.Helper()
 	s.settled()
-	s.clock.advance(d)
+	s.clock.advance(15 * time.Second)
 	s.settled()
 }
 

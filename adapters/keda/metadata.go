@@ -2,8 +2,6 @@ package keda
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
@@ -78,14 +77,21 @@ type Metadata struct {
 	Unknown []string
 	// Warnings say what is odd about known ones.
 	Warnings []string
+
+	keys   map[string]string // how each key was written
+	policy string            // the one that threshold is for; empty without threshold
+	whole  bool              // the rules are those of the key scaler
 }
+
+// written returns how a key was written.
+func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) }
 
 // ParseMetadata reads the metadata of a trigger, or reports every key that is wrong, each as a *scaling.FieldError.
 //
 //	scalerName          required
 //	mode                "metric" (default) or "replicas"
-//	threshold           required in mode metric, at least 0.001: the target. In mode replicas the load of one replica
-//	                    (policy proportional) or the upper boundary of the pods' average (policy realtime)
+//	threshold           required in mode metric, at least 0.001: the target, to thousandths. In mode replicas the load of
+//	                    one replica (policy proportional) or the upper boundary of the pods' average (policy realtime)
 //	metricType          "AverageValue" (default) or "Value": what the trigger's metricType is. Mode metric only
 //
 //	metricName          default vllm:num_requests_waiting
@@ -159,7 +165,7 @@ func (p *parser) take(key string) (string, bool) {
 }
 
 // alias takes one of two keys of one meaning.
-func (p *parser) alias(key, other string) (string, bool) {
+func (p *parser) alias(key, other string) string {
 	value, ok := p.take(key)
 	second, too := p.take(other)
 	if ok && too && value != second {
@@ -167,22 +173,25 @@ func (p *parser) alias(key, other string) (string, bool) {
 	}
 	if !ok && too {
 		p.keys[key] = p.key(other)
-		return second, true
+		return second
 	}
-	return value, ok
+	return value
 }
 
 func (p *parser) key(name string) string { return cmp.Or(p.keys[name], name) }
 
-func (p *parser) wrong(key string, value any, rule string) { p.errs.Check(false, p.key(key), value, rule) }
+func (p *parser) wrong(key string, value any, rule string) {
+	p.errs.Check(false, p.key(key), value, rule)
+}
 
 func (p *parser) parse() Metadata {
 	m := &p.m
 	m.ScalerName, _ = p.take("scalerName")
 	p.errs.Check(m.ScalerName != "", p.key("scalerName"), m.ScalerName, "must not be empty")
 	m.Mode = Mode(p.choice("mode", string(Metric), string(Metric), string(Replicas)))
+	interval := p.given["interval"]
 	m.Interval = p.duration("interval", DefaultInterval, time.Second, time.Hour)
-	p.errs.Check(m.Interval%time.Second == 0, p.key("interval"), m.Interval, "must be whole seconds")
+	p.errs.Check(m.Interval%time.Second == 0, p.key("interval"), interval, "must be whole seconds")
 	m.ScrapeTimeout = p.duration("scrapeTimeout", min(DefaultScrapeTimeout, m.Interval/2), time.Millisecond, m.Interval-time.Millisecond)
 	m.Grouping = p.choice("grouping", "Pod", "Pod", "LeaderWorkerSet")
 	p.target()
@@ -195,13 +204,14 @@ func (p *parser) parse() Metadata {
 	for _, key := range slices.Sorted(maps.Keys(p.given)) {
 		m.Unknown = append(m.Unknown, p.key(key))
 	}
+	m.keys = p.keys
 	return *m
 }
 
 func (p *parser) target() {
 	t := &p.m.Target
-	t.Name, _ = p.alias("targetName", "workspaceName")
-	t.Namespace, _ = p.alias("targetNamespace", "workspaceNamespace")
+	t.Name = p.alias("targetName", "workspaceName")
+	t.Namespace = p.alias("targetNamespace", "workspaceNamespace")
 	t.APIVersion, _ = p.take("targetAPIVersion")
 	t.Kind, _ = p.take("targetKind")
 	_, err := schema.ParseGroupVersion(t.APIVersion)
@@ -221,20 +231,30 @@ func (p *parser) tls() {
 func (p *parser) metric() {
 	m := &p.m
 	m.MetricType = MetricType(p.choice("metricType", string(AverageValue), string(AverageValue), string(Value)))
-	for _, key := range slices.Sorted(maps.Keys(p.given)) {
-		if replicasOnly(key) {
-			p.wrong(key, p.given[key], "must be given in mode replicas only")
-			delete(p.given, key)
-		}
-	}
+	p.refuse("must be given in mode replicas only", replicasOnly)
 	text, ok := p.take("threshold")
 	if !ok {
 		p.wrong("threshold", "", "must be given in mode metric")
 	} else {
-		m.Threshold = p.number("threshold", text)
+		given := p.number("threshold", text)
+		m.Threshold = math.Round(given*1e3) / 1e3
+		if m.Threshold != given {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("%s: %s counts as %v: KEDA rounds to thousandths", p.key("threshold"), text, m.Threshold))
+		}
 	}
+	m.policy = "proportional"
 	m.Scaler.Proportional = &v1alpha1.ProportionalScaler{
 		Metrics: []v1alpha1.TargetMetric{{Source: p.source(), Target: decimal(m.Threshold)}},
+	}
+}
+
+// refuse reports every key that is one of those.
+func (p *parser) refuse(rule string, those func(key string) bool) {
+	for _, key := range slices.Sorted(maps.Keys(p.given)) {
+		if those(key) {
+			p.wrong(key, p.given[key], rule)
+			delete(p.given, key)
+		}
 	}
 }
 
@@ -260,15 +280,20 @@ func (p *parser) replicas() {
 		return
 	}
 	tree := p.tree()
+	for _, err := range strictly(tree, &m.Scaler) { // each key alone was in order
+		p.errs.Add(err)
+	}
+	if _, given := p.given["threshold"]; !given && m.Scaler.Cron != nil && m.Scaler.Realtime == nil && m.Scaler.Proportional == nil {
+		p.refuse("must be given with threshold only: the clock alone decides", thresholdOnly)
+		return
+	}
 	policy := p.choice("policy", p.policyOf(tree), "proportional", "realtime")
-	p.decode("", tree, &m.Scaler)
 	profile, _ := p.take("profile")
 	threshold, given := p.take("threshold")
 	low, lowGiven := p.take("lowThreshold")
 	source := p.source()
+	m.policy = policy
 	switch {
-	case !given && m.Scaler.Cron != nil && m.Scaler.Realtime == nil && m.Scaler.Proportional == nil:
-		// the clock alone decides
 	case !given:
 		p.wrong("threshold", "", "must be given in mode replicas, unless the scaler is cron alone")
 	case policy == "realtime":
@@ -296,7 +321,8 @@ func (p *parser) realtime(source v1alpha1.MetricSource, profile string, high, lo
 		s = new(v1alpha1.RealtimeScaler)
 		p.m.Scaler.Realtime = s
 	}
-	p.errs.Check(len(s.Metrics) == 0, "realtime.metrics", len(s.Metrics), "must not be given beside threshold")
+	p.errs.Check(len(s.Metrics) == 0, p.key("realtime.metrics"), len(s.Metrics), "must not be given beside threshold")
+	p.errs.Check(profile == "" || s.Profile == "" || profile == string(s.Profile), p.key("profile"), profile, "must be that of realtime.profile, or not be given")
 	s.Metrics = []v1alpha1.ThresholdMetric{{Source: source, Threshold: v1alpha1.MetricThreshold{High: high, Low: low}}}
 	s.Profile = v1alpha1.RealtimeProfile(cmp.Or(profile, string(s.Profile)))
 }
@@ -307,43 +333,31 @@ func (p *parser) proportional(source v1alpha1.MetricSource, profile string, targ
 		s = new(v1alpha1.ProportionalScaler)
 		p.m.Scaler.Proportional = s
 	}
-	p.errs.Check(len(s.Metrics) == 0, "proportional.metrics", len(s.Metrics), "must not be given beside threshold")
+	p.errs.Check(len(s.Metrics) == 0, p.key("proportional.metrics"), len(s.Metrics), "must not be given beside threshold")
+	p.errs.Check(profile == "" || s.Profile == "" || profile == string(s.Profile), p.key("profile"), profile, "must be that of proportional.profile, or not be given")
 	s.Metrics = []v1alpha1.TargetMetric{{Source: source, Target: target}}
 	s.Profile = v1alpha1.ProportionalProfile(cmp.Or(profile, string(s.Profile)))
 }
 
 // whole reads the key scaler, which leaves nothing to say for others.
 func (p *parser) whole(text string) {
+	p.m.whole = true
+	p.refuse("must not be given beside scaler, which says it all", func(key string) bool {
+		return dotted(key) || key == "threshold" || thresholdOnly(key)
+	})
 	var tree map[string]any
 	if err := yamlTo(text, &tree); err != nil {
-		p.wrong("scaler", shortened(text), "must be YAML of an LLMAutoScaler's spec.scaler: "+err.Error())
+		p.wrong("scaler", shortened(text), "must be YAML of an LLMAutoScaler's spec.scaler: "+oneLine(err))
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(p.given)) {
-		if dotted(key) || slices.Contains([]string{"policy", "profile", "threshold", "lowThreshold"}, key) || slices.Contains(sourceKeys(), key) {
-			p.wrong(key, p.given[key], "must not be given beside scaler, which says it all")
-			delete(p.given, key)
-		}
+	for _, err := range strictly(tree, &p.m.Scaler) {
+		p.wrong("scaler", shortened(text), "must be an LLMAutoScaler's spec.scaler: "+oneLine(err))
 	}
-	p.decode("scaler: ", tree, &p.m.Scaler)
 }
 
-// decode makes a scaler of a tree, and reports what it has no place for.
-func (p *parser) decode(where string, tree map[string]any, into *v1alpha1.Scaler) {
-	if len(tree) == 0 {
-		return
-	}
-	data, err := json.Marshal(tree)
-	if err == nil {
-		err = strictly(data, into)
-	}
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &kind):
-		p.errs.Check(false, where+kind.Field, kind.Value, "must be a "+kind.Type.String())
-	case err != nil:
-		p.errs.Add(fmt.Errorf("%s%w", where, err))
-	}
+// thresholdOnly reports whether a key means nothing without threshold.
+func thresholdOnly(key string) bool {
+	return slices.Contains([]string{"policy", "profile", "lowThreshold"}, key) || slices.Contains(sourceKeys(), key)
 }
 
 func sourceKeys() []string {
@@ -365,7 +379,7 @@ func (p *parser) source() v1alpha1.MetricSource {
 	if _, ok := p.given["metricPorotocol"]; ok {
 		p.m.Warnings = append(p.m.Warnings, "metricPorotocol: is spelt metricProtocol")
 	}
-	protocol, _ := p.alias("metricProtocol", "metricPorotocol")
+	protocol := p.alias("metricProtocol", "metricPorotocol")
 	s.Protocol = v1alpha1.ProtocolType(protocol)
 	p.errs.Check(protocol == "" || protocol == "http" || protocol == "https", p.key("metricProtocol"), protocol, "must be http or https")
 	s.Path, _ = p.take("metricPath")
@@ -374,6 +388,7 @@ func (p *parser) source() v1alpha1.MetricSource {
 			number := v1alpha1.NewPortNumber(int32(n))
 			s.Port = &number
 		} else {
+			p.errs.Check(len(validation.IsValidPortName(port)) == 0, p.key("metricPort"), port, "must be a number, or the name of a container's port")
 			p.m.PortName = port
 		}
 	}
@@ -409,7 +424,7 @@ func (p *parser) count(key string, least int32) *int32 {
 // number reads a threshold.
 func (p *parser) number(key, text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v >= LeastTarget && v < MostValue) {
+	if err != nil || !(v >= LeastTarget && math.Round(v*1e3)/1e3 < MostValue) {
 		p.wrong(key, text, fmt.Sprintf("must be a number from %g to below %g: KEDA counts in thousandths", LeastTarget, float64(MostValue)))
 		return 1
 	}

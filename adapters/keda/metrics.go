@@ -44,10 +44,14 @@ func NewMetrics() *Metrics {
 }
 
 // Describe sends the descriptions of all metrics.
-func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { m.each(func(c prometheus.Collector) { c.Describe(ch) }) }
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	m.each(func(c prometheus.Collector) { c.Describe(ch) })
+}
 
 // Collect sends all series.
-func (m *Metrics) Collect(ch chan<- prometheus.Metric) { m.each(func(c prometheus.Collector) { c.Collect(ch) }) }
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.each(func(c prometheus.Collector) { c.Collect(ch) })
+}
 
 func (m *Metrics) each(do func(prometheus.Collector)) {
 	for _, c := range []prometheus.Collector{m.triggers, m.rounds, m.took, m.value, m.target, m.time} {

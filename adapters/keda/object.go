@@ -83,7 +83,7 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 	}
 	var e scaling.FieldErrors
 	if m.Target.Namespace != "" && m.Target.Namespace != ref.Namespace {
-		e.Check(crossNamespace, "workspaceNamespace", m.Target.Namespace, "must be the ScaledObject's namespace, "+ref.Namespace+", unless the scaler allows others")
+		e.Check(crossNamespace, m.written("targetNamespace"), m.Target.Namespace, "must be the ScaledObject's namespace, "+ref.Namespace+", unless the scaler allows others")
 		t.Namespace = m.Target.Namespace
 	}
 	e.Add(t.Validate("target"))
@@ -100,6 +100,6 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 	case m.Scaler.Cron == nil:
 		b.Min = max(b.Min, 1) // without pods there is nobody to say that one is needed
 	}
-	e.Check(b.Max >= b.Min, "maxReplicas", b.Max, fmt.Sprintf("must be at least minReplicas %d", b.Min))
+	e.Check(b.Max >= b.Min, m.written("maxReplicas"), b.Max, fmt.Sprintf("must be at least minReplicas %d", b.Min))
 	return t, b, e.Err()
 }

@@ -26,24 +26,24 @@ func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, e
 	}
 	plan, err := build.Spec(&spec)
 	if err != nil {
-		return build.Plan{}, inKeys(err)
+		return build.Plan{}, m.inKeys(err)
 	}
 	if plan.Scrapes() {
 		m.complete(&plan.Scrape)
 		if err := plan.Scrape.Validate(); err != nil {
-			return build.Plan{}, inKeys(err)
+			return build.Plan{}, m.inKeys(err)
 		}
 	}
 	return plan, nil
 }
 
 // inKeys says of each wrong field by which key of the metadata it is set.
-func inKeys(err error) error {
+func (m *Metadata) inKeys(err error) error {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
 		var all []error
 		for _, e := range joined.Unwrap() {
-			all = append(all, inKeys(e))
+			all = append(all, m.inKeys(e))
 		}
 		return errors.Join(all...)
 	}
@@ -51,39 +51,52 @@ func inKeys(err error) error {
 	if !errors.As(err, &field) {
 		return err
 	}
-	return &scaling.FieldError{Field: keyOf(field.Field), Value: field.Value, Rule: field.Rule}
+	return &scaling.FieldError{Field: m.keyOf(field.Field), Value: field.Value, Rule: field.Rule}
 }
 
-// keyOf returns the key of the metadata that sets a field of a spec.
-func keyOf(path string) string {
-	for _, scaler := range []string{"proportional", "realtime"} {
-		const source = "source."
-		rest, ok := strings.CutPrefix(path, "spec.scaler."+scaler+".metrics[0].")
-		switch {
-		case !ok:
-		case rest == "target" || rest == "threshold.high":
-			return "threshold"
-		case rest == "threshold.low":
-			return "lowThreshold"
-		case rest == source+"name" || rest == source+"protocol" || rest == source+"port" || rest == source+"path":
-			name := strings.TrimPrefix(rest, source)
-			return "metric" + strings.ToUpper(name[:1]) + name[1:]
-		case strings.HasPrefix(rest, source):
-			return strings.TrimPrefix(rest, source)
-		}
-		if path == "spec.scaler."+scaler+".profile" {
-			return "profile"
-		}
+// keyOf returns the key of the metadata that sets a field of a spec, as it was written.
+func (m *Metadata) keyOf(path string) string {
+	rest, ok := strings.CutPrefix(path, "spec.scaler.")
+	switch {
+	case ok && m.whole:
+		return m.written("scaler") + "." + rest
+	case ok:
+		return m.written(m.ruleKey(rest))
 	}
+	key := strings.TrimPrefix(path, "spec.")
 	switch path {
 	case "spec.intervalSeconds":
-		return "interval"
+		key = "interval"
 	case "spec.scrape.portName":
-		return "metricPort"
+		key = "metricPort"
 	case "timeout", "spec.scrape.timeout":
-		return "scrapeTimeout"
+		key = "scrapeTimeout"
 	case "spec.scrape.tls.serverName":
-		return "tlsServerName"
+		key = "tlsServerName"
 	}
-	return strings.TrimPrefix(strings.TrimPrefix(path, "spec.scaler."), "spec.")
+	return m.written(key)
+}
+
+// ruleKey returns the key that sets a field of a scaler: one of those that go with threshold, or the field's path.
+func (m *Metadata) ruleKey(path string) string {
+	rest, ok := strings.CutPrefix(path, m.policy+".")
+	if !ok {
+		return path
+	}
+	const source = "source."
+	rest, ok = strings.CutPrefix(rest, "metrics[0].")
+	switch {
+	case !ok && rest == "profile" && m.keys["profile"] != "":
+		return "profile"
+	case !ok:
+		return path
+	case rest == "target" || rest == "threshold.high":
+		return "threshold"
+	case rest == "threshold.low":
+		return "lowThreshold"
+	case rest == source+"name" || rest == source+"protocol" || rest == source+"port" || rest == source+"path":
+		name := strings.TrimPrefix(rest, source)
+		return "metric" + strings.ToUpper(name[:1]) + name[1:]
+	}
+	return strings.TrimPrefix(rest, source)
 }

@@ -28,7 +28,7 @@ func asked(ref Ref, metadata map[string]string, metric string) *externalscaler.G
 }
 
 // serve serves an engine on the loopback and returns a connection to it.
-func serve(t testing.TB, c GRPCConfig) *grpc.ClientConn {
+func serve(t *testing.T, c GRPCConfig) *grpc.ClientConn {
 	t.Helper()
 	server, _, err := NewGRPC(c)
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestCalls(t *testing.T) {
 	one := spec.GetMetricSpecs()[0]
 	require.Equal(t, "vllm:num_requests_waiting", one.GetMetricName())
 	require.InDelta(t, 10.5, one.GetTargetSizeFloat(), 0)
-	require.EqualValues(t, 11, one.GetTargetSize(), "for KEDA before 2.17, rounded up") //nolint:staticcheck // it is set on purpose
+	require.EqualValues(t, 11, one.GetTargetSize(), "for KEDA before 2.17, rounded up")
 
 	got, err := client.GetMetrics(ctx, asked(chat, metadata, "vllm:num_requests_waiting"))
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestCalls(t *testing.T) {
 	value := got.GetMetricValues()[0]
 	require.Equal(t, "vllm:num_requests_waiting", value.GetMetricName())
 	require.InDelta(t, 3.25, value.GetMetricValueFloat(), 0)
-	require.EqualValues(t, 4, value.GetMetricValue()) //nolint:staticcheck // it is set on purpose
+	require.EqualValues(t, 4, value.GetMetricValue())
 
 	active, err := client.IsActive(ctx, scaledObject(chat, metadata))
 	require.NoError(t, err)
@@ -167,7 +167,7 @@ func TestStreamIsActiveSendsTransitions(t *testing.T) {
 	var got []bool
 	for i, round := range play {
 		if i > 0 {
-			s.advance(15 * time.Second)
+			s.tick()
 		}
 		if round == "on" || round == "off" {
 			if now := round == "on"; len(got) == 0 || got[len(got)-1] != now {
@@ -214,12 +214,12 @@ func TestStreamMetricSpec(t *testing.T) {
 	s.value(chat, metadata)
 	s.streaming(metadata, 1)
 	for range 50 { // far beyond the idle time: an open stream keeps its trigger
-		s.advance(15 * time.Second)
+		s.tick()
 	}
 	trigger.mu.Lock()
 	target = 4.5
 	trigger.mu.Unlock()
-	s.advance(15 * time.Second)
+	s.tick()
 	require.InDelta(t, 4.5, next(), 0, "the next is a change")
 	s.engine.Close()
 	_, err = stream.Recv()
@@ -250,7 +250,7 @@ func TestGRPCHasLimits(t *testing.T) {
 
 // TestCallPanics: one call that panics is answered, and the server goes on.
 func TestCallPanics(t *testing.T) {
-	e, err := NewEngine(EngineConfig{Build: func(Ref, map[string]string) (Plan, error) { panic("secret things") }})
+	e, err := NewEngine(t.Context(), EngineConfig{Build: func(Ref, map[string]string) (Plan, error) { panic("secret things") }})
 	require.NoError(t, err)
 	t.Cleanup(e.Close)
 	registry := prometheus.NewRegistry()

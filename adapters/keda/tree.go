@@ -1,13 +1,17 @@
 package keda
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
@@ -27,8 +31,17 @@ func (p *parser) tree() map[string]any {
 			continue
 		}
 		text, _ := p.take(key)
-		if !plant(tree, strings.Split(key, "."), leaf(text)) {
-			p.wrong(key, text, "must name a field, and none that has been given as a whole")
+		path, value, alone := strings.Split(key, "."), leaf(text), make(map[string]any)
+		if !plant(alone, path, value) {
+			p.wrong(key, shortened(text), "must name a field")
+			continue
+		}
+		errs := strictly(alone, new(v1alpha1.Scaler))
+		for _, err := range errs {
+			p.wrong(key, shortened(text), "must be a field of an LLMAutoScaler's spec.scaler: "+oneLine(err))
+		}
+		if len(errs) == 0 && !plant(tree, path, value) {
+			p.wrong(key, shortened(text), "must not be given in part and as a whole")
 		}
 	}
 	return tree
@@ -60,22 +73,41 @@ func plant(tree map[string]any, path []string, value any) bool {
 // leaf reads a value as YAML; what is none, as the schedule "*/5 * * * *", is text.
 func leaf(text string) any {
 	var v any
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil || v == nil {
+	if err := yamlTo(text, &v); err != nil || v == nil {
 		return text
 	}
 	return v
 }
 
-// yamlTo reads YAML that has one document and no key twice.
-func yamlTo(text string, into any) error { return yaml.UnmarshalStrict([]byte(text), into) }
+var errDocuments = errors.New("there must be one document") //nolint:gochecknoglobals // an error to compare with
 
-// strictly reads JSON that has no unknown fields.
-func strictly(data []byte, into *v1alpha1.Scaler) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err != nil {
-		err = errors.New(strings.TrimPrefix(err.Error(), "json: "))
+// yamlTo reads YAML that has one document and no key twice.
+func yamlTo(text string, into any) error {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	if _, err := documents.Read(); err == nil {
+		if _, err = documents.Read(); !errors.Is(err, io.EOF) {
+			return errDocuments
+		}
 	}
-	return err
+	return yaml.UnmarshalStrict([]byte(text), into)
 }
+
+// strictly makes a scaler of a tree, and returns what does not fit: unknown fields, and names in another case.
+func strictly(tree map[string]any, into *v1alpha1.Scaler) []error {
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return []error{err}
+	}
+	errs, err := kjson.UnmarshalStrict(data, into)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind):
+		return append(errs, fmt.Errorf("%s: must be of type %s, not %s", kind.Field, kind.Type, kind.Value))
+	case err != nil:
+		return append(errs, err)
+	}
+	return errs
+}
+
+// oneLine returns an error's text without line breaks.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -112,7 +112,9 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 // goes on with the state, another metric does not.
 func (m *Metadata) identity() string {
 	var kinds, sources []string
-	note := func(s v1alpha1.MetricSource) { sources = append(sources, s.Name+" "+string(s.Engine)+" "+string(s.Signal)) }
+	note := func(s v1alpha1.MetricSource) {
+		sources = append(sources, s.Name+" "+string(s.Engine)+" "+string(s.Signal))
+	}
 	if s := m.Scaler.Realtime; s != nil {
 		kinds = append(kinds, "realtime")
 		for _, metric := range s.Metrics {

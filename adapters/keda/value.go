@@ -16,7 +16,9 @@ import (
 //	        upper                      where upper is below it: down, for all that they can have said up to the threshold
 //
 // A total goes out as it is for AverageValue, which divides by the target, and divided by ready for Value, which
-// multiplies by the ready pods. With every pod's value known, total is their sum and total / ready their mean.
+// multiplies by the ready pods. With every pod's value known, total is their sum and total / ready their mean. The
+// threshold is to be in whole thousandths, as those of Metadata are: the HorizontalPodAutoscaler has no others, and would
+// not hold at threshold * spec.
 func metricValue(kind MetricType, threshold float64, r scaling.Reading, spec, ready int32) (value float64, because string, err error) {
 	if !r.Known() {
 		return 0, "", fmt.Errorf("%s: no pod has said anything", r.Metric)
@@ -30,11 +32,41 @@ func metricValue(kind MetricType, threshold float64, r scaling.Reading, spec, re
 		if ready < 1 {
 			return 0, "", fmt.Errorf("%s: no pod is ready, and metricType Value is multiplied by the ready pods: AverageValue is not", r.Metric)
 		}
-		value /= float64(ready)
+		if value, err = perReady(value, threshold, spec, ready); err != nil {
+			return 0, "", fmt.Errorf("%s: %w", r.Metric, err)
+		}
 		because += fmt.Sprintf(", divided by %d ready", ready)
 	}
 	if math.IsNaN(value) || math.IsInf(value, 0) || value > MostValue {
 		return 0, "", fmt.Errorf("%s: %g: must be at most %g to be sent", r.Metric, value, float64(MostValue))
 	}
 	return value, because, nil
+}
+
+// perReady divides a total by the ready pods, in the thousandths that KEDA rounds to. The HorizontalPodAutoscaler
+// multiplies by the ready pods again and rounds up: where that would come to another count than the total does, a
+// thousandth beside goes out instead, the one that comes nearest to that count from the side of spec.
+func perReady(total, threshold float64, spec, ready int32) (float64, error) {
+	target := math.Round(threshold * 1e3)
+	want := math.Ceil(math.Round(total*1e3) / target)
+	count := func(thousandths float64) float64 {
+		if thousandths == target {
+			return float64(spec) // it keeps what there is
+		}
+		return math.Ceil(thousandths / target * float64(ready))
+	}
+	mean := math.Round(total * 1e3 / float64(ready))
+	best, found := 0.0, false
+	for _, v := range []float64{mean, max(mean-1, 0), mean + 1} {
+		c := count(v)
+		between := c >= min(want, float64(spec)) && c <= max(want, float64(spec))
+		if between && (!found || math.Abs(c-want) < math.Abs(count(best)-want)) {
+			best, found = v, true
+		}
+	}
+	if !found {
+		return 0, fmt.Errorf("%g of %d ready pods: metricType Value counts in thousandths, too coarse for a threshold of %g: AverageValue is not",
+			total, ready, threshold)
+	}
+	return best / 1e3, nil
 }

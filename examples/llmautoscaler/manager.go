@@ -31,6 +31,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/internal/pods"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
@@ -89,13 +90,13 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 
 // cache says what is kept in memory: LLMAutoScalers, and of pods what a round looks at.
 func (o *options) cache() cache.Options {
-	pods := cache.ByObject{Transform: controller.TrimPod}
+	trimmed := cache.ByObject{Transform: pods.Trim}
 	if o.selector != "" {
-		pods.Label, _ = labels.Parse(o.selector) // it was parsed before
+		trimmed.Label, _ = labels.Parse(o.selector) // it was parsed before
 	}
 	c := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: pods},
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: trimmed},
 	}
 	if names := o.watched(); len(names) > 0 {
 		c.DefaultNamespaces = make(map[string]cache.Config, len(names))
@@ -133,7 +134,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 	}
 	c, err := controller.New(controller.Config{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Scales: k8s.NewScales(scales, mapper),
-		Metadata: metadataClient, Mapper: mapper, Pods: controller.Lister(mgr.GetCache()),
+		Metadata: metadataClient, Mapper: mapper, Pods: pods.Lister(mgr.GetCache()),
 		Recorder: mgr.GetEventRecorderFor(name), Metrics: metrics, Numbers: numbers, Logger: logger,
 		Credentials: o.credentials, AllowLocal: o.allowLocal, StatusRefresh: o.statusRefresh,
 	})

@@ -7,8 +7,8 @@ var (
 	// ErrForeign means that the Secret has content that is not ours. It is left alone: choose another name, delete it,
 	// or do not keep it and only read it.
 	ErrForeign = errors.New("it is not kept by this program and is left alone: choose another name, delete it, or switch the keeping off")
-	// ErrDamaged means that a Secret of ours cannot be used. It is left alone: whoever reads it may still use the rest.
-	ErrDamaged = errors.New("it is damaged and is left alone: mend it, or delete it to have it made anew")
+	// ErrDamaged means that what is there cannot be used. A Keeper leaves it alone, a Reader stays with what it has.
+	ErrDamaged = errors.New("it is damaged: mend it, or delete it to have it made anew")
 	// ErrMissing means that there is nothing to read yet.
 	ErrMissing = errors.New("there is no certificate yet")
 )

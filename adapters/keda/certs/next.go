@@ -29,6 +29,7 @@ func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (S
 		return Step{}, err
 	}
 	r = r.orDefault()
+	exact := now
 	now = now.UTC().Truncate(time.Second) // the grain of certificates
 	t := turn{mint: mint{rules: r, now: now, entropy: entropy}, request: request}
 	var err error
@@ -43,7 +44,11 @@ func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (S
 			return Step{}, err
 		}
 	}
-	return Step{State: t.state(), Actions: t.actions, Next: t.next()}, nil
+	at := t.next()
+	if at.Before(exact) {
+		at = exact
+	}
+	return Step{State: t.state(), Actions: t.actions, Next: at}, nil
 }
 
 // A turn is one call of Next.
@@ -109,6 +114,9 @@ func (t *turn) replace() error {
 	}
 	t.did(ReplaceCA, "it was valid from %s to %s only", stamp((*which).cert.NotBefore), stamp((*which).cert.NotAfter))
 	*which = fresh
+	if t.request != "" {
+		t.a.Request = t.request
+	}
 	if t.a.Phase == PhaseSwitch {
 		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSteady, nil, nil, time.Time{}
 	}
@@ -158,7 +166,10 @@ func (t *turn) change() error {
 	old := t.a.ca
 	t.a.Phase, t.a.ca, t.a.next = PhaseSteady, t.a.next, nil
 	if !expired {
-		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSwitch, old.cert, old.pair.Cert, t.signedUntil(old.cert)
+		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSwitch, old.cert, old.pair.Cert, t.now
+		if until := t.signedUntil(old.cert); until.After(t.now) {
+			t.a.OldUntil = until
+		}
 	}
 	return nil
 }
@@ -282,6 +293,7 @@ func (t *turn) published() bool {
 		signed(t.m.client.cert, t.a.ca.cert) && signed(t.m.server.cert, t.a.ca.cert)
 }
 
+// next is a whole second, as now is in the turn that does what is due.
 func (t *turn) next() time.Time {
 	var at time.Time
 	switch t.a.Phase {
@@ -299,10 +311,7 @@ func (t *turn) next() time.Time {
 			}
 		}
 	}
-	if at.Before(t.now) {
-		return t.now
-	}
-	return at
+	return at.Add(time.Second - 1).Truncate(time.Second)
 }
 
 func (t *turn) state() State {
@@ -316,9 +325,9 @@ func (t *turn) state() State {
 	return s
 }
 
-// signedUntil is when the last certificate in use that ca signed expires; now if there is none.
+// signedUntil is when the last certificate in use that ca signed expires; zero if there is none.
 func (t *turn) signedUntil(ca *x509.Certificate) time.Time {
-	until := t.now
+	var until time.Time
 	for _, leaf := range []*identity{t.m.client, t.m.server} {
 		if leaf != nil && signed(leaf.cert, ca) && leaf.cert.NotAfter.After(until) {
 			until = leaf.cert.NotAfter

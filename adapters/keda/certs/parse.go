@@ -77,7 +77,7 @@ func (p *parser) cert(key string, data []byte) *x509.Certificate {
 
 func (p *parser) ca(key string, data []byte) *x509.Certificate {
 	cert := p.cert(key, data)
-	if cert != nil && !(cert.BasicConstraintsValid && cert.IsCA) {
+	if cert != nil && (!cert.BasicConstraintsValid || !cert.IsCA) {
 		p.fault(key, mustBeCA)
 	}
 	return cert

@@ -29,10 +29,10 @@ const (
 	Label         = "autoscaling.inferscale.io/certs"
 	roleAuthority = "authority"
 	roleMaterial  = "material"
-	// RotateAnnotation, on the Secret of the CA, asks for a rotation: set it to a text that it has not had before, such
-	// as the date.
+	// RotateAnnotation on the Secret of the CA asks for a rotation: set it to a text that it has not had before, such as
+	// the date.
 	RotateAnnotation = "autoscaling.inferscale.io/rotate-ca"
-	// SinceAnnotation, on the Secret that clients read, is since when ca.crt and the CA that signs are as they are. The
+	// SinceAnnotation on the Secret that clients read is since when ca.crt and the CA that signs are as they are. The
 	// rotation counts from it; without it, it counts anew.
 	SinceAnnotation = "autoscaling.inferscale.io/trusted-since"
 

@@ -63,5 +63,8 @@ func TestNilLeavesAddNothing(t *testing.T) {
 		c.Metric.ScaleDown = nil
 		c.Metric.ScaleUp = &autoscalingv2.HPAScalingRules{Tolerance: resource.NewMilliQuantity(50, resource.DecimalSI)}
 	})
+	_, warnings, err := d.Default([]byte(scaledObject(`{"triggers":[{"type":"external","metadata":{"scalerName":"keda-kaito-scaler","mode":"replicas"}}]}`)))
+	require.NoError(t, err)
+	require.Empty(t, warnings, "no rules are not those of the other mode")
 	require.Equal(t, `{"horizontalPodAutoscalerConfig":{"behavior":{"scaleUp":{"tolerance":"50m"}}}}`, added(t, d, object, "/spec/advanced"))
 }

@@ -2,6 +2,7 @@ package defaulting_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,9 +43,7 @@ func TestDefaultsSuitTheScaler(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := map[string]string{"scalerName": "keda-kaito-scaler"}
 		for _, part := range rapid.SliceOfN(rapid.SampledFrom(parts), 1, 4).Draw(t, "metadata") {
-			for key, value := range part {
-				given[key] = value
-			}
+			maps.Copy(given, part)
 		}
 		before, err := keda.ParseMetadata(given)
 		if err != nil {

@@ -119,10 +119,11 @@ func TestMinReplicaCount(t *testing.T) {
 func TestScaleToZeroInModeReplicas(t *testing.T) {
 	d := defaulter(t)
 	for metadata, want := range map[string]string{
-		`"mode":"replicas","minReplicas":"0"`: "none",
-		`"mode":"replicas","minReplicas":"2"`: "1",
-		`"mode":"replicas"`:                   "1",
-		`"minReplicas":"0"`:                   "1",
+		`"mode":"replicas","minReplicas":"0"`:    "none",
+		`"mode":"replicas","minReplicas":"2"`:    "1",
+		`"mode":"replicas"`:                      "1",
+		`"mode":" replicas ","minReplicas":"0 "`: "none",
+		`"minReplicas":"0"`:                      "1",
 	} {
 		object := scaledObject(`{"triggers":[{"type":"external","metadata":{"scalerName":"keda-kaito-scaler",` + metadata + `}}]}`)
 		require.Equal(t, want, added(t, d, object, "/spec/minReplicaCount"), metadata)

@@ -81,6 +81,13 @@
 // admission, so that the warning about them is seen only where Default is called on a file. metricType is new: KEDA
 // does not tell an external scaler how the HPA will use a value.
 //
+// # Installing
+//
+// A MutatingWebhookConfiguration has the rule CREATE and UPDATE of scaledobjects in keda.sh/v1alpha1, without
+// subresources; admissionReviewVersions v1, sideEffects None, failurePolicy Ignore, as a ScaledObject without defaults
+// is one that the scaler still serves, matchPolicy Equivalent and a timeoutSeconds of a few. It needs no
+// reinvocation: a second pass adds nothing.
+//
 // # What is wrong stays
 //
 // A trigger that is no object or a value of the wrong type, is left to KEDA and the schema; where it is ours a warning

@@ -126,15 +126,22 @@ func odd() *rapid.Generator[any] {
 
 // mostly draws one of the values, or seldom an odd one.
 func mostly(values ...any) *rapid.Generator[any] {
-	return rapid.OneOf(rapid.SampledFrom(values), rapid.SampledFrom(values), rapid.SampledFrom(values), rapid.SampledFrom(values), odd())
+	return seldomOdd(rapid.SampledFrom(values))
+}
+
+func seldomOdd(g *rapid.Generator[any]) *rapid.Generator[any] {
+	return rapid.OneOf(g, g, g, g, g, g, g, g, g, odd())
 }
 
 // fields draws an object with some of the fields, and one that nobody knows.
 func fields(all map[string]*rapid.Generator[any]) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		o := map[string]any{}
-		for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom(sorted(all)), 0, len(all), rapid.ID[string]).Draw(t, "fields") {
-			o[key] = all[key].Draw(t, key)
+		often := rapid.SampledFrom([]int{2, 8}).Draw(t, "often")
+		for _, key := range sorted(all) {
+			if rapid.IntRange(1, 10).Draw(t, "has") <= often {
+				o[key] = all[key].Draw(t, key)
+			}
 		}
 		if rapid.IntRange(0, 9).Draw(t, "more") == 0 {
 			o["x/~\u00e9<"] = odd().Draw(t, "unknown")
@@ -151,10 +158,9 @@ func anyScaledObject() *rapid.Generator[[]byte] {
 			"policies":                   mostly([]any{}, []any{map[string]any{"type": "Pods"}}),
 			"selectPolicy":               mostly("Min", "Disabled"),
 		})
-		or := func(g *rapid.Generator[any]) *rapid.Generator[any] { return rapid.OneOf(g, g, g, g, odd()) }
-		behavior := fields(map[string]*rapid.Generator[any]{"scaleUp": or(direction), "scaleDown": or(direction)})
-		hpa := fields(map[string]*rapid.Generator[any]{"behavior": or(behavior), "name": mostly("x")})
-		advanced := fields(map[string]*rapid.Generator[any]{"horizontalPodAutoscalerConfig": or(hpa), "restoreToOriginalReplicaCount": mostly(true)})
+		behavior := fields(map[string]*rapid.Generator[any]{"scaleUp": seldomOdd(direction), "scaleDown": seldomOdd(direction)})
+		hpa := fields(map[string]*rapid.Generator[any]{"behavior": seldomOdd(behavior), "name": mostly("x")})
+		advanced := fields(map[string]*rapid.Generator[any]{"horizontalPodAutoscalerConfig": seldomOdd(hpa), "restoreToOriginalReplicaCount": mostly(true)})
 		trigger := rapid.Custom(func(t *rapid.T) any {
 			metadata := map[string]*rapid.Generator[any]{"mode": mostly("metric", "replicas", "replicas"), "modeFromEnv": mostly("M")}
 			for _, key := range []string{
@@ -180,9 +186,9 @@ func anyScaledObject() *rapid.Generator[[]byte] {
 			"maxReplicaCount":  mostly(0, 1, 10),
 			"idleReplicaCount": mostly(0),
 			"minReplicas":      mostly(1),
-			"advanced":         or(advanced),
+			"advanced":         seldomOdd(advanced),
 		}).Draw(t, "spec").(map[string]any)
-		spec["triggers"] = rapid.SliceOfN(or(trigger), 0, 3).Draw(t, "triggers")
+		spec["triggers"] = rapid.SliceOfN(seldomOdd(trigger), 1, 3).Draw(t, "triggers")
 		root := map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": map[string]any{"name": "x"}, "spec": spec}
 		if rapid.IntRange(0, 9).Draw(t, "spoil") == 0 {
 			root[rapid.SampledFrom(sorted(root)).Draw(t, "spoilt")] = odd().Draw(t, "with")

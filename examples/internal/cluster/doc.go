@@ -7,6 +7,8 @@
 //     them; [WriteKubeconfig] is for kubectl and other programs.
 //   - [Cluster.InstallCRDs], [Cluster.Apply] and [Cluster.Aggregate] fill it. Admission webhooks: Install of
 //     envtest.WebhookInstallOptions takes the configuration of [Cluster.Config].
+//   - [Cluster.StartProgram] runs a further program beside it; [FreePort], [Cluster.ServiceAccount] and
+//     [Cluster.WriteCertificates] are for such.
 //   - [Cluster.Writes] reads from the audit log who wrote what.
 //   - [StartKubelet] lets pods run without containers: each has an address of its own in 127.8.0.0/13 and serves a
 //     page as vLLM's /metrics there. [Fleet] is a queue that the ready pods share; [Kubelet.Fail] breaks pods.

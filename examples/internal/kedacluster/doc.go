@@ -6,7 +6,7 @@
 //   - [Start] and [KEDA.Stop] (in a test: [Need], and [ForTest] after cluster.ForTest with the controllers cluster.HPA).
 //   - [KEDA.StopOperator], [KEDA.StartOperator], [KEDA.StopAdapter] and [KEDA.StartAdapter] are its outages.
 //   - Both programs are the service account of KEDA's own manifests, with KEDA's own roles; [User] is its name in the
-//     audit log. Secrets of ClusterTriggerAuthentications belong into [Namespace].
+//     audit log. Its token lasts an hour. Secrets of ClusterTriggerAuthentications belong into [Namespace].
 //   - [KEDA.LogTails] for people.
 //
 // KEDA's admission webhooks are not there: a wrong ScaledObject is found by the operator. Its certificates are made

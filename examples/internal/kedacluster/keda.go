@@ -139,13 +139,13 @@ func (k *KEDA) install(ctx context.Context) error {
 // the adapter.
 func (k *KEDA) StartOperator(ctx context.Context) error {
 	p, err := k.launch(&k.operator, operatorProgram, append([]string{
-		"--kubeconfig=" + k.kubeconfig(),
 		"--metrics-bind-address=0", // none
 		"--health-probe-bind-address=" + address(k.probePort),
 		"--metrics-service-bind-address=" + address(k.rpcPort),
 		"--cert-dir=" + k.dir,
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
+		"--zap-stacktrace-level=panic", // errors are one line each
 	}, k.options.OperatorFlags...))
 	if err != nil {
 		return err
@@ -179,6 +179,7 @@ func (k *KEDA) StartAdapter(ctx context.Context) error {
 		"--metrics-service-address=" + address(k.rpcPort),
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
+		"--zap-stacktrace-level=panic", // errors are one line each
 	}, k.options.AdapterFlags...))
 	if err != nil {
 		return err

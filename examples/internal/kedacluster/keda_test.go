@@ -5,6 +5,8 @@ package kedacluster_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +19,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -25,8 +31,9 @@ import (
 	"github.com/inferscale/inferscale/examples/internal/kedacluster"
 )
 
-// manifests are a Deployment of one pod and its ScaledObject, where %s is the address of the external scaler. Nothing
-// of the HorizontalPodAutoscaler's own pace and tolerance is between the scaler and the Deployment.
+// manifests are a Deployment of one pod and its ScaledObject: %[1]s is the name of both, and %[2]s the address of the
+// external scaler. Nothing of the HorizontalPodAutoscaler's own pace and tolerance is between the scaler and the
+// Deployment.
 const manifests = `
 apiVersion: v1
 kind: Namespace
@@ -34,19 +41,19 @@ metadata: {name: serving}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: llm, namespace: serving}
+metadata: {name: %[1]s, namespace: serving}
 spec:
   replicas: 1
-  selector: {matchLabels: {app: llm}}
+  selector: {matchLabels: {app: %[1]s}}
   template:
-    metadata: {labels: {app: llm}}
+    metadata: {labels: {app: %[1]s}}
     spec: {containers: [{name: vllm, image: none}]}
 ---
 apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
-metadata: {name: llm, namespace: serving}
+metadata: {name: %[1]s, namespace: serving}
 spec:
-  scaleTargetRef: {name: llm}
+  scaleTargetRef: {name: %[1]s}
   pollingInterval: 1
   minReplicaCount: 1
   maxReplicaCount: 10
@@ -60,7 +67,22 @@ spec:
         scaleDown: *quick
   triggers:
     - type: external
-      metadata: {scalerAddress: %q}
+      metadata: {scalerAddress: "%[2]s"}
+`
+
+// secured is what a ScaledObject needs for an external scaler that asks for certificates. KEDA finds the secret of a
+// ClusterTriggerAuthentication in its own namespace.
+const secured = `
+      authenticationRef: {name: scaler, kind: ClusterTriggerAuthentication}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ClusterTriggerAuthentication
+metadata: {name: scaler}
+spec:
+  secretTargetRef:
+    - {parameter: caCert, name: scaler, key: ca.crt}
+    - {parameter: tlsClientCert, name: scaler, key: tls.crt}
+    - {parameter: tlsClientKey, name: scaler, key: tls.key}
 `
 
 func TestKEDA(t *testing.T) {
@@ -71,30 +93,21 @@ func TestKEDA(t *testing.T) {
 	begin = time.Now()
 	k := kedacluster.ForTest(t, c, kedacluster.Options{})
 	t.Logf("KEDA: %v", time.Since(begin))
-	admin := kubernetes.NewForConfigOrDie(c.Config())
+	w := &world{Cluster: c, admin: kubernetes.NewForConfigOrDie(c.Config())}
 	kubelet, err := cluster.StartKubelet(t.Context(), c.Config(), cluster.KubeletOptions{
 		Fleet: cluster.NewFleet(cluster.FleetOptions{}),
 	})
 	require.NoError(t, err)
 	t.Cleanup(kubelet.Stop)
 
-	replicas := func(want int32) func() error {
-		return func() error {
-			d, err := admin.AppsV1().Deployments("serving").Get(t.Context(), "llm", metav1.GetOptions{})
-			if err == nil && (*d.Spec.Replicas != want || d.Status.ReadyReplicas != want) {
-				err = fmt.Errorf("%d of %d replicas are ready, not %d", d.Status.ReadyReplicas, *d.Spec.Replicas, want)
-			}
-			return err
-		}
-	}
 	s, address := startScaler(t, 1)
-	require.NoError(t, c.Apply(t.Context(), fmt.Appendf(nil, manifests, address)))
+	require.NoError(t, c.Apply(t.Context(), fmt.Appendf(nil, manifests, "llm", address)))
 	for _, step := range []struct {
 		name     string
 		before   func() error
 		replicas int32
 	}{
-		{name: "one replica", replicas: 1},
+		{name: "begins", replicas: 1},
 		{name: "scales up", replicas: 5},
 		{name: "scales down", replicas: 3},
 		{name: "the operator restarts", replicas: 4, before: func() error {
@@ -112,9 +125,13 @@ func TestKEDA(t *testing.T) {
 		}
 		started, calls := time.Now(), s.calls.Load()
 		s.replicas.Store(int64(step.replicas))
-		eventually(t, step.name, replicas(step.replicas))
+		w.await(t, "llm", step.replicas)
 		t.Logf("%s: %v and %v, %d calls", step.name, started.Sub(begin), time.Since(started), s.calls.Load()-calls)
 	}
+
+	begin = time.Now()
+	testCertificates(t, w)
+	t.Logf("a scaler with certificates: %v", time.Since(begin))
 
 	objects, err := c.Writes(kedacluster.User(), "horizontalpodautoscalers", "")
 	require.NoError(t, err)
@@ -135,6 +152,60 @@ func TestKEDA(t *testing.T) {
 	for _, p := range processes {
 		assert.ErrorIs(t, syscall.Kill(p.PID, 0), syscall.ESRCH, "%s is still there", p.Name)
 	}
+
+	_, err = kedacluster.Start(t.Context(), c, kedacluster.Options{OperatorFlags: []string{"--no-such-flag"}})
+	require.ErrorContains(t, err, "keda-operator")
+	require.ErrorContains(t, err, "unknown flag: --no-such-flag")
+}
+
+// testCertificates has KEDA and a scaler check each other's certificates.
+func testCertificates(t *testing.T, w *world) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, w.WriteCertificates(dir))
+	files := map[string][]byte{}
+	for _, name := range []string{"ca.crt", "tls.crt", "tls.key"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		files[name] = text
+	}
+	_, err := w.admin.CoreV1().Secrets(kedacluster.Namespace).Create(t.Context(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "scaler"}, Data: files}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	pair, err := tls.X509KeyPair(files["tls.crt"], files["tls.key"])
+	require.NoError(t, err)
+	authorities := x509.NewCertPool()
+	require.True(t, authorities.AppendCertsFromPEM(files["ca.crt"]))
+	_, address := startScaler(t, 3, grpc.Creds(credentials.NewTLS(&tls.Config{
+		Certificates: []tls.Certificate{pair},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    authorities,
+		MinVersion:   tls.VersionTLS12,
+	})))
+	require.NoError(t, w.Apply(t.Context(), fmt.Appendf(nil, strings.TrimSuffix(manifests, "\n")+secured, "secure", address)))
+	w.await(t, "secure", 3)
+}
+
+// A world is a cluster with a client that may do everything.
+type world struct {
+	*cluster.Cluster
+	admin *kubernetes.Clientset
+}
+
+// await polls until a Deployment wants and has n replicas, for a minute.
+func (w *world) await(t *testing.T, name string, n int32) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			var d *appsv1.Deployment
+			d, last = w.admin.AppsV1().Deployments("serving").Get(ctx, name, metav1.GetOptions{})
+			if last == nil && (*d.Spec.Replicas != n || d.Status.ReadyReplicas != n) {
+				last = fmt.Errorf("%s: %d of %d replicas are ready, not %d", name, d.Status.ReadyReplicas, *d.Spec.Replicas, n)
+			}
+			return last == nil, nil
+		})
+	require.NoError(t, errors.Join(err, last))
 }
 
 // listening returns the addresses where a process listens, as the kernel writes them.
@@ -169,13 +240,4 @@ func listening(t *testing.T, pid int) []string {
 		require.NoError(t, file.Close())
 	}
 	return all
-}
-
-// eventually polls until check succeeds, for a minute.
-func eventually(t *testing.T, what string, check func() error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) { last = check(); return last == nil, nil })
-	require.NoError(t, errors.Join(err, last), what)
 }

@@ -23,13 +23,13 @@ type scaler struct {
 }
 
 // startScaler serves a scaler until the test ends, and returns it with its address.
-func startScaler(t *testing.T, replicas int64) (s *scaler, address string) {
+func startScaler(t *testing.T, replicas int64, options ...grpc.ServerOption) (s *scaler, address string) {
 	t.Helper()
 	s = &scaler{}
 	s.replicas.Store(replicas)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := grpc.NewServer()
+	server := grpc.NewServer(options...)
 	externalscaler.RegisterExternalScalerServer(server, s)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

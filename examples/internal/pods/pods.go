@@ -1,4 +1,5 @@
-package controller
+// Package pods looks at the pods that an informer keeps.
+package pods
 
 import (
 	"context"
@@ -13,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TrimPod keeps of a pod what a round looks at, which is a small part of it: the informer's memory is that of all pods.
-func TrimPod(o any) (any, error) {
+// Trim keeps of a pod what a round looks at, which is a small part of it: the informer's memory is that of all pods.
+func Trim(o any) (any, error) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
 		return o, nil // a tombstone

@@ -1,4 +1,4 @@
-package controller_test
+package pods_test
 
 import (
 	"testing"
@@ -13,15 +13,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+	"github.com/inferscale/inferscale/examples/internal/pods"
 )
 
-func request(name string) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: name}}
-}
+const ns = "models"
 
 // TestPropTrim finds the same replicas and the same targets in pods that were trimmed as in those that were not.
 func TestPropTrim(t *testing.T) {
@@ -30,15 +27,15 @@ func TestPropTrim(t *testing.T) {
 		n := rapid.IntRange(0, 6).Draw(t, "pods")
 		for i := range n {
 			p := drawPod(t, i)
-			small, err := controller.TrimPod(p.DeepCopy())
+			small, err := pods.Trim(p.DeepCopy())
 			require.NoError(t, err)
 			require.NoError(t, whole.Add(p))
 			require.NoError(t, trimmed.Add(small))
 		}
 		grouping := rapid.SampledFrom([]k8s.Grouping{{}, k8s.LeaderWorkerSet()}).Draw(t, "grouping")
 		port := k8s.Port{Port: rapid.SampledFrom([]intstr.IntOrString{intstr.FromString("metrics"), intstr.FromInt32(8000), {}}).Draw(t, "port")}
-		see := func(pods toolscache.Indexer) []any {
-			finder, err := k8s.NewPods(corelisters.NewPodLister(pods), grouping)
+		see := func(kept toolscache.Indexer) []any {
+			finder, err := k8s.NewPods(corelisters.NewPodLister(kept), grouping)
 			require.NoError(t, err)
 			replicas, err := finder.Find(k8s.Scale{Target: k8s.Target{Namespace: ns, Name: "chat"}, Selector: labels.SelectorFromSet(labels.Set{"app": "chat"})})
 			require.NoError(t, err)
@@ -105,7 +102,7 @@ func TestLister(t *testing.T) {
 	pod := func(namespace, name, app string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": app}}}
 	}
-	lister := controller.Lister(fake.NewClientBuilder().WithObjects(pod("a", "1", "x"), pod("a", "2", "y"), pod("b", "3", "x")).Build())
+	lister := pods.Lister(fake.NewClientBuilder().WithObjects(pod("a", "1", "x"), pod("a", "2", "y"), pod("b", "3", "x")).Build())
 	found, err := lister.Pods("a").List(labels.SelectorFromSet(labels.Set{"app": "x"}))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
@@ -116,7 +113,7 @@ func TestLister(t *testing.T) {
 	one, err := lister.Pods("b").Get("3")
 	require.NoError(t, err)
 	require.Equal(t, "3", one.Name)
-	same, err := controller.TrimPod(toolscache.DeletedFinalStateUnknown{Key: "a/1"})
+	same, err := pods.Trim(toolscache.DeletedFinalStateUnknown{Key: "a/1"})
 	require.NoError(t, err)
 	require.Equal(t, toolscache.DeletedFinalStateUnknown{Key: "a/1"}, same)
 }

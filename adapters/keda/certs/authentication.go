@@ -1,0 +1,75 @@
+package certs
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+const (
+	// DefaultAuthentication is the ClusterTriggerAuthentication that ScaledObjects name in authenticationRef.
+	DefaultAuthentication = "keda-kaito-creds"
+	// FieldManager is whose the fields are that KeepAuthentication applies.
+	FieldManager = "inferscale-external-scaler"
+
+	roleAuthentication = "authentication"
+)
+
+// authentications is the resource.
+func authentications() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "clustertriggerauthentications"}
+}
+
+// Authentication returns the ClusterTriggerAuthentication that makes KEDA read ca.crt, tls.crt and tls.key of a Secret.
+// KEDA looks for the Secret in its own namespace, or the one in its KEDA_CLUSTER_OBJECT_NAMESPACE.
+func Authentication(name, secretName string) *unstructured.Unstructured {
+	ref := func(parameter, key string) any {
+		return map[string]any{"parameter": parameter, "name": secretName, "key": key}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "keda.sh/v1alpha1",
+		"kind":       "ClusterTriggerAuthentication",
+		"metadata":   map[string]any{"name": name, "labels": map[string]any{Label: roleAuthentication}},
+		"spec": map[string]any{"secretTargetRef": []any{
+			ref("caCert", keyCA), ref("tlsClientCert", keyTLSCert), ref("tlsClientKey", keyTLSKey),
+		}},
+	}}
+}
+
+// KeepAuthentication applies Authentication(name, secretName) on the server if it is missing or differs, and says
+// whether it did. Empty names mean DefaultAuthentication and DefaultSecret.
+//
+// One of that name that is as it has to be may be anybody's. One that differs must have the label: else the error is a
+// *SecretError with ErrForeign and nothing is written. Fields of others, such as annotations, are left alone. A cluster
+// without KEDA's definitions gives an error that apierrors.IsNotFound knows.
+func KeepAuthentication(ctx context.Context, c dynamic.Interface, name, secretName string) (bool, error) {
+	if name == "" {
+		name = DefaultAuthentication
+	}
+	if secretName == "" {
+		secretName = DefaultSecret
+	}
+	where := "ClusterTriggerAuthentication " + name
+	want := Authentication(name, secretName)
+	have, err := c.Resource(authentications()).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return false, fmt.Errorf("cannot read %s: %w", where, err)
+	case equality.Semantic.DeepEqual(have.Object["spec"], want.Object["spec"]):
+		return false, nil
+	case have.GetLabels()[Label] != roleAuthentication:
+		return false, &SecretError{Secret: where, Key: "spec", Rule: "must be that of Authentication, or have the label " + Label + ": " + roleAuthentication, Err: ErrForeign}
+	}
+	// Its list is one field to the server. Force takes it back from whoever has edited it.
+	if _, err := c.Resource(authentications()).Apply(ctx, name, want, metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
+		return false, fmt.Errorf("cannot apply %s: %w", where, err)
+	}
+	return true, nil
+}

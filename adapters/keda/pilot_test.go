@@ -1,0 +1,491 @@
+package keda
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A world has one target, its pods' load, one ScaledObject and one store.
+type world struct {
+	t        *testing.T
+	now      time.Time
+	scale    k8s.Scale
+	scaleErr error
+	reading  scaling.Reading // of whatever metric is asked for
+	seenErr  error
+	observes int
+	object   Object
+	objErr   error
+	store    *memoryStore
+	closed   int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC), store: &memoryStore{data: make(map[string][]byte)}}
+	w.object = Object{Target: k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "chat"}, Min: 1, Max: 20}
+	w.replicas(4)
+	return w
+}
+
+// replicas sets the count, with every pod ready and silent but for load.
+func (w *world) replicas(n int32) { w.scale.Replicas, w.scale.StatusReplicas = n, n }
+
+// load is the average of all pods.
+func (w *world) load(average float64) {
+	w.reading = scaling.Reading{Lower: average, Upper: average, Values: w.scale.Replicas}
+}
+
+func (w *world) Get(_ context.Context, t k8s.Target) (k8s.Scale, error) {
+	s := w.scale
+	s.Target = t
+	return s, w.scaleErr
+}
+
+// eyes are an Observer that finds the load under whatever name it is asked for.
+type eyes struct {
+	*world
+
+	metric string
+}
+
+func (w eyes) Observe(context.Context, []k8s.Scale) (k8s.Observed, error) {
+	w.observes++
+	r := w.reading
+	r.Metric, r.At = w.metric, w.now
+	return k8s.Observed{Readings: []scaling.Reading{r}, Fleets: []k8s.FleetView{{Ready: r.Values, NotReady: r.NotReady}}, Err: w.seenErr}, nil
+}
+
+func (w *world) Close() { w.closed++ }
+
+// trigger builds a trigger as a replica of the scaler does.
+func (w *world) trigger(metadata map[string]string) Trigger {
+	w.t.Helper()
+	triggers, err := NewTriggers(TriggersConfig{
+		Scales:  w,
+		Observe: func(plan *build.Plan) (Observer, error) { return eyes{w, plan.Scrape.Metrics[0].Name}, nil },
+		Objects: func(Ref) (Object, error) { return w.object, w.objErr },
+		Store: func(Ref) (k8s.Store, error) {
+			if w.store == nil {
+				return nil, nil //nolint:nilnil // nothing is kept
+			}
+			return w.store, nil
+		},
+	})
+	require.NoError(w.t, err)
+	plan, err := triggers.Build(chat, metadata)
+	require.NoError(w.t, err)
+	return plan.Trigger
+}
+
+// round makes a round now.
+func (w *world) round(t Trigger) Snapshot {
+	w.t.Helper()
+	s, err := t.Round(w.t.Context(), w.now)
+	require.NoError(w.t, err)
+	return s
+}
+
+// next makes the round that is an interval later.
+func (w *world) next(t Trigger) Snapshot {
+	w.t.Helper()
+	w.now = w.now.Add(15 * time.Second)
+	return w.round(t)
+}
+
+// A memoryStore is a Store in memory.
+type memoryStore struct {
+	mu    sync.Mutex
+	data  map[string][]byte
+	saves int
+	fail  error
+}
+
+func (s *memoryStore) Load(_ context.Context, key string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Clone(s.data[key]), s.fail
+}
+
+func (s *memoryStore) Save(_ context.Context, key string, old, state []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	if !bytes.Equal(s.data[key], old) {
+		return k8s.ErrStateConflict
+	}
+	s.saves++
+	s.data[key] = bytes.Clone(state)
+	return nil
+}
+
+func metricMode(more ...string) map[string]string {
+	return with(map[string]string{"scalerName": "keda-kaito-scaler", "threshold": "10"}, more...)
+}
+
+func replicasMode(more ...string) map[string]string {
+	return with(map[string]string{
+		"scalerName": "keda-kaito-scaler", "mode": "replicas", "policy": "realtime", "threshold": "10", "lowThreshold": "5",
+		"realtime.scaleUpRule.stabilizationWindowSeconds": "0", "realtime.scaleUpRule.cooldownSeconds": "60",
+		"realtime.scaleDownRule.stabilizationWindowSeconds": "30", "realtime.scaleDownRule.cooldownSeconds": "60",
+	}, more...)
+}
+
+func with(m map[string]string, more ...string) map[string]string {
+	for i := 0; i < len(more); i += 2 {
+		m[more[i]] = more[i+1]
+	}
+	return m
+}
+
+// requireCooling: a change has been seen, and nothing happens for the cooldown.
+func requireCooling(t *testing.T, s Snapshot) {
+	t.Helper()
+	require.Regexp(t, "^Hold .*(Cooldown|Spent)", s.Because)
+}
+
+func TestMetricMode(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(metricMode())
+	w.load(15)
+	s := w.round(trigger)
+	require.NoError(t, s.Unknown)
+	require.InDelta(t, 60, s.Value, 0, "the sum, which an AverageValue target divides: 6 replicas")
+	require.Equal(t, Spec{Metric: "vllm:num_requests_waiting", Target: 10}, s.Spec)
+	require.True(t, s.Active)
+	require.Contains(t, s.Because, "vllm:num_requests_waiting: 60")
+	w.load(0)
+	require.InDelta(t, 0, w.next(trigger).Value, 0)
+
+	w.reading = scaling.Reading{} // nobody says anything
+	w.seenErr = errors.New("4 pods: Refused")
+	s = w.next(trigger)
+	require.EqualError(t, s.Unknown, "4 pods: Refused")
+	require.True(t, s.Active, "a fleet that is silent stays")
+	require.NoError(t, s.ActiveUnknown)
+	require.Zero(t, w.store.saves, "there is nothing to keep")
+}
+
+// TestTheMeanOfReadyPods: metricType Value is multiplied by the ready pods, so that is what divides.
+func TestTheMeanOfReadyPods(t *testing.T) {
+	w := newWorld(t)
+	w.load(15)
+	require.InDelta(t, 15, w.round(w.trigger(metricMode("metricType", "Value"))).Value, 0)
+	// 1 of 3 pods is ready, at twice the threshold: HPA would go to ceil(20/10 * 1) = 2. Its share of the hold is sent.
+	w.replicas(3)
+	w.reading = scaling.Reading{Lower: 20. / 3, Upper: 40. / 3, Values: 1, NotReady: 2}
+	require.InDelta(t, 30, w.round(w.trigger(metricMode("metricType", "Value"))).Value, 1e-9)
+}
+
+func TestTargetIsGone(t *testing.T) {
+	for _, gone := range []error{k8s.ErrNotFound, k8s.ErrNoScale} {
+		w := newWorld(t)
+		w.scaleErr = fmt.Errorf("Deployment models/chat: %w", gone)
+		for _, metadata := range []map[string]string{metricMode(), replicasMode()} {
+			s := w.round(w.trigger(metadata))
+			require.ErrorIs(t, s.Unknown, gone)
+			require.False(t, s.Active)
+			require.NoError(t, s.ActiveUnknown, "that it does not exist is certain")
+		}
+	}
+}
+
+// TestTargetCannotBeRead: an API server that is away says nothing about the target, so nothing is published.
+func TestTargetCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.scaleErr = errors.New("connection refused")
+	for _, metadata := range []map[string]string{metricMode(), replicasMode()} {
+		_, err := w.trigger(metadata).Round(t.Context(), w.now)
+		require.EqualError(t, err, "connection refused")
+	}
+}
+
+func TestReplicasMode(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(replicasMode())
+	w.load(15)
+	s := w.round(trigger)
+	require.NoError(t, s.Unknown)
+	require.InDelta(t, 5, s.Value, 0)
+	require.Equal(t, Spec{Metric: "desired-replicas", Target: 1}, s.Spec)
+	require.Contains(t, s.Because, "Up 4 -> 5: AboveHigh")
+	require.InDelta(t, 5, w.next(trigger).Value, 0, "until somebody carries it out it is asked for again")
+	w.replicas(5)
+	w.load(15)
+	s = w.next(trigger)
+	require.InDelta(t, 5, s.Value, 0, "then the cooldown runs")
+	requireCooling(t, s)
+	for range 3 {
+		require.InDelta(t, 5, w.next(trigger).Value, 0)
+	}
+	require.InDelta(t, 6, w.next(trigger).Value, 0, "after 60 s from when it was seen")
+}
+
+// TestOthersChangesStartNoCooldown: a person takes replicas away while the policy asks for more.
+func TestOthersChangesStartNoCooldown(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(replicasMode())
+	w.load(15)
+	require.InDelta(t, 5, w.round(trigger).Value, 0)
+	w.replicas(2)
+	w.load(15)
+	require.InDelta(t, 3, w.next(trigger).Value, 0)
+	w.load(7)
+	require.InDelta(t, 2, w.next(trigger).Value, 0)
+	w.replicas(6) // and somebody scales up while it holds
+	w.load(15)
+	require.InDelta(t, 7, w.next(trigger).Value, 0)
+}
+
+// TestUnknownHolds: no number leaves, and the target stays active.
+func TestUnknownHolds(t *testing.T) {
+	w := newWorld(t)
+	w.seenErr = errors.New("4 pods: Timeout")
+	s := w.round(w.trigger(replicasMode()))
+	require.ErrorContains(t, s.Unknown, "4 pods: Timeout")
+	require.True(t, s.Active)
+	require.NoError(t, s.ActiveUnknown)
+}
+
+// TestReplicasOfTheScalerAgree runs two scalers with one store: each round is made once, and both say the same.
+func TestReplicasOfTheScalerAgree(t *testing.T) {
+	w := newWorld(t)
+	one, two := w.trigger(replicasMode()), w.trigger(replicasMode())
+	for i := range 40 {
+		w.load(float64([]int{15, 15, 7, 2, 2, 2, 2}[i%7]))
+		first := w.next(one)
+		seen := w.observes
+		w.now = w.now.Add(time.Second)
+		second := w.round(two)
+		w.now = w.now.Add(-time.Second)
+		require.Equal(t, seen, w.observes, "the second has looked at what the first found")
+		require.InDelta(t, first.Value, second.Value, 0)
+		require.Equal(t, first.At, second.At)
+		require.Equal(t, first.Because, second.Because)
+		require.Equal(t, first.At.Add(15*time.Second+750*time.Millisecond), second.Next, "and looks again just after the first's next")
+		w.replicas(int32(first.Value))
+	}
+	// The first ends, and the second goes on where it was: its cooldown runs on.
+	w.load(15)
+	w.now = w.now.Add(time.Minute)
+	up := w.next(two)
+	require.InDelta(t, float64(w.scale.Replicas+1), up.Value, 0)
+	w.replicas(w.scale.Replicas + 1)
+	w.load(15)
+	requireCooling(t, w.next(two))
+	requireCooling(t, w.next(w.trigger(replicasMode())))
+}
+
+// TestRestart: the same answer from what is stored, without asking a pod.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	w.load(15)
+	before := w.round(w.trigger(replicasMode()))
+	seen := w.observes
+	w.load(0)
+	w.now = w.now.Add(5 * time.Second)
+	after := w.round(w.trigger(replicasMode()))
+	require.Equal(t, seen, w.observes)
+	require.InDelta(t, before.Value, after.Value, 0)
+	require.Equal(t, before.At, after.At)
+	require.Equal(t, before.Because, after.Because)
+}
+
+// TestPropRestartsChangeNothing plays an episode with and without restarts.
+func TestPropRestartsChangeNothing(t *testing.T) {
+	play := func(restart func(i int) bool) (values []string) {
+		w := newWorld(t)
+		trigger := w.trigger(replicasMode())
+		for i := range 200 {
+			if restart(i) {
+				trigger.Close()
+				trigger = w.trigger(replicasMode())
+			}
+			w.load(float64(i/40%2*10 + i*i*7%5)) // by turns low and high
+			s := w.next(trigger)
+			values = append(values, s.Because)
+			if s.Unknown == nil && i%3 == 0 {
+				w.replicas(int32(s.Value))
+			}
+		}
+		return values
+	}
+	never := play(func(int) bool { return false })
+	require.Equal(t, never, play(func(int) bool { return true }))
+	require.Equal(t, never, play(func(i int) bool { return i%7 == 3 }))
+	require.Positive(t, strings.Count(strings.Join(never, "\n"), "Up "))
+	require.Positive(t, strings.Count(strings.Join(never, "\n"), "Down "))
+}
+
+// TestEditedMetadataGoOn: another threshold is another answer at once, and the cooldown goes on.
+func TestEditedMetadataGoOn(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(replicasMode())
+	w.load(15)
+	w.round(trigger)
+	w.replicas(5)
+	w.load(15)
+	requireCooling(t, w.next(trigger))
+	w.now = w.now.Add(time.Second)
+	edited := w.round(w.trigger(replicasMode("threshold", "12")))
+	require.Equal(t, w.now, edited.At)
+	requireCooling(t, edited)
+	// Another metric has no use for the state.
+	require.Contains(t, w.next(w.trigger(replicasMode("metricName", "vllm:num_requests_running"))).Because, "Up 5 -> 6")
+	require.Len(t, w.store.data, 2)
+}
+
+func TestBoundsFollowTheScaledObject(t *testing.T) {
+	for _, keep := range []bool{true, false} {
+		w := newWorld(t)
+		if !keep {
+			w.store = nil
+		}
+		trigger := w.trigger(replicasMode())
+		w.load(15)
+		w.round(trigger)
+		w.replicas(5)
+		w.load(15)
+		requireCooling(t, w.next(trigger))
+		w.object.Max = 3
+		s := w.next(trigger)
+		require.InDelta(t, 3, s.Value, 0)
+		require.Contains(t, s.Because, "AboveMax")
+		w.object.Max = 20
+		requireCooling(t, w.next(trigger))
+	}
+}
+
+func TestNoScaledObject(t *testing.T) {
+	w := newWorld(t)
+	w.objErr = errors.New("ScaledObject models/chat: not found")
+	for _, metadata := range []map[string]string{metricMode(), replicasMode()} {
+		s := w.round(w.trigger(metadata))
+		require.EqualError(t, s.Unknown, "ScaledObject models/chat: not found")
+		require.EqualError(t, s.ActiveUnknown, "ScaledObject models/chat: not found", "it must not look idle")
+	}
+}
+
+// TestStateIsNeverOverwritten: one that cannot be used is kept, and nothing is said until it is mended.
+func TestStateIsNeverOverwritten(t *testing.T) {
+	for name, stored := range map[string]string{
+		"not JSON":  `{"kind":`,
+		"newer":     `{"kind":"keda.trigger","version":2,"at":1768464000000,"policy":{}}`,
+		"other":     `{"kind":"k8s.loop","version":1,"policy":{}}`,
+		"no policy": `{"kind":"keda.trigger","version":1,"at":1768464000000}`,
+		"no time":   `{"kind":"keda.trigger","version":1,"policy":{"kind":"realtime","version":1}}`,
+		"negative":  `{"kind":"keda.trigger","version":1,"at":1768464000000,"from":-1,"policy":{}}`,
+		"damaged":   `{"kind":"keda.trigger","version":1,"at":1768464000000,"policy":{"kind":"realtime","version":99}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			trigger := w.trigger(replicasMode())
+			p, ok := trigger.(*pilot)
+			require.True(t, ok)
+			key := p.stateKey()
+			w.store.data[key] = []byte(stored)
+			w.load(15)
+			for range 3 {
+				s := w.next(trigger)
+				require.ErrorAs(t, s.Unknown, new(*scaling.StateError))
+				require.Error(t, s.ActiveUnknown)
+				require.Equal(t, stored, string(w.store.data[key]))
+			}
+			delete(w.store.data, key)
+			require.NoError(t, w.next(trigger).Unknown)
+		})
+	}
+}
+
+func TestStoreIsAway(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(replicasMode())
+	w.load(15)
+	w.round(trigger)
+	w.store.fail = errors.New("the API server is away")
+	_, err := trigger.Round(t.Context(), w.now.Add(15*time.Second))
+	require.EqualError(t, err, "load state: the API server is away")
+	w.store.fail = nil
+	w.now = w.now.Add(15 * time.Second)
+	require.NoError(t, w.next(trigger).Unknown)
+}
+
+// TestConflictComesToNothing: what somebody else has stored between reading and writing is not overwritten.
+func TestConflictComesToNothing(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(replicasMode())
+	w.load(15)
+	w.round(trigger)
+	p, ok := trigger.(*pilot)
+	require.True(t, ok)
+	p.c.Scales = between{w, func() {
+		other := w.trigger(replicasMode())
+		w.round(other)
+	}}
+	w.now = w.now.Add(15 * time.Second)
+	_, err := trigger.Round(t.Context(), w.now)
+	require.ErrorIs(t, err, k8s.ErrStateConflict)
+	p.c.Scales = w
+	seen := w.observes
+	require.NoError(t, w.round(trigger).Unknown)
+	require.Equal(t, seen, w.observes, "what the other found is taken over")
+}
+
+// between does something before a target is read.
+type between struct {
+	Scales
+
+	do func()
+}
+
+func (b between) Get(ctx context.Context, t k8s.Target) (k8s.Scale, error) {
+	b.do()
+	return b.Scales.Get(ctx, t)
+}
+
+// TestCronAloneAsksNobody: the clock says how many, and zero is an answer.
+func TestCronAloneAsksNobody(t *testing.T) {
+	w := newWorld(t)
+	w.object.Min = 0
+	trigger := w.trigger(map[string]string{
+		"scalerName": "keda-kaito-scaler", "mode": "replicas",
+		"cron.mode": "InWindow", "cron.outside": "0",
+		"cron.windows": `[{name: day, start: "0 8 * * *", end: "0 20 * * *", targetReplicas: 6}]`,
+	})
+	w.now = time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
+	s := w.round(trigger)
+	require.InDelta(t, 6, s.Value, 0)
+	require.True(t, s.Active)
+	w.now = time.Date(2026, 1, 15, 21, 0, 0, 0, time.UTC)
+	s = w.round(trigger)
+	require.InDelta(t, 0, s.Value, 0)
+	require.False(t, s.Active)
+	require.Zero(t, w.observes)
+	require.Zero(t, w.closed)
+}
+
+func TestWhoseScaler(t *testing.T) {
+	triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: func(*build.Plan) (Observer, error) { return nil, errors.New("no") }})
+	require.NoError(t, err)
+	_, err = triggers.Build(chat, metricMode("scalerName", "another"))
+	require.EqualError(t, err, `scalerName: "another": must be keda-kaito-scaler, the name of this scaler`)
+	_, err = triggers.Build(chat, metricMode("workspaceNamespace", "payroll"))
+	require.ErrorContains(t, err, `workspaceNamespace: "payroll": must be the ScaledObject's namespace, models, unless the scaler allows others`)
+	_, err = NewTriggers(TriggersConfig{})
+	require.ErrorContains(t, err, "scales: <nil>: must be set")
+	require.ErrorContains(t, err, "observe: <nil>: must be set")
+}
