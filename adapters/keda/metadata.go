@@ -130,7 +130,10 @@ func ParseMetadata(metadata map[string]string) (Metadata, error) {
 	p.sort(metadata)
 	m := p.parse()
 	if err := p.errs.Err(); err != nil {
-		return Metadata{}, err
+		for _, key := range m.Unknown { // one of them may be what was meant
+			p.wrong(key, metadata[key], "is no key of this scaler")
+		}
+		return Metadata{}, p.errs.Err()
 	}
 	return m, nil
 }
@@ -358,6 +361,20 @@ func (p *parser) whole(text string) {
 // thresholdOnly reports whether a key means nothing without threshold.
 func thresholdOnly(key string) bool {
 	return slices.Contains([]string{"policy", "profile", "lowThreshold"}, key) || slices.Contains(sourceKeys(), key)
+}
+
+// Known reports whether ParseMetadata reads a key, for a webhook that warns of those that it does not.
+func Known(key string) bool {
+	key = strings.TrimSuffix(key, fromEnv)
+	return dotted(key) || slices.Contains(ownKeys(), key) || slices.Contains(sourceKeys(), key)
+}
+
+func ownKeys() []string {
+	return []string{
+		"scalerName", "mode", "threshold", "metricType", "scrapeTimeout", "tlsServerName", "tlsInsecureSkipVerify", "grouping", "interval",
+		"workspaceName", "workspaceNamespace", "targetName", "targetNamespace", "targetAPIVersion", "targetKind",
+		"policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler", "scalerAddress", "enableTLS", "unsafeSsl",
+	}
 }
 
 func sourceKeys() []string {

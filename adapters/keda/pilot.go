@@ -170,6 +170,9 @@ func (p *pilot) decide(ctx context.Context, now time.Time) (Snapshot, error) {
 		}
 	}
 	if err := p.save(ctx, r); err != nil {
+		if errors.Is(err, k8s.ErrStateConflict) && p.load(ctx) == nil && p.last.fresh(config, now, p.plan.Interval) {
+			return p.last.snapshot(p.meta.Spec(), p.plan.Interval), nil // another replica was as fast
+		}
 		return Snapshot{}, err
 	}
 	s = r.snapshot(p.meta.Spec(), p.plan.Interval)

@@ -424,25 +424,42 @@ func TestStoreIsAway(t *testing.T) {
 	require.NoError(t, w.next(trigger).Unknown)
 }
 
-// TestConflictComesToNothing: what somebody else has stored between reading and writing is not overwritten.
-func TestConflictComesToNothing(t *testing.T) {
+// TestConflictIsLost: what another replica has stored between reading and writing is answered with, and not overwritten.
+func TestConflictIsLost(t *testing.T) {
 	w := newWorld(t)
 	trigger := w.trigger(replicasMode())
 	w.load(15)
 	w.round(trigger)
 	p, ok := trigger.(*pilot)
 	require.True(t, ok)
+	var other Snapshot
 	p.c.Scales = between{w, func() {
-		other := w.trigger(replicasMode())
-		w.round(other)
+		w.load(7)
+		other = w.round(w.trigger(replicasMode()))
+		w.load(15)
 	}}
+	s := w.next(trigger)
+	require.InDelta(t, 4, s.Value, 0)
+	require.Equal(t, other.Because, s.Because)
+	require.Equal(t, other.At, s.At)
+	p.c.Scales = w
+	require.InDelta(t, 5, w.next(trigger).Value, 0)
+}
+
+// TestConflictWithOtherMetadata: then there is no answer to take over, and the round came to nothing.
+func TestConflictWithOtherMetadata(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(replicasMode())
+	w.load(15)
+	w.round(trigger)
+	p, ok := trigger.(*pilot)
+	require.True(t, ok)
+	p.c.Scales = between{w, func() { w.round(w.trigger(replicasMode("threshold", "12"))) }}
 	w.now = w.now.Add(15 * time.Second)
 	_, err := trigger.Round(t.Context(), w.now)
 	require.ErrorIs(t, err, k8s.ErrStateConflict)
 	p.c.Scales = w
-	seen := w.observes
-	require.NoError(t, w.round(trigger).Unknown)
-	require.Equal(t, seen, w.observes, "what the other found is taken over")
+	require.NoError(t, w.next(trigger).Unknown)
 }
 
 // between does something before a target is read.

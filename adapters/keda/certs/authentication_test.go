@@ -3,14 +3,18 @@ package certs_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
@@ -37,7 +41,6 @@ spec:
 
 // TestKeepAuthentication applies only what differs, and leaves what is not ours.
 func TestKeepAuthentication(t *testing.T) {
-	resource := schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "clustertriggerauthentications"}
 	as := func(secret string, labelled bool) *unstructured.Unstructured {
 		u := certs.Authentication(certs.DefaultAuthentication, secret)
 		if !labelled {
@@ -58,17 +61,26 @@ func TestKeepAuthentication(t *testing.T) {
 		{"foreign", as("other", false), false, "ClusterTriggerAuthentication keda-kaito-creds: spec: must be that of Authentication, or have the label"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var have []runtime.Object
-			if tt.have != nil {
-				have = append(have, tt.have)
-			}
-			c := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "ClusterTriggerAuthenticationList"}, have...)
-			var patches []clienttesting.PatchActionImpl
-			c.PrependReactor("patch", resource.Resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
-				p := a.(clienttesting.PatchActionImpl)
-				patches = append(patches, p)
-				return true, as(certs.DefaultSecret, true), nil
-			})
+			var asked []string
+			var sent map[string]any
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked = append(asked, r.Method+" "+r.URL.String())
+				w.Header().Set("Content-Type", "application/json")
+				var answer any = tt.have
+				switch {
+				case r.Method == http.MethodPatch:
+					assert.Equal(t, "application/apply-patch+yaml", r.Header.Get("Content-Type"))
+					assert.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
+					answer = sent
+				case tt.have == nil:
+					w.WriteHeader(http.StatusNotFound)
+					answer = metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}
+				}
+				assert.NoError(t, json.NewEncoder(w).Encode(answer))
+			}))
+			defer server.Close()
+			c, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+			require.NoError(t, err)
 			applied, err := certs.KeepAuthentication(t.Context(), c, "", "")
 			require.Equal(t, tt.applied, applied)
 			if tt.want != "" {
@@ -77,21 +89,21 @@ func TestKeepAuthentication(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
-			if !tt.applied {
-				require.Empty(t, patches)
-				return
+			const path = "/apis/keda.sh/v1alpha1/clustertriggerauthentications/keda-kaito-creds"
+			want := []string{"GET " + path}
+			if tt.applied {
+				want = append(want, "PATCH "+path+"?fieldManager=inferscale-external-scaler&force=true")
+				require.Equal(t, as(certs.DefaultSecret, true).Object, sent)
 			}
-			require.Len(t, patches, 1)
-			require.Equal(t, types.ApplyPatchType, patches[0].PatchType)
-			require.Equal(t, certs.FieldManager, patches[0].PatchOptions.FieldManager)
-			require.True(t, *patches[0].PatchOptions.Force)
-			var sent map[string]any
-			require.NoError(t, json.Unmarshal(patches[0].Patch, &sent))
-			require.Equal(t, as(certs.DefaultSecret, true).Object, sent)
+			require.Equal(t, want, asked)
 		})
 	}
+}
+
+// TestKeepAuthenticationFails says what of.
+func TestKeepAuthenticationFails(t *testing.T) {
 	c := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
-	c.PrependReactor("get", resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+	c.PrependReactor("get", "clustertriggerauthentications", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no")
 	})
 	_, err := certs.KeepAuthentication(t.Context(), c, "a", "b")

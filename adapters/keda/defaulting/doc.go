@@ -10,8 +10,8 @@
 //
 // # The rule
 //
-// Every operation is an add of something absent, so nothing that was there is changed or even written anew: numbers,
-// unknown fields and the order of keys survive. Absent means missing or null; an empty string, list or object is set.
+// Every operation is an add of something absent, so nothing that was there is changed or even written anew: numbers
+// and unknown fields survive. Absent means missing or null; an empty string, list or object is set.
 // A second pass adds nothing. With [Default] as configuration this is added:
 //
 //	spec.minReplicaCount          1
@@ -84,9 +84,9 @@
 // # Installing
 //
 // A MutatingWebhookConfiguration has the rule CREATE and UPDATE of scaledobjects in keda.sh/v1alpha1, without
-// subresources; admissionReviewVersions v1, sideEffects None, failurePolicy Ignore, as a ScaledObject without defaults
-// is one that the scaler still serves, matchPolicy Equivalent and a timeoutSeconds of a few. It needs no
-// reinvocation: a second pass adds nothing.
+// subresources; admissionReviewVersions v1, sideEffects None, matchPolicy Equivalent, a timeoutSeconds of a few and
+// failurePolicy Ignore: a webhook that is down stops nobody, and an object that came in meanwhile gets its defaults at
+// its next update. Until then KEDA cannot find a scaler without scalerAddress. Reinvocation is not needed.
 //
 // # What is wrong stays
 //

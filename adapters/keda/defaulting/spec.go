@@ -32,8 +32,8 @@ func (d *Defaulter) defaultSpec(r *review, spec object, ours []trigger) {
 	d.warnBehavior(r, spec, m)
 }
 
-// minReplicas returns the default of minReplicaCount for this spec, and 0 for none. KEDA refuses a minReplicaCount
-// above maxReplicaCount, and takes any minReplicaCount for at least 1.
+// minReplicas returns the default of minReplicaCount for this spec, and less than 1 for none. KEDA refuses a
+// minReplicaCount above maxReplicaCount, and takes one of 0 for 1 there.
 func (d *Defaulter) minReplicas(spec object) int64 {
 	n := int64(d.config.MinReplicas)
 	if limit, ok := spec["maxReplicaCount"].(json.Number); ok {

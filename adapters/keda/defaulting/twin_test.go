@@ -22,14 +22,14 @@ func naive(o any) {
 	}
 	spec, _ := root["spec"].(map[string]any)
 	triggers, _ := spec["triggers"].([]any)
-	var any1, anyReplicas, anyOther, zero bool
+	var found, anyReplicas, anyOther, zero bool
 	for _, raw := range triggers {
 		t, _ := raw.(map[string]any)
 		m, _ := t["metadata"].(map[string]any)
 		if t["type"] != "external" && t["type"] != "external-push" || m["scalerName"] != "keda-kaito-scaler" {
 			continue
 		}
-		any1 = true
+		found = true
 		switch {
 		case m["mode"] == "replicas":
 			anyReplicas = true
@@ -61,7 +61,7 @@ func naive(o any) {
 			meta(m, "metricProtocol", "http")
 		}
 	}
-	if !any1 {
+	if !found {
 		return
 	}
 	least := json.Number("1")

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/scale"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/adapters/keda"
+	"github.com/inferscale/inferscale/adapters/keda/certs"
+	"github.com/inferscale/inferscale/adapters/keda/defaulting"
+	"github.com/inferscale/inferscale/examples/internal/pods"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// webhookPath is where the API server sends ScaledObjects to.
+const webhookPath = "/default-scaledobject"
+
+// A process is what runs in a cluster.
+type process struct {
+	*options
+
+	logger  *slog.Logger
+	manager manager.Manager
+	kube    kubernetes.Interface
+	dynamic dynamic.Interface
+	reader  *certs.Reader // nil in plaintext
+}
+
+// cluster serves the targets of a cluster until ctx ends.
+func (o *options) cluster(ctx context.Context, logger *slog.Logger) error {
+	logger.Info("starting", "version", version())
+	config, err := o.config()
+	if err != nil {
+		return err
+	}
+	p := &process{options: o, logger: logger}
+	if p.kube, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	if p.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return err
+	}
+	if err := p.credentials(ctx); err != nil {
+		return err
+	}
+	if err := p.assemble(ctx, config); err != nil {
+		return err
+	}
+	return p.manager.Start(ctx)
+}
+
+// config returns how to reach the API server.
+func (o *options) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("how to reach the API server: %w", err)
+	}
+	config.QPS, config.Burst = float32(o.qps), o.burst
+	config.UserAgent = "kedascaler/" + version()
+	return config, nil
+}
+
+// assemble puts together what runs.
+func (p *process) assemble(ctx context.Context, config *rest.Config) error {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	options := manager.Options{
+		Scheme: scheme, Logger: logr.FromSlogHandler(p.logger.Handler()),
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: pods.Trim}},
+		},
+		Client:         client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+		LeaderElection: p.elect, LeaderElectionID: p.electionName, LeaderElectionNamespace: p.namespace,
+		LeaderElectionReleaseOnCancel: true, LeaseDuration: &p.lease, RenewDeadline: &p.renew, RetryPeriod: &p.retry,
+		HealthProbeBindAddress:  p.health,
+		GracefulShutdownTimeout: &p.shutdown,
+		Metrics:                 metricsserver.Options{BindAddress: p.metrics},
+	}
+	if !p.metricsOpen {
+		options.Metrics.SecureServing = true
+		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	if p.webhook {
+		options.WebhookServer = webhook.NewServer(webhook.Options{Host: p.webhookHost, Port: p.webhookPort, TLSOpts: []func(*tls.Config){p.webhookTLS}})
+	}
+	var err error
+	if p.manager, err = ctrl.NewManager(config, options); err != nil {
+		return err
+	}
+	engine, err := p.engine(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.serving(engine); err != nil {
+		return err
+	}
+	if p.webhook {
+		if err := p.defaults(); err != nil {
+			return err
+		}
+	}
+	k, err := p.newKeeper()
+	if err != nil {
+		return err
+	}
+	if k != nil {
+		if err := p.manager.Add(k); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		p.manager.Add(&sweeper{process: p}),
+		p.manager.AddHealthzCheck("ping", healthz.Ping),
+		p.manager.AddReadyzCheck("ready", p.ready),
+	)
+}
+
+// engine makes what decides.
+func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
+	config, httpClient, mapper := p.manager.GetConfig(), p.manager.GetHTTPClient(), p.manager.GetRESTMapper()
+	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
+	if err != nil {
+		return nil, err
+	}
+	// Asked for before the start, so that rounds wait until all are there.
+	for _, object := range []client.Object{&corev1.Pod{}, scaledObject()} {
+		if _, err := p.manager.GetCache().GetInformer(ctx, object); err != nil {
+			return nil, fmt.Errorf("watch %T: %w", object, err)
+		}
+	}
+	metrics := keda.NewMetrics()
+	if err := ctrlmetrics.Registry.Register(metrics); err != nil {
+		return nil, err
+	}
+	triggers, err := keda.NewTriggers(keda.TriggersConfig{
+		ScalerName: p.scaler, Scales: k8s.NewScales(scales, mapper), Observe: p.observe, CrossNamespace: p.crossNamespace, Logger: p.logger,
+		Objects: func(ref keda.Ref) (keda.Object, error) { return p.object(ctx, ref) },
+		Store:   p.store,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return keda.NewEngine(context.WithoutCancel(ctx), keda.EngineConfig{Build: triggers.Build, Idle: p.idle, Metrics: metrics, Logger: p.logger})
+}
+
+// observe makes what asks the pods of one trigger.
+func (p *process) observe(plan *build.Plan) (keda.Observer, error) {
+	c := plan.Scrape
+	c.AllowLocal, c.TLS.CAFile = p.allowLocal, p.scrapeCA
+	if c.TLS.InsecureSkipVerify {
+		c.TLS.CAFile = ""
+	}
+	scraper, err := scrape.New(c)
+	if err != nil {
+		return nil, err
+	}
+	found, err := k8s.NewPods(pods.Lister(p.manager.GetCache()), plan.Grouping)
+	if err != nil {
+		return nil, err
+	}
+	return k8s.NewPodObserver(found, scraper, plan.Port)
+}
+
+// scaledObject returns an empty ScaledObject.
+func scaledObject() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("keda.sh/v1alpha1")
+	u.SetKind("ScaledObject")
+	return u
+}
+
+// object returns what a ScaledObject says, from the informer's cache.
+func (p *process) object(ctx context.Context, ref keda.Ref) (keda.Object, error) {
+	u := scaledObject()
+	if err := p.manager.GetCache().Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, u); err != nil {
+		if apierrors.IsNotFound(err) {
+			return keda.Object{}, fmt.Errorf("ScaledObject %s: not found", ref)
+		}
+		return keda.Object{}, err
+	}
+	return keda.ObjectOf(u)
+}
+
+// serving adds the gRPC server.
+func (p *process) serving(engine *keda.Engine) error {
+	var config *tls.Config
+	if p.reader != nil {
+		config = p.reader.TLS()
+	}
+	server, _, err := keda.NewGRPC(keda.GRPCConfig{Engine: engine, TLS: config, Registerer: ctrlmetrics.Registry, Logger: p.logger})
+	if err != nil {
+		return err
+	}
+	return p.manager.Add(&scaler{options: p.options, logger: p.logger, server: server, engine: engine})
+}
+
+// defaults adds the webhook.
+func (p *process) defaults() error {
+	c := defaulting.Default()
+	c.ScalerName, c.Plaintext, c.Known = p.scaler, p.plaintext, keda.Known
+	c.Address = fmt.Sprintf("%s.%s.svc.%s%s", p.service, p.namespace, p.domain, port(p.address))
+	c.Auth.Name = p.creds
+	defaulter, err := defaulting.New(c)
+	if err != nil {
+		return err
+	}
+	p.manager.GetWebhookServer().Register(webhookPath, defaulter)
+	return nil
+}

@@ -1,0 +1,87 @@
+// Kedascaler is an external scaler for KEDA. See README.md, and kedascaler -help.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	_ "time/tzdata" // schedules have time zones, and images may have none
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run does what the command line says until ctx ends, and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	case o.version:
+		fmt.Fprintf(stdout, "kedascaler %s\n", version())
+		return 0
+	}
+	if o.query != "" {
+		if err := o.ask(ctx, stdout); err != nil {
+			fmt.Fprintf(stderr, "kedascaler: %v\n", err)
+			return 1
+		}
+		return 0
+	}
+	logger := o.logger(stderr)
+	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	klog.SetSlogLogger(logger)
+	work := o.cluster
+	if o.laptop() {
+		work = o.alone
+	}
+	if err := work(ctx, logger); err != nil {
+		logger.Error("ended", "error", err)
+		return 1
+	}
+	return 0
+}
+
+// logger writes text on a laptop and JSON in a cluster.
+func (o *options) logger(w io.Writer) *slog.Logger {
+	level, _ := o.slogLevel() // it was parsed before
+	options := &slog.HandlerOptions{Level: level}
+	if o.laptop() {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+// version is that of the module, or of the commit that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return "devel"
+}

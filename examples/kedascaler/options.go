@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/adapters/keda"
+)
+
+// options are what the command line says.
+type options struct {
+	// on a laptop
+	static string
+	fake   int
+	count  int
+	query  string
+	object string
+	watch  time.Duration
+	keys   map[string]string // what follows the flags of -query
+
+	// everywhere
+	address  string
+	certDir  string
+	interval time.Duration
+	level    string
+	version  bool
+
+	// in a cluster
+	kubeconfig     string
+	namespace      string
+	scaler         string
+	crossNamespace bool
+	allowLocal     bool
+	scrapeCA       string
+	qps            float64
+	burst          int
+	shutdown       time.Duration
+
+	service       string
+	domain        string
+	names         string
+	secret        string
+	caSecret      string
+	secretsIn     string
+	creds         string
+	unmanaged     bool
+	plaintext     bool
+	overlap       time.Duration
+	leafLife      time.Duration
+	dropAfter     time.Duration
+	idle          time.Duration
+	elect         bool
+	electionName  string
+	lease         time.Duration
+	renew         time.Duration
+	retry         time.Duration
+	health        string
+	metrics       string
+	metricsOpen   bool
+	webhook       bool
+	webhookHost   string
+	webhookPort   int
+	webhookConfig string
+}
+
+const usage = `kedascaler is an external scaler for KEDA: it reads the metrics of inference pods and tells KEDA what they say
+(mode metric), or how many replicas a policy wants (mode replicas).
+
+    kedascaler                        in a cluster, with the roles of its manifests
+    kedascaler -static URL,URL        on a laptop: over plaintext on 127.0.0.1, with the pages of static targets
+    kedascaler -fake 3                likewise, with three pages that it makes up itself
+    kedascaler -query ADDRESS threshold=10 ...
+                                      asks a scaler as KEDA does, with the metadata that follow
+
+Exit codes: 0 asked to end, 1 failed, 2 the command line is wrong.
+
+Flags:
+`
+
+// parse reads the command line. What is wrong with it was said on w.
+func parse(args []string, w io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("kedascaler", flag.ContinueOnError)
+	f.SetOutput(w)
+	f.Usage = func() {
+		fmt.Fprint(w, usage)
+		f.PrintDefaults()
+	}
+	f.StringVar(&o.static, "static", "", "comma-separated `URLs` of pages that stand for the pods of every target; no cluster is needed")
+	f.IntVar(&o.fake, "fake", 0, "`number` of pages to make up instead: a queue that grows and shrinks within two minutes")
+	f.IntVar(&o.count, "replicas", 0, "with -static or -fake, how many `replicas` the target is said to have; 0 means as many as pages")
+	f.StringVar(&o.query, "query", "", "`address` of a scaler to ask; key=value after the flags are the trigger's metadata")
+	f.StringVar(&o.object, "scaled-object", "default/chat", "with -query, `namespace/name` of the ScaledObject")
+	f.DurationVar(&o.watch, "watch", 0, "with -query, ask again every second for so `long`, and print what changes")
+
+	f.StringVar(&o.address, "address", "", "`address` to serve gRPC at; empty means :10450 in a cluster and 127.0.0.1:10450 on a laptop")
+	f.StringVar(&o.certDir, "cert-dir", "", "`directory` of certificates for mTLS, made if it is not there. With -query it has KEDA's pair; in a cluster the Secret is not used then")
+	f.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
+	f.BoolVar(&o.version, "version", false, "print the version and end")
+
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; empty means as a pod, or $KUBECONFIG")
+	f.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "`namespace` of this scaler, for its state and its lease; $POD_NAMESPACE by default")
+	f.StringVar(&o.scaler, "scaler-name", keda.DefaultScalerName, "scalerName that the triggers of this scaler have")
+	f.BoolVar(&o.crossNamespace, "cross-namespace", false, "let triggers name a workspaceNamespace other than the ScaledObject's; who may write a ScaledObject then learns the load of pods anywhere")
+	f.BoolVar(&o.allowLocal, "allow-local-targets", false, "ask pods at loopback and link-local addresses too, as tests need it")
+	f.StringVar(&o.scrapeCA, "scrape-ca", "", "`file` with the authorities to trust where pods are asked over https; empty means those of the image")
+	f.Float64Var(&o.qps, "kube-api-qps", 300, "requests to the API server a second, on average; a trigger takes 1 a round in mode metric and 3 in mode replicas")
+	f.IntVar(&o.burst, "kube-api-burst", 600, "requests to the API server at once")
+	f.DurationVar(&o.idle, "idle", keda.DefaultIdle, "time after which a trigger that KEDA does not ask for is forgotten")
+	f.DurationVar(&o.shutdown, "shutdown-timeout", 20*time.Second, "how long to wait for calls that are under way at the end")
+
+	f.StringVar(&o.service, "service", keda.DefaultScalerName, "`name` of the Service, for the certificates")
+	f.StringVar(&o.domain, "cluster-domain", "cluster.local", "`domain` of the cluster, for the certificates")
+	f.StringVar(&o.names, "server-names", "", "comma-separated further `names` and addresses of the server's certificate")
+	f.StringVar(&o.secret, "certs-secret", "keda-kaito-scaler-certs", "`name` of the Secret with the certificates of server and KEDA")
+	f.StringVar(&o.caSecret, "ca-secret", "keda-kaito-scaler-ca", "`name` of the Secret with the key of the CA")
+	f.StringVar(&o.secretsIn, "certs-namespace", "", "`namespace` of the first: KEDA's own, where ClusterTriggerAuthentications read; empty means -namespace")
+	f.StringVar(&o.creds, "authentication", "keda-kaito-creds", "`name` of the ClusterTriggerAuthentication to keep in place")
+	f.BoolVar(&o.unmanaged, "unmanaged-certs", false, "only read the certificates: something else, as cert-manager, makes them")
+	f.BoolVar(&o.plaintext, "plaintext", false, "serve without TLS, on a loopback address only")
+	f.DurationVar(&o.overlap, "ca-overlap", 0, "how long two CAs are trusted before a new one signs; 0 means 24h")
+	f.DurationVar(&o.leafLife, "certificate-life", 0, "how long certificates live; 0 means 90 days")
+	f.DurationVar(&o.dropAfter, "ca-drop-after", 0, "when after that the old CA is dropped; 0 means once what it signed has expired")
+
+	f.BoolVar(&o.elect, "leader-elect", true, "let one of several replicas write certificates; all of them serve")
+	f.StringVar(&o.electionName, "leader-elect-name", "kedascaler", "`name` of the lease")
+	f.DurationVar(&o.lease, "leader-elect-lease", 15*time.Second, "how long others wait before they take the lease over")
+	f.DurationVar(&o.renew, "leader-elect-renew", 10*time.Second, "how long the leader tries to renew the lease before it gives up")
+	f.DurationVar(&o.retry, "leader-elect-retry", 2*time.Second, "time between two tries")
+
+	f.StringVar(&o.health, "health-address", ":8081", "`address` of /healthz and /readyz; 0 for none")
+	f.StringVar(&o.metrics, "metrics-address", ":8443", "`address` of /metrics, over https to who may get /metrics; 0 for none")
+	f.BoolVar(&o.metricsOpen, "metrics-insecure", false, "serve /metrics over http to everybody")
+
+	f.BoolVar(&o.webhook, "webhook", false, "serve the webhook that fills in what ScaledObjects leave out")
+	f.StringVar(&o.webhookHost, "webhook-host", "", "`address` of the webhook; empty means all")
+	f.IntVar(&o.webhookPort, "webhook-port", 9443, "`port` of the webhook")
+	f.StringVar(&o.webhookConfig, "webhook-configuration", "kedascaler", "`name` of the MutatingWebhookConfiguration, into which the CA is put")
+	if err := f.Parse(args); err != nil {
+		return options{}, err
+	}
+	err := o.check(f.Args())
+	if err != nil {
+		fmt.Fprintf(w, "%v\nkedascaler -help lists the flags\n", err)
+	}
+	return o, err
+}
+
+// laptop reports whether static targets stand for a cluster.
+func (o *options) laptop() bool { return o.static != "" || o.fake > 0 }
+
+func (o *options) check(rest []string) error {
+	var errs []error
+	must := func(ok bool, flag string, value any, rule string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("-%s: %v: %s", flag, value, rule))
+		}
+	}
+	modes := 0
+	for _, on := range []bool{o.static != "", o.fake != 0, o.query != ""} {
+		if on {
+			modes++
+		}
+	}
+	must(modes <= 1, "static", o.static, "must be alone of -static, -fake and -query")
+	if o.query == "" && len(rest) > 0 {
+		errs = append(errs, fmt.Errorf("%q: is not a flag", rest[0]))
+	}
+	if o.query != "" {
+		errs = append(errs, o.metadata(rest))
+		_, _, err := net.SplitHostPort(o.query)
+		must(err == nil, "query", o.query, "must be host:port")
+		namespace, name, ok := strings.Cut(o.object, "/")
+		must(ok && namespace != "" && name != "", "scaled-object", o.object, "must be namespace/name")
+	}
+	if o.address == "" {
+		o.address = ":10450"
+		if o.laptop() || o.plaintext {
+			o.address = "127.0.0.1:10450"
+		}
+	}
+	_, _, err := net.SplitHostPort(o.address)
+	must(err == nil, "address", o.address, "must be host:port")
+	if (o.laptop() && o.certDir == "") || o.plaintext {
+		must(loopback(o.address), "address", o.address, "must be a loopback address, as there is no TLS")
+	}
+	for _, u := range o.urls() {
+		parsed, err := url.Parse(u)
+		must(err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https"), "static", u, "must be an http or https URL")
+	}
+	must(o.fake >= 0 && o.fake <= 1000, "fake", o.fake, "must be between 0 and 1000")
+	must(o.count >= 0, "replicas", o.count, "must be at least 0")
+	must(o.watch >= 0, "watch", o.watch, "must not be negative")
+	must(o.qps > 0, "kube-api-qps", o.qps, "must be above 0")
+	must(o.burst >= 1, "kube-api-burst", o.burst, "must be at least 1")
+	must(o.idle >= time.Minute, "idle", o.idle, "must be at least 1m")
+	must(o.shutdown >= 0, "shutdown-timeout", o.shutdown, "must not be negative")
+	must(o.lease > o.renew && o.renew > o.retry && o.retry > 0, "leader-elect-lease", o.lease, "lease must be above renew, renew above retry, and retry above 0")
+	must(o.webhookPort >= 1 && o.webhookPort <= 65535, "webhook-port", o.webhookPort, "must be between 1 and 65535")
+	if !o.laptop() && o.query == "" && !o.version {
+		must(o.namespace != "", "namespace", o.namespace, "must be given, or POD_NAMESPACE be set")
+	}
+	_, err = o.slogLevel()
+	must(err == nil, "log-level", o.level, "must be debug, info, warn or error")
+	return errors.Join(errs...)
+}
+
+// metadata reads key=value.
+func (o *options) metadata(rest []string) error {
+	o.keys = map[string]string{"scalerName": o.scaler}
+	for _, pair := range rest {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return fmt.Errorf("%q: must be key=value, metadata of the trigger, after all flags", pair)
+		}
+		o.keys[key] = value
+	}
+	return nil
+}
+
+func (o *options) urls() []string {
+	var all []string
+	for u := range strings.SplitSeq(o.static, ",") {
+		if u = strings.TrimSpace(u); u != "" {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// loopback reports whether an address can only be reached from this machine.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+func (o *options) slogLevel() (slog.Level, error) {
+	var level slog.Level
+	err := level.UnmarshalText([]byte(o.level))
+	return level, err
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"google.golang.org/grpc"
+
+	"github.com/inferscale/inferscale/adapters/keda"
+)
+
+// A scaler serves KEDA. Every replica does, leader or not.
+type scaler struct {
+	*options
+
+	logger *slog.Logger
+	server *grpc.Server
+	engine *keda.Engine
+}
+
+// NeedLeaderElection says that it runs without.
+func (*scaler) NeedLeaderElection() bool { return false }
+
+// Start serves until ctx ends.
+func (s *scaler) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return err
+	}
+	s.logger.Info("serving", "address", listener.Addr().String(), "tls", !s.plaintext)
+	return serve(ctx, s.shutdown, s.server, listener, s.engine)
+}
+
+// port is the :port of an address.
+func port(address string) string {
+	_, p, _ := net.SplitHostPort(address) // it was parsed before
+	return ":" + p
+}
+
+// ready reports whether there is a certificate to serve with, and pods and ScaledObjects are known.
+func (p *process) ready(request *http.Request) error {
+	if p.reader != nil {
+		if err := p.reader.Err(); err != nil {
+			return err
+		}
+	}
+	if !p.manager.GetCache().WaitForCacheSync(request.Context()) {
+		return errors.New("pods and ScaledObjects are not all known yet")
+	}
+	return nil
+}
+
+// webhookTLS has the webhook served with the same certificate as KEDA; the API server has none of its own to show.
+func (p *process) webhookTLS(c *tls.Config) {
+	if p.reader == nil {
+		return
+	}
+	inner := p.reader.TLS().GetConfigForClient
+	c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		now, err := inner(hello)
+		if err != nil {
+			return nil, err
+		}
+		return &now.Certificates[0], nil
+	}
+}

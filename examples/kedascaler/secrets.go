@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+
+	"github.com/inferscale/inferscale/adapters/keda/certs"
+)
+
+// certCheck is how often Secrets, authentication and webhook are looked at.
+const certCheck = time.Minute
+
+// credentials sets up what the server reads its certificates from, and has them kept unless somebody else does.
+func (p *process) credentials(ctx context.Context) error {
+	var source certs.Source
+	switch {
+	case p.plaintext:
+		return nil
+	case p.certDir != "":
+		source = &certs.Files{Dir: p.certDir}
+	default:
+		namespace := p.secretNamespace()
+		factory := informers.NewSharedInformerFactoryWithOptions(p.kube, 0, informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+				o.FieldSelector = fields.OneTermEqualSelector("metadata.name", p.secret).String()
+			}))
+		lister := factory.Core().V1().Secrets().Lister().Secrets(namespace)
+		factory.Start(ctx.Done())
+		for _, synced := range factory.WaitForCacheSync(ctx.Done()) {
+			if !synced {
+				return fmt.Errorf("watch Secret %s/%s: %w", namespace, p.secret, ctx.Err())
+			}
+		}
+		source = &certs.SecretSource{Lister: lister, Namespace: namespace, Name: p.secret}
+	}
+	p.reader = certs.NewReader(certs.ReaderConfig{Source: source, OnError: func(err error) {
+		p.logger.Warn("certificates", "error", err)
+	}})
+	return nil
+}
+
+func (o *options) secretNamespace() string {
+	if o.secretsIn != "" {
+		return o.secretsIn
+	}
+	return o.namespace
+}
+
+// rules say what is certified.
+func (o *options) rules() certs.Rules {
+	r := certs.Rules{DNSNames: certs.ServiceNames(o.service, o.namespace, o.domain), LeafLife: o.leafLife, Overlap: o.overlap, DropAfter: o.dropAfter}
+	for name := range strings.SplitSeq(o.names, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if ip := net.ParseIP(name); ip != nil {
+			r.IPs = append(r.IPs, ip)
+		} else {
+			r.DNSNames = append(r.DNSNames, name)
+		}
+	}
+	return r
+}
+
+// A keeper keeps the certificates, the ClusterTriggerAuthentication that refers to them, and the CA in the webhook's
+// configuration. Only the leader does.
+type keeper struct {
+	*process
+
+	keeper *certs.Keeper
+}
+
+// newKeeper returns what the leader does, nil if somebody else sees to the certificates.
+func (p *process) newKeeper() (*keeper, error) {
+	if p.plaintext || p.unmanaged || p.certDir != "" {
+		return nil, nil //nolint:nilnil // nothing is to be kept
+	}
+	k, err := certs.NewKeeper(certs.KeeperConfig{
+		Client: p.kube.CoreV1(), Rules: p.rules(),
+		Namespace: p.secretNamespace(), Name: p.secret, CANamespace: p.namespace, CAName: p.caSecret,
+		OnAction: func(a certs.Action) { p.logger.Info("certificates", "action", a.String()) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &keeper{process: p, keeper: k}, nil
+}
+
+// Start keeps them until ctx ends.
+func (k *keeper) Start(ctx context.Context) error {
+	for {
+		next := time.Now().Add(certCheck)
+		due, err := k.keeper.Ensure(ctx)
+		if err == nil {
+			err = errors.Join(k.authenticate(ctx), k.trust(ctx))
+		}
+		if due.Before(next) && !due.IsZero() {
+			next = due
+		}
+		if err != nil && ctx.Err() == nil {
+			k.logger.Error("certificates", "error", err)
+		}
+		timer := time.NewTimer(max(time.Until(next), time.Second))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+	}
+}
+
+func (k *keeper) authenticate(ctx context.Context) error {
+	changed, err := certs.KeepAuthentication(ctx, k.dynamic, k.creds, k.secret)
+	if changed {
+		k.logger.Info("ClusterTriggerAuthentication applied", "name", k.creds)
+	}
+	return err
+}
+
+// trust puts the CAs into the webhook's configuration. Without a configuration there is nothing to do.
+func (k *keeper) trust(ctx context.Context) error {
+	if !k.webhook {
+		return nil
+	}
+	secret, err := k.kube.CoreV1().Secrets(k.secretNamespace()).Get(ctx, k.secret, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	hooks := k.kube.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	config, err := hooks.Get(ctx, k.webhookConfig, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("webhook configuration: %w", err)
+	}
+	patch := []map[string]any{{"op": "test", "path": "/metadata/resourceVersion", "value": config.ResourceVersion}}
+	for i, w := range config.Webhooks {
+		if !bytes.Equal(w.ClientConfig.CABundle, secret.Data["ca.crt"]) {
+			patch = append(patch, map[string]any{"op": "add", "path": fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), "value": secret.Data["ca.crt"]})
+		}
+	}
+	if len(patch) == 1 {
+		return nil
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	if _, err := hooks.Patch(ctx, k.webhookConfig, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: "kedascaler"}); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("webhook configuration: %w", err)
+	}
+	k.logger.Info("CA put into the webhook's configuration", "name", k.webhookConfig)
+	return nil
+}

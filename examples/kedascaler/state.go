@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/keda"
+)
+
+const (
+	// statePrefix begins the names of the ConfigMaps that keep the state of triggers in mode replicas.
+	statePrefix = "kedascaler-state-"
+	sweepEvery  = 10 * time.Minute
+	sweepAge    = time.Hour
+)
+
+// stateName is the name of a ScaledObject's ConfigMap: readable as far as there is room, and unique by its end.
+func stateName(ref keda.Ref) string {
+	sum := sha256.Sum256([]byte(ref.String()))
+	name := statePrefix + ref.Namespace + "." + ref.Name
+	const most = 200
+	return strings.TrimRight(name[:min(len(name), most)], ".-") + "-" + hex.EncodeToString(sum[:6])
+}
+
+// store returns where the state of a ScaledObject's triggers is kept: in this scaler's own namespace, so that it needs no
+// rights elsewhere.
+func (p *process) store(ref keda.Ref) (k8s.Store, error) {
+	return k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: p.kube.CoreV1(), Namespace: p.namespace, Name: stateName(ref)})
+}
+
+// A sweeper removes the state of ScaledObjects that are gone. Only the leader does.
+type sweeper struct{ *process }
+
+// Start sweeps until ctx ends.
+func (s *sweeper) Start(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := s.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			s.logger.Warn("state of ScaledObjects that are gone", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// sweep removes every state that is older than an hour and belongs to no ScaledObject.
+func (s *sweeper) sweep(ctx context.Context, now time.Time) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("keda.sh/v1alpha1")
+	list.SetKind("ScaledObjectList")
+	if err := s.manager.GetCache().List(ctx, list); err != nil {
+		return err
+	}
+	used := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		used[stateName(keda.Ref{Namespace: list.Items[i].GetNamespace(), Name: list.Items[i].GetName()})] = true
+	}
+	maps := s.kube.CoreV1().ConfigMaps(s.namespace)
+	all, err := maps.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range all.Items {
+		m := &all.Items[i]
+		if !strings.HasPrefix(m.Name, statePrefix) || used[m.Name] || now.Sub(m.CreationTimestamp.Time) < sweepAge {
+			continue
+		}
+		err := maps.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID}})
+		if err != nil {
+			return err
+		}
+		s.logger.Info("state of a ScaledObject that is gone was removed", "configMap", m.Name)
+	}
+	return nil
+}
