@@ -246,6 +246,8 @@ func (p *parser) metric() {
 		}
 	}
 	m.policy = "proportional"
+	name := p.given["metricName"]
+	p.errs.Check(!strings.ContainsAny(name, "/%"), p.key("metricName"), name, "must not contain / or %: a HorizontalPodAutoscaler cannot ask for it")
 	m.Scaler.Proportional = &v1alpha1.ProportionalScaler{
 		Metrics: []v1alpha1.TargetMetric{{Source: p.source(), Target: decimal(m.Threshold)}},
 	}

@@ -83,7 +83,6 @@ func (m *Metadata) ruleKey(path string) string {
 	if !ok {
 		return path
 	}
-	const source = "source."
 	rest, ok = strings.CutPrefix(rest, "metrics[0].")
 	switch {
 	case !ok && rest == "profile" && m.keys["profile"] != "":
@@ -94,9 +93,13 @@ func (m *Metadata) ruleKey(path string) string {
 		return "threshold"
 	case rest == "threshold.low":
 		return "lowThreshold"
-	case rest == source+"name" || rest == source+"protocol" || rest == source+"port" || rest == source+"path":
-		name := strings.TrimPrefix(rest, source)
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(rest, "source."), "[")
+	switch name {
+	case "source":
+		return "metricName"
+	case "name", "protocol", "port", "path":
 		return "metric" + strings.ToUpper(name[:1]) + name[1:]
 	}
-	return strings.TrimPrefix(rest, source)
+	return name
 }

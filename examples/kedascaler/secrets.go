@@ -20,7 +20,7 @@ import (
 )
 
 // certCheck is how often Secrets, authentication and webhook are looked at.
-const certCheck = time.Minute
+const certCheck = 15 * time.Second
 
 // credentials sets up what the server reads its certificates from, and has them kept unless somebody else does.
 func (p *process) credentials(ctx context.Context) error {

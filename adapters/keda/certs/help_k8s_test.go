@@ -3,7 +3,6 @@ package certs_test
 import (
 	"strconv"
 	"sync"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -102,7 +101,7 @@ func (c *cluster) verbs() []string {
 	return out
 }
 
-func newKeeper(t testing.TB, c *cluster, now *clock, actions *[]certs.Action) *certs.Keeper {
+func newKeeper(t fatal, c *cluster, now *clock, actions *[]certs.Action) *certs.Keeper {
 	t.Helper()
 	config := certs.KeeperConfig{Client: c.CoreV1(), Rules: rules(), Namespace: "keda", Now: now.now}
 	if actions != nil {

@@ -3,7 +3,6 @@ package certs
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -142,7 +141,7 @@ func (k *Keeper) round(ctx context.Context) (time.Time, error) {
 	now := k.Now()
 	step, err := Next(k.Rules, s, request, now, k.Entropy)
 	if err != nil {
-		return time.Time{}, k.named(err)
+		return time.Time{}, err
 	}
 	if err := k.write(ctx, k.CANamespace, k.CAName, ca, func(s *corev1.Secret) error {
 		return k.authority.putAuthority(s, step.State.Authority)
@@ -162,19 +161,6 @@ func (k *Keeper) round(ctx context.Context) (time.Time, error) {
 		return last, nil
 	}
 	return step.Next, nil
-}
-
-// named puts a Secret's name for "authority" and "material".
-func (k *Keeper) named(err error) error {
-	var e *SecretError
-	if errors.As(err, &e) {
-		where := k.material.where
-		if e.Secret == roleAuthority {
-			where = k.authority.where
-		}
-		return &SecretError{Secret: where, Key: e.Key, Rule: e.Rule, Err: e.Err}
-	}
-	return err
 }
 
 // get returns nil for a Secret that does not exist.

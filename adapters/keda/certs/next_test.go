@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -238,6 +239,19 @@ func TestLateWrite(t *testing.T) {
 	require.Equal(t, at, step.State.Material.Since)
 }
 
+// TestReadingOrder is why a keeper reads the material before the authority: one that read the authority before a
+// rotation and the material after the Switch would take the CA that signs out of ca.crt. (TestEnsure has the order.)
+func TestReadingOrder(t *testing.T) {
+	before := next(t, rules(), certs.State{}, "", start).State
+	publish := next(t, rules(), before, "today", start)
+	at := publish.Next
+	after := next(t, rules(), publish.State, "today", at).State
+	wrong := next(t, rules(), certs.State{Authority: before.Authority, Material: after.Material}, "", at).State
+	require.Error(t, verify(t, after.Material, wrong.Material, at))
+	right := next(t, rules(), certs.State{Authority: after.Authority, Material: before.Material}, "", at).State
+	require.NoError(t, verify(t, publish.State.Material, right.Material, at))
+}
+
 // TestClockBack has a time in the future counted from now.
 func TestClockBack(t *testing.T) {
 	s := next(t, rules(), certs.State{}, "", start).State
@@ -276,7 +290,7 @@ func TestNextDamaged(t *testing.T) {
 		{"material: ca.crt: must be certificates of CAs in PEM", func(s *certs.State) { s.Material.Bundle = s.Material.Client.Key }},
 		{"material: ca.crt: must not be empty", func(s *certs.State) { s.Material.Bundle = nil }},
 		{"material: tls.crt: must be one certificate", func(s *certs.State) {
-			s.Material.Client.Cert = append(s.Material.Client.Cert[:len(s.Material.Client.Cert):len(s.Material.Client.Cert)], s.Material.Client.Cert...)
+			s.Material.Client.Cert = slices.Concat(s.Material.Client.Cert, s.Material.Client.Cert)
 		}},
 		{"material: tls.key: must be the private key in PEM of tls.crt", func(s *certs.State) { s.Material.Client.Key = s.Material.Server.Key }},
 		{"material: server.crt: must not be empty", func(s *certs.State) { s.Material.Server.Cert = nil }},

@@ -1,65 +1,89 @@
-package certs_test
+package certs
 
 import (
+	"bytes"
 	"crypto/rand"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/inferscale/inferscale/adapters/keda/certs"
 )
 
-// FuzzSecrets has any content in both Secrets: nothing panics, a Secret that is refused is left alone and its error
-// quotes no key, and what is accepted leads to certificates that verify each other, or to none that were not there.
+// FuzzSecrets has any content in both Secrets: nothing panics, an error quotes no key, and what is accepted leads to
+// Secrets that can be read again and that hold what was decided.
 func FuzzSecrets(f *testing.F) {
-	step, err := certs.Next(rules(), certs.State{}, "", start, rand.Reader)
+	rules := Rules{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	first, err := Next(rules, State{}, "", now, rand.Reader)
 	require.NoError(f, err)
-	publish, err := certs.Next(rules(), step.State, "today", start, rand.Reader)
+	publish, err := Next(rules, first.State, "today", now, rand.Reader)
 	require.NoError(f, err)
-	a, m := step.State.Authority, step.State.Material
-	const steady = `{"version":1,"phase":"Steady"}`
-	f.Add("authority", "material", a.CA.Cert, a.CA.Key, []byte{}, []byte{}, []byte{}, []byte(steady), m.Bundle, m.Client.Cert, m.Client.Key, m.Server.Cert, m.Server.Key, "2026-01-01T00:00:00Z")
-	p := publish.State.Authority
-	f.Add("authority", "material", p.CA.Cert, p.CA.Key, p.Next.Cert, p.Next.Key, []byte{}, []byte(`{"version":1,"phase":"Publish","request":"today"}`), publish.State.Material.Bundle, m.Client.Cert, m.Client.Key, m.Server.Cert, m.Server.Key, "2026-01-01T00:00:00Z")
+	a, m, p := first.State.Authority, first.State.Material, publish.State.Authority
+	const since = "2026-01-01T00:00:00Z"
+	f.Add("authority", "material", a.CA.Cert, a.CA.Key, []byte{}, []byte{}, []byte{}, []byte(`{"version":1,"phase":"Steady"}`), m.Bundle, m.Client.Cert, m.Client.Key, m.Server.Cert, m.Server.Key, since)
+	f.Add("authority", "material", p.CA.Cert, p.CA.Key, p.Next.Cert, p.Next.Key, []byte{}, []byte(`{"version":1,"phase":"Publish","request":"today"}`), publish.State.Material.Bundle, m.Client.Cert, m.Client.Key, m.Server.Cert, m.Server.Key, since)
 	f.Add("authority", "material", p.CA.Cert, []byte{}, p.Next.Cert, p.Next.Key, []byte{}, []byte(`{"version":1,"phase":"Publish"}`), []byte{}, []byte{}, []byte{}, []byte{}, []byte{}, "")
 	f.Add("authority", "", p.Next.Cert, p.Next.Key, []byte{}, []byte{}, p.CA.Cert, []byte(`{"version":1,"phase":"Switch","oldUntil":"2026-04-01T00:00:00Z"}`), []byte{}, []byte{}, []byte{}, []byte{}, []byte{}, "")
 	f.Add("", "material", []byte{}, []byte{}, []byte{}, []byte{}, []byte{}, []byte{}, m.Bundle, m.Client.Cert, m.Client.Key, m.Server.Cert, m.Server.Key, "x")
 	f.Add("material", "authority", []byte("x"), []byte("-----BEGIN CERTIFICATE-----"), []byte{}, []byte{}, []byte{}, []byte("{"), []byte{0}, []byte{}, []byte{}, []byte{}, []byte{}, "")
 	f.Fuzz(func(t *testing.T, caLabel, label string, caCert, caKey, nextCert, nextKey, old, state, bundle, cert, key, serverCert, serverKey []byte, since string) {
-		secret := func(name, label string, data map[string][]byte) *corev1.Secret {
-			s := &corev1.Secret{Data: data}
-			s.Namespace, s.Name, s.ResourceVersion = "keda", name, "1"
-			if label != "" {
-				s.Labels = map[string]string{certs.Label: label}
-			}
-			if since != "" {
-				s.Annotations = map[string]string{certs.SinceAnnotation: since}
-			}
-			return s
+		ca := &corev1.Secret{Data: map[string][]byte{keyTLSCert: caCert, keyTLSKey: caKey, keyNextCert: nextCert, keyNextKey: nextKey, keyOldCert: old, keyState: state}}
+		secret := &corev1.Secret{Data: map[string][]byte{keyCA: bundle, keyTLSCert: cert, keyTLSKey: key, keyServerCert: serverCert, keyServerKey: serverKey}}
+		ca.Labels, secret.Labels = map[string]string{}, map[string]string{}
+		if caLabel != "" {
+			ca.Labels[Label] = caLabel
 		}
-		ca := secret(caName, caLabel, map[string][]byte{"tls.crt": caCert, "tls.key": caKey, "next.crt": nextCert, "next.key": nextKey, "old.crt": old, "state": state})
-		s := secret(name, label, map[string][]byte{"ca.crt": bundle, "tls.crt": cert, "tls.key": key, "server.crt": serverCert, "server.key": serverKey})
-		c, now := newCluster(ca, s), newClock()
-		k := newKeeper(t, c, now, nil)
-		_, err := k.Ensure(t.Context())
-		if err != nil {
-			var e *certs.SecretError
+		if label != "" {
+			secret.Labels[Label] = label
+		}
+		secret.Annotations = map[string]string{SinceAnnotation: since}
+		quotes := func(err error) {
+			var e *SecretError
 			require.ErrorAs(t, err, &e)
-			require.Equal(t, s.Data, c.get(t, name).Data)
-			require.Equal(t, ca.Data, c.get(t, caName).Data)
 			for _, part := range [][]byte{key, serverKey, caKey, nextKey} {
-				if len(part) > 40 {
-					require.False(t, strings.Contains(err.Error(), string(part)))
-				}
+				require.False(t, len(part) > 64 && strings.Contains(err.Error(), string(part[28:64])))
 			}
-		} else {
-			got := materialOf(c.get(t, name))
-			require.NoError(t, verify(t, got, got, start))
-			_, err := k.Ensure(t.Context())
-			require.NoError(t, err, "what was written can be read")
 		}
-		_ = certs.NewReader(certs.ReaderConfig{Source: serve(materialOf(s))}).Err()
+		authorities, materials := codec{where: "Secret a", role: roleAuthority}, codec{where: "Secret b", role: roleMaterial}
+		var s State
+		var err error
+		if s.Authority, err = authorities.authority(ca); err != nil {
+			quotes(err)
+		}
+		var mErr error
+		if s.Material, mErr = materials.material(secret); mErr != nil {
+			quotes(mErr)
+		}
+		if err == nil && mErr == nil {
+			step, err := Next(rules, s, "", now, rand.Reader)
+			require.NoError(t, err, "what was read can be used")
+			require.NoError(t, authorities.putAuthority(ca, step.State.Authority))
+			materials.putMaterial(secret, step.State.Material)
+			a, err := authorities.authority(ca)
+			require.NoError(t, err, "what was written can be read")
+			m, err := materials.material(secret)
+			require.NoError(t, err)
+			wrote, read := step.State, State{Authority: a, Material: m}
+			for _, part := range []func(State) []byte{
+				func(s State) []byte { return s.Authority.CA.Cert }, func(s State) []byte { return s.Authority.CA.Key },
+				func(s State) []byte { return s.Authority.Next.Key }, func(s State) []byte { return s.Authority.Old },
+				func(s State) []byte { return s.Material.Bundle }, func(s State) []byte { return s.Material.Server.Key },
+			} {
+				require.True(t, bytes.Equal(part(wrote), part(read)))
+			}
+			require.Equal(t, wrote.Authority.Phase, a.Phase)
+			require.Equal(t, wrote.Authority.Request, a.Request)
+			require.True(t, wrote.Authority.OldUntil.Equal(a.OldUntil) && wrote.Material.Since.Equal(m.Since))
+			again, err := Next(rules, State{Authority: a, Material: m}, "", now, rand.Reader)
+			require.NoError(t, err)
+			require.Equal(t, step.State.Authority.Phase, again.State.Authority.Phase)
+		}
+		served := Served{Where: "x", CA: bundle, Pair: Pair{Cert: serverCert, Key: serverKey}}
+		if _, _, err := served.parse(); err != nil {
+			quotes(err)
+		}
 	})
 }

@@ -1,11 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,44 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
-	"github.com/inferscale/inferscale/examples/internal/cluster"
+	"github.com/inferscale/inferscale/examples/internal/workspaces"
 )
-
-const workspaceSystem = "workspace-system"
-
-// workspaces runs the controller of examples/workspace in the world, as its manifests install it.
-func (w *world) workspaces() {
-	w.t.Helper()
-	const deploy = "../../workspace/deploy"
-	require.NoError(w.t, w.cluster.InstallCRDs(filepath.Join(deploy, "crd/workspace.inferscale.io_workspaces.yaml")))
-	for _, file := range []string{"namespace", "service_account", "rbac"} {
-		text, err := os.ReadFile(filepath.Join(deploy, "base", file+".yaml"))
-		require.NoError(w.t, err)
-		require.NoError(w.t, w.cluster.Apply(w.t.Context(), text), file)
-	}
-	webhooks := envtest.WebhookInstallOptions{Paths: []string{filepath.Join(deploy, "base/webhooks.yaml")}}
-	require.NoError(w.t, webhooks.Install(w.cluster.Config()))
-	w.t.Cleanup(func() { _ = webhooks.Cleanup() })
-
-	binary := filepath.Join(w.t.TempDir(), "workspace")
-	out, err := exec.Command("go", "build", "-o", binary, "../../workspace").CombinedOutput()
-	require.NoError(w.t, err, "%s", out)
-	as, err := w.cluster.ServiceAccount(w.t.Context(), workspaceSystem, "workspace-controller")
-	require.NoError(w.t, err)
-	config := filepath.Join(w.t.TempDir(), "kubeconfig")
-	require.NoError(w.t, cluster.WriteKubeconfig(config, as))
-	cmd := exec.Command(binary, "-kubeconfig", config, "-leader-elect=false", "-metrics-address", "0", "-probe-address", "0",
-		"-webhook-host", webhooks.LocalServingHost, "-webhook-port", strconv.Itoa(webhooks.LocalServingPort), "-webhook-cert-dir", webhooks.LocalServingCertDir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	require.NoError(w.t, cmd.Start())
-	w.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-}
 
 const workspaceRole = `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -83,7 +44,7 @@ spec:
 // it asks for, up and down.
 func TestWorkspaceFollowsPages(t *testing.T) {
 	w := newWorld(t)
-	w.workspaces()
+	workspaces.Start(t, w.cluster, "../../workspace")
 	require.NoError(t, w.cluster.Apply(t.Context(), []byte(workspaceRole)))
 	w.eventually("the webhook answers", time.Minute, func() bool {
 		return w.cluster.Apply(t.Context(), []byte(workspace)) == nil

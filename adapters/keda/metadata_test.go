@@ -1,0 +1,663 @@
+package keda
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// given reads metadata as they stand in a ScaledObject.
+func given(t testing.TB, text string) map[string]string {
+	t.Helper()
+	m := make(map[string]string)
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &m), text)
+	return m
+}
+
+// inMetric adds metadata to what a trigger in mode metric needs; a value of "-" takes a key away.
+func inMetric(pairs ...string) map[string]string {
+	m := map[string]string{"scalerName": DefaultScalerName, "threshold": "10"}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+		if pairs[i+1] == "-" {
+			delete(m, pairs[i])
+		}
+	}
+	return m
+}
+
+// inReplicas is inMetric in mode replicas.
+func inReplicas(pairs ...string) map[string]string {
+	return inMetric(append([]string{"mode", "replicas"}, pairs...)...)
+}
+
+func parsed(t testing.TB, metadata map[string]string) Metadata {
+	t.Helper()
+	m, err := ParseMetadata(metadata)
+	require.NoError(t, err)
+	return m
+}
+
+// source returns where mode metric reads.
+func source(m Metadata) v1alpha1.MetricSource { return m.Scaler.Proportional.Metrics[0].Source }
+
+func port(n int32) *v1alpha1.PortNumber {
+	p := v1alpha1.NewPortNumber(n)
+	return &p
+}
+
+// target and bounds of tests that build plans.
+var (
+	chatTarget = k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "chat"}
+	oneToTen   = scaling.Bounds{Min: 1, Max: 10}
+)
+
+// read returns what is read of the pods.
+func read(t testing.TB, metadata map[string]string) scrape.Config {
+	t.Helper()
+	m := parsed(t, metadata)
+	plan, err := m.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	return plan.Scrape
+}
+
+func TestDefaults(t *testing.T) {
+	m := parsed(t, inMetric())
+	require.Equal(t, "keda-kaito-scaler", m.ScalerName)
+	require.Equal(t, Metric, m.Mode)
+	require.Equal(t, AverageValue, m.MetricType)
+	require.Equal(t, k8s.Target{}, m.Target)
+	require.Nil(t, m.MinReplicas)
+	require.Nil(t, m.MaxReplicas)
+	require.InDelta(t, 10, m.Threshold, 0)
+	require.Equal(t, 15*time.Second, m.Interval)
+	require.Equal(t, 5*time.Second, m.ScrapeTimeout)
+	require.Empty(t, m.PortName)
+	require.Equal(t, "Pod", m.Grouping)
+	require.Nil(t, m.TLS)
+	require.Empty(t, m.Unknown)
+	require.Empty(t, m.Warnings)
+	require.Equal(t, Spec{Metric: "vllm:num_requests_waiting", Target: 10}, m.Spec())
+
+	c := read(t, inMetric())
+	require.Len(t, c.Metrics, 1)
+	require.Equal(t, "vllm:num_requests_waiting", c.Metrics[0].Name)
+	require.Equal(t, "http", c.Metrics[0].Endpoint.Scheme)
+	require.Contains(t, []int{0, 5000}, c.Metrics[0].Endpoint.Port)
+	require.Contains(t, []string{"", "/metrics"}, c.Metrics[0].Endpoint.Path)
+	require.InDelta(t, 10, c.Metrics[0].Fill, 0)
+	require.Equal(t, 5*time.Second, c.Timeout)
+
+	m = parsed(t, inReplicas())
+	require.Equal(t, Spec{Metric: "desired-replicas", Target: 1}, m.Spec())
+	require.Equal(t, AverageValue, m.MetricType)
+	require.Nil(t, m.Scaler.Realtime)
+	require.Len(t, m.Scaler.Proportional.Metrics, 1)
+}
+
+// seedTrigger is the "Trigger Specification" of the proposal, word for word.
+const seedTrigger = `
+triggers:
+- type: external
+  metadata:
+    # Required fields
+
+    # Unique identifier for this scaler instance
+    scalerName: keda-kaito-scaler
+
+    # threshold for scaling up/down
+    # When average waiting requests per pod exceeds this value * (1 + scaleUp.tolerance), scale up
+    # When average waiting requests per pod drops below this value * (1 - scaleDown.tolerance), scale down
+    threshold: "10"
+
+    # Optional fields:
+
+    # The name of the workspace resource
+    # Default: name of the ScaledObject.Spec.scaleTargetRef
+    workspaceName: my-vllm-workspace
+
+    # The namespace of the workspace resource
+    # Default: namespace of the ScaledObject object.
+    workspaceNamespace: kaito-workloads
+
+    # The address of the external scaler
+    scalerAddress: kaito-scaler.keda.svc.cluster.local:9090
+
+    # Metric name to scrape from pods
+    # Default: "vllm:num_requests_waiting"
+    metricName: "vllm:num_requests_waiting"
+
+    # Protocol for scraping metrics from pods
+    # Default: "https"
+    metricPorotocol: "https"
+
+    # Port name for scraping metrics from pods
+    # Default: "5000"
+    metricPort: "5000"
+
+    # Path for metrics endpoint on pods
+    # Default: "/metrics"
+    metricPath: "/metrics"
+
+    # Optional: Timeout for metric scraping in seconds
+    # Default: 5
+    scrapeTimeout: "5"
+  # Optional: TLS Authentication used by keda-core to acess keda-kaito-scaler
+  # Default: "keda-kaito-creds"
+  authenticationRef:
+    name: keda-kaito-creds
+    kind: ClusterTriggerAuthentication
+`
+
+func TestSeedTrigger(t *testing.T) {
+	var s struct {
+		Triggers []struct {
+			Metadata map[string]string `json:"metadata"`
+		} `json:"triggers"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(seedTrigger), &s))
+	metadata := s.Triggers[0].Metadata
+	m := parsed(t, metadata)
+	require.Equal(t, k8s.Target{Namespace: "kaito-workloads", Name: "my-vllm-workspace"}, m.Target)
+	require.InDelta(t, 10, m.Threshold, 0)
+	require.Equal(t, 5*time.Second, m.ScrapeTimeout)
+	require.Equal(t, v1alpha1.MetricSource{Name: "vllm:num_requests_waiting", Protocol: "https", Port: port(5000), Path: "/metrics"}, source(m))
+	require.Empty(t, m.Unknown, "scalerAddress is KEDA's own")
+	require.Equal(t, []string{"metricPorotocol: is spelt metricProtocol"}, m.Warnings)
+	c := read(t, metadata)
+	require.Equal(t, scrape.Endpoint{Scheme: "https", Port: 5000, Path: "/metrics"}, c.Metrics[0].Endpoint)
+	require.Equal(t, 5*time.Second, c.Timeout)
+
+	metadata["metricPorotocol"] = "http"
+	require.Equal(t, "http", read(t, metadata).Metrics[0].Endpoint.Scheme)
+
+	// The proposal's other example leaves the rest to the defaults. Theirs is https, here it is http.
+	short := given(t, "scalerName: keda-kaito-scaler\nmetricName: \"vllm:num_requests_waiting\"\nthreshold: \"10\"\n")
+	require.Equal(t, "http", read(t, short).Metrics[0].Endpoint.Scheme)
+}
+
+func TestKeys(t *testing.T) {
+	for _, tt := range []struct {
+		metadata map[string]string
+		get      func(Metadata) any
+		want     any
+	}{
+		{inMetric("scalerName", "mine"), func(m Metadata) any { return m.ScalerName }, "mine"},
+		{inMetric("mode", "metric"), func(m Metadata) any { return m.Mode }, Metric},
+		{inReplicas(), func(m Metadata) any { return m.Mode }, Replicas},
+		{inMetric("metricType", "Value"), func(m Metadata) any { return m.MetricType }, Value},
+		{inMetric("metricType", "AverageValue"), func(m Metadata) any { return m.MetricType }, AverageValue},
+		{inReplicas("metricType", "AverageValue"), func(m Metadata) any { return m.MetricType }, AverageValue},
+		{inMetric("metricName", "queue"), func(m Metadata) any { return m.Spec().Metric }, "queue"},
+		{inMetric("metricProtocol", "https"), func(m Metadata) any { return source(m).Protocol }, v1alpha1.HTTPS},
+		{inMetric("metricProtocol", "http", "metricPorotocol", "http"), func(m Metadata) any { return source(m).Protocol }, v1alpha1.HTTP},
+		{inMetric("metricPort", "8080"), func(m Metadata) any { return source(m).Port }, port(8080)},
+		{inMetric("metricPort", "http-metrics"), func(m Metadata) any { return m.PortName }, "http-metrics"},
+		{inMetric("metricPath", "/m"), func(m Metadata) any { return source(m).Path }, "/m"},
+		{inMetric("aggregation", "Max"), func(m Metadata) any { return source(m).Aggregation }, v1alpha1.Aggregation("Max")},
+		{inMetric("engine", "VLLM", "signal", "KVCacheUsage"), func(m Metadata) any { return m.Spec().Metric }, "KVCacheUsage"},
+		{inMetric("engine", "VLLM", "signal", "TTFT", "quantile", "0.9"), func(m Metadata) any { return source(m).Quantile.String() }, "0.9"},
+		{inMetric("scrapeTimeout", "1500ms"), func(m Metadata) any { return m.ScrapeTimeout }, 1500 * time.Millisecond},
+		{inMetric("tlsServerName", "pods"), func(m Metadata) any { return *m.TLS }, v1alpha1.ScrapeTLS{ServerName: "pods"}},
+		{inMetric("tlsInsecureSkipVerify", "true"), func(m Metadata) any { return *m.TLS }, v1alpha1.ScrapeTLS{InsecureSkipVerify: true}},
+		{inMetric("tlsInsecureSkipVerify", "false"), func(m Metadata) any { return m.TLS == nil }, true},
+		{inMetric("workspaceName", "w"), func(m Metadata) any { return m.Target.Name }, "w"},
+		{inMetric("targetName", "w"), func(m Metadata) any { return m.Target.Name }, "w"},
+		{inMetric("targetName", "w", "workspaceName", "w"), func(m Metadata) any { return m.Target.Name }, "w"},
+		{inMetric("workspaceNamespace", "n"), func(m Metadata) any { return m.Target.Namespace }, "n"},
+		{inMetric("targetNamespace", "n"), func(m Metadata) any { return m.Target.Namespace }, "n"},
+		{inMetric("targetAPIVersion", "kaito.sh/v1beta1", "targetKind", "InferenceSet"), func(m Metadata) any { return m.Target }, k8s.Target{APIVersion: "kaito.sh/v1beta1", Kind: "InferenceSet"}},
+		{inMetric("grouping", "LeaderWorkerSet"), func(m Metadata) any { return m.Grouping }, "LeaderWorkerSet"},
+		{inMetric("interval", "30"), func(m Metadata) any { return m.Interval }, 30 * time.Second},
+		{inMetric("threshold", " 10 "), func(m Metadata) any { return m.Threshold }, 10.0},
+		{inMetric("thresholdFromEnv", "7", "threshold", "-"), func(m Metadata) any { return m.Threshold }, 7.0},
+		{inMetric("scalerAddressFromEnv", "x", "enableTLS", "true", "unsafeSsl", "true"), func(m Metadata) any { return len(m.Unknown) }, 0},
+		{inReplicas("minReplicas", "0", "maxReplicas", "5"), func(m Metadata) any { return []int32{*m.MinReplicas, *m.MaxReplicas} }, []int32{0, 5}},
+		{inReplicas("profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, v1alpha1.ProfileKPA},
+		{inReplicas("profile", "kpa", "proportional.profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, v1alpha1.ProfileKPA},
+		{inReplicas("proportional.profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, v1alpha1.ProfileKPA},
+		{inReplicas("lowThreshold", "2"), func(m Metadata) any { return m.Scaler.Realtime.Metrics[0].Threshold }, v1alpha1.MetricThreshold{High: v1alpha1.NewDecimal("10"), Low: v1alpha1.NewDecimal("2")}},
+		{inReplicas("policy", "realtime", "lowThreshold", "2", "profile", "responsive"), func(m Metadata) any { return m.Scaler.Realtime.Profile }, v1alpha1.ProfileResponsive},
+	} {
+		m := parsed(t, tt.metadata)
+		require.Equal(t, tt.want, tt.get(m), "%v", tt.metadata)
+		require.Empty(t, m.Unknown)
+		_, err := m.plan(chatTarget, oneToTen)
+		require.NoError(t, err, "%v", tt.metadata)
+	}
+}
+
+func TestUnknownKeys(t *testing.T) {
+	m := parsed(t, inMetric("zeta", "1", "metricname", "x", "secretFromEnv", "abc", "thresholdFromEnv", "99", "", "nothing", "FromEnv", "x", "realtimeX.a", "1"))
+	require.Equal(t, []string{"", "FromEnv", "metricname", "realtimeX.a", "secretFromEnv", "thresholdFromEnv", "zeta"}, m.Unknown)
+	require.InDelta(t, 10, m.Threshold, 0)
+}
+
+// TestKnown: Known and Unknown are of one mind.
+func TestKnown(t *testing.T) {
+	for _, metadata := range []map[string]string{inMetric(), inReplicas()} {
+		for _, key := range append(append(ownKeys(), sourceKeys()...), "zeta", "metricname", "metricNameFromEnv", "zetaFromEnv", "cron", "scaler.x") {
+			m, err := ParseMetadata(inMetric(key, "x"))
+			if err == nil {
+				require.Equal(t, !slices.Contains(m.Unknown, key), Known(key), "%s beside %v", key, metadata)
+			} else {
+				require.True(t, Known(key), key)
+			}
+		}
+	}
+}
+
+// wrong checks the faults of metadata, one a line.
+func wrong(t *testing.T, metadata map[string]string, want ...string) {
+	t.Helper()
+	m, err := ParseMetadata(metadata)
+	require.EqualError(t, err, strings.Join(want, "\n"), "%v", metadata)
+	require.Equal(t, Metadata{}, m)
+}
+
+func TestWrongKeys(t *testing.T) {
+	const (
+		number  = "must be a number from 0.001 to below 1e+12: KEDA counts in thousandths"
+		seconds = `must be seconds or a duration, as 5 or "1500ms", between `
+		field   = "must be a field of an LLMAutoScaler's spec.scaler: "
+		beside  = "must not be given beside scaler, which says it all"
+		alone   = "must be given with threshold only: the clock alone decides"
+	)
+	for _, tt := range []struct {
+		metadata map[string]string
+		want     string
+	}{
+		{inMetric("scalerName", "-"), `scalerName: "": must not be empty`},
+		{inMetric("scalerName", "-", "scalerNameFromEnv", " "), `scalerNameFromEnv: "": must not be empty`},
+		{inMetric("mode", "both"), `mode: "both": must be metric or replicas`},
+		{inMetric("mode", ""), `mode: "": must be metric or replicas`},
+		{inMetric("threshold", "-"), `threshold: "": must be given in mode metric`},
+		{inMetric("threshold", "many"), `threshold: "many": ` + number},
+		{inMetric("threshold", "-", "thresholdFromEnv", "many"), `thresholdFromEnv: "many": ` + number},
+		{inMetric("metricType", "Utilization"), `metricType: "Utilization": must be AverageValue or Value`},
+		{inReplicas("metricType", "Value"), `metricType: "Value": must be AverageValue in mode replicas, as the trigger's own metricType: Value is multiplied by the ready pods`},
+		{inMetric("metricProtocol", "ftp"), `metricProtocol: "ftp": must be http or https`},
+		{inMetric("metricPorotocol", "ftp"), `metricPorotocol: "ftp": must be http or https`},
+		{inMetric("metricProtocol", "https", "metricPorotocol", "http"), `metricPorotocol: "http": must be that of metricProtocol, "https", or not be given`},
+		{inMetric("targetName", "a", "workspaceName", "b"), `workspaceName: "b": must be that of targetName, "a", or not be given`},
+		{inMetric("targetNamespace", "a", "workspaceNamespace", "b"), `workspaceNamespace: "b": must be that of targetNamespace, "a", or not be given`},
+		{inMetric("metricName", "a/b"), `metricName: "a/b": must not contain / or %: a HorizontalPodAutoscaler cannot ask for it`},
+		{inMetric("metricName", "a%b"), `metricName: "a%b": must not contain / or %: a HorizontalPodAutoscaler cannot ask for it`},
+		{inMetric("metricPort", "99999999999"), `metricPort: "99999999999": must be a number, or the name of a container's port`},
+		{inMetric("metricPort", "5000.5"), `metricPort: "5000.5": must be a number, or the name of a container's port`},
+		{inMetric("metricPort", "the port"), `metricPort: "the port": must be a number, or the name of a container's port`},
+		{inMetric("metricPort", ""), `metricPort: "": must be a number, or the name of a container's port`},
+		{inMetric("tlsInsecureSkipVerify", "yes"), `tlsInsecureSkipVerify: "yes": must be true or false`},
+		{inMetric("targetKind", "InferenceSet"), `targetKind: "InferenceSet": must be given with targetAPIVersion, and only with it`},
+		{inMetric("targetAPIVersion", "v1"), `targetKind: "": must be given with targetAPIVersion, and only with it`},
+		{inMetric("targetAPIVersion", "a/b/c", "targetKind", "K"), `targetAPIVersion: "a/b/c": must be "version" or "group/version"`},
+		{inMetric("grouping", "Pods"), `grouping: "Pods": must be Pod or LeaderWorkerSet`},
+		{inMetric("interval", "0.5"), `interval: "0.5": ` + seconds + "1s and 1h0m0s"},
+		{inMetric("interval", "3601"), `interval: "3601": ` + seconds + "1s and 1h0m0s"},
+		{inMetric("interval", "1.5"), `interval: "1.5": must be whole seconds`},
+		{inMetric("interval", "1500ms"), `interval: "1500ms": must be whole seconds`},
+		{inMetric("interval", "soon"), `interval: "soon": ` + seconds + "1s and 1h0m0s"},
+		{inMetric("scrapeTimeout", "15"), `scrapeTimeout: "15": ` + seconds + "1ms and 14.999s"},
+		{inMetric("scrapeTimeout", "0"), `scrapeTimeout: "0": ` + seconds + "1ms and 14.999s"},
+		{inMetric("scrapeTimeout", "NaN"), `scrapeTimeout: "NaN": ` + seconds + "1ms and 14.999s"},
+		{inMetric("scrapeTimeout", "1e99"), `scrapeTimeout: "1e99": ` + seconds + "1ms and 14.999s"},
+		{inMetric("scrapeTimeout", "-1"), `scrapeTimeout: "-1": ` + seconds + "1ms and 14.999s"},
+		{inMetric("scrapeTimeout", "5", "interval", "5"), `scrapeTimeout: "5": ` + seconds + "1ms and 4.999s"},
+
+		{inMetric("policy", "realtime"), `policy: "realtime": must be given in mode replicas only`},
+		{inMetric("profile", "kpa"), `profile: "kpa": must be given in mode replicas only`},
+		{inMetric("lowThreshold", "1"), `lowThreshold: "1": must be given in mode replicas only`},
+		{inMetric("minReplicas", "1"), `minReplicas: "1": must be given in mode replicas only`},
+		{inMetric("maxReplicas", "1"), `maxReplicas: "1": must be given in mode replicas only`},
+		{inMetric("scaler", "{}"), `scaler: "{}": must be given in mode replicas only`},
+		{inMetric("cron.outside", "1"), `cron.outside: "1": must be given in mode replicas only`},
+
+		{inReplicas("threshold", "-"), `threshold: "": must be given in mode replicas, unless the scaler is cron alone`},
+		{inReplicas("threshold", "0"), `threshold: "0": ` + number},
+		{inReplicas("minReplicas", "-1"), `minReplicas: "-1": must be a whole number between 0 and 2147483647`},
+		{inReplicas("maxReplicas", "0"), `maxReplicas: "0": must be a whole number between 1 and 2147483647`},
+		{inReplicas("maxReplicas", "2147483648"), `maxReplicas: "2147483648": must be a whole number between 1 and 2147483647`},
+		{inReplicas("minReplicas", "1.5"), `minReplicas: "1.5": must be a whole number between 0 and 2147483647`},
+		{inReplicas("policy", "cron"), `policy: "cron": must be proportional or realtime`},
+		{inReplicas("policy", "realtime"), `lowThreshold: "": must be given with policy realtime: fewer replicas are wanted below it`},
+		{inReplicas("policy", "proportional", "lowThreshold", "1"), `lowThreshold: "1": must be given with policy realtime only`},
+		{inReplicas("profile", "kpa", "proportional.profile", "llm"), `profile: "kpa": must be that of proportional.profile, or not be given`},
+		{inReplicas("lowThreshold", "1", "profile", "seed", "realtime.profile", "responsive"), `profile: "seed": must be that of realtime.profile, or not be given`},
+		{inReplicas("proportional.metrics", "[{target: 1}]"), "proportional.metrics: 1: must not be given beside threshold"},
+		{inReplicas("lowThreshold", "1", "realtime.metrics", "[{threshold: {high: 2, low: 1}}]"), "realtime.metrics: 1: must not be given beside threshold"},
+
+		{inReplicas("realtime.scaleUpRule.coolDown", "1", "policy", "proportional"), `realtime.scaleUpRule.coolDown: "1": ` + field + `unknown field "realtime.scaleUpRule.coolDown"`},
+		{inReplicas("proportional.stabilization.downseconds", "1"), `proportional.stabilization.downseconds: "1": ` + field + `unknown field "proportional.stabilization.downseconds"`},
+		{inReplicas("proportional.stabilization.downSeconds", "1m"), `proportional.stabilization.downSeconds: "1m": ` + field + "proportional.stabilization.downSeconds: must be of type int32, not string"},
+		{inReplicas("proportional.stabilization.downSeconds", "1.5"), `proportional.stabilization.downSeconds: "1.5": ` + field + "proportional.stabilization.downSeconds: must be of type int32, not number 1.5"},
+		{inReplicas("proportional.stabilization.downSeconds", "99999999999"), `proportional.stabilization.downSeconds: "99999999999": ` + field + "proportional.stabilization.downSeconds: must be of type int32, not number 99999999999"},
+		{inReplicas("proportional.", "1"), `proportional.: "1": must name a field`},
+		{inReplicas("proportional..x", "1"), `proportional..x: "1": must name a field`},
+		{inReplicas("proportional.scaleUp", "{maxStep: 1}", "proportional.scaleUp.maxStep", "2"), `proportional.scaleUp.maxStep: "2": must not be given in part and as a whole`},
+		{inReplicas("cron.windows", "nothing"), `cron.windows: "nothing": ` + field + "cron.windows: must be of type []v1alpha1.CronWindow, not string"},
+
+		{inReplicas("scaler", "{}"), `threshold: "10": ` + beside},
+		{inReplicas("threshold", "-", "scaler", "{}", "profile", "kpa"), `profile: "kpa": ` + beside},
+		{inReplicas("threshold", "-", "scaler", "{}", "policy", "realtime"), `policy: "realtime": ` + beside},
+		{inReplicas("threshold", "-", "scaler", "{}", "lowThreshold", "1"), `lowThreshold: "1": ` + beside},
+		{inReplicas("threshold", "-", "scaler", "{}", "metricPort", "1"), `metricPort: "1": ` + beside},
+		{inReplicas("threshold", "-", "scaler", "{}", "cron.outside", "1"), `cron.outside: "1": ` + beside},
+		{inReplicas("threshold", "-", "scaler", "[]"), `scaler: "[]": must be YAML of an LLMAutoScaler's spec.scaler: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}`},
+		{inReplicas("threshold", "-", "scaler", "a: 1\na: 2"), `scaler: "a: 1\na: 2": must be YAML of an LLMAutoScaler's spec.scaler: error converting YAML to JSON: yaml: unmarshal errors: line 2: key "a" already set in map`},
+		{inReplicas("threshold", "-", "scaler", "cron: {}\n---\nrealtime: {}"), `scaler: "cron: {}\n---\nrealtime: {}": must be YAML of an LLMAutoScaler's spec.scaler: there must be one document`},
+		{inReplicas("threshold", "-", "scaler", "cron: {Outside: 1}"), `scaler: "cron: {Outside: 1}": must be an LLMAutoScaler's spec.scaler: unknown field "cron.Outside"`},
+		{inReplicas("threshold", "-", "scalerFromEnv", "cron: {outside: x}"), `scalerFromEnv: "cron: {outside: x}": must be an LLMAutoScaler's spec.scaler: cron.outside: must be of type int32, not string`},
+
+		{inReplicas("threshold", "-", "cron.outside", "1", "lowThreshold", "2"), `lowThreshold: "2": ` + alone},
+		{inReplicas("threshold", "-", "cron.outside", "1", "policy", "realtime"), `policy: "realtime": ` + alone},
+		{inReplicas("threshold", "-", "cron.outside", "1", "metricName", "q"), `metricName: "q": ` + alone},
+	} {
+		wrong(t, tt.metadata, tt.want)
+	}
+}
+
+func TestWrongKeysAllAtOnce(t *testing.T) {
+	wrong(t, map[string]string{
+		"mode": "replicas", "threshold": "0", "interval": "0", "grouping": "x", "metricPortFromEnv": "a b", "maxReplicas": "none",
+		"proportional.foo": "1", "proportional.stabilization.bar": "2", "tlsInsecureSkipVerify": "1", "metricType": "Value",
+	},
+		`scalerName: "": must not be empty`,
+		`interval: "0": must be seconds or a duration, as 5 or "1500ms", between 1s and 1h0m0s`,
+		`grouping: "x": must be Pod or LeaderWorkerSet`,
+		`tlsInsecureSkipVerify: "1": must be true or false`,
+		`metricType: "Value": must be AverageValue in mode replicas, as the trigger's own metricType: Value is multiplied by the ready pods`,
+		`maxReplicas: "none": must be a whole number between 1 and 2147483647`,
+		`proportional.foo: "1": must be a field of an LLMAutoScaler's spec.scaler: unknown field "proportional.foo"`,
+		`proportional.stabilization.bar: "2": must be a field of an LLMAutoScaler's spec.scaler: unknown field "proportional.stabilization.bar"`,
+		`metricPortFromEnv: "a b": must be a number, or the name of a container's port`,
+		`threshold: "0": must be a number from 0.001 to below 1e+12: KEDA counts in thousandths`,
+	)
+}
+
+func TestReplicasFields(t *testing.T) {
+	m := parsed(t, given(t, `
+scalerName: keda-kaito-scaler
+mode: replicas
+threshold: "10"
+lowThreshold: "2"
+realtime.scaleUpRule.cooldownSeconds: "60"
+realtime.scaleUpRule: "{scaleStep: 2}"
+realtime.holdWhilePending: "true"
+cron.mode: InWindow
+cron.windows: |
+  - {name: day, start: "0 8 * * 1-5", end: "0 18 * * 1-5", targetReplicas: 3, timeZone: Europe/Berlin}
+`))
+	want := v1alpha1.Scaler{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(`
+realtime:
+  metrics: [{source: {}, threshold: {high: "10", low: "2"}}]
+  scaleUpRule: {cooldownSeconds: 60, scaleStep: 2}
+  holdWhilePending: true
+cron:
+  mode: InWindow
+  windows: [{name: day, start: "0 8 * * 1-5", end: "0 18 * * 1-5", targetReplicas: 3, timeZone: Europe/Berlin}]
+`), &want))
+	require.Equal(t, want, m.Scaler)
+	plan, err := m.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.Equal(t, "realtime+cron", plan.Kinds)
+
+	m = parsed(t, inReplicas("proportional.stabilization.downSeconds", "300", "proportional.scaleUp.tolerance", "0.05"))
+	require.EqualValues(t, 300, *m.Scaler.Proportional.Stabilization.DownSeconds)
+	require.Equal(t, "0.05", m.Scaler.Proportional.ScaleUp.Tolerance.String())
+	require.Len(t, m.Scaler.Proportional.Metrics, 1)
+
+	clock := parsed(t, inReplicas("threshold", "-", "cron.policies", `[{name: a, schedule: "*/5 * * * *", targetReplicas: 2}]`))
+	plan, err = clock.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.False(t, plan.Scrapes())
+
+	// The other policy may have metrics of its own.
+	both := parsed(t, inReplicas("policy", "proportional", "realtime.metrics", `[{source: {name: other}, threshold: {high: 2, low: 1}}]`))
+	plan, err = both.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.Equal(t, "realtime+proportional", plan.Kinds)
+}
+
+func TestReplicasWhole(t *testing.T) {
+	const text = `
+realtime:
+  metrics:
+  - source: {name: queue, port: 8000}
+    threshold: {high: "1.5", low: "0.5"}
+cron:
+  policies:
+  - {name: a, schedule: "0 0 * * *", targetReplicas: 2}
+`
+	m := parsed(t, inReplicas("threshold", "-", "scaler", text, "minReplicas", "2"))
+	var want v1alpha1.Scaler
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &want))
+	require.Equal(t, want, m.Scaler)
+	plan, err := m.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.Equal(t, "realtime+cron", plan.Kinds)
+	require.Equal(t, 8000, plan.Scrape.Metrics[0].Endpoint.Port)
+	require.Equal(t, Spec{Metric: "desired-replicas", Target: 1}, m.Spec())
+	// A separator in front begins the one document.
+	parsed(t, inReplicas("threshold", "-", "scaler", "---\ncron: {outside: 1}\n"))
+}
+
+func TestSecondsAndDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"5": 5 * time.Second, "1.5": 1500 * time.Millisecond, "1500ms": 1500 * time.Millisecond, " 2s ": 2 * time.Second,
+		"0.001": time.Millisecond, "1e1": 10 * time.Second, "1m": time.Minute, "59.9995": 60 * time.Second,
+	} {
+		require.Equal(t, want, parsed(t, inMetric("scrapeTimeout", text, "interval", "90")).ScrapeTimeout, text)
+	}
+	for _, text := range []string{"", "5 s", "five", "-5", "0", "0.0001", "100us", "Inf", "NaN", "1e300", "90", "90s", "1h1h"} {
+		_, err := ParseMetadata(inMetric("scrapeTimeout", text, "interval", "90"))
+		require.ErrorContains(t, err, "scrapeTimeout: "+strconv.Quote(text)+": must be seconds", text)
+	}
+	for _, text := range []string{"1", "1s", "3600", "1h", "1.0", "2000ms"} {
+		m := parsed(t, inMetric("interval", text))
+		require.LessOrEqual(t, m.ScrapeTimeout, m.Interval/2, "the default gives way")
+	}
+}
+
+func TestThresholds(t *testing.T) {
+	for text, want := range map[string]float64{
+		"0.001": 0.001, "1e-3": 0.001, "0.9": 0.9, "1e3": 1000, "10 ": 10, "+5": 5, "999999999999": 999999999999, ".5": 0.5,
+	} {
+		m := parsed(t, inMetric("threshold", text))
+		require.InDelta(t, want, m.Threshold, 0, text)
+		require.Empty(t, m.Warnings, text)
+		require.InDelta(t, want, read(t, inMetric("threshold", text)).Metrics[0].Fill, 0, text)
+	}
+	for _, text := range []string{
+		"", "0.0009", "0", "-0", "-1", "NaN", "nan", "Inf", "+Inf", "-Inf", "infinity", "1e12", "999999999999.9999", "1e400", "0x10", "10%", "1,5", "1 0", "ten",
+	} {
+		for _, metadata := range []map[string]string{inMetric("threshold", text), inReplicas("threshold", text)} {
+			_, err := ParseMetadata(metadata)
+			require.ErrorContains(t, err, "threshold: "+strconv.Quote(text)+": must be a number from 0.001 to below 1e+12", text)
+		}
+	}
+}
+
+// TestThresholdIsWhatKEDAHas: a target of 0.9004 is 0.9 for a HorizontalPodAutoscaler. Ten replicas held at 0.9004 each
+// were 11 at 0.9.
+func TestThresholdIsWhatKEDAHas(t *testing.T) {
+	m := parsed(t, inMetric("threshold", "0.9004"))
+	require.InDelta(t, 0.9, m.Threshold, 0)
+	require.InDelta(t, 0.9, m.Spec().Target, 0)
+	require.Equal(t, []string{"threshold: 0.9004 counts as 0.9: KEDA rounds to thousandths"}, m.Warnings)
+	held := scaling.Reading{Metric: "q", Lower: 0.1, Upper: 2, Values: 5, NotReady: 5}
+	value, _, err := metricValue(AverageValue, m.Threshold, held, 10, 5)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, hpa{spec: 10, status: 10}.wants(AverageValue, 0.9004, value))
+	require.EqualValues(t, 11, hpa{spec: 10, status: 10}.wants(AverageValue, 0.9004, 0.9004*10))
+	// In mode replicas KEDA never sees it.
+	require.Equal(t, "0.9004", parsed(t, inReplicas("threshold", "0.9004")).Scaler.Proportional.Metrics[0].Target.String())
+}
+
+// TestThresholdSurvives: what the scraper counts a missing pod as is what KEDA is told, and what was written, to
+// thousandths.
+func TestThresholdSurvives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.OneOf(rapid.Float64Range(LeastTarget, 10), rapid.Float64Range(LeastTarget, 999999999999), rapid.Just(123456789.123456789)).Draw(t, "threshold")
+		text := strconv.FormatFloat(v, byte(rapid.SampledFrom([]rune("efg")).Draw(t, "format")), rapid.SampledFrom([]int{-1, 3, 9, 17}).Draw(t, "digits"), 64)
+		v, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		if !(v >= LeastTarget && v < MostValue-1) {
+			return
+		}
+		m, err := ParseMetadata(inMetric("threshold", text))
+		require.NoError(t, err)
+		require.InDelta(t, v, m.Threshold, 0.0005+v*1e-15)
+		plan, err := m.plan(chatTarget, oneToTen)
+		require.NoError(t, err)
+		require.InDelta(t, m.Threshold, plan.Scrape.Metrics[0].Fill, 0)
+		require.InDelta(t, m.Threshold, m.Spec().Target, 0)
+		require.InDelta(t, m.Threshold, math.Round(m.Threshold*1000)/1000, 0)
+
+		// In mode replicas nothing but the nine places of a Decimal rounds.
+		m, err = ParseMetadata(inReplicas("threshold", text))
+		require.NoError(t, err)
+		plan, err = m.plan(chatTarget, oneToTen)
+		require.NoError(t, err)
+		require.InDelta(t, v, plan.Scrape.Metrics[0].Fill, 5.1e-10)
+	})
+}
+
+// faults takes joined errors apart.
+func faults(err error) []error {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, faults(e)...)
+	}
+	return all
+}
+
+// inOrder checks that each fault names one of the keys that were given, or one that should have been.
+func inOrder(t require.TestingT, metadata map[string]string, err error) {
+	for _, e := range faults(err) {
+		var field *scaling.FieldError
+		require.ErrorAs(t, e, &field, "%v", metadata)
+		named := func(key string) bool {
+			rest, ok := strings.CutPrefix(field.Field, strings.TrimSuffix(key, fromEnv))
+			rest = strings.TrimPrefix(rest, fromEnv)
+			return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		}
+		keys := append(slices.Collect(maps.Keys(metadata)), "scalerName", "threshold", "lowThreshold", "targetKind", "maxReplicas", "realtime.metrics", "proportional.metrics", "cron.policies", "cron.windows", "engine", "signal", "scaler", "metricName")
+		require.True(t, slices.ContainsFunc(keys, named), "%q of %v", field.Field, metadata)
+	}
+}
+
+// anyMetadata checks that what is accepted builds or says which key is wrong, and so does what is refused.
+func anyMetadata(t require.TestingT, metadata map[string]string) {
+	m, err := ParseMetadata(metadata)
+	again, errAgain := ParseMetadata(maps.Clone(metadata))
+	require.Equal(t, m, again)
+	require.Equal(t, fmt.Sprint(err), fmt.Sprint(errAgain))
+	if err != nil {
+		inOrder(t, metadata, err)
+		return
+	}
+	plan, err := m.plan(chatTarget, oneToTen)
+	_, errAgain = again.plan(chatTarget, oneToTen)
+	require.Equal(t, fmt.Sprint(err), fmt.Sprint(errAgain))
+	if err != nil {
+		inOrder(t, metadata, err)
+		return
+	}
+	require.Equal(t, m.Interval, plan.Interval)
+	if plan.Scrapes() {
+		require.NoError(t, plan.Scrape.Validate())
+	}
+	_, err = specResponse(m.Spec())
+	require.NoError(t, err)
+}
+
+// TestAnyMetadata draws from the keys that there are.
+func TestAnyMetadata(t *testing.T) {
+	keys := append(append(ownKeys(), sourceKeys()...), "realtime.scaleUpRule.scaleStep", "realtime.scaleUpRule", "realtime.profile", "realtime.metrics",
+		"proportional.profile", "proportional.metrics", "proportional.stableWindowSeconds", "proportional.stabilization.downSeconds", "proportional.panic",
+		"cron.windows", "cron.policies", "cron.mode", "cron.outside", "cron.nothing", "else")
+	values := []string{
+		"", "1", "0", "2", "-1", "0.5", "15", "30s", "3600", "600000", "x", "a/b", "true", "http", "https", "metric", "replicas", "Value", "AverageValue", "realtime", "proportional",
+		"kpa", "hpa", "kthena", "responsive", "VLLM", "TTFT", "Waiting", "Max", "LeaderWorkerSet", "apps/v1", "Deployment", "InWindow", "/m",
+		"[]", "{}", "{scaleStep: 3}", "[{target: 2}]", "[{threshold: {high: 2, low: 1}}]", "{windowSeconds: 6, threshold: 2}",
+		`[{name: a, schedule: "0 1 * * *", targetReplicas: 2}]`, `[{name: a, start: "0 1 * * *", end: "0 2 * * *", targetReplicas: 2}]`,
+		"{proportional: {metrics: [{target: 2}]}}", "{realtime: {metrics: [{threshold: {high: 2, low: 3}}]}}", "---\n1\n---\n2",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		metadata := rapid.SampledFrom([]map[string]string{{}, inMetric(), inReplicas(), inReplicas("lowThreshold", "1"), inReplicas("threshold", "-")}).Draw(t, "base")
+		metadata = maps.Clone(metadata)
+		for range rapid.IntRange(0, 5).Draw(t, "more") {
+			key := rapid.SampledFrom(keys).Draw(t, "key") + rapid.SampledFrom([]string{"", "", "", fromEnv}).Draw(t, "from")
+			metadata[key] = rapid.SampledFrom(values).Draw(t, "value")
+		}
+		anyMetadata(t, metadata)
+	})
+}
+
+// TestTimeouts: whatever interval and scrapeTimeout are accepted fit each other and the scraper.
+func TestTimeouts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		metadata := inMetric("interval", strconv.Itoa(rapid.IntRange(1, 3600).Draw(t, "interval")))
+		if rapid.Bool().Draw(t, "given") {
+			metadata["scrapeTimeout"] = fmt.Sprintf("%dms", rapid.IntRange(0, 3601000).Draw(t, "timeout"))
+		}
+		m, err := ParseMetadata(metadata)
+		if err != nil {
+			require.ErrorContains(t, err, "scrapeTimeout: ")
+			return
+		}
+		plan, err := m.plan(chatTarget, oneToTen)
+		require.NoError(t, err)
+		c := plan.Scrape
+		require.NoError(t, c.Validate())
+		require.Equal(t, m.ScrapeTimeout, c.Timeout)
+		require.LessOrEqual(t, c.DialTimeout, c.Timeout)
+		require.LessOrEqual(t, c.Timeout, c.SweepTimeout)
+		require.Less(t, c.SweepTimeout, c.Interval)
+	})
+}
+
+// FuzzMetadata reads pairs of key and value, separated by bytes of 0.
+func FuzzMetadata(f *testing.F) {
+	seed := func(metadata map[string]string) {
+		var text []string
+		for _, key := range slices.Sorted(maps.Keys(metadata)) {
+			text = append(text, key, metadata[key])
+		}
+		f.Add(strings.Join(text, "\x00"))
+	}
+	seed(inMetric())
+	seed(inReplicas("lowThreshold", "1", "realtime.scaleUpRule.cooldownSeconds", "60"))
+	seed(inReplicas("threshold", "-", "cron.windows", `[{name: a, start: "0 1 * * *", end: "0 2 * * *", targetReplicas: 1}]`))
+	seed(inReplicas("threshold", "-", "scaler", "{realtime: {metrics: [{threshold: {high: 2, low: 1}}]}}"))
+	seed(inMetric("engine", "VLLM", "signal", "TTFT", "quantile", "0.9", "metricPort", "http"))
+	seed(inMetric("metricPorotocol", "https", "tlsServerName", "x", "interval", "1", "scrapeTimeout", "0.999", "metricType", "Value"))
+	f.Fuzz(func(t *testing.T, text string) {
+		parts := strings.Split(text, "\x00")
+		metadata := make(map[string]string)
+		for i := 0; i+1 < len(parts); i += 2 {
+			metadata[parts[i]] = parts[i+1]
+		}
+		anyMetadata(t, metadata)
+	})
+}

@@ -1,0 +1,813 @@
+package keda
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+	"github.com/inferscale/inferscale/internal/vectors"
+)
+
+// A row of keda_external_client says what KEDA's client made of a server that did as it was told by the trigger's
+// metadata. kedaAsks is that client and toldServer that server, both written down plainly; together they must come to
+// what the row says. Then the server of this package is asked in the same way: the row is met if it comes to the same,
+// or it is listed under the rule by which it must not, and the test asserts what it does instead.
+
+// The rules.
+const (
+	ruleClient     = "the client's own: it fails before it asks a server"
+	ruleCerts      = "TLS is that of package certs: see its tests"
+	ruleUnmade     = "a trigger that cannot be made fails in every call"
+	ruleOneSpec    = "a trigger has exactly one spec"
+	ruleTarget     = "a target that KEDA would hand on as 0 is an error, not a target"
+	ruleValue      = "a value that KEDA would read as 0, or that overflows, is Unavailable with the reason"
+	ruleNoWait     = "a call never waits: before the first round has ended it is Unavailable"
+	ruleOneValue   = "exactly one value is sent, under the name that was asked for"
+	ruleOtherName  = "another name than the trigger's is InvalidArgument"
+	ruleBothFields = "the whole number says what the float says, rounded up"
+	ruleStreamOpen = "the stream stays open, and has the state to send"
+	ruleChanges    = "only changes are sent: a repeated true puts off scaling to zero"
+
+	ruleSeedAverage  = "the total goes out, not the average"
+	ruleSeedTruncate = "values have fractions"
+	ruleSeedCount    = "pods with a value are counted"
+	ruleSeedFill     = "a missing pod moves nothing"
+	ruleSeedPrefix   = "KEDA alone adds the prefix"
+)
+
+// A vectorSection meets a row (the rule is empty) or names the rule by which the answer differs.
+type vectorSection func(t *testing.T, row json.RawMessage) (rule string)
+
+func TestVectorsKEDA(t *testing.T) {
+	sections := map[string]vectorSection{"keda_external_client": clientRow, "seed_external_scaler": seedRow}
+	rows := 0
+	for _, file := range vectors.Files(t) {
+		var content map[string]json.RawMessage
+		if file.IsLines() || json.Unmarshal(file.Data, &content) != nil {
+			t.Logf("%s: of another schema", file.Name)
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(content)) {
+			var body struct {
+				Cases []json.RawMessage `json:"cases"`
+			}
+			if json.Unmarshal(content[name], &body) != nil {
+				continue // text about the file
+			}
+			if sections[name] == nil {
+				t.Logf("%s: %s: %d rows skipped: not for this package", file.Name, name, len(body.Cases))
+				continue
+			}
+			t.Run(file.Name+"/"+name, func(t *testing.T) { rows += vectorRows(t, sections[name], body.Cases) })
+		}
+	}
+	vectors.Covered(t, rows)
+}
+
+func vectorRows(t *testing.T, section vectorSection, cases []json.RawMessage) int {
+	t.Helper()
+	met, listed := 0, make(map[string]int)
+	for i, row := range cases {
+		rule := ""
+		ok := t.Run(strconv.Itoa(i), func(t *testing.T) {
+			rule = section(t, row)
+			if rule != "" {
+				var line bytes.Buffer
+				require.NoError(t, json.Compact(&line, row))
+				t.Logf("listed: %s: %.200s", rule, line.String())
+			}
+		})
+		switch {
+		case !ok:
+		case rule == "":
+			met++
+		default:
+			listed[rule]++
+		}
+	}
+	t.Logf("%d rows, %d met", len(cases), met)
+	for _, rule := range slices.Sorted(maps.Keys(listed)) {
+		t.Logf("%d listed: %s", listed[rule], rule)
+	}
+	return len(cases)
+}
+
+// strict reads a row of which every field is known.
+func strict(t *testing.T, row json.RawMessage, into any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(row))
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(into), "a row of an unknown form: %s", row)
+}
+
+// A kedaRow is a row of keda_external_client.
+type kedaRow struct {
+	Case string `json:"case"`
+	Args string `json:"args"`
+	Out  struct {
+		NewError string `json:"newError"`
+		Specs    []struct {
+			Metric       string             `json:"metric"`
+			Type         string             `json:"type"`
+			AverageValue *resource.Quantity `json:"averageValue"`
+			Value        *resource.Quantity `json:"value"`
+		} `json:"specs"`
+		SpecsNil bool `json:"specsNil"`
+		Values   []struct {
+			Metric string            `json:"metric"`
+			Value  resource.Quantity `json:"value"`
+			Milli  int64             `json:"milli"`
+		} `json:"values"`
+		Active     bool   `json:"active"`
+		ValueError string `json:"valueError"`
+		Push       []bool `json:"push"`
+		PushSpecs  int    `json:"pushSpecs"`
+	} `json:"out"`
+}
+
+// answer returns what the row says, in the words of kedaAsks.
+func (r *kedaRow) answer() kedaAnswer {
+	a := kedaAnswer{specsNil: r.Out.SpecsNil, active: r.Out.Active, err: r.Out.ValueError}
+	for _, s := range r.Out.Specs {
+		q := s.AverageValue
+		if s.Type == "Value" {
+			q = s.Value
+		}
+		a.specs = append(a.specs, fmt.Sprintf("%s %s %s", s.Metric, s.Type, canonical(*q)))
+	}
+	for _, v := range r.Out.Values {
+		a.values = append(a.values, fmt.Sprintf("%s %s", v.Metric, canonical(v.Value)))
+	}
+	return a
+}
+
+func canonical(q resource.Quantity) string {
+	text := q.AsDec().String()
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// An asking is what the arguments of a row say.
+type asking struct {
+	metadata   map[string]string // as KEDA sends it
+	index      int
+	metric     string
+	metricType string
+	push       bool
+	timeout    time.Duration
+	tls        bool
+}
+
+// words splits arguments; what is within $( ) is one word.
+func words(args string) []string {
+	var all []string
+	word, depth := "", 0
+	for _, r := range args + " " {
+		switch {
+		case r == ' ' && depth == 0:
+			if word != "" {
+				all = append(all, word)
+			}
+			word = ""
+			continue
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		}
+		word += string(r)
+	}
+	return all
+}
+
+// told are the keys by which the server is told what to do, and those of KEDA.
+var told = []string{
+	"scalerAddress", "target", "targetInt", "value", "valueInt", "names", "returnNames", "active", "fail", "sleep", "stream", "streamSpec",
+	"enableTLS", "unsafeSsl", "caCert", "tlsClientCert", "tlsClientKey",
+}
+
+func askingOf(t *testing.T, args string) asking {
+	t.Helper()
+	a := asking{metadata: make(map[string]string), metricType: string(AverageValue), timeout: math.MaxInt64}
+	env := make(map[string]string)
+	all := words(args)
+	for i := 0; i < len(all); i++ {
+		if all[i] == "$CA" || all[i] == "$CC" {
+			a.tls = true
+			continue
+		}
+		require.Less(t, i+1, len(all), "%s has no value", all[i])
+		flag, value := all[i], all[i+1]
+		i++
+		key, rest, found := strings.Cut(value, "=")
+		var err error
+		switch flag {
+		case "-m":
+			require.True(t, found && (slices.Contains(told, key) || strings.HasSuffix(key, fromEnv)), "unknown form: -m %s", value)
+			a.metadata[key] = rest
+		case "-e":
+			env[key] = rest
+		case "-a", "-af":
+			a.tls = true
+		case "-index":
+			a.index, err = strconv.Atoi(value)
+		case "-metric":
+			a.metric = value
+		case "-metricType":
+			a.metricType = value
+		case "-push":
+			a.push = true
+			_, err = time.ParseDuration(value)
+		case "-timeout":
+			a.timeout, err = time.ParseDuration(value)
+		default:
+			require.Fail(t, "unknown form", "%s in %s", flag, args)
+		}
+		require.NoError(t, err, args)
+	}
+	for key, value := range a.metadata { // KEDA puts values in place of names, and drops what has none
+		if resolved, ok := env[value]; strings.HasSuffix(key, fromEnv) {
+			a.metadata[key] = resolved
+			if !ok {
+				delete(a.metadata, key)
+			}
+		}
+	}
+	return a
+}
+
+// plain reports whether the server is the one without TLS.
+func (a *asking) plain() bool {
+	return a.metadata["scalerAddress"] == "$PL" && !a.tls && a.metadata["enableTLS"] != "true"
+}
+
+func (a *asking) number(t *testing.T, key string) float64 {
+	t.Helper()
+	if a.metadata[key] == "" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(a.metadata[key], 64)
+	require.NoError(t, err, "%s=%s", key, a.metadata[key])
+	return v
+}
+
+// meant returns the number that the server is to send: the float if there is one, else the whole number.
+func (a *asking) meant(t *testing.T, key string) float64 {
+	t.Helper()
+	if _, ok := a.metadata[key]; ok {
+		return a.number(t, key)
+	}
+	return a.number(t, key+"Int")
+}
+
+func (a *asking) names() []string {
+	text, ok := a.metadata["names"]
+	switch {
+	case !ok:
+		return []string{"q"}
+	case text == "":
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+func (a *asking) fails(what string) bool {
+	return slices.Contains(strings.Split(a.metadata["fail"], ","), what)
+}
+
+func (a *asking) object() *externalscaler.ScaledObjectRef {
+	return &externalscaler.ScaledObjectRef{Namespace: "models", Name: "vectors", ScalerMetadata: a.metadata}
+}
+
+// A kedaAnswer is what KEDA has after it has asked.
+type kedaAnswer struct {
+	specs    []string
+	specsNil bool
+	values   []string
+	active   bool
+	err      string
+}
+
+// kedaAsks asks a server as KEDA v2.21.0 does.
+func kedaAsks(ctx context.Context, server externalscaler.ExternalScalerServer, a asking) kedaAnswer {
+	var answer kedaAnswer
+	prefix := fmt.Sprintf("s%d-", a.index)
+	name := a.metric
+	specs, err := server.GetMetricSpec(ctx, a.object())
+	answer.specsNil = err != nil
+	for _, s := range specs.GetMetricSpecs() {
+		q := kedaQuantity(s.GetTargetSizeFloat(), s.GetTargetSize()) //nolint:staticcheck // KEDA reads it
+		answer.specs = append(answer.specs, fmt.Sprintf("%s%s %s %s", prefix, s.GetMetricName(), a.metricType, canonical(q)))
+		if name == "" {
+			name = prefix + s.GetMetricName()
+		}
+	}
+	index, bare, found := strings.Cut(name, "-")
+	switch _, err := strconv.Atoi(strings.TrimPrefix(index, "s")); {
+	case !found || err != nil || index[0] != 's':
+		answer.err = "metric name without index prefix"
+		return answer
+	case index+"-" != prefix:
+		answer.err = "metric name contains incorrect index prefix"
+		return answer
+	}
+	metrics, err := server.GetMetrics(ctx, &externalscaler.GetMetricsRequest{ScaledObjectRef: a.object(), MetricName: bare})
+	if err != nil {
+		answer.err = err.Error()
+		return answer
+	}
+	active, err := server.IsActive(ctx, a.object())
+	if err != nil {
+		answer.err = err.Error()
+		return answer
+	}
+	answer.active = active.GetResult()
+	for _, v := range metrics.GetMetricValues() {
+		q := kedaQuantity(v.GetMetricValueFloat(), v.GetMetricValue()) //nolint:staticcheck // KEDA reads it
+		answer.values = append(answer.values, name+" "+canonical(q))
+	}
+	return answer
+}
+
+// kedaQuantity is what KEDA makes of the two fields of a number.
+func kedaQuantity(float float64, whole int64) resource.Quantity {
+	switch {
+	case math.IsInf(float, 1):
+		return *resource.NewQuantity(0, resource.DecimalSI)
+	case float > 0 && float == math.Trunc(float):
+		return *resource.NewQuantity(int64(float), resource.DecimalSI)
+	case float > 0:
+		return *resource.NewMilliQuantity(int64(math.Round(float*1000)), resource.DecimalSI)
+	}
+	return *resource.NewQuantity(max(whole, 0), resource.DecimalSI)
+}
+
+// A toldServer does what the metadata say.
+type toldServer struct {
+	externalscaler.UnimplementedExternalScalerServer
+
+	t *testing.T
+	a asking
+}
+
+func (s toldServer) GetMetricSpec(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.GetMetricSpecResponse, error) {
+	if s.a.fails("spec") {
+		return nil, status.Error(codes.Unavailable, "dummy failure in spec")
+	}
+	r := &externalscaler.GetMetricSpecResponse{}
+	for _, name := range s.a.names() {
+		r.MetricSpecs = append(r.MetricSpecs, &externalscaler.MetricSpec{
+			MetricName: name, TargetSizeFloat: s.a.number(s.t, "target"), TargetSize: int64(s.a.number(s.t, "targetInt")),
+		})
+	}
+	return r, nil
+}
+
+func (s toldServer) GetMetrics(_ context.Context, in *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
+	if s.a.fails("metrics") {
+		return nil, status.Error(codes.Unavailable, "dummy failure in metrics")
+	}
+	if s.a.sleep(s.t) >= s.a.timeout {
+		return nil, status.Error(codes.DeadlineExceeded, context.DeadlineExceeded.Error())
+	}
+	names := []string{in.GetMetricName()}
+	if text, ok := s.a.metadata["returnNames"]; ok {
+		names = slices.DeleteFunc(strings.Split(text, ","), func(name string) bool { return name == "" })
+	}
+	r := &externalscaler.GetMetricsResponse{}
+	for _, name := range names {
+		r.MetricValues = append(r.MetricValues, &externalscaler.MetricValue{
+			MetricName: name, MetricValueFloat: s.a.number(s.t, "value"), MetricValue: int64(s.a.number(s.t, "valueInt")),
+		})
+	}
+	return r, nil
+}
+
+func (s toldServer) IsActive(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
+	if s.a.fails("active") {
+		return nil, status.Error(codes.Unavailable, "dummy failure in active")
+	}
+	return &externalscaler.IsActiveResponse{Result: s.a.metadata["active"] != "false"}, nil
+}
+
+func (a *asking) sleep(t *testing.T) time.Duration {
+	t.Helper()
+	if a.metadata["sleep"] == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(a.metadata["sleep"])
+	require.NoError(t, err)
+	return d
+}
+
+// clientRow runs a row of keda_external_client.
+func clientRow(t *testing.T, data json.RawMessage) string {
+	t.Helper()
+	var row kedaRow
+	strict(t, data, &row)
+	a := askingOf(t, row.Args)
+	for _, what := range strings.Split(a.metadata["fail"], ",") {
+		require.Contains(t, []string{"", "spec", "metrics", "active"}, what, "unknown form")
+	}
+	_, address := a.metadata["scalerAddress"]
+	switch {
+	case !address || (a.metricType != string(AverageValue) && a.metricType != string(Value)):
+		require.NotEmpty(t, row.Out.NewError)
+		return ruleClient
+	case a.plain():
+		require.Empty(t, row.Out.NewError)
+	case strings.HasPrefix(a.metadata["scalerAddress"], "127.0.0.1:"):
+		require.Contains(t, row.Out.ValueError, "connection refused")
+		return ruleClient
+	default:
+		return ruleCerts
+	}
+	if a.push {
+		return pushRow(t, row, a)
+	}
+	require.Equal(t, row.answer(), kedaAsks(t.Context(), toldServer{t: t, a: a}, a), "KEDA's client is another")
+	for _, v := range row.Out.Values {
+		milli := v.Value.MilliValue()
+		if whole := v.Value.Value(); whole > math.MaxInt64/1000 {
+			milli = whole * 1000 // it overflows
+		}
+		require.Equal(t, v.Milli, milli)
+	}
+	if rule := differs(t, row, a); rule != "" {
+		return rule
+	}
+	o := ours(t, a)
+	require.Equal(t, row.answer(), kedaAsks(t.Context(), o.server, a))
+	require.Equal(t, a.metadata, o.metadata, "what the trigger is made of")
+	return ""
+}
+
+// An ourServer is the server of this package with one trigger, which answers what the arguments mean.
+type ourServer struct {
+	*stage
+
+	server   *Server
+	trigger  *fakeTrigger
+	metadata map[string]string // of which the trigger was made
+	states   []bool            // of each round; the last one stays
+}
+
+func newOurs(t *testing.T, a asking, trigger func(o *ourServer, spec Spec) Trigger) *ourServer {
+	t.Helper()
+	spec := Spec{Metric: append(a.names(), "q")[0], Target: a.meant(t, "target")}
+	if !(spec.Target >= LeastTarget) {
+		spec.Target = 1
+	}
+	o := &ourServer{}
+	o.stage = newStage(t, func(c *EngineConfig) {
+		c.Build = func(_ Ref, metadata map[string]string) (Plan, error) {
+			if a.fails("spec") {
+				return Plan{}, status.Error(codes.Unavailable, "dummy failure in spec")
+			}
+			o.metadata = metadata
+			return Plan{Trigger: trigger(o, spec), Spec: spec, Interval: 15 * time.Second}, nil
+		}
+	})
+	o.server = NewServer(o.engine)
+	return o
+}
+
+// answers is a trigger that answers what the arguments mean.
+func (a *asking) answers(t *testing.T) func(*ourServer, Spec) Trigger {
+	t.Helper()
+	value, active := a.meant(t, "value"), a.metadata["active"] != "false"
+	return func(o *ourServer, spec Spec) Trigger {
+		o.trigger = &fakeTrigger{answer: func(round int) (Snapshot, error) {
+			s := Snapshot{Spec: spec, Value: value, Active: active}
+			if len(o.states) > 0 {
+				s.Active = o.states[min(round, len(o.states))-1]
+			}
+			if a.fails("metrics") {
+				s.Unknown = errors.New("dummy failure in metrics")
+			}
+			if a.fails("active") {
+				s.ActiveUnknown = errors.New("dummy failure in active")
+			}
+			return s, nil
+		}}
+		return o.trigger
+	}
+}
+
+// ours returns our server after its first round.
+func ours(t *testing.T, a asking) *ourServer {
+	t.Helper()
+	o := newOurs(t, a, a.answers(t))
+	o.value(Ref{Namespace: "models", Name: "vectors"}, a.metadata)
+	return o
+}
+
+// differs returns the rule by which our server must not do what the row's did, after it has seen what ours does instead.
+func differs(t *testing.T, row kedaRow, a asking) string {
+	t.Helper()
+	ctx := t.Context()
+	target, value := a.meant(t, "target"), a.meant(t, "value")
+	sendable := value >= 0 && value <= MostValue
+	bare := strings.TrimPrefix(a.metric, fmt.Sprintf("s%d-", a.index))
+	returned, returns := a.metadata["returnNames"]
+	switch {
+	case a.fails("spec"):
+		o := newOurs(t, a, nil)
+		got := kedaAsks(ctx, o.server, a)
+		require.True(t, got.specsNil)
+		require.Empty(t, got.values)
+		if got.err != "metric name without index prefix" { // nobody knows a name to ask for
+			require.Equal(t, "rpc error: code = Unavailable desc = dummy failure in spec", got.err)
+		}
+		return ruleUnmade
+	case len(a.names()) != 1:
+		o := ours(t, a)
+		spec, err := o.server.GetMetricSpec(ctx, a.object())
+		require.NoError(t, err)
+		require.Len(t, spec.GetMetricSpecs(), 1)
+		for _, name := range append(a.names(), "q") {
+			r, err := o.server.GetMetrics(ctx, &externalscaler.GetMetricsRequest{ScaledObjectRef: a.object(), MetricName: name})
+			switch {
+			case name != spec.GetMetricSpecs()[0].GetMetricName():
+				require.Equal(t, codes.InvalidArgument, status.Code(err))
+			case !sendable || a.fails("metrics"):
+				require.Equal(t, codes.Unavailable, status.Code(err))
+			default:
+				require.NoError(t, err)
+				require.Len(t, r.GetMetricValues(), 1)
+			}
+		}
+		return ruleOneSpec
+	case !(target >= LeastTarget && target <= MostValue):
+		_, err := specResponse(Spec{Metric: "q", Target: target})
+		require.Equal(t, codes.Internal, status.Code(err))
+		if text := a.metadata["target"]; text != "" {
+			_, err := ParseMetadata(inMetric("threshold", text))
+			require.ErrorContains(t, err, "threshold: "+strconv.Quote(text)+": must be a number", "the user is told")
+		}
+		return ruleTarget
+	case a.fails("metrics") || strings.HasPrefix(row.Out.ValueError, "metric name "):
+		return "" // no value is asked for, or there is none
+	case !sendable:
+		o := ours(t, a)
+		got := kedaAsks(ctx, o.server, a)
+		require.Equal(t, row.answer().specs, got.specs)
+		require.Empty(t, got.values)
+		require.Contains(t, got.err, "code = Unavailable")
+		require.Contains(t, got.err, "must be between 0 and 1e+12 to be sent")
+		if !a.fails("active") {
+			active, err := o.server.IsActive(ctx, a.object())
+			require.NoError(t, err)
+			require.Equal(t, a.metadata["active"] != "false", active.GetResult())
+		}
+		return ruleValue
+	case a.sleep(t) >= a.timeout:
+		o := newOurs(t, a, func(*ourServer, Spec) Trigger { return sleeper{} })
+		got := kedaAsks(ctx, o.server, a)
+		require.Equal(t, row.answer().specs, got.specs)
+		require.Empty(t, got.values)
+		require.Contains(t, got.err, "code = Unavailable desc = cold start")
+		return ruleNoWait
+	case a.metric != "" && bare != a.metric && bare != a.names()[0]:
+		o := ours(t, a)
+		_, err := o.server.GetMetrics(ctx, &externalscaler.GetMetricsRequest{ScaledObjectRef: a.object(), MetricName: bare})
+		require.Equal(t, codes.InvalidArgument, status.Code(err))
+		require.ErrorContains(t, err, fmt.Sprintf("metricName: %q: must be %q", bare, a.names()[0]))
+		return ruleOtherName
+	case returns && returned != a.names()[0]:
+		v := theValue(t, a)
+		require.InDelta(t, value, v.GetMetricValueFloat(), 0)
+		return ruleOneValue
+	case value == 0 && a.number(t, "valueInt") > 0:
+		v := theValue(t, a)
+		require.Zero(t, v.GetMetricValueFloat())
+		require.Zero(t, v.GetMetricValue()) //nolint:staticcheck // it is sent on purpose
+		return ruleBothFields
+	}
+	if row.Out.ValueError == "" { // the whole number is for KEDA before 2.17
+		v := theValue(t, a)
+		require.InDelta(t, math.Ceil(v.GetMetricValueFloat()), v.GetMetricValue(), 0) //nolint:staticcheck // it is sent on purpose
+	}
+	return ""
+}
+
+// theValue returns the one value that our server sends.
+func theValue(t *testing.T, a asking) *externalscaler.MetricValue {
+	t.Helper()
+	name := a.names()[0]
+	r, err := ours(t, a).server.GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{ScaledObjectRef: a.object(), MetricName: name})
+	require.NoError(t, err)
+	require.Len(t, r.GetMetricValues(), 1)
+	require.Equal(t, name, r.GetMetricValues()[0].GetMetricName())
+	return r.GetMetricValues()[0]
+}
+
+// A sleeper is a Trigger whose rounds do not end by themselves.
+type sleeper struct{}
+
+func (sleeper) Round(ctx context.Context, _ time.Time) (Snapshot, error) {
+	<-ctx.Done()
+	return Snapshot{}, ctx.Err()
+}
+
+func (sleeper) Close() {}
+
+// A fakeStream is the server's side of a stream.
+type fakeStream[T any] struct {
+	grpc.ServerStream
+
+	ctx  context.Context //nolint:containedctx // that of the stream
+	sent chan *T
+}
+
+func newFakeStream[T any](ctx context.Context) *fakeStream[T] {
+	return &fakeStream[T]{ctx: ctx, sent: make(chan *T, 100)}
+}
+
+func (s *fakeStream[T]) Context() context.Context { return s.ctx }
+
+func (s *fakeStream[T]) Send(m *T) error {
+	s.sent <- m
+	return nil
+}
+
+// next waits for a message.
+func (s *fakeStream[T]) next(t *testing.T) *T {
+	t.Helper()
+	select {
+	case m := <-s.sent:
+		return m
+	case <-time.After(patience):
+		require.Fail(t, "nothing was sent")
+		return nil
+	}
+}
+
+// pushRow runs a row with streams: each state of the row's is that of one round of ours.
+func pushRow(t *testing.T, row kedaRow, a asking) string {
+	t.Helper()
+	states := row.Out.Push
+	stream, ok := a.metadata["stream"]
+	if ok {
+		states = nil
+	}
+	if ok && stream != "eof" && stream != "unimplemented" {
+		for _, text := range strings.Split(stream, ",") {
+			state, err := strconv.ParseBool(text)
+			require.NoError(t, err, "unknown form: stream=%s", stream)
+			states = append(states, state)
+		}
+	}
+	require.Equal(t, states, row.Out.Push, "KEDA takes what is sent")
+	require.Contains(t, []string{"", "once"}, a.metadata["streamSpec"], "unknown form")
+	if a.metadata["streamSpec"] != "" && !(a.meant(t, "target") >= LeastTarget) {
+		return ruleTarget
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	o := newOurs(t, a, a.answers(t))
+	o.states = states
+	active, specs := newFakeStream[externalscaler.IsActiveResponse](ctx), newFakeStream[externalscaler.GetMetricSpecResponse](ctx)
+	done := make(chan error, 2)
+	go func() { done <- o.server.StreamIsActive(a.object(), active) }()
+	go func() { done <- o.server.StreamMetricSpec(a.object(), specs) }()
+	want := slices.Compact(append([]bool{}, states...))
+	var got []bool
+	for i := range max(len(states), 3) {
+		if i > 0 {
+			o.tick()
+		}
+		if i == 0 || (i < len(states) && states[i] != states[i-1]) {
+			got = append(got, active.next(t).GetResult())
+		}
+	}
+	spec, err := o.server.GetMetricSpec(ctx, a.object())
+	require.NoError(t, err)
+	require.Equal(t, spec.String(), specs.next(t).String())
+	require.Empty(t, done, "both streams are open")
+	cancel()
+	for range 2 {
+		require.Equal(t, codes.Canceled, status.Code(<-done))
+	}
+	require.Empty(t, specs.sent, "the spec is sent once")
+	require.Empty(t, active.sent)
+	if len(states) == 0 {
+		require.Equal(t, []bool{true}, got)
+		return ruleStreamOpen
+	}
+	require.Equal(t, want, got)
+	if a.metadata["streamSpec"] != "" {
+		require.Equal(t, 1, row.Out.PushSpecs)
+		require.Equal(t, row.answer().specs, kedaAsks(t.Context(), o.server, a).specs)
+	}
+	if len(want) != len(states) {
+		return ruleChanges
+	}
+	return ""
+}
+
+// seedRow runs a row of seed_external_scaler, each of which is a fault of the seed's scaler.
+func seedRow(t *testing.T, data json.RawMessage) string {
+	t.Helper()
+	var row struct {
+		What           string   `json:"what"`
+		Kind           string   `json:"kind"`
+		Result         string   `json:"result"`
+		Replicas       int32    `json:"replicas"`
+		PerPod         []any    `json:"perPod"`
+		Pods           []any    `json:"pods"`
+		Threshold      float64  `json:"threshold"`
+		SeedValue      *float64 `json:"seedValue"`
+		HPAUsageRatio  float64  `json:"hpaUsageRatio"`
+		HPADesired     int32    `json:"hpaDesired"`
+		CorrectDesired int32    `json:"correctDesired"`
+		Avg            float64  `json:"avg"`
+		Ready          int32    `json:"ready"`
+		Unready        int32    `json:"unready"`
+		Total          float64  `json:"total"`
+		SeedAvg        float64  `json:"seedAvg"`
+		TrueAvg        float64  `json:"trueAvg"`
+		UpTrigger      float64  `json:"upTrigger"`
+		Name           string   `json:"name"`
+	}
+	strict(t, data, &row)
+	switch {
+	case len(row.PerPod) > 0:
+		f := fleetOf(row.Threshold, row.PerPod)
+		f.spec, f.status, f.tolerance = row.Replicas, row.Replicas, 0.1
+		require.Equal(t, row.HPADesired, f.wants(AverageValue, row.Threshold, *row.SeedValue), "the seed's")
+		value, err := f.value()
+		require.NoError(t, err)
+		require.Equal(t, row.CorrectDesired, f.wants(AverageValue, row.Threshold, value))
+		return ruleSeedAverage
+	case len(row.Pods) > 0:
+		f := fleetOf(row.Threshold, row.Pods)
+		require.Greater(t, row.SeedAvg, row.UpTrigger, "the seed's")
+		f.tolerance = row.UpTrigger/row.Threshold - 1
+		value, err := f.value()
+		require.NoError(t, err)
+		require.LessOrEqual(t, f.wants(AverageValue, row.Threshold, value), f.spec)
+		return ruleSeedFill
+	case row.Avg > 0:
+		require.InDelta(t, math.Trunc(row.Avg), *row.SeedValue, 0, "the seed's")
+		a := askingOf(t, fmt.Sprintf("-m scalerAddress=$PL -m target=1 -m value=%v", row.Avg))
+		require.InDelta(t, row.Avg, theValue(t, a).GetMetricValueFloat(), 0)
+		return ruleSeedTruncate
+	case row.Ready > 0:
+		f := fleetOf(10, nil)
+		for range row.Ready {
+			f.values = append(f.values, row.Total/float64(row.Ready))
+		}
+		f.notReady = row.Unready
+		r := f.reading()
+		n := float64(r.Values + r.NotReady + r.Failed)
+		require.InDelta(t, row.TrueAvg, n*r.Lower/float64(r.Values), 1e-9)
+		require.InDelta(t, row.SeedAvg, row.Total/float64(row.Ready-row.Unready), 1e-9, "the seed's")
+		f.spec = row.Ready // those that are not ready are beyond it
+		value, err := f.value()
+		require.NoError(t, err)
+		require.InDelta(t, max(row.Total, 10*float64(row.Ready)), value, 1e-9)
+		return ruleSeedCount
+	case row.Name != "":
+		_, bare, _ := strings.Cut(row.Name, "-")
+		_, bare, _ = strings.Cut(bare, "-")
+		a := askingOf(t, "-m scalerAddress=$PL -m target=1 -m value=2 -m names="+bare)
+		require.Equal(t, []string{"s0-" + bare + " AverageValue 1"}, kedaAsks(t.Context(), ours(t, a).server, a).specs)
+		return ruleSeedPrefix
+	case strings.Contains(row.Result, "tls:"):
+		return ruleCerts
+	}
+	require.Fail(t, "a row of an unknown form", "%s", data)
+	return ""
+}
+
+// fleetOf makes a fleet of values and of pods without one.
+func fleetOf(threshold float64, pods []any) *fleet {
+	f := &fleet{kind: AverageValue, threshold: threshold, hpa: hpa{spec: int32(len(pods)), status: int32(len(pods))}}
+	for _, pod := range pods {
+		if v, ok := pod.(float64); ok {
+			f.values = append(f.values, v)
+		} else {
+			f.failed++
+		}
+	}
+	return f
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Renders the manifests with the tools that people use: kubectl kustomize, and helm, which go install builds (some minutes
+# the first time), and checks that the chart's defaults make the same objects as the kustomization. It needs Go, its
+# module proxy and kubectl. OUT=DIR keeps what was rendered.
+set -euo pipefail
+cd "$(dirname "$0")"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=${OUT:-$work}
+template() { "$work/bin/helm" template kedascaler chart --kube-version 1.35.0 "$@"; }
+# same FILE: as kustomize writes it: sorted, without comments.
+same() {
+	mkdir "$work/same-$1"
+	cp "$out/$1.yaml" "$work/same-$1/all.yaml"
+	printf 'resources: [all.yaml]\nsortOptions: {order: legacy}\n' > "$work/same-$1/kustomization.yaml"
+	kubectl kustomize "$work/same-$1"
+}
+# has TEXT FILE, lacks TEXT FILE
+has() { grep -qF -- "$1" "$out/$2.yaml" || { echo "$2: has no $1"; exit 1; }; }
+lacks() { ! grep -qF -- "$1" "$out/$2.yaml" || { echo "$2: has $1"; exit 1; }; }
+
+GOBIN=$work/bin GOWORK=off GOFLAGS=-mod=mod go install helm.sh/helm/v3/cmd/helm@v3.19.0
+
+kubectl kustomize kustomize > "$out/kustomize.yaml"
+"$work/bin/helm" lint chart
+template --namespace keda > "$out/helm.yaml"
+diff -u <(same kustomize) <(same helm) || { echo "the chart's defaults are not the kustomization"; exit 1; }
+
+template --namespace scalers --set keda.namespace=keda --set scalerName=mine --set service=mine --set crossNamespace=true \
+	--set certs.caOverlap=48h --set 'certs.serverNames={scaler.example}' --set 'extraArgs={-idle=20m}' > "$out/elsewhere.yaml"
+for text in -certs-namespace=keda -scaler-name=mine -service=mine -cross-namespace -ca-overlap=48h -idle=20m \
+	-server-names=mine-webhook.scalers.svc,scaler.example "== 'mine'" 'kubernetes.io/metadata.name: keda'; do has "$text" elsewhere; done
+
+template --namespace keda --set certs.managed=false --set webhook.caBundle=Q0E= > "$out/unmanaged.yaml"
+for text in -unmanaged-certs 'caBundle: Q0E=' 'verbs: [list, watch]'; do has "$text" unmanaged; done
+for text in clustertriggerauthentications keda-kaito-scaler-ca; do lacks "$text" unmanaged; done
+
+template --namespace keda --set webhook.enabled=false --set metrics.enabled=false --set networkPolicy.enabled=false \
+	--set podDisruptionBudget.enabled=false > "$out/least.yaml"
+for text in MutatingWebhookConfiguration mutatingwebhookconfigurations -webhook tokenreviews NetworkPolicy PodDisruptionBudget; do lacks "$text" least; done
+has -metrics-address=0 least
+echo "rendered: $(grep -c '^kind:' "$out/kustomize.yaml") objects by kustomize, the same by helm; $(grep -c '^kind:' "$out/least.yaml") at the least"
