@@ -124,6 +124,8 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	cron.…
 //	scaler              the whole of spec.scaler as YAML; then threshold and what goes with it must not be given
 //
+// With a scaler that is cron alone, threshold may be left out together with the policy and the metric that it is for.
+//
 // KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are passed over, and a known key may end in FromEnv.
 func ParseMetadata(metadata map[string]string) (Metadata, error) {
 	p := parser{given: make(map[string]string), keys: make(map[string]string)}
@@ -402,7 +404,7 @@ func (p *parser) source() v1alpha1.MetricSource {
 	s.Protocol = v1alpha1.ProtocolType(protocol)
 	p.errs.Check(protocol == "" || protocol == "http" || protocol == "https", p.key("metricProtocol"), protocol, "must be http or https")
 	s.Path, _ = p.take("metricPath")
-	if port, ok := p.take("metricPort"); ok {
+	if port, _ := p.take("metricPort"); port != "" {
 		if n, err := strconv.ParseInt(port, 10, 32); err == nil {
 			number := v1alpha1.NewPortNumber(int32(n))
 			s.Port = &number

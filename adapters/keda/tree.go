@@ -79,7 +79,8 @@ func leaf(text string) any {
 	return v
 }
 
-var errDocuments = errors.New("there must be one document") //nolint:gochecknoglobals // an error to compare with
+// errDocuments is for YAML whose second document would be passed over.
+var errDocuments = errors.New("there must be one document")
 
 // yamlTo reads YAML that has one document and no key twice.
 func yamlTo(text string, into any) error {

@@ -197,20 +197,21 @@ func TestStatusBehindSpec(t *testing.T) {
 	})
 }
 
-func known(kind MetricType, threshold float64, spec int32, values ...float64) *fleet {
-	return &fleet{kind: kind, threshold: threshold, values: values, hpa: hpa{spec: spec, status: spec, ready: int32(len(values))}}
+// known is a fleet with a threshold of 10 whose values are known.
+func known(kind MetricType, spec int32, values ...float64) *fleet {
+	return &fleet{kind: kind, threshold: 10, values: values, hpa: hpa{spec: spec, status: spec, ready: int32(len(values))}}
 }
 
 // TestSeedAverage: 4 replicas with 15 waiting each and a threshold of 10 need 6. The seed sends the average, and the
 // HorizontalPodAutoscaler goes to 2.
 func TestSeedAverage(t *testing.T) {
 	for _, kind := range []MetricType{AverageValue, Value} {
-		f := known(kind, 10, 4, 15, 15, 15, 15)
+		f := known(kind, 4, 15, 15, 15, 15)
 		value, err := f.value()
 		require.NoError(t, err)
 		require.EqualValues(t, 6, f.wants(kind, 10, value), kind)
 	}
-	f := known(AverageValue, 10, 4, 15, 15, 15, 15)
+	f := known(AverageValue, 4, 15, 15, 15, 15)
 	require.EqualValues(t, 2, f.wants(AverageValue, 10, 15), "the seed's")
 }
 
@@ -218,7 +219,7 @@ func TestSeedAverage(t *testing.T) {
 func TestSeedFill(t *testing.T) {
 	for _, kind := range []MetricType{AverageValue, Value} {
 		for _, tolerance := range []float64{0, 0.1} {
-			f := known(kind, 10, 2, 8)
+			f := known(kind, 2, 8)
 			f.failed, f.ready, f.tolerance = 1, 2, tolerance
 			value, err := f.value()
 			require.NoError(t, err)
@@ -230,7 +231,7 @@ func TestSeedFill(t *testing.T) {
 
 // TestSeedCount: the seed divides by ready - missing, in which pods that are not ready are missing ones.
 func TestSeedCount(t *testing.T) {
-	f := known(AverageValue, 10, 5, 9, 9, 9)
+	f := known(AverageValue, 5, 9, 9, 9)
 	f.notReady = 2
 	value, err := f.value()
 	require.NoError(t, err)

@@ -314,7 +314,7 @@ func kedaAsks(ctx context.Context, server externalscaler.ExternalScalerServer, a
 	specs, err := server.GetMetricSpec(ctx, a.object())
 	answer.specsNil = err != nil
 	for _, s := range specs.GetMetricSpecs() {
-		q := kedaQuantity(s.GetTargetSizeFloat(), s.GetTargetSize()) //nolint:staticcheck // KEDA reads it
+		q := kedaQuantity(s.GetTargetSizeFloat(), s.GetTargetSize())
 		answer.specs = append(answer.specs, fmt.Sprintf("%s%s %s %s", prefix, s.GetMetricName(), a.metricType, canonical(q)))
 		if name == "" {
 			name = prefix + s.GetMetricName()
@@ -341,7 +341,7 @@ func kedaAsks(ctx context.Context, server externalscaler.ExternalScalerServer, a
 	}
 	answer.active = active.GetResult()
 	for _, v := range metrics.GetMetricValues() {
-		q := kedaQuantity(v.GetMetricValueFloat(), v.GetMetricValue()) //nolint:staticcheck // KEDA reads it
+		q := kedaQuantity(v.GetMetricValueFloat(), v.GetMetricValue())
 		answer.values = append(answer.values, name+" "+canonical(q))
 	}
 	return answer
@@ -424,7 +424,7 @@ func clientRow(t *testing.T, data json.RawMessage) string {
 	var row kedaRow
 	strict(t, data, &row)
 	a := askingOf(t, row.Args)
-	for _, what := range strings.Split(a.metadata["fail"], ",") {
+	for what := range strings.SplitSeq(a.metadata["fail"], ",") {
 		require.Contains(t, []string{"", "spec", "metrics", "active"}, what, "unknown form")
 	}
 	_, address := a.metadata["scalerAddress"]
@@ -599,12 +599,12 @@ func differs(t *testing.T, row kedaRow, a asking) string {
 	case value == 0 && a.number(t, "valueInt") > 0:
 		v := theValue(t, a)
 		require.Zero(t, v.GetMetricValueFloat())
-		require.Zero(t, v.GetMetricValue()) //nolint:staticcheck // it is sent on purpose
+		require.Zero(t, v.GetMetricValue())
 		return ruleBothFields
 	}
 	if row.Out.ValueError == "" { // the whole number is for KEDA before 2.17
 		v := theValue(t, a)
-		require.InDelta(t, math.Ceil(v.GetMetricValueFloat()), v.GetMetricValue(), 0) //nolint:staticcheck // it is sent on purpose
+		require.InDelta(t, math.Ceil(v.GetMetricValueFloat()), v.GetMetricValue(), 0)
 	}
 	return ""
 }
@@ -670,7 +670,7 @@ func pushRow(t *testing.T, row kedaRow, a asking) string {
 		states = nil
 	}
 	if ok && stream != "eof" && stream != "unimplemented" {
-		for _, text := range strings.Split(stream, ",") {
+		for text := range strings.SplitSeq(stream, ",") {
 			state, err := strconv.ParseBool(text)
 			require.NoError(t, err, "unknown form: stream=%s", stream)
 			states = append(states, state)
@@ -685,6 +685,8 @@ func pushRow(t *testing.T, row kedaRow, a asking) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := newOurs(t, a, a.answers(t))
 	o.states = states
+	spec, err := o.server.GetMetricSpec(ctx, a.object()) // the trigger begins
+	require.NoError(t, err)
 	active, specs := newFakeStream[externalscaler.IsActiveResponse](ctx), newFakeStream[externalscaler.GetMetricSpecResponse](ctx)
 	done := make(chan error, 2)
 	go func() { done <- o.server.StreamIsActive(a.object(), active) }()
@@ -699,8 +701,6 @@ func pushRow(t *testing.T, row kedaRow, a asking) string {
 			got = append(got, active.next(t).GetResult())
 		}
 	}
-	spec, err := o.server.GetMetricSpec(ctx, a.object())
-	require.NoError(t, err)
 	require.Equal(t, spec.String(), specs.next(t).String())
 	require.Empty(t, done, "both streams are open")
 	cancel()

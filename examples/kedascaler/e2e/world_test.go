@@ -315,6 +315,7 @@ spec:
 		text += fmt.Sprintf("        %s: %q\n", metadata[i], metadata[i+1])
 	}
 	require.NoError(w.t, w.cluster.Apply(w.t.Context(), []byte(text)))
+	w.last[t] = w.count(t)
 }
 
 // eventually polls until a condition holds, for a minute.
