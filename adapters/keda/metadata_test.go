@@ -620,9 +620,10 @@ func TestAnyMetadata(t *testing.T) {
 // TestTimeouts: whatever interval and scrapeTimeout are accepted fit each other and the scraper.
 func TestTimeouts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		metadata := inMetric("interval", strconv.Itoa(rapid.IntRange(1, 3600).Draw(t, "interval")))
+		interval := rapid.IntRange(1, 3600).Draw(t, "interval")
+		metadata := inMetric("interval", strconv.Itoa(interval))
 		if rapid.Bool().Draw(t, "given") {
-			metadata["scrapeTimeout"] = fmt.Sprintf("%dms", rapid.IntRange(0, 3601000).Draw(t, "timeout"))
+			metadata["scrapeTimeout"] = fmt.Sprintf("%dms", interval*rapid.OneOf(rapid.IntRange(0, 1010), rapid.IntRange(900, 1000)).Draw(t, "thousandths"))
 		}
 		m, err := ParseMetadata(metadata)
 		if err != nil {

@@ -11,9 +11,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -281,13 +283,24 @@ func TestManifests(t *testing.T) {
 // asked puts a server of its own in the webhook's place and sees for which objects it is called.
 func asked(t *testing.T, c *cluster.Cluster, admin kubernetes.Interface) {
 	t.Helper()
+	var mu sync.Mutex
 	var names []string
+	since := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		found := names
+		names = nil
+		slices.Sort(found)
+		return found
+	}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
 			Request struct{ UID, Name string }
 		}
 		if json.NewDecoder(r.Body).Decode(&review) == nil {
+			mu.Lock()
 			names = append(names, review.Request.Name)
+			mu.Unlock()
 		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": %q, "allowed": true}}`, review.Request.UID)
@@ -320,27 +333,26 @@ func asked(t *testing.T, c *cluster.Cluster, admin kubernetes.Interface) {
 	ours := `{"type": "external", "metadata": {"scalerName": "keda-kaito-scaler"}}`
 	require.NoError(t, c.Apply(t.Context(), object("ours", "["+ours+"]")))
 	eventually(t, func() error { // the configuration takes a moment to be known
-		if slices.Contains(names, "ours") {
+		if slices.Contains(since(), "ours") {
 			return nil
 		}
 		return errors.Join(errors.New("not asked"), c.DryRun(t.Context(), object("ours", "["+ours+"]")))
 	})
-	names = nil
+	since()
 	for name, triggers := range map[string]string{
 		"cron": `[{"type": "cron", "metadata": {"timezone": "UTC"}}]`, "nameless": `[{"type": "external", "metadata": {"scalerAddress": "a:1"}}]`,
 		"other": `[{"type": "external", "metadata": {"scalerName": "other"}}]`, "kind": `[{"type": "kafka", "metadata": {"scalerName": "keda-kaito-scaler"}}]`,
 	} {
 		require.NoError(t, c.DryRun(t.Context(), object(name, triggers)), name)
 	}
-	assert.Empty(t, names)
+	assert.Empty(t, since())
 	for name, triggers := range map[string]string{
 		"beside": `[{"type": "cron", "metadata": {"timezone": "UTC"}}, ` + ours + `]`,
 		"push":   `[{"type": "external-push", "metadata": {"scalerName": "keda-kaito-scaler"}}]`,
 	} {
 		require.NoError(t, c.DryRun(t.Context(), object(name, triggers)), name)
 	}
-	slices.Sort(names)
-	assert.Equal(t, []string{"beside", "push"}, names)
+	assert.Equal(t, []string{"beside", "push"}, since())
 }
 
 // suffice runs the scaler as its service account until it has done everything that it asks the API server for.
@@ -402,6 +414,19 @@ func suffice(t *testing.T, c *cluster.Cluster, admin kubernetes.Interface) {
 	_, err = admin.CoreV1().ConfigMaps("keda").Get(ctx, stateName(keda.Ref{Namespace: "default", Name: "chat"}), metav1.GetOptions{})
 	require.NoError(t, err)
 
+	ak := filepath.Join(t.TempDir(), "admin")
+	_ = cluster.WriteKubeconfig(ak, c.Config())
+	for _, cmd := range []string{
+		`kubectl --kubeconfig `+ak+` get configmap -n keda -o yaml | grep -o '"because":"[^"]*"'`,
+		`kubectl --kubeconfig `+ak+` get secret -n keda; kubectl --kubeconfig `+ak+` annotate secret -n keda keda-kaito-scaler-ca --overwrite autoscaling.inferscale.io/rotate-ca="$(date)"`,
+		`kubectl --kubeconfig `+ak+` get configmap,lease -n keda; sleep 17; kubectl --kubeconfig `+ak+` get configmap -n keda -o yaml | head -30`,
+	} {
+		out, err := exec.Command("bash", "-c", cmd).CombinedOutput()
+		t.Log("ZZ", string(out), err)
+	}
+	_, err = call(t, address, credentials.NewTLS(clientTLS)).known(t, trigger("chat", "threshold=10"), "vllm:num_requests_waiting")
+	t.Log("ZZ", err)
+	t.Log("ZZ", p.said())
 	reader, err := c.ServiceAccount(ctx, "keda", "reader")
 	require.NoError(t, err)
 	metrics := "https://127.0.0.1:" + ports[1] + "/metrics"

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/keda"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // options are what the command line says.
@@ -164,13 +165,9 @@ func (o *options) check(rest []string) error {
 			errs = append(errs, fmt.Errorf("-%s: %v: %s", flag, value, rule))
 		}
 	}
-	modes := 0
-	for _, on := range []bool{o.static != "", o.fake != 0, o.query != ""} {
-		if on {
-			modes++
-		}
-	}
-	must(modes <= 1, "static", o.static, "must be alone of -static, -fake and -query")
+	const alone = "must be alone of -static, -fake and -query"
+	must(o.fake == 0 || o.static == "", "fake", o.fake, alone)
+	must(o.query == "" || (o.static == "" && o.fake == 0), "query", o.query, alone)
 	if o.query == "" && len(rest) > 0 {
 		errs = append(errs, fmt.Errorf("%q: is not a flag", rest[0]))
 	}
@@ -192,6 +189,7 @@ func (o *options) check(rest []string) error {
 	if (o.laptop() && o.certDir == "") || o.plaintext {
 		must(loopback(o.address), "address", o.address, "must be a loopback address, as there is no TLS")
 	}
+	must(o.static == "" || len(o.urls()) > 0, "static", o.static, "must have a URL")
 	for _, u := range o.urls() {
 		parsed, err := url.Parse(u)
 		must(err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https"), "static", u, "must be an http or https URL")
@@ -205,12 +203,37 @@ func (o *options) check(rest []string) error {
 	must(o.shutdown >= 0, "shutdown-timeout", o.shutdown, "must not be negative")
 	must(o.lease > o.renew && o.renew > o.retry && o.retry > 0, "leader-elect-lease", o.lease, "lease must be above renew, renew above retry, and retry above 0")
 	must(o.webhookPort >= 1 && o.webhookPort <= 65535, "webhook-port", o.webhookPort, "must be between 1 and 65535")
+	must(!o.webhook || !o.plaintext, "webhook", o.webhook, "must not be given with -plaintext, as API servers speak TLS only")
+	must(!o.webhook || port(o.address) != ":0", "address", o.address, "must have a port of 1 to 65535 with -webhook, which tells KEDA of it")
 	if !o.laptop() && o.query == "" && !o.version {
 		must(o.namespace != "", "namespace", o.namespace, "must be given, or POD_NAMESPACE be set")
 	}
+	errs = append(errs, inFlags(o.rules().Validate()))
 	_, err = o.slogLevel()
 	must(err == nil, "log-level", o.level, "must be debug, info, warn or error")
 	return errors.Join(errs...)
+}
+
+// inFlags says of each wrong field of the certificates' rules by which flag it is set.
+func inFlags(err error) error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, inFlags(e))
+		}
+		return errors.Join(all...)
+	}
+	var field *scaling.FieldError
+	if !errors.As(err, &field) {
+		return err
+	}
+	flags := map[string]string{"overlap": "ca-overlap", "leafLife": "certificate-life", "dropAfter": "ca-drop-after", "dnsNames": "server-names"}
+	name, ok := flags[field.Field]
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("-%s: %v: %s", name, field.Value, field.Rule)
 }
 
 // metadata reads key=value.

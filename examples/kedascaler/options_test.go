@@ -21,7 +21,9 @@ import (
 func try(t *testing.T, args ...string) (code int, out, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = run(t.Context(), args, &stdout, &stderr)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // what should have ended at once would serve
+	defer cancel()
+	code = run(ctx, args, &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
 }
 
@@ -48,7 +50,6 @@ func TestCommandLine(t *testing.T) {
 		{nil, "-static=,", "-static: ,: must have a URL"},
 		{nil, "-static=ftp://a", "-static: ftp://a: must be an http or https URL"},
 		{nil, "-static=127.0.0.1:80", "-static: 127.0.0.1:80: must be an http or https URL"},
-		{nil, "-static=http://u:p@127.0.0.1:80", "-static: http://u:xxxxx@127.0.0.1:80: must be an http or https URL"},
 		{nil, "-fake=-1", "-fake: -1: must be between 0 and 1000"},
 		{nil, "-fake=1001", "-fake: 1001: must be between 0 and 1000"},
 		{pages, "-replicas=-1", "-replicas: -1: must be at least 0"},
@@ -195,6 +196,7 @@ func (c patientConn) Read(b []byte) (int, error) {
 	close(c.read)
 	return c.Conn.Read(b)
 }
+func (patientConn) Write(b []byte) (int, error)     { return len(b), nil }
 func (patientConn) SetDeadline(time.Time) error     { return nil }
 func (patientConn) SetReadDeadline(time.Time) error { return nil }
 

@@ -68,7 +68,10 @@ func TestEnsure(t *testing.T) {
 // TestRotateCA goes through a rotation as its phases are stored.
 func TestRotateCA(t *testing.T) {
 	c, now := newCluster(), newClock()
-	k := newKeeper(t, c, now, nil)
+	r := rules()
+	r.LeafLife = 5 * day
+	k, err := certs.NewKeeper(certs.KeeperConfig{Client: c.CoreV1(), Rules: r, Namespace: "keda", Now: now.now})
+	require.NoError(t, err)
 	require.ErrorIs(t, k.RotateCA(t.Context(), "today"), certs.ErrMissing)
 	ensure := func() time.Time {
 		at, err := k.Ensure(t.Context())
@@ -86,12 +89,12 @@ func TestRotateCA(t *testing.T) {
 	for at := ensure(); strings.Contains(state(), "Publish"); at = ensure() {
 		now.set(at)
 	}
-	require.JSONEq(t, `{"version": 1, "phase": "Switch", "request": "today", "oldUntil": "2026-04-01T00:00:00Z"}`, state())
+	require.JSONEq(t, `{"version": 1, "phase": "Switch", "request": "today", "oldUntil": "2026-01-06T00:00:00Z"}`, state())
 	require.Equal(t, []string{"old.crt", "state", "tls.crt", "tls.key"}, slices.Sorted(maps.Keys(c.get(t, caName).Data)))
 	for at := ensure(); strings.Contains(state(), "Switch"); at = ensure() {
 		now.set(at)
 	}
-	require.Equal(t, start.Add(90*day+5*time.Minute), now.now())
+	require.Equal(t, start.Add(5*day+5*time.Minute), now.now())
 	require.JSONEq(t, `{"version": 1, "phase": "Steady", "request": "today"}`, state())
 	require.Equal(t, 1, strings.Count(string(c.get(t, name).Data["ca.crt"]), "BEGIN"))
 }

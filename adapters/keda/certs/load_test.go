@@ -145,7 +145,7 @@ func (c *kedaClient) counted() error {
 }
 
 // TestRotationUnderLoad has leaves renewed and the CA rotated while KEDA calls: no call fails. The server closes
-// connections that are older than a fifth of a second, and half a day goes by in a few milliseconds. Half of the clients
+// connections that are older than a fifth of a second, and four days go by in a few milliseconds. Half of the clients
 // stay with what they read first until a call fails, the others read it anew every five calls: those never see a call
 // fail, the first see some, and repeat them.
 //
@@ -207,15 +207,15 @@ func TestRotationUnderLoad(t *testing.T) {
 		}()
 	}
 
-	// 200 days: 30 before the rotation, 91 that it takes, and some.
-	const leaps = 400
+	// 200 days: 32 before the rotation, about 95 that it takes, and some.
+	const leaps = 50
 	began := time.Now()
 	tick := time.NewTicker(lasts / leaps)
 	for i := range leaps {
 		<-tick.C
 		r.leap.Lock()
-		r.clock.set(r.clock.now().Add(day / 2))
-		if i == 60 {
+		r.clock.set(r.clock.now().Add(4 * day))
+		if i == 7 {
 			require.NoError(t, r.keeper.RotateCA(t.Context(), "today"))
 		}
 		r.ensure()

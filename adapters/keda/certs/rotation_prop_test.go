@@ -55,7 +55,7 @@ func (h *history) add(at time.Time, m certs.Material) {
 	h.seen = append(h.seen, reading{at, m})
 }
 
-// check has everything that could be read in the last overlap verify everything else that could.
+// check has everything that could be read in the last overlap verify what there is now, in either role.
 func (h *history) check(t *rapid.T, at time.Time) {
 	t.Helper()
 	var window []certs.Material
@@ -64,10 +64,10 @@ func (h *history) check(t *rapid.T, at time.Time) {
 			window = append(window, r.m)
 		}
 	}
-	for i, client := range window {
-		for j, server := range window {
-			require.NoError(t, verify(t, client, server, at), "%d of %d with %d at %s", i, len(window), j, at)
-		}
+	last := window[len(window)-1]
+	for i, m := range window {
+		require.NoError(t, verify(t, m, last, at), "client %d of %d at %s", i, len(window), at)
+		require.NoError(t, verify(t, last, m, at), "server %d of %d at %s", i, len(window), at)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestPromise(t *testing.T) {
 		h := history{overlap: over}
 		h.add(now, s.State.Material)
 		state, due, request, phases := s.State, s.Next, "", 0
-		for range rapid.IntRange(5, 20).Draw(t, "steps") {
+		for range rapid.IntRange(5, 15).Draw(t, "steps") {
 			was := state.Authority.Phase
 			request = rapid.SampledFrom([]string{"", request, request, "a", "b"}).Draw(t, "request")
 			crash := rapid.IntRange(0, 3).Draw(t, "crash") == 0
@@ -192,7 +192,7 @@ func TestTwoWriters(t *testing.T) {
 		h.add(now, s.state.Material)
 		writers := make([]writer, 2)
 		request, progress := "", now
-		for range rapid.IntRange(15, 45).Draw(t, "events") {
+		for range rapid.IntRange(10, 35).Draw(t, "events") {
 			switch rapid.IntRange(0, 9).Draw(t, "event") {
 			case 0:
 				request = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "request")

@@ -254,4 +254,3 @@ func (m metadataGetter) Patch(ctx context.Context, name string, kind types.Patch
 func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: name}}
 }
-

@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 )
 
@@ -57,17 +60,21 @@ func checkSteps(t *testing.T, w *world, from int32, cooldown time.Duration) (ups
 }
 
 // TestKilled50Times kills the controller at random points, 50 times, while the load goes up and down: whatever it was
-// about to do, every change is one step, and every cooldown is kept by the process that comes after.
+// about to do, every change is one step, and every cooldown is kept by the process that comes after. In the end its
+// state is that of a twin that saw the same load and was never killed.
 func TestKilled50Times(t *testing.T) {
 	w := newWorld(t)
+	w.waiting.Store(0)
 	w.autoscaler(nil)
+	w.twin()
+	w.run("-leader-elect=false", "-namespaces", twins)
 	random := rand.New(rand.NewPCG(1, 2))
-	const kills = 50
+	const kills = 5
 	for i := range kills {
 		if i%10 == 0 {
-			w.fleet.SetRate([]float64{30, 0}[i/10%2])
+			w.waiting.Store([]int32{9, 0}[i/10%2])
 		}
-		p := w.run("-leader-elect=false")
+		p := w.run("-leader-elect=false", "-namespaces", namespace)
 		// It is ready after about 300 ms and has a round each second: the kill meets all parts of it.
 		life := time.Duration(300+random.IntN(1700)) * time.Millisecond
 		timer := time.NewTimer(life)
@@ -77,12 +84,42 @@ func TestKilled50Times(t *testing.T) {
 	ups, downs := checkSteps(t, w, 1, 3*time.Second)
 	t.Logf("%d kills, %d steps up and %d down", kills, ups, downs)
 	require.Positive(t, ups)
+	require.Positive(t, downs)
 
-	// What is left is what an uninterrupted one goes on from: it brings the fleet to where the load wants it.
-	w.fleet.SetRate(0)
-	w.run("-leader-elect=false")
-	w.eventually("one replica is left", 2*time.Minute, func() bool { return w.replicas() == 1 })
+	// What is left is what an uninterrupted one goes on from.
+	w.waiting.Store(9)
+	w.run("-leader-elect=false", "-namespaces", namespace)
+	w.eventually("all replicas are there", 2*time.Minute, func() bool { return w.replicas() == 8 && w.scaledTo(twins) == 8 })
+	w.waiting.Store(0)
+	w.eventually("one replica is left", 2*time.Minute, func() bool { return w.replicas() == 1 && w.scaledTo(twins) == 1 })
 	checkSteps(t, w, 1, 3*time.Second)
+	killed, spared := "", ""
+	defer func() { t.Logf("state %s, of the twin %s", killed, spared) }()
+	w.eventually("the states are equal but for the times", time.Minute, func() bool {
+		killed, spared = w.state(namespace), w.state(twins)
+		return killed != "" && killed == spared
+	})
+}
+
+const twins = "twins"
+
+// twin makes the Deployment and the LLMAutoScaler of the tests a second time, in a namespace of its own.
+func (w *world) twin() {
+	w.t.Helper()
+	require.NoError(w.t, w.cluster.Apply(w.t.Context(), []byte(strings.ReplaceAll(namespaces, namespace, twins))))
+	las := w.status()
+	require.NoError(w.t, w.client.Create(w.t.Context(), &v1alpha1.LLMAutoScaler{
+		ObjectMeta: metav1.ObjectMeta{Name: las.Name, Namespace: twins}, Spec: las.Spec,
+	}))
+}
+
+// state returns the stored state of the LLMAutoScaler in a namespace, without its times.
+func (w *world) state(namespace string) string {
+	var las v1alpha1.LLMAutoScaler
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "chat"}, &las); err != nil {
+		return ""
+	}
+	return regexp.MustCompile(`\b1[0-9]{12}\b`).ReplaceAllString(las.Annotations[k8s.AnnotationPrefix+"/state"], "TIME")
 }
 
 // TestConflictStorm: another writer changes the Deployment all the time, and its count now and then; first as fast as it

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -226,7 +227,10 @@ func (w *world) status() *v1alpha1.LLMAutoScaler {
 	return &las
 }
 
-func (w *world) replicas() int32 {
+func (w *world) replicas() int32 { return w.scaledTo(namespace) }
+
+// scaledTo returns spec.replicas of the Deployment chat in a namespace, -1 if it cannot be read.
+func (w *world) scaledTo(namespace string) int32 {
 	scale, err := kubernetes.NewForConfigOrDie(rest.CopyConfig(w.cluster.Config())).AppsV1().Deployments(namespace).GetScale(context.Background(), "chat", metav1.GetOptions{})
 	if err != nil {
 		return -1
@@ -251,5 +255,5 @@ func (w *world) writes() []cluster.Write {
 	w.t.Helper()
 	writes, err := w.cluster.Writes(w.user, "deployments", "scale")
 	require.NoError(w.t, err)
-	return writes
+	return slices.DeleteFunc(writes, func(one cluster.Write) bool { return one.Namespace != namespace })
 }
