@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -414,19 +413,6 @@ func suffice(t *testing.T, c *cluster.Cluster, admin kubernetes.Interface) {
 	_, err = admin.CoreV1().ConfigMaps("keda").Get(ctx, stateName(keda.Ref{Namespace: "default", Name: "chat"}), metav1.GetOptions{})
 	require.NoError(t, err)
 
-	ak := filepath.Join(t.TempDir(), "admin")
-	_ = cluster.WriteKubeconfig(ak, c.Config())
-	for _, cmd := range []string{
-		`kubectl --kubeconfig `+ak+` get configmap -n keda -o yaml | grep -o '"because":"[^"]*"'`,
-		`kubectl --kubeconfig `+ak+` get secret -n keda; kubectl --kubeconfig `+ak+` annotate secret -n keda keda-kaito-scaler-ca --overwrite autoscaling.inferscale.io/rotate-ca="$(date)"`,
-		`kubectl --kubeconfig `+ak+` get configmap,lease -n keda; sleep 17; kubectl --kubeconfig `+ak+` get configmap -n keda -o yaml | head -30`,
-	} {
-		out, err := exec.Command("bash", "-c", cmd).CombinedOutput()
-		t.Log("ZZ", string(out), err)
-	}
-	_, err = call(t, address, credentials.NewTLS(clientTLS)).known(t, trigger("chat", "threshold=10"), "vllm:num_requests_waiting")
-	t.Log("ZZ", err)
-	t.Log("ZZ", p.said())
 	reader, err := c.ServiceAccount(ctx, "keda", "reader")
 	require.NoError(t, err)
 	metrics := "https://127.0.0.1:" + ports[1] + "/metrics"

@@ -125,7 +125,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.StringVar(&o.caSecret, "ca-secret", "keda-kaito-scaler-ca", "`name` of the Secret with the key of the CA")
 	f.StringVar(&o.secretsIn, "certs-namespace", "", "`namespace` of the first: KEDA's own, where ClusterTriggerAuthentications read; empty means -namespace")
 	f.StringVar(&o.creds, "authentication", "keda-kaito-creds", "`name` of the ClusterTriggerAuthentication to keep in place")
-	f.BoolVar(&o.unmanaged, "unmanaged-certs", false, "only read the certificates: something else, as cert-manager, makes them")
+	f.BoolVar(&o.unmanaged, "unmanaged-certs", false, "only read the certificates: tls.crt, tls.key and ca.crt of the Secret are what cert-manager writes for the server")
 	f.BoolVar(&o.plaintext, "plaintext", false, "serve without TLS, on a loopback address only")
 	f.DurationVar(&o.overlap, "ca-overlap", 0, "how long two CAs are trusted before a new one signs; 0 means 24h")
 	f.DurationVar(&o.leafLife, "certificate-life", 0, "how long certificates live; 0 means 90 days")

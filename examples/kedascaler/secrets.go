@@ -43,7 +43,11 @@ func (p *process) credentials(ctx context.Context) error {
 				return fmt.Errorf("watch Secret %s/%s: %w", namespace, p.secret, ctx.Err())
 			}
 		}
-		source = &certs.SecretSource{Lister: lister, Namespace: namespace, Name: p.secret}
+		secret := &certs.SecretSource{Lister: lister, Namespace: namespace, Name: p.secret}
+		if p.unmanaged {
+			secret.Keys = certs.Keys{Cert: "tls.crt", Key: "tls.key"} // as cert-manager writes them
+		}
+		source = secret
 	}
 	p.reader = certs.NewReader(certs.ReaderConfig{Source: source, OnError: func(err error) {
 		p.logger.Warn("certificates", "error", err)

@@ -30,7 +30,8 @@ func serve(ctx context.Context, patience time.Duration, server *grpc.Server, lis
 	select {
 	case <-stopped:
 	case <-timer.C:
-		server.Stop()
+		go server.Stop() // it waits for connections that have said nothing yet, for ten seconds
+		return nil
 	}
 	return <-done
 }

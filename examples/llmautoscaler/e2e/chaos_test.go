@@ -69,7 +69,7 @@ func TestKilled50Times(t *testing.T) {
 	w.twin()
 	w.run("-leader-elect=false", "-namespaces", twins)
 	random := rand.New(rand.NewPCG(1, 2))
-	const kills = 5
+	const kills = 50
 	for i := range kills {
 		if i%10 == 0 {
 			w.waiting.Store([]int32{9, 0}[i/10%2])
@@ -119,7 +119,7 @@ func (w *world) state(namespace string) string {
 	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "chat"}, &las); err != nil {
 		return ""
 	}
-	return regexp.MustCompile(`\b1[0-9]{12}\b`).ReplaceAllString(las.Annotations[k8s.AnnotationPrefix+"/state"], "TIME")
+	return regexp.MustCompile(`\b1[0-9]{12}\b`).ReplaceAllString(las.Annotations[k8s.AnnotationPrefix+"/state-realtime"], "TIME")
 }
 
 // TestConflictStorm: another writer changes the Deployment all the time, and its count now and then; first as fast as it
