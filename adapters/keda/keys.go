@@ -1,0 +1,24 @@
+package keda
+
+import (
+	"slices"
+	"strings"
+)
+
+// Known reports whether ParseMetadata reads a key, for a webhook that warns of those that it does not.
+func Known(key string) bool {
+	key = strings.TrimSuffix(key, fromEnv)
+	return dotted(key) || slices.Contains(ownKeys(), key) || slices.Contains(sourceKeys(), key)
+}
+
+func ownKeys() []string {
+	return []string{
+		"scalerName", "mode", "threshold", "metricType", "scrapeTimeout", "tlsServerName", "tlsInsecureSkipVerify", "grouping", "interval",
+		"workspaceName", "workspaceNamespace", "targetName", "targetNamespace", "targetAPIVersion", "targetKind",
+		"policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler", "scalerAddress", "enableTLS", "unsafeSsl",
+	}
+}
+
+func sourceKeys() []string {
+	return []string{"metricName", "metricProtocol", "metricPorotocol", "metricPort", "metricPath", "aggregation", "engine", "signal", "quantile"}
+}

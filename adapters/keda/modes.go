@@ -1,0 +1,226 @@
+package keda
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+)
+
+func (p *parser) parse() Metadata {
+	m := &p.m
+	m.ScalerName, _ = p.take("scalerName")
+	p.errs.Check(m.ScalerName != "", p.key("scalerName"), m.ScalerName, "must not be empty")
+	m.Mode = Mode(p.choice("mode", string(Metric), string(Metric), string(Replicas)))
+	interval := p.given["interval"]
+	m.Interval = p.duration("interval", DefaultInterval, time.Second, time.Hour)
+	p.errs.Check(m.Interval%time.Second == 0, p.key("interval"), interval, "must be whole seconds")
+	m.ScrapeTimeout = p.duration("scrapeTimeout", min(DefaultScrapeTimeout, m.Interval/2), time.Millisecond, m.Interval-time.Millisecond)
+	m.Grouping = p.choice("grouping", "Pod", "Pod", "LeaderWorkerSet")
+	p.target()
+	p.tls()
+	if m.Mode == Metric {
+		p.metric()
+	} else {
+		p.replicas()
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.given)) {
+		m.Unknown = append(m.Unknown, p.key(key))
+	}
+	m.keys = p.keys
+	return *m
+}
+
+func (p *parser) target() {
+	t := &p.m.Target
+	t.Name = p.alias("targetName", "workspaceName")
+	t.Namespace = p.alias("targetNamespace", "workspaceNamespace")
+	t.APIVersion, _ = p.take("targetAPIVersion")
+	t.Kind, _ = p.take("targetKind")
+	_, err := schema.ParseGroupVersion(t.APIVersion)
+	p.errs.Check(err == nil, p.key("targetAPIVersion"), t.APIVersion, `must be "version" or "group/version"`)
+	p.errs.Check((t.APIVersion == "") == (t.Kind == ""), p.key("targetKind"), t.Kind, "must be given with targetAPIVersion, and only with it")
+}
+
+func (p *parser) tls() {
+	name, _ := p.take("tlsServerName")
+	skip := p.choice("tlsInsecureSkipVerify", "false", "true", "false") == "true"
+	if name != "" || skip {
+		p.m.TLS = &v1alpha1.ScrapeTLS{ServerName: name, InsecureSkipVerify: skip}
+	}
+}
+
+// metric reads what mode metric has.
+func (p *parser) metric() {
+	m := &p.m
+	m.MetricType = MetricType(p.choice("metricType", string(AverageValue), string(AverageValue), string(Value)))
+	p.refuse("must be given in mode replicas only", replicasOnly)
+	text, ok := p.take("threshold")
+	if !ok {
+		p.wrong("threshold", "", "must be given in mode metric")
+	} else {
+		given := p.number("threshold", text)
+		m.Threshold = math.Round(given*1e3) / 1e3
+		if m.Threshold != given {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("%s: %s counts as %v: KEDA rounds to thousandths", p.key("threshold"), text, m.Threshold))
+		}
+	}
+	m.policy = "proportional"
+	name := p.given["metricName"]
+	p.errs.Check(!strings.ContainsAny(name, "/%"), p.key("metricName"), name, "must not contain / or %: a HorizontalPodAutoscaler cannot ask for it")
+	m.Scaler.Proportional = &v1alpha1.ProportionalScaler{
+		Metrics: []v1alpha1.TargetMetric{{Source: p.source(), Target: decimal(m.Threshold)}},
+	}
+}
+
+// refuse reports every key that is one of those.
+func (p *parser) refuse(rule string, those func(key string) bool) {
+	for _, key := range slices.Sorted(maps.Keys(p.given)) {
+		if those(key) {
+			p.wrong(key, p.given[key], rule)
+			delete(p.given, key)
+		}
+	}
+}
+
+func replicasOnly(key string) bool {
+	switch key {
+	case "policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler":
+		return true
+	}
+	return dotted(key)
+}
+
+// replicas reads what mode replicas has.
+func (p *parser) replicas() {
+	m := &p.m
+	if text, ok := p.take("metricType"); ok && text != string(AverageValue) {
+		p.wrong("metricType", text, "must be AverageValue in mode replicas, as the trigger's own metricType: Value is multiplied by the ready pods")
+	}
+	m.MetricType = AverageValue
+	m.MinReplicas = p.count("minReplicas", 0)
+	m.MaxReplicas = p.count("maxReplicas", 1)
+	if text, ok := p.take("scaler"); ok {
+		p.whole(text)
+		return
+	}
+	tree := p.tree()
+	for _, err := range strictly(tree, &m.Scaler) { // each key alone was in order
+		p.errs.Add(err)
+	}
+	if _, given := p.given["threshold"]; !given && m.Scaler.Cron != nil && m.Scaler.Realtime == nil && m.Scaler.Proportional == nil {
+		p.refuse("must be given with threshold only: the clock alone decides", thresholdOnly)
+		return
+	}
+	policy := p.choice("policy", p.policyOf(tree), "proportional", "realtime")
+	profile, _ := p.take("profile")
+	threshold, given := p.take("threshold")
+	low, lowGiven := p.take("lowThreshold")
+	source := p.source()
+	m.policy = policy
+	switch {
+	case !given:
+		p.wrong("threshold", "", "must be given in mode replicas, unless the scaler is cron alone")
+	case policy == "realtime":
+		p.errs.Check(lowGiven, p.key("lowThreshold"), "", "must be given with policy realtime: fewer replicas are wanted below it")
+		p.realtime(source, profile, decimal(p.number("threshold", threshold)), v1alpha1.NewDecimal(low))
+	default:
+		p.errs.Check(!lowGiven, p.key("lowThreshold"), low, "must be given with policy realtime only")
+		p.proportional(source, profile, decimal(p.number("threshold", threshold)))
+	}
+}
+
+// policyOf is the policy that threshold is for, unless policy says it: the one of which fields are given.
+func (p *parser) policyOf(tree map[string]any) string {
+	_, realtime := tree["realtime"]
+	_, proportional := tree["proportional"]
+	if _, low := p.given["lowThreshold"]; (realtime || low) && !proportional {
+		return "realtime"
+	}
+	return "proportional"
+}
+
+func (p *parser) realtime(source v1alpha1.MetricSource, profile string, high, low v1alpha1.Decimal) {
+	s := p.m.Scaler.Realtime
+	if s == nil {
+		s = new(v1alpha1.RealtimeScaler)
+		p.m.Scaler.Realtime = s
+	}
+	p.errs.Check(len(s.Metrics) == 0, p.key("realtime.metrics"), len(s.Metrics), "must not be given beside threshold")
+	p.errs.Check(profile == "" || s.Profile == "" || profile == string(s.Profile), p.key("profile"), profile, "must be that of realtime.profile, or not be given")
+	s.Metrics = []v1alpha1.ThresholdMetric{{Source: source, Threshold: v1alpha1.MetricThreshold{High: high, Low: low}}}
+	s.Profile = v1alpha1.RealtimeProfile(cmp.Or(profile, string(s.Profile)))
+}
+
+func (p *parser) proportional(source v1alpha1.MetricSource, profile string, target v1alpha1.Decimal) {
+	s := p.m.Scaler.Proportional
+	if s == nil {
+		s = new(v1alpha1.ProportionalScaler)
+		p.m.Scaler.Proportional = s
+	}
+	p.errs.Check(len(s.Metrics) == 0, p.key("proportional.metrics"), len(s.Metrics), "must not be given beside threshold")
+	p.errs.Check(profile == "" || s.Profile == "" || profile == string(s.Profile), p.key("profile"), profile, "must be that of proportional.profile, or not be given")
+	s.Metrics = []v1alpha1.TargetMetric{{Source: source, Target: target}}
+	s.Profile = v1alpha1.ProportionalProfile(cmp.Or(profile, string(s.Profile)))
+}
+
+// whole reads the key scaler, which leaves nothing to say for others.
+func (p *parser) whole(text string) {
+	p.m.whole = true
+	p.refuse("must not be given beside scaler, which says it all", func(key string) bool {
+		return dotted(key) || key == "threshold" || thresholdOnly(key)
+	})
+	var tree map[string]any
+	if err := yamlTo(text, &tree); err != nil {
+		p.wrong("scaler", shortened(text), "must be YAML of an LLMAutoScaler's spec.scaler: "+oneLine(err))
+		return
+	}
+	for _, err := range strictly(tree, &p.m.Scaler) {
+		p.wrong("scaler", shortened(text), "must be an LLMAutoScaler's spec.scaler: "+oneLine(err))
+	}
+}
+
+// thresholdOnly reports whether a key means nothing without threshold.
+func thresholdOnly(key string) bool {
+	return slices.Contains([]string{"policy", "profile", "lowThreshold"}, key) || slices.Contains(sourceKeys(), key)
+}
+
+// source reads which number of a pod is meant, and where it is.
+func (p *parser) source() v1alpha1.MetricSource {
+	var s v1alpha1.MetricSource
+	s.Name, _ = p.take("metricName")
+	engine, _ := p.take("engine")
+	signal, _ := p.take("signal")
+	aggregation, _ := p.take("aggregation")
+	s.Engine, s.Signal, s.Aggregation = v1alpha1.Engine(engine), v1alpha1.Signal(signal), v1alpha1.Aggregation(aggregation)
+	if q, ok := p.take("quantile"); ok {
+		d := v1alpha1.NewDecimal(q)
+		s.Quantile = &d
+	}
+	if _, ok := p.given["metricPorotocol"]; ok {
+		p.m.Warnings = append(p.m.Warnings, "metricPorotocol: is spelt metricProtocol")
+	}
+	protocol := p.alias("metricProtocol", "metricPorotocol")
+	s.Protocol = v1alpha1.ProtocolType(protocol)
+	p.errs.Check(protocol == "" || protocol == "http" || protocol == "https", p.key("metricProtocol"), protocol, "must be http or https")
+	s.Path, _ = p.take("metricPath")
+	if port, _ := p.take("metricPort"); port != "" {
+		if n, err := strconv.ParseInt(port, 10, 32); err == nil {
+			number := v1alpha1.NewPortNumber(int32(n))
+			s.Port = &number
+		} else {
+			p.errs.Check(len(validation.IsValidPortName(port)) == 0, p.key("metricPort"), port, "must be a number, or the name of a container's port")
+			p.m.PortName = port
+		}
+	}
+	return s
+}

@@ -1,0 +1,131 @@
+package keda
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A parser takes keys out of what was given.
+type parser struct {
+	given map[string]string // what has not been read yet, without FromEnv
+	keys  map[string]string // how each key was written
+	errs  scaling.FieldErrors
+	m     Metadata
+}
+
+// sort notes what was given under the names that the keys have here.
+func (p *parser) sort(metadata map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		name := key
+		if _, taken := metadata[strings.TrimSuffix(key, fromEnv)]; !taken {
+			name = strings.TrimSuffix(key, fromEnv)
+		}
+		p.given[name], p.keys[name] = metadata[key], key
+	}
+	for _, own := range []string{"scalerAddress", "enableTLS", "unsafeSsl"} {
+		delete(p.given, own)
+	}
+}
+
+// take returns the value of a key, and that it was given.
+func (p *parser) take(key string) (string, bool) {
+	value, ok := p.given[key]
+	delete(p.given, key)
+	return strings.TrimSpace(value), ok
+}
+
+// alias takes one of two keys of one meaning.
+func (p *parser) alias(key, other string) string {
+	value, ok := p.take(key)
+	second, too := p.take(other)
+	if ok && too && value != second {
+		p.wrong(other, second, "must be that of "+key+", "+strconv.Quote(value)+", or not be given")
+	}
+	if !ok && too {
+		p.keys[key] = p.key(other)
+		return second
+	}
+	return value
+}
+
+func (p *parser) key(name string) string { return cmp.Or(p.keys[name], name) }
+
+func (p *parser) wrong(key string, value any, rule string) {
+	p.errs.Check(false, p.key(key), value, rule)
+}
+
+func (p *parser) choice(key, otherwise string, choices ...string) string {
+	value, ok := p.take(key)
+	if !ok {
+		return otherwise
+	}
+	if !slices.Contains(choices, value) {
+		p.wrong(key, value, "must be "+strings.Join(choices, " or "))
+		return otherwise
+	}
+	return value
+}
+
+func (p *parser) count(key string, least int32) *int32 {
+	text, ok := p.take(key)
+	if !ok {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < int64(least) {
+		p.wrong(key, text, fmt.Sprintf("must be a whole number between %d and %d", least, math.MaxInt32))
+		return nil
+	}
+	count := int32(n)
+	return &count
+}
+
+// number reads a threshold.
+func (p *parser) number(key, text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= LeastTarget && math.Round(v*1e3)/1e3 < MostValue) {
+		p.wrong(key, text, fmt.Sprintf("must be a number from %g to below %g: KEDA counts in thousandths", LeastTarget, float64(MostValue)))
+		return 1
+	}
+	return v
+}
+
+// duration reads seconds or a duration.
+func (p *parser) duration(key string, otherwise, least, most time.Duration) time.Duration {
+	text, ok := p.take(key)
+	if !ok {
+		return otherwise
+	}
+	d, err := time.ParseDuration(text)
+	if seconds, e := strconv.ParseFloat(text, 64); e == nil && math.Abs(seconds) < 1e9 {
+		d, err = time.Duration(math.Round(seconds*1e3))*time.Millisecond, nil
+	}
+	if err != nil || d < least || d > most {
+		p.wrong(key, text, fmt.Sprintf(`must be seconds or a duration, as 5 or "1500ms", between %s and %s`, least, most))
+		return otherwise
+	}
+	return d
+}
+
+// decimal writes a number as a Decimal, to nine places.
+func decimal(v float64) v1alpha1.Decimal {
+	text := strconv.FormatFloat(v, 'f', 9, 64)
+	return v1alpha1.NewDecimal(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
+}
+
+func shortened(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
