@@ -19,7 +19,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/scale"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +34,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/keda"
 	"github.com/inferscale/inferscale/adapters/keda/certs"
 	"github.com/inferscale/inferscale/adapters/keda/defaulting"
+	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/examples/internal/pods"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -55,8 +55,8 @@ type process struct {
 
 // cluster serves the targets of a cluster until ctx ends.
 func (o *options) cluster(ctx context.Context, logger *slog.Logger) error {
-	logger.Info("starting", "version", version())
-	config, err := o.config()
+	logger.Info("starting", "version", command.Version())
+	config, err := command.Config("kedascaler", o.kubeconfig, o.qps, o.burst)
 	if err != nil {
 		return err
 	}
@@ -74,19 +74,6 @@ func (o *options) cluster(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	return p.manager.Start(ctx)
-}
-
-// config returns how to reach the API server.
-func (o *options) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("how to reach the API server: %w", err)
-	}
-	config.QPS, config.Burst = float32(o.qps), o.burst
-	config.UserAgent = "kedascaler/" + version()
-	return config, nil
 }
 
 // assemble puts together what runs.

@@ -10,13 +10,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // schedules have time zones, and images may have none
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
 func main() {
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	case o.version:
-		fmt.Fprintf(stdout, "kedascaler %s\n", version())
+		fmt.Fprintf(stdout, "kedascaler %s\n", command.Version())
 		return 0
 	}
 	if o.query != "" {
@@ -67,21 +68,4 @@ func (o *options) logger(w io.Writer) *slog.Logger {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(w, options))
-}
-
-// version is that of the module, or of the commit that it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return "devel"
 }

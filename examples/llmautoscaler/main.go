@@ -10,15 +10,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // schedules have time zones, and images may have none
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
 func main() {
@@ -37,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	case o.version:
-		fmt.Fprintf(stdout, "llmautoscaler %s\n", version())
+		fmt.Fprintf(stdout, "llmautoscaler %s\n", command.Version())
 		return 0
 	}
 	level, err := o.slogLevel()
@@ -47,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	logger := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
 	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	klog.SetSlogLogger(logger)
-	logger.Info("starting", "version", version())
+	logger.Info("starting", "version", command.Version())
 	if err := work(ctx, o, logger); err != nil {
 		logger.Error("ended", "error", err)
 		return 1
@@ -57,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func work(ctx context.Context, o options, logger *slog.Logger) error {
-	config, err := o.config()
+	config, err := command.Config("llmautoscaler", o.kubeconfig, o.qps, o.burst)
 	if err != nil {
 		return err
 	}
@@ -75,34 +74,4 @@ func work(ctx context.Context, o options, logger *slog.Logger) error {
 	}
 	defer end()
 	return manager.Start(ctx)
-}
-
-// config returns how to reach the API server.
-func (o *options) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("how to reach the API server: %w", err)
-	}
-	config.QPS, config.Burst = float32(o.qps), o.burst
-	config.UserAgent = "llmautoscaler/" + version()
-	return config, nil
-}
-
-// version is that of the module, or of the commit that it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return "devel"
 }
