@@ -11,6 +11,9 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
+// buildAgain is when what could not be built is tried again; it asks nobody.
+const buildAgain = time.Second
+
 // A pilot is the Trigger of a target's pods.
 type pilot struct {
 	c      *TriggersConfig
@@ -40,7 +43,9 @@ func (p *pilot) Close() {
 // Round looks and decides.
 func (p *pilot) Round(ctx context.Context, now time.Time) (Snapshot, error) {
 	if err := p.build(); err != nil {
-		return p.silent(now, err), nil
+		s := p.silent(now, err)
+		s.Next = now.Add(buildAgain) // KEDA may know a ScaledObject before the informer here does
+		return s, nil
 	}
 	if p.meta.Mode == Metric {
 		return p.measure(ctx, now)

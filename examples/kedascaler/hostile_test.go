@@ -44,9 +44,11 @@ func newHostilePod(t *testing.T) *hostilePod {
 		}
 	}
 	text := func(value string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "# TYPE %[1]s gauge\n%[1]s %[2]s\n", waiting, value) }
+		return func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, "# TYPE %[1]s gauge\n%[1]s %[2]s\n", waiting, value)
+		}
 	}
-	bomb := zipped(t)
+	bomb, other := zipped(t), newPage(t, map[string]float64{waiting: 1000})
 	big := bytes.Repeat([]byte("other_metric{pod=\"x\",model_name=\"a long name of a model\"} 1\n"), 10<<20/60)
 	for path, handler := range map[string]http.HandlerFunc{
 		"/hang": func(_ http.ResponseWriter, r *http.Request) { wait(r) },
@@ -89,7 +91,10 @@ func newHostilePod(t *testing.T) *hostilePod {
 			_, _ = w.Write(bomb)
 		},
 		"/redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/metrics", http.StatusFound) },
-		"/loop":     func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) },
+		"/away": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL+"/metrics", http.StatusFound)
+		},
+		"/loop": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) },
 		"/reset": func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err == nil {
@@ -111,7 +116,7 @@ func newHostilePod(t *testing.T) *hostilePod {
 		},
 		"/protobuf": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited")
-			h.numbersTo(w)
+			fmt.Fprintf(w, "# TYPE %[1]s gauge\n%[1]s 4\n", waiting)
 		},
 		"/10MB": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(big)
@@ -138,33 +143,33 @@ func zipped(t *testing.T) []byte {
 }
 
 // hostility is what the scaler makes of a page that every pod, or one of two, serves.
-var hostility = []struct { //nolint:gochecknoglobals // a table
+var hostility = []struct {
 	path string
-	// all is the value if both pods do that, half if one does; NaN cannot be sent, so a negative number means that
-	// nothing is known.
+	// all is the value if both pods do that, half if one does. A negative one means that nothing is known.
 	all, half float64
 	reason    string
 }{
 	{"/hang", -1, 14, "Timeout"},
 	{"/headers", -1, 14, "Timeout"},
 	{"/slow", -1, 14, "Timeout"},
-	{"/endless", -1, 14, ""},
-	{"/line", -1, 14, ""},
-	{"/bomb", -1, 14, ""},
-	{"/redirect", -1, 14, ""},
-	{"/loop", -1, 14, ""},
-	{"/reset", -1, 14, ""},
-	{"/500", -1, 14, ""},
-	{"/empty", -1, 14, ""},
-	{"/nan", -1, 14, ""},
-	{"/inf", -1, 14, ""},
-	{"/minus", -1, 14, ""},
-	{"/negative", -1, 14, ""},
-	{"/huge", -1, -1, ""},
-	{"/most", -1, 14, ""},
-	{"/words", -1, 14, ""},
-	{"/json", -1, 14, ""},
-	{"/protobuf", -1, 14, ""},
+	{"/endless", -1, 14, "TooLarge"},
+	{"/line", -1, 14, "TooLarge"},
+	{"/bomb", -1, 14, "TooLarge"},
+	{"/redirect", 8, 8, ""},       // to itself
+	{"/away", -1, 14, "Redirect"}, // to another
+	{"/loop", -1, 14, "Redirect"},
+	{"/reset", -1, 14, "Truncated"},
+	{"/500", -1, 14, "Status"},
+	{"/empty", -1, 14, "NotFound"},
+	{"/nan", -1, 14, "NonFinite"},
+	{"/inf", -1, 14, "NonFinite"},
+	{"/minus", -1, 14, "NonFinite"},
+	{"/negative", -1, 14, "Negative"},
+	{"/huge", -1, -1, "e+300: must be at most 1e+12 to be sent"},
+	{"/most", -1, 14, "Parse"},
+	{"/words", -1, 14, "Parse"},
+	{"/json", -1, 14, "ContentType"},
+	{"/protobuf", -1, 14, "ContentType"},
 	{"/10MB", 8, 8, ""},
 }
 
@@ -172,15 +177,8 @@ var hostility = []struct { //nolint:gochecknoglobals // a table
 // and a pod in order says 4: with one that says nothing the total is between 4 and 14, and 20 would be hold.
 func TestHostilePods(t *testing.T) {
 	a, b := newHostilePod(t), newHostilePod(t)
-	b.handlers["/half"] = nil
-	for path, handler := range a.handlers {
-		b.handlers["/half"+path] = b.ServeHTTP // in order
-		a.handlers["/half"+path] = handler
-	}
-	for path := range b.handlers {
-		if strings.HasPrefix(path, "/half") {
-			b.handlers[path] = func(w http.ResponseWriter, _ *http.Request) { b.numbersTo(w) }
-		}
+	for _, h := range hostility {
+		a.handlers["/half"+h.path] = a.handlers[h.path] // and the other is in order
 	}
 	p := start(t, "-static", a.URL+","+b.URL, "-address", "127.0.0.1:0")
 	c := call(t, p.address(), nil)
@@ -212,7 +210,7 @@ func TestHostilePods(t *testing.T) {
 	// Nothing of it keeps others from what is new.
 	good := trigger("good", "threshold=10", "interval=1")
 	for _, load := range []float64{4, 50, 3} {
-		a.set(waiting, load)
+		a.wait(load)
 		c.comes(t, good, waiting, load+4)
 	}
 	// In mode replicas what is not known is no reason to scale.
@@ -238,13 +236,13 @@ func TestDeadPods(t *testing.T) {
 	p := start(t, "-static", a.URL+","+dead, "-address", "127.0.0.1:0")
 	c := call(t, p.address(), nil)
 	c.comes(t, trigger("half", "threshold=10", "interval=1"), waiting, 14)
-	a.set(waiting, 40)
+	a.wait(40)
 	c.comes(t, trigger("half", "threshold=10", "interval=1"), waiting, 40) // more than hold, whatever the dead one had said
 
 	p = start(t, "-static", dead, "-address", "127.0.0.1:0")
 	c = call(t, p.address(), nil)
 	_, err = c.known(t, trigger("all", "threshold=10", "interval=1"), waiting)
-	requireUnavailable(t, err, "refused")
+	requireUnavailable(t, err, "Refused")
 }
 
 // Fifty pages hang. No call waits for one of them: the same requests hang before and after it.

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +32,7 @@ import (
 const patience = time.Minute
 
 // binary makes the program once for all tests.
-var binary = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // once a process
+var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "kedascaler")
 	if err != nil {
 		return "", err
@@ -46,7 +45,7 @@ var binary = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals 
 	return dir, nil
 })
 
-var built bool //nolint:gochecknoglobals // that there is something to remove
+var built bool // that there is something to remove
 
 // TestMain removes the program.
 func TestMain(m *testing.M) {
@@ -344,24 +343,11 @@ func (p *page) numbersTo(w http.ResponseWriter) {
 	}
 }
 
-func (p *page) set(name string, value float64) {
+// wait sets how many requests wait.
+func (p *page) wait(requests float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.numbers[name] = value
-}
-
-// raced reports whether the race detector slows this process down.
-func raced() bool {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	for _, s := range info.Settings {
-		if s.Key == "-race" {
-			return s.Value == "true"
-		}
-	}
-	return false
+	p.numbers[waiting] = requests
 }
 
 // requireUnavailable requires that nothing is known, for a reason.

@@ -180,7 +180,7 @@ func TestSamples(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[keda.Mode]int{keda.Metric: 2, keda.Replicas: 3}, modes)
+	assert.Equal(t, map[keda.Mode]int{keda.Metric: 2, keda.Replicas: 4}, modes)
 }
 
 // fill returns an object as the webhook leaves it.

@@ -28,11 +28,10 @@ type options struct {
 	keys   map[string]string // what follows the flags of -query
 
 	// everywhere
-	address  string
-	certDir  string
-	interval time.Duration
-	level    string
-	version  bool
+	address string
+	certDir string
+	level   string
+	version bool
 
 	// in a cluster
 	kubeconfig     string

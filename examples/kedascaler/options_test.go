@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func TestCommandLine(t *testing.T) {
 	} {
 		args := tt.with
 		if tt.args != "" {
-			args = append(args[:len(args):len(args)], tt.args)
+			args = append(slices.Clip(args), tt.args)
 		}
 		code, out, said := try(t, args...)
 		require.Equal(t, 2, code, "%v: %s", args, said)

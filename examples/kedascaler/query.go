@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -105,7 +104,7 @@ func once(ctx context.Context, client externalscaler.ExternalScalerClient, ref *
 	switch {
 	case err != nil:
 		a.err = err
-		return a, nil
+		return a, nil //nolint:nilerr // it is part of the answer
 	case len(values.GetMetricValues()) != 1:
 		return a, fmt.Errorf("%d metric values: must be 1", len(values.GetMetricValues()))
 	}
@@ -113,7 +112,7 @@ func once(ctx context.Context, client externalscaler.ExternalScalerClient, ref *
 	active, err := client.IsActive(ctx, ref)
 	if err != nil {
 		a.err = err
-		return a, nil
+		return a, nil //nolint:nilerr // it is part of the answer
 	}
 	a.active, a.took = active.GetResult(), time.Since(began)
 	return a, nil
@@ -146,14 +145,17 @@ func watch(ctx context.Context, w io.Writer, client externalscaler.ExternalScale
 	last := ""
 	for {
 		a, err := once(ctx, client, ref)
-		line := ""
+		line, failed := "", a.err
+		if err != nil {
+			failed = err
+		}
 		switch {
 		case ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Canceled:
-			return nil //nolint:nilerr // it was to end now
+			return nil // it was to end now
 		case err != nil && status.Code(err) != codes.Unavailable:
 			return said(err)
-		case errors.Join(err, a.err) != nil:
-			line = fmt.Sprintf("%10s  %8s  %-6s  %s", "-", "-", "-", status.Convert(errors.Join(err, a.err)).Message())
+		case failed != nil:
+			line = fmt.Sprintf("%10s  %8s  %-6s  %s", "-", "-", "-", status.Convert(failed).Message())
 		default:
 			line = fmt.Sprintf("%10.3g  %8.0f  %-6t", a.value.GetMetricValueFloat(), a.replicas(), a.active)
 		}

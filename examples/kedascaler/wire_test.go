@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -22,16 +21,16 @@ import (
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 )
 
-// laptop starts the program with two pages, and returns them.
-func laptop(t *testing.T, flags ...string) (*program, *page, *page) {
+// laptop starts the program with two pages, and returns the first.
+func laptop(t *testing.T, flags ...string) (*program, *page) {
 	t.Helper()
 	a, b := newPage(t, map[string]float64{waiting: 7, running: 3}), newPage(t, map[string]float64{waiting: 5, running: 2})
-	return start(t, append([]string{"-static", a.URL + "," + b.URL, "-address", "127.0.0.1:0"}, flags...)...), a, b
+	return start(t, append([]string{"-static", a.URL + "," + b.URL, "-address", "127.0.0.1:0"}, flags...)...), a
 }
 
 // All five calls, in both modes, over the wire.
 func TestWire(t *testing.T) {
-	p, a, _ := laptop(t)
+	p, a := laptop(t)
 	c := call(t, p.address(), nil)
 
 	t.Run("metric", func(t *testing.T) {
@@ -53,12 +52,12 @@ func TestWire(t *testing.T) {
 
 		c.comes(t, trigger("mean", "threshold=10", "interval=1", "metricType=Value"), waiting, 6)
 		c.comes(t, trigger("running", "threshold=10", "interval=1", "metricName="+running), running, 5)
-		a.set(waiting, 40.25)
+		a.wait(40.25)
 		c.comes(t, ref, waiting, 45.25)
 		got, err = c.GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{ScaledObjectRef: ref, MetricName: waiting})
 		require.NoError(t, err)
 		require.EqualValues(t, 46, got.GetMetricValues()[0].GetMetricValue(), "for KEDA before 2.17")
-		a.set(waiting, 7)
+		a.wait(7)
 	})
 
 	t.Run("replicas", func(t *testing.T) {
@@ -141,7 +140,7 @@ func requireInvalid(t *testing.T, err error, texts ...string) {
 
 // SIGTERM ends streams and the process, with exit code 0.
 func TestSIGTERM(t *testing.T) {
-	p, _, _ := laptop(t)
+	p, _ := laptop(t)
 	c := call(t, p.address(), nil)
 	ref := trigger("chat", "threshold=10", "interval=1")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -165,7 +164,7 @@ func TestSIGTERM(t *testing.T) {
 }
 
 func TestQuery(t *testing.T) {
-	p, _, _ := laptop(t)
+	p, _ := laptop(t)
 	address := p.address()
 
 	code, out, said := ran(t, "-query", address, "threshold=10", "interval=1")
@@ -186,6 +185,11 @@ $`, out)
 	code, out, said = ran(t, "-query", address, "-watch", "1s", "threshold=10", "interval=1")
 	require.Equal(t, 0, code, said)
 	require.Regexp(t, `^TIME +VALUE +REPLICAS +ACTIVE *\n[0-9:]{8} +12 +2 +true\n`, out)
+
+	// What is not known is a line, with the message alone.
+	code, out, said = ran(t, "-query", address, "-watch", "1s", "metricName=missing", "threshold=10", "interval=1")
+	require.Equal(t, 0, code, said)
+	require.Regexp(t, `\n[0-9:]{8} +- +- +- +metric missing: NotFound: no pod gave a value: 2 NotFound\n`, out)
 
 	for _, tt := range []struct {
 		args []string
@@ -212,7 +216,7 @@ $`, out)
 // making. It always wants a client's certificate, so what works there against a server that wants none is refused here.
 func TestMutualTLS(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
-	p, _, _ := laptop(t, "-cert-dir", dir)
+	p, _ := laptop(t, "-cert-dir", dir)
 	address := p.address()
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
@@ -302,10 +306,10 @@ func TestMutualTLS(t *testing.T) {
 	// The certificates are taken up again, not made anew.
 	p.terminate()
 	require.Equal(t, 0, p.code())
-	second, _, _ := laptop(t, "-cert-dir", dir)
+	second, _ := laptop(t, "-cert-dir", dir)
 	c := call(t, second.address(), pairOf(t, dir))
 	c.comes(t, trigger("chat", "threshold=10", "interval=1"), waiting, 12)
 	again, err := certs.ReadFiles(dir)
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprint(own.Server.Cert), fmt.Sprint(again.Server.Cert))
+	require.Equal(t, string(own.Server.Cert), string(again.Server.Cert))
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Renders the manifests with the tools that people use: kubectl kustomize, and helm, which go install builds (some minutes
-# the first time), and checks that the chart's defaults make the same objects as the kustomization. It needs Go, its
+# Renders the manifests with the tools that people use: kubectl kustomize, and helm, which go install builds (a minute or
+# more the first time), and checks that the chart's defaults make the same objects as the kustomization. It needs Go, its
 # module proxy and kubectl. OUT=DIR keeps what was rendered.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -22,6 +22,8 @@ lacks() { ! grep -qF -- "$1" "$out/$2.yaml" || { echo "$2: has $1"; exit 1; }; }
 GOBIN=$work/bin GOWORK=off GOFLAGS=-mod=mod go install helm.sh/helm/v3/cmd/helm@v3.19.0
 
 kubectl kustomize kustomize > "$out/kustomize.yaml"
+kubectl kustomize cert-manager > "$out/cert-manager.yaml"
+for text in -unmanaged-certs cert-manager.io/inject-ca-from 'kind: ClusterTriggerAuthentication'; do has "$text" cert-manager; done
 "$work/bin/helm" lint chart
 template --namespace keda > "$out/helm.yaml"
 diff -u <(same kustomize) <(same helm) || { echo "the chart's defaults are not the kustomization"; exit 1; }
@@ -32,8 +34,9 @@ template --namespace scalers --set keda.namespace=keda --set scalerName=mine --s
 for text in -certs-namespace=keda -scaler-name=mine -service=mine -cross-namespace -ca-overlap=48h -scrape-ca=/ca/ca.crt 'mountPath: /ca' \
 	-server-names=mine-webhook.scalers.svc,scaler.example "== 'mine'" 'kubernetes.io/metadata.name: keda'; do has "$text" elsewhere; done
 
-template --namespace keda --set certs.managed=false --set webhook.caBundle=Q0E= > "$out/unmanaged.yaml"
-for text in -unmanaged-certs 'caBundle: Q0E=' 'verbs: [list, watch]'; do has "$text" unmanaged; done
+template --namespace keda --set certs.managed=false --set webhook.caBundle=Q0E= \
+	--set 'webhook.annotations.cert-manager\.io/inject-ca-from=keda/x' > "$out/unmanaged.yaml"
+for text in -unmanaged-certs 'caBundle: Q0E=' 'inject-ca-from: keda/x' 'verbs: [list, watch]'; do has "$text" unmanaged; done
 for text in clustertriggerauthentications keda-kaito-scaler-ca; do lacks "$text" unmanaged; done
 
 template --namespace keda --set webhook.enabled=false --set metrics.enabled=false --set networkPolicy.enabled=false \

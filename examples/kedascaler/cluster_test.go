@@ -1,0 +1,618 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/credentials"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/inferscale/inferscale/adapters/keda"
+	"github.com/inferscale/inferscale/adapters/keda/certs"
+	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+	"github.com/inferscale/inferscale/examples/internal/cluster"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+const (
+	system  = "keda"
+	account = "kedascaler"
+	models  = "models"
+	secret  = "keda-kaito-scaler-certs"
+	creds   = "keda-kaito-creds"
+)
+
+var (
+	scaledObjects   = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
+	authentications = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "clustertriggerauthentications"}
+)
+
+// A site is a control plane with the scaler's roles, its webhook and pods whose pages say what the test wants.
+type site struct {
+	*cluster.Cluster
+
+	kube    kubernetes.Interface
+	dynamic dynamic.Interface
+	kubelet *cluster.Kubelet
+	config  string // kubeconfig of the scaler's service account
+	port    int
+	hook    int
+
+	mu   sync.Mutex
+	load map[string]int // what waits at each pod, by the label app
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	ctrl.SetLogger(logr.Discard())
+	s := &site{load: make(map[string]int)}
+	s.Cluster = cluster.ForTest(t, cluster.Options{Controllers: cluster.Workloads(), CRDs: []string{"testdata/keda.yaml"}})
+	s.kube, s.dynamic = kubernetes.NewForConfigOrDie(s.Config()), dynamic.NewForConfigOrDie(s.Config())
+	var err error
+	s.port, err = cluster.FreePort()
+	require.NoError(t, err)
+	s.hook, err = cluster.FreePort()
+	require.NoError(t, err)
+	for _, name := range []string{system, models} {
+		require.NoError(t, s.Apply(t.Context(), []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")))
+	}
+	roles, err := os.ReadFile("deploy/kustomize/rbac.yaml")
+	require.NoError(t, err)
+	roles, err = cluster.InNamespace(roles, system)
+	require.NoError(t, err)
+	require.NoError(t, s.Apply(t.Context(), roles))
+	s.webhook(t)
+	s.kubelet, err = cluster.StartKubelet(t.Context(), s.Config(), cluster.KubeletOptions{Metrics: s.page})
+	require.NoError(t, err)
+	t.Cleanup(s.kubelet.Stop)
+	as, err := s.ServiceAccount(t.Context(), system, account)
+	require.NoError(t, err)
+	s.config = filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, cluster.WriteKubeconfig(s.config, as))
+	return s
+}
+
+// webhook applies that of the manifests, but for its address.
+func (s *site) webhook(t *testing.T) {
+	t.Helper()
+	data, err := os.ReadFile("deploy/kustomize/webhook.yaml")
+	require.NoError(t, err)
+	var config map[string]any
+	require.NoError(t, yaml.Unmarshal(data, &config))
+	for _, w := range config["webhooks"].([]any) {
+		w.(map[string]any)["clientConfig"] = map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d%s", s.hook, webhookPath)}
+	}
+	data, err = yaml.Marshal(config)
+	require.NoError(t, err)
+	require.NoError(t, s.Apply(t.Context(), data))
+}
+
+func (s *site) page(p cluster.Pod) map[string]float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cluster.Page(s.load[p.Labels["app"]], 1, 0.5)
+}
+
+// waits sets what waits at each pod of an app.
+func (s *site) waits(app string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.load[app] = n
+}
+
+// run starts the scaler as its service account.
+func (s *site) run(t *testing.T, flags ...string) *program {
+	t.Helper()
+	return start(t, append([]string{
+		"-kubeconfig", s.config, "-namespace", system, "-server-names", "127.0.0.1", "-allow-local-targets", "-health-address", "0", "-metrics-address", "0",
+		"-leader-elect-lease", "3s", "-leader-elect-renew", "2s", "-leader-elect-retry", "500ms",
+	}, flags...)...)
+}
+
+// hooked are the flags of the one replica that the webhook's URL leads to.
+func (s *site) hooked() []string {
+	return []string{
+		"-address", "127.0.0.1:" + strconv.Itoa(s.port),
+		"-webhook", "-webhook-host", "127.0.0.1", "-webhook-port", strconv.Itoa(s.hook),
+	}
+}
+
+// caller is KEDA, with the pair of the Secret.
+func (s *site) caller(t *testing.T, address string) caller {
+	t.Helper()
+	found, err := s.kube.CoreV1().Secrets(system).Get(t.Context(), secret, metav1.GetOptions{})
+	require.NoError(t, err)
+	config, err := certs.ClientTLS(certs.Material{
+		Bundle: found.Data["ca.crt"],
+		Client: certs.Pair{Cert: found.Data["tls.crt"], Key: found.Data["tls.key"]},
+		Server: certs.Pair{Cert: found.Data["server.crt"], Key: found.Data["server.key"]},
+	}, "127.0.0.1")
+	require.NoError(t, err)
+	return call(t, address, credentials.NewTLS(config))
+}
+
+// deployment makes a Deployment, and waits for its pods.
+func (s *site) deployment(t *testing.T, name string, replicas int) {
+	t.Helper()
+	require.NoError(t, s.Apply(t.Context(), fmt.Appendf(nil, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s, namespace: models}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec: {containers: [{name: vllm, image: vllm}]}
+`, name, replicas)))
+	eventually(t, func() error {
+		ready := 0
+		for _, p := range s.kubelet.Pods() {
+			if p.Labels["app"] == name && p.Ready {
+				ready++
+			}
+		}
+		if ready != replicas {
+			return fmt.Errorf("%d of %d pods of %s are ready", ready, replicas, name)
+		}
+		return nil
+	})
+}
+
+// scaledObjectOf returns a ScaledObject of a spec in YAML.
+func scaledObjectOf(t *testing.T, name, spec string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte("apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {namespace: models, name: "+name+"}\nspec:\n"+spec), &u.Object))
+	return u
+}
+
+// create makes a ScaledObject of a Deployment with one trigger, and returns what KEDA would send of that.
+func (s *site) create(t *testing.T, name, deployment string, metadata ...string) *externalscaler.ScaledObjectRef {
+	t.Helper()
+	ref := trigger(name, metadata...)
+	ref.Namespace = models
+	text, err := json.Marshal(ref.GetScalerMetadata())
+	require.NoError(t, err)
+	u := scaledObjectOf(t, name, fmt.Sprintf("  scaleTargetRef: {name: %s}\n  triggers: [{type: external, metadata: %s}]\n", deployment, text))
+	stored, err := s.dynamic.Resource(scaledObjects).Namespace(models).Create(t.Context(), u, metav1.CreateOptions{})
+	require.NoError(t, err)
+	triggers, _, err := unstructured.NestedSlice(stored.Object, "spec", "triggers")
+	require.NoError(t, err)
+	sent, _, err := unstructured.NestedStringMap(triggers[0].(map[string]any), "metadata")
+	require.NoError(t, err)
+	require.Equal(t, "5000", sent["metricPort"], "the webhook has been here")
+	ref.ScalerMetadata = sent
+	return ref
+}
+
+// record returns what is stored of the one trigger of a ScaledObject.
+func (s *site) record(t *testing.T, name string) stored {
+	t.Helper()
+	m, err := s.kube.CoreV1().ConfigMaps(system).Get(t.Context(), stateName(keda.Ref{Namespace: models, Name: name}), metav1.GetOptions{})
+	require.NoError(t, err)
+	return storedIn(t, m)
+}
+
+// A stored record, as far as the tests know it.
+type stored struct {
+	At       scaling.Stamp
+	From, To int32
+	Because  string
+}
+
+func storedIn(t *testing.T, m *corev1.ConfigMap) stored {
+	t.Helper()
+	require.Len(t, m.Data, 1)
+	var r stored
+	for _, text := range m.Data {
+		require.NoError(t, json.Unmarshal([]byte(text), &r), text)
+	}
+	return r
+}
+
+// TestCluster is the scaler as a process of its own, with nothing but the roles of its manifests, on a real control
+// plane. KEDA itself is in the tests of the folder e2e.
+func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	s := newSite(t)
+	p := s.run(t, s.hooked()...)
+	_ = t.Run("Certificates", s.testCertificates) &&
+		t.Run("Admission", s.testAdmission) &&
+		t.Run("Metric", func(t *testing.T) { s.testMetric(t, p) }) &&
+		t.Run("TooEarly", func(t *testing.T) { s.testTooEarly(t, p) }) &&
+		t.Run("Restart", func(t *testing.T) { s.testRestart(t, p) }) &&
+		t.Run("Sweep", s.testSweep)
+}
+
+// Both Secrets are made, and what refers to them.
+func (s *site) testCertificates(t *testing.T) {
+	eventually(t, func() error {
+		hook, err := s.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "kedascaler", metav1.GetOptions{})
+		if err == nil && len(hook.Webhooks[0].ClientConfig.CABundle) == 0 {
+			err = io.ErrNoProgress
+		}
+		return err
+	})
+	found, err := s.kube.CoreV1().Secrets(system).Get(t.Context(), secret, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, corev1.SecretTypeTLS, found.Type)
+	for _, key := range []string{"ca.crt", "tls.crt", "tls.key", "server.crt", "server.key"} {
+		require.NotEmpty(t, found.Data[key], key)
+	}
+	_, err = s.kube.CoreV1().Secrets(system).Get(t.Context(), "keda-kaito-scaler-ca", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.authenticated(t.Context()))
+}
+
+// authenticated reports why KEDA would not find its pair.
+func (s *site) authenticated(ctx context.Context) error {
+	u, err := s.dynamic.Resource(authentications).Get(ctx, creds, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	refs, _, _ := unstructured.NestedSlice(u.Object, "spec", "secretTargetRef")
+	if len(refs) != 3 || !strings.Contains(fmt.Sprint(refs), secret) {
+		return fmt.Errorf("secretTargetRef: %v", refs)
+	}
+	return nil
+}
+
+// What the API server stores has the defaults, and nothing of what was there is changed.
+func (s *site) testAdmission(t *testing.T) {
+	objects := s.dynamic.Resource(scaledObjects).Namespace(models)
+	const unset = `
+  scaleTargetRef: {name: chat}
+  triggers: [{type: external, metadata: {scalerName: keda-kaito-scaler, threshold: "10"}}]
+`
+	spec := func(u *unstructured.Unstructured) map[string]any {
+		m, _, err := unstructured.NestedMap(u.Object, "spec")
+		require.NoError(t, err)
+		return m
+	}
+	eventually(t, func() error { // until the API server has the CA and the webhook answers
+		u, err := objects.Create(t.Context(), scaledObjectOf(t, "unset", unset), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil && spec(u)["minReplicaCount"] == nil {
+			err = io.ErrNoProgress
+		}
+		return err
+	})
+	stored, err := objects.Create(t.Context(), scaledObjectOf(t, "unset", unset), metav1.CreateOptions{})
+	require.NoError(t, err)
+	text, err := yaml.Marshal(spec(stored))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf(`advanced:
+  horizontalPodAutoscalerConfig:
+    behavior:
+      scaleDown:
+        policies:
+        - periodSeconds: 600
+          type: Pods
+          value: 1
+        selectPolicy: Max
+        stabilizationWindowSeconds: 300
+        tolerance: 500m
+      scaleUp:
+        policies:
+        - periodSeconds: 300
+          type: Pods
+          value: 1
+        selectPolicy: Max
+        stabilizationWindowSeconds: 30
+        tolerance: 100m
+minReplicaCount: 1
+scaleTargetRef:
+  name: chat
+triggers:
+- authenticationRef:
+    kind: ClusterTriggerAuthentication
+    name: keda-kaito-creds
+  metadata:
+    metricName: vllm:num_requests_waiting
+    metricPath: /metrics
+    metricPort: "5000"
+    metricProtocol: http
+    metricType: AverageValue
+    scalerAddress: keda-kaito-scaler.keda.svc.cluster.local:%d
+    scalerName: keda-kaito-scaler
+    scrapeTimeout: "5"
+    threshold: "10"
+  type: external
+`, s.port), string(text))
+
+	stored.SetLabels(map[string]string{"updated": "once"})
+	again, err := objects.Update(t.Context(), stored, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, spec(stored), spec(again), "a second pass adds nothing")
+	require.NoError(t, objects.Delete(t.Context(), "unset", metav1.DeleteOptions{}))
+
+	for name, text := range map[string]string{
+		"cron":     `  {scaleTargetRef: {name: chat}, triggers: [{type: cron, metadata: {scalerName: keda-kaito-scaler, timezone: UTC}}]}`,
+		"another":  `  {scaleTargetRef: {name: chat}, triggers: [{type: external, metadata: {scalerName: another, threshold: "1"}}]}`,
+		"nameless": `  {scaleTargetRef: {name: chat}, triggers: [{type: external, metadata: {threshold: "1"}}]}`,
+	} {
+		foreign := scaledObjectOf(t, name, text)
+		stored, err := objects.Create(t.Context(), foreign, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		require.NoError(t, err)
+		require.Equal(t, spec(foreign), spec(stored), name)
+	}
+
+	kept := scaledObjectOf(t, "kept-values", `
+  scaleTargetRef: {name: chat}
+  minReplicaCount: 3
+  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {stabilizationWindowSeconds: 7}}}}
+  triggers:
+    - type: cron
+      metadata: {timezone: UTC}
+    - type: external
+      metadata: {scalerName: keda-kaito-scaler, threshold: "10", metricPort: "9000", scalerAddress: "127.0.0.1:1"}
+      authenticationRef: {name: mine}
+`)
+	stored, err = objects.Create(t.Context(), kept, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	require.NoError(t, err)
+	got := spec(stored)
+	require.EqualValues(t, 3, got["minReplicaCount"])
+	up, _, err := unstructured.NestedMap(got, "advanced", "horizontalPodAutoscalerConfig", "behavior", "scaleUp")
+	require.NoError(t, err)
+	require.EqualValues(t, 7, up["stabilizationWindowSeconds"])
+	require.Equal(t, "100m", up["tolerance"])
+	triggers := got["triggers"].([]any)
+	require.Equal(t, map[string]any{"type": "cron", "metadata": map[string]any{"timezone": "UTC"}}, triggers[0])
+	ours := triggers[1].(map[string]any)
+	require.Equal(t, map[string]any{"name": "mine"}, ours["authenticationRef"])
+	require.Equal(t, "9000", ours["metadata"].(map[string]any)["metricPort"])
+	require.Equal(t, "127.0.0.1:1", ours["metadata"].(map[string]any)["scalerAddress"])
+	require.Equal(t, "/metrics", ours["metadata"].(map[string]any)["metricPath"])
+}
+
+// What the pods say is what is answered; what does not exist is not active.
+func (s *site) testMetric(t *testing.T, p *program) {
+	t.Helper()
+	s.waits("chat", 6)
+	s.deployment(t, "chat", 2)
+	c := s.caller(t, p.address())
+	ref := s.create(t, "chat", "chat", "threshold=10", "interval=1")
+	c.comes(t, ref, waiting, 12)
+	s.waits("chat", 20)
+	c.comes(t, ref, waiting, 40)
+	active, err := c.IsActive(t.Context(), ref)
+	require.NoError(t, err)
+	require.True(t, active.GetResult())
+
+	lost := s.create(t, "lost", "nowhere", "threshold=10", "interval=1")
+	eventually(t, func() error {
+		if _, err := c.value(t.Context(), lost, waiting); !strings.Contains(fmt.Sprint(err), "nowhere") {
+			return fmt.Errorf("not that the target is missing: %w", err)
+		}
+		return nil
+	})
+	active, err = c.IsActive(t.Context(), lost)
+	require.NoError(t, err)
+	require.False(t, active.GetResult())
+
+	// What KEDA asks for that is no ScaledObject.
+	none := trigger("none", "threshold=10", "interval=1")
+	none.Namespace = models
+	_, err = c.known(t, none, waiting)
+	requireUnavailable(t, err, "ScaledObject models/none: not found")
+	_, err = c.IsActive(t.Context(), none)
+	requireUnavailable(t, err, "ScaledObject models/none: not found")
+}
+
+// Regression: a trigger that was asked for before the informer had its ScaledObject was not known for a whole interval.
+func (s *site) testTooEarly(t *testing.T, p *program) {
+	t.Helper()
+	c := s.caller(t, p.address())
+	early := trigger("early", "threshold=10", "interval=3600")
+	early.Namespace = models
+	_, err := c.known(t, early, waiting)
+	requireUnavailable(t, err, "ScaledObject models/early: not found")
+	s.create(t, "early", "chat", "threshold=10", "interval=3600")
+	c.comes(t, early, waiting, 40)
+}
+
+// A scaler that was lost is replaced by one that goes on, and two of them are one.
+func (s *site) testRestart(t *testing.T, p *program) {
+	t.Helper()
+	c := s.caller(t, p.address())
+	const metric = keda.ReplicasMetric
+	s.waits("copies", 20)
+	s.deployment(t, "copies", 1)
+	careful := s.create(t, "copies", "copies", "mode=replicas", "policy=realtime", "threshold=10", "lowThreshold=2", "interval=1", "maxReplicas=9",
+		"realtime.scaleUpRule.scaleStep=1", "realtime.scaleUpRule.cooldownSeconds=600", "realtime.scaleUpRule.stabilizationWindowSeconds=1")
+	kept := s.create(t, "kept", "copies", "mode=replicas", "threshold=4", "interval=60", "maxReplicas=9")
+	c.comes(t, kept, metric, 5)
+	c.comes(t, careful, metric, 2)
+	s.deployment(t, "copies", 2)
+	held := func() error { // the step was carried out, and the load would be a reason for another
+		if r := s.record(t, "copies"); r.From != 2 || r.To != 2 || !strings.Contains(r.Because, "ooldown") {
+			return fmt.Errorf("%+v", r)
+		}
+		return nil
+	}
+	eventually(t, held)
+	before := s.record(t, "copies")
+
+	p.kill()
+	require.NoError(t, s.dynamic.Resource(authentications).Delete(t.Context(), creds, metav1.DeleteOptions{}))
+	for _, pod := range s.kubelet.Pods() {
+		require.NoError(t, s.kubelet.Fail(pod.Key(), cluster.Status500))
+	}
+	p = s.run(t, s.hooked()...)
+	c = s.caller(t, p.address())
+	got, err := c.known(t, kept, metric)
+	require.NoError(t, err, "no page tells it any more")
+	require.InDelta(t, 5, got, 0)
+	for _, pod := range s.kubelet.Pods() {
+		require.NoError(t, s.kubelet.Fail(pod.Key(), cluster.Healthy))
+	}
+	rounds := map[time.Time]bool{before.At.Time(): true}
+	eventually(t, func() error {
+		got, err := c.value(t.Context(), careful, metric)
+		if err == nil {
+			require.InDelta(t, 2, got, 0, "the cooldown of ten minutes goes on")
+			r := s.record(t, "copies")
+			require.EqualValues(t, 2, r.To)
+			if strings.Contains(r.Because, "ooldown") {
+				rounds[r.At.Time()] = true
+			}
+		}
+		if len(rounds) < 4 {
+			return fmt.Errorf("%d rounds: %+v, %w", len(rounds), s.record(t, "copies"), err)
+		}
+		return nil
+	})
+	eventually(t, func() error { return s.authenticated(t.Context()) }) // it was put back
+
+	t.Run("Two", func(t *testing.T) { s.testTwo(t, c) })
+}
+
+// Two scalers that are asked for one trigger make each round once, and answer alike.
+func (s *site) testTwo(t *testing.T, first caller) {
+	t.Helper()
+	second := s.caller(t, s.run(t, "-address", "127.0.0.1:0").address())
+	const metric = keda.ReplicasMetric
+	s.waits("copies", 4)
+	name := stateName(keda.Ref{Namespace: models, Name: "pair"})
+	changes, err := s.kube.CoreV1().ConfigMaps(system).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	require.NoError(t, err)
+	defer changes.Stop()
+	ref := s.create(t, "pair", "copies", "mode=replicas", "threshold=2", "interval=1", "maxReplicas=50")
+	var at []time.Time
+	wanted := map[float64]bool{}
+	answers := [2]map[float64]bool{{}, {}}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	const rounds = 6
+	for len(at) < rounds {
+		select {
+		case event := <-changes.ResultChan():
+			m, ok := event.Object.(*corev1.ConfigMap)
+			require.True(t, ok, "%+v", event)
+			if len(m.Data) == 0 {
+				continue
+			}
+			r := storedIn(t, m)
+			wanted[float64(r.To)] = true
+			at = append(at, r.At.Time())
+			s.waits("copies", 4+4*len(at)) // the next round comes to another count
+		case <-tick.C:
+			for i, c := range []caller{first, second} {
+				if got, err := c.value(t.Context(), ref, metric); err == nil {
+					answers[i][got] = true
+				} else {
+					require.ErrorContains(t, err, "cold start")
+				}
+			}
+		case <-deadline.C:
+			require.FailNow(t, "there were too few rounds", "%v", at)
+		}
+	}
+	last := at[len(at)-1]
+	for i := range at[1:] {
+		require.GreaterOrEqual(t, at[i+1].Sub(at[i]), 900*time.Millisecond, "a round was made twice: %v", at)
+	}
+	t.Logf("rounds %v, wanted %v, answers %v", at, wanted, answers)
+	for i := range answers {
+		require.Greater(t, len(answers[i]), 1)
+		for got := range answers[i] {
+			require.True(t, wanted[got], "scaler %d answered %v, which no round came to: %v", i, got, wanted)
+		}
+	}
+	// Nothing but these rounds was stored, and both end at the same.
+	writes, err := s.Writes(cluster.ServiceAccountUser(system, account), "configmaps", "")
+	require.NoError(t, err)
+	stored := 0
+	for _, w := range writes {
+		if w.Name == name && w.Code < 300 && !w.Time.After(last) {
+			stored++
+		}
+	}
+	require.LessOrEqual(t, stored, rounds+1, "one may be the ConfigMap's creation")
+	s.waits("copies", 3)
+	eventually(t, func() error {
+		one, err := first.value(t.Context(), ref, metric)
+		if err != nil {
+			return err
+		}
+		two, err := second.value(t.Context(), ref, metric)
+		if err == nil && (one != two || one != float64(s.record(t, "pair").To)) {
+			err = fmt.Errorf("%v and %v", one, two)
+		}
+		return err
+	})
+}
+
+// What is kept of ScaledObjects that are gone is removed an hour after it was made.
+func (s *site) testSweep(t *testing.T) {
+	m, err := ctrl.NewManager(s.Config(), manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(ctx) }()
+	defer func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}()
+	sweep := &sweeper{&process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: m, kube: s.kube}}
+	others := s.kube.CoreV1().ConfigMaps(system)
+	_, err = others.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "somebody-elses"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	states := func() []string {
+		list, err := others.List(ctx, metav1.ListOptions{})
+		require.NoError(t, err)
+		var names []string
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return names
+	}
+	gone := stateName(keda.Ref{Namespace: models, Name: "kept"})
+	require.Contains(t, states(), gone)
+	require.NoError(t, s.dynamic.Resource(scaledObjects).Namespace(models).Delete(ctx, "kept", metav1.DeleteOptions{}))
+	eventually(t, func() error {
+		u := scaledObject()
+		err := m.GetCache().Get(ctx, types.NamespacedName{Namespace: models, Name: "kept"}, u)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the cache has it: %w", err)
+	})
+	now := time.Now()
+	require.NoError(t, sweep.sweep(ctx, now))
+	require.Contains(t, states(), gone, "it may be that of a ScaledObject that is not in the cache yet")
+	before := states()
+	require.NoError(t, sweep.sweep(ctx, now.Add(sweepAge+time.Minute)))
+	after := slices.DeleteFunc(before, func(name string) bool { return name == gone })
+	require.Equal(t, after, states())
+	require.Contains(t, after, stateName(keda.Ref{Namespace: models, Name: "pair"}))
+	require.Contains(t, after, "somebody-elses")
+}
