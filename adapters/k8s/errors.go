@@ -16,7 +16,7 @@ var (
 	// ErrNoScale means that the kind is not known to the API server or has no /scale subresource.
 	ErrNoScale = errors.New("no /scale subresource: check apiVersion and kind; a custom resource declares it under subresources.scale")
 	// ErrForbidden means that the permission is missing.
-	ErrForbidden = errors.New("forbidden: allow get and update of the scale subresource to this service account")
+	ErrForbidden = errors.New("forbidden: allow get of the scale subresource, and update where it is written, to this service account")
 	// ErrRefused means that the API server or a webhook judged the write and said no. Nothing was written.
 	ErrRefused = errors.New("refused: nothing was written")
 	// ErrUncertain means that no answer came: the write may have happened, and the next reading of the target tells.

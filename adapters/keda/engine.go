@@ -41,7 +41,8 @@ type EngineConfig struct {
 	MaxTriggers int
 	// Metrics gets the numbers; nil means none.
 	Metrics *Metrics
-	// Logger gets rounds that fail (Warn) and triggers that come and go (Info); nil means none.
+	// Logger gets rounds that fail (Warn), triggers that come and go (Info) and what each round came to (Debug); nil means
+	// none.
 	Logger *slog.Logger
 
 	// Now is the clock; nil means time.Now.
@@ -228,7 +229,7 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 	default: // it wakes already
 	}
 	e.c.Metrics.began()
-	e.c.Logger.Info("trigger begins", "scaledObject", ref.String(), "metric", plan.Spec.Metric, "target", plan.Spec.Target, "interval", plan.Interval)
+	e.c.Logger.Info("trigger begins", "scaledObject", ref.String(), "metric", plan.Spec.Metric, "target", plan.Spec.Target, "interval", plan.Interval.String())
 	return t, nil
 }
 

@@ -18,6 +18,9 @@ const (
 	DefaultScrapeTimeout = 5 * time.Second
 	// ReplicasMetric is the name of the metric in Mode Replicas.
 	ReplicasMetric = "desired-replicas"
+	// maxBody is the limit on the bytes of a page. Real ones reach 1 MB, and the pods of all who have a ScaledObject share
+	// the scaler's memory.
+	maxBody = 16 << 20
 	// fromEnv is what KEDA leaves at a key whose value it has taken from the environment of the target's container.
 	fromEnv = "FromEnv"
 )
@@ -152,4 +155,5 @@ func (m *Metadata) complete(c *scrape.Config) {
 	c.Timeout = m.ScrapeTimeout
 	c.DialTimeout = min(m.ScrapeTimeout, time.Second)
 	c.SweepTimeout = max(m.ScrapeTimeout, c.Interval*9/10)
+	c.MaxBody = maxBody
 }

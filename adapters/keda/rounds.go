@@ -124,7 +124,10 @@ func (o *object) round(t *entry) {
 	}
 	t.publish(s, err)
 	e.c.Metrics.round(t, s, err, e.c.Now().Sub(began))
-	if err != nil && e.ctx.Err() == nil {
+	switch {
+	case err == nil:
+		e.c.Logger.Debug("round", "scaledObject", t.ref.String(), "metric", s.Spec.Metric, "value", s.Value, "because", s.Because, "unknown", s.Unknown, "active", s.Active)
+	case e.ctx.Err() == nil:
 		e.c.Logger.Warn("round failed", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "error", err)
 	}
 }

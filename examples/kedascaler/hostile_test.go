@@ -23,6 +23,11 @@ import (
 // ceiling is how much memory the scaler may take, in MB.
 const ceiling = 300
 
+const line = "other_metric{pod=\"x\",model_name=\"a long name of a model\"} 1\n"
+
+// full is a little less than a page may have.
+const full = 9 << 20
+
 // A pod is what a hostile one does at each path, and how many of its requests are under way.
 type hostilePod struct {
 	*page
@@ -49,8 +54,8 @@ func newHostilePod(t *testing.T) *hostilePod {
 		}
 	}
 	bomb, other := zipped(t), newPage(t, map[string]float64{waiting: 1000})
-	big := bytes.Repeat([]byte("other_metric{pod=\"x\",model_name=\"a long name of a model\"} 1\n"), 10<<20/60)
-	for path, handler := range map[string]http.HandlerFunc{
+	big := bytes.Repeat([]byte(line), 10<<20/len(line))
+	h.handlers = map[string]http.HandlerFunc{
 		"/hang": func(_ http.ResponseWriter, r *http.Request) { wait(r) },
 		"/headers": func(w http.ResponseWriter, r *http.Request) { // and then no body
 			w.WriteHeader(http.StatusOK)
@@ -79,9 +84,9 @@ func newHostilePod(t *testing.T) *hostilePod {
 			}
 		},
 		"/line": func(w http.ResponseWriter, _ *http.Request) { // one endless line
-			line := bytes.Repeat([]byte("a"), 64<<10)
+			letters := bytes.Repeat([]byte("a"), 64<<10)
 			for range 1 << 20 {
-				if _, err := w.Write(line); err != nil {
+				if _, err := w.Write(letters); err != nil {
 					return
 				}
 			}
@@ -122,8 +127,20 @@ func newHostilePod(t *testing.T) *hostilePod {
 			_, _ = w.Write(big)
 			fmt.Fprintf(w, "# TYPE %[1]s gauge\n%[1]s 4\n", waiting)
 		},
-	} {
-		h.handlers[path] = handler
+		"/1MB": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(big[:1<<20/len(line)*len(line)])
+			fmt.Fprintf(w, "# TYPE %[1]s gauge\n%[1]s 4\n", waiting)
+		},
+		"/large": func(w http.ResponseWriter, r *http.Request) { // more than it may, and then nothing
+			_, _ = w.Write(big[:full+128<<10])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+		"/full": func(w http.ResponseWriter, r *http.Request) { // as much as it may, and then nothing
+			_, _ = w.Write(big[:full])
+			_ = http.NewResponseController(w).Flush()
+			wait(r)
+		},
 	}
 	return h
 }
@@ -170,7 +187,8 @@ var hostility = []struct {
 	{"/words", -1, 14, "Parse"},
 	{"/json", -1, 14, "ContentType"},
 	{"/protobuf", -1, 14, "ContentType"},
-	{"/10MB", 8, 8, ""},
+	{"/10MB", -1, 14, "TooLarge"},
+	{"/1MB", 8, 8, ""}, // as real pages
 }
 
 // What hostile pods do to their own trigger, and nothing to others. The target has two replicas and a threshold of 10,
@@ -223,6 +241,40 @@ func TestHostilePods(t *testing.T) {
 
 	now, most := p.resident()
 	t.Logf("memory: %d MB, %d MB at most", now, most)
+	require.Less(t, most, ceiling)
+}
+
+// Regression: pages of 16 MiB were read as a whole, and fifty pods that sent as much and then hung took 900 MB of the
+// scaler that others share.
+func TestPagesThatFillMemory(t *testing.T) {
+	a, b := newHostilePod(t), newHostilePod(t)
+	p := start(t, "-static", a.URL+","+b.URL, "-address", "127.0.0.1:0")
+	c := call(t, p.address(), nil)
+	const pairs = 25
+	for i := range pairs {
+		_, err := c.GetMetricSpec(t.Context(), trigger(fmt.Sprintf("full-%d", i), "threshold=10", "interval=3600", "scrapeTimeout=1800", "metricPath=/full"))
+		require.NoError(t, err)
+		_, err = c.GetMetricSpec(t.Context(), trigger(fmt.Sprintf("large-%d", i), "threshold=10", "interval=3600", "scrapeTimeout=1800", "metricPath=/large"))
+		require.NoError(t, err)
+	}
+	for i := range pairs {
+		_, err := c.known(t, trigger(fmt.Sprintf("large-%d", i), "threshold=10", "interval=3600", "scrapeTimeout=1800", "metricPath=/large"), waiting)
+		requireUnavailable(t, err, "TooLarge")
+	}
+	last := 0
+	eventually(t, func() error { // until nothing more comes
+		if n := a.hanging.Load() + b.hanging.Load(); n != 2*pairs {
+			return fmt.Errorf("%d of %d pages hang", n, 2*pairs)
+		}
+		now, _ := p.resident()
+		if now != last {
+			last = now
+			return fmt.Errorf("the memory grows: %d MB", now)
+		}
+		return nil
+	})
+	now, most := p.resident()
+	t.Logf("memory while %d pages of %d MB hang: %d MB, %d MB at most", 2*pairs, full>>20, now, most)
 	require.Less(t, most, ceiling)
 }
 

@@ -201,6 +201,9 @@ func (o *options) check(rest []string) error {
 	must(o.idle >= time.Minute, "idle", o.idle, "must be at least 1m")
 	must(o.shutdown >= 0, "shutdown-timeout", o.shutdown, "must not be negative")
 	must(o.lease > o.renew && o.renew > o.retry && o.retry > 0, "leader-elect-lease", o.lease, "lease must be above renew, renew above retry, and retry above 0")
+	if o.webhook {
+		must(port(o.address) != ":0", "address", o.address, "must have a port of its own with -webhook, which tells it to KEDA")
+	}
 	must(o.webhookPort >= 1 && o.webhookPort <= 65535, "webhook-port", o.webhookPort, "must be between 1 and 65535")
 	must(!o.webhook || !o.plaintext, "webhook", o.webhook, "must not be given with -plaintext, as API servers speak TLS only")
 	must(!o.webhook || port(o.address) != ":0", "address", o.address, "must have a port of 1 to 65535 with -webhook, which tells KEDA of it")

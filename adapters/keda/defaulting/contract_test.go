@@ -27,7 +27,7 @@ func TestDefaultsSuitTheScaler(t *testing.T) {
 		{"mode": "metric"},
 		{"policy": "realtime", "lowThreshold": "2"},
 		{"scaler": "proportional: {metrics: [{target: 10}]}"},
-		{"cron.timeZone": "UTC", "cron.policies": "[{name: a, schedule: '@daily', replicas: 1}]"},
+		{"mode": "replicas", "cron.policies": "[{name: a, schedule: '@daily', targetReplicas: 1}]"},
 		{"metricPorotocol": "https"},
 		{"metricProtocol": "https"},
 		{"metricPort": "8000"},
@@ -77,4 +77,26 @@ func TestDefaultsSuitTheScaler(t *testing.T) {
 		require.Equal(t, before.Unknown, after.Unknown)
 	})
 	require.NotZero(t, taken)
+}
+
+// TestClockAloneGetsNoMetric: where the clock alone decides, the scaler refuses to be told which metric to read.
+func TestClockAloneGetsNoMetric(t *testing.T) {
+	clock := `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "spec": {"triggers": [{"type": "external", "metadata":
+		{"scalerName": "keda-kaito-scaler", "mode": "replicas", "cron.policies": "[{name: a, schedule: '@daily', targetReplicas: 1}]"}}]}}`
+	patch, warnings, err := defaulter(t).Default([]byte(clock))
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	for _, o := range patch {
+		require.NotRegexp(t, "metadata/(metric(Name|Port|Path|Protocol)|scrapeTimeout)$", o.Path)
+	}
+	var so struct {
+		Spec struct {
+			Triggers []struct {
+				Metadata map[string]string `json:"metadata"`
+			} `json:"triggers"`
+		} `json:"spec"`
+	}
+	require.NoError(t, json.Unmarshal(apply(t, []byte(clock), patch), &so))
+	_, err = keda.ParseMetadata(so.Spec.Triggers[0].Metadata)
+	require.NoError(t, err)
 }

@@ -44,7 +44,8 @@
 //     is left out too if a trigger in mode replicas has the metadata minReplicas 0, which needs KEDA's default of 0.
 //   - No metricName, metricProtocol, metricPort and metricPath beside engine or signal, which say it all.
 //   - No scrapeTimeout beside interval, on which the scaler's own default depends.
-//   - None of these five beside scaler, a whole scaler as YAML for mode replicas.
+//   - None of these five beside scaler, a whole scaler as YAML for mode replicas, and where the clock alone decides, by
+//     keys cron.… without a threshold.
 //   - No metricProtocol beside metricPorotocol.
 //
 // # Modes

@@ -73,6 +73,21 @@ func (t trigger) text(key string) string {
 	return strings.TrimSpace(s)
 }
 
+// clock says that the clock alone decides, so that no pod is asked: cron.… and neither a threshold nor another policy.
+func (t trigger) clock() bool {
+	cron := false
+	for key, value := range t.meta {
+		switch first, _, _ := strings.Cut(key, "."); {
+		case value == nil:
+		case first == "cron":
+			cron = true
+		case first == "realtime" || first == "proportional":
+			return false
+		}
+	}
+	return cron && t.mode() == modeReplicas && !t.has(keyThreshold)
+}
+
 // toZero says that the trigger decides the count and may decide on none.
 func (t trigger) toZero() bool {
 	n, err := strconv.Atoi(t.text(keyMinReplicas))
@@ -114,7 +129,7 @@ func (d *Defaulter) defaultTrigger(r *review, t trigger) {
 	if s := t.metricType(); s != "" {
 		want[keyMetricType] = s
 	}
-	whole := t.has(keyScaler)
+	whole := t.has(keyScaler) || t.clock()
 	if !whole && !t.has(keyEngine) && !t.has(keySignal) {
 		want[keyMetricName] = d.config.MetricName
 		want[keyProtocol] = d.config.Protocol

@@ -45,7 +45,11 @@ func naive(o any) {
 		case "Value":
 			meta(m, "metricType", "Value")
 		}
-		if given(m, "scaler") {
+		clock := m["mode"] == "replicas" && !given(m, "threshold")
+		for _, policy := range []string{"realtime.profile", "proportional.profile"} {
+			clock = clock && !given(m, policy)
+		}
+		if given(m, "scaler") || clock && given(m, "cron.mode") {
 			continue
 		}
 		if !given(m, "interval") {
@@ -165,7 +169,7 @@ func anyScaledObject() *rapid.Generator[[]byte] {
 			metadata := map[string]*rapid.Generator[any]{"mode": mostly("metric", "replicas", "replicas"), "modeFromEnv": mostly("M")}
 			for _, key := range []string{
 				"scalerAddress", "metricName", "metricProtocol", "metricPorotocol", "metricPort", "metricPath", "scrapeTimeout", "metricType",
-				"threshold", "scaler", "engine", "signal", "interval", "minReplicas",
+				"threshold", "scaler", "engine", "signal", "interval", "minReplicas", "cron.mode", "realtime.profile", "proportional.profile",
 			} {
 				metadata[key] = mostly("0", "x")
 				metadata[key+"FromEnv"] = mostly("X")
