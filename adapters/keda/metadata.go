@@ -20,7 +20,7 @@ const (
 	ReplicasMetric = "desired-replicas"
 	// maxBody is the limit on the bytes of a page. Real ones reach 1 MB, and the pods of all who have a ScaledObject share
 	// the scaler's memory.
-	maxBody = 16 << 20
+	maxBody = 2 << 20
 	// fromEnv is what KEDA leaves at a key whose value it has taken from the environment of the target's container.
 	fromEnv = "FromEnv"
 )
@@ -90,7 +90,7 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	metricName          default vllm:num_requests_waiting
 //	metricProtocol      "http" (default) or "https"; metricPorotocol, as the proposal spells it, is taken too
 //	metricPort          default 5000; a number, or the name of the container's port
-//	metricPath          default /metrics
+//	metricPath          default /metrics; a page may have 2 MiB
 //	aggregation         Only, Sum, Average, Max or Min: makes one number of several series of one pod
 //	engine, signal      instead of metricName: which number of which inference server, as VLLM and KVCacheUsage
 //	quantile            with the signals TTFT and TPOT

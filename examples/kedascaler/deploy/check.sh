@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Renders the manifests with the tools that people use: kubectl kustomize, and helm, which go install builds (a minute or
-# more the first time), and checks that the chart's defaults make the same objects as the kustomization. It needs Go, its
-# module proxy and kubectl. OUT=DIR keeps what was rendered.
+# more the first time), and checks that the chart's defaults make the same objects as the kustomization. It needs Go and its
+# module proxy; without kubectl it builds kustomize too. OUT=DIR keeps what was rendered.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -13,16 +13,20 @@ same() {
 	mkdir "$work/same-$1"
 	cp "$out/$1.yaml" "$work/same-$1/all.yaml"
 	printf 'resources: [all.yaml]\nsortOptions: {order: legacy}\n' > "$work/same-$1/kustomization.yaml"
-	kubectl kustomize "$work/same-$1"
+	kustomize "$work/same-$1"
 }
 # has TEXT FILE, lacks TEXT FILE
 has() { grep -qF -- "$1" "$out/$2.yaml" || { echo "$2: has no $1"; exit 1; }; }
 lacks() { ! grep -qF -- "$1" "$out/$2.yaml" || { echo "$2: has $1"; exit 1; }; }
 
-GOBIN=$work/bin GOWORK=off GOFLAGS=-mod=mod go install helm.sh/helm/v3/cmd/helm@v3.19.0
+install() { GOBIN=$work/bin GOWORK=off GOFLAGS=-mod=mod go install "$1"; }
+kustomize() { if command -v kubectl > /dev/null; then kubectl kustomize "$1"; else "$work/bin/kustomize" build "$1"; fi; }
 
-kubectl kustomize kustomize > "$out/kustomize.yaml"
-kubectl kustomize cert-manager > "$out/cert-manager.yaml"
+install helm.sh/helm/v3/cmd/helm@v3.19.0
+command -v kubectl > /dev/null || install sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
+
+kustomize kustomize > "$out/kustomize.yaml"
+kustomize cert-manager > "$out/cert-manager.yaml"
 for text in -unmanaged-certs cert-manager.io/inject-ca-from 'kind: ClusterTriggerAuthentication'; do has "$text" cert-manager; done
 "$work/bin/helm" lint chart
 template --namespace keda > "$out/helm.yaml"

@@ -293,7 +293,7 @@ const quick = `
         scaleDown: {stabilizationWindowSeconds: 0, tolerance: "0", policies: [{type: Pods, value: 100, periodSeconds: 1}]}`
 
 // scaledObject makes a ScaledObject; more is added to its spec.
-func (w *world) scaledObject(t target, minimum, maximum int, more string, metadata ...string) {
+func (w *world) scaledObject(t target, maximum int, more string, metadata ...string) {
 	w.t.Helper()
 	text := fmt.Sprintf(`
 apiVersion: keda.sh/v1alpha1
@@ -302,7 +302,7 @@ metadata: {name: %s, namespace: models}
 spec:
   scaleTargetRef: {apiVersion: %s, kind: %s, name: %s}
   pollingInterval: 1
-  minReplicaCount: %d
+  minReplicaCount: 1
   maxReplicaCount: %d%s
   triggers:
     - type: external
@@ -310,7 +310,7 @@ spec:
         scalerName: keda-kaito-scaler
         scalerAddress: "%s"
         interval: "1"
-`, t.name, t.resource.GroupVersion(), t.kind, t.name, minimum, maximum, more, w.address())
+`, t.name, t.resource.GroupVersion(), t.kind, t.name, maximum, more, w.address())
 	for i := 0; i < len(metadata); i += 2 {
 		text += fmt.Sprintf("        %s: %q\n", metadata[i], metadata[i+1])
 	}
@@ -348,4 +348,4 @@ func (w *world) conditions() string {
 	return strings.Join(all, "\n")
 }
 
-var scaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"} //nolint:gochecknoglobals // a constant
+var scaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
