@@ -145,13 +145,13 @@ func newHostilePod(t *testing.T) *hostilePod {
 	return h
 }
 
-// zipped is a gigabyte that is a megabyte.
+// zipped is 64 MB that are 200 KB.
 func zipped(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	zeros := bytes.Repeat([]byte("# 0000000000000\n"), 1<<16)
-	for range 1 << 10 {
+	for range 1 << 6 {
 		_, err := z.Write(zeros)
 		require.NoError(t, err)
 	}
