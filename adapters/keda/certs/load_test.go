@@ -149,10 +149,10 @@ func (c *kedaClient) counted() error {
 // stay with what they read first until a call fails, the others read it anew every five calls: those never see a call
 // fail, the first see some, and repeat them.
 //
-// INFERSCALE_LOAD=2000x30s makes it 2,000 calls a second for 30 seconds.
+// INFERSCALE_ROTATION=2000x30s makes it 2,000 calls a second for 30 seconds.
 func TestRotationUnderLoad(t *testing.T) {
 	rate, lasts := 1000, 2*time.Second
-	if load := os.Getenv("INFERSCALE_LOAD"); load != "" {
+	if load := os.Getenv("INFERSCALE_ROTATION"); load != "" {
 		var text string
 		_, err := fmt.Sscanf(load, "%dx%s", &rate, &text)
 		require.NoError(t, err)
