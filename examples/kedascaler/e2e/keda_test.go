@@ -43,8 +43,8 @@ func TestRealKEDA(t *testing.T) {
 	}
 
 	w.say("mode metric, up and down")
-	w.scaledObject(metric, 20, quick, "threshold", "10")
-	w.scaledObject(wsMetric, 20, quick, "threshold", "10")
+	w.scaledObject(metric, quick, "threshold", "10")
+	w.scaledObject(wsMetric, quick, "threshold", "10")
 	for _, ws := range []target{metric, wsMetric} {
 		w.wait(ws.name, 45)
 		w.follow(ws, "45 requests wait, 10 each", 5)
@@ -55,8 +55,8 @@ func TestRealKEDA(t *testing.T) {
 	}
 
 	w.say("mode replicas, up and down, with the behavior that the webhook fills in")
-	w.scaledObject(chat, 20, "", replicas("10")...)
-	w.scaledObject(wsChat, 20, "", replicas("10")...)
+	w.scaledObject(chat, "", replicas("10")...)
+	w.scaledObject(wsChat, "", replicas("10")...)
 	for _, ws := range []target{chat, wsChat} {
 		w.wait(ws.name, 100)
 		w.follow(ws, "100 requests wait, 10 each", 10)
@@ -94,7 +94,7 @@ func (w *world) trap() {
 	w.t.Helper()
 	held := deploymentOf("held")
 	w.deployment(held.name, 1)
-	w.scaledObject(held, 20, strings.ReplaceAll(quick, `"0"`, `"100m"`), replicas("10")...)
+	w.scaledObject(held, strings.ReplaceAll(quick, `"0"`, `"100m"`), replicas("10")...)
 	w.wait(held.name, 100)
 	w.follow(held, "100 requests wait, 10 each, and the HPA has its tolerance of a tenth", 10)
 	w.wait(held.name, 101)

@@ -293,7 +293,7 @@ const quick = `
         scaleDown: {stabilizationWindowSeconds: 0, tolerance: "0", policies: [{type: Pods, value: 100, periodSeconds: 1}]}`
 
 // scaledObject makes a ScaledObject; more is added to its spec.
-func (w *world) scaledObject(t target, maximum int, more string, metadata ...string) {
+func (w *world) scaledObject(t target, more string, metadata ...string) {
 	w.t.Helper()
 	text := fmt.Sprintf(`
 apiVersion: keda.sh/v1alpha1
@@ -303,14 +303,14 @@ spec:
   scaleTargetRef: {apiVersion: %s, kind: %s, name: %s}
   pollingInterval: 1
   minReplicaCount: 1
-  maxReplicaCount: %d%s
+  maxReplicaCount: 20%s
   triggers:
     - type: external
       metadata:
         scalerName: keda-kaito-scaler
         scalerAddress: "%s"
         interval: "1"
-`, t.name, t.resource.GroupVersion(), t.kind, t.name, maximum, more, w.address())
+`, t.name, t.resource.GroupVersion(), t.kind, t.name, more, w.address())
 	for i := 0; i < len(metadata); i += 2 {
 		text += fmt.Sprintf("        %s: %q\n", metadata[i], metadata[i+1])
 	}

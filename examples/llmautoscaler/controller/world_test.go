@@ -251,6 +251,7 @@ func (m metadataGetter) Patch(ctx context.Context, name string, kind types.Patch
 	}
 	return &metav1.PartialObjectMetadata{ObjectMeta: las.ObjectMeta}, nil
 }
+
 func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: name}}
 }
