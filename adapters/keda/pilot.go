@@ -107,9 +107,12 @@ func (p *pilot) build() error {
 func (p *pilot) look(ctx context.Context, now time.Time) (scale k8s.Scale, seen k8s.Observed, s Snapshot, done bool, err error) {
 	scale, err = p.c.Scales.Get(ctx, p.target)
 	switch {
-	case errors.Is(err, k8s.ErrNotFound) || errors.Is(err, k8s.ErrNoScale):
+	case errors.Is(err, k8s.ErrNotFound):
 		// What does not exist is not active, and that is certain.
 		return scale, seen, Snapshot{At: now, Spec: p.meta.Spec(), Unknown: err}, true, nil
+	case errors.Is(err, k8s.ErrNoScale):
+		// A kind can be missing for a moment, while what serves it is away: that is not a reason to go to zero.
+		return scale, seen, p.silent(now, err), true, nil
 	case err != nil:
 		return scale, seen, s, true, err
 	case p.observer == nil:

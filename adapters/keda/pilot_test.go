@@ -192,15 +192,24 @@ func TestTheMeanOfReadyPods(t *testing.T) {
 }
 
 func TestTargetIsGone(t *testing.T) {
-	for _, gone := range []error{k8s.ErrNotFound, k8s.ErrNoScale} {
-		w := newWorld(t)
-		w.scaleErr = fmt.Errorf("Deployment models/chat: %w", gone)
-		for _, metadata := range []map[string]string{metricMode(), replicasMode()} {
-			s := w.round(w.trigger(metadata))
-			require.ErrorIs(t, s.Unknown, gone)
-			require.False(t, s.Active)
-			require.NoError(t, s.ActiveUnknown, "that it does not exist is certain")
-		}
+	w := newWorld(t)
+	w.scaleErr = fmt.Errorf("Deployment models/chat: %w", k8s.ErrNotFound)
+	for _, metadata := range []map[string]string{metricMode(), replicasMode()} {
+		s := w.round(w.trigger(metadata))
+		require.ErrorIs(t, s.Unknown, k8s.ErrNotFound)
+		require.False(t, s.Active)
+		require.NoError(t, s.ActiveUnknown, "that it does not exist is certain")
+	}
+}
+
+// TestKindIsAway: discovery that lacks a kind for a moment must not take a fleet to zero.
+func TestKindIsAway(t *testing.T) {
+	w := newWorld(t)
+	w.scaleErr = fmt.Errorf("Workspace models/chat: %w", k8s.ErrNoScale)
+	for _, metadata := range []map[string]string{metricMode(), replicasMode()} {
+		s := w.round(w.trigger(metadata))
+		require.ErrorIs(t, s.Unknown, k8s.ErrNoScale)
+		require.ErrorIs(t, s.ActiveUnknown, k8s.ErrNoScale)
 	}
 }
 
