@@ -61,6 +61,31 @@ func TestRenewal(t *testing.T) {
 	require.Equal(t, start, renewed.State.Material.Since)
 }
 
+// TestOldSignsOnceMore: while one keeper switches, a slower one has the old CA sign once more. The old CA is then trusted
+// until that has expired, as somebody may have read it.
+func TestOldSignsOnceMore(t *testing.T) {
+	first := next(t, rules(), certs.State{}, "", start)
+	publish := next(t, rules(), first.State, "today", start.Add(10*day))
+	at := publish.Next
+	change := next(t, rules(), publish.State, "today", at)
+	require.Equal(t, start.Add(90*day), change.State.Authority.OldUntil)
+
+	other := rules() // gives the slower one a reason
+	other.IPs = append(other.IPs, net.IPv6loopback)
+	slower := next(t, other, publish.State, "today", at.Add(-time.Second))
+	require.Equal(t, []certs.Code{certs.IssueServer}, codes(slower.Actions))
+	require.NoError(t, leaf(t, slower.State.Material.Server).CheckSignatureFrom(leaf(t, publish.State.Authority.CA)))
+
+	s := next(t, other, certs.State{Authority: change.State.Authority, Material: slower.State.Material}, "today", at.Add(time.Second))
+	until := at.Add(90*day - time.Second)
+	require.Equal(t, until, s.State.Authority.OldUntil)
+	for s.Next.Before(until) {
+		s = next(t, other, s.State, "today", s.Next)
+		require.NotContains(t, codes(s.Actions), certs.DropCA)
+	}
+	require.Equal(t, []certs.Code{certs.DropCA, certs.Publish}, codes(next(t, other, s.State, "today", s.Next).Actions))
+}
+
 // TestNames has the server's certificate follow the rules, and the client's left as it is.
 func TestNames(t *testing.T) {
 	step := next(t, rules(), certs.State{}, "", start)
