@@ -88,9 +88,7 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: pods.Trim}},
 		},
-		Client:         client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
-		LeaderElection: p.elect, LeaderElectionID: p.electionName, LeaderElectionNamespace: p.namespace,
-		LeaderElectionReleaseOnCancel: true, LeaseDuration: &p.lease, RenewDeadline: &p.renew, RetryPeriod: &p.retry,
+		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		HealthProbeBindAddress:  p.health,
 		GracefulShutdownTimeout: &p.shutdown,
 		Metrics:                 metricsserver.Options{BindAddress: p.metrics},
@@ -118,17 +116,16 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 			return err
 		}
 	}
+	lead := &leader{process: p, duties: []duty{&sweeper{process: p}}}
 	k, err := p.newKeeper()
 	if err != nil {
 		return err
 	}
 	if k != nil {
-		if err := p.manager.Add(k); err != nil {
-			return err
-		}
+		lead.duties = append(lead.duties, k)
 	}
 	return errors.Join(
-		p.manager.Add(&sweeper{process: p}),
+		p.manager.Add(lead),
 		p.manager.AddHealthzCheck("ping", healthz.Ping),
 		p.manager.AddReadyzCheck("ready", p.ready),
 	)

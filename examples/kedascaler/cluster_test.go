@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -246,6 +247,7 @@ func TestCluster(t *testing.T) {
 	_ = t.Run("Certificates", s.testCertificates) &&
 		t.Run("Admission", s.testAdmission) &&
 		t.Run("Metric", func(t *testing.T) { s.testMetric(t, p) }) &&
+		t.Run("Outage", func(t *testing.T) { s.testOutage(t, p) }) &&
 		t.Run("TooEarly", func(t *testing.T) { s.testTooEarly(t, p) }) &&
 		t.Run("Restart", func(t *testing.T) { s.testRestart(t, p) }) &&
 		t.Run("Sweep", s.testSweep)
@@ -423,6 +425,36 @@ func (s *site) testMetric(t *testing.T, p *program) {
 	requireUnavailable(t, err, "ScaledObject models/none: not found")
 	_, err = c.IsActive(t.Context(), none)
 	requireUnavailable(t, err, "ScaledObject models/none: not found")
+}
+
+// Regression: an API server that was away for longer than the lease ended the process of the leader, and its answers.
+func (s *site) testOutage(t *testing.T, p *program) {
+	t.Helper()
+	c := s.caller(t, p.address())
+	ref := s.create(t, "steady", "chat", "threshold=10")
+	c.comes(t, ref, waiting, 40)
+	led := strings.Count(p.said(), `"leads"`)
+	require.Positive(t, led)
+	s.StopAPIServer()
+	eventually(t, func() error {
+		if !strings.Contains(p.said(), `"leads no more"`) {
+			return errors.New("it leads on")
+		}
+		return nil
+	})
+	v, err := c.value(t.Context(), ref, waiting)
+	require.NoError(t, err)
+	require.InDelta(t, 40, v, 0)
+	require.NoError(t, s.StartAPIServer(t.Context()))
+	eventually(t, func() error {
+		if strings.Count(p.said(), `"leads"`) == led {
+			return errors.New("it does not lead again")
+		}
+		return nil
+	})
+	s.waits("chat", 30)
+	c.comes(t, s.create(t, "after", "chat", "threshold=10", "interval=1"), waiting, 60)
+	s.waits("chat", 20)
 }
 
 // Regression: a trigger that was asked for before the informer had its ScaledObject was not known for a whole interval.

@@ -127,7 +127,6 @@ func TestRolesHaveNothingMore(t *testing.T) {
 	one(t, "Role", "kedascaler", &own)
 	assert.ElementsMatch(t, []string{
 		"coordination.k8s.io/leases create", "coordination.k8s.io/leases[kedascaler] get,update",
-		"/events create,patch",
 		"/configmaps get,list,create,patch,delete",
 		"/secrets create", "/secrets[keda-kaito-scaler-ca] get,update",
 	}, may(own.Rules))

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// A duty is what only one replica does.
+type duty interface {
+	Start(ctx context.Context) error
+}
+
+// A leader does duties while it holds the lease. Who loses it, as when the API server is away, goes on serving and
+// tries for it again: the lease is about who writes, not about who answers.
+type leader struct {
+	*process
+
+	duties []duty
+	busy   sync.Mutex // held while duties are done: who comes back must not do them twice at once
+}
+
+// NeedLeaderElection says that it runs everywhere: it is the election.
+func (*leader) NeedLeaderElection() bool { return false }
+
+// Start takes part in elections until ctx ends.
+func (l *leader) Start(ctx context.Context) error {
+	if !l.elect {
+		return l.lead(ctx)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	config := leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: l.namespace, Name: l.electionName},
+			Client:     l.kube.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		},
+		LeaseDuration: l.lease, RenewDeadline: l.renew, RetryPeriod: l.retry, ReleaseOnCancel: true, Name: l.electionName,
+	}
+	for ctx.Err() == nil {
+		config.Callbacks = leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				l.logger.Info("leads")
+				if err := l.lead(ctx); err != nil {
+					l.logger.Error("duties of the leader", "error", err)
+				}
+			},
+			OnStoppedLeading: func() { l.logger.Info("leads no more") },
+		}
+		elector, err := leaderelection.NewLeaderElector(config)
+		if err != nil {
+			return fmt.Errorf("leader election: %w", err)
+		}
+		elector.Run(ctx)
+	}
+	l.busy.Lock()
+	defer l.busy.Unlock()
+	return nil
+}
+
+// lead does all duties until ctx ends.
+func (l *leader) lead(ctx context.Context) error {
+	l.busy.Lock()
+	defer l.busy.Unlock()
+	if !l.manager.GetCache().WaitForCacheSync(ctx) {
+		return nil // it ended before
+	}
+	var all sync.WaitGroup
+	for _, d := range l.duties {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			if err := d.Start(ctx); err != nil {
+				l.logger.Error("duty of the leader", "error", err)
+			}
+		}()
+	}
+	all.Wait()
+	return nil
+}
