@@ -169,7 +169,13 @@ func (w *world) rotate(follow, also target) {
 	ctx := w.t.Context()
 	before, err := w.admin.CoreV1().Secrets(system).Get(ctx, "keda-kaito-scaler-certs", metav1.GetOptions{})
 	require.NoError(w.t, err)
-	failures := w.failures()
+	failures, since := w.failures(), time.Now()
+	w.eventually("every ScaledObject is answered again: for three seconds no call fails", func() bool {
+		if now := w.failures(); now != failures {
+			failures, since = now, time.Now()
+		}
+		return time.Since(since) > 3*time.Second
+	})
 	ca, err := w.admin.CoreV1().Secrets(system).Get(ctx, "keda-kaito-scaler-ca", metav1.GetOptions{})
 	require.NoError(w.t, err)
 	metav1.SetMetaDataAnnotation(&ca.ObjectMeta, certs.RotateAnnotation, "once")
