@@ -114,13 +114,15 @@ func TestReaderParsesOnce(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = config.GetConfigForClient(nil) }))
 }
 
-// TestReaderConcurrently is for the race detector.
+// TestReaderConcurrently is for the race detector, and has what was in force stay in force for all handshakes, whatever
+// comes after it.
 func TestReaderConcurrently(t *testing.T) {
 	first := next(t, rules(), certs.State{}, "", start).State.Material
 	other := next(t, rules(), certs.State{}, "", start).State.Material
 	var source memory
 	source.put(first, "0")
 	r := certs.NewReader(certs.ReaderConfig{Source: &source})
+	require.NoError(t, r.Err()) // in force before the first change, which may be to none
 	config := r.TLS()
 	var wg sync.WaitGroup
 	for range 4 {
