@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +47,7 @@ func TestE2E(t *testing.T) {
 		t.Run("DryRun", i.testDryRun) &&
 		t.Run("Metrics", func(t *testing.T) { i.testMetrics(t, p) }) &&
 		t.Run("Keeper", i.testKeeper) &&
-		t.Run("Quiet", i.testQuiet) &&
+		t.Run("Quiet", func(t *testing.T) { i.testQuiet(t, p) }) &&
 		t.Run("Shutdown", func(t *testing.T) { i.testShutdown(t, p) })
 }
 
@@ -195,6 +198,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: llmautos
 subjects: [{kind: ServiceAccount, name: reader, namespace: default}]
 `)))
 	eventually(t, func() error { return get(t.Context(), url, header) })
+	i.reader = header
 	header.Set("Want", "inferscale_round_lateness_seconds_count")
 	require.NoError(t, get(t.Context(), url, header))
 }
@@ -219,7 +223,7 @@ func (i *installation) testKeeper(t *testing.T) {
 	require.Error(t, direct.Get(t.Context(), types.NamespacedName{Namespace: system, Name: "other"}, &corev1.Secret{}))
 
 	// The program as its Deployment starts it serves that certificate, and the API server is told to trust it.
-	address := free(t)
+	address := cluster.FreeAddress(t)
 	host, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
 	i.start(t, "-webhook", "-webhook-host", host, "-webhook-port", port)
@@ -237,20 +241,52 @@ func (i *installation) testKeeper(t *testing.T) {
 }
 
 // What stays the same is not written again.
-func (i *installation) testQuiet(t *testing.T) {
+func (i *installation) testQuiet(t *testing.T, p *program) {
+	t.Helper()
 	i.queue("quiet", 5)
 	i.deployment(t, "quiet", 1)
 	require.NoError(t, i.create(t, "quiet", quickly("quiet")))
-	time.Sleep(8 * time.Second) // eight rounds
-	all, err := i.Writes(cluster.ServiceAccountUser(system, "llmautoscaler"), "llmautoscalers", "status")
-	require.NoError(t, err)
-	writes := 0
-	for _, w := range all {
-		if w.Name == "quiet" {
-			writes++
+	writes := func() (n int) {
+		all, err := i.Writes(cluster.ServiceAccountUser(system, "llmautoscaler"), "llmautoscalers", "status")
+		require.NoError(t, err)
+		for _, w := range all {
+			if w.Name == "quiet" {
+				n++
+			}
 		}
+		return n
 	}
-	require.LessOrEqual(t, writes, 4, "while the pod starts its status changes, then it does not")
+	decisions := regexp.MustCompile(`inferscale_decisions_total\{code="Between",kind="Deployment",name="quiet",namespace="default",verdict="Hold"\} (\d+)`)
+	rounds := func() (n int) {
+		all, err := page(t.Context(), "https://"+p.metrics+"/metrics", i.reader)
+		require.NoError(t, err)
+		if found := decisions.FindStringSubmatch(all); found != nil {
+			n, err = strconv.Atoi(found[1])
+			require.NoError(t, err)
+		}
+		return n
+	}
+	after := func(n int) {
+		eventually(t, func() error {
+			if got := rounds(); got < n {
+				return fmt.Errorf("%d rounds", got)
+			}
+			return nil
+		})
+	}
+	eventually(t, func() error { // while the pod starts its status changes
+		d := &appsv1.Deployment{}
+		require.NoError(t, i.api.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "quiet"}, d))
+		if d.Status.ReadyReplicas != 1 || d.Status.ObservedGeneration != d.Generation {
+			return fmt.Errorf("%+v", d.Status)
+		}
+		return nil
+	})
+	after(rounds() + 3)
+	before := writes()
+	require.Positive(t, before)
+	after(rounds() + 6)
+	require.Equal(t, before, writes())
 }
 
 // SIGTERM ends it well, and gives the lease back.

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -53,6 +52,7 @@ type installation struct {
 	kubeconfig string
 	hook       envtest.WebhookInstallOptions
 	kubelet    *cluster.Kubelet
+	reader     http.Header // of somebody who may read the metrics
 
 	mu      sync.Mutex
 	waiting map[string]float64 // by the label app
@@ -130,7 +130,7 @@ type program struct {
 // start starts the program as its service account, without and with the webhook.
 func (i *installation) start(t *testing.T, more ...string) *program {
 	t.Helper()
-	p := &program{metrics: free(t), health: free(t), log: &bytes.Buffer{}}
+	p := &program{metrics: cluster.FreeAddress(t), health: cluster.FreeAddress(t), log: &bytes.Buffer{}}
 	self, err := os.Executable()
 	require.NoError(t, err)
 	p.command = exec.CommandContext(t.Context(), self, append([]string{
@@ -167,35 +167,32 @@ func tail(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
+// get asks for a page, and reports anything but 200, or what header has as Want if the page has it not.
+func get(ctx context.Context, url string, header http.Header) error {
+	body, err := page(ctx, url, header)
+	if err == nil && header.Get("Want") != "" && !strings.Contains(body, header.Get("Want")) {
+		err = fmt.Errorf("no %q in %d bytes", header.Get("Want"), len(body))
+	}
+	return err
 }
 
-// get asks for a page, and reports anything but 200.
-func get(ctx context.Context, url string, header http.Header) error {
+func page(ctx context.Context, url string, header http.Header) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return err
+		return "", err
 	}
 	request.Header = header
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a certificate of its own
 	response, err := c.Do(request)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %.200s", response.Status, body)
 	}
-	if err == nil && header.Get("Want") != "" && !strings.Contains(string(body), header.Get("Want")) {
-		err = fmt.Errorf("no %q in %d bytes", header.Get("Want"), len(body))
-	}
-	return err
+	return string(body), err
 }
 
 // eventually waits until there is no error, for half a minute.

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -79,7 +78,7 @@ func TestE2E(t *testing.T) {
 	w.setKV(0.78)
 	t.Run("one round on a laptop", w.testOnce)
 	begin := time.Now()
-	metrics, probes := freePort(t), freePort(t)
+	metrics, probes := cluster.FreeAddress(t), cluster.FreeAddress(t)
 	first := w.start(t, "-metrics-address", metrics, "-probe-address", probes, "-identity", "first")
 	t.Run("dry run writes no replicas", func(t *testing.T) {
 		eventually(t, "the event", func() bool { return w.event(t, serving, "llama-h100", "WouldScaleUp") != "" })
@@ -303,14 +302,6 @@ func ready(pods []cluster.Pod) int {
 		}
 	}
 	return n
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().String()
 }
 
 func get(t *testing.T, url string) string {

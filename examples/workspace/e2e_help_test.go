@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -77,7 +76,7 @@ func install(t *testing.T) *installation {
 	t.Helper()
 	i := &installation{
 		Cluster: cluster.ForTest(t, cluster.Options{Controllers: cluster.HPA(), CRDs: []string{"deploy/crd/workspace.inferscale.io_workspaces.yaml"}}),
-		whole:   t, warnings: &warnings{}, metrics: freeAddress(t), probes: freeAddress(t), electionSpace: "workspace-system",
+		whole:   t, warnings: &warnings{}, metrics: cluster.FreeAddress(t), probes: cluster.FreeAddress(t), electionSpace: "workspace-system",
 	}
 	for _, file := range []string{"namespace", "service_account", "rbac", "rbac_people", "service", "network_policy"} {
 		text, err := os.ReadFile(filepath.Join("deploy/base", file+".yaml"))
@@ -191,16 +190,6 @@ func (w *warnings) take() string {
 }
 
 var _ rest.WarningHandler = (*warnings)(nil)
-
-// freeAddress finds an address where nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
-	return address
-}
 
 // eventually tries until there is no error.
 func eventually(t *testing.T, try func() error) {

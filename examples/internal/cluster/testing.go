@@ -32,3 +32,13 @@ func ForTest(tb testing.TB, o Options) *Cluster {
 	})
 	return c
 }
+
+// FreeAddress is an address of [FreePort].
+func FreeAddress(tb testing.TB) string {
+	tb.Helper()
+	port, err := FreePort()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return address(port)
+}
