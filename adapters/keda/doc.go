@@ -26,10 +26,12 @@
 //
 // Before the first round has ended, when the last is older than three intervals, and when no pod has said anything, the
 // answer is the error Unavailable with the reason. A HorizontalPodAutoscaler then holds. It is never a number, and never
-// one that KEDA would read as 0.
+// one that KEDA would read as 0. A target at 0 replicas is no such case: the HorizontalPodAutoscaler is off, and what is
+// sent in Mode Metric is the load of the one replica that KEDA then begins with.
 //
 // IsActive is about the target: in Mode Metric whether it exists and can be scaled, as without pods nobody could say
-// that one is needed; in Mode Replicas whether any replicas are wanted. It does not fail where GetMetrics works.
+// that one is needed; in Mode Replicas whether any replicas are wanted. It does not fail where GetMetrics works. KEDA
+// asks it of a trigger of the type external only after GetMetrics has answered.
 //
 // # Who may ask
 //

@@ -129,7 +129,7 @@ func (p *pilot) look(ctx context.Context, now time.Time) (scale k8s.Scale, seen 
 }
 
 // measure makes the snapshot of Mode Metric. The target exists and can be scaled, so it is active: without pods nobody
-// could say that one is needed.
+// could say that one is needed. So at 0 replicas there is a value too.
 func (p *pilot) measure(ctx context.Context, now time.Time) (Snapshot, error) {
 	scale, seen, s, done, err := p.look(ctx, now)
 	if done {

@@ -11,10 +11,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/build"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
 )
 
 // A world has one target, its pods' load, one ScaledObject and one store.
@@ -178,6 +182,50 @@ func TestMetricMode(t *testing.T) {
 	require.True(t, s.Active, "a fleet that is silent stays")
 	require.NoError(t, s.ActiveUnknown)
 	require.Zero(t, w.store.saves, "there is nothing to keep")
+}
+
+// TestMetricModeFromZero: a HorizontalPodAutoscaler is off at 0 replicas, and KEDA asks whether a target is active only
+// after it has had a value. So there is one, which is that of the one replica that KEDA begins with.
+func TestMetricModeFromZero(t *testing.T) {
+	for _, kind := range []MetricType{AverageValue, Value} {
+		w := newWorld(t)
+		w.replicas(0)
+		w.scale.Selector = labels.SelectorFromSet(labels.Set{"app": "chat"})
+		triggers, err := NewTriggers(TriggersConfig{
+			Scales:  w,
+			Observe: podless,
+			Objects: func(Ref) (Object, error) { return w.object, nil },
+		})
+		require.NoError(t, err)
+		plan, err := triggers.Build(chat, metricMode("metricType", string(kind)))
+		require.NoError(t, err)
+		t.Cleanup(plan.Trigger.Close)
+		s := w.round(plan.Trigger)
+		require.NoError(t, s.Unknown)
+		require.InDelta(t, 10, s.Value, 0, "one replica")
+		require.True(t, s.Active)
+		require.NoError(t, s.ActiveUnknown)
+		require.Equal(t, "vllm:num_requests_waiting: 10, of one replica, as there is none", s.Because)
+
+		w.replicas(1) // KEDA has begun, and no pod is there yet
+		s = w.next(plan.Trigger)
+		require.ErrorContains(t, s.Unknown, "NoPods: none of 1 pods is ready")
+		require.True(t, s.Active)
+	}
+}
+
+// podless makes the observer of a cluster without pods.
+func podless(plan *build.Plan) (Observer, error) {
+	scraper, err := scrape.New(plan.Scrape)
+	if err != nil {
+		return nil, err
+	}
+	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	pods, err := k8s.NewPods(corelisters.NewPodLister(index), plan.Grouping)
+	if err != nil {
+		return nil, err
+	}
+	return k8s.NewPodObserver(pods, scraper, plan.Port)
 }
 
 // TestTheMeanOfReadyPods: metricType Value is multiplied by the ready pods, so that is what divides.

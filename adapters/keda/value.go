@@ -16,11 +16,17 @@ import (
 //	        upper                      where upper is below it: down, for all that they can have said up to the threshold
 //
 // A total goes out as it is for AverageValue, which divides by the target, and divided by ready for Value, which
-// multiplies by the ready pods. With every pod's value known, total is their sum and total / ready their mean. The
+// multiplies by the ready pods. With every pod's value known, total is their sum and total / ready their mean. Where no
+// replica is asked for and no pod says anything, the threshold goes out, which is one replica: the HorizontalPodAutoscaler
+// is off at 0, and KEDA, which begins with one, asks whether the target is active only after it has had a value. The
 // threshold is to be in whole thousandths, as those of Metadata are: the HorizontalPodAutoscaler has no others, and would
 // not hold at threshold * spec.
 func metricValue(kind MetricType, threshold float64, r scaling.Reading, spec, ready int32) (value float64, because string, err error) {
-	if !r.Known() {
+	switch {
+	case r.Known():
+	case spec == 0:
+		return threshold, fmt.Sprintf("%s: %g, of one replica, as there is none", r.Metric, threshold), nil
+	default:
 		return 0, "", fmt.Errorf("%s: no pod has said anything", r.Metric)
 	}
 	n := float64(r.Values) + float64(r.NotReady) + float64(r.Failed)

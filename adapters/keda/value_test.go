@@ -298,6 +298,11 @@ func TestNoValue(t *testing.T) {
 		require.Zero(t, value)
 		require.Empty(t, because)
 	}
+	for _, kind := range []MetricType{AverageValue, Value} {
+		value, _, err := metricValue(kind, 10, scaling.Reading{Metric: "q"}, 0, 0)
+		require.NoError(t, err, "no replica was asked for")
+		require.InDelta(t, 10, value, 0)
+	}
 	value, _, err := metricValue(Value, 10, good, 3, 0)
 	require.ErrorContains(t, err, "q: no pod is ready")
 	require.Zero(t, value)

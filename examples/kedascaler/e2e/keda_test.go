@@ -54,6 +54,8 @@ func TestRealKEDA(t *testing.T) {
 		w.follow(ws, "none waits", 1)
 	}
 
+	w.fromZero()
+
 	w.say("mode replicas, up and down, with the behavior that the webhook fills in")
 	w.scaledObject(chat, "", replicas("10")...)
 	w.scaledObject(wsChat, "", replicas("10")...)
@@ -87,6 +89,24 @@ func TestRealKEDA(t *testing.T) {
 	w.follow(metric, "likewise", 19)
 
 	w.rotate(chat, metric)
+}
+
+// fromZero begins with targets at 0 replicas, as another scaler may have left them: both modes bring them back.
+func (w *world) fromZero() {
+	w.t.Helper()
+	w.say("targets at 0 replicas")
+	asleep, off := deploymentOf("asleep"), deploymentOf("off")
+	for _, t := range []target{asleep, off} {
+		w.deployment(t.name, 0)
+	}
+	w.scaledObject(asleep, quick, "threshold", "10")
+	w.scaledObject(off, quick, replicas("10")...)
+	for _, t := range []target{asleep, off} {
+		w.follow(t, "it was at 0", 1)
+		w.wait(t.name, 25)
+		w.follow(t, "25 requests wait, 10 each", 3)
+		w.wait(t.name, 0)
+	}
 }
 
 // trap shows what the HPA's own tolerance of a tenth does to a policy's steps, where somebody has set it.
