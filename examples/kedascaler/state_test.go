@@ -37,6 +37,7 @@ type stored struct {
 	At       scaling.Stamp
 	From, To int32
 	Because  string
+	Unknown  string
 }
 
 func storedIn(t *testing.T, m *corev1.ConfigMap) stored {
@@ -115,8 +116,9 @@ func (s *site) testTwo(t *testing.T, first caller) {
 	changes, err := s.kube.CoreV1().ConfigMaps(system).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	require.NoError(t, err)
 	defer changes.Stop()
-	ref := s.create(t, "pair", "copies", "mode=replicas", "threshold=2", "interval=1", "maxReplicas=50")
+	ref := s.create(t, "pair", "copies", "mode=replicas", "threshold=2", "interval=2", "scrapeTimeout=1500ms", "maxReplicas=50")
 	var at []time.Time
+	unknown := 0
 	wanted := map[float64]bool{}
 	answers := [2]map[float64]bool{{}, {}}
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -133,6 +135,10 @@ func (s *site) testTwo(t *testing.T, first caller) {
 				continue
 			}
 			r := storedIn(t, m)
+			if r.Unknown != "" { // a pod was slow, and the other scaler looks at once
+				unknown++
+				continue
+			}
 			wanted[float64(r.To)] = true
 			at = append(at, r.At.Time())
 			s.waits("copies", 4+4*len(at)) // the next round comes to another count
@@ -141,7 +147,7 @@ func (s *site) testTwo(t *testing.T, first caller) {
 				if got, err := c.value(t.Context(), ref, metric); err == nil {
 					answers[i][got] = true
 				} else {
-					require.ErrorContains(t, err, "cold start")
+					requireUnavailable(t, err) // there is no round yet, or this machine was slow for some
 				}
 			}
 		case <-deadline.C:
@@ -150,7 +156,7 @@ func (s *site) testTwo(t *testing.T, first caller) {
 	}
 	last := at[len(at)-1]
 	for i := range at[1:] {
-		require.GreaterOrEqual(t, at[i+1].Sub(at[i]), 900*time.Millisecond, "a round was made twice: %v", at)
+		require.GreaterOrEqual(t, at[i+1].Sub(at[i]), 1800*time.Millisecond, "a round was made twice: %v", at)
 	}
 	t.Logf("rounds %v, wanted %v, answers %v", at, wanted, answers)
 	for i := range answers {
@@ -168,7 +174,7 @@ func (s *site) testTwo(t *testing.T, first caller) {
 			stored++
 		}
 	}
-	require.LessOrEqual(t, stored, rounds+1, "one may be the ConfigMap's creation")
+	require.LessOrEqual(t, stored, rounds+unknown+1, "one may be the ConfigMap's creation")
 	s.waits("copies", 3)
 	eventually(t, func() error {
 		one, err := first.value(t.Context(), ref, metric)
