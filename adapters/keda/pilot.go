@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,12 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// buildAgain is when what could not be built is tried again; it asks nobody.
-const buildAgain = time.Second
+const (
+	// buildAgain is when what could not be built is tried again; it asks nobody.
+	buildAgain = time.Second
+	// saves is how often a round is stored after one that saw nothing has been stored meanwhile.
+	saves = 3
+)
 
 // A pilot is the Trigger of a target's pods.
 type pilot struct {
@@ -31,6 +36,7 @@ type pilot struct {
 	stored []byte
 	last   record
 	loaded bool
+	mine   []byte // what this pilot stored last itself
 }
 
 // Close drops connections.
@@ -145,26 +151,56 @@ func (p *pilot) measure(ctx context.Context, now time.Time) (Snapshot, error) {
 
 // decide makes the snapshot of Mode Replicas, unless another replica of the scaler has.
 func (p *pilot) decide(ctx context.Context, now time.Time) (Snapshot, error) {
-	config := p.config()
 	if err := p.load(ctx); err != nil {
 		if stateError := new(scaling.StateError); errors.As(err, &stateError) {
 			return p.silent(now, err), nil // it is kept as it is
 		}
 		return Snapshot{}, err
 	}
-	if p.store != nil && p.last.fresh(config, now, p.plan.Interval) {
+	config := p.config()
+	if p.store != nil && p.last.fresh(config, now, p.plan.Interval) && (p.last.Unknown == "" || p.owns()) {
 		return p.last.snapshot(p.meta.Spec(), p.plan.Interval), nil
 	}
 	scale, seen, s, done, err := p.look(ctx, now)
 	if done {
 		return s, err
 	}
+	for range saves {
+		r := p.ask(now, config, scale, seen)
+		if r.Unknown != "" && !p.owns() {
+			if s, done, err := p.follow(ctx, config, now); done {
+				return s, err
+			}
+			r = p.ask(now, config, scale, seen)
+		}
+		if err = p.save(ctx, r); err == nil {
+			p.mine = p.stored
+			s = r.snapshot(p.meta.Spec(), p.plan.Interval)
+			s.At, s.Next = now, time.Time{}
+			return s, nil
+		}
+		if !errors.Is(err, k8s.ErrStateConflict) || p.load(ctx) != nil || !p.last.fresh(config, now, p.plan.Interval) {
+			break
+		}
+		if p.last.Unknown == "" || r.Unknown != "" {
+			return p.last.snapshot(p.meta.Spec(), p.plan.Interval), nil // another replica was as fast
+		}
+		// It saw nothing, and this one did: the round is made again, after that.
+	}
+	return Snapshot{}, err
+}
+
+// owns reports whether the last record is of this pilot, or of nobody else.
+func (p *pilot) owns() bool {
+	return p.store == nil || (p.mine != nil && bytes.Equal(p.mine, p.stored))
+}
+
+// ask has the policy decide on what there is.
+func (p *pilot) ask(now time.Time, config string, scale k8s.Scale, seen k8s.Observed) record {
 	p.settle(now, scale.Replicas)
-	obs := scaling.Observation{SpecReplicas: scale.Replicas, Readings: seen.Readings}
+	obs := scaling.Observation{SpecReplicas: scale.Replicas, ReadyReplicas: scale.StatusReplicas, Readings: seen.Readings}
 	if len(seen.Fleets) > 0 {
 		obs.ReadyReplicas = seen.Fleets[0].Ready
-	} else {
-		obs.ReadyReplicas = scale.StatusReplicas
 	}
 	d := p.plan.Policy.Decide(now, obs)
 	r := record{
@@ -177,15 +213,24 @@ func (p *pilot) decide(ctx context.Context, now time.Time) (Snapshot, error) {
 			r.Unknown += ": " + seen.Err.Error()
 		}
 	}
-	if err := p.save(ctx, r); err != nil {
-		if errors.Is(err, k8s.ErrStateConflict) && p.load(ctx) == nil && p.last.fresh(config, now, p.plan.Interval) {
-			return p.last.snapshot(p.meta.Spec(), p.plan.Interval), nil // another replica was as fast
-		}
-		return Snapshot{}, err
+	return r
+}
+
+// follow answers with what another replica of the scaler has found, where this one has found nothing. It is not to store
+// that: the other may be the one that sees the pods, and a round without a value begins windows anew. What the other has
+// found counts until it has missed a whole round. The policy is put back to before the round.
+func (p *pilot) follow(ctx context.Context, config string, now time.Time) (s Snapshot, done bool, err error) {
+	p.loaded = false
+	if err := p.load(ctx); err != nil {
+		return s, true, err
 	}
-	s = r.snapshot(p.meta.Spec(), p.plan.Interval)
-	s.At, s.Next = now, time.Time{}
-	return s, nil
+	interval := p.plan.Interval
+	s = p.last.snapshot(p.meta.Spec(), interval)
+	if p.last.fresh(config, now, interval) {
+		return s, true, nil
+	}
+	s.Next = now.Add(interval / 4) // its round is late
+	return s, p.last.Unknown == "" && p.last.within(config, now, interval, 2*interval), nil
 }
 
 // settle tells the policy of a change that was carried out: one that went where it had asked to go. Another change,

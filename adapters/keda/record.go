@@ -57,13 +57,19 @@ func parseRecord(data []byte) (record, error) {
 	return r, nil
 }
 
-// fresh reports whether a record is of the round that is due: somebody else has made it.
+// fresh reports whether a record is of the round that is due: somebody has made it.
 func (r *record) fresh(config string, now time.Time, interval time.Duration) bool {
+	return r.within(config, now, interval, interval*9/10)
+}
+
+// within reports whether a record can be answered with and is younger than limit. One of the future is of another clock,
+// which is not an interval ahead.
+func (r *record) within(config string, now time.Time, interval, limit time.Duration) bool {
 	if r.At.IsZero() || r.Config != config {
 		return false
 	}
 	age := now.Sub(r.At.Time())
-	return age >= -interval && age < interval*9/10
+	return age >= -interval && age < limit
 }
 
 // snapshot is what a record says.

@@ -95,13 +95,13 @@ func TestRealKEDA(t *testing.T) {
 func (w *world) fromZero() {
 	w.t.Helper()
 	w.say("targets at 0 replicas")
-	asleep, off := deploymentOf("asleep"), deploymentOf("off")
-	for _, t := range []target{asleep, off} {
+	asleep, dormant := deploymentOf("asleep"), deploymentOf("dormant")
+	for _, t := range []target{asleep, dormant} {
 		w.deployment(t.name, 0)
 	}
 	w.scaledObject(asleep, quick, "threshold", "10")
-	w.scaledObject(off, quick, replicas("10")...)
-	for _, t := range []target{asleep, off} {
+	w.scaledObject(dormant, quick, replicas("10")...)
+	for _, t := range []target{asleep, dormant} {
 		w.follow(t, "it was at 0", 1)
 		w.wait(t.name, 25)
 		w.follow(t, "25 requests wait, 10 each", 3)
