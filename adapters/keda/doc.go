@@ -17,7 +17,8 @@
 //
 // In Mode Replicas a policy decides, and the value is the count that it wants, with a target of 1. Its state is stored
 // before it is answered with; each round is made by one replica of the scaler, and the others answer with what that
-// found. One that finds nothing answers with what another finds. A HorizontalPodAutoscaler has a tolerance of 0.1, so that from 10 replicas on a step of 1 is none to it: set
+// found. One that finds nothing answers with what another finds. A HorizontalPodAutoscaler has a tolerance of 0.1, so
+// that from 10 replicas on a step of 1 is none to it: set
 // spec.advanced.horizontalPodAutoscalerConfig.behavior.{scaleUp,scaleDown}.tolerance to 0, as package defaulting does,
 // which needs Kubernetes 1.33 with the feature gate or 1.35. On others make steps of more than a tenth, or start the
 // controller manager with --horizontal-pod-autoscaler-tolerance=0.

@@ -76,8 +76,8 @@ func (c EngineConfig) orDefault() EngineConfig {
 	return c
 }
 
-// An Engine runs triggers: for each ScaledObject one goroutine makes the rounds of its triggers when they are due, those
-// that are due together side by side. It begins with a trigger when it is first asked for it, and forgets it when it has
+// An Engine runs triggers: it makes their rounds when they are due, all side by side, but never two of one trigger. A
+// round that takes long holds up nothing else. It begins with a trigger when it is first asked for it, and forgets it when it has
 // not been asked for Idle. It is safe for concurrent use.
 type Engine struct {
 	c    EngineConfig
@@ -224,10 +224,7 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 		go o.run()
 	}
 	o.entries = append(o.entries, t)
-	select {
-	case o.wake <- struct{}{}:
-	default: // it wakes already
-	}
+	o.rouse()
 	e.c.Metrics.began()
 	e.c.Logger.Info("trigger begins", "scaledObject", ref.String(), "metric", plan.Spec.Metric, "target", plan.Spec.Target, "interval", plan.Interval.String())
 	return t, nil

@@ -146,6 +146,79 @@ func TestRoundsOfOneObjectRunSideBySide(t *testing.T) {
 	require.Eventually(t, func() bool { return s.value(chat, a) == 1 && s.value(chat, b) == 1 }, patience, time.Millisecond)
 }
 
+// TestSlowRoundHoldsUpNothing: a trigger whose round hangs leaves the others of its ScaledObject alone, and is itself
+// replaced and forgotten like any other.
+func TestSlowRoundHoldsUpNothing(t *testing.T) {
+	s := newStage(t, nil)
+	slow := &hangingTrigger{began: make(chan struct{}), ended: make(chan struct{}), closed: make(chan struct{})}
+	s.other = slow
+	hangs := map[string]string{"is": "slow", "identity": "replicas"}
+	fast := s.add("fast", counting())
+	require.InDelta(t, 1, s.value(chat, fast), 0)
+	s.settled()
+	_, err := s.engine.Spec(chat, hangs)
+	require.NoError(t, err)
+	<-slow.began
+	for round := 2; round <= 5; round++ {
+		s.settled(hangs)
+		s.clock.advance(15 * time.Second)
+		s.settled(hangs)
+		require.InDelta(t, float64(round), s.value(chat, fast), 0)
+		_, err = s.engine.Snapshot(chat, hangs)
+		require.ErrorContains(t, err, "cold start")
+	}
+
+	mended := with(s.add("mended", counting()), "identity", "replicas")
+	require.InDelta(t, 1, s.value(chat, mended), 0, "what begins meanwhile does not wait either")
+	for range 4 {
+		s.settled(hangs)
+		s.clock.advance(15 * time.Second)
+		s.settled(hangs)
+		s.value(chat, mended)
+	}
+	require.Equal(t, 2, s.engine.Triggers(), "and takes its place")
+	<-slow.ended // its context has
+	<-slow.closed
+}
+
+// A hangingTrigger has a round that lasts until its context ends.
+type hangingTrigger struct{ began, ended, closed chan struct{} }
+
+func (h *hangingTrigger) Round(ctx context.Context, _ time.Time) (Snapshot, error) {
+	close(h.began)
+	<-ctx.Done()
+	close(h.ended)
+	return Snapshot{}, ctx.Err()
+}
+
+func (h *hangingTrigger) Close() {
+	<-h.ended // it is closed after its last round
+	close(h.closed)
+}
+
+// TestNeverTwoRoundsOfOneTrigger: one that does not end in time is left to it.
+func TestNeverTwoRoundsOfOneTrigger(t *testing.T) {
+	s := newStage(t, nil)
+	hold := make(chan struct{})
+	trigger := &fakeTrigger{answer: func(round int) (Snapshot, error) {
+		if round == 2 {
+			<-hold
+		}
+		return Snapshot{Value: float64(round)}, nil
+	}}
+	metadata := s.add("a", trigger)
+	s.value(chat, metadata)
+	s.settled()
+	for range 6 {
+		s.clock.advance(15 * time.Second)
+		s.settled(metadata)
+	}
+	close(hold)
+	require.Eventually(t, func() bool { return s.value(chat, metadata) >= 2 }, patience, time.Millisecond)
+	s.settled()
+	require.LessOrEqual(t, trigger.count(), 3, "those that it missed are not made up for")
+}
+
 func TestPanicIsAnError(t *testing.T) {
 	s := newStage(t, nil)
 	metadata := s.add("a", &fakeTrigger{answer: func(int) (Snapshot, error) { panic("ouch") }})

@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,9 @@ type entry struct {
 	key  string
 	ref  Ref
 	plan Plan
-	due  time.Time // of the next round; only the object's goroutine and the round it waits for touch it
+
+	due    time.Time          // of the next round; guarded by the engine's mu
+	cancel context.CancelFunc // of the round that is under way, else nil; likewise
 
 	asked   atomic.Int64 // when it was last asked for, in Unix nanoseconds
 	streams atomic.Int32 // that are open
@@ -48,6 +51,16 @@ func (t *entry) over(now time.Time, idle time.Duration, newest time.Time) string
 		return "other metadata has taken its place"
 	}
 	return ""
+}
+
+// isGone reports whether it was forgotten.
+func (t *entry) isGone() bool {
+	select {
+	case <-t.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 func (t *entry) lastAsked() time.Time { return time.Unix(0, t.asked.Load()) }

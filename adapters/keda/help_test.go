@@ -3,6 +3,7 @@ package keda
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -124,6 +125,7 @@ type stage struct {
 	engine   *Engine
 	mu       sync.Mutex
 	triggers map[string]*fakeTrigger
+	other    Trigger // for what names none
 }
 
 var errBuild = errors.New("is: must name a trigger")
@@ -134,7 +136,10 @@ func newStage(t *testing.T, change func(*EngineConfig)) *stage {
 	c := EngineConfig{Now: s.clock.Now, After: s.clock.After, Build: func(_ Ref, metadata map[string]string) (Plan, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		trigger := s.triggers[metadata["is"]]
+		trigger := s.other
+		if fake := s.triggers[metadata["is"]]; fake != nil {
+			trigger = fake
+		}
 		if trigger == nil {
 			return Plan{}, errBuild
 		}
@@ -157,14 +162,24 @@ func (s *stage) add(name string, trigger *fakeTrigger) map[string]string {
 	return map[string]string{"is": name}
 }
 
-// settled waits until all objects wait for the clock.
-func (s *stage) settled() {
+// settled waits until no round is under way but those of the given triggers, and all objects wait for the clock.
+func (s *stage) settled(but ...map[string]string) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		s.engine.mu.RLock()
-		objects := len(s.engine.objects)
-		s.engine.mu.RUnlock()
-		return s.clock.waiting() == objects
+		defer s.engine.mu.RUnlock()
+		for _, t := range s.engine.triggers {
+			slow := slices.ContainsFunc(but, func(metadata map[string]string) bool { return t.key == key(t.ref, metadata) })
+			if !slow && (t.cancel != nil || !t.due.After(s.clock.Now())) {
+				return false
+			}
+		}
+		for _, o := range s.engine.objects {
+			if len(o.wake) > 0 {
+				return false
+			}
+		}
+		return s.clock.waiting() == len(s.engine.objects)
 	}, patience, time.Millisecond)
 }
 

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
-// An object is a ScaledObject with its triggers and the goroutine that makes their rounds.
+// An object is a ScaledObject with its triggers and the goroutine that begins their rounds.
 type object struct {
 	engine  *Engine
 	ref     Ref
@@ -22,23 +21,11 @@ func (o *object) run() {
 	defer e.wg.Done()
 	defer o.end()
 	for {
-		due, next, more := o.due(e.c.Now())
+		wait, more := o.begin(e.c.Now())
 		if !more {
 			return
 		}
-		var rounds sync.WaitGroup
-		for _, t := range due {
-			rounds.Add(1)
-			go func() {
-				defer rounds.Done()
-				o.round(t)
-			}()
-		}
-		rounds.Wait()
-		if len(due) > 0 {
-			continue // their next rounds are to be reckoned with
-		}
-		fire, stop := e.c.After(max(next.Sub(e.c.Now()), 0))
+		fire, stop := e.c.After(wait)
 		select {
 		case <-fire:
 		case <-o.wake:
@@ -48,14 +35,15 @@ func (o *object) run() {
 	}
 }
 
-// due returns the triggers whose rounds are due, or when the next is, after those that are not needed any more have
-// gone. Without any left, more is false, and the object is gone from the engine.
-func (o *object) due(now time.Time) (due []*entry, next time.Time, more bool) {
+// begin begins the rounds that are due, each in a goroutine of its own, so that none waits for another; a trigger whose
+// last round is still under way is left to that. It returns for how long there is nothing more to do. Triggers that are
+// not needed any more have gone before. Without any left, more is false, and the object is gone from the engine.
+func (o *object) begin(now time.Time) (wait time.Duration, more bool) {
 	e := o.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ctx.Err() != nil {
-		return nil, time.Time{}, false
+		return 0, false
 	}
 	newest := o.newest()
 	o.entries = slices.DeleteFunc(o.entries, func(t *entry) bool {
@@ -65,18 +53,23 @@ func (o *object) due(now time.Time) (due []*entry, next time.Time, more bool) {
 		}
 		return why != ""
 	})
+	wait = e.c.Idle
 	for _, t := range o.entries {
-		switch {
-		case !t.due.After(now):
-			due = append(due, t)
-		case next.IsZero() || t.due.Before(next):
-			next = t.due
+		if !t.due.After(now) && t.cancel == nil {
+			t.due = now.Add(t.plan.Interval)
+			var ctx context.Context
+			ctx, t.cancel = context.WithTimeout(e.ctx, t.plan.Interval)
+			e.wg.Add(1)
+			go o.round(ctx, t)
+		}
+		if t.due.After(now) {
+			wait = min(wait, t.due.Sub(now))
 		}
 	}
 	if len(o.entries) == 0 {
 		delete(e.objects, o.ref)
 	}
-	return due, next, len(o.entries) > 0
+	return wait, len(o.entries) > 0
 }
 
 // newest returns when each identity was last asked for.
@@ -90,12 +83,17 @@ func (o *object) newest() map[string]time.Time {
 	return newest
 }
 
-// forget drops a trigger. The engine's mu is held.
+// forget drops a trigger. A round that is under way is given up, and closes the trigger when it has ended. The engine's
+// mu is held.
 func (o *object) forget(t *entry, why string) {
 	e := o.engine
 	delete(e.triggers, t.key)
 	close(t.gone)
-	t.plan.Trigger.Close()
+	if t.cancel != nil {
+		t.cancel()
+	} else {
+		t.plan.Trigger.Close()
+	}
 	e.c.Metrics.ended(t.ref, t.plan.Spec.Metric)
 	e.c.Logger.Info("trigger ends", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "because", why)
 }
@@ -112,23 +110,44 @@ func (o *object) end() {
 }
 
 // round makes one round of a trigger.
-func (o *object) round(t *entry) {
+func (o *object) round(ctx context.Context, t *entry) {
 	e := o.engine
-	ctx, cancel := context.WithTimeout(e.ctx, t.plan.Interval)
-	defer cancel()
+	defer e.wg.Done()
 	began := e.c.Now()
 	s, err := guarded(ctx, t.plan.Trigger, began)
-	t.due = began.Add(t.plan.Interval)
-	if err == nil && s.Next.After(began) && s.Next.Before(t.due.Add(t.plan.Interval)) {
-		t.due = s.Next
+	due := began.Add(t.plan.Interval)
+	if err == nil && s.Next.After(began) && s.Next.Before(due.Add(t.plan.Interval)) {
+		due = s.Next
 	}
 	t.publish(s, err)
 	e.c.Metrics.round(t, s, err, e.c.Now().Sub(began))
 	switch {
 	case err == nil:
 		e.c.Logger.Debug("round", "scaledObject", t.ref.String(), "metric", s.Spec.Metric, "value", s.Value, "because", s.Because, "unknown", s.Unknown, "active", s.Active)
-	case e.ctx.Err() == nil:
+	case !t.isGone():
 		e.c.Logger.Warn("round failed", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "error", err)
+	}
+	o.ended(t, due)
+}
+
+// ended takes in that a round has ended, and when the next is due.
+func (o *object) ended(t *entry, due time.Time) {
+	o.engine.mu.Lock()
+	defer o.engine.mu.Unlock()
+	t.cancel()
+	t.cancel, t.due = nil, due
+	if t.isGone() {
+		t.plan.Trigger.Close()
+		return
+	}
+	o.rouse()
+}
+
+// rouse has the object's goroutine look again.
+func (o *object) rouse() {
+	select {
+	case o.wake <- struct{}{}:
+	default: // it does already
 	}
 }
 

@@ -40,7 +40,7 @@ type Snapshot struct {
 	Next time.Time
 }
 
-// A Trigger makes snapshots for one trigger of a ScaledObject. Its methods are called by one goroutine.
+// A Trigger makes snapshots for one trigger of a ScaledObject. Its methods are called one after the other.
 type Trigger interface {
 	// Round looks, decides and returns what to answer from now on. An error says that the round came to nothing: the
 	// last snapshot goes on answering until it is stale. It must end when ctx does.
