@@ -166,7 +166,7 @@ func (e *Engine) find(ref Ref, metadata map[string]string) (*entry, error) {
 			return nil, err
 		}
 	}
-	t.asked.Store(e.c.Now().UnixNano())
+	t.ask(e.c.Now())
 	return t, nil
 }
 
@@ -191,7 +191,7 @@ func (e *Engine) hold(ref Ref, metadata map[string]string) (*entry, error) {
 
 // release lets a held trigger go. The time for which nobody asks for it begins now.
 func (e *Engine) release(t *entry) {
-	t.asked.Store(e.c.Now().UnixNano())
+	t.ask(e.c.Now())
 	t.streams.Add(-1)
 }
 

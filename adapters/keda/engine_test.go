@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
@@ -122,6 +123,44 @@ func TestReplacedStopsSoon(t *testing.T) {
 	s.tick()
 	require.Equal(t, 2, s.engine.Triggers())
 	require.Equal(t, 1, s.triggers["before"].wasClosed())
+}
+
+// TestSuccessorIsKept: a ScaledObject whose last trigger is forgotten may be asked for again before its goroutine has ended.
+func TestSuccessorIsKept(t *testing.T) {
+	s := newStage(t, nil)
+	last := &object{engine: s.engine, ref: chat, wake: make(chan struct{}, 1)}
+	s.engine.objects[chat] = last
+	_, more := last.begin(s.clock.Now())
+	require.False(t, more)
+	metadata := s.add("a", counting())
+	s.value(chat, metadata)
+	last.end()
+	s.engine.mu.RLock()
+	successor := s.engine.objects[chat]
+	s.engine.mu.RUnlock()
+	require.NotNil(t, successor)
+	s.tick()
+	require.InDelta(t, 2, s.value(chat, metadata), 0)
+}
+
+// TestClockThatIsSet: a wall clock that is set forward by more than the idle time ends no trigger, as no time has passed.
+func TestClockThatIsSet(t *testing.T) {
+	now := time.Now() //nolint:forbidigo // only such a time has a monotonic reading
+	set := wallAhead(now.Add(time.Second), time.Hour)
+	require.InDelta(t, 3601, set.Unix()-now.Unix(), 1)
+	require.Equal(t, time.Second, set.Sub(now))
+	trigger := newEntry("k", chat, Plan{Trigger: counting(), Interval: 15 * time.Second}, now)
+	require.Empty(t, trigger.over(set, DefaultIdle, time.Time{}))
+	trigger.ask(set)
+	require.Empty(t, trigger.over(now.Add(time.Minute), DefaultIdle, set), "nor does one that is set back")
+	require.NotEmpty(t, trigger.over(set.Add(DefaultIdle+time.Second), DefaultIdle, time.Time{}))
+}
+
+// wallAhead returns a time whose wall clock was set forward and whose monotonic reading was not. Package time has no
+// way to make one: the whole seconds since 1885 are the 33 bits above the 30 of the nanoseconds.
+func wallAhead(t time.Time, by time.Duration) time.Time {
+	*(*uint64)(unsafe.Pointer(&t)) += uint64(by/time.Second) << 30
+	return t
 }
 
 func TestRoundsOfOneObjectRunSideBySide(t *testing.T) {

@@ -17,7 +17,8 @@ type entry struct {
 	due    time.Time          // of the next round; guarded by the engine's mu
 	cancel context.CancelFunc // of the round that is under way, else nil; likewise
 
-	asked   atomic.Int64 // when it was last asked for, in Unix nanoseconds
+	born    time.Time
+	asked   atomic.Int64 // how long after born it was last asked for: a clock that is set does not change that
 	streams atomic.Int32 // that are open
 	gone    chan struct{}
 
@@ -33,9 +34,8 @@ type outcome struct {
 }
 
 func newEntry(key string, ref Ref, plan Plan, now time.Time) *entry {
-	t := &entry{key: key, ref: ref, plan: plan, due: now, gone: make(chan struct{}), changed: make(chan struct{})}
+	t := &entry{key: key, ref: ref, plan: plan, due: now, born: now, gone: make(chan struct{}), changed: make(chan struct{})}
 	t.outcome.Store(&outcome{})
-	t.asked.Store(now.UnixNano())
 	return t
 }
 
@@ -63,7 +63,10 @@ func (t *entry) isGone() bool {
 	}
 }
 
-func (t *entry) lastAsked() time.Time { return time.Unix(0, t.asked.Load()) }
+// ask notes that it is asked for.
+func (t *entry) ask(now time.Time) { t.asked.Store(int64(now.Sub(t.born))) }
+
+func (t *entry) lastAsked() time.Time { return t.born.Add(time.Duration(t.asked.Load())) }
 
 // last returns the last snapshot, nil before there is one, and the error of the last round.
 func (t *entry) last() (*Snapshot, error) {

@@ -98,7 +98,7 @@ func (o *object) forget(t *entry, why string) {
 	e.c.Logger.Info("trigger ends", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "because", why)
 }
 
-// end drops what is left when the engine is closed.
+// end drops what is left when the engine is closed. The engine may have another object of that name by now.
 func (o *object) end() {
 	o.engine.mu.Lock()
 	defer o.engine.mu.Unlock()
@@ -106,7 +106,9 @@ func (o *object) end() {
 		o.forget(t, "the scaler is shutting down")
 	}
 	o.entries = nil
-	delete(o.engine.objects, o.ref)
+	if o.engine.objects[o.ref] == o {
+		delete(o.engine.objects, o.ref)
+	}
 }
 
 // round makes one round of a trigger.
