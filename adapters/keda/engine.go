@@ -85,6 +85,9 @@ type Engine struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
+	drained chan struct{}
+	drain   sync.Once
+
 	mu       sync.RWMutex
 	triggers map[string]*entry // by key
 	objects  map[Ref]*object
@@ -103,12 +106,18 @@ func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	return &Engine{c: c, ctx: ctx, stop: stop, triggers: make(map[string]*entry), objects: make(map[Ref]*object)}, nil
+	return &Engine{c: c, ctx: ctx, stop: stop, drained: make(chan struct{}), triggers: make(map[string]*entry), objects: make(map[Ref]*object)}, nil
 }
+
+// Drain ends the streams, and whichever begin later. Other calls are answered as before, so that a server that stops
+// gracefully can end them all before Close.
+func (e *Engine) Drain() { e.drain.Do(func() { close(e.drained) }) }
 
 // Close ends all rounds and waits for them. What is asked for afterwards is answered with Unavailable.
 func (e *Engine) Close() {
+	e.mu.Lock() // nothing begins beside it
 	e.stop()
+	e.mu.Unlock()
 	e.wg.Wait()
 }
 

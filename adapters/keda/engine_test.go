@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -300,6 +301,40 @@ func TestClose(t *testing.T) {
 	_, err := s.engine.Snapshot(chat, metadata)
 	require.Equal(t, codes.Unavailable, code(err))
 	require.ErrorContains(t, err, "shutting down")
+}
+
+// TestCloseWhileTriggersBegin is for the race detector: none begins once Close waits for those that there are.
+func TestCloseWhileTriggersBegin(t *testing.T) {
+	for n := range 200 {
+		trigger := counting()
+		e, err := NewEngine(t.Context(), EngineConfig{Build: func(Ref, map[string]string) (Plan, error) {
+			return Plan{Trigger: trigger, Spec: Spec{"q", 1}, Interval: time.Hour}, nil
+		}})
+		require.NoError(t, err)
+		const callers, each = 4, 10
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for c := range callers {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				<-start
+				for i := range each {
+					if _, err := e.Spec(Ref{"models", fmt.Sprint(c, "-", i)}, nil); err != nil && code(err) != codes.Unavailable {
+						t.Error(err)
+					}
+				}
+			}()
+		}
+		close(start)
+		for range n { // by turns earlier and later; nothing that the race detector takes for an order
+			runtime.Gosched()
+		}
+		e.Close()
+		all.Wait()
+		require.Zero(t, e.Triggers())
+		require.Equal(t, callers*each, trigger.wasClosed(), "each of them, those that came too late too")
+	}
 }
 
 func TestNewEngineSaysWhatIsWrong(t *testing.T) {

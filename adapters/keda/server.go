@@ -142,6 +142,8 @@ func (s *Server) stream(ctx context.Context, in *externalscaler.ScaledObjectRef,
 		}
 		select {
 		case <-changed:
+		case <-s.engine.drained:
+			return status.Error(codes.Unavailable, "the scaler is shutting down")
 		case <-t.gone:
 			return status.Error(codes.Unavailable, "the scaler is shutting down")
 		case <-ctx.Done():

@@ -227,6 +227,36 @@ func TestStreamMetricSpec(t *testing.T) {
 	require.NotErrorIs(t, err, io.EOF)
 }
 
+// TestDrain: streams end, also those that begin later, and calls are answered as before.
+func TestDrain(t *testing.T) {
+	s := newStage(t, nil)
+	metadata := s.add("a", counting())
+	s.value(chat, metadata)
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
+	before, err := client.StreamIsActive(t.Context(), scaledObject(chat, metadata))
+	require.NoError(t, err)
+	_, err = before.Recv()
+	require.NoError(t, err)
+	s.engine.Drain()
+	s.engine.Drain()
+	_, err = before.Recv()
+	require.Equal(t, codes.Unavailable, code(err))
+	require.ErrorContains(t, err, "shutting down")
+	after, err := client.StreamMetricSpec(t.Context(), scaledObject(chat, metadata))
+	require.NoError(t, err)
+	for err == nil {
+		_, err = after.Recv()
+	}
+	require.Equal(t, codes.Unavailable, code(err))
+
+	s.tick()
+	got, err := client.GetMetrics(t.Context(), asked(chat, metadata, "q"))
+	require.NoError(t, err)
+	require.InDelta(t, 2, got.GetMetricValues()[0].GetMetricValueFloat(), 0)
+	_, err = client.IsActive(t.Context(), scaledObject(chat, s.add("new", counting())))
+	require.ErrorContains(t, err, "cold start", "a new trigger begins")
+}
+
 func TestGRPCHasLimits(t *testing.T) {
 	s := newStage(t, nil)
 	metadata := s.add("a", counting())

@@ -207,11 +207,11 @@ func (p *process) serving(engine *keda.Engine) error {
 	if p.reader != nil {
 		config = p.reader.TLS()
 	}
-	server, _, err := keda.NewGRPC(keda.GRPCConfig{Engine: engine, TLS: config, Registerer: ctrlmetrics.Registry, Logger: p.logger})
+	server, healthy, err := keda.NewGRPC(keda.GRPCConfig{Engine: engine, TLS: config, Registerer: ctrlmetrics.Registry, Logger: p.logger})
 	if err != nil {
 		return err
 	}
-	return p.manager.Add(&scaler{options: p.options, logger: p.logger, server: server, engine: engine})
+	return p.manager.Add(&scaler{options: p.options, logger: p.logger, server: server, healthy: healthy, engine: engine})
 }
 
 // defaults adds the webhook.

@@ -34,7 +34,7 @@ func (o *options) alone(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	engine, err := keda.NewEngine(ctx, keda.EngineConfig{Build: triggers.Build, Idle: o.idle, Logger: logger})
+	engine, err := keda.NewEngine(context.WithoutCancel(ctx), keda.EngineConfig{Build: triggers.Build, Idle: o.idle, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (o *options) alone(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	server, _, err := keda.NewGRPC(keda.GRPCConfig{Engine: engine, TLS: config, Logger: logger})
+	server, healthy, err := keda.NewGRPC(keda.GRPCConfig{Engine: engine, TLS: config, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (o *options) alone(ctx context.Context, logger *slog.Logger) error {
 	for _, u := range urls {
 		logger.Debug("page", "url", u)
 	}
-	return serve(ctx, o.shutdown, server, listener, engine)
+	return serve(ctx, o.shutdown, server, healthy, listener, engine)
 }
 
 // A still fleet has the replicas that it was said to have, and pages that stand for their pods.

@@ -207,7 +207,7 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 		return keda.Plan{}, io.EOF
 	}})
 	require.NoError(t, err)
-	server, _, err := keda.NewGRPC(keda.GRPCConfig{Engine: engine})
+	server, healthy, err := keda.NewGRPC(keda.GRPCConfig{Engine: engine})
 	require.NoError(t, err)
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -219,7 +219,7 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	listener.conn <- conn
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, time.Millisecond, server, listener, engine) }()
+	go func() { ended <- serve(ctx, time.Millisecond, server, healthy, listener, engine) }()
 	<-conn.read
 	cancel()
 	select {

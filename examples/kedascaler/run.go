@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
 
 	"github.com/inferscale/inferscale/adapters/keda"
 )
@@ -17,9 +18,10 @@ import (
 type scaler struct {
 	*options
 
-	logger *slog.Logger
-	server *grpc.Server
-	engine *keda.Engine
+	logger  *slog.Logger
+	server  *grpc.Server
+	healthy *health.Server
+	engine  *keda.Engine
 }
 
 // NeedLeaderElection says that it runs without.
@@ -32,7 +34,7 @@ func (s *scaler) Start(ctx context.Context) error {
 		return err
 	}
 	s.logger.Info("serving", "address", listener.Addr().String(), "tls", !s.plaintext)
-	return serve(ctx, s.shutdown, s.server, listener, s.engine)
+	return serve(ctx, s.shutdown, s.server, s.healthy, listener, s.engine)
 }
 
 // port is the :port of an address.

@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
 
 	"github.com/inferscale/inferscale/adapters/keda"
 )
 
-// serve serves until ctx ends; then calls that are under way have some time, and streams end with the engine.
-func serve(ctx context.Context, patience time.Duration, server *grpc.Server, listener net.Listener, engine *keda.Engine) error {
+// serve serves until ctx ends. Then it says that it is not healthy, streams end, and what is called before KEDA has turned
+// to another replica is answered as ever, for patience at most; only after that the engine is closed.
+func serve(ctx context.Context, patience time.Duration, server *grpc.Server, healthy *health.Server, listener net.Listener, engine *keda.Engine) error {
+	defer engine.Close()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	select {
@@ -19,7 +22,8 @@ func serve(ctx context.Context, patience time.Duration, server *grpc.Server, lis
 		return err
 	case <-ctx.Done():
 	}
-	engine.Close()
+	healthy.Shutdown()
+	engine.Drain()
 	stopped := make(chan struct{})
 	go func() {
 		server.GracefulStop()
