@@ -39,7 +39,7 @@ type EngineConfig struct {
 	Stale int
 	// MaxTriggers is how many triggers there may be, 10,000 by default.
 	MaxTriggers int
-	// Metrics gets the numbers; nil means none.
+	// Metrics gets the numbers; nil means none. Engines may share one if they do not run the same triggers.
 	Metrics *Metrics
 	// Logger gets rounds that fail (Warn), triggers that come and go (Info) and what each round came to (Debug); nil means
 	// none.
@@ -106,7 +106,9 @@ func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	return &Engine{c: c, ctx: ctx, stop: stop, drained: make(chan struct{}), triggers: make(map[string]*entry), objects: make(map[Ref]*object)}, nil
+	engine := &Engine{c: c, ctx: ctx, stop: stop, drained: make(chan struct{}), triggers: make(map[string]*entry), objects: make(map[Ref]*object)}
+	c.Metrics.of(engine)
+	return engine, nil
 }
 
 // Drain ends the streams, and whichever begin later. Other calls are answered as before, so that a server that stops
@@ -235,7 +237,7 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 	o.entries = append(o.entries, t)
 	o.rouse()
 	e.c.Metrics.began()
-	e.c.Logger.Info("trigger begins", "scaledObject", ref.String(), "metric", plan.Spec.Metric, "target", plan.Spec.Target, "interval", plan.Interval.String())
+	e.c.Logger.Info("trigger begins", "scaledObject", ref.String(), "metric", plan.Spec.Metric, "trigger", t.id, "target", plan.Spec.Target, "interval", plan.Interval.String())
 	return t, nil
 }
 

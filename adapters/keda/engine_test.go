@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 	"unsafe"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -359,18 +361,79 @@ func TestMetrics(t *testing.T) {
 	metadata := s.add("a", trigger)
 	s.value(chat, metadata)
 	require.InDelta(t, 1, testutil.ToFloat64(m.triggers), 0)
-	require.InDelta(t, 12, testutil.ToFloat64(m.value), 0)
+	require.Equal(t, []float64{12}, series(t, m, "inferscale_keda_value"))
+	require.Equal(t, []float64{1}, series(t, m, "inferscale_keda_target"))
+	require.Equal(t, []float64{1768464000}, series(t, m, "inferscale_keda_snapshot_timestamp_seconds"))
 	s.tick()
 	s.tick()
-	require.Equal(t, 0, testutil.CollectAndCount(m.value), "what is not known is not shown as a number")
+	require.Empty(t, series(t, m, "inferscale_keda_value"), "what is not known is not shown as a number")
+	require.Equal(t, []float64{1768464015}, series(t, m, "inferscale_keda_snapshot_timestamp_seconds"), "a round that failed found nothing")
 	for _, result := range []string{"value", "unknown", "error"} {
 		require.InDelta(t, 1, testutil.ToFloat64(m.rounds.WithLabelValues(result)), 0, result)
 	}
 	problems, err := testutil.CollectAndLint(m)
 	require.NoError(t, err)
 	require.Empty(t, problems)
+	s.tick()
+	require.Equal(t, []float64{12}, series(t, m, "inferscale_keda_value"))
+	s.settled()
+	trigger.mu.Lock() // no round ends meanwhile
+	s.clock.advance(46 * time.Second)
+	require.Empty(t, series(t, m, "inferscale_keda_value"), "what is stale is not answered with")
+	require.Len(t, series(t, m, "inferscale_keda_snapshot_timestamp_seconds"), 1, "its age is shown")
+	trigger.mu.Unlock()
 	s.engine.Close()
-	require.Equal(t, 0, testutil.CollectAndCount(m.time))
+	require.Empty(t, series(t, m, "inferscale_keda_snapshot_timestamp_seconds"))
+	require.Zero(t, testutil.ToFloat64(m.triggers))
+}
+
+// series returns the values of a metric, in order.
+func series(t *testing.T, c prometheus.Collector, name string) []float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(c))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	var values []float64
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				values = append(values, m.GetGauge().GetValue())
+			}
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// TestMetricsOfTwoTriggersOfOneMetric: each has its own, and the end of one takes nothing from the other.
+func TestMetricsOfTwoTriggersOfOneMetric(t *testing.T) {
+	m := NewMetrics()
+	s := newStage(t, func(c *EngineConfig) { c.Metrics = m })
+	of := func(v float64) *fakeTrigger {
+		return &fakeTrigger{answer: func(int) (Snapshot, error) { return Snapshot{Value: v}, nil }}
+	}
+	five, nine := s.add("five", of(5)), s.add("nine", of(9))
+	s.value(chat, five)
+	s.value(chat, nine)
+	for range 10 {
+		s.tick()
+		s.value(chat, five)
+		s.value(chat, nine)
+		require.Equal(t, []float64{5, 9}, series(t, m, "inferscale_keda_value"))
+	}
+	// Nobody asks for five any more: nine is what it was edited to.
+	for range 4 {
+		s.tick()
+		s.value(chat, nine)
+	}
+	require.Equal(t, []float64{5, 9}, series(t, m, "inferscale_keda_value"))
+	for range 37 {
+		s.tick()
+		s.value(chat, nine)
+		require.Equal(t, []float64{9}, series(t, m, "inferscale_keda_value"))
+	}
+	require.Equal(t, 1, s.engine.Triggers())
 }
 
 // TestPropKey: two pairs have one key if and only if they are equal.

@@ -2,6 +2,8 @@ package keda
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 // An entry is a trigger with its last snapshot.
 type entry struct {
 	key  string
+	id   string // short for key, to be shown
 	ref  Ref
 	plan Plan
 
@@ -34,7 +37,8 @@ type outcome struct {
 }
 
 func newEntry(key string, ref Ref, plan Plan, now time.Time) *entry {
-	t := &entry{key: key, ref: ref, plan: plan, due: now, born: now, gone: make(chan struct{}), changed: make(chan struct{})}
+	sum := sha256.Sum256([]byte(key))
+	t := &entry{key: key, id: hex.EncodeToString(sum[:6]), ref: ref, plan: plan, due: now, born: now, gone: make(chan struct{}), changed: make(chan struct{})}
 	t.outcome.Store(&outcome{})
 	return t
 }

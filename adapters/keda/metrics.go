@@ -1,33 +1,44 @@
 package keda
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// replaced is how much longer than the last one of a metric a trigger is not asked for when its numbers are left out:
+// its metadata were edited, and the answers are the other's. KEDA asks for all triggers of a ScaledObject in one go.
+const replaced = time.Minute
+
 // Metrics shows what triggers do as Prometheus metrics:
 //
-//	inferscale_keda_triggers                               triggers that are run
-//	inferscale_keda_rounds_total{result}                   rounds: value, unknown, or error
-//	inferscale_keda_round_duration_seconds                 how long rounds take
-//	inferscale_keda_value{namespace,name,metric}           what is answered; absent while there is no value
-//	inferscale_keda_target{namespace,name,metric}          the target that goes with it
-//	inferscale_keda_snapshot_timestamp_seconds{...}        when it was found; time() less this is its age
+//	inferscale_keda_triggers                                triggers that are run
+//	inferscale_keda_rounds_total{result}                    rounds: value, unknown, or error
+//	inferscale_keda_round_duration_seconds                  how long rounds take
+//	inferscale_keda_value{namespace,name,metric,trigger}    what is answered; absent while there is no value
+//	inferscale_keda_target{namespace,name,metric,trigger}   the target that goes with it
+//	inferscale_keda_snapshot_timestamp_seconds{...}         when it was found; time() less this is its age
 //
-// namespace and name are those of the ScaledObject. It is a Collector, to be registered by the caller, and safe for
-// concurrent use. A nil Metrics shows nothing.
+// namespace and name are those of the ScaledObject. trigger tells its triggers apart, of which several may have one
+// metric: it stands for the metadata, is the same at every replica of the scaler, and is in the log. Of a trigger whose
+// metadata were edited only the new ones are shown after a minute. It is a Collector, to be registered by the caller, and
+// safe for concurrent use. A nil Metrics shows nothing.
 type Metrics struct {
 	triggers            prometheus.Gauge
 	rounds              *prometheus.CounterVec
 	took                prometheus.Histogram
-	value, target, time *prometheus.GaugeVec
+	value, target, time *prometheus.Desc
+
+	mu      sync.Mutex
+	engines []*Engine
 }
 
 // NewMetrics returns Metrics without triggers.
 func NewMetrics() *Metrics {
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"namespace", "name", "metric"})
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"namespace", "name", "metric", "trigger"}, nil)
 	}
 	return &Metrics{
 		triggers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "inferscale_keda_triggers", Help: "Triggers that are run."}),
@@ -37,26 +48,72 @@ func NewMetrics() *Metrics {
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "inferscale_keda_round_duration_seconds", Help: "How long rounds of triggers take.", Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 11),
 		}),
-		value:  gauge("inferscale_keda_value", "What the HorizontalPodAutoscaler is answered. Absent while there is no value."),
-		target: gauge("inferscale_keda_target", "The target that goes with the value."),
-		time:   gauge("inferscale_keda_snapshot_timestamp_seconds", "When what is answered was found."),
+		value:  desc("inferscale_keda_value", "What the HorizontalPodAutoscaler is answered. Absent while there is no value."),
+		target: desc("inferscale_keda_target", "The target that goes with the value."),
+		time:   desc("inferscale_keda_snapshot_timestamp_seconds", "When what is answered was found."),
 	}
 }
 
 // Describe sends the descriptions of all metrics.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	m.each(func(c prometheus.Collector) { c.Describe(ch) })
-}
-
-// Collect sends all series.
-func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	m.each(func(c prometheus.Collector) { c.Collect(ch) })
-}
-
-func (m *Metrics) each(do func(prometheus.Collector)) {
-	for _, c := range []prometheus.Collector{m.triggers, m.rounds, m.took, m.value, m.target, m.time} {
-		do(c)
+	for _, c := range []prometheus.Collector{m.triggers, m.rounds, m.took} {
+		c.Describe(ch)
 	}
+	for _, d := range []*prometheus.Desc{m.value, m.target, m.time} {
+		ch <- d
+	}
+}
+
+// Collect sends all series. Those of triggers are what they answer at this moment.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range []prometheus.Collector{m.triggers, m.rounds, m.took} {
+		c.Collect(ch)
+	}
+	m.mu.Lock()
+	engines := slices.Clone(m.engines)
+	m.mu.Unlock()
+	for _, e := range engines {
+		for _, t := range e.shown() {
+			s, _ := t.last()
+			if s == nil {
+				continue
+			}
+			send := func(d *prometheus.Desc, v float64) {
+				ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, t.ref.Namespace, t.ref.Name, t.plan.Spec.Metric, t.id)
+			}
+			send(m.target, s.Spec.Target)
+			send(m.time, float64(s.At.UnixMilli())/1e3)
+			if now, err := e.answer(t); err == nil && now.Unknown == nil {
+				send(m.value, now.Value)
+			}
+		}
+	}
+}
+
+// shown returns the triggers whose answers count.
+func (e *Engine) shown() []*entry {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	shown := make([]*entry, 0, len(e.triggers))
+	for _, o := range e.objects {
+		newest := newestOf(o.entries, func(t *entry) string { return t.plan.Spec.Metric })
+		for _, t := range o.entries {
+			if t.streams.Load() > 0 || newest[t.plan.Spec.Metric].Sub(t.lastAsked()) <= replaced {
+				shown = append(shown, t)
+			}
+		}
+	}
+	return shown
+}
+
+// of has the triggers of an engine shown.
+func (m *Metrics) of(e *Engine) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.engines = append(m.engines, e)
 }
 
 func (m *Metrics) began() {
@@ -65,34 +122,24 @@ func (m *Metrics) began() {
 	}
 }
 
-func (m *Metrics) ended(ref Ref, metric string) {
-	if m == nil {
-		return
-	}
-	m.triggers.Dec()
-	for _, g := range []*prometheus.GaugeVec{m.value, m.target, m.time} {
-		g.DeleteLabelValues(ref.Namespace, ref.Name, metric)
+func (m *Metrics) ended() {
+	if m != nil {
+		m.triggers.Dec()
 	}
 }
 
 // round takes in what a round came to.
-func (m *Metrics) round(t *entry, s Snapshot, err error, took time.Duration) {
+func (m *Metrics) round(s Snapshot, err error, took time.Duration) {
 	if m == nil {
 		return
 	}
 	m.took.Observe(took.Seconds())
-	labels := []string{t.ref.Namespace, t.ref.Name, t.plan.Spec.Metric}
+	result := "value"
 	switch {
 	case err != nil:
-		m.rounds.WithLabelValues("error").Inc()
-		return
+		result = "error"
 	case s.Unknown != nil:
-		m.rounds.WithLabelValues("unknown").Inc()
-		m.value.DeleteLabelValues(labels...)
-	default:
-		m.rounds.WithLabelValues("value").Inc()
-		m.value.WithLabelValues(labels...).Set(s.Value)
+		result = "unknown"
 	}
-	m.target.WithLabelValues(labels...).Set(s.Spec.Target)
-	m.time.WithLabelValues(labels...).Set(float64(s.At.UnixMilli()) / 1e3)
+	m.rounds.WithLabelValues(result).Inc()
 }

@@ -45,7 +45,7 @@ func (o *object) begin(now time.Time) (wait time.Duration, more bool) {
 	if e.ctx.Err() != nil {
 		return 0, false
 	}
-	newest := o.newest()
+	newest := newestOf(o.entries, func(t *entry) string { return t.plan.Identity })
 	o.entries = slices.DeleteFunc(o.entries, func(t *entry) bool {
 		why := t.over(now, e.c.Idle, newest[t.plan.Identity])
 		if why != "" {
@@ -72,12 +72,13 @@ func (o *object) begin(now time.Time) (wait time.Duration, more bool) {
 	return wait, len(o.entries) > 0
 }
 
-// newest returns when each identity was last asked for.
-func (o *object) newest() map[string]time.Time {
-	newest := make(map[string]time.Time, len(o.entries))
-	for _, t := range o.entries {
-		if asked := t.lastAsked(); t.plan.Identity != "" && asked.After(newest[t.plan.Identity]) {
-			newest[t.plan.Identity] = asked
+// newestOf returns when triggers were last asked for, by what a function says of them. Those of which it says nothing are
+// left out.
+func newestOf(entries []*entry, of func(*entry) string) map[string]time.Time {
+	newest := make(map[string]time.Time, len(entries))
+	for _, t := range entries {
+		if asked := t.lastAsked(); of(t) != "" && asked.After(newest[of(t)]) {
+			newest[of(t)] = asked
 		}
 	}
 	return newest
@@ -94,8 +95,8 @@ func (o *object) forget(t *entry, why string) {
 	} else {
 		t.plan.Trigger.Close()
 	}
-	e.c.Metrics.ended(t.ref, t.plan.Spec.Metric)
-	e.c.Logger.Info("trigger ends", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "because", why)
+	e.c.Metrics.ended()
+	e.c.Logger.Info("trigger ends", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "trigger", t.id, "because", why)
 }
 
 // end drops what is left when the engine is closed. The engine may have another object of that name by now.
@@ -122,7 +123,7 @@ func (o *object) round(ctx context.Context, t *entry) {
 		due = s.Next
 	}
 	t.publish(s, err)
-	e.c.Metrics.round(t, s, err, e.c.Now().Sub(began))
+	e.c.Metrics.round(s, err, e.c.Now().Sub(began))
 	switch {
 	case err == nil:
 		e.c.Logger.Debug("round", "scaledObject", t.ref.String(), "metric", s.Spec.Metric, "value", s.Value, "because", s.Because, "unknown", s.Unknown, "active", s.Active)
