@@ -51,6 +51,7 @@ type process struct {
 	kube    kubernetes.Interface
 	dynamic dynamic.Interface
 	reader  *certs.Reader // nil in plaintext
+	stores  stores
 }
 
 // cluster serves the targets of a cluster until ctx ends.

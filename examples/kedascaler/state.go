@@ -4,9 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
+	"weak"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -32,7 +38,43 @@ func stateName(ref keda.Ref) string {
 // store returns where the state of a ScaledObject's triggers is kept: in this scaler's own namespace, so that it needs no
 // rights elsewhere.
 func (p *process) store(ref keda.Ref) (k8s.Store, error) {
-	return k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: p.kube.CoreV1(), Namespace: p.namespace, Name: stateName(ref)})
+	return p.stores.get(stateName(ref), func(name string) (*k8s.ConfigMapStore, error) {
+		return k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: p.kube.CoreV1(), Namespace: p.namespace, Name: name})
+	})
+}
+
+// Stores are shared by the triggers of a ScaledObject, which write to one ConfigMap at the same time: one store lets them
+// in one after the other, where several would lose to each other until they gave up. It goes with the last trigger.
+type stores struct {
+	mu  sync.Mutex
+	all map[string]weak.Pointer[k8s.ConfigMapStore]
+}
+
+func (s *stores) get(name string, create func(name string) (*k8s.ConfigMapStore, error)) (*k8s.ConfigMapStore, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if store := s.all[name].Value(); store != nil {
+		return store, nil
+	}
+	store, err := create(name)
+	if err != nil {
+		return nil, err
+	}
+	if s.all == nil {
+		s.all = make(map[string]weak.Pointer[k8s.ConfigMapStore])
+	}
+	s.all[name] = weak.Make(store)
+	runtime.AddCleanup(store, s.drop, name)
+	return store, nil
+}
+
+// drop forgets a store that is gone, unless there is another by now.
+func (s *stores) drop(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[name].Value() == nil {
+		delete(s.all, name)
+	}
 }
 
 // A sweeper removes the state of ScaledObjects that are gone. Only the leader does.
@@ -54,7 +96,8 @@ func (s *sweeper) Start(ctx context.Context) error {
 	}
 }
 
-// sweep removes every state that is older than an hour and belongs to no ScaledObject.
+// sweep removes every state that is older than an hour and belongs to no ScaledObject. One that cannot be removed does not
+// keep the others.
 func (s *sweeper) sweep(ctx context.Context, now time.Time) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("keda.sh/v1alpha1")
@@ -71,16 +114,20 @@ func (s *sweeper) sweep(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for i := range all.Items {
 		m := &all.Items[i]
 		if !strings.HasPrefix(m.Name, statePrefix) || used[m.Name] || now.Sub(m.CreationTimestamp.Time) < sweepAge {
 			continue
 		}
 		err := maps.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID}})
-		if err != nil {
-			return err
+		switch {
+		case err == nil:
+			s.logger.Info("state of a ScaledObject that is gone was removed", "configMap", m.Name)
+		case apierrors.IsNotFound(err): // somebody else has
+		default:
+			failed = append(failed, fmt.Errorf("ConfigMap %s/%s: %w", s.namespace, m.Name, err))
 		}
-		s.logger.Info("state of a ScaledObject that is gone was removed", "configMap", m.Name)
 	}
-	return nil
+	return errors.Join(failed...)
 }
