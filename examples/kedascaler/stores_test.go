@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"strconv"
 	"testing"
@@ -55,9 +56,7 @@ func versioned() (kube *fake.Clientset, conflicts *int) {
 		version++
 		now = now.DeepCopy()
 		now.ResourceVersion = strconv.Itoa(version)
-		for k, v := range m.Data {
-			now.Data[k] = v
-		}
+		maps.Copy(now.Data, m.Data)
 		return true, now, kube.Tracker().Update(action.GetResource(), now, action.GetNamespace())
 	})
 	return kube, conflicts
@@ -96,7 +95,6 @@ func TestTriggersOfOneScaledObjectShareAStore(t *testing.T) {
 	require.Empty(t, data, "another ScaledObject has another")
 	runtime.KeepAlive(all)
 	runtime.KeepAlive(other)
-	all, other = nil, nil
 	eventually(t, func() error {
 		runtime.GC()
 		p.stores.mu.Lock()
