@@ -60,11 +60,18 @@ func record(tb testing.TB, f func(r *recorder)) (failed bool, log string) {
 	return r.failed, r.log.String()
 }
 
+// setFlag sets a flag of rapid for one test.
+func setFlag(t *testing.T, name, value string) {
+	t.Helper()
+	before := flag.Lookup(name).Value.String()
+	require.NoError(t, flag.Set(name, value))
+	t.Cleanup(func() { require.NoError(t, flag.Set(name, before)) })
+}
+
 // TestFaults: each fault is found by the property that it breaks, which says what is wrong.
 func TestFaults(t *testing.T) {
-	checks := flag.Lookup("rapid.checks").Value.String()
-	require.NoError(t, flag.Set("rapid.checks", "500")) // enough to find any of them, whatever is asked for
-	t.Cleanup(func() { require.NoError(t, flag.Set("rapid.checks", checks)) })
+	setFlag(t, "rapid.checks", "500") // enough to find any of them, whatever is asked for
+	setFlag(t, "rapid.seed", "1")     // and the same episodes each time
 	for _, row := range []struct {
 		fault    string
 		property string
@@ -119,6 +126,8 @@ func TestFaults(t *testing.T) {
 
 // TestSettledCountsAreDemanded: what Convergence.Want says is compared with the end.
 func TestSettledCountsAreDemanded(t *testing.T) {
+	setFlag(t, "rapid.checks", "100")
+	setFlag(t, "rapid.seed", "1")
 	opts := everything()
 	opts.Convergence = &scalingtest.Convergence{Within: 100, Want: func([]scalingtest.Load) (int32, int32) { return 3, 3 }}
 	failed, log := record(t, func(r *recorder) { scalingtest.Try(r, "Convergence", newPolicy, opts) })

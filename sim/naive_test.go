@@ -188,19 +188,29 @@ func runStatic(t require.TestingT, s *Scenario, o Options) Result {
 	return r
 }
 
+// A still is a fleet that does not change, and its traffic.
+type still struct {
+	requests []Request
+	replicas int32
+	server   Server
+	router   Router
+}
+
+func drawStill(t *rapid.T) still {
+	return still{
+		server: drawServer(t), requests: drawRequests(t, 30), replicas: rapid.Int32Range(1, 3).Draw(t, "replicas"),
+		router: rapid.SampledFrom([]Router{LeastLoaded, RoundRobin}).Draw(t, "router"),
+	}
+}
+
 // TestStretchesEqualSteps: a run that takes a thousand steps in one stride gives every request the same times, to the
 // picosecond, as one that takes each by itself.
 func TestStretchesEqualSteps(t *testing.T) {
-	preempted := 0
 	rapid.Check(t, func(t *rapid.T) {
-		server := drawServer(t)
-		requests := drawRequests(t, 30)
-		replicas := rapid.IntRange(1, 3).Draw(t, "replicas")
-		s := plain(Trace{Requests: requests}, server, int32(replicas))
-		s.Router = rapid.SampledFrom([]Router{LeastLoaded, RoundRobin}).Draw(t, "router")
-
-		jobs, again := naiveRun(requests, replicas, server, s.Router)
-		preempted += again
+		d := drawStill(t)
+		s := plain(Trace{Requests: d.requests}, d.server, d.replicas)
+		s.Router = d.router
+		jobs, preempted := naiveRun(d.requests, int(d.replicas), d.server, d.router)
 		want, got := []string{}, []string{}
 		for _, j := range jobs {
 			want = append(want, fmt.Sprint(elapsed(j.arrived), j.input, j.output, elapsed(j.first-j.arrived), elapsed(j.ended-j.arrived)))
@@ -211,7 +221,18 @@ func TestStretchesEqualSteps(t *testing.T) {
 		slices.Sort(want)
 		slices.Sort(got)
 		require.Equal(t, want, got)
-		require.EqualValues(t, again, r.Preempted)
+		require.EqualValues(t, preempted, r.Preempted)
 	})
-	require.Positive(t, preempted, "no check had a preemption")
+}
+
+// TestStillFleetsPreempt: the fleets that TestStretchesEqualSteps draws from run out of KV cache.
+func TestStillFleetsPreempt(t *testing.T) {
+	fleets := rapid.Custom(drawStill)
+	preempted := 0
+	for i := range fixed {
+		d := fleets.Example(i)
+		_, n := naiveRun(d.requests, int(d.replicas), d.server, d.router)
+		preempted += n
+	}
+	require.Positive(t, preempted)
 }
