@@ -27,6 +27,7 @@ type comparison struct {
 	lines        []line
 	sweep        []line
 	kinds        []line
+	noKinds      string  // why there are none, though asked for
 	kindsShare   float64 // of the traffic
 	fidelity     []fidelity
 	explained    []explanation
@@ -41,6 +42,9 @@ type line struct {
 
 // trims returns how many runs go into making the oracle's schedule cheaper: fewer where each takes longer.
 func trims(requests int) int { return min(40, 6_000_000/max(1, requests)) }
+
+// capacitySeeds is how many runs of a replica say what it can take: seeds 1 to so many.
+const capacitySeeds = 3
 
 // steady is how many slots of demand say what a fleet begins with: recordings begin with nothing in flight.
 const steady = 5
@@ -89,8 +93,11 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 		return nil, err
 	}
 	if o.kinds {
-		if err := r.runKinds(ctx); err != nil {
+		// What has been run is worth showing without these.
+		if err := r.runKinds(ctx); isCanceled(err) || errors.Is(err, sim.ErrBookkeeping) {
 			return nil, err
+		} else if err != nil {
+			r.kinds, r.noKinds = nil, err.Error()
 		}
 	}
 	for i := range r.lines {
@@ -107,7 +114,7 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 func (r *runner) measure(ctx context.Context) error {
 	w := r.world
 	var err error
-	if r.capacity, err = oracle.FindCapacity(ctx, &w.Scenario, 0, r.alpha, 3); err != nil {
+	if r.capacity, err = oracle.FindCapacity(ctx, &w.Scenario, 0, r.alpha, capacitySeeds); err != nil {
 		return fmt.Errorf("the capacity of a replica: %w", err)
 	}
 	next := w.Workload.Arrivals(seedOf(0))
@@ -210,7 +217,7 @@ func (w *world) length() time.Duration {
 // reactive returns the controller that sees the demand at once.
 func (r *runner) reactive() contender {
 	return contender{
-		name: "zero-lag reactive", sort: ofReactive,
+		name: reactiveName, sort: ofReactive,
 		note: "sees the demand of the present minute at once, holds for five; what does not predict cannot be faster",
 		controller: func(seed uint64) (sim.Controller, error) {
 			return oracle.ZeroLag(r.world.Start, r.demand[seed-1], r.demandStep, 5*time.Minute, r.world.bounds)
@@ -221,7 +228,7 @@ func (r *runner) reactive() contender {
 // oracle returns the replayed schedules.
 func (r *runner) oracle() contender {
 	return contender{
-		name: "replay oracle", sort: ofOracle, note: "a schedule made with foresight, certified in the simulator",
+		name: oracleName, sort: ofOracle, note: "a schedule made with foresight, certified in the simulator",
 		controller: func(seed uint64) (sim.Controller, error) { return r.replays[seed-1].Controller(r.world.Start), nil },
 	}
 }

@@ -46,7 +46,13 @@ func (w *world) reference() contender {
 	}
 }
 
-const llmdName = "llm-d/slo-aware"
+// Names of lines that are not policies of this module.
+const (
+	llmdName     = "llm-d/slo-aware"
+	oracleName   = "replay oracle"
+	reactiveName = "zero-lag reactive"
+	staticName   = "static" // and how many
+)
 
 func llmdMetrics() []sim.Metric {
 	return []sim.Metric{{Name: llmd.TTFT, Signal: sim.PredictedTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
@@ -65,7 +71,7 @@ func drive(build func() (scaling.Policy, error)) func(uint64) (sim.Controller, e
 // static returns a fleet that is never scaled.
 func static(n int32) contender {
 	return contender{
-		name: fmt.Sprintf("static %d", n), sort: ofStatic, note: "a fleet that is never scaled",
+		name: fmt.Sprintf("%s %d", staticName, n), sort: ofStatic, note: "a fleet that is never scaled",
 		controller: func(uint64) (sim.Controller, error) { return sim.Static(n), nil },
 		family:     "static fleets", knob: fmt.Sprint(n), turned: float64(n), initial: n,
 	}
@@ -89,13 +95,18 @@ func (o *options) contenders(w *world) ([]contender, error) {
 			return nil, err
 		}
 		for _, c := range own {
-			if slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name }) {
+			if reserved(c.name) || slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name }) {
 				return nil, misuse("-config %s: the name %q is taken", o.config, c.name)
 			}
 			all = append(all, c)
 		}
 	}
 	return all, nil
+}
+
+// reserved reports whether a name is that of a line which is always there.
+func reserved(name string) bool {
+	return name == oracleName || name == reactiveName || strings.HasPrefix(name, staticName+" ")
 }
 
 // choose returns those of the names in a list, in its order.

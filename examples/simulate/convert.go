@@ -1,20 +1,26 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim/traces"
 )
 
 // convertLog makes a trace of a log of requests.
-func (o *options) convertLog(out io.Writer) error {
+func (o *options) convertLog(stdout, stderr io.Writer) error {
 	names := strings.Split(o.columns, ",")
-	if len(names) != 3 {
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	if len(names) != 3 || slices.Contains(names, "") {
 		return misuse("-columns %q: must be three, as time,prompt_tokens,completion_tokens", o.columns)
 	}
 	c := traces.Columns{Time: names[0], Input: names[1], Output: names[2]}
@@ -26,12 +32,20 @@ func (o *options) convertLog(out io.Writer) error {
 	}
 	defer log.Close() //nolint:errcheck // it was only read
 	var s traces.Summary
-	err = writeFile(o.output, func(w io.Writer) (err error) {
+	err = writeFile(o.output, stdout, func(w io.Writer) (err error) {
 		s, err = traces.Convert(w, log, o.convert, c)
 		return err
 	})
+	var wrong *scaling.FieldError
+	if errors.As(err, &wrong) {
+		return &usageError{fmt.Errorf("-columns: %w", err)}
+	}
 	if err != nil {
 		return err
+	}
+	out := stdout
+	if o.output == standard {
+		out = stderr
 	}
 	fmt.Fprintf(out, "%s: %d requests in %s, of %d rows\n", o.output, s.Written, s.Span.Round(time.Second), s.Rows)
 	for _, r := range s.Reasons {
@@ -40,6 +54,8 @@ func (o *options) convertLog(out io.Writer) error {
 	for _, skip := range s.Skipped {
 		fmt.Fprintf(out, "    line %d: %s\n", skip.Line, skip.Why)
 	}
-	fmt.Fprintf(out, "\nNext: simulate -trace %s\n", o.output)
+	if o.output != standard {
+		fmt.Fprintf(out, "\nNext: simulate -trace %s\n", o.output)
+	}
 	return nil
 }

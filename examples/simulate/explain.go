@@ -23,7 +23,8 @@ func (e *explanation) note(now time.Time, view *sim.View, decisions []scaling.De
 		if !d.Acts() {
 			continue
 		}
-		fmt.Fprintf(&e.text, "%s  ", now.Format(time.TimeOnly))
+		since := int(now.Sub(midnight()).Seconds())
+		fmt.Fprintf(&e.text, "%02d:%02d:%02d  ", since/3600, since/60%60, since%60)
 		if name := view.Types[i].Name; name != "" {
 			fmt.Fprintf(&e.text, "%s  ", name)
 		}

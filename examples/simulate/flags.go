@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -175,11 +174,10 @@ func fill[T any](set map[string]bool, name string, value *T, to T) {
 
 func (o *options) check() error {
 	probability := func(p float64) bool { return p >= 0 && p <= 1 }
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 	profiles := profileNames()
 	switch {
-	case !positive(o.rateScale):
-		return misuse("-rate-scale %g: must be a number above 0", o.rateScale)
+	case !(o.rateScale > 0 && o.rateScale <= 1e6):
+		return misuse("-rate-scale %g: must be a number above 0 and at most 1000000", o.rateScale)
 	case o.from < 0:
 		return misuse("-from %s: must not be negative", o.from)
 	case o.to != 0 && o.to <= o.from:
@@ -204,6 +202,8 @@ func (o *options) check() error {
 		return misuse("-alpha %g: must be above 0 and below 1", o.alpha)
 	case o.seeds < 1 || o.seeds > 1000:
 		return misuse("-seeds %d: must be within 1 and 1000", o.seeds)
+	case o.json == standard && o.report == standard:
+		return misuse("-json and -report: only one of them can be -")
 	case o.parallel < 1 || o.parallel > 1024:
 		return misuse("-parallel %d: must be within 1 and 1024", o.parallel)
 	}

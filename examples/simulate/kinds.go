@@ -48,7 +48,7 @@ func (r *runner) runKinds(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("two kinds of replicas: %w", err)
+		return err
 	}
 	p.scale(r)
 	for k := range p.scenario.Types {

@@ -69,7 +69,7 @@ func (o *options) do(ctx context.Context, stdout, stderr io.Writer) error {
 	case o.sample:
 		return sample(stdout)
 	case o.convert != "":
-		return o.convertLog(stdout)
+		return o.convertLog(stdout, stderr)
 	default:
 		return o.simulate(ctx, stdout, stderr)
 	}

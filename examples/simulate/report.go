@@ -160,7 +160,7 @@ func (c *comparison) parameters() []noted {
 		{"control", fmt.Sprintf("a decision every %s", inWords(w.Control.Interval))},
 		{"router", w.Router.String()},
 		{"seeds", fmt.Sprintf("1 to %d", c.seeds)},
-		{"capacity of a replica", fmt.Sprintf("%.3f requests/s at %g, by open-loop runs of one replica on 3 seeds", c.capacity.PerSecond, c.alpha)},
+		{"capacity of a replica", fmt.Sprintf("%.3f requests/s at %g, by open-loop runs of one replica on %d seeds", c.capacity.PerSecond, c.alpha, capacitySeeds)},
 	}
 	if len(c.replays) > 0 {
 		r := &c.replays[0]

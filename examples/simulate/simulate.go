@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -17,6 +19,9 @@ func (o *options) simulate(ctx context.Context, stdout, stderr io.Writer) error 
 	}
 	contenders, err := o.contenders(w)
 	if err != nil {
+		return err
+	}
+	if err := o.writable(); err != nil {
 		return err
 	}
 	bar := newProgress(stderr, 1)
@@ -31,34 +36,91 @@ func (o *options) simulate(ctx context.Context, stdout, stderr io.Writer) error 
 		}
 	}
 	bar.end()
+	return errors.Join(o.show(c, stdout, stderr), unfaithful(c.fidelity))
+}
 
-	out := bufio.NewWriter(stdout)
+// show prints the table, and writes the files that are asked for. The table comes first: no file that fails takes it
+// away.
+func (o *options) show(c *comparison, stdout, stderr io.Writer) error {
+	text := stdout
+	if o.json == standard || o.report == standard {
+		text = stderr
+	}
+	out := bufio.NewWriter(text)
 	if o.explain {
 		c.explanations(out)
 	}
 	c.table(out)
-	if o.json != "" {
-		if err := writeFile(o.json, c.json); err != nil {
-			return fmt.Errorf("-json: %w", err)
+	failed := out.Flush()
+	for _, file := range o.files() {
+		if err := writeFile(file.name, stdout, func(w io.Writer) error { return file.write(c, w) }); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("-%s: %w", file.flag, err))
+		} else if file.name != standard {
+			fmt.Fprintf(text, "\n%s: %s\n", file.title, file.name)
 		}
-		fmt.Fprintf(out, "\nAll results: %s\n", o.json)
 	}
-	if o.report != "" {
-		if err := writeFile(o.report, c.html); err != nil {
-			return fmt.Errorf("-report: %w", err)
+	return failed
+}
+
+// standard is the name of standard output.
+const standard = "-"
+
+// A file is what a flag asks for beside the table.
+type file struct {
+	flag, name, title string
+	write             func(c *comparison, w io.Writer) error
+}
+
+func (o *options) files() (all []file) {
+	for _, f := range []file{
+		{"json", o.json, "All results", (*comparison).json},
+		{"report", o.report, "Report with pictures", (*comparison).html},
+	} {
+		if f.name != "" {
+			all = append(all, f)
 		}
-		fmt.Fprintf(out, "\nReport with pictures: %s\n", o.report)
 	}
-	if err := out.Flush(); err != nil {
+	return all
+}
+
+// writable tries the files before the runs are made for them. It leaves none behind.
+func (o *options) writable() error {
+	for _, f := range o.files() {
+		if f.name == standard {
+			continue
+		}
+		if err := try(f.name); err != nil {
+			return fmt.Errorf("-%s: %w", f.flag, err)
+		}
+	}
+	return nil
+}
+
+func try(name string) error {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil // a pipe, which is opened once
+	}
+	fresh := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // as writeFile has it
+	if err != nil {
 		return err
 	}
-	return unfaithful(c.fidelity)
+	err = f.Close()
+	if fresh {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 // writeFile writes a file at once, so that a failure leaves none that is half written.
-func writeFile(name string, write func(io.Writer) error) error {
+func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
+		return err
+	}
+	if name == standard {
+		_, err := stdout.Write(b.Bytes())
 		return err
 	}
 	return os.WriteFile(name, b.Bytes(), 0o644) //nolint:gosec // a report is for everybody

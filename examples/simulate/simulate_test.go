@@ -19,7 +19,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
+	"github.com/inferscale/inferscale/sim"
 )
 
 // start runs the program with the given arguments and returns its exit code and output.
@@ -142,6 +144,12 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, out, "== replay oracle, seed 1\n00:")
 	require.Regexp(t, `(?m)^00:\d\d:\d\d  (Up|Down) \d -> \d$`, out)
 	require.Contains(t, out, "== static 1, seed 1\nno change\n")
+
+	var e explanation
+	up := scaling.HoldAt(2)
+	up.To(3, "More", "")
+	e.note(midnight().Add(50*time.Hour+time.Minute+time.Second), &sim.View{Types: make([]sim.TypeView, 1)}, []scaling.Decision{up})
+	require.Contains(t, e.text.String(), "50:01:01  Up 2 -> 3\n", "clocks go on after a day")
 }
 
 func TestConfig(t *testing.T) {
@@ -155,6 +163,9 @@ func TestConfig(t *testing.T) {
 	for text, says := range map[string]string{
 		"policies: [{name: a, static: {}}]":                                        "mine.yaml:1",
 		"policies: [{name: llm-d/slo-aware, static: {replicas: 1}}]":               "is taken",
+		"policies: [{name: static 2, static: {replicas: 1}}]":                      `the name "static 2" is taken`,
+		"policies: [{name: replay oracle, static: {replicas: 1}}]":                 `the name "replay oracle" is taken`,
+		"policies: [{name: zero-lag reactive, static: {replicas: 1}}]":             `the name "zero-lag reactive" is taken`,
 		`policies: [{name: a, proportional: {metrics: [{name: cpu, target: 1}]}}]`: `metric "cpu": the simulator has`,
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
@@ -179,6 +190,15 @@ func TestConvertAndReplay(t *testing.T) {
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "300 requests in 4m59s, of 301 rows")
 	require.Contains(t, out, "1 rows skipped: no output tokens")
+
+	code, _, errs = start(t, "-convert", log, "-columns", " when, prompt_tokens,completion_tokens ", "-o", mine)
+	require.Equal(t, exitOK, code, errs)
+	code, out, errs = start(t, "-convert", log, "-columns", "when,prompt_tokens,completion_tokens", "-o", "-")
+	require.Equal(t, exitOK, code, errs)
+	data, err := os.ReadFile(mine)
+	require.NoError(t, err)
+	require.Equal(t, string(data), out)
+	require.Contains(t, errs, "300 requests in 4m59s")
 
 	code, out, errs = start(t, "-trace", mine, "-policy", "realtime/seed", "-seeds", "1", "-max", "3", "-report", "")
 	require.Equal(t, exitOK, code, errs)
@@ -219,12 +239,16 @@ func TestBadCommandLines(t *testing.T) {
 		{"-columns a,b,c", "-columns and -o go with -convert"},
 		{"-convert nowhere.csv -columns a,b,c -o x", "-convert: open nowhere.csv"},
 		{"-convert nowhere.csv -columns a,b -o x", "must be three"},
+		{"-convert nowhere.csv -columns a,,c -o x", "must be three"},
+		{"-convert testdata/tiny.txt -columns a,a,c -o x", `-columns: input: "a": must be a column of its own`},
 		{"-policy magic", `-policy "magic": must be one of those that -list shows`},
 		{"-policy realtime/seed,realtime/seed", "is there twice"},
 		{"-config nowhere.yaml", "-config: open nowhere.yaml"},
 		{"-profile abacus", `-profile "abacus": must be one of qwen32b,`},
 		{"-rate-scale 0", "-rate-scale 0: must be a number above 0"},
 		{"-rate-scale NaN", "-rate-scale NaN: must be a number above 0"},
+		{"-rate-scale 1e7", "-rate-scale 1e+07: must be a number above 0 and at most 1000000"},
+		{"-rate-scale 1e-7", "-rate-scale 1e-07: has no requests"},
 		{"-from 10m -to 5m", "-to 5m0s: must be after -from, 10m0s"},
 		{"-from -1s", "-from -1s: must not be negative"},
 		{"-to 100h", "must be within the trace's length"},
@@ -238,6 +262,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"-slo-tpot 0s", "-slo-tpot 0s: must be above 0"},
 		{"-alpha 1", "-alpha 1: must be above 0 and below 1"},
 		{"-seeds 0", "-seeds 0: must be within 1 and 1000"},
+		{"-json - -report -", "-json and -report: only one of them can be -"},
 		{"-parallel 0", "-parallel 0: must be within 1 and 1024"},
 	} {
 		code, _, errs := start(t, strings.Fields(row.args)...)
@@ -266,8 +291,53 @@ func TestFailuresOfRuns(t *testing.T) {
 	var out, said bytes.Buffer
 	require.Equal(t, exitFail, run(ctx, tiny(), &out, &said))
 	require.Equal(t, "simulate: stopped\n", said.String())
+}
 
-	code, _, errs = start(t, tiny("-json", filepath.Join(t.TempDir(), "no", "such", "folder"))...)
+// TestOutputsAreTriedFirst: what cannot be written is said before the runs, here of an SLO that would end them, and
+// leaves no file behind.
+func TestOutputsAreTriedFirst(t *testing.T) {
+	dir := t.TempDir()
+	for _, row := range []struct{ flag, name string }{
+		{"-json", filepath.Join(dir, "no", "such", "folder")}, {"-report", filepath.Join(dir, "no", "such", "folder")}, {"-report", dir},
+	} {
+		code, _, errs := start(t, tiny("-slo-tpot", "1ms", row.flag, row.name)...)
+		require.Equal(t, exitFail, code)
+		require.Contains(t, errs, row.flag+": open "+row.name)
+	}
+	code, _, errs := start(t, tiny("-slo-tpot", "1ms", "-json", filepath.Join(dir, "new.json"))...)
 	require.Equal(t, exitFail, code)
-	require.Contains(t, errs, "-json: open")
+	require.Contains(t, errs, "the SLO cannot be attained")
+	require.NoFileExists(t, filepath.Join(dir, "new.json"))
+}
+
+// TestTheTableOutlivesItsFiles: a file that fails once the runs are made takes neither the table nor the other file away.
+func TestTheTableOutlivesItsFiles(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip(err)
+	}
+	report := filepath.Join(t.TempDir(), "report.html")
+	code, out, errs := start(t, tiny("-json", full, "-report", report)...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "-json: write "+full)
+	require.Contains(t, out, "POLICY")
+	require.FileExists(t, report)
+}
+
+// TestStandardOutput: a file named - is standard output, and the table makes room for it.
+func TestStandardOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, errs := start(t, tiny("-json", "-")...)
+	require.Equal(t, exitOK, code, errs)
+	require.True(t, json.Valid([]byte(out)))
+	require.Contains(t, errs, "POLICY")
+	require.NoFileExists(t, "-")
+}
+
+// TestKindsFailAlone: where the two kinds of replicas cannot be compared, the rest is shown with a warning.
+func TestKindsFailAlone(t *testing.T) {
+	code, out, errs := start(t, tiny("-kinds", "-slo-tpot", "30ms", "-alpha", "0.5")...)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "Warning: no comparison of two kinds of replicas: the SLO cannot be attained")
+	require.Contains(t, out, "POLICY")
 }

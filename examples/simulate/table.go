@@ -207,6 +207,9 @@ func (c *comparison) introduction() []string {
 	if len(c.replays) == 0 {
 		lines = append(lines, "Warning: no oracle: "+c.unattainable)
 	}
+	if c.noKinds != "" {
+		lines = append(lines, "Warning: no comparison of two kinds of replicas: "+c.noKinds)
+	}
 	return lines
 }
 

@@ -47,9 +47,12 @@ func (o *options) world() (*world, error) {
 	w.Types = []sim.Type{{Server: server, Initial: w.bounds.Min, Startup: startup}}
 	w.SLO = sim.SLO{TTFT: o.ttft, TPOT: o.tpot}
 	w.Scrape.FailureRate = o.scrapeFailures
-	w.Start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC).Add(o.from) // a Monday: clocks show how long it has been
+	w.Start = midnight().Add(o.from)
 	return w, nil
 }
+
+// midnight is when traffic begins, on a Monday: clocks show how long it has been.
+func midnight() time.Time { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) }
 
 // traffic makes the world that of a trace.
 func (o *options) traffic(w *world) error {
@@ -61,6 +64,11 @@ func (o *options) traffic(w *world) error {
 		return err
 	}
 	w.Workload = sim.Scaled(traffic, o.rateScale)
+	for i := range capacitySeeds {
+		if _, ok := w.Workload.Arrivals(seedOf(i))(); !ok {
+			return misuse("-trace %s at -rate-scale %g: has no requests", o.trace, o.rateScale)
+		}
+	}
 	w.rateScale = o.rateScale
 	w.Horizon = 0
 	w.Scrape.Interval = 15 * time.Second
