@@ -11,8 +11,8 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// ErrUnattainable is the error of FindCapacity where a replica misses the SLO even without load, and of Replay where no
-// schedule that it tries attains it.
+// ErrUnattainable is the error of FindCapacity where a replica misses the SLO even without load, or with as little as a
+// run can have that ends within sim.MaxDuration, and of Replay where no schedule that it tries attains it.
 var ErrUnattainable = errors.New("the SLO cannot be attained")
 
 const (
@@ -189,6 +189,7 @@ func (b *bench) find(ctx context.Context) (Capacity, error) {
 	// idle at a hundredth of what it then can.
 	high := min(1/(b.prompt*b.input+(b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*b.output), 1e6)
 	least := min(0.01/(b.prompt*b.input+(b.server.Base+b.server.Sequence)*b.output), high/2)
+	least = min(max(least, b.slowest()), high)
 	low := high
 	for {
 		got, err := b.at(ctx, low)
@@ -218,6 +219,13 @@ func (b *bench) find(ctx context.Context) (Capacity, error) {
 	}
 	c.PerSecond = low
 	return c, nil
+}
+
+// slowest returns the lowest rate at which a run is not longer than a run may be: the arrivals of so many requests take
+// their mean time within a few percent.
+func (b *bench) slowest() float64 {
+	const spread = 1.1
+	return spread * float64(len(b.lengths[0])) / float64(b.replicas) / (sim.MaxDuration - b.scenario.Grace).Seconds()
 }
 
 // unattainable says what is missed.

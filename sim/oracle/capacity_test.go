@@ -84,6 +84,19 @@ func TestFindCapacityEdges(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// TestFindCapacityOfLongAnswers: with answers of minutes, the rates at which a replica is idle take longer than a run may
+// last. What is missed is said all the same.
+func TestFindCapacityOfLongAnswers(t *testing.T) {
+	s := sim.Ramp()
+	s.Types[0].Server = sim.Llama70BA100()
+	s.SLO.TPOT = 40 * time.Millisecond
+	for _, replicas := range []int32{1, 8} {
+		_, err := oracle.FindFleetCapacity(context.Background(), &s, 0, replicas, 0.99, 1)
+		require.ErrorIs(t, err, oracle.ErrUnattainable)
+		require.ErrorContains(t, err, "misses TPOT even at")
+	}
+}
+
 func TestDemand(t *testing.T) {
 	trace := sim.Trace{Length: 25 * time.Second, Requests: []sim.Request{
 		{At: 0, Input: 100, Output: 10},
