@@ -298,6 +298,20 @@ func (e *engine) account() {
 	}
 }
 
+// unfinished counts the times of a job that the run ends on. What it still waits for takes longer than it has waited.
+func (e *engine) unfinished(b *job) {
+	age := e.now - b.arrived
+	e.sojourns.add(1, age)
+	if b.firstOut > 0 {
+		e.ttftTimes.add(seconds(b.firstOut - b.arrived))
+	} else {
+		e.ttftTimes.add(seconds(age))
+	}
+	if !b.queued {
+		e.queueTimes.add(seconds(age))
+	}
+}
+
 // close ends the run: what is still there is unfinished.
 func (e *engine) close() error {
 	e.account()
@@ -310,7 +324,7 @@ func (e *engine) close() error {
 	for j := range e.jobs {
 		if !free[j] {
 			unfinished++
-			e.sojourns.add(1, e.now-e.jobs[j].arrived)
+			e.unfinished(&e.jobs[j])
 		}
 	}
 	switch {

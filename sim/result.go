@@ -32,7 +32,9 @@ type Result struct {
 	AverageSpec     float64 `json:"averageSpec"`
 	PeakReplicas    int32   `json:"peakReplicas"`
 
-	// Times are in seconds, within 1 %: to the first token, in a queue before the batch, and per output token.
+	// Times are in seconds, within 1 %: to the first token, in a queue before the batch, and per output token. TTFT and
+	// Queue are of all requests but the refused: one that the run ended on before its first token, or before its batch,
+	// counts with the time that it had waited, so that a quantile is the least that it can be. TPOT is of the finished.
 	TTFT  Quantiles `json:"ttft"`
 	Queue Quantiles `json:"queue"`
 	TPOT  Quantiles `json:"tpot"`
@@ -61,7 +63,7 @@ type Result struct {
 	Little  Little        `json:"little"`
 	Events  int64         `json:"events"`
 
-	// TTFTHistogram is for pictures: shares of the finished requests.
+	// TTFTHistogram is for pictures: shares of the requests that TTFT is of.
 	TTFTHistogram []Bucket `json:"ttftHistogram,omitempty"`
 	// Timeline is what was recorded, see Options.Timeline.
 	Timeline []Moment `json:"timeline,omitempty"`

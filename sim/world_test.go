@@ -153,6 +153,37 @@ func TestScaleToZeroKeepsRequests(t *testing.T) {
 	require.Less(t, r.Attainment, 0.8)
 }
 
+// TestTimesOfUnfinishedRequests: a request that the run ends on counts with its first token, if it had one, and else with
+// the time that it had waited. Left out, it would make a fleet that serves few look fast.
+func TestTimesOfUnfinishedRequests(t *testing.T) {
+	trace := steady(2*time.Second, 5) // at 0, 2, 4, 6 and 8 s, until 10 s
+	nobody := plain(trace, slow(), 0)
+	nobody.Grace = 0
+	r := runStatic(t, &nobody, Options{})
+	require.EqualValues(t, 5, r.Unfinished)
+	for _, q := range []Quantiles{r.TTFT, r.Queue} {
+		require.InDelta(t, 6, q.Mean, 1e-9)
+		require.InEpsilon(t, 6, q.P50, 0.0101)
+		require.Equal(t, 10.0, q.Max)
+	}
+	require.Zero(t, r.TPOT)
+	share := 0.0
+	for _, b := range r.TTFTHistogram {
+		share += b.Share
+	}
+	require.InDelta(t, 1, share, 1e-9)
+
+	one := plain(trace, Server{Base: 1, MaxSeqs: 1, TokenBudget: 100, KVTokens: 1000}, 1)
+	for i := range trace.Requests {
+		trace.Requests[i].Output = 100
+	}
+	one.Grace = 0
+	r = runStatic(t, &one, Options{})
+	require.EqualValues(t, 5, r.Unfinished)
+	require.InDelta(t, (1+8+6+4+2)/5.0, r.TTFT.Mean, 1e-9, "the first one has its first token after a second")
+	require.InDelta(t, (0+8+6+4+2)/5.0, r.Queue.Mean, 1e-9)
+}
+
 // TestUnderAndOver adds up the replica-hours that are missing and too many.
 func TestUnderAndOver(t *testing.T) {
 	s := plain(steady(time.Second, 600), slow(), 2)

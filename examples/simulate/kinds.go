@@ -172,9 +172,13 @@ func (l *line) kindsCells() []string {
 }
 
 func (c *comparison) kindsIntroduction() string {
-	return fmt.Sprintf("Llama-2-70B on 8 A100 at %g and on 8 H100 at %g an hour, 1 to %d of each, with %.0f %% of the traffic. Cost is in that unit. "+
+	text := fmt.Sprintf("Llama-2-70B on 8 A100 at %g and on 8 H100 at %g an hour, 1 to %d of each, with %.0f %% of the traffic. Cost is in that unit. "+
 		"Hetero spreads the total of proportional/llm, with %d requests in flight per replica: at rate 2 in batches that double, as Kthena does, at rate 1 the cheapest first.",
 		cheapCost, dearCost, kindsMax, 100*c.kindsShare, kindsTarget)
+	if more := unfinished(c.kinds); more != "" {
+		text += " " + more
+	}
+	return text
 }
 
 // kindsTable prints the comparison of two kinds.

@@ -26,6 +26,7 @@ type summary struct {
 	p50, p95, p99              float64 // of the TTFT, in seconds
 	actions, reversals, starts float64
 	under, over                float64
+	unfinished                 float64 // share of the requests
 }
 
 func (c *comparison) summarize(results []sim.Result) summary {
@@ -44,6 +45,9 @@ func (c *comparison) summarize(results []sim.Result) summary {
 		starts:    mean(func(r *sim.Result) float64 { return float64(r.Starts) }),
 		under:     mean(func(r *sim.Result) float64 { return r.Under }),
 		over:      mean(func(r *sim.Result) float64 { return r.Over }),
+		unfinished: mean(func(r *sim.Result) float64 {
+			return float64(r.Unfinished) / float64(max(1, r.Requests))
+		}),
 	}
 	s.attains = s.attained.Mean >= c.alpha
 	if len(c.replays) == len(results) {

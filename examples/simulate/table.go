@@ -231,11 +231,30 @@ func most(counts []int32) int32 {
 
 // legend says how to read the table.
 func (c *comparison) legend() []string {
-	return []string{
+	legend := []string{
 		fmt.Sprintf("x oracle: replica-hours over those of the replay oracle, a schedule made with foresight that attains %s %%.", goal(c.alpha)),
 		"In parentheses where a policy does not attain that itself: less service is cheap at any price.",
 		"replica-h: from the request for a replica until it is gone. Reversals: changes within 10 minutes of one the other way.",
 	}
+	if text := unfinished(c.lines); text != "" {
+		legend = append(legend, text)
+	}
+	return legend
+}
+
+// unfinished says what share of the requests the runs of some lines ended on, and what that means for their times.
+func unfinished(lines []line) string {
+	var shares []string
+	for i := range lines {
+		if share := 100 * lines[i].summary.unfinished; share > 0 {
+			shares = append(shares, fmt.Sprintf("%s %% of %s", strconv.FormatFloat(share, 'g', 2, 64), lines[i].name))
+		}
+	}
+	if len(shares) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Requests not finished at the end: %s. Without a first token they count with the time that they waited, the least that it can be.",
+		strings.Join(shares, ", "))
 }
 
 // fidelityTable prints whether the simulator meets the published figures.
