@@ -100,12 +100,8 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 			r.kinds, r.noKinds = nil, err.Error()
 		}
 	}
-	for i := range r.lines {
-		r.lines[i].summary = r.summarize(r.lines[i].results)
-	}
-	for i := range r.sweep {
-		r.sweep[i].summary = r.summarize(r.sweep[i].results)
-	}
+	r.summarizeAll(r.lines)
+	r.summarizeAll(r.sweep)
 	slices.SortStableFunc(r.lines, r.order)
 	return r.comparison, nil
 }

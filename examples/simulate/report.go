@@ -128,9 +128,9 @@ func (c *comparison) reading() []string {
 		"Cost and service belong together. A policy that serves badly is cheap; its ratio to the oracle stands in parentheses and is not a score.",
 	}
 	if len(c.replays) > 0 {
-		reading = append(reading, fmt.Sprintf("The replay oracle knows the traffic beforehand. Its schedule is found by search and certified in the simulator; it is feasible, not optimal. "+
-			"The proven floor, below which nothing attains %s %%, is %.2f replica-hours, so the optimum is between that and %.2f.",
-			goal(c.alpha), floor, over(c.oracleResults(), hoursOf).Mean))
+		reading = append(reading, fmt.Sprintf("The replay oracle knows the traffic beforehand. Its schedule begins with %d replicas, as policies do; it is found by search and certified in the simulator, and feasible, not optimal. "+
+			"The proven floor, below which nothing attains %s %%, is %.2f replica-hours, so the optimum of what begins like that is between the floor and %.2f. A fleet that is never scaled begins with all its replicas ready.",
+			w.Types[0].Initial, goal(c.alpha), floor, over(c.oracleResults(), hoursOf).Mean))
 	}
 	return append(reading,
 		fmt.Sprintf("Demand is the work that arrives in a minute over what one replica alone can take, %.2f requests/s of the mean request. Several replicas together absorb bursts that one cannot, so a fleet below the demand may still attain the SLO.", c.capacity.PerSecond),

@@ -42,7 +42,8 @@ type result struct {
 	Name    string `json:"name"`
 	Sort    sort   `json:"sort"`
 	Attains bool   `json:"attains"`
-	// Ratio is to the oracle's replica-hours; nil where the policy does not attain alpha, or there is no oracle.
+	// Ratio is to the oracle's replica-hours; nil where the policy does not attain alpha, there is no oracle, or a static
+	// fleet is cheaper as it begins with other replicas.
 	Ratio        *estimate    `json:"ratio"`
 	Attainment   estimate     `json:"attainment"`
 	ReplicaHours estimate     `json:"replicaHours"`

@@ -334,6 +334,36 @@ func TestStandardOutput(t *testing.T) {
 	require.NoFileExists(t, "-")
 }
 
+// TestNoRatioBelowTheOracle: a static fleet that is ready from the beginning can cost less than the best schedule that
+// begins with fewer. It has no ratio, and nothing says that no fleet can.
+func TestNoRatioBelowTheOracle(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{
+		"-cold-start", "10m", "-from", "12m", "-to", "30m", "-seeds", "1", "-policy", "realtime/seed",
+		"-report", filepath.Join(dir, "report.html"), "-json", filepath.Join(dir, "all.json"),
+	}
+	code, out, errs := start(t, args...)
+	require.Equal(t, exitOK, code, errs)
+	require.Regexp(t, `(?m)^static 7 +99\.\S+ .* 2\.10 +– `, out)
+	require.Regexp(t, `(?m)^replay oracle +99\.\S+ .* 2\.25 +1\.00 `, out)
+	require.Contains(t, out, "No ratio for static 7: ready from the beginning, and cheaper than the oracle, which begins with the 6 replicas")
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), "so the optimum of what begins like that is between the floor and")
+	data, err := os.ReadFile(filepath.Join(dir, "all.json"))
+	require.NoError(t, err)
+	var d document
+	require.NoError(t, json.Unmarshal(data, &d))
+	for _, l := range slices.Concat(d.Policies, d.Sweep) {
+		require.True(t, l.Ratio == nil || l.Ratio.Mean >= 1, "%s", l.Name)
+	}
+
+	code, out, errs = start(t, "-to", "1m", "-seeds", "1", "-policy", "realtime/seed", "-report", "")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "by a schedule within 2 and 16 replicas that begins with 3: the best of")
+	require.Regexp(t, `(?m)^static 4 +99\.83 `, out)
+}
+
 // TestKindsFailAlone: where the two kinds of replicas cannot be compared, the rest is shown with a warning.
 func TestKindsFailAlone(t *testing.T) {
 	code, out, errs := start(t, tiny("-kinds", "-slo-tpot", "30ms", "-alpha", "0.5")...)

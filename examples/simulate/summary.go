@@ -22,6 +22,7 @@ type summary struct {
 	// ratio is the replica-hours over the oracle's, 0 without an oracle. If the line does not attain alpha it says
 	// nothing, as less service is cheap.
 	ratio                      estimate
+	ahead                      bool // cheaper than the oracle, by what it begins with; there is no ratio then
 	average                    estimate
 	p50, p95, p99              float64 // of the TTFT, in seconds
 	actions, reversals, starts float64
@@ -56,6 +57,19 @@ func (c *comparison) summarize(results []sim.Result) summary {
 		})
 	}
 	return s
+}
+
+// summarizeAll sums lines up. A fleet that is never scaled begins with all its replicas ready, and the oracle's schedule
+// with those that the policies begin with. Where the fleet is the cheaper one for that, a ratio would say of the oracle
+// that it is none.
+func (c *comparison) summarizeAll(lines []line) {
+	for i := range lines {
+		l := &lines[i]
+		l.summary = c.summarize(l.results)
+		if s := &l.summary; l.sort == ofStatic && s.attains && s.ratio.Mean < 1 {
+			s.ahead, s.ratio = s.ratio.Mean > 0, estimate{}
+		}
+	}
 }
 
 // over returns the mean over results.

@@ -236,6 +236,16 @@ func (c *comparison) legend() []string {
 		"In parentheses where a policy does not attain that itself: less service is cheap at any price.",
 		"replica-h: from the request for a replica until it is gone. Reversals: changes within 10 minutes of one the other way.",
 	}
+	var ahead []string
+	for i := range c.lines {
+		if c.lines[i].summary.ahead {
+			ahead = append(ahead, c.lines[i].name)
+		}
+	}
+	if len(ahead) > 0 {
+		legend = append(legend, fmt.Sprintf("No ratio for %s: ready from the beginning, and cheaper than the oracle, which begins with the %d replicas that policies begin with.",
+			strings.Join(ahead, ", "), c.world.Types[0].Initial))
+	}
 	if text := unfinished(c.lines); text != "" {
 		legend = append(legend, text)
 	}

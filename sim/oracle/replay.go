@@ -87,7 +87,8 @@ const (
 // replicas are taken out of spans of the schedule, one from one span at a time, the longest spans first and in halves
 // where the whole does not do, as long as the SLO is attained and replica-hours fall.
 //
-// The schedule is not the optimum; the optimum is not above it. It is carried out without the controller's faults:
+// The schedule is not the optimum; the optimum of those that begin with the type's Initial replicas is not above it. A
+// fleet that is given others to begin with can cost less. It is carried out without the controller's faults:
 // writes are not refused, the controller does not crash, and nothing is scraped. The replicas' own faults stay.
 //
 // Errors: those of Scenario.Validate and of the arguments, the context's, and ErrUnattainable, with the best attainment
@@ -305,6 +306,6 @@ func (r *replayer) unattainable() error {
 	if slices.Contains(at.asked, r.goal.Bounds.Max) {
 		limit = fmt.Sprintf(", where it asks for the most that there can be, %d", r.goal.Bounds.Max)
 	}
-	return fmt.Errorf("%w by a schedule within %d and %d replicas: the best of %d attains %.4f of %.4f, at safety %.2f in slots of %s, a lead of %s and a tail of %s%s",
-		ErrUnattainable, r.goal.Bounds.Min, r.goal.Bounds.Max, r.runs, at.result.Attainment, r.goal.Alpha, at.safety, at.step, at.lead, at.tail, limit)
+	return fmt.Errorf("%w by a schedule within %d and %d replicas that begins with %d: the best of %d attains %.4f of %.4f, at safety %.2f in slots of %s, a lead of %s and a tail of %s%s",
+		ErrUnattainable, r.goal.Bounds.Min, r.goal.Bounds.Max, r.scenario.Types[0].Initial, r.runs, at.result.Attainment, r.goal.Alpha, at.safety, at.step, at.lead, at.tail, limit)
 }
