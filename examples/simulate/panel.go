@@ -1,9 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"image/color"
 	"math"
+	"strconv"
 	"time"
 
 	"gonum.org/v1/plot/vg"
@@ -129,25 +129,28 @@ func timeTicks(length time.Duration) (unit string, perUnit time.Duration, ticks 
 		unit, perUnit = "days", 24*time.Hour
 	}
 	n := float64(length) / float64(perUnit)
-	step := niceStep(n, 7)
-	for v := 0.0; v <= n*1.0001; v += step {
-		ticks = append(ticks, tick{v, fmt.Sprintf("%g", v)})
-	}
-	return unit, perUnit, ticks
+	return unit, perUnit, ticksWithin(0, n*1.0001, niceStep(n, 7))
 }
 
 // countTicks returns ticks from 0 to a number of counts, about so many.
 func countTicks(to float64, about int) []tick {
-	var ticks []tick
-	step := max(1, niceStep(to, about))
-	for v := 0.0; v <= to*1.0001; v += step {
-		ticks = append(ticks, tick{v, fmt.Sprintf("%g", v)})
+	return ticksWithin(0, to*1.0001, max(1, niceStep(to, about)))
+}
+
+// ticksWithin returns ticks at the multiples of a nice step, with as many digits as the step has.
+func ticksWithin(from, to, step float64) (ticks []tick) {
+	digits := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+	for i := math.Ceil(from / step); i*step <= to; i++ {
+		ticks = append(ticks, tick{i * step, strconv.FormatFloat(i*step, 'f', digits, 64)})
 	}
 	return ticks
 }
 
 // niceStep returns 1, 2 or 5 times a power of ten, so that about so many make up a length.
 func niceStep(length float64, about int) float64 {
+	if length <= 0 {
+		return 1
+	}
 	raw := length / float64(about)
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
 	for _, m := range []float64{1, 2, 5} {

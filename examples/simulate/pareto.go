@@ -28,12 +28,7 @@ func (c *comparison) paretoPicture() *picture {
 	}
 	p.yAxis("requests within both SLOs, each nine at one distance",
 		tick{0, "0 %"}, tick{0.5, "50 %"}, tick{0.9, "90 %"}, tick{0.95, "95 %"}, tick{0.99, "99 %"}, tick{0.999, "99.9 %"}, tick{1, "≥ 99.99 %"})
-	var ticks []tick
-	step := niceStep(most-least, 10)
-	for v := math.Ceil(max(0, least-margin)/step) * step; v <= most+margin; v += step {
-		ticks = append(ticks, tick{v, fmt.Sprintf("%g", v)})
-	}
-	p.xAxis("replica-hours", ticks...)
+	p.xAxis("replica-hours", ticksWithin(max(0, least-margin), most+margin, niceStep(most-least, 10))...)
 	asked := p.py(c.alpha)
 	p.stroke(black(), 1, dashed(), at(p.left, asked), at(p.right, asked))
 	p.write(p.right, asked+3, -1, 1, 11, black(), goal(c.alpha)+" % is asked for")

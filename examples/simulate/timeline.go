@@ -62,12 +62,22 @@ func (f *frame) of(r *sim.Result, value func(m *sim.Moment) float64) []point {
 	return points
 }
 
+// offered returns the rate of the load over time. A moment's rate is that of the time before it, and there is none before
+// the first one.
+func (f *frame) offered(r *sim.Result) []point {
+	rate := f.of(r, func(m *sim.Moment) float64 { return m.Rate })
+	if len(rate) > 1 {
+		rate[0].y = rate[1].y
+	}
+	return rate
+}
+
 // loadPicture draws the offered rate.
 func (c *comparison) loadPicture() *picture {
 	const width, height = 1200, 190
 	f := c.frame()
 	r := &c.lines[0].results[0]
-	rate := f.of(r, func(m *sim.Moment) float64 { return m.Rate })
+	rate := f.offered(r)
 	highest := 1.0
 	for _, v := range rate {
 		highest = max(highest, v.y)

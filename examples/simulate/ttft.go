@@ -15,7 +15,8 @@ func (c *comparison) ttftPicture() *picture {
 		foot        = 46
 	)
 	n := len(c.lines)
-	longest := 100.0
+	slo := c.world.SLO.TTFT.Seconds()
+	longest := max(100, 1.2*slo) // the line is within the picture, with room for its name
 	highest := 0.0
 	for i := range c.lines {
 		for _, b := range c.lines[i].results[0].TTFTHistogram {
@@ -23,7 +24,6 @@ func (c *comparison) ttftPicture() *picture {
 		}
 	}
 	height := float64(foot + 26 + row*n)
-	slo := c.world.SLO.TTFT.Seconds()
 	pic := newPicture("ttft", width, height, "Distribution of the time to first token",
 		fmt.Sprintf("A histogram for each policy on a logarithmic axis from 10 ms on, with the SLO at %g s marked.", slo))
 	p := &panel{picture: pic, left: left, right: width - right, bottom: foot, top: height - 26, x: logarithmic(0.01, longest)}
