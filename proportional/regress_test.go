@@ -229,3 +229,16 @@ func TestUpRateDoesNotCompound(t *testing.T) {
 	obs.ReadyReplicas = 9
 	require.EqualValues(t, 18, desired(t, c, obs).Replicas)
 }
+
+// TestHugeLoadsAreTakenBack: sums of the largest load round up, and so do their averages. The state that has them is taken
+// back all the same.
+func TestHugeLoadsAreTakenBack(t *testing.T) {
+	c := pointwise(inflight)
+	c.StableWindow, c.Resolution = time.Minute, 10*time.Second
+	s := build(t, c)
+	var state proportional.State
+	for i := range 30 {
+		state, _ = s.Decide(state, at(float64(i)), holding(1, scaling.Exactly("inflight", 1e290)))
+		copied(t, state)
+	}
+}

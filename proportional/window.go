@@ -9,6 +9,9 @@ import (
 // maxLoad is what a load saturates at, so that no sum of loads can overflow.
 const maxLoad = 1e290
 
+// roundedUp is more than sums of loads, and averages of them, are above the exact ones.
+const roundedUp = 1 + 1e-9
+
 // A Window is the loads of one metric in timed buckets, and their average. Its zero value is empty.
 //
 // A bucket's load is the average of the samples in it; the window's is the average of its buckets, each of those that
@@ -227,7 +230,7 @@ func (w *Window) UnmarshalJSON(data []byte) error {
 			return fmt.Errorf("buckets[%d]: %v: must be a time in milliseconds after the one before", i, b[0])
 		}
 		for _, load := range b[1:] {
-			if !(load >= 0 && load <= maxLoad*fresh.samples) {
+			if !(load >= 0 && load <= maxLoad*fresh.samples*roundedUp) {
 				return fmt.Errorf("buckets[%d]: %v: must be a load", i, load)
 			}
 		}
