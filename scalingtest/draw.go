@@ -13,6 +13,7 @@ import (
 type life struct {
 	back     bool // the clock steps back
 	gaps     bool // ticks that come early or late
+	fine     bool // ticks at parts of a second
 	others   bool // someone else scales the target
 	refusals bool
 	restarts bool
@@ -40,6 +41,7 @@ type drawer struct {
 	o    *Options
 	life life
 	now  time.Time
+	part time.Duration // of a second, by which the last tick was late
 	mood int
 }
 
@@ -105,8 +107,20 @@ func (d *drawer) tick(left int, first bool) (t Tick) {
 	return t
 }
 
-// after draws the time to the next tick. Times are whole seconds, so that boundaries are met exactly, if the period is.
+// after draws the time to the next tick.
 func (d *drawer) after(first bool) time.Duration {
+	t := d.pace(first)
+	if d.life.fine {
+		before := d.part
+		d.part = rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, time.Second / 2, time.Second - time.Millisecond}).Draw(d.T, "late")
+		t += d.part - before
+	}
+	return t
+}
+
+// pace draws the time to the next tick but for parts of a second, so that boundaries are met exactly, if the period is
+// of whole seconds.
+func (d *drawer) pace(first bool) time.Duration {
 	period := d.o.Period
 	unit := time.Second
 	if period%time.Second != 0 {

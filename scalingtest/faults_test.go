@@ -84,6 +84,7 @@ func TestFaults(t *testing.T) {
 		{"order of the readings", "C4", "with the readings in another order"},
 		{"forgets a field", "C5", "C5: at "},
 		{"forgets what it asked for", "C5", "with a restart before and after every decision"},
+		{"stores whole seconds", "C5", "with a restart before and after every decision"},
 		{"takes its state back wrong", "C5", "the state is another one once it was restored"},
 		{"order of a map", "C6", "C6"},
 		{"sorts its input", "C6", "the readings that it was given were changed"},

@@ -254,6 +254,9 @@ func (p *stepper) hold(d *scaling.Decision, now time.Time) {
 		early = elapsed+15*time.Second < wait
 	}
 	if !p.changed.IsZero() && early {
+		if p.fault == "stores whole seconds" {
+			elapsed = 0 // so that only what it does can tell
+		}
 		d.To(d.From, waits, "", elapsed.Seconds(), wait.Seconds())
 	}
 	if p.fault == "refused write starts the wait" && d.Acts() {
@@ -286,6 +289,9 @@ func (p *stepper) MarshalJSON() ([]byte, error) {
 	}
 	if !p.changed.IsZero() && p.fault != "forgets a field" {
 		s.Changed = scaling.StampOf(p.changed)
+	}
+	if p.fault == "stores whole seconds" && s.Changed.Set {
+		s.Changed = scaling.StampOf(p.changed.Truncate(time.Second))
 	}
 	if p.fault == "cannot be stored" && s.Changed.Set {
 		return nil, fmt.Errorf("no place for %v", p.changed)
