@@ -219,6 +219,21 @@ func TestSeriesFollowsItsRates(t *testing.T) {
 	}
 }
 
+// TestExactCounts: a stage has Rate * Duration requests, rounded down, but not by what a product of floats is off by.
+func TestExactCounts(t *testing.T) {
+	one := Length{Mean: 1, Min: 1, Max: 1}
+	for _, c := range []struct {
+		stage Stage
+		want  int
+	}{
+		{Stage{0.29, 100 * time.Second}, 29}, {Stage{0.57, 100 * time.Second}, 57}, {Stage{2, 240 * time.Second}, 480},
+		{Stage{0.5, 3 * time.Second}, 1}, {Stage{0.3, time.Second}, 0}, {Stage{1e6, time.Second}, 1e6},
+	} {
+		requests := all(Stages{Stages: []Stage{c.stage}, Input: one, Output: one, CV: 1, Exact: true}, 1)
+		require.Len(t, requests, c.want, "%v", c.stage)
+	}
+}
+
 // TestTinyRateEnds: gaps longer than a duration can hold end the stage; they once became negative times without end.
 func TestTinyRateEnds(t *testing.T) {
 	w := Stages{Stages: []Stage{{5e-166, time.Hour}, {1, time.Minute}}, Input: Length{Mean: 1, Min: 1, Max: 1}, Output: Length{Mean: 1, Min: 1, Max: 1}, CV: 1}

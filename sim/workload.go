@@ -22,8 +22,8 @@ type Stages struct {
 	// CV is the coefficient of variation of the gaps between requests, which are gamma distributed: 1 is a Poisson
 	// process, above it bursts, 0 one request after the other like a clock.
 	CV float64 `json:"cv"`
-	// Exact scales the gaps of each stage so that it has exactly Rate * Duration requests, as the load generator
-	// inference-perf does in its constant mode.
+	// Exact scales the gaps of each stage so that it has exactly Rate * Duration requests, rounded down, as the load
+	// generator inference-perf does in its constant mode.
 	Exact bool `json:"exact"`
 }
 
@@ -63,7 +63,7 @@ func (s Stages) Arrivals(seed uint64) Arrivals {
 			if k == 0 {
 				gaps = s.gaps(seed, i)
 			}
-			if s.Exact && k == int(stage.Rate*stage.Duration.Seconds()) || stage.Rate == 0 {
+			if s.Exact && k == stage.count() || stage.Rate == 0 {
 				begin += stage.Duration
 				continue
 			}
@@ -77,6 +77,16 @@ func (s Stages) Arrivals(seed uint64) Arrivals {
 		}
 		return Request{}, false
 	}
+}
+
+// count returns Rate * Duration, rounded down. What the product of two floats is off by takes no request away: 0.29 a
+// second for 100 s are 29.
+func (s Stage) count() int {
+	n := s.Rate * s.Duration.Seconds()
+	if near := math.Round(n); math.Abs(n-near) <= 1e-9*near {
+		return int(near)
+	}
+	return int(n)
 }
 
 // gaps returns the gaps of a stage in seconds, one after the other.
@@ -95,7 +105,7 @@ func (s Stages) gaps(seed uint64, i int) func() float64 {
 	if s.Exact {
 		sum := 0.0
 		first := draws()
-		for range int(stage.Rate * stage.Duration.Seconds()) {
+		for range stage.count() {
 			sum += first()
 		}
 		unit = stage.Duration.Seconds() / sum
