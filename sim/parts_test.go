@@ -234,6 +234,25 @@ func TestExactCounts(t *testing.T) {
 	}
 }
 
+// TestScaledCopiesDoNotPileUp: the copies of the last requests are spread over what is left of the traffic, and are not
+// all at its end.
+func TestScaledCopiesDoNotPileUp(t *testing.T) {
+	base := Trace{Length: 10 * time.Second, Requests: []Request{{0, 1, 1}, {9500 * time.Millisecond, 1, 1}}}
+	at := map[time.Duration]int{}
+	late := 0
+	for _, r := range all(Scaled(base, 1000), 1) {
+		at[r.At]++
+		require.Less(t, r.At, base.Length)
+		if r.At >= 9750*time.Millisecond {
+			late++
+		}
+	}
+	require.InDelta(t, 500, late, 70)
+	for when, n := range at {
+		require.LessOrEqual(t, n, 2, "%s", when)
+	}
+}
+
 // TestTinyRateEnds: gaps longer than a duration can hold end the stage; they once became negative times without end.
 func TestTinyRateEnds(t *testing.T) {
 	w := Stages{Stages: []Stage{{5e-166, time.Hour}, {1, time.Minute}}, Input: Length{Mean: 1, Min: 1, Max: 1}, Output: Length{Mean: 1, Min: 1, Max: 1}, CV: 1}

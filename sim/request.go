@@ -76,7 +76,8 @@ func (t Trace) Validate(field string) error {
 
 // Scaled returns a workload with its rate multiplied by factor, above 0, and its duration left as it is. Each request
 // comes floor(factor) times and once more with the probability of the rest, so that 0.5 keeps one in two. Copies follow
-// the original within a second, at random, as arrivals at one instant would be a burst that the traffic does not have.
+// the original within a second, or what the workload has left of it, at random, as arrivals at one instant would be a
+// burst that the traffic does not have.
 func Scaled(w Workload, factor float64) Workload {
 	if factor == 1 {
 		return w
@@ -113,7 +114,8 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 			for i := range copies {
 				r := ahead
 				if i > 0 {
-					r.At = min(r.At+time.Duration(random.uniform()*float64(time.Second)), end-1)
+					within := min(time.Second, end-r.At)
+					r.At += min(time.Duration(random.uniform()*float64(within)), within-1)
 				}
 				waiting = insert(waiting, r)
 			}
