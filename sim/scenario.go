@@ -147,11 +147,12 @@ type Control struct {
 // Validate reports every wrong field at once, each as a scaling.FieldError.
 func (s *Scenario) Validate() error {
 	var e scaling.FieldErrors
+	longest := MaxDuration - min(max(s.Grace, 0), MaxDuration) // without the grace
 	e.Check(s.Workload != nil, "workload", s.Workload, "must be set")
 	if s.Workload != nil {
 		e.Add(s.Workload.Validate("workload"))
 		e.Check(s.Workload.Duration() > 0, "workload.duration", s.Workload.Duration(), "must be above 0")
-		e.Check(s.Workload.Duration()+s.Grace <= MaxDuration, "workload.duration", s.Workload.Duration(), "must be at most 90 days, with the grace")
+		e.Check(s.Workload.Duration() <= longest, "workload.duration", s.Workload.Duration(), "must be at most 90 days, with the grace")
 	}
 	e.Check(len(s.Types) > 0 && len(s.Types) <= math.MaxInt16, "types", len(s.Types), "must have at least one type")
 	names := map[string]bool{}
@@ -186,7 +187,7 @@ func (s *Scenario) Validate() error {
 	} {
 		e.Check(p.value >= 0 && p.value <= 1, p.field, p.value, "must be a probability, within 0 and 1")
 	}
-	e.Check(s.Horizon >= 0 && s.Horizon <= MaxDuration, "horizon", s.Horizon, "must be within 0 and 90 days")
+	e.Check(s.Horizon >= 0 && s.Horizon <= longest, "horizon", s.Horizon, "must be within 0 and 90 days, with the grace")
 	e.Check(s.Grace >= 0 && s.Grace <= MaxDuration, "grace", s.Grace, "must be within 0 and 90 days")
 	e.Check(len(s.Demand) == 0 || s.DemandStep > 0, "demandStep", s.DemandStep, "must be above 0 where there is a demand")
 	return e.Err()

@@ -260,6 +260,30 @@ func TestValidateNamesEveryField(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestARunIsAtMost90Days: with the grace, whichever of horizon and traffic is longer. Beyond it times overflow.
+func TestARunIsAtMost90Days(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		length, horizon, grace time.Duration
+		says                   string
+	}{
+		{80 * day, 0, 10 * day, ""},
+		{day, 80 * day, 10 * day, ""},
+		{80 * day, 0, 10*day + 1, "workload.duration: 1920h0m0s: must be at most 90 days, with the grace"},
+		{day, 80 * day, 10*day + 1, "horizon: 1920h0m0s: must be within 0 and 90 days, with the grace"},
+		{day, 90 * day, 90 * day, "horizon: 2160h0m0s: must be within 0 and 90 days, with the grace"},
+		{math.MaxInt64, 0, day, "workload.duration: 2562047h47m16.854775807s: must be at most 90 days, with the grace"},
+	} {
+		s := plain(Trace{Length: c.length}, slow(), 1)
+		s.Horizon, s.Grace = c.horizon, c.grace
+		if err := s.Validate(); c.says == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, c.says)
+		}
+	}
+}
+
 // TestRunEndsWithItsContext: a run that is called off ends with the context's error.
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
