@@ -13,7 +13,7 @@ type kind struct {
 	spec   int32 // replicas asked for
 	ready  int32 // of them, ready
 	alive  int32 // replicas that cost: all but those beyond the quota
-	starts int64
+	starts int64 // up to the horizon
 
 	finished int64
 	area     wide  // replica-time up to the horizon
@@ -70,11 +70,11 @@ func (e *engine) grant(k int32) {
 			return
 		}
 		t.alive++
-		t.starts++
 		if e.now < e.horizon {
+			t.starts++
 			e.starts++
+			e.peak = max(e.peak, e.alive())
 		}
-		e.peak = max(e.peak, e.alive())
 		r.life, r.began = provisioning, e.now
 		r.delays = draw(e.seed, streamStartup, uint64(k), uint64(t.starting))
 		t.starting++

@@ -25,7 +25,8 @@ type Result struct {
 	AttainedTPOT float64 `json:"attainedTPOT"`
 
 	// ReplicaHours are counted from request to gone, booting and draining included, up to the horizon; Cost is their
-	// sum with each type's price. AverageReplicas are replica-hours over the horizon, AverageSpec what was asked for.
+	// sum with each type's price. AverageReplicas are replica-hours over the horizon, AverageSpec what was asked for,
+	// PeakReplicas the most that were counted at once.
 	ReplicaHours    float64 `json:"replicaHours"`
 	Cost            float64 `json:"cost"`
 	AverageReplicas float64 `json:"averageReplicas"`
@@ -45,7 +46,8 @@ type Result struct {
 	GoodputPerReplicaHour float64 `json:"goodputPerReplicaHour"`
 
 	// Actions are writes that changed a count, Reversals those within 10 minutes of one in the other direction of the
-	// same type, Starts the replicas that were started.
+	// same type, Starts the replicas that were started, with those of Types as their sum: all up to the horizon. Refusals
+	// and Crashes are of the whole run.
 	Actions   int64 `json:"actions"`
 	Ups       int64 `json:"ups"`
 	Downs     int64 `json:"downs"`

@@ -23,9 +23,11 @@ type Scenario struct {
 	Metrics []Metric `json:"metrics"`
 	Scrape  Scrape   `json:"scrape"`
 	Control Control  `json:"control"`
-	// Horizon is how long cost is counted; 0 means the workload's duration.
+	// Horizon is how long cost is counted, and what the controller does: actions, reasons, starts and the peak. 0 means the
+	// workload's duration. Requests count as long as they arrive, whatever the horizon.
 	Horizon time.Duration `json:"horizon"`
-	// Grace is how long after the horizon a request may still end. What is not done by then is unfinished, and missed.
+	// Grace is how long a request may still take after the horizon or the workload's end, whichever is later. What is not
+	// done by then is unfinished, and missed.
 	Grace time.Duration `json:"grace"`
 	// Start is the time at which the run begins, for policies that look at the calendar.
 	Start time.Time `json:"start"`

@@ -143,6 +143,17 @@ func TestQuotaHoldsReplicasBack(t *testing.T) {
 	require.InDelta(t, (3*1+3*4+4*2)/10.0, r.AverageSpec, 1e-9)
 }
 
+// TestStartsCountUpToTheHorizon: of all types together as of each, and the peak likewise.
+func TestStartsCountUpToTheHorizon(t *testing.T) {
+	s := plain(steady(time.Second, 600), slow(), 1)
+	s.Horizon = 5 * time.Minute
+	s.Types[0].Startup = ColdStart(30 * time.Second)
+	r := watched(t, s, []int32{1, 3, 9}, 3*time.Minute, func(time.Duration, *View) {})
+	require.EqualValues(t, 2, r.Starts)
+	require.EqualValues(t, 2, r.Types[0].Starts)
+	require.EqualValues(t, 3, r.PeakReplicas)
+}
+
 // TestScaleToZeroKeepsRequests: what comes while nothing is ready waits at the router and is served later.
 func TestScaleToZeroKeepsRequests(t *testing.T) {
 	s := plain(steady(time.Second, 300), slow(), 1)
