@@ -278,9 +278,8 @@ func (e *engine) account() {
 		demand, has := int32(0), len(e.scenario.Demand) > 0
 		if has {
 			step := ticks(e.scenario.DemandStep)
-			i := e.booked / step
-			demand = e.scenario.Demand[min(i, int64(len(e.scenario.Demand)-1))]
-			end = min(end, (i+1)*step)
+			demand = e.demand(e.booked)
+			end = min(end, (e.booked/step+1)*step)
 		}
 		span := end - e.booked
 		readyNow := int32(0)
@@ -296,6 +295,16 @@ func (e *engine) account() {
 		}
 		e.booked = end
 	}
+}
+
+// demand returns the scenario's demand at a time: none after its end.
+func (e *engine) demand(t int64) int32 {
+	if n := len(e.scenario.Demand); n > 0 {
+		if i := t / ticks(e.scenario.DemandStep); i < int64(n) {
+			return e.scenario.Demand[i]
+		}
+	}
+	return 0
 }
 
 // unfinished counts the times of a job that the run ends on. What it still waits for takes longer than it has waited.
@@ -362,7 +371,7 @@ func (e *engine) heldBy(r *replica) (tokens int64) {
 
 // moment records the fleet for pictures.
 func (e *engine) moment() {
-	m := Moment{At: elapsed(e.now), Waiting: int32(e.waiting) + int32(e.backlog.len()), Running: int32(e.running)}
+	m := Moment{At: elapsed(e.now), Demand: e.demand(e.now), Waiting: int32(e.waiting) + int32(e.backlog.len()), Running: int32(e.running)}
 	held, room := int64(0), int64(0)
 	for _, r := range e.ready {
 		held += r.kvAt(e.now)
@@ -376,9 +385,6 @@ func (e *engine) moment() {
 		m.Spec += t.spec
 		m.Ready += t.ready
 		m.Replicas += t.alive
-	}
-	if n := len(e.scenario.Demand); n > 0 {
-		m.Demand = e.scenario.Demand[min(int(m.At/e.scenario.DemandStep), n-1)]
 	}
 	if e.now > 0 {
 		m.Rate = float64(e.arrived-e.lastMoment) / e.options.Timeline.Seconds()

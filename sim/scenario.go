@@ -32,7 +32,7 @@ type Scenario struct {
 	// Start is the time at which the run begins, for policies that look at the calendar.
 	Start time.Time `json:"start"`
 	// Demand is, for pictures and for over- and under-provision, how many replicas are needed in each span of
-	// DemandStep: see package oracle. It may be empty.
+	// DemandStep: see package oracle. After the last span there is none. It may be empty.
 	Demand     []int32       `json:"-"`
 	DemandStep time.Duration `json:"-"`
 }

@@ -204,6 +204,20 @@ func TestUnderAndOver(t *testing.T) {
 	require.InDelta(t, 1*200/3600.0, r.Over, 1e-9)
 }
 
+// TestNoDemandAfterItsEnd: the last slot of the demand does not go on, neither in what is too much nor in the pictures.
+func TestNoDemandAfterItsEnd(t *testing.T) {
+	s := plain(steady(time.Second, 600), slow(), 2)
+	s.Demand, s.DemandStep = []int32{1, 4}, 200*time.Second
+	r := runStatic(t, &s, Options{Timeline: 100 * time.Second})
+	require.InDelta(t, 2*200/3600.0, r.Under, 1e-9)
+	require.InDelta(t, (1*200+2*200)/3600.0, r.Over, 1e-9)
+	var demand []int32
+	for _, m := range r.Timeline {
+		demand = append(demand, m.Demand)
+	}
+	require.Equal(t, []int32{1, 1, 4, 4, 0, 0}, demand)
+}
+
 // TestRefusedRequests: one that no cache has room for is refused, and counts as missed.
 func TestRefusedRequests(t *testing.T) {
 	trace := steady(time.Second, 9)
