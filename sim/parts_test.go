@@ -226,8 +226,12 @@ func TestExactCounts(t *testing.T) {
 		stage Stage
 		want  int
 	}{
-		{Stage{0.29, 100 * time.Second}, 29}, {Stage{0.57, 100 * time.Second}, 57}, {Stage{2, 240 * time.Second}, 480},
-		{Stage{0.5, 3 * time.Second}, 1}, {Stage{0.3, time.Second}, 0}, {Stage{1e6, time.Second}, 1e6},
+		{Stage{0.29, 100 * time.Second}, 29},
+		{Stage{0.57, 100 * time.Second}, 57},
+		{Stage{2, 240 * time.Second}, 480},
+		{Stage{0.5, 3 * time.Second}, 1},
+		{Stage{0.3, time.Second}, 0},
+		{Stage{1e6, time.Second}, 1e6},
 	} {
 		requests := all(Stages{Stages: []Stage{c.stage}, Input: one, Output: one, CV: 1, Exact: true}, 1)
 		require.Len(t, requests, c.want, "%v", c.stage)

@@ -17,6 +17,8 @@ type comparison struct {
 	alpha    float64
 	seeds    int
 	capacity oracle.Capacity
+	// noCapacity is why a replica has none, if it misses the SLO by itself. Then there is no demand and no oracle.
+	noCapacity string
 	// floor is, for each seed, the replica-hours without which nothing can attain alpha.
 	floor      []float64
 	demand     [][]int32 // for each seed
@@ -69,13 +71,11 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 		return nil, err
 	}
 	p.step()
-	if err := r.replay(ctx); err != nil {
+	foresight, err := r.foresight(ctx)
+	if err != nil {
 		return nil, err
 	}
-	contenders = append(contenders, r.reactive())
-	if len(r.replays) > 0 {
-		contenders = append(contenders, r.oracle())
-	}
+	contenders = append(contenders, foresight...)
 	lines, err := r.runAll(ctx, contenders, 1)
 	if err != nil {
 		return nil, err
@@ -106,11 +106,29 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 	return r.comparison, nil
 }
 
+// foresight returns the contenders that know more than a policy, as far as there are any.
+func (r *runner) foresight(ctx context.Context) ([]contender, error) {
+	if r.noCapacity != "" {
+		return nil, nil
+	}
+	if err := r.replay(ctx); err != nil {
+		return nil, err
+	}
+	all := []contender{r.reactive()}
+	if len(r.replays) > 0 {
+		all = append(all, r.oracle())
+	}
+	return all, nil
+}
+
 // measure finds what a replica can take and, for each seed, what the traffic needs.
 func (r *runner) measure(ctx context.Context) error {
 	w := r.world
 	var err error
-	if r.capacity, err = oracle.FindCapacity(ctx, &w.Scenario, 0, r.alpha, capacitySeeds); err != nil {
+	r.capacity, err = oracle.FindCapacity(ctx, &w.Scenario, 0, r.alpha, capacitySeeds)
+	if errors.Is(err, oracle.ErrUnattainable) {
+		r.noCapacity = err.Error()
+	} else if err != nil {
 		return fmt.Errorf("the capacity of a replica: %w", err)
 	}
 	next := w.Workload.Arrivals(seedOf(0))
@@ -119,7 +137,7 @@ func (r *runner) measure(ctx context.Context) error {
 	}
 	r.floor, r.demand = make([]float64, r.seeds), make([][]int32, r.seeds)
 	err = inParallel(ctx, r.workers, r.seeds, func(_ context.Context, i int) (err error) {
-		if r.floor[i], err = oracle.Floor(&w.Scenario, 0, seedOf(i), r.alpha); err != nil {
+		if r.floor[i], err = oracle.Floor(&w.Scenario, 0, seedOf(i), r.alpha); err != nil || r.noCapacity != "" {
 			return err
 		}
 		r.demand[i], err = oracle.Demand(w.Workload, seedOf(i), r.demandStep, r.capacity)
@@ -128,7 +146,7 @@ func (r *runner) measure(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the demand: %w", err)
 	}
-	if w.atDemand {
+	if w.atDemand && r.noCapacity == "" {
 		w.Types[0].Initial = w.bounds.Clamp(slices.Max(r.demand[0][:min(steady, len(r.demand[0]))]))
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -36,6 +37,9 @@ type pair struct {
 
 // runKinds compares the algorithms that choose among kinds of replicas.
 func (r *runner) runKinds(ctx context.Context) error {
+	if r.noCapacity != "" {
+		return errors.New("without a demand it is not known how much of the traffic is for them")
+	}
 	p := pair{scenario: r.world.Scenario}
 	p.scenario.Types = []sim.Type{
 		{Name: cheapKind, Server: sim.Llama70BA100(), Cost: cheapCost},

@@ -132,9 +132,13 @@ func (c *comparison) reading() []string {
 			"The proven floor, below which nothing attains %s %%, is %.2f replica-hours, so the optimum of what begins like that is between the floor and %.2f. A fleet that is never scaled begins with all its replicas ready.",
 			w.Types[0].Initial, goal(c.alpha), floor, over(c.oracleResults(), hoursOf).Mean))
 	}
+	if c.noCapacity == "" {
+		reading = append(reading,
+			fmt.Sprintf("Demand is the work that arrives in a minute over what one replica alone can take, %.2f requests/s of the mean request. Several replicas together absorb bursts that one cannot, so a fleet below the demand may still attain the SLO.", c.capacity.PerSecond),
+			"The zero-lag reactive sees that demand at once and has the same cold start as the others: a policy that does not predict can hardly be faster, but one that keeps more in reserve can serve better.",
+		)
+	}
 	return append(reading,
-		fmt.Sprintf("Demand is the work that arrives in a minute over what one replica alone can take, %.2f requests/s of the mean request. Several replicas together absorb bursts that one cannot, so a fleet below the demand may still attain the SLO.", c.capacity.PerSecond),
-		"The zero-lag reactive sees that demand at once and has the same cold start as the others: a policy that does not predict can hardly be faster, but one that keeps more in reserve can serve better.",
 		"Reversals are changes within 10 minutes of one in the other direction: each pays for a cold start that did not last.",
 		"One trace is one trace. Before choosing, run your own traffic, several seeds, and the cold starts that you really have.",
 	)
@@ -160,7 +164,9 @@ func (c *comparison) parameters() []noted {
 		{"control", fmt.Sprintf("a decision every %s", inWords(w.Control.Interval))},
 		{"router", w.Router.String()},
 		{"seeds", fmt.Sprintf("1 to %d", c.seeds)},
-		{"capacity of a replica", fmt.Sprintf("%.3f requests/s at %g, by open-loop runs of one replica on %d seeds", c.capacity.PerSecond, c.alpha, capacitySeeds)},
+	}
+	if c.noCapacity == "" {
+		all = append(all, noted{"capacity of a replica", fmt.Sprintf("%.3f requests/s at %g, by open-loop runs of one replica on %d seeds", c.capacity.PerSecond, c.alpha, capacitySeeds)})
 	}
 	if len(c.replays) > 0 {
 		r := &c.replays[0]

@@ -17,7 +17,7 @@ type document struct {
 	Bounds     scaling.Bounds    `json:"bounds"`
 	Alpha      float64           `json:"alpha"`
 	Seeds      int               `json:"seeds"`
-	Capacity   oracle.Capacity   `json:"capacity"`
+	Capacity   oracle.Capacity   `json:"capacity"` // 0 where a replica misses the SLO by itself; then there is no demand
 	DemandStep time.Duration     `json:"demandStep"`
 	Demand     [][]int32         `json:"demand"` // for each seed
 	Floor      []float64         `json:"floor"`  // replica-hours, for each seed

@@ -282,10 +282,6 @@ func TestHelpHasEveryFlag(t *testing.T) {
 }
 
 func TestFailuresOfRuns(t *testing.T) {
-	code, _, errs := start(t, tiny("-slo-tpot", "1ms")...)
-	require.Equal(t, exitFail, code)
-	require.Contains(t, errs, "the capacity of a replica: the SLO cannot be attained")
-
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var out, said bytes.Buffer
@@ -293,20 +289,39 @@ func TestFailuresOfRuns(t *testing.T) {
 	require.Equal(t, "simulate: stopped\n", said.String())
 }
 
-// TestOutputsAreTriedFirst: what cannot be written is said before the runs, here of an SLO that would end them, and
-// leaves no file behind.
+// TestNoCapacityIsAWarning: where a replica misses the SLO even by itself, there is no demand and nothing that knows it.
+// What the policies do is shown all the same.
+func TestNoCapacityIsAWarning(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "report.html")
+	code, out, errs := start(t, tiny("-slo-ttft", "100ms", "-kinds", "-report", name)...)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "Warning: no demand and no oracle, as a replica has no capacity: the SLO cannot be attained")
+	require.Contains(t, out, "Warning: no comparison of two kinds of replicas: without a demand")
+	require.Regexp(t, `(?m)^static 6 +\d`, out)
+	require.Regexp(t, `(?m)^realtime/seed +\d`, out)
+	require.NotContains(t, out, "zero-lag reactive")
+	require.NotContains(t, out, "So a replica takes")
+	page, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.NotContains(t, string(page), "capacity of a replica</td>")
+}
+
+// TestOutputsAreTriedFirst: what cannot be written is said before the runs, which are called off here, and no file is
+// left behind.
 func TestOutputsAreTriedFirst(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
 	dir := t.TempDir()
-	for _, row := range []struct{ flag, name string }{
-		{"-json", filepath.Join(dir, "no", "such", "folder")}, {"-report", filepath.Join(dir, "no", "such", "folder")}, {"-report", dir},
+	for _, row := range []struct{ flag, name, says string }{
+		{"-json", filepath.Join(dir, "no", "folder"), "-json: open " + filepath.Join(dir, "no", "folder")},
+		{"-report", filepath.Join(dir, "no", "folder"), "-report: open " + filepath.Join(dir, "no", "folder")},
+		{"-report", dir, "-report: open " + dir},
+		{"-json", filepath.Join(dir, "new.json"), "simulate: stopped\n"},
 	} {
-		code, _, errs := start(t, tiny("-slo-tpot", "1ms", row.flag, row.name)...)
-		require.Equal(t, exitFail, code)
-		require.Contains(t, errs, row.flag+": open "+row.name)
+		var out, errs bytes.Buffer
+		require.Equal(t, exitFail, run(ctx, tiny(row.flag, row.name), &out, &errs))
+		require.Contains(t, errs.String(), row.says)
 	}
-	code, _, errs := start(t, tiny("-slo-tpot", "1ms", "-json", filepath.Join(dir, "new.json"))...)
-	require.Equal(t, exitFail, code)
-	require.Contains(t, errs, "the SLO cannot be attained")
 	require.NoFileExists(t, filepath.Join(dir, "new.json"))
 }
 

@@ -195,16 +195,27 @@ func (c *comparison) introduction() []string {
 		fmt.Sprintf("%s: %s requests in %s%s.", w.title, thousands(requests), inWords(w.Workload.Duration()), scale),
 		fmt.Sprintf("%d to %d replicas of %s, %d at the beginning, %s; decided every %s on metrics scraped every %s.",
 			w.bounds.Min, w.bounds.Max, t.Server.Name, t.Initial, start, inWords(w.Control.Interval), inWords(w.Scrape.Interval)),
-		fmt.Sprintf("SLO: TTFT %s and TPOT %s, for %s %% of the requests. So a replica takes %.2f requests/s, and the demand is %d to %d replicas.",
-			inWords(w.SLO.TTFT), inWords(w.SLO.TPOT), goal(c.alpha), c.capacity.PerSecond, least(c.demand[0]), most(c.demand[0])),
+		fmt.Sprintf("SLO: TTFT %s and TPOT %s, for %s %% of the requests.", inWords(w.SLO.TTFT), inWords(w.SLO.TPOT), goal(c.alpha)),
+	}
+	if c.noCapacity == "" {
+		lines[2] += fmt.Sprintf(" So a replica takes %.2f requests/s, and the demand is %d to %d replicas.",
+			c.capacity.PerSecond, least(c.demand[0]), most(c.demand[0]))
 	}
 	if c.seeds > 1 {
 		lines = append(lines, fmt.Sprintf("Means over seeds 1 to %d, ± half a 95 %% confidence interval; all policies meet the same requests.", c.seeds))
 	}
-	if peak := most(c.demand[0]); peak > w.bounds.Max {
-		lines = append(lines, fmt.Sprintf("Warning: the demand goes up to %d replicas, beyond -max %d: no fleet may be enough.", peak, w.bounds.Max))
+	return append(lines, c.warnings()...)
+}
+
+// warnings say what is missing.
+func (c *comparison) warnings() (lines []string) {
+	switch {
+	case c.noCapacity != "":
+		lines = append(lines, "Warning: no demand and no oracle, as a replica has no capacity: "+c.noCapacity)
+	case most(c.demand[0]) > c.world.bounds.Max:
+		lines = append(lines, fmt.Sprintf("Warning: the demand goes up to %d replicas, beyond -max %d: no fleet may be enough.", most(c.demand[0]), c.world.bounds.Max))
 	}
-	if len(c.replays) == 0 {
+	if c.unattainable != "" {
 		lines = append(lines, "Warning: no oracle: "+c.unattainable)
 	}
 	if c.noKinds != "" {
