@@ -34,8 +34,8 @@
 // replica is empty, so the router LeastLoaded gives it all that arrives, and where that is more than it can prefill,
 // every start under load costs a few requests their first token in time, whatever the other replicas have to spare.
 //
-// The optimum lies between Floor and Replay. [Score] is a policy's replica-hours divided by those of Replay, at the same
-// attainment.
+// The optimum of what begins with the scenario's Initial replicas lies between Floor and Replay. [Score] is a policy's
+// replica-hours divided by those of Replay, at the same attainment.
 //
 // [ZeroLag] is a policy rather than an oracle: it sees the demand without any delay and knows nothing of the future, which
 // shows what lag and smoothing cost a reactive policy, and what the cold start costs all of them.
