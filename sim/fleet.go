@@ -59,6 +59,14 @@ func (e *engine) start(k int32) *replica {
 	return r
 }
 
+// after returns the time that is so long from now, or never where no run lasts until then.
+func (e *engine) after(wait int64) int64 {
+	if wait > ticks(MaxDuration)-e.now {
+		return never
+	}
+	return e.now + wait
+}
+
 // grant lets replicas that wait begin, in order of their numbers, as far as the quota goes.
 func (e *engine) grant(k int32) {
 	t := &e.kinds[k]
@@ -78,7 +86,7 @@ func (e *engine) grant(k int32) {
 		r.life, r.began = provisioning, e.now
 		r.delays = draw(e.seed, streamStartup, uint64(k), uint64(t.starting))
 		t.starting++
-		e.agenda.set(r.slot, e.now+t.Startup.Provision.draw(r.delays))
+		e.agenda.set(r.slot, e.after(t.Startup.Provision.draw(r.delays)))
 	}
 }
 
@@ -95,11 +103,11 @@ func (e *engine) wake(r *replica) {
 	switch r.life {
 	case provisioning:
 		if r.delays.uniform() < t.Startup.FailureRate {
-			e.agenda.set(r.slot, e.now+t.Startup.Provision.draw(r.delays))
+			e.agenda.set(r.slot, e.after(t.Startup.Provision.draw(r.delays)))
 			return
 		}
 		r.life = loading
-		e.agenda.set(r.slot, e.now+t.Startup.Load.draw(r.delays))
+		e.agenda.set(r.slot, e.after(t.Startup.Load.draw(r.delays)))
 	case loading:
 		e.open(r)
 	case ready, draining:
@@ -121,7 +129,8 @@ func (e *engine) open(r *replica) {
 	place, _ := slices.BinarySearchFunc(e.ready, r.number, func(o *replica, n int64) int { return int(o.number - n) })
 	e.ready = slices.Insert(e.ready, place, r)
 	if t.CrashesPerHour > 0 {
-		r.crashAt = e.now + max(1, int64(r.delays.exponential()*3600*second/t.CrashesPerHour))
+		wait := r.delays.exponential() * 3600 * second / t.CrashesPerHour
+		r.crashAt = e.after(max(1, int64(min(wait, float64(ticks(MaxDuration))))))
 	}
 	e.agenda.set(r.slot, r.crashAt)
 	for e.backlog.len() > 0 { // what came while nobody was ready; the router spreads it once more of them are
@@ -200,7 +209,7 @@ func (e *engine) crash(r *replica) {
 	clear(r.queued)
 	r.ahead, r.step, r.fill, r.scraped = r.aheadOfQueue(e), 0, 0, -1
 	e.reroute(r)
-	e.agenda.set(r.slot, e.now+e.kinds[r.kind].Startup.Load.draw(r.delays))
+	e.agenda.set(r.slot, e.after(e.kinds[r.kind].Startup.Load.draw(r.delays)))
 }
 
 // aheadOfQueue counts the prompt tokens of what waits.

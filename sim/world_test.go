@@ -110,6 +110,27 @@ func TestACrashedReplicaStartsAnew(t *testing.T) {
 	require.EqualValues(t, 6000, r.Finished)
 }
 
+// TestRareCrashesAreRare: a crash that is due after the longest run, and beyond what a time can hold, does not happen.
+func TestRareCrashesAreRare(t *testing.T) {
+	for _, rate := range []float64{1e-4, 1e-9, 5e-324} {
+		s := plain(steady(100*time.Millisecond, 600), slow(), 2)
+		s.Types[0].CrashesPerHour = rate
+		s.Types[0].Startup = ColdStart(time.Hour)
+		r := runStatic(t, &s, Options{})
+		require.Zero(t, r.Retried)
+		require.EqualValues(t, 600, r.Finished)
+		require.Less(t, r.TTFT.Max, 30.0, "%g", rate)
+	}
+}
+
+// TestLateIsNever: what is due after the longest run does not come round to its beginning.
+func TestLateIsNever(t *testing.T) {
+	e := engine{now: ticks(MaxDuration - time.Hour)}
+	require.Equal(t, ticks(MaxDuration), e.after(ticks(time.Hour)))
+	require.Equal(t, never, e.after(ticks(time.Hour)+1))
+	require.Equal(t, never, e.after(ticks(MaxDuration)))
+}
+
 // TestScaleDownOrder: what is not ready goes first, the newest of it; then the replica with the least to do.
 func TestScaleDownOrder(t *testing.T) {
 	s := plain(steady(50*time.Millisecond, 12_000), slow(), 3)
