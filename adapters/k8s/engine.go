@@ -47,7 +47,8 @@ type round struct {
 	outcomes []Outcome
 	views    []VariantView
 	readings []scaling.Reading
-	before   []byte // the policy's state before the decision, to take it back
+	before   []byte           // the policy's state before the decision, to take it back
+	older    map[int][]intent // what was open of each member that is written, before that
 	decision VariantDecision
 }
 
@@ -78,6 +79,7 @@ func (r *round) do(ctx context.Context) {
 		if !r.read(ctx) {
 			return
 		}
+		r.settle() // what came between may have been a write of an earlier round
 	}
 }
 
@@ -99,35 +101,37 @@ func (r *round) read(ctx context.Context) bool {
 	return ok && found
 }
 
-// settle finds out which of the open writes happened, and tells the policy. A write of which it shows that it did not
+// settle finds out which of the open writes happened, and tells the policy. It counts from now: when a write without an
+// answer arrived is not known, and a cooldown that is too long does no harm. A write of which it shows that it did not
 // happen is forgotten; one that can yet arrive stays open.
 func (r *round) settle() {
 	if r.refused != nil || len(r.open) == 0 {
 		return
 	}
 	happened := make(map[int]intent, len(r.open))
-	var at time.Time
 	still := r.open[:0:0]
 	for _, w := range r.open {
-		i := slices.IndexFunc(r.members, func(m member) bool { return m.target == w.target() })
+		i := slices.IndexFunc(r.members, func(m member) bool { return m.target == w.Target() })
 		switch {
-		case i < 0 || !r.views[i].Found:
-		case r.views[i].Scale.Replicas != w.From:
-			happened[i], at = w, w.At.Time()
+		case i < 0:
+		case !r.views[i].Found:
+			still = append(still, w)
+		case w.happened(&r.views[i].Scale):
+			happened[i] = w
 			r.outcomes[i].Settled = true
-		case r.views[i].Scale.ResourceVersion == w.ResourceVersion:
+		case w.pending(&r.views[i].Scale):
 			still = append(still, w)
 		}
 	}
 	r.open = still
-	r.applied(at, func(i int) (from, to int32, ok bool) {
+	r.applied(func(i int) (from, to int32, ok bool) {
 		w, ok := happened[i]
-		return w.From, w.To, ok
+		return w.From, r.views[i].Scale.Replicas, ok
 	})
 }
 
 // applied tells the policy what was carried out.
-func (r *round) applied(at time.Time, change func(i int) (from, to int32, ok bool)) {
+func (r *round) applied(change func(i int) (from, to int32, ok bool)) {
 	from, to := make([]int32, len(r.members)), make([]int32, len(r.members))
 	changed := false
 	for i := range r.members {
@@ -137,7 +141,7 @@ func (r *round) applied(at time.Time, change func(i int) (from, to int32, ok boo
 		}
 	}
 	if changed {
-		r.policy.Applied(at, from, to)
+		r.policy.Applied(r.now, from, to)
 	}
 }
 
@@ -200,6 +204,7 @@ func (r *round) decide() bool {
 		o := &r.outcomes[i]
 		o.ConfigErr = r.decision.ConfigErr
 		o.Decided, o.Decision, o.Next = false, scaling.Decision{}, time.Time{}
+		o.Write, o.WriteErr = NoWrite, nil
 		if i >= len(r.decision.Targets) || !r.views[i].Found {
 			continue
 		}

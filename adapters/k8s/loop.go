@@ -22,7 +22,7 @@ type LoopConfig struct {
 // A Loop scales one target. Each round does, in this order:
 //
 //  1. load the state, in the first round and after trouble with it
-//  2. read /scale, and settle what an earlier round left open: see below
+//  2. read /scale, and settle what is open of earlier writes: see below
 //  3. observe the pods
 //  4. decide
 //  5. store the state, and with it the intent to write, if there is one
@@ -35,10 +35,15 @@ type LoopConfig struct {
 // # Crashes
 //
 // A loop that ends between 5 and 7, or gets no answer in step 6, does not know whether replicas were written. The intent
-// that was stored with the state says from which count to which, and when. If the target no longer has the count from
-// which, it was written (or somebody else wrote, which is as good a reason to wait): the policy is told, with the time
-// of then, and its cooldown runs. If it still has, nothing was written, and the policy decides again; decisions are
-// absolute counts, so nothing is done twice.
+// that was stored with the state says from which count to which. If the target no longer has the count from which, it was
+// written (or somebody else wrote, which is as good a reason to wait): the policy is told, and its cooldown runs from
+// then on, since when the write arrived is not known. If it still has, nothing was written yet, and the policy decides
+// again; decisions are absolute counts, so nothing is done twice.
+//
+// A write of which no answer came can arrive late: after the next round has read the target, or another process has. So
+// its intent stays until the target has another resource version, which is what the write was conditional on, whatever
+// becomes of later writes. Where it makes one of them a conflict, step 2 finds it. A conflict of a write with itself,
+// as a client makes when it tries again after a server error, is told by the count that was to be written.
 //
 // # First round and restart
 //

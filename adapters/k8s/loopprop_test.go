@@ -3,6 +3,8 @@ package k8s_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/hetero"
 )
 
 // A crash ends a loop in the middle of a round.
@@ -19,32 +22,100 @@ type crash struct{}
 
 // A fault is what befalls one call of a round.
 type fault struct {
-	at   int // the number of the call in its round
+	at   int // the number of the call in its round, or atWrite
 	kind string
+}
+
+// atWrite is the first write of replicas in a round, whatever its number.
+const atWrite = -2
+
+func drawFault(t *rapid.T, kinds []string) fault {
+	at := rapid.IntRange(-7, 8).Draw(t, "call")
+	return fault{at: max(at, atWrite), kind: rapid.SampledFrom(kinds).Draw(t, "fault")}
 }
 
 // Faults after which what was to be written was written, by this round or by its repetition.
 var lossless = []string{"none", "none", "crash before", "crash after", "answer lost", "conflict"}
 
-// Faults of which some lose a write.
-var anyFault = append([]string{"refused", "request lost", "state answer lost", "crash and wait", "conflicts"}, lossless...)
+// Faults of which some lose a write, or let it arrive later: after the round has ended, or after its process has.
+var anyFault = append([]string{
+	"refused", "request lost", "state answer lost", "crash and wait", "conflicts", "late", "crash, late", "answered twice",
+}, lossless...)
 
 // machine drives a loop through faults. A crash drops the loop; the next one has nothing but what is stored.
 type machine struct {
-	t     *rapid.T
-	c     *cluster
-	o     *observer
-	clock *clock
-	loop  *k8s.Loop
+	c       *cluster
+	o       *observer
+	clock   *clock
+	restart func() // begins anew
+	tick    func() k8s.Outcome
+	late    []late // writes that are still on their way
+	arrive  int    // the number of the call before which they arrive
+	longest time.Duration
+}
+
+// A late write has its effect when it arrives, unless that takes longer than the API server works on it.
+type late struct {
+	asked  time.Time
+	effect func()
 }
 
 func newMachine(t *rapid.T) *machine {
-	m := &machine{t: t, c: newCluster(3), o: &observer{}, clock: &clock{now: start}}
+	m := &machine{c: newCluster(3), o: &observer{}, clock: &clock{now: start}, longest: time.Hour}
+	m.restart = func() {
+		l := newLoop(t, m.c, m.o, m.clock, nil)
+		m.tick = func() k8s.Outcome { o, _ := l.Tick(context.Background()); return o }
+	}
 	m.restart()
 	return m
 }
 
-func (m *machine) restart() { m.loop = newLoop(m.t, m.c, m.o, m.clock, nil) }
+// newVariantMachine drives a VariantLoop of two targets, of which one is full at 4 replicas.
+func newVariantMachine(t *rapid.T) *machine {
+	m := &machine{c: newCluster(3, "cheap", "dear"), o: &observer{}, clock: &clock{now: start}, longest: 2 * time.Minute}
+	m.c.scales["dear"].Spec.Replicas = 0
+	m.restart = func() {
+		f, err := hetero.New(hetero.Config{
+			Types: []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 8}}, ExpansionRate: 1,
+		})
+		require.NoError(t, err)
+		p, err := hetero.NewPolicy(policy(t), f, hetero.Options{})
+		require.NoError(t, err)
+		v, err := k8s.NewHeteroVariants(p)
+		require.NoError(t, err)
+		l, err := k8s.NewVariantLoop(k8s.VariantLoopConfig{
+			Variants: variants("dear", "cheap"), Policy: v,
+			Settings: k8s.Settings{Scales: m.c.scaleClient(), Observer: m.o, Store: m.c.store(t), Now: m.clock.read},
+		})
+		require.NoError(t, err)
+		m.tick = func() k8s.Outcome {
+			outcomes, _ := l.Tick(context.Background())
+			if outcomes[1].Decision.Acts() || outcomes[1].Conflicts > 0 {
+				return outcomes[1]
+			}
+			return outcomes[0]
+		}
+	}
+	m.restart()
+	return m
+}
+
+// touch changes the targets, but not their replicas.
+func (m *machine) touch() {
+	for _, name := range slices.Sorted(maps.Keys(m.c.scales)) {
+		m.c.touch(name)
+	}
+}
+
+// land lets the writes arrive that are on their way.
+func (m *machine) land() {
+	for _, w := range m.late {
+		if m.clock.now.Sub(w.asked) < m.longest {
+			w.effect()
+		}
+	}
+	m.late = nil
+}
 
 // round does one round with a fault and reports whether it crashed.
 func (m *machine) round(f fault) (o k8s.Outcome, crashed bool) {
@@ -52,13 +123,17 @@ func (m *machine) round(f fault) (o k8s.Outcome, crashed bool) {
 	m.c.fault = func(call string, effect func()) error {
 		calls++
 		isScale := call == "update scale"
-		if f.kind == "conflicts" && isScale {
-			m.c.touch("llama")
+		if calls-1 == m.arrive {
+			m.land()
 		}
-		if calls-1 != f.at {
+		if f.kind == "conflicts" && isScale {
+			m.touch()
+		}
+		if here := calls-1 == f.at || f.at == atWrite && isScale; !here {
 			effect()
 			return nil
 		}
+		f.at = -1 // once a round
 		switch f.kind {
 		case "crash before", "crash and wait":
 			panic(crash{})
@@ -86,14 +161,29 @@ func (m *machine) round(f fault) (o k8s.Outcome, crashed bool) {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "llama", errors.New("quota"))
 		case "conflict":
 			if isScale {
-				m.c.touch("llama")
+				m.touch()
 			}
+		case "late", "crash, late":
+			if !isScale {
+				break
+			}
+			m.late = append(m.late, late{m.clock.now, effect})
+			if f.kind == "crash, late" {
+				panic(crash{})
+			}
+			return errors.New("connection reset")
+		case "answered twice": // a client that is told to try again after a server error does so by itself
+			effect()
+			if isScale {
+				return apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "llama", errors.New("changed"))
+			}
+			return nil
 		}
 		effect()
 		return nil
 	}
 	defer func() {
-		m.c.fault = nil
+		m.c.fault, m.arrive = nil, -1
 		if p := recover(); p != nil {
 			if _, ok := p.(crash); !ok {
 				panic(p)
@@ -102,8 +192,7 @@ func (m *machine) round(f fault) (o k8s.Outcome, crashed bool) {
 			m.restart()
 		}
 	}()
-	o, _ = m.loop.Tick(context.Background())
-	return o, false
+	return m.tick(), false
 }
 
 // drawLoad draws a load that stays for a while, as otherwise no window ever fills.
@@ -124,8 +213,8 @@ func TestLoopUninterruptedTwin(t *testing.T) {
 		m, twin := newMachine(t), newMachine(t)
 		for i, load := range drawLoad(t, 40) {
 			m.o.value, twin.o.value = load, load
-			f := fault{at: rapid.IntRange(0, 8).Draw(t, "call"), kind: rapid.SampledFrom(lossless).Draw(t, "fault")}
-			if _, crashed := m.round(f); crashed {
+			f := drawFault(t, lossless)
+			if o, crashed := m.round(f); crashed || o.Write == k8s.Uncertain {
 				_, again := m.round(fault{kind: "none", at: -1})
 				require.False(t, again)
 			}
@@ -144,40 +233,68 @@ func TestLoopUninterruptedTwin(t *testing.T) {
 	})
 }
 
-// Whatever happens: a write is one step from the count it was decided on, no two are closer than the cooldown, and a
-// round that holds writes nothing.
+// Whatever happens, and whenever it arrives: a write is one step from the count it was decided on, no two are closer
+// than the cooldown, and a round that holds writes nothing.
 func TestLoopNeverDoubles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
-		var last time.Time
-		for _, load := range drawLoad(t, 60) {
-			m.o.value = load
-			f := fault{at: rapid.IntRange(0, 8).Draw(t, "call"), kind: rapid.SampledFrom(anyFault).Draw(t, "fault")}
-			before, wrote, tried := m.c.replicas("llama"), len(m.c.written), m.c.updates
-			o, crashed := m.round(f)
-			if crashed && f.kind != "crash and wait" {
-				m.round(fault{kind: "none", at: -1})
-			}
-			if !crashed && !o.Decision.Acts() && o.Conflicts == 0 {
-				require.Equal(t, tried, m.c.updates, "held, and wrote")
-			}
-			if n := len(m.c.written) - wrote; n > 0 {
-				require.Equal(t, 1, n, "two writes in one round")
-				require.InDelta(t, before, m.c.replicas("llama"), 1)
-				if !last.IsZero() {
-					require.GreaterOrEqual(t, m.clock.now.Sub(last), time.Minute, "the cooldown was lost")
-				}
-				last = m.clock.now
-			}
-			m.clock.pass()
-		}
-		// Without faults it gets to where the load asks for.
-		m.o.value = 50
-		for range 60 {
-			_, crashed := m.round(fault{kind: "none", at: -1})
-			require.False(t, crashed)
-			m.clock.pass()
-		}
+		neverDoubles(t, m, func() int32 { return m.c.replicas("llama") })
 		require.EqualValues(t, 8, m.c.replicas("llama"))
 	})
+}
+
+// The same holds for the total of several targets.
+func TestVariantLoopNeverDoubles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newVariantMachine(t)
+		neverDoubles(t, m, func() int32 { return m.c.replicas("cheap") + m.c.replicas("dear") })
+		require.EqualValues(t, 4, m.c.replicas("cheap"))
+		require.EqualValues(t, 4, m.c.replicas("dear"))
+	})
+}
+
+// neverDoubles drives a machine through loads and faults. In the end the load is high, and there are no faults.
+func neverDoubles(t *rapid.T, m *machine, count func() int32) {
+	var last time.Time
+	wrote, before := 0, count()
+	check := func() {
+		n := len(m.c.written) - wrote
+		if n == 0 {
+			return
+		}
+		require.Equal(t, 1, n, "two writes at once")
+		require.InDelta(t, before, count(), 1)
+		if !last.IsZero() {
+			require.GreaterOrEqual(t, m.clock.now.Sub(last), time.Minute, "the cooldown was lost")
+		}
+		last, wrote, before = m.clock.now, len(m.c.written), count()
+	}
+	for _, load := range drawLoad(t, 60) {
+		m.o.value = load
+		f := drawFault(t, anyFault)
+		m.arrive = rapid.IntRange(0, 12).Draw(t, "arrive")
+		tried := m.c.updates
+		o, crashed := m.round(f)
+		if crashed && f.kind != "crash and wait" {
+			m.arrive = rapid.IntRange(0, 12).Draw(t, "arrive again")
+			m.round(fault{kind: "none", at: -1})
+		}
+		if !crashed && !o.Decision.Acts() && o.Conflicts == 0 {
+			require.Equal(t, tried, m.c.updates, "held, and wrote")
+		}
+		if rapid.IntRange(0, 7).Draw(t, "between rounds") == 0 {
+			m.land()
+		}
+		check()
+		m.clock.pass()
+	}
+	// Without faults it gets to where the load asks for.
+	m.o.value = 50
+	m.land()
+	for range 60 {
+		_, crashed := m.round(fault{kind: "none", at: -1})
+		require.False(t, crashed)
+		check()
+		m.clock.pass()
+	}
 }

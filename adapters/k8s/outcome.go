@@ -61,7 +61,7 @@ type Outcome struct {
 	Write WriteResult
 	// Conflicts is how often the target had changed, so that it was decided again.
 	Conflicts int
-	// Settled reports that the round found a write of an earlier round to have happened, and told the policy.
+	// Settled reports that the round found an earlier write without an answer to have happened, and told the policy.
 	Settled bool
 
 	// Errors of the steps, in their order. None of them ended in a write that was not decided.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -28,28 +30,57 @@ type envelope struct {
 
 // An intent is a write that was about to be made.
 type intent struct {
-	APIVersion string        `json:"apiVersion"`
-	KindName   string        `json:"targetKind"`
-	Namespace  string        `json:"namespace"`
-	Name       string        `json:"name"`
-	From       int32         `json:"from"`
-	To         int32         `json:"to"`
-	At         scaling.Stamp `json:"at"`
+	subject
+
+	From int32         `json:"from"`
+	To   int32         `json:"to"`
+	At   scaling.Stamp `json:"at"`
 	// ResourceVersion is what the write was conditional on: while the target still has it, the write can yet arrive.
 	ResourceVersion string `json:"resourceVersion"`
+	// Answered says that the answer was a conflict. That may be the write's own doing: a client that is told to try
+	// again after a server error does, and the second try finds what the first one wrote.
+	Answered bool `json:"answered,omitempty"`
+}
+
+// A subject says which target a state, or a part of it, is about.
+type subject struct {
+	APIVersion string    `json:"apiVersion"`
+	KindName   string    `json:"targetKind"`
+	Namespace  string    `json:"namespace"`
+	Name       string    `json:"name"`
+	UID        types.UID `json:"uid,omitempty"` // not all that was stored has it
+}
+
+func subjectOf(s *Scale) subject {
+	t := s.Target
+	return subject{APIVersion: t.APIVersion, KindName: t.Kind, Namespace: t.Namespace, Name: t.Name, UID: s.UID}
+}
+
+// Target returns the target without its UID.
+func (s *subject) Target() Target {
+	return Target{APIVersion: s.APIVersion, Kind: s.KindName, Namespace: s.Namespace, Name: s.Name}
+}
+
+// recreated reports whether a target is there under the same name and is another one.
+func (s *subject) recreated(scale *Scale) bool {
+	return s.UID != "" && scale.UID != "" && s.UID != scale.UID
 }
 
 func intentOf(o *Outcome, now time.Time) intent {
-	t := o.Target
 	return intent{
-		APIVersion: t.APIVersion, KindName: t.Kind, Namespace: t.Namespace, Name: t.Name,
-		From: o.Decision.From, To: o.Decision.Replicas, At: scaling.StampOf(now), ResourceVersion: o.Scale.ResourceVersion,
+		subject: subjectOf(&o.Scale),
+		From:    o.Decision.From, To: o.Decision.Replicas, At: scaling.StampOf(now), ResourceVersion: o.Scale.ResourceVersion,
 	}
 }
 
-func (w *intent) target() Target {
-	return Target{APIVersion: w.APIVersion, Kind: w.KindName, Namespace: w.Namespace, Name: w.Name}
+// happened reports whether the write shows in what the target is now. A count that is neither from nor to is somebody
+// else's, which is as good a reason to wait; but not if the write was answered.
+func (w *intent) happened(s *Scale) bool {
+	return !w.recreated(s) && s.Replicas != w.From && (!w.Answered || s.Replicas == w.To)
 }
+
+// pending reports whether the write can yet arrive.
+func (w *intent) pending(s *Scale) bool { return !w.Answered && s.ResourceVersion == w.ResourceVersion }
 
 // restore loads the state where that is needed. It reports whether there is one to go on with, be it a refused one,
 // with which the round says why.

@@ -65,6 +65,10 @@ type VariantLoopConfig struct {
 // A target that does not exist is left out, and what that means is the policy's to say; one that cannot be read for
 // another reason ends the round.
 //
+// While a write of which no answer came can yet arrive at one target, the others are not written, as both together would
+// be more than was decided. That ends when the target changes, or is written itself, or two minutes after the write: the
+// API server gives up sooner.
+//
 // A VariantLoop is not safe for concurrent use.
 type VariantLoop struct {
 	engine *engine
