@@ -89,7 +89,7 @@ func (r *round) order() []int {
 // pending returns a write of a member that can yet arrive, or nil.
 func (r *round) pending(i int) *intent {
 	for n := range r.open {
-		if w := &r.open[n]; w.Target() == r.outcomes[i].Target && !w.Answered {
+		if w := &r.open[n]; w.Target().same(r.outcomes[i].Target) && !w.Answered {
 			return w
 		}
 	}
@@ -135,7 +135,7 @@ func (r *round) intend(order []int) {
 func (r *round) close(i int) []intent {
 	var closed []intent
 	r.open = slices.DeleteFunc(r.open, func(w intent) bool {
-		if w.Target() != r.outcomes[i].Target {
+		if !w.Target().same(r.outcomes[i].Target) {
 			return false
 		}
 		closed = append(closed, w)

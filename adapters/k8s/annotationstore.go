@@ -66,11 +66,7 @@ func (s *AnnotationStore) Save(ctx context.Context, key string, old, state []byt
 }
 
 // on reports whether the annotations are those of a target, in any version of its API.
-func (s *AnnotationStore) on(t Target) bool {
-	a, _, errA := s.object.groupKind()
-	b, _, errB := t.groupKind()
-	return errA == nil && errB == nil && a == b && s.object.Namespace == t.Namespace && s.object.Name == t.Name
-}
+func (s *AnnotationStore) on(t Target) bool { return s.object.same(t) }
 
 func (c AnnotationStoreConfig) resource() (schema.GroupVersionResource, error) {
 	kind, version, err := c.Object.groupKind()

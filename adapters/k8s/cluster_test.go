@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	scalefake "k8s.io/client-go/scale/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -53,7 +54,7 @@ func newCluster(replicas int32, names ...string) *cluster {
 	}
 	for _, name := range names {
 		c.scales[name] = &autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: c.next(), UID: "uid"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: c.next(), UID: types.UID("uid-" + name)},
 			Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
 			Status:     autoscalingv1.ScaleStatus{Replicas: replicas, Selector: c.selector},
 		}
@@ -64,6 +65,12 @@ func newCluster(replicas int32, names ...string) *cluster {
 func (c *cluster) next() string {
 	c.version++
 	return strconv.Itoa(c.version)
+}
+
+// recreate puts another target in the place of one, with a count of its own.
+func (c *cluster) recreate(name string, replicas int32) {
+	s := c.scales[name]
+	s.UID, s.ResourceVersion, s.Spec.Replicas = s.UID+"-again", c.next(), replicas
 }
 
 // touch changes a target without changing its replicas, as a status update does.

@@ -24,11 +24,13 @@ type engine struct {
 	policy  VariantPolicy
 	voice   *voice
 
-	fresh   []byte // the policy's state before it decided anything
-	loaded  bool
-	refused error    // why the stored state cannot be used, until it can
-	stored  []byte   // what the store has, as far as we know
-	open    []intent // writes that may or may not have happened
+	fresh    []byte // the policy's state before it decided anything
+	loaded   bool
+	refused  error     // why the stored state cannot be used, until it can
+	stored   []byte    // what the store has, as far as we know
+	subjects []subject // the targets that the policy's memory is about; none if that is not known
+	open     []intent  // writes that may or may not have happened
+	last     *change   // what the policy was told of last
 }
 
 func newEngine(s Settings, members []member, policy VariantPolicy) (*engine, error) {
@@ -65,7 +67,7 @@ func (e *engine) tick(ctx context.Context) []Outcome {
 
 // do goes through the duties in their order, and stops where one fails.
 func (r *round) do(ctx context.Context) {
-	if !r.restore(ctx) || !r.read(ctx) {
+	if !r.restore(ctx) || !r.read(ctx) || !r.bind(ctx) {
 		return
 	}
 	r.settle()
@@ -76,7 +78,7 @@ func (r *round) do(ctx context.Context) {
 		if !r.decide() || !r.act(ctx, attempt < r.Conflicts) {
 			return
 		}
-		if !r.read(ctx) {
+		if !r.read(ctx) || !r.bound() {
 			return
 		}
 		r.settle() // what came between may have been a write of an earlier round
@@ -111,7 +113,7 @@ func (r *round) settle() {
 	happened := make(map[int]intent, len(r.open))
 	still := r.open[:0:0]
 	for _, w := range r.open {
-		i := slices.IndexFunc(r.members, func(m member) bool { return m.target == w.Target() })
+		i := slices.IndexFunc(r.members, func(m member) bool { return m.target.same(w.Target()) })
 		switch {
 		case i < 0:
 		case !r.views[i].Found:
@@ -131,17 +133,19 @@ func (r *round) settle() {
 }
 
 // applied tells the policy what was carried out.
-func (r *round) applied(change func(i int) (from, to int32, ok bool)) {
+func (r *round) applied(what func(i int) (from, to int32, ok bool)) {
 	from, to := make([]int32, len(r.members)), make([]int32, len(r.members))
-	changed := false
+	changed, total := false, change{At: scaling.StampOf(r.now)}
 	for i := range r.members {
 		from[i], to[i] = r.views[i].Scale.Replicas, r.views[i].Scale.Replicas
-		if a, b, ok := change(i); ok {
+		if a, b, ok := what(i); ok {
 			from[i], to[i], changed = a, b, true
 		}
+		total.From, total.To = total.From+from[i], total.To+to[i]
 	}
 	if changed {
 		r.policy.Applied(r.now, from, to)
+		r.last = &total
 	}
 }
 

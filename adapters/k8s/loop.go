@@ -50,6 +50,9 @@ type LoopConfig struct {
 // Without a stored state the policy starts afresh: its windows are empty, so nothing but bounds and timetables moves
 // the target until they have filled. With one it goes on where it was; what the policy says of a gap applies.
 //
+// A state belongs to its target, by UID: a target that was made anew under its name, or another one under the same key,
+// starts afresh. A state of an earlier version, which did not note the target, is taken for that of the present one.
+//
 // A state that is refused (damaged, of another policy, of a newer version) is kept as it is: the loop decides Unknown,
 // writes neither state nor replicas, and looks again in each round, so that it goes on once the state is mended or
 // removed.

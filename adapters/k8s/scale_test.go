@@ -24,7 +24,7 @@ func TestScales(t *testing.T) {
 	require.EqualValues(t, 3, read.Replicas)
 	require.EqualValues(t, 3, read.StatusReplicas)
 	require.Equal(t, "app=llama", read.Selector.String())
-	require.EqualValues(t, "uid", read.UID)
+	require.EqualValues(t, "uid-llama", read.UID)
 
 	written, err := scales.Set(ctx, target, read, 4)
 	require.NoError(t, err)

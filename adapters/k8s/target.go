@@ -41,6 +41,13 @@ func (t Target) groupKind() (schema.GroupKind, string, error) {
 	return gv.WithKind(t.Kind).GroupKind(), gv.Version, nil
 }
 
+// same reports whether two targets are one, in any version of its API.
+func (t Target) same(other Target) bool {
+	a, _, errA := t.groupKind()
+	b, _, errB := other.groupKind()
+	return errA == nil && errB == nil && a == b && t.Namespace == other.Namespace && t.Name == other.Name
+}
+
 // reference returns what an event is about.
 func (t Target) reference(uid types.UID) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, UID: uid}

@@ -69,6 +69,8 @@ type VariantLoopConfig struct {
 // be more than was decided. That ends when the target changes, or is written itself, or two minutes after the write: the
 // API server gives up sooner.
 //
+// The state is that of all targets together: it stays while one of them is still the one that it was, by UID.
+//
 // A VariantLoop is not safe for concurrent use.
 type VariantLoop struct {
 	engine *engine
