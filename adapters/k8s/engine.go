@@ -31,12 +31,18 @@ type engine struct {
 	subjects []subject // the targets that the policy's memory is about; none if that is not known
 	open     []intent  // writes that may or may not have happened
 	last     *change   // what the policy was told of last
+	closed   bool
 }
 
 func newEngine(s Settings, members []member, policy VariantPolicy) (*engine, error) {
 	fresh, err := policy.MarshalJSON()
 	if err != nil {
 		return nil, err
+	}
+	if s.Metrics != nil {
+		for _, m := range members {
+			s.Metrics.hold(m.target)
+		}
 	}
 	return &engine{Settings: s, members: members, policy: policy, voice: newVoice(s), fresh: fresh}, nil
 }

@@ -2,6 +2,7 @@ package k8s_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -205,4 +206,30 @@ inferscale_scrape_failures_total{`+labels+`,reason="Timeout"} 2
 			}
 		}
 	}
+}
+
+// The series of a target stay as long as a loop shows it: a loop that takes the place of another one goes on counting.
+func TestMetricsOutliveALoop(t *testing.T) {
+	m := k8s.NewMetrics()
+	c, clock := newCluster(3), &clock{now: start}
+	loop := func() *k8s.Loop {
+		return newLoop(t, c, &observer{value: 5}, clock, func(config *k8s.LoopConfig) { config.Metrics = m })
+	}
+	shows := func(n int) {
+		require.NoError(t, testutil.CollectAndCompare(m, strings.NewReader(fmt.Sprintf(`
+# HELP inferscale_decisions_total Decisions by verdict and by the code of the rule that had the last word.
+# TYPE inferscale_decisions_total counter
+inferscale_decisions_total{code="Between",kind="Deployment",name="llama",namespace="default",verdict="Hold"} %d
+`, n)), "inferscale_decisions_total"))
+	}
+	first := loop()
+	tick(t, first)
+	second := loop()
+	first.Close()
+	first.Close()
+	shows(1)
+	tick(t, second)
+	shows(2)
+	second.Close()
+	require.Zero(t, testutil.CollectAndCount(m))
 }

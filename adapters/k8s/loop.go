@@ -52,6 +52,7 @@ type LoopConfig struct {
 //
 // A state belongs to its target, by UID: a target that was made anew under its name, or another one under the same key,
 // starts afresh. A state of an earlier version, which did not note the target, is taken for that of the present one.
+// CarryOver takes a state over to another policy of the same target.
 //
 // A state that is refused (damaged, of another policy, of a newer version) is kept as it is: the loop decides Unknown,
 // writes neither state nor replicas, and looks again in each round, so that it goes on once the state is mended or
@@ -104,7 +105,8 @@ func (l *Loop) Tick(ctx context.Context) (Outcome, error) {
 // events, metrics and the log; it returns nil when ctx has ended.
 func (l *Loop) Run(ctx context.Context) error { return l.engine.run(ctx) }
 
-// Close drops what the loop shows and remembers of its target: its series in Metrics.
+// Close drops what the loop shows of its target: its series in Metrics, unless another loop shows that target too. So a
+// loop that is closed after the one in its place was made leaves the counters as they are.
 func (l *Loop) Close() { l.engine.close() }
 
 // one is the VariantPolicy of a single target.

@@ -32,6 +32,7 @@ type Metrics struct {
 	mu   sync.Mutex // of updates of several series at once
 	all  []vector
 	seen map[Target]map[string]bool // metrics whose readings are shown
+	held map[series]int             // loops that show a target
 
 	decisions, writes, conflicts, failures, errors *prometheus.CounterVec
 
@@ -39,6 +40,11 @@ type Metrics struct {
 
 	duration *prometheus.HistogramVec
 }
+
+// A series is what tells the series of targets apart.
+type series struct{ namespace, name, kind string }
+
+func (t Target) series() series { return series{t.Namespace, t.Name, t.Kind} }
 
 // A vector is what the kinds of vectors have in common.
 type vector interface {
@@ -48,7 +54,7 @@ type vector interface {
 
 // NewMetrics returns Metrics without a target.
 func NewMetrics() *Metrics {
-	m := &Metrics{seen: make(map[Target]map[string]bool)}
+	m := &Metrics{seen: make(map[Target]map[string]bool), held: make(map[series]int)}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "inferscale", Name: name, Help: help}, targetLabels(labels))
 		m.all = append(m.all, v)
@@ -172,10 +178,32 @@ func (m *Metrics) observed(o *Outcome) {
 func (m *Metrics) Forget(t Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.forget(t)
+}
+
+func (m *Metrics) forget(t Target) {
 	for _, v := range m.all {
 		v.DeletePartialMatch(prometheus.Labels{"namespace": t.Namespace, "name": t.Name, "kind": t.Kind})
 	}
 	delete(m.seen, t)
+}
+
+// hold notes a loop that shows a target.
+func (m *Metrics) hold(t Target) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held[t.series()]++
+}
+
+// release ends hold, and forgets a target that no loop shows any more.
+func (m *Metrics) release(t Target) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := t.series()
+	if m.held[s]--; m.held[s] <= 0 {
+		delete(m.held, s)
+		m.forget(t)
+	}
 }
 
 func (t Target) labels(more ...string) []string {

@@ -34,10 +34,11 @@ func (e *engine) wait(outcomes []Outcome, now time.Time) time.Duration {
 }
 
 func (e *engine) close() {
-	if e.Metrics == nil {
+	if e.Metrics == nil || e.closed {
 		return
 	}
+	e.closed = true
 	for _, m := range e.members {
-		e.Metrics.Forget(m.target)
+		e.Metrics.release(m.target)
 	}
 }

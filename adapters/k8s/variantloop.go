@@ -123,5 +123,5 @@ func (l *VariantLoop) Tick(ctx context.Context) ([]Outcome, error) {
 // Run ticks at the interval, and at the earliest Outcome.Next where that is earlier, until ctx ends; see Loop.Run.
 func (l *VariantLoop) Run(ctx context.Context) error { return l.engine.run(ctx) }
 
-// Close drops what the loop shows of its targets: their series in Metrics.
+// Close drops what the loop shows of its targets: their series in Metrics; see Loop.Close.
 func (l *VariantLoop) Close() { l.engine.close() }

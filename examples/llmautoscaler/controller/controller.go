@@ -133,17 +133,18 @@ func (c *Controller) runner(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*
 	if d := las.Status.LastDecision; d != nil && d.Time != nil {
 		r.written = d.Time.Time
 	}
+	if err := r.build(ctx, las); err != nil {
+		return nil, err
+	}
 	if old == nil {
 		r.due = c.first(las)
 	} else if old.uid == las.UID {
 		r.status, r.written, r.credentials = old.status, old.written, old.credentials
 		old.credentials = nil
+		r.inherit(old)
 	}
 	if old != nil {
 		old.close()
-	}
-	if err := r.build(ctx, las); err != nil {
-		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,10 +2,7 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +33,7 @@ type runner struct {
 	invalid     error // why there is no plan
 	credentials *credentials
 	loop        *k8s.Loop
+	former      *k8s.Loop // that of the generation before, whose counters go on in the next one
 	observer    *k8s.PodObserver
 
 	due     time.Time
@@ -49,41 +47,7 @@ func (r *runner) build(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
 	if r.plan, r.invalid = build.Spec(&las.Spec); r.invalid != nil {
 		return nil //nolint:nilerr // it is kept, to be told in the status
 	}
-	return r.dropOldState(ctx, las)
-}
-
-// stateKey is the key of the state. Each combination of algorithms has its own, as they cannot read each other's.
-func stateKey(kinds string) string { return "state-" + strings.ReplaceAll(kinds, "+", "-") }
-
-// dropOldState removes the state of algorithms that the object had before: it would be stale when they came back.
-func (r *runner) dropOldState(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
-	const prefix = k8s.AnnotationPrefix + "/state-"
-	mine := k8s.AnnotationPrefix + "/" + stateKey(r.plan.Kinds)
-	var old []string
-	for key := range las.Annotations {
-		if strings.HasPrefix(key, prefix) && key != mine && key != mine+".dry-run" {
-			old = append(old, key)
-		}
-	}
-	if len(old) == 0 {
-		return nil
-	}
-	gone := make(map[string]any, len(old))
-	for _, key := range old {
-		gone[key] = nil
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": gone}})
-	if err != nil {
-		return err
-	}
-	resource := v1alpha1.GroupVersion().WithResource(v1alpha1.Resource)
-	_, err = r.controller.config.Metadata.Resource(resource).Namespace(las.Namespace).Patch(ctx, las.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return fmt.Errorf("remove the state of other algorithms: %w", err)
-	}
-	slices.Sort(old)
-	r.controller.config.Logger.Info("state of other algorithms removed", "namespace", las.Namespace, "name", las.Name, "annotations", old)
-	return nil
+	return r.takeState(ctx, las)
 }
 
 // round does a round and returns how long to wait for the next.
@@ -152,7 +116,24 @@ func (r *runner) prepare(ctx context.Context, las *v1alpha1.LLMAutoScaler) error
 		settings.Observer = r.observer
 	}
 	r.loop, err = k8s.NewLoop(k8s.LoopConfig{Target: build.Target(las), Policy: r.plan.Policy, Bounds: r.plan.Bounds, Settings: settings})
+	r.dropFormer()
 	return err
+}
+
+// inherit takes over what outlives a change of the spec.
+func (r *runner) inherit(old *runner) {
+	r.former, old.former = old.former, nil
+	if old.loop != nil {
+		r.dropFormer()
+		r.former, old.loop = old.loop, nil
+	}
+}
+
+func (r *runner) dropFormer() {
+	if r.former != nil {
+		r.former.Close()
+		r.former = nil
+	}
 }
 
 // reference is what events are about: the object without its contents.
@@ -198,6 +179,7 @@ func (r *runner) tell(las *v1alpha1.LLMAutoScaler, t *trouble) {
 
 // close ends what is kept for the object.
 func (r *runner) close() {
+	r.dropFormer()
 	if r.loop != nil {
 		r.loop.Close()
 	}

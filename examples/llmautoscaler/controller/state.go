@@ -1,0 +1,85 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+)
+
+const (
+	statePrefix  = "state-"
+	dryRunSuffix = ".dry-run"
+)
+
+// stateKey is the key of the state. Each combination of algorithms has its own, as they cannot read each other's.
+func stateKey(kinds string) string { return statePrefix + strings.ReplaceAll(kinds, "+", "-") }
+
+// annotation is the annotation of a key.
+func annotation(key string) string { return k8s.AnnotationPrefix + "/" + key }
+
+// takeState takes over the state of the algorithms that the object had before, and removes it: it would be stale when
+// they came back, and annotations have room for so much. The same goes for the state of a dry run that is over; that of
+// the real loop stays during one.
+func (r *runner) takeState(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
+	if las.Generation == r.status.ObservedGeneration && len(r.others(las.Annotations)) == 0 {
+		return nil // what the cache has may be old, but not so old
+	}
+	resource := r.controller.config.Metadata.Resource(v1alpha1.GroupVersion().WithResource(v1alpha1.Resource)).Namespace(las.Namespace)
+	found, err := resource.Get(ctx, las.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the state of other algorithms: %w", err)
+	}
+	others := r.others(found.Annotations)
+	if len(others) == 0 {
+		return nil
+	}
+	values := make(map[string]any, len(others)+1)
+	for _, key := range others {
+		values[key] = nil
+	}
+	logger := r.controller.config.Logger.With("namespace", las.Namespace, "name", las.Name)
+	if mine := annotation(stateKey(r.plan.Kinds)); found.Annotations[mine] == "" {
+		for _, key := range others {
+			if strings.HasSuffix(key, dryRunSuffix) || found.Annotations[key] == "" {
+				continue
+			}
+			state, err := k8s.CarryOver([]byte(found.Annotations[key]), r.plan.Policy)
+			if err != nil {
+				logger.Warn("state of other algorithms not taken over", "annotation", key, "error", err)
+				continue
+			}
+			values[mine] = string(state)
+			break
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": found.ResourceVersion, "annotations": values}})
+	if err != nil {
+		return err
+	}
+	if _, err := resource.Patch(ctx, las.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("take the state of other algorithms over: %w", err)
+	}
+	logger.Info("state of other algorithms taken over and removed", "annotations", others)
+	return nil
+}
+
+// others returns the annotations with states that are none of this generation's, in order.
+func (r *runner) others(annotations map[string]string) []string {
+	mine := annotation(stateKey(r.plan.Kinds))
+	var others []string
+	for key := range annotations {
+		if strings.HasPrefix(key, annotation(statePrefix)) && key != mine && (key != mine+dryRunSuffix || !r.plan.DryRun) {
+			others = append(others, key)
+		}
+	}
+	slices.Sort(others)
+	return others
+}

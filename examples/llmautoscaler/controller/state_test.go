@@ -1,0 +1,204 @@
+package controller_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+)
+
+const (
+	withCron         = "    cron: {policies: [{name: a, schedule: \"@daily\", targetReplicas: 1}]}\n"
+	withProportional = "    proportional: {metrics: [{source: {name: other, port: PORT}, target: 10}]}\n"
+)
+
+// TestCooldownOutlivesScalers: a scaler that is added or removed changes nothing in the cooldown of another, and has
+// none of its own to pass by.
+func TestCooldownOutlivesScalers(t *testing.T) {
+	long := strings.ReplaceAll(chat, "cooldownSeconds: 60", "cooldownSeconds: 600")
+	for name, specs := range map[string][2]string{
+		"cron is added":           {long, long + withCron},
+		"cron is removed":         {long + withCron, long},
+		"proportional is added":   {long, long + withProportional},
+		"proportional is removed": {long + withProportional, long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.deployment(2)
+			w.apply(specs[0])
+			w.queue(20)
+			w.round("chat")
+			w.round("chat")
+			require.EqualValues(t, 3, w.targets["chat"].Spec.Replicas)
+			scaled := w.now
+			w.apply(specs[1])
+			las := w.round("chat")
+			require.Len(t, las.Annotations, 1, "the state of before is gone")
+			for w.targets["chat"].Spec.Replicas == 3 && w.now.Sub(scaled) < 15*time.Minute {
+				w.round("chat")
+			}
+			require.InDelta(t, 10*time.Minute, w.now.Sub(scaled), float64(time.Minute))
+			require.EqualValues(t, 4, w.targets["chat"].Spec.Replicas)
+		})
+	}
+}
+
+// TestStateOfManyEdits: it is handed on from edit to edit, and from process to process.
+func TestStateOfManyEdits(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	long := strings.ReplaceAll(chat, "cooldownSeconds: 60", "cooldownSeconds: 600")
+	w.apply(long)
+	w.queue(20)
+	w.round("chat")
+	w.round("chat")
+	for i := range 12 { // three minutes
+		w.apply(long + []string{withCron, withProportional, withCron + withProportional, ""}[i%4])
+		require.Len(t, w.round("chat").Annotations, 1)
+		w.restart()
+	}
+	require.EqualValues(t, 3, w.targets["chat"].Spec.Replicas)
+}
+
+// other makes the target other with one pod.
+func (w *world) other() {
+	w.targets["other"] = &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "other", UID: "other", ResourceVersion: "1"},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: 1},
+		Status:     autoscalingv1.ScaleStatus{Replicas: 1, Selector: "app=other"},
+	}
+	w.follow("other")
+}
+
+// TestOtherTarget begins anew with a target that is put in the place of another: what the other one had to carry is none
+// of its load.
+func TestOtherTarget(t *testing.T) {
+	const text = `
+metadata: {name: chat}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: NAME}
+  maxReplicas: 100
+  scaler:
+    proportional: {metrics: [{source: {port: PORT}, target: 10}]}
+`
+	w := newWorld(t)
+	w.deployment(8)
+	w.other()
+	w.apply(strings.Replace(text, "NAME", "chat", 1))
+	w.queue(10) // 80 in all, which is what 8 replicas carry
+	for range 5 {
+		w.round("chat")
+	}
+	require.EqualValues(t, 8, w.targets["chat"].Spec.Replicas)
+	w.apply(strings.Replace(text, "NAME", "other", 1))
+	w.queue(5) // half of what its one replica carries
+	w.round("chat")
+	require.EqualValues(t, 1, w.targets["other"].Spec.Replicas)
+}
+
+// TestDryRunOver: the state of a dry run goes with it, and the real one stays while there is one.
+func TestDryRunOver(t *testing.T) {
+	const kept, dry = k8s.AnnotationPrefix + "/state-realtime", k8s.AnnotationPrefix + "/state-realtime.dry-run"
+	w := newWorld(t)
+	w.deployment(2)
+	w.queue(5)
+	w.apply(chat)
+	require.Contains(t, w.round("chat").Annotations, kept)
+	w.apply(chat + "  dryRun: true\n")
+	las := w.round("chat")
+	require.Contains(t, las.Annotations, kept)
+	require.Contains(t, las.Annotations, dry)
+	before := las.Annotations[kept]
+	las = w.round("chat")
+	require.Equal(t, before, las.Annotations[kept])
+	w.apply(chat)
+	las = w.round("chat")
+	require.Contains(t, las.Annotations, kept)
+	require.NotContains(t, las.Annotations, dry)
+}
+
+// TestStateBesideDryRun: a large state of a dry run that is over takes no room from the real one.
+func TestStateBesideDryRun(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.queue(5)
+	w.apply(chat + "  dryRun: true\n")
+	las := w.round("chat")
+	las.Annotations[k8s.AnnotationPrefix+"/state-realtime.dry-run"] = strings.Repeat(" ", 256<<10-100)
+	require.NoError(t, w.client.Update(t.Context(), las))
+	w.apply(chat)
+	require.Equal(t, "True Ready", condition(w.round("chat"), k8s.ConditionReady))
+}
+
+// decisions returns how many decisions the metrics show for a target.
+func (w *world) decisions(target string) (n float64) {
+	w.t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(w.config.Metrics)
+	families, err := registry.Gather()
+	require.NoError(w.t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == "inferscale_decisions_total" && l.GetName() == "name" && l.GetValue() == target {
+					n += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return n
+}
+
+// TestCountersOutliveEdits: an edit resets no counter, and the series of a target go with the last object that had it.
+func TestCountersOutliveEdits(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.other()
+	w.queue(5)
+	w.apply(chat)
+	w.round("chat")
+	w.apply(chat + "  intervalSeconds: 30\n")
+	w.round("chat")
+	w.apply(strings.Replace(chat, "high: 10, low: 2", "high: 2, low: 10", 1)) // invalid
+	w.round("chat")
+	w.apply(chat)
+	w.round("chat")
+	require.InDelta(t, 3, w.decisions("chat"), 0)
+
+	w.apply(strings.Replace(chat, "kind: Deployment, name: chat", "kind: Deployment, name: other", 1))
+	w.round("chat")
+	require.Zero(t, w.decisions("chat"))
+	require.InDelta(t, 1, w.decisions("other"), 0)
+	require.NoError(t, w.client.Delete(t.Context(), w.get("chat")))
+	_, err := w.ctl.Reconcile(t.Context(), request("chat"))
+	require.NoError(t, err)
+	require.Zero(t, w.decisions("other"))
+}
+
+// TestCountersOfTheWinner: who lost a target to another one and goes takes nothing of the winner's.
+func TestCountersOfTheWinner(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.other()
+	w.queue(5)
+	w.apply(chat)
+	w.now = w.now.Add(time.Minute)
+	loser := strings.Replace(chat, "name: chat}", "name: later}", 1)
+	w.apply(strings.Replace(chat, "kind: Deployment, name: chat", "kind: Deployment, name: other", 1))
+	w.apply(loser)
+	w.round("later") // it has the target
+	require.InDelta(t, 1, w.decisions("chat"), 0)
+	w.apply(chat) // the older object comes back to it
+	w.round("chat")
+	require.Equal(t, "False TargetTaken", condition(w.round("later"), k8s.ConditionReady))
+	require.NoError(t, w.client.Delete(t.Context(), w.get("later")))
+	_, err := w.ctl.Reconcile(t.Context(), request("later"))
+	require.NoError(t, err)
+	require.InDelta(t, 2, w.decisions("chat"), 0)
+}
