@@ -63,7 +63,7 @@ type LoopConfig struct {
 // A dry run does everything but step 6. It tells its policy that the write happened, as otherwise it would ask for the
 // same in every round instead of showing the pace that cooldowns set; since it did not happen, the state is stored under
 // a key of its own. The state of the real loop stays as it was: when the dry run ends, no cooldown is in it that was
-// never earned, and none is lost that was.
+// never earned, and none is lost that was. Where there is no room for both, the dry run goes on from memory and says so.
 //
 // # No pods
 //

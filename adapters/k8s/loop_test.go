@@ -333,6 +333,35 @@ func TestLoopDryRun(t *testing.T) {
 	require.Equal(t, k8s.Written, tick(t, l).Write)
 }
 
+// full is a store that has no room.
+type full struct{ k8s.Store }
+
+func (full) Save(context.Context, string, []byte, []byte) error {
+	return &k8s.SizeError{Where: "ConfigMap default/state", Size: 2, Limit: 1}
+}
+
+// A dry run without room for its state keeps its pace, and says that it is not stored; the real loop writes nothing.
+func TestLoopDryRunWithoutRoom(t *testing.T) {
+	for _, dry := range []bool{true, false} {
+		c, clock := newCluster(3), &clock{now: start}
+		l := newLoop(t, c, &observer{value: 50}, clock, func(config *k8s.LoopConfig) {
+			config.DryRun, config.Store = dry, full{config.Store}
+		})
+		would := 0
+		for range 16 { // 4 minutes
+			out, err := l.Tick(context.Background())
+			var size *k8s.SizeError
+			require.ErrorAs(t, err, &size)
+			if out.Write == k8s.Would {
+				would++
+			}
+			clock.pass()
+		}
+		require.Zero(t, c.updates)
+		require.Equal(t, map[bool]int{true: 4}[dry], would)
+	}
+}
+
 func TestLoopWithoutObserver(t *testing.T) {
 	c := newCluster(0)
 	l := newLoop(t, c, nil, &clock{now: start}, func(config *k8s.LoopConfig) { config.Observer = nil })

@@ -229,6 +229,9 @@ func (r *round) save(ctx context.Context) bool {
 	}
 	if err := r.Store.Save(ctx, r.StateKey, r.stored, data); err != nil {
 		r.stateErr(fmt.Errorf("store state: %w", err))
+		if size := (*SizeError)(nil); r.DryRun && errors.As(err, &size) {
+			return true // the state of the real loop has the room; a dry run has nothing to lose but its own memory
+		}
 		r.loaded = false // whatever the store has now is what counts
 		return false
 	}
