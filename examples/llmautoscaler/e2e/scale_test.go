@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
 
 // TestScale runs the controller over many autoscalers at once, each with pods of its own, and reports what it costs. In
@@ -69,7 +70,7 @@ func TestScale(t *testing.T) {
 	t.Logf("%d autoscalers with %d pods each are there after %s", objects, pods, time.Since(begin).Round(time.Second))
 
 	w.fleet.SetRate(20)
-	address := "127.0.0.1:18443"
+	address := cluster.FreeAddress(t)
 	p := w.run("-leader-elect=false", "-metrics-address", address, "-metrics-insecure")
 	seen := func() map[string]float64 { return timestamps(t, "http://"+address+"/metrics") }
 	w.eventually("each has been decided", 5*time.Minute, func() bool { return len(seen()) >= objects })
