@@ -120,22 +120,6 @@ func (r *runner) prepare(ctx context.Context, las *v1alpha1.LLMAutoScaler) error
 	return err
 }
 
-// inherit takes over what outlives a change of the spec.
-func (r *runner) inherit(old *runner) {
-	r.former, old.former = old.former, nil
-	if old.loop != nil {
-		r.dropFormer()
-		r.former, old.loop = old.loop, nil
-	}
-}
-
-func (r *runner) dropFormer() {
-	if r.former != nil {
-		r.former.Close()
-		r.former = nil
-	}
-}
-
 // reference is what events are about: the object without its contents.
 func reference(las *v1alpha1.LLMAutoScaler) *v1alpha1.LLMAutoScaler {
 	return &v1alpha1.LLMAutoScaler{

@@ -83,3 +83,19 @@ func (r *runner) others(annotations map[string]string) []string {
 	slices.Sort(others)
 	return others
 }
+
+// inherit takes over what outlives a change of the spec.
+func (r *runner) inherit(old *runner) {
+	r.former, old.former = old.former, nil
+	if old.loop != nil {
+		r.dropFormer()
+		r.former, old.loop = old.loop, nil
+	}
+}
+
+func (r *runner) dropFormer() {
+	if r.former != nil {
+		r.former.Close()
+		r.former = nil
+	}
+}
