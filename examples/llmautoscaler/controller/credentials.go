@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,6 +29,7 @@ type credentials struct {
 	dir       string
 	namespace string
 	read      time.Time
+	spec      *v1alpha1.Scrape // what was read for
 	ca, token string // files; empty if there is none
 }
 
@@ -37,9 +39,10 @@ func newCredentials(secrets client.Reader, dir string, las *v1alpha1.LLMAutoScal
 
 func (c *credentials) files() (ca, token string) { return c.ca, c.token }
 
-// refresh reads the Secrets if that was not done for a while.
+// refresh reads the Secrets if that was not done for a while, or was done for another spec.
 func (c *credentials) refresh(ctx context.Context, s *v1alpha1.Scrape, now time.Time) error {
-	if age := now.Sub(c.read); !c.read.IsZero() && age >= 0 && age < credentialsAge {
+	age := now.Sub(c.read)
+	if !c.read.IsZero() && age >= 0 && age < credentialsAge && equality.Semantic.DeepEqual(c.spec, s) {
 		return nil
 	}
 	var ca, token string
@@ -52,7 +55,12 @@ func (c *credentials) refresh(ctx context.Context, s *v1alpha1.Scrape, now time.
 	if token, err = c.fetch(ctx, s.BearerTokenSecretRef, "token"); err != nil {
 		return fmt.Errorf("spec.scrape.bearerTokenSecretRef: %w", err)
 	}
-	c.ca, c.token, c.read = ca, token, now
+	for _, old := range []string{c.ca, c.token} {
+		if old != "" && old != ca && old != token {
+			_ = os.Remove(old) // nothing reads it any more
+		}
+	}
+	c.ca, c.token, c.read, c.spec = ca, token, now, s.DeepCopy()
 	return nil
 }
 

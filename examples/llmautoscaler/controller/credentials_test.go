@@ -2,6 +2,8 @@ package controller_test
 
 import (
 	"encoding/pem"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -89,4 +91,67 @@ func TestCredentials(t *testing.T) {
 	files, err = filepath.Glob(filepath.Join(w.config.Credentials, "*"))
 	require.NoError(t, err)
 	require.Empty(t, files)
+}
+
+// TestCredentialsFollowTheSpec has the requests go by what spec.scrape says from the first round after an edit.
+func TestCredentialsFollowTheSpec(t *testing.T) {
+	const token = "    bearerTokenSecretRef: {name: pods, key: password}\n"
+	for _, tt := range []struct{ name, from, to, want, files string }{
+		{"another secret", "bearerTokenSecretRef: {name: pods", "bearerTokenSecretRef: {name: other", "Bearer other-token", "other.password pods.ca.crt"},
+		{"no token", token, "", "", "pods.ca.crt"},
+		{"no authority", "caSecretRef: {name: pods}", "insecureSkipVerify: true", "Bearer pods-token", "pods.password"},
+		{"nothing of scrape", secure[strings.Index(secure, "  scrape:"):], "", "-", ""},
+		{"nothing to read", secure[strings.Index(secure, "  scaler:"):], "  scaler: {cron: {policies: [{name: a, schedule: '@daily', targetReplicas: 1}]}}\n", "-", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.deployment(1)
+			var sent []string
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				sent = append(sent, r.Header.Get("Authorization"))
+				rw.Header().Set("Content-Type", "text/plain")
+				_, _ = rw.Write([]byte("vllm:num_requests_waiting 5\n"))
+			}))
+			server.Config.ErrorLog = log.New(io.Discard, "", 0) // some do not trust it: this is wanted
+			server.StartTLS()
+			defer server.Close()
+			w.port = server.Listener.Addr().(*net.TCPAddr).Port
+			for _, name := range []string{"pods", "other"} {
+				require.NoError(t, w.client.Create(t.Context(), &corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{controller.CredentialsLabel: "true"}},
+					Data: map[string][]byte{
+						"ca.crt":   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+						"password": []byte(name + "-token"),
+					},
+				}))
+			}
+			w.apply(secure)
+			w.round("chat")
+			w.mu.Lock()
+			require.Equal(t, []string{"Bearer pods-token"}, sent)
+			sent = nil
+			w.mu.Unlock()
+
+			edited := strings.Replace(secure, tt.from, tt.to, 1)
+			require.NotEqual(t, secure, edited)
+			w.apply(edited)
+			for range 8 { // two minutes
+				w.round("chat")
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			for _, header := range sent {
+				require.Equal(t, tt.want, header)
+			}
+			require.Equal(t, tt.want != "-", len(sent) > 0, "%q", sent)
+			files, err := filepath.Glob(filepath.Join(w.config.Credentials, "*", "*"))
+			require.NoError(t, err)
+			for i := range files {
+				files[i] = filepath.Base(files[i])
+			}
+			require.Equal(t, tt.files, strings.Join(files, " "), "no file is left of what is not used")
+		})
+	}
 }

@@ -83,16 +83,11 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 	return wait, nil
 }
 
-// prepare makes the loop, in the first round and after the credentials have changed their names.
+// prepare reads the credentials, and makes the loop in the first round of a generation.
 func (r *runner) prepare(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
 	c := &r.controller.config
-	if las.Spec.Scrape != nil && r.plan.Scrapes() {
-		if r.credentials == nil {
-			r.credentials = newCredentials(c.Secrets, c.Credentials, las)
-		}
-		if err := r.credentials.refresh(ctx, las.Spec.Scrape, c.Now()); err != nil {
-			return err
-		}
+	if err := r.authorize(ctx, las); err != nil {
+		return err
 	}
 	if r.loop != nil {
 		return nil
@@ -118,6 +113,22 @@ func (r *runner) prepare(ctx context.Context, las *v1alpha1.LLMAutoScaler) error
 	r.loop, err = k8s.NewLoop(k8s.LoopConfig{Target: build.Target(las), Policy: r.plan.Policy, Bounds: r.plan.Bounds, Settings: settings})
 	r.dropFormer()
 	return err
+}
+
+// authorize brings the credentials up to date. Those of the generation before are dropped if this one has none.
+func (r *runner) authorize(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
+	if las.Spec.Scrape == nil || !r.plan.Scrapes() {
+		if r.credentials != nil {
+			r.credentials.remove()
+			r.credentials = nil
+		}
+		return nil
+	}
+	c := &r.controller.config
+	if r.credentials == nil {
+		r.credentials = newCredentials(c.Secrets, c.Credentials, las)
+	}
+	return r.credentials.refresh(ctx, las.Spec.Scrape, c.Now())
 }
 
 // reference is what events are about: the object without its contents.
