@@ -77,9 +77,9 @@ func (k *keeper) keep(ctx context.Context) (*atomic.Pointer[tls.Certificate], er
 }
 
 // webhooks adds the webhook of LLMAutoScalers.
-func (*options) webhooks(mgr manager.Manager) error {
+func (o *options) webhooks(mgr manager.Manager) error {
 	return builder.WebhookManagedBy(mgr).
 		For(&v1alpha1.LLMAutoScaler{}).
-		WithValidator(&llmwebhook.Validator{Reader: mgr.GetClient()}).
+		WithValidator(&llmwebhook.Validator{Reader: mgr.GetClient(), Namespaces: o.watched()}).
 		Complete()
 }

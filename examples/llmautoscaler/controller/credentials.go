@@ -30,7 +30,7 @@ type credentials struct {
 	namespace string
 	read      time.Time
 	spec      *v1alpha1.Scrape // what was read for
-	ca, token string // files; empty if there is none
+	ca, token string           // files; empty if there is none
 }
 
 func newCredentials(secrets client.Reader, dir string, las *v1alpha1.LLMAutoScaler) *credentials {

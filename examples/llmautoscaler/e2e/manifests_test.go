@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,9 +15,9 @@ import (
 	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
 
-// TestManifestsDryRun has the API server check every manifest of every example, as kubectl apply --dry-run=server does.
-// Left out are kustomizations, which are none of its objects, charts, which are templates and compared with the
-// kustomization elsewhere, and cert-manager's certificate, whose kind is not there.
+// TestManifestsDryRun has the API server check every manifest of every example, as kubectl apply --dry-run=server does,
+// and what check.sh renders of the chart, which it compares with the kustomization too. Left out are kustomizations,
+// which are none of its objects, and cert-manager's certificate, whose kind is not there.
 func TestManifestsDryRun(t *testing.T) {
 	c := cluster.ForTest(t, cluster.Options{CRDs: []string{
 		"../../../adapters/k8s/api/crd", "../../workspace/deploy/crd/workspace.inferscale.io_workspaces.yaml",
@@ -38,6 +39,9 @@ func TestManifestsDryRun(t *testing.T) {
 		}))
 	}
 	require.Greater(t, len(manifests), 25)
+	for file, text := range rendered(t) {
+		manifests[file] = text
+	}
 	for file, text := range manifests {
 		for _, match := range inNamespace.FindAllStringSubmatch(string(text), -1) {
 			name := strings.Trim(match[1], `"'`)
@@ -49,4 +53,26 @@ func TestManifestsDryRun(t *testing.T) {
 	}
 	typo := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong}\ndate: {}\n"
 	require.ErrorContains(t, c.DryRun(t.Context(), []byte(typo)), "date", "the API server refuses what its schema does not have")
+}
+
+// rendered returns what check.sh renders of kustomization and chart, or nothing in short tests: helm is built for it.
+func rendered(t *testing.T) map[string][]byte {
+	t.Helper()
+	if testing.Short() {
+		return nil
+	}
+	out := t.TempDir()
+	c := exec.CommandContext(t.Context(), "../deploy/check.sh")
+	c.Env = append(os.Environ(), "OUT="+out)
+	said, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	files, err := filepath.Glob(filepath.Join(out, "*.yaml"))
+	require.NoError(t, err)
+	require.Len(t, files, 4, "%s", said)
+	all := make(map[string][]byte, len(files))
+	for _, file := range files {
+		all["rendered "+filepath.Base(file)], err = os.ReadFile(file)
+		require.NoError(t, err)
+	}
+	return all
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +24,8 @@ import (
 // A Validator judges LLMAutoScalers. Its Reader needs the index controller.TargetIndex.
 type Validator struct {
 	Reader client.Reader
+	// Namespaces are those that are worked in; none means all. What is elsewhere is somebody else's, and allowed.
+	Namespaces []string
 }
 
 // ValidateCreate refuses what cannot be carried out.
@@ -45,6 +48,9 @@ func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admiss
 	las, ok := o.(*v1alpha1.LLMAutoScaler)
 	if !ok {
 		return nil, fmt.Errorf("a %T is no LLMAutoScaler", o)
+	}
+	if len(v.Namespaces) > 0 && !slices.Contains(v.Namespaces, las.Namespace) {
+		return nil, nil
 	}
 	before, _ := old.(*v1alpha1.LLMAutoScaler)
 	if las.DeletionTimestamp != nil || before != nil && before.Generation == las.Generation && before.Generation != 0 {

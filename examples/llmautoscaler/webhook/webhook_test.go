@@ -1,12 +1,15 @@
 package webhook_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
@@ -95,4 +98,23 @@ func TestWarnings(t *testing.T) {
 	require.Contains(t, warnings[0], "spec.scaler.realtime.metrics[0].threshold.low: 0: nothing is below 0")
 	require.Contains(t, warnings[1], "spec.scaler.cron.mode: Match")
 	require.Contains(t, warnings[2], "insecureSkipVerify")
+}
+
+// TestOtherNamespaces are not looked at, and cannot be: the cache of a controller that works in some has no others.
+func TestOtherNamespaces(t *testing.T) {
+	v := &webhook.Validator{Reader: noReader{}, Namespaces: []string{"a", "b"}}
+	las := object(t, "chat", deployment, thresholds)
+	_, err := v.ValidateCreate(t.Context(), las)
+	require.NoError(t, err)
+	_, err = v.ValidateUpdate(t.Context(), las, object(t, "chat", "{apiVersion: apps/v1, kind: Deployment, name: other}", thresholds))
+	require.NoError(t, err)
+	las.Namespace = "b"
+	_, err = v.ValidateCreate(t.Context(), las)
+	require.ErrorContains(t, err, "unable to list")
+}
+
+type noReader struct{ client.Reader }
+
+func (noReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("unable to list: models because of unknown namespace for the cache")
 }

@@ -2,3 +2,27 @@
 {{- define "llmautoscaler.labels" -}}
 app.kubernetes.io/name: llmautoscaler
 {{- end }}
+
+{{/* The rules of what is done where LLMAutoScalers are: in all namespaces, or in those of the value namespaces. */}}
+{{- define "llmautoscaler.work" -}}
+- apiGroups: [autoscaling.inferscale.io]
+  resources: [llmautoscalers]
+  verbs: [get, list, watch, patch] # patch: the annotations that keep the state
+- apiGroups: [autoscaling.inferscale.io]
+  resources: [llmautoscalers/status]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- range .Values.targets }}
+- apiGroups: [{{ .apiGroup | quote }}]
+  resources:
+    {{- range .resources }}
+    - {{ . }}/scale
+    {{- end }}
+  verbs: [get, update]
+{{- end }}
+{{- end }}
