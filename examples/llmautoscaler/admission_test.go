@@ -51,7 +51,7 @@ func newAdmission(tb testing.TB) *admission {
 	return &admission{schema: schema, validator: validator, rules: cel.NewValidator(schema, true, celconfig.PerCallLimit)}
 }
 
-// admit returns the object as it would be stored, or why it is refused.
+// admit returns the object as it would be stored, or why it is refused. What only rules refuse is returned too.
 func (a *admission) admit(tb testing.TB, text string) (*v1alpha1.LLMAutoScaler, error) {
 	tb.Helper()
 	object := map[string]any{}
@@ -60,16 +60,15 @@ func (a *admission) admit(tb testing.TB, text string) (*v1alpha1.LLMAutoScaler, 
 	defaulting.Default(object, a.schema)
 	errs := schemavalidation.ValidateCustomResource(nil, object, a.validator)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, a.schema, object)...)
-	if len(errs) == 0 { // an API server checks no rules of what has not even the shape
-		found, _ := a.rules.Validate(tb.Context(), field.NewPath(""), a.schema, object, nil, celconfig.RuntimeCELCostBudget)
-		errs = append(errs, found...)
-	}
-	if len(errs) > 0 {
+	if len(errs) > 0 { // an API server checks no rules of what has not even the shape
 		return nil, errs.ToAggregate()
 	}
+	errs, _ = a.rules.Validate(tb.Context(), field.NewPath(""), a.schema, object, nil, celconfig.RuntimeCELCostBudget)
 	stored := &v1alpha1.LLMAutoScaler{}
-	require.NoError(tb, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, stored, true))
-	return stored, nil
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, stored, true); len(errs) == 0 {
+		require.NoError(tb, err)
+	}
+	return stored, errs.ToAggregate()
 }
 
 // integers makes int64 of what YAML reads as float64, as the API server's own decoder does.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +15,7 @@ import (
 )
 
 // TestPropAdmittedBuilds draws objects, valid and not, near the limits of every rule: whatever schema and rules admit
-// can be built, and its metrics can be scraped.
+// can be built, and its metrics can be scraped. Sources of two scalers are the same for the rule if they are for build.
 func TestPropAdmittedBuilds(t *testing.T) {
 	a := newAdmission(t)
 	admitted, drawn := 0, 0
@@ -24,11 +27,17 @@ func TestPropAdmittedBuilds(t *testing.T) {
 		drawn++
 		las, err := a.admit(t, string(data))
 		if err != nil {
+			if strings.HasSuffix(err.Error(), differ) && strings.Count(err.Error(), "Invalid value") == 1 {
+				_, other := build.Spec(&las.Spec)
+				require.ErrorContains(rt, other, "must be read as", "%s", data)
+			}
 			return
 		}
 		admitted++
 		plan, err := build.Spec(&las.Spec)
 		require.NoError(rt, err, "%s", data)
+		las.Namespace = "models"
+		require.NoError(rt, build.Target(las).Validate("target"), "%s", data)
 		if plan.Scrapes() {
 			_, err = scrape.New(plan.Scrape)
 			require.NoError(rt, err, "%s", data)
@@ -37,6 +46,9 @@ func TestPropAdmittedBuilds(t *testing.T) {
 	t.Logf("%d of %d were admitted", admitted, drawn)
 	require.Greater(t, admitted*50, drawn, "%d of %d were admitted: hardly anything was tested", admitted, drawn)
 }
+
+// differ is what the rule on the sources of two scalers says.
+const differ = "sources of realtime and proportional with one name, or signal, must be the same"
 
 // A draw draws parts of a spec; only with faults does it draw what a rule refuses by itself.
 type draw struct {
@@ -72,8 +84,16 @@ func (d draw) spec() map[string]any {
 			scaler["cron"] = d.cron()
 		}
 	}
+	if len(scaler) > 1 && scaler["cron"] == nil && rapid.Bool().Draw(d.T, "shared") {
+		d.share(scaler["realtime"], scaler["proportional"])
+	}
+	target := map[string]any{"apiVersion": d.of("apiVersion", "apps/v1", "v1", "kaito.sh/v1beta1"), "kind": "Deployment", "name": "chat"}
+	if d.seldom() {
+		delete(target, "apiVersion")
+		d.maybe(target, "apiVersion", []any{"", "/", "a/b/c", "apps/", "/v1", "Apps/v1"})
+	}
 	s := map[string]any{
-		"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "chat"},
+		"scaleTargetRef": target,
 		"maxReplicas":    d.of("max", 1, 4, 8, 2147483647), "scaler": scaler,
 	}
 	d.maybe(s, "minReplicas", []any{0, 1}, -1, 5)
@@ -87,6 +107,38 @@ func (d draw) spec() map[string]any {
 		s["scrape"] = scrape
 	}
 	return s
+}
+
+// share has two scalers read the same in their first metrics, which may be written in two ways.
+func (d draw) share(from, to any) {
+	first := func(scaler any) map[string]any {
+		all, _ := scaler.(map[string]any)["metrics"].([]any)
+		if len(all) == 0 {
+			return map[string]any{}
+		}
+		return all[0].(map[string]any)
+	}
+	s, ok := first(from)["source"].(map[string]any)
+	if !ok {
+		return
+	}
+	other := maps.Clone(s)
+	switch port := other["port"].(type) {
+	case int:
+		other["port"] = d.of("same port", port, strconv.Itoa(port), port%65535+1)
+	case string:
+		if n, err := strconv.Atoi(port); err == nil {
+			other["port"] = d.of("same port", port, n)
+		}
+	}
+	if q, ok := other["quantile"].(string); ok {
+		other["quantile"] = d.of("same quantile", q, q+"0")
+	}
+	if name, ok := other["name"]; (!ok || name == "vllm:num_requests_waiting") && other["signal"] == nil {
+		delete(other, "name")
+		d.maybe(other, "name", []any{"vllm:num_requests_waiting"})
+	}
+	first(to)["source"] = other
 }
 
 func (d draw) source() map[string]any {
@@ -211,10 +263,13 @@ func (d draw) cron() map[string]any {
 		e := map[string]any{"name": "n" + string(rune('0'+i)), "targetReplicas": d.of("replicas", 0, 1, 2147483647)}
 		if windows {
 			e["start"], e["end"] = d.of("start", schedules...), "30 9 * * *"
+			if d.seldom() {
+				e["end"] = d.of("end", schedules...)
+			}
 		} else {
 			e["schedule"] = d.of("schedule", schedules...)
 		}
-		d.maybe(e, "timeZone", []any{"Etc/UTC", "America/New_York", "UTC", "America/Argentina/Buenos_Aires"}, "Local", "", "/a")
+		d.maybe(e, "timeZone", []any{"Etc/UTC", "America/New_York", "UTC", "America/Argentina/Buenos_Aires"}, "Local", "localtime", "", "/a")
 		d.maybe(e, "name", []any{e["name"]}, "", "n0", "a b", " ")
 		all = append(all, e)
 	}

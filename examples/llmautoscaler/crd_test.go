@@ -143,6 +143,8 @@ func TestAdmission(t *testing.T) {
 		{policy("name: a, schedule: 'TZ=UTC 0 8 * * *', targetReplicas: 1"), "spec.scaler.cron.policies[0].schedule: Invalid value"},
 		{policy("name: a, schedule: '@daily', targetReplicas: -1"), "spec.scaler.cron.policies[0].targetReplicas: Invalid value: -1"},
 		{policy("name: a, schedule: '@daily', targetReplicas: 1, timeZone: Local"), "must not be Local, which differs between machines"},
+		{policy("name: a, schedule: '@daily', targetReplicas: 1, timeZone: localtime"), "must not be localtime, which differs between machines"},
+		{scaler("cron: {mode: InWindow, windows: [{name: a, start: '0 8 * * *', end: '0 8 * * *', targetReplicas: 1}]}"), "spec.scaler.cron.windows[0].end: Invalid value: must not be the same times as start"},
 		{policy("name: a, schedule: '@daily'"), "spec.scaler.cron.policies[0].targetReplicas: Required value"},
 	} {
 		_, err := a.admit(t, head+tt.text)
@@ -173,17 +175,45 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestSharedSource may be read by both scalers.
+// TestSharedSource may be read by both scalers, however it is written.
 func TestSharedSource(t *testing.T) {
-	las, err := newAdmission(t).admit(t, head+`  maxReplicas: 8
+	a := newAdmission(t)
+	for _, tt := range []struct{ one, other string }{
+		{"{name: a, port: 1, labels: {a: b}}", "{name: a, port: 1, labels: {a: b}}"},
+		{"{name: a, port: 5001}", "{name: a, port: '5001'}"},
+		{"{}", "{name: 'vllm:num_requests_waiting'}"},
+		{"{engine: VLLM, signal: TTFT, quantile: '0.5'}", "{engine: VLLM, signal: TTFT, quantile: '0.50', protocol: http}"},
+	} {
+		las, err := a.admit(t, head+`  maxReplicas: 8
   scaler:
-    realtime: {metrics: [{source: {name: a, port: 1, labels: {a: b}}, threshold: {high: 7, low: 1}}]}
-    proportional: {metrics: [{source: {name: a, port: 1, labels: {a: b}}, target: 1}]}
+    realtime: {metrics: [{source: `+tt.one+`, threshold: {high: 7, low: 1}}]}
+    proportional: {metrics: [{source: `+tt.other+`, target: 1}]}
 `)
-	require.NoError(t, err)
-	plan, err := build.Spec(&las.Spec)
-	require.NoError(t, err)
-	require.Len(t, plan.Scrape.Metrics, 1)
+		require.NoError(t, err, "%s and %s", tt.one, tt.other)
+		plan, err := build.Spec(&las.Spec)
+		require.NoError(t, err)
+		require.Len(t, plan.Scrape.Metrics, 1)
+	}
+}
+
+// TestTargetVersion: a target has a version, and a group unless it is of the first.
+func TestTargetVersion(t *testing.T) {
+	a := newAdmission(t)
+	for version, ok := range map[string]bool{
+		"apps/v1": true, "v1": true, "kaito.sh/v1beta1": true, "leaderworkerset.x-k8s.io/v1": true,
+		"": false, "/": false, "a/b/c": false, "apps/": false, "/v1": false, "apps /v1": false,
+	} {
+		las, err := a.admit(t, strings.Replace(head, "apps/v1", `"`+version+`"`, 1)+"  maxReplicas: 8\n  scaler: {realtime: {metrics: [{threshold: {high: 7, low: 1}}]}}\n")
+		require.Equal(t, ok, err == nil, "%q: %v", version, err)
+		if ok {
+			_, err = build.Spec(&las.Spec)
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, "spec.scaleTargetRef.apiVersion")
+		}
+	}
+	_, err := a.admit(t, strings.Replace(head, "apiVersion: apps/v1, ", "", 1)+"  maxReplicas: 8\n  scaler: {realtime: {metrics: [{threshold: {high: 7, low: 1}}]}}\n")
+	require.ErrorContains(t, err, "spec.scaleTargetRef.apiVersion: Required value")
 }
 
 // TestCopies has the definition in the manifests as it is generated.

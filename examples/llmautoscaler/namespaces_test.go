@@ -39,7 +39,7 @@ func TestNamespaces(t *testing.T) {
 	p := i.start(t, append(i.hookFlags(), "-namespaces=default,models")...)
 	eventually(t, func() error { return get(t.Context(), "http://"+p.health+"/readyz", nil) })
 	i.queue("chat", 20)
-	i.deployment(t, "chat", 1)
+	i.deployment(t, "chat", 2)
 	require.NoError(t, i.create(t, "chat", quickly("chat")))
 	i.reaches(t, "chat", 3)
 	eventually(t, func() error {

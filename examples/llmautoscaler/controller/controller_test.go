@@ -89,6 +89,16 @@ func TestDryRun(t *testing.T) {
 	require.Contains(t, said, "WouldScaleUp dry run, nothing was written: Up 2 -> 3")
 }
 
+// TestInvalidTarget is no matter of credentials.
+func TestInvalidTarget(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.apply(strings.Replace(chat, "apps/v1", "a/b/c", 1))
+	las := w.round("chat")
+	require.Equal(t, "False InvalidSpec", condition(las, k8s.ConditionReady))
+	require.Equal(t, `spec.scaleTargetRef.apiVersion: "a/b/c": must be "version" or "group/version"`, las.Status.Conditions[0].Message)
+}
+
 // TestInvalidSpec is reported in conditions, in an event, and does nothing else.
 func TestInvalidSpec(t *testing.T) {
 	w := newWorld(t)

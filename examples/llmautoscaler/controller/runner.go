@@ -64,9 +64,7 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 	case rival != "":
 		trouble = notReady(ReasonTargetTaken, fmt.Errorf("LLMAutoScaler %s scales %s already", rival, outcome.Target))
 	default:
-		if err := r.prepare(ctx, las); err != nil {
-			trouble = notReady(ReasonCredentials, err)
-		} else {
+		if trouble = r.ready(ctx, las); trouble == nil {
 			outcome, _ = r.loop.Tick(ctx) // its errors are in the outcome, and in events, metrics and the log
 		}
 	}
@@ -83,15 +81,27 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 	return wait, nil
 }
 
-// prepare reads the credentials, and makes the loop in the first round of a generation.
-func (r *runner) prepare(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
+// ready reads the credentials, and makes observer and loop in the first round of a generation. A spec that builds can
+// only be refused for what is in the credentials, or by a rule that build does not know.
+func (r *runner) ready(ctx context.Context, las *v1alpha1.LLMAutoScaler) *trouble {
+	err := r.authorize(ctx, las)
+	if err == nil && r.plan.Scrapes() && r.observer == nil {
+		r.observer, err = r.observe()
+	}
+	if err != nil {
+		return notReady(ReasonCredentials, err)
+	}
+	if r.loop == nil {
+		if err := r.prepare(las); err != nil {
+			return notReady(ReasonInvalidSpec, err)
+		}
+	}
+	return nil
+}
+
+// prepare makes the loop.
+func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 	c := &r.controller.config
-	if err := r.authorize(ctx, las); err != nil {
-		return err
-	}
-	if r.loop != nil {
-		return nil
-	}
 	settings := k8s.Settings{
 		Scales: c.Scales, StateKey: stateKey(r.plan.Kinds), Interval: r.plan.Interval, DryRun: r.plan.DryRun,
 		Recorder: c.Recorder, Object: reference(las), Metrics: c.Metrics, Logger: c.Logger, Now: c.Now,
@@ -104,10 +114,7 @@ func (r *runner) prepare(ctx context.Context, las *v1alpha1.LLMAutoScaler) error
 		return err
 	}
 	settings.Store = store
-	if r.plan.Scrapes() {
-		if r.observer, err = r.observe(); err != nil {
-			return err
-		}
+	if r.observer != nil {
 		settings.Observer = r.observer
 	}
 	r.loop, err = k8s.NewLoop(k8s.LoopConfig{Target: build.Target(las), Policy: r.plan.Policy, Bounds: r.plan.Bounds, Settings: settings})

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,9 +40,7 @@ func TestManifestsDryRun(t *testing.T) {
 		}))
 	}
 	require.Greater(t, len(manifests), 25)
-	for file, text := range rendered(t) {
-		manifests[file] = text
-	}
+	maps.Copy(manifests, rendered(t))
 	for file, text := range manifests {
 		for _, match := range inNamespace.FindAllStringSubmatch(string(text), -1) {
 			name := strings.Trim(match[1], `"'`)

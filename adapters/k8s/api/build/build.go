@@ -87,11 +87,10 @@ func (b *builder) plan() Plan {
 	return p
 }
 
+// target checks the reference. The namespace is the object's own, which the spec does not say.
 func (b *builder) target(ref v1alpha1.ScaleTargetReference) {
-	const path = "spec.scaleTargetRef."
-	b.errs.Check(ref.APIVersion != "", path+"apiVersion", ref.APIVersion, "must not be empty")
-	b.errs.Check(ref.Kind != "", path+"kind", ref.Kind, "must not be empty")
-	b.errs.Check(ref.Name != "", path+"name", ref.Name, "must not be empty")
+	t := k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: "own", Name: ref.Name}
+	b.errs.Add(t.Validate("spec.scaleTargetRef"))
 }
 
 // policy composes what the spec has. It returns nothing if there is anything wrong.

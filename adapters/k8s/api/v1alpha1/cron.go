@@ -59,6 +59,8 @@ type CronPolicy struct {
 }
 
 // A CronWindow asks for a count from each start to the next end.
+//
+// +kubebuilder:validation:XValidation:rule="self.start != self.end",fieldPath=".end",message="must not be the same times as start"
 type CronWindow struct {
 	// Name tells the window from the others.
 	// +kubebuilder:validation:MaxLength=63
@@ -92,5 +94,5 @@ type CronSchedule string
 //
 // +kubebuilder:validation:MaxLength=64
 // +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9+_-]*(/[A-Za-z0-9+_-]+){0,2}$`
-// +kubebuilder:validation:XValidation:rule="self != 'Local'",message="must not be Local, which differs between machines"
+// +kubebuilder:validation:XValidation:rule="!(self in ['Local', 'localtime'])",messageExpression="'must not be ' + self + ', which differs between machines'"
 type TimeZone string

@@ -99,9 +99,9 @@ type LLMAutoScalerSpec struct {
 // A ScaleTargetReference names a resource that has the scale subresource.
 type ScaleTargetReference struct {
 	// APIVersion is the group and version of the target, as apps/v1.
-	// +optional
 	// +kubebuilder:validation:MaxLength=300
-	APIVersion string `json:"apiVersion,omitempty"`
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[a-z]([a-z0-9-]*[a-z0-9])?$`
+	APIVersion string `json:"apiVersion"`
 	// Kind is the kind of the target, as Deployment.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -115,7 +115,7 @@ type ScaleTargetReference struct {
 // A Scaler has the rules to scale by.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.realtime) || has(self.proportional) || has(self.cron)",message="must have at least one of realtime, proportional and cron"
-// +kubebuilder:validation:XValidation:rule="!has(self.realtime) || !has(self.proportional) || self.realtime.metrics.all(a, self.proportional.metrics.all(b, (has(a.source.signal) ? a.source.signal : has(a.source.name) ? a.source.name : 'vllm:num_requests_waiting') != (has(b.source.signal) ? b.source.signal : has(b.source.name) ? b.source.name : 'vllm:num_requests_waiting') || dyn(a.source) == dyn(b.source)))",message="sources of realtime and proportional with one name, or signal, must be the same"
+// +kubebuilder:validation:XValidation:rule="!has(self.realtime) || !has(self.proportional) || self.realtime.metrics.all(a, self.proportional.metrics.all(b, (has(a.source.signal) ? a.source.signal : has(a.source.name) ? a.source.name : 'vllm:num_requests_waiting') != (has(b.source.signal) ? b.source.signal : has(b.source.name) ? b.source.name : 'vllm:num_requests_waiting') || (a.source.protocol == b.source.protocol && (has(a.source.engine) ? a.source.engine : '-') == (has(b.source.engine) ? b.source.engine : '-') && (has(a.source.signal) ? a.source.signal : '-') == (has(b.source.signal) ? b.source.signal : '-') && (has(a.source.quantile) ? double(a.source.quantile) : 0.0) == (has(b.source.quantile) ? double(b.source.quantile) : 0.0) && (has(a.source.port) ? int(a.source.port) : 0) == (has(b.source.port) ? int(b.source.port) : 0) && (has(a.source.path) ? a.source.path : '-') == (has(b.source.path) ? b.source.path : '-') && (has(a.source.labels) ? dyn(a.source.labels) : dyn('-')) == (has(b.source.labels) ? dyn(b.source.labels) : dyn('-')) && (has(a.source.aggregation) ? a.source.aggregation : '-') == (has(b.source.aggregation) ? b.source.aggregation : '-'))))",message="sources of realtime and proportional with one name, or signal, must be the same"
 type Scaler struct {
 	// Realtime scales by thresholds, one step at a time.
 	// +optional
