@@ -89,6 +89,27 @@ func TestDryRun(t *testing.T) {
 	require.Contains(t, said, "WouldScaleUp dry run, nothing was written: Up 2 -> 3")
 }
 
+// TestZero is what metrics alone do not come back from, and what cron does.
+func TestZero(t *testing.T) {
+	const night = "    cron: {policies: [{name: day, schedule: '0 9 * * *', targetReplicas: 2}, {name: night, schedule: '@daily', targetReplicas: 0}]}\n"
+	for cron, back := range map[string]bool{"": false, night: true} {
+		w := newWorld(t)
+		w.deployment(1)
+		w.apply(chat + cron + "  minReplicas: 0\n")
+		w.queue(0)
+		for range 8 {
+			w.round("chat")
+		}
+		require.EqualValues(t, 0, w.targets["chat"].Spec.Replicas)
+		w.queue(1000)
+		require.Equal(t, "False NoSample", condition(w.round("chat"), k8s.ConditionReady))
+		for w.now.Hour() == 8 || w.now.Minute() == 0 {
+			w.round("chat")
+		}
+		require.Equal(t, back, w.targets["chat"].Spec.Replicas > 0)
+	}
+}
+
 // TestInvalidTarget is no matter of credentials.
 func TestInvalidTarget(t *testing.T) {
 	w := newWorld(t)

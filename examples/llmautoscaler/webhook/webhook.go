@@ -113,6 +113,9 @@ func list(err error) field.ErrorList {
 // warn says what is allowed and yet seldom meant.
 func warn(spec *v1alpha1.LLMAutoScalerSpec) admission.Warnings {
 	var w admission.Warnings
+	if n := spec.MinReplicas; n != nil && *n == 0 && (spec.Scaler.Realtime != nil || spec.Scaler.Proportional != nil) && !wakes(spec.Scaler.Cron) {
+		w = append(w, "spec.minReplicas: 0: metrics may take the last replica away and cannot bring one back, as there is no pod to ask; a cron policy can")
+	}
 	if r := spec.Scaler.Realtime; r != nil {
 		for i, m := range r.Metrics {
 			low, err := m.Threshold.Low.Float()
@@ -128,4 +131,11 @@ func warn(spec *v1alpha1.LLMAutoScalerSpec) admission.Warnings {
 		w = append(w, "spec.scrape.tls.insecureSkipVerify: true: who can redirect traffic can answer in place of a pod")
 	}
 	return w
+}
+
+// wakes reports whether there is a time at which cron asks for replicas.
+func wakes(c *v1alpha1.CronScaler) bool {
+	return c != nil && (c.Outside > 0 ||
+		slices.ContainsFunc(c.Policies, func(p v1alpha1.CronPolicy) bool { return p.TargetReplicas > 0 }) ||
+		slices.ContainsFunc(c.Windows, func(w v1alpha1.CronWindow) bool { return w.TargetReplicas > 0 }))
 }

@@ -100,6 +100,39 @@ func TestWarnings(t *testing.T) {
 	require.Contains(t, warnings[2], "insecureSkipVerify")
 }
 
+// TestWarningOfZero: metrics alone do not come back from 0 replicas.
+func TestWarningOfZero(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build()}
+	const load = "proportional: {metrics: [{target: 10}]}"
+	policy := func(replicas string) string {
+		return "cron: {policies: [{name: a, schedule: '@daily', targetReplicas: " + replicas + "}]}"
+	}
+	for _, tt := range []struct {
+		rest   string
+		warned bool
+	}{
+		{"minReplicas: 0\n  " + thresholds, true},
+		{"minReplicas: 0\n  scaler: {" + load + "}", true},
+		{"minReplicas: 0\n  scaler: {" + load + ", " + policy("0") + "}", true},
+		{"minReplicas: 0\n  scaler: {" + load + ", " + policy("1") + "}", false},
+		{"minReplicas: 0\n  scaler: {" + load + ", cron: {mode: InWindow, windows: [{name: a, start: '0 8 * * *', end: '0 9 * * *', targetReplicas: 2}]}}", false},
+		{"minReplicas: 0\n  scaler: {" + policy("1") + "}", false},
+		{"minReplicas: 1\n  " + thresholds, false},
+		{thresholds, false},
+	} {
+		warnings, err := v.ValidateCreate(t.Context(), object(t, "a", deployment, tt.rest))
+		require.NoError(t, err)
+		if !tt.warned {
+			require.Empty(t, warnings, tt.rest)
+			continue
+		}
+		require.Len(t, warnings, 1, tt.rest)
+		require.Contains(t, warnings[0], "spec.minReplicas: 0: metrics may take the last replica away and cannot bring one back")
+	}
+}
+
 // TestOtherNamespaces are not looked at, and cannot be: the cache of a controller that works in some has no others.
 func TestOtherNamespaces(t *testing.T) {
 	v := &webhook.Validator{Reader: noReader{}, Namespaces: []string{"a", "b"}}

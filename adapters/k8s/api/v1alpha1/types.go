@@ -59,7 +59,8 @@ type LLMAutoScalerSpec struct {
 	// ScaleTargetRef points to what is scaled: a resource with the scale subresource, in the same namespace.
 	ScaleTargetRef ScaleTargetReference `json:"scaleTargetRef"`
 
-	// MinReplicas is the fewest replicas that the target may be asked to run.
+	// MinReplicas is the fewest replicas that the target may be asked to run. With 0, metrics may take the last replica
+	// away and cannot bring one back, as there is no pod to ask: that takes cron, or somebody who scales by hand.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
