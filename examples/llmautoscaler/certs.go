@@ -45,21 +45,20 @@ type keeper struct {
 // certificate returns the certificate in force, after it was made or renewed if need be.
 func (k *keeper) certificate(ctx context.Context) (tls.Certificate, error) {
 	var last error
-	for range 5 { // two replicas may make one at the same time: one of them writes, the other reads it
+	for range 5 { // two replicas may do this at the same time: one of them writes, the other reads what it wrote
 		secret, err := k.ensure(ctx)
-		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-			last = err
-			continue
-		}
 		if err != nil {
-			return tls.Certificate{}, fmt.Errorf("certificate of the webhook: %w", err)
+			last = fmt.Errorf("certificate of the webhook: %w", err)
+		} else if err = k.trust(ctx, secret.Data[caKey]); err != nil {
+			last = fmt.Errorf("authority of the webhook: %w", err)
+		} else {
+			return tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 		}
-		if err := k.trust(ctx, secret.Data[caKey]); err != nil {
-			return tls.Certificate{}, fmt.Errorf("authority of the webhook: %w", err)
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			break
 		}
-		return tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	}
-	return tls.Certificate{}, fmt.Errorf("certificate of the webhook: %w", last)
+	return tls.Certificate{}, last
 }
 
 func (k *keeper) ensure(ctx context.Context) (*corev1.Secret, error) {

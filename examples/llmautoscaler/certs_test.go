@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // TestKeeper makes a certificate, that the API server trusts by the webhook's configuration, and renews it in time.
@@ -68,6 +70,48 @@ func TestKeeper(t *testing.T) {
 	_, err = k.certificate(t.Context())
 	require.ErrorContains(t, err, "authority of the webhook")
 	require.NoError(t, client.IgnoreNotFound(err))
+}
+
+// TestKeepersTogether: replicas that start together do the same, and each write of one can come between a read and a
+// write of another.
+func TestKeepersTogether(t *testing.T) {
+	var meet bool // whether another replica is as far as this one
+	var c client.WithWatch
+	replica := func() *keeper {
+		return &keeper{client: c, namespace: "system", secret: "cert", service: "hook", config: "llmautoscaler", logger: slog.New(slog.DiscardHandler), now: time.Now}
+	}
+	before := func() {
+		if meet {
+			meet = false
+			_, err := replica().certificate(t.Context())
+			require.NoError(t, err)
+		}
+	}
+	for _, at := range []string{"Secret", "ValidatingWebhookConfiguration"} {
+		c = fake.NewClientBuilder().WithObjects(&admissionv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "llmautoscaler"}, Webhooks: []admissionv1.ValidatingWebhook{{Name: "a"}},
+		}).WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if at == "Secret" {
+					before()
+				}
+				return c.Create(ctx, o, opts...)
+			},
+			Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+				if at != "Secret" {
+					before()
+				}
+				return c.Update(ctx, o, opts...)
+			},
+		}).Build()
+		meet = true
+		first, err := replica().certificate(t.Context())
+		require.NoError(t, err, at)
+		require.False(t, meet, at)
+		second, err := replica().certificate(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, first.Certificate, second.Certificate)
+	}
 }
 
 // shake does a handshake as the API server does it.
