@@ -67,10 +67,10 @@ const (
 // A Controller is the Reconciler of LLMAutoScalers. It is safe for concurrent use with one object at a time, as
 // controller-runtime's queue has it.
 type Controller struct {
-	config  Config
-	started time.Time
+	config Config
 
 	mu      sync.Mutex
+	started time.Time // when the first object came: a process that waits to be the leader has none
 	runners map[types.NamespacedName]*runner
 }
 
@@ -94,7 +94,7 @@ func New(c Config) (*Controller, error) {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	return &Controller{config: c, started: c.Now(), runners: make(map[types.NamespacedName]*runner)}, nil
+	return &Controller{config: c, runners: make(map[types.NamespacedName]*runner)}, nil
 }
 
 // Reconcile does a round of an object if one is due, and says when the next is.
@@ -153,14 +153,25 @@ func (c *Controller) runner(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*
 }
 
 // first returns when an object that this process has not seen before is due: at once if it is new, and otherwise at a
-// place of its own within the interval, so that a restart does not make all of them due together.
+// place of its own within the interval, so that neither a restart nor a new leader makes all of them due together.
 func (c *Controller) first(las *v1alpha1.LLMAutoScaler) time.Time {
 	interval := time.Duration(interval(las)) * time.Second
 	now := c.config.Now()
-	if now.Sub(las.CreationTimestamp.Time) < interval || now.Sub(c.started) > interval {
+	began := c.begun(now)
+	if now.Sub(las.CreationTimestamp.Time) < interval || now.Sub(began) > interval {
 		return now
 	}
 	return now.Add(time.Duration(c.config.Random() * float64(interval)))
+}
+
+// begun returns when the first object came.
+func (c *Controller) begun(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started.IsZero() {
+		c.started = now
+	}
+	return c.started
 }
 
 func interval(las *v1alpha1.LLMAutoScaler) int32 {

@@ -288,6 +288,28 @@ func TestDue(t *testing.T) {
 	require.Equal(t, 15*time.Second-600*time.Millisecond, result.RequeueAfter, "less the jitter")
 }
 
+// TestTakeOver has objects spread by a process that waited for an hour to be the leader, as by one that starts.
+func TestTakeOver(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"a", "b", "c"} {
+		w.apply(strings.Replace(chat, "name: chat}", "name: "+name+"}", 1))
+	}
+	w.now = w.now.Add(time.Hour)
+	w.config.Random = func() float64 { return .4 }
+	w.restart()
+	w.now = w.now.Add(time.Hour)
+	for _, name := range []string{"a", "b", "c"} {
+		result, err := w.ctl.Reconcile(t.Context(), request(name))
+		require.NoError(t, err)
+		require.Equal(t, 6*time.Second, result.RequeueAfter, name)
+	}
+	w.now = w.now.Add(time.Hour)
+	w.apply(strings.Replace(chat, "name: chat}", "name: new}", 1))
+	_, err := w.ctl.Reconcile(t.Context(), request("new"))
+	require.NoError(t, err)
+	require.NotEmpty(t, w.get("new").Status.Conditions, "what is new has its round at once")
+}
+
 // TestNew must have what it works with.
 func TestNew(t *testing.T) {
 	_, err := controller.New(controller.Config{})
