@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -158,7 +157,7 @@ func (w *world) run(args ...string) *process {
 		"-leader-elect-namespace", system,
 	}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	dieWithParent(p.cmd)
 	require.NoError(w.t, p.cmd.Start())
 	w.t.Cleanup(func() {
 		p.kill()
