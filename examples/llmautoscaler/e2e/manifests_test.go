@@ -54,6 +54,29 @@ func TestManifestsDryRun(t *testing.T) {
 	require.ErrorContains(t, c.DryRun(t.Context(), []byte(typo)), "date", "the API server refuses what its schema does not have")
 }
 
+// TestDisruptionBudgets let nodes be drained, whatever the count of replicas: minAvailable 1 does not if there is one.
+func TestDisruptionBudgets(t *testing.T) {
+	found := 0
+	require.NoError(t, filepath.WalkDir("../..", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for document := range strings.SplitSeq(strings.ReplaceAll(string(text), "\r", ""), "\n---\n") {
+			if strings.Contains(document, "kind: PodDisruptionBudget\n") {
+				found++
+				require.Contains(t, document, "\n  maxUnavailable: 1", file)
+				require.NotContains(t, document, "minAvailable", file)
+			}
+		}
+		return nil
+	}))
+	require.GreaterOrEqual(t, found, 6)
+}
+
 // rendered returns what check.sh renders of kustomization and chart, or nothing in short tests: helm is built for it.
 func rendered(t *testing.T) map[string][]byte {
 	t.Helper()
