@@ -152,7 +152,46 @@ func (w *stage) testOnce(t *testing.T) {
 	_, err := w.admin.CoreV1().ConfigMaps(system).Get(t.Context(), "variantautoscaler-state", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "nothing is written")
 	assert.Empty(t, w.writes(t, "", "*"))
+
+	// Whoever may read no ConfigMap sees the same, without thresholds from one.
+	require.NoError(t, w.Apply(t.Context(), []byte(looker)))
+	account, err := w.ServiceAccount(t.Context(), serving, "looker")
+	require.NoError(t, err)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, cluster.WriteKubeconfig(kubeconfig, account))
+	args := []string{"-kubeconfig", kubeconfig, "-namespace", system, "-allow-local", "-once", "-f", file}
+	out.Reset()
+	log.Reset()
+	assert.Equal(t, exitFail, run(t.Context(), append(args, "-timeout", "2s"), &out, &log))
+	assert.Contains(t, log.String(), "ConfigMaps of namespace inferscale-system, for thresholdsFrom, are not known after 2s")
+	own := strings.Replace(w.sample, "      thresholdsFrom: {configMap: saturation-thresholds}\n", "", 1)
+	require.NotEqual(t, w.sample, own)
+	require.NoError(t, os.WriteFile(file, []byte(own), 0o600))
+	out.Reset()
+	log.Reset()
+	assert.Equal(t, exitOK, run(t.Context(), args, &out, &log), log.String())
+	assert.Contains(t, out.String(), "serving/meta/llama-70b  saturation  Up 2 -> 3  cost 158 -> 256\n")
 }
+
+// looker may do what the README asks of who only looks.
+const looker = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: looker, namespace: serving}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: looker, namespace: serving}
+rules:
+  - {apiGroups: [apps], resources: [deployments/scale], verbs: [get]}
+  - {apiGroups: [""], resources: [pods], verbs: [list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: looker, namespace: serving}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: looker}
+subjects: [{kind: ServiceAccount, name: looker, namespace: serving}]
+`
 
 // testOrder looks at what was written outside the dry run: the state, replicas, the state.
 func (w *stage) testOrder(t *testing.T) {

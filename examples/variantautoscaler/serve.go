@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,12 +36,13 @@ const component = "variantautoscaler"
 // A world is a cluster and what is kept of it.
 type world struct {
 	client     *kubernetes.Clientset
+	informers  informers.SharedInformerFactory
 	configMaps cache.SharedIndexInformer
 	env        controller.Env
 }
 
-// newWorld starts to follow the ConfigMaps of the namespace, until the context ends.
-func newWorld(ctx context.Context, cluster *rest.Config, namespace string, o options, logger *slog.Logger) (*world, error) {
+// newWorld connects. To know the ConfigMaps of the namespace is a matter of follow.
+func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Logger) (*world, error) {
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
 		return nil, err
@@ -55,19 +57,20 @@ func newWorld(ctx context.Context, cluster *rest.Config, namespace string, o opt
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	maps := factory.Core().V1().ConfigMaps()
-	w := &world{client: client, configMaps: maps.Informer(), env: controller.Env{
+	return &world{client: client, informers: factory, configMaps: maps.Informer(), env: controller.Env{
 		Scales: scales, Pods: controller.NewPodCache(client), ConfigMaps: maps.Lister(), Store: store, Namespace: namespace,
 		DryRun: o.dryRun, AllowLocal: o.allowLocal, Logger: logger,
-	}}
-	factory.Start(ctx.Done())
-	return w, nil
+	}}, nil
 }
+
+// follow begins to follow the ConfigMaps of the namespace, until the context ends.
+func (w *world) follow(ctx context.Context) { w.informers.Start(ctx.Done()) }
 
 // once does one round and prints it.
 func once(ctx context.Context, cluster *rest.Config, namespace string, o options, logger *slog.Logger, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := newWorld(ctx, cluster, namespace, o, logger)
+	w, err := newWorld(cluster, namespace, o, logger)
 	if err != nil {
 		return err
 	}
@@ -77,10 +80,18 @@ func once(ctx context.Context, cluster *rest.Config, namespace string, o options
 	if err != nil {
 		return err
 	}
-	if !cache.WaitForCacheSync(wait.Done(), w.configMaps.HasSynced) {
-		return fmt.Errorf("ConfigMaps of namespace %s are not known after %s", namespace, o.timeout)
+	if thresholds(file) { // nothing else is read of the ConfigMaps, and not everybody may list them
+		w.follow(ctx)
+		if !cache.WaitForCacheSync(wait.Done(), w.configMaps.HasSynced) {
+			return fmt.Errorf("ConfigMaps of namespace %s, for thresholdsFrom, are not known after %s", namespace, o.timeout)
+		}
 	}
 	return controller.Once(ctx, w.env, file, stdout, o.explain, o.timeout)
+}
+
+// thresholds reports whether a model has its thresholds in a ConfigMap.
+func thresholds(file *config.File) bool {
+	return slices.ContainsFunc(file.Models, func(m config.Model) bool { return m.Saturation != nil && m.Saturation.ThresholdsFrom != "" })
 }
 
 // configuration reads it from the file or the ConfigMap.
@@ -110,10 +121,11 @@ func serve(ctx context.Context, cluster *rest.Config, namespace string, o option
 	// What is below outlives the signal, so that rounds end and the lease is given up after them.
 	after, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	w, err := newWorld(after, cluster, namespace, o, logger)
+	w, err := newWorld(cluster, namespace, o, logger)
 	if err != nil {
 		return err
 	}
+	w.follow(after)
 	events := record.NewBroadcaster()
 	defer events.Shutdown()
 	events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: w.client.CoreV1().Events("")})

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
 	"github.com/inferscale/inferscale/scaling"
@@ -18,7 +20,7 @@ import (
 const dryRunSuffix = ".dry-run"
 
 // A readOnly is a store that is only read: what is saved is forgotten. With real, dry runs read the state that the real
-// loop has, and so show what it would do next.
+// loop has, and so show what it would do next. Who may not read states begins without one.
 type readOnly struct {
 	k8s.Store
 
@@ -30,7 +32,11 @@ func (s readOnly) Load(ctx context.Context, key string) ([]byte, error) {
 	if s.real {
 		key = strings.TrimSuffix(key, dryRunSuffix)
 	}
-	return s.Store.Load(ctx, key)
+	state, err := s.Store.Load(ctx, key)
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return state, err
 }
 
 // Save forgets the state.
