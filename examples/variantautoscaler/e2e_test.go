@@ -48,7 +48,7 @@ func TestE2E(t *testing.T) {
 	w := &stage{Cluster: cluster.ForTest(t, cluster.Options{Controllers: cluster.Workloads()}), kv: 0.5}
 	w.admin = kubernetes.NewForConfigOrDie(w.Config())
 	for _, file := range []string{
-		"base/namespace.yaml", "base/serviceaccount.yaml", "base/role.yaml", "base/deployment.yaml", "base/disruption.yaml",
+		"base/namespace.yaml", "base/serviceaccount.yaml", "base/role.yaml", "base/deployment.yaml", "base/disruption.yaml", "base/networkpolicy.yaml",
 		"sample/workloads.yaml", "sample/role.yaml", "sample/config.yaml",
 	} {
 		text, err := os.ReadFile(filepath.Join("deploy", filepath.FromSlash(file)))

@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
@@ -33,6 +35,32 @@ func TestSample(t *testing.T) {
 	assert.Equal(t, m.Name, file.Models[0].Saturation.ThresholdsFrom)
 	_, err = saturation.ParseTable(m.Data, saturation.Default)
 	require.NoError(t, err)
+}
+
+// TestNetworkPolicy lets nobody read the metrics who was not asked to: they are plain HTTP.
+func TestNetworkPolicy(t *testing.T) {
+	text, err := os.ReadFile("deploy/base/networkpolicy.yaml")
+	require.NoError(t, err)
+	var policy networkingv1.NetworkPolicy
+	require.NoError(t, yaml.UnmarshalStrict(text, &policy))
+	text, err = os.ReadFile("deploy/base/deployment.yaml")
+	require.NoError(t, err)
+	var controller appsv1.Deployment
+	require.NoError(t, yaml.UnmarshalStrict(text, &controller))
+	assert.Equal(t, controller.Spec.Template.Labels, policy.Spec.PodSelector.MatchLabels)
+	from := make(map[string]int) // how many may come to a port; none is everybody
+	for _, rule := range policy.Spec.Ingress {
+		for _, port := range rule.Ports {
+			from[port.Port.StrVal] = len(rule.From)
+		}
+	}
+	assert.Equal(t, map[string]int{"metrics": 1, "probes": 0}, from)
+	for _, port := range controller.Spec.Template.Spec.Containers[0].Ports {
+		assert.Contains(t, from, port.Name)
+	}
+	text, err = os.ReadFile("deploy/base/kustomization.yaml")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "networkpolicy.yaml")
 }
 
 // TestReadme reads the configurations that the README shows.
