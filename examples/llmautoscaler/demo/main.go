@@ -117,12 +117,22 @@ func run(ctx context.Context, w io.Writer, dir string) (err error) {
 	if err := controller.Start(); err != nil {
 		return fmt.Errorf("start the controller: %w", err)
 	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- controller.Wait() }()
+	go func() {
+		ended <- controller.Wait()
+		stop() // there is nothing more to see
+	}()
 
 	introduce(w, mine, logs.Name())
 	go load(ctx, fleet)
-	err = watch(ctx, w, c.Config(), fleet)
+	api, err := newClient(c.Config())
+	if err != nil {
+		return err
+	}
+	v := &viewer{out: w, inFlight: fleet.InFlight}
+	err = v.watch(watching, api)
 	select {
 	case e := <-ended:
 		if ctx.Err() == nil {

@@ -11,27 +11,50 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
-	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
 
-// watch prints a line whenever the LLMAutoScaler says something new.
-func watch(ctx context.Context, w io.Writer, config *rest.Config, fleet *cluster.Fleet) error {
+// again is how long after the API server has ended a watch the next begins. It ends each after half an hour or more.
+const again = 100 * time.Millisecond
+
+func newClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return err
+		return nil, err
 	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return err
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+}
+
+// A viewer prints a line whenever the LLMAutoScaler says something new.
+type viewer struct {
+	out      io.Writer
+	inFlight func() float64
+	begin    time.Time
+	last     string
+}
+
+// watch prints until the context ends, over as many watches as it takes.
+func (v *viewer) watch(ctx context.Context, c client.WithWatch) error {
+	v.begin = time.Now()
+	fmt.Fprintf(v.out, "%6s  %8s  %7s  %7s  %-8s %s\n", "TIME", "INFLIGHT", "CURRENT", "DESIRED", "VERDICT", "WHY")
+	for {
+		if err := v.one(ctx, c); err != nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(again):
+		}
 	}
+}
+
+// one prints until a watch ends.
+func (v *viewer) one(ctx context.Context, c client.WithWatch) error {
 	events, err := c.Watch(ctx, &v1alpha1.LLMAutoScalerList{}, client.InNamespace("models"))
 	if err != nil {
 		return err
 	}
 	defer events.Stop()
-	begin := time.Now()
-	fmt.Fprintf(w, "%6s  %8s  %7s  %7s  %-8s %s\n", "TIME", "INFLIGHT", "CURRENT", "DESIRED", "VERDICT", "WHY")
-	last := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -40,18 +63,24 @@ func watch(ctx context.Context, w io.Writer, config *rest.Config, fleet *cluster
 			if !more {
 				return nil
 			}
-			las, ok := e.Object.(*v1alpha1.LLMAutoScaler)
-			if !ok || las.Status.LastDecision == nil || las.Status.CurrentReplicas == nil || las.Status.DesiredReplicas == nil {
-				continue
+			if las, ok := e.Object.(*v1alpha1.LLMAutoScaler); ok {
+				v.show(&las.Status)
 			}
-			d := las.Status.LastDecision
-			said := fmt.Sprint(d.Verdict, d.Code, *las.Status.CurrentReplicas, *las.Status.DesiredReplicas)
-			if said == last {
-				continue
-			}
-			last = said
-			fmt.Fprintf(w, "%6s  %8.0f  %7d  %7d  %-8s %s\n", time.Since(begin).Round(time.Second), fleet.InFlight(),
-				*las.Status.CurrentReplicas, *las.Status.DesiredReplicas, d.Verdict, d.Reason)
 		}
 	}
+}
+
+// show prints a status, unless it says what the one before said: a watch begins with what is there.
+func (v *viewer) show(s *v1alpha1.LLMAutoScalerStatus) {
+	d := s.LastDecision
+	if d == nil || s.CurrentReplicas == nil || s.DesiredReplicas == nil {
+		return
+	}
+	said := fmt.Sprint(d.Verdict, d.Code, *s.CurrentReplicas, *s.DesiredReplicas)
+	if said == v.last {
+		return
+	}
+	v.last = said
+	fmt.Fprintf(v.out, "%6s  %8.0f  %7d  %7d  %-8s %s\n", time.Since(v.begin).Round(time.Second), v.inFlight(),
+		*s.CurrentReplicas, *s.DesiredReplicas, d.Verdict, d.Reason)
 }
