@@ -104,6 +104,11 @@ func (p *stepper) Decide(now time.Time, obs scaling.Observation) (d scaling.Deci
 	if p.fault == "state that grows" {
 		p.log = append(p.log, "decided")
 	}
+	if p.fault == remembersAMinute {
+		if second := now.UTC().Format(time.TimeOnly); !slices.Contains(p.log, second) {
+			p.log = append(p.log[max(0, len(p.log)-59):], second)
+		}
+	}
 	if p.fault == "sorts its input" {
 		slices.SortFunc(obs.Readings, func(a, b scaling.Reading) int { return strings.Compare(a.Metric, b.Metric) })
 	}

@@ -69,3 +69,14 @@ func TestRegressionConvergence(t *testing.T) {
 		},
 	})
 }
+
+// remembersAMinute is no fault: the state has the last sixty seconds, and does not grow once they are there.
+const remembersAMinute = "remembers a minute"
+
+// Regression: two thousand rounds of a pattern of milliseconds were over before the policy had all that it looks back on,
+// so that a state which was filling up counted as one that grows.
+func TestC7OutlastsTheMemory(t *testing.T) {
+	scalingtest.Replay(t, func() scaling.Policy { return newStepper(remembersAMinute) }, scalingtest.Options{
+		Bounds: scaling.Bounds{Min: 1, Max: 8}, Memory: time.Minute, MaxState: 1000,
+	}, "C7", scalingtest.Episode{Spec: 1, Ticks: []scalingtest.Tick{{After: 2 * time.Millisecond}}})
+}
