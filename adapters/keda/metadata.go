@@ -65,15 +65,18 @@ type Metadata struct {
 	PortName      string
 	Grouping      string
 	TLS           *v1alpha1.ScrapeTLS
+	// StateName tells the state of this trigger from those of others.
+	StateName string
 
 	// Unknown are the keys that mean nothing here, sorted.
 	Unknown []string
 	// Warnings say what is odd about known ones.
 	Warnings []string
 
-	keys   map[string]string // how each key was written
-	policy string            // the one that threshold is for; empty without threshold
-	whole  bool              // the rules are those of the key scaler
+	keys    map[string]string // how each key was written
+	policy  string            // the one that threshold is for; empty without threshold
+	whole   bool              // the rules are those of the key scaler
+	address string            // KEDA's key scalerAddress
 }
 
 // written returns how a key was written.
@@ -112,12 +115,15 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	lowThreshold        the lower boundary of the pods' average, required with policy realtime
 //	minReplicas         default spec.minReplicaCount, and at least 1 unless the scaler has cron
 //	maxReplicas         default spec.maxReplicaCount
+//	stateName           tells the trigger from others of the ScaledObject in mode replicas that read the same metric of the
+//	                    same pods, as the state is kept under algorithms, metrics, target and this name
 //	realtime.…          a field of the policy by its path in an LLMAutoScaler's spec.scaler, as
 //	proportional.…      realtime.scaleUpRule.cooldownSeconds: "60"; lists and objects are YAML
 //	cron.…
 //	scaler              the whole of spec.scaler as YAML; then threshold and what goes with it must not be given
 //
-// With a scaler that is cron alone, threshold may be left out together with the policy and the metric that it is for.
+// Where cron decides alone, or realtime.metrics and proportional.metrics have what the policies given read, threshold is
+// left out together with the policy and the metric that it is for.
 //
 // KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are passed over, and a known key may end in FromEnv.
 func ParseMetadata(metadata map[string]string) (Metadata, error) {

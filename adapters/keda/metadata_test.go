@@ -277,7 +277,7 @@ func TestWrongKeys(t *testing.T) {
 		seconds = `must be seconds or a duration, as 5 or "1500ms", between `
 		field   = "must be a field of an LLMAutoScaler's spec.scaler: "
 		beside  = "must not be given beside scaler, which says it all"
-		alone   = "must be given with threshold only: the clock alone decides"
+		alone   = "must be given with threshold only: the rules are given by their paths"
 	)
 	for _, tt := range []struct {
 		metadata map[string]string
@@ -327,7 +327,7 @@ func TestWrongKeys(t *testing.T) {
 		{inMetric("scaler", "{}"), `scaler: "{}": must be given in mode replicas only`},
 		{inMetric("cron.outside", "1"), `cron.outside: "1": must be given in mode replicas only`},
 
-		{inReplicas("threshold", "-"), `threshold: "": must be given in mode replicas, unless the scaler is cron alone`},
+		{inReplicas("threshold", "-"), `threshold: "": must be given in mode replicas, unless every policy has its metrics or is cron`},
 		{inReplicas("threshold", "0"), `threshold: "0": ` + number},
 		{inReplicas("minReplicas", "-1"), `minReplicas: "-1": must be a whole number between 0 and 2147483647`},
 		{inReplicas("maxReplicas", "0"), `maxReplicas: "0": must be a whole number between 1 and 2147483647`},
@@ -435,6 +435,32 @@ cron:
 	plan, err = both.plan(chatTarget, oneToTen)
 	require.NoError(t, err)
 	require.Equal(t, "realtime+proportional", plan.Kinds)
+}
+
+// TestMetricsByPath: a policy that has its metrics needs no threshold, and with several there is none to be given.
+func TestMetricsByPath(t *testing.T) {
+	m := parsed(t, inReplicas("threshold", "-", "realtime.profile", "responsive",
+		"realtime.metrics", `[{source: {name: a, port: 8000}, threshold: {high: "10", low: "2"}}, {source: {name: b}, threshold: {high: "1", low: "0.5"}}]`))
+	plan, err := m.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.Equal(t, "realtime", plan.Kinds)
+	require.Len(t, plan.Scrape.Metrics, 2)
+	require.Equal(t, 8000, plan.Scrape.Metrics[0].Endpoint.Port)
+
+	m = parsed(t, inReplicas("threshold", "-", "proportional.metrics", "[{target: 3}]", "cron.policies", `[{name: a, schedule: "0 0 * * *", targetReplicas: 2}]`))
+	plan, err = m.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.Equal(t, "proportional+cron", plan.Kinds)
+
+	const missing = `threshold: "": must be given in mode replicas, unless every policy has its metrics or is cron`
+	wrong(t, inReplicas("threshold", "-", "realtime.profile", "seed"), missing)
+	wrong(t, inReplicas("threshold", "-", "realtime.profile", "seed", "cron.outside", "1"), missing)
+	wrong(t, inReplicas("threshold", "-", "realtime.metrics", "[]", "proportional.metrics", "[{target: 3}]"), missing)
+	wrong(t, inReplicas("threshold", "-", "proportional.metrics", "[{target: 3}]", "metricPort", "8000"), `metricPort: "8000": must be given with threshold only: the rules are given by their paths`)
+
+	m = parsed(t, inReplicas("threshold", "-", "proportional.metrics", "[{target: -1}]"))
+	_, err = m.plan(chatTarget, oneToTen)
+	require.ErrorContains(t, err, "proportional.metrics[0].target")
 }
 
 func TestReplicasWhole(t *testing.T) {

@@ -94,7 +94,7 @@ func (p *parser) refuse(rule string, those func(key string) bool) {
 
 func replicasOnly(key string) bool {
 	switch key {
-	case "policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler":
+	case "policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler", "stateName":
 		return true
 	}
 	return dotted(key)
@@ -109,6 +109,7 @@ func (p *parser) replicas() {
 	m.MetricType = AverageValue
 	m.MinReplicas = p.count("minReplicas", 0)
 	m.MaxReplicas = p.count("maxReplicas", 1)
+	m.StateName, _ = p.take("stateName")
 	if text, ok := p.take("scaler"); ok {
 		p.whole(text)
 		return
@@ -117,8 +118,8 @@ func (p *parser) replicas() {
 	for _, err := range strictly(tree, &m.Scaler) { // each key alone was in order
 		p.errs.Add(err)
 	}
-	if _, given := p.given["threshold"]; !given && m.Scaler.Cron != nil && m.Scaler.Realtime == nil && m.Scaler.Proportional == nil {
-		p.refuse("must be given with threshold only: the clock alone decides", thresholdOnly)
+	if _, given := p.given["threshold"]; !given && complete(m.Scaler) {
+		p.refuse("must be given with threshold only: the rules are given by their paths", thresholdOnly)
 		return
 	}
 	policy := p.choice("policy", p.policyOf(tree), "proportional", "realtime")
@@ -129,7 +130,7 @@ func (p *parser) replicas() {
 	m.policy = policy
 	switch {
 	case !given:
-		p.wrong("threshold", "", "must be given in mode replicas, unless the scaler is cron alone")
+		p.wrong("threshold", "", "must be given in mode replicas, unless every policy has its metrics or is cron")
 	case policy == "realtime":
 		p.errs.Check(lowGiven, p.key("lowThreshold"), "", "must be given with policy realtime: fewer replicas are wanted below it")
 		p.realtime(source, profile, decimal(p.number("threshold", threshold)), v1alpha1.NewDecimal(low))
@@ -137,6 +138,14 @@ func (p *parser) replicas() {
 		p.errs.Check(!lowGiven, p.key("lowThreshold"), low, "must be given with policy realtime only")
 		p.proportional(source, profile, decimal(p.number("threshold", threshold)))
 	}
+}
+
+// complete reports whether there is a policy, and none that lacks a metric, which threshold would be for.
+func complete(s v1alpha1.Scaler) bool {
+	if s.Realtime != nil && len(s.Realtime.Metrics) == 0 || s.Proportional != nil && len(s.Proportional.Metrics) == 0 {
+		return false
+	}
+	return s.Realtime != nil || s.Proportional != nil || s.Cron != nil
 }
 
 // policyOf is the policy that threshold is for, unless policy says it: the one of which fields are given.

@@ -22,6 +22,8 @@ type Object struct {
 	Target k8s.Target
 	// Min and Max are spec.minReplicaCount and spec.maxReplicaCount.
 	Min, Max int32
+
+	shared string // see sharers
 }
 
 // ObjectOf returns what a ScaledObject (keda.sh/v1alpha1) says, with KEDA's defaults, or every field that is wrong.
@@ -33,8 +35,9 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 				Kind       string `json:"kind"`
 				Name       string `json:"name"`
 			} `json:"scaleTargetRef"`
-			MinReplicaCount *int32 `json:"minReplicaCount"`
-			MaxReplicaCount *int32 `json:"maxReplicaCount"`
+			MinReplicaCount *int32            `json:"minReplicaCount"`
+			MaxReplicaCount *int32            `json:"maxReplicaCount"`
+			Triggers        []json.RawMessage `json:"triggers"`
 		} `json:"spec"`
 	}
 	data, err := json.Marshal(u.Object)
@@ -49,6 +52,7 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 		Target: k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: u.GetNamespace(), Name: ref.Name},
 		Min:    DefaultMinReplicaCount,
 		Max:    DefaultMaxReplicaCount,
+		shared: sharers(s.Spec.Triggers),
 	}
 	if o.Target.APIVersion == "" {
 		o.Target.APIVersion = "apps/v1"
@@ -87,6 +91,7 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 		t.Namespace = m.Target.Namespace
 	}
 	e.Add(t.Validate("target"))
+	e.Check(!m.shares(o), m.written("stateName"), m.StateName, "must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state")
 	b := scaling.Bounds{Min: o.Min, Max: o.Max}
 	if m.Mode == Metric {
 		return t, scaling.Bounds{Min: 0, Max: max(o.Max, 1)}, e.Err() // they are the HorizontalPodAutoscaler's to keep

@@ -31,6 +31,7 @@ func (p *parser) sort(metadata map[string]string) {
 		}
 		p.given[name], p.keys[name] = metadata[key], key
 	}
+	p.m.address = p.given["scalerAddress"]
 	for _, own := range []string{"scalerAddress", "enableTLS", "unsafeSsl"} {
 		delete(p.given, own)
 	}

@@ -106,14 +106,14 @@ func TestObjectOf(t *testing.T) {
 		text string
 		want Object
 	}{
-		{"spec: {scaleTargetRef: {name: c}}", Object{k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "c"}, 0, 100}},
+		{"spec: {scaleTargetRef: {name: c}}", Object{Target: k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "c"}, Min: 0, Max: 100}},
 		{
 			"spec: {scaleTargetRef: {apiVersion: kaito.sh/v1alpha1, kind: Workspace, name: c}, minReplicaCount: 2, maxReplicaCount: 7, pollingInterval: 5, triggers: []}",
-			Object{k8s.Target{APIVersion: "kaito.sh/v1alpha1", Kind: "Workspace", Namespace: "models", Name: "c"}, 2, 7},
+			Object{Target: k8s.Target{APIVersion: "kaito.sh/v1alpha1", Kind: "Workspace", Namespace: "models", Name: "c"}, Min: 2, Max: 7},
 		},
-		{"spec: {scaleTargetRef: {kind: StatefulSet, name: c}, minReplicaCount: 0, maxReplicaCount: 1}", Object{k8s.Target{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "models", Name: "c"}, 0, 1}},
+		{"spec: {scaleTargetRef: {kind: StatefulSet, name: c}, minReplicaCount: 0, maxReplicaCount: 1}", Object{Target: k8s.Target{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "models", Name: "c"}, Min: 0, Max: 1}},
 		// The proposal's names are not ScaledObject's.
-		{"spec: {scaleTargetRef: {name: c}, minReplicas: 3, maxReplicas: 10}", Object{k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "c"}, 0, 100}},
+		{"spec: {scaleTargetRef: {name: c}, minReplicas: 3, maxReplicas: 10}", Object{Target: k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "c"}, Min: 0, Max: 100}},
 	} {
 		o, err := ObjectOf(manifest(t, tt.text))
 		require.NoError(t, err, tt.text)
@@ -147,15 +147,15 @@ func TestResolve(t *testing.T) {
 		bounds   scaling.Bounds
 	}{
 		{inMetric(), o, chatTarget, scaling.Bounds{Min: 0, Max: 100}},
-		{inMetric(), Object{chatTarget, 3, 7}, chatTarget, scaling.Bounds{Min: 0, Max: 7}},
-		{inMetric(), Object{k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "chat"}, 0, 1}, chatTarget, scaling.Bounds{Min: 0, Max: 1}},
+		{inMetric(), Object{Target: chatTarget, Min: 3, Max: 7}, chatTarget, scaling.Bounds{Min: 0, Max: 7}},
+		{inMetric(), Object{Target: k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "chat"}, Min: 0, Max: 1}, chatTarget, scaling.Bounds{Min: 0, Max: 1}},
 		{inMetric("workspaceName", "w"), o, k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "w"}, scaling.Bounds{Min: 0, Max: 100}},
 		{inMetric("targetAPIVersion", "v1", "targetKind", "K"), o, k8s.Target{APIVersion: "v1", Kind: "K", Namespace: "models", Name: "chat"}, scaling.Bounds{Min: 0, Max: 100}},
 		{inMetric("workspaceNamespace", "models"), o, chatTarget, scaling.Bounds{Min: 0, Max: 100}},
 		{inReplicas(), o, chatTarget, scaling.Bounds{Min: 1, Max: 100}},
-		{inReplicas(), Object{chatTarget, 4, 9}, chatTarget, scaling.Bounds{Min: 4, Max: 9}},
-		{inReplicas("minReplicas", "2", "maxReplicas", "3"), Object{chatTarget, 4, 9}, chatTarget, scaling.Bounds{Min: 2, Max: 3}},
-		{inReplicas("maxReplicas", "200"), Object{chatTarget, 4, 9}, chatTarget, scaling.Bounds{Min: 4, Max: 200}},
+		{inReplicas(), Object{Target: chatTarget, Min: 4, Max: 9}, chatTarget, scaling.Bounds{Min: 4, Max: 9}},
+		{inReplicas("minReplicas", "2", "maxReplicas", "3"), Object{Target: chatTarget, Min: 4, Max: 9}, chatTarget, scaling.Bounds{Min: 2, Max: 3}},
+		{inReplicas("maxReplicas", "200"), Object{Target: chatTarget, Min: 4, Max: 9}, chatTarget, scaling.Bounds{Min: 4, Max: 200}},
 		{inReplicas("minReplicas", "0"), o, chatTarget, scaling.Bounds{Min: 0, Max: 100}},
 		{inReplicas(cron...), o, chatTarget, scaling.Bounds{Min: 0, Max: 100}},
 	} {
@@ -174,19 +174,19 @@ func TestResolveRefuses(t *testing.T) {
 		object   Object
 		want     string
 	}{
-		{inMetric("workspaceNamespace", "other"), Object{chatTarget, 0, 100}, `workspaceNamespace: "other": must be the ScaledObject's namespace, models, unless the scaler allows others`},
-		{inMetric("targetNamespaceFromEnv", "other"), Object{chatTarget, 0, 100}, `targetNamespaceFromEnv: "other": must be the ScaledObject's namespace, models, unless the scaler allows others`},
-		{inReplicas("maxReplicas", "3"), Object{chatTarget, 4, 100}, "maxReplicas: 3: must be at least minReplicas 4"},
-		{inReplicas("minReplicas", "101"), Object{chatTarget, 4, 100}, "maxReplicas: 100: must be at least minReplicas 101"},
-		{inReplicas("minReplicas", "3", "maxReplicasFromEnv", "2"), Object{chatTarget, 0, math.MaxInt32}, "maxReplicasFromEnv: 2: must be at least minReplicas 3"},
-		{inMetric(), Object{k8s.Target{APIVersion: "a/b/c", Kind: "K", Name: "x"}, 0, 1}, `target.apiVersion: "a/b/c": must be "version" or "group/version"`},
+		{inMetric("workspaceNamespace", "other"), Object{Target: chatTarget, Min: 0, Max: 100}, `workspaceNamespace: "other": must be the ScaledObject's namespace, models, unless the scaler allows others`},
+		{inMetric("targetNamespaceFromEnv", "other"), Object{Target: chatTarget, Min: 0, Max: 100}, `targetNamespaceFromEnv: "other": must be the ScaledObject's namespace, models, unless the scaler allows others`},
+		{inReplicas("maxReplicas", "3"), Object{Target: chatTarget, Min: 4, Max: 100}, "maxReplicas: 3: must be at least minReplicas 4"},
+		{inReplicas("minReplicas", "101"), Object{Target: chatTarget, Min: 4, Max: 100}, "maxReplicas: 100: must be at least minReplicas 101"},
+		{inReplicas("minReplicas", "3", "maxReplicasFromEnv", "2"), Object{Target: chatTarget, Min: 0, Max: math.MaxInt32}, "maxReplicasFromEnv: 2: must be at least minReplicas 3"},
+		{inMetric(), Object{Target: k8s.Target{APIVersion: "a/b/c", Kind: "K", Name: "x"}, Min: 0, Max: 1}, `target.apiVersion: "a/b/c": must be "version" or "group/version"`},
 	} {
 		m := parsed(t, tt.metadata)
 		_, _, err := m.resolve(ref, tt.object, false)
 		require.EqualError(t, err, tt.want)
 	}
 	m := parsed(t, inMetric("targetNamespace", "other"))
-	target, _, err := m.resolve(ref, Object{chatTarget, 0, 1}, true)
+	target, _, err := m.resolve(ref, Object{Target: chatTarget, Min: 0, Max: 1}, true)
 	require.NoError(t, err)
 	require.Equal(t, "other", target.Namespace)
 }

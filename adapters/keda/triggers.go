@@ -2,17 +2,12 @@ package keda
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/build"
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -106,31 +101,4 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 		out.Identity = m.identity()
 	}
 	return out, nil
-}
-
-// identity names the state of a trigger in Mode Replicas by its algorithms and the metrics they read: another threshold
-// goes on with the state, another metric does not.
-func (m *Metadata) identity() string {
-	var kinds, sources []string
-	note := func(s v1alpha1.MetricSource) {
-		sources = append(sources, s.Name+" "+string(s.Engine)+" "+string(s.Signal))
-	}
-	if s := m.Scaler.Realtime; s != nil {
-		kinds = append(kinds, "realtime")
-		for _, metric := range s.Metrics {
-			note(metric.Source)
-		}
-	}
-	if s := m.Scaler.Proportional; s != nil {
-		kinds = append(kinds, "proportional")
-		for _, metric := range s.Metrics {
-			note(metric.Source)
-		}
-	}
-	if m.Scaler.Cron != nil {
-		kinds = append(kinds, "cron")
-	}
-	slices.Sort(sources)
-	sum := sha256.Sum256([]byte(strings.Join(sources, "\n")))
-	return strings.Join(kinds, "-") + "-" + hex.EncodeToString(sum[:6])
 }

@@ -218,7 +218,7 @@ func (p *process) serving(engine *keda.Engine) error {
 // defaults adds the webhook.
 func (p *process) defaults() error {
 	c := defaulting.Default()
-	c.ScalerName, c.Plaintext, c.Known = p.scaler, p.plaintext, keda.Known
+	c.ScalerName, c.Plaintext, c.Known, c.Identity = p.scaler, p.plaintext, keda.Known, keda.Identity
 	c.Address = fmt.Sprintf("%s.%s.svc.%s%s", p.service, p.namespace, p.domain, port(p.address))
 	c.Auth.Name = p.creds
 	defaulter, err := defaulting.New(c)

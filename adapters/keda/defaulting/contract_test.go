@@ -38,6 +38,8 @@ func TestDefaultsSuitTheScaler(t *testing.T) {
 		{"interval": "60"},
 		{"scrapeTimeout": "1"},
 		{"minReplicas": "0"},
+		{"mode": "replicas", "realtime.metrics": "[{source: {name: a}, threshold: {high: 2, low: 1}}]"},
+		{"mode": "replicas", "proportional.metrics": "[{target: 3}]"},
 	}
 	taken := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -75,6 +77,7 @@ func TestDefaultsSuitTheScaler(t *testing.T) {
 		require.Equal(t, before.Interval, after.Interval)
 		require.Equal(t, before.ScrapeTimeout, after.ScrapeTimeout)
 		require.Equal(t, before.Unknown, after.Unknown)
+		require.Equal(t, keda.Identity(given), keda.Identity(so.Spec.Triggers[0].Metadata), "the state goes on")
 	})
 	require.NotZero(t, taken)
 }
@@ -99,4 +102,23 @@ func TestClockAloneGetsNoMetric(t *testing.T) {
 	require.NoError(t, json.Unmarshal(apply(t, []byte(clock), patch), &so))
 	_, err = keda.ParseMetadata(so.Spec.Triggers[0].Metadata)
 	require.NoError(t, err)
+}
+
+// TestTriggersThatWouldShareAState: what the scaler refuses is said at admission.
+func TestTriggersThatWouldShareAState(t *testing.T) {
+	d := defaulter(t, func(c *defaulting.Config) { c.Identity, c.Known = keda.Identity, keda.Known })
+	object := func(more string) []byte {
+		const one = `{"type": "external", "metadata": {"scalerName": "keda-kaito-scaler", "mode": "replicas", "threshold": "10"}}`
+		const theirs = `{"type": "prometheus", "metadata": {"mode": "replicas", "threshold": "10"}}`
+		return []byte(`{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "spec": {"triggers": [` + one + "," + theirs + `,
+			{"type": "external", "metadata": {"scalerName": "keda-kaito-scaler", "mode": "replicas", "threshold": "20"` + more + `}}]}}`)
+	}
+	_, warnings, err := d.Default(object(""))
+	require.NoError(t, err)
+	require.Equal(t, []string{"spec.triggers[2].metadata: has the metric and the pods of spec.triggers[0], and would share its state: give it a stateName"}, warnings)
+	for _, more := range []string{`, "stateName": "b"`, `, "metricPort": "8000"`} {
+		_, warnings, err = d.Default(object(more))
+		require.NoError(t, err)
+		require.Empty(t, warnings)
+	}
 }

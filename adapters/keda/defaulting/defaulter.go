@@ -54,6 +54,7 @@ func (d *Defaulter) Default(object []byte) (patch []Operation, warnings []string
 	for _, t := range ours {
 		d.defaultTrigger(&r, t)
 	}
+	d.warnShared(&r, ours)
 	return r.patch, r.warnings, nil
 }
 

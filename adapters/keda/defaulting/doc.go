@@ -44,8 +44,8 @@
 //     is left out too if a trigger in mode replicas has the metadata minReplicas 0, which needs KEDA's default of 0.
 //   - No metricName, metricProtocol, metricPort and metricPath beside engine or signal, which say it all.
 //   - No scrapeTimeout beside interval, on which the scaler's own default depends.
-//   - None of these five beside scaler, a whole scaler as YAML for mode replicas, and where the clock alone decides, by
-//     keys cron.… without a threshold.
+//   - None of these five beside scaler, a whole scaler as YAML for mode replicas, and where rules are given by their paths
+//     without a threshold, as cron.… and realtime.metrics.
 //   - No metricProtocol beside metricPorotocol.
 //
 // # Modes
@@ -59,6 +59,9 @@
 //
 // The behavior belongs to the HPA and so to all triggers: beside a cron trigger that asks for ten, one pod in five
 // minutes takes three quarters of an hour. A warning says so.
+//
+// Two triggers of ours in mode replicas that read the same metric of the same pods would share one state, and the scaler
+// refuses both; a warning says so where [Config] has Identity.
 //
 // # Why these numbers
 //

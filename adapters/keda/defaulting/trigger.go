@@ -1,6 +1,7 @@
 package defaulting
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -43,6 +44,7 @@ const (
 	keyScaler        = "scaler" // of mode replicas: a whole scaler
 	keyScrapeTimeout = "scrapeTimeout"
 	keySignal        = "signal"
+	keyStateName     = "stateName" // of mode replicas: tells states apart
 	keyThreshold     = "threshold"
 )
 
@@ -73,19 +75,19 @@ func (t trigger) text(key string) string {
 	return strings.TrimSpace(s)
 }
 
-// clock says that the clock alone decides, so that no pod is asked: cron.… and neither a threshold nor another policy.
-func (t trigger) clock() bool {
-	cron := false
+// paths says that the rules are given by their paths alone, as cron.… and realtime.metrics: the keys of the metric go with
+// a threshold, and there is none.
+func (t trigger) paths() bool {
+	if t.mode() != modeReplicas || t.has(keyThreshold) {
+		return false
+	}
 	for key, value := range t.meta {
-		switch first, _, _ := strings.Cut(key, "."); {
-		case value == nil:
-		case first == "cron":
-			cron = true
-		case first == "realtime" || first == "proportional":
-			return false
+		first, _, found := strings.Cut(key, ".")
+		if found && value != nil && slices.Contains([]string{"realtime", "proportional", "cron"}, first) {
+			return true
 		}
 	}
-	return cron && t.mode() == modeReplicas && !t.has(keyThreshold)
+	return false
 }
 
 // toZero says that the trigger decides the count and may decide on none.
@@ -129,7 +131,7 @@ func (d *Defaulter) defaultTrigger(r *review, t trigger) {
 	if s := t.metricType(); s != "" {
 		want[keyMetricType] = s
 	}
-	whole := t.has(keyScaler) || t.clock()
+	whole := t.has(keyScaler) || t.paths()
 	if !whole && !t.has(keyEngine) && !t.has(keySignal) {
 		want[keyMetricName] = d.config.MetricName
 		want[keyProtocol] = d.config.Protocol
@@ -176,6 +178,31 @@ func (d *Defaulter) warnTrigger(r *review, t trigger) {
 	}
 }
 
+// warnShared warns of triggers that would share one state, which the scaler refuses.
+func (d *Defaulter) warnShared(r *review, ours []trigger) {
+	if d.config.Identity == nil {
+		return
+	}
+	first := make(map[string]int)
+	for _, t := range ours {
+		metadata := make(map[string]string, len(t.meta))
+		for key, value := range t.meta {
+			if s, ok := value.(string); ok {
+				metadata[key] = s
+			}
+		}
+		identity := d.config.Identity(metadata)
+		if identity == "" {
+			continue
+		}
+		if other, taken := first[identity]; taken {
+			r.warn(t.at().child("metadata"), fmt.Sprintf("has the metric and the pods of spec.triggers[%d], and would share its state: give it a %s", other, keyStateName))
+			continue
+		}
+		first[identity] = t.index
+	}
+}
+
 func (d *Defaulter) known(key string) bool {
 	if d.config.Known == nil {
 		return true
@@ -184,7 +211,7 @@ func (d *Defaulter) known(key string) bool {
 	case "scalerName", keyAddress, "enableTLS", "unsafeSsl": // KEDA's
 		return true
 	case keyEngine, keyInterval, keyMetricName, keyMetricPath, keyMetricPort, keyMetricType, keyMinReplicas, keyMisspelt, keyMode,
-		keyProtocol, keyScaler, keyScrapeTimeout, keySignal, keyThreshold:
+		keyProtocol, keyScaler, keyScrapeTimeout, keySignal, keyStateName, keyThreshold:
 		return true
 	default:
 		return d.config.Known(key) || d.config.Known(bare)

@@ -45,11 +45,8 @@ func naive(o any) {
 		case "Value":
 			meta(m, "metricType", "Value")
 		}
-		clock := m["mode"] == "replicas" && !given(m, "threshold")
-		for _, policy := range []string{"realtime.profile", "proportional.profile"} {
-			clock = clock && !given(m, policy)
-		}
-		if given(m, "scaler") || clock && given(m, "cron.mode") {
+		paths := given(m, "cron.mode") || given(m, "realtime.profile") || given(m, "proportional.profile")
+		if given(m, "scaler") || paths && m["mode"] == "replicas" && !given(m, "threshold") {
 			continue
 		}
 		if !given(m, "interval") {

@@ -1,0 +1,108 @@
+package keda
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// Identity names the state that a trigger of these metadata has in Mode Replicas. It is empty for what has none: Mode
+// Metric, and metadata that are wrong. Two triggers of one ScaledObject must not have the same.
+func Identity(metadata map[string]string) string {
+	m, err := ParseMetadata(metadata)
+	if err != nil || m.Mode != Replicas {
+		return ""
+	}
+	return m.identity()
+}
+
+// identity names the state of a trigger in Mode Replicas by its algorithms, by what they read of which target, and by
+// stateName: another threshold goes on with the state, another metric does not.
+func (m *Metadata) identity() string {
+	var kinds []string
+	var sources []v1alpha1.MetricSource
+	if s := m.Scaler.Realtime; s != nil {
+		kinds = append(kinds, "realtime")
+		for _, metric := range s.Metrics {
+			sources = append(sources, metric.Source)
+		}
+	}
+	if s := m.Scaler.Proportional; s != nil {
+		kinds = append(kinds, "proportional")
+		for _, metric := range s.Metrics {
+			sources = append(sources, metric.Source)
+		}
+	}
+	if m.Scaler.Cron != nil {
+		kinds = append(kinds, "cron")
+	}
+	texts := make([]string, 0, len(sources)+1)
+	for _, s := range sources {
+		texts = append(texts, text(m.spelt(s)))
+	}
+	slices.Sort(texts)
+	texts = append(texts, text([]any{m.Target, m.PortName, m.StateName}))
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\n")))
+	return strings.Join(kinds, "-") + "-" + hex.EncodeToString(sum[:6])
+}
+
+// spelt writes out what a source means by saying nothing: whether the webhook has written it down makes no difference.
+func (m *Metadata) spelt(s v1alpha1.MetricSource) v1alpha1.MetricSource {
+	s.Protocol = cmp.Or(s.Protocol, v1alpha1.HTTP)
+	if s.Engine != "" || s.Signal != "" {
+		return s
+	}
+	s.Name, s.Path = cmp.Or(s.Name, v1alpha1.DefaultMetricName), cmp.Or(s.Path, scrape.DefaultPath)
+	if s.Port == nil && m.PortName == "" {
+		port := v1alpha1.NewPortNumber(scrape.DefaultPort)
+		s.Port = &port
+	}
+	return s
+}
+
+func text(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "" // not reached: everything in it can be marshalled
+	}
+	return string(data)
+}
+
+// owner names whose state it is: that of a scaler, which keeps it under the identity.
+func (m *Metadata) owner() string { return m.address + " " + m.ScalerName + " " + m.identity() }
+
+// sharers returns, a line each, the owners that several of a ScaledObject's triggers would be. What cannot be read is
+// none: it is answered with its fault.
+func sharers(triggers []json.RawMessage) string {
+	var owners, shared []string
+	for _, raw := range triggers {
+		var t struct {
+			Metadata map[string]string `json:"metadata"`
+		}
+		if json.Unmarshal(raw, &t) != nil || t.Metadata["scalerName"] == "" || t.Metadata["mode"] == "" {
+			continue
+		}
+		m, err := ParseMetadata(t.Metadata)
+		if err != nil || m.Mode != Replicas {
+			continue
+		}
+		owner := m.owner()
+		if slices.Contains(owners, owner) && !slices.Contains(shared, owner) {
+			shared = append(shared, owner)
+		}
+		owners = append(owners, owner)
+	}
+	slices.Sort(shared)
+	return strings.Join(shared, "\n")
+}
+
+// shares reports whether another trigger of the ScaledObject would keep its state in the same place.
+func (m *Metadata) shares(o Object) bool {
+	return m.Mode == Replicas && slices.Contains(strings.Split(o.shared, "\n"), m.owner())
+}

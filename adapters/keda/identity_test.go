@@ -1,0 +1,132 @@
+package keda
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestIdentity: what is read, and of whom, makes a state another; how it is judged does not.
+func TestIdentity(t *testing.T) {
+	of := func(more ...string) string { return Identity(replicasMode(more...)) }
+	same := of()
+	require.Regexp(t, "^realtime-[0-9a-f]{12}$", same)
+	for _, more := range [][]string{
+		{"threshold", "20"},
+		{"lowThreshold", "1"},
+		{"maxReplicas", "7"},
+		{"interval", "30"},
+		{"scrapeTimeout", "1"},
+		{"realtime.scaleUpRule.cooldownSeconds", "61"},
+		{"scalerAddress", "a:1"},
+		{"metricName", "vllm:num_requests_waiting", "metricPort", "5000", "metricPath", "/metrics", "metricProtocol", "http"}, // as the webhook writes it
+	} {
+		require.Equal(t, same, of(more...), "%v", more)
+	}
+	seen := map[string][]string{same: nil}
+	for _, more := range [][]string{
+		{"metricName", "other"},
+		{"metricPort", "8000"},
+		{"metricPort", "http"},
+		{"metricPath", "/m"},
+		{"metricProtocol", "https"},
+		{"aggregation", "Max"},
+		{"engine", "VLLM", "signal", "TTFT"},
+		{"engine", "VLLM", "signal", "TTFT", "quantile", "0.5"},
+		{"engine", "VLLM", "signal", "TTFT", "quantile", "0.99"},
+		{"engine", "VLLM", "signal", "TTFT", "quantile", "0.99", "metricPort", "9000"},
+		{"targetName", "other"},
+		{"targetAPIVersion", "kaito.sh/v1beta1", "targetKind", "InferenceSet"},
+		{"cron.outside", "1"},
+		{"stateName", "other"},
+	} {
+		identity := of(more...)
+		require.NotContains(t, seen, identity, "%v", more)
+		seen[identity] = more
+	}
+	require.Empty(t, Identity(metricMode()), "there is no state")
+	require.Empty(t, Identity(replicasMode("threshold", "x")))
+}
+
+// TestTwoTriggersOfOneScaledObject: each has its own state where they read the same family at other ports, so the window
+// of one is not broken by the rounds of the other.
+func TestTwoTriggersOfOneScaledObject(t *testing.T) {
+	const window = "realtime.scaleUpRule.stabilizationWindowSeconds"
+	rounds := func(triggers ...map[string]string) (up int) {
+		w := newWorld(t)
+		w.load(15)
+		var all []Trigger
+		for _, metadata := range triggers {
+			all = append(all, w.trigger(metadata))
+		}
+		for range 40 {
+			if w.next(all[0]).Value > 4 {
+				up++
+			}
+			for _, other := range all[1:] {
+				require.InDelta(t, 4, w.round(other).Value, 0, "its threshold is far above the load")
+			}
+		}
+		return up
+	}
+	one := replicasMode(window, "60", "metricPort", "8000")
+	alone := rounds(one)
+	require.Positive(t, alone)
+	require.Equal(t, alone, rounds(one, replicasMode(window, "60", "metricPort", "9000", "threshold", "1000", "lowThreshold", "1")))
+	require.Equal(t, alone, rounds(one, replicasMode(window, "60", "metricPort", "8000", "threshold", "1000", "lowThreshold", "1", "stateName", "far")))
+}
+
+// scaledObjectOf returns a ScaledObject with external triggers.
+func scaledObjectOf(t *testing.T, triggers ...map[string]string) Object {
+	t.Helper()
+	var all []any
+	for _, metadata := range triggers {
+		values := make(map[string]any)
+		for key, value := range metadata {
+			values[key] = value
+		}
+		all = append(all, map[string]any{"type": "external", "metadata": values})
+	}
+	o, err := ObjectOf(&unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "chat", "namespace": "models"},
+		"spec":     map[string]any{"scaleTargetRef": map[string]any{"name": "chat"}, "minReplicaCount": 1, "maxReplicaCount": 20, "triggers": all},
+	}})
+	require.NoError(t, err)
+	return o
+}
+
+// TestTriggersThatWouldShareAState are told so, instead of taking each other's windows away.
+func TestTriggersThatWouldShareAState(t *testing.T) {
+	one, two := replicasMode("threshold", "10"), replicasMode("threshold", "20")
+	const rule = `stateName: "": must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state`
+	w := newWorld(t)
+	w.load(15)
+	w.object = scaledObjectOf(t, one, two)
+	for _, metadata := range []map[string]string{one, two} {
+		s := w.round(w.trigger(metadata))
+		require.EqualError(t, s.Unknown, rule)
+		require.EqualError(t, s.ActiveUnknown, rule)
+	}
+	require.Zero(t, w.store.saves)
+	require.Zero(t, w.observes)
+
+	two["stateName"] = "twenty"
+	w.object = scaledObjectOf(t, one, two)
+	first, second := w.round(w.trigger(one)), w.round(w.trigger(two))
+	require.InDelta(t, 5, first.Value, 0)
+	require.InDelta(t, 4, second.Value, 0)
+	require.Len(t, w.store.data, 2)
+
+	// None of these is another trigger with the same state.
+	for _, other := range []map[string]string{
+		metricMode(), replicasMode("metricPort", "8000"), replicasMode("scalerName", "theirs"), replicasMode("scalerAddress", "elsewhere:1"),
+		replicasMode("threshold", "wrong"),
+		{"value": "50"},
+	} {
+		w := newWorld(t)
+		w.load(15)
+		w.object = scaledObjectOf(t, one, other)
+		require.NoError(t, w.round(w.trigger(one)).Unknown, "%v", other)
+	}
+}
