@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
@@ -23,12 +25,14 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Limits of the gRPC server. A request of KEDA's is below 10 KB, and a client has one connection with some streams.
+// Limits of the gRPC server. A request of KEDA's is below 10 KB. KEDA has one connection to each address, with two streams
+// for each trigger of type external-push that stay open, beside its calls.
 const (
 	callTimeout       = 2 * time.Second
 	maxMessage        = 256 << 10
 	maxHeaders        = 16 << 10
-	maxStreams        = 1000
+	streamsPerTrigger = 2
+	roomForCalls      = 1000 // of a connection, beside the streams that stay open
 	connectionTimeout = 10 * time.Second
 	connectionAge     = 30 * time.Minute // then it is opened anew, with the certificates of that time
 	connectionGrace   = time.Minute
@@ -50,6 +54,9 @@ type GRPCConfig struct {
 // NewGRPC returns a gRPC server with the scaler and the health service; that of the scaler's name is SERVING until its
 // Shutdown. Calls have a deadline of 2 s and requests a limit of 256 KiB; what panics is answered with Internal;
 // connections are closed after half an hour, so that whom to trust is asked again. Reflection is off.
+//
+// Two streams for each trigger that the engine may have can be open at once; one more is ResourceExhausted. A connection
+// has room for a thousand calls beside them: without, a client's calls would wait for streams that never end.
 func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Engine != nil, "engine", nil, "must be set")
@@ -77,14 +84,15 @@ func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 		return status.Error(codes.Internal, "the scaler failed; its log says more")
 	})
 	unary = append(unary, recovery.UnaryServerInterceptor(panics), deadline)
-	stream = append(stream, recovery.StreamServerInterceptor(panics))
+	streams := &streamLimit{most: int64(min(c.Engine.c.MaxTriggers, math.MaxInt32/(2*streamsPerTrigger))) * streamsPerTrigger}
+	stream = append(stream, recovery.StreamServerInterceptor(panics), streams.intercept)
 	options := []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeaders),
-		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxConcurrentStreams(uint32(streams.most + roomForCalls)), //nolint:gosec // most is at most half of MaxInt32
 		grpc.ConnectionTimeout(connectionTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
@@ -103,6 +111,20 @@ func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 		calls.InitializeMetrics(server)
 	}
 	return server, healthy, nil
+}
+
+// A streamLimit ends streams beyond the most that may be open.
+type streamLimit struct {
+	open atomic.Int64
+	most int64
+}
+
+func (l *streamLimit) intercept(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	defer l.open.Add(-1)
+	if l.open.Add(1) > l.most {
+		return status.Errorf(codes.ResourceExhausted, "there are %d streams, and no more than that are allowed: %d for each trigger that there may be", l.most, streamsPerTrigger)
+	}
+	return handler(srv, stream)
 }
 
 // deadline bounds a call: KEDA sets no deadline.

@@ -308,3 +308,57 @@ func TestCallPanics(t *testing.T) {
 	}
 	require.InDelta(t, 3, counted, 0, "the numbers see panics too")
 }
+
+// TestPushTriggersLeaveRoomForCalls: KEDA has two streams of each external-push trigger open, on the connection that its
+// calls go over.
+func TestPushTriggersLeaveRoomForCalls(t *testing.T) {
+	s := newStage(t, nil)
+	metadata := s.add("a", counting())
+	s.value(chat, metadata)
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 600 {
+		active, err := client.StreamIsActive(ctx, scaledObject(chat, metadata))
+		require.NoError(t, err)
+		_, err = active.Recv()
+		require.NoError(t, err)
+		spec, err := client.StreamMetricSpec(ctx, scaledObject(chat, metadata))
+		require.NoError(t, err)
+		_, err = spec.Recv()
+		require.NoError(t, err)
+	}
+	_, err := client.GetMetrics(ctx, asked(chat, metadata, "q"))
+	require.NoError(t, err)
+}
+
+// TestStreamsAreLimited: what is too much is said, and does not hold up the calls beside it.
+func TestStreamsAreLimited(t *testing.T) {
+	s := newStage(t, func(c *EngineConfig) { c.MaxTriggers = 2 })
+	metadata := s.add("a", counting())
+	s.value(chat, metadata)
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
+	whole, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	open := func() (context.CancelFunc, error) {
+		ctx, cancel := context.WithCancel(whole)
+		stream, err := client.StreamIsActive(ctx, scaledObject(chat, metadata))
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		return cancel, err
+	}
+	var end context.CancelFunc
+	for range 4 {
+		var err error
+		end, err = open()
+		require.NoError(t, err)
+	}
+	for range 5 {
+		_, err := open()
+		require.EqualError(t, err, "rpc error: code = ResourceExhausted desc = there are 4 streams, and no more than that are allowed: 2 for each trigger that there may be")
+	}
+	_, err := client.GetMetrics(whole, asked(chat, metadata, "q"))
+	require.NoError(t, err)
+	end()
+	require.Eventually(t, func() bool { _, err := open(); return err == nil }, patience, 10*time.Millisecond, "one that ends makes room")
+}
