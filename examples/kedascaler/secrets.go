@@ -7,14 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
 
 	"github.com/inferscale/inferscale/adapters/keda/certs"
 )
@@ -94,12 +95,35 @@ func (p *process) newKeeper() (*keeper, error) {
 	k, err := certs.NewKeeper(certs.KeeperConfig{
 		Client: p.kube.CoreV1(), Rules: p.rules(),
 		Namespace: p.secretNamespace(), Name: p.secret, CANamespace: p.namespace, CAName: p.caSecret,
+		Time: func(ctx context.Context) (time.Time, error) {
+			return serverTime(ctx, p.manager.GetConfig(), p.manager.GetHTTPClient())
+		},
 		OnAction: func(a certs.Action) { p.logger.Info("certificates", "action", a.String()) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &keeper{process: p, keeper: k}, nil
+}
+
+// serverTime returns what time it is for the API server: each of its answers says.
+func serverTime(ctx context.Context, config *rest.Config, client *http.Client) (time.Time, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return time.Time{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("version").String(), nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if err := resp.Body.Close(); err != nil {
+		return time.Time{}, err
+	}
+	return http.ParseTime(resp.Header.Get("Date"))
 }
 
 // Start keeps them until ctx ends.
@@ -161,8 +185,8 @@ func (k *keeper) trust(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := hooks.Patch(ctx, k.webhookConfig, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: "kedascaler"}); err != nil && !apierrors.IsConflict(err) {
-		return fmt.Errorf("webhook configuration: %w", err)
+	if _, err := hooks.Patch(ctx, k.webhookConfig, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: "kedascaler"}); err != nil {
+		return fmt.Errorf("webhook configuration: %w", err) // somebody else may have changed it meanwhile: it is read again soon
 	}
 	k.logger.Info("CA put into the webhook's configuration", "name", k.webhookConfig)
 	return nil

@@ -44,6 +44,13 @@
 // If the CA's key is known to somebody, none of this is fast enough: delete both Secrets. Ensure makes all anew, and KEDA
 // repeats one call. If the Secret with the CA's key alone is lost, a next CA is published and takes over as above.
 //
+// # Clocks
+//
+// What is not valid yet is not replaced: a clock that is behind causes nothing but an error, [ErrClock]. A clock that is
+// ahead would take for expired what is not, and make what nobody else takes for valid yet. So a Keeper that is given
+// another clock ([KeeperConfig].Time) compares the two before it makes or drops anything, and does neither where they
+// differ. Without one, certificates that a clock ahead has made are to be deleted, with both Secrets.
+//
 // # Crashes, and two at work
 //
 // The Secret of the CA is written first: no certificate is published whose CA's key could be lost. A crash between the
@@ -64,7 +71,7 @@
 //
 // # Errors
 //
-// A [SecretError] names the Secret or folder, the key and the rule; errors.Is finds [ErrForeign], [ErrDamaged] and
-// [ErrMissing]. Constructors and Next report every wrong field at once, each a scaling.FieldError. No error and no
+// A [SecretError] names the Secret or folder, the key and the rule; errors.Is finds [ErrForeign], [ErrDamaged],
+// [ErrClock] and [ErrMissing]. Constructors and Next report every wrong field at once, each a scaling.FieldError. No error and no
 // printed form of any type here has a private key in it.
 package certs

@@ -9,6 +9,8 @@ var (
 	ErrForeign = errors.New("it is not kept by this program and is left alone: choose another name, delete it, or switch the keeping off")
 	// ErrDamaged means that what is there cannot be used. A Keeper leaves it alone, a Reader stays with what it has.
 	ErrDamaged = errors.New("it is damaged: mend it, or delete it to have it made anew")
+	// ErrClock means that the clock does not fit what was made by it, or another clock. Nothing is done by such a clock.
+	ErrClock = errors.New("set the clock right; if it is right and another was wrong, delete both Secrets to have them made anew")
 	// ErrMissing means that there is nothing to read yet.
 	ErrMissing = errors.New("there is no certificate yet")
 )

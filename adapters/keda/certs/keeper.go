@@ -3,6 +3,7 @@ package certs
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -46,6 +47,10 @@ type KeeperConfig struct {
 	OnAction func(Action)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Time asks another clock, as that of the API server. It is asked before anything is made or dropped: where Now differs
+	// from it by more than 5 min (a twentieth of LeafLife if that is less) nothing is done, and Ensure's error is an
+	// ErrClock. Nil means that Now is believed.
+	Time func(context.Context) (time.Time, error)
 	// Entropy is where serial numbers, keys and signatures come from; nil means crypto/rand. Go 1.26 takes no notice of
 	// it for keys and signatures.
 	Entropy io.Reader
@@ -141,7 +146,12 @@ func (k *Keeper) round(ctx context.Context) (time.Time, error) {
 	now := k.Now()
 	step, err := Next(k.Rules, s, request, now, k.Entropy)
 	if err != nil {
-		return time.Time{}, err
+		return time.Time{}, k.named(err)
+	}
+	if len(step.Actions) > 0 {
+		if err := k.check(ctx); err != nil {
+			return time.Time{}, err
+		}
 	}
 	if err := k.write(ctx, k.CANamespace, k.CAName, ca, func(s *corev1.Secret) error {
 		return k.authority.putAuthority(s, step.State.Authority)
@@ -161,6 +171,37 @@ func (k *Keeper) round(ctx context.Context) (time.Time, error) {
 		return last, nil
 	}
 	return step.Next, nil
+}
+
+// named says by which Secret an error of Next is meant.
+func (k *Keeper) named(err error) error {
+	var part *SecretError
+	if !errors.As(err, &part) {
+		return err
+	}
+	named := *part
+	named.Secret = k.material.where
+	if part.Secret == whereAuthority {
+		named.Secret = k.authority.where
+	}
+	return &named
+}
+
+// check compares the clock with another: certificates made by a clock that is ahead are of no use to anybody, and what it
+// takes for expired is not.
+func (k *Keeper) check(ctx context.Context) error {
+	if k.Time == nil {
+		return nil
+	}
+	other, err := k.Time(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot compare the clock: %w", err)
+	}
+	now, slack := k.Now(), k.Rules.orDefault().slack()
+	if off := now.Sub(other).Abs(); off > slack {
+		return fmt.Errorf("the clock says %s, and the other one %s: they must differ by at most %s: %w", stamp(now), stamp(other), slack, ErrClock)
+	}
+	return nil
 }
 
 // get returns nil for a Secret that does not exist.

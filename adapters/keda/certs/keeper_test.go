@@ -379,3 +379,48 @@ func TestNoKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherClock: by a clock that differs from the API server's nothing is made and nothing is dropped.
+func TestOtherClock(t *testing.T) {
+	c, now, other := newCluster(), newClock(), newClock()
+	asked, fail := 0, error(nil)
+	k, err := certs.NewKeeper(certs.KeeperConfig{
+		Client: c.CoreV1(), Rules: rules(), Namespace: "keda", Now: now.now,
+		Time: func(context.Context) (time.Time, error) { asked++; return other.now(), fail },
+	})
+	require.NoError(t, err)
+	ahead := func(by time.Duration) {
+		t.Helper()
+		now.set(other.now().Add(by))
+		c.verbs()
+		due, err := k.Ensure(t.Context())
+		require.ErrorIs(t, err, certs.ErrClock)
+		require.Equal(t, now.now().Add(time.Minute), due)
+		require.Equal(t, []string{"get " + name, "get " + caName}, c.verbs(), "nothing is written")
+	}
+	ahead(-6 * time.Minute)
+	ahead(time.Hour)
+	now.set(other.now().Add(4 * time.Minute))
+	_, err = k.Ensure(t.Context())
+	require.NoError(t, err)
+
+	made := asked
+	_, err = k.Ensure(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, made, asked, "it is asked only where something is to be done")
+
+	ahead(61 * day)  // the leaves would be made anew
+	ahead(900 * day) // so would the CA
+	now.set(other.now().Add(-day))
+	_, err = k.Ensure(t.Context())
+	require.EqualError(t, err, "Secret keda/"+caName+": tls.crt: it is valid from 2025-12-31T23:59:00Z only, and the clock says 2025-12-31T00:00:00Z: "+certs.ErrClock.Error())
+
+	other.set(start.Add(70 * day))
+	now.set(other.now())
+	fail = errors.New("refused")
+	_, err = k.Ensure(t.Context())
+	require.EqualError(t, err, "cannot compare the clock: refused")
+	fail = nil
+	_, err = k.Ensure(t.Context())
+	require.NoError(t, err)
+}

@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// Where something of a State is, for errors.
+const (
+	whereAuthority = "authority"
+	whereMaterial  = "material"
+)
+
 // A Step is what Next came to.
 type Step struct {
 	State   State
@@ -23,7 +29,11 @@ type Step struct {
 // request is a text that a person sets to have the CA rotated: one that is not empty and not the last one that was met
 // begins a rotation in PhaseSteady, counts as met in PhasePublish and has to wait in PhaseSwitch.
 //
-// An error is about the rules, or a *SecretError about a part of the state that cannot be used. Then nothing was done.
+// A clock that is behind causes nothing: what is not valid yet was made by a clock that was right, or ahead of this one,
+// and is not replaced.
+//
+// An error is about the rules, or a *SecretError about a part of the state that cannot be used, or cannot be yet. Then
+// nothing was done.
 func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (Step, error) {
 	if err := r.Validate(); err != nil {
 		return Step{}, err
@@ -33,13 +43,13 @@ func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (S
 	now = now.UTC().Truncate(time.Second) // the grain of certificates
 	t := turn{mint: mint{rules: r, now: now, entropy: entropy}, request: request}
 	var err error
-	if t.a, err = parseAuthority("authority", s.Authority); err != nil {
+	if t.a, err = parseAuthority(whereAuthority, s.Authority); err != nil {
 		return Step{}, err
 	}
-	if t.m, err = parseMaterial("material", s.Material); err != nil {
+	if t.m, err = parseMaterial(whereMaterial, s.Material); err != nil {
 		return Step{}, err
 	}
-	for _, do := range []func() error{t.found, t.replace, t.drop, t.change, t.begin, t.certify} {
+	for _, do := range []func() error{t.clock, t.found, t.replace, t.drop, t.change, t.begin, t.certify} {
 		if err := do(); err != nil {
 			return Step{}, err
 		}
@@ -62,6 +72,27 @@ type turn struct {
 
 func (t *turn) did(code Code, format string, args ...any) {
 	t.actions = append(t.actions, Action{Code: code, Reason: fmt.Sprintf(format, args...)})
+}
+
+// clock refuses to go on where something is not valid yet.
+func (t *turn) clock() error {
+	for _, c := range []struct {
+		what        *identity
+		secret, key string
+	}{
+		{t.a.ca, whereAuthority, keyTLSCert},
+		{t.a.next, whereAuthority, keyNextCert},
+		{t.m.client, whereMaterial, keyTLSCert},
+		{t.m.server, whereMaterial, keyServerCert},
+	} {
+		if c.what != nil && t.now.Before(c.what.cert.NotBefore) {
+			return &SecretError{
+				Secret: c.secret, Key: c.key, Err: ErrClock,
+				Rule: "it is valid from " + stamp(c.what.cert.NotBefore) + " only, and the clock says " + stamp(t.now),
+			}
+		}
+	}
+	return nil
 }
 
 // found makes a first CA, or a next one for certificates whose CA was lost.
@@ -99,7 +130,7 @@ func (t *turn) adoptable() *x509.Certificate {
 	return t.m.bundle[i]
 }
 
-// replace replaces what is not valid. An old CA that has expired leaves with the Switch.
+// replace replaces what has expired. An old CA that has expired leaves with the Switch.
 func (t *turn) replace() error {
 	which := &t.a.ca
 	if t.a.Phase == PhasePublish {

@@ -191,7 +191,6 @@ func TestExpired(t *testing.T) {
 		{"CA", first, 731 * day, []certs.Code{certs.ReplaceCA, certs.Publish, certs.IssueClient, certs.IssueServer}, certs.PhaseSteady},
 		{"CA and next", published, 731 * day, []certs.Code{certs.ReplaceCA, certs.SwitchCA, certs.Publish, certs.IssueClient, certs.IssueServer}, certs.PhaseSteady},
 		{"CA and old", changed, 740 * day, []certs.Code{certs.ReplaceCA, certs.Publish, certs.IssueClient, certs.IssueServer}, certs.PhaseSteady},
-		{"not yet valid", first, -day, []certs.Code{certs.ReplaceCA, certs.Publish, certs.IssueClient, certs.IssueServer}, certs.PhaseSteady},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			at := start.Add(tt.at)
@@ -275,6 +274,39 @@ func TestReadingOrder(t *testing.T) {
 	require.Error(t, verify(t, after.Material, wrong.Material, at))
 	right := next(t, rules(), certs.State{Authority: after.Authority, Material: before.Material}, "", at).State
 	require.NoError(t, verify(t, publish.State.Material, right.Material, at))
+}
+
+// TestClockBehind: a clock that is behind causes nothing, whatever is not valid yet by it, and goes on where it was.
+func TestClockBehind(t *testing.T) {
+	first := next(t, rules(), certs.State{}, "", start)
+	renewed := next(t, rules(), first.State, "", start.Add(70*day)).State
+	published := next(t, rules(), renewed, "today", start.Add(80*day)).State
+	changed := next(t, rules(), published, "today", start.Add(82*day)).State
+	for _, tt := range []struct {
+		name string
+		s    certs.State
+		at   time.Time
+		want string
+	}{
+		{"after the first start", first.State, start.Add(-6 * time.Minute), "authority: tls.crt: it is valid from 2025-12-31T23:55:00Z only, and the clock says 2025-12-31T23:54:00Z: "},
+		{"a day", first.State, start.Add(-day), "authority: tls.crt: "},
+		{"at the epoch", renewed, time.Unix(1000, 0), "authority: tls.crt: "},
+		{"before the renewal", renewed, start.Add(69 * day), "material: tls.crt: it is valid from 2026-03-11T23:55:00Z only"},
+		{"before the Publish", published, start.Add(79 * day), "authority: next.crt: "},
+		{"before the Switch", changed, start.Add(81 * day), "material: tls.crt: "},
+		{"after the CA was lost", certs.State{Material: first.State.Material}, start.Add(-day), "material: tls.crt: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			step, err := certs.Next(rules(), tt.s, "another", tt.at, rand.Reader)
+			require.ErrorContains(t, err, tt.want)
+			require.ErrorIs(t, err, certs.ErrClock)
+			require.Equal(t, certs.Step{}, step)
+		})
+	}
+	// Five minutes are what clocks may differ.
+	require.Empty(t, next(t, rules(), first.State, "", start.Add(-5*time.Minute)).Actions)
+	// Right again, it is as if nothing had been.
+	require.Empty(t, next(t, rules(), renewed, "", start.Add(71*day)).Actions)
 }
 
 // TestClockBack has a time in the future counted from now.

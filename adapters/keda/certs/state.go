@@ -80,7 +80,7 @@ type Code string
 const (
 	CreateCA    Code = "CreateCA"    // there was no CA
 	AdoptCA     Code = "AdoptCA"     // the CA's key was lost: its certificates live on until a new CA takes over
-	ReplaceCA   Code = "ReplaceCA"   // the CA was not valid: a new one took over at once
+	ReplaceCA   Code = "ReplaceCA"   // the CA had expired: a new one took over at once
 	PublishCA   Code = "PublishCA"   // a next CA was made and is trusted from now on
 	SwitchCA    Code = "SwitchCA"    // the next CA signs from now on
 	DropCA      Code = "DropCA"      // the old CA is trusted no more
