@@ -82,7 +82,8 @@ type Metadata struct {
 // written returns how a key was written.
 func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) }
 
-// ParseMetadata reads the metadata of a trigger, or reports every key that is wrong, each as a *scaling.FieldError.
+// ParseMetadata reads the metadata of a trigger, or reports the keys that are wrong, each as a *scaling.FieldError. No error
+// has what KEDA took from the environment (FromEnv), or the value of a key that is not known.
 //
 //	scalerName          required
 //	mode                "metric" (default) or "replicas"
@@ -132,9 +133,9 @@ func ParseMetadata(metadata map[string]string) (Metadata, error) {
 	m := p.parse()
 	if err := p.errs.Err(); err != nil {
 		for _, key := range m.Unknown { // one of them may be what was meant
-			p.wrong(key, metadata[key], "is no key of this scaler")
+			p.errs.Check(false, shortened(key), hidden{}, "is no key of this scaler")
 		}
-		return Metadata{}, p.errs.Err()
+		return Metadata{}, few(p.errs.Err())
 	}
 	return m, nil
 }

@@ -19,11 +19,11 @@ import (
 func (p *parser) parse() Metadata {
 	m := &p.m
 	m.ScalerName, _ = p.take("scalerName")
-	p.errs.Check(m.ScalerName != "", p.key("scalerName"), m.ScalerName, "must not be empty")
+	p.check(m.ScalerName != "", "scalerName", m.ScalerName, "must not be empty")
 	m.Mode = Mode(p.choice("mode", string(Metric), string(Metric), string(Replicas)))
 	interval := p.given["interval"]
 	m.Interval = p.duration("interval", DefaultInterval, time.Second, time.Hour)
-	p.errs.Check(m.Interval%time.Second == 0, p.key("interval"), interval, "must be whole seconds")
+	p.check(m.Interval%time.Second == 0, "interval", interval, "must be whole seconds")
 	m.ScrapeTimeout = p.duration("scrapeTimeout", min(DefaultScrapeTimeout, m.Interval/2), time.Millisecond, m.Interval-time.Millisecond)
 	m.Grouping = p.choice("grouping", "Pod", "Pod", "LeaderWorkerSet")
 	p.target()
@@ -47,8 +47,8 @@ func (p *parser) target() {
 	t.APIVersion, _ = p.take("targetAPIVersion")
 	t.Kind, _ = p.take("targetKind")
 	_, err := schema.ParseGroupVersion(t.APIVersion)
-	p.errs.Check(err == nil, p.key("targetAPIVersion"), t.APIVersion, `must be "version" or "group/version"`)
-	p.errs.Check((t.APIVersion == "") == (t.Kind == ""), p.key("targetKind"), t.Kind, "must be given with targetAPIVersion, and only with it")
+	p.check(err == nil, "targetAPIVersion", t.APIVersion, `must be "version" or "group/version"`)
+	p.check((t.APIVersion == "") == (t.Kind == ""), "targetKind", t.Kind, "must be given with targetAPIVersion, and only with it")
 }
 
 func (p *parser) tls() {
@@ -71,12 +71,12 @@ func (p *parser) metric() {
 		given := p.number("threshold", text)
 		m.Threshold = math.Round(given*1e3) / 1e3
 		if m.Threshold != given {
-			m.Warnings = append(m.Warnings, fmt.Sprintf("%s: %s counts as %v: KEDA rounds to thousandths", p.key("threshold"), text, m.Threshold))
+			m.Warnings = append(m.Warnings, fmt.Sprintf("%s: %v counts as %v: KEDA rounds to thousandths", p.key("threshold"), shown(p.keys, "threshold", text), m.Threshold))
 		}
 	}
 	m.policy = "proportional"
 	name := p.given["metricName"]
-	p.errs.Check(!strings.ContainsAny(name, "/%"), p.key("metricName"), name, "must not contain / or %: a HorizontalPodAutoscaler cannot ask for it")
+	p.check(!strings.ContainsAny(name, "/%"), "metricName", name, "must not contain / or %: a HorizontalPodAutoscaler cannot ask for it")
 	m.Scaler.Proportional = &v1alpha1.ProportionalScaler{
 		Metrics: []v1alpha1.TargetMetric{{Source: p.source(), Target: decimal(m.Threshold)}},
 	}
@@ -132,10 +132,10 @@ func (p *parser) replicas() {
 	case !given:
 		p.wrong("threshold", "", "must be given in mode replicas, unless every policy has its metrics or is cron")
 	case policy == "realtime":
-		p.errs.Check(lowGiven, p.key("lowThreshold"), "", "must be given with policy realtime: fewer replicas are wanted below it")
+		p.check(lowGiven, "lowThreshold", "", "must be given with policy realtime: fewer replicas are wanted below it")
 		p.realtime(source, profile, decimal(p.number("threshold", threshold)), v1alpha1.NewDecimal(low))
 	default:
-		p.errs.Check(!lowGiven, p.key("lowThreshold"), low, "must be given with policy realtime only")
+		p.check(!lowGiven, "lowThreshold", low, "must be given with policy realtime only")
 		p.proportional(source, profile, decimal(p.number("threshold", threshold)))
 	}
 }
@@ -164,8 +164,8 @@ func (p *parser) realtime(source v1alpha1.MetricSource, profile string, high, lo
 		s = new(v1alpha1.RealtimeScaler)
 		p.m.Scaler.Realtime = s
 	}
-	p.errs.Check(len(s.Metrics) == 0, p.key("realtime.metrics"), len(s.Metrics), "must not be given beside threshold")
-	p.errs.Check(profile == "" || s.Profile == "" || profile == string(s.Profile), p.key("profile"), profile, "must be that of realtime.profile, or not be given")
+	p.check(len(s.Metrics) == 0, "realtime.metrics", len(s.Metrics), "must not be given beside threshold")
+	p.check(profile == "" || s.Profile == "" || profile == string(s.Profile), "profile", profile, "must be that of realtime.profile, or not be given")
 	s.Metrics = []v1alpha1.ThresholdMetric{{Source: source, Threshold: v1alpha1.MetricThreshold{High: high, Low: low}}}
 	s.Profile = v1alpha1.RealtimeProfile(cmp.Or(profile, string(s.Profile)))
 }
@@ -176,8 +176,8 @@ func (p *parser) proportional(source v1alpha1.MetricSource, profile string, targ
 		s = new(v1alpha1.ProportionalScaler)
 		p.m.Scaler.Proportional = s
 	}
-	p.errs.Check(len(s.Metrics) == 0, p.key("proportional.metrics"), len(s.Metrics), "must not be given beside threshold")
-	p.errs.Check(profile == "" || s.Profile == "" || profile == string(s.Profile), p.key("profile"), profile, "must be that of proportional.profile, or not be given")
+	p.check(len(s.Metrics) == 0, "proportional.metrics", len(s.Metrics), "must not be given beside threshold")
+	p.check(profile == "" || s.Profile == "" || profile == string(s.Profile), "profile", profile, "must be that of proportional.profile, or not be given")
 	s.Metrics = []v1alpha1.TargetMetric{{Source: source, Target: target}}
 	s.Profile = v1alpha1.ProportionalProfile(cmp.Or(profile, string(s.Profile)))
 }
@@ -190,11 +190,11 @@ func (p *parser) whole(text string) {
 	})
 	var tree map[string]any
 	if err := yamlTo(text, &tree); err != nil {
-		p.wrong("scaler", shortened(text), "must be YAML of an LLMAutoScaler's spec.scaler: "+oneLine(err))
+		p.misfit("scaler", text, "must be YAML of an LLMAutoScaler's spec.scaler", err)
 		return
 	}
 	for _, err := range strictly(tree, &p.m.Scaler) {
-		p.wrong("scaler", shortened(text), "must be an LLMAutoScaler's spec.scaler: "+oneLine(err))
+		p.misfit("scaler", text, "must be an LLMAutoScaler's spec.scaler", err)
 	}
 }
 
@@ -220,14 +220,14 @@ func (p *parser) source() v1alpha1.MetricSource {
 	}
 	protocol := p.alias("metricProtocol", "metricPorotocol")
 	s.Protocol = v1alpha1.ProtocolType(protocol)
-	p.errs.Check(protocol == "" || protocol == "http" || protocol == "https", p.key("metricProtocol"), protocol, "must be http or https")
+	p.check(protocol == "" || protocol == "http" || protocol == "https", "metricProtocol", protocol, "must be http or https")
 	s.Path, _ = p.take("metricPath")
 	if port, _ := p.take("metricPort"); port != "" {
 		if n, err := strconv.ParseInt(port, 10, 32); err == nil {
 			number := v1alpha1.NewPortNumber(int32(n))
 			s.Port = &number
 		} else {
-			p.errs.Check(len(validation.IsValidPortName(port)) == 0, p.key("metricPort"), port, "must be a number, or the name of a container's port")
+			p.check(len(validation.IsValidPortName(port)) == 0, "metricPort", port, "must be a number, or the name of a container's port")
 			p.m.PortName = port
 		}
 	}

@@ -87,11 +87,11 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 	}
 	var e scaling.FieldErrors
 	if m.Target.Namespace != "" && m.Target.Namespace != ref.Namespace {
-		e.Check(crossNamespace, m.written("targetNamespace"), m.Target.Namespace, "must be the ScaledObject's namespace, "+ref.Namespace+", unless the scaler allows others")
+		e.Check(crossNamespace, m.written("targetNamespace"), shown(m.keys, "targetNamespace", m.Target.Namespace), "must be the ScaledObject's namespace, "+ref.Namespace+", unless the scaler allows others")
 		t.Namespace = m.Target.Namespace
 	}
-	e.Add(t.Validate("target"))
-	e.Check(!m.shares(o), m.written("stateName"), m.StateName, "must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state")
+	e.Add(m.inKeys(t.Validate("target")))
+	e.Check(!m.shares(o), m.written("stateName"), shown(m.keys, "stateName", m.StateName), "must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state")
 	b := scaling.Bounds{Min: o.Min, Max: o.Max}
 	if m.Mode == Metric {
 		return t, scaling.Bounds{Min: 0, Max: max(o.Max, 1)}, e.Err() // they are the HorizontalPodAutoscaler's to keep
@@ -105,6 +105,6 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 	case m.Scaler.Cron == nil:
 		b.Min = max(b.Min, 1) // without pods there is nobody to say that one is needed
 	}
-	e.Check(b.Max >= b.Min, m.written("maxReplicas"), b.Max, fmt.Sprintf("must be at least minReplicas %d", b.Min))
+	e.Check(b.Max >= b.Min, m.written("maxReplicas"), shown(m.keys, "maxReplicas", b.Max), fmt.Sprintf("must be at least minReplicas %d", b.Min))
 	return t, b, e.Err()
 }

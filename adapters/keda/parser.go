@@ -49,7 +49,7 @@ func (p *parser) alias(key, other string) string {
 	value, ok := p.take(key)
 	second, too := p.take(other)
 	if ok && too && value != second {
-		p.wrong(other, second, "must be that of "+key+", "+strconv.Quote(value)+", or not be given")
+		p.wrong(other, second, fmt.Sprintf("must be that of %s, %s, or not be given", key, quoted(shown(p.keys, key, value))))
 	}
 	if !ok && too {
 		p.keys[key] = p.key(other)
@@ -60,8 +60,18 @@ func (p *parser) alias(key, other string) string {
 
 func (p *parser) key(name string) string { return cmp.Or(p.keys[name], name) }
 
-func (p *parser) wrong(key string, value any, rule string) {
-	p.errs.Check(false, p.key(key), value, rule)
+func (p *parser) wrong(key string, value any, rule string) { p.check(false, key, value, rule) }
+
+func (p *parser) check(ok bool, key string, value any, rule string) {
+	p.errs.Check(ok, shortened(p.key(key)), shown(p.keys, key, value), rule)
+}
+
+// misfit says what of a value does not fit, which quotes from the value.
+func (p *parser) misfit(key, value, rule string, err error) {
+	if !secret(p.keys, key) {
+		rule += ": " + cut(strings.Join(strings.Fields(err.Error()), " "), mostRule)
+	}
+	p.wrong(key, value, rule)
 }
 
 func (p *parser) choice(key, otherwise string, choices ...string) string {
@@ -121,12 +131,4 @@ func (p *parser) duration(key string, otherwise, least, most time.Duration) time
 func decimal(v float64) v1alpha1.Decimal {
 	text := strconv.FormatFloat(v, 'f', 9, 64)
 	return v1alpha1.NewDecimal(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
-}
-
-func shortened(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

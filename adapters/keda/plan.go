@@ -51,19 +51,25 @@ func (m *Metadata) inKeys(err error) error {
 	if !errors.As(err, &field) {
 		return err
 	}
-	return &scaling.FieldError{Field: m.keyOf(field.Field), Value: field.Value, Rule: field.Rule}
+	key, written := m.keyOf(field.Field)
+	rule := field.Rule
+	if secret(m.keys, key) {
+		rule, _, _ = strings.Cut(rule, ": ") // what follows quotes from the value
+	}
+	return &scaling.FieldError{Field: cut(written, mostRule), Value: shown(m.keys, key, field.Value), Rule: cut(rule, mostRule)}
 }
 
-// keyOf returns the key of the metadata that sets a field of a spec, as it was written.
-func (m *Metadata) keyOf(path string) string {
+// keyOf returns the key of the metadata that sets a field of a spec, or of a target, and how it was written.
+func (m *Metadata) keyOf(path string) (key, written string) {
 	rest, ok := strings.CutPrefix(path, "spec.scaler.")
 	switch {
 	case ok && m.whole:
-		return m.written("scaler") + "." + rest
+		return "scaler", m.written("scaler") + "." + rest
 	case ok:
-		return m.written(m.ruleKey(rest))
+		key = m.ruleKey(rest)
+		return key, m.written(key)
 	}
-	key := strings.TrimPrefix(path, "spec.")
+	key = strings.TrimPrefix(path, "spec.")
 	switch path {
 	case "spec.intervalSeconds":
 		key = "interval"
@@ -73,8 +79,23 @@ func (m *Metadata) keyOf(path string) string {
 		key = "scrapeTimeout"
 	case "spec.scrape.tls.serverName":
 		key = "tlsServerName"
+	case "target.apiVersion":
+		key = m.ifGiven("targetAPIVersion", path)
+	case "target.kind":
+		key = m.ifGiven("targetKind", path)
+	case "target.namespace":
+		key = m.ifGiven("targetNamespace", path)
+	case "target.name":
+		key = m.ifGiven("targetName", path)
 	}
-	return m.written(key)
+	return key, m.written(key)
+}
+
+func (m *Metadata) ifGiven(key, otherwise string) string {
+	if m.keys[key] == "" {
+		return otherwise
+	}
+	return key
 }
 
 // ruleKey returns the key that sets a field of a scaler: one of those that go with threshold, or the field's path.

@@ -62,7 +62,7 @@ func (s *Server) GetMetrics(_ context.Context, in *externalscaler.GetMetricsRequ
 		return nil, err
 	}
 	if name := in.GetMetricName(); name != snapshot.Spec.Metric {
-		return nil, status.Errorf(codes.InvalidArgument, "metricName: %q: must be %q, the one metric of this trigger", name, snapshot.Spec.Metric)
+		return nil, status.Errorf(codes.InvalidArgument, "metricName: %q: must be %q, the one metric of this trigger", shortened(name), snapshot.Spec.Metric)
 	}
 	if snapshot.Unknown != nil {
 		return nil, unavailable(snapshot.Unknown)
@@ -155,7 +155,7 @@ func (s *Server) stream(ctx context.Context, in *externalscaler.ScaledObjectRef,
 func refOf(in *externalscaler.ScaledObjectRef) (Ref, error) {
 	ref := Ref{Namespace: in.GetNamespace(), Name: in.GetName()}
 	if ref.Namespace == "" || ref.Name == "" {
-		return Ref{}, status.Errorf(codes.InvalidArgument, "scaledObjectRef: %q: must have a namespace and a name", ref)
+		return Ref{}, status.Errorf(codes.InvalidArgument, "scaledObjectRef: %q: must have a namespace and a name", shortened(ref.String()))
 	}
 	return ref, nil
 }

@@ -33,15 +33,15 @@ func (p *parser) tree() map[string]any {
 		text, _ := p.take(key)
 		path, value, alone := strings.Split(key, "."), leaf(text), make(map[string]any)
 		if !plant(alone, path, value) {
-			p.wrong(key, shortened(text), "must name a field")
+			p.wrong(key, text, "must name a field")
 			continue
 		}
 		errs := strictly(alone, new(v1alpha1.Scaler))
 		for _, err := range errs {
-			p.wrong(key, shortened(text), "must be a field of an LLMAutoScaler's spec.scaler: "+oneLine(err))
+			p.misfit(key, text, "must be a field of an LLMAutoScaler's spec.scaler", err)
 		}
 		if len(errs) == 0 && !plant(tree, path, value) {
-			p.wrong(key, shortened(text), "must not be given in part and as a whole")
+			p.wrong(key, text, "must not be given in part and as a whole")
 		}
 	}
 	return tree
@@ -109,6 +109,3 @@ func strictly(tree map[string]any, into *v1alpha1.Scaler) []error {
 	}
 	return errs
 }
-
-// oneLine returns an error's text without line breaks.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -70,7 +70,7 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 		return Plan{}, err
 	}
 	if m.ScalerName != t.c.ScalerName {
-		return Plan{}, &scaling.FieldError{Field: "scalerName", Value: m.ScalerName, Rule: "must be " + t.c.ScalerName + ", the name of this scaler"}
+		return Plan{}, &scaling.FieldError{Field: m.written("scalerName"), Value: shown(m.keys, "scalerName", m.ScalerName), Rule: "must be " + t.c.ScalerName + ", the name of this scaler"}
 	}
 	anything := Object{Target: k8s.Target{APIVersion: "v1", Kind: "Any", Name: "any"}, Min: 0, Max: math.MaxInt32}
 	target, bounds, err := m.resolve(ref, anything, t.c.CrossNamespace)

@@ -1,0 +1,74 @@
+package keda
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// What errors show of metadata: they end in KEDA's log and in events, and whoever wrote a ScaledObject decides on their
+// length.
+const (
+	mostValue  = 60
+	mostRule   = 300
+	mostFaults = 20
+)
+
+// A hidden stands for a value that is nobody's business: what KEDA took from the environment of the target's container,
+// where tokens are, and what belongs to no key of this scaler.
+type hidden struct{}
+
+func (hidden) String() string { return "(not shown)" }
+
+// shown is what errors show of the value of a key, or of a field within it. Keys has how each was written.
+func shown(keys map[string]string, key string, value any) any {
+	if secret(keys, key) {
+		return hidden{}
+	}
+	if s, ok := value.(string); ok {
+		return shortened(s)
+	}
+	return value
+}
+
+// secret reports whether the value of a key, or of a field within it, is from the environment.
+func secret(keys map[string]string, key string) bool {
+	for name, written := range keys {
+		rest, within := strings.CutPrefix(key, name)
+		if written != name && strings.HasSuffix(written, fromEnv) && within && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
+func quoted(v any) string {
+	if s, ok := v.(string); ok {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprint(v)
+}
+
+func shortened(text string) string { return cut(text, mostValue) }
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// few leaves out what is too many of joined errors.
+func few(err error) error {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return err
+	}
+	all := joined.Unwrap()
+	if len(all) <= mostFaults {
+		return err
+	}
+	rest := fmt.Errorf("and %d more", len(all)-mostFaults)
+	return errors.Join(append(all[:mostFaults:mostFaults], rest)...)
+}

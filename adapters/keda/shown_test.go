@@ -1,0 +1,89 @@
+package keda
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// answered returns all that a trigger of these metadata says before it looks at pods.
+func answered(metadata map[string]string) string {
+	m, err := ParseMetadata(metadata)
+	if err != nil {
+		return err.Error()
+	}
+	ref := Ref{Namespace: "models", Name: "chat"}
+	said := fmt.Sprintln(m.Warnings)
+	object := Object{Target: chatTarget, Min: 1, Max: 10, shared: m.owner()}
+	target, bounds, err := m.resolve(ref, object, false)
+	said += fmt.Sprintln(err)
+	if err == nil {
+		_, err = m.plan(target, bounds)
+		said += fmt.Sprintln(err)
+	}
+	object.shared = ""
+	if target, bounds, err = m.resolve(ref, object, true); err == nil {
+		_, err = m.plan(target, bounds)
+	}
+	return said + fmt.Sprintln(err)
+}
+
+// secretly has a value in each of the forms in which something of a key can be wrong.
+func secretly(value string) []string {
+	return []string{
+		value, "{" + value + ": 1}", "[" + value + "]", value + ": 1\n" + value + ": 2", "[{source: {port: " + value + "}}]",
+		"[{source: {name: a, path: " + value + "}, threshold: {high: " + value + ", low: 2}}]", "[{target: " + value + "}]",
+		"{realtime: {" + value + ": 1}}", "{realtime: {metrics: [{source: {aggregation: " + value + "}}]}}",
+		"[{name: " + value + ", schedule: " + value + ", targetReplicas: 1}]",
+	}
+}
+
+func aKey(t *rapid.T) string {
+	return rapid.SampledFrom(slices.Concat(ownKeys(), sourceKeys(), []string{
+		"hfToken", "realtime.metrics", "realtime.profile", "realtime.scaleUpRule", "realtime.scaleUpRule.scaleStep", "proportional.metrics",
+		"proportional.profile", "cron.policies", "cron.windows", "cron.mode", "cron.outside",
+	})).Draw(t, "key")
+}
+
+// TestSecretsAreNotShown: KEDA puts what it takes from the environment of a container into the metadata. No error and no
+// warning has it.
+func TestSecretsAreNotShown(t *testing.T) {
+	const token = "hfSECRETvalue"
+	_, err := ParseMetadata(map[string]string{"scalerName": "k", "hfTokenFromEnv": token})
+	require.EqualError(t, err, "threshold: \"\": must be given in mode metric\nhfTokenFromEnv: (not shown): is no key of this scaler")
+	_, err = ParseMetadata(map[string]string{"scalerName": "k", "hfToken": token})
+	require.NotContains(t, err.Error(), token, "it may be a secret all the same")
+	rapid.Check(t, func(t *rapid.T) {
+		metadata := maps.Clone(rapid.SampledFrom([]map[string]string{inMetric(), inReplicas(), inReplicas("lowThreshold", "1"), inReplicas("threshold", "-"), {}}).Draw(t, "base"))
+		for range rapid.IntRange(1, 3).Draw(t, "more") {
+			key := aKey(t)
+			delete(metadata, key)
+			metadata[key+fromEnv] = rapid.SampledFrom(secretly(token)).Draw(t, "value")
+		}
+		require.NotContains(t, answered(metadata), token, "%v", metadata)
+	})
+}
+
+// TestErrorsAreShort: whoever writes a ScaledObject does not decide how long the scaler's answers are.
+func TestErrorsAreShort(t *testing.T) {
+	_, err := ParseMetadata(inMetric("threshold", strings.Repeat("x", 200_000)))
+	require.EqualError(t, err, `threshold: "`+strings.Repeat("x", 60)+`…": must be a number from 0.001 to below 1e+12: KEDA counts in thousandths`)
+	many := inMetric("threshold", "-")
+	for i := range 1000 {
+		many[fmt.Sprintf("key%04d", i)] = "x"
+	}
+	_, err = ParseMetadata(many)
+	require.ErrorContains(t, err, "key0018: (not shown): is no key of this scaler\nand 981 more")
+	rapid.Check(t, func(t *rapid.T) {
+		metadata := maps.Clone(rapid.SampledFrom([]map[string]string{inMetric(), inReplicas(), inReplicas("lowThreshold", "1"), inReplicas("threshold", "-"), {}}).Draw(t, "base"))
+		for range rapid.IntRange(1, 3).Draw(t, "more") {
+			metadata[aKey(t)] = rapid.SampledFrom(secretly(strings.Repeat("long", 10_000))).Draw(t, "value")
+		}
+		require.Less(t, len(answered(metadata)), 12_000)
+	})
+}
