@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 const (
@@ -72,7 +73,7 @@ func (s *Server) GetMetrics(_ context.Context, in *externalscaler.GetMetricsRequ
 		return nil, status.Errorf(codes.Unavailable, "%s: %v: must be between 0 and %g to be sent", snapshot.Spec.Metric, v, float64(MostValue))
 	}
 	return &externalscaler.GetMetricsResponse{MetricValues: []*externalscaler.MetricValue{{
-		MetricName: snapshot.Spec.Metric, MetricValueFloat: v, MetricValue: int64(math.Ceil(v)),
+		MetricName: snapshot.Spec.Metric, MetricValueFloat: v, MetricValue: whole(v),
 	}}}, nil
 }
 
@@ -165,8 +166,18 @@ func specResponse(spec Spec) (*externalscaler.GetMetricSpecResponse, error) {
 		return nil, status.Errorf(codes.Internal, "target of %s: %v: must be between %g and %g to be sent", spec.Metric, spec.Target, LeastTarget, float64(MostValue))
 	}
 	return &externalscaler.GetMetricSpecResponse{MetricSpecs: []*externalscaler.MetricSpec{{
-		MetricName: spec.Metric, TargetSizeFloat: spec.Target, TargetSize: int64(math.Ceil(spec.Target)),
+		MetricName: spec.Metric, TargetSizeFloat: spec.Target, TargetSize: whole(spec.Target),
 	}}}, nil
+}
+
+// whole is the least whole number that v does not exceed, with the noise of scaling.Ceil: what a chain of float64 operations
+// has added to 450 does not make it 451.
+func whole(v float64) int64 {
+	n := math.Floor(v)
+	if scaling.Exceeds(v, n) || v-n > 1e-3 {
+		n++
+	}
+	return int64(n)
 }
 
 func unavailable(err error) error { return status.Error(codes.Unavailable, err.Error()) }

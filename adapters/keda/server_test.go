@@ -17,6 +17,7 @@ import (
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 func scaledObject(ref Ref, metadata map[string]string) *externalscaler.ScaledObjectRef {
@@ -361,4 +362,20 @@ func TestStreamsAreLimited(t *testing.T) {
 	require.NoError(t, err)
 	end()
 	require.Eventually(t, func() bool { _, err := open(); return err == nil }, patience, 10*time.Millisecond, "one that ends makes room")
+}
+
+// TestWholeNumbers: KEDA before 2.17 reads the whole number. Noise of a float must not make it the next one, which a
+// HorizontalPodAutoscaler would make a replica of.
+func TestWholeNumbers(t *testing.T) {
+	for n := int32(1); n < 200; n++ {
+		for sum := 10; sum < 3000; sum += 10 {
+			mean := float64(sum) / float64(n)
+			v, _, err := metricValue(AverageValue, 10, scaling.Reading{Lower: mean, Upper: mean, Values: n}, 1, n)
+			require.NoError(t, err)
+			require.EqualValues(t, sum, whole(v), "%d of %d pods", sum, n)
+		}
+	}
+	for v, want := range map[float64]int64{0: 0, 0.0004: 1, 0.001: 1, 0.9: 1, 1: 1, 1.001: 2, 450.00000000000006: 450, 1e9 + 0.5: 1e9 + 1, MostValue: MostValue, MostValue - 0.5: MostValue} {
+		require.Equal(t, want, whole(v), "%v", v)
+	}
 }
