@@ -39,6 +39,14 @@ func LeaderWorkerSet() Grouping {
 	}
 }
 
+// KaitoWorkspace returns the Grouping of Kaito's Workspaces, as an InferenceSet has them: each is a replica, and has a pod
+// on each of its nodes, of a StatefulSet of its name. The first of them serves, and has the metrics. A pod's place in its
+// StatefulSet is a label since Kubernetes 1.28.
+func KaitoWorkspace() Grouping {
+	const workspace = "kaito.sh/workspace"
+	return Grouping{SetLabel: workspace, GroupLabel: workspace, WorkerLabel: "apps.kubernetes.io/pod-index"}
+}
+
 // IsZero reports whether every pod is a replica of its own.
 func (g Grouping) IsZero() bool { return g == Grouping{} }
 
@@ -61,7 +69,7 @@ func (g Grouping) groups(pods []*corev1.Pod) []Replica {
 	var replicas []Replica
 	for _, p := range pods {
 		set, group := p.Labels[g.SetLabel], p.Labels[g.GroupLabel]
-		if g.IsZero() || set == "" || group == "" {
+		if g.IsZero() || set == "" || group == "" || p.Labels[g.WorkerLabel] == "" {
 			replicas = append(replicas, single(p))
 			continue
 		}

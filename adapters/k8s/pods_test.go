@@ -171,6 +171,42 @@ func TestPodsFindGroups(t *testing.T) {
 	require.Error(t, k8s.Grouping{Size: 2}.Validate("grouping"))
 }
 
+// TestPodsFindKaitoWorkspaces: the selector of an InferenceSet selects the pods of all its Workspaces, of which each is a
+// replica, however many nodes it has.
+func TestPodsFindKaitoWorkspaces(t *testing.T) {
+	of := func(workspace, index string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Labels = map[string]string{"inferenceset.kaito.sh/created-by": "phi", "kaito.sh/workspace": workspace}
+			if index != "" {
+				p.Labels["apps.kubernetes.io/pod-index"] = index
+			}
+		}
+	}
+	pods, err := k8s.NewPods(lister(
+		t,
+		pod("phi-a-1", of("phi-a", "1")), pod("phi-a-0", of("phi-a", "0")),
+		pod("phi-b-0", of("phi-b", "0")), pod("phi-b-1", of("phi-b", "1"), notReady),
+		pod("phi-c-x7x7x", of("phi-c", "")), // of a Deployment, as there were
+		pod("phi-d-1", of("phi-d", "1")),
+		pod("other-0", func(p *corev1.Pod) { p.Labels = map[string]string{"kaito.sh/workspace": "other"} }),
+	), k8s.KaitoWorkspace())
+	require.NoError(t, err)
+	replicas, err := pods.Find(scaleOf(t, "inferenceset.kaito.sh/created-by=phi", 4))
+	require.NoError(t, err)
+	require.Len(t, replicas, 4)
+	for i, want := range []struct {
+		leader, because string
+		pods            int
+	}{
+		{"phi-a-0", "", 2}, {"phi-b-0", "pod phi-b-1 of its group: condition Ready is not True", 2}, {"phi-c-x7x7x", "", 1}, {"phi-d-1", "its leader is not there", 1},
+	} {
+		require.Equal(t, want.leader, replicas[i].Leader().Name)
+		require.Equal(t, want.because, replicas[i].Because)
+		require.Len(t, replicas[i].Pods, want.pods)
+	}
+	require.NoError(t, k8s.KaitoWorkspace().Validate("grouping"))
+}
+
 func TestScrapeTarget(t *testing.T) {
 	find := func(p *corev1.Pod) *k8s.Replica {
 		pods, err := k8s.NewPods(lister(t, p), k8s.Grouping{})

@@ -106,7 +106,8 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	workspaceNamespace  default the ScaledObject's; targetNamespace is the same
 //	targetAPIVersion    default that of spec.scaleTargetRef
 //	targetKind          default that of spec.scaleTargetRef
-//	grouping            "Pod" (default) or "LeaderWorkerSet": which pods make a replica
+//	grouping            "Pod" (default), "LeaderWorkerSet", or "KaitoWorkspace" for an InferenceSet of several nodes a
+//	                    replica: which pods make a replica
 //	interval            default 15 (seconds), or a duration, between 1s and 1h: how often pods are asked
 //
 // and in mode replicas:

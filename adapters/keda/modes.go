@@ -25,7 +25,7 @@ func (p *parser) parse() Metadata {
 	m.Interval = p.duration("interval", DefaultInterval, time.Second, time.Hour)
 	p.check(m.Interval%time.Second == 0, "interval", interval, "must be whole seconds")
 	m.ScrapeTimeout = p.duration("scrapeTimeout", min(DefaultScrapeTimeout, m.Interval/2), time.Millisecond, m.Interval-time.Millisecond)
-	m.Grouping = p.choice("grouping", "Pod", "Pod", "LeaderWorkerSet")
+	m.Grouping = p.choice("grouping", "Pod", "Pod", "LeaderWorkerSet", "KaitoWorkspace")
 	p.target()
 	p.tls()
 	if m.Mode == Metric {

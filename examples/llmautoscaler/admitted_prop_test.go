@@ -98,7 +98,7 @@ func (d draw) spec() map[string]any {
 	}
 	d.maybe(s, "minReplicas", []any{0, 1}, -1, 5)
 	d.maybe(s, "intervalSeconds", []any{1, 15, 3600}, 0, 3601)
-	d.maybe(s, "grouping", []any{"Pod", "LeaderWorkerSet"}, "Other")
+	d.maybe(s, "grouping", []any{"Pod", "LeaderWorkerSet", "KaitoWorkspace"}, "Other")
 	d.maybe(s, "dryRun", []any{true, false})
 	scrape := map[string]any{}
 	d.maybe(scrape, "portName", []any{"web"}, "80", "Web")

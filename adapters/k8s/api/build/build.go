@@ -78,8 +78,10 @@ func (b *builder) plan() Plan {
 	case "", "Pod":
 	case "LeaderWorkerSet":
 		p.Grouping = k8s.LeaderWorkerSet()
+	case "KaitoWorkspace":
+		p.Grouping = k8s.KaitoWorkspace()
 	default:
-		b.errs.Check(false, "spec.grouping", s.Grouping, "must be Pod or LeaderWorkerSet")
+		b.errs.Check(false, "spec.grouping", s.Grouping, "must be Pod, LeaderWorkerSet or KaitoWorkspace")
 	}
 	p.Policy, p.Kinds = b.policy(p)
 	p.Scrape = scrape.Config{Metrics: b.metrics, Interval: p.Interval}

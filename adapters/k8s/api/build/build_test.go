@@ -211,6 +211,7 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, 5*time.Second, p.Interval)
 	require.True(t, p.DryRun)
 	require.Equal(t, k8s.LeaderWorkerSet(), p.Grouping)
+	require.Equal(t, k8s.KaitoWorkspace(), plan(t, realtime+"grouping: KaitoWorkspace\n").Grouping)
 	require.Equal(t, k8s.Port{Port: intstr.FromString("metrics"), Scheme: "http"}, p.Port)
 	require.Equal(t, scrape.TLSConfig{ServerName: "pods.example", InsecureSkipVerify: true}, p.Scrape.TLS)
 }

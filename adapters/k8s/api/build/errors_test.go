@@ -46,7 +46,7 @@ func TestRefused(t *testing.T) {
 		{"minReplicas: -1\n" + ok, "spec.minReplicas: -1: must not be negative"},
 		{"minReplicas: 9\n" + ok, "spec.maxReplicas: 8: must not be below min 9"},
 		{"intervalSeconds: 3601\n" + ok, "spec.intervalSeconds: 3601: must be between 1 and 3600"},
-		{"grouping: Both\n" + ok, "spec.grouping: Both: must be Pod or LeaderWorkerSet"},
+		{"grouping: Both\n" + ok, "spec.grouping: Both: must be Pod, LeaderWorkerSet or KaitoWorkspace"},
 		{"scaleTargetRef: {}\nmaxReplicas: 1\n" + ok, "spec.scaleTargetRef.apiVersion: : must be \"version\" or \"group/version\"\nspec.scaleTargetRef.kind: : must not be empty\nspec.scaleTargetRef.name: : must not be empty"},
 		{"scaleTargetRef: {apiVersion: a/b/c, kind: Deployment, name: chat}\nmaxReplicas: 1\n" + ok, "spec.scaleTargetRef.apiVersion: a/b/c: must be \"version\" or \"group/version\""},
 		{"scrape: {tls: {caSecretRef: {name: ca}, insecureSkipVerify: true}}\n" + ok, "spec.scrape.tls.caSecretRef: ca: must not be given with insecureSkipVerify"},

@@ -85,11 +85,11 @@ type LLMAutoScalerSpec struct {
 	// +kubebuilder:validation:Maximum=3600
 	IntervalSeconds *int32 `json:"intervalSeconds,omitempty"`
 
-	// Grouping says which pods make a replica: Pod, each of them, or LeaderWorkerSet, the groups of one, of which the
-	// leaders are asked for metrics.
+	// Grouping says which pods make a replica: Pod, each of them, LeaderWorkerSet, the groups of one, or KaitoWorkspace,
+	// those of one Workspace. Of groups the leaders are asked for metrics.
 	// +optional
 	// +kubebuilder:default=Pod
-	// +kubebuilder:validation:Enum=Pod;LeaderWorkerSet
+	// +kubebuilder:validation:Enum=Pod;LeaderWorkerSet;KaitoWorkspace
 	Grouping string `json:"grouping,omitempty"`
 
 	// Scrape says where pods are asked for their metrics, whom to trust, and by what token to be known.
