@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
@@ -15,10 +16,11 @@ const (
 	kind       = "ScaledObject"
 )
 
-// A Defaulter adds defaults to ScaledObjects. It keeps no state and is safe for concurrent use.
+// A Defaulter adds defaults to ScaledObjects. It keeps nothing of them and is safe for concurrent use.
 type Defaulter struct {
 	config   Config
 	behavior map[mode]object // by mode, as JSON
+	pending  atomic.Int64    // bytes of requests that ServeHTTP has before it
 }
 
 // New returns a Defaulter, or every wrong field of c at once, each a *scaling.FieldError, joined by errors.Join.

@@ -3,10 +3,13 @@ package defaulting_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -122,4 +125,34 @@ func TestServeHTTPOfOthers(t *testing.T) {
 	} {
 		require.Equal(t, row.want, serve(d, row.method, row.contentType, row.body).Code, fmt.Sprintf("%s %s %.60s", row.method, row.contentType, row.body))
 	}
+}
+
+// TestServeHTTPHasABound: whoever sends a lot at once is refused, and does not take the process its memory.
+func TestServeHTTPHasABound(t *testing.T) {
+	d := defaulter(t)
+	good := review(t, `{}`)
+	post := func() int { return serve(d, http.MethodPost, "application/json", good).Code }
+	var done sync.WaitGroup
+	var bodies []*io.PipeWriter
+	for range defaulting.MaxPending / defaulting.MaxBody { // they do not say how long they are
+		body, w := io.Pipe()
+		bodies = append(bodies, w)
+		done.Add(1)
+		go func() {
+			defer done.Done()
+			req := httptest.NewRequest(http.MethodPost, "/", body)
+			req.Header.Set("Content-Type", "application/json")
+			d.ServeHTTP(httptest.NewRecorder(), req)
+		}()
+		_, err := w.Write([]byte(" ")) // it is read
+		require.NoError(t, err)
+	}
+	require.Equal(t, http.StatusTooManyRequests, post())
+	require.NoError(t, bodies[0].Close())
+	require.Eventually(t, func() bool { return post() == http.StatusOK }, 10*time.Second, time.Millisecond)
+	for _, body := range bodies {
+		require.NoError(t, body.Close())
+	}
+	done.Wait()
+	require.Equal(t, http.StatusOK, post())
 }
