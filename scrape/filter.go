@@ -1,6 +1,9 @@
 package scrape
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // A filter copies the lines of wanted families out of a page, so that the parser never sees the rest: a page of 64 KB
 // keeps 200 bytes for one gauge. It is also what confines damage: expfmt gives up a page for one bad line anywhere.
@@ -235,7 +238,7 @@ func (w *family) typeLine(after []byte) bool {
 		return false
 	}
 	w.typed = scalar
-	switch {
+	switch typ = asRead(typ); {
 	case bytes.EqualFold(typ, []byte("summary")):
 		w.typed = summary
 	case bytes.EqualFold(typ, []byte("histogram")), bytes.EqualFold(typ, []byte("gaugehistogram")),
@@ -243,6 +246,17 @@ func (w *family) typeLine(after []byte) bool {
 		w.typed = histogram
 	}
 	return true
+}
+
+// asRead returns a type as expfmt reads it, but for the case of ASCII letters: without backslashes, and with the upper case
+// of others, of which one is an I.
+func asRead(typ []byte) []byte {
+	for _, c := range typ {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return bytes.ToUpper(bytes.ReplaceAll(typ, []byte{'\\'}, nil))
+		}
+	}
+	return typ
 }
 
 // quoted handles a line that begins with a quoted name: "name"{a="b"} 1.

@@ -195,6 +195,7 @@ func FuzzFilter(f *testing.F) {
 		"# TYPE x summary\nx_bucket 1\nx_sum 2\nx{quantile=\"0.5\"} 3\n", "# TYPE h_sum gauge\n# TYPE h histogram\nh_sum 2\nh_count 3\n",
 		"h_count 5\n# TYPE h histogram\nh_count 6\nh_bucket{le=\"1\"} 2\n",
 		"# HELP h_count x\n# TYPE h histogram\nh_count 6\nh_bucket{le=\"1\"} 2\n",
+		"# TYPE h h\\isto\\gram\nh_bucket{a=\"0\"} 0\n", "# TYPE x \\\nx 1\n",
 		"{\"my.name\",a=\"b\"} 1\n{a} 1\n", "a+1\n", "\"a\"{b=\"}\"} 2\n", "# TYPE \"my.name\" gauge\n\"my.name\" 1\n",
 	} {
 		f.Add([]byte(page))
@@ -203,6 +204,17 @@ func FuzzFilter(f *testing.F) {
 		checkM3(t, page, wantedNames())
 		checkM3(t, page, plainNames())
 	})
+}
+
+// Regression: expfmt drops backslashes from types and takes any letter whose upper case is the right one, so that the
+// samples of a histogram were left out.
+func TestM3TypesAsRead(t *testing.T) {
+	for _, typ := range []string{`h\isto\\gram`, "hıstogram", "hiſtogram", `\gauge_histogram`, "GAUGEhıſtogram", `su\mmary`, "ſummary", `ga\uge`, `\`, "hıstogra", "h\xff"} {
+		for _, rest := range []string{"h_bucket{le=\"1\"} 2\n", "h_sum 3\nh_count 4\n", "h 1\n", "h{quantile=\"0.5\"} 1\nh_count 2\n"} {
+			checkM3(t, []byte("# TYPE h "+typ+"\n"+rest), []string{"h"})
+			checkM3(t, []byte("# TYPE h "+typ+"\n"+rest), []string{"h", "h_sum", "h_bucket"})
+		}
+	}
 }
 
 func TestM3Exceptions(t *testing.T) {
