@@ -20,7 +20,8 @@ import (
 //     series, where a histogram is involved.
 //   - In braces the name comes first, as the format says. If a line in braces mentions a wanted name elsewhere, the
 //     page is damaged.
-//   - A quote inside of a bare name, na"me" 1, which expfmt accepts, makes it another name.
+//   - A quote inside of a bare name, na"me" 1, which expfmt accepts, makes it another name; in braces it is damage if the
+//     line mentions a wanted name.
 //
 // A filter belongs to one goroutine. It allocates only to grow its buffers.
 type filter struct {

@@ -52,8 +52,8 @@ func exempt(page []byte, wanted []string) bool {
 		case line[0] == '#':
 			f := strings.Fields(line[1:])
 			if len(f) > 2 && f[0] == "TYPE" {
-				switch strings.ToLower(f[len(f)-1]) {
-				case "histogram", "summary", "gaugehistogram", "gauge_histogram":
+				switch strings.ToUpper(strings.ReplaceAll(f[len(f)-1], `\`, "")) {
+				case "HISTOGRAM", "SUMMARY", "GAUGEHISTOGRAM", "GAUGE_HISTOGRAM":
 					typed[strings.Trim(f[1], `"`)] = true
 				}
 				if strings.ContainsRune(f[1][1:], '"') && !strings.HasPrefix(f[1], `"`) {
@@ -67,7 +67,7 @@ func exempt(page []byte, wanted []string) bool {
 			braces = true
 			inner := strings.TrimLeft(line[1:], " \t")
 			end := strings.IndexAny(inner, ",}=")
-			if end <= 0 || inner[end] == '=' || strings.HasPrefix(inner, `"`) && strings.ContainsAny(inner[1:max(strings.LastIndexByte(inner, '"'), 1)], `,}="\`) {
+			if end <= 0 || inner[end] == '=' || !strings.HasPrefix(inner, `"`) && strings.Contains(inner[:end], `"`) || strings.HasPrefix(inner, `"`) && strings.ContainsAny(inner[1:max(strings.LastIndexByte(inner, '"'), 1)], `,}="\`) {
 				return true
 			}
 		default:
@@ -231,6 +231,7 @@ func TestM3Exceptions(t *testing.T) {
 		{"a line in braces without a name, which expfmt up to v0.67 adds to the line above", "a 1\n{x=\"y\"} 7\n", "a", -2, 1},
 		{"a name behind a label", "{x=\"y\",\"a\"} 7\n", "a", 1, -1},
 		{"a quote inside of a bare name", "a\"b\" 7\n", "ab", 1, 0},
+		{"the same in braces, on a page that mentions the name", "{ab\"c\"} 7\n", "ab", 0, -1},
 		{"a damaged line elsewhere", "a 1\nb{ 7\n", "a", -1, 1},
 		{"a second TYPE", "# TYPE a gauge\n# TYPE a gauge\na 1\n", "a", -1, 1},
 		{"CRLF", "# TYPE a gauge\r\na 1\r\n", "a", -1, 1},
