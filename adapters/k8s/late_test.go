@@ -68,6 +68,22 @@ func holds(t *testing.T, c *cluster, clock *clock, l *k8s.Loop) {
 	require.Equal(t, []int32{4, 5}, c.written)
 }
 
+// unanswered does a round whose write has no answer.
+func unanswered(t *testing.T, l *k8s.Loop) {
+	t.Helper()
+	_, err := l.Tick(context.Background())
+	require.ErrorIs(t, err, k8s.ErrUncertain)
+}
+
+// finds does a round that finds an older write to have happened, writes nothing itself, and begins a cooldown.
+func finds(t *testing.T, c *cluster, clock *clock, l *k8s.Loop) {
+	t.Helper()
+	out := tick(t, l)
+	require.True(t, out.Settled)
+	require.Equal(t, k8s.NoWrite, out.Write)
+	holds(t, c, clock, l)
+}
+
 func nothing() {}
 
 // A write without an answer arrives after the next round has read the target: that round's own write is a conflict,
@@ -75,8 +91,7 @@ func nothing() {}
 func TestLoopLateArrivalMidRound(t *testing.T) {
 	c, clock, l := breached(t, nil)
 	arrive := c.delay(nothing)
-	_, err := l.Tick(context.Background())
-	require.ErrorIs(t, err, k8s.ErrUncertain)
+	unanswered(t, l)
 	clock.pass()
 	c.beforeWrite(arrive, nil)
 	out := tick(t, l)
@@ -95,18 +110,14 @@ func TestLoopLateArrivalHandOver(t *testing.T) {
 	clock.pass()
 	l = newLoop(t, c, &observer{value: 50}, clock, nil)
 	c.beforeWrite(arrive, nil)
-	out := tick(t, l)
-	require.True(t, out.Settled)
-	require.Equal(t, k8s.NoWrite, out.Write)
-	holds(t, c, clock, l)
+	finds(t, c, clock, l)
 }
 
 // That a later write was turned down says nothing of an older one.
 func TestLoopLateArrivalAfterRefusal(t *testing.T) {
 	c, clock, l := breached(t, nil)
 	arrive := c.delay(nothing)
-	_, err := l.Tick(context.Background())
-	require.ErrorIs(t, err, k8s.ErrUncertain)
+	unanswered(t, l)
 	clock.pass()
 	c.beforeWrite(nothing, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "llama", errors.New("quota")))
 	out, err := l.Tick(context.Background())
@@ -114,36 +125,28 @@ func TestLoopLateArrivalAfterRefusal(t *testing.T) {
 	require.Equal(t, k8s.Refused, out.Write)
 	arrive()
 	clock.pass()
-	out = tick(t, l)
-	require.True(t, out.Settled)
-	require.Equal(t, k8s.NoWrite, out.Write)
-	holds(t, c, clock, l)
+	finds(t, c, clock, l)
 }
 
 // Nor does it that a later write was a conflict, when there are no more attempts in that round.
 func TestLoopLateArrivalAfterConflicts(t *testing.T) {
 	c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.Conflicts = -1 })
 	arrive := c.delay(nothing)
-	_, err := l.Tick(context.Background())
-	require.ErrorIs(t, err, k8s.ErrUncertain)
+	unanswered(t, l)
 	clock.pass()
 	c.beforeWrite(arrive, nil)
 	out, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrConflict)
 	require.Equal(t, k8s.Conflict, out.Write)
 	clock.pass()
-	out = tick(t, l)
-	require.True(t, out.Settled)
-	require.Equal(t, k8s.NoWrite, out.Write)
-	holds(t, c, clock, l)
+	finds(t, c, clock, l)
 }
 
 // A write that takes longer than its cooldown has its cooldown before it.
 func TestLoopLateArrivalAfterCooldown(t *testing.T) {
 	c, clock, l := breached(t, nil)
 	arrive := c.delay(nothing)
-	_, err := l.Tick(context.Background())
-	require.ErrorIs(t, err, k8s.ErrUncertain)
+	unanswered(t, l)
 	clock.now = clock.now.Add(2 * time.Minute)
 	arrive()
 	out := tick(t, l)
@@ -180,13 +183,12 @@ func TestLoopOwnWriteAnsweredAsConflict(t *testing.T) {
 func TestLoopOpenWriteOfMissingTarget(t *testing.T) {
 	c, clock, l := breached(t, nil)
 	arrive := c.delay(nothing)
-	_, err := l.Tick(context.Background())
-	require.ErrorIs(t, err, k8s.ErrUncertain)
+	unanswered(t, l)
 	arrive()
 	clock.pass()
 	gone := c.scales["llama"]
 	delete(c.scales, "llama")
-	_, err = l.Tick(context.Background())
+	_, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrNotFound)
 	c.scales["llama"] = gone
 	out := tick(t, l)
