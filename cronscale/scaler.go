@@ -106,7 +106,7 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (Sta
 	}
 	state, a, next := s.recall(state, now)
 	d := scaling.HoldAt(obs.SpecReplicas)
-	d.Wake(next)
+	d.NextBy(next)
 	if d.Clamp(s.bounds); d.Acts() {
 		return state, d
 	}

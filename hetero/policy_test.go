@@ -45,7 +45,7 @@ func (asks) Decide(s asksState, now time.Time, obs scaling.Observation) (asksSta
 	default:
 		d.To(scaling.Ceil(r.Lower), asked, "want", r.Lower)
 	}
-	d.Wake(now.Add(time.Minute))
+	d.NextBy(now.Add(time.Minute))
 	return s, d
 }
 
@@ -357,7 +357,7 @@ func TestRealtimeOverAFleet(t *testing.T) {
 		hetero.Type{Name: "h100", Cost: 100, Min: 0, Max: 4},
 		hetero.Type{Name: "a100", Cost: 60, Min: 1, Max: 8},
 	)
-	scaler, err := realtime.New(realtime.Seed(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 2}))
+	scaler, err := realtime.New(realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 2}))
 	require.NoError(t, err)
 	p, err := hetero.NewPolicy(scaling.New(scaler), f, hetero.Options{})
 	require.NoError(t, err)

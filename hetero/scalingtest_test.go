@@ -66,7 +66,7 @@ func TestTotalHasTheCommonProperties(t *testing.T) {
 	scalingtest.RunDrawn(t, func(t *rapid.T) (func() scaling.Policy, scalingtest.Options) {
 		f := fleet(t, float64(rapid.IntRange(1, 3).Draw(t, "rate")),
 			hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 25, Max: 20})
-		c := realtime.Seed(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 3})
+		c := realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 3})
 		c.Up.Cooldown, c.Down.Cooldown, c.Down.Window = time.Minute, 2*time.Minute, time.Minute
 		c.Up.Step = rapid.Int32Range(1, 3).Draw(t, "step")
 		options := hetero.Options{Exchanges: rapid.Int32Range(0, 2).Draw(t, "exchanges")}

@@ -45,7 +45,7 @@ func (p *plan) recommend(d *scaling.Decision, t *tally, state *State, obs *scali
 	if asked := max(spec, state.Peak); d.Replicas < asked {
 		d.To(asked, NoFewer, "", float64(d.Replicas), float64(asked), seconds(t.at-state.Panic.Milli), seconds(p.stable))
 	}
-	d.Wake(timeOf(state.Panic.Milli + p.stable + 1))
+	d.NextBy(timeOf(state.Panic.Milli + p.stable + 1))
 }
 
 // correct takes a recommendation to what stabilization, limits, steps and bounds allow.

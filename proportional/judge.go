@@ -188,7 +188,7 @@ func (p *plan) note(d *scaling.Decision, t *tally, place int, byBurst, deciding 
 		numbers = [4]float64{upper, l.low, m.Target}
 	case code == Uncovered:
 		numbers = [4]float64{upper, l.low, m.Target, seconds(l.since)}
-		d.Wake(timeOf(t.at + p.stable - l.since))
+		d.NextBy(timeOf(t.at + p.stable - l.since))
 	case code == Within:
 		numbers = [4]float64{l.load.lower, l.limit, upper, l.low}
 	}

@@ -97,9 +97,9 @@ func (s CooldownScope) String() string {
 	return fmt.Sprintf("CooldownScope(%d)", int8(s))
 }
 
-// Seed returns the configuration of the seed document for the given bounds and metrics: step 1 and 1, cooldown 600 s
+// Kaito returns the configuration of the seed document for the given bounds and metrics: step 1 and 1, cooldown 600 s
 // and 1800 s, window 30 s and 300 s, period 15 s.
-func Seed(bounds scaling.Bounds, metrics ...Metric) Config {
+func Kaito(bounds scaling.Bounds, metrics ...Metric) Config {
 	return Config{
 		Bounds:  bounds,
 		Metrics: metrics,

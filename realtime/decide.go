@@ -240,7 +240,7 @@ func (s *Scaler) restrain(d *scaling.Decision, now int64, state *State, obs *sca
 	switch {
 	case last.Set && now-last.Milli < cooldown:
 		d.To(d.From, Cooldown, "", seconds(now-last.Milli), rule.Cooldown.Seconds())
-		d.Wake(time.UnixMilli(last.Milli + cooldown))
+		d.NextBy(time.UnixMilli(last.Milli + cooldown))
 	case s.config.HoldWhilePending && d.Verdict == scaling.Up && obs.ReadyReplicas < obs.SpecReplicas:
 		d.To(d.From, Pending, "", float64(obs.ReadyReplicas), float64(obs.SpecReplicas))
 	}
@@ -289,7 +289,7 @@ func (s *Scaler) wake(d *scaling.Decision, now int64, l *look, streak *Streak) {
 		return
 	}
 	if full := streak.Since + (window - s.config.Period).Milliseconds(); full > now {
-		d.Wake(time.UnixMilli(full))
+		d.NextBy(time.UnixMilli(full))
 	}
 }
 

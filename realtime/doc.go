@@ -38,7 +38,7 @@
 //
 // # Defaults
 //
-// [Seed] gives the numbers of the seed document: step 1 and 1, cooldown 600 s and 1800 s, window 30 s and 300 s (up
+// [Kaito] gives the numbers of the seed document: step 1 and 1, cooldown 600 s and 1800 s, window 30 s and 300 s (up
 // and down), period 15 s, cooldown scope Any.
 //
 // # Where the seed differs

@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	scaler, err := realtime.New(realtime.Seed(
+	scaler, err := realtime.New(realtime.Kaito(
 		scaling.Bounds{Min: 1, Max: 8},
 		realtime.Metric{Name: "vllm:num_requests_waiting", High: 10, Low: 2},
 	))
@@ -36,7 +36,7 @@ func Example() {
 // One pod of three gives no value. It counts 0 when asking for more and High when asking for less, so the reading is
 // an interval, and an interval that reaches across a threshold decides nothing.
 func ExampleScaler_Decide_missingPod() {
-	c := realtime.Seed(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "queue", High: 10, Low: 2})
+	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "queue", High: 10, Low: 2})
 	c.Up.Window, c.Down.Window = 0, 0
 	scaler, err := realtime.New(c)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 //
 // See docs/simulator.md for the scenarios, and for how far each is from the best schedule.
 func Responsive(bounds scaling.Bounds, metrics ...Metric) Config {
-	c := Seed(bounds, metrics...)
+	c := Kaito(bounds, metrics...)
 	c.Up = Rule{Step: 2, Cooldown: 30 * time.Second, Window: 15 * time.Second}
 	c.Down = Rule{Step: 1, Cooldown: 60 * time.Second, Window: 300 * time.Second}
 	c.CooldownScope = PerDirection

@@ -20,7 +20,7 @@ const queue = realtime.DefaultMetric
 
 func seedScaler(t *testing.T, metrics ...realtime.Metric) realtime.Scaler {
 	t.Helper()
-	s, err := realtime.New(realtime.Seed(scaling.Bounds{Min: 1, Max: 8}, metrics...))
+	s, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, metrics...))
 	require.NoError(t, err)
 	return s
 }
@@ -243,7 +243,7 @@ func TestRoles(t *testing.T) {
 		{realtime.DownVeto, 20, 1, "Up AboveHigh queue"},
 	} {
 		t.Run(fmt.Sprintf("%s queue=%v other=%v", row.role, row.queue, row.other), func(t *testing.T) {
-			c := realtime.Seed(scaling.Bounds{Min: 1, Max: 8}, queueUp, realtime.Metric{Name: "other", High: 10, Low: 2, Role: row.role})
+			c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, queueUp, realtime.Metric{Name: "other", High: 10, Low: 2, Role: row.role})
 			c.Up.Window, c.Down.Window = 0, 0
 			s, err := realtime.New(c)
 			require.NoError(t, err)
@@ -255,7 +255,7 @@ func TestRoles(t *testing.T) {
 		})
 	}
 	t.Run("only metrics without a say never scale down", func(t *testing.T) {
-		c := realtime.Seed(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "queue", High: 10, Low: 2, Role: realtime.UpOnly})
+		c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "queue", High: 10, Low: 2, Role: realtime.UpOnly})
 		c.Down.Window = 0
 		s, err := realtime.New(c)
 		require.NoError(t, err)
@@ -269,7 +269,7 @@ func TestCooldownScopes(t *testing.T) {
 		scope realtime.CooldownScope
 		want  string
 	}{{realtime.Any, "Hold Cooldown"}, {realtime.PerDirection, "Down BelowLow"}} {
-		c := realtime.Seed(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
+		c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 		c.CooldownScope, c.Down.Window = row.scope, 0
 		s, err := realtime.New(c)
 		require.NoError(t, err)
@@ -280,7 +280,7 @@ func TestCooldownScopes(t *testing.T) {
 }
 
 func TestHoldWhilePending(t *testing.T) {
-	c := realtime.Seed(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
+	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up.Window, c.HoldWhilePending = 0, true
 	s, err := realtime.New(c)
 	require.NoError(t, err)
@@ -295,7 +295,7 @@ func TestHoldWhilePending(t *testing.T) {
 // TestStepsSaturate: counts at the edge of int32 do not wrap.
 func TestStepsSaturate(t *testing.T) {
 	const huge = 1<<31 - 1
-	c := realtime.Seed(scaling.Bounds{Min: 0, Max: huge}, realtime.Metric{Name: queue, High: 10, Low: 2})
+	c := realtime.Kaito(scaling.Bounds{Min: 0, Max: huge}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up.Window, c.Up.Step, c.Down.Window, c.Down.Step = 0, huge, 0, huge
 	s, err := realtime.New(c)
 	require.NoError(t, err)
@@ -322,7 +322,7 @@ func TestErrorsNameEveryField(t *testing.T) {
 
 	_, err = realtime.New(realtime.Config{})
 	require.ErrorContains(t, err, "metrics: 0: must be at least one")
-	require.NoError(t, realtime.Seed(scaling.Bounds{Max: 1}, realtime.Metric{Name: "a", High: 1}).Validate())
+	require.NoError(t, realtime.Kaito(scaling.Bounds{Max: 1}, realtime.Metric{Name: "a", High: 1}).Validate())
 }
 
 // TestStateIsSmall: with three metrics, all of them on a streak and every stamp set, at most 400 bytes.

@@ -69,7 +69,7 @@ func (r *round) down(held int64) {
 	window := r.scaler.config.DownStabilization
 	if held < window.Milliseconds() {
 		d.To(d.From, Settling, "", seconds(held), window.Seconds())
-		d.Wake(time.UnixMilli(r.at + window.Milliseconds() - held))
+		d.NextBy(time.UnixMilli(r.at + window.Milliseconds() - held))
 		r.plan.close(Settling, "", seconds(held), window.Seconds())
 		return
 	}

@@ -73,7 +73,7 @@ func (r StepRule) String() string {
 	return fmt.Sprintf("StepRule(%d)", int8(r))
 }
 
-// Config says how to scale. Its zero value is not valid; start from Defaults or Seed and change what is to differ.
+// Config says how to scale. Its zero value is not valid; start from Defaults or WVA and change what is to differ.
 // Every field means what it says: a timeout or stabilization of zero is none.
 type Config struct {
 	Thresholds
@@ -97,8 +97,8 @@ func Defaults() Config {
 	}
 }
 
-// Seed returns the seed's own configuration: the Recommended thresholds, mode Literal, no timeout, no stabilization.
-func Seed() Config {
+// WVA returns the seed's own configuration: the Recommended thresholds, mode Literal, no timeout, no stabilization.
+func WVA() Config {
 	return Config{Thresholds: Recommended(), Mode: Literal}
 }
 

@@ -191,7 +191,7 @@ func (r *round) goOn(i int) {
 	if s.stuck {
 		d.To(d.Replicas, SetAside, name, seconds(s.waited), timeout.Seconds())
 	} else if timeout > 0 {
-		d.Wake(time.UnixMilli(r.at - s.waited + timeout.Milliseconds()))
+		d.NextBy(time.UnixMilli(r.at - s.waited + timeout.Milliseconds()))
 	}
 }
 

@@ -68,7 +68,7 @@
 // # Defaults
 //
 // [Defaults]: thresholds 0.80 (fraction of the KV cache) and 5 (requests), triggers 0.10 and 3, transition timeout
-// 10 minutes, down stabilization 300 s, one replica a step. [Seed]: the same thresholds, Literal, no timeout, no
+// 10 minutes, down stabilization 300 s, one replica a step. [WVA]: the same thresholds, Literal, no timeout, no
 // stabilization. The option [Deficit] adds what is lacking at once and credits what is on its way. [ParseTable] reads
 // thresholds per model from a ConfigMap.
 //

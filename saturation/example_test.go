@@ -44,7 +44,7 @@ func ExampleScaler_Analyze() {
 		replicas = append(replicas, saturation.Replica{Pod: fmt.Sprint(i), KV: 0.95, Queue: 8})
 	}
 	replicas[0].KV, replicas[0].Queue = 0.2, 0
-	for _, config := range []saturation.Config{saturation.Defaults(), saturation.Seed()} {
+	for _, config := range []saturation.Config{saturation.Defaults(), saturation.WVA()} {
 		scaler, err := saturation.New(config)
 		if err != nil {
 			panic(err)

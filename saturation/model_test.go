@@ -18,7 +18,7 @@ import (
 
 func TestConfigValidate(t *testing.T) {
 	require.NoError(t, saturation.Defaults().Validate())
-	require.NoError(t, saturation.Seed().Validate())
+	require.NoError(t, saturation.WVA().Validate())
 	bad := map[string]saturation.Config{
 		"all zero": {},
 		"not numbers": {Thresholds: saturation.Thresholds{

@@ -80,7 +80,7 @@ func (p *Plan) Explain() string {
 		}
 		var rule string
 		for _, s := range d.Steps() {
-			if s.Lane == 0 {
+			if s.Branch == 0 {
 				rule = strings.TrimRight(s.Code.String()+" "+s.Because(), " ")
 			}
 		}
@@ -264,7 +264,7 @@ func (p *Plan) Model() scaling.Decision {
 		m.Verdict = scaling.Unknown
 	}
 	for i := range p.Targets {
-		m.Wake(p.Targets[i].Decision.Next)
+		m.NextBy(p.Targets[i].Decision.Next)
 	}
 	return m
 }

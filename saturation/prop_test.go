@@ -327,7 +327,7 @@ func TestS10TargetsAreTheUnion(t *testing.T) {
 		}
 		c := saturation.Defaults()
 		if rapid.Bool().Draw(t, "literal") {
-			c = saturation.Seed()
+			c = saturation.WVA()
 		}
 		p := decideOnce(t, c, s)
 		require.Len(t, p.Targets, len(want))

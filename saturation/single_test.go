@@ -90,7 +90,7 @@ func TestSingleProperties(t *testing.T) {
 // TestLiteralSingleWithoutAMetricIsExplained: in mode Literal a metric without a sample held with the reason that the
 // other one is at its limit, which it was not, and two with the reason that there is enough to spare.
 func TestLiteralSingleWithoutAMetricIsExplained(t *testing.T) {
-	c := singleConfig(saturation.Seed())
+	c := singleConfig(saturation.WVA())
 	for _, reading := range []scaling.Reading{scaling.Exactly(c.KV, 0.1), scaling.Exactly(c.Queue, 0.5)} {
 		single, err := saturation.NewSingle(c)
 		require.NoError(t, err)

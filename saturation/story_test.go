@@ -59,7 +59,7 @@ func TestSeedExampleStable(t *testing.T) {
 			{Name: "v2-a100", Cost: 20, Current: 2},
 		},
 	}
-	for _, c := range []saturation.Config{saturation.Defaults(), saturation.Seed()} {
+	for _, c := range []saturation.Config{saturation.Defaults(), saturation.WVA()} {
 		p := decideOnce(t, c, s)
 		require.EqualValues(t, 3, p.Target("v1-l4").Decision.Replicas, p.Explain())
 		require.EqualValues(t, 2, p.Target("v2-a100").Decision.Replicas)
@@ -78,7 +78,7 @@ func TestSeedExampleTransition(t *testing.T) {
 			{Name: "v2-a100", Cost: 20, Current: 4},
 		},
 	}
-	for _, c := range []saturation.Config{saturation.Defaults(), saturation.Seed()} {
+	for _, c := range []saturation.Config{saturation.Defaults(), saturation.WVA()} {
 		p := decideOnce(t, c, s)
 		require.EqualValues(t, 2, p.Target("v1-l4").Decision.Replicas, p.Explain())
 		require.EqualValues(t, 4, p.Target("v2-a100").Decision.Replicas)
@@ -89,7 +89,7 @@ func TestSeedExampleTransition(t *testing.T) {
 // TestSeedTimelineWithProtection is the seed's timeline: saturation at 0 s, a replica that starts for a minute and
 // more, no second one before it is there.
 func TestSeedTimelineWithProtection(t *testing.T) {
-	for _, c := range []saturation.Config{saturation.Defaults(), saturation.Seed()} {
+	for _, c := range []saturation.Config{saturation.Defaults(), saturation.WVA()} {
 		scaler, err := saturation.New(c)
 		require.NoError(t, err)
 		m := saturation.NewModel(scaler)

@@ -33,7 +33,7 @@ func composed(t require.TestingT, build func() (scaling.Policy, error)) plan {
 func drawLeaf(t *rapid.T) plan {
 	return composed(t, func() func() (scaling.Policy, error) {
 		if rapid.Bool().Draw(t, "realtime") {
-			c := realtime.Seed(fleetBounds, realtime.Metric{Name: "queue", High: 10, Low: 4}, realtime.Metric{Name: "cache", High: 0.8, Low: 0.3})
+			c := realtime.Kaito(fleetBounds, realtime.Metric{Name: "queue", High: 10, Low: 4}, realtime.Metric{Name: "cache", High: 0.8, Low: 0.3})
 			c.Up.Cooldown, c.Down.Cooldown, c.Down.Window = time.Minute, 2*time.Minute, time.Minute
 			c.Up.Step = rapid.Int32Range(1, 3).Draw(t, "step")
 			return func() (scaling.Policy, error) {

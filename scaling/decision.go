@@ -56,10 +56,10 @@ type Decision struct {
 	// new was seen. The zero time means never.
 	Next time.Time
 
-	count  int
-	lanes  uint16
-	inline [inlineSteps]Step
-	more   []Step
+	count    int
+	branches uint16
+	inline   [inlineSteps]Step
+	more     []Step
 }
 
 // HoldAt returns a decision that holds at the present count, with an empty chain: where an algorithm starts.
@@ -108,37 +108,37 @@ func (d *Decision) Clamp(b Bounds) {
 	}
 }
 
-// Consider notes, on a lane of its own, a step from From to n that was looked at and did not decide.
+// Consider notes, on a branch of its own, a step from From to n that was looked at and did not decide.
 func (d *Decision) Consider(n int32, code Code, subject string, numbers ...float64) {
-	d.lanes++
-	d.add(Step{Code: code, From: d.From, To: n, Subject: subject, Lane: d.lanes, Numbers: pack(numbers)})
+	d.branches++
+	d.add(Step{Code: code, From: d.From, To: n, Subject: subject, Branch: d.branches, Numbers: pack(numbers)})
 }
 
 // ConsiderAll notes every line of another decision as one that was looked at and did not decide.
 func (d *Decision) ConsiderAll(other *Decision) {
-	first := d.lanes + 1
+	first := d.branches + 1
 	for i := range other.count {
 		s := *other.step(i)
-		s.Lane += first
-		d.lanes = max(d.lanes, s.Lane)
+		s.Branch += first
+		d.branches = max(d.branches, s.Branch)
 		d.add(s)
 	}
 }
 
-// Wake sets Next to t, unless Next is earlier already. The zero time changes nothing.
-func (d *Decision) Wake(t time.Time) {
+// NextBy sets Next to t, unless Next is earlier already. The zero time changes nothing.
+func (d *Decision) NextBy(t time.Time) {
 	if !t.IsZero() && (d.Next.IsZero() || t.Before(d.Next)) {
 		d.Next = t
 	}
 }
 
-// Steps returns the chain: first the line that led to the result (lane 0), whose first From is the decision's From,
+// Steps returns the chain: first the line that led to the result (branch 0), whose first From is the decision's From,
 // each From the To before it, and the last To the result; then the lines that were considered beside it.
 func (d *Decision) Steps() []Step {
 	steps := make([]Step, 0, d.count)
-	for lane := uint16(0); lane <= d.lanes; lane++ {
+	for branch := uint16(0); branch <= d.branches; branch++ {
 		for i := range d.count {
-			if s := d.step(i); s.Lane == lane {
+			if s := d.step(i); s.Branch == branch {
 				steps = append(steps, *s)
 			}
 		}
@@ -167,7 +167,7 @@ func (d *Decision) Reason() string {
 	sep := ": "
 	for i := range d.count {
 		s := d.step(i)
-		if s.Lane != 0 || s != last && s.From == s.To {
+		if s.Branch != 0 || s != last && s.From == s.To {
 			continue
 		}
 		b.WriteString(sep)
@@ -193,7 +193,7 @@ func (d *Decision) Explain() string {
 	b.WriteByte('\n')
 	heading := false
 	for _, s := range d.Steps() {
-		if s.Lane > 0 && !heading {
+		if s.Branch > 0 && !heading {
 			heading = true
 			b.WriteString("considered\n")
 		}
@@ -246,7 +246,7 @@ func (d *Decision) step(i int) *Step {
 // last returns the last step on the deciding line, or nil.
 func (d *Decision) last() *Step {
 	for i := d.count - 1; i >= 0; i-- {
-		if s := d.step(i); s.Lane == 0 {
+		if s := d.step(i); s.Branch == 0 {
 			return s
 		}
 	}

@@ -63,7 +63,7 @@ func (f *floor) decide(now time.Time, obs Observation) Decision {
 	d := f.base.Decide(now, obs)
 	wish := d.Verdict
 	slot := f.timetable.At(now)
-	d.Wake(slot.Next)
+	d.NextBy(slot.Next)
 	if slot.InForce {
 		want := f.bounds.Clamp(slot.Replicas)
 		b := slot.Because

@@ -68,7 +68,7 @@ func (h *highest) decide(now time.Time, obs Observation) Decision {
 	for i := range h.decisions {
 		if i != winner {
 			d.ConsiderAll(&h.decisions[i])
-			d.Wake(h.decisions[i].Next)
+			d.NextBy(h.decisions[i].Next)
 		}
 	}
 	return d

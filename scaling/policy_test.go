@@ -35,7 +35,7 @@ func (script) Decide(s scriptState, now time.Time, obs scaling.Observation) (scr
 	}
 	d := scaling.HoldAt(obs.SpecReplicas)
 	d.To(int32(r.Lower), asked, "", r.Lower)
-	d.Wake(now.Add(time.Hour))
+	d.NextBy(now.Add(time.Hour))
 	return s, d
 }
 

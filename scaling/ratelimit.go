@@ -141,12 +141,12 @@ func (l RateLimits) Apply(c *Changes, now time.Time, d *Decision) {
 	case Up:
 		if limit, frees := l.Up.limit(c, at, d.From, +1); d.Replicas > limit {
 			d.To(limit, UpLimited, "", float64(d.Replicas), float64(limit))
-			d.Wake(frees)
+			d.NextBy(frees)
 		}
 	case Down:
 		if limit, frees := l.Down.limit(c, at, d.From, -1); d.Replicas < limit {
 			d.To(limit, DownLimited, "", float64(d.Replicas), float64(limit))
-			d.Wake(frees)
+			d.NextBy(frees)
 		}
 	case Hold, Unknown:
 	}

@@ -192,9 +192,9 @@ func TestDecision(t *testing.T) {
 	d.Clamp(scaling.Bounds{Min: 1, Max: 5})
 	d.Clamp(scaling.Bounds{Min: 1, Max: 5}) // within them now
 	d.Consider(3, plain, "cache")
-	d.Wake(start.Add(time.Hour))
-	d.Wake(time.Time{})
-	d.Wake(start)
+	d.NextBy(start.Add(time.Hour))
+	d.NextBy(time.Time{})
+	d.NextBy(start)
 	require.Equal(t, scaling.Up, d.Verdict)
 	require.EqualValues(t, 5, d.Replicas)
 	require.Equal(t, start, d.Next)
@@ -222,11 +222,11 @@ considered
 	for i := range 12 {
 		require.Equal(t, scaling.Step{Code: plain, From: int32(i + 1), To: int32(i + 2)}, steps[i])
 	}
-	lanes := make([]uint16, 0, 4)
+	branches := make([]uint16, 0, 4)
 	for _, s := range steps[12:] {
-		lanes = append(lanes, s.Lane)
+		branches = append(branches, s.Branch)
 	}
-	require.Equal(t, []uint16{1, 2, 2, 3}, lanes)
+	require.Equal(t, []uint16{1, 2, 2, 3}, branches)
 
 	u := scaling.UnknownAt(4, plain, "why")
 	require.Equal(t, "Unknown at 4: Plain why", u.Reason())

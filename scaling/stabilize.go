@@ -54,10 +54,10 @@ func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	switch {
 	case n < d.Replicas:
 		d.To(n, UpStabilized, "", float64(d.Replicas), lowest, s.Up.Seconds())
-		d.Wake(r.Lows.m.leaves(up))
+		d.NextBy(r.Lows.m.leaves(up))
 	case n > d.Replicas:
 		d.To(n, DownStabilized, "", float64(d.Replicas), highest, s.Down.Seconds())
-		d.Wake(r.Highs.m.leaves(down))
+		d.NextBy(r.Highs.m.leaves(down))
 	}
 }
 

@@ -81,9 +81,9 @@ type Step struct {
 	From    int32  // the count before the step
 	To      int32  // the count after it
 	Subject string // the metric, policy, pod or variant that the step speaks of; may be empty
-	// Lane is 0 on the line that led to the result. Every other number is a line that was considered beside it and
+	// Branch is 0 on the line that led to the result. Every other number is a line that was considered beside it and
 	// lost, such as another metric's.
-	Lane    uint16
+	Branch  uint16
 	Numbers [maxNumbers]float64 // in the order in which Code names them; the rest is 0
 }
 
@@ -194,10 +194,10 @@ func (s Step) MarshalJSON() ([]byte, error) {
 		From    int32          `json:"from"`
 		To      int32          `json:"to"`
 		Subject string         `json:"subject,omitempty"`
-		Lane    uint16         `json:"lane,omitempty"`
+		Branch  uint16         `json:"branch,omitempty"`
 		Numbers map[string]any `json:"numbers,omitempty"`
 		Because string         `json:"because,omitempty"`
-	}{s.Code.String(), s.From, s.To, s.Subject, s.Lane, numbers, s.Because()})
+	}{s.Code.String(), s.From, s.To, s.Subject, s.Branch, numbers, s.Because()})
 }
 
 // jsonNumber keeps what JSON has no number for as Prometheus writes it: "+Inf", "-Inf", "NaN".

@@ -20,17 +20,17 @@ func Explained(d *scaling.Decision) error {
 	}
 	at := map[uint16]int32{}
 	for i, s := range steps {
-		from, seen := at[s.Lane]
+		from, seen := at[s.Branch]
 		if !seen {
 			from = d.From
 		}
 		if s.From != from {
-			return fmt.Errorf("step %d (%s) on lane %d starts at %d, not at %d", i, s.Code, s.Lane, s.From, from)
+			return fmt.Errorf("step %d (%s) on branch %d starts at %d, not at %d", i, s.Code, s.Branch, s.From, from)
 		}
 		if !s.Holds() {
 			return fmt.Errorf("step %d does not hold: %s %s", i, s.Code, s.Because())
 		}
-		at[s.Lane] = s.To
+		at[s.Branch] = s.To
 	}
 	end, ok := at[0]
 	if !ok {

@@ -82,7 +82,7 @@ func Steps(tb testing.TB, p scaling.Policy, spec int32, events ...Event) {
 func because(d *scaling.Decision) string {
 	text := ""
 	for _, s := range d.Steps() {
-		if s.Lane == 0 {
+		if s.Branch == 0 {
 			text = s.Because()
 		}
 	}

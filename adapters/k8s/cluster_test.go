@@ -206,7 +206,7 @@ func (o *observer) Observe(_ context.Context, scales []k8s.Scale) (k8s.Observed,
 
 // policy steps by one, after 30 s above 10 or below 2, with a cooldown of 60 s.
 func policy(t require.TestingT) scaling.Policy {
-	c := realtime.Seed(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: waiting, High: 10, Low: 2})
+	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: waiting, High: 10, Low: 2})
 	c.Up.Cooldown, c.Up.Window = time.Minute, 30*time.Second
 	c.Down.Cooldown, c.Down.Window = time.Minute, 30*time.Second
 	s, err := realtime.New(c)

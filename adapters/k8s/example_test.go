@@ -20,7 +20,7 @@ func Example() {
 	cluster := newCluster(0) // in place of an API server
 	bounds := scaling.Bounds{Min: 0, Max: 10}
 
-	base, err := realtime.New(realtime.Seed(bounds, realtime.Metric{Name: "vllm:num_requests_waiting", High: 10, Low: 2}))
+	base, err := realtime.New(realtime.Kaito(bounds, realtime.Metric{Name: "vllm:num_requests_waiting", High: 10, Low: 2}))
 	if err != nil {
 		log.Fatal(err)
 	}

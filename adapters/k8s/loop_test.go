@@ -37,7 +37,7 @@ func (counting) Decide(s count, now time.Time, obs scaling.Observation) (count, 
 	if r.Known() && r.Lower > 10 {
 		d.To(obs.SpecReplicas+1, aboveHigh, waiting, r.Lower, 10)
 	}
-	d.Wake(now.Add(5 * time.Second))
+	d.NextBy(now.Add(5 * time.Second))
 	return s, d
 }
 

@@ -24,7 +24,7 @@ var demoBounds = scaling.Bounds{Min: 1, Max: 8} //nolint:gochecknoglobals // a c
 
 // newPolicy is what decides: realtime thresholds on the queue, over a floor of six servers from 09:00 to 09:20.
 func newPolicy() (scaling.Policy, error) {
-	config := realtime.Seed(demoBounds, realtime.Metric{Name: realtime.DefaultMetric, High: 4, Low: 1})
+	config := realtime.Kaito(demoBounds, realtime.Metric{Name: realtime.DefaultMetric, High: 4, Low: 1})
 	// The seed waits 10 and 30 minutes after a change; an hour is too short to see that.
 	config.Up.Cooldown = 2 * time.Minute
 	config.Down = realtime.Rule{Step: 1, Cooldown: 4 * time.Minute, Window: 2 * time.Minute}

@@ -40,7 +40,7 @@ func TestDemonstration(t *testing.T) {
 				Steps          []struct {
 					Code     string
 					From, To int32
-					Lane     int
+					Branch   int
 				}
 			}
 			Observation struct {
@@ -63,7 +63,7 @@ func TestDemonstration(t *testing.T) {
 		require.Equal(t, line.Observation.SpecReplicas, d.From)
 		seen[d.Verdict]++
 		for _, s := range d.Steps {
-			if s.Lane == 0 {
+			if s.Branch == 0 {
 				seen[d.Verdict+" "+s.Code]++
 			}
 		}

@@ -117,7 +117,7 @@ func paint(verdict scaling.Verdict, missing bool) *color.Color {
 func reasons(d *scaling.Decision) string {
 	var parts []string
 	for _, s := range d.Steps() {
-		if s.Lane == 0 {
+		if s.Branch == 0 {
 			parts = append(parts, strings.TrimSpace(s.Code.String()+" "+brief(s.Because(), realtime.DefaultMetric)))
 		}
 	}
@@ -176,7 +176,7 @@ func (s *summary) add(r row) {
 	case scaling.Hold:
 	}
 	for _, step := range r.decision.Steps() {
-		if step.Lane != 0 {
+		if step.Branch != 0 {
 			continue
 		}
 		switch step.Code {

@@ -104,7 +104,7 @@ func watchPolicy(o options, targets int) (scaling.Policy, error) {
 	if o.min > math.MaxInt32 || most > math.MaxInt32 {
 		return nil, fmt.Errorf("-min %d, -max %d: must be at most %d", o.min, most, math.MaxInt32)
 	}
-	config := realtime.Seed(
+	config := realtime.Kaito(
 		scaling.Bounds{Min: int32(o.min), Max: int32(most)},
 		realtime.Metric{Name: o.metric, High: o.high, Low: o.low},
 	)

@@ -52,7 +52,7 @@ func TestNamed(t *testing.T) {
 
 // TestBuildIsTheAlgorithm compares what a file builds with what the packages build, by their states.
 func TestBuildIsTheAlgorithm(t *testing.T) {
-	seed, err := realtime.New(realtime.Seed(bounds(), realtime.Metric{Name: "queue", High: 10, Low: 2}))
+	seed, err := realtime.New(realtime.Kaito(bounds(), realtime.Metric{Name: "queue", High: 10, Low: 2}))
 	require.NoError(t, err)
 	llm, err := proportional.New(proportional.LLM(bounds(), proportional.Metric{Name: "queue", Target: 7, Measure: proportional.Average}))
 	require.NoError(t, err)

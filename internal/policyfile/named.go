@@ -51,7 +51,7 @@ func start(algorithm, profile string) body {
 	inFlight := proportional.Metric{Name: DefaultInFlight, Target: proportional.InFlightTarget, Measure: proportional.PerPod}
 	switch algorithm + "/" + profile {
 	case "realtime/seed":
-		return realtimeBody{realtime.Seed(none, waiting)}
+		return realtimeBody{realtime.Kaito(none, waiting)}
 	case "realtime/responsive":
 		return realtimeBody{realtime.Responsive(none, crowded)}
 	case "proportional/kpa":
@@ -65,7 +65,7 @@ func start(algorithm, profile string) body {
 	case "saturation/default", "saturation/literal":
 		c := saturation.SingleConfig{Config: saturation.Defaults(), KV: saturation.DefaultKV, Queue: saturation.DefaultQueue}
 		if profile == profileLiteral {
-			c.Config = saturation.Seed()
+			c.Config = saturation.WVA()
 		}
 		return saturationBody{c}
 	case kindCron + "/":

@@ -107,7 +107,7 @@ func TestSaturation(t *testing.T) {
 	r, most := run(t, mixed(), bounds, saturationOf(t, saturation.Defaults()))
 	require.EqualValues(t, 4, most[0])
 	require.Positive(t, r.Downs)
-	literal, _ := run(t, mixed(), bounds, saturationOf(t, saturation.Seed()))
+	literal, _ := run(t, mixed(), bounds, saturationOf(t, saturation.WVA()))
 	require.Less(t, literal.Attainment, r.Attainment)
 
 	s := mixed()

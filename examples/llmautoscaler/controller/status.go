@@ -108,7 +108,7 @@ func decision(o *k8s.Outcome) *v1alpha1.Decision {
 			break
 		}
 		said.Steps = append(said.Steps, v1alpha1.DecisionStep{
-			Code: step.Code.String(), Subject: step.Subject, From: step.From, To: step.To, Because: step.Because(), Considered: step.Lane != 0,
+			Code: step.Code.String(), Subject: step.Subject, From: step.From, To: step.To, Because: step.Because(), Considered: step.Branch != 0,
 		})
 	}
 	return said

@@ -61,7 +61,7 @@ func must[T any](v T, err error) T {
 func TestPolicies(t *testing.T) {
 	waiting := realtime.Metric{Name: realtime.DefaultMetric, High: 10, Low: 2}
 	seed := func(change func(*realtime.Config)) scaling.Policy {
-		c := realtime.Seed(bounds(), waiting)
+		c := realtime.Kaito(bounds(), waiting)
 		change(&c)
 		return scaling.New(must(realtime.New(c)))
 	}

@@ -16,12 +16,12 @@ func (b *builder) realtime(s *v1alpha1.RealtimeScaler, p Plan) scaling.Policy {
 	var c realtime.Config
 	switch s.Profile {
 	case "", v1alpha1.ProfileSeed:
-		c = realtime.Seed(p.Bounds)
+		c = realtime.Kaito(p.Bounds)
 	case v1alpha1.ProfileResponsive:
 		c = realtime.Responsive(p.Bounds)
 	default:
 		b.errs.Check(false, at+"profile", string(s.Profile), "must be seed or responsive")
-		c = realtime.Seed(p.Bounds)
+		c = realtime.Kaito(p.Bounds)
 	}
 	for i, m := range s.Metrics {
 		field := fmt.Sprintf("%smetrics[%d]", at, i)
