@@ -1,0 +1,135 @@
+package scaling
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// A Kind says whose state a stored state is.
+type Kind struct {
+	Name    string `json:"kind"`
+	Version int    `json:"version"`
+}
+
+// ErrNewerState is wrapped by the StateError of a state that a newer version of this library wrote.
+var ErrNewerState = errors.New("state was written by a newer version")
+
+// ErrOtherState is wrapped by the StateError of a state that another kind of policy wrote.
+var ErrOtherState = errors.New("state is of another kind of policy")
+
+// A StateError says why a stored state was refused.
+type StateError struct {
+	Stored Kind  // what the state says of itself; zero if it cannot be read
+	Policy Kind  // what the policy reads
+	Err    error // ErrNewerState, ErrOtherState or what is wrong with the bytes
+}
+
+// Error returns the policy's kind, the stored kind and the reason.
+func (e *StateError) Error() string {
+	return fmt.Sprintf("state of %s version %d refused by policy %s version %d: %v",
+		e.Stored.Name, e.Stored.Version, e.Policy.Name, e.Policy.Version, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *StateError) Unwrap() error { return e.Err }
+
+// An Envelope is what every stored state of this module is in: the kind and version of who wrote it, and the state.
+//
+//	{"kind": "realtime", "version": 1, "state": {...}}
+//
+// It keeps a state that it refused, byte for byte, so that nothing is overwritten until a good one is given to it. The
+// zero value is ready for use, and has refused nothing.
+type Envelope struct {
+	refused []byte
+}
+
+type sealedState struct {
+	Kind
+	State json.RawMessage `json:"state"`
+}
+
+// Refused reports whether the last state that Open was given was refused.
+func (e *Envelope) Refused() bool { return e.refused != nil }
+
+// Seal returns the state that save returns as it is to be stored, or the bytes that were refused as they were.
+func (e *Envelope) Seal(kind Kind, save func() (any, error)) ([]byte, error) {
+	if e.refused != nil {
+		if !json.Valid(e.refused) {
+			return nil, &StateError{Policy: kind, Err: errors.New("the refused state is not JSON: keep the stored bytes")}
+		}
+		return e.refused, nil
+	}
+	state, err := save()
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(state)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(sealedState{Kind: kind, State: data})
+}
+
+// Open gives what is in a stored envelope to load. Bytes that are not JSON, another kind, a version that is newer or
+// below 1, a missing state and an error of load are a *StateError; then the bytes are kept as refused.
+func (e *Envelope) Open(kind Kind, data []byte, load func(state []byte) error) error {
+	if err := open(kind, data, load); err != nil {
+		e.refused = bytes.Clone(data)
+		if e.refused == nil {
+			e.refused = []byte{}
+		}
+		return err
+	}
+	e.refused = nil
+	return nil
+}
+
+func open(want Kind, data []byte, load func(state []byte) error) error {
+	var s sealedState
+	if err := json.Unmarshal(data, &s); err != nil {
+		return &StateError{Policy: want, Err: err}
+	}
+	var err error
+	switch {
+	case s.Name != want.Name:
+		err = ErrOtherState
+	case s.Version > want.Version:
+		err = ErrNewerState
+	case s.Version < 1:
+		err = fmt.Errorf("version %d does not exist", s.Version)
+	case len(s.State) == 0 || string(s.State) == "null":
+		err = errors.New("the field state is missing")
+	default:
+		err = load(s.State)
+	}
+	if err != nil {
+		return &StateError{Stored: s.Kind, Policy: want, Err: err}
+	}
+	return nil
+}
+
+// DecodeState reads a state strictly: a field that the type does not have means damage, as the version is known. A
+// state that has a method Validate is asked whether it is one that can have been written.
+func DecodeState[S any](data []byte) (S, error) {
+	var s S
+	if err := decodeStrictly(data, &s); err != nil {
+		var none S
+		return none, err
+	}
+	if v, ok := any(s).(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			var none S
+			return none, err
+		}
+	}
+	return s, nil
+}
+
+// decodeStrictly refuses fields that the type does not have: in a state of a known version they mean damage.
+func decodeStrictly(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return dec.Decode(v)
+}

@@ -1,0 +1,129 @@
+package scaling
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// A Group is a live algorithm that decides for several targets together: the variants of a model, the types of a
+// fleet. It is to them what a [Policy] is to one target, with the same duties for the caller; package loop carries them
+// out. [GroupOf] makes a Group of a Policy. A Group is not safe for concurrent use.
+type Group interface {
+	// Decide returns a decision for every target, in their order, whatever it is given.
+	Decide(now time.Time, obs GroupObservation) GroupDecision
+	// Applied records what was carried out: the counts of all targets before and after, in the order of the last
+	// decision. A target that was not written has the same count in both.
+	Applied(now time.Time, from, to []int32)
+	json.Marshaler
+	json.Unmarshaler
+}
+
+// A GroupObservation is what a Group decides on.
+type GroupObservation struct {
+	Targets []TargetObservation
+	// Readings are of all targets together, one a metric, in an order in which pods have their values.
+	Readings []Reading
+}
+
+// A TargetObservation is one target as it stands.
+type TargetObservation struct {
+	Name string // what the group's configuration calls it
+	// Missing says that the target does not exist. The rest then says nothing.
+	Missing bool
+	// SpecReplicas is the count that was asked for, ReadyReplicas how many of them are ready to serve.
+	SpecReplicas  int32
+	ReadyReplicas int32
+	// PendingReplicas is how many of them exist and are not ready.
+	PendingReplicas int32
+	// Pods are the replicas that can be asked, each with its values.
+	Pods []PodObservation
+}
+
+// A PodObservation is what one replica said.
+type PodObservation struct {
+	Name string
+	// Values has one value for each reading of the GroupObservation, NaN where the pod gave none.
+	Values []float64
+}
+
+// A GroupDecision is what a Group asks for. Its slice belongs to the Group and holds until its next decision.
+type GroupDecision struct {
+	// Total is the decision on all targets together, where the group makes one, and else what they come to.
+	Total Decision
+	// Targets has a decision for each target, in the order of the observation.
+	Targets []Decision
+}
+
+// Acts reports whether a write is asked for of any target.
+func (d *GroupDecision) Acts() bool {
+	for i := range d.Targets {
+		if d.Targets[i].Acts() {
+			return true
+		}
+	}
+	return false
+}
+
+// Next returns the earliest Next of the decisions: when to decide again although nothing new was seen. The zero time
+// means never.
+func (d *GroupDecision) Next() time.Time {
+	next := d.Total
+	for i := range d.Targets {
+		next.NextBy(d.Targets[i].Next)
+	}
+	return next.Next
+}
+
+// Explain returns the chain of the total, and below it that of every target.
+func (d *GroupDecision) Explain() string {
+	var b strings.Builder
+	b.WriteString(d.Total.Explain())
+	for i := range d.Targets {
+		b.WriteString(d.Targets[i].Explain())
+	}
+	return b.String()
+}
+
+// NotOne can say nothing: a Group of one target was asked about another number of them, or its target is missing.
+const NotOne Code = "NotOne targets"
+
+// GroupOf returns the Group of one target that a policy decides on. Its state is that of the policy.
+func GroupOf(policy Policy) Group { return &single{Policy: policy} }
+
+type single struct {
+	Policy
+	answer [1]Decision
+}
+
+// Decide asks the policy; it says nothing of a target that is missing, nor of several.
+func (s *single) Decide(now time.Time, obs GroupObservation) GroupDecision {
+	if len(obs.Targets) == 1 && !obs.Targets[0].Missing && s.Policy != nil {
+		t := &obs.Targets[0]
+		s.answer[0] = s.Policy.Decide(now, Observation{
+			SpecReplicas: t.SpecReplicas, ReadyReplicas: t.ReadyReplicas, Readings: obs.Readings,
+		})
+		return GroupDecision{Total: s.answer[0], Targets: s.answer[:]}
+	}
+	return UnknownGroup(obs, NotOne, float64(len(obs.Targets)))
+}
+
+// Applied tells the policy.
+func (s *single) Applied(now time.Time, from, to []int32) {
+	if len(from) == 1 && len(to) == 1 && s.Policy != nil {
+		s.Policy.Applied(now, from[0], to[0])
+	}
+}
+
+// UnknownGroup returns a decision that can say nothing of any target, for the given reason. It allocates.
+func UnknownGroup(obs GroupObservation, code Code, numbers ...float64) GroupDecision {
+	d := GroupDecision{Targets: make([]Decision, len(obs.Targets))}
+	total := int32(0)
+	for i := range obs.Targets {
+		t := &obs.Targets[i]
+		d.Targets[i] = UnknownAt(t.SpecReplicas, code, t.Name, numbers...)
+		total = Plus(total, t.SpecReplicas)
+	}
+	d.Total = UnknownAt(total, code, "", numbers...)
+	return d
+}
