@@ -9,27 +9,27 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// asks is the policy that asks for a number of replicas.
-type asks struct{ replicas int32 }
+// always is the policy that always for a number of replicas.
+type always struct{ replicas int32 }
 
-func (asks) Kind() scaling.Kind { return scaling.Kind{Name: "asks", Version: 1} }
+func (always) Kind() scaling.Kind { return scaling.Kind{Name: "asks", Version: 1} }
 
-func (a asks) Decide(s int, _ time.Time, obs scaling.Observation) (int, scaling.Decision) {
+func (a always) Decide(s int, _ time.Time, obs scaling.Observation) (int, scaling.Decision) {
 	d := scaling.HoldAt(obs.SpecReplicas)
-	d.To(a.replicas, "Asks replicas", "", float64(a.replicas))
+	d.To(a.replicas, "Always replicas", "", float64(a.replicas))
 	return s, d
 }
 
-func (asks) Applied(s int, _ time.Time, _, _ int32) int { return s + 1 }
+func (always) Applied(s int, _ time.Time, _, _ int32) int { return s + 1 }
 
 func TestGroupOfOne(t *testing.T) {
-	policy := scaling.New(asks{5})
+	policy := scaling.New(always{5})
 	group := scaling.GroupOf(policy)
 	now := time.Unix(1700000000, 0)
 	obs := scaling.GroupObservation{Targets: []scaling.TargetObservation{{Name: "a", SpecReplicas: 3, ReadyReplicas: 2}}}
 	d := group.Decide(now, obs)
 	require.True(t, d.Acts())
-	require.Equal(t, "Up 3 -> 5: Asks replicas=5", d.Targets[0].Reason())
+	require.Equal(t, "Up 3 -> 5: Always replicas=5", d.Targets[0].Reason())
 	require.Equal(t, d.Targets[0], d.Total)
 	group.Applied(now, []int32{3}, []int32{5})
 	data, err := group.MarshalJSON()
