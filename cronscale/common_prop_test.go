@@ -32,14 +32,14 @@ func TestProperties(t *testing.T) {
 				c.Windows[i].TimeZone = ""
 			}
 		} else {
-			opts.Skip = []string{"C3"}
+			opts.Skip = []string{"TimeShift"}
 		}
 		s := mustNew(t, c)
 		return func() scaling.Policy { return scaling.New(s) }, opts
 	})
 }
 
-// TestCommonProperties has what else C4, C9 and C10 mean for a timetable: the order of the configuration changes
+// TestCommonProperties has what else Order, NoData and Explained mean for a timetable: the order of the configuration changes
 // nothing, it always knows, and each step's numbers are the counts that it goes through.
 func TestCommonProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,16 +51,16 @@ func TestCommonProperties(t *testing.T) {
 		}
 		_, d := s.Decide(State{}, now, obs)
 		if d.Acts() && !c.Bounds.Contains(d.Replicas) {
-			t.Fatalf("C1: %s", d.Explain())
+			t.Fatalf("WithinBounds: %s", d.Explain())
 		}
 		if d.Verdict == scaling.Unknown {
-			t.Fatalf("C9: %s", d.Explain())
+			t.Fatalf("NoData: %s", d.Explain())
 		}
 		if !d.Next.IsZero() && !d.Next.After(now) {
 			t.Fatalf("Next %v is not after %v", d.Next, now)
 		}
 		if err := scalingtest.Explained(&d); err != nil {
-			t.Fatalf("C10: %v\n%s", err, d.Explain())
+			t.Fatalf("Explained: %v\n%s", err, d.Explain())
 		}
 		count := obs.SpecReplicas
 		for _, step := range d.Steps() {
@@ -71,7 +71,7 @@ func TestCommonProperties(t *testing.T) {
 				count = int32(step.Numbers[1])
 			}
 			if step.To != count {
-				t.Fatalf("C10: %s", d.Explain())
+				t.Fatalf("Explained: %s", d.Explain())
 			}
 		}
 		shuffled := c
@@ -81,7 +81,7 @@ func TestCommonProperties(t *testing.T) {
 		r.Shuffle(len(c.Policies), reflect.Swapper(shuffled.Policies))
 		r.Shuffle(len(c.Windows), reflect.Swapper(shuffled.Windows))
 		if _, d2 := mustNew(t, shuffled).Decide(State{}, now, obs); !reflect.DeepEqual(d, d2) {
-			t.Fatalf("C4: %s\n%s", d.Explain(), d2.Explain())
+			t.Fatalf("Order: %s\n%s", d.Explain(), d2.Explain())
 		}
 	})
 }

@@ -156,7 +156,7 @@ func known(c proportional.Config) (metrics []scalingtest.Metric) {
 // missing and senseless readings, observations that are only recorded, refused writes, counts changed by others,
 // restarts. On the way it checks
 //
-//	P1 P2 P3 P10 C9
+//	P1 P2 P3 P10 NoData
 func TestEpisodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
@@ -207,7 +207,7 @@ func TestEpisodes(t *testing.T) {
 
 			if c.Bounds.Contains(spec) {
 				if len(obs.Readings) == 0 && c.StableWindow == 0 && !wentBack {
-					require.Equal(t, scaling.Unknown, d.Verdict, "C9")
+					require.Equal(t, scaling.Unknown, d.Verdict, "NoData")
 				}
 				if state.Panic.Set {
 					require.GreaterOrEqual(t, d.Replicas, spec, "P1: in panic the output never falls")
@@ -235,7 +235,7 @@ func TestEpisodes(t *testing.T) {
 	})
 }
 
-// maxSize bounds the JSON of a state, which is not to grow with the run (C7). A bucket takes less than 80 bytes, a
+// maxSize bounds the JSON of a state, which is not to grow with the run (BoundedState). A bucket takes less than 80 bytes, a
 // recommendation and a change less than 50.
 func maxSize(c proportional.Config) int {
 	buckets := 0

@@ -341,8 +341,8 @@ func TestUpNeedsWhatIsKnownDownWhatIsPossible(t *testing.T) {
 	})
 }
 
-// TestC4OrderOfConfigurationChangesNothing is C4 for the configuration; TestProperties has it for readings.
-func TestC4OrderOfConfigurationChangesNothing(t *testing.T) {
+// TestOrderOfConfigurationChangesNothing has that for the configuration; TestProperties has it for readings.
+func TestOrderOfConfigurationChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t, nil)
 		before := e.run(t)

@@ -340,8 +340,8 @@ func TestR12UnitsDoNotMatter(t *testing.T) {
 	})
 }
 
-// TestC4OrderOfMetricsChangesNothing is C4 for the configuration; TestProperties has it for readings.
-func TestC4OrderOfMetricsChangesNothing(t *testing.T) {
+// TestOrderOfMetricsChangesNothing has that for the configuration; TestProperties has it for readings.
+func TestOrderOfMetricsChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t, nil)
 		before := e.run(t)

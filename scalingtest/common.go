@@ -38,20 +38,20 @@ func sometimesWild(t *rapid.T, o *Options) Episode {
 // common returns the properties that every policy has.
 func common() []property {
 	return []property{
-		{name: "C1", draw: sometimesWild, check: ran(inBounds)},
-		{name: "C2", draw: living(wild()), check: checkTotal},
-		{name: "C3", draw: drawShifted, check: checkShifted},
-		{name: "C4", draw: living(anything()), check: checkPermuted},
-		{name: "C5", draw: living(precisely()), check: checkRestored},
-		{name: "C6", draw: living(anything()), check: checkRepeated},
-		{name: "C7", draw: drawPattern, check: checkSize},
-		{name: "C8", draw: living(anything()), check: checkClockBack},
-		{name: "C9", draw: drawNoData, check: checkNoData},
-		{name: "C10", draw: sometimesWild, check: ran(isExplained)},
+		{name: "WithinBounds", draw: sometimesWild, check: ran(inBounds)},
+		{name: "NeverPanics", draw: living(wild()), check: checkTotal},
+		{name: "TimeShift", draw: drawShifted, check: checkShifted},
+		{name: "Order", draw: living(anything()), check: checkPermuted},
+		{name: "Restart", draw: living(precisely()), check: checkRestored},
+		{name: "Repeatable", draw: living(anything()), check: checkRepeated},
+		{name: "BoundedState", draw: drawPattern, check: checkSize},
+		{name: "ClockBack", draw: living(anything()), check: checkClockBack},
+		{name: "NoData", draw: drawNoData, check: checkNoData},
+		{name: "Explained", draw: sometimesWild, check: ran(isExplained)},
 	}
 }
 
-// inBounds is C1: what acts is within the bounds.
+// inBounds: what acts is within the bounds.
 func inBounds(s *subject, m *moment) string {
 	switch o := &s.options; {
 	case m.d.Acts() && m.d.Replicas < 0:
@@ -62,7 +62,7 @@ func inBounds(s *subject, m *moment) string {
 	return ""
 }
 
-// checkTotal is C2: whatever is observed, it answers, what it answers can be printed, and what it remembers stored.
+// checkTotal: whatever is observed, it answers, what it answers can be printed, and what it remembers stored.
 func checkTotal(s *subject, e *Episode) *failed {
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
@@ -90,7 +90,7 @@ func checkTotal(s *subject, e *Episode) *failed {
 	return f
 }
 
-// checkPermuted is C4: the order of the readings changes nothing.
+// checkPermuted: the order of the readings changes nothing.
 func checkPermuted(s *subject, e *Episode) *failed {
 	plain, f := s.play(e)
 	if f != nil {
@@ -117,7 +117,7 @@ func checkPermuted(s *subject, e *Episode) *failed {
 	return nil
 }
 
-// checkRepeated is C6: equal policies that see the same say the same, each time, and leave alone what they are given.
+// checkRepeated: equal policies that see the same say the same, each time, and leave alone what they are given.
 // What hangs on the order of a map or on chance differs only now and then, so short episodes are repeated more often.
 func checkRepeated(s *subject, e *Episode) *failed {
 	first, state, f := s.watched(e)
@@ -168,7 +168,7 @@ func sameReading(a, b scaling.Reading) bool {
 	return bits && a == b
 }
 
-// isExplained is C10: the chain explains the decision.
+// isExplained: the chain explains the decision.
 func isExplained(_ *subject, m *moment) string {
 	if err := Explained(&m.d); err != nil {
 		return "the chain does not explain the decision: " + err.Error() + "\n" + m.d.Explain()

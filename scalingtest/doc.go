@@ -18,16 +18,16 @@
 //
 // [Run] checks each of these in a subtest of its name:
 //
-//   - C1: what acts asks for a count within the bounds.
-//   - C2: no input causes a panic, and what is answered and remembered can be written.
-//   - C3: with all times moved by the same, nothing else changes.
-//   - C4: the order of the readings changes nothing.
-//   - C5: a restart at any tick changes no decision.
-//   - C6: the same input gives the same output, each time, and is left as it was.
-//   - C7: the state does not grow with the run.
-//   - C8: a clock that steps back causes no action.
-//   - C9: without any data nothing is done.
-//   - C10: the chain of steps explains the decision.
+//   - WithinBounds: what acts asks for a count within the bounds.
+//   - NeverPanics: no input causes a panic, and what is answered and remembered can be written.
+//   - TimeShift: with all times moved by the same, nothing else changes.
+//   - Order: the order of the readings changes nothing.
+//   - Restart: a restart at any tick changes no decision.
+//   - Repeatable: the same input gives the same output, each time, and is left as it was.
+//   - BoundedState: the state does not grow with the run.
+//   - ClockBack: a clock that steps back causes no action.
+//   - NoData: without any data nothing is done.
+//   - Explained: the chain of steps explains the decision.
 //
 // The properties that not every policy has are switched on by fields of the [Options]: Monotone, NoFlap, DeadZone,
 // Cooldown and CooldownEnds, Refused, Convergence, Twin. [RunDrawn] does the same for a policy of which the

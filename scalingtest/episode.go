@@ -18,7 +18,7 @@ type Episode struct {
 	Loads []Load
 	Ticks []Tick
 
-	// Shift is what property C3 adds to every time.
+	// Shift is what property TimeShift adds to every time.
 	Shift time.Duration
 	// Raise is what property Monotone adds to readings.
 	Raise []Raise

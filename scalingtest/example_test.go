@@ -32,20 +32,20 @@ type printer struct{ testing.TB }
 func (printer) Helper()                           {}
 func (printer) Fatalf(format string, args ...any) { fmt.Printf(format, args...) }
 
-// A regression test plays the episode in which a property did not hold. Here it is C9, without any data nothing is
+// A regression test plays the episode in which a property did not hold. Here it is NoData, without any data nothing is
 // done; scalingtest.Run found it, and printed the test and this table.
 func ExampleReplay() {
 	t := printer{}
 	newPolicy := func() scaling.Policy { return ratio{} }
 
-	scalingtest.Replay(t, newPolicy, scalingtest.Options{}, "C9", scalingtest.Episode{
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{}, "NoData", scalingtest.Episode{
 		Spec: 3,
 		Ticks: []scalingtest.Tick{
 			{After: 15 * time.Second},
 		},
 	})
 	// Output:
-	// C9: at 15s it says Down 3 -> 0 although there has never been any data
+	// NoData: at 15s it says Down 3 -> 0 although there has never been any data
 	//    at  spec  ready  readings  verdict  count   reason
 	//   15s     3      3  none      Down     3 -> 0  Needed waiting=0
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Explained returns what is wrong with the chain of d, or nil (property C10):
+// Explained returns what is wrong with the chain of d, or nil (property Explained):
 //
 //   - the deciding line starts at From, each step starts where the one before ended, and the last ends at Replicas;
 //   - every step's inequality is true of its numbers;

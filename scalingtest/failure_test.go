@@ -44,14 +44,14 @@ func printed(t *testing.T, output, from, to string) string {
 	return strings.TrimRight(from+strings.Join(lines, "\n"), " \n") + "\n"
 }
 
-// TestFailureIsPrinted: a policy that acts when the clock steps back fails the subtest C8, with a table and a test. The
+// TestFailureIsPrinted: a policy that acts when the clock steps back fails the subtest ClockBack, with a table and a test. The
 // same text is in the documentation.
 func TestFailureIsPrinted(t *testing.T) {
-	output, passed := again(t, "acts when the clock steps back", "^TestRun$/^C8$")
+	output, passed := again(t, "acts when the clock steps back", "^TestRun$/^ClockBack$")
 	require.False(t, passed)
-	require.Contains(t, output, "--- FAIL: TestRun/C8")
-	require.Contains(t, output, "C8 does not hold")
-	text := printed(t, output, "C8: at ", "        failure_test.go:")
+	require.Contains(t, output, "--- FAIL: TestRun/ClockBack")
+	require.Contains(t, output, "ClockBack does not hold")
+	text := printed(t, output, "ClockBack: at ", "        failure_test.go:")
 	scalingtest.Golden(t, "failure.txt", text)
 	page, err := os.ReadFile("../docs/scalingtest.md")
 	require.NoError(t, err)
@@ -66,10 +66,10 @@ func TestPrintedTestIsOneThatCompiles(t *testing.T) {
 	source, err := os.ReadFile("regress_test.go")
 	require.NoError(t, err)
 	for property, fault := range map[string]string{
-		"C2":          "panics on infinity",
-		"C5":          "forgets a field",
-		"C8":          "acts when the clock steps back",
-		"C9":          "acts on NaN",
+		"NeverPanics": "panics on infinity",
+		"Restart":     "forgets a field",
+		"ClockBack":   "acts when the clock steps back",
+		"NoData":      "acts on NaN",
 		"Monotone":    "not monotone",
 		"Convergence": "flaps",
 	} {

@@ -77,23 +77,23 @@ func TestFaults(t *testing.T) {
 		property string
 		says     string
 	}{
-		{"out of bounds", "C1", "it says "},
-		{"panics on infinity", "C2", "it panics when it is asked: runtime error: index out of range"},
-		{"cannot be stored", "C2", "the state cannot be stored"},
-		{"reads the clock", "C3", "with all times later by"},
-		{"order of the readings", "C4", "with the readings in another order"},
-		{"forgets a field", "C5", "C5: at "},
-		{"forgets what it asked for", "C5", "with a restart before and after every decision"},
-		{"stores whole seconds", "C5", "with a restart before and after every decision"},
-		{"takes its state back wrong", "C5", "the state is another one once it was restored"},
-		{"order of a map", "C6", "C6"},
-		{"sorts its input", "C6", "the readings that it was given were changed"},
-		{"appends to its input", "C6", "the readings that it was given were changed"},
-		{"state that grows", "C7", "bytes"},
-		{"acts when the clock steps back", "C8", "although the clock went back"},
-		{"acts without data", "C9", "although there has never been any data"},
-		{"acts on NaN", "C9", "although there has never been any data"},
-		{"unexplained", "C10", "the deciding line ends at"},
+		{"out of bounds", "WithinBounds", "it says "},
+		{"panics on infinity", "NeverPanics", "it panics when it is asked: runtime error: index out of range"},
+		{"cannot be stored", "NeverPanics", "the state cannot be stored"},
+		{"reads the clock", "TimeShift", "with all times later by"},
+		{"order of the readings", "Order", "with the readings in another order"},
+		{"forgets a field", "Restart", "Restart: at "},
+		{"forgets what it asked for", "Restart", "with a restart before and after every decision"},
+		{"stores whole seconds", "Restart", "with a restart before and after every decision"},
+		{"takes its state back wrong", "Restart", "the state is another one once it was restored"},
+		{"order of a map", "Repeatable", "Repeatable"},
+		{"sorts its input", "Repeatable", "the readings that it was given were changed"},
+		{"appends to its input", "Repeatable", "the readings that it was given were changed"},
+		{"state that grows", "BoundedState", "bytes"},
+		{"acts when the clock steps back", "ClockBack", "although the clock went back"},
+		{"acts without data", "NoData", "although there has never been any data"},
+		{"acts on NaN", "NoData", "although there has never been any data"},
+		{"unexplained", "Explained", "the deciding line ends at"},
 		{"not monotone", "Monotone", "with readings raised"},
 		{"flaps", "NoFlap", "under the same load"},
 		{"acts in the dead zone", "DeadZone", "although all readings have been within the dead zone"},
@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 			})
 			require.True(t, failed, "it was not found")
 			if row.fault == "order of a map" && strings.Contains(log, "flaky") {
-				require.Contains(t, log, "C6 does not hold") // found, and then not again: the order is drawn anew each time
+				require.Contains(t, log, "Repeatable does not hold") // found, and then not again: the order is drawn anew each time
 				return
 			}
 			require.Contains(t, log, row.property+": ")

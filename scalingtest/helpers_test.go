@@ -109,7 +109,7 @@ func TestReadyFollowsStartup(t *testing.T) {
 	w := &watcher{stepper: newStepper("")}
 	e := story()
 	e.Ticks = append(e.Ticks, scalingtest.Tick{After: seconds(15), NotReady: 99}, scalingtest.Tick{After: seconds(15), NotReady: -2})
-	scalingtest.Replay(t, func() scaling.Policy { return w }, scalingtest.Options{}, "C10", e)
+	scalingtest.Replay(t, func() scaling.Policy { return w }, scalingtest.Options{}, "Explained", e)
 	require.Equal(t, []int32{3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 4, 4, 4, 4, 0, 6}, w.ready)
 }
 
@@ -138,15 +138,15 @@ func TestOptionsAreChecked(t *testing.T) {
 		{scalingtest.Options{Bounds: scaling.Bounds{Min: 3, Max: 1}}, "bounds.max: 1: must not be below min 3"},
 		{scalingtest.Options{Period: -1, Memory: -1, Shift: -1}, "period: -1ns: must not be negative\nmemory: -1ns: must not be negative\nshift: -1ns: must not be negative"},
 		{scalingtest.Options{Ticks: -1, Replicas: -1}, "replicas: -1: must not be negative\nticks: -1: must not be negative"},
-		{scalingtest.Options{Skip: []string{"C3", "C11"}}, `skip[1]: "C11": must name a property`},
+		{scalingtest.Options{Skip: []string{"TimeShift", "Nonsense"}}, `skip[1]: "Nonsense": must name a property`},
 		{scalingtest.Options{Cooldown: &scalingtest.Cooldown{Up: -1, Down: -1}}, "cooldown.down: -1ns: must not be negative"},
 		{scalingtest.Options{Convergence: &scalingtest.Convergence{}}, "convergence.within: 0: must be above 0"},
 	} {
-		failed, log := record(t, func(r *recorder) { scalingtest.Try(r, "C1", newPolicy, row.opts) })
+		failed, log := record(t, func(r *recorder) { scalingtest.Try(r, "WithinBounds", newPolicy, row.opts) })
 		require.True(t, failed)
 		require.Contains(t, unindented(log), row.says)
 	}
-	for _, property := range []string{"C11", "Cooldown", "Convergence", "Twin"} {
+	for _, property := range []string{"Nonsense", "Cooldown", "Convergence", "Twin"} {
 		failed, _ := record(t, func(r *recorder) {
 			scalingtest.Replay(r, newPolicy, scalingtest.Options{}, property, scalingtest.Episode{})
 		})

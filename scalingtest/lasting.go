@@ -24,7 +24,7 @@ func drawShifted(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// checkShifted is C3: with all times moved by the same, nothing else changes.
+// checkShifted: with all times moved by the same, nothing else changes.
 func checkShifted(s *subject, e *Episode) *failed {
 	plain, f := s.play(e)
 	if f != nil {
@@ -53,7 +53,7 @@ func checkShifted(s *subject, e *Episode) *failed {
 	})
 }
 
-// checkRestored is C5: a restart changes no decision, at whatever tick it happens, also between a decision and the report
+// checkRestored: a restart changes no decision, at whatever tick it happens, also between a decision and the report
 // that it was carried out.
 func checkRestored(s *subject, e *Episode) *failed {
 	p := s.player(e)
@@ -86,7 +86,7 @@ func drawPattern(t *rapid.T, o *Options) Episode {
 	return drawEpisode(t, &few, l)
 }
 
-// checkSize is C7: the state stays within MaxState, and once everything that it looks back on is there, it does not
+// checkSize: the state stays within MaxState, and once everything that it looks back on is there, it does not
 // grow, however often the same happens again.
 func checkSize(s *subject, e *Episode) *failed {
 	o := &s.options
@@ -195,7 +195,7 @@ func idle(s *subject, e *Episode, asked func(m *moment) bool, why string) *faile
 	return p.run()
 }
 
-// checkClockBack is C8: a clock that steps back causes no action.
+// checkClockBack: a clock that steps back causes no action.
 func checkClockBack(s *subject, e *Episode) *failed {
 	return idle(s, e, func(m *moment) bool { return m.back }, "the clock went back")
 }
@@ -226,7 +226,7 @@ func drawNoData(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// checkNoData is C9: without any data nothing is done.
+// checkNoData: without any data nothing is done.
 func checkNoData(s *subject, e *Episode) *failed {
 	return idle(s, e, func(*moment) bool { return true }, "there has never been any data")
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Options say what is known of a policy from outside, and which of the properties that not every policy has it is to
-// have. The zero value checks C1 to C10, but for the metrics: at least one must be named, unless ActsWithoutData is
+// have. The zero value checks what every policy has, but for the metrics: at least one must be named, unless ActsWithoutData is
 // set.
 type Options struct {
 	// Metrics are the readings that the policy looks at.
@@ -28,14 +28,14 @@ type Options struct {
 	// Memory is no less than how long the policy looks back, cooldowns included. After it the state must not grow
 	// any more, and a load that was the same all the time must have had its effect. Zero means 1 h.
 	Memory time.Duration
-	// Shift is the unit of the shifts of C3, for policies to which days or minutes are not alike. Zero means 1 s.
+	// Shift is the unit of the shifts of TimeShift, for policies to which days or minutes are not alike. Zero means 1 s.
 	Shift time.Duration
 	// MaxState is the most bytes that the stored state may have. Zero: it must only not grow.
 	MaxState int
-	// ActsWithoutData is set for policies that time alone can move, such as timetables. C8 and C9 then allow what
+	// ActsWithoutData is set for policies that time alone can move, such as timetables. ClockBack and NoData then allow what
 	// the same policy asks for without any reading.
 	ActsWithoutData bool
-	// Skip names properties that are not checked, as C3 for a timetable in a zone with daylight saving time.
+	// Skip names properties that are not checked, as TimeShift for a timetable in a zone with daylight saving time.
 	Skip []string
 	// NewPolicy is the Go expression of the function that makes the policy, for the tests that are printed. Empty
 	// means newPolicy.

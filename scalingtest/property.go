@@ -31,7 +31,7 @@ func (p *property) isOn(o *Options) bool {
 	return (p.on == nil || p.on(o)) && !slices.Contains(o.Skip, p.name)
 }
 
-// Run checks the properties C1 to C10 of a policy, and those that the options switch on, each in a subtest of its
+// Run checks the properties that every policy has, and those that the options switch on, each in a subtest of its
 // name. Each subtest plays random episodes with policies that newPolicy makes; a new one must be in a fresh state each
 // time. What fails is made as small as possible and printed as a table of its decisions, and as a Go test.
 func Run(t *testing.T, newPolicy func() scaling.Policy, opts Options) {

@@ -12,8 +12,8 @@ import (
 // The tests of this file are as they were printed for policies with faults (see TestPrintedTestIsOneThatCompiles). On
 // the policy without a fault they pass.
 
-func TestRegressionC2(t *testing.T) {
-	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "C2", scalingtest.Episode{
+func TestRegressionNeverPanics(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "NeverPanics", scalingtest.Episode{
 		Spec: 1,
 		Ticks: []scalingtest.Tick{
 			{After: 15 * time.Second, Readings: []scaling.Reading{{Metric: "cache", Lower: math.Inf(1), Upper: math.NaN(), Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}},
@@ -21,8 +21,8 @@ func TestRegressionC2(t *testing.T) {
 	})
 }
 
-func TestRegressionC5(t *testing.T) {
-	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "C5", scalingtest.Episode{
+func TestRegressionRestart(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "Restart", scalingtest.Episode{
 		Spec: 1,
 		Ticks: []scalingtest.Tick{
 			{Readings: []scaling.Reading{{Metric: "cache", Lower: 0.875, Upper: 0.875, Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}},
@@ -31,8 +31,8 @@ func TestRegressionC5(t *testing.T) {
 	})
 }
 
-func TestRegressionC8(t *testing.T) {
-	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "C8", scalingtest.Episode{
+func TestRegressionClockBack(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "ClockBack", scalingtest.Episode{
 		Spec: 1,
 		Ticks: []scalingtest.Tick{
 			{Readings: []scaling.Reading{{Metric: "cache", Lower: 0.25, Upper: 0.25, Values: 1}, {Metric: "queue", Lower: 4, Upper: 4, Values: 1}}},
@@ -41,8 +41,8 @@ func TestRegressionC8(t *testing.T) {
 	})
 }
 
-func TestRegressionC9(t *testing.T) {
-	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "C9", scalingtest.Episode{
+func TestRegressionNoData(t *testing.T) {
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "NoData", scalingtest.Episode{
 		Spec: 2,
 		Ticks: []scalingtest.Tick{
 			{Readings: []scaling.Reading{{Metric: "cache", Lower: math.NaN(), Upper: math.NaN(), Values: 1}, {Metric: "queue", Lower: math.NaN(), Upper: math.NaN(), Values: 1}}},
@@ -75,8 +75,8 @@ const remembersAMinute = "remembers a minute"
 
 // Regression: two thousand rounds of a pattern of milliseconds were over before the policy had all that it looks back on,
 // so that a state which was filling up counted as one that grows.
-func TestC7OutlastsTheMemory(t *testing.T) {
+func TestBoundedStateOutlastsTheMemory(t *testing.T) {
 	scalingtest.Replay(t, func() scaling.Policy { return newStepper(remembersAMinute) }, scalingtest.Options{
 		Bounds: scaling.Bounds{Min: 1, Max: 8}, Memory: time.Minute, MaxState: 1000,
-	}, "C7", scalingtest.Episode{Spec: 1, Ticks: []scalingtest.Tick{{After: 2 * time.Millisecond}}})
+	}, "BoundedState", scalingtest.Episode{Spec: 1, Ticks: []scalingtest.Tick{{After: 2 * time.Millisecond}}})
 }

@@ -100,7 +100,7 @@ func optionsSource(p *property, o *Options, e *Episode) string {
 	if o.bounded() {
 		bounds = fmt.Sprintf("scaling.Bounds{Min: %d, Max: %d}", o.Bounds.Min, o.Bounds.Max)
 	}
-	if p.name == "C7" {
+	if p.name == "BoundedState" {
 		memory, size = durationSource(o.Memory), intSource(o.MaxState)
 	}
 	cooldown, convergence, twin := "", "", ""
