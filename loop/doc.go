@@ -1,0 +1,40 @@
+// Package loop has the duties of whoever carries out what a policy decides, as a value: what to store before which
+// write, what to tell the policy after which answer, what a restart finds. It does no I/O. A controller reads, stores
+// and writes, and a [Loop] says what and in which order:
+//
+//	l, err := loop.New(scaling.GroupOf(policy), loop.Config{})
+//	...
+//	if l.NeedsRestore() {
+//		err = l.Restore(load())                  // what is stored, nothing at the first time
+//	}
+//	l.Read(now, loop.Target{Replicas: spec})         // the targets as they are
+//	step := l.Decide(now, observation)
+//	if step.Store != nil {
+//		l.Saved(save(step.Store))                // before anything is written
+//	}
+//	for w := range l.Writes() {
+//		l.Wrote(w, write(w))                     // Applied, Refused, Conflict or Uncertain
+//	}
+//	store, again := l.Advance(now)                   // again: read and decide once more, now
+//	if store != nil {
+//		l.Saved(save(store))
+//	}
+//	sleep(loop.RequeueAfter(began, now, step.Next(), period))
+//
+// # What it keeps
+//
+// The state of the group, whose it is (the targets' IDs), the writes whose end is not known, and the last change. A
+// write is stored as an intent before it is made. Whoever ends between the two, or gets no answer, finds the intent
+// again: if the target still has the count that the write was to leave, and the version that it was conditional on, the
+// write can yet arrive; if the count is another one, it has happened, or somebody else wrote, which is as good a reason
+// to wait. The group is then told, and its cooldowns run from then on. Decisions are absolute counts, so that one that is
+// made twice does nothing twice.
+//
+// The promise, checked at every point at which a process can end, with answers that are lost or late, conflicts and
+// others who write: no step is made twice, and no cooldown is lost.
+//
+// # Errors
+//
+// A state that cannot be used (see scaling.StateError) is refused and never overwritten: the Loop decides Unknown until
+// Restore is given a good one.
+package loop

@@ -1,0 +1,246 @@
+package loop
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Config says how decisions are carried out. Its zero value writes, and stores before and after.
+type Config struct {
+	// DryRun decides and stores, and writes nothing. The group is told that the write happened, as otherwise it would
+	// ask for the same each time instead of showing the pace that cooldowns set: keep its state under a key of its own.
+	DryRun bool
+	// Paused decides and stores, and writes nothing. The group is told nothing, so that it goes on at once when the
+	// pause ends.
+	Paused bool
+	// Delegated leaves the write to somebody else who is told what is wanted, as a HorizontalPodAutoscaler is that KEDA
+	// feeds. The group is told of a change that went where it had asked to go, when Read shows it.
+	Delegated bool
+	// Atomic stores and writes in one update, as where the state is in the object that has the replicas: a write takes
+	// Step.Store along. Only for a group of one target.
+	Atomic bool
+	// Volatile stores nothing: Step.Store is nil, and a conflict is not decided again. For simulators, and for who can
+	// afford to forget cooldowns in a restart.
+	Volatile bool
+	// Conflicts is how often a round decides again because a target had changed when it was to be written.
+	Conflicts int
+}
+
+// Validate reports every wrong field at once, each as a scaling.FieldError.
+func (c Config) Validate() error {
+	var e scaling.FieldErrors
+	e.Check(c.Conflicts >= 0, "conflicts", c.Conflicts, "must not be negative")
+	e.Check(!c.Delegated || !c.DryRun, "delegated", c.Delegated, "must not be set with dryRun")
+	e.Check(!c.Delegated || !c.Atomic, "delegated", c.Delegated, "must not be set with atomic")
+	e.Check(!c.Atomic || !c.Volatile, "atomic", c.Atomic, "must not be set with volatile")
+	return e.Err()
+}
+
+// A Target is one target as it was read.
+type Target struct {
+	// Name is what the group calls it.
+	Name string
+	// Key names the target wherever it is, as "Deployment.apps models/chat". Empty means Name.
+	Key string
+	// ID tells a target from another one that was made under its name later, as a UID. Empty means not known.
+	ID string
+	// Version is what a write is conditional on, as a resource version. Empty means that writes are not conditional:
+	// then a write of which no answer came counts as one that can yet arrive for as long as the count is the old one.
+	Version string
+	// Replicas is the count that was asked for.
+	Replicas int32
+	// Missing says that the target does not exist.
+	Missing bool
+}
+
+// A Result is what became of a write.
+type Result uint8
+
+// The results. The zero value is Uncertain, which is always safe to report.
+const (
+	// Uncertain means that no answer came, or none that says whether it was written. Read finds out.
+	Uncertain Result = iota
+	// Applied means that it was written.
+	Applied
+	// Refused means that it was not written and never will be.
+	Refused
+	// Conflict means that the target was not at the version that the write was conditional on.
+	Conflict
+)
+
+// A Write asks for the count of one target to be written, on condition of its version.
+type Write struct {
+	Index   int // of the target, in the order of Read
+	Name    string
+	From    int32
+	To      int32
+	Version string
+}
+
+// A Loop carries the decisions of one group out, round by round. It is not safe for concurrent use.
+type Loop struct {
+	group  scaling.Group
+	config Config
+	fresh  []byte // the group's state before it decided anything
+
+	restored bool
+	refused  error
+	stored   []byte // what the store has, as far as is known
+	memory   memory
+
+	// Of the round.
+	targets   []Target
+	observed  []scaling.TargetObservation
+	before    []byte // the group's state before the decision, to take it back
+	step      Step
+	order     []int            // the targets to write, in that order
+	results   []Result         // of each target
+	tried     []bool           // of each target
+	older     map[int][]intent // what was open of each target that is written, before that
+	pending   []byte           // what is being stored
+	saved     bool             // whether that is stored, so that writes may be made
+	conflicts int
+}
+
+// New returns the Loop of a group, which belongs to it from then on, or every rule that the configuration breaks.
+func New(group scaling.Group, c Config) (*Loop, error) {
+	var e scaling.FieldErrors
+	e.Check(group != nil, "group", nil, "must be set")
+	e.Add(c.Validate())
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	fresh, err := group.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return &Loop{group: group, config: c, fresh: fresh, restored: c.Volatile}, nil
+}
+
+// NeedsRestore reports whether what is stored is to be loaded and given to Restore before a round: at the start, after
+// a save that failed, and while the stored state is refused.
+func (l *Loop) NeedsRestore() bool { return !l.restored || l.refused != nil }
+
+// Restore takes over what is stored; nothing is a fresh start. The bare state of the group, as its MarshalJSON returns
+// it, is taken too. An error is a *scaling.StateError; the same bytes are not tried twice.
+func (l *Loop) Restore(stored []byte) error {
+	if l.refused != nil && l.restored && bytes.Equal(stored, l.stored) {
+		return l.refused
+	}
+	l.refused = l.adopt(stored)
+	l.stored, l.restored = bytes.Clone(stored), true
+	return l.refused
+}
+
+// Stored returns what the store has, as far as is known: what a compare-and-swap replaces.
+func (l *Loop) Stored() []byte { return l.stored }
+
+// Seen is what Read found out.
+type Seen struct {
+	// Anew says that the state was that of other targets, and that the group begins afresh.
+	Anew bool
+	// Settled are the targets, by index, of which a write without an answer turned out to have happened.
+	Settled []int
+}
+
+// Read takes the targets as they are now, all of them in an order that stays. It finds out whose the state is, and
+// which of the open writes happened, and tells the group.
+func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
+	l.targets = append(l.targets[:0], targets...)
+	found := false
+	for i := range l.targets {
+		if t := &l.targets[i]; t.Key == "" {
+			t.Key = t.Name
+		}
+		found = found || !l.targets[i].Missing
+	}
+	if !l.restored || l.refused != nil || !found {
+		return seen
+	}
+	seen.Anew = l.bind()
+	seen.Settled = l.settle(now)
+	return seen
+}
+
+// bind begins anew if the state is that of other targets: of none that is there, nor of one that may be there and
+// cannot be found. A state that does not say whose it is, is that of these targets.
+func (l *Loop) bind() (anew bool) {
+	mine := make([]subject, 0, len(l.targets))
+	same := len(l.memory.Targets) == 0
+	for i := range l.targets {
+		t := &l.targets[i]
+		n := slices.IndexFunc(l.memory.Targets, func(s subject) bool {
+			if t.Missing {
+				return s.Key == t.Key
+			}
+			return s.about(t)
+		})
+		same = same || n >= 0
+		switch {
+		case !t.Missing:
+			mine = append(mine, subject{t.Key, t.ID})
+		case n >= 0:
+			mine = append(mine, l.memory.Targets[n])
+		}
+	}
+	if !same {
+		l.refused = l.adopt(nil)
+	}
+	l.memory.Targets = mine
+	return !same
+}
+
+// settle finds out which of the open writes happened, and tells the group. It counts from now: when a write without an
+// answer arrived is not known, and a cooldown that is too long does no harm. A write of which it shows that it did not
+// happen is forgotten; one that can yet arrive stays open.
+func (l *Loop) settle(now time.Time) (settled []int) {
+	if len(l.memory.Open) == 0 {
+		return nil
+	}
+	happened := make(map[int]int32, len(l.memory.Open))
+	still := l.memory.Open[:0:0]
+	for _, w := range l.memory.Open {
+		i := l.index(w.Key)
+		switch {
+		case i < 0:
+		case l.targets[i].Missing:
+			still = append(still, w)
+		case w.happened(&l.targets[i]):
+			happened[i] = w.From
+			settled = append(settled, i)
+		case w.pending(&l.targets[i]):
+			still = append(still, w)
+		}
+	}
+	l.memory.Open = still
+	l.applied(now, func(i int) (from, to int32, ok bool) {
+		from, ok = happened[i]
+		return from, l.targets[i].Replicas, ok
+	})
+	slices.Sort(settled)
+	return slices.Compact(settled)
+}
+
+func (l *Loop) index(key string) int {
+	return slices.IndexFunc(l.targets, func(t Target) bool { return t.Key == key })
+}
+
+// applied tells the group what was carried out.
+func (l *Loop) applied(now time.Time, what func(i int) (from, to int32, ok bool)) {
+	from, to := make([]int32, len(l.targets)), make([]int32, len(l.targets))
+	changed, total := false, change{At: scaling.StampOf(now)}
+	for i := range l.targets {
+		from[i], to[i] = l.targets[i].Replicas, l.targets[i].Replicas
+		if a, b, ok := what(i); ok {
+			from[i], to[i], changed = a, b, true
+		}
+		total.From, total.To = scaling.Plus(total.From, from[i]), scaling.Plus(total.To, to[i])
+	}
+	if changed {
+		l.group.Applied(now, from, to)
+		l.memory.Last = &total
+	}
+}

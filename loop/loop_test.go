@@ -1,0 +1,297 @@
+package loop_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/loop"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// stepper goes one up above a load of 10 and one down below 1, with a cooldown of a minute for both.
+type stepper struct{}
+
+type memory struct {
+	Last scaling.Stamp `json:"last,omitzero"`
+}
+
+const cooldown = time.Minute
+
+func (stepper) Kind() scaling.Kind { return scaling.Kind{Name: "stepper", Version: 1} }
+
+func (stepper) Decide(s memory, now time.Time, obs scaling.Observation) (memory, scaling.Decision) {
+	d := scaling.HoldAt(obs.SpecReplicas)
+	load := obs.Reading("load")
+	switch {
+	case !load.Known():
+		d = scaling.UnknownAt(obs.SpecReplicas, "NoLoad", "")
+	case s.Last.Set && now.Before(s.Last.Time().Add(cooldown)):
+		d.To(obs.SpecReplicas, "Cooling", "")
+		d.NextBy(s.Last.Time().Add(cooldown))
+	case load.Lower > 10:
+		d.To(min(obs.SpecReplicas+1, 8), "Step", "")
+	case load.Upper < 1:
+		d.To(max(obs.SpecReplicas-1, 1), "Step", "")
+	}
+	return s, d
+}
+
+func (stepper) Applied(_ memory, now time.Time, _, _ int32) memory {
+	return memory{Last: scaling.StampOf(now)}
+}
+
+func start() time.Time { return time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC) }
+
+func newLoop(t require.TestingT, c loop.Config) *loop.Loop {
+	l, err := loop.New(scaling.GroupOf(scaling.New(stepper{})), c)
+	require.NoError(t, err)
+	return l
+}
+
+func loaded(load float64) scaling.GroupObservation {
+	return scaling.GroupObservation{Readings: []scaling.Reading{scaling.Exactly("load", load)}}
+}
+
+// begin restores, reads and decides, and stores what is to be stored.
+func begin(t *testing.T, l *loop.Loop, now time.Time, stored []byte, target loop.Target) (*loop.Step, []byte) {
+	t.Helper()
+	if l.NeedsRestore() {
+		require.NoError(t, l.Restore(stored))
+	}
+	l.Read(now, target)
+	s := l.Decide(now, loaded(50))
+	if s.Store != nil {
+		stored = s.Store
+		l.Saved(nil)
+	}
+	return s, stored
+}
+
+func write(l *loop.Loop, r loop.Result) (n int) {
+	for w := range l.Writes() {
+		l.Wrote(w, r)
+		n++
+	}
+	return n
+}
+
+// What comes of every answer to a write, for the next round and for a process that begins anew.
+func TestAfterEveryAnswer(t *testing.T) {
+	target := loop.Target{Key: "chat", ID: "1", Version: "7", Replicas: 3}
+	changed := func(replicas int32, version string) loop.Target {
+		next := target
+		next.Replicas, next.Version = replicas, version
+		return next
+	}
+	for name, tt := range map[string]struct {
+		result  loop.Result
+		config  loop.Config
+		again   bool        // decided once more in this round
+		next    loop.Target // 15 s later
+		settled bool
+		acts    bool // in the next round
+	}{
+		"applied":                         {loop.Applied, loop.Config{}, false, changed(4, "8"), false, false},
+		"refused":                         {loop.Refused, loop.Config{}, false, target, false, true},
+		"conflict":                        {loop.Conflict, loop.Config{}, false, changed(3, "8"), false, true},
+		"conflict, decided again":         {loop.Conflict, loop.Config{Conflicts: 1}, true, changed(3, "8"), false, true},
+		"conflict with itself":            {loop.Conflict, loop.Config{}, false, changed(4, "8"), true, false},
+		"conflict, and somebody wrote":    {loop.Conflict, loop.Config{}, false, changed(6, "8"), false, true},
+		"answer lost, written":            {loop.Uncertain, loop.Config{}, false, changed(4, "8"), true, false},
+		"answer lost, can yet arrive":     {loop.Uncertain, loop.Config{}, false, target, false, true},
+		"answer lost, not written":        {loop.Uncertain, loop.Config{}, false, changed(3, "8"), false, true},
+		"answer lost, and somebody wrote": {loop.Uncertain, loop.Config{}, false, changed(6, "8"), true, false},
+	} {
+		for _, restart := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				l := newLoop(t, tt.config)
+				s, stored := begin(t, l, start(), nil, target)
+				require.True(t, s.Acts())
+				require.Contains(t, string(s.Store), `"open":[{"key":"chat","id":"1","from":3,"to":4`, "the intent is stored first")
+				require.Equal(t, 1, write(l, tt.result))
+				store, again := l.Advance(start())
+				require.Equal(t, tt.again, again)
+				if store != nil {
+					stored = store
+					l.Saved(nil)
+				}
+				if restart {
+					l = newLoop(t, tt.config)
+					require.NoError(t, l.Restore(stored))
+				}
+				now := start().Add(15 * time.Second)
+				require.Equal(t, tt.settled, len(l.Read(now, tt.next).Settled) > 0)
+				require.Equal(t, tt.acts, l.Decide(now, loaded(50)).Acts())
+			})
+		}
+	}
+}
+
+func TestNothingIsWrittenThatIsNotStored(t *testing.T) {
+	l := newLoop(t, loop.Config{})
+	require.True(t, l.NeedsRestore())
+	require.NoError(t, l.Restore(nil))
+	l.Read(start(), loop.Target{Replicas: 3})
+	s := l.Decide(start(), loaded(50))
+	require.True(t, s.Acts())
+	require.Zero(t, write(l, loop.Applied), "not stored yet")
+	l.Saved(errors.New("no"))
+	require.Zero(t, write(l, loop.Applied))
+	require.True(t, l.NeedsRestore(), "what the store has is what counts")
+	store, again := l.Advance(start())
+	require.Nil(t, store)
+	require.False(t, again)
+}
+
+func TestRefusedStateIsKept(t *testing.T) {
+	for name, stored := range map[string]string{
+		"no JSON":     `{`,
+		"newer":       `{"kind": "loop", "version": 2, "state": {}}`,
+		"of another":  `{"kind": "other", "version": 1, "state": {}}`,
+		"without":     `{"kind": "loop", "version": 1, "state": {}}`,
+		"more fields": `{"kind": "loop", "version": 1, "state": {"x": 1, "group": {"kind": "stepper", "version": 1, "state": {}}}}`,
+		"a write without a time": `{"kind": "loop", "version": 1, "state": {"open": [{"key": "", "from": 1, "to": 2}],
+			"group": {"kind": "stepper", "version": 1, "state": {}}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoop(t, loop.Config{})
+			bad := new(scaling.StateError)
+			require.ErrorAs(t, l.Restore([]byte(stored)), &bad)
+			require.True(t, l.NeedsRestore())
+			l.Read(start(), loop.Target{Replicas: 3})
+			s := l.Decide(start(), loaded(50))
+			require.Equal(t, scaling.Unknown, s.Targets[0].Verdict)
+			require.Nil(t, s.Store)
+			require.Zero(t, write(l, loop.Applied))
+			require.ErrorAs(t, l.Restore([]byte(stored)), &bad, "the same again")
+			require.NoError(t, l.Restore([]byte(`{"kind": "stepper", "version": 1, "state": {}}`)), "the bare state of the policy is one")
+			l.Read(start(), loop.Target{Replicas: 3})
+			require.True(t, l.Decide(start(), loaded(50)).Acts())
+		})
+	}
+}
+
+func TestDryRunShowsThePace(t *testing.T) {
+	l := newLoop(t, loop.Config{DryRun: true})
+	s, stored := begin(t, l, start(), nil, loop.Target{Replicas: 3})
+	require.True(t, s.Acts())
+	require.Zero(t, write(l, loop.Applied))
+	store, _ := l.Advance(start())
+	require.NotEqual(t, string(stored), string(store))
+	l.Saved(nil)
+	s, _ = begin(t, l, start().Add(15*time.Second), nil, loop.Target{Replicas: 3})
+	require.False(t, s.Acts(), "it is told that the write happened")
+	require.Equal(t, start().Add(cooldown), s.Next().UTC())
+}
+
+func TestPausedActsOnceThePauseEnds(t *testing.T) {
+	paused := newLoop(t, loop.Config{Paused: true})
+	s, stored := begin(t, paused, start(), nil, loop.Target{Replicas: 3})
+	require.True(t, s.Acts(), "it says what it would do")
+	require.Zero(t, write(paused, loop.Applied))
+	store, again := paused.Advance(start())
+	require.Nil(t, store)
+	require.False(t, again)
+	l := newLoop(t, loop.Config{})
+	s, _ = begin(t, l, start().Add(time.Second), stored, loop.Target{Replicas: 3})
+	require.True(t, s.Acts())
+	require.Equal(t, 1, write(l, loop.Applied))
+}
+
+func TestDelegatedIsToldWhereItWent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		replicas int32
+		settled  bool
+	}{"as asked": {4, true}, "further": {6, true}, "not yet": {3, false}, "the other way": {2, false}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoop(t, loop.Config{Delegated: true})
+			s, stored := begin(t, l, start(), nil, loop.Target{Replicas: 3})
+			require.True(t, s.Acts())
+			require.Zero(t, write(l, loop.Applied), "somebody else writes")
+			l = newLoop(t, loop.Config{Delegated: true})
+			require.NoError(t, l.Restore(stored))
+			now := start().Add(15 * time.Second)
+			seen := l.Read(now, loop.Target{Replicas: tt.replicas})
+			require.Equal(t, tt.settled, len(seen.Settled) > 0)
+			require.Equal(t, !tt.settled, l.Decide(now, loaded(50)).Acts())
+		})
+	}
+}
+
+// In one update either the count and the cooldown are there or neither.
+func TestAtomicUpdate(t *testing.T) {
+	target := loop.Target{Version: "7", Replicas: 3}
+	for name, tt := range map[string]struct {
+		result  loop.Result
+		written bool
+		acts    bool
+	}{
+		"applied": {loop.Applied, true, false}, "lost, written": {loop.Uncertain, true, false}, "lost": {loop.Uncertain, false, true},
+		"refused": {loop.Refused, false, true}, "conflict": {loop.Conflict, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoop(t, loop.Config{Atomic: true})
+			require.NoError(t, l.Restore(nil))
+			l.Read(start(), target)
+			s := l.Decide(start(), loaded(50))
+			var stored []byte
+			next := target
+			if tt.written {
+				stored, next = s.Store, loop.Target{Version: "8", Replicas: 4}
+			}
+			require.Equal(t, 1, write(l, tt.result))
+			l.Advance(start())
+			if l.NeedsRestore() {
+				require.NoError(t, l.Restore(stored))
+			}
+			now := start().Add(15 * time.Second)
+			require.Empty(t, l.Read(now, next).Settled)
+			require.Equal(t, tt.acts, l.Decide(now, loaded(50)).Acts())
+		})
+	}
+}
+
+func TestAnotherTargetBeginsAnew(t *testing.T) {
+	l := newLoop(t, loop.Config{})
+	_, stored := begin(t, l, start(), nil, loop.Target{Key: "chat", ID: "1", Version: "7", Replicas: 3})
+	write(l, loop.Applied)
+	store, _ := l.Advance(start())
+	require.NotEqual(t, stored, store)
+	l.Saved(nil)
+	now := start().Add(15 * time.Second)
+	require.False(t, l.Read(now, loop.Target{Key: "chat", ID: "1", Replicas: 4}).Anew)
+	require.False(t, l.Decide(now, loaded(50)).Acts())
+	require.True(t, l.Read(now, loop.Target{Key: "chat", ID: "2", Replicas: 1}).Anew, "made anew under its name")
+	require.True(t, l.Decide(now, loaded(50)).Acts())
+	require.False(t, l.Read(now, loop.Target{Key: "chat", Missing: true}).Anew, "one that is not there says nothing")
+}
+
+func TestRequeueAfter(t *testing.T) {
+	began := start()
+	at := func(s float64) time.Time { return began.Add(time.Duration(s * float64(time.Second))) }
+	for name, tt := range map[string]struct {
+		now, next time.Time
+		want      time.Duration
+	}{
+		"never":         {at(0), time.Time{}, 15 * time.Second},
+		"the rest":      {at(4), time.Time{}, 11 * time.Second},
+		"late":          {at(40), time.Time{}, time.Second},
+		"earlier":       {at(1), at(6), 5 * time.Second},
+		"later":         {at(1), at(60), 14 * time.Second},
+		"past":          {at(1), at(-5), 14 * time.Second},
+		"at once":       {at(1), at(1.2), time.Second},
+		"a clock apart": {at(-3600), time.Time{}, 15 * time.Second},
+	} {
+		require.Equal(t, tt.want, loop.RequeueAfter(began, tt.now, tt.next, 15*time.Second), name)
+	}
+	require.Equal(t, 100*time.Millisecond, loop.RequeueAfter(began, at(9), time.Time{}, 100*time.Millisecond))
+}
+
+func TestConfigErrors(t *testing.T) {
+	_, err := loop.New(nil, loop.Config{Conflicts: -1, Delegated: true, Atomic: true, DryRun: true, Volatile: true})
+	require.EqualError(t, err, "group: <nil>: must be set\nconflicts: -1: must not be negative\n"+
+		"delegated: true: must not be set with dryRun\ndelegated: true: must not be set with atomic\natomic: true: must not be set with volatile")
+}

@@ -1,0 +1,354 @@
+package loop
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// LongestWrite is how long a write of which no answer came can take to arrive: twice what a Kubernetes API server gives
+// a request.
+const LongestWrite = 2 * time.Minute
+
+// A Step is what one decision came to. It holds until the next one.
+type Step struct {
+	scaling.GroupDecision
+
+	// Store is to be stored before anything is written; nil if the store has it already.
+	Store []byte
+	// Waiting is why nothing is written although the decision acts: a write of another target can yet arrive, and both
+	// together would be more than was ever decided. Nil otherwise.
+	Waiting *WaitingError
+	// Err is why there is no state to store, and so nothing to write; nil otherwise.
+	Err error
+}
+
+// A WaitingError says which write, of which no answer came, is waited for.
+type WaitingError struct {
+	Key      string
+	From, To int32
+	At       time.Time
+}
+
+// Error names the write.
+func (e *WaitingError) Error() string {
+	return fmt.Sprintf("the write %d -> %d of %s at %s can yet arrive", e.From, e.To, e.Key, e.At.Format(time.RFC3339))
+}
+
+// Decide asks the group. The observation has the targets in the order of Read, from where their names, counts, and
+// whether they are missing are taken; a target that the observation lacks has nothing ready.
+func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
+	l.step = Step{}
+	l.order, l.pending, l.before, l.saved = l.order[:0], nil, nil, false
+	l.results = append(l.results[:0], make([]Result, len(l.targets))...)
+	l.tried = append(l.tried[:0], make([]bool, len(l.targets))...)
+	obs.Targets = l.complete(obs.Targets)
+	s := &l.step
+	if !l.restored || l.refused != nil {
+		s.GroupDecision, s.Err = scaling.UnknownGroup(obs, scaling.StateRefused), l.refused
+		return s
+	}
+	if !l.config.Volatile {
+		if l.before, s.Err = l.group.MarshalJSON(); s.Err != nil {
+			s.GroupDecision = scaling.UnknownGroup(obs, scaling.StateRefused)
+			return s
+		}
+	}
+	s.GroupDecision = l.group.Decide(now, obs)
+	if n := len(s.Targets); n != len(l.targets) {
+		s.GroupDecision = scaling.UnknownGroup(obs, scaling.NotOne, float64(len(l.targets)))
+		s.Err = fmt.Errorf("the group gave %d decisions for %d targets", n, len(l.targets))
+		return s
+	}
+	l.arrange()
+	if l.config.Paused {
+		l.order = l.order[:0]
+	}
+	switch {
+	case l.config.DryRun:
+	case l.config.Delegated:
+		l.memory.Open = l.memory.Open[:0]
+		for _, i := range l.order {
+			l.memory.Open = append(l.memory.Open, l.intent(i, now))
+		}
+		l.order = l.order[:0]
+	case l.config.Atomic:
+		l.applied(now, func(i int) (from, to int32, ok bool) {
+			d := &s.Targets[i]
+			return d.From, d.Replicas, slices.Contains(l.order, i)
+		})
+	case !l.waits(now):
+		l.intend(now)
+	}
+	s.Store = l.save()
+	return s
+}
+
+// complete returns the observations of the targets with what Read knows of them.
+func (l *Loop) complete(given []scaling.TargetObservation) []scaling.TargetObservation {
+	l.observed = l.observed[:0]
+	for i := range l.targets {
+		var o scaling.TargetObservation
+		if i < len(given) {
+			o = given[i]
+		}
+		t := &l.targets[i]
+		o.Name, o.Missing, o.SpecReplicas = t.Name, t.Missing, t.Replicas
+		l.observed = append(l.observed, o)
+	}
+	return l.observed
+}
+
+// save seals the state, and returns it if the store has another one.
+func (l *Loop) save() []byte {
+	l.saved = true
+	if l.config.Volatile {
+		return nil
+	}
+	data, err := l.State()
+	if err != nil {
+		l.step.Err, l.saved = err, false
+		return nil
+	}
+	if string(data) == string(l.stored) {
+		return nil
+	}
+	l.saved, l.pending = false, data
+	return data
+}
+
+// Saved says what became of storing what Decide or Advance returned. After an error nothing is written, and the state is
+// to be restored, as what the store has now is what counts.
+func (l *Loop) Saved(err error) {
+	if err != nil {
+		l.restored, l.pending = false, nil
+		return
+	}
+	if l.pending != nil {
+		l.stored, l.pending = l.pending, nil
+	}
+	l.saved = true
+}
+
+// arrange puts the targets that are to be written in order: those that grow first, and among them those of which a write
+// is open: where it has arrived, the conflict comes before anything else is written.
+func (l *Loop) arrange() {
+	for _, verdict := range []scaling.Verdict{scaling.Up, scaling.Down} {
+		for _, open := range []bool{true, false} {
+			for i := range l.targets {
+				if !l.targets[i].Missing && l.step.Targets[i].Verdict == verdict && (l.unanswered(i) != nil) == open {
+					l.order = append(l.order, i)
+				}
+			}
+		}
+	}
+}
+
+// unanswered returns a write of a target that can yet arrive, or nil.
+func (l *Loop) unanswered(i int) *intent {
+	for n := range l.memory.Open {
+		if w := &l.memory.Open[n]; w.Key == l.targets[i].Key && !w.Answered {
+			return w
+		}
+	}
+	return nil
+}
+
+// waits reports whether a write of another target than the first ones of the order can yet arrive: then nothing is
+// written. A target's own older write needs no waiting, since of two writes on condition of one version one is carried
+// out at most.
+func (l *Loop) waits(now time.Time) bool {
+	if len(l.order) == 0 {
+		return false
+	}
+	down := l.step.Targets[l.order[0]].Verdict == scaling.Down
+	for i := range l.targets {
+		w := l.unanswered(i)
+		if w == nil || now.Sub(w.At.Time()).Abs() >= LongestWrite {
+			continue
+		}
+		if slices.Contains(l.order, i) && (down || l.step.Targets[i].Verdict == scaling.Up) {
+			continue
+		}
+		l.step.Waiting = &WaitingError{Key: w.Key, From: w.From, To: w.To, At: w.At.Time()}
+		l.order = l.order[:0]
+		return true
+	}
+	return false
+}
+
+// intend notes the writes that are about to be made. Each stands for what is open of its target as well: that is
+// conditional on the same version, so that one of them is carried out at most.
+func (l *Loop) intend(now time.Time) {
+	l.older = make(map[int][]intent, len(l.order))
+	for _, i := range l.order {
+		l.older[i] = l.forget(i)
+		l.memory.Open = append(l.memory.Open, l.intent(i, now))
+	}
+}
+
+func (l *Loop) intent(i int, now time.Time) intent {
+	t, d := &l.targets[i], &l.step.Targets[i]
+	return intent{
+		subject: subject{t.Key, t.ID}, From: d.From, To: d.Replicas, At: scaling.StampOf(now), Version: t.Version,
+		Delegated: l.config.Delegated,
+	}
+}
+
+// forget drops what is open of a target, and returns it.
+func (l *Loop) forget(i int) (closed []intent) {
+	l.memory.Open = slices.DeleteFunc(l.memory.Open, func(w intent) bool {
+		if w.Key != l.targets[i].Key {
+			return false
+		}
+		closed = append(closed, w)
+		return true
+	})
+	return closed
+}
+
+// Writes yields the writes that are to be made, one after the other: those that add replicas first, and after one that
+// failed none that takes some away, so that what serves is never less than before or after. Nothing is to be written if
+// storing failed. Each write is to be reported with Wrote before the next; one that is not counts as Uncertain.
+func (l *Loop) Writes() iter.Seq[Write] {
+	return func(yield func(Write) bool) {
+		if l.config.DryRun || !l.saved && !(l.config.Atomic && l.restored) {
+			return
+		}
+		failed := false
+		for _, i := range l.order {
+			d, t := &l.step.Targets[i], &l.targets[i]
+			if failed && d.Verdict == scaling.Down {
+				continue
+			}
+			l.tried[i] = true
+			if !yield(Write{Index: i, Name: t.Name, From: d.From, To: d.Replicas, Version: t.Version}) {
+				return
+			}
+			failed = failed || l.results[i] != Applied
+			if l.goesAgain() {
+				return
+			}
+		}
+	}
+}
+
+// Wrote says what became of a write.
+func (l *Loop) Wrote(w Write, r Result) {
+	if w.Index >= 0 && w.Index < len(l.results) {
+		l.results[w.Index] = r
+	}
+}
+
+// goesAgain reports whether the round is to be decided again: a target had changed, and nothing was written, for certain.
+func (l *Loop) goesAgain() bool {
+	conflict := false
+	for i, r := range l.results {
+		if l.tried[i] && (r == Applied || r == Uncertain) {
+			return false
+		}
+		conflict = conflict || l.tried[i] && r == Conflict
+	}
+	return conflict && l.conflicts < l.config.Conflicts && l.before != nil
+}
+
+// Advance ends the round: it tells the group what was written, and returns what is to be stored, if anything. With again
+// the decision was taken back, as a target had changed: restore if that is needed, read and decide once more, in the
+// same round; but if the target turns out to be another one (Seen.Anew), in the next, which has observed that one.
+func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
+	if !l.restored || l.refused != nil || l.step.Err != nil {
+		return nil, false
+	}
+	if l.config.Atomic {
+		return nil, l.advanceAtomic()
+	}
+	if l.config.DryRun {
+		l.applied(now, func(i int) (from, to int32, ok bool) {
+			d := &l.step.Targets[i]
+			return d.From, d.Replicas, slices.Contains(l.order, i)
+		})
+		return l.save(), false
+	}
+	if l.goesAgain() {
+		for _, i := range l.order {
+			l.resolve(i)
+		}
+		if err := l.group.UnmarshalJSON(l.before); err != nil {
+			l.restored, l.step.Err = false, err // begin anew from what is stored
+			return nil, false
+		}
+		l.conflicts++
+		return nil, true
+	}
+	l.conflicts = 0
+	if !slices.Contains(l.tried, true) {
+		return nil, false
+	}
+	l.applied(now, func(i int) (from, to int32, ok bool) {
+		d := &l.step.Targets[i]
+		return d.From, d.Replicas, l.tried[i] && l.results[i] == Applied
+	})
+	for _, i := range l.order {
+		l.resolve(i)
+	}
+	return l.save(), false
+}
+
+// resolve notes what is known of a target's write, with what was open before: only a write that was carried out says
+// that an older one was not and never will be.
+func (l *Loop) resolve(i int) {
+	switch {
+	case l.tried[i] && l.results[i] == Applied:
+		l.forget(i)
+	case l.tried[i] && l.results[i] == Uncertain: // stays open
+	case l.tried[i] && l.results[i] == Conflict:
+		own := l.forget(i)
+		for n := range own {
+			own[n].Answered = true
+		}
+		l.memory.Open = slices.Concat(l.memory.Open, l.older[i], own)
+	default:
+		l.forget(i)
+		l.memory.Open = append(l.memory.Open, l.older[i]...)
+	}
+}
+
+// advanceAtomic ends a round in which one update was to store and to write.
+func (l *Loop) advanceAtomic() (again bool) {
+	if len(l.order) == 0 {
+		l.conflicts = 0
+		return false
+	}
+	switch i := l.order[0]; {
+	case l.tried[i] && l.results[i] == Applied:
+		l.Saved(nil)
+	case l.tried[i] && l.results[i] == Uncertain:
+		l.restored = false // the object has both or neither
+	default:
+		again = l.goesAgain()
+		l.restored = false // what was told to the group did not happen
+	}
+	if again {
+		l.conflicts++
+	} else {
+		l.conflicts = 0
+	}
+	return again
+}
+
+// RequeueAfter returns how long to wait for the next round: until a period has passed since this one began, or until
+// next (as of a Step or a Decision), if that is set and earlier. It is never less than a second, nor than the period
+// where that is shorter, and never more than the period: a zero next does not make anybody sleep for ever.
+func RequeueAfter(began, now, next time.Time, period time.Duration) time.Duration {
+	due := began.Add(period)
+	if !next.IsZero() && next.After(began) && next.Before(due) {
+		due = next
+	}
+	return min(max(due.Sub(now), min(time.Second, period)), period)
+}
+
+// Next returns when time alone could change the answer; zero for never.
+func (s *Step) Next() time.Time { return s.GroupDecision.Next() }
