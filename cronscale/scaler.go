@@ -29,7 +29,7 @@ const (
 // It is a scaling.Stepper: scaling.New makes the live policy that follows the timetable exactly. It is also a
 // scaling.Timetable: scaling.Floor puts it under another policy.
 //
-// The zero value asks for nothing.
+// The zero value decides Unknown, and as a timetable asks for nothing.
 type Scaler struct {
 	mode    Mode
 	bounds  scaling.Bounds
@@ -100,9 +100,7 @@ func (s Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "cron", Version:
 // Decision.Next is when the timetable asks for something else, as Next returns it.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (State, scaling.Decision) {
 	if len(s.entries) == 0 {
-		d := scaling.HoldAt(obs.SpecReplicas)
-		d.To(d.Replicas, NoneInForce, "", 0)
-		return state, d
+		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
 	state, a, next := s.recall(state, now)
 	d := scaling.HoldAt(obs.SpecReplicas)
@@ -153,6 +151,9 @@ func (s Scaler) count(a answer) int32 {
 
 // because returns the step that explains an answer.
 func (s Scaler) because(a answer, now time.Time) scaling.Step {
+	if len(s.entries) == 0 {
+		return scaling.Step{Code: scaling.NotConfigured}
+	}
 	step := scaling.Step{Code: NoneInForce, Numbers: [4]float64{float64(s.total)}}
 	if a.inForce {
 		step.Numbers[0] = float64(a.target)

@@ -106,7 +106,7 @@ func TestZeroScalerHolds(t *testing.T) {
 	var s Scaler
 	now := at(t, "2026-01-15T12:00:00Z")
 	_, d := s.Decide(State{}, now, scaling.Observation{SpecReplicas: 3})
-	if d.Verdict != scaling.Hold || d.Code() != NoneInForce {
+	if d.Verdict != scaling.Unknown || d.Code() != scaling.NotConfigured {
 		t.Errorf("%s", d.Explain())
 	}
 	if slot := s.At(now); slot.InForce || !slot.Next.IsZero() {

@@ -6,7 +6,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Scaler is the algorithm: an immutable value that New makes from a Config. Its zero value is not usable.
+// A Scaler is the algorithm: an immutable value that New makes from a Config. The zero value decides Unknown.
 type Scaler struct {
 	*plan // never written to after New; shared by copies
 }
@@ -46,7 +46,7 @@ func (s Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "proportional", 
 // Applied records a change that was carried out: the rate limits count it. A change from outside the bounds is a
 // repair and counts against no limit.
 func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
-	if s.limited && s.config.Bounds.Contains(from) {
+	if s.plan != nil && s.limited && s.config.Bounds.Contains(from) {
 		s.config.RateLimits.Record(&state.Changes, now, from, to)
 	}
 	return state
@@ -55,7 +55,9 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 // Record takes the observation's loads into the windows without deciding, for callers that sample more often than they
 // decide. Decide does it by itself. Without a stable window there is nothing to record.
 func (s Scaler) Record(state State, now time.Time, obs scaling.Observation) State {
-	s.record(&state, now.UnixMilli(), &obs)
+	if s.plan != nil {
+		s.record(&state, now.UnixMilli(), &obs)
+	}
 	return state
 }
 
@@ -138,6 +140,9 @@ func (p *plan) slot(ms int64) int64 {
 // can end or a rate limit frees; that samples leave the windows is not foreseen. Decide is total: it never fails, and
 // keeps nothing but what it returns.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
+	if s.plan == nil {
+		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
+	}
 	at := now.UnixMilli()
 	back, slot := s.record(&state, at, &obs)
 	d.Start(obs.SpecReplicas)

@@ -32,7 +32,7 @@ const (
 	Pending scaling.Code = "Pending ready < spec"
 )
 
-// A Scaler is the algorithm: an immutable value that New makes from a Config.
+// A Scaler is the algorithm: an immutable value that New makes from a Config. The zero value decides Unknown.
 type Scaler struct { //nolint:recvcheck // the value is the algorithm; inner methods take its address to spare copies
 	config  Config
 	metrics []metric
@@ -52,6 +52,9 @@ func (s Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "realtime", Vers
 // Applied records a change that was carried out: the cooldowns count from it. A change from outside the bounds is a
 // repair and starts none, nor does one that changes nothing.
 func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
+	if len(s.metrics) == 0 {
+		return state
+	}
 	state.turnBack(now.UnixMilli())
 	if from == to {
 		return state
@@ -80,6 +83,9 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 // A clock that is behind the last decision holds (code scaling.ClockBack). Next is when a window can be covered or a
 // cooldown is over. Decide is total: it never fails, and keeps nothing but what it returns.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
+	if len(s.metrics) == 0 {
+		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
+	}
 	at := now.UnixMilli()
 	back := state.turnBack(at)
 	state.Seen = scaling.StampOf(now)

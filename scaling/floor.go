@@ -33,7 +33,7 @@ func Floor(base Policy, timetable Timetable, bounds Bounds) (Policy, error) {
 	e.Check(timetable != nil, "timetable", timetable, "must be set")
 	e.Add(bounds.Validate("bounds"))
 	if err := e.Err(); err != nil {
-		return nil, err
+		return &unconfigured{}, err
 	}
 	return &sealed{body: &floor{name: "floor", base: base, timetable: timetable, bounds: bounds}}, nil
 }
@@ -63,6 +63,12 @@ func (f *floor) decide(now time.Time, obs Observation) Decision {
 	d := f.base.Decide(now, obs)
 	wish := d.Verdict
 	slot := f.timetable.At(now)
+	if slot.Because.Code == NotConfigured {
+		u := UnknownAt(obs.SpecReplicas, NotConfigured, "timetable")
+		u.ConsiderAll(&d)
+		f.lift = lift{}
+		return u
+	}
 	d.NextBy(slot.Next)
 	if slot.InForce {
 		want := f.bounds.Clamp(slot.Replicas)
@@ -125,7 +131,7 @@ func Bounded(base Policy, bounds Bounds) (Policy, error) {
 	e.Check(base != nil, "base", base, "must be set")
 	e.Add(bounds.Validate("bounds"))
 	if err := e.Err(); err != nil {
-		return nil, err
+		return &unconfigured{}, err
 	}
 	return &sealed{body: &floor{name: "bounded", base: base, timetable: never{}, bounds: bounds}}, nil
 }

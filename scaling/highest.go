@@ -36,7 +36,7 @@ func Highest(members ...Member) (Policy, error) {
 		seen[m.Name] = true
 	}
 	if err := e.Err(); err != nil {
-		return nil, err
+		return &unconfigured{}, err
 	}
 	h := &highest{members: slices.Clone(members)}
 	slices.SortFunc(h.members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })

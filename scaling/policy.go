@@ -37,8 +37,12 @@ type Policy interface {
 	json.Unmarshaler
 }
 
-// New returns the live Policy of an algorithm, with a fresh state.
+// New returns the live Policy of an algorithm, with a fresh state. Of nil it returns one that decides Unknown with the
+// code NotConfigured, as every algorithm's zero value does.
 func New[S any](stepper Stepper[S]) Policy {
+	if stepper == nil {
+		return &unconfigured{}
+	}
 	return &sealed{body: &live[S]{stepper: stepper}}
 }
 

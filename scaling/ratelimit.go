@@ -205,7 +205,7 @@ func RateLimited(base Policy, limits RateLimits) (Policy, error) {
 	e.Check(base != nil, "base", base, "must be set")
 	e.Add(limits.Validate("limits"))
 	if err := e.Err(); err != nil {
-		return nil, err
+		return &unconfigured{}, err
 	}
 	return &sealed{body: &rateLimited{base: base, limits: limits}}, nil
 }

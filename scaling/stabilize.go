@@ -67,7 +67,7 @@ func Stabilized(base Policy, s Stabilization) (Policy, error) {
 	e.Check(base != nil, "base", base, "must be set")
 	e.Add(s.Validate("stabilization"))
 	if err := e.Err(); err != nil {
-		return nil, err
+		return &unconfigured{}, err
 	}
 	return &sealed{body: &stabilized{base: base, config: s}}, nil
 }
