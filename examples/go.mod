@@ -6,6 +6,7 @@ require (
 	github.com/fatih/color v1.18.0
 	github.com/inferscale/inferscale v0.0.0
 	github.com/inferscale/inferscale/adapters/keda v0.0.0
+	github.com/inferscale/inferscale/scrape v0.0.0
 	github.com/mattn/go-isatty v0.0.20
 	github.com/schollz/progressbar/v3 v3.18.0
 	github.com/stretchr/testify v1.12.1
@@ -117,8 +118,9 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-replace github.com/inferscale/inferscale => ../
-
-replace github.com/inferscale/inferscale/adapters/k8s => ../adapters/k8s
-
-replace github.com/inferscale/inferscale/adapters/keda => ../adapters/keda
+replace (
+	github.com/inferscale/inferscale => ../
+	github.com/inferscale/inferscale/adapters/k8s => ../adapters/k8s
+	github.com/inferscale/inferscale/adapters/keda => ../adapters/keda
+	github.com/inferscale/inferscale/scrape => ../scrape
+)

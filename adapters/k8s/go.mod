@@ -4,6 +4,7 @@ go 1.24.0
 
 require (
 	github.com/inferscale/inferscale v0.0.0
+	github.com/inferscale/inferscale/scrape v0.0.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.34.4
@@ -61,4 +62,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/inferscale/inferscale => ../..
+replace (
+	github.com/inferscale/inferscale => ../..
+	github.com/inferscale/inferscale/scrape => ../../scrape
+)

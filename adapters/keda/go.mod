@@ -7,6 +7,7 @@ require (
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.4
 	github.com/inferscale/inferscale v0.0.0
 	github.com/inferscale/inferscale/adapters/k8s v0.0.0
+	github.com/inferscale/inferscale/scrape v0.0.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/stretchr/testify v1.12.1
 	google.golang.org/grpc v1.80.0
@@ -69,4 +70,5 @@ require (
 replace (
 	github.com/inferscale/inferscale => ../..
 	github.com/inferscale/inferscale/adapters/k8s => ../k8s
+	github.com/inferscale/inferscale/scrape => ../../scrape
 )
