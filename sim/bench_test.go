@@ -28,8 +28,8 @@ func BenchmarkDay(b *testing.B) {
 	b.ReportAllocs()
 	events, requests := int64(0), int64(0)
 	for b.Loop() {
-		r, err := Run(context.Background(), &s, func() (Controller, error) {
-			return Drive(scaling.New(restless{bounds: scaling.Bounds{Min: 6, Max: 8}})), nil
+		r, err := Run(context.Background(), &s, func() (scaling.Group, error) {
+			return scaling.GroupOf(scaling.New(restless{bounds: scaling.Bounds{Min: 6, Max: 8}})), nil
 		}, Options{Seed: 1})
 		if err != nil {
 			b.Fatal(err)
@@ -49,7 +49,7 @@ func BenchmarkEvent(b *testing.B) {
 		Input: Length{Mean: 2000, Deviation: 500, Min: 1, Max: 16_000}, Output: Length{Mean: 300, Deviation: 100, Min: 1, Max: 4000},
 	}
 	e := newEngine(&s, Options{Seed: 1})
-	e.loop = loop{controller: Static(6)}
+	e.controller, _ = newController(func() (scaling.Group, error) { return Static(6), nil }, false)
 	e.initial()
 	e.arrivals = s.Workload.Arrivals(1)
 	e.comingNext()

@@ -27,7 +27,7 @@
 //
 // # Use
 //
-// Run runs a Scenario once; Drive makes a Controller of a policy; Ramp is the reference scenario. Package traces has
+// Run runs a Scenario once; scaling.GroupOf makes a group of a policy; Ramp is the reference scenario. Package traces has
 // recorded traffic, package oracle says what the best schedule would have cost, package control drives several kinds of
 // replicas, and the command examples/simulate does all of it and makes a report.
 package sim

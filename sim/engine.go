@@ -71,7 +71,7 @@ type engine struct {
 	routerTTFT, routerTPOT, predictions []int64
 	residence                           float64 // seconds that a job is in a batch, of late
 	observer                            observer
-	loop                                loop
+	controller                          *controller
 	timeline                            []Moment
 	lastMoment                          int64 // arrivals at it
 }
@@ -159,14 +159,14 @@ func (e *engine) run(check func() error) error {
 			if err := check(); err != nil {
 				return err
 			}
-			if err := e.loop.tick(e); err != nil {
+			if err := e.controller.tick(e); err != nil {
 				return err
 			}
 			if e.done() {
 				return e.close()
 			}
 		case slotWrite:
-			e.loop.write(e)
+			e.controller.write(e)
 		case slotMoment:
 			e.moment()
 		case slotEnd:

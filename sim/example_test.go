@@ -14,10 +14,10 @@ import (
 func Example() {
 	s := sim.Ramp()
 	s.Metrics = []sim.Metric{{Name: sim.MetricInFlight, Signal: sim.InFlight, Fill: realtime.InFlightHigh}}
-	r, err := sim.Run(context.Background(), &s, func() (sim.Controller, error) {
+	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
 		scaler, err := realtime.New(realtime.Responsive(sim.RampBounds(),
 			realtime.Metric{Name: sim.MetricInFlight, High: realtime.InFlightHigh, Low: realtime.InFlightLow}))
-		return sim.Drive(scaling.New(scaler)), err
+		return scaling.GroupOf(scaling.New(scaler)), err
 	}, sim.Options{Policy: "responsive", Seed: 1})
 	if err != nil {
 		panic(err)
@@ -37,7 +37,7 @@ func ExampleRun_timeline() {
 		Input: sim.Length{Mean: 4000, Min: 1, Max: 8000}, Output: sim.Length{Mean: 500, Min: 1, Max: 1000},
 	}
 	s.Horizon = 0
-	r, err := sim.Run(context.Background(), &s, func() (sim.Controller, error) {
+	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
 		return sim.Schedule(s.Begin(), 2*time.Minute, []int32{3, 4, 2}), nil
 	}, sim.Options{Timeline: 75 * time.Second})
 	if err != nil {

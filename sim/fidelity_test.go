@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/internal/llmd"
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -17,9 +18,9 @@ func ramp(t *testing.T, s sim.Scenario) (attainment, replicas float64) {
 	s.Metrics = []sim.Metric{{Name: llmd.TTFT, Signal: sim.PredictedTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
 	const seeds = 10
 	for seed := range uint64(seeds) {
-		r, err := sim.Run(context.Background(), &s, func() (sim.Controller, error) {
+		r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
 			p, err := llmd.New(sim.RampBounds(), s.SLO.TTFT, s.SLO.TPOT)
-			return sim.Drive(p), err
+			return scaling.GroupOf(p), err
 		}, sim.Options{Policy: "llm-d", Seed: seed + 1})
 		require.NoError(t, err)
 		attainment += r.Attainment / seeds
@@ -38,7 +39,7 @@ func TestFidelity(t *testing.T) {
 
 	s := sim.Ramp()
 	s.Types[0].Initial = 8
-	r, err := sim.Run(context.Background(), &s, func() (sim.Controller, error) { return sim.Static(8), nil }, sim.Options{Seed: 1})
+	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) { return sim.Static(8), nil }, sim.Options{Seed: 1})
 	require.NoError(t, err)
 	require.Equal(t, 1.0, r.Attainment)
 	require.InDelta(t, 8, r.AverageReplicas, 1e-9)
@@ -52,9 +53,9 @@ func TestFittedServerDoesNotScaleDown(t *testing.T) {
 	s.Types[0].Server = sim.Qwen32BFitted()
 	s.Horizon = s.Workload.Duration() // without traffic it does scale down
 	s.Metrics = []sim.Metric{{Name: llmd.TTFT, Signal: sim.PredictedTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
-	r, err := sim.Run(context.Background(), &s, func() (sim.Controller, error) {
+	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
 		p, err := llmd.New(sim.RampBounds(), 3*time.Second, 100*time.Millisecond)
-		return sim.Drive(p), err
+		return scaling.GroupOf(p), err
 	}, sim.Options{Seed: 1})
 	require.NoError(t, err)
 	require.Zero(t, r.Downs)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
 	"pgregory.net/rapid"
 )
 
@@ -183,7 +185,7 @@ func plain(workload Workload, server Server, replicas int32) Scenario {
 }
 
 func runStatic(t require.TestingT, s *Scenario, o Options) Result {
-	r, err := Run(context.Background(), s, func() (Controller, error) { return Static(s.Types[0].Initial), nil }, o)
+	r, err := Run(context.Background(), s, func() (scaling.Group, error) { return Static(s.Types[0].Initial), nil }, o)
 	require.NoError(t, err)
 	return r
 }

@@ -4,20 +4,32 @@ import (
 	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 )
 
 // An observer is the controller's eyes: it scrapes replicas and the router, and makes readings of what it has seen.
 type observer struct {
 	metrics []Metric
-	round   int64 // of scraping
-	last    int64 // time of the latest round
-	view    View
+	round   int64     // of scraping
+	last    int64     // time of the latest round
+	pods    []pod     // the replicas that are listed: all but those that drain
 	values  []float64 // of all pods, behind each other
+	view    scaling.GroupObservation
+	targets []loop.Target
 
 	histograms []histogram // for the signals that are quantiles, nil where no metric needs them
 	arrivals   []int64     // at the end of each round, for rates; as long as the longest window
 	longest    int
+}
+
+// A pod is one replica as it is seen.
+type pod struct {
+	name    string
+	kind    int32
+	ready   bool
+	scraped int64
+	values  []float64 // one a metric, NaN where there is none: while the pod boots, or if it did not answer
 }
 
 // A histogram has, for each of the last rounds, what was counted since the one before.
@@ -56,9 +68,9 @@ func newObserver(e *engine) observer {
 		}
 	}
 	o.arrivals = make([]int64, o.longest+1)
-	o.view.Metrics = o.metrics
 	o.view.Readings = make([]scaling.Reading, len(o.metrics))
-	o.view.Types = make([]TypeView, len(e.kinds))
+	o.view.Targets = make([]scaling.TargetObservation, len(e.kinds))
+	o.targets = make([]loop.Target, len(e.kinds))
 	return o
 }
 
@@ -157,14 +169,17 @@ func (o *observer) quantile(m *Metric, rounds int) (float64, bool) {
 	return h.bounds.quantile(q, h.total)
 }
 
-// look makes the view for a decision.
-func (o *observer) look(e *engine) *View {
+// look makes what a decision sees: the types as targets, each with the replicas that can be asked.
+func (o *observer) look(e *engine) (scaling.GroupObservation, []loop.Target) {
 	v := &o.view
 	for k := range e.kinds {
 		t := &e.kinds[k]
-		v.Types[k] = TypeView{Name: t.Name, Spec: t.spec, Ready: t.ready}
+		o.targets[k] = loop.Target{Name: t.Name, Replicas: t.spec}
+		v.Targets[k] = scaling.TargetObservation{
+			Name: t.Name, SpecReplicas: t.spec, ReadyReplicas: t.ready, PendingReplicas: t.spec - t.ready, Pods: v.Targets[k].Pods[:0],
+		}
 	}
-	v.Pods = v.Pods[:0]
+	o.pods = o.pods[:0]
 	need := len(e.fleet) * len(o.metrics)
 	if cap(o.values) < need {
 		o.values = make([]float64, 2*need)
@@ -184,12 +199,15 @@ func (o *observer) look(e *engine) *View {
 				values[i] = r.values[s]
 			}
 		}
-		v.Pods = append(v.Pods, Pod{Name: r.name, Type: int(r.kind), Ready: r.life == ready, Values: values})
+		o.pods = append(o.pods, pod{name: r.name, kind: r.kind, ready: r.life == ready, scraped: r.scraped, values: values})
+		if t := &v.Targets[r.kind]; r.life == ready {
+			t.Pods = append(t.Pods, scaling.PodObservation{Name: r.name, Values: values})
+		}
 	}
 	for i := range o.metrics {
 		v.Readings[i] = o.reading(e, i)
 	}
-	return v
+	return *v, o.targets
 }
 
 // reading makes the reading of a metric.
@@ -217,26 +235,21 @@ func (o *observer) reading(e *engine, i int) scaling.Reading {
 	}
 	r := scaling.Reading{Metric: m.Name, At: at}
 	total := 0.0
-	for p, k := 0, 0; p < len(o.view.Pods); p++ {
-		pod := &o.view.Pods[p]
-		for e.fleet[k].life == draining {
-			k++
-		}
-		switch {
-		case !pod.Ready:
+	for k := range o.pods {
+		switch p := &o.pods[k]; {
+		case !p.ready:
 			r.NotReady++
-		case math.IsNaN(pod.Values[i]):
+		case math.IsNaN(p.values[i]):
 			r.Failed++
 		default:
 			r.Values++
-			total += pod.Values[i]
-			if e.fleet[k].scraped != o.last {
+			total += p.values[i]
+			if p.scraped != o.last {
 				r.Reused++
 			}
 		}
-		k++
 	}
-	pods, missing := float64(len(o.view.Pods)), float64(r.NotReady+r.Failed)
+	pods, missing := float64(len(o.pods)), float64(r.NotReady+r.Failed)
 	if r.Values == 0 {
 		return r
 	}

@@ -104,17 +104,21 @@ func newBoth(n int) *both {
 	return b
 }
 
-func (b *both) Decide(now time.Time, v *View) []scaling.Decision {
+func (b *both) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
 	b.answers = b.answers[:0]
-	for i, t := range v.Types {
-		b.answers = append(b.answers, b.Policies[i].Decide(now, scaling.Observation{SpecReplicas: t.Spec, ReadyReplicas: t.Ready, Readings: v.Readings}))
+	for i, t := range obs.Targets {
+		b.answers = append(b.answers, b.Policies[i].Decide(now, scaling.Observation{
+			SpecReplicas: t.SpecReplicas, ReadyReplicas: t.ReadyReplicas, Readings: obs.Readings,
+		}))
 	}
-	return b.answers
+	return scaling.GroupDecision{Targets: b.answers}
 }
 
 func (b *both) Applied(now time.Time, from, to []int32) {
 	for i := range from {
-		b.Policies[i].Applied(now, from[i], to[i])
+		if from[i] != to[i] {
+			b.Policies[i].Applied(now, from[i], to[i])
+		}
 	}
 }
 
@@ -153,13 +157,13 @@ type record struct {
 func observe(t require.TestingT, s *Scenario, seed uint64) record {
 	var rec record
 	begin := s.Begin()
-	r, err := Run(context.Background(), s, func() (Controller, error) { return newBoth(len(s.Types)), nil }, Options{
+	r, err := Run(context.Background(), s, func() (scaling.Group, error) { return newBoth(len(s.Types)), nil }, Options{
 		Seed: seed, Timeline: 10 * time.Second,
 		Request: func(o Outcome) { rec.Outcomes = append(rec.Outcomes, o) },
-		Decision: func(now time.Time, v *View, decisions []scaling.Decision) {
+		Decision: func(now time.Time, v *scaling.GroupObservation, d *scaling.GroupDecision) {
 			line := now.Sub(begin).String()
-			for i := range decisions {
-				line += " " + decisions[i].Reason()
+			for i := range d.Targets {
+				line += " " + d.Targets[i].Reason()
 			}
 			for _, reading := range v.Readings {
 				require.True(t, reading.Values == 0 || reading.Known(), "%+v", reading)
@@ -273,7 +277,7 @@ func TestD6NeverActingIsTheStaticFleet(t *testing.T) {
 		still.Scrape = Scrape{Interval: time.Hour}
 		still.Metrics = nil
 		var one, other []Outcome
-		a, err := Run(context.Background(), &s, func() (Controller, error) { return Drive(scaling.New(holding{})), nil },
+		a, err := Run(context.Background(), &s, func() (scaling.Group, error) { return scaling.GroupOf(scaling.New(holding{})), nil },
 			Options{Seed: 5, Request: func(o Outcome) { one = append(one, o) }})
 		require.NoError(t, err)
 		b := runStatic(t, &still, Options{Seed: 5, Request: func(o Outcome) { other = append(other, o) }})
@@ -291,7 +295,7 @@ func TestCommonRandomNumbers(t *testing.T) {
 	boot := func(counts []int32) (spans []time.Duration) {
 		began := map[int32]time.Duration{}
 		ready := int32(3)
-		r, err := Run(context.Background(), &s, func() (Controller, error) { return Schedule(s.Begin(), 10*time.Minute, counts), nil },
+		r, err := Run(context.Background(), &s, func() (scaling.Group, error) { return Schedule(s.Begin(), 10*time.Minute, counts), nil },
 			Options{Seed: 7, Timeline: time.Second})
 		require.NoError(t, err)
 		require.EqualValues(t, 12480, r.Requests)

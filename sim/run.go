@@ -14,8 +14,9 @@ type Options struct {
 	Seed   uint64
 	// Timeline records the fleet at this interval; 0 records nothing.
 	Timeline time.Duration
-	// Decision is called at each tick with what was seen and decided. It must not keep the slices.
-	Decision func(now time.Time, view *View, decisions []scaling.Decision)
+	// Decision is called at each tick with what was seen and decided: a target for each type of the scenario, in its
+	// order. It must not keep the slices.
+	Decision func(now time.Time, obs *scaling.GroupObservation, d *scaling.GroupDecision)
 	// Request is called for each request that finished, in order of time.
 	Request func(Outcome)
 	// Progress is called at each tick with how far the run is.
@@ -33,24 +34,27 @@ type Outcome struct {
 	Met     bool          `json:"met"`   // both SLOs
 }
 
-// Run runs a scenario once under a controller and returns what came of it. newController is called for the first
-// controller and again after each crash. The same scenario, controller and seed give the same Result, to the bit.
+// Run runs a scenario once under a group and returns what came of it: scaling.GroupOf makes one of a policy. newGroup is
+// called at the start and again after each crash. The same scenario, group and seed give the same Result, to the bit.
 //
-// Errors are those of Scenario.Validate, of newController, of the context (looked at once a decision), and
+// A group of several decides on the scenario's types, in their order and by their names. What it sees of pods are the
+// values of the scenario's metrics, NaN where a replica did not answer.
+//
+// Errors are those of Scenario.Validate, of newGroup, of the context (looked at once a decision), and
 // ErrBookkeeping.
-func Run(ctx context.Context, s *Scenario, newController func() (Controller, error), o Options) (Result, error) {
+func Run(ctx context.Context, s *Scenario, newGroup func() (scaling.Group, error), o Options) (Result, error) {
 	if err := s.Validate(); err != nil {
 		return Result{}, err
 	}
 	if o.Timeline < 0 {
 		return Result{}, &scaling.FieldError{Field: "timeline", Value: o.Timeline, Rule: "must not be negative"}
 	}
-	controller, err := newController()
+	c, err := newController(newGroup, s.Control.Forgets)
 	if err != nil {
 		return Result{}, err
 	}
 	e := newEngine(s, o)
-	e.loop = loop{controller: controller, newController: newController, forgets: s.Control.Forgets}
+	e.controller = c
 	if err := e.run(ctx.Err); err != nil {
 		return Result{}, fmt.Errorf("%s, policy %q, seed %d, at %s: %w", s.Name, o.Policy, o.Seed, elapsed(e.now), err)
 	}
@@ -80,10 +84,10 @@ func (e *engine) result() Result {
 		Attainment: share(e.met), AttainedTTFT: share(e.metTTFT), AttainedTPOT: share(e.metTPOT),
 		PeakReplicas: e.peak,
 		TTFT:         e.ttftTimes.quantiles(), Queue: e.queueTimes.quantiles(), TPOT: e.tpotTimes.quantiles(),
-		Actions: e.loop.actions, Ups: e.loop.ups, Downs: e.loop.downs, Reversals: e.loop.reversals,
-		Starts: e.starts, Refusals: e.loop.refusals, Crashes: e.loop.crashes,
+		Actions: e.controller.actions, Ups: e.controller.ups, Downs: e.controller.downs, Reversals: e.controller.reversals,
+		Starts: e.starts, Refusals: e.controller.refusals, Crashes: e.controller.crashes,
 		Under: hours(e.under), Over: hours(e.over),
-		Reasons: e.loop.sortedReasons(), Events: e.events,
+		Reasons: e.controller.sortedReasons(), Events: e.events,
 		TTFTHistogram: e.ttftTimes.bars(), Timeline: e.timeline,
 	}
 	for k := range e.kinds {

@@ -15,11 +15,11 @@ import (
 )
 
 // watched runs a scenario under fixed counts and calls look at each decision.
-func watched(t *testing.T, s Scenario, counts []int32, step time.Duration, look func(at time.Duration, v *View)) Result {
+func watched(t *testing.T, s Scenario, counts []int32, step time.Duration, look func(at time.Duration, v *scaling.GroupObservation)) Result {
 	t.Helper()
 	begin := s.Begin()
-	r, err := Run(context.Background(), &s, func() (Controller, error) { return Schedule(begin, step, counts), nil }, Options{
-		Seed: 1, Decision: func(now time.Time, v *View, _ []scaling.Decision) { look(now.Sub(begin), v) },
+	r, err := Run(context.Background(), &s, func() (scaling.Group, error) { return Schedule(begin, step, counts), nil }, Options{
+		Seed: 1, Decision: func(now time.Time, v *scaling.GroupObservation, _ *scaling.GroupDecision) { look(now.Sub(begin), v) },
 	})
 	require.NoError(t, err)
 	return r
@@ -43,20 +43,22 @@ func TestReadingsAreIntervals(t *testing.T) {
 	s.Metrics = []Metric{{Name: "running", Signal: Running, Fill: 4}, {Name: "kv", Signal: KVCacheUsage}}
 	s.Types[0].Startup = ColdStart(40 * time.Second)
 	booting, all := false, false
-	watched(t, s, []int32{1, 2}, time.Minute, func(at time.Duration, v *View) {
+	watched(t, s, []int32{1, 2}, time.Minute, func(at time.Duration, v *scaling.GroupObservation) {
 		r, kv := v.Readings[0], v.Readings[1]
 		if at == 75*time.Second { // asked for at 60 s
 			booting = true
 			require.EqualValues(t, []int32{1, 1, 0}, []int32{r.Values, r.NotReady, r.Failed})
 			require.Equal(t, (2*r.Lower+4)/2, r.Upper)
 			require.True(t, math.IsInf(kv.Upper, 1), "no fill is no limit")
-			require.True(t, math.IsNaN(v.Pods[1].Values[0]) && !v.Pods[1].Ready)
+			require.Len(t, v.Targets[0].Pods, 1, "one that boots cannot be asked")
+			require.EqualValues(t, 1, v.Targets[0].PendingReplicas)
 		}
 		if at == 120*time.Second {
 			all = true
 			require.EqualValues(t, []int32{2, 0, 0}, []int32{r.Values, r.NotReady, r.Failed})
 			require.Equal(t, r.Lower, r.Upper)
-			require.Equal(t, TypeView{Spec: 2, Ready: 2}, v.Types[0])
+			require.EqualValues(t, []int32{2, 2, 0}, []int32{v.Targets[0].SpecReplicas, v.Targets[0].ReadyReplicas, v.Targets[0].PendingReplicas})
+			require.Len(t, v.Targets[0].Pods, 2)
 		}
 		require.Equal(t, s.Begin().Add(at), r.At)
 	})
@@ -76,7 +78,7 @@ func TestStaleAnswersAreReusedForAWhile(t *testing.T) {
 	}
 	s.Workload = trace
 	var seen []string
-	watched(t, s, []int32{1}, time.Minute, func(at time.Duration, v *View) {
+	watched(t, s, []int32{1}, time.Minute, func(at time.Duration, v *scaling.GroupObservation) {
 		r := v.Readings[0]
 		if at <= 90*time.Second {
 			state := "failed"
@@ -98,7 +100,7 @@ func TestACrashedReplicaStartsAnew(t *testing.T) {
 	s.Types[0].CrashesPerHour = 60
 	s.Types[0].Startup = ColdStart(5 * time.Second)
 	s.Metrics = []Metric{{Name: "ttft", Signal: TTFT}, {Name: "rate", Signal: RequestRate}}
-	r := watched(t, s, []int32{2}, time.Minute, func(at time.Duration, v *View) {
+	r := watched(t, s, []int32{2}, time.Minute, func(at time.Duration, v *scaling.GroupObservation) {
 		if v.Readings[0].Values > 0 {
 			require.Positive(t, v.Readings[0].Lower)
 		}
@@ -138,13 +140,19 @@ func TestScaleDownOrder(t *testing.T) {
 	s.Types[0].Startup = ColdStart(time.Hour)
 	names := map[time.Duration]string{}
 	s.Metrics = []Metric{{Name: "in flight", Signal: InFlight}}
-	watched(t, s, []int32{3, 5, 4, 3, 2}, time.Minute, func(at time.Duration, v *View) {
+	begin := s.Begin()
+	var e *engine
+	e = newEngine(&s, Options{Seed: 1, Decision: func(now time.Time, _ *scaling.GroupObservation, _ *scaling.GroupDecision) {
 		var pods []string
-		for _, p := range v.Pods {
-			pods = append(pods, strings.TrimPrefix(p.Name, "replica-"))
+		for _, p := range e.observer.pods {
+			pods = append(pods, strings.TrimPrefix(p.name, "replica-"))
 		}
-		names[at] = strings.Join(pods, " ")
-	})
+		names[now.Sub(begin)] = strings.Join(pods, " ")
+	}})
+	var err error
+	e.controller, err = newController(func() (scaling.Group, error) { return Schedule(begin, time.Minute, []int32{3, 5, 4, 3, 2}), nil }, false)
+	require.NoError(t, err)
+	require.NoError(t, e.run(context.Background().Err))
 	require.Equal(t, "0 1 2", names[45*time.Second])
 	require.Equal(t, "0 1 2 3 4", names[75*time.Second])
 	require.Equal(t, "0 1 2 3", names[135*time.Second])
@@ -157,7 +165,7 @@ func TestQuotaHoldsReplicasBack(t *testing.T) {
 	s := plain(steady(time.Second, 600), slow(), 1)
 	s.Types[0].Quota = 2
 	s.Types[0].Startup = ColdStart(30 * time.Second)
-	r := watched(t, s, []int32{1, 4, 2}, 3*time.Minute, func(time.Duration, *View) {})
+	r := watched(t, s, []int32{1, 4, 2}, 3*time.Minute, func(time.Duration, *scaling.GroupObservation) {})
 	require.EqualValues(t, 2, r.PeakReplicas)
 	require.EqualValues(t, 1, r.Starts, "the two that waited were taken back")
 	require.InDelta(t, (3+2*7)/60.0, r.ReplicaHours, 1e-9)
@@ -169,7 +177,7 @@ func TestStartsCountUpToTheHorizon(t *testing.T) {
 	s := plain(steady(time.Second, 600), slow(), 1)
 	s.Horizon = 5 * time.Minute
 	s.Types[0].Startup = ColdStart(30 * time.Second)
-	r := watched(t, s, []int32{1, 3, 9}, 3*time.Minute, func(time.Duration, *View) {})
+	r := watched(t, s, []int32{1, 3, 9}, 3*time.Minute, func(time.Duration, *scaling.GroupObservation) {})
 	require.EqualValues(t, 2, r.Starts)
 	require.EqualValues(t, 2, r.Types[0].Starts)
 	require.EqualValues(t, 3, r.PeakReplicas)
@@ -179,7 +187,7 @@ func TestStartsCountUpToTheHorizon(t *testing.T) {
 func TestScaleToZeroKeepsRequests(t *testing.T) {
 	s := plain(steady(time.Second, 300), slow(), 1)
 	s.Types[0].Startup = ColdStart(30 * time.Second)
-	r := watched(t, s, []int32{1, 0, 1}, time.Minute, func(time.Duration, *View) {})
+	r := watched(t, s, []int32{1, 0, 1}, time.Minute, func(time.Duration, *scaling.GroupObservation) {})
 	require.EqualValues(t, 300, r.Finished)
 	require.Greater(t, r.TTFT.Max, 80.0)
 	require.Less(t, r.Attainment, 0.8)
@@ -257,8 +265,8 @@ func TestACrashedControllerGoesOnFromItsState(t *testing.T) {
 		s := plain(steady(time.Second, 600), slow(), 1)
 		s.Control.CrashRate, s.Control.Forgets = crashes, forgets
 		var live *both
-		r, err := Run(context.Background(), &s, func() (Controller, error) { live = newBoth(1); return live, nil }, Options{
-			Decision: func(time.Time, *View, []scaling.Decision) { ticks++ },
+		r, err := Run(context.Background(), &s, func() (scaling.Group, error) { live = newBoth(1); return live, nil }, Options{
+			Decision: func(time.Time, *scaling.GroupObservation, *scaling.GroupDecision) { ticks++ },
 		})
 		require.NoError(t, err)
 		var stored struct{ State restlessState }
@@ -334,7 +342,7 @@ func TestARunIsAtMost90Days(t *testing.T) {
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := Ramp()
-	_, err := Run(ctx, &s, func() (Controller, error) { return Static(3), nil }, Options{
+	_, err := Run(ctx, &s, func() (scaling.Group, error) { return Static(3), nil }, Options{
 		Progress: func(done, _ time.Duration) {
 			if done > time.Minute {
 				cancel()
@@ -343,6 +351,6 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	failing := errors.New("no controller")
-	_, err = Run(context.Background(), &s, func() (Controller, error) { return nil, failing }, Options{})
+	_, err = Run(context.Background(), &s, func() (scaling.Group, error) { return nil, failing }, Options{})
 	require.ErrorIs(t, err, failing)
 }

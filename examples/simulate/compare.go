@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/oracle"
 )
@@ -206,7 +207,7 @@ func (r *runner) runAll(ctx context.Context, contenders []contender, recorded in
 			}
 		}
 		s := r.scenario(&c.contender, seed)
-		c.results[seed], err = sim.Run(ctx, &s, func() (sim.Controller, error) { return c.controller(o.Seed) }, o)
+		c.results[seed], err = sim.Run(ctx, &s, func() (scaling.Group, error) { return c.controller(o.Seed) }, o)
 		return err
 	})
 	if recorded > 0 && r.explain {
@@ -233,7 +234,7 @@ func (r *runner) reactive() contender {
 	return contender{
 		name: reactiveName, sort: ofReactive,
 		note: "sees the demand of the present minute at once, holds for five; what does not predict cannot be faster",
-		controller: func(seed uint64) (sim.Controller, error) {
+		controller: func(seed uint64) (scaling.Group, error) {
 			return oracle.ZeroLag(r.world.Start, r.demand[seed-1], r.demandStep, 5*time.Minute, r.world.bounds)
 		},
 	}
@@ -243,7 +244,7 @@ func (r *runner) reactive() contender {
 func (r *runner) oracle() contender {
 	return contender{
 		name: oracleName, sort: ofOracle, note: "a schedule made with foresight, certified in the simulator",
-		controller: func(seed uint64) (sim.Controller, error) { return r.replays[seed-1].Controller(r.world.Start), nil },
+		controller: func(seed uint64) (scaling.Group, error) { return r.replays[seed-1].Controller(r.world.Start), nil },
 	}
 }
 

@@ -29,7 +29,7 @@ type contender struct {
 	note    string // one line on what it is
 	metrics []sim.Metric
 	// controller returns a controller with a fresh state. Only oracles look at the seed.
-	controller func(seed uint64) (sim.Controller, error)
+	controller func(seed uint64) (scaling.Group, error)
 	// knob is, for the points of a sweep, what was turned and how far.
 	family, knob string
 	turned       float64
@@ -58,13 +58,13 @@ func llmdMetrics() []sim.Metric {
 	return []sim.Metric{{Name: llmd.TTFT, Signal: sim.PredictedTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
 }
 
-func drive(build func() (scaling.Policy, error)) func(uint64) (sim.Controller, error) {
-	return func(uint64) (sim.Controller, error) {
+func drive(build func() (scaling.Policy, error)) func(uint64) (scaling.Group, error) {
+	return func(uint64) (scaling.Group, error) {
 		p, err := build()
 		if err != nil {
 			return nil, err
 		}
-		return sim.Drive(p), nil
+		return scaling.GroupOf(p), nil
 	}
 }
 
@@ -72,7 +72,7 @@ func drive(build func() (scaling.Policy, error)) func(uint64) (sim.Controller, e
 func static(n int32) contender {
 	return contender{
 		name: fmt.Sprintf("%s %d", staticName, n), sort: ofStatic, note: "a fleet that is never scaled",
-		controller: func(uint64) (sim.Controller, error) { return sim.Static(n), nil },
+		controller: func(uint64) (scaling.Group, error) { return sim.Static(n), nil },
 		family:     "static fleets", knob: fmt.Sprint(n), turned: float64(n), initial: n,
 	}
 }

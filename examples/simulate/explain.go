@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
-	"github.com/inferscale/inferscale/sim"
 )
 
 // An explanation is the changes that a policy made, and why.
@@ -17,15 +16,15 @@ type explanation struct {
 }
 
 // note writes down decisions that change something.
-func (e *explanation) note(now time.Time, view *sim.View, decisions []scaling.Decision) {
-	for i := range decisions {
-		d := &decisions[i]
+func (e *explanation) note(now time.Time, view *scaling.GroupObservation, decision *scaling.GroupDecision) {
+	for i := range decision.Targets {
+		d := &decision.Targets[i]
 		if !d.Acts() {
 			continue
 		}
 		since := int(now.Sub(midnight()).Seconds())
 		fmt.Fprintf(&e.text, "%02d:%02d:%02d  ", since/3600, since/60%60, since%60)
-		if name := view.Types[i].Name; name != "" {
+		if name := view.Targets[i].Name; name != "" {
 			fmt.Fprintf(&e.text, "%s  ", name)
 		}
 		e.text.WriteString(strings.TrimRight(d.Explain(), "\n"))

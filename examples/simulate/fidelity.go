@@ -48,7 +48,7 @@ func checkFidelity(ctx context.Context, workers int, p *progress) ([]fidelity, e
 		build := drive(func() (scaling.Policy, error) { return llmd.New(sim.RampBounds(), s.SLO.TTFT, s.SLO.TPOT) })
 		seed := seedOf(i % fidelitySeeds)
 		results[i/fidelitySeeds][i%fidelitySeeds], err = sim.Run(ctx, &s,
-			func() (sim.Controller, error) { return build(seed) }, sim.Options{Policy: llmdName, Seed: seed})
+			func() (scaling.Group, error) { return build(seed) }, sim.Options{Policy: llmdName, Seed: seed})
 		return err
 	})
 	if err != nil {

@@ -94,7 +94,7 @@ func (r *runner) runPairs(ctx context.Context, p *pair, contenders []contender) 
 			s.Types[0].Initial, s.Types[1].Initial = l.initial, l.initial
 		}
 		seed := seedOf(place)
-		l.results[place], err = sim.Run(ctx, &s, func() (sim.Controller, error) { return l.controller(seed) }, sim.Options{Policy: l.name, Seed: seed})
+		l.results[place], err = sim.Run(ctx, &s, func() (scaling.Group, error) { return l.controller(seed) }, sim.Options{Policy: l.name, Seed: seed})
 		return err
 	})
 	for i := range lines {
@@ -105,8 +105,8 @@ func (r *runner) runPairs(ctx context.Context, p *pair, contenders []contender) 
 }
 
 func (p *pair) contenders() []contender {
-	fleetAt := func(rate float64) func(uint64) (sim.Controller, error) {
-		return func(uint64) (sim.Controller, error) {
+	fleetAt := func(rate float64) func(uint64) (scaling.Group, error) {
+		return func(uint64) (scaling.Group, error) {
 			var types []hetero.Type
 			for _, t := range p.scenario.Types {
 				types = append(types, hetero.Type{Name: t.Name, Cost: t.Cost, Min: 1, Max: kindsMax, Weight: t.Weight})
@@ -137,7 +137,7 @@ func (p *pair) contenders() []contender {
 				{Name: saturation.DefaultKV, Signal: sim.KVCacheUsage, Fill: 1},
 				{Name: saturation.DefaultQueue, Signal: sim.Waiting, Fill: saturation.Recommended().QueueLength},
 			},
-			controller: func(uint64) (sim.Controller, error) {
+			controller: func(uint64) (scaling.Group, error) {
 				scaler, err := saturation.New(saturation.Defaults())
 				if err != nil {
 					return nil, err
@@ -149,7 +149,7 @@ func (p *pair) contenders() []contender {
 				return control.Saturation(saturation.NewModel(scaler), variants...), nil
 			},
 		},
-		{name: "all of both", sort: ofStatic, note: "a fleet that is never scaled", initial: kindsMax, controller: func(uint64) (sim.Controller, error) {
+		{name: "all of both", sort: ofStatic, note: "a fleet that is never scaled", initial: kindsMax, controller: func(uint64) (scaling.Group, error) {
 			return sim.Static(kindsMax, kindsMax), nil
 		}},
 	}

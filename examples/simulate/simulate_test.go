@@ -21,7 +21,6 @@ import (
 
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
-	"github.com/inferscale/inferscale/sim"
 )
 
 // start runs the program with the given arguments and returns its exit code and output.
@@ -148,7 +147,7 @@ func TestExplain(t *testing.T) {
 	var e explanation
 	up := scaling.HoldAt(2)
 	up.To(3, "More", "")
-	e.note(midnight().Add(50*time.Hour+time.Minute+time.Second), &sim.View{Types: make([]sim.TypeView, 1)}, []scaling.Decision{up})
+	e.note(midnight().Add(50*time.Hour+time.Minute+time.Second), &scaling.GroupObservation{Targets: make([]scaling.TargetObservation, 1)}, &scaling.GroupDecision{Targets: []scaling.Decision{up}})
 	require.Contains(t, e.text.String(), "50:01:01  Up 2 -> 3\n", "clocks go on after a day")
 }
 

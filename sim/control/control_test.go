@@ -32,25 +32,26 @@ func mixed() sim.Scenario {
 }
 
 // run runs a scenario and checks at each decision that what is asked for is within each type's bounds.
-func run(t *testing.T, s sim.Scenario, bounds []scaling.Bounds, build func() (sim.Controller, error)) (r sim.Result, most []int32) {
+func run(t *testing.T, s sim.Scenario, bounds []scaling.Bounds, build func() (scaling.Group, error)) (r sim.Result, most []int32) {
 	t.Helper()
 	most = []int32{0, 0}
-	r, err := sim.Run(context.Background(), &s, build, sim.Options{Seed: 1, Decision: func(_ time.Time, v *sim.View, d []scaling.Decision) {
+	r, err := sim.Run(context.Background(), &s, build, sim.Options{Seed: 1, Decision: func(_ time.Time, v *scaling.GroupObservation, g *scaling.GroupDecision) {
+		d := g.Targets
 		require.Len(t, d, 2)
 		for i := range d {
 			if d[i].Acts() {
-				require.True(t, bounds[i].Contains(d[i].Replicas), "%s: %s", v.Types[i].Name, d[i].Explain())
+				require.True(t, bounds[i].Contains(d[i].Replicas), "%s: %s", v.Targets[i].Name, d[i].Explain())
 			}
-			most[i] = max(most[i], v.Types[i].Spec)
+			most[i] = max(most[i], v.Targets[i].SpecReplicas)
 		}
 	}})
 	require.NoError(t, err)
 	return r, most
 }
 
-func heteroOf(t *testing.T, rate float64) func() (sim.Controller, error) {
+func heteroOf(t *testing.T, rate float64) func() (scaling.Group, error) {
 	t.Helper()
-	return func() (sim.Controller, error) {
+	return func() (scaling.Group, error) {
 		fleet, err := hetero.New(hetero.Config{ExpansionRate: rate, Types: []hetero.Type{
 			{Name: "cheap", Cost: 1, Min: 2, Max: 4}, {Name: "dear", Cost: 3, Min: 1, Max: 6},
 		}})
@@ -89,9 +90,9 @@ func TestHetero(t *testing.T) {
 	require.Greater(t, crashed.Attainment, 0.98)
 }
 
-func saturationOf(t *testing.T, c saturation.Config) func() (sim.Controller, error) {
+func saturationOf(t *testing.T, c saturation.Config) func() (scaling.Group, error) {
 	t.Helper()
-	return func() (sim.Controller, error) {
+	return func() (scaling.Group, error) {
 		s, err := saturation.New(c)
 		if err != nil {
 			return nil, err

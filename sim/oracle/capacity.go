@@ -156,7 +156,7 @@ func (b *bench) at(ctx context.Context, rate float64) (shares, error) {
 		s := b.scenario
 		s.Workload = sim.Trace{Requests: requests}
 		counts := requests[len(requests)-sampled].At
-		_, err := sim.Run(ctx, &s, func() (sim.Controller, error) { return sim.Static(b.replicas), nil }, sim.Options{
+		_, err := sim.Run(ctx, &s, func() (scaling.Group, error) { return sim.Static(b.replicas), nil }, sim.Options{
 			Policy: "capacity", Seed: uint64(seed) + 1,
 			Request: func(o sim.Outcome) {
 				if o.Arrived < counts {

@@ -54,7 +54,7 @@ func ExampleReplay() {
 	}
 	static := sim.Ramp()
 	static.Types[0].Initial = 8
-	full, err := sim.Run(ctx, &static, func() (sim.Controller, error) { return sim.Static(8), nil }, sim.Options{Seed: 1})
+	full, err := sim.Run(ctx, &static, func() (scaling.Group, error) { return sim.Static(8), nil }, sim.Options{Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -74,8 +74,8 @@ func ExampleZeroLag() {
 		return
 	}
 	for i := range 4 {
-		d := c.Decide(start.Add(time.Duration(i)*time.Minute), &sim.View{Types: []sim.TypeView{{Spec: 1}}})
-		fmt.Print(d[0].Replicas, " ")
+		d := c.Decide(start.Add(time.Duration(i)*time.Minute), scaling.GroupObservation{Targets: []scaling.TargetObservation{{SpecReplicas: 1}}})
+		fmt.Print(d.Targets[0].Replicas, " ")
 	}
 	fmt.Println()
 	// Output: 1 4 4 2

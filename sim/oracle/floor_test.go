@@ -9,12 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/internal/llmd"
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/oracle"
 )
 
-func run(t require.TestingT, s *sim.Scenario, seed uint64, c sim.Controller) sim.Result {
-	r, err := sim.Run(context.Background(), s, func() (sim.Controller, error) { return c, nil }, sim.Options{Seed: seed})
+func run(t require.TestingT, s *sim.Scenario, seed uint64, c scaling.Group) sim.Result {
+	r, err := sim.Run(context.Background(), s, func() (scaling.Group, error) { return c, nil }, sim.Options{Seed: seed})
 	require.NoError(t, err)
 	return r
 }
@@ -123,7 +124,7 @@ func TestRamp(t *testing.T) {
 			law.Metrics = []sim.Metric{{Name: llmd.TTFT, Signal: sim.RouterTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
 			policy, err := llmd.New(bounds, s.SLO.TTFT, s.SLO.TPOT)
 			require.NoError(t, err)
-			check("llm-d", run(t, &law, seed, sim.Drive(policy)))
+			check("llm-d", run(t, &law, seed, scaling.GroupOf(policy)))
 			for _, safety := range []float64{0.7, 0.8, 0.9, 1, 1.2} {
 				c := single
 				c.PerSecond /= safety

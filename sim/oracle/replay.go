@@ -46,7 +46,7 @@ type Replayed struct {
 }
 
 // Controller returns the controller that replays the schedule in a scenario that starts at a time.
-func (r *Replayed) Controller(start time.Time) sim.Controller {
+func (r *Replayed) Controller(start time.Time) scaling.Group {
 	return sim.Schedule(start, r.Tick, r.Asked)
 }
 
@@ -272,7 +272,7 @@ func (r *replayer) try(ctx context.Context, t trial, plan Plan) (bool, error) {
 		}
 	}
 	var err error
-	t.result, err = sim.Run(ctx, &r.scenario, func() (sim.Controller, error) {
+	t.result, err = sim.Run(ctx, &r.scenario, func() (scaling.Group, error) {
 		return sim.Schedule(r.scenario.Start, r.tick(), t.asked), nil
 	}, sim.Options{Policy: "replay", Seed: r.seed})
 	if err != nil {

@@ -118,8 +118,8 @@ func TestZeroLag(t *testing.T) {
 		c, err := oracle.ZeroLag(begin, demand, 10*time.Second, hold, scaling.Bounds{Min: 1, Max: 8})
 		require.NoError(t, err)
 		for i := range 7 {
-			d := c.Decide(begin.Add(time.Duration(i)*10*time.Second), &sim.View{Types: []sim.TypeView{{Spec: 3}}})
-			got = append(got, d[0].Replicas)
+			d := c.Decide(begin.Add(time.Duration(i)*10*time.Second), scaling.GroupObservation{Targets: []scaling.TargetObservation{{SpecReplicas: 3}}})
+			got = append(got, d.Targets[0].Replicas)
 		}
 		return got
 	}

@@ -15,7 +15,7 @@ import (
 // It has no scrape to wait for, no window to average over and no threshold to reach, but the same ticks and the same cold
 // start as every other controller: a policy that does not predict cannot react faster to the same demand. After the last
 // slot it keeps the last count.
-func ZeroLag(start time.Time, demand []int32, step, hold time.Duration, bounds scaling.Bounds) (sim.Controller, error) {
+func ZeroLag(start time.Time, demand []int32, step, hold time.Duration, bounds scaling.Bounds) (scaling.Group, error) {
 	var e scaling.FieldErrors
 	e.Check(len(demand) > 0, "demand", len(demand), "must have at least one slot")
 	e.Check(step > 0, "step", step, "must be above 0")
