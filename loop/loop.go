@@ -17,7 +17,8 @@ type Config struct {
 	// pause ends.
 	Paused bool
 	// Delegated leaves the write to somebody else who is told what is wanted, as a HorizontalPodAutoscaler is that KEDA
-	// feeds. The group is told of a change that went where it had asked to go, when Read shows it.
+	// feeds. The group is told of a change that went where it had asked to go, when Read shows it. There are no Writes,
+	// and nothing to Advance: a round ends with Saved.
 	Delegated bool
 	// Atomic stores and writes in one update, as where the state is in the object that has the replicas: a write takes
 	// Step.Store along. Only for a group of one target.

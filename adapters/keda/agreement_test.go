@@ -122,7 +122,7 @@ func TestSickReplicaHarmsNobody(t *testing.T) {
 	}
 }
 
-// TestNobodySees: replicas of the scaler of which none sees a pod say so with one voice, and look on.
+// TestNobodySees: replicas of the scaler of which none sees a pod say the same, and look on.
 func TestNobodySees(t *testing.T) {
 	w := newWorld(t)
 	w.seenErr = errors.New("4 pods: Refused")
@@ -148,7 +148,7 @@ func TestWhoSeesWins(t *testing.T) {
 	v := w.twin()
 	v.seenErr = errors.New("4 pods: Refused")
 	trigger := w.trigger(replicasMode())
-	p, ok := trigger.(*pilot)
+	p, ok := trigger.(*podTrigger)
 	require.True(t, ok)
 	p.c.Scales = between{w, func() { require.Error(t, v.round(v.trigger(replicasMode())).Unknown) }}
 	s := w.round(trigger)
@@ -163,7 +163,7 @@ func TestConflictIsLost(t *testing.T) {
 	trigger := w.trigger(replicasMode())
 	w.load(15)
 	w.round(trigger)
-	p, ok := trigger.(*pilot)
+	p, ok := trigger.(*podTrigger)
 	require.True(t, ok)
 	var other Snapshot
 	p.c.Scales = between{w, func() {
@@ -185,7 +185,7 @@ func TestConflictWithOtherMetadata(t *testing.T) {
 	trigger := w.trigger(replicasMode())
 	w.load(15)
 	w.round(trigger)
-	p, ok := trigger.(*pilot)
+	p, ok := trigger.(*podTrigger)
 	require.True(t, ok)
 	p.c.Scales = between{w, func() { w.round(w.trigger(replicasMode("threshold", "12"))) }}
 	w.now = w.now.Add(15 * time.Second)

@@ -229,13 +229,13 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 	e.triggers[k] = t
 	o := e.objects[ref]
 	if o == nil {
-		o = &object{engine: e, ref: ref, wake: make(chan struct{}, 1)}
+		o = &object{engine: e, ref: ref, changed: make(chan struct{}, 1)}
 		e.objects[ref] = o
 		e.wg.Add(1)
 		go o.run()
 	}
 	o.entries = append(o.entries, t)
-	o.rouse()
+	o.signal()
 	e.c.Metrics.began()
 	e.c.Logger.Info("trigger begins", "scaledObject", ref.String(), "metric", plan.Spec.Metric, "trigger", t.id, "target", plan.Spec.Target, "interval", plan.Interval.String())
 	return t, nil

@@ -131,7 +131,7 @@ func TestReplacedStopsSoon(t *testing.T) {
 // TestSuccessorIsKept: a ScaledObject whose last trigger is forgotten may be asked for again before its goroutine has ended.
 func TestSuccessorIsKept(t *testing.T) {
 	s := newStage(t, nil)
-	last := &object{engine: s.engine, ref: chat, wake: make(chan struct{}, 1)}
+	last := &object{engine: s.engine, ref: chat, changed: make(chan struct{}, 1)}
 	s.engine.objects[chat] = last
 	_, more := last.begin(s.clock.Now())
 	require.False(t, more)

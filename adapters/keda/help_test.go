@@ -175,7 +175,7 @@ func (s *stage) settled(but ...map[string]string) {
 			}
 		}
 		for _, o := range s.engine.objects {
-			if len(o.wake) > 0 {
+			if len(o.changed) > 0 {
 				return false
 			}
 		}

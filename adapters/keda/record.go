@@ -1,6 +1,8 @@
 package keda
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,17 +11,15 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-const (
-	recordKind    = "keda.trigger"
-	recordVersion = 1
-)
+func recordKind() scaling.Kind { return scaling.Kind{Name: "keda.trigger", Version: 2} }
 
-// A record is what is stored of a trigger in Mode Replicas: the policy's state, and what it came to, so that every
-// replica of the scaler, and the next one, gives the same answer.
+// A record is what is stored of a trigger in Mode Replicas: what a round came to, so that every replica of the scaler
+// gives the same answer, and the state of the loop, with which whoever makes the next round goes on.
 type record struct {
 	scaling.Kind
 
-	// Config tells metadata and bounds apart. What other ones came to is not answered with; their state is gone on with.
+	// Config tells metadata, target and bounds apart. What other ones came to is not answered with; their state is gone
+	// on with.
 	Config string        `json:"config"`
 	At     scaling.Stamp `json:"at"`
 	// From is the count that was decided on, To the one that was wanted.
@@ -27,34 +27,61 @@ type record struct {
 	To      int32           `json:"to"`
 	Unknown string          `json:"unknown,omitempty"` // why nothing was wanted
 	Because string          `json:"because,omitempty"`
-	Policy  json.RawMessage `json:"policy"`
+	Loop    json.RawMessage `json:"loop"`
 }
 
-// parseRecord reads a stored record; nothing stored is one without a time.
-func parseRecord(data []byte) (record, error) {
+// parseRecord reads a stored record; nothing stored is one without a time. Key is what the loop calls the target.
+func parseRecord(data []byte, key string) (record, error) {
 	if len(data) == 0 {
 		return record{}, nil
 	}
-	var r record
-	refuse := func(err error) (record, error) {
-		return record{}, &scaling.StateError{Stored: r.Kind, Policy: scaling.Kind{Name: recordKind, Version: recordVersion}, Err: err}
+	var r struct {
+		record
+		Policy json.RawMessage `json:"policy"` // in version 1 instead of loop
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return refuse(err)
+	err := json.Unmarshal(data, &r)
+	if err == nil && r.Name == recordKind().Name && r.Version == 1 && len(r.Policy) > 0 {
+		r.Loop, err = r.loopOf(r.Policy, key)
 	}
 	switch {
-	case r.Name != recordKind:
-		return refuse(scaling.ErrOtherState)
-	case r.Version > recordVersion:
-		return refuse(scaling.ErrNewerState)
+	case err != nil:
+	case r.Name != recordKind().Name:
+		err = scaling.ErrOtherState
+	case r.Version > recordKind().Version:
+		err = scaling.ErrNewerState
 	case r.Version < 1:
-		return refuse(fmt.Errorf("version %d does not exist", r.Version))
-	case len(r.Policy) == 0 || r.At.IsZero():
-		return refuse(errors.New("the fields policy and at must be there"))
+		err = fmt.Errorf("version %d does not exist", r.Version)
+	case len(r.Loop) == 0 || r.At.IsZero():
+		err = errors.New("the fields loop (version 1: policy) and at must be there")
 	case r.From < 0 || r.To < 0:
-		return refuse(fmt.Errorf("from %d and to %d: must be at least 0", r.From, r.To))
+		err = fmt.Errorf("from %d and to %d: must be at least 0", r.From, r.To)
 	}
-	return r, nil
+	if err != nil {
+		return record{}, &scaling.StateError{Stored: r.Kind, Policy: recordKind(), Err: err}
+	}
+	return r.record, nil
+}
+
+// loopOf makes of a record of version 1 the state of a loop, which waits for the change that was asked for.
+func (r *record) loopOf(policy json.RawMessage, key string) (json.RawMessage, error) {
+	type open struct {
+		Key       string        `json:"key"`
+		From      int32         `json:"from"`
+		To        int32         `json:"to"`
+		At        scaling.Stamp `json:"at"`
+		Delegated bool          `json:"delegated"`
+	}
+	state := map[string]any{"group": policy}
+	if r.Unknown == "" && r.From != r.To {
+		state["open"] = []open{{key, r.From, r.To, r.At, true}}
+	}
+	return json.Marshal(map[string]any{"kind": "loop", "version": 1, "state": state})
+}
+
+// hashOf tells what decides apart.
+func hashOf(parts ...any) string {
+	sum := sha256.Sum256([]byte(text(parts)))
+	return hex.EncodeToString(sum[:8])
 }
 
 // fresh reports whether a record is of the round that is due: somebody has made it.

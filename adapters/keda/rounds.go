@@ -12,8 +12,8 @@ import (
 type object struct {
 	engine  *Engine
 	ref     Ref
-	wake    chan struct{}
-	entries []*entry // guarded by the engine's mu
+	changed chan struct{} // there is something new to do
+	entries []*entry      // guarded by the engine's mu
 }
 
 func (o *object) run() {
@@ -28,7 +28,7 @@ func (o *object) run() {
 		fire, stop := e.c.After(wait)
 		select {
 		case <-fire:
-		case <-o.wake:
+		case <-o.changed:
 		case <-e.ctx.Done():
 		}
 		stop()
@@ -143,13 +143,13 @@ func (o *object) ended(t *entry, due time.Time) {
 		t.plan.Trigger.Close()
 		return
 	}
-	o.rouse()
+	o.signal()
 }
 
-// rouse has the object's goroutine look again.
-func (o *object) rouse() {
+// signal has the object's goroutine look again.
+func (o *object) signal() {
 	select {
-	case o.wake <- struct{}{}:
+	case o.changed <- struct{}{}:
 	default: // it does already
 	}
 }

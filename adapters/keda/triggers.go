@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -84,12 +85,13 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 	if t.c.Objects == nil && m.Target.Name == "" && m.Target.Kind == "" {
 		m.Target = k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: ref.Name}
 	}
-	p := &pilot{c: &t.c, ref: ref, meta: m}
+	p := &podTrigger{c: &t.c, ref: ref, meta: m}
 	if m.Mode == Replicas && t.c.Store != nil {
 		if p.store, err = t.c.Store(ref); err != nil {
 			return Plan{}, fmt.Errorf("store: %w", err)
 		}
 	}
+	p.store = cmp.Or[k8s.Store](p.store, new(memory))
 	for _, w := range m.Warnings {
 		t.c.Logger.Warn("metadata", "scaledObject", ref.String(), "warning", w)
 	}

@@ -153,7 +153,7 @@ func TestLoad(t *testing.T) {
 	}
 
 	a := &asker{t: t, why: make(map[string]int)}
-	spent, began := p.spent(), time.Now()
+	before, began := p.cpuTime(), time.Now()
 	for i := range refs {
 		wg.Add(1)
 		go func() {
@@ -171,7 +171,7 @@ func TestLoad(t *testing.T) {
 	now, most := p.resident()
 	t.Logf("%d ScaledObjects of %d triggers, %s, %d CPUs: %d calls in %.1f s (%.0f/s), %d failures; p50 %s, p99 %s, max %s; scaler: %.2f s CPU (%.0f %% of one), %d MB now, %d MB at most",
 		l.objects, l.triggers, l.lasts, runtime.NumCPU(), len(a.took), took.Seconds(), float64(len(a.took))/took.Seconds(), a.failures.Load(),
-		a.quantile(0.5), a.quantile(0.99), a.quantile(1), (p.spent() - spent).Seconds(), 100*(p.spent()-spent).Seconds()/took.Seconds(), now, most)
+		a.quantile(0.5), a.quantile(0.99), a.quantile(1), (p.cpuTime() - before).Seconds(), 100*(p.cpuTime()-before).Seconds()/took.Seconds(), now, most)
 	require.Zero(t, a.failures.Load(), "%v", a.why)
 	require.NotContains(t, p.said(), "round failed")
 	p.terminate()

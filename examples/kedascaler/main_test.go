@@ -183,8 +183,8 @@ func (p *program) resident() (now, most int) {
 	return now, most
 }
 
-// spent returns the CPU time of the program so far; zero where that cannot be told.
-func (p *program) spent() time.Duration {
+// cpuTime returns the CPU time of the program so far; zero where that cannot be told.
+func (p *program) cpuTime() time.Duration {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0

@@ -412,9 +412,11 @@ func TestNoScaledObject(t *testing.T) {
 func TestStateIsNeverOverwritten(t *testing.T) {
 	for name, stored := range map[string]string{
 		"not JSON":  `{"kind":`,
-		"newer":     `{"kind":"keda.trigger","version":2,"at":1768464000000,"policy":{}}`,
+		"newer":     `{"kind":"keda.trigger","version":3,"at":1768464000000,"loop":{}}`,
 		"other":     `{"kind":"k8s.loop","version":1,"policy":{}}`,
 		"no policy": `{"kind":"keda.trigger","version":1,"at":1768464000000}`,
+		"no loop":   `{"kind":"keda.trigger","version":2,"at":1768464000000}`,
+		"bad loop":  `{"kind":"keda.trigger","version":2,"at":1768464000000,"loop":{"kind":"loop","version":1,"state":{}}}`,
 		"no time":   `{"kind":"keda.trigger","version":1,"policy":{"kind":"realtime","version":1}}`,
 		"negative":  `{"kind":"keda.trigger","version":1,"at":1768464000000,"from":-1,"policy":{}}`,
 		"damaged":   `{"kind":"keda.trigger","version":1,"at":1768464000000,"policy":{"kind":"realtime","version":99}}`,
@@ -422,9 +424,9 @@ func TestStateIsNeverOverwritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			trigger := w.trigger(replicasMode())
-			p, ok := trigger.(*pilot)
+			p, ok := trigger.(*podTrigger)
 			require.True(t, ok)
-			key := p.stateKey()
+			key := p.meta.identity()
 			w.store.data[key] = []byte(stored)
 			w.load(15)
 			for range 3 {

@@ -1,0 +1,137 @@
+package keda
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/loop"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// buildAgain is when what could not be built is tried again; it asks nobody.
+const buildAgain = time.Second
+
+// A podTrigger is the Trigger of a target's pods.
+type podTrigger struct {
+	c      *TriggersConfig
+	ref    Ref
+	meta   Metadata
+	object Object // that the rest was built for
+
+	target   k8s.Target
+	plan     build.Plan
+	observer Observer // nil if the clock alone decides
+	built    bool
+
+	// Of Mode Replicas.
+	store  k8s.Store
+	loop   *loop.Loop
+	config string // tells metadata, target and bounds apart
+	stored []byte
+	last   record // what is stored
+	own    bool   // this replica of the scaler has stored it
+}
+
+// Close drops connections.
+func (t *podTrigger) Close() {
+	if t.observer != nil {
+		t.observer.Close()
+	}
+}
+
+// Round looks and decides.
+func (t *podTrigger) Round(ctx context.Context, now time.Time) (Snapshot, error) {
+	if err := t.build(); err != nil {
+		s := t.silent(now, err)
+		s.Next = now.Add(buildAgain) // KEDA may know a ScaledObject before the informer here does
+		return s, nil
+	}
+	if t.meta.Mode == Metric {
+		return t.measure(ctx, now)
+	}
+	return t.decide(ctx, now)
+}
+
+// silent is a snapshot of nothing known.
+func (t *podTrigger) silent(now time.Time, err error) Snapshot {
+	return Snapshot{At: now, Spec: t.meta.Spec(), Unknown: err, ActiveUnknown: err}
+}
+
+// build makes of metadata and ScaledObject what carries them out, once and whenever the ScaledObject has changed.
+func (t *podTrigger) build() error {
+	object := Object{Min: DefaultMinReplicaCount, Max: DefaultMaxReplicaCount}
+	if t.c.Objects != nil {
+		var err error
+		if object, err = t.c.Objects(t.ref); err != nil {
+			return err
+		}
+	}
+	if t.built && object == t.object {
+		return nil
+	}
+	target, bounds, err := t.meta.resolve(t.ref, object, t.c.CrossNamespace)
+	if err != nil {
+		return err
+	}
+	plan, err := t.meta.plan(target, bounds)
+	if err != nil {
+		return err
+	}
+	var observer Observer
+	if plan.Scrapes() {
+		if observer, err = t.c.Observe(&plan); err != nil {
+			return err
+		}
+	}
+	steps, err := loop.New(scaling.GroupOf(plan.Policy), loop.Config{Delegated: true})
+	if err != nil {
+		return err
+	}
+	t.Close()
+	t.object, t.target, t.plan, t.observer, t.loop, t.built = object, target, plan, observer, steps, true
+	t.config = hashOf(t.meta, target, plan.Bounds)
+	return nil
+}
+
+// look reads the target and asks its pods. Done says that s is the whole answer.
+func (t *podTrigger) look(ctx context.Context, now time.Time) (scale k8s.Scale, seen k8s.Observed, s Snapshot, done bool, err error) {
+	scale, err = t.c.Scales.Get(ctx, t.target)
+	switch {
+	case errors.Is(err, k8s.ErrNotFound):
+		// What does not exist is not active, and that is certain.
+		return scale, seen, Snapshot{At: now, Spec: t.meta.Spec(), Unknown: err}, true, nil
+	case errors.Is(err, k8s.ErrNoScale):
+		// A kind can be missing for a moment, while what serves it is away: that is not a reason to go to zero.
+		return scale, seen, t.silent(now, err), true, nil
+	case err != nil:
+		return scale, seen, s, true, err
+	case t.observer == nil:
+		return scale, seen, s, false, nil
+	}
+	seen, err = t.observer.Observe(ctx, []k8s.Scale{scale})
+	switch {
+	case err == nil:
+		return scale, seen, s, false, nil
+	case ctx.Err() != nil:
+		return scale, seen, s, true, err
+	}
+	return scale, seen, Snapshot{At: now, Spec: t.meta.Spec(), Unknown: err, Active: t.meta.Mode == Metric || scale.Replicas > 0}, true, nil
+}
+
+// measure makes the snapshot of Mode Metric. The target exists and can be scaled, so it is active: without pods nobody
+// could say that one is needed. So at 0 replicas there is a value too.
+func (t *podTrigger) measure(ctx context.Context, now time.Time) (Snapshot, error) {
+	scale, seen, s, done, err := t.look(ctx, now)
+	if done {
+		return s, err
+	}
+	s = Snapshot{At: now, Spec: t.meta.Spec(), Active: true}
+	s.Value, s.Because, s.Unknown = metricValue(t.meta.MetricType, t.meta.Threshold, seen.Readings[0], scale.Replicas, seen.Fleets[0].Ready)
+	if s.Unknown != nil && seen.Err != nil {
+		s.Unknown = seen.Err
+	}
+	return s, nil
+}

@@ -1,0 +1,149 @@
+package keda
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/loop"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// saves is how often a round is stored after one that saw nothing has been stored meanwhile.
+const saves = 3
+
+// errUnseen is why the loop's state of a round is dropped.
+var errUnseen = errors.New("no pod was seen")
+
+// decide makes the snapshot of Mode Replicas, unless another replica of the scaler has.
+func (t *podTrigger) decide(ctx context.Context, now time.Time) (Snapshot, error) {
+	if err := t.load(ctx); err != nil {
+		if stateError := new(scaling.StateError); errors.As(err, &stateError) {
+			return t.silent(now, err), nil // it is kept as it is
+		}
+		return Snapshot{}, err
+	}
+	interval := t.plan.Interval
+	if t.last.fresh(t.config, now, interval) && (t.last.Unknown == "" || t.own) {
+		return t.last.snapshot(t.meta.Spec(), interval), nil
+	}
+	scale, seen, s, done, err := t.look(ctx, now)
+	if done {
+		return s, err
+	}
+	for range saves {
+		r := t.ask(now, scale, seen)
+		if r.Unknown != "" && !t.own {
+			if s, done, err := t.follow(ctx, now); done {
+				return s, err
+			}
+			r = t.ask(now, scale, seen)
+		}
+		if err = t.save(ctx, r); err == nil {
+			s = r.snapshot(t.meta.Spec(), interval)
+			s.At, s.Next = now, time.Time{}
+			return s, nil
+		}
+		if !errors.Is(err, k8s.ErrStateConflict) || t.load(ctx) != nil || !t.last.fresh(t.config, now, interval) {
+			break
+		}
+		if t.last.Unknown == "" || r.Unknown != "" {
+			return t.last.snapshot(t.meta.Spec(), interval), nil // another replica was as fast
+		}
+		// It saw nothing, and this one did: the round is made again, after that.
+	}
+	return Snapshot{}, err
+}
+
+// ask has the policy decide on what there is. The HorizontalPodAutoscaler writes, and the loop finds out whether it has.
+func (t *podTrigger) ask(now time.Time, scale k8s.Scale, seen k8s.Observed) record {
+	t.loop.Read(now, loop.Target{Key: t.target.String(), ID: string(scale.UID), Replicas: scale.Replicas})
+	ready := scale.StatusReplicas
+	if len(seen.Fleets) > 0 {
+		ready = seen.Fleets[0].Ready
+	}
+	step := t.loop.Decide(now, scaling.GroupObservation{
+		Targets: []scaling.TargetObservation{{ReadyReplicas: ready}}, Readings: seen.Readings,
+	})
+	d := &step.Targets[0]
+	r := record{
+		Kind: recordKind(), Config: t.config, At: scaling.StampOf(now), From: d.From, To: d.Replicas, Because: d.Reason(), Loop: step.Store,
+	}
+	if r.Loop == nil {
+		r.Loop = t.loop.Stored()
+	}
+	if d.Verdict == scaling.Unknown {
+		r.Unknown = d.Reason()
+		if err := errors.Join(step.Err, seen.Err); err != nil {
+			r.Unknown += ": " + err.Error()
+		}
+	}
+	return r
+}
+
+// follow answers with what another replica of the scaler has found, where this one has found nothing. It is not to store
+// that: the other may be the one that sees the pods, and a round without a value begins windows anew. What the other has
+// found counts until it has missed a whole round. The loop is put back to before the round.
+func (t *podTrigger) follow(ctx context.Context, now time.Time) (s Snapshot, done bool, err error) {
+	t.loop.Saved(errUnseen)
+	if err := t.load(ctx); err != nil {
+		return s, true, err
+	}
+	interval := t.plan.Interval
+	s = t.last.snapshot(t.meta.Spec(), interval)
+	if t.last.fresh(t.config, now, interval) {
+		return s, true, nil
+	}
+	s.Next = now.Add(interval / 4) // its round is late
+	return s, t.last.Unknown == "" && t.last.within(t.config, now, interval, 2*interval), nil
+}
+
+// load takes over what is stored, where it is not what this trigger stored or loaded last.
+func (t *podTrigger) load(ctx context.Context) error {
+	data, err := t.store.Load(ctx, t.meta.identity())
+	if err != nil {
+		return fmt.Errorf("load state: %w", err)
+	}
+	if !t.loop.NeedsRestore() && bytes.Equal(data, t.stored) {
+		return nil
+	}
+	r, err := parseRecord(data, t.target.String())
+	if err == nil {
+		err = t.loop.Restore(r.Loop)
+	}
+	if err != nil {
+		return err
+	}
+	t.own = t.own && bytes.Equal(data, t.stored)
+	t.last, t.stored = r, data
+	return nil
+}
+
+// save stores what a round came to. Where somebody else has stored something meanwhile, the round came to nothing, and
+// the next looks at that.
+func (t *podTrigger) save(ctx context.Context, r record) error {
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = t.store.Save(ctx, t.meta.identity(), t.stored, data)
+	}
+	t.loop.Saved(err)
+	if err != nil {
+		return fmt.Errorf("store state: %w", err)
+	}
+	t.last, t.stored, t.own = r, data, true
+	return nil
+}
+
+// A memory is a Store of one state that ends with the process.
+type memory struct{ state []byte }
+
+func (m *memory) Load(context.Context, string) ([]byte, error) { return m.state, nil }
+
+func (m *memory) Save(_ context.Context, _ string, _, state []byte) error {
+	m.state = state
+	return nil
+}
