@@ -26,6 +26,12 @@ type GroupObservation struct {
 	Readings []Reading
 }
 
+// OneTarget returns the observation of a single target of which so many replicas are ready. Its count is what package
+// loop has read.
+func OneTarget(ready int32, readings ...Reading) GroupObservation {
+	return GroupObservation{Targets: []TargetObservation{{ReadyReplicas: ready}}, Readings: readings}
+}
+
 // A TargetObservation is one target as it stands.
 type TargetObservation struct {
 	Name string // what the group's configuration calls it
@@ -75,10 +81,12 @@ func (d *GroupDecision) Next() time.Time {
 	return next.Next
 }
 
-// Explain returns the chain of the total, and below it that of every target.
+// Explain returns the chain of the total, and below it that of every target; of one target only its own.
 func (d *GroupDecision) Explain() string {
 	var b strings.Builder
-	b.WriteString(d.Total.Explain())
+	if len(d.Targets) != 1 {
+		b.WriteString(d.Total.Explain())
+	}
 	for i := range d.Targets {
 		b.WriteString(d.Targets[i].Explain())
 	}

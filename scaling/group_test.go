@@ -31,6 +31,7 @@ func TestGroupOfOne(t *testing.T) {
 	require.True(t, d.Acts())
 	require.Equal(t, "Up 3 -> 5: Always replicas=5", d.Targets[0].Reason())
 	require.Equal(t, d.Targets[0], d.Total)
+	require.Equal(t, d.Total.Explain(), d.Explain())
 	group.Applied(now, []int32{3}, []int32{5})
 	data, err := group.MarshalJSON()
 	require.NoError(t, err)

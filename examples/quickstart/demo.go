@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/cronscale"
+	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -52,6 +53,10 @@ func demo(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	control, err := loop.New(scaling.GroupOf(policy), loop.Config{Volatile: true})
+	if err != nil {
+		return err
+	}
 	now := time.Date(2026, 3, 9, 8, 45, 0, 0, time.UTC)
 	begin := now
 	queue := scrape.Named(realtime.DefaultMetric)
@@ -89,18 +94,18 @@ func demo(ctx context.Context, o options, out io.Writer) error {
 		if ctx.Err() != nil {
 			break
 		}
-		obs := scaling.Observation{
-			SpecReplicas:  int32(f.spec()),
-			ReadyReplicas: int32(f.ready(now)),
-			Readings:      sweep.Readings,
-		}
-		d := policy.Decide(now, obs)
-		if d.Acts() {
-			if err := f.scale(now, int(d.Replicas)); err != nil {
+		spec, ready := int32(f.spec()), int32(f.ready(now))
+		control.Read(now, loop.Target{Replicas: spec})
+		step := control.Decide(now, scaling.OneTarget(ready, sweep.Readings...))
+		for w := range control.Writes() {
+			if err := f.scale(now, int(w.To)); err != nil {
 				return err
 			}
-			policy.Applied(now, d.From, d.Replicas)
+			control.Wrote(w, loop.Applied)
 		}
+		control.Advance(now)
+		d := step.Targets[0]
+		obs := scaling.Observation{SpecReplicas: spec, ReadyReplicas: ready, Readings: sweep.Readings}
 		row := row{now: now, load: float64(requests) / 15, obs: obs, decision: d, sweep: sweep}
 		view.row(row)
 		sum.add(row)
