@@ -1,0 +1,334 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/cronscale"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// MaxWindow is the most intervals that a window of the proportional scaler may have: what is in it is stored, and an
+// annotation has room for so much.
+const MaxWindow = 600
+
+// A Plan is what carries a spec out.
+type Plan struct {
+	// Policy decides. It has a fresh state.
+	Policy scaling.Policy
+	// Kinds names the algorithms of Policy, as realtime+cron.
+	Kinds string
+	// Metrics are what it reads, in the order of the spec, each name once. None is read if the clock alone decides.
+	Metrics []Metric
+	// Bounds are the fewest and the most replicas.
+	Bounds scaling.Bounds
+	// Interval is how often to decide.
+	Interval time.Duration
+}
+
+// A Metric is a number that a policy reads.
+type Metric struct {
+	// Name is that of the scaling.Reading: the family, or the signal.
+	Name   string
+	Source MetricSource
+	// Fill is what a missing pod should count in the reading's upper end: the metric's threshold for scaling up, or its
+	// target. Where a metric is read several times it is the highest.
+	Fill float64
+	// Field is the path of the source, as spec.scaler.realtime.metrics[0].source.
+	Field string
+}
+
+// Plan returns what carries the spec out, or every field that is wrong, each as a *scaling.FieldError whose path begins
+// with at, as "spec", if it is not empty. Otherwise says which bounds count where the spec has no maxReplicas.
+//
+// With an error the Plan has the metrics whose sources are in order, and no policy: what is wrong with reading them can
+// be reported together with the rest.
+func (s *Spec) Plan(at string, otherwise scaling.Bounds) (Plan, error) {
+	return s.plan(prefix(at), prefix(at)+"scaler.", otherwise)
+}
+
+// plan is Plan for a scaler that stands elsewhere than in its spec.
+func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds) (Plan, error) {
+	b := builder{root: root, told: make(map[string]bool), unread: make(map[string]bool), interval: s.Interval()}
+	p := Plan{Interval: b.interval, Bounds: otherwise}
+	where := place{at: scaler, bounds: root, within: otherwise}
+	if s.MaxReplicas != 0 || s.MinReplicas != nil {
+		where.given(s.MinReplicas, s.MaxReplicas)
+		p.Bounds = where.within
+	}
+	b.errs.Check(p.Interval >= time.Second && p.Interval <= time.Hour, b.root+"intervalSeconds", int(p.Interval.Seconds()), "must be between 1 and 3600")
+	b.add(where.within.Validate("bounds"), where.boundsPaths())
+	groupings := []string{"Pod", "LeaderWorkerSet", "KaitoWorkspace"}
+	b.errs.Check(s.Grouping == "" || slices.Contains(groupings, s.Grouping), b.root+"grouping", s.Grouping, "must be "+oneOf(groupings))
+	p.Policy, p.Kinds = b.composite(&s.Scaler, where)
+	p.Metrics = b.metrics
+	b.scrape(s.Scrape)
+	if err := b.errs.Err(); err != nil {
+		return Plan{Metrics: b.metrics, Interval: b.interval}, err
+	}
+	return p, nil
+}
+
+// scrape checks what only goes with some sources.
+func (b *builder) scrape(s *Scrape) {
+	if s == nil {
+		return
+	}
+	if s.TLS != nil && s.TLS.CASecretRef != nil {
+		b.errs.Check(!s.TLS.InsecureSkipVerify, b.root+"scrape.tls.caSecretRef", s.TLS.CASecretRef.Name, "must not be given with insecureSkipVerify")
+	}
+	for _, m := range b.metrics {
+		first, own := cmp.Or(b.metrics[0].Source.Protocol, HTTP), cmp.Or(m.Source.Protocol, HTTP)
+		b.errs.Check(s.PortName == "" || own == first, m.Field+".protocol", string(own),
+			fmt.Sprintf("must be that of every other source, %s, as %sscrape.portName is given", first, b.root))
+	}
+}
+
+// Interval returns how often to decide.
+func (s *Settings) Interval() time.Duration {
+	return seconds(or(s.IntervalSeconds, DefaultIntervalSeconds))
+}
+
+// prefix returns what stands in front of the fields of what is at a path.
+func prefix(at string) string {
+	if at == "" {
+		return ""
+	}
+	return at + "."
+}
+
+// A builder gathers what is wrong while it builds.
+type builder struct {
+	root     string // in front of every path, with a dot: "spec.", or nothing
+	interval time.Duration
+	errs     scaling.FieldErrors
+	metrics  []Metric
+	told     map[string]bool // what was reported, by path and rule
+	unread   map[string]bool // paths of numbers that are none
+}
+
+// A place is where a scaler stands.
+type place struct {
+	at     string // its path, with a dot
+	bounds string // the path of what has its bounds, with a dot
+	within scaling.Bounds
+	known  bool // whether the document has the bounds, not its reader
+}
+
+// given takes bounds that stand in the document.
+func (p *place) given(least *int32, most int32) {
+	p.within, p.known = scaling.Bounds{Min: or(least, DefaultMinReplicas), Max: most}, true
+}
+
+// composite composes what a scaler has. It returns nothing of use if there is anything wrong.
+func (b *builder) composite(s *Composite, p place) (scaling.Policy, string) {
+	var members []scaling.Member
+	var kinds []string
+	member := func(name, kind string, policy scaling.Policy) {
+		members, kinds = append(members, scaling.Member{Name: name, Policy: policy}), append(kinds, kind)
+	}
+	if s.Realtime != nil {
+		member("realtime", "realtime", b.realtime(s.Realtime, p))
+	}
+	if s.Proportional != nil {
+		member("proportional", "proportional", b.proportional(s.Proportional, p))
+	}
+	if s.Saturation != nil {
+		member("saturation", "saturation", b.saturation(s.Saturation, p))
+	}
+	if s.Static != nil {
+		b.errs.Check(s.Static.Replicas >= 0, p.at+"static.replicas", s.Static.Replicas, "must not be negative")
+		member("static", "static", scaling.New[struct{}](static{s.Static.Replicas, p.within}))
+	}
+	loose := s.Stabilization != nil || s.RateLimits != nil
+	taken := make(map[string]string)
+	for _, m := range members {
+		taken[m.Name] = strings.TrimSuffix(p.at, ".") + "." + m.Name
+	}
+	for i := range s.Highest {
+		m, in := &s.Highest[i], p
+		field := fmt.Sprintf("%shighest[%d]", p.at, i)
+		in.at = field + "."
+		if m.MaxReplicas != 0 || m.MinReplicas != nil {
+			loose, in.bounds = true, in.at
+			in.given(m.MinReplicas, m.MaxReplicas)
+			b.add(in.within.Validate("bounds"), in.boundsPaths())
+		}
+		name := cmp.Or(m.Name, m.Composite.Name())
+		first, has := taken[name]
+		b.errs.Check(!has, in.at+"name", name, "must be unique: "+first+" has it")
+		taken[name] = field
+		policy, _ := b.composite(&m.Composite, in)
+		member(name, "highest", policy)
+	}
+	var timetable cronscale.Scaler
+	if s.Cron != nil {
+		timetable = b.cron(s.Cron, p)
+		kinds = append(kinds, "cron")
+	}
+	b.errs.Check(len(kinds) > 0, strings.TrimSuffix(p.at, "."), 0, "must have at least one of realtime, proportional, saturation, static and cron")
+	stabilization, limits := b.around(s.Stabilization, s.RateLimits, p.at)
+	if b.errs.Err() != nil {
+		return nil, ""
+	}
+	policy, err := compose(members, timetable, s.Cron != nil, p.within)
+	if err == nil && s.Stabilization != nil {
+		policy, err = scaling.Stabilized(policy, stabilization)
+	}
+	if err == nil && s.RateLimits != nil {
+		policy, err = scaling.RateLimited(policy, limits)
+	}
+	if err == nil && loose {
+		policy, err = scaling.Bounded(policy, p.within)
+	}
+	b.errs.Add(err)
+	return policy, strings.Join(unique(kinds), "+")
+}
+
+// compose returns the highest of members, and no less than the timetable if there is one.
+func compose(members []scaling.Member, timetable cronscale.Scaler, timed bool, within scaling.Bounds) (scaling.Policy, error) {
+	var policy scaling.Policy
+	var err error
+	switch len(members) {
+	case 0:
+		return scaling.New(timetable), nil
+	case 1:
+		policy = members[0].Policy
+	default:
+		policy, err = scaling.Highest(members...)
+	}
+	if err == nil && timed {
+		policy, err = scaling.Floor(policy, timetable, within)
+	}
+	return policy, err
+}
+
+// Name returns the name of a scaler that has none: that of its algorithm and profile, as realtime/kaito, or of its
+// algorithms, as realtime+cron.
+func (c *Composite) Name() string {
+	var kinds []string
+	var profile string
+	add := func(is bool, kind, of string) {
+		if is {
+			kinds, profile = append(kinds, kind), of
+		}
+	}
+	if s := c.Realtime; s != nil {
+		add(true, "realtime", "/"+string(s.profile()))
+	}
+	if s := c.Proportional; s != nil {
+		add(true, "proportional", "/"+string(s.profile()))
+	}
+	if s := c.Saturation; s != nil {
+		add(true, "saturation", "/"+string(s.profile()))
+	}
+	add(c.Static != nil, "static", "")
+	add(len(c.Highest) > 0, "highest", "")
+	add(c.Cron != nil, "cron", "")
+	if len(kinds) == 1 {
+		return kinds[0] + profile
+	}
+	return strings.Join(kinds, "+")
+}
+
+// use notes a metric that a scaler reads. Two scalers may read one metric; a missing pod then counts as the higher of
+// what each would have it count.
+func (b *builder) use(m Metric) {
+	for i := range b.metrics {
+		if old := &b.metrics[i]; old.Name == m.Name {
+			b.errs.Check(same(old.Source, m.Source), m.Field, m.Name, "must be read as "+old.Field+" reads it, which has the same name")
+			old.Fill = max(old.Fill, m.Fill)
+			return
+		}
+	}
+	b.metrics = append(b.metrics, m)
+}
+
+// decimal reads a number.
+func (b *builder) decimal(d Decimal, path string) float64 {
+	f, err := d.Float()
+	b.unread[path] = err != nil
+	b.errs.Check(err == nil, path, d.String(), `must be a number that is not negative, as 40 or "0.9"`)
+	return f
+}
+
+// setDecimal reads a number that is given.
+func (b *builder) setDecimal(to *float64, given *Decimal, path string) {
+	if given != nil {
+		*to = b.decimal(*given, path)
+	}
+}
+
+// choose sets the one of all whose name is given.
+func choose[T fmt.Stringer](b *builder, to *T, name string, all []T, path string) {
+	if name == "" {
+		return
+	}
+	v, ok := find(all, name)
+	b.unread[path] = !ok
+	b.errs.Check(ok, path, name, "must be "+oneOf(all))
+	if ok {
+		*to = v
+	}
+}
+
+func find[T fmt.Stringer](all []T, name string) (T, bool) {
+	for _, v := range all {
+		if v.String() == name {
+			return v, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+// oneOf writes a, b or c.
+func oneOf[T any](all []T) string {
+	names := make([]string, len(all))
+	for i, v := range all {
+		names[i] = fmt.Sprint(v)
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+func unique(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if len(all) == 0 || all[len(all)-1] != name {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func or[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func set[T any](to *T, given *T) {
+	if given != nil {
+		*to = *given
+	}
+}
+
+func setSeconds(to *time.Duration, given *int32) {
+	if given != nil {
+		*to = seconds(*given)
+	}
+}
+
+func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+
+// unbounded is what documents without bounds are checked within.
+func unbounded() scaling.Bounds { return scaling.Bounds{Max: math.MaxInt32} }

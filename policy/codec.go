@@ -1,0 +1,283 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A member is a field of a struct and its name in the document.
+type member struct {
+	name     string
+	index    []int
+	required bool
+}
+
+// members returns the fields of a struct. Embedded structs are part of it. As with an API server, a field must be given
+// unless it has omitempty.
+func members(t reflect.Type) []member {
+	var all []member
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
+			for _, m := range members(f.Type) {
+				m.index = append([]int{i}, m.index...)
+				all = append(all, m)
+			}
+		case f.IsExported():
+			all = append(all, member{name, []int{i}, options != "omitempty"})
+		}
+	}
+	return all
+}
+
+// optional reports whether a field may be left out of a document that is no LLMAutoScaler: there is no target then,
+// bounds are those of whoever reads it, and profiles have metrics.
+func optional(name string) bool {
+	return name == "scaleTargetRef" || name == "maxReplicas" || name == "metrics"
+}
+
+// decode reads a node into v, where there is something to read; v keeps what it has if it cannot be read.
+func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
+	switch t := v.Type(); {
+	case t == reflect.TypeFor[yaml.Node]():
+		v.Set(reflect.ValueOf(*n))
+	case t == reflect.TypeFor[Decimal]():
+		r.decimal(n, v, field)
+	case t == reflect.TypeFor[PortNumber]():
+		port, err := strconv.ParseInt(n.Value, 10, 32)
+		if n.Kind != yaml.ScalarNode || err != nil {
+			r.wrong(n, field, "must be the number of a port")
+			return
+		}
+		v.Set(reflect.ValueOf(NewPortNumber(int32(port))))
+	case t.Kind() == reflect.Pointer:
+		p := reflect.New(t.Elem())
+		r.decode(n, p.Elem(), field)
+		v.Set(p)
+	case t.Kind() == reflect.Struct:
+		r.structure(n, v, field)
+	case t.Kind() == reflect.Slice:
+		r.list(n, v, field)
+	case t.Kind() == reflect.Map:
+		r.labels(n, v, field)
+	case n.Kind != yaml.ScalarNode:
+		r.is(n, yaml.ScalarNode, field, "must be one value")
+	default:
+		r.scalar(n, v, field)
+	}
+}
+
+// structure reads the fields that are given.
+func (r *reader) structure(n *yaml.Node, v reflect.Value, field string) {
+	if strings.Count(field, "highest[") > maxDepth {
+		r.wrong(n, field, fmt.Sprintf("must not be more than %d scalers deep", maxDepth))
+		return
+	}
+	fields := members(v.Type())
+	known := make([]string, len(fields))
+	for i, m := range fields {
+		known[i] = m.name
+	}
+	given, ok := r.mapping(n, field, known)
+	if !ok {
+		return
+	}
+	for _, m := range fields {
+		if node := given[m.name]; node != nil {
+			r.decode(node, v.FieldByIndex(m.index), join(field, m.name))
+		} else if m.required && (r.strict || !optional(m.name)) {
+			r.missing(n, join(field, m.name))
+		}
+	}
+}
+
+func (r *reader) list(n *yaml.Node, v reflect.Value, field string) {
+	items, ok := r.items(n, field)
+	if !ok {
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+	for i, item := range items {
+		r.decode(item, v.Index(i), r.item(item, field, i))
+	}
+}
+
+// labels reads a mapping of names to text.
+func (r *reader) labels(n *yaml.Node, v reflect.Value, field string) {
+	if !r.is(n, yaml.MappingNode, field, "must be a mapping; {} is an empty one") {
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, item := n.Content[i], n.Content[i+1]
+		path := join(field, short(key.Value))
+		r.lines[path] = key.Line
+		value := reflect.New(v.Type().Elem()).Elem()
+		switch {
+		case !isText(key):
+			r.wrong(key, path, "must be text; numbers and the like need quotes")
+		case v.MapIndex(reflect.ValueOf(key.Value)).IsValid():
+			r.report(key.Line, path, shown(item), "must be given once")
+		default:
+			r.decode(item, value, path)
+			v.SetMapIndex(reflect.ValueOf(key.Value), value)
+		}
+	}
+}
+
+func (r *reader) scalar(n *yaml.Node, v reflect.Value, field string) {
+	tag := n.ShortTag()
+	switch v.Kind() {
+	case reflect.String:
+		if tag != "!!str" {
+			r.wrong(n, field, "must be text; numbers and the like need quotes")
+			return
+		}
+		v.SetString(n.Value)
+	case reflect.Bool:
+		var b bool
+		if tag != "!!bool" || n.Decode(&b) != nil {
+			r.wrong(n, field, "must be true or false")
+			return
+		}
+		v.SetBool(b)
+	case reflect.Int32:
+		var i int64
+		if tag != "!!int" || n.Decode(&i) != nil || i < math.MinInt32 || i > math.MaxInt32 {
+			r.wrong(n, field, wholeRule(field, n.Value))
+			return
+		}
+		v.SetInt(i)
+	default:
+		r.wrong(n, field, "cannot be given in a document")
+	}
+}
+
+// wholeRule returns what a whole number must be: seconds have no unit behind them, but in their name.
+func wholeRule(field, value string) string {
+	if !strings.HasSuffix(field, "Seconds") {
+		return "must be a whole number of at most 2147483647"
+	}
+	if d, err := time.ParseDuration(value); err == nil && d%time.Second == 0 && d >= 0 {
+		return fmt.Sprintf("must be a whole number of seconds, without a unit: %d", d/time.Second)
+	}
+	return "must be a whole number of seconds, as 30"
+}
+
+// decimal reads a number that can have a fraction.
+func (r *reader) decimal(n *yaml.Node, v reflect.Value, field string) {
+	const rule = `must be a number that is not negative, as 40 or "0.9"`
+	tag := n.ShortTag()
+	is := n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!str" || tag == "!!float")
+	if ok, err := regexp.MatchString(DecimalPattern, n.Value); !is || !ok || err != nil {
+		r.wrong(n, field, rule)
+		return
+	}
+	if tag == "!!float" && r.strict {
+		r.wrong(n, field, fmt.Sprintf("must have quotes, as %q: an API server takes no fractions without", n.Value))
+		return
+	}
+	if tag == "!!float" {
+		r.warnings = append(r.warnings, r.position(field, plain(n.Value), fmt.Sprintf("needs quotes in an LLMAutoScaler, as %q", n.Value)))
+	}
+	v.Set(reflect.ValueOf(NewDecimal(n.Value)))
+}
+
+func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
+
+// encode returns the node that decode reads v from. What is not given is left out, and so is a dry run that is none.
+func encode(v reflect.Value) *yaml.Node {
+	switch v := v.Interface().(type) {
+	case yaml.Node:
+		return &v
+	case Decimal:
+		if regexp.MustCompile(`^(0|[1-9][0-9]*)$`).MatchString(v.String()) {
+			return scalar(v.String(), 0)
+		}
+		return scalar(v.String(), yaml.DoubleQuotedStyle)
+	case PortNumber:
+		return scalar(strconv.Itoa(v.Int()), 0)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return encode(v.Elem())
+	case reflect.Struct:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, m := range members(v.Type()) {
+			if f := v.FieldByIndex(m.index); !omitted(m, f) {
+				put(n, m.name, encode(f))
+			}
+		}
+		return n
+	case reflect.Slice:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			item := encode(v.Index(i))
+			if v.Type().Elem() != reflect.TypeFor[Member]() {
+				item.Style = yaml.FlowStyle
+			}
+			n.Content = append(n.Content, item)
+		}
+		if len(n.Content) == 0 {
+			n.Style = yaml.FlowStyle
+		}
+		return n
+	case reflect.Map:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		keys := make([]string, 0, v.Len())
+		for k := range maps.Keys(v.Interface().(map[string]LabelValue)) {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			n.Content = append(n.Content, encode(reflect.ValueOf(k)), encode(v.MapIndex(reflect.ValueOf(k))))
+		}
+		return n
+	case reflect.String:
+		n := &yaml.Node{Kind: yaml.ScalarNode, Value: v.String(), Tag: "!!str"} // with quotes if it needs some
+		if !regexp.MustCompile(`^[!-~]([ -~]*[!-~])?$`).MatchString(n.Value) {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return n
+	default: // bool, int32
+		return scalar(fmt.Sprint(v.Interface()), 0)
+	}
+}
+
+// omitted reports whether a field is not given.
+func omitted(m member, v reflect.Value) bool {
+	switch {
+	case v.Kind() == reflect.Bool:
+		return m.name == "dryRun" && !v.Bool()
+	case v.Type() == reflect.TypeFor[yaml.Node]():
+		return v.IsZero()
+	case optional(m.name) || !m.required:
+		return v.IsZero() || v.Kind() == reflect.Map && v.Len() == 0
+	}
+	return false
+}
+
+func scalar(value string, style yaml.Style) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: value, Style: style}
+}
+
+func put(n *yaml.Node, name string, value *yaml.Node) {
+	n.Content = append(n.Content, scalar(name, 0), value)
+}
+
+func mapping(name string, value *yaml.Node) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	put(n, name, value)
+	return n
+}

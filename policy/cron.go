@@ -1,0 +1,98 @@
+package policy
+
+// A CronScaler asks for replicas by the clock.
+//
+// +kubebuilder:validation:XValidation:rule="self.mode == 'InWindow' || (has(self.policies) && size(self.policies) > 0)",message="policies: must have at least one, unless mode is InWindow"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'InWindow' || (has(self.windows) && size(self.windows) > 0)",message="windows: must have at least one in mode InWindow"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'InWindow' || !has(self.policies) || size(self.policies) == 0",message="policies: must be empty in mode InWindow"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'InWindow' || !has(self.windows) || size(self.windows) == 0",message="windows: must be empty unless mode is InWindow"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'InWindow' || !has(self.outside) || self.outside == 0",fieldPath=".outside",messageExpression="'%d: must be 0 unless mode is InWindow'.format([self.outside])"
+type CronScaler struct {
+	// Mode is the rule by which schedules make a count. HoldLast: the policy that fired last decides until another one
+	// fires. Match: a policy decides during the minute in which it fires, and nothing decides in between, as in the
+	// proposal. InWindow: a window decides from its start to its end, and outside everywhere else.
+	// +optional
+	// +kubebuilder:default=HoldLast
+	// +kubebuilder:validation:Enum=HoldLast;Match;InWindow
+	Mode string `json:"mode,omitempty"`
+
+	// Policies are what modes HoldLast and Match go by.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Policies []CronPolicy `json:"policies,omitempty"`
+
+	// Windows are what mode InWindow goes by.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Windows []CronWindow `json:"windows,omitempty"`
+
+	// Outside is the count that mode InWindow asks for outside every window. The default of 0 means minReplicas, as
+	// every count is taken into the bounds.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Outside int32 `json:"outside,omitempty"`
+}
+
+// A CronPolicy asks for a count at the times of a schedule.
+type CronPolicy struct {
+	// Name tells the policy from the others.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9_. -]*[A-Za-z0-9])?$`
+	Name string `json:"name"`
+
+	// Schedule is a cron expression of five fields, or @yearly, @annually, @monthly, @weekly, @daily, @midnight or
+	// @hourly.
+	Schedule CronSchedule `json:"schedule"`
+
+	// TargetReplicas is the count asked for.
+	// +kubebuilder:validation:Minimum=0
+	TargetReplicas int32 `json:"targetReplicas"`
+
+	// TimeZone is the zone of the schedule.
+	// +optional
+	// +kubebuilder:default=Etc/UTC
+	TimeZone TimeZone `json:"timeZone,omitempty"`
+}
+
+// A CronWindow asks for a count from each start to the next end.
+//
+// +kubebuilder:validation:XValidation:rule="self.start != self.end",fieldPath=".end",message="must not be the same times as start"
+type CronWindow struct {
+	// Name tells the window from the others.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9_. -]*[A-Za-z0-9])?$`
+	Name string `json:"name"`
+
+	// Start is the schedule by which the window opens.
+	Start CronSchedule `json:"start"`
+
+	// End is the schedule by which the window closes. An end at an earlier hour than the start is on the next day.
+	End CronSchedule `json:"end"`
+
+	// TargetReplicas is the count asked for while the window is open.
+	// +kubebuilder:validation:Minimum=0
+	TargetReplicas int32 `json:"targetReplicas"`
+
+	// TimeZone is the zone of both schedules.
+	// +optional
+	// +kubebuilder:default=Etc/UTC
+	TimeZone TimeZone `json:"timeZone,omitempty"`
+}
+
+// A CronSchedule is a cron expression. The pattern is its shape; whether it is one that fires is checked by the
+// webhook, and by the controller.
+//
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:Pattern=`^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[0-9A-Za-z*/,?-]+([ \t]+[0-9A-Za-z*/,?-]+){4})$`
+type CronSchedule string
+
+// A TimeZone is a name of the time zone database, as America/New_York.
+//
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9+_-]*(/[A-Za-z0-9+_-]+){0,2}$`
+// +kubebuilder:validation:XValidation:rule="!(self in ['Local', 'localtime'])",messageExpression="'must not be ' + self + ', which differs between machines'"
+type TimeZone string

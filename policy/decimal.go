@@ -1,0 +1,99 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// DecimalPattern is what the text of a Decimal looks like: digits, and at most nine of them behind a point.
+const DecimalPattern = `^[0-9]{1,12}(\.[0-9]{1,9})?$`
+
+// A Decimal is a number that is not negative and can have a fraction: 40, or "0.9". In JSON it is a whole number or
+// text. Its zero value is no number.
+//
+// It is no resource.Quantity: that writes 0.9 as 900m, and its comparison in a validation rule costs more than an API
+// server allows.
+//
+// +kubebuilder:validation:Type=""
+// +kubebuilder:validation:XIntOrString
+// +kubebuilder:validation:Pattern=`^[0-9]{1,12}(\.[0-9]{1,9})?$`
+// +kubebuilder:validation:XValidation:rule="type(self) == string || (int(self) >= 0 && int(self) <= 999999999999)",messageExpression="string(self) + ': must be at least 0 and below 1e12'"
+type Decimal struct { //nolint:recvcheck // only decoding needs a pointer
+	text string `json:"-"`
+}
+
+// NewDecimal returns the Decimal that a text is; whether it is one is said by Float.
+func NewDecimal(text string) Decimal { return Decimal{text} }
+
+// decimal returns the Decimal of a number, to nine places.
+func decimal(v float64) Decimal {
+	text := strconv.FormatFloat(v, 'f', 9, 64)
+	return Decimal{strings.TrimSuffix(strings.TrimRight(text, "0"), ".")}
+}
+
+// String returns the text.
+func (d Decimal) String() string { return d.text }
+
+// Float returns the number, or an error if the text is none.
+func (d Decimal) Float() (float64, error) {
+	if ok, err := regexp.MatchString(DecimalPattern, d.text); !ok || err != nil {
+		return 0, fmt.Errorf("%q: must be a number that is not negative, as 40 or \"0.9\"", d.text)
+	}
+	return strconv.ParseFloat(d.text, 64)
+}
+
+// MarshalJSON writes a whole number as a number, anything else as text.
+func (d Decimal) MarshalJSON() ([]byte, error) {
+	if n, err := strconv.ParseInt(d.text, 10, 64); err == nil && strconv.FormatInt(n, 10) == d.text {
+		return []byte(d.text), nil
+	}
+	return json.Marshal(d.text)
+}
+
+// UnmarshalJSON reads text, or a number.
+func (d *Decimal) UnmarshalJSON(data []byte) error {
+	var number json.Number
+	if err := json.Unmarshal(data, &number); err == nil && number != "" {
+		d.text = number.String()
+		return nil
+	}
+	return json.Unmarshal(data, &d.text)
+}
+
+// A PortNumber is the number of a port. In JSON it may have quotes, as the proposal's has.
+//
+// +kubebuilder:validation:Type=""
+// +kubebuilder:validation:XIntOrString
+// +kubebuilder:validation:Pattern=`^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
+// +kubebuilder:validation:XValidation:rule="type(self) == string || (int(self) >= 1 && int(self) <= 65535)",messageExpression="string(self) + ': must be between 1 and 65535'"
+type PortNumber struct { //nolint:recvcheck // only decoding needs a pointer
+	number int32 `json:"-"`
+}
+
+// NewPortNumber returns the PortNumber of a number.
+func NewPortNumber(number int32) PortNumber { return PortNumber{number} }
+
+// Int returns the number.
+func (p PortNumber) Int() int { return int(p.number) }
+
+// MarshalJSON writes the number.
+func (p PortNumber) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, int64(p.number), 10), nil
+}
+
+// UnmarshalJSON reads a whole number, with or without quotes.
+func (p *PortNumber) UnmarshalJSON(data []byte) error {
+	text := string(data)
+	if unquoted, err := strconv.Unquote(text); err == nil {
+		text = unquoted
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return fmt.Errorf("port %s: must be a whole number", data)
+	}
+	p.number = int32(n)
+	return nil
+}

@@ -1,0 +1,153 @@
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A PositionError says where a file is wrong. It unwraps to the scaling.FieldError.
+type PositionError struct {
+	File string
+	Line int // counted from 1; 0 where it is about the file as a whole
+	// FieldError has the path from the beginning of the file, as in policies[0].realtime.scaleUpRule.scaleStep. A nil Value is a
+	// field that is not there.
+	scaling.FieldError
+}
+
+// Error returns "file:line: field: value: rule".
+func (e *PositionError) Error() string {
+	at := e.File
+	if e.Line > 0 {
+		at += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Field == "" {
+		return at + ": " + e.Rule
+	}
+	if e.Value == nil {
+		return at + ": " + e.Field + ": " + e.Rule
+	}
+	return at + ": " + e.FieldError.Error()
+}
+
+// Unwrap returns the scaling.FieldError.
+func (e *PositionError) Unwrap() error { return &e.FieldError }
+
+// plain is a value that stands in an error without quotes.
+type plain string
+
+// shown returns how a node stands in an error.
+func shown(n *yaml.Node) any {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.MappingNode:
+		return plain("a mapping")
+	case n.Kind == yaml.SequenceNode:
+		return plain("a list")
+	case n.Kind == yaml.AliasNode:
+		return plain("*" + n.Value)
+	case n.ShortTag() == "!!str":
+		return short(n.Value)
+	case n.Value == "":
+		return plain("null")
+	}
+	return plain(short(n.Value))
+}
+
+func short(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
+
+// report notes an error.
+func (r *reader) report(line int, field string, value any, rule string) {
+	r.failed[field] = true
+	r.errs = append(r.errs, &PositionError{File: r.file, Line: line, FieldError: scaling.FieldError{Field: field, Value: value, Rule: rule}})
+}
+
+// wrong notes an error of a node.
+func (r *reader) wrong(n *yaml.Node, field, rule string) { r.report(n.Line, field, shown(n), rule) }
+
+// missing notes that a field is not there.
+func (r *reader) missing(n *yaml.Node, field string) { r.report(n.Line, field, nil, "must be given") }
+
+// fieldErrors takes joined errors apart. One that is about no field is about the whole.
+func fieldErrors(err error) []*scaling.FieldError {
+	if err == nil {
+		return nil
+	}
+	var all []*scaling.FieldError
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			all = append(all, fieldErrors(e)...)
+		}
+		return all
+	}
+	var field *scaling.FieldError
+	if errors.As(err, &field) {
+		return append(all, field)
+	}
+	return append(all, &scaling.FieldError{Rule: err.Error()})
+}
+
+// line returns the line of a field, or of what is nearest around it.
+func (r *reader) line(path string) int {
+	for ; path != ""; path = parent(path) {
+		if line, ok := r.lines[path]; ok {
+			return line
+		}
+	}
+	return 0
+}
+
+// hasFailed reports whether a field, or what is around it, could not be read.
+func (r *reader) hasFailed(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if r.failed[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// parent returns the path of what is around a field: a[1].b is in a[1], and that in a.
+func parent(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }
+
+func join(field, name string) string {
+	switch {
+	case field == "":
+		return name
+	case name == "":
+		return field
+	}
+	return field + "." + name
+}
+
+const maxErrors = 100
+
+// err returns all errors in the order of their lines, or so many of them.
+func (r *reader) err() error {
+	slices.SortStableFunc(r.errs, func(a, b error) int { return cmp.Compare(lineOf(a), lineOf(b)) })
+	if more := len(r.errs) - maxErrors; more > 0 {
+		rule := fmt.Sprintf("and %d more", more)
+		r.errs = append(r.errs[:maxErrors], &PositionError{File: r.file, FieldError: scaling.FieldError{Rule: rule}})
+	}
+	return errors.Join(r.errs...)
+}
+
+func lineOf(err error) int {
+	var e *PositionError
+	if errors.As(err, &e) {
+		return e.Line
+	}
+	return 0
+}

@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/inferscale/inferscale/proportional"
+	"github.com/inferscale/inferscale/realtime"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// KaitoHigh and KaitoLow are the thresholds of realtime/kaito where a document names no metrics. Their metric is
+// realtime.DefaultMetric, the requests that wait in a replica: at KaitoHigh there is a queue that one replica does not
+// work off at once, at KaitoLow next to none.
+const (
+	KaitoHigh = 5
+	KaitoLow  = 1
+)
+
+// Names returns the names of the policies that Named has ready, besides static ones: each algorithm with each of its
+// profiles.
+func Names() []string {
+	return []string{
+		"proportional/hpa", "proportional/kpa", "proportional/kthena", "proportional/llm",
+		"realtime/kaito", "realtime/responsive", "saturation/default", "saturation/wva",
+	}
+}
+
+// Named returns a policy that is ready for use: one of Names, with the metrics that suit it, or static/N, which asks for
+// N replicas. The old names realtime/seed and saturation/literal are taken too.
+func Named(name string) (Policy, error) {
+	kind, profile, _ := strings.Cut(name, "/")
+	p := Policy{Name: kind + "/" + renamed(profile)}
+	switch n, err := strconv.ParseUint(profile, 10, 31); {
+	case err == nil && kind == "static":
+		p.Scaler.Static = &StaticScaler{Replicas: int32(n)}
+	case !slices.Contains(Names(), p.Name):
+		return Policy{}, fmt.Errorf("policy %q: must be one of %s or static/N", name, strings.Join(Names(), ", "))
+	case kind == "realtime":
+		p.Scaler.Realtime = &RealtimeScaler{Profile: RealtimeProfile(renamed(profile))}
+	case kind == "proportional":
+		p.Scaler.Proportional = &ProportionalScaler{Profile: ProportionalProfile(profile)}
+	default:
+		p.Scaler.Saturation = &SaturationScaler{Profile: SaturationProfile(renamed(profile))}
+	}
+	p.Scaler.ready()
+	return p, nil
+}
+
+// ready gives the scalers that name no metrics those of their profiles: the requests that wait for realtime/kaito, those
+// in flight for the others.
+func (c *Composite) ready() {
+	inFlight := MetricSource{Engine: "VLLM", Signal: "InFlight"}
+	if s := c.Realtime; s != nil && s.Metrics == nil {
+		m := ThresholdMetric{Threshold: MetricThreshold{High: decimal(KaitoHigh), Low: decimal(KaitoLow)}}
+		if s.profile() == ProfileResponsive {
+			m = ThresholdMetric{Source: inFlight, Threshold: MetricThreshold{
+				High: decimal(realtime.InFlightHigh), Low: decimal(realtime.InFlightLow),
+			}}
+		}
+		s.Metrics = []ThresholdMetric{m}
+	}
+	if s := c.Proportional; s != nil && s.Metrics == nil {
+		s.Metrics = []TargetMetric{{Source: inFlight, Target: decimal(proportional.InFlightTarget)}}
+	}
+	for i := range c.Highest {
+		c.Highest[i].ready()
+	}
+}
+
+// Warnings returns what is odd about a spec without being wrong, each field with a path that begins with at, as "spec",
+// if it is not empty: profiles by the names that they had.
+func (s *Spec) Warnings(at string) []*scaling.FieldError {
+	return s.Scaler.warnings(prefix(at) + "scaler.")
+}
+
+func (c *Composite) warnings(at string) []*scaling.FieldError {
+	var all []*scaling.FieldError
+	old := func(field, profile string) {
+		if now := renamed(profile); now != profile {
+			all = append(all, &scaling.FieldError{Field: at + field, Value: profile, Rule: "is called " + now + " now"})
+		}
+	}
+	if c.Realtime != nil {
+		old("realtime.profile", string(c.Realtime.Profile))
+	}
+	if c.Saturation != nil {
+		old("saturation.profile", string(c.Saturation.Profile))
+	}
+	for i := range c.Highest {
+		all = append(all, c.Highest[i].warnings(fmt.Sprintf("%shighest[%d].", at, i))...)
+	}
+	return all
+}

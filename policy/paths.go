@@ -1,0 +1,149 @@
+package policy
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A rename says how the end, or the whole, of a constructor's path is called in an object. The longest match counts.
+type rename struct{ from, to string }
+
+var errOther = errors.New("is not valid") // what has no field
+
+// add notes an error of a constructor, each of its fields under the name that it has in the object, and durations in
+// seconds, as the object has them.
+func (b *builder) add(err error, names []rename) {
+	for _, e := range fields(err) {
+		var field *scaling.FieldError
+		if !errors.As(e, &field) {
+			b.errs.Add(errors.Join(errOther, e))
+			continue
+		}
+		value := field.Value
+		if d, ok := value.(time.Duration); ok {
+			value = int64(d / time.Second)
+		}
+		path := object(field.Field, names)
+		told := path + " " + field.Rule
+		if !b.told[told] && !b.unread[path] { // bounds are the concern of several constructors
+			b.errs.Check(false, path, value, field.Rule)
+		}
+		b.told[told] = true
+	}
+}
+
+// fields takes joined errors apart.
+func fields(err error) []error {
+	if err == nil {
+		return nil
+	}
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, fields(e)...)
+	}
+	return all
+}
+
+// object returns the path in an object of a constructor's path, whose policies[1] "night".schedule has a name in it.
+func object(path string, names []rename) string {
+	path = regexp.MustCompile(`(\[[0-9]+\]) "(?:[^"\\]|\\.)*"`).ReplaceAllString(path, "$1")
+	for _, n := range names {
+		if index, rest, ok := indexed(path, n.from); ok {
+			return strings.Replace(n.to, "[i]", index, 1) + rest
+		}
+	}
+	return path
+}
+
+// indexed reports whether path begins with what pattern says, in which [i] stands for any index.
+func indexed(path, pattern string) (index, rest string, ok bool) {
+	before, after, has := strings.Cut(pattern, "[i]")
+	rest, ok = strings.CutPrefix(path, before)
+	if !has || !ok {
+		return "", rest, ok
+	}
+	end := strings.IndexByte(rest, ']') + 1
+	if end == 0 || rest[0] != '[' {
+		return "", "", false
+	}
+	index, rest = rest[:end], rest[end:]
+	rest, ok = strings.CutPrefix(rest, after)
+	return index, rest, ok
+}
+
+// boundsPaths leads to the bounds: in the document, or the caller's, which stay what they are called.
+func (p place) boundsPaths() []rename {
+	if !p.known {
+		return []rename{{"bounds.", "bounds."}}
+	}
+	return []rename{{"bounds.min", p.bounds + "minReplicas"}, {"bounds.max", p.bounds + "maxReplicas"}}
+}
+
+// realtimePaths leads to what is at at, as "spec.scaler.realtime.".
+func (p place) realtimePaths(root string) []rename {
+	at := p.at + "realtime."
+	return append(p.boundsPaths(),
+		rename{"metrics[i].name", at + "metrics[i].source.name"},
+		rename{"metrics[i].high", at + "metrics[i].threshold.high"},
+		rename{"metrics[i].low", at + "metrics[i].threshold.low"},
+		rename{"up.step", at + "scaleUpRule.scaleStep"},
+		rename{"up.cooldown", at + "scaleUpRule.cooldownSeconds"},
+		rename{"up.window", at + "scaleUpRule.stabilizationWindowSeconds"},
+		rename{"down.step", at + "scaleDownRule.scaleStep"},
+		rename{"down.cooldown", at + "scaleDownRule.cooldownSeconds"},
+		rename{"down.window", at + "scaleDownRule.stabilizationWindowSeconds"},
+		rename{"period", root + "intervalSeconds"},
+		rename{"", at},
+	)
+}
+
+func (p place) proportionalPaths() []rename {
+	at := p.at + "proportional."
+	return slices.Concat(p.boundsPaths(), []rename{
+		{"metrics[i].name", at + "metrics[i].source.name"},
+		{"up.", at + "scaleUp."},
+		{"down.", at + "scaleDown."},
+		{"stableWindow", at + "stableWindowSeconds"},
+		{"resolution", at + "resolutionSeconds"},
+		{"panic.window", at + "panic.windowSeconds"},
+	}, aroundPaths(at), []rename{{"", at}})
+}
+
+// aroundPaths leads to the stabilization and the rate limits of what is at at.
+func aroundPaths(at string) []rename {
+	return []rename{
+		{"stabilization.up", at + "stabilization.upSeconds"},
+		{"stabilization.down", at + "stabilization.downSeconds"},
+		{"rateLimits.up.limits[i].period", at + "rateLimits.up.limits[i].periodSeconds"},
+		{"rateLimits.down.limits[i].period", at + "rateLimits.down.limits[i].periodSeconds"},
+		{"", at},
+	}
+}
+
+func (p place) saturationPaths() []rename {
+	at := p.at + "saturation."
+	return append(p.boundsPaths(),
+		rename{"transitionTimeout", at + "transitionTimeoutSeconds"},
+		rename{"downStabilization", at + "downStabilizationSeconds"},
+		rename{"kvC", at + "kvC"}, rename{"kvS", at + "kvS"}, rename{"kv", at + "kvCacheSource"},
+		rename{"queueL", at + "queueL"}, rename{"queueS", at + "queueS"}, rename{"queue", at + "queueSource"},
+		rename{"", at},
+	)
+}
+
+func (p place) cronPaths() []rename {
+	at := p.at + "cron."
+	return append(p.boundsPaths(),
+		rename{"windows[i].replicas", at + "windows[i].targetReplicas"},
+		rename{"", at},
+	)
+}

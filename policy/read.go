@@ -1,0 +1,228 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// The LLMAutoScaler as a manifest names it.
+const (
+	apiVersion = "autoscaling.inferscale.io/v1alpha1"
+	kind       = "LLMAutoScaler"
+)
+
+// A Document is what a file says.
+type Document struct {
+	Policies []Policy // at least one, with names that differ
+	// Warnings say what is odd without being wrong, in the order of the lines.
+	Warnings []*PositionError
+}
+
+// The forms of a document.
+type (
+	// flat is a spec with a name.
+	flat struct {
+		Name string `json:"name,omitempty"`
+		Spec `json:",inline"`
+	}
+	// bare is a scaler with a name.
+	bare struct {
+		Name      string `json:"name,omitempty"`
+		Composite `json:",inline"`
+	}
+	// manifest is a whole LLMAutoScaler. What is not the scaler's is kept from nobody: metadata may have anything.
+	manifest struct {
+		APIVersion string    `json:"apiVersion"`
+		Kind       string    `json:"kind"`
+		Metadata   yaml.Node `json:"metadata"`
+		Spec       Spec      `json:"spec"`
+		Status     yaml.Node `json:"status,omitempty"`
+	}
+)
+
+// Read reads a document in YAML or JSON; file is its name in errors. It is one of these, or several of them as YAML
+// documents:
+//
+//	realtime: ...                                    a scaler
+//	{maxReplicas: 8, scaler: {realtime: ...}}        a spec
+//	{apiVersion: ..., kind: LLMAutoScaler, ...}      a manifest
+//	policies: [{name: a, realtime: ...}, ...]        a list of scalers and specs
+//
+// Scalers and specs may have a name. The error joins everything that is wrong, each a [*PositionError].
+func Read(data []byte, file string) (*Document, error) {
+	r := newReader(file)
+	d := &Document{}
+	for _, root := range r.documents(data) {
+		r.lines, r.failed, r.first = map[string]int{}, map[string]bool{}, root.Line
+		if list := child(root, "policies"); list != nil && root.Kind == yaml.MappingNode {
+			if _, ok := r.mapping(root, "", []string{"policies"}); ok {
+				r.policies(list, d)
+			}
+			continue
+		}
+		r.add(d, r.policy(root, ""), root, "")
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(r.warnings, func(a, b *PositionError) int { return cmp.Compare(a.Line, b.Line) })
+	d.Warnings = r.warnings
+	return d, nil
+}
+
+// policies reads a list.
+func (r *reader) policies(n *yaml.Node, d *Document) {
+	const field = "policies"
+	items, ok := r.items(n, field)
+	if ok && len(items) == 0 {
+		r.report(n.Line, field, 0, "must be at least one")
+	}
+	for i, item := range items {
+		at := r.item(item, field, i)
+		r.add(d, r.policy(item, at), item, at)
+	}
+}
+
+// add adds a policy, whose name must be new.
+func (r *reader) add(d *Document, p Policy, n *yaml.Node, field string) {
+	same := func(q Policy) bool { return q.Name == p.Name && q.Namespace == p.Namespace }
+	if p.Name != "" && slices.ContainsFunc(d.Policies, same) {
+		path := join(field, "name")
+		if p.Manifest {
+			path = "metadata.name"
+		}
+		r.report(cmp.Or(r.line(path), n.Line), path, p.Name, "must be unique")
+	}
+	if len(d.Policies) < maxList {
+		d.Policies = append(d.Policies, p)
+	} else if len(d.Policies) == maxList {
+		r.report(n.Line, field, nil, fmt.Sprintf("must not be more than %d policies", maxList))
+	}
+}
+
+// policy reads one policy, in the form that its fields show.
+func (r *reader) policy(n *yaml.Node, field string) Policy {
+	if n.Kind == yaml.MappingNode && field == "" && (child(n, "kind") != nil || child(n, "apiVersion") != nil) {
+		return r.manifest(n)
+	}
+	isSpec := slices.ContainsFunc(append(members(reflect.TypeFor[Settings]()), member{name: "scaler"}), func(m member) bool { return child(n, m.name) != nil })
+	if isSpec {
+		var f flat
+		r.decode(n, reflect.ValueOf(&f).Elem(), field)
+		p := Policy{Name: f.Name, Spec: f.Spec}
+		p.Scaler.ready()
+		r.checked(&p, field, join(field, "scaler"))
+		return p
+	}
+	var b bare
+	r.decode(n, reflect.ValueOf(&b).Elem(), field)
+	p := Policy{Name: b.Name, Spec: Spec{Scaler: b.Composite}}
+	p.Scaler.ready()
+	r.checked(&p, field, field)
+	return p
+}
+
+// manifest reads an LLMAutoScaler.
+func (r *reader) manifest(n *yaml.Node) Policy {
+	r.strict = true
+	defer func() { r.strict = false }()
+	var m manifest
+	r.decode(n, reflect.ValueOf(&m).Elem(), "")
+	for _, f := range []struct{ name, is, must string }{{"apiVersion", m.APIVersion, apiVersion}, {"kind", m.Kind, kind}} {
+		if node := child(n, f.name); node != nil && f.is != f.must {
+			r.wrong(node, f.name, "must be "+f.must)
+		}
+	}
+	p := Policy{Manifest: true, Spec: m.Spec}
+	for name, to := range map[string]*string{"name": &p.Name, "namespace": &p.Namespace} {
+		if node := child(&m.Metadata, name); node != nil {
+			r.lines["metadata."+name] = node.Line
+			r.decode(node, reflect.ValueOf(to).Elem(), "metadata."+name)
+		}
+	}
+	if len(p.Scaler.Highest) > 0 {
+		r.report(r.line("spec.scaler.highest"), "spec.scaler.highest", plain("a list"), "is not a field of an LLMAutoScaler: it has one of each kind")
+	}
+	r.checked(&p, "spec", "spec.scaler")
+	return p
+}
+
+// checked reports what the rules say of a policy whose spec stands at a path, and its scaler at another, and gives it a
+// name if it has none.
+func (r *reader) checked(p *Policy, spec, scaler string) {
+	if p.Name == "" {
+		p.Name = p.Scaler.Name()
+	}
+	if r.hasFailed(cmp.Or(spec, "file")) {
+		return
+	}
+	_, err := p.plan(prefix(spec), prefix(scaler), unbounded())
+	for _, e := range fieldErrors(err) {
+		if !r.hasFailed(e.Field) {
+			r.errs = append(r.errs, r.position(e.Field, e.Value, e.Rule))
+		}
+	}
+	for _, e := range p.Scaler.warnings(prefix(scaler)) {
+		r.warnings = append(r.warnings, r.position(e.Field, e.Value, e.Rule))
+	}
+}
+
+func (r *reader) position(path string, value any, rule string) *PositionError {
+	return &PositionError{File: r.file, Line: cmp.Or(r.line(path), r.first), FieldError: scaling.FieldError{Field: path, Value: value, Rule: rule}}
+}
+
+// documents returns the documents of a file.
+func (r *reader) documents(data []byte) []*yaml.Node {
+	if len(data) > maxFile {
+		r.report(0, "", nil, fmt.Sprintf("must not be larger than %d bytes", maxFile))
+		return nil
+	}
+	var all []*yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var n yaml.Node
+		err := decoder.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			r.syntax(err)
+			return nil
+		}
+		if len(n.Content) > 0 && !empty(n.Content[0]) {
+			all = append(all, n.Content[0])
+		}
+		if len(all) > maxList {
+			r.report(n.Line, "", nil, fmt.Sprintf("must not be more than %d documents", maxList))
+			return nil
+		}
+	}
+	if len(all) == 0 {
+		r.report(0, "", nil, "must have a policy")
+	}
+	return all
+}
+
+// empty reports whether a document between two lines of dashes has nothing but comments.
+func empty(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null"
+}
+
+// child returns what a mapping has under a name, or nil.
+func child(n *yaml.Node, name string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package policy
+
+// A RealtimeProfile names the numbers that fields have which are not given.
+//
+// +kubebuilder:validation:Enum=kaito;responsive;seed
+type RealtimeProfile string
+
+// The profiles of the realtime scaler.
+const (
+	// ProfileKaito has the numbers of Kaito's LLMAutoScaler proposal. It was called seed.
+	ProfileKaito RealtimeProfile = "kaito"
+	// ProfileResponsive has the numbers that score best in the simulator, with requests in flight.
+	ProfileResponsive RealtimeProfile = "responsive"
+)
+
+// A RealtimeScaler scales by thresholds: up by a step if any metric is above its high threshold for a while, down by a
+// step if every metric is below its low threshold for a while.
+//
+// +kubebuilder:validation:XValidation:rule="self.metrics.all(a, self.metrics.exists_one(b, (has(a.source.signal) ? a.source.signal : has(a.source.name) ? a.source.name : 'vllm:num_requests_waiting') == (has(b.source.signal) ? b.source.signal : has(b.source.name) ? b.source.name : 'vllm:num_requests_waiting')))",message="metrics: the name, or the signal, of each source must be unique"
+type RealtimeScaler struct {
+	// Profile names the numbers that fields have which are not given. With kaito: step 1 and 1, cooldown 600 s and
+	// 1800 s, window 30 s and 300 s (up and down), one cooldown for both directions. With responsive: step 2 and 1,
+	// cooldown 30 s and 60 s, window 15 s and 300 s, a cooldown for each direction. seed is the old name of kaito, and is still read.
+	// +optional
+	// +kubebuilder:default=kaito
+	Profile RealtimeProfile `json:"profile,omitempty"`
+
+	// Metrics are what is read, and the thresholds. Up if any metric says up, down only if every metric says down.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Metrics []ThresholdMetric `json:"metrics"`
+
+	// ScaleUpRule says how replicas are added. What is not given is the profile's.
+	// +optional
+	ScaleUpRule *ScalerRule `json:"scaleUpRule,omitempty"`
+
+	// ScaleDownRule says how replicas are taken away. What is not given is the profile's.
+	// +optional
+	ScaleDownRule *ScalerRule `json:"scaleDownRule,omitempty"`
+
+	// CooldownScope says which changes a cooldown counts from: Any from the last in either direction, PerDirection from
+	// the last in its own. If unset it is the profile's.
+	// +optional
+	// +kubebuilder:validation:Enum=Any;PerDirection
+	CooldownScope string `json:"cooldownScope,omitempty"`
+
+	// HoldWhilePending adds no replicas while some that were asked for are not ready.
+	// +optional
+	HoldWhilePending bool `json:"holdWhilePending,omitempty"`
+}
+
+// A ThresholdMetric is a metric with its thresholds.
+type ThresholdMetric struct {
+	// Source says which number is read, and where. If unset it is vllm:num_requests_waiting at
+	// http://{pod}:5000/metrics.
+	// +optional
+	// +kubebuilder:default={}
+	Source MetricSource `json:"source,omitempty"`
+
+	// Threshold is the boundaries of the pods' average.
+	Threshold MetricThreshold `json:"threshold"`
+
+	// Role says in which direction the metric has a say: Both, UpOnly (as suits latencies: an idle fleet has none) or
+	// DownVeto (as suits preemptions: they block and ask for nothing).
+	// +optional
+	// +kubebuilder:default=Both
+	// +kubebuilder:validation:Enum=Both;UpOnly;DownVeto
+	Role string `json:"role,omitempty"`
+}
+
+// A MetricThreshold is the boundaries of a metric.
+//
+// +kubebuilder:validation:XValidation:rule="double(string(self.high)) > double(string(self.low))",fieldPath=".high",messageExpression="string(self.high) + ': must be above low ' + string(self.low)"
+type MetricThreshold struct {
+	// High is the upper boundary: more replicas are wanted above it.
+	High Decimal `json:"high"`
+	// Low is the lower boundary: fewer replicas are wanted below it. Nothing is below 0: with a low of 0 the metric
+	// blocks every scale-down.
+	Low Decimal `json:"low"`
+}
+
+// A ScalerRule says how one direction acts.
+type ScalerRule struct {
+	// ScaleStep is the number of replicas of one change.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ScaleStep *int32 `json:"scaleStep,omitempty"`
+
+	// CooldownSeconds is the time to wait after a change.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=604800
+	CooldownSeconds *int32 `json:"cooldownSeconds,omitempty"`
+
+	// StabilizationWindowSeconds is how long the threshold must have been passed.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
+}

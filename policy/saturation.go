@@ -1,0 +1,68 @@
+package policy
+
+// A SaturationProfile names the numbers that fields have which are not given.
+//
+// +kubebuilder:validation:Enum=default;wva;literal
+type SaturationProfile string
+
+// The profiles of the saturation scaler.
+const (
+	// ProfileDefault counts a saturated replica as one with nothing to spare, and waits before it takes one away.
+	ProfileDefault SaturationProfile = "default"
+	// ProfileWVA is llm-d's variant autoscaler to the letter. It was called literal.
+	ProfileWVA SaturationProfile = "wva"
+)
+
+// A SaturationScaler scales by what is spare in KV caches and queues. Of one target it looks at the pods' averages; in a
+// model with variants, at each pod.
+type SaturationScaler struct {
+	// Profile names the numbers that fields have which are not given. Both have thresholds of 0.8 and 5 and triggers of
+	// 0.1 and 3. With default: mode Default, a transition timeout of 600 s, a down stabilization of 300 s. With wva: mode
+	// Literal, neither of them. literal is the old name of wva, and is still read.
+	// +optional
+	// +kubebuilder:default=default
+	Profile SaturationProfile `json:"profile,omitempty"`
+
+	// KVCacheThreshold is the KV cache usage, a fraction, from which on a replica is saturated.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="double(string(self)) <= 1.0",messageExpression="'%s: must be at most 1'.format([string(self)])"
+	KVCacheThreshold *Decimal `json:"kvCacheThreshold,omitempty"`
+	// QueueLengthThreshold is the number of waiting requests from which on a replica is saturated.
+	// +optional
+	QueueLengthThreshold *Decimal `json:"queueLengthThreshold,omitempty"`
+	// KVSpareTrigger is the KV cache that must be spare on average, a fraction below kvCacheThreshold. 0 never asks for
+	// more.
+	// +optional
+	KVSpareTrigger *Decimal `json:"kvSpareTrigger,omitempty"`
+	// QueueSpareTrigger is the room in the queue that must be spare on average, in requests, below queueLengthThreshold.
+	// 0 never asks for more.
+	// +optional
+	QueueSpareTrigger *Decimal `json:"queueSpareTrigger,omitempty"`
+
+	// Mode is Default, or Literal, which leaves saturated replicas out of the averages as llm-d does. If unset it is the
+	// profile's.
+	// +optional
+	// +kubebuilder:validation:Enum=Default;Literal
+	Mode string `json:"mode,omitempty"`
+	// TransitionTimeoutSeconds is how long replicas that come or go block the decision; 0 is for ever.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=604800
+	TransitionTimeoutSeconds *int32 `json:"transitionTimeoutSeconds,omitempty"`
+	// DownStabilizationSeconds is how long taking a replica away must have been safe without a break.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	DownStabilizationSeconds *int32 `json:"downStabilizationSeconds,omitempty"`
+	// Step is One, a replica at a time, or Deficit, what the deficit needs. Down is always by one. If unset it is One.
+	// +optional
+	// +kubebuilder:validation:Enum=One;Deficit
+	Step string `json:"step,omitempty"`
+
+	// KVCacheSource says which number is the KV cache usage. If unset it is vllm:kv_cache_usage_perc.
+	// +optional
+	KVCacheSource *MetricSource `json:"kvCacheSource,omitempty"`
+	// QueueSource says which number is the waiting requests. If unset it is vllm:num_requests_waiting.
+	// +optional
+	QueueSource *MetricSource `json:"queueSource,omitempty"`
+}

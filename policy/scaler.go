@@ -1,0 +1,69 @@
+package policy
+
+// A Scaler has the rules to scale by: what an LLMAutoScaler has at spec.scaler.
+//
+//	wish   = the most that realtime, proportional, saturation and static ask for, of those that are given
+//	floor  = at least what cron asks for; cron alone is exact
+//	then     stabilization, rateLimits and the bounds, in this order
+//
+// +kubebuilder:validation:XValidation:rule="has(self.realtime) || has(self.proportional) || has(self.saturation) || has(self.static) || has(self.cron)",message="must have at least one of realtime, proportional, saturation, static and cron"
+// +kubebuilder:validation:XValidation:rule="!has(self.realtime) || !has(self.proportional) || self.realtime.metrics.all(a, self.proportional.metrics.all(b, (has(a.source.signal) ? a.source.signal : has(a.source.name) ? a.source.name : 'vllm:num_requests_waiting') != (has(b.source.signal) ? b.source.signal : has(b.source.name) ? b.source.name : 'vllm:num_requests_waiting') || (a.source.protocol == b.source.protocol && (has(a.source.engine) ? a.source.engine : '-') == (has(b.source.engine) ? b.source.engine : '-') && (has(a.source.signal) ? a.source.signal : '-') == (has(b.source.signal) ? b.source.signal : '-') && (has(a.source.quantile) ? double(a.source.quantile) : 0.0) == (has(b.source.quantile) ? double(b.source.quantile) : 0.0) && (has(a.source.port) ? int(a.source.port) : 0) == (has(b.source.port) ? int(b.source.port) : 0) && (has(a.source.path) ? a.source.path : '-') == (has(b.source.path) ? b.source.path : '-') && (has(a.source.labels) ? dyn(a.source.labels) : dyn('-')) == (has(b.source.labels) ? dyn(b.source.labels) : dyn('-')) && (has(a.source.aggregation) ? a.source.aggregation : '-') == (has(b.source.aggregation) ? b.source.aggregation : '-'))))",message="sources of realtime and proportional with one name, or signal, must be the same"
+type Scaler struct {
+	// Realtime scales by thresholds, one step at a time.
+	// +optional
+	Realtime *RealtimeScaler `json:"realtime,omitempty"`
+	// Proportional runs as many replicas as the load needs at a target per replica.
+	// +optional
+	Proportional *ProportionalScaler `json:"proportional,omitempty"`
+	// Saturation scales by what is spare in KV caches and queues.
+	// +optional
+	Saturation *SaturationScaler `json:"saturation,omitempty"`
+	// Static asks for one count, for ever.
+	// +optional
+	Static *StaticScaler `json:"static,omitempty"`
+	// Cron asks for replicas by the clock.
+	// +optional
+	Cron *CronScaler `json:"cron,omitempty"`
+	// Stabilization holds what the others ask for against recommendations that come and go. If unset there is none.
+	// +optional
+	Stabilization *Stabilization `json:"stabilization,omitempty"`
+	// RateLimits bound how fast the count changes, whatever the others ask for. If unset there are none.
+	// +optional
+	RateLimits *RateLimits `json:"rateLimits,omitempty"`
+}
+
+// A StaticScaler asks for one count.
+type StaticScaler struct {
+	// Replicas is the count.
+	// +kubebuilder:validation:Minimum=0
+	Replicas int32 `json:"replicas"`
+}
+
+// A Composite is a Scaler that can have further ones in it. Documents have it where an LLMAutoScaler has a Scaler, as a
+// CustomResourceDefinition cannot say what holds itself.
+type Composite struct {
+	Scaler `json:",inline"`
+
+	// Highest are scalers of which the one that asks for most wins, together with realtime, proportional, saturation and
+	// static beside it.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	Highest []Member `json:"highest,omitempty"`
+}
+
+// A Member is one of several scalers of which the one that asks for most wins.
+type Member struct {
+	// Name tells it from the others, in states and reasons. If unset it is that of the algorithm with its profile.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// MinReplicas is the fewest replicas that it asks for. It is given only beside maxReplicas, and 1 if unset then.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+	// MaxReplicas is the most replicas that it asks for. If unset the bounds are those around it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxReplicas int32 `json:"maxReplicas,omitempty"`
+
+	Composite `json:",inline"`
+}

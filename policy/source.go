@@ -1,0 +1,198 @@
+package policy
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// DefaultMetricName is the family that is read where a source names neither a family nor a signal.
+const DefaultMetricName = "vllm:num_requests_waiting"
+
+// A ProtocolType is how pods are asked.
+//
+// +kubebuilder:validation:Enum=http;https
+type ProtocolType string
+
+// The protocols.
+const (
+	HTTP  ProtocolType = "http"
+	HTTPS ProtocolType = "https"
+)
+
+// An Engine is an inference server whose metrics are known.
+//
+// +kubebuilder:validation:Enum=VLLM;SGLang;TGI;TRTLLM;Triton;Dynamo;LlamaCPP
+type Engine string
+
+// A Signal is a number that engines have under names of their own.
+//
+// +kubebuilder:validation:Enum=Waiting;Running;InFlight;KVCacheUsage;TTFT;TPOT;PrefixCacheHitRate;Preemptions
+type Signal string
+
+// An Aggregation makes one number of several series of one pod, as a data-parallel server has them.
+//
+// +kubebuilder:validation:Enum=Only;Sum;Average;Max;Min
+type Aggregation string
+
+// A MetricSource says which number of a pod is read, and where. Either name is given, or engine and signal; without any
+// of them the name is vllm:num_requests_waiting.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.engine) == has(self.signal)",message="engine and signal must be given together"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.signal)",fieldPath=".name",message="must not be given beside engine and signal"
+// +kubebuilder:validation:XValidation:rule="!has(self.aggregation) || !has(self.signal)",fieldPath=".aggregation",message="must not be given beside engine and signal: how a signal is aggregated is known"
+// +kubebuilder:validation:XValidation:rule="!has(self.quantile) || (has(self.signal) && self.signal in ['TTFT', 'TPOT'])",message="quantile: must be given only with the signals TTFT and TPOT"
+// +kubebuilder:validation:XValidation:rule="!has(self.quantile) || (double(string(self.quantile)) > 0.0 && double(string(self.quantile)) < 1.0)",message="quantile: must be above 0 and below 1"
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, size(k) > 0)",message="labels: must not have an empty name"
+// +kubebuilder:validation:XValidation:rule="!has(self.signal) || !(self.engine + '/' + self.signal in ['TGI/TTFT', 'TGI/PrefixCacheHitRate', 'TGI/Preemptions', 'TRTLLM/Preemptions', 'Triton/TPOT', 'Triton/PrefixCacheHitRate', 'Triton/Preemptions', 'Dynamo/Preemptions', 'LlamaCPP/KVCacheUsage', 'LlamaCPP/TTFT', 'LlamaCPP/TPOT', 'LlamaCPP/PrefixCacheHitRate', 'LlamaCPP/Preemptions'])",messageExpression="'signal: ' + self.signal + ': ' + self.engine + ' has none'"
+type MetricSource struct {
+	// Name is a metric family of the pods' pages. If neither it nor a signal is given, vllm:num_requests_waiting is
+	// read.
+	// +optional
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z_:][a-zA-Z0-9_:]*$`
+	Name string `json:"name,omitempty"`
+
+	// Engine is the inference server that the pods run. With it and signal, names through the engine's versions, their
+	// aggregation and where they are served are known.
+	// +optional
+	Engine Engine `json:"engine,omitempty"`
+
+	// Signal is the number to read of the engine. TTFT and TPOT are means of what was observed between two readings, in
+	// seconds, or a quantile.
+	// +optional
+	Signal Signal `json:"signal,omitempty"`
+
+	// Quantile reads TTFT or TPOT as a quantile, as "0.99".
+	// +optional
+	Quantile *Decimal `json:"quantile,omitempty"`
+
+	// Protocol is how the pods are asked.
+	// +optional
+	// +kubebuilder:default=http
+	Protocol ProtocolType `json:"protocol,omitempty"`
+
+	// Port is the port at which pods serve metrics: a number, with or without quotes. If unset it is the engine's own,
+	// and 5000 without an engine. Where ports have a name, scrape.portName is there instead.
+	// +optional
+	Port *PortNumber `json:"port,omitempty"`
+
+	// Path is the path at which pods serve metrics. If unset it is the engine's own, and /metrics without an engine.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^/(([A-Za-z0-9._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})([A-Za-z0-9._~!$&()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?(\?[A-Za-z0-9._~!$&()*+,;=:@/?%\[\]-]*)?$`
+	Path string `json:"path,omitempty"`
+
+	// Labels keep only the series that have each of these labels with this value.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Labels map[string]LabelValue `json:"labels,omitempty"`
+
+	// Aggregation makes one number of several series of one pod. If unset it is what is known of the family by its
+	// name; of others several series are an error.
+	// +optional
+	Aggregation Aggregation `json:"aggregation,omitempty"`
+}
+
+// A LabelValue is the value of a label of a series.
+//
+// +kubebuilder:validation:MaxLength=256
+type LabelValue string
+
+// MetricName returns the name of the reading that the source gives: the family's, or the signal's.
+func (s *MetricSource) MetricName() string {
+	name := cmp.Or(s.Name, string(s.Signal), string(s.Engine))
+	return cmp.Or(name, DefaultMetricName)
+}
+
+// Fraction reports whether the number is known to be a share, which is never above 1.
+func (s *MetricSource) Fraction() bool {
+	if s.Signal != "" || s.Engine != "" {
+		return s.Signal == "KVCacheUsage" || s.Signal == "PrefixCacheHitRate"
+	}
+	switch s.Name {
+	case "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "sglang:cache_hit_rate",
+		"trtllm_kv_cache_utilization", "trtllm_kv_cache_hit_rate",
+		"dynamo_component_kvstats_gpu_cache_usage_percent", "dynamo_component_kvstats_gpu_prefix_cache_hit_rate":
+		return s.Aggregation != "Sum"
+	}
+	return false
+}
+
+const fractionRule = "must be at most 1: the metric is a fraction"
+
+// Engines returns the names of the inference servers whose metrics are known.
+func Engines() []Engine {
+	return []Engine{"VLLM", "SGLang", "TGI", "TRTLLM", "Triton", "Dynamo", "LlamaCPP"}
+}
+
+// Signals returns the names of the numbers that engines have.
+func Signals() []Signal {
+	return []Signal{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "PrefixCacheHitRate", "Preemptions"}
+}
+
+// source checks a source, and reports whether it is in order. Whether an engine has a signal, and what can be asked for
+// a page, is known to those who read the pods.
+func (b *builder) source(s MetricSource, path string) bool {
+	var e scaling.FieldErrors
+	if s.Signal == "" && s.Engine == "" {
+		e.Check(s.Quantile == nil, path+".quantile", text(s.Quantile), quantileRule)
+	} else {
+		e.Check(s.Name == "", path+".name", s.Name, "must not be given beside engine and signal")
+		e.Check(s.Aggregation == "", path+".aggregation", string(s.Aggregation), "must not be given beside engine and signal: how a signal is aggregated is known")
+		e.Check(slices.Contains(Engines(), s.Engine), path+".engine", string(s.Engine), "must be one of "+allOf(Engines())+", beside a signal")
+		e.Check(slices.Contains(Signals(), s.Signal), path+".signal", string(s.Signal), "must be one of "+allOf(Signals())+", beside an engine")
+		if s.Quantile != nil {
+			q, err := s.Quantile.Float()
+			e.Check(s.Signal == "TTFT" || s.Signal == "TPOT", path+".quantile", text(s.Quantile), quantileRule)
+			e.Check(err == nil, path+".quantile", text(s.Quantile), `must be a number that is not negative, as 40 or "0.9"`)
+			e.Check(err != nil || q > 0 && q < 1, path+".quantile", text(s.Quantile), "must be above 0 and below 1")
+		}
+	}
+	e.Check(s.Protocol == "" || s.Protocol == HTTP || s.Protocol == HTTPS, path+".protocol", string(s.Protocol), "must be http or https")
+	if s.Port != nil {
+		e.Check(s.Port.Int() >= 1 && s.Port.Int() <= 65535, path+".port", s.Port.Int(), "must be between 1 and 65535")
+	}
+	all := []Aggregation{"Only", "Sum", "Average", "Max", "Min"}
+	e.Check(s.Aggregation == "" || slices.Contains(all, s.Aggregation), path+".aggregation", string(s.Aggregation), "must be one of "+allOf(all))
+	b.errs.Add(e.Err())
+	return e.Err() == nil
+}
+
+const quantileRule = "must be given only with the signals TTFT and TPOT"
+
+// allOf writes a, b and c.
+func allOf[T ~string](all []T) string {
+	names := make([]string, len(all))
+	for i, v := range all {
+		names[i] = string(v)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+func text(d *Decimal) string {
+	if d == nil {
+		return ""
+	}
+	return d.String()
+}
+
+// same reports whether two sources of one name are given alike.
+func same(a, b MetricSource) bool {
+	plain := func(s MetricSource) MetricSource {
+		s.Name, s.Protocol = s.MetricName(), cmp.Or(s.Protocol, HTTP)
+		if q, err := or(s.Quantile, Decimal{}).Float(); err == nil {
+			d := decimal(q)
+			s.Quantile = &d
+		}
+		if len(s.Labels) == 0 {
+			s.Labels = nil
+		}
+		return s
+	}
+	return reflect.DeepEqual(plain(a), plain(b))
+}
