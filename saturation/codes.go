@@ -95,4 +95,8 @@ const (
 	Contradicted scaling.Code = "Contradicted"
 	// Invalid holds: a field of the variant, the subject, is wrong.
 	Invalid scaling.Code = "Invalid"
+	// NoTarget says nothing: the variant's target does not exist.
+	NoTarget scaling.Code = "NoTarget"
+	// NoVariant says nothing: the Group's configuration has no variant of the target's name.
+	NoVariant scaling.Code = "NoVariant"
 )

@@ -206,6 +206,16 @@ func (p *Plan) seatNoState(v *VariantAnalysis, literal bool) {
 	p.target(v.Variant, &s)
 }
 
+// refuse says nothing of any variant.
+func (p *Plan) refuse(a *Analysis, variants []Variant, code scaling.Code, subject string) {
+	p.seatAll(a, variants, false)
+	p.say(code, subject)
+	for i := range p.seats {
+		p.open(i).Verdict = scaling.Unknown
+	}
+	p.close("", "")
+}
+
 // target adds a target that has yet to be decided.
 func (p *Plan) target(name string, s *seat) {
 	n := len(p.Targets)

@@ -14,10 +14,11 @@ import (
 // for up and blocks down; without both the verdict is Unknown. Ready replicas stand for those that report: if their
 // number is not the count asked for, the target is in transition.
 //
-// Its state is that of a Model. In mode Literal averages are compared in float64: the decimals that decide ties there
+// In mode Literal averages are compared in float64: the decimals that decide ties there
 // are of single replicas.
 type Single struct {
-	model   Model
+	live
+
 	config  SingleConfig
 	variant [1]Variant
 }
@@ -57,34 +58,25 @@ func NewSingle(c SingleConfig) (*Single, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Single{model: Model{scaler: scaler}, config: c}, nil
+	return &Single{live: live{scaler: scaler}, config: c}, nil
 }
 
 var _ scaling.Policy = (*Single)(nil)
 
 // Decide decides on one target by the rules of Scaler.Decide.
 func (s *Single) Decide(now time.Time, obs scaling.Observation) scaling.Decision {
-	s.analyze(&s.model.analysis, &obs)
+	s.analyze(&s.analysis, &obs)
 	s.variant[0] = Variant{
 		Name: s.config.KV, Min: s.config.Bounds.Min, Max: s.config.Bounds.Max,
 		Current: obs.SpecReplicas, Pending: max(0, obs.SpecReplicas-obs.ReadyReplicas),
 	}
-	s.model.decide(now, s.variant[:])
-	return s.model.plan.Targets[0].Decision
+	s.decide(now, s.variant[:])
+	return s.plan.Targets[0].Decision
 }
-
-// Applied records a change that was carried out: the down stabilization starts anew.
-func (s *Single) Applied(now time.Time, from, to int32) { s.model.Applied(now, from, to) }
-
-// MarshalJSON writes the state with its kind and version, or the bytes that were refused.
-func (s *Single) MarshalJSON() ([]byte, error) { return s.model.MarshalJSON() }
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (s *Single) UnmarshalJSON(data []byte) error { return s.model.UnmarshalJSON(data) }
 
 // analyze makes an analysis of two averages.
 func (s *Single) analyze(a *Analysis, obs *scaling.Observation) {
-	scaler := &s.model.scaler
+	scaler := &s.scaler
 	t := &scaler.config.Thresholds
 	*a = Analysis{Variants: a.Variants[:0]}
 	kv, queue := obs.Reading(s.config.KV), obs.Reading(s.config.Queue)

@@ -80,8 +80,9 @@ func newVariantLoop(t *testing.T, c *cluster, p k8s.VariantPolicy, o k8s.Observe
 func saturated(t *testing.T, thresholds *k8s.Thresholds) *k8s.SaturationVariants {
 	t.Helper()
 	p, err := k8s.NewSaturationVariants(k8s.SaturationConfig{
-		Config:     saturation.Defaults(),
-		Variants:   []saturation.Variant{{Name: "l4", Cost: 5, Max: 8}, {Name: "a100", Cost: 20, Max: 8}},
+		GroupConfig: saturation.GroupConfig{
+			Config: saturation.Defaults(), Variants: []saturation.Variant{{Name: "l4", Cost: 5, Max: 8}, {Name: "a100", Cost: 20, Max: 8}},
+		},
 		Thresholds: thresholds, ModelID: "llama", Namespace: "default",
 	})
 	require.NoError(t, err)

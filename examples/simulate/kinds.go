@@ -138,15 +138,12 @@ func (p *pair) contenders() []contender {
 				{Name: saturation.DefaultQueue, Signal: sim.Waiting, Fill: saturation.Recommended().QueueLength},
 			},
 			controller: func(uint64) (scaling.Group, error) {
-				scaler, err := saturation.New(saturation.Defaults())
-				if err != nil {
-					return nil, err
-				}
-				var variants []saturation.Variant
+				c := saturation.GroupConfig{Config: saturation.Defaults()}
 				for _, t := range p.scenario.Types {
-					variants = append(variants, saturation.Variant{Name: t.Name, Cost: t.Cost, Capacity: t.Weight, Min: 1, Max: kindsMax})
+					c.Variants = append(c.Variants, saturation.Variant{Name: t.Name, Cost: t.Cost, Capacity: t.Weight, Min: 1, Max: kindsMax})
 				}
-				return control.Saturation(saturation.NewModel(scaler), variants...), nil
+				group, err := saturation.NewGroup(c)
+				return group, err
 			},
 		},
 		{name: "all of both", sort: ofStatic, note: "a fleet that is never scaled", initial: kindsMax, controller: func(uint64) (scaling.Group, error) {

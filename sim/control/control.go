@@ -1,14 +1,11 @@
-// Package control makes groups for the simulator of the algorithms that decide for several kinds of replicas at once:
-// package hetero, which spreads a total over them, and package saturation, which grows and shrinks them one by one.
+// Package control makes groups for the simulator of package hetero, which spreads a total over several kinds of
+// replicas. A saturation.Group is one as it is.
 package control
 
 import (
-	"math"
-	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/hetero"
-	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -28,56 +25,4 @@ func (f *fleet) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 	}
 	d := f.Policy.Decide(now, hetero.Observation{Spec: f.spec, Ready: f.ready, Readings: obs.Readings})
 	return scaling.GroupDecision{Total: d.Total, Targets: d.Types}
-}
-
-// Saturation returns the group of a model whose variants are the scenario's types, in its order: each type needs a
-// variant of its name, with its cost and bounds. KV cache usage and waiting requests are
-// metrics of the names that vLLM has for them.
-func Saturation(live *saturation.Model, variants ...saturation.Variant) scaling.Group {
-	return &model{Model: live, variants: slices.Clone(variants)}
-}
-
-type model struct {
-	*saturation.Model
-
-	variants  []saturation.Variant
-	replicas  []saturation.Replica
-	decisions []scaling.Decision
-}
-
-func (m *model) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
-	kv, queue := -1, -1
-	for i, r := range obs.Readings {
-		switch r.Metric {
-		case saturation.DefaultKV:
-			kv = i
-		case saturation.DefaultQueue:
-			queue = i
-		}
-	}
-	m.replicas, m.decisions = m.replicas[:0], m.decisions[:0]
-	for i := range m.variants {
-		t := &obs.Targets[i]
-		m.variants[i].Name, m.variants[i].Current, m.variants[i].Pending = t.Name, t.SpecReplicas, t.PendingReplicas
-		for _, p := range t.Pods {
-			r := saturation.Replica{Pod: p.Name, Variant: t.Name, KV: math.NaN(), Queue: math.NaN()}
-			if kv >= 0 && queue >= 0 {
-				r.KV, r.Queue = p.Values[kv], p.Values[queue]
-			}
-			m.replicas = append(m.replicas, r)
-		}
-	}
-	plan := m.Model.Decide(now, m.replicas, m.variants)
-	for _, t := range obs.Targets {
-		m.decisions = append(m.decisions, plan.Target(t.Name).Decision)
-	}
-	return scaling.GroupDecision{Targets: m.decisions}
-}
-
-func (m *model) Applied(now time.Time, from, to []int32) {
-	for i := range from {
-		if from[i] != to[i] {
-			m.Model.Applied(now, from[i], to[i])
-		}
-	}
 }

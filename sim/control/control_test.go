@@ -93,12 +93,11 @@ func TestHetero(t *testing.T) {
 func saturationOf(t *testing.T, c saturation.Config) func() (scaling.Group, error) {
 	t.Helper()
 	return func() (scaling.Group, error) {
-		s, err := saturation.New(c)
-		if err != nil {
-			return nil, err
-		}
-		return control.Saturation(saturation.NewModel(s),
-			saturation.Variant{Cost: 1, Min: 2, Max: 4}, saturation.Variant{Cost: 3, Min: 1, Max: 6}), nil
+		group, err := saturation.NewGroup(saturation.GroupConfig{
+			Config: c, KV: sim.MetricKVCacheUsage, Queue: sim.MetricWaiting,
+			Variants: []saturation.Variant{{Name: "cheap", Cost: 1, Min: 2, Max: 4}, {Name: "dear", Cost: 3, Min: 1, Max: 6}},
+		})
+		return group, err
 	}
 }
 

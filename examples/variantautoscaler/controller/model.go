@@ -108,7 +108,8 @@ func newPolicy(e *Env, c *config.Model) (k8s.VariantPolicy, []scrape.Metric, err
 		return newHetero(c)
 	}
 	s := k8s.SaturationConfig{
-		Config: c.Saturation.Config, KV: c.Saturation.KV, Queue: c.Saturation.Queue, ModelID: c.Name, Namespace: c.Namespace,
+		GroupConfig: saturation.GroupConfig{Config: c.Saturation.Config, KV: c.Saturation.KV, Queue: c.Saturation.Queue},
+		ModelID:     c.Name, Namespace: c.Namespace,
 	}
 	for _, v := range c.Variants {
 		s.Variants = append(s.Variants, saturation.Variant{

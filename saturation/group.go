@@ -1,0 +1,166 @@
+package saturation
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Group is a live Scaler of the variants of one model, as a scaling.Group: each target is the variant of its name.
+//
+// Every pod of the observation is a replica that can be asked, with NaN for what it did not say; a target counts as
+// its SpecReplicas, of which PendingReplicas are not ready. A target that is missing is left out of the decision, and
+// one that no variant is configured for, or that is there twice, is Unknown (its pods still count as the model's). What was
+// asked for and not written is not on its way: Variant.Desired is not used.
+//
+// The zero value decides Unknown.
+type Group struct {
+	live
+
+	config    GroupConfig
+	places    map[string]int // in config.Variants
+	replicas  []Replica
+	variants  []Variant
+	decisions []scaling.Decision
+}
+
+// GroupConfig says what a Group decides on.
+type GroupConfig struct {
+	Config
+
+	// Variants have name, cost, capacity and bounds, in any order; the rest comes from the targets.
+	Variants []Variant `json:"variants"`
+	// KV and Queue name the readings of KV cache usage, a fraction, and of waiting requests. Empty means DefaultKV and
+	// DefaultQueue.
+	KV    string `json:"kv"`
+	Queue string `json:"queue"`
+}
+
+// NewGroup returns the Group of a configuration, with a fresh state, or every rule that it breaks, each as a
+// scaling.FieldError.
+func NewGroup(c GroupConfig) (*Group, error) {
+	if c.KV == "" {
+		c.KV = DefaultKV
+	}
+	if c.Queue == "" {
+		c.Queue = DefaultQueue
+	}
+	c.Variants = slices.Clone(c.Variants)
+	g := &Group{config: c, places: make(map[string]int, len(c.Variants))}
+	var e scaling.FieldErrors
+	var err error
+	g.scaler, err = New(c.Config)
+	e.Add(err)
+	e.Check(len(c.Variants) > 0, "variants", len(c.Variants), "must not be empty")
+	for i, v := range c.Variants {
+		_, twice := g.places[v.Name]
+		e.Check(!twice, fmt.Sprintf("variants[%d].name", i), v.Name, "must be unique")
+		g.places[v.Name] = i
+		if err := v.Validate(); err != nil {
+			e.Add(fmt.Errorf("variants[%d]: %w", i, err))
+		}
+	}
+	e.Check(c.Queue != c.KV, "queue", c.Queue, "must not be kv")
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+var _ scaling.Group = (*Group)(nil)
+
+// Retune puts other thresholds in force and keeps the state: what had been safe by the old ones has to be so anew.
+// Thresholds that break a rule are refused, and the old ones stay.
+func (g *Group) Retune(t Thresholds) error {
+	c := g.scaler.config
+	if t == c.Thresholds {
+		return nil
+	}
+	c.Thresholds = t
+	scaler, err := New(c)
+	if err != nil {
+		return err
+	}
+	g.scaler = scaler
+	return nil
+}
+
+// Decide decides on all targets together by the rules of Scaler.Decide. Total is the decision for the model.
+func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
+	g.observe(&obs)
+	g.scaler.Analyze(&g.analysis, g.replicas)
+	g.decide(now, g.variants)
+	g.decisions = g.decisions[:0]
+	for i := range obs.Targets {
+		t := &obs.Targets[i]
+		switch target := g.plan.Target(t.Name); {
+		case t.Missing:
+			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, NoTarget, t.Name))
+		case target == nil || !g.has(t.Name):
+			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, NoVariant, t.Name))
+		case isTwice(obs.Targets, i):
+			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, Contradicted, t.Name))
+		default:
+			g.decisions = append(g.decisions, target.Decision)
+		}
+	}
+	return scaling.GroupDecision{Total: g.plan.Model(), Targets: g.decisions}
+}
+
+// observe makes rows of pods and variants of targets.
+func (g *Group) observe(obs *scaling.GroupObservation) {
+	g.replicas, g.variants = g.replicas[:0], g.variants[:0]
+	at := func(name string) int {
+		return slices.IndexFunc(obs.Readings, func(r scaling.Reading) bool { return r.Metric == name })
+	}
+	kv, queue := at(g.config.KV), at(g.config.Queue)
+	for i := range obs.Targets {
+		t := &obs.Targets[i]
+		if t.Missing {
+			continue
+		}
+		for k := range t.Pods {
+			p := &t.Pods[k]
+			g.replicas = append(g.replicas, Replica{Pod: p.Name, Variant: t.Name, KV: value(p, kv), Queue: value(p, queue)})
+		}
+		if place, ok := g.places[t.Name]; ok {
+			v := g.config.Variants[place]
+			v.Current, v.Desired, v.Pending = t.SpecReplicas, Count{}, min(t.PendingReplicas, t.SpecReplicas)
+			g.variants = append(g.variants, v)
+		}
+	}
+}
+
+// value returns what a pod said of a reading, NaN for nothing.
+func value(p *scaling.PodObservation, reading int) float64 {
+	if reading < 0 || reading >= len(p.Values) {
+		return math.NaN()
+	}
+	return p.Values[reading]
+}
+
+// has reports whether a variant is configured.
+func (g *Group) has(name string) bool {
+	_, ok := g.places[name]
+	return ok
+}
+
+// isTwice reports whether another target has the name of the one at a place.
+func isTwice(targets []scaling.TargetObservation, place int) bool {
+	for i := range targets {
+		if i != place && targets[i].Name == targets[place].Name && !targets[i].Missing {
+			return true
+		}
+	}
+	return false
+}
+
+// Applied records the changes that were carried out, in the order of the last decision's targets.
+func (g *Group) Applied(now time.Time, from, to []int32) {
+	for i := range min(len(from), len(to)) {
+		g.live.Applied(now, from[i], to[i])
+	}
+}
