@@ -27,6 +27,10 @@ import (
 // A variant without a state, with two that differ or with a wrong field is held and reported, as Unknown; the rest is
 // decided. Decide is total: it never fails, and keeps nothing but what it returns.
 func (s Scaler) Decide(state State, now time.Time, a *Analysis, variants []Variant, plan *Plan) State {
+	if s.rules == 0 {
+		plan.refuse(a, variants, scaling.NotConfigured, "")
+		return state
+	}
 	if s.config.Mode == Literal {
 		s.decideLiterally(a, variants, plan)
 		return state

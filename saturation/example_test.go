@@ -15,18 +15,18 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	model := saturation.NewModel(scaler)
-	plan := model.Decide(time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC),
-		[]saturation.Replica{
-			{Pod: "v1-l4-0", Variant: "v1-l4", KV: 0.5, Queue: 3},
-			{Pod: "v1-l4-1", Variant: "v1-l4", KV: 0.5, Queue: 3},
-			{Pod: "v2-a100-0", Variant: "v2-a100", KV: 0.5, Queue: 2},
-			{Pod: "v2-a100-1", Variant: "v2-a100", KV: 0.5, Queue: 2},
-		},
-		[]saturation.Variant{
-			{Name: "v1-l4", Cost: 5, Current: 2},
-			{Name: "v2-a100", Cost: 20, Current: 2},
-		})
+	var a saturation.Analysis
+	scaler.Analyze(&a, []saturation.Replica{
+		{Pod: "v1-l4-0", Variant: "v1-l4", KV: 0.5, Queue: 3},
+		{Pod: "v1-l4-1", Variant: "v1-l4", KV: 0.5, Queue: 3},
+		{Pod: "v2-a100-0", Variant: "v2-a100", KV: 0.5, Queue: 2},
+		{Pod: "v2-a100-1", Variant: "v2-a100", KV: 0.5, Queue: 2},
+	})
+	var plan saturation.Plan
+	scaler.Decide(saturation.State{}, time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC), &a, []saturation.Variant{
+		{Name: "v1-l4", Cost: 5, Current: 2},
+		{Name: "v2-a100", Cost: 20, Current: 2},
+	}, &plan)
 	fmt.Print(plan.Explain())
 	// Output:
 	// Up 4 -> 5
@@ -103,4 +103,36 @@ func ExampleNewSingle() {
 	// Up 3 -> 4
 	//   ShortKV           3 -> 3    vllm:kv_cache_usage_perc spare=0.08 < trigger=0.1, saturated=0, replicas=3
 	//   Alone             3 -> 4    vllm:kv_cache_usage_perc price=0
+}
+
+// A Group decides on the targets of a model; what it asks for is written, and then reported.
+func ExampleNewGroup() {
+	group, err := saturation.NewGroup(saturation.GroupConfig{
+		Config: saturation.Defaults(),
+		Variants: []saturation.Variant{
+			{Name: "v1-l4", Cost: 5, Max: 8},
+			{Name: "v2-a100", Cost: 20, Max: 4},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	pod := func(name string, kv, queue float64) scaling.PodObservation {
+		return scaling.PodObservation{Name: name, Values: []float64{kv, queue}}
+	}
+	now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
+	d := group.Decide(now, scaling.GroupObservation{
+		Readings: []scaling.Reading{{Metric: saturation.DefaultKV}, {Metric: saturation.DefaultQueue}},
+		Targets: []scaling.TargetObservation{
+			{Name: "v1-l4", SpecReplicas: 2, ReadyReplicas: 2, Pods: []scaling.PodObservation{pod("v1-l4-0", 0.5, 3), pod("v1-l4-1", 0.5, 3)}},
+			{Name: "v2-a100", SpecReplicas: 2, ReadyReplicas: 2, Pods: []scaling.PodObservation{pod("v2-a100-0", 0.5, 2), pod("v2-a100-1", 0.5, 2)}},
+		},
+	})
+	for i := range d.Targets {
+		fmt.Println(d.Targets[i].Reason())
+	}
+	group.Applied(now, []int32{2, 2}, []int32{3, 2})
+	// Output:
+	// Up 2 -> 3: Cheapest v1-l4 price=5 <= next=20
+	// Hold at 2: Dearer v1-l4 price=20 >= cheapest=5
 }

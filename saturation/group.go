@@ -90,6 +90,9 @@ func (g *Group) Retune(t Thresholds) error {
 
 // Decide decides on all targets together by the rules of Scaler.Decide. Total is the decision for the model.
 func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
+	if g.places == nil {
+		return scaling.UnknownGroup(obs, scaling.NotConfigured)
+	}
 	g.observe(&obs)
 	g.scaler.Analyze(&g.analysis, g.replicas)
 	g.decide(now, g.variants)

@@ -6,7 +6,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Scaler is the algorithm: an immutable value that New makes from a Config.
+// A Scaler is the algorithm: an immutable value that New makes from a Config. The zero value decides Unknown.
 type Scaler struct { //nolint:recvcheck // the value is the algorithm; inner methods take its address to spare copies
 	config Config
 	// fullKV and fullQueue are the least loads that count as saturated: the thresholds, in mode Default less Noise.

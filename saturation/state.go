@@ -98,7 +98,7 @@ func (s *State) settle(now int64, safe bool, rules Fingerprint, fleet int64) int
 // Applied records that a variant went from one count to another at now: the down stabilization starts anew. It is not
 // needed where the next decision sees the new count, which has the same effect.
 func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
-	if s.config.Mode == Literal || from == to {
+	if s.rules == 0 || s.config.Mode == Literal || from == to {
 		return state
 	}
 	state.turnBack(now.UnixMilli())
