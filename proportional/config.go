@@ -81,7 +81,8 @@ func (m Measure) String() string {
 // A Rule says how far one direction goes at one decision.
 type Rule struct {
 	// Tolerance is the share of the target, 0.1 for a tenth, by which the load per requested replica may be off
-	// without a change; exactly at it there is none. Down's is at most 1.
+	// without a change; exactly at it there is none. As in an HPA, Down's may be above 1, and then nothing is ever taken
+	// away.
 	Tolerance float64 `json:"tolerance"`
 	// MaxRate bounds one decision in relation to what is ready: up to ceil(MaxRate * ready), down to
 	// floor(ready / MaxRate), at least one replica counted as ready. Zero is no bound, else it is above 1.
@@ -115,7 +116,6 @@ func (c Config) Validate() error {
 	}
 	e.Add(c.Up.validate("up"))
 	e.Add(c.Down.validate("down"))
-	e.Check(!(c.Down.Tolerance > 1), "down.tolerance", c.Down.Tolerance, "must be at most 1")
 	e.Check(c.StableWindow >= 0, "stableWindow", c.StableWindow, "must not be negative")
 	if c.StableWindow > 0 {
 		e.Check(c.Resolution >= time.Millisecond, "resolution", c.Resolution, "must be at least one millisecond")

@@ -242,3 +242,21 @@ func TestHugeLoadsAreTakenBack(t *testing.T) {
 		copied(t, state)
 	}
 }
+
+// TestAToleranceAboveOneIsTaken: an HPA takes one, and with it never scales down, whatever the load.
+func TestAToleranceAboveOneIsTaken(t *testing.T) {
+	for _, tolerance := range []float64{1, 1.5, 1e9} {
+		c := pointwise(inflight)
+		c.Down.Tolerance = tolerance
+		s := build(t, c)
+		for _, load := range []float64{0, 1e-9, 39, 40} {
+			_, d := s.Decide(proportional.State{}, start, holding(4, scaling.Exactly("inflight", load)))
+			require.Equal(t, scaling.Hold, d.Verdict, d.Explain())
+			for _, step := range d.Steps() {
+				require.True(t, step.Holds(), d.Explain())
+			}
+		}
+		_, d := s.Decide(proportional.State{}, start, holding(4, scaling.Exactly("inflight", 41)))
+		require.Equal(t, int32(5), d.Replicas)
+	}
+}
