@@ -144,6 +144,7 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
 	at := now.UnixMilli()
+	seen := state.Seen
 	back, slot := s.record(&state, at, &obs)
 	d.Start(obs.SpecReplicas)
 	switch {
@@ -167,6 +168,10 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 			s.correct(&d, now, &state, &obs)
 		} else {
 			d.Verdict = scaling.Unknown
+			s.warnUnmatched(&d, &obs)
+		}
+		if gap := at - seen.Milli; seen.Set && gap > 2*s.stable {
+			s.warnRare(&d, &t, gap)
 		}
 	}
 	return state, d

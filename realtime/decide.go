@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -88,6 +89,10 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 	}
 	at := now.UnixMilli()
 	back := state.turnBack(at)
+	gap := int64(0)
+	if state.Seen.Set && back == 0 {
+		gap = at - state.Seen.Milli
+	}
 	state.Seen = scaling.StampOf(now)
 
 	var looks [MaxMetrics]look
@@ -106,7 +111,11 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 	case back > 0:
 		d.To(obs.SpecReplicas, scaling.ClockBack, "", seconds(back))
 	default:
-		if s.weigh(&d, at, &state, looks[:len(s.metrics)]); d.Acts() {
+		s.weigh(&d, at, &state, looks[:len(s.metrics)], &obs)
+		if gap > s.bridged() {
+			s.warn(&d, gap, looks[:len(s.metrics)])
+		}
+		if d.Acts() {
 			s.restrain(&d, at, &state, &obs)
 		}
 	}
@@ -121,6 +130,7 @@ type look struct {
 	elapsed      int64 // since the last change, milliseconds
 	code         scaling.Code
 	known        bool
+	broken       bool // whether the sample before was on the same side, but too long ago
 	wish         int8 // +1 more, -1 less, 0 neither
 	blocks       bool // whether it stands in the way of a scale-down
 }
@@ -128,13 +138,12 @@ type look struct {
 // look reads a metric and returns its streak, carried on.
 func (s *Scaler) look(l *look, m *metric, old Streak, now int64, obs *scaling.Observation) (streak Streak) {
 	r := obs.Reading(m.Name)
-	period := s.config.Period.Milliseconds()
 	at := now
 	if !r.At.IsZero() {
 		at = min(now, r.At.UnixMilli())
 	}
 	l.lower, l.upper = r.Lower, r.Upper
-	l.known = r.Known() && now-at <= 2*period
+	l.known = r.Known() && now-at <= s.bridged()
 	side := int8(0)
 	switch {
 	case !l.known:
@@ -145,10 +154,10 @@ func (s *Scaler) look(l *look, m *metric, old Streak, now int64, obs *scaling.Ob
 	}
 	if side != 0 {
 		streak = Streak{Metric: m.id, Side: side, Since: at, Last: at}
-		if old.Side == side && at-old.Last <= 2*period {
+		if l.broken = old.Side == side && at-old.Last > s.bridged(); old.Side == side && !l.broken {
 			streak.Since, streak.Last = old.Since, max(old.Last, at)
 		}
-		l.held = streak.Last - streak.Since + period
+		l.held = streak.Last - streak.Since + s.config.Period.Milliseconds()
 	}
 	return streak
 }
@@ -181,7 +190,7 @@ func (s *Scaler) judge(l *look, role Role, streak *Streak, changed scaling.Stamp
 }
 
 // weigh joins what the metrics say: the highest wish wins.
-func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []look) {
+func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []look, obs *scaling.Observation) {
 	known, blocked := false, false
 	up, down := -1, -1
 	for i := range looks {
@@ -210,10 +219,13 @@ func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []loo
 		if i != deciding {
 			s.note(d, i, &looks[i], looks[i].wish, false)
 		}
-		s.wake(d, now, &looks[i], &state.Streaks[i])
+		s.nextBy(d, now, &looks[i], &state.Streaks[i])
 	}
 	if !known {
 		d.Verdict = scaling.Unknown
+		d.WarnUnmatched(obs, func(name string) bool {
+			return slices.ContainsFunc(s.metrics, func(m metric) bool { return m.Name == name })
+		})
 	}
 	d.Clamp(s.config.Bounds)
 }
@@ -284,8 +296,21 @@ func (s *Scaler) note(d *scaling.Decision, place int, l *look, wish int8, decidi
 	}
 }
 
-// wake sets Next to when a window that is being covered can be full.
-func (s *Scaler) wake(d *scaling.Decision, now int64, l *look, streak *Streak) {
+// bridged returns the longest time between two samples of one streak, in milliseconds.
+func (s *Scaler) bridged() int64 { return 2 * s.config.Period.Milliseconds() }
+
+// warn says that the gap between two decisions is what keeps a window from filling, if it is.
+func (s *Scaler) warn(d *scaling.Decision, gap int64, looks []look) {
+	for i := range looks {
+		if l := &looks[i]; l.broken && (l.code == UpWindow || l.code == DownWindow) {
+			d.Warn(scaling.DecidedTooRarely, s.metrics[i].Name, seconds(gap), seconds(s.bridged()))
+			return
+		}
+	}
+}
+
+// nextBy sets Next to when a window that is being covered can be full.
+func (s *Scaler) nextBy(d *scaling.Decision, now int64, l *look, streak *Streak) {
 	window := s.config.Up.Window
 	switch l.code {
 	case UpWindow:

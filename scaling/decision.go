@@ -114,12 +114,14 @@ func (d *Decision) Consider(n int32, code Code, subject string, numbers ...float
 	d.add(Step{Code: code, From: d.From, To: n, Subject: subject, Branch: d.branches, Numbers: pack(numbers)})
 }
 
-// ConsiderAll notes every line of another decision as one that was looked at and did not decide.
+// ConsiderAll notes every line of another decision as one that was looked at and did not decide. Its warnings stay
+// warnings, unless it was Unknown and d is not.
 func (d *Decision) ConsiderAll(other *Decision) {
 	first := d.branches + 1
 	for i := range other.count {
 		s := *other.step(i)
 		s.Branch += first
+		s.Warning = s.Warning && (other.Verdict != Unknown || d.Verdict == Unknown)
 		d.branches = max(d.branches, s.Branch)
 		d.add(s)
 	}
@@ -159,17 +161,12 @@ func (d *Decision) Code() Code {
 //
 //	Up 3 -> 4: AboveHigh vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
 //
-// It names the rule that had the last word, and before it those that moved the count.
+// It names the rule that had the last word, before it those that moved the count, and after it the warnings.
 func (d *Decision) Reason() string {
 	var b strings.Builder
 	b.WriteString(d.headline())
-	last := d.last()
 	sep := ": "
-	for i := range d.count {
-		s := d.step(i)
-		if s.Branch != 0 || s != last && s.From == s.To {
-			continue
-		}
+	write := func(s *Step) {
 		b.WriteString(sep)
 		sep = "; "
 		b.WriteString(s.Code.String())
@@ -178,10 +175,22 @@ func (d *Decision) Reason() string {
 			b.WriteString(because)
 		}
 	}
+	last := d.last()
+	for i := range d.count {
+		if s := d.step(i); s.Branch == 0 && (s == last || s.From != s.To) {
+			write(s)
+		}
+	}
+	for i := range d.count {
+		if s := d.step(i); s.Warning {
+			write(s)
+		}
+	}
 	return b.String()
 }
 
-// Explain returns the whole chain as a table, a line a step, and below it the lines that were considered:
+// Explain returns the whole chain as a table, a line a step, and below it the lines that were considered, and the
+// warnings:
 //
 //	Up 3 -> 4
 //	  AboveHigh       3 -> 4    vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
@@ -191,15 +200,25 @@ func (d *Decision) Explain() string {
 	var b strings.Builder
 	b.WriteString(d.headline())
 	b.WriteByte('\n')
-	heading := false
-	for _, s := range d.Steps() {
-		if s.Branch > 0 && !heading {
-			heading = true
-			b.WriteString("considered\n")
+	steps := d.Steps()
+	for _, part := range []struct {
+		heading string
+		has     func(Step) bool
+	}{
+		{"", func(s Step) bool { return s.Branch == 0 }},
+		{"considered\n", func(s Step) bool { return s.Branch > 0 && !s.Warning }},
+		{"warnings\n", func(s Step) bool { return s.Warning }},
+	} {
+		for _, s := range steps {
+			if !part.has(s) {
+				continue
+			}
+			b.WriteString(part.heading)
+			part.heading = ""
+			line := fmt.Sprintf("  %-14s %4d -> %-4d %s", s.Code, s.From, s.To, s.Because())
+			b.WriteString(strings.TrimRight(line, " "))
+			b.WriteByte('\n')
 		}
-		line := fmt.Sprintf("  %-14s %4d -> %-4d %s", s.Code, s.From, s.To, s.Because())
-		b.WriteString(strings.TrimRight(line, " "))
-		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -83,7 +83,9 @@ type Step struct {
 	Subject string // the metric, policy, pod or variant that the step speaks of; may be empty
 	// Branch is 0 on the line that led to the result. Every other number is a line that was considered beside it and
 	// lost, such as another metric's.
-	Branch  uint16
+	Branch uint16
+	// Warning marks a step that changes nothing and should be known, as [Decision.Warn] notes it.
+	Warning bool
 	Numbers [maxNumbers]float64 // in the order in which Code names them; the rest is 0
 }
 
@@ -195,9 +197,10 @@ func (s Step) MarshalJSON() ([]byte, error) {
 		To      int32          `json:"to"`
 		Subject string         `json:"subject,omitempty"`
 		Branch  uint16         `json:"branch,omitempty"`
+		Warning bool           `json:"warning,omitempty"`
 		Numbers map[string]any `json:"numbers,omitempty"`
 		Because string         `json:"because,omitempty"`
-	}{s.Code.String(), s.From, s.To, s.Subject, s.Branch, numbers, s.Because()})
+	}{s.Code.String(), s.From, s.To, s.Subject, s.Branch, s.Warning, numbers, s.Because()})
 }
 
 // jsonNumber keeps what JSON has no number for as Prometheus writes it: "+Inf", "-Inf", "NaN".
