@@ -14,7 +14,7 @@ import (
 //	Upper = (sum of the values + fill * missing) / pods
 //
 // An algorithm scales up on Lower alone and down on Upper alone. So an up holds whatever the missing pods would have
-// said, and a down holds for all that they can have said up to the fill.
+// said, and a down holds for all that they can have said up to the fill. [FromPods] makes one of the values of pods.
 //
 // The zero value is a reading without a sample: nothing is known.
 type Reading struct {
