@@ -86,8 +86,8 @@ func TestCommonProperties(t *testing.T) {
 	})
 }
 
-// TestC8ClockBackCausesNoActionOfItsOwn decides, goes back and decides: the answer is that of the time shown.
-func TestC8ClockBackCausesNoActionOfItsOwn(t *testing.T) {
+// TestClockBackCausesNoActionOfItsOwn decides, goes back and decides: the answer is that of the time shown.
+func TestClockBackCausesNoActionOfItsOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, now := genConfig(t)
 		s := mustNew(t, c)

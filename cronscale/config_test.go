@@ -8,8 +8,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// TestK8InvalidInputNamesThePolicy has every mistake in one table.
-func TestK8InvalidInputNamesThePolicy(t *testing.T) {
+// TestInvalidInputNamesThePolicy has every mistake in one table.
+func TestInvalidInputNamesThePolicy(t *testing.T) {
 	bounds := scaling.Bounds{Min: 1, Max: 10}
 	policy := func(p Policy) Config {
 		return Config{Bounds: bounds, Policies: []Policy{{"day", "0 8 * * *", 5, ""}, p}}
@@ -74,8 +74,8 @@ func TestK8InvalidInputNamesThePolicy(t *testing.T) {
 	}
 }
 
-// TestK8AllAtOnce reports every wrong field of one configuration.
-func TestK8AllAtOnce(t *testing.T) {
+// TestAllAtOnce reports every wrong field of one configuration.
+func TestAllAtOnce(t *testing.T) {
 	_, err := New(Config{
 		Bounds: scaling.Bounds{Min: -1, Max: 5},
 		Policies: []Policy{

@@ -31,9 +31,9 @@ func TestAnswersEqualTheTwin(t *testing.T) {
 	})
 }
 
-// TestK1HoldLastDependsOnNowOnly evaluates at several paces, with an outage and with clocks that step back; all must
+// TestHoldLastDependsOnNowOnly evaluates at several paces, with an outage and with clocks that step back; all must
 // agree with a fresh evaluation.
-func TestK1HoldLastDependsOnNowOnly(t *testing.T) {
+func TestHoldLastDependsOnNowOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, start := genConfig(t)
 		s := mustNew(t, c)
@@ -100,9 +100,9 @@ func TestMemoChangesNothing(t *testing.T) {
 	})
 }
 
-// TestK2FiresEqualRobfigAwayFromShifts follows robfig's Next for as long as the zone does not shift, where its offset
+// TestFiresEqualRobfigAwayFromShifts follows robfig's Next for as long as the zone does not shift, where its offset
 // is whole minutes: see TestTrapOffsetsWithSeconds for the others.
-func TestK2FiresEqualRobfigAwayFromShifts(t *testing.T) {
+func TestFiresEqualRobfigAwayFromShifts(t *testing.T) {
 	zones := allZones(t)
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")
@@ -147,8 +147,8 @@ func shiftsBetween(zone *time.Location, from, to time.Time) bool {
 	return false
 }
 
-// TestK3MatchInTheFireMinute compares match mode with fire minutes of the twin, at every second around them.
-func TestK3MatchInTheFireMinute(t *testing.T) {
+// TestMatchInTheFireMinute compares match mode with fire minutes of the twin, at every second around them.
+func TestMatchInTheFireMinute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zone, shift := genShift(t, fewZones(t), 100_000_000)
 		expr := genBusyExpr(t)
@@ -178,9 +178,9 @@ func TestK3MatchInTheFireMinute(t *testing.T) {
 	})
 }
 
-// TestK4OncePerLocalDate follows daily schedules through every zone and every year from 2020 to 2035: one fire for
+// TestOncePerLocalDate follows daily schedules through every zone and every year from 2020 to 2035: one fire for
 // every date, in order, at the first instant at which the date's wall shows that time or a later one.
-func TestK4OncePerLocalDate(t *testing.T) {
+func TestOncePerLocalDate(t *testing.T) {
 	for _, hm := range []string{"0 0", "30 2", "59 23"} {
 		t.Run(hm, func(t *testing.T) {
 			t.Parallel()
@@ -227,8 +227,8 @@ func oncePerDate(t *testing.T, s schedule, zone namedZone) {
 	}
 }
 
-// TestK5FixedOffsetEqualsUTC rewrites a weekly schedule of a zone with a fixed offset into UTC.
-func TestK5FixedOffsetEqualsUTC(t *testing.T) {
+// TestFixedOffsetEqualsUTC rewrites a weekly schedule of a zone with a fixed offset into UTC.
+func TestFixedOffsetEqualsUTC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		offset := rapid.IntRange(-14, 12).Draw(t, "hours west")
 		minute := rapid.IntRange(0, 59).Draw(t, "minute")
@@ -259,8 +259,8 @@ func TestK5FixedOffsetEqualsUTC(t *testing.T) {
 	})
 }
 
-// TestK6AnotherPolicyOnlyRaisesUnlessLater adds a policy to a timetable that holds the last.
-func TestK6AnotherPolicyOnlyRaisesUnlessLater(t *testing.T) {
+// TestAnotherPolicyOnlyRaisesUnlessLater adds a policy to a timetable that holds the last.
+func TestAnotherPolicyOnlyRaisesUnlessLater(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, now := genConfig(t)
 		if c.Mode != HoldLast {
@@ -283,8 +283,8 @@ func TestK6AnotherPolicyOnlyRaisesUnlessLater(t *testing.T) {
 	})
 }
 
-// TestK7ClampAfterSelection compares a timetable with the same under bounds that do not bind.
-func TestK7ClampAfterSelection(t *testing.T) {
+// TestClampAfterSelection compares a timetable with the same under bounds that do not bind.
+func TestClampAfterSelection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, now := genConfig(t)
 		wide := c
@@ -303,17 +303,17 @@ func TestK7ClampAfterSelection(t *testing.T) {
 	})
 }
 
-// TestK9NextEqualsBruteForce tries every second minute by minute until the answer differs.
-func TestK9NextEqualsBruteForce(t *testing.T) {
+// TestNextEqualsBruteForce tries every second minute by minute until the answer differs.
+func TestNextEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, now := genConfig(t)
 		compareNext(t, c, now)
 	})
 }
 
-// TestK9ComparesChanges: most of what TestK9NextEqualsBruteForce draws from has a change that Next finds exactly. The
+// TestComparesChanges: most of what TestNextEqualsBruteForce draws from has a change that Next finds exactly. The
 // draws are of fixed seeds, as a random run may miss what is rare.
-func TestK9ComparesChanges(t *testing.T) {
+func TestComparesChanges(t *testing.T) {
 	type draw struct {
 		c   Config
 		now time.Time

@@ -19,12 +19,27 @@ const (
 
 // Config says how to scale. Its zero value is not valid; start from KPA, HPA or LLM and change what is to differ.
 // Every field means what it says: a window, rate, step or tolerance of zero is none.
+//
+// What the loads ask for is corrected in this order. Up.MaxRate: at most so many times the ready replicas.
+// ActivationScale: at least so many for any load. The panic's hold. This is the recommendation, and what the history of
+// the stabilization remembers. Then
+//
+//	stabilization   min(max(spec, lowest in its up window), highest in its down window)
+//	rate limits     so many replicas or percent in a period; a percentage always moves by one at least
+//	steps           Down.MaxRate: at least ready over it; MaxStep: at most so many replicas
+//	bounds
+//
+// No correction turns a change round: what has been asked for is not taken back by a limit. Stabilization.Down is the
+// scale-down delay, the sliding maximum of recommendations; unlike Knative's it delays scale-down and never climbs to
+// what a burst asked for that is gone. A count outside the bounds is repaired before anything else.
 type Config struct {
 	Bounds  scaling.Bounds `json:"bounds"`
 	Metrics []Metric       `json:"metrics"` // 1 to MaxMetrics, in any order
 	Up      Rule           `json:"up"`
 	Down    Rule           `json:"down"`
-	// StableWindow is what loads are averaged over. Zero is none: each reading alone decides.
+	// StableWindow is what loads are averaged over. Zero is none: each reading alone decides, as in HPA, and nothing is
+	// covered or recorded. Decide, or Record, at least every two windows: a longer gap begins a metric anew, and then
+	// nothing is ever taken away (warning scaling.DecidedTooRarely).
 	StableWindow time.Duration `json:"stableWindow"`
 	Panic        Panic         `json:"panic"`
 	// Resolution is the length of a window's buckets; at least a millisecond if there is a window.
@@ -37,7 +52,9 @@ type Config struct {
 	// ActivationScale is the least count for any load at all; below 2 it does nothing.
 	ActivationScale int32 `json:"activationScale"`
 	// StartupCredit counts replicas that were asked for and are not ready as if they were, where the ready ones are
-	// the measure: for panic and for Down.MaxRate.
+	// the measure: for panic and for Down.MaxRate. While a fleet starts, the ready ones lag behind, and each decision
+	// would find the same burst again. Up.MaxRate always measures by the ready ones, so that a slow start cannot
+	// compound it.
 	StartupCredit bool `json:"startupCredit"`
 }
 
@@ -48,7 +65,8 @@ type Metric struct {
 	Measure Measure `json:"measure"` // how a reading gives the fleet's load
 }
 
-// A Measure says how a reading becomes the load of the whole fleet.
+// A Measure says how a reading becomes the load of the whole fleet. Taking an average for a total shrinks a fleet under
+// overload: ten replicas at 95 % with a target of 60 would become two.
 type Measure int8
 
 // The measures, where [Lower, Upper] is the reading and pods are those it is made of (Values + NotReady + Failed).
@@ -91,7 +109,13 @@ type Rule struct {
 	MaxStep int32 `json:"maxStep"`
 }
 
-// Panic says when a burst is answered at once, and nothing is taken away.
+// Panic says when a burst is answered at once, and nothing is taken away. A burst is lower averaged over the panic
+// window. With ready at least 1,
+//
+//	panic begins, or begins anew   when  ceil(burst / Target) >= Panic.Threshold * ready
+//	it ends                        more than a stable window after it last began
+//
+// In panic the bursts have a say as well, and there are no fewer replicas than were asked for: the count never falls.
 type Panic struct {
 	// Window is the short window that sees a burst; above 0 and at most StableWindow if there is a Threshold.
 	Window time.Duration `json:"window"`

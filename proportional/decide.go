@@ -136,7 +136,13 @@ func (p *plan) slot(ms int64) int64 {
 //	  AboveTarget       4 -> 10   inflight load=93 > limit=40, target=10
 //	  AboveMax         10 -> 8    from=10 > max=8
 //
-// A clock that is behind the last decision holds (code scaling.ClockBack). Next is when a window is covered, a panic
+// Pods without a value count 0 in lower and the fill in upper, so a fill never causes a scale-up and what is missing
+// never causes a scale-down. A metric that is unknown blocks scale-down and never scale-up. If no metric is known the
+// verdict is Unknown, with a warning for each reading that no metric has. NaN, negative and infinite values are missing.
+// An upper end of +Inf blocks every scale-down.
+//
+// A clock that is behind the last decision holds (code scaling.ClockBack) and takes the memory along: what had been
+// waited for stays waited for, a sample stays as old as it was to a bucket's length, and nothing expires early. Next is when a window is covered, a panic
 // can end or a rate limit frees; that samples leave the windows is not foreseen. Decide is total: it never fails, and
 // keeps nothing but what it returns.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {

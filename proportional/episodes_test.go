@@ -101,8 +101,8 @@ func drawReading(t *rapid.T, m proportional.Metric, mood float64, spec int32, no
 	return r, true
 }
 
-// TestProperties has the properties that a package of its own checks of any policy, P5 (Monotone) and the naive twin of
-// this package (Twin) among them.
+// TestProperties has the properties that package scalingtest checks of any policy, among them that more load never asks
+// for less, and that the naive twin of this package answers the same.
 func TestProperties(t *testing.T) {
 	scalingtest.RunDrawn(t, func(t *rapid.T) (func() scaling.Policy, scalingtest.Options) {
 		c := drawConfig(t)
@@ -117,7 +117,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// TestPropertiesOfProfiles has them for the profiles that users start from. Convergence is P4: constant load leads to
+// TestPropertiesOfProfiles has them for the profiles that users start from. Convergence: constant load leads to
 // ceil(load/target) and stays; within the tolerance the count that was there may stay.
 func TestPropertiesOfProfiles(t *testing.T) {
 	bounds := scaling.Bounds{Min: 1, Max: 60}
@@ -154,9 +154,7 @@ func known(c proportional.Config) (metrics []scalingtest.Metric) {
 
 // TestEpisodes drives a Scaler and its naive twin through the same long random life: gaps, steps back of the clock,
 // missing and senseless readings, observations that are only recorded, refused writes, counts changed by others,
-// restarts. On the way it checks
-//
-//	P1 P2 P3 P10 NoData
+// restarts. In panic the count never falls, and leaving it takes a whole stable window.
 func TestEpisodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
@@ -210,11 +208,11 @@ func TestEpisodes(t *testing.T) {
 					require.Equal(t, scaling.Unknown, d.Verdict, "NoData")
 				}
 				if state.Panic.Set {
-					require.GreaterOrEqual(t, d.Replicas, spec, "P1: in panic the output never falls")
+					require.GreaterOrEqual(t, d.Replicas, spec, "in panic the output never falls")
 				}
 				if before.Panic.Set && !state.Panic.Set {
 					window := max(c.StableWindow, c.Resolution)
-					require.Greater(t, now.Sub(before.Panic.Time()), window, "P2: leaving panic takes a full stable window")
+					require.Greater(t, now.Sub(before.Panic.Time()), window, "leaving panic takes a full stable window")
 				}
 				if c.Up.MaxStep > 0 {
 					require.LessOrEqual(t, d.Replicas-spec, c.Up.MaxStep)

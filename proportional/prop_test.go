@@ -81,7 +81,7 @@ func steady(t *rapid.T) (proportional.Config, proportional.Metric) {
 	return c, m
 }
 
-func TestP1PanicIffTheThresholdIsMet(t *testing.T) {
+func TestPanicIffTheThresholdIsMet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, m := steady(t)
 		s := build(t, c)
@@ -106,7 +106,7 @@ func TestP1PanicIffTheThresholdIsMet(t *testing.T) {
 	})
 }
 
-func TestP2LeavingPanicTakesAFullStableWindow(t *testing.T) {
+func TestLeavingPanicTakesAFullStableWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, m := steady(t)
 		s := build(t, c)
@@ -129,7 +129,7 @@ func TestP2LeavingPanicTakesAFullStableWindow(t *testing.T) {
 	})
 }
 
-func TestP3RateLimitsHoldBeforeBounds(t *testing.T) {
+func TestRateLimitsHoldBeforeBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := pointwise(inflight)
 		c.Bounds = scaling.Bounds{Min: 2, Max: 60}
@@ -181,7 +181,7 @@ func loadSeen(t require.TestingT, s proportional.Scaler, state proportional.Stat
 	return d.Steps()[0].Numbers[0]
 }
 
-func TestP6AverageOfAConstantIsTheConstant(t *testing.T) {
+func TestAverageOfAConstantIsTheConstant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := pointwise(proportional.Metric{Name: "load", Target: 1e-3, Measure: proportional.Total})
 		c.StableWindow, c.Resolution = drawSeconds(t, 1, 60, "window"), time.Second
@@ -213,7 +213,7 @@ func TestP6AverageOfAConstantIsTheConstant(t *testing.T) {
 	})
 }
 
-func TestP7ScaleDownDelayIsTheMaximumOverTheWindow(t *testing.T) {
+func TestScaleDownDelayIsTheMaximumOverTheWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := pointwise(inflight)
 		c.Stabilization.Down = drawSeconds(t, 1, 120, "delay")
@@ -243,7 +243,7 @@ func TestP7ScaleDownDelayIsTheMaximumOverTheWindow(t *testing.T) {
 	})
 }
 
-func TestP8RestartCausesNoDip(t *testing.T) {
+func TestRestartCausesNoDip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bounds := scaling.Bounds{Min: 0, Max: 60}
 		c := rapid.SampledFrom([]proportional.Config{proportional.KPA(bounds, inflight), proportional.LLM(bounds, inflight), proportional.Kthena(bounds, inflight)}).Draw(t, "profile")
@@ -271,7 +271,7 @@ func TestP8RestartCausesNoDip(t *testing.T) {
 	})
 }
 
-func TestP9UnitsDoNotMatter(t *testing.T) {
+func TestUnitsDoNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t, nil).mapped(func(_ int, r scaling.Reading) scaling.Reading {
 			if r.Lower > 1e100 || r.Upper > 1e100 && !math.IsInf(r.Upper, 1) {
@@ -295,7 +295,7 @@ func TestP9UnitsDoNotMatter(t *testing.T) {
 	})
 }
 
-func TestP10PanicNeverAsksForLess(t *testing.T) {
+func TestPanicNeverAsksForLess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t, func(c *proportional.Config) {
 			c.StableWindow, c.Resolution = 30*time.Second, time.Second

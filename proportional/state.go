@@ -11,7 +11,8 @@ import (
 // State is what a Scaler remembers: plain data whose size is bounded by the configuration and does not depend on the
 // length of the run. The zero value is a fresh start.
 //
-// Its windows are slices, which deciding reuses: like a slice given to append, a state that was passed in is spent.
+// Its windows are slices, which deciding reuses: like a slice given to append, a state that was passed in must
+// not be used again.
 type State struct {
 	Seen scaling.Stamp `json:"seen,omitzero"` // the last decision or record
 	// Panic is the last time at which a burst met the threshold; no time while not in panic.

@@ -14,8 +14,22 @@ const roundedUp = 1 + 1e-9
 
 // A Window is the loads of one metric in timed buckets, and their average. Its zero value is empty.
 //
-// A bucket's load is the average of the samples in it; the window's is the average of its buckets, each of those that
-// have a sample counting alike. Averages carry twice the precision of a float64 and nothing is ever subtracted from
+// Buckets are of Config.Resolution, aligned to Unix time, about 30 bytes of JSON each. A bucket's load is the average of
+// the samples in it; the window's is the average of its buckets, each of those that have a sample counting alike. Hence
+//
+//	gaps               are left out: a missed scrape is missing, not a load of zero
+//	partial start-up   counts what there is: the first sample alone is an average, upward at once; nothing is
+//	                   taken away before the metric has been known for a whole stable window (code Uncovered)
+//	trailing silence   is left out too: the last samples count until they are as old as the window; then the metric
+//	                   is unknown, and after it is known again a whole window must pass before anything is taken away
+//
+// The last two make a restart safe: with a fresh state a fleet keeps its count for a stable window. A metric counts as
+// known throughout if it was at each decision and no two samples were more than two stable windows apart.
+//
+// A sample counts at the time of its reading (Reading.At, the time of the decision if it has none). One that is no
+// newer than the latest was counted already or is too late, and is left out.
+//
+// Averages carry twice the precision of a float64 and nothing is ever subtracted from
 // them, so that a huge load leaves no trace once it is out of the window and the average of a constant is the
 // constant. Recording and averaging take constant time on average, and allocate only while the window fills.
 type Window struct {

@@ -15,17 +15,18 @@ import (
 // MaxMetrics is the most metrics that one Scaler takes: it bounds the size of the state.
 const MaxMetrics = 8
 
-// DefaultMetric is the metric that the seed scales on: the requests waiting in a vLLM server.
+// DefaultMetric is the metric of the LLMAutoScaler proposal: the requests waiting in a vLLM server.
 const DefaultMetric = "vllm:num_requests_waiting"
 
-// Config says how to scale. Its zero value is not valid; start from Seed and change what is to differ. Every field
-// means what it says: a Cooldown or Window of zero is none.
+// Config says how to scale. Its zero value is not valid; start from Kaito or Responsive and change what is to
+// differ. Every field means what it says: a Cooldown or Window of zero is none.
 type Config struct {
 	Bounds  scaling.Bounds `json:"bounds"`
 	Metrics []Metric       `json:"metrics"` // 1 to MaxMetrics, in any order
 	Up      Rule           `json:"up"`
 	Down    Rule           `json:"down"`
-	// Period is how often a sample is taken. A sample stands for the Period before it.
+	// Period is how often a sample is taken. A sample stands for the Period before it. Decide at least every two
+	// periods: a longer gap starts every window anew (warning scaling.DecidedTooRarely).
 	Period time.Duration `json:"period"`
 	// CooldownScope says which changes start a cooldown.
 	CooldownScope CooldownScope `json:"cooldownScope"`
@@ -42,6 +43,15 @@ type Metric struct {
 }
 
 // A Rule says how one direction acts.
+//
+// A window is about time. A sample stands for the Period that ends at its time, so with a Period of 15 s a window of
+// 30 s takes two breaching samples in a row and one of 300 s takes twenty. A single sample on the right side of the
+// threshold, a metric without a sample, or a gap of more than two periods starts the window anew; a window that is not
+// yet covered never passes. The memory of a metric is one streak: which side, since when, until when.
+//
+// A cooldown runs from the last change that was carried out, as reported by Applied; a write that was refused starts
+// none, nor does a repair of the bounds. It has passed when elapsed >= cooldown. Whatever the cooldown, a change needs a
+// sample that is newer than the last change (code BeforeChange).
 type Rule struct {
 	Step     int32         `json:"step"`     // replicas a change; at least 1
 	Cooldown time.Duration `json:"cooldown"` // time to wait after a change
@@ -80,9 +90,9 @@ type CooldownScope int8
 
 // The scopes of a cooldown.
 const (
-	// Any counts both cooldowns from the last change in either direction, as the seed does. It is the default.
+	// Any counts both cooldowns from the last change in either direction, as the proposal does. It is the default.
 	Any CooldownScope = iota
-	// PerDirection counts each cooldown from the last change in its own direction.
+	// PerDirection counts each cooldown from the last change in its own direction, which suits fleets that start slowly.
 	PerDirection
 )
 
@@ -97,8 +107,13 @@ func (s CooldownScope) String() string {
 	return fmt.Sprintf("CooldownScope(%d)", int8(s))
 }
 
-// Kaito returns the configuration of the seed document for the given bounds and metrics: step 1 and 1, cooldown 600 s
-// and 1800 s, window 30 s and 300 s, period 15 s.
+// Kaito returns the configuration with the numbers of the LLMAutoScaler proposal, up and down: step 1 and 1, cooldown
+// 600 s and 1800 s, window 30 s and 300 s, period 15 s, cooldown scope Any.
+//
+// The rule is not the proposal's to the letter. Its loop over several metrics starts from the current count and keeps
+// the maximum, so it can never scale down, not even with one metric; its text (the highest wish wins) is what holds
+// here. Its windows pass when they are empty, its history mixes time and slice order, and its values are truncated to
+// int32; none of that is kept.
 func Kaito(bounds scaling.Bounds, metrics ...Metric) Config {
 	return Config{
 		Bounds:  bounds,

@@ -27,8 +27,8 @@ const (
 	Ignored scaling.Code = "Ignored upper < low"
 	// Cooldown takes a change back: the last one is too recent.
 	Cooldown scaling.Code = "Cooldown elapsed:s < cooldown:s"
-	// Spent holds: the metric's sample is no newer than the last change, and says nothing of the fleet since.
-	Spent scaling.Code = "Spent age:s >= elapsed:s"
+	// BeforeChange holds: the metric's sample is no newer than the last change, and says nothing of the fleet since.
+	BeforeChange scaling.Code = "BeforeChange age:s >= elapsed:s"
 	// Pending takes a scale-up back: replicas that were asked for are not ready.
 	Pending scaling.Code = "Pending ready < spec"
 )
@@ -76,13 +76,18 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 //	up    if some metric has  lower > High  for Up.Window,  and Up.Cooldown has passed
 //	down  if every metric has upper < Low   for Down.Window, and Down.Cooldown has passed
 //
-// With the Seed's defaults, bounds {1, 8}, High 10 and Low 2, a queue of 12 at two samples 15 s apart answers
+// With the numbers of Kaito, bounds {1, 8}, High 10 and Low 2, a queue of 12 at two samples 15 s apart answers
 //
 //	Up 3 -> 4
 //	  AboveHigh         3 -> 4    vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
 //
-// A clock that is behind the last decision holds (code scaling.ClockBack). Next is when a window can be covered or a
-// cooldown is over. Decide is total: it never fails, and keeps nothing but what it returns.
+// A metric without a sample is the widest interval there is: it cannot cause a scale-up and blocks every scale-down. If
+// no metric has one the verdict is Unknown, with a warning for each reading that no metric has.
+//
+// A clock that is behind the last decision holds (code scaling.ClockBack). More than two periods after the last
+// decision windows begin anew; where that is why nothing happens, a warning says so (scaling.DecidedTooRarely). Next is
+// when a window can be covered or a cooldown is over. Decide is total: it never fails, and keeps nothing but what it
+// returns.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
 	if len(s.metrics) == 0 {
 		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
@@ -166,7 +171,6 @@ func (s *Scaler) look(l *look, m *metric, old Streak, now int64, obs *scaling.Ob
 func (s *Scaler) judge(l *look, role Role, streak *Streak, changed scaling.Stamp, now int64) {
 	l.blocks = role != UpOnly
 	l.age, l.elapsed = now-streak.Last, now-changed.Milli
-	spent := changed.Set && l.age >= l.elapsed
 	switch side := streak.Side; {
 	case !l.known:
 		l.code = NoSample
@@ -180,8 +184,8 @@ func (s *Scaler) judge(l *look, role Role, streak *Streak, changed scaling.Stamp
 		l.code = UpWindow
 	case side < 0 && l.held < s.config.Down.Window.Milliseconds():
 		l.code = DownWindow
-	case spent:
-		l.code = Spent
+	case changed.Set && l.age >= l.elapsed:
+		l.code = BeforeChange
 	case side > 0:
 		l.code, l.wish = AboveHigh, +1
 	default:
@@ -286,7 +290,7 @@ func (s *Scaler) note(d *scaling.Decision, place int, l *look, wish int8, decidi
 		numbers = [4]float64{l.lower, m.High}
 	case Ignored:
 		numbers = [4]float64{l.upper, m.Low}
-	case Spent:
+	case BeforeChange:
 		numbers = [4]float64{seconds(l.age), seconds(l.elapsed)}
 	}
 	if deciding {

@@ -15,7 +15,7 @@ const (
 
 // Responsive returns the configuration for LLM servers that has the best scores in the simulator of all that this
 // algorithm can be set to. Its metric should be the requests in flight with InFlightHigh and InFlightLow: a queue, the
-// seed's metric, shows only when it is late by a cold start.
+// proposal's metric, shows only when it is late by a cold start.
 //
 //	up    step 2, window 15 s, cooldown 30 s    one sample is enough, and then one more while the first replicas start
 //	down  step 1, window 300 s, cooldown 60 s   five minutes without need, then one a minute
@@ -23,7 +23,7 @@ const (
 // with a cooldown for each direction and a period of 15 s. Share of the requests within 3 s to the first token and
 // 100 ms a token, and average replicas, with cold starts of 100 s:
 //
-//	                                   Responsive      step 1          Seed            Seed, waiting 5 and 1
+//	                                   Responsive      step 1          Kaito           Kaito, waiting 5 and 1
 //	llm-d's ramp, 3 to 8               0.999 at 5.79   0.997 at 5.72   0.309 at 4.88   0.203 at 4.51
 //	Azure 2023 conversations x 8       0.999 at 12.2   0.996 at 11.1   0.770 at 7.13   0.659 at 6.24
 //	ServeGen m-large x 0.25, 4 hours   0.998 at 6.86   0.998 at 6.54   0.997 at 6.40   0.742 at 4.92

@@ -74,15 +74,13 @@ func drawReading(t *rapid.T, m realtime.Metric, mood int, now time.Time, c realt
 	return r, true
 }
 
-// TestProperties has the properties that a package of its own checks of any policy. Of this one's they are
-//
-//	R2 (Monotone) R3 (Cooldown, CooldownEnds) R6 (DeadZone) R7 (NoFlap) R13 (Refused)
-//
-// and Twin, the naive twin of this package.
+// TestProperties has the properties that package scalingtest checks of any policy: among them that more load never asks
+// for less, that cooldowns hold and end, that between the thresholds nothing happens, that a constant load does not make
+// the count swing, that a refused write starts no cooldown, and that the naive twin of this package answers the same.
 func TestProperties(t *testing.T) {
 	scalingtest.RunDrawn(t, func(t *rapid.T) (func() scaling.Policy, scalingtest.Options) {
 		c := drawConfig(t)
-		if rapid.Bool().Draw(t, "no flap") { // R7: constant total load with Low <= High*m/(m+step), m = 1
+		if rapid.Bool().Draw(t, "no flap") { // constant total load with Low <= High*m/(m+step), m = 1
 			c.Bounds.Min = max(1, c.Bounds.Min)
 			for i := range c.Metrics {
 				c.Metrics[i].Role = realtime.Both
@@ -121,9 +119,8 @@ func build(t require.TestingT, c realtime.Config) scaling.Policy {
 }
 
 // TestEpisodes drives a Scaler through a long random life: gaps, steps back of the clock, missing and senseless
-// readings, refused writes, counts changed by others. On the way it checks
-//
-//	R1 R9 R10
+// readings, refused writes, counts changed by others. A decision within bounds moves by a step at most, one outside
+// goes to the nearest bound, and at one instant there is no second one.
 func TestEpisodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
@@ -160,10 +157,10 @@ func TestEpisodes(t *testing.T) {
 				continue
 			}
 			if !c.Bounds.Contains(spec) {
-				require.Equal(t, c.Bounds.Clamp(spec), d.Replicas, "R10")
+				require.Equal(t, c.Bounds.Clamp(spec), d.Replicas, "to the nearest bound")
 			} else {
-				require.LessOrEqual(t, d.Replicas-spec, c.Up.Step, "R1")
-				require.LessOrEqual(t, spec-d.Replicas, c.Down.Step, "R1")
+				require.LessOrEqual(t, d.Replicas-spec, c.Up.Step, "one step at most")
+				require.LessOrEqual(t, spec-d.Replicas, c.Down.Step, "one step at most")
 			}
 			if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
 				continue
@@ -172,7 +169,7 @@ func TestEpisodes(t *testing.T) {
 			spec = d.Replicas
 			obs.SpecReplicas, obs.ReadyReplicas = spec, spec
 			state, d = s.Decide(state, now, obs)
-			require.False(t, d.Acts(), "R9: at one instant a second decision holds\n%s", d.Explain())
+			require.False(t, d.Acts(), "at one instant a second decision holds\n%s", d.Explain())
 		}
 	})
 }
@@ -229,7 +226,7 @@ func (e episode) mapped(f func(tick int, r scaling.Reading) scaling.Reading) epi
 	return e
 }
 
-func TestR4OneCalmSampleInTheWindowPreventsAChange(t *testing.T) {
+func TestOneCalmSampleInTheWindowPreventsAChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		up := rapid.Bool().Draw(t, "up")
 		e := drawEpisode(t, func(c *realtime.Config) {
@@ -258,21 +255,21 @@ func TestR4OneCalmSampleInTheWindowPreventsAChange(t *testing.T) {
 		place := rapid.IntRange(0, samples-1).Draw(t, "place")
 		e.looks[place] = []scaling.Reading{scaling.Exactly(m.Name, calm)}
 		d = e.run(t)
-		require.Equal(t, scaling.Hold, d.Verdict, "R4\n%s", d.Explain())
+		require.Equal(t, scaling.Hold, d.Verdict, "a calm sample starts the window anew\n%s", d.Explain())
 
-		if samples > 1 { // R5: one sample fewer does not cover the window
+		if samples > 1 {
 			e.times, e.looks = e.times[1:], e.looks[1:]
 			e.looks[0] = []scaling.Reading{scaling.Exactly(m.Name, value)}
 			for i := range e.looks {
 				e.looks[i] = []scaling.Reading{scaling.Exactly(m.Name, value)}
 			}
 			d = e.run(t)
-			require.Equal(t, scaling.Hold, d.Verdict, "R5\n%s", d.Explain())
+			require.Equal(t, scaling.Hold, d.Verdict, "one sample fewer does not cover the window\n%s", d.Explain())
 		}
 	})
 }
 
-func TestR8AnInvalidMetricOnlySuppressesDowns(t *testing.T) {
+func TestAnInvalidMetricOnlySuppressesDowns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t, nil)
 		before := e.run(t)
@@ -288,7 +285,7 @@ func TestR8AnInvalidMetricOnlySuppressesDowns(t *testing.T) {
 	})
 }
 
-func TestR11ChangesHoldForEveryCompletion(t *testing.T) {
+func TestChangesHoldForEveryCompletion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t, nil)
 		before := e.run(t)
@@ -320,7 +317,7 @@ func TestR11ChangesHoldForEveryCompletion(t *testing.T) {
 	})
 }
 
-func TestR12UnitsDoNotMatter(t *testing.T) {
+func TestUnitsDoNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t, nil)
 		before := e.run(t)

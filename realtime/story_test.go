@@ -18,30 +18,30 @@ import (
 
 const queue = realtime.DefaultMetric
 
-func seedScaler(t *testing.T, metrics ...realtime.Metric) realtime.Scaler {
+func kaitoScaler(t *testing.T, metrics ...realtime.Metric) realtime.Scaler {
 	t.Helper()
 	s, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, metrics...))
 	require.NoError(t, err)
 	return s
 }
 
-// TestSeedStory tells the seed's own story as a transcript: a queue builds up, two samples later a replica is added,
+// TestKaitoStory tells the proposal's own story as a transcript: a queue builds up, two samples later a replica is added,
 // the cooldown of 600 s passes, another is added, the queue drains, and 1800 s after the last change and 300 s of calm
 // a replica goes.
-func TestSeedStory(t *testing.T) {
+func TestKaitoStory(t *testing.T) {
 	waiting := func(ticks int, v float64) scalingtest.Tick {
 		return scalingtest.Tick{After: 15 * time.Second, Times: ticks, Readings: []scaling.Reading{scaling.Exactly(queue, v)}}
 	}
 	first := waiting(1, 5)
 	first.After = 0
-	scalingtest.Transcript(t, "seed_story.txt", scaling.New(seedScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2})), scalingtest.Episode{
+	scalingtest.Transcript(t, "kaito_story.txt", scaling.New(kaitoScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2})), scalingtest.Episode{
 		Spec:  2,
 		Ticks: []scalingtest.Tick{first, waiting(3, 5), waiting(4*12, 14), waiting(4*17, 4), waiting(4*45+1, 1)},
 	})
 }
 
-// seedLoop is the seed's loop over several metrics, as its pseudocode has it: it starts from the current count.
-func seedLoop(current int32, perMetric []int32) int32 {
+// proposedLoop is the proposal's loop over several metrics, as its pseudocode has it: it starts from the current count.
+func proposedLoop(current int32, perMetric []int32) int32 {
 	desired := current
 	for _, d := range perMetric {
 		desired = max(desired, d)
@@ -49,17 +49,17 @@ func seedLoop(current int32, perMetric []int32) int32 {
 	return desired
 }
 
-// TestSeedLoopCanNeverScaleDown: the seed's own loop answers the current count even where every metric asks for less,
-// with one metric or with two; its text, which holds here, scales down.
-func TestSeedLoopCanNeverScaleDown(t *testing.T) {
-	require.EqualValues(t, 4, seedLoop(4, []int32{3}))
-	require.EqualValues(t, 4, seedLoop(4, []int32{3, 3}))
+// TestProposedLoopCanNeverScaleDown: the proposal's own loop answers the current count even where every metric asks for
+// less, with one metric or with two; its text, which holds here, scales down.
+func TestProposedLoopCanNeverScaleDown(t *testing.T) {
+	require.EqualValues(t, 4, proposedLoop(4, []int32{3}))
+	require.EqualValues(t, 4, proposedLoop(4, []int32{3, 3}))
 
 	for _, metrics := range [][]realtime.Metric{
 		{{Name: queue, High: 10, Low: 2}},
 		{{Name: queue, High: 10, Low: 2}, {Name: "vllm:kv_cache_usage_perc", High: 0.9, Low: 0.3}},
 	} {
-		s := seedScaler(t, metrics...)
+		s := kaitoScaler(t, metrics...)
 		var state realtime.State
 		var d scaling.Decision
 		for i := range 20 {
@@ -193,7 +193,7 @@ func TestSteps(t *testing.T) {
 // TestFutureScaleCostsOneCooldown: a last change in the future, as after a restore on a machine whose clock is behind,
 // never acts and costs one cooldown from now, not the years until then.
 func TestFutureScaleCostsOneCooldown(t *testing.T) {
-	s := seedScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2})
+	s := kaitoScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2})
 	state := realtime.State{LastUp: scaling.StampOf(start.AddDate(5, 0, 0))}
 	obs := scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{scaling.Exactly(queue, 50)}}
 	var acted time.Duration
@@ -211,10 +211,10 @@ func TestFutureScaleCostsOneCooldown(t *testing.T) {
 func TestConfigChangeRestartsThatStreak(t *testing.T) {
 	a, b := realtime.Metric{Name: "a", High: 10, Low: 2}, realtime.Metric{Name: "b", High: 10, Low: 2}
 	obs := scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{scaling.Exactly("a", 20), scaling.Exactly("b", 20)}}
-	state, _ := seedScaler(t, a, b).Decide(realtime.State{}, start, obs)
+	state, _ := kaitoScaler(t, a, b).Decide(realtime.State{}, start, obs)
 
 	a.High = 12
-	changed := seedScaler(t, a, b)
+	changed := kaitoScaler(t, a, b)
 	_, d := changed.Decide(state, start.Add(15*time.Second), obs)
 	require.Equal(t, scaling.Up, d.Verdict)
 	codes := map[string]string{}
@@ -332,7 +332,7 @@ func TestStateIsSmall(t *testing.T) {
 		{Name: "vllm:kv_cache_usage_perc", High: 0.9, Low: 0.2},
 		{Name: "vllm:num_requests_running", High: 100, Low: 20},
 	}
-	policy := scaling.New(seedScaler(t, metrics...))
+	policy := scaling.New(kaitoScaler(t, metrics...))
 	obs := scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3}
 	for _, m := range metrics {
 		obs.Readings = append(obs.Readings, scaling.Exactly(m.Name, 1000))
@@ -358,7 +358,7 @@ func TestDamagedStateHolds(t *testing.T) {
 		`{"kind":"realtime","version":1,"state":{"seen":"yesterday"}}`,
 		`{"kind":"realtime","version":1,"state":{"unheard":1}}`,
 	} {
-		policy := scaling.New(seedScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2}))
+		policy := scaling.New(kaitoScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2}))
 		require.Error(t, json.Unmarshal([]byte(state), policy), state)
 		d := policy.Decide(start, scaling.Observation{SpecReplicas: 9})
 		require.Equal(t, scaling.Unknown, d.Verdict)

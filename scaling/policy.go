@@ -8,7 +8,8 @@ import (
 // A Stepper is a scaling algorithm: its configuration is the value itself, its memory is S.
 //
 // Both steps are pure: they do no I/O, read no clock and keep nothing. S is plain data whose zero value is a fresh
-// start. Like a slice given to append, the state passed in is spent; the one returned is the one to keep.
+// start. Like a slice given to append, the state passed in must not be used again; the one returned
+// is the one to keep.
 type Stepper[S any] interface {
 	// Kind names the algorithm and the version of S, as stamped on stored state.
 	Kind() Kind

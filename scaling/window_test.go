@@ -70,9 +70,9 @@ func exactMean(values []float64) float64 {
 	return mean
 }
 
-// TestP11WindowsEqualBruteForce drives the three windows and the brute force through random records and queries, with
+// TestWindowsEqualBruteForce drives the three windows and the brute force through random records and queries, with
 // gaps, bursts within one slot, steps back of the clock and trips through JSON.
-func TestP11WindowsEqualBruteForce(t *testing.T) {
+func TestWindowsEqualBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := scaling.Window{
 			Length:     time.Duration(rapid.IntRange(0, 20_000).Draw(t, "length")) * time.Millisecond,
@@ -132,10 +132,10 @@ func TestP11WindowsEqualBruteForce(t *testing.T) {
 				scale := max(math.Abs(wantLow), math.Abs(wantHigh))
 				want := exactMean(in)
 				require.InDelta(t, want, mean, math.Abs(want)*0x1p-52+scale*0x1p-90)
-				require.LessOrEqual(t, wantLow, mean, "P6")
-				require.LessOrEqual(t, mean, wantHigh, "P6")
+				require.LessOrEqual(t, wantLow, mean, "the mean is between the least and the most")
+				require.LessOrEqual(t, mean, wantHigh, "the mean is between the least and the most")
 				if wantLow == wantHigh {
-					require.Equal(t, wantLow, mean, "P6: the mean of a constant is the constant")
+					require.Equal(t, wantLow, mean, "the mean of a constant is the constant")
 				}
 			}
 		}

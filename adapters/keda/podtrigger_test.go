@@ -159,7 +159,7 @@ func with(m map[string]string, more ...string) map[string]string {
 // requireCooling: a change has been seen, and nothing happens for the cooldown.
 func requireCooling(t *testing.T, s Snapshot) {
 	t.Helper()
-	require.Regexp(t, "^Hold .*(Cooldown|Spent)", s.Because)
+	require.Regexp(t, "^Hold .*(Cooldown|BeforeChange)", s.Because)
 }
 
 func TestMetricMode(t *testing.T) {
