@@ -5,6 +5,7 @@ go 1.24.0
 require (
 	github.com/fatih/color v1.18.0
 	github.com/inferscale/inferscale v0.0.0
+	github.com/inferscale/inferscale/adapters/certs v0.0.0
 	github.com/inferscale/inferscale/adapters/keda v0.0.0
 	github.com/inferscale/inferscale/scrape v0.0.0
 	github.com/mattn/go-isatty v0.0.20
@@ -57,7 +58,7 @@ require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/campoy/embedmd v1.0.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.12.2 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
@@ -80,7 +81,7 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
-	github.com/pmezard/go-difflib v1.0.0 // indirect
+	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.67.5
@@ -120,6 +121,7 @@ require (
 
 replace (
 	github.com/inferscale/inferscale => ../
+	github.com/inferscale/inferscale/adapters/certs => ../adapters/certs
 	github.com/inferscale/inferscale/adapters/k8s => ../adapters/k8s
 	github.com/inferscale/inferscale/adapters/keda => ../adapters/keda
 	github.com/inferscale/inferscale/scrape => ../scrape

@@ -36,7 +36,7 @@
 //
 // # Who may ask
 //
-// Package certs makes certificates for both sides and rotates them. Package defaulting fills in what a ScaledObject
+// Module adapters/certs makes certificates for both sides and rotates them. Package defaulting fills in what a ScaledObject
 // leaves out.
 //
 // # Errors

@@ -15,23 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/inferscale/inferscale/adapters/keda/certs"
-	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+	"github.com/inferscale/inferscale/adapters/certs"
 )
-
-// An activeScaler answers yes.
-type activeScaler struct {
-	externalscaler.UnimplementedExternalScalerServer
-}
-
-func (activeScaler) IsActive(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
-	return &externalscaler.IsActiveResponse{Result: true}, nil
-}
 
 // A rig is a server, a keeper and the clock that both live by.
 type rig struct {
@@ -126,7 +118,7 @@ func newRig(t *testing.T) *rig {
 	}
 	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(config)),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: 200 * time.Millisecond, MaxConnectionAgeGrace: 5 * time.Second}))
-	externalscaler.RegisterExternalScalerServer(server, activeScaler{})
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	r.address = listener.Addr().String()
@@ -181,7 +173,7 @@ func (c *client) close() {
 func (c *client) once() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	_, err := externalscaler.NewExternalScalerClient(c.conn).IsActive(ctx, &externalscaler.ScaledObjectRef{Name: "chat"})
+	_, err := grpc_health_v1.NewHealthClient(c.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	return err
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/inferscale/inferscale/adapters/keda/certs"
+	"github.com/inferscale/inferscale/adapters/certs"
 )
 
 // A rotation that is asked for on the tenth of January: every time something is due, and what is done.

@@ -11,7 +11,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/inferscale/inferscale/adapters/keda/certs"
+	"github.com/inferscale/inferscale/adapters/certs"
 )
 
 // TestReaderStays has material that cannot be used reported once, and what was in force before stay.
