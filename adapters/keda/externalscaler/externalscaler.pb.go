@@ -12,6 +12,7 @@ package externalscaler
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoregistry "google.golang.org/protobuf/reflect/protoregistry"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
@@ -508,7 +509,9 @@ func file_externalscaler_proto_init() {
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
+		TypeRegistry: new(protoregistry.Types),
 		File: protoimpl.DescBuilder{
+			FileRegistry:  new(protoregistry.Files),
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_externalscaler_proto_rawDesc), len(file_externalscaler_proto_rawDesc)),
 			NumEnums:      0,

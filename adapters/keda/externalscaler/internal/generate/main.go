@@ -12,9 +12,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/protoutil"
@@ -77,9 +79,33 @@ func ask(ctx context.Context, plugin string, request []byte, out, tools string) 
 		return fmt.Errorf("refused: %s", response.GetError())
 	}
 	for _, f := range response.GetFile() {
-		if err := os.WriteFile(filepath.Join(out, f.GetName()), []byte(f.GetContent()), 0o644); err != nil {
+		content, err := private(f.GetContent())
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.GetName(), err)
+		}
+		if err := os.WriteFile(filepath.Join(out, f.GetName()), content, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// private has what protoc-gen-go wrote register its file and messages in registries of their own. In the global ones the
+// names are KEDA's: a program that links both would not start.
+func private(code string) ([]byte, error) {
+	const file, types, imported = "File: protoimpl.DescBuilder{", "out := protoimpl.TypeBuilder{", "import ("
+	if !strings.Contains(code, types) {
+		return []byte(code), nil
+	}
+	for _, p := range [][2]string{
+		{imported, `protoregistry "google.golang.org/protobuf/reflect/protoregistry"`},
+		{types, "TypeRegistry: new(protoregistry.Types),"},
+		{file, "FileRegistry: new(protoregistry.Files),"},
+	} {
+		if strings.Count(code, p[0]) != 1 {
+			return nil, fmt.Errorf("%q is not there once: protoc-gen-go writes otherwise than it did", p[0])
+		}
+		code = strings.Replace(code, p[0], p[0]+"\n"+p[1], 1)
+	}
+	return format.Source([]byte(code))
 }
