@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -52,15 +53,7 @@ type EngineConfig struct {
 }
 
 func (c EngineConfig) orDefault() EngineConfig {
-	if c.Idle == 0 {
-		c.Idle = DefaultIdle
-	}
-	if c.Stale == 0 {
-		c.Stale = DefaultStale
-	}
-	if c.MaxTriggers == 0 {
-		c.MaxTriggers = DefaultMaxTriggers
-	}
+	c.Idle, c.Stale, c.MaxTriggers = cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stale, DefaultStale), cmp.Or(c.MaxTriggers, DefaultMaxTriggers)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -99,9 +92,9 @@ func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 	c = c.orDefault()
 	var e scaling.FieldErrors
 	e.Check(c.Build != nil, "build", nil, "must be set")
-	e.Check(c.Idle > 0, "idle", c.Idle, "must be above 0")
-	e.Check(c.Stale > 0, "stale", c.Stale, "must be above 0")
-	e.Check(c.MaxTriggers > 0, "maxTriggers", c.MaxTriggers, "must be above 0")
+	e.Check(c.Idle >= 0, "idle", c.Idle, "must not be negative")
+	e.Check(c.Stale >= 0, "stale", c.Stale, "must not be negative")
+	e.Check(c.MaxTriggers >= 0, "maxTriggers", c.MaxTriggers, "must not be negative")
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
@@ -121,13 +114,6 @@ func (e *Engine) Close() {
 	e.stop()
 	e.mu.Unlock()
 	e.wg.Wait()
-}
-
-// Triggers returns how many triggers there are.
-func (e *Engine) Triggers() int {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return len(e.triggers)
 }
 
 // Spec returns what the HorizontalPodAutoscaler is to be told of a trigger.

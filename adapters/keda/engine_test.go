@@ -95,15 +95,15 @@ func TestIdleIsForgotten(t *testing.T) {
 		s.tick()
 		s.value(chat, a)
 	}
-	require.Equal(t, 1, s.engine.Triggers())
+	require.Equal(t, 1, s.engine.running())
 	require.Equal(t, 1, idle.wasClosed())
 	require.Zero(t, asked.wasClosed())
 	s.settled()
 	s.clock.advance(11 * time.Minute)
-	require.Eventually(t, func() bool { return s.engine.Triggers() == 0 }, patience, time.Millisecond, "and with the last one its ScaledObject")
+	require.Eventually(t, func() bool { return s.engine.running() == 0 }, patience, time.Millisecond, "and with the last one its ScaledObject")
 	require.Equal(t, 1, asked.wasClosed())
 	s.value(chat, a) // asked for again, it begins anew
-	require.Equal(t, 1, s.engine.Triggers())
+	require.Equal(t, 1, s.engine.running())
 }
 
 // TestReplacedStopsSoon edits metadata: of two triggers of one identity the one that is not asked for any more ends long
@@ -119,12 +119,12 @@ func TestReplacedStopsSoon(t *testing.T) {
 	for range 2 {
 		s.tick()
 		s.value(chat, after)
-		require.Equal(t, 3, s.engine.Triggers(), "both may be asked for in turn")
+		require.Equal(t, 3, s.engine.running(), "both may be asked for in turn")
 	}
 	s.tick()
 	s.value(chat, after)
 	s.tick()
-	require.Equal(t, 2, s.engine.Triggers())
+	require.Equal(t, 2, s.engine.running())
 	require.Equal(t, 1, s.triggers["before"].wasClosed())
 }
 
@@ -218,7 +218,7 @@ func TestSlowRoundHoldsUpNothing(t *testing.T) {
 		s.settled(hangs)
 		s.value(chat, mended)
 	}
-	require.Equal(t, 2, s.engine.Triggers(), "and takes its place")
+	require.Equal(t, 2, s.engine.running(), "and takes its place")
 	<-slow.ended // its context has
 	<-slow.closed
 }
@@ -277,7 +277,7 @@ func TestBuildErrors(t *testing.T) {
 	_, err := s.engine.Spec(chat, map[string]string{"is": "nothing"})
 	require.Equal(t, codes.InvalidArgument, code(err))
 	require.ErrorContains(t, err, errBuild.Error())
-	require.Zero(t, s.engine.Triggers())
+	require.Zero(t, s.engine.running())
 }
 
 func TestMaxTriggers(t *testing.T) {
@@ -334,14 +334,14 @@ func TestCloseWhileTriggersBegin(t *testing.T) {
 		}
 		e.Close()
 		all.Wait()
-		require.Zero(t, e.Triggers())
+		require.Zero(t, e.running())
 		require.Equal(t, callers*each, trigger.wasClosed(), "each of them, those that came too late too")
 	}
 }
 
 func TestNewEngineSaysWhatIsWrong(t *testing.T) {
 	_, err := NewEngine(t.Context(), EngineConfig{Idle: -1, Stale: -1, MaxTriggers: -1})
-	for _, text := range []string{"build: <nil>: must be set", "idle: -1ns: must be above 0", "stale: -1: must be above 0", "maxTriggers: -1: must be above 0"} {
+	for _, text := range []string{"build: <nil>: must be set", "idle: -1ns: must not be negative", "stale: -1: must not be negative", "maxTriggers: -1: must not be negative"} {
 		require.ErrorContains(t, err, text)
 	}
 }
@@ -433,7 +433,7 @@ func TestMetricsOfTwoTriggersOfOneMetric(t *testing.T) {
 		s.value(chat, nine)
 		require.Equal(t, []float64{9}, series(t, m, "inferscale_keda_value"))
 	}
-	require.Equal(t, 1, s.engine.Triggers())
+	require.Equal(t, 1, s.engine.running())
 }
 
 // TestPropKey: two pairs have one key if and only if they are equal.

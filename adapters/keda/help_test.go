@@ -204,3 +204,10 @@ func (s *stage) tick() {
 }
 
 func code(err error) codes.Code { return status.Code(err) }
+
+// running returns how many triggers there are.
+func (e *Engine) running() int {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return len(e.triggers)
+}

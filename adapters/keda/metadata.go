@@ -30,9 +30,19 @@ type Mode string
 
 // The modes.
 const (
-	// Metric sends what the pods say, for the HorizontalPodAutoscaler to decide on.
+	// Metric sends what the pods say, for the HorizontalPodAutoscaler to decide on: the total over the pods where the
+	// trigger's metricType is AverageValue, their mean where it is Value. What a missing pod could have said moves
+	// nothing: the total is then the one nearest to "hold" that is possible. It is active as long as the target exists
+	// and can be scaled, as without pods nobody could say that one is needed.
 	Metric Mode = "metric"
-	// Replicas sends how many replicas a scaling.Policy wants, with a target of 1.
+	// Replicas sends how many replicas a scaling.Policy wants, with a target of 1, and is active while that is any. The
+	// state of its loop is stored before it is answered with; each round is made by one replica of the scaler, and the
+	// others answer with what that found. One that finds nothing answers with what another finds.
+	//
+	// A HorizontalPodAutoscaler has a tolerance of 0.1, so that from 10 replicas on a step of 1 is none to it: set
+	// spec.advanced.horizontalPodAutoscalerConfig.behavior.{scaleUp,scaleDown}.tolerance to 0, as package defaulting does,
+	// which needs Kubernetes 1.33 with the feature gate or 1.35. On others make steps of more than a tenth, or start the
+	// controller manager with --horizontal-pod-autoscaler-tolerance=0.
 	Replicas Mode = "replicas"
 )
 

@@ -543,11 +543,11 @@ func TestThresholdIsWhatKEDAHas(t *testing.T) {
 // thousandths.
 func TestThresholdSurvives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.OneOf(rapid.Float64Range(LeastTarget, 10), rapid.Float64Range(LeastTarget, 999999999999), rapid.Just(123456789.123456789)).Draw(t, "threshold")
+		v := rapid.OneOf(rapid.Float64Range(leastTarget, 10), rapid.Float64Range(leastTarget, 999999999999), rapid.Just(123456789.123456789)).Draw(t, "threshold")
 		text := strconv.FormatFloat(v, byte(rapid.SampledFrom([]rune("efg")).Draw(t, "format")), rapid.SampledFrom([]int{-1, 3, 9, 17}).Draw(t, "digits"), 64)
 		v, err := strconv.ParseFloat(text, 64)
 		require.NoError(t, err)
-		if !(v >= LeastTarget && v < MostValue-1) {
+		if !(v >= leastTarget && v < greatestValue-1) {
 			return
 		}
 		m, err := ParseMetadata(inMetric("threshold", text))

@@ -12,8 +12,8 @@ import (
 
 // What KEDA takes where a ScaledObject says nothing.
 const (
-	DefaultMinReplicaCount = 0
-	DefaultMaxReplicaCount = 100
+	minReplicaCount = 0
+	maxReplicaCount = 100
 )
 
 // An Object is what a trigger needs to know of its ScaledObject.
@@ -50,8 +50,8 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	ref := s.Spec.ScaleTargetRef
 	o := Object{
 		Target: k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: u.GetNamespace(), Name: ref.Name},
-		Min:    DefaultMinReplicaCount,
-		Max:    DefaultMaxReplicaCount,
+		Min:    minReplicaCount,
+		Max:    maxReplicaCount,
 		shared: sharers(s.Spec.Triggers),
 	}
 	if o.Target.APIVersion == "" {

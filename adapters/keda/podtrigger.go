@@ -62,7 +62,7 @@ func (t *podTrigger) silent(now time.Time, err error) Snapshot {
 
 // build makes of metadata and ScaledObject what carries them out, once and whenever the ScaledObject has changed.
 func (t *podTrigger) build() error {
-	object := Object{Min: DefaultMinReplicaCount, Max: DefaultMaxReplicaCount}
+	object := Object{Min: minReplicaCount, Max: maxReplicaCount}
 	if t.c.Objects != nil {
 		var err error
 		if object, err = t.c.Objects(t.ref); err != nil {

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// LeastTarget is the least target that KEDA hands on as one that is not 0.
-	LeastTarget = 0.001
-	// MostValue is the greatest value or target that is sent: in thousandths, which a HorizontalPodAutoscaler counts
+	// leastTarget is the least target that KEDA hands on as one that is not 0.
+	leastTarget = 0.001
+	// greatestValue is the greatest value or target that is sent: in thousandths, which a HorizontalPodAutoscaler counts
 	// in, it is far from the end of int64.
-	MostValue = 1e12
+	greatestValue = 1e12
 )
 
 // A Server answers KEDA's calls from the snapshots of an Engine. It never advances an algorithm: however many callers
@@ -24,7 +24,8 @@ const (
 //
 //	GetMetricSpec     one spec: name and target
 //	GetMetrics        one value, in both fields: the float, and the whole number not below it for KEDA before 2.17
-//	IsActive          whether the target should have any replicas
+//	IsActive          whether the target should have any replicas; KEDA asks a trigger of the type external only after
+//	                  GetMetrics has answered
 //	StreamIsActive    what IsActive answers, at once where it is known and then whenever it changes
 //	StreamMetricSpec  what GetMetricSpec answers, at once and then whenever it changes
 //
@@ -69,8 +70,8 @@ func (s *Server) GetMetrics(_ context.Context, in *externalscaler.GetMetricsRequ
 		return nil, unavailable(snapshot.Unknown)
 	}
 	v := snapshot.Value
-	if !(v >= 0 && v <= MostValue) { // NaN too
-		return nil, status.Errorf(codes.Unavailable, "%s: %v: must be between 0 and %g to be sent", snapshot.Spec.Metric, v, float64(MostValue))
+	if !(v >= 0 && v <= greatestValue) { // NaN too
+		return nil, status.Errorf(codes.Unavailable, "%s: %v: must be between 0 and %g to be sent", snapshot.Spec.Metric, v, float64(greatestValue))
 	}
 	return &externalscaler.GetMetricsResponse{MetricValues: []*externalscaler.MetricValue{{
 		MetricName: snapshot.Spec.Metric, MetricValueFloat: v, MetricValue: whole(v),
@@ -162,8 +163,8 @@ func refOf(in *externalscaler.ScaledObjectRef) (Ref, error) {
 }
 
 func specResponse(spec Spec) (*externalscaler.GetMetricSpecResponse, error) {
-	if !(spec.Target >= LeastTarget && spec.Target <= MostValue) {
-		return nil, status.Errorf(codes.Internal, "target of %s: %v: must be between %g and %g to be sent", spec.Metric, spec.Target, LeastTarget, float64(MostValue))
+	if !(spec.Target >= leastTarget && spec.Target <= greatestValue) {
+		return nil, status.Errorf(codes.Internal, "target of %s: %v: must be between %g and %g to be sent", spec.Metric, spec.Target, leastTarget, float64(greatestValue))
 	}
 	return &externalscaler.GetMetricSpecResponse{MetricSpecs: []*externalscaler.MetricSpec{{
 		MetricName: spec.Metric, TargetSizeFloat: spec.Target, TargetSize: whole(spec.Target),

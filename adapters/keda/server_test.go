@@ -375,7 +375,7 @@ func TestWholeNumbers(t *testing.T) {
 			require.EqualValues(t, sum, whole(v), "%d of %d pods", sum, n)
 		}
 	}
-	for v, want := range map[float64]int64{0: 0, 0.0004: 1, 0.001: 1, 0.9: 1, 1: 1, 1.001: 2, 450.00000000000006: 450, 1e9 + 0.5: 1e9 + 1, MostValue: MostValue, MostValue - 0.5: MostValue} {
+	for v, want := range map[float64]int64{0: 0, 0.0004: 1, 0.001: 1, 0.9: 1, 1: 1, 1.001: 2, 450.00000000000006: 450, 1e9 + 0.5: 1e9 + 1, greatestValue: greatestValue, greatestValue - 0.5: greatestValue} {
 		require.Equal(t, want, whole(v), "%v", v)
 	}
 }

@@ -170,7 +170,7 @@ type ourServer struct {
 func newOurs(t *testing.T, a asking, trigger func(o *ourServer, spec Spec) Trigger) *ourServer {
 	t.Helper()
 	spec := Spec{Metric: append(a.names(), "q")[0], Target: a.meant(t, "target")}
-	if !(spec.Target >= LeastTarget) {
+	if !(spec.Target >= leastTarget) {
 		spec.Target = 1
 	}
 	o := &ourServer{}
@@ -222,7 +222,7 @@ func differs(t *testing.T, row kedaRow, a asking) string {
 	t.Helper()
 	ctx := t.Context()
 	target, value := a.meant(t, "target"), a.meant(t, "value")
-	sendable := value >= 0 && value <= MostValue
+	sendable := value >= 0 && value <= greatestValue
 	bare := strings.TrimPrefix(a.metric, fmt.Sprintf("s%d-", a.index))
 	returned, returns := a.metadata["returnNames"]
 	switch {
@@ -253,7 +253,7 @@ func differs(t *testing.T, row kedaRow, a asking) string {
 			}
 		}
 		return ruleOneSpec
-	case !(target >= LeastTarget && target <= MostValue):
+	case !(target >= leastTarget && target <= greatestValue):
 		_, err := specResponse(Spec{Metric: "q", Target: target})
 		require.Equal(t, codes.Internal, status.Code(err))
 		if text := a.metadata["target"]; text != "" {
@@ -375,7 +375,7 @@ func pushRow(t *testing.T, row kedaRow, a asking) string {
 	}
 	require.Equal(t, states, row.Out.Push, "KEDA takes what is sent")
 	require.Contains(t, []string{"", "once"}, a.metadata["streamSpec"], "unknown form")
-	if a.metadata["streamSpec"] != "" && !(a.meant(t, "target") >= LeastTarget) {
+	if a.metadata["streamSpec"] != "" && !(a.meant(t, "target") >= leastTarget) {
 		return ruleTarget
 	}
 
