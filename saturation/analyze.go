@@ -86,13 +86,6 @@ type totals struct {
 	fullKV, fullQueue   sum
 }
 
-func (t *totals) reset() {
-	t.spareKV.reset()
-	t.spareQueue.reset()
-	t.fullKV.reset()
-	t.fullQueue.reset()
-}
-
 func (t *totals) join(o *totals) {
 	t.spareKV.join(&o.spareKV)
 	t.spareQueue.join(&o.spareQueue)
@@ -128,7 +121,7 @@ type part struct {
 // holds whatever it would have said, and blocks down. Mode Literal takes such values as they are.
 func (s Scaler) Analyze(a *Analysis, replicas []Replica) {
 	a.scratch.parts = a.scratch.parts[:0]
-	a.scratch.total.reset()
+	a.scratch.total = totals{}
 	clear(a.scratch.places)
 	s.gather(a, replicas)
 	s.settle(a)
@@ -140,7 +133,6 @@ func (s *Scaler) gather(a *Analysis, replicas []Replica) {
 	w := &a.scratch
 	thresholdKV, thresholdQueue := s.config.KVCache, s.config.QueueLength
 	fullKV, fullQueue := s.fullKV, s.fullQueue
-	scaleKV, scaleQueue := s.scales.spareKV, s.scales.spareQueue
 	at, p := 0, (*part)(nil)
 	for i := range replicas {
 		r := &replicas[i]
@@ -150,16 +142,12 @@ func (s *Scaler) gather(a *Analysis, replicas []Replica) {
 		}
 		kv, queue := r.KV, r.Queue
 		if !(kv < fullKV && queue < fullQueue && kv >= 0 && queue >= 0) {
-			s.gatherOdd(a, p, r)
+			s.gatherOdd(p, r)
 			continue
 		}
 		p.free++
-		if x := thresholdKV - kv; !p.spareKV.add(x, scaleKV) {
-			p.spareKV.addWideBoth(x, &w.total.spareKV)
-		}
-		if x := thresholdQueue - queue; !p.spareQueue.add(x, scaleQueue) {
-			p.spareQueue.addWideBoth(x, &w.total.spareQueue)
-		}
+		p.spareKV.add(thresholdKV - kv)
+		p.spareQueue.add(thresholdQueue - queue)
 		if kv >= p.peakKV.Load && kv > 0 {
 			p.peakKV.note(r.Pod, kv)
 		}
@@ -170,8 +158,7 @@ func (s *Scaler) gather(a *Analysis, replicas []Replica) {
 }
 
 // gatherOdd takes a replica that is saturated, or that has a value which is negative or no number.
-func (s *Scaler) gatherOdd(a *Analysis, p *part, r *Replica) {
-	total := &a.scratch.total
+func (s *Scaler) gatherOdd(p *part, r *Replica) {
 	kv, queue := r.KV, r.Queue
 	switch {
 	case s.config.Mode == Default && !usable(kv, queue):
@@ -182,16 +169,12 @@ func (s *Scaler) gatherOdd(a *Analysis, p *part, r *Replica) {
 		return
 	case kv >= s.fullKV || queue >= s.fullQueue:
 		p.saturated++
-		if !p.fullKV.add(kv, s.scales.fullKV) {
-			p.fullKV.addWideBoth(kv, &total.fullKV)
-		}
-		if !p.fullQueue.add(queue, s.scales.fullQueue) {
-			p.fullQueue.addWideBoth(queue, &total.fullQueue)
-		}
+		p.fullKV.add(kv)
+		p.fullQueue.add(queue)
 	default:
 		p.free++
-		p.spareKV.addWideBoth(s.config.KVCache-kv, &total.spareKV)
-		p.spareQueue.addWideBoth(s.config.QueueLength-queue, &total.spareQueue)
+		p.spareKV.add(s.config.KVCache - kv)
+		p.spareQueue.add(s.config.QueueLength - queue)
 	}
 	if kv >= p.peakKV.Load && kv > 0 {
 		p.peakKV.note(r.Pod, kv)
@@ -234,7 +217,7 @@ func (a *Analysis) part(name string, guess int) int {
 	p.name = name
 	p.free, p.saturated, p.missing = 0, 0, 0
 	p.peakKV, p.peakQueue, p.lost = Peak{Variant: name}, Peak{Variant: name}, Peak{Variant: name}
-	p.reset()
+	p.totals = totals{}
 	switch {
 	case n == few:
 		if w.places == nil {
@@ -275,11 +258,11 @@ func (s *Scaler) settle(a *Analysis) {
 		}
 		spareKV := 0.0
 		if p.free > 0 {
-			spareKV = p.spareKV.value(s.scales.spareKV)
-			v.SpareKV, v.SpareQueue = spareKV/float64(p.free), p.spareQueue.value(s.scales.spareQueue)/float64(p.free)
+			spareKV = p.spareKV.value()
+			v.SpareKV, v.SpareQueue = spareKV/float64(p.free), p.spareQueue.value()/float64(p.free)
 		}
 		if n := p.free + p.saturated; n > 0 {
-			v.AverageKV = load(p.free, s.config.KVCache, spareKV, p.fullKV.value(s.scales.fullKV)) / float64(n)
+			v.AverageKV = load(p.free, s.config.KVCache, spareKV, p.fullKV.value()) / float64(n)
 		}
 		a.Variants = append(a.Variants, v)
 		a.Replicas += v.Replicas

@@ -104,7 +104,8 @@ func WVA() Config {
 
 // Validate reports every wrong field at once, each as a scaling.FieldError.
 //
-// In mode Default thresholds are above 0 (KVCache up to 1) and each trigger is in [0, its threshold). In mode Literal
+// In mode Default thresholds are at least a billionth (KVCache at most 1, QueueLength at most 1e9) and each trigger is
+// in [0, its threshold). In mode Literal
 // what the seed's system accepts is accepted: KVCache and KVSpare in [0, 1] with KVSpare not above KVCache, queues not
 // negative, and so all zeros, which freeze a model, and a QueueSpare above QueueLength, which grows it for ever. A
 // timeout, a stabilization or a step rule is not the seed's and is an error there.
@@ -136,14 +137,14 @@ func (t Thresholds) validate(prefix string, mode Mode) error {
 	within := func(v, most float64) bool { return v >= 0 && v <= most && !math.IsInf(v, 0) }
 	if mode == Literal {
 		e.Check(within(t.KVCache, 1), prefix+kvCache, t.KVCache, "must be in [0, 1]")
-		e.Check(within(t.QueueLength, math.Inf(1)), prefix+queueLength, t.QueueLength, "must be a number that is not negative")
+		e.Check(within(t.QueueLength, most), prefix+queueLength, t.QueueLength, "must be from 0 to 1e9")
 		e.Check(within(t.KVSpare, 1), prefix+kvSpare, t.KVSpare, "must be in [0, 1]")
 		e.Check(!(t.KVSpare > t.KVCache), prefix+kvSpare, t.KVSpare, fmt.Sprintf("must not be above %s %v", kvCache, t.KVCache))
-		e.Check(within(t.QueueSpare, math.Inf(1)), prefix+queueSpare, t.QueueSpare, "must be a number that is not negative")
+		e.Check(within(t.QueueSpare, most), prefix+queueSpare, t.QueueSpare, "must be from 0 to 1e9")
 		return e.Err()
 	}
-	e.Check(within(t.KVCache, 1) && t.KVCache > 0, prefix+kvCache, t.KVCache, "must be above 0 and at most 1")
-	e.Check(within(t.QueueLength, math.Inf(1)) && t.QueueLength > 0, prefix+queueLength, t.QueueLength, "must be a number above 0")
+	e.Check(within(t.KVCache, 1) && t.KVCache >= 1/billion, prefix+kvCache, t.KVCache, "must be from 1e-9 to 1")
+	e.Check(within(t.QueueLength, most) && t.QueueLength >= 1/billion, prefix+queueLength, t.QueueLength, "must be from 1e-9 to 1e9")
 	e.Check(within(t.KVSpare, math.Inf(1)), prefix+kvSpare, t.KVSpare, "must be a number that is not negative")
 	e.Check(!(t.KVSpare >= t.KVCache), prefix+kvSpare, t.KVSpare, fmt.Sprintf("must be below %s %v", kvCache, t.KVCache))
 	e.Check(within(t.QueueSpare, math.Inf(1)), prefix+queueSpare, t.QueueSpare, "must be a number that is not negative")

@@ -136,8 +136,8 @@ func drawScene(t *rapid.T, variants []saturation.Variant, mood int, literal bool
 
 // TestEpisodes drives a Model and its naive twin through the same long random life: replicas that do not report, values
 // that are none, counts changed by others, refused writes, steps back of the clock, restarts. On the way it checks
-//
-//	S1 S3 S5 S7 S10 C1 C2 C4 C5 C6 C7 C8 C9 C10
+// what holds of every plan (checkPlan), that the order of rows, a copy of the state and a restart change nothing, and that
+// the state stays small.
 func TestEpisodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
@@ -170,7 +170,7 @@ func TestEpisodes(t *testing.T) {
 			case 1: // a target of before that has not been reached
 				i := rapid.IntRange(0, len(variants)-1).Draw(t, "whose")
 				variants[i].Desired = saturation.CountOf(rapid.Int32Range(0, 6).Draw(t, "desired"))
-			case 2: // C5: a restart from the stored state
+			case 2: // a restart from the stored state
 				data, err := json.Marshal(m)
 				require.NoError(t, err)
 				m = saturation.NewModel(s)
@@ -178,23 +178,23 @@ func TestEpisodes(t *testing.T) {
 			}
 			scene := drawScene(t, variants, mood, literal)
 			input := fmt.Sprint(scene)
-			// C4, C6: another order and a copy of the state answer the same, reason included.
+			// Another order and a copy of the state answer the same, reason included.
 			data, err := json.Marshal(m)
 			require.NoError(t, err)
 			require.NoError(t, json.Unmarshal(data, other))
 			dice := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "place") }
 			same := other.Decide(now, shuffled(scene.replicas, dice), shuffled(scene.variants, dice))
 			plan := m.Decide(now, scene.replicas, scene.variants)
-			require.Equal(t, plan.Explain(), same.Explain(), "C4")
-			require.Equal(t, plan.Targets, same.Targets, "C4")
-			require.Equal(t, plan.Model(), same.Model(), "C4")
-			require.Equal(t, input, fmt.Sprint(scene), "C6")
+			require.Equal(t, plan.Explain(), same.Explain(), "another order, another answer")
+			require.Equal(t, plan.Targets, same.Targets, "another order, another answer")
+			require.Equal(t, plan.Model(), same.Model(), "another order, another answer")
+			require.Equal(t, input, fmt.Sprint(scene), "the input was changed")
 			left, err := json.Marshal(other)
 			require.NoError(t, err)
 			data, err = json.Marshal(m)
 			require.NoError(t, err)
-			require.JSONEq(t, string(data), string(left), "C4")
-			require.LessOrEqual(t, len(data), 200+100*len(variants), "C7: %s", data)
+			require.JSONEq(t, string(data), string(left), "another order, another answer")
+			require.LessOrEqual(t, len(data), 200+100*len(variants), "the state grows: %s", data)
 
 			want := twin.decide(now, scene.replicas, scene.variants)
 			checkPlan(t, c, scene, plan, m.Analysis(), want, back)
@@ -221,10 +221,10 @@ func TestEpisodes(t *testing.T) {
 // checkPlan compares a plan with the twin's and checks what holds of every plan.
 func checkPlan(t *rapid.T, c saturation.Config, s scene, p *saturation.Plan, a *saturation.Analysis, want map[string]naiveTarget, back bool) {
 	table := p.Explain()
-	require.Len(t, p.Targets, len(want), "S10: the union of states and metrics\n%s", table)
+	require.Len(t, p.Targets, len(want), "the union of states and metrics\n%s", table)
 	model := p.Model()
-	require.NoError(t, scalingtest.Explained(&model), "C10\n%s", table)
-	require.False(t, a.ScaleUp && a.DownSafe, "S1")
+	require.NoError(t, scalingtest.Explained(&model), "not explained\n%s", table)
+	require.False(t, a.ScaleUp && a.DownSafe, "up and safe")
 	states := map[string]saturation.Variant{}
 	for _, v := range s.variants {
 		states[v.Name] = v
@@ -233,14 +233,14 @@ func checkPlan(t *rapid.T, c saturation.Config, s scene, p *saturation.Plan, a *
 	for i := range p.Targets {
 		target := &p.Targets[i]
 		d := &target.Decision
-		require.NoError(t, scalingtest.Explained(d), "C10 %s\n%s", target.Variant, d.Explain())
+		require.NoError(t, scalingtest.Explained(d), "not explained: %s\n%s", target.Variant, d.Explain())
 		w, ok := want[target.Variant]
 		require.True(t, ok, target.Variant)
 		require.Equal(t, w.replicas, d.Replicas, "%s\n%s\n%s", target.Variant, d.Explain(), table)
 		require.Equal(t, w.unknown, d.Verdict == scaling.Unknown, "%s\n%s", target.Variant, table)
 		v, stated := states[target.Variant]
 		if !stated {
-			require.False(t, d.Acts(), "S7: no target is written for lack of state")
+			require.False(t, d.Acts(), "no target is written for lack of state")
 			continue
 		}
 		require.Equal(t, v.Current, d.From)
@@ -248,8 +248,8 @@ func checkPlan(t *rapid.T, c saturation.Config, s scene, p *saturation.Plan, a *
 			continue
 		}
 		if d.Acts() {
-			require.GreaterOrEqual(t, d.Replicas, v.Min, "C1")
-			require.True(t, v.Max == 0 || d.Replicas <= v.Max, "C1")
+			require.GreaterOrEqual(t, d.Replicas, v.Min, "out of bounds")
+			require.True(t, v.Max == 0 || d.Replicas <= v.Max, "out of bounds")
 		}
 		wish := v.Current
 		if v.Desired.Set {
@@ -258,18 +258,18 @@ func checkPlan(t *rapid.T, c saturation.Config, s scene, p *saturation.Plan, a *
 		if wish = clampTo(v, wish); d.Replicas != wish {
 			moves++
 			if c.Step == saturation.One || d.Replicas < wish {
-				require.EqualValues(t, 1, max(d.Replicas-wish, wish-d.Replicas), "S5\n%s", table)
+				require.EqualValues(t, 1, max(d.Replicas-wish, wish-d.Replicas), "one variant, by one\n%s", table)
 			}
-			require.False(t, back, "C8: a clock that steps back causes no action")
-			require.NotZero(t, a.Free+a.Saturated, "C9: no data: hold")
+			require.False(t, back, "a clock that steps back causes no action")
+			require.NotZero(t, a.Free+a.Saturated, "no data: hold")
 			if d.Replicas < wish {
-				require.Zero(t, a.Saturated, "S3: no down while a replica is saturated")
+				require.Zero(t, a.Saturated, "no down while a replica is saturated")
 			}
 		}
 		free++
 	}
-	require.LessOrEqual(t, moves, 1, "S5\n%s", table)
+	require.LessOrEqual(t, moves, 1, "one variant, by one\n%s", table)
 	if c.Mode == saturation.Default && a.Saturated == a.Replicas && a.Replicas > 0 {
-		require.Equal(t, c.KVSpare > 0 || c.QueueSpare > 0, a.ScaleUp, "S3: all saturated: up")
+		require.Equal(t, c.KVSpare > 0 || c.QueueSpare > 0, a.ScaleUp, "all saturated: up")
 	}
 }

@@ -22,19 +22,12 @@ func (l *live) Analysis() *Analysis { return &l.analysis }
 // validate what it was given.
 func Unchecked(c Config) Scaler { return c.scaler() }
 
-// Sum adds numbers as Analyze does, with the scale for numbers up to limit, and reports how many went the short way.
-func Sum(numbers []float64, limit float64) (value float64, short int) {
-	scale := scaleOf(limit)
+// Sum adds numbers as Analyze does, over two parts.
+func Sum(numbers []float64) float64 {
 	var parts [2]sum
-	var total sum
 	for i, x := range numbers {
-		if p := &parts[i%2]; p.add(x, scale) {
-			short++
-		} else {
-			p.addWideBoth(x, &total)
-		}
+		parts[i%2].add(x)
 	}
-	total.join(&parts[0])
-	total.join(&parts[1])
-	return total.value(scale), short
+	parts[0].join(&parts[1])
+	return parts[0].value()
 }

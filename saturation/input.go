@@ -20,10 +20,10 @@ type Replica struct {
 // stands.
 type Variant struct { //nolint:recvcheck // a plain value; inner methods take its address to spare copies
 	Name string `json:"name"`
-	// Cost of a replica, in any unit that the variants share. Not negative.
+	// Cost of a replica, in any unit that the variants share, from 0 to 1e100.
 	Cost float64 `json:"cost"`
 	// Capacity of a replica relative to the others', such as 1 and 3 for accelerators of which one serves three times
-	// as much. Variants are compared by cost per capacity. 0 means 1.
+	// as much, from 1e-100 to 1e100. Variants are compared by cost per capacity. 0 means 1.
 	Capacity float64 `json:"capacity,omitempty"`
 	// Min and Max are the fewest and the most replicas. Max 0 means no upper bound, as in the seed. Whatever Min says,
 	// the last replica of a variant is never taken away.
@@ -71,9 +71,8 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 // held and reported by Decide in mode Default; nothing else in the model is.
 func (v Variant) Validate() error {
 	var e scaling.FieldErrors
-	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
-	e.Check(finite(v.Cost), "cost", v.Cost, "must be a number that is not negative")
-	e.Check(finite(v.Capacity), "capacity", v.Capacity, "must be a number that is not negative")
+	e.Check(v.hasCost(), "cost", v.Cost, "must be a number from 0 to 1e100")
+	e.Check(v.hasCapacity(), "capacity", v.Capacity, "must be 0, which is 1, or a number from 1e-100 to 1e100")
 	e.Check(v.Min >= 0, "min", v.Min, "must not be negative")
 	e.Check(v.Max == 0 || v.Max >= max(v.Min, 1), "max", v.Max, "must be 0, which is none, or not below min")
 	e.Check(v.Current >= 0, "current", v.Current, "must not be negative")
@@ -82,9 +81,16 @@ func (v Variant) Validate() error {
 	return e.Err()
 }
 
+// Costs and capacities are kept from the limits of a float64, so that neither a price nor a sum is infinite or NaN.
+func (v *Variant) hasCost() bool { return v.Cost >= 0 && v.Cost <= 1e100 }
+
+func (v *Variant) hasCapacity() bool {
+	return v.Capacity == 0 || v.Capacity >= 1e-100 && v.Capacity <= 1e100
+}
+
 // valid is Validate without the words.
 func (v *Variant) valid() bool {
-	return v.Cost >= 0 && v.Cost <= math.MaxFloat64 && v.Capacity >= 0 && v.Capacity <= math.MaxFloat64 &&
+	return v.hasCost() && v.hasCapacity() &&
 		v.Min >= 0 && (v.Max == 0 || v.Max >= max(v.Min, 1)) &&
 		v.Current >= 0 && (!v.Desired.Set || v.Desired.N >= 0) && v.Pending >= 0
 }

@@ -1,14 +1,19 @@
 package saturation
 
-import "github.com/inferscale/inferscale/scaling"
+import (
+	"iter"
+
+	"github.com/inferscale/inferscale/internal/wva"
+	"github.com/inferscale/inferscale/scaling"
+)
 
 // judge draws the conclusions.
 func (s *Scaler) judge(a *Analysis, replicas []Replica) {
 	t := &s.config.Thresholds
 	total := &a.scratch.total
-	spareKV, spareQueue := total.spareKV.value(s.scales.spareKV), total.spareQueue.value(s.scales.spareQueue)
-	a.LoadKV = load(a.Free, t.KVCache, spareKV, total.fullKV.value(s.scales.fullKV))
-	a.LoadQueue = load(a.Free, t.QueueLength, spareQueue, total.fullQueue.value(s.scales.fullQueue))
+	spareKV, spareQueue := total.spareKV.value(), total.spareQueue.value()
+	a.LoadKV = load(a.Free, t.KVCache, spareKV, total.fullKV.value())
+	a.LoadQueue = load(a.Free, t.QueueLength, spareQueue, total.fullQueue.value())
 	a.SpareKV, a.SpareQueue, a.AfterKV, a.AfterQueue = 0, 0, 0, 0
 	n := a.Free
 	if s.config.Mode == Default {
@@ -43,34 +48,31 @@ func (s *Scaler) fits(kv, queue float64) bool {
 		kv < s.fullKV && queue < s.fullQueue
 }
 
-// judgeLiterally compares as mode Literal does: ties are decided in decimals, and comparisons with NaN are false.
+// judgeLiterally compares as mode Literal does: exactly at ties, and with NaN to no avail.
 func (s *Scaler) judgeLiterally(a *Analysis, replicas []Replica) {
-	t := &s.config.Thresholds
-	kv := func(r *Replica) float64 { return r.KV }
-	queue := func(r *Replica) float64 { return r.Queue }
-	a.ShortKV = literallyShort(a.SpareKV, a.Free, t, replicas, kv, t.KVCache, t.KVSpare)
-	a.ShortQueue = literallyShort(a.SpareQueue, a.Free, t, replicas, queue, t.QueueLength, t.QueueSpare)
-	a.DownSafe = a.Free >= 2 &&
-		literallySafe(a.AfterKV, t, replicas, kv, t.KVCache, t.KVSpare) &&
-		literallySafe(a.AfterQueue, t, replicas, queue, t.QueueLength, t.QueueSpare)
+	judge := func(load func(*Replica) float64, spare, after, threshold, trigger float64) (short, safe bool) {
+		if a.Free > 0 && (same(spare, trigger) || same(after+trigger, threshold)) {
+			if short, safe, ok := wva.Tie(threshold, trigger, s.free(replicas, load)); ok {
+				return short, safe
+			}
+		}
+		return spare < trigger, a.Free >= 2 && threshold-after >= trigger
+	}
+	t, safeKV, safeQueue := &s.config.Thresholds, false, false
+	a.ShortKV, safeKV = judge(func(r *Replica) float64 { return r.KV }, a.SpareKV, a.AfterKV, t.KVCache, t.KVSpare)
+	a.ShortQueue, safeQueue = judge(func(r *Replica) float64 { return r.Queue }, a.SpareQueue, a.AfterQueue, t.QueueLength, t.QueueSpare)
+	a.DownSafe = safeKV && safeQueue
 }
 
-func literallyShort(spare float64, free int, t *Thresholds, replicas []Replica, load func(*Replica) float64, threshold, trigger float64) bool {
-	if free > 0 && same(spare, trigger) {
-		if s, ok := tieOf(replicas, t, load, threshold, trigger); ok {
-			return s.short()
+// free goes through a load of the replicas that are not saturated.
+func (s *Scaler) free(replicas []Replica, load func(*Replica) float64) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for i := range replicas {
+			if r := &replicas[i]; !s.IsSaturated(*r) && !yield(load(r)) {
+				return
+			}
 		}
 	}
-	return spare < trigger
-}
-
-func literallySafe(after float64, t *Thresholds, replicas []Replica, load func(*Replica) float64, threshold, trigger float64) bool {
-	if same(after+trigger, threshold) {
-		if s, ok := tieOf(replicas, t, load, threshold, trigger); ok {
-			return s.safe()
-		}
-	}
-	return threshold-after >= trigger
 }
 
 // same reports whether two numbers differ by Noise at most.

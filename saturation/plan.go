@@ -225,7 +225,10 @@ func (p *Plan) target(name string, s *seat) {
 		p.Targets = append(p.Targets, Target{})
 	}
 	t := &p.Targets[n]
-	t.Variant, t.Price, t.IsPriced, t.Reporting = name, s.price, s.kind == known, s.rows
+	t.Variant, t.Price, t.IsPriced, t.Reporting = name, 0, s.kind == known && s.price-s.price == 0, s.rows
+	if t.IsPriced { // in mode Literal a price may be no number
+		t.Price = s.price
+	}
 }
 
 // open starts the decision of the target at a place, with the remarks.

@@ -1,6 +1,7 @@
 package saturation_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -58,7 +59,7 @@ func drawMode(t *rapid.T) saturation.Mode {
 	return rapid.SampledFrom([]saturation.Mode{saturation.Default, saturation.Literal}).Draw(t, "mode")
 }
 
-func TestS1NeverUpAndSafeTogether(t *testing.T) {
+func TestNeverUpAndSafeTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mode, thresholds := drawMode(t), drawThresholds(t)
 		a := analyze(scalerOf(t, mode, thresholds), drawReplicas(t, mode, thresholds))
@@ -66,7 +67,7 @@ func TestS1NeverUpAndSafeTogether(t *testing.T) {
 	})
 }
 
-func TestS2MoreLoadNeverAsksForLess(t *testing.T) {
+func TestMoreLoadNeverAsksForLess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		thresholds := drawThresholds(t)
 		s := scalerOf(t, saturation.Default, thresholds)
@@ -95,7 +96,7 @@ func TestS2MoreLoadNeverAsksForLess(t *testing.T) {
 	})
 }
 
-func TestS3NoDownWhileOneIsSaturated(t *testing.T) {
+func TestNoDownWhileOneIsSaturated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		thresholds := drawThresholds(t)
 		s := scalerOf(t, saturation.Default, thresholds)
@@ -117,10 +118,10 @@ func TestS3NoDownWhileOneIsSaturated(t *testing.T) {
 	})
 }
 
-// TestS4UpAndDownLeaveRoomBetween: a fleet that gave one replica and spread its load does not ask for it back, and one
+// TestUpAndDownLeaveRoomBetween: a fleet that gave one replica and spread its load does not ask for it back, and one
 // that got one does not give it away. (In mode Literal the first does not hold for a trigger of 0: see
 // TestLiteralGivesAndAsksBack.)
-func TestS4UpAndDownLeaveRoomBetween(t *testing.T) {
+func TestUpAndDownLeaveRoomBetween(t *testing.T) {
 	evenly := func(n int, kv, queue float64) (replicas []saturation.Replica) {
 		for i := range n {
 			replicas = append(replicas, saturation.Replica{Pod: strconv.Itoa(i), Variant: "a", KV: kv / float64(n), Queue: queue / float64(n)})
@@ -180,14 +181,14 @@ func decideOnce(t require.TestingT, c saturation.Config, s scene) *saturation.Pl
 func mover(t require.TestingT, s scene, p *saturation.Plan) (name string, by int32) {
 	for _, v := range s.variants {
 		if d := &p.Target(v.Name).Decision; d.Replicas != v.Current {
-			require.Empty(t, name, "S5: one variant moves\n%s", p.Explain())
+			require.Empty(t, name, "one variant moves\n%s", p.Explain())
 			name, by = v.Name, d.Replicas-v.Current
 		}
 	}
 	return name, by
 }
 
-func TestS5S6CheapestGrowsDearestShrinks(t *testing.T) {
+func TestCheapestGrowsDearestShrinks(t *testing.T) {
 	c := saturation.Defaults()
 	c.DownStabilization = 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -238,7 +239,7 @@ func TestS5S6CheapestGrowsDearestShrinks(t *testing.T) {
 	})
 }
 
-func TestS7TransitionKeepsEveryTarget(t *testing.T) {
+func TestTransitionKeepsEveryTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := quiet(t, rapid.Bool().Draw(t, "busy"))
 		i := rapid.IntRange(0, len(s.variants)-1).Draw(t, "whose")
@@ -267,9 +268,9 @@ func TestS7TransitionKeepsEveryTarget(t *testing.T) {
 	})
 }
 
-// TestS8StuckReplicaBlocksForTheTimeoutAtMost: replicas that never report, in some variants, while the rest is
+// TestStuckReplicaBlocksForTheTimeoutAtMost: replicas that never report, in some variants, while the rest is
 // saturated.
-func TestS8StuckReplicaBlocksForTheTimeoutAtMost(t *testing.T) {
+func TestStuckReplicaBlocksForTheTimeoutAtMost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := saturation.Defaults()
 		c.TransitionTimeout = drawSeconds(t, 1, 900, "timeout")
@@ -301,7 +302,7 @@ func TestS8StuckReplicaBlocksForTheTimeoutAtMost(t *testing.T) {
 	})
 }
 
-func TestS9DuplicatingEveryReplica(t *testing.T) {
+func TestDuplicatingEveryReplica(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mode, thresholds := drawMode(t), drawThresholds(t)
 		s := scalerOf(t, mode, thresholds)
@@ -312,7 +313,7 @@ func TestS9DuplicatingEveryReplica(t *testing.T) {
 	})
 }
 
-func TestS10TargetsAreTheUnion(t *testing.T) {
+func TestTargetsAreTheUnion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}), 0, 12)
 		want := map[string]bool{}
@@ -340,8 +341,8 @@ func TestS10TargetsAreTheUnion(t *testing.T) {
 	})
 }
 
-// TestC3TimeShift: adding a duration to all times changes nothing but the times.
-func TestC3TimeShift(t *testing.T) {
+// TestTimeShift: adding a duration to all times changes nothing but the times.
+func TestTimeShift(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
 		s, err := saturation.New(c)
@@ -365,9 +366,9 @@ func TestC3TimeShift(t *testing.T) {
 	})
 }
 
-// TestC2AnyInputIsAnswered: no panic, no number that is none, no count out of bounds, whatever the input.
-func TestC2AnyInputIsAnswered(t *testing.T) {
-	odd := []float64{0, 1, -1, 1e308, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1), 5e-324}
+// TestAnyInputIsAnswered: no panic, no number that is none, no count out of bounds, whatever the input.
+func TestAnyInputIsAnswered(t *testing.T) {
+	odd := []float64{0, 1, -1, 1e-100, 1e100, 1e308, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1), 5e-324}
 	counts := []int32{0, 1, 2, -1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1}
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
@@ -385,6 +386,9 @@ func TestC2AnyInputIsAnswered(t *testing.T) {
 			})
 		}
 		p := decideOnce(t, c, s)
+		data, err := json.Marshal(p)
+		require.NoError(t, err, "a plan can be written, whatever was given")
+		require.True(t, json.Valid(data))
 		if c.Mode == saturation.Literal {
 			return // takes its input as it is
 		}
@@ -399,9 +403,13 @@ func TestC2AnyInputIsAnswered(t *testing.T) {
 			}
 			for _, step := range d.Steps() {
 				for _, x := range step.Numbers {
-					require.False(t, math.IsNaN(x), d.Explain())
+					require.False(t, math.IsNaN(x) || math.IsInf(x, 0), d.Explain())
 				}
 			}
+		}
+		a := analyze(scalerOf(t, c.Mode, c.Thresholds), s.replicas)
+		for _, x := range []float64{a.SpareKV, a.SpareQueue, a.AfterKV, a.AfterQueue, a.LoadKV, a.LoadQueue} {
+			require.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%+v", a)
 		}
 	})
 }

@@ -11,7 +11,6 @@ type Scaler struct { //nolint:recvcheck // the value is the algorithm; inner met
 	config Config
 	// fullKV and fullQueue are the least loads that count as saturated: the thresholds, in mode Default less Noise.
 	fullKV, fullQueue float64
-	scales            scales
 	rules             uint64
 }
 
@@ -27,16 +26,9 @@ func New(c Config) (Scaler, error) {
 	return s, nil
 }
 
-// scales are those of the sums of a part.
-type scales struct{ spareKV, spareQueue, fullKV, fullQueue float64 }
-
 // scaler returns the Scaler for exact comparisons.
 func (c Config) scaler() Scaler {
-	return Scaler{
-		config: c, fullKV: c.KVCache, fullQueue: c.QueueLength, rules: c.fingerprint(),
-		// Saturated loads are some digits above the thresholds: usages are near 1, queues are whole numbers.
-		scales: scales{scaleOf(c.KVCache), scaleOf(c.QueueLength), 0x1p60, 0x1p40},
-	}
+	return Scaler{config: c, fullKV: c.KVCache, fullQueue: c.QueueLength, rules: c.fingerprint()}
 }
 
 // Config returns the configuration that the Scaler was made from.

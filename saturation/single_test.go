@@ -63,8 +63,8 @@ func TestSingleSteps(t *testing.T) {
 	}
 }
 
-// TestSingleProperties has the properties that a package of its own checks of any policy, and S2 (Monotone) in mode
-// Default; the literal rule is not monotone, see TestLiteralIsNotMonotone.
+// TestSingleProperties has the properties that a package of its own checks of any policy, and that more load never
+// asks for less (Monotone) in mode Default; the literal rule is not monotone, see TestLiteralIsNotMonotone.
 func TestSingleProperties(t *testing.T) {
 	scalingtest.RunDrawn(t, func(t *rapid.T) (func() scaling.Policy, scalingtest.Options) {
 		c := singleConfig(drawConfig(t))

@@ -129,10 +129,10 @@ const epoch = "v0_7_0"
 // counts of the rows of one section.
 type counts struct{ met, listed, skipped int }
 
-// TestVectorsS11LiteralMode runs every row of the sections that are about this algorithm, in every file of the folder
+// TestVectorsLiteralMode runs every row of the sections that are about this algorithm, in every file of the folder
 // INFERSCALE_VECTORS. A row is met, or listed because it is about another version or analyzer by its own marks, or
 // skipped because it is marked as depending on the order in which the recorded system went through a map.
-func TestVectorsS11LiteralMode(t *testing.T) {
+func TestVectorsLiteralMode(t *testing.T) {
 	total := 0
 	for _, file := range vectors.Files(t) {
 		sections := readVectors(file)
