@@ -146,8 +146,8 @@ func (s *Scaler) gather(a *Analysis, replicas []Replica) {
 			continue
 		}
 		p.free++
-		p.spareKV.add(thresholdKV - kv)
-		p.spareQueue.add(thresholdQueue - queue)
+		p.spareKV.addSpare(thresholdKV - kv)
+		p.spareQueue.addSpare(thresholdQueue - queue)
 		if kv >= p.peakKV.Load && kv > 0 {
 			p.peakKV.note(r.Pod, kv)
 		}

@@ -19,18 +19,20 @@ const (
 )
 
 func (s *sum) add(x float64) {
-	n := x * billion
-	if !(n >= 0 && n <= most*billion) {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			s.odd += x
-			return
-		}
-		n = math.Round(min(max(n, -most*billion), most*billion)) - 0.5
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		s.odd += x
+		return
 	}
-	whole := int64(n + 0.5)
+	s.addWhole(int64(math.Round(min(max(x, -most), most) * billion)))
+}
+
+// addSpare adds a number from 0 to most.
+func (s *sum) addSpare(x float64) { s.addWhole(int64(x*billion + 0.5)) }
+
+func (s *sum) addWhole(n int64) {
 	var carry uint64
-	s.lo, carry = bits.Add64(s.lo, uint64(whole), 0)
-	s.hi += uint64(whole>>63) + carry
+	s.lo, carry = bits.Add64(s.lo, uint64(n), 0)
+	s.hi += uint64(n>>63) + carry
 }
 
 func (s *sum) join(o *sum) {

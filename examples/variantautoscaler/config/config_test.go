@@ -198,7 +198,7 @@ func TestParseErrors(t *testing.T) {
 		},
 		"saturation's fields": {
 			head("saturation") + fine + "    saturation:\n      # a comment\n      kvCacheThreshold: 1.5\n\n      queueLength: 5\n      kvSpareTrigger: much\n",
-			"variants.yaml:8: models[0].saturation.kvCacheThreshold: 1.5: must be above 0 and at most 1\n" +
+			"variants.yaml:8: models[0].saturation.kvCacheThreshold: 1.5: must be from 1e-9 to 1\n" +
 				"variants.yaml:10: models[0].saturation.queueLength: 5: is not a field here; the fields are profile, kvCacheThreshold, queueLengthThreshold, kvSpareTrigger, queueSpareTrigger, mode, transitionTimeout, downStabilization, step, kv, queue, thresholdsFrom\n" +
 				`variants.yaml:11: models[0].saturation.kvSpareTrigger: "much": must be a number`,
 		},
