@@ -9,6 +9,12 @@ import (
 )
 
 // A Mode is the rule by which schedules make a count.
+//
+// A cron expression names instants, and a fleet has a size at all times. What acts only in the minute of a fire loses
+// replicas: a loop that looks every 90 seconds misses 30 of 90 such minutes, and one that restarts at 08:00 stays at
+// night's count for the day. KEDA's cron scaler asks which of start and end comes next, and so depends on times that
+// have not come: if the next start is lost in a shift to summer time, the window of the day before stays open for 23
+// hours. So HoldLast and InWindow ask what came last.
 type Mode int8
 
 // The modes. The zero value is the one to use unless there is a reason for another.
@@ -16,7 +22,7 @@ const (
 	// HoldLast: the policy that fired last, at or before now, decides until another fires.
 	HoldLast Mode = iota
 	// Match: a policy decides during the minute in which it fires, and nothing decides in between. This is the
-	// rule of seed 000. A loop that looks less than once a minute misses fires, for good.
+	// rule of the LLMAutoScaler proposal. A loop that looks less than once a minute misses fires, for good.
 	Match
 	// InWindow: a window decides from its start to its end, and Config.Outside outside every window, as with KEDA's
 	// cron trigger.
@@ -49,17 +55,29 @@ type Config struct {
 	Policies []Policy
 	// Windows are what mode InWindow goes by: at least one, in any order.
 	Windows []Window
-	// Outside is the count that mode InWindow asks for outside every window. The default 0 means Bounds.Min, as it is
-	// clamped as every count is; with KEDA, too, it is minReplicaCount that rules there.
+	// Outside is the count that mode InWindow asks for outside every window. A 0 becomes Bounds.Min, as it is clamped
+	// as every count is; with KEDA, too, it is minReplicaCount that rules there.
 	Outside int32
 }
 
 // A Policy asks for a count at the times of a schedule.
+//
+// A schedule is a set of civil minutes: dates and times on the calendar, without a zone. Each of them fires once, at
+// the first instant at which the clocks of its zone show it or a later time:
+//
+//	fire(m) = min over t with local(t) >= m of t
+//
+// So a time inside the gap of a shift to summer time fires at the end of the gap; all such times do, at once, also those
+// of a whole day that a zone skipped, or of a midnight that does not exist. A time in the hour that comes twice in
+// autumn fires the first time only. This includes schedules such as "* * * * *": nothing fires while the hour is
+// repeated, so that in mode Match nothing is in force then.
+//
+// As in cron, a date needs to match only one of the day of the month and the day of the week if both are restricted.
 type Policy struct {
 	// Name tells the policy from the others: not empty, and unique.
 	Name string
-	// Schedule is a cron expression of five fields, or one of the descriptors @yearly, @annually, @monthly, @weekly,
-	// @daily, @midnight and @hourly. See the package comment for what is refused.
+	// Schedule is a cron expression of five fields with names, ranges, lists and steps, or one of the descriptors
+	// @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly. See New for what is refused.
 	Schedule string
 	// TargetReplicas is the count asked for. It must not be negative; 0 is a count like any other.
 	TargetReplicas int32
@@ -67,7 +85,9 @@ type Policy struct {
 	TimeZone string
 }
 
-// A Window asks for a count from each start to the next end.
+// A Window asks for a count from each start to the next end, [start, end), whatever day that is: 22:00 to 06:00 runs
+// past midnight, Friday 20:00 to Monday 06:00 past the weekend. A start on weekdays with an end on every day is closed
+// on Saturday. KEDA's is open, since an end comes next.
 type Window struct {
 	// Name tells the window from the others: not empty, and unique.
 	Name string

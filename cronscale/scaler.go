@@ -64,7 +64,19 @@ func (e entry) alwaysWith(other entry) bool {
 //
 //	policies[1] "night".schedule: "0 0 31 2 *": never fires: no date has these fields
 //
-// New loads the time zones that are named, as time.LoadLocation finds them; nothing is read afterwards.
+// Besides what does not parse, these are refused:
+//
+//   - "@every", which has no fixed times;
+//   - "TZ=" and "CRON_TZ=" in a schedule: the policy has a field for its zone;
+//   - zones that the time zone database does not have, and "Local", which differs between machines; they are never
+//     taken for UTC;
+//   - schedules that never fire, such as 31 February;
+//   - windows whose start and end are the same times, however they are written;
+//   - empty and repeated names, negative targets, and fields of another mode.
+//
+// New loads the time zones that are named, as time.LoadLocation finds them; nothing is read afterwards. UTC needs no
+// time zone database; for other zones a program imports time/tzdata, which the library does not as it adds half a
+// megabyte, or has a database on its machine.
 func New(c Config) (Scaler, error) {
 	entries, err := c.entries()
 	if err != nil {

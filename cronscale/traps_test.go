@@ -272,9 +272,9 @@ func TestWindowsOverlapAndTouch(t *testing.T) {
 	}
 }
 
-// TestSeedsMatchModeMissesAThird drives the seed's rule by a loop of 90 seconds in each of its phases: thirty miss the
+// TestMatchModeMissesAThird drives the proposal's rule by a loop of 90 seconds in each of its phases: thirty miss the
 // fire of 08:00, and stay at one replica. HoldLast misses none.
-func TestSeedsMatchModeMissesAThird(t *testing.T) {
+func TestMatchModeMissesAThird(t *testing.T) {
 	for _, tt := range []struct {
 		mode Mode
 		want int
