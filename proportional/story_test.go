@@ -107,7 +107,7 @@ func TestErrorsNameEveryField(t *testing.T) {
 			{Name: "a", Target: 0}, {Name: "a", Target: nan, Measure: 9}, {Target: math.Inf(1)},
 		},
 		Up:              proportional.Rule{Tolerance: nan, MaxRate: 1, MaxStep: -1},
-		Down:            proportional.Rule{Tolerance: 1.5, MaxRate: nan, MaxStep: -2},
+		Down:            proportional.Rule{Tolerance: -1.5, MaxRate: nan, MaxStep: -2},
 		StableWindow:    10 * time.Second,
 		Panic:           proportional.Panic{Threshold: 1, Window: time.Minute},
 		Stabilization:   scaling.Stabilization{Up: -1, Down: -1},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -252,8 +253,8 @@ func stabilize(st scaling.Stabilization, history []hpaRecommendation, current, d
 	var state proportional.State
 	for _, h := range history {
 		then := start.Add(-time.Duration(h.Age * float64(time.Second)))
-		state.Recommendations.Lows.Record(scaling.Window{Length: st.Up}, then, float64(h.Rec))
-		state.Recommendations.Highs.Record(scaling.Window{Length: st.Down}, then, float64(h.Rec))
+		state.Recommendations.Lows.Record(window.Window{Length: st.Up}, then, float64(h.Rec))
+		state.Recommendations.Highs.Record(window.Window{Length: st.Down}, then, float64(h.Rec))
 	}
 	_, d := s.Decide(state, start, holding(current, scaling.Exactly("load", float64(desired))))
 	return d, nil

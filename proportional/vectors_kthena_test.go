@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -224,14 +225,14 @@ func kthenaCorrection(row json.RawMessage) (outcome, error) {
 	} else {
 		for _, rec := range r.History["maxRecommendation"] {
 			c.Stabilization.Down = time.Hour
-			state.Recommendations.Highs.Record(scaling.Window{Length: time.Hour}, now, float64(rec))
+			state.Recommendations.Highs.Record(window.Window{Length: time.Hour}, now, float64(rec))
 		}
 		for _, rec := range r.History["minRecommendation"] {
 			c.Stabilization.Up = time.Hour
-			state.Recommendations.Lows.Record(scaling.Window{Length: time.Hour}, now, float64(rec))
+			state.Recommendations.Lows.Record(window.Window{Length: time.Hour}, now, float64(rec))
 		}
 		if state.Recommendations.Highs.Len() == 0 { // not the first decision ever
-			state.Recommendations.Highs.Record(scaling.Window{Length: c.Stabilization.Down}, now, float64(r.Recommended))
+			state.Recommendations.Highs.Record(window.Window{Length: c.Stabilization.Down}, now, float64(r.Recommended))
 		}
 		prefix := "minCorrected"
 		if direction < 0 {
@@ -305,9 +306,9 @@ func kthenaSlidingWindow(row json.RawMessage) (outcome, error) {
 		return differs("kind %q", r.Kind)
 	}
 	// Fresh is inclusive there: a window one millisecond longer. None is none.
-	w := scaling.Window{Length: time.Duration(r.Fresh+1) * time.Millisecond}
-	var highs scaling.SlidingMax
-	var lows scaling.SlidingMin
+	w := window.Window{Length: time.Duration(r.Fresh+1) * time.Millisecond}
+	var highs window.Max
+	var lows window.Min
 	var now time.Time
 	for i, op := range r.Ops {
 		number, _ := op[1].(float64)

@@ -3,7 +3,9 @@ package proportional
 import (
 	"encoding/json"
 	"fmt"
-	"math"
+
+	"github.com/inferscale/inferscale/internal/exact"
+	"github.com/inferscale/inferscale/internal/window"
 )
 
 // maxLoad is what a load saturates at, so that no sum of loads can overflow.
@@ -29,13 +31,11 @@ const roundedUp = 1 + 1e-9
 // A sample counts at the time of its reading (Reading.At, the time of the decision if it has none). One that is no
 // newer than the latest was counted already or is too late, and is left out.
 //
-// Averages carry twice the precision of a float64 and nothing is ever subtracted from
-// them, so that a huge load leaves no trace once it is out of the window and the average of a constant is the
-// constant. Recording and averaging take constant time on average, and allocate only while the window fills.
+// Averages carry twice the precision of a float64 and nothing is ever subtracted from them, so that a huge load leaves
+// no trace once it is out of the window and the average of a constant is the constant. Recording and averaging take
+// constant time on average, and allocate only while the window fills.
 type Window struct {
-	ring []bucket // length a power of two
-	head int
-	n    int
+	buckets window.Ring[bucket]
 	// The newest bucket is open: it holds the sums of its samples, all others averages. The oldest front buckets
 	// carry in through the sum of themselves up to bucket front-1; the closed ones behind them are added up in
 	// back. Buckets leave at the front without a subtraction, and when front is 0 the sums are built anew: each
@@ -58,19 +58,10 @@ type span struct{ lower, gap float64 }
 type total struct{ high, low span }
 
 func (t *total) add(s span) {
-	t.high.lower, t.low.lower = twoSum(t.high.lower, t.low.lower, s.lower)
+	t.high.lower, t.low.lower = exact.AddTwo(t.high.lower, t.low.lower, s.lower)
 	if s.gap != 0 {
-		t.high.gap, t.low.gap = twoSum(t.high.gap, t.low.gap, s.gap)
+		t.high.gap, t.low.gap = exact.AddTwo(t.high.gap, t.low.gap, s.gap)
 	}
-}
-
-// twoSum adds x to high + low: Knuth's exact sum of two numbers, then the low parts.
-func twoSum(high, low, x float64) (newHigh, newLow float64) {
-	sum := high + x
-	part := sum - high
-	low += (high - (sum - part)) + (x - part)
-	top := sum + low
-	return top, low - (top - sum)
 }
 
 func (t *total) join(o *total) {
@@ -80,27 +71,20 @@ func (t *total) join(o *total) {
 
 // over divides by n with one correction, which makes the result the nearest float64 but for rare halves.
 func (t *total) over(n float64) span {
-	s := span{lower: divide(t.high.lower, t.low.lower, n)}
+	s := span{lower: exact.DivideTwo(t.high.lower, t.low.lower, n)}
 	if t.high.gap != 0 {
-		s.gap = divide(t.high.gap, t.low.gap, n)
+		s.gap = exact.DivideTwo(t.high.gap, t.low.gap, n)
 	}
 	return s
 }
 
-func divide(high, low, n float64) float64 {
-	q := high / n
-	return q + (math.FMA(-q, n, high)+low)/n
-}
-
 // Len returns how many buckets are kept.
-func (w *Window) Len() int { return w.n }
-
-func (w *Window) at(i int) *bucket { return &w.ring[(w.head+i)&(len(w.ring)-1)] }
+func (w *Window) Len() int { return w.buckets.Len() }
 
 // record adds a load to the bucket that starts at a time, or to the newest one if that starts later.
 func (w *Window) record(at int64, s span) {
-	if w.n > 0 {
-		newest := w.at(w.n - 1)
+	if w.Len() > 0 {
+		newest := w.buckets.At(w.Len() - 1)
 		if at <= newest.at {
 			newest.load.lower += s.lower
 			newest.load.gap += s.gap
@@ -113,61 +97,49 @@ func (w *Window) record(at int64, s span) {
 		}
 		w.back.add(newest.load)
 	}
-	w.push(bucket{at: at, load: s})
+	w.buckets.Push(bucket{at: at, load: s})
 	w.samples = 1
-}
-
-func (w *Window) push(b bucket) {
-	if w.n == len(w.ring) {
-		grown := make([]bucket, max(8, 2*len(w.ring)))
-		for i := range w.n {
-			grown[i] = *w.at(i)
-		}
-		w.ring, w.head = grown, 0
-	}
-	w.n++
-	*w.at(w.n - 1) = b
 }
 
 // rewind moves all buckets back by a time of whole buckets, and by more if the newest would still start after slot:
 // after a clock stepped back nothing expires early, and nothing is kept for longer.
 func (w *Window) rewind(by, slot int64) {
-	if w.n == 0 {
+	if w.Len() == 0 {
 		return
 	}
-	if by = max(by, w.at(w.n-1).at-slot); by > 0 {
-		for i := range w.n {
-			w.at(i).at -= by
+	if by = max(by, w.buckets.At(w.Len()-1).at-slot); by > 0 {
+		for i := range w.Len() {
+			w.buckets.At(i).at -= by
 		}
 	}
 }
 
 // evict drops the buckets that start at the horizon or before.
 func (w *Window) evict(horizon int64) {
-	for w.n > 0 && w.at(0).at <= horizon {
-		if w.n == 1 {
-			w.n, w.front, w.back = 0, 0, total{}
+	for w.Len() > 0 && w.buckets.At(0).at <= horizon {
+		if w.Len() == 1 {
+			w.buckets.PopFront()
+			w.front, w.back = 0, total{}
 			return
 		}
 		if w.front == 0 {
-			w.front = w.n - 1 // all but the open one
+			w.front = w.Len() - 1 // all but the open one
 			var through total
 			for i := w.front - 1; i >= 0; i-- {
-				b := w.at(i)
+				b := w.buckets.At(i)
 				through.add(b.load)
 				b.through = through
 			}
 			w.back = total{}
 		}
-		w.head = (w.head + 1) & (len(w.ring) - 1)
-		w.n--
+		w.buckets.PopFront()
 		w.front--
 	}
 }
 
 // open returns the load of the newest bucket, of which there must be one.
 func (w *Window) open() span {
-	s := w.at(w.n - 1).load
+	s := w.buckets.At(w.Len() - 1).load
 	if w.samples != 1 {
 		s.lower /= w.samples
 		s.gap /= w.samples
@@ -177,27 +149,27 @@ func (w *Window) open() span {
 
 // mean returns the average of all buckets; false if there is none.
 func (w *Window) mean() (span, bool) {
-	if w.n == 0 {
+	if w.Len() == 0 {
 		return span{}, false
 	}
 	all := w.back
 	if w.front > 0 {
-		all.join(&w.at(0).through)
+		all.join(&w.buckets.At(0).through)
 	}
 	all.add(w.open())
-	return all.over(float64(w.n)), true
+	return all.over(float64(w.Len())), true
 }
 
 // burst returns the average lower load of the buckets that start after the horizon, by adding them up: a panic window
 // is short. It is false if there is none.
 func (w *Window) burst(horizon int64) (float64, bool) {
-	if w.n == 0 || w.at(w.n-1).at <= horizon {
+	if w.Len() == 0 || w.buckets.At(w.Len()-1).at <= horizon {
 		return 0, false
 	}
 	high, low := w.open().lower, 0.0
 	n := 1
-	for i := w.n - 2; i >= 0; i-- {
-		b := w.at(i)
+	for i := w.Len() - 2; i >= 0; i-- {
+		b := w.buckets.At(i)
 		if b.at <= horizon {
 			break
 		}
@@ -207,7 +179,7 @@ func (w *Window) burst(horizon int64) (float64, bool) {
 		high = sum
 		n++
 	}
-	return divide(high, low, float64(n)), true
+	return exact.DivideTwo(high, low, float64(n)), true
 }
 
 type storedWindow struct {
@@ -217,9 +189,9 @@ type storedWindow struct {
 
 // MarshalJSON writes the buckets; milliseconds are exact in a float64 until the year 287396.
 func (w Window) MarshalJSON() ([]byte, error) {
-	stored := storedWindow{Samples: int64(w.samples), Buckets: make([][3]float64, 0, w.n)}
-	for i := range w.n {
-		b := w.at(i)
+	stored := storedWindow{Samples: int64(w.samples), Buckets: make([][3]float64, 0, w.Len())}
+	for i := range w.Len() {
+		b := w.buckets.At(i)
 		stored.Buckets = append(stored.Buckets, [3]float64{float64(b.at), b.load.lower, b.load.gap})
 	}
 	return json.Marshal(stored)
@@ -240,7 +212,7 @@ func (w *Window) UnmarshalJSON(data []byte) error {
 	fresh := Window{samples: float64(stored.Samples)}
 	for i, b := range stored.Buckets {
 		at := int64(b[0])
-		if float64(at) != b[0] || i > 0 && fresh.at(i-1).at >= at {
+		if float64(at) != b[0] || i > 0 && fresh.buckets.At(i-1).at >= at {
 			return fmt.Errorf("buckets[%d]: %v: must be a time in milliseconds after the one before", i, b[0])
 		}
 		for _, load := range b[1:] {
@@ -249,9 +221,9 @@ func (w *Window) UnmarshalJSON(data []byte) error {
 			}
 		}
 		if i > 0 {
-			fresh.back.add(fresh.at(i - 1).load)
+			fresh.back.add(fresh.buckets.At(i - 1).load)
 		}
-		fresh.push(bucket{at: at, load: span{b[1], b[2]}})
+		fresh.buckets.Push(bucket{at: at, load: span{b[1], b[2]}})
 	}
 	*w = fresh
 	return nil

@@ -27,8 +27,7 @@
 // # Numbers
 //
 // Replicas are int32, loads float64. [Ceil] and [Saturate] turn one into the other without a wrap, [Exceeds] compares
-// above the noise of float64 arithmetic. [SlidingMin], [SlidingMax] and [SlidingMean] look back over a [Window] in
-// constant time.
+// above the noise of float64 arithmetic.
 //
 // # Errors
 //

@@ -15,6 +15,8 @@ import (
 	"github.com/inferscale/inferscale/scalingtest"
 )
 
+var start = time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
+
 // script is a Stepper that asks for what the reading "want" says, and counts what it is told.
 type script struct{}
 

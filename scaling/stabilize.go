@@ -3,6 +3,8 @@ package scaling
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/inferscale/inferscale/internal/window"
 )
 
 // Stabilization holds a count against recommendations that come and go, as a HorizontalPodAutoscaler's
@@ -29,15 +31,15 @@ func (s Stabilization) Validate(field string) error {
 
 // Recommendations is the memory of a Stabilization. Its zero value is empty.
 type Recommendations struct {
-	Lows  SlidingMin `json:"lows"`
-	Highs SlidingMax `json:"highs"`
+	Lows  window.Min `json:"lows"`
+	Highs window.Max `json:"highs"`
 }
 
 // Apply records the recommendation that d carries and appends the step that stabilizes it, if one is needed. Next is
 // then when the recommendation that holds leaves its window. The first call also records the present count in windows
 // that look back, so that a restart does not drop what was running.
 func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
-	up, down := Window{Length: s.Up}, Window{Length: s.Down}
+	up, down := window.Window{Length: s.Up}, window.Window{Length: s.Down}
 	if r.Highs.Len() == 0 {
 		if s.Up > 0 {
 			r.Lows.Record(up, now, float64(d.From))
@@ -54,10 +56,10 @@ func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	switch {
 	case n < d.Replicas:
 		d.To(n, UpStabilized, "", float64(d.Replicas), lowest, s.Up.Seconds())
-		d.NextBy(r.Lows.m.leaves(up))
+		d.NextBy(r.Lows.Leaves(up))
 	case n > d.Replicas:
 		d.To(n, DownStabilized, "", float64(d.Replicas), highest, s.Down.Seconds())
-		d.NextBy(r.Highs.m.leaves(down))
+		d.NextBy(r.Highs.Leaves(down))
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -50,7 +51,7 @@ const (
 type law struct{ ttft, tpot float64 } // SLOs in seconds
 
 type state struct {
-	Signal scaling.SlidingMean `json:"signal"`
+	Signal window.Mean `json:"signal"`
 }
 
 // New returns the law for the given SLOs and bounds.
@@ -85,7 +86,7 @@ func (l law) Decide(s state, now time.Time, obs scaling.Observation) (state, sca
 	if r := obs.Reading(TPOT); r.Known() {
 		raw = max(raw, r.Lower/l.tpot)
 	}
-	w := scaling.Window{Length: smoothing, Resolution: time.Second}
+	w := window.Window{Length: smoothing, Resolution: time.Second}
 	s.Signal.Record(w, now, min(raw, most))
 	signal, _ := s.Signal.Mean(w, now)
 

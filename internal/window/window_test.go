@@ -1,4 +1,4 @@
-package scaling_test
+package window_test
 
 import (
 	"encoding/json"
@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/internal/window"
 )
 
 var start = time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
 
-// bruteWindow keeps every sample and looks through all of them. It follows the words of scaling.Window: times rounded
+// bruteWindow keeps every sample and looks through all of them. It follows the words of window.Window: times rounded
 // down, a clock that steps back takes every sample along, asking for the past asks for the newest time.
 type bruteWindow struct {
-	w       scaling.Window
+	w       window.Window
 	newest  int64
 	started bool
 	at      []int64
@@ -74,14 +74,13 @@ func exactMean(values []float64) float64 {
 // gaps, bursts within one slot, steps back of the clock and trips through JSON.
 func TestWindowsEqualBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := scaling.Window{
+		w := window.Window{
 			Length:     time.Duration(rapid.IntRange(0, 20_000).Draw(t, "length")) * time.Millisecond,
 			Resolution: time.Duration(rapid.SampledFrom([]int{0, 1, 7, 1000, 2500}).Draw(t, "resolution")) * time.Millisecond,
 		}
-		require.NoError(t, w.Validate("window"))
-		var lows scaling.SlidingMin
-		var highs scaling.SlidingMax
-		var means scaling.SlidingMean
+		var lows window.Min
+		var highs window.Max
+		var means window.Mean
 		// A sample that a window may have dropped as it can never count again must not count in the brute force
 		// either once the clock steps back, so each window has its own.
 		brute := &bruteWindow{w: w}
@@ -158,10 +157,10 @@ func roundTrip(t *rapid.T, from json.Marshaler, to json.Unmarshaler) {
 
 // TestWindowRefusesWhatIsNotANumber: a NaN does not poison a window.
 func TestWindowRefusesWhatIsNotANumber(t *testing.T) {
-	w := scaling.Window{Length: time.Minute}
-	var highs scaling.SlidingMax
-	var lows scaling.SlidingMin
-	var means scaling.SlidingMean
+	w := window.Window{Length: time.Minute}
+	var highs window.Max
+	var lows window.Min
+	var means window.Mean
 	require.True(t, highs.Record(w, start, 5) && lows.Record(w, start, 5) && means.Record(w, start, 5))
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		require.False(t, highs.Record(w, start, v) || lows.Record(w, start, v) || means.Record(w, start, v))
@@ -175,8 +174,8 @@ func TestWindowRefusesWhatIsNotANumber(t *testing.T) {
 
 // TestHugeSampleLeavesNoTrace: a sum that subtracts would keep a rest of 1e200 for ever.
 func TestHugeSampleLeavesNoTrace(t *testing.T) {
-	w := scaling.Window{Length: 10 * time.Second}
-	var means scaling.SlidingMean
+	w := window.Window{Length: 10 * time.Second}
+	var means window.Mean
 	means.Record(w, start, 1e200)
 	for i := 1; i <= 10; i++ {
 		means.Record(w, start.Add(time.Duration(i)*time.Second), 0.1)
@@ -191,23 +190,23 @@ func TestWindowStateIsChecked(t *testing.T) {
 		`{"newest":5,"samples":[[1,2],[2,3]]}`, `{"newest":5,"samples":[[2,3],[1,2]]}`, `{"newest":5,"samples":[[1.5,3]]}`,
 		`{"newest":5,"samples":[[6,3]]}`, `{"samples":3}`, `{"new":1}`, `7`,
 	} {
-		var highs scaling.SlidingMax
+		var highs window.Max
 		require.Error(t, highs.UnmarshalJSON([]byte(state)), state)
 	}
 	for _, state := range []string{
 		`{"newest":5,"sums":[[1,0,2,0]]}`, `{"newest":5,"sums":[[1,1.5,2,0]]}`, `{"newest":5,"sums":[[2,1,2,0],[1,1,2,0]]}`,
 		`{"newest":5,"sums":[[6,1,2,0]]}`, `{"newest":5,"sums":[[1,2]`, `{"new":1}`,
 	} {
-		var means scaling.SlidingMean
+		var means window.Mean
 		require.Error(t, means.UnmarshalJSON([]byte(state)), state)
 	}
 }
 
 func TestWindowsAllocateNothingOnceFilled(t *testing.T) {
-	w := scaling.Window{Length: time.Minute, Resolution: time.Second}
-	var highs scaling.SlidingMax
-	var lows scaling.SlidingMin
-	var means scaling.SlidingMean
+	w := window.Window{Length: time.Minute, Resolution: time.Second}
+	var highs window.Max
+	var lows window.Min
+	var means window.Mean
 	now := start
 	tick := func() {
 		now = now.Add(time.Second)
@@ -226,13 +225,13 @@ func TestWindowsAllocateNothingOnceFilled(t *testing.T) {
 }
 
 func BenchmarkWindow(b *testing.B) {
-	w := scaling.Window{Length: time.Minute, Resolution: time.Second}
+	w := window.Window{Length: time.Minute, Resolution: time.Second}
 	values := make([]float64, 1024)
 	for i := range values {
 		values[i] = float64(i * 7919 % 1009)
 	}
 	b.Run("max", func(b *testing.B) {
-		var highs scaling.SlidingMax
+		var highs window.Max
 		now, i := start, 0
 		b.ReportAllocs()
 		for b.Loop() {
@@ -245,7 +244,7 @@ func BenchmarkWindow(b *testing.B) {
 		}
 	})
 	b.Run("mean", func(b *testing.B) {
-		var means scaling.SlidingMean
+		var means window.Mean
 		now, i := start, 0
 		b.ReportAllocs()
 		for b.Loop() {
