@@ -117,6 +117,8 @@ type part struct {
 // way of "safe". With thresholds 0.80 and 5 and triggers 0.10 and 3, nine replicas at 0.95 and one at 0.20 have a
 // spare of 0.06 in mode Default (up) and of 0.60 in mode Literal (not up).
 //
+// Sums are of whole billionths, so that no order of rows changes a bit; loads beyond 1e9 count as that.
+//
 // A row with NaN, an infinity or a negative value is missing in mode Default: it counts as idle for up, so that an up
 // holds whatever it would have said, and blocks down. Mode Literal takes such values as they are.
 func (s Scaler) Analyze(a *Analysis, replicas []Replica) {

@@ -26,7 +26,7 @@ func (r *round) up() {
 		r.plan.close("", "")
 		return
 	}
-	s, d, name := &r.plan.seats[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
+	s, d, name := &r.plan.candidates[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
 	step := int32(1)
 	if lacking := r.lacking(); r.scaler.config.Step == Deficit && scaling.Exceeds(lacking, r.coming) {
 		d.To(d.Replicas, Deficient, "", lacking, r.coming)
@@ -55,7 +55,7 @@ func (r *round) down(held int64) {
 	if best < 0 {
 		r.scaler.sayEnough(r.a, r.plan)
 	} else {
-		kv, queue := r.without(&r.plan.seats[best])
+		kv, queue := r.without(&r.plan.candidates[best])
 		r.scaler.saySpare(kv, queue, r.plan)
 	}
 	r.open(best, func(i int, d *scaling.Decision) { r.whyNotDown(d, i, best) })
@@ -63,7 +63,7 @@ func (r *round) down(held int64) {
 		r.plan.close("", "")
 		return
 	}
-	s, d, name := &r.plan.seats[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
+	s, d, name := &r.plan.candidates[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
 	code, other := r.choice(Dearest, next)
 	d.To(s.current-1, code, name, s.price, other)
 	window := r.scaler.config.DownStabilization
@@ -93,12 +93,12 @@ func (r *round) stay() {
 // open opens every target: those that are in transition or not known in their own way, those that were not chosen with
 // the reason.
 func (r *round) open(best int, why func(i int, d *scaling.Decision)) {
-	for i := range r.plan.seats {
+	for i := range r.plan.candidates {
 		if r.unknown(i) {
 			continue
 		}
-		r.goOn(i)
-		if i != best && !r.plan.seats[i].moving {
+		r.proceed(i)
+		if i != best && !r.plan.candidates[i].moving {
 			why(i, &r.plan.Targets[i].Decision)
 		}
 	}
@@ -109,19 +109,19 @@ func (r *round) choice(code scaling.Code, next int) (scaling.Code, float64) {
 	if next < 0 {
 		return Alone, 0
 	}
-	return code, r.plan.seats[next].price
+	return code, r.plan.candidates[next].price
 }
 
 // cheapest returns the variant to grow and the one that would be next, -1 for none.
 func (r *round) cheapest(aside bool) (best, next int) {
 	best, next = -1, -1
-	for i := range r.plan.seats {
-		s := &r.plan.seats[i]
+	for i := range r.plan.candidates {
+		s := &r.plan.candidates[i]
 		switch {
 		case !r.mayGrow(s) || s.stuck != aside:
-		case best < 0 || scaling.Exceeds(r.plan.seats[best].price, s.price):
+		case best < 0 || scaling.Exceeds(r.plan.candidates[best].price, s.price):
 			best, next = i, best
-		case next < 0 || scaling.Exceeds(r.plan.seats[next].price, s.price):
+		case next < 0 || scaling.Exceeds(r.plan.candidates[next].price, s.price):
 			next = i
 		}
 	}
@@ -131,20 +131,20 @@ func (r *round) cheapest(aside bool) (best, next int) {
 // dearest returns the variant to shrink and the one that would be next, -1 for none.
 func (r *round) dearest() (best, next int) {
 	best, next = -1, -1
-	for i := range r.plan.seats {
-		s := &r.plan.seats[i]
+	for i := range r.plan.candidates {
+		s := &r.plan.candidates[i]
 		switch {
 		case !r.mayShrink(s):
-		case best < 0 || !scaling.Exceeds(r.plan.seats[best].price, s.price):
+		case best < 0 || !scaling.Exceeds(r.plan.candidates[best].price, s.price):
 			best, next = i, best
-		case next < 0 || !scaling.Exceeds(r.plan.seats[next].price, s.price):
+		case next < 0 || !scaling.Exceeds(r.plan.candidates[next].price, s.price):
 			next = i
 		}
 	}
 	return best, next
 }
 
-func (r *round) mayGrow(s *seat) bool {
+func (r *round) mayGrow(s *candidate) bool {
 	switch {
 	case s.kind != known || s.wish >= s.bounds.Max:
 		return false
@@ -155,30 +155,30 @@ func (r *round) mayGrow(s *seat) bool {
 	}
 }
 
-func (r *round) mayShrink(s *seat) bool {
+func (r *round) mayShrink(s *candidate) bool {
 	return s.kind == known && s.wish == s.current && s.rows <= s.current && s.current > least(s) && r.canSpare(s)
 }
 
 // least is the count below which a variant is never taken.
-func least(s *seat) int32 { return max(s.bounds.Min, 1) }
+func least(s *candidate) int32 { return max(s.bounds.Min, 1) }
 
 // whyNotUp says why a variant does not grow.
 func (r *round) whyNotUp(d *scaling.Decision, i, best int) {
-	p, s := r.plan, &r.plan.seats[i]
+	p, s := r.plan, &r.plan.candidates[i]
 	switch {
 	case s.wish >= s.bounds.Max:
 		d.To(d.From, AtMax, "", float64(s.current), float64(s.bounds.Max))
 	case s.isPending > 0 && !s.stuck && r.scaler.config.Step == One:
 		d.To(d.From, Pending, "", float64(s.isPending), 0)
-	case s.stuck && !p.seats[best].stuck: // goOn said so
+	case s.stuck && !p.candidates[best].stuck: // proceed said so
 	default:
-		d.To(d.From, Dearer, p.Targets[best].Variant, s.price, p.seats[best].price)
+		d.To(d.From, Dearer, p.Targets[best].Variant, s.price, p.candidates[best].price)
 	}
 }
 
 // whyNotDown says why a variant does not shrink.
 func (r *round) whyNotDown(d *scaling.Decision, i, best int) {
-	p, s := r.plan, &r.plan.seats[i]
+	p, s := r.plan, &r.plan.candidates[i]
 	if s.current <= least(s) {
 		d.To(d.From, AtMin, "", float64(s.current), float64(least(s)))
 		return
@@ -189,5 +189,5 @@ func (r *round) whyNotDown(d *scaling.Decision, i, best int) {
 		d.To(d.From, code, subject, numbers[:]...)
 		return
 	}
-	d.To(d.From, Cheaper, p.Targets[best].Variant, s.price, p.seats[best].price)
+	d.To(d.From, Cheaper, p.Targets[best].Variant, s.price, p.candidates[best].price)
 }

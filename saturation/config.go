@@ -35,7 +35,11 @@ type Mode int8
 const (
 	// Default counts a saturated replica as one with nothing to spare, so that more load never asks for less.
 	Default Mode = iota
-	// Literal is the seed to the letter: saturated replicas are left out of the averages. It exists for comparison.
+	// Literal is the source to the letter, for comparison and conformance: averages leave saturated replicas out, only
+	// the variants that report are looked at, desired 0 means unset, bounds come last and only outside transitions,
+	// nothing times out and nothing is stabilized. With 9 of 10 replicas saturated it sees no need for more, and with 3
+	// of 5 saturated it calls it safe to remove one. The only liberty is that ties are decided in decimals, as a reader
+	// would, and not by the last bit of a float64.
 	Literal
 )
 
@@ -97,12 +101,13 @@ func Defaults() Config {
 	}
 }
 
-// WVA returns the seed's own configuration: the Recommended thresholds, mode Literal, no timeout, no stabilization.
+// WVA returns the source's own configuration: the Recommended thresholds, mode Literal, no timeout, no stabilization.
 func WVA() Config {
 	return Config{Thresholds: Recommended(), Mode: Literal}
 }
 
-// Validate reports every wrong field at once, each as a scaling.FieldError.
+// Validate reports every wrong field at once, each as a scaling.FieldError. All zeros, which the source names as what
+// happens without configuration, freeze a model, as 0 < 0 is false: in mode Default they are an error.
 //
 // In mode Default thresholds are at least a billionth (KVCache at most 1, QueueLength at most 1e9) and each trigger is
 // in [0, its threshold). In mode Literal

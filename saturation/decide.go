@@ -8,16 +8,17 @@ import (
 )
 
 // Decide turns an analysis into a target for every variant that has a state or a replica. The variants may stand in
-// any order. The plan is overwritten and its space used again; the state that is passed in is spent, and the one that
-// is returned is to be kept. The analysis is not changed.
+// any order. The plan is overwritten and its space used again; the state that is returned is the one to keep, in place of
+// the one passed in. The analysis is not changed.
 //
 // In mode Default, in this order:
 //
 //   - A count outside a variant's bounds goes to the nearest bound, at once.
 //   - No replica with a value: Unknown.
 //   - A clock that is behind the last decision: hold.
-//   - A variant in transition (desired != current, or reporting != current): it keeps what it is on its way to, and
-//     every other variant holds, until the transition has lasted for TransitionTimeout. Then it is set aside.
+//   - A variant in transition (desired != current, or reporting != current): the analysis is of a fleet that is about
+//     to change. It keeps what it is on its way to, and every other variant holds, until the transition has lasted for
+//     TransitionTimeout: a replica that never comes would else block the model for ever. Then it is set aside.
 //   - Up: the cheapest variant that may grow, first by name, takes one replica more. It may grow if none of its
 //     replicas is pending and its count is below its maximum. One that was set aside, or has had pending replicas for
 //     the TransitionTimeout, grows only if no other may.
@@ -25,7 +26,8 @@ import (
 //     DownStabilization. It may shrink if its count is above max(Min, 1), and what it takes along can be missed.
 //
 // A variant without a state, with two that differ or with a wrong field is held and reported, as Unknown; the rest is
-// decided. Decide is total: it never fails, and keeps nothing but what it returns.
+// decided. A variant at its maximum is not a candidate; the source chooses first and clamps then, which stops the model.
+// Decide is total: it never fails, and keeps nothing but what it returns.
 func (s Scaler) Decide(state State, now time.Time, a *Analysis, variants []Variant, plan *Plan) State {
 	if s.rules == 0 {
 		plan.refuse(a, variants, scaling.NotConfigured, "")
@@ -35,7 +37,7 @@ func (s Scaler) Decide(state State, now time.Time, a *Analysis, variants []Varia
 		s.decideLiterally(a, variants, plan)
 		return state
 	}
-	plan.seatAll(a, variants, false)
+	plan.collect(a, variants, false)
 	r := round{scaler: &s, a: a, variants: variants, plan: plan, at: now.UnixMilli()}
 	back := state.turnBack(r.at)
 	r.transit(&state)
@@ -83,7 +85,7 @@ type round struct {
 	at       int64
 
 	fleet      int64   // the counts asked for, added up
-	blocker    int     // the seat of the first variant in transition that blocks; -1 if none does
+	blocker    int     // the place of the first variant in transition that blocks; -1 if none does
 	growthOnly bool    // whether all that block are growing
 	even       bool    // whether a replica of one variant is as good as one of another
 	capacity   float64 // of all rows
@@ -98,8 +100,8 @@ func (r *round) transit(state *State) {
 	p.transitions = p.transitions[:0]
 	old := state.Transitions
 	first := 0.0
-	for i := range p.seats {
-		s, name := &p.seats[i], p.Targets[i].Variant
+	for i := range p.candidates {
+		s, name := &p.candidates[i], p.Targets[i].Variant
 		r.fleet += int64(s.current)
 		r.capacity += s.capacity * float64(s.rows)
 		if first == 0 {
@@ -137,12 +139,12 @@ func (r *round) transit(state *State) {
 
 // holdAll lets every variant keep what it is on its way to. With a blocker, the step of the others names it.
 func (r *round) holdAll(blocker int) {
-	for i := range r.plan.seats {
+	for i := range r.plan.candidates {
 		if r.unknown(i) {
 			continue
 		}
-		r.goOn(i)
-		if blocker >= 0 && !r.plan.seats[i].moving {
+		r.proceed(i)
+		if blocker >= 0 && !r.plan.candidates[i].moving {
 			d := &r.plan.Targets[i].Decision
 			code, numbers := r.blocked()
 			d.To(d.From, code, r.plan.Targets[blocker].Variant, numbers[:]...)
@@ -152,7 +154,7 @@ func (r *round) holdAll(blocker int) {
 
 // unknown opens a target of which too little is known to decide it, and reports whether it is one.
 func (r *round) unknown(i int) bool {
-	s := &r.plan.seats[i]
+	s := &r.plan.candidates[i]
 	if s.kind == known {
 		return false
 	}
@@ -169,9 +171,9 @@ func (r *round) unknown(i int) bool {
 	return true
 }
 
-// goOn opens a target and, if it is in transition, takes it to where it is on its way to and says why.
-func (r *round) goOn(i int) {
-	s := &r.plan.seats[i]
+// proceed opens a target and, if it is in transition, takes it to where it is on its way to and says why.
+func (r *round) proceed(i int) {
+	s := &r.plan.candidates[i]
 	d := r.plan.open(i)
 	if !s.moving && s.isPending == 0 {
 		return
@@ -205,7 +207,7 @@ func (r *round) blocked() (scaling.Code, [2]float64) {
 	if timeout == 0 {
 		return Frozen, [2]float64{}
 	}
-	return Blocked, [2]float64{seconds(r.plan.seats[r.blocker].waited), timeout.Seconds()}
+	return Blocked, [2]float64{seconds(r.plan.candidates[r.blocker].waited), timeout.Seconds()}
 }
 
 // weigh reports whether some replica could go.
@@ -213,8 +215,8 @@ func (r *round) weigh() bool {
 	if r.even {
 		return r.a.DownSafe
 	}
-	for i := range r.plan.seats {
-		if s := &r.plan.seats[i]; s.kind == known && r.canSpare(s) {
+	for i := range r.plan.candidates {
+		if s := &r.plan.candidates[i]; s.kind == known && r.canSpare(s) {
 			return true
 		}
 	}
@@ -222,7 +224,7 @@ func (r *round) weigh() bool {
 }
 
 // canSpare reports whether the rest can take the load of a replica of this variant.
-func (r *round) canSpare(s *seat) bool {
+func (r *round) canSpare(s *candidate) bool {
 	if r.even {
 		return r.a.DownSafe
 	}
@@ -236,7 +238,7 @@ func (r *round) canSpare(s *seat) bool {
 // without returns the average loads without one replica of this variant, the load spread by capacity:
 //
 //	after = load/N * C/(C - capacity),  C the capacity of all N replicas
-func (r *round) without(s *seat) (kv, queue float64) {
+func (r *round) without(s *candidate) (kv, queue float64) {
 	if r.even {
 		return r.a.AfterKV, r.a.AfterQueue
 	}

@@ -22,6 +22,9 @@ func (l *live) Analysis() *Analysis { return &l.analysis }
 // validate what it was given.
 func Unchecked(c Config) Scaler { return c.scaler() }
 
+// IsSaturated reports whether a replica is saturated.
+func (s Scaler) IsSaturated(r Replica) bool { return s.isSaturated(r) }
+
 // Sum adds numbers as Analyze does, over two parts.
 func Sum(numbers []float64) float64 {
 	var parts [2]sum

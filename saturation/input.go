@@ -7,8 +7,11 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Replica is what one replica reports. There is one row for every replica that is there to be asked; one that is
-// there and whose values could not be had has a row with NaN in it, one that is not there yet has none.
+// A Replica is what one replica reports. There is one row for every replica that is there to be asked. One that is not
+// there yet has none, which makes its variant one in transition. One that is there and whose values could not be had
+// has a row with NaN in it (an infinity or a negative gauge is none either): it counts as idle for up and as saturated
+// for down, so that an up holds whatever it would have said, and no down is taken while it says nothing. Rows count as
+// often as they are given: package scrape counts a pod once.
 type Replica struct {
 	Pod     string  `json:"pod"`
 	Variant string  `json:"variant"`

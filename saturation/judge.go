@@ -68,7 +68,7 @@ func (s *Scaler) judgeLiterally(a *Analysis, replicas []Replica) {
 func (s *Scaler) free(replicas []Replica, load func(*Replica) float64) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
 		for i := range replicas {
-			if r := &replicas[i]; !s.IsSaturated(*r) && !yield(load(r)) {
+			if r := &replicas[i]; !s.isSaturated(*r) && !yield(load(r)) {
 				return
 			}
 		}

@@ -13,16 +13,16 @@ import "github.com/inferscale/inferscale/scaling"
 //   - the bounds come last, and what they take away nobody else gets: first the lower, then, judged by the count
 //     before it, the upper.
 func (s *Scaler) decideLiterally(a *Analysis, variants []Variant, p *Plan) {
-	p.seatAll(a, variants, true)
+	p.collect(a, variants, true)
 	switch blocker := p.literalBlocker(variants); {
 	case a.Replicas == a.Missing: // none, but for a Single without a sample
 		p.say(NoData, "", float64(a.Replicas), float64(a.Missing))
-		for i := range p.seats {
+		for i := range p.candidates {
 			p.open(i).Verdict = scaling.Unknown
 		}
 		p.close("", "")
 	case blocker >= 0:
-		for i := range p.seats {
+		for i := range p.candidates {
 			p.freeze(i, blocker)
 		}
 		p.close(Frozen, p.Targets[blocker].Variant)
@@ -34,8 +34,8 @@ func (s *Scaler) decideLiterally(a *Analysis, variants []Variant, p *Plan) {
 // literalBlocker finds the variants in transition and returns the first, or -1.
 func (p *Plan) literalBlocker(variants []Variant) int {
 	blocker := -1
-	for i := range p.seats {
-		s := &p.seats[i]
+	for i := range p.candidates {
+		s := &p.candidates[i]
 		s.wish = s.current
 		if s.rows == 0 {
 			continue
@@ -55,7 +55,7 @@ func (p *Plan) literalBlocker(variants []Variant) int {
 
 // freeze keeps a variant at what it is on its way to.
 func (p *Plan) freeze(i, blocker int) {
-	s, name := &p.seats[i], p.Targets[i].Variant
+	s, name := &p.candidates[i], p.Targets[i].Variant
 	d := p.open(i)
 	switch {
 	case s.rows == 0:
@@ -88,17 +88,17 @@ func (s *Scaler) moveLiterally(a *Analysis, variants []Variant, p *Plan) {
 		s.sayFull(a, p, a.AfterKV, a.AfterQueue)
 	}
 	best := -1
-	for i := range p.seats {
-		t := &p.seats[i]
+	for i := range p.candidates {
+		t := &p.candidates[i]
 		switch {
 		case t.rows == 0:
-		case up && t.isPending == 0 && (best < 0 || t.price < p.seats[best].price),
-			down && t.current > 1 && (best < 0 || t.price >= p.seats[best].price):
+		case up && t.isPending == 0 && (best < 0 || t.price < p.candidates[best].price),
+			down && t.current > 1 && (best < 0 || t.price >= p.candidates[best].price):
 			best = i
 		}
 	}
-	for i := range p.seats {
-		t, d := &p.seats[i], p.open(i)
+	for i := range p.candidates {
+		t, d := &p.candidates[i], p.open(i)
 		switch {
 		case t.rows == 0:
 			d.To(d.From, LeftOut, p.Targets[i].Variant, float64(t.current), float64(t.isPending))
@@ -110,16 +110,16 @@ func (s *Scaler) moveLiterally(a *Analysis, variants []Variant, p *Plan) {
 		case up && t.isPending > 0:
 			d.To(d.From, Pending, "", float64(t.isPending), 0)
 		case up && best >= 0:
-			d.To(d.From, Dearer, p.Targets[best].Variant, t.price, p.seats[best].price)
+			d.To(d.From, Dearer, p.Targets[best].Variant, t.price, p.candidates[best].price)
 		case down && t.current <= 1:
 			d.To(d.From, AtMin, "", float64(t.current), 1)
 		case down && best >= 0:
-			d.To(d.From, Cheaper, p.Targets[best].Variant, t.price, p.seats[best].price)
+			d.To(d.From, Cheaper, p.Targets[best].Variant, t.price, p.candidates[best].price)
 		}
 		clampLiterally(d, &variants[t.place])
 	}
 	if best >= 0 {
-		p.close(Alone, p.Targets[best].Variant, p.seats[best].price)
+		p.close(Alone, p.Targets[best].Variant, p.candidates[best].price)
 	} else {
 		p.close("", "")
 	}

@@ -29,7 +29,7 @@ type Plan struct {
 	// Targets are in order of the variants' names.
 	Targets []Target
 
-	seats       []seat
+	candidates  []candidate
 	order       []int32
 	transitions []Transition
 	remarks     [3]remark
@@ -104,8 +104,8 @@ func (p *Plan) say(code scaling.Code, subject string, numbers ...float64) {
 	copy(r.numbers[:], numbers)
 }
 
-// A seat is a variant's place in the decision.
-type seat struct {
+// A candidate is a variant in the decision.
+type candidate struct {
 	place     int32   // in the variants given; -1 if there is no state
 	rows      int32   // replicas that report
 	current   int32   // the count decided on
@@ -129,9 +129,9 @@ const (
 	invalid
 )
 
-// seatAll gives every variant that has a state or a replica its place, in order of names.
-func (p *Plan) seatAll(a *Analysis, variants []Variant, literal bool) {
-	p.seats, p.Targets, p.order, p.said = p.seats[:0], p.Targets[:0], p.order[:0], 0
+// collect makes a candidate of every variant that has a state or a replica, in order of names.
+func (p *Plan) collect(a *Analysis, variants []Variant, literal bool) {
+	p.candidates, p.Targets, p.order, p.said = p.candidates[:0], p.Targets[:0], p.order[:0], 0
 	sorted := true
 	for i := range variants {
 		p.order = append(p.order, int32(i))
@@ -144,13 +144,13 @@ func (p *Plan) seatAll(a *Analysis, variants []Variant, literal bool) {
 	for i := 0; i < len(p.order); {
 		name := variants[p.order[i]].Name
 		for ; next < len(a.Variants) && a.Variants[next].Variant < name; next++ {
-			p.seatNoState(&a.Variants[next], literal)
+			p.addNoState(&a.Variants[next], literal)
 		}
 		end := i + 1
 		for end < len(p.order) && variants[p.order[end]].Name == name {
 			end++
 		}
-		s := p.seat(variants, p.order[i:end], literal)
+		s := p.add(variants, p.order[i:end], literal)
 		if next < len(a.Variants) && a.Variants[next].Variant == name {
 			s.rows = int32(min(a.Variants[next].Replicas, math.MaxInt32))
 			next++
@@ -159,18 +159,18 @@ func (p *Plan) seatAll(a *Analysis, variants []Variant, literal bool) {
 		i = end
 	}
 	for ; next < len(a.Variants); next++ {
-		p.seatNoState(&a.Variants[next], literal)
+		p.addNoState(&a.Variants[next], literal)
 	}
 }
 
-// seat adds the seat of a variant whose states are at the places given: more than one only if the name is given twice.
-func (p *Plan) seat(variants []Variant, places []int32, literal bool) *seat {
+// add adds the candidate of a variant whose states are at the places given: more than one only if the name is given twice.
+func (p *Plan) add(variants []Variant, places []int32, literal bool) *candidate {
 	if literal {
 		places = places[len(places)-1:] // the last one wins
 	}
 	v := &variants[places[0]]
-	p.seats = append(p.seats, seat{place: places[0], current: v.Current, wish: v.wish(), isPending: v.Pending})
-	s := &p.seats[len(p.seats)-1]
+	p.candidates = append(p.candidates, candidate{place: places[0], current: v.Current, wish: v.wish(), isPending: v.Pending})
+	s := &p.candidates[len(p.candidates)-1]
 	if literal {
 		s.price, s.capacity = v.Cost, 1
 		return s
@@ -194,30 +194,30 @@ func (p *Plan) seat(variants []Variant, places []int32, literal bool) *seat {
 	return s
 }
 
-// seatNoState adds the seat of a variant that reports and has no state. Its count is taken to be what reports; in mode
+// addNoState adds the candidate of a variant that reports and has no state. Its count is taken to be what reports; in mode
 // Literal it is 0.
-func (p *Plan) seatNoState(v *VariantAnalysis, literal bool) {
+func (p *Plan) addNoState(v *VariantAnalysis, literal bool) {
 	rows := int32(min(v.Replicas, math.MaxInt32))
-	s := seat{place: -1, rows: rows, kind: noState, capacity: 1}
+	s := candidate{place: -1, rows: rows, kind: noState, capacity: 1}
 	if !literal {
 		s.current, s.wish = rows, rows
 	}
-	p.seats = append(p.seats, s)
+	p.candidates = append(p.candidates, s)
 	p.target(v.Variant, &s)
 }
 
 // refuse says nothing of any variant.
 func (p *Plan) refuse(a *Analysis, variants []Variant, code scaling.Code, subject string) {
-	p.seatAll(a, variants, false)
+	p.collect(a, variants, false)
 	p.say(code, subject)
-	for i := range p.seats {
+	for i := range p.candidates {
 		p.open(i).Verdict = scaling.Unknown
 	}
 	p.close("", "")
 }
 
 // target adds a target that has yet to be decided.
-func (p *Plan) target(name string, s *seat) {
+func (p *Plan) target(name string, s *candidate) {
 	n := len(p.Targets)
 	if n < cap(p.Targets) {
 		p.Targets = p.Targets[:n+1]
@@ -234,7 +234,7 @@ func (p *Plan) target(name string, s *seat) {
 // open starts the decision of the target at a place, with the remarks.
 func (p *Plan) open(place int) *scaling.Decision {
 	d := &p.Targets[place].Decision
-	n := p.seats[place].current
+	n := p.candidates[place].current
 	*d = scaling.Decision{Verdict: scaling.Hold, From: n, Replicas: n}
 	for i := range p.said {
 		r := &p.remarks[i]

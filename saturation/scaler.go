@@ -7,6 +7,9 @@ import (
 )
 
 // A Scaler is the algorithm: an immutable value that New makes from a Config. The zero value decides Unknown.
+//
+// Analyze is a pure function of the replicas, Decide one of state, time, analysis and variants; both write to values
+// that the caller passes again, and then allocate nothing. The order of replicas and variants changes nothing of an answer.
 type Scaler struct { //nolint:recvcheck // the value is the algorithm; inner methods take its address to spare copies
 	config Config
 	// fullKV and fullQueue are the least loads that count as saturated: the thresholds, in mode Default less Noise.
@@ -46,13 +49,13 @@ func leastAt(threshold float64) float64 {
 	return x
 }
 
-// IsSaturated reports whether a replica is saturated:
+// isSaturated reports whether a replica is saturated:
 //
 //	kv >= kvCacheThreshold  or  queue >= queueLengthThreshold
 //
 // In mode Default a replica without usable values is not, it is missing, and loads within scaling.Noise below the
 // threshold count as at it.
-func (s Scaler) IsSaturated(r Replica) bool {
+func (s Scaler) isSaturated(r Replica) bool {
 	if s.config.Mode == Default && !usable(r.KV, r.Queue) {
 		return false
 	}
