@@ -1,25 +1,28 @@
 package hetero
 
+import (
+	"math/bits"
+	"slices"
+)
+
 // sizes are the batches that every type is cut into: max(1, floor(P^k)) for k = 0, 1, 2, ... They depend on P alone,
 // so all types share one table, each up to its own capacity. Batches of one size follow each other, and are kept as
 // one run. Sizes grow at least geometrically in the long run, so there are fewer than 1,500 different ones in a
 // million replicas, whatever P: the sizes of n runs sum to n(n+1)/2 at least.
 type sizes struct {
-	size []int32 // of one batch of the run, increasing
-	end  []int32 // replicas of all batches up to the end of the run
+	size   []int32   // of one batch of the run, increasing
+	end    []int32   // replicas of all batches before the run, and at last of all
+	octave [32]int32 // how many runs have batches below 1, 2, 4, 8, ... replicas
 }
 
 // newSizes returns the batches that fit into capacity replicas.
 func newSizes(rate float64, capacity int32) (s sizes) {
-	if capacity == 0 {
-		return s
-	}
-	if rate <= 1 {
-		return sizes{size: []int32{1}, end: []int32{capacity}}
-	}
 	s.size = make([]int32, 0, 24)
-	s.end = make([]int32, 0, 24)
+	s.end = append(make([]int32, 0, 24), 0)
 	placed, last := int32(0), int32(0)
+	if rate <= 1 && capacity > 0 {
+		s.size, s.end, placed = append(s.size, 1), append(s.end, capacity), capacity
+	}
 	// The power is carried unrounded. It is compared before it is converted: for a large rate it soon is no int32.
 	for power := 1.0; power < float64(capacity-placed)+1; power *= rate {
 		size := int32(power)
@@ -32,56 +35,35 @@ func newSizes(rate float64, capacity int32) (s sizes) {
 		s.size = append(s.size, size)
 		s.end = append(s.end, placed)
 	}
+	run := int32(0)
+	for i := range s.octave {
+		for int(run) < len(s.size) && int64(s.size[run]) < 1<<i {
+			run++
+		}
+		s.octave[i] = run
+	}
 	return s
 }
 
-// runOf returns the run that the n-th replica is in, counting from 1.
-func (s *sizes) runOf(n int32) int {
-	lo, hi := 0, len(s.end)-1
-	for lo < hi {
-		if mid := (lo + hi) / 2; s.end[mid] < n {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
-}
-
-// before returns the replicas of all runs before the one given.
-func (s *sizes) before(run int) int32 {
-	if run == 0 {
-		return 0
-	}
-	return s.end[run-1]
-}
-
-// upTo returns how many of the first runs have batches that cost at most x, at cost a replica.
-func (s *sizes) upTo(runs int32, cost, x float64) int32 {
-	lo, hi := int32(0), runs
-	for lo < hi {
-		if mid := (lo + hi) / 2; float64(s.size[mid])*cost <= x {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+// runOf returns the run that the n-th replica is in, counting from 1, or the last run if it is in none.
+func (s *sizes) runOf(n int32) int32 {
+	run, _ := slices.BinarySearch(s.end, n)
+	return int32(min(run, len(s.size)) - 1)
 }
 
 // A kind is a Type, cut into batches: whole ones from the table, and what remains.
 type kind struct {
 	cost   float64
 	weight float64
+	top    float64 // the cost of its dearest batch
+	last   float64 // the cost of its last batch, if rest is not 0
 	min    int32
 	max    int32
 	at     int32 // the type's place in the configuration
 
-	whole  int32 // replicas in whole batches
-	rest   int32 // replicas in the last batch, which is smaller than the next whole one would have been; 0 for none
-	runs   int32 // runs of the table that whole reaches into
-	small  int32 // of these, the runs whose batches are not larger than rest: the rest comes after them
-	before int32 // replicas in the small runs
+	whole int32 // replicas in whole batches
+	runs  int32 // runs of the table that whole reaches into
+	rest  int32 // replicas in the last batch, which is smaller than the next whole one would have been; 0 for none
 }
 
 // cut returns a type's batches.
@@ -92,61 +74,60 @@ func (s *sizes) cut(t *Type, at int32) kind {
 		return k
 	}
 	// The run that the last replica would be in is reached into by whole batches, or not at all.
-	run := s.runOf(capacity)
-	k.runs = int32(run)
-	k.whole = s.before(run)
-	if whole := min(s.end[run], capacity) - k.whole; whole >= s.size[run] {
+	k.runs = s.runOf(capacity)
+	k.whole = s.end[k.runs]
+	if whole := min(s.end[k.runs+1], capacity) - k.whole; whole >= s.size[k.runs] {
+		k.whole += whole - whole%s.size[k.runs]
 		k.runs++
-		k.whole += whole - whole%s.size[run]
 	}
 	k.rest = capacity - k.whole
-	if k.rest == 0 {
-		return k
+	k.last = k.batchCost(k.rest)
+	k.top = k.last
+	if k.runs > 0 {
+		k.top = max(k.top, k.batchCost(s.size[k.runs-1]))
 	}
-	k.small = s.upTo(k.runs, 1, float64(k.rest))
-	k.before = min(s.before(int(k.small)), k.whole)
 	return k
 }
 
-// merged reports whether the rest is as large as the batches of the last small run: then it is one more of them.
-func (s *sizes) merged(k *kind) bool {
-	return k.small > 0 && s.size[k.small-1] == k.rest
-}
-
-// count returns how many runs the type has in the sequence, the rest included.
-func (s *sizes) count(k *kind) int32 {
-	if k.rest == 0 || s.merged(k) {
+// upTo returns how many of the type's runs have batches that cost at most x.
+func (s *sizes) upTo(k *kind, x float64) int32 {
+	if x >= k.top {
 		return k.runs
 	}
-	return k.runs + 1
-}
-
-// run returns the n-th run of a type in increasing order of batch size, the rest at its place: the size of its
-// batches and the replicas in them.
-func (s *sizes) run(k *kind, n int32) (size, places int32) {
-	extra := int32(0)
-	if k.rest > 0 {
-		switch merged := s.merged(k); {
-		case merged && n == k.small-1:
-			extra = k.rest
-		case merged:
-		case n == k.small:
-			return k.rest, k.rest
-		case n > k.small:
-			n--
+	// What counts is the product of size and cost. The quotient may be off by its last bit: it is taken a bit higher,
+	// and what is too large is taken back.
+	n := int32(x / k.cost * (1 + 0x1p-50))
+	octave := bits.Len32(uint32(n)) & 31
+	run := min(s.octave[octave], k.runs)
+	if octave > 0 {
+		if lo := s.octave[octave-1]; run-lo > 4 {
+			lo += s.among(lo, run, n)
+			run = lo
 		}
 	}
-	return s.size[n], min(s.end[n], k.whole) - s.before(int(n)) + extra
+	for run > 0 && k.batchCost(s.size[run-1]) > x {
+		run--
+	}
+	return run
 }
+
+// among returns how many of the runs between two have batches of at most n replicas.
+func (s *sizes) among(from, to, n int32) int32 {
+	runs, _ := slices.BinarySearch(s.size[from:to], n+1)
+	return int32(runs)
+}
+
+// places returns how many replicas of the type are in its first runs.
+func (s *sizes) places(k *kind, runs int32) int32 { return min(s.end[runs], k.whole) }
 
 // batch returns the size of the batch that a type's n-th replica beyond its minimum is in, in the order of the
 // sequence. n is at least 1 and at most the capacity.
 func (s *sizes) batch(k *kind, n int32) int32 {
-	switch {
-	case n <= k.before:
-	case n <= k.before+k.rest:
-		return k.rest
-	default:
+	// The rest comes after all batches that are not larger.
+	if before := s.places(k, s.among(0, k.runs, k.rest)); n > before {
+		if n <= before+k.rest {
+			return k.rest
+		}
 		n -= k.rest
 	}
 	return s.size[s.runOf(n)]

@@ -71,7 +71,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkArrange is the part of New that builds the order.
+// BenchmarkArrange is the part of New that finds the order.
 func BenchmarkArrange(b *testing.B) {
 	for _, s := range shapes {
 		b.Run(fmt.Sprintf("types=%d/capacity=%d/rate=%v", s.types, s.capacity, s.rate), func(b *testing.B) {
@@ -127,11 +127,11 @@ func BenchmarkPolicyDecide(b *testing.B) {
 	for _, n := range []int{3, 10} {
 		b.Run(fmt.Sprintf("types=%d", n), func(b *testing.B) {
 			f, _ := benchFleet(b, n, 1_000, 2)
-			p, err := hetero.NewPolicy(scaling.New[asksState](asks{}), f, hetero.Options{Exchanges: 1})
+			p, err := hetero.NewGroup(scaling.New[asksState](asks{}), f, hetero.Options{Exchanges: 1})
 			if err != nil {
 				b.Fatal(err)
 			}
-			obs := wants(float64(n*500), f.Allocate(nil, int64(n*400))...)
+			obs := wants(f, float64(n*500), f.Allocate(nil, int64(n*400))...)
 			b.ReportAllocs()
 			for b.Loop() {
 				if d := p.Decide(start, obs); !d.Acts() {
@@ -139,34 +139,5 @@ func BenchmarkPolicyDecide(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkOptimal(b *testing.B) {
-	f, _ := benchFleet(b, 10, 1_000, 2)
-	var dst []int32
-	b.ReportAllocs()
-	for b.Loop() {
-		var err error
-		if dst, err = f.Optimal(dst, 12_345); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkProject(b *testing.B) {
-	bounds := scaling.Bounds{Min: 1, Max: 100}
-	r, err := hetero.NewRatio(hetero.RatioConfig{
-		Prefill: bounds, Decode: bounds,
-		Min: hetero.Fraction{Num: 1, Den: 4}, Max: hetero.Fraction{Num: 1, Den: 2},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if p, _ := r.Project(20, 7); p != 20 {
-			b.Fatal(p)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package hetero_test
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/hetero"
@@ -49,23 +48,6 @@ func ExampleFleet_Batches() {
 	// b: 1 of 2 at 30
 	// a: 1 of 4 at 40
 	// b: 1 of 3 at 45
-}
-
-func ExampleFleet_Sequence() {
-	fleet, err := hetero.New(hetero.Kthena(
-		hetero.Type{Name: "a", Cost: 10, Max: 7},
-		hetero.Type{Name: "b", Cost: 25, Max: 7},
-	))
-	if err != nil {
-		panic(err)
-	}
-	types := fleet.Types()
-	for i := range fleet.Sequence() {
-		fmt.Print(types[i].Name)
-	}
-	fmt.Println()
-	// Output:
-	// aaabaaaabbbbbb
 }
 
 // An H100 serves three and a half times what an L40S does. Four cheap replicas do not cover a
@@ -121,60 +103,8 @@ func ExampleFleet_Plan() {
 	// b: 12 -> 10, start 0, stop 2
 }
 
-func ExampleFleet_Compare() {
-	fleet, err := hetero.New(hetero.Kthena(
-		hetero.Type{Name: "big", Cost: 7, Weight: 7, Max: 4},
-		hetero.Type{Name: "small", Cost: 3, Weight: 2.5, Max: 4},
-	))
-	if err != nil {
-		panic(err)
-	}
-	c, err := fleet.Compare([]float64{5, 6, 5, 6, 5})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("premium %.1f%%, cold starts saved %d\n", 100*c.Premium(), c.SavedStarts())
-	// Output:
-	// premium 12.5%, cold starts saved 4
-}
-
-// Half as many prefill as decode replicas, exactly: one prefill for five decode is none of the pairs, and neither is
-// the 3/5 that rounding up once gives.
-func ExampleRatio_Project() {
-	bounds := scaling.Bounds{Min: 1, Max: 10}
-	ratio, err := hetero.NewRatio(hetero.RatioConfig{
-		Prefill: bounds, Decode: bounds,
-		Min: hetero.Fraction{Num: 1, Den: 2}, Max: hetero.Fraction{Num: 1, Den: 2},
-	})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(ratio.Project(1, 5))
-	// Output:
-	// 3 6
-}
-
-func ExampleRatio_Adjust() {
-	bounds := scaling.Bounds{Min: 1, Max: 10}
-	ratio, err := hetero.NewRatio(hetero.RatioConfig{Prefill: bounds, Decode: bounds, Min: hetero.Fraction{Num: 1, Den: 2}})
-	if err != nil {
-		panic(err)
-	}
-	prefill, decode := scaling.HoldAt(2), scaling.HoldAt(4)
-	prefill.To(2, "Demand load, target", "prefill", 18, 10)
-	decode.To(7, "Demand load, target", "decode", 65, 10)
-	ratio.Adjust(&prefill, &decode)
-	fmt.Print(prefill.Explain(), decode.Explain())
-	// Output:
-	// Up 2 -> 4
-	//   Demand            2 -> 2    prefill load=18, target=10
-	//   RatioRaised       2 -> 4    from=2 < least=4, partner=7
-	// Up 4 -> 7
-	//   Demand            4 -> 7    decode load=65, target=10
-}
-
 // Any policy's total becomes counts per type. Here the policy asks for what a reading says.
-func ExampleNewPolicy() {
+func ExampleNewGroup() {
 	fleet, err := hetero.New(hetero.Kthena(
 		hetero.Type{Name: "h100", Cost: 100, Min: 0, Max: 4},
 		hetero.Type{Name: "a100", Cost: 60, Min: 1, Max: 8},
@@ -182,18 +112,21 @@ func ExampleNewPolicy() {
 	if err != nil {
 		panic(err)
 	}
-	policy, err := hetero.NewPolicy(scaling.New[asksState](asks{}), fleet, hetero.Options{Exchanges: 1, WhenReady: true})
+	group, err := hetero.NewGroup(scaling.New[asksState](asks{}), fleet, hetero.Options{Exchanges: 1, WhenReady: true})
 	if err != nil {
 		panic(err)
 	}
 	now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
-	spec := []int32{1, 2}
-	d := policy.Decide(now, hetero.Observation{Spec: spec, Readings: []scaling.Reading{scaling.Exactly("want", 6)}})
+	d := group.Decide(now, scaling.GroupObservation{
+		Targets: []scaling.TargetObservation{
+			{Name: "h100", SpecReplicas: 1, ReadyReplicas: 1},
+			{Name: "a100", SpecReplicas: 2, ReadyReplicas: 2},
+		},
+		Readings: []scaling.Reading{scaling.Exactly("want", 6)},
+	})
 	fmt.Print(d.Explain())
 	// Store the state, write the counts, then say what was written.
-	target := slices.Clone(d.Target)
-	policy.Applied(now, spec, target)
-	fmt.Println(target)
+	group.Applied(now, []int32{1, 2}, []int32{2, 4})
 	// Output:
 	// Up 3 -> 6
 	//   Asked             3 -> 6    want want=6
@@ -201,5 +134,4 @@ func ExampleNewPolicy() {
 	//   Within            1 -> 2    h100 batch=100 <= margin=120, total=6
 	// Up 2 -> 4
 	//   Within            2 -> 4    a100 batch=120 <= margin=120, total=6
-	// [2 4]
 }

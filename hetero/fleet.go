@@ -8,7 +8,7 @@ import (
 )
 
 // A Fleet knows the order in which the replicas of its types are added and taken away. New makes it; it never changes
-// and may be used from several goroutines.
+// and may be used from several goroutines. The zero Fleet has no types: all its counts are empty.
 type Fleet struct {
 	config Config
 	sizes  sizes
@@ -18,34 +18,24 @@ type Fleet struct {
 
 	minTotal, maxTotal int64
 
-	// The sequence, run by run. It is empty where it would have more than maxRuns of them: see search.go.
-	runs []run
-	long bool
+	levels []level // of the sequence, in order
 }
 
-// A run is a part of the sequence that belongs to one type and consists of batches of one size.
-type run struct {
-	at     int32 // the type's place in the configuration
-	places int32 // replicas
-	size   int32 // of one batch
-}
-
-// maxRuns is how many runs a Fleet keeps. 100,000 types of a million replicas at rate 2 fit.
+// maxRuns is how many runs may be looked through for the levels. 100,000 types of a million replicas at rate 2 fit.
 const maxRuns = 1 << 21
 
-// New returns the Fleet of a configuration, or every rule that it breaks.
+// New returns the Fleet of a configuration, or every rule that it breaks beside the zero Fleet.
 //
-// It takes time and memory in proportion to the runs of the sequence (times the logarithm of the types), not to its
-// replicas: a few for each type at the usual rates. The sizes of batches are counted out once, for the largest type,
-// which at a rate just above 1 takes a step a batch: two milliseconds for a million. Where such a rate cuts very many
-// types into more than two million runs, they are not kept; time and memory then are in proportion to the types, and
-// answers are searched for instead of walked to.
+// It takes time and memory in proportion to the runs of batches of one size, not to the replicas: a few for each type
+// at the usual rates. The sizes of batches are counted out once, for the largest type, which at a rate just above 1
+// takes a step a batch: two milliseconds for a million. Where such a rate cuts very many types into more than two
+// million runs, time and memory are in proportion to the types, and answers take longer.
 func New(c Config) (*Fleet, error) { return newFleet(c, maxRuns) }
 
 func newFleet(c Config, limit int64) (*Fleet, error) {
 	byName, err := c.check()
 	if err != nil {
-		return nil, err
+		return new(Fleet), err
 	}
 	c.Types = slices.Clone(c.Types)
 	f := &Fleet{config: c, kinds: make([]kind, len(byName)), mins: make([]int32, len(byName))}
@@ -61,20 +51,15 @@ func newFleet(c Config, limit int64) (*Fleet, error) {
 	runs := int64(0)
 	for n, i := range byName {
 		f.kinds[n] = f.sizes.cut(&c.Types[i], i)
-		runs += int64(f.sizes.count(&f.kinds[n]))
+		runs += int64(f.kinds[n].runs) + 1 // and what remains
 	}
-	if f.long = runs > limit; !f.long {
-		f.runs = f.arrange(int(runs))
-	}
+	f.levels = f.keepLevels(runs, limit)
 	f.byCost = f.rankCosts()
 	return f, nil
 }
 
 // Types returns a copy of the types, in the order of the configuration: the order of all counts.
 func (f *Fleet) Types() []Type { return slices.Clone(f.config.Types) }
-
-// Len returns the number of types.
-func (f *Fleet) Len() int { return len(f.kinds) }
 
 // Totals returns the fewest and the most replicas that the types can have together.
 func (f *Fleet) Totals() (least, most int64) { return f.minTotal, f.maxTotal }
@@ -89,44 +74,14 @@ func (f *Fleet) Bounds() scaling.Bounds {
 //	counts[i] = Min_i + its share of the first clamp(K, sum Min, sum Max) - sum Min places of the sequence
 //
 // so that one replica more is one more of one type. The answer is written over dst, which grows if it must; with room
-// for all types nothing is allocated. The time is that of walking the runs of the sequence up to K.
+// for all types nothing is allocated.
+//
+// Every type is given its batches up to the cost of the last place that K reaches, and those of just that cost go to
+// the types in the order of their names. The time is that of looking a batch size up for each type; where the sequence
+// has more than two million runs, up to a hundred times as much.
 func (f *Fleet) Allocate(dst []int32, total int64) []int32 {
-	dst = append(dst[:0], f.mins...)
-	left := f.places(total)
-	if f.long {
-		f.search(dst, left)
-		return dst
-	}
-	for i := range f.runs {
-		r := &f.runs[i]
-		if n := int64(r.places); n < left {
-			dst[r.at] += r.places
-			left -= n
-			continue
-		}
-		dst[r.at] += int32(left)
-		break
-	}
+	dst, _ = f.place(dst, f.places(total))
 	return dst
-}
-
-// Margin returns the batch cost of the last place that a total of K reaches: every type is given its batches up to
-// that cost and none beyond, ties by name. It is 0 where K reaches no place beyond the minima.
-func (f *Fleet) Margin(total int64) float64 {
-	left := f.places(total)
-	if left == 0 {
-		return 0
-	}
-	if f.long {
-		return f.threshold(left)
-	}
-	for i := range f.runs {
-		r := &f.runs[i]
-		if left -= int64(r.places); left <= 0 {
-			return f.batchCost(r)
-		}
-	}
-	return 0
 }
 
 // Cost returns what a placement costs: the sum of cost times count. Missing counts are 0, and those beyond the types
@@ -160,10 +115,10 @@ func saturate(n int64) int32 {
 	return int32(max(math.MinInt32, min(n, math.MaxInt32)))
 }
 
-// Sum returns the sum of counts.
-func Sum(counts []int32) (sum int64) {
+// sum returns the sum of counts.
+func sum(counts []int32) (total int64) {
 	for _, n := range counts {
-		sum += int64(n)
+		total += int64(n)
 	}
-	return sum
+	return total
 }

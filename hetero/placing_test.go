@@ -60,7 +60,7 @@ func TestStickyLimitsExchanges(t *testing.T) {
 		input := slices.Clone(current)
 		target := f.Allocate(nil, k)
 		got := f.AllocateSticky(nil, current, k, limit)
-		require.Equal(t, input, current, "C6")
+		require.Equal(t, input, current, "the input is left alone")
 		require.Equal(t, hetero.Sum(target), hetero.Sum(got), "the total is the sequence's")
 
 		wanted := exchanges(within, target)
@@ -143,5 +143,21 @@ func TestPlanLeadsFromCurrentToTarget(t *testing.T) {
 			now[c.Type] = c.To
 		}
 		require.Equal(t, target, now)
+	})
+}
+
+// TestSequenceNeverReplaces: along any walk of the total the sequence starts what the total rises by and stops what it
+// falls by, not a replica more.
+func TestSequenceNeverReplaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		types := drawTypes(t, 4, 20)
+		f, err := hetero.New(configOf(types, drawRate(t), 1))
+		require.NoError(t, err)
+		least, most := f.Totals()
+		before := rapid.Int64Range(least, most).Draw(t, "before")
+		after := rapid.Int64Range(least, most).Draw(t, "after")
+		starts, stops := hetero.Moves(f.Allocate(nil, before), f.Allocate(nil, after))
+		require.Equal(t, max(0, after-before), starts)
+		require.Equal(t, max(0, before-after), stops)
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 // Kthena's heterogeneous autoscaler: package proportional decides how many replicas the load needs, this package of
 // which type they are. The load rises from 40 to 110 requests in flight and falls to 65; a replica takes 10.
-func ExamplePolicy_proportional() {
+func ExampleGroup_proportional() {
 	fleet, err := hetero.New(hetero.Kthena(
 		hetero.Type{Name: "a100", Cost: 60, Min: 1, Max: 8},
 		hetero.Type{Name: "l40s", Cost: 32, Min: 1, Max: 8},
@@ -29,18 +29,24 @@ func ExamplePolicy_proportional() {
 	if err != nil {
 		panic(err)
 	}
-	policy, err := hetero.NewPolicy(scaling.New(scaler), fleet, hetero.Options{})
+	group, err := hetero.NewGroup(scaling.New(scaler), fleet, hetero.Options{})
 	if err != nil {
 		panic(err)
 	}
 	now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
-	running := []int32{1, 1}
+	targets := []scaling.TargetObservation{
+		{Name: "a100", SpecReplicas: 1, ReadyReplicas: 1}, {Name: "l40s", SpecReplicas: 1, ReadyReplicas: 1},
+	}
 	for _, load := range []float64{40, 110, 65} {
-		d := policy.Decide(now, hetero.Observation{Spec: running, Readings: []scaling.Reading{scaling.Exactly("inflight", load)}})
+		d := group.Decide(now, scaling.GroupObservation{Targets: targets, Readings: []scaling.Reading{scaling.Exactly("inflight", load)}})
 		fmt.Println(d.Total.Reason())
-		fmt.Println("  a100, l40s:", running, "->", d.Target)
-		policy.Applied(now, running, d.Target)
-		copy(running, d.Target)
+		var from, to []int32
+		for i := range targets {
+			from, to = append(from, targets[i].SpecReplicas), append(to, d.Targets[i].Replicas)
+			targets[i].SpecReplicas, targets[i].ReadyReplicas = to[i], to[i]
+		}
+		fmt.Println("  a100, l40s:", from, "->", to)
+		group.Applied(now, from, to)
 		now = now.Add(15 * time.Second)
 	}
 	// Output:

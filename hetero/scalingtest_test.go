@@ -2,7 +2,6 @@ package hetero_test
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
 	"time"
 
@@ -15,21 +14,22 @@ import (
 	"github.com/inferscale/inferscale/scalingtest"
 )
 
-// placed is a hetero.Policy seen from outside as a scaling.Policy of the total. What the policy places stays where it
+// placed is a hetero.Group seen from outside as a scaling.Policy of the total. What the policy places stays where it
 // is; another total comes about as the sequence has it, and what is out of bounds is so in the first type.
 type placed struct {
-	policy *hetero.Policy
+	policy *hetero.Group
+	fleet  *hetero.Fleet
 	spec   []int32
 	target []int32
 }
 
 func (p *placed) Decide(now time.Time, obs scaling.Observation) scaling.Decision {
 	if p.spec == nil || hetero.Sum(p.spec) != int64(obs.SpecReplicas) {
-		p.spec = p.policy.Fleet().Allocate(nil, int64(obs.SpecReplicas))
+		p.spec = p.fleet.Allocate(nil, int64(obs.SpecReplicas))
 		p.spec[0] += int32(int64(obs.SpecReplicas) - hetero.Sum(p.spec))
 	}
-	d := p.policy.Decide(now, hetero.Observation{Spec: p.spec, Readings: obs.Readings})
-	p.target = slices.Clone(d.Target)
+	d := p.policy.Decide(now, see(p.fleet, p.spec, obs.Readings...))
+	p.target = counts(&d)
 	return d.Total
 }
 
@@ -73,9 +73,9 @@ func TestTotalHasTheCommonProperties(t *testing.T) {
 		newPolicy := func() scaling.Policy {
 			s, err := realtime.New(c)
 			require.NoError(t, err)
-			p, err := hetero.NewPolicy(scaling.New(s), f, options)
+			p, err := hetero.NewGroup(scaling.New(s), f, options)
 			require.NoError(t, err)
-			return &placed{policy: p}
+			return &placed{policy: p, fleet: f}
 		}
 		return newPolicy, scalingtest.Options{
 			Metrics: []scalingtest.Metric{{Name: "queue", Low: 3, High: 10}},

@@ -1,6 +1,10 @@
 package hetero
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // Unlimited is the number of exchanges that is no limit.
 const Unlimited = math.MaxInt32
@@ -24,6 +28,12 @@ const Unlimited = math.MaxInt32
 // is allocated.
 func (f *Fleet) AllocateSticky(dst, current []int32, total int64, exchanges int32) []int32 {
 	dst = f.Allocate(dst, total)
+	f.stick(dst, current, exchanges)
+	return dst
+}
+
+// stick takes back the exchanges of a placement beyond the limit, and returns how many there were.
+func (f *Fleet) stick(dst, current []int32, exchanges int32) (wanted int64) {
 	var starts, stops int64
 	for i := range f.kinds {
 		k := &f.kinds[i]
@@ -33,11 +43,12 @@ func (f *Fleet) AllocateSticky(dst, current []int32, total int64, exchanges int3
 			stops -= d
 		}
 	}
-	back := min(starts, stops) - int64(max(0, exchanges))
+	wanted = min(starts, stops)
+	back := wanted - int64(max(0, exchanges))
 	if back <= 0 {
-		return dst
+		return wanted
 	}
-	// The exchanges beyond the limit are taken back: the dearest starts, and the cheapest stops.
+	// The dearest starts, and the cheapest stops.
 	unstart, unstop := back, back
 	for n := len(f.byCost) - 1; n >= 0 && unstart > 0; n-- {
 		k := &f.kinds[f.byCost[n]]
@@ -55,8 +66,18 @@ func (f *Fleet) AllocateSticky(dst, current []int32, total int64, exchanges int3
 			unstop -= d
 		}
 	}
-	return dst
+	return wanted
 }
 
 // clamp returns the count within the type's bounds that is nearest to n.
 func (k *kind) clamp(n int32) int32 { return max(k.min, min(n, k.max)) }
+
+// rankCosts returns the places in kinds by cost of a replica, ties by name.
+func (f *Fleet) rankCosts() []int32 {
+	order := make([]int32, len(f.kinds))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(f.kinds[a].cost, f.kinds[b].cost) })
+	return order
+}

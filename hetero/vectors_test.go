@@ -15,36 +15,6 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// section decodes one section of a file into v. A file without it, or of another schema, has nothing for this test.
-func section(t *testing.T, file vectors.File, name string, v any) bool {
-	t.Helper()
-	var sections map[string]json.RawMessage
-	if json.Unmarshal(file.Data, &sections) != nil || len(sections[name]) == 0 || sections[name][0] != '{' {
-		return false
-	}
-	require.NoError(t, json.Unmarshal(sections[name], v), "%s: section %s", file.Name, name)
-	return true
-}
-
-// tally counts the rows of one section of one file.
-type tally struct {
-	met, listed, skipped int
-	reasons              []string
-}
-
-func (c *tally) list(format string, args ...any) {
-	c.listed++
-	c.reasons = append(c.reasons, fmt.Sprintf(format, args...))
-}
-
-func (c *tally) report(t *testing.T, file, section string) {
-	t.Helper()
-	for _, r := range c.reasons {
-		t.Logf("%s %s: listed: %s", file, section, r)
-	}
-	t.Logf("%s %s: %d met, %d listed, %d skipped", file, section, c.met, c.listed, c.skipped)
-}
-
 // vectorType is a type as the vectors write it: [name, cost, min, max].
 type vectorType struct {
 	name     string
@@ -232,18 +202,18 @@ func TestVectorsOptimizer(t *testing.T) {
 	rows := 0
 	for _, file := range vectors.Files(t) {
 		var o vectorOptimizer
-		if !section(t, file, "optimizer", &o) {
+		if !file.Section(t, "optimizer", &o) {
 			continue
 		}
-		var c tally
+		var c vectors.Tally
 		row := func(name string, v *vectorFleet, failed bool) {
 			switch {
 			case failed:
 				t.Errorf("%s: %s: not met", file.Name, name)
 			case len(v.changes) > 0:
-				c.list("%s: %s; its placements are met so", name, strings.Join(v.changes, "; "))
+				c.List("%s: %s; its placements are met so", name, strings.Join(v.changes, "; "))
 			default:
-				c.met++
+				c.Met++
 			}
 		}
 		for i, r := range o.UnitTestPlacements {
@@ -266,7 +236,7 @@ func TestVectorsOptimizer(t *testing.T) {
 		}
 		for _, r := range o.Cases {
 			if len(r.Types) == 0 {
-				c.list("%s: a fleet without types is refused", r.Name)
+				c.List("%s: a fleet without types is refused", r.Name)
 				continue
 			}
 			v := fleetOf(t, r.RatePercent, r.Types)
@@ -288,8 +258,8 @@ func TestVectorsOptimizer(t *testing.T) {
 			}
 			row(r.Name, &v, !ok)
 		}
-		rows += c.met + c.listed
-		c.report(t, file.Name, "optimizer")
+		rows += c.Rows()
+		c.Report(t, file.Name, "optimizer")
 	}
 	vectors.Covered(t, rows)
 }
@@ -303,4 +273,46 @@ func sameBatches(t *testing.T, want, got []vectorBatch, name string) bool {
 		ok = assert.InDelta(t, want[i].cost, got[i].cost, 1e-9*max(1, want[i].cost), "%s: batch %d", name, i) && ok
 	}
 	return ok
+}
+
+// TestVectorsDefaults compares Kthena's recorded defaults and ranges where hetero has the same ones.
+func TestVectorsDefaults(t *testing.T) {
+	rows := 0
+	for _, file := range vectors.Files(t) {
+		var s struct {
+			CRD struct {
+				Rate *float64 `json:"costExpansionRatePercent"`
+			} `json:"crd"`
+			Ranges map[string]any `json:"ranges"`
+		}
+		if !file.Section(t, "defaults", &s) {
+			continue
+		}
+		var c vectors.Tally
+		if s.CRD.Rate != nil {
+			require.InDelta(t, *s.CRD.Rate/100, hetero.Kthena().ExpansionRate, 0)
+			c.Met++
+		}
+		for name, value := range s.Ranges {
+			switch name {
+			case "costExpansionRatePercent":
+				require.Equal(t, ">=0", value)
+				require.NoError(t, hetero.Config{Types: []hetero.Type{{Name: "a", Cost: 1, Max: 1}}}.Validate())
+				c.Met++
+			case "cost":
+				c.List("cost %v: ours is above 0: a free type has no place in an order by cost", value)
+			case "maxReplicas":
+				require.Equal(t, []any{1.0, float64(hetero.MaxReplicas)}, value)
+				c.Met++
+			case "minReplicas":
+				require.Equal(t, []any{0.0, float64(hetero.MaxReplicas)}, value)
+				c.Met++
+			default:
+				c.Skipped++ // of other packages
+			}
+		}
+		rows += c.Rows()
+		c.Report(t, file.Name, "defaults")
+	}
+	vectors.Covered(t, rows)
 }

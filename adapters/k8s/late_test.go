@@ -220,7 +220,7 @@ func TestVariantLoopWaitsForLateWrite(t *testing.T) {
 		Types: []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 8}}, ExpansionRate: 1,
 	})
 	require.NoError(t, err)
-	p, err := hetero.NewPolicy(policy(t), f, hetero.Options{})
+	p, err := hetero.NewGroup(policy(t), f, hetero.Options{})
 	require.NoError(t, err)
 	v, err := k8s.NewHeteroVariants(p)
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func newVariantMachine(t *rapid.T) *machine {
 			Types: []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 8}}, ExpansionRate: 1,
 		})
 		require.NoError(t, err)
-		p, err := hetero.NewPolicy(policy(t), f, hetero.Options{})
+		p, err := hetero.NewGroup(policy(t), f, hetero.Options{})
 		require.NoError(t, err)
 		v, err := k8s.NewHeteroVariants(p)
 		require.NoError(t, err)

@@ -151,7 +151,7 @@ func fleet(t *testing.T, want *int32, exchanges int32) *k8s.HeteroVariants {
 		ExpansionRate: 1,
 	})
 	require.NoError(t, err)
-	p, err := hetero.NewPolicy(scaling.New(total{want}), f, hetero.Options{Exchanges: exchanges})
+	p, err := hetero.NewGroup(scaling.New(total{want}), f, hetero.Options{Exchanges: exchanges})
 	require.NoError(t, err)
 	v, err := k8s.NewHeteroVariants(p)
 	require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
-	"github.com/inferscale/inferscale/sim/control"
 	"github.com/inferscale/inferscale/sim/oracle"
 )
 
@@ -120,11 +119,7 @@ func (p *pair) contenders() []contender {
 			if err != nil {
 				return nil, err
 			}
-			policy, err := hetero.NewPolicy(scaling.New(total), fleet, hetero.Options{})
-			if err != nil {
-				return nil, err
-			}
-			return control.Hetero(policy), nil
+			return hetero.NewGroup(scaling.New(total), fleet, hetero.Options{})
 		}
 	}
 	inFlight := []sim.Metric{{Name: sim.MetricInFlight, Signal: sim.InFlight, Fill: kindsTarget}}

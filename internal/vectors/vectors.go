@@ -4,6 +4,7 @@ package vectors
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,3 +67,38 @@ func Covered(t *testing.T, rows int) {
 
 // IsLines reports whether the file has a JSON value on each line.
 func (f File) IsLines() bool { return strings.HasSuffix(f.Name, ".jsonl") }
+
+// Section decodes one section of a file into v and reports whether there is one: a JSON object of that name. A file
+// without it, or of another schema, has nothing for the test that asks.
+func (f File) Section(t *testing.T, name string, v any) bool {
+	t.Helper()
+	var sections map[string]json.RawMessage
+	if json.Unmarshal(f.Data, &sections) != nil || len(sections[name]) == 0 || sections[name][0] != '{' {
+		return false
+	}
+	require.NoError(t, json.Unmarshal(sections[name], v), "%s: section %s", f.Name, name)
+	return true
+}
+
+// A Tally counts the rows of one section of one file.
+type Tally struct {
+	Met, Skipped int
+	listed       []string
+}
+
+// List counts a row that is not met, with the reason, which the test has computed.
+func (c *Tally) List(format string, args ...any) {
+	c.listed = append(c.listed, fmt.Sprintf(format, args...))
+}
+
+// Rows returns how many rows were met or listed.
+func (c *Tally) Rows() int { return c.Met + len(c.listed) }
+
+// Report prints the reasons and the numbers.
+func (c *Tally) Report(t *testing.T, file, section string) {
+	t.Helper()
+	for _, r := range c.listed {
+		t.Logf("%s %s: listed: %s", file, section, r)
+	}
+	t.Logf("%s %s: %d met, %d listed, %d skipped", file, section, c.Met, len(c.listed), c.Skipped)
+}

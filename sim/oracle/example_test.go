@@ -101,3 +101,41 @@ func ExampleHetero() {
 	// [[0 1] [1 1] [0 2] [1 1]] 31
 	// 1.67 starts and stops a step; the sequence costs 13 % more
 }
+
+func ExampleHetero_comparison() {
+	fleet, err := hetero.New(hetero.Kthena(
+		hetero.Type{Name: "big", Cost: 7, Weight: 7, Max: 4},
+		hetero.Type{Name: "small", Cost: 3, Weight: 2.5, Max: 4},
+	))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := oracle.Hetero(fleet, []float64{5, 6, 5, 6, 5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("premium %.1f%%, cold starts saved %d\n", 100*p.Comparison.Premium(), p.Comparison.SavedStarts())
+	// Output:
+	// premium 12.5%, cold starts saved 4
+}
+
+// What ran before is replaced for one unit of demand more: the cheapest placement is no way of placing.
+func ExampleOptimal() {
+	fleet, err := hetero.New(hetero.Kthena(
+		hetero.Type{Name: "big", Cost: 7, Weight: 7, Max: 4},
+		hetero.Type{Name: "small", Cost: 3, Weight: 2.5, Max: 4},
+	))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, demand := range []float64{5, 6} {
+		counts, err := oracle.Optimal(nil, fleet, demand)
+		fmt.Println(counts, err)
+	}
+	// Output:
+	// [0 2] <nil>
+	// [1 0] <nil>
+}

@@ -1,11 +1,132 @@
 package oracle
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/scaling"
 )
+
+// MaxOptimalCells is the most cells that the table of Optimal may have: types times units of demand. Such a table
+// takes 64 MiB and about a fifth of a second.
+const MaxOptimalCells = 1 << 24
+
+// ErrWeights is the error of Optimal for weights that are no multiples of one millionth: exact reckoning needs a
+// common unit.
+var ErrWeights = errors.New("weights must be multiples of 0.000001, at most 1000000000 of the common unit")
+
+// Optimal returns the cheapest placement of a fleet that covers a demand in the unit of its weights, exactly:
+//
+//	minimise  sum Cost_i * n_i   with   sum Weight_i * n_i >= demand,   Min_i <= n_i <= Max_i
+//
+// It is the reference that the fleet's own order is measured against, and not meant for placing: the cheapest
+// placements for two demands next to each other may have no replica in common (see Hetero). Of several placements of
+// one cost it returns the same whatever the order of the types. A demand that the fleet cannot cover gives the maxima,
+// one of 0 or less the minima, as in hetero.Fleet.AllocateFor. The answer is written over dst, which grows if it must.
+//
+// It is a bounded covering knapsack, solved by dynamic programming over the demand in units of the largest power of
+// ten (from 1 down to a millionth) that all weights are multiples of, divided by what those have in common. Each type
+// adds a pass with a sliding minimum, so the time is types times units whatever the counts. Errors: ErrWeights,
+// ErrTooLarge, a scaling.FieldError for no fleet.
+func Optimal(dst []int32, fleet *hetero.Fleet, demand float64) ([]int32, error) {
+	if fleet == nil {
+		return nil, &scaling.FieldError{Field: "fleet", Rule: "must be set"}
+	}
+	types := fleet.Types()
+	order := make([]int, len(types)) // by name
+	dst = dst[:0]
+	for i := range types {
+		order[i] = i
+		dst = append(dst, types[i].Min)
+	}
+	if covers(fleet, dst, demand) {
+		return dst, nil
+	}
+	for i := range types {
+		dst[i] = types[i].Max
+	}
+	if !covers(fleet, dst, demand) || !scaling.Exceeds(fleet.Capability(dst), demand) {
+		return dst, nil
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(types[a].Name, types[b].Name) })
+	units, scale, err := weightUnits(types, order)
+	if err != nil {
+		return nil, err
+	}
+	least := 0.0 // of the units that the minima have; float64 holds them exactly, or the table is too large anyhow
+	most := 0.0
+	for n, i := range order {
+		least += float64(types[i].Min) * float64(units[n])
+		most += float64(types[i].Max) * float64(units[n])
+	}
+	need := max(0, min(wholeAbove(demand*scale)-least, most-least))
+	if cells := (need + 1) * float64(len(types)); !(cells <= MaxOptimalCells) {
+		return nil, fmt.Errorf("%w: %d types * %g units, limit %d", ErrTooLarge, len(types), need, MaxOptimalCells)
+	}
+	t := newKnapsack(int(need), len(types))
+	for n, i := range order {
+		t.add(int(min(units[n], math.MaxInt32)), types[i].Cost, int(types[i].Max-types[i].Min))
+	}
+	for n, more := range t.counts(units) {
+		dst[order[n]] = types[order[n]].Min + more
+	}
+	return dst, nil
+}
+
+// covers reports whether a placement serves a demand.
+func covers(fleet *hetero.Fleet, counts []int32, demand float64) bool {
+	return demand <= 0 || demand > 0 && !scaling.Exceeds(demand, fleet.Capability(counts))
+}
+
+// wholeAbove returns the least whole number that x does not exceed, as scaling.Ceil, beyond int32.
+func wholeAbove(x float64) float64 {
+	n := math.Floor(x)
+	if scaling.Exceeds(x, n) {
+		n++
+	}
+	return n
+}
+
+// weightUnits returns the weights as whole numbers, in the given order, and by what a demand is to be multiplied to
+// have their unit.
+func weightUnits(types []hetero.Type, order []int) (units []int64, scale float64, err error) {
+	units = make([]int64, len(types))
+	for scale = 1; scale <= 1e6; scale *= 10 {
+		common := int64(0)
+		for i, place := range order {
+			w := scale
+			if weight := types[place].Weight; weight != 0 {
+				w *= weight
+			}
+			n := math.Round(w)
+			if n < 1 || n > 1e9 || scaling.Exceeds(w, n) || scaling.Exceeds(n, w) {
+				common = -1
+				break
+			}
+			units[i] = int64(n)
+			common = gcd(units[i], common)
+		}
+		if common < 0 {
+			continue
+		}
+		for i := range units {
+			units[i] /= common
+		}
+		return units, scale / float64(common), nil
+	}
+	return nil, 0, ErrWeights
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
 
 // Placements are the cheapest ones of a fleet of several types for a walk of the demand, each step for itself.
 type Placements struct {
@@ -18,8 +139,8 @@ type Placements struct {
 	// placements cost in churn. The first step has none.
 	Starts []int64 `json:"starts"`
 	Stops  []int64 `json:"stops"`
-	// Comparison is with the sequence that a hetero.Policy goes along.
-	Comparison hetero.Comparison `json:"comparison"`
+	// Comparison is with the order in which the fleet itself places.
+	Comparison Comparison `json:"comparison"`
 }
 
 // Churn returns the starts and stops for each step but the first.
@@ -30,32 +151,64 @@ func (p *Placements) Churn() float64 {
 	return float64(p.Comparison.OptimalStarts+p.Comparison.OptimalStops) / float64(len(p.Counts)-1)
 }
 
-// Hetero returns the cheapest placements of a fleet for demands in the unit of its weights, as found by
-// hetero.Fleet.Optimal. No placement costs less in any step; what they cost in starts is beside it, and is why nobody
-// would run them. Errors are those of Optimal.
+// A Comparison says what a walk of the demand costs with the sequence and with the cheapest placements, and how many
+// replicas each starts and stops on the way. Costs are in units of cost times step.
+type Comparison struct {
+	Steps          int     `json:"steps"`
+	SequenceCost   float64 `json:"sequenceCost"`
+	OptimalCost    float64 `json:"optimalCost"`
+	SequenceStarts int64   `json:"sequenceStarts"` // cold starts
+	OptimalStarts  int64   `json:"optimalStarts"`
+	SequenceStops  int64   `json:"sequenceStops"`
+	OptimalStops   int64   `json:"optimalStops"`
+}
+
+// Premium returns by what part the sequence is dearer than the cheapest placements: 0.05 is five percent. It is 0 if
+// neither costs anything.
+func (c Comparison) Premium() float64 {
+	if c.OptimalCost == 0 {
+		return 0
+	}
+	return c.SequenceCost/c.OptimalCost - 1
+}
+
+// SavedStarts returns how many cold starts the sequence spares over the cheapest placements. It is negative where the
+// sequence has more.
+func (c Comparison) SavedStarts() int64 { return c.OptimalStarts - c.SequenceStarts }
+
+// Hetero returns the cheapest placements of a fleet for demands in the unit of its weights, as found by Optimal, and
+// compares them with those of hetero.Fleet.AllocateFor. No placement costs less in any step; what they cost in starts
+// is beside it, and is why nobody would run them. Errors are those of Optimal.
 func Hetero(fleet *hetero.Fleet, demands []float64) (Placements, error) {
+	var p Placements
 	if fleet == nil {
-		return Placements{}, &scaling.FieldError{Field: "fleet", Rule: "must be set"}
+		return p, &scaling.FieldError{Field: "fleet", Rule: "must be set"}
 	}
-	comparison, err := fleet.Compare(demands)
-	if err != nil {
-		return Placements{}, err
-	}
-	p := Placements{Comparison: comparison}
+	c := &p.Comparison
+	var sequence, before []int32
 	for t, demand := range demands {
-		counts, err := fleet.Optimal(nil, demand)
+		optimal, err := Optimal(nil, fleet, demand)
 		if err != nil {
 			return Placements{}, fmt.Errorf("step %d: %w", t, err)
 		}
+		before, sequence = sequence, fleet.AllocateFor(before, demand)
 		var starts, stops int64
 		if t > 0 {
-			starts, stops = hetero.Moves(p.Counts[t-1], counts)
+			starts, stops = hetero.Moves(before, sequence)
+			c.SequenceStarts += starts
+			c.SequenceStops += stops
+			starts, stops = hetero.Moves(p.Counts[t-1], optimal)
+			c.OptimalStarts += starts
+			c.OptimalStops += stops
 		}
-		p.Counts = append(p.Counts, counts)
-		p.Costs = append(p.Costs, fleet.Cost(counts))
+		p.Counts = append(p.Counts, optimal)
+		p.Costs = append(p.Costs, fleet.Cost(optimal))
 		p.Starts = append(p.Starts, starts)
 		p.Stops = append(p.Stops, stops)
+		c.Steps++
+		c.SequenceCost += fleet.Cost(sequence)
+		c.OptimalCost += p.Costs[t]
 	}
-	p.Cost = comparison.OptimalCost
+	p.Cost = c.OptimalCost
 	return p, nil
 }

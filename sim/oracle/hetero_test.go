@@ -82,5 +82,5 @@ func TestHeteroErrors(t *testing.T) {
 	f, err := hetero.New(hetero.Config{ExpansionRate: 2, Types: []hetero.Type{{Name: "a", Max: 9, Cost: 1, Weight: math.Pi}}})
 	require.NoError(t, err)
 	_, err = oracle.Hetero(f, []float64{4})
-	require.ErrorIs(t, err, hetero.ErrWeights)
+	require.ErrorIs(t, err, oracle.ErrWeights)
 }

@@ -55,8 +55,9 @@ const maxSlots = 1 << 20
 // MaxTable is the most bytes that the table of Constrained may have: 256 MiB.
 const MaxTable = 1 << 28
 
-// ErrTooLarge is the error of Constrained for a table of more than MaxTable bytes.
-var ErrTooLarge = errors.New("too many slots times counts times cooldowns")
+// ErrTooLarge is the error of Constrained for a table of more than MaxTable bytes, and of Optimal for one of more than
+// MaxOptimalCells cells.
+var ErrTooLarge = errors.New("too many cells: slots times counts times cooldowns, or types times units of demand")
 
 // due returns the least count that must be asked for in each slot if all is to be covered that can be, and the
 // replica-slots that cannot: what is beyond Initial before anything that is asked for can be ready.

@@ -140,7 +140,7 @@ func newHetero(c *config.Model) (k8s.VariantPolicy, []scrape.Metric, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	policy, err := hetero.NewPolicy(total, fleet, c.Hetero.Options)
+	policy, err := hetero.NewGroup(total, fleet, c.Hetero.Options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,4 +1,4 @@
-package hetero_test
+package ratio_test
 
 import (
 	"encoding/json"
@@ -7,10 +7,26 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/ratio"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
 )
+
+const asked scaling.Code = "Asked want"
+
+// fieldsOf returns the fields that an error names.
+func fieldsOf(err error) (fields []string) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			fields = append(fields, fieldsOf(e)...)
+		}
+		return fields
+	}
+	if f, ok := err.(*scaling.FieldError); ok { //nolint:errorlint // the tree is walked by hand
+		return []string{f.Field}
+	}
+	return nil
+}
 
 func drawBounds(t *rapid.T, most int32, label string) scaling.Bounds {
 	least := rapid.Int32Range(0, most).Draw(t, label+" min")
@@ -18,23 +34,23 @@ func drawBounds(t *rapid.T, most int32, label string) scaling.Bounds {
 }
 
 // drawFraction draws ratios near those of small counts, so that ranges are met, just missed, and strict.
-func drawFraction(t *rapid.T, label string) hetero.Fraction {
-	return hetero.Fraction{
+func drawFraction(t *rapid.T, label string) ratio.Fraction {
+	return ratio.Fraction{
 		Num: rapid.Int64Range(1, 24).Draw(t, label+" num"),
 		Den: rapid.Int64Range(1, 24).Draw(t, label+" den"),
 	}
 }
 
 // drawRatio draws a configuration; it may hold no pair.
-func drawRatio(t *rapid.T, most int32) hetero.RatioConfig {
-	c := hetero.RatioConfig{Prefill: drawBounds(t, most, "prefill"), Decode: drawBounds(t, most, "decode")}
+func drawRatio(t *rapid.T, most int32) ratio.Config {
+	c := ratio.Config{Prefill: drawBounds(t, most, "prefill"), Decode: drawBounds(t, most, "decode")}
 	if rapid.IntRange(0, 5).Draw(t, "has min") > 0 {
 		c.Min = drawFraction(t, "min")
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "has max") {
 	case 0:
 	case 2: // wide enough to hold something, more often than not
-		c.Max = hetero.Fraction{Num: max(1, 3*c.Min.Num), Den: max(1, 2*c.Min.Den)}
+		c.Max = ratio.Fraction{Num: max(1, 3*c.Min.Num), Den: max(1, 2*c.Min.Den)}
 	case 1:
 		c.Max = c.Min // strict
 	default:
@@ -48,7 +64,7 @@ func drawRatio(t *rapid.T, most int32) hetero.RatioConfig {
 
 // nearest is the projection by brute force. Of all pairs in range it keeps those that meet the most of both demands,
 // and of these the one with the fewest replicas. It does not know that there is only one.
-func nearest(t require.TestingT, c hetero.RatioConfig, prefill, decode int32) (p, d int32) {
+func nearest(t require.TestingT, c ratio.Config, prefill, decode int32) (p, d int32) {
 	prefill, decode = c.Prefill.Clamp(prefill), c.Decode.Clamp(decode)
 	missing, replicas := int32(1<<30), int32(1<<30)
 	ties := 0
@@ -70,10 +86,10 @@ func nearest(t require.TestingT, c hetero.RatioConfig, prefill, decode int32) (p
 	return p, d
 }
 
-func TestH13ProjectionIsTheNearestFeasiblePair(t *testing.T) {
+func TestProjectionIsTheNearestFeasiblePair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawRatio(t, 14)
-		r, err := hetero.NewRatio(c)
+		r, err := ratio.New(c)
 		require.Equal(t, anyPair(c), err == nil, "an infeasible range is an error, and no other: %v", err)
 		if err != nil {
 			require.NotEmpty(t, fieldsOf(err), "%v", err)
@@ -81,9 +97,9 @@ func TestH13ProjectionIsTheNearestFeasiblePair(t *testing.T) {
 		}
 		prefill, decode := rapid.Int32Range(-2, 17).Draw(t, "prefill"), rapid.Int32Range(-2, 17).Draw(t, "decode")
 		p, d := r.Project(prefill, decode)
-		require.True(t, inRange(c, p, d), "H13: %d/%d in range", p, d)
+		require.True(t, inRange(c, p, d), "%d/%d in range", p, d)
 		wantP, wantD := nearest(t, c, prefill, decode)
-		require.Equal(t, [2]int32{wantP, wantD}, [2]int32{p, d}, "H13: %d/%d in %+v", prefill, decode, c)
+		require.Equal(t, [2]int32{wantP, wantD}, [2]int32{p, d}, "%d/%d in %+v", prefill, decode, c)
 
 		againP, againD := r.Project(p, d)
 		require.Equal(t, [2]int32{p, d}, [2]int32{againP, againD}, "projecting twice changes nothing")
@@ -121,7 +137,7 @@ func TestFeasiblePairsAreALattice(t *testing.T) {
 }
 
 // onePass is the projection of Kthena as it behaves: towards the bound that is violated, and never back.
-func onePass(c hetero.RatioConfig, p, d int32) (int32, int32) {
+func onePass(c ratio.Config, p, d int32) (int32, int32) {
 	lo := float64(c.Min.Num) / float64(c.Min.Den)
 	hi := float64(c.Max.Num) / float64(c.Max.Den)
 	up := func(v float64) int32 { return scaling.Ceil(v) }
@@ -156,21 +172,21 @@ func onePass(c hetero.RatioConfig, p, d int32) (int32, int32) {
 // decode replicas it rounds up to 3/5, which is above the range it was meant to reach, and does not look again.
 func TestOnePassLeavesTheRange(t *testing.T) {
 	bounds := scaling.Bounds{Min: 1, Max: 10}
-	half := hetero.RatioConfig{Prefill: bounds, Decode: bounds, Min: hetero.Fraction{Num: 1, Den: 2}, Max: hetero.Fraction{Num: 1, Den: 2}}
+	half := ratio.Config{Prefill: bounds, Decode: bounds, Min: ratio.Fraction{Num: 1, Den: 2}, Max: ratio.Fraction{Num: 1, Den: 2}}
 	p, d := onePass(half, 1, 5)
 	require.Equal(t, [2]int32{3, 5}, [2]int32{p, d})
 	require.False(t, inRange(half, p, d))
-	r, err := hetero.NewRatio(half)
+	r, err := ratio.New(half)
 	require.NoError(t, err)
 	p, d = r.Project(1, 5)
 	require.Equal(t, [2]int32{3, 6}, [2]int32{p, d})
 
 	narrow := half
-	narrow.Min, narrow.Max = hetero.Fraction{Num: 11, Den: 20}, hetero.Fraction{Num: 4, Den: 5}
+	narrow.Min, narrow.Max = ratio.Fraction{Num: 11, Den: 20}, ratio.Fraction{Num: 4, Den: 5}
 	p, d = onePass(narrow, 1, 1)
 	require.Equal(t, [2]int32{1, 2}, [2]int32{p, d})
 	require.False(t, inRange(narrow, p, d))
-	r, err = hetero.NewRatio(narrow)
+	r, err = ratio.New(narrow)
 	require.NoError(t, err)
 	p, d = r.Project(1, 1)
 	require.Equal(t, [2]int32{2, 3}, [2]int32{p, d})
@@ -180,8 +196,8 @@ func TestOnePassLeavesTheRange(t *testing.T) {
 	for low := int64(10); low <= 200; low += 5 {
 		for _, width := range []int64{0, 5, 10, 25, 50} {
 			c := half
-			c.Min, c.Max = hetero.Fraction{Num: low, Den: 100}, hetero.Fraction{Num: low + width, Den: 100}
-			r, err := hetero.NewRatio(c)
+			c.Min, c.Max = ratio.Fraction{Num: low, Den: 100}, ratio.Fraction{Num: low + width, Den: 100}
+			r, err := ratio.New(c)
 			if err != nil {
 				continue
 			}
@@ -204,8 +220,8 @@ func TestOnePassLeavesTheRange(t *testing.T) {
 }
 
 func TestProjectSteps(t *testing.T) {
-	fraction := func(s string) hetero.Fraction {
-		f, err := hetero.ParseFraction(s)
+	fraction := func(s string) ratio.Fraction {
+		f, err := ratio.ParseFraction(s)
 		require.NoError(t, err)
 		return f
 	}
@@ -226,7 +242,7 @@ func TestProjectSteps(t *testing.T) {
 		{"the other demand is still covered", scaling.Bounds{Min: 1, Max: 3}, scaling.Bounds{Min: 1, Max: 40}, "1/4", "1/2", 3, 40, 3, 12},
 		{"demand beyond the bounds", scaling.Bounds{Min: 2, Max: 6}, scaling.Bounds{Min: 2, Max: 6}, "1", "1", 99, -99, 6, 6},
 	} {
-		r, err := hetero.NewRatio(hetero.RatioConfig{Prefill: s.prefill, Decode: s.decode, Min: fraction(s.low), Max: fraction(s.high)})
+		r, err := ratio.New(ratio.Config{Prefill: s.prefill, Decode: s.decode, Min: fraction(s.low), Max: fraction(s.high)})
 		require.NoError(t, err, s.about)
 		p, d := r.Project(s.askP, s.askD)
 		require.Equal(t, [2]int32{s.p, s.d}, [2]int32{p, d}, s.about)
@@ -236,19 +252,19 @@ func TestProjectSteps(t *testing.T) {
 // TestRatioAtTheLimits: no overflow with terms of twelve digits and a million replicas, and no loop longer than the
 // replicas in the worst range there is.
 func TestRatioAtTheLimits(t *testing.T) {
-	bounds := scaling.Bounds{Min: 1, Max: hetero.MaxReplicas}
-	for _, c := range []hetero.RatioConfig{
-		{Prefill: bounds, Decode: bounds, Min: hetero.Fraction{Num: 999_999_999_999, Den: 1_000_000_000_000}, Max: hetero.Fraction{Num: 1_000_000_000_000, Den: 999_999_999_999}},
-		{Prefill: bounds, Decode: bounds, Min: hetero.Fraction{Num: 618033, Den: 1000000}, Max: hetero.Fraction{Num: 618034, Den: 1000000}},
-		{Prefill: bounds, Decode: bounds, Min: hetero.Fraction{Num: 499_999, Den: 1_000_000}, Max: hetero.Fraction{Num: 499_999_500_001, Den: 1_000_000_000_000}},
-		{Prefill: bounds, Decode: bounds, Min: hetero.Fraction{Num: 1, Den: 1_000_000}},
-		{Prefill: bounds, Decode: bounds, Max: hetero.Fraction{Num: 1, Den: 1_000_000}},
-		{Prefill: bounds, Decode: bounds, Min: hetero.Fraction{Num: 1_000_000, Den: 1}},
+	bounds := scaling.Bounds{Min: 1, Max: ratio.MaxReplicas}
+	for _, c := range []ratio.Config{
+		{Prefill: bounds, Decode: bounds, Min: ratio.Fraction{Num: 999_999_999_999, Den: 1_000_000_000_000}, Max: ratio.Fraction{Num: 1_000_000_000_000, Den: 999_999_999_999}},
+		{Prefill: bounds, Decode: bounds, Min: ratio.Fraction{Num: 618033, Den: 1000000}, Max: ratio.Fraction{Num: 618034, Den: 1000000}},
+		{Prefill: bounds, Decode: bounds, Min: ratio.Fraction{Num: 499_999, Den: 1_000_000}, Max: ratio.Fraction{Num: 499_999_500_001, Den: 1_000_000_000_000}},
+		{Prefill: bounds, Decode: bounds, Min: ratio.Fraction{Num: 1, Den: 1_000_000}},
+		{Prefill: bounds, Decode: bounds, Max: ratio.Fraction{Num: 1, Den: 1_000_000}},
+		{Prefill: bounds, Decode: bounds, Min: ratio.Fraction{Num: 1_000_000, Den: 1}},
 		{Prefill: bounds, Decode: bounds},
 	} {
-		r, err := hetero.NewRatio(c)
+		r, err := ratio.New(c)
 		require.NoError(t, err)
-		for _, ask := range [][2]int32{{1, 1}, {1, hetero.MaxReplicas}, {hetero.MaxReplicas, 1}, {1 << 30, 1 << 30}, {-1 << 31, -1 << 31}, {123_456, 654_321}} {
+		for _, ask := range [][2]int32{{1, 1}, {1, ratio.MaxReplicas}, {ratio.MaxReplicas, 1}, {1 << 30, 1 << 30}, {-1 << 31, -1 << 31}, {123_456, 654_321}} {
 			p, d := r.Project(ask[0], ask[1])
 			require.True(t, inRange(c, p, d), "%v gives %d/%d in %+v", ask, p, d, c)
 		}
@@ -260,25 +276,25 @@ func TestRatioErrors(t *testing.T) {
 	ten := scaling.Bounds{Min: 0, Max: 10}
 	for _, s := range []struct {
 		about  string
-		config hetero.RatioConfig
+		config ratio.Config
 		fields []string
 	}{
-		{"nothing set", hetero.RatioConfig{}, []string{"prefill.max", "decode.max"}},
-		{"bounds", hetero.RatioConfig{Prefill: scaling.Bounds{Min: -1, Max: 2_000_000}, Decode: scaling.Bounds{Min: 3, Max: 2}}, []string{"prefill.min", "decode.max", "prefill.max"}},
-		{"no numbers", hetero.RatioConfig{Prefill: ten, Decode: ten, Min: hetero.Fraction{Num: -1, Den: 2}, Max: hetero.Fraction{Num: 0, Den: 1}}, []string{"min", "max"}},
-		{"by nothing", hetero.RatioConfig{Prefill: ten, Decode: ten, Min: hetero.Fraction{Num: 1, Den: 0}, Max: hetero.Fraction{Num: 1, Den: -1}}, []string{"min", "max"}},
-		{"upside down", hetero.RatioConfig{Prefill: ten, Decode: ten, Min: hetero.Fraction{Num: 2, Den: 3}, Max: hetero.Fraction{Num: 666_666_666_666, Den: 1_000_000_000_000}}, []string{"max"}},
-		{"no whole numbers are in it", hetero.RatioConfig{Prefill: one, Decode: one, Min: hetero.Fraction{Num: 5, Den: 10}, Max: hetero.Fraction{Num: 8, Den: 10}}, []string{"min"}},
-		{"the extremes are reachable, and yet nothing is in it", hetero.RatioConfig{Prefill: scaling.Bounds{Min: 1, Max: 2}, Decode: scaling.Bounds{Min: 1, Max: 2}, Min: hetero.Fraction{Num: 6, Den: 10}, Max: hetero.Fraction{Num: 9, Den: 10}}, []string{"min"}},
+		{"nothing set", ratio.Config{}, []string{"prefill.max", "decode.max"}},
+		{"bounds", ratio.Config{Prefill: scaling.Bounds{Min: -1, Max: 2_000_000}, Decode: scaling.Bounds{Min: 3, Max: 2}}, []string{"prefill.min", "decode.max", "prefill.max"}},
+		{"no numbers", ratio.Config{Prefill: ten, Decode: ten, Min: ratio.Fraction{Num: -1, Den: 2}, Max: ratio.Fraction{Num: 0, Den: 1}}, []string{"min", "max"}},
+		{"by nothing", ratio.Config{Prefill: ten, Decode: ten, Min: ratio.Fraction{Num: 1, Den: 0}, Max: ratio.Fraction{Num: 1, Den: -1}}, []string{"min", "max"}},
+		{"upside down", ratio.Config{Prefill: ten, Decode: ten, Min: ratio.Fraction{Num: 2, Den: 3}, Max: ratio.Fraction{Num: 666_666_666_666, Den: 1_000_000_000_000}}, []string{"max"}},
+		{"no whole numbers are in it", ratio.Config{Prefill: one, Decode: one, Min: ratio.Fraction{Num: 5, Den: 10}, Max: ratio.Fraction{Num: 8, Den: 10}}, []string{"min"}},
+		{"the extremes are reachable, and yet nothing is in it", ratio.Config{Prefill: scaling.Bounds{Min: 1, Max: 2}, Decode: scaling.Bounds{Min: 1, Max: 2}, Min: ratio.Fraction{Num: 6, Den: 10}, Max: ratio.Fraction{Num: 9, Den: 10}}, []string{"min"}},
 	} {
-		_, err := hetero.NewRatio(s.config)
+		_, err := ratio.New(s.config)
 		require.Equal(t, s.fields, fieldsOf(err), "%s: %v", s.about, err)
 		require.Equal(t, err, s.config.Validate())
 	}
 }
 
 func TestNoRatioIsNoConstraint(t *testing.T) {
-	var r hetero.Ratio
+	var r ratio.Ratio
 	p, d := r.Project(3, 0)
 	require.Equal(t, [2]int32{3, 0}, [2]int32{p, d})
 	require.True(t, r.Feasible(3, 0))
@@ -291,7 +307,7 @@ func TestNoRatioIsNoConstraint(t *testing.T) {
 func TestAdjustExplainsItself(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawRatio(t, 14)
-		r, err := hetero.NewRatio(c)
+		r, err := ratio.New(c)
 		if err != nil {
 			return
 		}
@@ -324,9 +340,9 @@ func TestAdjustExplainsItself(t *testing.T) {
 
 // TestUnknownIsRaisedAndNeverLowered: a role without data follows its partner up, and stays where it is otherwise.
 func TestUnknownIsRaisedAndNeverLowered(t *testing.T) {
-	r, err := hetero.NewRatio(hetero.RatioConfig{
+	r, err := ratio.New(ratio.Config{
 		Prefill: scaling.Bounds{Min: 1, Max: 8}, Decode: scaling.Bounds{Min: 1, Max: 4},
-		Min: hetero.Fraction{Num: 1, Den: 2}, Max: hetero.Fraction{Num: 1, Den: 1},
+		Min: ratio.Fraction{Num: 1, Den: 2}, Max: ratio.Fraction{Num: 1, Den: 1},
 	})
 	require.NoError(t, err)
 	for _, s := range []struct {
@@ -348,9 +364,9 @@ func TestUnknownIsRaisedAndNeverLowered(t *testing.T) {
 		require.Equal(t, s.verdict, prefill.Verdict, "%+v", s)
 
 		// The same with the roles exchanged.
-		turned, err := hetero.NewRatio(hetero.RatioConfig{
+		turned, err := ratio.New(ratio.Config{
 			Prefill: scaling.Bounds{Min: 1, Max: 4}, Decode: scaling.Bounds{Min: 1, Max: 8},
-			Min: hetero.Fraction{Num: 1, Den: 1}, Max: hetero.Fraction{Num: 2, Den: 1},
+			Min: ratio.Fraction{Num: 1, Den: 1}, Max: ratio.Fraction{Num: 2, Den: 1},
 		})
 		require.NoError(t, err)
 		prefill = scaling.HoldAt(s.from)
@@ -368,7 +384,7 @@ func TestParseFraction(t *testing.T) {
 		"1e-2": "1/100", "2.5E2": "250", ".5": "1/2", "5.": "5", "1000000000000": "1000000000000", "0.000000000001": "1/1000000000000",
 		"3e-12": "3/1000000000000", "5000000000000e-13": "1/2",
 	} {
-		f, err := hetero.ParseFraction(text)
+		f, err := ratio.ParseFraction(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, f.String(), text)
 	}
@@ -376,17 +392,17 @@ func TestParseFraction(t *testing.T) {
 		"", ".", "-1", "+1", "-0.5", "1/0", "1/-2", "a", "1/2/3", "0.7x", "1_0", " 1", "NaN", "Inf", "1e", "e1", "1e99999",
 		"1000000000001", "1e-13", "1/1000000000001", "1024e-22", "99999999999999999999", "0x10",
 	} {
-		f, err := hetero.ParseFraction(text)
+		f, err := ratio.ParseFraction(text)
 		require.Error(t, err, "%q gives %s", text, f)
 		require.Zero(t, f)
 	}
 	for x, want := range map[float64]string{0.7: "7/10", 0.1: "1/10", 2: "2", 1e-12: "1/1000000000000", 0: "0"} {
-		f, err := hetero.FractionOf(x)
+		f, err := ratio.FractionOf(x)
 		require.NoError(t, err)
 		require.Equal(t, want, f.String())
 	}
 	for _, x := range []float64{-1, 1.0 / 3, 1e300, 5e-324} {
-		_, err := hetero.FractionOf(x)
+		_, err := ratio.FractionOf(x)
 		require.Error(t, err, "%v", x)
 	}
 }
@@ -396,15 +412,15 @@ func TestRatioConfigInJSON(t *testing.T) {
 		{`{"prefill":{"min":1,"max":4},"decode":{"min":1,"max":8},"min":"0.25","max":"1/2"}`, `{"prefill":{"min":1,"max":4},"decode":{"min":1,"max":8},"min":"1/4","max":"1/2"}`},
 		{`{"prefill":{"min":1,"max":4},"decode":{"min":1,"max":8},"max":"","min":"0"}`, `{"prefill":{"min":1,"max":4},"decode":{"min":1,"max":8},"min":"0"}`},
 	} {
-		var c hetero.RatioConfig
+		var c ratio.Config
 		require.NoError(t, json.Unmarshal([]byte(s.text), &c))
 		data, err := json.Marshal(c)
 		require.NoError(t, err)
 		require.Equal(t, s.back, string(data))
-		var again hetero.RatioConfig
+		var again ratio.Config
 		require.NoError(t, json.Unmarshal(data, &again))
 		require.Equal(t, c, again)
 	}
-	var c hetero.RatioConfig
+	var c ratio.Config
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"min":"2:3"}`), &c), "must be a decimal number")
 }

@@ -1,4 +1,4 @@
-package hetero
+package ratio
 
 import (
 	"fmt"
@@ -8,14 +8,17 @@ import (
 
 // Codes of the steps of Ratio.Adjust. Each states the inequality that raises it.
 const (
-	// RatioRaised raises a role to the least count that the other role's count allows.
-	RatioRaised scaling.Code = "RatioRaised from < least, partner"
-	// RatioLowered lowers a role to the most that any pair within the bounds and the range has.
-	RatioLowered scaling.Code = "RatioLowered from > most, partner"
+	// Raised raises a role to the least count that the other role's count allows.
+	Raised scaling.Code = "RatioRaised from < least, partner"
+	// Lowered lowers a role to the most that any pair within the bounds and the range has.
+	Lowered scaling.Code = "RatioLowered from > most, partner"
 )
 
-// RatioConfig says how many prefill replicas a deployment may have for its decode replicas.
-type RatioConfig struct {
+// MaxReplicas is the most replicas that a role can have.
+const MaxReplicas = 1_000_000
+
+// Config says how many prefill replicas a deployment may have for its decode replicas.
+type Config struct {
 	Prefill scaling.Bounds `json:"prefill"` // Max at most MaxReplicas
 	Decode  scaling.Bounds `json:"decode"`  // Max at most MaxReplicas
 	// Min is the lowest ratio of prefill to decode; the zero value is no limit.
@@ -26,12 +29,12 @@ type RatioConfig struct {
 
 // Validate reports every wrong field at once, each as a scaling.FieldError. A range that no pair of counts within the
 // bounds is in is one of them.
-func (c RatioConfig) Validate() error {
-	_, err := NewRatio(c)
+func (c Config) Validate() error {
+	_, err := New(c)
 	return err
 }
 
-func (c RatioConfig) check() error {
+func (c Config) check() error {
 	var e scaling.FieldErrors
 	e.Add(c.Prefill.Validate("prefill"))
 	e.Add(c.Decode.Validate("decode"))
@@ -46,7 +49,7 @@ func (c RatioConfig) check() error {
 	return e.Err()
 }
 
-// A Ratio keeps two roles of one deployment, prefill and decode, in proportion. NewRatio makes it; it never changes.
+// A Ratio keeps two roles of one deployment, prefill and decode, in proportion. New makes it; it never changes.
 // The zero value is no constraint: every pair is feasible and projects to itself.
 //
 // A pair of counts is feasible if both are within their bounds and either both are 0, or neither is and
@@ -57,7 +60,7 @@ func (c RatioConfig) check() error {
 // counts and the pair of the higher counts are feasible too; that is why there is one greatest feasible pair, and one
 // least pair above any that is not greater.
 type Ratio struct {
-	config   RatioConfig
+	config   Config
 	min, max Fraction // with the absence of a limit spelled out
 	top      [2]int64 // the greatest feasible pair, above 0
 }
@@ -65,9 +68,9 @@ type Ratio struct {
 // none reports whether the Ratio is the zero value.
 func (r Ratio) none() bool { return r.top == [2]int64{} }
 
-// NewRatio returns the Ratio of a configuration, or every rule that it breaks. A range that no pair of counts within
+// New returns the Ratio of a configuration, or every rule that it breaks. A range that no pair of counts within
 // the bounds is in is an error: 5 to 8 of 10 can be met by many, but with both roles at most 1 there is only 1/1.
-func NewRatio(c RatioConfig) (Ratio, error) {
+func New(c Config) (Ratio, error) {
 	if err := c.check(); err != nil {
 		return Ratio{}, err
 	}
@@ -187,8 +190,8 @@ func (r Ratio) Adjust(prefill, decode *scaling.Decision) {
 func adjust(decision *scaling.Decision, to, partner int32) {
 	switch from := decision.Replicas; {
 	case from < to:
-		decision.To(to, RatioRaised, "", float64(from), float64(to), float64(partner))
+		decision.To(to, Raised, "", float64(from), float64(to), float64(partner))
 	case from > to:
-		decision.To(to, RatioLowered, "", float64(from), float64(to), float64(partner))
+		decision.To(to, Lowered, "", float64(from), float64(to), float64(partner))
 	}
 }

@@ -60,41 +60,60 @@ func fleet(t require.TestingT, rate float64, types ...hetero.Type) *hetero.Fleet
 	return f
 }
 
-func policy(t require.TestingT, f *hetero.Fleet, o hetero.Options) *hetero.Policy {
-	p, err := hetero.NewPolicy(scaling.New[asksState](asks{}), f, o)
+func policy(t require.TestingT, f *hetero.Fleet, o hetero.Options) *hetero.Group {
+	p, err := hetero.NewGroup(scaling.New[asksState](asks{}), f, o)
 	require.NoError(t, err)
 	return p
 }
 
-func wants(total float64, spec ...int32) hetero.Observation {
-	obs := hetero.Observation{Spec: spec}
-	if total >= 0 {
-		obs.Readings = []scaling.Reading{scaling.Exactly("want", total)}
+// see returns the observation of a fleet whose types have the given replicas, all ready, in the order of the
+// configuration.
+func see(f *hetero.Fleet, spec []int32, readings ...scaling.Reading) scaling.GroupObservation {
+	obs := scaling.GroupObservation{Readings: readings}
+	for i, kind := range f.Types()[:len(spec)] {
+		obs.Targets = append(obs.Targets, scaling.TargetObservation{Name: kind.Name, SpecReplicas: spec[i], ReadyReplicas: spec[i]})
 	}
 	return obs
+}
+
+// wants is what a fleet looks like when that total is asked for; below 0 nothing is known.
+func wants(f *hetero.Fleet, total float64, spec ...int32) scaling.GroupObservation {
+	if total < 0 {
+		return see(f, spec)
+	}
+	return see(f, spec, scaling.Exactly("want", total))
+}
+
+// counts returns what a decision asks every target to have.
+func counts(d *scaling.GroupDecision) (counts []int32) {
+	for i := range d.Targets {
+		counts = append(counts, d.Targets[i].Replicas)
+	}
+	return counts
 }
 
 // TestStory tells how a fleet of three types follows a total up and down, as a transcript: cheap batches first, the
 // dear card only at the peak, and the way down is the way up.
 func TestStory(t *testing.T) {
-	p := policy(t, fleet(t, 2,
+	f := fleet(t, 2,
 		hetero.Type{Name: "h100", Cost: 100, Min: 1, Max: 5},
 		hetero.Type{Name: "a100", Cost: 60, Min: 2, Max: 8},
 		hetero.Type{Name: "l40s", Cost: 30, Max: 16},
-	), hetero.Options{Exchanges: 1})
+	)
+	p := policy(t, f, hetero.Options{Exchanges: 1})
 	spec := []int32{1, 2, 0}
 	var story strings.Builder
 	for i, total := range []float64{4, 9, 12, -1, 12, 5, 2} {
 		now := start.Add(time.Duration(i) * 15 * time.Second)
-		obs := wants(total, spec...)
+		obs := wants(f, total, spec...)
 		d := p.Decide(now, obs)
-		fmt.Fprintf(&story, "%s  %v -> %v\n%s", now.Format(time.TimeOnly), spec, d.Target, d.Explain())
-		for _, c := range p.Fleet().Plan(nil, spec, d.Target) {
+		fmt.Fprintf(&story, "%s  %v -> %v\n%s", now.Format(time.TimeOnly), spec, counts(&d), d.Explain())
+		for _, c := range f.Plan(nil, spec, counts(&d)) {
 			fmt.Fprintf(&story, "plan %s: start %d, stop %d\n", c.Name, c.Starts(), c.Stops())
 		}
 		story.WriteByte('\n')
-		p.Applied(now, spec, d.Target)
-		spec = slices.Clone(d.Target)
+		p.Applied(now, spec, counts(&d))
+		spec = counts(&d)
 	}
 	scalingtest.Golden(t, "story.txt", story.String())
 }
@@ -102,38 +121,51 @@ func TestStory(t *testing.T) {
 // TestPolicySteps goes through single decisions. The fleet is a (cost 10, 0..20) and b (cost 20, 0..20) at rate 2, in
 // which a total of 30 is 20 and 10.
 func TestPolicySteps(t *testing.T) {
+	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 10, Max: 20}, hetero.Type{Name: "b", Cost: 20, Max: 20})
+	starting := wants(f, 30, 18, 12)
+	starting.Targets[1].ReadyReplicas = 11
+	changed := func(target int, name string, missing bool) scaling.GroupObservation {
+		obs := wants(f, 30, 18, 12)
+		if target == len(obs.Targets) {
+			obs.Targets = append(obs.Targets, scaling.TargetObservation{})
+		}
+		obs.Targets[target].Name, obs.Targets[target].Missing = name, missing
+		return obs
+	}
 	none, one, unlimited := hetero.Options{}, hetero.Options{Exchanges: 1}, hetero.Options{Exchanges: hetero.Unlimited}
 	patient := hetero.Options{Exchanges: 5, WhenReady: true}
 	for _, s := range []struct {
 		about   string
 		options hetero.Options
-		obs     hetero.Observation
+		obs     scaling.GroupObservation
 		want    []int32
 		codes   []string
 		total   string
 	}{
-		{"the seed rewrites a fleet that only stays", unlimited, wants(30, 18, 12), []int32{20, 10}, []string{"Up Within", "Down Beyond"}, "Hold Asked"},
-		{"without exchanges it stays", none, wants(30, 18, 12), []int32{18, 12}, []string{"Hold Sticky", "Hold Sticky"}, "Hold Asked"},
-		{"one at a time", one, wants(30, 18, 12), []int32{19, 11}, []string{"Up Sticky", "Down Sticky"}, "Hold Asked"},
-		{"growing stops nothing", none, wants(31, 18, 12), []int32{19, 12}, []string{"Up Sticky", "Hold Sticky"}, "Up Asked"},
-		{"shrinking starts nothing", none, wants(29, 18, 12), []int32{18, 11}, []string{"Hold Sticky", "Down Sticky"}, "Down Asked"},
-		{"what is in place stays", unlimited, wants(30, 20, 10), []int32{20, 10}, []string{"Hold Placed", "Hold Placed"}, "Hold Asked"},
-		{"no data: nothing moves", unlimited, wants(-1, 18, 12), []int32{18, 12}, []string{"Unknown Sticky", "Unknown Sticky"}, "Unknown Asked"},
-		{"no data, but a bound is broken: the total stays", unlimited, wants(-1, 24, 4), []int32{20, 8}, []string{"Down Placed", "Up Within"}, "Unknown Asked"},
-		{"beyond all bounds", none, wants(99, 18, 12), []int32{20, 20}, []string{"Up Within", "Up Within"}, "Up AboveMax"},
-		{"not ready yet: no exchange", patient, hetero.Observation{Spec: []int32{18, 12}, Ready: []int32{18, 11}, Readings: wants(30).Readings}, []int32{18, 12}, []string{"Hold Sticky", "Hold Sticky"}, "Hold Asked"},
-		{"ready: exchange", patient, hetero.Observation{Spec: []int32{18, 12}, Ready: []int32{18, 12}, Readings: wants(30).Readings}, []int32{20, 10}, []string{"Up Within", "Down Beyond"}, "Hold Asked"},
-		{"counts of another fleet", unlimited, wants(30, 18), []int32{18, 0}, []string{"Unknown Mismatched", "Unknown Mismatched"}, "Unknown Mismatched"},
-		{"ready counts of another fleet", unlimited, hetero.Observation{Spec: []int32{18, 12}, Ready: []int32{18}}, []int32{18, 12}, []string{"Unknown Mismatched", "Unknown Mismatched"}, "Unknown Mismatched"},
+		{"the seed rewrites a fleet that only stays", unlimited, wants(f, 30, 18, 12), []int32{20, 10}, []string{"Up Within", "Down Beyond"}, "Hold Asked"},
+		{"without exchanges it stays", none, wants(f, 30, 18, 12), []int32{18, 12}, []string{"Hold Sticky", "Hold Sticky"}, "Hold Asked"},
+		{"one at a time", one, wants(f, 30, 18, 12), []int32{19, 11}, []string{"Up Sticky", "Down Sticky"}, "Hold Asked"},
+		{"growing stops nothing", none, wants(f, 31, 18, 12), []int32{19, 12}, []string{"Up Sticky", "Hold Sticky"}, "Up Asked"},
+		{"shrinking starts nothing", none, wants(f, 29, 18, 12), []int32{18, 11}, []string{"Hold Sticky", "Down Sticky"}, "Down Asked"},
+		{"what is in place stays", unlimited, wants(f, 30, 20, 10), []int32{20, 10}, []string{"Hold Placed", "Hold Placed"}, "Hold Asked"},
+		{"no data: nothing moves", unlimited, wants(f, -1, 18, 12), []int32{18, 12}, []string{"Unknown Sticky", "Unknown Sticky"}, "Unknown Asked"},
+		{"no data, but a bound is broken: the total stays", unlimited, wants(f, -1, 24, 4), []int32{20, 8}, []string{"Down Placed", "Up Within"}, "Unknown Asked"},
+		{"beyond all bounds", none, wants(f, 99, 18, 12), []int32{20, 20}, []string{"Up Within", "Up Within"}, "Up AboveMax"},
+		{"not ready yet: no exchange", patient, starting, []int32{18, 12}, []string{"Hold Sticky", "Hold Sticky"}, "Hold Asked"},
+		{"ready: exchange", patient, wants(f, 30, 18, 12), []int32{20, 10}, []string{"Up Within", "Down Beyond"}, "Hold Asked"},
+		{"counts of another fleet", unlimited, wants(f, 30, 18), []int32{18}, []string{"Unknown Mismatched"}, "Unknown Mismatched"},
+		{"a type that is missing", unlimited, changed(1, "b", true), []int32{18, 12}, []string{"Unknown Mismatched", "Unknown Mismatched"}, "Unknown Mismatched"},
+		{"a type that the fleet does not have", unlimited, changed(1, "c", false), []int32{18, 12}, []string{"Unknown Mismatched", "Unknown Mismatched"}, "Unknown Mismatched"},
+		{"a type twice", unlimited, changed(1, "a", false), []int32{18, 12}, []string{"Unknown Mismatched", "Unknown Mismatched"}, "Unknown Mismatched"},
+		{"a target too many", unlimited, changed(2, "c", false), []int32{18, 12, 0}, []string{"Unknown Mismatched", "Unknown Mismatched", "Unknown Mismatched"}, "Unknown Mismatched"},
 	} {
 		t.Run(s.about, func(t *testing.T) {
-			f := fleet(t, 2, hetero.Type{Name: "a", Cost: 10, Max: 20}, hetero.Type{Name: "b", Cost: 20, Max: 20})
 			d := policy(t, f, s.options).Decide(start, s.obs)
-			require.Equal(t, s.want, d.Target, d.Explain())
+			require.Equal(t, s.want, counts(&d), d.Explain())
 			var codes []string
-			for i := range d.Types {
-				codes = append(codes, d.Types[i].Verdict.String()+" "+d.Types[i].Code().String())
-				require.NoError(t, scalingtest.Explained(&d.Types[i]), d.Explain())
+			for i := range d.Targets {
+				codes = append(codes, d.Targets[i].Verdict.String()+" "+d.Targets[i].Code().String())
+				require.NoError(t, scalingtest.Explained(&d.Targets[i]), d.Explain())
 			}
 			require.Equal(t, s.codes, codes, d.Explain())
 			require.Equal(t, s.total, d.Total.Verdict.String()+" "+d.Total.Code().String(), d.Explain())
@@ -141,29 +173,27 @@ func TestPolicySteps(t *testing.T) {
 	}
 }
 
-// TestClockBackExchangesNothing: C8 holds for exchanges too, however many are allowed.
+// TestClockBackExchangesNothing: a clock that steps back causes no exchange either, however many are allowed.
 func TestClockBackExchangesNothing(t *testing.T) {
 	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 10, Max: 20}, hetero.Type{Name: "b", Cost: 20, Max: 20})
 	p := policy(t, f, hetero.Options{Exchanges: hetero.Unlimited})
-	d := p.Decide(start, wants(30, 18, 12))
+	d := p.Decide(start, wants(f, 30, 18, 12))
 	require.True(t, d.Acts())
-	d = p.Decide(start.Add(-time.Second), wants(30, 18, 12))
+	d = p.Decide(start.Add(-time.Second), wants(f, 30, 18, 12))
 	require.Equal(t, scaling.ClockBack, d.Total.Code())
 	require.False(t, d.Acts(), d.Explain())
-	require.Equal(t, []int32{18, 12}, d.Target)
+	require.Equal(t, []int32{18, 12}, counts(&d))
 }
 
 // TestPolicyEpisodes drives a Policy through random lives: totals, gaps in the data, steps back of the clock, counts
-// changed by others, refused writes, restarts. On the way it checks
-//
-//	C1 C2 C5 C6 C7 C8 C9 C10
+// changed by others, refused writes, restarts.
 func TestPolicyEpisodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types := drawTypes(t, 4, 12)
 		f, err := hetero.New(configOf(types, drawRate(t), drawUnit(t)))
 		require.NoError(t, err)
 		if f.Bounds().Max == 0 {
-			_, err := hetero.NewPolicy(scaling.New[asksState](asks{}), f, hetero.Options{})
+			_, err := hetero.NewGroup(scaling.New[asksState](asks{}), f, hetero.Options{})
 			require.Equal(t, []string{"bounds.max"}, fieldsOf(err), "a fleet without room is no target: %v", err)
 			return
 		}
@@ -183,10 +213,10 @@ func TestPolicyEpisodes(t *testing.T) {
 			switch rapid.IntRange(0, 9).Draw(t, "fate") {
 			case 0: // someone else scales
 				spec[rapid.IntRange(0, len(spec)-1).Draw(t, "which")] = rapid.Int32Range(-1, 20).Draw(t, "count")
-			case 1: // C5: a restart
+			case 1: // a restart
 				data, err := p.MarshalJSON()
 				require.NoError(t, err)
-				require.Less(t, len(data), 2000, "C7")
+				require.Less(t, len(data), 2000, "the state is small")
 				p = policy(t, f, o)
 				require.NoError(t, p.UnmarshalJSON(data))
 			}
@@ -194,25 +224,24 @@ func TestPolicyEpisodes(t *testing.T) {
 				rapid.Map(rapid.IntRange(-1, 50), func(n int) float64 { return float64(n) }),
 				rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), 1e300, -1}),
 			).Draw(t, "total")
-			obs := wants(0, spec...)
+			obs := wants(f, 0, spec...)
 			obs.Readings[0].Lower, obs.Readings[0].Upper = total, total
 			if rapid.Bool().Draw(t, "ready known") {
-				obs.Ready = slices.Clone(spec)
-				obs.Ready[0] -= rapid.Int32Range(0, 1).Draw(t, "not ready")
+				obs.Targets[0].ReadyReplicas -= rapid.Int32Range(0, 1).Draw(t, "not ready")
 			}
-			before := slices.Clone(spec)
+			before := slices.Clone(obs.Targets)
 			state, err := p.MarshalJSON()
 			require.NoError(t, err)
 			d := p.Decide(now, obs)
-			require.Equal(t, before, obs.Spec, "C6")
+			require.Equal(t, before, obs.Targets, "the input is left alone")
 			checkDecision(t, f, types, o, obs, &d)
 
 			again := policy(t, f, o)
 			require.NoError(t, again.UnmarshalJSON(state))
 			same := again.Decide(now, obs)
-			require.Equal(t, d.Explain(), same.Explain(), "C5, C6")
+			require.Equal(t, d.Explain(), same.Explain(), "the same state and input give the same decision")
 
-			target := slices.Clone(d.Target)
+			target := counts(&d)
 			if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
 				i := rapid.IntRange(0, len(spec)-1).Draw(t, "refused type")
 				target[i] = spec[i]
@@ -224,35 +253,36 @@ func TestPolicyEpisodes(t *testing.T) {
 }
 
 // checkDecision holds a decision against the plain rule.
-func checkDecision(t *rapid.T, f *hetero.Fleet, types []wholeType, o hetero.Options, obs hetero.Observation, d *hetero.Decision) {
-	require.NoError(t, scalingtest.Explained(&d.Total), "C10\n%s", d.Explain())
+func checkDecision(t *rapid.T, f *hetero.Fleet, types []wholeType, o hetero.Options, obs scaling.GroupObservation, d *scaling.GroupDecision) {
+	require.NoError(t, scalingtest.Explained(&d.Total), "its numbers reproduce it\n%s", d.Explain())
 	within := make([]int32, len(types))
 	repaired := false
-	acts := false
-	for i := range d.Types {
-		require.NoError(t, scalingtest.Explained(&d.Types[i]), "C10\n%s", d.Explain())
-		require.Equal(t, obs.Spec[i], d.Types[i].From)
-		require.Equal(t, d.Target[i], d.Types[i].Replicas)
-		require.True(t, types[i].min <= d.Target[i] && d.Target[i] <= types[i].max, "C1")
-		require.True(t, d.Total.Next.Equal(d.Types[i].Next))
-		within[i] = max(types[i].min, min(obs.Spec[i], types[i].max))
-		repaired = repaired || within[i] != obs.Spec[i]
-		acts = acts || d.Types[i].Acts()
+	acts, ready := false, true
+	target, spec := counts(d), make([]int32, len(types))
+	for i := range d.Targets {
+		spec[i] = obs.Targets[i].SpecReplicas
+		ready = ready && obs.Targets[i].ReadyReplicas >= spec[i]
+		require.NoError(t, scalingtest.Explained(&d.Targets[i]), "its numbers reproduce it\n%s", d.Explain())
+		require.Equal(t, spec[i], d.Targets[i].From)
+		require.True(t, types[i].min <= target[i] && target[i] <= types[i].max, "within the bounds")
+		require.True(t, d.Total.Next.Equal(d.Targets[i].Next))
+		within[i] = max(types[i].min, min(spec[i], types[i].max))
+		repaired = repaired || within[i] != spec[i]
+		acts = acts || d.Targets[i].Acts()
 	}
 	require.Equal(t, acts, d.Acts())
-	require.EqualValues(t, d.Total.Replicas, hetero.Sum(d.Target), "the types add up to the total\n%s", d.Explain())
+	require.EqualValues(t, d.Total.Replicas, hetero.Sum(target), "the types add up to the total\n%s", d.Explain())
 
 	limit := int64(o.Exchanges)
-	ready := obs.Ready == nil || hetero.Sum(obs.Ready) >= hetero.Sum(obs.Spec)
 	if d.Total.Verdict == scaling.Unknown || d.Total.Code() == scaling.ClockBack || o.WhenReady && !ready {
 		limit = 0
 	}
-	require.LessOrEqual(t, exchanges(within, d.Target), limit, "%s", d.Explain())
+	require.LessOrEqual(t, exchanges(within, target), limit, "%s", d.Explain())
 	if limit == hetero.Unlimited {
-		require.Equal(t, f.Allocate(nil, int64(d.Total.Replicas)), d.Target, "the seed's counts")
+		require.Equal(t, f.Allocate(nil, int64(d.Total.Replicas)), target, "the seed's counts")
 	}
 	if !d.Total.Acts() && limit == 0 && !repaired {
-		require.Equal(t, obs.Spec, d.Target, "C8, C9: nothing moves\n%s", d.Explain())
+		require.Equal(t, spec, target, "without data nothing moves\n%s", d.Explain())
 		require.False(t, d.Acts())
 	}
 }
@@ -260,7 +290,7 @@ func checkDecision(t *rapid.T, f *hetero.Fleet, types []wholeType, o hetero.Opti
 // TestPolicyReportsOnlyChangesOfTheTotal: exchanges start no cooldown, and neither do repairs of the bounds.
 func TestPolicyReportsOnlyChangesOfTheTotal(t *testing.T) {
 	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 10, Max: 20}, hetero.Type{Name: "b", Cost: 20, Max: 20})
-	applied := func(p *hetero.Policy) (state asksState) {
+	applied := func(p *hetero.Group) (state asksState) {
 		data, err := p.MarshalJSON()
 		require.NoError(t, err)
 		var outer struct {
@@ -277,16 +307,16 @@ func TestPolicyReportsOnlyChangesOfTheTotal(t *testing.T) {
 		return state
 	}
 	p := policy(t, f, hetero.Options{Exchanges: hetero.Unlimited})
-	d := p.Decide(start, wants(30, 18, 12))
-	p.Applied(start, []int32{18, 12}, d.Target)
+	d := p.Decide(start, wants(f, 30, 18, 12))
+	p.Applied(start, []int32{18, 12}, counts(&d))
 	require.Empty(t, applied(p).Applied, "an exchange")
 	p.Applied(start, []int32{18, 12}, []int32{20, 12})
 	require.Equal(t, []int32{30, 32}, applied(p).Applied, "a write that was refused in part")
 
 	p = policy(t, f, hetero.Options{})
-	d = p.Decide(start, wants(-1, 20, 25))
-	require.Equal(t, []int32{20, 20}, d.Target)
-	p.Applied(start, []int32{20, 25}, d.Target)
+	d = p.Decide(start, wants(f, -1, 20, 25))
+	require.Equal(t, []int32{20, 20}, counts(&d))
+	p.Applied(start, []int32{20, 25}, counts(&d))
 	require.Empty(t, applied(p).Applied, "a repair of the bounds")
 }
 
@@ -295,10 +325,10 @@ func TestPolicyKeepsAStateThatItCannotUse(t *testing.T) {
 	p := policy(t, f, hetero.Options{})
 	newer := []byte(`{"kind":"bounded","version":2,"state":{}}`)
 	require.ErrorIs(t, p.UnmarshalJSON(newer), scaling.ErrNewerState)
-	d := p.Decide(start, wants(9, 3))
+	d := p.Decide(start, wants(f, 9, 3))
 	require.Equal(t, scaling.Unknown, d.Total.Verdict)
-	require.Equal(t, scaling.Unknown, d.Types[0].Verdict)
-	require.Equal(t, []int32{3}, d.Target)
+	require.Equal(t, scaling.Unknown, d.Targets[0].Verdict)
+	require.Equal(t, []int32{3}, counts(&d))
 	require.False(t, d.Acts())
 	data, err := p.MarshalJSON()
 	require.NoError(t, err)
@@ -306,7 +336,7 @@ func TestPolicyKeepsAStateThatItCannotUse(t *testing.T) {
 }
 
 func TestNewPolicyErrors(t *testing.T) {
-	_, err := hetero.NewPolicy(nil, nil, hetero.Options{Exchanges: -1})
+	_, err := hetero.NewGroup(nil, nil, hetero.Options{Exchanges: -1})
 	require.Equal(t, []string{"total", "fleet", "options.exchanges"}, fieldsOf(err))
 	var types []hetero.Type
 	for i := range 2148 {
@@ -314,13 +344,13 @@ func TestNewPolicyErrors(t *testing.T) {
 	}
 	f := fleet(t, 2, types...)
 	require.Equal(t, scaling.Bounds{Min: 0, Max: math.MaxInt32}, f.Bounds(), "what does not fit saturates")
-	_, err = hetero.NewPolicy(scaling.New[asksState](asks{}), f, hetero.Options{})
+	_, err = hetero.NewGroup(scaling.New[asksState](asks{}), f, hetero.Options{})
 	require.Equal(t, []string{"fleet"}, fieldsOf(err))
 }
 
-// TestC4OrderOfTypesChangesNoDecision: the same fleet declared in another order answers the same for each type, reasons
+// TestOrderOfTypesChangesNoDecision: the same fleet declared in another order answers the same for each type, reasons
 // included.
-func TestC4OrderOfTypesChangesNoDecision(t *testing.T) {
+func TestOrderOfTypesChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types, rate, unit := drawTypes(t, 5, 12), drawRate(t), drawUnit(t)
 		types[0].max++ // some room
@@ -341,11 +371,11 @@ func TestC4OrderOfTypesChangesNoDecision(t *testing.T) {
 		b, err := hetero.New(configOf(permuted, rate, unit))
 		require.NoError(t, err)
 		total := float64(rapid.IntRange(-1, 60).Draw(t, "total"))
-		first := policy(t, a, o).Decide(start, wants(total, spec...))
-		second := policy(t, b, o).Decide(start, wants(total, turned...))
+		first := policy(t, a, o).Decide(start, wants(a, total, spec...))
+		second := policy(t, b, o).Decide(start, wants(b, total, turned...))
 		require.Equal(t, first.Total, second.Total)
 		for i, from := range order {
-			require.Equal(t, first.Types[from], second.Types[i])
+			require.Equal(t, first.Targets[from], second.Targets[i])
 		}
 	})
 }
@@ -359,17 +389,17 @@ func TestRealtimeOverAFleet(t *testing.T) {
 	)
 	scaler, err := realtime.New(realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 2}))
 	require.NoError(t, err)
-	p, err := hetero.NewPolicy(scaling.New(scaler), f, hetero.Options{})
+	p, err := hetero.NewGroup(scaling.New(scaler), f, hetero.Options{})
 	require.NoError(t, err)
 	spec := []int32{0, 1}
 	var answers []string
 	for i := range 82 { // 20 minutes, with a cooldown of 10
 		now := start.Add(time.Duration(i) * 15 * time.Second)
-		d := p.Decide(now, hetero.Observation{Spec: spec, Readings: []scaling.Reading{scaling.Exactly("queue", 14)}})
+		d := p.Decide(now, see(f, spec, scaling.Exactly("queue", 14)))
 		if d.Acts() {
-			answers = append(answers, fmt.Sprintf("%s %v %s", now.Format(time.TimeOnly), d.Target, d.Total.Code()))
-			p.Applied(now, spec, d.Target)
-			spec = slices.Clone(d.Target)
+			answers = append(answers, fmt.Sprintf("%s %v %s", now.Format(time.TimeOnly), counts(&d), d.Total.Code()))
+			p.Applied(now, spec, counts(&d))
+			spec = counts(&d)
 		}
 	}
 	require.Equal(t, []string{

@@ -1,4 +1,4 @@
-package control_test
+package sim_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
-	"github.com/inferscale/inferscale/sim/control"
 )
 
 // mixed is the ramp on two kinds of replicas: cheap ones, of which there are four at most, and dear ones.
@@ -62,8 +61,7 @@ func heteroOf(t *testing.T, rate float64) func() (scaling.Group, error) {
 		if err != nil {
 			return nil, err
 		}
-		policy, err := hetero.NewPolicy(scaling.New(total), fleet, hetero.Options{})
-		return control.Hetero(policy), err
+		return hetero.NewGroup(scaling.New(total), fleet, hetero.Options{})
 	}
 }
 

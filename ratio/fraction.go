@@ -1,4 +1,4 @@
-package hetero
+package ratio
 
 import (
 	"errors"

@@ -1,0 +1,195 @@
+package hetero
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Codes of the steps of a type's decision. Each states the inequality that raises it. Costs are those of a batch;
+// margin is that of the last batch that the total reaches.
+const (
+	// Within gives a type more: the batch of its last replica is within the total.
+	Within scaling.Code = "Within batch <= margin, total"
+	// Beyond gives a type less: the batch of the first replica that it loses is beyond the total.
+	Beyond scaling.Code = "Beyond batch >= margin, total"
+	// Placed leaves a type as it is: the sequence gives it what it has.
+	Placed scaling.Code = "Placed total"
+	// Sticky takes a type back towards its present count: replicas would be exchanged between types.
+	Sticky scaling.Code = "Sticky exchanges > limit"
+	// Mismatched can say nothing: the targets are not the types of the fleet, each once and present.
+	Mismatched scaling.Code = "Mismatched counts, types"
+)
+
+// Options say how a Group moves replicas between types.
+type Options struct {
+	// Exchanges is how many replicas one decision may stop in a type while it starts as many in another. 0 is none:
+	// a replica is only ever stopped because the total falls. Unlimited gives exactly the sequence's counts at once,
+	// as the seed does. They are made whether the total rises, falls or holds, in its cooldowns too; but none where it
+	// is Unknown or the clock went back. See Fleet.AllocateSticky.
+	Exchanges int32 `json:"exchanges"`
+	// WhenReady allows exchanges only while every replica that was asked for is ready, so that the exchange of the
+	// last decision has come about before the next.
+	WhenReady bool `json:"whenReady"`
+}
+
+// A Group gives the total that a policy decides on to the types of a fleet: with package proportional it is Kthena's
+// heterogeneous autoscaler. NewGroup makes it; the zero Group
+// decides Unknown with the code scaling.NotConfigured. It is a [scaling.Group], with the duties of
+// one for the caller, and not safe for concurrent use.
+//
+// The targets are the types, by name, in any order. Of a fleet of which a part cannot be seen the total is not known:
+// unless every type is there exactly once, and nothing else, all decisions are Unknown with the code Mismatched.
+//
+// It remembers nothing of its own: where the replicas run is in each observation. Its stored state is that of the
+// total's policy within the fleet's bounds, as scaling.Bounded stores it, with kind and version; a state that cannot
+// be used is refused and kept in the same way, and the answer is Unknown until a good one is given.
+type Group struct {
+	fleet   *Fleet
+	total   scaling.Policy
+	options Options
+
+	// Room for one decision, so that a steady state allocates nothing. Counts are in the order of the fleet's types.
+	spec, full, want []int32
+	types            []int32 // the kind of each target
+	targets          []scaling.Decision
+}
+
+// NewGroup returns the Group that places the totals of a policy on a fleet, or every rule that its arguments break.
+// The total is kept within the fleet's bounds, whose sum must fit an int32; the total's own bounds should be
+// Fleet.Bounds. Counts of a type outside its bounds go to the nearest one at once. Beside an error it returns the zero
+// Group.
+func NewGroup(total scaling.Policy, fleet *Fleet, options Options) (*Group, error) {
+	var e scaling.FieldErrors
+	e.Check(total != nil, "total", total, "must be set")
+	e.Check(fleet != nil && len(fleet.kinds) > 0, "fleet", nil, "must be set")
+	e.Check(options.Exchanges >= 0, "options.exchanges", options.Exchanges, "must not be negative")
+	if fleet != nil {
+		e.Check(fleet.maxTotal <= math.MaxInt32, "fleet", fleet.maxTotal, fmt.Sprintf("must not have more than %d replicas for a policy", math.MaxInt32))
+	}
+	if err := e.Err(); err != nil {
+		return new(Group), err
+	}
+	bounded, err := scaling.Bounded(total, fleet.Bounds())
+	if err != nil {
+		return new(Group), err
+	}
+	n := len(fleet.kinds)
+	return &Group{
+		fleet: fleet, total: bounded, options: options,
+		spec: make([]int32, n), full: make([]int32, 0, n), want: make([]int32, 0, n),
+		types: make([]int32, n), targets: make([]scaling.Decision, n),
+	}, nil
+}
+
+// Decide asks the policy of the total, with the sums of the counts, and places its answer:
+//
+//	K      = what the total's policy asks for, or the present total if it asks for nothing
+//	target = AllocateSticky(spec, K, Exchanges)
+//
+// Every target gets a decision of its own, from its present count to its share. Where the total is Unknown, so are the
+// targets that stay as they are; only counts outside the bounds are put right.
+func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
+	if g.fleet == nil {
+		return scaling.UnknownGroup(obs, scaling.NotConfigured)
+	}
+	if seen, n := g.match(obs.Targets), len(g.types); seen != n || len(obs.Targets) != n {
+		return scaling.UnknownGroup(obs, Mismatched, float64(seen), float64(n))
+	}
+	spec, ready := int64(0), int64(0)
+	for i := range obs.Targets {
+		t := &obs.Targets[i]
+		g.spec[g.fleet.kinds[g.types[i]].at] = t.SpecReplicas
+		spec += int64(t.SpecReplicas)
+		ready += int64(t.ReadyReplicas)
+	}
+	total := g.total.Decide(now, scaling.Observation{
+		SpecReplicas: saturate(spec), ReadyReplicas: saturate(ready), Readings: obs.Readings,
+	})
+	limit := g.options.Exchanges
+	if total.Verdict == scaling.Unknown || total.Code() == scaling.ClockBack || g.options.WhenReady && ready < spec {
+		limit = 0
+	}
+	var margin float64
+	g.full, margin = g.fleet.place(g.full, g.fleet.places(int64(total.Replicas)))
+	g.want = append(g.want[:0], g.full...)
+	exchanges := g.fleet.stick(g.want, g.spec, limit)
+	for i, n := range g.types {
+		g.explain(&g.targets[i], &g.fleet.kinds[n], &total, margin, exchanges, limit)
+	}
+	return scaling.GroupDecision{Total: total, Targets: g.targets}
+}
+
+// match finds the type of each target, and returns how many of the fleet's types are there.
+func (g *Group) match(targets []scaling.TargetObservation) (seen int) {
+	clear(g.spec) // not in use yet: 1 marks a type that was seen
+	for i := range min(len(targets), len(g.types)) {
+		t := &targets[i]
+		// The types are in the order of the last time, most often.
+		if t.Name != g.fleet.nameOf(g.types[i]) {
+			if n, ok := slices.BinarySearchFunc(g.fleet.kinds, t.Name, func(k kind, name string) int {
+				return cmp.Compare(g.fleet.config.Types[k.at].Name, name)
+			}); ok {
+				g.types[i] = int32(n)
+			} else {
+				continue
+			}
+		}
+		if mark := &g.spec[g.fleet.kinds[g.types[i]].at]; !t.Missing && *mark == 0 {
+			*mark = 1
+			seen++
+		}
+	}
+	return seen
+}
+
+// nameOf returns the name of a kind.
+func (f *Fleet) nameOf(kind int32) string { return f.config.Types[f.kinds[kind].at].Name }
+
+// explain says for a type how its count comes about.
+func (g *Group) explain(d *scaling.Decision, kind *kind, total *scaling.Decision, margin float64, exchanges int64, limit int32) {
+	f, name, k := g.fleet, g.fleet.config.Types[kind.at].Name, float64(total.Replicas)
+	*d = scaling.HoldAt(g.spec[kind.at])
+	d.Clamp(scaling.Bounds{Min: kind.min, Max: kind.max})
+	switch full := g.full[kind.at]; {
+	case full > d.Replicas:
+		d.To(full, Within, name, kind.batchCost(f.sizes.batch(kind, full-kind.min)), margin, k)
+	case full < d.Replicas:
+		d.To(full, Beyond, name, kind.batchCost(f.sizes.batch(kind, full+1-kind.min)), margin, k)
+	default:
+		d.To(full, Placed, name, k)
+	}
+	if want := g.want[kind.at]; want != d.Replicas {
+		d.To(want, Sticky, name, float64(exchanges), float64(limit))
+	}
+	if total.Verdict == scaling.Unknown && !d.Acts() {
+		d.Verdict = scaling.Unknown
+	}
+	d.Next = total.Next
+}
+
+// Applied records that the targets went from one set of counts to another at now: what was really written, where some
+// writes were refused. Cooldowns of the total start here. Exchanges, which leave the total as it is, start none.
+func (g *Group) Applied(now time.Time, from, to []int32) {
+	if a, b := saturate(sum(from)), saturate(sum(to)); a != b {
+		g.policy().Applied(now, a, b)
+	}
+}
+
+// MarshalJSON returns the state of the total's policy; see Group.
+func (g *Group) MarshalJSON() ([]byte, error) { return g.policy().MarshalJSON() }
+
+// UnmarshalJSON takes back what MarshalJSON returned.
+func (g *Group) UnmarshalJSON(data []byte) error { return g.policy().UnmarshalJSON(data) }
+
+// policy returns the policy of the total; that of the zero Group refuses every state and keeps it.
+func (g *Group) policy() scaling.Policy {
+	if g.total == nil {
+		g.total = scaling.New[struct{}](nil)
+	}
+	return g.total
+}

@@ -1,0 +1,201 @@
+package hetero
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// tie is the relative difference up to which two batch costs count as the same. Three replicas at 0.1 cost
+// 0.30000000000000004 and one at 0.3 costs 0.3; that they tie must not depend on the unit of the costs. Writing a cost
+// down, converting its unit and multiplying it by a size each lose at most 1.2e-16, so 1e-14 is well above what
+// arithmetic loses, and below the difference of any two products of a size and a cost of eight digits.
+const tie = 1e-14
+
+// same reports whether two batch costs, a not above b, count as the same.
+func same(a, b float64) bool { return b-a <= tie*b }
+
+// A level is a part of the sequence: all batches of all types that cost from low to high. Levels never part batches
+// whose costs count as the same.
+type level struct {
+	low, high float64
+	places    int64 // before the level
+}
+
+// keepLevels returns the levels between which a total is looked for: one for each cost of a batch. A sequence of more
+// runs than the limit is one level, so that memory is bounded.
+//
+// Positive floats are in the order of their bits. So the first bits of its cost tell the bucket of a run, of which
+// there are about as many as runs, and only runs of one bucket have to be sorted.
+func (f *Fleet) keepLevels(runs, limit int64) []level {
+	_, _, bottom := f.around(0)
+	places, top, _ := f.around(math.MaxFloat64)
+	switch {
+	case places == 0:
+		return nil
+	case runs > limit:
+		return []level{{low: bottom, high: top}}
+	}
+	base, shift := math.Float64bits(bottom), 0
+	span := math.Float64bits(top) - base
+	for span>>shift >= uint64(2*runs) {
+		shift++
+	}
+	ends := make([]int32, span>>shift+1)
+	f.eachRun(func(cost float64, _ int32) { ends[(math.Float64bits(cost)-base)>>shift]++ })
+	total := int32(0)
+	for i, n := range ends {
+		ends[i] = total
+		total += n
+	}
+	levels := make([]level, total)
+	f.eachRun(func(cost float64, places int32) {
+		end := &ends[(math.Float64bits(cost)-base)>>shift]
+		levels[*end] = level{cost, cost, int64(places)}
+		*end++
+	})
+	start := int32(0)
+	for _, end := range ends {
+		if end-start > 1 {
+			slices.SortFunc(levels[start:end], func(a, b level) int { return cmp.Compare(a.low, b.low) })
+		}
+		start = end
+	}
+	used, before := 0, int64(0)
+	for _, l := range levels {
+		if used > 0 && same(levels[used-1].high, l.low) {
+			levels[used-1].high = l.high
+		} else {
+			levels[used] = level{l.low, l.high, before}
+			used++
+		}
+		before += l.places
+	}
+	return levels[:used:used]
+}
+
+// eachRun visits every run of every type, and the rests: the cost of a batch, and the replicas.
+func (f *Fleet) eachRun(visit func(cost float64, places int32)) {
+	for i := range f.kinds {
+		k := &f.kinds[i]
+		for run := range k.runs {
+			visit(k.batchCost(f.sizes.size[run]), min(f.sizes.end[run+1], k.whole)-f.sizes.end[run])
+		}
+		if k.rest > 0 {
+			visit(k.last, k.rest)
+		}
+	}
+}
+
+// levelOf returns the level of one cost that the n-th place of the sequence is in, counting from 1: the batches that
+// a total gives in part, to types in the order of their names.
+func (f *Fleet) levelOf(n int64) level {
+	lo, hi := 0, len(f.levels)-1
+	for lo < hi {
+		if mid := (lo + hi + 1) / 2; f.levels[mid].places < n {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	l := f.levels[lo]
+	if same(l.low, l.high) {
+		return l
+	}
+	for l.low < l.high {
+		a := math.Float64bits(l.low)
+		mid := math.Float64frombits(a + (math.Float64bits(l.high)-a)/2)
+		if places, below, above := f.around(mid); places < n {
+			l.low = above
+		} else {
+			l.high = below
+		}
+	}
+	for {
+		places, below, _ := f.around(math.Nextafter(l.low, 0))
+		if !same(below, l.low) {
+			l.places = places
+			break
+		}
+		l.low = below
+	}
+	l.high, _ = f.upward(l.high)
+	return l
+}
+
+// upward returns the highest batch cost that counts as the same as x, step by step, and the next one above it.
+func (f *Fleet) upward(x float64) (high, next float64) {
+	for high = x; ; high = next {
+		if _, _, next = f.around(high); !same(high, next) {
+			return high, next
+		}
+	}
+}
+
+// around returns how many places of the sequence are in batches that cost at most x, and the batch costs next to it:
+// the highest up to x, or 0, and the lowest above, or math.MaxFloat64, which is the same as none.
+func (f *Fleet) around(x float64) (places int64, below, above float64) {
+	above = math.MaxFloat64
+	for i := range f.kinds {
+		k := &f.kinds[i]
+		run := f.sizes.upTo(k, x)
+		places += int64(f.sizes.places(k, run))
+		if run > 0 {
+			below = max(below, k.batchCost(f.sizes.size[run-1]))
+		}
+		if run < k.runs {
+			above = min(above, k.batchCost(f.sizes.size[run]))
+		}
+		switch {
+		case k.rest == 0:
+		case k.last <= x:
+			places += int64(k.rest)
+			below = max(below, k.last)
+		default:
+			above = min(above, k.last)
+		}
+	}
+	return places, below, above
+}
+
+// within returns the runs of a type that are in a level, from first to before past, and whether its rest is.
+func (l *level) within(s *sizes, k *kind) (first, past int32, rest bool) {
+	past = s.upTo(k, l.high)
+	for first = past; first > 0 && k.batchCost(s.size[first-1]) >= l.low; {
+		first--
+	}
+	return first, past, k.rest > 0 && l.low <= k.last && k.last <= l.high
+}
+
+// place writes over dst what the first n places of the sequence give, and returns the cost of the last batch.
+func (f *Fleet) place(dst []int32, n int64) (counts []int32, margin float64) {
+	dst = append(dst[:0], f.mins...)
+	if n == 0 {
+		return dst, 0
+	}
+	l := f.levelOf(n)
+	n -= l.places
+	for i := range f.kinds {
+		k := &f.kinds[i]
+		if k.top < l.low {
+			dst[k.at] = k.max
+			continue
+		}
+		first, past, rest := l.within(&f.sizes, k)
+		below := f.sizes.places(k, first)
+		if !rest && k.last < l.low {
+			below += k.rest
+		}
+		if rest || first < past {
+			inside := f.sizes.places(k, past) - f.sizes.places(k, first)
+			if rest {
+				inside += k.rest
+			}
+			inside = int32(min(n, int64(inside)))
+			n -= int64(inside)
+			below += inside
+		}
+		dst[k.at] += below
+	}
+	return dst, l.high
+}
