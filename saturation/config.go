@@ -130,14 +130,16 @@ func (c Config) Validate() error {
 	return e.Err()
 }
 
+// The names of the thresholds, in JSON, YAML and errors.
+const (
+	kvCache     = "kvCacheThreshold"
+	queueLength = "queueLengthThreshold"
+	kvSpare     = "kvSpareTrigger"
+	queueSpare  = "queueSpareTrigger"
+)
+
 // validate reports the wrong thresholds; prefix goes before the names of the fields.
 func (t Thresholds) validate(prefix string, mode Mode) error {
-	const (
-		kvCache     = "kvCacheThreshold"
-		queueLength = "queueLengthThreshold"
-		kvSpare     = "kvSpareTrigger"
-		queueSpare  = "queueSpareTrigger"
-	)
 	var e scaling.FieldErrors
 	within := func(v, most float64) bool { return v >= 0 && v <= most && !math.IsInf(v, 0) }
 	if mode == Literal {

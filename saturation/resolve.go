@@ -109,13 +109,16 @@ func parseEntry(key, text string, mode Mode) (Thresholds, error) {
 		return Thresholds{}, e.Err()
 	}
 	var t Thresholds
+	names := [...]string{kvCache, queueLength, kvSpare, queueSpare}
+	values := [...]*float64{&t.KVCache, &t.QueueLength, &t.KVSpare, &t.QueueSpare}
 	given := map[string]bool{}
 	for _, f := range fields {
 		e.Check(!given[f.key.Value], f.key.Value, f.value.Value, fmt.Sprintf("must be given once (line %d)", f.key.Line))
 		given[f.key.Value] = true
-		switch target := field(&t, f.key.Value); {
-		case target != nil:
-			e.Check(number(f.value, target), f.key.Value, f.value.Value, fmt.Sprintf("must be a number (line %d)", f.value.Line))
+		place := slices.Index(names[:], f.key.Value)
+		switch {
+		case place >= 0:
+			e.Check(number(f.value, values[place]), f.key.Value, f.value.Value, fmt.Sprintf("must be a number (line %d)", f.value.Line))
 		case f.key.Value == "model_id" || f.key.Value == "namespace":
 			e.Check(f.value.Kind == yaml.ScalarNode, f.key.Value, f.value.Value, fmt.Sprintf("must be text (line %d)", f.value.Line))
 		default:
@@ -123,7 +126,7 @@ func parseEntry(key, text string, mode Mode) (Thresholds, error) {
 		}
 	}
 	if mode == Default {
-		for _, name := range fieldNames() {
+		for _, name := range names {
 			e.Check(given[name], name, "", "must be given: an entry replaces all four thresholds")
 		}
 	}
@@ -131,26 +134,6 @@ func parseEntry(key, text string, mode Mode) (Thresholds, error) {
 		return Thresholds{}, err
 	}
 	return t, t.validate("", mode)
-}
-
-// fieldNames returns the keys of an entry.
-func fieldNames() [4]string {
-	return [4]string{"kvCacheThreshold", "queueLengthThreshold", "kvSpareTrigger", "queueSpareTrigger"}
-}
-
-// field returns the place of a key's value, or nil for a key that is not one.
-func field(t *Thresholds, key string) *float64 {
-	switch key {
-	case "kvCacheThreshold":
-		return &t.KVCache
-	case "queueLengthThreshold":
-		return &t.QueueLength
-	case "kvSpareTrigger":
-		return &t.KVSpare
-	case "queueSpareTrigger":
-		return &t.QueueSpare
-	}
-	return nil
 }
 
 // number reads a scalar that is a number without quotes.
