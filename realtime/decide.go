@@ -143,12 +143,13 @@ type look struct {
 // look reads a metric and returns its streak, carried on.
 func (s *Scaler) look(l *look, m *metric, old Streak, now int64, obs *scaling.Observation) (streak Streak) {
 	r := obs.Reading(m.Name)
+	period := s.config.Period.Milliseconds()
 	at := now
 	if !r.At.IsZero() {
 		at = min(now, r.At.UnixMilli())
 	}
 	l.lower, l.upper = r.Lower, r.Upper
-	l.known = r.Known() && now-at <= s.bridged()
+	l.known = r.Known() && now-at <= 2*period
 	side := int8(0)
 	switch {
 	case !l.known:
@@ -159,10 +160,10 @@ func (s *Scaler) look(l *look, m *metric, old Streak, now int64, obs *scaling.Ob
 	}
 	if side != 0 {
 		streak = Streak{Metric: m.id, Side: side, Since: at, Last: at}
-		if l.broken = old.Side == side && at-old.Last > s.bridged(); old.Side == side && !l.broken {
+		if l.broken = old.Side == side && at-old.Last > 2*period; old.Side == side && !l.broken {
 			streak.Since, streak.Last = old.Since, max(old.Last, at)
 		}
-		l.held = streak.Last - streak.Since + s.config.Period.Milliseconds()
+		l.held = streak.Last - streak.Since + period
 	}
 	return streak
 }
