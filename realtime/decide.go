@@ -228,9 +228,7 @@ func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []loo
 	}
 	if !known {
 		d.Verdict = scaling.Unknown
-		d.WarnUnmatched(obs, func(name string) bool {
-			return slices.ContainsFunc(s.metrics, func(m metric) bool { return m.Name == name })
-		})
+		s.warnUnmatched(d, obs)
 	}
 	d.Clamp(s.config.Bounds)
 }
@@ -299,6 +297,13 @@ func (s *Scaler) note(d *scaling.Decision, place int, l *look, wish int8, decidi
 	} else {
 		d.Consider(to, l.code, m.Name, numbers[:]...)
 	}
+}
+
+// warnUnmatched names the readings that no metric has.
+func (s *Scaler) warnUnmatched(d *scaling.Decision, obs *scaling.Observation) {
+	d.WarnUnmatched(obs, func(name string) bool {
+		return slices.ContainsFunc(s.metrics, func(m metric) bool { return m.Name == name })
+	})
 }
 
 // bridged returns the longest time between two samples of one streak, in milliseconds.
