@@ -38,10 +38,15 @@ type Config struct {
 	// Plaintext adds no authenticationRef and does without Auth: KEDA talks to the scaler without TLS.
 	Plaintext bool
 
-	// Metric is the HPA's behavior for objects whose triggers of ours are all in mode metric. A nil field at any depth
-	// adds no default there.
+	// Metric is the HPA's behavior for objects whose triggers of ours are all in mode metric (also if metadata.mode is
+	// absent): the HPA decides. A nil field at any depth adds no default there. The behavior belongs to the HPA and so to
+	// all triggers: beside a cron trigger that asks for ten, one pod in five minutes takes three quarters of an hour. A
+	// warning says so.
 	Metric autoscalingv2.HorizontalPodAutoscalerBehavior
-	// Replicas is the same for objects with a trigger of ours in mode replicas.
+	// Replicas is the same for objects with any trigger of ours in mode replicas: the scaler has decided, with windows and
+	// cooldowns of its own, and the HPA is to carry it out. A window would delay it, and the HPA's tolerance of a tenth
+	// would hold a step from 10 to 11 for ever. A mode that does not exist, or that comes from the environment, adds no
+	// behavior.
 	Replicas autoscalingv2.HorizontalPodAutoscalerBehavior
 
 	// Known says whether the scaler reads a metadata key, for warnings about those that it does not. It is not asked
@@ -60,7 +65,8 @@ type AuthRef struct {
 }
 
 // Unlimited is the number of pods that the policy of mode replicas lets the HPA add at once. The HPA adds it to the
-// current count in an int32, so a much larger one would overflow.
+// current count in an int32, so a value near the largest would overflow to a negative limit; this is more than any fleet
+// has and far from that.
 const Unlimited = 100_000
 
 // What the HPA takes.
@@ -69,7 +75,37 @@ const (
 	maxPeriod = 1800 // seconds
 )
 
-// Default returns seed 001's configuration, corrected as the package's comment says.
+// Default returns seed 001's configuration, corrected as the package's comment says:
+//
+//	spec.minReplicaCount          1
+//	of each trigger of ours
+//	  authenticationRef           {keda-kaito-creds, ClusterTriggerAuthentication}, as a whole, unless Plaintext
+//	  metadata.scalerAddress      keda-kaito-scaler.keda.svc.cluster.local:10450
+//	  metadata.metricType         the trigger's metricType, AverageValue if it has none
+//	  metadata.metricName         vllm:num_requests_waiting
+//	  metadata.metricProtocol     http
+//	  metadata.metricPort         5000
+//	  metadata.metricPath         /metrics
+//	  metadata.scrapeTimeout      5
+//	spec.advanced.horizontalPodAutoscalerConfig.behavior, leaf by leaf
+//	                              mode metric     mode replicas
+//	  scaleUp     window          30 s            0
+//	              tolerance       0.1             0
+//	              policies        1 pod / 300 s   100000 pods / 1 s
+//	              selectPolicy    Max             Max
+//	  scaleDown   window          300 s           0
+//	              tolerance       0.5             0
+//	              policies        1 pod / 600 s   100 % / 1 s
+//	              selectPolicy    Max             Max
+//
+// The numbers of mode metric are the seed's, and suit slow GPU nodes. On the way down 100 % is no limit, and as the HPA
+// looks every 15 s, a period of 1 s remembers no earlier change. KEDA's own minReplicaCount is 0; its idleReplicaCount
+// must be below, so that one of 0 is accepted with ours only.
+//
+// Tolerances are quantities, written as "100m" for 0.1; the schema takes a string or an integer and refuses the number
+// 0.1 that seed 001's examples have, so that a user who copies them gets a warning with the refusal. API servers drop
+// tolerances before Kubernetes 1.33, and with the feature gate HPAConfigurableTolerance off, as it is before 1.35.
+// Then a tenth applies in both directions.
 func Default() Config {
 	return Config{
 		ScalerName:    "keda-kaito-scaler",

@@ -30,11 +30,13 @@ func New(c Config) (*Defaulter, error) {
 	}
 	d := &Defaulter{config: c, behavior: map[mode]object{}}
 	for m, b := range map[mode]autoscalingv2.HorizontalPodAutoscalerBehavior{modeMetric: c.Metric, modeReplicas: c.Replicas} {
-		tree, err := toObject(b)
+		tree, err := json.Marshal(b)
+		if err == nil {
+			d.behavior[m], err = decode(tree)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("defaulting: the behavior of mode %s: %w", m, err)
 		}
-		d.behavior[m] = tree
 	}
 	return d, nil
 }
@@ -42,6 +44,23 @@ func New(c Config) (*Defaulter, error) {
 // Default returns the operations that add to an object in JSON what it lacks, in the order in which they are to be
 // applied, and what its author should know. Both are nil for objects that are none of ours. An error means that the
 // input is not a JSON object.
+//
+// Ours is a ScaledObject of keda.sh/v1alpha1 with at least one trigger of type external or external-push and with the
+// metadata scalerName of Config. An object that is being deleted and any other trigger are left as they are.
+//
+// Every operation is an add of something absent, so nothing that was there is changed or even written anew: numbers
+// and unknown fields survive. Absent means missing or null; an empty string, list or object is set. A list of policies
+// is one leaf. A metadata key with KEDA's suffix FromEnv counts as the key, except for scalerAddress, which KEDA reads
+// from metadata only. A second pass adds nothing. A default gives way where it would contradict what the user said
+// elsewhere:
+//
+//   - minReplicaCount is maxReplicaCount, if that is lower, and is left out if that is below 1: KEDA would refuse it. It
+//     is left out too if a trigger in mode replicas has the metadata minReplicas 0, which needs KEDA's default of 0.
+//   - No metricName, metricProtocol, metricPort and metricPath beside engine or signal, which say it all.
+//   - No scrapeTimeout beside interval, on which the scaler's own default depends.
+//   - None of these five beside scaler, a whole scaler as YAML for mode replicas, and where rules are given by their paths
+//     without a threshold, as cron.… and realtime.metrics.
+//   - No metricProtocol beside metricPorotocol.
 func (d *Defaulter) Default(object []byte) (patch []Operation, warnings []string, err error) {
 	root, err := decode(object)
 	if err != nil {
@@ -79,14 +98,6 @@ func (d *Defaulter) ours(root object) (spec object, ours []trigger) {
 		}
 	}
 	return spec, ours
-}
-
-func toObject(v any) (object, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return decode(raw)
 }
 
 // decode returns a JSON object with its numbers as written.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 )
 
 // defaultSpec adds what belongs to the whole object.
@@ -56,8 +55,10 @@ func (d *Defaulter) warnBehavior(r *review, spec object, m mode) {
 	for _, direction := range []string{"scaleUp", "scaleDown"} {
 		given, _ := have[direction].(object)
 		at := at.child(direction)
-		if n, ok := given["tolerance"].(json.Number); ok && !isInteger(n) {
-			r.warn(at.child("tolerance"), fmt.Sprintf("the number %s is refused by the schema: write it in quotes", cut(n.String())))
+		if n, ok := given["tolerance"].(json.Number); ok {
+			if _, err := n.Int64(); err != nil {
+				r.warn(at.child("tolerance"), fmt.Sprintf("the number %s is refused by the schema: write it in quotes", cut(n.String())))
+			}
 		}
 		if other, ok := d.leftover(m, direction, given); ok {
 			r.warn(at, fmt.Sprintf("is the default of mode %s, and kept in mode %s: remove it to get the other", other, m))
@@ -72,40 +73,23 @@ func (d *Defaulter) warnBehavior(r *review, spec object, m mode) {
 
 // leftover says whether the rules of a direction are those that another mode than m had added.
 func (d *Defaulter) leftover(m mode, direction string, given object) (mode, bool) {
-	other := modeMetric
-	switch m {
-	case modeMetric:
-		other = modeReplicas
-	case modeReplicas:
-	default:
-		return "", false
-	}
+	other := map[mode]mode{modeMetric: modeReplicas, modeReplicas: modeMetric}[m]
 	theirs, _ := d.behavior[other][direction].(object)
 	return other, len(given) > 0 && reflect.DeepEqual(given, theirs) && !reflect.DeepEqual(d.behavior[m][direction], d.behavior[other][direction])
 }
 
 func hasCron(spec object) bool {
 	triggers, _ := spec["triggers"].([]any)
-	for _, raw := range triggers {
-		if t, ok := raw.(object); ok && t["type"] == "cron" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(triggers, func(raw any) bool {
+		t, _ := raw.(object)
+		return t["type"] == "cron"
+	})
 }
 
 func isZero(v any) bool {
-	n, ok := v.(json.Number)
-	if !ok {
-		return false
-	}
+	n, _ := v.(json.Number)
 	i, err := n.Int64()
 	return err == nil && i == 0
-}
-
-func isInteger(n json.Number) bool {
-	_, err := strconv.ParseInt(n.String(), 10, 64)
-	return err == nil
 }
 
 func cut(s string) string {

@@ -61,12 +61,10 @@ func (t trigger) mode() mode {
 	if !t.has(keyMode) {
 		return modeMetric
 	}
-	switch m := mode(t.text(keyMode)); m {
-	case modeMetric, modeReplicas:
+	if m := mode(t.text(keyMode)); m == modeMetric || m == modeReplicas {
 		return m
-	default:
-		return modeUnknown
 	}
+	return modeUnknown
 }
 
 // text returns the value of a metadata key without the spaces around it, and "" if it is not a string.
@@ -100,12 +98,8 @@ func (t trigger) toZero() bool {
 func together(ours []trigger) mode {
 	m := modeMetric
 	for _, t := range ours {
-		switch t.mode() {
-		case modeReplicas:
-			return modeReplicas
-		case modeUnknown:
-			m = modeUnknown
-		case modeMetric:
+		if other := t.mode(); m == modeMetric || other == modeReplicas {
+			m = other
 		}
 	}
 	return m
