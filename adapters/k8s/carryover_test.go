@@ -9,6 +9,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/cronscale"
+	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -91,7 +92,7 @@ func TestCarryOver(t *testing.T) {
 			p := composed(t, to)
 			fresh, err := p.MarshalJSON()
 			require.NoError(t, err)
-			stored, err := k8s.CarryOver([]byte(c.data.Data["state"]), p)
+			stored, err := loop.CarryOver([]byte(c.data.Data["state"]), p)
 			require.NoError(t, err, "%s to %s", from, to)
 			after, err := p.MarshalJSON()
 			require.NoError(t, err)
@@ -125,9 +126,9 @@ func TestCarryOverOpenWrite(t *testing.T) {
 	_, err := l.Tick(t.Context())
 	require.ErrorIs(t, err, k8s.ErrUncertain)
 	p := composed(t, "realtime+cron")
-	stored, err := k8s.CarryOver([]byte(c.data.Data["state"]), p)
+	stored, err := loop.CarryOver([]byte(c.data.Data["state"]), p)
 	require.NoError(t, err)
-	require.Contains(t, string(stored), `"uid":"uid-llama"`)
+	require.Contains(t, string(stored), `"id":"uid-llama"`)
 	c.data.Data["state"] = string(stored)
 	arrive()
 	clock.pass()
@@ -143,11 +144,13 @@ func TestCarryOverOldState(t *testing.T) {
 	bare, err := p.MarshalJSON()
 	require.NoError(t, err)
 	for _, stored := range []string{string(bare), `{"kind":"k8s.loop","version":1,"policy":` + string(bare) + `}`} {
-		state, err := k8s.CarryOver([]byte(stored), composed(t, "realtime+proportional"))
+		state, err := loop.CarryOver(k8s.UpgradeState([]byte(stored)), composed(t, "realtime+proportional"))
 		require.NoError(t, err)
-		var e struct{ Policy json.RawMessage }
+		var e struct {
+			State struct{ Group json.RawMessage }
+		}
 		require.NoError(t, json.Unmarshal(state, &e))
-		require.JSONEq(t, string(bare), part(t, string(e.Policy), "realtime"))
+		require.JSONEq(t, string(bare), part(t, string(e.State.Group), "realtime"))
 	}
 	for _, stored := range []string{
 		"", "{", `{"kind":"k8s.loop","version":2,"policy":{}}`, `{"kind":"highest","version":1,"state":[]}`,
@@ -156,7 +159,7 @@ func TestCarryOverOldState(t *testing.T) {
 		p := composed(t, "realtime+cron")
 		fresh, err := p.MarshalJSON()
 		require.NoError(t, err)
-		_, err = k8s.CarryOver([]byte(stored), p)
+		_, err = loop.CarryOver(k8s.UpgradeState([]byte(stored)), p)
 		require.Error(t, err, stored)
 		after, err := p.MarshalJSON()
 		require.NoError(t, err)

@@ -240,10 +240,12 @@ func (c *cluster) stored(t require.TestingT) string {
 		return ""
 	}
 	var e struct {
-		Policy json.RawMessage `json:"policy"`
+		State struct {
+			Group json.RawMessage `json:"group"`
+		} `json:"state"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(c.data.Data["state"]), &e))
-	return string(e.Policy)
+	return string(e.State.Group)
 }
 
 func tick(t *testing.T, l *k8s.Loop) k8s.Outcome {

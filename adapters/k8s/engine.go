@@ -3,10 +3,13 @@ package k8s
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
 )
 
 // A member is one target of an engine.
@@ -16,26 +19,20 @@ type member struct {
 	bounds scaling.Bounds
 }
 
-// An engine does the rounds of both loops: a Loop is one with a single member.
+// An engine reads, observes, stores and writes for both loops; what and in which order is loop.Loop's to say.
 type engine struct {
 	Settings
 
-	members []member
-	policy  VariantPolicy
-	voice   *voice
-
-	fresh    []byte // the policy's state before it decided anything
-	loaded   bool
-	refused  error     // why the stored state cannot be used, until it can
-	stored   []byte    // what the store has, as far as we know
-	subjects []subject // the targets that the policy's memory is about; none if that is not known
-	open     []intent  // writes that may or may not have happened
-	last     *change   // what the policy was told of last
+	members  []member
+	loop     *loop.Loop
+	store    upgraded
+	reporter *reporter
+	next     time.Time // when time alone could change the last answer
 	closed   bool
 }
 
-func newEngine(s Settings, members []member, policy VariantPolicy) (*engine, error) {
-	fresh, err := policy.MarshalJSON()
+func newEngine(s Settings, members []member, group scaling.Group) (*engine, error) {
+	l, err := loop.New(group, loop.Config{DryRun: s.DryRun, Paused: s.Paused, Conflicts: s.Conflicts})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +41,7 @@ func newEngine(s Settings, members []member, policy VariantPolicy) (*engine, err
 			s.Metrics.hold(m.target)
 		}
 	}
-	return &engine{Settings: s, members: members, policy: policy, voice: newVoice(s), fresh: fresh}, nil
+	return &engine{Settings: s, members: members, loop: l, store: upgraded{Store: s.Store}, reporter: newReporter(s)}, nil
 }
 
 // A round is one pass through the duties of a loop.
@@ -53,115 +50,94 @@ type round struct {
 
 	now      time.Time
 	outcomes []Outcome
-	views    []VariantView
-	readings []scaling.Reading
-	before   []byte           // the policy's state before the decision, to take it back
-	older    map[int][]intent // what was open of each member that is written, before that
-	decision VariantDecision
+	targets  []loop.Target
+	seen     scaling.GroupObservation
 }
 
 func (e *engine) tick(ctx context.Context) []Outcome {
-	r := &round{engine: e, now: e.Now(), outcomes: make([]Outcome, len(e.members)), views: make([]VariantView, len(e.members))}
+	r := &round{engine: e, now: e.Now(), outcomes: make([]Outcome, len(e.members))}
 	for i, m := range e.members {
-		r.outcomes[i] = Outcome{Target: m.target, Bounds: m.bounds, At: r.now, DryRun: e.DryRun, Fleet: i}
-		r.views[i].Name = m.name
+		r.outcomes[i] = Outcome{Target: m.target, Bounds: m.bounds, At: r.now, DryRun: e.DryRun, Paused: e.Paused, Fleet: i}
 	}
+	e.next = time.Time{}
 	r.do(ctx)
-	e.voice.say(ctx, r.outcomes, e.Now().Sub(r.now))
+	e.reporter.report(ctx, r.outcomes, e.Now().Sub(r.now))
 	return r.outcomes
 }
 
 // do goes through the duties in their order, and stops where one fails.
 func (r *round) do(ctx context.Context) {
-	if !r.restore(ctx) || !r.read(ctx) || !r.bind(ctx) {
+	if !r.restore(ctx) || !r.read(ctx) || !r.observe(ctx) {
 		return
 	}
-	r.settle()
-	if !r.observe(ctx) {
-		return
+	if r.BeforeDecide != nil {
+		err := r.BeforeDecide()
+		for i := range r.outcomes {
+			r.outcomes[i].ConfigErr = err
+		}
 	}
-	for attempt := 0; ; attempt++ {
-		if !r.decide() || !r.act(ctx, attempt < r.Conflicts) {
-			return
-		}
-		if !r.read(ctx) || !r.bound() {
-			return
-		}
-		r.settle() // what came between may have been a write of an earlier round
+	for r.decide(ctx) && r.read(ctx) { //nolint:revive // both do what there is to do
 	}
 }
 
-// read reads the targets. It reports whether there is something to decide on.
+// restore loads the state where that is needed. It reports whether there is one to go on with, be it a refused one,
+// with which the decision says why.
+func (r *round) restore(ctx context.Context) bool {
+	if !r.loop.NeedsRestore() {
+		return true
+	}
+	data, err := r.store.Load(ctx, r.StateKey)
+	if err != nil {
+		r.stateErr(fmt.Errorf("load state: %w", err))
+		return false
+	}
+	if err := r.loop.Restore(data); err != nil {
+		r.stateErr(err)
+	}
+	return true
+}
+
+// read reads the targets. It reports whether there is something to decide on: when it is decided again, only if the
+// targets are still those that were observed.
 func (r *round) read(ctx context.Context) bool {
-	ok, found := true, false
+	ok, found, again := true, false, r.targets != nil
+	before := r.targets
+	r.targets = make([]loop.Target, len(r.members))
 	for i, m := range r.members {
 		o := &r.outcomes[i]
 		s, err := r.Scales.Get(ctx, m.target)
 		o.ScaleErr = err
-		r.views[i].Found = err == nil
-		if err == nil {
-			found = true
-			r.views[i].Scale, o.Scale = s, s
-		} else if !errors.Is(err, ErrNotFound) {
-			ok = false
+		if err != nil {
+			ok = ok && errors.Is(err, ErrNotFound)
+		} else {
+			found, o.Scale = true, s
 		}
-	}
-	return ok && found
-}
-
-// settle finds out which of the open writes happened, and tells the policy. It counts from now: when a write without an
-// answer arrived is not known, and a cooldown that is too long does no harm. A write of which it shows that it did not
-// happen is forgotten; one that can yet arrive stays open.
-func (r *round) settle() {
-	if r.refused != nil || len(r.open) == 0 {
-		return
-	}
-	happened := make(map[int]intent, len(r.open))
-	still := r.open[:0:0]
-	for _, w := range r.open {
-		i := slices.IndexFunc(r.members, func(m member) bool { return m.target.same(w.Target()) })
-		switch {
-		case i < 0:
-		case !r.views[i].Found:
-			still = append(still, w)
-		case w.happened(&r.views[i].Scale):
-			happened[i] = w
-			r.outcomes[i].Settled = true
-		case w.pending(&r.views[i].Scale):
-			still = append(still, w)
+		t := loop.Target{
+			Name: m.name, Key: m.target.key(), ID: string(s.UID), Version: s.ResourceVersion, Replicas: s.Replicas, Missing: err != nil,
 		}
+		ok = ok && (!again || t.Missing || !before[i].Missing && before[i].ID == t.ID)
+		r.targets[i] = t
 	}
-	r.open = still
-	r.applied(func(i int) (from, to int32, ok bool) {
-		w, ok := happened[i]
-		return w.From, r.views[i].Scale.Replicas, ok
-	})
-}
-
-// applied tells the policy what was carried out.
-func (r *round) applied(what func(i int) (from, to int32, ok bool)) {
-	from, to := make([]int32, len(r.members)), make([]int32, len(r.members))
-	changed, total := false, change{At: scaling.StampOf(r.now)}
-	for i := range r.members {
-		from[i], to[i] = r.views[i].Scale.Replicas, r.views[i].Scale.Replicas
-		if a, b, ok := what(i); ok {
-			from[i], to[i], changed = a, b, true
-		}
-		total.From, total.To = total.From+from[i], total.To+to[i]
+	if !ok || !found {
+		return false
 	}
-	if changed {
-		r.policy.Applied(r.now, from, to)
-		r.last = &total
+	seen := r.loop.Read(r.now, r.targets...)
+	if seen.Anew {
+		r.Logger.InfoContext(ctx, "the stored state is that of another target: beginning anew", "target", r.members[0].target.String())
 	}
+	for _, i := range seen.Settled {
+		r.outcomes[i].Settled = true
+	}
+	return true
 }
 
 // observe looks at the targets that exist.
 func (r *round) observe(ctx context.Context) bool {
 	var scales []Scale
 	var index []int
-	for i := range r.views {
-		if r.views[i].Found {
-			scales, index = append(scales, r.views[i].Scale), append(index, i)
+	for i := range r.targets {
+		if !r.targets[i].Missing {
+			scales, index = append(scales, r.outcomes[i].Scale), append(index, i)
 		}
 	}
 	seen := Observed{Fleets: make([]FleetView, len(scales))}
@@ -181,51 +157,159 @@ func (r *round) observe(ctx context.Context) bool {
 		}
 		return false
 	}
-	fleets := make([]FleetView, len(r.views))
+	fleets := make([]FleetView, len(r.targets))
 	for n, i := range index {
 		fleets[i] = seen.Fleets[n]
-		r.views[i].Fleet = seen.Fleets[n]
 	}
 	seen.Fleets = fleets
-	for i := range r.outcomes {
+	r.seen = scaling.GroupObservation{Readings: seen.Readings, Targets: make([]scaling.TargetObservation, len(fleets))}
+	for i := range fleets {
 		r.outcomes[i].Observed = seen
+		r.seen.Targets[i] = fleets[i].observation()
 	}
-	r.readings = seen.Readings
 	return true
 }
 
-// decide asks the policy. It reports whether there is a state that can be stored.
-func (r *round) decide() bool {
-	if r.refused != nil {
-		for i := range r.outcomes {
-			r.outcomes[i].Decided = true
-			r.outcomes[i].Decision = scaling.UnknownAt(r.views[i].Scale.Replicas, scaling.StateRefused, r.StateKey)
-		}
-		return false
-	}
-	before, err := r.policy.MarshalJSON()
-	if err != nil {
-		r.stateErr(err)
-		return false
-	}
-	r.before = before
-	r.decision = r.policy.Decide(r.now, r.views, r.readings)
-	for i := range r.outcomes {
-		o := &r.outcomes[i]
-		o.ConfigErr = r.decision.ConfigErr
-		o.Decided, o.Decision, o.Next = false, scaling.Decision{}, time.Time{}
-		o.Write, o.WriteErr = NoWrite, nil
-		if i >= len(r.decision.Targets) || !r.views[i].Found {
+// observation is what a group is told of a fleet. A pod that is not ready is not there to be asked.
+func (v *FleetView) observation() scaling.TargetObservation {
+	t := scaling.TargetObservation{ReadyReplicas: v.Ready, PendingReplicas: v.NotReady}
+	for i := range v.Pods {
+		pod := &v.Pods[i]
+		if pod.State != scrape.Ready {
 			continue
 		}
-		o.Decided, o.Decision, o.Next = true, r.decision.Targets[i], r.decision.Targets[i].Next
+		values := make([]float64, len(pod.Values))
+		for k := range values {
+			if values[k] = math.NaN(); pod.Values[k].OK {
+				values[k] = pod.Values[k].Value
+			}
+		}
+		t.Pods = append(t.Pods, scaling.PodObservation{Name: pod.Name, Values: values})
 	}
-	return true
+	return t
+}
+
+// decide asks the group, stores, writes, and stores again. It reports whether the round is to decide again.
+func (r *round) decide(ctx context.Context) (again bool) {
+	step := r.loop.Decide(r.now, r.seen)
+	r.next = step.Next()
+	for i := range r.outcomes {
+		if o := &r.outcomes[i]; !r.targets[i].Missing {
+			o.Decided, o.Decision, o.Next = true, step.Targets[i], r.next
+		}
+	}
+	if step.Err == nil && r.save(ctx, step.Store) {
+		r.unwritten(step)
+	}
+	for w := range r.loop.Writes() {
+		r.loop.Wrote(w, r.write(ctx, w))
+	}
+	store, again := r.loop.Advance(r.now)
+	r.save(ctx, store)
+	if step.Err != nil {
+		r.stateErr(step.Err)
+	}
+	if again {
+		for i := range r.outcomes {
+			o := &r.outcomes[i]
+			o.Decided, o.Decision, o.Next, o.Write, o.WriteErr = false, scaling.Decision{}, time.Time{}, NoWrite, nil
+		}
+	}
+	return again
+}
+
+// save stores what is to be stored. It reports whether the store has it, or a dry run goes on without.
+func (r *round) save(ctx context.Context, state []byte) bool {
+	if state == nil {
+		return true
+	}
+	err := r.store.Save(ctx, r.StateKey, r.loop.Stored(), state)
+	if err != nil {
+		r.stateErr(fmt.Errorf("store state: %w", err))
+		if size := (*SizeError)(nil); r.DryRun && errors.As(err, &size) {
+			return true // the state of the real loop has the room; a dry run has nothing to lose but its own memory
+		}
+	}
+	r.loop.Saved(err)
+	return err == nil
+}
+
+// unwritten notes why a decision that acts is not written.
+func (r *round) unwritten(step *loop.Step) {
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		switch {
+		case !o.Decided || !o.Decision.Acts():
+		case r.DryRun || r.Paused:
+			o.Write = Would
+		case step.Waiting != nil:
+			o.WriteErr = r.waiting(step.Waiting)
+		}
+	}
+}
+
+func (r *round) waiting(w *loop.WaitingError) error {
+	for i := range r.targets {
+		if r.targets[i].Key == w.Key {
+			return &TargetError{
+				Target: r.members[i].target, Doing: fmt.Sprintf("tell yet about the write %d -> %d of", w.From, w.To), What: ErrUncertain,
+			}
+		}
+	}
+	return w
+}
+
+// write writes one target, and notes what became of it.
+func (r *round) write(ctx context.Context, w loop.Write) loop.Result {
+	o := &r.outcomes[w.Index]
+	_, o.WriteErr = r.Scales.Set(ctx, o.Target, o.Scale, w.To)
+	switch {
+	case o.WriteErr == nil:
+		o.Write = Written
+		return loop.Applied
+	case errors.Is(o.WriteErr, ErrConflict):
+		o.Write = Conflict
+		o.Conflicts++
+		return loop.Conflict
+	case isRefusal(o.WriteErr):
+		o.Write = Refused
+		return loop.Refused
+	}
+	o.Write = Uncertain
+	return loop.Uncertain
 }
 
 // stateErr notes an error that concerns the state of all targets.
 func (r *round) stateErr(err error) {
 	for i := range r.outcomes {
 		r.outcomes[i].StateErr = err
+	}
+}
+
+// Run ticks at the interval, and when time alone could change a decision if that is earlier, until ctx ends. Failures of
+// rounds are in events, metrics and the log; it returns nil when ctx has ended.
+func (e *engine) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		outcomes := e.tick(ctx)
+		period := e.Interval - time.Duration(e.Jitter*e.Random()*float64(e.Interval))
+		fire, stop := e.After(loop.RequeueAfter(outcomes[0].At, e.Now(), e.next, max(period, min(leastWait, e.Interval))))
+		select {
+		case <-fire:
+		case <-ctx.Done():
+		}
+		stop()
+	}
+	return nil
+}
+
+// Close drops what the loop shows of its targets: their series in Metrics, unless another loop shows a target too. So a
+// loop that is closed after the one in its place was made leaves the counters as they are.
+func (e *engine) Close() {
+	if e.Metrics == nil || e.closed {
+		return
+	}
+	e.closed = true
+	for _, m := range e.members {
+		e.Metrics.release(m.target)
 	}
 }

@@ -25,6 +25,17 @@ var (
 	ErrNoSelector = errors.New("/scale gives no pod selector: a custom resource declares labelSelectorPath and fills it in")
 )
 
+// isRefusal reports whether an error says that nothing was written and never will be. What no error of these says is not
+// known to have failed.
+func isRefusal(err error) bool {
+	for _, refusal := range []error{ErrRefused, ErrForbidden, ErrNotFound, ErrNoScale} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
+
 // A TargetError is a failure to read or write one target. It unwraps to one of the errors above and to that of the
 // API server.
 type TargetError struct {

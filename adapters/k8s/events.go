@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -14,10 +13,15 @@ import (
 // maxMessage is what the API server accepts as the message of an event.
 const maxMessage = 1024
 
+// A Recorder makes events, as every record.EventRecorder does.
+type Recorder interface {
+	Event(object runtime.Object, kind, reason, message string)
+}
+
 // Events tells outcomes as events. What was written is always told; what says the same as before (the same target,
 // reason, verdict and code) once a period. It is not safe for concurrent use.
 type Events struct {
-	recorder record.EventRecorder
+	recorder Recorder
 	period   time.Duration
 	told     map[topic]time.Time
 }
@@ -31,7 +35,7 @@ type topic struct {
 }
 
 // NewEvents returns the Events of a recorder; 0 is a period of 10 min.
-func NewEvents(recorder record.EventRecorder, period time.Duration) *Events {
+func NewEvents(recorder Recorder, period time.Duration) *Events {
 	if period == 0 {
 		period = defaultEventPeriod
 	}

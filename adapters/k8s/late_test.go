@@ -130,7 +130,7 @@ func TestLoopLateArrivalAfterRefusal(t *testing.T) {
 
 // Nor does it that a later write was a conflict, when there are no more attempts in that round.
 func TestLoopLateArrivalAfterConflicts(t *testing.T) {
-	c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.Conflicts = -1 })
+	c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.NoRetry = true })
 	arrive := c.delay(nothing)
 	unanswered(t, l)
 	clock.pass()
@@ -157,8 +157,8 @@ func TestLoopLateArrivalAfterCooldown(t *testing.T) {
 // A client repeats a write by itself if a server error tells it to, and the conflict that it then gets is of its own
 // making.
 func TestLoopOwnWriteAnsweredAsConflict(t *testing.T) {
-	for _, conflicts := range []int{0, -1} {
-		c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.Conflicts = conflicts })
+	for _, noRetry := range []bool{false, true} {
+		c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.NoRetry = noRetry })
 		c.fault = func(call string, effect func()) error {
 			effect()
 			if call != "update scale" {
@@ -168,7 +168,7 @@ func TestLoopOwnWriteAnsweredAsConflict(t *testing.T) {
 			return apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "llama", errors.New("changed"))
 		}
 		out, _ := l.Tick(context.Background())
-		if conflicts < 0 {
+		if noRetry {
 			require.Equal(t, k8s.Conflict, out.Write)
 			clock.pass()
 			out = tick(t, l)
@@ -220,9 +220,7 @@ func TestVariantLoopWaitsForLateWrite(t *testing.T) {
 		Types: []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 8}}, ExpansionRate: 1,
 	})
 	require.NoError(t, err)
-	p, err := hetero.NewGroup(policy(t), f, hetero.Options{})
-	require.NoError(t, err)
-	v, err := k8s.NewHeteroVariants(p)
+	v, err := hetero.NewGroup(policy(t), f, hetero.Options{})
 	require.NoError(t, err)
 	o := &observer{value: 50}
 	l := newVariantLoop(t, c, v, o, clock, []string{"dear", "cheap"}, nil)

@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"context"
-	"time"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -52,7 +51,7 @@ type LoopConfig struct {
 //
 // A state belongs to its target, by UID: a target that was made anew under its name, or another one under the same key,
 // starts afresh. A state of an earlier version, which did not note the target, is taken for that of the present one.
-// CarryOver takes a state over to another policy of the same target.
+// loop.CarryOver takes a state over to another policy of the same target.
 //
 // A state that is refused (damaged, of another policy, of a newer version) is kept as it is: the loop decides Unknown,
 // writes neither state nor replicas, and looks again in each round, so that it goes on once the state is mended or
@@ -71,9 +70,7 @@ type LoopConfig struct {
 // follows from the time alone, as the floor of a timetable, still acts.
 //
 // A Loop is not safe for concurrent use.
-type Loop struct {
-	engine *engine
-}
+type Loop struct{ *engine }
 
 // NewLoop returns the Loop of a configuration, or every rule that it breaks.
 func NewLoop(c LoopConfig) (*Loop, error) {
@@ -88,7 +85,7 @@ func NewLoop(c LoopConfig) (*Loop, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	engine, err := newEngine(s, []member{{target: c.Target, bounds: c.Bounds}}, &one{policy: c.Policy})
+	engine, err := newEngine(s, []member{{target: c.Target, bounds: c.Bounds}}, scaling.GroupOf(c.Policy))
 	if err != nil {
 		return nil, err
 	}
@@ -97,33 +94,6 @@ func NewLoop(c LoopConfig) (*Loop, error) {
 
 // Tick does one round at the present time and reports it. The error is that of the outcome.
 func (l *Loop) Tick(ctx context.Context) (Outcome, error) {
-	o := l.engine.tick(ctx)[0]
+	o := l.tick(ctx)[0]
 	return o, o.Err()
 }
-
-// Run ticks at the interval, and at Outcome.Next where that is earlier, until ctx ends. Failures of rounds are in
-// events, metrics and the log; it returns nil when ctx has ended.
-func (l *Loop) Run(ctx context.Context) error { return l.engine.run(ctx) }
-
-// Close drops what the loop shows of its target: its series in Metrics, unless another loop shows that target too. So a
-// loop that is closed after the one in its place was made leaves the counters as they are.
-func (l *Loop) Close() { l.engine.close() }
-
-// one is the VariantPolicy of a single target.
-type one struct {
-	policy scaling.Policy
-}
-
-func (p *one) Decide(now time.Time, views []VariantView, readings []scaling.Reading) VariantDecision {
-	v := &views[0]
-	d := p.policy.Decide(now, scaling.Observation{
-		SpecReplicas: v.Scale.Replicas, ReadyReplicas: v.Fleet.Ready, Readings: readings,
-	})
-	return VariantDecision{Total: d, Targets: []scaling.Decision{d}}
-}
-
-func (p *one) Applied(now time.Time, from, to []int32) { p.policy.Applied(now, from[0], to[0]) }
-
-func (p *one) MarshalJSON() ([]byte, error) { return p.policy.MarshalJSON() }
-
-func (p *one) UnmarshalJSON(data []byte) error { return p.policy.UnmarshalJSON(data) }

@@ -439,9 +439,9 @@ func (s *slow) Observe(ctx context.Context, scales []k8s.Scale) (k8s.Observed, e
 func TestNewLoopErrors(t *testing.T) {
 	_, err := k8s.NewLoop(k8s.LoopConfig{
 		Bounds:   scaling.Bounds{Min: 3, Max: 2},
-		Settings: k8s.Settings{Interval: -1, Jitter: 2, EventPeriod: -1},
+		Settings: k8s.Settings{Interval: -1, Jitter: 2, Conflicts: -1, EventPeriod: -1},
 	})
-	for _, field := range []string{"target.kind", "policy", "scales", "store", "interval", "jitter", "eventPeriod", "bounds.max"} {
+	for _, field := range []string{"target.kind", "policy", "scales", "store", "interval", "jitter", "conflicts", "eventPeriod", "bounds.max"} {
 		require.ErrorContains(t, err, field)
 	}
 }

@@ -79,12 +79,10 @@ func newVariantMachine(t *rapid.T) *machine {
 			Types: []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 8}}, ExpansionRate: 1,
 		})
 		require.NoError(t, err)
-		p, err := hetero.NewGroup(policy(t), f, hetero.Options{})
-		require.NoError(t, err)
-		v, err := k8s.NewHeteroVariants(p)
+		v, err := hetero.NewGroup(policy(t), f, hetero.Options{})
 		require.NoError(t, err)
 		l, err := k8s.NewVariantLoop(k8s.VariantLoopConfig{
-			Variants: variants("dear", "cheap"), Policy: v,
+			Variants: variants("dear", "cheap"), Group: v,
 			Settings: k8s.Settings{Scales: m.c.scaleClient(), Observer: m.o, Store: m.c.store(t), Now: m.clock.read},
 		})
 		require.NoError(t, err)

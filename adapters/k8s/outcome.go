@@ -14,7 +14,7 @@ type WriteResult uint8
 const (
 	NoWrite   WriteResult = iota // the decision asked for none, or it was not reached
 	Written                      // replicas were written
-	Would                        // dry run: replicas would have been written
+	Would                        // dry run, or paused: replicas would have been written
 	Conflict                     // the target changed at every attempt
 	Refused                      // the API server or a webhook said no
 	Uncertain                    // no clear answer; the next round finds out
@@ -46,6 +46,7 @@ type Outcome struct {
 	Bounds scaling.Bounds
 	At     time.Time // when the round began: the now of its decision
 	DryRun bool
+	Paused bool
 
 	// Scale is the target as it was decided on. It is meaningful if ScaleErr is nil.
 	Scale Scale

@@ -34,6 +34,17 @@ type Scale struct {
 	UID        types.UID
 }
 
+// A ScaleClient reads and writes counts of replicas. [Scales] is the one that does it by /scale; others publish a metric,
+// or patch a part of an object.
+type ScaleClient interface {
+	// Get reads a target. An error that wraps ErrNotFound says that it does not exist.
+	Get(ctx context.Context, t Target) (Scale, error)
+	// Set writes the count of a target, on condition that it is still as it was read. An error that wraps ErrConflict says
+	// that it is not; one that wraps ErrRefused, ErrForbidden, ErrNotFound or ErrNoScale that nothing was written and never
+	// will be. After any other error it may have been written, which the next Get shows.
+	Set(ctx context.Context, t Target, read Scale, replicas int32) (Scale, error)
+}
+
 // Scales reads and writes /scale of any resource that has it. It is safe for concurrent use if its parts are, as those
 // of client-go are.
 type Scales struct {

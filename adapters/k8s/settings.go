@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -25,7 +24,7 @@ const (
 // its default.
 type Settings struct {
 	// Scales reads and writes the targets.
-	Scales *Scales
+	Scales ScaleClient
 	// Observer finds out what there is to decide on. Without one a decision has the count asked for and no readings,
 	// which is all that a timetable needs.
 	Observer Observer
@@ -40,14 +39,23 @@ type Settings struct {
 	// Jitter is the part of the interval, from 0 (the default) to 1, by which a round may come early, at random. It is
 	// never late, as policies count on the interval.
 	Jitter float64
-	// Conflicts is how often a round decides again because the target has changed, 3 by default; a negative number
-	// means never.
+	// Conflicts is how often a round decides again because the target has changed, 3 by default. NoRetry leaves that to
+	// the next round.
 	Conflicts int
-	// DryRun does everything but write replicas. See Loop.
+	NoRetry   bool
+	// BeforeDecide is called in each round before the decision; nil means nothing is. It is where a configuration that
+	// may change takes effect. An error, of a new configuration that is refused so that the last good one stays in force,
+	// is Outcome.ConfigErr; it is decided all the same.
+	BeforeDecide func() error
+	// DryRun does everything but write replicas, and shows what would be written, at the pace of the policy's cooldowns.
+	// See Loop.
 	DryRun bool
+	// Paused decides and stores, and writes no replicas. The policy is told nothing, so that it acts at once when the
+	// pause ends.
+	Paused bool
 
 	// Recorder gets the events; nil means none. They are about Object, or about the target if that is nil.
-	Recorder record.EventRecorder
+	Recorder Recorder
 	Object   runtime.Object
 	// EventPeriod is the time in which an event that says the same is not repeated, 10 min by default.
 	EventPeriod time.Duration
@@ -78,7 +86,7 @@ func (s Settings) orDefault() Settings {
 	if s.EventPeriod == 0 {
 		s.EventPeriod = defaultEventPeriod
 	}
-	if s.Conflicts == 0 {
+	if s.Conflicts == 0 && !s.NoRetry {
 		s.Conflicts = defaultConflicts
 	}
 	if s.Logger == nil {
@@ -104,6 +112,8 @@ func (s Settings) check(e *scaling.FieldErrors, targets []Target) {
 	e.Check(s.Store != nil, "store", nil, "must be set")
 	e.Check(s.Interval > 0, "interval", s.Interval, "must be positive")
 	e.Check(s.Jitter >= 0 && s.Jitter <= 1, "jitter", s.Jitter, "must be between 0 and 1")
+	e.Check(s.Conflicts >= 0, "conflicts", s.Conflicts, "must not be negative: noRetry means never")
+	e.Check(!s.NoRetry || s.Conflicts <= 0, "conflicts", s.Conflicts, "must not be set with noRetry")
 	e.Check(s.EventPeriod > 0, "eventPeriod", s.EventPeriod, "must be positive")
 	if a, ok := s.Store.(*AnnotationStore); ok {
 		for _, t := range targets {

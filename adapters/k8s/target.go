@@ -48,6 +48,12 @@ func (t Target) same(other Target) bool {
 	return errA == nil && errB == nil && a == b && t.Namespace == other.Namespace && t.Name == other.Name
 }
 
+// key names the target in stored states, whatever the version of its API.
+func (t Target) key() string {
+	kind, _, _ := t.groupKind() // a target is validated before
+	return kind.String() + " " + t.Namespace + "/" + t.Name
+}
+
 // reference returns what an event is about.
 func (t Target) reference(uid types.UID) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, UID: uid}

@@ -2,7 +2,6 @@ package k8s_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -63,10 +62,10 @@ func (o *replicas) Observe(_ context.Context, scales []k8s.Scale) (k8s.Observed,
 	return seen, nil
 }
 
-func newVariantLoop(t *testing.T, c *cluster, p k8s.VariantPolicy, o k8s.Observer, clock *clock, names []string, change func(*k8s.VariantLoopConfig)) *k8s.VariantLoop {
+func newVariantLoop(t *testing.T, c *cluster, g scaling.Group, o k8s.Observer, clock *clock, names []string, change func(*k8s.VariantLoopConfig)) *k8s.VariantLoop {
 	t.Helper()
 	config := k8s.VariantLoopConfig{
-		Variants: variants(names...), Policy: p,
+		Variants: variants(names...), Group: g,
 		Settings: k8s.Settings{Scales: c.scaleClient(), Observer: o, Store: c.store(t), Now: clock.read},
 	}
 	if change != nil {
@@ -77,23 +76,20 @@ func newVariantLoop(t *testing.T, c *cluster, p k8s.VariantPolicy, o k8s.Observe
 	return l
 }
 
-func saturated(t *testing.T, thresholds *k8s.Thresholds) *k8s.SaturationVariants {
+func saturated(t *testing.T) *saturation.Group {
 	t.Helper()
-	p, err := k8s.NewSaturationVariants(k8s.SaturationConfig{
-		GroupConfig: saturation.GroupConfig{
-			Config: saturation.Defaults(), Variants: []saturation.Variant{{Name: "l4", Cost: 5, Max: 8}, {Name: "a100", Cost: 20, Max: 8}},
-		},
-		Thresholds: thresholds, ModelID: "llama", Namespace: "default",
+	g, err := saturation.NewGroup(saturation.GroupConfig{
+		Config: saturation.Defaults(), Variants: []saturation.Variant{{Name: "l4", Cost: 5, Max: 8}, {Name: "a100", Cost: 20, Max: 8}},
 	})
 	require.NoError(t, err)
-	return p
+	return g
 }
 
 func TestSaturationVariants(t *testing.T) {
 	c, clock := newCluster(2, "l4", "a100"), &clock{now: start}
 	o := &replicas{kv: 0.75, queue: 1}
 	names := []string{"a100", "l4"}
-	l := newVariantLoop(t, c, saturated(t, nil), o, clock, names, nil)
+	l := newVariantLoop(t, c, saturated(t), o, clock, names, nil)
 	outcomes, err := l.Tick(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, scaling.Hold, outcomes[0].Decision.Verdict)
@@ -106,7 +102,7 @@ func TestSaturationVariants(t *testing.T) {
 	o.kv = 0.05
 	for i := range 30 {
 		if i == 10 {
-			l = newVariantLoop(t, c, saturated(t, nil), o, clock, names, nil)
+			l = newVariantLoop(t, c, saturated(t), o, clock, names, nil)
 		}
 		clock.pass()
 		_, err = l.Tick(context.Background())
@@ -144,16 +140,14 @@ func (total) Applied(s count, _ time.Time, from, to int32) count {
 	return s
 }
 
-func fleet(t *testing.T, want *int32, exchanges int32) *k8s.HeteroVariants {
+func fleet(t *testing.T, want *int32, exchanges int32) *hetero.Group {
 	t.Helper()
 	f, err := hetero.New(hetero.Config{
 		Types:         []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 10}},
 		ExpansionRate: 1,
 	})
 	require.NoError(t, err)
-	p, err := hetero.NewGroup(scaling.New(total{want}), f, hetero.Options{Exchanges: exchanges})
-	require.NoError(t, err)
-	v, err := k8s.NewHeteroVariants(p)
+	v, err := hetero.NewGroup(scaling.New(total{want}), f, hetero.Options{Exchanges: exchanges})
 	require.NoError(t, err)
 	return v
 }
@@ -300,8 +294,13 @@ func TestThresholds(t *testing.T) {
 	// In a loop: event and metric say so, and the new thresholds are what is decided by.
 	c, clock, r, m := newCluster(2, "l4", "a100"), &clock{now: start}, record.NewFakeRecorder(100), k8s.NewMetrics()
 	o := &replicas{kv: 0.55, queue: 1}
-	l := newVariantLoop(t, c, saturated(t, thresholds), o, clock, []string{"l4", "a100"}, func(config *k8s.VariantLoopConfig) {
+	group := saturated(t)
+	l := newVariantLoop(t, c, group, o, clock, []string{"l4", "a100"}, func(config *k8s.VariantLoopConfig) {
 		config.Recorder, config.Metrics = r, m
+		config.BeforeDecide = func() error {
+			now, err := thresholds.Resolve("llama", "default")
+			return errors.Join(group.Retune(now), err)
+		}
 	})
 	outcomes, err := l.Tick(context.Background())
 	require.ErrorContains(t, err, "the last good thresholds stay in force")
@@ -319,15 +318,7 @@ inferscale_config_refused{kind="Deployment",name="l4",namespace="default"} 1
 
 func TestNewVariantLoopErrors(t *testing.T) {
 	_, err := k8s.NewVariantLoop(k8s.VariantLoopConfig{Variants: append(variants("a", "a"), k8s.Variant{})})
-	for _, field := range []string{"variants[1].name", "variants[1].target", "variants[2].target.kind", "policy", "observer", "scales", "store"} {
+	for _, field := range []string{"variants[1].name", "variants[1].target", "variants[2].target.kind", "group", "observer", "scales", "store"} {
 		require.ErrorContains(t, err, field)
 	}
-	_, err = k8s.NewSaturationVariants(k8s.SaturationConfig{Thresholds: &k8s.Thresholds{}})
-	for _, field := range []string{"kvCacheThreshold", "variants", "modelID"} {
-		require.ErrorContains(t, err, field)
-	}
-	_, err = k8s.NewHeteroVariants(nil)
-	require.Error(t, err)
-	_, err = json.Marshal(saturated(t, nil))
-	require.NoError(t, err)
 }

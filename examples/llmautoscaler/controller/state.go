@@ -12,6 +12,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/loop"
 )
 
 const (
@@ -51,7 +52,7 @@ func (r *runner) takeState(ctx context.Context, las *v1alpha1.LLMAutoScaler) err
 			if strings.HasSuffix(key, dryRunSuffix) || found.Annotations[key] == "" {
 				continue
 			}
-			state, err := k8s.CarryOver([]byte(found.Annotations[key]), r.plan.Policy)
+			state, err := loop.CarryOver(k8s.UpgradeState([]byte(found.Annotations[key])), r.plan.Policy)
 			if err != nil {
 				logger.Warn("state of other algorithms not taken over", "annotation", key, "error", err)
 				continue

@@ -36,25 +36,25 @@ type model struct {
 
 // A remembered is a policy with its last decision.
 type remembered struct {
-	k8s.VariantPolicy
+	scaling.Group
 
-	last k8s.VariantDecision
+	last scaling.GroupDecision
 }
 
 // Decide passes the policy's decision on.
-func (r *remembered) Decide(now time.Time, views []k8s.VariantView, readings []scaling.Reading) k8s.VariantDecision {
-	r.last = r.VariantPolicy.Decide(now, views, readings)
+func (r *remembered) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
+	r.last = r.Group.Decide(now, obs)
 	return r.last
 }
 
 // newModel returns what runs a model. It is to be closed.
 func newModel(e *Env, c config.Model) (*model, error) {
 	m := &model{config: c, logger: e.logger().With("model", c.String())}
-	policy, metrics, err := newPolicy(e, &c)
+	policy, metrics, retune, err := newPolicy(e, &c)
 	if err != nil {
 		return nil, err
 	}
-	m.policy = &remembered{VariantPolicy: policy}
+	m.policy = &remembered{Group: policy}
 	scraper, err := scrape.New(scrape.Config{Metrics: metrics, Interval: c.Interval, AllowLocal: e.AllowLocal, Now: e.Now})
 	if err != nil {
 		return nil, err
@@ -69,9 +69,9 @@ func newModel(e *Env, c config.Model) (*model, error) {
 		scraper.Close()
 		return nil, err
 	}
-	loop := k8s.VariantLoopConfig{Policy: m.policy, Settings: k8s.Settings{
+	loop := k8s.VariantLoopConfig{Group: m.policy, Settings: k8s.Settings{
 		Scales: e.Scales, Observer: m.observer, Store: e.Store, StateKey: StateKey(&c),
-		Interval: c.Interval, Jitter: jitter, DryRun: e.DryRun || c.DryRun,
+		Interval: c.Interval, Jitter: jitter, DryRun: e.DryRun || c.DryRun, BeforeDecide: retune,
 		Recorder: e.Recorder, Metrics: e.Metrics, Logger: m.logger, Now: e.Now,
 	}}
 	for _, v := range c.Variants {
@@ -91,7 +91,7 @@ func check(e *Env, file *config.File) error {
 	var errs []error
 	for i := range file.Models {
 		c := &file.Models[i]
-		_, metrics, err := newPolicy(e, c)
+		_, metrics, _, err := newPolicy(e, c)
 		if err == nil {
 			err = scrape.Config{Metrics: metrics, Interval: c.Interval}.Validate()
 		}
@@ -102,36 +102,42 @@ func check(e *Env, file *config.File) error {
 	return errors.Join(errs...)
 }
 
-// newPolicy returns the policy of a model and the metrics that it reads.
-func newPolicy(e *Env, c *config.Model) (k8s.VariantPolicy, []scrape.Metric, error) {
+// newPolicy returns the policy of a model, the metrics that it reads, and what puts changed thresholds in force, if they
+// can change.
+func newPolicy(e *Env, c *config.Model) (scaling.Group, []scrape.Metric, func() error, error) {
 	if c.Hetero != nil {
-		return newHetero(c)
+		policy, metrics, err := newHetero(c)
+		return policy, metrics, nil, err
 	}
-	s := k8s.SaturationConfig{
-		GroupConfig: saturation.GroupConfig{Config: c.Saturation.Config, KV: c.Saturation.KV, Queue: c.Saturation.Queue},
-		ModelID:     c.Name, Namespace: c.Namespace,
-	}
+	s := saturation.GroupConfig{Config: c.Saturation.Config, KV: c.Saturation.KV, Queue: c.Saturation.Queue}
 	for _, v := range c.Variants {
 		s.Variants = append(s.Variants, saturation.Variant{
 			Name: v.Target.Name, Cost: v.Cost, Capacity: v.Capacity, Min: v.Min, Max: v.Max,
 		})
 	}
+	policy, err := saturation.NewGroup(s)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var retune func() error
 	if from := c.Saturation.ThresholdsFrom; from != "" {
-		var err error
-		s.Thresholds, err = k8s.NewThresholds(k8s.ThresholdsConfig{
+		thresholds, err := k8s.NewThresholds(k8s.ThresholdsConfig{
 			Lister: e.ConfigMaps, Namespace: e.Namespace, Name: from, Mode: c.Saturation.Mode,
 		})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
+		}
+		retune = func() error {
+			t, err := thresholds.Resolve(c.Name, c.Namespace)
+			return errors.Join(policy.Retune(t), err)
 		}
 	}
-	policy, err := k8s.NewSaturationVariants(s)
 	return policy, reads([]policyfile.MetricUse{
 		{Name: s.KV, Fill: s.Config.KVCache}, {Name: s.Queue, Fill: s.Config.QueueLength},
-	}), err
+	}), retune, nil
 }
 
-func newHetero(c *config.Model) (k8s.VariantPolicy, []scrape.Metric, error) {
+func newHetero(c *config.Model) (scaling.Group, []scrape.Metric, error) {
 	fleet, err := c.Fleet()
 	if err != nil {
 		return nil, nil, err
@@ -140,12 +146,8 @@ func newHetero(c *config.Model) (k8s.VariantPolicy, []scrape.Metric, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	policy, err := hetero.NewGroup(total, fleet, c.Hetero.Options)
-	if err != nil {
-		return nil, nil, err
-	}
-	variants, err := k8s.NewHeteroVariants(policy)
-	return variants, reads(c.Hetero.Total.Metrics()), err
+	group, err := hetero.NewGroup(total, fleet, c.Hetero.Options)
+	return group, reads(c.Hetero.Total.Metrics()), err
 }
 
 // reads returns how metrics are read from pages of vLLM. A metric that is read several times has its highest fill.

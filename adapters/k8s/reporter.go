@@ -8,35 +8,35 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A voice tells the world what rounds came to.
-type voice struct {
+// A reporter tells events, metrics and the log what rounds came to.
+type reporter struct {
 	settings Settings
 	events   *Events
 }
 
-func newVoice(s Settings) *voice {
-	v := &voice{settings: s}
+func newReporter(s Settings) *reporter {
+	r := &reporter{settings: s}
 	if s.Recorder != nil {
-		v.events = NewEvents(s.Recorder, s.EventPeriod)
+		r.events = NewEvents(s.Recorder, s.EventPeriod)
 	}
-	return v
+	return r
 }
 
-func (v *voice) say(ctx context.Context, outcomes []Outcome, took time.Duration) {
+func (r *reporter) report(ctx context.Context, outcomes []Outcome, took time.Duration) {
 	for i := range outcomes {
 		o := &outcomes[i]
-		if v.settings.Metrics != nil {
-			v.settings.Metrics.Observe(o, took)
+		if r.settings.Metrics != nil {
+			r.settings.Metrics.Observe(o, took)
 		}
-		if v.events != nil {
-			v.events.Say(v.settings.Object, o)
+		if r.events != nil {
+			r.events.Say(r.settings.Object, o)
 		}
-		v.log(ctx, o)
+		r.log(ctx, o)
 	}
 }
 
-func (v *voice) log(ctx context.Context, o *Outcome) {
-	logger := v.settings.Logger
+func (r *reporter) log(ctx context.Context, o *Outcome) {
+	logger := r.settings.Logger
 	if o.Decided {
 		level := slog.LevelDebug
 		if o.Decision.Acts() {
