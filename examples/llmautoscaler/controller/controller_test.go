@@ -62,7 +62,7 @@ func TestStory(t *testing.T) {
 	}
 	require.Less(t, w.targets["chat"].Spec.Replicas, int32(3))
 	require.Equal(t, w.targets["chat"].Spec.Replicas, *las.Status.CurrentReplicas)
-	require.Contains(t, las.Annotations[k8s.AnnotationPrefix+"/state-realtime"], `"kind":"k8s.loop"`)
+	require.Contains(t, las.Annotations[k8s.AnnotationPrefix+"/state-realtime"], `"kind":"loop"`)
 }
 
 // TestDryRun decides, says so, and writes nothing.

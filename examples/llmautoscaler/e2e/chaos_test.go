@@ -57,21 +57,23 @@ func (w *world) rounds() map[request][]time.Time {
 	for _, save := range saves {
 		var object metav1.PartialObjectMetadata
 		require.NoError(w.t, json.Unmarshal(save.Body, &object))
-		var state struct {
-			Open []struct {
-				ResourceVersion string
-				To              int32
-				At              int64
+		var stored struct {
+			State struct {
+				Open []struct {
+					Version string
+					To      int32
+					At      int64
+				}
 			}
 		}
 		text := object.Annotations[k8s.AnnotationPrefix+"/state-realtime"]
 		if text == "" || save.Namespace != namespace {
 			continue
 		}
-		require.NoError(w.t, json.Unmarshal([]byte(text), &state))
-		for _, open := range state.Open {
+		require.NoError(w.t, json.Unmarshal([]byte(text), &stored))
+		for _, open := range stored.State.Open {
 			var r request
-			r.Metadata.ResourceVersion, r.Spec.Replicas = open.ResourceVersion, open.To
+			r.Metadata.ResourceVersion, r.Spec.Replicas = open.Version, open.To
 			rounds[r] = append(rounds[r], time.UnixMilli(open.At))
 		}
 	}
