@@ -115,7 +115,8 @@ type Rule struct {
 //	panic begins, or begins anew   when  ceil(burst / Target) >= Panic.Threshold * ready
 //	it ends                        more than a stable window after it last began
 //
-// In panic the bursts have a say as well, and there are no fewer replicas than were asked for: the count never falls.
+// In panic the bursts have a say as well, and there are no fewer replicas than were asked for: the count never falls. Nor
+// does it while upper, averaged over the panic window, meets the threshold: there may be a panic (code MayPanic).
 type Panic struct {
 	// Window is the short window that sees a burst; above 0 and at most StableWindow if there is a Threshold.
 	Window time.Duration `json:"window"`

@@ -40,12 +40,28 @@ func (p *plan) recommend(d *scaling.Decision, t *tally, state *State, obs *scali
 		}
 	}
 	if !t.panics {
+		if p.config.Panic.Threshold > 0 && d.Replicas < spec {
+			p.suspect(d, t, state)
+		}
 		return
 	}
 	if asked := max(spec, state.Peak); d.Replicas < asked {
 		d.To(asked, NoFewer, "", float64(d.Replicas), float64(asked), seconds(t.at-state.Panic.Milli), seconds(p.stable))
 	}
 	d.NextBy(timeOf(state.Panic.Milli + p.stable + 1))
+}
+
+// suspect takes a scale-down back if any metric may meet the panic threshold, as far as is known.
+func (p *plan) suspect(d *scaling.Decision, t *tally, state *State) {
+	limit := p.config.Panic.Threshold * t.ready
+	for i := range t.looks {
+		m := &p.metrics[i]
+		wanted := float64(scaling.Ceil(state.Loads[i].Window.ceiling(t.slot-p.burst) / m.Target))
+		if !scaling.Exceeds(limit, wanted) {
+			d.To(d.From, MayPanic, m.Name, wanted, limit, t.ready)
+			return
+		}
+	}
 }
 
 // correct takes a recommendation to what stabilization, limits, steps and bounds allow.

@@ -26,6 +26,9 @@ const (
 	// Panicked begins a panic or extends it: the load in the panic window needs threshold times the ready replicas.
 	// It changes no count by itself.
 	Panicked scaling.Code = "Panicked wanted >= limit, ready"
+	// MayPanic takes a scale-down back: with what is missing, the load in the panic window may need threshold times the
+	// ready replicas.
+	MayPanic scaling.Code = "MayPanic wanted >= limit, ready"
 	// NoFewer raises, in panic, to the count that was asked for already.
 	NoFewer scaling.Code = "NoFewer from < asked, since:s <= window:s"
 )

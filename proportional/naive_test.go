@@ -267,7 +267,7 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 	}
 	window := max(c.StableWindow, c.Resolution)
 
-	anyKnown, anyLoad, breach := false, false, false
+	anyKnown, anyLoad, breach, mayBreach := false, false, false, false
 	want, rush := int32(0), int32(0)
 	for _, m := range c.Metrics {
 		lower, upper, _, known := n.total(m, obs)
@@ -277,9 +277,10 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 			if lower, upper, known = l.mean(math.MinInt64); known {
 				covered = now.Truncate(time.Millisecond).Sub(*l.since) >= window
 			}
-			if burst, _, ok := l.mean(n.bucket(now) - max(c.Panic.Window, c.Resolution).Milliseconds()); ok && c.Panic.Threshold > 0 {
+			if burst, most, ok := l.mean(n.bucket(now) - max(c.Panic.Window, c.Resolution).Milliseconds()); ok && c.Panic.Threshold > 0 {
 				need := scaling.Ceil(burst / m.Target)
 				breach = breach || float64(need) >= c.Panic.Threshold*float64(judged)*(1-1e-9)
+				mayBreach = mayBreach || float64(scaling.Ceil(most/m.Target)) >= c.Panic.Threshold*float64(judged)*(1-1e-9)
 				rush = max(rush, plainly(burst, math.Inf(1), m.Target, spec, c.Up.Tolerance, 0))
 			}
 		}
@@ -319,6 +320,8 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 	}
 	if n.panic != nil {
 		want = max(want, spec, n.peak)
+	} else if mayBreach {
+		want = max(want, spec)
 	}
 
 	if st := c.Stabilization; st.Up > 0 || st.Down > 0 {

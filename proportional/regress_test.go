@@ -260,3 +260,20 @@ func TestAToleranceAboveOneIsTaken(t *testing.T) {
 		require.Equal(t, int32(5), d.Replicas)
 	}
 }
+
+// TestMayPanicHolds: a load that may be a burst, as far as is known, was answered with a Down, and the same load known
+// exactly with a panic.
+func TestMayPanicHolds(t *testing.T) {
+	c := proportional.KPA(scaling.Bounds{Min: 1, Max: 12}, inflight)
+	s := build(t, c)
+	var state proportional.State
+	var d scaling.Decision
+	for at := range 62 {
+		r := scaling.Exactly("inflight", 20)
+		if at > 57 {
+			r.Upper = 200
+		}
+		state, d = s.Decide(state, start.Add(time.Duration(at)*time.Second), holding(6, r))
+	}
+	require.Equal(t, "Hold at 6: BelowTarget inflight load=32 < limit=60, target=10; MayPanic inflight wanted=14 >= limit=12, ready=6", d.Reason())
+}

@@ -182,6 +182,20 @@ func (w *Window) burst(horizon int64) (float64, bool) {
 	return exact.DivideTwo(high, low, float64(n)), true
 }
 
+// ceiling returns the average upper load of the buckets that start after the horizon; 0 if there is none.
+func (w *Window) ceiling(horizon int64) (load float64) {
+	n := 0
+	for i := w.n - 1; i >= 0 && w.at(i).at > horizon; i-- {
+		b := w.at(i).load
+		if i == w.n-1 {
+			b = w.open()
+		}
+		load += b.lower + b.gap
+		n++
+	}
+	return load / float64(max(1, n))
+}
+
 type storedWindow struct {
 	Samples int64        `json:"samples"` // in the newest bucket, whose loads are sums
 	Buckets [][3]float64 `json:"buckets"` // start in Unix milliseconds, lower load, upper less lower

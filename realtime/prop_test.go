@@ -100,7 +100,7 @@ func known(c realtime.Config) scalingtest.Options {
 	}
 	asksUp, asksDown := false, false
 	for _, m := range c.Metrics {
-		opts.Metrics = append(opts.Metrics, scalingtest.Metric{Name: m.Name, Low: m.Low, High: m.High})
+		opts.Metrics = append(opts.Metrics, scalingtest.Metric{Name: m.Name, Low: m.Low, High: m.High, UpOnly: m.Role == realtime.UpOnly})
 		asksUp = asksUp || m.Role != realtime.DownVeto
 		asksDown = asksDown || m.Role != realtime.UpOnly
 		opts.NoFlap = opts.NoFlap && m.Role == realtime.Both && m.Low <= m.High/(1+float64(max(c.Up.Step, c.Down.Step)))

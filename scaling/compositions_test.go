@@ -17,68 +17,73 @@ import (
 // fleetBounds are those of every policy in a composition.
 var fleetBounds = scaling.Bounds{Min: 1, Max: 12}
 
-// A plan says how to make a policy, any number of times.
-type plan func() scaling.Policy
+// A plan says how to make a policy, any number of times, and what is known of it.
+type plan struct {
+	build   func() (scaling.Policy, error)
+	timed   bool // a timetable is in it
+	windows bool // averages over time or a stabilization
+}
 
-// composed makes a plan of what a constructor returns.
-func composed(t require.TestingT, build func() (scaling.Policy, error)) plan {
-	return func() scaling.Policy {
-		p, err := build()
-		require.NoError(t, err)
-		return p
-	}
+// make returns a new policy.
+func (p plan) make(t require.TestingT) scaling.Policy {
+	policy, err := p.build()
+	require.NoError(t, err)
+	return policy
 }
 
 // drawLeaf draws an algorithm of this module.
 func drawLeaf(t *rapid.T) plan {
-	return composed(t, func() func() (scaling.Policy, error) {
-		if rapid.Bool().Draw(t, "realtime") {
-			c := realtime.Kaito(fleetBounds, realtime.Metric{Name: "queue", High: 10, Low: 4}, realtime.Metric{Name: "cache", High: 0.8, Low: 0.3})
-			c.Up.Cooldown, c.Down.Cooldown, c.Down.Window = time.Minute, 2*time.Minute, time.Minute
-			c.Up.Step = rapid.Int32Range(1, 3).Draw(t, "step")
-			return func() (scaling.Policy, error) {
-				s, err := realtime.New(c)
-				return scaling.New(s), err
-			}
-		}
-		profile := rapid.SampledFrom([]func(scaling.Bounds, ...proportional.Metric) proportional.Config{
-			proportional.KPA, proportional.HPA, proportional.LLM,
-		}).Draw(t, "profile")
-		return func() (scaling.Policy, error) {
-			s, err := proportional.New(profile(fleetBounds, proportional.Metric{Name: "queue", Target: 7}))
+	if rapid.Bool().Draw(t, "realtime") {
+		c := realtime.Kaito(fleetBounds, realtime.Metric{Name: "queue", High: 10, Low: 4}, realtime.Metric{Name: "cache", High: 0.8, Low: 0.3})
+		c.Up.Cooldown, c.Down.Cooldown, c.Down.Window = time.Minute, 2*time.Minute, time.Minute
+		c.Up.Step = rapid.Int32Range(1, 3).Draw(t, "step")
+		return plan{build: func() (scaling.Policy, error) {
+			s, err := realtime.New(c)
 			return scaling.New(s), err
-		}
-	}())
+		}}
+	}
+	profile := rapid.SampledFrom([]func(scaling.Bounds, ...proportional.Metric) proportional.Config{
+		proportional.KPA, proportional.HPA, proportional.LLM,
+	}).Draw(t, "profile")
+	return plan{windows: true, build: func() (scaling.Policy, error) {
+		s, err := proportional.New(profile(fleetBounds, proportional.Metric{Name: "queue", Target: 7}))
+		return scaling.New(s), err
+	}}
 }
 
-// drawComposition draws compositions of compositions. timed reports whether a timetable is among them.
-func drawComposition(t *rapid.T, depth int) (p plan, timed bool) {
+// drawComposition draws compositions of compositions.
+func drawComposition(t *rapid.T, depth int) plan {
 	if depth == 0 {
-		return drawLeaf(t), false
+		return drawLeaf(t)
 	}
-	base, timed := drawComposition(t, depth-1)
+	p := drawComposition(t, depth-1)
+	base := p.make
 	switch rapid.SampledFrom([]string{"highest", "floor", "bounded", "stabilized", "limited"}).Draw(t, "composition") {
 	case "highest":
-		other, otherTimed := drawComposition(t, rapid.IntRange(0, depth-1).Draw(t, "depth"))
-		return composed(t, func() (scaling.Policy, error) {
-			return scaling.Highest(scaling.Member{Name: "b", Policy: base()}, scaling.Member{Name: "a", Policy: other()})
-		}), timed || otherTimed
+		other := drawComposition(t, rapid.IntRange(0, depth-1).Draw(t, "depth"))
+		p.timed, p.windows = p.timed || other.timed, p.windows || other.windows
+		p.build = func() (scaling.Policy, error) {
+			return scaling.Highest(scaling.Member{Name: "b", Policy: base(t)}, scaling.Member{Name: "a", Policy: other.make(t)})
+		}
 	case "floor":
 		table, err := cronscale.New(cronscale.Config{Bounds: fleetBounds, Policies: []cronscale.Policy{
 			{Name: "often", Schedule: "*/3 * * * *", TargetReplicas: rapid.Int32Range(0, 14).Draw(t, "often")},
 			{Name: "seldom", Schedule: "1,7 * * * *", TargetReplicas: rapid.Int32Range(0, 14).Draw(t, "seldom")},
 		}})
 		require.NoError(t, err)
-		return composed(t, func() (scaling.Policy, error) { return scaling.Floor(base(), table, fleetBounds) }), true
+		p.timed = true
+		p.build = func() (scaling.Policy, error) { return scaling.Floor(base(t), table, fleetBounds) }
 	case "bounded":
-		return composed(t, func() (scaling.Policy, error) { return scaling.Bounded(base(), fleetBounds) }), timed
+		p.build = func() (scaling.Policy, error) { return scaling.Bounded(base(t), fleetBounds) }
 	case "stabilized":
 		s := scaling.Stabilization{Up: drawSeconds(t, "up window"), Down: drawSeconds(t, "down window")}
-		return composed(t, func() (scaling.Policy, error) { return scaling.Stabilized(base(), s) }), timed
+		p.windows = true
+		p.build = func() (scaling.Policy, error) { return scaling.Stabilized(base(t), s) }
 	default:
 		l := scaling.RateLimits{Up: drawLimit(t), Down: drawLimit(t)}
-		return composed(t, func() (scaling.Policy, error) { return scaling.RateLimited(base(), l) }), timed
+		p.build = func() (scaling.Policy, error) { return scaling.RateLimited(base(t), l) }
 	}
+	return p
 }
 
 func drawSeconds(t *rapid.T, label string) time.Duration {
@@ -103,12 +108,29 @@ func drawLimit(t *rapid.T) scaling.RateLimit {
 // within bounds in the end.
 func TestCompositionsHaveTheCommonProperties(t *testing.T) {
 	scalingtest.RunDrawn(t, func(t *rapid.T) (func() scaling.Policy, scalingtest.Options) {
-		inner, timed := drawComposition(t, rapid.IntRange(0, 3).Draw(t, "depth"))
-		whole := composed(t, func() (scaling.Policy, error) { return scaling.Bounded(inner(), fleetBounds) })
-		return whole, scalingtest.Options{
+		inner := drawComposition(t, rapid.IntRange(0, 3).Draw(t, "depth"))
+		whole := plan{build: func() (scaling.Policy, error) { return scaling.Bounded(inner.make(t), fleetBounds) }}
+		return func() scaling.Policy { return whole.make(t) }, scalingtest.Options{
 			Metrics: []scalingtest.Metric{{Name: "queue", Low: 4, High: 10}, {Name: "cache", Low: 0.3, High: 0.8}},
 			Bounds:  fleetBounds, Memory: 10 * time.Minute, Shift: 24 * time.Hour,
-			ActsWithoutData: timed, Monotone: true,
+			ActsWithoutData: inner.timed, Windows: inner.windows, Monotone: true,
 		}
 	})
+}
+
+// TestTrackerHasTheCommonProperties: so does the policy of the example, to which authors of others are sent.
+func TestTrackerHasTheCommonProperties(t *testing.T) {
+	scalingtest.Run(t, func() scaling.Policy { return scaling.New(Tracker{}) }, scalingtest.Options{
+		Metrics:  []scalingtest.Metric{{Name: "inflight", Low: 10, High: 80, Whole: true}},
+		Skip:     []string{"ClockBack"}, // it has no memory, so that no clock goes back
+		Monotone: true, NoFlap: true, Refused: true,
+	})
+}
+
+// TestTrackerDoesNotScaleUpOnWhatIsMissing: of 4 replicas three carried nothing, one was missing and counted as full,
+// and the tracker answered 8.
+func TestTrackerDoesNotScaleUpOnWhatIsMissing(t *testing.T) {
+	scalingtest.Steps(t, scaling.New(Tracker{}), 4, scalingtest.At(0, "Hold Enough 4", scaling.Reading{
+		Metric: "inflight", Lower: 0, Upper: 80, Values: 3, Failed: 1,
+	}))
 }

@@ -12,8 +12,11 @@ import (
 // takes to be driven by whatever drives a scaling.Policy, and to be composed with the rest.
 type Tracker struct{}
 
-// Demand is the tracker's only code.
-const Demand scaling.Code = "Demand load, target"
+// Codes of the tracker.
+const (
+	Demand scaling.Code = "Demand load, target"
+	Enough scaling.Code = "Enough lower, upper, target"
+)
 
 func (Tracker) Kind() scaling.Kind { return scaling.Kind{Name: "tracker", Version: 1} }
 
@@ -22,8 +25,17 @@ func (Tracker) Decide(s struct{}, _ time.Time, obs scaling.Observation) (struct{
 	if !load.Known() {
 		return s, scaling.UnknownAt(obs.SpecReplicas, "NoData", "inflight")
 	}
+	// What is missing never causes an action: up on what is certain, down on what is possible.
 	d := scaling.HoldAt(obs.SpecReplicas)
-	d.To(scaling.Ceil(load.Upper/10), Demand, "inflight", load.Upper, 10)
+	least, most := scaling.Ceil(load.Lower/10), scaling.Ceil(load.Upper/10)
+	switch {
+	case least > d.From:
+		d.To(least, Demand, "inflight", load.Lower, 10)
+	case most < d.From:
+		d.To(most, Demand, "inflight", load.Upper, 10)
+	default:
+		d.To(d.From, Enough, "inflight", load.Lower, load.Upper, 10)
+	}
 	return s, d
 }
 

@@ -1,7 +1,6 @@
 package scalingtest
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -25,50 +24,6 @@ func chosen() []property {
 		{name: "Convergence", on: convergence, needs: convergence, draw: drawConverging, check: checkConvergence, whole: true},
 		{name: "Twin", on: twin, needs: twin, draw: drawTwins, check: checkTwins},
 	}
-}
-
-// drawRaised draws an episode without changes, and readings of it that are raised.
-func drawRaised(t *rapid.T, o *Options) Episode {
-	e := drawEpisode(t, o, life{gaps: true, odd: true})
-	e.each(func(i int, tick *Tick, _ bool) bool {
-		tick.Refuse = true
-		for _, m := range o.Metrics {
-			if rapid.IntRange(0, 3).Draw(t, "raised") > 0 {
-				continue
-			}
-			unit := max(m.High-m.Low, m.High, 1) / 4
-			r := Raise{
-				Tick: i, Metric: m.Name,
-				Lower: float64(rapid.IntRange(0, 10).Draw(t, "by")) * unit,
-				Upper: float64(rapid.IntRange(0, 4).Draw(t, "upper by")) * unit,
-			}
-			if r.Lower+r.Upper > 0 {
-				e.Raise = append(e.Raise, r)
-			}
-		}
-		return true
-	})
-	return e
-}
-
-// checkMonotone: raising readings never lowers what is asked for.
-func checkMonotone(s *subject, e *Episode) *failed {
-	low := *e
-	low.Raise = nil
-	before, f := s.play(&low)
-	if f != nil {
-		return f
-	}
-	raised, f := s.play(e)
-	if f != nil {
-		return f
-	}
-	return firstDifference(before, raised, "with readings raised", func(a, b *scaling.Decision) string {
-		if b.Replicas < a.Replicas {
-			return fmt.Sprintf("%s became %s", headline(a), headline(b))
-		}
-		return ""
-	})
 }
 
 // loaded draws loads that stay, for as many ticks as are asked for.

@@ -38,6 +38,7 @@ func sometimesWild(t *rapid.T, o *Options) Episode {
 // common returns the properties that every policy has.
 func common() []property {
 	return []property{
+		{name: "MissingNeverActs", draw: drawWidened, check: checkMissing},
 		{name: "WithinBounds", draw: sometimesWild, check: ran(inBounds)},
 		{name: "NeverPanics", draw: living(wild()), check: checkTotal},
 		{name: "TimeShift", draw: drawShifted, check: checkShifted},
@@ -177,9 +178,9 @@ func isExplained(_ *subject, m *moment) string {
 }
 
 // firstDifference compares two runs, of which the second one is called by a name.
-func firstDifference(a, b []moment, name string, compare func(a, b *scaling.Decision) string) *failed {
+func firstDifference(a, b []moment, name string, compare func(a, b *moment) string) *failed {
 	for i := range a {
-		if what := compare(&a[i].d, &b[i].d); what != "" {
+		if what := compare(&a[i], &b[i]); what != "" {
 			f := failAt(a, i, "%s: %s", name, what)
 			return f.show(name, b[:i+1])
 		}

@@ -20,8 +20,9 @@ type Episode struct {
 
 	// Shift is what property TimeShift adds to every time.
 	Shift time.Duration
-	// Raise is what property Monotone adds to readings.
-	Raise []Raise
+	// Changes are what the properties MissingNeverActs and Monotone do to the readings in a second run, which they
+	// compare with the first.
+	Changes []Change
 }
 
 // A Tick is one decision, or several of a kind.
@@ -58,12 +59,13 @@ type Load struct {
 	Whole  bool // the metric reads the load of the fleet and not that of a replica
 }
 
-// A Raise adds to the known readings of a metric at one tick; the ticks are counted one by one, from 0.
-type Raise struct {
+// A Change is done to the known readings of a metric at one tick; the ticks are counted one by one, from 0.
+type Change struct {
 	Tick   int
 	Metric string
-	Lower  float64 // to Lower and Upper
-	Upper  float64 // to Upper alone
+	Lower  float64 // is added to Lower, which is 0 at least
+	Upper  float64 // is added to Upper
+	Gone   bool    // there is no reading
 }
 
 // Start returns the time at which episodes start unless Options say otherwise: 2026-01-15 08:00 UTC.
@@ -94,7 +96,7 @@ func (e *Episode) count() (n int) {
 func (e *Episode) until(ticks int) Episode {
 	short := *e
 	short.Ticks = nil
-	short.Raise = slices.DeleteFunc(slices.Clone(e.Raise), func(r Raise) bool { return r.Tick >= ticks })
+	short.Changes = slices.DeleteFunc(slices.Clone(e.Changes), func(c Change) bool { return c.Tick >= ticks })
 	for _, t := range e.Ticks {
 		if t.Times = min(max(1, t.Times), ticks); ticks > 0 {
 			short.Ticks = append(short.Ticks, t)
@@ -104,21 +106,20 @@ func (e *Episode) until(ticks int) Episode {
 	return short
 }
 
-// without returns the episode without a tick and what is raised at it.
+// without returns the episode without a tick and what is changed at it.
 func (e *Episode) without(i int) Episode {
 	smaller := *e
 	smaller.Ticks = slices.Delete(slices.Clone(e.Ticks), i, i+1)
 	first := (&Episode{Ticks: e.Ticks[:i]}).count()
 	times := max(1, e.Ticks[i].Times)
-	smaller.Raise = nil
-	for _, r := range e.Raise {
-		switch {
-		case r.Tick < first:
-			smaller.Raise = append(smaller.Raise, r)
-		case r.Tick >= first+times:
-			r.Tick -= times
-			smaller.Raise = append(smaller.Raise, r)
+	smaller.Changes = nil
+	for _, c := range e.Changes {
+		if c.Tick >= first+times {
+			c.Tick -= times
+		} else if c.Tick >= first {
+			continue
 		}
+		smaller.Changes = append(smaller.Changes, c)
 	}
 	return smaller
 }
@@ -145,12 +146,18 @@ func (e *Episode) readings(i int, tick *Tick, spec int32) []scaling.Reading {
 		}
 		readings = append(readings, scaling.Exactly(l.Metric, value))
 	}
-	for _, r := range e.Raise {
+	for _, c := range e.Changes {
+		if c.Tick != i {
+			continue
+		}
 		for k := range readings {
-			if readings[k].Metric == r.Metric && r.Tick == i && readings[k].Known() {
-				readings[k].Lower += r.Lower
-				readings[k].Upper += r.Lower + r.Upper
+			if r := &readings[k]; r.Metric == c.Metric && r.Known() {
+				r.Lower = max(0, r.Lower+c.Lower)
+				r.Upper += c.Upper
 			}
+		}
+		if c.Gone {
+			readings = slices.DeleteFunc(readings, func(r scaling.Reading) bool { return r.Metric == c.Metric })
 		}
 	}
 	return readings

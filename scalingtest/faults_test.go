@@ -77,6 +77,14 @@ func TestFaults(t *testing.T) {
 		property string
 		says     string
 	}{
+		{"scales up on Upper", "MissingNeverActs", "became Up"},
+		{"scales down on Lower", "MissingNeverActs", "became Down"},
+		{"scales on the middle", "MissingNeverActs", "with less known"},
+		{"missing is full", "MissingNeverActs", "became Up"},
+		{"missing is the low threshold", "MissingNeverActs", "became Down"},
+		{"missing has no say", "MissingNeverActs", "became Down"},
+		{"acts without data", "MissingNeverActs", "became Down"},
+		{"a gap keeps the count", "MissingNeverActs", "became Up"},
 		{"out of bounds", "WithinBounds", "it says "},
 		{"panics on infinity", "NeverPanics", "it panics when it is asked: runtime error: index out of range"},
 		{"cannot be stored", "NeverPanics", "the state cannot be stored"},

@@ -43,12 +43,12 @@ func checkShifted(s *subject, e *Episode) *failed {
 	if f := p.run(); f != nil {
 		return f
 	}
-	return firstDifference(plain, p.moments, "with all times later by "+e.Shift.String(), func(a, b *scaling.Decision) string {
-		return differ(a, b, func(b *scaling.Decision) bool {
-			if a.Next.IsZero() || b.Next.IsZero() {
-				return a.Next.IsZero() == b.Next.IsZero()
+	return firstDifference(plain, p.moments, "with all times later by "+e.Shift.String(), func(a, b *moment) string {
+		return differ(&a.d, &b.d, func(d *scaling.Decision) bool {
+			if a.d.Next.IsZero() || d.Next.IsZero() {
+				return a.d.Next.IsZero() == d.Next.IsZero()
 			}
-			return a.Next.Add(e.Shift).Equal(b.Next)
+			return a.d.Next.Add(e.Shift).Equal(d.Next)
 		})
 	})
 }

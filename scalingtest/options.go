@@ -35,6 +35,9 @@ type Options struct {
 	// ActsWithoutData is set for policies that time alone can move, such as timetables. ClockBack and NoData then allow what
 	// the same policy asks for without any reading.
 	ActsWithoutData bool
+	// Windows is set for policies that look back on what they saw or said at those ticks at which there was anything, as
+	// averages over time and stabilization windows do. MissingNeverActs then asks for less, see there.
+	Windows bool
 	// Skip names properties that are not checked, as TimeShift for a timetable in a zone with daylight saving time.
 	Skip []string
 	// NewPolicy is the Go expression of the function that makes the policy, for the tests that are printed. Empty
@@ -65,6 +68,8 @@ type Metric struct {
 	High float64
 	// Whole says that readings are of the whole fleet, and not an average of its replicas.
 	Whole bool
+	// UpOnly says that the metric has no say in a Down: what is missing of it does not stand in its way.
+	UpOnly bool
 }
 
 // Cooldown are the waits after a change that was applied. At their end, exactly, the policy may act, and must if

@@ -125,6 +125,14 @@ func (p *stepper) Decide(now time.Time, obs scaling.Observation) (d scaling.Deci
 		return d
 	}
 	asks, looks := p.judge(&obs)
+	if p.fault == "a gap keeps the count" { // of the observations above high, of which two are needed
+		switch {
+		case asks > 0 && len(p.log) == 0:
+			p.log, asks = []string{"high"}, 0
+		case asks <= 0 && !slices.ContainsFunc(looks, func(l look) bool { return l.code == unknown }):
+			p.log = nil
+		}
+	}
 	p.step(&d, &obs, asks, looks)
 	if p.fault != "out of bounds" {
 		d.Clamp(p.bounds)
@@ -154,6 +162,9 @@ func (p *stepper) judge(obs *scaling.Observation) (asks int, looks []look) {
 	for _, t := range p.thresholds {
 		l := p.look(t, obs.Reading(t.name))
 		looks = append(looks, l)
+		if p.fault == "missing has no say" && l.code == unknown {
+			continue
+		}
 		asks = max(asks, l.asks)
 		all = max(all, l.asks)
 		anything = anything || l.code != unknown
@@ -175,6 +186,7 @@ func (p *stepper) look(t threshold, r scaling.Reading) look {
 	if p.fault == "acts without data" && !known {
 		known, r.Lower, r.Upper = true, 0, 0
 	}
+	known = wrongEnd(p.fault, t, known, &r)
 	high := t.high
 	if p.fault == "not monotone" && t.name == "queue" && r.Lower > 20 {
 		high = 40
@@ -195,6 +207,27 @@ func (p *stepper) look(t threshold, r scaling.Reading) look {
 		return look{t.name, -1, tooLittle, []float64{r.Upper, low}}
 	}
 	return look{t.name, 0, enough, []float64{r.Lower, high, r.Upper, low}}
+}
+
+// wrongEnd changes what is known of a metric as a policy does that reads the wrong end of an interval, or takes what is
+// missing for a number.
+func wrongEnd(fault string, t threshold, known bool, r *scaling.Reading) bool {
+	switch {
+	case fault == "scales up on Upper" && r.Upper > t.high:
+		r.Lower = r.Upper
+	case fault == "scales down on Lower" && r.Lower < t.low:
+		r.Upper = r.Lower
+	case fault == "scales on the middle" && known && r.Upper < 1e9:
+		r.Lower = (r.Lower + r.Upper) / 2
+		r.Upper = r.Lower
+	case fault == "missing is full" && !known:
+		r.Lower, r.Upper = 2*t.high, 2*t.high
+		return true
+	case fault == "missing is the low threshold" && !known && t.name == "queue":
+		r.Lower, r.Upper = t.low/2, t.low/2
+		return true
+	}
+	return known
 }
 
 // step takes the decision one replica further, for the reason of the first metric that wants it.

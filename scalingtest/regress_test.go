@@ -52,8 +52,8 @@ func TestRegressionNoData(t *testing.T) {
 
 func TestRegressionMonotone(t *testing.T) {
 	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "Monotone", scalingtest.Episode{
-		Spec:  1,
-		Raise: []scalingtest.Raise{{Tick: 6, Metric: "queue", Lower: 10}},
+		Spec:    1,
+		Changes: []scalingtest.Change{{Tick: 6, Metric: "queue", Lower: 10, Upper: 10}},
 		Ticks: []scalingtest.Tick{
 			{After: 15 * time.Second, Times: 7, Readings: []scaling.Reading{{Metric: "cache", Lower: 0.75, Upper: 0.75, Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}, Refuse: true},
 		},

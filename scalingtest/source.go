@@ -29,9 +29,10 @@ func pasteable(p *property, o *Options, e *Episode) string {
 			return fields("Metric", strconv.Quote(l.Metric), "Sum", floatSource(l.Sum), "Whole", boolSource(l.Whole))
 		}))
 	}
-	if len(e.Raise) > 0 {
-		fmt.Fprintf(&b, "\t\tRaise: []scalingtest.Raise{%s},\n", list(e.Raise, func(r Raise) string {
-			return fields("Tick", intSource(r.Tick), "Metric", strconv.Quote(r.Metric), "Lower", floatSource(r.Lower), "Upper", floatSource(r.Upper))
+	if len(e.Changes) > 0 {
+		fmt.Fprintf(&b, "\t\tChanges: []scalingtest.Change{%s},\n", list(e.Changes, func(c Change) string {
+			return fields("Tick", intSource(c.Tick), "Metric", strconv.Quote(c.Metric), "Lower", floatSource(c.Lower), "Upper", floatSource(c.Upper),
+				"Gone", boolSource(c.Gone))
 		}))
 	}
 	b.WriteString("\t\tTicks: []scalingtest.Tick{\n")
@@ -119,7 +120,7 @@ func optionsSource(p *property, o *Options, e *Episode) string {
 		twin = "newTwin"
 	}
 	return "scalingtest.Options" + fields("Bounds", bounds, "Start", start, "Memory", memory, "MaxState", size,
-		"ActsWithoutData", boolSource(o.ActsWithoutData), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
+		"ActsWithoutData", boolSource(o.ActsWithoutData), "Windows", boolSource(o.Windows && p.name == "MissingNeverActs"), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
 }
 
 // fields writes a composite literal of names and values, without those whose value is empty.

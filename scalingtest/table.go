@@ -147,7 +147,8 @@ func differ(a, b *scaling.Decision, later func(d *scaling.Decision) bool) string
 }
 
 // different compares decisions to the last bit of every number.
-func different(a, b *scaling.Decision) string {
+func different(m, n *moment) string {
+	a, b := &m.d, &n.d
 	before, after := a.Steps(), b.Steps()
 	next := func(b *scaling.Decision) bool { return a.Next.Equal(b.Next) }
 	if a.Verdict == b.Verdict && a.From == b.From && a.Replicas == b.Replicas && next(b) && slices.EqualFunc(before, after, sameStep) {

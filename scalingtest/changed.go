@@ -1,0 +1,148 @@
+package scalingtest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// drawWidened draws an episode, and readings of it of which less is known: for a while a metric's interval reaches
+// further down, further up or both, or there is no reading of it.
+func drawWidened(t *rapid.T, o *Options) Episode {
+	e := drawEpisode(t, o, anything())
+	n := e.count()
+	if len(o.Metrics) == 0 || n == 0 {
+		return e
+	}
+	for range rapid.IntRange(1, 3).Draw(t, "widened") {
+		m := rapid.SampledFrom(o.Metrics).Draw(t, "metric")
+		unit := max(m.High-m.Low, m.High, 1) / 4
+		by := func(label string) float64 {
+			return rapid.SampledFrom([]float64{unit, unit / 8, 4 * unit, 12 * unit, math.Inf(1)}).Draw(t, label)
+		}
+		c := Change{Metric: m.Name}
+		switch rapid.IntRange(0, 3).Draw(t, "what is not known") {
+		case 0:
+			c.Gone = true
+		case 1:
+			c.Upper = by("up by")
+		case 2:
+			c.Lower = -by("down by")
+		case 3:
+			c.Lower, c.Upper = -by("down by"), by("up by")
+		}
+		c.Tick = rapid.IntRange(0, n-1).Draw(t, "from tick")
+		for range min(n-c.Tick, rapid.IntRange(1, n).Draw(t, "ticks")) {
+			e.Changes = append(e.Changes, c)
+			c.Tick++
+		}
+	}
+	return e
+}
+
+// checkMissing: what is missing never causes an action. Where a policy acts on intervals, now and before, it acts in the
+// same way, and at least as far, on all that lies within them: an Up is one to at least as many there, a Down to at most
+// as many.
+//
+// The runs are compared until something moves the count in one of them and not in the other: what is remembered of that,
+// as in a cooldown, is right to differ. To a window (Options.Windows) a tick without a reading is as one that did not
+// take place: a metric that is gone is then gone all the time, and the runs are compared until their decisions have other
+// reasons. Less that is known of a metric that is UpOnly may let a Down through.
+func checkMissing(s *subject, e *Episode) *failed {
+	if s.options.Windows {
+		e = e.always()
+	}
+	same := true
+	return s.compared(e, "with less known", func(known, wide *moment) bool {
+		defer func() {
+			same = same && slices.Equal(moves(&known.d), moves(&wide.d)) && (!s.options.Windows || codes(&known.d) == codes(&wide.d))
+		}()
+		switch {
+		case same && wide.d.Verdict == scaling.Up:
+			return known.d.Replicas >= wide.d.Replicas
+		case same && wide.d.Verdict == scaling.Down:
+			return known.d.Replicas <= wide.d.Replicas || slices.ContainsFunc(e.Changes, s.options.upOnly)
+		}
+		return true
+	})
+}
+
+// always returns the episode with a metric of which a reading is gone gone from all of it.
+func (e *Episode) always() *Episode {
+	gone := *e
+	gone.Changes = slices.Clone(e.Changes)
+	for _, c := range e.Changes {
+		for c.Tick = range e.count() {
+			if c.Gone {
+				gone.Changes = append(gone.Changes, c)
+			}
+		}
+	}
+	return &gone
+}
+
+func (o *Options) upOnly(c Change) bool {
+	return slices.ContainsFunc(o.Metrics, func(m Metric) bool { return m.UpOnly && m.Name == c.Metric })
+}
+
+// moves returns the steps on the deciding line that move the count, without their numbers.
+func moves(d *scaling.Decision) (moves []scaling.Step) {
+	for _, s := range d.Steps() {
+		if s.Branch == 0 && s.From != s.To {
+			moves = append(moves, scaling.Step{Code: s.Code, From: s.From, To: s.To})
+		}
+	}
+	return moves
+}
+
+// drawRaised draws an episode without changes, and readings of it that are raised.
+func drawRaised(t *rapid.T, o *Options) Episode {
+	e := drawEpisode(t, o, life{gaps: true, odd: true})
+	e.each(func(i int, tick *Tick, _ bool) bool {
+		tick.Refuse = true
+		for _, m := range o.Metrics {
+			if rapid.IntRange(0, 3).Draw(t, "raised") > 0 {
+				continue
+			}
+			unit := max(m.High-m.Low, m.High, 1) / 4
+			by := float64(rapid.IntRange(0, 10).Draw(t, "by")) * unit
+			upper := float64(rapid.IntRange(0, 4).Draw(t, "upper by")) * unit
+			if by+upper > 0 {
+				e.Changes = append(e.Changes, Change{Tick: i, Metric: m.Name, Lower: by, Upper: by + upper})
+			}
+		}
+		return true
+	})
+	return e
+}
+
+// checkMonotone: raising readings never lowers what is asked for.
+func checkMonotone(s *subject, e *Episode) *failed {
+	return s.compared(e, "with readings raised", func(before, raised *moment) bool {
+		return raised.d.Replicas >= before.d.Replicas
+	})
+}
+
+// compared plays an episode without its changes and with them, and compares the decisions.
+func (s *subject) compared(e *Episode, name string, right func(without, with *moment) bool) *failed {
+	plain := *e
+	plain.Changes = nil
+	without, f := s.play(&plain)
+	if f != nil {
+		return f
+	}
+	with, f := s.play(e)
+	if f != nil {
+		return f
+	}
+	return firstDifference(without, with, name, func(a, b *moment) string {
+		if !right(a, b) {
+			return fmt.Sprintf("%s became %s", headline(&a.d), headline(&b.d))
+		}
+		return ""
+	})
+}
