@@ -185,9 +185,9 @@ func (w *Window) burst(horizon int64) (float64, bool) {
 // ceiling returns the average upper load of the buckets that start after the horizon; 0 if there is none.
 func (w *Window) ceiling(horizon int64) (load float64) {
 	n := 0
-	for i := w.n - 1; i >= 0 && w.at(i).at > horizon; i-- {
-		b := w.at(i).load
-		if i == w.n-1 {
+	for i := w.Len() - 1; i >= 0 && w.buckets.At(i).at > horizon; i-- {
+		b := w.buckets.At(i).load
+		if i == w.Len()-1 {
 			b = w.open()
 		}
 		load += b.lower + b.gap
