@@ -181,21 +181,32 @@ func (f *Fleet) place(dst []int32, n int64) (counts []int32, margin float64) {
 			dst[k.at] = k.max
 			continue
 		}
-		first, past, rest := l.within(&f.sizes, k)
-		below := f.sizes.places(k, first)
-		if !rest && k.last < l.low {
-			below += k.rest
+		below := f.sizes.upTo(k, l.high)
+		if below > 0 && k.batchCost(f.sizes.size[below-1]) >= l.low || k.rest > 0 && k.last >= l.low && k.last <= l.high {
+			n -= f.placeLevel(dst, k, &l, n)
+			continue
 		}
-		if rest || first < past {
-			inside := f.sizes.places(k, past) - f.sizes.places(k, first)
-			if rest {
-				inside += k.rest
-			}
-			inside = int32(min(n, int64(inside)))
-			n -= int64(inside)
-			below += inside
+		dst[k.at] += f.sizes.places(k, below)
+		if k.last < l.low {
+			dst[k.at] += k.rest
 		}
-		dst[k.at] += below
 	}
 	return dst, l.high
+}
+
+// placeLevel adds what a type has below a level, and of what it has within it as much as there are places left. It
+// returns how many of them it takes.
+func (f *Fleet) placeLevel(dst []int32, k *kind, l *level, left int64) int64 {
+	first, past, rest := l.within(&f.sizes, k)
+	below := f.sizes.places(k, first)
+	inside := f.sizes.places(k, past) - below
+	switch {
+	case rest:
+		inside += k.rest
+	case k.last < l.low:
+		below += k.rest
+	}
+	inside = int32(min(left, int64(inside)))
+	dst[k.at] += below + inside
+	return int64(inside)
 }

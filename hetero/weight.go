@@ -1,6 +1,10 @@
 package hetero
 
-import "github.com/inferscale/inferscale/scaling"
+import (
+	"math"
+
+	"github.com/inferscale/inferscale/scaling"
+)
 
 // Capability returns what a placement can serve: the sum of weight times count. Missing counts are 0, and those beyond
 // the types are not looked at. The sum is taken in the order of the names.
@@ -26,20 +30,26 @@ func (f *Fleet) Capability(counts []int32) float64 {
 // that of Allocate times the logarithm of the total.
 func (f *Fleet) AllocateFor(dst []int32, demand float64) []int32 {
 	least, most := f.Totals()
-	for least < most {
+	dst = append(dst[:0], f.mins...)
+	low, high := f.Capability(dst), math.Inf(1) // of least, and of most once it is known
+	for halve := true; least < most; halve = !halve {
+		// Every other step goes where the demand is met if what is served rises evenly. That takes half the steps.
 		mid := least + (most-least)/2
+		if part := (demand - low) / (high - low); !halve && part > 0 && part < 1 {
+			mid = least + int64(part*float64(most-least))
+		}
 		dst = f.Allocate(dst, mid)
-		if f.covers(dst, demand) {
-			most = mid
+		if served := f.Capability(dst); covers(served, demand) {
+			most, high = mid, served
 		} else {
-			least = mid + 1
+			least, low = mid+1, served
 		}
 	}
 	return f.Allocate(dst, most)
 }
 
-// covers reports whether a placement serves a demand. Capability rises with every count, rounding or not, so halving
-// finds the least total.
-func (f *Fleet) covers(counts []int32, demand float64) bool {
-	return demand <= 0 || demand > 0 && !scaling.Exceeds(demand, f.Capability(counts))
+// covers reports whether what a placement serves is enough for a demand. It rises with every count, rounding or not, so
+// narrowing finds the least total.
+func covers(served, demand float64) bool {
+	return demand <= 0 || demand > 0 && !scaling.Exceeds(demand, served)
 }
