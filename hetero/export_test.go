@@ -11,7 +11,7 @@ func (f *Fleet) Kept() int { return len(f.levels) }
 
 // Arrange finds the levels anew and returns how many there are.
 func (f *Fleet) Arrange() int {
-	return len(f.keepLevels(int64(len(f.kinds)*len(f.sizes.size)), maxRuns))
+	return len(f.keepLevels(maxRuns))
 }
 
 // Margin returns the batch cost of the last place that a total reaches, or 0 where it reaches none.

@@ -48,12 +48,10 @@ func newFleet(c Config, limit int64) (*Fleet, error) {
 		largest = max(largest, t.capacity())
 	}
 	f.sizes = newSizes(c.ExpansionRate, largest)
-	runs := int64(0)
 	for n, i := range byName {
 		f.kinds[n] = f.sizes.cut(&c.Types[i], i)
-		runs += int64(f.kinds[n].runs) + 1 // and what remains
 	}
-	f.levels = f.keepLevels(runs, limit)
+	f.levels = f.keepLevels(limit)
 	f.byCost = f.rankCosts()
 	return f, nil
 }

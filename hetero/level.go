@@ -27,11 +27,15 @@ type level struct {
 //
 // Positive floats are in the order of their bits. So the first bits of its cost tell the bucket of a run, of which
 // there are about as many as runs, and only runs of one bucket have to be sorted.
-func (f *Fleet) keepLevels(runs, limit int64) []level {
-	_, _, bottom := f.around(0)
-	places, top, _ := f.around(math.MaxFloat64)
+func (f *Fleet) keepLevels(limit int64) []level {
+	bottom, top, runs := math.Inf(1), 0.0, int64(0)
+	for i := range f.kinds {
+		if k := &f.kinds[i]; k.runs > 0 {
+			bottom, top, runs = min(bottom, k.cost), max(top, k.top), runs+int64(k.runs)+1
+		}
+	}
 	switch {
-	case places == 0:
+	case runs == 0:
 		return nil
 	case runs > limit:
 		return []level{{low: bottom, high: top}}
