@@ -26,6 +26,11 @@ const (
 const DefaultExpansionRate = 2
 
 // Config describes a fleet. Its zero value is not valid; start from Kthena or fill in every field.
+//
+// A rate above 1 makes the next batch of a cheap type dearer, so that other types get their share before it is full:
+// a fleet does not hang on one kind of device. That costs more than filling up the cheapest, and the premium is not
+// bounded by the rate. A rate up to 1 is cheapest-first, and with equal weights the cheapest there is. What the rate
+// costs above the cheapest placements, and how many cold starts it saves, sim/oracle.Hetero measures.
 type Config struct {
 	// Types are the kinds of replicas, at least one and at most MaxTypes, in any order: the order changes no
 	// placement, but counts are given and taken in it.
@@ -45,7 +50,7 @@ type Type struct {
 	// Max replicas run at most: up to MaxReplicas.
 	Max int32 `json:"max"`
 	// Weight is what one replica can serve, in any unit that all types share, such as requests in flight: above 0,
-	// at most MaxCost. 0 means 1. Only AllocateFor, Capability, Optimal and Compare look at it.
+	// at most MaxCost. 0 means 1. Only AllocateFor and Capability look at it.
 	Weight float64 `json:"weight,omitempty"`
 }
 

@@ -9,6 +9,15 @@ import (
 
 // A Fleet knows the order in which the replicas of its types are added and taken away. New makes it; it never changes
 // and may be used from several goroutines. The zero Fleet has no types: all its counts are empty.
+//
+// It never writes the sequence out. It keeps the costs that batches have, and how many places come before each; from
+// the cost of the last place that a total reaches, the count of every type follows.
+//
+// Costs of batches that differ by less than 1e-14 of themselves tie, as 3 * 0.1 and 1 * 0.3 do. The seed's formula has
+// the batch cost P^k * c_i, which for a broken P is the cost of no whole number of replicas; here a batch costs what
+// its replicas cost. Between equal costs names decide, where Kthena goes by the order of declaration. Rates below 1,
+// whose powers never sum up to the capacity, give batches of one. A cost of 0 and a minimum above the maximum are
+// refused.
 type Fleet struct {
 	config Config
 	sizes  sizes

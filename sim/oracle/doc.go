@@ -40,7 +40,8 @@
 // [ZeroLag] is a policy rather than an oracle: it sees the demand without any delay and knows nothing of the future, which
 // shows what lag and smoothing cost a reactive policy, and what the cold start costs all of them.
 //
-// [Hetero] is the reference for fleets of several types.
+// [Hetero] is the reference for fleets of several types: the cheapest placement for each demand ([Optimal]), and what a
+// fleet that keeps what runs costs above it.
 //
 // # Determinism
 //
