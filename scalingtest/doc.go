@@ -18,6 +18,7 @@
 //
 // [Run] checks each of these in a subtest of its name:
 //
+//   - MissingNeverActs: what is missing, now or before, never causes an Up nor a Down.
 //   - WithinBounds: what acts asks for a count within the bounds.
 //   - NeverPanics: no input causes a panic, and what is answered and remembered can be written.
 //   - TimeShift: with all times moved by the same, nothing else changes.
