@@ -1,5 +1,4 @@
-// Package scalingtest checks that a scaling.Policy does what is expected of any: it is for the tests of whoever writes
-// one.
+// Package scalingtest checks that a scaling.Policy does what is expected of any. Whoever writes one calls [Run] in a test.
 //
 // A policy is a black box here. It is asked to Decide, told of changes with Applied, stored and restored, and nothing
 // else is looked at but its decisions. What it lives through is an [Episode]: plain data, drawn by pgregory.net/rapid,

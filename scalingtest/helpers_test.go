@@ -138,6 +138,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{scalingtest.Options{Bounds: scaling.Bounds{Min: 3, Max: 1}}, "bounds.max: 1: must not be below min 3"},
 		{scalingtest.Options{Period: -1, Memory: -1, Shift: -1}, "period: -1ns: must not be negative\nmemory: -1ns: must not be negative\nshift: -1ns: must not be negative"},
 		{scalingtest.Options{Ticks: -1, Replicas: -1}, "replicas: -1: must not be negative\nticks: -1: must not be negative"},
+		{scalingtest.Options{MaxState: -1}, "maxState: -1: must not be negative"},
 		{scalingtest.Options{Skip: []string{"TimeShift", "Nonsense"}}, `skip[1]: "Nonsense": must name a property`},
 		{scalingtest.Options{Cooldown: &scalingtest.Cooldown{Up: -1, Down: -1}}, "cooldown.down: -1ns: must not be negative"},
 		{scalingtest.Options{Convergence: &scalingtest.Convergence{}}, "convergence.within: 0: must be above 0"},

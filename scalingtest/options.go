@@ -108,6 +108,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	e.Check(o.Replicas >= 0, "replicas", o.Replicas, "must not be negative")
 	e.Check(o.Ticks >= 0, "ticks", o.Ticks, "must not be negative")
+	e.Check(o.MaxState >= 0, "maxState", o.MaxState, "must not be negative")
 	for _, d := range []struct {
 		name  string
 		value time.Duration
