@@ -39,8 +39,8 @@ func (b *builder) realtimeConfig(s *RealtimeScaler, p place) realtime.Config {
 		choose(b, &one.Role, m.Role, []realtime.Role{realtime.Both, realtime.UpOnly, realtime.DownVeto}, field+".role")
 		c.Metrics = append(c.Metrics, one)
 		metric.Fill = high
-		if ok && !seen[metric.Name] { // else the constructor says so, and says it better
-			b.use(metric)
+		if !seen[metric.Name] { // else the constructor says so, and says it better
+			b.use(metric, ok)
 		}
 		seen[metric.Name] = true
 	}
@@ -94,8 +94,8 @@ func (b *builder) proportionalConfig(s *ProportionalScaler, p place) proportiona
 		one := proportional.Metric{Name: metric.Name}
 		choose(b, &one.Measure, m.Measure, []proportional.Measure{proportional.PerPod, proportional.Total, proportional.Average}, field+".measure")
 		metric.Fill = b.decimal(m.Target, field+".target")
-		if ok && !seen[metric.Name] {
-			b.use(metric)
+		if !seen[metric.Name] {
+			b.use(metric, ok)
 		}
 		b.errs.Check(!(metric.Fill > 1 && m.Source.Fraction() && one.Measure != proportional.Total), field+".target", m.Target, fractionRule)
 		one.Target = metric.Fill
@@ -203,11 +203,10 @@ func (b *builder) saturationConfig(s *SaturationScaler, p place) saturation.Sing
 	setSeconds(&c.DownStabilization, s.DownStabilizationSeconds)
 	kv, queue := s.sources()
 	c.KV, c.Queue = kv.MetricName(), queue.MetricName()
-	if b.source(kv, at+"kvCacheSource") {
-		b.use(Metric{Name: c.KV, Source: kv, Fill: c.KVCache, Field: at + "kvCacheSource"})
-	}
-	if b.source(queue, at+"queueSource") && c.Queue != c.KV {
-		b.use(Metric{Name: c.Queue, Source: queue, Fill: c.QueueLength, Field: at + "queueSource"})
+	b.use(Metric{Name: c.KV, Source: kv, Fill: c.KVCache, Field: at + "kvCacheSource"}, b.source(kv, at+"kvCacheSource"))
+	ok := b.source(queue, at+"queueSource")
+	if c.Queue != c.KV {
+		b.use(Metric{Name: c.Queue, Source: queue, Fill: c.QueueLength, Field: at + "queueSource"}, ok)
 	}
 	return c
 }

@@ -17,6 +17,8 @@ import (
 const MaxWindow = 600
 
 // A Plan is what carries a spec out.
+//
+// +kubebuilder:object:generate=false
 type Plan struct {
 	// Policy decides. It has a fresh state.
 	Policy scaling.Policy
@@ -31,6 +33,8 @@ type Plan struct {
 }
 
 // A Metric is a number that a policy reads.
+//
+// +kubebuilder:object:generate=false
 type Metric struct {
 	// Name is that of the scaling.Reading: the family, or the signal.
 	Name   string
@@ -53,7 +57,7 @@ func (s *Spec) Plan(at string, otherwise scaling.Bounds) (Plan, error) {
 
 // plan is Plan for a scaler that stands elsewhere than in its spec.
 func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds) (Plan, error) {
-	b := builder{root: root, told: make(map[string]bool), unread: make(map[string]bool), interval: s.Interval()}
+	b := newBuilder(root, s.Interval())
 	p := Plan{Interval: b.interval, Bounds: otherwise}
 	where := place{at: scaler, bounds: root, within: otherwise}
 	if s.MaxReplicas != 0 || s.MinReplicas != nil {
@@ -65,10 +69,10 @@ func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds) (Plan, error)
 	groupings := []string{"Pod", "LeaderWorkerSet", "KaitoWorkspace"}
 	b.errs.Check(s.Grouping == "" || slices.Contains(groupings, s.Grouping), b.root+"grouping", s.Grouping, "must be "+oneOf(groupings))
 	p.Policy, p.Kinds = b.composite(&s.Scaler, where)
-	p.Metrics = b.metrics
 	b.scrape(s.Scrape)
+	p.Metrics = slices.DeleteFunc(b.metrics, func(m Metric) bool { return b.wrong[m.Field] })
 	if err := b.errs.Err(); err != nil {
-		return Plan{Metrics: b.metrics, Interval: b.interval}, err
+		return Plan{Metrics: p.Metrics, Interval: b.interval}, err
 	}
 	return p, nil
 }
@@ -109,6 +113,11 @@ type builder struct {
 	metrics  []Metric
 	told     map[string]bool // what was reported, by path and rule
 	unread   map[string]bool // paths of numbers that are none
+	wrong    map[string]bool // paths of sources that are not in order
+}
+
+func newBuilder(root string, interval time.Duration) *builder {
+	return &builder{root: root, interval: interval, told: make(map[string]bool), unread: make(map[string]bool), wrong: make(map[string]bool)}
 }
 
 // A place is where a scaler stands.
@@ -236,8 +245,9 @@ func (c *Composite) Name() string {
 }
 
 // use notes a metric that a scaler reads. Two scalers may read one metric; a missing pod then counts as the higher of
-// what each would have it count.
-func (b *builder) use(m Metric) {
+// what each would have it count. Whether its source is in order was found out before.
+func (b *builder) use(m Metric, ok bool) {
+	b.wrong[m.Field] = !ok
 	for i := range b.metrics {
 		if old := &b.metrics[i]; old.Name == m.Name {
 			b.errs.Check(same(old.Source, m.Source), m.Field, m.Name, "must be read as "+old.Field+" reads it, which has the same name")

@@ -53,8 +53,7 @@ func (p *Policy) inForce() Policy {
 	if p.Manifest && out.Grouping == "" {
 		out.Grouping = "Pod"
 	}
-	b := &builder{told: make(map[string]bool), unread: make(map[string]bool), interval: p.Interval()}
-	out.Scaler = b.inForce(&p.Scaler)
+	out.Scaler = newBuilder("", p.Interval()).inForce(&p.Scaler)
 	return out
 }
 

@@ -13,6 +13,8 @@ import (
 )
 
 // A PositionError says where a file is wrong. It unwraps to the scaling.FieldError.
+//
+// +kubebuilder:object:generate=false
 type PositionError struct {
 	File string
 	Line int // counted from 1; 0 where it is about the file as a whole

@@ -8,6 +8,8 @@ import (
 
 // A Policy is a spec with a name: what a document has, once or several times. It comes from [Read] or [Named], or is
 // put together in Go.
+//
+// +kubebuilder:object:generate=false
 type Policy struct {
 	// Name tells it from others. One that is given none is called after its algorithms.
 	Name string

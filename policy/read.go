@@ -21,6 +21,8 @@ const (
 )
 
 // A Document is what a file says.
+//
+// +kubebuilder:object:generate=false
 type Document struct {
 	Policies []Policy // at least one, with names that differ
 	// Warnings say what is odd without being wrong, in the order of the lines.

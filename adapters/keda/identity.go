@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scrape"
 )
 
@@ -26,7 +26,7 @@ func Identity(metadata map[string]string) string {
 // stateName: another threshold goes on with the state, another metric does not.
 func (m *Metadata) identity() string {
 	var kinds []string
-	var sources []v1alpha1.MetricSource
+	var sources []policy.MetricSource
 	if s := m.Scaler.Realtime; s != nil {
 		kinds = append(kinds, "realtime")
 		for _, metric := range s.Metrics {
@@ -53,14 +53,14 @@ func (m *Metadata) identity() string {
 }
 
 // spelt writes out what a source means by saying nothing: whether the webhook has written it down makes no difference.
-func (m *Metadata) spelt(s v1alpha1.MetricSource) v1alpha1.MetricSource {
-	s.Protocol = cmp.Or(s.Protocol, v1alpha1.HTTP)
+func (m *Metadata) spelt(s policy.MetricSource) policy.MetricSource {
+	s.Protocol = cmp.Or(s.Protocol, policy.HTTP)
 	if s.Engine != "" || s.Signal != "" {
 		return s
 	}
-	s.Name, s.Path = cmp.Or(s.Name, v1alpha1.DefaultMetricName), cmp.Or(s.Path, scrape.DefaultPath)
+	s.Name, s.Path = cmp.Or(s.Name, policy.DefaultMetricName), cmp.Or(s.Path, scrape.DefaultPath)
 	if s.Port == nil && m.PortName == "" {
-		port := v1alpha1.NewPortNumber(scrape.DefaultPort)
+		port := policy.NewPortNumber(scrape.DefaultPort)
 		s.Port = &port
 	}
 	return s

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scrape"
 )
 
@@ -69,12 +69,12 @@ type Metadata struct {
 	// Threshold is the target of Mode Metric.
 	Threshold float64
 	// Scaler has the rules of Mode Replicas, and in Mode Metric a proportional one that says which metric is read.
-	Scaler        v1alpha1.Scaler
+	Scaler        policy.Scaler
 	Interval      time.Duration
 	ScrapeTimeout time.Duration
 	PortName      string
 	Grouping      string
-	TLS           *v1alpha1.ScrapeTLS
+	TLS           *policy.ScrapeTLS
 	// StateName tells the state of this trigger from those of others.
 	StateName string
 
@@ -157,7 +157,7 @@ func (m *Metadata) wireName() string {
 		return ReplicasMetric
 	}
 	s := m.Scaler.Proportional.Metrics[0].Source
-	return cmp.Or(s.Name, string(s.Signal), v1alpha1.DefaultMetricName)
+	return cmp.Or(s.Name, string(s.Signal), policy.DefaultMetricName)
 }
 
 // Spec is what KEDA is told of the trigger.

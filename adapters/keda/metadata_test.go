@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -54,10 +54,10 @@ func parsed(tb testing.TB, metadata map[string]string) Metadata {
 }
 
 // source returns where mode metric reads.
-func source(m Metadata) v1alpha1.MetricSource { return m.Scaler.Proportional.Metrics[0].Source }
+func source(m Metadata) policy.MetricSource { return m.Scaler.Proportional.Metrics[0].Source }
 
-func port(n int32) *v1alpha1.PortNumber {
-	p := v1alpha1.NewPortNumber(n)
+func port(n int32) *policy.PortNumber {
+	p := policy.NewPortNumber(n)
 	return &p
 }
 
@@ -176,7 +176,7 @@ func TestSeedTrigger(t *testing.T) {
 	require.Equal(t, k8s.Target{Namespace: "kaito-workloads", Name: "my-vllm-workspace"}, m.Target)
 	require.InDelta(t, 10, m.Threshold, 0)
 	require.Equal(t, 5*time.Second, m.ScrapeTimeout)
-	require.Equal(t, v1alpha1.MetricSource{Name: "vllm:num_requests_waiting", Protocol: "https", Port: port(5000), Path: "/metrics"}, source(m))
+	require.Equal(t, policy.MetricSource{Name: "vllm:num_requests_waiting", Protocol: "https", Port: port(5000), Path: "/metrics"}, source(m))
 	require.Empty(t, m.Unknown, "scalerAddress is KEDA's own")
 	require.Equal(t, []string{"metricPorotocol: is spelt metricProtocol"}, m.Warnings)
 	c := read(t, metadata)
@@ -204,18 +204,18 @@ func TestKeys(t *testing.T) {
 		{inMetric("metricType", "AverageValue"), func(m Metadata) any { return m.MetricType }, AverageValue},
 		{inReplicas("metricType", "AverageValue"), func(m Metadata) any { return m.MetricType }, AverageValue},
 		{inMetric("metricName", "queue"), func(m Metadata) any { return m.Spec().Metric }, "queue"},
-		{inMetric("metricProtocol", "https"), func(m Metadata) any { return source(m).Protocol }, v1alpha1.HTTPS},
-		{inMetric("metricProtocol", "http", "metricPorotocol", "http"), func(m Metadata) any { return source(m).Protocol }, v1alpha1.HTTP},
+		{inMetric("metricProtocol", "https"), func(m Metadata) any { return source(m).Protocol }, policy.HTTPS},
+		{inMetric("metricProtocol", "http", "metricPorotocol", "http"), func(m Metadata) any { return source(m).Protocol }, policy.HTTP},
 		{inMetric("metricPort", "8080"), func(m Metadata) any { return source(m).Port }, port(8080)},
-		{inMetric("metricPort", "", "metricName", "", "metricPath", "", "metricProtocol", ""), func(m Metadata) any { return source(m) }, v1alpha1.MetricSource{}},
+		{inMetric("metricPort", "", "metricName", "", "metricPath", "", "metricProtocol", ""), func(m Metadata) any { return source(m) }, policy.MetricSource{}},
 		{inMetric("metricPort", "http-metrics"), func(m Metadata) any { return m.PortName }, "http-metrics"},
 		{inMetric("metricPath", "/m"), func(m Metadata) any { return source(m).Path }, "/m"},
-		{inMetric("aggregation", "Max"), func(m Metadata) any { return source(m).Aggregation }, v1alpha1.Aggregation("Max")},
+		{inMetric("aggregation", "Max"), func(m Metadata) any { return source(m).Aggregation }, policy.Aggregation("Max")},
 		{inMetric("engine", "VLLM", "signal", "KVCacheUsage"), func(m Metadata) any { return m.Spec().Metric }, "KVCacheUsage"},
 		{inMetric("engine", "VLLM", "signal", "TTFT", "quantile", "0.9"), func(m Metadata) any { return source(m).Quantile.String() }, "0.9"},
 		{inMetric("scrapeTimeout", "1500ms"), func(m Metadata) any { return m.ScrapeTimeout }, 1500 * time.Millisecond},
-		{inMetric("tlsServerName", "pods"), func(m Metadata) any { return *m.TLS }, v1alpha1.ScrapeTLS{ServerName: "pods"}},
-		{inMetric("tlsInsecureSkipVerify", "true"), func(m Metadata) any { return *m.TLS }, v1alpha1.ScrapeTLS{InsecureSkipVerify: true}},
+		{inMetric("tlsServerName", "pods"), func(m Metadata) any { return *m.TLS }, policy.ScrapeTLS{ServerName: "pods"}},
+		{inMetric("tlsInsecureSkipVerify", "true"), func(m Metadata) any { return *m.TLS }, policy.ScrapeTLS{InsecureSkipVerify: true}},
 		{inMetric("tlsInsecureSkipVerify", "false"), func(m Metadata) any { return m.TLS == nil }, true},
 		{inMetric("workspaceName", "w"), func(m Metadata) any { return m.Target.Name }, "w"},
 		{inMetric("targetName", "w"), func(m Metadata) any { return m.Target.Name }, "w"},
@@ -230,11 +230,11 @@ func TestKeys(t *testing.T) {
 		{inMetric("thresholdFromEnv", "7", "threshold", "-"), func(m Metadata) any { return m.Threshold }, 7.0},
 		{inMetric("scalerAddressFromEnv", "x", "enableTLS", "true", "unsafeSsl", "true"), func(m Metadata) any { return len(m.Unknown) }, 0},
 		{inReplicas("minReplicas", "0", "maxReplicas", "5"), func(m Metadata) any { return []int32{*m.MinReplicas, *m.MaxReplicas} }, []int32{0, 5}},
-		{inReplicas("profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, v1alpha1.ProfileKPA},
-		{inReplicas("profile", "kpa", "proportional.profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, v1alpha1.ProfileKPA},
-		{inReplicas("proportional.profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, v1alpha1.ProfileKPA},
-		{inReplicas("lowThreshold", "2"), func(m Metadata) any { return m.Scaler.Realtime.Metrics[0].Threshold }, v1alpha1.MetricThreshold{High: v1alpha1.NewDecimal("10"), Low: v1alpha1.NewDecimal("2")}},
-		{inReplicas("policy", "realtime", "lowThreshold", "2", "profile", "responsive"), func(m Metadata) any { return m.Scaler.Realtime.Profile }, v1alpha1.ProfileResponsive},
+		{inReplicas("profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, policy.ProfileKPA},
+		{inReplicas("profile", "kpa", "proportional.profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, policy.ProfileKPA},
+		{inReplicas("proportional.profile", "kpa"), func(m Metadata) any { return m.Scaler.Proportional.Profile }, policy.ProfileKPA},
+		{inReplicas("lowThreshold", "2"), func(m Metadata) any { return m.Scaler.Realtime.Metrics[0].Threshold }, policy.MetricThreshold{High: policy.NewDecimal("10"), Low: policy.NewDecimal("2")}},
+		{inReplicas("policy", "realtime", "lowThreshold", "2", "profile", "responsive"), func(m Metadata) any { return m.Scaler.Realtime.Profile }, policy.ProfileResponsive},
 	} {
 		m := parsed(t, tt.metadata)
 		require.Equal(t, tt.want, tt.get(m), "%v", tt.metadata)
@@ -353,7 +353,7 @@ func TestWrongKeys(t *testing.T) {
 		{inReplicas("proportional.", "1"), `proportional.: "1": must name a field`},
 		{inReplicas("proportional..x", "1"), `proportional..x: "1": must name a field`},
 		{inReplicas("proportional.scaleUp", "{maxStep: 1}", "proportional.scaleUp.maxStep", "2"), `proportional.scaleUp.maxStep: "2": must not be given in part and as a whole`},
-		{inReplicas("cron.windows", "nothing"), `cron.windows: "nothing": ` + field + "cron.windows: must be of type []v1alpha1.CronWindow, not string"},
+		{inReplicas("cron.windows", "nothing"), `cron.windows: "nothing": ` + field + "cron.windows: must be of type []policy.CronWindow, not string"},
 
 		{inReplicas("scaler", "{}"), `threshold: "10": ` + beside},
 		{inReplicas("threshold", "-", "scaler", "{}", "profile", "kpa"), `profile: "kpa": ` + beside},
@@ -406,7 +406,7 @@ cron.mode: InWindow
 cron.windows: |
   - {name: day, start: "0 8 * * 1-5", end: "0 18 * * 1-5", targetReplicas: 3, timeZone: Europe/Berlin}
 `))
-	want := v1alpha1.Scaler{}
+	want := policy.Scaler{}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(`
 realtime:
   metrics: [{source: {}, threshold: {high: "10", low: "2"}}]
@@ -475,7 +475,7 @@ cron:
   - {name: a, schedule: "0 0 * * *", targetReplicas: 2}
 `
 	m := parsed(t, inReplicas("threshold", "-", "scaler", text, "minReplicas", "2"))
-	var want v1alpha1.Scaler
+	var want policy.Scaler
 	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &want))
 	require.Equal(t, want, m.Scaler)
 	plan, err := m.plan(chatTarget, oneToTen)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/policy"
 )
 
 func (p *parser) parse() Metadata {
@@ -55,7 +55,7 @@ func (p *parser) tls() {
 	name, _ := p.take("tlsServerName")
 	skip := p.choice("tlsInsecureSkipVerify", "false", "true", "false") == "true"
 	if name != "" || skip {
-		p.m.TLS = &v1alpha1.ScrapeTLS{ServerName: name, InsecureSkipVerify: skip}
+		p.m.TLS = &policy.ScrapeTLS{ServerName: name, InsecureSkipVerify: skip}
 	}
 }
 
@@ -77,8 +77,8 @@ func (p *parser) metric() {
 	m.policy = "proportional"
 	name := p.given["metricName"]
 	p.check(!strings.ContainsAny(name, "/%"), "metricName", name, "must not contain / or %: a HorizontalPodAutoscaler cannot ask for it")
-	m.Scaler.Proportional = &v1alpha1.ProportionalScaler{
-		Metrics: []v1alpha1.TargetMetric{{Source: p.source(), Target: decimal(m.Threshold)}},
+	m.Scaler.Proportional = &policy.ProportionalScaler{
+		Metrics: []policy.TargetMetric{{Source: p.source(), Target: decimal(m.Threshold)}},
 	}
 }
 
@@ -122,18 +122,18 @@ func (p *parser) replicas() {
 		p.refuse("must be given with threshold only: the rules are given by their paths", thresholdOnly)
 		return
 	}
-	policy := p.choice("policy", p.policyOf(tree), "proportional", "realtime")
+	which := p.choice("policy", p.policyOf(tree), "proportional", "realtime")
 	profile, _ := p.take("profile")
 	threshold, given := p.take("threshold")
 	low, lowGiven := p.take("lowThreshold")
 	source := p.source()
-	m.policy = policy
+	m.policy = which
 	switch {
 	case !given:
 		p.wrong("threshold", "", "must be given in mode replicas, unless every policy has its metrics or is cron")
-	case policy == "realtime":
+	case which == "realtime":
 		p.check(lowGiven, "lowThreshold", "", "must be given with policy realtime: fewer replicas are wanted below it")
-		p.realtime(source, profile, decimal(p.number("threshold", threshold)), v1alpha1.NewDecimal(low))
+		p.realtime(source, profile, decimal(p.number("threshold", threshold)), policy.NewDecimal(low))
 	default:
 		p.check(!lowGiven, "lowThreshold", low, "must be given with policy realtime only")
 		p.proportional(source, profile, decimal(p.number("threshold", threshold)))
@@ -141,7 +141,7 @@ func (p *parser) replicas() {
 }
 
 // complete reports whether there is a policy, and none that lacks a metric, which threshold would be for.
-func complete(s v1alpha1.Scaler) bool {
+func complete(s policy.Scaler) bool {
 	if s.Realtime != nil && len(s.Realtime.Metrics) == 0 || s.Proportional != nil && len(s.Proportional.Metrics) == 0 {
 		return false
 	}
@@ -158,28 +158,28 @@ func (p *parser) policyOf(tree map[string]any) string {
 	return "proportional"
 }
 
-func (p *parser) realtime(source v1alpha1.MetricSource, profile string, high, low v1alpha1.Decimal) {
+func (p *parser) realtime(source policy.MetricSource, profile string, high, low policy.Decimal) {
 	s := p.m.Scaler.Realtime
 	if s == nil {
-		s = new(v1alpha1.RealtimeScaler)
+		s = new(policy.RealtimeScaler)
 		p.m.Scaler.Realtime = s
 	}
 	p.check(len(s.Metrics) == 0, "realtime.metrics", len(s.Metrics), "must not be given beside threshold")
 	p.check(profile == "" || s.Profile == "" || profile == string(s.Profile), "profile", profile, "must be that of realtime.profile, or not be given")
-	s.Metrics = []v1alpha1.ThresholdMetric{{Source: source, Threshold: v1alpha1.MetricThreshold{High: high, Low: low}}}
-	s.Profile = v1alpha1.RealtimeProfile(cmp.Or(profile, string(s.Profile)))
+	s.Metrics = []policy.ThresholdMetric{{Source: source, Threshold: policy.MetricThreshold{High: high, Low: low}}}
+	s.Profile = policy.RealtimeProfile(cmp.Or(profile, string(s.Profile)))
 }
 
-func (p *parser) proportional(source v1alpha1.MetricSource, profile string, target v1alpha1.Decimal) {
+func (p *parser) proportional(source policy.MetricSource, profile string, target policy.Decimal) {
 	s := p.m.Scaler.Proportional
 	if s == nil {
-		s = new(v1alpha1.ProportionalScaler)
+		s = new(policy.ProportionalScaler)
 		p.m.Scaler.Proportional = s
 	}
 	p.check(len(s.Metrics) == 0, "proportional.metrics", len(s.Metrics), "must not be given beside threshold")
 	p.check(profile == "" || s.Profile == "" || profile == string(s.Profile), "profile", profile, "must be that of proportional.profile, or not be given")
-	s.Metrics = []v1alpha1.TargetMetric{{Source: source, Target: target}}
-	s.Profile = v1alpha1.ProportionalProfile(cmp.Or(profile, string(s.Profile)))
+	s.Metrics = []policy.TargetMetric{{Source: source, Target: target}}
+	s.Profile = policy.ProportionalProfile(cmp.Or(profile, string(s.Profile)))
 }
 
 // whole reads the key scaler, which leaves nothing to say for others.
@@ -204,27 +204,27 @@ func thresholdOnly(key string) bool {
 }
 
 // source reads which number of a pod is meant, and where it is.
-func (p *parser) source() v1alpha1.MetricSource {
-	var s v1alpha1.MetricSource
+func (p *parser) source() policy.MetricSource {
+	var s policy.MetricSource
 	s.Name, _ = p.take("metricName")
 	engine, _ := p.take("engine")
 	signal, _ := p.take("signal")
 	aggregation, _ := p.take("aggregation")
-	s.Engine, s.Signal, s.Aggregation = v1alpha1.Engine(engine), v1alpha1.Signal(signal), v1alpha1.Aggregation(aggregation)
+	s.Engine, s.Signal, s.Aggregation = policy.Engine(engine), policy.Signal(signal), policy.Aggregation(aggregation)
 	if q, ok := p.take("quantile"); ok {
-		d := v1alpha1.NewDecimal(q)
+		d := policy.NewDecimal(q)
 		s.Quantile = &d
 	}
 	if _, ok := p.given["metricPorotocol"]; ok {
 		p.m.Warnings = append(p.m.Warnings, "metricPorotocol: is spelt metricProtocol")
 	}
 	protocol := p.alias("metricProtocol", "metricPorotocol")
-	s.Protocol = v1alpha1.ProtocolType(protocol)
+	s.Protocol = policy.ProtocolType(protocol)
 	p.check(protocol == "" || protocol == "http" || protocol == "https", "metricProtocol", protocol, "must be http or https")
 	s.Path, _ = p.take("metricPath")
 	if port, _ := p.take("metricPort"); port != "" {
 		if n, err := strconv.ParseInt(port, 10, 32); err == nil {
-			number := v1alpha1.NewPortNumber(int32(n))
+			number := policy.NewPortNumber(int32(n))
 			s.Port = &number
 		} else {
 			p.check(len(validation.IsValidPortName(port)) == 0, "metricPort", port, "must be a number, or the name of a container's port")

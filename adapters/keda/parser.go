@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -128,7 +128,7 @@ func (p *parser) duration(key string, otherwise, least, most time.Duration) time
 }
 
 // decimal writes a number as a Decimal, to nine places.
-func decimal(v float64) v1alpha1.Decimal {
+func decimal(v float64) policy.Decimal {
 	text := strconv.FormatFloat(v, 'f', 9, 64)
-	return v1alpha1.NewDecimal(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
+	return policy.NewDecimal(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
 }

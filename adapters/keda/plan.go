@@ -5,24 +5,26 @@ import (
 	"strings"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/build"
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
 // plan builds what carries the metadata out, or reports every key that is wrong.
 func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, error) {
 	seconds := int32(m.Interval.Seconds())
-	spec := v1alpha1.LLMAutoScalerSpec{
-		ScaleTargetRef:  v1alpha1.ScaleTargetReference{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name},
-		MinReplicas:     &bounds.Min,
-		MaxReplicas:     bounds.Max,
-		Scaler:          *m.Scaler.DeepCopy(),
-		IntervalSeconds: &seconds,
-		Grouping:        m.Grouping,
+	spec := policy.Spec{
+		Settings: policy.Settings{
+			ScaleTargetRef:  policy.ScaleTargetReference{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name},
+			MinReplicas:     &bounds.Min,
+			MaxReplicas:     bounds.Max,
+			IntervalSeconds: &seconds,
+			Grouping:        m.Grouping,
+		},
+		Scaler: policy.Composite{Scaler: *m.Scaler.DeepCopy()},
 	}
 	if m.PortName != "" || m.TLS != nil {
-		spec.Scrape = &v1alpha1.Scrape{PortName: m.PortName, TLS: m.TLS}
+		spec.Scrape = &policy.Scrape{PortName: m.PortName, TLS: m.TLS}
 	}
 	plan, err := build.Spec(&spec)
 	if err != nil {

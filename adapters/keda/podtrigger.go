@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/build"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 )

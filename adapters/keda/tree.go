@@ -14,7 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/policy"
 )
 
 // dotted reports whether a key is the path of a field of a policy.
@@ -36,7 +36,7 @@ func (p *parser) tree() map[string]any {
 			p.wrong(key, text, "must name a field")
 			continue
 		}
-		errs := strictly(alone, new(v1alpha1.Scaler))
+		errs := strictly(alone, new(policy.Scaler))
 		for _, err := range errs {
 			p.misfit(key, text, "must be a field of an LLMAutoScaler's spec.scaler", err)
 		}
@@ -94,7 +94,7 @@ func yamlTo(text string, into any) error {
 }
 
 // strictly makes a scaler of a tree, and returns what does not fit: unknown fields, and names in another case.
-func strictly(tree map[string]any, into *v1alpha1.Scaler) []error {
+func strictly(tree map[string]any, into *policy.Scaler) []error {
 	data, err := json.Marshal(tree)
 	if err != nil {
 		return []error{err}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/build"
 	"github.com/inferscale/inferscale/adapters/k8s/api/crd"
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/policy"
 )
 
 const head = "apiVersion: autoscaling.inferscale.io/v1alpha1\nkind: LLMAutoScaler\nmetadata: {name: chat}\nspec:\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}\n"
@@ -32,13 +32,13 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, "Pod", las.Spec.Grouping)
 	require.False(t, las.Spec.DryRun)
 	r := las.Spec.Scaler.Realtime
-	require.Equal(t, v1alpha1.ProfileSeed, r.Profile)
-	require.Equal(t, v1alpha1.ThresholdMetric{Source: v1alpha1.MetricSource{Protocol: v1alpha1.HTTP}, Threshold: v1alpha1.MetricThreshold{High: v1alpha1.NewDecimal("10"), Low: v1alpha1.NewDecimal("2")}, Role: "Both"}, r.Metrics[0])
-	require.Equal(t, v1alpha1.ProfileLLM, las.Spec.Scaler.Proportional.Profile)
+	require.Equal(t, policy.ProfileKaito, r.Profile)
+	require.Equal(t, policy.ThresholdMetric{Source: policy.MetricSource{Protocol: policy.HTTP}, Threshold: policy.MetricThreshold{High: policy.NewDecimal("10"), Low: policy.NewDecimal("2")}, Role: "Both"}, r.Metrics[0])
+	require.Equal(t, policy.ProfileLLM, las.Spec.Scaler.Proportional.Profile)
 	require.Equal(t, "PerPod", las.Spec.Scaler.Proportional.Metrics[0].Measure)
 	require.Equal(t, "HoldLast", las.Spec.Scaler.Cron.Mode)
-	require.Equal(t, v1alpha1.TimeZone("Etc/UTC"), las.Spec.Scaler.Cron.Policies[0].TimeZone)
-	_, err = build.Spec(&las.Spec)
+	require.Equal(t, policy.TimeZone("Etc/UTC"), las.Spec.Scaler.Cron.Policies[0].TimeZone)
+	_, err = build.Spec(las.Spec.Document())
 	require.NoError(t, err)
 }
 
@@ -55,7 +55,7 @@ func TestSeedExample(t *testing.T) {
 	require.Equal(t, 5000, las.Spec.Scaler.Realtime.Metrics[0].Source.Port.Int())
 	require.Equal(t, int32(0), *las.Spec.MinReplicas)
 	require.Equal(t, int32(0), *las.Spec.Scaler.Realtime.ScaleUpRule.CooldownSeconds)
-	plan, err := build.Spec(&las.Spec)
+	plan, err := build.Spec(las.Spec.Document())
 	require.NoError(t, err)
 	require.InDelta(t, 0.9, plan.Scrape.Metrics[0].Fill, 0)
 }
@@ -75,7 +75,7 @@ func TestAdmission(t *testing.T) {
 	policy := func(text string) string { return scaler("cron: {policies: [{" + text + "}]}") }
 	for _, tt := range []struct{ text, want string }{
 		{"  maxReplicas: 8\n", "spec.scaler: Required value"},
-		{"  maxReplicas: 8\n  scaler: {}\n", "spec.scaler: Invalid value: must have at least one of realtime, proportional and cron"},
+		{"  maxReplicas: 8\n  scaler: {}\n", "spec.scaler: Invalid value: must have at least one of realtime, proportional, saturation, static and cron"},
 		{"  scaler: {}\n", "spec.maxReplicas: Required value"},
 		{"  maxReplicas: 0\n  scaler: {}\n", "spec.maxReplicas: Invalid value: 0: spec.maxReplicas in body should be greater than or equal to 1"},
 		{ok + "  minReplicas: -1\n", "spec.minReplicas: Invalid value: -1: spec.minReplicas in body should be greater than or equal to 0"},
@@ -170,9 +170,12 @@ func TestGenerated(t *testing.T) {
 	c.Env = append(os.Environ(), "OUT="+out)
 	said, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", said)
-	for _, file := range []string{"v1alpha1/zz_generated.deepcopy.go", "crd/autoscaling.inferscale.io_llmautoscalers.yaml"} {
+	for _, file := range []string{"v1alpha1/zz_generated.deepcopy.go", "crd/autoscaling.inferscale.io_llmautoscalers.yaml", "policy/zz_generated.deepcopy.go"} {
 		want, err := os.ReadFile(filepath.Join(out, file))
 		require.NoError(t, err)
+		if strings.HasPrefix(file, "policy") {
+			dir = filepath.Join(dir, "../../..")
+		}
 		got, err := os.ReadFile(filepath.Join(dir, file))
 		require.NoError(t, err)
 		require.True(t, string(want) == string(got), "%s is not up to date: run go generate ./... in adapters/k8s/api", file)
@@ -194,7 +197,7 @@ func TestSharedSource(t *testing.T) {
     proportional: {metrics: [{source: `+tt.other+`, target: 1}]}
 `)
 		require.NoError(t, err, "%s and %s", tt.one, tt.other)
-		plan, err := build.Spec(&las.Spec)
+		plan, err := build.Spec(las.Spec.Document())
 		require.NoError(t, err)
 		require.Len(t, plan.Scrape.Metrics, 1)
 	}
@@ -210,7 +213,7 @@ func TestTargetVersion(t *testing.T) {
 		las, err := a.admit(t, strings.Replace(head, "apps/v1", `"`+version+`"`, 1)+"  maxReplicas: 8\n  scaler: {realtime: {metrics: [{threshold: {high: 7, low: 1}}]}}\n")
 		require.Equal(t, ok, err == nil, "%q: %v", version, err)
 		if ok {
-			_, err = build.Spec(&las.Spec)
+			_, err = build.Spec(las.Spec.Document())
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, "spec.scaleTargetRef.apiVersion")

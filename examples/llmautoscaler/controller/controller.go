@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/build"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -176,7 +176,7 @@ func (c *Controller) begun(now time.Time) time.Time {
 
 func interval(las *v1alpha1.LLMAutoScaler) int32 {
 	if las.Spec.IntervalSeconds == nil {
-		return v1alpha1.DefaultIntervalSeconds
+		return policy.DefaultIntervalSeconds
 	}
 	return *las.Spec.IntervalSeconds
 }
@@ -204,7 +204,7 @@ func (c *Controller) Close() {
 // rival returns the LLMAutoScaler that scales the same target and was there before, if there is one.
 func (c *Controller) rival(ctx context.Context, las *v1alpha1.LLMAutoScaler) (string, error) {
 	var all v1alpha1.LLMAutoScalerList
-	target := build.Target(las)
+	target := Target(las)
 	if err := c.config.Client.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{TargetIndex: IndexKey(target)}); err != nil {
 		return "", fmt.Errorf("list LLMAutoScalers: %w", err)
 	}
@@ -228,7 +228,7 @@ func Index(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return []string{IndexKey(build.Target(las))}
+	return []string{IndexKey(Target(las))}
 }
 
 func group(apiVersion string) string {
@@ -268,5 +268,11 @@ func (c *Controller) wait(began time.Time, every time.Duration, next time.Time) 
 
 // unable is the outcome of a round that did not come to its loop.
 func unable(las *v1alpha1.LLMAutoScaler, now time.Time) k8s.Outcome {
-	return k8s.Outcome{Target: build.Target(las), At: now, DryRun: las.Spec.DryRun, Decision: scaling.Decision{}}
+	return k8s.Outcome{Target: Target(las), At: now, DryRun: las.Spec.DryRun, Decision: scaling.Decision{}}
+}
+
+// Target returns the target of an object.
+func Target(las *v1alpha1.LLMAutoScaler) k8s.Target {
+	ref := las.Spec.ScaleTargetRef
+	return k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: las.Namespace, Name: ref.Name}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/policy"
 )
 
 // CredentialsLabel is the label that a Secret must have, with the value true, for its contents to be used: who can
@@ -29,8 +30,8 @@ type credentials struct {
 	dir       string
 	namespace string
 	read      time.Time
-	spec      *v1alpha1.Scrape // what was read for
-	ca, token string           // files; empty if there is none
+	spec      *policy.Scrape // what was read for
+	ca, token string         // files; empty if there is none
 }
 
 func newCredentials(secrets client.Reader, dir string, las *v1alpha1.LLMAutoScaler) *credentials {
@@ -40,7 +41,7 @@ func newCredentials(secrets client.Reader, dir string, las *v1alpha1.LLMAutoScal
 func (c *credentials) files() (ca, token string) { return c.ca, c.token }
 
 // refresh reads the Secrets if that was not done for a while, or was done for another spec.
-func (c *credentials) refresh(ctx context.Context, s *v1alpha1.Scrape, now time.Time) error {
+func (c *credentials) refresh(ctx context.Context, s *policy.Scrape, now time.Time) error {
 	age := now.Sub(c.read)
 	if !c.read.IsZero() && age >= 0 && age < credentialsAge && equality.Semantic.DeepEqual(c.spec, s) {
 		return nil
@@ -65,7 +66,7 @@ func (c *credentials) refresh(ctx context.Context, s *v1alpha1.Scrape, now time.
 }
 
 // fetch writes a key of a Secret to a file.
-func (c *credentials) fetch(ctx context.Context, ref *v1alpha1.SecretKeyReference, key string) (string, error) {
+func (c *credentials) fetch(ctx context.Context, ref *policy.SecretKeyReference, key string) (string, error) {
 	if ref == nil {
 		return "", nil
 	}

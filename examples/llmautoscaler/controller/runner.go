@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/build"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -44,7 +44,7 @@ type runner struct {
 
 // build makes the plan. The error is one that may pass; a spec that is wrong stays so until it is changed.
 func (r *runner) build(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
-	if r.plan, r.invalid = build.Spec(&las.Spec); r.invalid != nil {
+	if r.plan, r.invalid = build.Spec(las.Spec.Document()); r.invalid != nil {
 		return nil //nolint:nilerr // it is kept, to be told in the status
 	}
 	return r.takeState(ctx, las)
@@ -117,7 +117,7 @@ func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 	if r.observer != nil {
 		settings.Observer = r.observer
 	}
-	r.loop, err = k8s.NewLoop(k8s.LoopConfig{Target: build.Target(las), Policy: r.plan.Policy, Bounds: r.plan.Bounds, Settings: settings})
+	r.loop, err = k8s.NewLoop(k8s.LoopConfig{Target: Target(las), Policy: r.plan.Policy, Bounds: r.plan.Bounds, Settings: settings})
 	r.dropFormer()
 	return err
 }

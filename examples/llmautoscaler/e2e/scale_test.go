@@ -20,6 +20,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/internal/cluster"
+	"github.com/inferscale/inferscale/policy"
 )
 
 // TestScale runs the controller over many autoscalers at once, each with pods of its own, and reports what it costs. In
@@ -50,10 +51,12 @@ func TestScale(t *testing.T) {
 		require.NoError(t, w.client.Create(t.Context(), &v1alpha1.LLMAutoScaler{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
 			Spec: v1alpha1.LLMAutoScalerSpec{
-				ScaleTargetRef: v1alpha1.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-				MinReplicas:    ptr(int32(pods)), MaxReplicas: int32(pods) + 4, IntervalSeconds: ptr(int32(interval)),
-				Scaler: v1alpha1.Scaler{Realtime: &v1alpha1.RealtimeScaler{
-					Metrics: []v1alpha1.ThresholdMetric{{Threshold: v1alpha1.MetricThreshold{High: v1alpha1.NewDecimal("1000"), Low: v1alpha1.NewDecimal("1")}}},
+				Settings: policy.Settings{
+					ScaleTargetRef: policy.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+					MinReplicas:    ptr(int32(pods)), MaxReplicas: int32(pods) + 4, IntervalSeconds: ptr(int32(interval)),
+				},
+				Scaler: policy.Scaler{Realtime: &policy.RealtimeScaler{
+					Metrics: []policy.ThresholdMetric{{Threshold: policy.MetricThreshold{High: policy.NewDecimal("1000"), Low: policy.NewDecimal("1")}}},
 				}},
 			},
 		}))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/internal/workspaces"
+	"github.com/inferscale/inferscale/policy"
 )
 
 const workspaceRole = `
@@ -50,7 +51,7 @@ func TestWorkspaceFollowsPages(t *testing.T) {
 		return w.cluster.Apply(t.Context(), []byte(workspace)) == nil
 	})
 	w.autoscaler(func(s *v1alpha1.LLMAutoScalerSpec) {
-		s.ScaleTargetRef = v1alpha1.ScaleTargetReference{APIVersion: "workspace.inferscale.io/v1alpha1", Kind: "Workspace", Name: "llama"}
+		s.ScaleTargetRef = policy.ScaleTargetReference{APIVersion: "workspace.inferscale.io/v1alpha1", Kind: "Workspace", Name: "llama"}
 	})
 	number := func(path ...string) int64 {
 		var ws unstructured.Unstructured

@@ -26,6 +26,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/internal/cluster"
+	"github.com/inferscale/inferscale/policy"
 )
 
 const (
@@ -180,15 +181,17 @@ func (w *world) autoscaler(change func(*v1alpha1.LLMAutoScalerSpec)) {
 	w.t.Helper()
 	las := &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Name: "chat", Namespace: namespace}}
 	las.Spec = v1alpha1.LLMAutoScalerSpec{
-		ScaleTargetRef:  v1alpha1.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "chat"},
-		MaxReplicas:     8,
-		IntervalSeconds: ptr(int32(1)),
-		Scaler: v1alpha1.Scaler{Realtime: &v1alpha1.RealtimeScaler{
-			Metrics: []v1alpha1.ThresholdMetric{{Threshold: v1alpha1.MetricThreshold{High: v1alpha1.NewDecimal("5"), Low: v1alpha1.NewDecimal("1")}}},
-			ScaleUpRule: &v1alpha1.ScalerRule{
+		Settings: policy.Settings{
+			ScaleTargetRef:  policy.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "chat"},
+			MaxReplicas:     8,
+			IntervalSeconds: ptr(int32(1)),
+		},
+		Scaler: policy.Scaler{Realtime: &policy.RealtimeScaler{
+			Metrics: []policy.ThresholdMetric{{Threshold: policy.MetricThreshold{High: policy.NewDecimal("5"), Low: policy.NewDecimal("1")}}},
+			ScaleUpRule: &policy.ScalerRule{
 				ScaleStep: ptr(int32(1)), CooldownSeconds: ptr(int32(3)), StabilizationWindowSeconds: ptr(int32(1)),
 			},
-			ScaleDownRule: &v1alpha1.ScalerRule{
+			ScaleDownRule: &policy.ScalerRule{
 				ScaleStep: ptr(int32(1)), CooldownSeconds: ptr(int32(3)), StabilizationWindowSeconds: ptr(int32(2)),
 			},
 		}},

@@ -15,9 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/build"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -56,7 +57,7 @@ func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admiss
 	if las.DeletionTimestamp != nil || before != nil && before.Generation == las.Generation && before.Generation != 0 {
 		return nil, nil
 	}
-	_, err := build.Spec(&las.Spec)
+	_, err := build.Spec(las.Spec.Document())
 	problems := list(err)
 	if before == nil || before.Spec.ScaleTargetRef != las.Spec.ScaleTargetRef {
 		taken, err := v.taken(ctx, las)
@@ -76,7 +77,7 @@ func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admiss
 // taken is a problem if somebody else scales the target.
 func (v *Validator) taken(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*field.Error, error) {
 	var all v1alpha1.LLMAutoScalerList
-	key := controller.IndexKey(build.Target(las))
+	key := controller.IndexKey(controller.Target(las))
 	if err := v.Reader.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{controller.TargetIndex: key}); err != nil {
 		return nil, err
 	}
@@ -127,6 +128,9 @@ func warn(spec *v1alpha1.LLMAutoScalerSpec) admission.Warnings {
 	if c := spec.Scaler.Cron; c != nil && c.Mode == "Match" && spec.IntervalSeconds != nil && *spec.IntervalSeconds > int32(time.Minute/time.Second) {
 		w = append(w, fmt.Sprintf("spec.scaler.cron.mode: Match: with an interval of %d s minutes in which a policy fires can be missed; HoldLast misses none", *spec.IntervalSeconds))
 	}
+	for _, e := range spec.Document().Warnings("spec") {
+		w = append(w, e.Error())
+	}
 	if s := spec.Scrape; s != nil && s.TLS != nil && s.TLS.InsecureSkipVerify {
 		w = append(w, "spec.scrape.tls.insecureSkipVerify: true: who can redirect traffic can answer in place of a pod")
 	}
@@ -134,8 +138,8 @@ func warn(spec *v1alpha1.LLMAutoScalerSpec) admission.Warnings {
 }
 
 // wakes reports whether there is a time at which cron asks for replicas.
-func wakes(c *v1alpha1.CronScaler) bool {
+func wakes(c *policy.CronScaler) bool {
 	return c != nil && (c.Outside > 0 ||
-		slices.ContainsFunc(c.Policies, func(p v1alpha1.CronPolicy) bool { return p.TargetReplicas > 0 }) ||
-		slices.ContainsFunc(c.Windows, func(w v1alpha1.CronWindow) bool { return w.TargetReplicas > 0 }))
+		slices.ContainsFunc(c.Policies, func(p policy.CronPolicy) bool { return p.TargetReplicas > 0 }) ||
+		slices.ContainsFunc(c.Windows, func(w policy.CronWindow) bool { return w.TargetReplicas > 0 }))
 }

@@ -16,8 +16,9 @@
 //	        - source: {engine: VLLM, signal: InFlight}
 //	          threshold: {high: 40, low: 20}
 //
-// The types need apimachinery alone. Package build makes a policy and a scraper's configuration of a spec; package crd
-// has the definition that an API server takes.
+// The rules, and what stands beside them, are the types of package policy: a spec that is in a file for the simulator is
+// the same here. These types need apimachinery alone beside it. Package adapters/k8s/build makes a policy and a
+// scraper's configuration of a spec; package crd has the definition that an API server takes.
 //
 // Durations are whole seconds and say so in their names, as in the proposal. Numbers that can have a fraction are a
 // Decimal: 40, or "0.9" with quotes, as Kubernetes' API has no floating point.

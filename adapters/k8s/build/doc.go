@@ -1,19 +1,13 @@
-// Package build makes of an LLMAutoScaler's spec what carries it out: a policy that decides, and a configuration by
-// which the pods' metrics are read.
+// Package build makes of a spec, as an LLMAutoScaler or a document of package policy has it, what carries it out in a
+// cluster: a policy that decides, and a configuration by which the pods' metrics are read.
 //
-//	plan, err := build.Spec(&las.Spec)
+//	plan, err := build.Spec(spec)
 //	scraper, err := scrape.New(plan.Scrape)      // if plan.Scrapes()
 //	policy := plan.Policy
 //
 // It is a function of the spec alone: it reads no clock, no file and no cluster. Fields that are not given have their
-// documented defaults here too, so that a spec that never saw an API server means the same.
-//
-// # Composition
-//
-//	realtime or proportional   the algorithm
-//	both                       scaling.Highest: the one that asks for more
-//	cron beside them           scaling.Floor: what they ask for, and no less than what the timetable asks for
-//	cron alone                 exactly what the timetable asks for
+// documented defaults here too, so that a spec that never saw an API server means the same. How rules are composed is
+// told by policy.Scaler.
 //
 // # Errors
 //

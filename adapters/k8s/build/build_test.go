@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/build"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/cronscale"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -22,7 +23,7 @@ import (
 )
 
 // read reads a spec as it stands in a manifest.
-func read(tb testing.TB, text string) *v1alpha1.LLMAutoScalerSpec {
+func read(tb testing.TB, text string) *policy.Spec {
 	tb.Helper()
 	data, err := yaml.ToJSON([]byte(strings.ReplaceAll(text, "\t", "  ")))
 	require.NoError(tb, err)
@@ -30,13 +31,13 @@ func read(tb testing.TB, text string) *v1alpha1.LLMAutoScalerSpec {
 	d.DisallowUnknownFields()
 	spec := &v1alpha1.LLMAutoScalerSpec{}
 	require.NoError(tb, d.Decode(spec))
-	return spec
+	return spec.Document()
 }
 
 const target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}\nmaxReplicas: 8\n"
 
 // spec reads what stands beside a target and a maximum of 8.
-func spec(tb testing.TB, text string) *v1alpha1.LLMAutoScalerSpec {
+func spec(tb testing.TB, text string) *policy.Spec {
 	tb.Helper()
 	return read(tb, target+text)
 }
@@ -214,10 +215,4 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, k8s.KaitoWorkspace(), plan(t, realtime+"grouping: KaitoWorkspace\n").Grouping)
 	require.Equal(t, k8s.Port{Port: intstr.FromString("metrics"), Scheme: "http"}, p.Port)
 	require.Equal(t, scrape.TLSConfig{ServerName: "pods.example", InsecureSkipVerify: true}, p.Scrape.TLS)
-}
-
-func TestTarget(t *testing.T) {
-	las := &v1alpha1.LLMAutoScaler{Spec: *spec(t, "scaler: {}")}
-	las.Namespace = "models"
-	require.Equal(t, k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "chat"}, build.Target(las))
 }

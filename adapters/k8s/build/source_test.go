@@ -50,8 +50,8 @@ func TestSources(t *testing.T) {
 			m.Terms[0].Read, m.Terms[0].Quantile = scrape.Quantile, .99
 		}),
 	} {
-		p := plan(t, "scaler: {realtime: {metrics: [{source: "+source+", threshold: {high: 7, low: 1}}]}}")
-		want.Fill = 7
+		p := plan(t, "scaler: {realtime: {metrics: [{source: "+source+", threshold: {high: 1, low: 0}}]}}")
+		want.Fill = 1
 		require.Len(t, p.Scrape.Metrics, 1)
 		for _, series := range [][]scrape.Series{want.Terms, want.Over, p.Scrape.Metrics[0].Terms, p.Scrape.Metrics[0].Over} {
 			for i := range series {
@@ -70,7 +70,7 @@ func TestSources(t *testing.T) {
 func TestEverySignal(t *testing.T) {
 	for _, e := range scrape.Engines() {
 		for _, s := range scrape.Signals() {
-			text := "scaler: {realtime: {metrics: [{source: {engine: " + e.String() + ", signal: " + s.String() + "}, threshold: {high: 7, low: 1}}]}}"
+			text := "scaler: {realtime: {metrics: [{source: {engine: " + e.String() + ", signal: " + s.String() + "}, threshold: {high: 1, low: 0}}]}}"
 			if _, err := e.Metric(s); err != nil {
 				refused(t, text, "spec.scaler.realtime.metrics[0].source.signal: "+s.String()+": "+e.String()+" has none")
 				continue

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/build"
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -42,7 +42,7 @@ func TestRefused(t *testing.T) {
 	cron := func(text string) string { return at("cron", text) }
 	policy := func(text string) string { return cron("policies: [{" + text + "}]") }
 	for _, tt := range []struct{ text, want string }{
-		{"scaler: {}", "spec.scaler: 0: must have at least one of realtime, proportional and cron"},
+		{"scaler: {}", "spec.scaler: 0: must have at least one of realtime, proportional, saturation, static and cron"},
 		{"minReplicas: -1\n" + ok, "spec.minReplicas: -1: must not be negative"},
 		{"minReplicas: 9\n" + ok, "spec.maxReplicas: 8: must not be below min 9"},
 		{"intervalSeconds: 3601\n" + ok, "spec.intervalSeconds: 3601: must be between 1 and 3600"},
@@ -52,7 +52,7 @@ func TestRefused(t *testing.T) {
 		{"scrape: {tls: {caSecretRef: {name: ca}, insecureSkipVerify: true}}\n" + ok, "spec.scrape.tls.caSecretRef: ca: must not be given with insecureSkipVerify"},
 
 		{at("realtime", ""), "spec.scaler.realtime.metrics: 0: must be at least one"},
-		{realtime("profile: kpa"), "spec.scaler.realtime.profile: kpa: must be seed or responsive"},
+		{realtime("profile: kpa"), "spec.scaler.realtime.profile: kpa: must be kaito or responsive"},
 		{realtime("cooldownScope: None"), "spec.scaler.realtime.cooldownScope: None: must be Any or PerDirection"},
 		{realtime("scaleUpRule: {scaleStep: 0}"), "spec.scaler.realtime.scaleUpRule.scaleStep: 0: must be at least 1"},
 		{realtime("scaleUpRule: {cooldownSeconds: -30}"), "spec.scaler.realtime.scaleUpRule.cooldownSeconds: -30: must not be negative"},
@@ -140,7 +140,7 @@ scaler:
 		"spec.scaler.proportional.metrics[0].target: 0: must be a number above 0",
 		"spec.scaler.cron.policies[0].schedule: nonsense: is not a cron expression of five fields: expected exactly 5 fields, found 1: [nonsense]",
 	)
-	_, err := build.Spec(&v1alpha1.LLMAutoScalerSpec{})
+	_, err := build.Spec(&policy.Spec{})
 	var field *scaling.FieldError
 	require.ErrorAs(t, err, &field)
 }

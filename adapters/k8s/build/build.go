@@ -1,0 +1,81 @@
+package build
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// A Plan is what carries a spec out.
+type Plan struct {
+	policy.Plan
+
+	// Scrape says what is read of the pods. It has no metrics if the clock alone decides: then nothing is to be read.
+	// Its credentials are to be filled in from what the spec's Scrape refers to.
+	Scrape scrape.Config
+	// Port is where the pods are asked, if they have a named port for it.
+	Port k8s.Port
+	// Grouping says which pods make a replica.
+	Grouping k8s.Grouping
+	DryRun   bool
+}
+
+// Scrapes reports whether there is anything to read of the pods.
+func (p *Plan) Scrapes() bool { return len(p.Scrape.Metrics) > 0 }
+
+// Spec builds the plan of a spec, or reports every field that is wrong.
+func Spec(spec *policy.Spec) (Plan, error) {
+	s := *spec
+	if s.MinReplicas == nil { // so that the bounds are the spec's own, however wrong they are
+		least := int32(policy.DefaultMinReplicas)
+		s.MinReplicas = &least
+	}
+	var e scaling.FieldErrors
+	ref := s.ScaleTargetRef // the namespace is the object's own, which the spec does not say
+	t := k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: "own", Name: ref.Name}
+	e.Add(t.Validate("spec.scaleTargetRef"))
+	var plan Plan
+	var err error
+	plan.Plan, err = s.Plan("spec", scaling.Bounds{})
+	e.Add(err)
+	plan.DryRun, plan.Scrape.Interval = s.DryRun, plan.Interval
+	switch s.Grouping {
+	case "LeaderWorkerSet":
+		plan.Grouping = k8s.LeaderWorkerSet()
+	case "KaitoWorkspace":
+		plan.Grouping = k8s.KaitoWorkspace()
+	}
+	var fields []string
+	for _, m := range plan.Metrics {
+		metric, err := Metric(m)
+		e.Add(err)
+		if err == nil {
+			plan.Scrape.Metrics, fields = append(plan.Scrape.Metrics, metric), append(fields, m.Field)
+		}
+	}
+	if plan.Scrapes() {
+		plan.Port = around(&plan.Scrape, s.Scrape)
+		e.Add(renamed(plan.Scrape.Validate(), scrapePaths(fields)))
+	}
+	if err := e.Err(); err != nil {
+		return Plan{}, err
+	}
+	return plan, nil
+}
+
+// around takes what a spec says of how pods are asked.
+func around(c *scrape.Config, s *policy.Scrape) k8s.Port {
+	if s == nil {
+		return k8s.Port{}
+	}
+	if s.TLS != nil {
+		c.TLS.ServerName, c.TLS.InsecureSkipVerify = s.TLS.ServerName, s.TLS.InsecureSkipVerify
+	}
+	if s.PortName == "" {
+		return k8s.Port{}
+	}
+	return k8s.Port{Port: intstr.FromString(s.PortName), Scheme: c.Metrics[0].Endpoint.Scheme}
+}
