@@ -211,7 +211,7 @@ func TestKeys(t *testing.T) {
 		{inMetric("metricPort", "http-metrics"), func(m Metadata) any { return m.PortName }, "http-metrics"},
 		{inMetric("metricPath", "/m"), func(m Metadata) any { return source(m).Path }, "/m"},
 		{inMetric("aggregation", "Max"), func(m Metadata) any { return source(m).Aggregation }, policy.Aggregation("Max")},
-		{inMetric("engine", "VLLM", "signal", "KVCacheUsage"), func(m Metadata) any { return m.Spec().Metric }, "KVCacheUsage"},
+		{inMetric("threshold", "0.9", "engine", "VLLM", "signal", "KVCacheUsage"), func(m Metadata) any { return m.Spec().Metric }, "KVCacheUsage"},
 		{inMetric("engine", "VLLM", "signal", "TTFT", "quantile", "0.9"), func(m Metadata) any { return source(m).Quantile.String() }, "0.9"},
 		{inMetric("scrapeTimeout", "1500ms"), func(m Metadata) any { return m.ScrapeTimeout }, 1500 * time.Millisecond},
 		{inMetric("tlsServerName", "pods"), func(m Metadata) any { return *m.TLS }, policy.ScrapeTLS{ServerName: "pods"}},

@@ -36,7 +36,7 @@ func TestPlanNamesKeys(t *testing.T) {
 		{inMetric("engine", "VLLM", "signal", "TTFT", "quantile", "1"), []string{`quantile: "1": must be above 0 and below 1`}},
 		{inReplicas("profile", "seed"), []string{`profile: "seed": must be llm, kthena, kpa or hpa`}},
 		{inReplicas("proportional.profileFromEnv", "seed"), []string{`proportional.profileFromEnv: (not shown): must be llm, kthena, kpa or hpa`}},
-		{inReplicas("lowThreshold", "1", "profile", "kpa"), []string{`profile: "kpa": must be seed or responsive`}},
+		{inReplicas("lowThreshold", "1", "profile", "kpa"), []string{`profile: "kpa": must be kaito or responsive`}},
 		{inReplicas("lowThreshold", "10"), []string{"threshold: 10: must be a number above low 10"}},
 		{inReplicas("lowThreshold", "1e-3"), []string{`lowThreshold: "1e-3": must be a number that is not negative, as 40 or "0.9"`}},
 		{inReplicas("lowThreshold", "1", "realtime.scaleUpRule.scaleStep", "0"), []string{"realtime.scaleUpRule.scaleStep: 0: must be at least 1"}},
@@ -49,10 +49,10 @@ func TestPlanNamesKeys(t *testing.T) {
 		{inReplicas("interval", "1", "proportional.stableWindowSeconds", "601"), []string{"proportional.stableWindowSeconds: 601: must be at most 600 times spec.intervalSeconds 1"}},
 		{inReplicas("cron.policies", `[{name: a, schedule: "61 * * * *", targetReplicas: 1}]`), []string{`cron.policies[0].schedule: "61 * * * *": is not a cron expression of five fields: end of range (61) above maximum (59): 61`}},
 		{inReplicas("cron.mode", "Last"), []string{`cron.mode: "Last": must be HoldLast, Match or InWindow`, "cron.policies: 0: must have at least one"}},
-		{inReplicas("threshold", "-", "scaler", ""), []string{"scaler: 0: must have at least one of realtime, proportional and cron"}},
+		{inReplicas("threshold", "-", "scaler", ""), []string{"scaler: 0: must have at least one of realtime, proportional, saturation, static and cron"}},
 		{
 			inReplicas("threshold", "-", "scaler", "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profile: kpa}}"),
-			[]string{`scaler.realtime.profile: "kpa": must be seed or responsive`, "scaler.realtime.metrics[0].threshold.high: 1: must be a number above low 2"},
+			[]string{`scaler.realtime.profile: "kpa": must be kaito or responsive`, "scaler.realtime.metrics[0].threshold.high: 1: must be a number above low 2"},
 		},
 		{
 			inReplicas("threshold", "-", "scalerFromEnv", "{proportional: {metrics: [{target: 0, source: {port: 0}}]}}"),

@@ -6,9 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/inferscale/inferscale/cronscale"
 	"github.com/inferscale/inferscale/loop"
-	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -20,49 +18,24 @@ const (
 	hangFrom, hangUntil = 4 * time.Minute, 6 * time.Minute
 )
 
-// demoBounds are the fewest and the most servers.
-var demoBounds = scaling.Bounds{Min: 1, Max: 8} //nolint:gochecknoglobals // a constant, but for the language
-
-// newPolicy is what decides: realtime thresholds on the queue, over a floor of six servers from 09:00 to 09:20.
-func newPolicy() (scaling.Policy, error) {
-	config := realtime.Kaito(demoBounds, realtime.Metric{Name: realtime.DefaultMetric, High: 4, Low: 1})
-	// The seed waits 10 and 30 minutes after a change; an hour is too short to see that.
-	config.Up.Cooldown = 2 * time.Minute
-	config.Down = realtime.Rule{Step: 1, Cooldown: 4 * time.Minute, Window: 2 * time.Minute}
-	thresholds, err := realtime.New(config)
-	if err != nil {
-		return nil, err
-	}
-	morning, err := cronscale.New(cronscale.Config{
-		Mode: cronscale.InWindow, Bounds: demoBounds,
-		Windows: []cronscale.Window{{Name: "morning", Start: "0 9 * * *", End: "20 9 * * *", Replicas: 6}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return scaling.Floor(scaling.New(thresholds), morning, demoBounds)
-}
-
 // demo runs the trace through the simulated fleet and prints what is decided.
-func demo(ctx context.Context, o options, out io.Writer) error {
+func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 	trace, err := readTrace(azureTrace)
 	if err != nil {
 		return fmt.Errorf("trace: %w", err)
 	}
-	policy, err := newPolicy()
+	what, err := o.configured(demoDocument, scaling.Bounds{Min: 1, Max: 8}, stderr)
 	if err != nil {
 		return err
 	}
-	control, err := loop.New(scaling.GroupOf(policy), loop.Config{Volatile: true})
+	control, err := loop.New(scaling.GroupOf(what.policy), loop.Config{Volatile: true})
 	if err != nil {
 		return err
 	}
 	now := time.Date(2026, 3, 9, 8, 45, 0, 0, time.UTC)
 	begin := now
-	queue := scrape.Named(realtime.DefaultMetric)
-	queue.Fill = 4 // what a missing pod may hide: a queue at the threshold
 	scraper, err := scrape.New(scrape.Config{
-		Metrics: []scrape.Metric{queue}, Interval: period, AllowLocal: true,
+		Metrics: what.metrics, Interval: period, AllowLocal: true,
 		Timeout: 150 * time.Millisecond, Now: func() time.Time { return now },
 	})
 	if err != nil {
@@ -75,9 +48,9 @@ func demo(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 
-	view := newView(out, o.json)
-	view.begin()
-	var sum summary
+	view := newView(out, o.json, what.first())
+	view.begin(o.config)
+	sum := summary{metric: what.first()}
 	started := time.Now()
 	tick := time.NewTicker(max(o.pace, time.Nanosecond))
 	defer tick.Stop()

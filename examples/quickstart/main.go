@@ -8,7 +8,8 @@
 //
 //	go run ./examples/quickstart -targets http://127.0.0.1:8000/metrics -metric vllm:num_requests_waiting -high 10 -low 2
 //
-// scrapes real endpoints instead and prints what it would decide.
+// scrapes real endpoints instead and prints what it would decide. With -config both follow a policy document, such as an
+// LLMAutoScaler.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -51,6 +53,7 @@ type options struct {
 	json bool
 	pace time.Duration
 
+	config   string
 	targets  string
 	metric   string
 	high     float64
@@ -71,9 +74,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	if o.targets == "" {
-		err = demo(ctx, o, stdout)
+		err = demo(ctx, o, stdout, stderr)
 	} else {
-		err = watch(ctx, o, stdout)
+		err = watch(ctx, o, stdout, stderr)
 	}
 	var wrong *usageError
 	switch {
@@ -102,6 +105,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a decision")
 	flags.DurationVar(&o.pace, "pace", 80*time.Millisecond, "how long the demonstration takes for 15 s of traffic")
+	flags.StringVar(&o.config, "config", "", "a policy document, or an LLMAutoScaler as it stands, by which to decide")
 	flags.StringVar(&o.targets, "targets", "", "comma-separated URLs to scrape instead of the demonstration, as http://host:port/metrics")
 	flags.StringVar(&o.metric, "metric", "vllm:num_requests_waiting", "metric to read from the targets")
 	flags.Float64Var(&o.high, "high", 0, "threshold above which to scale up; without -high nothing is decided, only read")
@@ -129,7 +133,10 @@ func (o *options) check(flags *flag.FlagSet) error {
 	var err error
 	flags.Visit(func(f *flag.Flag) {
 		isDemo := f.Name == "pace"
-		if f.Name != "json" && isDemo == (o.targets != "") && err == nil {
+		if o.config != "" && slices.Contains([]string{"metric", "high", "low"}, f.Name) && err == nil {
+			err = fmt.Errorf("-%s goes not with -config, which says it", f.Name)
+		}
+		if f.Name != "json" && f.Name != "config" && isDemo == (o.targets != "") && err == nil {
 			where := "only with -targets"
 			if isDemo {
 				where = "not with -targets"

@@ -159,12 +159,31 @@ func TestTargets(t *testing.T) {
 	require.Contains(t, out, "NotFound")
 }
 
+// TestConfig runs an LLMAutoScaler as it stands, in the demonstration and on targets.
+func TestConfig(t *testing.T) {
+	const manifest = "../llmautoscaler/deploy/samples/proportional.yaml"
+	code, out, errs := start(t, "-pace", "0", "-config", manifest)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "The rules are those of "+manifest)
+	require.Regexp(t, `Up \d+ -> \d+ +AboveTarget`, out)
+	data, err := os.ReadFile("../../scrape/testdata/pages/constructed-vllm-v1-dp8.txt")
+	require.NoError(t, err)
+	code, out, errs = start(t, "-targets", serve(t, string(data)), "-config", manifest, "-once")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "KVCacheUsage\n")
+	require.Contains(t, out, "InFlight\n")
+	require.Contains(t, out, "AboveTarget")
+}
+
 func TestBadCommandLines(t *testing.T) {
 	for _, row := range []struct {
 		args string
 		says string
 	}{
 		{"-once", "-once goes only with -targets"},
+		{"-config nowhere.yaml", "-config: open nowhere.yaml"},
+		{"-config main.go", "main.go:"},
+		{"-targets http://127.0.0.1:1 -config x.yaml -high 3", "-high goes not with -config"},
 		{"-high 3", "-high goes only with -targets"},
 		{"-targets http://127.0.0.1:1 -pace 1s", "-pace goes not with -targets"},
 		{"http://127.0.0.1:1", `unexpected argument "http://127.0.0.1:1"`},

@@ -45,24 +45,31 @@ func (r *row) missing() []string {
 type view struct {
 	out   io.Writer
 	json  bool
+	shown string // the metric that the table shows
 	last  string // what the last line said, to leave out what repeats it
 	since int    // decisions since the last line
 }
 
-func newView(out io.Writer, asJSON bool) *view { return &view{out: out, json: asJSON} }
+func newView(out io.Writer, asJSON bool, metric string) *view {
+	return &view{out: out, json: asJSON, shown: metric}
+}
 
 const layout = "%-8s  %6s  %-14s  %5s  %-12s  %s\n"
 
-func (v *view) begin() {
+func (v *view) begin(config string) {
 	if v.json {
 		return
 	}
-	fmt.Fprint(v.out, `An hour of conversations (Azure, 2023) meets a fleet of simulated vLLM servers on 127.0.0.1.
-Thresholds: more above 4 waiting requests a pod for 30 s, fewer below 1 for 2 min. From 09:00 to 09:20 at least 6 pods.
+	rules, heading := "Thresholds: more above 4 waiting requests a pod for 30 s, fewer below 1 for 2 min. From 09:00 to 09:20 at least 6 pods.", "WAITING/POD"
+	if config != "" {
+		rules, heading = "The rules are those of "+config+".", "READING/POD"
+	}
+	fmt.Fprintf(v.out, `An hour of conversations (Azure, 2023) meets a fleet of simulated vLLM servers on 127.0.0.1.
+%s
 A line is a decision; decisions that repeat the one before are shown once in three minutes.
 
-`)
-	fmt.Fprintf(v.out, layout, "TIME", "REQ/S", "WAITING/POD", "PODS", "VERDICT", "WHY")
+`, rules)
+	fmt.Fprintf(v.out, layout, "TIME", "REQ/S", heading, "PODS", "VERDICT", "WHY")
 }
 
 // repeats is after how many equal decisions one is shown again.
@@ -76,7 +83,7 @@ func (v *view) row(r row) {
 		return
 	}
 	d := &r.decision
-	why := reasons(d)
+	why := reasons(d, v.shown)
 	missing := r.missing()
 	code := d.Code()
 	if code == realtime.DownWindow {
@@ -95,7 +102,7 @@ func (v *view) row(r row) {
 		verdict = fmt.Sprintf("%s %d -> %d", d.Verdict, d.From, d.Replicas)
 	}
 	line := fmt.Sprintf(layout, r.now.Format(time.TimeOnly), fmt.Sprintf("%.1f", r.load),
-		interval(r.obs.Reading(realtime.DefaultMetric)), fmt.Sprintf("%d/%d", r.obs.ReadyReplicas, r.obs.SpecReplicas), verdict, why)
+		interval(r.obs.Reading(v.shown)), fmt.Sprintf("%d/%d", r.obs.ReadyReplicas, r.obs.SpecReplicas), verdict, why)
 	paint(d.Verdict, len(missing) > 0).Fprint(v.out, line)
 }
 
@@ -114,11 +121,11 @@ func paint(verdict scaling.Verdict, missing bool) *color.Color {
 }
 
 // reasons is the deciding line in words: the rule with the last word, and before it what it overruled.
-func reasons(d *scaling.Decision) string {
+func reasons(d *scaling.Decision, metric string) string {
 	var parts []string
 	for _, s := range d.Steps() {
 		if s.Branch == 0 {
-			parts = append(parts, strings.TrimSpace(s.Code.String()+" "+brief(s.Because(), realtime.DefaultMetric)))
+			parts = append(parts, strings.TrimSpace(s.Code.String()+" "+brief(s.Because(), metric)))
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -157,6 +164,8 @@ func (v *view) object(fields map[string]any) {
 
 // A summary counts what happened.
 type summary struct {
+	metric string // that the table shows
+
 	Decisions, Ups, Downs, Unknown   int
 	CooldownHolds, FloorLifts        int
 	PartialReadings, FailedScrapes   int
@@ -186,7 +195,7 @@ func (s *summary) add(r row) {
 			s.FloorLifts++
 		}
 	}
-	reading := r.obs.Reading(realtime.DefaultMetric)
+	reading := r.obs.Reading(s.metric)
 	if reading.NotReady+reading.Failed > 0 {
 		s.PartialReadings++
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,26 +19,23 @@ import (
 var errNoAnswer = errors.New("no target ever answered with a value")
 
 // watch scrapes real endpoints and prints what each said, the reading, and what would be decided.
-func watch(ctx context.Context, o options, out io.Writer) error {
-	metric := scrape.Named(o.metric)
-	metric.Fill = o.high
+func watch(ctx context.Context, o options, out, stderr io.Writer) error {
 	pods, err := pods(o.targets)
 	if err != nil {
 		return &usageError{err}
 	}
+	what, err := watched(o, len(pods), stderr)
+	if err != nil {
+		return err
+	}
 	scraper, err := scrape.New(scrape.Config{
-		Metrics: []scrape.Metric{metric}, Interval: o.interval, Timeout: o.timeout, AllowLocal: true,
+		Metrics: what.metrics, Interval: o.interval, Timeout: o.timeout, AllowLocal: true,
 	})
 	if err != nil {
 		return &usageError{err}
 	}
 	defer scraper.Close()
-	policy, err := watchPolicy(o, len(pods))
-	if err != nil {
-		return &usageError{err}
-	}
-
-	view := newView(out, o.json)
+	view := newView(out, o.json, what.first())
 	answered := false
 	next := time.NewTicker(o.interval)
 	defer next.Stop()
@@ -47,18 +45,21 @@ func watch(ctx context.Context, o options, out io.Writer) error {
 		if ctx.Err() == nil {
 			ready := int32(0)
 			for _, p := range sweep.Pods {
-				if p.Values[0].OK {
+				if slices.ContainsFunc(p.Values, func(v scrape.PodValue) bool { return v.OK }) {
 					ready++
 				}
 			}
 			answered = answered || ready > 0
 			obs := scaling.Observation{SpecReplicas: int32(len(pods)), ReadyReplicas: ready, Readings: sweep.Readings}
 			var d *scaling.Decision
-			if policy != nil {
-				decided := policy.Decide(now, obs)
+			if what.policy != nil {
+				decided := what.policy.Decide(now, obs)
 				d = &decided
 			}
-			view.watched(now, metric, sweep, d)
+			for i, metric := range what.metrics {
+				last := i == len(what.metrics)-1
+				view.watched(now, metric, i, sweep, d, last)
+			}
 		}
 		if !o.once {
 			select {
@@ -92,38 +93,47 @@ func pods(targets string) ([]scrape.Pod, error) {
 	return pods, nil
 }
 
-// watchPolicy decides with the seed's windows and cooldowns; nil without -high.
-func watchPolicy(o options, targets int) (scaling.Policy, error) {
-	if o.high == 0 && o.low == 0 {
-		return nil, nil //nolint:nilnil // no thresholds, no policy
-	}
+// watched returns what the flags say: a document, or thresholds with Kaito's windows and cooldowns; no policy without
+// either.
+func watched(o options, targets int, stderr io.Writer) (*decider, error) {
 	most := o.max
 	if most == 0 {
 		most = 2 * targets
 	}
 	if o.min > math.MaxInt32 || most > math.MaxInt32 {
-		return nil, fmt.Errorf("-min %d, -max %d: must be at most %d", o.min, most, math.MaxInt32)
+		return nil, &usageError{fmt.Errorf("-min %d, -max %d: must be at most %d", o.min, most, math.MaxInt32)}
 	}
-	config := realtime.Kaito(
-		scaling.Bounds{Min: int32(o.min), Max: int32(most)},
-		realtime.Metric{Name: o.metric, High: o.high, Low: o.low},
-	)
+	bounds := scaling.Bounds{Min: int32(o.min), Max: int32(most)}
+	if o.config != "" {
+		return o.configured("", bounds, stderr)
+	}
+	metric := scrape.Named(o.metric)
+	metric.Fill = o.high
+	d := &decider{metrics: []scrape.Metric{metric}}
+	if o.high == 0 && o.low == 0 {
+		return d, nil
+	}
+	config := realtime.Kaito(bounds, realtime.Metric{Name: o.metric, High: o.high, Low: o.low})
 	config.Period = o.interval
 	scaler, err := realtime.New(config)
 	if err != nil {
-		return nil, err
+		return nil, &usageError{err}
 	}
-	return scaling.New(scaler), nil
+	d.policy = scaling.New(scaler)
+	return d, nil
 }
 
-// watched prints one sweep: a line a target, the reading, the decision.
-func (v *view) watched(now time.Time, metric scrape.Metric, sweep scrape.Sweep, d *scaling.Decision) {
-	reading := sweep.Readings[0]
+// watched prints one metric of a sweep: a line a target, the reading, and with the last one the decision.
+func (v *view) watched(now time.Time, metric scrape.Metric, i int, sweep scrape.Sweep, d *scaling.Decision, last bool) {
+	reading := sweep.Readings[i]
+	if !last {
+		d = nil
+	}
 	if v.json {
 		targets := make([]map[string]any, 0, len(sweep.Pods))
 		for _, p := range sweep.Pods {
 			t := map[string]any{"target": p.Name}
-			value := p.Values[0]
+			value := p.Values[i]
 			if value.OK {
 				t["value"], t["min"], t["max"], t["series"] = value.Value, value.Min, value.Max, value.Series
 			}
@@ -141,7 +151,7 @@ func (v *view) watched(now time.Time, metric scrape.Metric, sweep scrape.Sweep, 
 	}
 	fmt.Fprintf(v.out, "%s  %s\n", now.Format(time.TimeOnly), metric.Name)
 	for _, p := range sweep.Pods {
-		value := p.Values[0]
+		value := p.Values[i]
 		line := "no value"
 		if value.OK {
 			line = number(value.Value)
@@ -160,7 +170,7 @@ func (v *view) watched(now time.Time, metric scrape.Metric, sweep scrape.Sweep, 
 	if reading.Known() {
 		fmt.Fprintf(v.out, "  mean a target: %s  (%d with a value, %d without)\n", interval(reading), reading.Values, reading.NotReady+reading.Failed)
 	} else {
-		fmt.Fprintf(v.out, "  mean a target: unknown  (%v)\n", sweep.Errors[0])
+		fmt.Fprintf(v.out, "  mean a target: unknown  (%v)\n", sweep.Errors[i])
 	}
 	if d != nil {
 		for line := range strings.Lines(d.Explain()) {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/inferscale/inferscale/internal/llmd"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -77,22 +79,25 @@ func static(n int32) contender {
 	}
 }
 
-// contenders returns the policies that the flags ask for, those of -config last.
-func (o *options) contenders(w *world) ([]contender, error) {
+// contenders returns the policies that the flags ask for, those of -config last. What is odd about a document is printed.
+func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 	all, err := w.policies()
 	if err != nil {
 		return nil, err
 	}
 	all = append(all, w.reference())
 	if o.policies != "" {
-		if all, err = choose(all, o.policies); err != nil {
+		if all, err = choose(all, o.policies, stderr); err != nil {
 			return nil, err
 		}
 	}
 	if o.config != "" {
-		own, err := w.configured(o.config)
+		own, odd, err := w.configured(o.config)
 		if err != nil {
 			return nil, err
+		}
+		for _, warning := range odd {
+			fmt.Fprintf(stderr, "simulate: warning: %v\n", warning)
 		}
 		for _, c := range own {
 			if reserved(c.name) || slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name }) {
@@ -109,11 +114,15 @@ func reserved(name string) bool {
 	return name == oracleName || name == reactiveName || strings.HasPrefix(name, staticName+" ")
 }
 
-// choose returns those of the names in a list, in its order.
-func choose(all []contender, list string) ([]contender, error) {
+// choose returns those of the names in a list, in its order. Names that policies had are taken too.
+func choose(all []contender, list string, stderr io.Writer) ([]contender, error) {
 	var chosen []contender
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
+		if p, err := policy.Named(name); err == nil && p.Name != name {
+			fmt.Fprintf(stderr, "simulate: warning: -policy %s: is called %s now\n", name, p.Name)
+			name = p.Name
+		}
 		is := func(c contender) bool { return c.name == name }
 		i := slices.IndexFunc(all, is)
 		if i < 0 {

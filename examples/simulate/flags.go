@@ -118,6 +118,8 @@ func (o *options) together(set map[string]bool) error {
 		return alone("list")
 	case o.sample:
 		return alone("sample")
+	case set["convert"] && isDocument(o.convert) && !set["columns"]:
+		return alone("convert", "o")
 	case set["convert"]:
 		if !set["columns"] || !set["o"] {
 			return misuse("-convert needs -columns and -o")

@@ -68,6 +68,8 @@ func (o *options) do(ctx context.Context, stdout, stderr io.Writer) error {
 		return list(stdout)
 	case o.sample:
 		return sample(stdout)
+	case o.convert != "" && o.columns == "":
+		return o.convertPolicies(stdout)
 	case o.convert != "":
 		return o.convertLog(stdout, stderr)
 	default:

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/inferscale/inferscale/internal/llmd"
-	"github.com/inferscale/inferscale/internal/policyfile"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -16,8 +16,8 @@ import (
 // policies returns the algorithms of this module with their named profiles.
 func (w *world) policies() ([]contender, error) {
 	var all []contender
-	for _, name := range policyfile.Names() {
-		p, err := policyfile.Named(name)
+	for _, name := range policy.Names() {
+		p, err := policy.Named(name)
 		if err != nil {
 			return nil, err
 		}
@@ -37,10 +37,10 @@ func (w *world) policies() ([]contender, error) {
 }
 
 // noteOf says in a line what a named policy does.
-func noteOf(p policyfile.Policy) string {
+func noteOf(p policy.Policy) string {
 	at := p.Metrics()[0].Fill // the target, or the threshold for more
 	switch p.Name {
-	case "realtime/seed":
+	case "realtime/kaito":
 		return fmt.Sprintf("more above %g waiting requests per replica; one replica a step, cooldowns of 10 and 30 minutes", at)
 	case "realtime/responsive":
 		return fmt.Sprintf("more above %g requests in flight per replica; steps and cooldowns that suit slow starts", at)
@@ -54,49 +54,43 @@ func noteOf(p policyfile.Policy) string {
 		return fmt.Sprintf("%g requests in flight per replica, by the rules of a HorizontalPodAutoscaler", at)
 	case "saturation/default":
 		return "what is spare in KV cache and queue, with five minutes of calm before a scale-down"
-	case "saturation/literal":
+	case "saturation/wva":
 		return "what is spare in KV cache and queue, as llm-d's variant autoscaler has it"
 	default:
 		return ""
 	}
 }
 
-// configured returns the policies of a YAML file.
-func (w *world) configured(file string) ([]contender, error) {
+// configured returns the policies of a document, and what is odd about it.
+func (w *world) configured(file string) ([]contender, []*policy.PositionError, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("-config: %w", err)}
+		return nil, nil, &usageError{fmt.Errorf("-config: %w", err)}
 	}
-	policies, err := policyfile.Parse(data, file)
+	d, err := policy.Read(data, file)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, nil, &usageError{err}
 	}
 	var all []contender
-	for _, p := range policies {
+	for _, p := range d.Policies {
 		c, err := w.contender(p)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("%s: %w", file, err)}
+			return nil, nil, &usageError{fmt.Errorf("%s: %w", file, err)}
 		}
 		c.note = "from " + file
 		all = append(all, c)
 	}
-	return all, nil
+	return all, d.Warnings, nil
 }
 
 // contender returns the line of a policy.
-func (w *world) contender(p policyfile.Policy) (contender, error) {
+func (w *world) contender(p policy.Policy) (contender, error) {
 	c := contender{name: p.Name, sort: ofPolicy}
 	for _, use := range p.Metrics() {
-		i := slices.IndexFunc(signals(), func(m sim.Metric) bool { return m.Name == use.Name })
-		if i < 0 {
-			var names []string
-			for _, m := range signals() {
-				names = append(names, m.Name)
-			}
-			return c, fmt.Errorf("policy %q: metric %q: the simulator has %s", p.Name, use.Name, strings.Join(names, ", "))
+		m, err := simulated(use)
+		if err != nil {
+			return c, fmt.Errorf("policy %q: %w", p.Name, err)
 		}
-		m := signals()[i]
-		m.Fill = use.Fill
 		c.metrics = append(c.metrics, m)
 	}
 	if _, err := p.Build(w.bounds); err != nil {
@@ -106,9 +100,42 @@ func (w *world) contender(p policyfile.Policy) (contender, error) {
 	return c, nil
 }
 
-// signals returns the metrics that policies can read here.
+// simulated returns how a metric is read here. Pods are vLLM servers; which engine a source names does not matter, and
+// neither do endpoints, labels and aggregations.
+func simulated(use policy.Metric) (sim.Metric, error) {
+	name := use.Source.Name
+	if s := use.Source.Signal; s != "" {
+		name = string(s)
+	}
+	i := slices.IndexFunc(signals(), func(m sim.Metric) bool { return m.Name == name || name == "" && m.Name == use.Name })
+	if i < 0 {
+		var names []string
+		for _, m := range signals() {
+			names = append(names, m.Name)
+		}
+		return sim.Metric{}, fmt.Errorf("metric %q: the simulator has %s", name, strings.Join(names, ", "))
+	}
+	m := signals()[i]
+	m.Name, m.Fill = use.Name, use.Fill
+	if q := use.Source.Quantile; q != nil {
+		var err error
+		if m.Quantile, err = q.Float(); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// signals returns the metrics that policies can read here: signals of engines, families of vLLM, and what is known only
+// here. A latency without a quantile is the median, where a cluster has the mean.
 func signals() []sim.Metric {
 	return []sim.Metric{
+		{Name: "Waiting", Signal: sim.Waiting},
+		{Name: "Running", Signal: sim.Running},
+		{Name: "InFlight", Signal: sim.InFlight},
+		{Name: "KVCacheUsage", Signal: sim.KVCacheUsage},
+		{Name: "TTFT", Signal: sim.TTFT, Quantile: 0.5},
+		{Name: "TPOT", Signal: sim.TPOT, Quantile: 0.5},
 		{Name: sim.MetricWaiting, Signal: sim.Waiting},
 		{Name: sim.MetricRunning, Signal: sim.Running},
 		{Name: sim.MetricInFlight, Signal: sim.InFlight},
@@ -120,8 +147,8 @@ func signals() []sim.Metric {
 	}
 }
 
-// sample prints a file for -config.
+// sample prints a document for -config.
 func sample(out io.Writer) error {
-	_, err := io.WriteString(out, policyfile.Example())
+	_, err := io.WriteString(out, policy.Example())
 	return err
 }

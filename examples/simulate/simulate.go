@@ -17,7 +17,7 @@ func (o *options) simulate(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	contenders, err := o.contenders(w)
+	contenders, err := o.contenders(w, stderr)
 	if err != nil {
 		return err
 	}

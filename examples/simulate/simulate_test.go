@@ -35,7 +35,7 @@ func start(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func tiny(more ...string) []string {
 	return append([]string{
 		"-from", "24m", "-to", "30m", "-rate-scale", "3", "-max", "6", "-min", "1", "-cold-start", "30s", "-seeds", "2",
-		"-policy", "realtime/seed,llm-d/slo-aware", "-report", "",
+		"-policy", "realtime/kaito,llm-d/slo-aware", "-report", "",
 	}, more...)
 }
 
@@ -160,12 +160,12 @@ func TestConfig(t *testing.T) {
 	require.Regexp(t, `(?m)^mine +\d`, out)
 
 	for text, says := range map[string]string{
-		"policies: [{name: a, static: {}}]":                                        "mine.yaml:1",
-		"policies: [{name: llm-d/slo-aware, static: {replicas: 1}}]":               "is taken",
-		"policies: [{name: static 2, static: {replicas: 1}}]":                      `the name "static 2" is taken`,
-		"policies: [{name: replay oracle, static: {replicas: 1}}]":                 `the name "replay oracle" is taken`,
-		"policies: [{name: zero-lag reactive, static: {replicas: 1}}]":             `the name "zero-lag reactive" is taken`,
-		`policies: [{name: a, proportional: {metrics: [{name: cpu, target: 1}]}}]`: `metric "cpu": the simulator has`,
+		"policies: [{name: a, static: {}}]":                                                  "mine.yaml:1",
+		"policies: [{name: llm-d/slo-aware, static: {replicas: 1}}]":                         "is taken",
+		"policies: [{name: static 2, static: {replicas: 1}}]":                                `the name "static 2" is taken`,
+		"policies: [{name: replay oracle, static: {replicas: 1}}]":                           `the name "replay oracle" is taken`,
+		"policies: [{name: zero-lag reactive, static: {replicas: 1}}]":                       `the name "zero-lag reactive" is taken`,
+		`policies: [{name: a, proportional: {metrics: [{source: {name: cpu}, target: 1}]}}]`: `metric "cpu": the simulator has`,
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		code, _, errs := start(t, tiny("-config", file)...)
@@ -199,7 +199,7 @@ func TestConvertAndReplay(t *testing.T) {
 	require.Equal(t, string(data), out)
 	require.Contains(t, errs, "300 requests in 4m59s")
 
-	code, out, errs = start(t, "-trace", mine, "-policy", "realtime/seed", "-seeds", "1", "-max", "3", "-report", "")
+	code, out, errs = start(t, "-trace", mine, "-policy", "realtime/kaito", "-seeds", "1", "-max", "3", "-report", "")
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "Traffic of mine.csv: 300 requests")
 }
@@ -241,7 +241,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"-convert nowhere.csv -columns a,,c -o x", "must be three"},
 		{"-convert testdata/tiny.txt -columns a,a,c -o x", `-columns: input: "a": must be a column of its own`},
 		{"-policy magic", `-policy "magic": must be one of those that -list shows`},
-		{"-policy realtime/seed,realtime/seed", "is there twice"},
+		{"-policy realtime/kaito,realtime/kaito", "is there twice"},
 		{"-config nowhere.yaml", "-config: open nowhere.yaml"},
 		{"-profile abacus", `-profile "abacus": must be one of qwen32b,`},
 		{"-rate-scale 0", "-rate-scale 0: must be a number above 0"},
@@ -297,7 +297,7 @@ func TestNoCapacityIsAWarning(t *testing.T) {
 	require.Contains(t, out, "Warning: no demand and no oracle, as a replica has no capacity: the SLO cannot be attained")
 	require.Contains(t, out, "Warning: no comparison of two kinds of replicas: without a demand")
 	require.Regexp(t, `(?m)^static 6 +\d`, out)
-	require.Regexp(t, `(?m)^realtime/seed +\d`, out)
+	require.Regexp(t, `(?m)^realtime/kaito +\d`, out)
 	require.NotContains(t, out, "zero-lag reactive")
 	require.NotContains(t, out, "So a replica takes")
 	page, err := os.ReadFile(name)
@@ -353,7 +353,7 @@ func TestStandardOutput(t *testing.T) {
 func TestNoRatioBelowTheOracle(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{
-		"-cold-start", "10m", "-from", "12m", "-to", "30m", "-seeds", "1", "-policy", "realtime/seed",
+		"-cold-start", "10m", "-from", "12m", "-to", "30m", "-seeds", "1", "-policy", "realtime/kaito",
 		"-report", filepath.Join(dir, "report.html"), "-json", filepath.Join(dir, "all.json"),
 	}
 	code, out, errs := start(t, args...)
@@ -372,7 +372,7 @@ func TestNoRatioBelowTheOracle(t *testing.T) {
 		require.True(t, l.Ratio == nil || l.Ratio.Mean >= 1, "%s", l.Name)
 	}
 
-	code, out, errs = start(t, "-to", "1m", "-seeds", "1", "-policy", "realtime/seed", "-report", "")
+	code, out, errs = start(t, "-to", "1m", "-seeds", "1", "-policy", "realtime/kaito", "-report", "")
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "by a schedule within 2 and 16 replicas that begins with 3: the best of")
 	require.Regexp(t, `(?m)^static 4 +99\.83 `, out)

@@ -1,0 +1,66 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/realtime"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+//go:embed data/demo.yaml
+var demoDocument string
+
+// A decider is what decides: a policy of a document, and how its metrics are read.
+type decider struct {
+	policy  scaling.Policy
+	metrics []scrape.Metric
+}
+
+// first is the metric that tables show.
+func (d *decider) first() string {
+	if len(d.metrics) == 0 {
+		return realtime.DefaultMetric
+	}
+	return d.metrics[0].Name
+}
+
+// configured returns what the document of -config has, or otherwise. Bounds are for documents that have none.
+func (o *options) configured(otherwise string, bounds scaling.Bounds, stderr io.Writer) (*decider, error) {
+	data, file := []byte(otherwise), "demo.yaml"
+	if o.config != "" {
+		var err error
+		if data, err = os.ReadFile(o.config); err != nil {
+			return nil, &usageError{fmt.Errorf("-config: %w", err)}
+		}
+		file = o.config
+	}
+	document, err := policy.Read(data, file)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	for _, warning := range document.Warnings {
+		fmt.Fprintf(stderr, "quickstart: warning: %v\n", warning)
+	}
+	if n := len(document.Policies); n != 1 {
+		return nil, &usageError{fmt.Errorf("-config %s: must have one policy, not %d", file, n)}
+	}
+	plan, err := document.Policies[0].Plan("", bounds)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	d := &decider{policy: plan.Policy}
+	for _, m := range plan.Metrics {
+		metric, err := build.Metric(m)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		d.metrics = append(d.metrics, metric)
+	}
+	return d, nil
+}
