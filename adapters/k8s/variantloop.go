@@ -19,7 +19,7 @@ type Variant struct {
 // VariantLoopConfig says what a VariantLoop scales and how.
 type VariantLoopConfig struct {
 	Variants []Variant
-	// Group decides: a saturation.Group, a hetero.Policy. It belongs to the loop from then on, which restores its state.
+	// Group decides: a saturation.Group, a hetero.Group. It belongs to the loop from then on, which restores its state.
 	Group scaling.Group
 
 	Settings
