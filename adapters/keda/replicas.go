@@ -61,7 +61,10 @@ func (t *podTrigger) decide(ctx context.Context, now time.Time) (Snapshot, error
 
 // ask has the policy decide on what there is. The HorizontalPodAutoscaler writes, and the loop finds out whether it has.
 func (t *podTrigger) ask(now time.Time, scale k8s.Scale, seen k8s.Observed) record {
-	t.loop.Read(now, loop.Target{Key: t.target.String(), ID: string(scale.UID), Replicas: scale.Replicas})
+	found := t.loop.Read(now, loop.Target{Key: t.target.String(), ID: string(scale.UID), Replicas: scale.Replicas})
+	if found.Anew {
+		t.c.Logger.Info("the stored state is that of another target: beginning anew", "scaledObject", t.ref.String(), "target", t.target.String())
+	}
 	ready := scale.StatusReplicas
 	if len(seen.Fleets) > 0 {
 		ready = seen.Fleets[0].Ready
