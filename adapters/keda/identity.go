@@ -27,21 +27,36 @@ func Identity(metadata map[string]string) string {
 func (m *Metadata) identity() string {
 	var kinds []string
 	var sources []policy.MetricSource
-	if s := m.Scaler.Realtime; s != nil {
-		kinds = append(kinds, "realtime")
-		for _, metric := range s.Metrics {
+	kind := func(given bool, name string) {
+		if given {
+			kinds = append(kinds, name)
+		}
+	}
+	s := &m.Scaler
+	kind(s.Realtime != nil, "realtime")
+	if s.Realtime != nil {
+		for _, metric := range s.Realtime.Metrics {
 			sources = append(sources, metric.Source)
 		}
 	}
-	if s := m.Scaler.Proportional; s != nil {
-		kinds = append(kinds, "proportional")
-		for _, metric := range s.Metrics {
+	kind(s.Proportional != nil, "proportional")
+	if s.Proportional != nil {
+		for _, metric := range s.Proportional.Metrics {
 			sources = append(sources, metric.Source)
 		}
 	}
-	if m.Scaler.Cron != nil {
-		kinds = append(kinds, "cron")
+	kind(s.Saturation != nil, "saturation")
+	if s.Saturation != nil {
+		for _, source := range []*policy.MetricSource{s.Saturation.KVCacheSource, s.Saturation.QueueSource} {
+			if source != nil {
+				sources = append(sources, *source)
+			}
+		}
 	}
+	kind(s.Static != nil, "static")
+	kind(s.Cron != nil, "cron")
+	kind(s.Stabilization != nil, "stabilization") // what wraps the others has a state of its own
+	kind(s.RateLimits != nil, "ratelimits")
 	texts := make([]string, 0, len(sources)+1)
 	for _, s := range sources {
 		texts = append(texts, text(m.spelt(s)))

@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,25 @@ func TestRecordOfVersionOne(t *testing.T) {
 		require.InDelta(t, 5, w.round(trigger).Value, 0)
 		require.Zero(t, w.observes)
 	})
+}
+
+// TestOtherCompositionsHaveOtherStates: a trigger to which something is added does not find a state that it cannot use.
+func TestOtherCompositionsHaveOtherStates(t *testing.T) {
+	const realtime = "realtime: {metrics: [{threshold: {high: 10, low: 5}}]}"
+	const saturation = "saturation: {kvCacheSource: {name: a}, queueSource: {name: b}}"
+	w := newWorld(t)
+	w.load(15)
+	scalers := []string{
+		realtime, realtime + "\nstabilization: {downSeconds: 60}", realtime + "\nrateLimits: {up: {limits: [{replicas: 2, periodSeconds: 30}]}}",
+		realtime + "\nstatic: {replicas: 6}", "static: {replicas: 6}", saturation, "saturation: {queueSource: {name: b}}", saturation + "\nstatic: {replicas: 6}",
+	}
+	for _, scaler := range scalers {
+		s := w.next(w.trigger(map[string]string{"scalerName": "keda-kaito-scaler", "mode": "replicas", "scaler": scaler}))
+		if !strings.Contains(scaler, "saturation") { // of which one reading alone says nothing
+			require.NoError(t, s.Unknown, scaler)
+		}
+	}
+	require.Len(t, w.store.data, len(scalers))
 }
 
 // TestAnotherTarget: what was decided for a target is not held against one that was made anew under its name.
