@@ -21,14 +21,14 @@ func TestLoopRecreatedTarget(t *testing.T) {
 				l = newLoop(t, c, &observer{value: 50}, clock, nil)
 			}
 		}
-		c.recreate("llama", 1)
+		c.Recreate("llama", 1)
 		again()
 		require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict, "one sample of its own is no window")
 		clock.pass()
 		require.Equal(t, k8s.Written, tick(t, l).Write)
-		require.Equal(t, []int32{2}, c.written)
+		require.Equal(t, []int32{2}, c.Written)
 
-		c.recreate("llama", 3)
+		c.Recreate("llama", 3)
 		again()
 		clock.pass()
 		require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
@@ -42,24 +42,24 @@ func TestLoopRecreatedTarget(t *testing.T) {
 // A write of which no answer came is none of the target that has the name now.
 func TestLoopRecreatedTargetOpenWrite(t *testing.T) {
 	c, clock, l := breached(t, nil)
-	c.delay(nothing)
+	c.Delay(nothing)
 	_, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrUncertain)
-	c.recreate("llama", 2)
+	c.Recreate("llama", 2)
 	clock.pass()
 	require.False(t, tick(t, l).Settled)
-	require.NotContains(t, c.data.Data["state"], `"open"`)
+	require.NotContains(t, c.ConfigMap.Data["state"], `"open"`)
 }
 
 // One that is replaced within a round is decided on in the next: what was observed is the other's.
 func TestLoopRecreatedMidRound(t *testing.T) {
 	c, clock, l := breached(t, nil)
-	c.beforeWrite(func() { c.recreate("llama", 1) }, nil)
+	c.BeforeWrite(func() { c.Recreate("llama", 1) }, nil)
 	tick(t, l)
-	require.Empty(t, c.written)
+	require.Empty(t, c.Written)
 	clock.pass()
 	require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
-	require.Empty(t, c.written)
+	require.Empty(t, c.Written)
 }
 
 // A loop of another target begins anew, whatever the key has. One of the same target in another version of its API
@@ -71,7 +71,7 @@ func TestLoopOtherTarget(t *testing.T) {
 	clock.pass()
 	l := newLoop(t, c, o, clock, func(config *k8s.LoopConfig) { config.Target.Name = "other" })
 	require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
-	require.Empty(t, c.written)
+	require.Empty(t, c.Written)
 }
 
 // Earlier versions stored no target: such a state is that of the target that there is, which is stored with it then.
@@ -79,15 +79,15 @@ func TestLoopStateWithoutTarget(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		c, clock, _ := breached(t, nil)
 		const subject = `"targets":[{"key":"Deployment.apps default/llama","id":"uid-llama"}],`
-		require.Contains(t, c.data.Data["state"], subject)
-		old := strings.Replace(c.data.Data["state"], subject, "", 1)
+		require.Contains(t, c.ConfigMap.Data["state"], subject)
+		old := strings.Replace(c.ConfigMap.Data["state"], subject, "", 1)
 		if bare {
 			old = c.stored(t)
 		}
-		c.data.Data["state"] = old
+		c.ConfigMap.Data["state"] = old
 		l := newLoop(t, c, &observer{value: 50}, clock, nil)
 		require.Equal(t, k8s.Written, tick(t, l).Write, "its samples count")
-		require.Contains(t, c.data.Data["state"], subject)
+		require.Contains(t, c.ConfigMap.Data["state"], subject)
 	}
 }
 
@@ -106,22 +106,22 @@ func TestVariantLoopRecreatedTarget(t *testing.T) {
 	round()
 	waited := c.stored(t)
 	require.NotEqual(t, fresh, waited)
-	c.recreate("l4", 2)
+	c.Recreate("l4", 2)
 	for range 18 {
 		round()
 	}
-	require.Empty(t, c.written)
+	require.Empty(t, c.Written)
 	round()
-	require.Len(t, c.written, 1, "the stabilization of 300 s began before l4 was made anew")
+	require.Len(t, c.Written, 1, "the stabilization of 300 s began before l4 was made anew")
 
 	clock.now = start
 	c = newCluster(2, "l4", "a100")
 	l = newVariantLoop(t, c, saturated(t), o, clock, []string{"a100", "l4"}, nil)
 	round()
-	c.recreate("l4", 2)
-	c.recreate("a100", 2)
+	c.Recreate("l4", 2)
+	c.Recreate("a100", 2)
 	for range 20 {
 		round()
 	}
-	require.Empty(t, c.written, "it began anew with both")
+	require.Empty(t, c.Written, "it began anew with both")
 }

@@ -88,16 +88,16 @@ func TestCarryOver(t *testing.T) {
 				clock.pass()
 				run(from)
 			}
-			before, changed := c.stored(t), len(c.written) > 0
+			before, changed := c.stored(t), len(c.Written) > 0
 			p := composed(t, to)
 			fresh, err := p.MarshalJSON()
 			require.NoError(t, err)
-			stored, err := loop.CarryOver([]byte(c.data.Data["state"]), p)
+			stored, err := loop.CarryOver([]byte(c.ConfigMap.Data["state"]), p)
 			require.NoError(t, err, "%s to %s", from, to)
 			after, err := p.MarshalJSON()
 			require.NoError(t, err)
 			require.JSONEq(t, string(fresh), string(after), "the policy is fresh as it was")
-			c.data.Data["state"] = string(stored)
+			c.ConfigMap.Data["state"] = string(stored)
 			for _, kind := range []string{"realtime", "proportional", "cron"} {
 				if strings.Contains(from, kind) && strings.Contains(to, kind) && part(t, before, kind) != "" && part(t, c.stored(t), kind) != "" {
 					require.JSONEq(t, part(t, before, kind), part(t, c.stored(t), kind), "%s to %s", from, to)
@@ -108,12 +108,12 @@ func TestCarryOver(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(part(t, c.stored(t), "realtime")), &e))
 				require.True(t, e.State.LastUp.Set || e.State.LastDown.Set, "%s to %s", from, to)
 			}
-			replicas := c.replicas("llama")
+			replicas := c.Replicas("llama")
 			clock.pass()
 			out := run(to)
 			require.NoError(t, out.Err())
 			if changed && to == "realtime" {
-				require.Equal(t, replicas, c.replicas("llama"), "the cooldown runs")
+				require.Equal(t, replicas, c.Replicas("llama"), "the cooldown runs")
 			}
 		}
 	}
@@ -122,14 +122,14 @@ func TestCarryOver(t *testing.T) {
 // Writes that are open, and whose they are, are carried over.
 func TestCarryOverOpenWrite(t *testing.T) {
 	c, clock, l := breached(t, nil)
-	arrive := c.delay(nothing)
+	arrive := c.Delay(nothing)
 	_, err := l.Tick(t.Context())
 	require.ErrorIs(t, err, k8s.ErrUncertain)
 	p := composed(t, "realtime+cron")
-	stored, err := loop.CarryOver([]byte(c.data.Data["state"]), p)
+	stored, err := loop.CarryOver([]byte(c.ConfigMap.Data["state"]), p)
 	require.NoError(t, err)
 	require.Contains(t, string(stored), `"id":"uid-llama"`)
-	c.data.Data["state"] = string(stored)
+	c.ConfigMap.Data["state"] = string(stored)
 	arrive()
 	clock.pass()
 	l = newLoop(t, c, &observer{value: 50}, clock, func(config *k8s.LoopConfig) { config.Policy = p })

@@ -57,6 +57,8 @@ func ready(o *Outcome, able, active metav1.Condition) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, able.Reason, able.Message
 	case active.Status != metav1.ConditionTrue:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, active.Reason, active.Message
+	case o.Paused:
+		c.Reason, c.Message = ReasonPaused, "paused: decides, and writes no replicas"
 	case o.ConfigErr != nil:
 		c.Reason, c.Message = ReasonConfigRefused, "the last good configuration is in force: "+o.ConfigErr.Error()
 	}
@@ -76,6 +78,9 @@ func AbleToScale(o *Outcome) metav1.Condition {
 	case o.Write == Written || o.Write == Would:
 		c.Status, c.Reason = metav1.ConditionTrue, actReason(o)
 		c.Message = fmt.Sprintf("%d -> %d", o.Decision.From, o.Decision.Replicas)
+		if o.Paused {
+			c.Message = "paused: " + c.Message
+		}
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonScaleRead, fmt.Sprintf("spec.replicas is %d", o.Scale.Replicas)
 	}

@@ -90,10 +90,15 @@ func (e *Events) decision(object runtime.Object, o *Outcome) {
 		e.emit(object, o, corev1.EventTypeNormal, t, d.Reason())
 	case o.Write == Written || o.Write == Would:
 		t.reason = actReason(o)
-		delete(e.told, t)
 		message := d.Reason()
-		if o.Write == Would {
+		switch {
+		case o.Paused:
+			message = "paused, nothing was written: " + message // a pause asks for the same each time
+		case o.Write == Would:
 			message = "dry run, nothing was written: " + message
+			fallthrough
+		default:
+			delete(e.told, t)
 		}
 		e.emit(object, o, corev1.EventTypeNormal, t, message)
 	}

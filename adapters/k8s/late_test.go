@@ -15,36 +15,6 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// delay keeps the next write of replicas on its way, and answers nothing. It returns what lets it arrive.
-func (c *cluster) delay(then func()) (arrive func()) {
-	var late func()
-	c.fault = func(call string, effect func()) error {
-		if call != "update scale" {
-			effect()
-			return nil
-		}
-		c.fault, late = nil, effect
-		then()
-		return errors.New("connection reset")
-	}
-	return func() { late() }
-}
-
-// beforeWrite does something between the reading of a target and the next write of it, and then what answer says.
-func (c *cluster) beforeWrite(do func(), answer error) {
-	c.fault = func(call string, effect func()) error {
-		if call == "update scale" {
-			c.fault = nil
-			do()
-			if answer != nil {
-				return answer
-			}
-		}
-		effect()
-		return nil
-	}
-}
-
 // breached is a loop whose policy asks for one more in the next round: step 1, cooldown 60 s.
 func breached(t *testing.T, change func(*k8s.LoopConfig)) (*cluster, *clock, *k8s.Loop) {
 	t.Helper()
@@ -61,11 +31,11 @@ func holds(t *testing.T, c *cluster, clock *clock, l *k8s.Loop) {
 	for range 3 {
 		clock.pass()
 		require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
-		require.Equal(t, []int32{4}, c.written)
+		require.Equal(t, []int32{4}, c.Written)
 	}
 	clock.pass()
 	require.Equal(t, k8s.Written, tick(t, l).Write)
-	require.Equal(t, []int32{4, 5}, c.written)
+	require.Equal(t, []int32{4, 5}, c.Written)
 }
 
 // unanswered does a round whose write has no answer.
@@ -90,10 +60,10 @@ func nothing() {}
 // and it finds the older one.
 func TestLoopLateArrivalMidRound(t *testing.T) {
 	c, clock, l := breached(t, nil)
-	arrive := c.delay(nothing)
+	arrive := c.Delay(nothing)
 	unanswered(t, l)
 	clock.pass()
-	c.beforeWrite(arrive, nil)
+	c.BeforeWrite(arrive, nil)
 	out := tick(t, l)
 	require.True(t, out.Settled)
 	require.Equal(t, scaling.Hold, out.Decision.Verdict, out.Decision.Reason())
@@ -105,21 +75,21 @@ func TestLoopLateArrivalMidRound(t *testing.T) {
 // The same when the process ends with its write under way, and another one goes on.
 func TestLoopLateArrivalHandOver(t *testing.T) {
 	c, clock, l := breached(t, nil)
-	arrive := c.delay(func() { panic(crash{}) })
+	arrive := c.Delay(func() { panic(crash{}) })
 	require.Panics(t, func() { _, _ = l.Tick(context.Background()) })
 	clock.pass()
 	l = newLoop(t, c, &observer{value: 50}, clock, nil)
-	c.beforeWrite(arrive, nil)
+	c.BeforeWrite(arrive, nil)
 	finds(t, c, clock, l)
 }
 
 // That a later write was turned down says nothing of an older one.
 func TestLoopLateArrivalAfterRefusal(t *testing.T) {
 	c, clock, l := breached(t, nil)
-	arrive := c.delay(nothing)
+	arrive := c.Delay(nothing)
 	unanswered(t, l)
 	clock.pass()
-	c.beforeWrite(nothing, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "llama", errors.New("quota")))
+	c.BeforeWrite(nothing, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "llama", errors.New("quota")))
 	out, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrForbidden)
 	require.Equal(t, k8s.Refused, out.Write)
@@ -131,10 +101,10 @@ func TestLoopLateArrivalAfterRefusal(t *testing.T) {
 // Nor does it that a later write was a conflict, when there are no more attempts in that round.
 func TestLoopLateArrivalAfterConflicts(t *testing.T) {
 	c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.NoRetry = true })
-	arrive := c.delay(nothing)
+	arrive := c.Delay(nothing)
 	unanswered(t, l)
 	clock.pass()
-	c.beforeWrite(arrive, nil)
+	c.BeforeWrite(arrive, nil)
 	out, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrConflict)
 	require.Equal(t, k8s.Conflict, out.Write)
@@ -145,7 +115,7 @@ func TestLoopLateArrivalAfterConflicts(t *testing.T) {
 // A write that takes longer than its cooldown has its cooldown before it.
 func TestLoopLateArrivalAfterCooldown(t *testing.T) {
 	c, clock, l := breached(t, nil)
-	arrive := c.delay(nothing)
+	arrive := c.Delay(nothing)
 	unanswered(t, l)
 	clock.now = clock.now.Add(2 * time.Minute)
 	arrive()
@@ -159,12 +129,12 @@ func TestLoopLateArrivalAfterCooldown(t *testing.T) {
 func TestLoopOwnWriteAnsweredAsConflict(t *testing.T) {
 	for _, noRetry := range []bool{false, true} {
 		c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.NoRetry = noRetry })
-		c.fault = func(call string, effect func()) error {
+		c.Fault = func(call string, effect func()) error {
 			effect()
 			if call != "update scale" {
 				return nil
 			}
-			c.fault = nil
+			c.Fault = nil
 			return apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "llama", errors.New("changed"))
 		}
 		out, _ := l.Tick(context.Background())
@@ -182,15 +152,15 @@ func TestLoopOwnWriteAnsweredAsConflict(t *testing.T) {
 // A target that cannot be found says nothing of a write to it.
 func TestLoopOpenWriteOfMissingTarget(t *testing.T) {
 	c, clock, l := breached(t, nil)
-	arrive := c.delay(nothing)
+	arrive := c.Delay(nothing)
 	unanswered(t, l)
 	arrive()
 	clock.pass()
-	gone := c.scales["llama"]
-	delete(c.scales, "llama")
+	gone := c.Targets["llama"]
+	delete(c.Targets, "llama")
 	_, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrNotFound)
-	c.scales["llama"] = gone
+	c.Targets["llama"] = gone
 	out := tick(t, l)
 	require.True(t, out.Settled)
 	holds(t, c, clock, l)
@@ -201,21 +171,21 @@ func TestLoopOpenWritesAreFew(t *testing.T) {
 	c, clock, l := breached(t, nil)
 	size := 0
 	for i := range 100 {
-		c.delay(nothing)
+		c.Delay(nothing)
 		_, err := l.Tick(context.Background())
 		require.ErrorIs(t, err, k8s.ErrUncertain)
 		clock.pass()
 		if i == 0 {
-			size = len(c.data.Data["state"])
+			size = len(c.ConfigMap.Data["state"])
 		}
 	}
-	require.Len(t, c.data.Data["state"], size)
+	require.Len(t, c.ConfigMap.Data["state"], size)
 }
 
 // While a write of one target can yet arrive, no other target is written: both together would be more than was decided.
 func TestVariantLoopWaitsForLateWrite(t *testing.T) {
 	c, clock := newCluster(4, "dear", "cheap"), &clock{now: start}
-	c.scales["dear"].Spec.Replicas = 0
+	c.Targets["dear"].Spec.Replicas = 0
 	f, err := hetero.New(hetero.Config{
 		Types: []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 8}}, ExpansionRate: 1,
 	})
@@ -230,7 +200,7 @@ func TestVariantLoopWaitsForLateWrite(t *testing.T) {
 		return outcomes
 	}
 	round()
-	arrive := c.delay(nothing)
+	arrive := c.Delay(nothing)
 	require.Equal(t, k8s.Uncertain, round()[0].Write)
 	o.value = 0
 	round()
@@ -239,27 +209,27 @@ func TestVariantLoopWaitsForLateWrite(t *testing.T) {
 	require.Equal(t, k8s.NoWrite, outcomes[1].Write)
 	require.ErrorIs(t, outcomes[1].WriteErr, k8s.ErrUncertain)
 	require.ErrorContains(t, outcomes[1].WriteErr, "cannot tell yet about the write 0 -> 1 of Deployment default/dear")
-	require.Empty(t, c.written)
+	require.Empty(t, c.Written)
 	arrive()
 	outcomes = round()
 	require.True(t, outcomes[0].Settled)
 	require.Equal(t, scaling.Hold, outcomes[1].Decision.Verdict, "the cooldown runs")
-	require.Equal(t, []int32{1}, c.written)
+	require.Equal(t, []int32{1}, c.Written)
 }
 
 // It does not wait for ever: what has not arrived within two minutes never does.
 func TestVariantLoopWaitsNotForEver(t *testing.T) {
 	c, clock := newCluster(4, "dear", "cheap"), &clock{now: start}
-	c.scales["dear"].Spec.Replicas = 0
+	c.Targets["dear"].Spec.Replicas = 0
 	want := int32(10)
 	l := newVariantLoop(t, c, fleet(t, &want, 0), &replicas{}, clock, []string{"dear", "cheap"}, nil)
-	c.delay(nothing)
+	c.Delay(nothing)
 	outcomes, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrUncertain)
 	require.Equal(t, k8s.Uncertain, outcomes[0].Write)
 	want = 4
-	c.scales["cheap"].Spec.Replicas = 3
-	c.touch("cheap")
+	c.Targets["cheap"].Spec.Replicas = 3
+	c.Touch("cheap")
 	wait := func() k8s.WriteResult {
 		outcomes, _ := l.Tick(context.Background())
 		require.Equal(t, scaling.Up, outcomes[1].Decision.Verdict, outcomes[1].Decision.Explain())

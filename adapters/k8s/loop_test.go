@@ -69,14 +69,14 @@ func TestLoopActs(t *testing.T) {
 	r := record.NewFakeRecorder(100)
 	l := newCounting(t, c, o, func(config *k8s.LoopConfig) { config.Recorder = r })
 	var order []string
-	c.fault = func(call string, effect func()) error {
+	c.Fault = func(call string, effect func()) error {
 		order = append(order, call)
 		effect()
 		return nil
 	}
 	out := tick(t, l)
 	require.Equal(t, k8s.Written, out.Write)
-	require.EqualValues(t, 4, c.replicas("llama"))
+	require.EqualValues(t, 4, c.Replicas("llama"))
 	require.Equal(t, count{Decided: 1, Applied: 1, At: start.Unix()}, counted(t, c))
 	require.Equal(t, []string{"get state", "get scale", "create state", "update scale", "patch state"}, order, "persist, act, persist")
 	require.Equal(t, []string{"Normal ScaledUp Up 3 -> 4: AboveHigh vllm:num_requests_waiting lower=50 > high=10"}, told(r))
@@ -90,24 +90,24 @@ func TestLoopHoldWritesNothing(t *testing.T) {
 		require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
 		clock.pass()
 	}
-	require.Zero(t, c.updates)
+	require.Zero(t, c.Updates)
 
 	// The same at the same time changes no state, and is not stored again.
 	tick(t, l)
-	saves := c.saves
+	saves := c.Saves
 	tick(t, l)
-	require.Equal(t, saves, c.saves)
+	require.Equal(t, saves, c.Saves)
 }
 
 func TestLoopConflict(t *testing.T) {
 	c := newCluster(3)
 	l := newCounting(t, c, &observer{value: 50}, nil)
 	times := 0
-	c.fault = func(call string, effect func()) error {
+	c.Fault = func(call string, effect func()) error {
 		if call == "update scale" && times < 2 {
 			times++
-			c.scales["llama"].Spec.Replicas = 5 // by somebody else
-			c.touch("llama")
+			c.Targets["llama"].Spec.Replicas = 5 // by somebody else
+			c.Touch("llama")
 		}
 		effect()
 		return nil
@@ -115,7 +115,7 @@ func TestLoopConflict(t *testing.T) {
 	out := tick(t, l)
 	require.Equal(t, 2, out.Conflicts)
 	require.EqualValues(t, 5, out.Decision.From, "decided again, on what is there now")
-	require.EqualValues(t, 6, c.replicas("llama"))
+	require.EqualValues(t, 6, c.Replicas("llama"))
 	require.Equal(t, 1, counted(t, c).Decided, "the decisions that came to nothing are taken back")
 
 	times = -10
@@ -129,7 +129,7 @@ func TestLoopConflict(t *testing.T) {
 func TestLoopWriteRefused(t *testing.T) {
 	c := newCluster(3)
 	l := newCounting(t, c, &observer{value: 50}, nil)
-	c.fault = func(call string, effect func()) error {
+	c.Fault = func(call string, effect func()) error {
 		if call == "update scale" {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "llama", errors.New("webhook"))
 		}
@@ -140,8 +140,8 @@ func TestLoopWriteRefused(t *testing.T) {
 	require.ErrorIs(t, err, k8s.ErrForbidden)
 	require.Equal(t, k8s.Refused, out.Write)
 	require.Zero(t, counted(t, c).Applied)
-	require.Equal(t, 1, c.updates)
-	require.NotContains(t, c.data.Data["state"], "open", "nothing is open")
+	require.Equal(t, 1, c.Updates)
+	require.NotContains(t, c.ConfigMap.Data["state"], "open", "nothing is open")
 }
 
 func TestLoopUncertain(t *testing.T) {
@@ -149,7 +149,7 @@ func TestLoopUncertain(t *testing.T) {
 		c := newCluster(3)
 		o := &observer{value: 50}
 		l := newCounting(t, c, o, nil)
-		c.fault = func(call string, effect func()) error {
+		c.Fault = func(call string, effect func()) error {
 			if call != "update scale" {
 				effect()
 				return nil
@@ -164,15 +164,15 @@ func TestLoopUncertain(t *testing.T) {
 		require.Equal(t, k8s.Uncertain, out.Write)
 		require.Zero(t, counted(t, c).Applied)
 
-		c.fault = nil
+		c.Fault = nil
 		o.value = 5
 		if !arrives {
-			c.touch("llama") // so that it cannot arrive any more
+			c.Touch("llama") // so that it cannot arrive any more
 		}
 		out = tick(t, l)
 		require.Equal(t, arrives, out.Settled)
 		require.Equal(t, arrives, counted(t, c).Applied == 1)
-		require.NotContains(t, c.data.Data["state"], "open")
+		require.NotContains(t, c.ConfigMap.Data["state"], "open")
 	}
 }
 
@@ -183,7 +183,7 @@ func TestLoopLateArrival(t *testing.T) {
 	o := &observer{value: 50}
 	l := newCounting(t, c, o, nil)
 	var arrive func()
-	c.fault = func(call string, effect func()) error {
+	c.Fault = func(call string, effect func()) error {
 		if call != "update scale" {
 			effect()
 			return nil
@@ -193,11 +193,11 @@ func TestLoopLateArrival(t *testing.T) {
 	}
 	_, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrUncertain)
-	c.fault = nil
+	c.Fault = nil
 	o.value = 5
 	require.False(t, tick(t, l).Settled)
 	arrive()
-	require.EqualValues(t, 4, c.replicas("llama"))
+	require.EqualValues(t, 4, c.Replicas("llama"))
 
 	l = newCounting(t, c, o, nil) // a restart in between changes nothing
 	require.True(t, tick(t, l).Settled)
@@ -207,7 +207,7 @@ func TestLoopLateArrival(t *testing.T) {
 func TestLoopNothingIsWrittenUnstored(t *testing.T) {
 	c := newCluster(3)
 	l := newCounting(t, c, &observer{value: 50}, nil)
-	c.fault = func(call string, effect func()) error {
+	c.Fault = func(call string, effect func()) error {
 		if call == "create state" {
 			return apierrors.NewInternalError(errors.New("etcd"))
 		}
@@ -216,8 +216,8 @@ func TestLoopNothingIsWrittenUnstored(t *testing.T) {
 	}
 	_, err := l.Tick(context.Background())
 	require.ErrorContains(t, err, "store state")
-	require.Zero(t, c.updates)
-	c.fault = nil
+	require.Zero(t, c.Updates)
+	c.Fault = nil
 	require.Equal(t, k8s.Written, tick(t, l).Write)
 	require.Equal(t, 1, counted(t, c).Decided, "what was not stored is as if it had not been")
 }
@@ -232,10 +232,10 @@ func TestLoopObservationFails(t *testing.T) {
 	o.err, o.none = nil, true
 	require.False(t, func() bool { o := tick(t, l); return o.Decision.Acts() }())
 
-	delete(c.scales, "llama")
+	delete(c.Targets, "llama")
 	_, err = l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrNotFound)
-	require.Zero(t, c.updates)
+	require.Zero(t, c.Updates)
 }
 
 func TestLoopRefusedState(t *testing.T) {
@@ -254,7 +254,7 @@ func TestLoopRefusedState(t *testing.T) {
 			c, clock := newCluster(3), &clock{now: start}
 			store := c.store(t)
 			require.NoError(t, store.Save(context.Background(), "state", nil, []byte(stored)))
-			c.saves = 0
+			c.Saves = 0
 			r := record.NewFakeRecorder(100)
 			l := newLoop(t, c, &observer{value: 50}, clock, func(config *k8s.LoopConfig) { config.Recorder = r })
 			for range 10 {
@@ -267,24 +267,24 @@ func TestLoopRefusedState(t *testing.T) {
 				clock.pass()
 			}
 			require.Len(t, told(r), 2)
-			require.Zero(t, c.updates)
-			require.Zero(t, c.saves)
-			require.Equal(t, stored, c.data.Data["state"], "kept as it is")
+			require.Zero(t, c.Updates)
+			require.Zero(t, c.Saves)
+			require.Equal(t, stored, c.ConfigMap.Data["state"], "kept as it is")
 
 			// Mended by hand, with the bare state of a policy, it goes on.
-			c.data.Data["state"] = string(good)
+			c.ConfigMap.Data["state"] = string(good)
 			require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
 
 			// Removed by hand, it starts afresh.
-			c.data.Data["state"] = stored
-			c.data.ResourceVersion = c.next()
+			c.ConfigMap.Data["state"] = stored
+			c.ConfigMap.ResourceVersion = c.NextVersion()
 			clock.pass()
 			_, err := l.Tick(context.Background())
 			require.ErrorIs(t, err, k8s.ErrStateConflict)
 			_, err = l.Tick(context.Background())
 			require.Error(t, err)
-			c.data.Data["state"] = ""
-			c.data.ResourceVersion = c.next()
+			c.ConfigMap.Data["state"] = ""
+			c.ConfigMap.ResourceVersion = c.NextVersion()
 			require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
 		})
 	}
@@ -299,7 +299,7 @@ func TestLoopTwoControllers(t *testing.T) {
 	o.value = 50
 	_, err := a.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrStateConflict)
-	require.Zero(t, c.updates, "who does not know the state does not write")
+	require.Zero(t, c.Updates, "who does not know the state does not write")
 	require.Equal(t, k8s.Written, tick(t, a).Write, "and reads it before the next round")
 	require.Equal(t, 3, counted(t, c).Decided)
 }
@@ -310,7 +310,7 @@ func TestLoopDryRun(t *testing.T) {
 	r := record.NewFakeRecorder(100)
 	actual := newLoop(t, c, &observer{value: 5}, clock, nil)
 	tick(t, actual)
-	before := c.data.Data["state"]
+	before := c.ConfigMap.Data["state"]
 	dry := newLoop(t, c, o, clock, func(config *k8s.LoopConfig) { config.DryRun, config.Recorder = true, r })
 	would := 0
 	for range 16 { // 4 minutes
@@ -321,9 +321,9 @@ func TestLoopDryRun(t *testing.T) {
 		clock.pass()
 	}
 	require.Equal(t, 4, would, "at the pace of the cooldown")
-	require.Zero(t, c.updates)
-	require.Equal(t, before, c.data.Data["state"], "the real state is as it was")
-	require.NotEmpty(t, c.data.Data["state.dry-run"])
+	require.Zero(t, c.Updates)
+	require.Equal(t, before, c.ConfigMap.Data["state"], "the real state is as it was")
+	require.NotEmpty(t, c.ConfigMap.Data["state.dry-run"])
 	require.Contains(t, told(r)[0], "Held")
 
 	// The real loop has no cooldown to wait for: the load has to last for its window, and no longer.
@@ -357,7 +357,7 @@ func TestLoopDryRunWithoutRoom(t *testing.T) {
 			}
 			clock.pass()
 		}
-		require.Zero(t, c.updates)
+		require.Zero(t, c.Updates)
 		require.Equal(t, map[bool]int{true: 4}[dry], would)
 	}
 }
@@ -367,7 +367,7 @@ func TestLoopWithoutObserver(t *testing.T) {
 	l := newLoop(t, c, nil, &clock{now: start}, func(config *k8s.LoopConfig) { config.Observer = nil })
 	out := tick(t, l)
 	require.Equal(t, scaling.BelowMin, out.Decision.Code(), "bounds need no metrics")
-	require.EqualValues(t, 1, c.replicas("llama"))
+	require.EqualValues(t, 1, c.Replicas("llama"))
 }
 
 func TestLoopRun(t *testing.T) {

@@ -73,7 +73,7 @@ func newMachine(t *rapid.T) *machine {
 // newVariantMachine drives a VariantLoop of two targets, of which one is full at 4 replicas.
 func newVariantMachine(t *rapid.T) *machine {
 	m := &machine{c: newCluster(3, "cheap", "dear"), o: &observer{}, clock: &clock{now: start}, longest: 2 * time.Minute}
-	m.c.scales["dear"].Spec.Replicas = 0
+	m.c.Targets["dear"].Spec.Replicas = 0
 	m.restart = func() {
 		f, err := hetero.New(hetero.Config{
 			Types: []hetero.Type{{Name: "cheap", Cost: 10, Max: 4}, {Name: "dear", Cost: 20, Max: 8}}, ExpansionRate: 1,
@@ -83,7 +83,7 @@ func newVariantMachine(t *rapid.T) *machine {
 		require.NoError(t, err)
 		l, err := k8s.NewVariantLoop(k8s.VariantLoopConfig{
 			Variants: variants("dear", "cheap"), Group: v,
-			Settings: k8s.Settings{Scales: m.c.scaleClient(), Observer: m.o, Store: m.c.store(t), Now: m.clock.read},
+			Settings: k8s.Settings{Scales: m.c.Scales(), Observer: m.o, Store: m.c.store(t), Now: m.clock.read},
 		})
 		require.NoError(t, err)
 		m.tick = func() k8s.Outcome {
@@ -100,8 +100,8 @@ func newVariantMachine(t *rapid.T) *machine {
 
 // touch changes the targets, but not their replicas.
 func (m *machine) touch() {
-	for _, name := range slices.Sorted(maps.Keys(m.c.scales)) {
-		m.c.touch(name)
+	for _, name := range slices.Sorted(maps.Keys(m.c.Targets)) {
+		m.c.Touch(name)
 	}
 }
 
@@ -118,7 +118,7 @@ func (m *machine) land() {
 // round does one round with a fault and reports whether it crashed.
 func (m *machine) round(f fault) (o k8s.Outcome, crashed bool) {
 	calls := 0
-	m.c.fault = func(call string, effect func()) error {
+	m.c.Fault = func(call string, effect func()) error {
 		calls++
 		isScale := call == "update scale"
 		if calls-1 == m.arrive {
@@ -181,7 +181,7 @@ func (m *machine) round(f fault) (o k8s.Outcome, crashed bool) {
 		return nil
 	}
 	defer func() {
-		m.c.fault, m.arrive = nil, -1
+		m.c.Fault, m.arrive = nil, -1
 		if p := recover(); p != nil {
 			if _, ok := p.(crash); !ok {
 				panic(p)
@@ -218,7 +218,7 @@ func TestLoopUninterruptedTwin(t *testing.T) {
 			}
 			o, _ := twin.round(fault{kind: "none", at: -1})
 			require.NoError(t, o.Err())
-			require.Equal(t, twin.c.replicas("llama"), m.c.replicas("llama"), "round %d", i)
+			require.Equal(t, twin.c.Replicas("llama"), m.c.Replicas("llama"), "round %d", i)
 			m.clock.pass()
 			twin.clock.pass()
 		}
@@ -226,7 +226,7 @@ func TestLoopUninterruptedTwin(t *testing.T) {
 		m.o.value, twin.o.value = 5, 5
 		m.round(fault{kind: "none", at: -1})
 		twin.round(fault{kind: "none", at: -1})
-		require.Equal(t, twin.c.written, m.c.written)
+		require.Equal(t, twin.c.Written, m.c.Written)
 		require.JSONEq(t, twin.c.stored(t), m.c.stored(t))
 	})
 }
@@ -236,8 +236,8 @@ func TestLoopUninterruptedTwin(t *testing.T) {
 func TestLoopNeverDoubles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
-		neverDoubles(t, m, func() int32 { return m.c.replicas("llama") })
-		require.EqualValues(t, 8, m.c.replicas("llama"))
+		neverDoubles(t, m, func() int32 { return m.c.Replicas("llama") })
+		require.EqualValues(t, 8, m.c.Replicas("llama"))
 	})
 }
 
@@ -245,9 +245,9 @@ func TestLoopNeverDoubles(t *testing.T) {
 func TestVariantLoopNeverDoubles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newVariantMachine(t)
-		neverDoubles(t, m, func() int32 { return m.c.replicas("cheap") + m.c.replicas("dear") })
-		require.EqualValues(t, 4, m.c.replicas("cheap"))
-		require.EqualValues(t, 4, m.c.replicas("dear"))
+		neverDoubles(t, m, func() int32 { return m.c.Replicas("cheap") + m.c.Replicas("dear") })
+		require.EqualValues(t, 4, m.c.Replicas("cheap"))
+		require.EqualValues(t, 4, m.c.Replicas("dear"))
 	})
 }
 
@@ -256,7 +256,7 @@ func neverDoubles(t *rapid.T, m *machine, count func() int32) {
 	var last time.Time
 	wrote, before := 0, count()
 	check := func() {
-		n := len(m.c.written) - wrote
+		n := len(m.c.Written) - wrote
 		if n == 0 {
 			return
 		}
@@ -265,20 +265,20 @@ func neverDoubles(t *rapid.T, m *machine, count func() int32) {
 		if !last.IsZero() {
 			require.GreaterOrEqual(t, m.clock.now.Sub(last), time.Minute, "the cooldown was lost")
 		}
-		last, wrote, before = m.clock.now, len(m.c.written), count()
+		last, wrote, before = m.clock.now, len(m.c.Written), count()
 	}
 	for _, load := range drawLoad(t, 60) {
 		m.o.value = load
 		f := drawFault(t, anyFault)
 		m.arrive = rapid.IntRange(0, 12).Draw(t, "arrive")
-		tried := m.c.updates
+		tried := m.c.Updates
 		o, crashed := m.round(f)
 		if crashed && f.kind != "crash and wait" {
 			m.arrive = rapid.IntRange(0, 12).Draw(t, "arrive again")
 			m.round(fault{kind: "none", at: -1})
 		}
 		if !crashed && !o.Decision.Acts() && o.Conflicts == 0 {
-			require.Equal(t, tried, m.c.updates, "held, and wrote")
+			require.Equal(t, tried, m.c.Updates, "held, and wrote")
 		}
 		if rapid.IntRange(0, 7).Draw(t, "between rounds") == 0 {
 			m.land()

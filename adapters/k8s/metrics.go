@@ -24,6 +24,7 @@ import (
 //	inferscale_config_refused                          1 while a configuration is refused and the last good one in force
 //	inferscale_state_refused                           1 while the stored state cannot be used
 //	inferscale_dry_run                                 1 in a dry run
+//	inferscale_paused                                  1 while paused
 //	inferscale_round_errors_total{step}                rounds in which a step failed
 //	inferscale_loop_duration_seconds                   how long rounds take
 //
@@ -36,7 +37,7 @@ type Metrics struct {
 
 	decisions, writes, conflicts, failures, errors *prometheus.CounterVec
 
-	readings, current, desired, ready, least, most, last, config, state, dryRun *prometheus.GaugeVec
+	readings, current, desired, ready, least, most, last, config, state, dryRun, paused *prometheus.GaugeVec
 
 	duration *prometheus.HistogramVec
 }
@@ -80,6 +81,7 @@ func NewMetrics() *Metrics {
 	m.config = gauge("config_refused", "Whether a configuration is refused and the last good one in force.")
 	m.state = gauge("state_refused", "Whether the stored state cannot be used, so that nothing is decided.")
 	m.dryRun = gauge("dry_run", "Whether decisions are made and not written.")
+	m.paused = gauge("paused", "Whether decisions are made and not written until the pause ends.")
 	m.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "inferscale", Name: "loop_duration_seconds", Help: "How long a round takes, from reading the target to storing the state.",
 		Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15},
@@ -115,6 +117,7 @@ func (m *Metrics) Observe(o *Outcome, took time.Duration) {
 	with := o.Target.labels
 	m.duration.WithLabelValues(with()...).Observe(took.Seconds())
 	m.dryRun.WithLabelValues(with()...).Set(truth(o.DryRun))
+	m.paused.WithLabelValues(with()...).Set(truth(o.Paused))
 	m.config.WithLabelValues(with()...).Set(truth(o.ConfigErr != nil))
 	m.state.WithLabelValues(with()...).Set(truth(o.StateErr != nil && stateReason(o.StateErr) == ReasonStateRefused))
 	if o.Bounds != (scaling.Bounds{}) {

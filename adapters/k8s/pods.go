@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
@@ -84,6 +83,15 @@ func single(p *corev1.Pod) Replica {
 	return Replica{Name: p.Name, State: state, Because: because, Restarts: restarts(p), Pods: []*corev1.Pod{p}}
 }
 
+// identity tells pods apart, and one from another that had its name before: by UID, or by namespace and name where there
+// is none, as in fakes.
+func identity(p *corev1.Pod) string {
+	if p.UID != "" {
+		return string(p.UID)
+	}
+	return p.Namespace + "/" + p.Name
+}
+
 func restarts(p *corev1.Pod) int32 {
 	var n int32
 	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
@@ -99,7 +107,7 @@ func restarts(p *corev1.Pod) int32 {
 type Pods struct {
 	lister   corelisters.PodLister
 	grouping Grouping
-	restarts map[Target]map[types.UID]int32
+	restarts map[Target]map[string]int32
 }
 
 // NewPods returns a Pods that looks into a lister, normally an informer's.
@@ -110,7 +118,7 @@ func NewPods(lister corelisters.PodLister, grouping Grouping) (*Pods, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	return &Pods{lister: lister, grouping: grouping, restarts: make(map[Target]map[types.UID]int32)}, nil
+	return &Pods{lister: lister, grouping: grouping, restarts: make(map[Target]map[string]int32)}, nil
 }
 
 // Find returns the replicas that the target's selector finds, sorted by name, those that leave included. Without a
@@ -128,13 +136,13 @@ func (p *Pods) Find(s Scale) ([]Replica, error) {
 		return nil, &TargetError{Target: s.Target, Doing: doing, Err: err}
 	}
 	replicas := p.grouping.groups(pods)
-	before, now := p.restarts[s.Target], make(map[types.UID]int32, len(replicas))
+	before, now := p.restarts[s.Target], make(map[string]int32, len(replicas))
 	for i := range replicas {
 		r := &replicas[i]
-		uid := r.Leader().UID
-		last, known := before[uid]
+		id := identity(r.Leader())
+		last, known := before[id]
 		r.Restarted = known && r.Restarts > last
-		now[uid] = r.Restarts
+		now[id] = r.Restarts
 	}
 	p.restarts[s.Target] = now
 	return replicas, nil
@@ -211,7 +219,7 @@ func (p Port) number(pod *corev1.Pod) (int32, bool) {
 // failed: it serves, and what it serves is not known.
 func (p Port) ScrapeTarget(r *Replica) scrape.Pod {
 	pod := r.Leader()
-	target := scrape.Pod{Name: r.Name, UID: fmt.Sprintf("%s/%d", pod.UID, r.Restarts), State: r.State}
+	target := scrape.Pod{Name: r.Name, UID: fmt.Sprintf("%s/%d", identity(pod), r.Restarts), State: r.State}
 	if r.State != scrape.Ready {
 		return target
 	}

@@ -110,6 +110,23 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// Three pods without UIDs are three, and each has its own count of restarts.
+func TestPodsWithoutUIDsStayApart(t *testing.T) {
+	port := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = fmt.Fprintln(w, "vllm:num_requests_waiting 4")
+	})
+	unnamed := func(p *corev1.Pod) { p.UID = "" }
+	o := podObserver(t, scrape.Config{}, port,
+		pod("a", unnamed, ip("127.0.0.1")), pod("b", unnamed, ip("127.0.0.1"), restarted(2)), pod("c", unnamed, ip("127.0.0.1")))
+	for range 2 {
+		seen, err := o.Observe(t.Context(), []k8s.Scale{scaleOf(t, "app=llama", 3)})
+		require.NoError(t, err)
+		require.EqualValues(t, 3, seen.Readings[0].Values)
+		require.Zero(t, seen.Fleets[0].Restarted)
+	}
+}
+
 func TestPodsFind(t *testing.T) {
 	other := pod("other", func(p *corev1.Pod) { p.Labels["app"] = "other" })
 	elsewhere := pod("elsewhere", func(p *corev1.Pod) { p.Namespace = "elsewhere" })

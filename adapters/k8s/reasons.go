@@ -10,8 +10,9 @@ import (
 const (
 	ReasonScaledUp           = "ScaledUp"
 	ReasonScaledDown         = "ScaledDown"
-	ReasonWouldScaleUp       = "WouldScaleUp"   // dry run
-	ReasonWouldScaleDown     = "WouldScaleDown" // dry run
+	ReasonWouldScaleUp       = "WouldScaleUp"   // dry run, paused
+	ReasonWouldScaleDown     = "WouldScaleDown" // dry run, paused
+	ReasonPaused             = "Paused"
 	ReasonHeld               = "Held"
 	ReasonUnknown            = "Unknown"
 	ReasonNotDecided         = "NotDecided"

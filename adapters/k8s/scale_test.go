@@ -17,7 +17,7 @@ import (
 func TestScales(t *testing.T) {
 	ctx := context.Background()
 	c := newCluster(3)
-	scales := c.scaleClient()
+	scales := c.Scales()
 
 	read, err := scales.Get(ctx, target)
 	require.NoError(t, err)
@@ -34,8 +34,8 @@ func TestScales(t *testing.T) {
 	// What was read is no longer so: nothing is overwritten.
 	_, err = scales.Set(ctx, target, read, 5)
 	require.ErrorIs(t, err, k8s.ErrConflict)
-	require.EqualValues(t, 4, c.replicas("llama"))
-	require.Equal(t, 2, c.updates, "a conflict is not retried")
+	require.EqualValues(t, 4, c.Replicas("llama"))
+	require.Equal(t, 2, c.Updates, "a conflict is not retried")
 	require.ErrorContains(t, err, "cannot write replicas 3 -> 5 of Deployment default/llama: changed since it was read: decide again")
 
 	var e *k8s.TargetError
@@ -49,18 +49,18 @@ func TestScales(t *testing.T) {
 	}
 	_, err = scales.Set(ctx, target, written, -1)
 	require.ErrorIs(t, err, k8s.ErrRefused)
-	require.Equal(t, 2, c.updates)
+	require.Equal(t, 2, c.Updates)
 }
 
 func TestScalesSelector(t *testing.T) {
 	c := newCluster(3)
-	c.scales["llama"].Status.Selector = ""
-	read, err := c.scaleClient().Get(context.Background(), target)
+	c.Targets["llama"].Status.Selector = ""
+	read, err := c.Scales().Get(context.Background(), target)
 	require.NoError(t, err)
 	require.Nil(t, read.Selector, "an empty selector is none, not one for every pod")
 
-	c.scales["llama"].Status.Selector = "app in (("
-	_, err = c.scaleClient().Get(context.Background(), target)
+	c.Targets["llama"].Status.Selector = "app in (("
+	_, err = c.Scales().Get(context.Background(), target)
 	require.ErrorContains(t, err, `cannot read Deployment default/llama: status.selector "app in (("`)
 }
 
@@ -88,10 +88,10 @@ func TestScalesErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cluster := newCluster(3)
-			scales := cluster.scaleClient()
+			scales := cluster.Scales()
 			read, err := scales.Get(context.Background(), target)
 			require.NoError(t, err)
-			cluster.fault = func(string, func()) error { return c.err }
+			cluster.Fault = func(string, func()) error { return c.err }
 			_, err = scales.Get(context.Background(), target)
 			require.ErrorIs(t, err, c.err)
 			require.ErrorContains(t, err, "cannot read Deployment default/llama")
@@ -104,7 +104,7 @@ func TestScalesErrors(t *testing.T) {
 	}
 	other := target
 	other.Kind = "Workspace"
-	_, err := newCluster(1).scaleClient().Get(context.Background(), other)
+	_, err := newCluster(1).Scales().Get(context.Background(), other)
 	require.ErrorIs(t, err, k8s.ErrNoScale)
 	require.ErrorContains(t, err, "Workspace default/llama")
 }

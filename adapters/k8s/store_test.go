@@ -36,10 +36,10 @@ func TestConfigMapStore(t *testing.T) {
 	require.Equal(t, "two", string(data))
 
 	// Something else in the ConfigMap has changed: the state has not, and is replaced.
-	c.data.Data["note"] = "by hand"
-	c.data.ResourceVersion = c.next()
+	c.ConfigMap.Data["note"] = "by hand"
+	c.ConfigMap.ResourceVersion = c.NextVersion()
 	require.NoError(t, s.Save(ctx, "state", []byte("two"), []byte("three")))
-	require.Equal(t, "by hand", c.data.Data["note"])
+	require.Equal(t, "by hand", c.ConfigMap.Data["note"])
 
 	// What is remembered of a state may be old, as another store wrote it: it is read before it is a conflict.
 	second := c.store(t)
@@ -49,13 +49,13 @@ func TestConfigMapStore(t *testing.T) {
 	// Somebody else has written the state: it is not overwritten.
 	require.NoError(t, c.store(t).Save(ctx, "state", []byte("three"), []byte("theirs")))
 	require.ErrorIs(t, s.Save(ctx, "state", []byte("three"), []byte("four")), k8s.ErrStateConflict)
-	require.Equal(t, "theirs", c.data.Data["state"])
+	require.Equal(t, "theirs", c.ConfigMap.Data["state"])
 
 	// It is removed, with what was known: that is a conflict too, and then a fresh start.
-	c.data = nil
+	c.ConfigMap = nil
 	require.ErrorIs(t, s.Save(ctx, "state", []byte("theirs"), []byte("four")), k8s.ErrStateConflict)
 	require.NoError(t, s.Save(ctx, "state", nil, []byte("five")))
-	require.Equal(t, "five", c.data.Data["state"])
+	require.Equal(t, "five", c.ConfigMap.Data["state"])
 }
 
 func TestConfigMapStoreLimits(t *testing.T) {
@@ -69,29 +69,29 @@ func TestConfigMapStoreLimits(t *testing.T) {
 	require.Equal(t, 1<<20, size.Limit)
 	require.Greater(t, size.Size, size.Limit)
 	require.ErrorContains(t, err, "state does not fit: ConfigMap default/state would have")
-	require.Equal(t, 1, c.saves, "it was not even tried")
+	require.Equal(t, 1, c.Saves, "it was not even tried")
 }
 
 func TestConfigMapStoreErrors(t *testing.T) {
 	c := newCluster(1)
 	s := c.store(t)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "state", errors.New("rbac"))
-	c.fault = func(string, func()) error { return forbidden }
+	c.Fault = func(string, func()) error { return forbidden }
 	_, err := s.Load(context.Background(), "state")
 	require.ErrorIs(t, err, forbidden)
 	require.ErrorContains(t, err, "ConfigMap default/state")
 
 	// A version that always moves on ends the attempts.
-	c.fault = nil
+	c.Fault = nil
 	require.NoError(t, s.Save(context.Background(), "state", nil, []byte("one")))
-	c.fault = func(_ string, effect func()) error {
-		c.data.ResourceVersion = c.next()
+	c.Fault = func(_ string, effect func()) error {
+		c.ConfigMap.ResourceVersion = c.NextVersion()
 		effect()
 		return nil
 	}
-	c.saves = 0
+	c.Saves = 0
 	require.Error(t, s.Save(context.Background(), "state", []byte("one"), []byte("two")))
-	require.LessOrEqual(t, c.saves, 5)
+	require.LessOrEqual(t, c.Saves, 5)
 
 	_, err = k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{})
 	for _, field := range []string{"client", "namespace", "name"} {
@@ -133,7 +133,7 @@ func TestAnnotationStore(t *testing.T) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "llama", ResourceVersion: "1"},
 	}
-	s, err := k8s.NewAnnotationStore(k8s.AnnotationStoreConfig{Client: annotated(t, object), Mapper: mapper(), Object: target})
+	s, err := k8s.NewAnnotationStore(k8s.AnnotationStoreConfig{Client: annotated(t, object), Mapper: newCluster(1).Mapper(), Object: target})
 	require.NoError(t, err)
 	require.NoError(t, s.Save(ctx, "state", nil, []byte("one")))
 	object.ResourceVersion = "a status update"
@@ -158,7 +158,7 @@ func TestAnnotationStore(t *testing.T) {
 	// The state of a target must not be in its own annotations, in whatever version of its API.
 	c := newCluster(1)
 	_, err = k8s.NewLoop(k8s.LoopConfig{
-		Target: target, Policy: policy(t), Settings: k8s.Settings{Scales: c.scaleClient(), Store: s},
+		Target: target, Policy: policy(t), Settings: k8s.Settings{Scales: c.Scales(), Store: s},
 	})
 	require.ErrorContains(t, err, "must not be the target itself")
 }

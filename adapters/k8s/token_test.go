@@ -56,7 +56,7 @@ func TestTokenIsNeverTold(t *testing.T) {
 				_, _ = fmt.Fprintln(&all, err, k8s.Conditions(&out, 1), out.Observed.Err)
 				clock.pass()
 			}
-			_, _ = fmt.Fprintln(&all, told(r), log.String(), c.data.Data)
+			_, _ = fmt.Fprintln(&all, told(r), log.String(), c.ConfigMap.Data)
 			registry := prometheus.NewRegistry()
 			require.NoError(t, registry.Register(metrics))
 			families, err := registry.Gather()

@@ -23,13 +23,13 @@ func TestOldStateIsRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, o := newCluster(3), &observer{value: 5}
 			require.NoError(t, c.store(t).Save(t.Context(), "state", nil, []byte(oldState)))
-			arrive := func() { c.scales["llama"].Spec.Replicas = 4; c.touch("llama") }
+			arrive := func() { c.Targets["llama"].Spec.Replicas = 4; c.Touch("llama") }
 			if arrived {
 				arrive()
 			}
 			l := newCounting(t, c, o, nil)
 			require.Equal(t, arrived, tick(t, l).Settled)
-			require.Contains(t, c.data.Data["state"], `{"kind":"loop","version":1,`)
+			require.Contains(t, c.ConfigMap.Data["state"], `{"kind":"loop","version":1,`)
 			if !arrived {
 				arrive()
 				l = newCounting(t, c, o, nil)
@@ -63,7 +63,7 @@ func TestLoopPaused(t *testing.T) {
 		require.Equal(t, k8s.Would, o.Write)
 		clock.pass()
 	}
-	require.Zero(t, c.updates)
+	require.Zero(t, c.Updates)
 	l = newLoop(t, c, &observer{value: 50}, clock, nil)
 	require.Equal(t, k8s.Written, tick(t, l).Write)
 	clock.now = clock.now.Add(time.Second)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/thresholds"
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
@@ -66,7 +67,7 @@ func newVariantLoop(t *testing.T, c *cluster, g scaling.Group, o k8s.Observer, c
 	t.Helper()
 	config := k8s.VariantLoopConfig{
 		Variants: variants(names...), Group: g,
-		Settings: k8s.Settings{Scales: c.scaleClient(), Observer: o, Store: c.store(t), Now: clock.read},
+		Settings: k8s.Settings{Scales: c.Scales(), Observer: o, Store: c.store(t), Now: clock.read},
 	}
 	if change != nil {
 		change(&config)
@@ -94,9 +95,9 @@ func TestSaturationVariants(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, scaling.Hold, outcomes[0].Decision.Verdict)
 	require.Equal(t, k8s.Written, outcomes[1].Write, outcomes[1].Decision.Explain())
-	require.EqualValues(t, 3, c.replicas("l4"), "the cheapest grows")
-	require.EqualValues(t, 2, c.replicas("a100"))
-	require.Len(t, c.written, 1)
+	require.EqualValues(t, 3, c.Replicas("l4"), "the cheapest grows")
+	require.EqualValues(t, 2, c.Replicas("a100"))
+	require.Len(t, c.Written, 1)
 
 	// Down, once it has been safe for the stabilization, through a new loop half way.
 	o.kv = 0.05
@@ -107,16 +108,16 @@ func TestSaturationVariants(t *testing.T) {
 		clock.pass()
 		_, err = l.Tick(context.Background())
 		require.NoError(t, err)
-		if c.replicas("a100") == 1 {
+		if c.Replicas("a100") == 1 {
 			break
 		}
 		require.Less(t, i, 22, "the stabilization survives a restart")
 	}
-	require.EqualValues(t, 1, c.replicas("a100"), "the dearest shrinks")
+	require.EqualValues(t, 1, c.Replicas("a100"), "the dearest shrinks")
 
 	// Replicas that say nothing block a scale-down; a target that is gone is left out of what is decided.
 	o.silent = "l4"
-	delete(c.scales, "a100")
+	delete(c.Targets, "a100")
 	outcomes, err = l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrNotFound)
 	require.False(t, outcomes[0].Decided)
@@ -159,26 +160,26 @@ func TestHeteroVariants(t *testing.T) {
 	l := newVariantLoop(t, c, fleet(t, &want, 0), &replicas{}, clock, names, nil)
 	_, err := l.Tick(context.Background())
 	require.NoError(t, err)
-	require.EqualValues(t, 4, c.replicas("cheap"))
-	require.EqualValues(t, 2, c.replicas("dear"))
+	require.EqualValues(t, 4, c.Replicas("cheap"))
+	require.EqualValues(t, 2, c.Replicas("dear"))
 	require.Contains(t, c.stored(t), `"applied":6`)
 
 	// One write of two is refused: the total is told of what was written.
 	want = 9
-	c.scales["cheap"].Spec.Replicas = 3
-	c.touch("cheap")
-	c.fault = refuse("cheap", c)
+	c.Targets["cheap"].Spec.Replicas = 3
+	c.Touch("cheap")
+	c.Fault = refuse("cheap", c)
 	outcomes, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrForbidden)
 	require.Equal(t, k8s.Written, outcomes[0].Write)
 	require.Equal(t, k8s.Refused, outcomes[1].Write)
-	require.EqualValues(t, 5, c.replicas("dear"))
-	require.EqualValues(t, 3, c.replicas("cheap"))
+	require.EqualValues(t, 5, c.Replicas("dear"))
+	require.EqualValues(t, 3, c.Replicas("cheap"))
 	require.Contains(t, c.stored(t), `"applied":9`, "3 more of dear")
 
 	// A type that cannot be seen leaves the total unknown.
-	c.fault = nil
-	delete(c.scales, "cheap")
+	c.Fault = nil
+	delete(c.Targets, "cheap")
 	outcomes, err = l.Tick(context.Background())
 	require.Error(t, err)
 	require.Equal(t, scaling.Unknown, outcomes[0].Decision.Verdict)
@@ -188,11 +189,11 @@ func TestHeteroVariants(t *testing.T) {
 // refuse refuses writes that grow a target.
 func refuse(name string, c *cluster) func(string, func()) error {
 	return func(call string, effect func()) error {
-		before := c.replicas(name)
-		version := c.scales[name].ResourceVersion
+		before := c.Replicas(name)
+		version := c.Targets[name].ResourceVersion
 		effect()
-		if call == "update scale" && c.replicas(name) > before {
-			c.scales[name].Spec.Replicas, c.scales[name].ResourceVersion = before, version
+		if call == "update scale" && c.Replicas(name) > before {
+			c.Targets[name].Spec.Replicas, c.Targets[name].ResourceVersion = before, version
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, name, errors.New("quota"))
 		}
 		return nil
@@ -203,19 +204,19 @@ func TestVariantLoopNoStopWithoutItsStart(t *testing.T) {
 	c, clock := newCluster(2, "dear", "cheap"), &clock{now: start}
 	want := int32(4)
 	l := newVariantLoop(t, c, fleet(t, &want, 1), &replicas{}, clock, []string{"dear", "cheap"}, nil)
-	c.fault = refuse("cheap", c)
+	c.Fault = refuse("cheap", c)
 	outcomes, err := l.Tick(context.Background())
 	require.ErrorIs(t, err, k8s.ErrForbidden)
 	require.Equal(t, scaling.Down, outcomes[0].Decision.Verdict)
 	require.Equal(t, k8s.NoWrite, outcomes[0].Write)
-	require.EqualValues(t, 2, c.replicas("dear"), "nothing is taken away for what did not come")
+	require.EqualValues(t, 2, c.Replicas("dear"), "nothing is taken away for what did not come")
 
-	c.fault = nil
+	c.Fault = nil
 	_, err = l.Tick(context.Background())
 	require.NoError(t, err)
-	require.EqualValues(t, 3, c.replicas("cheap"))
-	require.EqualValues(t, 1, c.replicas("dear"))
-	require.Equal(t, []int32{3, 1}, c.written[len(c.written)-2:], "starts come before stops")
+	require.EqualValues(t, 3, c.Replicas("cheap"))
+	require.EqualValues(t, 1, c.Replicas("dear"))
+	require.Equal(t, []int32{3, 1}, c.Written[len(c.Written)-2:], "starts come before stops")
 }
 
 func TestVariantLoopCrashBetweenWrites(t *testing.T) {
@@ -224,7 +225,7 @@ func TestVariantLoopCrashBetweenWrites(t *testing.T) {
 	names := []string{"dear", "cheap"}
 	l := newVariantLoop(t, c, fleet(t, &want, 0), &replicas{}, clock, names, nil)
 	updates := 0
-	c.fault = func(call string, effect func()) error {
+	c.Fault = func(call string, effect func()) error {
 		if call == "update scale" {
 			if updates++; updates == 2 {
 				panic(crash{})
@@ -234,16 +235,16 @@ func TestVariantLoopCrashBetweenWrites(t *testing.T) {
 		return nil
 	}
 	require.Panics(t, func() { _, _ = l.Tick(context.Background()) })
-	c.fault = nil
-	require.EqualValues(t, 2, c.replicas("dear"))
-	require.EqualValues(t, 0, c.replicas("cheap"))
+	c.Fault = nil
+	require.EqualValues(t, 2, c.Replicas("dear"))
+	require.EqualValues(t, 0, c.Replicas("cheap"))
 
 	l = newVariantLoop(t, c, fleet(t, &want, 0), &replicas{}, clock, names, nil)
 	outcomes, err := l.Tick(context.Background())
 	require.NoError(t, err)
 	require.True(t, outcomes[0].Settled)
-	require.EqualValues(t, 4, c.replicas("cheap"))
-	require.EqualValues(t, 2, c.replicas("dear"))
+	require.EqualValues(t, 4, c.Replicas("cheap"))
+	require.EqualValues(t, 2, c.Replicas("dear"))
 	require.Contains(t, c.stored(t), `"applied":6`, "every replica was told of once")
 }
 
@@ -259,12 +260,12 @@ func TestThresholds(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "thresholds", ResourceVersion: strings.Repeat("1", version)}, Data: data,
 		}))
 	}
-	thresholds, err := k8s.NewThresholds(k8s.ThresholdsConfig{
+	table, err := thresholds.New(thresholds.Config{
 		Lister: corelisters.NewConfigMapLister(indexer), Namespace: "default", Name: "thresholds",
 	})
 	require.NoError(t, err)
 	resolve := func() (float64, error) {
-		got, err := thresholds.Resolve("llama", "default")
+		got, err := table.Resolve("llama", "default")
 		return got.KVCache, err
 	}
 	kv, err := resolve()
@@ -298,7 +299,7 @@ func TestThresholds(t *testing.T) {
 	l := newVariantLoop(t, c, group, o, clock, []string{"l4", "a100"}, func(config *k8s.VariantLoopConfig) {
 		config.Recorder, config.Metrics = r, m
 		config.BeforeDecide = func() error {
-			now, err := thresholds.Resolve("llama", "default")
+			now, err := table.Resolve("llama", "default")
 			return errors.Join(group.Retune(now), err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/thresholds"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/internal/policyfile"
@@ -121,14 +122,14 @@ func newPolicy(e *Env, c *config.Model) (scaling.Group, []scrape.Metric, func() 
 	}
 	var retune func() error
 	if from := c.Saturation.ThresholdsFrom; from != "" {
-		thresholds, err := k8s.NewThresholds(k8s.ThresholdsConfig{
+		table, err := thresholds.New(thresholds.Config{
 			Lister: e.ConfigMaps, Namespace: e.Namespace, Name: from, Mode: c.Saturation.Mode,
 		})
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		retune = func() error {
-			t, err := thresholds.Resolve(c.Name, c.Namespace)
+			t, err := table.Resolve(c.Name, c.Namespace)
 			return errors.Join(policy.Retune(t), err)
 		}
 	}

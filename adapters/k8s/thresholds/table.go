@@ -1,4 +1,11 @@
-package k8s
+// Package thresholds reads the thresholds of package saturation from a ConfigMap while a loop runs:
+//
+//	table, err := thresholds.New(thresholds.Config{Lister: lister, Namespace: "serving", Name: "saturation"})
+//	settings.BeforeDecide = func() error {
+//		t, err := table.Resolve("llama-70b", "serving")
+//		return errors.Join(group.Retune(t), err)
+//	}
+package thresholds
 
 import (
 	"fmt"
@@ -10,30 +17,30 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Thresholds are the entries of a ConfigMap as saturation.ParseTable reads them, kept up to date by an informer's
+// A Table has the entries of a ConfigMap as saturation.ParseTable reads them, kept up to date by an informer's
 // lister. It is not safe for concurrent use.
 //
 // What is wrong never comes into force: an entry that is refused, or a ConfigMap that is gone or cannot be read, leaves
 // a model on the last thresholds that were good, with an error that says so. Without any before, they are those of the
 // default entry or, failing that, the built-in ones.
-type Thresholds struct {
-	config  ThresholdsConfig
+type Table struct {
+	config  Config
 	version string // the resource version that table is from
 	table   *saturation.Table
 	good    map[string]saturation.Thresholds // by model
 }
 
-// ThresholdsConfig says which ConfigMap.
-type ThresholdsConfig struct {
+// Config says which ConfigMap.
+type Config struct {
 	Lister    corelisters.ConfigMapLister
 	Namespace string
 	Name      string
 	Mode      saturation.Mode // the mode of the Scaler that the thresholds are for
 }
 
-// NewThresholds returns the Thresholds of a ConfigMap, or every rule that the configuration breaks. The ConfigMap need
+// New returns the Table of a ConfigMap, or every rule that the configuration breaks. The ConfigMap need
 // not exist.
-func NewThresholds(c ThresholdsConfig) (*Thresholds, error) {
+func New(c Config) (*Table, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Lister != nil, "lister", nil, "must be set")
 	e.Check(c.Namespace != "", "namespace", c.Namespace, "must not be empty")
@@ -41,12 +48,12 @@ func NewThresholds(c ThresholdsConfig) (*Thresholds, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	return &Thresholds{config: c, good: make(map[string]saturation.Thresholds)}, nil
+	return &Table{config: c, good: make(map[string]saturation.Thresholds)}, nil
 }
 
 // Resolve returns the thresholds in force for a model in a namespace. With an error they are still the ones to use, and
 // somebody should hear of it.
-func (t *Thresholds) Resolve(modelID, namespace string) (saturation.Thresholds, error) {
+func (t *Table) Resolve(modelID, namespace string) (saturation.Thresholds, error) {
 	model := saturation.Key(modelID, namespace)
 	broken := t.refresh()
 	table := t.table
@@ -70,7 +77,7 @@ func (t *Thresholds) Resolve(modelID, namespace string) (saturation.Thresholds, 
 
 // refresh parses the ConfigMap if it has changed. Wrong entries are the table's to tell; the error is that there is no
 // table where there was one, or that nobody knows.
-func (t *Thresholds) refresh() error {
+func (t *Table) refresh() error {
 	m, err := t.config.Lister.ConfigMaps(t.config.Namespace).Get(t.config.Name)
 	switch {
 	case apierrors.IsNotFound(err) && t.table == nil:

@@ -1,0 +1,74 @@
+package k8s
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/scale"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// A Cluster is what loops need of one. For makes it; who has clients already fills them in.
+type Cluster struct {
+	Client kubernetes.Interface
+	Scales ScaleClient
+}
+
+// For returns the Cluster behind a configuration, with clients for every kind that it knows. It asks it nothing yet.
+func For(config *rest.Config) (*Cluster, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	discovery := memory.NewMemCacheClient(client.Discovery())
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)
+	getter, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discovery))
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{Client: client, Scales: NewScales(getter, mapper)}, nil
+}
+
+// Settings returns Settings with which a loop works: the state is in the ConfigMap inferscale-KIND-NAME of the target's
+// namespace (inferscale-deployment-chat), and the metrics are asked of every pod that the target's selector selects, each
+// a replica, at their endpoints, as often as a loop decides by default. Without metrics no pod is asked: then only the
+// clock decides. What is not right can be changed; variants of one model take those of one of them.
+//
+// It follows the pods of the target's namespace until ctx ends, and returns when it knows them, or with an error of ctx.
+func (c *Cluster) Settings(ctx context.Context, t Target, metrics ...scrape.Metric) (Settings, error) {
+	store, err := NewConfigMapStore(ConfigMapStoreConfig{
+		Client: c.Client.CoreV1(), Namespace: t.Namespace, Name: "inferscale-" + strings.ToLower(t.Kind) + "-" + t.Name,
+	})
+	if err != nil {
+		return Settings{}, err
+	}
+	s := Settings{Scales: c.Scales, Store: store}
+	if len(metrics) == 0 {
+		return s, nil
+	}
+	scraper, err := scrape.New(scrape.Config{Metrics: metrics, Interval: defaultInterval})
+	if err != nil {
+		return Settings{}, err
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(c.Client, 0, informers.WithNamespace(t.Namespace))
+	informer := factory.Core().V1().Pods()
+	pods, err := NewPods(informer.Lister(), Grouping{})
+	if err != nil {
+		return Settings{}, err
+	}
+	follow := informer.Informer().HasSynced
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), follow) {
+		return Settings{}, ctx.Err()
+	}
+	s.Observer, err = NewPodObserver(pods, scraper, Port{})
+	return s, err
+}
