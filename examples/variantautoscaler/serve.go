@@ -35,7 +35,7 @@ const component = "variantautoscaler"
 
 // A world is a cluster and what is kept of it.
 type world struct {
-	client     *kubernetes.Clientset
+	client     kubernetes.Interface
 	informers  informers.SharedInformerFactory
 	configMaps cache.SharedIndexInformer
 	env        controller.Env
@@ -43,14 +43,11 @@ type world struct {
 
 // newWorld connects. To know the ConfigMaps of the namespace is a matter of follow.
 func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Logger) (*world, error) {
-	client, err := kubernetes.NewForConfig(cluster)
+	found, err := k8s.For(cluster)
 	if err != nil {
 		return nil, err
 	}
-	scales, err := controller.NewScales(cluster, client)
-	if err != nil {
-		return nil, err
-	}
+	client := found.Client
 	store, err := k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: client.CoreV1(), Namespace: namespace, Name: o.state})
 	if err != nil {
 		return nil, err
@@ -58,7 +55,7 @@ func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Lo
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	maps := factory.Core().V1().ConfigMaps()
 	return &world{client: client, informers: factory, configMaps: maps.Informer(), env: controller.Env{
-		Scales: scales, Pods: controller.NewPodCache(client), ConfigMaps: maps.Lister(), Store: store, Namespace: namespace,
+		Scales: found.Scales, Pods: controller.NewPodCache(client), ConfigMaps: maps.Lister(), Store: store, Namespace: namespace,
 		DryRun: o.dryRun, AllowLocal: o.allowLocal, Logger: logger,
 	}}, nil
 }

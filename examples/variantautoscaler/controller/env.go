@@ -4,13 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/scale"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
@@ -19,7 +13,7 @@ import (
 // An Env is what models are run with. Scales, Pods, ConfigMaps, Store and Namespace must be set.
 type Env struct {
 	// Scales reads and writes the targets.
-	Scales *k8s.Scales
+	Scales k8s.ScaleClient
 	// Pods knows the pods of the models' namespaces.
 	Pods *PodCache
 	// ConfigMaps lists those of Namespace, from an informer: thresholds are read from there.
@@ -48,15 +42,4 @@ func (e *Env) logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return e.Logger
-}
-
-// NewScales returns the Scales of a cluster, for every kind that it knows.
-func NewScales(config *rest.Config, client kubernetes.Interface) (*k8s.Scales, error) {
-	discovery := memory.NewMemCacheClient(client.Discovery())
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)
-	getter, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discovery))
-	if err != nil {
-		return nil, err
-	}
-	return k8s.NewScales(getter, mapper), nil
 }
