@@ -54,6 +54,9 @@ type EngineConfig struct {
 
 func (c EngineConfig) orDefault() EngineConfig {
 	c.Idle, c.Stale, c.MaxTriggers = cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stale, DefaultStale), cmp.Or(c.MaxTriggers, DefaultMaxTriggers)
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics() // that nobody reads
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -222,7 +225,7 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 	}
 	o.entries = append(o.entries, t)
 	o.signal()
-	e.c.Metrics.began()
+	e.c.Metrics.triggers.Inc()
 	e.c.Logger.Info("trigger begins", "scaledObject", ref.String(), "metric", plan.Spec.Metric, "trigger", t.id, "target", plan.Spec.Target, "interval", plan.Interval.String())
 	return t, nil
 }

@@ -24,7 +24,7 @@ const replaced = time.Minute
 // namespace and name are those of the ScaledObject. trigger tells its triggers apart, of which several may have one
 // metric: it stands for the metadata, is the same at every replica of the scaler, and is in the log. Of a trigger whose
 // metadata were edited only the new ones are shown after a minute. It is a Collector, to be registered by the caller, and
-// safe for concurrent use. A nil Metrics shows nothing.
+// safe for concurrent use.
 type Metrics struct {
 	triggers            prometheus.Gauge
 	rounds              *prometheus.CounterVec
@@ -108,31 +108,13 @@ func (e *Engine) shown() []*entry {
 
 // of has the triggers of an engine shown.
 func (m *Metrics) of(e *Engine) {
-	if m == nil {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.engines = append(m.engines, e)
 }
 
-func (m *Metrics) began() {
-	if m != nil {
-		m.triggers.Inc()
-	}
-}
-
-func (m *Metrics) ended() {
-	if m != nil {
-		m.triggers.Dec()
-	}
-}
-
 // round takes in what a round came to.
 func (m *Metrics) round(s Snapshot, err error, took time.Duration) {
-	if m == nil {
-		return
-	}
 	m.took.Observe(took.Seconds())
 	result := "value"
 	switch {

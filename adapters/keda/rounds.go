@@ -95,7 +95,7 @@ func (o *object) forget(t *entry, why string) {
 	} else {
 		t.plan.Trigger.Close()
 	}
-	e.c.Metrics.ended()
+	e.c.Metrics.triggers.Dec()
 	e.c.Logger.Info("trigger ends", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "trigger", t.id, "because", why)
 }
 
