@@ -30,8 +30,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/inferscale/inferscale/adapters/keda"
 	"github.com/inferscale/inferscale/adapters/certs"
+	"github.com/inferscale/inferscale/adapters/keda"
 	"github.com/inferscale/inferscale/adapters/keda/defaulting"
 	"github.com/inferscale/inferscale/examples/internal/cluster"
 	"github.com/inferscale/inferscale/examples/internal/kedacluster"
