@@ -76,7 +76,7 @@ func (b both) Applied(now time.Time, from, to []int32) {
 }
 
 // The points at which a process can end, and what can become of a write.
-var ( //nolint:gochecknoglobals // tables of a test
+var (
 	points  = []string{"", "", "", "read", "decided", "stored", "written", "told", "advanced"}
 	answers = []string{"applied", "applied", "refused", "conflict", "lost", "lost, written", "late", "conflict with itself"}
 )
@@ -102,7 +102,7 @@ func (w *world) round(t *rapid.T, l *loop.Loop, now time.Time, load float64, fau
 		}
 		if s.Store != nil && (!w.atomic || !acts) {
 			if faults && rapid.IntRange(0, 9).Draw(t, "store") == 0 {
-				l.Saved(errStore{})
+				l.Saved(storeError{})
 				return l
 			}
 			w.stored = s.Store
@@ -134,9 +134,9 @@ func (w *world) round(t *rapid.T, l *loop.Loop, now time.Time, load float64, fau
 	return l
 }
 
-type errStore struct{}
+type storeError struct{}
 
-func (errStore) Error() string { return "the store did not answer" }
+func (storeError) Error() string { return "the store did not answer" }
 
 func (w *world) carryOut(t *rapid.T, now time.Time, x loop.Write, store []byte, answer string) loop.Result {
 	switch answer {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/scaling"
-	"pgregory.net/rapid"
 )
 
 // The naive twin of a fleet that does not change: every step of every replica by itself, every sum taken anew, and no
