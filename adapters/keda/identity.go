@@ -57,7 +57,19 @@ func (m *Metadata) identity() string {
 	kind(s.Cron != nil, "cron")
 	kind(s.Stabilization != nil, "stabilization") // what wraps the others has a state of its own
 	kind(s.RateLimits != nil, "ratelimits")
-	texts := make([]string, 0, len(sources)+1)
+	kind(len(s.Highest) > 0, "highest")
+	var names []string
+	for i := range s.Highest {
+		of := policy.Policy{Spec: policy.Spec{Scaler: s.Highest[i].Composite}}
+		names = append(names, s.Highest[i].Name, s.Highest[i].Composite.Name())
+		for _, metric := range of.Metrics() {
+			sources = append(sources, metric.Source)
+		}
+	}
+	texts := make([]string, 0, len(sources)+2)
+	if len(names) > 0 {
+		texts = append(texts, text(names))
+	}
 	for _, s := range sources {
 		texts = append(texts, text(m.spelt(s)))
 	}

@@ -69,7 +69,7 @@ type Metadata struct {
 	// Threshold is the target of Mode Metric.
 	Threshold float64
 	// Scaler has the rules of Mode Replicas, and in Mode Metric a proportional one that says which metric is read.
-	Scaler        policy.Scaler
+	Scaler        policy.Composite
 	Interval      time.Duration
 	ScrapeTimeout time.Duration
 	PortName      string
@@ -85,7 +85,7 @@ type Metadata struct {
 
 	keys    map[string]string // how each key was written
 	policy  string            // the one that threshold is for; empty without threshold
-	whole   bool              // the rules are those of the key scaler
+	whole   string            // the key that has all the rules: scaler or policy; empty for neither
 	address string            // KEDA's key scalerAddress
 }
 
@@ -132,7 +132,10 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	realtime.…          a field of the policy by its path in an LLMAutoScaler's spec.scaler, as
 //	proportional.…      realtime.scaleUpRule.cooldownSeconds: "60"; lists and objects are YAML
 //	cron.…
-//	scaler              the whole of spec.scaler as YAML; then threshold and what goes with it must not be given
+//	policy              also, in place of its name, a document of package policy as YAML, such as an LLMAutoScaler as it
+//	                    stands. Its bounds, interval, grouping and scrape count where no key says otherwise; the target is
+//	                    the ScaledObject's. Then threshold and what goes with it must not be given
+//	scaler              the whole of spec.scaler as YAML, likewise
 //
 // Where cron decides alone, or realtime.metrics and proportional.metrics have what the policies given read, threshold is
 // left out together with the policy and the metric that it is for.

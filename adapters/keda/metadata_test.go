@@ -416,7 +416,7 @@ cron:
   mode: InWindow
   windows: [{name: day, start: "0 8 * * 1-5", end: "0 18 * * 1-5", targetReplicas: 3, timeZone: Europe/Berlin}]
 `), &want))
-	require.Equal(t, want, m.Scaler)
+	require.Equal(t, want, m.Scaler.Scaler)
 	plan, err := m.plan(chatTarget, oneToTen)
 	require.NoError(t, err)
 	require.Equal(t, "realtime+cron", plan.Kinds)
@@ -477,7 +477,7 @@ cron:
 	m := parsed(t, inReplicas("threshold", "-", "scaler", text, "minReplicas", "2"))
 	var want policy.Scaler
 	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &want))
-	require.Equal(t, want, m.Scaler)
+	require.Equal(t, want, m.Scaler.Scaler)
 	plan, err := m.plan(chatTarget, oneToTen)
 	require.NoError(t, err)
 	require.Equal(t, "realtime+cron", plan.Kinds)

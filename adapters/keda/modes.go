@@ -2,6 +2,7 @@ package keda
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -114,11 +115,16 @@ func (p *parser) replicas() {
 		p.whole(text)
 		return
 	}
+	if strings.Contains(p.given["policy"], ":") {
+		text, _ := p.take("policy")
+		p.document(text)
+		return
+	}
 	tree := p.tree()
-	for _, err := range strictly(tree, &m.Scaler) { // each key alone was in order
+	for _, err := range strictly(tree, &m.Scaler.Scaler) { // each key alone was in order
 		p.errs.Add(err)
 	}
-	if _, given := p.given["threshold"]; !given && complete(m.Scaler) {
+	if _, given := p.given["threshold"]; !given && complete(m.Scaler.Scaler) {
 		p.refuse("must be given with threshold only: the rules are given by their paths", thresholdOnly)
 		return
 	}
@@ -182,18 +188,68 @@ func (p *parser) proportional(source policy.MetricSource, profile string, target
 	s.Profile = policy.ProportionalProfile(cmp.Or(profile, string(s.Profile)))
 }
 
-// whole reads the key scaler, which leaves nothing to say for others.
-func (p *parser) whole(text string) {
-	p.m.whole = true
-	p.refuse("must not be given beside scaler, which says it all", func(key string) bool {
+// alone refuses what a key leaves nothing to say for.
+func (p *parser) alone(key string) {
+	p.m.whole = key
+	p.refuse("must not be given beside "+key+", which says it all", func(key string) bool {
 		return dotted(key) || key == "threshold" || thresholdOnly(key)
 	})
+}
+
+// document reads the key policy as a document, which leaves nothing to say for others. Keys count before what it says of
+// bounds and of how pods are asked.
+func (p *parser) document(text string) {
+	const key = "policy"
+	p.alone(key)
+	d, err := policy.Read([]byte(text), key)
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		for _, e := range joined.Unwrap() {
+			p.misfit(key, text, "must be a policy document", e)
+		}
+		return
+	}
+	m, doc := &p.m, d.Policies[0]
+	p.check(len(d.Policies) == 1, key, text, "must have one policy")
+	p.check(!doc.DryRun, key, text, "must not have dryRun: a trigger's value is always followed")
+	p.check(doc.Scrape == nil || doc.Scrape.BearerTokenSecretRef == nil && (doc.Scrape.TLS == nil || doc.Scrape.TLS.CASecretRef == nil), key, text,
+		"must not refer to Secrets, which this scaler does not read")
+	for _, w := range d.Warnings {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("%s: %s %s", p.key(key), w.Field, w.Rule))
+	}
+	m.Scaler = doc.Scaler
+	if doc.MaxReplicas != 0 && m.MaxReplicas == nil {
+		m.MaxReplicas = &doc.MaxReplicas
+	}
+	if m.MinReplicas == nil {
+		m.MinReplicas = doc.MinReplicas
+	}
+	if _, given := p.keys["interval"]; !given && doc.IntervalSeconds != nil {
+		m.Interval = doc.Interval()
+		if _, given := p.keys["scrapeTimeout"]; !given {
+			m.ScrapeTimeout = min(DefaultScrapeTimeout, m.Interval/2)
+		}
+	}
+	if _, given := p.keys["grouping"]; !given {
+		m.Grouping = cmp.Or(doc.Grouping, m.Grouping)
+	}
+	if s := doc.Scrape; s != nil {
+		m.PortName = s.PortName
+		if m.TLS == nil {
+			m.TLS = s.TLS
+		}
+	}
+}
+
+// whole reads the key scaler, which leaves nothing to say for others.
+func (p *parser) whole(text string) {
+	p.alone("scaler")
 	var tree map[string]any
 	if err := yamlTo(text, &tree); err != nil {
 		p.misfit("scaler", text, "must be YAML of an LLMAutoScaler's spec.scaler", err)
 		return
 	}
-	for _, err := range strictly(tree, &p.m.Scaler) {
+	for _, err := range strictly(tree, &p.m.Scaler.Scaler) {
 		p.misfit("scaler", text, "must be an LLMAutoScaler's spec.scaler", err)
 	}
 }

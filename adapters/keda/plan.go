@@ -21,7 +21,7 @@ func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, e
 			IntervalSeconds: &seconds,
 			Grouping:        m.Grouping,
 		},
-		Scaler: policy.Composite{Scaler: *m.Scaler.DeepCopy()},
+		Scaler: *m.Scaler.DeepCopy(),
 	}
 	if m.PortName != "" || m.TLS != nil {
 		spec.Scrape = &policy.Scrape{PortName: m.PortName, TLS: m.TLS}
@@ -65,8 +65,8 @@ func (m *Metadata) inKeys(err error) error {
 func (m *Metadata) keyOf(path string) (key, written string) {
 	rest, ok := strings.CutPrefix(path, "spec.scaler.")
 	switch {
-	case ok && m.whole:
-		return "scaler", m.written("scaler") + "." + rest
+	case ok && m.whole != "":
+		return m.whole, m.written(m.whole) + "." + rest
 	case ok:
 		key = m.ruleKey(rest)
 		return key, m.written(key)
