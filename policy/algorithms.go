@@ -211,6 +211,11 @@ func (b *builder) saturationConfig(s *SaturationScaler, p place) saturation.Sing
 	return c
 }
 
+// Config returns the configuration that the scaler means, without bounds. The scaler must be valid.
+func (s *SaturationScaler) Config() saturation.SingleConfig {
+	return newBuilder("", 0).saturationConfig(s, place{})
+}
+
 // sources returns where the two numbers are read.
 func (s *SaturationScaler) sources() (kv, queue MetricSource) {
 	return or(s.KVCacheSource, MetricSource{Name: saturation.DefaultKV}), or(s.QueueSource, MetricSource{Name: saturation.DefaultQueue})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/hetero"
-	"github.com/inferscale/inferscale/internal/policyfile"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 )
 
@@ -70,6 +70,8 @@ type Saturation struct {
 	saturation.Config
 
 	KV, Queue string // the metrics
+	// Metrics says how they are read.
+	Metrics []policy.Metric
 	// ThresholdsFrom is the name of the ConfigMap with the thresholds, in the namespace of the controller; empty for
 	// none.
 	ThresholdsFrom string
@@ -79,7 +81,7 @@ type Saturation struct {
 type Hetero struct {
 	ExpansionRate float64
 	Options       hetero.Options
-	Total         policyfile.Policy
+	Total         policy.Policy
 }
 
 // Fleet returns the fleet that the variants of a model are.

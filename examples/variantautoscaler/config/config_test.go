@@ -34,8 +34,8 @@ const good = `models:
         max: 8
         port: http
     saturation:
-      kvCacheThreshold: 0.85
-      downStabilization: 1m
+      kvCacheThreshold: "0.85"
+      downStabilizationSeconds: 60
       step: Deficit
       thresholdsFrom: {configMap: saturation-thresholds}
   - name: qwen
@@ -48,7 +48,7 @@ const good = `models:
       exchanges: unlimited
       whenReady: true
       total:
-        proportional: {profile: llm, metrics: [{name: in_flight, target: 20}]}
+        proportional: {profile: llm, metrics: [{source: {engine: VLLM, signal: InFlight}, target: 20}]}
   - {name: plain, namespace: other, algorithm: saturation, variants: [{target: {apiVersion: apps/v1, kind: Deployment, name: p}, cost: 1, min: 0, max: 3}]}
 `
 
@@ -72,6 +72,8 @@ func TestParse(t *testing.T) {
 	}, llama.Variants)
 	want := saturation.Defaults()
 	want.KVCache, want.DownStabilization, want.Step = 0.85, time.Minute, saturation.Deficit
+	assert.Len(t, llama.Saturation.Metrics, 2)
+	llama.Saturation.Metrics = nil
 	assert.Equal(t, &config.Saturation{
 		Config: want, KV: saturation.DefaultKV, Queue: saturation.DefaultQueue, ThresholdsFrom: "saturation-thresholds",
 	}, llama.Saturation)
@@ -82,7 +84,8 @@ func TestParse(t *testing.T) {
 	assert.Equal(t, intstr.FromInt32(8000), qwen.Port)
 	assert.Equal(t, hetero.Options{Exchanges: hetero.Unlimited, WhenReady: true}, qwen.Hetero.Options)
 	assert.InDelta(t, 1, qwen.Hetero.ExpansionRate, 0)
-	assert.Equal(t, "proportional", qwen.Hetero.Total.Algorithm)
+	assert.Equal(t, "proportional/llm", qwen.Hetero.Total.Name)
+	assert.Equal(t, config.DefaultInterval, qwen.Hetero.Total.Interval())
 	fleet, err := qwen.Fleet()
 	require.NoError(t, err)
 	assert.Equal(t, int32(3), fleet.Bounds().Max)
@@ -199,8 +202,8 @@ func TestParseErrors(t *testing.T) {
 		"saturation's fields": {
 			head("saturation") + fine + "    saturation:\n      # a comment\n      kvCacheThreshold: 1.5\n\n      queueLength: 5\n      kvSpareTrigger: much\n",
 			"variants.yaml:8: models[0].saturation.kvCacheThreshold: 1.5: must be from 1e-9 to 1\n" +
-				"variants.yaml:10: models[0].saturation.queueLength: 5: is not a field here; the fields are profile, kvCacheThreshold, queueLengthThreshold, kvSpareTrigger, queueSpareTrigger, mode, transitionTimeout, downStabilization, step, kv, queue, thresholdsFrom\n" +
-				`variants.yaml:11: models[0].saturation.kvSpareTrigger: "much": must be a number`,
+				"variants.yaml:10: models[0].saturation.queueLength: 5: is not a field here: is it queueLengthThreshold? the fields are profile, kvCacheThreshold, queueLengthThreshold, kvSpareTrigger, queueSpareTrigger, mode, transitionTimeoutSeconds, downStabilizationSeconds, step, kvCacheSource, queueSource, thresholdsFrom\n" +
+				`variants.yaml:11: models[0].saturation.kvSpareTrigger: "much": must be a number that is not negative, as 40 or "0.9"`,
 		},
 		"thresholdsFrom": {
 			head("saturation") + fine + "    saturation: {thresholdsFrom: {secret: s}}\n",
@@ -209,16 +212,16 @@ func TestParseErrors(t *testing.T) {
 		},
 		"no hetero": {head("hetero") + fine, "variants.yaml:2: models[0].hetero: must be given"},
 		"hetero's fields": {
-			head("hetero") + fine + "    hetero:\n      expansionRate: -1\n      exchanges: some\n      whenReady: 1\n      total:\n        proportional:\n          metrics:\n            - {name: in_flight, target: -5}\n",
+			head("hetero") + fine + "    hetero:\n      expansionRate: -1\n      exchanges: some\n      whenReady: 1\n      total:\n        proportional:\n          metrics:\n            - {source: {engine: VLLM, signal: InFlight}, target: -5}\n",
 			"variants.yaml:7: models[0].hetero.expansionRate: -1: must be a number that is not negative\n" +
 				`variants.yaml:8: models[0].hetero.exchanges: "some": must be a whole number from 0 to 2147483647` + "\n" +
 				"variants.yaml:9: models[0].hetero.whenReady: 1: must be true or false\n" +
-				"variants.yaml:13: models[0].hetero.total.proportional.metrics[0].target: -5: must be a number above 0",
+				`variants.yaml:13: models[0].hetero.total.proportional.metrics[0].target: -5: must be a number that is not negative, as 40 or "0.9"`,
 		},
 		"no total": {head("hetero") + fine + "    hetero: {}\n", "variants.yaml:6: models[0].hetero.total: must be given"},
 		"total of two": {
 			head("hetero") + fine + "    hetero:\n      total: {static: {replicas: 1}, cron: {}}\n",
-			"variants.yaml:7: models[0].hetero.total: cron, static: must have exactly one of realtime, proportional, saturation, cron, static, floor, highest",
+			"variants.yaml:7: models[0].hetero.total.cron.policies: 0: must have at least one",
 		},
 		"capacity with hetero": {
 			head("hetero") + strings.Replace(fine, "cost: 1", "cost: 1, capacity: 2", 1) + "    hetero: {total: {static: {replicas: 1}}}\n",

@@ -14,8 +14,8 @@
 //	        min: 1
 //	        max: 8
 //	        port: http                  # name or number; the same for all variants of a model
-//	    saturation:                     # fields of a saturation policy, as in policy files
-//	      kvCacheThreshold: 0.80
+//	    saturation:                     # fields of spec.scaler.saturation, as in policy documents
+//	      kvCacheThreshold: "0.8"
 //	      thresholdsFrom: {configMap: saturation-thresholds}
 //
 // and with the other algorithm
@@ -24,7 +24,7 @@
 //	  expansionRate: 2
 //	  exchanges: 1                  # or unlimited
 //	  whenReady: true
-//	  total: {proportional: {profile: llm}}  # a policy, as in policy files
+//	  total: {proportional: {profile: llm}}  # a scaler, as in policy documents
 //
 // It is read strictly: a field that is not known, given twice, of another type or with a value that breaks a rule is an
 // error, and all are reported at once, each with its line and path:

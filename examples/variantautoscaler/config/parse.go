@@ -14,7 +14,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/hetero"
-	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -88,7 +88,7 @@ func (r *reader) model(n *yaml.Node, path string) Model {
 	case AlgorithmSaturation:
 		m.Saturation = r.saturation(f)
 	case AlgorithmHetero:
-		m.Hetero = r.hetero(f)
+		m.Hetero = r.hetero(f, m.Interval)
 		r.fleet(f, &m)
 	}
 	return m
@@ -170,7 +170,8 @@ func (r *reader) port(f fields) intstr.IntOrString {
 // saturation reads the section of the algorithm, which may be left out.
 func (r *reader) saturation(f fields) *Saturation {
 	const from = "thresholdsFrom"
-	s := &Saturation{Config: saturation.Defaults(), KV: saturation.DefaultKV, Queue: saturation.DefaultQueue}
+	s := &Saturation{}
+	s.take(&policy.SaturationScaler{})
 	n := f.given[AlgorithmSaturation]
 	if n == nil {
 		return s
@@ -186,20 +187,14 @@ func (r *reader) saturation(f fields) *Saturation {
 		}
 	}
 	before := len(r.errs)
-	policy, ok := r.policy(&yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Content: []*yaml.Node{
+	p, ok := r.policy(&yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Content: []*yaml.Node{
 		{Kind: yaml.ScalarNode, Value: AlgorithmSaturation, Line: n.Line}, without(n, from),
-	}}, "policies[0]."+AlgorithmSaturation, path)
+	}}, AlgorithmSaturation, path)
 	if !ok {
 		r.alsoKnown(r.errs[before:], path, from)
 		return s
 	}
-	text, err := policy.Effective()
-	if err == nil {
-		err = s.take(text)
-	}
-	if err != nil {
-		r.report(n.Line, path, nil, err.Error())
-	}
+	s.take(p.Scaler.Saturation)
 	return s
 }
 
@@ -214,41 +209,15 @@ func (r *reader) alsoKnown(errs []error, path, name string) {
 	}
 }
 
-// take reads a policy of a file that has every field of it.
-func (s *Saturation) take(text []byte) error {
-	var file struct {
-		Policies []struct {
-			Saturation struct {
-				KVCache           float64       `yaml:"kvCacheThreshold"`
-				QueueLength       float64       `yaml:"queueLengthThreshold"`
-				KVSpare           float64       `yaml:"kvSpareTrigger"`
-				QueueSpare        float64       `yaml:"queueSpareTrigger"`
-				Mode              string        `yaml:"mode"`
-				TransitionTimeout time.Duration `yaml:"transitionTimeout"`
-				DownStabilization time.Duration `yaml:"downStabilization"`
-				Step              string        `yaml:"step"`
-				KV                string        `yaml:"kv"`
-				Queue             string        `yaml:"queue"`
-			} `yaml:"saturation"`
-		} `yaml:"policies"`
-	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		return err
-	}
-	p := file.Policies[0].Saturation
-	s.Thresholds = saturation.Thresholds{KVCache: p.KVCache, QueueLength: p.QueueLength, KVSpare: p.KVSpare, QueueSpare: p.QueueSpare}
-	s.TransitionTimeout, s.DownStabilization, s.KV, s.Queue = p.TransitionTimeout, p.DownStabilization, p.KV, p.Queue
-	if p.Mode == saturation.Literal.String() {
-		s.Mode = saturation.Literal
-	}
-	if p.Step == saturation.Deficit.String() {
-		s.Step = saturation.Deficit
-	}
-	return nil
+// take takes what a scaler says.
+func (s *Saturation) take(given *policy.SaturationScaler) {
+	c := given.Config()
+	of := policy.Policy{Spec: policy.Spec{Scaler: policy.Composite{Scaler: policy.Scaler{Saturation: given}}}}
+	s.Config, s.KV, s.Queue, s.Metrics = c.Config, c.KV, c.Queue, of.Metrics()
 }
 
 // hetero reads the section of the algorithm.
-func (r *reader) hetero(f fields) *Hetero {
+func (r *reader) hetero(f fields, interval time.Duration) *Hetero {
 	h := &Hetero{ExpansionRate: hetero.Kthena().ExpansionRate}
 	n := f.given[AlgorithmHetero]
 	if n == nil {
@@ -270,7 +239,11 @@ func (r *reader) hetero(f fields) *Hetero {
 	}
 	h.Options.WhenReady = r.flag(g, "whenReady")
 	if total := g.given["total"]; total != nil {
-		h.Total, _ = r.policy(total, "policies[0]", g.at("total"))
+		h.Total, _ = r.policy(total, "", g.at("total"))
+		if h.Total.IntervalSeconds == nil {
+			seconds := int32(interval / time.Second)
+			h.Total.IntervalSeconds = &seconds
+		}
 	}
 	return h
 }

@@ -6,29 +6,29 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/inferscale/inferscale/internal/policyfile"
+	"github.com/inferscale/inferscale/policy"
 )
 
-// policy reads a policy as policy files have it. The errors of package policyfile are about a file with this policy
-// alone, and are put where the policy really is: prefix is its path there, path the one here.
-func (r *reader) policy(n *yaml.Node, prefix, path string) (policyfile.Policy, bool) {
-	file := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
-		{Kind: yaml.ScalarNode, Value: "policies"},
-		{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}},
-	}}
-	text, err := yaml.Marshal(file)
+// policy reads a policy as documents have it. The errors of package policy are about a document with this policy alone,
+// and are put where the policy really is: prefix is its path there, path the one here.
+func (r *reader) policy(n *yaml.Node, prefix, path string) (policy.Policy, bool) {
+	text, err := yaml.Marshal(n)
 	if err != nil {
 		r.report(n.Line, path, nil, "cannot be read: "+err.Error())
-		return policyfile.Policy{}, false
+		return policy.Policy{}, false
 	}
-	policies, err := policyfile.Parse(text, Key)
+	document, err := policy.Read(text, Key)
 	if err == nil {
-		return policies[0], true
+		if len(document.Policies) == 1 && !document.Policies[0].Manifest {
+			return document.Policies[0], true
+		}
+		r.report(n.Line, path, nil, "must be one policy, as a scaler or a spec")
+		return policy.Policy{}, false
 	}
 	lines := make(map[int]int)
 	var again yaml.Node
 	if bad := yaml.Unmarshal(text, &again); bad == nil {
-		pair(again.Content[0].Content[1].Content[0], n, lines)
+		pair(again.Content[0], n, lines)
 	}
 	for _, e := range positions(err) {
 		line, ok := lines[e.Line]
@@ -36,12 +36,12 @@ func (r *reader) policy(n *yaml.Node, prefix, path string) (policyfile.Policy, b
 			line = n.Line
 		}
 		field := path
-		if rest, ok := strings.CutPrefix(e.Field, prefix); ok {
-			field = path + rest
+		if rest := strings.TrimPrefix(e.Field, prefix); rest != "" && e.Field != "file" {
+			field = join(path, strings.TrimPrefix(rest, "."))
 		}
 		r.report(line, field, e.Value, e.Rule)
 	}
-	return policyfile.Policy{}, false
+	return policy.Policy{}, false
 }
 
 // pair notes which lines of a document that was written anew are which lines of its source.
@@ -55,15 +55,15 @@ func pair(written, source *yaml.Node, lines map[int]int) {
 }
 
 // positions takes joined errors apart.
-func positions(err error) []*policyfile.PositionError {
-	var all []*policyfile.PositionError
+func positions(err error) []*policy.PositionError {
+	var all []*policy.PositionError
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			all = append(all, positions(e)...)
 		}
 		return all
 	}
-	var e *policyfile.PositionError
+	var e *policy.PositionError
 	if errors.As(err, &e) {
 		all = append(all, e)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/inferscale/inferscale/internal/policyfile"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -31,7 +31,7 @@ type reader struct {
 // report notes an error.
 func (r *reader) report(line int, field string, value any, rule string) {
 	r.failed[field] = true
-	r.errs = append(r.errs, &policyfile.PositionError{
+	r.errs = append(r.errs, &policy.PositionError{
 		File: Key, Line: line, FieldError: scaling.FieldError{Field: field, Value: value, Rule: rule},
 	})
 }
@@ -53,7 +53,7 @@ func (r *reader) err() error {
 }
 
 func lineOf(err error) int {
-	var e *policyfile.PositionError
+	var e *policy.PositionError
 	if errors.As(err, &e) {
 		return e.Line
 	}

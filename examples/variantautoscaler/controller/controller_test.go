@@ -106,7 +106,7 @@ func TestOnceReadsInFlight(t *testing.T) {
 	var out bytes.Buffer
 	text := strings.Replace(placed, "static: {replicas: 4}", "realtime: {profile: responsive}", 1)
 	require.NoError(t, controller.Once(t.Context(), w.env, parse(t, text), &out, true, 10*time.Second))
-	assert.Contains(t, out.String(), "reading  in_flight  7.5 to 7.5, from 2 of 2 replicas\n")
+	assert.Contains(t, out.String(), "reading  InFlight  7.5 to 7.5, from 2 of 2 replicas\n")
 }
 
 // story is a Runner that runs on a Watcher.
@@ -178,7 +178,7 @@ func TestConfigurationChanges(t *testing.T) {
 	w.mu.Unlock()
 	eventually(t, "the last good one still works", func() bool { return said(events, "Normal ScaledUp") })
 
-	w.configure(t, "3", saturated+"    saturation: {kv: \"a\\nb\"}\n")
+	w.configure(t, "3", saturated+"    saturation: {kvCacheSource: {name: \"a\\nb\"}}\n")
 	eventually(t, "one that cannot be run is refused too", func() bool {
 		return said(events, "Warning ConfigRefused the last good configuration stays in force: variants.yaml: models[0]: ")
 	})

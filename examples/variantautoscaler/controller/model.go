@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/k8s/thresholds"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
 	"github.com/inferscale/inferscale/hetero"
-	"github.com/inferscale/inferscale/internal/policyfile"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -107,8 +107,8 @@ func check(e *Env, file *config.File) error {
 // can change.
 func newPolicy(e *Env, c *config.Model) (scaling.Group, []scrape.Metric, func() error, error) {
 	if c.Hetero != nil {
-		policy, metrics, err := newHetero(c)
-		return policy, metrics, nil, err
+		group, metrics, err := newHetero(c)
+		return group, metrics, nil, err
 	}
 	s := saturation.GroupConfig{Config: c.Saturation.Config, KV: c.Saturation.KV, Queue: c.Saturation.Queue}
 	for _, v := range c.Variants {
@@ -116,7 +116,7 @@ func newPolicy(e *Env, c *config.Model) (scaling.Group, []scrape.Metric, func() 
 			Name: v.Target.Name, Cost: v.Cost, Capacity: v.Capacity, Min: v.Min, Max: v.Max,
 		})
 	}
-	policy, err := saturation.NewGroup(s)
+	group, err := saturation.NewGroup(s)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -130,12 +130,11 @@ func newPolicy(e *Env, c *config.Model) (scaling.Group, []scrape.Metric, func() 
 		}
 		retune = func() error {
 			t, err := table.Resolve(c.Name, c.Namespace)
-			return errors.Join(policy.Retune(t), err)
+			return errors.Join(group.Retune(t), err)
 		}
 	}
-	return policy, reads([]policyfile.MetricUse{
-		{Name: s.KV, Fill: s.Config.KVCache}, {Name: s.Queue, Fill: s.Config.QueueLength},
-	}), retune, nil
+	metrics, err := reads(c.Saturation.Metrics)
+	return group, metrics, retune, err
 }
 
 func newHetero(c *config.Model) (scaling.Group, []scrape.Metric, error) {
@@ -148,29 +147,27 @@ func newHetero(c *config.Model) (scaling.Group, []scrape.Metric, error) {
 		return nil, nil, err
 	}
 	group, err := hetero.NewGroup(total, fleet, c.Hetero.Options)
-	return group, reads(c.Hetero.Total.Metrics()), err
+	if err != nil {
+		return nil, nil, err
+	}
+	metrics, err := reads(c.Hetero.Total.Metrics())
+	return group, metrics, err
 }
 
-// reads returns how metrics are read from pages of vLLM. A metric that is read several times has its highest fill.
-func reads(uses []policyfile.MetricUse) []scrape.Metric {
+// reads returns how metrics are read of the pods. They are asked at the model's port, unless a source names its own.
+func reads(uses []policy.Metric) ([]scrape.Metric, error) {
 	var all []scrape.Metric
 	for _, use := range uses {
-		i := slices.IndexFunc(all, func(m scrape.Metric) bool { return m.Name == use.Name })
-		if i >= 0 {
-			all[i].Fill = max(all[i].Fill, use.Fill)
-			continue
+		m, err := build.Metric(use)
+		if err != nil {
+			return nil, err
 		}
-		m := scrape.Named(use.Name)
-		if use.Name == policyfile.DefaultInFlight {
-			if sum, err := scrape.VLLM.Metric(scrape.InFlight); err == nil {
-				m = sum
-			}
-			m.Name, m.Endpoint = use.Name, scrape.Endpoint{}
+		if s := use.Source; s.Port == nil && s.Path == "" && s.Protocol == "" {
+			m.Endpoint = scrape.Endpoint{}
 		}
-		m.Fill = use.Fill
 		all = append(all, m)
 	}
-	return all
+	return all, nil
 }
 
 // StateKey returns the key of a model's state. Each algorithm has its own, as they cannot read each other's.
@@ -178,7 +175,7 @@ func StateKey(m *config.Model) string {
 	const longest = 120 // of 253, and more is added
 	algorithm := m.Algorithm()
 	if m.Hetero != nil {
-		algorithm += "-" + m.Hetero.Total.Algorithm
+		algorithm += "-" + kinds(m.Hetero.Total)
 	}
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
@@ -189,6 +186,12 @@ func StateKey(m *config.Model) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(m.String())) // a hash never fails
 	return fmt.Sprintf("%s.%s.%s", name[:min(len(name), longest)], hex.EncodeToString(h.Sum(nil)), algorithm)
+}
+
+// kinds names the algorithms of a policy, without their profiles.
+func kinds(p policy.Policy) string {
+	name, _, _ := strings.Cut(p.Scaler.Name(), "/")
+	return strings.ReplaceAll(name, "+", "-")
 }
 
 // run does rounds until the context ends.
