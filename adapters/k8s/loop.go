@@ -31,23 +31,13 @@ type LoopConfig struct {
 // What fails ends the round there; the next begins anew. A state that did not change is not stored again. A conflict in
 // step 6 takes the decision back and goes to step 2, at most Settings.Conflicts times.
 //
-// # Crashes
-//
-// A loop that ends between 5 and 7, or gets no answer in step 6, does not know whether replicas were written. The intent
-// that was stored with the state says from which count to which. If the target no longer has the count from which, it was
-// written (or somebody else wrote, which is as good a reason to wait): the policy is told, and its cooldown runs from
-// then on, since when the write arrived is not known. If it still has, nothing was written yet, and the policy decides
-// again; decisions are absolute counts, so nothing is done twice.
-//
-// A write of which no answer came can arrive late: after the next round has read the target, or another process has. So
-// its intent stays until the target has another resource version, which is what the write was conditional on, whatever
-// becomes of later writes. Where it makes one of them a conflict, step 2 finds it. A conflict of a write with itself,
-// as a client makes when it tries again after a server error, is told by the count that was to be written.
+// A loop that ends between 5 and 7, or gets no answer in step 6, finds in step 2 what became of the write, be it in
+// another process and be it late: see package loop. Decisions are absolute counts, so nothing is done twice.
 //
 // # First round and restart
 //
 // Without a stored state the policy starts afresh: its windows are empty, so nothing but bounds and timetables moves
-// the target until they have filled. With one it goes on where it was; what the policy says of a gap applies.
+// the target until they have filled. With one it goes on where it was.
 //
 // A state belongs to its target, by UID: a target that was made anew under its name, or another one under the same key,
 // starts afresh. A state of an earlier version, which did not note the target, is taken for that of the present one.
@@ -57,12 +47,12 @@ type LoopConfig struct {
 // writes neither state nor replicas, and looks again in each round, so that it goes on once the state is mended or
 // removed.
 //
-// # Dry run
+// # Dry run and pause
 //
-// A dry run does everything but step 6. It tells its policy that the write happened, as otherwise it would ask for the
-// same in every round instead of showing the pace that cooldowns set; since it did not happen, the state is stored under
-// a key of its own. The state of the real loop stays as it was: when the dry run ends, no cooldown is in it that was
-// never earned, and none is lost that was. Where there is no room for both, the dry run goes on from memory and says so.
+// Both do everything but step 6. A dry run tells its policy that the write happened, as otherwise it would ask for the
+// same in every round instead of showing the pace that cooldowns set; so its state is stored under a key of its own, and
+// that of the real loop stays as it was. Where there is no room for both, the dry run goes on from memory and says so. A
+// pause tells the policy nothing: it acts at once when the pause ends, from the state that it goes on storing.
 //
 // # No pods
 //

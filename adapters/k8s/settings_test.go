@@ -1,32 +1,65 @@
 package k8s_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/scrape"
+	"github.com/inferscale/inferscale/scaling"
 )
 
-// The Settings of a cluster look at its pods and store in it, without more being said.
-func TestClusterSettings(t *testing.T) {
-	client := fake.NewClientset(pod("a", notReady), pod("b", notReady))
-	cluster := &k8s.Cluster{Client: client, Scales: newCluster(2).Scales()}
-	settings, err := cluster.Settings(t.Context(), target, scrape.Named(waiting))
-	require.NoError(t, err)
-	l, err := k8s.NewLoop(k8s.LoopConfig{Target: target, Policy: policy(t), Settings: settings})
-	require.NoError(t, err)
-	out := tick(t, l)
-	require.EqualValues(t, 2, out.View().NotReady)
-	require.EqualValues(t, 2, out.Observed.Readings[0].NotReady)
-	state, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "inferscale-deployment-llama", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Contains(t, state.Data["state"], `"id":"uid-llama"`)
+// Paused, a loop says what it would do, and does it as soon as the pause ends.
+func TestLoopPaused(t *testing.T) {
+	r := record.NewFakeRecorder(100)
+	c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.Paused, config.Recorder = true, r })
+	for range 4 {
+		o := tick(t, l)
+		require.Equal(t, scaling.Up, o.Decision.Verdict, "no cooldown runs")
+		require.Equal(t, k8s.Would, o.Write)
+		conditions := conditionsOf(&o)
+		require.Equal(t, k8s.ReasonPaused, conditions[k8s.ConditionReady].Reason)
+		require.Equal(t, "paused: 3 -> 4", conditions[k8s.ConditionAbleToScale].Message)
+		clock.pass()
+	}
+	require.Zero(t, c.Updates)
+	require.Len(t, told(r), 2, "one that it held before, and one that it would act")
+	l = newLoop(t, c, &observer{value: 50}, clock, nil)
+	require.Equal(t, k8s.Written, tick(t, l).Write)
+	clock.now = clock.now.Add(time.Second)
+	require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
+}
 
-	settings, err = cluster.Settings(t.Context(), target)
-	require.NoError(t, err)
-	require.Nil(t, settings.Observer, "nothing is asked for nothing")
+// published is a ScaleClient of somebody's own, whose errors say nothing of what happened.
+type published struct {
+	k8s.ScaleClient
+
+	err error
+}
+
+func (p *published) Set(context.Context, k8s.Target, k8s.Scale, int32) (k8s.Scale, error) {
+	return k8s.Scale{}, p.err
+}
+
+// An error of which it is not known what it means may have come after the write.
+func TestLoopOwnScaleClient(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want k8s.WriteResult
+	}{
+		{nil, k8s.Written}, {errors.New("no idea"), k8s.Uncertain}, {fmt.Errorf("quota: %w", k8s.ErrRefused), k8s.Refused}, {k8s.ErrConflict, k8s.Conflict},
+	} {
+		_, _, l := breached(t, func(config *k8s.LoopConfig) {
+			config.NoRetry = true
+			config.Scales = &published{config.Scales, tt.err}
+		})
+		out, err := l.Tick(t.Context())
+		require.ErrorIs(t, err, tt.err)
+		require.Equal(t, tt.want, out.Write)
+	}
 }

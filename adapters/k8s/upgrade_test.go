@@ -2,12 +2,10 @@ package k8s_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/scaling"
 )
 
 // oldState is what version 0.1 stored between its write of 3 -> 4 and the answer, of a target at version 1.
@@ -52,20 +50,4 @@ func TestUpgradeState(t *testing.T) {
 	for _, other := range []string{"", "{", `{"kind":"counting","version":1,"state":{}}`, `{"kind":"loop","version":1,"state":{}}`} {
 		require.Equal(t, other, string(k8s.UpgradeState([]byte(other))))
 	}
-}
-
-// Paused, a loop says what it would do, and does it as soon as the pause ends.
-func TestLoopPaused(t *testing.T) {
-	c, clock, l := breached(t, func(config *k8s.LoopConfig) { config.Paused = true })
-	for range 4 {
-		o := tick(t, l)
-		require.Equal(t, scaling.Up, o.Decision.Verdict, "no cooldown runs")
-		require.Equal(t, k8s.Would, o.Write)
-		clock.pass()
-	}
-	require.Zero(t, c.Updates)
-	l = newLoop(t, c, &observer{value: 50}, clock, nil)
-	require.Equal(t, k8s.Written, tick(t, l).Write)
-	clock.now = clock.now.Add(time.Second)
-	require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
 }

@@ -9,16 +9,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/thresholds"
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
@@ -248,59 +243,17 @@ func TestVariantLoopCrashBetweenWrites(t *testing.T) {
 	require.Contains(t, c.stored(t), `"applied":6`, "every replica was told of once")
 }
 
-func TestThresholds(t *testing.T) {
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	entry := func(kv string) string {
-		return "kvCacheThreshold: " + kv + "\nqueueLengthThreshold: 5\nkvSpareTrigger: 0.1\nqueueSpareTrigger: 3\n"
-	}
-	version := 0
-	put := func(data map[string]string) {
-		version++
-		require.NoError(t, indexer.Update(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "thresholds", ResourceVersion: strings.Repeat("1", version)}, Data: data,
-		}))
-	}
-	table, err := thresholds.New(thresholds.Config{
-		Lister: corelisters.NewConfigMapLister(indexer), Namespace: "default", Name: "thresholds",
-	})
-	require.NoError(t, err)
-	resolve := func() (float64, error) {
-		got, err := table.Resolve("llama", "default")
-		return got.KVCache, err
-	}
-	kv, err := resolve()
-	require.NoError(t, err)
-	require.InDelta(t, 0.8, kv, 0, "no ConfigMap: built in")
-
-	put(map[string]string{"default": entry("0.7"), "llama#default": entry("0.9")})
-	kv, err = resolve()
-	require.NoError(t, err)
-	require.InDelta(t, 0.9, kv, 0)
-
-	put(map[string]string{"default": entry("0.7"), "llama#default": entry("9")})
-	kv, err = resolve()
-	require.ErrorContains(t, err, "ConfigMap default/thresholds: the last good thresholds stay in force")
-	require.InDelta(t, 0.9, kv, 0, "not those of the default entry")
-
-	put(map[string]string{"default": entry("0.6"), "other#default": entry("9")})
-	kv, err = resolve()
-	require.NoError(t, err, "another model's entry is not ours")
-	require.InDelta(t, 0.6, kv, 0)
-
-	require.NoError(t, indexer.Delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "thresholds"}}))
-	kv, err = resolve()
-	require.ErrorContains(t, err, "not found")
-	require.InDelta(t, 0.6, kv, 0)
-
-	// In a loop: event and metric say so, and the new thresholds are what is decided by.
+// A configuration that is refused: event and metric say so, and what is in force is what is decided by.
+func TestVariantLoopConfigRefused(t *testing.T) {
 	c, clock, r, m := newCluster(2, "l4", "a100"), &clock{now: start}, record.NewFakeRecorder(100), k8s.NewMetrics()
 	o := &replicas{kv: 0.55, queue: 1}
 	group := saturated(t)
 	l := newVariantLoop(t, c, group, o, clock, []string{"l4", "a100"}, func(config *k8s.VariantLoopConfig) {
 		config.Recorder, config.Metrics = r, m
 		config.BeforeDecide = func() error {
-			now, err := table.Resolve("llama", "default")
-			return errors.Join(group.Retune(now), err)
+			now := saturation.Defaults().Thresholds
+			now.KVCache = 0.6
+			return errors.Join(group.Retune(now), errors.New("ConfigMap default/thresholds: the last good thresholds stay in force"))
 		}
 	})
 	outcomes, err := l.Tick(context.Background())
