@@ -2,6 +2,7 @@ package k8s_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"time"
@@ -47,6 +48,28 @@ func ExampleFor() {
 	fmt.Println(scale(ctx, &rest.Config{Host: "127.0.0.1"}, k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "llama"}, nil))
 	// Output:
 	// context canceled
+}
+
+// A write is conditional on what was read: who wrote in between is never overwritten.
+func ExampleNewScales() {
+	cluster := k8stest.New(3, target)
+	scales := cluster.Scales() // k8s.NewScales(getter, mapper)
+
+	ctx := context.Background()
+	read, err := scales.Get(ctx, target)
+	fmt.Println(read.Replicas, err)
+	cluster.Touch("llama") // somebody else
+	_, err = scales.Set(ctx, target, read, 4)
+	fmt.Println(errors.Is(err, k8s.ErrConflict))
+	read, err = scales.Get(ctx, target)
+	if err == nil {
+		read, err = scales.Set(ctx, target, read, 4)
+	}
+	fmt.Println(read.Replicas, err)
+	// Output:
+	// 3 <nil>
+	// true
+	// 4 <nil>
 }
 
 // A target that was scaled to zero has no pods to ask, so the policy that goes by their metrics can say nothing. A
