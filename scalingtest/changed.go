@@ -35,6 +35,9 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 		case 3:
 			c.Lower, c.Upper = -by("down by"), by("up by")
 		}
+		if len(o.Targets) > 0 {
+			c.Pods = rapid.Int32Range(0, 4).Draw(t, "pods")
+		}
 		c.Tick = rapid.IntRange(0, n-1).Draw(t, "from tick")
 		for range min(n-c.Tick, rapid.IntRange(1, n).Draw(t, "ticks")) {
 			e.Changes = append(e.Changes, c)
@@ -59,7 +62,12 @@ func checkMissing(s *subject, e *Episode) *failed {
 	same := true
 	return s.compared(e, "with less known", func(known, wide *moment) bool {
 		defer func() {
-			same = same && slices.Equal(moves(&known.d), moves(&wide.d)) && (!s.options.Windows || codes(&known.d) == codes(&wide.d))
+			same = same && each(func(a, b *scaling.Decision) string {
+				if slices.Equal(moves(a), moves(b)) && (!s.options.Windows || codes(a) == codes(b)) {
+					return ""
+				}
+				return "another move"
+			})(known, wide) == ""
 		}()
 		switch {
 		case same && wide.d.Verdict == scaling.Up:

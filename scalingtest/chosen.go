@@ -29,10 +29,10 @@ func chosen() []property {
 // loaded draws loads that stay, for as many ticks as are asked for.
 func loaded(t *rapid.T, o *Options, ticks int) Episode {
 	d := &drawer{T: t, o: o, life: life{inside: true}, now: o.Start}
-	e := Episode{Spec: d.spec("spec")}
-	most := max(1, e.Spec)
-	if o.bounded() {
-		most = max(most, min(o.Bounds.Max, scaling.Plus(o.Bounds.Min, 30)))
+	e := d.begun()
+	most := max(1, e.Spec, sum(e.Specs))
+	if b := o.whole(); b != (scaling.Bounds{}) {
+		most = max(most, min(b.Max, scaling.Plus(b.Min, 30)))
 	}
 	for _, m := range o.Metrics {
 		// Loads that so many replicas would carry at High or at Low, to the unit or not.
@@ -57,7 +57,7 @@ func checkNoFlap(s *subject, e *Episode) *failed {
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
 		switch {
-		case !m.d.Acts() || s.options.repairs(m.obs.SpecReplicas):
+		case !m.d.Acts() || m.repairs:
 		case first == nil:
 			d := m.d
 			first = &d
@@ -86,7 +86,7 @@ func checkDeadZone(s *subject, e *Episode) *failed {
 // for different times.
 func drawRefused(t *rapid.T, o *Options) Episode {
 	d := &drawer{T: t, o: o, life: life{inside: true}, now: o.Start, mood: rapid.IntRange(moodHigh, moodLow).Draw(t, "mood")}
-	e := Episode{Spec: d.spec("spec")}
+	e := d.begun()
 	tick := Tick{After: o.Period, Times: min(o.warm(o.Period), 300), Refuse: true}
 	for _, m := range o.Metrics {
 		r := scaling.Exactly(m.Name, 0)
@@ -120,7 +120,7 @@ func checkConvergence(s *subject, e *Episode) *failed {
 	c := s.options.Convergence
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
-		if len(p.moments) > c.Within && m.d.Acts() {
+		if len(p.moments) > c.Within && m.acts() {
 			return p.fail("at %s %s, after %d ticks of the same load", m.elapsed, action(&m.d), len(p.moments)-1)
 		}
 		return nil
@@ -128,8 +128,9 @@ func checkConvergence(s *subject, e *Episode) *failed {
 	if f := p.run(); f != nil || c.Want == nil {
 		return f
 	}
-	if least, most := c.Want(e.Loads); p.spec < least || p.spec > most {
-		return p.fail("in the end there are %d replicas, right are %d to %d", p.spec, least, most)
+	least, most := c.Want(e.Loads)
+	if n := sum(p.spec); n < least || n > most {
+		return p.fail("in the end there are %d replicas, right are %d to %d", n, least, most)
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func checkTwins(s *subject, e *Episode) *failed {
 	twin := s.options.Twin()
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
-		if verdict, replicas := twin.Decide(m.now, m.obs); verdict != m.d.Verdict || replicas != m.d.Replicas {
+		if verdict, replicas := twin.Decide(m.now, scaling.Observation{SpecReplicas: m.spec, ReadyReplicas: m.ready, Readings: m.obs.Readings}); verdict != m.d.Verdict || replicas != m.d.Replicas {
 			return p.fail("at %s the twin says %s %d, and the policy\n%s", m.elapsed, verdict, replicas, m.d.Explain())
 		}
 		return nil

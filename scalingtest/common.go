@@ -54,11 +54,20 @@ func common() []property {
 
 // inBounds: what acts is within the bounds.
 func inBounds(s *subject, m *moment) string {
-	switch o := &s.options; {
-	case m.d.Acts() && m.d.Replicas < 0:
-		return action(&m.d) + ", which is negative"
-	case m.d.Acts() && o.bounded() && !o.Bounds.Contains(m.d.Replicas):
-		return fmt.Sprintf("%s, out of the bounds %d to %d", action(&m.d), o.Bounds.Min, o.Bounds.Max)
+	all := m.all()
+	for i := range all {
+		bounds := s.options.Bounds
+		if i < len(all)-1 {
+			bounds = s.options.Targets[i].Bounds
+		}
+		switch d := &all[i]; {
+		case d.Acts() && i < len(all)-1 && m.obs.Targets[i].Missing:
+			return action(d) + ", of a target that does not exist"
+		case d.Acts() && d.Replicas < 0:
+			return action(d) + ", which is negative"
+		case d.Acts() && outside(bounds, d.Replicas):
+			return fmt.Sprintf("%s, out of the bounds %d to %d", action(d), bounds.Min, bounds.Max)
+		}
 	}
 	return ""
 }
@@ -67,20 +76,27 @@ func inBounds(s *subject, m *moment) string {
 func checkTotal(s *subject, e *Episode) *failed {
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
-		f := p.guard("printed", func() *failed {
-			_ = m.d.Explain() + m.d.Reason()
-			if _, err := json.Marshal(m.d); err != nil {
-				return p.fail("at %s the decision cannot be written as JSON: %v", m.elapsed, err)
+		all := m.all()
+		for i := range all {
+			d, spec := &all[i], m.spec
+			if i < len(all)-1 {
+				spec = m.obs.Targets[i].SpecReplicas
 			}
-			return nil
-		})
-		switch {
-		case f != nil:
-			return f
-		case m.d.From != m.obs.SpecReplicas:
-			return p.fail("at %s it decides on %d replicas where there are %d", m.elapsed, m.d.From, m.obs.SpecReplicas)
-		case !m.d.Acts() && m.d.Replicas != m.d.From:
-			return p.fail("at %s %s, and yet a count of %d", m.elapsed, action(&m.d), m.d.Replicas)
+			f := p.guard("printed", func() *failed {
+				_ = d.Explain() + d.Reason()
+				if _, err := json.Marshal(d); err != nil {
+					return p.fail("at %s the decision cannot be written as JSON: %v", m.elapsed, err)
+				}
+				return nil
+			})
+			switch {
+			case f != nil:
+				return f
+			case d.From != spec:
+				return p.fail("at %s it decides on %d replicas where there are %d", m.elapsed, d.From, spec)
+			case !d.Acts() && d.Replicas != d.From:
+				return p.fail("at %s %s, and yet a count of %d", m.elapsed, action(d), d.Replicas)
+			}
 		}
 		return nil
 	}
@@ -91,27 +107,22 @@ func checkTotal(s *subject, e *Episode) *failed {
 	return f
 }
 
-// checkPermuted: the order of the readings changes nothing.
+// checkPermuted: the order of the readings, and of a group's targets and pods, changes nothing.
 func checkPermuted(s *subject, e *Episode) *failed {
 	plain, f := s.play(e)
 	if f != nil {
 		return f
 	}
-	for _, order := range []func(r []scaling.Reading) []scaling.Reading{
-		func(r []scaling.Reading) []scaling.Reading { slices.Reverse(r); return r },
-		func(r []scaling.Reading) []scaling.Reading { return append(r[1:], r[0]) },
+	for _, order := range []func(n, place int) int{
+		func(n, place int) int { return n - 1 - place },
+		func(n, place int) int { return (place + 1) % n },
 	} {
 		p := s.player(e)
-		p.readings = func(_ int, r []scaling.Reading) []scaling.Reading {
-			if len(r) < 2 {
-				return r
-			}
-			return order(r)
-		}
+		p.order = order
 		if f := p.run(); f != nil {
 			return f
 		}
-		if f := firstDifference(plain, p.moments, "with the readings in another order", different); f != nil {
+		if f := firstDifference(plain, p.moments, "with the readings in another order", each(different)); f != nil {
 			return f
 		}
 	}
@@ -130,7 +141,7 @@ func checkRepeated(s *subject, e *Episode) *failed {
 		if f != nil {
 			return f
 		}
-		if f := firstDifference(first, again, "another policy of the same kind, given the same", different); f != nil {
+		if f := firstDifference(first, again, "another policy of the same kind, given the same", each(different)); f != nil {
 			return f
 		}
 		if state != other {
@@ -154,6 +165,9 @@ func (s *subject) watched(e *Episode) ([]moment, string, *failed) {
 				return p.fail("at %s the readings that it was given were changed: place %d is now %s", m.elapsed, i, readingSource(r))
 			}
 		}
+		if !slices.EqualFunc(m.obs.Targets, m.seen.Targets, sameTarget) {
+			return p.fail("at %s the targets that it was given were changed: %+v", m.elapsed, m.seen.Targets)
+		}
 		return nil
 	}
 	if f := p.run(); f != nil {
@@ -171,8 +185,10 @@ func sameReading(a, b scaling.Reading) bool {
 
 // isExplained: the chain explains the decision.
 func isExplained(_ *subject, m *moment) string {
-	if err := Explained(&m.d); err != nil {
-		return "the chain does not explain the decision: " + err.Error() + "\n" + m.d.Explain()
+	for _, d := range m.all() {
+		if err := Explained(&d); err != nil {
+			return "the chain does not explain the decision: " + err.Error() + "\n" + d.Explain()
+		}
 	}
 	return ""
 }

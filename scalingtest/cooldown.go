@@ -34,9 +34,10 @@ func (w *waiting) since(v scaling.Verdict) (*time.Time, time.Duration) {
 
 // note remembers a change that was carried out.
 func (w *waiting) note(m *moment) {
-	if now := m.now; m.d.Verdict == scaling.Up {
+	switch now := m.now; {
+	case m.written > m.spec:
 		w.up = &now
-	} else {
+	case m.written < m.spec:
 		w.down = &now
 	}
 }
@@ -46,7 +47,7 @@ func checkCooldown(s *subject, e *Episode) *failed {
 	w := &waiting{Cooldown: s.options.Cooldown}
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
-		if !m.d.Acts() || s.options.repairs(m.obs.SpecReplicas) {
+		if !m.d.Acts() || m.repairs {
 			return nil
 		}
 		if last, wait := w.since(m.d.Verdict); last != nil && m.now.Sub(*last) < wait {
@@ -55,7 +56,7 @@ func checkCooldown(s *subject, e *Episode) *failed {
 		return nil
 	}
 	p.told = func(m *moment) {
-		if !s.options.repairs(m.obs.SpecReplicas) {
+		if !m.repairs {
 			w.note(m)
 		}
 	}
@@ -91,10 +92,13 @@ func drawPressed(t *rapid.T, o *Options) Episode {
 	} else {
 		least = min(most, least+2)
 	}
-	return Episode{
-		Spec:  rapid.Int32Range(least, most).Draw(t, "spec"),
-		Ticks: []Tick{{After: tick, Times: o.warm(tick) + 2*perWait + 2, Readings: readings}},
+	e := Episode{Ticks: []Tick{{After: tick, Times: o.warm(tick) + 2*perWait + 2, Readings: readings}}}
+	if len(o.Targets) > 0 {
+		e.Specs = (&drawer{T: t, o: o, life: life{inside: true}}).begun().Specs
+	} else {
+		e.Spec = rapid.Int32Range(least, most).Draw(t, "spec")
 	}
+	return e
 }
 
 // checkCooldownEnds: with readings that ask for the same all the time, the next change is made at the end of the wait
@@ -117,7 +121,7 @@ func checkCooldownEnds(s *subject, e *Episode) *failed {
 			return nil
 		}
 		elapsed := m.now.Sub(*last)
-		switch room := o.room(m.obs.SpecReplicas, verdict); {
+		switch room := o.room(m.spec, verdict); {
 		case m.d.Acts() && elapsed < wait:
 			return p.fail("at %s %s, %s after the last change; it is to wait for %s", m.elapsed, action(&m.d), elapsed, wait)
 		case !m.d.Acts() && elapsed >= wait && elapsed > 0 && room:
@@ -129,7 +133,7 @@ func checkCooldownEnds(s *subject, e *Episode) *failed {
 	f := p.run()
 	if f == nil && !acted && len(p.moments) > 0 {
 		first := &p.moments[0]
-		if o.room(first.obs.SpecReplicas, scaling.Up) && o.room(first.obs.SpecReplicas, scaling.Down) {
+		if o.room(first.spec, scaling.Up) && o.room(first.spec, scaling.Down) {
 			f = p.fail("readings that are far from where they should be never caused any action")
 		}
 	}
@@ -138,13 +142,15 @@ func checkCooldownEnds(s *subject, e *Episode) *failed {
 
 // room reports whether a count can still change in a direction.
 func (o *Options) room(spec int32, v scaling.Verdict) bool {
+	b := o.whole()
+	bounded := b != (scaling.Bounds{})
 	switch {
-	case v == scaling.Down && o.bounded():
-		return spec > o.Bounds.Min
+	case v == scaling.Down && bounded:
+		return spec > b.Min
 	case v == scaling.Down:
-		return spec > 1
-	case o.bounded():
-		return spec < o.Bounds.Max
+		return spec > int32(max(1, len(o.Targets)))
+	case bounded:
+		return spec < b.Max
 	}
 	return true
 }

@@ -48,10 +48,7 @@ type drawer struct {
 // drawEpisode draws an episode in which such a life goes on.
 func drawEpisode(t *rapid.T, o *Options, l life) Episode {
 	d := &drawer{T: t, o: o, life: l, now: o.Start, mood: moodBetween}
-	e := Episode{Spec: d.spec("spec")}
-	if o.Replicas > 0 {
-		e.Spec = o.Replicas
-	}
+	e := d.begun()
 	// Each tick says of itself whether it is the last one, so that any of the others can be left out to make the
 	// episode smaller.
 	last := false
@@ -71,15 +68,33 @@ func (d *drawer) oneIn(n int, label string) bool {
 	return rapid.IntRange(0, n-1).Draw(d.T, label) == n-1
 }
 
+// begun draws an episode without a tick.
+func (d *drawer) begun() (e Episode) {
+	count := func(b scaling.Bounds) int32 {
+		n := d.spec("spec", b)
+		if d.o.Replicas > 0 {
+			n = d.o.Replicas
+		}
+		return n
+	}
+	for _, t := range d.o.Targets {
+		e.Specs = append(e.Specs, count(t.Bounds))
+	}
+	if e.Specs == nil {
+		e.Spec = count(d.o.Bounds)
+	}
+	return e
+}
+
 // spec draws a count for the start or for someone else to scale to.
-func (d *drawer) spec(label string) int32 {
+func (d *drawer) spec(label string, b scaling.Bounds) int32 {
 	switch {
-	case !d.o.bounded():
+	case b == (scaling.Bounds{}):
 		return rapid.Int32Range(1, 12).Draw(d.T, label)
 	case d.life.inside || label == "spec":
-		return rapid.Int32Range(d.o.Bounds.Min, min(d.o.Bounds.Max, scaling.Plus(d.o.Bounds.Min, 30))).Draw(d.T, label)
+		return rapid.Int32Range(b.Min, min(b.Max, scaling.Plus(b.Min, 30))).Draw(d.T, label)
 	}
-	return rapid.Int32Range(max(0, scaling.Plus(d.o.Bounds.Min, -3)), min(scaling.Plus(d.o.Bounds.Min, 40), scaling.Plus(d.o.Bounds.Max, 5))).Draw(d.T, label)
+	return rapid.Int32Range(max(0, scaling.Plus(b.Min, -3)), min(scaling.Plus(b.Min, 40), scaling.Plus(b.Max, 5))).Draw(d.T, label)
 }
 
 // tick draws the next tick, for at most so many times.
@@ -92,17 +107,21 @@ func (d *drawer) tick(left int, first bool) (t Tick) {
 	if t.After > 0 && d.oneIn(3, "streak") {
 		t.Times = rapid.IntRange(1, min(left, 12)).Draw(d.T, "times")
 	}
-	if d.life.others && d.oneIn(20, "others") {
-		t.Spec = CountOf(d.spec("scaled to"))
+	policy := len(d.o.Targets) == 0
+	if policy && d.life.others && d.oneIn(20, "others") {
+		t.Spec = CountOf(d.spec("scaled to", d.o.Bounds))
 	}
-	t.NotReady = rapid.SampledFrom([]int32{0, 0, 0, 0, 1, 2, -1}).Draw(d.T, "not ready")
+	if policy {
+		t.NotReady = rapid.SampledFrom([]int32{0, 0, 0, 0, 1, 2, -1}).Draw(d.T, "not ready")
+	}
 	t.Refuse = d.life.refusals && d.oneIn(4, "refused")
 	t.Restart = d.life.restarts && d.oneIn(8, "restarted")
-	if d.life.wild && d.oneIn(6, "wild counts") {
+	if policy && d.life.wild && d.oneIn(6, "wild counts") {
 		t.Spec = CountOf(rapid.Int32().Draw(d.T, "any spec"))
 		t.NotReady = rapid.Int32().Draw(d.T, "any ready")
 	}
 	t.Readings = d.readings()
+	t.Targets = d.targets(t.Readings)
 	d.now = d.now.Add(t.After * time.Duration(max(0, t.Times-1)))
 	return t
 }
@@ -152,7 +171,7 @@ func (d *drawer) readings() (all []scaling.Reading) {
 	for _, m := range d.o.Metrics {
 		if r, ok := d.reading(m); ok {
 			all = append(all, r)
-			if (d.life.twice || d.life.wild) && d.oneIn(20, "twice") {
+			if (d.life.twice && len(d.o.Targets) == 0 || d.life.wild) && d.oneIn(20, "twice") {
 				if again, ok := d.reading(m); ok {
 					all = append(all, again)
 				}

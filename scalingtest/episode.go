@@ -11,6 +11,8 @@ import (
 type Episode struct {
 	// Spec is how many replicas are asked for at the start. Writes of the policy that are not refused change it.
 	Spec int32
+	// Specs are the counts of a group's targets at the start, in place of Spec.
+	Specs []int32
 	// Startup is how long a replica that was added takes to be ready. Zero: it is ready at once.
 	Startup time.Duration
 	// Loads are loads of the whole fleet that stay as they are through the episode: each tick has a reading of them
@@ -41,6 +43,9 @@ type Tick struct {
 	Refuse bool
 	// Restart says that the policy is stored before the decision, and a new one takes its state back.
 	Restart bool
+	// Targets are a group's, in the order of Options.Targets, in place of Spec and NotReady. Those that are left out
+	// are zero.
+	Targets []TargetTick
 }
 
 // A Count is a number of replicas that may be left out. Its zero value is left out.
@@ -63,9 +68,10 @@ type Load struct {
 type Change struct {
 	Tick   int
 	Metric string
-	Lower  float64 // is added to Lower, which is 0 at least
+	Lower  float64 // is added to Lower, which is 0 at least; if it is above 0, also to what pods say
 	Upper  float64 // is added to Upper
 	Gone   bool    // there is no reading
+	Pods   int32   // so many pods of each target of a group give no value
 }
 
 // Start returns the time at which episodes start unless Options say otherwise: 2026-01-15 08:00 UTC.
@@ -135,10 +141,8 @@ func (e *Episode) length() (length time.Duration, back bool) {
 }
 
 // readings returns the readings of a tick and of the loads at a count.
-func (e *Episode) readings(i int, tick *Tick, spec int32) []scaling.Reading {
-	// One place more than needed: what a policy appends to its copy of the slice lands there, and is found.
-	readings := make([]scaling.Reading, 0, len(tick.Readings)+len(e.Loads)+1)
-	readings = append(readings, tick.Readings...)
+func (e *Episode) readings(tick *Tick, spec int32) []scaling.Reading {
+	readings := slices.Clone(tick.Readings)
 	for _, l := range e.Loads {
 		value := l.Sum
 		if !l.Whole {
@@ -146,6 +150,12 @@ func (e *Episode) readings(i int, tick *Tick, spec int32) []scaling.Reading {
 		}
 		readings = append(readings, scaling.Exactly(l.Metric, value))
 	}
+	return readings
+}
+
+// changed returns readings as the changes of a tick make them.
+func (e *Episode) changed(i int, readings []scaling.Reading) []scaling.Reading {
+	readings = slices.Clone(readings)
 	for _, c := range e.Changes {
 		if c.Tick != i {
 			continue

@@ -43,14 +43,14 @@ func checkShifted(s *subject, e *Episode) *failed {
 	if f := p.run(); f != nil {
 		return f
 	}
-	return firstDifference(plain, p.moments, "with all times later by "+e.Shift.String(), func(a, b *moment) string {
-		return differ(&a.d, &b.d, func(d *scaling.Decision) bool {
-			if a.d.Next.IsZero() || d.Next.IsZero() {
-				return a.d.Next.IsZero() == d.Next.IsZero()
+	return firstDifference(plain, p.moments, "with all times later by "+e.Shift.String(), each(func(a, b *scaling.Decision) string {
+		return differ(a, b, func(d *scaling.Decision) bool {
+			if a.Next.IsZero() || d.Next.IsZero() {
+				return a.Next.IsZero() == d.Next.IsZero()
 			}
-			return a.d.Next.Add(e.Shift).Equal(d.Next)
+			return a.Next.Add(e.Shift).Equal(d.Next)
 		})
-	})
+	}))
 }
 
 // checkRestored: a restart changes no decision, at whatever tick it happens, also between a decision and the report
@@ -65,7 +65,7 @@ func checkRestored(s *subject, e *Episode) *failed {
 	if f != nil {
 		return f
 	}
-	if f := firstDifference(p.moments, restarted, "with restarts", different); f != nil {
+	if f := firstDifference(p.moments, restarted, "with restarts", each(different)); f != nil {
 		return f
 	}
 	always := s.player(e)
@@ -73,7 +73,7 @@ func checkRestored(s *subject, e *Episode) *failed {
 	if f := always.run(); f != nil {
 		return f
 	}
-	return firstDifference(p.moments, always.moments, "with a restart before and after every decision", different)
+	return firstDifference(p.moments, always.moments, "with a restart before and after every decision", each(different))
 }
 
 // drawPattern draws a few ticks that are to be repeated.
@@ -118,7 +118,7 @@ func checkSize(s *subject, e *Episode) *failed {
 		once[0].After += max(0, 2*o.Memory/most-length)
 	}
 	// The first round begins with no time passed since the one before: give it what it takes from then on.
-	pattern := Episode{Spec: e.Spec, Startup: e.Startup, Loads: e.Loads}
+	pattern := Episode{Spec: e.Spec, Specs: e.Specs, Startup: e.Startup, Loads: e.Loads}
 	for range rounds {
 		pattern.Ticks = append(pattern.Ticks, once...)
 	}
@@ -154,6 +154,10 @@ func checkSize(s *subject, e *Episode) *failed {
 
 // unread returns what the policy, as it is now, would say without any reading. The policy itself is left as it is.
 func (p *player) unread(m *moment) (d scaling.Decision, f *failed) {
+	obs := scaling.GroupObservation{Targets: slices.Clone(m.obs.Targets)}
+	for i := range obs.Targets {
+		obs.Targets[i].Pods = nil
+	}
 	data, f := p.stored()
 	if f != nil {
 		return d, f
@@ -163,7 +167,7 @@ func (p *player) unread(m *moment) (d scaling.Decision, f *failed) {
 		return d, f
 	}
 	f = p.guard("asked", func() *failed {
-		d = q.Decide(m.now, scaling.Observation{SpecReplicas: m.obs.SpecReplicas, ReadyReplicas: m.obs.ReadyReplicas})
+		d = q.Decide(m.now, obs).Total
 		return nil
 	})
 	return d, f
@@ -183,7 +187,7 @@ func idle(s *subject, e *Episode, asked func(m *moment) bool, why string) *faile
 	}
 	p.after = func(m *moment) *failed {
 		switch {
-		case !asked(m) || !m.d.Acts() || s.options.repairs(m.obs.SpecReplicas):
+		case !asked(m) || !m.acts() || m.repairs:
 		case s.options.ActsWithoutData && m.d.Verdict == unread.Verdict && m.d.Replicas == unread.Replicas:
 		case s.options.ActsWithoutData:
 			return p.fail("at %s %s although %s; without any reading it says %s", m.elapsed, headline(&m.d), why, headline(&unread))

@@ -3,6 +3,7 @@ package scalingtest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -17,7 +18,10 @@ type Options struct {
 	// Bounds are the policy's own. They allow a count outside of them to be repaired whatever the clock and the
 	// readings say. The zero value is unset: counts must not be negative, and no repair is excused.
 	Bounds scaling.Bounds
-	// Replicas is the count at the start of an episode. Zero: any within the bounds.
+	// Targets are those that a group decides for; Bounds are then those of their sum, if it has any of its own. A policy
+	// has none.
+	Targets []Target
+	// Replicas is the count at the start of an episode, of each target. Zero: any within the bounds.
 	Replicas int32
 	// Period is how often the policy is asked. Zero means 15 s.
 	Period time.Duration
@@ -41,7 +45,7 @@ type Options struct {
 	// Skip names properties that are not checked, as TimeShift for a timetable in a zone with daylight saving time.
 	Skip []string
 	// NewPolicy is the Go expression of the function that makes the policy, for the tests that are printed. Empty
-	// means newPolicy.
+	// means newPolicy, of a group newGroup.
 	NewPolicy string
 
 	// Monotone: raising readings, now or before, never lowers what is asked for.
@@ -106,6 +110,14 @@ func (o *Options) withDefaults() (Options, error) {
 			e.Check(m.Low >= 0 && m.Low <= m.High && !math.IsInf(m.High, 0), field+"low", m.Low, fmt.Sprintf("must be in [0, high %v]", m.High))
 		}
 	}
+	for i, t := range o.Targets {
+		if t.Bounds != (scaling.Bounds{}) {
+			e.Add(t.Bounds.Validate(fmt.Sprintf("targets[%d].bounds", i)))
+		}
+		twice := slices.ContainsFunc(o.Targets[:i], func(other Target) bool { return other.Name == t.Name })
+		e.Check(!twice, fmt.Sprintf("targets[%d].name", i), t.Name, "must be unique")
+	}
+	e.Check(o.Twin == nil || len(o.Targets) < 2, "twin", len(o.Targets), "must be of one target")
 	e.Check(o.Replicas >= 0, "replicas", o.Replicas, "must not be negative")
 	e.Check(o.Ticks >= 0, "ticks", o.Ticks, "must not be negative")
 	e.Check(o.MaxState >= 0, "maxState", o.MaxState, "must not be negative")
@@ -129,6 +141,9 @@ func (o *Options) withDefaults() (Options, error) {
 	fill(&o.Memory, time.Hour)
 	fill(&o.Shift, time.Second)
 	fill(&o.Ticks, 60)
+	if len(o.Targets) > 0 {
+		fill(&o.NewPolicy, "newGroup")
+	}
 	fill(&o.NewPolicy, "newPolicy")
 	if o.Start.IsZero() {
 		o.Start = Start()
@@ -154,8 +169,8 @@ func fill[T comparable](field *T, value T) {
 // bounded reports whether bounds are given.
 func (o *Options) bounded() bool { return o.Bounds != (scaling.Bounds{}) }
 
-// repairs reports whether a decision on this count may act to repair the bounds.
-func (o *Options) repairs(spec int32) bool { return o.bounded() && !o.Bounds.Contains(spec) }
+// outside reports whether a decision on this count may act to repair bounds that are given.
+func outside(b scaling.Bounds, spec int32) bool { return b != (scaling.Bounds{}) && !b.Contains(spec) }
 
 // warm returns how many ticks of a length it takes to fill what the policy remembers.
 func (o *Options) warm(tick time.Duration) int { return int(min(o.Memory/max(1, tick), 20000)) + 2 }

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A subject is a policy under test.
+// A subject is a group under test, or a policy as one.
 type subject struct {
-	fresh   func() scaling.Policy
+	fresh   func() scaling.Group
 	options Options
 }
 
@@ -27,20 +28,40 @@ type moment struct {
 	restarted bool
 	refused   bool
 	applied   bool
-	asked     bool                // and has not answered yet
-	obs       scaling.Observation // as it was given
-	seen      scaling.Observation // as the policy got it, and maybe changed it
-	d         scaling.Decision
+	asked     bool                     // and has not answered yet
+	spec      int32                    // of all targets
+	ready     int32                    // of all targets
+	written   int32                    // what spec has become
+	repairs   bool                     // a count is out of its bounds
+	obs       scaling.GroupObservation // as it was given
+	seen      scaling.GroupObservation // as the group got it, and maybe changed it
+	// d is the total, as the targets come to it, with the total's own chain. The answers of a group are one for each
+	// target, in the order of the options, and the total; of a policy there is only d.
+	d       scaling.Decision
+	answers []scaling.Decision
+}
+
+// all returns the answers, of a policy the only one.
+func (m *moment) all() []scaling.Decision {
+	if m.answers == nil {
+		return []scaling.Decision{m.d}
+	}
+	return m.answers
+}
+
+// acts reports whether a write of any target is asked for.
+func (m *moment) acts() bool {
+	return m.d.Acts() || slices.ContainsFunc(m.answers, func(d scaling.Decision) bool { return d.Acts() })
 }
 
 // A player drives a policy through an episode.
 type player struct {
 	*subject
 	episode *Episode
-	policy  scaling.Policy
+	group   scaling.Group
 	moments []moment
 	now     time.Time
-	spec    int32
+	spec    []int32 // of each target
 	started []start // that are not ready yet, in order of time
 
 	// What a property varies.
@@ -48,6 +69,7 @@ type player struct {
 	allRestarts bool
 	shift       time.Duration
 	readings    func(i int, readings []scaling.Reading) []scaling.Reading
+	order       func(n, place int) int  // of readings, targets and pods: which of n comes to a place
 	before      func(m *moment) *failed // with the policy as it is before the decision
 	after       func(m *moment) *failed // with the decision made and not carried out
 	told        func(m *moment)         // once the decision is carried out and reported
@@ -55,12 +77,19 @@ type player struct {
 
 // A start is of replicas that are not ready yet.
 type start struct {
-	at time.Time
-	n  int32
+	at     time.Time
+	target int
+	n      int32
 }
 
 func (s *subject) player(e *Episode) *player {
-	return &player{subject: s, episode: e, now: s.options.Start, spec: e.Spec}
+	p := &player{subject: s, episode: e, now: s.options.Start, spec: make([]int32, max(1, len(s.options.Targets)))}
+	for k := range p.spec {
+		if p.spec[k] = e.Spec; k < len(e.Specs) {
+			p.spec[k] = e.Specs[k]
+		}
+	}
+	return p
 }
 
 // play plays an episode as it is.
@@ -72,7 +101,7 @@ func (s *subject) play(e *Episode) ([]moment, *failed) {
 
 // run plays the whole episode. What the policy fails of itself (a panic, a state that cannot be stored) is returned.
 func (p *player) run() (f *failed) {
-	if f = p.guard("made", func() *failed { p.policy = p.fresh(); return nil }); f != nil {
+	if f = p.guard("made", func() *failed { p.group = p.fresh(); return nil }); f != nil {
 		return f
 	}
 	p.now = p.now.Add(p.shift)
@@ -86,21 +115,25 @@ func (p *player) run() (f *failed) {
 // tick makes one decision.
 func (p *player) tick(i int, tick *Tick, first bool) *failed {
 	p.now = p.now.Add(tick.After)
-	m := moment{now: p.now, elapsed: p.now.Sub(p.options.Start) - p.shift, refused: tick.Refuse}
+	m := moment{now: p.now, elapsed: p.now.Sub(p.options.Start) - p.shift}
 	if n := len(p.moments); n > 0 {
 		m.back = p.now.Before(p.moments[n-1].now)
 	}
-	if first && tick.Spec.Set {
-		m.scaled = true
-		p.spec = tick.Spec.N
+	for k := range p.spec {
+		t := p.options.target(tick, k)
+		if first && t.Spec.Set {
+			m.scaled, p.spec[k] = true, t.Spec.N
+		}
+		m.repairs = m.repairs || !t.Missing && len(p.options.Targets) > 0 && outside(p.options.Targets[k].Bounds, p.spec[k])
 	}
-	readings := p.episode.readings(i, tick, p.spec)
-	if p.readings != nil {
-		readings = p.readings(i, readings)
+	m.obs, m.seen = p.observe(i, tick), p.observe(i, tick)
+	from := make([]int32, len(m.obs.Targets))
+	ready := make([]int32, len(from))
+	for k, t := range m.obs.Targets {
+		from[k], ready[k] = t.SpecReplicas, t.ReadyReplicas
 	}
-	m.obs = scaling.Observation{SpecReplicas: p.spec, ReadyReplicas: p.ready(tick), Readings: readings}
-	m.seen = m.obs
-	m.seen.Readings = append(make([]scaling.Reading, 0, cap(readings)), readings...)
+	m.spec, m.ready = sum(from), sum(ready)
+	m.repairs = m.repairs || outside(p.options.Bounds, m.spec)
 	if first && tick.Restart && !p.noRestarts || p.allRestarts {
 		m.restarted = true
 		if f := p.restart(); f != nil {
@@ -115,16 +148,85 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 	p.moments = append(p.moments, m)
 	kept := &p.moments[len(p.moments)-1]
 	kept.asked = true
-	if f := p.guard("asked", func() *failed { kept.d = p.policy.Decide(p.now, m.seen); return nil }); f != nil {
+	if f := p.guard("asked", func() *failed { return p.decided(kept) }); f != nil {
 		return f
 	}
 	kept.asked = false
+	kept.refused = kept.acts() && tick.Refuse
 	if p.after != nil {
 		if f := p.after(kept); f != nil {
 			return f
 		}
 	}
-	if !kept.d.Acts() || tick.Refuse {
+	return p.carryOut(kept, tick, from)
+}
+
+// decided asks the group and keeps its answers.
+func (p *player) decided(m *moment) *failed {
+	got := p.group.Decide(p.now, m.seen)
+	n := len(p.spec)
+	if len(got.Targets) != n {
+		return p.fail("at %s it has %d decisions for %d targets", m.elapsed, len(got.Targets), n)
+	}
+	m.d = got.Total
+	if len(p.options.Targets) == 0 {
+		return nil
+	}
+	m.answers = make([]scaling.Decision, n+1)
+	m.answers[n] = got.Total
+	counts := make([]int32, n)
+	for k := range got.Targets {
+		m.answers[p.at(k)] = got.Targets[k]
+		if counts[k] = m.seen.Targets[k].SpecReplicas; got.Targets[k].Acts() {
+			counts[k] = got.Targets[k].Replicas
+		}
+	}
+	m.d.From, m.d.Replicas = m.spec, sum(counts)
+	switch {
+	case m.d.Replicas > m.d.From:
+		m.d.Verdict = scaling.Up
+	case m.d.Replicas < m.d.From:
+		m.d.Verdict = scaling.Down
+	case m.d.Acts():
+		m.d.Verdict = scaling.Hold
+	}
+	return nil
+}
+
+// at returns which of the options' targets is observed at a place.
+func (p *player) at(place int) int {
+	if p.order == nil {
+		return place
+	}
+	return p.order(len(p.spec), place)
+}
+
+// carryOut writes what was asked for, but for what is refused, and reports it.
+func (p *player) carryOut(m *moment, tick *Tick, from []int32) *failed {
+	to := slices.Clone(from)
+	written := 0
+	for place := range to {
+		k := p.at(place)
+		d := &m.d
+		if m.answers != nil {
+			d = &m.answers[k]
+		}
+		if !d.Acts() {
+			continue
+		}
+		if p.options.target(tick, k).Refuse {
+			m.refused = true
+			continue
+		}
+		written++
+		to[place] = d.Replicas
+		if more := int64(d.Replicas) - int64(p.spec[k]); more > 0 && p.episode.Startup > 0 {
+			p.started = append(p.started, start{p.now, k, int32(min(more, math.MaxInt32))})
+		}
+		p.spec[k] = d.Replicas
+	}
+	m.written = sum(to)
+	if written == 0 {
 		return nil
 	}
 	if p.allRestarts { // as the duties of a caller have it: store, carry out, report
@@ -132,34 +234,33 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 			return f
 		}
 	}
-	kept.applied = true
-	f := p.guard("told of the change", func() *failed { p.policy.Applied(p.now, p.spec, kept.d.Replicas); return nil })
+	m.applied = true
+	f := p.guard("told of the change", func() *failed { p.group.Applied(p.now, from, to); return nil })
 	if p.told != nil {
-		p.told(kept)
+		p.told(m)
 	}
-	if more := int64(kept.d.Replicas) - int64(p.spec); more > 0 && p.episode.Startup > 0 {
-		p.started = append(p.started, start{p.now, int32(min(more, math.MaxInt32))})
-	}
-	p.spec = kept.d.Replicas
 	return f
 }
 
-// ready returns how many replicas are ready.
-func (p *player) ready(tick *Tick) int32 {
-	ready := int64(p.spec) - int64(tick.NotReady)
+// ready returns how many replicas of a target are ready.
+func (p *player) ready(target int, notReady int32) int32 {
+	spec := int64(p.spec[target])
+	ready := spec - int64(notReady)
 	for len(p.started) > 0 && p.now.Sub(p.started[0].at) >= p.episode.Startup {
 		p.started = p.started[1:]
 	}
 	for _, s := range p.started {
-		ready -= int64(s.n)
+		if s.target == target {
+			ready -= int64(s.n)
+		}
 	}
-	return int32(min(max(ready, min(0, int64(p.spec))), math.MaxInt32))
+	return int32(min(max(ready, min(0, spec)), math.MaxInt32))
 }
 
 // stored returns the policy's state.
 func (p *player) stored() (data []byte, f *failed) {
 	f = p.guard("stored", func() *failed {
-		raw, err := json.Marshal(p.policy)
+		raw, err := json.Marshal(p.group)
 		if err != nil {
 			return p.fail("the state cannot be stored: %v", err)
 		}
@@ -170,7 +271,7 @@ func (p *player) stored() (data []byte, f *failed) {
 }
 
 // restored returns a new policy with a stored state.
-func (p *player) restored(data []byte) (q scaling.Policy, f *failed) {
+func (p *player) restored(data []byte) (q scaling.Group, f *failed) {
 	f = p.guard("restored", func() *failed {
 		q = p.fresh()
 		if err := q.UnmarshalJSON(bytes.Clone(data)); err != nil {
@@ -191,7 +292,7 @@ func (p *player) restart() *failed {
 	if f != nil {
 		return f
 	}
-	p.policy = q
+	p.group = q
 	again, f := p.stored()
 	if f == nil && !bytes.Equal(data, again) {
 		f = p.fail("the state is another one once it was restored:\nstored   %s\nrestored %s", data, again)

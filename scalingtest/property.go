@@ -43,6 +43,23 @@ func Run(t *testing.T, newPolicy func() scaling.Policy, opts Options) {
 // property that the options never switch on is skipped.
 func RunDrawn(t *testing.T, draw func(t *rapid.T) (newPolicy func() scaling.Policy, opts Options)) {
 	t.Helper()
+	runDrawn(t, ofPolicies(draw))
+}
+
+// ofPolicies draws policies as groups of one target.
+func ofPolicies(draw func(t *rapid.T) (func() scaling.Policy, Options)) func(t *rapid.T) (func() scaling.Group, Options) {
+	return func(t *rapid.T) (func() scaling.Group, Options) {
+		newPolicy, opts := draw(t)
+		return asGroup(newPolicy), opts
+	}
+}
+
+func asGroup(newPolicy func() scaling.Policy) func() scaling.Group {
+	return func() scaling.Group { return scaling.GroupOf(newPolicy()) }
+}
+
+func runDrawn(t *testing.T, draw func(t *rapid.T) (newGroup func() scaling.Group, opts Options)) {
+	t.Helper()
 	for _, p := range properties() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Helper()
@@ -58,21 +75,14 @@ func RunDrawn(t *testing.T, draw func(t *rapid.T) (newPolicy func() scaling.Poli
 func Twin(t *testing.T, newPolicy func() scaling.Policy, newTwin func() Naive, opts Options) {
 	t.Helper()
 	opts.Twin = newTwin
-	named("Twin").tried(t, func(*rapid.T) (func() scaling.Policy, Options) { return newPolicy, opts })
+	named("Twin").tried(t, func(*rapid.T) (func() scaling.Group, Options) { return asGroup(newPolicy), opts })
 }
 
 // Replay plays one episode and checks one property on it, named as the subtest of Run is. It is what the printed tests
 // of failures call. The options need not have metrics.
 func Replay(tb testing.TB, newPolicy func() scaling.Policy, opts Options, property string, e Episode) {
 	tb.Helper()
-	p := named(property)
-	require.NotNil(tb, p, "there is no property %s", property)
-	o, err := opts.withDefaults()
-	require.NoError(tb, err, "scalingtest.Options")
-	require.True(tb, p.needs == nil || p.needs(&o), "the options do not have what %s needs", property)
-	if f := p.check(&subject{newPolicy, o}, &e); f != nil {
-		tb.Fatalf("%s: %s\n%s", p.name, f.what, f.tables)
-	}
+	replay(tb, asGroup(newPolicy), opts, property, e)
 }
 
 func named(name string) *property {
@@ -85,11 +95,11 @@ func named(name string) *property {
 }
 
 // tried checks the property on random episodes, and reports whether the options ever switched it on.
-func (p *property) tried(t rapid.TB, draw func(t *rapid.T) (func() scaling.Policy, Options)) (on bool) {
+func (p *property) tried(t rapid.TB, draw func(t *rapid.T) (func() scaling.Group, Options)) (on bool) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		t.Helper()
-		newPolicy, opts := draw(t)
+		newGroup, opts := draw(t)
 		o, err := opts.withDefaults()
 		if err == nil {
 			err = o.drawable()
@@ -100,7 +110,7 @@ func (p *property) tried(t rapid.TB, draw func(t *rapid.T) (func() scaling.Polic
 		}
 		on = true
 		e := rapid.Custom(func(t *rapid.T) drawn { return drawn{p.draw(t, &o)} }).Draw(t, "episode").Episode
-		s := &subject{newPolicy, o}
+		s := &subject{newGroup, o}
 		if p.check(s, &e) != nil {
 			// Only the log of the smallest case is shown, and only then written.
 			t.Logf("%s", &report{p, s, &e})

@@ -1,6 +1,7 @@
 package scalingtest
 
 import (
+	"cmp"
 	"fmt"
 	"go/format"
 	"math"
@@ -16,8 +17,16 @@ import (
 func pasteable(p *property, o *Options, e *Episode) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "func TestRegression%s(t *testing.T) {\n", p.name)
-	fmt.Fprintf(&b, "\tscalingtest.Replay(t, %s, %s, %q, scalingtest.Episode{\n", o.NewPolicy, optionsSource(p, o, e), p.name)
-	fmt.Fprintf(&b, "\t\tSpec: %d,\n", e.Spec)
+	replay := "Replay"
+	if len(o.Targets) > 0 {
+		replay = "ReplayGroup"
+	}
+	fmt.Fprintf(&b, "\tscalingtest.%s(t, %s, %s, %q, scalingtest.Episode{\n", replay, o.NewPolicy, optionsSource(p, o, e), p.name)
+	if len(e.Specs) > 0 {
+		fmt.Fprintf(&b, "\t\tSpecs: []int32{%s},\n", list(e.Specs, func(n int32) string { return strconv.Itoa(int(n)) }))
+	} else {
+		fmt.Fprintf(&b, "\t\tSpec: %d,\n", e.Spec)
+	}
 	if e.Startup != 0 {
 		fmt.Fprintf(&b, "\t\tStartup: %s,\n", durationSource(e.Startup))
 	}
@@ -32,7 +41,7 @@ func pasteable(p *property, o *Options, e *Episode) string {
 	if len(e.Changes) > 0 {
 		fmt.Fprintf(&b, "\t\tChanges: []scalingtest.Change{%s},\n", list(e.Changes, func(c Change) string {
 			return fields("Tick", intSource(c.Tick), "Metric", strconv.Quote(c.Metric), "Lower", floatSource(c.Lower), "Upper", floatSource(c.Upper),
-				"Gone", boolSource(c.Gone))
+				"Gone", boolSource(c.Gone), "Pods", intSource(int(c.Pods)))
 		}))
 	}
 	b.WriteString("\t\tTicks: []scalingtest.Tick{\n")
@@ -62,24 +71,44 @@ func merged(ticks []Tick) (all []Tick) {
 // repeats reports whether a tick is the one before once more. Another's scaling and a restart happen only at the first.
 func repeats(before, t *Tick) bool {
 	return !t.Spec.Set && !t.Restart && t.After == before.After && t.NotReady == before.NotReady && t.Refuse == before.Refuse &&
-		slices.EqualFunc(before.Readings, t.Readings, sameReading)
+		slices.EqualFunc(before.Readings, t.Readings, sameReading) && slices.EqualFunc(before.Targets, t.Targets, func(a, b TargetTick) bool {
+		return !b.Spec.Set && a.NotReady == b.NotReady && a.Missing == b.Missing && a.Refuse == b.Refuse &&
+			slices.EqualFunc(a.Pods, b.Pods, func(x, y []float64) bool { return slices.EqualFunc(x, y, sameBits) })
+	})
 }
 
 func tickSource(t *Tick) string {
-	spec := ""
-	if t.Spec.Set {
-		spec = fmt.Sprintf("scalingtest.CountOf(%d)", t.Spec.N)
-	}
-	readings := ""
+	readings, targets := "", ""
 	if len(t.Readings) > 0 {
 		readings = "[]scaling.Reading{" + list(t.Readings, readingSource) + "}"
+	}
+	if all := list(t.Targets, targetSource); strings.Trim(all, "{}, ") != "" {
+		targets = "[]scalingtest.TargetTick{" + all + "}"
 	}
 	times := t.Times
 	if times == 1 {
 		times = 0
 	}
-	return fields("After", durationSource(t.After), "Times", intSource(times), "Spec", spec, "NotReady", intSource(int(t.NotReady)),
-		"Readings", readings, "Refuse", boolSource(t.Refuse), "Restart", boolSource(t.Restart))
+	return fields("After", durationSource(t.After), "Times", intSource(times), "Spec", countSource(t.Spec), "NotReady", intSource(int(t.NotReady)),
+		"Readings", readings, "Refuse", boolSource(t.Refuse), "Restart", boolSource(t.Restart), "Targets", targets)
+}
+
+func targetSource(t TargetTick) string {
+	rows := ""
+	if len(t.Pods) > 0 {
+		rows = "[][]float64{" + list(t.Pods, func(row []float64) string {
+			return "{" + list(row, func(v float64) string { return cmp.Or(floatSource(v), "0") }) + "}"
+		}) + "}"
+	}
+	return fields("Spec", countSource(t.Spec), "NotReady", intSource(int(t.NotReady)), "Missing", boolSource(t.Missing),
+		"Refuse", boolSource(t.Refuse), "Pods", rows)
+}
+
+func countSource(c Count) string {
+	if !c.Set {
+		return ""
+	}
+	return fmt.Sprintf("scalingtest.CountOf(%d)", c.N)
 }
 
 func readingSource(r scaling.Reading) string {
@@ -94,12 +123,19 @@ func readingSource(r scaling.Reading) string {
 
 // optionsSource writes those of the options that checking this episode needs.
 func optionsSource(p *property, o *Options, e *Episode) string {
-	start, bounds, memory, size := "", "", "", ""
+	start, memory, size := "", "", ""
 	if !o.Start.Equal(Start()) {
 		start = timeSource(o.Start)
 	}
-	if o.bounded() {
-		bounds = fmt.Sprintf("scaling.Bounds{Min: %d, Max: %d}", o.Bounds.Min, o.Bounds.Max)
+	bounds, targets := boundsSource(o.Bounds), ""
+	if len(o.Targets) > 0 {
+		targets = "[]scalingtest.Target{" + list(o.Targets, func(t Target) string {
+			name := ""
+			if t.Name != "" {
+				name = strconv.Quote(t.Name)
+			}
+			return fields("Name", name, "Bounds", boundsSource(t.Bounds))
+		}) + "}"
 	}
 	if p.name == "BoundedState" {
 		memory, size = durationSource(o.Memory), intSource(o.MaxState)
@@ -119,8 +155,15 @@ func optionsSource(p *property, o *Options, e *Episode) string {
 	case "Twin":
 		twin = "newTwin"
 	}
-	return "scalingtest.Options" + fields("Bounds", bounds, "Start", start, "Memory", memory, "MaxState", size,
+	return "scalingtest.Options" + fields("Bounds", bounds, "Targets", targets, "Start", start, "Memory", memory, "MaxState", size,
 		"ActsWithoutData", boolSource(o.ActsWithoutData), "Windows", boolSource(o.Windows && p.name == "MissingNeverActs"), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
+}
+
+func boundsSource(b scaling.Bounds) string {
+	if b == (scaling.Bounds{}) {
+		return ""
+	}
+	return fmt.Sprintf("scaling.Bounds{Min: %d, Max: %d}", b.Min, b.Max)
 }
 
 // fields writes a composite literal of names and values, without those whose value is empty.

@@ -84,16 +84,19 @@ func row(m *moment) []string {
 		{m.restarted, "restarted"},
 		{m.back, "the clock went back"},
 		{m.scaled, "scaled by someone else"},
-		{m.d.Acts() && m.refused, "write refused"},
+		{m.refused, "write refused"},
 	} {
 		if r.on {
 			remarks = append(remarks, r.text)
 		}
 	}
 	_, reason, _ := strings.Cut(m.d.Reason(), ": ")
-	count := strconv.Itoa(int(m.d.From))
-	if m.d.Replicas != m.d.From {
-		count = fmt.Sprintf("%d -> %d", m.d.From, m.d.Replicas)
+	count := countText(&m.d)
+	if m.answers != nil {
+		count, reason = "", reason+groupText(m)
+		for i := range m.obs.Targets {
+			count += plus(i) + countText(&m.answers[i])
+		}
 	}
 	if len(remarks) > 0 {
 		reason += "  (" + strings.Join(remarks, ", ") + ")"
@@ -103,12 +106,50 @@ func row(m *moment) []string {
 		verdict, count, reason = "none", "", "it gives no answer"
 	}
 	return []string{
-		m.elapsed.String(), strconv.Itoa(int(m.obs.SpecReplicas)), strconv.Itoa(int(m.obs.ReadyReplicas)),
+		m.elapsed.String(), countsText(m, func(t *scaling.TargetObservation) int32 { return t.SpecReplicas }),
+		countsText(m, func(t *scaling.TargetObservation) int32 { return t.ReadyReplicas }),
 		readingsText(m), verdict, count, reason,
 	}
 }
 
-// readingsText prints readings as queue=12 or queue=9..14, with what is particular about them.
+func countText(d *scaling.Decision) string {
+	if d.Replicas != d.From {
+		return fmt.Sprintf("%d -> %d", d.From, d.Replicas)
+	}
+	return strconv.Itoa(int(d.From))
+}
+
+// countsText prints a count of each target as 2 + 3; one that is missing has none.
+func countsText(m *moment, count func(t *scaling.TargetObservation) int32) (text string) {
+	for i := range m.obs.Targets {
+		t := &m.obs.Targets[i]
+		text += plus(i)
+		if t.Missing {
+			text += "none"
+		} else {
+			text += strconv.Itoa(int(count(t)))
+		}
+	}
+	return text
+}
+
+func plus(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return " + "
+}
+
+// groupText prints the reason of each target.
+func groupText(m *moment) (text string) {
+	for i := range m.obs.Targets {
+		_, reason, _ := strings.Cut(m.answers[i].Reason(), ": ")
+		text += "; " + m.obs.Targets[i].Name + ": " + reason
+	}
+	return text
+}
+
+// readingsText prints readings as queue=12 or queue=9..14, with what is particular about them, and what pods say.
 func readingsText(m *moment) string {
 	texts := make([]string, 0, len(m.obs.Readings))
 	for _, r := range m.obs.Readings {
@@ -123,6 +164,15 @@ func readingsText(m *moment) string {
 			text += " of " + m.now.Sub(r.At).String() + " ago"
 		}
 		texts = append(texts, text)
+	}
+	for i := range m.obs.Targets {
+		t := &m.obs.Targets[i]
+		rows := list(t.Pods, func(p scaling.PodObservation) string {
+			return strings.ReplaceAll(list(p.Values, number), ", ", " ")
+		})
+		if len(t.Pods) > 0 && len(m.obs.Readings) > 0 {
+			texts = append(texts, t.Name+"["+rows+"]")
+		}
 	}
 	if len(texts) == 0 {
 		return "none"
@@ -146,9 +196,21 @@ func differ(a, b *scaling.Decision, later func(d *scaling.Decision) bool) string
 	return ""
 }
 
+// each compares two moments decision by decision.
+func each(compare func(a, b *scaling.Decision) string) func(m, n *moment) string {
+	return func(m, n *moment) string {
+		after := n.all()
+		for i, a := range m.all() {
+			if what := compare(&a, &after[i]); what != "" {
+				return what
+			}
+		}
+		return ""
+	}
+}
+
 // different compares decisions to the last bit of every number.
-func different(m, n *moment) string {
-	a, b := &m.d, &n.d
+func different(a, b *scaling.Decision) string {
 	before, after := a.Steps(), b.Steps()
 	next := func(b *scaling.Decision) bool { return a.Next.Equal(b.Next) }
 	if a.Verdict == b.Verdict && a.From == b.From && a.Replicas == b.Replicas && next(b) && slices.EqualFunc(before, after, sameStep) {

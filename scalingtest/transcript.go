@@ -19,7 +19,7 @@ func Transcript(tb testing.TB, name string, p scaling.Policy, e Episode) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &subject{func() scaling.Policy { return p }, o}
+	s := &subject{asGroup(func() scaling.Policy { return p }), o}
 	moments, f := s.play(&e)
 	if f != nil {
 		tb.Fatalf("%s\n%s", f.what, f.tables)

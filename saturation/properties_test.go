@@ -1,0 +1,45 @@
+package saturation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
+)
+
+// TestGroupProperties has the properties that package scalingtest checks of any group, and that more load never asks
+// for fewer replicas in mode Default.
+func TestGroupProperties(t *testing.T) {
+	scalingtest.RunGroupDrawn(t, func(t *rapid.T) (func() scaling.Group, scalingtest.Options) {
+		c := saturation.GroupConfig{Config: drawConfig(t)}
+		opts := scalingtest.Options{
+			Memory: 10 * time.Minute, MaxState: 1000, Monotone: c.Mode == saturation.Default,
+			Refused: true,
+			Metrics: []scalingtest.Metric{
+				{Name: saturation.DefaultKV, Low: (c.KVCache - c.KVSpare) / 2, High: c.KVCache - c.KVSpare},
+				{Name: saturation.DefaultQueue, Low: (c.QueueLength - c.QueueSpare) / 2, High: c.QueueLength - c.QueueSpare},
+			},
+		}
+		for i, name := range []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "variants")] {
+			v := saturation.Variant{
+				Name: name, Cost: float64(rapid.IntRange(0, 2).Draw(t, "cost")), Capacity: float64(rapid.IntRange(0, 3).Draw(t, "capacity")),
+				Min: rapid.Int32Range(0, 1).Draw(t, "min"), Max: int32(4 + i),
+			}
+			c.Variants = append(c.Variants, v)
+			opts.Targets = append(opts.Targets, scalingtest.Target{Name: name, Bounds: scaling.Bounds{Min: v.Min, Max: v.Max}})
+		}
+		if c.Mode == saturation.Literal {
+			opts.Skip = []string{"ClockBack"} // the literal rule knows no time
+		}
+		return func() scaling.Group {
+			g, err := saturation.NewGroup(c)
+			require.NoError(t, err)
+			return g
+		}, opts
+	})
+}
