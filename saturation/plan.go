@@ -282,4 +282,5 @@ func (p *Plan) Model() scaling.Decision {
 	return m
 }
 
-func saturate(n int64) int32 { return int32(min(n, math.MaxInt32)) }
+// saturate converts a sum of counts; it never wraps.
+func saturate(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }

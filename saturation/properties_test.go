@@ -1,6 +1,7 @@
 package saturation_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -34,7 +35,8 @@ func TestGroupProperties(t *testing.T) {
 			opts.Targets = append(opts.Targets, scalingtest.Target{Name: name, Bounds: scaling.Bounds{Min: v.Min, Max: v.Max}})
 		}
 		if c.Mode == saturation.Literal {
-			opts.Skip = []string{"ClockBack"} // the literal rule knows no time
+			// The literal rule knows no time, and takes infinities and negative values as they are.
+			opts.Skip = []string{"ClockBack", "NoData"}
 		}
 		return func() scaling.Group {
 			g, err := saturation.NewGroup(c)
@@ -42,4 +44,13 @@ func TestGroupProperties(t *testing.T) {
 			return g
 		}, opts
 	})
+}
+
+// TestTotalOfNegativeCountsDoesNotWrap: the sum of counts below the least one of an int32 came out as a large positive one.
+func TestTotalOfNegativeCountsDoesNotWrap(t *testing.T) {
+	g := groupOf(t, saturation.Defaults(), saturation.Variant{Name: "a"}, saturation.Variant{Name: "b"})
+	d := g.Decide(start, scaling.GroupObservation{Targets: []scaling.TargetObservation{
+		{Name: "a", SpecReplicas: -1}, {Name: "b", SpecReplicas: math.MinInt32},
+	}})
+	require.Equal(t, int32(math.MinInt32), d.Total.From)
 }

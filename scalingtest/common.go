@@ -63,6 +63,7 @@ func inBounds(s *subject, m *moment) string {
 		switch d := &all[i]; {
 		case d.Acts() && i < len(all)-1 && m.obs.Targets[i].Missing:
 			return action(d) + ", of a target that does not exist"
+		case m.negative && i == len(all)-1: // nobody writes the sum of such counts
 		case d.Acts() && d.Replicas < 0:
 			return action(d) + ", which is negative"
 		case d.Acts() && outside(bounds, d.Replicas):
@@ -92,7 +93,7 @@ func checkTotal(s *subject, e *Episode) *failed {
 			switch {
 			case f != nil:
 				return f
-			case d.From != spec:
+			case d.From != spec && !(m.negative && i == len(all)-1):
 				return p.fail("at %s it decides on %d replicas where there are %d", m.elapsed, d.From, spec)
 			case !d.Acts() && d.Replicas != d.From:
 				return p.fail("at %s %s, and yet a count of %d", m.elapsed, action(d), d.Replicas)

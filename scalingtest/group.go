@@ -160,7 +160,9 @@ func (e *Episode) values(i int, readings []scaling.Reading, rows [][]float64, n 
 				continue
 			}
 			gone = gone || c.Gone
-			v += max(0, c.Lower)
+			if v >= 0 {
+				v += max(0, c.Lower)
+			}
 			if n < int(c.Pods) {
 				v = math.NaN()
 			}

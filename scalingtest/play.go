@@ -33,6 +33,7 @@ type moment struct {
 	ready     int32                    // of all targets
 	written   int32                    // what spec has become
 	repairs   bool                     // a count is out of its bounds
+	negative  bool                     // so is a count of a target: what a group's total then says is of no use
 	obs       scaling.GroupObservation // as it was given
 	seen      scaling.GroupObservation // as the group got it, and maybe changed it
 	// d is the total, as the targets come to it, with the total's own chain. The answers of a group are one for each
@@ -131,6 +132,7 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 	ready := make([]int32, len(from))
 	for k, t := range m.obs.Targets {
 		from[k], ready[k] = t.SpecReplicas, t.ReadyReplicas
+		m.negative = m.negative || len(p.options.Targets) > 0 && t.SpecReplicas < 0
 	}
 	m.spec, m.ready = sum(from), sum(ready)
 	m.repairs = m.repairs || outside(p.options.Bounds, m.spec)
