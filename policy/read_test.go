@@ -29,6 +29,9 @@ func TestExample(t *testing.T) {
 
 // TestManifests reads the samples of LLMAutoScalers as they stand.
 func TestManifests(t *testing.T) {
+	if _, err := os.Stat("../examples"); err != nil {
+		t.Skip("the samples are of another module, which is not beside this one")
+	}
 	for file, want := range map[string]string{
 		"dry-run": "realtime", "kaito": "realtime+cron", "proportional": "realtime+proportional",
 	} {
