@@ -246,7 +246,7 @@ func encode(v reflect.Value) *yaml.Node {
 		return n
 	case reflect.String:
 		n := &yaml.Node{Kind: yaml.ScalarNode, Value: v.String(), Tag: "!!str"} // with quotes if it needs some
-		if !regexp.MustCompile(`^[!-~]([ -~]*[!-~])?$`).MatchString(n.Value) {
+		if n.Value == "<<" || !regexp.MustCompile(`^[!-~]([ -~]*[!-~])?$`).MatchString(n.Value) {
 			n.Style = yaml.DoubleQuotedStyle
 		}
 		return n

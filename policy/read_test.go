@@ -79,6 +79,7 @@ func TestRead(t *testing.T) {
 		"JSON":            {"{\n\t\"maxReplicas\": 3,\n\t\"scaler\": {\"static\": {\"replicas\": 8}}\n}", "static", []string{"maxReplicas: 3"}},
 		"list":            {"policies: [{static: {replicas: 8}}]", "static", []string{"replicas: 8"}},
 		"empty documents": {"---\n---\n# nothing\n---\nstatic: {replicas: 8}\n---\n", "static", []string{"replicas: 8"}},
+		"merge label":     {"realtime: {metrics: [{source: {labels: {'<<': '<<'}}, threshold: {high: 2, low: 1}}]}", "realtime/kaito", []string{`labels: {"<<": "<<"}`}},
 		"port":            {"realtime: {metrics: [{source: {port: '9000', labels: {b: '', a: c}}, threshold: {high: 2, low: 1}}]}", "realtime/kaito", []string{"port: 9000, labels: {a: c, b: \"\"}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
