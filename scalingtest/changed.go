@@ -70,6 +70,8 @@ func checkMissing(s *subject, e *Episode) *failed {
 			})(known, wide) == ""
 		}()
 		switch {
+		case wide.answers != nil && wide.repairs: // of one target, while another one moves
+			return true
 		case same && wide.d.Verdict == scaling.Up:
 			return known.d.Replicas >= wide.d.Replicas
 		case same && wide.d.Verdict == scaling.Down:

@@ -72,9 +72,14 @@ func TestPrintedTestIsOneThatCompiles(t *testing.T) {
 		"NoData":      "acts on NaN",
 		"Monotone":    "not monotone",
 		"Convergence": "flaps",
+		"Order":       "the first in the order given", // of a group
 	} {
 		t.Run(property, func(t *testing.T) {
-			output, passed := again(t, fault, "^TestRun$/^"+property+"$")
+			test := "^TestRun$/^"
+			if property == "Order" {
+				test = "^TestRunGroup$/^"
+			}
+			output, passed := again(t, fault, test+property+"$")
 			require.False(t, passed)
 			text := printed(t, output, "func TestRegression"+property+"(t *testing.T) {", "\n            }\n") + "}\n"
 			require.Contains(t, string(source), text)

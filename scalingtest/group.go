@@ -239,7 +239,7 @@ func (d *drawer) pod(metric string) float64 {
 		mood = rapid.IntRange(moodHigh, moodAny).Draw(d.T, "kind")
 	}
 	switch {
-	case i < 0:
+	case i < 0 && !d.life.noData:
 		return 0
 	case d.life.noData || d.life.odd && d.oneIn(10, "says nothing"):
 		return rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -1}).Draw(d.T, "nothing")

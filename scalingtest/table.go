@@ -93,7 +93,7 @@ func row(m *moment) []string {
 	_, reason, _ := strings.Cut(m.d.Reason(), ": ")
 	count := countText(&m.d)
 	if m.answers != nil {
-		count, reason = "", reason+groupText(m)
+		count, reason = "", strings.TrimPrefix(reason+groupText(m), "; ")
 		for i := range m.obs.Targets {
 			count += plus(i) + countText(&m.answers[i])
 		}
