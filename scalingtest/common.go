@@ -93,7 +93,7 @@ func checkTotal(s *subject, e *Episode) *failed {
 			switch {
 			case f != nil:
 				return f
-			case d.From != spec && !(m.negative && i == len(all)-1):
+			case d.From != spec && (!m.negative || i < len(all)-1):
 				return p.fail("at %s it decides on %d replicas where there are %d", m.elapsed, d.From, spec)
 			case !d.Acts() && d.Replicas != d.From:
 				return p.fail("at %s %s, and yet a count of %d", m.elapsed, action(d), d.Replicas)

@@ -1,4 +1,5 @@
-// Package scalingtest checks that a scaling.Policy does what is expected of any. Whoever writes one calls [Run] in a test.
+// Package scalingtest checks that a scaling.Policy does what is expected of any. Whoever writes one calls [Run] in a
+// test, and [RunGroup] for a scaling.Group.
 //
 // A policy is a black box here. It is asked to Decide, told of changes with Applied, stored and restored, and nothing
 // else is looked at but its decisions. What it lives through is an [Episode]: plain data, drawn by pgregory.net/rapid,
@@ -33,10 +34,13 @@
 // Cooldown and CooldownEnds, Refused, Convergence, Twin. [RunDrawn] does the same for a policy of which the
 // configuration is drawn.
 //
+// [RunGroup] checks the same of a group with several targets ([Options].Targets): each of them stays within its bounds and
+// is explained, the other properties are of the sum. Order moves targets and pods too.
+//
 // # Failures
 //
 // A failing episode is made as small as possible and printed as a table, a line a decision, and as a Go test that
-// plays it again with [Replay]. Such a test belongs beside the one that failed.
+// plays it again with [Replay] or [ReplayGroup]. Such a test belongs beside the one that failed.
 //
 // # Examples instead of properties
 //

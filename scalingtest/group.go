@@ -74,11 +74,12 @@ func replay(tb testing.TB, newGroup func() scaling.Group, opts Options, property
 }
 
 // ofGroup returns the options for a group: with a target at least, by which it is told from a policy.
-func (o Options) ofGroup() Options {
+func (o *Options) ofGroup() Options {
+	full := *o
 	if len(o.Targets) == 0 {
-		o.Targets = []Target{{Bounds: o.Bounds}}
+		full.Targets = []Target{{Bounds: o.Bounds}}
 	}
-	return o
+	return full
 }
 
 // target returns what a tick has of the target at a place.

@@ -67,9 +67,11 @@ func (g *filler) Decide(now time.Time, obs scaling.GroupObservation) (d scaling.
 	for _, t := range obs.Targets {
 		for _, p := range t.Pods {
 			n++
-			if v := math.NaN(); at >= 0 && p.Values[at] >= 0 && !math.IsInf(p.Values[at], 0) {
-				v = p.Values[at]
-				known = append(known, v)
+			if g.fault == "changes what pods said" && at >= 0 {
+				p.Values[at] = max(0, p.Values[at])
+			}
+			if at >= 0 && p.Values[at] >= 0 && !math.IsInf(p.Values[at], 0) {
+				known = append(known, p.Values[at])
 			} else {
 				high = math.Inf(1)
 			}
@@ -177,6 +179,7 @@ func TestGroupFaults(t *testing.T) {
 		{"reads the wrong end", "MissingNeverActs", "became "},
 		{"a missing target has none", "WithinBounds", "of a target that does not exist"},
 		{"the first in the order given", "Order", "in another order"},
+		{"changes what pods said", "Repeatable", "the targets that it was given were changed"},
 		{"forgets its last change", "Restart", "Restart: at "},
 	} {
 		t.Run(row.property+" "+row.fault, func(t *testing.T) {
@@ -221,7 +224,10 @@ func ExampleRunGroup() {
 		Targets: []scalingtest.Target{{Name: "large"}, {Name: "small", Bounds: scaling.Bounds{Max: 8}}},
 	}
 	newGroup := func() scaling.Group { return &spread{} }
-	_ = func(t *testing.T) { scalingtest.RunGroup(t, newGroup, opts) }
+	_ = func(t *testing.T) { // TestProperties
+		t.Helper()
+		scalingtest.RunGroup(t, newGroup, opts)
+	}
 
 	t := printer{}
 	scalingtest.ReplayGroup(t, newGroup, opts, "WithinBounds", scalingtest.Episode{

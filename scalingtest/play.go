@@ -23,7 +23,7 @@ type subject struct {
 type moment struct {
 	now       time.Time
 	elapsed   time.Duration // since the start
-	back      bool          // the clock is behind the last decision
+	back      bool          // the clock is behind the last decision on all targets
 	scaled    bool          // by someone else
 	restarted bool
 	refused   bool
@@ -48,6 +48,11 @@ func (m *moment) all() []scaling.Decision {
 		return []scaling.Decision{m.d}
 	}
 	return m.answers
+}
+
+// incomplete reports whether a target is missing. A group may then have asked nobody, and have told nobody the time.
+func (m *moment) incomplete() bool {
+	return slices.ContainsFunc(m.obs.Targets, func(t scaling.TargetObservation) bool { return t.Missing })
 }
 
 // acts reports whether a write of any target is asked for.
@@ -117,8 +122,11 @@ func (p *player) run() (f *failed) {
 func (p *player) tick(i int, tick *Tick, first bool) *failed {
 	p.now = p.now.Add(tick.After)
 	m := moment{now: p.now, elapsed: p.now.Sub(p.options.Start) - p.shift}
-	if n := len(p.moments); n > 0 {
-		m.back = p.now.Before(p.moments[n-1].now)
+	for k := len(p.moments) - 1; k >= 0; k-- {
+		if last := &p.moments[k]; !last.incomplete() {
+			m.back = p.now.Before(last.now)
+			break
+		}
 	}
 	for k := range p.spec {
 		t := p.options.target(tick, k)
@@ -130,8 +138,9 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 	m.obs, m.seen = p.observe(i, tick), p.observe(i, tick)
 	from := make([]int32, len(m.obs.Targets))
 	ready := make([]int32, len(from))
-	for k, t := range m.obs.Targets {
-		from[k], ready[k] = t.SpecReplicas, t.ReadyReplicas
+	for place, t := range slices.Clone(m.obs.Targets) {
+		m.obs.Targets[p.at(place)] = t // in the order of the answers
+		from[place], ready[place] = t.SpecReplicas, t.ReadyReplicas
 		m.negative = m.negative || len(p.options.Targets) > 0 && t.SpecReplicas < 0
 	}
 	m.spec, m.ready = sum(from), sum(ready)

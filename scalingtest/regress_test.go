@@ -80,3 +80,12 @@ func TestBoundedStateOutlastsTheMemory(t *testing.T) {
 		Bounds: scaling.Bounds{Min: 1, Max: 8}, Memory: time.Minute, MaxState: 1000,
 	}, "BoundedState", scalingtest.Episode{Spec: 1, Ticks: []scalingtest.Tick{{After: 2 * time.Millisecond}}})
 }
+
+func TestRegressionOrder(t *testing.T) {
+	scalingtest.ReplayGroup(t, newGroup, scalingtest.Options{Targets: []scalingtest.Target{{Name: "a", Bounds: scaling.Bounds{Min: 1, Max: 5}}, {Name: "b", Bounds: scaling.Bounds{Min: 1, Max: 5}}}}, "Order", scalingtest.Episode{
+		Specs: []int32{1, 1},
+		Ticks: []scalingtest.Tick{
+			{Readings: []scaling.Reading{{Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}},
+		},
+	})
+}

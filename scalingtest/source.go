@@ -1,7 +1,6 @@
 package scalingtest
 
 import (
-	"cmp"
 	"fmt"
 	"go/format"
 	"math"
@@ -97,7 +96,12 @@ func targetSource(t TargetTick) string {
 	rows := ""
 	if len(t.Pods) > 0 {
 		rows = "[][]float64{" + list(t.Pods, func(row []float64) string {
-			return "{" + list(row, func(v float64) string { return cmp.Or(floatSource(v), "0") }) + "}"
+			return "{" + list(row, func(v float64) string {
+				if text := floatSource(v); text != "" {
+					return text
+				}
+				return "0"
+			}) + "}"
 		}) + "}"
 	}
 	return fields("Spec", countSource(t.Spec), "NotReady", intSource(int(t.NotReady)), "Missing", boolSource(t.Missing),
