@@ -23,7 +23,7 @@ type subject struct {
 type moment struct {
 	now       time.Time
 	elapsed   time.Duration // since the start
-	back      bool          // the clock is behind the last decision on all targets
+	back      bool          // the clock is behind the last decision, and the last one on all targets
 	scaled    bool          // by someone else
 	restarted bool
 	refused   bool
@@ -123,8 +123,8 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 	p.now = p.now.Add(tick.After)
 	m := moment{now: p.now, elapsed: p.now.Sub(p.options.Start) - p.shift}
 	for k := len(p.moments) - 1; k >= 0; k-- {
-		if last := &p.moments[k]; !last.incomplete() {
-			m.back = p.now.Before(last.now)
+		last := &p.moments[k]
+		if m.back = p.now.Before(last.now); !m.back || !last.incomplete() {
 			break
 		}
 	}
