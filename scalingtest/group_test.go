@@ -150,13 +150,19 @@ func (g *filler) Applied(now time.Time, from, to []int32) {
 }
 
 type storedFiller struct {
-	Seen, Changed time.Time
+	Seen, Changed scaling.Stamp
 }
 
 func (g *filler) MarshalJSON() ([]byte, error) {
-	s := storedFiller{Seen: g.seen.UTC(), Changed: g.changed.UTC()}
+	var s storedFiller
+	if !g.seen.IsZero() {
+		s.Seen = scaling.StampOf(g.seen)
+	}
+	if !g.changed.IsZero() {
+		s.Changed = scaling.StampOf(g.changed)
+	}
 	if g.fault == "forgets its last change" {
-		s.Changed = time.Time{}
+		s.Changed = scaling.Stamp{}
 	}
 	return json.Marshal(s)
 }
@@ -164,7 +170,7 @@ func (g *filler) MarshalJSON() ([]byte, error) {
 func (g *filler) UnmarshalJSON(data []byte) error {
 	var s storedFiller
 	err := json.Unmarshal(data, &s)
-	g.seen, g.changed = s.Seen, s.Changed
+	g.seen, g.changed = s.Seen.Time(), s.Changed.Time()
 	return err
 }
 
