@@ -21,7 +21,6 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.metrics.all(a, self.metrics.exists_one(b, (has(a.source.signal) ? a.source.signal : has(a.source.name) ? a.source.name : 'vllm:num_requests_waiting') == (has(b.source.signal) ? b.source.signal : has(b.source.name) ? b.source.name : 'vllm:num_requests_waiting')))",message="metrics: the name, or the signal, of each source must be unique"
 // +kubebuilder:validation:XValidation:rule="(has(self.panic) ? self.panic.windowSeconds : self.profile == 'kthena' ? 15 : self.profile == 'kpa' ? 6 : 0) <= (has(self.stableWindowSeconds) ? self.stableWindowSeconds : self.profile == 'llm' ? 30 : self.profile == 'hpa' ? 0 : 60)",message="panic.windowSeconds: must be at most stableWindowSeconds; what is not given is the profile's"
-// +kubebuilder:validation:XValidation:rule="!has(self.scaleDown) || !has(self.scaleDown.tolerance) || double(string(self.scaleDown.tolerance)) <= 1.0",message="scaleDown.tolerance: must be at most 1"
 type ProportionalScaler struct {
 	// Profile names the numbers that fields have which are not given.
 	// +optional

@@ -121,7 +121,6 @@ func TestAdmission(t *testing.T) {
 		},
 		{scaler("proportional: {metrics: [{target: 0}]}"), "spec.scaler.proportional.metrics[0].target: Invalid value: 0: must be above 0"},
 		{scaler("proportional: {metrics: [{target: 1, measure: Sum}]}"), "spec.scaler.proportional.metrics[0].measure: Unsupported value"},
-		{load("scaleDown: {tolerance: '1.1'}"), "scaleDown.tolerance: must be at most 1"},
 		{load("scaleUp: {maxRate: 1}"), "maxRate: must be above 1, or 0 for none"},
 		{load("scaleUp: {maxStep: -1}"), "spec.scaler.proportional.scaleUp.maxStep: Invalid value: -1"},
 		{load("stableWindowSeconds: 3601"), "spec.scaler.proportional.stableWindowSeconds: Invalid value: 3601"},

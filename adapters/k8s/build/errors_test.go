@@ -88,7 +88,6 @@ func TestRefused(t *testing.T) {
 		{at("proportional", "metrics: [{target: 0}]"), "spec.scaler.proportional.metrics[0].target: 0: must be a number above 0"},
 		{at("proportional", "metrics: [{target: 1, measure: Sum}]"), "spec.scaler.proportional.metrics[0].measure: Sum: must be PerPod, Total or Average"},
 		{load("scaleUp: {tolerance: -1}"), `spec.scaler.proportional.scaleUp.tolerance: -1: must be a number that is not negative, as 40 or "0.9"`},
-		{load("scaleDown: {tolerance: '1.1'}"), "spec.scaler.proportional.scaleDown.tolerance: 1.1: must be at most 1"},
 		{load("scaleUp: {maxRate: 1}"), "spec.scaler.proportional.scaleUp.maxRate: 1: must be a number above 1, or 0 for none"},
 		{load("scaleDown: {maxStep: -1}"), "spec.scaler.proportional.scaleDown.maxStep: -1: must not be negative"},
 		{load("stableWindowSeconds: -1"), "spec.scaler.proportional.stableWindowSeconds: -1: must not be negative"},

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
 const (
@@ -201,4 +203,11 @@ func TestCountersOfTheWinner(t *testing.T) {
 	_, err := w.ctl.Reconcile(t.Context(), request("later"))
 	require.NoError(t, err)
 	require.InDelta(t, 2, w.decisions("chat"), 0)
+}
+
+func TestTarget(t *testing.T) {
+	las := &v1alpha1.LLMAutoScaler{}
+	las.Namespace = "models"
+	las.Spec.ScaleTargetRef.APIVersion, las.Spec.ScaleTargetRef.Kind, las.Spec.ScaleTargetRef.Name = "apps/v1", "Deployment", "chat"
+	require.Equal(t, k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "chat"}, controller.Target(las))
 }
