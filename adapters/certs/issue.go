@@ -25,14 +25,14 @@ type identity struct {
 	key  crypto.Signer
 }
 
-// A mint makes certificates.
-type mint struct {
+// An issuer makes certificates.
+type issuer struct {
 	rules   Rules
 	now     time.Time
 	entropy io.Reader
 }
 
-func (m mint) ca() (*identity, error) {
+func (m issuer) ca() (*identity, error) {
 	serial, err := m.serial()
 	if err != nil {
 		return nil, err
@@ -49,14 +49,14 @@ func (m mint) ca() (*identity, error) {
 	}, nil)
 }
 
-func (m mint) client(ca *identity) (*identity, error) {
+func (m issuer) client(ca *identity) (*identity, error) {
 	return m.leaf(ca, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "external scaler client"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 }
 
-func (m mint) server(ca *identity) (*identity, error) {
+func (m issuer) server(ca *identity) (*identity, error) {
 	return m.leaf(ca, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "external scaler"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -66,7 +66,7 @@ func (m mint) server(ca *identity) (*identity, error) {
 }
 
 // leaf does not outlive its CA.
-func (m mint) leaf(ca *identity, t *x509.Certificate) (*identity, error) {
+func (m issuer) leaf(ca *identity, t *x509.Certificate) (*identity, error) {
 	var err error
 	if t.SerialNumber, err = m.serial(); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (m mint) leaf(ca *identity, t *x509.Certificate) (*identity, error) {
 }
 
 // make signs t by ca, or by itself if ca is nil.
-func (m mint) make(t *x509.Certificate, ca *identity) (*identity, error) {
+func (m issuer) make(t *x509.Certificate, ca *identity) (*identity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), m.entropy)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a private key: %w", err)
@@ -114,7 +114,7 @@ func (m mint) make(t *x509.Certificate, ca *identity) (*identity, error) {
 }
 
 // serial returns a random number of 127 bits, never zero.
-func (m mint) serial() (*big.Int, error) {
+func (m issuer) serial() (*big.Int, error) {
 	b := make([]byte, 16)
 	if _, err := io.ReadFull(m.entropy, b); err != nil {
 		return nil, fmt.Errorf("cannot make a serial number: %w", err)

@@ -41,7 +41,7 @@ func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (S
 	r = r.orDefault()
 	exact := now
 	now = now.UTC().Truncate(time.Second) // the grain of certificates
-	t := turn{mint: mint{rules: r, now: now, entropy: entropy}, request: request}
+	t := turn{issuer: issuer{rules: r, now: now, entropy: entropy}, request: request}
 	var err error
 	if t.a, err = parseAuthority(whereAuthority, s.Authority); err != nil {
 		return Step{}, err
@@ -63,7 +63,7 @@ func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (S
 
 // A turn is one call of Next.
 type turn struct {
-	mint
+	issuer
 	a       authority
 	m       material
 	request string

@@ -71,14 +71,14 @@ func byLevel(demand []int32, start int64, initial int32) oracle.Plan {
 	return p
 }
 
-// TestCoverTwin is the second half of D8: the cover equals the cheapest of all schedules, and the rule level by level.
+// TestCoverTwin: the cover equals the cheapest of all schedules, and the rule level by level.
 func TestCoverTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		demand := drawDemand(t, 7, 3)
 		start := rapid.Int64Range(0, 8).Draw(t, "start")
 		initial := rapid.Int32Range(0, 4).Draw(t, "initial")
 		p := oracle.Cover(demand, start, initial)
-		require.Equal(t, cheapest(demand, start, initial), p.Cost, "D8: all schedules")
+		require.Equal(t, cheapest(demand, start, initial), p.Cost, "all schedules")
 		checkPlan(t, demand, start, initial, p)
 	})
 	rapid.Check(t, func(t *rapid.T) {

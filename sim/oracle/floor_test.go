@@ -20,7 +20,7 @@ func run(t require.TestingT, s *sim.Scenario, seed uint64, c scaling.Group) sim.
 	return r
 }
 
-// TestFloor is D8 as far as it can be proved: no fleet costs less than Floor at its own attainment.
+// TestFloor is the bound that can be proved: no fleet costs less than Floor at its own attainment.
 func TestFloor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tokens := func(name string, mean float64) sim.Length {
@@ -56,7 +56,7 @@ func TestFloor(t *testing.T) {
 		r := run(t, s, seed, counts)
 		floor, err := oracle.Floor(s, 0, seed, r.Attainment)
 		require.NoError(t, err)
-		require.LessOrEqual(t, floor, r.ReplicaHours, "D8, at an attainment of %v", r.Attainment)
+		require.LessOrEqual(t, floor, r.ReplicaHours, "at an attainment of %v", r.Attainment)
 		if r.Attainment > 0 {
 			less, err := oracle.Floor(s, 0, seed, r.Attainment/2)
 			require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestFloor(t *testing.T) {
 	})
 }
 
-// TestRamp is D8 on the reference scenario: Floor, then Cover for the capacity of a full fleet in slots of two minutes,
+// TestRamp has the bounds on the reference scenario: Floor, then Cover for the capacity of a full fleet in slots of two minutes,
 // then Replay, then whatever attains as much.
 func TestRamp(t *testing.T) {
 	ctx := context.Background()
@@ -97,7 +97,7 @@ func TestRamp(t *testing.T) {
 			best, err := oracle.Replay(ctx, &s, seed, single, oracle.Search{Alpha: alpha, Bounds: bounds})
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, best.Result.Attainment, alpha)
-			require.LessOrEqual(t, cover, best.Result.ReplicaHours, "D8")
+			require.LessOrEqual(t, cover, best.Result.ReplicaHours, "the oracle")
 			for _, n := range best.Asked {
 				require.True(t, bounds.Contains(n))
 			}
@@ -108,9 +108,9 @@ func TestRamp(t *testing.T) {
 			check := func(name string, r sim.Result) {
 				own, err := oracle.Floor(&s, 0, seed, r.Attainment)
 				require.NoError(t, err)
-				require.LessOrEqual(t, own, r.ReplicaHours, "D8: %s", name)
+				require.LessOrEqual(t, own, r.ReplicaHours, "%s", name)
 				if r.Attainment >= alpha {
-					require.LessOrEqual(t, cover, r.ReplicaHours, "D8: %s", name)
+					require.LessOrEqual(t, cover, r.ReplicaHours, "%s", name)
 					require.GreaterOrEqual(t, oracle.Score(&r, &best), 1.0, name)
 				}
 			}
