@@ -116,7 +116,9 @@ func TestFiresEqualRobfigAwayFromShifts(t *testing.T) {
 		for range 30 {
 			want := spec.Next(at)
 			_, offset := at.Zone()
-			if want.IsZero() || offset%60 != 0 || shiftsBetween(zone.Location, at, want) {
+			// robfig walks from the first of the month, which need not have a midnight.
+			walked := time.Date(at.Year(), at.Month(), 0, 0, 0, 0, 0, zone.Location)
+			if want.IsZero() || offset%60 != 0 || shiftsBetween(zone.Location, walked, want) {
 				break
 			}
 			got := s.after(clock, at.Unix())

@@ -352,3 +352,19 @@ func TestNextDependsOnNowOnlyWhereTheSearchEndsEarly(t *testing.T) {
 		}
 	}
 }
+
+// TestMonthThatBeganWithAShift: where clocks skip the midnight of a month's first day, robfig keeps that hour for the
+// months after it, and fires an hour late.
+func TestMonthThatBeganWithAShift(t *testing.T) {
+	juba := mustZone(t, "Africa/Juba")
+	at := time.Date(1970, 5, 3, 1, 0, 0, 0, juba)
+	spec := mustSpec(t, "* * * 6 *")
+	spec.Location = juba
+	if want := time.Date(1970, 6, 1, 1, 0, 0, 0, juba); !spec.Next(at).Equal(want) {
+		t.Errorf("robfig: %v, not %v", spec.Next(at), want)
+	}
+	got := mustParse(t, "* * * 6 *").after(newClock(juba), at.Unix())
+	if want := time.Date(1970, 6, 1, 0, 0, 0, 0, juba); got != want.Unix() {
+		t.Errorf("%v, not %v", time.Unix(got, 0).In(juba), want)
+	}
+}
