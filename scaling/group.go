@@ -97,7 +97,13 @@ func (d *GroupDecision) Explain() string {
 const NotOne Code = "NotOne targets"
 
 // GroupOf returns the Group of one target that a policy decides on. Its state is that of the policy.
-func GroupOf(policy Policy) Group { return &single{Policy: policy} }
+// Without one it decides Unknown (NotConfigured).
+func GroupOf(policy Policy) Group {
+	if policy == nil {
+		policy = &unconfigured{}
+	}
+	return &single{Policy: policy}
+}
 
 type single struct {
 	Policy
@@ -106,7 +112,7 @@ type single struct {
 
 // Decide asks the policy; it says nothing of a target that is missing, nor of several.
 func (s *single) Decide(now time.Time, obs GroupObservation) GroupDecision {
-	if len(obs.Targets) == 1 && !obs.Targets[0].Missing && s.Policy != nil {
+	if len(obs.Targets) == 1 && !obs.Targets[0].Missing {
 		t := &obs.Targets[0]
 		s.answer[0] = s.Policy.Decide(now, Observation{
 			SpecReplicas: t.SpecReplicas, ReadyReplicas: t.ReadyReplicas, Readings: obs.Readings,
@@ -118,7 +124,7 @@ func (s *single) Decide(now time.Time, obs GroupObservation) GroupDecision {
 
 // Applied tells the policy.
 func (s *single) Applied(now time.Time, from, to []int32) {
-	if len(from) == 1 && len(to) == 1 && s.Policy != nil {
+	if len(from) == 1 && len(to) == 1 {
 		s.Policy.Applied(now, from[0], to[0])
 	}
 }

@@ -56,3 +56,13 @@ func TestGroupDecisionNext(t *testing.T) {
 	d.Total.Next = at.Add(-time.Second)
 	require.Equal(t, at.Add(-time.Second), d.Next())
 }
+
+func TestGroupOfNothing(t *testing.T) {
+	group := scaling.GroupOf(nil)
+	d := group.Decide(time.Unix(0, 0), scaling.OneTarget(3))
+	require.Equal(t, "Unknown at 0: NotConfigured", d.Targets[0].Reason())
+	group.Applied(time.Unix(0, 0), []int32{1}, []int32{2})
+	_, err := group.MarshalJSON()
+	require.Error(t, err)
+	require.Error(t, group.UnmarshalJSON([]byte("{}")))
+}
