@@ -123,9 +123,9 @@ func (g *filler) Decide(now time.Time, obs scaling.GroupObservation) (d scaling.
 		d.Total = scaling.UnknownAt(total, unknown, "queue")
 	case back, !g.changed.IsZero() && elapsed < time.Minute:
 		d.Total.To(total, pauses, "", min(elapsed.Seconds(), 59), 60)
-	case low > 10 && grows >= 0:
+	case scaling.Exceeds(low, 10) && grows >= 0:
 		step(grows, 1, crowded, low, 10)
-	case high < 4 && shrinks >= 0:
+	case scaling.Exceeds(4, high) && shrinks >= 0:
 		step(shrinks, -1, quiet, high, 4)
 	default:
 		d.Total.To(total, right, "queue", low)

@@ -86,6 +86,20 @@ func drawPattern(t *rapid.T, o *Options) Episode {
 	return drawEpisode(t, &few, l)
 }
 
+// shape returns how many bytes a state has where each number counts as one: an average has more digits at one time than
+// at another, and grows by none of them.
+func shape(data []byte) (n int) {
+	within := false
+	for _, c := range data {
+		digit := c >= '0' && c <= '9' || within && (c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-')
+		if !digit || !within {
+			n++
+		}
+		within = digit
+	}
+	return n
+}
+
 // checkSize: the state stays within MaxState, and once everything that it looks back on is there, it does not
 // grow, however often the same happens again.
 func checkSize(s *subject, e *Episode) *failed {
@@ -94,7 +108,7 @@ func checkSize(s *subject, e *Episode) *failed {
 	size := func(p *player) func(m *moment) *failed {
 		return func(m *moment) *failed {
 			data, f := p.stored()
-			if most = max(most, len(data)); f == nil && o.MaxState > 0 && len(data) > o.MaxState {
+			if most = max(most, shape(data)); f == nil && o.MaxState > 0 && len(data) > o.MaxState {
 				f = p.fail("at %s the state has %d bytes, more than %d: %s", m.elapsed, len(data), o.MaxState, data)
 			}
 			return f
@@ -144,7 +158,7 @@ func checkSize(s *subject, e *Episode) *failed {
 				return f
 			}
 			if most > early+max(64, early/8) {
-				return p.fail("after %d rounds of the same %d ticks the state had at most %d bytes, after %d rounds %d", rounds, per, early, 4*rounds, most)
+				return p.fail("after %d rounds of the same %d ticks the state had at most %d bytes, each number as one, after %d rounds %d", rounds, per, early, 4*rounds, most)
 			}
 		}
 		return nil

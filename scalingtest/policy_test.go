@@ -98,7 +98,7 @@ func (p *stepper) Decide(now time.Time, obs scaling.Observation) (d scaling.Deci
 		back = 0
 	}
 	if back > 0 && !p.changed.IsZero() {
-		p.changed = p.changed.Add(-back)
+		p.changed = now.Add(-p.seen.Sub(p.changed)) // not by back, which has no room for all that there can be
 	}
 	p.seen = now
 	if p.fault == "state that grows" {
