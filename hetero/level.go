@@ -60,9 +60,7 @@ func (f *Fleet) keepLevels(limit int64) []level {
 	})
 	start := int32(0)
 	for _, end := range ends {
-		if end-start > 1 {
-			slices.SortFunc(levels[start:end], func(a, b level) int { return cmp.Compare(a.low, b.low) })
-		}
+		sortLevels(levels[start:end])
 		start = end
 	}
 	used, before := 0, int64(0)
@@ -76,6 +74,22 @@ func (f *Fleet) keepLevels(limit int64) []level {
 		before += l.places
 	}
 	return levels[:used:used]
+}
+
+// sortLevels sorts by cost. Most buckets have a few levels, which are put in order where they are.
+func sortLevels(levels []level) {
+	const few = 12
+	if len(levels) > few {
+		slices.SortFunc(levels, func(a, b level) int { return cmp.Compare(a.low, b.low) })
+		return
+	}
+	for i := 1; i < len(levels); i++ {
+		l, place := levels[i], i
+		for ; place > 0 && levels[place-1].low > l.low; place-- {
+			levels[place] = levels[place-1]
+		}
+		levels[place] = l
+	}
 }
 
 // eachRun visits every run of every type, and the rests: the cost of a batch, and the replicas.
