@@ -102,7 +102,7 @@ func realtimeInForce(s *RealtimeScaler, c realtime.Config) *RealtimeScaler {
 		CooldownScope: c.CooldownScope.String(), HoldWhilePending: c.HoldWhilePending,
 	}
 	for i, m := range s.Metrics {
-		m.Source, m.Role = m.Source.inForce(), c.Metrics[i].Role.String()
+		m.Source, m.Role = sourceInForce(m.Source), c.Metrics[i].Role.String()
 		out.Metrics = append(out.Metrics, m)
 	}
 	return out
@@ -125,7 +125,7 @@ func proportionalInForce(s *ProportionalScaler, c proportional.Config) *Proporti
 		ActivationScale: &c.ActivationScale, StartupCredit: &c.StartupCredit,
 	}
 	for i, m := range s.Metrics {
-		m.Source, m.Measure = m.Source.inForce(), c.Metrics[i].Measure.String()
+		m.Source, m.Measure = sourceInForce(m.Source), c.Metrics[i].Measure.String()
 		out.Metrics = append(out.Metrics, m)
 	}
 	return out
@@ -133,7 +133,7 @@ func proportionalInForce(s *ProportionalScaler, c proportional.Config) *Proporti
 
 func saturationInForce(s *SaturationScaler, c saturation.SingleConfig) *SaturationScaler {
 	kv, queue := s.sources()
-	kv, queue = kv.inForce(), queue.inForce()
+	kv, queue = sourceInForce(kv), sourceInForce(queue)
 	return &SaturationScaler{
 		Profile:                  s.profile(),
 		KVCacheThreshold:         number(s.KVCacheThreshold, c.KVCache),
@@ -172,8 +172,8 @@ func (z TimeZone) inForce() TimeZone {
 	return z
 }
 
-// inForce names what is read. The port and the path that an engine has are known to those who read pods.
-func (s MetricSource) inForce() MetricSource {
+// sourceInForce names what is read. The port and the path that an engine has are known to those who read pods.
+func sourceInForce(s MetricSource) MetricSource {
 	if s.Signal == "" && s.Name == "" {
 		s.Name = DefaultMetricName
 	}

@@ -81,7 +81,7 @@ func indexed(path, pattern string) (index, rest string, ok bool) {
 }
 
 // boundsPaths leads to the bounds: in the document, or the caller's, which stay what they are called.
-func (p place) boundsPaths() []rename {
+func (p *place) boundsPaths() []rename {
 	if !p.known {
 		return []rename{{"bounds.", "bounds."}}
 	}
@@ -89,7 +89,7 @@ func (p place) boundsPaths() []rename {
 }
 
 // realtimePaths leads to what is at at, as "spec.scaler.realtime.".
-func (p place) realtimePaths(root string) []rename {
+func (p *place) realtimePaths(root string) []rename {
 	at := p.at + "realtime."
 	return append(p.boundsPaths(),
 		rename{"metrics[i].name", at + "metrics[i].source.name"},
@@ -106,7 +106,7 @@ func (p place) realtimePaths(root string) []rename {
 	)
 }
 
-func (p place) proportionalPaths() []rename {
+func (p *place) proportionalPaths() []rename {
 	at := p.at + "proportional."
 	return slices.Concat(p.boundsPaths(), []rename{
 		{"metrics[i].name", at + "metrics[i].source.name"},
@@ -129,7 +129,7 @@ func aroundPaths(at string) []rename {
 	}
 }
 
-func (p place) saturationPaths() []rename {
+func (p *place) saturationPaths() []rename {
 	at := p.at + "saturation."
 	return append(p.boundsPaths(),
 		rename{"transitionTimeout", at + "transitionTimeoutSeconds"},
@@ -140,7 +140,7 @@ func (p place) saturationPaths() []rename {
 	)
 }
 
-func (p place) cronPaths() []rename {
+func (p *place) cronPaths() []rename {
 	at := p.at + "cron."
 	return append(p.boundsPaths(),
 		rename{"windows[i].replicas", at + "windows[i].targetReplicas"},

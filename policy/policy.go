@@ -32,6 +32,6 @@ func (p *Policy) Build(bounds scaling.Bounds) (scaling.Policy, error) {
 
 // Metrics returns the metrics that the policy reads, in the order of its configuration.
 func (p *Policy) Metrics() []Metric {
-	plan, _ := p.Plan("", unbounded()) //nolint:errcheck // what is wrong is said when it is built
+	plan, _ := p.Plan("", unbounded()) // what is wrong is said when it is built
 	return plan.Metrics
 }
