@@ -37,7 +37,7 @@ func ask(ctx context.Context, url string) float64 {
 	if err != nil {
 		return math.NaN()
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64))
 	value, bad := strconv.ParseFloat(string(text), 64)
 	if err != nil || bad != nil || resp.StatusCode != http.StatusOK {
