@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,6 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/inferscale/inferscale/adapters/certs"
 	"github.com/inferscale/inferscale/adapters/k8s"
@@ -97,9 +97,6 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 	if !p.metricsOpen {
 		options.Metrics.SecureServing = true
 		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	if p.webhook {
-		options.WebhookServer = webhook.NewServer(webhook.Options{Host: p.webhookHost, Port: p.webhookPort, TLSOpts: []func(*tls.Config){p.webhookTLS}})
 	}
 	var err error
 	if p.manager, err = ctrl.NewManager(config, options); err != nil {
@@ -225,6 +222,7 @@ func (p *process) defaults() error {
 	if err != nil {
 		return err
 	}
-	p.manager.GetWebhookServer().Register(webhookPath, defaulter)
-	return nil
+	mux := http.NewServeMux()
+	mux.Handle(webhookPath, defaulter)
+	return p.manager.Add(&hook{options: p.options, server: defaulting.NewServer(mux, p.webhookTLS())})
 }

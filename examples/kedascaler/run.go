@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -56,17 +57,42 @@ func (p *process) ready(request *http.Request) error {
 	return nil
 }
 
-// webhookTLS has the webhook served with the same certificate as KEDA; the API server has none of its own to show.
-func (p *process) webhookTLS(c *tls.Config) {
-	if p.reader == nil {
-		return
+// A hook serves the webhook. Every replica does.
+type hook struct {
+	*options
+
+	server *http.Server
+}
+
+// NeedLeaderElection says that it runs without.
+func (*hook) NeedLeaderElection() bool { return false }
+
+// Start serves until ctx ends.
+func (h *hook) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(h.webhookHost, strconv.Itoa(h.webhookPort)))
+	if err != nil {
+		return err
 	}
+	done := make(chan error, 1)
+	go func() { done <- h.server.ServeTLS(listener, "", "") }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.shutdown)
+	defer cancel()
+	return h.server.Shutdown(ctx)
+}
+
+// webhookTLS has the webhook served with the same certificate as KEDA; the API server has none of its own to show.
+func (p *process) webhookTLS() *tls.Config {
 	inner := p.reader.TLS().GetConfigForClient
-	c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		now, err := inner(hello)
 		if err != nil {
 			return nil, err
 		}
 		return &now.Certificates[0], nil
-	}
+	}}
 }

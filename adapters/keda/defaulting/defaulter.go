@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
@@ -20,7 +19,7 @@ const (
 type Defaulter struct {
 	config   Config
 	behavior map[mode]object // by mode, as JSON
-	pending  atomic.Int64    // bytes of requests that ServeHTTP has before it
+	pending  budget          // bytes of requests that ServeHTTP has before it
 }
 
 // New returns a Defaulter, or every wrong field of c at once, each a *scaling.FieldError, joined by errors.Join.
