@@ -47,6 +47,11 @@ func optional(name string) bool {
 	return name == "scaleTargetRef" || name == "maxReplicas" || name == "metrics"
 }
 
+// into reads a node into what a pointer points to.
+func (r *reader) into(n *yaml.Node, to any, field string) {
+	r.decode(n, reflect.ValueOf(to).Elem(), field)
+}
+
 // decode reads a node into v, where there is something to read; v keeps what it has if it cannot be read.
 func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 	switch t := v.Type(); {
@@ -61,6 +66,8 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 			return
 		}
 		v.Set(reflect.ValueOf(NewPortNumber(int32(port))))
+	case t == reflect.TypeFor[Policy]():
+		v.Set(reflect.ValueOf(r.policy(n, field)))
 	case t.Kind() == reflect.Pointer:
 		p := reflect.New(t.Elem())
 		r.decode(n, p.Elem(), field)
@@ -140,11 +147,25 @@ func (r *reader) scalar(n *yaml.Node, v reflect.Value, field string) {
 	tag := n.ShortTag()
 	switch v.Kind() {
 	case reflect.String:
-		if tag != "!!str" {
+		if tag != "!!str" && (tag != "!!int" || v.Type() != reflect.TypeFor[NumberOrName]()) {
 			r.wrong(n, field, "must be text; numbers and the like need quotes")
 			return
 		}
 		v.SetString(n.Value)
+	case reflect.Float64:
+		var x float64
+		if tag != "!!int" && tag != "!!float" || n.Decode(&x) != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			r.wrong(n, field, "must be a number")
+			return
+		}
+		v.SetFloat(x)
+	case reflect.Int64: // a time.Duration
+		d, err := time.ParseDuration(n.Value)
+		if tag != "!!str" || err != nil {
+			r.wrong(n, field, `must be a duration with a unit, as in "30s" or "5m"`)
+			return
+		}
+		v.SetInt(int64(d))
 	case reflect.Bool:
 		var b bool
 		if tag != "!!bool" || n.Decode(&b) != nil {

@@ -1,5 +1,5 @@
 // Package policy is the document that says how to scale: one vocabulary for the simulator's -config, the LLMAutoScaler's
-// spec.scaler, the metadata of KEDA's triggers, and programs in Go.
+// spec.scaler, the metadata of KEDA's triggers, the ConfigMap of models with variants, and programs in Go.
 //
 //	d, err := policy.Read(data, "policy.yaml")     // every wrong field at once, with its line
 //	live, err := d.Policies[0].Build(bounds)       // a scaling.Policy
@@ -22,6 +22,8 @@
 // aliases and files of more than a mebibyte. Each error is a [*PositionError]:
 //
 //	policy.yaml:7: realtime.metrics[0].threshold.high: 1: must be a number above low 2
+//
+// [ReadModels] reads documents with models, whose variants are decided on together.
 //
 // What a [MetricSource] means for the pages of pods is known to those who read them; here it is a name.
 //

@@ -63,7 +63,7 @@ type (
 func Read(data []byte, file string) (*Document, error) {
 	r := newReader(file)
 	d := &Document{}
-	for _, root := range r.documents(data) {
+	for _, root := range r.documents(data, "must have a policy") {
 		r.lines, r.failed, r.first = map[string]int{}, map[string]bool{}, root.Line
 		if list := child(root, "policies"); list != nil && root.Kind == yaml.MappingNode {
 			if _, ok := r.mapping(root, "", []string{"policies"}); ok {
@@ -119,14 +119,14 @@ func (r *reader) policy(n *yaml.Node, field string) Policy {
 	isSpec := slices.ContainsFunc(append(members(reflect.TypeFor[Settings]()), member{name: "scaler"}), func(m member) bool { return child(n, m.name) != nil })
 	if isSpec {
 		var f flat
-		r.decode(n, reflect.ValueOf(&f).Elem(), field)
+		r.into(n, &f, field)
 		p := Policy{Name: f.Name, Spec: f.Spec}
 		p.Scaler.ready()
 		r.checked(&p, field, join(field, "scaler"))
 		return p
 	}
 	var b bare
-	r.decode(n, reflect.ValueOf(&b).Elem(), field)
+	r.into(n, &b, field)
 	p := Policy{Name: b.Name, Spec: Spec{Scaler: b.Composite}}
 	p.Scaler.ready()
 	r.checked(&p, field, field)
@@ -138,7 +138,7 @@ func (r *reader) manifest(n *yaml.Node) Policy {
 	r.strict = true
 	defer func() { r.strict = false }()
 	var m manifest
-	r.decode(n, reflect.ValueOf(&m).Elem(), "")
+	r.into(n, &m, "")
 	for _, f := range []struct{ name, is, must string }{{"apiVersion", m.APIVersion, apiVersion}, {"kind", m.Kind, kind}} {
 		if node := child(n, f.name); node != nil && f.is != f.must {
 			r.wrong(node, f.name, "must be "+f.must)
@@ -148,7 +148,7 @@ func (r *reader) manifest(n *yaml.Node) Policy {
 	for name, to := range map[string]*string{"name": &p.Name, "namespace": &p.Namespace} {
 		if node := child(&m.Metadata, name); node != nil {
 			r.lines["metadata."+name] = node.Line
-			r.decode(node, reflect.ValueOf(to).Elem(), "metadata."+name)
+			r.into(node, to, "metadata."+name)
 		}
 	}
 	if len(p.Scaler.Highest) > 0 {
@@ -168,13 +168,18 @@ func (r *reader) checked(p *Policy, spec, scaler string) {
 		return
 	}
 	_, err := p.plan(prefix(spec), prefix(scaler), unbounded())
+	r.rules(err)
+	for _, e := range p.Scaler.warnings(prefix(scaler)) {
+		r.warnings = append(r.warnings, r.position(e.Field, e.Value, e.Rule))
+	}
+}
+
+// rules notes which rules fields break that could be read.
+func (r *reader) rules(err error) {
 	for _, e := range fieldErrors(err) {
 		if !r.hasFailed(e.Field) {
 			r.errs = append(r.errs, r.position(e.Field, e.Value, e.Rule))
 		}
-	}
-	for _, e := range p.Scaler.warnings(prefix(scaler)) {
-		r.warnings = append(r.warnings, r.position(e.Field, e.Value, e.Rule))
 	}
 }
 
@@ -182,8 +187,8 @@ func (r *reader) position(path string, value any, rule string) *PositionError {
 	return &PositionError{File: r.file, Line: cmp.Or(r.line(path), r.first), FieldError: scaling.FieldError{Field: path, Value: value, Rule: rule}}
 }
 
-// documents returns the documents of a file.
-func (r *reader) documents(data []byte) []*yaml.Node {
+// documents returns the documents of a file; needed is the rule that none of them breaks.
+func (r *reader) documents(data []byte, needed string) []*yaml.Node {
 	if len(data) > maxFile {
 		r.report(0, "", nil, fmt.Sprintf("must not be larger than %d bytes", maxFile))
 		return nil
@@ -209,7 +214,7 @@ func (r *reader) documents(data []byte) []*yaml.Node {
 		}
 	}
 	if len(all) == 0 {
-		r.report(0, "", nil, "must have a policy")
+		r.report(0, "", nil, needed)
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -39,11 +40,13 @@ func TestSchema(t *testing.T) {
 	forms := []any{
 		s.object(reflect.TypeFor[bare](), false), s.object(reflect.TypeFor[flat](), false), s.object(reflect.TypeFor[manifest](), true),
 	}
-	entry := map[string]any{"anyOf": forms[:2]}
-	forms = append(forms, map[string]any{
-		"type": "object", "required": []string{"policies"}, "additionalProperties": false,
-		"properties": map[string]any{"policies": map[string]any{"type": "array", "minItems": 1, "items": entry}},
-	})
+	list := func(name string, entry map[string]any, least int) map[string]any {
+		return map[string]any{
+			"type": "object", "required": []string{name}, "additionalProperties": false,
+			"properties": map[string]any{name: map[string]any{"type": "array", "minItems": least, "items": entry}},
+		}
+	}
+	forms = append(forms, list("policies", map[string]any{"anyOf": forms[:2]}, 1), list("models", s.of(reflect.TypeFor[Model](), false), 0))
 	data, err := json.MarshalIndent(map[string]any{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "inferscale policy document", "anyOf": forms, "$defs": s.defs,
 	}, "", " ")
@@ -163,6 +166,12 @@ func (s *schema) of(t reflect.Type, strict bool) map[string]any {
 		return map[string]any{"type": []string{"integer", "string"}, "minimum": 1, "maximum": 65535}
 	case t == reflect.TypeFor[yaml.Node]():
 		return map[string]any{"type": "object"}
+	case t == reflect.TypeFor[NumberOrName]():
+		return map[string]any{"type": []string{"integer", "string"}}
+	case t == reflect.TypeFor[time.Duration]():
+		return map[string]any{"type": "string"}
+	case t == reflect.TypeFor[Policy]():
+		return map[string]any{"anyOf": []any{s.object(reflect.TypeFor[bare](), strict), s.object(reflect.TypeFor[flat](), strict)}}
 	case t.Kind() == reflect.Struct:
 		name := t.Name()
 		if strict {
@@ -178,7 +187,7 @@ func (s *schema) of(t reflect.Type, strict bool) map[string]any {
 	case t.Kind() == reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": s.of(t.Elem(), strict)}
 	}
-	kind := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int32: "integer"}[t.Kind()]
+	kind := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int32: "integer", reflect.Float64: "number"}[t.Kind()]
 	return s.marked(map[string]any{"type": kind}, t.Name())
 }
 

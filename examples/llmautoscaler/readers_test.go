@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/adapters/k8s/build"
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -52,9 +51,9 @@ func TestReaders(t *testing.T) {
 		_, rules, _ := strings.Cut(string(text), "\n  scaler:\n")
 		models := "models:\n- name: m\n  namespace: ns\n  algorithm: hetero\n  variants: [{target: {apiVersion: apps/v1, kind: Deployment, name: a}, cost: 1, min: 1, max: 16}]\n  hetero:\n    total:\n      maxReplicas: " +
 			strings.TrimSpace(strings.SplitN(strings.SplitN(string(text), "maxReplicas:", 2)[1], "\n", 2)[0]) + "\n      scaler:\n" + indented(rules)
-		variants, err := config.Parse([]byte(models))
+		variants, err := policy.ReadModels([]byte(models), file)
 		require.NoError(t, err, models)
-		readers["variants"] = live(variants.Models[0].Hetero.Total)
+		readers["variants"] = live(variants[0].Hetero.Total)
 
 		now, count := time.Date(2026, 1, 15, 12, 58, 0, 0, time.UTC), int32(2)
 		for i := range 80 {

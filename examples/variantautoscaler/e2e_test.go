@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/examples/internal/cluster"
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
 )
 
 const (
@@ -71,7 +71,7 @@ func TestE2E(t *testing.T) {
 	require.NoError(t, cluster.WriteKubeconfig(w.kubeconfig, account))
 	m, err := w.admin.CoreV1().ConfigMaps(system).Get(t.Context(), "variantautoscaler", metav1.GetOptions{})
 	require.NoError(t, err)
-	w.sample = strings.ReplaceAll(m.Data[config.Key], "15s", "1s")
+	w.sample = strings.ReplaceAll(m.Data[controller.Key], "15s", "1s")
 	w.configure(t, w.sample)
 	eventually(t, "two pods are ready", func() bool { return ready(kubelet.Pods()) == 2 })
 
@@ -271,7 +271,7 @@ func (w *stage) configure(t *testing.T, text string) {
 	m, err := yaml.Marshal(&corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "variantautoscaler"},
-		Data:       map[string]string{config.Key: text},
+		Data:       map[string]string{controller.Key: text},
 	})
 	require.NoError(t, err)
 	require.NoError(t, w.Apply(t.Context(), m))

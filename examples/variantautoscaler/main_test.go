@@ -14,7 +14,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 )
 
@@ -25,14 +26,14 @@ func TestSample(t *testing.T) {
 	require.True(t, found)
 	var m corev1.ConfigMap
 	require.NoError(t, yaml.UnmarshalStrict([]byte(variants), &m))
-	file, err := config.Parse([]byte(m.Data[config.Key]))
+	models, err := controller.Parse([]byte(m.Data[controller.Key]))
 	require.NoError(t, err)
-	require.Len(t, file.Models, 1)
-	assert.True(t, file.Models[0].DryRun, "who tries it is not to be surprised")
+	require.Len(t, models, 1)
+	assert.True(t, models[0].DryRun, "who tries it is not to be surprised")
 
 	m = corev1.ConfigMap{}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(thresholds), &m))
-	assert.Equal(t, m.Name, file.Models[0].Saturation.ThresholdsFrom)
+	assert.Equal(t, m.Name, models[0].Saturation.ThresholdsFrom.ConfigMap)
 	_, err = saturation.ParseTable(m.Data, saturation.Default)
 	require.NoError(t, err)
 }
@@ -70,17 +71,17 @@ func TestReadme(t *testing.T) {
 	block := regexp.MustCompile(`(?s)## Configuration\n(.*?)    # or\n(.*?)\n\nThe fields`).FindSubmatch(text)
 	require.NotNil(t, block)
 	first := regexp.MustCompile(`(?m)^    `).ReplaceAllString(string(block[1]), "")
-	file, err := config.Parse([]byte(first))
+	models, err := controller.Parse([]byte(first))
 	require.NoError(t, err)
-	assert.Equal(t, config.AlgorithmSaturation, file.Models[0].Algorithm())
+	assert.Equal(t, policy.AlgorithmSaturation, models[0].Algorithm)
 
 	head, _, _ := strings.Cut(first, "    saturation:")
 	head = strings.Replace(head, "algorithm: saturation", "algorithm: hetero", 1)
 	head = regexp.MustCompile(`.*capacity:.*\n`).ReplaceAllString(head, "")
 	second := head + regexp.MustCompile(`(?m)^    `).ReplaceAllString(string(block[2]), "")
-	file, err = config.Parse([]byte(second))
+	models, err = controller.Parse([]byte(second))
 	require.NoError(t, err, second)
-	assert.Equal(t, config.AlgorithmHetero, file.Models[0].Algorithm())
+	assert.Equal(t, policy.AlgorithmHetero, models[0].Algorithm)
 }
 
 func TestUsage(t *testing.T) {

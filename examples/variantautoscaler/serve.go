@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
+	"github.com/inferscale/inferscale/policy"
 )
 
 // component is the name of the program in events and of its lease.
@@ -73,26 +73,26 @@ func once(ctx context.Context, cluster *rest.Config, namespace string, o options
 	}
 	wait, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
-	file, err := w.configuration(wait, namespace, o)
+	models, err := w.configuration(wait, namespace, o)
 	if err != nil {
 		return err
 	}
-	if thresholds(file) { // nothing else is read of the ConfigMaps, and not everybody may list them
+	if thresholds(models) { // nothing else is read of the ConfigMaps, and not everybody may list them
 		w.follow(ctx)
 		if !cache.WaitForCacheSync(wait.Done(), w.configMaps.HasSynced) {
 			return fmt.Errorf("ConfigMaps of namespace %s, for thresholdsFrom, are not known after %s", namespace, o.timeout)
 		}
 	}
-	return controller.Once(ctx, w.env, file, stdout, o.explain, o.timeout)
+	return controller.Once(ctx, w.env, models, stdout, o.explain, o.timeout)
 }
 
 // thresholds reports whether a model has its thresholds in a ConfigMap.
-func thresholds(file *config.File) bool {
-	return slices.ContainsFunc(file.Models, func(m config.Model) bool { return m.Saturation != nil && m.Saturation.ThresholdsFrom != "" })
+func thresholds(models []policy.Model) bool {
+	return slices.ContainsFunc(models, func(m policy.Model) bool { return m.Saturation != nil && m.Saturation.ThresholdsFrom != nil })
 }
 
 // configuration reads it from the file or the ConfigMap.
-func (w *world) configuration(ctx context.Context, namespace string, o options) (*config.File, error) {
+func (w *world) configuration(ctx context.Context, namespace string, o options) ([]policy.Model, error) {
 	var text []byte
 	var err error
 	switch o.file {
@@ -101,7 +101,7 @@ func (w *world) configuration(ctx context.Context, namespace string, o options) 
 		if err != nil {
 			return nil, err
 		}
-		text = []byte(m.Data[config.Key])
+		text = []byte(m.Data[controller.Key])
 	case "-":
 		text, err = io.ReadAll(os.Stdin)
 	default:
@@ -110,7 +110,7 @@ func (w *world) configuration(ctx context.Context, namespace string, o options) 
 	if err != nil {
 		return nil, err
 	}
-	return config.Parse(text)
+	return controller.Parse(text)
 }
 
 // serve follows the configuration and, while this copy leads, scales, until the context ends.

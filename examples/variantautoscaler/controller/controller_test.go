@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
+	"github.com/inferscale/inferscale/policy"
 )
 
 const saturated = `models:
@@ -44,11 +44,11 @@ const placed = `models:
 // key is the key of the model's state.
 const key = "serving.meta-llama-70b.d2d5376d.saturation"
 
-func parse(t *testing.T, text string) *config.File {
+func parse(t *testing.T, text string) []policy.Model {
 	t.Helper()
-	file, err := config.Parse([]byte(text))
+	models, err := controller.Parse([]byte(text))
 	require.NoError(t, err)
-	return file
+	return models
 }
 
 func TestOnce(t *testing.T) {
@@ -195,7 +195,7 @@ func TestConfigurationChanges(t *testing.T) {
 	eventually(t, "that it went is told", func() bool {
 		return said(events, "Warning ConfigRefused the last good configuration stays in force: it is not there")
 	})
-	assert.Len(t, watcher.Current().Models, 1)
+	assert.Len(t, watcher.Current(), 1)
 }
 
 func TestThresholdsFromConfigMap(t *testing.T) {

@@ -10,23 +10,26 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/k8s/thresholds"
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
-	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
 
+// Key is the key of the ConfigMap that has the configuration, and the name of the file in errors.
+const Key = "variants.yaml"
+
 // jitter is the part of the interval by which a round may come early.
 const jitter = 0.1
 
 // A model is what runs one model.
 type model struct {
-	config   config.Model
+	config   policy.Model
 	policy   *remembered
 	loop     *k8s.VariantLoop
 	pods     *namespacePods
@@ -49,13 +52,13 @@ func (r *remembered) Decide(now time.Time, obs scaling.GroupObservation) scaling
 }
 
 // newModel returns what runs a model. It is to be closed.
-func newModel(e *Env, c config.Model) (*model, error) {
+func newModel(e *Env, c policy.Model) (*model, error) {
 	m := &model{config: c, logger: e.logger().With("model", c.String())}
-	policy, metrics, retune, err := newPolicy(e, &c)
+	group, metrics, retune, err := newPolicy(e, &c)
 	if err != nil {
 		return nil, err
 	}
-	m.policy = &remembered{Group: policy}
+	m.policy = &remembered{Group: group}
 	scraper, err := scrape.New(scrape.Config{Metrics: metrics, Interval: c.Interval, AllowLocal: e.AllowLocal, Now: e.Now})
 	if err != nil {
 		return nil, err
@@ -63,7 +66,11 @@ func newModel(e *Env, c config.Model) (*model, error) {
 	m.pods, m.release = e.Pods.use(c.Namespace)
 	pods, err := k8s.NewPods(m.pods.lister, k8s.Grouping{})
 	if err == nil {
-		m.observer, err = k8s.NewPodObserver(pods, scraper, k8s.Port{Port: c.Port})
+		var port k8s.Port
+		if p := c.Variants[0].Port; p != "" {
+			port.Port = intstr.Parse(string(p))
+		}
+		m.observer, err = k8s.NewPodObserver(pods, scraper, port)
 	}
 	if err != nil {
 		m.release()
@@ -76,8 +83,9 @@ func newModel(e *Env, c config.Model) (*model, error) {
 		Recorder: e.Recorder, Metrics: e.Metrics, Logger: m.logger, Now: e.Now,
 	}}
 	for _, v := range c.Variants {
+		t := k8s.Target{APIVersion: v.Target.APIVersion, Kind: v.Target.Kind, Namespace: c.Namespace, Name: v.Target.Name}
 		loop.Variants = append(loop.Variants, k8s.Variant{
-			Name: v.Target.Name, Target: v.Target, Bounds: scaling.Bounds{Min: v.Min, Max: v.Max},
+			Name: t.Name, Target: t, Bounds: scaling.Bounds{Min: v.Min, Max: v.Max},
 		})
 	}
 	if m.loop, err = k8s.NewVariantLoop(loop); err != nil {
@@ -87,17 +95,20 @@ func newModel(e *Env, c config.Model) (*model, error) {
 	return m, nil
 }
 
+// Parse reads a configuration: a policy document with models.
+func Parse(data []byte) ([]policy.Model, error) { return policy.ReadModels(data, Key) }
+
 // check reports what is wrong with models that only shows when they are to be run.
-func check(e *Env, file *config.File) error {
+func check(e *Env, models []policy.Model) error {
 	var errs []error
-	for i := range file.Models {
-		c := &file.Models[i]
+	for i := range models {
+		c := &models[i]
 		_, metrics, _, err := newPolicy(e, c)
 		if err == nil {
 			err = scrape.Config{Metrics: metrics, Interval: c.Interval}.Validate()
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: models[%d]: %w", config.Key, i, err))
+			errs = append(errs, fmt.Errorf("%s: models[%d]: %w", Key, i, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -105,53 +116,26 @@ func check(e *Env, file *config.File) error {
 
 // newPolicy returns the policy of a model, the metrics that it reads, and what puts changed thresholds in force, if they
 // can change.
-func newPolicy(e *Env, c *config.Model) (scaling.Group, []scrape.Metric, func() error, error) {
-	if c.Hetero != nil {
-		group, metrics, err := newHetero(c)
-		return group, metrics, nil, err
-	}
-	s := saturation.GroupConfig{Config: c.Saturation.Config, KV: c.Saturation.KV, Queue: c.Saturation.Queue}
-	for _, v := range c.Variants {
-		s.Variants = append(s.Variants, saturation.Variant{
-			Name: v.Target.Name, Cost: v.Cost, Capacity: v.Capacity, Min: v.Min, Max: v.Max,
-		})
-	}
-	group, err := saturation.NewGroup(s)
+func newPolicy(e *Env, c *policy.Model) (scaling.Group, []scrape.Metric, func() error, error) {
+	group, err := c.Build()
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	var retune func() error
-	if from := c.Saturation.ThresholdsFrom; from != "" {
+	if s, ok := group.(*saturation.Group); ok && c.Saturation != nil && c.Saturation.ThresholdsFrom != nil {
 		table, err := thresholds.New(thresholds.Config{
-			Lister: e.ConfigMaps, Namespace: e.Namespace, Name: from, Mode: c.Saturation.Mode,
+			Lister: e.ConfigMaps, Namespace: e.Namespace, Name: c.Saturation.ThresholdsFrom.ConfigMap, Mode: c.Saturation.Config().Mode,
 		})
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		retune = func() error {
 			t, err := table.Resolve(c.Name, c.Namespace)
-			return errors.Join(group.Retune(t), err)
+			return errors.Join(s.Retune(t), err)
 		}
 	}
-	metrics, err := reads(c.Saturation.Metrics)
+	metrics, err := reads(c.Metrics())
 	return group, metrics, retune, err
-}
-
-func newHetero(c *config.Model) (scaling.Group, []scrape.Metric, error) {
-	fleet, err := c.Fleet()
-	if err != nil {
-		return nil, nil, err
-	}
-	total, err := c.Hetero.Total.Build(fleet.Bounds())
-	if err != nil {
-		return nil, nil, err
-	}
-	group, err := hetero.NewGroup(total, fleet, c.Hetero.Options)
-	if err != nil {
-		return nil, nil, err
-	}
-	metrics, err := reads(c.Hetero.Total.Metrics())
-	return group, metrics, err
 }
 
 // reads returns how metrics are read of the pods. They are asked at the model's port, unless a source names its own.
@@ -171,9 +155,9 @@ func reads(uses []policy.Metric) ([]scrape.Metric, error) {
 }
 
 // StateKey returns the key of a model's state. Each algorithm has its own, as they cannot read each other's.
-func StateKey(m *config.Model) string {
+func StateKey(m *policy.Model) string {
 	const longest = 120 // of 253, and more is added
-	algorithm := m.Algorithm()
+	algorithm := m.Algorithm
 	if m.Hetero != nil {
 		algorithm += "-" + kinds(m.Hetero.Total)
 	}

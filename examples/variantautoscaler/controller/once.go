@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -44,12 +44,12 @@ func (readOnly) Save(context.Context, string, []byte, []byte) error { return nil
 
 // Once does one round of each model and prints what it comes to, as a table and, if asked, with the chain behind every
 // count. Nothing is written: neither replicas nor states nor events. The error joins those of the rounds.
-func Once(ctx context.Context, env Env, file *config.File, out io.Writer, explain bool, patience time.Duration) error {
+func Once(ctx context.Context, env Env, models []policy.Model, out io.Writer, explain bool, patience time.Duration) error {
 	var errs []error
 	env.DryRun, env.Recorder = true, nil
 	under := env.Store
-	for i := range file.Models {
-		c := &file.Models[i]
+	for i := range models {
+		c := &models[i]
 		env.Store = readOnly{Store: under, real: !c.DryRun}
 		if i > 0 {
 			fmt.Fprint(out, "\n")
@@ -61,7 +61,7 @@ func Once(ctx context.Context, env Env, file *config.File, out io.Writer, explai
 	return errors.Join(errs...)
 }
 
-func once(ctx context.Context, env *Env, c *config.Model, out io.Writer, explain bool, patience time.Duration) error {
+func once(ctx context.Context, env *Env, c *policy.Model, out io.Writer, explain bool, patience time.Duration) error {
 	m, err := newModel(env, *c)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (m *model) print(out io.Writer, outcomes []k8s.Outcome) {
 		then += cost * float64(planned(o))
 	}
 	total := &m.policy.last.Total
-	fmt.Fprintf(out, "%s  %s  %s %s  cost %g -> %g\n", m.config.String(), m.config.Algorithm(), total.Verdict, arrow(total.From, total.Replicas), now, then)
+	fmt.Fprintf(out, "%s  %s  %s %s  cost %g -> %g\n", m.config.String(), m.config.Algorithm, total.Verdict, arrow(total.From, total.Replicas), now, then)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "VARIANT\tCOST\tBOUNDS\tREADY\tCOUNT\tVERDICT\tREASON\n")
 	for i := range outcomes {

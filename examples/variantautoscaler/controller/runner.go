@@ -3,9 +3,10 @@ package controller
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/policy"
 )
 
 // A Runner keeps a loop for each model of the configuration in force. Two of them must not run at a time.
@@ -33,10 +34,10 @@ func NewRunner(env Env, watcher *Watcher) *Runner {
 // those of models that are new or changed; the others run on.
 func (r *Runner) Run(ctx context.Context) {
 	r.watcher.Speak()
-	defer r.follow(context.WithoutCancel(ctx), &config.File{})
+	defer r.follow(context.WithoutCancel(ctx), nil)
 	for {
-		if file := r.watcher.Current(); file != nil {
-			r.follow(ctx, file)
+		if models := r.watcher.Current(); models != nil {
+			r.follow(ctx, models)
 		}
 		select {
 		case <-ctx.Done():
@@ -47,14 +48,14 @@ func (r *Runner) Run(ctx context.Context) {
 }
 
 // follow lets the models of a configuration run, and no others.
-func (r *Runner) follow(ctx context.Context, file *config.File) {
-	wanted := make(map[string]*config.Model, len(file.Models))
-	for i := range file.Models {
-		wanted[file.Models[i].String()] = &file.Models[i]
+func (r *Runner) follow(ctx context.Context, models []policy.Model) {
+	wanted := make(map[string]*policy.Model, len(models))
+	for i := range models {
+		wanted[models[i].String()] = &models[i]
 	}
 	var ending sync.WaitGroup
 	for name, is := range r.running {
-		if m := wanted[name]; m != nil && m.Equal(&is.model.config) {
+		if m := wanted[name]; m != nil && reflect.DeepEqual(*m, is.model.config) {
 			continue
 		}
 		delete(r.running, name)
@@ -66,8 +67,8 @@ func (r *Runner) follow(ctx context.Context, file *config.File) {
 		}()
 	}
 	ending.Wait() // a target that moves from one model to another has one master at a time
-	for i := range file.Models {
-		m := file.Models[i]
+	for i := range models {
+		m := models[i]
 		if r.running[m.String()] != nil {
 			continue
 		}
@@ -80,14 +81,14 @@ func (r *Runner) follow(ctx context.Context, file *config.File) {
 	}
 }
 
-func (r *Runner) start(ctx context.Context, c config.Model) (*running, error) {
+func (r *Runner) start(ctx context.Context, c policy.Model) (*running, error) {
 	m, err := newModel(&r.env, c)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", c.String(), err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	is := &running{model: m, stop: stop, ended: make(chan struct{})}
-	m.logger.Info("model runs", "algorithm", c.Algorithm(), "variants", len(c.Variants), "interval", c.Interval.String(), "dryRun", r.env.DryRun || c.DryRun)
+	m.logger.Info("model runs", "algorithm", c.Algorithm, "variants", len(c.Variants), "interval", c.Interval.String(), "dryRun", r.env.DryRun || c.DryRun)
 	go func() {
 		defer close(is.ended)
 		defer m.close()

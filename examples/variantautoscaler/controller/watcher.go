@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
+	"github.com/inferscale/inferscale/policy"
 )
 
 // Reasons of events about the configuration.
@@ -47,11 +47,11 @@ type Watcher struct {
 	changed chan struct{} // has something if another configuration is in force
 
 	mu      sync.Mutex
-	file    *config.File // the last good one; nil before the first
-	version string       // the resource version that was judged last; empty for none
-	missing bool         // the ConfigMap was not there
-	speak   bool         // events are made
-	said    func()       // makes the last event, if there was one
+	inForce []policy.Model // the last good one; nil before the first
+	version string         // the resource version that was judged last; empty for none
+	missing bool           // the ConfigMap was not there
+	speak   bool           // events are made
+	said    func()         // makes the last event, if there was one
 }
 
 // NewWatcher returns the Watcher of a ConfigMap. Informer is that of ConfigMaps in the namespace, and Run follows it.
@@ -108,10 +108,10 @@ func (w *Watcher) Run(ctx context.Context) {
 }
 
 // Current returns the configuration in force, or nil if there was none yet.
-func (w *Watcher) Current() *config.File {
+func (w *Watcher) Current() []policy.Model {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.file
+	return w.inForce
 }
 
 // Changed delivers when another configuration has come into force.
@@ -149,25 +149,25 @@ func (w *Watcher) look() {
 		return
 	}
 	w.version, w.missing = m.ResourceVersion, false
-	text, ok := m.Data[config.Key]
+	text, ok := m.Data[Key]
 	if !ok {
-		w.refuse(m, fmt.Errorf("it has no key %s", config.Key))
+		w.refuse(m, fmt.Errorf("it has no key %s", Key))
 		return
 	}
-	file, err := config.Parse([]byte(text))
+	models, err := Parse([]byte(text))
 	if err == nil {
-		err = check(&Env{ConfigMaps: w.lister, Namespace: w.namespace}, file)
+		err = check(&Env{ConfigMaps: w.lister, Namespace: w.namespace}, models)
 	}
 	if err != nil {
 		w.refuse(m, err)
 		return
 	}
-	w.file = file
+	w.inForce = models
 	w.refused.Set(0)
 	w.loads.WithLabelValues("accepted").Inc()
-	w.models.Set(float64(len(file.Models)))
-	w.logger.Info("configuration accepted", "configMap", w.where(), "resourceVersion", m.ResourceVersion, "models", len(file.Models))
-	w.say(m, corev1.EventTypeNormal, ReasonConfigAccepted, fmt.Sprintf("%d models", len(file.Models)))
+	w.models.Set(float64(len(models)))
+	w.logger.Info("configuration accepted", "configMap", w.where(), "resourceVersion", m.ResourceVersion, "models", len(models))
+	w.say(m, corev1.EventTypeNormal, ReasonConfigAccepted, fmt.Sprintf("%d models", len(models)))
 	signal(w.changed)
 }
 
@@ -177,7 +177,7 @@ func (w *Watcher) refuse(m *corev1.ConfigMap, err error) {
 	w.refused.Set(1)
 	w.loads.WithLabelValues("refused").Inc()
 	what := "nothing is scaled"
-	if w.file != nil {
+	if w.inForce != nil {
 		what = "the last good configuration stays in force"
 	}
 	w.logger.Error("configuration refused: "+what, "configMap", w.where(), "resourceVersion", m.ResourceVersion, "error", err.Error())

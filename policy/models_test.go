@@ -1,4 +1,4 @@
-package config_test
+package policy_test
 
 import (
 	"strings"
@@ -7,11 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/examples/variantautoscaler/config"
 	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 )
 
@@ -52,61 +50,70 @@ const good = `models:
   - {name: plain, namespace: other, algorithm: saturation, variants: [{target: {apiVersion: apps/v1, kind: Deployment, name: p}, cost: 1, min: 0, max: 3}]}
 `
 
-func TestParse(t *testing.T) {
-	file, err := config.Parse([]byte(good))
+func read(t *testing.T, text string) []policy.Model {
+	t.Helper()
+	models, err := policy.ReadModels([]byte(text), "variants.yaml")
 	require.NoError(t, err)
-	require.Len(t, file.Models, 3)
+	require.NotNil(t, models)
+	return models
+}
 
-	llama := file.Models[0]
+func TestParse(t *testing.T) {
+	models := read(t, good)
+	require.Len(t, models, 3)
+
+	llama := models[0]
 	assert.Equal(t, "serving/meta/llama-70b", llama.String())
-	assert.Equal(t, config.AlgorithmSaturation, llama.Algorithm())
+	assert.Equal(t, policy.AlgorithmSaturation, llama.Algorithm)
 	assert.Equal(t, 30*time.Second, llama.Interval)
 	assert.True(t, llama.DryRun)
-	assert.Equal(t, intstr.FromString("http"), llama.Port)
-	target := func(name string) k8s.Target {
-		return k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "serving", Name: name}
+	target := func(name string) policy.ScaleTargetReference {
+		return policy.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name}
 	}
-	assert.Equal(t, []config.Variant{
-		{Target: target("llama-h100"), Cost: 98, Capacity: 2, Min: 0, Max: 4},
-		{Target: target("llama-a100"), Cost: 60.5, Min: 1, Max: 8},
+	two := 2.0
+	assert.Equal(t, []policy.Variant{
+		{Target: target("llama-h100"), Cost: 98, Capacity: &two, Min: 0, Max: 4, Port: "http"},
+		{Target: target("llama-a100"), Cost: 60.5, Min: 1, Max: 8, Port: "http"},
 	}, llama.Variants)
 	want := saturation.Defaults()
 	want.KVCache, want.DownStabilization, want.Step = 0.85, time.Minute, saturation.Deficit
-	assert.Len(t, llama.Saturation.Metrics, 2)
-	llama.Saturation.Metrics = nil
-	assert.Equal(t, &config.Saturation{
-		Config: want, KV: saturation.DefaultKV, Queue: saturation.DefaultQueue, ThresholdsFrom: "saturation-thresholds",
-	}, llama.Saturation)
-
-	qwen := file.Models[1]
-	assert.Equal(t, config.AlgorithmHetero, qwen.Algorithm())
-	assert.Equal(t, config.DefaultInterval, qwen.Interval)
-	assert.Equal(t, intstr.FromInt32(8000), qwen.Port)
-	assert.Equal(t, hetero.Options{Exchanges: hetero.Unlimited, WhenReady: true}, qwen.Hetero.Options)
-	assert.InDelta(t, 1, qwen.Hetero.ExpansionRate, 0)
-	assert.Equal(t, "proportional/llm", qwen.Hetero.Total.Name)
-	assert.Equal(t, config.DefaultInterval, qwen.Hetero.Total.Interval())
-	fleet, err := qwen.Fleet()
+	got := llama.Saturation.Config()
+	assert.Len(t, llama.Metrics(), 2)
+	assert.Equal(t, want, got.Config)
+	assert.Equal(t, []string{saturation.DefaultKV, saturation.DefaultQueue}, []string{got.KV, got.Queue})
+	assert.Equal(t, "saturation-thresholds", llama.Saturation.ThresholdsFrom.ConfigMap)
+	group, err := llama.Build()
 	require.NoError(t, err)
-	assert.Equal(t, int32(3), fleet.Bounds().Max)
+	assert.IsType(t, &saturation.Group{}, group)
 
-	assert.Equal(t, saturation.Defaults(), file.Models[2].Saturation.Config)
+	qwen := models[1]
+	assert.Equal(t, policy.AlgorithmHetero, qwen.Algorithm)
+	assert.Equal(t, policy.DefaultModelInterval, qwen.Interval)
+	assert.Equal(t, policy.NumberOrName("8000"), qwen.Variants[0].Port)
+	assert.Equal(t, policy.NumberOrName("unlimited"), qwen.Hetero.Exchanges)
+	assert.True(t, qwen.Hetero.WhenReady)
+	assert.InDelta(t, 1, *qwen.Hetero.ExpansionRate, 0)
+	assert.Equal(t, "proportional/llm", qwen.Hetero.Total.Name)
+	assert.Equal(t, policy.DefaultModelInterval, qwen.Hetero.Total.Interval())
+	assert.Len(t, qwen.Metrics(), 1)
+	group, err = qwen.Build()
+	require.NoError(t, err)
+	assert.IsType(t, &hetero.Group{}, group)
+
+	assert.Nil(t, models[2].Saturation)
+	assert.Len(t, models[2].Metrics(), 2)
 }
 
 func TestEqual(t *testing.T) {
-	a, err := config.Parse([]byte(good))
-	require.NoError(t, err)
-	b, err := config.Parse([]byte("# a comment\n" + strings.Replace(good, "target: 20", "target: 21", 1)))
-	require.NoError(t, err)
-	assert.True(t, a.Models[0].Equal(&b.Models[0]))
-	assert.False(t, a.Models[1].Equal(&b.Models[1]))
-	assert.True(t, a.Models[2].Equal(&b.Models[2]))
+	a := read(t, good)
+	b := read(t, "# a comment\n"+strings.Replace(good, "target: 20", "target: 21", 1))
+	assert.Equal(t, a[0], b[0])
+	assert.NotEqual(t, a[1], b[1])
+	assert.Equal(t, a[2], b[2])
 }
 
 func TestParseNoModels(t *testing.T) {
-	file, err := config.Parse([]byte("models: []"))
-	require.NoError(t, err)
-	assert.Empty(t, file.Models)
+	assert.Empty(t, read(t, "models: []"))
 }
 
 func TestParseErrors(t *testing.T) {
@@ -123,14 +130,14 @@ func TestParseErrors(t *testing.T) {
 		"empty":         {"", "variants.yaml: must have models; models: [] is none"},
 		"comments":      {"# nothing\n", "variants.yaml: must have models; models: [] is none"},
 		"no YAML":       {"models:\n\t- a", "variants.yaml:2: must be YAML: found character that cannot start any token"},
-		"two documents": {"models: []\n---\nmodels: []\n", "variants.yaml:2: must have one document"},
-		"not a mapping": {"[]", "variants.yaml:1: file: a list: must be a mapping"},
+		"two documents": {"models: []\n---\nmodels: []\n", "variants.yaml:3: must have one document"},
+		"not a mapping": {"[]", "variants.yaml:1: file: a list: must be a mapping; {} is an empty one"},
 		"unknown at the top": {
-			"models: []\nmodel: 1\n", "variants.yaml:2: model: 1: is not a field here; the fields are models",
+			"models: []\nmodel: 1\n", "variants.yaml:2: model: 1: is not a field here: is it models? the fields are models",
 		},
 		"models twice":     {"models: []\nmodels: []\n", "variants.yaml:2: models: a list: must be given once; it is on line 1"},
 		"models no list":   {"models: {}\n", "variants.yaml:1: models: a mapping: must be a list"},
-		"model no mapping": {"models: [1]\n", "variants.yaml:1: models[0]: 1: must be a mapping"},
+		"model no mapping": {"models: [1]\n", "variants.yaml:1: models[0]: 1: must be a mapping; {} is an empty one"},
 		"nothing in a model": {
 			"models:\n  - {}\n",
 			"variants.yaml:2: models[0].name: must be given\nvariants.yaml:2: models[0].namespace: must be given\n" +
@@ -145,29 +152,29 @@ func TestParseErrors(t *testing.T) {
 		},
 		"namespace": {
 			strings.Replace(head("saturation")+fine, "ns", "My_NS", 1),
-			`variants.yaml:3: models[0].namespace: "My_NS": must be the name of a namespace: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+			`variants.yaml:3: models[0].namespace: "My_NS": must be the name of a namespace: at most 63 of a-z, 0-9 and -, which is neither first nor last`,
 		},
 		"interval": {
 			head("saturation") + "    interval: 5\n" + fine,
 			`variants.yaml:5: models[0].interval: 5: must be a duration with a unit, as in "30s" or "5m"`,
 		},
 		"short interval": {
-			head("saturation") + "    interval: 5ms\n" + fine, `variants.yaml:5: models[0].interval: "5ms": must be between 1s and 1h`,
+			head("saturation") + "    interval: 5ms\n" + fine, `variants.yaml:5: models[0].interval: 5ms: must be between 1s and 1h`,
 		},
 		"dry run": {
 			head("saturation") + "    dryRun: \"yes\"\n" + fine, `variants.yaml:5: models[0].dryRun: "yes": must be true or false`,
 		},
 		"no variants": {
-			head("saturation") + "    variants: []\n", "variants.yaml:5: models[0].variants: a list: must be at least one",
+			head("saturation") + "    variants: []\n", "variants.yaml:5: models[0].variants: 0: must be at least one",
 		},
 		"everything wrong in a variant": {
 			variant("{target: {kind: Deployment, name: a}, cost: -1, capacity: 0, min: -2, max: x, port: 0, weight: 3}"),
 			"variants.yaml:6: models[0].variants[0].weight: 3: is not a field here; the fields are target, cost, capacity, min, max, port\n" +
 				"variants.yaml:6: models[0].variants[0].target.apiVersion: must be given\n" +
+				`variants.yaml:6: models[0].variants[0].max: "x": must be a whole number of at most 2147483647` + "\n" +
 				"variants.yaml:6: models[0].variants[0].cost: -1: must be a number above 0\n" +
 				"variants.yaml:6: models[0].variants[0].capacity: 0: must be a number above 0\n" +
-				"variants.yaml:6: models[0].variants[0].min: -2: must be a whole number from 0 to 2147483647\n" +
-				`variants.yaml:6: models[0].variants[0].max: "x": must be a whole number from 0 to 2147483647` + "\n" +
+				"variants.yaml:6: models[0].variants[0].min: -2: must not be negative\n" +
 				"variants.yaml:6: models[0].variants[0].port: 0: must be a number from 1 to 65535 or the name of a container's port",
 		},
 		"max below min": {
@@ -197,7 +204,7 @@ func TestParseErrors(t *testing.T) {
 			`variants.yaml:6: models[1].name: "m": must be unique in its namespace: models[0] has it`,
 		},
 		"the other algorithm's section": {
-			head("saturation") + fine + "    hetero: {}\n", "variants.yaml:6: models[0].hetero: a mapping: must be given only with algorithm hetero",
+			head("saturation") + fine + "    hetero: {total: {static: {replicas: 1}}}\n", "variants.yaml:6: models[0].hetero: a mapping: must be given only with algorithm hetero",
 		},
 		"saturation's fields": {
 			head("saturation") + fine + "    saturation:\n      # a comment\n      kvCacheThreshold: 1.5\n\n      queueLength: 5\n      kvSpareTrigger: much\n",
@@ -214,7 +221,7 @@ func TestParseErrors(t *testing.T) {
 		"hetero's fields": {
 			head("hetero") + fine + "    hetero:\n      expansionRate: -1\n      exchanges: some\n      whenReady: 1\n      total:\n        proportional:\n          metrics:\n            - {source: {engine: VLLM, signal: InFlight}, target: -5}\n",
 			"variants.yaml:7: models[0].hetero.expansionRate: -1: must be a number that is not negative\n" +
-				`variants.yaml:8: models[0].hetero.exchanges: "some": must be a whole number from 0 to 2147483647` + "\n" +
+				`variants.yaml:8: models[0].hetero.exchanges: "some": must be unlimited or a whole number from 0 to 2147483647` + "\n" +
 				"variants.yaml:9: models[0].hetero.whenReady: 1: must be true or false\n" +
 				`variants.yaml:13: models[0].hetero.total.proportional.metrics[0].target: -5: must be a number that is not negative, as 40 or "0.9"`,
 		},
@@ -229,7 +236,7 @@ func TestParseErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.Parse([]byte(c.text))
+			_, err := policy.ReadModels([]byte(c.text), "variants.yaml")
 			require.Error(t, err)
 			assert.Equal(t, c.want, err.Error())
 		})
@@ -242,9 +249,9 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("models: [{name: variants, variants: [{target: {name: a}}, {target: {name: a}}]}]"))
 	f.Add([]byte("models: [{variants: [{target: *x}], hetero: {total: {floor: {base: 1}}}}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := config.Parse(data)
-		if (file == nil) != (err != nil) {
-			t.Fatalf("%v and %v", file, err)
+		models, err := policy.ReadModels(data, "variants.yaml")
+		if (models == nil) != (err != nil) {
+			t.Fatalf("%v and %v", models, err)
 		}
 	})
 }

@@ -1,0 +1,324 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// The algorithms of a Model.
+const (
+	AlgorithmSaturation = "saturation"
+	AlgorithmHetero     = "hetero"
+)
+
+// DefaultModelInterval is the time between two decisions on a model that says nothing about it.
+const DefaultModelInterval = DefaultIntervalSeconds * time.Second
+
+// A Model is served by variants that are decided on together: an entry of a document with models, as ReadModels reads it.
+//
+// +kubebuilder:object:generate=false
+type Model struct {
+	// Name tells it from the others of its namespace.
+	Name string `json:"name"`
+	// Namespace is that of its variants.
+	Namespace string `json:"namespace"`
+	// Algorithm is saturation or hetero.
+	// +kubebuilder:validation:Enum=saturation;hetero
+	Algorithm string `json:"algorithm"`
+	// Interval is the time between two decisions, as 15s, which it is if unset: from 1s to 1h.
+	Interval time.Duration `json:"interval,omitempty"`
+	// DryRun decides, reports and writes nothing to the targets.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Variants are the workloads that serve the model.
+	// +kubebuilder:validation:MinItems=1
+	Variants []Variant `json:"variants"`
+	// Saturation says how to decide by what the replicas have to spare. If unset everything is as by default.
+	Saturation *VariantSaturation `json:"saturation,omitempty"`
+	// Hetero says how to place a total. It must be given with algorithm hetero.
+	Hetero *Placement `json:"hetero,omitempty"`
+}
+
+// A Variant is one workload that serves a model. Its name is that of its target.
+//
+// +kubebuilder:object:generate=false
+type Variant struct {
+	// Target is what is scaled, in the model's namespace.
+	Target ScaleTargetReference `json:"target"`
+	// Cost is that of a replica, in any unit that all variants share: above 0.
+	Cost float64 `json:"cost"`
+	// Capacity is that of a replica, in any unit that all variants share: above 0. Only saturation looks at it. If unset
+	// it is 1.
+	Capacity *float64 `json:"capacity,omitempty"`
+	// Min is the fewest replicas.
+	// +kubebuilder:validation:Minimum=0
+	Min int32 `json:"min"`
+	// Max is the most replicas.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Max int32 `json:"max"`
+	// Port is the number or the name of the port at which pods serve metrics, the same for all variants of a model.
+	Port NumberOrName `json:"port,omitempty"`
+}
+
+// A VariantSaturation says how to decide by what the replicas have to spare.
+//
+// +kubebuilder:object:generate=false
+type VariantSaturation struct {
+	SaturationScaler `json:",inline"`
+
+	// ThresholdsFrom names the ConfigMap with the thresholds, in the namespace of the controller.
+	ThresholdsFrom *ConfigMapReference `json:"thresholdsFrom,omitempty"`
+}
+
+// A ConfigMapReference names a ConfigMap.
+//
+// +kubebuilder:object:generate=false
+type ConfigMapReference struct {
+	// ConfigMap is its name.
+	ConfigMap string `json:"configMap"`
+}
+
+// A Placement says how many replicas a model has, and how variants share them.
+//
+// +kubebuilder:object:generate=false
+type Placement struct {
+	// ExpansionRate is by how much the next batch of a variant is larger than the last. If unset it is 2; up to 1 the
+	// cheapest variant fills up first.
+	// +kubebuilder:validation:Minimum=0
+	ExpansionRate *float64 `json:"expansionRate,omitempty"`
+	// Exchanges are the replicas that may move from one variant to another in one decision: a number, or unlimited. If
+	// unset it is 0.
+	Exchanges NumberOrName `json:"exchanges,omitempty"`
+	// WhenReady exchanges only while every replica is ready.
+	WhenReady bool `json:"whenReady,omitempty"`
+	// Total is the scaler, or the spec, that says how many replicas all variants have together.
+	Total Policy `json:"total"`
+}
+
+// A NumberOrName is a whole number or a name, as 8000 or http.
+//
+// +kubebuilder:object:generate=false
+type NumberOrName string
+
+// String returns "namespace/name".
+func (m *Model) String() string { return m.Namespace + "/" + m.Name }
+
+// Build returns what decides on the variants, with a fresh state: a [*saturation.Group] or a [*hetero.Group]. The targets
+// have the names of the variants.
+func (m *Model) Build() (scaling.Group, error) {
+	if m.Algorithm == AlgorithmHetero {
+		return m.place()
+	}
+	single := m.saturation().Config()
+	c := saturation.GroupConfig{Config: single.Config, KV: single.KV, Queue: single.Queue}
+	for _, v := range m.Variants {
+		c.Variants = append(c.Variants, saturation.Variant{
+			Name: v.Target.Name, Cost: v.Cost, Capacity: or(v.Capacity, 0), Min: v.Min, Max: v.Max,
+		})
+	}
+	group, err := saturation.NewGroup(c)
+	if err != nil {
+		return nil, err
+	}
+	return group, nil
+}
+
+func (m *Model) place() (scaling.Group, error) {
+	c := hetero.Config{ExpansionRate: or(m.Hetero.ExpansionRate, hetero.DefaultExpansionRate)}
+	for _, v := range m.Variants {
+		c.Types = append(c.Types, hetero.Type{Name: v.Target.Name, Cost: v.Cost, Min: v.Min, Max: v.Max})
+	}
+	fleet, err := hetero.New(c)
+	if err != nil {
+		return nil, err
+	}
+	total, err := m.Hetero.Total.Build(fleet.Bounds())
+	if err != nil {
+		return nil, err
+	}
+	exchanges, _ := m.Hetero.exchanges()
+	group, err := hetero.NewGroup(total, fleet, hetero.Options{Exchanges: exchanges, WhenReady: m.Hetero.WhenReady})
+	if err != nil {
+		return nil, err
+	}
+	return group, nil
+}
+
+// Metrics returns the metrics that the algorithm reads of the pods.
+func (m *Model) Metrics() []Metric {
+	if m.Algorithm == AlgorithmHetero {
+		return m.Hetero.Total.Metrics()
+	}
+	p := Policy{Spec: Spec{Scaler: Composite{Scaler: Scaler{Saturation: m.saturation()}}}}
+	return p.Metrics()
+}
+
+func (m *Model) saturation() *SaturationScaler {
+	return &cmp.Or(m.Saturation, &VariantSaturation{}).SaturationScaler
+}
+
+// exchanges returns how many there may be, and whether that is a number.
+func (p *Placement) exchanges() (int32, bool) {
+	if p.Exchanges == "unlimited" {
+		return hetero.Unlimited, true
+	}
+	n, err := strconv.ParseUint(string(p.Exchanges), 10, 31)
+	return int32(n), err == nil || p.Exchanges == ""
+}
+
+// ReadModels reads a document with models, strictly, as Read reads policies. The error joins everything that is wrong,
+// each a [*PositionError]; file is the name of the document in them.
+//
+//	models:
+//	  - name: meta/llama-70b            # as in the keys of the thresholds, modelID#namespace
+//	    namespace: serving
+//	    algorithm: saturation           # or hetero
+//	    variants:
+//	      - {target: {apiVersion: apps/v1, kind: Deployment, name: llama-h100}, cost: 98, capacity: 2, min: 1, max: 8}
+//	    saturation:
+//	      kvCacheThreshold: "0.8"
+//	      thresholdsFrom: {configMap: saturation-thresholds}
+//
+// and with the other algorithm
+//
+//	hetero:
+//	  exchanges: 1
+//	  total: {proportional: {profile: llm}}
+func ReadModels(data []byte, file string) ([]Model, error) {
+	r := newReader(file)
+	var d struct {
+		Models []Model `json:"models"`
+	}
+	for i, root := range r.documents(data, "must have models; models: [] is none") {
+		if i > 0 {
+			r.report(root.Line, "", nil, "must have one document")
+			break
+		}
+		r.into(root, &d, "")
+		r.models(d.Models)
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return d.Models, nil
+}
+
+// models reports what the rules say of models, and gives them their intervals.
+func (r *reader) models(all []Model) {
+	var e scaling.FieldErrors
+	taken := map[string]string{} // where it is, by what there may be once
+	unique := func(is, at, field, value, rule string) {
+		if first, has := taken[is]; has {
+			e.Check(false, at+field, value, rule+": "+first+" has it")
+		} else {
+			taken[is] = at
+		}
+	}
+	for i := range all {
+		m, at := &all[i], fmt.Sprintf("models[%d]", i)
+		if _, given := r.lines[at+".interval"]; !given {
+			m.Interval = DefaultModelInterval
+		}
+		m.check(at, &e)
+		if m.Name != "" {
+			unique(m.String(), at, ".name", m.Name, "must be unique in its namespace")
+		}
+		for v := range m.Variants {
+			if t := m.Variants[v].Target; t.Name != "" {
+				is := fmt.Sprintf("%s %s/%s", t.Kind, m.Namespace, t.Name)
+				unique(t.APIVersion+" "+is, fmt.Sprintf("%s.variants[%d]", at, v), ".target", is, "must be unique")
+			}
+		}
+	}
+	r.rules(e.Err())
+	for i := range all {
+		if m := &all[i]; len(r.errs) == 0 {
+			_, err := m.Build()
+			for _, f := range fieldErrors(err) {
+				field := fmt.Sprintf("models[%d].%s", i, m.Algorithm)
+				r.errs = append(r.errs, r.position(field, nil, f.Field+": "+f.Rule))
+			}
+		}
+	}
+}
+
+// check notes what is wrong with a model at a path.
+func (m *Model) check(at string, e *scaling.FieldErrors) {
+	e.Check(m.Name != "", at+".name", m.Name, "must not be empty")
+	label := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	e.Check(label.MatchString(m.Namespace), at+".namespace", m.Namespace, "must be the name of a namespace: at most 63 of a-z, 0-9 and -, which is neither first nor last")
+	algorithms := []string{AlgorithmSaturation, AlgorithmHetero}
+	known := slices.Contains(algorithms, m.Algorithm)
+	e.Check(known, at+".algorithm", m.Algorithm, "must be "+oneOf(algorithms))
+	e.Check(m.Interval >= time.Second && m.Interval <= time.Hour, at+".interval", m.Interval, "must be between 1s and 1h")
+	e.Check(len(m.Variants) > 0, at+".variants", 0, "must be at least one")
+	for i := range m.Variants {
+		v, path := &m.Variants[i], fmt.Sprintf("%s.variants[%d]", at, i)
+		v.check(path, m.Algorithm, e)
+		first := m.Variants[0].Port
+		e.Check(v.Port == first, path+".port", plain(v.Port),
+			fmt.Sprintf("must be that of the first variant, %s: ports of different numbers can have one name", first))
+		same := func(o Variant) bool { return o.Target.Name == v.Target.Name }
+		if f := slices.IndexFunc(m.Variants, same); v.Target.Name != "" {
+			e.Check(f == i, path+".target.name", v.Target.Name, fmt.Sprintf("must be unique: %s.variants[%d] has it", at, f))
+		}
+	}
+	saturated, placed := m.Algorithm == AlgorithmSaturation, m.Algorithm == AlgorithmHetero
+	e.Check(!known || saturated || m.Saturation == nil, at+".saturation", plain("a mapping"), "must be given only with algorithm saturation")
+	e.Check(!known || placed || m.Hetero == nil, at+".hetero", plain("a mapping"), "must be given only with algorithm hetero")
+	switch {
+	case saturated:
+		b := newBuilder("", m.Interval)
+		b.saturation(m.saturation(), place{at: at + ".", within: unbounded()})
+		e.Add(b.errs.Err())
+		if s := m.Saturation; s != nil && s.ThresholdsFrom != nil {
+			e.Check(s.ThresholdsFrom.ConfigMap != "", at+".saturation.thresholdsFrom.configMap", "", "must not be empty")
+		}
+	case placed && m.Hetero == nil:
+		e.Check(false, at+".hetero", nil, "must be given")
+	case placed:
+		h, path := m.Hetero, at+".hetero."
+		rate := or(h.ExpansionRate, 0)
+		e.Check(rate >= 0, path+"expansionRate", rate, "must be a number that is not negative")
+		_, ok := h.exchanges()
+		e.Check(ok, path+"exchanges", string(h.Exchanges), "must be unlimited or a whole number from 0 to 2147483647")
+		if h.Total.IntervalSeconds == nil {
+			h.Total.IntervalSeconds = pointer(int32(m.Interval / time.Second))
+		}
+	}
+}
+
+// check notes what is wrong with a variant at a path.
+func (v *Variant) check(at, algorithm string, e *scaling.FieldErrors) {
+	t := v.Target
+	e.Check(regexp.MustCompile(`^[^/]+(/[^/]+)?$`).MatchString(t.APIVersion), at+".target.apiVersion", t.APIVersion, `must be "version" or "group/version"`)
+	e.Check(t.Kind != "", at+".target.kind", t.Kind, "must not be empty")
+	e.Check(t.Name != "", at+".target.name", t.Name, "must not be empty")
+	e.Check(v.Cost > 0 && v.Cost <= hetero.MaxCost, at+".cost", v.Cost, "must be a number above 0")
+	if v.Capacity != nil {
+		e.Check(*v.Capacity > 0, at+".capacity", *v.Capacity, "must be a number above 0")
+		e.Check(algorithm != AlgorithmHetero, at+".capacity", *v.Capacity, "must be given only with algorithm saturation: hetero places a number of replicas")
+	}
+	e.Check(v.Min >= 0, at+".min", v.Min, "must not be negative")
+	least := max(v.Min, 1)
+	e.Check(v.Max >= least && v.Max <= hetero.MaxReplicas, at+".max", v.Max, fmt.Sprintf("must be between %d and %d", least, hetero.MaxReplicas))
+	e.Check(v.Port == "" || v.Port.isPort(), at+".port", plain(v.Port), "must be a number from 1 to 65535 or the name of a container's port")
+}
+
+// isPort reports whether Kubernetes takes it as the number of a port or as the name of one.
+func (p NumberOrName) isPort() bool {
+	if n, err := strconv.ParseUint(string(p), 10, 16); err == nil {
+		return n > 0
+	}
+	name := regexp.MustCompile(`^([a-z0-9]+-)*[a-z0-9]+$`)
+	return len(p) <= 15 && name.MatchString(string(p)) && strings.ContainsAny(string(p), "abcdefghijklmnopqrstuvwxyz")
+}
