@@ -168,7 +168,7 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 			t.looks = looks[:n]
 		}
 		s.survey(&t, &state, &obs)
-		s.weigh(&d, &t, &state)
+		s.weigh(&d, &t, &state, &obs)
 		if t.known {
 			s.recommend(&d, &t, &state, &obs)
 			s.correct(&d, now, &state, &obs)

@@ -140,7 +140,7 @@ func (p *plan) rush(l *look, m *Metric, w *Window, t *tally, spec int32) {
 }
 
 // weigh joins what the metrics say: the highest want decides, in panic the bursts' too.
-func (p *plan) weigh(d *scaling.Decision, t *tally, state *State) {
+func (p *plan) weigh(d *scaling.Decision, t *tally, state *State, obs *scaling.Observation) {
 	switch {
 	case !t.known:
 	case t.breach >= 0:
@@ -166,6 +166,10 @@ func (p *plan) weigh(d *scaling.Decision, t *tally, state *State) {
 	if t.breach >= 0 {
 		limit := p.config.Panic.Threshold * t.ready
 		d.To(d.Replicas, Panicked, p.metrics[t.breach].Name, float64(t.looks[t.breach].wanted), limit, t.ready)
+	}
+	var spare scaling.Reading
+	if r := find(obs, p.metrics[t.decided].Name, &spare); r != nil && r.Stuck > 0 {
+		d.NoteStuck(r)
 	}
 	p.note(d, t, t.decided, t.byBurst, true)
 	for i := range t.looks {

@@ -135,6 +135,7 @@ type look struct {
 	elapsed      int64 // since the last change, milliseconds
 	code         scaling.Code
 	known        bool
+	stuck        bool // whether pods that were never ready count 0 in upper
 	broken       bool // whether the sample before was on the same side, but too long ago
 	wish         int8 // +1 more, -1 less, 0 neither
 	blocks       bool // whether it stands in the way of a scale-down
@@ -148,7 +149,7 @@ func (s *Scaler) look(l *look, m *metric, old Streak, now int64, obs *scaling.Ob
 	if !r.At.IsZero() {
 		at = min(now, r.At.UnixMilli())
 	}
-	l.lower, l.upper = r.Lower, r.Upper
+	l.lower, l.upper, l.stuck = r.Lower, r.Upper, r.Stuck > 0
 	l.known = r.Known() && now-at <= 2*period
 	side := int8(0)
 	switch {
@@ -218,6 +219,10 @@ func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []loo
 		deciding, wish = down, -1
 	default:
 		deciding = obstacle(looks)
+	}
+	if looks[deciding].stuck {
+		r := obs.Reading(s.metrics[deciding].Name)
+		d.NoteStuck(&r)
 	}
 	s.note(d, deciding, &looks[deciding], wish, true)
 	for i := range looks {

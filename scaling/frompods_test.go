@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -13,7 +14,7 @@ import (
 
 func ExampleFromPods() {
 	// Three pods answered, one of them with nonsense; one is starting, one did not answer in time.
-	r := scaling.FromPods("queue", []float64{4, 8, math.NaN()}, 1, 1, 10)
+	r := scaling.FromPods("queue", []float64{4, 8, math.NaN()}, scaling.Missing{NotReady: 1, Failed: 1}, 10)
 	fmt.Printf("%g to %g of %d values, %d not ready, %d failed\n", r.Lower, r.Upper, r.Values, r.NotReady, r.Failed)
 	// Output:
 	// 2.4 to 8.4 of 2 values, 1 not ready, 2 failed
@@ -45,9 +46,35 @@ func TestFromPods(t *testing.T) {
 		"counts that saturate":   {[]float64{1, nan}, math.MaxInt32, math.MaxInt32, 1, scaling.Reading{Lower: 1 / 4294967296.0, Upper: 1, Values: 1, NotReady: math.MaxInt32, Failed: math.MaxInt32}},
 	} {
 		row.want.Metric = "queue"
-		got := scaling.FromPods("queue", row.values, row.notReady, row.failed, row.fill)
+		got := scaling.FromPods("queue", row.values, scaling.Missing{NotReady: row.notReady, Failed: row.failed}, row.fill)
 		require.Equal(t, row.want, got, name)
 		require.Equal(t, row.want.Values > 0, got.Known(), name)
+	}
+}
+
+// TestStuckPodsCountZero: pods that were never ready and are not expected take nothing away from Lower, and add nothing
+// to Upper; the others still count the fill, and a count that contradicts itself is no reading.
+func TestStuckPodsCountZero(t *testing.T) {
+	of := scaling.Missing{NotReady: 6, Unschedulable: 4, Crashing: 2, Stuck: 6}
+	require.Equal(t, scaling.Reading{Metric: "q", Lower: 1, Upper: 1, Values: 2, NotReady: 6, Unschedulable: 4, Crashing: 2, Stuck: 6},
+		scaling.FromPods("q", []float64{3, 5}, of, 10))
+	require.InDelta(t, 1, scaling.FromPods("q", []float64{3, 5}, of, 0).Upper, 0, "no fill, and none is needed")
+	of.Stuck, of.Failed = 4, 2
+	r := scaling.FromPods("q", []float64{3, 5}, of, 10)
+	require.Equal(t, []float64{0.8, 4.8}, []float64{r.Lower, r.Upper})
+	require.True(t, math.IsInf(scaling.FromPods("q", []float64{3, 5}, of, 0).Upper, 1))
+	require.InDelta(t, 0.8, scaling.FromPods("q", []float64{5, 3, math.NaN()}, scaling.Missing{NotReady: 7, Stuck: 7}, 0.0000001).Lower, 1e-12)
+	for _, wrong := range []scaling.Missing{{Stuck: 1}, {Unschedulable: 1}, {Crashing: 1}, {NotReady: 1, Stuck: -1}, {NotReady: 2, Crashing: 3}} {
+		require.False(t, scaling.FromPods("q", []float64{3, 5}, wrong, 10).Known(), "%+v", wrong)
+	}
+}
+
+func TestStartDeadline(t *testing.T) {
+	for coldStart, want := range map[time.Duration]time.Duration{
+		0: 5 * time.Minute, 150 * time.Second: 5 * time.Minute, 151 * time.Second: 302 * time.Second,
+		time.Hour: 2 * time.Hour, math.MaxInt64: math.MaxInt64 - 1, math.MinInt64: 5 * time.Minute,
+	} {
+		require.Equal(t, want, scaling.StartDeadline(coldStart), coldStart)
 	}
 }
 
@@ -59,11 +86,16 @@ func TestFromPodsHoldsEveryCompletion(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 1e6), 1, 20).Draw(t, "values")
 		missing := rapid.SliceOfN(rapid.Float64Range(0, fill), 0, 5).Draw(t, "missing")
 		notReady := rapid.IntRange(0, len(missing)).Draw(t, "not ready")
-		r := scaling.FromPods("queue", values, int32(notReady), int32(len(missing)-notReady), fill)
+		of := scaling.Missing{NotReady: int32(notReady), Failed: int32(len(missing) - notReady)}
+		if n := rapid.IntRange(0, notReady).Draw(t, "stuck"); n > 0 { // they have nothing
+			of.Stuck, of.Unschedulable = int32(n), int32(rapid.IntRange(0, notReady).Draw(t, "unschedulable"))
+			clear(missing[:n])
+		}
+		r := scaling.FromPods("queue", values, of, fill)
 		require.True(t, r.Known())
-		all := scaling.FromPods("queue", append(append([]float64{}, values...), missing...), 0, 0, fill)
+		all := scaling.FromPods("queue", append(append([]float64{}, values...), missing...), scaling.Missing{}, fill)
 		require.False(t, scaling.Exceeds(r.Lower, all.Lower), "%v %v", r, all)
 		require.False(t, scaling.Exceeds(all.Upper, r.Upper), "%v %v", r, all)
-		require.Equal(t, r, scaling.FromPods("queue", rapid.Permutation(values).Draw(t, "order"), int32(notReady), int32(len(missing)-notReady), fill))
+		require.Equal(t, r, scaling.FromPods("queue", rapid.Permutation(values).Draw(t, "order"), of, fill))
 	})
 }

@@ -11,7 +11,10 @@ import (
 // default the threshold for scaling up) in Upper:
 //
 //	Lower = sum of the values / pods
-//	Upper = (sum of the values + fill * missing) / pods
+//	Upper = (sum of the values + fill * (missing - stuck)) / pods
+//
+// A pod that was never ready serves nothing. It counts the fill while it may still come, for it may be at work before
+// the next reading; once it is stuck (see [StartDeadline]) it counts 0 in Upper too, and cannot hold back a scale-down.
 //
 // An algorithm scales up on Lower alone and down on Upper alone. So an up holds whatever the missing pods would have
 // said, and a down holds for all that they can have said up to the fill. [FromPods] makes one of the values of pods.
@@ -22,10 +25,14 @@ type Reading struct {
 	Lower    float64   `json:"lower"`
 	Upper    float64   `json:"upper"`    // +Inf when no fill limits it
 	Values   int32     `json:"values"`   // pods that gave a value; 0 means that there is no sample
-	NotReady int32     `json:"notReady"` // pods that cannot have a value yet: pending, booting
-	Failed   int32     `json:"failed"`   // ready pods whose value could not be had
+	NotReady int32     `json:"notReady"` // pods that cannot have a value: booting, and the kinds below
+	Failed   int32     `json:"failed"`   // ready pods whose value could not be had: they are silent
 	Reused   int32     `json:"reused"`   // of Values, those that repeat the pod's last value after a failed scrape
 	At       time.Time `json:"at"`       // when the values were taken; the zero time means the time of the decision
+
+	Unschedulable int32 `json:"unschedulable,omitempty"` // of NotReady, those that no node takes
+	Crashing      int32 `json:"crashing,omitempty"`      // of NotReady, those that start and fail: their image, their containers
+	Stuck         int32 `json:"stuck,omitempty"`         // of NotReady, those that count 0 in Upper: never ready, and past StartDeadline
 }
 
 // Exactly returns the reading of a metric that is known exactly, as from a query that has averaged it already.
@@ -95,6 +102,9 @@ func merge(a, b Reading) Reading {
 	a.NotReady = max(a.NotReady, b.NotReady)
 	a.Failed = max(a.Failed, b.Failed)
 	a.Reused = max(a.Reused, b.Reused)
+	a.Unschedulable = max(a.Unschedulable, b.Unschedulable)
+	a.Crashing = max(a.Crashing, b.Crashing)
+	a.Stuck = max(a.Stuck, b.Stuck)
 	// The zero time stands for the time of the decision, which no sample is newer than.
 	if a.At.IsZero() || !b.At.IsZero() && b.At.Before(a.At) {
 		a.At = b.At

@@ -243,6 +243,7 @@ func (d *drawer) value(r *scaling.Reading, m Metric, mood int) {
 		r.Upper = r.Lower + float64(rapid.IntRange(0, 12).Draw(d.T, "width"))*unit
 		r.NotReady = rapid.Int32Range(0, 2).Draw(d.T, "booting")
 		r.Failed = rapid.Int32Range(0, 2).Draw(d.T, "failed")
+		r.Stuck = rapid.Int32Range(0, r.NotReady).Draw(d.T, "stuck")
 		if d.oneIn(8, "no upper limit") {
 			r.Upper = math.Inf(1)
 		}
@@ -257,6 +258,7 @@ func (d *drawer) value(r *scaling.Reading, m Metric, mood int) {
 			Metric: r.Metric, Lower: drawFloat(d.T, "any lower"), Upper: drawFloat(d.T, "any upper"),
 			Values: rapid.Int32().Draw(d.T, "any values"), NotReady: rapid.Int32().Draw(d.T, "any not ready"),
 			Failed: rapid.Int32().Draw(d.T, "any failed"), Reused: rapid.Int32().Draw(d.T, "any reused"),
+			Stuck: rapid.Int32().Draw(d.T, "any stuck"),
 		}
 		if d.oneIn(2, "dated") {
 			r.At = time.Unix(rapid.Int64Range(-1e11, 1e11).Draw(d.T, "any date"), 0).UTC()

@@ -164,6 +164,9 @@ func (e *Episode) changed(i int, readings []scaling.Reading) []scaling.Reading {
 			if r := &readings[k]; r.Metric == c.Metric && r.Known() {
 				r.Lower = max(0, r.Lower+c.Lower)
 				r.Upper += c.Upper
+				if c.Upper > 0 {
+					r.Stuck = 0 // what counted nothing may still come
+				}
 			}
 		}
 		if c.Gone {

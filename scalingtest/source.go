@@ -122,7 +122,8 @@ func readingSource(r scaling.Reading) string {
 	}
 	return fields("Metric", strconv.Quote(r.Metric), "Lower", floatSource(r.Lower), "Upper", floatSource(r.Upper),
 		"Values", intSource(int(r.Values)), "NotReady", intSource(int(r.NotReady)), "Failed", intSource(int(r.Failed)),
-		"Reused", intSource(int(r.Reused)), "At", at)
+		"Reused", intSource(int(r.Reused)), "At", at, "Unschedulable", intSource(int(r.Unschedulable)),
+		"Crashing", intSource(int(r.Crashing)), "Stuck", intSource(int(r.Stuck)))
 }
 
 // optionsSource writes those of the options that checking this episode needs.

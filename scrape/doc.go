@@ -31,6 +31,8 @@
 //	Upper = max(min(at(r), Fill), at(r-M))
 //
 // with at(k) the value below which k of the C observations of all pods lie. Upper is +Inf where no Fill limits it.
+// Pods that never were ready and are not expected any more ([Pod].Stuck) count 0 in the Upper of a gauge, and not at all
+// in that of a ratio, a mean or a quantile: they have observed nothing.
 //
 // # What counts as missing
 //

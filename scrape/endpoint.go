@@ -75,6 +75,9 @@ type Pod struct {
 	Host string
 	// State says whether the pod is scraped and how it counts. The zero value is Ready.
 	State PodState
+	// Stuck says of a pod that is not ready that it never was and is not expected any more (scaling.StartDeadline): it
+	// carries nothing, and counts 0 in a reading's Upper. A pod that is Unschedulable is stuck at once.
+	Stuck bool
 	// URL replaces Host and the metrics' Endpoint for a static target: "http://127.0.0.1:8100", with the endpoint's
 	// path, or "http://127.0.0.1:8100/metrics", with its own. It has no user, no fragment, and only http or https.
 	URL string
@@ -90,11 +93,22 @@ const (
 	Terminating                 // left out, like the two below: its load is moving elsewhere
 	Failed
 	Completed
+	Unschedulable // not ready, as no node takes it
+	Crashing      // not ready, as it starts and fails
 )
+
+// Counts reports whether such a pod is one of the fleet: ready, or to become ready.
+func (s PodState) Counts() bool { return s == Ready || s.waits() }
+
+// waits reports whether such a pod is not scraped and counts as a missing one.
+func (s PodState) waits() bool { return s == NotReady || s == Unschedulable || s == Crashing }
+
+// stuck reports whether the pod counts 0 in a reading's Upper.
+func (p *Pod) stuck() bool { return p.State == Unschedulable || p.Stuck && p.State.waits() }
 
 // String returns the name of the constant.
 func (s PodState) String() string {
-	return nameOf([]string{"Ready", "NotReady", "Terminating", "Failed", "Completed"}, int(s), "PodState")
+	return nameOf([]string{"Ready", "NotReady", "Terminating", "Failed", "Completed", "Unschedulable", "Crashing"}, int(s), "PodState")
 }
 
 // identity is the key of what is remembered of a pod. A UID and a name that happen to be equal stay apart.

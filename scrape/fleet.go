@@ -23,9 +23,12 @@ import (
 //	Lower = at(r-M)
 //	Upper = max(min(at(r), Fill), at(r-M))
 //
+// Stuck pods, of those without a share, carry nothing: in Upper they count 0 instead of Fill where pods count alike, and
+// where observations do (Over, a Mean, a Quantile) they have none, and Upper is that of the others. Lower stays as low.
+//
 // A Fill of 0 is +Inf. Without missing pods Lower = Upper, the value of the pods seen. Sums are exact before they are
 // rounded once, so that the order of the pods cannot change a bit.
-func (p *metricPlan) fleet(shares []*share, missing int) (lower, upper float64, failure *Error) {
+func (p *metricPlan) fleet(shares []*share, missing, stuck int) (lower, upper float64, failure *Error) {
 	n := len(shares)
 	if n == 0 {
 		return 0, 0, failf(NotFound, "no pod gave a value")
@@ -50,19 +53,26 @@ func (p *metricPlan) fleet(shares []*share, missing int) (lower, upper float64, 
 	if fill == 0 {
 		fill = math.Inf(1)
 	}
-	lost := weight * (float64(missing) / float64(n))
+	lost, filled := weight*(float64(missing)/float64(n)), weight*(float64(missing-stuck)/float64(n))
 	if shares[0].dist != nil {
 		lower, upper, failure = p.quantile(shares, weight, lost, fill)
+		if stuck > 0 && failure == nil {
+			_, upper, failure = p.quantile(shares, weight, filled, fill)
+		}
 	} else {
 		mean := sum / weight
 		lower = min(mean, sum/(weight+lost))
-		upper = mean
-		if lost > 0 {
-			upper = (sum + fill*lost) / (weight + lost)
-			if mean <= fill {
-				// Rounding must not push the end of the interval past a value inside of it.
-				upper = max(upper, mean)
-			}
+		all := weight + lost
+		if !p.countsPods() {
+			all = weight + filled
+		}
+		upper = sum / all
+		if filled > 0 {
+			upper = (sum + fill*filled) / all
+		}
+		if mean <= fill && all == weight+filled {
+			// Rounding must not push the end of the interval past a value inside of it.
+			upper = max(upper, mean)
 		}
 	}
 	if failure == nil && (math.IsNaN(lower) || math.IsNaN(upper) || math.IsInf(lower, 0)) {
@@ -70,6 +80,9 @@ func (p *metricPlan) fleet(shares []*share, missing int) (lower, upper float64, 
 	}
 	return lower, upper, failure
 }
+
+// countsPods reports whether every pod weighs the same, whatever it has done.
+func (p *metricPlan) countsPods() bool { return len(p.Over) == 0 && p.Terms[0].Read != Mean }
 
 func (p *metricPlan) quantile(shares []*share, weight, lost, fill float64) (lower, upper float64, failure *Error) {
 	all := make([]*distribution, len(shares))

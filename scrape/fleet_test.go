@@ -61,8 +61,8 @@ func TestM1OrderOfPodsChangesNothing(t *testing.T) {
 			m, shares = quantileMetric(0.9, 10), drawDistributions(t)
 		}
 		missing := rapid.IntRange(0, 5).Draw(t, "missing")
-		lower, upper, fail := m.fleet(shares, missing)
-		l2, u2, f2 := m.fleet(rapid.Permutation(shares).Draw(t, "shuffled"), missing)
+		lower, upper, fail := m.fleet(shares, missing, 0)
+		l2, u2, f2 := m.fleet(rapid.Permutation(shares).Draw(t, "shuffled"), missing, 0)
 		require.Equal(t, math.Float64bits(lower), math.Float64bits(l2))
 		require.Equal(t, math.Float64bits(upper), math.Float64bits(u2))
 		require.Equal(t, reasonOf(fail), reasonOf(f2))
@@ -85,8 +85,8 @@ func TestM1PartitionChangesNothing(t *testing.T) {
 			}
 		}
 		q := rapid.Float64Range(0.01, 0.99).Draw(t, "q")
-		want, _, fail := quantileMetric(q, 0).fleet(engines, 0)
-		got, _, fail2 := quantileMetric(q, 0).fleet(split, 0)
+		want, _, fail := quantileMetric(q, 0).fleet(engines, 0, 0)
+		got, _, fail2 := quantileMetric(q, 0).fleet(split, 0, 0)
 		require.Equal(t, reasonOf(fail), reasonOf(fail2))
 		require.Equal(t, math.Float64bits(want), math.Float64bits(got))
 	})
@@ -118,9 +118,9 @@ func TestM2IntervalHoldsTheMeanOfThePresent(t *testing.T) {
 		}
 		shares := drawGauges(t, limit)
 		missing := rapid.IntRange(0, 5).Draw(t, "missing")
-		lower, upper, fail := gaugeMetric(fill).fleet(shares, missing)
+		lower, upper, fail := gaugeMetric(fill).fleet(shares, missing, 0)
 		require.Nil(t, fail)
-		mean, _, _ := gaugeMetric(fill).fleet(shares, 0)
+		mean, _, _ := gaugeMetric(fill).fleet(shares, 0, 0)
 		require.LessOrEqual(t, lower, mean)
 		require.LessOrEqual(t, mean, upper)
 		if missing == 0 {
@@ -136,16 +136,42 @@ func TestM2EveryCompletionIsInside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shares := drawGauges(t, 50)
 		lost := rapid.SliceOfN(rapid.Float64Range(0, 10), 0, 5).Draw(t, "lost")
-		lower, upper, fail := gaugeMetric(10).fleet(shares, len(lost))
+		lower, upper, fail := gaugeMetric(10).fleet(shares, len(lost), 0)
 		require.Nil(t, fail)
 		for _, v := range lost {
 			shares = append(shares, &share{num: v, den: 1})
 		}
-		truth, _, fail := gaugeMetric(10).fleet(shares, 0)
+		truth, _, fail := gaugeMetric(10).fleet(shares, 0, 0)
 		require.Nil(t, fail)
 		require.LessOrEqual(t, lower, truth*(1+1e-12))
 		require.GreaterOrEqual(t, upper*(1+1e-12), truth)
 	})
+}
+
+// TestStuckPodsHaveObservedNothing: pods that were never ready count 0 in the Upper of a gauge. What is an average over
+// observations is that of the pods that serve: eight pods of which six never came do not make answers faster.
+func TestStuckPodsHaveObservedNothing(t *testing.T) {
+	gauge := []*share{{num: 3, den: 1}, {num: 5, den: 1}}
+	lower, upper, fail := gaugeMetric(10).fleet(gauge, 6, 6)
+	require.Nil(t, fail)
+	require.Equal(t, [2]float64{1, 1}, [2]float64{lower, upper})
+	_, upper, _ = gaugeMetric(10).fleet(gauge, 6, 4)
+	require.InDelta(t, 28./8, upper, 0)
+	_, upper, _ = gaugeMetric(0).fleet(gauge, 6, 6)
+	require.InDelta(t, 1, upper, 0, "no fill is needed")
+
+	times := []*share{{num: 300, den: 60}, {num: 200, den: 40}}
+	mean := &newPlan([]Metric{{Name: "ttft", Fill: 2, Terms: []Series{{Families: []string{"ttft"}, Read: Mean}}}}).metrics[0]
+	ratio := &newPlan([]Metric{{Name: "r", Fill: 2, Terms: []Series{{Families: []string{"a"}}}, Over: []Series{{Families: []string{"b"}}}}}).metrics[0]
+	for _, m := range []*metricPlan{mean, ratio} {
+		lower, upper, fail = m.fleet(times, 6, 6)
+		require.Nil(t, fail)
+		require.Equal(t, [2]float64{1.25, 5}, [2]float64{lower, upper})
+	}
+	slow := &distribution{bounds: []float64{1, 4}, counts: []float64{0, 100, 100}}
+	lower, upper, fail = quantileMetric(0.5, 2).fleet([]*share{{dist: slow, den: 100}, {dist: slow, den: 100}}, 6, 6)
+	require.Nil(t, fail)
+	require.Equal(t, [2]float64{0, 2.5}, [2]float64{lower, upper})
 }
 
 // bruteQuantile is the quantile of a cloud of weighted points that really holds the mass of the missing pods at one
@@ -181,7 +207,7 @@ func TestM2QuantileEqualsTheMassReallyAdded(t *testing.T) {
 		missing := rapid.IntRange(0, 4).Draw(t, "missing")
 		q := rapid.Float64Range(0.02, 0.98).Draw(t, "q")
 		fill := rapid.Float64Range(0.1, 20).Draw(t, "fill")
-		lower, upper, fail := quantileMetric(q, fill).fleet(shares, missing)
+		lower, upper, fail := quantileMetric(q, fill).fleet(shares, missing, 0)
 		var all []*distribution
 		for _, s := range shares {
 			all = append(all, s.dist)
@@ -235,7 +261,7 @@ func TestFleetSteps(t *testing.T) {
 		{"overflow", 1, of(math.MaxFloat64, 1, math.MaxFloat64, 1), 0, 0, 0, NonFinite},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			lower, upper, fail := gaugeMetric(row.fill).fleet(row.shares, row.missing)
+			lower, upper, fail := gaugeMetric(row.fill).fleet(row.shares, row.missing, 0)
 			require.Equal(t, row.reason, reasonOf(fail), "%v", fail)
 			if row.reason == None {
 				require.InDelta(t, row.lower, lower, 1e-12)

@@ -29,15 +29,28 @@ func TestFromPodsEqualsWhatIsScraped(t *testing.T) {
 			add(Ready, s, nil)
 			values = append(values, s.num)
 		}
+		missing := scaling.Missing{NotReady: notReady, Failed: failed}
 		for range notReady {
-			add(NotReady, nil, nil)
+			state := rapid.SampledFrom([]PodState{NotReady, Unschedulable, Crashing}).Draw(t, "state")
+			add(state, nil, nil)
+			stuck := &visits[len(visits)-1].pod.Stuck
+			*stuck = rapid.Bool().Draw(t, "stuck")
+			switch state {
+			case Unschedulable:
+				missing.Unschedulable++
+			case Crashing:
+				missing.Crashing++
+			}
+			if *stuck || state == Unschedulable {
+				missing.Stuck++
+			}
 		}
 		for range failed {
 			add(Ready, nil, failf(Timeout, "late"))
 		}
 		want, err := plan.reading(0, visits, time.Time{})
 		require.NoError(t, err)
-		got := scaling.FromPods("q", values, notReady, failed, fill)
+		got := scaling.FromPods("q", values, missing, fill)
 		same := func(a, b float64) bool { return !scaling.Exceeds(a, b) && !scaling.Exceeds(b, a) }
 		require.True(t, same(want.Lower, got.Lower) && same(want.Upper, got.Upper), "%+v\n%+v", want, got)
 		want.Lower, want.Upper = got.Lower, got.Upper

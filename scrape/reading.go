@@ -14,11 +14,16 @@ func (p *metricPlan) reading(i int, visits []*visit, at time.Time) (scaling.Read
 		shares                       []*share
 		from                         []*visit
 		notReady, reused, had, found int
+
+		unschedulable, crashing, stuck int
 	)
 	for _, v := range visits {
 		switch {
-		case v.pod.State == NotReady:
+		case v.pod.State.waits():
 			notReady++
+			unschedulable += one(v.pod.State == Unschedulable)
+			crashing += one(v.pod.State == Crashing)
+			stuck += one(v.pod.stuck())
 		case v.shares[i] != nil:
 			shares, from = append(shares, v.shares[i]), append(from, v)
 		}
@@ -35,8 +40,11 @@ func (p *metricPlan) reading(i int, visits []*visit, at time.Time) (scaling.Read
 			reused++
 		}
 	}
-	reading := scaling.Reading{Metric: p.Name, NotReady: count(notReady), At: at}
-	lower, upper, fail := p.fleet(shares, len(visits)-len(shares))
+	reading := scaling.Reading{
+		Metric: p.Name, NotReady: count(notReady), At: at,
+		Unschedulable: count(unschedulable), Crashing: count(crashing), Stuck: count(stuck),
+	}
+	lower, upper, fail := p.fleet(shares, len(visits)-len(shares), stuck)
 	if fail != nil {
 		reading.Failed = count(len(visits) - notReady)
 		return reading, p.unknown(i, visits, len(shares), notReady, fail)
@@ -100,6 +108,13 @@ func (p *metricPlan) unknown(i int, visits []*visit, shares, notReady int, fail 
 		parts = append(parts, fmt.Sprintf("%d not ready", notReady))
 	}
 	return failf(most, "no pod gave a value: %s", strings.Join(parts, ", ")).of("", p.Name)
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func count(n int) int32 { return scaling.Saturate(float64(n)) }

@@ -83,7 +83,7 @@ type PodValue struct {
 func roster(pods []Pod) []Pod {
 	live := make([]Pod, 0, len(pods))
 	for _, p := range pods {
-		if p.State == Ready || p.State == NotReady {
+		if p.State.Counts() {
 			live = append(live, p)
 		}
 	}

@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 	"strconv"
+
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // kind is a Type in a run.
@@ -17,6 +19,7 @@ type kind struct {
 
 	finished int64
 	area     wide  // replica-time up to the horizon
+	longest  int64 // that a start took which was seen to its end, from the request to ready
 	starting int64 // number of the next start, for its random delays
 
 	lastUp, lastDown int64 // times of the last actions, -1 for none
@@ -42,7 +45,7 @@ func (e *engine) start(k int32) *replica {
 	t := &e.kinds[k]
 	r := &replica{
 		number: e.numbers, slot: e.takeSlot(), kind: k, weight: t.Weight, speed: &t.speed, life: pending,
-		crashAt: never, oldest: -1, newest: -1, scraped: -1,
+		asked: e.now, crashAt: never, oldest: -1, newest: -1, scraped: -1,
 		ttft:   make([]int64, len(e.bounds.ttft)+1),
 		tpot:   make([]int64, len(e.bounds.tpot)+1),
 		queued: make([]int64, len(e.bounds.queue)+1),
@@ -124,6 +127,9 @@ func (e *engine) wake(r *replica) {
 func (e *engine) open(r *replica) {
 	e.account()
 	t := &e.kinds[r.kind]
+	if !r.served {
+		r.served, t.longest = true, max(t.longest, e.now-r.asked)
+	}
 	r.life = ready
 	t.ready++
 	place, _ := slices.BinarySearchFunc(e.ready, r.number, func(o *replica, n int64) int { return int(o.number - n) })
@@ -136,6 +142,18 @@ func (e *engine) open(r *replica) {
 	for e.backlog.len() > 0 { // what came while nobody was ready; the router spreads it once more of them are
 		e.route(e.backlog.pop())
 	}
+}
+
+// stuck reports whether the controller takes a replica for one that will not come: never ready, and beyond the quota or
+// past the deadline.
+func (e *engine) stuck(r *replica) bool {
+	switch {
+	case r.served:
+		return false
+	case r.life == pending:
+		return true
+	}
+	return elapsed(e.now-r.asked) > scaling.StartDeadline(elapsed(e.kinds[r.kind].longest))
 }
 
 // stop takes a replica of a type away: the newest that is not ready, else the one that has the least to do.

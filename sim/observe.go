@@ -28,6 +28,8 @@ type pod struct {
 	name    string
 	kind    int32
 	ready   bool
+	pending bool // no machine takes it
+	stuck   bool
 	scraped int64
 	values  []float64 // one a metric, NaN where there is none: while the pod boots, or if it did not answer
 }
@@ -199,7 +201,9 @@ func (o *observer) look(e *engine) (scaling.GroupObservation, []loop.Target) {
 				values[i] = r.values[s]
 			}
 		}
-		o.pods = append(o.pods, pod{name: r.name, kind: r.kind, ready: r.life == ready, scraped: r.scraped, values: values})
+		o.pods = append(o.pods, pod{
+			name: r.name, kind: r.kind, ready: r.life == ready, pending: r.life == pending, stuck: e.stuck(r), scraped: r.scraped, values: values,
+		})
 		if t := &v.Targets[r.kind]; r.life == ready {
 			t.Pods = append(t.Pods, scaling.PodObservation{Name: r.name, Values: values})
 		}
@@ -239,6 +243,12 @@ func (o *observer) reading(e *engine, i int) scaling.Reading {
 		switch p := &o.pods[k]; {
 		case !p.ready:
 			r.NotReady++
+			if p.pending {
+				r.Unschedulable++
+			}
+			if p.stuck {
+				r.Stuck++
+			}
 		case math.IsNaN(p.values[i]):
 			r.Failed++
 		default:
@@ -249,7 +259,7 @@ func (o *observer) reading(e *engine, i int) scaling.Reading {
 			}
 		}
 	}
-	pods, missing := float64(len(o.pods)), float64(r.NotReady+r.Failed)
+	pods, missing := float64(len(o.pods)), float64(r.NotReady+r.Failed-r.Stuck)
 	if r.Values == 0 {
 		return r
 	}

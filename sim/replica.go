@@ -41,7 +41,9 @@ type replica struct {
 	weight  float64
 	speed   *speed
 	life    life
+	asked   int64 // when it was asked for
 	began   int64 // when it began to cost
+	served  bool  // whether it was ever ready
 	crashAt int64 // when it will crash, if it is still there
 
 	waiting queue

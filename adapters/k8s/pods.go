@@ -37,7 +37,7 @@ func (r *Replica) Leader() *corev1.Pod { return r.Pods[0] }
 // Counts reports whether the replica is one that is ready or is to become ready.
 func (r *Replica) Counts() bool { return !leaves(r.State) }
 
-func leaves(s scrape.PodState) bool { return s != scrape.Ready && s != scrape.NotReady }
+func leaves(s scrape.PodState) bool { return !s.Counts() }
 
 // Classify says how a pod counts and, unless it is ready, why:
 //

@@ -62,7 +62,7 @@ func run(ctx context.Context, out io.Writer, now time.Time, urls []string) error
 	for i, url := range urls {
 		values[i] = ask(ctx, url)
 	}
-	reading := scaling.FromPods(metric, values, 0, 0, high)
+	reading := scaling.FromPods(metric, values, scaling.Missing{}, high)
 	fmt.Fprintf(out, "%v of %d pods: [%.4g, %.4g]\n", reading.Values, len(urls), reading.Lower, reading.Upper)
 	control.Read(now, loop.Target{Replicas: int32(len(urls))})
 	fmt.Fprint(out, control.Decide(now, scaling.OneTarget(int32(len(urls)), reading)).Explain())
