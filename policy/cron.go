@@ -34,6 +34,8 @@ type CronScaler struct {
 	// every count is taken into the bounds.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Outside int32 `json:"outside,omitempty"`
 }
 
@@ -50,6 +52,8 @@ type CronPolicy struct {
 
 	// TargetReplicas is the count asked for.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	TargetReplicas int32 `json:"targetReplicas"`
 
 	// TimeZone is the zone of the schedule.
@@ -75,6 +79,8 @@ type CronWindow struct {
 
 	// TargetReplicas is the count asked for while the window is open.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	TargetReplicas int32 `json:"targetReplicas"`
 
 	// TimeZone is the zone of both schedules.

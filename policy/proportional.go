@@ -46,6 +46,7 @@ type ProportionalScaler struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	StableWindowSeconds *int32 `json:"stableWindowSeconds,omitempty"`
 
 	// ResolutionSeconds is the length of the buckets by which a window is kept: 1, if there is a window. stableWindowSeconds
@@ -53,6 +54,7 @@ type ProportionalScaler struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ResolutionSeconds *int32 `json:"resolutionSeconds,omitempty"`
 
 	// Panic says when a burst is answered at once, and nothing is taken away.
@@ -70,6 +72,8 @@ type ProportionalScaler struct {
 	// ActivationScale is the least count for any load at all; below 2 it does nothing.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ActivationScale *int32 `json:"activationScale,omitempty"`
 
 	// StartupCredit counts replicas that were asked for and are not ready as if they were, where the ready ones are the
@@ -111,6 +115,8 @@ type ProportionalRule struct {
 	// MaxStep bounds a decision to so many replicas. 0 is no bound.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MaxStep *int32 `json:"maxStep,omitempty"`
 }
 
@@ -122,6 +128,7 @@ type Panic struct {
 	// WindowSeconds is the short window that sees a burst.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	WindowSeconds int32 `json:"windowSeconds"`
 	// Threshold is how many times the ready replicas the burst must need.
 	Threshold Decimal `json:"threshold"`
@@ -133,11 +140,13 @@ type Stabilization struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	UpSeconds *int32 `json:"upSeconds,omitempty"`
 	// DownSeconds is the window of which the highest recommendation counts for scaling down.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	DownSeconds *int32 `json:"downSeconds,omitempty"`
 }
 
@@ -173,13 +182,18 @@ type Limit struct {
 	// Replicas is the most replicas that are added, or taken away, in the period.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Replicas int32 `json:"replicas,omitempty"`
 	// Percent is the largest change in the period, in percent of the count at its beginning.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Percent int32 `json:"percent,omitempty"`
 	// PeriodSeconds is the length of the period.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1800
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	PeriodSeconds int32 `json:"periodSeconds"`
 }

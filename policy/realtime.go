@@ -85,17 +85,21 @@ type ScalerRule struct {
 	// ScaleStep is the number of replicas of one change.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ScaleStep *int32 `json:"scaleStep,omitempty"`
 
 	// CooldownSeconds is the time to wait after a change.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=604800
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	CooldownSeconds *int32 `json:"cooldownSeconds,omitempty"`
 
 	// StabilizationWindowSeconds is how long the threshold must have been passed.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
 }

@@ -48,11 +48,13 @@ type SaturationScaler struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=604800
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	TransitionTimeoutSeconds *int32 `json:"transitionTimeoutSeconds,omitempty"`
 	// DownStabilizationSeconds is how long taking a replica away must have been safe without a break.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	DownStabilizationSeconds *int32 `json:"downStabilizationSeconds,omitempty"`
 	// Step is One, a replica at a time, or Deficit, what the deficit needs. Down is always by one. If unset it is One.
 	// +optional

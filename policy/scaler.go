@@ -36,6 +36,8 @@ type Scaler struct {
 type StaticScaler struct {
 	// Replicas is the count.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Replicas int32 `json:"replicas"`
 }
 
@@ -59,10 +61,14 @@ type Member struct {
 	// MinReplicas is the fewest replicas that it asks for. It is given only beside maxReplicas, and 1 if unset then.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 	// MaxReplicas is the most replicas that it asks for. If unset the bounds are those around it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MaxReplicas int32 `json:"maxReplicas,omitempty"`
 
 	Composite `json:",inline"`

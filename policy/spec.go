@@ -18,10 +18,14 @@ type Settings struct {
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
 	// MaxReplicas is the most replicas that the target may be asked to run. It must not be below minReplicas.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MaxReplicas int32 `json:"maxReplicas"`
 
 	// DryRun decides, reports and writes nothing to the target.
@@ -33,6 +37,7 @@ type Settings struct {
 	// +kubebuilder:default=15
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	IntervalSeconds *int32 `json:"intervalSeconds,omitempty"`
 
 	// Grouping says which pods make a replica: Pod, each of them, LeaderWorkerSet, the groups of one, or KaitoWorkspace,

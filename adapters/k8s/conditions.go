@@ -22,6 +22,9 @@ const (
 	ConditionScalingLimited = "ScalingLimited"
 	// ConditionMetricsAvailable says that every metric has a value.
 	ConditionMetricsAvailable = "MetricsAvailable"
+	// ConditionContended says that somebody else writes the target's replicas too, and who. It is absent where that never
+	// was so.
+	ConditionContended = "Contended"
 )
 
 // Conditions returns what an outcome means, as the five conditions in the order of the constants. It is a function of

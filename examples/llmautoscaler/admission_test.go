@@ -32,11 +32,17 @@ type admission struct {
 
 func newAdmission(tb testing.TB) *admission {
 	tb.Helper()
+	return admissionOf(tb, crd.LLMAutoScaler())
+}
+
+// admissionOf returns that of a definition.
+func admissionOf(tb testing.TB, definition string) *admission {
+	tb.Helper()
 	var v1 apiextensionsv1.CustomResourceDefinition
-	require.NoError(tb, yaml.UnmarshalStrict([]byte(crd.LLMAutoScaler()), &v1))
+	require.NoError(tb, yaml.UnmarshalStrict([]byte(definition), &v1))
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(&v1)
 	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&v1.Spec)
-	v1.Status.StoredVersions = []string{v1alpha1.Version}
+	v1.Status.StoredVersions = []string{v1.Spec.Versions[0].Name}
 	var internal apiextensions.CustomResourceDefinition
 	require.NoError(tb, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1, &internal, nil))
 	require.NoError(tb, crdvalidation.ValidateCustomResourceDefinition(tb.Context(), &internal).ToAggregate())
@@ -57,18 +63,28 @@ func (a *admission) admit(tb testing.TB, text string) (*v1alpha1.LLMAutoScaler, 
 	object := map[string]any{}
 	require.NoError(tb, yaml.Unmarshal([]byte(text), &object))
 	object = runtime.DeepCopyJSON(integers(object).(map[string]any))
-	defaulting.Default(object, a.schema)
-	errs := schemavalidation.ValidateCustomResource(nil, object, a.validator)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, a.schema, object)...)
-	if len(errs) > 0 { // an API server checks no rules of what has not even the shape
+	shaped, errs := a.judge(tb, object)
+	if !shaped {
 		return nil, errs.ToAggregate()
 	}
-	errs, _ = a.rules.Validate(tb.Context(), field.NewPath(""), a.schema, object, nil, celconfig.RuntimeCELCostBudget)
 	stored := &v1alpha1.LLMAutoScaler{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, stored, true); len(errs) == 0 {
 		require.NoError(tb, err)
 	}
 	return stored, errs.ToAggregate()
+}
+
+// judge fills in defaults, and says what is wrong, and whether it has at least the shape.
+func (a *admission) judge(tb testing.TB, object map[string]any) (shaped bool, errs field.ErrorList) {
+	tb.Helper()
+	defaulting.Default(object, a.schema)
+	errs = schemavalidation.ValidateCustomResource(nil, object, a.validator)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, a.schema, object)...)
+	if len(errs) > 0 { // an API server checks no rules of what has not even the shape
+		return false, errs
+	}
+	errs, _ = a.rules.Validate(tb.Context(), field.NewPath(""), a.schema, object, nil, celconfig.RuntimeCELCostBudget)
+	return true, errs
 }
 
 // integers makes int64 of what YAML reads as float64, as the API server's own decoder does.

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/examples/internal/pods"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
@@ -41,7 +41,7 @@ const name = "llmautoscaler"
 // manager assembles what runs in this process. What end ends is to be ended after it.
 func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog.Logger) (mgr manager.Manager, end func(), err error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), stored.AddToScheme(scheme)); err != nil {
 		return nil, nil, err
 	}
 	options := manager.Options{
@@ -70,7 +70,7 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 	if mgr, err = ctrl.NewManager(config, options); err != nil {
 		return nil, nil, err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index); err != nil {
 		return nil, nil, err
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready)); err != nil {
@@ -143,7 +143,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(name).
-		For(&v1alpha1.LLMAutoScaler{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&stored.LLMAutoScaler{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: o.workers}).
 		Complete(c)
 	if err != nil {

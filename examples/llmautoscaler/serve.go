@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	llmwebhook "github.com/inferscale/inferscale/examples/llmautoscaler/webhook"
 )
 
@@ -79,7 +79,7 @@ func (k *keeper) keep(ctx context.Context) (*atomic.Pointer[tls.Certificate], er
 // webhooks adds the webhook of LLMAutoScalers.
 func (o *options) webhooks(mgr manager.Manager) error {
 	return builder.WebhookManagedBy(mgr).
-		For(&v1alpha1.LLMAutoScaler{}).
+		For(&stored.LLMAutoScaler{}).
 		WithValidator(&llmwebhook.Validator{Reader: mgr.GetClient(), Namespaces: o.watched()}).
 		Complete()
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
@@ -25,7 +26,7 @@ import (
 
 // A Config is what the controller works with. Client, Secrets, Scales, Metadata, Mapper and Pods must be set.
 type Config struct {
-	// Client reads LLMAutoScalers, from a cache, and writes their status.
+	// Client reads LLMAutoScalers, from a cache, and writes their status. Its scheme has those of package stored.
 	Client client.Client
 	// Secrets reads Secrets, without a cache: a cache would need to list all of them.
 	Secrets client.Reader
@@ -99,7 +100,7 @@ func New(c Config) (*Controller, error) {
 
 // Reconcile does a round of an object if one is due, and says when the next is.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	las := &v1alpha1.LLMAutoScaler{}
+	las := &stored.LLMAutoScaler{}
 	err := c.config.Client.Get(ctx, request.NamespacedName, las)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
@@ -116,12 +117,12 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	c.config.Numbers.late(c.config.Now().Sub(r.due), r.due)
-	wait, err := r.round(ctx, las)
+	wait, err := r.round(ctx, &las.LLMAutoScaler)
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
 // runner returns what runs an object: what there is, unless the spec has changed, or something new.
-func (c *Controller) runner(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*runner, error) {
+func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*runner, error) {
 	key := client.ObjectKeyFromObject(las)
 	c.mu.Lock()
 	old := c.runners[key]
@@ -129,7 +130,7 @@ func (c *Controller) runner(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*
 	if old != nil && old.uid == las.UID && old.generation == las.Generation {
 		return old, nil
 	}
-	r := &runner{controller: c, uid: las.UID, generation: las.Generation, status: las.Status.DeepCopy()}
+	r := &runner{controller: c, uid: las.UID, generation: las.Generation, status: las.Status.DeepCopy(), unread: las.StatusErr != nil}
 	if d := las.Status.LastDecision; d != nil && d.Time != nil {
 		r.written = d.Time.Time
 	}
@@ -137,7 +138,7 @@ func (c *Controller) runner(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*
 		return nil, err
 	}
 	if old == nil {
-		r.due = c.first(las)
+		r.due = c.first(&las.LLMAutoScaler)
 	} else if old.uid == las.UID {
 		r.status, r.written, r.credentials = old.status, old.written, old.credentials
 		old.credentials = nil
@@ -203,13 +204,13 @@ func (c *Controller) Close() {
 
 // rival returns the LLMAutoScaler that scales the same target and was there before, if there is one.
 func (c *Controller) rival(ctx context.Context, las *v1alpha1.LLMAutoScaler) (string, error) {
-	var all v1alpha1.LLMAutoScalerList
+	var all stored.LLMAutoScalerList
 	target := Target(las)
 	if err := c.config.Client.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{TargetIndex: IndexKey(target)}); err != nil {
 		return "", fmt.Errorf("list LLMAutoScalers: %w", err)
 	}
 	for i := range all.Items {
-		if other := &all.Items[i]; Precedes(other, las) {
+		if other := &all.Items[i]; Precedes(&other.LLMAutoScaler, las) {
 			return other.Name, nil
 		}
 	}
@@ -224,11 +225,11 @@ func IndexKey(t k8s.Target) string { return group(t.APIVersion) + "/" + t.Kind +
 
 // Index returns the keys of an object for the index by target.
 func Index(o client.Object) []string {
-	las, ok := o.(*v1alpha1.LLMAutoScaler)
-	if !ok {
+	las, ok := o.(*stored.LLMAutoScaler)
+	if !ok || las.SpecErr != nil { // what cannot be read has no target
 		return nil
 	}
-	return []string{IndexKey(Target(las))}
+	return []string{IndexKey(Target(&las.LLMAutoScaler))}
 }
 
 func group(apiVersion string) string {

@@ -1,6 +1,8 @@
 package controller_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
@@ -158,7 +162,7 @@ func TestRival(t *testing.T) {
 	w.apply(strings.Replace(chat, "name: chat}", "name: again}", 1))
 	require.Equal(t, "False TargetTaken", condition(w.round("again"), k8s.ConditionReady))
 	require.Equal(t, "True Ready", condition(w.round("chat"), k8s.ConditionReady))
-	require.NoError(t, w.client.Delete(t.Context(), w.get("chat")))
+	require.NoError(t, w.client.Delete(t.Context(), whole(w.get("chat"))))
 	require.Equal(t, "True Ready", condition(w.round("again"), k8s.ConditionReady))
 }
 
@@ -269,7 +273,7 @@ func TestDue(t *testing.T) {
 	result, err = w.ctl.Reconcile(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, 30*time.Second, result.RequeueAfter)
-	require.NoError(t, w.client.Delete(t.Context(), w.get("chat")))
+	require.NoError(t, w.client.Delete(t.Context(), whole(w.get("chat"))))
 	result, err = w.ctl.Reconcile(t.Context(), request)
 	require.NoError(t, err)
 	require.Zero(t, result)
@@ -314,4 +318,40 @@ func TestTakeOver(t *testing.T) {
 func TestNew(t *testing.T) {
 	_, err := controller.New(controller.Config{})
 	require.EqualError(t, err, "controller: Client, Secrets, Scales, Metadata, Mapper and Pods must be set")
+}
+
+// TestUnreadable is an object that a definition without limits let pass: it is told so, others go on, and once it is
+// mended it does too. A status that cannot be read is replaced.
+func TestUnreadable(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(1)
+	w.queue(0)
+	w.apply(chat)
+	las := &stored.LLMAutoScaler{LLMAutoScaler: *w.get("chat")}
+	unread := errors.New("json: cannot unmarshal number 3000000000")
+	las.Spec, las.SpecErr = v1alpha1.LLMAutoScalerSpec{}, unread
+	las.StatusErr = errors.New("json: cannot unmarshal number 1e19")
+	kept := w.config.Client
+	w.config.Client = reads{kept, las}
+	w.restart()
+	w.round("chat")
+	require.Equal(t, "False InvalidSpec", condition(w.get("chat"), "Ready"))
+	require.Contains(t, w.get("chat").Status.Conditions[0].Message, "3000000000")
+	require.Empty(t, controller.Index(las), "it takes no target from others")
+	w.config.Client = kept
+	w.restart()
+	w.round("chat")
+	require.Contains(t, condition(w.get("chat"), "Ready"), "True")
+}
+
+// reads is a client that reads one object as it is.
+type reads struct {
+	client.Client
+
+	object *stored.LLMAutoScaler
+}
+
+func (r reads) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	r.object.DeepCopyInto(o.(*stored.LLMAutoScaler))
+	return nil
 }

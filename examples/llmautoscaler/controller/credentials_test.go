@@ -88,7 +88,7 @@ func TestCredentials(t *testing.T) {
 	}
 	w.apply(strings.Replace(secure, "maxReplicas: 8", "maxReplicas: 9", 1)) // an edit keeps them
 	require.Contains(t, ready(), "True Ready")
-	require.NoError(t, w.client.Delete(t.Context(), w.get("chat")))
+	require.NoError(t, w.client.Delete(t.Context(), whole(w.get("chat"))))
 	w.now = w.now.Add(time.Minute)
 	_, _ = w.ctl.Reconcile(t.Context(), request("chat"))
 	files, err = filepath.Glob(filepath.Join(w.config.Credentials, "*"))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/scaling"
@@ -38,16 +39,20 @@ type runner struct {
 
 	due     time.Time
 	status  *v1alpha1.LLMAutoScalerStatus // as last written, or as found
+	unread  bool                          // what is stored as the status could not be read
 	written time.Time                     // when it was; zero if it was found
 	told    string                        // the trouble that an event was made of last
 }
 
 // build makes the plan. The error is one that may pass; a spec that is wrong stays so until it is changed.
-func (r *runner) build(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
+func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
+	if r.invalid = las.SpecErr; r.invalid != nil {
+		return nil
+	}
 	if r.plan, r.invalid = build.Spec(las.Spec.Document()); r.invalid != nil {
 		return nil //nolint:nilerr // it is kept, to be told in the status
 	}
-	return r.takeState(ctx, las)
+	return r.takeState(ctx, &las.LLMAutoScaler)
 }
 
 // round does a round and returns how long to wait for the next.

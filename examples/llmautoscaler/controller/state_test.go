@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
@@ -133,7 +133,7 @@ func TestStateBesideDryRun(t *testing.T) {
 	w.apply(chat + "  dryRun: true\n")
 	las := w.round("chat")
 	las.Annotations[k8s.AnnotationPrefix+"/state-realtime.dry-run"] = strings.Repeat(" ", 256<<10-100)
-	require.NoError(t, w.client.Update(t.Context(), las))
+	require.NoError(t, w.client.Update(t.Context(), whole(las)))
 	w.apply(chat)
 	require.Equal(t, "True Ready", condition(w.round("chat"), k8s.ConditionReady))
 }
@@ -177,7 +177,7 @@ func TestCountersOutliveEdits(t *testing.T) {
 	w.round("chat")
 	require.Zero(t, w.decisions("chat"))
 	require.InDelta(t, 1, w.decisions("other"), 0)
-	require.NoError(t, w.client.Delete(t.Context(), w.get("chat")))
+	require.NoError(t, w.client.Delete(t.Context(), whole(w.get("chat"))))
 	_, err := w.ctl.Reconcile(t.Context(), request("chat"))
 	require.NoError(t, err)
 	require.Zero(t, w.decisions("other"))
@@ -199,15 +199,15 @@ func TestCountersOfTheWinner(t *testing.T) {
 	w.apply(chat) // the older object comes back to it
 	w.round("chat")
 	require.Equal(t, "False TargetTaken", condition(w.round("later"), k8s.ConditionReady))
-	require.NoError(t, w.client.Delete(t.Context(), w.get("later")))
+	require.NoError(t, w.client.Delete(t.Context(), whole(w.get("later"))))
 	_, err := w.ctl.Reconcile(t.Context(), request("later"))
 	require.NoError(t, err)
 	require.InDelta(t, 2, w.decisions("chat"), 0)
 }
 
 func TestTarget(t *testing.T) {
-	las := &v1alpha1.LLMAutoScaler{}
+	las := &stored.LLMAutoScaler{}
 	las.Namespace = "models"
 	las.Spec.ScaleTargetRef.APIVersion, las.Spec.ScaleTargetRef.Kind, las.Spec.ScaleTargetRef.Name = "apps/v1", "Deployment", "chat"
-	require.Equal(t, k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "chat"}, controller.Target(las))
+	require.Equal(t, k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "chat"}, controller.Target(&las.LLMAutoScaler))
 }

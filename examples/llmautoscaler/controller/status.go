@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -33,11 +36,20 @@ func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s
 	if equality.Semantic.DeepEqual(essence(status), essence(r.status)) && !r.written.IsZero() && o.At.Sub(r.written) < c.StatusRefresh {
 		return nil
 	}
-	before, after := las.DeepCopy(), las.DeepCopy()
+	before, after := &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}, &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}
 	before.Status, after.Status = *r.status, *status
-	if err := c.Client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
+	patch := client.MergeFrom(before)
+	if r.unread { // there is nothing to compare with
+		data, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/status", "value": status}})
+		if err != nil {
+			return err
+		}
+		patch = client.RawPatch(types.JSONPatchType, data)
+	}
+	if err := c.Client.Status().Patch(ctx, after, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
+	r.unread = false
 	c.Numbers.statusWritten()
 	r.status, r.written = status, o.At
 	return nil

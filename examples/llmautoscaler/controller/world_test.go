@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
@@ -78,9 +79,9 @@ func newWorld(t *testing.T) *world {
 	w.port = address.Port
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.LLMAutoScaler{}).
-		WithIndex(&v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index).
+	require.NoError(t, stored.AddToScheme(scheme))
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&stored.LLMAutoScaler{}).
+		WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, _ string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			w.statuses++
 			return c.Status().Patch(ctx, o, p, opts...)
@@ -113,10 +114,10 @@ func (w *world) restart() {
 // apply creates an object, or changes its spec. PORT in it is that of the pods' pages.
 func (w *world) apply(text string) {
 	w.t.Helper()
-	las := &v1alpha1.LLMAutoScaler{}
+	las := &stored.LLMAutoScaler{}
 	require.NoError(w.t, yaml.UnmarshalStrict([]byte(strings.ReplaceAll(text, "PORT", fmt.Sprint(w.port))), las))
 	las.Namespace = ns
-	old := &v1alpha1.LLMAutoScaler{}
+	old := &stored.LLMAutoScaler{}
 	if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(las), old); err == nil {
 		old.Spec = las.Spec
 		old.Generation++
@@ -178,9 +179,9 @@ func (w *world) round(name string) *v1alpha1.LLMAutoScaler {
 
 func (w *world) get(name string) *v1alpha1.LLMAutoScaler {
 	w.t.Helper()
-	las := &v1alpha1.LLMAutoScaler{}
+	las := &stored.LLMAutoScaler{}
 	require.NoError(w.t, w.client.Get(w.t.Context(), types.NamespacedName{Namespace: ns, Name: name}, las))
-	return las
+	return &las.LLMAutoScaler
 }
 
 func condition(las *v1alpha1.LLMAutoScaler, kind string) string {
@@ -237,7 +238,7 @@ func (m metadataGetter) Namespace(namespace string) metadata.ResourceInterface {
 }
 
 func (m metadataGetter) Get(ctx context.Context, name string, _ metav1.GetOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
-	las := &v1alpha1.LLMAutoScaler{}
+	las := &stored.LLMAutoScaler{}
 	if err := m.client.Get(ctx, types.NamespacedName{Namespace: m.namespace, Name: name}, las); err != nil {
 		return nil, err
 	}
@@ -245,7 +246,7 @@ func (m metadataGetter) Get(ctx context.Context, name string, _ metav1.GetOption
 }
 
 func (m metadataGetter) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
-	las := &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name}}
+	las := &stored.LLMAutoScaler{LLMAutoScaler: v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name}}}
 	if err := m.client.Patch(ctx, las, client.RawPatch(kind, data)); err != nil {
 		return nil, err
 	}
@@ -254,4 +255,9 @@ func (m metadataGetter) Patch(ctx context.Context, name string, kind types.Patch
 
 func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: name}}
+}
+
+// whole is an object of the type that the client knows.
+func whole(las *v1alpha1.LLMAutoScaler) client.Object {
+	return &stored.LLMAutoScaler{LLMAutoScaler: *las}
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
@@ -46,16 +47,20 @@ func (*Validator) ValidateDelete(context.Context, runtime.Object) (admission.War
 }
 
 func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admission.Warnings, error) {
-	las, ok := o.(*v1alpha1.LLMAutoScaler)
+	given, ok := o.(*stored.LLMAutoScaler)
 	if !ok {
 		return nil, fmt.Errorf("a %T is no LLMAutoScaler", o)
 	}
+	las := &given.LLMAutoScaler
 	if len(v.Namespaces) > 0 && !slices.Contains(v.Namespaces, las.Namespace) {
 		return nil, nil
 	}
-	before, _ := old.(*v1alpha1.LLMAutoScaler)
+	before, _ := old.(*stored.LLMAutoScaler)
 	if las.DeletionTimestamp != nil || before != nil && before.Generation == las.Generation && before.Generation != 0 {
 		return nil, nil
+	}
+	if given.SpecErr != nil {
+		return nil, invalid(las.Name, field.ErrorList{field.Invalid(field.NewPath("spec"), field.OmitValueType{}, given.SpecErr.Error())})
 	}
 	_, err := build.Spec(las.Spec.Document())
 	problems := list(err)
@@ -69,14 +74,18 @@ func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admiss
 		}
 	}
 	if len(problems) > 0 {
-		return nil, apierrors.NewInvalid(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind).GroupKind(), las.Name, problems)
+		return nil, invalid(las.Name, problems)
 	}
 	return warn(&las.Spec), nil
 }
 
+func invalid(name string, problems field.ErrorList) error {
+	return apierrors.NewInvalid(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind).GroupKind(), name, problems)
+}
+
 // taken is a problem if somebody else scales the target.
 func (v *Validator) taken(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*field.Error, error) {
-	var all v1alpha1.LLMAutoScalerList
+	var all stored.LLMAutoScalerList
 	key := controller.IndexKey(controller.Target(las))
 	if err := v.Reader.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{controller.TargetIndex: key}); err != nil {
 		return nil, err

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
-	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/webhook"
 )
 
-func object(t *testing.T, name, target, rest string) *v1alpha1.LLMAutoScaler {
+func object(t *testing.T, name, target, rest string) *stored.LLMAutoScaler {
 	t.Helper()
-	las := &v1alpha1.LLMAutoScaler{}
+	las := &stored.LLMAutoScaler{}
 	text := "metadata: {namespace: models, name: " + name + "}\nspec:\n  scaleTargetRef: " + target + "\n  maxReplicas: 8\n  " + rest
 	require.NoError(t, yaml.UnmarshalStrict([]byte(text), las))
 	return las
@@ -33,9 +33,9 @@ const (
 
 func TestWebhook(t *testing.T) {
 	scheme := runtime.NewScheme()
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	require.NoError(t, stored.AddToScheme(scheme))
 	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).
-		WithIndex(&v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index).
+		WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).
 		WithObjects(object(t, "first", deployment, thresholds)).Build()}
 	never := `scaler: {cron: {policies: [{name: a, schedule: "0 0 31 2 *", targetReplicas: 1}, {name: b, schedule: "@daily", timeZone: Mars/Base, targetReplicas: 1}]}}`
 	for _, tt := range []struct{ name, target, rest, want string }{
@@ -85,8 +85,8 @@ func TestWebhook(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	scheme := runtime.NewScheme()
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build()}
+	require.NoError(t, stored.AddToScheme(scheme))
+	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build()}
 	warnings, err := v.ValidateCreate(t.Context(), object(t, "a", deployment, `intervalSeconds: 90
   scrape: {tls: {insecureSkipVerify: true}}
   scaler:
@@ -103,8 +103,8 @@ func TestWarnings(t *testing.T) {
 // TestWarningOfZero: metrics alone do not come back from 0 replicas.
 func TestWarningOfZero(t *testing.T) {
 	scheme := runtime.NewScheme()
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build()}
+	require.NoError(t, stored.AddToScheme(scheme))
+	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build()}
 	const load = "proportional: {metrics: [{target: 10}]}"
 	policy := func(replicas string) string {
 		return "cron: {policies: [{name: a, schedule: '@daily', targetReplicas: " + replicas + "}]}"

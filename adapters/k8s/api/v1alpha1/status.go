@@ -11,18 +11,28 @@ import (
 type LLMAutoScalerStatus struct {
 	// ObservedGeneration is the generation of the spec that the status speaks of.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// LastScaleTime is when the target's replicas were last changed by this autoscaler.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
 
 	// CurrentReplicas is the count that the target was last asked for, by whomever: spec.replicas of its scale.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
 
 	// DesiredReplicas is the count that was decided last.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
 
 	// LastDecision is the last decision and why it was made.
@@ -35,11 +45,12 @@ type LLMAutoScalerStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Metrics []MetricReading `json:"metrics,omitempty"`
 
-	// Conditions say whether scaling works: Ready, AbleToScale, ScalingActive, ScalingLimited, MetricsAvailable.
+	// Conditions say whether scaling works: Ready, AbleToScale, ScalingActive, ScalingLimited, MetricsAvailable, Contended.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, (!has(c.observedGeneration) || c.observedGeneration <= 9007199254740991) && c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="each must have a time, and an observedGeneration of at most 9007199254740991"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -58,6 +69,7 @@ type Decision struct {
 	Explain string `json:"explain,omitempty"`
 	// Time is when it was decided.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	Time *metav1.Time `json:"time,omitempty"`
 	// DryRun says that nothing was written because of spec.dryRun.
 	// +optional
@@ -77,8 +89,14 @@ type DecisionStep struct {
 	// +optional
 	Subject string `json:"subject,omitempty"`
 	// From is the count before the step.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	From int32 `json:"from"`
 	// To is the count after it.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	To int32 `json:"to"`
 	// Because is the inequality that held, with its numbers.
 	// +optional
@@ -100,12 +118,21 @@ type MetricReading struct {
 	// +optional
 	Upper string `json:"upper,omitempty"`
 	// Pods is the number of pods that gave a value.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Pods int32 `json:"pods"`
 	// NotReady is the number of pods that cannot have a value yet.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	NotReady int32 `json:"notReady,omitempty"`
 	// Failed is the number of ready pods whose value could not be had.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Failed int32 `json:"failed,omitempty"`
 	// Error is why nothing is known, or what failed.
 	// +optional

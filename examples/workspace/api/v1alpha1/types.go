@@ -63,6 +63,8 @@ type ResourceSpec struct {
 	// Deprecated: it is ignored. The number of nodes is status.inference.targetNodeCount.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Count *int32 `json:"count,omitempty"`
 
 	// PreferredNodes are nodes that exist already, by name. A workspace that has them cannot be scaled.
@@ -88,6 +90,8 @@ type InferenceSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +optional
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// Preset is a model that the controller knows.
@@ -118,6 +122,7 @@ type PresetSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ContextTokens *int32 `json:"contextTokens,omitempty"`
 
 	// AccessSecret is the name of a Secret with the key HF_TOKEN, for models that are not public.
@@ -144,6 +149,7 @@ type TemplateSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Port int32 `json:"port,omitempty"`
 }
 
@@ -170,6 +176,7 @@ type ModelSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000000
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ParametersMillion *int64 `json:"parametersMillion,omitempty"`
 
 	// Precision is how each parameter is stored.
@@ -178,6 +185,7 @@ type ModelSpec struct {
 	Precision Precision `json:"precision,omitempty"`
 
 	// Weights is the memory that the weights take, as 15Gi, instead of parameters and precision.
+	// +kubebuilder:validation:XValidation:rule="type(self) == string ? quantity(self).isGreaterThan(quantity('0')) : int(self) > 0",message="must be a quantity above 0"
 	// +optional
 	Weights *resource.Quantity `json:"weights,omitempty"`
 
@@ -185,11 +193,13 @@ type ModelSpec struct {
 	// 2 * layers * key/value heads * head dimension * bytes per value.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1073741824
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	KVBytesPerToken int64 `json:"kvBytesPerToken"`
 
 	// ContextTokens is the longest sequence to serve: one of that length must fit.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ContextTokens int32 `json:"contextTokens"`
 }
 
@@ -197,6 +207,9 @@ type ModelSpec struct {
 type WorkspaceStatus struct {
 	// ObservedGeneration is the generation of the spec that this status speaks of.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Inference is the state of the inference servers. Absent until the nodes of a replica are known.
@@ -207,6 +220,8 @@ type WorkspaceStatus struct {
 	// program that provides nodes.
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(c, (!has(c.observedGeneration) || c.observedGeneration <= 9007199254740991) && c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="each must have a time, and an observedGeneration of at most 9007199254740991"
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -217,15 +232,21 @@ type WorkspaceStatus struct {
 type InferenceStatus struct {
 	// Replicas is the number of pods that exist. It is for display and for /scale; nothing is decided on it.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Replicas int32 `json:"replicas"`
 
 	// PerReplicaNodeCount is the number of nodes of one replica. It does not change during the life of a workspace.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.inference.perReplicaNodeCount is immutable"
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	PerReplicaNodeCount int32 `json:"perReplicaNodeCount"`
 
 	// TargetNodeCount is the number of nodes to provide: perReplicaNodeCount * spec.inference.replicas.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	TargetNodeCount int32 `json:"targetNodeCount"`
 
 	// Selector selects the pods, in the form of a query. HorizontalPodAutoscalers and other readers of /scale need it.

@@ -1,0 +1,93 @@
+package stored_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+)
+
+func object(name, maxReplicas, status string) string {
+	return `{"apiVersion":"autoscaling.inferscale.io/v1alpha1","kind":"LLMAutoScaler","metadata":{"name":"` + name + `","namespace":"b","generation":3},
+		"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"chat"},"maxReplicas":` + maxReplicas + `,"scaler":{"static":{"replicas":2}}},"status":` + status + `}`
+}
+
+// TestOneUnreadableObject leaves the list that it is part of as it is, with a client's own decoder.
+func TestOneUnreadableObject(t *testing.T) {
+	list := `{"apiVersion":"autoscaling.inferscale.io/v1alpha1","kind":"LLMAutoScalerList","metadata":{"resourceVersion":"7"},"items":[` +
+		object("good", "8", `{"currentReplicas":3}`) + "," +
+		object("bad", "3000000000", `{"currentReplicas":3}`) + "," +
+		object("fraction", "8.000000001", `{}`) + "," +
+		object("status", "8", `{"currentReplicas":1e19}`) + "," +
+		object("both", `"many"`, `{"conditions":[{"lastTransitionTime":[]}]}`) + `]}`
+	decode := func(add func(*runtime.Scheme) error) (runtime.Object, error) {
+		scheme := runtime.NewScheme()
+		require.NoError(t, add(scheme))
+		found, _, err := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode([]byte(list), nil, nil)
+		return found, err
+	}
+	_, err := decode(v1alpha1.AddToScheme)
+	require.ErrorContains(t, err, "cannot unmarshal", "which is why")
+	found, err := decode(stored.AddToScheme)
+	require.NoError(t, err)
+	all, ok := found.DeepCopyObject().(*stored.LLMAutoScalerList)
+	require.True(t, ok)
+	require.Equal(t, "7", all.ResourceVersion)
+	require.Len(t, all.Items, 5)
+	for i, want := range []struct {
+		name         string
+		most         int32
+		current      bool
+		spec, status string
+	}{
+		{"good", 8, true, "", ""},
+		{"bad", 0, true, "number 3000000000 into Go struct field", ""},
+		{"fraction", 0, false, "number 8.000000001 into Go struct field", ""},
+		{"status", 8, false, "", "currentReplicas"},
+		{"both", 0, false, "maxReplicas", "lastTransitionTime"},
+	} {
+		got := all.Items[i]
+		require.Equal(t, want.name, got.Name)
+		require.Equal(t, int64(3), got.Generation)
+		require.Equal(t, want.most, got.Spec.MaxReplicas)
+		require.Equal(t, want.current, got.Status.CurrentReplicas != nil)
+		for _, tt := range []struct {
+			want string
+			err  error
+		}{{want.spec, got.SpecErr}, {want.status, got.StatusErr}} {
+			if tt.want == "" {
+				require.NoError(t, tt.err)
+			} else {
+				require.ErrorContains(t, tt.err, tt.want)
+			}
+		}
+	}
+	plain, err := json.Marshal(all.Items[0].LLMAutoScaler)
+	require.NoError(t, err)
+	data, err := json.Marshal(all.Items[0])
+	require.NoError(t, err)
+	require.JSONEq(t, string(plain), string(data))
+}
+
+// TestNoObject is an error: there is nothing that could be told of.
+func TestNoObject(t *testing.T) {
+	for _, text := range []string{"7", "[]", `{"metadata": 7}`, `{"metadata": {"generation": 1e30}, "spec": 7}`} {
+		require.Error(t, json.Unmarshal([]byte(text), &stored.LLMAutoScaler{}), text)
+	}
+}
+
+func ExampleLLMAutoScaler() {
+	las := &stored.LLMAutoScaler{}
+	err := json.Unmarshal([]byte(`{"metadata": {"name": "chat"}, "spec": {"maxReplicas": 3000000000}}`), las)
+	fmt.Println(las.Name, err)
+	fmt.Println(las.SpecErr)
+	// Output:
+	// chat <nil>
+	// json: cannot unmarshal number 3000000000 into Go struct field LLMAutoScalerSpec.spec.maxReplicas of type int32
+}
