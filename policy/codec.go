@@ -103,7 +103,7 @@ func (r *reader) structure(n *yaml.Node, v reflect.Value, field string) {
 	for _, m := range fields {
 		if node := given[m.name]; node != nil {
 			r.decode(node, v.FieldByIndex(m.index), join(field, m.name))
-		} else if m.required && (r.strict || !optional(m.name)) {
+		} else if m.required && !r.partial && (r.strict || !optional(m.name)) {
 			r.missing(n, join(field, m.name))
 		}
 	}

@@ -198,14 +198,8 @@ func ReadModels(data []byte, file string) ([]Model, error) {
 	var d struct {
 		Models []Model `json:"models"`
 	}
-	for i, root := range r.documents(data, "must have models; models: [] is none") {
-		if i > 0 {
-			r.report(root.Line, "", nil, "must have one document")
-			break
-		}
-		r.into(root, &d, "")
-		r.models(d.Models)
-	}
+	r.one(r.documents(data, "must have models; models: [] is none"), &d)
+	r.models(d.Models)
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func (r *reader) position(path string, value any, rule string) *PositionError {
 	return &PositionError{File: r.file, Line: cmp.Or(r.line(path), r.first), FieldError: scaling.FieldError{Field: path, Value: value, Rule: rule}}
 }
 
-// documents returns the documents of a file; needed is the rule that none of them breaks.
+// documents returns the documents of a file; needed is the rule that a file without any breaks.
 func (r *reader) documents(data []byte, needed string) []*yaml.Node {
 	if len(data) > maxFile {
 		r.report(0, "", nil, fmt.Sprintf("must not be larger than %d bytes", maxFile))
@@ -213,10 +213,21 @@ func (r *reader) documents(data []byte, needed string) []*yaml.Node {
 			return nil
 		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && needed != "" {
 		r.report(0, "", nil, needed)
 	}
 	return all
+}
+
+// one reads the one document of a file into what a pointer points to.
+func (r *reader) one(documents []*yaml.Node, to any) {
+	for i, root := range documents {
+		if i > 0 {
+			r.report(root.Line, "", nil, "must have one document")
+			return
+		}
+		r.into(root, to, "")
+	}
 }
 
 // empty reports whether a document between two lines of dashes has nothing but comments.

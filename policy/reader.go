@@ -20,6 +20,7 @@ const (
 type reader struct {
 	file     string
 	strict   bool // an API server must be able to read it too
+	partial  bool // what is not given is zero
 	first    int  // the line at which the document begins
 	errs     []error
 	warnings []*PositionError

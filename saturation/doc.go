@@ -3,7 +3,7 @@
 //
 // [NewGroup] makes a [Group], which decides on the workloads that serve a model and differ in accelerator, cost and
 // capacity; it is a scaling.Group. [NewSingle] is for one workload of which only averages are known, as a
-// scaling.Policy. [ParseTable] reads thresholds per model from a ConfigMap. [Scaler] is the algorithm without memory,
+// scaling.Policy. policy.ReadThresholds reads thresholds per model from a ConfigMap. [Scaler] is the algorithm without memory,
 // for those who keep the [State] themselves.
 //
 // # The rule

@@ -58,28 +58,6 @@ func ExampleScaler_Analyze() {
 	// Literal: spare 0.60, up false
 }
 
-// An entry of a model's own replaces the default as a whole; one that is wrong is reported, and the default is used.
-func ExampleParseTable() {
-	table, err := saturation.ParseTable(map[string]string{
-		"default": "{kvCacheThreshold: 0.80, queueLengthThreshold: 5, kvSpareTrigger: 0.1, queueSpareTrigger: 3}",
-		"meta/llama-70b#production": `
-kvCacheThreshold: 0.85
-queueLengthThreshold: 5
-kvSpareTrigger: 0.15
-queueSpareTrigger: 3`,
-		"meta/llama-8b#production": "{kvCacheTreshold: 0.85, queueLengthThreshold: 5, kvSpareTrigger: 0.15, queueSpareTrigger: 3}",
-	}, saturation.Default)
-	fmt.Println(err)
-	for _, model := range []string{"meta/llama-70b", "meta/llama-8b"} {
-		thresholds, key, _ := table.Resolve(model, "production")
-		fmt.Printf("%s: %s %+v\n", model, key, thresholds)
-	}
-	// Output:
-	// entry "meta/llama-8b#production": kvCacheTreshold: "0.85": is not a known key (line 1); kvCacheThreshold: "": must be given: an entry replaces all four thresholds
-	// meta/llama-70b: meta/llama-70b#production {KVCache:0.85 QueueLength:5 KVSpare:0.15 QueueSpare:3}
-	// meta/llama-8b: default {KVCache:0.8 QueueLength:5 KVSpare:0.1 QueueSpare:3}
-}
-
 // One target of which only averages are known.
 func ExampleNewSingle() {
 	policy, err := saturation.NewSingle(saturation.SingleConfig{

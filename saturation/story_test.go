@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
@@ -179,7 +180,7 @@ func TestLiteralTies(t *testing.T) {
 // TestZeroThresholdsFreezeAModel: the seed says that a missing ConfigMap means zeros and that every replica then looks
 // saturated. It does, and 0 < 0 is false: nothing ever happens.
 func TestZeroThresholdsFreezeAModel(t *testing.T) {
-	table, err := saturation.ParseTable(nil, saturation.Literal)
+	table, err := policy.ReadThresholds(nil, saturation.Literal)
 	require.NoError(t, err)
 	zeros, key, err := table.Resolve("m", "n")
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/internal/vectors"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -459,7 +460,7 @@ func checkValidate(t *testing.T, row *vectorRow, c *counts) {
 		return
 	}
 	require.Equal(t, row.Valid, row.Config.literal(t).Validate() == nil)
-	_, err := saturation.ParseTable(map[string]string{saturation.DefaultKey: row.Config.yaml()}, saturation.Literal)
+	_, err := policy.ReadThresholds(map[string]string{policy.DefaultThresholds: row.Config.yaml()}, saturation.Literal)
 	require.Equal(t, row.Valid, err == nil, "%v", err)
 	c.met++
 }
@@ -470,7 +471,7 @@ func checkDefaults(t *testing.T, row *vectorRow, c *counts) {
 		c.listed++
 		return
 	}
-	table, err := saturation.ParseTable(map[string]string{saturation.DefaultKey: row.In.yaml()}, saturation.Literal)
+	table, err := policy.ReadThresholds(map[string]string{policy.DefaultThresholds: row.In.yaml()}, saturation.Literal)
 	require.NoError(t, err)
 	got, _, err := table.Resolve("m", "n")
 	require.NoError(t, err)

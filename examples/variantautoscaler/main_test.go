@@ -34,7 +34,7 @@ func TestSample(t *testing.T) {
 	m = corev1.ConfigMap{}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(thresholds), &m))
 	assert.Equal(t, m.Name, models[0].Saturation.ThresholdsFrom.ConfigMap)
-	_, err = saturation.ParseTable(m.Data, saturation.Default)
+	_, err = policy.ReadThresholds(m.Data, saturation.Default)
 	require.NoError(t, err)
 }
 

@@ -13,11 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Table has the entries of a ConfigMap as saturation.ParseTable reads them, kept up to date by an informer's
+// A Table has the entries of a ConfigMap as policy.ReadThresholds reads them, kept up to date by an informer's
 // lister. It is not safe for concurrent use.
 //
 // What is wrong never comes into force: an entry that is refused, or a ConfigMap that is gone or cannot be read, leaves
@@ -26,7 +27,7 @@ import (
 type Table struct {
 	config  Config
 	version string // the resource version that table is from
-	table   *saturation.Table
+	table   *policy.ThresholdTable
 	good    map[string]saturation.Thresholds // by model
 }
 
@@ -54,11 +55,11 @@ func New(c Config) (*Table, error) {
 // Resolve returns the thresholds in force for a model in a namespace. With an error they are still the ones to use, and
 // somebody should hear of it.
 func (t *Table) Resolve(modelID, namespace string) (saturation.Thresholds, error) {
-	model := saturation.Key(modelID, namespace)
+	model := policy.ThresholdKey(modelID, namespace)
 	broken := t.refresh()
 	table := t.table
 	if table == nil {
-		table = &saturation.Table{}
+		table = &policy.ThresholdTable{}
 	}
 	now, _, err := table.Resolve(modelID, namespace)
 	if broken != nil {
@@ -87,7 +88,7 @@ func (t *Table) refresh() error {
 	case t.table != nil && t.version != "" && m.ResourceVersion == t.version:
 		return nil
 	}
-	t.table, _ = saturation.ParseTable(m.Data, t.config.Mode) // Resolve tells of the entries that matter to a model
+	t.table, _ = policy.ReadThresholds(m.Data, t.config.Mode) // Resolve tells of the entries that matter to a model
 	t.version = m.ResourceVersion
 	return nil
 }

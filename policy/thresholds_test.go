@@ -1,4 +1,4 @@
-package saturation_test
+package policy_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
@@ -24,7 +25,7 @@ var seedData = map[string]string{
 func TestResolve(t *testing.T) {
 	override := saturation.Thresholds{KVCache: 0.85, QueueLength: 5, KVSpare: 0.15, QueueSpare: 3}
 	for _, mode := range []saturation.Mode{saturation.Default, saturation.Literal} {
-		table, err := saturation.ParseTable(seedData, mode)
+		table, err := policy.ReadThresholds(seedData, mode)
 		require.NoError(t, err)
 		for _, c := range []struct {
 			model, namespace, key string
@@ -44,12 +45,12 @@ func TestResolve(t *testing.T) {
 
 // TestResolveWithoutEntries: built-in defaults in mode Default, the seed's zeros in mode Literal.
 func TestResolveWithoutEntries(t *testing.T) {
-	var none saturation.Table
+	var none policy.ThresholdTable
 	got, key, err := none.Resolve("m", "n")
 	require.NoError(t, err)
 	require.Empty(t, key)
 	require.Equal(t, saturation.Recommended(), got)
-	table, err := saturation.ParseTable(map[string]string{"default": "kvCacheThreshold: 0.5\n"}, saturation.Literal)
+	table, err := policy.ReadThresholds(map[string]string{"default": "kvCacheThreshold: 0.5\n"}, saturation.Literal)
 	require.NoError(t, err)
 	got, key, err = table.Resolve("m", "n")
 	require.NoError(t, err)
@@ -81,9 +82,9 @@ func TestBrokenEntries(t *testing.T) {
 		"complexkey#n": "{[a]: 1}",
 		"alias#n":      strings.Replace(good, "0.80", "&x 0.80", 1) + "model_id: *x\n",
 	}
-	table, err := saturation.ParseTable(data, saturation.Default)
+	table, err := policy.ReadThresholds(data, saturation.Default)
 	require.Error(t, err)
-	var entry *saturation.EntryError
+	var entry *policy.PositionError
 	require.ErrorAs(t, err, &entry)
 	var field *scaling.FieldError
 	require.ErrorAs(t, err, &field)
@@ -102,13 +103,13 @@ func TestBrokenEntries(t *testing.T) {
 			continue
 		}
 		require.ErrorAs(t, err, &entry, key)
-		require.Equal(t, key, entry.Key)
+		require.Equal(t, fmt.Sprintf("entry %q", key), entry.File)
 		require.Equal(t, "default", from, "the next entry decides")
 		require.Equal(t, saturation.Recommended(), got)
 	}
 
 	// A broken default: built-in defaults, and the error.
-	table, err = saturation.ParseTable(map[string]string{"default": "x: 1"}, saturation.Default)
+	table, err = policy.ReadThresholds(map[string]string{"default": "x: 1"}, saturation.Default)
 	require.Error(t, err)
 	got, from, err := table.Resolve("m", "n")
 	require.Error(t, err)
@@ -130,7 +131,7 @@ func FuzzParseTable(f *testing.F) {
 		if literal {
 			mode = saturation.Literal
 		}
-		table, err := saturation.ParseTable(map[string]string{key: text, "other#n": seedData["default"]}, mode)
+		table, err := policy.ReadThresholds(map[string]string{key: text, "other#n": seedData["default"]}, mode)
 		if key != "other#n" {
 			got, from, otherErr := table.Resolve("other", "n")
 			if otherErr != nil || from != "other#n" || got != saturation.Recommended() {
@@ -139,7 +140,7 @@ func FuzzParseTable(f *testing.F) {
 		}
 		model, namespace, _ := strings.Cut(key, "#")
 		got, from, resolveErr := table.Resolve(model, namespace)
-		if err == nil != (resolveErr == nil) && (key == saturation.DefaultKey || strings.Contains(key, "#")) {
+		if err == nil != (resolveErr == nil) && (key == policy.DefaultThresholds || strings.Contains(key, "#")) {
 			t.Fatalf("parsed with %v, resolved with %v", err, resolveErr)
 		}
 		if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("entry %q", key)) {
