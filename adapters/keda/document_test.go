@@ -70,7 +70,7 @@ func TestDocumentFields(t *testing.T) {
 	require.Equal(t, []int32{1, 9}, []int32{*m.MinReplicas, *m.MaxReplicas})
 	require.Equal(t, 5*time.Second, m.Interval)
 	require.Equal(t, "Pod", m.Grouping)
-	require.NotEqual(t, Identity(inDocument(text)), Identity(inDocument("highest: [{static: {replicas: 2}}]")))
+	require.NotEqual(t, identityOf(t, inDocument(text)), identityOf(t, inDocument("highest: [{static: {replicas: 2}}]")))
 }
 
 // TestDocumentFaults are the document's, and what a trigger cannot do.

@@ -103,33 +103,3 @@ func text(v any) string {
 
 // owner names whose state it is: that of a scaler, which keeps it under the identity.
 func (m *Metadata) owner() string { return m.address + " " + m.ScalerName + " " + m.identity() }
-
-// sharers returns, a line each, the owners that several of a ScaledObject's triggers would be. What cannot be read is
-// none: it is answered with its fault.
-func sharers(triggers []json.RawMessage) string {
-	var owners, shared []string
-	for _, raw := range triggers {
-		var t struct {
-			Metadata map[string]string `json:"metadata"`
-		}
-		if json.Unmarshal(raw, &t) != nil || t.Metadata["scalerName"] == "" || t.Metadata["mode"] == "" {
-			continue
-		}
-		m, err := ParseMetadata(t.Metadata)
-		if err != nil || m.Mode != Replicas {
-			continue
-		}
-		owner := m.owner()
-		if slices.Contains(owners, owner) && !slices.Contains(shared, owner) {
-			shared = append(shared, owner)
-		}
-		owners = append(owners, owner)
-	}
-	slices.Sort(shared)
-	return strings.Join(shared, "\n")
-}
-
-// shares reports whether another trigger of the ScaledObject would keep its state in the same place.
-func (m *Metadata) shares(o Object) bool {
-	return m.Mode == Replicas && slices.Contains(strings.Split(o.shared, "\n"), m.owner())
-}

@@ -7,9 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+func identityOf(t *testing.T, metadata map[string]string) string {
+	t.Helper()
+	m := parsed(t, metadata)
+	return m.identity()
+}
+
 // TestIdentity: what is read, and of whom, makes a state another; how it is judged does not.
 func TestIdentity(t *testing.T) {
-	of := func(more ...string) string { return Identity(replicasMode(more...)) }
+	of := func(more ...string) string { return identityOf(t, replicasMode(more...)) }
 	same := of()
 	require.Regexp(t, "^realtime-[0-9a-f]{12}$", same)
 	for _, more := range [][]string{
@@ -45,8 +51,6 @@ func TestIdentity(t *testing.T) {
 		require.NotContains(t, seen, identity, "%v", more)
 		seen[identity] = more
 	}
-	require.Empty(t, Identity(metricMode()), "there is no state")
-	require.Empty(t, Identity(replicasMode("threshold", "x")))
 }
 
 // TestTwoTriggersOfOneScaledObject: each has its own state where they read the same family at other ports, so the window

@@ -6,6 +6,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
 
@@ -46,7 +47,7 @@ const (
 	Replicas Mode = "replicas"
 )
 
-// A MetricType says what the HorizontalPodAutoscaler does with a value. KEDA does not tell, so metadata repeats it.
+// A MetricType says what the HorizontalPodAutoscaler does with a value. KEDA does not tell, but the ScaledObject does.
 type MetricType string
 
 // The metric types.
@@ -87,6 +88,7 @@ type Metadata struct {
 	policy  string            // the one that threshold is for; empty without threshold
 	whole   string            // the key that has all the rules: scaler or policy; empty for neither
 	address string            // KEDA's key scalerAddress
+	sent    map[string]string // all keys as they came
 }
 
 // written returns how a key was written.
@@ -99,7 +101,8 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	mode                "metric" (default) or "replicas"
 //	threshold           required in mode metric, at least 0.001: the target, to thousandths. In mode replicas the load of
 //	                    one replica (policy proportional) or the upper boundary of the pods' average (policy realtime)
-//	metricType          "AverageValue" (default) or "Value": what the trigger's metricType is. Mode metric only
+//	metricType          "AverageValue" (default) or "Value": what the trigger's metricType is. Mode metric only. Where the
+//	                    ScaledObject is read it says so itself, and this must not say otherwise
 //
 //	metricName          default vllm:num_requests_waiting
 //	metricProtocol      "http" (default) or "https"; metricPorotocol, as the proposal spells it, is taken too
@@ -142,16 +145,31 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //
 // KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are passed over, and a known key may end in FromEnv.
 func ParseMetadata(metadata map[string]string) (Metadata, error) {
-	p := parser{given: make(map[string]string), keys: make(map[string]string)}
-	p.sort(metadata)
-	m := p.parse()
-	if err := p.errs.Err(); err != nil {
-		for _, key := range m.Unknown { // one of them may be what was meant
-			p.errs.Check(false, shortened(key), hidden{}, "is no key of this scaler")
-		}
-		return Metadata{}, few(p.errs.Err())
+	m, err := parse(metadata)
+	if err != nil {
+		return Metadata{}, m.complain(err)
 	}
 	return m, nil
+}
+
+// parse returns what could be read beside the error of what could not.
+func parse(metadata map[string]string) (Metadata, error) {
+	p := parser{given: make(map[string]string), keys: make(map[string]string)}
+	p.sort(metadata)
+	p.m.sent = metadata
+	return p.parse(), p.errs.Err()
+}
+
+// complain returns few errors, with the keys that are not known: one of them may be what was meant.
+func (m *Metadata) complain(err error) error {
+	var e scaling.FieldErrors
+	for _, one := range each(err) {
+		e.Add(one)
+	}
+	for _, key := range m.Unknown {
+		e.Check(false, shortened(key), hidden{}, "is no key of this scaler")
+	}
+	return few(e.Err())
 }
 
 // wireName is the name that the metric has for KEDA.

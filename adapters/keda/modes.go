@@ -2,7 +2,6 @@ package keda
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -25,7 +24,11 @@ func (p *parser) parse() Metadata {
 	interval := p.given["interval"]
 	m.Interval = p.duration("interval", DefaultInterval, time.Second, time.Hour)
 	p.check(m.Interval%time.Second == 0, "interval", interval, "must be whole seconds")
-	m.ScrapeTimeout = p.duration("scrapeTimeout", min(DefaultScrapeTimeout, m.Interval/2), time.Millisecond, m.Interval-time.Millisecond)
+	longest := m.Interval
+	if p.errs.Err() != nil && interval != "" {
+		longest = time.Hour // the interval may be what is wrong
+	}
+	m.ScrapeTimeout = p.duration("scrapeTimeout", min(DefaultScrapeTimeout, m.Interval/2), time.Millisecond, longest-time.Millisecond)
 	m.Grouping = p.choice("grouping", "Pod", "Pod", "LeaderWorkerSet", "KaitoWorkspace")
 	p.target()
 	p.tls()
@@ -49,7 +52,11 @@ func (p *parser) target() {
 	t.Kind, _ = p.take("targetKind")
 	_, err := schema.ParseGroupVersion(t.APIVersion)
 	p.check(err == nil, "targetAPIVersion", t.APIVersion, `must be "version" or "group/version"`)
-	p.check((t.APIVersion == "") == (t.Kind == ""), "targetKind", t.Kind, "must be given with targetAPIVersion, and only with it")
+	both := (t.APIVersion == "") == (t.Kind == "")
+	p.check(both, "targetKind", t.Kind, "must be given with targetAPIVersion, and only with it")
+	if err != nil || !both {
+		t.APIVersion, t.Kind = "", "" // that it is wrong is said
+	}
 }
 
 func (p *parser) tls() {
@@ -134,15 +141,22 @@ func (p *parser) replicas() {
 	low, lowGiven := p.take("lowThreshold")
 	source := p.source()
 	m.policy = which
-	switch {
-	case !given:
+	target := float64(misread)
+	if given {
+		target = p.number("threshold", threshold)
+	} else {
 		p.wrong("threshold", "", "must be given in mode replicas, unless every policy has its metrics or is cron")
-	case which == "realtime":
-		p.check(lowGiven, "lowThreshold", "", "must be given with policy realtime: fewer replicas are wanted below it")
-		p.realtime(source, profile, decimal(p.number("threshold", threshold)), policy.NewDecimal(low))
-	default:
-		p.check(!lowGiven, "lowThreshold", low, "must be given with policy realtime only")
-		p.proportional(source, profile, decimal(p.number("threshold", threshold)))
+	}
+	branch, _ := tree[which].(map[string]any)
+	if branch["metrics"] != nil && !given {
+		return // it is the other that lacks them
+	}
+	if which == "realtime" {
+		p.check(lowGiven || !given, "lowThreshold", "", "must be given with policy realtime: fewer replicas are wanted below it")
+		p.realtime(source, profile, decimal(target), policy.NewDecimal(cmp.Or(low, "0")))
+	} else {
+		p.check(!lowGiven || !given, "lowThreshold", low, "must be given with policy realtime only")
+		p.proportional(source, profile, decimal(target))
 	}
 }
 
@@ -202,9 +216,8 @@ func (p *parser) document(text string) {
 	const key = "policy"
 	p.alone(key)
 	d, err := policy.Read([]byte(text), key)
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		for _, e := range joined.Unwrap() {
+	if err != nil {
+		for _, e := range each(err) {
 			p.misfit(key, text, "must be a policy document", e)
 		}
 		return

@@ -16,6 +16,9 @@ const (
 	maxReplicaCount = 100
 )
 
+// mostExternal is how many triggers of a ScaledObject may ask external scalers: each is compared with all.
+const mostExternal = 100
+
 // An Object is what a trigger needs to know of its ScaledObject.
 type Object struct {
 	// Target is spec.scaleTargetRef, in the ScaledObject's namespace.
@@ -23,7 +26,7 @@ type Object struct {
 	// Min and Max are spec.minReplicaCount and spec.maxReplicaCount.
 	Min, Max int32
 
-	shared string // see sharers
+	triggers string // what its external triggers are, as JSON: see trigger
 }
 
 // ObjectOf returns what a ScaledObject (keda.sh/v1alpha1) says, with KEDA's defaults, or every field that is wrong.
@@ -38,6 +41,12 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 			MinReplicaCount *int32            `json:"minReplicaCount"`
 			MaxReplicaCount *int32            `json:"maxReplicaCount"`
 			Triggers        []json.RawMessage `json:"triggers"`
+			Advanced        struct {
+				ScalingModifiers struct {
+					Formula    string     `json:"formula"`
+					MetricType MetricType `json:"metricType"`
+				} `json:"scalingModifiers"`
+			} `json:"advanced"`
 		} `json:"spec"`
 	}
 	data, err := json.Marshal(u.Object)
@@ -52,7 +61,15 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 		Target: k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: u.GetNamespace(), Name: ref.Name},
 		Min:    minReplicaCount,
 		Max:    maxReplicaCount,
-		shared: sharers(s.Spec.Triggers),
+	}
+	external := externals(s.Spec.Triggers)
+	if m := s.Spec.Advanced.ScalingModifiers; m.Formula != "" { // its result is what the HorizontalPodAutoscaler sees
+		for i := range external {
+			external[i].MetricType = m.MetricType
+		}
+	}
+	if len(external) > 0 && len(external) <= mostExternal {
+		o.triggers = text(external)
 	}
 	if o.Target.APIVersion == "" {
 		o.Target.APIVersion = "apps/v1"
@@ -70,6 +87,7 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	e.Check(o.Target.Name != "", "spec.scaleTargetRef.name", o.Target.Name, "must not be empty")
 	e.Check(o.Min >= 0, "spec.minReplicaCount", o.Min, "must be at least 0")
 	e.Check(o.Max >= max(o.Min, 1), "spec.maxReplicaCount", o.Max, "must be at least 1, and at least minReplicaCount")
+	e.Check(len(external) <= mostExternal, "spec.triggers", len(external), fmt.Sprintf("must be at most %d that ask external scalers", mostExternal))
 	return o, e.Err()
 }
 
@@ -91,7 +109,7 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 		t.Namespace = m.Target.Namespace
 	}
 	e.Add(m.inKeys(t.Validate("target")))
-	e.Check(!m.shares(o), m.written("stateName"), shown(m.keys, "stateName", m.StateName), "must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state")
+	e.Check(!m.shares(o.externals()), m.written("stateName"), shown(m.keys, "stateName", m.StateName), "must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state")
 	b := scaling.Bounds{Min: o.Min, Max: o.Max}
 	if m.Mode == Metric {
 		return t, scaling.Bounds{Min: 0, Max: max(o.Max, 1)}, e.Err() // they are the HorizontalPodAutoscaler's to keep

@@ -100,12 +100,15 @@ func (p *parser) count(key string, least int32) *int32 {
 	return &count
 }
 
+// misread stands for a threshold that cannot be read, so that the rest is judged all the same: it is above any other.
+const misread = greatestValue / 10
+
 // number reads a threshold.
 func (p *parser) number(key, text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= leastTarget && math.Round(v*1e3)/1e3 < greatestValue) {
 		p.wrong(key, text, fmt.Sprintf("must be a number from %g to below %g: KEDA counts in thousandths", leastTarget, float64(greatestValue)))
-		return 1
+		return misread
 	}
 	return v
 }

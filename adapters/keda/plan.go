@@ -2,6 +2,7 @@ package keda
 
 import (
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
@@ -9,6 +10,33 @@ import (
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
+
+// made is what carries metadata out for a ScaledObject.
+type made struct {
+	target     k8s.Target
+	plan       build.Plan
+	metricType MetricType
+}
+
+// make returns what carries the metadata out, or every key that is wrong.
+func (m *Metadata) make(ref Ref, o Object, crossNamespace bool) (made, error) {
+	var e scaling.FieldErrors
+	target, bounds, err := m.resolve(ref, o, crossNamespace)
+	e.Add(err)
+	if err != nil {
+		target, bounds, _ = m.resolve(ref, anything(), true) // to see what else is wrong
+	}
+	kind, err := m.metricTypeIn(o)
+	e.Add(err)
+	plan, err := m.plan(target, bounds)
+	e.Add(err)
+	return made{target, plan, kind}, e.Err()
+}
+
+// anything is a ScaledObject with which nothing is wrong.
+func anything() Object {
+	return Object{Target: k8s.Target{APIVersion: "v1", Kind: "Any", Name: "any"}, Min: 0, Max: math.MaxInt32}
+}
 
 // plan builds what carries the metadata out, or reports every key that is wrong.
 func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, error) {
@@ -39,15 +67,19 @@ func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, e
 	return plan, nil
 }
 
+// fault is what is wrong with a key.
+func (m *Metadata) fault(key string, value any, rule string) error {
+	return &scaling.FieldError{Field: cut(m.written(key), mostRule), Value: shown(m.keys, key, value), Rule: cut(rule, mostRule)}
+}
+
 // inKeys says of each wrong field by which key of the metadata it is set.
 func (m *Metadata) inKeys(err error) error {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		var all []error
-		for _, e := range joined.Unwrap() {
-			all = append(all, m.inKeys(e))
+	if all := each(err); len(all) > 1 {
+		said := make([]error, 0, len(all))
+		for _, e := range all {
+			said = append(said, m.inKeys(e))
 		}
-		return errors.Join(all...)
+		return errors.Join(said...)
 	}
 	var field *scaling.FieldError
 	if !errors.As(err, &field) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -21,8 +20,7 @@ type podTrigger struct {
 	meta   Metadata
 	object Object // that the rest was built for
 
-	target   k8s.Target
-	plan     build.Plan
+	made
 	observer Observer // nil if the clock alone decides
 	built    bool
 
@@ -72,14 +70,11 @@ func (t *podTrigger) build() error {
 	if t.built && object == t.object {
 		return nil
 	}
-	target, bounds, err := t.meta.resolve(t.ref, object, t.c.CrossNamespace)
+	made, err := t.meta.make(t.ref, object, t.c.CrossNamespace)
 	if err != nil {
 		return err
 	}
-	plan, err := t.meta.plan(target, bounds)
-	if err != nil {
-		return err
-	}
+	plan := made.plan
 	var observer Observer
 	if plan.Scrapes() {
 		if observer, err = t.c.Observe(&plan); err != nil {
@@ -91,8 +86,8 @@ func (t *podTrigger) build() error {
 		return err
 	}
 	t.Close()
-	t.object, t.target, t.plan, t.observer, t.loop, t.built = object, target, plan, observer, steps, true
-	t.config = hashOf(t.meta, target, plan.Bounds)
+	t.object, t.made, t.observer, t.loop, t.built = object, made, observer, steps, true
+	t.config = hashOf(t.meta, t.target, plan.Bounds)
 	return nil
 }
 
@@ -129,7 +124,7 @@ func (t *podTrigger) measure(ctx context.Context, now time.Time) (Snapshot, erro
 		return s, err
 	}
 	s = Snapshot{At: now, Spec: t.meta.Spec(), Active: true}
-	s.Value, s.Because, s.Unknown = metricValue(t.meta.MetricType, t.meta.Threshold, seen.Readings[0], scale.Replicas, seen.Fleets[0].Ready)
+	s.Value, s.Because, s.Unknown = metricValue(t.metricType, t.meta.Threshold, seen.Readings[0], scale.Replicas, seen.Fleets[0].Ready)
 	if s.Unknown != nil && seen.Err != nil {
 		s.Unknown = seen.Err
 	}

@@ -59,13 +59,23 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
+// each returns the errors that are joined in one, also those that were joined before.
+func each(err error) (all []error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what wraps a join is one error
+		for _, e := range joined.Unwrap() {
+			all = append(all, each(e)...)
+		}
+		return all
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
 // few leaves out what is too many of joined errors.
 func few(err error) error {
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return err
-	}
-	all := joined.Unwrap()
+	all := each(err)
 	if len(all) <= mostFaults {
 		return err
 	}

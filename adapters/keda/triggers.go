@@ -3,9 +3,14 @@ package keda
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"math"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
@@ -63,22 +68,82 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 	return &Triggers{c}, e.Err()
 }
 
+// read parses metadata and makes of them what carries them out, or returns every key that is wrong, and with it those that
+// are not known.
+func (t *Triggers) read(ref Ref, metadata map[string]string, o Object) (Metadata, made, error) {
+	m, err := parse(metadata)
+	wrong := each(err)
+	if m.ScalerName != "" && m.ScalerName != t.c.ScalerName {
+		wrong = append(wrong, m.fault("scalerName", m.ScalerName, "must be "+t.c.ScalerName+", the name of this scaler"))
+	}
+	made, err := m.make(ref, o, t.c.CrossNamespace)
+	for _, e := range each(err) {
+		if !follows(e, wrong) {
+			wrong = append(wrong, e)
+		}
+	}
+	if len(wrong) > 0 {
+		return Metadata{}, made, m.complain(errors.Join(wrong...))
+	}
+	return m, made, nil
+}
+
+// follows reports whether an error is of a field about which, or about what it is part of, another has been said.
+func follows(err error, said []error) bool {
+	field := func(err error) string {
+		if f := new(scaling.FieldError); errors.As(err, &f) {
+			return f.Field
+		}
+		return ""
+	}
+	of := field(err)
+	return of != "" && slices.ContainsFunc(said, func(other error) bool {
+		rest, within := strings.CutPrefix(of, field(other))
+		return within && field(other) != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// Check reports what this scaler would refuse of a ScaledObject, all at once, each a *scaling.FieldError with the path of its
+// field: of the triggers of type external or external-push that have the scaler's name, and of what they need of the rest.
+// What a key that ends in FromEnv will come to is not known before KEDA has read it, so that a trigger with one is passed
+// over, and seen to when KEDA sends it. It asks nobody.
+func (t *Triggers) Check(scaledObject map[string]any) error {
+	u := &unstructured.Unstructured{Object: scaledObject}
+	var e scaling.FieldErrors
+	o, err := ObjectOf(u)
+	all := o.externals()
+	if err != nil {
+		o.Target, o.Min, o.Max = anything().Target, anything().Min, anything().Max
+	}
+	ref := Ref{Namespace: u.GetNamespace(), Name: u.GetName()}
+	ours := slices.ContainsFunc(each(err), func(err error) bool { return strings.HasPrefix(err.Error(), "spec.triggers: ") }) // too many to tell
+	for _, trigger := range all {
+		if trigger.Metadata["scalerName"] != t.c.ScalerName {
+			continue
+		}
+		ours = true
+		if slices.ContainsFunc(slices.Collect(maps.Keys(trigger.Metadata)), func(key string) bool { return strings.HasSuffix(key, fromEnv) }) {
+			continue
+		}
+		_, _, err := t.read(ref, trigger.Metadata, o)
+		for _, err := range each(err) {
+			f := new(scaling.FieldError)
+			if errors.As(err, &f) {
+				err = &scaling.FieldError{Field: fmt.Sprintf("spec.triggers[%d].metadata.%s", trigger.Index, f.Field), Value: f.Value, Rule: f.Rule}
+			}
+			e.Add(err)
+		}
+	}
+	if ours {
+		e.Add(err)
+	}
+	return few(e.Err())
+}
+
 // Build is an EngineConfig.Build. It asks nobody: what is wrong with the metadata is said at once, what is wrong with
 // the rest by the snapshots.
 func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
-	m, err := ParseMetadata(metadata)
-	if err != nil {
-		return Plan{}, err
-	}
-	if m.ScalerName != t.c.ScalerName {
-		return Plan{}, &scaling.FieldError{Field: m.written("scalerName"), Value: shown(m.keys, "scalerName", m.ScalerName), Rule: "must be " + t.c.ScalerName + ", the name of this scaler"}
-	}
-	anything := Object{Target: k8s.Target{APIVersion: "v1", Kind: "Any", Name: "any"}, Min: 0, Max: math.MaxInt32}
-	target, bounds, err := m.resolve(ref, anything, t.c.CrossNamespace)
-	if err != nil {
-		return Plan{}, err
-	}
-	plan, err := m.plan(target, bounds)
+	m, made, err := t.read(ref, metadata, anything())
 	if err != nil {
 		return Plan{}, err
 	}
@@ -98,7 +163,7 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 	if len(m.Unknown) > 0 {
 		t.c.Logger.Warn("metadata", "scaledObject", ref.String(), "warning", "unknown keys", "keys", m.Unknown)
 	}
-	out := Plan{Trigger: p, Spec: m.Spec(), Interval: plan.Interval}
+	out := Plan{Trigger: p, Spec: m.Spec(), Interval: made.plan.Interval}
 	if m.Mode == Replicas {
 		out.Identity = m.identity()
 	}

@@ -46,12 +46,13 @@ const webhookPath = "/default-scaledobject"
 type process struct {
 	*options
 
-	logger  *slog.Logger
-	manager manager.Manager
-	kube    kubernetes.Interface
-	dynamic dynamic.Interface
-	reader  *certs.Reader // nil in plaintext
-	stores  stores
+	logger   *slog.Logger
+	manager  manager.Manager
+	kube     kubernetes.Interface
+	dynamic  dynamic.Interface
+	reader   *certs.Reader // nil in plaintext
+	stores   stores
+	triggers *keda.Triggers
 }
 
 // cluster serves the targets of a cluster until ctx ends.
@@ -150,7 +151,7 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 	if err := ctrlmetrics.Registry.Register(metrics); err != nil {
 		return nil, err
 	}
-	triggers, err := keda.NewTriggers(keda.TriggersConfig{
+	p.triggers, err = keda.NewTriggers(keda.TriggersConfig{
 		ScalerName: p.scaler, Scales: k8s.NewScales(scales, mapper), Observe: p.observe, CrossNamespace: p.crossNamespace, Logger: p.logger,
 		Objects: func(ref keda.Ref) (keda.Object, error) { return p.object(ctx, ref) },
 		Store:   p.store,
@@ -158,7 +159,7 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keda.NewEngine(context.WithoutCancel(ctx), keda.EngineConfig{Build: triggers.Build, Idle: p.idle, Metrics: metrics, Logger: p.logger})
+	return keda.NewEngine(context.WithoutCancel(ctx), keda.EngineConfig{Build: p.triggers.Build, Idle: p.idle, Metrics: metrics, Logger: p.logger})
 }
 
 // observe makes what asks the pods of one trigger.
@@ -215,7 +216,7 @@ func (p *process) serving(engine *keda.Engine) error {
 // defaults adds the webhook.
 func (p *process) defaults() error {
 	c := defaulting.Default()
-	c.ScalerName, c.Plaintext, c.Known, c.Identity = p.scaler, p.plaintext, keda.Known, keda.Identity
+	c.ScalerName, c.Plaintext, c.Known, c.Check = p.scaler, p.plaintext, keda.Known, p.triggers.Check
 	c.Address = fmt.Sprintf("%s.%s.svc.%s%s", p.service, p.namespace, p.domain, port(p.address))
 	c.Auth.Name = p.creds
 	defaulter, err := defaulting.New(c)

@@ -331,6 +331,11 @@ triggers:
 		require.Equal(t, spec(foreign), spec(stored), name)
 	}
 
+	wrong := `  {scaleTargetRef: {name: chat}, triggers: [{type: external, metadata: {scalerName: keda-kaito-scaler, threshold: abc, interval: "0"}}]}`
+	_, err = objects.Create(t.Context(), scaledObjectOf(t, "wrong", wrong), metav1.CreateOptions{})
+	require.ErrorContains(t, err, `spec.triggers[0].metadata.threshold: "abc": must be a number`)
+	require.ErrorContains(t, err, `spec.triggers[0].metadata.interval: "0": must be seconds`)
+
 	kept := scaledObjectOf(t, "kept-values", `
   scaleTargetRef: {name: chat}
   minReplicaCount: 3

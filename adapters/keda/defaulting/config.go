@@ -52,10 +52,10 @@ type Config struct {
 	// Known says whether the scaler reads a metadata key, for warnings about those that it does not. It is not asked
 	// about the keys of KEDA and of this package. Nil means no such warnings. It must be safe for concurrent use.
 	Known func(key string) bool
-	// Identity names the state that the scaler keeps for a trigger in mode replicas, and is empty if it keeps none, for a
-	// warning about triggers of one object that would share one. Nil means no such warning. It must be safe for
-	// concurrent use.
-	Identity func(metadata map[string]string) string
+	// Check reports what the scaler would refuse of a ScaledObject, which has its defaults then: (*keda.Triggers).Check.
+	// What it returns is why an object is not admitted, unless its spec was the same before. Nil admits everything. It must
+	// be safe for concurrent use, and change nothing.
+	Check func(scaledObject map[string]any) error
 }
 
 // An AuthRef names a TriggerAuthentication or a ClusterTriggerAuthentication.

@@ -65,17 +65,23 @@ func (d *Defaulter) Default(object []byte) (patch []Operation, warnings []string
 	if err != nil {
 		return nil, nil, fmt.Errorf("defaulting: the object: %w", err)
 	}
+	r := d.review(root)
+	return r.patch, r.warnings, nil
+}
+
+// review gathers what is to be said of an object.
+func (d *Defaulter) review(root object) review {
+	var r review
 	spec, ours := d.ours(root)
 	if len(ours) == 0 {
-		return nil, nil, nil
+		return r
 	}
-	var r review
 	d.defaultSpec(&r, spec, ours)
+	formula := below(spec, "advanced", "scalingModifiers")["formula"] != nil
 	for _, t := range ours {
-		d.defaultTrigger(&r, t)
+		d.defaultTrigger(&r, t, formula)
 	}
-	d.warnShared(&r, ours)
-	return r.patch, r.warnings, nil
+	return r
 }
 
 // ours returns the triggers of ours, and the spec that they stand in. There are none unless root is a ScaledObject that

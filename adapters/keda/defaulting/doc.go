@@ -3,10 +3,10 @@
 //
 //	d, err := defaulting.New(defaulting.Default())
 //	patch, warnings, err := d.Default(object) // a pure function from an object to a JSON patch
-//	http.Handle("/default-scaledobject", d)   // what an API server asks; d.Review is the same without HTTP
+//	server := defaulting.NewServer(d, config) // what an API server asks; d.Review is the same without HTTP
 //
-// It only adds what is absent, and admission is never refused. [Defaulter.Default] says to what, [Default] how much and
-// why, and [Config] what depends on the mode.
+// It only adds what is absent, and refuses nothing but what the scaler would refuse ([Config].Check). [Defaulter.Default]
+// says to what, [Default] how much and why, and [Config] what depends on the mode.
 //
 // # Installing
 //

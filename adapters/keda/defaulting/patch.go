@@ -22,11 +22,29 @@ type object = map[string]any
 // A review gathers what is to be said about one object.
 type review struct {
 	patch    []Operation
+	places   []path // of the operations
 	warnings []string
+}
+
+// apply carries the operations out.
+func (r *review) apply(root object) {
+	for i, op := range r.patch {
+		var in any = root
+		for _, element := range r.places[i][:len(r.places[i])-1] {
+			switch e := element.(type) {
+			case string:
+				in = in.(object)[e]
+			case int:
+				in = in.([]any)[e]
+			}
+		}
+		in.(object)[r.places[i][len(r.places[i])-1].(string)] = runtime.DeepCopyJSONValue(op.Value)
+	}
 }
 
 func (r *review) add(at path, value any) {
 	r.patch = append(r.patch, Operation{Op: "add", Path: at.pointer(), Value: runtime.DeepCopyJSONValue(value)})
+	r.places = append(r.places, at)
 }
 
 func (r *review) warn(at path, text string) {

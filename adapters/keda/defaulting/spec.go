@@ -45,12 +45,10 @@ func (d *Defaulter) minReplicas(spec object) int64 {
 
 // warnBehavior warns of what is wrong or surprising in the HPA's behavior.
 func (d *Defaulter) warnBehavior(r *review, spec object, m mode) {
-	var have object
-	at := path{"spec"}
-	next := spec
-	for _, key := range []string{"advanced", "horizontalPodAutoscalerConfig", "behavior"} {
-		have, _ = next[key].(object)
-		next, at = have, at.child(key)
+	behavior := []string{"advanced", "horizontalPodAutoscalerConfig", "behavior"}
+	have, at := below(spec, behavior...), path{"spec"}
+	for _, key := range behavior {
+		at = at.child(key)
 	}
 	for _, direction := range []string{"scaleUp", "scaleDown"} {
 		given, _ := have[direction].(object)
@@ -76,6 +74,14 @@ func (d *Defaulter) leftover(m mode, direction string, given object) (mode, bool
 	other := map[mode]mode{modeMetric: modeReplicas, modeReplicas: modeMetric}[m]
 	theirs, _ := d.behavior[other][direction].(object)
 	return other, len(given) > 0 && reflect.DeepEqual(given, theirs) && !reflect.DeepEqual(d.behavior[m][direction], d.behavior[other][direction])
+}
+
+// below returns the object under some keys, nil if there is none.
+func below(o object, keys ...string) object {
+	for _, key := range keys {
+		o, _ = o[key].(object)
+	}
+	return o
 }
 
 func hasCron(spec object) bool {

@@ -1,7 +1,6 @@
 package defaulting
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -117,13 +116,13 @@ func (t trigger) metricType() string {
 }
 
 // defaultTrigger adds what a trigger of ours lacks.
-func (d *Defaulter) defaultTrigger(r *review, t trigger) {
+func (d *Defaulter) defaultTrigger(r *review, t trigger, formula bool) {
 	if !d.config.Plaintext && t.fields["authenticationRef"] == nil {
 		r.add(t.at().child("authenticationRef"), object{"kind": d.config.Auth.Kind, "name": d.config.Auth.Name})
 	}
 	want := object{}
-	if s := t.metricType(); s != "" {
-		want[keyMetricType] = s
+	if s := t.metricType(); s != "" && !formula {
+		want[keyMetricType] = s // with a formula that of its result counts, which is not the trigger's
 	}
 	whole := t.has(keyScaler) || t.paths()
 	if !whole && !t.has(keyEngine) && !t.has(keySignal) {
@@ -169,31 +168,6 @@ func (d *Defaulter) warnTrigger(r *review, t trigger) {
 		if !d.known(key) {
 			r.warn(at.child(key), "is not a key that "+shown(d.config.ScalerName)+" knows")
 		}
-	}
-}
-
-// warnShared warns of triggers that would share one state, which the scaler refuses.
-func (d *Defaulter) warnShared(r *review, ours []trigger) {
-	if d.config.Identity == nil {
-		return
-	}
-	first := make(map[string]int)
-	for _, t := range ours {
-		metadata := make(map[string]string, len(t.meta))
-		for key, value := range t.meta {
-			if s, ok := value.(string); ok {
-				metadata[key] = s
-			}
-		}
-		identity := d.config.Identity(metadata)
-		if identity == "" {
-			continue
-		}
-		if other, taken := first[identity]; taken {
-			r.warn(t.at().child("metadata"), fmt.Sprintf("has the metric and the pods of spec.triggers[%d], and would share its state: give it a %s", other, keyStateName))
-			continue
-		}
-		first[identity] = t.index
 	}
 }
 

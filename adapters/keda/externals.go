@@ -1,0 +1,100 @@
+package keda
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// An external is a trigger of a ScaledObject that asks an external scaler.
+type external struct {
+	Type       string            `json:"type"`
+	MetricType MetricType        `json:"metricType,omitempty"`
+	Metadata   map[string]string `json:"metadata"`
+	Index      int               `json:"index,omitempty"` // in spec.triggers
+}
+
+// externals returns the triggers that ask an external scaler. What cannot be read is left to KEDA and the schema.
+func externals(triggers []json.RawMessage) []external {
+	var all []external
+	for i, raw := range triggers {
+		var t external
+		if json.Unmarshal(raw, &t) == nil && (t.Type == "external" || t.Type == "external-push") {
+			t.Index = i
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func (o *Object) externals() []external {
+	var all []external
+	_ = json.Unmarshal([]byte(o.triggers), &all) // text wrote it, and nothing is none
+	return all
+}
+
+// sends reports whether KEDA may make these metadata of a trigger's: it fills in what comes from the environment.
+func (t *external) sends(sent map[string]string) bool {
+	for key, value := range t.Metadata {
+		is, ok := sent[key]
+		if !strings.HasSuffix(key, fromEnv) && (!ok || is != value) {
+			return false
+		}
+	}
+	for key := range sent {
+		if _, ok := t.Metadata[key]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// metricTypeIn returns what the HorizontalPodAutoscaler does with the value, which the ScaledObject says and KEDA does
+// not: that of the trigger with these metadata or, while KEDA and we know of different ones, of all of this scaler's.
+// Where neither tells, as without a ScaledObject, it is what metadata say.
+func (m *Metadata) metricTypeIn(o Object) (MetricType, error) {
+	all := o.externals()
+	own := slices.DeleteFunc(slices.Clone(all), func(t external) bool { return !t.sends(m.sent) })
+	if len(own) == 0 {
+		own = slices.DeleteFunc(all, func(t external) bool { return t.Metadata["scalerName"] != m.ScalerName })
+	}
+	var types []MetricType
+	for _, t := range own {
+		if t.MetricType == "" {
+			t.MetricType = AverageValue
+		}
+		if !slices.Contains(types, t.MetricType) {
+			types = append(types, t.MetricType)
+		}
+	}
+	given := m.keys["metricType"] != ""
+	wrong := func(value MetricType, rule string) error { return m.fault("metricType", string(value), rule) }
+	switch {
+	case len(types) == 0:
+		return m.MetricType, nil
+	case len(types) > 1 && given && slices.Contains(types, m.MetricType) && !own[0].sends(m.sent):
+		return m.MetricType, nil
+	case len(types) > 1:
+		return "", wrong(m.MetricType, "must tell this trigger from others of the ScaledObject, whose own metricType is another")
+	case m.Mode == Replicas && types[0] != AverageValue:
+		return "", wrong(types[0], "must be AverageValue in mode replicas: the trigger's own is multiplied by the ready pods")
+	case given && types[0] != m.MetricType:
+		return "", wrong(m.MetricType, "must be the trigger's own metricType, "+shortened(string(types[0]))+", or not be given")
+	}
+	return types[0], nil
+}
+
+// shares reports whether another trigger of the ScaledObject would keep its state in the same place.
+func (m *Metadata) shares(all []external) bool {
+	if m.Mode != Replicas {
+		return false
+	}
+	owners := 0
+	for _, t := range all {
+		other, err := ParseMetadata(t.Metadata)
+		if err == nil && other.Mode == Replicas && other.owner() == m.owner() {
+			owners++
+		}
+	}
+	return owners > 1
+}
