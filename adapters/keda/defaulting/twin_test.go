@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/adapters/keda/defaulting"
@@ -221,5 +222,30 @@ func TestDefaultIsItsTwin(t *testing.T) {
 		want := parsed(t, object)
 		naive(want)
 		require.Equal(t, want, parsed(t, apply(t, object, patch)))
+	})
+}
+
+// TestCheckSeesTheDefaults: what is checked is what is stored.
+func TestCheckSeesTheDefaults(t *testing.T) {
+	var checked map[string]any
+	d := defaulter(t, func(c *defaulting.Config) {
+		c.Check = func(object map[string]any) error {
+			checked = object
+			return nil
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		object := anyScaledObject().Draw(t, "object")
+		patch, _, err := d.Default(object)
+		require.NoError(t, err)
+		checked = nil
+		require.True(t, d.Review(request(admissionv1.Create, string(object))).Allowed)
+		if checked == nil {
+			require.Empty(t, patch)
+			return
+		}
+		raw, err := json.Marshal(checked)
+		require.NoError(t, err)
+		require.Equal(t, parsed(t, apply(t, object, patch)), parsed(t, raw))
 	})
 }
