@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/adapters/keda"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
 // TestReaders reads every sample manifest as the simulator and quickstart do, as an API server stores it, as what Effective
-// writes, and as the total of the variants' ConfigMap: all decide alike on the same readings. KEDA's reader is compared in
-// adapters/keda.
+// writes, as the key policy of a KEDA trigger, and as the total of the variants' ConfigMap: all decide alike on the same
+// readings.
 func TestReaders(t *testing.T) {
 	files, err := filepath.Glob("deploy/samples/*.yaml")
 	require.NoError(t, err)
@@ -47,6 +48,14 @@ func TestReaders(t *testing.T) {
 		again, err := policy.Read(text, "effective")
 		require.NoError(t, err)
 		readers["effective"] = live(again.Policies[0])
+
+		// A trigger has no dry run: nothing but that is taken out of the manifest.
+		trigger, err := keda.ParseMetadata(map[string]string{
+			"scalerName": keda.DefaultScalerName, "mode": "replicas", "policy": strings.Replace(string(data), "  dryRun: true\n", "", 1),
+		})
+		require.NoError(t, err)
+		require.Equal(t, doc.MaxReplicas, *trigger.MaxReplicas)
+		readers["KEDA"] = live(policy.Policy{Spec: policy.Spec{Settings: doc.Settings, Scaler: trigger.Scaler}})
 
 		_, rules, _ := strings.Cut(string(text), "\n  scaler:\n")
 		models := "models:\n- name: m\n  namespace: ns\n  algorithm: hetero\n  variants: [{target: {apiVersion: apps/v1, kind: Deployment, name: a}, cost: 1, min: 1, max: 16}]\n  hetero:\n    total:\n      maxReplicas: " +
