@@ -38,7 +38,8 @@ type EngineConfig struct {
 	Idle time.Duration
 	// Stale is how many intervals after its round a snapshot is still answered with, 3 by default.
 	Stale int
-	// MaxTriggers is how many triggers there may be, 10,000 by default.
+	// MaxTriggers is how many triggers there may be, 10,000 by default. Namespaces share them: once there are as many, one
+	// more of a namespace that has less than an equal part takes the place of the newest of the namespace that has most.
 	MaxTriggers int
 	// Metrics gets the numbers; nil means none. Engines may share one if they do not run the same triggers.
 	Metrics *Metrics
@@ -87,6 +88,7 @@ type Engine struct {
 	mu       sync.RWMutex
 	triggers map[string]*entry // by key
 	objects  map[Ref]*object
+	of       map[string]int // how many triggers a namespace has
 }
 
 // NewEngine returns an Engine without triggers, or every field of the configuration that is wrong. The end of ctx ends its
@@ -102,7 +104,7 @@ func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	engine := &Engine{c: c, ctx: ctx, stop: stop, drained: make(chan struct{}), triggers: make(map[string]*entry), objects: make(map[Ref]*object)}
+	engine := &Engine{c: c, ctx: ctx, stop: stop, drained: make(chan struct{}), triggers: make(map[string]*entry), objects: make(map[Ref]*object), of: make(map[string]int)}
 	c.Metrics.of(engine)
 	return engine, nil
 }
@@ -210,12 +212,13 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 		plan.Trigger.Close()
 		return t, nil
 	}
-	if err := e.room(); err != nil {
+	if err := e.room(ref.Namespace); err != nil {
 		plan.Trigger.Close()
 		return nil, err
 	}
 	t := newEntry(k, ref, plan, e.c.Now())
 	e.triggers[k] = t
+	e.of[ref.Namespace]++
 	o := e.objects[ref]
 	if o == nil {
 		o = &object{engine: e, ref: ref, changed: make(chan struct{}, 1)}
@@ -230,15 +233,33 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 	return t, nil
 }
 
-// room reports why there is no place for another trigger.
-func (e *Engine) room() error {
+// room reports why a namespace has no place for another trigger, or makes one.
+func (e *Engine) room(namespace string) error {
 	if e.ctx.Err() != nil {
 		return status.Error(codes.Unavailable, "the scaler is shutting down")
 	}
-	if len(e.triggers) >= e.c.MaxTriggers {
-		return status.Errorf(codes.ResourceExhausted, "there are %d triggers, and no more than that are allowed: raise the limit, or wait %s until those that nobody asks for are forgotten",
-			len(e.triggers), e.c.Idle)
+	if len(e.triggers) < e.c.MaxTriggers {
+		return nil
 	}
+	namespaces := len(e.of)
+	if e.of[namespace] == 0 {
+		namespaces++
+	}
+	if part := e.c.MaxTriggers / namespaces; e.of[namespace] >= part {
+		return status.Errorf(codes.ResourceExhausted, "there are %d triggers, and no more than that are allowed, of which namespace %s has %d: raise the limit, or wait %s until those that nobody asks for are forgotten",
+			len(e.triggers), namespace, e.of[namespace], e.c.Idle)
+	}
+	var last *entry
+	for _, t := range e.triggers {
+		if last == nil || e.of[t.ref.Namespace] > e.of[last.ref.Namespace] || e.of[t.ref.Namespace] == e.of[last.ref.Namespace] &&
+			cmp.Or(strings.Compare(t.ref.Namespace, last.ref.Namespace), t.born.Compare(last.born), strings.Compare(t.key, last.key)) > 0 {
+			last = t
+		}
+	}
+	o := e.objects[last.ref]
+	o.entries = slices.DeleteFunc(o.entries, func(t *entry) bool { return t == last })
+	o.forget(last, "another namespace has fewer triggers, and there are as many as are allowed")
+	o.signal()
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -291,6 +292,49 @@ func TestMaxTriggers(t *testing.T) {
 	require.Equal(t, codes.ResourceExhausted, code(err))
 	require.ErrorContains(t, err, "there are 2 triggers, and no more than that are allowed")
 	require.Equal(t, 1, late.wasClosed())
+}
+
+// TestMaxTriggersAreShared: a namespace with many triggers does not take the place of those that others need. It took
+// all, and another's first trigger was refused.
+func TestMaxTriggersAreShared(t *testing.T) {
+	s := newStage(t, func(c *EngineConfig) { c.MaxTriggers = 6 })
+	made := 0
+	ask := func(namespace string) error {
+		made++
+		_, err := s.engine.Spec(Ref{Namespace: namespace, Name: "chat"}, s.add(fmt.Sprint(made), counting()))
+		return err
+	}
+	has := func() map[string]int {
+		s.engine.mu.RLock()
+		defer s.engine.mu.RUnlock()
+		require.Len(t, s.engine.triggers, 6)
+		return maps.Clone(s.engine.of)
+	}
+	for range 6 {
+		require.NoError(t, ask("greedy"))
+	}
+	require.ErrorContains(t, ask("greedy"), "of which namespace greedy has 6")
+	for range 3 {
+		require.NoError(t, ask("other"))
+	}
+	require.Equal(t, codes.ResourceExhausted, code(ask("other")))
+	require.Equal(t, codes.ResourceExhausted, code(ask("greedy")))
+	require.Equal(t, map[string]int{"greedy": 3, "other": 3}, has())
+	for range 2 {
+		require.NoError(t, ask("third"))
+	}
+	require.Equal(t, codes.ResourceExhausted, code(ask("third")))
+	require.Equal(t, map[string]int{"greedy": 2, "other": 2, "third": 2}, has())
+	for i := range 6 {
+		trigger := s.triggers[fmt.Sprint(i+1)]
+		if i < 2 {
+			require.Zero(t, trigger.wasClosed(), "the newest go")
+			continue
+		}
+		require.Eventually(t, func() bool { return trigger.wasClosed() == 1 }, patience, time.Millisecond)
+	}
+	_, err := s.engine.Snapshot(Ref{Namespace: "greedy", Name: "chat"}, map[string]string{"is": "6"})
+	require.Equal(t, codes.ResourceExhausted, code(err), "what had to go does not come back")
 }
 
 func TestClose(t *testing.T) {

@@ -40,8 +40,14 @@ func (t *podTrigger) Close() {
 	}
 }
 
-// Round looks and decides.
+// Round looks and decides. No reason that it gives has what KEDA took from the environment.
 func (t *podTrigger) Round(ctx context.Context, now time.Time) (Snapshot, error) {
+	s, err := t.round(ctx, now)
+	s.Unknown, s.ActiveUnknown = t.meta.veiled(s.Unknown), t.meta.veiled(s.ActiveUnknown)
+	return s, t.meta.veiled(err)
+}
+
+func (t *podTrigger) round(ctx context.Context, now time.Time) (Snapshot, error) {
 	if err := t.build(); err != nil {
 		s := t.silent(now, err)
 		s.Next = now.Add(buildAgain) // KEDA may know a ScaledObject before the informer here does

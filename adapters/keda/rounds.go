@@ -89,6 +89,9 @@ func newestOf(entries []*entry, of func(*entry) string) map[string]time.Time {
 func (o *object) forget(t *entry, why string) {
 	e := o.engine
 	delete(e.triggers, t.key)
+	if e.of[t.ref.Namespace]--; e.of[t.ref.Namespace] == 0 {
+		delete(e.of, t.ref.Namespace)
+	}
 	close(t.gone)
 	if t.cancel != nil {
 		t.cancel()

@@ -3,6 +3,7 @@ package keda
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -41,6 +42,31 @@ func secret(keys map[string]string, key string) bool {
 		}
 	}
 	return false
+}
+
+// leastVeiled is the length from which a value from the environment is looked for in what pods and the API server said: a
+// port is no secret, and a 5 is everywhere.
+const leastVeiled = 6
+
+// veiled returns an error without the values that KEDA took from the environment.
+func (m *Metadata) veiled(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for key, value := range m.sent {
+		if value = strings.TrimSpace(value); !strings.HasSuffix(key, fromEnv) || len(value) < leastVeiled {
+			continue
+		}
+		inside := strconv.Quote(value)
+		for _, form := range []string{value, inside[1 : len(inside)-1], url.PathEscape(value), url.QueryEscape(value), (&url.URL{Path: value}).EscapedPath()} {
+			text = strings.ReplaceAll(text, form, hidden{}.String())
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
 }
 
 func quoted(v any) string {

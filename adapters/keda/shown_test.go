@@ -3,12 +3,17 @@ package keda
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
 )
 
 // answered returns all that a trigger of these metadata says before it looks at pods.
@@ -30,7 +35,31 @@ func answered(metadata map[string]string) string {
 	if target, bounds, err = m.resolve(ref, object, true); err == nil {
 		_, err = m.plan(target, bounds)
 	}
+	said += fmt.Sprintln(err)
+	triggers, err := NewTriggers(TriggersConfig{Scales: new(world), Observe: func(*build.Plan) (Observer, error) { return nil, k8s.ErrNotFound }})
+	if err == nil {
+		_, err = triggers.Build(ref, metadata)
+	}
 	return said + fmt.Sprintln(err)
+}
+
+// TestRoundsDoNotShowSecrets: what a trigger took from the environment comes back neither from pods nor from the API
+// server.
+func TestRoundsDoNotShowSecrets(t *testing.T) {
+	for _, token := range []string{"hfSECRETvalue", `a"b\c d/e`, "/metrics?token=ä%2F1"} {
+		w := newWorld(t)
+		trigger := w.trigger(metricMode("targetNameFromEnv", token, "intervalFromEnv", "15"))
+		inside := strconv.Quote(token)
+		for _, form := range []string{token, inside, url.PathEscape(token), url.QueryEscape(token)} {
+			w.scaleErr = fmt.Errorf("get %s in 15 s: %w", form, k8s.ErrNoScale)
+			s := w.round(trigger)
+			require.EqualError(t, s.Unknown, "get "+strings.Replace(form, strings.Trim(form, `"`), "(not shown)", 1)+" in 15 s: "+k8s.ErrNoScale.Error())
+			require.Equal(t, s.Unknown, s.ActiveUnknown)
+			w.scaleErr = fmt.Errorf("get %s", form)
+			_, err := trigger.Round(t.Context(), w.now)
+			require.NotContains(t, err.Error(), strings.Trim(form, `"`))
+		}
+	}
 }
 
 // secretly has a value in each of the forms in which something of a key can be wrong.
@@ -67,6 +96,17 @@ func TestSecretsAreNotShown(t *testing.T) {
 		}
 		require.NotContains(t, answered(metadata), token, "%v", metadata)
 	})
+}
+
+// TestMetadataAreBounded: they are kept as long as the trigger is.
+func TestMetadataAreBounded(t *testing.T) {
+	w := newWorld(t)
+	triggers, err := NewTriggers(TriggersConfig{Scales: w, Observe: func(*build.Plan) (Observer, error) { return eyes{w, ""}, nil }})
+	require.NoError(t, err)
+	_, err = triggers.Build(chat, inMetric("other", strings.Repeat("x", 32<<10)))
+	require.ErrorContains(t, err, ": must be at most 32768 bytes")
+	_, err = triggers.Build(chat, inMetric("other", strings.Repeat("x", 32<<10-100)))
+	require.NoError(t, err)
 }
 
 // TestErrorsAreShort: whoever writes a ScaledObject does not decide how long the scaler's answers are.

@@ -49,6 +49,9 @@ type TriggersConfig struct {
 	Logger *slog.Logger
 }
 
+// mostMetadata is how many bytes the metadata of a trigger may have, keys and values: they are kept as long as it is.
+const mostMetadata = 32 << 10
+
 // Triggers builds the triggers that scrape the pods of a target.
 type Triggers struct {
 	c TriggersConfig
@@ -71,6 +74,13 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 // read parses metadata and makes of them what carries them out, or returns every key that is wrong, and with it those that
 // are not known.
 func (t *Triggers) read(ref Ref, metadata map[string]string, o Object) (Metadata, made, error) {
+	size := 0
+	for key, value := range metadata {
+		size += len(key) + len(value)
+	}
+	if size > mostMetadata {
+		return Metadata{}, made{}, &scaling.FieldError{Field: "metadata", Value: size, Rule: fmt.Sprintf("must be at most %d bytes", mostMetadata)}
+	}
 	m, err := parse(metadata)
 	wrong := each(err)
 	if m.ScalerName != "" && m.ScalerName != t.c.ScalerName {

@@ -159,7 +159,7 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keda.NewEngine(context.WithoutCancel(ctx), keda.EngineConfig{Build: p.triggers.Build, Idle: p.idle, Metrics: metrics, Logger: p.logger})
+	return keda.NewEngine(context.WithoutCancel(ctx), keda.EngineConfig{Build: p.triggers.Build, Idle: p.idle, MaxTriggers: p.maxTriggers, Metrics: metrics, Logger: p.logger})
 }
 
 // observe makes what asks the pods of one trigger.

@@ -34,7 +34,7 @@ func (o *options) alone(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	engine, err := keda.NewEngine(context.WithoutCancel(ctx), keda.EngineConfig{Build: triggers.Build, Idle: o.idle, Logger: logger})
+	engine, err := keda.NewEngine(context.WithoutCancel(ctx), keda.EngineConfig{Build: triggers.Build, Idle: o.idle, MaxTriggers: o.maxTriggers, Logger: logger})
 	if err != nil {
 		return err
 	}

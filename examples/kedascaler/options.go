@@ -57,6 +57,7 @@ type options struct {
 	leafLife      time.Duration
 	dropAfter     time.Duration
 	idle          time.Duration
+	maxTriggers   int
 	elect         bool
 	electionName  string
 	lease         time.Duration
@@ -115,6 +116,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.Float64Var(&o.qps, "kube-api-qps", 300, "requests to the API server a second, on average; a trigger takes 1 a round in mode metric and 3 in mode replicas")
 	f.IntVar(&o.burst, "kube-api-burst", 600, "requests to the API server at once")
 	f.DurationVar(&o.idle, "idle", keda.DefaultIdle, "time after which a trigger that KEDA does not ask for is forgotten")
+	f.IntVar(&o.maxTriggers, "max-triggers", 3000, "how many triggers there may be, shared by the ScaledObjects' namespaces; they need 100 KB of memory each")
 	f.DurationVar(&o.shutdown, "shutdown-timeout", 20*time.Second, "how long to wait for calls that are under way at the end")
 
 	f.StringVar(&o.service, "service", keda.DefaultScalerName, "`name` of the Service, for the certificates")
@@ -199,6 +201,7 @@ func (o *options) check(rest []string) error {
 	must(o.qps > 0, "kube-api-qps", o.qps, "must be above 0")
 	must(o.burst >= 1, "kube-api-burst", o.burst, "must be at least 1")
 	must(o.idle >= time.Minute, "idle", o.idle, "must be at least 1m")
+	must(o.maxTriggers >= 1, "max-triggers", o.maxTriggers, "must be at least 1")
 	must(o.shutdown >= 0, "shutdown-timeout", o.shutdown, "must not be negative")
 	must(o.lease > o.renew && o.renew > o.retry && o.retry > 0, "leader-elect-lease", o.lease, "lease must be above renew, renew above retry, and retry above 0")
 	if o.webhook {
