@@ -17,6 +17,7 @@ type world struct {
 	replicas []int32
 	version  []int
 	stored   []byte
+	before   []byte // what a kubectl replace brings back
 	atomic   bool
 	own      []time.Time // when writes of the loop had their effect
 	late     []func(now time.Time)
@@ -102,10 +103,13 @@ func (w *world) round(t *rapid.T, l *loop.Loop, now time.Time, load float64, fau
 		}
 		if s.Store != nil && (!w.atomic || !acts) {
 			if faults && rapid.IntRange(0, 9).Draw(t, "store") == 0 {
+				if !w.atomic && len(w.late) == 0 && rapid.Bool().Draw(t, "erased") {
+					w.stored = rapid.SampledFrom([][]byte{nil, w.before}).Draw(t, "what a kubectl replace leaves")
+				}
 				l.Saved(storeError{})
 				return l
 			}
-			w.stored = s.Store
+			w.before, w.stored = w.stored, s.Store
 			l.Saved(nil)
 		}
 		if end == "stored" {
@@ -184,6 +188,10 @@ func neverTwice(t *testing.T, targets int, c loop.Config) {
 			if targets == 2 {
 				group = both{scaling.New(stepper{})}
 			}
+			c := c
+			if len(w.own) > 0 {
+				c.LastChange = w.own[len(w.own)-1] // of a status
+			}
 			l, err := loop.New(group, c)
 			require.NoError(t, err)
 			return l
@@ -231,4 +239,9 @@ func neverTwice(t *testing.T, targets int, c loop.Config) {
 func TestNeverTwice(t *testing.T)             { neverTwice(t, 1, loop.Config{Conflicts: 2}) }
 func TestNeverTwiceWithoutRetry(t *testing.T) { neverTwice(t, 1, loop.Config{}) }
 func TestNeverTwiceAtomic(t *testing.T)       { neverTwice(t, 1, loop.Config{Atomic: true, Conflicts: 1}) }
-func TestNeverTwiceSeveral(t *testing.T)      { neverTwice(t, 2, loop.Config{Conflicts: 2}) }
+func TestNeverTwiceWithPeriod(t *testing.T) {
+	neverTwice(t, 1, loop.Config{Conflicts: 2, Period: 15 * time.Second})
+	neverTwice(t, 2, loop.Config{Conflicts: 2, Period: 15 * time.Second})
+	neverTwice(t, 1, loop.Config{Atomic: true, Conflicts: 1, Period: 15 * time.Second})
+}
+func TestNeverTwiceSeveral(t *testing.T) { neverTwice(t, 2, loop.Config{Conflicts: 2}) }

@@ -33,6 +33,17 @@
 // The promise, checked at every point at which a process can end, with answers that are lost or late, conflicts and
 // others who write: no step is made twice, and no cooldown is lost.
 //
+// # What is stored when
+//
+// Without Config.Period every state that is not stored yet. With it, as a store such as an API server is not to be written
+// in every round: at once what belongs to a write, before it and after it, and whose the state is; and the memory of the
+// group only if a process that began with the stored one in the next round would answer otherwise, or more than two periods
+// sooner or later (scaling.Decision.Next), to what was seen now or in the round before; or, when 30 s have passed since it
+// was stored, to no load at all. To find that out the group is asked what it would do, and given its state back.
+//
+// So a process that ends at any point delays a decision by two periods at most. A target at rest, with nothing that time
+// alone could change, costs no write; one that waits for a window or a cooldown about one in three periods.
+//
 // # Errors
 //
 // A state that cannot be used (see scaling.StateError) is refused and never overwritten: the Loop decides Unknown until

@@ -28,12 +28,21 @@ type Config struct {
 	Volatile bool
 	// Conflicts is how often a round decides again because a target had changed when it was to be written.
 	Conflicts int
+	// Period is the time from one round to the next. With it a state is stored only when that matters: see package loop,
+	// What is stored when. Zero means that every state is stored that is another one than the store has.
+	Period time.Duration
+	// LastChange is when the targets were last changed, as far as that is known from elsewhere: from a status that outlived
+	// the state. It counts where what Restore takes over knows of no change, or of one that was more than a second before:
+	// the group is then told of a change in each direction at that time, so that no cooldown is lost. The zero time means
+	// that nothing is known.
+	LastChange time.Time
 }
 
 // Validate reports every wrong field at once, each as a scaling.FieldError.
 func (c Config) Validate() error {
 	var e scaling.FieldErrors
 	e.Check(c.Conflicts >= 0, "conflicts", c.Conflicts, "must not be negative")
+	e.Check(c.Period >= 0, "period", c.Period, "must not be negative")
 	e.Check(!c.Delegated || !c.DryRun, "delegated", c.Delegated, "must not be set with dryRun")
 	e.Check(!c.Delegated || !c.Atomic, "delegated", c.Delegated, "must not be set with atomic")
 	e.Check(!c.Atomic || !c.Volatile, "atomic", c.Atomic, "must not be set with volatile")
@@ -91,6 +100,11 @@ type Loop struct {
 	refused  error
 	stored   []byte // what the store has, as far as is known
 	memory   memory
+	durable  durable
+	known    history   // states that this Loop has stored, or taken over
+	ahead    bool      // what is stored is known to be older than what is known here
+	changed  time.Time // the last change that is known of, be it lost to the store
+	taken    bool      // the state was just taken over, and not compared with LastChange yet
 
 	// Of the round.
 	targets   []Target
@@ -118,7 +132,7 @@ func New(group scaling.Group, c Config) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Loop{group: group, config: c, fresh: fresh, restored: c.Volatile}, nil
+	return &Loop{group: group, config: c, fresh: fresh, restored: c.Volatile, changed: c.LastChange}, nil
 }
 
 // NeedsRestore reports whether what is stored is to be loaded and given to Restore before a round: at the start, after
@@ -127,13 +141,35 @@ func (l *Loop) NeedsRestore() bool { return !l.restored || l.refused != nil }
 
 // Restore takes over what is stored; nothing is a fresh start. The bare state of the group, as its MarshalJSON returns
 // it, is taken too. An error is a *scaling.StateError; the same bytes are not tried twice.
+//
+// A Loop that has decided already knows better than a store that has lost its state, or has an old one of its own again,
+// as after a kubectl replace: it goes on with what it knows, and stores that. Only a state that somebody else has stored
+// takes its place.
 func (l *Loop) Restore(stored []byte) error {
 	if l.refused != nil && l.restored && bytes.Equal(stored, l.stored) {
 		return l.refused
 	}
-	l.refused = l.adopt(stored)
+	if l.ahead = l.knowsBetter(stored); !l.ahead {
+		if l.refused, l.taken = l.adopt(stored), true; len(stored) > 0 && l.refused == nil {
+			l.known.add(stored)
+		}
+	}
 	l.stored, l.restored = bytes.Clone(stored), true
 	return l.refused
+}
+
+// knowsBetter reports whether what is stored is older than what is known here.
+func (l *Loop) knowsBetter(stored []byte) bool {
+	switch {
+	case l.refused != nil || l.config.Delegated:
+		return false // nothing was known, or several processes take turns
+	case bytes.Equal(stored, l.stored):
+		// Nobody else wrote: it lacks what did not matter so far.
+		return l.ahead || l.config.Period > 0 && !l.config.Atomic && len(l.known) > 0
+	case len(stored) == 0:
+		return true
+	}
+	return !l.config.Atomic && l.known.has(stored)
 }
 
 // Stored returns what the store has, as far as is known: what a compare-and-swap replaces.
@@ -162,6 +198,10 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 		return seen
 	}
 	seen.Anew = l.bind()
+	if l.taken && !seen.Anew {
+		l.remind(now)
+	}
+	l.taken = false
 	seen.Settled = l.settle(now)
 	return seen
 }
@@ -188,7 +228,7 @@ func (l *Loop) bind() (anew bool) {
 		}
 	}
 	if !same {
-		l.refused = l.adopt(nil)
+		l.refused, l.changed = l.adopt(nil), time.Time{}
 	}
 	l.memory.Targets = mine
 	return !same
@@ -225,6 +265,31 @@ func (l *Loop) settle(now time.Time) (settled []int) {
 	return slices.Compact(settled)
 }
 
+// remind tells the group of a change of which only the time is known, if the state does not know of it.
+func (l *Loop) remind(now time.Time) {
+	at := l.changed
+	if at.IsZero() || l.memory.Last != nil && at.Sub(l.memory.Last.At.Time()) <= time.Second {
+		return
+	}
+	if at.After(now) {
+		at = now
+	}
+	from := make([]int32, len(l.targets))
+	for i := range l.targets {
+		from[i] = l.targets[i].Replicas
+	}
+	for i := range l.targets {
+		if !l.targets[i].Missing {
+			for _, by := range []int32{+1, -1} {
+				to := slices.Clone(from)
+				to[i] = max(scaling.Plus(from[i], by), 0)
+				l.group.Applied(at, from, to)
+			}
+			return
+		}
+	}
+}
+
 func (l *Loop) index(key string) int {
 	return slices.IndexFunc(l.targets, func(t Target) bool { return t.Key == key })
 }
@@ -242,6 +307,6 @@ func (l *Loop) applied(now time.Time, what func(i int) (from, to int32, ok bool)
 	}
 	if changed {
 		l.group.Applied(now, from, to)
-		l.memory.Last = &total
+		l.memory.Last, l.changed = &total, now
 	}
 }

@@ -295,3 +295,73 @@ func TestConfigErrors(t *testing.T) {
 	require.EqualError(t, err, "group: <nil>: must be set\nconflicts: -1: must not be negative\n"+
 		"delegated: true: must not be set with dryRun\ndelegated: true: must not be set with atomic\natomic: true: must not be set with volatile")
 }
+
+// What the process knows outranks what is gone: a kubectl replace erases annotations, and a copy of the object that is
+// older brings old ones back. Three scale-ups in 8 s with a cooldown of 600 s were the consequence.
+func TestErasedStateLosesNoCooldown(t *testing.T) {
+	for name, left := range map[string]func(first, second []byte) []byte{
+		"erased": func(_, _ []byte) []byte { return nil }, "an old one": func(first, _ []byte) []byte { return first },
+		"erased, and not stored again": func(_, _ []byte) []byte { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoop(t, loop.Config{})
+			target := loop.Target{Key: "chat", ID: "1", Version: "7", Replicas: 3}
+			_, first := begin(t, l, start(), nil, target)
+			write(l, loop.Applied)
+			second, _ := l.Advance(start())
+			l.Saved(nil)
+			target.Replicas, target.Version = 4, "8"
+			for range 3 {
+				l.Saved(errors.New("somebody else has written"))
+				require.NoError(t, l.Restore(left(first, second)))
+			}
+			now := start().Add(15 * time.Second)
+			s, stored := begin(t, l, now, nil, target)
+			require.False(t, s.Acts(), "the cooldown of the write that it made itself")
+			require.NotNil(t, stored, "and stores what it knows")
+			l = newLoop(t, loop.Config{})
+			require.NoError(t, l.Restore(stored))
+			l.Read(now, target)
+			require.False(t, l.Decide(now, loaded(50)).Acts())
+		})
+	}
+}
+
+func TestStateOfSomebodyElseIsTaken(t *testing.T) {
+	target := loop.Target{Key: "chat", ID: "1", Version: "7", Replicas: 3}
+	a, b := newLoop(t, loop.Config{}), newLoop(t, loop.Config{})
+	_, stored := begin(t, a, start(), nil, target)
+	_, stored = begin(t, b, start(), stored, target)
+	write(b, loop.Applied)
+	stored, _ = b.Advance(start())
+	a.Saved(errors.New("somebody else has written"))
+	require.NoError(t, a.Restore(stored))
+	target.Replicas, target.Version = 4, "8"
+	a.Read(start(), target)
+	require.False(t, a.Decide(start(), loaded(50)).Acts(), "the other one's cooldown")
+}
+
+// After a restart a status that says when the target was last changed is the second source.
+func TestLastChangeOfAStatus(t *testing.T) {
+	old := newLoop(t, loop.Config{})
+	_, early := begin(t, old, start(), nil, loop.Target{Key: "chat", ID: "1", Replicas: 3})
+	for name, tt := range map[string]struct {
+		stored []byte
+		at     time.Time
+		acts   bool
+	}{
+		"nothing stored, nothing known": {nil, time.Time{}, true},
+		"nothing stored":                {nil, start().Add(time.Minute), false},
+		"long ago":                      {nil, start(), true},
+		"in the future":                 {nil, start().Add(time.Hour), false},
+		"an old state":                  {early, start().Add(time.Minute), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoop(t, loop.Config{LastChange: tt.at})
+			require.NoError(t, l.Restore(tt.stored))
+			now := start().Add(90 * time.Second)
+			l.Read(now, loop.Target{Key: "chat", ID: "1", Version: "9", Replicas: 4})
+			require.Equal(t, tt.acts, l.Decide(now, loaded(50)).Acts())
+		})
+	}
+}

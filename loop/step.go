@@ -58,6 +58,7 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 		}
 	}
 	s.GroupDecision = l.group.Decide(now, obs)
+	l.durable.look(now, obs)
 	if n := len(s.Targets); n != len(l.targets) {
 		s.GroupDecision = scaling.UnknownGroup(obs, scaling.NotOne, float64(len(l.targets)))
 		s.Err = fmt.Errorf("the group gave %d decisions for %d targets", n, len(l.targets))
@@ -76,10 +77,12 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 		}
 		l.order = l.order[:0]
 	case l.config.Atomic:
+		changed := l.changed
 		l.applied(now, func(i int) (from, to int32, ok bool) {
 			d := &s.Targets[i]
 			return d.From, d.Replicas, slices.Contains(l.order, i)
 		})
+		l.changed = changed // not yet
 	case !l.waits(now):
 		l.intend(now)
 	}
@@ -102,33 +105,42 @@ func (l *Loop) complete(given []scaling.TargetObservation) []scaling.TargetObser
 	return l.observed
 }
 
-// save seals the state, and returns it if the store has another one.
+// save returns the state if it is to be stored.
 func (l *Loop) save() []byte {
 	l.saved = true
 	if l.config.Volatile {
 		return nil
 	}
-	data, err := l.State()
+	data, err := l.unsaved()
 	if err != nil {
 		l.step.Err, l.saved = err, false
 		return nil
 	}
-	if string(data) == string(l.stored) {
-		return nil
+	if data != nil {
+		l.saved, l.pending = false, data
 	}
-	l.saved, l.pending = false, data
 	return data
 }
 
 // Saved says what became of storing what Decide or Advance returned. After an error nothing is written, and the state is
-// to be restored, as what the store has now is what counts.
+// to be restored: it counts if somebody else has stored it.
 func (l *Loop) Saved(err error) {
+	if l.pending != nil {
+		l.known.add(l.pending) // after an error too: it may be stored all the same
+	}
 	if err != nil {
+		if !slices.Contains(l.tried, true) && !l.config.Atomic && !l.config.Delegated {
+			for _, i := range l.order { // what is not stored is not written
+				l.forget(i)
+				l.memory.Open = append(l.memory.Open, l.older[i]...)
+			}
+		}
 		l.restored, l.pending = false, nil
 		return
 	}
 	if l.pending != nil {
-		l.stored, l.pending = l.pending, nil
+		l.stored, l.pending, l.ahead = l.pending, nil, false
+		l.durable.stored = l.durable.now
 	}
 	l.saved = true
 }
@@ -325,6 +337,7 @@ func (l *Loop) advanceAtomic() (again bool) {
 	switch i := l.order[0]; {
 	case l.tried[i] && l.results[i] == Applied:
 		l.Saved(nil)
+		l.changed = l.memory.Last.At.Time()
 	case l.tried[i] && l.results[i] == Uncertain:
 		l.restored = false // the object has both or neither
 	default:

@@ -95,7 +95,8 @@ func TestLoopStateWithoutTarget(t *testing.T) {
 func TestVariantLoopRecreatedTarget(t *testing.T) {
 	c, clock := newCluster(2, "l4", "a100"), &clock{now: start}
 	o := &replicas{kv: 0.05, queue: 0}
-	l := newVariantLoop(t, c, saturated(t), o, clock, []string{"a100", "l4"}, nil)
+	every := func(config *k8s.VariantLoopConfig) { config.EveryState = true }
+	l := newVariantLoop(t, c, saturated(t), o, clock, []string{"a100", "l4"}, every)
 	round := func() {
 		_, err := l.Tick(context.Background())
 		require.NoError(t, err)
@@ -116,7 +117,7 @@ func TestVariantLoopRecreatedTarget(t *testing.T) {
 
 	clock.now = start
 	c = newCluster(2, "l4", "a100")
-	l = newVariantLoop(t, c, saturated(t), o, clock, []string{"a100", "l4"}, nil)
+	l = newVariantLoop(t, c, saturated(t), o, clock, []string{"a100", "l4"}, every)
 	round()
 	c.Recreate("l4", 2)
 	c.Recreate("a100", 2)

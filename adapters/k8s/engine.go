@@ -32,7 +32,11 @@ type engine struct {
 }
 
 func newEngine(s Settings, members []member, group scaling.Group) (*engine, error) {
-	l, err := loop.New(group, loop.Config{DryRun: s.DryRun, Paused: s.Paused, Conflicts: s.Conflicts})
+	c := loop.Config{DryRun: s.DryRun, Paused: s.Paused, Conflicts: s.Conflicts, Period: s.Interval, LastChange: s.LastScaled}
+	if s.EveryState {
+		c.Period = 0
+	}
+	l, err := loop.New(group, c)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +208,7 @@ func (r *round) decide(ctx context.Context) (again bool) {
 	for w := range r.loop.Writes() {
 		r.loop.Wrote(w, r.write(ctx, w))
 	}
-	store, again := r.loop.Advance(r.now)
+	store, again := r.loop.Advance(r.Now()) // cooldowns count from the answer
 	r.save(ctx, store)
 	if step.Err != nil {
 		r.stateErr(step.Err)

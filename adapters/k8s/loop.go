@@ -26,10 +26,14 @@ type LoopConfig struct {
 //  4. decide
 //  5. store the state, and with it the intent to write, if there is one
 //  6. write replicas, on condition that the target is as it was read
-//  7. tell the policy (Applied), and store the state without the intent
+//  7. tell the policy (Applied), whose cooldowns count from now, and store the state without the intent
 //
-// What fails ends the round there; the next begins anew. A state that did not change is not stored again. A conflict in
-// step 6 takes the decision back and goes to step 2, at most Settings.Conflicts times.
+// What fails ends the round there; the next begins anew. A conflict in step 6 takes the decision back and goes to step 2,
+// at most Settings.Conflicts times.
+//
+// A state is stored in step 5 if there is a write, or if a restart without it would decide otherwise, or at a time that is
+// more than two rounds away: see package loop. So at rest nothing is stored. A state that is gone from the store, as after
+// a kubectl replace, is stored again; one that somebody else has stored is found when the next one is to be.
 //
 // A loop that ends between 5 and 7, or gets no answer in step 6, finds in step 2 what became of the write, be it in
 // another process and be it late: see package loop. Decisions are absolute counts, so nothing is done twice.

@@ -57,7 +57,7 @@ func counted(t *testing.T, c *cluster) count {
 func newCounting(t *testing.T, c *cluster, o k8s.Observer, change func(*k8s.LoopConfig)) *k8s.Loop {
 	t.Helper()
 	return newLoop(t, c, o, &clock{now: start}, func(config *k8s.LoopConfig) {
-		config.Policy = scaling.New(counting{})
+		config.Policy, config.EveryState = scaling.New(counting{}), true
 		if change != nil {
 			change(config)
 		}
@@ -256,7 +256,7 @@ func TestLoopRefusedState(t *testing.T) {
 			require.NoError(t, store.Save(context.Background(), "state", nil, []byte(stored)))
 			c.Saves = 0
 			r := record.NewFakeRecorder(100)
-			l := newLoop(t, c, &observer{value: 50}, clock, func(config *k8s.LoopConfig) { config.Recorder = r })
+			l := newLoop(t, c, &observer{value: 50}, clock, func(config *k8s.LoopConfig) { config.Recorder, config.EveryState = r, true })
 			for range 10 {
 				out, err := l.Tick(context.Background())
 				var refused *scaling.StateError

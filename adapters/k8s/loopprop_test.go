@@ -60,10 +60,10 @@ type late struct {
 	effect func()
 }
 
-func newMachine(t *rapid.T) *machine {
+func newMachine(t *rapid.T, every bool) *machine {
 	m := &machine{c: newCluster(3), o: &observer{}, clock: &clock{now: start}, longest: time.Hour}
 	m.restart = func() {
-		l := newLoop(t, m.c, m.o, m.clock, nil)
+		l := newLoop(t, m.c, m.o, m.clock, func(c *k8s.LoopConfig) { c.EveryState = every })
 		m.tick = func() k8s.Outcome { o, _ := l.Tick(context.Background()); return o }
 	}
 	m.restart()
@@ -72,6 +72,7 @@ func newMachine(t *rapid.T) *machine {
 
 // newVariantMachine drives a VariantLoop of two targets, of which one is full at 4 replicas.
 func newVariantMachine(t *rapid.T) *machine {
+	every := rapid.Bool().Draw(t, "every state")
 	m := &machine{c: newCluster(3, "cheap", "dear"), o: &observer{}, clock: &clock{now: start}, longest: 2 * time.Minute}
 	m.c.Targets["dear"].Spec.Replicas = 0
 	m.restart = func() {
@@ -83,7 +84,7 @@ func newVariantMachine(t *rapid.T) *machine {
 		require.NoError(t, err)
 		l, err := k8s.NewVariantLoop(k8s.VariantLoopConfig{
 			Variants: variants("dear", "cheap"), Group: v,
-			Settings: k8s.Settings{Scales: m.c.Scales(), Observer: m.o, Store: m.c.store(t), Now: m.clock.read},
+			Settings: k8s.Settings{Scales: m.c.Scales(), Observer: m.o, Store: m.c.store(t), Now: m.clock.read, EveryState: every},
 		})
 		require.NoError(t, err)
 		m.tick = func() k8s.Outcome {
@@ -208,7 +209,7 @@ func drawLoad(t *rapid.T, n int) []float64 {
 // Faults that lose no write leave no trace: replicas and state are those of a twin that had none.
 func TestLoopUninterruptedTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, twin := newMachine(t), newMachine(t)
+		m, twin := newMachine(t, true), newMachine(t, true)
 		for i, load := range drawLoad(t, 40) {
 			m.o.value, twin.o.value = load, load
 			f := drawFault(t, lossless)
@@ -235,7 +236,7 @@ func TestLoopUninterruptedTwin(t *testing.T) {
 // than the cooldown, and a round that holds writes nothing.
 func TestLoopNeverDoubles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMachine(t)
+		m := newMachine(t, rapid.Bool().Draw(t, "every state"))
 		neverDoubles(t, m, func() int32 { return m.c.Replicas("llama") })
 		require.EqualValues(t, 8, m.c.Replicas("llama"))
 	})

@@ -34,6 +34,13 @@ type Settings struct {
 	// ones. In a dry run ".dry-run" is appended.
 	StateKey string
 
+	// LastScaled is when the target was last scaled, as far as that is known from elsewhere: from a status, which outlives
+	// the state that a kubectl replace erases. It is a second source for cooldowns where the stored state knows of no change
+	// or of an older one. The zero time means that nothing is known.
+	LastScaled time.Time
+	// EveryState stores every state that is another one than before, in nearly every round, instead of those without which a
+	// restart would decide otherwise: see Loop. It is for a store that costs nothing; the API server is none.
+	EveryState bool
 	// Interval is the time from the beginning of one round to that of the next, 15 s by default.
 	Interval time.Duration
 	// Jitter is the part of the interval, from 0 (the default) to 1, by which a round may come early, at random. It is

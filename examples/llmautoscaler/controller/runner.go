@@ -119,6 +119,9 @@ func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 		return err
 	}
 	settings.Store = store
+	if at := r.status.LastScaleTime; at != nil {
+		settings.LastScaled = at.Add(time.Second - time.Millisecond) // a status has whole seconds, rounded down
+	}
 	if r.observer != nil {
 		settings.Observer = r.observer
 	}

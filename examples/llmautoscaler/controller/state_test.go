@@ -51,6 +51,54 @@ func TestCooldownOutlivesScalers(t *testing.T) {
 	}
 }
 
+// TestReplaceErasesNoCooldown: a kubectl replace removes the annotations that it does not have, whether the process goes
+// on, the spec changes with it, or a new process begins; what is known, and the status, say when it was last scaled.
+func TestReplaceErasesNoCooldown(t *testing.T) {
+	long := strings.ReplaceAll(chat, "cooldownSeconds: 60", "cooldownSeconds: 600")
+	for name, after := range map[string]func(w *world){
+		"same process": func(*world) {}, "a new process": func(w *world) { w.restart() },
+		"another spec":   func(w *world) { w.apply(long + "  intervalSeconds: 10\n") },
+		"another scaler": func(w *world) { w.apply(long + withCron) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.deployment(2)
+			w.apply(long)
+			w.queue(20)
+			w.round("chat")
+			w.round("chat")
+			require.EqualValues(t, 3, w.targets["chat"].Spec.Replicas)
+			scaled := w.now
+			for w.targets["chat"].Spec.Replicas == 3 && w.now.Sub(scaled) < 15*time.Minute {
+				if w.now.Sub(scaled) < 9*time.Minute {
+					las := w.get("chat")
+					las.Annotations = nil
+					require.NoError(t, w.client.Update(t.Context(), las))
+					after(w)
+				}
+				w.round("chat")
+			}
+			require.InDelta(t, 10*time.Minute, w.now.Sub(scaled), float64(time.Minute))
+		})
+	}
+}
+
+// TestAtRestNoStateIsWritten: a thousand autoscalers that have nothing to do cost the API server nothing.
+func TestAtRestNoStateIsWritten(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.apply(chat)
+	w.queue(5)
+	w.round("chat")
+	version := func() string { return w.get("chat").Annotations[k8s.AnnotationPrefix+"/state-realtime"] }
+	before := version()
+	require.NotEmpty(t, before)
+	for range 40 {
+		w.round("chat")
+		require.Equal(t, before, version())
+	}
+}
+
 // TestStateOfManyEdits: it is handed on from edit to edit, and from process to process.
 func TestStateOfManyEdits(t *testing.T) {
 	w := newWorld(t)

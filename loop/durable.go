@@ -1,0 +1,167 @@
+package loop
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// furthest is how often a comparison looks ahead.
+const furthest = 4
+
+// leastAge is how old a stored state is at least before another one takes its place for the sake of what was not seen yet.
+const leastAge = 30 * time.Second
+
+// A durable is what is needed to tell whether the state that is stored will do.
+type durable struct {
+	now, stored time.Time // of the last decision, and of the one whose state is stored
+	seen, last  scaling.GroupObservation
+}
+
+// look notes what is decided on. The caller may use it again in the next round.
+func (d *durable) look(now time.Time, obs scaling.GroupObservation) {
+	d.last, d.seen, d.now = d.seen, copied(obs, func(v float64) float64 { return v }), now
+}
+
+// copied returns an observation with other numbers in the place of those that are known.
+func copied(obs scaling.GroupObservation, number func(float64) float64) scaling.GroupObservation {
+	obs = scaling.GroupObservation{Readings: slices.Clone(obs.Readings), Targets: slices.Clone(obs.Targets)}
+	for i := range obs.Readings {
+		if r := &obs.Readings[i]; r.Known() {
+			r.Lower, r.Upper = number(r.Lower), number(r.Upper)
+		}
+	}
+	for i := range obs.Targets {
+		t := &obs.Targets[i]
+		t.Pods = slices.Clone(t.Pods)
+		for n := range t.Pods {
+			t.Pods[n].Values = slices.Clone(t.Pods[n].Values)
+			for k, v := range t.Pods[n].Values {
+				if v == v { // not NaN, which is no value
+					t.Pods[n].Values[k] = number(v)
+				}
+			}
+		}
+	}
+	return obs
+}
+
+// unsaved returns the state if it is to be stored now, or nil.
+func (l *Loop) unsaved() ([]byte, error) {
+	group, err := l.group.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	data, err := seal(l.memory, group)
+	if err != nil || string(data) == string(l.stored) {
+		return nil, err
+	}
+	if l.config.Period > 0 {
+		if will, err := l.suffices(group); err != nil || will {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// suffices reports whether what is stored will do in the place of what there is, of which group is the group's state.
+func (l *Loop) suffices(group []byte) (bool, error) {
+	was, err := unseal(l.stored)
+	if err != nil {
+		return false, nil //nolint:nilerr // whatever is stored, it will not do
+	}
+	old, err := json.Marshal(was.memory)
+	if err != nil {
+		return false, err
+	}
+	own, err := json.Marshal(l.memory)
+	if err != nil || string(old) != string(own) {
+		return false, err
+	}
+	if string(was.Group) == string(group) {
+		return true, nil
+	}
+	decided := slices.Clone(l.step.Targets) // it belongs to the group, which is asked again here
+	will := l.answersAlike(was.Group, group)
+	copy(l.step.Targets, decided)
+	return will, l.group.UnmarshalJSON(group)
+}
+
+// answersAlike reports whether a process that begins in the next round with a stored state of the group's answers as this
+// one will: to what was seen now, to what was seen last, and, after a while, to no load at all.
+func (l *Loop) answersAlike(stored, group []byte) bool {
+	d := &l.durable
+	probes := []scaling.GroupObservation{d.seen}
+	if len(d.last.Targets) == len(d.seen.Targets) {
+		probes = append(probes, d.last)
+	}
+	if d.now.Sub(d.stored).Abs() >= leastAge {
+		probes = append(probes, copied(d.seen, func(float64) float64 { return 0 }))
+	}
+	for _, obs := range probes {
+		obs.Targets = slices.Clone(obs.Targets)
+		for i := range obs.Targets {
+			obs.Targets[i].SpecReplicas = d.seen.Targets[i].SpecReplicas
+		}
+		if !l.alike(stored, group, obs) {
+			return false
+		}
+	}
+	return true
+}
+
+// alike reports whether two states give the same answers to an observation that stays as it is: from the next round on,
+// and whenever time alone could change the second one's. Twice the period more or less makes no difference; and where the
+// second one waits for nothing, it does not matter what the first one waits for.
+func (l *Loop) alike(stored, group []byte, obs scaling.GroupObservation) bool {
+	if len(stored) == 0 {
+		stored = l.fresh
+	}
+	at, give := l.durable.now.Add(l.config.Period), 2*l.config.Period
+	for range furthest {
+		was, left, ok := l.would(stored, at, obs)
+		is, next, known := l.would(group, at, obs)
+		if !ok || !known || !slices.EqualFunc(was.Targets, is.Targets, func(a, b scaling.Decision) bool {
+			return a.Verdict == b.Verdict && a.Replicas == b.Replicas
+		}) {
+			return false
+		}
+		a, b := was.Next(), is.Next()
+		switch {
+		case is.Acts():
+			a = at
+		case b.IsZero():
+			return true
+		case a.IsZero() || a.Sub(b).Abs() > give:
+			return false
+		case b.After(a):
+			a = b
+		}
+		for i := range obs.Targets {
+			obs.Targets[i].SpecReplicas = is.Targets[i].Replicas
+		}
+		at, stored, group = a.Add(give), left, next
+	}
+	return true
+}
+
+// would returns what the group decides with a state at a time, and the state after that was carried out. It is false if it
+// cannot have that state.
+func (l *Loop) would(state []byte, at time.Time, obs scaling.GroupObservation) (d scaling.GroupDecision, after []byte, ok bool) {
+	if l.group.UnmarshalJSON(state) != nil {
+		return d, nil, false
+	}
+	d = l.group.Decide(at, obs)
+	d.Targets = slices.Clone(d.Targets)
+	if d.Acts() {
+		from, to := make([]int32, len(d.Targets)), make([]int32, len(d.Targets))
+		for i := range d.Targets {
+			from[i], to[i] = d.Targets[i].From, d.Targets[i].Replicas
+		}
+		l.group.Applied(at, from, to)
+	}
+	after, err := l.group.MarshalJSON()
+	return d, after, err == nil
+}
