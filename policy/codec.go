@@ -280,7 +280,7 @@ func encode(v reflect.Value) *yaml.Node {
 func omitted(m member, v reflect.Value) bool {
 	switch {
 	case v.Kind() == reflect.Bool:
-		return m.name == "dryRun" && !v.Bool()
+		return (m.name == "dryRun" || m.name == "paused") && !v.Bool()
 	case v.Type() == reflect.TypeFor[yaml.Node]():
 		return v.IsZero()
 	case optional(m.name) || !m.required:

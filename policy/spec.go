@@ -32,6 +32,11 @@ type Settings struct {
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
+	// Paused decides, reports and writes nothing to the target, until it is taken away: then it acts at once on what it
+	// has seen meanwhile. Cooldowns go on from the last write. A dry run shows the pace of cooldowns; a pause does not.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
 	// IntervalSeconds is how often the metrics are read and a decision is made.
 	// +optional
 	// +kubebuilder:default=15
@@ -91,8 +96,8 @@ type Scrape struct {
 	// TLS is for sources whose protocol is https.
 	// +optional
 	TLS *ScrapeTLS `json:"tls,omitempty"`
-	// BearerTokenSecretRef names the key of a Secret that holds a token, sent to https sources only. The key is token
-	// if unset.
+	// BearerTokenSecretRef names the key of a Secret that holds a token. All sources must be https then: it is never
+	// sent in the open. The key is token if unset.
 	// +optional
 	BearerTokenSecretRef *SecretKeyReference `json:"bearerTokenSecretRef,omitempty"`
 }

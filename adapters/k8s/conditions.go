@@ -3,6 +3,7 @@ package k8s
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,14 +59,51 @@ func ready(o *Outcome, able, active metav1.Condition) metav1.Condition {
 	switch {
 	case able.Status != metav1.ConditionTrue:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, able.Reason, able.Message
-	case active.Status != metav1.ConditionTrue:
+	case active.Status != metav1.ConditionTrue && !atZero(o):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, active.Reason, active.Message
 	case o.Paused:
 		c.Reason, c.Message = ReasonPaused, "paused: decides, and writes no replicas"
 	case o.ConfigErr != nil:
 		c.Reason, c.Message = ReasonConfigRefused, "the last good configuration is in force: "+o.ConfigErr.Error()
+	case active.Status != metav1.ConditionTrue:
+		c.Reason, c.Message = active.Reason, active.Message
 	}
 	return c
+}
+
+// atZero reports whether nothing can be decided because the target has no replicas, as its bounds allow.
+func atZero(o *Outcome) bool {
+	return o.Decided && o.Decision.Verdict == scaling.Unknown && o.StateErr == nil && o.Scale.Replicas == 0 && o.Bounds.Min == 0 && o.Bounds.Max > 0
+}
+
+// CooldownUntil returns when the cooldown ends that the decision waits for, and whether it waits for one.
+func (o *Outcome) CooldownUntil() (time.Time, bool) {
+	for _, s := range o.Decision.Steps() {
+		if s.Branch == 0 && s.Code.String() == "Cooldown" {
+			left := time.Duration((s.Numbers[1] - s.Numbers[0]) * float64(time.Second)).Round(time.Millisecond)
+			at := o.At.Add(left)
+			if whole := at.Truncate(time.Second); !whole.Equal(at) {
+				at = whole.Add(time.Second)
+			}
+			return at, left > 0
+		}
+	}
+	return time.Time{}, false
+}
+
+// Lasting returns a text of the decision with the end of the cooldown in place of the time that has elapsed of it: a
+// status that is not written in each round says the same then.
+func (o *Outcome) Lasting(text string) string {
+	until, ok := o.CooldownUntil()
+	if !ok {
+		return text
+	}
+	before, after, found := strings.Cut(text, "elapsed=")
+	_, cooldown, less := strings.Cut(after, " < ")
+	if !found || !less {
+		return text
+	}
+	return before + "until=" + until.UTC().Format(time.RFC3339) + " " + o.Lasting(cooldown)
 }
 
 // AbleToScale says whether target and state can be read and written: True with the count, or False with the error.
@@ -99,10 +137,12 @@ func ScalingActive(o *Outcome) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, targetReason(o.ObserveErr, ReasonNotObserved), o.ObserveErr.Error()
 	case !o.Decided:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotDecided, "the round ended before a decision"
+	case atZero(o):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonAtZero, "no replicas, as minReplicas allows: there is no pod to ask"
 	case o.Decision.Verdict == scaling.Unknown:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, codeReason(&o.Decision), o.Decision.Reason()
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, codeReason(&o.Decision), o.Decision.Reason()
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, codeReason(&o.Decision), o.Lasting(o.Decision.Reason())
 	}
 	return c
 }
@@ -130,6 +170,10 @@ func MetricsAvailable(o *Outcome) metav1.Condition {
 	c := metav1.Condition{Type: ConditionMetricsAvailable}
 	if o.ScaleErr != nil || o.ObserveErr != nil || o.At.IsZero() || o.Observed.Fleets == nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotObserved, "the round ended before the pods were asked"
+		return c
+	}
+	if atZero(o) {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonAtZero, "no replicas: there is no pod to ask"
 		return c
 	}
 	if len(o.Observed.Readings) == 0 {

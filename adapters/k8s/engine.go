@@ -42,7 +42,7 @@ func newEngine(s Settings, members []member, group scaling.Group) (*engine, erro
 	}
 	if s.Metrics != nil {
 		for _, m := range members {
-			s.Metrics.hold(m.target)
+			s.Metrics.hold(m.target.series(s.autoscaler()))
 		}
 	}
 	return &engine{Settings: s, members: members, loop: l, store: upgraded{Store: s.Store}, reporter: newReporter(s)}, nil
@@ -314,6 +314,6 @@ func (e *engine) Close() {
 	}
 	e.closed = true
 	for _, m := range e.members {
-		e.Metrics.release(m.target)
+		e.Metrics.release(m.target.series(e.autoscaler()))
 	}
 }

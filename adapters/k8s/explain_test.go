@@ -178,14 +178,14 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP inferscale_decisions_total Decisions by verdict and by the code of the rule that had the last word.
 # TYPE inferscale_decisions_total counter
-inferscale_decisions_total{code="AboveHigh",`+labels+`,verdict="Up"} 1
-inferscale_decisions_total{code="Between",kind="Deployment",name="other",namespace="default",verdict="Hold"} 1
+inferscale_decisions_total{autoscaler="",code="AboveHigh",`+labels+`,verdict="Up"} 1
+inferscale_decisions_total{autoscaler="",code="Between",kind="Deployment",name="other",namespace="default",verdict="Hold"} 1
 # HELP inferscale_writes_total Decisions that ask for a write, by what became of it.
 # TYPE inferscale_writes_total counter
-inferscale_writes_total{`+labels+`,result="written"} 1
+inferscale_writes_total{autoscaler="",`+labels+`,result="written"} 1
 # HELP inferscale_scrape_failures_total Pages and values of pods that were not had, by reason.
 # TYPE inferscale_scrape_failures_total counter
-inferscale_scrape_failures_total{`+labels+`,reason="Timeout"} 2
+inferscale_scrape_failures_total{autoscaler="",`+labels+`,reason="Timeout"} 2
 `), "inferscale_decisions_total", "inferscale_writes_total", "inferscale_scrape_failures_total"))
 	require.Equal(t, 4, testutil.CollectAndCount(m, "inferscale_readings"))
 
@@ -219,7 +219,7 @@ func TestMetricsOutliveALoop(t *testing.T) {
 		require.NoError(t, testutil.CollectAndCompare(m, strings.NewReader(fmt.Sprintf(`
 # HELP inferscale_decisions_total Decisions by verdict and by the code of the rule that had the last word.
 # TYPE inferscale_decisions_total counter
-inferscale_decisions_total{code="Between",kind="Deployment",name="llama",namespace="default",verdict="Hold"} %d
+inferscale_decisions_total{autoscaler="",code="Between",kind="Deployment",name="llama",namespace="default",verdict="Hold"} %d
 `, n)), "inferscale_decisions_total"))
 	}
 	first := loop()

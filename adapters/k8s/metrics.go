@@ -9,7 +9,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Metrics shows outcomes as Prometheus metrics, each with the labels namespace, name and kind of the target:
+// Metrics shows outcomes as Prometheus metrics, each with the labels namespace, name and kind of the target,
+// and autoscaler, the name of Settings.Object, which is empty without one:
 //
 //	inferscale_decisions_total{verdict,code}           decisions
 //	inferscale_writes_total{result}                    what became of those that act
@@ -32,7 +33,7 @@ import (
 type Metrics struct {
 	mu   sync.Mutex // of updates of several series at once
 	all  []vector
-	seen map[Target]map[string]bool // metrics whose readings are shown
+	seen map[series]map[string]bool // metrics whose readings are shown
 	held map[series]int             // loops that show a target
 
 	decisions, writes, conflicts, failures, errors *prometheus.CounterVec
@@ -42,10 +43,17 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 }
 
-// A series is what tells the series of targets apart.
-type series struct{ namespace, name, kind string }
+// A series is what tells the series of loops apart: the target, and what scales it.
+type series struct{ namespace, name, kind, autoscaler string }
 
-func (t Target) series() series { return series{t.Namespace, t.Name, t.Kind} }
+func (t Target) series(autoscaler string) series {
+	return series{t.Namespace, t.Name, t.Kind, autoscaler}
+}
+
+// labels are the values of the labels of a series, and more.
+func (s series) labels(more ...string) []string {
+	return append([]string{s.namespace, s.name, s.kind, s.autoscaler}, more...)
+}
 
 // A vector is what the kinds of vectors have in common.
 type vector interface {
@@ -55,7 +63,7 @@ type vector interface {
 
 // NewMetrics returns Metrics without a target.
 func NewMetrics() *Metrics {
-	m := &Metrics{seen: make(map[Target]map[string]bool), held: make(map[series]int)}
+	m := &Metrics{seen: make(map[series]map[string]bool), held: make(map[series]int)}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "inferscale", Name: name, Help: help}, targetLabels(labels))
 		m.all = append(m.all, v)
@@ -91,7 +99,7 @@ func NewMetrics() *Metrics {
 }
 
 func targetLabels(more []string) []string {
-	return append([]string{"namespace", "name", "kind"}, more...)
+	return append([]string{"namespace", "name", "kind", "autoscaler"}, more...)
 }
 
 // Describe sends the descriptions of all metrics.
@@ -114,7 +122,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 func (m *Metrics) Observe(o *Outcome, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	with := o.Target.labels
+	with := o.Target.series(o.Autoscaler).labels
 	m.duration.WithLabelValues(with()...).Observe(took.Seconds())
 	m.dryRun.WithLabelValues(with()...).Set(truth(o.DryRun))
 	m.paused.WithLabelValues(with()...).Set(truth(o.Paused))
@@ -151,7 +159,7 @@ func (m *Metrics) Observe(o *Outcome, took time.Duration) {
 
 // observed shows what was seen; a metric of which nothing is known has no series.
 func (m *Metrics) observed(o *Outcome) {
-	with := o.Target.labels
+	with := o.Target.series(o.Autoscaler).labels
 	if o.Observed.Fleets != nil {
 		m.ready.WithLabelValues(with()...).Set(float64(o.View().Ready))
 	}
@@ -160,7 +168,7 @@ func (m *Metrics) observed(o *Outcome) {
 			m.failures.WithLabelValues(with(reason.String())...).Add(float64(n))
 		}
 	}
-	before, now := m.seen[o.Target], make(map[string]bool, len(o.Observed.Readings))
+	before, now := m.seen[o.Target.series(o.Autoscaler)], make(map[string]bool, len(o.Observed.Readings))
 	for _, r := range o.Observed.Readings {
 		if r.Known() {
 			now[r.Metric] = true
@@ -174,43 +182,43 @@ func (m *Metrics) observed(o *Outcome) {
 			m.readings.DeleteLabelValues(with(metric, "upper")...)
 		}
 	}
-	m.seen[o.Target] = now
+	m.seen[o.Target.series(o.Autoscaler)] = now
 }
 
-// Forget removes every series of a target.
+// Forget removes every series of a target, whatever scales it.
 func (m *Metrics) Forget(t Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.forget(t)
+	m.forget(prometheus.Labels{"namespace": t.Namespace, "name": t.Name, "kind": t.Kind})
+	for s := range m.seen {
+		if s == t.series(s.autoscaler) {
+			delete(m.seen, s)
+		}
+	}
 }
 
-func (m *Metrics) forget(t Target) {
+func (m *Metrics) forget(of prometheus.Labels) {
 	for _, v := range m.all {
-		v.DeletePartialMatch(prometheus.Labels{"namespace": t.Namespace, "name": t.Name, "kind": t.Kind})
+		v.DeletePartialMatch(of)
 	}
-	delete(m.seen, t)
 }
 
 // hold notes a loop that shows a target.
-func (m *Metrics) hold(t Target) {
+func (m *Metrics) hold(s series) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.held[t.series()]++
+	m.held[s]++
 }
 
-// release ends hold, and forgets a target that no loop shows any more.
-func (m *Metrics) release(t Target) {
+// release ends hold, and forgets what no loop shows any more.
+func (m *Metrics) release(s series) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := t.series()
 	if m.held[s]--; m.held[s] <= 0 {
 		delete(m.held, s)
-		m.forget(t)
+		delete(m.seen, s)
+		m.forget(prometheus.Labels{"namespace": s.namespace, "name": s.name, "kind": s.kind, "autoscaler": s.autoscaler})
 	}
-}
-
-func (t Target) labels(more ...string) []string {
-	return append([]string{t.Namespace, t.Name, t.Kind}, more...)
 }
 
 func truth(b bool) float64 {

@@ -42,6 +42,8 @@ func (r WriteResult) String() string {
 // An Outcome is what one round came to, for one target.
 type Outcome struct {
 	Target Target
+	// Autoscaler is the name of Settings.Object, or empty.
+	Autoscaler string
 	// Bounds are those that the loop was configured with, to show; the zero value shows none.
 	Bounds scaling.Bounds
 	At     time.Time // when the round began: the now of its decision

@@ -25,6 +25,7 @@ func newReporter(s Settings) *reporter {
 func (r *reporter) report(ctx context.Context, outcomes []Outcome, took time.Duration) {
 	for i := range outcomes {
 		o := &outcomes[i]
+		o.Autoscaler = r.settings.autoscaler()
 		if r.settings.Metrics != nil {
 			r.settings.Metrics.Observe(o, took)
 		}

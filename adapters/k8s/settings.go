@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -112,6 +113,14 @@ func (s Settings) orDefault() Settings {
 		s.Random = rand.Float64
 	}
 	return s
+}
+
+// autoscaler returns the name of what scales the targets, if it has one.
+func (s Settings) autoscaler() string {
+	if o, err := meta.Accessor(s.Object); err == nil {
+		return o.GetName()
+	}
+	return ""
 }
 
 func (s Settings) check(e *scaling.FieldErrors, targets []Target) {

@@ -263,8 +263,8 @@ func TestVariantLoopConfigRefused(t *testing.T) {
 	require.NoError(t, testutil.CollectAndCompare(m, strings.NewReader(`
 # HELP inferscale_config_refused Whether a configuration is refused and the last good one in force.
 # TYPE inferscale_config_refused gauge
-inferscale_config_refused{kind="Deployment",name="a100",namespace="default"} 1
-inferscale_config_refused{kind="Deployment",name="l4",namespace="default"} 1
+inferscale_config_refused{autoscaler="",kind="Deployment",name="a100",namespace="default"} 1
+inferscale_config_refused{autoscaler="",kind="Deployment",name="l4",namespace="default"} 1
 `), "inferscale_config_refused"))
 	l.Close()
 	require.Zero(t, testutil.CollectAndCount(m))

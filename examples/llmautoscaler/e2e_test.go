@@ -185,7 +185,7 @@ func (i *installation) testMetrics(t *testing.T, p *program) {
 		require.NoError(t, i.api.SubResource("token").Create(t.Context(), account, request))
 		return http.Header{
 			"Authorization": {"Bearer " + request.Status.Token},
-			"Want":          {`inferscale_decisions_total{code="AboveHigh",kind="Deployment",name="chat",namespace="default",verdict="Up"} 2`},
+			"Want":          {`inferscale_decisions_total{autoscaler="chat",code="AboveHigh",kind="Deployment",name="chat",namespace="default",verdict="Up"} 2`},
 		}
 	}
 	require.ErrorContains(t, get(t.Context(), url, as("stranger")), "403")
@@ -256,7 +256,7 @@ func (i *installation) testQuiet(t *testing.T, p *program) {
 		}
 		return n
 	}
-	decisions := regexp.MustCompile(`inferscale_decisions_total\{code="Between",kind="Deployment",name="quiet",namespace="default",verdict="Hold"\} (\d+)`)
+	decisions := regexp.MustCompile(`inferscale_decisions_total\{autoscaler="quiet",code="Between",kind="Deployment",name="quiet",namespace="default",verdict="Hold"\} (\d+)`)
 	rounds := func() (n int) {
 		all, err := page(t.Context(), "https://"+p.metrics+"/metrics", i.reader)
 		require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,9 +45,10 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), stored.AddToScheme(scheme)); err != nil {
 		return nil, nil, err
 	}
+	hears := &hearing{now: time.Now}
 	options := manager.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(logger.Handler()),
-		Cache:          o.cache(),
+		Cache:          o.cache(hears),
 		Client:         client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		LeaderElection: o.elect, LeaderElectionID: o.electionName, LeaderElectionNamespace: o.electionNS,
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.lease, RenewDeadline: &o.renew, RetryPeriod: &o.retry,
@@ -58,22 +60,19 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 		options.Metrics.SecureServing = true
 		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
-	ready := healthz.Ping
+	served := healthz.Ping
 	if o.webhook {
 		server, err := o.webhookServer(ctx, config, scheme, logger)
 		if err != nil {
 			return nil, nil, err
 		}
 		options.WebhookServer = server
-		ready = server.StartedChecker()
+		served = server.StartedChecker()
 	}
 	if mgr, err = ctrl.NewManager(config, options); err != nil {
 		return nil, nil, err
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index); err != nil {
-		return nil, nil, err
-	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready)); err != nil {
 		return nil, nil, err
 	}
 	if o.webhook {
@@ -85,18 +84,22 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 	if err != nil {
 		return nil, nil, err
 	}
-	return mgr, c.Close, nil
+	return mgr, c.Close, errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("webhook", served),
+		mgr.AddReadyzCheck("rounds", ready(mgr.GetCache(), hears, c)),
+	)
 }
 
 // cache says what is kept in memory: LLMAutoScalers, and of pods what a round looks at.
-func (o *options) cache() cache.Options {
+func (o *options) cache(hears *hearing) cache.Options {
 	trimmed := cache.ByObject{Transform: pods.Trim}
 	if o.selector != "" {
 		trimmed.Label, _ = labels.Parse(o.selector) // it was parsed before
 	}
 	c := cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: trimmed},
+		DefaultTransform:         cache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler: hears.failed,
+		ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: trimmed},
 	}
 	if names := o.watched(); len(names) > 0 {
 		c.DefaultNamespaces = make(map[string]cache.Config, len(names))

@@ -86,7 +86,7 @@ func TestE2E(t *testing.T) {
 		assert.Equal(t, "ok\n", get(t, "http://"+probes+"/readyz"))
 		assert.Equal(t, "ok\n", get(t, "http://"+probes+"/healthz"))
 		page := get(t, "http://"+metrics+"/metrics")
-		assert.Contains(t, page, `inferscale_dry_run{kind="Deployment",name="llama-h100",namespace="serving"} 1`)
+		assert.Contains(t, page, `inferscale_dry_run{autoscaler="",kind="Deployment",name="llama-h100",namespace="serving"} 1`)
 		assert.Empty(t, w.writes(t, "deployments", "scale"))
 		assert.Equal(t, []int32{1, 1}, w.replicas(t))
 	})

@@ -20,7 +20,8 @@ type Plan struct {
 	Port k8s.Port
 	// Grouping says which pods make a replica.
 	Grouping k8s.Grouping
-	DryRun   bool
+	// DryRun and Paused say that nothing is written.
+	DryRun, Paused bool
 }
 
 // Scrapes reports whether there is anything to read of the pods.
@@ -41,19 +42,22 @@ func Spec(spec *policy.Spec) (Plan, error) {
 	var err error
 	plan.Plan, err = s.Plan("spec", scaling.Bounds{})
 	e.Add(err)
-	plan.DryRun, plan.Scrape.Interval = s.DryRun, plan.Interval
+	plan.DryRun, plan.Paused, plan.Scrape.Interval = s.DryRun, s.Paused, plan.Interval
 	switch s.Grouping {
 	case "LeaderWorkerSet":
 		plan.Grouping = k8s.LeaderWorkerSet()
 	case "KaitoWorkspace":
 		plan.Grouping = k8s.KaitoWorkspace()
 	}
+	token := s.Scrape != nil && s.Scrape.BearerTokenSecretRef != nil
 	var fields []string
 	for _, m := range plan.Metrics {
 		metric, err := Metric(m)
 		e.Add(err)
 		if err == nil {
 			plan.Scrape.Metrics, fields = append(plan.Scrape.Metrics, metric), append(fields, m.Field)
+			e.Check(!token || metric.Endpoint.Scheme != string(policy.HTTP), m.Field+".protocol", metric.Endpoint.Scheme,
+				"must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open")
 		}
 	}
 	if plan.Scrapes() {

@@ -21,7 +21,6 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/policy"
-	"github.com/inferscale/inferscale/scaling"
 )
 
 // A Config is what the controller works with. Client, Secrets, Scales, Metadata, Mapper and Pods must be set.
@@ -73,6 +72,7 @@ type Controller struct {
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none
 	runners map[types.NamespacedName]*runner
+	last    time.Time // when a round was finished last
 }
 
 // New returns the Controller of a configuration.
@@ -118,6 +118,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	c.config.Numbers.late(c.config.Now().Sub(r.due), r.due)
 	wait, err := r.round(ctx, &las.LLMAutoScaler)
+	c.finished(r, time.Duration(interval(&las.LLMAutoScaler))*time.Second)
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
@@ -189,6 +190,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.mu.Unlock()
 	if r != nil {
 		r.close()
+		c.config.Numbers.forget(key)
 	}
 }
 
@@ -269,7 +271,7 @@ func (c *Controller) wait(began time.Time, every time.Duration, next time.Time) 
 
 // unable is the outcome of a round that did not come to its loop.
 func unable(las *v1alpha1.LLMAutoScaler, now time.Time) k8s.Outcome {
-	return k8s.Outcome{Target: Target(las), At: now, DryRun: las.Spec.DryRun, Decision: scaling.Decision{}}
+	return k8s.Outcome{Target: Target(las), At: now, DryRun: las.Spec.DryRun, Paused: las.Spec.Paused}
 }
 
 // Target returns the target of an object.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -106,7 +107,9 @@ func TestZero(t *testing.T) {
 		}
 		require.EqualValues(t, 0, w.targets["chat"].Spec.Replicas)
 		w.queue(1000)
-		require.Equal(t, "False NoSample", condition(w.round("chat"), k8s.ConditionReady))
+		las := w.round("chat")
+		require.Equal(t, "True AtZeroReplicas", condition(las, k8s.ConditionReady), "it is as it was asked for")
+		require.Equal(t, "False AtZeroReplicas", condition(las, k8s.ConditionScalingActive))
 		for w.now.Hour() == 8 || w.now.Minute() == 0 {
 			w.round("chat")
 		}
@@ -354,4 +357,117 @@ type reads struct {
 func (r reads) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	r.object.DeepCopyInto(o.(*stored.LLMAutoScaler))
 	return nil
+}
+
+// TestReadySeries has one series of each object, of those too that make no rounds, until they are gone.
+func TestReadySeries(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.queue(5)
+	w.apply(chat)
+	w.now = w.now.Add(time.Minute)
+	w.apply(strings.Replace(chat, "name: chat}", "name: later}", 1))
+	w.apply(strings.Replace(strings.Replace(chat, "name: chat}", "name: wrong}", 1), "apps/v1", "a/b/c", 1))
+	for _, name := range []string{"chat", "later", "wrong"} {
+		w.round(name)
+	}
+	shows := func(lines ...string) {
+		t.Helper()
+		text := "# HELP inferscale_ready Whether an LLMAutoScaler is ready, with the reason of its condition Ready.\n# TYPE inferscale_ready gauge\n"
+		require.NoError(t, testutil.CollectAndCompare(w.config.Numbers, strings.NewReader(text+strings.Join(lines, "\n")+"\n"), "inferscale_ready"))
+	}
+	shows(
+		`inferscale_ready{name="chat",namespace="models",reason="Ready"} 1`,
+		`inferscale_ready{name="later",namespace="models",reason="TargetTaken"} 0`,
+		`inferscale_ready{name="wrong",namespace="models",reason="InvalidSpec"} 0`,
+	)
+	require.NoError(t, w.client.Delete(t.Context(), whole(w.get("wrong"))))
+	_, err := w.ctl.Reconcile(t.Context(), request("wrong"))
+	require.NoError(t, err)
+	delete(w.targets, "chat")
+	w.round("chat")
+	shows(
+		`inferscale_ready{name="chat",namespace="models",reason="TargetNotFound"} 0`,
+		`inferscale_ready{name="later",namespace="models",reason="TargetTaken"} 0`,
+	)
+}
+
+// TestRowWhenNotReady: what cannot be decided is not shown as decided, as kubectl get does of what is in these fields.
+func TestRowWhenNotReady(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.queue(5)
+	w.apply(chat)
+	las := w.round("chat")
+	require.Equal(t, "True Between", condition(las, k8s.ConditionScalingActive))
+	require.NotNil(t, las.Status.DesiredReplicas)
+	delete(w.targets, "chat")
+	las = w.round("chat")
+	require.Equal(t, "False TargetNotFound", condition(las, k8s.ConditionReady))
+	require.Equal(t, "Unknown NotDecided", condition(las, k8s.ConditionScalingActive))
+	require.Nil(t, las.Status.DesiredReplicas)
+	require.Nil(t, las.Status.CurrentReplicas)
+	require.Equal(t, "Between", las.Status.LastDecision.Code, "with its time: it is of the past")
+}
+
+// TestCooldownUntil is a time that stays, so that the status need not be written for it.
+func TestCooldownUntil(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.apply(strings.Replace(chat, "cooldownSeconds: 60}", "cooldownSeconds: 200}", 1))
+	w.queue(20)
+	w.round("chat")
+	las := w.round("chat")
+	require.Equal(t, 1, w.scales)
+	require.Nil(t, las.Status.CooldownUntil)
+	until := las.Status.LastScaleTime.Add(200 * time.Second)
+	writes := 0
+	for w.now.Before(until) {
+		las = w.round("chat")
+		if d := las.Status.LastDecision; d.Code == "Cooldown" {
+			if writes == 0 {
+				writes = w.statuses
+			}
+			require.Equal(t, until.UTC(), las.Status.CooldownUntil.UTC())
+			for _, text := range []string{d.Reason, d.Explain, d.Steps[len(d.Steps)-1].Because, las.Status.Conditions[2].Message} {
+				require.Contains(t, text, "until="+until.UTC().Format(time.RFC3339)+" cooldown=3m20s")
+				require.NotContains(t, text, "elapsed")
+			}
+		}
+	}
+	require.Positive(t, writes)
+	require.LessOrEqual(t, w.statuses, writes+1, "for the end of it")
+}
+
+// TestPaused writes nothing, says so, and acts at once when the pause ends.
+func TestPaused(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.queue(20)
+	w.apply(chat + "  paused: true\n")
+	for range 10 {
+		require.Equal(t, "True Paused", condition(w.round("chat"), k8s.ConditionReady))
+	}
+	require.Zero(t, w.scales)
+	w.apply(chat)
+	w.round("chat")
+	require.Equal(t, 1, w.scales)
+}
+
+// TestStalled tells a controller that makes no rounds from one that has none to make.
+func TestStalled(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.ctl.Stalled())
+	w.deployment(2)
+	w.queue(5)
+	w.apply(chat)
+	w.round("chat")
+	require.NoError(t, w.ctl.Stalled())
+	w.now = w.now.Add(2 * time.Minute)
+	require.NoError(t, w.ctl.Stalled(), "it may be that late")
+	w.now = w.now.Add(time.Minute)
+	require.ErrorContains(t, w.ctl.Stalled(), "those of 1 objects are overdue")
+	delete(w.targets, "chat")
+	w.round("chat")
+	require.NoError(t, w.ctl.Stalled(), "a round that fails is one")
 }

@@ -1,23 +1,33 @@
 package controller
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Numbers are the controller's own metrics, beside those of the rounds. A nil Numbers counts nothing.
 type Numbers struct {
+	mu      sync.Mutex
+	reasons map[types.NamespacedName]string // with which objects are shown
+
 	lateness prometheus.Histogram
 	statuses prometheus.Counter
+	readies  *prometheus.GaugeVec
 }
 
 // NewNumbers returns Numbers, to be registered by the caller:
 //
 //	inferscale_round_lateness_seconds   how long after it was due a round began
 //	inferscale_status_writes_total      how often a status was written
+//	inferscale_ready{namespace,name,reason}
+//	                                    1 if the LLMAutoScaler is ready, else 0, with the reason of its condition Ready: one
+//	                                    series for each, also for one that has no rounds as its spec is refused
 func NewNumbers() *Numbers {
 	return &Numbers{
+		reasons: make(map[types.NamespacedName]string),
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "inferscale", Name: "round_lateness_seconds", Help: "How long after it was due a round began.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
@@ -25,6 +35,9 @@ func NewNumbers() *Numbers {
 		statuses: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "inferscale", Name: "status_writes_total", Help: "How often the status of an LLMAutoScaler was written.",
 		}),
+		readies: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "inferscale", Name: "ready", Help: "Whether an LLMAutoScaler is ready, with the reason of its condition Ready.",
+		}, []string{"namespace", "name", "reason"}),
 	}
 }
 
@@ -32,12 +45,14 @@ func NewNumbers() *Numbers {
 func (n *Numbers) Describe(ch chan<- *prometheus.Desc) {
 	n.lateness.Describe(ch)
 	n.statuses.Describe(ch)
+	n.readies.Describe(ch)
 }
 
 // Collect sends the metrics.
 func (n *Numbers) Collect(ch chan<- prometheus.Metric) {
 	n.lateness.Collect(ch)
 	n.statuses.Collect(ch)
+	n.readies.Collect(ch)
 }
 
 // late notes how late a round is. What was due at no time, as the first round after an edit, is not late.
@@ -45,6 +60,35 @@ func (n *Numbers) late(by time.Duration, due time.Time) {
 	if n != nil && !due.IsZero() {
 		n.lateness.Observe(by.Seconds())
 	}
+}
+
+// ready shows whether an object is ready. Where the reason changes, there are for a moment two series.
+func (n *Numbers) ready(key types.NamespacedName, reason string, ready bool) {
+	if n == nil {
+		return
+	}
+	value := 0.0
+	if ready {
+		value = 1
+	}
+	n.readies.WithLabelValues(key.Namespace, key.Name, reason).Set(value)
+	n.mu.Lock()
+	before := n.reasons[key]
+	n.reasons[key] = reason
+	n.mu.Unlock()
+	if before != "" && before != reason {
+		n.readies.DeleteLabelValues(key.Namespace, key.Name, before)
+	}
+}
+
+func (n *Numbers) forget(key types.NamespacedName) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	delete(n.reasons, key)
+	n.mu.Unlock()
+	n.readies.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name})
 }
 
 func (n *Numbers) statusWritten() {

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
@@ -38,6 +40,7 @@ type runner struct {
 	observer    *k8s.PodObserver
 
 	due     time.Time
+	until   time.Time                     // the controller's: when the round that is due counts as not made
 	status  *v1alpha1.LLMAutoScalerStatus // as last written, or as found
 	unread  bool                          // what is stored as the status could not be read
 	written time.Time                     // when it was; zero if it was found
@@ -77,6 +80,8 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 		return 0, nil //nolint:nilerr // this is the end of the process: whatever failed, failed of that
 	}
 	r.tell(las, trouble)
+	ready := readiness(&outcome, trouble)
+	r.controller.config.Numbers.ready(client.ObjectKeyFromObject(las), ready.Reason, ready.Status == metav1.ConditionTrue)
 	if err := r.report(ctx, las, &outcome, trouble); err != nil {
 		// The next round finds that the status is not what it should be, and writes it.
 		r.controller.config.Logger.Warn("status not written", "namespace", las.Namespace, "name", las.Name, "error", err)
@@ -108,7 +113,7 @@ func (r *runner) ready(ctx context.Context, las *v1alpha1.LLMAutoScaler) *troubl
 func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 	c := &r.controller.config
 	settings := k8s.Settings{
-		Scales: c.Scales, StateKey: stateKey(r.plan.Kinds), Interval: r.plan.Interval, DryRun: r.plan.DryRun,
+		Scales: c.Scales, StateKey: stateKey(r.plan.Kinds), Interval: r.plan.Interval, DryRun: r.plan.DryRun, Paused: r.plan.Paused,
 		Recorder: c.Recorder, Object: reference(las), Metrics: c.Metrics, Logger: c.Logger, Now: c.Now,
 	}
 	store, err := k8s.NewAnnotationStore(k8s.AnnotationStoreConfig{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -63,6 +64,7 @@ func fill(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *
 		return
 	}
 	k8s.SetConditions(&s.Conditions, o, generation)
+	s.CurrentReplicas, s.DesiredReplicas, s.CooldownUntil = nil, nil, nil
 	if o.ScaleErr == nil && o.Scale.ResourceVersion != "" {
 		current := o.Scale.Replicas
 		if o.Write == k8s.Written {
@@ -72,6 +74,9 @@ func fill(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *
 	}
 	if n, ok := desired(o); ok {
 		s.DesiredReplicas = &n
+	}
+	if until, ok := o.CooldownUntil(); ok {
+		s.CooldownUntil = &metav1.Time{Time: until}
 	}
 	if acted(o) {
 		at := metav1.NewTime(o.At)
@@ -85,11 +90,20 @@ func fill(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *
 	}
 }
 
+// readiness returns the condition Ready of a round.
+func readiness(o *k8s.Outcome, t *trouble) metav1.Condition {
+	if t != nil {
+		return metav1.Condition{Type: k8s.ConditionReady, Status: metav1.ConditionFalse, Reason: t.reason}
+	}
+	return k8s.Conditions(o, 0)[0]
+}
+
 // refuse sets the conditions of a round that did not come to its loop.
 func refuse(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *trouble) {
+	s.CurrentReplicas, s.DesiredReplicas, s.CooldownUntil = nil, nil, nil
 	message := t.err.Error()
 	if len(message) > maxMessage {
-		message = message[:maxMessage]
+		message = strings.ToValidUTF8(message[:maxMessage], "")
 	}
 	for kind, status := range map[string]metav1.ConditionStatus{
 		k8s.ConditionReady: metav1.ConditionFalse, k8s.ConditionScalingActive: metav1.ConditionFalse,
@@ -113,14 +127,14 @@ func decision(o *k8s.Outcome) *v1alpha1.Decision {
 	d := &o.Decision
 	at := metav1.NewTime(o.At)
 	said := &v1alpha1.Decision{
-		Verdict: d.Verdict.String(), Code: d.Code().String(), Reason: d.Reason(), Explain: d.Explain(), Time: &at, DryRun: o.DryRun,
+		Verdict: d.Verdict.String(), Code: d.Code().String(), Reason: o.Lasting(d.Reason()), Explain: o.Lasting(d.Explain()), Time: &at, DryRun: o.DryRun,
 	}
 	for i, step := range d.Steps() {
 		if i == maxSteps {
 			break
 		}
 		said.Steps = append(said.Steps, v1alpha1.DecisionStep{
-			Code: step.Code.String(), Subject: step.Subject, From: step.From, To: step.To, Because: step.Because(), Considered: step.Branch != 0,
+			Code: step.Code.String(), Subject: step.Subject, From: step.From, To: step.To, Because: o.Lasting(step.Because()), Considered: step.Branch != 0,
 		})
 	}
 	return said
@@ -170,11 +184,8 @@ func essence(s *v1alpha1.LLMAutoScalerStatus) *v1alpha1.LLMAutoScalerStatus {
 			c.Message = ""
 		}
 	}
-	if d := s.LastDecision; d != nil {
-		d.Reason, d.Explain, d.Time = "", "", nil
-		for i := range d.Steps {
-			d.Steps[i].Because = ""
-		}
+	if d := s.LastDecision; d != nil { // how it came about is in the metrics of each round
+		d.Reason, d.Explain, d.Time, d.Steps = "", "", nil, nil
 	}
 	for i := range s.Metrics {
 		m := &s.Metrics[i]

@@ -21,21 +21,28 @@ type LLMAutoScalerStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
 
-	// CurrentReplicas is the count that the target was last asked for, by whomever: spec.replicas of its scale.
+	// CooldownUntil is when the cooldown ends that the last decision waits for; absent if it waits for none.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
+	CooldownUntil *metav1.Time `json:"cooldownUntil,omitempty"`
+
+	// CurrentReplicas is the count that the target was last asked for, by whomever: spec.replicas of its scale. It is
+	// absent while that cannot be read.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
 
-	// DesiredReplicas is the count that was decided last.
+	// DesiredReplicas is the count that is decided. It is absent while nothing can be decided.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
 
-	// LastDecision is the last decision and why it was made.
+	// LastDecision is the last decision that could be made, its time, and why. While nothing can be decided, which Ready
+	// says, it is of the past.
 	// +optional
 	LastDecision *Decision `json:"lastDecision,omitempty"`
 

@@ -19,9 +19,11 @@ import (
 // +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.currentReplicas`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredReplicas`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.status.lastDecision.verdict`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.lastDecision.code`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Decision",type=string,JSONPath=`.status.conditions[?(@.type=="ScalingActive")].reason`
+// +kubebuilder:printcolumn:name="Cooldown-Until",type=string,priority=1,JSONPath=`.status.cooldownUntil`
 // +kubebuilder:printcolumn:name="Dry-Run",type=boolean,priority=1,JSONPath=`.spec.dryRun`
+// +kubebuilder:printcolumn:name="Paused",type=boolean,priority=1,JSONPath=`.spec.paused`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type LLMAutoScaler struct {
 	metav1.TypeMeta `json:",inline"`

@@ -131,6 +131,10 @@ func (in *LLMAutoScalerStatus) DeepCopyInto(out *LLMAutoScalerStatus) {
 		in, out := &in.LastScaleTime, &out.LastScaleTime
 		*out = (*in).DeepCopy()
 	}
+	if in.CooldownUntil != nil {
+		in, out := &in.CooldownUntil, &out.CooldownUntil
+		*out = (*in).DeepCopy()
+	}
 	if in.CurrentReplicas != nil {
 		in, out := &in.CurrentReplicas, &out.CurrentReplicas
 		*out = new(int32)

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+)
+
+const (
+	// deafAfter is how long lists and watches may fail.
+	deafAfter = 2 * time.Minute
+	// retries are at most this far apart.
+	retries = 90 * time.Second
+)
+
+// A hearing knows whether the caches still hear of changes: what is in them may be old else, and nothing says so.
+type hearing struct {
+	now func() time.Time
+
+	mu          sync.Mutex
+	first, last time.Time // failure of those that follow each other
+	err         error
+}
+
+// failed is the caches' handler of lists and watches that end with an error.
+func (h *hearing) failed(ctx context.Context, r *toolscache.Reflector, err error) {
+	toolscache.DefaultWatchErrorHandler(ctx, r, err)
+	if errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return // a watch ends so in the normal way
+	}
+	now := h.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now.Sub(h.last) > retries {
+		h.first = now
+	}
+	h.last, h.err = now, err
+}
+
+// lost is an error while lists or watches fail again and again.
+func (h *hearing) lost() error {
+	now := h.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil || now.Sub(h.last) > retries || now.Sub(h.first) < deafAfter {
+		return nil
+	}
+	return fmt.Errorf("lists and watches fail since %s: %w", h.first.UTC().Format(time.RFC3339), h.err)
+}
+
+// ready is /readyz: the caches have everything and hear of changes, and rounds are made.
+func ready(c cache.Cache, h *hearing, rounds *controller.Controller) func(*http.Request) error {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return errors.New("the caches do not have everything yet")
+		}
+		return errors.Join(h.lost(), rounds.Stalled())
+	}
+}
