@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -57,14 +58,17 @@ func (s *Spec) Plan(at string, otherwise scaling.Bounds) (Plan, error) {
 
 // plan is Plan for a scaler that stands elsewhere than in its spec.
 func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds) (Plan, error) {
-	b := newBuilder(root, s.Interval())
-	p := Plan{Interval: b.interval, Bounds: otherwise}
+	p := Plan{Interval: s.Interval(), Bounds: otherwise}
+	b := newBuilder(root, p.Interval)
 	where := place{at: scaler, bounds: root, within: otherwise}
 	if s.MaxReplicas != 0 || s.MinReplicas != nil {
 		where.given(s.MinReplicas, s.MaxReplicas)
 		p.Bounds = where.within
 	}
-	b.errs.Check(p.Interval >= time.Second && p.Interval <= time.Hour, b.root+"intervalSeconds", int(p.Interval.Seconds()), "must be between 1 and 3600")
+	if p.Interval < time.Second || p.Interval > time.Hour {
+		b.errs.Check(false, b.root+"intervalSeconds", int(p.Interval.Seconds()), "must be between 1 and 3600")
+		b.interval = DefaultIntervalSeconds * time.Second // so that it is told once
+	}
 	b.add(where.within.Validate("bounds"), where.boundsPaths())
 	groupings := []string{"Pod", "LeaderWorkerSet", "KaitoWorkspace"}
 	b.errs.Check(s.Grouping == "" || slices.Contains(groupings, s.Grouping), b.root+"grouping", s.Grouping, "must be "+oneOf(groupings))
@@ -82,9 +86,19 @@ func (b *builder) scrape(s *Scrape) {
 	if s == nil {
 		return
 	}
-	if s.TLS != nil && s.TLS.CASecretRef != nil {
-		b.errs.Check(!s.TLS.InsecureSkipVerify, b.root+"scrape.tls.caSecretRef", s.TLS.CASecretRef.Name, "must not be given with insecureSkipVerify")
+	at := b.root + "scrape."
+	named := func(ref *SecretKeyReference, path string) {
+		b.errs.Check(ref == nil || ref.Name != "", at+path+".name", "", "must not be empty")
 	}
+	b.errs.Check(s.PortName == "" || len(s.PortName) <= 15 && regexp.MustCompile(`^[0-9]*[a-z]([a-z0-9-]*[a-z0-9])?$`).MatchString(s.PortName),
+		at+"portName", s.PortName, "must be the name of a port")
+	if s.TLS != nil {
+		b.errs.Check(s.TLS.ServerName == "" || regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$`).MatchString(s.TLS.ServerName),
+			at+"tls.serverName", s.TLS.ServerName, "must be a host name")
+		b.errs.Check(s.TLS.CASecretRef == nil || !s.TLS.InsecureSkipVerify, at+"tls.caSecretRef", or(s.TLS.CASecretRef, SecretKeyReference{}).Name, "must not be given with insecureSkipVerify")
+		named(s.TLS.CASecretRef, "tls.caSecretRef")
+	}
+	named(s.BearerTokenSecretRef, "bearerTokenSecretRef")
 	for _, m := range b.metrics {
 		first, own := cmp.Or(b.metrics[0].Source.Protocol, HTTP), cmp.Or(m.Source.Protocol, HTTP)
 		b.errs.Check(s.PortName == "" || own == first, m.Field+".protocol", string(own),

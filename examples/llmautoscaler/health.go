@@ -12,8 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-
-	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
 const (
@@ -59,13 +57,13 @@ func (h *hearing) lost() error {
 }
 
 // ready is /readyz: the caches have everything and hear of changes, and rounds are made.
-func ready(c cache.Cache, h *hearing, rounds *controller.Controller) func(*http.Request) error {
+func ready(c cache.Cache, h *hearing, stalled func() error) func(*http.Request) error {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
 		if !c.WaitForCacheSync(ctx) {
 			return errors.New("the caches do not have everything yet")
 		}
-		return errors.Join(h.lost(), rounds.Stalled())
+		return errors.Join(h.lost(), stalled())
 	}
 }

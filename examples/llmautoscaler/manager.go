@@ -86,7 +86,7 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 	}
 	return mgr, c.Close, errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("webhook", served),
-		mgr.AddReadyzCheck("rounds", ready(mgr.GetCache(), hears, c)),
+		mgr.AddReadyzCheck("rounds", ready(mgr.GetCache(), hears, c.Stalled)),
 	)
 }
 

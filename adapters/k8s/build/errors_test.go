@@ -143,3 +143,45 @@ scaler:
 	var field *scaling.FieldError
 	require.ErrorAs(t, err, &field)
 }
+
+// TestAllAtOnceWithScrape: what is wrong with reading the pods is told beside what is wrong with deciding.
+func TestAllAtOnceWithScrape(t *testing.T) {
+	refused(t, `
+minReplicas: 9
+intervalSeconds: 0
+grouping: Both
+scrape: {portName: web, bearerTokenSecretRef: {}, tls: {serverName: "a b", caSecretRef: {name: ca}, insecureSkipVerify: true}}
+scaler:
+  realtime:
+    metrics:
+      - {source: {engine: TGI, signal: TTFT, protocol: https}, threshold: {high: 1, low: 2}}
+      - {source: {name: b, protocol: http}, threshold: {high: 2, low: 1}}
+  cron: {policies: [{name: a, schedule: nonsense, targetReplicas: 1}]}
+`,
+		"spec.intervalSeconds: 0: must be between 1 and 3600",
+		"spec.maxReplicas: 8: must not be below min 9",
+		"spec.grouping: Both: must be Pod, LeaderWorkerSet or KaitoWorkspace",
+		"spec.scaler.realtime.metrics[0].threshold.high: 1: must be a number above low 2",
+		"spec.scaler.cron.policies[0].schedule: nonsense: is not a cron expression of five fields: expected exactly 5 fields, found 1: [nonsense]",
+		"spec.scrape.tls.serverName: a b: must be a host name",
+		"spec.scrape.tls.caSecretRef: ca: must not be given with insecureSkipVerify",
+		"spec.scrape.bearerTokenSecretRef.name: : must not be empty",
+		"spec.scaler.realtime.metrics[1].source.protocol: http: must be that of every other source, https, as spec.scrape.portName is given",
+		"spec.scaler.realtime.metrics[0].source.signal: TTFT: TGI has none",
+		"spec.scaler.realtime.metrics[1].source.protocol: http: must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open",
+	)
+}
+
+// TestTokenInTheOpen is refused, not left out: who writes it expects it to be sent.
+func TestTokenInTheOpen(t *testing.T) {
+	const token = "scrape: {bearerTokenSecretRef: {name: a}}\n"
+	for protocol, ok := range map[string]bool{"protocol: https": true, "protocol: http": false, "": false} {
+		text := token + "scaler: {realtime: {metrics: [{source: {name: a, " + protocol + "}, threshold: {high: 7, low: 1}}]}}"
+		if ok {
+			_, err := build.Spec(read(t, target+text))
+			require.NoError(t, err)
+			continue
+		}
+		refused(t, text, "spec.scaler.realtime.metrics[0].source.protocol: http: must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open")
+	}
+}
