@@ -82,9 +82,6 @@ func (p *plan) record(state *State, now int64, obs *scaling.Observation) (back, 
 		l.Window.rewind(by, slot)
 		l.Window.evict(slot - p.stable)
 		p.take(l, &p.metrics[i], now, slot, obs)
-		if l.Window.Len() == 0 {
-			l.Since = scaling.Stamp{}
-		}
 	}
 	return back, slot
 }

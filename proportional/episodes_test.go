@@ -110,7 +110,7 @@ func TestProperties(t *testing.T) {
 		opts := scalingtest.Options{
 			Bounds: c.Bounds, Metrics: known(c), Period: period, Memory: 4 * time.Minute, MaxState: 50 + maxSize(c),
 			Shift:    time.Minute, // so that buckets stay whole
-			Monotone: true, Windows: true,
+			Monotone: true, Windows: true, Lapses: 2*c.StableWindow >= 3*period,
 			Twin: func() scalingtest.Naive { return newNaive(c) },
 		}
 		return func() scaling.Policy { return scaling.New(build(t, c)) }, opts
@@ -127,7 +127,7 @@ func TestPropertiesOfProfiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scalingtest.Run(t, func() scaling.Policy { return scaling.New(build(t, c)) }, scalingtest.Options{
 				Bounds: bounds, Metrics: known(c), Memory: 10 * time.Minute, Shift: time.Minute,
-				Monotone: true, Windows: true, NoFlap: true, Refused: true,
+				Monotone: true, Windows: true, NoFlap: true, Refused: true, Lapses: true,
 				Convergence: &scalingtest.Convergence{Within: 300, Want: func(loads []scalingtest.Load) (least, most int32) {
 					needed := loads[0].Sum / inflight.Target
 					want := scaling.Ceil(needed)

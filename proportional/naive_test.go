@@ -161,9 +161,6 @@ func (n *naive) record(now time.Time, obs scaling.Observation) bool {
 			l.last = &last
 			l.samples = append(l.samples, naiveSample{max(n.bucket(at), newest), lower, upper})
 		}
-		if len(l.samples) == 0 {
-			l.since = nil
-		}
 	}
 	return by > 0
 }

@@ -23,10 +23,11 @@ const roundedUp = 1 + 1e-9
 //	partial start-up   counts what there is: the first sample alone is an average, upward at once; nothing is
 //	                   taken away before the metric has been known for a whole stable window (code Uncovered)
 //	trailing silence   is left out too: the last samples count until they are as old as the window; then the metric
-//	                   is unknown, and after it is known again a whole window must pass before anything is taken away
+//	                   is unknown, and blocks what takes something away until it is known again
 //
-// The last two make a restart safe: with a fresh state a fleet keeps its count for a stable window. A metric counts as
-// known throughout if it was at each decision and no two samples were more than two stable windows apart.
+// The last two make a restart safe: with a fresh state a fleet keeps its count for a stable window, and with a stored one
+// a reading or two that are missing put a change off, and do not begin anew. A metric counts as known throughout if no two
+// samples were more than two stable windows apart.
 //
 // A sample counts at the time of its reading (Reading.At, the time of the decision if it has none). One that is no
 // newer than the latest was counted already or is too late, and is left out.

@@ -46,8 +46,9 @@ type Metric struct {
 //
 // A window is about time. A sample stands for the Period that ends at its time, so with a Period of 15 s a window of
 // 30 s takes two breaching samples in a row and one of 300 s takes twenty. A single sample on the right side of the
-// threshold, a metric without a sample, or a gap of more than two periods starts the window anew; a window that is not
-// yet covered never passes. The memory of a metric is one streak: which side, since when, until when.
+// threshold starts the window anew, as do more than two periods without a decision and four or more without a sample.
+// What is missing for less counts as what is known on both sides of it: one reading without a sample, or two. A window
+// that is not yet covered never passes. The memory of a metric is one streak: which side, since when, until when.
 //
 // A cooldown runs from the last change that was carried out, as reported by Applied; a write that was refused starts
 // none, nor does a repair of the bounds. It has passed when elapsed >= cooldown. Whatever the cooldown, a change needs a

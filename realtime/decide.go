@@ -84,6 +84,9 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 // A metric without a sample is the widest interval there is: it cannot cause a scale-up and blocks every scale-down. If
 // no metric has one the verdict is Unknown, with a warning for each reading that no metric has.
 //
+// One reading without a sample, or two in a row, as after a restart or where a counter has just begun, leave a streak as
+// it is: they put a decision off until the next sample, and do not start its window anew.
+//
 // A clock that is behind the last decision holds (code scaling.ClockBack). More than two periods after the last
 // decision windows begin anew; where that is why nothing happens, a warning says so (scaling.DecidedTooRarely). Next is
 // when a window can be covered or a cooldown is over. Decide is total: it never fails, and keeps nothing but what it
@@ -104,8 +107,8 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 	before := state.Streaks
 	for i := range s.metrics {
 		m, l := &s.metrics[i], &looks[i]
-		state.Streaks[i] = s.look(l, m, before.of(m.id, i), at, &obs)
-		s.judge(l, m.Role, &state.Streaks[i], state.Changed, at)
+		state.Streaks[i] = s.look(l, m, before.of(m.id, i), at, gap > s.bridged(), &obs)
+		s.judge(l, m.Role, state.Changed, at)
 	}
 	clear(state.Streaks[len(s.metrics):])
 
@@ -134,6 +137,7 @@ type look struct {
 	age          int64 // of the latest sample, milliseconds
 	elapsed      int64 // since the last change, milliseconds
 	code         scaling.Code
+	side         int8 // +1 above High, -1 below Low
 	known        bool
 	stuck        bool // whether pods that were never ready count 0 in upper
 	broken       bool // whether the sample before was on the same side, but too long ago
@@ -141,39 +145,55 @@ type look struct {
 	blocks       bool // whether it stands in the way of a scale-down
 }
 
-// look reads a metric and returns its streak, carried on.
-func (s *Scaler) look(l *look, m *metric, old Streak, now int64, obs *scaling.Observation) (streak Streak) {
+// look reads a metric and returns its streak, carried on. Lapsed says that nobody has looked for longer than a streak
+// bridges.
+func (s *Scaler) look(l *look, m *metric, old Streak, now int64, lapsed bool, obs *scaling.Observation) Streak {
 	r := obs.Reading(m.Name)
-	period := s.config.Period.Milliseconds()
 	at := now
 	if !r.At.IsZero() {
 		at = min(now, r.At.UnixMilli())
 	}
 	l.lower, l.upper, l.stuck = r.Lower, r.Upper, r.Stuck > 0
-	l.known = r.Known() && now-at <= 2*period
-	side := int8(0)
+	reach := s.bridged() // without a sample
+	l.known = r.Known() && now-at <= reach
+	if !lapsed {
+		reach = 2*reach - 1
+	}
 	switch {
 	case !l.known:
-	case scaling.Exceeds(r.Lower, m.High):
-		side = +1
-	case scaling.Exceeds(m.Low, r.Upper):
-		side = -1
-	}
-	if side != 0 {
-		streak = Streak{Metric: m.id, Side: side, Since: at, Last: at}
-		if l.broken = old.Side == side && at-old.Last > 2*period; old.Side == side && !l.broken {
-			streak.Since, streak.Last = old.Since, max(old.Last, at)
+		if now-old.Last > reach {
+			return Streak{}
 		}
-		l.held = streak.Last - streak.Since + period
+		return old
+	case scaling.Exceeds(r.Lower, m.High):
+		l.side = +1
+	case scaling.Exceeds(m.Low, r.Upper):
+		l.side = -1
+	}
+	streak := Streak{Metric: m.id, Side: l.side, Since: at, Last: at}
+	switch {
+	case old.Metric != m.id:
+	case at < old.Last: // a newer sample was seen already: what contradicts it ends a streak and begins none
+		if streak = old; l.side != old.Side {
+			streak.Side, streak.Since = 0, old.Last
+		}
+	case l.side == old.Side && at-old.Last <= reach:
+		streak.Since = old.Since
+	default:
+		l.broken = l.side == old.Side
+	}
+	l.age = now - at
+	if streak.Side != 0 {
+		l.age, l.held = now-streak.Last, streak.Last-streak.Since+s.config.Period.Milliseconds()
 	}
 	return streak
 }
 
 // judge says what a metric asks for, and why.
-func (s *Scaler) judge(l *look, role Role, streak *Streak, changed scaling.Stamp, now int64) {
+func (s *Scaler) judge(l *look, role Role, changed scaling.Stamp, now int64) {
 	l.blocks = role != UpOnly
-	l.age, l.elapsed = now-streak.Last, now-changed.Milli
-	switch side := streak.Side; {
+	l.elapsed = now - changed.Milli
+	switch side := l.side; {
 	case !l.known:
 		l.code = NoSample
 	case side == 0:
@@ -311,7 +331,7 @@ func (s *Scaler) warnUnmatched(d *scaling.Decision, obs *scaling.Observation) {
 	})
 }
 
-// bridged returns the longest time between two samples of one streak, in milliseconds.
+// bridged returns the longest time between two decisions in one streak, in milliseconds: a sample in between is missing.
 func (s *Scaler) bridged() int64 { return 2 * s.config.Period.Milliseconds() }
 
 // warn says that the gap between two decisions is what keeps a window from filling, if it is.

@@ -20,8 +20,10 @@ type naive struct {
 }
 
 type naiveSample struct {
-	at   time.Time
-	side int // +1 above High, -1 below Low, 0 neither or not known
+	when  time.Time // it was looked for
+	at    time.Time
+	side  int // +1 above High, -1 below Low, 0 neither
+	known bool
 }
 
 func newNaive(c realtime.Config) *naive {
@@ -44,7 +46,7 @@ func (n *naive) clock(now time.Time) bool {
 	}
 	for _, samples := range n.samples {
 		for i := range samples {
-			samples[i].at = samples[i].at.Add(-back)
+			samples[i].at, samples[i].when = samples[i].at.Add(-back), samples[i].when.Add(-back)
 		}
 	}
 	return back > 0
@@ -76,7 +78,7 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 
 	anyKnown, anyUp, anyDown, blocked := false, false, false, false
 	for _, m := range n.config.Metrics {
-		sample := naiveSample{at: now}
+		sample := naiveSample{when: now, at: now}
 		known := false
 		for _, r := range obs.Readings {
 			if r.Metric != m.Name {
@@ -93,20 +95,41 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 				sample.side = -1
 			}
 		}
+		sample.known = known
 		n.samples[m.Name] = append(n.samples[m.Name], sample)
 		anyKnown = anyKnown || known
 
-		// The run of samples of one side that ends here.
-		run, first, last := 0, sample.at, sample.at
+		// The run of samples of one side that ends here: with a look at least every two periods, and a sample
+		// within less than four.
+		run, first, last, looked, any := 0, sample.at, sample.at, n.samples[m.Name][0].when, false
 		for _, k := range n.samples[m.Name] {
-			if k.side == 0 || k.side != run || k.at.Sub(last) > 2*period {
-				run, first, last = k.side, k.at, k.at
+			at := k.at
+			if !k.known {
+				at = k.when
 			}
-			if k.at.After(last) {
+			lost := k.when.Sub(looked) > 2*period && at.Sub(last) > 2*period || at.Sub(last) >= 4*period
+			looked = k.when
+			switch {
+			case !any && !k.known:
+			case !any:
+				run, first, last, any = k.side, k.at, k.at, true
+			case lost && !k.known:
+				run, any = 0, false
+			case !k.known:
+			case k.at.Before(last): // what is older than what is known cannot begin anything
+				if k.side != run {
+					run, first = 0, last
+				}
+			case lost || k.side != run:
+				run, first, last = k.side, k.at, k.at
+			default:
 				last = k.at
 			}
 		}
 		held := last.Sub(first) + period
+		if run == 0 || run != sample.side {
+			held, last = 0, sample.at
+		}
 
 		fresh := n.changed == nil || last.After(*n.changed)
 		up := fresh && sample.side > 0 && held >= n.config.Up.Window && m.Role != realtime.DownVeto

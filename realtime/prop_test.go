@@ -95,7 +95,7 @@ func TestProperties(t *testing.T) {
 func known(c realtime.Config) scalingtest.Options {
 	opts := scalingtest.Options{
 		Bounds: c.Bounds, Period: c.Period, Memory: 5 * time.Minute, MaxState: 150 + 90*len(c.Metrics),
-		Monotone: true, NoFlap: c.Bounds.Min > 0, Refused: true,
+		Monotone: true, NoFlap: c.Bounds.Min > 0, Refused: true, Lapses: true,
 		Twin: func() scalingtest.Naive { return newNaive(c) },
 	}
 	asksUp, asksDown := false, false

@@ -17,13 +17,14 @@ type State struct {
 	Streaks  Streaks       `json:"streaks"`
 }
 
-// Streaks has a streak for every metric that is beyond a threshold; the rest are zero.
+// Streaks has a streak for every metric that has had a sample of late; the rest are zero.
 type Streaks [MaxMetrics]Streak
 
-// A Streak is an unbroken run of samples of one metric beyond one of its thresholds. Its zero value is no streak.
+// A Streak is an unbroken run of samples of one metric beyond one of its thresholds, or on the right side of both. Its
+// zero value is no streak.
 type Streak struct {
 	Metric uint64 // fingerprint of the metric's name, thresholds, role, windows and period
-	Side   int8   // +1 above High, -1 below Low, 0 for no streak
+	Side   int8   // +1 above High, -1 below Low, 0 between them
 	Since  int64  // time of the first sample, Unix milliseconds
 	Last   int64  // time of the latest sample, Unix milliseconds
 }
@@ -40,7 +41,7 @@ type storedStreak struct {
 func (s Streaks) MarshalJSON() ([]byte, error) {
 	stored := make([]storedStreak, 0, len(s))
 	for _, k := range s {
-		if k.Side != 0 {
+		if k != (Streak{}) {
 			stored = append(stored, storedStreak{fmt.Sprintf("%016x", k.Metric), k.Side, k.Since, k.Last})
 		}
 	}
@@ -62,7 +63,7 @@ func (s *Streaks) UnmarshalJSON(data []byte) error {
 		if n, err := fmt.Sscanf(k.Metric, "%016x", &s[i].Metric); n != 1 || err != nil || len(k.Metric) != 16 {
 			return fmt.Errorf("streaks[%d].metric: %q: must be 16 hexadecimal digits", i, k.Metric)
 		}
-		if k.Side != 1 && k.Side != -1 || k.Last < k.Since {
+		if k.Side < -1 || k.Side > 1 || k.Last < k.Since {
 			return fmt.Errorf("streaks[%d]: %+v: not a streak", i, k)
 		}
 	}
@@ -99,7 +100,7 @@ func (s *State) turnBack(now int64) int64 {
 		back = s.Seen.Milli - now
 		s.LastUp, s.LastDown, s.Changed = s.LastUp.Back(back), s.LastDown.Back(back), s.Changed.Back(back)
 		for i := range s.Streaks {
-			if k := &s.Streaks[i]; k.Side != 0 {
+			if k := &s.Streaks[i]; k.Metric != 0 {
 				k.Since -= back
 				k.Last -= back
 			}

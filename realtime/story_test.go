@@ -120,10 +120,52 @@ func TestSteps(t *testing.T) {
 			on(0, "Unknown NoSample", sampled(11, -31)),
 			on(15, "Unknown NoSample", sampled(11, -30)),
 		},
-		"no sample starts the window anew": {
+		"no sample leaves the window as it is": {
 			on(0, "Hold UpWindow", exactly(11)),
 			on(15, "Unknown NoSample", none),
-			on(30, "Hold UpWindow", exactly(11)),
+			on(30, "Up AboveHigh", exactly(11)),
+		},
+		"nor do two in a row": {
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Unknown NoSample", none),
+			on(30, "Unknown NoSample", none),
+			on(46, "Up AboveHigh", exactly(11)),
+		},
+		"three start the window anew": {
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Unknown NoSample", none),
+			on(30, "Unknown NoSample", none),
+			on(45, "Unknown NoSample", none),
+			on(60, "Hold UpWindow", exactly(11)),
+		},
+		"no sample after a gap starts the window anew": {
+			on(0, "Hold UpWindow", exactly(11)),
+			on(31, "Unknown NoSample", none),
+			on(46, "Hold UpWindow", exactly(11)),
+		},
+		"a calm sample between two that are missing starts the window anew": {
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Unknown NoSample", none),
+			on(30, "Hold Between", exactly(10)),
+			on(45, "Unknown NoSample", none),
+			on(60, "Hold UpWindow", exactly(11)),
+		},
+		"a sample older than a calm one begins no window": {
+			on(6, "Hold Between", exactly(10)),
+			on(12, "Hold UpWindow", sampled(11, 4)),
+			on(20, "Hold UpWindow", exactly(11)),
+			on(35, "Up AboveHigh", exactly(11)),
+		},
+		"a calm sample older than a high one ends its window": {
+			on(6, "Hold UpWindow", exactly(11)),
+			on(12, "Hold Between", sampled(10, 4)),
+			on(20, "Hold UpWindow", exactly(11)),
+		},
+		"what is missing asks for nothing by itself": {
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Up AboveHigh", exactly(11)).Refused(),
+			on(30, "Unknown NoSample", none),
+			on(45, "Up AboveHigh", exactly(11)),
 		},
 		"missing pods do not cause a scale-up": {
 			on(0, "Hold Between", between(9, 14)),

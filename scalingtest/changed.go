@@ -54,9 +54,9 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 // The runs are compared until something moves the count in one of them and not in the other: what is remembered of that,
 // as in a cooldown, is right to differ. To a window (Options.Windows) a tick without a reading is as one that did not
 // take place: a metric that is gone is then gone all the time, and the runs are compared until their decisions have other
-// reasons. Less that is known of a metric that is UpOnly may let a Down through.
+// reasons. To a memory that survives such a tick (Options.Lapses) it is gone all the time too. Less that is known of a metric that is UpOnly may let a Down through.
 func checkMissing(s *subject, e *Episode) *failed {
-	if s.options.Windows {
+	if s.options.Windows || s.options.Lapses {
 		e = e.always()
 	}
 	same := true

@@ -21,6 +21,7 @@ func chosen() []property {
 		{name: "Cooldown", on: cooldown, needs: cooldown, draw: drawChanging, check: checkCooldown},
 		{name: "CooldownEnds", on: cooldown, needs: cooldown, draw: drawPressed, check: checkCooldownEnds, whole: true},
 		{name: "Refused", on: func(o *Options) bool { return o.Refused }, draw: drawRefused, check: checkRefused, whole: true},
+		{name: "Lapse", on: func(o *Options) bool { return o.Lapses }, draw: drawLapse, check: checkLapse},
 		{name: "Convergence", on: convergence, needs: convergence, draw: drawConverging, check: checkConvergence, whole: true},
 		{name: "Twin", on: twin, needs: twin, draw: drawTwins, check: checkTwins},
 	}

@@ -31,7 +31,7 @@
 //   - Explained: the chain of steps explains the decision.
 //
 // The properties that not every policy has are switched on by fields of the [Options]: Monotone, NoFlap, DeadZone,
-// Cooldown and CooldownEnds, Refused, Convergence, Twin. [RunDrawn] does the same for a policy of which the
+// Cooldown and CooldownEnds, Refused, Lapse, Convergence, Twin. [RunDrawn] does the same for a policy of which the
 // configuration is drawn.
 //
 // [RunGroup] checks the same of a group with several targets ([Options].Targets): each of them stays within its bounds and

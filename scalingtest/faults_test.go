@@ -110,12 +110,14 @@ func TestFaults(t *testing.T) {
 		{"a tick too late", "CooldownEnds", "is over"},
 		{"counts from the clock", "CooldownEnds", "is over"},
 		{"refused write starts the wait", "Refused", "although the write that it asked for before was refused"},
+		{"a missing sample starts anew", "Lapse", "still does not two ticks later"},
 		{"flaps", "Convergence", "ticks of the same load"},
 		{"a tick too late", "Twin", "the twin says"},
 		{"two steps at once", "Twin", "the twin says"},
 	} {
 		t.Run(row.property+" "+row.fault, func(t *testing.T) {
 			opts := everything()
+			opts.Lapses = row.property == "Lapse"
 			opts.NewPolicy = fmt.Sprintf("func() scaling.Policy { return newStepper(%q) }", row.fault)
 			failed, log := record(t, func(r *recorder) {
 				scalingtest.Try(r, row.property, func() scaling.Policy { return newStepper(row.fault) }, opts)

@@ -58,6 +58,10 @@ type Options struct {
 	Cooldown *Cooldown
 	// Refused: a write that was refused is asked for again at the next tick.
 	Refused bool
+	// Lapses: one tick or two without a reading, at a restart that loses what rates are counted from, put off what is
+	// asked for by two ticks at most. A memory that survives a tick without a reading acts as if there had been one
+	// like its neighbours: in MissingNeverActs a metric that is gone is then gone all the time.
+	Lapses bool
 	// Convergence says where constant loads lead.
 	Convergence *Convergence
 	// Twin makes a second implementation that must always answer the same.

@@ -133,6 +133,13 @@ func (p *stepper) Decide(now time.Time, obs scaling.Observation) (d scaling.Deci
 			p.log = nil
 		}
 	}
+	if p.fault == "a missing sample starts anew" && asks > 0 { // of the observations above high, of which four are needed
+		if p.log = append(p.log, "high"); len(p.log) < 4 {
+			asks = 0
+		}
+	} else if p.fault == "a missing sample starts anew" {
+		p.log = nil
+	}
 	p.step(&d, &obs, asks, looks)
 	if p.fault != "out of bounds" {
 		d.Clamp(p.bounds)

@@ -161,7 +161,8 @@ func optionsSource(p *property, o *Options, e *Episode) string {
 		twin = "newTwin"
 	}
 	return "scalingtest.Options" + fields("Bounds", bounds, "Targets", targets, "Start", start, "Memory", memory, "MaxState", size,
-		"ActsWithoutData", boolSource(o.ActsWithoutData), "Windows", boolSource(o.Windows && p.name == "MissingNeverActs"), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
+		"ActsWithoutData", boolSource(o.ActsWithoutData), "Windows", boolSource(o.Windows && p.name == "MissingNeverActs"),
+		"Lapses", boolSource(o.Lapses && p.name == "MissingNeverActs"), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
 }
 
 func boundsSource(b scaling.Bounds) string {

@@ -1,0 +1,74 @@
+package scalingtest
+
+import (
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// drawLapse draws readings that become the same for good, and one tick or two at which there is none of them. To a window
+// (Options.Windows), in which every reading has its weight, they are the same all the time.
+func drawLapse(t *rapid.T, o *Options) Episode {
+	few := *o
+	few.Ticks = min(o.Ticks, 16)
+	e := drawEpisode(t, &few, life{inside: true, refusals: true})
+	if o.Windows {
+		e.Ticks = nil
+	}
+	d := &drawer{T: t, o: o, life: life{inside: true}, mood: rapid.IntRange(moodHigh, moodLow).Draw(t, "mood")}
+	tick := Tick{After: o.Period, Times: min(o.warm(o.Period), 120), Refuse: rapid.Bool().Draw(t, "refused")}
+	for _, m := range o.Metrics {
+		r := scaling.Exactly(m.Name, 0)
+		d.value(&r, m, d.mood)
+		tick.Readings = append(tick.Readings, r)
+	}
+	tick.Targets = d.targets(tick.Readings)
+	before := e.count()
+	e.Ticks = append(e.Ticks, tick)
+	at := rapid.IntRange(before, e.count()-1).Draw(t, "restarted at")
+	if rapid.Bool().Draw(t, "soon") {
+		at = min(at, before+rapid.IntRange(0, 12).Draw(t, "soon after"))
+	}
+	for i := range rapid.IntRange(1, maxLapse).Draw(t, "without a reading") {
+		for _, m := range o.Metrics {
+			e.Changes = append(e.Changes, Change{Tick: at + i, Metric: m.Name, Gone: true})
+		}
+	}
+	return e
+}
+
+// maxLapse is how many ticks in a row may be without a reading, and by how many an answer may be late for it.
+const maxLapse = 2
+
+// checkLapse: what a policy would have asked for from a restart on, it asks for at most two ticks later if at the first
+// tick or two there are no readings. A lapse near the end of the episode is not judged.
+func checkLapse(s *subject, e *Episode) *failed {
+	if len(e.Changes) == 0 {
+		return nil
+	}
+	plain := *e
+	plain.Changes = nil
+	without, f := s.play(&plain)
+	if f != nil {
+		return f
+	}
+	p := s.player(e)
+	p.allRestarts = true
+	if f := p.run(); f != nil {
+		return f
+	}
+	at := e.Changes[0].Tick
+	for i := at; i+maxLapse < len(without); i++ {
+		if !without[i].acts() || without[i].repairs {
+			continue
+		}
+		for j := at; j <= i+maxLapse; j++ {
+			if p.moments[j].d.Verdict == without[i].d.Verdict {
+				return nil
+			}
+		}
+		return failAt(without, i, "%s, and with no reading at %d ticks before it still does not two ticks later",
+			action(&without[i].d), e.Changes[len(e.Changes)-1].Tick+1-at).show("with the restart", p.moments[:i+maxLapse+1])
+	}
+	return nil
+}
