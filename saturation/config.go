@@ -10,8 +10,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Thresholds say when a replica is saturated and how much must be spare on average. The names in JSON and YAML are the
-// seed's.
+// Thresholds say when a replica is saturated and how much must be spare on average. The names in JSON and YAML are
+// llm-d's.
 type Thresholds struct {
 	// KVCache is the KV cache usage, a fraction, from which on a replica is saturated.
 	KVCache float64 `json:"kvCacheThreshold"`
@@ -23,12 +23,12 @@ type Thresholds struct {
 	QueueSpare float64 `json:"queueSpareTrigger"`
 }
 
-// Recommended returns the thresholds that the seed recommends: 0.80 and 5, with 0.10 and 3 to spare.
+// Recommended returns the thresholds that llm-d recommends: 0.80 and 5, with 0.10 and 3 to spare.
 func Recommended() Thresholds {
 	return Thresholds{KVCache: 0.80, QueueLength: 5, KVSpare: 0.10, QueueSpare: 3}
 }
 
-// A Mode says by which reading of the seed to decide.
+// A Mode says by which reading of llm-d to decide.
 type Mode int8
 
 // The modes.
@@ -59,7 +59,7 @@ type StepRule int8
 
 // The step rules.
 const (
-	// One adds one replica, and none while any replica of the model is on its way: the seed's rule and the default.
+	// One adds one replica, and none while any replica of the model is on its way: llm-d's rule and the default.
 	One StepRule = iota
 	// Deficit adds what the deficit needs, less the replicas that are on their way. Growth in flight then does not
 	// block a scale-up, as it is credited instead.
@@ -111,9 +111,9 @@ func WVA() Config {
 //
 // In mode Default thresholds are at least a billionth (KVCache at most 1, QueueLength at most 1e9) and each trigger is
 // in [0, its threshold). In mode Literal
-// what the seed's system accepts is accepted: KVCache and KVSpare in [0, 1] with KVSpare not above KVCache, queues not
+// what llm-d's system accepts is accepted: KVCache and KVSpare in [0, 1] with KVSpare not above KVCache, queues not
 // negative, and so all zeros, which freeze a model, and a QueueSpare above QueueLength, which grows it for ever. A
-// timeout, a stabilization or a step rule is not the seed's and is an error there.
+// timeout, a stabilization or a step rule is not llm-d's and is an error there.
 func (c Config) Validate() error {
 	var e scaling.FieldErrors
 	e.Check(c.Mode == Default || c.Mode == Literal, "mode", c.Mode, "must be Default or Literal")

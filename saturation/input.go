@@ -28,7 +28,7 @@ type Variant struct { //nolint:recvcheck // a plain value; inner methods take it
 	// Capacity of a replica relative to the others', such as 1 and 3 for accelerators of which one serves three times
 	// as much, from 1e-100 to 1e100. Variants are compared by cost per capacity. 0 means 1.
 	Capacity float64 `json:"capacity,omitempty"`
-	// Min and Max are the fewest and the most replicas. Max 0 means no upper bound, as in the seed. Whatever Min says,
+	// Min and Max are the fewest and the most replicas. Max 0 means no upper bound, as in llm-d. Whatever Min says,
 	// the last replica of a variant is never taken away.
 	Min int32 `json:"min,omitempty"`
 	Max int32 `json:"max,omitempty"`

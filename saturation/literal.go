@@ -2,7 +2,7 @@ package saturation
 
 import "github.com/inferscale/inferscale/scaling"
 
-// decideLiterally decides by the seed's rules as its system runs them:
+// decideLiterally decides by llm-d's rules as its system runs them:
 //
 //   - no replica reports: every target is the present count;
 //   - a variant with a state and no replica that reports is left out: it holds, and stands in nobody's way;

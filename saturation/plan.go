@@ -54,7 +54,7 @@ func (p *Plan) Target(variant string) *Target {
 	return &p.Targets[i]
 }
 
-// Explain returns the plan as a table: why, and what that means for each variant. For the seed's first example:
+// Explain returns the plan as a table: why, and what that means for each variant. For llm-d's first example:
 //
 //	Up 4 -> 5
 //	  ShortQueue        4 -> 4    v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4

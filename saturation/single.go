@@ -32,7 +32,7 @@ type SingleConfig struct {
 	Queue  string         `json:"queue"` // the reading of the waiting requests
 }
 
-// DefaultKV and DefaultQueue are the metrics of a vLLM server that the seed reads.
+// DefaultKV and DefaultQueue are the metrics of a vLLM server that llm-d reads.
 const (
 	DefaultKV    = "vllm:kv_cache_usage_perc"
 	DefaultQueue = "vllm:num_requests_waiting"
