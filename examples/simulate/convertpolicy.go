@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -48,10 +50,10 @@ func converted(data []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(data, &root); err != nil {
 		return nil, err
 	}
-	c := converter{}
+	c := converter{names: newNames()}
 	if len(root.Content) > 0 {
 		for _, item := range under(root.Content[0], "policies").Content {
-			c.entry(item, true)
+			c.entry(item)
 		}
 	}
 	if c.err != nil {
@@ -67,8 +69,31 @@ func converted(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// A converter renames the fields of nodes, in place.
+// newNames returns the names that fields have now, by those that they had, behind the one of what they stood in. One that
+// ends in Seconds was a duration.
+func newNames() map[string]string {
+	return map[string]string{
+		"bounds/min": "minReplicas", "bounds/max": "maxReplicas",
+		"/stabilized": "stabilization", "members/stabilized": "stabilization", "base/stabilized": "stabilization",
+		"/rateLimited": "rateLimits", "members/rateLimited": "rateLimits", "base/rateLimited": "rateLimits",
+		"stabilized/up": "upSeconds", "stabilization/up": "upSeconds",
+		"stabilized/down": "downSeconds", "stabilization/down": "downSeconds",
+		"limits/period": "periodSeconds",
+		"realtime/up":   "scaleUpRule", "realtime/down": "scaleDownRule",
+		"up/step": "scaleStep", "up/cooldown": "cooldownSeconds", "up/window": "stabilizationWindowSeconds",
+		"down/step": "scaleStep", "down/cooldown": "cooldownSeconds", "down/window": "stabilizationWindowSeconds",
+		"proportional/up": "scaleUp", "proportional/down": "scaleDown",
+		"proportional/stableWindow": "stableWindowSeconds", "proportional/resolution": "resolutionSeconds",
+		"panic/window":  "windowSeconds",
+		"saturation/kv": "kvCacheSource", "saturation/queue": "queueSource",
+		"saturation/transitionTimeout": "transitionTimeoutSeconds", "saturation/downStabilization": "downStabilizationSeconds",
+		"policies/replicas": "targetReplicas", "windows/replicas": "targetReplicas",
+	}
+}
+
+// A converter rewrites nodes in place.
 type converter struct {
+	names    map[string]string
 	interval *yaml.Node // of the policy at hand
 	err      error
 }
@@ -89,32 +114,95 @@ func under(n *yaml.Node, name string) *yaml.Node {
 	return &yaml.Node{}
 }
 
-// fields calls a function for each field of a mapping; what it returns stands in its place.
-func fields(n *yaml.Node, change func(key, value *yaml.Node) []*yaml.Node) {
-	if n.Kind != yaml.MappingNode {
-		return
+func word(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
+
+// entry converts a policy at the top of the list. Bounds and a period make a spec of it.
+func (c *converter) entry(n *yaml.Node) {
+	c.interval = nil
+	c.convert(n, "")
+	outside, rules := apart(n.Content, "name", "minReplicas", "maxReplicas")
+	if c.interval != nil {
+		outside = append(outside, word("intervalSeconds"), c.interval)
+	}
+	if len(outside) > 2 {
+		rules = []*yaml.Node{word("scaler"), {Kind: yaml.MappingNode, Content: rules}}
+	}
+	n.Content = append(outside, rules...)
+}
+
+// apart returns the fields of some names, and the others.
+func apart(fields []*yaml.Node, names ...string) (these, others []*yaml.Node) {
+	for i := 0; i+1 < len(fields); i += 2 {
+		if slices.Contains(names, fields[i].Value) {
+			these = append(these, fields[i:i+2]...)
+		} else {
+			others = append(others, fields[i:i+2]...)
+		}
+	}
+	return these, others
+}
+
+// convert converts what stands under a name, the inside first.
+func (c *converter) convert(n *yaml.Node, within string) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" {
+		if f, err := strconv.ParseFloat(n.Value, 64); err == nil {
+			n.Value = strconv.FormatFloat(f, 'f', -1, 64)
+		}
+		n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
 	}
 	var all []*yaml.Node
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		all = append(all, change(n.Content[i], n.Content[i+1])...)
+	for i := 0; i < len(n.Content); i++ {
+		if n.Kind != yaml.MappingNode {
+			c.convert(n.Content[i], within)
+			all = append(all, n.Content[i])
+			continue
+		}
+		key, value := n.Content[i], n.Content[i+1]
+		c.convert(value, key.Value)
+		all = append(all, c.field(within, key, value)...)
+		i++
+	}
+	if thresholds, others := apart(all, "high", "low"); within == "metrics" && len(thresholds) > 0 {
+		if len(thresholds) == 2 && thresholds[0].Value == "high" {
+			thresholds = append(thresholds, word("low"), word("0"))
+		}
+		all = append(others, word("threshold"), &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: thresholds})
 	}
 	n.Content = all
 }
 
-// rename gives fields other names; one whose name then ends in Seconds is a duration.
-func (c *converter) rename(n *yaml.Node, names map[string]string) {
-	fields(n, func(key, value *yaml.Node) []*yaml.Node {
-		if name := names[key.Value]; name != "" {
-			key.Value = name
+// field returns what stands in the place of a field whose value was converted.
+func (c *converter) field(within string, key, value *yaml.Node) []*yaml.Node {
+	switch at := within + "/" + key.Value; {
+	case at == "metrics/name":
+		return []*yaml.Node{word("source"), source(value.Value)}
+	case at == "saturation/kv", at == "saturation/queue":
+		value = source(value.Value)
+	case at == "realtime/period":
+		c.seconds(value)
+		if c.interval != nil && c.interval.Value != value.Value {
+			c.fail(value, "%s: there is one interval for all of a policy, and another one has %s", value.Value, c.interval.Value)
 		}
-		switch {
-		case len(key.Value) > 7 && key.Value[len(key.Value)-7:] == "Seconds":
-			c.seconds(value)
-		case value.ShortTag() == "!!float":
-			number(value)
+		c.interval = value
+		return nil
+	case within == "limits" && value.Value == "0":
+		return nil // replicas or percent
+	case key.Value == "profile":
+		if p, err := policy.Named(within + "/" + value.Value); err == nil {
+			_, value.Value, _ = strings.Cut(p.Name, "/")
 		}
-		return []*yaml.Node{key, value}
-	})
+	case key.Value == "bounds":
+		return value.Content
+	case key.Value == "highest":
+		value = under(value, "members")
+	case key.Value == "floor":
+		return floor(under(value, "base"), under(value, "cron"))
+	}
+	key.Value = cmp.Or(c.names[within+"/"+key.Value], key.Value)
+	if strings.HasSuffix(key.Value, "Seconds") {
+		c.seconds(value)
+	}
+	return []*yaml.Node{key, value}
 }
 
 // seconds makes whole seconds of a duration.
@@ -127,204 +215,25 @@ func (c *converter) seconds(n *yaml.Node) {
 	n.Value, n.Tag, n.Style = strconv.FormatInt(int64(d/time.Second), 10), "!!int", 0
 }
 
-// number puts a fraction in quotes.
-func number(n *yaml.Node) {
-	if f, err := strconv.ParseFloat(n.Value, 64); err == nil {
-		n.Value = strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
-}
-
-// entry converts a policy of a list. Bounds and a period of one that stands at the top make a spec of it.
-func (c *converter) entry(n *yaml.Node, top bool) {
-	if top {
-		c.interval = nil
-	}
-	var outside, rules []*yaml.Node
-	fields(n, func(key, value *yaml.Node) []*yaml.Node {
-		switch key.Value {
-		case "name":
-			outside = append(outside, key, value)
-			return nil
-		case "bounds":
-			c.rename(value, map[string]string{"min": "minReplicas", "max": "maxReplicas"})
-			outside = append(outside, value.Content...)
-			return nil
-		}
-		rules = append(rules, c.rule(key, value)...)
-		return nil
-	})
-	if top && c.interval != nil {
-		outside = append(outside, &yaml.Node{Kind: yaml.ScalarNode, Value: "intervalSeconds"}, c.interval)
-	}
-	if top && len(outside) > 2 {
-		rules = []*yaml.Node{{Kind: yaml.ScalarNode, Value: "scaler"}, {Kind: yaml.MappingNode, Content: rules}}
-	}
-	n.Content = append(outside, rules...)
-}
-
-// rule converts an algorithm, or what stands around one.
-func (c *converter) rule(key, value *yaml.Node) []*yaml.Node {
-	switch key.Value {
-	case "stabilized":
-		key.Value = "stabilization"
-		c.stabilization(value)
-	case "rateLimited":
-		key.Value = "rateLimits"
-		c.limits(value)
-	case "realtime":
-		c.realtime(value)
-	case "proportional":
-		c.proportional(value)
-	case "saturation":
-		c.saturation(value)
-	case "cron":
-		c.cron(value)
-	case "highest":
-		members := under(value, "members")
-		for _, m := range members.Content {
-			c.entry(m, false)
-		}
-		return []*yaml.Node{key, members}
-	case "floor":
-		return c.floor(value)
-	}
-	return []*yaml.Node{key, value}
-}
-
 // floor puts a base beside its timetable, or in a list of one if there is anything around it.
-func (c *converter) floor(n *yaml.Node) []*yaml.Node {
-	base, cron := under(n, "base"), under(n, "cron")
-	c.entry(base, false)
-	c.cron(cron)
-	timetable := []*yaml.Node{{Kind: yaml.ScalarNode, Value: "cron"}, cron}
+func floor(base, cron *yaml.Node) []*yaml.Node {
 	alone := []string{"realtime", "proportional", "saturation", "static"}
 	if len(base.Content) == 2 && slices.Contains(alone, base.Content[0].Value) {
-		return append(base.Content, timetable...)
+		return append(base.Content, word("cron"), cron)
 	}
 	list := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{base}}
-	return append([]*yaml.Node{{Kind: yaml.ScalarNode, Value: "highest"}, list}, timetable...)
+	return []*yaml.Node{word("highest"), list, word("cron"), cron}
 }
 
-func (c *converter) realtime(n *yaml.Node) {
-	for _, m := range under(n, "metrics").Content {
-		threshold := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-		c.rename(m, nil)
-		fields(m, func(key, value *yaml.Node) []*yaml.Node {
-			switch key.Value {
-			case "name":
-				return source(value)
-			case "high", "low":
-				threshold.Content = append(threshold.Content, key, value)
-				return nil
-			}
-			return []*yaml.Node{key, value}
-		})
-		if under(threshold, "low").Kind == 0 {
-			threshold.Content = append(threshold.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "low"}, &yaml.Node{Kind: yaml.ScalarNode, Value: "0"})
-		}
-		m.Content = append(m.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "threshold"}, threshold)
-	}
-	rule := map[string]string{"step": "scaleStep", "cooldown": "cooldownSeconds", "window": "stabilizationWindowSeconds"}
-	c.rename(under(n, "up"), rule)
-	c.rename(under(n, "down"), rule)
-	fields(n, func(key, value *yaml.Node) []*yaml.Node {
-		switch key.Value {
-		case "up", "down":
-			key.Value = map[string]string{"up": "scaleUpRule", "down": "scaleDownRule"}[key.Value]
-		case "profile":
-			value.Value = renamed(value.Value)
-		case "period":
-			c.seconds(value)
-			if c.interval != nil && c.interval.Value != value.Value {
-				c.fail(value, "%s: there is one interval for all of a policy, and another one has %s", value.Value, c.interval.Value)
-			}
-			c.interval = value
-			return nil
-		}
-		return []*yaml.Node{key, value}
-	})
-}
-
-// renamed returns the name that a profile has now.
-func renamed(profile string) string {
-	switch profile {
-	case "seed":
-		return string(policy.ProfileKaito)
-	case "literal":
-		return string(policy.ProfileWVA)
-	}
-	return profile
-}
-
-// source returns the field source for the name of a metric.
-func source(name *yaml.Node) []*yaml.Node {
-	s := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-	words := []string{"name", name.Value}
-	if name.Value == "in_flight" {
+// source returns where the metric of a name is read.
+func source(name string) *yaml.Node {
+	words := []string{"name", name}
+	if name == "in_flight" {
 		words = []string{"engine", "VLLM", "signal", "InFlight"}
 	}
-	for _, word := range words {
-		s.Content = append(s.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: word, Tag: "!!str"})
+	s := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	for _, text := range words {
+		s.Content = append(s.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: text, Tag: "!!str"})
 	}
-	return []*yaml.Node{{Kind: yaml.ScalarNode, Value: "source"}, s}
-}
-
-func (c *converter) proportional(n *yaml.Node) {
-	for _, m := range under(n, "metrics").Content {
-		c.rename(m, nil)
-		fields(m, func(key, value *yaml.Node) []*yaml.Node {
-			if key.Value == "name" {
-				return source(value)
-			}
-			return []*yaml.Node{key, value}
-		})
-	}
-	c.rename(under(n, "up"), nil)
-	c.rename(under(n, "down"), nil)
-	c.rename(under(n, "panic"), map[string]string{"window": "windowSeconds"})
-	c.stabilization(under(n, "stabilization"))
-	c.limits(under(n, "rateLimits"))
-	c.rename(n, map[string]string{"up": "scaleUp", "down": "scaleDown", "stableWindow": "stableWindowSeconds", "resolution": "resolutionSeconds"})
-}
-
-func (c *converter) stabilization(n *yaml.Node) {
-	c.rename(n, map[string]string{"up": "upSeconds", "down": "downSeconds"})
-}
-
-func (c *converter) limits(n *yaml.Node) {
-	for _, direction := range []string{"up", "down"} {
-		for _, l := range under(under(n, direction), "limits").Content {
-			c.rename(l, map[string]string{"period": "periodSeconds"})
-			fields(l, func(key, value *yaml.Node) []*yaml.Node {
-				if value.Value == "0" {
-					return nil // replicas or percent
-				}
-				return []*yaml.Node{key, value}
-			})
-		}
-	}
-}
-
-func (c *converter) saturation(n *yaml.Node) {
-	c.rename(n, map[string]string{"transitionTimeout": "transitionTimeoutSeconds", "downStabilization": "downStabilizationSeconds"})
-	fields(n, func(key, value *yaml.Node) []*yaml.Node {
-		switch key.Value {
-		case "profile":
-			value.Value = renamed(value.Value)
-		case "kv", "queue":
-			s := source(value)
-			s[0].Value = map[string]string{"kv": "kvCacheSource", "queue": "queueSource"}[key.Value]
-			return s
-		}
-		return []*yaml.Node{key, value}
-	})
-}
-
-func (c *converter) cron(n *yaml.Node) {
-	for _, list := range []string{"policies", "windows"} {
-		for _, entry := range under(n, list).Content {
-			c.rename(entry, map[string]string{"replicas": "targetReplicas"})
-		}
-	}
+	return s
 }
