@@ -35,6 +35,7 @@ type engine struct {
 	events   int64
 
 	jobs     []job
+	places   []int32 // of jobs, in the heaps of what decodes
 	freeJobs []int32
 	arrivals Arrivals
 	arrival  Request // the next one
@@ -96,8 +97,8 @@ func newEngine(s *Scenario, o Options) *engine {
 	e.predictions = make([]int64, len(e.bounds.routerTTFT)+1)
 	e.routerTPOT = make([]int64, len(e.bounds.routerTPOT)+1)
 	e.agenda.grow(int(firstReplica))
-	for i := range e.agenda.slot {
-		e.agenda.slot[i].rank = rankAfterReplicas + int64(i)
+	for i := range e.agenda.ranks {
+		e.agenda.ranks[i] = rankAfterReplicas + int64(i)
 	}
 	horizon := s.Horizon
 	if horizon == 0 {
@@ -197,10 +198,10 @@ func (e *engine) arrive() {
 		j = e.freeJobs[n-1]
 		e.freeJobs = e.freeJobs[:n-1]
 	} else {
-		e.jobs = append(e.jobs, job{})
+		e.jobs, e.places = append(e.jobs, job{}), append(e.places, -1)
 		j = int32(len(e.jobs) - 1)
 	}
-	e.jobs[j] = job{arrived: e.now, input: e.arrival.Input, output: e.arrival.Output, place: -1, prev: -1, next: -1}
+	e.jobs[j] = job{arrived: e.now, input: e.arrival.Input, output: e.arrival.Output, prev: -1, next: -1}
 	e.arrived++
 	e.count(1)
 	e.route(j)
@@ -360,7 +361,7 @@ func (e *engine) close() error {
 func (e *engine) heldBy(r *replica) (tokens int64) {
 	for j := r.oldest; j >= 0; j = e.jobs[j].next {
 		b := &e.jobs[j]
-		if b.place >= 0 {
+		if e.places[j] >= 0 {
 			tokens += int64(b.input) + int64(b.output) - (b.until - r.step) - 1
 		} else {
 			tokens += b.held

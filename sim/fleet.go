@@ -56,7 +56,7 @@ func (e *engine) start(k int32) *replica {
 		r.name = "replica" + r.name
 	}
 	e.numbers++
-	e.agenda.slot[r.slot].rank = r.number
+	e.agenda.ranks[r.slot] = r.number
 	e.bySlot[r.slot-firstReplica] = r
 	e.fleet = append(e.fleet, r)
 	return r
@@ -213,7 +213,7 @@ func (e *engine) crash(r *replica) {
 	r.life, r.busy, r.crashAt = loading, false, never
 	for r.newest >= 0 {
 		j := r.newest
-		if e.jobs[j].place < 0 {
+		if e.places[j] < 0 {
 			r.filling.size--
 		}
 		e.leave(r, j)

@@ -20,7 +20,7 @@ func TestAgendaEqualsSearch(t *testing.T) {
 		due := [slots]int64{}
 		for i := range due {
 			due[i] = never
-			a.slot[i].rank = int64(i * 7 % slots) // not the order of the slots
+			a.ranks[i] = int64(i * 7 % slots) // not the order of the slots
 		}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			s := rapid.Int32Range(0, slots-1).Draw(t, "slot")
@@ -29,7 +29,7 @@ func TestAgendaEqualsSearch(t *testing.T) {
 			due[s] = at
 			best, least := int32(-1), never
 			for i, at := range due {
-				if at != never && (at < least || at == least && a.slot[i].rank < a.slot[best].rank) {
+				if at != never && (at < least || at == least && a.ranks[i] < a.ranks[best]) {
 					best, least = int32(i), at
 				}
 			}

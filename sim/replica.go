@@ -11,7 +11,6 @@ type job struct {
 	prefill  int32 // tokens that must still be computed before the next one can be generated
 	held     int64 // tokens in the KV cache of its replica
 	until    int64 // step of its replica at which it is done
-	place    int32 // in the heap of what its replica decodes, -1 if it does not
 	prev     int32 // neighbours in the batch, in order of admission; -1 for none
 	next     int32
 	queued   bool // its time in the queue has been counted
@@ -51,7 +50,7 @@ type replica struct {
 	newest  int32
 	running int32 // jobs in the batch
 	filling queue // of them, those whose prompt is still computed; always the newest ones
-	decodes []int32
+	decodes heap  // of them, those that decode, by the step at which they are done
 	held    int64 // tokens in the KV cache
 	ahead   int64 // prompt tokens that wait or are not yet computed
 	step    int64 // steps since it started
@@ -111,8 +110,8 @@ func (e *engine) boundary(r *replica) {
 	r.step += r.length
 	r.held += int64(len(r.decodes)) * r.length
 	e.filled(r)
-	for len(r.decodes) > 0 && e.jobs[r.decodes[0]].until <= r.step {
-		j := r.decodes[0]
+	for len(r.decodes) > 0 && r.decodes[0].at <= r.step {
+		j := r.decodes[0].number
 		e.leave(r, j)
 		e.finish(r, j)
 	}
@@ -145,7 +144,7 @@ func (e *engine) filled(r *replica) {
 			continue
 		}
 		b.until = r.step + int64(b.output-b.written)
-		e.decode(r, j)
+		r.decodes.push(e.places, entry{b.until, b.arrived, j})
 	}
 	r.fill = 0
 }
@@ -185,7 +184,7 @@ func (e *engine) begin(r *replica) {
 	r.busy, r.from, r.length = true, e.now, 1
 	r.first, r.growth = r.speed.first(int32(n), r.fill, r.held), r.speed.kv*n
 	if r.fill == 0 {
-		r.length = min(e.jobs[r.decodes[0]].until-r.step, (room-r.held)/n)
+		r.length = min(r.decodes[0].at-r.step, (room-r.held)/n)
 	}
 	e.agenda.set(r.slot, min(e.now+sum(r.length, r.first, r.growth), r.crashAt))
 }
@@ -196,7 +195,7 @@ func (e *engine) admit(r *replica, j int32) {
 	b.prefill = b.input + b.written
 	b.held = int64(b.prefill)
 	r.held += b.held
-	b.prev, b.next, b.place = r.newest, -1, -1
+	b.prev, b.next = r.newest, -1
 	if r.newest >= 0 {
 		e.jobs[r.newest].next = j
 	} else {
@@ -218,7 +217,7 @@ func (e *engine) admit(r *replica, j int32) {
 func (e *engine) preempt(r *replica) {
 	j := r.newest
 	e.preempted++
-	if e.jobs[j].place < 0 { // the newest of those whose prompt is computed
+	if e.places[j] < 0 { // the newest of those whose prompt is computed
 		r.filling.size--
 		r.ahead -= int64(e.jobs[j].prefill)
 	}
@@ -231,10 +230,10 @@ func (e *engine) preempt(r *replica) {
 // leave takes a job out of the batch.
 func (e *engine) leave(r *replica, j int32) {
 	b := &e.jobs[j]
-	if b.place >= 0 {
+	if place := e.places[j]; place >= 0 {
 		// Each step since it began to decode wrote a token and put one into the cache.
 		b.written = b.output - int32(b.until-r.step)
-		e.undecode(r, j)
+		r.decodes.remove(e.places, place)
 		r.held -= int64(b.input) + int64(b.written) - 1
 	} else {
 		r.held -= b.held
@@ -251,65 +250,4 @@ func (e *engine) leave(r *replica, j int32) {
 	}
 	r.running--
 	e.running--
-}
-
-// decode puts a job into the heap of those that decode, the first to be done on top.
-func (e *engine) decode(r *replica, j int32) {
-	r.decodes = append(r.decodes, j)
-	e.rise(r, int32(len(r.decodes)-1))
-}
-
-func (e *engine) undecode(r *replica, j int32) {
-	i, last := e.jobs[j].place, int32(len(r.decodes)-1)
-	moved := r.decodes[last]
-	r.decodes = r.decodes[:last]
-	e.jobs[j].place = -1
-	if i != last {
-		r.decodes[i] = moved
-		e.jobs[moved].place = i
-		e.sink(r, e.rise(r, i))
-	}
-}
-
-// sooner orders jobs that decode; of those that are done at one step, the one that came first.
-func (e *engine) sooner(x, y int32) bool {
-	a, b := &e.jobs[x], &e.jobs[y]
-	return a.until < b.until || a.until == b.until && (a.arrived < b.arrived || a.arrived == b.arrived && x < y)
-}
-
-func (e *engine) rise(r *replica, i int32) int32 {
-	j := r.decodes[i]
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !e.sooner(j, r.decodes[parent]) {
-			break
-		}
-		r.decodes[i] = r.decodes[parent]
-		e.jobs[r.decodes[i]].place = i
-		i = parent
-	}
-	r.decodes[i] = j
-	e.jobs[j].place = i
-	return i
-}
-
-func (e *engine) sink(r *replica, i int32) {
-	j, n := r.decodes[i], int32(len(r.decodes))
-	for {
-		child := 2*i + 1
-		if child >= n {
-			break
-		}
-		if child+1 < n && e.sooner(r.decodes[child+1], r.decodes[child]) {
-			child++
-		}
-		if !e.sooner(r.decodes[child], j) {
-			break
-		}
-		r.decodes[i] = r.decodes[child]
-		e.jobs[r.decodes[i]].place = i
-		i = child
-	}
-	r.decodes[i] = j
-	e.jobs[j].place = i
 }
