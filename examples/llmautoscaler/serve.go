@@ -80,6 +80,6 @@ func (k *keeper) keep(ctx context.Context) (*atomic.Pointer[tls.Certificate], er
 func (o *options) webhooks(mgr manager.Manager) error {
 	return builder.WebhookManagedBy(mgr).
 		For(&stored.LLMAutoScaler{}).
-		WithValidator(&llmwebhook.Validator{Reader: mgr.GetClient(), Namespaces: o.watched()}).
+		WithValidator(&llmwebhook.Validator{Reader: mgr.GetClient(), Others: mgr.GetAPIReader(), Namespaces: o.watched()}).
 		Complete()
 }

@@ -40,5 +40,5 @@ for text in -namespaces=default,models '-pod-selector=app in (a,b)' -kube-api-qp
 
 template --namespace inferscale-system --set webhook.enabled=false --set networkPolicy.enabled=false \
 	--set podDisruptionBudget.enabled=false --set 'targets[0].apiGroup=apps' --set 'targets[0].resources={deployments}' > "$out/least.yaml"
-for text in ValidatingWebhookConfiguration validatingwebhookconfigurations -webhook NetworkPolicy PodDisruptionBudget statefulsets llmautoscaler-work; do lacks "$text" least; done
+for text in ValidatingWebhookConfiguration scaledobjects validatingwebhookconfigurations -webhook NetworkPolicy PodDisruptionBudget statefulsets llmautoscaler-work; do lacks "$text" least; done
 echo "rendered: $(grep -c '^kind:' "$out/kustomize.yaml") objects by kustomize, the same by helm; $(grep -c '^kind:' "$out/least.yaml") at the least"

@@ -1,5 +1,5 @@
 // Package webhook refuses LLMAutoScalers that the schema and its rules cannot: those with schedules that never fire or
-// time zones that do not exist, and those whose target another one scales already.
+// time zones that do not exist, and those whose target another autoscaler scales already, of whatever kind.
 package webhook
 
 import (
@@ -26,6 +26,9 @@ import (
 // A Validator judges LLMAutoScalers. Its Reader needs the index controller.TargetIndex.
 type Validator struct {
 	Reader client.Reader
+	// Others lists the HorizontalPodAutoscalers and ScaledObjects of a namespace, from no cache: they are looked at when
+	// an LLMAutoScaler is made or gets another target, and else not. Nil looks at none.
+	Others client.Reader
 	// Namespaces are those that are worked in; none means all. What is elsewhere is somebody else's, and allowed.
 	Namespaces []string
 }
@@ -73,10 +76,22 @@ func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admiss
 			problems = append(problems, taken)
 		}
 	}
-	if len(problems) > 0 {
-		return nil, invalid(las.Name, problems)
+	fights, warnings := v.fights(ctx, former(before), las)
+	if fights != nil {
+		problems = append(problems, fights)
 	}
-	return warn(&las.Spec), nil
+	if len(problems) > 0 {
+		return warnings, invalid(las.Name, problems)
+	}
+	return append(warn(&las.Spec), warnings...), nil
+}
+
+// former is what an object was, or nil if it is new or could not be read.
+func former(before *stored.LLMAutoScaler) *v1alpha1.LLMAutoScaler {
+	if before == nil || before.SpecErr != nil {
+		return nil
+	}
+	return &before.LLMAutoScaler
 }
 
 func invalid(name string, problems field.ErrorList) error {

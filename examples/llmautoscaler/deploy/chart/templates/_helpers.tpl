@@ -17,6 +17,14 @@ app.kubernetes.io/name: llmautoscaler
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
+{{- if .Values.webhook.enabled }}
+- apiGroups: [autoscaling] # the webhook looks for other autoscalers of the same target
+  resources: [horizontalpodautoscalers]
+  verbs: [list]
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [list]
+{{- end }}
 {{- range .Values.targets }}
 - apiGroups: [{{ .apiGroup | quote }}]
   resources:

@@ -1,0 +1,94 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+)
+
+// pausedByKEDA are the annotations with which a ScaledObject leaves its target alone.
+func pausedByKEDA() []string {
+	return []string{"autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas"}
+}
+
+// scalers are the kinds of other autoscalers that name their target in spec.scaleTargetRef: that of KEDA first, which
+// makes an HPA of each.
+func scalers() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
+		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
+	}
+}
+
+// fights says who scales the target beside the object: a problem if it writes, as the two would undo each other's
+// writes for ever, and a warning if it does not. An update may leave as it is what was so before it. Where nobody knows,
+// as the kinds cannot be listed, it is allowed with a warning: the controller finds out when its writes are undone.
+func (v *Validator) fights(ctx context.Context, before, las *v1alpha1.LLMAutoScaler) (*field.Error, admission.Warnings) {
+	writes := func(l *v1alpha1.LLMAutoScaler) bool { return !l.Spec.DryRun && !l.Spec.Paused }
+	if v.Others == nil || before != nil && before.Spec.ScaleTargetRef == las.Spec.ScaleTargetRef && (writes(before) || !writes(las)) {
+		return nil, nil
+	}
+	target := controller.IndexKey(controller.Target(las))
+	var warnings admission.Warnings
+	for _, kind := range scalers() {
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := v.Others.List(ctx, all, client.InNamespace(las.Namespace))
+		switch {
+		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+			continue // the cluster has none
+		case err != nil:
+			warnings = append(warnings, fmt.Sprintf("spec.scaleTargetRef: whether a %s scales it too could not be found out: %v", kind.Kind, err))
+			continue
+		}
+		for i := range all.Items {
+			other := &all.Items[i]
+			if other.GetDeletionTimestamp() != nil || targetOf(other) != target {
+				continue
+			}
+			ref := las.Spec.ScaleTargetRef
+			rule := fmt.Sprintf("is scaled by %s %s already", kind.Kind, other.GetName())
+			if writes(las) && !isPaused(other) {
+				return field.Invalid(field.NewPath("spec", "scaleTargetRef"), ref.Kind+" "+ref.Name, rule+": remove it, or set spec.dryRun or spec.paused"), warnings
+			}
+			return nil, append(warnings, fmt.Sprintf("spec.scaleTargetRef: %s %s: %s: only one of the two may write", ref.Kind, ref.Name, rule))
+		}
+	}
+	return nil, warnings
+}
+
+// targetOf returns the key of what another autoscaler scales. KEDA takes a Deployment where nothing is said.
+func targetOf(o *unstructured.Unstructured) string {
+	text := func(name, otherwise string) string {
+		if s, _, err := unstructured.NestedString(o.Object, "spec", "scaleTargetRef", name); err == nil && s != "" {
+			return s
+		}
+		return otherwise
+	}
+	group, _, found := strings.Cut(text("apiVersion", "apps/v1"), "/")
+	if !found {
+		group = ""
+	}
+	return group + "/" + text("kind", "Deployment") + "/" + text("name", "")
+}
+
+func isPaused(o *unstructured.Unstructured) bool {
+	for _, name := range pausedByKEDA() {
+		if value, ok := o.GetAnnotations()[name]; ok && value != "false" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,103 @@
+package webhook_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
+
+	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/webhook"
+)
+
+// An others is a cluster's other autoscalers, or why they cannot be listed, by kind.
+type others struct {
+	client.Reader
+
+	objects map[string][]string
+	errs    map[string]error
+}
+
+func (o others) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	all := list.(*unstructured.UnstructuredList)
+	kind := all.GroupVersionKind().Kind
+	for _, text := range o.objects[kind] {
+		var one unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(text), &one.Object); err != nil {
+			return err
+		}
+		all.Items = append(all.Items, one)
+	}
+	return o.errs[kind]
+}
+
+// TestOtherAutoscalers refuses what would fight for ever, and warns of what writes nothing.
+func TestOtherAutoscalers(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, stored.AddToScheme(scheme))
+	const (
+		hpa    = "HorizontalPodAutoscalerList"
+		keda   = "ScaledObjectList"
+		mine   = "metadata: {name: theirs}\nspec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}}"
+		short  = "metadata: {name: theirs}\nspec: {scaleTargetRef: {name: chat}}"
+		paused = `metadata: {name: theirs, annotations: {autoscaling.keda.sh/paused: "true"}}` + "\nspec: {scaleTargetRef: {name: chat}}"
+		goes   = "metadata: {name: theirs, deletionTimestamp: '2026-01-15T08:00:00Z'}\nspec: {scaleTargetRef: {name: chat}}"
+		other  = "metadata: {name: theirs}\nspec: {scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: chat}}"
+	)
+	noMatch := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "horizontalpodautoscalers"}, "", errors.New("no"))
+	dry, pause := "dryRun: true\n  "+thresholds, "paused: true\n  "+thresholds
+	for name, tt := range map[string]struct {
+		others        others
+		before, after string
+		refused, warn string
+	}{
+		"none":                 {others: others{errs: map[string]error{keda: noMatch}}, after: thresholds},
+		"an HPA":               {others: others{objects: map[string][]string{hpa: {mine}}}, after: thresholds, refused: "is scaled by HorizontalPodAutoscaler theirs already: remove it, or set spec.dryRun or spec.paused"},
+		"a ScaledObject":       {others: others{objects: map[string][]string{keda: {mine}, hpa: {mine}}}, after: thresholds, refused: "is scaled by ScaledObject theirs already"},
+		"KEDA's own defaults":  {others: others{objects: map[string][]string{keda: {short}}}, after: thresholds, refused: "ScaledObject theirs"},
+		"a paused one":         {others: others{objects: map[string][]string{keda: {paused}}}, after: thresholds, warn: "ScaledObject theirs already: only one of the two may write"},
+		"one that goes":        {others: others{objects: map[string][]string{keda: {goes}}}, after: thresholds},
+		"another target":       {others: others{objects: map[string][]string{hpa: {other}}}, after: thresholds},
+		"a dry run":            {others: others{objects: map[string][]string{hpa: {mine}}}, after: dry, warn: "only one of the two may write"},
+		"paused":               {others: others{objects: map[string][]string{hpa: {mine}}}, after: pause, warn: "only one of the two may write"},
+		"no rights":            {others: others{errs: map[string]error{hpa: forbidden}}, after: thresholds, warn: "could not be found out"},
+		"as it was":            {others: others{objects: map[string][]string{hpa: {mine}}}, before: thresholds, after: "intervalSeconds: 30\n  " + thresholds},
+		"the end of a dry run": {others: others{objects: map[string][]string{hpa: {mine}}}, before: dry, after: thresholds, refused: "HorizontalPodAutoscaler theirs"},
+		"the end of a pause":   {others: others{objects: map[string][]string{hpa: {mine}}}, before: pause, after: thresholds, refused: "HorizontalPodAutoscaler theirs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := &webhook.Validator{Others: tt.others, Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build()}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			after := object(t, "mine", deployment, tt.after)
+			warnings, err := v.ValidateCreate(ctx, after)
+			if tt.before != "" {
+				after.Generation = 2
+				warnings, err = v.ValidateUpdate(ctx, object(t, "mine", deployment, tt.before), after)
+			}
+			if tt.refused == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.refused)
+			}
+			if tt.warn == "" {
+				require.Empty(t, warnings)
+			} else {
+				require.Len(t, warnings, 1)
+				require.Contains(t, warnings[0], tt.warn)
+			}
+		})
+	}
+}
