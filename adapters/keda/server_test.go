@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
+	grpcmetadata "google.golang.org/grpc/metadata"
 
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 	"github.com/inferscale/inferscale/scaling"
@@ -277,6 +279,38 @@ func TestGRPCHasLimits(t *testing.T) {
 	// Reflection is off.
 	err = conn.Invoke(t.Context(), "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &healthgrpc.HealthCheckRequest{}, &healthgrpc.HealthCheckResponse{})
 	require.Equal(t, codes.Unimplemented, code(err))
+}
+
+// TestHeadersAreBounded: what a caller sends beside its request is kept for as long as the call takes.
+func TestHeadersAreBounded(t *testing.T) {
+	s := newStage(t, nil)
+	metadata := s.add("a", counting())
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
+	with := func(n int) error {
+		ctx, cancel := context.WithTimeout(grpcmetadata.AppendToOutgoingContext(t.Context(), "x", strings.Repeat("x", n)), patience)
+		defer cancel()
+		_, err := client.GetMetricSpec(ctx, scaledObject(chat, metadata))
+		return err
+	}
+	require.NoError(t, with(8<<10))
+	require.ErrorContains(t, with(20<<10), "header list size")
+	require.NoError(t, with(0), "the connection goes on")
+}
+
+// TestCallsHaveADeadline, though KEDA sets none.
+func TestCallsHaveADeadline(t *testing.T) {
+	began := time.Now()
+	_, err := deadline(t.Context(), nil, nil, func(ctx context.Context, _ any) (any, error) {
+		until, ok := ctx.Deadline()
+		require.True(t, ok)
+		require.WithinRange(t, until, began, time.Now().Add(2*time.Second))
+		return nil, nil //nolint:nilnil // nobody looks
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = deadline(ctx, nil, nil, func(context.Context, any) (any, error) { panic("it is over") })
+	require.Equal(t, codes.Canceled, code(err))
 }
 
 // TestCallPanics: one call that panics is answered, and the server goes on.
