@@ -42,12 +42,12 @@ type Config struct {
 	// absent): the HPA decides. A nil field at any depth adds no default there. The behavior belongs to the HPA and so to
 	// all triggers: beside a cron trigger that asks for ten, one pod in five minutes takes three quarters of an hour. A
 	// warning says so.
-	Metric autoscalingv2.HorizontalPodAutoscalerBehavior
+	Metric Behavior
 	// Replicas is the same for objects with any trigger of ours in mode replicas: the scaler has decided, with windows and
 	// cooldowns of its own, and the HPA is to carry it out. A window would delay it, and the HPA's tolerance of a tenth
 	// would hold a step from 10 to 11 for ever. A mode that does not exist, or that comes from the environment, adds no
 	// behavior.
-	Replicas autoscalingv2.HorizontalPodAutoscalerBehavior
+	Replicas Behavior
 
 	// Known says whether the scaler reads a metadata key, for warnings about those that it does not. It is not asked
 	// about the keys of KEDA and of this package. Nil means no such warnings. It must be safe for concurrent use.
@@ -56,6 +56,20 @@ type Config struct {
 	// What it returns is why an object is not admitted, unless its spec was the same before. Nil admits everything. It must
 	// be safe for concurrent use, and change nothing.
 	Check func(scaledObject map[string]any) error
+}
+
+// A Behavior is a HorizontalPodAutoscaler's, in the fields of autoscaling/v2.
+type Behavior struct {
+	ScaleUp   *Rules `json:"scaleUp,omitempty"`
+	ScaleDown *Rules `json:"scaleDown,omitempty"`
+}
+
+// Rules are those of one direction. Types of autoscaling/v2 have a tolerance only since Kubernetes 1.33.
+type Rules struct {
+	StabilizationWindowSeconds *int32                             `json:"stabilizationWindowSeconds,omitempty"`
+	SelectPolicy               *autoscalingv2.ScalingPolicySelect `json:"selectPolicy,omitempty"`
+	Policies                   []autoscalingv2.HPAScalingPolicy   `json:"policies,omitempty"`
+	Tolerance                  *resource.Quantity                 `json:"tolerance,omitempty"`
 }
 
 // An AuthRef names a TriggerAuthentication or a ClusterTriggerAuthentication.
@@ -117,20 +131,20 @@ func Default() Config {
 		Path:          "/metrics",
 		ScrapeTimeout: 5 * time.Second,
 		Auth:          AuthRef{Name: "keda-kaito-creds", Kind: "ClusterTriggerAuthentication"},
-		Metric: autoscalingv2.HorizontalPodAutoscalerBehavior{
+		Metric: Behavior{
 			ScaleUp:   rules(30, 100, autoscalingv2.PodsScalingPolicy, 1, 300),
 			ScaleDown: rules(300, 500, autoscalingv2.PodsScalingPolicy, 1, 600),
 		},
-		Replicas: autoscalingv2.HorizontalPodAutoscalerBehavior{
+		Replicas: Behavior{
 			ScaleUp:   rules(0, 0, autoscalingv2.PodsScalingPolicy, Unlimited, 1),
 			ScaleDown: rules(0, 0, autoscalingv2.PercentScalingPolicy, 100, 1),
 		},
 	}
 }
 
-func rules(window int32, milliTolerance int64, policy autoscalingv2.HPAScalingPolicyType, value, period int32) *autoscalingv2.HPAScalingRules {
+func rules(window int32, milliTolerance int64, policy autoscalingv2.HPAScalingPolicyType, value, period int32) *Rules {
 	largest := autoscalingv2.MaxChangePolicySelect
-	return &autoscalingv2.HPAScalingRules{
+	return &Rules{
 		StabilizationWindowSeconds: &window,
 		Tolerance:                  resource.NewMilliQuantity(milliTolerance, resource.DecimalSI),
 		Policies:                   []autoscalingv2.HPAScalingPolicy{{Type: policy, Value: value, PeriodSeconds: period}},
@@ -171,7 +185,7 @@ func isAddress(s string) bool {
 }
 
 // checkRules checks what an HPA would refuse, and the overflow that it would not.
-func checkRules(e *scaling.FieldErrors, field string, r *autoscalingv2.HPAScalingRules) {
+func checkRules(e *scaling.FieldErrors, field string, r *Rules) {
 	if r == nil {
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/inferscale/inferscale/adapters/keda/defaulting"
@@ -56,12 +55,12 @@ func TestEveryWrongFieldIsNamedAtOnce(t *testing.T) {
 // TestNilLeavesAddNothing: a nil field of a behavior is no default.
 func TestNilLeavesAddNothing(t *testing.T) {
 	object := scaledObject(`{"triggers":[` + ours + `]}`)
-	d := defaulter(t, func(c *defaulting.Config) { c.Metric = autoscalingv2.HorizontalPodAutoscalerBehavior{} })
+	d := defaulter(t, func(c *defaulting.Config) { c.Metric = defaulting.Behavior{} })
 	require.Equal(t, "none", added(t, d, object, "/spec/advanced"))
 
 	d = defaulter(t, func(c *defaulting.Config) {
 		c.Metric.ScaleDown = nil
-		c.Metric.ScaleUp = &autoscalingv2.HPAScalingRules{Tolerance: resource.NewMilliQuantity(50, resource.DecimalSI)}
+		c.Metric.ScaleUp = &defaulting.Rules{Tolerance: resource.NewMilliQuantity(50, resource.DecimalSI)}
 	})
 	_, warnings, err := d.Default([]byte(scaledObject(`{"triggers":[{"type":"external","metadata":{"scalerName":"keda-kaito-scaler","mode":"replicas"}}]}`)))
 	require.NoError(t, err)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
 const (
@@ -28,7 +26,7 @@ func New(c Config) (*Defaulter, error) {
 		return nil, err
 	}
 	d := &Defaulter{config: c, behavior: map[mode]object{}}
-	for m, b := range map[mode]autoscalingv2.HorizontalPodAutoscalerBehavior{modeMetric: c.Metric, modeReplicas: c.Replicas} {
+	for m, b := range map[mode]Behavior{modeMetric: c.Metric, modeReplicas: c.Replicas} {
 		tree, err := json.Marshal(b)
 		if err == nil {
 			d.behavior[m], err = decode(tree)
