@@ -365,3 +365,19 @@ func TestLastChangeOfAStatus(t *testing.T) {
 		})
 	}
 }
+
+// A process that hands over loses nothing, not even what would have done.
+func TestUnsaved(t *testing.T) {
+	d := drive(t, kaito, period)
+	for i := range 5 {
+		d.round(t, start().Add(time.Duration(i)*period), 5)
+	}
+	old := d.stored
+	state, err := d.loop.Unsaved()
+	require.NoError(t, err)
+	require.NotEqual(t, string(old), string(state), "it would have done")
+	d.save(state)
+	state, err = d.loop.Unsaved()
+	require.NoError(t, err)
+	require.Nil(t, state)
+}

@@ -122,7 +122,21 @@ func (l *Loop) save() []byte {
 	return data
 }
 
-// Saved says what became of storing what Decide or Advance returned. After an error nothing is written, and the state is
+// Unsaved returns the state if the store does not have it, be it one that would do, to be stored by a process that ends or
+// hands over: nothing is lost then. What became of it is told to Saved. It is for the time between rounds.
+func (l *Loop) Unsaved() ([]byte, error) {
+	if l.config.Volatile || !l.restored || l.refused != nil {
+		return nil, nil
+	}
+	data, err := l.State()
+	if err != nil || string(data) == string(l.stored) {
+		return nil, err
+	}
+	l.pending = data
+	return data, nil
+}
+
+// Saved says what became of storing what Decide, Advance or Unsaved returned. After an error nothing is written, and the state is
 // to be restored: it counts if somebody else has stored it.
 func (l *Loop) Saved(err error) {
 	if l.pending != nil {

@@ -63,6 +63,8 @@ func ready(o *Outcome, able, active metav1.Condition) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, active.Reason, active.Message
 	case o.Paused:
 		c.Reason, c.Message = ReasonPaused, "paused: decides, and writes no replicas"
+	case o.Late > 0:
+		c.Reason, c.Message = ReasonLate, "the round began "+o.Late.Round(time.Millisecond).String()+" after it was due: the slow rounds of this namespace take its share"
 	case o.ConfigErr != nil:
 		c.Reason, c.Message = ReasonConfigRefused, "the last good configuration is in force: "+o.ConfigErr.Error()
 	case active.Status != metav1.ConditionTrue:

@@ -64,7 +64,9 @@ func (e *engine) tick(ctx context.Context) []Outcome {
 		r.outcomes[i] = Outcome{Target: m.target, Bounds: m.bounds, At: r.now, DryRun: e.DryRun, Paused: e.Paused, Fleet: i}
 	}
 	e.next = time.Time{}
-	r.do(ctx)
+	bounded, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	r.do(bounded)
 	e.reporter.report(ctx, r.outcomes, e.Now().Sub(r.now))
 	return r.outcomes
 }
@@ -302,6 +304,35 @@ func (e *engine) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		stop()
+	}
+	return nil
+}
+
+// Flush stores the state if the store has another one, so that a loop that takes the place of this one loses nothing, be it
+// that the state would have done. It is not to be called during a round.
+func (e *engine) Flush(ctx context.Context) error {
+	if e.loop.NeedsRestore() && len(e.loop.Stored()) == 0 {
+		return nil // it has nothing to lose
+	}
+	for range 2 {
+		if e.loop.NeedsRestore() {
+			data, err := e.store.Load(ctx, e.StateKey)
+			if err == nil {
+				err = e.loop.Restore(data)
+			}
+			if err != nil {
+				return fmt.Errorf("load state: %w", err)
+			}
+		}
+		state, err := e.loop.Unsaved()
+		if state == nil || err != nil {
+			return err
+		}
+		err = e.store.Save(ctx, e.StateKey, e.loop.Stored(), state)
+		e.loop.Saved(err)
+		if !errors.Is(err, ErrStateConflict) {
+			return err
+		}
 	}
 	return nil
 }

@@ -49,6 +49,9 @@ type Outcome struct {
 	At     time.Time // when the round began: the now of its decision
 	DryRun bool
 	Paused bool
+	// Late is how long after it was due the round began, where that is more than an interval: what schedules rounds sets it,
+	// to be shown. Zero otherwise.
+	Late time.Duration
 
 	// Scale is the target as it was decided on. It is meaningful if ScaleErr is nil.
 	Scale Scale

@@ -14,6 +14,7 @@ const (
 	ReasonWouldScaleDown     = "WouldScaleDown" // dry run, paused
 	ReasonPaused             = "Paused"
 	ReasonHeld               = "Held"
+	ReasonLate               = "Late" // rounds begin more than an interval after they are due
 	ReasonUnknown            = "Unknown"
 	ReasonNotDecided         = "NotDecided"
 	ReasonScaleRead          = "ScaleRead"

@@ -13,6 +13,7 @@ import (
 
 const (
 	defaultInterval    = 15 * time.Second
+	defaultTimeout     = 10 * time.Second
 	defaultConflicts   = 3
 	defaultEventPeriod = 10 * time.Minute
 	defaultStateKey    = "state"
@@ -44,6 +45,9 @@ type Settings struct {
 	EveryState bool
 	// Interval is the time from the beginning of one round to that of the next, 15 s by default.
 	Interval time.Duration
+	// Timeout is how long a round may take, 10 s by default, whatever the interval. What is not done then failed; a write of
+	// which no answer came is looked for in the next round.
+	Timeout time.Duration
 	// Jitter is the part of the interval, from 0 (the default) to 1, by which a round may come early, at random. It is
 	// never late, as policies count on the interval.
 	Jitter float64
@@ -91,6 +95,9 @@ func (s Settings) orDefault() Settings {
 	if s.Interval == 0 {
 		s.Interval = defaultInterval
 	}
+	if s.Timeout == 0 {
+		s.Timeout = defaultTimeout
+	}
 	if s.EventPeriod == 0 {
 		s.EventPeriod = defaultEventPeriod
 	}
@@ -127,6 +134,7 @@ func (s Settings) check(e *scaling.FieldErrors, targets []Target) {
 	e.Check(s.Scales != nil, "scales", nil, "must be set")
 	e.Check(s.Store != nil, "store", nil, "must be set")
 	e.Check(s.Interval > 0, "interval", s.Interval, "must be positive")
+	e.Check(s.Timeout > 0, "timeout", s.Timeout, "must be positive")
 	e.Check(s.Jitter >= 0 && s.Jitter <= 1, "jitter", s.Jitter, "must be between 0 and 1")
 	e.Check(s.Conflicts >= 0, "conflicts", s.Conflicts, "must not be negative: noRetry means never")
 	e.Check(!s.NoRetry || s.Conflicts <= 0, "conflicts", s.Conflicts, "must not be set with noRetry")

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/scale"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -110,6 +111,15 @@ func (o *options) cache(hears *hearing) cache.Options {
 	return c
 }
 
+// queue is that of the rounds: namespaces take turns, and none has more than its share of the workers.
+func (o *options) queue(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+	fair := k8s.NewFairQueue(func(r ctrl.Request) string { return r.Namespace }, o.share)
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[ctrl.Request]{
+		Name:          name,
+		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[ctrl.Request]{Name: name, Queue: fair}),
+	})
+}
+
 // controllers adds the controller of LLMAutoScalers.
 func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *slog.Logger) (*controller.Controller, error) {
 	config, httpClient, mapper := mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper()
@@ -147,7 +157,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 	err = builder.ControllerManagedBy(mgr).
 		Named(name).
 		For(&stored.LLMAutoScaler{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: o.workers}).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: o.workers, NewQueue: o.queue}).
 		Complete(c)
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)

@@ -19,6 +19,7 @@ type options struct {
 	selector   string
 
 	workers       int
+	share         int
 	qps           float64
 	burst         int
 	statusRefresh time.Duration
@@ -75,6 +76,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.StringVar(&o.namespaces, "namespaces", "", "comma-separated `namespaces` to work in; empty means all")
 	f.StringVar(&o.selector, "pod-selector", "", "label `selector` of the pods to keep in memory; empty means all. Pods that it leaves out are as if they were not there")
 	f.IntVar(&o.workers, "workers", 64, "rounds at a `time`. A round takes as long as the slowest pod answers, at most 3 s")
+	f.IntVar(&o.share, "workers-per-namespace", 16, "rounds at a `time` of one namespace, so that one with slow pods keeps no other from its rounds; 0 for no limit. Namespaces take turns in any case")
 	f.Float64Var(&o.qps, "kube-api-qps", 300, "requests to the API server a second, on average; an object takes 2 to 4 a round")
 	f.IntVar(&o.burst, "kube-api-burst", 600, "requests to the API server at once")
 	f.DurationVar(&o.statusRefresh, "status-refresh", 5*time.Minute, "how old a status may be of which only numbers have changed")
@@ -127,6 +129,7 @@ func (o *options) check(rest []string) error {
 	_, err := labels.Parse(o.selector)
 	must(err == nil, "pod-selector", o.selector, fmt.Sprint(err))
 	must(o.workers >= 1, "workers", o.workers, "must be at least 1")
+	must(o.share >= 0, "workers-per-namespace", o.share, "must not be negative")
 	must(o.qps > 0, "kube-api-qps", o.qps, "must be above 0")
 	must(o.burst >= 1, "kube-api-burst", o.burst, "must be at least 1")
 	must(o.statusRefresh >= time.Second, "status-refresh", o.statusRefresh, "must be at least 1s")

@@ -62,6 +62,8 @@ const (
 	defaultStatusRefresh = 5 * time.Minute
 	defaultJitter        = 0.1
 	leastWait            = time.Second
+	// longestRound bounds what a round asks of the API server beside the loop's own part, whatever the interval.
+	longestRound = 20 * time.Second
 )
 
 // A Controller is the Reconciler of LLMAutoScalers. It is safe for concurrent use with one object at a time, as
@@ -109,14 +111,22 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		c.forget(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	r, err := c.runner(ctx, las)
+	bounded, cancel := context.WithTimeout(ctx, longestRound)
+	r, err := c.runner(bounded, las)
+	cancel()
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if wait := r.due.Sub(c.config.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	c.config.Numbers.late(c.config.Now().Sub(r.due), r.due)
+	r.late = 0
+	if late := c.config.Now().Sub(r.due); !r.due.IsZero() {
+		c.config.Numbers.late(request.Namespace, late, r.due)
+		if late > time.Duration(interval(&las.LLMAutoScaler))*time.Second {
+			r.late = late
+		}
+	}
 	wait, err := r.round(ctx, &las.LLMAutoScaler)
 	c.finished(r, time.Duration(interval(&las.LLMAutoScaler))*time.Second)
 	return reconcile.Result{RequeueAfter: wait}, err
@@ -134,6 +144,11 @@ func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*ru
 	r := &runner{controller: c, uid: las.UID, generation: las.Generation, status: las.Status.DeepCopy(), unread: las.StatusErr != nil}
 	if d := las.Status.LastDecision; d != nil && d.Time != nil {
 		r.written = d.Time.Time
+	}
+	if old != nil && old.uid == las.UID && old.loop != nil {
+		if err := old.loop.Flush(ctx); err != nil {
+			c.config.Logger.Warn("state not stored before a change of the spec", "namespace", las.Namespace, "name", las.Name, "error", err)
+		}
 	}
 	if err := r.build(ctx, las); err != nil {
 		return nil, err

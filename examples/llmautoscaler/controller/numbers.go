@@ -13,14 +13,15 @@ type Numbers struct {
 	mu      sync.Mutex
 	reasons map[types.NamespacedName]string // with which objects are shown
 
-	lateness prometheus.Histogram
+	lateness *prometheus.HistogramVec
 	statuses prometheus.Counter
 	readies  *prometheus.GaugeVec
 }
 
 // NewNumbers returns Numbers, to be registered by the caller:
 //
-//	inferscale_round_lateness_seconds   how long after it was due a round began
+//	inferscale_round_lateness_seconds{namespace}
+//	                                    how long after it was due a round began
 //	inferscale_status_writes_total      how often a status was written
 //	inferscale_ready{namespace,name,reason}
 //	                                    1 if the LLMAutoScaler is ready, else 0, with the reason of its condition Ready: one
@@ -28,10 +29,10 @@ type Numbers struct {
 func NewNumbers() *Numbers {
 	return &Numbers{
 		reasons: make(map[types.NamespacedName]string),
-		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
+		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "inferscale", Name: "round_lateness_seconds", Help: "How long after it was due a round began.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
-		}),
+		}, []string{"namespace"}),
 		statuses: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "inferscale", Name: "status_writes_total", Help: "How often the status of an LLMAutoScaler was written.",
 		}),
@@ -56,9 +57,9 @@ func (n *Numbers) Collect(ch chan<- prometheus.Metric) {
 }
 
 // late notes how late a round is. What was due at no time, as the first round after an edit, is not late.
-func (n *Numbers) late(by time.Duration, due time.Time) {
+func (n *Numbers) late(namespace string, by time.Duration, due time.Time) {
 	if n != nil && !due.IsZero() {
-		n.lateness.Observe(by.Seconds())
+		n.lateness.WithLabelValues(namespace).Observe(by.Seconds())
 	}
 }
 
@@ -87,7 +88,14 @@ func (n *Numbers) forget(key types.NamespacedName) {
 	}
 	n.mu.Lock()
 	delete(n.reasons, key)
+	last := true
+	for other := range n.reasons {
+		last = last && other.Namespace != key.Namespace
+	}
 	n.mu.Unlock()
+	if last {
+		n.lateness.DeleteLabelValues(key.Namespace)
+	}
 	n.readies.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name})
 }
 

@@ -40,6 +40,7 @@ type runner struct {
 	observer    *k8s.PodObserver
 
 	due     time.Time
+	late    time.Duration                 // how late the round is, if that is more than an interval
 	until   time.Time                     // the controller's: when the round that is due counts as not made
 	status  *v1alpha1.LLMAutoScalerStatus // as last written, or as found
 	unread  bool                          // what is stored as the status could not be read
@@ -63,7 +64,9 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 	began := r.controller.config.Now()
 	every := time.Duration(interval(las)) * time.Second
 	outcome, trouble := unable(las, began), (*trouble)(nil)
-	rival, err := r.controller.rival(ctx, las)
+	bounded, cancel := context.WithTimeout(ctx, longestRound)
+	defer cancel()
+	rival, err := r.controller.rival(bounded, las)
 	switch {
 	case err != nil:
 		return 0, err
@@ -72,17 +75,18 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 	case rival != "":
 		trouble = notReady(ReasonTargetTaken, fmt.Errorf("LLMAutoScaler %s scales %s already", rival, outcome.Target))
 	default:
-		if trouble = r.ready(ctx, las); trouble == nil {
-			outcome, _ = r.loop.Tick(ctx) // its errors are in the outcome, and in events, metrics and the log
+		if trouble = r.ready(bounded, las); trouble == nil {
+			outcome, _ = r.loop.Tick(bounded) // its errors are in the outcome, and in events, metrics and the log
 		}
 	}
 	if ctx.Err() != nil {
 		return 0, nil //nolint:nilerr // this is the end of the process: whatever failed, failed of that
 	}
+	outcome.Late = r.late
 	r.tell(las, trouble)
 	ready := readiness(&outcome, trouble)
 	r.controller.config.Numbers.ready(client.ObjectKeyFromObject(las), ready.Reason, ready.Status == metav1.ConditionTrue)
-	if err := r.report(ctx, las, &outcome, trouble); err != nil {
+	if err := r.report(bounded, las, &outcome, trouble); err != nil {
 		// The next round finds that the status is not what it should be, and writes it.
 		r.controller.config.Logger.Warn("status not written", "namespace", las.Namespace, "name", las.Name, "error", err)
 	}

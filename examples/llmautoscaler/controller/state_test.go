@@ -73,7 +73,7 @@ func TestReplaceErasesNoCooldown(t *testing.T) {
 				if w.now.Sub(scaled) < 9*time.Minute {
 					las := w.get("chat")
 					las.Annotations = nil
-					require.NoError(t, w.client.Update(t.Context(), las))
+					require.NoError(t, w.client.Update(t.Context(), whole(las)))
 					after(w)
 				}
 				w.round("chat")
