@@ -27,9 +27,9 @@ type comparison struct {
 	// replays has the oracle's schedule for each seed; it is empty if nothing within the bounds attains alpha.
 	replays      []oracle.Replayed
 	unattainable string // why, then
-	lines        []line
-	sweep        []line
-	kinds        []line
+	lines        []*line
+	sweep        []*line
+	kinds        []*line
 	noKinds      string  // why there are none, though asked for
 	kindsShare   float64 // of the traffic
 	fidelity     []fidelity
@@ -77,7 +77,7 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 		return nil, err
 	}
 	contenders = append(contenders, foresight...)
-	lines, err := r.runAll(ctx, contenders, 1)
+	lines, err := r.runAll(ctx, contenders, 1, r.scenario)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 	if err != nil {
 		return nil, err
 	}
-	if r.sweep, err = r.runAll(ctx, sweep, 0); err != nil {
+	if r.sweep, err = r.runAll(ctx, sweep, 0, r.scenario); err != nil {
 		return nil, err
 	}
 	if o.kinds {
@@ -186,18 +186,18 @@ func (r *runner) scenario(c *contender, i int) sim.Scenario {
 	return s
 }
 
-// runAll runs contenders with every seed. The first so many seeds are recorded for pictures.
-func (r *runner) runAll(ctx context.Context, contenders []contender, recorded int) ([]line, error) {
-	lines := make([]line, len(contenders))
+// runAll runs contenders with every seed, in the scenario of each. The first so many seeds are recorded for pictures.
+func (r *runner) runAll(ctx context.Context, contenders []contender, recorded int, scenario func(*contender, int) sim.Scenario) ([]*line, error) {
+	lines := make([]*line, len(contenders))
 	for i, c := range contenders {
-		lines[i] = line{contender: c, results: make([]sim.Result, r.seeds)}
+		lines[i] = &line{contender: c, results: make([]sim.Result, r.seeds)}
 	}
 	explained := make([]explanation, len(contenders))
 	n := len(contenders) * r.seeds
 	r.progress.more(n)
 	err := inParallel(ctx, r.workers, n, func(ctx context.Context, i int) (err error) {
 		defer r.progress.step()
-		c, seed := &lines[i/r.seeds], i%r.seeds
+		c, seed := lines[i/r.seeds], i%r.seeds
 		o := sim.Options{Policy: c.name, Seed: seedOf(seed)}
 		if seed < recorded {
 			o.Timeline = r.interval()
@@ -206,7 +206,7 @@ func (r *runner) runAll(ctx context.Context, contenders []contender, recorded in
 				o.Decision = explained[i/r.seeds].note
 			}
 		}
-		s := r.scenario(&c.contender, seed)
+		s := scenario(&c.contender, seed)
 		c.results[seed], err = sim.Run(ctx, &s, func() (scaling.Group, error) { return c.controller(o.Seed) }, o)
 		return err
 	})
@@ -250,12 +250,12 @@ func (r *runner) oracle() contender {
 
 // statics runs fleets that are never scaled: the smallest, the smallest that attains alpha, and the largest. Others go
 // into the sweep.
-func (r *runner) statics(ctx context.Context) ([]line, error) {
+func (r *runner) statics(ctx context.Context) ([]*line, error) {
 	low, high := r.world.bounds.Min, r.world.bounds.Max
-	known := map[int32]line{}
+	known := map[int32]*line{}
 	try := func(n int32) (bool, error) {
 		if _, ok := known[n]; !ok {
-			lines, err := r.runAll(ctx, []contender{static(n)}, 1)
+			lines, err := r.runAll(ctx, []contender{static(n)}, 1, r.scenario)
 			if err != nil {
 				return false, err
 			}
@@ -275,22 +275,18 @@ func (r *runner) statics(ctx context.Context) ([]line, error) {
 		least, below := high, low-1 // the smallest that attains it is above below, and not above least
 		for least-below > 1 {
 			middle := below + (least-below)/2
-			ok, err := try(middle)
-			if err != nil {
+			if enough, err := try(middle); err != nil {
 				return nil, err
-			}
-			if ok {
+			} else if enough {
 				least = middle
 			} else {
 				below = middle
 			}
 		}
-		shown = append(shown, least)
+		shown = []int32{low, least, high}
 	}
-	slices.Sort(shown)
-	shown = slices.Compact(shown)
-	var lines []line
-	for _, n := range shown {
+	var lines []*line
+	for _, n := range slices.Compact(shown) {
 		lines = append(lines, known[n])
 	}
 	return lines, nil

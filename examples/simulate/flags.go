@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -106,7 +107,7 @@ func (o *options) define(flags *flag.FlagSet) {
 // together refuses flags that do not go with each other, and would be ignored silently.
 func (o *options) together(set map[string]bool) error {
 	alone := func(name string, with ...string) error {
-		for _, other := range sortedKeys(set) {
+		for _, other := range slices.Sorted(maps.Keys(set)) {
 			if other != name && !slices.Contains(with, other) {
 				return misuse("-%s does not go with -%s", other, name)
 			}
@@ -210,22 +211,4 @@ func (o *options) check() error {
 		return misuse("-parallel %d: must be within 1 and 1024", o.parallel)
 	}
 	return nil
-}
-
-func sortedKeys(set map[string]bool) []string {
-	keys := make([]string, 0, len(set))
-	for k := range set {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// flagNames returns the names of all flags.
-func flagNames() []string {
-	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	new(options).define(flags)
-	var names []string
-	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	return names
 }

@@ -60,13 +60,17 @@ func (r *runner) runKinds(ctx context.Context) error {
 		t.Startup = r.world.Types[0].Startup
 	}
 	r.kindsShare = p.share
-	r.kinds, err = r.runPairs(ctx, &p, p.contenders())
+	r.kinds, err = r.runAll(ctx, p.contenders(), 0, p.of)
+	for _, l := range r.kinds {
+		l.summary = r.summarize(l.results)
+		l.summary.ratio = estimate{}
+	}
 	return err
 }
 
 // scale takes as much of the traffic as half of the replicas can take at the highest demand.
 func (p *pair) scale(r *runner) {
-	peak := float64(most(r.demand[0])) * r.capacity.PerSecond
+	peak := float64(slices.Max(r.demand[0])) * r.capacity.PerSecond
 	p.share = min(1, math.Floor(100*kindsMax/2*(p.capacities[0]+p.capacities[1])/peak)/100)
 	p.scenario.Workload = sim.Scaled(p.scenario.Workload, p.share)
 	first := slices.Max(r.demand[0][:min(steady, len(r.demand[0]))])
@@ -75,32 +79,15 @@ func (p *pair) scale(r *runner) {
 	p.scenario.Types[0].Initial = max(1, min(kindsMax, scaling.Ceil((rate-p.capacities[1])/p.capacities[0])))
 }
 
-// runPairs is runAll for two kinds.
-func (r *runner) runPairs(ctx context.Context, p *pair, contenders []contender) ([]line, error) {
-	lines := make([]line, len(contenders))
-	for i, c := range contenders {
-		lines[i] = line{contender: c, results: make([]sim.Result, r.seeds)}
+// of returns the scenario as a contender meets it.
+func (p *pair) of(c *contender, _ int) sim.Scenario {
+	s := p.scenario
+	s.Metrics = c.metrics
+	if c.initial > 0 {
+		s.Types = slices.Clone(s.Types)
+		s.Types[0].Initial, s.Types[1].Initial = c.initial, c.initial
 	}
-	n := len(contenders) * r.seeds
-	r.progress.more(n)
-	err := inParallel(ctx, r.workers, n, func(ctx context.Context, i int) (err error) {
-		defer r.progress.step()
-		l, place := &lines[i/r.seeds], i%r.seeds
-		s := p.scenario
-		s.Metrics = l.metrics
-		if l.initial > 0 {
-			s.Types = slices.Clone(s.Types)
-			s.Types[0].Initial, s.Types[1].Initial = l.initial, l.initial
-		}
-		seed := seedOf(place)
-		l.results[place], err = sim.Run(ctx, &s, func() (scaling.Group, error) { return l.controller(seed) }, sim.Options{Policy: l.name, Seed: seed})
-		return err
-	})
-	for i := range lines {
-		lines[i].summary = r.summarize(lines[i].results)
-		lines[i].summary.ratio = estimate{}
-	}
-	return lines, err
+	return s
 }
 
 func (p *pair) contenders() []contender {
@@ -137,8 +124,7 @@ func (p *pair) contenders() []contender {
 				for _, t := range p.scenario.Types {
 					c.Variants = append(c.Variants, saturation.Variant{Name: t.Name, Cost: t.Cost, Capacity: t.Weight, Min: 1, Max: kindsMax})
 				}
-				group, err := saturation.NewGroup(c)
-				return group, err
+				return saturation.NewGroup(c)
 			},
 		},
 		{name: "all of both", sort: ofStatic, note: "a fleet that is never scaled", initial: kindsMax, controller: func(uint64) (scaling.Group, error) {
@@ -157,12 +143,8 @@ func (l *line) kindsCells() []string {
 	hours := func(k int) string {
 		return over(l.results, func(r *sim.Result) float64 { return r.Types[k].ReplicaHours }).text("%.2f", 1)
 	}
-	attained := percent(s.attained.Mean)
-	if s.attained.Half >= 0.00005 {
-		attained += fmt.Sprintf(" ±%.2f", 100*s.attained.Half)
-	}
 	return []string{
-		l.name, attained, over(l.results, func(r *sim.Result) float64 { return r.Cost }).text("%.2f", 1), hours(0), hours(1),
+		l.name, s.attainedText(), over(l.results, func(r *sim.Result) float64 { return r.Cost }).text("%.2f", 1), hours(0), hours(1),
 		seconds(s.p99), count(s.actions), count(s.reversals), count(s.starts),
 	}
 }
@@ -183,14 +165,7 @@ func (c *comparison) kindsTable(out io.Writer) {
 		return
 	}
 	fmt.Fprintf(out, "\nTwo kinds of replicas: %s\n\n", strings.ReplaceAll(c.kindsIntroduction(), ". ", ".\n"))
-	rows := [][]string{kindsHeadings()}
-	for i := range rows[0] {
-		rows[0][i] = strings.ToUpper(rows[0][i])
-	}
-	for i := range c.kinds {
-		rows = append(rows, c.kinds[i].kindsCells())
-	}
-	for _, text := range aligned(rows) {
+	for _, text := range aligned(kindsHeadings(), c.kinds, (*line).kindsCells) {
 		fmt.Fprintf(out, "%s\n", text)
 	}
 }
@@ -200,7 +175,7 @@ func (c *comparison) kindsContent(d *content) {
 		return
 	}
 	d.KindsIntroduction, d.KindsHeadings = c.kindsIntroduction(), kindsHeadings()
-	for i := range c.kinds {
-		d.Kinds = append(d.Kinds, c.kinds[i].kindsCells())
+	for _, l := range c.kinds {
+		d.Kinds = append(d.Kinds, l.kindsCells())
 	}
 }

@@ -35,12 +35,11 @@ func (c *comparison) paretoPicture() *picture {
 
 	labels := &labels{panel: p}
 	c.curves(p, labels)
-	for i := range c.lines {
-		p.bars(&c.lines[i].summary)
+	for _, l := range c.lines {
+		p.bars(&l.summary)
 	}
 	c.drawFront(p)
-	for i := range c.lines {
-		l := &c.lines[i]
+	for _, l := range c.lines {
 		x, y := p.px(l.summary.hours.Mean), p.py(l.summary.attained.Mean)
 		labels.avoid(x, y, 6)
 		fill := l.colour()
@@ -49,8 +48,7 @@ func (c *comparison) paretoPicture() *picture {
 			p.DrawGlyphNoClip(draw.GlyphStyle{Color: black(), Radius: 7.5, Shape: draw.RingGlyph{}}, at(x, y))
 		}
 	}
-	for i := range c.lines {
-		l := &c.lines[i]
+	for _, l := range c.lines {
 		labels.place(p.px(l.summary.hours.Mean), p.py(l.summary.attained.Mean), 12, black(), l.name)
 	}
 	c.knobLabels(p, labels)
@@ -85,8 +83,8 @@ func (p *panel) bars(s *summary) {
 // families returns the names of the sweep's curves.
 func (c *comparison) families() []string {
 	var names []string
-	for i := range c.sweep {
-		if f := c.sweep[i].family; !slices.Contains(names, f) {
+	for _, l := range c.sweep {
+		if f := l.family; !slices.Contains(names, f) {
 			names = append(names, f)
 		}
 	}
@@ -96,13 +94,13 @@ func (c *comparison) families() []string {
 // points returns those of a curve: the sweep's, and the line of the table that is one of them, in order of the knob.
 func (c *comparison) points(family string) []*line {
 	var points []*line
-	for i := range c.sweep {
-		if l := &c.sweep[i]; l.family == family {
+	for _, l := range c.sweep {
+		if l.family == family {
 			points = append(points, l)
 		}
 	}
-	for i := range c.lines {
-		if l := &c.lines[i]; l.name == family {
+	for _, l := range c.lines {
+		if l.name == family {
 			points = append(points, l)
 		}
 	}
@@ -131,8 +129,8 @@ func (c *comparison) curves(p *panel, labels *labels) {
 
 // knobLabels names the points of the curves where there is room.
 func (c *comparison) knobLabels(p *panel, labels *labels) {
-	for i := range c.sweep {
-		if l := &c.sweep[i]; l.sort != ofStatic {
+	for _, l := range c.sweep {
+		if l.sort != ofStatic {
 			labels.ifRoom(p.px(l.summary.hours.Mean), p.py(l.summary.attained.Mean), 11, grey(), l.knob)
 		}
 	}
@@ -144,8 +142,7 @@ func (c *comparison) onFront(l *line) bool {
 		return false
 	}
 	a := &l.summary
-	for i := range c.lines {
-		o := &c.lines[i]
+	for _, o := range c.lines {
 		if o.sort == ofOracle || o.sort == ofReactive {
 			continue
 		}
@@ -161,8 +158,8 @@ func (c *comparison) onFront(l *line) bool {
 // front returns the lines on the front, the cheapest first.
 func (c *comparison) front() []*line {
 	var front []*line
-	for i := range c.lines {
-		if l := &c.lines[i]; c.onFront(l) {
+	for _, l := range c.lines {
+		if c.onFront(l) {
 			front = append(front, l)
 		}
 	}

@@ -73,8 +73,7 @@ func (c *comparison) html(w io.Writer) error {
 	}
 	frame := c.frame()
 	below := false
-	for i := range c.lines {
-		l := &c.lines[i]
+	for i, l := range c.lines {
 		r := row{Yardstick: l.sort != ofPolicy, Cells: l.cells()}
 		switch {
 		case i == 0 && l.summary.attains:

@@ -64,10 +64,9 @@ func (c *comparison) json(w io.Writer) error {
 	return encoder.Encode(d)
 }
 
-func resultsOf(lines []line) []result {
+func resultsOf(lines []*line) []result {
 	all := make([]result, 0, len(lines))
-	for i := range lines {
-		l := &lines[i]
+	for _, l := range lines {
 		r := result{
 			Name: l.name, Sort: l.sort, Attains: l.summary.attains,
 			Attainment: l.summary.attained, ReplicaHours: l.summary.hours,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -384,4 +385,13 @@ func TestKindsFailAlone(t *testing.T) {
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "Warning: no comparison of two kinds of replicas: the SLO cannot be attained")
 	require.Contains(t, out, "POLICY")
+}
+
+// flagNames returns the names of all flags.
+func flagNames() []string {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	new(options).define(flags)
+	var names []string
+	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
 }

@@ -62,9 +62,8 @@ func (c *comparison) summarize(results []sim.Result) summary {
 // summarizeAll sums lines up. A fleet that is never scaled begins with all its replicas ready, and the oracle's schedule
 // with those that the policies begin with. Where the fleet is the cheaper one for that, a ratio would say of the oracle
 // that it is none.
-func (c *comparison) summarizeAll(lines []line) {
-	for i := range lines {
-		l := &lines[i]
+func (c *comparison) summarizeAll(lines []*line) {
+	for _, l := range lines {
 		l.summary = c.summarize(l.results)
 		if s := &l.summary; l.sort == ofStatic && s.attains && s.ratio.Mean < 1 {
 			s.ahead, s.ratio = s.ratio.Mean > 0, estimate{}
@@ -104,7 +103,7 @@ func student(freedom int) float64 {
 }
 
 // order sorts lines: those that attain alpha first, the cheapest of them first, then the others, the best first.
-func (c *comparison) order(a, b line) int {
+func (c *comparison) order(a, b *line) int {
 	x, y := &a.summary, &b.summary
 	if x.attains != y.attains {
 		if x.attains {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +47,14 @@ func (s *summary) ratioText() string {
 	default:
 		return fmt.Sprintf("%.2f", s.ratio.Mean)
 	}
+}
+
+// attainedText writes the share of requests that met the SLO.
+func (s *summary) attainedText() string {
+	if s.attained.Half < 0.00005 {
+		return percent(s.attained.Mean)
+	}
+	return fmt.Sprintf("%s ±%.2f", percent(s.attained.Mean), 100*s.attained.Half)
 }
 
 // seconds writes a time of seconds in three digits.
@@ -101,14 +110,9 @@ func headings() []string {
 // cells returns a line in words, under headings.
 func (l *line) cells() []string {
 	s := &l.summary
-	attained := percent(s.attained.Mean)
-	if s.attained.Half >= 0.00005 {
-		attained += fmt.Sprintf(" ±%.2f", 100*s.attained.Half)
-	}
-	starts := count(s.starts)
 	return []string{
-		l.name, attained, percent(s.ttft.Mean), percent(s.tpot.Mean), s.hours.text("%.2f", 1), s.ratioText(),
-		seconds(s.p50), seconds(s.p95), seconds(s.p99), count(s.actions), count(s.reversals), starts,
+		l.name, s.attainedText(), percent(s.ttft.Mean), percent(s.tpot.Mean), s.hours.text("%.2f", 1), s.ratioText(),
+		seconds(s.p50), seconds(s.p95), seconds(s.p99), count(s.actions), count(s.reversals), count(s.starts),
 	}
 }
 
@@ -118,23 +122,14 @@ func (c *comparison) table(out io.Writer) {
 		fmt.Fprintf(out, "%s\n", text)
 	}
 	fmt.Fprint(out, "\n")
-	rows := make([][]string, 0, len(c.lines))
-	for i := range c.lines {
-		rows = append(rows, c.lines[i].cells())
-	}
-	head := headings()
-	for i := range head {
-		head[i] = strings.ToUpper(head[i])
-	}
-	lines := aligned(append([][]string{head}, rows...))
+	lines := aligned(headings(), c.lines, (*line).cells)
 	color.New(color.Bold).Fprint(out, lines[0])
 	fmt.Fprint(out, "\n")
 	attained := true
 	if c.lines[0].summary.attains {
 		fmt.Fprintf(out, "-- attain %s %%, the cheapest first --\n", goal(c.alpha))
 	}
-	for i := range c.lines {
-		l := &c.lines[i]
+	for i, l := range c.lines {
 		if attained && !l.summary.attains {
 			attained = false
 			fmt.Fprintf(out, "-- do not attain %s %%, the best first --\n", goal(c.alpha))
@@ -154,9 +149,14 @@ func (c *comparison) table(out io.Writer) {
 	c.fidelityTable(out)
 }
 
-// aligned returns rows as lines with columns of one width, the first to the left and the others to the right.
-func aligned(rows [][]string) []string {
-	widths := make([]int, len(rows[0]))
+// aligned returns headings and the cells of lines with columns of one width, the first to the left and the others to the
+// right.
+func aligned(headings []string, of []*line, cells func(*line) []string) []string {
+	rows := [][]string{strings.Split(strings.ToUpper(strings.Join(headings, "\n")), "\n")}
+	for _, l := range of {
+		rows = append(rows, cells(l))
+	}
+	widths := make([]int, len(headings))
 	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
@@ -199,7 +199,7 @@ func (c *comparison) introduction() []string {
 	}
 	if c.noCapacity == "" {
 		lines[2] += fmt.Sprintf(" So a replica takes %.2f requests/s, and the demand is %d to %d replicas.",
-			c.capacity.PerSecond, least(c.demand[0]), most(c.demand[0]))
+			c.capacity.PerSecond, slices.Min(c.demand[0][:max(1, len(c.demand[0])-1)]), slices.Max(c.demand[0])) // the last slot may be cut
 	}
 	if c.seeds > 1 {
 		lines = append(lines, fmt.Sprintf("Means over seeds 1 to %d, ± half a 95 %% confidence interval; all policies meet the same requests.", c.seeds))
@@ -212,8 +212,8 @@ func (c *comparison) warnings() (lines []string) {
 	switch {
 	case c.noCapacity != "":
 		lines = append(lines, "Warning: no demand and no oracle, as a replica has no capacity: "+c.noCapacity)
-	case most(c.demand[0]) > c.world.bounds.Max:
-		lines = append(lines, fmt.Sprintf("Warning: the demand goes up to %d replicas, beyond -max %d: no fleet may be enough.", most(c.demand[0]), c.world.bounds.Max))
+	case slices.Max(c.demand[0]) > c.world.bounds.Max:
+		lines = append(lines, fmt.Sprintf("Warning: the demand goes up to %d replicas, beyond -max %d: no fleet may be enough.", slices.Max(c.demand[0]), c.world.bounds.Max))
 	}
 	if c.unattainable != "" {
 		lines = append(lines, "Warning: no oracle: "+c.unattainable)
@@ -224,22 +224,6 @@ func (c *comparison) warnings() (lines []string) {
 	return lines
 }
 
-func least(counts []int32) int32 {
-	n := counts[0]
-	for _, k := range counts[:max(1, len(counts)-1)] { // the last slot may be cut
-		n = min(n, k)
-	}
-	return n
-}
-
-func most(counts []int32) int32 {
-	n := counts[0]
-	for _, k := range counts {
-		n = max(n, k)
-	}
-	return n
-}
-
 // legend says how to read the table.
 func (c *comparison) legend() []string {
 	legend := []string{
@@ -248,9 +232,9 @@ func (c *comparison) legend() []string {
 		"replica-h: from the request for a replica until it is gone. Reversals: changes within 10 minutes of one the other way.",
 	}
 	var ahead []string
-	for i := range c.lines {
-		if c.lines[i].summary.ahead {
-			ahead = append(ahead, c.lines[i].name)
+	for _, l := range c.lines {
+		if l.summary.ahead {
+			ahead = append(ahead, l.name)
 		}
 	}
 	if len(ahead) > 0 {
@@ -264,11 +248,11 @@ func (c *comparison) legend() []string {
 }
 
 // unfinished says what share of the requests the runs of some lines ended on, and what that means for their times.
-func unfinished(lines []line) string {
+func unfinished(lines []*line) string {
 	var shares []string
-	for i := range lines {
-		if share := 100 * lines[i].summary.unfinished; share > 0 {
-			shares = append(shares, fmt.Sprintf("%s %% of %s", strconv.FormatFloat(share, 'g', 2, 64), lines[i].name))
+	for _, l := range lines {
+		if share := 100 * l.summary.unfinished; share > 0 {
+			shares = append(shares, fmt.Sprintf("%s %% of %s", strconv.FormatFloat(share, 'g', 2, 64), l.name))
 		}
 	}
 	if len(shares) == 0 {

@@ -37,8 +37,7 @@ func (c *comparison) frame() *frame {
 	if n := len(f.demand); n > 0 {
 		f.demand = append(f.demand, point{min(f.end, float64(n)*float64(c.demandStep)/f.perUnit), f.demand[n-1].y})
 	}
-	for i := range c.lines {
-		l := &c.lines[i]
+	for _, l := range c.lines {
 		for _, m := range l.results[0].Timeline {
 			f.replicas = max(f.replicas, float64(m.Spec), float64(m.Ready))
 			f.waiting = max(f.waiting, float64(m.Waiting))

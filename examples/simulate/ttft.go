@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // ttftPicture draws how the times to first token are distributed, a row for each line of the table.
@@ -18,8 +17,8 @@ func (c *comparison) ttftPicture() *picture {
 	slo := c.world.SLO.TTFT.Seconds()
 	longest := max(100, 1.2*slo) // the line is within the picture, with room for its name
 	highest := 0.0
-	for i := range c.lines {
-		for _, b := range c.lines[i].results[0].TTFTHistogram {
+	for _, l := range c.lines {
+		for _, b := range l.results[0].TTFTHistogram {
 			highest, longest = max(highest, b.Share), max(longest, b.To)
 		}
 	}
@@ -36,8 +35,7 @@ func (c *comparison) ttftPicture() *picture {
 		p.stroke(pale(), 1, nil, at(p.px(t), p.bottom), at(p.px(t), p.top))
 	}
 	p.xAxis("seconds, logarithmic", ticks...)
-	for i := range c.lines {
-		l := &c.lines[i]
+	for i, l := range c.lines {
 		foot := p.top - float64(row*(i+1))
 		p.stroke(pale(), 1, nil, at(p.left, foot), at(p.right, foot))
 		p.write(p.left-10, foot+row/2-6, -1, 0, 12, black(), l.name)
@@ -58,7 +56,7 @@ func (c *comparison) ttftPicture() *picture {
 			fmt.Sprintf("%s %% within %g s, p99 %s s", percent(r.AttainedTTFT), slo, seconds(r.TTFT.P99)))
 	}
 	x := p.px(slo)
-	p.StrokeLines(draw.LineStyle{Color: black(), Width: 1, Dashes: dashed()}, []vg.Point{at(x, p.bottom), at(x, p.top)})
+	p.stroke(black(), 1, dashed(), at(x, p.bottom), at(x, p.top))
 	p.write(x, p.top+5, 0, 1, 11, black(), fmt.Sprintf("SLO %g s", slo))
 	return pic
 }
