@@ -8,7 +8,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/inferscale/inferscale/sim"
@@ -177,7 +176,7 @@ func fill[T any](set map[string]bool, name string, value *T, to T) {
 
 func (o *options) check() error {
 	probability := func(p float64) bool { return p >= 0 && p <= 1 }
-	profiles := profileNames()
+	_, err := o.server()
 	switch {
 	case !(o.rateScale > 0 && o.rateScale <= 1e6):
 		return misuse("-rate-scale %g: must be a number above 0 and at most 1000000", o.rateScale)
@@ -185,8 +184,8 @@ func (o *options) check() error {
 		return misuse("-from %s: must not be negative", o.from)
 	case o.to != 0 && o.to <= o.from:
 		return misuse("-to %s: must be after -from, %s", o.to, o.from)
-	case !slices.Contains(profiles, o.profile):
-		return misuse("-profile %q: must be one of %s", o.profile, strings.Join(profiles, ", "))
+	case err != nil:
+		return err
 	case o.coldStart < 0 || o.coldStart > 24*time.Hour:
 		return misuse("-cold-start %s: must be within 0 and 24h", o.coldStart)
 	case o.min < 1:

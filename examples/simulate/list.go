@@ -30,12 +30,8 @@ func list(out io.Writer) error {
 		fmt.Fprintf(out, "  %-24s  %s\n", c.name, c.note)
 	}
 	fmt.Fprint(out, "\nSERVERS (-profile)\n")
-	for _, name := range profileNames() {
-		server, err := profile(name)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "  %-24s  %s\n", name, server.Name)
+	for _, p := range profiles() {
+		fmt.Fprintf(out, "  %-24s  %s\n", p.name, p.server.Name)
 	}
 	return nil
 }

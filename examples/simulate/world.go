@@ -36,7 +36,7 @@ func (o *options) world() (*world, error) {
 	} else if err := o.traffic(w); err != nil {
 		return nil, err
 	}
-	server, err := profile(o.profile)
+	server, err := o.server()
 	if err != nil {
 		return nil, err
 	}
@@ -132,26 +132,29 @@ func window(traffic sim.Workload, from, to time.Duration) (sim.Workload, error) 
 	}
 }
 
-// profile returns the server of a name that profileNames has.
-func profile(name string) (sim.Server, error) {
-	switch name {
-	case "qwen32b":
-		return sim.Qwen32B(), nil
-	case "qwen32b-fitted":
-		return sim.Qwen32BFitted(), nil
-	case "llama70b-a100":
-		return sim.Llama70BA100(), nil
-	case "llama70b-h100x4":
-		return sim.Llama70BH100x4(), nil
-	case "llama70b-h100x8":
-		return sim.Llama70BH100x8(), nil
-	default:
-		return sim.Server{}, misuse("-profile %q: must be one of %s", name, strings.Join(profileNames(), ", "))
+// A profile is a server by its name.
+type profile struct {
+	name   string
+	server sim.Server
+}
+
+func profiles() []profile {
+	return []profile{
+		{"qwen32b", sim.Qwen32B()}, {"qwen32b-fitted", sim.Qwen32BFitted()},
+		{"llama70b-a100", sim.Llama70BA100()}, {"llama70b-h100x4", sim.Llama70BH100x4()}, {"llama70b-h100x8", sim.Llama70BH100x8()},
 	}
 }
 
-func profileNames() []string {
-	return []string{"qwen32b", "qwen32b-fitted", "llama70b-a100", "llama70b-h100x4", "llama70b-h100x8"}
+// server returns that of a profile.
+func (o *options) server() (sim.Server, error) {
+	var names []string
+	for _, p := range profiles() {
+		if p.name == o.profile {
+			return p.server, nil
+		}
+		names = append(names, p.name)
+	}
+	return sim.Server{}, misuse("-profile %q: must be one of %s", o.profile, strings.Join(names, ", "))
 }
 
 // traceNames returns the names of the bundled traces.
