@@ -8,11 +8,13 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // An authority signs certificates.
@@ -22,96 +24,63 @@ type authority struct {
 	pem  []byte // of cert
 }
 
-// newAuthority makes an authority that signs for one day.
+// newAuthority makes an authority.
 func newAuthority(name string) (*authority, error) {
-	template := newTemplate(name)
-	template.IsCA = true
-	template.BasicConstraintsValid = true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name, NotBefore: time.Now().Add(-time.Hour)}, key)
 	if err != nil {
 		return nil, fmt.Errorf("authority %s: %w", name, err)
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("authority %s: %w", name, err)
-	}
-	return &authority{key: key, cert: cert, pem: encode("CERTIFICATE", der)}, nil
+	return &authority{key: key, cert: cert, pem: encode("CERTIFICATE", cert.Raw)}, nil
 }
 
 // server signs a certificate for servers on this machine.
 func (a *authority) server() (cert, key []byte, err error) {
-	template := newTemplate("localhost")
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.DNSNames = []string{"localhost", "kubernetes.default.svc"}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	return a.sign(template)
+	return a.sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost", "kubernetes.default.svc"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
 }
 
 // peer signs a certificate for who is server and client on this machine.
 func (a *authority) peer() (cert, key []byte, err error) {
-	template := newTemplate("localhost")
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	template.DNSNames = []string{"localhost"}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	return a.sign(template)
+	return a.sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
 }
 
 // client signs a certificate for a user; Kubernetes reads the name and the groups from its subject.
 func (a *authority) client(user string, groups ...string) (cert, key []byte, err error) {
-	template := newTemplate(user)
-	template.Subject.Organization = groups
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	return a.sign(template)
+	return a.sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: user, Organization: groups}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 }
 
-// sign signs a template with a key of its own.
+// sign signs a template with a key of its own, for one day around now.
 func (a *authority) sign(template *x509.Certificate) (cert, key []byte, err error) {
-	template.KeyUsage = x509.KeyUsageDigitalSignature
 	name := template.Subject.CommonName
-	template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, nil, fmt.Errorf("certificate of %s: %w", name, err)
-	}
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("certificate of %s: %w", name, err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, private.Public(), a.key)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, private.Public(), a.key) // with a serial number of its own
 	if err != nil {
 		return nil, nil, fmt.Errorf("certificate of %s: %w", name, err)
 	}
-	key, err = encodePrivate(private)
+	key, err = keyutil.MarshalPrivateKeyToPEM(private)
 	return encode("CERTIFICATE", der), key, err
-}
-
-// newTemplate is what all certificates have in common: a name, and a validity of one day around now.
-func newTemplate(name string) *x509.Certificate {
-	now := time.Now()
-	return &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    now.Add(-time.Hour),
-		NotAfter:     now.Add(24 * time.Hour),
-	}
 }
 
 // encode writes a block as PEM.
 func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-}
-
-// encodePrivate writes a private key as PEM.
-func encodePrivate(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return encode("EC PRIVATE KEY", der), nil
 }
 
 // writeCertificates fills the folder with what the flags of the API server name. It returns the authority of clients
@@ -138,7 +107,7 @@ func writeCertificates(dir string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	if files["tokens.key"], err = encodePrivate(tokens); err != nil {
+	if files["tokens.key"], err = keyutil.MarshalPrivateKeyToPEM(tokens); err != nil {
 		return nil, err
 	}
 	public, err := x509.MarshalPKIXPublicKey(tokens.Public())
