@@ -99,14 +99,28 @@ func (i *installation) testRefusals(t *testing.T) {
 		err := i.create(t, "refused", tt.spec)
 		require.ErrorContains(t, err, tt.want)
 	}
+	require.NoError(t, i.Apply(t.Context(), []byte(`
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: theirs, namespace: default}
+spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: driven}, maxReplicas: 3}
+`)))
+	i.refuses(t, "beside", "driven", `"Deployment driven": is scaled by HorizontalPodAutoscaler theirs already`)
+	require.NoError(t, i.create(t, "beside", quickly("driven")+"  dryRun: true\n"))
 	require.NoError(t, i.create(t, "mine", quickly("shared")))
-	eventually(t, func() error { // until the webhook's cache has it
-		err := i.create(t, "yours", quickly("shared"))
+	i.refuses(t, "yours", "shared", `spec.scaleTargetRef: Invalid value: "Deployment shared": is scaled by LLMAutoScaler mine already`)
+}
+
+// refuses waits until the webhook refuses an object: its cache may lack what it knows it by, and it may answer late.
+func (i *installation) refuses(t *testing.T, name, target, want string) {
+	t.Helper()
+	eventually(t, func() error {
+		err := i.create(t, name, quickly(target))
 		if err == nil {
-			_ = i.api.Delete(t.Context(), &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "yours"}})
+			_ = i.api.Delete(t.Context(), &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
 			return io.ErrNoProgress
 		}
-		require.ErrorContains(t, err, `spec.scaleTargetRef: Invalid value: "Deployment shared": is scaled by LLMAutoScaler mine already`)
+		require.ErrorContains(t, err, want)
 		return nil
 	})
 }
