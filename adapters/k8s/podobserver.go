@@ -73,10 +73,11 @@ func (o *PodObserver) Observe(ctx context.Context, scales []Scale) (Observed, er
 			}
 		}
 		view.Absent = max(0, s.Replicas-view.Ready-view.NotReady)
+		stuck := o.pods.Absent(s.Target, view.Absent)
 		for n := range min(view.Absent, maxAbsent) {
 			absent := name(scales, s.Target, fmt.Sprintf("(absent %d of %s)", n+1, s.Target.Name))
 			owner[absent] = i
-			targets = append(targets, scrape.Pod{Name: absent, State: scrape.NotReady})
+			targets = append(targets, scrape.Pod{Name: absent, State: scrape.NotReady, Stuck: n < stuck})
 		}
 	}
 	sweep := o.scraper.Scrape(ctx, targets)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,6 +24,9 @@ type Replica struct {
 	State scrape.PodState
 	// Because says why it is not ready; empty if it is.
 	Because string
+	// Stuck says that it was never ready and is not expected any more: see scaling.StartDeadline. The longest cold start
+	// that is known is of the target's pods that are, or were, ready.
+	Stuck bool
 	// Restarts is how often containers of its pod (of its leader) have restarted.
 	Restarts int32
 	// Restarted reports that there were more restarts than when Find last saw it: its counters began anew.
@@ -45,7 +49,9 @@ func leaves(s scrape.PodState) bool { return !s.Counts() }
 //	Failed       phase Failed
 //	Terminating  deletionTimestamp is set
 //	Ready        phase Running, condition Ready, an IP address
-//	NotReady     everything else: pending, booting, crash-looping, unknown
+//	Unschedulable  of the rest, condition PodScheduled False with the reason Unschedulable
+//	Crashing       of the rest, a container waits as it failed to start: CrashLoopBackOff, ImagePullBackOff, ...
+//	NotReady     everything else: pending, booting, unknown
 func Classify(p *corev1.Pod) (state scrape.PodState, because string) { return classify(p) }
 
 func classify(p *corev1.Pod) (scrape.PodState, string) {
@@ -60,9 +66,9 @@ func classify(p *corev1.Pod) (scrape.PodState, string) {
 		if p.Status.Phase == "" {
 			return scrape.NotReady, "phase is not known yet"
 		}
-		return scrape.NotReady, "phase " + string(p.Status.Phase)
+		return waits(p, "phase "+string(p.Status.Phase))
 	case !isReady(p):
-		return scrape.NotReady, "condition Ready is not True"
+		return waits(p, "condition Ready is not True")
 	case p.Status.PodIP == "":
 		return scrape.NotReady, "no IP address yet"
 	}
@@ -103,11 +109,14 @@ func restarts(p *corev1.Pod) int32 {
 }
 
 // A Pods finds the replicas of a target among the pods of its namespace. It is not safe for concurrent use, as it
-// remembers restarts.
+// remembers restarts, and which pods were ready.
 type Pods struct {
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+
 	lister   corelisters.PodLister
 	grouping Grouping
-	restarts map[Target]map[string]int32
+	fleets   map[Target]*fleet
 }
 
 // NewPods returns a Pods that looks into a lister, normally an informer's.
@@ -118,7 +127,7 @@ func NewPods(lister corelisters.PodLister, grouping Grouping) (*Pods, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	return &Pods{lister: lister, grouping: grouping, restarts: make(map[Target]map[string]int32)}, nil
+	return &Pods{lister: lister, grouping: grouping, fleets: make(map[Target]*fleet)}, nil
 }
 
 // Find returns the replicas that the target's selector finds, sorted by name, those that leave included. Without a
@@ -136,20 +145,51 @@ func (p *Pods) Find(s Scale) ([]Replica, error) {
 		return nil, &TargetError{Target: s.Target, Doing: doing, Err: err}
 	}
 	replicas := p.grouping.groups(pods)
-	before, now := p.restarts[s.Target], make(map[string]int32, len(replicas))
+	f := p.fleets[s.Target]
+	if f == nil {
+		f = &fleet{}
+		p.fleets[s.Target] = f
+	}
+	restarts, ready := f.restarts, f.ready
+	f.restarts, f.ready = make(map[string]int32, len(replicas)), make(map[string]bool, len(replicas))
 	for i := range replicas {
 		r := &replicas[i]
 		id := identity(r.Leader())
-		last, known := before[id]
+		last, known := restarts[id]
 		r.Restarted = known && r.Restarts > last
-		now[id] = r.Restarts
+		f.restarts[id] = r.Restarts
+		if ready[id] {
+			f.ready[id] = true
+		}
+		f.learn(r)
 	}
-	p.restarts[s.Target] = now
+	now := p.now()
+	for i := range replicas {
+		replicas[i].Stuck = f.stuck(&replicas[i], now)
+	}
 	return replicas, nil
 }
 
+// Absent returns how many of the replicas of a target that were asked for and have no pod are not expected any more: as
+// many have had none for longer than scaling.StartDeadline. It is to be told at each look how many there are.
+func (p *Pods) Absent(t Target, absent int32) (stuck int32) {
+	f := p.fleets[t]
+	if f == nil {
+		f = &fleet{}
+		p.fleets[t] = f
+	}
+	return f.missing(absent, p.now())
+}
+
+func (p *Pods) now() time.Time {
+	if p.Now == nil {
+		return time.Now() //nolint:forbidigo // the documented default of Pods.Now
+	}
+	return p.Now()
+}
+
 // Forget drops what is remembered of a target.
-func (p *Pods) Forget(t Target) { delete(p.restarts, t) }
+func (p *Pods) Forget(t Target) { delete(p.fleets, t) }
 
 // withGroups adds the pods of the same sets that the selector did not select.
 func (p *Pods) withGroups(namespace string, selected []*corev1.Pod) ([]*corev1.Pod, error) {
@@ -219,7 +259,7 @@ func (p Port) number(pod *corev1.Pod) (int32, bool) {
 // failed: it serves, and what it serves is not known.
 func (p Port) ScrapeTarget(r *Replica) scrape.Pod {
 	pod := r.Leader()
-	target := scrape.Pod{Name: r.Name, UID: fmt.Sprintf("%s/%d", identity(pod), r.Restarts), State: r.State}
+	target := scrape.Pod{Name: r.Name, UID: fmt.Sprintf("%s/%d", identity(pod), r.Restarts), State: r.State, Stuck: r.Stuck}
 	if r.State != scrape.Ready {
 		return target
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
 )
 
 // Trim keeps of a pod what a round looks at, which is a small part of it: the informer's memory is that of all pods.
@@ -23,11 +25,11 @@ func Trim(o any) (any, error) {
 	kept := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
-			Labels: p.Labels, DeletionTimestamp: p.DeletionTimestamp,
+			Labels: p.Labels, CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
 		},
 		Spec: corev1.PodSpec{Containers: ports(p.Spec.Containers), InitContainers: ports(p.Spec.InitContainers)},
 		Status: corev1.PodStatus{
-			Phase: p.Status.Phase, PodIP: p.Status.PodIP,
+			Phase: p.Status.Phase, PodIP: p.Status.PodIP, StartTime: p.Status.StartTime,
 			ContainerStatuses: restarts(p.Status.ContainerStatuses), InitContainerStatuses: restarts(p.Status.InitContainerStatuses),
 		},
 	}
@@ -40,8 +42,11 @@ func Trim(o any) (any, error) {
 		}
 	}
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			kept.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}
+		switch {
+		case c.Type == corev1.PodReady:
+			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		case c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue:
+			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
 		}
 	}
 	return kept, nil
@@ -64,16 +69,19 @@ func ports(all []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// restarts keeps the sum of what restarted.
+// restarts keeps the sum of what restarted, and why one failed to start.
 func restarts(all []corev1.ContainerStatus) []corev1.ContainerStatus {
-	var n int32
+	var kept corev1.ContainerStatus
 	for i := range all {
-		n += all[i].RestartCount
+		kept.RestartCount += all[i].RestartCount
+		if w := all[i].State.Waiting; w != nil && k8s.Fails(w.Reason) {
+			kept.State.Waiting = &corev1.ContainerStateWaiting{Reason: w.Reason}
+		}
 	}
-	if n == 0 {
+	if kept.RestartCount == 0 && kept.State.Waiting == nil {
 		return nil
 	}
-	return []corev1.ContainerStatus{{RestartCount: n}}
+	return []corev1.ContainerStatus{kept}
 }
 
 // Lister returns the lister of pods that are in a cache, whatever namespaces it has. What it returns is the cache's own

@@ -178,6 +178,7 @@ func (r *runner) observe() (*k8s.PodObserver, error) {
 	if err != nil {
 		return nil, err
 	}
+	pods.Now = c.Now
 	return k8s.NewPodObserver(pods, scraper, r.plan.Port)
 }
 
