@@ -1,18 +1,17 @@
 package scrape
 
 import (
-	"context"
+	"bytes"
 	"fmt"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
 // fiveFamilies are what a scaler with a latency objective reads: four gauges and counters, and a histogram.
@@ -23,30 +22,19 @@ func fiveFamilies() []string {
 	}
 }
 
-// benchmarkPage compares expfmt alone with expfmt behind the filter.
-func benchmarkPage(b *testing.B, page []byte, wanted []string) {
+// benchmarkPage takes the wanted families out of a page.
+func benchmarkPage(b *testing.B, text []byte, wanted []string) {
 	b.Helper()
-	b.Run("expfmt", func(b *testing.B) {
-		p := expfmt.NewTextParser(model.UTF8Validation)
-		r := newPageReader()
-		b.SetBytes(int64(len(page)))
-		b.ReportAllocs()
-		for b.Loop() {
-			r.source.Reset(page)
-			families, err := p.TextToMetricFamilies(&r.source)
-			if err != nil || len(families[wanted[0]].GetMetric()) == 0 {
-				b.Fatal(err)
-			}
-		}
-	})
 	b.Run("filtered", func(b *testing.B) {
-		r, f := newPageReader(), newFilter(wanted)
-		b.SetBytes(int64(len(page)))
+		r, f := page.NewReader(), page.NewFilter(wanted)
+		source := bytes.NewReader(nil)
+		b.SetBytes(int64(len(text)))
 		b.ReportAllocs()
 		for b.Loop() {
-			families, fail := r.read(f, page)
-			if fail != nil || len(families[wanted[0]].GetMetric()) == 0 {
-				b.Fatal(fail)
+			source.Reset(text)
+			r.Reset(f, defaultMaxSeries, func(int) bool { return true })
+			if _, err := r.Read(b.Context(), source, 1<<40); err != nil || r.First(0) == nil {
+				b.Fatal(err)
 			}
 		}
 	})
@@ -120,8 +108,7 @@ func loopbackPods(b *testing.B, n int) (pods []Pod, port int) {
 	return pods, port
 }
 
-// BenchmarkFanOut sweeps 1,000 pods with 64 workers, kept connections and new ones, and compares with net/http and
-// expfmt on the whole page. The servers are in the same process and cost the same for all.
+// BenchmarkFanOut sweeps 1,000 pods with 64 workers, kept connections and new ones. The servers are in the same process.
 func BenchmarkFanOut(b *testing.B) {
 	const n = 1000
 	pods, port := loopbackPods(b, n)
@@ -146,52 +133,4 @@ func BenchmarkFanOut(b *testing.B) {
 			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "pages/s")
 		})
 	}
-	b.Run("expfmt", func(b *testing.B) {
-		client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}}
-		defer client.CloseIdleConnections()
-		b.ReportAllocs()
-		for b.Loop() {
-			if got := expfmtSweep(b.Context(), client, pods, port); got != 8*n {
-				b.Fatal(got)
-			}
-		}
-		b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "pages/s")
-	})
-}
-
-// expfmtSweep is the same sweep without what this package adds.
-func expfmtSweep(ctx context.Context, client *http.Client, pods []Pod, port int) int64 {
-	var (
-		sum   atomic.Int64
-		group sync.WaitGroup
-		queue = make(chan Pod)
-	)
-	for range 64 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			parser := expfmt.NewTextParser(model.UTF8Validation)
-			for p := range queue {
-				req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d/metrics", p.Host, port), nil)
-				if err != nil {
-					continue
-				}
-				resp, err := client.Do(req)
-				if err != nil {
-					continue
-				}
-				families, err := parser.TextToMetricFamilies(resp.Body)
-				_ = resp.Body.Close()
-				if err == nil {
-					sum.Add(int64(families["vllm:num_requests_waiting"].GetMetric()[0].GetGauge().GetValue()))
-				}
-			}
-		}()
-	}
-	for _, p := range pods {
-		queue <- p
-	}
-	close(queue)
-	group.Wait()
-	return sum.Load()
 }

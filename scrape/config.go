@@ -38,6 +38,13 @@ type Config struct {
 	Concurrency int
 	// MaxBody is the limit on the bytes of a page, after decompression, 16 MiB by default. Real pages reach 1 MB.
 	MaxBody int64
+	// MaxSeries is the limit on the samples of one family on a page, 10,000 by default; each bucket of a histogram is
+	// one. Real families have hundreds. A pod that has more fails, with TooMany.
+	MaxSeries int
+	// Budget bounds the memory that pages take, and Tenant says whose they are: a namespace, or whatever shares it
+	// fairly. Scrapers of one process are to have one budget. None means one of 64 MiB for this Scraper alone.
+	Budget *Budget
+	Tenant string
 
 	// TLS is for https.
 	TLS TLSConfig
@@ -76,6 +83,7 @@ const (
 	defaultDialTimeout = time.Second
 	defaultConcurrency = 64
 	defaultMaxBody     = 16 << 20
+	defaultMaxSeries   = 10_000
 
 	maxToken = 16 << 10
 )
@@ -91,6 +99,10 @@ func (c Config) orDefault() Config {
 	set(&c.Staleness, 2*c.Interval)
 	set(&c.Concurrency, defaultConcurrency)
 	set(&c.MaxBody, defaultMaxBody)
+	set(&c.MaxSeries, defaultMaxSeries)
+	if c.Budget == nil {
+		c.Budget = newBudget(defaultBudget)
+	}
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the one clock of this package: the documented default of Config.Now
 	}
@@ -123,6 +135,7 @@ func (c Config) Validate() error {
 	e.Check(c.Staleness > 0, "staleness", c.Staleness, "must be positive")
 	e.Check(c.Concurrency > 0, "concurrency", c.Concurrency, "must be positive")
 	e.Check(c.MaxBody > 0 && c.MaxBody < 1<<40, "maxBody", c.MaxBody, "must be positive and below 1 TiB")
+	e.Check(c.MaxSeries > 0, "maxSeries", c.MaxSeries, "must be positive")
 	e.Check((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.keyFile", c.TLS.KeyFile, "must be set if and only if tls.certFile is")
 	// The token itself is shown nowhere.
 	e.Check(c.Token == "" || c.TokenFile == "", "tokenFile", c.TokenFile, "must be empty if token is set")

@@ -2,10 +2,12 @@ package scrape
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
+	"github.com/inferscale/inferscale/internal/exact"
+	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
 // startFamily tells when the process of a page started.
@@ -22,24 +24,25 @@ func createdFamily(name string, read Read) string {
 // A baseline is what one Series of a Metric counted on a pod's last good page.
 type baseline struct {
 	at     time.Time
-	family string  // which of the aliases; empty while the page had none
-	start  float64 // process_start_time_seconds; 0 if unknown
-	series map[string]counted
+	family string    // which of the aliases; empty while the page had none
+	start  float64   // process_start_time_seconds; 0 if unknown
+	bounds []float64 // of the buckets of all series of a Quantile; never written to
+	ids    []uint64  // of the series, in the order of the page
+	began  []float64 // when they were created; 0 if unknown
+	rows   []float64 // what they counted, width() numbers each: see [worker.row]
+	lost   bool      // there was no memory left to remember the page
 }
 
-// counted is one counter (value) or histogram (distribution) with the time it began; 0 if unknown.
-type counted struct {
-	value   float64
-	dist    *distribution
-	created float64
-}
+// width is how many numbers a series has.
+func (b *baseline) width() int { return len(b.rows) / max(1, len(b.ids)) }
+
+func (b *baseline) row(i int) []float64 { return b.rows[i*b.width() : (i+1)*b.width()] }
 
 // known reports whether there ever was a page.
 func (b *baseline) known() bool { return !b.at.IsZero() }
 
-// absent notes a page without the family. The first such page is a baseline too, as servers may show a counter only
-// after its first event: it then counts from 0. Later ones leave the baseline that there is, so that a family which
-// flickers is not counted from 0 again.
+// absent notes a page without the family. The first such page is a baseline too. Later ones leave the baseline that
+// there is, so that a family which flickers goes on from where it was.
 func (b *baseline) absent(at time.Time) {
 	if !b.known() || b.family == "" {
 		*b = baseline{at: at}
@@ -49,6 +52,8 @@ func (b *baseline) absent(at time.Time) {
 // elapsed returns the seconds from the baseline to now, or a failure if no increase can be told.
 func (b *baseline) elapsed(now *baseline, limit time.Duration) (float64, *Error) {
 	switch age := now.at.Sub(b.at); {
+	case b.lost:
+		return 0, failf(NoBaseline, "the budget had no memory left for the last scrape")
 	case !b.known():
 		return 0, failf(NoBaseline, "first scrape")
 	case age <= 0:
@@ -62,73 +67,212 @@ func (b *baseline) elapsed(now *baseline, limit time.Duration) (float64, *Error)
 	}
 }
 
-// restarted reports whether another process serves the page now. A process cannot come back within a second, while
-// its start time may wobble by one: Linux derives it from a boot time that follows clock corrections.
+// restarted reports whether another process serves the page now, or one that began after the baseline. A process cannot
+// come back within a second, while its start time may wobble by one: Linux derives it from a boot time that follows
+// clock corrections.
 func (b *baseline) restarted(now *baseline) bool {
-	return b.start != 0 && now.start != 0 && math.Abs(now.start-b.start) > 1
+	return now.start != 0 && (b.start != 0 && math.Abs(now.start-b.start) > 1 || b.isBefore(now.start))
 }
 
-// before returns what a series had counted, or nothing if it began after that: it is new, or its process or it alone
-// has restarted.
-func (b *baseline) before(key string, now *baseline) (counted, bool) {
-	was, ok := b.series[key]
-	if !ok || b.restarted(now) {
-		return counted{}, false
-	}
-	if is := now.series[key]; was.created != 0 && is.created != 0 && was.created != is.created {
-		return counted{}, false
-	}
-	return was, true
+// isBefore reports whether a Unix time is after the baseline, or at most a second before it.
+func (b *baseline) isBefore(unix float64) bool {
+	return unix != 0 && unix >= float64(b.at.UnixMilli())/1000-1
 }
 
-// increase returns by how much a counter rose. It is never negative: a value below the last one began again from 0.
-func (b *baseline) increase(key string, now *baseline) float64 {
-	is := now.series[key].value
-	if was, ok := b.before(key, now); ok && is >= was.value {
-		return is - was.value
+// counted reads what needs two pages: the rates of w.list, or the distribution of all of it. An increase is told only
+// if nothing can be missing from it: a series that the last page had is here, and one that it had not has counted
+// nothing yet, or is known to have begun since. Else there is no baseline; the next page has one.
+func (s *seriesPlan) counted(w *worker, k int, now moment, m *memory, last *baseline) (*distribution, *Error) {
+	current := &w.current
+	*current = baseline{
+		at: now.at, family: s.Families[k], start: now.start,
+		bounds: current.bounds[:0], ids: current.ids[:0], began: current.began[:0], rows: current.rows[:0],
 	}
-	return is
-}
-
-// observed returns what a histogram counted since the baseline.
-func (b *baseline) observed(key string, now *baseline) (*distribution, *Error) {
-	is := now.series[key].dist
-	was, ok := b.before(key, now)
-	if !ok {
-		return is, nil
+	for i := range w.list {
+		if fail := s.count(w, &w.list[i], s.created[k]); fail != nil {
+			return nil, fail
+		}
 	}
-	d, ok := is.since(was.dist)
-	if !ok {
-		return nil, failf(Buckets, "the bounds of the buckets have changed")
+	seconds, fail := last.elapsed(current, 2*now.staleness)
+	if fail == nil {
+		var gone bool
+		if gone, fail = w.increases(last); gone {
+			return nil, fail
+		}
+	}
+	width := current.width()
+	m.keep(last, current)
+	if fail != nil {
+		return nil, fail
+	}
+	if s.Read == Rate {
+		for i := range w.list {
+			w.list[i].value = w.rows[i] / seconds
+		}
+		return nil, nil
+	}
+	d := &distribution{bounds: last.bounds}
+	if last.lost {
+		d.bounds = slices.Clone(current.bounds)
+	}
+	column := func(j int) float64 {
+		var sum exact.Sum
+		for i := j; i < len(w.rows); i += width {
+			sum.Add(w.rows[i])
+		}
+		return sum.Value()
+	}
+	d.sum, d.count = column(0), column(1)
+	for j := 2; j < width; j++ {
+		d.counts = append(d.counts, column(j))
 	}
 	return d, nil
 }
 
-// startTime returns process_start_time_seconds of a page, or 0 if it is absent, ambiguous or no number.
-func startTime(families map[string]*dto.MetricFamily) float64 {
-	if m := families[startFamily].GetMetric(); len(m) == 1 {
-		if v, fail := scalarOf(m[0]); fail == nil {
-			return v
+// count adds a series to w.current.
+func (s *seriesPlan) count(w *worker, c *chosen, created int) (fail *Error) {
+	b := &w.current
+	if s.Read == Rate {
+		if fail = c.read(); fail != nil {
+			return fail
+		}
+		b.rows = append(b.rows, c.value)
+	} else if b.rows, fail = w.row(b.rows, c.series, s.Read); fail != nil {
+		return fail
+	}
+	if s.Read == Quantile {
+		bounds := w.buckets[:len(w.buckets)-1]
+		if len(b.ids) == 0 {
+			for _, x := range bounds {
+				b.bounds = append(b.bounds, x.Bound)
+			}
+		}
+		if !slices.EqualFunc(bounds, b.bounds, func(x page.Bucket, y float64) bool { return x.Bound == y }) {
+			return failf(Buckets, "its series differ in the bounds of their buckets")
 		}
 	}
-	return 0
+	key := w.page.Key(c.series)
+	began := 0.0
+	if x := w.page.Find(created, key); x != nil && x.HasValue && checkNumber(x.Value) == nil {
+		began = x.Value
+	}
+	b.ids, b.began = append(b.ids, identity(key)), append(b.began, began)
+	return nil
 }
 
-// scalarOf returns the value of a gauge, counter or untyped series.
-func scalarOf(m *dto.Metric) (float64, *Error) {
-	var v float64
-	switch {
-	case m.Gauge != nil:
-		v = m.Gauge.GetValue()
-	case m.Counter != nil:
-		v = m.Counter.GetValue()
-	case m.Untyped != nil:
-		v = m.Untyped.GetValue()
-	default:
-		return 0, failf(Type, "is no single number")
+// identity is FNV-1a of the labels: short, and the same in every process.
+func identity(key []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range key {
+		h = (h ^ uint64(c)) * 1099511628211
 	}
-	if fail := checkNumber(v); fail != nil {
-		return 0, fail
+	return h
+}
+
+// increases leaves in w.rows by how much w.current has risen since the last page. gone reports that the last page had
+// more series, which leaves it in place: they may be back on the next.
+func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
+	now := &w.current
+	w.rows = append(w.rows[:0], now.rows...)
+	if last.restarted(now) {
+		return false, nil
 	}
-	return v + 0, nil // -0 becomes 0
+	same := slices.Equal(last.ids, now.ids)
+	if !same {
+		clear(w.ids)
+		for i, id := range last.ids {
+			w.ids[id] = i
+		}
+	}
+	width, found := now.width(), 0
+	for i, id := range now.ids {
+		j, ok := i, true
+		if !same {
+			j, ok = w.ids[id]
+		}
+		row := w.rows[i*width : (i+1)*width]
+		switch {
+		case !ok && fail == nil && !last.isBefore(now.began[i]) && slices.Max(row) > 0:
+			fail = failf(NoBaseline, "a series is new, and nothing says that it began since the last scrape")
+		case !ok:
+		case last.began[j] != 0 && now.began[i] != 0 && last.began[j] != now.began[i]: // it alone has restarted
+			found++
+		case !slices.Equal(last.bounds, now.bounds):
+			return false, failf(Buckets, "the bounds of the buckets have changed")
+		default:
+			found++
+			increase(row, last.row(j), width == 1)
+		}
+	}
+	if found < len(last.ids) {
+		return true, failf(NoBaseline, "%d of %d series of the last scrape are gone", len(last.ids)-found, len(last.ids))
+	}
+	return false, fail
+}
+
+// increase takes from row what was counted before. A drop anywhere means that the series began again from 0, so that
+// all of it came after.
+func increase(row, before []float64, scalar bool) {
+	for i := range row {
+		if row[i] < before[i] && (i > 1 || scalar || row[i] >= 0 && before[i] >= 0) {
+			return
+		}
+	}
+	for i := range row {
+		row[i] = max(0, row[i]-before[i])
+		// Servers do not render all buckets at one instant, so a difference may dip; a cumulative count cannot.
+		if i > 2 {
+			row[i] = max(row[i], row[i-1])
+		}
+	}
+}
+
+// bytes is about what the baseline holds.
+func (b *baseline) bytes() int64 {
+	return int64(8 * (len(b.bounds) + len(b.ids) + len(b.began) + len(b.rows)))
+}
+
+// keep remembers current in place of last, if the budget has the memory.
+func (m *memory) keep(last, current *baseline) {
+	had := last.bytes()
+	if !m.budget.keep(m.tenant, current.bytes()-had) {
+		m.budget.keep(m.tenant, -had)
+		*last = baseline{at: current.at, lost: true}
+		return
+	}
+	bounds := last.bounds
+	if !slices.Equal(bounds, current.bounds) {
+		bounds = slices.Clone(current.bounds)
+	}
+	*last = baseline{
+		at: current.at, family: current.family, start: current.start, bounds: bounds,
+		ids: refill(last.ids, current.ids), began: refill(last.began, current.began), rows: refill(last.rows, current.rows),
+	}
+}
+
+// refill copies from into the memory of old, unless that is far too large.
+func refill[T any](old, from []T) []T {
+	if cap(old) > 2*len(from)+16 {
+		old = nil
+	}
+	return append(slices.Grow(old[:0], len(from)), from...)
+}
+
+// forget gives back what is remembered of a pod that is gone.
+func (m *memory) forget() {
+	for _, series := range m.baselines {
+		for i := range series {
+			m.budget.keep(m.tenant, -series[i].bytes())
+			series[i] = baseline{}
+		}
+	}
+}
+
+// startTime returns process_start_time_seconds of the page, or 0 if it is absent, ambiguous or no number.
+func (w *worker) startTime() float64 {
+	x := w.page.First(0)
+	if x == nil || w.page.Next(x) != nil || x.Twice || !x.HasValue || checkNumber(x.Value) != nil {
+		return 0
+	}
+	return x.Value
 }

@@ -3,6 +3,7 @@ package scrape
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +21,11 @@ type deltaStep struct {
 }
 
 func rateOf(families ...string) Metric {
-	return Metric{Name: "rate", Terms: []Series{{Families: families, Read: Rate, Across: Sum}}}
+	return Metric{Name: "rate", Terms: []Series{{Families: families, Read: Rate, Across: Sum, Match: []Matcher{{Label: "gone"}}}}}
 }
+
+// unix is a time of tests, seconds after the first page, as pages say it.
+func unix(after int64) string { return strconv.FormatInt(origin().Unix()+after, 10) }
 
 func TestM7CounterSteps(t *testing.T) {
 	const typ = "# TYPE c_total counter\n"
@@ -58,17 +62,50 @@ func TestM7CounterSteps(t *testing.T) {
 			{10, start("1000") + typ + "c_total 130\n", 3, None},
 			{20, start("NaN") + typ + "c_total 160\n", 3, None},
 		}},
-		{"a new series counts from 0", nil, []deltaStep{
+		{"a new series that says that it began since counts from 0", nil, []deltaStep{
 			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
-			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 20\n", 3, None},
+			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 20\nc_created{e=\"1\"} " + unix(4) + "\n", 3, None},
 		}},
-		{"a series that goes takes nothing with it", nil, []deltaStep{
+		{"a new series that has counted nothing", nil, []deltaStep{
+			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
+			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 0\n", 1, None},
+		}},
+		{"a new series may have been there before: nothing is told of it", nil, []deltaStep{
+			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
+			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 1333730\n", 0, NoBaseline},
+			{20, typ + "c_total{e=\"0\"} 120\nc_total{e=\"1\"} 1333740\n", 2, None},
+			{30, typ + "c_total{e=\"0\"} 120\nc_total{e=\"1\"} 1333740\nc_total{e=\"2\"} 9\nc_created{e=\"2\"} " + unix(-60) + "\n", 0, NoBaseline},
+		}},
+		{"a series that is absent from a page leaves the rate unknown, and goes on from where it was", nil, []deltaStep{
+			{0, typ + "c_total{e=\"0\"} 100\nc_total{e=\"1\"} 1333500\n", 0, NoBaseline},
+			{10, typ + "c_total{e=\"0\"} 200\nc_total{e=\"1\"} 1333600\n", 20, None},
+			{20, typ + "c_total{e=\"0\"} 300\n", 0, NoBaseline},
+			{30, typ + "c_total{e=\"1\"} 1333730\n", 0, NoBaseline},
+			{40, typ + "c_total{e=\"0\"} 500\nc_total{e=\"1\"} 1333900\n", 20, None},
+		}},
+		{"a series that is gone for good", nil, []deltaStep{
 			{0, typ + "c_total{e=\"0\"} 100\nc_total{e=\"1\"} 500\n", 0, NoBaseline},
-			{10, typ + "c_total{e=\"0\"} 110\n", 1, None},
+			{30, typ + "c_total{e=\"0\"} 130\n", 0, NoBaseline},
+			{61, typ + "c_total{e=\"0\"} 160\n", 0, NoBaseline},
+			{71, typ + "c_total{e=\"0\"} 170\n", 1, None},
+			{81, typ + "c_total{e=\"0\"} 180\nc_total{e=\"1\"} 1000000\n", 0, NoBaseline},
 		}},
-		{"a family that appears counts from 0", nil, []deltaStep{
+		{"a restart of the process explains a series that is gone", nil, []deltaStep{
+			{0, start("1000") + typ + "c_total{e=\"0\"} 100\nc_total{e=\"1\"} 500\n", 0, NoBaseline},
+			{10, start("2000") + typ + "c_total{e=\"0\"} 110\n", 11, None},
+		}},
+		{"a family that appears after the process began counts from 0", nil, []deltaStep{
 			{0, "x 1\n", 0, NotFound},
-			{10, typ + "c_total 20\n", 2, None},
+			{10, start(unix(1)) + typ + "c_total 20\n", 2, None},
+		}},
+		{"no series matched, and then one that began since", nil, []deltaStep{
+			{0, typ + "c_total{gone=\"1\"} 7\n", 0, NotFound},
+			{10, typ + "c_total 20\nc_created " + unix(1) + "\n", 2, None},
+		}},
+		{"a family that appears may have been there before", nil, []deltaStep{
+			{0, "x 1\n", 0, NotFound},
+			{10, typ + "c_total 20\n", 0, NoBaseline},
+			{20, typ + "c_total 40\n", 2, None},
 		}},
 		{"a family that flickers keeps its baseline", nil, []deltaStep{
 			{0, typ + "c_total 1000\n", 0, NoBaseline},
@@ -216,13 +253,38 @@ func TestHistogramResetsAndBounds(t *testing.T) {
 	require.Equal(t, Buckets, reasonOf(fails[1]))
 }
 
+// TestHistogramOfAnEngineThatIsAbsentFromAPage: as for counters, what an engine has counted before is no increase.
+func TestHistogramOfAnEngineThatIsAbsentFromAPage(t *testing.T) {
+	tape := newPageTape(t,
+		Metric{Name: "mean", Terms: []Series{{Families: []string{"h"}, Read: Mean}}},
+		Metric{Name: "p50", Terms: []Series{{Families: []string{"h"}, Read: Quantile, Quantile: 0.5}}})
+	long := []float64{0, 0, 1e6, 1e6, 3e6}
+	for i, step := range []struct {
+		engines [][]float64
+		reason  Reason
+		mean    float64
+	}{
+		{[][]float64{{10, 10, 10, 10, 5}, long}, NoBaseline, 0},
+		{[][]float64{{10, 10, 10, 10, 5}}, NoBaseline, 0},
+		{[][]float64{{20, 20, 20, 20, 10}, long}, None, 0.5},
+		{[][]float64{{30, 30, 30, 30, 15}, long, {5, 5, 5, 5, 2}}, NoBaseline, 0},
+		{[][]float64{{40, 40, 40, 40, 20}, long, {5, 5, 5, 5, 2}}, None, 0.5},
+	} {
+		shares, fails := tape.read([]byte(histogramPage(step.engines...)), origin().Add(time.Duration(i)*15*time.Second))
+		for k := range shares {
+			require.Equal(t, step.reason, reasonOf(fails[k]), "step %d: %v", i, fails[k])
+			if step.reason == None {
+				require.InDelta(t, step.mean, shares[k].value, 1e-9)
+			}
+		}
+	}
+}
+
 func TestIncreaseOfAHistogramStaysCumulative(t *testing.T) {
 	// The page was rendered while a request finished: le="2" has it already, le="4" not yet.
-	before := &distribution{bounds: []float64{2, 4}, counts: []float64{10, 20, 20}, count: 20}
-	after := &distribution{bounds: []float64{2, 4}, counts: []float64{15, 24, 25}, count: 25}
-	d, ok := after.since(before)
-	require.True(t, ok)
-	require.Equal(t, []float64{5, 5, 5}, d.counts)
+	row := []float64{9, 25, 15, 24, 25} // the sum, the count, the buckets
+	increase(row, []float64{4, 20, 10, 20, 20}, false)
+	require.Equal(t, []float64{5, 5, 5, 5, 5}, row)
 }
 
 // TestDistributionAt follows Prometheus' histogram_quantile through its edges.

@@ -13,7 +13,7 @@ var ErrNoPods = errors.New("no pods")
 type Reason uint8
 
 // The reasons. Up to Encoding the page was not had, and the pod's last value stands in while it is young enough. From
-// Parse on the page was had and says nothing usable, and an old value would contradict it.
+// TooMany on the page was had and says nothing usable, and an old value would contradict it.
 const (
 	None Reason = iota // the pod gave a value
 
@@ -29,10 +29,12 @@ const (
 	Status      // a status other than 200
 	Header      // no HTTP, or headers above the limit
 	ContentType // not text/plain
-	TooLarge    // a body above MaxBody
+	TooLarge    // a body above MaxBody, or more than a sweep may read
+	Memory      // the Budget had no room for the page
 	Truncated   // the body, or the connection, ended early
 	Encoding    // a content encoding that was not asked for and is not gzip, or broken gzip
 
+	TooMany        // more than MaxSeries samples of a family, or 256 buckets of a histogram
 	Parse          // a line of a wanted family is malformed
 	NotFound       // no family of that name, or no series that matches
 	Type           // the family's type does not fit what is read
@@ -51,14 +53,14 @@ const (
 func (r Reason) String() string {
 	return nameOf([]string{
 		"None", "Canceled", "Deadline", "Timeout", "Refused", "Dial", "Forbidden", "Target", "TLS", "Redirect", "Status",
-		"Header", "ContentType", "TooLarge", "Truncated", "Encoding", "Parse", "NotFound", "Type", "Ambiguous",
+		"Header", "ContentType", "TooLarge", "Memory", "Truncated", "Encoding", "TooMany", "Parse", "NotFound", "Type", "Ambiguous",
 		"Duplicate", "NonFinite", "Negative", "Stale", "Buckets", "NoBaseline", "NoObservations",
 		"NoPods",
 	}, int(r), "Reason")
 }
 
 // Fetch reports whether the reason is that the page could not be had, as opposed to what is on it.
-func (r Reason) Fetch() bool { return r > None && r < Parse }
+func (r Reason) Fetch() bool { return r > None && r < TooMany }
 
 // An Error says why there is no value: of one pod for one metric, of one pod for all of them (Metric is empty), or of
 // a metric over the fleet (Pod is empty).

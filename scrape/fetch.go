@@ -14,8 +14,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
 const (
@@ -24,12 +27,16 @@ const (
 	keepAliveUpTo = 4 * time.Second
 	// idleLimit is just under the 5 s after which uvicorn, and so vLLM, closes an idle connection.
 	idleLimit = 4500 * time.Millisecond
-	// bodyStart is how much is allotted at most for a body before its bytes have come.
-	bodyStart = 1 << 20
+	// A sweep reads so many bytes of pages, and so many more for each pod.
+	sweepBytes = 64 << 20
+	podBytes   = 1 << 20
 )
 
 // errForbidden is what the dialler says of an address that a pod must not have.
 var errForbidden = errors.New("the address is loopback, link-local, multicast or unspecified")
+
+// errSweep is what is said of a page when the sweep has read all that it may.
+var errSweep = errors.New("the pages of this sweep are longer than 64 MiB and 1 MiB for each pod")
 
 // A fetcher gets pages. It has transports of its own: the default one follows a proxy from the environment and keeps
 // at most 100 connections.
@@ -38,10 +45,11 @@ type fetcher struct {
 	credentials   *credentials
 	plain, secure *http.Transport
 	headers       map[string]http.Header // by scheme
+	filter        *page.Filter
 }
 
-func newFetcher(c Config) (*fetcher, error) {
-	f := &fetcher{config: c, credentials: newCredentials(c)}
+func newFetcher(c Config, filter *page.Filter) (*fetcher, error) {
+	f := &fetcher{config: c, credentials: newCredentials(c), filter: filter}
 	f.plain = f.transport(nil, c.Interval <= keepAliveUpTo, idleLimit)
 	if err := f.refresh(); err != nil {
 		return nil, err
@@ -121,14 +129,14 @@ func (f *fetcher) header(scheme string) http.Header {
 	return h
 }
 
-// get returns the page at u, in buffer if it fits.
-func (f *fetcher) get(ctx context.Context, u *url.URL, buffer []byte) ([]byte, *Error) {
+// get reads the page at u and returns its length.
+func (f *fetcher) get(ctx context.Context, u *url.URL, into *lease) (int64, *Error) {
 	ctx, cancel := context.WithTimeout(ctx, f.config.Timeout)
 	defer cancel()
 	for redirected := false; ; redirected = true {
 		resp, err := f.send(ctx, u)
 		if err != nil {
-			return buffer, f.classify(ctx, err)
+			return 0, f.classify(ctx, err)
 		}
 		next, fail := f.follow(u, resp, redirected)
 		if next != nil {
@@ -136,11 +144,15 @@ func (f *fetcher) get(ctx context.Context, u *url.URL, buffer []byte) ([]byte, *
 			u = next
 			continue
 		}
+		var n int64
 		if fail == nil {
-			buffer, fail = f.receive(ctx, u, resp, buffer)
+			n, fail = f.receive(ctx, u, resp, into)
 		}
-		discard(resp)
-		return buffer, fail
+		if fail == nil {
+			discard(resp)
+		}
+		_ = resp.Body.Close()
+		return n, fail
 	}
 }
 
@@ -202,48 +214,72 @@ func sameHost(a, b *url.URL) bool {
 }
 
 // receive checks an answer and reads its body.
-func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, buffer []byte) ([]byte, *Error) {
+func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, into *lease) (int64, *Error) {
 	if resp.StatusCode != http.StatusOK {
 		hint := ""
 		if resp.StatusCode == http.StatusUnauthorized && f.credentials.token != "" && f.credentials.tokenFor(u.Scheme) == "" {
 			hint = ": the token was withheld, as the target is not https"
 		}
-		return buffer, failf(Status, "%d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), hint)
+		return 0, failf(Status, "%d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), hint)
 	}
 	if typ := resp.Header.Get("Content-Type"); !isText(typ) {
 		// The bytes that follow the 64 shown let the redaction see a token as a whole.
 		start, _ := io.ReadAll(io.LimitReader(resp.Body, excerptLength+int64(len(f.credentials.token))))
-		return buffer, failf(ContentType, "%s is not text/plain; it begins %s", f.excerpt([]byte(typ)), f.excerpt(start))
+		return 0, failf(ContentType, "%s is not text/plain; it begins %s", f.excerpt([]byte(typ)), f.excerpt(start))
 	}
 	if resp.ContentLength > f.config.MaxBody {
-		return buffer, failf(TooLarge, "%d bytes, the limit is %d", resp.ContentLength, f.config.MaxBody)
+		return 0, failf(TooLarge, "%d bytes, the limit is %d", resp.ContentLength, f.config.MaxBody)
 	}
-	body := io.Reader(resp.Body)
+	if fail := into.begin(ctx); fail != nil {
+		return 0, fail
+	}
+	into.page.Reset(f.filter, f.config.MaxSeries, into.more)
+	body := io.Reader(&sweepReader{resp.Body, into.left})
 	delimited := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip":
-		unzipped, err := gzip.NewReader(io.LimitReader(body, f.config.MaxBody+1))
+		unzipped, err := gzip.NewReader(io.LimitReader(resp.Body, f.config.MaxBody+1))
 		if err != nil {
-			return buffer, f.classify(ctx, err)
+			return 0, f.classify(ctx, err)
 		}
 		// gzip ends in a length and a checksum of its own.
-		body, delimited = unzipped, true
+		body, delimited = &sweepReader{unzipped, into.left}, true
 	default:
-		return buffer, failf(Encoding, "%s was not asked for", f.excerpt([]byte(encoding)))
+		return 0, failf(Encoding, "%s was not asked for", f.excerpt([]byte(encoding)))
 	}
-	buffer, err := readUpTo(body, buffer, f.config.MaxBody+1, min(resp.ContentLength, bodyStart))
+	n, err := into.page.Read(ctx, body, f.config.MaxBody)
 	switch {
-	case int64(len(buffer)) > f.config.MaxBody:
-		return buffer, failf(TooLarge, "more than %d bytes", f.config.MaxBody)
+	case errors.Is(err, page.ErrLong):
+		return n, failf(TooLarge, "more than %d bytes", f.config.MaxBody)
+	case errors.Is(err, errSweep):
+		return n, &Error{Reason: TooLarge, Err: err}
+	case errors.Is(err, page.ErrSeries):
+		return n, &Error{Reason: TooMany, Err: err}
+	case errors.Is(err, page.ErrMemory):
+		return n, failf(Memory, "the budget has no more room for the series of this page")
 	case err != nil:
-		return buffer, f.classify(ctx, err)
-	case !delimited && (len(buffer) == 0 || buffer[len(buffer)-1] != '\n'):
+		return n, f.classify(ctx, err)
+	case !delimited && (n == 0 || into.page.Open()):
 		// Only the end of the connection tells the end of the body, so a last line without its newline may be a part
 		// of one: 14 of 147.
-		return buffer, failf(Truncated, "the body ends inside of a line, and neither a length nor chunks say that it is complete")
+		return n, failf(Truncated, "the body ends inside of a line, and neither a length nor chunks say that it is complete")
 	}
-	return buffer, nil
+	return n, nil
+}
+
+// A sweepReader counts what a sweep reads, after decompression.
+type sweepReader struct {
+	io.Reader
+	left *atomic.Int64
+}
+
+func (r *sweepReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if r.left.Add(-int64(n)) < 0 {
+		return n, errSweep
+	}
+	return n, err
 }
 
 // isText judges by the media type alone: its version says nothing that a parser of text could use, and servers say
@@ -252,30 +288,6 @@ func isText(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	return media == "" || media == "text/plain"
-}
-
-// readUpTo reads at most limit bytes into buffer, growing it as they come.
-func readUpTo(r io.Reader, buffer []byte, limit, expected int64) ([]byte, error) {
-	buffer = buffer[:0]
-	if need := int(min(max(expected, 0), limit)) + 1; cap(buffer) < need {
-		buffer = make([]byte, 0, need)
-	}
-	for int64(len(buffer)) < limit {
-		if len(buffer) == cap(buffer) {
-			grown := make([]byte, len(buffer), min(2*int64(cap(buffer))+4096, limit))
-			copy(grown, buffer)
-			buffer = grown
-		}
-		n, err := r.Read(buffer[len(buffer):min(int64(cap(buffer)), limit)])
-		buffer = buffer[:len(buffer)+n]
-		if errors.Is(err, io.EOF) {
-			return buffer, nil
-		}
-		if err != nil {
-			return buffer, err
-		}
-	}
-	return buffer, nil
 }
 
 // classify turns an error of a request into a failure. Its words are cut and redacted, as net/http repeats malformed

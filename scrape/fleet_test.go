@@ -1,7 +1,6 @@
 package scrape
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -10,10 +9,7 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 )
 
@@ -294,42 +290,6 @@ func TestAgreeTakesTheBucketsOfMost(t *testing.T) {
 			return bounds
 		}
 		require.Equal(t, kept(shares), kept(rapid.Permutation(shares).Draw(t, "shuffled")))
-	})
-}
-
-// TestM10RenderedValuesAreReadBack renders random families with expfmt's own writer and reads them back.
-func TestM10RenderedValuesAreReadBack(t *testing.T) {
-	labelValue := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "}", "\"", "\\", "a\nb", "q 1", "日本"}))
-	rapid.Check(t, func(t *rapid.T) {
-		var page bytes.Buffer
-		want := map[string][]float64{}
-		for _, name := range []string{"before", "q", "q_by_reason", "my.queue", "after"} {
-			f := &dto.MetricFamily{Name: proto.String(name), Type: dto.MetricType_GAUGE.Enum(), Help: proto.String(rapid.String().Draw(t, "help"))}
-			seen := map[string]bool{}
-			for i := range rapid.IntRange(1, 5).Draw(t, "series") {
-				v := rapid.Float64Range(0, math.MaxFloat64/10).Draw(t, "value")
-				l := labelValue.Draw(t, "label")
-				if seen[l] {
-					l = fmt.Sprint(i, l)
-				}
-				seen[l] = true
-				f.Metric = append(f.Metric, &dto.Metric{
-					Label: []*dto.LabelPair{{Name: proto.String("l"), Value: proto.String(l)}, {Name: proto.String("i"), Value: proto.String(fmt.Sprint(i))}},
-					Gauge: &dto.Gauge{Value: proto.Float64(v)},
-				})
-				want[name] = append(want[name], v)
-			}
-			_, err := expfmt.MetricFamilyToText(&page, f)
-			require.NoError(t, err)
-		}
-		for _, name := range []string{"q", "my.queue"} {
-			s, fail := readOne(&testing.T{}, page.String(), Metric{Name: "m", Terms: []Series{{Families: []string{name}, Across: Sum}}})
-			require.Nil(t, fail, "%v in %s", fail, page.String())
-			sum, _ := Sum.of(want[name])
-			require.Equal(t, math.Float64bits(sum), math.Float64bits(s.value))
-			require.Len(t, want[name], s.series)
-			require.Equal(t, slices.Max(want[name]), s.max)
-		}
 	})
 }
 

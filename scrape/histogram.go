@@ -6,13 +6,14 @@ import (
 	"slices"
 	"sort"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/inferscale/inferscale/internal/exact"
+	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
-// A distribution is what histograms counted: since the start of a process as it is read, between two scrapes after
-// [distribution.since], over several series after [merge].
+// maxBuckets is the most that a histogram may have. Real ones have tens.
+const maxBuckets = 256
+
+// A distribution is what histograms have counted between two scrapes, over all series of a page.
 type distribution struct {
 	// bounds are the finite upper bounds (le), ascending. counts are cumulative, one more than bounds: the last is the
 	// bucket without a bound, and so everything.
@@ -22,90 +23,82 @@ type distribution struct {
 	count  float64
 }
 
-// readDistribution takes a histogram, or for a Mean also a summary, from a parsed series. What is not needed is not
-// looked at: a Mean does not fail for its buckets, nor a Quantile for its sum.
-func readDistribution(m *dto.Metric, read Read) (*distribution, *Error) {
-	d := &distribution{}
-	hasCount, hasSum := false, false
-	if s := m.GetSummary(); s != nil {
-		d.count, hasCount = float64(s.GetSampleCount()), s.SampleCount != nil
-		d.sum, hasSum = s.GetSampleSum(), s.SampleSum != nil
-	}
-	if h := m.GetHistogram(); h != nil {
-		d.count, hasCount = either(h.SampleCount, h.SampleCountFloat)
-		d.sum, hasSum = h.GetSampleSum(), h.SampleSum != nil
-		if fail := d.readBuckets(h, hasCount); fail != nil && (read == Quantile || !hasCount) {
-			return nil, fail
+// row appends to into what a series has counted: the sum, the count and, for a Quantile, the cumulative counts, whose
+// bounds it leaves in w.buckets. What is not needed is not looked at: a Mean does not fail for its buckets, nor a
+// Quantile for its sum, which is then -1.
+func (w *worker) row(into []float64, x *page.Series, read Read) ([]float64, *Error) {
+	if read == Mean {
+		count := x.Count
+		if !x.HasCount {
+			if fail := w.sorted(x); fail != nil {
+				return into, fail
+			}
+			count = w.buckets[len(w.buckets)-1].Count
 		}
-		if !hasCount && len(d.counts) > 0 {
-			d.count, hasCount = d.counts[len(d.counts)-1], true
+		if !x.HasSum {
+			return into, failf(Buckets, "has no _sum or no _count")
 		}
+		for _, v := range [...]float64{count, x.Sum} {
+			if fail := checkNumber(v); fail != nil {
+				return into, fail
+			}
+		}
+		return append(into, x.Sum+0, count+0), nil
 	}
-	if read == Quantile {
-		return d, nil
+	if fail := w.sorted(x); fail != nil {
+		return into, fail
 	}
-	d.bounds, d.counts = nil, nil
-	if !hasCount || !hasSum {
-		return nil, failf(Buckets, "has no _sum or no _count")
+	for _, v := range [...]struct {
+		value float64
+		has   bool
+	}{{x.Sum, x.HasSum}, {x.Count, x.HasCount}} {
+		if !v.has || checkNumber(v.value) != nil {
+			v.value = -1
+		}
+		into = append(into, v.value+0)
 	}
-	if fail := checkNumber(d.count); fail != nil {
-		return nil, fail
+	for _, b := range w.buckets {
+		into = append(into, b.Count+0)
 	}
-	if fail := checkNumber(d.sum); fail != nil {
-		return nil, fail
-	}
-	return d, nil
+	return into, nil
 }
 
-// either returns the count that is set: expfmt keeps a whole number in one field and any other in another.
-func either(whole *uint64, float *float64) (float64, bool) {
-	switch {
-	case float != nil:
-		return *float, true
-	case whole != nil:
-		return float64(*whole), true
-	}
-	return 0, false
-}
-
-func (d *distribution) readBuckets(h *dto.Histogram, hasCount bool) *Error {
-	type bucket struct{ bound, count float64 }
-	buckets := make([]bucket, 0, len(h.GetBucket())+1)
-	for _, b := range h.GetBucket() {
-		n, _ := either(b.CumulativeCount, b.CumulativeCountFloat)
-		if fail := checkNumber(n); fail != nil {
+// sorted leaves the buckets of a series in w.buckets, ascending, the last without a bound.
+func (w *worker) sorted(x *page.Series) *Error {
+	w.buckets = w.page.Buckets(x, w.buckets[:0])
+	for i := range w.buckets {
+		b := &w.buckets[i]
+		if fail := checkNumber(b.Count); fail != nil {
 			return fail
 		}
-		// Adding 0 turns -0 into 0.
-		buckets = append(buckets, bucket{b.GetUpperBound() + 0, n})
+		b.Bound += 0 // -0 becomes 0
 	}
-	slices.SortStableFunc(buckets, func(a, b bucket) int { return cmp.Compare(a.bound, b.bound) })
-	if last := len(buckets) - 1; last < 0 || !math.IsInf(buckets[last].bound, 1) {
+	slices.SortStableFunc(w.buckets, func(a, b page.Bucket) int { return cmp.Compare(a.Bound, b.Bound) })
+	if last := len(w.buckets) - 1; last < 0 || !math.IsInf(w.buckets[last].Bound, 1) {
 		// The bucket without a bound may be left out; the count is the same number.
-		if !hasCount {
+		if !x.HasCount {
 			return failf(Buckets, "has neither a bucket le=\"+Inf\" nor a _count")
 		}
-		if fail := checkNumber(d.count); fail != nil {
+		if fail := checkNumber(x.Count); fail != nil {
 			return fail
 		}
-		buckets = append(buckets, bucket{math.Inf(1), d.count})
+		w.buckets = append(w.buckets, page.Bucket{Bound: math.Inf(1), Count: x.Count})
 	}
-	if len(buckets) < 2 {
+	switch n := len(w.buckets); {
+	case n < 2:
 		return failf(Buckets, "has no bucket with a finite bound")
+	case n > maxBuckets:
+		return failf(TooMany, "has %d buckets, more than %d", n, maxBuckets)
 	}
-	for i, b := range buckets {
+	for i, b := range w.buckets {
 		switch {
-		case b.bound < 0:
-			return failf(Buckets, "has a bucket le=\"%v\" below zero", b.bound)
-		case i > 0 && b.bound == buckets[i-1].bound:
-			return failf(Duplicate, "has two buckets le=\"%v\"", b.bound)
-		case i > 0 && b.count < buckets[i-1].count:
-			return failf(Buckets, "is not cumulative: le=\"%v\" has %v, the bucket below %v", b.bound, b.count, buckets[i-1].count)
+		case b.Bound < 0:
+			return failf(Buckets, "has a bucket le=\"%v\" below zero", b.Bound)
+		case i > 0 && b.Bound == w.buckets[i-1].Bound:
+			return failf(Duplicate, "has two buckets le=\"%v\"", b.Bound)
+		case i > 0 && b.Count < w.buckets[i-1].Count:
+			return failf(Buckets, "is not cumulative: le=\"%v\" has %v, the bucket below %v", b.Bound, b.Count, w.buckets[i-1].Count)
 		}
-		if i < len(buckets)-1 {
-			d.bounds = append(d.bounds, b.bound)
-		}
-		d.counts = append(d.counts, b.count)
 	}
 	return nil
 }
@@ -119,34 +112,6 @@ func checkNumber(v float64) *Error {
 		return failf(Negative, "is %v", v)
 	}
 	return nil
-}
-
-// since returns what was counted after an earlier reading of the same series. A drop anywhere means that the series
-// began again from 0, so that all of d came after. ok is false if the buckets differ, which only a restart explains.
-func (d *distribution) since(before *distribution) (increase *distribution, ok bool) {
-	if !slices.Equal(d.bounds, before.bounds) {
-		return nil, false
-	}
-	if d.sum < before.sum || d.count < before.count {
-		return d, true
-	}
-	for i := range d.counts {
-		if d.counts[i] < before.counts[i] {
-			return d, true
-		}
-	}
-	increase = &distribution{
-		bounds: d.bounds, counts: make([]float64, len(d.counts)),
-		sum: d.sum - before.sum, count: d.count - before.count,
-	}
-	for i := range d.counts {
-		increase.counts[i] = d.counts[i] - before.counts[i]
-		// Servers do not render all buckets at one instant, so a difference may dip; a cumulative count cannot.
-		if i > 0 {
-			increase.counts[i] = max(increase.counts[i], increase.counts[i-1])
-		}
-	}
-	return increase, true
 }
 
 // merge adds distributions of equal bounds, bucket by bucket, independent of their order. It is nil if the bounds

@@ -3,6 +3,7 @@ package scrape
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -48,8 +49,7 @@ func origin() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 // A pageTape reads pages one after another as the scraper would those of one pod, without a network.
 type pageTape struct {
 	plan   *plan
-	reader *pageReader
-	filter *pageFilter
+	worker *worker
 	memory *memory
 }
 
@@ -59,14 +59,22 @@ func newPageTape(tb testing.TB, metrics ...Metric) *pageTape {
 		require.NoError(tb, m.Validate())
 	}
 	p := newPlan(metrics)
-	return &pageTape{plan: p, reader: newPageReader(), filter: p.filter(&p.static), memory: p.memory()}
+	return &pageTape{plan: p, worker: newWorker(), memory: p.memory(newBudget(defaultBudget), "")}
 }
 
 // read returns the share or the failure of every metric.
-func (r *pageTape) read(page []byte, at time.Time) ([]*share, []*Error) {
+func (r *pageTape) read(text []byte, at time.Time) ([]*share, []*Error) {
 	shares, failures := make([]*share, len(r.plan.metrics)), make([]*Error, len(r.plan.metrics))
+	r.worker = r.worker.release()
+	r.worker.page.Reset(r.plan.filter, defaultMaxSeries, func(int) bool { return true })
+	if _, err := r.worker.page.Read(context.Background(), bytes.NewReader(text), 1<<40); err != nil {
+		for i := range failures {
+			failures[i] = &Error{Reason: TooMany, Err: err}
+		}
+		return shares, failures
+	}
 	now := moment{at: at, staleness: 30 * time.Second}
-	r.plan.read(r.reader, r.filter, &r.plan.static, page, now, r.memory.baselines, func(i int, s *share, f *Error) {
+	r.plan.read(r.worker, &r.plan.static, now, r.memory, func(i int, s *share, f *Error) {
 		shares[i], failures[i] = s, f
 	})
 	return shares, failures

@@ -1,6 +1,10 @@
 package scrape
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/inferscale/inferscale/scrape/internal/page"
+)
 
 // A plan is a configuration turned around: what to read of each page, instead of where to read each metric.
 type plan struct {
@@ -10,6 +14,8 @@ type plan struct {
 	pages []pagePlan
 	// static is the one page of a pod whose URL has a path of its own: all metrics are read from it.
 	static pagePlan
+	// filter is for the families of all pages; the first is startFamily.
+	filter *page.Filter
 }
 
 type metricPlan struct {
@@ -19,7 +25,8 @@ type metricPlan struct {
 
 type seriesPlan struct {
 	Series
-	over bool
+	over              bool
+	families, created []int // of Families, by the number of the filter; created only unless Read is Value
 }
 
 type pagePlan struct {
@@ -48,14 +55,15 @@ func newPlan(metrics []Metric) *plan {
 		p.static.metrics = append(p.static.metrics, i)
 	}
 	p.static.endpoint = p.pages[0].endpoint
+	p.resolve()
 	return p
 }
 
-// names returns the families that a page is filtered for.
-func (p *plan) names(metrics []int) []string {
-	var names []string
-	for _, i := range metrics {
-		for _, s := range p.metrics[i].series {
+// resolve makes the filter of all pages, and notes by which numbers its readers know the families.
+func (p *plan) resolve() {
+	names := []string{startFamily}
+	for _, m := range p.metrics {
+		for _, s := range m.series {
 			names = append(names, s.Families...)
 			if s.Read == Value {
 				continue
@@ -63,47 +71,28 @@ func (p *plan) names(metrics []int) []string {
 			for _, f := range s.Families {
 				names = append(names, createdFamily(f, s.Read))
 			}
-			names = append(names, startFamily)
 		}
 	}
-	return names
+	p.filter = page.NewFilter(names)
+	for _, m := range p.metrics {
+		for i := range m.series {
+			s := &m.series[i]
+			for _, f := range s.Families {
+				s.families = append(s.families, p.filter.Index(f))
+				if s.Read != Value {
+					s.created = append(s.created, p.filter.Index(createdFamily(f, s.Read)))
+				}
+			}
+		}
+	}
 }
 
-// A pageFilter has the filters of one page: one for all its metrics, and one for each alone, which tells the metrics
-// that a damaged line concerns from those that it does not.
-type pageFilter struct {
-	all    *filter
-	single []*filter // as pagePlan.metrics
-}
-
-func (p *plan) filter(q *pagePlan) *pageFilter {
-	f := &pageFilter{all: newFilter(p.names(q.metrics))}
+// read reduces the page that a worker has to the shares of its metrics, in the order of q.metrics. memory is that of
+// the pod.
+func (p *plan) read(w *worker, q *pagePlan, now moment, m *memory, done func(metric int, s *share, failure *Error)) {
+	now.start = w.startTime()
 	for _, i := range q.metrics {
-		f.single = append(f.single, newFilter(p.names([]int{i})))
-	}
-	return f
-}
-
-// read reduces a page to the shares of its metrics, in the order of q.metrics. memory has the baselines of every
-// metric of the plan.
-func (p *plan) read(r *pageReader, f *pageFilter, q *pagePlan, page []byte, now moment, memory [][]baseline,
-	done func(metric int, s *share, failure *Error),
-) {
-	families, broken := r.read(f.all, page)
-	now.start = startTime(families)
-	for k, i := range q.metrics {
-		if broken == nil {
-			s, fail := p.metrics[i].reduce(families, now, memory[i])
-			done(i, s, fail)
-			continue
-		}
-		alone, fail := r.read(f.single[k], page)
-		if fail != nil {
-			done(i, nil, fail)
-			continue
-		}
-		now.start = startTime(alone)
-		s, fail := p.metrics[i].reduce(alone, now, memory[i])
+		s, fail := p.metrics[i].reduce(w, now, m, i)
 		done(i, s, fail)
 	}
 }

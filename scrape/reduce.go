@@ -2,10 +2,9 @@ package scrape
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/inferscale/inferscale/internal/exact"
 )
@@ -31,9 +30,14 @@ type moment struct {
 	start     float64       // process start, 0 if unknown
 }
 
-// reduce makes one share of a page. memory has one baseline for each series of the metric, which reduce advances; so
-// every series is looked at even after one has failed. The failure is that of the first.
-func (p *metricPlan) reduce(families map[string]*dto.MetricFamily, now moment, memory []baseline) (*share, *Error) {
+// reduce makes one share of a page. Every series is looked at even after one has failed, so that its baseline advances.
+// The failure is that of the first.
+func (p *metricPlan) reduce(w *worker, now moment, m *memory, metric int) (*share, *Error) {
+	for i := range p.series {
+		if fail := p.series[i].damage(w); fail != nil {
+			return nil, fail
+		}
+	}
 	var (
 		first        *Error
 		terms, overs exact.Sum
@@ -42,7 +46,7 @@ func (p *metricPlan) reduce(families map[string]*dto.MetricFamily, now moment, m
 	)
 	for i := range p.series {
 		s := &p.series[i]
-		r, fail := s.reduce(families, now, &memory[i])
+		r, fail := s.reduce(w, now, m, &m.baselines[metric][i])
 		if fail != nil {
 			if first == nil {
 				first = fail
@@ -56,7 +60,7 @@ func (p *metricPlan) reduce(families map[string]*dto.MetricFamily, now moment, m
 		} else {
 			terms.Add(r.value)
 		}
-		engines.add(r.groups, s.over)
+		engines.add(w, s, r.groups, len(p.series) > 1)
 	}
 	if first != nil {
 		return nil, first
@@ -77,6 +81,21 @@ func (p *metricPlan) reduce(families map[string]*dto.MetricFamily, now moment, m
 		return nil, failf(fail.Reason, "an engine alone is %v", out.max)
 	}
 	return out, nil
+}
+
+// damage says what is wrong with the lines of the families, whichever of them is read.
+func (s *seriesPlan) damage(w *worker) *Error {
+	for _, list := range [...][]int{s.families, s.created} {
+		for _, f := range list {
+			if err := w.page.Err(f); err != nil {
+				return &Error{Reason: Parse, Err: err}
+			}
+		}
+	}
+	if err := w.page.Err(0); err != nil && s.Read != Value {
+		return &Error{Reason: Parse, Err: err}
+	}
+	return nil
 }
 
 // distributed finishes the share of a Mean or a Quantile.
@@ -116,7 +135,7 @@ func (s *share) divide() *Error {
 
 // engines adds up terms and divisors by data-parallel group.
 type engines struct {
-	index map[string]int
+	index map[string]int // of a metric of several series
 	list  []engine
 }
 
@@ -125,18 +144,23 @@ type engine struct {
 	divided  bool
 }
 
-func (e *engines) add(groups []group, over bool) {
-	if e.index == nil {
+func (e *engines) add(w *worker, s *seriesPlan, groups []group, several bool) {
+	if several && e.index == nil {
 		e.index = make(map[string]int, len(groups))
 	}
+	e.list = slices.Grow(e.list, len(groups))
 	for _, g := range groups {
-		i, ok := e.index[g.key]
+		i, ok := len(e.list), false
+		if several {
+			if i, ok = e.index[string(s.groupKey(w, g.of))]; !ok {
+				i = len(e.list)
+				e.index[string(w.key)] = i
+			}
+		}
 		if !ok {
-			i = len(e.list)
-			e.index[g.key] = i
 			e.list = append(e.list, engine{})
 		}
-		if over {
+		if s.over {
 			e.list[i].den += g.value
 			e.list[i].divided = true
 		} else {
@@ -167,118 +191,50 @@ func (e *engines) extremes(divided bool) (lo, hi float64) {
 // reduced is one Series of a page.
 type reduced struct {
 	value  float64
-	groups []group
+	groups []group // good until the next reduction
 	dist   *distribution
 	series int
 }
 
-// A group is one data-parallel engine.
-type group struct {
-	key    string
-	values []float64
-	value  float64
-}
-
-func (s *seriesPlan) reduce(families map[string]*dto.MetricFamily, now moment, memory *baseline) (reduced, *Error) {
-	family := s.find(families)
-	if family == nil {
-		memory.absent(now.at)
+func (s *seriesPlan) reduce(w *worker, now moment, m *memory, last *baseline) (reduced, *Error) {
+	k := slices.IndexFunc(s.families, func(f int) bool { return w.page.First(f) != nil })
+	if k < 0 {
+		last.absent(now.at)
 		return reduced{}, failf(NotFound, "no family %s", strings.Join(s.Families, " or "))
 	}
-	if fail := s.checkType(family); fail != nil {
+	name, family := s.Families[k], s.families[k]
+	if fail := s.checkType(name, w.page.Type(family)); fail != nil {
 		return reduced{}, fail
 	}
-	list, fail := s.choose(family)
-	if fail != nil {
+	if fail := s.choose(w, family); fail != nil {
 		return reduced{}, fail
 	}
+	list := w.list
 	if len(list) == 0 {
-		memory.absent(now.at)
-		return reduced{}, failf(NotFound, "no series of %s matches %v", family.GetName(), s.Match)
+		last.absent(now.at)
+		return reduced{}, failf(NotFound, "no series of %s matches %v", name, s.Match)
 	}
 	for _, c := range list {
-		if ms := c.metric.TimestampMs; ms != nil {
-			if age := now.at.Sub(time.UnixMilli(*ms)); age > now.staleness {
-				return reduced{}, failf(Stale, "the page says that %s is %v old", family.GetName(), age)
-			}
+		if age := now.at.Sub(time.UnixMilli(c.series.At)); c.series.Timed && age > now.staleness {
+			return reduced{}, failf(Stale, "the page says that %s is %v old", name, age)
 		}
 	}
 	out := reduced{series: len(list)}
+	var fail *Error
 	if s.Read == Value {
-		out.groups, fail = s.group(list, func(c chosen) (float64, *Error) { return scalarOf(c.metric) })
+		for i := range list {
+			if fail = list[i].read(); fail != nil {
+				break
+			}
+		}
 	} else {
-		out.dist, out.groups, fail = s.counted(families, family, list, now, memory)
+		out.dist, fail = s.counted(w, k, now, m, last)
+	}
+	if fail == nil && !s.Read.distribution() {
+		out.groups, out.value, fail = s.group(w)
 	}
 	if fail != nil {
-		return reduced{}, &Error{Reason: fail.Reason, Err: fmt.Errorf("%s: %w", family.GetName(), fail.Err)}
-	}
-	if s.Read.distribution() {
-		return out, nil
-	}
-	values := make([]float64, len(out.groups))
-	for i := range out.groups {
-		out.groups[i].value *= s.scale()
-		values[i] = out.groups[i].value
-	}
-	var ok bool
-	if out.value, ok = s.Across.of(values); !ok {
-		return reduced{}, ambiguous(list)
+		return reduced{}, &Error{Reason: fail.Reason, Err: fmt.Errorf("%s: %w", name, fail.Err)}
 	}
 	return out, nil
-}
-
-// counted reads what needs two pages: rates and distributions.
-func (s *seriesPlan) counted(families map[string]*dto.MetricFamily, family *dto.MetricFamily, list []chosen, now moment,
-	memory *baseline,
-) (*distribution, []group, *Error) {
-	current := baseline{at: now.at, family: family.GetName(), start: now.start, series: make(map[string]counted, len(list))}
-	created := s.createdTimes(families, family.GetName())
-	for _, c := range list {
-		is := counted{created: created[c.key]}
-		var fail *Error
-		if s.Read == Rate {
-			is.value, fail = scalarOf(c.metric)
-		} else {
-			is.dist, fail = readDistribution(c.metric, s.Read)
-		}
-		if fail != nil {
-			return nil, nil, fail
-		}
-		current.series[c.key] = is
-	}
-	last := *memory
-	*memory = current
-	seconds, fail := last.elapsed(&current, 2*now.staleness)
-	if fail != nil {
-		return nil, nil, fail
-	}
-	if s.Read == Rate {
-		groups, fail := s.group(list, func(c chosen) (float64, *Error) { return last.increase(c.key, &current) / seconds, nil })
-		return nil, groups, fail
-	}
-	observed := make([]*distribution, 0, len(list))
-	for _, c := range list {
-		d, fail := last.observed(c.key, &current)
-		if fail != nil {
-			return nil, nil, fail
-		}
-		observed = append(observed, d)
-	}
-	merged := merge(observed)
-	if merged == nil {
-		return nil, nil, failf(Buckets, "its series differ in the bounds of their buckets")
-	}
-	return merged, nil, nil
-}
-
-// createdTimes returns the creation times of a family's series by their labels.
-func (s *seriesPlan) createdTimes(families map[string]*dto.MetricFamily, name string) map[string]float64 {
-	metrics := families[createdFamily(name, s.Read)].GetMetric()
-	times := make(map[string]float64, len(metrics))
-	for _, m := range metrics {
-		if v, fail := scalarOf(m); fail == nil {
-			times[labelsKey(m)] = v
-		}
-	}
-	return times
 }

@@ -9,11 +9,9 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
-
-// keptBuffer is the largest page buffer that a worker keeps between sweeps.
-const keptBuffer = 2 << 20
 
 // A Scraper reads the metrics of pods. It remembers the last values and counters of the pods of its last sweep, and of
 // no others. Its methods may be called by several goroutines; sweeps run one after another.
@@ -22,15 +20,16 @@ type Scraper struct {
 	plan   *plan
 	http   *fetcher
 
-	mu      sync.Mutex
-	memory  map[string]*memory // by Pod.identity
-	workers []*worker
+	mu     sync.Mutex
+	memory map[string]*memory // by Pod.identity
 }
 
 // memory is what is remembered of a pod.
 type memory struct {
 	last      []*share     // by metric; nil until there was a value
 	baselines [][]baseline // by metric and series
+	budget    *Budget
+	tenant    string
 }
 
 // New returns a Scraper. Wrong fields of the Config are reported all at once; after them, a credential file that cannot
@@ -41,18 +40,21 @@ func New(c Config) (*Scraper, error) {
 	}
 	c = c.orDefault()
 	c.Metrics = slices.Clone(c.Metrics)
-	f, err := newFetcher(c)
+	p := newPlan(c.Metrics)
+	f, err := newFetcher(c, p.filter)
 	if err != nil {
 		return nil, err
 	}
-	return &Scraper{config: c, plan: newPlan(c.Metrics), http: f, memory: make(map[string]*memory)}, nil
+	return &Scraper{config: c, plan: p, http: f, memory: make(map[string]*memory)}, nil
 }
 
-// Close closes the connections that are kept between sweeps. The Scraper can still be used.
+// Close closes the connections that are kept between sweeps, forgets what is remembered of pods and gives its memory
+// back to the budget. The Scraper can still be used, as a new one.
 func (s *Scraper) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.http.close()
+	s.visits(nil)
 }
 
 // A visit is one pod in one sweep.
@@ -68,7 +70,6 @@ type task struct {
 	visit *visit
 	fetch int       // index into PodResult.Fetches
 	page  *pagePlan // its metrics
-	index int       // of page: into plan.pages, or len(plan.pages) for plan.static
 	url   *url.URL
 	err   error // the pod has no usable address
 	delay time.Duration
@@ -104,19 +105,24 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 		p := pods[i]
 		m := s.memory[p.identity()]
 		if m == nil {
-			m = s.plan.memory()
+			m = s.plan.memory(s.config.Budget, s.config.Tenant)
 		}
 		next[p.identity()] = m
 		v := &visit{pod: p, memory: m, shares: make([]*share, len(s.plan.metrics))}
 		v.result = PodResult{Name: p.Name, UID: p.UID, State: p.State, Values: make([]PodValue, len(s.plan.metrics))}
 		visits[i] = v
 	}
+	for id, m := range s.memory {
+		if next[id] == nil {
+			m.forget()
+		}
+	}
 	s.memory = next
 	return visits
 }
 
-func (p *plan) memory() *memory {
-	m := &memory{last: make([]*share, len(p.metrics)), baselines: make([][]baseline, len(p.metrics))}
+func (p *plan) memory(b *Budget, tenant string) *memory {
+	m := &memory{last: make([]*share, len(p.metrics)), baselines: make([][]baseline, len(p.metrics)), budget: b, tenant: tenant}
 	for i := range p.metrics {
 		m.baselines[i] = make([]baseline, len(p.metrics[i].series))
 	}
@@ -132,11 +138,11 @@ func (s *Scraper) tasks(visits []*visit) []task {
 		}
 		delay := offset(&v.pod, s.config.Spread)
 		for i := range s.plan.pages {
-			t := task{visit: v, fetch: i, page: &s.plan.pages[i], index: i, delay: delay}
+			t := task{visit: v, fetch: i, page: &s.plan.pages[i], delay: delay}
 			var own bool
 			t.url, own, t.err = target(&v.pod, t.page.endpoint)
 			if own {
-				t.page, t.index = &s.plan.static, len(s.plan.pages)
+				t.page = &s.plan.static
 			}
 			tasks = append(tasks, t)
 			v.result.Fetches = append(v.result.Fetches, Fetch{})
@@ -163,19 +169,14 @@ func offset(p *Pod, spread time.Duration) time.Duration {
 func (s *Scraper) run(ctx, outer context.Context, tasks []task) {
 	queue := make(chan *task)
 	var group sync.WaitGroup
-	n := min(s.config.Concurrency, len(tasks))
-	for len(s.workers) < n {
-		s.workers = append(s.workers, newWorker(s.plan))
-	}
-	for _, w := range s.workers[:n] {
+	var left atomic.Int64
+	left.Store(sweepBytes + int64(len(tasks))*podBytes)
+	for range min(s.config.Concurrency, len(tasks)) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
 			for t := range queue {
-				s.visit(ctx, outer, w, t)
-			}
-			if cap(w.body) > keptBuffer {
-				w.body = nil
+				s.visit(ctx, outer, &left, t)
 			}
 		}()
 	}
@@ -198,27 +199,13 @@ func wait(ctx context.Context, d time.Duration) {
 	<-ctx.Done()
 }
 
-// A worker has what is used again from page to page.
-type worker struct {
-	reader  *pageReader
-	filters []*pageFilter // of plan.pages, then of plan.static
-	body    []byte
-}
-
-func newWorker(p *plan) *worker {
-	w := &worker{reader: newPageReader()}
-	for i := range p.pages {
-		w.filters = append(w.filters, p.filter(&p.pages[i]))
-	}
-	w.filters = append(w.filters, p.filter(&p.static))
-	return w
-}
-
 // visit gets one page and reduces it.
-func (s *Scraper) visit(ctx, outer context.Context, w *worker, t *task) {
+func (s *Scraper) visit(ctx, outer context.Context, left *atomic.Int64, t *task) {
 	v := t.visit
 	f := &v.result.Fetches[t.fetch]
 	f.At = s.config.Now()
+	l := lease{budget: s.config.Budget, tenant: s.config.Tenant, left: left}
+	defer l.end()
 	var fail *Error
 	switch {
 	case t.err != nil:
@@ -226,8 +213,9 @@ func (s *Scraper) visit(ctx, outer context.Context, w *worker, t *task) {
 	case ctx.Err() != nil:
 		fail = &Error{Reason: Timeout, Err: ctx.Err()}
 	default:
-		w.body, fail = s.http.get(ctx, t.url, w.body)
-		f.Bytes = len(w.body)
+		var n int64
+		n, fail = s.http.get(ctx, t.url, &l)
+		f.Bytes = int(n)
 	}
 	f.Duration = s.config.Now().Sub(f.At)
 	if fail != nil {
@@ -240,14 +228,19 @@ func (s *Scraper) visit(ctx, outer context.Context, w *worker, t *task) {
 				fail = &Error{Reason: Deadline, Err: fmt.Errorf("the sweep ended first: %w", ctx.Err())}
 			}
 		}
-		f.Err = fail.of(v.pod.Name, "")
+		if fail.Reason.Fetch() {
+			f.Err = fail.of(v.pod.Name, "")
+		}
 		for _, i := range t.page.metrics {
+			if !fail.Reason.Fetch() {
+				v.memory.last[i] = nil
+			}
 			v.result.Values[i].Err = fail.of(v.pod.Name, s.plan.metrics[i].Name)
 		}
 		return
 	}
 	now := moment{at: f.At, staleness: s.config.Staleness}
-	s.plan.read(w.reader, w.filters[t.index], t.page, w.body, now, v.memory.baselines, func(i int, sh *share, fail *Error) {
+	s.plan.read(l.worker, t.page, now, v.memory, func(i int, sh *share, fail *Error) {
 		value := &v.result.Values[i]
 		// What was on the page replaces what was remembered, be it nothing: an older value would contradict it.
 		v.memory.last[i], v.shares[i] = sh, sh

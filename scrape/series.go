@@ -1,129 +1,179 @@
 package scrape
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/inferscale/inferscale/internal/exact"
+	"github.com/inferscale/inferscale/scrape/internal/page"
 )
+
+// A worker has what is used again from page to page. It belongs to one goroutine.
+type worker struct {
+	page    *page.Reader
+	list    []chosen
+	groups  []group
+	values  []float64
+	flags   []bool
+	buckets []page.Bucket
+	current baseline
+	rows    []float64
+	index   map[string]int
+	ids     map[uint64]int
+	key     []byte
+}
+
+func newWorker() *worker {
+	return &worker{page: page.NewReader(), index: make(map[string]int), ids: make(map[uint64]int)}
+}
+
+// release forgets the page.
+func (w *worker) release() *worker {
+	w.page.Release()
+	if cap(w.list) > keptSeries || cap(w.rows)+cap(w.values) > 16*keptSeries {
+		return &worker{page: w.page, index: make(map[string]int), ids: make(map[uint64]int)}
+	}
+	return w
+}
+
+// keptSeries is for how many series a worker keeps room from page to page.
+const keptSeries = 512
 
 // chosen is a series that is read.
 type chosen struct {
-	metric *dto.Metric
-	key    string // its labels
-	group  string // its labels of GroupBy
+	series *page.Series
+	group  int     // by its labels of GroupBy
+	value  float64 // or its increase per second
 }
 
-func (s *seriesPlan) find(families map[string]*dto.MetricFamily) *dto.MetricFamily {
-	for _, name := range s.Families {
-		if f := families[name]; len(f.GetMetric()) > 0 {
-			return f
-		}
+// A group is one data-parallel engine.
+type group struct {
+	of    *page.Series // one of it
+	value float64
+}
+
+// read takes the value of a scalar.
+func (c *chosen) read() *Error {
+	if !c.series.HasValue {
+		return failf(Type, "is no single number")
 	}
-	return nil
+	c.value = c.series.Value + 0 // -0 becomes 0
+	return checkNumber(c.value)
 }
 
-func (s *seriesPlan) checkType(f *dto.MetricFamily) *Error {
-	typ := f.GetType()
-	name, is := f.GetName(), strings.ToLower(typ.String())
+func (s *seriesPlan) checkType(name string, typ page.Type) *Error {
 	ok, hint := false, "Value"
 	switch typ {
-	case dto.MetricType_GAUGE:
+	case page.Gauge:
 		ok = s.Read == Value
-	case dto.MetricType_COUNTER:
+	case page.Counter:
 		ok, hint = s.Read == Rate, "Rate"
-	case dto.MetricType_HISTOGRAM:
+	case page.Histogram:
 		ok, hint = s.Read.distribution(), "Mean or Quantile"
-	case dto.MetricType_SUMMARY:
+	case page.Summary:
 		ok, hint = s.Read == Mean, "Mean"
-	case dto.MetricType_UNTYPED:
+	case page.Untyped:
 		ok, hint = !s.Read.distribution(), "Value or Rate"
 	default:
-		return failf(Type, "%s is a %s, which cannot be read", name, is)
+		return failf(Type, "%s is a %v, which cannot be read", name, typ)
 	}
 	if !ok {
-		return failf(Type, "%s is a %s: read it as %s, not %v", name, is, hint, s.Read)
+		return failf(Type, "%s is a %v: read it as %s, not %v", name, typ, hint, s.Read)
 	}
 	return nil
 }
 
-// choose returns the series that match, one of each label set, after Prefer.
-func (s *seriesPlan) choose(f *dto.MetricFamily) ([]chosen, *Error) {
-	list := make([]chosen, 0, len(f.GetMetric()))
-	for _, m := range f.GetMetric() {
-		if !s.matches(m) {
+// choose lists in w the series that match, after Prefer.
+func (s *seriesPlan) choose(w *worker, family int) *Error {
+	w.list = w.list[:0]
+	clear(w.index)
+	groups := 0
+	for x := w.page.First(family); x != nil; x = w.page.Next(x) {
+		labels := w.page.Key(x)
+		if slices.ContainsFunc(s.Match, func(m Matcher) bool { return !m.matches(labels) }) {
 			continue
 		}
-		c := chosen{metric: m, key: labelsKey(m)}
-		c.group = c.key
+		if x.Twice {
+			return failf(Duplicate, "%s%v is on the page twice", w.page.Name(family), labels)
+		}
+		g := groups
 		if len(s.GroupBy) > 0 {
-			c.group = groupKey(m, s.GroupBy)
-		}
-		list = append(list, c)
-	}
-	if len(list) > 1 {
-		seen := make(map[string]struct{}, len(list))
-		for _, c := range list {
-			if _, twice := seen[c.key]; twice {
-				return nil, failf(Duplicate, "%s%s is on the page twice", f.GetName(), describe(c.metric))
+			known, ok := w.index[string(s.groupKey(w, x))]
+			if ok {
+				g = known
+			} else {
+				w.index[string(w.key)] = g
 			}
-			seen[c.key] = struct{}{}
 		}
+		groups = max(groups, g+1)
+		w.list = append(w.list, chosen{series: x, group: g})
 	}
 	if s.Prefer.Label == "" {
-		return list, nil
+		return nil
 	}
-	preferred := make(map[string]bool)
-	for _, c := range list {
-		preferred[c.group] = preferred[c.group] || s.Prefer.matches(c.metric)
+	w.flags = slices.Grow(w.flags[:0], groups)[:groups]
+	clear(w.flags)
+	prefers := func(c chosen) bool { return s.Prefer.matches(w.page.Key(c.series)) }
+	for _, c := range w.list {
+		w.flags[c.group] = w.flags[c.group] || prefers(c)
 	}
-	return slices.DeleteFunc(list, func(c chosen) bool { return preferred[c.group] && !s.Prefer.matches(c.metric) }), nil
+	w.list = slices.DeleteFunc(w.list, func(c chosen) bool { return w.flags[c.group] && !prefers(c) })
+	return nil
 }
 
-func (s *seriesPlan) matches(m *dto.Metric) bool {
-	for _, want := range s.Match {
-		if !want.matches(m) {
-			return false
-		}
+func (m Matcher) matches(l page.Labels) bool { return (string(l.Get(m.Label)) == m.Value) != m.Not }
+
+// groupKey makes in w.key what tells the group of a series from others.
+func (s *seriesPlan) groupKey(w *worker, x *page.Series) []byte {
+	labels := w.page.Key(x)
+	if len(s.GroupBy) == 0 {
+		w.key = append(w.key[:0], labels...)
+		return w.key
 	}
-	return true
+	w.key = w.key[:0]
+	for _, name := range s.GroupBy {
+		w.key = append(append(w.key, labels.Get(name)...), 0xff) // which is in no label
+	}
+	return w.key
 }
 
-func (m Matcher) matches(metric *dto.Metric) bool {
-	return (label(metric, m.Label) == m.Value) != m.Not
-}
-
-// group reads every series and makes one number of each group.
-func (s *seriesPlan) group(list []chosen, read func(chosen) (float64, *Error)) ([]group, *Error) {
-	index := make(map[string]int, len(list))
-	groups := make([]group, 0, len(list))
-	for _, c := range list {
-		v, fail := read(c)
-		if fail != nil {
-			return nil, fail
-		}
-		i, ok := index[c.group]
-		if !ok {
-			i = len(groups)
-			index[c.group] = i
-			groups = append(groups, group{key: c.group})
-		}
-		groups[i].values = append(groups[i].values, v)
+// group makes one number of each group of w.list, and one of the groups.
+func (s *seriesPlan) group(w *worker) ([]group, float64, *Error) {
+	list := w.list
+	if len(s.GroupBy) > 0 {
+		slices.SortStableFunc(list, func(a, b chosen) int { return cmp.Compare(a.group, b.group) })
 	}
-	for i := range groups {
+	w.groups = w.groups[:0]
+	for i := 0; i < len(list); {
+		g := group{of: list[i].series}
+		w.values = w.values[:0]
+		for from := list[i].group; i < len(list) && list[i].group == from; i++ {
+			w.values = append(w.values, list[i].value)
+		}
 		var ok bool
-		if groups[i].value, ok = s.Within.of(groups[i].values); !ok {
-			return nil, ambiguous(list)
+		if g.value, ok = s.Within.of(w.values); !ok {
+			return nil, 0, ambiguous(w)
 		}
+		g.value *= s.scale()
+		w.groups = append(w.groups, g)
 	}
-	return groups, nil
+	w.values = w.values[:0]
+	for _, g := range w.groups {
+		w.values = append(w.values, g.value)
+	}
+	value, ok := s.Across.of(w.values)
+	if !ok {
+		return nil, 0, ambiguous(w)
+	}
+	return w.groups, value, nil
 }
 
 // of applies the aggregate to at least one value. It is false for Only with several.
 func (a Aggregate) of(values []float64) (float64, bool) {
+	if len(values) == 1 {
+		return values[0], true
+	}
 	switch a {
 	case Max:
 		return slices.Max(values), true
@@ -139,64 +189,19 @@ func (a Aggregate) of(values []float64) (float64, bool) {
 		}
 		return s.Value(), true
 	default:
-		return values[0], len(values) == 1
+		return 0, false
 	}
 }
 
-func ambiguous(list []chosen) *Error {
+func ambiguous(w *worker) *Error {
 	const shown = 3
 	sets := make([]string, 0, shown+1)
-	for i, c := range list {
+	for i, c := range w.list {
 		if i == shown {
 			sets = append(sets, "...")
 			break
 		}
-		sets = append(sets, describe(c.metric))
+		sets = append(sets, w.page.Key(c.series).String())
 	}
-	return failf(Ambiguous, "ambiguous: %d series: %s", len(list), strings.Join(sets, " "))
-}
-
-func describe(m *dto.Metric) string {
-	pairs := make([]string, 0, len(m.GetLabel()))
-	for _, l := range m.GetLabel() {
-		pairs = append(pairs, fmt.Sprintf("%.40s=%.40q", l.GetName(), l.GetValue()))
-	}
-	slices.Sort(pairs)
-	return "{" + strings.Join(pairs, ",") + "}"
-}
-
-func label(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
-}
-
-// separator is in no label: expfmt admits UTF-8 only.
-const separator = "\xff"
-
-// labelsKey identifies a series within its family. Labels may come in any order, and an empty one is like none.
-func labelsKey(m *dto.Metric) string {
-	slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
-	var b strings.Builder
-	for _, l := range m.GetLabel() {
-		if l.GetValue() != "" {
-			b.WriteString(l.GetName())
-			b.WriteString(separator)
-			b.WriteString(l.GetValue())
-			b.WriteString(separator)
-		}
-	}
-	return b.String()
-}
-
-func groupKey(m *dto.Metric, by []string) string {
-	var b strings.Builder
-	for _, name := range by {
-		b.WriteString(label(m, name))
-		b.WriteString(separator)
-	}
-	return b.String()
+	return failf(Ambiguous, "ambiguous: %d series: %s", len(w.list), strings.Join(sets, " "))
 }

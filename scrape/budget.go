@@ -1,0 +1,226 @@
+package scrape
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape/internal/page"
+)
+
+// A Budget bounds the memory that the pages of all its Scrapers take, and shares it between tenants: half of it for
+// pages that are being read, half for the counters that are remembered of pods. A process has one, so that its bound is
+// that of the process. Its methods may be called by several goroutines.
+//
+// Of each half, a tenant gets what it asks for while half of that is free, and of the rest up to an equal share of it, of
+// the tenants that hold any and one more: no tenant can take all of it, and of those who wait the one that holds least is
+// served first.
+type Budget struct {
+	mu            sync.Mutex
+	reading, kept pot
+	workers       sync.Pool // of *worker, which may be used again while the garbage collector leaves them
+}
+
+const (
+	defaultBudget = 64 << 20
+	leastBudget   = 4 * page.Most
+)
+
+// NewBudget returns a budget of so many bytes, at least 32 MiB; 0 means 64 MiB.
+func NewBudget(bytes int64) (*Budget, error) {
+	set(&bytes, defaultBudget)
+	var e scaling.FieldErrors
+	e.Check(bytes >= leastBudget && bytes < 1<<50, "budget", bytes, "must be at least 32 MiB, or 0 for 64 MiB")
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	return newBudget(bytes), nil
+}
+
+func newBudget(bytes int64) *Budget {
+	return &Budget{
+		reading: pot{size: bytes / 2, accounts: make(map[string]account)},
+		kept:    pot{size: bytes / 2, accounts: make(map[string]account)},
+	}
+}
+
+// Acquire takes bytes for a page before it is read. It waits until there is room for the tenant, or returns the error
+// of ctx.
+func (b *Budget) Acquire(ctx context.Context, tenant string, bytes int64) error {
+	b.mu.Lock()
+	if len(b.reading.accounts[tenant].queue) == 0 && b.reading.take(tenant, bytes) {
+		b.mu.Unlock()
+		return nil
+	}
+	w := &waiter{bytes: bytes, granted: make(chan struct{})}
+	b.reading.wait(tenant, w)
+	b.mu.Unlock()
+	select {
+	case <-w.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.granted:
+		b.reading.give(tenant, bytes)
+	default:
+		b.reading.leave(tenant, w)
+	}
+	return ctx.Err()
+}
+
+// TryAcquire takes more bytes for a page that is being read, if there is room for the tenant at once.
+func (b *Budget) TryAcquire(tenant string, bytes int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reading.take(tenant, bytes)
+}
+
+// Release gives back what was acquired.
+func (b *Budget) Release(tenant string, bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading.give(tenant, bytes)
+}
+
+// keep changes what is remembered of a tenant's pods. Less is always granted.
+func (b *Budget) keep(tenant string, bytes int64) bool {
+	if bytes == 0 {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bytes < 0 {
+		b.kept.give(tenant, -bytes)
+		return true
+	}
+	return b.kept.take(tenant, bytes)
+}
+
+// A pot is memory that tenants share.
+type pot struct {
+	size, used int64
+	accounts   map[string]account // of tenants that hold or wait for any
+}
+
+type account struct {
+	held  int64
+	queue []*waiter
+}
+
+type waiter struct {
+	bytes   int64
+	granted chan struct{} // closed
+}
+
+// fits reports whether a tenant may have bytes more now.
+func (p *pot) fits(tenant string, bytes int64) bool {
+	held := p.accounts[tenant].held
+	return p.used+bytes <= p.size && (held == 0 || p.used+bytes <= p.size/2 || held+bytes <= p.size/2/int64(len(p.accounts)+1))
+}
+
+func (p *pot) take(tenant string, bytes int64) bool {
+	if !p.fits(tenant, bytes) {
+		return false
+	}
+	p.used += bytes
+	a := p.accounts[tenant]
+	a.held += bytes
+	p.accounts[tenant] = a
+	return true
+}
+
+// give takes bytes back and serves those who wait, of the tenant that holds least first.
+func (p *pot) give(tenant string, bytes int64) {
+	p.used -= bytes
+	a := p.accounts[tenant]
+	a.held -= bytes
+	p.put(tenant, a)
+	p.serve()
+}
+
+func (p *pot) put(tenant string, a account) {
+	if a.held == 0 && len(a.queue) == 0 {
+		delete(p.accounts, tenant)
+		return
+	}
+	p.accounts[tenant] = a
+}
+
+func (p *pot) serve() {
+	for {
+		next, found := "", false
+		for t, a := range p.accounts {
+			if len(a.queue) > 0 && p.fits(t, a.queue[0].bytes) && (!found || a.held < p.accounts[next].held) {
+				next, found = t, true
+			}
+		}
+		if !found {
+			return
+		}
+		a := p.accounts[next]
+		w := a.queue[0]
+		a.queue = a.queue[1:]
+		p.accounts[next] = a
+		p.take(next, w.bytes)
+		close(w.granted)
+	}
+}
+
+func (p *pot) wait(tenant string, w *waiter) {
+	a := p.accounts[tenant]
+	a.queue = append(a.queue, w)
+	p.accounts[tenant] = a
+}
+
+// leave takes back a waiter who has been granted nothing. Who waits behind it may ask for less.
+func (p *pot) leave(tenant string, w *waiter) {
+	a := p.accounts[tenant]
+	a.queue = slices.DeleteFunc(a.queue, func(x *waiter) bool { return x == w })
+	p.put(tenant, a)
+	p.serve()
+}
+
+// A lease is what a page takes of a budget, and the worker that reads it.
+type lease struct {
+	budget *Budget
+	tenant string
+	left   *atomic.Int64 // bytes that the sweep may still read
+	held   int64
+	*worker
+}
+
+// begin waits for the memory for a page.
+func (l *lease) begin(ctx context.Context) *Error {
+	if err := l.budget.Acquire(ctx, l.tenant, page.Start); err != nil {
+		return &Error{Reason: Memory, Err: fmt.Errorf("the budget had no room in time: %w", err)}
+	}
+	l.held = page.Start
+	var ok bool
+	if l.worker, ok = l.budget.workers.Get().(*worker); !ok {
+		l.worker = newWorker()
+	}
+	return nil
+}
+
+func (l *lease) more(bytes int) bool {
+	if !l.budget.TryAcquire(l.tenant, int64(bytes)) {
+		return false
+	}
+	l.held += int64(bytes)
+	return true
+}
+
+// end gives everything back.
+func (l *lease) end() {
+	if l.worker != nil {
+		l.budget.workers.Put(l.release())
+		l.budget.Release(l.tenant, l.held)
+		l.worker, l.held = nil, 0
+	}
+}

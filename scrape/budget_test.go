@@ -1,0 +1,248 @@
+package scrape
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape/internal/page"
+)
+
+func TestNewBudget(t *testing.T) {
+	for bytes, ok := range map[int64]bool{0: true, -1: false, 32<<20 - 1: false, 32 << 20: true, 1 << 50: false} {
+		b, err := NewBudget(bytes)
+		require.Equal(t, ok, err == nil, bytes)
+		var field *scaling.FieldError
+		require.True(t, ok || b == nil)
+		if !ok {
+			require.ErrorAs(t, err, &field)
+		}
+	}
+}
+
+func TestBudgetIsSharedFairly(t *testing.T) {
+	b := newBudget(64 << 20) // 32 MiB for reading
+	take := func(tenant string) (got int64) {
+		for b.TryAcquire(tenant, 1<<20) {
+			got++
+		}
+		return got
+	}
+	require.Equal(t, int64(16), take("a"), "one tenant may hold half")
+	require.Equal(t, int64(5), take("b"), "of the rest, two may hold a third each")
+	require.Equal(t, int64(4), take("c"))
+	require.Equal(t, int64(3), take("d"), "and somebody new finds room")
+	require.False(t, b.TryAcquire("a", 1))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, b.Acquire(ctx, "a", 1<<20), context.DeadlineExceeded)
+	require.Empty(t, b.reading.accounts["a"].queue)
+	require.LessOrEqual(t, b.reading.used, b.reading.size)
+}
+
+// TestBudgetServesWhoHoldsLeast: two tenants wait, and the room goes to the one that holds nothing.
+func TestBudgetServesWhoHoldsLeast(t *testing.T) {
+	b := newBudget(64 << 20)
+	require.True(t, b.TryAcquire("greedy", 16<<20))
+	require.True(t, b.TryAcquire("other", 10<<20))
+	require.True(t, b.TryAcquire("third", 6<<20), "who holds nothing is served while there is room")
+	served := make(chan string, 2)
+	var group sync.WaitGroup
+	for _, tenant := range []string{"greedy", "victim"} {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			if b.Acquire(t.Context(), tenant, 6<<20) == nil {
+				served <- tenant
+			}
+		}()
+		require.Eventually(t, func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.reading.accounts[tenant].queue) == 1
+		}, time.Second, time.Millisecond)
+	}
+	b.Release("third", 6<<20)
+	require.Equal(t, "victim", <-served)
+	b.Release("other", 10<<20)
+	b.Release("greedy", 16<<20)
+	require.Equal(t, "greedy", <-served)
+	group.Wait()
+	b.Release("greedy", 6<<20)
+	b.Release("victim", 6<<20)
+	require.Zero(t, b.reading.used)
+	require.Empty(t, b.reading.accounts)
+}
+
+// hostilePage serves 16 MiB without a pause.
+func hostilePage(tb testing.TB, line func(i int) string) string {
+	tb.Helper()
+	var text strings.Builder
+	for i := 0; text.Len() < 16<<20-64; i++ {
+		text.WriteString(line(i))
+	}
+	page := text.String()
+	return serve(tb, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", textVersion)
+		_, _ = io.WriteString(w, page)
+	})
+}
+
+// TestPagesOfManySeriesStayWithinTheBudget: 25 pods serve 16 MiB of short wanted lines each, to two tenants with two
+// objects at once. What is live never exceeds the budget and a few MiB; a well-behaved tenant beside them is served.
+func TestPagesOfManySeriesStayWithinTheBudget(t *testing.T) {
+	const size = 64 << 20
+	for _, row := range []struct {
+		name   string
+		line   func(i int) string
+		series int
+	}{
+		{"a 1", func(int) string { return "a 1\n" }, 0},
+		{"distinct labels", func(i int) string { return fmt.Sprintf("a{x=\"%d\"} 1\n", i) }, 0},
+		{"distinct labels, a limit that does not help", func(i int) string { return fmt.Sprintf("a{x=\"%d\"} 1\n", i) }, 1 << 30},
+		{"buckets", func(i int) string {
+			if i == 0 {
+				return "# TYPE h histogram\n"
+			}
+			return fmt.Sprintf("h_bucket{le=\"%d\"} 1\n", i)
+		}, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			base := hostilePage(t, row.line)
+			well := newFakePod(t, "well", waitingPage(7))
+			budget, err := NewBudget(size)
+			require.NoError(t, err)
+			metrics := []Metric{
+				{Name: "a", Terms: []Series{{Families: []string{"a"}, Across: Sum}}},
+				{Name: "rate", Terms: []Series{{Families: []string{"a"}, Read: Rate, Across: Sum}}},
+				{Name: "h", Terms: []Series{{Families: []string{"h"}, Read: Quantile, Quantile: 0.9}}},
+			}
+			var pods []Pod
+			for i := range 25 {
+				pods = append(pods, Pod{Name: fmt.Sprint("hostile-", i), URL: base + "/metrics"})
+			}
+			defer debug.SetGCPercent(debug.SetGCPercent(20))
+			runtime.GC()
+			var before runtime.MemStats
+			runtime.ReadMemStats(&before)
+			var peak atomic.Uint64
+			done := make(chan struct{})
+			var watch, sweeps sync.WaitGroup
+			watch.Add(1)
+			go func() {
+				defer watch.Done()
+				for {
+					var now runtime.MemStats
+					runtime.ReadMemStats(&now)
+					peak.Store(max(peak.Load(), now.HeapAlloc))
+					select {
+					case <-done:
+						return
+					case <-time.After(5 * time.Millisecond):
+					}
+				}
+			}()
+			for i := range 4 {
+				sweeps.Add(1)
+				go func() {
+					defer sweeps.Done()
+					s := newScraper(t, Config{Metrics: metrics, Budget: budget, Tenant: fmt.Sprint("tenant-", i/2), MaxSeries: row.series})
+					sweep := s.Scrape(t.Context(), pods)
+					for _, p := range sweep.Pods {
+						for k := range metrics {
+							if p.Values[k].OK || p.Values[k].Err == nil {
+								t.Error("a hostile page gave a number")
+								return
+							}
+						}
+					}
+				}()
+			}
+			s := newScraper(t, Config{Budget: budget, Tenant: "victim", Interval: time.Minute, Timeout: 30 * time.Second, DialTimeout: 30 * time.Second})
+			for range 3 {
+				sweep := s.Scrape(t.Context(), []Pod{well.pod})
+				if err := sweep.Err(); err != nil {
+					t.Error(err)
+				}
+			}
+			sweeps.Wait()
+			close(done)
+			watch.Wait()
+			used := int64(peak.Load()) - int64(before.HeapAlloc)
+			t.Logf("peak %d MiB above what was there", used>>20)
+			require.Less(t, used, int64(size), "the heap with its garbage")
+			budget.mu.Lock()
+			require.Zero(t, budget.reading.used)
+			budget.mu.Unlock()
+			runtime.GC()
+			runtime.GC()
+			var after runtime.MemStats
+			runtime.ReadMemStats(&after)
+			require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(8<<20), "buffers are given back")
+		})
+	}
+}
+
+// TestWhatIsRememberedStaysWithinTheBudget: counters of many series on many pods are remembered while there is room, and
+// give their room back with the pod and with the scraper.
+func TestWhatIsRememberedStaysWithinTheBudget(t *testing.T) {
+	clock := newTestClock()
+	var text strings.Builder
+	for i := range 9000 {
+		fmt.Fprintf(&text, "a_total{x=\"%d\"} 5\n", i)
+	}
+	p := newFakePod(t, "p", text.String())
+	budget := newBudget(leastBudget)
+	s := newScraper(t, Config{Metrics: []Metric{rateOf("a_total")}, Budget: budget, Now: clock.now, Concurrency: 2})
+	var pods []Pod
+	for i := range 60 {
+		pods = append(pods, Pod{Name: fmt.Sprintf("p-%02d", i), URL: p.pod.URL})
+	}
+	s.Scrape(t.Context(), pods)
+	require.LessOrEqual(t, budget.kept.used, budget.kept.size/2)
+	require.Greater(t, budget.kept.used, budget.kept.size/4)
+	clock.advance(15 * time.Second)
+	sweep := s.Scrape(t.Context(), pods)
+	with, lost := 0, 0
+	for _, p := range sweep.Pods {
+		switch {
+		case p.Values[0].OK:
+			with++
+		case strings.Contains(p.Values[0].Err.Error(), "NoBaseline: a_total: the budget had no memory left"):
+			lost++
+		}
+	}
+	require.Equal(t, 60, with+lost)
+	require.Greater(t, with, 20)
+	require.Positive(t, lost)
+	s.Scrape(t.Context(), pods[:1])
+	require.Equal(t, int64(3*8*9000), budget.kept.used)
+	s.Close()
+	require.Zero(t, budget.kept.used)
+	require.Empty(t, budget.kept.accounts)
+}
+
+// TestAPageWaitsForItsMemory: it is acquired before the body is read, and a page that gets none in time fails.
+func TestAPageWaitsForItsMemory(t *testing.T) {
+	p := newFakePod(t, "p", waitingPage(4))
+	budget := newBudget(leastBudget)
+	require.NoError(t, budget.Acquire(t.Context(), "greedy", budget.reading.size))
+	s := newScraper(t, Config{Budget: budget, Timeout: 50 * time.Millisecond})
+	sweep := s.Scrape(t.Context(), []Pod{p.pod})
+	require.Equal(t, Memory, sweep.Pods[0].Values[0].Err.Reason, "%v", sweep.Err())
+	require.ErrorIs(t, sweep.Pods[0].Values[0].Err, context.DeadlineExceeded)
+	go budget.Release("greedy", 2*page.Start)
+	s = newScraper(t, Config{Budget: budget})
+	require.NoError(t, func() error { s := s.Scrape(t.Context(), []Pod{p.pod}); return s.Err() }())
+}
