@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -110,7 +111,11 @@ func TestPropAdmittedDecodes(t *testing.T) {
 			return err
 		}},
 		{"Workspace", fullWorkspace, admissionOf(t, string(definition)), func(_ *rapid.T, data []byte) error {
-			return jsonutil.Unmarshal(data, &workspace.Workspace{})
+			w := &workspace.Workspace{}
+			if err := jsonutil.Unmarshal(data, w); err != nil || w.Unreadable == "" {
+				return err
+			}
+			return errors.New(w.Unreadable)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

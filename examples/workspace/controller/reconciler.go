@@ -47,6 +47,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !w.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil // the garbage collector deletes the Deployment
 	}
+	if w.Unreadable != "" {
+		return ctrl.Result{}, r.unreadable(ctx, &w)
+	}
 	status, err := r.work(ctx, &w)
 	if !apierrors.IsConflict(err) {
 		err = errors.Join(err, r.write(ctx, &w, status))
@@ -55,6 +58,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	return ctrl.Result{}, err
+}
+
+// unreadable tells of a workspace that its type cannot hold. Its Deployment stays as it is.
+func (r *Reconciler) unreadable(ctx context.Context, w *v1alpha1.Workspace) error {
+	n := newNote(w)
+	n.unplanned(&Problem{v1alpha1.ReasonUnreadable, w.Unreadable})
+	if equality.Semantic.DeepEqual(&w.Status, n.status) {
+		return nil
+	}
+	before := w.DeepCopy()
+	w.Status = *n.status
+	return r.Client.Status().Patch(ctx, w, client.MergeFrom(before))
 }
 
 // work does what is to do for a workspace and returns what its status becomes. The status is of use even beside an

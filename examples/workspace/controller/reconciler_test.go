@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -288,4 +289,30 @@ func TestFailuresAreSaidAndTriedAgain(t *testing.T) {
 	w.writes.fail = nil
 	w.settle(t.Context(), t)
 	assert.Equal(t, int32(2), *w.deployment(t.Context(), t).Spec.Replicas)
+}
+
+// unread is a client that reads a workspace which its type cannot hold.
+type unread struct{ client.Client }
+
+func (u unread) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	err := u.Client.Get(ctx, key, o, options...)
+	if w, ok := o.(*v1alpha1.Workspace); ok {
+		w.Spec, w.Unreadable = v1alpha1.WorkspaceSpec{}, "json: cannot unmarshal number 3000000000"
+	}
+	return err
+}
+
+// TestUnreadable is told in the conditions, and its pods go on serving.
+func TestUnreadable(t *testing.T) {
+	w := newWorld(t, served())
+	w.settle(t.Context(), t)
+	before := w.deployment(t.Context(), t)
+	w.reconciler.Client = unread{w.Client}
+	for range 3 {
+		_, err := w.reconcile(t.Context())
+		require.NoError(t, err)
+	}
+	require.Equal(t, "False InvalidSpec", condition(w.workspace(t.Context(), t), v1alpha1.ConditionNodesEstimated))
+	require.Contains(t, message(w.workspace(t.Context(), t), v1alpha1.ConditionInferenceReady), "3000000000")
+	require.Equal(t, before.Spec, w.deployment(t.Context(), t).Spec)
 }

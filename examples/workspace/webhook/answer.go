@@ -59,6 +59,9 @@ func decode(decoder admission.Decoder, request *admission.Request) (fresh, old *
 	if err := decoder.DecodeRaw(request.Object, fresh); err != nil {
 		return nil, nil, err
 	}
+	if fresh.Unreadable != "" {
+		return nil, nil, errors.New(fresh.Unreadable)
+	}
 	if request.Operation != admissionv1.Update {
 		return fresh, nil, nil
 	}

@@ -41,6 +41,9 @@ func (v *ScaleValidator) Handle(ctx context.Context, request admission.Request) 
 	if err := v.reader.Get(ctx, types.NamespacedName{Namespace: request.Namespace, Name: request.Name}, &w); err != nil {
 		return failed(err)
 	}
+	if w.Unreadable != "" {
+		return admission.Denied("the workspace cannot be read: " + w.Unreadable)
+	}
 	if errs := scalable(&w, scale.Spec.Replicas); len(errs) > 0 {
 		return refuse(request.Name, errs)
 	}

@@ -26,6 +26,9 @@ type Workspace struct {
 
 	Spec   WorkspaceSpec   `json:"spec"`
 	Status WorkspaceStatus `json:"status,omitempty"`
+
+	// Unreadable says why spec, status or both are empty, if they could not be read: see UnmarshalJSON.
+	Unreadable string `json:"-"`
 }
 
 // WorkspaceList is a list of Workspaces.

@@ -27,6 +27,7 @@ const (
 // The reasons of the controller's conditions.
 const (
 	ReasonEstimated          = "Estimated"
+	ReasonUnreadable         = "InvalidSpec"
 	ReasonNoInference        = "NoInference"
 	ReasonNodeCountUnknown   = "NodeCountUnknown"
 	ReasonNodeCountInvalid   = "NodeCountInvalid"
