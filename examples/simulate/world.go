@@ -140,8 +140,11 @@ type profile struct {
 
 func profiles() []profile {
 	return []profile{
-		{"qwen32b", sim.Qwen32B()}, {"qwen32b-fitted", sim.Qwen32BFitted()},
-		{"llama70b-a100", sim.Llama70BA100()}, {"llama70b-h100x4", sim.Llama70BH100x4()}, {"llama70b-h100x8", sim.Llama70BH100x8()},
+		{"qwen32b", sim.Qwen32B()},
+		{"qwen32b-fitted", sim.Qwen32BFitted()},
+		{"llama70b-a100", sim.Llama70BA100()},
+		{"llama70b-h100x4", sim.Llama70BH100x4()},
+		{"llama70b-h100x8", sim.Llama70BH100x8()},
 	}
 }
 

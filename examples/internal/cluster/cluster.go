@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -60,7 +61,7 @@ type Cluster struct {
 	etcdPort, apiPort, controllerPort int
 
 	mu                           sync.Mutex // of the processes
-	etcd, apiServer, controllers *process
+	etcd, apiServer, controllers *Program
 }
 
 // A Process is one program of the control plane.
@@ -109,7 +110,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		return err
 	}
 	for _, port := range []*int{&c.etcdPort, &c.apiPort, &c.controllerPort} {
-		if *port, err = freePort(); err != nil {
+		if *port, err = FreePort(); err != nil {
 			return err
 		}
 	}
@@ -146,7 +147,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.ready(ctx, func(ctx context.Context) error { return get(ctx, http.DefaultClient, url+"/health") })
+	return p.Ready(ctx, func(ctx context.Context) error { return get(ctx, http.DefaultClient, url+"/health") })
 }
 
 // StartAPIServer starts the API server again after [Cluster.StopAPIServer], on the same port with the same data, and
@@ -161,7 +162,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return p.ready(ctx, func(ctx context.Context) error { return get(ctx, client, c.admin.Host+"/readyz") })
+	return p.Ready(ctx, func(ctx context.Context) error { return get(ctx, client, c.admin.Host+"/readyz") })
 }
 
 // StopAPIServer stops the API server and leaves all else running: an outage.
@@ -194,7 +195,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	}
 	defer client.CloseIdleConnections()
 	url := "https://" + address(c.controllerPort) + "/healthz"
-	return p.ready(ctx, func(ctx context.Context) error { return get(ctx, client, url) })
+	return p.Ready(ctx, func(ctx context.Context) error { return get(ctx, client, url) })
 }
 
 // Stop ends the controllers, the API server and the store in this order, and removes the data unless [Options.Dir]
@@ -214,24 +215,24 @@ func (c *Cluster) stopProcesses() {
 }
 
 // launch starts a program in the place where.
-func (c *Cluster) launch(where **process, name string, args ...string) (*process, error) {
+func (c *Cluster) launch(where **Program, name string, args ...string) (*Program, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if *where != nil {
 		return nil, fmt.Errorf("%s runs already", name)
 	}
-	p, err := startProcess(name, filepath.Join(c.assets, name), c.dir, args...)
+	p, err := start(name, c.dir, exec.Command(filepath.Join(c.assets, name), args...))
 	*where = p
 	return p, err
 }
 
 // end stops the program in the place where, if one is there.
-func (c *Cluster) end(where **process) {
+func (c *Cluster) end(where **Program) {
 	c.mu.Lock()
 	p := *where
 	*where = nil
 	c.mu.Unlock()
-	p.stop()
+	p.Stop()
 }
 
 // Processes returns what runs.
@@ -239,9 +240,9 @@ func (c *Cluster) Processes() []Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []Process
-	for _, p := range []*process{c.etcd, c.apiServer, c.controllers} {
+	for _, p := range []*Program{c.etcd, c.apiServer, c.controllers} {
 		if p != nil {
-			all = append(all, Process{Name: p.name, PID: p.cmd.Process.Pid, Log: p.log})
+			all = append(all, p.Process())
 		}
 	}
 	return all
@@ -274,9 +275,9 @@ func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 // address is that of a port on the loopback.
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// freePort finds a port on the loopback where nothing listens. It is below those that outgoing connections take, so that
+// FreePort finds a port on the loopback where nothing listens. It is below those that outgoing connections take, so that
 // it stays free while a server restarts.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	var last error
 	for range 100 {
 		port := 20_000 + rand.IntN(12_000)

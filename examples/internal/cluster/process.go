@@ -21,8 +21,9 @@ var errExited = errors.New("exited")
 // patience is how long a program may take to end when asked, before it is killed: an API server waits for its clients.
 const patience = time.Second
 
-// A process is a running program whose output goes to a file.
-type process struct {
+// A Program is a child process beside a cluster, as a controller that is a program of its own. Its output goes to a file
+// in the folder of the cluster, under its name.
+type Program struct {
 	name string
 	cmd  *exec.Cmd
 	log  string        // the file of its output
@@ -30,14 +31,9 @@ type process struct {
 	err  error         // of its end; read after done
 }
 
-// startProcess starts the program at path; its output is appended to name.log in dir.
-func startProcess(name, path, dir string, args ...string) (*process, error) {
-	return startCommand(name, dir, exec.Command(path, args...))
-}
-
-// startCommand starts a command; its output is appended to name.log in dir.
-func startCommand(name, dir string, command *exec.Cmd) (*process, error) {
-	p := &process{name: name, cmd: command, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+// start starts a command; its output is appended to name.log in dir.
+func start(name, dir string, command *exec.Cmd) (*Program, error) {
+	p := &Program{name: name, cmd: command, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -64,8 +60,16 @@ func startCommand(name, dir string, command *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// stop asks the program to end, and kills it when it does not within the patience.
-func (p *process) stop() {
+// Done is closed when the program has ended.
+func (p *Program) Done() <-chan struct{} { return p.done }
+
+// Process describes the program.
+func (p *Program) Process() Process {
+	return Process{Name: p.name, PID: p.cmd.Process.Pid, Log: p.log}
+}
+
+// Stop asks the program to end, and kills it after a second. It may be called more than once, and on none.
+func (p *Program) Stop() {
 	if p == nil {
 		return
 	}
@@ -83,16 +87,13 @@ func (p *process) stop() {
 }
 
 // kill ends the program at once.
-func (p *process) kill() {
-	if p == nil {
-		return
-	}
+func (p *Program) kill() {
 	_ = p.cmd.Process.Kill() // an error says that it is gone
 	<-p.done
 }
 
-// ready polls until check returns nil. It fails when the program ends or the context does, with the end of the log.
-func (p *process) ready(ctx context.Context, check func(context.Context) error) error {
+// Ready polls until check returns nil. It fails when the program ends or the context does, with the end of the log.
+func (p *Program) Ready(ctx context.Context, check func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		select {

@@ -22,7 +22,7 @@ import (
 func TestKilledTestLeavesNoServer(t *testing.T) {
 	const variable = "INFERSCALE_TEST_PARENT"
 	if os.Getenv(variable) != "" {
-		p, err := startProcess("sleep", "/bin/sleep", t.TempDir(), "60")
+		p, err := start("sleep", t.TempDir(), exec.Command("/bin/sleep", "60"))
 		require.NoError(t, err)
 		fmt.Println("child", p.cmd.Process.Pid)
 		<-p.done
@@ -58,17 +58,17 @@ func running(pid int) bool {
 }
 
 func TestProcessThatIgnoresTheRequestToEndIsKilled(t *testing.T) {
-	p, err := startProcess("deaf", "/bin/sh", t.TempDir(), "-c", `trap "" TERM; echo deaf; while :; do :; done`)
+	p, err := start("deaf", t.TempDir(), exec.Command("/bin/sh", "-c", `trap "" TERM; echo deaf; while :; do :; done`))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return tail(p.log, 1) == "deaf" }, 10*time.Second, 10*time.Millisecond)
-	p.stop()
+	p.Stop()
 	assert.False(t, running(p.cmd.Process.Pid))
 }
 
 func TestProcessThatEndsEarlyIsReportedWithItsLog(t *testing.T) {
-	p, err := startProcess("short", "/bin/sh", t.TempDir(), "-c", "echo one; echo two; exit 3")
+	p, err := start("short", t.TempDir(), exec.Command("/bin/sh", "-c", "echo one; echo two; exit 3"))
 	require.NoError(t, err)
-	err = p.ready(t.Context(), func(context.Context) error { return errExited })
+	err = p.Ready(t.Context(), func(context.Context) error { return errExited })
 	require.ErrorIs(t, err, errExited)
 	require.ErrorContains(t, err, "exit status 3")
 	require.ErrorContains(t, err, "one\ntwo")

@@ -32,7 +32,7 @@ func TestProgramHasTheGivenEnvironmentOnly(t *testing.T) {
 			want += variable + "\n"
 		}
 		assert.Equal(t, want, string(text))
-		assert.Equal(t, Process{Name: "env", PID: p.process.cmd.Process.Pid, Log: c.path("env.log")}, p.Process())
+		assert.Equal(t, Process{Name: "env", PID: p.cmd.Process.Pid, Log: c.path("env.log")}, p.Process())
 		p.Stop()
 		p.Stop()
 	}

@@ -6,11 +6,12 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/inferscale/inferscale/examples/internal/pods"
 )
 
 // waitingNote is after how long of waiting for pods it is said again.
@@ -43,10 +44,10 @@ func (c *PodCache) use(namespace string) (known *namespacePods, release func()) 
 	known = c.namespaces[namespace]
 	if known == nil {
 		factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0,
-			informers.WithNamespace(namespace), informers.WithTransform(trim))
-		pods := factory.Core().V1().Pods()
+			informers.WithNamespace(namespace), informers.WithTransform(pods.Trim))
+		all := factory.Core().V1().Pods()
 		stop := make(chan struct{})
-		known = &namespacePods{stop: sync.OnceFunc(func() { close(stop) }), synced: pods.Informer().HasSynced, lister: pods.Lister()}
+		known = &namespacePods{stop: sync.OnceFunc(func() { close(stop) }), synced: all.Informer().HasSynced, lister: all.Lister()}
 		factory.Start(stop)
 		c.namespaces[namespace] = known
 	}
@@ -74,17 +75,4 @@ func (p *namespacePods) await(ctx context.Context, logger *slog.Logger) error {
 		}
 		logger.Warn("pods are not known yet: may this service account list and watch pods in the namespace?")
 	}
-}
-
-// trim drops of a pod what no round looks at.
-func trim(o any) (any, error) {
-	if p, ok := o.(*corev1.Pod); ok {
-		p.ManagedFields = nil
-		p.Spec.Volumes = nil
-		for i := range p.Spec.Containers {
-			c := &p.Spec.Containers[i]
-			*c = corev1.Container{Name: c.Name, Ports: c.Ports}
-		}
-	}
-	return o, nil
 }
