@@ -3,6 +3,7 @@ package proportional
 import (
 	"time"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -56,7 +57,7 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 // decide. Decide does it by itself. Without a stable window there is nothing to record.
 func (s Scaler) Record(state State, now time.Time, obs scaling.Observation) State {
 	if s.plan != nil {
-		s.record(&state, now.UnixMilli(), &obs)
+		s.record(&state, window.Milli(now), &obs)
 	}
 	return state
 }
@@ -93,7 +94,7 @@ func (p *plan) take(l *Load, m *Metric, now, slot int64, obs *scaling.Observatio
 	r := find(obs, m.Name, &spare)
 	at, in := now, slot
 	if r != nil && !r.At.IsZero() {
-		at = min(now, r.At.UnixMilli())
+		at = min(now, window.Milli(r.At))
 		in = p.slot(at)
 	}
 	if l.Last.Set && at <= l.Last.Milli || in <= slot-p.stable {
@@ -146,7 +147,7 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 	if s.plan == nil {
 		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
-	at := now.UnixMilli()
+	at := window.Milli(now)
 	seen := state.Seen
 	back, slot := s.record(&state, at, &obs)
 	d.Start(obs.SpecReplicas)

@@ -42,8 +42,14 @@ func (s State) Validate() error {
 	if s.Panic.Set && !upTo(s.Panic, s.Seen) {
 		return errors.New("panic: must be a time up to seen")
 	}
+	if err := s.Changes.Validate(); err != nil {
+		return fmt.Errorf("changes.%w", err)
+	}
 	for i := range s.Loads {
 		l := &s.Loads[i]
+		if n := l.Window.Len(); n > 0 && s.Seen.Set && l.Window.buckets.At(n-1).at > s.Seen.Milli {
+			return fmt.Errorf("loads[%d].window: must be up to seen", i)
+		}
 		if l.Last.Set && !upTo(l.Last, s.Seen) {
 			return fmt.Errorf("loads[%d].last: must be a time up to seen", i)
 		}

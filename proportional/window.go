@@ -227,7 +227,7 @@ func (w *Window) UnmarshalJSON(data []byte) error {
 	fresh := Window{samples: float64(stored.Samples)}
 	for i, b := range stored.Buckets {
 		at := int64(b[0])
-		if float64(at) != b[0] || i > 0 && fresh.buckets.At(i-1).at >= at {
+		if float64(at) != b[0] || !window.Remembered(at) || i > 0 && fresh.buckets.At(i-1).at >= at {
 			return fmt.Errorf("buckets[%d]: %v: must be a time in milliseconds after the one before", i, b[0])
 		}
 		for _, load := range b[1:] {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -56,7 +57,7 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	if len(s.metrics) == 0 {
 		return state
 	}
-	state.turnBack(now.UnixMilli())
+	state.turnBack(window.Milli(now))
 	if from == to {
 		return state
 	}
@@ -95,7 +96,7 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 	if len(s.metrics) == 0 {
 		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
-	at := now.UnixMilli()
+	at := window.Milli(now)
 	back := state.turnBack(at)
 	gap := int64(0)
 	if state.Seen.Set && back == 0 {
@@ -151,7 +152,7 @@ func (s *Scaler) look(l *look, m *metric, old Streak, now int64, lapsed bool, ob
 	r := obs.Reading(m.Name)
 	at := now
 	if !r.At.IsZero() {
-		at = min(now, r.At.UnixMilli())
+		at = min(now, window.Milli(r.At))
 	}
 	l.lower, l.upper, l.stuck = r.Lower, r.Upper, r.Stuck > 0
 	reach := s.bridged() // without a sample

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -27,6 +28,17 @@ type Streak struct {
 	Side   int8   // +1 above High, -1 below Low, 0 between them
 	Since  int64  // time of the first sample, Unix milliseconds
 	Last   int64  // time of the latest sample, Unix milliseconds
+}
+
+// Validate reports what cannot be the state of any Scaler: a sample after the last decision, which would contradict each
+// that is still to come.
+func (s State) Validate() error {
+	for i, k := range s.Streaks {
+		if k != (Streak{}) && (!s.Seen.Set || k.Last > s.Seen.Milli) {
+			return fmt.Errorf("streaks[%d].last: must be a time up to seen", i)
+		}
+	}
+	return nil
 }
 
 type storedStreak struct {
@@ -63,7 +75,7 @@ func (s *Streaks) UnmarshalJSON(data []byte) error {
 		if n, err := fmt.Sscanf(k.Metric, "%016x", &s[i].Metric); n != 1 || err != nil || len(k.Metric) != 16 {
 			return fmt.Errorf("streaks[%d].metric: %q: must be 16 hexadecimal digits", i, k.Metric)
 		}
-		if k.Side < -1 || k.Side > 1 || k.Last < k.Since {
+		if k.Side < -1 || k.Side > 1 || k.Last < k.Since || !window.Remembered(k.Since) {
 			return fmt.Errorf("streaks[%d]: %+v: not a streak", i, k)
 		}
 	}

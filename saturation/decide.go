@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -38,7 +39,7 @@ func (s Scaler) Decide(state State, now time.Time, a *Analysis, variants []Varia
 		return state
 	}
 	plan.collect(a, variants, false)
-	r := round{scaler: &s, a: a, variants: variants, plan: plan, at: now.UnixMilli()}
+	r := round{scaler: &s, a: a, variants: variants, plan: plan, at: window.Milli(now)}
 	back := state.turnBack(r.at)
 	r.transit(&state)
 	state.Seen = scaling.StampOf(now)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -54,9 +55,16 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 // Validate reports a state that no Scaler can have written.
 func (s State) Validate() error {
 	var errs []error
+	after := func(t scaling.Stamp) bool { return t.Set && (!s.Seen.Set || t.Milli > s.Seen.Milli) }
+	if after(s.SafeSince) {
+		errs = append(errs, errors.New("safeSince: must be a time up to seen"))
+	}
 	for i, t := range s.Transitions {
 		if !t.Since.Set {
 			errs = append(errs, fmt.Errorf("transitions[%d].since: must be set", i))
+		}
+		if after(t.Since) {
+			errs = append(errs, fmt.Errorf("transitions[%d].since: must be a time up to seen", i))
 		}
 		if i > 0 && s.Transitions[i-1].Variant >= t.Variant {
 			errs = append(errs, fmt.Errorf("transitions[%d].variant: %q: must come after %q", i, t.Variant, s.Transitions[i-1].Variant))
@@ -101,7 +109,7 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	if s.rules == 0 || s.config.Mode == Literal || from == to {
 		return state
 	}
-	state.turnBack(now.UnixMilli())
+	state.turnBack(window.Milli(now))
 	state.SafeSince = scaling.Stamp{}
 	return state
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/inferscale/inferscale/internal/window"
 )
 
 // A Limit bounds the change of the count within a sliding period. Exactly one of Replicas and Percent is set.
@@ -96,9 +98,19 @@ type Change struct {
 	Delta int32 `json:"delta"`
 }
 
+// Validate reports what cannot be the memory of any RateLimits: changes out of order, or at a time that is none.
+func (c Changes) Validate() error {
+	for i, e := range c.Applied {
+		if e.At < -window.Far || e.At > window.Far || i > 0 && e.At < c.Applied[i-1].At {
+			return fmt.Errorf("applied[%d].at: %d: must be a time in milliseconds, not before the one before it", i, e.At)
+		}
+	}
+	return nil
+}
+
 // Record notes a change that was carried out.
 func (l RateLimits) Record(c *Changes, now time.Time, from, to int32) {
-	at := now.Truncate(time.Second).UnixMilli()
+	at := window.Milli(now.Truncate(time.Second))
 	c.rewind(at)
 	longest := max(l.Up.longest(), l.Down.longest()).Milliseconds()
 	kept := c.Applied[:0]
@@ -126,7 +138,7 @@ func (c *Changes) rewind(at int64) {
 	if n := len(c.Applied); n > 0 && c.Applied[n-1].At > at {
 		back := c.Applied[n-1].At - at
 		for i := range c.Applied {
-			c.Applied[i].At -= back
+			c.Applied[i].At = max(c.Applied[i].At-back, -window.Far)
 		}
 	}
 }
@@ -135,7 +147,7 @@ func clampDelta(d int64) int32 { return int32(max(math.MinInt32, min(d, math.Max
 
 // Apply appends the step that takes the count that d carries to what the limits allow, if it is beyond.
 func (l RateLimits) Apply(c *Changes, now time.Time, d *Decision) {
-	at := now.Truncate(time.Second).UnixMilli()
+	at := window.Milli(now.Truncate(time.Second))
 	c.rewind(at)
 	switch d.Verdict {
 	case Up:
@@ -248,6 +260,9 @@ func (r *rateLimited) load(data []byte) error {
 		return err
 	}
 	if err := r.base.UnmarshalJSON(s.Base); err != nil {
+		return err
+	}
+	if err := s.Changes.Validate(); err != nil {
 		return err
 	}
 	r.memory = s.Changes

@@ -2,7 +2,10 @@ package scaling
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
+
+	"github.com/inferscale/inferscale/internal/window"
 )
 
 // A Stamp is a time in stored state: Unix milliseconds, or no time, which is its zero value. Unlike a time.Time it is
@@ -12,8 +15,9 @@ type Stamp struct {
 	Milli int64
 }
 
-// StampOf returns the stamp of t, rounded down to the millisecond.
-func StampOf(t time.Time) Stamp { return Stamp{Set: true, Milli: t.UnixMilli()} }
+// StampOf returns the stamp of t, rounded down to the millisecond. A time more than 2^53 ms (285,000 years) before or
+// after 1970 counts as one so far away, so that differences of stamps do not overflow.
+func StampOf(t time.Time) Stamp { return Stamp{Set: true, Milli: window.Milli(t)} }
 
 // Time returns the stamp's time in UTC; the zero time for no time.
 func (s Stamp) Time() time.Time {
@@ -26,10 +30,10 @@ func (s Stamp) Time() time.Time {
 // IsZero reports whether the stamp is no time, so that the JSON option omitzero leaves it out.
 func (s Stamp) IsZero() bool { return !s.Set }
 
-// Back returns the stamp ms milliseconds earlier; no time stays no time.
+// Back returns the stamp ms milliseconds earlier, but no farther back than StampOf goes; no time stays no time.
 func (s Stamp) Back(ms int64) Stamp {
 	if s.Set {
-		s.Milli -= ms
+		s.Milli = max(s.Milli-ms, -window.Far)
 	}
 	return s
 }
@@ -42,7 +46,8 @@ func (s Stamp) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.Milli)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what MarshalJSON wrote. A time that no StampOf returns is refused: a state with one was not written
+// by a policy, and could wait for ever.
 func (s *Stamp) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*s = Stamp{}
@@ -51,6 +56,9 @@ func (s *Stamp) UnmarshalJSON(data []byte) error {
 	var ms int64
 	if err := json.Unmarshal(data, &ms); err != nil {
 		return err
+	}
+	if ms < -window.Far || ms > window.Far {
+		return fmt.Errorf("%d: must be a time in Unix milliseconds, at most 2^53 from 0", ms)
 	}
 	*s = Stamp{Set: true, Milli: ms}
 	return nil

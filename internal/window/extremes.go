@@ -131,10 +131,13 @@ func (m *monotone) load(data []byte, sign float64) error {
 	if err := decode(data, &s); err != nil {
 		return err
 	}
+	if !Remembered(s.Newest) {
+		return fmt.Errorf("newest: %d is not a time in milliseconds", s.Newest)
+	}
 	fresh := monotone{newest: s.Newest}
 	for i, p := range s.Samples {
 		e := sample{int64(p[0]), sign * p[1]}
-		if float64(e.at) != p[0] || e.at > s.Newest {
+		if float64(e.at) != p[0] || e.at > s.Newest || !Remembered(e.at) {
 			return fmt.Errorf("samples[%d]: %v is not a time in milliseconds up to newest", i, p[0])
 		}
 		if i > 0 {

@@ -119,11 +119,14 @@ func (s *Mean) UnmarshalJSON(data []byte) error {
 	if err := decode(data, &in); err != nil {
 		return err
 	}
+	if !Remembered(in.Newest) {
+		return fmt.Errorf("newest: %d is not a time in milliseconds", in.Newest)
+	}
 	fresh := Mean{newest: in.Newest}
 	for i, p := range in.Sums {
 		e := slotSum{at: int64(p[0]), own: sum{hi: p[2], lo: p[3], n: int64(p[1])}}
 		switch {
-		case float64(e.at) != p[0] || e.at > in.Newest:
+		case float64(e.at) != p[0] || e.at > in.Newest || !Remembered(e.at):
 			return fmt.Errorf("sums[%d]: %v is not a time in milliseconds up to newest", i, p[0])
 		case float64(e.own.n) != p[1] || e.own.n < 1:
 			return fmt.Errorf("sums[%d]: %v is not a number of samples", i, p[1])

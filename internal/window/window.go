@@ -21,9 +21,27 @@ type Window struct {
 	Resolution time.Duration
 }
 
+// Far bounds the times that are remembered, in milliseconds before and after 1970: some 285,000 years, within which
+// differences do not overflow and are exact in a float64.
+const Far = 1 << 53
+
+// Milli returns a time in Unix milliseconds. What is farther away than Far is as far.
+func Milli(t time.Time) int64 {
+	switch s := t.Unix(); {
+	case s >= Far/1000:
+		return Far
+	case s <= -Far/1000:
+		return -Far
+	}
+	return t.UnixMilli()
+}
+
+// Remembered reports whether a stored time is one that can have been remembered.
+func Remembered(ms int64) bool { return -4*Far <= ms && ms <= Far }
+
 // slot rounds a time down to its slot, in milliseconds.
 func (w Window) slot(t time.Time) int64 {
-	ms := t.UnixMilli()
+	ms := Milli(t)
 	res := w.slotLength()
 	return ms - (ms%res+res)%res
 }
