@@ -101,10 +101,11 @@ type Loop struct {
 	stored   []byte // what the store has, as far as is known
 	memory   memory
 	durable  durable
-	known    history   // states that this Loop has stored, or taken over
-	ahead    bool      // what is stored is known to be older than what is known here
-	changed  time.Time // the last change that is known of, be it lost to the store
-	taken    bool      // the state was just taken over, and not compared with LastChange yet
+	known    history           // states that this Loop has stored, or taken over
+	wrote    map[string]intent // the last write of each target, by key
+	ahead    bool              // what is stored is known to be older than what is known here
+	changed  time.Time         // the last change that is known of, be it lost to the store
+	taken    bool              // the state was just taken over, and not compared with LastChange yet
 
 	// Of the round.
 	targets   []Target
@@ -181,6 +182,8 @@ type Seen struct {
 	Anew bool
 	// Settled are the targets, by index, of which a write without an answer turned out to have happened.
 	Settled []int
+	// Contended are the targets, by index, of which somebody else took back one write too many: see ContendedError.
+	Contended []int
 }
 
 // Read takes the targets as they are now, all of them in an order that stays. It finds out whose the state is, and
@@ -203,6 +206,7 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	}
 	l.taken = false
 	seen.Settled = l.settle(now)
+	seen.Contended = l.contend(now)
 	return seen
 }
 
@@ -228,7 +232,7 @@ func (l *Loop) bind() (anew bool) {
 		}
 	}
 	if !same {
-		l.refused, l.changed = l.adopt(nil), time.Time{}
+		l.refused, l.changed, l.wrote = l.adopt(nil), time.Time{}, nil
 	}
 	l.memory.Targets = mine
 	return !same

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -15,6 +16,8 @@ type memory struct {
 	Targets []subject `json:"targets,omitempty"` // whose the state is; none if that is not known
 	Open    []intent  `json:"open,omitempty"`    // writes that may or may not have happened
 	Last    *change   `json:"last,omitempty"`    // what the group was told of last
+	// Contests are of targets of which somebody else took writes back.
+	Contests []contest `json:"contests,omitempty"`
 }
 
 type stored struct {
@@ -116,6 +119,10 @@ func (s stored) Validate() error {
 		e.Check(w.At.Set, "open.at", nil, "must be given")
 		e.Check(w.From >= 0, "open.from", w.From, "must not be negative")
 		e.Check(w.To >= 0, "open.to", w.To, "must not be negative")
+	}
+	for _, c := range s.Contests {
+		e.Check(len(c.Times) > 0 && len(c.Times) <= Reversals, "contests.times", len(c.Times), fmt.Sprintf("must be 1 to %d", Reversals))
+		e.Check(c.Level >= 0, "contests.level", c.Level, "must not be negative")
 	}
 	return e.Err()
 }

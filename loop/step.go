@@ -22,6 +22,9 @@ type Step struct {
 	// Waiting is why nothing is written although the decision acts: a write of another target can yet arrive, and both
 	// together would be more than was ever decided. Nil otherwise.
 	Waiting *WaitingError
+	// Contended has for each target why it is left alone, whatever is decided: somebody else takes its writes back. Nil for
+	// the others, and if there are none.
+	Contended []*ContendedError
 	// Err is why there is no state to store, and so nothing to write; nil otherwise.
 	Err error
 }
@@ -68,6 +71,7 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 	if l.config.Paused {
 		l.order = l.order[:0]
 	}
+	l.leave(now)
 	switch {
 	case l.config.DryRun:
 	case l.config.Delegated:
@@ -88,6 +92,18 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 	}
 	s.Store = l.save()
 	return s
+}
+
+// leave leaves alone what is contended.
+func (l *Loop) leave(now time.Time) {
+	if len(l.memory.Contests) == 0 || l.config.DryRun || l.config.Delegated {
+		return
+	}
+	l.step.Contended = make([]*ContendedError, len(l.targets))
+	for i := range l.targets {
+		l.step.Contended[i] = l.contended(i, now)
+	}
+	l.order = slices.DeleteFunc(l.order, func(i int) bool { return l.step.Contended[i] != nil })
 }
 
 // complete returns the observations of the targets with what Read knows of them.
@@ -318,9 +334,20 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 		return d.From, d.Replicas, l.tried[i] && l.results[i] == Applied
 	})
 	for _, i := range l.order {
+		if l.tried[i] && l.results[i] == Applied {
+			l.remember(i, now)
+		}
 		l.resolve(i)
 	}
 	return l.save(), false
+}
+
+// remember notes a write that was carried out, to see whether it stays.
+func (l *Loop) remember(i int, now time.Time) {
+	if l.wrote == nil {
+		l.wrote = make(map[string]intent)
+	}
+	l.wrote[l.targets[i].Key] = l.intent(i, now)
 }
 
 // resolve notes what is known of a target's write, with what was open before: only a write that was carried out says
@@ -352,6 +379,7 @@ func (l *Loop) advanceAtomic() (again bool) {
 	case l.tried[i] && l.results[i] == Applied:
 		l.Saved(nil)
 		l.changed = l.memory.Last.At.Time()
+		l.remember(i, l.changed)
 	case l.tried[i] && l.results[i] == Uncertain:
 		l.restored = false // the object has both or neither
 	default:

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,17 +24,22 @@ const (
 	ConditionScalingLimited = "ScalingLimited"
 	// ConditionMetricsAvailable says that every metric has a value.
 	ConditionMetricsAvailable = "MetricsAvailable"
-	// ConditionContended says that somebody else writes the target's replicas too, and who. It is absent where that never
-	// was so.
+	// ConditionContended says that somebody else takes writes back, who that is, and until when the target is left alone. It
+	// is absent where that never was so.
 	ConditionContended = "Contended"
 )
 
-// Conditions returns what an outcome means, as the five conditions in the order of the constants. It is a function of
+// Conditions returns what an outcome means, as the conditions in the order of the constants. It is a function of
 // its arguments; the transition time is that of the round, to be used where the status has changed.
 func Conditions(o *Outcome, generation int64) []metav1.Condition {
 	able, active := AbleToScale(o), ScalingActive(o)
 	conditions := []metav1.Condition{
 		ready(o, able, active), able, active, ScalingLimited(&o.Decision), MetricsAvailable(o),
+	}
+	if contended := (*ContendedError)(nil); errors.As(o.WriteErr, &contended) {
+		conditions = append(conditions, metav1.Condition{
+			Type: ConditionContended, Status: metav1.ConditionTrue, Reason: ReasonContended, Message: contended.Error(),
+		})
 	}
 	for i := range conditions {
 		conditions[i].ObservedGeneration = generation
@@ -47,8 +53,15 @@ func Conditions(o *Outcome, generation int64) []metav1.Condition {
 // transition times of those whose status stays are kept. Messages carry numbers, so they change with most rounds: a
 // controller that wants to write a status less often compares status and reason.
 func SetConditions(conditions *[]metav1.Condition, o *Outcome, generation int64) bool {
+	now := Conditions(o, generation)
+	if meta.IsStatusConditionTrue(*conditions, ConditionContended) && !meta.IsStatusConditionTrue(now, ConditionContended) {
+		now = append(now, metav1.Condition{
+			Type: ConditionContended, Status: metav1.ConditionFalse, Reason: ReasonNotContended, Message: "what is written stays, as far as was seen",
+			ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(o.At),
+		})
+	}
 	changed := false
-	for _, c := range Conditions(o, generation) {
+	for _, c := range now {
 		changed = meta.SetStatusCondition(conditions, c) || changed
 	}
 	return changed

@@ -27,7 +27,8 @@ type engine struct {
 	loop     *loop.Loop
 	store    upgraded
 	reporter *reporter
-	next     time.Time // when time alone could change the last answer
+	rivals   map[int]string // who takes writes of a target back, by its place
+	next     time.Time      // when time alone could change the last answer
 	closed   bool
 }
 
@@ -45,7 +46,7 @@ func newEngine(s Settings, members []member, group scaling.Group) (*engine, erro
 			s.Metrics.hold(m.target.series(s.autoscaler()))
 		}
 	}
-	return &engine{Settings: s, members: members, loop: l, store: upgraded{Store: s.Store}, reporter: newReporter(s)}, nil
+	return &engine{Settings: s, members: members, loop: l, store: upgraded{Store: s.Store}, reporter: newReporter(s), rivals: make(map[int]string)}, nil
 }
 
 // A round is one pass through the duties of a loop.
@@ -207,6 +208,7 @@ func (r *round) decide(ctx context.Context) (again bool) {
 	if step.Err == nil && r.save(ctx, step.Store) {
 		r.unwritten(step)
 	}
+	r.contend(ctx, step)
 	for w := range r.loop.Writes() {
 		r.loop.Wrote(w, r.write(ctx, w))
 	}

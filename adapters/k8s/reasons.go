@@ -74,7 +74,10 @@ func targetReason(err error, otherwise string) string {
 }
 
 func writeReason(err error) string {
+	contended := (*ContendedError)(nil)
 	switch {
+	case errors.As(err, &contended):
+		return ReasonContended
 	case errors.Is(err, ErrConflict):
 		return ReasonWriteConflict
 	case errors.Is(err, ErrUncertain):

@@ -66,6 +66,8 @@ type Settings struct {
 	// pause ends.
 	Paused bool
 
+	// LastWriter says who takes writes back, where somebody does (ConditionContended); nil means that it is not asked.
+	LastWriter LastWriter
 	// Recorder gets the events; nil means none. They are about Object, or about the target if that is nil.
 	Recorder Recorder
 	Object   runtime.Object

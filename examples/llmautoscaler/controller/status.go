@@ -120,6 +120,7 @@ func refuse(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t
 func order(condition string) int {
 	return slices.Index([]string{
 		k8s.ConditionReady, k8s.ConditionAbleToScale, k8s.ConditionScalingActive, k8s.ConditionScalingLimited, k8s.ConditionMetricsAvailable,
+		k8s.ConditionContended,
 	}, condition)
 }
 

@@ -32,5 +32,11 @@ app.kubernetes.io/name: llmautoscaler
     - {{ . }}/scale
     {{- end }}
   verbs: [get, update]
+- apiGroups: [{{ .apiGroup | quote }}] # to say who else writes their count
+  resources:
+    {{- range .resources }}
+    - {{ . }}
+    {{- end }}
+  verbs: [get]
 {{- end }}
 {{- end }}

@@ -1,0 +1,109 @@
+package k8s
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
+
+	"github.com/inferscale/inferscale/loop"
+)
+
+// A ContendedError says that a target is left alone for a while, as somebody else takes its writes back: a
+// HorizontalPodAutoscaler on the same target, a ScaledObject, or whoever applies a manifest with a count.
+type ContendedError struct {
+	Target Target
+	// Who was found to have written the count, or why that is not known.
+	Who string
+
+	loop.ContendedError
+}
+
+// Error says who, and until when.
+func (e *ContendedError) Error() string {
+	who := e.Who
+	if who == "" {
+		who = "somebody else"
+	}
+	return fmt.Sprintf("%s took back the last %d writes of %s: left alone until %s; one of the two has to go",
+		who, e.Times, e.Target, e.Until.UTC().Format(time.RFC3339))
+}
+
+// A LastWriter says who wrote the count of a target last, as text: a manager of its fields, and when.
+type LastWriter func(ctx context.Context, t Target) (string, error)
+
+// NewLastWriter returns the LastWriter that reads metadata.managedFields of targets. It needs get on them, beside what
+// Scales needs.
+func NewLastWriter(client metadata.Interface, mapper meta.RESTMapper) LastWriter {
+	return func(ctx context.Context, t Target) (string, error) {
+		resource, err := AnnotationStoreConfig{Mapper: mapper, Object: t}.resource()
+		if err != nil {
+			return "", err
+		}
+		o, err := client.Resource(resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		return lastWriter(o.ManagedFields)
+	}
+}
+
+// lastWriter returns the manager of the count: who has written it last owns it, or shares it.
+func lastWriter(entries []metav1.ManagedFieldsEntry) (string, error) {
+	var last *metav1.ManagedFieldsEntry
+	for i := range entries {
+		e := &entries[i]
+		if e.FieldsV1 == nil || !counts(e.FieldsV1.Raw) {
+			continue
+		}
+		if last == nil || e.Time != nil && (last.Time == nil || last.Time.Before(e.Time)) {
+			last = e
+		}
+	}
+	if last == nil {
+		return "", errors.New("no manager of spec.replicas in metadata.managedFields")
+	}
+	text := last.Manager
+	if last.Subresource != "" {
+		text += " (" + last.Subresource + ")"
+	}
+	if last.Time != nil {
+		text += " at " + last.Time.UTC().Format(time.RFC3339)
+	}
+	return text, nil
+}
+
+// counts reports whether fields have spec.replicas.
+func counts(fields []byte) bool {
+	var top map[string]map[string]json.RawMessage
+	if json.Unmarshal(fields, &top) != nil {
+		return strings.Contains(string(fields), `"f:replicas"`)
+	}
+	_, ok := top["f:spec"]["f:replicas"]
+	return ok
+}
+
+// contend notes of the targets of which somebody else takes writes back that they are left alone, and who that is.
+func (r *round) contend(ctx context.Context, step *loop.Step) {
+	for i, c := range step.Contended {
+		if c == nil {
+			delete(r.rivals, i)
+			continue
+		}
+		o := &r.outcomes[i]
+		if _, known := r.rivals[i]; !known && r.LastWriter != nil {
+			who, err := r.LastWriter(ctx, o.Target)
+			if err != nil {
+				who = "somebody (not known who: " + err.Error() + ")"
+			}
+			r.rivals[i] = who
+		}
+		o.WriteErr = &ContendedError{Target: o.Target, Who: r.rivals[i], ContendedError: *c}
+	}
+}

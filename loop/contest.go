@@ -1,0 +1,98 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+const (
+	// Reversals is how many writes of a target somebody else takes back, within ContestWindow, before it is left alone.
+	Reversals = 3
+	// ContestWindow is how long a write that was taken back counts.
+	ContestWindow = time.Hour
+
+	firstBackOff = 5 * time.Minute
+	lastBackOff  = time.Hour
+)
+
+// A contest is what is remembered of writes that somebody else took back: an autoscaler beside this one, or whoever
+// applies a manifest with a count.
+type contest struct {
+	Key   string          `json:"key"`
+	Times []scaling.Stamp `json:"times"`           // of the latest ones that were taken back
+	Until scaling.Stamp   `json:"until,omitzero"`  // until when the target is left alone
+	Level int             `json:"level,omitempty"` // how often it was left alone
+}
+
+// A ContendedError says that a target is not written, as somebody else takes writes back.
+type ContendedError struct {
+	Key   string
+	Times int       // writes that were taken back
+	Last  time.Time // when the last one was found
+	Until time.Time // when it is tried again
+}
+
+// Error says what to do.
+func (e *ContendedError) Error() string {
+	return fmt.Sprintf("somebody else took back the last %d writes of %s: left alone until %s; one of the two has to go",
+		e.Times, e.Key, e.Until.UTC().Format(time.RFC3339))
+}
+
+// contend compares the targets with what was written last, and notes the writes that were taken back: the count has gone
+// the way that it came. It returns those that are left alone for it from now on.
+func (l *Loop) contend(now time.Time) (contended []int) {
+	for i := range l.targets {
+		t := &l.targets[i]
+		w, ok := l.wrote[t.Key]
+		back := ok && (w.To > w.From && t.Replicas < w.To || w.To < w.From && t.Replicas > w.To)
+		switch {
+		case !ok || t.Missing:
+			continue
+		case back:
+			delete(l.wrote, t.Key)
+			if l.note(t.Key, now) {
+				contended = append(contended, i)
+			}
+		case t.Replicas != w.To || now.Sub(w.At.Time()).Abs() >= ContestWindow:
+			delete(l.wrote, t.Key)
+		}
+	}
+	l.memory.Contests = slices.DeleteFunc(l.memory.Contests, func(c contest) bool {
+		last := c.Times[len(c.Times)-1].Time()
+		return now.Sub(last) >= ContestWindow && !now.Before(c.Until.Time().Add(ContestWindow)) || l.index(c.Key) < 0
+	})
+	return contended
+}
+
+// note notes a write that was taken back, and reports whether that was one too many.
+func (l *Loop) note(key string, now time.Time) bool {
+	i := slices.IndexFunc(l.memory.Contests, func(c contest) bool { return c.Key == key })
+	if i < 0 {
+		i = len(l.memory.Contests)
+		l.memory.Contests = append(l.memory.Contests, contest{Key: key})
+	}
+	c := &l.memory.Contests[i]
+	c.Times = slices.DeleteFunc(c.Times, func(s scaling.Stamp) bool { return now.Sub(s.Time()).Abs() >= ContestWindow && c.Level == 0 })
+	c.Times = append(c.Times, scaling.StampOf(now))
+	if len(c.Times) < Reversals {
+		return false
+	}
+	c.Times = c.Times[len(c.Times)-Reversals:]
+	c.Until = scaling.StampOf(now.Add(min(firstBackOff<<min(c.Level, 8), lastBackOff)))
+	c.Level++
+	return true
+}
+
+// contended returns why a target is left alone, or nil.
+func (l *Loop) contended(i int, now time.Time) *ContendedError {
+	for n := range l.memory.Contests {
+		c := &l.memory.Contests[n]
+		if until := c.Until.Time(); c.Key == l.targets[i].Key && now.Before(until) && until.Sub(now) <= lastBackOff {
+			return &ContendedError{Key: c.Key, Times: len(c.Times), Last: c.Times[len(c.Times)-1].Time(), Until: until}
+		}
+	}
+	return nil
+}
