@@ -6,11 +6,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -31,9 +29,6 @@ const (
 	sweepBytes = 64 << 20
 	podBytes   = 1 << 20
 )
-
-// errForbidden is what the dialler says of an address that a pod must not have.
-var errForbidden = errors.New("the address is loopback, link-local, multicast or unspecified")
 
 // errSweep is what is said of a page when the sweep has read all that it may.
 var errSweep = errors.New("the pages of this sweep are longer than 64 MiB and 1 MiB for each pod")
@@ -99,19 +94,6 @@ func (f *fetcher) transport(t *tls.Config, keepAlive bool, idle time.Duration) *
 		IdleConnTimeout:        idle,
 		MaxResponseHeaderBytes: headerLimit,
 	}
-}
-
-// refuseLocal looks at the address that is really dialled, after any name has been resolved.
-func refuseLocal(_ context.Context, _, address string, _ syscall.RawConn) error {
-	a, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("%w: %.64q", errForbidden, address)
-	}
-	ip := a.Addr().Unmap()
-	if ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
-		return fmt.Errorf("%w: %v", errForbidden, ip)
-	}
-	return nil
 }
 
 func (f *fetcher) header(scheme string) http.Header {

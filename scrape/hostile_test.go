@@ -3,10 +3,12 @@ package scrape
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -332,9 +334,44 @@ func TestLocalAddressesAreRefused(t *testing.T) {
 		require.Equal(t, Forbidden, p.Fetches[0].Err.Reason, "%s: %v", p.Name, p.Fetches[0].Err)
 	}
 	require.ErrorContains(t, sweep.Err(), "12 Forbidden")
-	require.ErrorIs(t, refuseLocal(t.Context(), "tcp", "[::ffff:0.0.0.0]:80", nil), errForbidden)
-	require.NoError(t, refuseLocal(t.Context(), "tcp", "10.0.0.1:80", nil))
-	require.NoError(t, refuseLocal(t.Context(), "tcp", "[fd00::1]:80", nil))
+}
+
+// TestAddressesThatNoPodHas: whatever the form, what is of this machine, its link or its cloud is refused.
+func TestAddressesThatNoPodHas(t *testing.T) {
+	forbidden := []string{"169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "127.0.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255", "169.254.170.2"}
+	allowed := []string{"10.0.0.1", "172.16.3.4", "192.168.1.1", "100.64.0.1", "100.100.100.201", "168.63.129.17", "8.8.8.8", "192.0.1.192"}
+	refused := func(address string) bool {
+		err := refuseLocal(t.Context(), "tcp", address, nil)
+		require.True(t, err == nil || errors.Is(err, errForbidden))
+		return err != nil
+	}
+	for i, list := range [][]string{forbidden, allowed} {
+		for _, a := range list {
+			b := netip.MustParseAddr(a).As4()
+			hexed := fmt.Sprintf("%x:%x", uint16(b[0])<<8|uint16(b[1]), uint16(b[2])<<8|uint16(b[3]))
+			inverted := fmt.Sprintf("%x:%x", ^(uint16(b[0])<<8 | uint16(b[1])), ^(uint16(b[2])<<8 | uint16(b[3])))
+			require.Equal(t, i == 0, refused(a+":80"), a)
+			for _, form := range []string{
+				"::ffff:" + a, "::ffff:0:" + hexed, "64:ff9b::" + hexed, "2002:" + hexed + "::1", "2001:0:4136:e378:8000:63bf:" + inverted,
+				"2001:db8::5efe:" + hexed, "2001:db8::200:5efe:" + hexed, "::ffff:" + hexed,
+			} {
+				require.Equal(t, i == 0, refused("["+form+"]:80"), form)
+			}
+			if a != "0.0.0.0" {
+				require.Equal(t, i == 0, refused("[::"+hexed+"]:80"), a)
+			}
+		}
+	}
+	for _, a := range []string{
+		"fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe00::",
+		"fe80::1", "fe80::1%lo", "febf::1", "fec0::1", "ff02::1", "::", "::1",
+	} {
+		require.True(t, refused("["+a+"]:80"), a)
+	}
+	for _, a := range []string{"fd00::1", "fd00:ec1::254", "2001:db8::1", "2a00:1450::1", "fd20:cf::254"} {
+		require.False(t, refused("["+a+"]:80"), a)
+	}
+	require.True(t, refused("no address"))
 }
 
 func TestRedact(t *testing.T) {

@@ -1,0 +1,182 @@
+package scrape
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+const snapshotVersion = 1
+
+// A snapshot is what a Scraper remembers of the counters and histograms of pods, as [Scraper.Snapshot] writes it.
+type snapshot struct {
+	Version int                        `json:"version"`
+	Pods    map[string]json.RawMessage `json:"pods"` // []stored, by Pod.identity
+}
+
+// A stored is the baseline of a series.
+type stored struct {
+	Of     string    `json:"of"` // which Series: see seriesPlan.fingerprint
+	At     int64     `json:"at"` // Unix milliseconds
+	Family string    `json:"family,omitempty"`
+	Start  float64   `json:"start,omitempty"`
+	Bounds []float64 `json:"bounds,omitempty"`
+	IDs    []hex     `json:"ids,omitempty"`
+	Began  []float64 `json:"began,omitempty"`
+	Rows   []float64 `json:"rows,omitempty"`
+}
+
+// A hex is a number that JSON does not round.
+type hex uint64
+
+// MarshalText writes 16 digits.
+func (h hex) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(h)), nil }
+
+// UnmarshalText reads them.
+func (h *hex) UnmarshalText(b []byte) error {
+	if len(b) != 16 {
+		return fmt.Errorf("%.20q is no identity of a series", b)
+	}
+	_, err := fmt.Sscanf(string(b), "%016x", (*uint64)(h))
+	return err
+}
+
+// Snapshot returns what is remembered of counters and histograms, in JSON of at most limit bytes, and the number of pods
+// that did not fit; the smallest are taken first. Last values of gauges are no part of it. It waits for a sweep that is
+// running.
+//
+// A Scraper that restores it goes on with rates, means and quantiles where this one was: after an edit of thresholds or
+// metrics, of those series that both read alike; in another process, if it comes within twice the Staleness, which is
+// four intervals.
+func (s *Scraper) Snapshot(limit int) (data []byte, left int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	type entry struct {
+		id   string
+		data []byte
+	}
+	var pods []entry
+	for id, m := range s.memory {
+		var list []stored
+		for i := range s.plan.metrics {
+			for k := range s.plan.metrics[i].series {
+				b := &m.baselines[i][k]
+				if !b.known() || b.lost {
+					continue
+				}
+				one := stored{
+					Of: s.plan.metrics[i].series[k].fingerprint(), At: b.at.UnixMilli(), Family: b.family, Start: b.start,
+					Bounds: b.bounds, Began: b.began, Rows: b.rows,
+				}
+				for _, id := range b.ids {
+					one.IDs = append(one.IDs, hex(id))
+				}
+				list = append(list, one)
+			}
+		}
+		if raw, err := json.Marshal(list); err == nil && len(list) > 0 { // all numbers are finite
+			pods = append(pods, entry{id, raw})
+		}
+	}
+	slices.SortFunc(pods, func(a, b entry) int { return cmp.Or(cmp.Compare(len(a.data), len(b.data)), cmp.Compare(a.id, b.id)) })
+	fits := snapshot{Version: snapshotVersion, Pods: make(map[string]json.RawMessage, len(pods))}
+	const around, perPod = 32, 4 // braces; quotes, colon and comma
+	used := around
+	for _, p := range pods {
+		name, _ := json.Marshal(p.id) //nolint:errchkjson // a string
+		if used += len(name) + len(p.data) + perPod; used > limit {
+			left++
+			continue
+		}
+		fits.Pods[p.id] = p.data
+	}
+	data, err := json.Marshal(fits)
+	if err != nil || len(data) > limit {
+		return nil, len(pods)
+	}
+	return data, left
+}
+
+// Restore takes what another Scraper's Snapshot returned, before the first sweep. Of pods that this one remembers, or
+// that the budget has no memory for, nothing is taken. An error says that data is no snapshot, or of a newer version;
+// nothing is taken then either. What is not plausible, or too old, is as if it were not there: NoBaseline.
+func (s *Scraper) Restore(data []byte) error {
+	var from snapshot
+	if err := json.Unmarshal(data, &from); err != nil {
+		return fmt.Errorf("no snapshot of baselines: %w", err)
+	}
+	if from.Version != snapshotVersion {
+		return fmt.Errorf("a snapshot of version %d; this is version %d", from.Version, snapshotVersion)
+	}
+	pods := make(map[string][]stored, len(from.Pods))
+	for id, raw := range from.Pods {
+		var list []stored
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return fmt.Errorf("no snapshot of baselines: %w", err)
+		}
+		pods[id] = list
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(pods)) {
+		if s.memory[id] != nil {
+			continue
+		}
+		m := s.plan.memory(s.config.Budget, s.config.Tenant)
+		for i := range s.plan.metrics {
+			for k := range s.plan.metrics[i].series {
+				p := &s.plan.metrics[i].series[k]
+				of := p.fingerprint()
+				at := slices.IndexFunc(pods[id], func(x stored) bool { return x.Of == of })
+				if at < 0 || !pods[id][at].plausible(p.Read, s.config.MaxSeries) {
+					continue
+				}
+				x := &pods[id][at]
+				b := baseline{at: time.UnixMilli(x.At), family: x.Family, start: x.Start, bounds: x.Bounds, began: x.Began, rows: x.Rows}
+				for _, id := range x.IDs {
+					b.ids = append(b.ids, uint64(id))
+				}
+				m.keep(&m.baselines[i][k], &b)
+			}
+		}
+		s.memory[id] = m
+	}
+	return nil
+}
+
+// plausible reports whether a baseline could have been remembered.
+func (x *stored) plausible(read Read, limit int) bool {
+	width := 1
+	switch read {
+	case Mean:
+		width = 2
+	case Quantile:
+		width = 3 + len(x.Bounds)
+	}
+	n := len(x.IDs)
+	if n > limit || len(x.Bounds) >= maxBuckets || len(x.Began) != n || len(x.Rows) != n*width || (x.Family == "") != (n == 0) ||
+		read != Quantile && len(x.Bounds) > 0 || !slices.IsSorted(x.Bounds) || x.At <= 0 {
+		return false
+	}
+	for _, list := range [...][]float64{{x.Start}, x.Began, x.Rows, x.Bounds} {
+		for _, v := range list {
+			// JSON has no NaN and no infinities; -1 is a sum or count that is not known.
+			if v < 0 && (v != -1 || read != Quantile) || math.IsNaN(v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fingerprint tells what is read of a page: two series that agree in it have one baseline.
+func (s *seriesPlan) fingerprint() string {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %q %v %q %v", s.Read, s.Families, s.Match, s.GroupBy, s.Prefer)
+	return fmt.Sprintf("%016x", h.Sum64())
+}
