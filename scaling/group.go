@@ -24,6 +24,8 @@ type GroupObservation struct {
 	Targets []TargetObservation
 	// Readings are of all targets together, one a metric, in an order in which pods have their values.
 	Readings []Reading
+	// Histograms are of all targets together, one a metric; most groups look at none.
+	Histograms []Histogram
 }
 
 // OneTarget returns the observation of a single target of which so many replicas are ready. Its count is what package
@@ -115,7 +117,7 @@ func (s *single) Decide(now time.Time, obs GroupObservation) GroupDecision {
 	if len(obs.Targets) == 1 && !obs.Targets[0].Missing {
 		t := &obs.Targets[0]
 		s.answer[0] = s.Policy.Decide(now, Observation{
-			SpecReplicas: t.SpecReplicas, ReadyReplicas: t.ReadyReplicas, Readings: obs.Readings,
+			SpecReplicas: t.SpecReplicas, ReadyReplicas: t.ReadyReplicas, Readings: obs.Readings, Histograms: obs.Histograms,
 		})
 		return GroupDecision{Total: s.answer[0], Targets: s.answer[:]}
 	}

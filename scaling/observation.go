@@ -55,6 +55,8 @@ type Observation struct {
 	ReadyReplicas int32 `json:"readyReplicas"`
 	// Readings has one reading a metric, in any order.
 	Readings []Reading `json:"readings"`
+	// Histograms are for algorithms that look at distributions, one a metric, in any order; most have none.
+	Histograms []Histogram `json:"histograms,omitempty"`
 }
 
 // Reading returns the reading of a metric, or one without a sample. Several readings of one metric contradict each

@@ -231,9 +231,12 @@ func (e *engine) finish(r *replica, j int32) {
 		each := seconds(e.now-b.firstOut) / float64(b.output-1)
 		e.tpotTimes.add(each)
 		r.tpot[e.bounds.tpot.place(each)]++
+		r.meter.add(TPOTs, each)
 		e.routerTPOT[e.bounds.routerTPOT.place(each)]++
 		steady = each <= slo.TPOT.Seconds()
 	}
+	r.meter.add(PromptTokens, float64(b.input))
+	r.meter.add(GenerationTokens, float64(b.output))
 	if onTime {
 		e.metTTFT++
 	}

@@ -51,6 +51,9 @@ func (e *engine) start(k int32) *replica {
 		queued: make([]int64, len(e.bounds.queue)+1),
 	}
 	r.seen = make([]int64, len(r.ttft)+len(r.tpot)+len(r.queued))
+	if e.scenario.tallied() {
+		r.meter = &meter{now: newTallies(), read: newTallies()}
+	}
 	r.name = t.Name + "-" + strconv.FormatInt(r.number, 10)
 	if t.Name == "" {
 		r.name = "replica" + r.name
@@ -225,6 +228,7 @@ func (e *engine) crash(r *replica) {
 	clear(r.ttft)
 	clear(r.tpot)
 	clear(r.queued)
+	r.meter.reset()
 	r.ahead, r.step, r.fill, r.scraped = r.aheadOfQueue(e), 0, 0, -1
 	e.reroute(r)
 	e.agenda.set(r.slot, e.after(e.kinds[r.kind].Startup.Load.draw(r.delays)))

@@ -27,11 +27,20 @@ const (
 	// the last minute. It is what a trained latency predictor would be at its best.
 	PredictedTTFT
 	RequestRate // requests per second that came to the router within the window
+
+	// The signals from here on are histograms of the whole fleet rather than readings: what its pods have counted since
+	// they were first scraped, see [scaling.Histogram].
+
+	PromptTokens     // tokens of the prompts of requests that finished (vllm:request_prompt_tokens)
+	GenerationTokens // tokens of their answers (vllm:request_generation_tokens)
+	Prefilled        // tokens of prompts that have been computed, in one bucket (vllm:prompt_tokens_total)
+	TTFTs            // seconds to the first token (vllm:time_to_first_token_seconds)
+	TPOTs            // seconds per output token after it, by request (vllm:request_time_per_output_token_seconds)
 )
 
 // String returns the signal's name.
 func (s Signal) String() string {
-	names := []string{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "QueueTime", "RouterTTFT", "RouterTPOT", "PredictedTTFT", "RequestRate"}
+	names := []string{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "QueueTime", "RouterTTFT", "RouterTPOT", "PredictedTTFT", "RequestRate", "PromptTokens", "GenerationTokens", "Prefilled", "TTFTs", "TPOTs"}
 	if s < 0 || int(s) >= len(names) {
 		return "Signal(?)"
 	}
@@ -43,7 +52,7 @@ func (s Signal) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a signal's name.
 func (s *Signal) UnmarshalText(text []byte) error {
-	for known := Waiting; known <= RequestRate; known++ {
+	for known := Waiting; known <= TPOTs; known++ {
 		if known.String() == string(text) {
 			*s = known
 			return nil
@@ -76,7 +85,7 @@ const (
 func (m *Metric) validate(field string) error {
 	var e scaling.FieldErrors
 	e.Check(m.Name != "", field+".name", m.Name, "must be set")
-	e.Check(m.Signal >= Waiting && m.Signal <= RequestRate, field+".signal", int(m.Signal), "must be one of the signals")
+	e.Check(m.Signal >= Waiting && m.Signal <= TPOTs, field+".signal", int(m.Signal), "must be one of the signals")
 	e.Check(m.Fill >= 0 && !math.IsInf(m.Fill, 1), field+".fill", m.Fill, "must be a number that is not negative")
 	e.Check(m.Window >= 0 && m.Window <= 24*time.Hour, field+".window", m.Window, "must be within 0 and 24h")
 	e.Check(m.Quantile >= 0 && m.Quantile < 1, field+".quantile", m.Quantile, "must be within 0 and 1")

@@ -18,9 +18,11 @@ type observer struct {
 	view    scaling.GroupObservation
 	targets []loop.Target
 
+	tallies    [tallies]tally
 	histograms []histogram // for the signals that are quantiles, nil where no metric needs them
 	arrivals   []int64     // at the end of each round, for rates; as long as the longest window
 	longest    int
+	readings   int // of the metrics, those that are not histograms; they come first
 }
 
 // A pod is one replica as it is seen.
@@ -46,6 +48,9 @@ func newObserver(e *engine) observer {
 	o := observer{metrics: e.scenario.Metrics, histograms: make([]histogram, RequestRate+1), longest: 1}
 	for i := range o.metrics {
 		m := &o.metrics[i]
+		if m.Signal < firstTallied {
+			o.readings++
+		}
 		rounds := o.rounds(e, m)
 		o.longest = max(o.longest, rounds)
 		var bounds buckets
@@ -60,7 +65,7 @@ func newObserver(e *engine) observer {
 			bounds = e.bounds.routerTTFT
 		case RouterTPOT:
 			bounds = e.bounds.routerTPOT
-		case Waiting, Running, InFlight, KVCacheUsage, RequestRate:
+		case Waiting, Running, InFlight, KVCacheUsage, RequestRate, PromptTokens, GenerationTokens, Prefilled, TTFTs, TPOTs:
 			continue
 		}
 		h := &o.histograms[m.Signal]
@@ -70,7 +75,10 @@ func newObserver(e *engine) observer {
 		}
 	}
 	o.arrivals = make([]int64, o.longest+1)
-	o.view.Readings = make([]scaling.Reading, len(o.metrics))
+	if e.scenario.tallied() {
+		o.tallies = newTallies()
+	}
+	o.view.Readings = make([]scaling.Reading, 0, len(o.metrics))
 	o.view.Targets = make([]scaling.TargetObservation, len(e.kinds))
 	o.targets = make([]loop.Target, len(e.kinds))
 	return o
@@ -111,6 +119,7 @@ func (o *observer) scrape(e *engine) {
 		seen := o.increase(TTFT, r.seen, r.ttft)
 		seen = o.increase(TPOT, seen, r.tpot)
 		o.increase(QueueTime, seen, r.queued)
+		o.tally(r.meter)
 	}
 	o.routed(RouterTTFT, e.routerTTFT)
 	o.routed(RouterTPOT, e.routerTPOT)
@@ -182,7 +191,8 @@ func (o *observer) look(e *engine) (scaling.GroupObservation, []loop.Target) {
 		}
 	}
 	o.pods = o.pods[:0]
-	need := len(e.fleet) * len(o.metrics)
+	readings := o.readings
+	need := len(e.fleet) * readings
 	if cap(o.values) < need {
 		o.values = make([]float64, 2*need)
 	}
@@ -192,10 +202,10 @@ func (o *observer) look(e *engine) (scaling.GroupObservation, []loop.Target) {
 		if r.life == draining {
 			continue
 		}
-		values := o.values[n : n+len(o.metrics)]
-		n += len(o.metrics)
+		values := o.values[n : n+readings]
+		n += readings
 		known := r.life == ready && r.scraped >= 0 && (r.scraped == o.last || e.now-r.scraped <= ticks(e.scenario.Scrape.Stale))
-		for i := range o.metrics {
+		for i := range values {
 			values[i] = math.NaN()
 			if s := o.metrics[i].Signal; known && s <= KVCacheUsage {
 				values[i] = r.values[s]
@@ -208,9 +218,11 @@ func (o *observer) look(e *engine) (scaling.GroupObservation, []loop.Target) {
 			t.Pods = append(t.Pods, scaling.PodObservation{Name: r.name, Values: values})
 		}
 	}
-	for i := range o.metrics {
-		v.Readings[i] = o.reading(e, i)
+	v.Readings = v.Readings[:0]
+	for i := range o.readings {
+		v.Readings = append(v.Readings, o.reading(e, i))
 	}
+	o.tabulate(e)
 	return *v, o.targets
 }
 

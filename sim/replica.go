@@ -63,6 +63,7 @@ type replica struct {
 	growth int64 // how much longer each next one takes
 	fill   int32 // prompt tokens in it; only a stretch of one step has any
 
+	meter              *meter  // nil where nobody looks at it
 	ttft, tpot, queued []int64 // histograms, counted up
 	seen               []int64 // their state at the last scrape
 	values             [4]float64
@@ -136,6 +137,8 @@ func (e *engine) filled(r *replica) {
 		if b.firstOut == 0 {
 			b.firstOut = e.now
 			r.ttft[e.bounds.ttft.place(seconds(e.now-b.joined))]++
+			r.meter.add(TTFTs, seconds(e.now-b.joined))
+			r.meter.add(Prefilled, float64(b.input))
 			e.routerTTFT[e.bounds.routerTTFT.place(seconds(e.now-b.arrived))]++
 		}
 		if b.written >= b.output {

@@ -170,6 +170,7 @@ func (s *Scenario) Validate() error {
 	e.Check(s.SLO.TPOT > 0, "slo.tpot", s.SLO.TPOT, "must be above 0")
 	for i, m := range s.Metrics {
 		e.Add(m.validate(fmt.Sprintf("metrics[%d]", i)))
+		e.Check(m.Signal >= firstTallied || i == 0 || s.Metrics[i-1].Signal < firstTallied, fmt.Sprintf("metrics[%d].signal", i), m.Signal, "must come before the signals that are histograms")
 	}
 	interval := func(d time.Duration, field string) {
 		e.Check(d >= time.Millisecond && d <= 24*time.Hour, field, d, "must be within 1ms and 24h")

@@ -1,0 +1,114 @@
+package sim
+
+import "github.com/inferscale/inferscale/scaling"
+
+// The tallies: what a replica has counted since it started, and the controller since the run began.
+const (
+	tallies      = int(TPOTs-PromptTokens) + 1
+	firstTallied = PromptTokens
+)
+
+// A tally is a histogram that is counted up.
+type tally struct {
+	bounds buckets
+	counts []float64
+	sum    float64
+}
+
+func (t *tally) add(x float64) {
+	t.counts[t.bounds.place(x)]++
+	t.sum += x
+}
+
+// A meter is what a replica tallies, and how far the controller has read it.
+type meter struct{ now, read [tallies]tally }
+
+// tallied reports whether a scenario's controller looks at any tally.
+func (s *Scenario) tallied() bool {
+	for i := range s.Metrics {
+		if s.Metrics[i].Signal >= firstTallied {
+			return true
+		}
+	}
+	return false
+}
+
+func newTallies() (t [tallies]tally) {
+	for s := range t {
+		t[s].bounds = [tallies]buckets{tokenBuckets(), tokenBuckets(), {}, ttftBuckets(), tpotBuckets()}[s]
+		t[s].counts = make([]float64, len(t[s].bounds)+1)
+	}
+	return t
+}
+
+// tokenBuckets are those of vLLM's histograms of request lengths, up to a context of 131,072 tokens.
+func tokenBuckets() (b buckets) {
+	for decade := 1.0; decade < 1e6; decade *= 10 {
+		for _, digit := range []float64{1, 2, 5} {
+			if digit*decade <= 131_072 {
+				b = append(b, digit*decade)
+			}
+		}
+	}
+	return b
+}
+
+// add counts x in a replica's tally of a signal, if anybody looks.
+func (m *meter) add(s Signal, x float64) {
+	if m != nil {
+		m.now[s-firstTallied].add(x)
+	}
+}
+
+// reset empties the tallies: the process began anew.
+func (m *meter) reset() {
+	if m == nil {
+		return
+	}
+	for s := range m.now {
+		clear(m.now[s].counts)
+		m.now[s].sum = 0
+	}
+}
+
+// tally adds what a replica has counted since it was last read. One that counted less than it had began anew: all that
+// it has is new.
+func (o *observer) tally(m *meter) {
+	if m == nil {
+		return
+	}
+	for s := range m.now {
+		now, read, total := &m.now[s], &m.read[s], &o.tallies[s]
+		if now.sum < read.sum {
+			clear(read.counts)
+			read.sum = 0
+		}
+		for i, n := range now.counts {
+			total.counts[i] += n - read.counts[i]
+			read.counts[i] = n
+		}
+		total.sum += now.sum - read.sum
+		read.sum = now.sum
+	}
+}
+
+// tabulate makes the histograms of an observation, in the order of the metrics.
+func (o *observer) tabulate(e *engine) {
+	o.view.Histograms = o.view.Histograms[:0]
+	if o.round == 0 {
+		return
+	}
+	failed := int32(0)
+	for _, r := range e.ready {
+		if r.scraped != o.last {
+			failed++
+		}
+	}
+	for i := range o.metrics[o.readings:] {
+		m := &o.metrics[o.readings+i]
+		t := &o.tallies[m.Signal-firstTallied]
+		o.view.Histograms = append(o.view.Histograms, scaling.Histogram{
+			Metric: m.Name, Bounds: t.bounds, Counts: t.counts, Sum: t.sum, Failed: failed, At: e.at(o.last),
+		})
+	}
+}
