@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/internal/llmd"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
@@ -48,8 +49,26 @@ func (w *world) reference() contender {
 	}
 }
 
+// learned returns the policy that learns the capacity of its replicas. It replays its past every five minutes, which
+// takes a second or so each time.
+func (w *world) learned() contender {
+	c := capacity.For(w.bounds, w.SLO, w.Types[0].Server)
+	start := w.Types[0].Startup
+	c.ColdStart = start.Provision.Median + start.Load.Median
+	c.Scrape, c.Control, c.Router = w.Scrape.Interval, w.Control.Interval, w.Router
+	return contender{
+		name: learnedName, sort: ofPolicy, note: "what arrives in tokens over a capacity learned by replaying its own past; slow to simulate, so only when it is named",
+		metrics: capacity.Metrics(),
+		controller: drive(func() (scaling.Policy, error) {
+			s, err := capacity.New(c, nil)
+			return scaling.New(s), err
+		}),
+	}
+}
+
 // Names of lines that are not policies of this module.
 const (
+	learnedName  = "capacity"
 	llmdName     = "llm-d/slo-aware"
 	oracleName   = "replay oracle"
 	reactiveName = "zero-lag reactive"
@@ -87,7 +106,7 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 	}
 	all = append(all, w.reference())
 	if o.policies != "" {
-		if all, err = choose(all, o.policies, stderr); err != nil {
+		if all, err = choose(append(all, w.learned()), o.policies, stderr); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,92 @@
+package capacity
+
+import (
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// Names of the metrics that a Scaler looks at. The first three are readings, means over the pods as package scaling has
+// them; the others are histograms, see scaling.Histogram.
+const (
+	Waiting    = "waiting"     // requests that wait for their first step
+	Running    = "running"     // requests in a batch
+	KVUse      = "kv_use"      // share of the KV cache in use
+	PromptSize = "prompt_size" // tokens of the prompts of requests that finished
+	AnswerSize = "answer_size" // tokens of their answers
+	Prefilled  = "prefilled"   // tokens of the prompts that got their first token; buckets do not matter
+	TTFT       = "ttft"        // seconds to the first token
+	TPOT       = "tpot"        // seconds per output token after it
+)
+
+// A Config is everything that a Scaler is told. None of it is to be tuned: it says what is wanted, and what runs.
+type Config struct {
+	Bounds scaling.Bounds `json:"bounds"`
+	// SLO is what a request must meet, and Goal the share of requests that must, as 0.99.
+	SLO  sim.SLO `json:"slo"`
+	Goal float64 `json:"goal"`
+	// Server is the step-time law of a replica. Where its times are all wrong by one factor, calibration finds it.
+	Server sim.Server `json:"server"`
+	// ColdStart is how long a start is taken to last until one has been seen.
+	ColdStart time.Duration `json:"coldStart"`
+	// Scrape and Control are the intervals at which pods are scraped and decisions made.
+	Scrape  time.Duration `json:"scrape"`
+	Control time.Duration `json:"control"`
+	Router  sim.Router    `json:"router"`
+}
+
+// For returns the configuration for a server under an SLO: a goal of 0.99, a cold start of five minutes until one has been
+// seen, scrapes and decisions every 15 s, and a router that gives a request to the least loaded replica.
+func For(bounds scaling.Bounds, slo sim.SLO, server sim.Server) Config {
+	return Config{
+		Bounds: bounds, SLO: slo, Goal: 0.99, Server: server,
+		ColdStart: 5 * time.Minute, Scrape: 15 * time.Second, Control: 15 * time.Second, Router: sim.LeastLoaded,
+	}
+}
+
+// Validate reports every wrong field at once, each as a *scaling.FieldError.
+func (c *Config) Validate() error {
+	var e scaling.FieldErrors
+	e.Add(c.Bounds.Validate("bounds"))
+	e.Check(c.SLO.TTFT > 0 && c.SLO.TTFT <= time.Hour, "slo.ttft", c.SLO.TTFT, "must be above 0 and at most 1h")
+	e.Check(c.SLO.TPOT > 0 && c.SLO.TPOT <= time.Hour, "slo.tpot", c.SLO.TPOT, "must be above 0 and at most 1h")
+	e.Check(c.Goal >= 0.5 && c.Goal < 1, "goal", c.Goal, "must be at least 0.5 and below 1")
+	e.Add(c.Server.Validate("server"))
+	e.Check(c.ColdStart > 0 && c.ColdStart <= 24*time.Hour, "coldStart", c.ColdStart, "must be above 0 and at most 24h")
+	interval := func(d time.Duration, field string) {
+		e.Check(d >= time.Second && d <= 10*time.Minute, field, d, "must be within 1s and 10m")
+	}
+	interval(c.Scrape, "scrape")
+	interval(c.Control, "control")
+	e.Check(c.Router == sim.LeastLoaded || c.Router == sim.RoundRobin, "router", int(c.Router), "must be LeastLoaded or RoundRobin")
+	return e.Err()
+}
+
+// What is fixed. None of these numbers was fitted to a recorded trace.
+const (
+	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
+	lengthSpan  = 120.0  // and the mean lengths
+	spread      = 0.3    // replicas for the noise of the work, times its square root
+	mostWaiting = 0.8    // share of the batches' places that may be taken
+	mostKV      = 0.85   // share of the KV caches that may be in use
+	history     = 3600.0 // seconds of the past that are replayed
+	tuneEvery   = 300.0  // seconds between two tunings
+	mostReplay  = 60_000 // requests in a replay
+	step        = 1.06   // from one capacity that is tried to the next
+	strain      = 1.1    // by how much more traffic the past must be survived, too
+	strainLate  = 0.05   // the share that may be late then
+	replayShare = 0.6    // of what the goal lets be late, the share that a replay may use up
+	careful     = 1.2    // margin before anything can be replayed
+)
+
+// A knob is what is chosen beside the capacity: how long a need is held, and whether a trend counts.
+type knob struct {
+	hold  float64
+	trend bool
+}
+
+// knobs returns what is tried, from bold to calm.
+func knobs() []knob {
+	return []knob{{60, false}, {300, false}, {60, true}, {300, true}, {900, true}, {1800, true}}
+}

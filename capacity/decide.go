@@ -1,0 +1,227 @@
+package capacity
+
+import (
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// The codes. work is the seconds of a replica that arrive a second, capacity how much of it one replica may be given.
+const (
+	// AboveCapacity asks for more replicas: what arrives needs them.
+	AboveCapacity scaling.Code = "AboveCapacity needed > from, work, capacity"
+	// BelowCapacity asks for fewer.
+	BelowCapacity scaling.Code = "BelowCapacity needed < from, work, capacity"
+	// AtCapacity holds: so many are needed.
+	AtCapacity scaling.Code = "AtCapacity needed == from, work, capacity"
+	// Rising counts the trend of the arrivals, in requests/s, up to when a replica that is asked for now would be ready.
+	Rising scaling.Code = "Rising rate < expected, lead:s"
+	// Crowded asks for more than the work does: batches or KV caches are full.
+	Crowded scaling.Code = "Crowded full > needed"
+	// Held keeps what was needed a while ago: letting it go and starting it again would cost more.
+	Held scaling.Code = "Held needed < held, hold:s"
+	// Fresh keeps what runs while too little has been seen.
+	Fresh scaling.Code = "Fresh age:s < needed:s"
+	// Guarded takes the capacity for less than it was found to be, as the SLO was missed: by the factor 1+guard.
+	Guarded scaling.Code = "Guarded guard"
+	// Partly keeps what runs: pods that are ready did not answer.
+	Partly scaling.Code = "Partly needed < from"
+	// Replayed says where the capacity is from: the past, in which so many requests were late by the replay.
+	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
+	// Simulated says where the capacity is from: a few simulated replicas with requests as long as those seen.
+	Simulated scaling.Code = "Simulated age:s"
+	// Warming holds: nothing is known of the capacity before so many requests have finished.
+	Warming scaling.Code = "Warming finished < needed"
+	// NoSample can say nothing: the observation lacks a metric.
+	NoSample scaling.Code = "NoSample"
+)
+
+const (
+	enough    = 60.0 // requests that must have finished before a capacity is looked for
+	firstLook = 30.0 // seconds after which it is
+	mostGuard = 1.5
+	guardUp   = 0.15 / 15  // a second
+	guardDown = 0.003 / 15 // a second
+)
+
+// A Scaler asks for as many replicas as the work that arrives needs. The zero value decides Unknown (NotConfigured).
+type Scaler struct {
+	config *Config
+	tuner  Tuner
+	fixed  *trial // what a replay tries, instead of a tuner's
+}
+
+// New returns the Scaler of a configuration, or every rule that it breaks. The tuner is what finds the capacity: nil is
+// the one that does so inside Decide.
+func New(c Config, t Tuner) (Scaler, error) {
+	if err := c.Validate(); err != nil {
+		return Scaler{}, err
+	}
+	if t == nil {
+		t = Inline{}
+	}
+	return Scaler{config: &c, tuner: t}, nil
+}
+
+// Kind names the state of a Scaler.
+func (Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "capacity", Version: 1} }
+
+// Applied notes what was asked for, to learn how long a start takes.
+func (Scaler) Applied(s State, now time.Time, from, to int32) State {
+	if to > from && len(s.Rises) < mostRises {
+		s.Rises = append(s.Rises, Need{At: seconds(now), Count: to})
+	}
+	return s
+}
+
+// Decide asks for what the work needs that arrives.
+func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, scaling.Decision) {
+	if c.config == nil {
+		return s, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
+	}
+	x, missing := read(now, &obs, c.config.SLO)
+	if missing != "" {
+		return s, scaling.UnknownAt(obs.SpecReplicas, NoSample, missing)
+	}
+	fresh := s.see(x, &obs)
+	if len(s.Rises) > 0 {
+		s.starts(seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
+	}
+	if fresh && c.fixed == nil && s.due() {
+		s = c.tune(s)
+	}
+	d := scaling.HoldAt(obs.SpecReplicas)
+	if c.fixed == nil && s.Tuning.Capacity <= 0 {
+		d.To(obs.SpecReplicas, Warming, "", s.last().Finished, enough)
+		d.Clamp(c.config.Bounds)
+		return s, d
+	}
+	n := c.follow(&s, &d)
+	if fresh && c.fixed == nil {
+		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas))
+	}
+	d.Clamp(c.config.Bounds)
+	return s, d
+}
+
+// follow sets the decision to what is needed, and returns what the work alone needs.
+func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
+	t, try, freeze := &s.Tuning, s.Tuning.trial, 0.0
+	lead := c.config.lead(s)
+	x := s.last()
+	age := x.At - s.Began
+	if c.fixed != nil {
+		try, freeze = *c.fixed, 30
+	} else {
+		freeze = lead + 300
+		try.Capacity /= (1 + s.Guard) * (1 + prior(age, lead))
+	}
+	spec := d.From
+	rate := s.rate(rateSpan)
+	prompt, answer := s.sizes(lengthSpan)
+	if try.Trend {
+		if more := s.trend(trendSpan(lead), lead); more > 0 {
+			d.Consider(spec, Rising, "", rate, rate+more, lead)
+			rate += more
+		}
+	}
+	work := rate * (try.PromptToken*prompt + try.AnswerToken*answer)
+	r := work / try.Capacity
+	n := scaling.Ceil(r + spread*math.Sqrt(r))
+	if full := scaling.Ceil(max((x.Waiting+x.Running)/(mostWaiting*float64(c.config.Server.MaxSeqs)), x.KV/mostKV)); full > n {
+		d.Consider(full, Crowded, "", float64(full), float64(n))
+		n = full
+	}
+	code := AtCapacity
+	switch {
+	case n > spec:
+		code = AboveCapacity
+	case n < spec:
+		code = BelowCapacity
+	}
+	d.To(n, code, "", float64(n), float64(spec), work, try.Capacity)
+	need := n
+	if age < freeze {
+		need = max(n, spec)
+	}
+	held := s.hold(x.At, need, try.Hold)
+	switch {
+	case held > n && held == spec && age < freeze:
+		d.To(held, Fresh, "", age, freeze)
+	case held > n:
+		d.To(held, Held, "", float64(n), float64(held), try.Hold)
+	}
+	if held < spec && x.Partly {
+		d.To(spec, Partly, "", float64(held), float64(spec))
+	}
+	if c.fixed != nil {
+		return n
+	}
+	if s.Guard > 0.01 {
+		d.Consider(spec, Guarded, "", s.Guard)
+	}
+	if t.Requests > 0 {
+		d.Consider(spec, Replayed, "", t.Late, replayShare*(1-c.config.Goal), float64(t.Requests), x.At-t.At)
+	} else {
+		d.Consider(spec, Simulated, "", x.At-t.At)
+	}
+	return n
+}
+
+// prior is the excess that is kept while little is known: what can happen within a cold start, less and less of it the
+// more has been seen.
+func prior(age, lead float64) float64 {
+	return (0.05 + min(0.6, lead/1000)) * math.Exp2(-age/max(900, 2*lead))
+}
+
+// trendSpan is how far back a trend is looked for.
+func trendSpan(lead float64) float64 { return min(max(lead, 120), 900) }
+
+// guard raises the guard while more requests miss the SLO than may although the fleet has what it is thought to need: its
+// replicas take less than was found. It falls slowly while the goal is kept, and stays where nothing is known.
+func (s *State) guard(allowed float64, settled bool) {
+	if len(s.Samples) < 2 {
+		return
+	}
+	x, from := s.last(), s.back(rateSpan)
+	firsts, timed := x.Firsts-from.Firsts, x.Timed-from.Timed
+	if firsts <= 0 && timed <= 0 {
+		return
+	}
+	missed := 0.0
+	if firsts > 0 {
+		missed += (x.Late - from.Late) / firsts
+	}
+	if timed > 0 {
+		missed += (x.Slow - from.Slow) / timed
+	}
+	dt := min(x.At-s.Samples[len(s.Samples)-2].At, 60)
+	switch {
+	case missed <= allowed:
+		s.Guard = max(0, s.Guard-guardDown*dt)
+	case settled:
+		s.Guard = min(mostGuard, s.Guard+guardUp*dt)
+	}
+}
+
+// lead is how long it takes from a need to a replica that serves it: the P90 of the starts that were seen, a scrape and
+// a decision.
+func (c *Config) lead(s *State) float64 { return c.start(s) + c.Scrape.Seconds() + c.Control.Seconds() }
+
+// start is how long a start takes, in seconds.
+func (c *Config) start(s *State) float64 {
+	n := len(s.Starts)
+	if n == 0 {
+		return c.ColdStart.Seconds()
+	}
+	var sorted [mostStarts]float64
+	for i, t := range s.Starts {
+		k := i
+		for ; k > 0 && sorted[k-1] > t; k-- {
+			sorted[k] = sorted[k-1]
+		}
+		sorted[k] = t
+	}
+	return sorted[(9*n+9)/10-1]
+}

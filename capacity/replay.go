@@ -1,0 +1,207 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A bench is the simulated fleet on which trials are made.
+type bench struct {
+	config   *Config
+	server   sim.Server
+	start    float64
+	requests []sim.Request
+	strained []sim.Request
+	span     time.Duration
+	initial  int32
+	replays  int
+}
+
+// search finds the largest capacity for the choice in force, and for the others, and takes the cheapest.
+func (b *bench) search(t *Tuning) {
+	if len(t.Found) != len(knobs()) {
+		t.Found = make([]float64, len(knobs()))
+	}
+	b.replays = 0
+	best, bestCost, bestLate := -1, math.Inf(1), 0.0
+	capacity := 0.0
+	for _, k := range nearest(t.Which, len(knobs())) {
+		from := t.Found[k]
+		if from == 0 {
+			from = t.Capacity
+		}
+		u, late, cost, ok := b.largest(t, k, from)
+		t.Found[k] = u
+		if ok && cost < bestCost {
+			best, capacity, bestLate, bestCost = k, u, late, cost
+			if k == t.Which {
+				bestCost *= 0.98 // another must be cheaper by so much
+			}
+		}
+	}
+	t.Replays, t.Attained = b.replays, best >= 0
+	if best < 0 { // nothing keeps the goal: the calmest choice at the least capacity
+		t.Which, t.Capacity, t.Late = len(knobs())-1, t.Fleet/2, 1
+		return
+	}
+	t.Which, t.Capacity, t.Late = best, capacity, bestLate
+}
+
+// nearest returns the places 0 to n-1, k first and then by their distance from it.
+func nearest(k, n int) []int {
+	order := []int{k}
+	for d := 1; d < n; d++ {
+		for _, i := range [...]int{k - d, k + d} {
+			if i >= 0 && i < n {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
+}
+
+// largest returns the largest capacity near u that keeps the goal, in steps of 6 %: up at most four of them, since a
+// past without a burst says little, and down any number, to half of what a fleet takes.
+func (b *bench) largest(t *Tuning, k int, u float64) (capacity, late, cost float64, ok bool) {
+	floor, top := t.Fleet/2, t.Fleet*1.02
+	u = min(max(u, floor), top)
+	late, cost, ok = b.keeps(t, k, u)
+	if ok {
+		for range 4 {
+			if u*step > top {
+				break
+			}
+			l, c, kept := b.keeps(t, k, u*step)
+			if !kept {
+				break
+			}
+			u, late, cost = u*step, l, c
+		}
+		return u, late, cost, true
+	}
+	for down := step; u > floor; down *= 1.02 {
+		u = max(u/down, floor)
+		if late, cost, ok = b.keeps(t, k, u); ok {
+			return u, late, cost, true
+		}
+	}
+	return u, late, cost, false
+}
+
+// keeps reports whether a capacity keeps the goal over the past, and what it costs.
+func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool) {
+	try := t.trial
+	try.Capacity, try.Hold, try.Trend = u, knobs()[k].hold, knobs()[k].trend
+	late, cost = b.replay(b.requests, &try)
+	if late > replayShare*(1-b.config.Goal) {
+		return late, cost, false
+	}
+	strainedLate, _ := b.replay(b.strained, &try)
+	return late, cost, strainedLate <= strainLate
+}
+
+// Metrics are those of a simulated fleet that a Scaler looks at.
+func Metrics() []sim.Metric {
+	return []sim.Metric{
+		{Name: Waiting, Signal: sim.Waiting},
+		{Name: Running, Signal: sim.Running},
+		{Name: KVUse, Signal: sim.KVCacheUsage},
+		{Name: PromptSize, Signal: sim.PromptTokens},
+		{Name: AnswerSize, Signal: sim.GenerationTokens},
+		{Name: Prefilled, Signal: sim.Prefilled},
+		{Name: TTFT, Signal: sim.TTFTs},
+		{Name: TPOT, Signal: sim.TPOTs},
+	}
+}
+
+// replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours.
+func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64) {
+	b.replays++
+	warm := time.Minute
+	if b.span > 10*time.Minute {
+		warm = 150 * time.Second
+	}
+	all, met := 0, 0
+	for i := range requests {
+		if requests[i].At >= warm {
+			all++
+		}
+	}
+	if all == 0 {
+		return 0, 0
+	}
+	config := *b.config
+	config.Server = b.server
+	config.Bounds = scaling.Bounds{Min: 1, Max: max(config.Bounds.Max, 64)} // what is needed, whatever may be asked for
+	config.ColdStart = time.Duration(b.start * float64(time.Second))
+	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, b.initial, config.ColdStart)
+	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), config.Scrape, config.Control, 5*time.Minute
+	r, err := sim.Run(forever(), &s, func() (scaling.Group, error) {
+		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: try})), nil
+	}, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
+		if o.Arrived >= warm && o.Met {
+			met++
+		}
+	}})
+	if err != nil {
+		return 1, math.Inf(1)
+	}
+	return 1 - float64(met)/float64(all), r.ReplicaHours
+}
+
+// forever is the context of a tuning: a decision has none, and a tuning ends by itself.
+func forever() context.Context { return context.Background() } //nolint:forbidigo // nobody waits for a tuning who could lose patience
+
+func (b *bench) scenario(w sim.Workload, initial int32, start time.Duration) sim.Scenario {
+	return sim.Scenario{
+		Name: "replay", Workload: w, Types: []sim.Type{{Server: b.server, Initial: initial, Startup: sim.ColdStart(start)}},
+		Router: b.config.Router, SLO: b.config.SLO,
+	}
+}
+
+// fleet returns the highest rate of requests of such lengths, coming at random, of which so many replicas serve 97 % in
+// time.
+func (b *bench) fleet(lengths []sim.Request, replicas int32) float64 {
+	prompt, answer := means(lengths)
+	high := 1 / (b.server.PrefillToken*prompt + (b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*answer)
+	low := high / 200
+	for high > low*1.04 {
+		rate := math.Sqrt(low * high)
+		if b.attained(lengths, replicas, rate*float64(replicas)) >= 0.97 {
+			low = rate
+		} else {
+			high = rate
+		}
+	}
+	return low * float64(replicas)
+}
+
+// attained returns the share of 2,000 requests that meet the SLO, after a warm-up.
+func (b *bench) attained(lengths []sim.Request, replicas int32, rate float64) float64 {
+	const counted = 2000
+	warm := max(100*int(replicas), min(int(rate*60), 6000))
+	requests := make([]sim.Request, warm+counted)
+	random := stream{7}
+	t := 0.0
+	for i := range requests {
+		t -= math.Log(random.uniform()) / rate
+		requests[i] = lengths[(i*7919)%len(lengths)]
+		requests[i].At = time.Duration(t * float64(time.Second))
+	}
+	from, met := requests[warm].At, 0
+	s := b.scenario(sim.Trace{Requests: requests}, replicas, 0)
+	s.Scrape.Interval, s.Control.Interval, s.Grace = 24*time.Hour, time.Minute, 10*time.Minute
+	_, err := sim.Run(forever(), &s, func() (scaling.Group, error) { return sim.Static(replicas), nil }, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
+		if o.Arrived >= from && o.Met {
+			met++
+		}
+	}})
+	if err != nil {
+		return 0
+	}
+	return float64(met) / counted
+}

@@ -1,0 +1,98 @@
+package capacity
+
+import (
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A Sample is what a fleet had done up to a time, since its state began, and how it stood.
+type Sample struct {
+	At        float64 `json:"at"`     // Unix seconds
+	Firsts    float64 `json:"firsts"` // first tokens
+	Prefilled float64 `json:"prefilled"`
+	Finished  float64 `json:"finished"` // answers
+	Generated float64 `json:"generated"`
+	Late      float64 `json:"late"`  // first tokens that were surely over the SLO
+	Timed     float64 `json:"timed"` // answers of which the time per output token is known
+	TPOT      float64 `json:"tpot"`  // its sum
+	Slow      float64 `json:"slow"`  // of Timed, those surely over the SLO
+
+	Waiting float64 `json:"waiting"`
+	Running float64 `json:"running"`
+	KV      float64 `json:"kv"` // caches in use, in replicas
+	Ready   int32   `json:"ready"`
+	// Partly says that pods were ready that did not answer: what they have counted comes with a later sample.
+	Partly bool `json:"partly,omitempty"`
+}
+
+// arrived is how many requests have come: those that have a first token, and those that wait for it.
+func (s *Sample) arrived() float64 { return s.Firsts + s.Waiting }
+
+// sum returns the lower end of a reading, over all pods.
+func sum(r scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotReady+r.Failed) }
+
+// read makes a sample of an observation; missing names what it lacks, if it does not say enough.
+func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missing string) {
+	s = Sample{At: seconds(now), Ready: obs.ReadyReplicas}
+	waiting, running, kv := obs.Reading(Waiting), obs.Reading(Running), obs.Reading(KVUse)
+	switch {
+	case !waiting.Known():
+		return s, Waiting
+	case !running.Known():
+		return s, Running
+	case !kv.Known():
+		return s, KVUse
+	}
+	s.Waiting, s.Running, s.KV = sum(waiting), sum(running), sum(kv)
+	failed := waiting.Failed + running.Failed + kv.Failed
+	var h [5]*scaling.Histogram
+	for i, name := range [...]string{Prefilled, AnswerSize, TTFT, TPOT, PromptSize} {
+		if h[i] = obs.Histogram(name); h[i] == nil || !h[i].Known() {
+			return s, name
+		}
+		failed += h[i].Failed
+	}
+	s.Partly = failed != 0
+	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
+	if !prefilled.At.IsZero() && prefilled.At.Before(now) {
+		s.At = seconds(prefilled.At)
+	}
+	s.Firsts, s.Prefilled = prefilled.Total(), prefilled.Sum
+	s.Finished, s.Generated = answers.Total(), answers.Sum
+	s.Late, _ = firsts.Over(slo.TTFT.Seconds())
+	s.Slow, _ = each.Over(slo.TPOT.Seconds())
+	s.Timed, s.TPOT = each.Total(), each.Sum
+	return s, ""
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// add adds what has been counted before the counters fell.
+func (s *Sample) add(b *Sample) {
+	s.Firsts += b.Firsts
+	s.Prefilled += b.Prefilled
+	s.Finished += b.Finished
+	s.Generated += b.Generated
+	s.Late += b.Late
+	s.Timed += b.Timed
+	s.TPOT += b.TPOT
+	s.Slow += b.Slow
+}
+
+// fell reports whether counters of s are below those of before: whoever reads them began anew.
+func (s *Sample) fell(before *Sample) bool {
+	return s.Firsts < before.Firsts || s.Prefilled < before.Prefilled || s.Finished < before.Finished ||
+		s.Generated < before.Generated || s.Late < before.Late || s.Timed < before.Timed || s.Slow < before.Slow
+}
+
+func (s *Sample) valid() bool {
+	for _, x := range [...]float64{s.At, s.Firsts, s.Prefilled, s.Finished, s.Generated, s.Late, s.Timed, s.TPOT, s.Slow, s.Waiting, s.Running, s.KV} {
+		if !(x >= 0) || math.IsInf(x, 1) {
+			return false
+		}
+	}
+	return s.Ready >= 0
+}

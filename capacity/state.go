@@ -1,0 +1,248 @@
+package capacity
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// State is what a Scaler remembers: plain data, of at most a few hundred samples. The zero value is a fresh start.
+//
+// Deciding reuses its slices: like a slice given to append, a state that was passed in must not be used again.
+type State struct { //nolint:recvcheck // Validate is looked for on the value
+	Began   float64  `json:"began,omitempty"` // Unix seconds of the first sample
+	Samples []Sample `json:"samples,omitempty"`
+	Raw     Sample   `json:"raw"`     // the counters as they were read last
+	Before  Sample   `json:"before"`  // what they had counted before they fell
+	Needs   []Need   `json:"needs"`   // those that no later one exceeds, oldest first
+	Lengths []Sizes  `json:"lengths"` // of spans of the past, oldest first
+	Sizes   Sizes    `json:"sizes"`   // as they were read last
+	Tuned   float64  `json:"tuned,omitempty"`
+	Tuning  Tuning   `json:"tuning"`
+	// Guard is the excess of the capacity that is kept since the SLO was missed.
+	Guard  float64   `json:"guard,omitempty"`
+	Rises  []Need    `json:"rises,omitempty"`  // counts that were asked for and are not ready yet
+	Starts []float64 `json:"starts,omitempty"` // seconds that starts have taken, the latest last
+}
+
+// A Need is a count that was needed, or asked for, at a time.
+type Need struct {
+	At    float64 `json:"at"`
+	Count int32   `json:"count"`
+}
+
+// Sizes are histograms of lengths since a time.
+type Sizes struct {
+	At      float64 `json:"at"`
+	Prompts Buckets `json:"prompts"`
+	Answers Buckets `json:"answers"`
+}
+
+// Buckets are counts in buckets, and the sum of what was counted.
+type Buckets struct {
+	Bounds []float64 `json:"bounds,omitempty"`
+	Counts []float64 `json:"counts,omitempty"`
+	Sum    float64   `json:"sum,omitempty"`
+}
+
+const (
+	mostSamples = 512 // after which the older half is let go, as far as it is beyond the history
+	mostBuckets = 256
+	mostStarts  = 20
+	mostRises   = 64
+	lengthsSpan = 300.0
+)
+
+// Validate reports what cannot be the state of any Scaler.
+func (s State) Validate() error {
+	if len(s.Samples) > 2*mostSamples || len(s.Lengths) > 64 || len(s.Needs) > 2*mostSamples || len(s.Starts) > mostStarts || len(s.Rises) > mostRises {
+		return errors.New("more is remembered than a Scaler can")
+	}
+	last := 0.0
+	for i := range s.Samples {
+		if x := &s.Samples[i]; !x.valid() || x.At < last {
+			return fmt.Errorf("samples[%d]: must be numbers that are not negative, in order of time", i)
+		}
+		last = s.Samples[i].At
+	}
+	for i := 1; i < len(s.Needs); i++ {
+		if s.Needs[i].At < s.Needs[i-1].At || s.Needs[i].Count >= s.Needs[i-1].Count {
+			return fmt.Errorf("needs[%d]: must be later and less than the one before", i)
+		}
+	}
+	for i := range s.Lengths {
+		if !s.Lengths[i].Prompts.valid() || !s.Lengths[i].Answers.valid() {
+			return fmt.Errorf("lengths[%d]: must have a count for each bucket and one above", i)
+		}
+	}
+	if !s.Raw.valid() || !s.Before.valid() || !s.Sizes.Prompts.valid() || !s.Sizes.Answers.valid() || !(s.Guard >= 0 && s.Guard <= mostGuard) {
+		return errors.New("counters must be numbers that are not negative")
+	}
+	for _, t := range s.Starts {
+		if !(t >= 0 && t <= 86400) {
+			return errors.New("starts: must be seconds, within a day")
+		}
+	}
+	return s.Tuning.validate()
+}
+
+func (b *Buckets) valid() bool {
+	if len(b.Counts) == 0 {
+		return len(b.Bounds) == 0 && b.Sum == 0
+	}
+	h := scaling.Histogram{Bounds: b.Bounds, Counts: b.Counts, Sum: b.Sum}
+	return h.Known() && len(b.Counts) <= mostBuckets
+}
+
+func (b *Buckets) total() (n float64) {
+	for _, c := range b.Counts {
+		n += c
+	}
+	return n
+}
+
+// grow adds what a histogram has counted since it was read, and remembers how far it was.
+func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
+	if len(h.Counts) > mostBuckets {
+		return
+	}
+	if len(b.Counts) != len(h.Counts) {
+		*b = Buckets{Bounds: append(b.Bounds[:0], h.Bounds...), Counts: make([]float64, len(h.Counts))}
+	}
+	if len(read.Counts) != len(h.Counts) || h.Sum < read.Sum {
+		*read = Buckets{Bounds: append(read.Bounds[:0], h.Bounds...), Counts: make([]float64, len(h.Counts))}
+	}
+	for i, n := range h.Counts {
+		b.Counts[i] += max(0, n-read.Counts[i])
+		read.Counts[i] = n
+	}
+	b.Sum += max(0, h.Sum-read.Sum)
+	read.Sum = h.Sum
+}
+
+// see takes a sample in, and reports whether it is new.
+func (s *State) see(x Sample, obs *scaling.Observation) bool {
+	raw := x
+	if x.fell(&s.Raw) {
+		s.Before.add(&s.Raw)
+	}
+	x.add(&s.Before)
+	n := len(s.Samples)
+	if n == 0 {
+		s.Began, s.Tuned = x.At, x.At
+	} else if x.At <= s.Samples[n-1].At {
+		return false // nothing was scraped since, or the clock went back
+	}
+	s.Raw = raw
+	const spacing = history / (mostSamples / 2)
+	if n >= 2 && x.At-s.Samples[n-2].At < spacing {
+		s.Samples[n-1] = x
+	} else {
+		if n >= mostSamples {
+			s.Samples = s.Samples[:copy(s.Samples, s.Samples[n-mostSamples/2-1:])]
+		}
+		s.Samples = append(s.Samples, x)
+	}
+	if k := len(s.Lengths); k == 0 || x.At >= s.Lengths[k-1].At+lengthsSpan && s.Lengths[k-1].Answers.total() >= 50 {
+		if k > 0 && s.Lengths[0].At+lengthsSpan < x.At-history && k > 1 && s.Lengths[1].At <= x.At-history {
+			s.Lengths = s.Lengths[:copy(s.Lengths, s.Lengths[1:])]
+			s.Lengths[:k][k-1] = Sizes{} // its slices are now those of another
+		}
+		s.Lengths = append(s.Lengths, Sizes{At: x.At})
+	}
+	l := &s.Lengths[len(s.Lengths)-1]
+	l.Prompts.grow(&s.Sizes.Prompts, obs.Histogram(PromptSize))
+	l.Answers.grow(&s.Sizes.Answers, obs.Histogram(AnswerSize))
+	return true
+}
+
+// back returns the latest sample that is at least w seconds older than the last and of which every pod answered, or the
+// oldest: from another one, what its silent pods had counted before would seem to have come since.
+func (s *State) back(w float64) *Sample {
+	i := len(s.Samples) - 1
+	t := s.Samples[i].At - w
+	for i > 0 && (s.Samples[i].At > t+1e-3 || s.Samples[i].Partly) {
+		i--
+	}
+	return &s.Samples[i]
+}
+
+func (s *State) last() *Sample { return &s.Samples[len(s.Samples)-1] }
+
+// rate returns arrivals per second in the last w seconds.
+func (s *State) rate(w float64) float64 { return between(s.back(w), s.last()) }
+
+// between returns arrivals per second between two samples.
+func between(a, b *Sample) float64 {
+	if b.At <= a.At {
+		return 0
+	}
+	return max(0, b.arrived()-a.arrived()) / (b.At - a.At)
+}
+
+// sizes returns the mean tokens of a prompt and of an answer in the last w seconds, or since the state began.
+func (s *State) sizes(w float64) (prompt, answer float64) {
+	a, b := s.back(w), s.last()
+	if b.Firsts <= a.Firsts {
+		a = &Sample{}
+	}
+	if b.Firsts > a.Firsts {
+		prompt = (b.Prefilled - a.Prefilled) / (b.Firsts - a.Firsts)
+	}
+	if a = s.back(w); b.Finished <= a.Finished {
+		a = &Sample{}
+	}
+	if b.Finished > a.Finished {
+		answer = (b.Generated - a.Generated) / (b.Finished - a.Finished)
+	}
+	return prompt, answer
+}
+
+// trend returns by how much the rate will have grown in lead seconds, if it goes on as in the last span seconds: what is
+// above the noise of the counts.
+func (s *State) trend(span, lead float64) float64 {
+	first, middle, last := s.back(span), s.back(span/2), s.last()
+	early, late := middle.At-first.At, last.At-middle.At
+	if early < span/3 || late < span/3 {
+		return 0
+	}
+	then, now := between(first, middle), between(middle, last)
+	noise := math.Sqrt(then/early + now/late)
+	return max(0, now-then-noise) / ((early + late) / 2) * (lead + late/2)
+}
+
+// hold notes a need and returns the greatest within the last w seconds.
+func (s *State) hold(at float64, n int32, w float64) int32 {
+	k := len(s.Needs)
+	for k > 0 && s.Needs[k-1].Count <= n {
+		k--
+	}
+	s.Needs = append(s.Needs[:k], Need{at, n})
+	old := 0
+	for s.Needs[old].At < at-w-1e-3 {
+		old++
+	}
+	s.Needs = s.Needs[:copy(s.Needs, s.Needs[old:])]
+	return s.Needs[0].Count
+}
+
+// starts learns how long a start takes: from when a count was asked for to when as many are ready.
+func (s *State) starts(at float64, spec, ready int32) {
+	k := 0
+	for _, r := range s.Rises {
+		switch {
+		case spec < r.Count: // it was taken back
+		case ready >= r.Count:
+			if len(s.Starts) == mostStarts {
+				s.Starts = s.Starts[:copy(s.Starts, s.Starts[1:])]
+			}
+			s.Starts = append(s.Starts, min(max(at-r.At, 0), 86400))
+		default:
+			s.Rises[k] = r
+			k++
+		}
+	}
+	s.Rises = s.Rises[:k]
+}

@@ -1,0 +1,271 @@
+package capacity
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A Past is what is known of recent traffic and of how it was served: what a tuning is made of. It is plain data.
+type Past struct {
+	Samples []Sample `json:"samples"` // oldest first
+	Lengths []Sizes  `json:"lengths"`
+	Start   float64  `json:"start"` // seconds that a start takes
+	Last    Tuning   `json:"last"`
+}
+
+// A Tuning is what was found of the past.
+type Tuning struct {
+	trial
+
+	At    float64 `json:"at,omitempty"` // Unix seconds of the last sample that it knows
+	Which int     `json:"which,omitempty"`
+	// Fleet is the capacity that a few simulated replicas have for requests as long as those seen: no replay goes above it.
+	Fleet float64 `json:"fleet,omitempty"`
+	// Found has, for each choice of hold and trend, the capacity that was found last, 0 for none.
+	Found []float64 `json:"found,omitempty"`
+	// Slowness is the factor by which the server's times are longer than the configuration says.
+	Slowness float64 `json:"slowness,omitempty"`
+	Requests int     `json:"requests,omitempty"` // that were replayed; 0 before there are enough
+	Late     float64 `json:"late,omitempty"`     // share of them that missed the SLO in the replay
+	Attained bool    `json:"attained,omitempty"` // whether any choice kept the goal
+	Replays  int     `json:"replays,omitempty"`  // that the last tuning took
+}
+
+// A trial is what can be tried in a replay.
+type trial struct {
+	Capacity    float64 `json:"capacity,omitempty"`    // seconds of work that a replica may be given a second
+	PromptToken float64 `json:"promptToken,omitempty"` // seconds of work of a token of a prompt
+	AnswerToken float64 `json:"answerToken,omitempty"` // and of an answer
+	Hold        float64 `json:"hold,omitempty"`        // seconds for which a need is held
+	Trend       bool    `json:"trend,omitempty"`
+}
+
+func (t *Tuning) validate() error {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.At, t.Fleet, t.Slowness, t.Late} {
+		if !(x >= 0) || math.IsInf(x, 1) {
+			return errors.New("tuning: must be numbers that are not negative")
+		}
+	}
+	if t.Which < 0 || t.Which >= len(knobs()) || len(t.Found) > len(knobs()) {
+		return errors.New("tuning.which: must be one of the choices")
+	}
+	if t.Capacity > 0 && t.PromptToken+t.AnswerToken <= 0 {
+		return errors.New("tuning.promptToken: must be above 0 where there is a capacity")
+	}
+	return nil
+}
+
+// A Tuner carries tunings out. Tune is asked at every decision at which one is due, until it answers true; what it
+// answers should be past.Tune(config).
+type Tuner interface {
+	Tune(config *Config, past func() Past) (Tuning, bool)
+}
+
+// Inline tunes inside Decide, which then takes up to a second or two: for simulators, and where a decision may.
+type Inline struct{}
+
+// Tune tunes at once.
+func (Inline) Tune(c *Config, past func() Past) (Tuning, bool) {
+	p := past()
+	return p.Tune(c), true
+}
+
+// Background tunes beside the decisions, which meanwhile go by the last tuning. A restart loses what is under way, and
+// it is begun again. It is for one policy.
+type Background struct{ done chan Tuning }
+
+// Tune begins a tuning, or returns one that is done.
+func (b *Background) Tune(c *Config, past func() Past) (Tuning, bool) {
+	if b.done == nil {
+		b.done = make(chan Tuning, 1)
+		p, config, done := past(), *c, b.done
+		go func() { done <- p.Tune(&config) }()
+		return Tuning{}, false
+	}
+	select {
+	case t := <-b.done:
+		b.done = nil
+		return t, true
+	default:
+		return Tuning{}, false
+	}
+}
+
+// due reports whether a tuning is.
+func (s *State) due() bool {
+	x := s.last()
+	return s.Tuning.Capacity == 0 && x.At-s.Began >= firstLook && x.Finished >= enough || x.At-s.Tuned >= tuneEvery
+}
+
+// tune asks for a tuning that is due.
+func (c Scaler) tune(s State) State {
+	t, ok := c.tuner.Tune(c.config, func() Past { return s.past(c.config.start(&s)) })
+	if !ok {
+		return s
+	}
+	s.Tuning = t
+	if x := s.last(); x.At-s.Tuned >= tuneEvery {
+		s.Tuned = x.At
+	}
+	return s
+}
+
+// past returns what a tuning may look at, as a copy.
+func (s *State) past(start float64) Past {
+	p := Past{Samples: slices.Clone(s.Samples), Start: start, Last: s.Tuning}
+	p.Last.Found = slices.Clone(p.Last.Found)
+	for len(p.Samples) > 1 && p.Samples[0].At < s.last().At-history {
+		p.Samples = p.Samples[1:]
+	}
+	for _, l := range s.Lengths {
+		l.Prompts.Counts, l.Answers.Counts = slices.Clone(l.Prompts.Counts), slices.Clone(l.Answers.Counts)
+		p.Lengths = append(p.Lengths, l)
+	}
+	return p
+}
+
+// Tune finds what a Scaler should assume of its replicas. It is a pure function, and takes up to a second or two.
+//
+// Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
+// After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
+// miss the SLO than 0.6 of what the goal allows, and of a tenth more traffic no more than one in twenty. Beside it, of the
+// choices of hold and trend, the cheapest is taken; another must be 2 % cheaper than the one in force.
+func (p *Past) Tune(c *Config) Tuning {
+	t := p.Last
+	t.Replays = 0
+	requests, from, to := p.traffic(mostReplay, 1)
+	if len(requests) < int(enough) {
+		return t
+	}
+	t.At = p.Samples[len(p.Samples)-1].At
+	t.Slowness = p.slowness(&c.Server)
+	server := slower(c.Server, t.Slowness)
+	prompt, answer := means(requests)
+	t.reprice(&server, c.SLO, prompt, answer)
+	work := t.PromptToken*prompt + t.AnswerToken*answer
+	replicas := min(max(p.Samples[len(p.Samples)-1].Ready, 2), 8)
+	b := bench{config: c, server: server, start: p.Start}
+	t.Fleet = b.fleet(requests, replicas) * work / staffed(float64(replicas))
+	if t.Capacity == 0 {
+		t.Capacity = t.Fleet / careful
+		if t.Which = 1; p.Start > 120 {
+			t.Which = 3
+		}
+	}
+	if len(requests) >= 100 && to-from >= 120 {
+		b.requests, b.span = requests, time.Duration((to-from)*float64(time.Second))
+		b.strained, _, _ = p.traffic(mostReplay*2, strain)
+		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
+		b.initial = p.readyAt(from)
+		t.Requests = len(requests)
+		b.search(&t)
+	}
+	k := knobs()[t.Which]
+	t.Hold, t.Trend = k.hold, k.trend
+	return t
+}
+
+// readyAt returns how many replicas were ready at a time.
+func (p *Past) readyAt(t float64) int32 {
+	for i := range p.Samples {
+		if p.Samples[i].At >= t {
+			return max(1, p.Samples[i].Ready)
+		}
+	}
+	return 1
+}
+
+// reprice sets the work of tokens for the lengths as they are now, and changes what was found to the new unit.
+func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer float64) {
+	p, a := weights(server, slo, prompt, answer)
+	if was := t.PromptToken*prompt + t.AnswerToken*answer; was > 0 {
+		scale := (p*prompt + a*answer) / was
+		t.Capacity *= scale
+		for i := range t.Found {
+			t.Found[i] *= scale
+		}
+	}
+	t.PromptToken, t.AnswerToken = p, a
+}
+
+// weights returns what a token of a prompt and of an answer costs in a full batch, in seconds of a replica:
+//
+//	PrefillToken   and   Base/B + Sequence + KVToken K,   K = prompt + answer/2,   B = min(MaxSeqs, KVTokens/K, what TPOT allows)
+func weights(v *sim.Server, slo sim.SLO, prompt, answer float64) (float64, float64) {
+	kv := prompt + answer/2
+	batch := min(float64(v.MaxSeqs), float64(v.KVTokens)/max(1, kv))
+	each := v.Sequence + v.KVToken*kv
+	if each > 0 {
+		batch = min(batch, (slo.TPOT.Seconds()-v.Base)/each)
+	}
+	return v.PrefillToken, v.Base/max(1, batch) + each
+}
+
+// slowness returns by what factor the server's times must be taken for answers to come as they did: the step-time law
+// with the sequences R, cached tokens K and prompt tokens P/s of a replica as they were,
+//
+//	f (Base + Sequence R + KVToken K) = ITL (1 - f PrefillToken P)
+//
+// solved for f between every two samples; the answer is the median, each weighing as many answers as it has. It is 1, or
+// what it was, while there are fewer than 200 answers.
+func (p *Past) slowness(v *sim.Server) float64 {
+	type estimate struct{ factor, weight float64 }
+	var all []estimate
+	total := 0.0
+	for i := 1; i < len(p.Samples); i++ {
+		a, b := &p.Samples[i-1], &p.Samples[i]
+		answers, dt, n := b.Timed-a.Timed, b.At-a.At, float64(b.Ready)
+		if answers <= 0 || dt <= 0 || n == 0 {
+			continue
+		}
+		itl := (b.TPOT - a.TPOT) / answers
+		step := v.Base + v.Sequence*(a.Running+b.Running)/2/n + v.KVToken*(a.KV+b.KV)/2*float64(v.KVTokens)/n
+		load := v.PrefillToken * max(0, b.Prefilled-a.Prefilled) / dt / n
+		if d := step + itl*load; d > 0 && itl > 0 {
+			all = append(all, estimate{itl / d, answers})
+			total += answers
+		}
+	}
+	if total < 200 {
+		if p.Last.Slowness > 0 {
+			return p.Last.Slowness
+		}
+		return 1
+	}
+	slices.SortFunc(all, func(a, b estimate) int { return cmp.Compare(a.factor, b.factor) })
+	half := total / 2
+	for _, e := range all {
+		if half -= e.weight; half <= 0 {
+			return min(max(e.factor, 0.2), 5)
+		}
+	}
+	return 1
+}
+
+func slower(v sim.Server, factor float64) sim.Server {
+	v.Base *= factor
+	v.PrefillToken *= factor
+	v.Sequence *= factor
+	v.KVToken *= factor
+	return v
+}
+
+func means(requests []sim.Request) (prompt, answer float64) {
+	for _, r := range requests {
+		prompt += float64(r.Input)
+		answer += float64(r.Output)
+	}
+	n := float64(len(requests))
+	return prompt / n, answer / n
+}
+
+// staffed returns the r of which r + spread sqrt(r) = n.
+func staffed(n float64) float64 {
+	x := (-spread + math.Sqrt(spread*spread+4*n)) / 2
+	return x * x
+}
