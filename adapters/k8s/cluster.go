@@ -20,6 +20,8 @@ import (
 type Cluster struct {
 	Client kubernetes.Interface
 	Scales ScaleClient
+	// Budget bounds the memory that pods' pages take, of all Settings together; nil means one of 64 MiB for each.
+	Budget *scrape.Budget
 }
 
 // For returns the Cluster behind a configuration, with clients for every kind that it knows. It asks it nothing yet.
@@ -34,7 +36,11 @@ func For(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{Client: client, Scales: NewScales(getter, mapper)}, nil
+	budget, err := scrape.NewBudget(0)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{Client: client, Scales: NewScales(getter, mapper), Budget: budget}, nil
 }
 
 // Settings returns Settings with which a loop works: the state is in the ConfigMap inferscale-KIND-NAME of the target's
@@ -54,7 +60,7 @@ func (c *Cluster) Settings(ctx context.Context, t Target, metrics ...scrape.Metr
 	if len(metrics) == 0 {
 		return s, nil
 	}
-	scraper, err := scrape.New(scrape.Config{Metrics: metrics, Interval: defaultInterval})
+	scraper, err := scrape.New(scrape.Config{Metrics: metrics, Interval: defaultInterval, Budget: c.Budget, Tenant: t.Namespace})
 	if err != nil {
 		return Settings{}, err
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/examples/internal/pods"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+	"github.com/inferscale/inferscale/scrape"
 )
 
 // name is that of the controller, in events, leases and logs.
@@ -145,11 +146,15 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 			return nil, err
 		}
 	}
+	budget, err := scrape.NewBudget(o.scrapeMemory << 20)
+	if err != nil {
+		return nil, err
+	}
 	c, err := controller.New(controller.Config{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Scales: k8s.NewScales(scales, mapper),
 		Metadata: metadataClient, Mapper: mapper, Pods: pods.Lister(mgr.GetCache()),
 		Recorder: mgr.GetEventRecorderFor(name), Metrics: metrics, Numbers: numbers, Logger: logger,
-		Credentials: o.credentials, AllowLocal: o.allowLocal, StatusRefresh: o.statusRefresh,
+		Credentials: o.credentials, Budget: budget, AllowLocal: o.allowLocal, StatusRefresh: o.statusRefresh,
 	})
 	if err != nil {
 		return nil, err

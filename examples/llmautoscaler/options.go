@@ -20,6 +20,7 @@ type options struct {
 
 	workers       int
 	share         int
+	scrapeMemory  int64
 	qps           float64
 	burst         int
 	statusRefresh time.Duration
@@ -77,6 +78,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.StringVar(&o.selector, "pod-selector", "", "label `selector` of the pods to keep in memory; empty means all. Pods that it leaves out are as if they were not there")
 	f.IntVar(&o.workers, "workers", 64, "rounds at a `time`. A round takes as long as the slowest pod answers, at most 3 s")
 	f.IntVar(&o.share, "workers-per-namespace", 16, "rounds at a `time` of one namespace, so that one with slow pods keeps no other from its rounds; 0 for no limit. Namespaces take turns in any case")
+	f.Int64Var(&o.scrapeMemory, "scrape-memory", 96, "`MiB` of memory for the pages of pods and what is remembered of them, of all namespaces together, which share it; at least 32")
 	f.Float64Var(&o.qps, "kube-api-qps", 300, "requests to the API server a second, on average; an object takes 2 to 4 a round")
 	f.IntVar(&o.burst, "kube-api-burst", 600, "requests to the API server at once")
 	f.DurationVar(&o.statusRefresh, "status-refresh", 5*time.Minute, "how old a status may be of which only numbers have changed")
@@ -130,6 +132,7 @@ func (o *options) check(rest []string) error {
 	must(err == nil, "pod-selector", o.selector, fmt.Sprint(err))
 	must(o.workers >= 1, "workers", o.workers, "must be at least 1")
 	must(o.share >= 0, "workers-per-namespace", o.share, "must not be negative")
+	must(o.scrapeMemory >= 32 && o.scrapeMemory < 1<<20, "scrape-memory", o.scrapeMemory, "must be at least 32 and less than 1048576")
 	must(o.qps > 0, "kube-api-qps", o.qps, "must be above 0")
 	must(o.burst >= 1, "kube-api-burst", o.burst, "must be at least 1")
 	must(o.statusRefresh >= time.Second, "status-refresh", o.statusRefresh, "must be at least 1s")

@@ -56,7 +56,7 @@ func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Lo
 	maps := factory.Core().V1().ConfigMaps()
 	return &world{client: client, informers: factory, configMaps: maps.Informer(), env: controller.Env{
 		Scales: found.Scales, Pods: controller.NewPodCache(client), ConfigMaps: maps.Lister(), Store: store, Namespace: namespace,
-		DryRun: o.dryRun, AllowLocal: o.allowLocal, Logger: logger,
+		Budget: found.Budget, DryRun: o.dryRun, AllowLocal: o.allowLocal, Logger: logger,
 	}}, nil
 }
 

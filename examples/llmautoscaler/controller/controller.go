@@ -21,6 +21,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scrape"
 )
 
 // A Config is what the controller works with. Client, Secrets, Scales, Metadata, Mapper and Pods must be set.
@@ -45,6 +46,9 @@ type Config struct {
 
 	// Credentials is the directory that takes what is read of Secrets, for the scrapers to read.
 	Credentials string
+	// Budget bounds the memory that pods' pages take, of all objects together, and shares it between namespaces; nil means
+	// one of 64 MiB.
+	Budget *scrape.Budget
 	// AllowLocal lets pods have addresses of this machine, as they have in tests.
 	AllowLocal bool
 	// StatusRefresh is how old a status may be of which only numbers have changed, 5 min by default.
@@ -87,6 +91,12 @@ func New(c Config) (*Controller, error) {
 	}
 	if c.StatusRefresh == 0 {
 		c.StatusRefresh = defaultStatusRefresh
+	}
+	if c.Budget == nil {
+		var err error
+		if c.Budget, err = scrape.NewBudget(0); err != nil {
+			return nil, err
+		}
 	}
 	if c.Jitter == 0 {
 		c.Jitter = defaultJitter
@@ -141,7 +151,7 @@ func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*ru
 	if old != nil && old.uid == las.UID && old.generation == las.Generation {
 		return old, nil
 	}
-	r := &runner{controller: c, uid: las.UID, generation: las.Generation, status: las.Status.DeepCopy(), unread: las.StatusErr != nil}
+	r := &runner{controller: c, namespace: las.Namespace, uid: las.UID, generation: las.Generation, status: las.Status.DeepCopy(), unread: las.StatusErr != nil}
 	if d := las.Status.LastDecision; d != nil && d.Time != nil {
 		r.written = d.Time.Time
 	}

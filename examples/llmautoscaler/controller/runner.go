@@ -29,6 +29,7 @@ const (
 // A runner runs one generation of an object.
 type runner struct {
 	controller *Controller
+	namespace  string
 	uid        types.UID
 	generation int64
 
@@ -167,7 +168,7 @@ func reference(las *v1alpha1.LLMAutoScaler) *v1alpha1.LLMAutoScaler {
 func (r *runner) observe() (*k8s.PodObserver, error) {
 	c := &r.controller.config
 	config := r.plan.Scrape
-	config.AllowLocal, config.Now = c.AllowLocal, c.Now
+	config.AllowLocal, config.Now, config.Budget, config.Tenant = c.AllowLocal, c.Now, c.Budget, r.namespace
 	if r.credentials != nil {
 		config.TLS.CAFile, config.TokenFile = r.credentials.files()
 	}

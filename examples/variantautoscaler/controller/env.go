@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/scrape"
 )
 
 // An Env is what models are run with. Scales, Pods, ConfigMaps, Store and Namespace must be set.
@@ -25,6 +26,8 @@ type Env struct {
 
 	// DryRun lets no model write replicas, whatever it says.
 	DryRun bool
+	// Budget bounds the memory that pods' pages take, of all models together; nil means one of 64 MiB for each model.
+	Budget *scrape.Budget
 	// AllowLocal lets pods have addresses of this machine, as they have in tests.
 	AllowLocal bool
 

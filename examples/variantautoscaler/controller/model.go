@@ -59,7 +59,9 @@ func newModel(e *Env, c policy.Model) (*model, error) {
 		return nil, err
 	}
 	m.policy = &remembered{Group: group}
-	scraper, err := scrape.New(scrape.Config{Metrics: metrics, Interval: c.Interval, AllowLocal: e.AllowLocal, Now: e.Now})
+	scraper, err := scrape.New(scrape.Config{
+		Metrics: metrics, Interval: c.Interval, Budget: e.Budget, Tenant: c.Namespace, AllowLocal: e.AllowLocal, Now: e.Now,
+	})
 	if err != nil {
 		return nil, err
 	}
