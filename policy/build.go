@@ -311,7 +311,10 @@ func find[T fmt.Stringer](all []T, name string) (T, bool) {
 }
 
 // oneOf writes a, b or c.
-func oneOf[T any](all []T) string {
+func oneOf[T any](all []T) string { return listed(all, " or ") }
+
+// listed writes all with a word before the last.
+func listed[T any](all []T, word string) string {
 	names := make([]string, len(all))
 	for i, v := range all {
 		names[i] = fmt.Sprint(v)
@@ -320,7 +323,7 @@ func oneOf[T any](all []T) string {
 	if last == 0 {
 		return names[0]
 	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return strings.Join(names[:last], ", ") + word + names[last]
 }
 
 func unique(names []string) []string {

@@ -83,22 +83,21 @@ func (r *reader) wrong(n *yaml.Node, field, rule string) { r.report(n.Line, fiel
 func (r *reader) missing(n *yaml.Node, field string) { r.report(n.Line, field, nil, "must be given") }
 
 // fieldErrors takes joined errors apart. One that is about no field is about the whole.
-func fieldErrors(err error) []*scaling.FieldError {
-	if err == nil {
-		return nil
-	}
-	var all []*scaling.FieldError
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+func fieldErrors(err error) (all []*scaling.FieldError) {
+	var joined interface{ Unwrap() []error }
+	var field *scaling.FieldError
+	switch {
+	case err == nil:
+	case errors.As(err, &joined):
 		for _, e := range joined.Unwrap() {
 			all = append(all, fieldErrors(e)...)
 		}
-		return all
+	case errors.As(err, &field):
+		all = append(all, field)
+	default:
+		all = append(all, &scaling.FieldError{Rule: err.Error()})
 	}
-	var field *scaling.FieldError
-	if errors.As(err, &field) {
-		return append(all, field)
-	}
-	return append(all, &scaling.FieldError{Rule: err.Error()})
+	return all
 }
 
 // line returns the line of a field, or of what is nearest around it.

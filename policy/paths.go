@@ -1,27 +1,21 @@
 package policy
 
 import (
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/inferscale/inferscale/scaling"
 )
 
 // A rename says how the end, or the whole, of a constructor's path is called in an object. The longest match counts.
 type rename struct{ from, to string }
 
-var errOther = errors.New("is not valid") // what has no field
-
 // add notes an error of a constructor, each of its fields under the name that it has in the object, and durations in
 // seconds, as the object has them.
 func (b *builder) add(err error, names []rename) {
-	for _, e := range fields(err) {
-		var field *scaling.FieldError
-		if !errors.As(e, &field) {
-			b.errs.Add(errors.Join(errOther, e))
+	for _, field := range fieldErrors(err) {
+		if field.Field == "" {
+			b.errs.Add(field)
 			continue
 		}
 		value := field.Value
@@ -35,22 +29,6 @@ func (b *builder) add(err error, names []rename) {
 		}
 		b.told[told] = true
 	}
-}
-
-// fields takes joined errors apart.
-func fields(err error) []error {
-	if err == nil {
-		return nil
-	}
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, fields(e)...)
-	}
-	return all
 }
 
 // object returns the path in an object of a constructor's path, whose policies[1] "night".schedule has a name in it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -165,14 +164,7 @@ func (b *builder) source(s MetricSource, path string) bool {
 const quantileRule = "must be given only with the signals TTFT and TPOT"
 
 // allOf writes a, b and c.
-func allOf[T ~string](all []T) string {
-	names := make([]string, len(all))
-	for i, v := range all {
-		names[i] = string(v)
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
-}
+func allOf[T any](all []T) string { return listed(all, " and ") }
 
 func text(d *Decimal) string {
 	if d == nil {
