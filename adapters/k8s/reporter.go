@@ -54,10 +54,11 @@ func (r *reporter) log(ctx context.Context, o *Outcome) {
 			)
 		}
 	}
-	if err := o.Err(); err != nil {
-		logger.WarnContext(ctx, "round with errors", "target", o.Target.String(), "error", err)
+	err, message := o.Err(), "round with errors"
+	if err == nil && o.Decision.Verdict == scaling.Unknown && !atZero(o) {
+		err, message = o.Observed.Err, "metrics without a value"
 	}
-	if o.Observed.Err != nil && o.Decision.Verdict == scaling.Unknown {
-		logger.WarnContext(ctx, "metrics without a value", "target", o.Target.String(), "error", o.Observed.Err)
+	if err != nil { // one line for a round
+		logger.WarnContext(ctx, message, "target", o.Target.String(), "error", err)
 	}
 }
