@@ -44,7 +44,7 @@ func TestIdentity(t *testing.T) {
 		{"engine", "VLLM", "signal", "TTFT", "quantile", "0.99", "metricPort", "9000"},
 		{"targetName", "other"},
 		{"targetAPIVersion", "kaito.sh/v1beta1", "targetKind", "InferenceSet"},
-		{"cron.outside", "1"},
+		{"cron.policies", `[{name: a, schedule: "0 0 * * *", targetReplicas: 2}]`},
 		{"stateName", "other"},
 	} {
 		identity := of(more...)

@@ -18,6 +18,7 @@ import (
 
 func (p *parser) parse() Metadata {
 	m := &p.m
+	m.keys = p.keys
 	m.ScalerName, _ = p.take("scalerName")
 	p.check(m.ScalerName != "", "scalerName", m.ScalerName, "must not be empty")
 	m.Mode = Mode(p.choice("mode", string(Metric), string(Metric), string(Replicas)))
@@ -40,7 +41,6 @@ func (p *parser) parse() Metadata {
 	for _, key := range slices.Sorted(maps.Keys(p.given)) {
 		m.Unknown = append(m.Unknown, p.key(key))
 	}
-	m.keys = p.keys
 	return *m
 }
 
@@ -72,8 +72,8 @@ func (p *parser) metric() {
 	m := &p.m
 	m.MetricType = MetricType(p.choice("metricType", string(AverageValue), string(AverageValue), string(Value)))
 	p.refuse("must be given in mode replicas only", replicasOnly)
-	text, ok := p.take("threshold")
-	if !ok {
+	m.Threshold = misread
+	if text, ok := p.take("threshold"); !ok {
 		p.wrong("threshold", "", "must be given in mode metric")
 	} else {
 		given := p.number("threshold", text)
@@ -82,12 +82,22 @@ func (p *parser) metric() {
 			m.Warnings = append(m.Warnings, fmt.Sprintf("%s: %v counts as %v: KEDA rounds to thousandths", p.key("threshold"), shown(p.keys, "threshold", text), m.Threshold))
 		}
 	}
-	m.policy = "proportional"
 	name := p.given["metricName"]
 	p.check(!strings.ContainsAny(name, "/%"), "metricName", name, "must not contain / or %: a HorizontalPodAutoscaler cannot ask for it")
-	m.Scaler.Proportional = &policy.ProportionalScaler{
-		Metrics: []policy.TargetMetric{{Source: p.source(), Target: decimal(m.Threshold)}},
-	}
+	tree := make(map[string]any)
+	p.measure(tree, "proportional", "", target(p.source(), m.Threshold))
+	p.rules(tree)
+}
+
+// target and thresholds are metrics of the two policies that threshold can be for.
+func target(source policy.MetricSource, load float64) policy.Scaler {
+	return policy.Scaler{Proportional: &policy.ProportionalScaler{Metrics: []policy.TargetMetric{{Source: source, Target: decimal(load)}}}}
+}
+
+func thresholds(source policy.MetricSource, high float64, low string) policy.Scaler {
+	return policy.Scaler{Realtime: &policy.RealtimeScaler{Metrics: []policy.ThresholdMetric{{
+		Source: source, Threshold: policy.MetricThreshold{High: decimal(high), Low: policy.NewDecimal(low)},
+	}}}}
 }
 
 // refuse reports every key that is one of those.
@@ -118,20 +128,18 @@ func (p *parser) replicas() {
 	m.MinReplicas = p.count("minReplicas", 0)
 	m.MaxReplicas = p.count("maxReplicas", 1)
 	m.StateName, _ = p.take("stateName")
-	if text, ok := p.take("scaler"); ok {
-		p.whole(text)
+	if _, ok := p.given["scaler"]; ok {
+		p.document("scaler")
 		return
 	}
 	if strings.Contains(p.given["policy"], ":") {
-		text, _ := p.take("policy")
-		p.document(text)
+		p.document("policy")
 		return
 	}
 	tree := p.tree()
-	for _, err := range strictly(tree, &m.Scaler.Scaler) { // each key alone was in order
-		p.errs.Add(err)
-	}
-	if _, given := p.given["threshold"]; !given && complete(m.Scaler.Scaler) {
+	defer p.rules(tree)
+	defer p.measured(tree)
+	if _, given := p.given["threshold"]; !given && complete(tree) {
 		p.refuse("must be given with threshold only: the rules are given by their paths", thresholdOnly)
 		return
 	}
@@ -140,32 +148,32 @@ func (p *parser) replicas() {
 	threshold, given := p.take("threshold")
 	low, lowGiven := p.take("lowThreshold")
 	source := p.source()
-	m.policy = which
-	target := float64(misread)
+	load := float64(misread)
 	if given {
-		target = p.number("threshold", threshold)
+		load = p.number("threshold", threshold)
 	} else {
 		p.wrong("threshold", "", "must be given in mode replicas, unless every policy has its metrics or is cron")
-	}
-	branch, _ := tree[which].(map[string]any)
-	if branch["metrics"] != nil && !given {
-		return // it is the other that lacks them
+		if metrics(tree, which) > 0 {
+			return // it is the other that lacks them
+		}
 	}
 	if which == "realtime" {
 		p.check(lowGiven || !given, "lowThreshold", "", "must be given with policy realtime: fewer replicas are wanted below it")
-		p.realtime(source, profile, decimal(target), policy.NewDecimal(cmp.Or(low, "0")))
+		p.measure(tree, which, profile, thresholds(source, load, cmp.Or(low, "0")))
 	} else {
 		p.check(!lowGiven || !given, "lowThreshold", low, "must be given with policy realtime only")
-		p.proportional(source, profile, decimal(target))
+		p.measure(tree, which, profile, target(source, load))
 	}
 }
 
 // complete reports whether there is a policy, and none that lacks a metric, which threshold would be for.
-func complete(s policy.Scaler) bool {
-	if s.Realtime != nil && len(s.Realtime.Metrics) == 0 || s.Proportional != nil && len(s.Proportional.Metrics) == 0 {
-		return false
+func complete(tree map[string]any) bool {
+	for _, which := range []string{"realtime", "proportional"} {
+		if _, given := tree[which]; given && metrics(tree, which) == 0 {
+			return false
+		}
 	}
-	return s.Realtime != nil || s.Proportional != nil || s.Cron != nil
+	return len(tree) > 0
 }
 
 // policyOf is the policy that threshold is for, unless policy says it: the one of which fields are given.
@@ -178,48 +186,20 @@ func (p *parser) policyOf(tree map[string]any) string {
 	return "proportional"
 }
 
-func (p *parser) realtime(source policy.MetricSource, profile string, high, low policy.Decimal) {
-	s := p.m.Scaler.Realtime
-	if s == nil {
-		s = new(policy.RealtimeScaler)
-		p.m.Scaler.Realtime = s
-	}
-	p.check(len(s.Metrics) == 0, "realtime.metrics", len(s.Metrics), "must not be given beside threshold")
-	p.check(profile == "" || s.Profile == "" || profile == string(s.Profile), "profile", profile, "must be that of realtime.profile, or not be given")
-	s.Metrics = []policy.ThresholdMetric{{Source: source, Threshold: policy.MetricThreshold{High: high, Low: low}}}
-	s.Profile = policy.RealtimeProfile(cmp.Or(profile, string(s.Profile)))
-}
-
-func (p *parser) proportional(source policy.MetricSource, profile string, target policy.Decimal) {
-	s := p.m.Scaler.Proportional
-	if s == nil {
-		s = new(policy.ProportionalScaler)
-		p.m.Scaler.Proportional = s
-	}
-	p.check(len(s.Metrics) == 0, "proportional.metrics", len(s.Metrics), "must not be given beside threshold")
-	p.check(profile == "" || s.Profile == "" || profile == string(s.Profile), "profile", profile, "must be that of proportional.profile, or not be given")
-	s.Metrics = []policy.TargetMetric{{Source: source, Target: target}}
-	s.Profile = policy.ProportionalProfile(cmp.Or(profile, string(s.Profile)))
-}
-
-// alone refuses what a key leaves nothing to say for.
-func (p *parser) alone(key string) {
+// document reads a document, which leaves nothing to say for other keys of the rules. Keys count before what it says of
+// bounds and of how pods are asked.
+func (p *parser) document(key string) {
+	text, _ := p.take(key)
 	p.m.whole = key
 	p.refuse("must not be given beside "+key+", which says it all", func(key string) bool {
 		return dotted(key) || key == "threshold" || thresholdOnly(key)
 	})
-}
-
-// document reads the key policy as a document, which leaves nothing to say for others. Keys count before what it says of
-// bounds and of how pods are asked.
-func (p *parser) document(text string) {
-	const key = "policy"
-	p.alone(key)
 	d, err := policy.Read([]byte(text), key)
 	if err != nil {
 		for _, e := range each(err) {
 			p.misfit(key, text, "must be a policy document", e)
 		}
+		p.m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // for what else there is to be judged
 		return
 	}
 	m, doc := &p.m, d.Policies[0]
@@ -252,19 +232,6 @@ func (p *parser) document(text string) {
 		if m.TLS == nil {
 			m.TLS = s.TLS
 		}
-	}
-}
-
-// whole reads the key scaler, which leaves nothing to say for others.
-func (p *parser) whole(text string) {
-	p.alone("scaler")
-	var tree map[string]any
-	if err := yamlTo(text, &tree); err != nil {
-		p.misfit("scaler", text, "must be YAML of an LLMAutoScaler's spec.scaler", err)
-		return
-	}
-	for _, err := range strictly(tree, &p.m.Scaler.Scaler) {
-		p.misfit("scaler", text, "must be an LLMAutoScaler's spec.scaler", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, e
 
 // fault is what is wrong with a key.
 func (m *Metadata) fault(key string, value any, rule string) error {
-	return &scaling.FieldError{Field: cut(m.written(key), mostRule), Value: shown(m.keys, key, value), Rule: cut(rule, mostRule)}
+	return m.inKeysAs(key, m.written(key), &scaling.FieldError{Value: value, Rule: rule})
 }
 
 // inKeys says of each wrong field by which key of the metadata it is set.
@@ -86,11 +86,19 @@ func (m *Metadata) inKeys(err error) error {
 		return err
 	}
 	key, written := m.keyOf(field.Field)
-	rule := field.Rule
+	return m.inKeysAs(key, written, field)
+}
+
+// inKeysAs says of a wrong field that a key sets it, as it was written.
+func (m *Metadata) inKeysAs(key, written string, f *scaling.FieldError) error {
+	rule, value := f.Rule, shown(m.keys, key, f.Value)
 	if secret(m.keys, key) {
 		rule, _, _ = strings.Cut(rule, ": ") // what follows quotes from the value
 	}
-	return &scaling.FieldError{Field: cut(written, mostRule), Value: shown(m.keys, key, field.Value), Rule: cut(rule, mostRule)}
+	if value == nil {
+		value = "" // it is not given
+	}
+	return &scaling.FieldError{Field: cut(written, mostRule), Value: value, Rule: cut(rule, mostRule)}
 }
 
 // keyOf returns the key of the metadata that sets a field of a spec, or of a target, and how it was written.

@@ -17,7 +17,7 @@ import (
 func TestPlanNamesKeys(t *testing.T) {
 	const (
 		engines = "must be one of VLLM, SGLang, TGI, TRTLLM, Triton, Dynamo and LlamaCPP, beside a signal"
-		other   = `metricName: "vllm:num_requests_waiting": must be read as spec.scaler.realtime.metrics[0].source reads it, which has the same name`
+		other   = `metricName: "vllm:num_requests_waiting": must be read as scaler.realtime.metrics[0].source reads it, which has the same name`
 	)
 	for _, tt := range []struct {
 		metadata map[string]string
@@ -43,24 +43,29 @@ func TestPlanNamesKeys(t *testing.T) {
 		{inReplicas("policy", "proportional", "realtime.holdWhilePending", "true"), []string{"realtime.metrics: 0: must be at least one"}},
 		{
 			inReplicas("policy", "proportional", "realtime.metrics", "[{threshold: {high: 2, low: 3}, source: {port: 0}}]"),
-			[]string{"realtime.metrics[0].source.port: 0: must be between 1 and 65535", "realtime.metrics[0].threshold.high: 2: must be a number above low 3", other},
+			[]string{other, "realtime.metrics[0].source.port: 0: must be between 1 and 65535", "realtime.metrics[0].threshold.high: 2: must be a number above low 3"},
 		},
 		{inReplicas("policy", "proportional", "realtime.metrics", "[{threshold: {high: 2, low: 1}, source: {path: /other}}]"), []string{other}},
-		{inReplicas("interval", "1", "proportional.stableWindowSeconds", "601"), []string{"proportional.stableWindowSeconds: 601: must be at most 600 times spec.intervalSeconds 1"}},
+		{inReplicas("interval", "1", "proportional.stableWindowSeconds", "601"), []string{"proportional.stableWindowSeconds: 601: must be at most 600 times intervalSeconds 1"}},
 		{inReplicas("cron.policies", `[{name: a, schedule: "61 * * * *", targetReplicas: 1}]`), []string{`cron.policies[0].schedule: "61 * * * *": is not a cron expression of five fields: end of range (61) above maximum (59): 61`}},
-		{inReplicas("cron.mode", "Last"), []string{`cron.mode: "Last": must be HoldLast, Match or InWindow`, "cron.policies: 0: must have at least one"}},
-		{inReplicas("threshold", "-", "scaler", ""), []string{"scaler: 0: must have at least one of realtime, proportional, saturation, static and cron"}},
+		{inReplicas("cron.mode", "Last"), []string{"cron.policies: 0: must have at least one", `cron.mode: "Last": must be HoldLast, Match or InWindow`}},
+		{inReplicas("threshold", "-", "scaler", ""), []string{`scaler: "": must be a policy document: scaler: must have a policy`}},
 		{
 			inReplicas("threshold", "-", "scaler", "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profile: kpa}}"),
-			[]string{`scaler.realtime.profile: "kpa": must be kaito or responsive`, "scaler.realtime.metrics[0].threshold.high: 1: must be a number above low 2"},
+			[]string{
+				`scaler: "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profi…": must be a policy document: scaler:1: realtime.profile: "kpa": must be kaito or responsive`,
+				`scaler: "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profi…": must be a policy document: scaler:1: realtime.metrics[0].threshold.high: 1: must be a number above low 2`,
+			},
 		},
 		{
 			inReplicas("threshold", "-", "scalerFromEnv", "{proportional: {metrics: [{target: 0, source: {port: 0}}]}}"),
-			[]string{"scalerFromEnv.proportional.metrics[0].source.port: (not shown): must be between 1 and 65535", "scalerFromEnv.proportional.metrics[0].target: (not shown): must be a number above 0"},
+			[]string{"scalerFromEnv: (not shown): must be a policy document", "scalerFromEnv: (not shown): must be a policy document"},
 		},
 	} {
-		m := parsed(t, tt.metadata)
-		_, err := m.plan(chatTarget, oneToTen)
+		m, err := parse(tt.metadata)
+		if err == nil {
+			_, err = m.plan(chatTarget, oneToTen)
+		}
 		require.EqualError(t, err, strings.Join(tt.want, "\n"), "%v", tt.metadata)
 		inOrder(t, tt.metadata, err)
 	}

@@ -34,14 +34,17 @@ func shown(keys map[string]string, key string, value any) any {
 }
 
 // secret reports whether the value of a key, or of a field within it, is from the environment.
-func secret(keys map[string]string, key string) bool {
+func secret(keys map[string]string, key string) bool { return environment(keys, key) != "" }
+
+// environment returns the key, as it was written, by which a value is from the environment; nothing if it is not.
+func environment(keys map[string]string, key string) string {
 	for name, written := range keys {
 		rest, within := strings.CutPrefix(key, name)
 		if written != name && strings.HasSuffix(written, fromEnv) && within && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return true
+			return written
 		}
 	}
-	return false
+	return ""
 }
 
 // leastVeiled is the length from which a value from the environment is looked for in what pods and the API server said: a

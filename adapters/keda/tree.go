@@ -1,20 +1,18 @@
 package keda
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // dotted reports whether a key is the path of a field of a policy.
@@ -23,7 +21,7 @@ func dotted(key string) bool {
 	return found && slices.Contains([]string{"realtime", "proportional", "cron"}, first)
 }
 
-// tree makes of the keys that are paths what an LLMAutoScaler's spec.scaler would be.
+// tree makes of the keys that are paths what the key scaler of a policy document would be.
 func (p *parser) tree() map[string]any {
 	tree := make(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(p.given)) {
@@ -31,16 +29,11 @@ func (p *parser) tree() map[string]any {
 			continue
 		}
 		text, _ := p.take(key)
-		path, value, alone := strings.Split(key, "."), leaf(text), make(map[string]any)
-		if !plant(alone, path, value) {
+		path := strings.Split(key, ".")
+		switch {
+		case slices.Contains(path, ""):
 			p.wrong(key, text, "must name a field")
-			continue
-		}
-		errs := strictly(alone, new(policy.Scaler))
-		for _, err := range errs {
-			p.misfit(key, text, "must be a field of an LLMAutoScaler's spec.scaler", err)
-		}
-		if len(errs) == 0 && !plant(tree, path, value) {
+		case !plant(tree, path, leaf(text)):
 			p.wrong(key, text, "must not be given in part and as a whole")
 		}
 	}
@@ -49,15 +42,7 @@ func (p *parser) tree() map[string]any {
 
 // plant puts a value at a path.
 func plant(tree map[string]any, path []string, value any) bool {
-	for i, name := range path {
-		if name == "" {
-			return false
-		}
-		if i == len(path)-1 {
-			_, taken := tree[name]
-			tree[name] = value
-			return !taken
-		}
+	for _, name := range path[:len(path)-1] {
 		if _, ok := tree[name]; !ok {
 			tree[name] = make(map[string]any)
 		}
@@ -67,45 +52,111 @@ func plant(tree map[string]any, path []string, value any) bool {
 		}
 		tree = branch
 	}
-	return false
+	name := path[len(path)-1]
+	_, taken := tree[name]
+	tree[name] = value
+	return !taken
 }
 
 // leaf reads a value as YAML; what is none, as the schedule "*/5 * * * *", is text.
 func leaf(text string) any {
-	var v any
-	if err := yamlTo(text, &v); err != nil || v == nil {
+	d := yaml.NewDecoder(strings.NewReader(text))
+	var n, second yaml.Node
+	if d.Decode(&n) != nil || !errors.Is(d.Decode(&second), io.EOF) || n.Content[0].Tag == "!!null" {
 		return text
 	}
-	return v
+	return open(n.Content[0])
 }
 
-// errDocuments is for YAML whose second document would be passed over.
-var errDocuments = errors.New("there must be one document")
-
-// yamlTo reads YAML that has one document and no key twice.
-func yamlTo(text string, into any) error {
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
-	if _, err := documents.Read(); err == nil {
-		if _, err = documents.Read(); !errors.Is(err, io.EOF) {
-			return errDocuments
+// open makes a map of a mapping, so that more fields can be put into it. One that has a field twice stays, to be refused.
+func open(n *yaml.Node) any {
+	if n.Kind != yaml.MappingNode {
+		return n
+	}
+	branch := make(map[string]any)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if name := n.Content[i]; name.Kind != yaml.ScalarNode || !plant(branch, []string{name.Value}, open(n.Content[i+1])) {
+			return n
 		}
 	}
-	return yaml.UnmarshalStrict([]byte(text), into)
+	return branch
 }
 
-// strictly makes a scaler of a tree, and returns what does not fit: unknown fields, and names in another case.
-func strictly(tree map[string]any, into *policy.Scaler) []error {
-	data, err := json.Marshal(tree)
-	if err != nil {
-		return []error{err}
+// metrics returns how many metrics a policy in a tree has.
+func metrics(tree map[string]any, which string) int {
+	branch, _ := tree[which].(map[string]any)
+	list, _ := branch["metrics"].(*yaml.Node)
+	if list == nil {
+		return 0
 	}
-	errs, err := kjson.UnmarshalStrict(data, into)
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &kind):
-		return append(errs, fmt.Errorf("%s: must be of type %s, not %s", kind.Field, kind.Type, kind.Value))
-	case err != nil:
-		return append(errs, err)
+	return len(list.Content)
+}
+
+// measure puts a policy's metric, and its profile, into a tree.
+func (p *parser) measure(tree map[string]any, which, profile string, metric policy.Scaler) {
+	p.m.policy, p.m.Scaler.Scaler = which, metric
+	n := metrics(tree, which)
+	p.check(n == 0, which+".metrics", n, "must not be given beside threshold")
+	data, err := json.Marshal(metric)
+	var made map[string]map[string]any
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		err = d.Decode(&made)
 	}
-	return errs
+	p.errs.Add(err) // none: it was made of our own types
+	branch, ok := tree[which].(map[string]any)
+	if !ok {
+		branch = make(map[string]any)
+		tree[which] = branch
+	}
+	branch["metrics"] = made[which]["metrics"]
+	if profile == "" {
+		return
+	}
+	other, ok := branch["profile"].(*yaml.Node)
+	p.check(!ok || other.Value == profile, "profile", profile, "must be that of "+which+".profile, or not be given")
+	branch["profile"] = profile
+}
+
+// measured refuses policies without metrics: as a document they would have some that nobody has asked for.
+func (p *parser) measured(tree map[string]any) {
+	for _, which := range []string{"realtime", "proportional"} {
+		if branch, ok := tree[which].(map[string]any); ok && branch["metrics"] == nil {
+			p.wrong(which+".metrics", 0, "must be at least one")
+		}
+	}
+}
+
+// rules reads a tree as a policy document is read. What is wrong is said of the keys that it is made of.
+func (p *parser) rules(tree map[string]any) {
+	m := &p.m
+	if len(tree) == 0 {
+		return
+	}
+	data, err := yaml.Marshal(map[string]any{"intervalSeconds": int(m.Interval.Seconds()), "scaler": tree})
+	var d *policy.Document
+	if err == nil {
+		d, err = policy.Read(bytes.TrimSpace(data), "metadata")
+	}
+	if err == nil {
+		m.Scaler = d.Policies[0].Scaler
+		return
+	}
+	if m.Scaler.Realtime == nil && m.Scaler.Proportional == nil {
+		m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // for what else there is to be judged
+	}
+	for _, e := range each(err) {
+		f := new(scaling.FieldError)
+		if !errors.As(e, &f) {
+			f.Rule = e.Error()
+		}
+		key, written := m.keyOf("spec." + f.Field)
+		if from := environment(p.keys, key); from != "" {
+			written = from // the names of its fields are from there too
+		}
+		if e := m.inKeysAs(key, written, f); !follows(e, each(p.errs.Err())) {
+			p.errs.Add(e)
+		}
+	}
 }

@@ -181,7 +181,7 @@ func TestWhatTheScalerRefusesIsNotAdmitted(t *testing.T) {
 		`, "threshold": "1", "targetNamespace": "other"}`:                                      at + `targetNamespace: "other": must be the ScaledObject's namespace, models`,
 		`, "threshold": "1", "engine": "VLLM"}`:                                                at + `signal: "": must be one of Waiting`,
 		`, "threshold": "1", "mode": "replicas", "minReplicas": "101"}`:                        at + `maxReplicas: 100: must be at least minReplicas 101`,
-		`, "threshold": "1", "mode": "replicas", "proportional.foo": "1"}`:                     at + `proportional.foo: "1": must be a field`,
+		`, "threshold": "1", "mode": "replicas", "proportional.foo": "1"}`:                     at + `proportional.foo: 1: is not a field here`,
 		`, "threshold": "1", "mode": "replicas", "lowThreshold": "2"}`:                         at + `threshold: 1: must be a number above low 2`,
 		`, "mode": "replicas", "policy": "{highest: [{static: {replicas: 1}}, {statik: 1}]}"}`: at + `policy: `,
 	} {
