@@ -3,13 +3,20 @@ package scrape
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -375,9 +382,50 @@ func TestAddressesThatNoPodHas(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	require.Equal(t, "a [redacted] b", string(redact([]byte("a "+secret+" b"), secret, 64)))
-	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), secret, 3)), "the cut cannot leave a part")
-	require.Equal(t, "[redacted]", string(redact([]byte("abc"), "abc", 64)), "a short token")
-	require.Equal(t, "text", string(redact([]byte("text"), "", 64)))
-	require.Equal(t, "tex", string(redact([]byte("text"), "", 3)))
+	require.Equal(t, "a [redacted] b", string(redact([]byte("a "+secret+" b"), forms(secret), 64)))
+	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), forms(secret), 3)), "the cut cannot leave a part")
+	require.Equal(t, "[redacted]", string(redact([]byte("abc"), forms("abc"), 64)), "a short token")
+	require.Equal(t, "text", string(redact([]byte("text"), forms(""), 64)))
+	require.Equal(t, "tex", string(redact([]byte("text"), forms(""), 3)))
+}
+
+// TestTokensInDisguise: a pod that sends the token back in another form finds it in no message, of a page nor of an error
+// page.
+func TestTokensInDisguise(t *testing.T) {
+	reverse := func(s string) string { b := []byte(s); slices.Reverse(b); return string(b) }
+	disguises := map[string]func(string) string{
+		"as it is": func(s string) string { return s }, "backwards": reverse, "quoted": strconv.Quote,
+		"quoted twice":         func(s string) string { return strconv.Quote(strconv.Quote(s)) },
+		"base64":               func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"base64 of the header": func(s string) string { return base64.URLEncoding.EncodeToString([]byte("Bearer " + s)) },
+		"base64 with a colon":  func(s string) string { return base64.StdEncoding.EncodeToString([]byte("ab" + s + ":x")) },
+		"base64 backwards":     func(s string) string { return reverse(base64.StdEncoding.EncodeToString([]byte(s))) },
+		"hexadecimal":          func(s string) string { return hex.EncodeToString([]byte(s)) },
+		"a query":              url.QueryEscape, "a path": url.PathEscape, "HTML": html.EscapeString,
+		"percent": func(s string) string {
+			return strings.ToUpper(regexp.MustCompile("..").ReplaceAllString(hex.EncodeToString([]byte(s)), "%$0"))
+		},
+	}
+	for _, token := range []string{secret, `a"b"c"d"e"f"g"h"i"j"k`, `q\w\e\r\t\y\u\i\o\p`, `<&">/+=%41%42\"'.~abcdef`, "short1"} {
+		for name, disguise := range disguises {
+			sent := disguise(token)
+			for _, body := range []struct{ contentType, text string }{
+				{"text/html", "<p>" + sent + "</p>"},
+				{"x/" + sent, ""},
+				{textVersion, "vllm:num_requests_waiting " + sent + "\n"},
+				{textVersion, "vllm:num_requests_waiting{a=" + strconv.Quote(sent) + "} 1\nvllm:num_requests_waiting{a=" + strconv.Quote(sent) + "} 1\n"},
+			} {
+				base := serve(t, answer(body.contentType, body.text))
+				s := newScraper(t, Config{Token: token, AllowTokenOverHTTP: true})
+				sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: base + "/metrics"}})
+				require.NotNil(t, sweep.Pods[0].Values[0].Err)
+				said := sweep.Pods[0].Values[0].Err.Error()
+				for _, shown := range []string{sent, strings.Trim(strconv.Quote(sent), `"`)} {
+					for k := range len(shown) - 2*telling {
+						require.NotContains(t, said, shown[k:k+2*telling], "%s of %s in %s", name, token, body.text)
+					}
+				}
+			}
+		}
+	}
 }

@@ -1,6 +1,15 @@
 package scrape
 
-import "strconv"
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"html"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 const (
 	// excerptLength is how much of an answer an error shows.
@@ -14,7 +23,7 @@ const (
 
 // excerpt quotes the beginning of what a pod sent, without the token: servers echo headers in their error pages.
 func (f *fetcher) excerpt(b []byte) string {
-	return strconv.Quote(string(redact(b, f.credentials.token, excerptLength)))
+	return strconv.Quote(string(redact(b, f.forms, excerptLength)))
 }
 
 // clean returns a failure with its words redacted and cut: a page may repeat the token as well as an error page may.
@@ -24,7 +33,7 @@ func (f *fetcher) clean(e *Error) *Error {
 
 // safe returns an error with the words of err, redacted and cut, that unwraps to cause.
 func (f *fetcher) safe(err, cause error) error {
-	return &safeError{text: string(redact([]byte(err.Error()), f.credentials.token, errorLength)), cause: cause}
+	return &safeError{text: string(redact([]byte(err.Error()), f.forms, errorLength)), cause: cause}
 }
 
 // A safeError has words that were redacted.
@@ -36,15 +45,66 @@ type safeError struct {
 func (e *safeError) Error() string { return e.text }
 func (e *safeError) Unwrap() error { return e.cause }
 
-// redact returns at most limit bytes of b, and at most one replacement more, with every run of bytes that is part of
-// the token replaced. It replaces first and cuts then, so that no cut can leave half a token.
-func redact(b []byte, token string, limit int) []byte {
-	least := min(telling, len(token))
+// forms are a token as answers may repeat it: as it is, in base64 at any offset, in hexadecimal, escaped for URLs, HTML or
+// JSON, each of these backwards, and all of that quoted up to three times, as errors quote.
+func forms(token string) []string {
+	if token == "" {
+		return nil
+	}
+	all := append(encodings(token), encodings(backwards(token))...)
+	for _, form := range encodings(token) {
+		all = append(all, backwards(form))
+	}
+	for range 3 {
+		slices.Sort(all)
+		all = slices.Compact(all)
+		for _, form := range all {
+			quoted := strconv.Quote(form)
+			all = append(all, quoted[1:len(quoted)-1])
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func encodings(token string) []string {
+	all := []string{token, html.EscapeString(token), url.PathEscape(token), url.QueryEscape(token), strings.ToLower(url.QueryEscape(token))}
+	for offset, lost := range [...]int{0, 2, 3} {
+		shifted := append(make([]byte, offset), token...)
+		for _, e := range [...]*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			all = append(all, e.EncodeToString(shifted)[lost:])
+		}
+	}
+	digits := hex.EncodeToString([]byte(token))
+	var percent []byte
+	for i := 0; i < len(digits); i += 2 {
+		percent = append(percent, '%', digits[i], digits[i+1])
+	}
+	all = append(all, digits, strings.ToUpper(digits), string(percent), strings.ToUpper(string(percent)))
+	inJSON, _ := json.Marshal(token) //nolint:errchkjson // a string
+	return append(all, string(inJSON[1:len(inJSON)-1]))
+}
+
+func backwards(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
+}
+
+// redact returns at most limit bytes of b, and at most one replacement more, with every run of bytes that is part of a
+// form of the token replaced. It replaces first and cuts then, so that no cut can leave half a token.
+func redact(b []byte, forms []string, limit int) []byte {
 	out := make([]byte, 0, limit+len(redacted))
 	for i := 0; i < len(b) && len(out) < limit; {
-		if n := longest(b[i:], token); least > 0 && n >= least {
+		best := 0
+		for _, form := range forms {
+			if least := min(telling, len(form)); len(b)-i >= least && strings.Contains(form, string(b[i:i+least])) {
+				best = max(best, longest(b[i:], form))
+			}
+		}
+		if best > 0 {
 			out = append(out, redacted...)
-			i += n
+			i += best
 			continue
 		}
 		out = append(out, b[i])

@@ -21,24 +21,24 @@ type snapshot struct {
 
 // A stored is the baseline of a series.
 type stored struct {
-	Of     string    `json:"of"` // which Series: see seriesPlan.fingerprint
-	At     int64     `json:"at"` // Unix milliseconds
-	Family string    `json:"family,omitempty"`
-	Start  float64   `json:"start,omitempty"`
-	Bounds []float64 `json:"bounds,omitempty"`
-	IDs    []hex     `json:"ids,omitempty"`
-	Began  []float64 `json:"began,omitempty"`
-	Rows   []float64 `json:"rows,omitempty"`
+	Of     string       `json:"of"` // which Series: see seriesPlan.fingerprint
+	At     int64        `json:"at"` // Unix milliseconds
+	Family string       `json:"family,omitempty"`
+	Start  float64      `json:"start,omitempty"`
+	Bounds []float64    `json:"bounds,omitempty"`
+	IDs    []identifier `json:"ids,omitempty"`
+	Began  []float64    `json:"began,omitempty"`
+	Rows   []float64    `json:"rows,omitempty"`
 }
 
-// A hex is a number that JSON does not round.
-type hex uint64
+// An identifier is a number that JSON does not round.
+type identifier uint64
 
 // MarshalText writes 16 digits.
-func (h hex) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(h)), nil }
+func (h identifier) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(h)), nil }
 
 // UnmarshalText reads them.
-func (h *hex) UnmarshalText(b []byte) error {
+func (h *identifier) UnmarshalText(b []byte) error {
 	if len(b) != 16 {
 		return fmt.Errorf("%.20q is no identity of a series", b)
 	}
@@ -74,7 +74,7 @@ func (s *Scraper) Snapshot(limit int) (data []byte, left int) {
 					Bounds: b.bounds, Began: b.began, Rows: b.rows,
 				}
 				for _, id := range b.ids {
-					one.IDs = append(one.IDs, hex(id))
+					one.IDs = append(one.IDs, identifier(id))
 				}
 				list = append(list, one)
 			}

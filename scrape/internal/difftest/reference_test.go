@@ -259,6 +259,9 @@ func textparsed(text []byte) (lines map[string]map[string][]sample, err error) {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("a NUL, which textparse takes for the end of the page")
 	}
+	if bytes.Contains(text, []byte("__name__")) {
+		return nil, errors.New("a label that is another name to textparse, and refused by expfmt")
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("textparse panics: %v", p)
