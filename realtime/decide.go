@@ -57,7 +57,9 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	if len(s.metrics) == 0 {
 		return state
 	}
-	state.turnBack(window.Milli(now))
+	if state.turnBack(window.Milli(now)) > 0 {
+		state.Seen = scaling.StampOf(now) // or the next decision would turn back what is turned back already
+	}
 	if from == to {
 		return state
 	}

@@ -53,7 +53,10 @@ func (n *naive) clock(now time.Time) bool {
 }
 
 func (n *naive) Applied(now time.Time, from, to int32) {
-	n.clock(now)
+	if n.clock(now) {
+		seen := now
+		n.seen = &seen
+	}
 	if from != to {
 		changed := now
 		n.changed = &changed

@@ -159,7 +159,7 @@ func TestSteps(t *testing.T) {
 		"a calm sample older than a high one ends its window": {
 			on(6, "Hold UpWindow", exactly(11)),
 			on(12, "Hold Between", sampled(10, 4)),
-			on(20, "Hold UpWindow", exactly(11)),
+			on(22, "Hold UpWindow", exactly(11)),
 		},
 		"what is missing asks for nothing by itself": {
 			on(0, "Hold UpWindow", exactly(11)),
@@ -393,9 +393,11 @@ func TestStateIsSmall(t *testing.T) {
 
 func TestDamagedStateHolds(t *testing.T) {
 	for _, state := range []string{
-		`{"kind":"realtime","version":1,"state":{"streaks":[{"metric":"00","side":1,"since":1,"last":2}]}}`,
-		`{"kind":"realtime","version":1,"state":{"streaks":[{"metric":"0000000000000001","side":2,"since":1,"last":2}]}}`,
-		`{"kind":"realtime","version":1,"state":{"streaks":[{"metric":"0000000000000001","side":1,"since":3,"last":2}]}}`,
+		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"00","side":1,"since":1,"last":2}]}}`,
+		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"0000000000000001","side":2,"since":1,"last":2}]}}`,
+		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"0000000000000001","side":-2,"since":1,"last":2}]}}`,
+		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"0000000000000001","side":1,"since":3,"last":2}]}}`,
+		`{"kind":"realtime","version":1,"state":{"seen":1,"streaks":[{"metric":"0000000000000001","side":1,"since":1,"last":2}]}}`,
 		`{"kind":"realtime","version":1,"state":{"streaks":[{},{},{},{},{},{},{},{},{}]}}`,
 		`{"kind":"realtime","version":1,"state":{"seen":"yesterday"}}`,
 		`{"kind":"realtime","version":1,"state":{"unheard":1}}`,

@@ -109,7 +109,9 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	if s.rules == 0 || s.config.Mode == Literal || from == to {
 		return state
 	}
-	state.turnBack(window.Milli(now))
+	if state.turnBack(window.Milli(now)) > 0 {
+		state.Seen = scaling.StampOf(now) // or the next decision would turn back what is turned back already
+	}
 	state.SafeSince = scaling.Stamp{}
 	return state
 }
