@@ -37,7 +37,7 @@
 //
 // Without Config.Period every state that is not stored yet. With it, as a store such as an API server is not to be written
 // in every round: at once what belongs to a write, before it and after it, and whose the state is; and the memory of the
-// group only if a process that began with the stored one in the next round would answer otherwise, or more than two periods
+// group only if a process that began with the stored one in the next round would answer otherwise, or more than a period
 // sooner or later (scaling.Decision.Next), to what was seen now or in the round before; or, when 30 s have passed since it
 // was stored, to no load at all. To find that out the group is asked what it would do, and given its state back.
 //

@@ -113,13 +113,14 @@ func (l *Loop) answersAlike(stored, group []byte) bool {
 }
 
 // alike reports whether two states give the same answers to an observation that stays as it is: from the next round on,
-// and whenever time alone could change the second one's. Twice the period more or less makes no difference; and where the
-// second one waits for nothing, it does not matter what the first one waits for.
+// and whenever time alone could change the second one's. A period more or less makes no difference, so that with a first
+// reading that is not known, as a counter's, it is two; and where the second one waits for nothing, it does not matter what
+// the first one waits for.
 func (l *Loop) alike(stored, group []byte, obs scaling.GroupObservation) bool {
 	if len(stored) == 0 {
 		stored = l.fresh
 	}
-	at, give := l.durable.now.Add(l.config.Period), 2*l.config.Period
+	at, give := l.durable.now.Add(l.config.Period), l.config.Period
 	for range furthest {
 		was, left, ok := l.would(stored, at, obs)
 		is, next, known := l.would(group, at, obs)
@@ -142,7 +143,7 @@ func (l *Loop) alike(stored, group []byte, obs scaling.GroupObservation) bool {
 		for i := range obs.Targets {
 			obs.Targets[i].SpecReplicas = is.Targets[i].Replicas
 		}
-		at, stored, group = a.Add(give), left, next
+		at, stored, group = a.Add(2*give), left, next
 	}
 	return true
 }

@@ -94,6 +94,10 @@ func (o *PodObserver) Observe(ctx context.Context, scales []Scale) (Observed, er
 	return seen, nil
 }
 
+// Snapshot returns what the scraper remembers of counters and histograms, for the Restore of the one that takes its place:
+// see scrape.Scraper.Snapshot.
+func (o *PodObserver) Snapshot(limit int) (data []byte, left int) { return o.scraper.Snapshot(limit) }
+
 // Close closes the scraper's connections.
 func (o *PodObserver) Close() { o.scraper.Close() }
 

@@ -39,6 +39,7 @@ type runner struct {
 	loop        *k8s.Loop
 	former      *k8s.Loop // that of the generation before, whose counters go on in the next one
 	observer    *k8s.PodObserver
+	baselines   []byte // of counters and histograms, as the generation before remembered them
 
 	due     time.Time
 	late    time.Duration                 // how late the round is, if that is more than an interval
@@ -175,6 +176,12 @@ func (r *runner) observe() (*k8s.PodObserver, error) {
 	scraper, err := scrape.New(config)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.baselines) > 0 {
+		if err := scraper.Restore(r.baselines); err != nil {
+			c.Logger.Warn("baselines of the spec before not taken over", "namespace", r.namespace, "error", err)
+		}
+		r.baselines = nil
 	}
 	pods, err := k8s.NewPods(c.Pods, r.plan.Grouping)
 	if err != nil {

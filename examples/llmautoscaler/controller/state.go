@@ -18,6 +18,7 @@ import (
 const (
 	statePrefix  = "state-"
 	dryRunSuffix = ".dry-run"
+	maxBaselines = 1 << 20 // of one object, for the moment between two generations
 )
 
 // stateKey is the key of the state. Each combination of algorithms has its own, as they cannot read each other's.
@@ -87,7 +88,10 @@ func (r *runner) others(annotations map[string]string) []string {
 
 // inherit takes over what outlives a change of the spec.
 func (r *runner) inherit(old *runner) {
-	r.former, old.former = old.former, nil
+	r.former, old.former, r.baselines = old.former, nil, old.baselines
+	if old.observer != nil {
+		r.baselines, _ = old.observer.Snapshot(maxBaselines)
+	}
 	if old.loop != nil {
 		r.dropFormer()
 		r.former, old.loop = old.loop, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
@@ -258,4 +259,42 @@ func TestTarget(t *testing.T) {
 	las.Namespace = "models"
 	las.Spec.ScaleTargetRef.APIVersion, las.Spec.ScaleTargetRef.Kind, las.Spec.ScaleTargetRef.Name = "apps/v1", "Deployment", "chat"
 	require.Equal(t, k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "models", Name: "chat"}, controller.Target(&las.LLMAutoScaler))
+}
+
+// TestBaselinesOutliveAnEdit: counters and histograms go on after a change of the spec; a new process has no baseline in its
+// first round, and one afterwards.
+func TestBaselinesOutliveAnEdit(t *testing.T) {
+	const ttft = `
+metadata: {name: chat}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}
+  maxReplicas: 8
+  scaler:
+    realtime:
+      metrics: [{source: {engine: VLLM, signal: TTFT, port: PORT}, threshold: {high: HIGH, low: 0.1}}]
+`
+	w := newWorld(t)
+	w.deployment(2)
+	requests := 0
+	round := func() *v1alpha1.LLMAutoScaler {
+		requests += 100
+		w.says("# TYPE vllm:time_to_first_token_seconds histogram\n"+
+			"vllm:time_to_first_token_seconds_bucket{le=\"1\"} %d\nvllm:time_to_first_token_seconds_bucket{le=\"+Inf\"} %d\n"+
+			"vllm:time_to_first_token_seconds_sum %d\nvllm:time_to_first_token_seconds_count %d\n", requests, requests, requests/2, requests)
+		return w.round("chat")
+	}
+	known := func(las *v1alpha1.LLMAutoScaler) bool { return las.Status.Metrics[0].Lower != "" }
+	w.apply(strings.ReplaceAll(ttft, "HIGH", "2"))
+	require.False(t, known(round()), "nothing to compare with")
+	require.True(t, known(round()))
+	w.now = w.now.Add(15 * time.Second)
+	for _, high := range []string{"3", "4"} {
+		w.apply(strings.ReplaceAll(ttft, "HIGH", high))
+		las := round()
+		require.True(t, known(las), "%+v", las.Status.Metrics[0])
+		w.now = w.now.Add(time.Second)
+	}
+	w.restart()
+	require.False(t, known(round()), "a new process")
+	require.True(t, known(round()))
 }
