@@ -7,7 +7,7 @@ import (
 )
 
 // A Single is a live Scaler for one target of which only fleet averages are known, as a scaling.Policy. Where the
-// replicas' own values can be had, a Model sees more: an average cannot tell one saturated replica among idle ones.
+// replicas' own values can be had, a Group sees more: an average cannot tell one saturated replica among idle ones.
 //
 // The readings are averages per replica. Up looks at their lower ends, down at their upper ones. All replicas that
 // are ready are taken to carry the average, so all of them are saturated or none is. A metric without a sample is idle

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Version is the version of Kubernetes that internal/controlplane/build builds.
@@ -27,18 +28,26 @@ var ErrNoAssets = errors.New("no control plane: run internal/controlplane/build 
 
 // Assets returns the folder with etcd, kube-apiserver and kube-controller-manager, or [ErrNoAssets].
 func Assets() (string, error) {
-	dir := os.Getenv(AssetsVariable)
+	return Find(AssetsVariable, filepath.Join("controlplane", Version), ErrNoAssets, []string{etcdProgram, apiServerProgram, controllerProgram})
+}
+
+// Find returns the folder that an environment variable names or, if that is empty, the one at inferscale/place in the
+// user's cache folder. It must have the programs and the folders; else the error is missing, with where it looked.
+func Find(variable, place string, missing error, programs []string, folders ...string) (string, error) {
+	dir := os.Getenv(variable)
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("%w (%w)", ErrNoAssets, err)
+			return "", fmt.Errorf("%w (%w)", missing, err)
 		}
-		dir = filepath.Join(cache, "inferscale", "controlplane", Version)
+		dir = filepath.Join(cache, "inferscale", place)
 	}
-	for _, name := range []string{etcdProgram, apiServerProgram, controllerProgram} {
+	for i, name := range slices.Concat(programs, folders) {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-			return "", fmt.Errorf("%w (looked in %s for %s)", ErrNoAssets, dir, name)
+		isProgram := err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+		isFolder := err == nil && info.IsDir()
+		if i < len(programs) && !isProgram || i >= len(programs) && !isFolder {
+			return "", fmt.Errorf("%w (looked in %s for %s)", missing, dir, name)
 		}
 	}
 	return dir, nil

@@ -2,9 +2,9 @@ package kedacluster
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
+
+	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
 
 // Version is the version of KEDA that internal/controlplane/keda/build builds.
@@ -31,25 +31,5 @@ var ErrNoAssets = errors.New("no KEDA: run internal/controlplane/keda/build from
 
 // Assets returns the folder with keda-operator, keda-adapter and the manifests, or [ErrNoAssets].
 func Assets() (string, error) {
-	dir := os.Getenv(AssetsVariable)
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("%w (%w)", ErrNoAssets, err)
-		}
-		dir = filepath.Join(cache, "inferscale", "keda", Version)
-	}
-	for _, name := range []string{operatorProgram, adapterProgram} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-			return "", fmt.Errorf("%w (looked in %s for %s)", ErrNoAssets, dir, name)
-		}
-	}
-	for _, name := range []string{crdFolder, rbacFolder} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || !info.IsDir() {
-			return "", fmt.Errorf("%w (looked in %s for %s)", ErrNoAssets, dir, name)
-		}
-	}
-	return dir, nil
+	return cluster.Find(AssetsVariable, filepath.Join("keda", Version), ErrNoAssets, []string{operatorProgram, adapterProgram}, crdFolder, rbacFolder)
 }
