@@ -247,3 +247,25 @@ func TestNewFailsForFilesThatCannotBeUsed(t *testing.T) {
 	_, err = New(Config{TokenFile: empty})
 	require.ErrorContains(t, err, "token file")
 }
+
+// TestOldVersionsOfTLSAreRefused: a pod that speaks nothing newer than TLS 1.1 is told nothing.
+func TestOldVersionsOfTLSAreRefused(t *testing.T) {
+	dir, trusted := t.TempDir(), newAuthority(t)
+	ca := filepath.Join(dir, "ca.pem")
+	writeFile(t, ca, trusted.pem)
+	certPEM, keyPEM := trusted.issue(t, "pod.test")
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	require.NoError(t, err)
+	for version, reason := range map[uint16]Reason{tls.VersionTLS10: TLS, tls.VersionTLS11: TLS, tls.VersionTLS12: None, tls.VersionTLS13: None} {
+		for _, config := range []TLSConfig{{CAFile: ca, ServerName: "pod.test"}, {InsecureSkipVerify: true}} {
+			server := httptest.NewUnstartedServer(answer(textVersion, waitingPage(3)))
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: version, MaxVersion: version} //nolint:gosec // what is refused
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
+			s := newScraper(t, Config{TLS: config, Token: secret})
+			sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: server.URL + "/metrics"}})
+			require.Equal(t, reason, reasonOf(sweep.Pods[0].Values[0].Err), "%s: %v", tls.VersionName(version), sweep.Pods[0].Values[0].Err)
+			server.Close()
+		}
+	}
+}

@@ -429,3 +429,100 @@ func TestTokensInDisguise(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadersAreBounded: 60 KiB of headers are read, and 70 KiB are not.
+func TestHeadersAreBounded(t *testing.T) {
+	for size, reason := range map[int]Reason{60 << 10: None, 70 << 10: Header} {
+		base := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Fill", strings.Repeat("x", size))
+			answer(textVersion, waitingPage(1))(w, nil)
+		})
+		s := newScraper(t, Config{})
+		sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: base + "/metrics"}})
+		require.Equal(t, reason, reasonOf(sweep.Pods[0].Values[0].Err), "%v", sweep.Pods[0].Values[0].Err)
+	}
+}
+
+// TestALongLengthTakesNoMemory: memory is taken for what came, not for what is said to come.
+func TestALongLengthTakesNoMemory(t *testing.T) {
+	length := 16 << 20
+	base := serveRaw(t, raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\nx 1\n", length)))
+	s := newScraper(t, Config{Concurrency: 1})
+	var pods []Pod
+	for i := range 20 {
+		pods = append(pods, Pod{Name: fmt.Sprint(i), URL: base + "/metrics"})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	sweep := s.Scrape(t.Context(), pods)
+	runtime.ReadMemStats(&after)
+	require.Equal(t, Truncated, sweep.Pods[0].Values[0].Err.Reason)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
+}
+
+// TestReadingEndsWithItsTimeout: a page that never ends, of lines that are wanted, of comments, or of what gzip makes of
+// nothing, costs its timeout and no more, as a sweep does.
+func TestReadingEndsWithItsTimeout(t *testing.T) {
+	endless := func(chunk []byte, header ...string) string {
+		return serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", textVersion)
+			for _, h := range header {
+				w.Header().Set("Content-Encoding", h)
+			}
+			for r.Context().Err() == nil {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		})
+	}
+	bases := []string{
+		endless(bytes.Repeat([]byte("# TYPE vllm:num_requests_waiting gauge\n"), 1000)),
+		endless(bytes.Repeat([]byte("# HELP vllm:num_requests_waiting_sum x\n\ufeff\n"), 1000)),
+		endless(zipped(t, 64<<20, "x 1\n"), "gzip"),
+	}
+	const timeout = 300 * time.Millisecond
+	for _, config := range []Config{
+		{Timeout: timeout, MaxBody: 1 << 39},
+		{Timeout: 10 * time.Second, SweepTimeout: timeout, MaxBody: 1 << 39},
+	} {
+		for i, base := range bases {
+			s := newScraper(t, config)
+			begun := time.Now()
+			sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: base + "/metrics"}})
+			require.Less(t, time.Since(begun), 4*timeout, "page %d", i)
+			require.Contains(t, []Reason{Timeout, Deadline, TooLarge}, sweep.Pods[0].Values[0].Err.Reason, "%v", sweep.Pods[0].Values[0].Err)
+		}
+	}
+}
+
+// TestASweepReadsSoMuch: however long the pages may be, a sweep reads 64 MiB and 1 MiB for each pod.
+func TestASweepReadsSoMuch(t *testing.T) {
+	var sent atomic.Int64
+	chunk := bytes.Repeat([]byte("x 1\n"), 1<<16)
+	base := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", textVersion)
+		for range 15 * 4 {
+			n, err := w.Write(chunk)
+			sent.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	})
+	var pods []Pod
+	for i := range 20 {
+		pods = append(pods, Pod{Name: fmt.Sprint(i), URL: base + "/metrics"})
+	}
+	s := newScraper(t, Config{Concurrency: 2, Interval: time.Minute, Timeout: 30 * time.Second})
+	sweep := s.Scrape(t.Context(), pods)
+	large := 0
+	for _, p := range sweep.Pods {
+		if p.Values[0].Err.Reason == TooLarge {
+			require.ErrorContains(t, p.Values[0].Err, "the pages of this sweep are longer than")
+			large++
+		}
+	}
+	require.InDelta(t, 20-(64+20)/15, large, 1)
+	require.Less(t, sent.Load(), int64((64+20+20*8)<<20))
+}
