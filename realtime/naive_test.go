@@ -104,7 +104,7 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 
 		// The run of samples of one side that ends here: with a look at least every two periods, and a sample
 		// within less than four.
-		run, first, last, looked, any := 0, sample.at, sample.at, n.samples[m.Name][0].when, false
+		run, first, last, looked, some := 0, sample.at, sample.at, n.samples[m.Name][0].when, false
 		for _, k := range n.samples[m.Name] {
 			at := k.at
 			if !k.known {
@@ -113,11 +113,11 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 			lost := k.when.Sub(looked) > 2*period && at.Sub(last) > 2*period || at.Sub(last) >= 4*period
 			looked = k.when
 			switch {
-			case !any && !k.known:
-			case !any:
-				run, first, last, any = k.side, k.at, k.at, true
+			case !some && !k.known:
+			case !some:
+				run, first, last, some = k.side, k.at, k.at, true
 			case lost && !k.known:
-				run, any = 0, false
+				run, some = 0, false
 			case !k.known:
 			case k.at.Before(last): // what is older than what is known cannot begin anything
 				if k.side != run {

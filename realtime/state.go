@@ -10,7 +10,7 @@ import (
 
 // State is what a Scaler remembers: a plain value whose size does not depend on the length of the run. The zero value
 // is a fresh start: no change was ever made and no threshold passed.
-type State struct {
+type State struct { //nolint:recvcheck // a plain value; inner methods change it in place
 	Seen     scaling.Stamp `json:"seen,omitzero"`     // the last decision
 	LastUp   scaling.Stamp `json:"lastUp,omitzero"`   // the last scale-up that was carried out
 	LastDown scaling.Stamp `json:"lastDown,omitzero"` // the last scale-down that was carried out

@@ -69,6 +69,16 @@ func TestStuckPodsCountZero(t *testing.T) {
 	}
 }
 
+// TestNoteStuck: a reading of which pods are stuck is named with how many, one without or of no value is not.
+func TestNoteStuck(t *testing.T) {
+	d := scaling.HoldAt(3)
+	d.NoteStuck(&scaling.Reading{Metric: "q", Values: 2, NotReady: 1})
+	d.NoteStuck(&scaling.Reading{Metric: "q", NotReady: 1, Stuck: 1})
+	require.Empty(t, d.Steps())
+	d.NoteStuck(&scaling.Reading{Metric: "q", Values: 2, NotReady: 1, Unschedulable: 1, Stuck: 1})
+	require.Equal(t, "Hold at 3\n  Stuck             3 -> 3    q stuck=1 <= pods=3, unschedulable=1, crashing=0\n", d.Explain())
+}
+
 func TestStartDeadline(t *testing.T) {
 	for coldStart, want := range map[time.Duration]time.Duration{
 		0: 5 * time.Minute, 150 * time.Second: 5 * time.Minute, 151 * time.Second: 302 * time.Second,

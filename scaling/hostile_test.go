@@ -83,7 +83,8 @@ func view(spec int32, kv, queue float64) scaling.GroupObservation {
 // with a monotonic part, which the arithmetic of package time prefers.
 func hostileTimes() []time.Time {
 	return []time.Time{
-		{}, time.Unix(0, 0), time.Unix(math.MaxInt64, 0), time.Unix(math.MinInt64, 0), time.Unix(1<<40, 999), time.Unix(-1<<40, 0),
+		{},
+		time.Unix(0, 0), time.Unix(math.MaxInt64, 0), time.Unix(math.MinInt64, 0), time.Unix(1<<40, 999), time.Unix(-1<<40, 0),
 		time.UnixMilli(math.MaxInt64), time.UnixMilli(math.MinInt64), time.Now(), time.Now().Round(0), start.AddDate(300, 0, 0), start,
 	}
 }

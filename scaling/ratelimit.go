@@ -88,7 +88,7 @@ func (l RateLimit) validate(field string) error {
 // Changes is the memory of RateLimits: the changes that were carried out, each with its time in Unix milliseconds,
 // rounded down to the second. Its zero value is empty. It keeps at most one entry a second and direction of the
 // longest period.
-type Changes struct {
+type Changes struct { //nolint:recvcheck // a plain value; rewind changes it in place
 	Applied []Change `json:"applied,omitempty"`
 }
 
@@ -262,7 +262,7 @@ func (r *rateLimited) load(data []byte) error {
 	if err := r.base.UnmarshalJSON(s.Base); err != nil {
 		return err
 	}
-	if err := s.Changes.Validate(); err != nil {
+	if err := s.Validate(); err != nil {
 		return err
 	}
 	r.memory = s.Changes

@@ -10,6 +10,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -75,7 +76,7 @@ func run(pkg, only string, flags []string, sample, seed int, timeout time.Durati
 			all = append(all, found...)
 		}
 	}
-	slices.SortFunc(all, func(a, b mutant) int { return strings.Compare(fmt.Sprintf("%020d", a.rank), fmt.Sprintf("%020d", b.rank)) })
+	slices.SortFunc(all, func(a, b mutant) int { return cmp.Compare(a.rank, b.rank) })
 	killed, survived := 0, 0
 	for _, m := range all {
 		if sample > 0 && killed+survived == sample {
@@ -159,7 +160,7 @@ func try(pkg string, m mutant, flags []string, timeout time.Duration) (noticed, 
 	if err != nil {
 		return false, false, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	source, err := os.ReadFile(m.file)
 	if err != nil {
 		return false, false, err
