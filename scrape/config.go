@@ -54,7 +54,7 @@ type Config struct {
 	TokenFile string
 	// AllowTokenOverHTTP sends the token in the clear.
 	AllowTokenOverHTTP bool
-	// AllowLocal permits targets at loopback, link-local, multicast and unspecified addresses. Without it a pod cannot
+	// AllowLocal permits targets at loopback, link-local, multicast, unspecified and reserved addresses. Without it a pod cannot
 	// point the scraper at what only this machine can reach, nor at the metadata service of a cloud.
 	AllowLocal bool
 

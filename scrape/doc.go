@@ -46,16 +46,15 @@
 //
 // A pod is not trusted with more than its own numbers. Redirects leave neither scheme, host nor port; loopback and
 // link-local addresses are refused after the name is resolved; a bearer token goes to https only and appears in no
-// error; bodies, headers, times and the number of requests have limits; proxies of the environment are not used.
+// error; bodies, series, memory, headers, times and the number of requests have limits; proxies of the environment are not used.
 //
 // One thing cannot be told: a body that only the end of its connection delimits, cut exactly at the end of a line,
 // looks complete. Servers that give a length or chunks, as all engines here do, are not concerned.
 //
 // # Cost
 //
-// Pages are filtered before they are parsed: the lines of wanted families are copied out with a scan for newlines, and
-// expfmt sees those alone. On a page of 64 KB that is a hundred times faster than expfmt for one gauge, and fifteen
-// times for five families with a histogram. Sums over pods and engines are exact before they are rounded, so that no
+// Pages are read in pieces, as they come. The lines of wanted families alone are parsed, into a table that is used again:
+// a page costs no object for each series, and its memory is asked of [Config.Budget] before it is taken. Sums over pods and engines are exact before they are rounded, so that no
 // order of pods or lines changes a bit.
 //
 // # Errors

@@ -22,7 +22,7 @@ const (
 	Timeout     // the pod did not answer in time
 	Refused     // nothing listens at the address
 	Dial        // the name is unknown or the address unreachable
-	Forbidden   // a loopback, link-local, multicast or unspecified address, without AllowLocal
+	Forbidden   // an address of this machine, its link or its cloud, without AllowLocal
 	Target      // the pod's Host or URL cannot be used
 	TLS         // no trust, no handshake, or not TLS at all
 	Redirect    // sent elsewhere, or twice

@@ -153,6 +153,8 @@ func theirs(f *dto.MetricFamily) []sample {
 		}
 		if h := m.GetHistogram(); h != nil {
 			switch {
+			case h.GetSampleCountFloat() == 0 && h.SampleCountFloat != nil:
+				// A histogram with a bucket that is no whole number gets a count of 0 if it has none.
 			case h.SampleCountFloat != nil:
 				one("_count", 0, h.GetSampleCountFloat())
 			case h.SampleCount != nil:
@@ -201,7 +203,7 @@ func same(a, b []sample) error {
 		doubled[s.labels] = doubled[s.labels] || s.twice
 	}
 	once := func(list []sample) []sample {
-		list = slices.DeleteFunc(list, func(s sample) bool { return doubled[s.labels] })
+		list = slices.DeleteFunc(list, func(s sample) bool { return doubled[s.labels] || s.part == "_count" && s.value == 0 })
 		slices.SortFunc(list, compare)
 		return list
 	}

@@ -15,7 +15,8 @@ package page
 //   - A quote inside of a bare name, na"me" 1, which expfmt accepts, makes it another name; in braces it is damage if the
 //     line mentions a wanted name.
 //   - Of a histogram or summary, le or quantile at any other sample than a bucket or a quantile is damage, as are labels
-//     le="NaN" and the count of a summary that is no whole number: expfmt reads them as something else.
+//     le="NaN" and the count of a summary that is no whole number: expfmt reads them as something else. To a histogram
+//     without a count whose buckets are no whole numbers it gives a count of 0.
 type Filter struct {
 	families []family
 	class    [256]class // of the byte that a line begins with
