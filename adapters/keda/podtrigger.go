@@ -83,7 +83,7 @@ func (t *podTrigger) build() error {
 	plan := made.plan
 	var observer Observer
 	if plan.Scrapes() {
-		plan.Scrape.Tenant = t.ref.Namespace
+		plan.Scrape.Budget, plan.Scrape.Tenant = t.c.Budget, t.ref.Namespace
 		if observer, err = t.c.Observe(&plan); err != nil {
 			return err
 		}

@@ -228,6 +228,28 @@ func podless(plan *build.Plan) (Observer, error) {
 	return k8s.NewPodObserver(pods, scraper, plan.Port)
 }
 
+// TestTriggersShareABudget: all triggers take the memory of their pods' pages of one budget, as their namespaces.
+func TestTriggersShareABudget(t *testing.T) {
+	var seen []scrape.Config
+	triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: func(plan *build.Plan) (Observer, error) {
+		seen = append(seen, plan.Scrape)
+		return podless(plan)
+	}})
+	require.NoError(t, err)
+	for _, namespace := range []string{"a", "b"} {
+		plan, err := triggers.Build(Ref{Namespace: namespace, Name: "chat"}, metricMode())
+		require.NoError(t, err)
+		t.Cleanup(plan.Trigger.Close)
+		_, err = plan.Trigger.Round(t.Context(), time.Now())
+		require.NoError(t, err)
+	}
+	require.Len(t, seen, 2)
+	require.Equal(t, "a", seen[0].Tenant)
+	require.Equal(t, "b", seen[1].Tenant)
+	require.NotNil(t, seen[0].Budget)
+	require.Same(t, seen[0].Budget, seen[1].Budget)
+}
+
 // TestTheMeanOfReadyPods: metricType Value is multiplied by the ready pods, so that is what divides.
 func TestTheMeanOfReadyPods(t *testing.T) {
 	w := newWorld(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
 )
 
 // Scales reads /scale of targets. *k8s.Scales is the one of a cluster.
@@ -34,8 +35,11 @@ type TriggersConfig struct {
 	ScalerName string
 	// Scales reads the targets.
 	Scales Scales
-	// Observe makes the observer of a trigger.
+	// Observe makes the observer of a trigger, of a plan whose Scrape has the Budget, and the ScaledObject's namespace as
+	// its Tenant.
 	Observe func(*build.Plan) (Observer, error)
+	// Budget bounds the memory that the pages of all triggers take; nil means 64 MiB.
+	Budget *scrape.Budget
 	// Objects returns what a ScaledObject says. Nil means that metadata name the target, and bounds that are not given
 	// are KEDA's.
 	Objects func(Ref) (Object, error)
@@ -68,6 +72,11 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Scales != nil, "scales", nil, "must be set")
 	e.Check(c.Observe != nil, "observe", nil, "must be set")
+	if c.Budget == nil {
+		budget, err := scrape.NewBudget(0)
+		e.Add(err)
+		c.Budget = budget
+	}
 	return &Triggers{c}, e.Err()
 }
 

@@ -155,8 +155,12 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 	if err := ctrlmetrics.Registry.Register(metrics); err != nil {
 		return nil, err
 	}
+	budget, err := scrape.NewBudget(p.scrapeMemory << 20)
+	if err != nil {
+		return nil, err
+	}
 	p.triggers, err = keda.NewTriggers(keda.TriggersConfig{
-		ScalerName: p.scaler, Scales: k8s.NewScales(scales, mapper), Observe: p.observe, CrossNamespace: p.crossNamespace, Logger: p.logger,
+		ScalerName: p.scaler, Scales: k8s.NewScales(scales, mapper), Observe: p.observe, Budget: budget, CrossNamespace: p.crossNamespace, Logger: p.logger,
 		Objects: func(ref keda.Ref) (keda.Object, error) { return p.object(ctx, ref) },
 		Store:   p.store,
 	})

@@ -54,6 +54,7 @@ func newHostilePod(t *testing.T) *hostilePod {
 		}
 	}
 	bomb, other := zipped(t), newPage(t, map[string]float64{waiting: 1000})
+	series := bytes.Repeat([]byte("a 1\n"), full/4)
 	big := bytes.Repeat([]byte(line), 10<<20/len(line))
 	h.handlers = map[string]http.HandlerFunc{
 		"/hang": func(_ http.ResponseWriter, r *http.Request) { wait(r) },
@@ -135,6 +136,9 @@ func newHostilePod(t *testing.T) *hostilePod {
 			_, _ = w.Write(big[:full+128<<10])
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
+		},
+		"/series": func(w http.ResponseWriter, _ *http.Request) { // 4 bytes a series, of the family that is asked for
+			_, _ = w.Write(series)
 		},
 		"/full": func(w http.ResponseWriter, r *http.Request) { // as much as it may, and then nothing
 			_, _ = w.Write(big[:full])
@@ -275,6 +279,29 @@ func TestPagesThatFillMemory(t *testing.T) {
 	})
 	now, most := p.resident()
 	t.Logf("memory while %d pages of %d KB hang: %d MB, %d MB at most", 2*pairs, full>>10, now, most)
+	require.Less(t, most, ceiling)
+}
+
+// Regression: a page of 2 MiB, of four bytes a series, became a hundred times as much; the scaler died at the fifth trigger.
+func TestPagesOfManySeries(t *testing.T) {
+	a, b := newHostilePod(t), newHostilePod(t)
+	p := start(t, "-static", a.URL+","+b.URL, "-address", "127.0.0.1:0", "-scrape-memory", "32")
+	c := call(t, p.address(), nil)
+	of := func(i int) *externalscaler.ScaledObjectRef {
+		return trigger(fmt.Sprintf("series-%d", i), "threshold=10", "interval=60", "metricName=a", "metricPath=/series")
+	}
+	const triggers = 10
+	for i := range triggers {
+		_, err := c.GetMetricSpec(t.Context(), of(i))
+		require.NoError(t, err)
+	}
+	for i := range triggers {
+		_, err := c.known(t, of(i), "a")
+		requireUnavailable(t, err)
+	}
+	c.comes(t, trigger("good", "threshold=10", "interval=1"), waiting, 8)
+	now, most := p.resident()
+	t.Logf("memory with %d pages of %d series: %d MB, %d MB at most", 2*triggers, full/4, now, most)
 	require.Less(t, most, ceiling)
 }
 

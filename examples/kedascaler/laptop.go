@@ -30,7 +30,11 @@ func (o *options) alone(ctx context.Context, logger *slog.Logger) error {
 	if o.count > 0 {
 		fleet.replicas = int32(o.count)
 	}
-	triggers, err := keda.NewTriggers(keda.TriggersConfig{ScalerName: o.scaler, Scales: fleet, Observe: fleet.observe, Logger: logger})
+	budget, err := scrape.NewBudget(o.scrapeMemory << 20)
+	if err != nil {
+		return err
+	}
+	triggers, err := keda.NewTriggers(keda.TriggersConfig{ScalerName: o.scaler, Scales: fleet, Observe: fleet.observe, Budget: budget, Logger: logger})
 	if err != nil {
 		return err
 	}

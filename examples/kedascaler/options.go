@@ -58,6 +58,7 @@ type options struct {
 	dropAfter     time.Duration
 	idle          time.Duration
 	maxTriggers   int
+	scrapeMemory  int64
 	elect         bool
 	electionName  string
 	lease         time.Duration
@@ -117,6 +118,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.IntVar(&o.burst, "kube-api-burst", 600, "requests to the API server at once")
 	f.DurationVar(&o.idle, "idle", keda.DefaultIdle, "time after which a trigger that KEDA does not ask for is forgotten")
 	f.IntVar(&o.maxTriggers, "max-triggers", 3000, "how many triggers there may be, shared by the ScaledObjects' namespaces; they need 100 KB of memory each")
+	f.Int64Var(&o.scrapeMemory, "scrape-memory", 96, "`MiB` of memory for the pages of pods and what is remembered of them, of all namespaces together, which share it; at least 32")
 	f.DurationVar(&o.shutdown, "shutdown-timeout", 20*time.Second, "how long to wait for calls that are under way at the end")
 
 	f.StringVar(&o.service, "service", keda.DefaultScalerName, "`name` of the Service, for the certificates")
@@ -202,6 +204,7 @@ func (o *options) check(rest []string) error {
 	must(o.burst >= 1, "kube-api-burst", o.burst, "must be at least 1")
 	must(o.idle >= time.Minute, "idle", o.idle, "must be at least 1m")
 	must(o.maxTriggers >= 1, "max-triggers", o.maxTriggers, "must be at least 1")
+	must(o.scrapeMemory >= 32 && o.scrapeMemory < 1<<20, "scrape-memory", o.scrapeMemory, "must be at least 32 and less than 1048576")
 	must(o.shutdown >= 0, "shutdown-timeout", o.shutdown, "must not be negative")
 	must(o.lease > o.renew && o.renew > o.retry && o.retry > 0, "leader-elect-lease", o.lease, "lease must be above renew, renew above retry, and retry above 0")
 	if o.webhook {

@@ -66,6 +66,7 @@ func TestCommandLine(t *testing.T) {
 		{inCluster, "-kube-api-qps=NaN", "-kube-api-qps: NaN: must be above 0"},
 		{inCluster, "-kube-api-burst=0", "-kube-api-burst: 0: must be at least 1"},
 		{inCluster, "-max-triggers=0", "-max-triggers: 0: must be at least 1"},
+		{inCluster, "-scrape-memory=31", "-scrape-memory: 31: must be at least 32 and less than 1048576"},
 		{inCluster, "-idle=59s", "-idle: 59s: must be at least 1m"},
 		{inCluster, "-shutdown-timeout=-1s", "-shutdown-timeout: -1s: must not be negative"},
 		{inCluster, "-leader-elect-lease=5s", "-leader-elect-lease: 5s: lease must be above renew, renew above retry, and retry above 0"},
