@@ -76,7 +76,6 @@ const (
 	step        = 1.06   // from one capacity that is tried to the next
 	strain      = 1.1    // by how much more traffic the past must be survived, too
 	strainLate  = 0.05   // the share that may be late then
-	replayShare = 0.6    // of what the goal lets be late, the share that a replay may use up
 	careful     = 1.2    // margin before anything can be replayed
 )
 

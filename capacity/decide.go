@@ -41,7 +41,8 @@ const (
 	enough    = 60.0 // requests that must have finished before a capacity is looked for
 	firstLook = 30.0 // seconds after which it is
 	mostGuard = 1.5
-	guardUp   = 0.15 / 15  // a second
+	guardSpan = 120.0      // seconds over which misses are counted
+	guardUp   = 0.15 / 30  // a second
 	guardDown = 0.003 / 15 // a second
 )
 
@@ -162,7 +163,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		d.Consider(spec, Guarded, "", s.Guard)
 	}
 	if t.Requests > 0 {
-		d.Consider(spec, Replayed, "", t.Late, replayShare*(1-c.config.Goal), float64(t.Requests), x.At-t.At)
+		d.Consider(spec, Replayed, "", t.Late, t.Allowed, float64(t.Requests), x.At-t.At)
 	} else {
 		d.Consider(spec, Simulated, "", x.At-t.At)
 	}
@@ -178,29 +179,24 @@ func prior(age, lead float64) float64 {
 // trendSpan is how far back a trend is looked for.
 func trendSpan(lead float64) float64 { return min(max(lead, 120), 900) }
 
-// guard raises the guard while more requests miss the SLO than may although the fleet has what it is thought to need: its
-// replicas take less than was found. It falls slowly while the goal is kept, and stays where nothing is known.
+// guard raises the guard while more requests miss the SLO than may, by more than chance, although the fleet has what it
+// is thought to need: its replicas take less than was found. It falls slowly while the goal is kept, and stays where
+// nothing is known.
 func (s *State) guard(allowed float64, settled bool) {
 	if len(s.Samples) < 2 {
 		return
 	}
-	x, from := s.last(), s.back(rateSpan)
-	firsts, timed := x.Firsts-from.Firsts, x.Timed-from.Timed
-	if firsts <= 0 && timed <= 0 {
+	x, from := s.last(), s.back(guardSpan)
+	n := max(x.Firsts-from.Firsts, x.Timed-from.Timed)
+	if n <= 0 {
 		return
 	}
-	missed := 0.0
-	if firsts > 0 {
-		missed += (x.Late - from.Late) / firsts
-	}
-	if timed > 0 {
-		missed += (x.Slow - from.Slow) / timed
-	}
+	missed := (x.Late - from.Late) + (x.Slow - from.Slow)
 	dt := min(x.At-s.Samples[len(s.Samples)-2].At, 60)
 	switch {
-	case missed <= allowed:
+	case missed <= allowed*n:
 		s.Guard = max(0, s.Guard-guardDown*dt)
-	case settled:
+	case settled && missed > allowed*n+2*math.Sqrt(allowed*n)+1:
 		s.Guard = min(mostGuard, s.Guard+guardUp*dt)
 	}
 }

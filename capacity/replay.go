@@ -19,6 +19,7 @@ type bench struct {
 	span     time.Duration
 	initial  int32
 	replays  int
+	allowed  float64 // the share of requests that may be late in a replay
 }
 
 // search finds the largest capacity for the choice in force, and for the others, and takes the cheapest.
@@ -97,7 +98,7 @@ func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool)
 	try := t.trial
 	try.Capacity, try.Hold, try.Trend = u, knobs()[k].hold, knobs()[k].trend
 	late, cost = b.replay(b.requests, &try)
-	if late > replayShare*(1-b.config.Goal) {
+	if late > b.allowed {
 		return late, cost, false
 	}
 	strainedLate, _ := b.replay(b.strained, &try)
