@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
@@ -53,7 +52,7 @@ type runner struct {
 // build makes the plan. The error is one that may pass; a spec that is wrong stays so until it is changed.
 func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
 	if r.invalid = las.SpecErr; r.invalid != nil {
-		return nil
+		return nil //nolint:nilerr // it is kept, to be told in the status
 	}
 	if r.plan, r.invalid = build.Spec(las.Spec.Document()); r.invalid != nil {
 		return nil //nolint:nilerr // it is kept, to be told in the status
@@ -82,7 +81,7 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 		}
 	}
 	if ctx.Err() != nil {
-		return 0, nil //nolint:nilerr // this is the end of the process: whatever failed, failed of that
+		return 0, nil // this is the end of the process: whatever failed, failed of that
 	}
 	outcome.Late = r.late
 	r.tell(las, trouble)
