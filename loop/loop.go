@@ -64,6 +64,9 @@ type Target struct {
 	Replicas int32
 	// Missing says that the target does not exist.
 	Missing bool
+	// Alone says that the target is not to be written, whatever is decided, as one that somebody has scaled to 0 by hand.
+	// The group is told nothing.
+	Alone bool
 }
 
 // A Result is what became of a write.

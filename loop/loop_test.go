@@ -381,3 +381,34 @@ func TestUnsaved(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, state)
 }
+
+// A write that was answered by a conflict is not on its way: nothing waits for it, and nothing is left of it, at whatever
+// version the target is.
+func TestAnsweredIsNotOpen(t *testing.T) {
+	group := both{scaling.New(stepper{})}
+	l, err := loop.New(group, loop.Config{})
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	a, b := loop.Target{Name: "a", ID: "1", Version: "7", Replicas: 4}, loop.Target{Name: "b", ID: "2", Version: "7", Replicas: 1}
+	l.Read(start(), a, b)
+	require.True(t, l.Decide(start(), loaded(50)).Acts())
+	l.Saved(nil)
+	for w := range l.Writes() {
+		l.Wrote(w, loop.Conflict)
+	}
+	store, _ := l.Advance(start())
+	require.Contains(t, string(store), `"answered":true`)
+	l.Saved(nil)
+	gone := b
+	gone.Missing, gone.Replicas = true, 0
+	now := start().Add(15 * time.Second)
+	l.Read(now, a, gone)
+	step := l.Decide(now, loaded(50))
+	require.True(t, step.Acts())
+	require.Nil(t, step.Waiting, "one that is gone and was answered is not waited for")
+	l.Saved(nil)
+	l.Read(now, a, b)
+	state, err := l.State()
+	require.NoError(t, err)
+	require.NotContains(t, string(state), `"answered":true`, "at the same version")
+}

@@ -181,7 +181,7 @@ func (l *Loop) arrange() {
 	for _, verdict := range []scaling.Verdict{scaling.Up, scaling.Down} {
 		for _, open := range []bool{true, false} {
 			for i := range l.targets {
-				if !l.targets[i].Missing && l.step.Targets[i].Verdict == verdict && (l.unanswered(i) != nil) == open {
+				if !l.targets[i].Missing && !l.targets[i].Alone && l.step.Targets[i].Verdict == verdict && (l.unanswered(i) != nil) == open {
 					l.order = append(l.order, i)
 				}
 			}

@@ -150,6 +150,9 @@ func ScalingActive(o *Outcome) metav1.Condition {
 	switch {
 	case o.ObserveErr != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, targetReason(o.ObserveErr, ReasonNotObserved), o.ObserveErr.Error()
+	case o.Disabled:
+		c.Status, c.Reason = metav1.ConditionFalse, ReasonScalingDisabled
+		c.Message = "somebody has scaled to 0, below the minimum: left alone until somebody scales up"
 	case !o.Decided:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotDecided, "the round ended before a decision"
 	case atZero(o):

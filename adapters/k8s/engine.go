@@ -121,7 +121,9 @@ func (r *round) read(ctx context.Context) bool {
 		}
 		t := loop.Target{
 			Name: m.name, Key: m.target.key(), ID: string(s.UID), Version: s.ResourceVersion, Replicas: s.Replicas, Missing: err != nil,
+			Alone: err == nil && r.LeaveAtZero && s.Replicas == 0,
 		}
+		o.Disabled = t.Alone
 		ok = ok && (!again || t.Missing || !before[i].Missing && before[i].ID == t.ID)
 		r.targets[i] = t
 	}
@@ -247,7 +249,7 @@ func (r *round) unwritten(step *loop.Step) {
 	for i := range r.outcomes {
 		o := &r.outcomes[i]
 		switch {
-		case !o.Decided || !o.Decision.Acts():
+		case !o.Decided || !o.Decision.Acts() || o.Disabled:
 		case r.DryRun || r.Paused:
 			o.Write = Would
 		case step.Waiting != nil:

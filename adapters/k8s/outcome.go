@@ -49,6 +49,8 @@ type Outcome struct {
 	At     time.Time // when the round began: the now of its decision
 	DryRun bool
 	Paused bool
+	// Disabled says that the target is left alone, as somebody has scaled it to 0: see Settings.LeaveAtZero.
+	Disabled bool
 	// Late is how long after it was due the round began, where that is more than an interval: what schedules rounds sets it,
 	// to be shown. Zero otherwise.
 	Late time.Duration

@@ -16,6 +16,7 @@ const (
 	ReasonHeld               = "Held"
 	ReasonLate               = "Late" // rounds begin more than an interval after they are due
 	ReasonUnknown            = "Unknown"
+	ReasonScalingDisabled    = "ScalingDisabled" // somebody has scaled to 0, where the configuration does not
 	ReasonNotDecided         = "NotDecided"
 	ReasonScaleRead          = "ScaleRead"
 	ReasonScaleNotRead       = "ScaleNotRead"

@@ -62,6 +62,9 @@ type Settings struct {
 	// DryRun does everything but write replicas, and shows what would be written, at the pace of the policy's cooldowns.
 	// See Loop.
 	DryRun bool
+	// LeaveAtZero leaves a target alone that has 0 replicas, as a HorizontalPodAutoscaler does: somebody has scaled it down
+	// by hand. It is for configurations that do not scale to 0 themselves.
+	LeaveAtZero bool
 	// Paused decides and stores, and writes no replicas. The policy is told nothing, so that it acts at once when the
 	// pause ends.
 	Paused bool

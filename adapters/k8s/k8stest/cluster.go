@@ -170,6 +170,8 @@ func (c *Cluster) Scales() *k8s.Scales {
 			switch {
 			case !ok:
 				return apierrors.NewNotFound(resource, asked.Name)
+			case asked.UID != "" && asked.UID != s.UID:
+				return apierrors.NewConflict(resource, asked.Name, fmt.Errorf("UID %s is not %s", asked.UID, s.UID))
 			case asked.ResourceVersion != s.ResourceVersion:
 				return changed(resource, asked.Name, asked.ResourceVersion, s.ResourceVersion)
 			}

@@ -120,7 +120,7 @@ func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 	settings := k8s.Settings{
 		Scales: c.Scales, StateKey: stateKey(r.plan.Kinds), Interval: r.plan.Interval, DryRun: r.plan.DryRun, Paused: r.plan.Paused,
 		Recorder: c.Recorder, Object: reference(las), Metrics: c.Metrics, Logger: c.Logger, Now: c.Now,
-		LastWriter: k8s.NewLastWriter(c.Metadata, c.Mapper),
+		LastWriter: k8s.NewLastWriter(c.Metadata, c.Mapper), LeaveAtZero: r.plan.Bounds.Min > 0,
 	}
 	store, err := k8s.NewAnnotationStore(k8s.AnnotationStoreConfig{
 		Client: c.Metadata, Mapper: c.Mapper,
