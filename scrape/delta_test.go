@@ -27,7 +27,7 @@ func rateOf(families ...string) Metric {
 // unix is a time of tests, seconds after the first page, as pages say it.
 func unix(after int64) string { return strconv.FormatInt(origin().Unix()+after, 10) }
 
-func TestM7CounterSteps(t *testing.T) {
+func TestCounterSteps(t *testing.T) {
 	const typ = "# TYPE c_total counter\n"
 	start := func(s string) string { return startFamily + " " + s + "\n" }
 	for _, row := range []struct {
@@ -156,7 +156,7 @@ func TestM7CounterSteps(t *testing.T) {
 	}
 }
 
-func TestM7IncreaseIsNeverNegative(t *testing.T) {
+func TestIncreaseIsNeverNegative(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tape := newPageTape(&testing.T{}, rateOf("c_total"))
 		value, at, began := 0.0, 0, 1000

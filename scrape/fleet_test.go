@@ -45,7 +45,7 @@ func drawDistributions(t *rapid.T) []*share {
 	return shares
 }
 
-func TestM1OrderOfPodsChangesNothing(t *testing.T) {
+func TestOrderOfPodsChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, shares := gaugeMetric(10), drawGauges(t, 1e9)
 		if rapid.Bool().Draw(t, "ratio") {
@@ -65,8 +65,8 @@ func TestM1OrderOfPodsChangesNothing(t *testing.T) {
 	})
 }
 
-// TestM1PartitionChangesNothing: what counts is the sum over engines, not how they are spread over pods.
-func TestM1PartitionChangesNothing(t *testing.T) {
+// TestPartitionChangesNothing: what counts is the sum over engines, not how they are spread over pods.
+func TestPartitionChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		engines := drawDistributions(t)
 		pods := make([][]*distribution, rapid.IntRange(1, 4).Draw(t, "pods"))
@@ -88,7 +88,7 @@ func TestM1PartitionChangesNothing(t *testing.T) {
 	})
 }
 
-func TestM1OrderOfLinesChangesNothing(t *testing.T) {
+func TestOrderOfLinesChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := []string{}
 		for i, v := range rapid.SliceOfN(rapid.Float64Range(0, 1e9), 1, 12).Draw(t, "values") {
@@ -105,7 +105,7 @@ func TestM1OrderOfLinesChangesNothing(t *testing.T) {
 	})
 }
 
-func TestM2IntervalHoldsTheMeanOfThePresent(t *testing.T) {
+func TestIntervalHoldsTheMeanOfThePresent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fill := rapid.SampledFrom([]float64{0, 1, 0.1, 1e3}).Draw(t, "fill")
 		limit := fill
@@ -127,8 +127,8 @@ func TestM2IntervalHoldsTheMeanOfThePresent(t *testing.T) {
 	})
 }
 
-// TestM2EveryCompletionIsInside completes the missing pods with values from 0 to the fill.
-func TestM2EveryCompletionIsInside(t *testing.T) {
+// TestEveryCompletionIsInside completes the missing pods with values from 0 to the fill.
+func TestEveryCompletionIsInside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shares := drawGauges(t, 50)
 		lost := rapid.SliceOfN(rapid.Float64Range(0, 10), 0, 5).Draw(t, "lost")
@@ -197,7 +197,7 @@ func bruteQuantile(d *distribution, mass, at, rank float64) float64 {
 	return math.Inf(1)
 }
 
-func TestM2QuantileEqualsTheMassReallyAdded(t *testing.T) {
+func TestQuantileEqualsTheMassReallyAdded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shares := drawDistributions(t)
 		missing := rapid.IntRange(0, 4).Draw(t, "missing")

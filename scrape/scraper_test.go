@@ -75,7 +75,7 @@ func TestPartialFleetAndReuseSteps(t *testing.T) {
 	}
 }
 
-func TestM9StaleBeyondTheLimitIsMissing(t *testing.T) {
+func TestStaleBeyondTheLimitIsMissing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := newTestClock()
 		staleness := time.Duration(rapid.IntRange(1, 100).Draw(t, "staleness")) * time.Second
@@ -92,7 +92,7 @@ func TestM9StaleBeyondTheLimitIsMissing(t *testing.T) {
 	})
 }
 
-func TestM9PageTimestamps(t *testing.T) {
+func TestPageTimestamps(t *testing.T) {
 	clock := newTestClock()
 	p := newFakePod(t, "p", "")
 	s := newScraper(t, Config{Metrics: []Metric{waiting(0)}, Now: clock.now})
@@ -108,7 +108,7 @@ func TestM9PageTimestamps(t *testing.T) {
 	require.False(t, sweep.Readings[0].Known())
 }
 
-func TestM5DuplicatesCountOnce(t *testing.T) {
+func TestDuplicatesCountOnce(t *testing.T) {
 	a, b := newFakePod(t, "a", waitingPage(4)), newFakePod(t, "b", waitingPage(8))
 	s := newScraper(t, Config{Metrics: []Metric{waiting(10)}})
 	sameUID, sameName := a.pod, b.pod
@@ -126,7 +126,7 @@ func TestM5DuplicatesCountOnce(t *testing.T) {
 	require.Equal(t, int32(2), a.requests.Load())
 }
 
-func TestM5RosterDoesNotDependOnOrder(t *testing.T) {
+func TestRosterDoesNotDependOnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Pod {
 			return Pod{
@@ -179,7 +179,7 @@ func TestPodsThatGoAreLeftOutAndForgotten(t *testing.T) {
 	require.Zero(t, s.Scrape(t.Context(), []Pod{replaced}).Readings[0].Reused)
 }
 
-func TestM8AbsentEverywhereIsAnError(t *testing.T) {
+func TestAbsentEverywhereIsAnError(t *testing.T) {
 	clock := newTestClock()
 	a, b := newFakePod(t, "a", "x 1\n"), newFakePod(t, "b", "x 1\n")
 	s := newScraper(t, Config{Metrics: []Metric{waiting(10), Named("x")}, Now: clock.now})
@@ -215,7 +215,7 @@ func TestNoPodsIsAnError(t *testing.T) {
 	require.Equal(t, int32(1), sweep.Readings[0].NotReady)
 }
 
-func TestM6OneBadNumberIsOneMissingPod(t *testing.T) {
+func TestOneBadNumberIsOneMissingPod(t *testing.T) {
 	good := newFakePod(t, "good", waitingPage(4))
 	for value, reason := range map[string]Reason{"NaN": NonFinite, "+Inf": NonFinite, "-Inf": NonFinite, "-1.0": Negative, "-0.5": Negative} {
 		bad := newFakePod(t, "bad", "vllm:num_requests_waiting "+value+"\n")

@@ -152,10 +152,9 @@ func (s *Scraper) Restore(data []byte) error {
 // plausible reports whether a baseline could have been remembered.
 func (x *stored) plausible(read Read, limit int) bool {
 	width := 1
-	switch read {
-	case Mean:
+	if read == Mean {
 		width = 2
-	case Quantile:
+	} else if read == Quantile {
 		width = 3 + len(x.Bounds)
 	}
 	n := len(x.IDs)

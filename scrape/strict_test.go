@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestM4StrictnessTable feeds our path what the parser is known to be strict, lax or dangerous about. The wanted family
+// TestStrictnessTable feeds our path what the parser is known to be strict, lax or dangerous about. The wanted family
 // is q, its true value 14 where there is one. In no row may there be another value: a value that is not the true one
 // scales a fleet.
-func TestM4StrictnessTable(t *testing.T) {
+func TestStrictnessTable(t *testing.T) {
 	table, err := os.ReadFile(filepath.Join("testdata", "strict.txt"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(table)) {
@@ -38,9 +38,9 @@ func TestM4StrictnessTable(t *testing.T) {
 	}
 }
 
-// TestM4StrictHistograms is the table for histograms, read as the median of what was observed between two pages. The
+// TestStrictHistograms is the table for histograms, read as the median of what was observed between two pages. The
 // first page is empty, so that everything on the second is new.
-func TestM4StrictHistograms(t *testing.T) {
+func TestStrictHistograms(t *testing.T) {
 	const typ = "# TYPE h histogram\n"
 	for _, row := range []struct {
 		name   string

@@ -43,10 +43,9 @@ func (r *Reader) line(line []byte) {
 			r.suspect(line, "a quoted name that does not end")
 		}
 	default:
-		switch r.filter.class[line[0]] {
-		case damaged:
+		if c := r.filter.class[line[0]]; c == damaged {
 			r.suspect(line, "a line that begins like no other")
-		case examined:
+		} else if c == examined {
 			r.sample(line, line, nil, false, false)
 		}
 	}
