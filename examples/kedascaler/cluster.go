@@ -53,7 +53,6 @@ type process struct {
 	reader   *certs.Reader // nil in plaintext
 	stores   stores
 	triggers *keda.Triggers
-	budget   *scrape.Budget // of the pages of all triggers
 }
 
 // cluster serves the targets of a cluster until ctx ends.
@@ -64,9 +63,6 @@ func (o *options) cluster(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	p := &process{options: o, logger: logger}
-	if p.budget, err = scrape.NewBudget(0); err != nil {
-		return err
-	}
 	if p.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
@@ -173,7 +169,7 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 // observe makes what asks the pods of one trigger.
 func (p *process) observe(plan *build.Plan) (keda.Observer, error) {
 	c := plan.Scrape
-	c.AllowLocal, c.TLS.CAFile, c.Budget = p.allowLocal, p.scrapeCA, p.budget
+	c.AllowLocal, c.TLS.CAFile = p.allowLocal, p.scrapeCA
 	if c.TLS.InsecureSkipVerify {
 		c.TLS.CAFile = ""
 	}
