@@ -1,6 +1,8 @@
 package scalingtest
 
 import (
+	"time"
+
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -14,6 +16,11 @@ func drawLapse(t *rapid.T, o *Options) Episode {
 	e := drawEpisode(t, &few, life{inside: true, refusals: true})
 	if o.Windows {
 		e.Ticks = nil
+	}
+	for i := range e.Ticks {
+		for k := range e.Ticks[i].Readings {
+			e.Ticks[i].Readings[k].At = time.Time{} // a sample of an earlier tick is one that is missing at its own
+		}
 	}
 	d := &drawer{T: t, o: o, life: life{inside: true}, mood: rapid.IntRange(moodHigh, moodLow).Draw(t, "mood")}
 	tick := Tick{After: o.Period, Times: min(o.warm(o.Period), 120), Refuse: rapid.Bool().Draw(t, "refused")}
