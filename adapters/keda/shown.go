@@ -90,7 +90,7 @@ func cut(text string, most int) string {
 
 // each returns the errors that are joined in one, also those that were joined before.
 func each(err error) (all []error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what wraps a join is one error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			all = append(all, each(e)...)
 		}
