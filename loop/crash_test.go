@@ -239,6 +239,7 @@ func neverTwice(t *testing.T, targets int, c loop.Config) {
 func TestNeverTwice(t *testing.T)             { neverTwice(t, 1, loop.Config{Conflicts: 2}) }
 func TestNeverTwiceWithoutRetry(t *testing.T) { neverTwice(t, 1, loop.Config{}) }
 func TestNeverTwiceAtomic(t *testing.T)       { neverTwice(t, 1, loop.Config{Atomic: true, Conflicts: 1}) }
+
 func TestNeverTwiceWithPeriod(t *testing.T) {
 	neverTwice(t, 1, loop.Config{Conflicts: 2, Period: 15 * time.Second})
 	neverTwice(t, 2, loop.Config{Conflicts: 2, Period: 15 * time.Second})

@@ -27,7 +27,11 @@ func (d *durable) look(now time.Time, obs scaling.GroupObservation) {
 
 // copied returns an observation with other numbers in the place of those that are known.
 func copied(obs scaling.GroupObservation, number func(float64) float64) scaling.GroupObservation {
-	obs = scaling.GroupObservation{Readings: slices.Clone(obs.Readings), Targets: slices.Clone(obs.Targets)}
+	obs = scaling.GroupObservation{Readings: slices.Clone(obs.Readings), Targets: slices.Clone(obs.Targets), Histograms: slices.Clone(obs.Histograms)}
+	for i := range obs.Histograms { // whatever a number is, counts only grow
+		h := &obs.Histograms[i]
+		h.Bounds, h.Counts = slices.Clone(h.Bounds), slices.Clone(h.Counts)
+	}
 	for i := range obs.Readings {
 		if r := &obs.Readings[i]; r.Known() {
 			r.Lower, r.Upper = number(r.Lower), number(r.Upper)

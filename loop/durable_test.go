@@ -67,7 +67,7 @@ func (d *driven) save(state []byte) {
 	}
 }
 
-func (d *driven) round(t require.TestingT, now time.Time, load float64) *loop.Step {
+func (d *driven) round(t require.TestingT, now time.Time, load float64) {
 	if d.loop.NeedsRestore() {
 		require.NoError(t, d.loop.Restore(d.stored))
 	}
@@ -86,7 +86,6 @@ func (d *driven) round(t require.TestingT, now time.Time, load float64) *loop.St
 	}
 	store, _ := d.loop.Advance(now)
 	d.save(store)
-	return s
 }
 
 // A state that is written in every round is 60 writes a second to the API server for a thousand autoscalers.
@@ -119,9 +118,9 @@ func TestAtMostTwoStatesAMinute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]func() scaling.Policy{kaito, hpa}).Draw(t, "policy")
 		d := drive(t, policy, period)
-		now, load := start(), 8.0
+		now := start()
 		for range rapid.IntRange(1, 4).Draw(t, "phases") { // each begins and ends streaks
-			load = rapid.SampledFrom([]float64{0, 1, 5, 8, 12, 100}).Draw(t, "load")
+			load := rapid.SampledFrom([]float64{0, 1, 5, 8, 12, 100}).Draw(t, "load")
 			acted, saves := len(d.acted), d.saves
 			const minutes = 6
 			for range 4 * minutes {

@@ -13,7 +13,7 @@ type history []uint64
 
 func hashed(state []byte) uint64 {
 	h := fnv.New64a()
-	h.Write(state) //nolint:errcheck // it never fails
+	h.Write(state)
 	return h.Sum64()
 }
 
@@ -24,4 +24,4 @@ func (h *history) add(state []byte) {
 	*h = append(*h, hashed(state))
 }
 
-func (h history) has(state []byte) bool { return slices.Contains(h, hashed(state)) }
+func (h *history) has(state []byte) bool { return slices.Contains(*h, hashed(state)) }

@@ -331,7 +331,7 @@ func TestStateOfSomebodyElseIsTaken(t *testing.T) {
 	target := loop.Target{Key: "chat", ID: "1", Version: "7", Replicas: 3}
 	a, b := newLoop(t, loop.Config{}), newLoop(t, loop.Config{})
 	_, stored := begin(t, a, start(), nil, target)
-	_, stored = begin(t, b, start(), stored, target)
+	begin(t, b, start(), stored, target)
 	write(b, loop.Applied)
 	stored, _ = b.Advance(start())
 	a.Saved(errors.New("somebody else has written"))

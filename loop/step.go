@@ -142,7 +142,7 @@ func (l *Loop) save() []byte {
 // hands over: nothing is lost then. What became of it is told to Saved. It is for the time between rounds.
 func (l *Loop) Unsaved() ([]byte, error) {
 	if l.config.Volatile || !l.restored || l.refused != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // what was refused stays as it is stored
 	}
 	data, err := l.State()
 	if err != nil || string(data) == string(l.stored) {

@@ -40,6 +40,7 @@ func TestFromPodsEqualsWhatIsScraped(t *testing.T) {
 				missing.Unschedulable++
 			case Crashing:
 				missing.Crashing++
+			case Ready, NotReady, Terminating, Failed, Completed:
 			}
 			if *stuck || state == Unschedulable {
 				missing.Stuck++

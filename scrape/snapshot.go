@@ -152,10 +152,12 @@ func (s *Scraper) Restore(data []byte) error {
 // plausible reports whether a baseline could have been remembered.
 func (x *stored) plausible(read Read, limit int) bool {
 	width := 1
-	if read == Mean {
+	switch read {
+	case Mean:
 		width = 2
-	} else if read == Quantile {
+	case Quantile:
 		width = 3 + len(x.Bounds)
+	case Value, Rate:
 	}
 	n := len(x.IDs)
 	if n > limit || len(x.Bounds) >= maxBuckets || len(x.Began) != n || len(x.Rows) != n*width || (x.Family == "") != (n == 0) ||

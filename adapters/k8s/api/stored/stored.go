@@ -51,13 +51,14 @@ func (l *LLMAutoScaler) DeepCopyObject() runtime.Object {
 // An LLMAutoScalerList is a list of what could be read of each.
 type LLMAutoScalerList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []LLMAutoScaler `json:"items"`
+	metav1.ListMeta `json:"metadata,omitempty"` //nolint:modernize // as all lists of Kubernetes
+	Items           []LLMAutoScaler             `json:"items"`
 }
 
 // DeepCopyObject returns a copy.
 func (l *LLMAutoScalerList) DeepCopyObject() runtime.Object {
-	out := &LLMAutoScalerList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: make([]LLMAutoScaler, len(l.Items))}
+	list := l.ListMeta
+	out := &LLMAutoScalerList{TypeMeta: l.TypeMeta, ListMeta: *list.DeepCopy(), Items: make([]LLMAutoScaler, len(l.Items))}
 	for i := range l.Items {
 		l.Items[i].DeepCopyInto(&out.Items[i])
 	}
