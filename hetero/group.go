@@ -98,6 +98,11 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 		return scaling.UnknownGroup(obs, scaling.NotConfigured)
 	}
 	if seen, n := g.match(obs.Targets), len(g.types); seen != n || len(obs.Targets) != n {
+		spec := int32(0)
+		for i := range obs.Targets {
+			spec = scaling.Plus(spec, obs.Targets[i].SpecReplicas)
+		}
+		g.total.Decide(now, scaling.Observation{SpecReplicas: spec}) // nothing is known, but the time is
 		return scaling.UnknownGroup(obs, Mismatched, float64(seen), float64(n))
 	}
 	spec, ready := int64(0), int64(0)

@@ -37,3 +37,22 @@ func TestTotalHasTheCommonProperties(t *testing.T) {
 		}
 	})
 }
+
+// TestClockBackAfterATargetWasMissing: the time of a round of which nothing else is known counts too.
+func TestClockBackAfterATargetWasMissing(t *testing.T) {
+	f := fleet(t, 1, hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 25, Max: 20})
+	newGroup := func() scaling.Group {
+		s, err := realtime.New(realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 3}))
+		require.NoError(t, err)
+		g, err := hetero.NewGroup(scaling.New(s), f, hetero.Options{Exchanges: 1})
+		require.NoError(t, err)
+		return g
+	}
+	scalingtest.ReplayGroup(t, newGroup, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 40}, Targets: []scalingtest.Target{{Name: "a", Bounds: scaling.Bounds{Min: 1, Max: 20}}, {Name: "b", Bounds: scaling.Bounds{Min: 0, Max: 20}}}}, "ClockBack", scalingtest.Episode{
+		Specs: []int32{1, 1},
+		Ticks: []scalingtest.Tick{
+			{Readings: []scaling.Reading{{Metric: "queue", Lower: 3, Upper: 3, Values: 1}}, Targets: []scalingtest.TargetTick{{}, {Missing: true}}},
+			{After: -1 * time.Second, Readings: []scaling.Reading{{Metric: "queue", Lower: 3, Upper: 3, Values: 1}}},
+		},
+	})
+}

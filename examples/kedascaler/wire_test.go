@@ -106,7 +106,7 @@ func TestWire(t *testing.T) {
 			{trigger("a", "threshold=1", "metricPath=metrics"), []string{`metricPath: "metrics": `}},
 			{trigger("a", "treshold=1"), []string{"threshold: ", "must be given in mode metric", `treshold: (not shown): is no key of this scaler`}},
 			{trigger("a", "threshold=1", "workspaceNamespace=other"), []string{`workspaceNamespace: "other": must be the ScaledObject's namespace, default`}},
-			{trigger("a", "mode=replicas", "threshold=1", "realtime.nonsense=1"), []string{`realtime.nonsense: "1": must be a field`}},
+			{trigger("a", "mode=replicas", "threshold=1", "realtime.nonsense=1"), []string{`realtime.nonsense: 1: is not a field here; the fields are profile`}},
 		} {
 			_, err := c.GetMetricSpec(t.Context(), tt.ref)
 			requireInvalid(t, err, tt.want...)
