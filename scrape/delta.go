@@ -67,16 +67,21 @@ func (b *baseline) elapsed(now *baseline, limit time.Duration) (float64, *Error)
 	}
 }
 
-// restarted reports whether another process serves the page now, or one that began after the baseline. A process cannot
-// come back within a second, while its start time may wobble by one: Linux derives it from a boot time that follows
-// clock corrections.
+// restarted reports whether another process serves the page now. A process cannot come back within a second, while its
+// start time may wobble by one: Linux derives it from a boot time that follows clock corrections. Where both pages have one
+// they are compared with each other alone, as the pod's clock may be ahead of this one.
 func (b *baseline) restarted(now *baseline) bool {
-	return now.start != 0 && (b.start != 0 && math.Abs(now.start-b.start) > 1 || b.isBefore(now.start))
+	if b.start == 0 {
+		return b.isBefore(now.start, now)
+	}
+	return now.start != 0 && math.Abs(now.start-b.start) > 1
 }
 
-// isBefore reports whether a Unix time is after the baseline, or at most a second before it.
-func (b *baseline) isBefore(unix float64) bool {
-	return unix != 0 && unix >= float64(b.at.UnixMilli())/1000-1
+// isBefore reports whether a Unix time of the pod is after the baseline, or at most a second before it. A time that is yet
+// to come says that the pod's clock is ahead, and nothing else.
+func (b *baseline) isBefore(unix float64, now *baseline) bool {
+	at := func(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+	return unix != 0 && unix >= at(b.at)-1 && unix <= at(now.at)+1
 }
 
 // counted reads what needs two pages: the rates of w.list, or the distribution of all of it. An increase is told only
@@ -192,7 +197,7 @@ func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
 		}
 		row := w.rows[i*width : (i+1)*width]
 		switch {
-		case !ok && fail == nil && !last.isBefore(now.began[i]) && slices.Max(row) > 0:
+		case !ok && fail == nil && !last.isBefore(now.began[i], now) && slices.Max(row) > 0:
 			fail = failf(NoBaseline, "a series is new, and nothing says that it began since the last scrape")
 		case !ok:
 		case last.began[j] != 0 && now.began[i] != 0 && last.began[j] != now.began[i]: // it alone has restarted

@@ -66,6 +66,14 @@ func TestCounterSteps(t *testing.T) {
 			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
 			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 20\nc_created{e=\"1\"} " + unix(4) + "\n", 3, None},
 		}},
+		{"a pod whose clock is an hour ahead has not begun since", nil, []deltaStep{
+			{0, start(unix(3600)) + typ + "c_total 100\n", 0, NoBaseline},
+			{10, start(unix(3600)) + typ + "c_total 150\n", 5, None},
+		}},
+		{"a new series of a pod whose clock is an hour ahead", nil, []deltaStep{
+			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
+			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 2000000\nc_created{e=\"1\"} " + unix(3600) + "\n", 0, NoBaseline},
+		}},
 		{"a new series that has counted nothing", nil, []deltaStep{
 			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
 			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 0\n", 1, None},
