@@ -55,6 +55,9 @@ func run(tb testing.TB, s *sim.Scenario, c Config, tuner Tuner) sim.Result {
 // TestKeepsTheGoalWhateverTheServerIsSaidToBe runs a server that is as the configuration says, and ones that are slower
 // and faster: calibration finds out.
 func TestKeepsTheGoalWhateverTheServerIsSaidToBe(t *testing.T) {
+	if underRace {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
 	s := day(2, 20)
 	least, most := math.Inf(1), 0.0
 	for _, said := range []float64{0.75, 1, 1.3} {
@@ -79,6 +82,9 @@ func TestKeepsTheGoalWhateverTheServerIsSaidToBe(t *testing.T) {
 
 // TestSlownessIsWhatTheServerIs calibrates servers that are said to be what they are not.
 func TestSlownessIsWhatTheServerIs(t *testing.T) {
+	if underRace {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
 	for _, said := range []float64{0.5, 1.25} {
 		s := day(1, 6)
 		var tuned Tuning
@@ -290,6 +296,9 @@ func TestAReaderThatBeginsAnewIsNoBurst(t *testing.T) {
 
 // TestRestartChangesNoDecision stores and restores the state between any two decisions of a run that tunes.
 func TestRestartChangesNoDecision(t *testing.T) {
+	if underRace {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
 	s := day(1, 6)
 	plain := run(t, &s, config(), nil)
 	scaler, err := New(config(), nil)
