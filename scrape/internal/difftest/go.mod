@@ -8,6 +8,7 @@ require (
 	github.com/prometheus/common v0.67.1
 	github.com/prometheus/prometheus v0.305.0
 	github.com/stretchr/testify v1.11.1
+	google.golang.org/protobuf v1.36.10
 	pgregory.net/rapid v1.1.0
 )
 
@@ -21,7 +22,6 @@ require (
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/text v0.29.0 // indirect
-	google.golang.org/protobuf v1.36.10 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
