@@ -82,6 +82,9 @@ func (t *ThresholdTable) Resolve(modelID, namespace string) (thresholds saturati
 	return thresholds, "", err
 }
 
+// mostKey is how long a ConfigMap's key can be.
+const mostKey = 253
+
 // readThresholds reads one entry.
 func readThresholds(key, text string, mode saturation.Mode) (saturation.Thresholds, error) {
 	var entry struct {
@@ -90,7 +93,11 @@ func readThresholds(key, text string, mode saturation.Mode) (saturation.Threshol
 		Model     NumberOrName `json:"model_id,omitempty"`
 		Namespace NumberOrName `json:"namespace,omitempty"`
 	}
-	r := newReader(fmt.Sprintf("entry %q", short(key)))
+	name := key
+	if len(name) > mostKey {
+		name = name[:mostKey] + "..."
+	}
+	r := newReader(fmt.Sprintf("entry %q", name))
 	r.partial = mode == saturation.Literal
 	if model, namespace, _ := strings.Cut(key, "#"); key != DefaultThresholds && (model == "" || namespace == "") {
 		r.report(0, "key", key, `must be "default" or modelID#namespace`)
