@@ -592,8 +592,8 @@ func inOrder(t require.TestingT, metadata map[string]string, err error) {
 		var field *scaling.FieldError
 		require.ErrorAs(t, e, &field, "%v", metadata)
 		named := func(key string) bool {
-			if field.Field == shortened(key) || field.Field == cut(key, mostRule) {
-				return true
+			if field.Field == shortened(key) || field.Field == cut(key, mostRule) || strings.HasPrefix(key, field.Field+".") {
+				return true // the whole key, or the part of it that is no field
 			}
 			rest, ok := strings.CutPrefix(field.Field, strings.TrimSuffix(key, fromEnv))
 			rest = strings.TrimPrefix(rest, fromEnv)

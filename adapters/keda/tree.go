@@ -31,13 +31,21 @@ func (p *parser) tree() map[string]any {
 		text, _ := p.take(key)
 		path := strings.Split(key, ".")
 		switch {
-		case slices.Contains(path, ""):
+		case slices.ContainsFunc(path, isNoName):
 			p.wrong(key, text, "must name a field")
 		case !plant(tree, path, leaf(text)):
 			p.wrong(key, text, "must not be given in part and as a whole")
 		}
 	}
 	return tree
+}
+
+// isNoName reports whether no field can have a name: those are of letters and digits. Others do not reach YAML, which
+// would write them in its own way.
+func isNoName(name string) bool {
+	return name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
 }
 
 // plant puts a value at a path.
