@@ -33,26 +33,49 @@ func TestTotalHasTheCommonProperties(t *testing.T) {
 			Metrics: []scalingtest.Metric{{Name: "queue", Low: 3, High: 10}},
 			Targets: []scalingtest.Target{{Name: "a", Bounds: scaling.Bounds{Min: 1, Max: 20}}, {Name: "b", Bounds: scaling.Bounds{Max: 20}}},
 			Bounds:  f.Bounds(), Memory: 5 * time.Minute,
-			Monotone: true, Refused: true, Cooldown: &scalingtest.Cooldown{Up: time.Minute, Down: 2 * time.Minute},
+			Monotone: true, Refused: true, Lapses: true, Cooldown: &scalingtest.Cooldown{Up: time.Minute, Down: 2 * time.Minute},
 		}
 	})
 }
 
 // TestClockBackAfterATargetWasMissing: the time of a round of which nothing else is known counts too.
 func TestClockBackAfterATargetWasMissing(t *testing.T) {
-	f := fleet(t, 1, hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 25, Max: 20})
-	newGroup := func() scaling.Group {
-		s, err := realtime.New(realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 3}))
-		require.NoError(t, err)
-		g, err := hetero.NewGroup(scaling.New(s), f, hetero.Options{Exchanges: 1})
-		require.NoError(t, err)
-		return g
-	}
-	scalingtest.ReplayGroup(t, newGroup, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 40}, Targets: []scalingtest.Target{{Name: "a", Bounds: scaling.Bounds{Min: 1, Max: 20}}, {Name: "b", Bounds: scaling.Bounds{Min: 0, Max: 20}}}}, "ClockBack", scalingtest.Episode{
+	replay(t, "ClockBack", scalingtest.Episode{
 		Specs: []int32{1, 1},
 		Ticks: []scalingtest.Tick{
 			{Readings: []scaling.Reading{{Metric: "queue", Lower: 3, Upper: 3, Values: 1}}, Targets: []scalingtest.TargetTick{{}, {Missing: true}}},
 			{After: -1 * time.Second, Readings: []scaling.Reading{{Metric: "queue", Lower: 3, Upper: 3, Values: 1}}},
 		},
 	})
+}
+
+// TestAnExchangeMayComeWithTheNextAnswer: where readings are missing for two rounds an exchange waits, and comes with the
+// scale-down that they have put off.
+func TestAnExchangeMayComeWithTheNextAnswer(t *testing.T) {
+	replay(t, "Lapse", scalingtest.Episode{
+		Specs:   []int32{1, 3},
+		Changes: []scalingtest.Change{{Tick: 1, Metric: "queue", Gone: true}, {Tick: 2, Metric: "queue", Gone: true}},
+		Ticks: []scalingtest.Tick{
+			{After: 15 * time.Second, Times: 22, Readings: []scaling.Reading{{Metric: "queue", Lower: 1.25, Upper: 1.25, Values: 1}}},
+		},
+	})
+}
+
+// replay checks a property on one episode of a total by Kaito's rules, with an exchange in a round.
+func replay(t *testing.T, property string, e scalingtest.Episode) {
+	t.Helper()
+	f := fleet(t, 1, hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 25, Max: 20})
+	c := realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 3})
+	c.Up.Cooldown, c.Down.Cooldown, c.Down.Window = time.Minute, 2*time.Minute, time.Minute
+	newGroup := func() scaling.Group {
+		s, err := realtime.New(c)
+		require.NoError(t, err)
+		g, err := hetero.NewGroup(scaling.New(s), f, hetero.Options{Exchanges: 1})
+		require.NoError(t, err)
+		return g
+	}
+	scalingtest.ReplayGroup(t, newGroup, scalingtest.Options{
+		Bounds: f.Bounds(), Lapses: true,
+		Targets: []scalingtest.Target{{Name: "a", Bounds: scaling.Bounds{Min: 1, Max: 20}}, {Name: "b", Bounds: scaling.Bounds{Max: 20}}},
+	}, property, e)
 }

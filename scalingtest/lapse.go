@@ -70,7 +70,8 @@ func checkLapse(s *subject, e *Episode) *failed {
 			continue
 		}
 		for j := at; j <= i+maxLapse; j++ {
-			if p.moments[j].d.Verdict == without[i].d.Verdict {
+			// An exchange among targets leaves the total as it is: it may come with whatever is answered then.
+			if w := without[i].d.Verdict; p.moments[j].acts() && (w == scaling.Hold || w == p.moments[j].d.Verdict) {
 				return nil
 			}
 		}
