@@ -20,6 +20,20 @@ const (
 	TPOT       = "tpot"        // seconds per output token after it
 )
 
+// Metrics are those of a simulated fleet that a Scaler looks at.
+func Metrics() []sim.Metric {
+	return []sim.Metric{
+		{Name: Waiting, Signal: sim.Waiting},
+		{Name: Running, Signal: sim.Running},
+		{Name: KVUse, Signal: sim.KVCacheUsage},
+		{Name: PromptSize, Signal: sim.PromptTokens},
+		{Name: AnswerSize, Signal: sim.GenerationTokens},
+		{Name: Prefilled, Signal: sim.Prefilled},
+		{Name: TTFT, Signal: sim.TTFTs},
+		{Name: TPOT, Signal: sim.TPOTs},
+	}
+}
+
 // A Config is everything that a Scaler is told. None of it is to be tuned: it says what is wanted, and what runs.
 type Config struct {
 	Bounds scaling.Bounds `json:"bounds"`

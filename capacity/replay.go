@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -105,20 +106,6 @@ func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool)
 	return late, cost, strainedLate <= strainLate
 }
 
-// Metrics are those of a simulated fleet that a Scaler looks at.
-func Metrics() []sim.Metric {
-	return []sim.Metric{
-		{Name: Waiting, Signal: sim.Waiting},
-		{Name: Running, Signal: sim.Running},
-		{Name: KVUse, Signal: sim.KVCacheUsage},
-		{Name: PromptSize, Signal: sim.PromptTokens},
-		{Name: AnswerSize, Signal: sim.GenerationTokens},
-		{Name: Prefilled, Signal: sim.Prefilled},
-		{Name: TTFT, Signal: sim.TTFTs},
-		{Name: TPOT, Signal: sim.TPOTs},
-	}
-}
-
 // replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours.
 func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64) {
 	b.replays++
@@ -186,10 +173,10 @@ func (b *bench) attained(lengths []sim.Request, replicas int32, rate float64) fl
 	const counted = 2000
 	warm := max(100*int(replicas), min(int(rate*60), 6000))
 	requests := make([]sim.Request, warm+counted)
-	random := stream{7}
+	random := splitmix.Stream{State: 7}
 	t := 0.0
 	for i := range requests {
-		t -= math.Log(random.uniform()) / rate
+		t += random.Exponential() / rate
 		requests[i] = lengths[(i*7919)%len(lengths)]
 		requests[i].At = time.Duration(t * float64(time.Second))
 	}

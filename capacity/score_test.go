@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/oracle"
@@ -93,7 +94,7 @@ func made(t *testing.T, name string) (sim.Scenario, oracle.Capacity) {
 // pattern returns a rate for each minute of two hours, 1 at the most.
 func pattern(name string) []float64 {
 	rates := make([]float64, 120)
-	random := stream{99}
+	random := splitmix.Stream{State: 99}
 	walk := 0.5
 	for i := range rates {
 		x := float64(i) / float64(len(rates))
@@ -107,7 +108,7 @@ func pattern(name string) []float64 {
 		case "onoff":
 			rates[i] = 0.25 + 0.65*float64(int(x*6)%2)
 		case "walk":
-			walk = min(max(walk+(random.uniform()-0.5)*0.12, 0.15), 1)
+			walk = min(max(walk+(random.Uniform()-0.5)*0.12, 0.15), 1)
 			rates[i] = walk
 		case "spikes":
 			if rates[i] = 0.4; i%23 > 20 {

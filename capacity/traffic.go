@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -27,7 +28,7 @@ func (p *Past) traffic(most int, factor float64) (requests []sim.Request, from, 
 		return nil, 0, 0
 	}
 	from, to = p.Samples[first].At, p.Samples[len(p.Samples)-1].At
-	random := stream{17}
+	random := splitmix.Stream{State: 17}
 	var prompts, answers drawer
 	span, left := -1, 0.0
 	for i := first + 1; i < len(p.Samples); i++ {
@@ -45,7 +46,7 @@ func (p *Past) traffic(most int, factor float64) (requests []sim.Request, from, 
 		left -= float64(count)
 		at := len(requests)
 		for range count {
-			t := a - from + random.uniform()*(b-a)
+			t := a - from + random.Uniform()*(b-a)
 			requests = append(requests, sim.Request{At: time.Duration(t * float64(time.Second)), Input: prompts.draw(&random), Output: answers.draw(&random)})
 		}
 		slices.SortFunc(requests[at:], func(a, b sim.Request) int { return cmp.Compare(a.At, b.At) })
@@ -98,12 +99,12 @@ func draws(b *Buckets) drawer {
 	return d
 }
 
-func (d *drawer) draw(random *stream) int32 {
+func (d *drawer) draw(random *splitmix.Stream) int32 {
 	n := len(d.upTo)
 	if n == 0 {
 		return 1
 	}
-	x := random.uniform() * d.upTo[n-1]
+	x := random.Uniform() * d.upTo[n-1]
 	i, _ := slices.BinarySearch(d.upTo, x)
 	i = min(i, n-1)
 	below := 0.0
@@ -116,15 +117,3 @@ func (d *drawer) draw(random *stream) int32 {
 
 // mostTokens is longer than any context.
 const mostTokens = 1 << 24
-
-// A stream is a splitmix64 generator.
-type stream struct{ state uint64 }
-
-// uniform returns a number above 0 and below 1.
-func (s *stream) uniform() float64 {
-	s.state += 0x9e3779b97f4a7c15
-	z := s.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return (float64((z^z>>31)>>11) + 0.5) / (1 << 53)
-}

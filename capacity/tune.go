@@ -196,7 +196,7 @@ func (p *Past) readyAt(t float64) int32 {
 
 // reprice sets the work of tokens for the lengths as they are now, and changes what was found to the new unit.
 func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer float64) {
-	p, a := weights(server, slo, prompt, answer)
+	p, a := server.TokenWork(slo, prompt, answer)
 	if was := t.PromptToken*prompt + t.AnswerToken*answer; was > 0 {
 		scale := (p*prompt + a*answer) / was
 		t.Capacity *= scale
@@ -205,19 +205,6 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer float64
 		}
 	}
 	t.PromptToken, t.AnswerToken = p, a
-}
-
-// weights returns what a token of a prompt and of an answer costs in a full batch, in seconds of a replica:
-//
-//	PrefillToken   and   Base/B + Sequence + KVToken K,   K = prompt + answer/2,   B = min(MaxSeqs, KVTokens/K, what TPOT allows)
-func weights(v *sim.Server, slo sim.SLO, prompt, answer float64) (float64, float64) {
-	kv := prompt + answer/2
-	batch := min(float64(v.MaxSeqs), float64(v.KVTokens)/max(1, kv))
-	each := v.Sequence + v.KVToken*kv
-	if each > 0 {
-		batch = min(batch, (slo.TPOT.Seconds()-v.Base)/each)
-	}
-	return v.PrefillToken, v.Base/max(1, batch) + each
 }
 
 // slowness returns by what factor the server's times must be taken for answers to come as they did: the step-time law

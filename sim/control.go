@@ -63,7 +63,7 @@ func (c *controller) tick(e *engine) error {
 	if e.options.Progress != nil {
 		e.options.Progress(elapsed(min(e.now, e.horizon)), elapsed(e.horizon))
 	}
-	if e.scenario.Control.CrashRate > 0 && draw(e.seed, streamControl, 0, uint64(c.ticks)).uniform() < e.scenario.Control.CrashRate {
+	if e.scenario.Control.CrashRate > 0 && draw(e.seed, streamControl, 0, uint64(c.ticks)).Uniform() < e.scenario.Control.CrashRate {
 		return c.crash()
 	}
 	if !c.step.Acts() {
@@ -102,7 +102,7 @@ func (c *controller) write(e *engine) {
 	c.writing = false
 	e.agenda.set(slotWrite, never)
 	p := e.scenario.Control.RejectRate
-	rejected := p > 0 && draw(e.seed, streamControl, 1, uint64(c.ticks)).uniform() < p
+	rejected := p > 0 && draw(e.seed, streamControl, 1, uint64(c.ticks)).Uniform() < p
 	if rejected {
 		c.refusals++
 	}

@@ -108,7 +108,7 @@ func (e *engine) wake(r *replica) {
 	t := &e.kinds[r.kind]
 	switch r.life {
 	case provisioning:
-		if r.delays.uniform() < t.Startup.FailureRate {
+		if r.delays.Uniform() < t.Startup.FailureRate {
 			e.agenda.set(r.slot, e.after(t.Startup.Provision.draw(r.delays)))
 			return
 		}
@@ -138,7 +138,7 @@ func (e *engine) open(r *replica) {
 	place, _ := slices.BinarySearchFunc(e.ready, r.number, func(o *replica, n int64) int { return int(o.number - n) })
 	e.ready = slices.Insert(e.ready, place, r)
 	if t.CrashesPerHour > 0 {
-		wait := r.delays.exponential() * 3600 * second / t.CrashesPerHour
+		wait := r.delays.Exponential() * 3600 * second / t.CrashesPerHour
 		r.crashAt = e.after(max(1, int64(min(wait, float64(ticks(MaxDuration))))))
 	}
 	e.agenda.set(r.slot, r.crashAt)

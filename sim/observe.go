@@ -107,7 +107,7 @@ func (o *observer) scrape(e *engine) {
 		if r.waiting.len() > 0 {
 			p += e.scenario.Scrape.BusyFailureRate
 		}
-		if p > 0 && draw(e.seed, streamScrape, uint64(r.number), uint64(o.round)).uniform() < p {
+		if p > 0 && draw(e.seed, streamScrape, uint64(r.number), uint64(o.round)).Uniform() < p {
 			continue
 		}
 		waiting := float64(r.waiting.len())

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -28,11 +29,11 @@ func (p restless) Decide(s restlessState, _ time.Time, obs scaling.Observation) 
 	s.Asked++
 	seen := uint64(obs.SpecReplicas)<<8 + uint64(obs.ReadyReplicas)
 	for i := range obs.Readings {
-		seen = mix(seen ^ math.Float64bits(obs.Readings[i].Lower))
+		seen = splitmix.Mix(seen ^ math.Float64bits(obs.Readings[i].Lower))
 	}
 	span := uint64(p.bounds.Max-p.bounds.Min) + 1
 	d := scaling.HoldAt(obs.SpecReplicas)
-	d.To(p.bounds.Min+int32(mix(s.Asked+s.Told<<32+seen)%span), "Restless", "")
+	d.To(p.bounds.Min+int32(splitmix.Mix(s.Asked+s.Told<<32+seen)%span), "Restless", "")
 	return s, d
 }
 

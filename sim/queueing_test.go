@@ -25,9 +25,9 @@ func (m memoryless) Arrivals(seed uint64) Arrivals {
 	gaps, lengths := newStream(seed, streamArrivals), newStream(seed, streamLengths)
 	t := 0.0
 	return func() (Request, bool) {
-		t += gaps.exponential() / m.rate
+		t += gaps.Exponential() / m.rate
 		at := time.Duration(t * float64(time.Second))
-		return Request{At: at, Input: 1, Output: max(1, int32(math.Ceil(m.mean*lengths.exponential())))}, at < m.Duration()
+		return Request{At: at, Input: 1, Output: max(1, int32(math.Ceil(m.mean*lengths.Exponential())))}, at < m.Duration()
 	}
 }
 

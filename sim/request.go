@@ -108,14 +108,14 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 	return func() (Request, bool) {
 		for more && (len(waiting) == 0 || ahead.At <= waiting[0].At) {
 			copies := int(s.factor)
-			if random.uniform() < s.factor-float64(copies) {
+			if random.Uniform() < s.factor-float64(copies) {
 				copies++
 			}
 			for i := range copies {
 				r := ahead
 				if i > 0 {
 					within := min(time.Second, end-r.At)
-					r.At += min(time.Duration(random.uniform()*float64(within)), within-1)
+					r.At += min(time.Duration(random.Uniform()*float64(within)), within-1)
 				}
 				waiting = insert(waiting, r)
 			}

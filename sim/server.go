@@ -75,6 +75,20 @@ func Llama70BH100x8() Server {
 	}
 }
 
+// TokenWork returns what a token of a prompt and one of an answer costs in a full batch of requests of such mean lengths, in
+// seconds of a replica:
+//
+//	PrefillToken   and   Base/B + Sequence + KVToken K,   K = prompt + answer/2,   B = min(MaxSeqs, KVTokens/K, what TPOT allows)
+func (s Server) TokenWork(slo SLO, prompt, answer float64) (promptToken, answerToken float64) {
+	kv := prompt + answer/2
+	batch := min(float64(s.MaxSeqs), float64(s.KVTokens)/kv)
+	each := s.Sequence + s.KVToken*kv
+	if each > 0 {
+		batch = min(batch, (slo.TPOT.Seconds()-s.Base)/each)
+	}
+	return s.PrefillToken, s.Base/max(1, batch) + each
+}
+
 // Validate reports every wrong field at once, under field.
 func (s Server) Validate(field string) error {
 	var e scaling.FieldErrors

@@ -178,12 +178,12 @@ func (s Series) Arrivals(seed uint64) Arrivals {
 	t, end := 0.0, s.Duration()
 	return func() (Request, bool) {
 		for highest > 0 {
-			t += random.exponential() / highest
+			t += random.Exponential() / highest
 			if t >= end.Seconds() {
 				break
 			}
 			at := min(time.Duration(t*float64(time.Second)), end-1)
-			if random.uniform()*highest >= s.rate(at) {
+			if random.Uniform()*highest >= s.rate(at) {
 				continue
 			}
 			span := s.Rates[at/s.Step]

@@ -42,7 +42,6 @@ const (
 	ReasonContended          = "Contended"      // what was written is undone by somebody else again and again
 	ReasonNotContended       = "NoOtherWriter"  // it is so no more
 	ReasonAtZero             = "AtZeroReplicas" // no replicas, as the bounds allow: there is no pod to ask
-	ReasonScaledToZero       = "ScaledToZero"   // no replicas, by hand and below the bounds: left alone
 )
 
 func stateReason(err error) string {

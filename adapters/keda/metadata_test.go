@@ -1,9 +1,7 @@
 package keda
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -392,99 +390,6 @@ func TestWrongKeysAllAtOnce(t *testing.T) {
 	)
 }
 
-func TestReplicasFields(t *testing.T) {
-	m := parsed(t, given(t, `
-scalerName: keda-kaito-scaler
-mode: replicas
-threshold: "10"
-lowThreshold: "2"
-realtime.scaleUpRule.cooldownSeconds: "60"
-realtime.scaleUpRule: "{scaleStep: 2}"
-realtime.holdWhilePending: "true"
-cron.mode: InWindow
-cron.windows: |
-  - {name: day, start: "0 8 * * 1-5", end: "0 18 * * 1-5", targetReplicas: 3, timeZone: Europe/Berlin}
-`))
-	want := policy.Scaler{}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(`
-realtime:
-  metrics: [{source: {}, threshold: {high: "10", low: "2"}}]
-  scaleUpRule: {cooldownSeconds: 60, scaleStep: 2}
-  holdWhilePending: true
-cron:
-  mode: InWindow
-  windows: [{name: day, start: "0 8 * * 1-5", end: "0 18 * * 1-5", targetReplicas: 3, timeZone: Europe/Berlin}]
-`), &want))
-	require.Equal(t, want, m.Scaler.Scaler)
-	plan, err := m.plan(chatTarget, oneToTen)
-	require.NoError(t, err)
-	require.Equal(t, "realtime+cron", plan.Kinds)
-
-	m = parsed(t, inReplicas("proportional.stabilization.downSeconds", "300", "proportional.scaleUp.tolerance", "0.05"))
-	require.EqualValues(t, 300, *m.Scaler.Proportional.Stabilization.DownSeconds)
-	require.Equal(t, "0.05", m.Scaler.Proportional.ScaleUp.Tolerance.String())
-	require.Len(t, m.Scaler.Proportional.Metrics, 1)
-
-	clock := parsed(t, inReplicas("threshold", "-", "cron.policies", `[{name: a, schedule: "*/5 * * * *", targetReplicas: 2}]`))
-	plan, err = clock.plan(chatTarget, oneToTen)
-	require.NoError(t, err)
-	require.False(t, plan.Scrapes())
-
-	// The other policy may have metrics of its own.
-	both := parsed(t, inReplicas("policy", "proportional", "realtime.metrics", `[{source: {name: other}, threshold: {high: 2, low: 1}}]`))
-	plan, err = both.plan(chatTarget, oneToTen)
-	require.NoError(t, err)
-	require.Equal(t, "realtime+proportional", plan.Kinds)
-}
-
-// TestMetricsByPath: a policy that has its metrics needs no threshold, and with several there is none to be given.
-func TestMetricsByPath(t *testing.T) {
-	m := parsed(t, inReplicas("threshold", "-", "realtime.profile", "responsive",
-		"realtime.metrics", `[{source: {name: a, port: 8000}, threshold: {high: "10", low: "2"}}, {source: {name: b}, threshold: {high: "1", low: "0.5"}}]`))
-	plan, err := m.plan(chatTarget, oneToTen)
-	require.NoError(t, err)
-	require.Equal(t, "realtime", plan.Kinds)
-	require.Len(t, plan.Scrape.Metrics, 2)
-	require.Equal(t, 8000, plan.Scrape.Metrics[0].Endpoint.Port)
-
-	m = parsed(t, inReplicas("threshold", "-", "proportional.metrics", "[{target: 3}]", "cron.policies", `[{name: a, schedule: "0 0 * * *", targetReplicas: 2}]`))
-	plan, err = m.plan(chatTarget, oneToTen)
-	require.NoError(t, err)
-	require.Equal(t, "proportional+cron", plan.Kinds)
-
-	const missing = `threshold: "": must be given in mode replicas, unless every policy has its metrics or is cron`
-	wrong(t, inReplicas("threshold", "-", "realtime.profile", "seed"), missing)
-	wrong(t, inReplicas("threshold", "-", "realtime.profile", "seed", "cron.policies", `[{name: a, schedule: "0 0 * * *", targetReplicas: 2}]`), missing)
-	wrong(t, inReplicas("threshold", "-", "realtime.metrics", "[]", "proportional.metrics", "[{target: 3}]"), missing, "realtime.metrics: 0: must be at least one")
-	wrong(t, inReplicas("threshold", "-", "proportional.metrics", "[{target: 3}]", "metricPort", "8000"), `metricPort: "8000": must be given with threshold only: the rules are given by their paths`)
-
-	_, err = ParseMetadata(inReplicas("threshold", "-", "proportional.metrics", "[{target: -1}]"))
-	require.ErrorContains(t, err, "proportional.metrics[0].target")
-}
-
-func TestReplicasWhole(t *testing.T) {
-	const text = `
-realtime:
-  metrics:
-  - source: {name: queue, port: 8000}
-    threshold: {high: "1.5", low: "0.5"}
-cron:
-  policies:
-  - {name: a, schedule: "0 0 * * *", targetReplicas: 2}
-`
-	m := parsed(t, inReplicas("threshold", "-", "scaler", text, "minReplicas", "2"))
-	var want policy.Scaler
-	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &want))
-	require.Equal(t, want, m.Scaler.Scaler)
-	plan, err := m.plan(chatTarget, oneToTen)
-	require.NoError(t, err)
-	require.Equal(t, "realtime+cron", plan.Kinds)
-	require.Equal(t, 8000, plan.Scrape.Metrics[0].Endpoint.Port)
-	require.Equal(t, Spec{Metric: "desired-replicas", Target: 1}, m.Spec())
-	// A separator in front begins the one document.
-	parsed(t, inReplicas("threshold", "-", "scaler", "---\nstatic: {replicas: 1}\n"))
-}
-
 func TestSecondsAndDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"5": 5 * time.Second, "1.5": 1500 * time.Millisecond, "1500ms": 1500 * time.Millisecond, " 2s ": 2 * time.Second,
@@ -566,92 +471,6 @@ func TestThresholdSurvives(t *testing.T) {
 	})
 }
 
-// faults takes joined errors apart.
-func faults(err error) []error {
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, faults(e)...)
-	}
-	return all
-}
-
-// inOrder checks that each fault names one of the keys that were given, or one that should have been. Long names are cut,
-// and so are long lists of faults.
-func inOrder(t require.TestingT, metadata map[string]string, err error) {
-	all := faults(err)
-	if len(all) > mostFaults {
-		require.Len(t, all, mostFaults+1)
-		require.Regexp(t, `^and \d+ more$`, all[mostFaults].Error())
-		all = all[:mostFaults]
-	}
-	for _, e := range all {
-		var field *scaling.FieldError
-		require.ErrorAs(t, e, &field, "%v", metadata)
-		named := func(key string) bool {
-			if field.Field == shortened(key) || field.Field == cut(key, mostRule) || strings.HasPrefix(key, field.Field+".") {
-				return true // the whole key, or the part of it that is no field
-			}
-			rest, ok := strings.CutPrefix(field.Field, strings.TrimSuffix(key, fromEnv))
-			rest = strings.TrimPrefix(rest, fromEnv)
-			return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
-		}
-		keys := append(slices.Collect(maps.Keys(metadata)), "scalerName", "threshold", "lowThreshold", "targetKind", "maxReplicas", "realtime.metrics", "proportional.metrics", "cron.policies", "cron.windows", "engine", "signal", "scaler", "metricName")
-		require.True(t, slices.ContainsFunc(keys, named), "%q of %v", field.Field, metadata)
-	}
-}
-
-// anyMetadata checks that what is accepted builds or says which key is wrong, and so does what is refused.
-func anyMetadata(t require.TestingT, metadata map[string]string) {
-	m, err := ParseMetadata(metadata)
-	again, errAgain := ParseMetadata(maps.Clone(metadata))
-	require.Equal(t, m, again)
-	require.Equal(t, fmt.Sprint(err), fmt.Sprint(errAgain))
-	if err != nil {
-		inOrder(t, metadata, err)
-		return
-	}
-	plan, err := m.plan(chatTarget, oneToTen)
-	_, errAgain = again.plan(chatTarget, oneToTen)
-	require.Equal(t, fmt.Sprint(err), fmt.Sprint(errAgain))
-	if err != nil {
-		inOrder(t, metadata, err)
-		return
-	}
-	require.Equal(t, m.Interval, plan.Interval)
-	if plan.Scrapes() {
-		require.NoError(t, plan.Scrape.Validate())
-	}
-	_, err = specResponse(m.Spec())
-	require.NoError(t, err)
-}
-
-// TestAnyMetadata draws from the keys that there are.
-func TestAnyMetadata(t *testing.T) {
-	keys := append(append(ownKeys(), sourceKeys()...), "realtime.scaleUpRule.scaleStep", "realtime.scaleUpRule", "realtime.profile", "realtime.metrics",
-		"proportional.profile", "proportional.metrics", "proportional.stableWindowSeconds", "proportional.stabilization.downSeconds", "proportional.panic",
-		"cron.windows", "cron.policies", "cron.mode", "cron.outside", "cron.nothing", "else")
-	values := []string{
-		"", "1", "0", "2", "-1", "0.5", "15", "30s", "3600", "600000", "x", "a/b", "true", "http", "https", "metric", "replicas", "Value", "AverageValue", "realtime", "proportional",
-		"kpa", "hpa", "kthena", "responsive", "VLLM", "TTFT", "Waiting", "Max", "LeaderWorkerSet", "apps/v1", "Deployment", "InWindow", "/m",
-		"[]", "{}", "{scaleStep: 3}", "[{target: 2}]", "[{threshold: {high: 2, low: 1}}]", "{windowSeconds: 6, threshold: 2}",
-		`[{name: a, schedule: "0 1 * * *", targetReplicas: 2}]`, `[{name: a, start: "0 1 * * *", end: "0 2 * * *", targetReplicas: 2}]`,
-		"{proportional: {metrics: [{target: 2}]}}", "{realtime: {metrics: [{threshold: {high: 2, low: 3}}]}}", "---\n1\n---\n2",
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		metadata := rapid.SampledFrom([]map[string]string{{}, inMetric(), inReplicas(), inReplicas("lowThreshold", "1"), inReplicas("threshold", "-")}).Draw(t, "base")
-		metadata = maps.Clone(metadata)
-		for range rapid.IntRange(0, 5).Draw(t, "more") {
-			key := rapid.SampledFrom(keys).Draw(t, "key") + rapid.SampledFrom([]string{"", "", "", fromEnv}).Draw(t, "from")
-			metadata[key] = rapid.SampledFrom(values).Draw(t, "value")
-		}
-		anyMetadata(t, metadata)
-	})
-}
-
 // TestTimeouts: whatever interval and scrapeTimeout are accepted fit each other and the scraper.
 func TestTimeouts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -673,36 +492,5 @@ func TestTimeouts(t *testing.T) {
 		require.LessOrEqual(t, c.DialTimeout, c.Timeout)
 		require.LessOrEqual(t, c.Timeout, c.SweepTimeout)
 		require.Less(t, c.SweepTimeout, c.Interval)
-	})
-}
-
-// FuzzMetadata reads pairs of key and value, separated by bytes of 0.
-func FuzzMetadata(f *testing.F) {
-	seed := func(metadata map[string]string) {
-		var text []string
-		for _, key := range slices.Sorted(maps.Keys(metadata)) {
-			text = append(text, key, metadata[key])
-		}
-		f.Add(strings.Join(text, "\x00"))
-	}
-	seed(inMetric())
-	seed(inReplicas("lowThreshold", "1", "realtime.scaleUpRule.cooldownSeconds", "60"))
-	seed(inReplicas("threshold", "-", "cron.windows", `[{name: a, start: "0 1 * * *", end: "0 2 * * *", targetReplicas: 1}]`))
-	seed(inReplicas("threshold", "-", "scaler", "{realtime: {metrics: [{threshold: {high: 2, low: 1}}]}}"))
-	seed(inMetric("engine", "VLLM", "signal", "TTFT", "quantile", "0.9", "metricPort", "http"))
-	seed(inMetric("metricPorotocol", "https", "tlsServerName", "x", "interval", "1", "scrapeTimeout", "0.999", "metricType", "Value"))
-	seed(map[string]string{strings.Repeat("\xff\x80key", 200): "1", strings.Repeat("é", 100): "", "realtime." + strings.Repeat("x", 400): "1"})
-	many := make(map[string]string)
-	for i := range 3 * mostFaults {
-		many[fmt.Sprintf("cron.unknown%d", i)] = "1"
-	}
-	seed(many)
-	f.Fuzz(func(t *testing.T, text string) {
-		parts := strings.Split(text, "\x00")
-		metadata := make(map[string]string)
-		for i := 0; i+1 < len(parts); i += 2 {
-			metadata[parts[i]] = parts[i+1]
-		}
-		anyMetadata(t, metadata)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -125,14 +126,7 @@ func (b *bench) measure() {
 	}
 	b.input /= n
 	b.output /= n
-	kv := b.input + b.output/2
-	batch := min(float64(b.server.MaxSeqs), float64(b.server.KVTokens)/kv)
-	if each := b.server.Sequence + b.server.KVToken*kv; each > 0 {
-		batch = min(batch, (b.slo.TPOT.Seconds()-b.server.Base)/each)
-	}
-	batch = max(1, batch)
-	b.prompt = b.server.PrefillToken
-	b.token = b.server.Base/batch + b.server.Sequence + b.server.KVToken*kv
+	b.prompt, b.token = b.server.TokenWork(b.slo, b.input, b.output)
 	// What meets the SLO is done by then; what is not, does not count.
 	b.scenario.Grace = min(b.slo.TTFT+time.Duration(longest)*b.slo.TPOT+time.Minute, sim.MaxDuration/2)
 }
@@ -144,12 +138,12 @@ type shares struct{ both, ttft, tpot float64 }
 func (b *bench) at(ctx context.Context, rate float64) (shares, error) {
 	var met, ttft, tpot int
 	for seed, lengths := range b.lengths {
-		random := stream{uint64(seed) + 1}
+		random := splitmix.Stream{State: uint64(seed) + 1}
 		requests := make([]sim.Request, len(lengths))
 		t := 0.0
 		rate := rate * float64(b.replicas)
 		for i, r := range lengths {
-			t += random.exponential() / rate
+			t += random.Exponential() / rate
 			r.At = time.Duration(t * float64(time.Second))
 			requests[i] = r
 		}
@@ -241,16 +235,4 @@ func (b *bench) unattainable(rate float64, got shares) error {
 	}
 	return fmt.Errorf("%w: one replica of %q misses %s even at %.2g requests/s: TTFT %s is met by %.1f %%, TPOT %s by %.1f %%, asked for %.1f %%",
 		ErrUnattainable, b.server.Name, missed, rate, b.slo.TTFT, 100*got.ttft, b.slo.TPOT, 100*got.tpot, 100*b.alpha)
-}
-
-// A stream is a splitmix64 generator; see package sim.
-type stream struct{ state uint64 }
-
-// exponential returns a number with mean 1.
-func (s *stream) exponential() float64 {
-	s.state += 0x9e3779b97f4a7c15
-	z := s.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return -math.Log((float64((z^z>>31)>>11) + 0.5) / (1 << 53))
 }

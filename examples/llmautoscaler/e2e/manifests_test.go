@@ -56,7 +56,25 @@ func TestManifestsDryRun(t *testing.T) {
 
 // TestDisruptionBudgets let nodes be drained, whatever the count of replicas: minAvailable 1 does not if there is one.
 func TestDisruptionBudgets(t *testing.T) {
-	found := 0
+	require.GreaterOrEqual(t, eachOf(t, "PodDisruptionBudget", func(file, document string) {
+		require.Contains(t, document, "\n  maxUnavailable: 1", file)
+		require.NotContains(t, document, "minAvailable", file)
+	}), 6)
+}
+
+// TestEgress: no NetworkPolicy lets a program go everywhere, nor does one say nothing about it.
+func TestEgress(t *testing.T) {
+	require.GreaterOrEqual(t, eachOf(t, "NetworkPolicy", func(file, document string) {
+		require.Contains(t, document, "policyTypes: [Ingress, Egress]", file)
+		_, egress, ok := strings.Cut(document, "\n  egress:")
+		require.True(t, ok, file)
+		require.NotContains(t, egress, "    - {}", file)
+	}), 5)
+}
+
+// eachOf calls f with every document of a kind in the manifests of all examples, and returns how many there are.
+func eachOf(t *testing.T, kind string, f func(file, document string)) (found int) {
+	t.Helper()
 	require.NoError(t, filepath.WalkDir("../..", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" {
 			return err
@@ -66,15 +84,14 @@ func TestDisruptionBudgets(t *testing.T) {
 			return err
 		}
 		for document := range strings.SplitSeq(strings.ReplaceAll(string(text), "\r", ""), "\n---\n") {
-			if strings.Contains(document, "kind: PodDisruptionBudget\n") {
+			if strings.Contains(document, "kind: "+kind+"\n") {
 				found++
-				require.Contains(t, document, "\n  maxUnavailable: 1", file)
-				require.NotContains(t, document, "minAvailable", file)
+				f(file, document)
 			}
 		}
 		return nil
 	}))
-	require.GreaterOrEqual(t, found, 6)
+	return found
 }
 
 // rendered returns what check.sh renders of kustomization and chart, or nothing in short tests: helm is built for it.
@@ -97,56 +114,4 @@ func rendered(t *testing.T) map[string][]byte {
 		require.NoError(t, err)
 	}
 	return all
-}
-
-// TestEgress: no NetworkPolicy lets a program go everywhere, nor does one say nothing about it.
-func TestEgress(t *testing.T) {
-	found := 0
-	require.NoError(t, filepath.WalkDir("../..", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" {
-			return err
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		for document := range strings.SplitSeq(strings.ReplaceAll(string(text), "\r", ""), "\n---\n") {
-			if strings.Contains(document, "kind: NetworkPolicy\n") {
-				found++
-				require.Contains(t, document, "policyTypes: [Ingress, Egress]", file)
-				_, egress, ok := strings.Cut(document, "\n  egress:")
-				require.True(t, ok, file)
-				require.NotContains(t, egress, "    - {}", file)
-			}
-		}
-		return nil
-	}))
-	require.GreaterOrEqual(t, found, 5)
-}
-
-// TestPinned: actions are pinned by their commit, and images are built with a Go that is named whole and supported.
-func TestPinned(t *testing.T) {
-	read := func(patterns ...string) (all string) {
-		for _, pattern := range patterns {
-			files, err := filepath.Glob(pattern)
-			require.NoError(t, err)
-			require.NotEmpty(t, files, pattern)
-			for _, file := range files {
-				text, err := os.ReadFile(file)
-				require.NoError(t, err)
-				all += string(text)
-			}
-		}
-		return all
-	}
-	uses := regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(read("../../../.github/workflows/*.yml"), -1)
-	require.NotEmpty(t, uses)
-	for _, use := range uses {
-		require.Regexp(t, `@[0-9a-f]{40}$`, use[1])
-	}
-	images := regexp.MustCompile(`(?m)^FROM golang:(\S+)`).FindAllStringSubmatch(read("../../*/Dockerfile", "../../*/deploy/Containerfile"), -1)
-	require.Len(t, images, 3)
-	for _, image := range images {
-		require.Regexp(t, `^1\.(2[6-9]|[3-9][0-9])\.[0-9]+`, image[1])
-	}
 }
