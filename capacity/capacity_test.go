@@ -481,3 +481,44 @@ func (k keep) Tune(c *Config, past func() Past) (Tuning, bool) {
 	k(past())
 	return Inline{}.Tune(c, past)
 }
+
+// TestAClockThatStepsBackHoldsNothing steps the clock back by a day, and restores a state of a time to come: what is seen
+// then counts at once, and counts are followed within minutes.
+func TestAClockThatStepsBackHoldsNothing(t *testing.T) {
+	c := config()
+	scaler := Scaler{config: &c, fixed: &trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}}
+	for _, jump := range []time.Duration{-time.Second, -24 * time.Hour, -250 * 365 * 24 * time.Hour} {
+		s, d := State{}, scaling.Decision{}
+		now, served := start(), 0.0
+		for range 20 {
+			now, served = now.Add(15*time.Second), served+150
+			s, d = scaler.Decide(s, now, observation(4, 0, 20, served, 1500, 200))
+		}
+		before := d.Replicas
+		now = now.Add(jump)
+		for range 20 {
+			now, served = now.Add(15*time.Second), served+1500
+			s, d = scaler.Decide(s, now, observation(4, 0, 20, served, 1500, 200))
+			require.NoError(t, s.Validate())
+		}
+		assert.Greater(t, d.Replicas, 5*before, "stepped by %s", jump)
+	}
+}
+
+// TestOldCountsSayNothing keeps the time of the scrape, while the clock goes on.
+func TestOldCountsSayNothing(t *testing.T) {
+	c := config()
+	p := scaling.New(Scaler{config: &c, fixed: &trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}})
+	obs := observation(4, 0, 20, 1000, 1500, 200)
+	for i := range obs.Histograms {
+		obs.Histograms[i].At = start()
+	}
+	for i := range 20 {
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		old := float64(i)*15 > c.stale()
+		assert.Equal(t, old, d.Code() == Stale, "%d s", i*15)
+		if old {
+			assert.Equal(t, scaling.Unknown, d.Verdict)
+		}
+	}
+}

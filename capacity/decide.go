@@ -35,6 +35,8 @@ const (
 	Warming scaling.Code = "Warming finished < needed"
 	// NoSample can say nothing: the observation lacks a metric.
 	NoSample scaling.Code = "NoSample"
+	// Stale can say nothing: what the observation has is that old.
+	Stale scaling.Code = "Stale age:s > limit:s"
 )
 
 const (
@@ -85,7 +87,11 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	if missing != "" {
 		return s, scaling.UnknownAt(obs.SpecReplicas, NoSample, missing)
 	}
+	s.turnBack(seconds(now))
 	fresh := s.see(x, &obs)
+	if age, limit := seconds(now)-s.last().At, c.config.stale(); age > limit {
+		return s, scaling.UnknownAt(obs.SpecReplicas, Stale, "", age, limit)
+	}
 	if len(s.Rises) > 0 {
 		s.starts(seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
 	}
@@ -200,6 +206,9 @@ func (s *State) guard(allowed float64, settled bool) {
 		s.Guard = min(mostGuard, s.Guard+guardUp*dt)
 	}
 }
+
+// stale is the age in seconds from which on a sample says nothing: four scrapes and decisions.
+func (c *Config) stale() float64 { return 4 * (c.Scrape + c.Control).Seconds() }
 
 // lead is how long it takes from a need to a replica that serves it: the P90 of the starts that were seen, a scrape and
 // a decision.

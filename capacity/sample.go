@@ -89,10 +89,10 @@ func (s *Sample) fell(before *Sample) bool {
 }
 
 func (s *Sample) valid() bool {
-	for _, x := range [...]float64{s.At, s.Firsts, s.Prefilled, s.Finished, s.Generated, s.Late, s.Timed, s.TPOT, s.Slow, s.Waiting, s.Running, s.KV} {
+	for _, x := range [...]float64{s.Firsts, s.Prefilled, s.Finished, s.Generated, s.Late, s.Timed, s.TPOT, s.Slow, s.Waiting, s.Running, s.KV} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return false
 		}
 	}
-	return s.Ready >= 0
+	return s.Ready >= 0 && !math.IsNaN(s.At) && !math.IsInf(s.At, 0)
 }

@@ -60,10 +60,10 @@ func (s State) Validate() error {
 	if len(s.Samples) > 2*mostSamples || len(s.Lengths) > 64 || len(s.Needs) > 2*mostSamples || len(s.Starts) > mostStarts || len(s.Rises) > mostRises {
 		return errors.New("more is remembered than a Scaler can")
 	}
-	last := 0.0
+	last := math.Inf(-1)
 	for i := range s.Samples {
 		if x := &s.Samples[i]; !x.valid() || x.At < last {
-			return fmt.Errorf("samples[%d]: must be numbers that are not negative, in order of time", i)
+			return fmt.Errorf("samples[%d]: must be counts that are not negative, in order of time", i)
 		}
 		last = s.Samples[i].At
 	}
@@ -156,6 +156,30 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	l.Prompts.grow(&s.Sizes.Prompts, obs.Histogram(PromptSize))
 	l.Answers.grow(&s.Sizes.Answers, obs.Histogram(AnswerSize))
 	return true
+}
+
+// turnBack moves all that is remembered back by as much as the clock is behind the last sample: what had been waited for
+// stays waited for, and no time that is yet to come holds anything.
+func (s *State) turnBack(now float64) {
+	if len(s.Samples) == 0 || s.last().At <= now {
+		return
+	}
+	by := s.last().At - now
+	for _, t := range [...]*float64{&s.Began, &s.Tuned, &s.Tuning.At} {
+		*t -= by
+	}
+	for i := range s.Samples {
+		s.Samples[i].At -= by
+	}
+	for i := range s.Needs {
+		s.Needs[i].At -= by
+	}
+	for i := range s.Rises {
+		s.Rises[i].At -= by
+	}
+	for i := range s.Lengths {
+		s.Lengths[i].At -= by
+	}
 }
 
 // back returns the latest sample that is at least w seconds older than the last and of which every pod answered, or the

@@ -47,7 +47,7 @@ type trial struct {
 }
 
 func (t *Tuning) validate() error {
-	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.At, t.Fleet, t.Slowness, t.Late, t.Allowed} {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return errors.New("tuning: must be numbers that are not negative")
 		}
