@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,9 +176,10 @@ func (w *world) state(namespace string) string {
 	return regexp.MustCompile(`\b1[0-9]{12}\b`).ReplaceAllString(state, "TIME")
 }
 
-// TestConflictStorm: another writer changes the Deployment all the time, and its count now and then; first as fast as it
-// can, then twenty times a second. The controller's writes are conflicts, or one step from the count that was there:
-// it never takes back what came in between. When the storm is over it has its way.
+// TestConflictStorm: another writer changes the Deployment all the time, and takes its count back twice; first as fast as
+// it can, then twenty times a second. The controller's writes are conflicts, or one step from the count that was there:
+// it never takes back what came in between. When the storm is over it has its way. A writer that goes on to take the
+// count back is named, and the target left alone.
 func TestConflictStorm(t *testing.T) {
 	w := newWorld(t)
 	w.autoscaler(func(s *v1alpha1.LLMAutoScalerSpec) {
@@ -192,10 +194,11 @@ func TestConflictStorm(t *testing.T) {
 	deployments := clientset.AppsV1().Deployments(namespace)
 	mine := 0
 	storm := func(length, pause time.Duration) {
+		took := false
 		ticker := time.NewTicker(pause)
 		defer ticker.Stop()
 		for end := time.Now().Add(length); time.Now().Before(end); <-ticker.C {
-			// Annotations change the resource version as replicas do; every tenth write moves the count down to 2.
+			// Annotations change the resource version as replicas do.
 			d, err := deployments.Get(t.Context(), "chat", metav1.GetOptions{})
 			require.NoError(t, err)
 			if d.Annotations == nil {
@@ -203,10 +206,12 @@ func TestConflictStorm(t *testing.T) {
 			}
 			mine++
 			d.Annotations["storm"] = time.Now().String()
-			if mine%10 == 0 {
+			taking := !took && mine%10 == 0 && *d.Spec.Replicas > 2
+			if taking {
 				d.Spec.Replicas = ptr(int32(2))
 			}
-			_, _ = deployments.Update(t.Context(), d, metav1.UpdateOptions{}) // a conflict is one of its own
+			_, err = deployments.Update(t.Context(), d, metav1.UpdateOptions{}) // a conflict is one of its own
+			took = took || taking && err == nil
 		}
 	}
 	storm(6*time.Second, time.Millisecond)
@@ -242,6 +247,20 @@ func TestConflictStorm(t *testing.T) {
 	t.Logf("%d writes of the other, %d of the controller were carried out and %d were conflicts", mine, done, conflicts)
 	require.Positive(t, conflicts)
 	require.Positive(t, done)
+
+	w.eventually("who takes writes back is named", time.Minute, func() bool {
+		if d, err := deployments.Get(t.Context(), "chat", metav1.GetOptions{}); err == nil && *d.Spec.Replicas > 2 {
+			d.Spec.Replicas = ptr(int32(2))
+			_, _ = deployments.Update(t.Context(), d, metav1.UpdateOptions{})
+		}
+		status, _ := w.condition(k8s.ConditionContended)
+		return status == metav1.ConditionTrue
+	})
+	contended := meta.FindStatusCondition(w.status().Status.Conditions, k8s.ConditionContended)
+	require.Contains(t, contended.Message, "e2e.test at ")
+	require.Contains(t, contended.Message, "took back the last 3 writes of Deployment models/chat")
+	left := w.replicas()
+	require.Never(t, func() bool { return w.replicas() != left }, 3*time.Second, 100*time.Millisecond)
 }
 
 // TestLeaderKilled: of two replicas of the controller one works. When it is killed the other goes on, from its state.
