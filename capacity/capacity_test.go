@@ -522,3 +522,19 @@ func TestOldCountsSayNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestDemandIsWhatWasDecidedOn reads the work and the capacity off a decision; of silent pods it has no upper end.
+func TestDemandIsWhatWasDecidedOn(t *testing.T) {
+	obs := observation(2, 0, 10, 100, 500, 100)
+	d := scaling.HoldAt(2)
+	_, each := Demand(&obs, &d)
+	assert.Zero(t, each, "nothing was decided")
+	d.To(3, AboveCapacity, "", 3, 2, 1.5, 0.6)
+	work, each := Demand(&obs, &d)
+	assert.Equal(t, scaling.Exactly("work", 1.5), work)
+	assert.InDelta(t, 0.6, each, 0)
+	obs.Histograms[2].Failed = 1
+	work, _ = Demand(&obs, &d)
+	assert.True(t, math.IsInf(work.Upper, 1))
+	assert.Equal(t, int32(1), work.Failed)
+}

@@ -3,6 +3,7 @@ package scaling
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -146,6 +147,16 @@ func (d *Decision) Steps() []Step {
 		}
 	}
 	return steps
+}
+
+// Find returns the first step that has one of the codes, on the deciding line or considered, without allocating.
+func (d *Decision) Find(codes ...Code) (Step, bool) {
+	for i := range d.count {
+		if s := d.step(i); slices.Contains(codes, s.Code) {
+			return *s, true
+		}
+	}
+	return Step{}, false
 }
 
 // Code returns the code of the last step on the deciding line: the rule that had the last word. It is empty for an

@@ -267,3 +267,16 @@ func TestFieldErrors(t *testing.T) {
 	e.Check(false, "step", 0, "must be at least 1")
 	require.EqualError(t, e.Err(), "name: \"a\\nb\": must be one line\nstep: 0: must be at least 1")
 }
+
+// TestFindReturnsTheFirstStepOfACode finds steps on every line, without allocating.
+func TestFindReturnsTheFirstStepOfACode(t *testing.T) {
+	d := scaling.HoldAt(3)
+	d.To(5, scaling.AboveMax, "", 5, 4)
+	d.Consider(2, scaling.BelowMin, "", 1, 2)
+	s, ok := d.Find(scaling.BelowMin)
+	require.True(t, ok)
+	require.Equal(t, int32(2), s.To)
+	_, ok = d.Find(scaling.ClockBack, scaling.Lifted)
+	require.False(t, ok)
+	require.Zero(t, testing.AllocsPerRun(100, func() { d.Find(scaling.AboveMax, scaling.BelowMin) }))
+}

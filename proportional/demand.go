@@ -1,0 +1,17 @@
+package proportional
+
+import "github.com/inferscale/inferscale/scaling"
+
+// Demand returns the load of the whole fleet on the metric, by its Measure, and the target of one replica: what package
+// forecast looks at. It is not known where the reading tells nothing.
+func (m Metric) Demand(obs *scaling.Observation, _ *scaling.Decision) (load scaling.Reading, each float64) {
+	var spare scaling.Reading
+	r := find(obs, m.Name, &spare)
+	l, ok := m.load(r, obs.ReadyReplicas)
+	if !ok {
+		return scaling.Reading{Metric: m.Name}, m.Target
+	}
+	load = *r
+	load.Lower, load.Upper = l.lower, l.lower+l.gap
+	return load, m.Target
+}
