@@ -126,6 +126,7 @@ func (c Config) Validate() error {
 		m.check(&e, path)
 		e.Check(!names[m.Name], path+"name", m.Name, "must be unique")
 		names[m.Name] = true
+		e.Check(m.counts() || i == 0 || !c.Metrics[i-1].counts(), path+"name", m.Name, "must stand before those that are read as Counts")
 	}
 	e.Check(c.Interval > 0, "interval", c.Interval, "must be positive")
 	e.Check(c.Timeout > 0 && c.Timeout < c.Interval, "timeout", c.Timeout, "must be positive and below interval")

@@ -31,6 +31,7 @@ type baseline struct {
 	began  []float64 // when they were created; 0 if unknown
 	rows   []float64 // what they counted, width() numbers each: see [worker.row]
 	lost   bool      // there was no memory left to remember the page
+	gone   time.Time // of Counts: since when some of the series have been missing from the page
 }
 
 // width is how many numbers a series has.
@@ -145,7 +146,7 @@ func (s *seriesPlan) count(w *worker, c *chosen, created int) (fail *Error) {
 	} else if b.rows, fail = w.row(b.rows, c.series, s.Read); fail != nil {
 		return fail
 	}
-	if s.Read == Quantile {
+	if s.Read.buckets() {
 		bounds := w.buckets[:len(w.buckets)-1]
 		if len(b.ids) == 0 {
 			for _, x := range bounds {
@@ -250,7 +251,7 @@ func (m *memory) keep(last, current *baseline) {
 		bounds = slices.Clone(current.bounds)
 	}
 	*last = baseline{
-		at: current.at, family: current.family, start: current.start, bounds: bounds,
+		at: current.at, family: current.family, start: current.start, gone: current.gone, bounds: bounds,
 		ids: refill(last.ids, current.ids), began: refill(last.began, current.began), rows: refill(last.rows, current.rows),
 	}
 }

@@ -41,17 +41,31 @@ const (
 	TPOT                                 // seconds per output token after the first, likewise
 	PrefixCacheHitRate                   // share of the prefix cache queries that hit, 0 to 1
 	Preemptions                          // requests thrown out of the batch, per second
+
+	// Those from here on are read as Counts: histograms of the fleet.
+
+	PromptTokens     // tokens of the prompts of requests that finished
+	GenerationTokens // tokens of their answers
+	Prefilled        // requests that got a first token, and the tokens of prompts that were computed, not taken from a cache
+	TTFTs            // seconds to the first token
+	TPOTs            // seconds per output token after the first, by request; by token where an engine has only that
 )
 
-// Signals returns all signals.
+// Signals returns the signals that are readings.
 func Signals() []Signal {
 	return []Signal{Waiting, Running, InFlight, KVCacheUsage, TTFT, TPOT, PrefixCacheHitRate, Preemptions}
+}
+
+// Histograms returns the signals that are read as Counts.
+func Histograms() []Signal {
+	return []Signal{PromptTokens, GenerationTokens, Prefilled, TTFTs, TPOTs}
 }
 
 // String returns the name of the constant.
 func (s Signal) String() string {
 	return nameOf([]string{
 		"Signal(0)", "Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "PrefixCacheHitRate", "Preemptions",
+		"PromptTokens", "GenerationTokens", "Prefilled", "TTFTs", "TPOTs",
 	}, int(s), "Signal")
 }
 
@@ -87,6 +101,9 @@ func (e Engine) Endpoint() Endpoint {
 // means; see [Engine.Quantile]. A signal that the engine lacks is a *NoSignalError.
 func (e Engine) Metric(s Signal) (Metric, error) {
 	m := Metric{Name: s.String(), Endpoint: e.Endpoint()}
+	if s >= PromptTokens {
+		return e.counted(m, s)
+	}
 	if s == InFlight && e != Dynamo {
 		waiting, running := e.series(Waiting), e.series(Running)
 		if len(waiting) == 0 || len(running) == 0 {
@@ -102,6 +119,41 @@ func (e Engine) Metric(s Signal) (Metric, error) {
 	m.Over = e.over(s)
 	if e == Dynamo && (s == KVCacheUsage || s == PrefixCacheHitRate) {
 		m.Endpoint.Port = 8081 // the worker's
+	}
+	return m, nil
+}
+
+// counted returns the metric of a signal that is a histogram.
+func (e Engine) counted(m Metric, s Signal) (Metric, error) {
+	counts := func(families ...string) []Series { return []Series{{Families: families, Read: Counts}} }
+	of := map[Engine]map[Signal][]Series{
+		VLLM: {
+			PromptTokens: counts("vllm:request_prompt_tokens"), GenerationTokens: counts("vllm:request_generation_tokens"),
+			Prefilled: counts("vllm:time_to_first_token_seconds"), TTFTs: counts("vllm:time_to_first_token_seconds"),
+			TPOTs: counts("vllm:request_time_per_output_token_seconds", "vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"),
+		},
+		SGLang: {
+			PromptTokens: counts("sglang:prompt_tokens_histogram"), GenerationTokens: counts("sglang:generation_tokens_histogram"),
+			Prefilled: counts("sglang:time_to_first_token_seconds"), TTFTs: counts("sglang:time_to_first_token_seconds"),
+			TPOTs: counts("sglang:time_per_output_token_seconds", "sglang:inter_token_latency_seconds"),
+		},
+		TGI: {
+			PromptTokens: counts("tgi_request_input_length"), GenerationTokens: counts("tgi_request_generated_tokens"),
+			TPOTs: counts("tgi_request_mean_time_per_token_duration"),
+		},
+		TRTLLM: {TTFTs: counts("trtllm_time_to_first_token_seconds"), TPOTs: counts("trtllm_time_per_output_token_seconds")},
+		Dynamo: {
+			PromptTokens: counts("dynamo_frontend_input_sequence_tokens"), GenerationTokens: counts("dynamo_frontend_output_sequence_tokens"),
+			TTFTs: counts("dynamo_frontend_time_to_first_token_seconds"), TPOTs: counts("dynamo_frontend_inter_token_latency_seconds"),
+		},
+	}
+	if m.Terms = of[e][s]; len(m.Terms) == 0 {
+		return Metric{}, &NoSignalError{e, s}
+	}
+	if s == Prefilled && e == VLLM {
+		m.Sum, m.Less = []Series{rate("vllm:prompt_tokens_total")}, []Series{rate("vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")}
+	} else if s == Prefilled {
+		m.Sum, m.Less = []Series{rate("sglang:prompt_tokens_total")}, []Series{rate("sglang:cached_tokens_total")}
 	}
 	return m, nil
 }

@@ -20,12 +20,12 @@ type plan struct {
 
 type metricPlan struct {
 	Metric
-	series []seriesPlan // the terms, then what they are divided by
+	series []seriesPlan // the terms, then what they are divided by, or the sum and what it is less
 }
 
 type seriesPlan struct {
 	Series
-	over              bool
+	over, sum, less   bool
 	families, created []int // of Families, by the number of the filter; created only unless Read is Value
 }
 
@@ -45,6 +45,12 @@ func newPlan(metrics []Metric) *plan {
 		}
 		for _, s := range m.Over {
 			mp.series = append(mp.series, seriesPlan{Series: s, over: true})
+		}
+		for _, s := range m.Sum {
+			mp.series = append(mp.series, seriesPlan{Series: s, sum: true})
+		}
+		for _, s := range m.Less {
+			mp.series = append(mp.series, seriesPlan{Series: s, less: true})
 		}
 		at := slices.IndexFunc(p.pages, func(q pagePlan) bool { return q.endpoint == m.Endpoint })
 		if at < 0 {
@@ -92,7 +98,11 @@ func (p *plan) resolve() {
 func (p *plan) read(w *worker, q *pagePlan, now moment, m *memory, done func(metric int, s *share, failure *Error)) {
 	now.start = w.startTime()
 	for _, i := range q.metrics {
-		s, fail := p.metrics[i].reduce(w, now, m, i)
+		reduce := p.metrics[i].reduce
+		if p.metrics[i].counts() {
+			reduce = p.metrics[i].tally
+		}
+		s, fail := reduce(w, now, m, i)
 		done(i, s, fail)
 	}
 }

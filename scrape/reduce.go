@@ -28,6 +28,7 @@ type moment struct {
 	at        time.Time     // when the page was asked for
 	staleness time.Duration // of a sample with a timestamp of its own
 	start     float64       // process start, 0 if unknown
+	began     time.Time     // when the Scraper did
 }
 
 // reduce makes one share of a page. Every series is looked at even after one has failed, so that its baseline advances.

@@ -22,12 +22,16 @@ type Scraper struct {
 
 	mu     sync.Mutex
 	memory map[string]*memory // by Pod.identity
+	began  time.Time          // when the first sweep did
+	totals []tally            // by metric, of those that are counted
 }
 
 // memory is what is remembered of a pod.
 type memory struct {
 	last      []*share     // by metric; nil until there was a value
 	baselines [][]baseline // by metric and series
+	counted   []tally      // by metric: what its pages have counted in this sweep, of those that are counted
+	since     bool         // whether the pod was not there in the first sweep
 	budget    *Budget
 	tenant    string
 }
@@ -45,7 +49,7 @@ func New(c Config) (*Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scraper{config: c, plan: p, http: f, memory: make(map[string]*memory)}, nil
+	return &Scraper{config: c, plan: p, http: f, memory: make(map[string]*memory), totals: make([]tally, len(c.Metrics))}, nil
 }
 
 // Close closes the connections that are kept between sweeps, forgets what is remembered of pods and gives its memory
@@ -82,6 +86,9 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 	defer s.mu.Unlock()
 	sweep := Sweep{At: s.config.Now(), Credentials: s.http.refresh()}
 	visits := s.visits(roster(pods))
+	if s.began.IsZero() {
+		s.began = sweep.At
+	}
 	limited, cancel := context.WithTimeout(ctx, s.config.SweepTimeout)
 	defer cancel()
 	s.run(limited, ctx, s.tasks(visits))
@@ -90,6 +97,12 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 		sweep.Pods = append(sweep.Pods, v.result)
 	}
 	for i := range s.plan.metrics {
+		if s.plan.metrics[i].counts() {
+			histogram, err := s.collect(i, visits, sweep.At)
+			sweep.Histograms = append(sweep.Histograms, histogram)
+			sweep.Errors = append(sweep.Errors, err)
+			continue
+		}
 		reading, err := s.plan.metrics[i].reading(i, visits, sweep.At)
 		sweep.Readings = append(sweep.Readings, reading)
 		sweep.Errors = append(sweep.Errors, err)
@@ -106,6 +119,7 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 		m := s.memory[p.identity()]
 		if m == nil {
 			m = s.plan.memory(s.config.Budget, s.config.Tenant)
+			m.since = !s.began.IsZero()
 		}
 		next[p.identity()] = m
 		v := &visit{pod: p, memory: m, shares: make([]*share, len(s.plan.metrics))}
@@ -122,7 +136,7 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 }
 
 func (p *plan) memory(b *Budget, tenant string) *memory {
-	m := &memory{last: make([]*share, len(p.metrics)), baselines: make([][]baseline, len(p.metrics)), budget: b, tenant: tenant}
+	m := &memory{last: make([]*share, len(p.metrics)), baselines: make([][]baseline, len(p.metrics)), counted: make([]tally, len(p.metrics)), budget: b, tenant: tenant}
 	for i := range p.metrics {
 		m.baselines[i] = make([]baseline, len(p.metrics[i].series))
 	}
@@ -239,7 +253,7 @@ func (s *Scraper) visit(ctx, outer context.Context, left *atomic.Int64, t *task)
 		}
 		return
 	}
-	now := moment{at: f.At, staleness: s.config.Staleness}
+	now := moment{at: f.At, staleness: s.config.Staleness, began: s.began}
 	s.plan.read(l.worker, t.page, now, v.memory, func(i int, sh *share, fail *Error) {
 		value := &v.result.Values[i]
 		// What was on the page replaces what was remembered, be it nothing: an older value would contradict it.
@@ -267,7 +281,7 @@ func (v *PodValue) fill(s *share) {
 func (s *Scraper) reuse(v *visit, now time.Time) {
 	for i := range v.result.Values {
 		value, last := &v.result.Values[i], v.memory.last[i]
-		if value.Err == nil || !value.Err.Reason.Fetch() || last == nil {
+		if value.Err == nil || !value.Err.Reason.Fetch() || last == nil || s.plan.metrics[i].counts() {
 			continue
 		}
 		if age := now.Sub(last.at); age < 0 || age >= s.config.Staleness {

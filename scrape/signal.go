@@ -25,6 +25,9 @@ type Metric struct {
 	Terms []Series
 	// Over divides the Terms when it is not empty.
 	Over []Series
+	// Sum and Less are for Counts: counters whose increase, that of Sum less that of Less, takes the place of the histogram's
+	// own sum, as tokens of prompts less those that a cache had. The buckets are left out then. A page may lack those of Less.
+	Sum, Less []Series
 	// Fill is what a missing pod counts in the reading's Upper, in the metric's unit: normally the threshold for
 	// scaling up, as then no missing pod can hide a need for it. 0 means that nothing is known of a missing pod:
 	// Upper is +Inf as soon as one is missing. A fill of exactly 0 cannot be said: it would make silence look idle.
@@ -76,11 +79,14 @@ const (
 	// histogram_quantile does: linear inside the bucket, the first of which begins at 0. A quantile in the last,
 	// unlimited bucket is reported as that bucket's lower end, the most that is known.
 	Quantile
+	// Counts takes what a histogram counts, into one histogram of the fleet: see [Sweep.Histograms]. Such metrics stand
+	// behind all others, and have no reading.
+	Counts
 )
 
 // String returns the name of the constant.
 func (r Read) String() string {
-	return nameOf([]string{"Value", "Rate", "Mean", "Quantile"}, int(r), "Read")
+	return nameOf([]string{"Value", "Rate", "Mean", "Quantile", "Counts"}, int(r), "Read")
 }
 
 // Aggregate makes one number of several.
@@ -142,21 +148,37 @@ func (m Metric) check(e *scaling.FieldErrors, path string) {
 		distribution = distribution || s.Read.distribution()
 	}
 	e.Check(!distribution || len(m.Terms) == 1 && len(m.Over) == 0, path+"terms", len(m.Terms)+len(m.Over),
-		"a Mean or Quantile must be the only series")
+		"a Mean, Quantile or Counts must be the only series")
+	e.Check(m.counts() || len(m.Sum)+len(m.Less) == 0, path+"sum", len(m.Sum)+len(m.Less), "must be given only with Counts, and less only with sum")
+	e.Check(len(m.Less) == 0 || len(m.Sum) > 0, path+"less", len(m.Less), "must be given only with Counts, and less only with sum")
+	for i, s := range append(slices.Clip(m.Sum), m.Less...) {
+		e.Check(s.Read == Rate, fmt.Sprintf("%ssum[%d].read", path, i), s.Read, "must be Rate")
+	}
 	for i := range m.Terms {
 		m.Terms[i].check(e, fmt.Sprintf("%sterms[%d].", path, i))
 	}
 	for i := range m.Over {
 		m.Over[i].check(e, fmt.Sprintf("%sover[%d].", path, i))
 	}
+	for i := range m.Sum {
+		m.Sum[i].check(e, fmt.Sprintf("%ssum[%d].", path, i))
+	}
+	for i := range m.Less {
+		m.Less[i].check(e, fmt.Sprintf("%sless[%d].", path, i))
+	}
 }
+
+// counts reports whether the metric is a histogram of the fleet instead of a reading.
+func (m *Metric) counts() bool { return len(m.Terms) > 0 && m.Terms[0].Read == Counts }
 
 // all returns the terms and then what they are divided by.
 func (m Metric) all() []Series {
 	return append(slices.Clip(m.Terms), m.Over...)
 }
 
-func (r Read) distribution() bool { return r == Mean || r == Quantile }
+func (r Read) distribution() bool { return r == Mean || r.buckets() }
+
+func (r Read) buckets() bool { return r == Quantile || r == Counts }
 
 func (s *Series) check(e *scaling.FieldErrors, path string) {
 	e.Check(len(s.Families) > 0, path+"families", len(s.Families), "must have at least one name")
@@ -171,7 +193,7 @@ func (s *Series) check(e *scaling.FieldErrors, path string) {
 	for i, l := range s.GroupBy {
 		e.Check(l != "", fmt.Sprintf("%sgroupBy[%d]", path, i), l, "must not be empty")
 	}
-	e.Check(s.Read <= Quantile, path+"read", s.Read, "must be Value, Rate, Mean or Quantile")
+	e.Check(s.Read <= Counts, path+"read", s.Read, "must be Value, Rate, Mean, Quantile or Counts")
 	if s.Read == Quantile {
 		e.Check(s.Quantile > 0 && s.Quantile < 1, path+"quantile", s.Quantile, "must be above 0 and below 1")
 	} else {

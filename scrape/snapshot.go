@@ -155,19 +155,19 @@ func (x *stored) plausible(read Read, limit int) bool {
 	switch read {
 	case Mean:
 		width = 2
-	case Quantile:
+	case Quantile, Counts:
 		width = 3 + len(x.Bounds)
 	case Value, Rate:
 	}
 	n := len(x.IDs)
 	if n > limit || len(x.Bounds) >= maxBuckets || len(x.Began) != n || len(x.Rows) != n*width || (x.Family == "") != (n == 0) ||
-		read != Quantile && len(x.Bounds) > 0 || !slices.IsSorted(x.Bounds) || x.At <= 0 {
+		!read.buckets() && len(x.Bounds) > 0 || !slices.IsSorted(x.Bounds) || x.At <= 0 {
 		return false
 	}
 	for _, list := range [...][]float64{{x.Start}, x.Began, x.Rows, x.Bounds} {
 		for _, v := range list {
 			// JSON has no NaN and no infinities; -1 is a sum or count that is not known.
-			if v < 0 && (v != -1 || read != Quantile) || math.IsNaN(v) {
+			if v < 0 && (v != -1 || !read.buckets()) || math.IsNaN(v) {
 				return false
 			}
 		}

@@ -22,6 +22,14 @@ type Sweep struct {
 	// with S and C the sums of numerators and denominators over the pods with a value (C is their number unless the
 	// metric is a ratio or a mean), and for quantiles the same on the merged observations.
 	Readings []scaling.Reading
+	// Histograms has one histogram for each metric that is read as Counts, in their order behind the readings: what the pods
+	// have counted since the first sweep. What a pod had counted before it is not part of it, unless the pod came later and
+	// its page says that its process did (process_start_time_seconds, _created). Failed are ready pods whose counts, or those
+	// of one of their engines, could not be had; what they count meanwhile comes with their next page, while a pod that goes
+	// takes it with it. A counter that fell, or a process that began anew, has counted all that it shows. Where pods differ in
+	// their buckets, counts are put where their lower end is; when no pod has the first buckets any more, the histogram begins
+	// anew with those of the first pod by name. Without a pod that answered it is not known.
+	Histograms []scaling.Histogram
 	// Errors has one entry a metric: why its reading has no value, else nil. A metric that is absent from every page
 	// that was had is an error even while old values stand in.
 	Errors []error

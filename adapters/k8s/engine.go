@@ -171,23 +171,23 @@ func (r *round) observe(ctx context.Context) bool {
 		fleets[i] = seen.Fleets[n]
 	}
 	seen.Fleets = fleets
-	r.seen = scaling.GroupObservation{Readings: seen.Readings, Targets: make([]scaling.TargetObservation, len(fleets))}
+	r.seen = scaling.GroupObservation{Readings: seen.Readings, Histograms: seen.Histograms, Targets: make([]scaling.TargetObservation, len(fleets))}
 	for i := range fleets {
 		r.outcomes[i].Observed = seen
-		r.seen.Targets[i] = fleets[i].observation()
+		r.seen.Targets[i] = fleets[i].observation(len(seen.Readings))
 	}
 	return true
 }
 
-// observation is what a group is told of a fleet. A pod that is not ready is not there to be asked.
-func (v *FleetView) observation() scaling.TargetObservation {
+// observation is what a group is told of a fleet, of which there are so many readings. A pod that is not ready is not there to be asked.
+func (v *FleetView) observation(readings int) scaling.TargetObservation {
 	t := scaling.TargetObservation{ReadyReplicas: v.Ready, PendingReplicas: v.NotReady}
 	for i := range v.Pods {
 		pod := &v.Pods[i]
 		if pod.State != scrape.Ready {
 			continue
 		}
-		values := make([]float64, len(pod.Values))
+		values := make([]float64, min(readings, len(pod.Values)))
 		for k := range values {
 			if values[k] = math.NaN(); pod.Values[k].OK {
 				values[k] = pod.Values[k].Value

@@ -18,6 +18,8 @@ type Observer interface {
 type Observed struct {
 	// Readings are of all targets together, one a metric.
 	Readings []scaling.Reading
+	// Histograms are of all targets together, one for each metric that is counted.
+	Histograms []scaling.Histogram
 	// Fleets has what there is of each target, in the order in which they were given.
 	Fleets []FleetView
 	// Failures counts why pods gave no value, by reason.
@@ -34,6 +36,7 @@ type FleetView struct {
 	Leaving int32
 	// Restarted are replicas of which a container restarted since the last look.
 	Restarted int32
-	// Pods has what each replica that counts said, values in the order of Observed.Readings.
+	// Pods has what each replica that counts said, values in the order of Observed.Readings, then of
+	// Observed.Histograms.
 	Pods []scrape.PodResult
 }

@@ -84,7 +84,7 @@ func (o *PodObserver) Observe(ctx context.Context, scales []Scale) (Observed, er
 	if err := ctx.Err(); err != nil {
 		return Observed{}, err // cut short: what it says of the pods is not their fault
 	}
-	seen.Readings, seen.Err = sweep.Readings, sweep.Err()
+	seen.Readings, seen.Histograms, seen.Err = sweep.Readings, sweep.Histograms, sweep.Err()
 	seen.Failures = make(map[scrape.Reason]int)
 	for _, p := range sweep.Pods {
 		count(seen.Failures, p)

@@ -20,7 +20,7 @@ func Metric(m policy.Metric) (scrape.Metric, error) {
 	s := m.Source
 	read := scrape.Named(cmp.Or(s.Name, policy.DefaultMetricName))
 	if s.Signal != "" {
-		engine, signal := find(scrape.Engines(), string(s.Engine)), find(scrape.Signals(), string(s.Signal))
+		engine, signal := find(scrape.Engines(), string(s.Engine)), find(append(scrape.Signals(), scrape.Histograms()...), string(s.Signal))
 		var err error
 		if read, err = engine.Metric(signal); err == nil && s.Quantile != nil {
 			q, _ := s.Quantile.Float() // it was read before
@@ -37,7 +37,7 @@ func Metric(m policy.Metric) (scrape.Metric, error) {
 	if s.Aggregation != "" {
 		read.Terms[0].Across = find([]scrape.Aggregate{scrape.Only, scrape.Sum, scrape.Average, scrape.Max, scrape.Min}, string(s.Aggregation))
 	}
-	read.Fill = m.Fill
+	read.Name, read.Fill = cmp.Or(m.Name, read.Name), m.Fill
 	read.Endpoint.Scheme = cmp.Or(string(s.Protocol), read.Endpoint.Scheme, string(policy.HTTP))
 	if s.Port != nil {
 		read.Endpoint.Port = s.Port.Int()
@@ -47,7 +47,7 @@ func Metric(m policy.Metric) (scrape.Metric, error) {
 	for _, label := range slices.Sorted(maps.Keys(s.Labels)) {
 		match = append(match, scrape.Matcher{Label: label, Value: string(s.Labels[label])})
 	}
-	for _, series := range [][]scrape.Series{read.Terms, read.Over} {
+	for _, series := range [][]scrape.Series{read.Terms, read.Over, read.Sum, read.Less} {
 		for i := range series {
 			series[i].Match = append(slices.Clip(series[i].Match), match...)
 		}
@@ -96,7 +96,7 @@ func renamed(err error, names []rename) error {
 	if !errors.As(err, &field) {
 		return err
 	}
-	path := regexp.MustCompile(`\.terms\[[0-9]+\]`).ReplaceAllString(field.Field, "")
+	path := regexp.MustCompile(`\.(terms|sum|less)\[[0-9]+\]`).ReplaceAllString(field.Field, "")
 	for _, n := range names {
 		if rest, ok := strings.CutPrefix(path, n.from); ok {
 			return &scaling.FieldError{Field: n.to + rest, Value: field.Value, Rule: field.Rule}

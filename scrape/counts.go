@@ -1,0 +1,240 @@
+package scrape
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A tally is what histograms have counted: of a pod in one sweep, or of the fleet since the first.
+type tally struct {
+	bounds    []float64 // of the buckets
+	counts    []float64 // not cumulative, one more than bounds
+	sum, less float64
+	shown     float64 // of the fleet: the greatest sum - less that was told, as counters are not read at one instant
+}
+
+// tally adds what a page has counted to what its pod has, and returns as the share how many observations that were.
+// Every series is looked at even after one has failed, so that nothing is counted twice. The failure is that of the first.
+func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share, *Error) {
+	for i := range p.series {
+		if fail := p.series[i].damage(w); fail != nil {
+			return nil, fail
+		}
+	}
+	out := &share{den: 1, at: now.at}
+	var first *Error
+	for i := range p.series {
+		s := &p.series[i]
+		n, fail := s.tally(w, now, m, &m.baselines[metric][i], &m.counted[metric], len(p.Sum) > 0)
+		if !s.sum && !s.less {
+			out.num, out.value, out.min, out.max = n, n, n, n
+			out.series, out.engines = len(w.list), len(w.list)
+		}
+		if fail != nil && first == nil && !(s.less && fail.Reason == NotFound) {
+			first = fail
+		}
+	}
+	if first != nil {
+		return nil, first
+	}
+	return out, nil
+}
+
+// tally adds what one Series of a page has counted since the last page, and returns how much that is. A failure may come
+// beside it, as when one engine of several is missing.
+func (s *seriesPlan) tally(w *worker, now moment, m *memory, last *baseline, into *tally, other bool) (float64, *Error) {
+	w.list = w.list[:0]
+	k := slices.IndexFunc(s.families, func(f int) bool { return w.page.First(f) != nil })
+	if k < 0 {
+		return 0, failf(NotFound, "no family %s", strings.Join(s.Families, " or "))
+	}
+	if fail := s.checkType(s.Families[k], w.page.Type(s.families[k])); fail != nil {
+		return 0, fail
+	}
+	if fail := s.choose(w, s.families[k]); fail != nil {
+		return 0, fail
+	}
+	if len(w.list) == 0 {
+		return 0, failf(NotFound, "no series of %s matches %v", s.Families[k], s.Match)
+	}
+	current := &w.current
+	*current = baseline{
+		at: now.at, family: s.Families[k], start: now.start,
+		bounds: current.bounds[:0], ids: current.ids[:0], began: current.began[:0], rows: current.rows[:0],
+	}
+	for i := range w.list {
+		if age := now.at.Sub(time.UnixMilli(w.list[i].series.At)); w.list[i].series.Timed && age > now.staleness {
+			return 0, failf(Stale, "the page says that %s is %v old", s.Families[k], age)
+		}
+		if fail := s.count(w, &w.list[i], s.created[k]); fail != nil {
+			return 0, fail
+		}
+		if s.Read == Counts && !other && current.rows[len(current.rows)-current.width()] < 0 {
+			return 0, failf(Buckets, "%s has no _sum", s.Families[k])
+		}
+	}
+	fail := w.rises(now, m, last)
+	n := s.into(w, into, other)
+	m.keep(last, current)
+	return n, fail
+}
+
+// into adds the increases in w.rows.
+func (s *seriesPlan) into(w *worker, to *tally, other bool) (total float64) {
+	b := &w.current
+	if s.Read == Rate {
+		for i := range w.list {
+			w.list[i].value = w.rows[i]
+		}
+		_, value, fail := s.group(w)
+		switch {
+		case fail != nil:
+			return 0
+		case s.less:
+			to.less += value
+		default:
+			to.sum += value
+		}
+		return value
+	}
+	width := len(w.rows) / len(w.list)
+	if other {
+		to.bounds, to.counts = nil, make([]float64, 1)
+	} else {
+		to.bounds, to.counts = make([]float64, len(b.bounds)), make([]float64, len(b.bounds)+1)
+		for i, x := range b.bounds {
+			to.bounds[i] = x * s.scale()
+		}
+	}
+	for i := range w.list {
+		row := w.rows[i*width : (i+1)*width]
+		below := 0.0
+		for j, n := range row[2:] {
+			to.counts[min(j, len(to.counts)-1)] += max(0, n-below)
+			total += max(0, n-below)
+			below = max(below, n)
+		}
+		if !other {
+			to.sum += row[0] * s.scale()
+		}
+	}
+	return total
+}
+
+// rises leaves in w.rows by how much each series of w.current has risen since the last page: nothing where that cannot be
+// told, so that it is never more than what came. Series of the last page that are missing are remembered, as they may
+// come back, for as long as an increase may be waited for.
+func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
+	b := &w.current
+	w.rows = append(w.rows[:0], b.rows...)
+	width := b.width()
+	if last.known() && !last.lost && last.restarted(b) {
+		return nil // all that it has came since
+	}
+	fresh := last.lost || !last.known() || last.family != b.family || !slices.Equal(last.bounds, b.bounds)
+	clear(w.ids)
+	if !fresh {
+		for i, id := range last.ids {
+			w.ids[id] = i
+		}
+	}
+	seen := m.since && !last.known() // the pod is newer than the first sweep; its process must be, too
+	reader := baseline{at: now.began}
+	for i, id := range b.ids {
+		row := w.rows[i*width : (i+1)*width]
+		j, ok := w.ids[id]
+		switch {
+		case ok && last.began[j] != 0 && b.began[i] != 0 && last.began[j] != b.began[i]: // it alone has restarted
+		case ok:
+			increase(row, last.row(j), width == 1)
+		case !fresh && last.isBefore(b.began[i], b), seen && (reader.isBefore(b.start, b) || reader.isBefore(b.began[i], b)):
+		default:
+			clear(row)
+		}
+		delete(w.ids, id)
+	}
+	if last.lost {
+		return failf(NoBaseline, "the budget had no memory left for the last scrape")
+	}
+	if len(w.ids) == 0 {
+		return nil
+	}
+	if b.gone = last.gone; b.gone.IsZero() {
+		b.gone = now.at
+	}
+	if now.at.Sub(b.gone) > 2*now.staleness || len(b.ids)+len(w.ids) > 2*maxMissing+len(b.ids) {
+		b.gone = time.Time{}
+		return nil
+	}
+	missing := len(w.ids)
+	for j, id := range last.ids {
+		if _, is := w.ids[id]; is {
+			b.ids, b.began, b.rows = append(b.ids, id), append(b.began, last.began[j]), append(b.rows, last.row(j)...)
+		}
+	}
+	return failf(NoBaseline, "%d of %d series of the last scrape are gone", missing, len(last.ids))
+}
+
+// maxMissing is about how many series of a pod are remembered that are on its page no more.
+const maxMissing = 512
+
+// collect adds what the pods have counted in a sweep to what the fleet has, and returns that.
+func (s *Scraper) collect(i int, visits []*visit, at time.Time) (scaling.Histogram, error) {
+	p, total := &s.plan.metrics[i], &s.totals[i]
+	h := scaling.Histogram{Metric: p.Name, At: at}
+	var first *tally // that has buckets
+	answered, notReady, same := 0, 0, false
+	for _, v := range visits {
+		if v.pod.State.waits() {
+			notReady++
+			continue
+		}
+		h.Failed += int32(one(v.shares[i] == nil))
+		if c := &v.memory.counted[i]; c.counts != nil {
+			if answered++; first == nil {
+				first = c
+			}
+			same = same || slices.Equal(c.bounds, total.bounds)
+		}
+	}
+	if first != nil && (total.counts == nil || !same) {
+		*total = tally{bounds: first.bounds, counts: make([]float64, len(first.counts))}
+	}
+	for _, v := range visits {
+		total.add(&v.memory.counted[i])
+		v.memory.counted[i] = tally{}
+	}
+	if answered == 0 {
+		return h, p.unknown(i, visits, 0, notReady, nil)
+	}
+	total.shown = max(total.shown, total.sum-total.less)
+	h.Bounds, h.Counts, h.Sum = slices.Clone(total.bounds), slices.Clone(total.counts), total.shown
+	return h, nil
+}
+
+// add adds a pod's counts, those of other buckets where their lower end is.
+func (t *tally) add(pod *tally) {
+	t.sum += pod.sum
+	t.less += pod.less
+	if t.counts == nil {
+		return
+	}
+	same := slices.Equal(t.bounds, pod.bounds)
+	for i, n := range pod.counts {
+		at := i
+		if !same {
+			low := 0.0
+			if i > 0 {
+				low = pod.bounds[i-1]
+			}
+			// The bucket that has what is just above low.
+			if at, _ = slices.BinarySearch(t.bounds, low); at < len(t.bounds) && t.bounds[at] == low {
+				at++
+			}
+		}
+		t.counts[at] += n
+	}
+}
