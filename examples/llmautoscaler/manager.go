@@ -55,6 +55,7 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 		LeaderElection: o.elect, LeaderElectionID: o.electionName, LeaderElectionNamespace: o.electionNS,
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.lease, RenewDeadline: &o.renew, RetryPeriod: &o.retry,
 		HealthProbeBindAddress:  o.health,
+		PprofBindAddress:        o.pprof,
 		GracefulShutdownTimeout: &o.shutdown,
 		Metrics:                 metricsserver.Options{BindAddress: o.metrics},
 	}

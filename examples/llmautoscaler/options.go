@@ -36,6 +36,7 @@ type options struct {
 	health      string
 	metrics     string
 	metricsOpen bool
+	pprof       string
 
 	webhook        bool
 	webhookHost    string
@@ -94,6 +95,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.StringVar(&o.health, "health-address", ":8081", "`address` of /healthz and /readyz; 0 for none")
 	f.StringVar(&o.metrics, "metrics-address", ":8443", "`address` of /metrics, over https to who may get /metrics; 0 for none")
 	f.BoolVar(&o.metricsOpen, "metrics-insecure", false, "serve /metrics over http to everybody")
+	f.StringVar(&o.pprof, "pprof-address", "0", "`address` of /debug/pprof, over http to everybody who reaches it; 0 for none")
 
 	f.BoolVar(&o.webhook, "webhook", false, "serve the validating webhook")
 	f.StringVar(&o.webhookHost, "webhook-host", "", "`address` of the webhook; empty means all")

@@ -166,7 +166,7 @@ func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*ru
 	if old == nil {
 		r.due = c.first(&las.LLMAutoScaler)
 	} else if old.uid == las.UID {
-		r.status, r.written, r.credentials = old.status, old.written, old.credentials
+		r.status, r.written, r.pace, r.credentials = old.status, old.written, old.pace, old.credentials
 		old.credentials = nil
 		r.inherit(old)
 	}

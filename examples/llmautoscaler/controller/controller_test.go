@@ -201,6 +201,28 @@ func TestQuietStatus(t *testing.T) {
 	require.Equal(t, 5, w.statuses)
 }
 
+// TestRestlessStatus: what comes and goes in each round is told twice a minute at most, and another count at once.
+func TestRestlessStatus(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.apply(chat)
+	w.queue(5)
+	w.round("chat")
+	before, began := w.statuses, w.now
+	for i := range 120 {
+		w.queue(50 * (i % 2))
+		w.round("chat")
+	}
+	minutes := w.now.Sub(began).Minutes()
+	require.LessOrEqual(t, float64(w.statuses-before), 5+2*minutes, "in %.0f minutes", minutes)
+	require.Greater(t, float64(w.statuses-before), minutes)
+	w.queue(5)
+	for _, replicas := range []int32{3, 4, 3, 2, 3, 4, 3} {
+		w.deployment(replicas)
+		require.Equal(t, replicas, *w.round("chat").Status.CurrentReplicas)
+	}
+}
+
 // TestRestart keeps the cooldown: a new process does not scale again.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)

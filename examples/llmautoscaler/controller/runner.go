@@ -46,6 +46,7 @@ type runner struct {
 	status  *v1alpha1.LLMAutoScalerStatus // as last written, or as found
 	unread  bool                          // what is stored as the status could not be read
 	written time.Time                     // when it was; zero if it was found
+	pace    pace                          // of what it says beside counts
 	told    string                        // the trouble that an event was made of last
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,7 +27,8 @@ const (
 	maxMessage = 1024
 )
 
-// report writes the status if it says something new, or if numbers in it are older than they may be.
+// report writes the status if it says something new, or if numbers in it are older than they may be. What is new of a
+// change of replicas or of the spec is said at once, the rest at the pace of statusPause.
 func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.Outcome, t *trouble) error {
 	status := r.status.DeepCopy()
 	fill(status, las.Generation, o, t)
@@ -36,6 +38,9 @@ func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s
 	}
 	if equality.Semantic.DeepEqual(essence(status), essence(r.status)) && !r.written.IsZero() && o.At.Sub(r.written) < c.StatusRefresh {
 		return nil
+	}
+	if !r.pace.pass(o.At) && !r.unread && !r.written.IsZero() && !urgent(status, r.status) {
+		return nil // the next round finds it again
 	}
 	before, after := &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}, &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}
 	before.Status, after.Status = *r.status, *status
@@ -54,6 +59,33 @@ func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s
 	c.Numbers.statusWritten()
 	r.status, r.written = status, o.At
 	return nil
+}
+
+const (
+	// statusPause is how often a status may be written for reasons that come and go, as of a load at a threshold or of
+	// pods that answer now and then.
+	statusPause = 30 * time.Second
+	statusBurst = 5 // that may be written before
+)
+
+// A pace lets statusBurst pass at once, and one more each statusPause.
+type pace struct{ full time.Time }
+
+func (p *pace) pass(now time.Time) bool {
+	if p.full.Before(now) || p.full.Sub(now) > statusBurst*statusPause { // or the clock was set back
+		p.full = now
+	}
+	if p.full.Sub(now) > (statusBurst-1)*statusPause {
+		return false
+	}
+	p.full = p.full.Add(statusPause)
+	return true
+}
+
+// urgent reports whether a status speaks of other replicas or another spec than one before.
+func urgent(s, before *v1alpha1.LLMAutoScalerStatus) bool {
+	return s.ObservedGeneration != before.ObservedGeneration || !s.LastScaleTime.Equal(before.LastScaleTime) ||
+		!equality.Semantic.DeepEqual(s.CurrentReplicas, before.CurrentReplicas)
 }
 
 // fill makes the status that an outcome leaves.

@@ -64,16 +64,12 @@ var build = sync.OnceValues(func() (string, error) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c := cluster.ForTest(t, cluster.Options{Controllers: cluster.Workloads(), CRDs: []string{"../../../adapters/k8s/api/crd"}})
-	ctx := t.Context()
-	require.NoError(t, c.Apply(ctx, []byte(namespaces)))
-	require.NoError(t, c.Apply(ctx, roles(t)))
-
-	var err error
+	w := newBareWorld(t, cluster.Workloads())
 	fleet := cluster.NewFleet(cluster.FleetOptions{Slots: 4, Service: 500 * time.Millisecond})
-	w := &world{t: t, cluster: c, fleet: fleet, user: cluster.ServiceAccountUser(system, account)}
+	w.fleet = fleet
 	w.waiting.Store(-1)
-	w.kubelet, err = cluster.StartKubelet(ctx, c.Config(), cluster.KubeletOptions{
+	var err error
+	w.kubelet, err = cluster.StartKubelet(t.Context(), w.cluster.Config(), cluster.KubeletOptions{
 		Fleet: fleet, StartDelay: 300 * time.Millisecond,
 		Metrics: func(p cluster.Pod) map[string]float64 {
 			if n := w.waiting.Load(); n >= 0 {
@@ -84,7 +80,19 @@ func newWorld(t *testing.T) *world {
 	})
 	require.NoError(t, err)
 	t.Cleanup(w.kubelet.Stop)
+	return w
+}
 
+// newBareWorld is a world without pods: nobody makes them of Deployments, unless controllers do.
+func newBareWorld(t *testing.T, controllers []string) *world {
+	t.Helper()
+	c := cluster.ForTest(t, cluster.Options{Controllers: controllers, CRDs: []string{"../../../adapters/k8s/api/crd"}})
+	ctx := t.Context()
+	require.NoError(t, c.Apply(ctx, []byte(namespaces)))
+	require.NoError(t, c.Apply(ctx, roles(t)))
+
+	var err error
+	w := &world{t: t, cluster: c, user: cluster.ServiceAccountUser(system, account)}
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
@@ -152,12 +160,19 @@ func (p *process) said() string {
 // run starts the controller. It is ended with the test; what it said is shown if the test failed.
 func (w *world) run(args ...string) *process {
 	w.t.Helper()
+	return w.start(nil, args...)
+}
+
+// start is run with more environment.
+func (w *world) start(environment []string, args ...string) *process {
+	w.t.Helper()
 	p := &process{out: &bytes.Buffer{}, mu: &sync.Mutex{}}
 	p.cmd = exec.Command(w.binary, append([]string{
 		"-kubeconfig", w.config, "-health-address", "0", "-metrics-address", "0", "-allow-local-targets",
 		"-leader-elect-namespace", system,
 	}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.Env = append(os.Environ(), environment...)
 	dieWithParent(p.cmd)
 	require.NoError(w.t, p.cmd.Start())
 	w.t.Cleanup(func() {
