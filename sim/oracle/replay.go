@@ -64,10 +64,10 @@ func Score(policy *sim.Result, replayed *Replayed) float64 {
 // capacity says.
 func Bound(p Plan, step time.Duration) float64 { return float64(p.Cost) * step.Hours() }
 
-// The safeties that Replay tries: 0.5, 3 % more, ..., 4.
+// The safeties that Replay tries: 0.25, 3 % more, ..., 4.
 const (
-	safeties  = 71
-	leastSafe = 0.5
+	safeties  = 95
+	leastSafe = 0.25
 	growth    = 1.03
 )
 
@@ -82,7 +82,7 @@ const (
 //   - the tail: where no schedule attains the SLO without it, replicas stay as long as a request may wait for its first
 //     token.
 //
-// For each of the others, the safety is found by bisection among 0.5, 3 % more, and so on up to 4, and a few below the
+// For each of the others, the safety is found by bisection among 0.25, 3 % more, and so on up to 4, and a few below the
 // one found are tried too, as chance makes attainment fall here and there where safety grows. Then, if Trims is not 0,
 // replicas are taken out of spans of the schedule, one from one span at a time, the longest spans first and in halves
 // where the whole does not do, as long as the SLO is attained and replica-hours fall.
@@ -135,11 +135,12 @@ type replayer struct {
 	horizon  time.Duration
 	cold     time.Duration
 
-	work  []float64 // of the present step
-	runs  int
-	tried []trial
-	best  *Replayed // the cheapest that attains the SLO
-	most  trial     // the one of the highest attainment
+	mayMiss float64   // requests that may miss the SLO
+	work    []float64 // of the present step
+	runs    int
+	tried   []trial
+	best    *Replayed // the cheapest that attains the SLO
+	most    trial     // the one of the highest attainment
 }
 
 // A trial is a schedule that was run.
@@ -182,6 +183,7 @@ func newReplayer(s *sim.Scenario, seed uint64, c Capacity, o Search) (*replayer,
 	if r.scenario.Start.IsZero() {
 		r.scenario.Start = time.Unix(0, 0).UTC()
 	}
+	r.keep()
 	return r, nil
 }
 
@@ -272,15 +274,14 @@ func (r *replayer) try(ctx context.Context, t trial, plan Plan) (bool, error) {
 		}
 	}
 	var err error
-	t.result, err = sim.Run(ctx, &r.scenario, func() (scaling.Group, error) {
-		return sim.Schedule(r.scenario.Start, r.tick(), t.asked), nil
-	}, sim.Options{Policy: "replay", Seed: r.seed})
-	if err != nil {
+	var hopeless bool
+	if t.result, hopeless, err = r.certify(ctx, "replay", t.asked, r.best != nil); err != nil {
 		return false, err
 	}
-	r.runs++
-	t.result.Timeline = nil
 	r.tried = append(r.tried, t)
+	if hopeless {
+		return false, nil
+	}
 	if r.runs == 1 || t.result.Attainment > r.most.result.Attainment {
 		r.most = t
 	}

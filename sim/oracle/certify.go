@@ -1,0 +1,57 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// mostKept is the most requests that a search keeps instead of drawing them again for each run.
+const mostKept = 4_000_000
+
+// keep draws the requests once, and sets how many of them may be missed.
+func (r *replayer) keep() {
+	w := r.scenario.Workload
+	kept := sim.Trace{Length: w.Duration()}
+	next := w.Arrivals(r.seed)
+	total := 0
+	for q, more := next(); more; q, more = next() {
+		if total++; total <= mostKept {
+			kept.Requests = append(kept.Requests, q)
+		}
+	}
+	if total <= mostKept {
+		r.scenario.Workload = kept
+	}
+	r.mayMiss = float64(total)*(1-r.goal.Alpha) + 1e-6
+}
+
+// certify runs a schedule. A brief one ends, as hopeless, once more requests have missed the SLO than may.
+func (r *replayer) certify(ctx context.Context, policy string, asked []int32, brief bool) (result sim.Result, hopeless bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o := sim.Options{Policy: policy, Seed: r.seed}
+	missed := 0
+	if brief {
+		o.Request = func(q sim.Outcome) {
+			if q.Met {
+				return
+			}
+			if missed++; float64(missed) > r.mayMiss && !hopeless {
+				hopeless = true
+				cancel()
+			}
+		}
+	}
+	result, err = sim.Run(ctx, &r.scenario, func() (scaling.Group, error) {
+		return sim.Schedule(r.scenario.Start, r.tick(), asked), nil
+	}, o)
+	r.runs++
+	if hopeless && errors.Is(err, context.Canceled) {
+		return sim.Result{}, true, nil
+	}
+	result.Timeline = nil
+	return result, false, err
+}

@@ -1,0 +1,48 @@
+package suite
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/internal/splitmix"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A session of an agent: calls one after the other, each of which has all before it in its prompt.
+const (
+	meanCalls  = 8
+	mostCalls  = 40
+	meanResult = 500   // tokens that a tool returns
+	mostPrompt = 32000 // then the session ends
+	meanTool   = 6.0   // seconds that a tool takes
+	perToken   = 0.03  // seconds that a token of the answer is taken to take: nobody waits for the true answer
+)
+
+// sessions returns the calls of sessions that begin with the requests of a source.
+func sessions(begins sim.Arrivals, s sim.Series, seed uint64) sim.Arrivals {
+	random := splitmix.Stream{State: splitmix.Mix(seed ^ 0x5e5510)}
+	end := s.Duration()
+	var calls []sim.Request
+	for r, more := begins(); more; r, more = begins() {
+		for n := 0; n < mostCalls && r.At < end && r.Input <= mostPrompt; n++ {
+			calls = append(calls, r)
+			if random.Uniform() < 1.0/meanCalls {
+				break
+			}
+			r.At += time.Duration((float64(r.Output)*perToken + meanTool*random.Exponential()) * float64(time.Second))
+			r.Input += r.Output + int32(meanResult*random.Exponential())
+			r.Output = int32(math.Ceil(s.Output.Mean * random.Exponential()))
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b sim.Request) int { return cmp.Compare(a.At, b.At) })
+	i := 0
+	return func() (sim.Request, bool) {
+		if i == len(calls) {
+			return sim.Request{}, false
+		}
+		i++
+		return calls[i-1], true
+	}
+}

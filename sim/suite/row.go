@@ -1,0 +1,124 @@
+package suite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// Replicas is how many replicas the highest load of a row needs, about.
+const Replicas = 9
+
+// A Row is a scenario of the scoreboard by its parts. As a text it is "shape/pattern/cold start/server", as
+// "chat/ramp/100s/qwen".
+type Row struct {
+	Shape     string        `json:"shape"`
+	Pattern   string        `json:"pattern"`
+	ColdStart time.Duration `json:"coldStart"`
+	Server    string        `json:"server"`
+}
+
+// String returns the row as Parse reads it.
+func (r Row) String() string {
+	return fmt.Sprintf("%s/%s/%gs/%s", r.Shape, r.Pattern, r.ColdStart.Seconds(), r.Server)
+}
+
+// Parse reads a row. Its errors are *scaling.FieldError, all at once.
+func Parse(text string) (Row, error) {
+	part := strings.Split(text, "/")
+	if len(part) != 4 {
+		return Row{}, &scaling.FieldError{Field: "row", Value: text, Rule: "must be shape/pattern/cold start/server"}
+	}
+	cold, err := time.ParseDuration(part[2])
+	if err != nil {
+		return Row{}, &scaling.FieldError{Field: "coldStart", Value: part[2], Rule: "must be a time, as 100s"}
+	}
+	r := Row{Shape: part[0], Pattern: part[1], ColdStart: cold, Server: part[3]}
+	return r, r.Validate()
+}
+
+// Validate reports every wrong part at once, each as a *scaling.FieldError.
+func (r Row) Validate() error {
+	var e scaling.FieldErrors
+	one := func(name, value string, of []string) {
+		e.Check(slices.Contains(of, value), name, value, "must be one of "+strings.Join(of, ", "))
+	}
+	if slices.Contains(Recorded(), r.Shape) {
+		one("pattern", r.Pattern, []string{recorded})
+	} else {
+		one("shape", r.Shape, append(Shapes(), Recorded()...))
+		one("pattern", r.Pattern, Patterns())
+	}
+	one("server", r.Server, Servers())
+	e.Check(r.ColdStart > 0 && r.ColdStart <= time.Hour, "coldStart", r.ColdStart, "must be above 0 and at most 1h")
+	return e.Err()
+}
+
+// Shapes returns the shapes of made-up requests.
+func Shapes() []string { return []string{"chat", "code", "docs", "reason", "agents", "drift"} }
+
+// Patterns returns the patterns of made-up load.
+func Patterns() []string { return []string{"steady", "ramp", "day", "flash", "onoff", "walk"} }
+
+// Servers returns the servers: 8B on one card, 32B on two and 70B on eight.
+func Servers() []string { return []string{"small", "qwen", "a100"} }
+
+// ColdStarts returns the cold starts.
+func ColdStarts() []time.Duration {
+	return []time.Duration{30 * time.Second, 100 * time.Second, 300 * time.Second, 600 * time.Second}
+}
+
+// recorded is the pattern of recordings.
+const recorded = "recorded"
+
+// server returns a server by its name.
+func server(name string) sim.Server {
+	switch name {
+	case "qwen":
+		return sim.Qwen32B()
+	case "a100":
+		return sim.Llama70BA100()
+	default: // 8B in bfloat16 on one card of 80 GB: 16 GB of weights, 128 KiB of cache a token
+		return sim.Server{
+			Name: "8B on 1 H100", Base: 0.007, PrefillToken: 1.0 / 22000, Sequence: 3e-5, KVToken: 30e-9,
+			MaxSeqs: 256, TokenBudget: 8192, KVTokens: 400_000,
+		}
+	}
+}
+
+// Full returns the rows of the scoreboard: every shape with every pattern twice, with cold starts and servers that take
+// turns so that each of them meets every shape, every pattern and each other; and the recordings.
+func Full() []Row {
+	var rows []Row
+	cold, servers := ColdStarts(), Servers()
+	for i, shape := range Shapes() {
+		for k, pattern := range Patterns() {
+			a, b := (i+k)%4, (i+2*k)%3
+			rows = append(rows,
+				Row{shape, pattern, cold[a], servers[b]},
+				Row{shape, pattern, cold[(a+2)%4], servers[(b+1)%3]})
+		}
+	}
+	for i, name := range Recorded() {
+		rows = append(rows,
+			Row{name, recorded, cold[1], servers[(i+1)%3]},
+			Row{name, recorded, cold[2], servers[i%3]})
+	}
+	return rows
+}
+
+// Quick returns a few of the rows, which have every shape, pattern, cold start and server once at least.
+func Quick() []Row {
+	return []Row{
+		{"chat", "ramp", 100 * time.Second, "qwen"},
+		{"code", "walk", 300 * time.Second, "small"},
+		{"docs", "day", 600 * time.Second, "qwen"},
+		{"reason", "onoff", 100 * time.Second, "a100"},
+		{"agents", "steady", 100 * time.Second, "qwen"},
+		{"drift", "flash", 30 * time.Second, "a100"},
+	}
+}
