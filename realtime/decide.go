@@ -101,8 +101,8 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 	at := window.Milli(now)
 	back := state.turnBack(at)
 	gap := int64(0)
-	if state.Seen.Set && back == 0 {
-		gap = at - state.Seen.Milli
+	if state.Seen.Set {
+		gap = at - state.Seen.Milli // below zero if the clock is behind
 	}
 	state.Seen = scaling.StampOf(now)
 
