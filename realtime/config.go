@@ -168,7 +168,7 @@ func (c Config) prepare() []metric {
 	for _, m := range c.Metrics {
 		h := fnv.New64a()
 		for _, v := range []uint64{
-			math.Float64bits(m.High + 0), math.Float64bits(m.Low + 0), uint64(m.Role),
+			math.Float64bits(m.High), math.Float64bits(m.Low + 0), uint64(m.Role),
 			uint64(c.Up.Window), uint64(c.Down.Window), uint64(c.Period),
 		} {
 			_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, v)) // a hash never fails

@@ -201,17 +201,17 @@ func (s *Scaler) judge(l *look, role Role, changed scaling.Stamp, now int64) {
 		l.code = NoSample
 	case side == 0:
 		l.code = Between
-	case side > 0 && role == DownVeto:
+	case side == +1 && role == DownVeto:
 		l.code = Vetoed
-	case side < 0 && role == UpOnly:
+	case side == -1 && role == UpOnly:
 		l.code = Ignored
-	case side > 0 && l.held < s.config.Up.Window.Milliseconds():
+	case side == +1 && l.held < s.config.Up.Window.Milliseconds():
 		l.code = UpWindow
-	case side < 0 && l.held < s.config.Down.Window.Milliseconds():
+	case side == -1 && l.held < s.config.Down.Window.Milliseconds():
 		l.code = DownWindow
 	case changed.Set && l.age >= l.elapsed:
 		l.code = BeforeChange
-	case side > 0:
+	case side == +1:
 		l.code, l.wish = AboveHigh, +1
 	default:
 		l.code, l.wish, l.blocks = BelowLow, -1, false
@@ -226,19 +226,19 @@ func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []loo
 		l := &looks[i]
 		known = known || l.known
 		blocked = blocked || l.blocks
-		if l.wish > 0 && up < 0 {
+		if l.wish == +1 && up == -1 {
 			up = i
 		}
-		if l.wish < 0 && down < 0 {
+		if l.wish == -1 && down == -1 {
 			down = i
 		}
 	}
 	var deciding int
 	var wish int8
 	switch {
-	case up >= 0:
+	case up != -1:
 		deciding, wish = up, +1
-	case down >= 0 && !blocked:
+	case down != -1 && !blocked:
 		deciding, wish = down, -1
 	default:
 		deciding = obstacle(looks)
@@ -299,9 +299,9 @@ func (s *Scaler) restrain(d *scaling.Decision, now int64, state *State, obs *sca
 func (s *Scaler) note(d *scaling.Decision, place int, l *look, wish int8, deciding bool) {
 	to := d.From
 	switch {
-	case wish > 0:
+	case wish == +1:
 		to = scaling.Plus(d.From, s.config.Up.Step)
-	case wish < 0:
+	case wish == -1:
 		to = scaling.Plus(d.From, -s.config.Down.Step)
 	}
 	m, held := &s.metrics[place], seconds(l.held)

@@ -29,6 +29,19 @@ func TestNextIsWhenAWindowCanBeFull(t *testing.T) {
 	require.Zero(t, next(5, 0))
 }
 
+// TestNextIsTheEndOfACooldown: in the direction that is asked for.
+func TestNextIsTheEndOfACooldown(t *testing.T) {
+	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
+	c.Up.Window, c.Down.Window = 0, 0
+	s, err := realtime.New(c)
+	require.NoError(t, err)
+	state := s.Applied(realtime.State{}, start, 3, 4)
+	for value, cooldown := range map[float64]time.Duration{11: 600 * time.Second, 1: 1800 * time.Second} {
+		_, d := s.Decide(state, start.Add(time.Minute), scaling.Observation{SpecReplicas: 4, ReadyReplicas: 4, Readings: []scaling.Reading{scaling.Exactly(queue, value)}})
+		require.Equal(t, start.Add(cooldown), d.Next.UTC(), d.Explain())
+	}
+}
+
 // TestALateSampleFromBeforeAChangeAsksForNothing: also where there is no window, and a newer sample was seen already.
 func TestALateSampleFromBeforeAChangeAsksForNothing(t *testing.T) {
 	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
@@ -58,6 +71,19 @@ func TestFourPeriodsWithoutASampleEndAWindow(t *testing.T) {
 		_, d := s.Decide(state, start.Add(after), obs)
 		require.Equal(t, want, d.Verdict, "%s: %s", after, d.Explain())
 	}
+}
+
+// TestASampleThatCameLateCountsFromItsTime: seen at four periods after the one before, it was taken a millisecond earlier.
+func TestASampleThatCameLateCountsFromItsTime(t *testing.T) {
+	s := kaitoScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2})
+	r := scaling.Exactly(queue, 11)
+	none := scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3}
+	state, _ := s.Decide(realtime.State{}, start, scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{r}})
+	r.At = start.Add(time.Minute - time.Millisecond)
+	state, _ = s.Decide(state, start.Add(30*time.Second), none)
+	state, _ = s.Decide(state, r.At, none)
+	_, d := s.Decide(state, start.Add(time.Minute), scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{r}})
+	require.Equal(t, scaling.Up, d.Verdict, d.Explain())
 }
 
 // TestAnyOtherThresholdRestartsAStreak: however small, and however small the difference; -0 is no other than 0.

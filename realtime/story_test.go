@@ -208,6 +208,30 @@ func TestSteps(t *testing.T) {
 			on(10, "Hold ClockBack", exactly(11)),
 			on(40, "Hold Cooldown", exactly(11)),
 		},
+		"nor does a cooldown begin anew": {
+			on(0, "Hold UpWindow", exactly(11)).On(1),
+			on(15, "Up AboveHigh", exactly(11)),
+			on(30, "Hold Cooldown", exactly(11)),
+			on(45, "Hold Cooldown", exactly(11)),
+			on(60, "Hold Cooldown", exactly(11)),
+			on(20, "Hold ClockBack", exactly(11)),
+			on(34, "Hold Cooldown", exactly(11)),
+			on(35, "Up AboveHigh", exactly(11)),
+		},
+		"a sample missing before a decision that comes two periods later": {
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Unknown NoSample", none),
+			on(45, "Up AboveHigh", exactly(11)),
+		},
+		"a sample of two periods ago is one": {
+			on(0, "Hold UpWindow", sampled(11, -30)),
+			on(1, "Unknown NoSample", sampled(11, -30)),
+		},
+		"of two samples of one instant the later one counts": {
+			on(0, "Hold Between", exactly(5)),
+			on(0, "Hold UpWindow", exactly(11)),
+			on(15, "Up AboveHigh", exactly(11)),
+		},
 		"down takes its own window": {
 			on(0, "Hold DownWindow", exactly(1)),
 			on(15, "Hold DownWindow", exactly(1)),
@@ -394,6 +418,7 @@ func TestStateIsSmall(t *testing.T) {
 func TestDamagedStateHolds(t *testing.T) {
 	for _, state := range []string{
 		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"00","side":1,"since":1,"last":2}]}}`,
+		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"00000000000000011","side":1,"since":1,"last":2}]}}`,
 		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"0000000000000001","side":2,"since":1,"last":2}]}}`,
 		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"0000000000000001","side":-2,"since":1,"last":2}]}}`,
 		`{"kind":"realtime","version":1,"state":{"seen":9,"streaks":[{"metric":"0000000000000001","side":1,"since":3,"last":2}]}}`,

@@ -38,3 +38,12 @@ func TestPodsThatNeverComeDoNotBlockAScaleDown(t *testing.T) {
 		require.Equal(t, want, d.Explain())
 	}
 }
+
+// TestOneStuckPodIsSaid: that it counts nothing is told of one pod as of six.
+func TestOneStuckPodIsSaid(t *testing.T) {
+	s := kaitoScaler(t, realtime.Metric{Name: queue, High: 10, Low: 2})
+	_, d := s.Decide(realtime.State{}, start, scaling.Observation{SpecReplicas: 2, ReadyReplicas: 1, Readings: []scaling.Reading{
+		scaling.FromPods(queue, []float64{5}, scaling.Missing{NotReady: 1, Stuck: 1, Crashing: 1}, 10),
+	}})
+	require.Contains(t, d.Explain(), "stuck=1 <= pods=2, unschedulable=0, crashing=1")
+}

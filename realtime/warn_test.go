@@ -41,6 +41,16 @@ func TestDecidedTooRarelyIsSaid(t *testing.T) {
 	}
 }
 
+// TestASampleThatWasMissingIsNoLateDecision: every decision came within two periods of the last, so nothing is said of it.
+func TestASampleThatWasMissingIsNoLateDecision(t *testing.T) {
+	s := kaitoScaler(t, realtime.Metric{Name: "queue", High: 10, Low: 2})
+	obs := scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{scaling.Exactly("queue", 12)}}
+	state, _ := s.Decide(realtime.State{}, start, obs)
+	state, _ = s.Decide(state, start.Add(30*time.Second), scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3})
+	_, d := s.Decide(state, start.Add(60*time.Second), obs)
+	require.Equal(t, "Hold at 3: UpWindow queue lower=12 > high=10, held=15s < window=30s", d.Reason())
+}
+
 // TestMisspeltMetricIsNamed: where no metric has a reading, those that there are under other names are named.
 func TestMisspeltMetricIsNamed(t *testing.T) {
 	p := build(t, realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "vllm:num_request_waiting", High: 10, Low: 2}))
