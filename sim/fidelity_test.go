@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/inferscale/inferscale/internal/llmd"
+	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -15,11 +15,11 @@ import (
 // ramp runs the reference scenario under the published law, ten seeds, and returns the means.
 func ramp(t *testing.T, s sim.Scenario) (attainment, replicas float64) {
 	t.Helper()
-	s.Metrics = []sim.Metric{{Name: llmd.TTFT, Signal: sim.PredictedTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
+	s.Metrics = []sim.Metric{{Name: proportional.TTFTP90, Signal: sim.PredictedTTFT}, {Name: proportional.TPOTP90, Signal: sim.RouterTPOT}}
 	const seeds = 10
 	for seed := range uint64(seeds) {
 		r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
-			p, err := llmd.New(sim.RampBounds(), s.SLO.TTFT, s.SLO.TPOT)
+			p, err := proportional.SLOAware(sim.RampBounds(), s.SLO.TTFT, s.SLO.TPOT)
 			return scaling.GroupOf(p), err
 		}, sim.Options{Policy: "llm-d", Seed: seed + 1})
 		require.NoError(t, err)
@@ -52,9 +52,9 @@ func TestFittedServerDoesNotScaleDown(t *testing.T) {
 	s := sim.Ramp()
 	s.Types[0].Server = sim.Qwen32BFitted()
 	s.Horizon = s.Workload.Duration() // without traffic it does scale down
-	s.Metrics = []sim.Metric{{Name: llmd.TTFT, Signal: sim.PredictedTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
+	s.Metrics = []sim.Metric{{Name: proportional.TTFTP90, Signal: sim.PredictedTTFT}, {Name: proportional.TPOTP90, Signal: sim.RouterTPOT}}
 	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
-		p, err := llmd.New(sim.RampBounds(), 3*time.Second, 100*time.Millisecond)
+		p, err := proportional.SLOAware(sim.RampBounds(), 3*time.Second, 100*time.Millisecond)
 		return scaling.GroupOf(p), err
 	}, sim.Options{Seed: 1})
 	require.NoError(t, err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/inferscale/inferscale/capacity"
-	"github.com/inferscale/inferscale/internal/llmd"
 	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -40,12 +40,19 @@ type contender struct {
 	initial int32
 }
 
-// reference returns llm-d's published control law, which package llmd has.
-func (w *world) reference() contender {
-	return contender{
-		name: llmdName, sort: ofReference, note: "the published control law of llm-d's SLO-aware autoscaling with KEDA",
-		metrics:    llmdMetrics(),
-		controller: drive(func() (scaling.Policy, error) { return llmd.New(w.bounds, w.SLO.TTFT, w.SLO.TPOT) }),
+// references returns the laws of other projects that are no profile of a document.
+func (w *world) references() []contender {
+	return []contender{
+		{
+			name: llmdName, sort: ofReference, note: "the published control law of llm-d's SLO-aware autoscaling with KEDA",
+			metrics:    llmdMetrics(),
+			controller: drive(func() (scaling.Policy, error) { return proportional.SLOAware(w.bounds, w.SLO.TTFT, w.SLO.TPOT) }),
+		},
+		{
+			name: aibrixName, sort: ofReference, note: "half of the KV cache in use per replica, by the rules of AIBrix' APA, as its sample has it",
+			metrics:    []sim.Metric{{Name: "kv", Signal: sim.KVCacheUsage}},
+			controller: drive(func() (scaling.Policy, error) { return proportional.APA(w.bounds, "kv", 0.5) }),
+		},
 	}
 }
 
@@ -70,13 +77,14 @@ func (w *world) learned() contender {
 const (
 	learnedName  = "capacity"
 	llmdName     = "llm-d/slo-aware"
+	aibrixName   = "aibrix/apa"
 	oracleName   = "replay oracle"
 	reactiveName = "zero-lag reactive"
 	staticName   = "static" // and how many
 )
 
 func llmdMetrics() []sim.Metric {
-	return []sim.Metric{{Name: llmd.TTFT, Signal: sim.PredictedTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
+	return []sim.Metric{{Name: proportional.TTFTP90, Signal: sim.PredictedTTFT}, {Name: proportional.TPOTP90, Signal: sim.RouterTPOT}}
 }
 
 func drive(build func() (scaling.Policy, error)) func(uint64) (scaling.Group, error) {
@@ -104,7 +112,7 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, w.reference())
+	all = append(all, w.references()...)
 	if o.policies != "" {
 		if all, err = choose(append(all, w.learned()), o.policies, stderr); err != nil {
 			return nil, err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/inferscale/inferscale/internal/llmd"
+	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -45,7 +45,7 @@ func checkFidelity(ctx context.Context, workers int, p *progress) ([]fidelity, e
 		s := sim.Ramp()
 		s.Types[0].Server = servers[i/fidelitySeeds]
 		s.Metrics = llmdMetrics()
-		build := drive(func() (scaling.Policy, error) { return llmd.New(sim.RampBounds(), s.SLO.TTFT, s.SLO.TPOT) })
+		build := drive(func() (scaling.Policy, error) { return proportional.SLOAware(sim.RampBounds(), s.SLO.TTFT, s.SLO.TPOT) })
 		seed := seedOf(i % fidelitySeeds)
 		results[i/fidelitySeeds][i%fidelitySeeds], err = sim.Run(ctx, &s,
 			func() (scaling.Group, error) { return build(seed) }, sim.Options{Policy: llmdName, Seed: seed})

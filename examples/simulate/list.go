@@ -26,7 +26,7 @@ func list(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range append(all, w.reference(), w.learned()) {
+	for _, c := range append(append(all, w.references()...), w.learned()) {
 		fmt.Fprintf(out, "  %-24s  %s\n", c.name, c.note)
 	}
 	fmt.Fprint(out, "\nSERVERS (-profile)\n")

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inferscale/inferscale/internal/llmd"
 	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -140,8 +140,8 @@ func signals() []sim.Metric {
 		{Name: sim.MetricRunning, Signal: sim.Running},
 		{Name: sim.MetricInFlight, Signal: sim.InFlight},
 		{Name: sim.MetricKVCacheUsage, Signal: sim.KVCacheUsage},
-		{Name: llmd.TTFT, Signal: sim.PredictedTTFT},
-		{Name: llmd.TPOT, Signal: sim.RouterTPOT},
+		{Name: proportional.TTFTP90, Signal: sim.PredictedTTFT},
+		{Name: proportional.TPOTP90, Signal: sim.RouterTPOT},
 		{Name: "queue_time_p90", Signal: sim.QueueTime},
 		{Name: "request_rate", Signal: sim.RequestRate},
 	}

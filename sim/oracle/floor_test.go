@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/inferscale/inferscale/internal/llmd"
+	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/oracle"
@@ -121,8 +121,8 @@ func TestRamp(t *testing.T) {
 				check("static", run(t, &fixed, seed, sim.Static(n)))
 			}
 			law := s
-			law.Metrics = []sim.Metric{{Name: llmd.TTFT, Signal: sim.RouterTTFT}, {Name: llmd.TPOT, Signal: sim.RouterTPOT}}
-			policy, err := llmd.New(bounds, s.SLO.TTFT, s.SLO.TPOT)
+			law.Metrics = []sim.Metric{{Name: proportional.TTFTP90, Signal: sim.RouterTTFT}, {Name: proportional.TPOTP90, Signal: sim.RouterTPOT}}
+			policy, err := proportional.SLOAware(bounds, s.SLO.TTFT, s.SLO.TPOT)
 			require.NoError(t, err)
 			check("llm-d", run(t, &law, seed, scaling.GroupOf(policy)))
 			for _, safety := range []float64{0.7, 0.8, 0.9, 1, 1.2} {
