@@ -1,0 +1,97 @@
+package forecast
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// MaxSamples is the most samples that Read takes: a sample every 15 s for 60 days.
+const MaxSamples = 345_600
+
+// A LineError says which line of a history is wrong. It wraps the *scaling.FieldError, which names the column.
+type LineError struct {
+	File string
+	Line int // from 1
+	Err  error
+}
+
+// Error returns "file:line: what is wrong".
+func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// header is the first line of a history.
+const header = "time,demand"
+
+// Read reads a history from CSV; file is its name in errors:
+//
+//	time,demand
+//	2026-03-01T00:05:00+01:00,212.5
+//	2026-03-01T00:10:00+01:00,208
+//
+// A time is RFC 3339 with its offset, up to milliseconds, and after the one before; a demand is a number from 0 to 1e15, in
+// the unit of the Source, as it was on average since the line before. Lines more than 15 min apart say that what was in
+// between is not known. There are no spaces, quotes, comments or blank lines. The first line that is wrong is a
+// *LineError.
+func Read(r io.Reader, file string) ([]Sample, error) {
+	lines := bufio.NewScanner(r)
+	line := 0
+	wrong := func(field string, value any, rule string) error {
+		return &LineError{File: file, Line: max(line, 1), Err: &scaling.FieldError{Field: field, Value: value, Rule: rule}}
+	}
+	var all []Sample
+	for lines.Scan() {
+		line++
+		text := strings.TrimSuffix(lines.Text(), "\r")
+		if line == 1 {
+			if text != header {
+				return nil, wrong("header", text, "must be "+header)
+			}
+			continue
+		}
+		at, demand, ok := strings.Cut(text, ",")
+		if !ok || strings.Contains(demand, ",") {
+			return nil, wrong("line", text, "must have two columns, "+header)
+		}
+		var x Sample
+		var err error
+		if x.At, err = time.Parse(time.RFC3339, at); err != nil {
+			return nil, wrong("time", at, "must be a time as 2026-03-01T00:05:00+01:00")
+		}
+		if x.At.Nanosecond()%1e6 != 0 {
+			return nil, wrong("time", at, "must be of whole milliseconds")
+		}
+		if len(all) > 0 && !x.At.After(all[len(all)-1].At) {
+			return nil, wrong("time", at, "must be after that of the line before")
+		}
+		if x.Demand, err = strconv.ParseFloat(demand, 64); err != nil || !decimal(demand) || !(x.Demand >= 0 && x.Demand <= mostDemand) {
+			return nil, wrong("demand", demand, "must be a number from 0 to 1e15")
+		}
+		x.Demand = math.Abs(x.Demand) // of -0
+		if len(all) == MaxSamples {
+			return nil, wrong("line", line, fmt.Sprintf("must be at most %d below the header", MaxSamples))
+		}
+		all = append(all, x)
+	}
+	line++
+	if err := lines.Err(); err != nil {
+		return nil, &LineError{File: file, Line: line, Err: err}
+	}
+	if line == 1 {
+		return nil, wrong("header", "", "must be "+header)
+	}
+	return all, nil
+}
+
+// decimal reports whether a number is written in digits, not as Inf, 0x1p3 or 1_000.
+func decimal(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune("0123456789.eE+-", r) }) < 0
+}

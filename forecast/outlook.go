@@ -1,0 +1,145 @@
+package forecast
+
+import "math"
+
+// An outlook is what is in force until the next slot, and all that does not change until then.
+type outlook struct {
+	slot, from, to int64 // of what
+	lead           float64
+	method         Method
+	known          bool // whether any method is in force
+	tried          bool // whether any has a day to go by
+	bunch          bunch
+	marks          uint16
+}
+
+// look returns the outlook at the state's time.
+func (m *model) look(s *State) (o outlook) {
+	o.slot, o.lead = s.Now.Number, m.lead
+	o.from = int64(math.Floor(s.At/slot)) - dilation
+	o.to = int64(math.Floor((s.At+m.lead)/slot)) + dilation
+	best := wins
+	for method := range Method(methods) {
+		x := &s.Scores[method]
+		proven := x.Slots >= enough && x.Constant > 0 && x.Loss < best*x.Constant
+		if o.tried && !proven {
+			continue
+		}
+		try := outlook{method: method}
+		if try.bunch, try.marks = m.bunch(s, method, o.from, o.to); try.bunch.n == 0 {
+			continue
+		}
+		if !o.tried {
+			o.tried, o.method = true, method
+		}
+		if proven {
+			best = x.Loss / x.Constant
+			o.known, o.method, o.bunch, o.marks = true, method, try.bunch, try.marks
+		}
+	}
+	return o
+}
+
+// bunch returns the seasons of a method around now.
+func (m *model) bunch(s *State, method Method, from, to int64) (b bunch, mark uint16) {
+	list, n := method.days()
+	for _, before := range list[:n] {
+		x, marked, ok := m.season(s, s.Now.Number-1, from, to, before, s.today)
+		if !ok {
+			continue
+		}
+		var next uint16
+		x.next, next, x.hasNext = m.value(s, s.Now.Number, before)
+		x.hasNext = x.hasNext && next&silent == 0
+		b.seasons[b.n] = x
+		b.n++
+		mark |= marked
+	}
+	return b, mark
+}
+
+// today returns what a slot of the last 30 min held, in multiples of the unit; open if that may be more.
+func (s *State) today(n int64) (lower, upper float64, open bool) {
+	for i := range s.Past {
+		if x := &s.Past[i]; x.Number == n && s.Unit > 0 {
+			return x.Lower / slot / s.Unit, x.Upper / slot / s.Unit, x.Seen < slot-1
+		}
+	}
+	return 0, 0, true
+}
+
+// season returns what the day so many days before says of the slots from one to another, and of the 30 min up to slot n
+// beside today's; not if it was hardly seen.
+func (m *model) season(s *State, n, from, to, before int64, today func(int64) (lower, upper float64, open bool)) (x season, mark uint16, ok bool) {
+	if x.peak, mark, ok = m.peak(s, from, to, before); !ok {
+		return x, mark, false
+	}
+	compared := 0
+	for k := n - ratioSlots + 1; k <= n; k++ {
+		other, marked, known := m.value(s, k, before)
+		if mark |= marked; !known || marked&silent != 0 {
+			continue
+		}
+		lower, upper, open := today(k)
+		x.other += other
+		x.lower += lower
+		x.upper += upper
+		x.open = x.open || open
+		compared++
+	}
+	return x, mark, compared >= ratioSlots/2
+}
+
+// score backtests every method on a slot that is over: it must foresee, as of a lead before, the highest of the slots in
+// between.
+func (m *model) score(s *State, over int64) {
+	h := m.ahead()
+	n := over - h // the last slot that was known then
+	actual, mark, ok := m.all(s, n+1, over)
+	if !ok || mark&silent != 0 {
+		return
+	}
+	constant, _, ok := m.peak(s, n-h-2*dilation+1, n, 0)
+	if !ok {
+		return
+	}
+	today := func(k int64) (lower, upper float64, open bool) {
+		x, _, _ := m.value(s, k, 0)
+		return x, x, false
+	}
+	for method := range Method(methods) {
+		var lowers [mostOthers]float64
+		list, most := method.days()
+		k := 0
+		for _, before := range list[:most] {
+			if x, _, ok := m.season(s, n, n-dilation+1, over+dilation, before, today); ok {
+				lowers[k], _, _ = x.expect()
+				k++
+			}
+		}
+		if k == 0 {
+			continue
+		}
+		expected := quantileOf(lowers[:k])
+		x := &s.Scores[method]
+		const fade = 1 - math.Ln2/halfLife
+		x.Loss = x.Loss*fade + pinball(actual-expected)
+		x.Constant = x.Constant*fade + pinball(actual-constant)
+		x.Slots = x.Slots*fade + 1
+	}
+}
+
+// all returns the highest of slots of today if all of them are known.
+func (m *model) all(s *State, from, to int64) (most float64, mark uint16, ok bool) {
+	for n := from; n <= to; n++ {
+		x, marked, known := m.value(s, n, 0)
+		if !known {
+			return 0, marked, false
+		}
+		most, mark = max(most, x), mark|marked
+	}
+	return most, mark, true
+}
+
+// pinball is what it costs that the demand was so much more than expected.
+func pinball(more float64) float64 { return max(quantile*more, (quantile-1)*more) }

@@ -1,0 +1,261 @@
+package forecast
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// The codes. The subject is the method.
+const (
+	// Foreseen is what is expected within the lead: a demand of which one replica takes each, as high as other days had it
+	// times today's ratio to them.
+	Foreseen scaling.Code = "Foreseen expected, each, ratio, lead:s"
+	// PartlyForeseen is the same where something that it goes by was not wholly known.
+	PartlyForeseen scaling.Code = "PartlyForeseen expected, each, ratio, lead:s"
+	// Kept keeps replicas that what is not known of today may need.
+	Kept scaling.Code = "Kept from < floor"
+	// Unscored expects nothing: too few slots were backtested.
+	Unscored scaling.Code = "Unscored scored < needed"
+	// Unproven expects nothing: a constant foresaw as well.
+	Unproven scaling.Code = "Unproven loss >= limit"
+	// Unseen expects nothing: no other day is known, or nothing of today.
+	Unseen scaling.Code = "Unseen days"
+)
+
+// A Sample is a demand of the past at a time, in the unit of the Source.
+type Sample struct {
+	At     time.Time
+	Demand float64
+}
+
+// New returns base with a floor by forecast under it: never fewer replicas than base asks for, and as many as are needed
+// for what is expected when a replica that is asked for now would be ready.
+//
+// base is asked first and sees every observation. A change that only the floor asks for is not reported to it, as in
+// scaling.Floor. The past, in order of time, is what it knows of days before; a stored state replaces it. A sample
+// stands for the time since the one before, at most 15 min.
+//
+// Errors: every rule that is broken, each a *scaling.FieldError.
+func New(base scaling.Policy, source Source, c Config, past ...Sample) (scaling.Policy, error) {
+	var e scaling.FieldErrors
+	e.Check(base != nil, "base", base, "must be set")
+	e.Check(source != nil, "source", nil, "must be set")
+	e.Add(c.Validate())
+	for i, x := range past {
+		e.Add(x.validate(fmt.Sprintf("past[%d]", i)))
+		if i > 0 {
+			e.Check(past[i-1].At.Before(x.At), fmt.Sprintf("past[%d].at", i), x.At, "must be after the one before")
+		}
+	}
+	if err := e.Err(); err != nil {
+		return scaling.New[State](nil), err
+	}
+	f := &floor{base: base, source: source, model: model{config: &c}}
+	f.state.Zone = c.zone()
+	f.learn()
+	for _, x := range past {
+		f.model.see(&f.state, seconds(x.At), max(mostGap, c.gap()), amount{lower: x.Demand, upper: x.Demand, known: true})
+	}
+	return f, nil
+}
+
+func (x *Sample) validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(!x.At.IsZero(), field+".at", x.At, "must be set")
+	e.Check(x.Demand >= 0 && x.Demand <= mostDemand, field+".demand", x.Demand, "must be a number from 0 to 1e15")
+	return e.Err()
+}
+
+// floor is a Policy: a base and what is foreseen.
+type floor struct {
+	base     scaling.Policy
+	source   Source
+	model    model
+	state    State
+	lift     lift
+	outlook  outlook
+	until    float64 // when the outlook is over
+	envelope scaling.Envelope
+	seen     scaling.Observation // scratch
+	answer   scaling.Decision
+}
+
+// lift is the change that the floor or the bounds asked for last and base did not, until it is carried out.
+type lift struct {
+	From int32 `json:"from,omitempty"`
+	To   int32 `json:"to,omitempty"`
+}
+
+func kind() scaling.Kind { return scaling.Kind{Name: "forecast", Version: 1} }
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// Decide asks base, takes the demand in and lifts.
+func (f *floor) Decide(now time.Time, obs scaling.Observation) scaling.Decision {
+	if f.envelope.Refused() {
+		return scaling.UnknownAt(obs.SpecReplicas, scaling.StateRefused, kind().Name)
+	}
+	// The source is given what it may keep hold of: of what is on the stack a copy would be made each time.
+	f.seen, f.answer = obs, f.base.Decide(now, obs)
+	d := &f.answer
+	wish := d.Verdict
+	demand, each := f.source(&f.seen, d)
+	at, s := seconds(now), &f.state
+	back := s.Set && at < s.At
+	if back {
+		f.until = 0
+	}
+	a := amountOf(demand, at, f.model.config.gap())
+	f.model.see(s, at, f.model.config.gap(), a)
+	if len(s.Rises) > 0 && s.starts(at, obs.SpecReplicas, obs.ReadyReplicas) {
+		f.learn()
+	}
+	if !back && each > 0 && !math.IsInf(each, 1) {
+		f.raise(d, a.known, each)
+	}
+	d.Clamp(f.model.config.Bounds)
+	f.lift = lift{}
+	if d.Acts() && d.Verdict != wish {
+		f.lift = lift{From: d.From, To: d.Replicas}
+	}
+	f.seen = scaling.Observation{}
+	return *d
+}
+
+// raise takes a decision to the floor, if a forecast is in force.
+func (f *floor) raise(d *scaling.Decision, known bool, each float64) {
+	s, o := &f.state, &f.outlook
+	if f.until == 0 || s.At >= f.until || o.slot != s.Now.Number || o.lead != f.model.lead {
+		*o = f.model.look(s)
+		f.until = min(float64(o.from+dilation+1)*slot, float64(o.to-dilation+1)*slot-o.lead)
+	}
+	if !o.known {
+		f.excuse(d)
+		return
+	}
+	lower, upper, ratio := o.bunch.expect(s)
+	if !known || s.Now.Seen == 0 && len(s.Past) == 0 {
+		lower = 0
+	}
+	lower, upper = lower*s.Unit, upper*s.Unit
+	code := Foreseen
+	if o.marks|s.marks() != 0 {
+		code = PartlyForeseen
+	}
+	least, subject := f.model.config.count(lower, each), o.method.String()
+	d.NextBy(time.UnixMilli(int64(math.Ceil(f.until * 1000))))
+	keep := int32(math.MinInt32)
+	if d.Replicas < d.From {
+		keep = min(d.From, f.model.config.count(upper, each))
+	}
+	if d.Replicas >= max(least, keep) {
+		d.Consider(least, code, subject, lower, each, ratio, o.lead)
+		return
+	}
+	d.To(d.Replicas, code, subject, lower, each, ratio, o.lead)
+	if least >= keep {
+		d.To(least, scaling.Lifted, subject, float64(d.Replicas), float64(least))
+	} else {
+		d.To(keep, Kept, subject, float64(d.Replicas), float64(keep))
+	}
+}
+
+// excuse says why nothing is expected.
+func (f *floor) excuse(d *scaling.Decision) {
+	o := &f.outlook
+	x := &f.state.Scores[o.method]
+	switch {
+	case !o.tried:
+		d.Consider(d.From, Unseen, "", float64(len(f.state.Days)))
+	case x.Slots < enough:
+		d.Consider(d.From, Unscored, o.method.String(), x.Slots, enough)
+	default:
+		d.Consider(d.From, Unproven, o.method.String(), x.Loss, wins*x.Constant)
+	}
+}
+
+// marks returns what was not known of the last 30 min.
+func (s *State) marks() (mark uint16) {
+	mark = s.Now.Marks
+	for i := range s.Past {
+		mark |= s.Past[i].Marks
+	}
+	return mark
+}
+
+// Applied notes what was asked for, to learn how long a start takes, and tells base of its own changes.
+func (f *floor) Applied(now time.Time, from, to int32) {
+	if f.envelope.Refused() {
+		return
+	}
+	if s := &f.state; to > from && len(s.Rises) < mostRises {
+		s.Rises = append(s.Rises, Rise{At: seconds(now), Count: to})
+	}
+	if f.lift != (lift{}) && f.lift == (lift{From: from, To: to}) {
+		f.lift = lift{}
+		return
+	}
+	f.base.Applied(now, from, to)
+}
+
+type stored struct {
+	Base   json.RawMessage `json:"base"`
+	Lift   *lift           `json:"lift,omitempty"`
+	Memory State           `json:"memory"`
+}
+
+// MarshalJSON returns the state that is to be stored, base's in it.
+func (f *floor) MarshalJSON() ([]byte, error) {
+	return f.envelope.Seal(kind(), func() (any, error) {
+		base, err := f.base.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		s := stored{Base: base, Memory: f.state}
+		if f.lift != (lift{}) {
+			s.Lift = &f.lift
+		}
+		return s, nil
+	})
+}
+
+// UnmarshalJSON takes a stored state back. Days of another place are forgotten.
+func (f *floor) UnmarshalJSON(data []byte) error {
+	return f.envelope.Open(kind(), data, f.load)
+}
+
+func (f *floor) load(data []byte) error {
+	var s stored
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&s); err != nil {
+		return err
+	}
+	if err := s.Memory.Validate(); err != nil {
+		return err
+	}
+	if err := f.base.UnmarshalJSON(s.Base); err != nil {
+		return err
+	}
+	f.state, f.lift, f.outlook, f.until = s.Memory, lift{}, outlook{}, 0
+	if s.Lift != nil {
+		f.lift = *s.Lift
+	}
+	if zone := f.model.config.zone(); f.state.Zone != zone {
+		f.state.Zone, f.state.Days, f.state.Scores = zone, nil, [methods]Score{}
+	}
+	f.learn()
+	return nil
+}
+
+func (c *Config) zone() string {
+	if c.Location == nil {
+		return time.UTC.String()
+	}
+	return c.Location.String()
+}

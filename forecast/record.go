@@ -1,0 +1,155 @@
+package forecast
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// place returns the local day of a slot, in days since 1970, and the slot's place in it by the clock.
+func (m *model) place(n int64) (day int64, i int) {
+	if m.config.Location != nil {
+		_, offset := time.Unix(n*slot, 0).In(m.config.Location).Zone()
+		n = floorDiv(n*slot+int64(offset), slot)
+	}
+	day = floorDiv(n, slots)
+	return day, int(n - day*slots)
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// An amount is a demand as it is known.
+type amount struct {
+	lower, upper float64
+	marks        uint16
+	known        bool
+}
+
+// amountOf returns the demand that a source gave.
+func amountOf(r scaling.Reading, at, gap float64) (a amount) {
+	if !r.Known() || !r.At.IsZero() && at-seconds(r.At) > gap {
+		return a
+	}
+	a = amount{lower: min(r.Lower, mostDemand), upper: min(r.Upper, mostDemand), known: true}
+	if r.Upper > r.Lower {
+		a.marks = unsure
+		if r.NotReady == 0 {
+			a.marks |= silent
+		}
+	}
+	if r.Failed > 0 {
+		a.marks |= silent | unsure
+	}
+	return a
+}
+
+// see takes in a demand that stands for the time since the last one, if that is not longer than a gap ago.
+func (m *model) see(s *State, at, gap float64, a amount) {
+	n := int64(math.Floor(at / slot))
+	switch {
+	case !s.Set, at < s.At:
+		m.turnTo(s, at, n)
+		return
+	case at == s.At:
+		return
+	}
+	if s.Unit == 0 && a.known {
+		s.Unit = a.lower
+	}
+	known := a.known && at-s.At <= gap
+	for s.Now.Number < n {
+		end := float64(s.Now.Number+1) * slot
+		if known {
+			s.Now.add(end-s.At, a)
+		}
+		over := s.Now.Number
+		m.close(s)
+		if known {
+			s.At, s.Now = end, Slot{Number: over + 1}
+		} else {
+			s.At, s.Now = float64(n)*slot, Slot{Number: n}
+		}
+		m.score(s, over)
+	}
+	if known {
+		s.Now.add(at-s.At, a)
+	}
+	s.At = at
+}
+
+// turnTo begins anew at a time, at first or after the clock went back: days that are not yet are forgotten, and so is
+// what the last minutes held.
+func (m *model) turnTo(s *State, at float64, n int64) {
+	day, _ := m.place(n)
+	s.Days = slices.DeleteFunc(s.Days, func(d Day) bool { return d.Number > day })
+	s.Set, s.At, s.Now, s.Past = true, at, Slot{Number: n}, s.Past[:0]
+	for i := range s.Rises {
+		s.Rises[i].At = min(s.Rises[i].At, at)
+	}
+}
+
+// add takes in that a demand stood for so many seconds.
+func (x *Slot) add(seconds float64, a amount) {
+	x.Lower += seconds * a.lower
+	x.Upper += seconds * a.upper
+	x.Seen = min(x.Seen+seconds, slot)
+	x.Marks |= a.marks
+}
+
+// close puts the slot that is over into its day. What was not seen of it counts as none, and it is silent.
+func (m *model) close(s *State) {
+	x := s.Now
+	if x.Seen <= 0 {
+		return
+	}
+	if x.Seen < slot-1 {
+		x.Marks |= silent
+	}
+	if len(s.Past) == ratioSlots {
+		s.Past = s.Past[:copy(s.Past, s.Past[1:])]
+	}
+	s.Past = append(s.Past, x)
+	number, i := m.place(x.Number)
+	value := 0.0
+	if s.Unit > 0 {
+		value = x.Lower / slot / s.Unit
+	}
+	if d := s.day(number); d != nil {
+		d.put(i, pack(value)|x.Marks)
+	}
+}
+
+// day returns a day, which is begun if it is after the last; nil if it is before and was not seen.
+func (s *State) day(number int64) *Day {
+	n := len(s.Days)
+	if n > 0 && s.Days[n-1].Number >= number {
+		return s.find(number)
+	}
+	if n < mostDays {
+		s.Days = append(s.Days, Day{Number: number, Slots: make([]byte, 2*slots)})
+		return &s.Days[n]
+	}
+	oldest := s.Days[0].Slots
+	clear(oldest)
+	copy(s.Days, s.Days[1:])
+	s.Days[n-1] = Day{Number: number, Slots: oldest}
+	return &s.Days[n-1]
+}
+
+// find returns a day, or nil.
+func (s *State) find(number int64) *Day {
+	for i := len(s.Days) - 1; i >= 0; i-- {
+		if s.Days[i].Number == number {
+			return &s.Days[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package forecast
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// State is what a forecast remembers: plain data, of at most 16 KB as JSON. The zero value is a fresh start.
+//
+// Its memory is reused: like a slice given to append, a state that was passed on must not be used again.
+type State struct { //nolint:recvcheck // Validate is looked for on the value
+	Zone string  `json:"zone,omitempty"` // the place whose days these are
+	Set  bool    `json:"set,omitempty"`  // whether there is anything yet
+	At   float64 `json:"at,omitempty"`   // Unix seconds up to which demand was taken in
+	Unit float64 `json:"unit,omitempty"` // the first demand above 0: what Days are multiples of
+	Now  Slot    `json:"now"`            // the slot in which At is
+	Past []Slot  `json:"past,omitempty"` // those before it, of the last 30 min, oldest first
+	Days []Day   `json:"days,omitempty"` // oldest first; the last one is today
+	// Scores are those of Daily and Weekly, in this order.
+	Scores [methods]Score `json:"scores"`
+	Rises  []Rise         `json:"rises,omitempty"`  // counts that were asked for and are not ready yet
+	Starts []float64      `json:"starts,omitempty"` // seconds that starts have taken, the latest last
+}
+
+// A Slot is five minutes of demand.
+type Slot struct {
+	Number int64   `json:"n,omitempty"` // Unix time in slots
+	Lower  float64 `json:"l,omitempty"` // the lower ends, times seconds
+	Upper  float64 `json:"u,omitempty"`
+	Seen   float64 `json:"s,omitempty"` // seconds of it that a demand was known for
+	Marks  uint16  `json:"m,omitempty"` // what of it was not known
+}
+
+// A Day is the demand of a local day: for each slot by the clock two bytes, see pack.
+type Day struct {
+	Number int64  `json:"n"` // days since 1970
+	Slots  []byte `json:"s"`
+}
+
+// A Score is how a method did in the backtest: its pinball loss, and that of the constant in the same slots, in
+// replicas of Unit; of how many slots. All three fade.
+type Score struct {
+	Loss     float64 `json:"loss"`
+	Constant float64 `json:"constant"`
+	Slots    float64 `json:"slots"`
+}
+
+// A Rise is a count that was asked for at a time.
+type Rise struct {
+	At    float64 `json:"at"`
+	Count int32   `json:"count"`
+}
+
+// Marks of a slot.
+const (
+	silent uint16 = 1 << 14 // a part of it was not seen, or ready pods did not answer: its demand may have been more
+	unsure uint16 = 1 << 15 // its demand was an interval, as while pods boot
+	marks         = silent | unsure
+)
+
+// pack returns a demand in multiples of the unit in fourteen bits: 0 is not known, 1 is none, and above it six bits of a
+// power of two and eight of what it is multiplied by, rounded to the nearest, which is within 0.2 %. It is monotone.
+func pack(x float64) uint16 {
+	if x <= 0 {
+		return 1
+	}
+	f, e := math.Frexp(x)
+	m := int(math.RoundToEven((f - 0.5) * 512))
+	k := (e+31)*256 + m
+	return uint16(min(max(k, 2), 1<<14-1))
+}
+
+// unpack returns what was packed, and whether anything was.
+func unpack(k uint16) (float64, bool) {
+	switch k &^= marks; k {
+	case 0:
+		return 0, false
+	case 1:
+		return 0, true
+	}
+	return math.Ldexp(0.5+float64(k%256)/512, int(k/256)-31), true
+}
+
+func (d *Day) at(i int) uint16 { return uint16(d.Slots[2*i]) | uint16(d.Slots[2*i+1])<<8 }
+
+// put notes a slot. What is there already is of the hour that comes twice: the larger demand counts.
+func (d *Day) put(i int, k uint16) {
+	old := d.at(i)
+	k = max(k&^marks, old&^marks) | (k|old)&marks
+	d.Slots[2*i], d.Slots[2*i+1] = byte(k), byte(k>>8)
+}
+
+const (
+	mostStarts = 20
+	mostRises  = 32
+)
+
+// Validate reports what cannot be the state of any forecast.
+func (s State) Validate() error {
+	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Starts) > mostStarts || len(s.Rises) > mostRises || len(s.Zone) > 64 {
+		return errors.New("more is remembered than a forecast can")
+	}
+	if !number(math.Abs(s.At)) || !number(s.Unit) || !s.Now.valid() {
+		return errors.New("at, unit, now: must be numbers that are not negative")
+	}
+	for i := range s.Past {
+		if !s.Past[i].valid() || i > 0 && s.Past[i].Number <= s.Past[i-1].Number {
+			return fmt.Errorf("past[%d]: must be numbers that are not negative, in order of time", i)
+		}
+	}
+	for i := range s.Days {
+		if len(s.Days[i].Slots) != 2*slots || i > 0 && s.Days[i].Number <= s.Days[i-1].Number {
+			return fmt.Errorf("days[%d]: must have %d bytes, in order of time", i, 2*slots)
+		}
+	}
+	for i, x := range s.Scores {
+		if !number(x.Loss) || !number(x.Constant) || !number(x.Slots) {
+			return fmt.Errorf("scores[%d]: must be numbers that are not negative", i)
+		}
+	}
+	for i, r := range s.Rises {
+		if !number(math.Abs(r.At)) {
+			return fmt.Errorf("rises[%d]: must be at a time", i)
+		}
+	}
+	for i, t := range s.Starts {
+		if !(t >= 0 && t <= 86400) {
+			return fmt.Errorf("starts[%d]: must be seconds, within a day", i)
+		}
+	}
+	return nil
+}
+
+func (s *Slot) valid() bool {
+	return number(s.Lower) && number(s.Upper) && s.Seen >= 0 && s.Seen <= slot+1
+}
+
+func number(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
