@@ -110,12 +110,12 @@ func (s Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "cron", Version:
 // shows.
 //
 // Decision.Next is when the timetable asks for something else, as Next returns it.
-func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (State, scaling.Decision) {
+func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
 	if len(s.entries) == 0 {
 		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
 	state, a, next := s.recall(state, now)
-	d := scaling.HoldAt(obs.SpecReplicas)
+	d.Start(obs.SpecReplicas)
 	d.NextBy(next)
 	if d.Clamp(s.bounds); d.Acts() {
 		return state, d

@@ -120,6 +120,15 @@ func (s *sizes) among(from, to, n int32) int32 {
 // places returns how many replicas of the type are in its first runs.
 func (s *sizes) places(k *kind, runs int32) int32 { return min(s.end[runs], k.whole) }
 
+// run returns the cost of a batch of a type's n-th run, counting from 0, and the replicas in the run. The rest comes
+// after all runs.
+func (s *sizes) run(k *kind, n int32) (cost float64, places int32) {
+	if n == k.runs {
+		return k.last, k.rest
+	}
+	return k.batchCost(s.size[n]), min(s.end[n+1], k.whole) - s.end[n]
+}
+
 // batch returns the size of the batch that a type's n-th replica beyond its minimum is in, in the order of the
 // sequence. n is at least 1 and at most the capacity.
 func (s *sizes) batch(k *kind, n int32) int32 {

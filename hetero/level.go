@@ -42,33 +42,46 @@ func (f *Fleet) keepLevels(limit int64) []level {
 	}
 	base, shift := math.Float64bits(bottom), 0
 	span := math.Float64bits(top) - base
-	for span>>shift >= uint64(2*runs) {
+	for span>>shift >= uint64(runs) {
 		shift++
 	}
 	ends := make([]int32, span>>shift+1)
-	f.eachRun(func(cost float64, _ int32) { ends[(math.Float64bits(cost)-base)>>shift]++ })
+	for i := range f.kinds {
+		for k, n := &f.kinds[i], int32(0); n <= k.runs; n++ {
+			if cost, places := f.sizes.run(k, n); places > 0 {
+				ends[(math.Float64bits(cost)-base)>>shift]++
+			}
+		}
+	}
 	total := int32(0)
 	for i, n := range ends {
 		ends[i] = total
 		total += n
 	}
 	levels := make([]level, total)
-	f.eachRun(func(cost float64, places int32) {
-		end := &ends[(math.Float64bits(cost)-base)>>shift]
-		levels[*end] = level{cost, cost, int64(places)}
-		*end++
-	})
+	for i := range f.kinds {
+		for k, n := &f.kinds[i], int32(0); n <= k.runs; n++ {
+			if cost, places := f.sizes.run(k, n); places > 0 {
+				end := &ends[(math.Float64bits(cost)-base)>>shift]
+				levels[*end].low, levels[*end].places = cost, int64(places)
+				*end++
+			}
+		}
+	}
 	start := int32(0)
 	for _, end := range ends {
-		sortLevels(levels[start:end])
+		if end-start > fewLevels {
+			slices.SortFunc(levels[start:end], func(a, b level) int { return cmp.Compare(a.low, b.low) })
+		}
 		start = end
 	}
+	insertionSort(levels)
 	used, before := 0, int64(0)
 	for _, l := range levels {
 		if used > 0 && same(levels[used-1].high, l.low) {
-			levels[used-1].high = l.high
+			levels[used-1].high = l.low
 		} else {
-			levels[used] = level{l.low, l.high, before}
+			levels[used] = level{l.low, l.low, before}
 			used++
 		}
 		before += l.places
@@ -76,31 +89,18 @@ func (f *Fleet) keepLevels(limit int64) []level {
 	return levels[:used:used]
 }
 
-// sortLevels sorts by cost. Most buckets have a few levels, which are put in order where they are.
-func sortLevels(levels []level) {
-	const few = 12
-	if len(levels) > few {
-		slices.SortFunc(levels, func(a, b level) int { return cmp.Compare(a.low, b.low) })
-		return
-	}
+// fewLevels is up to how many levels of one bucket are put in order where they are.
+const fewLevels = 12
+
+// insertionSort sorts by cost levels of which each is few places from its own.
+func insertionSort(levels []level) {
 	for i := 1; i < len(levels); i++ {
 		l, place := levels[i], i
 		for ; place > 0 && levels[place-1].low > l.low; place-- {
 			levels[place] = levels[place-1]
 		}
-		levels[place] = l
-	}
-}
-
-// eachRun visits every run of every type, and the rests: the cost of a batch, and the replicas.
-func (f *Fleet) eachRun(visit func(cost float64, places int32)) {
-	for i := range f.kinds {
-		k := &f.kinds[i]
-		for run := range k.runs {
-			visit(k.batchCost(f.sizes.size[run]), min(f.sizes.end[run+1], k.whole)-f.sizes.end[run])
-		}
-		if k.rest > 0 {
-			visit(k.last, k.rest)
+		if place < i {
+			levels[place] = l
 		}
 	}
 }

@@ -167,14 +167,22 @@ func (p *plan) weigh(d *scaling.Decision, t *tally, state *State, obs *scaling.O
 		limit := p.config.Panic.Threshold * t.ready
 		d.To(d.Replicas, Panicked, p.metrics[t.breach].Name, float64(t.looks[t.breach].wanted), limit, t.ready)
 	}
-	var spare scaling.Reading
-	if r := find(obs, p.metrics[t.decided].Name, &spare); r != nil && r.Stuck > 0 {
-		d.NoteStuck(r)
-	}
+	noteStuck(d, p.metrics[t.decided].Name, obs)
 	p.note(d, t, t.decided, t.byBurst, true)
 	for i := range t.looks {
 		if i != t.decided {
 			p.note(d, t, i, t.panics && t.looks[i].rushed && t.looks[i].rush > t.looks[i].want, false)
+		}
+	}
+}
+
+// noteStuck notes the stuck pods of a metric's reading, which most have none of.
+func noteStuck(d *scaling.Decision, name string, obs *scaling.Observation) {
+	for i := range obs.Readings {
+		if r := &obs.Readings[i]; r.Stuck > 0 && r.Metric == name {
+			all := obs.Reading(name)
+			d.NoteStuck(&all)
+			return
 		}
 	}
 }

@@ -32,8 +32,9 @@ func Milli(t time.Time) int64 {
 		return Far
 	case s <= -Far/1000:
 		return -Far
+	default:
+		return s*1000 + int64(t.Nanosecond()/1e6)
 	}
-	return t.UnixMilli()
 }
 
 // Remembered reports whether a stored time is one that can have been remembered.
