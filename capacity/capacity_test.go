@@ -387,10 +387,10 @@ func TestTrafficIsWhatCame(t *testing.T) {
 // TestStoredStateIsChecked refuses what no Scaler can have stored.
 func TestStoredStateIsChecked(t *testing.T) {
 	for name, s := range map[string]State{
-		"samples back in time": {Samples: []Sample{{At: 2}, {At: 1}}},
-		"a negative counter":   {Samples: []Sample{{At: 1, Firsts: -1}}},
-		"needs that rise":      {Needs: []Need{{1, 2}, {2, 3}}},
-		"buckets without ends": {Lengths: []Sizes{{Prompts: Buckets{Counts: []float64{1, 2}}}}},
+		"samples back in time": {Seen: Seen{Samples: []Sample{{At: 2}, {At: 1}}}},
+		"a negative counter":   {Seen: Seen{Samples: []Sample{{At: 1, Firsts: -1}}}},
+		"needs that rise":      {Seen: Seen{Needs: []Need{{1, 2}, {2, 3}}}},
+		"buckets without ends": {Seen: Seen{Lengths: []Sizes{{Prompts: Buckets{Counts: []float64{1, 2}}}}}},
 		"an unknown choice":    {Tuning: Tuning{Which: 17}},
 		"a guard beyond all":   {Guard: 9},
 		"a start of a year":    {Starts: []float64{3e7}},

@@ -117,7 +117,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	t, try, freeze := &s.Tuning, s.Tuning.trial, 0.0
 	lead := c.config.lead(s)
 	x := s.last()
-	age := x.At - s.Began
+	age, since := x.At-s.Began, x.At-s.Since
 	if c.fixed != nil {
 		try, freeze = *c.fixed, 30
 	} else {
@@ -149,13 +149,13 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	d.To(n, code, "", float64(n), float64(spec), work, try.Capacity)
 	need := n
-	if age < freeze {
+	if since < freeze {
 		need = max(n, spec)
 	}
 	held := s.hold(x.At, need, try.Hold)
 	switch {
-	case held > n && held == spec && age < freeze:
-		d.To(held, Fresh, "", age, freeze)
+	case held > n && held == spec && since < freeze:
+		d.To(held, Fresh, "", since, freeze)
 	case held > n:
 		d.To(held, Held, "", float64(n), float64(held), try.Hold)
 	}

@@ -12,19 +12,27 @@ import (
 //
 // Deciding reuses its slices: like a slice given to append, a state that was passed in must not be used again.
 type State struct { //nolint:recvcheck // Validate is looked for on the value
-	Began   float64  `json:"began,omitempty"` // Unix seconds of the first sample
+	Seen `json:"volatile"` // package loop stores nothing of that name
+
+	Began  float64 `json:"began,omitempty"` // Unix seconds of the first sample
+	Tuned  float64 `json:"tuned,omitempty"`
+	Tuning Tuning  `json:"tuning"`
+	// Guard is the excess of the capacity that is kept since the SLO was missed.
+	Guard  float64   `json:"guard,omitempty"`
+	Rises  []Need    `json:"rises,omitempty"`  // counts that were asked for and are not ready yet
+	Starts []float64 `json:"starts,omitempty"` // seconds that starts have taken, the latest last
+}
+
+// Seen is what is gathered anew where it was not stored. Until that is done nothing is taken away, as at a fresh start;
+// the capacity that was found stays in force.
+type Seen struct {
+	Since   float64  `json:"since,omitempty"` // Unix seconds of the first sample of these
 	Samples []Sample `json:"samples,omitempty"`
 	Raw     Sample   `json:"raw"`     // the counters as they were read last
 	Before  Sample   `json:"before"`  // what they had counted before they fell
 	Needs   []Need   `json:"needs"`   // those that no later one exceeds, oldest first
 	Lengths []Sizes  `json:"lengths"` // of spans of the past, oldest first
 	Sizes   Sizes    `json:"sizes"`   // as they were read last
-	Tuned   float64  `json:"tuned,omitempty"`
-	Tuning  Tuning   `json:"tuning"`
-	// Guard is the excess of the capacity that is kept since the SLO was missed.
-	Guard  float64   `json:"guard,omitempty"`
-	Rises  []Need    `json:"rises,omitempty"`  // counts that were asked for and are not ready yet
-	Starts []float64 `json:"starts,omitempty"` // seconds that starts have taken, the latest last
 }
 
 // A Need is a count that was needed, or asked for, at a time.
@@ -131,7 +139,10 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	x.add(&s.Before)
 	n := len(s.Samples)
 	if n == 0 {
-		s.Began, s.Tuned = x.At, x.At
+		s.Since, s.Tuned = x.At, x.At
+		if s.Tuning.Capacity == 0 || s.Began == 0 || s.Began > x.At {
+			s.Began = x.At
+		}
 	} else if x.At <= s.Samples[n-1].At {
 		return false // nothing was scraped since, or the clock went back
 	}
@@ -165,7 +176,7 @@ func (s *State) turnBack(now float64) {
 		return
 	}
 	by := s.last().At - now
-	for _, t := range [...]*float64{&s.Began, &s.Tuned, &s.Tuning.At} {
+	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At} {
 		*t -= by
 	}
 	for i := range s.Samples {

@@ -41,6 +41,9 @@
 // sooner or later (scaling.Decision.Next), to what was seen now or in the round before; or, when 30 s have passed since it
 // was stored, to no load at all. To find that out the group is asked what it would do, and given its state back.
 //
+// A member of a state that is called volatile, at whatever depth, is never stored: it is what a group gathers anew after a
+// restart. Of a group that has any, what is stored is replaced after five minutes if it is another.
+//
 // So a process that ends at any point delays a decision by two periods at most. A target at rest, with nothing that time
 // alone could change, costs no write; one that waits for a window or a cooldown about one in three periods.
 //

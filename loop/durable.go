@@ -14,6 +14,10 @@ const furthest = 4
 // leastAge is how old a stored state is at least before another one takes its place for the sake of what was not seen yet.
 const leastAge = 30 * time.Second
 
+// mostAge is how long another state is not stored at most, of a group that has more than what is stored: what it has learned
+// does not show in its next answers.
+const mostAge = 5 * time.Minute
+
 // A durable is what is needed to tell whether the state that is stored will do.
 type durable struct {
 	now, stored time.Time // of the last decision, and of the one whose state is stored
@@ -84,8 +88,12 @@ func (l *Loop) suffices(group []byte) (bool, error) {
 	if err != nil || string(old) != string(own) {
 		return false, err
 	}
-	if string(was.Group) == string(group) {
+	kept := brief(group)
+	if string(was.Group) == string(kept) {
 		return true, nil
+	}
+	if len(kept) != len(group) && l.durable.now.Sub(l.durable.stored).Abs() >= mostAge {
+		return false, nil
 	}
 	decided := slices.Clone(l.step.Targets) // it belongs to the group, which is asked again here
 	will := l.answersAlike(was.Group, group)

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -92,9 +93,43 @@ func (l *Loop) State() ([]byte, error) {
 	return seal(l.memory, group)
 }
 
+// volatile is the name of what is not stored of a state, at whatever depth.
+const volatile = "volatile"
+
+// brief returns a state without what is volatile.
+func brief(state json.RawMessage) json.RawMessage {
+	if !bytes.Contains(state, []byte(`"`+volatile+`"`)) {
+		return state
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(state, &members) == nil {
+		delete(members, volatile)
+		for name, m := range members {
+			members[name] = brief(m)
+		}
+		return packed(members, state)
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(state, &items) != nil {
+		return state // a text that says so
+	}
+	for i := range items {
+		items[i] = brief(items[i])
+	}
+	return packed(items, state)
+}
+
+// packed returns a value in JSON, or otherwise what it is of.
+func packed(value any, otherwise json.RawMessage) json.RawMessage {
+	if data, err := json.Marshal(value); err == nil {
+		return data
+	}
+	return otherwise
+}
+
 func seal(m memory, group json.RawMessage) ([]byte, error) {
 	var e scaling.Envelope
-	return e.Seal(kind(), func() (any, error) { return stored{m, group}, nil })
+	return e.Seal(kind(), func() (any, error) { return stored{m, brief(group)}, nil })
 }
 
 // unseal reads what seal returned, or the bare state of a group.

@@ -1,0 +1,186 @@
+package capacity
+
+import (
+	"slices"
+	"sync"
+)
+
+// A Shared carries the tunings of many policies out, one at a time and beside their decisions. Tenants take turns by how
+// much was replayed for each, so that none waits for another's tunings but the one under way; within a tenant the first
+// comes first. At most 32 pasts wait, of at most 0.6 MB each: once there are as many, a tenant that has less than an equal
+// part takes the place of the newest of the one that has most, whose policy asks again at its next decision. The zero value
+// is ready for use. It has no goroutine while there is nothing to do.
+type Shared struct {
+	// Go runs a function beside its caller; nil means a goroutine.
+	Go func(func())
+
+	mu      sync.Mutex
+	waiting map[string][]*job
+	count   int
+	replayed map[string]float64 // requests that were replayed, by tenant; one that comes begins where the last one stood
+	last    float64
+	busy    bool
+}
+
+// mostJobs is how many pasts may wait.
+const mostJobs = 32
+
+// mostReplicas is how many replicas a shared replay has, unless more than half as many are ready.
+const mostReplicas = 1024
+
+// A job is a tuning that was asked for.
+type job struct {
+	past    Past
+	config  Config
+	tuning  Tuning
+	done    bool
+	dropped bool
+}
+
+// Tuner returns the Tuner of one policy of a tenant.
+func (s *Shared) Tuner(tenant string) Tuner { return &turn{shared: s, tenant: tenant} }
+
+// A turn is a policy that takes part.
+type turn struct {
+	shared *Shared
+	tenant string
+	job    *job
+}
+
+// Tune asks for a tuning, or returns one that is done.
+func (t *turn) Tune(c *Config, past func() Past) (Tuning, bool) {
+	s := t.shared
+	tuning, done, begin := t.ask(c, past)
+	if begin {
+		if s.Go != nil {
+			s.Go(s.run)
+		} else {
+			go s.run()
+		}
+	}
+	return tuning, done
+}
+
+// ask returns a tuning that is done, or has one wait; begin says that nobody is at work.
+func (t *turn) ask(c *Config, past func() Past) (tuning Tuning, done, begin bool) {
+	s := t.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch j := t.job; {
+	case j == nil || j.dropped:
+	case j.done:
+		t.job = nil
+		return j.tuning, true, false
+	default:
+		return Tuning{}, false, false
+	}
+	t.job = nil
+	if !s.room(t.tenant) {
+		return Tuning{}, false, false
+	}
+	t.job = &job{past: past(), config: *c}
+	s.put(t.tenant, t.job)
+	begin, s.busy = !s.busy, true
+	return Tuning{}, false, begin
+}
+
+// room reports whether a tenant may have one more job wait, and makes the room.
+func (s *Shared) room(tenant string) bool {
+	if s.count < mostJobs {
+		return true
+	}
+	tenants := len(s.waiting)
+	if len(s.waiting[tenant]) == 0 {
+		tenants++
+	}
+	if len(s.waiting[tenant]) >= mostJobs/tenants {
+		return false
+	}
+	most := ""
+	for other, jobs := range s.waiting {
+		if n := len(s.waiting[most]); len(jobs) > n || len(jobs) == n && other < most {
+			most = other
+		}
+	}
+	jobs := s.waiting[most]
+	jobs[len(jobs)-1].dropped = true
+	s.set(most, jobs[:len(jobs)-1])
+	s.count--
+	return true
+}
+
+func (s *Shared) put(tenant string, j *job) {
+	if s.waiting == nil {
+		s.waiting, s.replayed = make(map[string][]*job), make(map[string]float64)
+	}
+	if len(s.waiting[tenant]) == 0 {
+		s.replayed[tenant] = max(s.replayed[tenant], s.last)
+	}
+	s.set(tenant, append(s.waiting[tenant], j))
+	s.count++
+}
+
+func (s *Shared) set(tenant string, jobs []*job) {
+	if s.waiting[tenant] = jobs; len(jobs) == 0 {
+		delete(s.waiting, tenant)
+	}
+}
+
+// take returns the job whose turn it is, and its tenant.
+func (s *Shared) take() (string, *job) {
+	first, found := "", false
+	for tenant := range s.waiting {
+		if !found || s.replayed[tenant] < s.replayed[first] || s.replayed[tenant] == s.replayed[first] && tenant < first {
+			first, found = tenant, true
+		}
+	}
+	if !found {
+		return "", nil
+	}
+	s.last = s.replayed[first]
+	for tenant, n := range s.replayed { // those that begin anew where they would anyway
+		if n <= s.last && len(s.waiting[tenant]) == 0 {
+			delete(s.replayed, tenant)
+		}
+	}
+	jobs := s.waiting[first]
+	s.set(first, slices.Clone(jobs[1:]))
+	s.count--
+	return first, jobs[0]
+}
+
+// run does what there is to do.
+func (s *Shared) run() {
+	for {
+		s.mu.Lock()
+		tenant, j := s.take()
+		if j == nil {
+			s.busy = false
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		tuning := j.tune()
+		s.mu.Lock()
+		s.replayed[tenant] += 1 + float64(tuning.Replays)*float64(tuning.Requests)
+		j.tuning, j.done, j.past = tuning, true, Past{}
+		s.mu.Unlock()
+	}
+}
+
+// tune tunes. Replays have so many replicas at most; what makes one panic leaves its policy as it was.
+func (j *job) tune() (t Tuning) {
+	defer func() {
+		if recover() != nil {
+			t = j.past.Last
+		}
+	}()
+	ready := int32(0)
+	if n := len(j.past.Samples); n > 0 {
+		ready = j.past.Samples[n-1].Ready
+	}
+	most := max(mostReplicas, min(ready, 1<<20)*2)
+	j.config.Bounds.Max = min(j.config.Bounds.Max, most)
+	j.config.Bounds.Min = min(j.config.Bounds.Min, j.config.Bounds.Max)
+	return j.past.Tune(&j.config)
+}
