@@ -220,5 +220,6 @@ func TestAStateIsReadAsItWasWritten(t *testing.T) {
 		require.Equal(t, s.Streaks, read.Streaks)
 		require.NoError(t, read.Validate())
 	}
+	require.Equal(t, make([]realtime.Streak, realtime.MaxMetrics-1), read.Streaks[1:], "a place without a streak has no times")
 	require.Equal(t, scaling.Kind{Name: "realtime", Version: 1}, kaitoScaler(t, metrics...).Kind(), "a promise to stored states")
 }

@@ -72,7 +72,7 @@ func (s *Streaks) UnmarshalJSON(data []byte) error {
 	*s = Streaks{}
 	for i, k := range stored {
 		s[i] = Streak{Side: k.Side, Since: k.Since, Last: k.Last}
-		if n, err := fmt.Sscanf(k.Metric, "%016x", &s[i].Metric); n != 1 || err != nil || len(k.Metric) != 16 {
+		if _, err := fmt.Sscanf(k.Metric, "%016x", &s[i].Metric); err != nil || len(k.Metric) != 16 {
 			return fmt.Errorf("streaks[%d].metric: %q: must be 16 hexadecimal digits", i, k.Metric)
 		}
 		if k.Side < -1 || k.Side > 1 || k.Last < k.Since || !window.Remembered(k.Since) {

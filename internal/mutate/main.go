@@ -32,6 +32,7 @@ type options struct {
 	verbose      bool
 	checks       int
 	rough        bool
+	again        string
 	equivalent   string
 }
 
@@ -45,9 +46,15 @@ func main() {
 	flag.IntVar(&o.checks, "checks", 20, "cases of each property that are tried first")
 	flag.BoolVar(&o.rough, "rough", false, "try no more cases than those")
 	flag.StringVar(&o.equivalent, "equivalent", "internal/mutate/equivalent.txt", "changes that make no difference")
+	again := flag.String("again", "", "only the changes that survived by this output of an earlier run")
 	most := flag.Int("survivors", 1<<30, "how many changes may survive")
 	flag.Parse()
 	known, err := readEquivalents(o.equivalent)
+	if *again != "" && err == nil {
+		var text []byte
+		text, err = os.ReadFile(*again)
+		o.again = string(text)
+	}
 	survived := 0
 	for _, pkg := range flag.Args() {
 		n := 0
@@ -87,7 +94,8 @@ func run(name string, known equivalents, o options) (int, error) {
 		}
 		_, listed := known[m.key()]
 		switch {
-		case !strings.Contains(filepath.Base(m.file), o.file), o.check && !listed:
+		case !strings.Contains(filepath.Base(m.file), o.file), o.check && !listed,
+			o.again != "" && !strings.Contains(o.again, m.key()+": survived"):
 			continue
 		case listed && !o.check:
 			equal++
