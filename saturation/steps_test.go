@@ -247,10 +247,9 @@ func TestManyVariants(t *testing.T) {
 			name := fmt.Sprintf("v%02d", (i*7)%n)
 			s.variants = append(s.variants, saturation.Variant{Name: name, Cost: float64(1 + (i*7)%n), Current: 2})
 		}
-		for range 2 {
-			for _, v := range s.variants {
-				s.replicas = append(s.replicas, saturation.Replica{Pod: v.Name, Variant: v.Name, KV: 0.75})
-			}
+		for i := range 2 * n {
+			v := s.variants[min(i, 2*n-1-i)] // the second time the other way round
+			s.replicas = append(s.replicas, saturation.Replica{Pod: v.Name, Variant: v.Name, KV: 0.75})
 		}
 		p := m.Decide(start, s.replicas, s.variants)
 		require.Len(t, p.Targets, len(s.variants))

@@ -62,11 +62,11 @@ func (f *floor) kind() Kind { return Kind{f.name, 1} }
 func (f *floor) decide(now time.Time, obs Observation) Decision {
 	d := f.base.Decide(now, obs)
 	wish := d.Verdict
+	f.lift = lift{}
 	slot := f.timetable.At(now)
 	if slot.Because.Code == NotConfigured {
 		u := UnknownAt(obs.SpecReplicas, NotConfigured, "timetable")
 		u.ConsiderAll(&d)
-		f.lift = lift{}
 		return u
 	}
 	d.NextBy(slot.Next)
@@ -81,7 +81,6 @@ func (f *floor) decide(now time.Time, obs Observation) Decision {
 		}
 	}
 	d.Clamp(f.bounds)
-	f.lift = lift{}
 	if d.Acts() && d.Verdict != wish {
 		f.lift = lift{From: d.From, To: d.Replicas}
 	}

@@ -23,7 +23,7 @@ type Histogram struct {
 // Known reports whether the histogram can be counted on: rising bounds, one count for each bucket and one above, and
 // numbers that are finite and not negative.
 func (h *Histogram) Known() bool {
-	if len(h.Counts) == 0 || len(h.Counts) != len(h.Bounds)+1 || !(h.Sum >= 0) || math.IsInf(h.Sum, 1) {
+	if len(h.Counts) != len(h.Bounds)+1 || !(h.Sum >= 0) || math.IsInf(h.Sum, 1) {
 		return false
 	}
 	for i, b := range h.Bounds {

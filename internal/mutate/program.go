@@ -147,7 +147,7 @@ func (p *program) build(name string, changes []*mutant) (binary string, said []b
 
 // start builds the program of all changes but those that do not compile, and learns what each test reaches.
 func (p *program) start(checks int, rough bool) error {
-	at := regexp.MustCompile(`(?m)([^/\s:]+\.go):(\d+):(\d+)`)
+	at := regexp.MustCompile(`(?m)([^/\s:]+\.go):(\d+)`)
 	for round := 0; ; round++ {
 		chosen := slices.DeleteFunc(slices.Clone(p.mutants), func(m *mutant) bool { return m.plain })
 		binary, said, err := p.build("all", chosen)

@@ -1,0 +1,197 @@
+package saturation_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// TestPeaksOfEqualLoads: the first by variant and pod, whatever the order of the rows, saturated or not; and the first
+// that is lost is named with its variant.
+func TestPeaksOfEqualLoads(t *testing.T) {
+	byDefault, _ := both(t)
+	for _, load := range []saturation.Replica{{KV: 0.5, Queue: 2}, {KV: 0.9, Queue: 9}} {
+		var replicas []saturation.Replica
+		for _, name := range []string{"b", "a"} {
+			for _, pod := range []string{"2", "1", "3"} {
+				replicas = append(replicas, saturation.Replica{Variant: name, Pod: name + pod, KV: load.KV, Queue: load.Queue})
+			}
+		}
+		replicas = append(replicas, saturation.Replica{Variant: "b", Pod: "b5", KV: math.NaN()}, saturation.Replica{Variant: "b", Pod: "b4", KV: math.NaN()})
+		a := analyze(byDefault, replicas)
+		require.Equal(t, saturation.Peak{Pod: "a1", Variant: "a", Load: load.KV}, a.PeakKV)
+		require.Equal(t, saturation.Peak{Pod: "a1", Variant: "a", Load: load.Queue}, a.PeakQueue)
+		require.Equal(t, saturation.Peak{Pod: "b4", Variant: "b"}, a.Lost)
+	}
+}
+
+// TestOneReplicaLeavesNothingBehind: where there is no other one, there is no load without it.
+func TestOneReplicaLeavesNothingBehind(t *testing.T) {
+	byDefault, literal := both(t)
+	for _, s := range []saturation.Scaler{byDefault, literal} {
+		a := analyze(s, same("a", 1, 0.5, 2))
+		require.Zero(t, a.AfterKV)
+		require.Zero(t, a.AfterQueue)
+	}
+}
+
+// TestTheLargestNumberIsALoad: of the cache and of the queue; what is infinite is none.
+func TestTheLargestNumberIsALoad(t *testing.T) {
+	byDefault, _ := both(t)
+	for _, r := range []saturation.Replica{{KV: math.MaxFloat64}, {Queue: math.MaxFloat64}} {
+		require.Equal(t, 1, analyze(byDefault, []saturation.Replica{r}).Saturated)
+	}
+	for _, r := range []saturation.Replica{{KV: math.Inf(1)}, {Queue: math.Inf(1)}} {
+		require.Equal(t, 1, analyze(byDefault, []saturation.Replica{r}).Missing)
+	}
+}
+
+// TestLimitsOfThresholds: the least threshold is a billionth, the highest of the cache is all of it, and a trigger of -0
+// is that of 0.
+func TestLimitsOfThresholds(t *testing.T) {
+	c := saturation.Defaults()
+	c.KVCache, c.KVSpare, c.QueueLength, c.QueueSpare = 1e-9, 0, 1e-9, 0
+	require.NoError(t, c.Validate())
+	c.KVCache = 1
+	require.NoError(t, c.Validate())
+	c.KVCache = 1.5
+	require.ErrorContains(t, c.Validate(), "kvCacheThreshold: 1.5")
+	c.KVCache = 1
+	var rules []saturation.Fingerprint
+	for _, zero := range []float64{0, math.Copysign(0, -1)} {
+		c.KVSpare = zero
+		s, err := saturation.New(c)
+		require.NoError(t, err)
+		var a saturation.Analysis
+		var p saturation.Plan
+		s.Analyze(&a, nil)
+		rules = append(rules, s.Decide(saturation.State{}, start, &a, nil, &p).Rules)
+	}
+	require.Equal(t, rules[0], rules[1])
+}
+
+// TestLimitsOfAVariant: at most one replica is a bound like any other; a target below zero is none.
+func TestLimitsOfAVariant(t *testing.T) {
+	c := saturation.Defaults()
+	v := saturation.Variant{Name: "a", Cost: 1, Max: 1, Current: 1}
+	require.NoError(t, v.Validate())
+	p := decideOnce(t, c, scene{same("a", 1, 0.9, 9), []saturation.Variant{v}})
+	require.Equal(t, saturation.AtMax, p.Targets[0].Decision.Code())
+	v.Desired = saturation.CountOf(-1)
+	require.ErrorContains(t, v.Validate(), "desired: -1")
+	p = decideOnce(t, c, scene{same("a", 1, 0.9, 9), []saturation.Variant{v}})
+	require.Equal(t, saturation.Invalid, p.Targets[0].Decision.Code())
+	text, err := json.Marshal([]saturation.Variant{{Name: "a"}, {Name: "b", Desired: saturation.CountOf(0)}})
+	require.NoError(t, err)
+	require.JSONEq(t, `[{"name":"a","cost":0,"current":0},{"name":"b","cost":0,"current":0,"desired":0}]`, string(text))
+}
+
+// TestMetricsOfTheirOwn: the two readings have names, and not the same.
+func TestMetricsOfTheirOwn(t *testing.T) {
+	group := saturation.GroupConfig{Config: saturation.Defaults(), Variants: []saturation.Variant{{Name: "a"}}, KV: "x", Queue: "x"}
+	_, err := saturation.NewGroup(group)
+	require.EqualError(t, err, `queue: "x": must not be kv`)
+	single := singleConfig(saturation.Defaults())
+	single.KV, single.Queue = "", ""
+	require.EqualError(t, single.Validate(), "kv: \"\": must not be empty\nqueue: \"\": must not be empty")
+}
+
+// TestATransitionIsNoTimeOfSafety: while a variant is on its way nothing is safe, however idle the model is, and the wait
+// for a scale-down begins when it has arrived.
+func TestATransitionIsNoTimeOfSafety(t *testing.T) {
+	s, err := saturation.New(saturation.Defaults())
+	require.NoError(t, err)
+	m := saturation.NewModel(s)
+	code := func(at time.Duration, reporting int) scaling.Code {
+		p := m.Decide(start.Add(at), same("a", reporting, 0.1, 0), []saturation.Variant{{Name: "a", Cost: 1, Current: 4}})
+		return p.Targets[0].Decision.Code()
+	}
+	require.Equal(t, saturation.Starting, code(0, 3))
+	require.Equal(t, saturation.Settling, code(299*time.Second, 4))
+	require.Equal(t, saturation.Settling, code(598*time.Second, 4))
+	require.Equal(t, saturation.Alone, code(599*time.Second, 4))
+}
+
+// TestAppliedBeginsTheWaitAnew: also where the next decision sees the count of before, of a Model and of a Group; a report
+// of no change does not, nor does a report count as a decision.
+func TestAppliedBeginsTheWaitAnew(t *testing.T) {
+	g := groupOf(t, saturation.Defaults(), saturation.Variant{Name: "a", Cost: 1})
+	obs := observed(scene{same("a", 4, 0.1, 0), []saturation.Variant{{Name: "a", Current: 4}}})
+	code := func(at time.Duration) scaling.Code {
+		d := g.Decide(start.Add(at), obs)
+		return d.Targets[0].Code()
+	}
+	require.Equal(t, saturation.Settling, code(0))
+	g.Applied(start.Add(100*time.Second), []int32{4}, []int32{4})
+	require.Equal(t, saturation.Alone, code(300*time.Second))
+	g.Applied(start.Add(310*time.Second), []int32{4}, []int32{3})
+	require.Equal(t, saturation.Settling, code(305*time.Second), "no step back of the clock: nothing was decided later")
+	require.Equal(t, saturation.Settling, code(604*time.Second))
+	require.Equal(t, saturation.Alone, code(605*time.Second))
+}
+
+// TestLimitsOfATimeout: none blocks for ever, one of a millisecond for that; and a millisecond back is a step back.
+func TestLimitsOfATimeout(t *testing.T) {
+	for timeout, want := range map[time.Duration]scaling.Code{0: saturation.Starting, time.Millisecond: saturation.Settling} {
+		c := saturation.Defaults()
+		c.TransitionTimeout = timeout
+		s, err := saturation.New(c)
+		require.NoError(t, err)
+		m := saturation.NewModel(s)
+		v := []saturation.Variant{{Name: "a", Cost: 1, Current: 4}}
+		code := func(at time.Duration) scaling.Code {
+			return m.Decide(start.Add(at), same("a", 3, 0.1, 0), v).Targets[0].Decision.Code()
+		}
+		require.Equal(t, saturation.Starting, code(0))
+		require.Equal(t, timeout > 0, !m.Decide(start, same("a", 3, 0.1, 0), v).Targets[0].Decision.Next.IsZero())
+		require.Equal(t, want, code(time.Hour))
+		d := m.Decide(start.Add(time.Hour-time.Millisecond), same("a", 3, 0.1, 0), v).Model()
+		require.Equal(t, scaling.ClockBack, d.Steps()[0].Code)
+	}
+}
+
+// TestStatesThatNobodyWrote: times after the last decision, and variants that are not in order, each in words.
+func TestStatesThatNobodyWrote(t *testing.T) {
+	at := func(milli int64) scaling.Stamp { return scaling.Stamp{Set: true, Milli: milli} }
+	for want, s := range map[string]saturation.State{
+		"safeSince: must be a time up to seen":             {Seen: at(1), SafeSince: at(2)},
+		"transitions[0].since: must be a time up to seen":  {Transitions: []saturation.Transition{{Variant: "a", Since: at(2)}}},
+		"transitions[0].since: must be set":                {Seen: at(1), Transitions: []saturation.Transition{{Variant: "a"}}},
+		`transitions[1].variant: "a": must come after "a"`: {Seen: at(1), Transitions: []saturation.Transition{{Variant: "a", Since: at(1)}, {Variant: "a", Since: at(1)}}},
+		`transitions[2].variant: "b": must come after "c"`: {Seen: at(1), Transitions: []saturation.Transition{{Variant: "a", Since: at(1)}, {Variant: "c", Since: at(1)}, {Variant: "b", Since: at(1)}}},
+		"transitions[1].since: must be a time up to seen":  {Seen: at(1), Transitions: []saturation.Transition{{Variant: "a", Since: at(1)}, {Variant: "b", Since: at(2)}}},
+	} {
+		require.EqualError(t, s.Validate(), want)
+	}
+	require.NoError(t, saturation.State{Seen: at(1), SafeSince: at(1), Transitions: []saturation.Transition{{Variant: "a", Since: at(1)}, {Variant: "b", Since: at(1)}}}.Validate())
+}
+
+// TestAStepBackBeforeAReportIsOne: it is turned back once.
+func TestAStepBackBeforeAReportIsOne(t *testing.T) {
+	s, err := saturation.New(saturation.Defaults())
+	require.NoError(t, err)
+	m := saturation.NewModel(s)
+	v := []saturation.Variant{{Name: "a", Cost: 1, Current: 4}}
+	m.Decide(start.Add(time.Millisecond), same("a", 3, 0.1, 0), v)
+	m.Applied(start, 4, 3)
+	d := m.Decide(start, same("a", 3, 0.1, 0), v).Model()
+	require.NotEqual(t, scaling.ClockBack, d.Steps()[0].Code)
+	require.NotEqual(t, saturation.SetAside, m.Decide(start.Add(saturation.Defaults().TransitionTimeout-time.Millisecond), same("a", 3, 0.1, 0), v).Targets[0].Decision.Code())
+}
+
+// TestLiteralNeedsNoReport: in mode Literal nothing is remembered.
+func TestLiteralNeedsNoReport(t *testing.T) {
+	s, err := saturation.New(saturation.WVA())
+	require.NoError(t, err)
+	before := saturation.State{Seen: scaling.StampOf(start.Add(time.Hour)), SafeSince: scaling.StampOf(start)}
+	require.Equal(t, before, s.Applied(before, start, 3, 4))
+	s, err = saturation.New(saturation.Defaults())
+	require.NoError(t, err)
+	require.Equal(t, before, s.Applied(before, start, 4, 4))
+}
