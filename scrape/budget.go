@@ -3,6 +3,7 @@ package scrape
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 type Budget struct {
 	mu            sync.Mutex
 	reading, kept pot
+	turns         turnstiles
 	workers       sync.Pool // of *worker, which may be used again while the garbage collector leaves them
 }
 
@@ -42,6 +44,7 @@ func NewBudget(bytes int64) (*Budget, error) {
 
 func newBudget(bytes int64) *Budget {
 	return &Budget{
+		turns:   newTurnstiles(),
 		reading: pot{size: bytes / 2, accounts: make(map[string]account)},
 		kept:    pot{size: bytes / 2, accounts: make(map[string]account)},
 	}
@@ -206,6 +209,11 @@ func (l *lease) begin(ctx context.Context) *Error {
 		l.worker = newWorker()
 	}
 	return nil
+}
+
+// reader returns the reader of a page.
+func (l *lease) reader(ctx context.Context, body io.Reader) *bodyReader {
+	return &bodyReader{Reader: body, ctx: ctx, left: l.left, tenant: l.tenant, turns: l.budget.turns}
 }
 
 func (l *lease) more(bytes int) bool {

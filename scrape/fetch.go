@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -221,7 +220,8 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 		return 0, fail
 	}
 	into.page.Reset(f.filter, f.config.MaxSeries, into.more)
-	body := io.Reader(&sweepReader{resp.Body, into.left})
+	body := into.reader(ctx, resp.Body)
+	defer body.rest()
 	delimited := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
@@ -231,7 +231,7 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 			return 0, f.classify(ctx, err)
 		}
 		// gzip ends in a length and a checksum of its own.
-		body, delimited = &sweepReader{unzipped, into.left}, true
+		body.Reader, delimited = unzipped, true
 	default:
 		return 0, failf(Encoding, "%s was not asked for", f.excerpt([]byte(encoding)))
 	}
@@ -253,20 +253,6 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 		return n, failf(Truncated, "the body ends inside of a line, and neither a length nor chunks say that it is complete")
 	}
 	return n, nil
-}
-
-// A sweepReader counts what a sweep reads, after decompression.
-type sweepReader struct {
-	io.Reader
-	left *atomic.Int64
-}
-
-func (r *sweepReader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if r.left.Add(-int64(n)) < 0 {
-		return n, errSweep
-	}
-	return n, err
 }
 
 // isText judges by the media type alone: its version says nothing that a parser of text could use, and servers say

@@ -247,8 +247,11 @@ func (w *world) status() *v1alpha1.LLMAutoScaler {
 func (w *world) replicas() int32 { return w.scaledTo(namespace) }
 
 // scaledTo returns spec.replicas of the Deployment chat in a namespace, -1 if it cannot be read.
-func (w *world) scaledTo(namespace string) int32 {
-	scale, err := kubernetes.NewForConfigOrDie(rest.CopyConfig(w.cluster.Config())).AppsV1().Deployments(namespace).GetScale(context.Background(), "chat", metav1.GetOptions{})
+func (w *world) scaledTo(namespace string) int32 { return w.replicasOf(namespace, "chat") }
+
+// replicasOf is scaledTo of another Deployment.
+func (w *world) replicasOf(namespace, name string) int32 {
+	scale, err := kubernetes.NewForConfigOrDie(rest.CopyConfig(w.cluster.Config())).AppsV1().Deployments(namespace).GetScale(context.Background(), name, metav1.GetOptions{})
 	if err != nil {
 		return -1
 	}
