@@ -19,6 +19,9 @@ import (
 // Of each half, a tenant gets what it asks for while half of that is free, and of the rest up to an equal share of it, of
 // the tenants that hold any and one more: no tenant can take all of it, and of those who wait the one that holds least is
 // served first.
+//
+// Pages are parsed in pieces of 64 KiB, as many at a time as Go uses cores, and tenants take turns. What a page has
+// beyond 1 MiB, which real ones do not reach, is read at 64 MiB a second of all pages together.
 type Budget struct {
 	mu            sync.Mutex
 	reading, kept pot

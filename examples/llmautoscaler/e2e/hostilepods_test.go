@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
 )
 
 // hostileVariable makes this program the hostile pods: it has the number of pods of each kind.
@@ -211,4 +210,3 @@ func hostilePods() error {
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
-

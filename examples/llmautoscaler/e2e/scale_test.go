@@ -63,11 +63,12 @@ func TestScale(t *testing.T) {
 
 	check := func(name string, f phase) {
 		t.Logf("%s, %s", name, &f)
-		assert.Zero(t, f.writes["deployments/scale update"], "nothing was to be scaled")
-		mine := float64(f.writes["llmautoscalers patch"]+f.writes["llmautoscalers/status patch"]) / float64(objects) / (f.seconds / 60)
+		writes := f.writes()
+		assert.Zero(t, writes["deployments/scale update"], "nothing was to be scaled")
+		mine := float64(writes["llmautoscalers patch"]+writes["llmautoscalers/status patch"]) / float64(objects) / (f.seconds() / 60)
 		if full {
 			assert.LessOrEqual(t, mine, mostWrites, "%s: writes a minute and autoscaler", name)
-			assert.LessOrEqual(t, f.cores, fullCores, "%s: cores", name)
+			assert.LessOrEqual(t, f.cores(), fullCores, "%s: cores", name)
 			assert.LessOrEqual(t, max(start, f.most), fullMiB, "%s: MiB", name)
 			assert.LessOrEqual(t, f.quantile(0.99, "inferscale_round_lateness_seconds", every), fullLate, "%s: lateness", name)
 		}
@@ -77,7 +78,7 @@ func TestScale(t *testing.T) {
 	}
 	rest := w.measure(p, span)
 	check("at rest", rest)
-	assert.Zero(t, rest.writes["llmautoscalers patch"], "at rest no state is written")
+	assert.Zero(t, rest.writes()["llmautoscalers patch"], "at rest no state is written")
 	moving.Store(true)
 	check("moving", w.measure(p, span))
 	if full {

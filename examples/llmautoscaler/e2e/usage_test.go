@@ -44,10 +44,8 @@ func (w *world) used(p shipped) usage {
 
 // A phase is what a process has used and done between two moments.
 type phase struct {
-	seconds, cores float64
-	now, most      int // MiB
-	from, to       usage
-	writes         map[string]int
+	from, to  usage
+	now, most int // MiB
 }
 
 // measure lets some time pass, and returns what the process used and did.
@@ -61,28 +59,37 @@ func (w *world) measure(p shipped, span time.Duration) phase {
 	case <-over.C:
 	case <-w.t.Context().Done():
 	}
-	f := phase{from: from, to: w.used(p), writes: map[string]int{}}
-	f.now, f.most = memoryMiB(w.t, p.cmd.Process.Pid, "VmRSS:"), memoryMiB(w.t, p.cmd.Process.Pid, "VmHWM:")
-	f.seconds = f.to.at.Sub(from.at).Seconds()
-	f.cores = (f.to.cpu - from.cpu) / f.seconds
+	return phase{
+		from: from, to: w.used(p), now: memoryMiB(w.t, p.cmd.Process.Pid, "VmRSS:"), most: memoryMiB(w.t, p.cmd.Process.Pid, "VmHWM:"),
+	}
+}
+
+func (f *phase) seconds() float64 { return f.to.at.Sub(f.from.at).Seconds() }
+
+// cores returns how many cores it has used.
+func (f *phase) cores() float64 { return (f.to.cpu - f.from.cpu) / f.seconds() }
+
+// writes returns the writes to the API server, by resource and verb.
+func (f *phase) writes() map[string]int {
+	all := map[string]int{}
 	for kind, n := range f.to.writes {
-		if n -= from.writes[kind]; n > 0 {
-			f.writes[kind] = n
+		if n -= f.from.writes[kind]; n > 0 {
+			all[kind] = n
 		}
 	}
-	return f
+	return all
 }
 
 func (f *phase) String() string {
 	rounds := f.count("inferscale_loop_duration_seconds", every)
 	writes, requests := 0, f.count("rest_client_requests_total", every)
-	for _, n := range f.writes {
+	for _, n := range f.writes() {
 		writes += n
 	}
 	return fmt.Sprintf("%.0f s: %.2f cores, %d MiB, %d at most; %.1f rounds/s, each %s; late by %s; %.1f requests/s, of which %.2f writes/s %v",
-		f.seconds, f.cores, f.now, f.most, rounds/f.seconds,
+		f.seconds(), f.cores(), f.now, f.most, rounds/f.seconds(),
 		f.quantiles("inferscale_loop_duration_seconds", every), f.quantiles("inferscale_round_lateness_seconds", every),
-		requests/f.seconds, float64(writes)/f.seconds, f.writes)
+		requests/f.seconds(), float64(writes)/f.seconds(), f.writes())
 }
 
 // every selects all series.
