@@ -27,7 +27,8 @@
 // write is stored as an intent before it is made. Whoever ends between the two, or gets no answer, finds the intent
 // again: if the target still has the count that the write was to leave, and the version that it was conditional on, the
 // write can yet arrive; if the count is another one, it has happened, or somebody else wrote, which is as good a reason
-// to wait. The group is then told, and its cooldowns run from then on. Decisions are absolute counts, so that one that is
+// to wait. The group is then told, and its cooldowns run from then on: the time that Read is given is to be one at which the
+// targets had been read, not one before. Decisions are absolute counts, so that one that is
 // made twice does nothing twice.
 //
 // The promise, checked at every point at which a process can end, with answers that are lost or late, conflicts and

@@ -189,7 +189,8 @@ type Seen struct {
 	Contended []int
 }
 
-// Read takes the targets as they are now, all of them in an order that stays. It finds out whose the state is, and
+// Read takes the targets as they are now, all of them in an order that stays. Now is the time at which they had been read, or
+// later: a write may have arrived while they were. It finds out whose the state is, and
 // which of the open writes happened, and tells the group.
 func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	l.targets = append(l.targets[:0], targets...)

@@ -53,22 +53,22 @@ func newEngine(s Settings, members []member, group scaling.Group) (*engine, erro
 type round struct {
 	*engine
 
-	now      time.Time
+	now      time.Time // when the targets were read
 	outcomes []Outcome
 	targets  []loop.Target
 	seen     scaling.GroupObservation
 }
 
 func (e *engine) tick(ctx context.Context) []Outcome {
-	r := &round{engine: e, now: e.Now(), outcomes: make([]Outcome, len(e.members))}
+	r, began := &round{engine: e, outcomes: make([]Outcome, len(e.members))}, e.Now()
 	for i, m := range e.members {
-		r.outcomes[i] = Outcome{Target: m.target, Bounds: m.bounds, At: r.now, DryRun: e.DryRun, Paused: e.Paused, Fleet: i}
+		r.outcomes[i] = Outcome{Target: m.target, Bounds: m.bounds, At: began, DryRun: e.DryRun, Paused: e.Paused, Fleet: i}
 	}
 	e.next = time.Time{}
 	bounded, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	r.do(bounded)
-	e.reporter.report(ctx, r.outcomes, e.Now().Sub(r.now))
+	e.reporter.report(ctx, r.outcomes, e.Now().Sub(began))
 	return r.outcomes
 }
 
@@ -130,12 +130,16 @@ func (r *round) read(ctx context.Context) bool {
 	if !ok || !found {
 		return false
 	}
+	r.now = r.Now() // what is found may have happened a moment ago, and its cooldown runs from then on
+	for i := range r.outcomes {
+		r.outcomes[i].At = r.now
+	}
 	seen := r.loop.Read(r.now, r.targets...)
 	if seen.Anew {
 		r.Logger.InfoContext(ctx, "the stored state is that of another target: beginning anew", "target", r.members[0].target.String())
 	}
 	for _, i := range seen.Settled {
-		r.outcomes[i].Settled = true
+		r.outcomes[i].Settled, r.outcomes[i].Changed = true, r.now
 	}
 	return true
 }
@@ -214,7 +218,13 @@ func (r *round) decide(ctx context.Context) (again bool) {
 	for w := range r.loop.Writes() {
 		r.loop.Wrote(w, r.write(ctx, w))
 	}
-	store, again := r.loop.Advance(r.Now()) // cooldowns count from the answer
+	answered := r.Now() // cooldowns count from then on
+	store, again := r.loop.Advance(answered)
+	for i := range r.outcomes {
+		if o := &r.outcomes[i]; o.Write == Written {
+			o.Changed = answered
+		}
+	}
 	r.save(ctx, store)
 	if step.Err != nil {
 		r.stateErr(step.Err)
@@ -300,9 +310,10 @@ func (r *round) stateErr(err error) {
 // rounds are in events, metrics and the log; it returns nil when ctx has ended.
 func (e *engine) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		outcomes := e.tick(ctx)
+		began := e.Now()
+		e.tick(ctx)
 		period := e.Interval - time.Duration(e.Jitter*e.Random()*float64(e.Interval))
-		fire, stop := e.After(loop.RequeueAfter(outcomes[0].At, e.Now(), e.next, max(period, min(leastWait, e.Interval))))
+		fire, stop := e.After(loop.RequeueAfter(began, e.Now(), e.next, max(period, min(leastWait, e.Interval))))
 		select {
 		case <-fire:
 		case <-ctx.Done():

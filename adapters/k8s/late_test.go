@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/k8stest"
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -70,6 +71,25 @@ func TestLoopLateArrivalMidRound(t *testing.T) {
 	require.Equal(t, 1, out.Conflicts)
 	require.Equal(t, k8s.NoWrite, out.Write)
 	holds(t, c, clock, l)
+}
+
+// A write without an answer arrives while the next round waits for its reading of the target: its cooldown runs from
+// when it was found, not from when that round began.
+func TestLoopLateArrivalDuringTheReading(t *testing.T) {
+	c, clock, l := breached(t, nil)
+	arrive := c.Delay(nothing)
+	unanswered(t, l)
+	clock.pass()
+	c.Fault = func(call string, effect func()) error {
+		if call == k8stest.GetScale {
+			c.Fault = nil
+			clock.now = clock.now.Add(20 * time.Second)
+			arrive()
+		}
+		effect()
+		return nil
+	}
+	finds(t, c, clock, l)
 }
 
 // The same when the process ends with its write under way, and another one goes on.

@@ -46,7 +46,7 @@ type Outcome struct {
 	Autoscaler string
 	// Bounds are those that the loop was configured with, to show; the zero value shows none.
 	Bounds scaling.Bounds
-	At     time.Time // when the round began: the now of its decision
+	At     time.Time // when the targets were read, the now of its decision; when the round began, if it ended before that
 	DryRun bool
 	Paused bool
 	// Disabled says that the target is left alone, as somebody has scaled it to 0: see Settings.LeaveAtZero.
@@ -71,6 +71,9 @@ type Outcome struct {
 	Conflicts int
 	// Settled reports that the round found an earlier write without an answer to have happened, and told the policy.
 	Settled bool
+	// Changed is when the round's write was answered, or an earlier one found to have happened: cooldowns count from then.
+	// Zero if there was neither.
+	Changed time.Time
 
 	// Errors of the steps, in their order. None of them ended in a write that was not decided.
 	StateErr   error // loading or storing the state, or a state that was refused

@@ -10,8 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 )
+
+// TestRetriesAfterALongOutage: an object whose rounds cannot begin while the API server is away, as after a change of the
+// spec, is tried again within 15 s, however often it failed.
+func TestRetriesAfterALongOutage(t *testing.T) {
+	l, request := limiter(), ctrl.Request{}
+	require.LessOrEqual(t, l.When(request), time.Second)
+	for range 1000 {
+		require.LessOrEqual(t, l.When(request), 15*time.Second)
+	}
+	require.Equal(t, 15*time.Second, l.When(request))
+}
 
 // TestReadiness: caches that have not everything, or hear of nothing any more, are not ready. A watch that ends now and
 // then is no matter.

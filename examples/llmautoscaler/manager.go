@@ -41,6 +41,11 @@ import (
 // name is that of the controller, in events, leases and logs.
 const name = "llmautoscaler"
 
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 15 * time.Second
+)
+
 // manager assembles what runs in this process. What end ends is to be ended after it.
 func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog.Logger) (mgr manager.Manager, end func(), err error) {
 	scheme := runtime.NewScheme()
@@ -122,6 +127,12 @@ func (o *options) queue(name string, limiter workqueue.TypedRateLimiter[ctrl.Req
 	})
 }
 
+// limiter says when a round that could not begin is tried again: the API server may be back at any moment, however long it
+// was away.
+func limiter() workqueue.TypedRateLimiter[ctrl.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry)
+}
+
 // controllers adds the controller of LLMAutoScalers.
 func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *slog.Logger) (*controller.Controller, error) {
 	config, httpClient, mapper := mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper()
@@ -163,7 +174,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 	err = builder.ControllerManagedBy(mgr).
 		Named(name).
 		For(&stored.LLMAutoScaler{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: o.workers, NewQueue: o.queue}).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: o.workers, NewQueue: o.queue, RateLimiter: limiter()}).
 		Complete(c)
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)

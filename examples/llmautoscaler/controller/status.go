@@ -111,7 +111,7 @@ func fill(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *
 		s.CooldownUntil = &metav1.Time{Time: until}
 	}
 	if acted(o) {
-		at := metav1.NewTime(o.At)
+		at := metav1.NewTime(o.Changed)
 		s.LastScaleTime = &at
 	}
 	if o.Decided {
