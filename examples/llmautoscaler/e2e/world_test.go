@@ -42,6 +42,7 @@ type world struct {
 	kubelet *cluster.Kubelet
 	fleet   *cluster.Fleet
 	waiting atomic.Int32 // what every page says, instead of the fleet's queue; negative for that
+	loads   sync.Map     // what the pages of a Deployment's pods say, an int by its name, before all others
 	client  client.Client
 	binary  string
 	config  string // kubeconfig of the controller
@@ -62,9 +63,9 @@ var build = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, apiServerFlags ...string) *world {
 	t.Helper()
-	w := newBareWorld(t, cluster.Workloads())
+	w := newBareWorld(t, cluster.Workloads(), apiServerFlags...)
 	fleet := cluster.NewFleet(cluster.FleetOptions{Slots: 4, Service: 500 * time.Millisecond})
 	w.fleet = fleet
 	w.waiting.Store(-1)
@@ -72,6 +73,9 @@ func newWorld(t *testing.T) *world {
 	w.kubelet, err = cluster.StartKubelet(t.Context(), w.cluster.Config(), cluster.KubeletOptions{
 		Fleet: fleet, StartDelay: 300 * time.Millisecond,
 		Metrics: func(p cluster.Pod) map[string]float64 {
+			if n, ok := w.loads.Load(p.Labels["app"]); ok {
+				return cluster.Page(n.(int), 4, 0.5)
+			}
 			if n := w.waiting.Load(); n >= 0 {
 				return cluster.Page(int(n), 4, 0.5)
 			}
@@ -84,9 +88,11 @@ func newWorld(t *testing.T) *world {
 }
 
 // newBareWorld is a world without pods: nobody makes them of Deployments, unless controllers do.
-func newBareWorld(t *testing.T, controllers []string) *world {
+func newBareWorld(t *testing.T, controllers []string, apiServerFlags ...string) *world {
 	t.Helper()
-	c := cluster.ForTest(t, cluster.Options{Controllers: controllers, CRDs: []string{"../../../adapters/k8s/api/crd"}})
+	c := cluster.ForTest(t, cluster.Options{
+		Controllers: controllers, CRDs: []string{"../../../adapters/k8s/api/crd"}, APIServerFlags: apiServerFlags,
+	})
 	ctx := t.Context()
 	require.NoError(t, c.Apply(ctx, []byte(namespaces)))
 	require.NoError(t, c.Apply(ctx, roles(t)))
@@ -194,8 +200,16 @@ func (p *process) kill() {
 // autoscaler makes an LLMAutoScaler of the Deployment chat.
 func (w *world) autoscaler(change func(*v1alpha1.LLMAutoScalerSpec)) {
 	w.t.Helper()
-	las := &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Name: "chat", Namespace: namespace}}
-	las.Spec = v1alpha1.LLMAutoScalerSpec{
+	las := &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Name: "chat", Namespace: namespace}, Spec: spec()}
+	if change != nil {
+		change(&las.Spec)
+	}
+	require.NoError(w.t, w.client.Create(w.t.Context(), las))
+}
+
+// spec is that of an LLMAutoScaler of the Deployment chat, one step at a time.
+func spec() v1alpha1.LLMAutoScalerSpec {
+	return v1alpha1.LLMAutoScalerSpec{
 		Settings: policy.Settings{
 			ScaleTargetRef:  policy.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "chat"},
 			MaxReplicas:     8,
@@ -211,10 +225,6 @@ func (w *world) autoscaler(change func(*v1alpha1.LLMAutoScalerSpec)) {
 			},
 		}},
 	}
-	if change != nil {
-		change(&las.Spec)
-	}
-	require.NoError(w.t, w.client.Create(w.t.Context(), las))
 }
 
 func ptr[T any](v T) *T { return &v }
