@@ -10,14 +10,14 @@ import (
 // Names of the metrics that a Scaler looks at. The first three are readings, means over the pods as package scaling has
 // them; the others are histograms, see scaling.Histogram.
 const (
-	Waiting    = "waiting"     // requests that wait for their first step
-	Running    = "running"     // requests in a batch
-	KVUse      = "kv_use"      // share of the KV cache in use
-	PromptSize = "prompt_size" // tokens of the prompts of requests that finished
-	AnswerSize = "answer_size" // tokens of their answers
-	Prefilled  = "prefilled"   // tokens of the prompts that got their first token; buckets do not matter
-	TTFT       = "ttft"        // seconds to the first token
-	TPOT       = "tpot"        // seconds per output token after it
+	Waiting    = "capacity/waiting"     // requests that wait for their first step
+	Running    = "capacity/running"     // requests in a batch
+	KVUse      = "capacity/kv_use"      // share of the KV cache in use
+	PromptSize = "capacity/prompt_size" // tokens of the prompts of requests that finished
+	AnswerSize = "capacity/answer_size" // tokens of their answers
+	Prefilled  = "capacity/prefilled"   // tokens of the prompts that got their first token; buckets do not matter
+	TTFT       = "capacity/ttft"        // seconds to the first token
+	TPOT       = "capacity/tpot"        // seconds per output token after it
 )
 
 // Metrics are those of a simulated fleet that a Scaler looks at.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/cronscale"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -43,6 +44,8 @@ type Metric struct {
 	// Fill is what a missing pod should count in the reading's upper end: the metric's threshold for scaling up, or its
 	// target. Where a metric is read several times it is the highest.
 	Fill float64
+	// Counted says that it is a histogram of the fleet instead of a reading. Those come last.
+	Counted bool
 	// Field is the path of the source, as spec.scaler.realtime.metrics[0].source.
 	Field string
 }
@@ -53,13 +56,20 @@ type Metric struct {
 // With an error the Plan has the metrics whose sources are in order, and no policy: what is wrong with reading them can
 // be reported together with the rest.
 func (s *Spec) Plan(at string, otherwise scaling.Bounds) (Plan, error) {
-	return s.plan(prefix(at), prefix(at)+"scaler.", otherwise)
+	return s.PlanWith(at, otherwise, nil)
+}
+
+// PlanWith is Plan, with the tuners of what has a capacity to find, one for each: see capacity.Shared. Without them
+// tunings are made inside Decide, which then takes seconds now and then: for simulators alone.
+func (s *Spec) PlanWith(at string, otherwise scaling.Bounds, tuner func() capacity.Tuner) (Plan, error) {
+	return s.plan(prefix(at), prefix(at)+"scaler.", otherwise, tuner)
 }
 
 // plan is Plan for a scaler that stands elsewhere than in its spec.
-func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds) (Plan, error) {
+func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds, tuner func() capacity.Tuner) (Plan, error) {
 	p := Plan{Interval: s.Interval(), Bounds: otherwise}
 	b := newBuilder(root, p.Interval)
+	b.tuner = tuner
 	where := place{at: scaler, bounds: root, within: otherwise}
 	if s.MaxReplicas != 0 || s.MinReplicas != nil {
 		where.given(s.MinReplicas, s.MaxReplicas)
@@ -75,10 +85,18 @@ func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds) (Plan, error)
 	p.Policy, p.Kinds = b.composite(&s.Scaler, where)
 	b.scrape(s.Scrape)
 	p.Metrics = slices.DeleteFunc(b.metrics, func(m Metric) bool { return b.wrong[m.Field] })
+	slices.SortStableFunc(p.Metrics, func(a, b Metric) int { return order(a.Counted) - order(b.Counted) })
 	if err := b.errs.Err(); err != nil {
 		return Plan{Metrics: p.Metrics, Interval: b.interval}, err
 	}
 	return p, nil
+}
+
+func order(last bool) int {
+	if last {
+		return 1
+	}
+	return 0
 }
 
 // scrape checks what only goes with some sources.
@@ -128,6 +146,7 @@ type builder struct {
 	told     map[string]bool // what was reported, by path and rule
 	unread   map[string]bool // paths of numbers that are none
 	wrong    map[string]bool // paths of sources that are not in order
+	tuner    func() capacity.Tuner
 }
 
 func newBuilder(root string, interval time.Duration) *builder {
@@ -163,6 +182,9 @@ func (b *builder) composite(s *Composite, p place) (scaling.Policy, string) {
 	if s.Saturation != nil {
 		member("saturation", "saturation", b.saturation(s.Saturation, p))
 	}
+	if s.Capacity != nil {
+		member("capacity", "capacity", b.capacity(s.Capacity, p))
+	}
 	if s.Static != nil {
 		b.errs.Check(s.Static.Replicas >= 0, p.at+"static.replicas", s.Static.Replicas, "must not be negative")
 		member("static", "static", scaling.New[struct{}](static{s.Static.Replicas, p.within}))
@@ -193,7 +215,7 @@ func (b *builder) composite(s *Composite, p place) (scaling.Policy, string) {
 		timetable = b.cron(s.Cron, p)
 		kinds = append(kinds, "cron")
 	}
-	b.errs.Check(len(kinds) > 0, strings.TrimSuffix(p.at, "."), 0, "must have at least one of realtime, proportional, saturation, static and cron")
+	b.errs.Check(len(kinds) > 0, strings.TrimSuffix(p.at, "."), 0, "must have at least one of realtime, proportional, saturation, capacity, static and cron")
 	stabilization, limits := b.around(s.Stabilization, s.RateLimits, p.at)
 	if b.errs.Err() != nil {
 		return nil, ""
@@ -249,6 +271,7 @@ func (c *Composite) Name() string {
 	if s := c.Saturation; s != nil {
 		add(true, "saturation", "/"+string(s.profile()))
 	}
+	add(c.Capacity != nil, "capacity", "")
 	add(c.Static != nil, "static", "")
 	add(len(c.Highest) > 0, "highest", "")
 	add(c.Cron != nil, "cron", "")

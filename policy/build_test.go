@@ -240,7 +240,7 @@ func TestMetrics(t *testing.T) {
 func TestNothing(t *testing.T) {
 	var p policy.Policy
 	_, err := p.Build(bounds())
-	require.EqualError(t, err, `policy "": scaler: 0: must have at least one of realtime, proportional, saturation, static and cron`)
+	require.EqualError(t, err, `policy "": scaler: 0: must have at least one of realtime, proportional, saturation, capacity, static and cron`)
 	_, err = p.Effective()
 	require.Error(t, err)
 	require.Empty(t, p.Metrics())

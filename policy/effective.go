@@ -69,6 +69,9 @@ func (b *builder) inForce(c *Composite) Composite {
 	if s := c.Saturation; s != nil {
 		out.Saturation = saturationInForce(s, b.saturationConfig(s, where))
 	}
+	if s := c.Capacity; s != nil {
+		out.Capacity = capacityInForce(s, b.capacityConfig(s, where))
+	}
 	if s := c.Cron; s != nil {
 		out.Cron = cronInForce(s)
 	}

@@ -125,6 +125,27 @@ func drawProportional(t *rapid.T, prefix string) *policy.ProportionalScaler {
 	return s
 }
 
+func drawCapacity(t *rapid.T) *policy.CapacityScaler {
+	s := &policy.CapacityScaler{
+		SLO: policy.CapacitySLO{TTFTSeconds: decimals(1, 3600).Draw(t, "ttft"), TPOTSeconds: decimals(1, 3600).Draw(t, "tpot")},
+		Server: policy.CapacityServer{
+			Name: oneOf(t, "server", append(policy.Servers(), "")...), BaseMicroseconds: maybe(t, decimals(1, 3_600_000_000), "base"),
+			PrefillTokenMicroseconds: maybe(t, decimals(0, 3_600_000_000), "prefill"), SequenceMicroseconds: maybe(t, decimals(0, 3_600_000_000), "sequence"),
+			KVTokenMicroseconds: maybe(t, decimals(0, 1000), "kv"), MaxSeqs: maybe(t, rapid.Int32Range(1, 1<<20), "seqs"),
+			TokenBudget: maybe(t, rapid.Int32Min(1), "budget"), KVTokens: maybe(t, rapid.Int32Range(1, 1_000_000_000), "tokens"),
+		},
+		ColdStartSeconds: maybe(t, rapid.Int32Range(1, 86400), "start"), Source: policy.CapacitySource{Engine: oneOf(t, "engine", "", "VLLM", "SGLang"), Path: oneOf(t, "path", "", "/a")},
+	}
+	if g := &s.Server; g.Name == "" && (g.BaseMicroseconds == nil || g.PrefillTokenMicroseconds == nil || g.MaxSeqs == nil || g.TokenBudget == nil || g.KVTokens == nil) {
+		g.Name = policy.Servers()[0]
+	}
+	if rapid.Bool().Draw(t, "goal given") {
+		goal := policy.NewDecimal(oneOf(t, "goal", "0.5", "0.9", "0.999999999"))
+		s.SLO.Goal = &goal
+	}
+	return s
+}
+
 func drawCron(t *rapid.T) *policy.CronScaler {
 	schedules := rapid.SampledFrom([]policy.CronSchedule{"@daily", "0 8 * * 1-5", "*/5 7-19 * * MON", "30 6 1 * *"})
 	zones := rapid.SampledFrom([]policy.TimeZone{"", "UTC", "Etc/UTC"})
@@ -158,6 +179,9 @@ func drawComposite(t *rapid.T, prefix string, depth int) policy.Composite {
 			DownStabilizationSeconds: maybe(t, seconds(86400), "down"),
 		}
 	}
+	if depth == 2 && given.Draw(t, "capacity") { // one, as two with different sources contradict each other
+		c.Capacity = drawCapacity(t)
+	}
 	if given.Draw(t, "cron") {
 		c.Cron = drawCron(t)
 	}
@@ -177,7 +201,7 @@ func drawComposite(t *rapid.T, prefix string, depth int) policy.Composite {
 			c.Highest = append(c.Highest, m)
 		}
 	}
-	if c.Realtime == nil && c.Proportional == nil && c.Saturation == nil && c.Cron == nil && len(c.Highest) == 0 {
+	if c.Realtime == nil && c.Proportional == nil && c.Saturation == nil && c.Capacity == nil && c.Cron == nil && len(c.Highest) == 0 {
 		c.Static = &policy.StaticScaler{Replicas: rapid.Int32Min(0).Draw(t, "static")}
 	}
 	return c

@@ -167,7 +167,7 @@ func (r *reader) checked(p *Policy, spec, scaler string) {
 	if r.hasFailed(cmp.Or(spec, "file")) {
 		return
 	}
-	_, err := p.plan(prefix(spec), prefix(scaler), unbounded())
+	_, err := p.plan(prefix(spec), prefix(scaler), unbounded(), nil)
 	r.rules(err)
 	for _, e := range p.Scaler.warnings(prefix(scaler)) {
 		r.warnings = append(r.warnings, r.position(e.Field, e.Value, e.Rule))

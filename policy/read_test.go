@@ -119,8 +119,8 @@ const head = "apiVersion: autoscaling.inferscale.io/v1alpha1\nkind: LLMAutoScale
 // TestReadErrors has the exact text for every mistake; the line is counted from 1.
 func TestReadErrors(t *testing.T) {
 	const (
-		rules = "realtime, proportional, saturation, static, cron, stabilization, rateLimits, highest"
-		none  = "must have at least one of realtime, proportional, saturation, static and cron"
+		rules = "realtime, proportional, saturation, capacity, static, cron, stabilization, rateLimits, highest"
+		none  = "must have at least one of realtime, proportional, saturation, capacity, static and cron"
 	)
 	deep := strings.Repeat("highest: [{", 9) + "static: {replicas: 1}" + strings.Repeat("}]", 9)
 	for name, tt := range map[string]struct {

@@ -2,11 +2,11 @@ package policy
 
 // A Scaler has the rules to scale by: what an LLMAutoScaler has at spec.scaler.
 //
-//	wish   = the most that realtime, proportional, saturation and static ask for, of those that are given
+//	wish   = the most that realtime, proportional, saturation, capacity and static ask for, of those that are given
 //	floor  = at least what cron asks for; cron alone is exact
 //	then     stabilization, rateLimits and the bounds, in this order
 //
-// +kubebuilder:validation:XValidation:rule="has(self.realtime) || has(self.proportional) || has(self.saturation) || has(self.static) || has(self.cron)",message="must have at least one of realtime, proportional, saturation, static and cron"
+// +kubebuilder:validation:XValidation:rule="has(self.realtime) || has(self.proportional) || has(self.saturation) || has(self.capacity) || has(self.static) || has(self.cron)",message="must have at least one of realtime, proportional, saturation, capacity, static and cron"
 // +kubebuilder:validation:XValidation:rule="!has(self.realtime) || !has(self.proportional) || self.realtime.metrics.all(a, self.proportional.metrics.all(b, (has(a.source.signal) ? a.source.signal : has(a.source.name) ? a.source.name : 'vllm:num_requests_waiting') != (has(b.source.signal) ? b.source.signal : has(b.source.name) ? b.source.name : 'vllm:num_requests_waiting') || (a.source.protocol == b.source.protocol && (has(a.source.engine) ? a.source.engine : '-') == (has(b.source.engine) ? b.source.engine : '-') && (has(a.source.signal) ? a.source.signal : '-') == (has(b.source.signal) ? b.source.signal : '-') && (has(a.source.quantile) ? double(a.source.quantile) : 0.0) == (has(b.source.quantile) ? double(b.source.quantile) : 0.0) && (has(a.source.port) ? int(a.source.port) : 0) == (has(b.source.port) ? int(b.source.port) : 0) && (has(a.source.path) ? a.source.path : '-') == (has(b.source.path) ? b.source.path : '-') && (has(a.source.labels) ? dyn(a.source.labels) : dyn('-')) == (has(b.source.labels) ? dyn(b.source.labels) : dyn('-')) && (has(a.source.aggregation) ? a.source.aggregation : '-') == (has(b.source.aggregation) ? b.source.aggregation : '-'))))",message="sources of realtime and proportional with one name, or signal, must be the same"
 type Scaler struct {
 	// Realtime scales by thresholds, one step at a time.
@@ -18,6 +18,9 @@ type Scaler struct {
 	// Saturation scales by what is spare in KV caches and queues.
 	// +optional
 	Saturation *SaturationScaler `json:"saturation,omitempty"`
+	// Capacity scales by the work that arrives, in tokens, and finds by itself how much a replica may be given.
+	// +optional
+	Capacity *CapacityScaler `json:"capacity,omitempty"`
 	// Static asks for one count, for ever.
 	// +optional
 	Static *StaticScaler `json:"static,omitempty"`
@@ -46,8 +49,8 @@ type StaticScaler struct {
 type Composite struct {
 	Scaler `json:",inline"`
 
-	// Highest are scalers of which the one that asks for most wins, together with realtime, proportional, saturation and
-	// static beside it.
+	// Highest are scalers of which the one that asks for most wins, together with realtime, proportional, saturation,
+	// capacity and static beside it.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1000
 	Highest []Member `json:"highest,omitempty"`

@@ -53,6 +53,12 @@ func (m *Metadata) identity() string {
 			}
 		}
 	}
+	kind(s.Capacity != nil, "capacity")
+	if c := s.Capacity; c != nil {
+		sources = append(sources, policy.MetricSource{
+			Engine: policy.Engine(cmp.Or(c.Source.Engine, "VLLM")), Signal: "Prefilled", Protocol: c.Source.Protocol, Port: c.Source.Port, Path: c.Source.Path, Labels: c.Source.Labels,
+		})
+	}
 	kind(s.Static != nil, "static")
 	kind(s.Cron != nil, "cron")
 	kind(s.Stabilization != nil, "stabilization") // what wraps the others has a state of its own

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -84,11 +85,12 @@ type Metadata struct {
 	// Warnings say what is odd about known ones.
 	Warnings []string
 
-	keys    map[string]string // how each key was written
-	policy  string            // the one that threshold is for; empty without threshold
-	whole   string            // the key that has all the rules: scaler or policy; empty for neither
-	address string            // KEDA's key scalerAddress
-	sent    map[string]string // all keys as they came
+	keys    map[string]string     // how each key was written
+	policy  string                // the one that threshold is for; empty without threshold
+	whole   string                // the key that has all the rules: scaler or policy; empty for neither
+	address string                // KEDA's key scalerAddress
+	sent    map[string]string     // all keys as they came
+	tuner   func() capacity.Tuner // of what has a capacity to find; nil where nothing is decided
 }
 
 // written returns how a key was written.

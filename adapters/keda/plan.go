@@ -54,7 +54,7 @@ func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, e
 	if m.PortName != "" || m.TLS != nil {
 		spec.Scrape = &policy.Scrape{PortName: m.PortName, TLS: m.TLS}
 	}
-	plan, err := build.Spec(&spec)
+	plan, err := build.With(&spec, m.tuner)
 	if err != nil {
 		return build.Plan{}, m.inKeys(err)
 	}

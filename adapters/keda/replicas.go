@@ -70,7 +70,7 @@ func (t *podTrigger) ask(now time.Time, scale k8s.Scale, seen k8s.Observed) reco
 		ready = seen.Fleets[0].Ready
 	}
 	step := t.loop.Decide(now, scaling.GroupObservation{
-		Targets: []scaling.TargetObservation{{ReadyReplicas: ready}}, Readings: seen.Readings,
+		Targets: []scaling.TargetObservation{{ReadyReplicas: ready}}, Readings: seen.Readings, Histograms: seen.Histograms,
 	})
 	d := &step.Targets[0]
 	r := record{

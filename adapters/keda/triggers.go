@@ -14,6 +14,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -58,7 +59,8 @@ const mostMetadata = 32 << 10
 
 // Triggers builds the triggers that scrape the pods of a target.
 type Triggers struct {
-	c TriggersConfig
+	c       TriggersConfig
+	tunings capacity.Shared
 }
 
 // NewTriggers returns the Triggers of a configuration, or every field that is wrong.
@@ -77,7 +79,7 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 		e.Add(err)
 		c.Budget = budget
 	}
-	return &Triggers{c}, e.Err()
+	return &Triggers{c: c}, e.Err()
 }
 
 // read parses metadata and makes of them what carries them out, or returns every key that is wrong, and with it those that
@@ -169,6 +171,7 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 	if t.c.Objects == nil && m.Target.Name == "" && m.Target.Kind == "" {
 		m.Target = k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: ref.Name}
 	}
+	m.tuner = func() capacity.Tuner { return t.tunings.Tuner(ref.Namespace) }
 	p := &podTrigger{c: &t.c, ref: ref, meta: m}
 	if m.Mode == Replicas && t.c.Store != nil {
 		if p.store, err = t.c.Store(ref); err != nil {

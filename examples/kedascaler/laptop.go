@@ -101,7 +101,7 @@ func (p *pageObserver) Observe(ctx context.Context, scales []k8s.Scale) (k8s.Obs
 	}
 	sweep := p.scraper.Scrape(ctx, pods)
 	view.Pods = sweep.Pods
-	return k8s.Observed{Readings: sweep.Readings, Fleets: []k8s.FleetView{view}, Err: sweep.Err()}, ctx.Err()
+	return k8s.Observed{Readings: sweep.Readings, Histograms: sweep.Histograms, Fleets: []k8s.FleetView{view}, Err: sweep.Err()}, ctx.Err()
 }
 
 // Close closes connections.

@@ -75,7 +75,7 @@ func TestAdmission(t *testing.T) {
 	policy := func(text string) string { return scaler("cron: {policies: [{" + text + "}]}") }
 	for _, tt := range []struct{ text, want string }{
 		{"  maxReplicas: 8\n", "spec.scaler: Required value"},
-		{"  maxReplicas: 8\n  scaler: {}\n", "spec.scaler: Invalid value: must have at least one of realtime, proportional, saturation, static and cron"},
+		{"  maxReplicas: 8\n  scaler: {}\n", "spec.scaler: Invalid value: must have at least one of realtime, proportional, saturation, capacity, static and cron"},
 		{"  scaler: {}\n", "spec.maxReplicas: Required value"},
 		{"  maxReplicas: 0\n  scaler: {}\n", "spec.maxReplicas: Invalid value: 0: spec.maxReplicas in body should be greater than or equal to 1"},
 		{ok + "  minReplicas: -1\n", "spec.minReplicas: Invalid value: -1: spec.minReplicas in body should be greater than or equal to 0"},

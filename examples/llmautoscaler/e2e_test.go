@@ -91,7 +91,7 @@ func (i *installation) testRefusals(t *testing.T) {
 	for _, tt := range []struct{ spec, want string }{
 		{quickly("refused") + "  minReplicas: 4\n", "spec.minReplicas: Invalid value: 4: must not be above maxReplicas 3"},
 		{strings.Replace(quickly("refused"), "high: 10", "high: 1", 1), "must be above low 2"},
-		{"\n  maxReplicas: 1\n  scaler: {}\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}", "must have at least one of realtime, proportional, saturation, static and cron"},
+		{"\n  maxReplicas: 1\n  scaler: {}\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}", "must have at least one of realtime, proportional, saturation, capacity, static and cron"},
 		{timetable("* * * *", "UTC"), "spec.scaler.cron.policies[0].schedule: Invalid value"},
 		{timetable("0 0 31 2 *", "UTC"), `admission webhook "llmautoscalers.autoscaling.inferscale.io" denied the request: LLMAutoScaler.autoscaling.inferscale.io "refused" is invalid: spec.scaler.cron.policies[0].schedule: Invalid value: "0 0 31 2 *": never fires`},
 		{timetable("0 8 * * *", "Mars/Base"), `spec.scaler.cron.policies[0].timeZone: Invalid value: "Mars/Base"`},

@@ -68,6 +68,11 @@ func TestReaders(t *testing.T) {
 		for i := range 80 {
 			obs := scaling.Observation{SpecReplicas: count, ReadyReplicas: count}
 			for _, m := range doc.Metrics() {
+				if m.Counted {
+					n := float64(10 * i)
+					obs.Histograms = append(obs.Histograms, scaling.Histogram{Metric: m.Name, Bounds: []float64{1e4}, Counts: []float64{n, 0}, Sum: n * 100})
+					continue
+				}
 				value := m.Fill * float64(i/5%7) / 3
 				obs.Readings = append(obs.Readings, scaling.Reading{Metric: m.Name, Lower: value, Upper: value, Values: count})
 			}

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -28,7 +29,12 @@ type Plan struct {
 func (p *Plan) Scrapes() bool { return len(p.Scrape.Metrics) > 0 }
 
 // Spec builds the plan of a spec, or reports every field that is wrong.
-func Spec(spec *policy.Spec) (Plan, error) {
+//
+// What has a capacity to find does so inside its decisions: a process that decides is to use With.
+func Spec(spec *policy.Spec) (Plan, error) { return With(spec, nil) }
+
+// With is Spec, with the tuners of what has a capacity to find, one for each: see capacity.Shared.
+func With(spec *policy.Spec, tuner func() capacity.Tuner) (Plan, error) {
 	s := *spec
 	if s.MinReplicas == nil { // so that the bounds are the spec's own, however wrong they are
 		least := int32(policy.DefaultMinReplicas)
@@ -40,7 +46,7 @@ func Spec(spec *policy.Spec) (Plan, error) {
 	e.Add(t.Validate("spec.scaleTargetRef"))
 	var plan Plan
 	var err error
-	plan.Plan, err = s.Plan("spec", scaling.Bounds{})
+	plan.Plan, err = s.PlanWith("spec", scaling.Bounds{}, tuner)
 	e.Add(err)
 	plan.DryRun, plan.Paused, plan.Scrape.Interval = s.DryRun, s.Paused, plan.Interval
 	switch s.Grouping {
@@ -56,7 +62,8 @@ func Spec(spec *policy.Spec) (Plan, error) {
 		e.Add(err)
 		if err == nil {
 			plan.Scrape.Metrics, fields = append(plan.Scrape.Metrics, metric), append(fields, m.Field)
-			e.Check(!token || metric.Endpoint.Scheme != string(policy.HTTP), m.Field+".protocol", metric.Endpoint.Scheme,
+			told := len(fields) > 1 && fields[len(fields)-2] == m.Field // several are read at one place
+			e.Check(!token || told || metric.Endpoint.Scheme != string(policy.HTTP), m.Field+".protocol", metric.Endpoint.Scheme,
 				"must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open")
 		}
 	}

@@ -42,7 +42,7 @@ func TestRefused(t *testing.T) {
 	cron := func(text string) string { return at("cron", text) }
 	policy := func(text string) string { return cron("policies: [{" + text + "}]") }
 	for _, tt := range []struct{ text, want string }{
-		{"scaler: {}", "spec.scaler: 0: must have at least one of realtime, proportional, saturation, static and cron"},
+		{"scaler: {}", "spec.scaler: 0: must have at least one of realtime, proportional, saturation, capacity, static and cron"},
 		{"minReplicas: -1\n" + ok, "spec.minReplicas: -1: must not be negative"},
 		{"minReplicas: 9\n" + ok, "spec.maxReplicas: 8: must not be below min 9"},
 		{"intervalSeconds: 3601\n" + ok, "spec.intervalSeconds: 3601: must be between 1 and 3600"},

@@ -20,6 +20,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -73,7 +74,8 @@ const (
 // A Controller is the Reconciler of LLMAutoScalers. It is safe for concurrent use with one object at a time, as
 // controller-runtime's queue has it.
 type Controller struct {
-	config Config
+	config  Config
+	tunings capacity.Shared // of all objects, one at a time, by namespace
 
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none

@@ -14,6 +14,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -55,7 +56,7 @@ func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
 	if r.invalid = las.SpecErr; r.invalid != nil {
 		return nil //nolint:nilerr // it is kept, to be told in the status
 	}
-	if r.plan, r.invalid = build.Spec(las.Spec.Document()); r.invalid != nil {
+	if r.plan, r.invalid = build.With(las.Spec.Document(), func() capacity.Tuner { return r.controller.tunings.Tuner(r.namespace) }); r.invalid != nil {
 		return nil //nolint:nilerr // it is kept, to be told in the status
 	}
 	return r.takeState(ctx, &las.LLMAutoScaler)

@@ -53,10 +53,12 @@ type LLMAutoScalerList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.scaler.proportional) || !has(self.scaler.proportional.stabilization) || !has(self.scaler.proportional.stabilization.downSeconds) || self.scaler.proportional.stabilization.downSeconds <= 600 * self.intervalSeconds",messageExpression="'scaler.proportional.stabilization.downSeconds: %d: must be at most 600 times intervalSeconds %d'.format([self.scaler.proportional.stabilization.downSeconds, self.intervalSeconds])"
 // +kubebuilder:validation:XValidation:rule="!has(self.scrape) || !has(self.scrape.portName) || !has(self.scaler.realtime) || self.scaler.realtime.metrics.all(m, m.source.protocol == self.scaler.realtime.metrics[0].source.protocol)",message="scrape.portName: the sources of scaler.realtime.metrics must have one protocol"
 // +kubebuilder:validation:XValidation:rule="!has(self.scrape) || !has(self.scrape.portName) || !has(self.scaler.proportional) || self.scaler.proportional.metrics.all(m, m.source.protocol == (has(self.scaler.realtime) ? self.scaler.realtime.metrics[0].source.protocol : self.scaler.proportional.metrics[0].source.protocol))",message="scrape.portName: the sources of scaler.proportional.metrics must have one protocol, that of scaler.realtime.metrics if there are any"
+// +kubebuilder:validation:XValidation:rule="!has(self.scaler.capacity) || self.intervalSeconds <= 600",fieldPath=".intervalSeconds",messageExpression="'%d: must be at most 600 with scaler.capacity'.format([self.intervalSeconds])"
+// +kubebuilder:validation:XValidation:rule="!has(self.scrape) || !has(self.scrape.portName) || !has(self.scaler.capacity) || ((!has(self.scaler.realtime) || self.scaler.realtime.metrics[0].source.protocol == self.scaler.capacity.source.protocol) && (!has(self.scaler.proportional) || self.scaler.proportional.metrics[0].source.protocol == self.scaler.capacity.source.protocol))",message="scrape.portName: the sources of scaler.capacity and of other metrics must have one protocol"
 type LLMAutoScalerSpec struct {
 	policy.Settings `json:",inline"`
 
-	// Scaler says by what rules to scale. Of realtime, proportional, saturation and static the one that asks for most
+	// Scaler says by what rules to scale. Of realtime, proportional, saturation, capacity and static the one that asks for most
 	// wins; beside any of them cron is a floor, and alone it is exact.
 	Scaler policy.Scaler `json:"scaler"`
 }

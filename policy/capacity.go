@@ -1,0 +1,248 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A CapacityScaler runs as many replicas as the work needs that arrives, in tokens, and finds by itself how much work one
+// replica may be given: it replays its last hour every five minutes. Nothing of it is to be tuned.
+type CapacityScaler struct {
+	// SLO is what requests are to meet.
+	SLO CapacitySLO `json:"slo"`
+
+	// Server is how fast a replica is.
+	Server CapacityServer `json:"server"`
+
+	// ColdStartSeconds is how long a start is taken to last until one has been seen: 300 if unset.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
+	ColdStartSeconds *int32 `json:"coldStartSeconds,omitempty"`
+
+	// Source says what the pods run, and where they are asked. If unset it is vLLM, at its own port.
+	// +optional
+	// +kubebuilder:default={}
+	Source CapacitySource `json:"source,omitempty"`
+}
+
+// A CapacitySLO is what a request must meet, and the share of requests that must.
+type CapacitySLO struct {
+	// TTFTSeconds is the longest time to the first token.
+	// +kubebuilder:validation:XValidation:rule="double(string(self)) > 0.0 && double(string(self)) <= 3600.0",messageExpression="'%s: must be above 0 and at most 3600'.format([string(self)])"
+	TTFTSeconds Decimal `json:"ttftSeconds"`
+	// TPOTSeconds is the longest time per output token after the first, "0.1" for ten a second.
+	// +kubebuilder:validation:XValidation:rule="double(string(self)) > 0.0 && double(string(self)) <= 3600.0",messageExpression="'%s: must be above 0 and at most 3600'.format([string(self)])"
+	TPOTSeconds Decimal `json:"tpotSeconds"`
+	// Goal is the share of requests that must meet both: "0.99" if unset.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="double(string(self)) >= 0.5 && double(string(self)) < 1.0",messageExpression="'%s: must be at least 0.5 and below 1'.format([string(self)])"
+	Goal *Decimal `json:"goal,omitempty"`
+}
+
+// A CapacityServer is how fast a replica is: one that is known by name, or the times of one step of its engine. What is given
+// beside a name takes the place of what is known.
+//
+//	step = base + prefillToken * prompt tokens + sequence * sequences + kvToken * tokens in the KV cache
+//
+// Where all times are wrong by one factor, that is found out.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) || (has(self.baseMicroseconds) && has(self.prefillTokenMicroseconds) && has(self.maxSeqs) && has(self.tokenBudget) && has(self.kvTokens))",message="must have a name, or baseMicroseconds, prefillTokenMicroseconds, maxSeqs, tokenBudget and kvTokens"
+type CapacityServer struct {
+	// Name is that of a server that is known: Qwen3-32B on two H100, Llama-2-70B on eight A100, on four H100, on eight H100.
+	// +optional
+	// +kubebuilder:validation:Enum=qwen3-32b-2xh100;llama2-70b-8xa100;llama2-70b-4xh100;llama2-70b-8xh100
+	Name string `json:"name,omitempty"`
+	// BaseMicroseconds is the time of every step.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="double(string(self)) >= 1.0 && double(string(self)) <= 3600000000.0",messageExpression="'%s: must be at least 1 and at most 3600000000'.format([string(self)])"
+	BaseMicroseconds *Decimal `json:"baseMicroseconds,omitempty"`
+	// PrefillTokenMicroseconds is the time of every prompt token in a step: a million over the peak of prompt tokens a second.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="double(string(self)) <= 3600000000.0",messageExpression="'%s: must be at most 3600000000'.format([string(self)])"
+	PrefillTokenMicroseconds *Decimal `json:"prefillTokenMicroseconds,omitempty"`
+	// SequenceMicroseconds is the time of every sequence that gets a token in a step.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="double(string(self)) <= 3600000000.0",messageExpression="'%s: must be at most 3600000000'.format([string(self)])"
+	SequenceMicroseconds *Decimal `json:"sequenceMicroseconds,omitempty"`
+	// KVTokenMicroseconds is the time of every token that the KV cache holds.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="double(string(self)) <= 1000.0",messageExpression="'%s: must be at most 1000'.format([string(self)])"
+	KVTokenMicroseconds *Decimal `json:"kvTokenMicroseconds,omitempty"`
+	// MaxSeqs is the most sequences in a batch (vLLM's max_num_seqs).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1048576
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
+	MaxSeqs *int32 `json:"maxSeqs,omitempty"`
+	// TokenBudget is the most prompt tokens in a step (vLLM's max_num_batched_tokens).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
+	TokenBudget *int32 `json:"tokenBudget,omitempty"`
+	// KVTokens is how many tokens the KV cache has room for.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
+	KVTokens *int32 `json:"kvTokens,omitempty"`
+}
+
+// A CapacitySource says what the pods run, and where they are asked.
+type CapacitySource struct {
+	// Engine is the inference server that the pods run: VLLM, or SGLang with --enable-metrics. Others lack what is needed:
+	// histograms of lengths and of times to the first token.
+	// +optional
+	// +kubebuilder:default=VLLM
+	// +kubebuilder:validation:Enum=VLLM;SGLang
+	Engine string `json:"engine,omitempty"`
+	// Protocol is how the pods are asked.
+	// +optional
+	// +kubebuilder:default=http
+	Protocol ProtocolType `json:"protocol,omitempty"`
+	// Port is the port at which pods serve metrics. If unset it is the engine's own.
+	// +optional
+	Port *PortNumber `json:"port,omitempty"`
+	// Path is the path at which pods serve metrics. If unset it is the engine's own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^/(([A-Za-z0-9._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})([A-Za-z0-9._~!$&()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?(\?[A-Za-z0-9._~!$&()*+,;=:@/?%\[\]-]*)?$`
+	Path string `json:"path,omitempty"`
+	// Labels keep only the series that have each of these labels with this value.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Labels map[string]LabelValue `json:"labels,omitempty"`
+}
+
+// Servers returns the names of the servers that are known.
+func Servers() []string {
+	return []string{"qwen3-32b-2xh100", "llama2-70b-8xa100", "llama2-70b-4xh100", "llama2-70b-8xh100"}
+}
+
+// knownServer returns what is known of a server; of others, nothing.
+func knownServer(name string) (v sim.Server, ok bool) {
+	switch name {
+	case "qwen3-32b-2xh100":
+		return sim.Qwen32B(), true
+	case "llama2-70b-8xa100":
+		return sim.Llama70BA100(), true
+	case "llama2-70b-4xh100":
+		return sim.Llama70BH100x4(), true
+	case "llama2-70b-8xh100":
+		return sim.Llama70BH100x8(), true
+	}
+	return v, name == ""
+}
+
+func (b *builder) capacity(s *CapacityScaler, p place) scaling.Policy {
+	c := b.capacityConfig(s, p)
+	return live(b, p.capacityPaths(b.root), c, func(c capacity.Config) (capacity.Scaler, error) {
+		var tuner capacity.Tuner
+		if b.tuner != nil {
+			tuner = b.tuner()
+		}
+		return capacity.New(c, tuner)
+	})
+}
+
+// capacityConfig returns the configuration that a scaler means, and notes its metrics.
+func (b *builder) capacityConfig(s *CapacityScaler, p place) capacity.Config {
+	at := p.at + "capacity."
+	server, known := knownServer(s.Server.Name)
+	b.errs.Check(known, at+"server.name", s.Server.Name, "must be "+oneOf(Servers()))
+	micro := func(to *float64, given *Decimal, name string, most float64) {
+		if given == nil {
+			return
+		}
+		us := b.decimal(*given, at+"server."+name)
+		*to = us / 1e6
+		b.errs.Check(us <= most, at+"server."+name, given.String(), fmt.Sprintf("must be at most %.0f", most))
+	}
+	if g := &s.Server; g.Name == "" {
+		missing := g.BaseMicroseconds == nil || g.PrefillTokenMicroseconds == nil || g.MaxSeqs == nil || g.TokenBudget == nil || g.KVTokens == nil
+		b.errs.Check(!missing, at+"server", "", "must have a name, or baseMicroseconds, prefillTokenMicroseconds, maxSeqs, tokenBudget and kvTokens")
+		if missing {
+			server = sim.Qwen32B() // for what else there is to be judged
+		}
+	}
+	micro(&server.Base, s.Server.BaseMicroseconds, "baseMicroseconds", 3.6e9)
+	b.errs.Check(s.Server.BaseMicroseconds == nil || b.unread[at+"server.baseMicroseconds"] || server.Base >= 1e-6, at+"server.baseMicroseconds",
+		text(s.Server.BaseMicroseconds), "must be at least 1")
+	micro(&server.PrefillToken, s.Server.PrefillTokenMicroseconds, "prefillTokenMicroseconds", 3.6e9)
+	micro(&server.Sequence, s.Server.SequenceMicroseconds, "sequenceMicroseconds", 3.6e9)
+	micro(&server.KVToken, s.Server.KVTokenMicroseconds, "kvTokenMicroseconds", 1000)
+	set(&server.MaxSeqs, s.Server.MaxSeqs)
+	set(&server.TokenBudget, s.Server.TokenBudget)
+	if s.Server.KVTokens != nil {
+		server.KVTokens = int64(*s.Server.KVTokens)
+	}
+	slo := sim.SLO{TTFT: b.time(s.SLO.TTFTSeconds, at+"slo.ttftSeconds"), TPOT: b.time(s.SLO.TPOTSeconds, at+"slo.tpotSeconds")}
+	c := capacity.For(p.within, slo, server)
+	b.setDecimal(&c.Goal, s.SLO.Goal, at+"slo.goal")
+	setSeconds(&c.ColdStart, s.ColdStartSeconds)
+	c.Scrape, c.Control = b.interval, b.interval
+	engines := []string{"VLLM", "SGLang"}
+	engine := cmp.Or(s.Source.Engine, "VLLM")
+	b.errs.Check(engine == "VLLM" || engine == "SGLang", at+"source.engine", engine, "must be "+oneOf(engines)+": others lack histograms that are needed")
+	for _, m := range capacity.Metrics() {
+		source := MetricSource{
+			Engine: Engine(engine), Signal: Signal(m.Signal.String()), Protocol: s.Source.Protocol, Port: s.Source.Port, Path: s.Source.Path, Labels: s.Source.Labels,
+		}
+		b.use(Metric{Name: m.Name, Source: source, Field: at + "source", Counted: m.Signal >= sim.PromptTokens}, true)
+	}
+	b.errs.Check(s.Source.Protocol == "" || s.Source.Protocol == HTTP || s.Source.Protocol == HTTPS, at+"source.protocol", string(s.Source.Protocol), "must be http or https")
+	if port := s.Source.Port; port != nil {
+		b.errs.Check(port.Int() >= 1 && port.Int() <= 65535, at+"source.port", port.Int(), "must be between 1 and 65535")
+	}
+	return c
+}
+
+// time reads seconds with a fraction. What is above any limit stays above it.
+func (b *builder) time(d Decimal, path string) time.Duration {
+	s := b.decimal(d, path)
+	if b.unread[path] {
+		return time.Second // told already
+	}
+	b.errs.Check(s > 0 && s <= 3600, path, d.String(), "must be above 0 and at most 3600")
+	return time.Duration(max(1, min(s, 3600)*1e9))
+}
+
+// capacityPaths leads to what is at at, as "spec.scaler.capacity.".
+func (p *place) capacityPaths(root string) []rename {
+	at := p.at + "capacity."
+	return append(p.boundsPaths(),
+		rename{"slo.ttft", at + "slo.ttftSeconds"}, rename{"slo.tpot", at + "slo.tpotSeconds"}, rename{"goal", at + "slo.goal"},
+		rename{"server.base", at + "server.baseMicroseconds"}, rename{"server.prefillToken", at + "server.prefillTokenMicroseconds"},
+		rename{"server.sequence", at + "server.sequenceMicroseconds"}, rename{"server.kvTokens", at + "server.kvTokens"}, rename{"server.kvToken", at + "server.kvTokenMicroseconds"},
+		rename{"coldStart", at + "coldStartSeconds"}, rename{"scrape", root + "intervalSeconds"}, rename{"control", root + "intervalSeconds"},
+		rename{"", at},
+	)
+}
+
+func capacityInForce(s *CapacityScaler, c capacity.Config) *CapacityScaler {
+	micro := func(given *Decimal, seconds float64) *Decimal { return number(given, seconds*1e6) }
+	v, g := c.Server, &s.Server
+	out := &CapacityScaler{
+		SLO:              CapacitySLO{TTFTSeconds: s.SLO.TTFTSeconds, TPOTSeconds: s.SLO.TPOTSeconds, Goal: number(s.SLO.Goal, c.Goal)},
+		ColdStartSeconds: whole(c.ColdStart),
+		Server: CapacityServer{
+			Name: g.Name, BaseMicroseconds: micro(g.BaseMicroseconds, v.Base), PrefillTokenMicroseconds: micro(g.PrefillTokenMicroseconds, v.PrefillToken),
+			SequenceMicroseconds: micro(g.SequenceMicroseconds, v.Sequence), KVTokenMicroseconds: micro(g.KVTokenMicroseconds, v.KVToken),
+			MaxSeqs: &v.MaxSeqs, TokenBudget: &v.TokenBudget, KVTokens: pointer(int32(v.KVTokens)),
+		},
+		Source: s.Source,
+	}
+	out.Source.Engine = cmp.Or(out.Source.Engine, "VLLM")
+	out.Source.Protocol = cmp.Or(out.Source.Protocol, HTTP)
+	if len(out.Source.Labels) == 0 {
+		out.Source.Labels = nil
+	}
+	return out
+}
