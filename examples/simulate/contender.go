@@ -113,6 +113,9 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 		return nil, err
 	}
 	all = append(all, w.references()...)
+	if o.policies == "" && o.suite {
+		all = append(all, w.learned())
+	}
 	if o.policies != "" {
 		if all, err = choose(append(all, w.learned()), o.policies, stderr); err != nil {
 			return nil, err
@@ -138,14 +141,19 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 
 // reserved reports whether a name is that of a line which is always there.
 func reserved(name string) bool {
-	return name == oracleName || name == reactiveName || strings.HasPrefix(name, staticName+" ")
+	return name == oracleName || name == reactiveName || name == recommended || strings.HasPrefix(name, staticName+" ")
 }
+
+// recommended is a name of the policy that is.
+const recommended = "recommended"
 
 // choose returns those of the names in a list, in its order. Names that policies had are taken too.
 func choose(all []contender, list string, stderr io.Writer) ([]contender, error) {
 	var chosen []contender
 	for name := range strings.SplitSeq(list, ",") {
-		name = strings.TrimSpace(name)
+		if name = strings.TrimSpace(name); name == recommended {
+			name = recommendedName
+		}
 		if p, err := policy.Named(name); err == nil && p.Name != name {
 			fmt.Fprintf(stderr, "simulate: warning: -policy %s: is called %s now\n", name, p.Name)
 			name = p.Name

@@ -41,6 +41,9 @@ type options struct {
 	report, json string
 	explain      bool
 
+	suite, quick, update   bool
+	rows, scores, baseline string
+
 	list, sample             bool
 	convert, columns, output string
 }
@@ -96,6 +99,12 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.StringVar(&o.report, "report", "simulate-report.html", "")
 	flags.StringVar(&o.json, "json", "", "")
 	flags.BoolVar(&o.explain, "explain", false, "")
+	flags.BoolVar(&o.suite, "suite", false, "")
+	flags.BoolVar(&o.quick, "quick", false, "")
+	flags.StringVar(&o.rows, "rows", "", "")
+	flags.StringVar(&o.scores, "scores", "", "")
+	flags.StringVar(&o.baseline, "baseline", "", "")
+	flags.BoolVar(&o.update, "update", false, "")
 	flags.BoolVar(&o.list, "list", false, "")
 	flags.BoolVar(&o.sample, "sample", false, "")
 	flags.StringVar(&o.convert, "convert", "", "")
@@ -113,7 +122,18 @@ func (o *options) together(set map[string]bool) error {
 		}
 		return nil
 	}
+	for _, name := range []string{"quick", "rows", "scores", "baseline", "update"} {
+		if set[name] && !o.suite {
+			return misuse("-%s goes with -suite", name)
+		}
+	}
 	switch {
+	case o.suite && o.update && !set["baseline"]:
+		return misuse("-update goes with -baseline")
+	case o.suite && o.quick && set["rows"]:
+		return misuse("-rows does not go with -quick")
+	case o.suite:
+		return alone("suite", "quick", "rows", "scores", "baseline", "update", "seeds", "parallel", "policy", "json")
 	case o.list:
 		return alone("list")
 	case o.sample:
@@ -141,6 +161,15 @@ func (o *options) together(set map[string]bool) error {
 
 // fill gives flags that were not set the values that suit the traffic.
 func (o *options) fill(set map[string]bool) {
+	if o.suite {
+		o.report = ""
+		seeds := 1
+		if o.quick {
+			seeds = 2
+		}
+		fill(set, "seeds", &o.seeds, seeds)
+		return
+	}
 	if o.scenario == ramp {
 		bounds := sim.RampBounds()
 		fill(set, "min", &o.min, int(bounds.Min))

@@ -64,6 +64,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // do does what the command line asks for.
 func (o *options) do(ctx context.Context, stdout, stderr io.Writer) error {
 	switch {
+	case o.suite:
+		return o.runSuite(ctx, stdout, stderr)
 	case o.list:
 		return list(stdout)
 	case o.sample:

@@ -60,7 +60,7 @@ func (l *line) colour() color.Color {
 	switch l.sort {
 	case ofOracle:
 		return black()
-	case ofReactive:
+	case ofReactive, ofLimit:
 		return grey()
 	case ofStatic:
 		return orange()

@@ -42,6 +42,8 @@ type result struct {
 	Name    string `json:"name"`
 	Sort    sort   `json:"sort"`
 	Attains bool   `json:"attains"`
+	// Recommended is true of the policy that is recommended to who does not know which to take.
+	Recommended bool `json:"recommended,omitempty"`
 	// Ratio is to the oracle's replica-hours; nil where the policy does not attain alpha, there is no oracle, or a static
 	// fleet is cheaper as it begins with other replicas.
 	Ratio        *estimate    `json:"ratio"`
@@ -68,7 +70,7 @@ func resultsOf(lines []*line) []result {
 	all := make([]result, 0, len(lines))
 	for _, l := range lines {
 		r := result{
-			Name: l.name, Sort: l.sort, Attains: l.summary.attains,
+			Name: l.name, Sort: l.sort, Attains: l.summary.attains, Recommended: l.name == recommendedName,
 			Attainment: l.summary.attained, ReplicaHours: l.summary.hours,
 		}
 		if l.summary.attains && l.summary.ratio.Mean > 0 {

@@ -152,9 +152,13 @@ func (c *comparison) table(out io.Writer) {
 // aligned returns headings and the cells of lines with columns of one width, the first to the left and the others to the
 // right.
 func aligned(headings []string, of []*line, cells func(*line) []string) []string {
+	return alignedCells(headings, len(of), func(i int) []string { return cells(of[i]) })
+}
+
+func alignedCells(headings []string, n int, cells func(i int) []string) []string {
 	rows := [][]string{strings.Split(strings.ToUpper(strings.Join(headings, "\n")), "\n")}
-	for _, l := range of {
-		rows = append(rows, cells(l))
+	for i := range n {
+		rows = append(rows, cells(i))
 	}
 	widths := make([]int, len(headings))
 	for _, row := range rows {

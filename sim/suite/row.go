@@ -114,11 +114,23 @@ func Full() []Row {
 // Quick returns a few of the rows, which have every shape, pattern, cold start and server once at least.
 func Quick() []Row {
 	return []Row{
-		{"chat", "ramp", 100 * time.Second, "qwen"},
+		{"chat", "ramp", 100 * time.Second, "a100"},
 		{"code", "walk", 300 * time.Second, "small"},
 		{"docs", "day", 600 * time.Second, "qwen"},
 		{"reason", "onoff", 100 * time.Second, "a100"},
 		{"agents", "steady", 100 * time.Second, "qwen"},
 		{"drift", "flash", 30 * time.Second, "a100"},
+	}
+}
+
+// Cards returns how many cards a replica of a server has.
+func Cards(server string) int {
+	switch server {
+	case "qwen":
+		return 2
+	case "a100":
+		return 8
+	default:
+		return 1
 	}
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A score sums up a policy over the rows. The halves are of 95 % confidence intervals of the means, from how much the
+// seeds of a row differ; 0 for one seed.
+type score struct {
+	Attaining  int      `json:"attaining"` // rows in which the goal is attained
+	Attainable int      `json:"attainable"`
+	Worst      float64  `json:"worst"` // attainment of the worst row
+	Median     float64  `json:"median"`
+	Attainment estimate `json:"attainment"`
+	// OverOracle is the mean over all rows, the others are over those in which the goal is attained: 0 if there is none.
+	OverOracle      estimate `json:"overOracle"`
+	WorstOverOracle float64  `json:"worstOverOracle"`
+	MedianOracle    float64  `json:"medianOverOracle"`
+	WorstOverLimit  float64  `json:"worstOverLimit"`
+	MedianLimit     float64  `json:"medianOverLimit"`
+	Actions         float64  `json:"actions"`
+	Reversals       float64  `json:"reversals"`
+	Starts          float64  `json:"starts"`
+	GPUHours        float64  `json:"gpuHours"` // of all rows
+}
+
+// sum sums everything up and sorts it: limits first, then those that attain the goal in the most rows, and of those the
+// one with the better worst row.
+func (b *board) sum() {
+	for _, e := range b.Entries {
+		for i, c := range e.Cells {
+			c.sum(&b.Rows[i], b.Goal)
+		}
+		e.sum(b)
+	}
+	slices.SortStableFunc(b.Entries, func(x, y *entry) int {
+		if x.Sort == ofLimit || y.Sort == ofLimit {
+			switch {
+			case x.Sort != y.Sort && x.Sort == ofLimit:
+				return -1
+			case x.Sort != y.Sort:
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(y.Score.Attaining, x.Score.Attaining), cmp.Compare(y.Score.Worst, x.Score.Worst))
+	})
+}
+
+func (c *cell) sum(r *boarded, goal float64) {
+	of := func(f func(r *sim.Result) float64) estimate { return over(c.results, f) }
+	c.Attainment = of(func(r *sim.Result) float64 { return r.Attainment })
+	c.Attains = c.Attainment.Mean >= goal
+	c.OverOracle = of(func(x *sim.Result) float64 { return over0(x.ReplicaHours, r.Oracle[x.Seed-1]) })
+	if !slices.Contains(r.Present, 0) {
+		e := of(func(x *sim.Result) float64 { return x.ReplicaHours / r.Present[x.Seed-1] })
+		c.OverLimit = &e
+	}
+	c.Actions = of(func(r *sim.Result) float64 { return float64(r.Actions) }).Mean
+	c.Reversals = of(func(r *sim.Result) float64 { return float64(r.Reversals) }).Mean
+	c.Starts = of(func(r *sim.Result) float64 { return float64(r.Starts) }).Mean
+	c.GPUHours = of(func(x *sim.Result) float64 { return float64(r.Cards) * x.ReplicaHours })
+}
+
+// over0 is a quotient, 0 where there is none.
+func over0(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func (e *entry) sum(b *board) {
+	s := &e.Score
+	s.Worst = math.Inf(1)
+	var attained, oracles, limits []float64
+	for i, c := range e.Cells {
+		attained = append(attained, c.Attainment.Mean)
+		s.Worst = min(s.Worst, c.Attainment.Mean)
+		if !slices.Contains(b.Rows[i].Present, 0) {
+			s.Attainable++
+		}
+		s.Actions += c.Actions / float64(len(e.Cells))
+		s.Reversals += c.Reversals / float64(len(e.Cells))
+		s.Starts += c.Starts / float64(len(e.Cells))
+		s.GPUHours += c.GPUHours.Mean
+		if !c.Attains {
+			continue
+		}
+		s.Attaining++
+		oracles = append(oracles, c.OverOracle.Mean)
+		if c.OverLimit != nil {
+			limits = append(limits, c.OverLimit.Mean)
+		}
+	}
+	s.Median = median(attained)
+	s.MedianOracle, s.MedianLimit = median(oracles), median(limits)
+	s.WorstOverOracle, s.WorstOverLimit = highest(oracles), highest(limits)
+	s.Attainment = e.pooled(func(_ int, r *sim.Result) float64 { return r.Attainment })
+	s.OverOracle = e.pooled(func(i int, r *sim.Result) float64 { return over0(r.ReplicaHours, b.Rows[i].Oracle[r.Seed-1]) })
+}
+
+// pooled returns the mean over rows and seeds, with the noise of the seeds: rows are not drawn, and do not count as noise.
+func (e *entry) pooled(of func(row int, r *sim.Result) float64) estimate {
+	sum, squares, n, freedom := 0.0, 0.0, 0, 0
+	for i, c := range e.Cells {
+		mean := over(c.results, func(r *sim.Result) float64 { return of(i, r) }).Mean
+		for k := range c.results {
+			d := of(i, &c.results[k]) - mean
+			squares += d * d
+		}
+		sum += mean * float64(len(c.results))
+		n += len(c.results)
+		freedom += len(c.results) - 1
+	}
+	if freedom == 0 {
+		return estimate{Mean: sum / float64(n)}
+	}
+	return estimate{Mean: sum / float64(n), Half: student(freedom) * math.Sqrt(squares/float64(freedom)/float64(n))}
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+func highest(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return slices.Max(values)
+}

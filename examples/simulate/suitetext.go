@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fatih/color"
+
+	"github.com/inferscale/inferscale/sim/suite"
+)
+
+// parseRows reads a list of rows.
+func parseRows(list string) (rows []suite.Row, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		r, err := suite.Parse(strings.TrimSpace(text))
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("-rows: %w", err)}
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// showBoard prints the board, writes what is asked for, and compares it with a baseline.
+func (o *options) showBoard(b *board, stdout, stderr io.Writer) error {
+	text := stdout
+	if o.json == standard {
+		text = stderr
+	}
+	out := bufio.NewWriter(text)
+	b.table(out)
+	failed := out.Flush()
+	write := func(name string, write func(io.Writer) error) {
+		if err := writeFile(name, stdout, write); err != nil {
+			failed = errors.Join(failed, err)
+		} else if name != standard {
+			fmt.Fprintf(text, "\nWritten: %s\n", name)
+		}
+	}
+	if o.json != "" {
+		write(o.json, b.json)
+	}
+	if o.scores != "" {
+		stem := strings.TrimSuffix(o.scores, filepath.Ext(o.scores))
+		write(o.scores, func(w io.Writer) error { return b.markdown(w, filepath.Base(stem)) })
+		write(stem+".csv", b.csv)
+		write(stem+".svg", b.svg)
+	}
+	if o.baseline != "" && o.update {
+		write(o.baseline, b.csv)
+	} else if o.baseline != "" {
+		failed = errors.Join(failed, o.compareBaseline(b, text))
+	}
+	return failed
+}
+
+func (b *board) json(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(b)
+}
+
+// boardHeadings are those of the table of policies, boardRow a policy under them.
+func boardHeadings() []string {
+	return []string{"policy", "rows", "worst %", "median %", "x oracle worst", "median", "x limit worst", "median", "actions", "reversals", "starts", "GPU-h"}
+}
+
+func (e *entry) boardRow() []string {
+	s := &e.Score
+	ratio := func(x float64) string {
+		if x == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%.2f", x)
+	}
+	name := e.Name
+	if e.Recommended {
+		name += " *"
+	}
+	return []string{
+		name, fmt.Sprintf("%d/%d", s.Attaining, len(e.Cells)), percent(s.Worst), percent(s.Median), ratio(s.WorstOverOracle), ratio(s.MedianOracle),
+		ratio(s.WorstOverLimit), ratio(s.MedianLimit), fmt.Sprintf("%.0f", s.Actions), fmt.Sprintf("%.0f", s.Reversals), fmt.Sprintf("%.0f", s.Starts), fmt.Sprintf("%.0f", s.GPUHours),
+	}
+}
+
+func cellHeadings() []string {
+	return []string{"row", "attained %", "x oracle", "x limit", "actions", "reversals", "starts", "GPU-h"}
+}
+
+func (c *cell) row() []string {
+	oracle, limit := c.OverOracle.text("%.2f", 1), "–"
+	if c.OverLimit != nil {
+		limit = c.OverLimit.text("%.2f", 1)
+	}
+	if !c.Attains {
+		oracle = "(" + oracle + ")"
+	}
+	s := summary{attained: c.Attainment}
+	return []string{c.Row, s.attainedText(), oracle, limit, count(c.Actions), count(c.Reversals), count(c.Starts), c.GPUHours.text("%.1f", 1)}
+}
+
+// worstFirst returns cells, those of the lowest attainment first, and of those that attain the goal the dearest.
+func worstFirst(cells []*cell) []*cell {
+	return slices.SortedStableFunc(slices.Values(cells), func(x, y *cell) int {
+		switch {
+		case x.Attains != y.Attains && x.Attains:
+			return 1
+		case x.Attains != y.Attains:
+			return -1
+		case x.Attains:
+			return -compareFloats(x.OverOracle.Mean, y.OverOracle.Mean)
+		}
+		return compareFloats(x.Attainment.Mean, y.Attainment.Mean)
+	})
+}
+
+func compareFloats(x, y float64) int {
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// introduction says what was run.
+func (b *board) introduction() []string {
+	seeds := "seed 1"
+	if b.Seeds > 1 {
+		seeds = fmt.Sprintf("seeds 1 to %d, ± half a 95 %% confidence interval", b.Seeds)
+	}
+	return []string{
+		fmt.Sprintf("%d rows of shape/pattern/cold start/server (package sim/suite), %s; the goal is %s %% of the requests within the SLO.", len(b.Rows), seeds, goal(b.Goal)),
+		"x oracle: replica-hours over those of the best schedule known. x limit: over those of the cheapest policy that is told the present,",
+		"with its margin fitted in hindsight. Both are over the rows in which the policy attains the goal: less service is cheap at any price.",
+		"Missing: prompts that hit a cache of prefixes, which the simulator does not have.",
+	}
+}
+
+// table prints the board.
+func (b *board) table(out io.Writer) {
+	for _, text := range b.introduction() {
+		fmt.Fprintf(out, "%s\n", text)
+	}
+	fmt.Fprint(out, "\n")
+	lines := alignedCells(boardHeadings(), len(b.Entries), func(i int) []string { return b.Entries[i].boardRow() })
+	color.New(color.Bold).Fprint(out, lines[0])
+	fmt.Fprint(out, "\n")
+	for _, line := range lines[1:] {
+		fmt.Fprintf(out, "%s\n", line)
+	}
+	for _, e := range b.Entries {
+		if !e.Recommended {
+			continue
+		}
+		fmt.Fprintf(out, "\n* recommended: %s, the worst row first\n", e.Name)
+		cells := worstFirst(e.Cells)
+		for _, line := range alignedCells(cellHeadings(), len(cells), func(i int) []string { return cells[i].row() }) {
+			fmt.Fprintf(out, "%s\n", line)
+		}
+	}
+}
+
+// csv writes every cell.
+func (b *board) csv(w io.Writer) error {
+	var buffer bytes.Buffer
+	c := csv.NewWriter(&buffer)
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
+	rows := [][]string{{"policy", "row", "attained", "attained_half", "x_oracle", "x_oracle_half", "x_limit", "actions", "reversals", "starts", "gpu_hours"}}
+	for _, e := range b.Entries {
+		line := func(row string, attained, ratio estimate, limit string, rest ...float64) {
+			record := []string{e.Name, row, number(attained.Mean), number(attained.Half), number(ratio.Mean), number(ratio.Half), limit}
+			for _, x := range rest {
+				record = append(record, number(x))
+			}
+			rows = append(rows, record)
+		}
+		s := &e.Score
+		line("all", s.Attainment, s.OverOracle, "", s.Actions, s.Reversals, s.Starts, s.GPUHours)
+		for _, x := range e.Cells {
+			limit := ""
+			if x.OverLimit != nil {
+				limit = number(x.OverLimit.Mean)
+			}
+			line(x.Row, x.Attainment, x.OverOracle, limit, x.Actions, x.Reversals, x.Starts, x.GPUHours.Mean)
+		}
+	}
+	if err := c.WriteAll(rows); err != nil {
+		return err
+	}
+	_, err := w.Write(buffer.Bytes())
+	return err
+}
