@@ -177,9 +177,8 @@ func (c Config) prepare() []Metric {
 	return slices.SortedFunc(slices.Values(c.Metrics), func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// clone returns a copy that shares nothing with the caller's.
+// clone returns a copy whose limits are not shared with the caller; its metrics are not looked at, prepare makes others.
 func (c Config) clone() Config {
-	c.Metrics = slices.Clone(c.Metrics)
 	c.RateLimits.Up.Limits = slices.Clone(c.RateLimits.Up.Limits)
 	c.RateLimits.Down.Limits = slices.Clone(c.RateLimits.Down.Limits)
 	return c

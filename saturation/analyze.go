@@ -150,10 +150,10 @@ func (s *Scaler) gather(a *Analysis, replicas []Replica) {
 		p.free++
 		p.spareKV.addSpare(thresholdKV - kv)
 		p.spareQueue.addSpare(thresholdQueue - queue)
-		if kv >= p.peakKV.Load && kv > 0 {
+		if kv >= p.peakKV.Load {
 			p.peakKV.note(r.Pod, kv)
 		}
-		if queue >= p.peakQueue.Load && queue > 0 {
+		if queue >= p.peakQueue.Load {
 			p.peakQueue.note(r.Pod, queue)
 		}
 	}
@@ -178,10 +178,10 @@ func (s *Scaler) gatherOdd(p *part, r *Replica) {
 		p.spareKV.add(s.config.KVCache - kv)
 		p.spareQueue.add(s.config.QueueLength - queue)
 	}
-	if kv >= p.peakKV.Load && kv > 0 {
+	if kv >= p.peakKV.Load {
 		p.peakKV.note(r.Pod, kv)
 	}
-	if queue >= p.peakQueue.Load && queue > 0 {
+	if queue >= p.peakQueue.Load {
 		p.peakQueue.note(r.Pod, queue)
 	}
 }

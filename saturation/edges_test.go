@@ -87,6 +87,10 @@ func TestLimitsOfAVariant(t *testing.T) {
 	require.ErrorContains(t, v.Validate(), "desired: -1")
 	p = decideOnce(t, c, scene{same("a", 1, 0.9, 9), []saturation.Variant{v}})
 	require.Equal(t, saturation.Invalid, p.Targets[0].Decision.Code())
+	v.Desired = saturation.CountOf(5)
+	require.NoError(t, v.Validate())
+	require.NoError(t, json.Unmarshal([]byte("null"), &v.Desired))
+	require.Equal(t, saturation.Count{}, v.Desired)
 	text, err := json.Marshal([]saturation.Variant{{Name: "a"}, {Name: "b", Desired: saturation.CountOf(0)}})
 	require.NoError(t, err)
 	require.JSONEq(t, `[{"name":"a","cost":0,"current":0},{"name":"b","cost":0,"current":0,"desired":0}]`, string(text))
@@ -100,6 +104,15 @@ func TestMetricsOfTheirOwn(t *testing.T) {
 	single := singleConfig(saturation.Defaults())
 	single.KV, single.Queue = "", ""
 	require.EqualError(t, single.Validate(), "kv: \"\": must not be empty\nqueue: \"\": must not be empty")
+}
+
+// TestAGroupKeepsNothingOfTheCaller: variants that are changed after it was made are not its own.
+func TestAGroupKeepsNothingOfTheCaller(t *testing.T) {
+	variants := []saturation.Variant{{Name: "a", Cost: 1}}
+	g := groupOf(t, saturation.Defaults(), variants...)
+	variants[0].Max = 1
+	d := g.Decide(start, observed(scene{same("a", 2, 0.9, 9), []saturation.Variant{{Name: "a", Current: 2}}}))
+	require.EqualValues(t, 3, d.Targets[0].Replicas)
 }
 
 // TestATransitionIsNoTimeOfSafety: while a variant is on its way nothing is safe, however idle the model is, and the wait
@@ -190,8 +203,66 @@ func TestLiteralNeedsNoReport(t *testing.T) {
 	s, err := saturation.New(saturation.WVA())
 	require.NoError(t, err)
 	before := saturation.State{Seen: scaling.StampOf(start.Add(time.Hour)), SafeSince: scaling.StampOf(start)}
+	require.Equal(t, before, saturation.Scaler{}.Applied(before, start, 3, 4), "nor does what was not configured")
 	require.Equal(t, before, s.Applied(before, start, 3, 4))
 	s, err = saturation.New(saturation.Defaults())
 	require.NoError(t, err)
 	require.Equal(t, before, s.Applied(before, start, 4, 4))
+}
+
+// TestTheLeastLoadThatIsSaturated: whatever the threshold, it is the least one that the threshold does not exceed.
+func TestTheLeastLoadThatIsSaturated(t *testing.T) {
+	for i := range 500 {
+		c := saturation.Defaults()
+		c.KVCache, c.KVSpare = float64(i+1)/500, 0
+		s, err := saturation.New(c)
+		require.NoError(t, err)
+		load := c.KVCache * (1 - scaling.Noise)
+		for range 20 {
+			load = math.Nextafter(load, 0)
+		}
+		for range 40 {
+			require.Equal(t, !scaling.Exceeds(c.KVCache, load), s.IsSaturated(saturation.Replica{KV: load}), "%v of %v", load, c.KVCache)
+			load = math.Nextafter(load, 1)
+		}
+	}
+}
+
+// TestNoReplicaGoesThatSaturatesTheRest: at the least load that is saturated, of the cache and of the queue.
+func TestNoReplicaGoesThatSaturatesTheRest(t *testing.T) {
+	c := singleConfig(saturation.Defaults())
+	c.KVSpare, c.QueueSpare, c.DownStabilization = 0, 0, 0
+	s, err := saturation.New(c.Config)
+	require.NoError(t, err)
+	least := func(threshold float64, of func(float64) saturation.Replica) float64 {
+		x := threshold
+		for s.IsSaturated(of(math.Nextafter(x, 0))) {
+			x = math.Nextafter(x, 0)
+			if s.IsSaturated(of(x - (threshold-x)*0.5)) {
+				x -= (threshold - x) * 0.5
+			}
+		}
+		return x
+	}
+	kv := least(c.KVCache, func(x float64) saturation.Replica { return saturation.Replica{KV: x} })
+	queue := least(c.QueueLength, func(x float64) saturation.Replica { return saturation.Replica{Queue: x} })
+	for _, row := range []struct {
+		kv, queue float64
+		want      scaling.Verdict
+	}{{kv / 2, 0, scaling.Hold}, {0, queue / 2, scaling.Hold}, {math.Nextafter(kv/2, 0), math.Nextafter(queue/2, 0), scaling.Down}} {
+		single, err := saturation.NewSingle(c)
+		require.NoError(t, err)
+		d := single.Decide(start, scaling.Observation{SpecReplicas: 2, ReadyReplicas: 2, Readings: []scaling.Reading{
+			scaling.Exactly(saturation.DefaultKV, row.kv), scaling.Exactly(saturation.DefaultQueue, row.queue),
+		}})
+		require.Equal(t, row.want, d.Verdict, d.Explain())
+	}
+	for name, c := range map[string]saturation.Thresholds{"cache": {KVCache: 0.5, QueueLength: 5}, "queue": {KVCache: 0.8, QueueLength: 0.5}} {
+		s := scalerOf(t, saturation.Default, c)
+		kv, queue := 0.333333333, 0.0
+		if name == "queue" {
+			kv, queue = queue, kv
+		}
+		require.False(t, analyze(s, same("a", 3, kv, queue)).DownSafe, "0.999999999 on two are the least that is saturated")
+	}
 }

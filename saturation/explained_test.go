@@ -62,6 +62,7 @@ func TestEveryReasonIsTold(t *testing.T) {
 		{"up, at the maximum", same("a", 2, 0.75, 1), []saturation.Variant{v("a", 1, 2, bounds(0, 2))}},
 		{"up, the first has no replicas", same("b", 2, 0.75, 1), []saturation.Variant{v("a", 1, 0), v("b", 2, 2)}},
 		{"down, the dearest is not the first", of3(0.1, 0), three(2, 3, 1)},
+		{"down, the dearest is the first", of3(0.1, 0), three(3, 1, 2)},
 		{"down, of equal ones the last", of3(0.1, 0), three(2, 2, 2)},
 		{"down, one is the last of its variant", join(same("a", 2, 0.1, 0), same("b", 1, 0.1, 0)), []saturation.Variant{v("a", 1, 2), v("b", 9, 1)}},
 		{"down, all are the last", join(same("a", 1, 0.1, 0), same("b", 1, 0.1, 0)), []saturation.Variant{v("a", 1, 1), v("b", 9, 1)}},

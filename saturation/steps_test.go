@@ -245,18 +245,27 @@ func TestManyVariants(t *testing.T) {
 		var s scene
 		for i := range n {
 			name := fmt.Sprintf("v%02d", (i*7)%n)
-			s.variants = append(s.variants, saturation.Variant{Name: name, Cost: float64(1 + (i*7)%n), Current: 2})
+			s.variants = append(s.variants, saturation.Variant{Name: name, Cost: float64(1 + (i*7)%n)})
 		}
-		for i := range 2 * n {
-			v := s.variants[min(i, 2*n-1-i)] // the second time the other way round
+		rows := map[string]int{}
+		for i := range 3 * n {
+			place := min(i, 2*n-1-i) // the second time the other way round
+			if i >= 2*n {
+				place = i * 2 % n // then every other one
+			}
+			v := s.variants[place]
+			rows[v.Name]++
 			s.replicas = append(s.replicas, saturation.Replica{Pod: v.Name, Variant: v.Name, KV: 0.75})
+		}
+		for i := range s.variants {
+			s.variants[i].Current = int32(rows[s.variants[i].Name])
 		}
 		p := m.Decide(start, s.replicas, s.variants)
 		require.Len(t, p.Targets, len(s.variants))
 		require.Len(t, m.Analysis().Variants, len(s.variants))
-		require.EqualValues(t, 3, p.Targets[0].Decision.Replicas, p.Explain())
+		require.EqualValues(t, rows["v00"]+1, p.Targets[0].Decision.Replicas, p.Explain())
 		for _, v := range m.Analysis().Variants {
-			require.Equal(t, 2, v.Replicas)
+			require.Equal(t, rows[v.Variant], v.Replicas)
 		}
 	}
 }
