@@ -179,6 +179,9 @@ func TestARestartDelaysByTwoPeriodsAtMost(t *testing.T) {
 				for range 3 { // what follows at once, as windows run out, is late by as much
 					both()
 				}
+				for n := 0; n < 2 && on.replicas != off.replicas; n++ { // the next change may be under way, in one of them
+					both()
+				}
 				require.Equal(t, on.replicas, off.replicas, "the same")
 				return
 			}
@@ -186,4 +189,31 @@ func TestARestartDelaysByTwoPeriodsAtMost(t *testing.T) {
 		require.Empty(t, on.acted)
 		require.Empty(t, off.acted)
 	})
+}
+
+// TestARestartBeforeTwoChangesInARow: where a window lets two changes follow each other, each comes at most two periods
+// sooner or later after a restart, and is the same.
+func TestARestartBeforeTwoChangesInARow(t *testing.T) {
+	on, off := drive(t, hpa, period), drive(t, hpa, period)
+	now := start()
+	both := func(rounds int, load float64) {
+		for range rounds {
+			on.round(t, now, load)
+			off.round(t, now, load)
+			now = now.Add(period)
+		}
+	}
+	both(7, 100)
+	both(24, 8)
+	off.restart(t)
+	on.round(t, now, 5)
+	off.round(t, now, -1)
+	now = now.Add(period)
+	both(80, 5)
+	require.EqualValues(t, 1, on.replicas)
+	require.EqualValues(t, 1, off.replicas)
+	require.Len(t, off.acted, len(on.acted))
+	for i := range on.acted {
+		require.InDelta(t, 0, off.acted[i].Sub(on.acted[i]).Seconds(), 2*period.Seconds(), "change %d", i)
+	}
 }
