@@ -103,9 +103,11 @@ func TestNoClockAndNoStateHoldsForEver(t *testing.T) {
 					obs := view(spec, kv, queue)
 					got := g.Decide(now, obs)
 					d := got.Targets[0]
-					require.NoError(t, scalingtest.Explained(&d), "%s", d.Explain())
+					if err := scalingtest.Explained(&d); err != nil {
+						require.NoError(t, err, d.Explain())
+					}
 					if d.Acts() {
-						require.True(t, b.Contains(d.Replicas), "%s", d.Explain())
+						require.True(t, b.Contains(d.Replicas), d.Explain())
 						g.Applied(now, []int32{spec}, []int32{d.Replicas})
 						spec = d.Replicas
 					}
