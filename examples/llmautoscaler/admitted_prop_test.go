@@ -87,11 +87,14 @@ func (d draw) spec() map[string]any {
 		if rapid.Bool().Draw(d.T, "proportional") {
 			scaler["proportional"] = d.proportional()
 		}
+		if rapid.Bool().Draw(d.T, "capacity") {
+			scaler["capacity"] = d.capacity()
+		}
 		if rapid.Bool().Draw(d.T, "cron") {
 			scaler["cron"] = d.cron()
 		}
 	}
-	if len(scaler) > 1 && scaler["cron"] == nil && rapid.Bool().Draw(d.T, "shared") {
+	if scaler["realtime"] != nil && scaler["proportional"] != nil && scaler["cron"] == nil && rapid.Bool().Draw(d.T, "shared") {
 		d.share(scaler["realtime"], scaler["proportional"])
 	}
 	target := map[string]any{"apiVersion": d.of("apiVersion", "apps/v1", "v1", "kaito.sh/v1beta1"), "kind": "Deployment", "name": "chat"}
@@ -104,7 +107,7 @@ func (d draw) spec() map[string]any {
 		"maxReplicas":    d.of("max", 1, 4, 8, 2147483647), "scaler": scaler,
 	}
 	d.maybe(s, "minReplicas", []any{0, 1}, -1, 5)
-	d.maybe(s, "intervalSeconds", []any{1, 15, 3600}, 0, 3601)
+	d.maybe(s, "intervalSeconds", []any{1, 15, 600, 3600}, 0, 3601)
 	d.maybe(s, "grouping", []any{"Pod", "LeaderWorkerSet", "KaitoWorkspace"}, "Other")
 	d.maybe(s, "dryRun", []any{true, false})
 	scrape := map[string]any{}
@@ -113,6 +116,34 @@ func (d draw) spec() map[string]any {
 	if len(scrape) > 0 {
 		s["scrape"] = scrape
 	}
+	return s
+}
+
+func (d draw) capacity() map[string]any {
+	slo := map[string]any{"ttftSeconds": d.of("ttft", 2, "0.000000001", 3600), "tpotSeconds": d.of("tpot", "0.1", 3600)}
+	d.maybe(slo, "goal", []any{"0.5", "0.999999999"}, 1, "0.4", 0)
+	d.maybe(slo, "ttftSeconds", []any{1}, 0, 3601, "3600.000000001")
+	server := map[string]any{
+		"baseMicroseconds": d.of("base", 1, "14000.5", 3600000000), "prefillTokenMicroseconds": d.of("prefill", 0, "64.1", 3600000000),
+		"maxSeqs": d.of("seqs", 1, 256, 1048576), "tokenBudget": d.of("budget", 1, 2147483647), "kvTokens": d.of("kv", 1, 1000000000),
+	}
+	if rapid.Bool().Draw(d.T, "named") {
+		server = map[string]any{"name": d.of("server", "qwen3-32b-2xh100", "llama2-70b-8xa100", "llama2-70b-4xh100", "llama2-70b-8xh100")}
+	}
+	d.maybe(server, "baseMicroseconds", []any{1}, 0, "0.999999999", 3600000001)
+	d.maybe(server, "sequenceMicroseconds", []any{0, 40, 3600000000}, 3600000001)
+	d.maybe(server, "kvTokenMicroseconds", []any{0, "0.039", 1000}, 1001)
+	if d.seldom() {
+		delete(server, d.of("without", "baseMicroseconds", "kvTokens", "name").(string))
+	}
+	s := map[string]any{"slo": slo, "server": server}
+	d.maybe(s, "coldStartSeconds", []any{1, 86400}, 0, 86401)
+	source := map[string]any{}
+	d.maybe(source, "engine", []any{"VLLM", "SGLang"}, "TGI")
+	d.maybe(source, "protocol", []any{"http", "https"}, "ftp")
+	d.maybe(source, "port", []any{8000, "8000"}, 0)
+	d.maybe(source, "path", []any{"/metrics"}, "metrics")
+	d.maybe(s, "source", []any{source})
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -30,8 +31,19 @@ func (d *decider) first() string {
 	return d.metrics[0].Name
 }
 
-// configured returns what the document of -config has, or otherwise. Bounds are for documents that have none.
-func (o *options) configured(otherwise string, bounds scaling.Bounds, stderr io.Writer) (*decider, error) {
+// page is what servers show: of histograms what they count, if that is looked at.
+func (d *decider) page() page {
+	for _, m := range d.metrics {
+		if m.Terms[0].Read == scrape.Counts {
+			return newCountingPage(vllmPage)
+		}
+	}
+	return newPage(vllmPage)
+}
+
+// configured returns what the document of -config has, or otherwise. Bounds are for documents that have none. A tuner is for
+// what has a capacity to find; without one that is done inside the decisions.
+func (o *options) configured(otherwise string, bounds scaling.Bounds, tuner func() capacity.Tuner, stderr io.Writer) (*decider, error) {
 	data, file := []byte(otherwise), "demo.yaml"
 	if o.config != "" {
 		var err error
@@ -50,7 +62,7 @@ func (o *options) configured(otherwise string, bounds scaling.Bounds, stderr io.
 	if n := len(document.Policies); n != 1 {
 		return nil, &usageError{fmt.Errorf("-config %s: must have one policy, not %d", file, n)}
 	}
-	plan, err := document.Policies[0].Plan("", bounds)
+	plan, err := document.Policies[0].PlanWith("", bounds, tuner)
 	if err != nil {
 		return nil, &usageError{err}
 	}

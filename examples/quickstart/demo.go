@@ -24,7 +24,7 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("trace: %w", err)
 	}
-	what, err := o.configured(demoDocument, scaling.Bounds{Min: 1, Max: 8}, stderr)
+	what, err := o.configured(demoDocument, scaling.Bounds{Min: 1, Max: 8}, nil, stderr) // its time is not ours
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 		return err
 	}
 	defer scraper.Close()
-	f := &fleet{page: newPage(vllmPage)}
+	f := &fleet{page: what.page()}
 	defer f.close()
 	if err := f.scale(now.Add(-coldStart), 2); err != nil { // two servers are up already
 		return err
@@ -63,23 +63,14 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 		}
 		f.servers[0].hang(now.Sub(begin) >= hangFrom && now.Sub(begin) < hangUntil)
 
-		sweep := scraper.Scrape(ctx, f.pods(now))
+		row, err := f.round(ctx, now, control, scraper)
 		if ctx.Err() != nil {
 			break
 		}
-		spec, ready := int32(f.spec()), int32(f.ready(now))
-		control.Read(now, loop.Target{Replicas: spec})
-		step := control.Decide(now, scaling.OneTarget(ready, sweep.Readings...))
-		for w := range control.Writes() {
-			if err := f.scale(now, int(w.To)); err != nil {
-				return err
-			}
-			control.Wrote(w, loop.Applied)
+		if err != nil {
+			return err
 		}
-		control.Advance(now)
-		d := step.Targets[0]
-		obs := scaling.Observation{SpecReplicas: spec, ReadyReplicas: ready, Readings: sweep.Readings}
-		row := row{now: now, load: float64(requests) / 15, obs: obs, decision: d, sweep: sweep}
+		row.load = float64(requests) / 15
 		view.row(row)
 		sum.add(row)
 		if o.pace > 0 {
@@ -91,6 +82,27 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 	}
 	view.summary(sum, now.Sub(begin), time.Since(started))
 	return nil
+}
+
+// round scrapes, decides and scales.
+func (f *fleet) round(ctx context.Context, now time.Time, control *loop.Loop, scraper *scrape.Scraper) (row, error) {
+	sweep := scraper.Scrape(ctx, f.pods(now))
+	if err := ctx.Err(); err != nil {
+		return row{}, err
+	}
+	obs := scaling.Observation{SpecReplicas: int32(f.spec()), ReadyReplicas: int32(f.ready(now)), Readings: sweep.Readings, Histograms: sweep.Histograms}
+	control.Read(now, loop.Target{Replicas: obs.SpecReplicas})
+	step := control.Decide(now, scaling.GroupObservation{
+		Targets: []scaling.TargetObservation{{ReadyReplicas: obs.ReadyReplicas}}, Readings: sweep.Readings, Histograms: sweep.Histograms,
+	})
+	for w := range control.Writes() {
+		if err := f.scale(now, int(w.To)); err != nil {
+			return row{}, err
+		}
+		control.Wrote(w, loop.Applied)
+	}
+	control.Advance(now)
+	return row{now: now, obs: obs, decision: step.Targets[0], sweep: sweep}, nil
 }
 
 // pods lists the servers as a cluster would.

@@ -19,6 +19,7 @@ const (
 
 // A request waits or runs on a server.
 type request struct {
+	came      time.Time
 	input     float64 // tokens of the prompt
 	remaining float64 // tokens still to be written
 	written   float64
@@ -36,6 +37,9 @@ type server struct {
 	waiting []request
 	running []request
 	hung    bool
+	started float64 // Unix seconds
+	tokens  float64 // of prompts
+	counted map[string]*counts
 }
 
 // A fleet is the servers behind a router that sends every request to the least loaded one.
@@ -43,6 +47,7 @@ type fleet struct {
 	page    page
 	servers []*server
 	started int
+	slow    float64   // the factor by which answers are slower than they were; 0 is 1
 	backlog []request // requests that came while no server was ready
 }
 
@@ -85,20 +90,21 @@ func (s *server) ready(now time.Time) bool { return !s.draining && !now.Before(s
 
 func (f *fleet) start(now time.Time) (*server, error) {
 	f.started++
-	s := &server{name: fmt.Sprintf("vllm-%d", f.started), readyAt: now.Add(coldStart)}
+	s := &server{name: fmt.Sprintf("vllm-%d", f.started), readyAt: now.Add(coldStart), started: float64(now.Unix())}
+	s.counted = map[string]*counts{firstTokens: {}, eachToken: {}, promptTokens: {}, answerTokens: {}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.name, err)
 	}
 	s.addr = listener.Addr().String()
 	s.http = &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g, hung := s.gauges()
+		text, hung := s.page(f.page)
 		if hung {
 			<-r.Context().Done() // until the client gives up
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; version=1.0.0; charset=utf-8")
-		_, _ = w.Write(f.page.render(g)) // the client may have gone
+		_, _ = w.Write(text) // the client may have gone
 	})}
 	go func() { _ = s.http.Serve(listener) }() // ends with ErrServerClosed
 	return s, nil
@@ -126,6 +132,7 @@ func (f *fleet) drain(now time.Time) {
 func (f *fleet) step(now time.Time, a arrivals) {
 	for range a.requests {
 		f.backlog = append(f.backlog, request{
+			came:      now,
 			input:     float64(a.input) / float64(a.requests),
 			remaining: max(1, float64(a.output)/float64(a.requests)),
 		})
@@ -134,7 +141,7 @@ func (f *fleet) step(now time.Time, a arrivals) {
 		f.backlog = f.backlog[1:]
 	}
 	for _, s := range f.servers {
-		s.step()
+		s.step(now, tokensPerSecond/max(1, f.slow))
 	}
 	f.servers = slices.DeleteFunc(f.servers, func(s *server) bool {
 		gone := s.draining && s.load() == 0
@@ -169,18 +176,29 @@ func (s *server) load() int {
 }
 
 // step admits what fits and writes one second's tokens.
-func (s *server) step() {
+func (s *server) step(now time.Time, speed float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.waiting) > 0 && len(s.running) < slots && s.kv()+s.waiting[0].input <= kvTokens {
-		s.running = append(s.running, s.waiting[0])
+		r := s.waiting[0]
+		s.tokens += r.input
+		s.counted[firstTokens].add(now.Sub(r.came).Seconds() + 1/speed)
+		s.running = append(s.running, r)
 		s.waiting = s.waiting[1:]
 	}
 	for i := range s.running {
-		s.running[i].remaining -= tokensPerSecond
-		s.running[i].written += tokensPerSecond
+		s.running[i].remaining -= speed
+		s.running[i].written += speed
 	}
-	s.running = slices.DeleteFunc(s.running, func(r request) bool { return r.remaining <= 0 })
+	s.running = slices.DeleteFunc(s.running, func(r request) bool {
+		if r.remaining > 0 {
+			return false
+		}
+		s.counted[eachToken].add(1 / speed)
+		s.counted[promptTokens].add(r.input)
+		s.counted[answerTokens].add(r.written + r.remaining)
+		return true
+	})
 }
 
 // kv is how many tokens the cache holds.
@@ -191,10 +209,14 @@ func (s *server) kv() (tokens float64) {
 	return tokens
 }
 
-func (s *server) gauges() (g gauges, hung bool) {
+// page is the server's page, unless it hangs.
+func (s *server) page(p page) (text []byte, hung bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return gauges{waiting: len(s.waiting), running: len(s.running), kvUsage: min(1, s.kv()/kvTokens)}, s.hung
+	return p.render(gauges{
+		waiting: len(s.waiting), running: len(s.running), kvUsage: min(1, s.kv()/kvTokens),
+		started: s.started, tokens: s.tokens, counted: s.counted,
+	}), s.hung
 }
 
 func (s *server) hang(hung bool) {

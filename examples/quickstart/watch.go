@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -50,14 +51,14 @@ func watch(ctx context.Context, o options, out, stderr io.Writer) error {
 				}
 			}
 			answered = answered || ready > 0
-			obs := scaling.Observation{SpecReplicas: int32(len(pods)), ReadyReplicas: ready, Readings: sweep.Readings}
+			obs := scaling.Observation{SpecReplicas: int32(len(pods)), ReadyReplicas: ready, Readings: sweep.Readings, Histograms: sweep.Histograms}
 			var d *scaling.Decision
 			if what.policy != nil {
 				decided := what.policy.Decide(now, obs)
 				d = &decided
 			}
-			for i, metric := range what.metrics {
-				last := i == len(what.metrics)-1
+			for i, metric := range what.metrics[:len(sweep.Readings)] {
+				last := i == len(sweep.Readings)-1
 				view.watched(now, metric, i, sweep, d, last)
 			}
 		}
@@ -105,7 +106,7 @@ func watched(o options, targets int, stderr io.Writer) (*decider, error) {
 	}
 	bounds := scaling.Bounds{Min: int32(o.min), Max: int32(most)}
 	if o.config != "" {
-		return o.configured("", bounds, stderr)
+		return o.configured("", bounds, func() capacity.Tuner { return &capacity.Background{} }, stderr)
 	}
 	metric := scrape.Named(o.metric)
 	metric.Fill = o.high

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/loop"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// served returns how many requests had their first token within two seconds, and how many were later, of all servers that
+// there were.
+func served(all map[*server]bool) (good, late float64) {
+	for s := range all {
+		c := s.counted[firstTokens]
+		n := c.upTo(2)
+		good, late = good+n, late+float64(len(c.values))-n
+	}
+	return good, late
+}
+
+// TestCapacityIsLearnedAgain: the servers of a fleet become slower by half in the middle of a run, each asked over HTTP. Ten
+// minutes later requests are served in time as before.
+func TestServersThatBecomeSlowerByHalf(t *testing.T) {
+	o := options{config: "data/capacity.yaml"}
+	what, err := o.configured("", scaling.Bounds{}, nil, io.Discard)
+	require.NoError(t, err)
+	group := scaling.GroupOf(what.policy)
+	control, err := loop.New(group, loop.Config{Volatile: true})
+	require.NoError(t, err)
+	begin := time.Date(2026, 3, 9, 8, 0, 0, 0, time.UTC)
+	now := begin
+	scraper, err := scrape.New(scrape.Config{Metrics: what.metrics, Interval: period, AllowLocal: true, Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	defer scraper.Close()
+	f := &fleet{page: what.page()}
+	defer f.close()
+	require.NoError(t, f.scale(now.Add(-coldStart), 4))
+	all := map[*server]bool{}
+	learned := func() (slowness, capacity float64) {
+		var state struct {
+			State struct {
+				Tuning struct{ Slowness, Capacity, AnswerToken float64 }
+			}
+		}
+		data, err := group.MarshalJSON()
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &state))
+		tuning := state.State.Tuning
+		return tuning.Slowness, tuning.Capacity / max(tuning.AnswerToken, 1e-9) // tokens a second of a replica
+	}
+	span := func(minutes int) (attained float64) {
+		good, late := served(all)
+		for second := range minutes * 60 {
+			now = now.Add(time.Second)
+			a := arrivals{requests: 3 + second%2, input: (3 + second%2) * 400, output: (3 + second%2) * (100 + second*37%100)}
+			f.step(now, a)
+			if second%15 != 14 {
+				continue
+			}
+			_, err := f.round(t.Context(), now, control, scraper)
+			require.NoError(t, err)
+			for _, s := range f.servers {
+				all[s] = true
+			}
+		}
+		g, l := served(all)
+		return (g - good) / (g + l - good - late)
+	}
+	span(10)
+	before := span(15)
+	slowness, tokens := learned()
+	t.Logf("before: %.4f in time, %.2f times as slow as said, %.0f tokens/s, %d servers", before, slowness, tokens, f.spec())
+	require.GreaterOrEqual(t, before, 0.99)
+	require.InDelta(t, 1, slowness, 0.1)
+
+	f.slow = 2
+	shock := span(10)
+	slowness, half := learned()
+	t.Logf("in the ten minutes after it: %.4f in time, %.2f times as slow as said, %.0f tokens/s, %d servers", shock, slowness, half, f.spec())
+	after := span(15)
+	slowness, half = learned()
+	t.Logf("after: %.4f in time, %.2f times as slow as said, %.0f tokens/s, %d servers", after, slowness, half, f.spec())
+	require.GreaterOrEqual(t, after, 0.99)
+}
