@@ -31,6 +31,9 @@ const (
 	upCooldown  = 3 * time.Second
 	downCool    = 4 * time.Second
 	ordealBurst = 10 // blows between two times of calm
+	// calmLimit is what a process takes at most to see all pods again: watches that failed again and again are tried up to a
+	// minute later.
+	calmLimit = 90 * time.Second
 )
 
 // An ordeal is a world with several targets, whose controllers are struck again and again.
@@ -95,6 +98,7 @@ func newOrdeal(t *testing.T, replicas int, args ...string) *ordeal {
 		require.NoError(t, cluster.WriteKubeconfig(config, &rest.Config{Host: o.proxy.servers[i].URL}))
 		o.replicas = append(o.replicas, newReplica(t, append([]string{w.binary,
 			"-kubeconfig", config, "-health-address", "0", "-metrics-address", "0", "-allow-local-targets", "-leader-elect-namespace", system,
+			"-credentials-dir", t.TempDir(), // who is killed leaves what it made
 		}, args...)))
 	}
 	t.Cleanup(func() {
@@ -136,11 +140,11 @@ func (o *ordeal) asked(name string, from, to time.Time) (direction int) {
 func (o *ordeal) through(blows int, blow func()) {
 	o.t.Helper()
 	for i := range blows {
-		limit := 45 * time.Second
+		limit := calmLimit
 		if i == blows/2 && *longOutage > 0 {
 			o.goesOn(limit)
 			o.stopAPIServer(*longOutage)
-			limit = 2 * time.Minute
+			limit += time.Minute
 		}
 		if i%ordealBurst == 0 {
 			o.goesOn(limit)
@@ -174,7 +178,7 @@ func (o *ordeal) through(blows int, blow func()) {
 			o.t.Logf("%d of %d after %s", i+1, blows, time.Since(o.began).Round(time.Second))
 		}
 	}
-	o.goesOn(45 * time.Second)
+	o.goesOn(calmLimit)
 }
 
 // stopAPIServer stops the API server itself for a while.
@@ -235,7 +239,7 @@ func (o *ordeal) end() {
 			o.within(fmt.Sprintf("%s has %d replicas", name, want), 2*time.Minute, func() bool { return o.ledger.now(name) == want })
 		}
 	}
-	o.goesOn(45 * time.Second)
+	o.goesOn(calmLimit)
 	v := o.verdict()
 	_, holders := o.ledger.holder()
 	ends := 0

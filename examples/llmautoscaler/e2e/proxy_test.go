@@ -68,7 +68,7 @@ const (
 	touched     = "touched"      // the Deployment changes before the write arrives: a conflict of the API server's own
 	failed      = "failed"       // 500, 503 or 504, and the request does not arrive
 	cut         = "cut"          // the connection breaks before the request arrives
-	slow        = "slow"         // the request arrives up to three seconds later
+	delayed     = "delayed"      // the request arrives up to three seconds later
 	late        = "late"         // the connection breaks, and the request arrives up to six seconds later
 	lost        = "lost answer"  // the request is carried out, and the connection breaks before its answer
 	failedAfter = "failed after" // the request is carried out, and the answer is a server error
@@ -86,15 +86,15 @@ func faults(kind string) []struct {
 	}
 	switch kind {
 	case writeScale:
-		return list{{conflict, 8}, {touched, 12}, {failed, 8}, {cut, 5}, {slow, 6}, {late, 12}, {lost, 15}, {failedAfter, 8}}
+		return list{{conflict, 8}, {touched, 12}, {failed, 8}, {cut, 5}, {delayed, 6}, {late, 12}, {lost, 15}, {failedAfter, 8}}
 	case saveState:
-		return list{{conflict, 8}, {failed, 5}, {cut, 3}, {slow, 4}, {late, 6}, {lost, 8}, {failedAfter, 4}}
+		return list{{conflict, 8}, {failed, 5}, {cut, 3}, {delayed, 4}, {late, 6}, {lost, 8}, {failedAfter, 4}}
 	case saveStatus:
 		return list{{conflict, 5}, {failed, 5}, {late, 5}, {lost, 5}}
 	case holdLease:
 		return list{{conflict, 2}, {failed, 2}, {cut, 2}, {lost, 4}}
 	case readScale:
-		return list{{failed, 4}, {cut, 2}, {lost, 2}, {slow, 8}}
+		return list{{failed, 4}, {cut, 2}, {lost, 2}, {delayed, 8}}
 	case other:
 		return list{{failed, 4}, {cut, 2}, {lost, 2}}
 	}
@@ -258,7 +258,7 @@ func (p *proxy) serve(replica int, w http.ResponseWriter, r *http.Request) {
 		})
 		context.AfterFunc(p.ctx, func() { timer.Stop() })
 		panic(http.ErrAbortHandler)
-	case slow:
+	case delayed:
 		timer := time.NewTimer(time.Duration(chance*3000) * time.Millisecond)
 		select {
 		case <-timer.C:
