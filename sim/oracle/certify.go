@@ -28,18 +28,22 @@ func (r *replayer) keep() {
 	r.mayMiss = float64(total)*(1-r.goal.Alpha) + 1e-6
 }
 
-// certify runs a schedule. A brief one ends, as hopeless, once more requests have missed the SLO than may.
-func (r *replayer) certify(ctx context.Context, policy string, asked []int32, brief bool) (result sim.Result, hopeless bool, err error) {
+// certify runs a schedule. A brief run ends, as hopeless, once more requests have missed the SLO than may. Each that did is
+// given to late, if it is not nil.
+func (r *replayer) certify(ctx context.Context, policy string, asked []int32, brief bool, late func(sim.Outcome)) (result sim.Result, hopeless bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o := sim.Options{Policy: policy, Seed: r.seed}
 	missed := 0
-	if brief {
+	if brief || late != nil {
 		o.Request = func(q sim.Outcome) {
 			if q.Met {
 				return
 			}
-			if missed++; float64(missed) > r.mayMiss && !hopeless {
+			if late != nil {
+				late(q)
+			}
+			if missed++; brief && float64(missed) > r.mayMiss && !hopeless {
 				hopeless = true
 				cancel()
 			}

@@ -160,14 +160,10 @@ func (l *limiter) fit(ctx context.Context, margin float64, hold time.Duration) (
 		asked[i] = l.goal.Bounds.Clamp(n)
 	}
 	slide(asked, min(int(hold/tick)+1, len(asked)), 1)
-	hours := 0.0 // that are asked for; those that drain come on top
-	for _, n := range asked[:len(asked)-1] {
-		hours += float64(n) * tick.Hours()
-	}
-	if l.best.Attains && hours > l.best.Result.ReplicaHours {
+	if l.best.Attains && hours(asked, tick) > l.best.Result.ReplicaHours {
 		return true, nil
 	}
-	result, hopeless, err := l.certify(ctx, "limit", asked, l.best.Attains)
+	result, hopeless, err := l.certify(ctx, "limit", asked, l.best.Attains, nil)
 	if err != nil || hopeless {
 		return false, err
 	}

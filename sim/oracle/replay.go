@@ -19,14 +19,14 @@ type Search struct {
 	// Steps are the lengths of slots to plan in; each is tried. None means 1, 2 and 4 times the scenario's control
 	// interval or 15 s, whichever is longer: a short one follows the load, a long one not its noise.
 	Steps []time.Duration `json:"steps"`
-	// Trims is how many more runs may go into taking single replicas out of spans of the schedule; see Replay.
+	// Trims is how many more runs may go into making the schedule cheaper than one safety for all of it is; see Replay.
 	Trims int `json:"trims"`
 }
 
 // A Replayed is a schedule made with foresight that attains the SLO in the simulator: what a policy can be measured by.
 type Replayed struct {
-	// Plan covers the demand at Safety, in slots of Step. It is within the bounds, and does not know of Lead, Tail and
-	// trims.
+	// Plan covers the demand at Safety, in slots of Step. It is within the bounds, and does not know of Lead, Tail,
+	// repairs and trims.
 	Plan Plan          `json:"plan"`
 	Step time.Duration `json:"step"`
 	// Safety is by what the capacity of a replica was divided. Several replicas together can take more than each alone,
@@ -84,6 +84,7 @@ const (
 //
 // For each of the others, the safety is found by bisection among 0.25, 3 % more, and so on up to 4, and a few below the
 // one found are tried too, as chance makes attainment fall here and there where safety grows. Then, if Trims is not 0,
+// schedules of less safety get one replica more where most requests are late, until they attain the SLO or cost more; and
 // replicas are taken out of spans of the schedule, one from one span at a time, the longest spans first and in halves
 // where the whole does not do, as long as the SLO is attained and replica-hours fall.
 //
@@ -113,7 +114,11 @@ func Replay(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Sea
 	if r.best == nil {
 		return Replayed{}, r.unattainable()
 	}
-	if err := r.trim(ctx, o.Trims); err != nil {
+	end := r.runs + o.Trims
+	if err := r.repair(ctx, o.Trims/2); err != nil {
+		return Replayed{}, err
+	}
+	if err := r.trim(ctx, end-r.runs); err != nil {
 		return Replayed{}, err
 	}
 	r.best.Runs = r.runs
@@ -275,7 +280,7 @@ func (r *replayer) try(ctx context.Context, t trial, plan Plan) (bool, error) {
 	}
 	var err error
 	var hopeless bool
-	if t.result, hopeless, err = r.certify(ctx, "replay", t.asked, r.best != nil); err != nil {
+	if t.result, hopeless, err = r.certify(ctx, "replay", t.asked, r.best != nil, nil); err != nil {
 		return false, err
 	}
 	r.tried = append(r.tried, t)
