@@ -115,6 +115,7 @@ func checkSteps(t *testing.T, w *world, from int32, cooldown time.Duration) (ups
 // about to do, every change is one step, and every cooldown is kept by the process that comes after. In the end its
 // state is that of a twin that saw the same load and was never killed.
 func TestKilled50Times(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.waiting.Store(0)
 	w.autoscaler(nil)
@@ -265,6 +266,7 @@ func TestConflictStorm(t *testing.T) {
 
 // TestLeaderKilled: of two replicas of the controller one works. When it is killed the other goes on, from its state.
 func TestLeaderKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.autoscaler(nil)
 	election := []string{"-leader-elect-lease", "3s", "-leader-elect-renew", "2s", "-leader-elect-retry", "500ms"}

@@ -39,6 +39,7 @@ spec:
 // TestInferenceSetFollowsPages: an InferenceSet of Kaito, as released, is scaled with the roles of the manifests alone. In
 // place of its controller the test keeps as many pods, and the status that it has.
 func TestInferenceSetFollowsPages(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	definition, err := os.ReadFile("testdata/inferencesets.yaml")
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 // TestLife goes through the life of one autoscaler, one part after the other, from pages to /scale: up, hold, an outage
 // of the pages, an outage of the API server, down.
 func TestLife(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.autoscaler(nil)
 	w.run("-leader-elect=false")
@@ -90,6 +91,7 @@ func TestLife(t *testing.T) {
 // TestDryRunNeverWrites: the audit log of the API server has no write to the Deployment by the controller, although it
 // says all the time what it would do.
 func TestDryRunNeverWrites(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.autoscaler(func(s *v1alpha1.LLMAutoScalerSpec) { s.DryRun = true })
 	w.run("-leader-elect=false")

@@ -20,6 +20,7 @@ import (
 // and what check.sh renders of the chart, which it compares with the kustomization too. Left out are kustomizations,
 // which are none of its objects, and cert-manager's certificate, whose kind is not there.
 func TestManifestsDryRun(t *testing.T) {
+	t.Parallel()
 	c := cluster.ForTest(t, cluster.Options{CRDs: []string{
 		"../../../adapters/k8s/api/crd", "../../workspace/deploy/crd/workspace.inferscale.io_workspaces.yaml",
 	}})

@@ -44,6 +44,7 @@ spec:
 // TestWorkspaceFollowsPages: from the pages of a Workspace's pods to its /scale, to its Deployment and to the nodes that
 // it asks for, up and down.
 func TestWorkspaceFollowsPages(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	workspaces.Start(t, w.cluster, "../../workspace")
 	require.NoError(t, w.cluster.Apply(t.Context(), []byte(workspaceRole)))
