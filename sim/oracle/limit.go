@@ -122,29 +122,10 @@ type limiter struct {
 
 // search finds the least margin that attains the SLO with a hold. What costs more than the best so far is not run.
 func (l *limiter) search(ctx context.Context, hold time.Duration) error {
-	attains := func(i int) (bool, error) {
-		margin := leastTold * math.Pow(toldGrowth, float64(i))
-		return l.fit(ctx, margin, hold)
-	}
-	low, high := -1, margins
-	for high-low > 1 {
-		middle := (low + high) / 2
-		ok, err := attains(middle)
-		if err != nil {
-			return err
-		}
-		if ok {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	for i := low - 1; i >= max(0, low-2); i-- {
-		if _, err := attains(i); err != nil {
-			return err
-		}
-	}
-	return nil
+	const below = 2
+	return halve(margins, below, func(i int) (bool, error) {
+		return l.fit(ctx, leastTold*math.Pow(toldGrowth, float64(i)), hold)
+	})
 }
 
 // fit runs a margin and a hold, and keeps them if they are the best. It reports whether a lower margin is worth a try:

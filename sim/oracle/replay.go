@@ -217,12 +217,18 @@ func (r *replayer) search(ctx context.Context, k knobs) error {
 	if r.work, err = arriving(r.scenario.Workload, r.seed, k.step, r.capacity); err != nil {
 		return err
 	}
-	attains := func(i int) (bool, error) {
+	const below = 3
+	return halve(safeties, below, func(i int) (bool, error) {
 		k.safety = leastSafe * math.Pow(growth, float64(i))
 		plan := r.plan(k)
 		return r.try(ctx, trial{knobs: k, asked: r.asked(k, plan.Counts)}, plan)
-	}
-	low, high := -1, safeties // the least that attains it is above low, and not above high
+	})
+}
+
+// halve tries the places up to n by halves for the least that attains, and then a few below it: what attains at one
+// place need not at the next.
+func halve(n, below int, attains func(place int) (bool, error)) error {
+	low, high := -1, n // the least is above low, and not above high
 	for high-low > 1 {
 		middle := (low + high) / 2
 		ok, err := attains(middle)
@@ -235,7 +241,6 @@ func (r *replayer) search(ctx context.Context, k knobs) error {
 			low = middle
 		}
 	}
-	const below = 3
 	for i := low - 1; i >= max(0, low-below); i-- {
 		if _, err := attains(i); err != nil {
 			return err

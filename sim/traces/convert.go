@@ -3,7 +3,6 @@ package traces
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -171,11 +170,7 @@ func (t *table) log(places [3]int, format string, s *Summary) ([]logged, error) 
 	var requests []logged
 	var first time.Time
 	var read instant
-	for {
-		err := t.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for err := range t.records() {
 		if err != nil {
 			return nil, err
 		}

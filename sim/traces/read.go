@@ -122,11 +122,7 @@ func (t *table) missing(rule string) error {
 
 func readRequests(t *table, columns []int) (sim.Workload, error) {
 	var trace sim.Trace
-	for {
-		err := t.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for err := range t.records() {
 		if err != nil {
 			return nil, err
 		}
@@ -157,11 +153,7 @@ func readRequests(t *table, columns []int) (sim.Workload, error) {
 
 func readSeconds(t *table, columns []int) (sim.Workload, error) {
 	var trace sim.Trace
-	for {
-		err := t.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for err := range t.records() {
 		if err != nil {
 			return nil, err
 		}

@@ -1,9 +1,7 @@
 package traces
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -17,11 +15,7 @@ const MaxTokens = 1 << 17
 func readSeries(t *table, columns []int) (sim.Workload, error) {
 	var s sim.Series
 	var first time.Duration
-	for {
-		err := t.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for err := range t.records() {
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -127,6 +128,14 @@ func (t *table) next() error {
 		record[i] = strings.TrimSpace(value)
 	}
 	return nil
+}
+
+// records reads one record after the other, to the end of the file or up to an error.
+func (t *table) records() iter.Seq[error] {
+	return func(yield func(error) bool) {
+		for err := t.next(); !errors.Is(err, io.EOF) && yield(err) && err == nil; err = t.next() {
+		}
+	}
 }
 
 // broken places an error of the reader: of the syntax of CSV, of compression, or of what lies below.
