@@ -119,8 +119,7 @@ func (w *Window) rewind(by, slot int64) {
 func (w *Window) evict(horizon int64) {
 	for w.Len() > 0 && w.buckets.At(0).at <= horizon {
 		if w.Len() == 1 {
-			w.buckets.PopFront()
-			w.front, w.back = 0, total{}
+			w.buckets.PopFront() // front and back are empty: nothing is left that is closed
 			return
 		}
 		if w.front == 0 {
