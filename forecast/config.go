@@ -61,9 +61,9 @@ const (
 	leastRatio = 0.5
 	mostRatio  = 2
 	quantile   = 0.9
-	wins       = 0.9       // share of the constant's loss that a forecast must stay below
-	halfLife   = 144       // slots in which what was scored loses half of its weight
-	enough     = 24        // scored slots from which on a score says something
+	wins       = 0.6       // share of the constant's loss that a method must stay below; noise alone gets to 0.7
+	halfLife   = 576       // slots in which what was scored loses half of its weight
+	enough     = 36        // scored slots from which on a score says something
 	mostLead   = 2 * 3600  // seconds
 	mostDemand = 1e15      // that is told from more, in any unit
 	mostGap    = 15 * 60.0 // seconds between two rows of a history that are still one

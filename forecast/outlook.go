@@ -103,6 +103,7 @@ func (m *model) score(s *State, over int64) {
 	if !ok {
 		return
 	}
+	now, _, _ := m.value(s, n, 0)
 	today := func(k int64) (lower, upper float64, open bool) {
 		x, _, _ := m.value(s, k, 0)
 		return x, x, false
@@ -120,7 +121,7 @@ func (m *model) score(s *State, over int64) {
 		if k == 0 {
 			continue
 		}
-		expected := quantileOf(lowers[:k])
+		expected := max(now, quantileOf(lowers[:k])) // no fewer replicas than what is there needs
 		x := &s.Scores[method]
 		const fade = 1 - math.Ln2/halfLife
 		x.Loss = x.Loss*fade + pinball(actual-expected)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/forecast"
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/proportional"
@@ -20,6 +22,8 @@ import (
 )
 
 var score = flag.String("score", "", "score these days, as season/300s/1: what recurs, cold start, seed; all is each of scored")
+
+var spread = flag.Float64("spread", 0.3, "spread of the floor under package capacity")
 
 // scored are days of made-up traffic, each after others of its kind.
 const scored = "season/300s/1,season/600s/1,weekend/300s/1,holiday/300s/1,afterlaunch/300s/1,walk/300s/1,flat/300s/1,bursts/300s/1"
@@ -68,7 +72,7 @@ func rates(kind string, day int, seed uint64) []float64 {
 		case kind == "walk":
 			at = min(max(at+(walk.Uniform()-0.5)*0.06, 0.15), 1)
 			x, level = at, 1
-		case kind == "holiday" && day == 0:
+		case kind == "holiday" && day == 0, kind == "afterholiday" && day == -1:
 			x = 0.3 + 0.1*bell(hour, 14, 4)
 		case kind == "afterlaunch" && day == -1 && hour > 10 && hour < 16:
 			x *= 2.5
@@ -185,5 +189,73 @@ func TestScore(t *testing.T) {
 					100*without.Attainment, without.ReplicaHours/best, without.Actions, 100*with.Attainment, with.ReplicaHours/best, with.Actions)
 			}
 		}
+	}
+}
+
+// morning cuts the hours from 6 to 11 out of the day.
+func (w *world) morning() {
+	const from, to = 6 * 12, 11 * 12
+	traffic := w.scenario.Workload.(sim.Series)
+	day := traffic.Rates
+	traffic.Rates = day[from:to]
+	w.scenario.Workload = traffic
+	w.scenario.Start = w.scenario.Start.Add(from * traffic.Step)
+	w.scenario.Types[0].Initial = scaling.Ceil(traffic.Rates[0].PerSecond/w.mu.PerSecond + 1)
+	for i, r := range day[:from] { // what came since midnight is known
+		w.past = append(w.past, forecast.Sample{At: midnight().Add(time.Duration(i+1) * traffic.Step), Demand: r.PerSecond})
+	}
+}
+
+// learned runs package capacity in the morning. The past is in its unit of work, which is taken from a run without a floor.
+func (w *world) learned(tb testing.TB, floored bool, unit float64) (r sim.Result, each float64) {
+	tb.Helper()
+	s := w.scenario
+	s.Metrics = capacity.Metrics()
+	c := capacity.For(scaling.Bounds{Min: 1, Max: fleetMost}, s.SLO, s.Types[0].Server)
+	c.ColdStart = s.Types[0].Startup.Load.Median
+	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
+		scaler, err := capacity.New(c, nil)
+		if err != nil {
+			return nil, err
+		}
+		p := scaling.New(scaler)
+		if floored {
+			f := forecast.For(c.Bounds, time.UTC)
+			f.ColdStart = c.ColdStart
+			f.Spread = *spread
+			past := slices.Clone(w.past)
+			for i := range past {
+				past[i].Demand *= unit
+			}
+			if p, err = forecast.New(p, capacity.Demand, f, past...); err != nil {
+				return nil, err
+			}
+		}
+		return scaling.GroupOf(p), nil
+	}, sim.Options{Seed: 1, Decision: func(now time.Time, _ *scaling.GroupObservation, d *scaling.GroupDecision) {
+		work, _ := capacity.Demand(&scaling.Observation{}, &d.Targets[0])
+		if at := int(now.Sub(s.Start) / (5 * time.Minute)); work.Known() && at == 12 {
+			each = work.Lower / s.Workload.(sim.Series).Rates[at].PerSecond
+		}
+	}})
+	require.NoError(tb, err)
+	return r, each
+}
+
+// TestScoreCapacity prints what package capacity attains and costs in a made-up morning, with the floor and without it.
+func TestScoreCapacity(t *testing.T) {
+	if *score == "" || *score == "all" {
+		t.Skip("takes minutes: run it with -score and names")
+	}
+	for name := range strings.SplitSeq(*score, ",") {
+		w := made(t, name)
+		w.morning()
+		replayed, err := oracle.Replay(context.Background(), &w.scenario, 1, w.mu, oracle.Search{Alpha: 0.99, Bounds: scaling.Bounds{Min: 1, Max: fleetMost}, Steps: []time.Duration{time.Minute}})
+		require.NoError(t, err, name)
+		best := replayed.Result.ReplicaHours
+		without, unit := w.learned(t, false, 0)
+		with, _ := w.learned(t, true, unit)
+		t.Logf("%-20s capacity   %6.2f %5.2f x  %3d    with %6.2f %5.2f x  %3d", name,
+			100*without.Attainment, without.ReplicaHours/best, without.Actions, 100*with.Attainment, with.ReplicaHours/best, with.Actions)
 	}
 }
