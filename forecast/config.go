@@ -21,7 +21,8 @@ type Config struct {
 	// Scrape and Control are the intervals at which pods are scraped and decisions made.
 	Scrape  time.Duration `json:"scrape"`
 	Control time.Duration `json:"control"`
-	// Spread is how many replicas there are for the noise of the demand, times its square root in replicas. 0 is none.
+	// Spread is how many replicas there are for the noise of the demand, times its square root in replicas. 0 is none:
+	// what is expected is the highest of half an hour of several days, and so above the noise already.
 	Spread float64 `json:"spread"`
 	// Location is where a day begins and ends; nil means UTC. On a day that is an hour longer the larger demand of the
 	// hour that comes twice counts; the hour that a shorter one lacks is not known of it.
@@ -29,11 +30,11 @@ type Config struct {
 }
 
 // For returns the configuration for a fleet whose days are those of a place: a cold start of five minutes until one was
-// seen, scrapes and decisions every 15 s, and a spread of 0.3.
+// seen, scrapes and decisions every 15 s, and no spread.
 func For(bounds scaling.Bounds, location *time.Location) Config {
 	return Config{
 		Bounds: bounds, ColdStart: 5 * time.Minute, Scrape: 15 * time.Second, Control: 15 * time.Second,
-		Spread: 0.3, Location: location,
+		Location: location,
 	}
 }
 
@@ -61,8 +62,11 @@ const (
 	leastRatio = 0.5
 	mostRatio  = 2
 	quantile   = 0.9
-	wins       = 0.6       // share of the constant's loss that a method must stay below; noise alone gets to 0.7
+	spare      = 0.1       // share of a demand by which replicas can take more
+	wins       = 0.7       // share of the constant's loss that a method must stay below
 	halfLife   = 576       // slots in which what was scored loses half of its weight
+	soon       = 24        // slots in which what it cost today loses half of its weight
+	patience   = 24        // slots of what a method wins in the mean that it may cost today
 	enough     = 36        // scored slots from which on a score says something
 	mostLead   = 2 * 3600  // seconds
 	mostDemand = 1e15      // that is told from more, in any unit

@@ -9,9 +9,9 @@
 //	replicas = max(the policy's, floor)
 //
 // Other days are yesterday and the two before (Daily), or the same weekday of the last two weeks (Weekly), by the clock of
-// Config.Location. Both are backtested every five minutes on what came: a method counts only while its pinball loss is a
-// tenth below that of a constant, and the one that wins by more is in force. So traffic without seasons costs nothing,
-// and neither does the first day.
+// Config.Location. Both are backtested every five minutes on what came: a method counts only while its pinball loss is
+// below 0.7 of that of a constant, and today it has not lost more than it wins in two hours in the mean; the one that
+// wins by more is in force. So traffic without seasons costs nothing, a holiday little, and the first day nothing.
 //
 // What is missing makes no forecast: a demand that is known within an interval lifts by its lower end, and keeps from
 // going down by its upper; while it is not known at all nothing is lifted, and a day that was not seen is no day to go by.

@@ -49,12 +49,8 @@ func source(each float64) forecast.Source {
 	return proportional.Metric{Name: metric, Target: each, Measure: proportional.Total}.Demand
 }
 
-// configOf has a cold start of 300 s and no spread.
-func configOf(location *time.Location) forecast.Config {
-	c := forecast.For(bounds(), location)
-	c.Spread = 0
-	return c
-}
+// configOf has a cold start of 300 s.
+func configOf(location *time.Location) forecast.Config { return forecast.For(bounds(), location) }
 
 func policyOf(tb testing.TB, c forecast.Config, past ...forecast.Sample) scaling.Policy {
 	tb.Helper()
@@ -246,11 +242,36 @@ func TestAMissingDayIsLeftOut(t *testing.T) {
 	assert.Less(t, times[0].Sub(day(3)).Hours(), 8.0)
 }
 
-// TestAHolidayIsFollowed: on a day on which nobody comes, no more is kept than half of a usual one, for a while.
-func TestAHolidayIsFollowed(t *testing.T) {
-	holiday := func(time.Time) float64 { return 20 }
-	_, extra := lifts(t, policyOf(t, minuteConfig(nil), history(day(0), day(3), everyDay)...), day(3), day(4), holiday)
-	assert.Less(t, extra/60, 0.5*80/10*10*0.35) // replica-hours: a third of half of the office hours
+// TestAHolidayIsNotMadeAWorkday: on a day on which nobody comes the floor gives up before noon, and is there again the day
+// after. At first it kept half of a usual day's replicas until the evening: what days had been worth outweighed it.
+func TestAHolidayIsNotMadeAWorkday(t *testing.T) {
+	random := splitmix.Stream{State: 5}
+	noisy := func(at time.Time) float64 { return everyDay(at) * (0.95 + 0.1*random.Uniform()) }
+	p := policyOf(t, minuteConfig(nil), history(day(0), day(4), noisy)...)
+	times, extra := lifts(t, p, day(4), day(5), func(time.Time) float64 { return 20 })
+	require.NotEmpty(t, times)
+	assert.Less(t, times[len(times)-1].Sub(day(4)).Hours(), 12.0)
+	assert.Less(t, extra/60, 12.0, "replica-hours")
+	times, _ = lifts(t, p, day(5), day(5).Add(10*time.Hour), everyDay)
+	require.NotEmpty(t, times)
+	assert.Less(t, times[0].Sub(day(5)).Hours(), 8.0)
+}
+
+// TestALaunchIsNotForGood: the day after one with three times as many from 10 to 16 o'clock is foreseen as usual.
+func TestALaunchIsNotForGood(t *testing.T) {
+	random := splitmix.Stream{State: 5}
+	noisy := func(at time.Time) float64 {
+		x := everyDay(at) * (0.95 + 0.1*random.Uniform())
+		if hour := at.Sub(day(9)).Hours(); hour > 10 && hour < 16 {
+			x *= 3
+		}
+		return x
+	}
+	p := policyOf(t, minuteConfig(nil), history(day(0), day(10), noisy)...)
+	times, extra := lifts(t, p, day(10), day(11), everyDay)
+	require.NotEmpty(t, times)
+	assert.Less(t, times[0].Sub(day(10)).Hours(), 8.0)
+	assert.Less(t, extra/60, 30.0, "replica-hours")
 }
 
 // TestTheLeadIsMeasured: the longer starts take, the earlier replicas are asked for.

@@ -18,10 +18,10 @@ func (m *model) look(s *State) (o outlook) {
 	o.slot, o.lead = s.Now.Number, m.lead
 	o.from = int64(math.Floor(s.At/slot)) - dilation
 	o.to = int64(math.Floor((s.At+m.lead)/slot)) + dilation
-	best := wins
+	best := 1.0
 	for method := range Method(methods) {
 		x := &s.Scores[method]
-		proven := x.Slots >= enough && x.Constant > 0 && x.Loss < best*x.Constant
+		proven := x.proven() && x.Loss < best*x.Constant
 		if o.tried && !proven {
 			continue
 		}
@@ -122,12 +122,29 @@ func (m *model) score(s *State, over int64) {
 			continue
 		}
 		expected := max(now, quantileOf(lowers[:k])) // no fewer replicas than what is there needs
-		x := &s.Scores[method]
-		const fade = 1 - math.Ln2/halfLife
-		x.Loss = x.Loss*fade + pinball(actual-expected)
-		x.Constant = x.Constant*fade + pinball(actual-constant)
-		x.Slots = x.Slots*fade + 1
+		s.Scores[method].add(pinball(actual, expected), pinball(actual, constant))
 	}
+}
+
+// add takes in a slot. While a method that wins is not followed today, what it says does not count for days to come.
+func (x *Score) add(loss, constant float64) {
+	const slowly, soonest = 1 - math.Ln2/halfLife, 1 - math.Ln2/soon
+	if !(x.Loss < x.limit() && x.Today > x.mayToday()) {
+		x.Loss = x.Loss*slowly + loss
+		x.Constant = x.Constant*slowly + constant
+		x.Slots = x.Slots*slowly + 1
+	}
+	x.Today = max(0, x.Today*soonest+loss-constant)
+}
+
+// limit is what a method may have lost to be in force, and mayToday what it may cost today.
+func (x *Score) limit() float64 { return wins * x.Constant }
+
+func (x *Score) mayToday() float64 { return patience * max(0, x.Constant-x.Loss) / x.Slots }
+
+// proven reports whether a method counts.
+func (x *Score) proven() bool {
+	return x.Slots >= enough && x.Loss < x.limit() && x.Today <= x.mayToday()
 }
 
 // all returns the highest of slots of today if all of them are known.
@@ -142,5 +159,8 @@ func (m *model) all(s *State, from, to int64) (most float64, mark uint16, ok boo
 	return most, mark, true
 }
 
-// pinball is what it costs that the demand was so much more than expected.
-func pinball(more float64) float64 { return max(quantile*more, (quantile-1)*more) }
+// pinball is what it costs to expect so much: a tenth of what is too much, and nine tenths of what is too little, beyond
+// what any policy has to spare.
+func pinball(actual, expected float64) float64 {
+	return quantile*max(0, actual-(1+spare)*expected) + (1-quantile)*max(0, expected-actual)
+}

@@ -23,6 +23,8 @@ const (
 	Unscored scaling.Code = "Unscored scored < needed"
 	// Unproven expects nothing: a constant foresaw as well.
 	Unproven scaling.Code = "Unproven loss >= limit"
+	// Unlike expects nothing for now: today is not as other days, and following them has cost more than it is worth.
+	Unlike scaling.Code = "Unlike cost > worth"
 	// Unseen expects nothing: no other day is known, or nothing of today.
 	Unseen scaling.Code = "Unseen days"
 )
@@ -174,8 +176,10 @@ func (f *floor) excuse(d *scaling.Decision) {
 		d.Consider(d.From, Unseen, "", float64(len(f.state.Days)))
 	case x.Slots < enough:
 		d.Consider(d.From, Unscored, o.method.String(), x.Slots, enough)
+	case x.Loss >= x.limit():
+		d.Consider(d.From, Unproven, o.method.String(), x.Loss, x.limit())
 	default:
-		d.Consider(d.From, Unproven, o.method.String(), x.Loss, wins*x.Constant)
+		d.Consider(d.From, Unlike, o.method.String(), x.Today, x.mayToday())
 	}
 }
 

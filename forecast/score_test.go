@@ -23,8 +23,6 @@ import (
 
 var score = flag.String("score", "", "score these days, as season/300s/1: what recurs, cold start, seed; all is each of scored")
 
-var spread = flag.Float64("spread", 0.3, "spread of the floor under package capacity")
-
 // scored are days of made-up traffic, each after others of its kind.
 const scored = "season/300s/1,season/600s/1,weekend/300s/1,holiday/300s/1,afterlaunch/300s/1,walk/300s/1,flat/300s/1,bursts/300s/1"
 
@@ -155,7 +153,6 @@ func (w *world) run(tb testing.TB, target float64, hold time.Duration, floored b
 		if floored {
 			c := forecast.For(scaling.Bounds{Min: 1, Max: fleetMost}, time.UTC)
 			c.ColdStart = w.scenario.Types[0].Startup.Load.Median
-			c.Spread = 0
 			var err error
 			if p, err = forecast.New(p, source, c, w.past...); err != nil {
 				return nil, err
@@ -182,7 +179,7 @@ func TestScore(t *testing.T) {
 		replayed, err := oracle.Replay(context.Background(), &w.scenario, 1, w.mu, oracle.Search{Alpha: 0.99, Bounds: scaling.Bounds{Min: 1, Max: fleetMost}, Steps: []time.Duration{time.Minute}})
 		require.NoError(t, err, name)
 		best := replayed.Result.ReplicaHours
-		for _, hold := range []time.Duration{time.Minute, 5 * time.Minute} {
+		for _, hold := range []time.Duration{time.Minute} {
 			for _, share := range []float64{1.5, 1.35, 1.2, 1.05} {
 				without, with := w.run(t, share*w.mu.PerSecond, hold, false), w.run(t, share*w.mu.PerSecond, hold, true)
 				t.Logf("%-20s hold %5s target %.2f   %6.2f %5.2f x  %3d    with %6.2f %5.2f x  %3d", name, hold, share,
@@ -222,7 +219,6 @@ func (w *world) learned(tb testing.TB, floored bool, unit float64) (r sim.Result
 		if floored {
 			f := forecast.For(c.Bounds, time.UTC)
 			f.ColdStart = c.ColdStart
-			f.Spread = *spread
 			past := slices.Clone(w.past)
 			for i := range past {
 				past[i].Demand *= unit

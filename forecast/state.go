@@ -39,11 +39,13 @@ type Day struct {
 }
 
 // A Score is how a method did in the backtest: its pinball loss, and that of the constant in the same slots, in
-// replicas of Unit; of how many slots. All three fade.
+// multiples of Unit; of how many slots. All three fade in days. Today is by how much more it lost than the constant in the
+// last hours, 0 while it did not.
 type Score struct {
 	Loss     float64 `json:"loss"`
 	Constant float64 `json:"constant"`
 	Slots    float64 `json:"slots"`
+	Today    float64 `json:"today"`
 }
 
 // A Rise is a count that was asked for at a time.
@@ -115,7 +117,7 @@ func (s State) Validate() error {
 		}
 	}
 	for i, x := range s.Scores {
-		if !number(x.Loss) || !number(x.Constant) || !number(x.Slots) {
+		if !number(x.Loss) || !number(x.Constant) || !number(x.Slots) || !number(x.Today) {
 			return fmt.Errorf("scores[%d]: must be numbers that are not negative", i)
 		}
 	}

@@ -56,21 +56,22 @@ func (w *world) references() []contender {
 	}
 }
 
-// learned returns the policy that learns the capacity of its replicas. It replays its past every five minutes, which
-// takes a second or so each time.
-func (w *world) learned() contender {
+// learned returns the policy that learns the capacity of its replicas, as it is and with a floor by forecast. It replays
+// its past every five minutes, which takes a second or so each time.
+func (w *world) learned() (plain, floored contender) {
 	c := capacity.For(w.bounds, w.SLO, w.Types[0].Server)
 	start := w.Types[0].Startup
 	c.ColdStart = start.Provision.Median + start.Load.Median
 	c.Scrape, c.Control, c.Router = w.Scrape.Interval, w.Control.Interval, w.Router
-	return contender{
-		name: learnedName, sort: ofPolicy, note: "what arrives in tokens over a capacity learned by replaying its own past; slow to simulate, so only when it is named",
-		metrics: capacity.Metrics(),
-		controller: drive(func() (scaling.Policy, error) {
-			s, err := capacity.New(c, nil)
-			return scaling.New(s), err
-		}),
+	build := func() (scaling.Policy, error) {
+		s, err := capacity.New(c, nil)
+		return scaling.New(s), err
 	}
+	plain = contender{
+		name: learnedName, sort: ofPolicy, note: "what arrives in tokens over a capacity learned by replaying its own past; slow to simulate, so only when it is named",
+		metrics: capacity.Metrics(), controller: drive(build),
+	}
+	return plain, w.foreseen(plain, build, capacity.Demand)
 }
 
 // Names of lines that are not policies of this module.
@@ -117,7 +118,11 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 		all = append(all, w.learned())
 	}
 	if o.policies != "" {
-		if all, err = choose(append(all, w.learned()), o.policies, stderr); err != nil {
+		more, err := w.onlyNamed()
+		if err != nil {
+			return nil, err
+		}
+		if all, err = choose(append(all, more...), o.policies, stderr); err != nil {
 			return nil, err
 		}
 	}

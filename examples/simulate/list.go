@@ -26,7 +26,11 @@ func list(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range append(append(all, w.references()...), w.learned()) {
+	more, err := w.onlyNamed()
+	if err != nil {
+		return err
+	}
+	for _, c := range append(append(all, w.references()...), more...) {
 		fmt.Fprintf(out, "  %-24s  %s\n", c.name, c.note)
 	}
 	fmt.Fprint(out, "\nSERVERS (-profile)\n")

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"github.com/inferscale/inferscale/forecast"
+	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/proportional"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// foreseen returns a policy with a floor under it for what other days needed: on traffic of more than two days.
+func (w *world) foreseen(base contender, build func() (scaling.Policy, error), source forecast.Source) contender {
+	c := forecast.For(w.bounds, nil)
+	start := w.Types[0].Startup
+	c.ColdStart = start.Provision.Median + start.Load.Median
+	c.Scrape, c.Control = w.Scrape.Interval, w.Control.Interval
+	base.name += "+forecast"
+	base.note = "the same with a floor for what other days needed at this time, from the third day on; only when it is named"
+	base.controller = drive(func() (scaling.Policy, error) {
+		p, err := build()
+		if err != nil {
+			return nil, err
+		}
+		return forecast.New(p, source, c)
+	})
+	return base
+}
+
+// onlyNamed returns the policies that are there only when they are named.
+func (w *world) onlyNamed() ([]contender, error) {
+	plain, floored := w.learned()
+	inFlight, err := w.foreseenInFlight()
+	return []contender{plain, floored, inFlight}, err
+}
+
+// foreseenInFlight returns the recommended policy by requests in flight, with a floor under it.
+func (w *world) foreseenInFlight() (contender, error) {
+	p, err := policy.Named("proportional/llm")
+	if err != nil {
+		return contender{}, err
+	}
+	base, err := w.contender(p)
+	if err != nil {
+		return contender{}, err
+	}
+	m := p.Metrics()[0]
+	return w.foreseen(base, func() (scaling.Policy, error) { return p.Build(w.bounds) }, proportional.Metric{Name: m.Name, Target: m.Fill}.Demand), nil
+}
