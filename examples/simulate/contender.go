@@ -115,7 +115,8 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 	}
 	all = append(all, w.references()...)
 	if o.policies == "" && o.suite {
-		all = append(all, w.learned())
+		learned, _ := w.learned()
+		all = append(all, learned)
 	}
 	if o.policies != "" {
 		more, err := w.onlyNamed()
