@@ -57,7 +57,7 @@ func TestScale(t *testing.T) {
 	decided := func() int {
 		return len(scraped(t, p.address)["inferscale_last_decision_timestamp_seconds"].GetMetric())
 	}
-	w.eventually("each has been decided", time.Duration(interval)*time.Second+3*time.Minute, func() bool { return decided() >= objects })
+	w.eventually("each has been decided", 10*time.Minute, func() bool { return decided() >= objects })
 	start := memoryMiB(t, p.cmd.Process.Pid, "VmHWM:")
 	t.Logf("started with %d MiB at most", start)
 
