@@ -177,7 +177,8 @@ func memoryMiB(t *testing.T, pid int, name string) int {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(data), name)
+	_, rest, found := strings.Cut(string(data), name)
+	require.True(t, found, "the program has ended: it has no %s", name)
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
 	require.NoError(t, err)
 	return kib / 1024
