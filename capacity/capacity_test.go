@@ -364,7 +364,7 @@ func TestTrafficIsWhatCame(t *testing.T) {
 			firsts += float64(rapid.IntRange(0, 200).Draw(t, "came"))
 			p.Samples = append(p.Samples, Sample{At: 1e9 + 15*float64(i), Firsts: firsts})
 		}
-		requests, from, to := p.traffic(1e6, 1)
+		requests, from, to := p.traffic(1e6, 1, 0)
 		came := p.Samples[n-1].Firsts - p.Samples[0].Firsts
 		require.Len(t, requests, int(came))
 		require.Equal(t, 15*float64(n-1), to-from)
@@ -379,7 +379,7 @@ func TestTrafficIsWhatCame(t *testing.T) {
 			require.InEpsilon(t, 1500, prompt, 0.15)
 			require.InEpsilon(t, 150, answer, 0.15)
 		}
-		again, _, _ := p.traffic(1e6, 1)
+		again, _, _ := p.traffic(1e6, 1, 0)
 		require.Equal(t, requests, again)
 	})
 }

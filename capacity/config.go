@@ -80,7 +80,9 @@ func (c *Config) Validate() error {
 // What is fixed. None of these numbers was fitted to a recorded trace.
 const (
 	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
-	lengthSpan  = 120.0  // and the mean lengths
+	surgeSpan   = 30.0   // and those over which more counts, by so much more than chance,
+	surge       = 3.0    // in deviations
+	lengthSpan  = 120.0  // seconds over which mean lengths are taken, or four times as long as a request stays
 	spread      = 0.3    // replicas for the noise of the work, times its square root
 	mostWaiting = 0.8    // share of the batches' places that may be taken
 	mostKV      = 0.85   // share of the KV caches that may be in use
@@ -99,7 +101,11 @@ type knob struct {
 	trend bool
 }
 
-// knobs returns what is tried, from bold to calm.
-func knobs() []knob {
-	return []knob{{60, false}, {300, false}, {60, true}, {300, true}, {900, true}, {1800, true}}
+const choices = 6
+
+// knobs returns what is tried, from bold to calm, where a start takes so many seconds: no replica is let go before
+// keeping it has cost as much as starting it again.
+func knobs(start float64) [choices]knob {
+	a, b, c, d := max(60, start), max(300, 1.5*start), max(900, 2*start), max(1800, 3*start)
+	return [choices]knob{{a, false}, {b, false}, {a, true}, {b, true}, {c, true}, {d, true}}
 }

@@ -44,6 +44,7 @@ const (
 	firstLook = 30.0 // seconds after which it is
 	mostGuard = 1.5
 	guardSpan = 120.0      // seconds over which misses are counted
+	settle    = 60.0       // of those for which the fleet had what it needs, the first do not count
 	guardUp   = 0.15 / 30  // a second
 	guardDown = 0.003 / 15 // a second
 )
@@ -52,7 +53,8 @@ const (
 type Scaler struct {
 	config *Config
 	tuner  Tuner
-	fixed  *trial // what a replay tries, instead of a tuner's
+	fixed  *trial  // what a replay tries, instead of a tuner's
+	warm   float64 // seconds before it counts
 }
 
 // New returns the Scaler of a configuration, or every rule that it breaks. The tuner is what finds the capacity: nil is
@@ -119,16 +121,16 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	x := s.last()
 	age, since := x.At-s.Began, x.At-s.Since
 	if c.fixed != nil {
-		try, freeze = *c.fixed, 30
+		try, freeze = *c.fixed, c.warm
 	} else {
 		freeze = lead + 300
 		try.Capacity /= (1 + s.Guard) * (1 + prior(age, lead))
 	}
 	spec := d.From
-	rate := s.rate(rateSpan)
-	prompt, answer := s.sizes(lengthSpan)
+	rate := max(s.rate(rateSpan), s.surging(surgeSpan, try.Dispersion))
+	prompt, answer := s.sizes(min(max(lengthSpan, 4*s.residence(lengthSpan)), 900))
 	if try.Trend {
-		if more := s.trend(trendSpan(lead), lead); more > 0 {
+		if more := s.trend(trendSpan(lead), lead, try.Dispersion); more > 0 {
 			d.Consider(spec, Rising, "", rate, rate+more, lead)
 			rate += more
 		}
@@ -183,16 +185,27 @@ func prior(age, lead float64) float64 {
 }
 
 // trendSpan is how far back a trend is looked for.
-func trendSpan(lead float64) float64 { return min(max(lead, 120), 900) }
+func trendSpan(lead float64) float64 { return min(max(1.5*lead, 180), 900) }
 
-// guard raises the guard while more requests miss the SLO than may, by more than chance, although the fleet has what it
-// is thought to need: its replicas take less than was found. It falls slowly while the goal is kept, and stays where
-// nothing is known.
+// guard raises the guard while more requests miss the SLO than may, by more than chance, although the fleet has had what
+// it is thought to need for a while: its replicas take less than was found. It falls slowly while the goal is kept, and
+// stays where nothing is known.
 func (s *State) guard(allowed float64, settled bool) {
 	if len(s.Samples) < 2 {
 		return
 	}
-	x, from := s.last(), s.back(guardSpan)
+	x := s.last()
+	switch {
+	case !settled:
+		s.Settled = 0
+	case s.Settled == 0:
+		s.Settled = x.At
+	}
+	span := guardSpan
+	if s.Settled > 0 {
+		span = min(span, x.At-s.Settled-settle)
+	}
+	from := s.back(max(span, 1))
 	n := max(x.Firsts-from.Firsts, x.Timed-from.Timed)
 	if n <= 0 {
 		return
@@ -202,7 +215,7 @@ func (s *State) guard(allowed float64, settled bool) {
 	switch {
 	case missed <= allowed*n:
 		s.Guard = max(0, s.Guard-guardDown*dt)
-	case settled && missed > allowed*n+2*math.Sqrt(allowed*n)+1:
+	case s.Settled > 0 && span > 0 && missed > allowed*n+2*math.Sqrt(allowed*n)+1:
 		s.Guard = min(mostGuard, s.Guard+guardUp*dt)
 	}
 }

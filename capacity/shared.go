@@ -14,12 +14,12 @@ type Shared struct {
 	// Go runs a function beside its caller; nil means a goroutine.
 	Go func(func())
 
-	mu      sync.Mutex
-	waiting map[string][]*job
-	count   int
+	mu       sync.Mutex
+	waiting  map[string][]*job
+	count    int
 	replayed map[string]float64 // requests that were replayed, by tenant; one that comes begins where the last one stood
-	last    float64
-	busy    bool
+	last     float64
+	busy     bool
 }
 
 // mostJobs is how many pasts may wait.

@@ -33,6 +33,8 @@ type Seen struct {
 	Needs   []Need   `json:"needs"`   // those that no later one exceeds, oldest first
 	Lengths []Sizes  `json:"lengths"` // of spans of the past, oldest first
 	Sizes   Sizes    `json:"sizes"`   // as they were read last
+	// Settled is since when the fleet has had what it is thought to need, 0 while it has not.
+	Settled float64 `json:"settled,omitempty"`
 }
 
 // A Need is a count that was needed, or asked for, at a time.
@@ -176,7 +178,7 @@ func (s *State) turnBack(now float64) {
 		return
 	}
 	by := s.last().At - now
-	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At} {
+	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At, &s.Settled} {
 		*t -= by
 	}
 	for i := range s.Samples {
@@ -235,17 +237,45 @@ func (s *State) sizes(w float64) (prompt, answer float64) {
 	return prompt, answer
 }
 
-// trend returns by how much the rate will have grown in lead seconds, if it goes on as in the last span seconds: what is
-// above the noise of the counts.
-func (s *State) trend(span, lead float64) float64 {
-	first, middle, last := s.back(span), s.back(span/2), s.last()
-	early, late := middle.At-first.At, last.At-middle.At
-	if early < span/3 || late < span/3 {
+// surging returns the arrivals per second in the last w seconds less what chance can add to them: above the rate of a
+// longer time only where arrivals have jumped.
+func (s *State) surging(w, dispersion float64) float64 {
+	a, b := s.back(w), s.last()
+	if b.At <= a.At {
 		return 0
 	}
-	then, now := between(first, middle), between(middle, last)
-	noise := math.Sqrt(then/early + now/late)
-	return max(0, now-then-noise) / ((early + late) / 2) * (lead + late/2)
+	came := max(0, b.arrived()-a.arrived())
+	return max(0, came-surge*math.Sqrt(came*dispersion)) / (b.At - a.At)
+}
+
+// trend returns by how much the rate will have grown in lead seconds, if it goes on as in the last span seconds: what is
+// above the noise of the counts, in the last third over the middle one and in the middle one over the first, the less of
+// the two, so that a jump is no trend.
+func (s *State) trend(span, lead, dispersion float64) float64 {
+	p := [4]*Sample{s.back(span), s.back(2 * span / 3), s.back(span / 3), s.last()}
+	var rate, long [3]float64
+	for i := range rate {
+		if long[i] = p[i+1].At - p[i].At; long[i] < span/5 {
+			return 0
+		}
+		rate[i] = between(p[i], p[i+1])
+	}
+	more := math.Inf(1)
+	for i := range 2 {
+		noise := math.Sqrt(dispersion * (rate[i]/long[i] + rate[i+1]/long[i+1]))
+		more = min(more, max(0, rate[i+1]-rate[i]-noise)/((long[i]+long[i+1])/2))
+	}
+	return more * (lead + long[2]/2)
+}
+
+// residence is how long a request stays with a replica, in seconds: those that are there over those that come, in the
+// last w seconds.
+func (s *State) residence(w float64) float64 {
+	a, b := s.back(w), s.last()
+	if rate := between(a, b); rate > 0 {
+		return (a.Running + a.Waiting + b.Running + b.Waiting) / 2 / rate
+	}
+	return 0
 }
 
 // hold notes a need and returns the greatest within the last w seconds.

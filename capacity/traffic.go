@@ -11,8 +11,9 @@ import (
 )
 
 // traffic makes requests of a past: as many in each interval between two samples as had come, at times and of lengths
-// drawn from a generator that always draws the same, of at most so many requests; factor times as many.
-func (p *Past) traffic(most int, factor float64) (requests []sim.Request, from, to float64) {
+// drawn from a generator that always draws the same, of at most so many requests; factor times as many. Before them come
+// those of warm seconds at the rate of the beginning.
+func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, from, to float64) {
 	first, n := len(p.Samples)-1, 0.0
 	if first < 1 || len(p.Lengths) == 0 {
 		return nil, 0, 0
@@ -31,8 +32,16 @@ func (p *Past) traffic(most int, factor float64) (requests []sim.Request, from, 
 	random := splitmix.Stream{State: 17}
 	var prompts, answers drawer
 	span, left := -1, 0.0
-	for i := first + 1; i < len(p.Samples); i++ {
-		a, b := p.Samples[i-1].At, p.Samples[i].At
+	begin := first
+	for begin < len(p.Samples)-1 && p.Samples[begin].At < from+120 {
+		begin++
+	}
+	early := between(&p.Samples[first], &p.Samples[begin])
+	for i := first; i < len(p.Samples); i++ {
+		a, b, came := from-warm, from, early*warm
+		if i > first {
+			a, b, came = p.Samples[i-1].At, p.Samples[i].At, p.came(i)
+		}
 		k := max(span, 0)
 		for k+1 < len(p.Lengths) && p.Lengths[k+1].At <= a {
 			k++
@@ -41,17 +50,17 @@ func (p *Past) traffic(most int, factor float64) (requests []sim.Request, from, 
 			span = k
 			prompts, answers = draws(&p.Lengths[k].Prompts), draws(&p.Lengths[k].Answers)
 		}
-		left += p.came(i) * factor
+		left += came * factor
 		count := int(left)
 		left -= float64(count)
 		at := len(requests)
 		for range count {
-			t := a - from + random.Uniform()*(b-a)
+			t := a - from + warm + random.Uniform()*(b-a)
 			requests = append(requests, sim.Request{At: time.Duration(t * float64(time.Second)), Input: prompts.draw(&random), Output: answers.draw(&random)})
 		}
 		slices.SortFunc(requests[at:], func(a, b sim.Request) int { return cmp.Compare(a.At, b.At) })
 	}
-	end := time.Duration((to - from) * float64(time.Second))
+	end := time.Duration((to - from + warm) * float64(time.Second))
 	for len(requests) > 0 && requests[len(requests)-1].At >= end {
 		requests = requests[:len(requests)-1]
 	}
@@ -117,3 +126,33 @@ func (d *drawer) draw(random *splitmix.Stream) int32 {
 
 // mostTokens is longer than any context.
 const mostTokens = 1 << 24
+
+// dispersion returns the variance of the counts between samples over their mean, 1 where requests come at random: the
+// median over the differences of neighbours, so that neither a trend nor a jump counts.
+func (p *Past) dispersion() float64 {
+	var all []float64
+	for i := 2; i < len(p.Samples); i++ {
+		if n := p.came(i) + p.came(i-1); n > 0 {
+			d := p.came(i) - p.came(i-1)
+			all = append(all, d*d/n)
+		}
+	}
+	if len(all) < 20 {
+		return 1
+	}
+	slices.Sort(all)
+	return min(max(all[len(all)/2]/0.455, 1), 100)
+}
+
+// residence is the mean time that a request stays with a replica, in seconds.
+func (p *Past) residence() float64 {
+	a, b := &p.Samples[0], &p.Samples[len(p.Samples)-1]
+	there := 0.0
+	for i := range p.Samples {
+		there += p.Samples[i].Running + p.Samples[i].Waiting
+	}
+	if rate := between(a, b); rate > 0 {
+		return there / float64(len(p.Samples)) / rate
+	}
+	return 0
+}
