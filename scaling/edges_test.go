@@ -159,6 +159,11 @@ func TestChangesOfOneSecondAreOne(t *testing.T) {
 	l.Record(&c, start, 7, 7)
 	require.Equal(t, []int32{5, -1}, []int32{c.Applied[0].Delta, c.Applied[1].Delta})
 	require.Len(t, c.Applied, 2)
+	c = scaling.Changes{}
+	l.Record(&c, start, 3, 5)
+	l.Record(&c, start, 5, 6)
+	require.Len(t, c.Applied, 1)
+	require.EqualValues(t, 3, c.Applied[0].Delta)
 }
 
 // TestLimitsOfRateLimits: a percentage of nothing is one replica, what the first of several limits forbids is forbidden

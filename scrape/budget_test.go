@@ -246,3 +246,27 @@ func TestAPageWaitsForItsMemory(t *testing.T) {
 	s = newScraper(t, Config{Budget: budget})
 	require.NoError(t, func() error { s := s.Scrape(t.Context(), []Pod{p.pod}); return s.Err() }())
 }
+
+// TestAWorkerIsUsedAgainWithoutWhatAPageTook: a lease that ends gives back its worker, and of one that has read a page of
+// many series not the room for them.
+func TestAWorkerIsUsedAgainWithoutWhatAPageTook(t *testing.T) {
+	b := newBudget(64 << 20)
+	again := 0
+	for range 50 { // a pool may forget any of them
+		l := &lease{budget: b, tenant: "a"}
+		require.Nil(t, l.begin(context.Background()))
+		for _, large := range []int{0, 100 * keptSeries} {
+			l.list = make([]chosen, 0, large)
+			l.end()
+			require.Zero(t, b.reading.used)
+			if w, ok := b.workers.Get().(*worker); ok {
+				again++
+				require.LessOrEqual(t, cap(w.list), keptSeries)
+				b.workers.Put(w)
+			}
+			require.Nil(t, l.begin(context.Background()))
+		}
+		l.end()
+	}
+	require.Positive(t, again)
+}
