@@ -28,6 +28,8 @@ func TestPeaksOfEqualLoads(t *testing.T) {
 		require.Equal(t, saturation.Peak{Pod: "a1", Variant: "a", Load: load.KV}, a.PeakKV)
 		require.Equal(t, saturation.Peak{Pod: "a1", Variant: "a", Load: load.Queue}, a.PeakQueue)
 		require.Equal(t, saturation.Peak{Pod: "b4", Variant: "b"}, a.Lost)
+		a = analyze(byDefault, append(replicas, saturation.Replica{Variant: "a", Pod: "a9", KV: math.NaN()}))
+		require.Equal(t, saturation.Peak{Pod: "a9", Variant: "a"}, a.Lost)
 	}
 }
 
@@ -87,7 +89,17 @@ func TestLimitsOfAVariant(t *testing.T) {
 	require.ErrorContains(t, v.Validate(), "desired: -1")
 	p = decideOnce(t, c, scene{same("a", 1, 0.9, 9), []saturation.Variant{v}})
 	require.Equal(t, saturation.Invalid, p.Targets[0].Decision.Code())
-	v.Desired = saturation.CountOf(5)
+	for _, n := range []int32{0, 5} {
+		v.Desired = saturation.CountOf(n)
+		require.NoError(t, v.Validate())
+	}
+	v = saturation.Variant{Name: "a", Min: 3, Max: 2, Current: 3}
+	require.Error(t, v.Validate())
+	p = decideOnce(t, c, scene{same("a", 3, 0.9, 9), []saturation.Variant{v}})
+	require.Equal(t, saturation.Invalid, p.Targets[0].Decision.Code())
+	v = saturation.Variant{Name: "a", Cost: 1e100, Capacity: 1e100, Current: 3}
+	require.NoError(t, v.Validate())
+	v.Capacity = 1e-100
 	require.NoError(t, v.Validate())
 	require.NoError(t, json.Unmarshal([]byte("null"), &v.Desired))
 	require.Equal(t, saturation.Count{}, v.Desired)
@@ -128,6 +140,8 @@ func TestATransitionIsNoTimeOfSafety(t *testing.T) {
 	require.Equal(t, saturation.Starting, code(0, 3))
 	require.Equal(t, saturation.Settling, code(299*time.Second, 4))
 	require.Equal(t, saturation.Settling, code(598*time.Second, 4))
+	p := m.Decide(start.Add(598*time.Second), same("a", 4, 0.1, 0), []saturation.Variant{{Name: "a", Cost: 1, Current: 4}})
+	require.Equal(t, start.Add(599*time.Second), p.Model().Next.UTC())
 	require.Equal(t, saturation.Alone, code(599*time.Second, 4))
 }
 

@@ -129,6 +129,7 @@ func TestEveryReasonIsTold(t *testing.T) {
 		{"short of cache", same("a", 4, 0.79, 0), []saturation.Variant{v("a", 1, 4)}},
 		{"short of queue", same("a", 4, 0.1, 3), []saturation.Variant{v("a", 1, 4)}},
 		{"less than one is lacking", same("a", 2, 0.71, 0), []saturation.Variant{v("a", 1, 2)}},
+		{"as many report as are desired, and more are short", same("a", 4, 0.75, 3), []saturation.Variant{v("a", 1, 2, desired(4))}},
 		{"on its way", same("a", 4, 0.79, 0), []saturation.Variant{v("a", 1, 6)}},
 		{"some on its way", same("a", 4, 0.1, 4), []saturation.Variant{v("a", 1, 5)}},
 		{"the rest goes to another", same("a", 4, 0.1, 4), []saturation.Variant{v("a", 1, 5, bounds(0, 5)), v("b", 3, 0)}},
@@ -158,7 +159,7 @@ func TestEveryReasonIsTold(t *testing.T) {
 		}
 		for _, r := range [][4]float64{
 			{0.6, 0.6, 1, 1}, {0.71, 0.71, 1, 1}, {0.1, 0.1, 5, 5}, {0.2, 0.2, 1, 1}, {0.2, 0.2, 1.5, 1.5}, {0.5, 0.9, 1, 1}, {0.1, 0.1, 1, 5}, {0.1, 0.8, 1, 1},
-			{0.7, 0.7, 2, 2}, {nan, nan, 1, 1}, {0.1, 0.1, nan, nan}, {nan, nan, nan, nan}, {0.35, 0.35, 1, 1}, {0.4, 0.4, 2.5, 2.5}, {0.1, 0.1, 2.5, 2.5},
+			{0.7, 0.7, 2, 2}, {0.7000000000000001, 0.7000000000000001, 2, 2}, {0.1, 0.1, 2.0000000000000004, 2.0000000000000004}, {nan, nan, 1, 1}, {0.1, 0.1, nan, nan}, {nan, nan, nan, nan}, {0.35, 0.35, 1, 1}, {0.4, 0.4, 2.5, 2.5}, {0.1, 0.1, 2.5, 2.5},
 		} {
 			for _, n := range []int32{1, 2, 3} {
 				single, err := saturation.NewSingle(singleConfig(c))

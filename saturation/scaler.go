@@ -43,9 +43,6 @@ func leastAt(threshold float64) float64 {
 	for scaling.Exceeds(threshold, x) {
 		x = math.Nextafter(x, math.Inf(1))
 	}
-	for y := math.Nextafter(x, 0); !scaling.Exceeds(threshold, y); y = math.Nextafter(x, 0) {
-		x = y
-	}
 	return x
 }
 

@@ -118,9 +118,6 @@ func (s *Single) analyze(a *Analysis, obs *scaling.Observation) {
 	a.ScaleUp = a.ShortKV || a.ShortQueue
 	if !kv.Known() || !queue.Known() {
 		a.Missing = 1 // whatever else is known, no replica may go
-		if !literal {
-			return
-		}
 	}
 	if a.Free < 2 || kv.Upper >= scaler.fullKV || queue.Upper >= scaler.fullQueue {
 		if a.Free >= 2 {
