@@ -194,7 +194,7 @@ func MetricsAvailable(o *Outcome) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonAtZero, "no replicas: there is no pod to ask"
 		return c
 	}
-	if len(o.Observed.Readings) == 0 {
+	if len(o.Observed.Readings)+len(o.Observed.Histograms) == 0 {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonNoMetrics, "no metrics are used"
 		return c
 	}
@@ -208,6 +208,18 @@ func MetricsAvailable(o *Outcome) metav1.Condition {
 			c.Reason = ReasonMetricsPartial
 		}
 		parts = append(parts, describe(r))
+	}
+	for i := range o.Observed.Histograms {
+		h := &o.Observed.Histograms[i]
+		switch {
+		case !h.Known():
+			c.Status, c.Reason = metav1.ConditionFalse, ReasonMetricsUnavailable
+			parts = append(parts, fmt.Sprintf("%s has no counts (%d failed)", h.Metric, h.Failed))
+			continue
+		case c.Status == metav1.ConditionTrue && h.Failed > 0:
+			c.Reason = ReasonMetricsPartial
+		}
+		parts = append(parts, fmt.Sprintf("%s is counted (%d failed)", h.Metric, h.Failed))
 	}
 	if o.Observed.Err != nil {
 		parts = append(parts, o.Observed.Err.Error())

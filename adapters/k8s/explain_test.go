@@ -233,3 +233,19 @@ inferscale_decisions_total{autoscaler="",code="Between",kind="Deployment",name="
 	second.Close()
 	require.Zero(t, testutil.CollectAndCount(m))
 }
+
+// TestHistogramsAreMetricsToo: one that has no counts makes the metrics unavailable, one of which pods are missing partial.
+func TestHistogramsAreMetricsToo(t *testing.T) {
+	o := outcome(4, aboveHigh, 12, 10)
+	h := scaling.Histogram{Metric: "ttft", Counts: []float64{7}, Sum: 3}
+	o.Observed.Histograms = []scaling.Histogram{h}
+	c := conditionsOf(o)[k8s.ConditionMetricsAvailable]
+	require.Equal(t, k8s.ReasonMetricsKnown, c.Reason)
+	require.Contains(t, c.Message, "; ttft is counted (0 failed)")
+	o.Observed.Histograms[0].Failed = 1
+	require.Equal(t, k8s.ReasonMetricsPartial, conditionsOf(o)[k8s.ConditionMetricsAvailable].Reason)
+	o.Observed.Histograms[0].Counts = nil
+	c = conditionsOf(o)[k8s.ConditionMetricsAvailable]
+	require.Equal(t, metav1.ConditionFalse, c.Status)
+	require.Contains(t, c.Message, "ttft has no counts (1 failed)")
+}

@@ -101,3 +101,20 @@ cron:
 	// A separator in front begins the one document.
 	parsed(t, inReplicas("threshold", "-", "scaler", "---\nstatic: {replicas: 1}\n"))
 }
+
+// TestCapacityByKeys: dotted keys say what a document says, and what is wrong is told of the key.
+func TestCapacityByKeys(t *testing.T) {
+	byKeys := parsed(t, inReplicas(
+		"capacity.slo.ttftSeconds", "2", "capacity.slo.tpotSeconds", "0.1", "capacity.server.name", "qwen3-32b-2xh100", "capacity.source.port", "8000",
+	))
+	whole := parsed(t, inReplicas("policy", `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, source: {port: 8000}}`))
+	require.Equal(t, whole.Scaler, byKeys.Scaler)
+	require.NotEqual(t, parsed(t, inReplicas("static.replicas", "2")).identity(), byKeys.identity())
+	plan, err := byKeys.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.Len(t, plan.Scrape.Metrics, 8)
+	require.Equal(t, 8000, plan.Scrape.Metrics[7].Endpoint.Port)
+	_, err = ParseMetadata(inReplicas("capacity.slo.ttftSeconds", "0", "capacity.slo.tpotSeconds", "0.1", "capacity.server.name", "abacus"))
+	require.ErrorContains(t, err, "capacity.slo.ttftSeconds")
+	require.ErrorContains(t, err, "capacity.server.name")
+}

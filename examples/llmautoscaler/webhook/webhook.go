@@ -138,7 +138,7 @@ func list(err error) field.ErrorList {
 // warn says what is allowed and yet seldom meant.
 func warn(spec *v1alpha1.LLMAutoScalerSpec) admission.Warnings {
 	var w admission.Warnings
-	if n := spec.MinReplicas; n != nil && *n == 0 && (spec.Scaler.Realtime != nil || spec.Scaler.Proportional != nil) && !wakes(spec.Scaler.Cron) {
+	if n := spec.MinReplicas; n != nil && *n == 0 && (spec.Scaler.Realtime != nil || spec.Scaler.Proportional != nil || spec.Scaler.Capacity != nil) && !wakes(spec.Scaler.Cron) {
 		w = append(w, "spec.minReplicas: 0: metrics may take the last replica away and cannot bring one back, as there is no pod to ask; a cron policy can")
 	}
 	if r := spec.Scaler.Realtime; r != nil {
