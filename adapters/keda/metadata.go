@@ -136,13 +136,14 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	                    same pods, as the state is kept under algorithms, metrics, target and this name
 //	realtime.…          a field of the policy by its path in an LLMAutoScaler's spec.scaler, as
 //	proportional.…      realtime.scaleUpRule.cooldownSeconds: "60"; lists and objects are YAML
+//	capacity.…
 //	cron.…
 //	policy              also, in place of its name, a document of package policy as YAML, such as an LLMAutoScaler as it
 //	                    stands. Its bounds, interval, grouping and scrape count where no key says otherwise; the target is
 //	                    the ScaledObject's. Then threshold and what goes with it must not be given
 //	scaler              the whole of spec.scaler as YAML, likewise
 //
-// Where cron decides alone, or realtime.metrics and proportional.metrics have what the policies given read, threshold is
+// Where cron or capacity decides alone, or realtime.metrics and proportional.metrics have what the policies given read, threshold is
 // left out together with the policy and the metric that it is for.
 //
 // KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are passed over, and a known key may end in FromEnv.

@@ -69,7 +69,7 @@ func TestMetricsByPath(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "proportional+cron", plan.Kinds)
 
-	const missing = `threshold: "": must be given in mode replicas, unless every policy has its metrics or is cron`
+	const missing = `threshold: "": must be given in mode replicas, unless every policy has its metrics, or is capacity or cron`
 	wrong(t, inReplicas("threshold", "-", "realtime.profile", "seed"), missing)
 	wrong(t, inReplicas("threshold", "-", "realtime.profile", "seed", "cron.policies", `[{name: a, schedule: "0 0 * * *", targetReplicas: 2}]`), missing)
 	wrong(t, inReplicas("threshold", "-", "realtime.metrics", "[]", "proportional.metrics", "[{target: 3}]"), missing, "realtime.metrics: 0: must be at least one")
@@ -104,17 +104,25 @@ cron:
 
 // TestCapacityByKeys: dotted keys say what a document says, and what is wrong is told of the key.
 func TestCapacityByKeys(t *testing.T) {
-	byKeys := parsed(t, inReplicas(
+	rules := func(pairs ...string) map[string]string {
+		m := map[string]string{"scalerName": DefaultScalerName, "mode": "replicas"}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i]] = pairs[i+1]
+		}
+		return m
+	}
+	byKeys := parsed(t, rules(
 		"capacity.slo.ttftSeconds", "2", "capacity.slo.tpotSeconds", "0.1", "capacity.server.name", "qwen3-32b-2xh100", "capacity.source.port", "8000",
 	))
-	whole := parsed(t, inReplicas("policy", `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, source: {port: 8000}}`))
+	whole := parsed(t, rules("policy", `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, source: {port: 8000}}`))
 	require.Equal(t, whole.Scaler, byKeys.Scaler)
-	require.NotEqual(t, parsed(t, inReplicas("static.replicas", "2")).identity(), byKeys.identity())
+	other := parsed(t, rules("policy", "static: {replicas: 2}"))
+	require.NotEqual(t, other.identity(), byKeys.identity())
 	plan, err := byKeys.plan(chatTarget, oneToTen)
 	require.NoError(t, err)
 	require.Len(t, plan.Scrape.Metrics, 8)
 	require.Equal(t, 8000, plan.Scrape.Metrics[7].Endpoint.Port)
-	_, err = ParseMetadata(inReplicas("capacity.slo.ttftSeconds", "0", "capacity.slo.tpotSeconds", "0.1", "capacity.server.name", "abacus"))
+	_, err = ParseMetadata(rules("capacity.slo.ttftSeconds", "0", "capacity.slo.tpotSeconds", "0.1", "capacity.server.name", "abacus"))
 	require.ErrorContains(t, err, "capacity.slo.ttftSeconds")
 	require.ErrorContains(t, err, "capacity.server.name")
 }

@@ -325,7 +325,7 @@ func TestWrongKeys(t *testing.T) {
 		{inMetric("scaler", "{}"), `scaler: "{}": must be given in mode replicas only`},
 		{inMetric("cron.outside", "1"), `cron.outside: "1": must be given in mode replicas only`},
 
-		{inReplicas("threshold", "-"), `threshold: "": must be given in mode replicas, unless every policy has its metrics or is cron`},
+		{inReplicas("threshold", "-"), `threshold: "": must be given in mode replicas, unless every policy has its metrics, or is capacity or cron`},
 		{inReplicas("threshold", "0"), `threshold: "0": ` + number},
 		{inReplicas("minReplicas", "-1"), `minReplicas: "-1": must be a whole number between 0 and 2147483647`},
 		{inReplicas("maxReplicas", "0"), `maxReplicas: "0": must be a whole number between 1 and 2147483647`},

@@ -152,7 +152,7 @@ func (p *parser) replicas() {
 	if given {
 		load = p.number("threshold", threshold)
 	} else {
-		p.wrong("threshold", "", "must be given in mode replicas, unless every policy has its metrics or is cron")
+		p.wrong("threshold", "", "must be given in mode replicas, unless every policy has its metrics, or is capacity or cron")
 		if metrics(tree, which) > 0 {
 			return // it is the other that lacks them
 		}

@@ -18,7 +18,7 @@ import (
 // dotted reports whether a key is the path of a field of a policy.
 func dotted(key string) bool {
 	first, _, found := strings.Cut(key, ".")
-	return found && slices.Contains([]string{"realtime", "proportional", "cron"}, first)
+	return found && slices.Contains([]string{"realtime", "proportional", "capacity", "cron"}, first)
 }
 
 // tree makes of the keys that are paths what the key scaler of a policy document would be.

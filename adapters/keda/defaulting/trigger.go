@@ -80,7 +80,7 @@ func (t trigger) paths() bool {
 	}
 	for key, value := range t.meta {
 		first, _, found := strings.Cut(key, ".")
-		if found && value != nil && slices.Contains([]string{"realtime", "proportional", "cron"}, first) {
+		if found && value != nil && slices.Contains([]string{"realtime", "proportional", "capacity", "cron"}, first) {
 			return true
 		}
 	}
