@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/sim"
 )
 
 // A row with two seeds: the table, its files, and the baseline that they are.
@@ -48,39 +51,52 @@ func TestSuite(t *testing.T) {
 	require.Contains(t, out, "No score is below")
 	base, err := os.ReadFile(file("base.csv"))
 	require.NoError(t, err)
-	lines := strings.Split(string(base), "\n")
-	for i, line := range lines {
-		if part := strings.Split(line, ","); len(part) > 5 && part[0] == recommendedName && part[1] == "all" {
-			part[2], part[4], part[5] = "0.5000", "0.5000", "0.0001"
-			lines[i] = strings.Join(part, ",")
+	before, err := readBaseline(strings.NewReader(string(base)))
+	require.NoError(t, err)
+	require.Len(t, before, 6*2)
+
+	// Had it been better before, it is worse now.
+	for i := range b.Entries {
+		b.Rows[0].Oracle = []float64{1, 1}
+		for seed := range uint64(2) {
+			b.Entries[i].Cells[0].results = append(b.Entries[i].Cells[0].results, sim.Result{Seed: seed + 1, Attainment: 0.05, ReplicaHours: 1})
 		}
 	}
-	require.NoError(t, os.WriteFile(file("base.csv"), []byte(strings.Join(lines, "\n")), 0o600))
-	before, err := readBaseline(strings.NewReader(strings.Join(lines, "\n")))
-	require.NoError(t, err)
-	require.InDelta(t, 0.5, before[recommendedName].ratio.Mean, 1e-9)
+	o := options{baseline: file("base.csv")}
+	err = o.compareBaseline(&b, io.Discard)
+	require.ErrorContains(t, err, recommendedName+": attained 0.")
+	require.ErrorContains(t, err, limitName(0)+": attains ")
 }
 
 // What is worse, and by how much it may be.
 func TestBaselineNoise(t *testing.T) {
-	was := standing{estimate{0.99, 0.002}, estimate{1.2, 0.02}}
+	pairs := func(attained, ratio, spread float64) (all [][2]standing) {
+		for i := range 12 {
+			d := spread * float64(i%2*2-1)
+			all = append(all, [2]standing{{0.98, 1.2}, {0.98 + attained + d, 1.2 + ratio + d}})
+		}
+		return all
+	}
 	for _, row := range []struct {
-		attained, ratio float64
-		worse           bool
+		attained, ratio, spread float64
+		worse                   bool
 	}{
-		{0.99, 1.2, false},
-		{0.988, 1.21, false},  // within the noise
-		{0.985, 1.1, true},    // cheaper, by serving less
-		{0.99, 1.25, true},    // dearer for the same
-		{0.999, 1.25, false},  // dearer, and serves more
-		{0.98, 1.3, true},     // both
-		{0.9999, 1.0, false},  // better
-		{0.9904, 1.23, true},  // a thousandth more is no excuse
-		{0.9906, 1.23, false}, // more than that is another trade
+		{0, 0, 0, false},
+		{0, 0, 0.01, false},
+		{-0.0003, 0.003, 0, false}, // rounding
+		{-0.002, 0, 0, true},       // everywhere a little less
+		{-0.002, 0, 0.01, false},   // within the noise
+		{-0.01, -0.3, 0.005, true}, // cheaper, by serving less
+		{0, 0.05, 0.01, true},      // dearer for the same
+		{0.01, 0.05, 0.001, false}, // dearer, and serves more
+		{0.01, -0.1, 0.01, false},  // better
 	} {
-		err := standing{estimate{row.attained, 0}, estimate{row.ratio, 0}}.fallen(was)
+		err := fallen(pairs(row.attained, row.ratio, row.spread))
 		require.Equal(t, row.worse, err != nil, "%+v: %v", row, err)
 	}
+	require.NoError(t, fallen(nil))
+	_, err := readBaseline(strings.NewReader("policy,row,seed,attained,x_oracle\na,b,c,d,e\n"))
+	require.ErrorContains(t, err, "line 2")
 }
 
 func TestSuiteFlags(t *testing.T) {

@@ -1,25 +1,91 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
 	"strconv"
 )
 
-// A standing is what a baseline says of a policy over all rows.
-type standing struct{ attained, ratio estimate }
+// A judged is a run that a baseline knows: a policy in a row with a seed.
+type judged struct {
+	policy, row string
+	seed        uint64
+}
+
+// A standing is what came of it.
+type standing struct{ attained, ratio float64 }
 
 // Beyond its noise, a score may fall by so much: what is rounded off, and what a request more or less does.
 const (
 	slackAttained = 0.0005
 	slackRatio    = 0.005
+	slackRow      = 0.02 // of the attainment of one row, with every seed
 )
 
-// compareBaseline says which policies' scores have fallen below those of the baseline by more than their noise: a lower
-// attainment, or at no higher one a higher cost. A policy that the baseline does not know is none of its business.
+// standings returns what came of every run.
+func (b *board) standings() map[judged]standing {
+	all := map[judged]standing{}
+	for _, e := range b.Entries {
+		for i, c := range e.Cells {
+			for _, r := range c.results {
+				all[judged{e.Name, c.Row, r.Seed}] = standing{r.Attainment, over0(r.ReplicaHours, b.Rows[i].Oracle[r.Seed-1])}
+			}
+		}
+	}
+	return all
+}
+
+// writeBaseline writes what came of every run.
+func (b *board) writeBaseline(w io.Writer) error {
+	rows := [][]string{{"policy", "row", "seed", "attained", "x_oracle"}}
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 5, 64) }
+	all := b.standings()
+	for _, e := range b.Entries {
+		for _, c := range e.Cells {
+			for _, r := range c.results {
+				s := all[judged{e.Name, c.Row, r.Seed}]
+				rows = append(rows, []string{e.Name, c.Row, strconv.FormatUint(r.Seed, 10), number(s.attained), number(s.ratio)})
+			}
+		}
+	}
+	var buffer bytes.Buffer
+	if err := csv.NewWriter(&buffer).WriteAll(rows); err != nil {
+		return err
+	}
+	_, err := w.Write(buffer.Bytes())
+	return err
+}
+
+// readBaseline reads what writeBaseline wrote.
+func readBaseline(r io.Reader) (map[judged]standing, error) {
+	records, err := csv.NewReader(r).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	all := map[judged]standing{}
+	for i, record := range records[min(1, len(records)):] {
+		if len(record) != 5 {
+			return nil, fmt.Errorf("line %d: must have five fields", i+2)
+		}
+		seed, err := strconv.ParseUint(record[2], 10, 64)
+		attained, err2 := strconv.ParseFloat(record[3], 64)
+		ratio, err3 := strconv.ParseFloat(record[4], 64)
+		if err := errors.Join(err, err2, err3); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		all[judged{record[0], record[1], seed}] = standing{attained, ratio}
+	}
+	return all, nil
+}
+
+// compareBaseline says which policies' scores have fallen below those of the baseline by more than their noise. Runs are
+// compared one by one, as both met the same requests.
 func (o *options) compareBaseline(b *board, out io.Writer) error {
 	f, err := os.Open(o.baseline)
 	if err != nil {
@@ -30,20 +96,37 @@ func (o *options) compareBaseline(b *board, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("-baseline %s: %w", o.baseline, err)
 	}
+	now := b.standings()
 	var failed error
 	for _, e := range b.Entries {
-		was, ok := before[e.Name]
-		if !ok {
-			continue
+		var pairs [][2]standing
+		for _, c := range e.Cells {
+			lost := len(c.results) > 0
+			for _, r := range c.results {
+				p := judged{e.Name, c.Row, r.Seed}
+				was, ok := before[p]
+				if ok {
+					pairs = append(pairs, [2]standing{was, now[p]})
+				}
+				lost = lost && ok && now[p].attained < was.attained-slackRow
+			}
+			if lost {
+				failed = errors.Join(failed, fmt.Errorf("%s: attained %.4f of %s, more than %g less than before", e.Name, c.Attainment.Mean, c.Row, slackRow))
+			}
 		}
-		delete(before, e.Name)
-		now := standing{e.Score.Attainment, e.Score.OverOracle}
-		if err := now.fallen(was); err != nil {
+		if err := fallen(pairs); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", e.Name, err))
 		}
 	}
-	for name := range before {
-		failed = errors.Join(failed, fmt.Errorf("%s: is in the baseline and was not run", name))
+	var gone []string
+	for p := range before {
+		if _, ok := now[p]; !ok && !slices.Contains(gone, p.policy) {
+			gone = append(gone, p.policy)
+		}
+	}
+	slices.Sort(gone)
+	for _, name := range gone {
+		failed = errors.Join(failed, fmt.Errorf("%s: the baseline has runs of it that were not made", name))
 	}
 	if failed != nil {
 		return fmt.Errorf("scores have fallen; if that is meant, write the baseline anew with -update:\n%w", failed)
@@ -52,36 +135,36 @@ func (o *options) compareBaseline(b *board, out io.Writer) error {
 	return nil
 }
 
-// fallen says what has become worse.
-func (s standing) fallen(was standing) error {
-	noise := func(a, b estimate, slack float64) float64 { return max(a.Half, b.Half) + slack }
+// fallen says what has become worse over pairs of before and now, by more than the 95 % confidence of their mean
+// difference: the attainment, or at no higher one the cost.
+func fallen(pairs [][2]standing) error {
+	if len(pairs) == 0 {
+		return nil
+	}
+	attained := differences(pairs, func(s standing) float64 { return s.attained })
+	ratio := differences(pairs, func(s standing) float64 { return s.ratio })
 	switch {
-	case s.attained.Mean < was.attained.Mean-noise(s.attained, was.attained, slackAttained):
-		return fmt.Errorf("attained %.4f, was %.4f ±%.4f", s.attained.Mean, was.attained.Mean, was.attained.Half)
-	case s.attained.Mean <= was.attained.Mean+slackAttained && s.ratio.Mean > was.ratio.Mean+noise(s.ratio, was.ratio, slackRatio):
-		return fmt.Errorf("cost %.4f x the oracle, was %.4f ±%.4f", s.ratio.Mean, was.ratio.Mean, was.ratio.Half)
+	case attained.Mean < -attained.Half-slackAttained:
+		return fmt.Errorf("attains %.4f ±%.4f less than before", -attained.Mean, attained.Half)
+	case attained.Mean <= slackAttained && ratio.Mean > ratio.Half+slackRatio:
+		return fmt.Errorf("costs %.4f ±%.4f x the oracle more than before", ratio.Mean, ratio.Half)
 	}
 	return nil
 }
 
-// readBaseline reads what csv wrote: the lines of all rows.
-func readBaseline(r io.Reader) (map[string]standing, error) {
-	records, err := csv.NewReader(r).ReadAll()
-	if err != nil {
-		return nil, err
+// differences returns the mean of what came on top.
+func differences(pairs [][2]standing, of func(standing) float64) estimate {
+	n := float64(len(pairs))
+	sum, squares := 0.0, 0.0
+	for _, p := range pairs {
+		sum += of(p[1]) - of(p[0])
 	}
-	all := map[string]standing{}
-	for i, record := range records {
-		if i == 0 || record[1] != "all" {
-			continue
-		}
-		var numbers [4]float64
-		for k := range numbers {
-			if numbers[k], err = strconv.ParseFloat(record[2+k], 64); err != nil {
-				return nil, fmt.Errorf("line %d: %w", i+1, err)
-			}
-		}
-		all[record[0]] = standing{estimate{numbers[0], numbers[1]}, estimate{numbers[2], numbers[3]}}
+	for _, p := range pairs {
+		d := of(p[1]) - of(p[0]) - sum/n
+		squares += d * d
 	}
-	return all, nil
+	if n < 2 {
+		return estimate{Mean: sum / n}
+	}
+	return estimate{Mean: sum / n, Half: student(len(pairs)-1) * math.Sqrt(squares/(n-1)/n)}
 }

@@ -56,7 +56,7 @@ func (o *options) showBoard(b *board, stdout, stderr io.Writer) error {
 		write(stem+".svg", b.svg)
 	}
 	if o.baseline != "" && o.update {
-		write(o.baseline, b.csv)
+		write(o.baseline, b.writeBaseline)
 	} else if o.baseline != "" {
 		failed = errors.Join(failed, o.compareBaseline(b, text))
 	}
