@@ -13,10 +13,11 @@ import (
 // added again before that is worked on once. It goes into workqueue.TypedDelayingQueueConfig, and that into
 // workqueue.TypedRateLimitingQueueConfig:
 //
-//	queue := k8s.NewFairQueue(func(r reconcile.Request) string { return r.Namespace }, workers/4)
+//	queue := k8s.NewFairQueue(func(r reconcile.Request) string { return r.Namespace }, workers/4).Workers(workers)
 type FairQueue[T comparable] struct {
-	of    func(T) string
-	share int
+	of      func(T) string
+	share   int
+	workers int
 
 	mu      sync.Mutex
 	change  *sync.Cond
@@ -35,6 +36,25 @@ func NewFairQueue[T comparable](of func(T) string, share int) *FairQueue[T] {
 	}
 	q.change = sync.NewCond(&q.mu)
 	return q
+}
+
+// Workers says how many items are worked on at a time at most, and has half of them kept for tenants that have little at
+// work: while half are busy, a tenant that has something at work gets more only up to an equal part of that half, of the
+// tenants that have any and one more. So several tenants with slow rounds keep no other waiting either. Without it, or
+// with 0, there is only the share. It is to be called before the queue is used, and returns the queue.
+func (q *FairQueue[T]) Workers(n int) *FairQueue[T] {
+	q.workers = n
+	return q
+}
+
+// may reports whether a tenant may have another item at work.
+func (q *FairQueue[T]) may(tenant string) bool {
+	active := q.active[tenant]
+	if q.share > 0 && active >= q.share {
+		return false
+	}
+	half := q.workers / 2
+	return active == 0 || half == 0 || len(q.busy) < half || active < half/(len(q.active)+1)
 }
 
 // Add adds an item, unless it waits already. One that is at work waits until that is done.
@@ -86,7 +106,7 @@ func (q *FairQueue[T]) Get() (item T, shutdown bool) {
 
 // next takes the first item of the first tenant that may have another one at work, whose turn is then the last.
 func (q *FairQueue[T]) next() (item T, ok bool) {
-	i := slices.IndexFunc(q.turns, func(tenant string) bool { return q.share < 1 || q.active[tenant] < q.share })
+	i := slices.IndexFunc(q.turns, q.may)
 	if i < 0 {
 		return item, false
 	}

@@ -148,3 +148,33 @@ func TestFairQueueAgain(t *testing.T) {
 	fourth, _ := q.Get()
 	require.Equal(t, []string{"a/2", "a/1"}, []string{third, fourth})
 }
+
+// TestSlowTenantsKeepRoom: ten tenants whose rounds never end, each below its share, leave workers for others.
+func TestSlowTenantsKeepRoom(t *testing.T) {
+	const workers = 64
+	q := k8s.NewFairQueue(func(item [2]int) string { return fmt.Sprint(item[0]) }, 16).Workers(workers)
+	for tenant := range 10 {
+		for i := range 100 {
+			q.Add([2]int{tenant, i})
+		}
+	}
+	got := make(chan [2]int)
+	for range workers {
+		go func() {
+			if item, shutdown := q.Get(); !shutdown {
+				got <- item
+			}
+		}()
+	}
+	taken := 0
+	for ; taken < workers/2; taken++ {
+		require.Less(t, (<-got)[0], 10)
+	}
+	for tenant := 10; tenant < 14; tenant++ {
+		for i := range 2 {
+			q.Add([2]int{tenant, i})
+			require.Equal(t, [2]int{tenant, i}, <-got, "at once, though all the others wait")
+		}
+	}
+	q.ShutDown()
+}

@@ -120,7 +120,7 @@ func (o *options) cache(hears *hearing) cache.Options {
 
 // queue is that of the rounds: namespaces take turns, and none has more than its share of the workers.
 func (o *options) queue(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
-	fair := k8s.NewFairQueue(func(r ctrl.Request) string { return r.Namespace }, o.share)
+	fair := k8s.NewFairQueue(func(r ctrl.Request) string { return r.Namespace }, o.share).Workers(o.workers)
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[ctrl.Request]{
 		Name:          name,
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[ctrl.Request]{Name: name, Queue: fair}),
