@@ -33,7 +33,7 @@ func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share
 			out.num, out.value, out.min, out.max = n, n, n, n
 			out.series, out.engines = len(w.list), len(w.list)
 		}
-		if fail != nil && first == nil && !(s.less && fail.Reason == NotFound) {
+		if fail != nil && first == nil && (!s.less || fail.Reason != NotFound) {
 			first = fail
 		}
 	}

@@ -58,6 +58,7 @@ type countedFleet struct {
 }
 
 func newCountedFleet(t *testing.T) *countedFleet {
+	t.Helper()
 	clock := newTestClock()
 	return &countedFleet{
 		T: t, clock: clock, scraper: newScraper(t, Config{Metrics: countedMetrics(), Now: clock.now}),
@@ -117,7 +118,7 @@ func TestACountedPodThatRestarts(t *testing.T) {
 	f.counts(3, 1, 40, 0)
 	f.say("a", countedPage(20, countedEngine{"0", 30, 10, 400, 0})) // higher than before, by the start of its process
 	f.counts(33, 11, 440, 0)
-	f.say("a", strings.Replace(countedPage(20, countedEngine{"0", 2, 0, 20, 0}), "process_start", "other_start", -1)) // a counter that fell
+	f.say("a", strings.ReplaceAll(countedPage(20, countedEngine{"0", 2, 0, 20, 0}), "process_start", "other_start")) // a counter that fell
 	f.counts(35, 11, 460, 0)
 }
 

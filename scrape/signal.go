@@ -169,7 +169,7 @@ func (m Metric) check(e *scaling.FieldErrors, path string) {
 }
 
 // counts reports whether the metric is a histogram of the fleet instead of a reading.
-func (m *Metric) counts() bool { return len(m.Terms) > 0 && m.Terms[0].Read == Counts }
+func (m Metric) counts() bool { return len(m.Terms) > 0 && m.Terms[0].Read == Counts }
 
 // all returns the terms and then what they are divided by.
 func (m Metric) all() []Series {
