@@ -107,6 +107,7 @@ func TestEveryReasonIsTold(t *testing.T) {
 		for i := range plan.Targets {
 			d := &plan.Targets[i].Decision
 			require.NoError(t, scalingtest.Explained(d), d.Explain())
+			require.True(t, plan.Targets[i].IsPriced || plan.Targets[i].Price == 0)
 			if c.Step == saturation.Deficit {
 				out.WriteString(d.Explain())
 			}

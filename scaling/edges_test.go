@@ -92,6 +92,8 @@ func TestALiftIsReportedOnce(t *testing.T) {
 	require.Contains(t, save(t, base), "[3,5]")
 
 	p.Decide(start, want(3, 3))
+	p.Applied(start, 7, 6)
+	require.Contains(t, save(t, base), "7,6", "so is another change while one is open")
 	require.NoError(t, json.Unmarshal([]byte(fresh), p))
 	p.Applied(start, 3, 5)
 	require.Contains(t, save(t, base), "[3,5]")
@@ -162,8 +164,10 @@ func TestChangesOfOneSecondAreOne(t *testing.T) {
 	c = scaling.Changes{}
 	l.Record(&c, start, 3, 5)
 	l.Record(&c, start, 5, 6)
-	require.Len(t, c.Applied, 1)
-	require.EqualValues(t, 3, c.Applied[0].Delta)
+	l.Record(&c, start.Add(time.Second), 6, 7)
+	l.Record(&c, start.Add(time.Second), 7, 8)
+	require.Len(t, c.Applied, 2)
+	require.Equal(t, []int32{3, 2}, []int32{c.Applied[0].Delta, c.Applied[1].Delta})
 }
 
 // TestLimitsOfRateLimits: a percentage of nothing is one replica, what the first of several limits forbids is forbidden

@@ -6,7 +6,9 @@
 // Changed are comparisons, && and ||, + and -, min and max, whole numbers, booleans that are returned, negations, and
 // statements, which are left out. Nothing is written to the source: go test gets an overlay. All changes of a package are
 // built into one test program, where an environment variable chooses the one that is made; a change of a constant needs a
-// program of its own. Each is tried with few cases of each property first, and if no test fails, with as many as usual. Limits are of the processor's time.
+// program of its own. Each is tried with few cases of each property first, and if no test fails, with as many as usual.
+// Limits are of the processor's time. With -v all changes are printed; that output is what -again reads, to try only what
+// survived.
 //
 // Changes that make no difference are listed in equivalent.txt, each with its reason, and are not tried (but with -check,
 // which fails for those that a test notices). It exits with 1 if more than -survivors of the changes survive, or if the
@@ -119,7 +121,7 @@ func run(name string, known equivalents, o options) (int, error) {
 			fmt.Printf("%s:%d\n%s:%s\n", p.rel(m.file), m.line, m.key(), cmp.Or(who, " survived"))
 		}
 	}
-	fmt.Printf("%s: %d possible, %d tried, %d noticed (%d by their time), %d equivalent, %d survived; %d built not; %s\n", name,
+	fmt.Printf("%s: %d possible, %d tried, %d noticed (%d by their time), %d equivalent, %d survived; %d do not build; %s\n", name,
 		len(all), noticed+equal+len(left), noticed, late, equal, len(left), p.dropped, time.Since(began).Round(time.Second))
 	if len(unknown) > 0 {
 		return 0, fmt.Errorf("%s: not in the source:\n%s", o.equivalent, strings.Join(unknown, "\n"))
