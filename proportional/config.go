@@ -59,7 +59,7 @@ type Config struct {
 }
 
 // A Metric is a load to scale on and how much of it one replica should carry.
-type Metric struct {
+type Metric struct { //nolint:recvcheck // Demand is a value to hand on, load runs in every decision
 	Name    string  `json:"name"`    // of the scaling.Reading
 	Target  float64 `json:"target"`  // load per replica, in the metric's unit; above 0
 	Measure Measure `json:"measure"` // how a reading gives the fleet's load

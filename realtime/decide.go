@@ -298,10 +298,10 @@ func (s *Scaler) restrain(d *scaling.Decision, now int64, state *State, obs *sca
 // note puts a metric's step into the chain: on the deciding line, or beside it.
 func (s *Scaler) note(d *scaling.Decision, place int, l *look, wish int8, deciding bool) {
 	to := d.From
-	switch {
-	case wish == +1:
+	switch wish {
+	case +1:
 		to = scaling.Plus(d.From, s.config.Up.Step)
-	case wish == -1:
+	case -1:
 		to = scaling.Plus(d.From, -s.config.Down.Step)
 	}
 	m, held := &s.metrics[place], seconds(l.held)

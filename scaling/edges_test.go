@@ -226,11 +226,24 @@ func TestHoldsOfEveryOperator(t *testing.T) {
 		a, b float64
 		want bool
 	}{
-		{">=", 2, 1, true}, {">=", 1, 1, true}, {">=", 1, 2, false}, {">=", big, big + 0.5, true},
-		{"<", 1, 2, true}, {"<", 1, 1, false}, {"<", 2, 1, false}, {"<", big, big + 1, true}, {"<", big + 0.5, big + 1, false}, {"<", big, big + 0.5, false},
-		{">", big + 1, big, true}, {">", big + 1, big + 0.5, false}, {">", big + 0.5, big, false},
-		{"<=", 1, 2, true}, {"<=", 2, 1, false},
-		{"==", 1, 1, true}, {"==", 1, 2, false}, {"==", 2, 1, false},
+		{">=", 2, 1, true},
+		{">=", 1, 1, true},
+		{">=", 1, 2, false},
+		{">=", big, big + 0.5, true},
+		{"<", 1, 2, true},
+		{"<", 1, 1, false},
+		{"<", 2, 1, false},
+		{"<", big, big + 1, true},
+		{"<", big + 0.5, big + 1, false},
+		{"<", big, big + 0.5, false},
+		{">", big + 1, big, true},
+		{">", big + 1, big + 0.5, false},
+		{">", big + 0.5, big, false},
+		{"<=", 1, 2, true},
+		{"<=", 2, 1, false},
+		{"==", 1, 1, true},
+		{"==", 1, 2, false},
+		{"==", 2, 1, false},
 	} {
 		require.Equal(t, row.want, scaling.Step{Code: scaling.Code("Is a " + row.op + " b"), Numbers: [4]float64{row.a, row.b}}.Holds(), "%+v", row)
 	}

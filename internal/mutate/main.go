@@ -103,10 +103,8 @@ func run(name string, known equivalents, o options) (int, error) {
 			equal++
 			continue
 		}
-		who, compiled, err := p.try(m)
+		who, compiled := p.try(m)
 		switch {
-		case err != nil:
-			return 0, err
 		case !compiled:
 			continue
 		case who == "":

@@ -190,7 +190,7 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 	call := func(name, comma, end string) {
 		f.add(n.OpPos, change, f.open(n.Pos(), name+"(ON, "), f.replace(n.OpPos, op, comma), f.close(n.End(), end))
 	}
-	switch n.Op {
+	switch n.Op { //nolint:exhaustive // the others are not changed
 	case token.EQL, token.NEQ:
 		f.add(n.OpPos, change, f.open(n.Pos(), "(ON != ("), f.close(n.End(), "))"))
 	case token.LAND:

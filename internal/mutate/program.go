@@ -180,7 +180,7 @@ func (p *program) start(checks int, rough bool) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		if strings.HasPrefix(name, "Benchmark") {
 			continue
 		}
@@ -192,7 +192,7 @@ func (p *program) start(checks int, rough bool) error {
 		}
 		t := test{name: name, takes: takes, reach: map[int]bool{}}
 		reached, _ := os.ReadFile(file)
-		for _, s := range strings.Fields(string(reached)) {
+		for s := range strings.FieldsSeq(string(reached)) {
 			id, _ := strconv.Atoi(s)
 			t.reach[id] = true
 		}
@@ -203,13 +203,13 @@ func (p *program) start(checks int, rough bool) error {
 }
 
 // try runs the tests that reach a change, and returns who noticed it, and whether the package could be built.
-func (p *program) try(m *mutant) (who string, compiled bool, err error) {
+func (p *program) try(m *mutant) (who string, compiled bool) {
 	binary, env := p.binary, "MUTATE="+strconv.Itoa(m.id)
 	if m.plain {
 		var said []byte
-		binary, said, err = p.build("one", []*mutant{m})
-		if err != nil {
-			return "", !bytes.Contains(said, []byte(".go:")), nil
+		var err error
+		if binary, said, err = p.build("one", []*mutant{m}); err != nil {
+			return "", !bytes.Contains(said, []byte(".go:"))
 		}
 	}
 	var fast, slow []test
@@ -243,7 +243,7 @@ func (p *program) try(m *mutant) (who string, compiled bool, err error) {
 			break
 		}
 	}
-	return who, true, nil
+	return who, true
 }
 
 // test runs some tests within some time of the processor, and returns one that failed, and the time that they took.

@@ -133,7 +133,8 @@ func (t *table) next() error {
 // records reads one record after the other, to the end of the file or up to an error.
 func (t *table) records() iter.Seq[error] {
 	return func(yield func(error) bool) {
-		for err := t.next(); !errors.Is(err, io.EOF) && yield(err) && err == nil; err = t.next() {
+		for err := t.next(); !errors.Is(err, io.EOF) && yield(err) && err == nil; {
+			err = t.next()
 		}
 	}
 }

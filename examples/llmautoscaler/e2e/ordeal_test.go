@@ -96,7 +96,8 @@ func newOrdeal(t *testing.T, replicas int, args ...string) *ordeal {
 	for i := range replicas {
 		config := filepath.Join(t.TempDir(), "kubeconfig")
 		require.NoError(t, cluster.WriteKubeconfig(config, &rest.Config{Host: o.proxy.servers[i].URL}))
-		o.replicas = append(o.replicas, newReplica(t, append([]string{w.binary,
+		o.replicas = append(o.replicas, newReplica(t, append([]string{
+			w.binary,
 			"-kubeconfig", config, "-health-address", "0", "-metrics-address", "0", "-allow-local-targets", "-leader-elect-namespace", system,
 			"-credentials-dir", t.TempDir(), // who is killed leaves what it made
 		}, args...)))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -128,7 +129,7 @@ type proxy struct {
 	upstream  *url.URL
 	servers   []*httptest.Server
 	touch     func(name string)
-	ctx       context.Context
+	ctx       context.Context //nolint:containedctx // of the test: what a proxy does for a while ends with it
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -291,9 +292,7 @@ func (p *proxy) serve(replica int, w http.ResponseWriter, r *http.Request) {
 		refuse(w, []int{500, 503, 504}[int(chance*3)], chance > 0.5)
 		return
 	}
-	for k, v := range answer.Header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), answer.Header)
 	w.WriteHeader(answer.StatusCode)
 	pass(w, answer.Body)
 }
