@@ -80,15 +80,16 @@ func (c *Config) Validate() error {
 // What is fixed. None of these numbers was fitted to a recorded trace.
 const (
 	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
-	surgeSpan   = 30.0   // and those over which more counts, by so much more than chance,
-	surge       = 3.0    // in deviations
+	surgeSpan   = 30.0   // and those over which, or half of which, more counts, less so much of what is chance,
+	surge       = 2.5    // in deviations
 	lengthSpan  = 120.0  // seconds over which mean lengths are taken, or four times as long as a request stays
 	spread      = 0.3    // replicas for the noise of the work, times its square root
 	mostWaiting = 0.8    // share of the batches' places that may be taken
 	mostKV      = 0.85   // share of the KV caches that may be in use
 	history     = 3600.0 // seconds of the past that are replayed
 	tuneEvery   = 300.0  // seconds between two tunings
-	mostReplay  = 60_000 // requests in a replay
+	mostReplay  = 80_000 // requests in a replay
+	smallest    = 6.0    // replicas in a replay, of a larger fleet
 	step        = 1.06   // from one capacity that is tried to the next
 	strain      = 1.1    // by how much more traffic the past must be survived, too
 	strainLate  = 0.05   // the share that may be late then

@@ -127,7 +127,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		try.Capacity /= (1 + s.Guard) * (1 + prior(age, lead))
 	}
 	spec := d.From
-	rate := max(s.rate(rateSpan), s.surging(surgeSpan, try.Dispersion))
+	rate := max(s.rate(rateSpan), s.surging(surgeSpan, try.Dispersion), s.surging(surgeSpan/2, try.Dispersion))
 	prompt, answer := s.sizes(min(max(lengthSpan, 4*s.residence(lengthSpan)), 900))
 	if try.Trend {
 		if more := s.trend(trendSpan(lead), lead, try.Dispersion); more > 0 {

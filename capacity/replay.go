@@ -34,7 +34,7 @@ func (b *bench) search(t *Tuning) {
 	}
 	b.replays, b.least = 0, 1
 	if t.Attained = b.cheapest(t); !t.Attained {
-		b.allowed = 1.2*b.least + 0.002
+		b.allowed = 1.05*b.least + 0.001
 		b.cheapest(t)
 	}
 	t.Allowed, t.Replays = b.allowed, b.replays
@@ -118,6 +118,10 @@ func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool)
 	return late, cost, strainedLate <= max(strainLate, 2*b.allowed)
 }
 
+// longest is for how long a request may still be answered after a replay's end: one that came shortly before it, and has a
+// long answer, is not late for that.
+const longest = time.Hour
+
 // replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours.
 func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64) {
 	b.replays++
@@ -135,7 +139,7 @@ func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64)
 	config.Bounds = scaling.Bounds{Min: 1, Max: max(config.Bounds.Max, 64)} // what is needed, whatever may be asked for
 	config.ColdStart = time.Duration(b.start * float64(time.Second))
 	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, b.initial, config.ColdStart)
-	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), config.Scrape, config.Control, 5*time.Minute
+	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), config.Scrape, config.Control, longest
 	r, err := sim.Run(forever(), &s, func() (scaling.Group, error) {
 		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: try, warm: b.warm.Seconds()})), nil
 	}, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
@@ -190,7 +194,7 @@ func (b *bench) attained(lengths []sim.Request, replicas int32, rate float64) fl
 	}
 	from, met := requests[warm].At, 0
 	s := b.scenario(sim.Trace{Requests: requests}, replicas, 0)
-	s.Scrape.Interval, s.Control.Interval, s.Grace = 24*time.Hour, time.Minute, 10*time.Minute
+	s.Scrape.Interval, s.Control.Interval, s.Grace = 24*time.Hour, time.Minute, longest
 	_, err := sim.Run(forever(), &s, func() (scaling.Group, error) { return sim.Static(replicas), nil }, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
 		if o.Arrived >= from && o.Met {
 			met++

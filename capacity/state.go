@@ -278,7 +278,7 @@ func (s *State) residence(w float64) float64 {
 	return 0
 }
 
-// hold notes a need and returns the greatest within the last w seconds.
+// hold notes a need and returns the greatest within the last w seconds. It remembers an hour of them at least, as w may grow.
 func (s *State) hold(at float64, n int32, w float64) int32 {
 	k := len(s.Needs)
 	for k > 0 && s.Needs[k-1].Count <= n {
@@ -286,11 +286,16 @@ func (s *State) hold(at float64, n int32, w float64) int32 {
 	}
 	s.Needs = append(s.Needs[:k], Need{at, n})
 	old := 0
-	for s.Needs[old].At < at-w-1e-3 {
+	for s.Needs[old].At < at-max(w, history) {
 		old++
 	}
 	s.Needs = s.Needs[:copy(s.Needs, s.Needs[old:])]
-	return s.Needs[0].Count
+	for _, need := range s.Needs {
+		if need.At >= at-w-1e-3 {
+			return need.Count
+		}
+	}
+	return n
 }
 
 // starts learns how long a start takes: from when a count was asked for to when as many are ready.

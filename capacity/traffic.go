@@ -19,7 +19,7 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 		return nil, 0, 0
 	}
 	for ; first > 0; first-- {
-		came := p.came(first)
+		came := p.came(first) * factor
 		if n+came > float64(most) {
 			break
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -147,7 +148,8 @@ func (p *Past) Tune(c *Config) Tuning {
 		return t
 	}
 	warm := min(max(60, 3*p.residence()), 600)
-	requests, from, to := p.traffic(mostReplay, 1, warm)
+	share := p.share()
+	requests, from, to := p.traffic(mostReplay, share, warm)
 	if len(requests) < int(enough) {
 		return t
 	}
@@ -168,9 +170,9 @@ func (p *Past) Tune(c *Config) Tuning {
 	}
 	if len(requests) >= 100 && to-from >= 120 {
 		b.requests, b.span, b.warm = requests, time.Duration((to-from+warm)*float64(time.Second)), time.Duration(warm*float64(time.Second))
-		b.strained, _, _ = p.traffic(mostReplay*2, strain, warm)
+		b.strained, _, _ = p.traffic(mostReplay*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
-		b.initial = p.readyAt(from)
+		b.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
 		b.allowed = (1 - c.Goal) * min(max(1.1-p.missed()/(1-c.Goal), 0.25), min(0.6+0.4*p.Age/7200, 1))
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
@@ -189,6 +191,19 @@ func (p *Past) missed() float64 {
 		return 0
 	}
 	return max(0, b.Late-a.Late+b.Slow-a.Slow) / n
+}
+
+// share returns which share of the traffic is replayed, on as small a share of the fleet: all of it, or as much as makes
+// so many requests, but that of six replicas at least, as fewer take relatively less.
+func (p *Past) share() float64 {
+	came, ready := 0.0, 0.0
+	for i := range p.Samples {
+		if i > 0 {
+			came += p.came(i)
+		}
+		ready += float64(p.Samples[i].Ready)
+	}
+	return min(1, max(mostReplay/max(came, 1), smallest*float64(len(p.Samples))/max(ready, 1)))
 }
 
 // readyAt returns how many replicas were ready at a time, or became so within a start of it: those were being started.
@@ -220,16 +235,17 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer float64
 //
 //	f (Base + Sequence R + KVToken K) = ITL (1 - f PrefillToken P)
 //
-// solved for f between every two samples; the answer is the median, each weighing as many answers as it has. It is 1, or
-// what it was, while there are fewer than 200 answers.
+// solved for f between every two samples of the last five minutes, or of as long as has 200 answers; the answer is the
+// median, each weighing as many answers as it has. It is 1, or what it was, while there are fewer. Times at which more than
+// one request a replica waits say nothing: the law is that of a server which is not overloaded.
 func (p *Past) slowness(v *sim.Server) float64 {
 	type estimate struct{ factor, weight float64 }
 	var all []estimate
 	total := 0.0
-	for i := 1; i < len(p.Samples); i++ {
+	for i := len(p.Samples) - 1; i > 0 && (total < 200 || p.Samples[i].At > p.Samples[len(p.Samples)-1].At-tuneEvery); i-- {
 		a, b := &p.Samples[i-1], &p.Samples[i]
 		answers, dt, n := b.Timed-a.Timed, b.At-a.At, float64(b.Ready)
-		if answers <= 0 || dt <= 0 || n == 0 {
+		if answers <= 0 || dt <= 0 || n == 0 || max(a.Waiting, b.Waiting) > n {
 			continue
 		}
 		itl := (b.TPOT - a.TPOT) / answers

@@ -86,5 +86,6 @@ func TestServersThatBecomeSlowerByHalf(t *testing.T) {
 	after := span(15)
 	slowness, half = learned()
 	t.Logf("after: %.4f in time, %.2f times as slow as said, %.0f tokens/s, %d servers", after, slowness, half, f.spec())
+	require.InDelta(t, tokens/2, half, tokens/5, "of tokens a second that a replica is given")
 	require.GreaterOrEqual(t, after, 0.99)
 }
