@@ -12,7 +12,8 @@ import (
 
 // traffic makes requests of a past: as many in each interval between two samples as had come, at times and of lengths
 // drawn from a generator that always draws the same, of at most so many requests; factor times as many. Before them come
-// those of warm seconds at the rate of the beginning.
+// those of warm seconds at the rate of the beginning. Where counts disperse more than by chance, as many come at a time as
+// make that of it.
 func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, from, to float64) {
 	first, n := len(p.Samples)-1, 0.0
 	if first < 1 || len(p.Lengths) == 0 {
@@ -29,7 +30,7 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 		return nil, 0, 0
 	}
 	from, to = p.Samples[first].At, p.Samples[len(p.Samples)-1].At
-	random := splitmix.Stream{State: 17}
+	random, clump := splitmix.Stream{State: 17}, (p.dispersion()+1)/2 // geometric sizes of that mean disperse so
 	var prompts, answers drawer
 	span, left := -1, 0.0
 	begin := first
@@ -54,8 +55,11 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 		count := int(left)
 		left -= float64(count)
 		at := len(requests)
-		for range count {
-			t := a - from + warm + random.Uniform()*(b-a)
+		t := 0.0
+		for i := range count {
+			if i == 0 || random.Uniform() < 1/clump {
+				t = a - from + warm + random.Uniform()*(b-a)
+			}
 			requests = append(requests, sim.Request{At: time.Duration(t * float64(time.Second)), Input: prompts.draw(&random), Output: answers.draw(&random)})
 		}
 		slices.SortFunc(requests[at:], func(a, b sim.Request) int { return cmp.Compare(a.At, b.At) })
