@@ -124,6 +124,38 @@ const longest = time.Hour
 
 // replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours.
 func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64) {
+	config := *b.config
+	config.Server = b.server
+	config.Bounds = scaling.Bounds{Min: 1, Max: max(config.Bounds.Max, 64)} // what is needed, whatever may be asked for
+	config.ColdStart = time.Duration(b.start * float64(time.Second))
+	return b.under(requests, config.ColdStart, func() (scaling.Group, error) {
+		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: try, warm: b.warm.Seconds()})), nil
+	})
+}
+
+// asItWas returns the share of requests that miss the SLO with a share of the replicas that were ready at each time.
+func (b *bench) asItWas(p *Past, share float64) float64 {
+	end := p.Samples[len(p.Samples)-1].At
+	var ready []int32
+	i := 0
+	for at := end - (b.span - b.warm).Seconds(); at <= end; at += b.config.Control.Seconds() {
+		for i+1 < len(p.Samples) && p.Samples[i+1].At <= at {
+			i++
+		}
+		ready = append(ready, max(1, scaling.Ceil(float64(p.Samples[i].Ready)*share)))
+	}
+	warm := make([]int32, int(b.warm/b.config.Control))
+	for k := range warm {
+		warm[k] = ready[0]
+	}
+	late, _ := b.under(b.requests, 0, func() (scaling.Group, error) {
+		return sim.Schedule(time.Time{}, b.config.Control, append(warm, ready...)), nil
+	})
+	return late
+}
+
+// under returns the share of requests that miss the SLO under a group, after a warm-up, and the replica-hours.
+func (b *bench) under(requests []sim.Request, start time.Duration, group func() (scaling.Group, error)) (late, hours float64) {
 	b.replays++
 	all, met := 0, 0
 	for i := range requests {
@@ -134,15 +166,9 @@ func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64)
 	if all == 0 {
 		return 0, 0
 	}
-	config := *b.config
-	config.Server = b.server
-	config.Bounds = scaling.Bounds{Min: 1, Max: max(config.Bounds.Max, 64)} // what is needed, whatever may be asked for
-	config.ColdStart = time.Duration(b.start * float64(time.Second))
-	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, b.initial, config.ColdStart)
-	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), config.Scrape, config.Control, longest
-	r, err := sim.Run(forever(), &s, func() (scaling.Group, error) {
-		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: try, warm: b.warm.Seconds()})), nil
-	}, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
+	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, b.initial, start)
+	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, longest
+	r, err := sim.Run(forever(), &s, group, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
 		if o.Arrived >= b.warm && o.Met {
 			met++
 		}

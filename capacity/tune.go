@@ -32,6 +32,9 @@ type Tuning struct {
 	Found []float64 `json:"found,omitempty"`
 	// Slowness is the factor by which the server's times are longer than the configuration says.
 	Slowness float64 `json:"slowness,omitempty"`
+	// Bias is by what factor more requests missed the SLO in truth than in a replay with the replicas that there were, at
+	// least 1.
+	Bias     float64 `json:"bias,omitempty"`
 	Requests int     `json:"requests,omitempty"` // that were replayed; 0 before there are enough
 	Late     float64 `json:"late,omitempty"`     // share of them that missed the SLO in the replay
 	Allowed  float64 `json:"allowed,omitempty"`  // share of them that may
@@ -50,7 +53,7 @@ type trial struct {
 }
 
 func (t *Tuning) validate() error {
-	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Dispersion} {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Dispersion, t.Bias} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return errors.New("tuning: must be numbers that are not negative")
 		}
@@ -137,8 +140,8 @@ func (s *State) past(start float64) Past {
 //
 // Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
 // After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
-// miss the SLO than 0.6 of what the goal allows, after two hours all of it, or less where many have missed it in truth
-// (1.1 of it less those, at least a quarter), and of a tenth more traffic no more than one in twenty. Where no capacity
+// miss the SLO than 0.6 of what the goal allows, over the factor by which more have missed it in
+// truth than in a replay with the replicas that there were, and of a tenth more traffic no more than one in twenty. Where no capacity
 // does, as bursts come that nobody can serve without knowing of them, it is one that is nearly as good as the best. Beside it,
 // of the choices of hold and trend, the cheapest is taken; another must be 2 % cheaper than the one in force.
 func (p *Past) Tune(c *Config) Tuning {
@@ -173,7 +176,8 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.strained, _, _ = p.traffic(mostReplay*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
-		b.allowed = (1 - c.Goal) * min(max(1.1-p.missed()/(1-c.Goal), 0.25), min(0.6+0.4*p.Age/7200, 1))
+		t.Bias = min(max((p.missed(from)+1-c.Goal)/(b.asItWas(p, share)+1-c.Goal), 1), 10)
+		b.allowed = (1 - c.Goal) * 0.6 / t.Bias
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
 		b.search(&t)
@@ -183,9 +187,13 @@ func (p *Past) Tune(c *Config) Tuning {
 	return t
 }
 
-// missed returns the share of requests that missed the SLO in the past.
-func (p *Past) missed() float64 {
-	a, b := &p.Samples[0], &p.Samples[len(p.Samples)-1]
+// missed returns the share of requests that missed the SLO since a time.
+func (p *Past) missed(from float64) float64 {
+	first := 0
+	for p.Samples[first].At < from {
+		first++
+	}
+	a, b := &p.Samples[first], &p.Samples[len(p.Samples)-1]
 	n := max(b.Firsts-a.Firsts, b.Timed-a.Timed)
 	if n <= 0 {
 		return 0
