@@ -16,7 +16,6 @@ type Past struct {
 	Samples []Sample `json:"samples"` // oldest first
 	Lengths []Sizes  `json:"lengths"`
 	Start   float64  `json:"start"` // seconds that a start takes
-	Age     float64  `json:"age"`   // seconds since the first sample there ever was
 	Last    Tuning   `json:"last"`
 }
 
@@ -124,7 +123,7 @@ func (c Scaler) tune(s State) State {
 
 // past returns what a tuning may look at, as a copy.
 func (s *State) past(start float64) Past {
-	p := Past{Samples: slices.Clone(s.Samples), Start: start, Age: s.last().At - s.Began, Last: s.Tuning}
+	p := Past{Samples: slices.Clone(s.Samples), Start: start, Last: s.Tuning}
 	p.Last.Found = slices.Clone(p.Last.Found)
 	for len(p.Samples) > 1 && p.Samples[0].At < s.last().At-history {
 		p.Samples = p.Samples[1:]
