@@ -125,6 +125,7 @@ func (c Config) Validate() error {
 		return e.Err()
 	}
 	e.Check(c.TransitionTimeout >= 0, "transitionTimeout", c.TransitionTimeout, "must not be negative")
+	e.Check(c.TransitionTimeout <= 0 || c.TransitionTimeout >= time.Millisecond, "transitionTimeout", c.TransitionTimeout, "must be 0 or at least 1ms")
 	e.Check(c.DownStabilization >= 0, "downStabilization", c.DownStabilization, "must not be negative")
 	e.Check(c.Step == One || c.Step == Deficit, "step", c.Step, "must be One or Deficit")
 	return e.Err()

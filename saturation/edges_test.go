@@ -163,6 +163,16 @@ func TestAppliedBeginsTheWaitAnew(t *testing.T) {
 	require.Equal(t, saturation.Alone, code(605*time.Second))
 }
 
+// TestATimeoutBelowAMillisecondIsRefused: times are in milliseconds, so it would be none, which blocks for ever.
+func TestATimeoutBelowAMillisecondIsRefused(t *testing.T) {
+	for timeout, wrong := range map[time.Duration]bool{0: false, 1: true, time.Millisecond - 1: true, time.Millisecond: false} {
+		c := saturation.Defaults()
+		c.TransitionTimeout = timeout
+		_, err := saturation.New(c)
+		require.Equal(t, wrong, err != nil, timeout)
+	}
+}
+
 // TestLimitsOfATimeout: none blocks for ever, one of a millisecond for that; and a millisecond back is a step back.
 func TestLimitsOfATimeout(t *testing.T) {
 	for timeout, want := range map[time.Duration]scaling.Code{0: saturation.Starting, time.Millisecond: saturation.Settling} {
