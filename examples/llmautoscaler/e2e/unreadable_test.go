@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -78,9 +79,12 @@ func TestOneObjectStopsNobody(t *testing.T) {
 		return strings.Contains(fmt.Sprint(conditions), "reason:InvalidSpec") && strings.Contains(fmt.Sprint(conditions), "maxReplicas")
 	}
 	edited := func(most int32) {
-		las := w.status()
-		las.Spec.MaxReplicas = most
-		require.NoError(t, w.client.Update(ctx, las))
+		var las *v1alpha1.LLMAutoScaler
+		require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // with the status that the controller writes
+			las = w.status()
+			las.Spec.MaxReplicas = most
+			return w.client.Update(ctx, las)
+		}))
 		w.eventually("the edit counts", 30*time.Second, func() bool {
 			return w.status().Status.ObservedGeneration == las.Generation && w.replicas() <= most
 		})
