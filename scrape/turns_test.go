@@ -49,13 +49,14 @@ func TestTurnsAreTakenByTenants(t *testing.T) {
 
 // TestTurnsAreGivenBack: whatever ends the wait for a turn, in the end all are there.
 func TestTurnsAreGivenBack(t *testing.T) {
+	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.IntRange(1, 3).Draw(t, "free")
 		s := newTurnstile(free)
 		done := make(chan struct{})
 		n := rapid.IntRange(1, 30).Draw(t, "readers")
 		for i := range n {
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(ctx)
 			if rapid.Bool().Draw(t, "canceled") {
 				go cancel()
 			}
