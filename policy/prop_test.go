@@ -28,8 +28,8 @@ func oneOf[T any](t *rapid.T, label string, values ...T) T {
 func seconds(most int32) *rapid.Generator[int32] { return rapid.Int32Range(0, most) }
 
 // decimals are numbers from low to high, in thousandths.
-func decimals(low, high int) *rapid.Generator[policy.Decimal] {
-	return rapid.Map(rapid.IntRange(low*1000, high*1000), func(n int) policy.Decimal {
+func decimals(low, high int64) *rapid.Generator[policy.Decimal] {
+	return rapid.Map(rapid.Int64Range(low*1000, high*1000), func(n int64) policy.Decimal {
 		if n%1000 == 0 {
 			return policy.NewDecimal(fmt.Sprint(n / 1000))
 		}
