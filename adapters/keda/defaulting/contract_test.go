@@ -96,6 +96,27 @@ func TestDefaultsSuitTheScaler(t *testing.T) {
 	require.NotZero(t, taken)
 }
 
+// TestOneMetricOfThresholdAndRule: a threshold and a rule by its path may read one metric, and go on to read it in one way.
+func TestOneMetricOfThresholdAndRule(t *testing.T) {
+	object := scaledObject(`{"triggers": [{"type": "external", "metadata": {"scalerName": "keda-kaito-scaler", "mode": "replicas",
+		"threshold": "10", "policy": "realtime", "lowThreshold": "2", "proportional.metrics": "[{target: 3}]"}}]}`)
+	d := defaulter(t)
+	require.Equal(t, "none", added(t, d, object, "/spec/triggers/0/metadata/metricPort"))
+	patch, warnings, err := d.Default([]byte(object))
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	var so struct {
+		Spec struct {
+			Triggers []struct {
+				Metadata map[string]string `json:"metadata"`
+			} `json:"triggers"`
+		} `json:"spec"`
+	}
+	require.NoError(t, json.Unmarshal(apply(t, []byte(object), patch), &so))
+	_, err = keda.ParseMetadata(so.Spec.Triggers[0].Metadata)
+	require.NoError(t, err)
+}
+
 // TestClockAloneGetsNoMetric: where the clock alone decides, the scaler refuses to be told which metric to read.
 func TestClockAloneGetsNoMetric(t *testing.T) {
 	clock := `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "spec": {"triggers": [{"type": "external", "metadata":

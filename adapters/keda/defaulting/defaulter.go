@@ -57,6 +57,8 @@ func New(c Config) (*Defaulter, error) {
 //   - No scrapeTimeout beside interval, on which the scaler's own default depends.
 //   - None of these five beside scaler, a whole scaler as YAML for mode replicas, and where rules are given by their paths
 //     without a threshold, as cron.… and realtime.metrics.
+//   - None of the first four beside realtime.metrics or proportional.metrics: one metric that the threshold and a rule
+//     both read must be read in one way.
 //   - No metricProtocol beside metricPorotocol.
 func (d *Defaulter) Default(object []byte) (patch []Operation, warnings []string, err error) {
 	root, err := decode(object)

@@ -78,9 +78,23 @@ func (t trigger) paths() bool {
 	if t.mode() != modeReplicas || t.has(keyThreshold) {
 		return false
 	}
+	return t.given(func(kind, rest string) bool {
+		return rest != "" && slices.Contains([]string{"realtime", "proportional", "capacity", "cron"}, kind)
+	})
+}
+
+// names says that a rule names its metrics by their paths, as realtime.metrics: beside a threshold one of them may be the
+// threshold's own, and would be read otherwise.
+func (t trigger) names() bool {
+	return t.mode() == modeReplicas && t.given(func(kind, rest string) bool {
+		return (kind == "realtime" || kind == "proportional") && strings.HasPrefix(rest, "metrics")
+	})
+}
+
+// given reports whether the metadata has a path of the kind of a policy, and of what it is.
+func (t trigger) given(is func(kind, rest string) bool) bool {
 	for key, value := range t.meta {
-		first, _, found := strings.Cut(key, ".")
-		if found && value != nil && slices.Contains([]string{"realtime", "proportional", "capacity", "cron"}, first) {
+		if kind, rest, _ := strings.Cut(key, "."); value != nil && is(kind, rest) {
 			return true
 		}
 	}
@@ -125,7 +139,7 @@ func (d *Defaulter) defaultTrigger(r *review, t trigger, formula bool) {
 		want[keyMetricType] = s // with a formula that of its result counts, which is not the trigger's
 	}
 	whole := t.has(keyScaler) || t.paths()
-	if !whole && !t.has(keyEngine) && !t.has(keySignal) {
+	if !whole && !t.names() && !t.has(keyEngine) && !t.has(keySignal) {
 		want[keyMetricName] = d.config.MetricName
 		want[keyProtocol] = d.config.Protocol
 		want[keyMetricPort] = d.config.Port

@@ -46,14 +46,15 @@ func naive(o any) {
 		case "Value":
 			meta(m, "metricType", "Value")
 		}
-		paths := given(m, "cron.mode") || given(m, "realtime.profile") || given(m, "proportional.profile")
+		paths := given(m, "cron.mode") || given(m, "realtime.profile") || given(m, "proportional.profile") || given(m, "realtime.metrics") || given(m, "proportional.metrics")
 		if given(m, "scaler") || paths && m["mode"] == "replicas" && !given(m, "threshold") {
 			continue
 		}
 		if !given(m, "interval") {
 			meta(m, "scrapeTimeout", "5")
 		}
-		if given(m, "engine") || given(m, "signal") {
+		rules := given(m, "realtime.metrics") || given(m, "proportional.metrics")
+		if given(m, "engine") || given(m, "signal") || rules && m["mode"] == "replicas" {
 			continue
 		}
 		meta(m, "metricName", "vllm:num_requests_waiting")
@@ -168,6 +169,7 @@ func anyScaledObject() *rapid.Generator[[]byte] {
 			for _, key := range []string{
 				"scalerAddress", "metricName", "metricProtocol", "metricPorotocol", "metricPort", "metricPath", "scrapeTimeout", "metricType",
 				"threshold", "scaler", "engine", "signal", "interval", "minReplicas", "cron.mode", "realtime.profile", "proportional.profile",
+				"realtime.metrics", "proportional.metrics",
 			} {
 				metadata[key] = mostly("0", "x")
 				metadata[key+"FromEnv"] = mostly("X")

@@ -223,6 +223,26 @@ func TestRestlessStatus(t *testing.T) {
 	}
 }
 
+// TestDryRunSaysWhatItWouldDo: a step that a dry run would have made is in the status when it would have been made, and the
+// status is not written more often than four times a minute for it.
+func TestDryRunSaysWhatItWouldDo(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.apply(strings.Replace(chat, "cooldownSeconds: 60", "cooldownSeconds: 20", 1) + "  dryRun: true\n")
+	w.queue(50)
+	before, began, said := w.statuses, w.now, w.now
+	for range 120 {
+		if d := w.round("chat").Status.LastDecision; d != nil && d.Verdict == "Up" {
+			require.True(t, d.DryRun)
+			said = w.now
+		}
+		require.LessOrEqual(t, w.now.Sub(said), 30*time.Second)
+	}
+	require.NotEqual(t, began, said)
+	require.LessOrEqual(t, float64(w.statuses-before), 10+4*w.now.Sub(began).Minutes())
+	require.EqualValues(t, 2, w.targets["chat"].Spec.Replicas)
+}
+
 // TestRestart keeps the cooldown: a new process does not scale again.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)

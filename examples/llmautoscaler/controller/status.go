@@ -82,10 +82,17 @@ func (p *pace) pass(now time.Time) bool {
 	return true
 }
 
-// urgent reports whether a status speaks of other replicas or another spec than one before.
+// urgent reports whether a status speaks of other replicas or another spec than one before, or is the first to say what a
+// dry run would have done.
 func urgent(s, before *v1alpha1.LLMAutoScalerStatus) bool {
 	return s.ObservedGeneration != before.ObservedGeneration || !s.LastScaleTime.Equal(before.LastScaleTime) ||
-		!equality.Semantic.DeepEqual(s.CurrentReplicas, before.CurrentReplicas)
+		!equality.Semantic.DeepEqual(s.CurrentReplicas, before.CurrentReplicas) || would(s) && !would(before)
+}
+
+// would reports whether a status says that a dry run would have changed the replicas.
+func would(s *v1alpha1.LLMAutoScalerStatus) bool {
+	d := s.LastDecision
+	return d != nil && d.DryRun && (d.Verdict == scaling.Up.String() || d.Verdict == scaling.Down.String())
 }
 
 // fill makes the status that an outcome leaves.
