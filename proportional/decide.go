@@ -73,10 +73,7 @@ func (p *plan) record(state *State, now int64, obs *scaling.Observation) (back, 
 		return back, now
 	}
 	slot = p.slot(now)
-	by := int64(0)
-	if back > 0 {
-		by = p.slot(seen) - slot
-	}
+	by := p.slot(seen) - slot // above 0 only for a step back
 	loads := loadsOf(state, p.metrics)
 	for i := range loads {
 		l := &loads[i]

@@ -225,11 +225,17 @@ func TestStatesThatNobodyWrote(t *testing.T) {
 	after := scaling.StampOf(start.Add(time.Second))
 	for want, s := range map[string]proportional.State{
 		"panic: must be a time up to seen":         {Seen: stamp, Panic: after},
+		"peak: 3: must be 0 outside a panic":       {Seen: stamp, Peak: 3},
 		"loads[0].last: must be a time up to seen": {Seen: stamp, Loads: []proportional.Load{{Last: after}}},
 	} {
 		require.EqualError(t, s.Validate(), want)
 	}
 	require.EqualError(t, proportional.State{Loads: []proportional.Load{{Last: stamp}}}.Validate(), "loads[0].last: must be a time up to seen", "no decision at all")
+	before1970 := scaling.Stamp{Set: true, Milli: -1}
+	require.EqualError(t, proportional.State{Panic: before1970}.Validate(), "panic: must be a time up to seen", "no decision at all")
+	var w proportional.Window
+	require.NoError(t, json.Unmarshal([]byte(`{"samples":1,"buckets":[[0,1,0]]}`), &w))
+	require.EqualError(t, proportional.State{Seen: stamp, Loads: []proportional.Load{{Last: stamp, Window: w}}}.Validate(), "loads[0].since: must be a time up to last")
 }
 
 // TestAStepBackByLessThanTheWindowIsFollowed: what is remembered goes back with the clock, by whole buckets.
@@ -245,6 +251,27 @@ func TestAStepBackByLessThanTheWindowIsFollowed(t *testing.T) {
 	require.Equal(t, scaling.Hold, d.Verdict, "seen a stable window ago at most\n%s", d.Explain())
 	_, d = s.Decide(state, at(15), holding(4))
 	require.Equal(t, scaling.Unknown, d.Verdict, "and no longer\n%s", d.Explain())
+}
+
+// TestAStepBackKeepsTheAgeOfSamples: those that were old before it are as old after it, though they would be earlier than
+// the clock as it is.
+func TestAStepBackKeepsTheAgeOfSamples(t *testing.T) {
+	s := build(t, burst(inflight))
+	state, _ := s.Decide(proportional.State{}, at(100), holding(4, scaling.Exactly("inflight", 40)))
+	state, _ = s.Decide(state, at(108), holding(4))
+	state, _ = s.Decide(state, at(102), holding(4)) // the sample is 8 s old
+	state, d := s.Decide(state, at(103.9), holding(4))
+	require.Equal(t, scaling.Hold, d.Verdict, d.Explain())
+	_, d = s.Decide(state, at(104), holding(4))
+	require.Equal(t, scaling.Unknown, d.Verdict, d.Explain())
+}
+
+// TestABurstThatAsksForNoMoreIsNotTold: beside the metric that decides, the average of the stable window says as much.
+func TestABurstThatAsksForNoMoreIsNotTold(t *testing.T) {
+	s := build(t, burst(inflight, proportional.Metric{Name: "queue", Target: 5, Measure: proportional.Total}))
+	_, d := s.Decide(proportional.State{}, at(0), holding(4, scaling.Exactly("inflight", 300), scaling.Exactly("queue", 200)))
+	require.Equal(t, proportional.Panicked, d.Steps()[0].Code, d.Explain())
+	require.NotContains(t, d.Explain(), "Burst")
 }
 
 // TestTheLargestLoadIsALoad: a load beyond it counts as it.

@@ -40,13 +40,12 @@ type look struct {
 	limit  float64 // what an up must exceed
 	low    float64 // what a down must stay below
 	want   int32
-	rush   int32 // what the burst asks for
+	rush   int32 // what the burst asks for; 0 if it does not ask for more
 	wanted int32 // what the burst needs
 	since  int64 // how long the metric has been seen, milliseconds
 	code   scaling.Code
 	known  bool
 	breach bool // whether the burst meets the threshold
-	rushed bool // whether the burst asks for more
 }
 
 // A tally is what all metrics say at one decision.
@@ -123,10 +122,7 @@ func (p *plan) judge(l *look, m *Metric, spec int32) {
 
 // rush says what a metric's burst asks for, and whether it meets the panic threshold.
 func (p *plan) rush(l *look, m *Metric, w *Window, t *tally, spec int32) {
-	burst, ok := w.burst(t.slot - p.burst)
-	if !ok {
-		return
-	}
+	burst := w.burst(t.slot - p.burst)
 	l.burst = burst
 	needs, limit := burst/m.Target, p.config.Panic.Threshold*t.ready
 	if needs < limit/2 && burst <= l.limit {
@@ -135,7 +131,7 @@ func (p *plan) rush(l *look, m *Metric, w *Window, t *tally, spec int32) {
 	l.wanted = scaling.Ceil(needs)
 	l.breach = !scaling.Exceeds(limit, float64(l.wanted))
 	if scaling.Exceeds(burst, l.limit) {
-		l.rush, l.rushed = max(spec, l.wanted), true
+		l.rush = max(spec, l.wanted)
 	}
 }
 
@@ -144,9 +140,6 @@ func (p *plan) weigh(d *scaling.Decision, t *tally, state *State, obs *scaling.O
 	switch {
 	case !t.known:
 	case t.breach >= 0:
-		if !state.Panic.Set {
-			state.Peak = 0
-		}
 		state.Panic = stampMilli(t.at)
 	case state.Panic.Set && t.at-state.Panic.Milli > p.stable:
 		state.Panic, state.Peak = scaling.Stamp{}, 0
@@ -159,7 +152,7 @@ func (p *plan) weigh(d *scaling.Decision, t *tally, state *State, obs *scaling.O
 		if l.want > best || l.want == best && l.known && !t.looks[t.decided].known {
 			best, t.decided, t.byBurst = l.want, i, false
 		}
-		if t.panics && l.rushed && l.rush > best {
+		if t.panics && l.rush > best {
 			best, t.decided, t.byBurst = l.rush, i, true
 		}
 	}
@@ -171,7 +164,7 @@ func (p *plan) weigh(d *scaling.Decision, t *tally, state *State, obs *scaling.O
 	p.note(d, t, t.decided, t.byBurst, true)
 	for i := range t.looks {
 		if i != t.decided {
-			p.note(d, t, i, t.panics && t.looks[i].rushed && t.looks[i].rush > t.looks[i].want, false)
+			p.note(d, t, i, t.panics && t.looks[i].rush > t.looks[i].want, false)
 		}
 	}
 }

@@ -42,6 +42,9 @@ func (s State) Validate() error {
 	if s.Panic.Set && !upTo(s.Panic, s.Seen) {
 		return errors.New("panic: must be a time up to seen")
 	}
+	if s.Peak != 0 && !s.Panic.Set {
+		return fmt.Errorf("peak: %d: must be 0 outside a panic", s.Peak)
+	}
 	if err := s.Changes.Validate(); err != nil {
 		return fmt.Errorf("changes.%w", err)
 	}

@@ -37,6 +37,15 @@ func TestDecidedTooRarelyIsSaid(t *testing.T) {
 	}
 }
 
+// TestNotCoveredAtTwiceTheWindow: a metric that is new is not covered, which is not said to be for the gap, which is no
+// more than it may be.
+func TestNotCoveredAtTwiceTheWindow(t *testing.T) {
+	s := build(t, proportional.LLM(scaling.Bounds{Min: 1, Max: 20}, inflight))
+	state, _ := s.Decide(proportional.State{}, start, holding(8))
+	_, d := s.Decide(state, start.Add(time.Minute), holding(8, scaling.Exactly("inflight", 40)))
+	require.Equal(t, "Hold at 8: Uncovered inflight load=40 < limit=56, target=10, covered=0s", d.Reason())
+}
+
 // TestRecordKeepsAWindowThatIsDecidedRarely: with samples recorded in between nothing is said.
 func TestRecordKeepsAWindowThatIsDecidedRarely(t *testing.T) {
 	s := build(t, proportional.LLM(scaling.Bounds{Min: 1, Max: 20}, inflight))

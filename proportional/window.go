@@ -161,25 +161,18 @@ func (w *Window) mean() (span, bool) {
 }
 
 // burst returns the average lower load of the buckets that start after the horizon, by adding them up: a panic window
-// is short. It is false if there is none.
-func (w *Window) burst(horizon int64) (float64, bool) {
-	if w.Len() == 0 || w.buckets.At(w.Len()-1).at <= horizon {
-		return 0, false
-	}
-	high, low := w.open().lower, 0.0
-	n := 1
-	for i := w.Len() - 2; i >= 0; i-- {
-		b := w.buckets.At(i)
-		if b.at <= horizon {
-			break
+// is short. It is 0 if there is none.
+func (w *Window) burst(horizon int64) float64 {
+	high, low, n := 0.0, 0.0, 0
+	for i := w.Len() - 1; i >= 0 && w.buckets.At(i).at > horizon; i-- {
+		load := w.buckets.At(i).load.lower
+		if i == w.Len()-1 {
+			load = w.open().lower
 		}
-		sum := high + b.load.lower
-		part := sum - high
-		low += (high - (sum - part)) + (b.load.lower - part)
-		high = sum
+		high, low = exact.AddTwo(high, low, load)
 		n++
 	}
-	return exact.DivideTwo(high, low, float64(n)), true
+	return exact.DivideTwo(high, low, float64(max(1, n)))
 }
 
 // ceiling returns the average upper load of the buckets that start after the horizon; 0 if there is none.

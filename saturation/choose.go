@@ -13,7 +13,6 @@ func (r *round) up() {
 		if lacking := r.lacking(); r.coming > 0 && !scaling.Exceeds(lacking, r.coming) {
 			r.plan.say(Coming, "", lacking, r.coming)
 			r.holdAll(-1)
-			r.plan.close("", "")
 			return
 		}
 	}
@@ -23,7 +22,6 @@ func (r *round) up() {
 	}
 	r.open(best, func(i int, d *scaling.Decision) { r.whyNotUp(d, i, best) })
 	if best < 0 {
-		r.plan.close("", "")
 		return
 	}
 	s, d, name := &r.plan.candidates[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
@@ -60,7 +58,6 @@ func (r *round) down(held int64) {
 	}
 	r.open(best, func(i int, d *scaling.Decision) { r.whyNotDown(d, i, best) })
 	if best < 0 {
-		r.plan.close("", "")
 		return
 	}
 	s, d, name := &r.plan.candidates[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
@@ -87,7 +84,6 @@ func (r *round) stay() {
 	} else {
 		r.open(-1, func(i int, d *scaling.Decision) { r.whyNotDown(d, i, -1) })
 	}
-	p.close("", "")
 }
 
 // open opens every target: those that are in transition or not known in their own way, those that were not chosen with

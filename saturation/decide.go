@@ -58,11 +58,9 @@ func (s Scaler) Decide(state State, now time.Time, a *Analysis, variants []Varia
 				d.Verdict = scaling.Unknown
 			}
 		}
-		plan.close("", "")
 	case back > 0:
 		plan.say(scaling.ClockBack, "", seconds(back))
 		r.holdAll(-1)
-		plan.close("", "")
 	case r.blocker >= 0 && !grows:
 		r.holdAll(r.blocker)
 		code, numbers := r.blocked()

@@ -20,7 +20,6 @@ func (s *Scaler) decideLiterally(a *Analysis, variants []Variant, p *Plan) {
 		for i := range p.candidates {
 			p.open(i).Verdict = scaling.Unknown
 		}
-		p.close("", "")
 	case blocker >= 0:
 		for i := range p.candidates {
 			p.freeze(i, blocker)
@@ -120,8 +119,6 @@ func (s *Scaler) moveLiterally(a *Analysis, variants []Variant, p *Plan) {
 	}
 	if best >= 0 {
 		p.close(Alone, p.Targets[best].Variant, p.candidates[best].price)
-	} else {
-		p.close("", "")
 	}
 }
 

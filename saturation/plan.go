@@ -131,7 +131,7 @@ const (
 
 // collect makes a candidate of every variant that has a state or a replica, in order of names.
 func (p *Plan) collect(a *Analysis, variants []Variant, literal bool) {
-	p.candidates, p.Targets, p.order, p.said = p.candidates[:0], p.Targets[:0], p.order[:0], 0
+	p.candidates, p.Targets, p.order, p.said, p.last = p.candidates[:0], p.Targets[:0], p.order[:0], 0, remark{}
 	sorted := true
 	for i := range variants {
 		p.order = append(p.order, int32(i))
@@ -172,7 +172,7 @@ func (p *Plan) add(variants []Variant, places []int32, literal bool) *candidate 
 	p.candidates = append(p.candidates, candidate{place: places[0], current: v.Current, wish: v.wish(), isPending: v.Pending})
 	s := &p.candidates[len(p.candidates)-1]
 	if literal {
-		s.price, s.capacity = v.Cost, 1
+		s.price = v.Cost
 		return s
 	}
 	for _, i := range places[1:] {
@@ -213,7 +213,6 @@ func (p *Plan) refuse(a *Analysis, variants []Variant, code scaling.Code, subjec
 	for i := range p.candidates {
 		p.open(i).Verdict = scaling.Unknown
 	}
-	p.close("", "")
 }
 
 // target adds a target that has yet to be decided.

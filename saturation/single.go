@@ -66,10 +66,7 @@ var _ scaling.Policy = (*Single)(nil)
 // Decide decides on one target by the rules of Scaler.Decide.
 func (s *Single) Decide(now time.Time, obs scaling.Observation) scaling.Decision {
 	s.analyze(&s.analysis, &obs)
-	s.variant[0] = Variant{
-		Name: s.config.KV, Min: s.config.Bounds.Min, Max: s.config.Bounds.Max,
-		Current: obs.SpecReplicas, Pending: max(0, obs.SpecReplicas-obs.ReadyReplicas),
-	}
+	s.variant[0] = Variant{Name: s.config.KV, Min: s.config.Bounds.Min, Max: s.config.Bounds.Max, Current: obs.SpecReplicas}
 	s.decide(now, s.variant[:])
 	return s.plan.Targets[0].Decision
 }
