@@ -1,6 +1,7 @@
 package cronscale
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -189,6 +190,46 @@ func TestOnlyWhatNeverDecidesIsLeftOut(t *testing.T) {
 	slotTable(t, Config{Bounds: wide(), Policies: []Policy{
 		{"weekdays", "0 0 * * 1-5", 9, ""}, {"first or Monday", "0 0 1 * 1", 2, ""},
 	}}, [][2]string{{"2026-01-31T12:00:00Z", "weekdays"}, {"2026-02-01T12:00:00Z", "first or Monday"}})
+}
+
+// TestAPolicyOfOtherDaysIsNotLeftOut: of the week or of the month, with the hours of a higher one.
+func TestAPolicyOfOtherDaysIsNotLeftOut(t *testing.T) {
+	slotTable(t, Config{Bounds: wide(), Policies: []Policy{
+		{"weekdays", "0 8 * * 1-5", 9, ""}, {"Saturdays", "0 8 * * 6", 2, ""},
+	}}, [][2]string{{"2026-01-16T12:00:00Z", "weekdays"}, {"2026-01-17T12:00:00Z", "Saturdays"}})
+	slotTable(t, Config{Bounds: wide(), Policies: []Policy{
+		{"first half", "0 8 1-15 * *", 9, ""}, {"second half", "0 8 16-31 * *", 2, ""},
+	}}, [][2]string{{"2026-01-15T12:00:00Z", "first half"}, {"2026-01-16T12:00:00Z", "second half"}})
+}
+
+// TestAStateOfAnotherTimetable: what it remembers is the other's answer, whatever the two differ in.
+func TestAStateOfAnotherTimetable(t *testing.T) {
+	policies := []Policy{{"day", "0 8 * * *", 5, ""}, {"night", "0 20 * * *", 1, ""}}
+	windows := []Window{{"day", "0 8 * * *", "0 20 * * *", 5, ""}}
+	obs, now := scaling.Observation{SpecReplicas: 3}, at(t, "2026-01-15T22:00:00Z")
+	for name, pair := range map[string][2]Config{
+		"mode":    {{Bounds: wide(), Policies: policies}, {Mode: Match, Bounds: wide(), Policies: policies}},
+		"bounds":  {{Bounds: wide(), Policies: policies}, {Bounds: scaling.Bounds{Min: 5, Max: 9}, Policies: policies}},
+		"outside": {{Mode: InWindow, Bounds: wide(), Windows: windows}, {Mode: InWindow, Bounds: wide(), Windows: windows, Outside: 2}},
+	} {
+		one, other := mustNew(t, pair[0]), mustNew(t, pair[1])
+		state, _ := one.Decide(State{}, now, obs)
+		_, got := other.Decide(state, now, obs)
+		if _, want := other.Decide(State{}, now, obs); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %snext %v, fresh\n%snext %v", name, got.Explain(), got.Next, want.Explain(), want.Next)
+		}
+	}
+}
+
+// TestTheTimesThatAreLookedAt: the years 1 to 9999; before and after them nothing is in force.
+func TestTheTimesThatAreLookedAt(t *testing.T) {
+	s := mustNew(t, Config{Mode: InWindow, Bounds: wide(), Outside: 2, Windows: []Window{{"day", "0 8 * * *", "0 20 * * *", 5, ""}}})
+	first, end := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for now, want := range map[time.Time]bool{first: true, first.Add(-1): false, end.Add(-1): true, end: false} {
+		if slot := s.At(now); slot.InForce != want {
+			t.Errorf("at %v: %+v", now, slot)
+		}
+	}
 }
 
 // TestMatchRunEndsWithTheRepeatedHour: "* * * * *" matches on and on, but not while an hour is repeated.

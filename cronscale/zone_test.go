@@ -120,3 +120,20 @@ func TestClockEqualsZone(t *testing.T) {
 		}
 	})
 }
+
+// TestClockEqualsZoneAtEveryRow: also in the second in which a row begins, and in the one before.
+func TestClockEqualsZoneAtEveryRow(t *testing.T) {
+	for _, zone := range fewZones(t) {
+		c := newClock(zone.Location)
+		for _, r := range c.rows {
+			for offset := int64(-2); offset <= 2; offset++ {
+				if got, want := c.shown(r.start+offset), shown(zone.Location, r.start+offset); got != want {
+					t.Errorf("%v: shown(%d) = %d, want %d", zone.Location, r.start+offset, got, want)
+				}
+				if got, want := c.reached(r.above+offset), reached(zone.Location, r.above+offset); got != want {
+					t.Errorf("%v: reached(%d) = %d, want %d", zone.Location, r.above+offset, got, want)
+				}
+			}
+		}
+	}
+}
