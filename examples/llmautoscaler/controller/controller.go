@@ -80,7 +80,8 @@ type Controller struct {
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none
 	runners map[types.NamespacedName]*runner
-	last    time.Time // when a round was finished last
+	tenants map[string]*tenant // by namespace
+	last    time.Time          // when a round was finished last
 }
 
 // New returns the Controller of a configuration.
@@ -109,7 +110,7 @@ func New(c Config) (*Controller, error) {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	return &Controller{config: c, runners: make(map[types.NamespacedName]*runner)}, nil
+	return &Controller{config: c, runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant)}, nil
 }
 
 // Reconcile does a round of an object if one is due, and says when the next is.
@@ -177,6 +178,12 @@ func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*ru
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.runners[key] == nil {
+		if c.tenants[key.Namespace] == nil {
+			c.tenants[key.Namespace] = &tenant{}
+		}
+		c.tenants[key.Namespace].objects++
+	}
 	c.runners[key] = r
 	return r, nil
 }
@@ -213,7 +220,14 @@ func interval(las *v1alpha1.LLMAutoScaler) int32 {
 func (c *Controller) forget(key types.NamespacedName) {
 	c.mu.Lock()
 	r := c.runners[key]
-	delete(c.runners, key)
+	if r != nil {
+		delete(c.runners, key)
+		if t := c.tenants[key.Namespace]; t.objects > 1 {
+			t.objects--
+		} else {
+			delete(c.tenants, key.Namespace)
+		}
+	}
 	c.mu.Unlock()
 	if r != nil {
 		r.close()
@@ -229,6 +243,7 @@ func (c *Controller) Close() {
 		r.close()
 		delete(c.runners, key)
 	}
+	clear(c.tenants)
 }
 
 // rival returns the LLMAutoScaler that scales the same target and was there before, if there is one.

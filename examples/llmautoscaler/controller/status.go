@@ -28,7 +28,7 @@ const (
 )
 
 // report writes the status if it says something new, or if numbers in it are older than they may be. What is new of a
-// change of replicas or of the spec is said at once, the rest at the pace of statusPause.
+// change of replicas or of the spec is said at once, the rest as tell lets it pass.
 func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.Outcome, t *trouble) error {
 	status := r.status.DeepCopy()
 	fill(status, las.Generation, o, t)
@@ -39,7 +39,7 @@ func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s
 	if equality.Semantic.DeepEqual(essence(status), essence(r.status)) && !r.written.IsZero() && o.At.Sub(r.written) < c.StatusRefresh {
 		return nil
 	}
-	if !r.pace.pass(o.At) && !r.unread && !r.written.IsZero() && !urgent(status, r.status) {
+	if !r.controller.tell(r, o.At, r.unread || r.written.IsZero() || urgent(status, r.status)) {
 		return nil // the next round finds it again
 	}
 	before, after := &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}, &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}
@@ -61,25 +61,53 @@ func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s
 	return nil
 }
 
+// How often statuses may be written for reasons that come and go, as of a load at a threshold or of pods that answer now
+// and then: one of an object each statusPause, and of all objects one each statusEach, in which namespaces have equal parts.
 const (
-	// statusPause is how often a status may be written for reasons that come and go, as of a load at a threshold or of
-	// pods that answer now and then.
 	statusPause = 30 * time.Second
-	statusBurst = 5 // that may be written before
+	statusBurst = 5 // that may be written before, of an object
+	statusEach  = 200 * time.Millisecond
+	tenantBurst = 20 // and of a namespace
 )
 
-// A pace lets statusBurst pass at once, and one more each statusPause.
-type pace struct{ full time.Time }
+// A tenant is a namespace with objects.
+type tenant struct {
+	objects int
+	pace    pace
+}
 
-func (p *pace) pass(now time.Time) bool {
-	if p.full.Before(now) || p.full.Sub(now) > statusBurst*statusPause { // or the clock was set back
-		p.full = now
+// tell reports whether a status may be written, and counts it if so: one that is urgent may be in any case.
+func (c *Controller) tell(r *runner, now time.Time, urgent bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tenants[r.namespace]
+	if t == nil {
+		return urgent // it was deleted meanwhile
 	}
-	if p.full.Sub(now) > (statusBurst-1)*statusPause {
+	pause := statusEach * time.Duration(len(c.tenants))
+	if !urgent && !(r.pace.may(now, statusPause, statusBurst) && t.pace.may(now, pause, tenantBurst)) {
 		return false
 	}
-	p.full = p.full.Add(statusPause)
+	r.pace.count(now, statusPause, statusBurst)
+	t.pace.count(now, pause, tenantBurst)
 	return true
+}
+
+// A pace lets a burst pass at once, and one more each pause.
+type pace struct{ full time.Time }
+
+func (p *pace) may(now time.Time, pause time.Duration, burst int) bool {
+	over := p.full.Sub(now)
+	return over <= time.Duration(burst-1)*pause || over > time.Duration(burst)*pause // or the clock was set back
+}
+
+func (p *pace) count(now time.Time, pause time.Duration, burst int) {
+	if over := p.full.Sub(now); over < 0 || over > time.Duration(burst)*pause {
+		p.full = now
+	}
+	if next := p.full.Add(pause); next.Sub(now) <= time.Duration(burst)*pause {
+		p.full = next
+	}
 }
 
 // urgent reports whether a status speaks of other replicas or another spec than one before, or is the first to say what a
