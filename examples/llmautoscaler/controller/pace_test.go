@@ -35,7 +35,7 @@ func TestRestlessStatusesShareARate(t *testing.T) {
 			now = now.Add(15 * time.Millisecond)
 		}
 	}
-	require.LessOrEqual(t, written["many"], 600*5/2+tenantBurst)
+	require.LessOrEqual(t, written["many"], 600*5/2+allBurst/2)
 	require.GreaterOrEqual(t, written["many"], 500*5/2)
 	require.GreaterOrEqual(t, written["one"], 20)
 	require.LessOrEqual(t, written["one"], 20+statusBurst)

@@ -67,7 +67,7 @@ const (
 	statusPause = 30 * time.Second
 	statusBurst = 5 // that may be written before, of an object
 	statusEach  = 200 * time.Millisecond
-	tenantBurst = 20 // and of a namespace
+	allBurst    = 40 // and of all objects: of each namespace its part, and two at least
 )
 
 // A tenant is a namespace with objects.
@@ -84,12 +84,12 @@ func (c *Controller) tell(r *runner, now time.Time, urgent bool) bool {
 	if t == nil {
 		return urgent // it was deleted meanwhile
 	}
-	pause := statusEach * time.Duration(len(c.tenants))
-	if !urgent && !(r.pace.may(now, statusPause, statusBurst) && t.pace.may(now, pause, tenantBurst)) {
+	pause, burst := statusEach*time.Duration(len(c.tenants)), max(2, allBurst/len(c.tenants))
+	if !urgent && !(r.pace.may(now, statusPause, statusBurst) && t.pace.may(now, pause, burst)) {
 		return false
 	}
 	r.pace.count(now, statusPause, statusBurst)
-	t.pace.count(now, pause, tenantBurst)
+	t.pace.count(now, pause, burst)
 	return true
 }
 
