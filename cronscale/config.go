@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/zone"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -43,7 +44,7 @@ func (m Mode) String() string {
 }
 
 // DefaultTimeZone is the zone of a policy or window that names none.
-const DefaultTimeZone = "Etc/UTC"
+const DefaultTimeZone = zone.Default
 
 // A Config is a timetable. The zero value is not valid: it has no policies.
 type Config struct {
@@ -184,23 +185,13 @@ type clocks map[string]*clock
 
 // check returns the clock of a zone, or notes what is wrong with the zone.
 func (c clocks) check(e *scaling.FieldErrors, path, name string) *clock {
-	zone := time.UTC
-	switch name {
-	case "", DefaultTimeZone, "UTC":
-		// Not looked up: the default works without a time zone database.
-		name = "UTC"
-	case "Local", "localtime":
-		e.Check(false, path+".timeZone", name, "must be the same on every machine")
-	default:
-		loaded, err := time.LoadLocation(name)
-		if err != nil {
-			e.Check(false, path+".timeZone", name, "must be in the time zone database: "+err.Error())
-		} else {
-			zone = loaded
-		}
+	place, err := zone.Load(name)
+	if err != nil {
+		e.Check(false, path+".timeZone", name, err.Error())
+		place = time.UTC
 	}
 	if c[name] == nil {
-		c[name] = newClock(zone)
+		c[name] = newClock(place)
 	}
 	return c[name]
 }

@@ -24,6 +24,8 @@ type Config struct {
 	// Spread is how many replicas there are for the noise of the demand, times its square root in replicas. 0 is none:
 	// what is expected is the highest of half an hour of several days, and so above the noise already.
 	Spread float64 `json:"spread"`
+	// Demand names what is looked at, as a metric: what is remembered of another one is forgotten. Empty is a name, too.
+	Demand string `json:"demand,omitempty"`
 	// Location is where a day begins and ends; nil means UTC. On a day that is an hour longer the larger demand of the
 	// hour that comes twice counts; the hour that a shorter one lacks is not known of it.
 	Location *time.Location `json:"-"`
@@ -48,6 +50,7 @@ func (c *Config) Validate() error {
 	}
 	interval(c.Scrape, "scrape")
 	interval(c.Control, "control")
+	e.Check(len(c.Demand) <= mostName, "demand", c.Demand, "must be at most 512 bytes")
 	e.Check(c.Spread >= 0 && c.Spread <= 10, "spread", c.Spread, "must be within 0 and 10")
 	return e.Err()
 }
@@ -57,8 +60,9 @@ const (
 	slot       = 300 // seconds: the step of all that is remembered and forecast
 	slots      = 86400 / slot
 	mostDays   = 15 // two weeks, and today
-	dilation   = 2  // slots by which other days may be early or late
-	ratioSlots = 6  // slots in which today is compared with another day
+	mostName   = 512
+	dilation   = 2 // slots by which other days may be early or late
+	ratioSlots = 6 // slots in which today is compared with another day
 	leastRatio = 0.5
 	mostRatio  = 2
 	quantile   = 0.9

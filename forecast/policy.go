@@ -58,7 +58,7 @@ func New(base scaling.Policy, source Source, c Config, past ...Sample) (scaling.
 		return scaling.New[State](nil), err
 	}
 	f := &floor{base: base, source: source, model: model{config: &c}}
-	f.state.Zone = c.zone()
+	f.state.Zone, f.state.Demand = c.zone(), c.Demand
 	f.learn()
 	for _, x := range past {
 		f.model.see(&f.state, seconds(x.At), max(mostGap, c.gap()), amount{lower: x.Demand, upper: x.Demand, known: true})
@@ -211,6 +211,9 @@ type stored struct {
 	Base   json.RawMessage `json:"base"`
 	Lift   *lift           `json:"lift,omitempty"`
 	Memory State           `json:"memory"`
+	// Learns has package loop store the rest every five minutes: what is learned of a day does not show in what is
+	// answered next. It is never stored itself.
+	Learns bool `json:"volatile,omitempty"`
 }
 
 // MarshalJSON returns the state that is to be stored, base's in it.
@@ -220,7 +223,7 @@ func (f *floor) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := stored{Base: base, Memory: f.state}
+		s := stored{Base: base, Memory: f.state, Learns: true}
 		if f.lift != (lift{}) {
 			s.Lift = &f.lift
 		}
@@ -228,7 +231,7 @@ func (f *floor) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// UnmarshalJSON takes a stored state back. Days of another place are forgotten.
+// UnmarshalJSON takes a stored state back. Days of another place are forgotten, and all that is of another demand.
 func (f *floor) UnmarshalJSON(data []byte) error {
 	return f.envelope.Open(kind(), data, f.load)
 }
@@ -249,6 +252,9 @@ func (f *floor) load(data []byte) error {
 	f.state, f.lift, f.outlook, f.until = s.Memory, lift{}, outlook{}, 0
 	if s.Lift != nil {
 		f.lift = *s.Lift
+	}
+	if demand := f.model.config.Demand; s.Memory.Demand != demand {
+		f.state = State{Demand: demand, Rises: s.Memory.Rises, Starts: s.Memory.Starts}
 	}
 	if zone := f.model.config.zone(); f.state.Zone != zone {
 		f.state.Zone, f.state.Days, f.state.Scores = zone, nil, [methods]Score{}

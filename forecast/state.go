@@ -10,6 +10,9 @@ import (
 //
 // Its memory is reused: like a slice given to append, a state that was passed on must not be used again.
 type State struct { //nolint:recvcheck // Validate is looked for on the value
+	// Demand names what was looked at.
+	Demand string `json:"demand,omitempty"`
+
 	Zone string  `json:"zone,omitempty"` // the place whose days these are
 	Set  bool    `json:"set,omitempty"`  // whether there is anything yet
 	At   float64 `json:"at,omitempty"`   // Unix seconds up to which demand was taken in
@@ -100,7 +103,7 @@ const (
 
 // Validate reports what cannot be the state of any forecast.
 func (s State) Validate() error {
-	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Starts) > mostStarts || len(s.Rises) > mostRises || len(s.Zone) > 64 {
+	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Starts) > mostStarts || len(s.Rises) > mostRises || len(s.Zone) > 64 || len(s.Demand) > mostName {
 		return errors.New("more is remembered than a forecast can")
 	}
 	if !number(math.Abs(s.At)) || !number(s.Unit) || !s.Now.valid() {

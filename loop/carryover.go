@@ -10,7 +10,8 @@ import (
 // CarryOver returns what a Loop is to find as its state that has another policy than the loop before it, of which stored
 // is the state: another composition of algorithms, of which some may be in both.
 //
-// An algorithm that is in both keeps its memory. One that is new begins afresh, and is told of the last change that was
+// An algorithm that is in both keeps its memory, and so do a stabilization, rate limits, and a forecast over an algorithm that
+// is in both. One that is new begins afresh, and is told of the last change that was
 // carried out, so that a cooldown that runs goes on. Writes that are open stay so, and the state stays that of its
 // target. What is told to a composition as a whole, as the change that a timetable asked for and that is not carried out
 // yet, is dropped.
@@ -62,15 +63,17 @@ type part struct {
 	State json.RawMessage `json:"state"`
 }
 
-// each calls f with the state of every policy that a composition by scaling.Highest, scaling.Floor or scaling.Bounded is
-// made of, and puts what it returns in its place. It reports whether it is one; anything else counts as one algorithm.
+// each calls f with the state of every policy that a composition is made of, and puts what it returns in its place. It
+// reports whether it is one; anything else counts as one algorithm.
 func (m *part) each(f func(json.RawMessage) (json.RawMessage, error)) (composed bool, err error) {
-	if m.Name != "highest" && m.Name != "floor" && m.Name != "bounded" {
+	switch m.Name {
+	case "highest", "floor", "bounded", "stabilized", "ratelimited", "forecast":
+	default:
 		return false, nil
 	}
-	parts := make(map[string]json.RawMessage)
-	if err := json.Unmarshal(m.State, &parts); err != nil {
-		return true, fmt.Errorf("state of %s: %w", m.Name, err)
+	parts, err := m.parts()
+	if err != nil {
+		return true, err
 	}
 	for name, state := range parts {
 		if m.Name != "highest" && name != "base" {
@@ -84,15 +87,39 @@ func (m *part) each(f func(json.RawMessage) (json.RawMessage, error)) (composed 
 	return true, err
 }
 
-// gather collects the states of the algorithms by their kinds.
+func (m *part) parts() (map[string]json.RawMessage, error) {
+	parts := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(m.State, &parts); err != nil {
+		return nil, fmt.Errorf("state of %s: %w", m.Name, err)
+	}
+	return parts, nil
+}
+
+// memory names what is remembered in a state beside those of what it is made of, or nothing: a stabilization and rate limits
+// remember what all of it asked for and did, a forecast the demand of the one policy that it is over.
+func (m *part) memory() string {
+	switch m.Name {
+	case "highest", "floor", "bounded":
+		return ""
+	case "forecast":
+		var s struct {
+			Base scaling.Kind `json:"base"`
+		}
+		_ = json.Unmarshal(m.State, &s) // then it is that of nobody
+		return m.Name + " over " + s.Base.Name
+	}
+	return m.Name
+}
+
+// gather collects the states of the algorithms, and of what stands around them, by their kinds.
 func gather(data []byte, into map[string]json.RawMessage) error {
 	var m part
 	if err := json.Unmarshal(data, &m); err != nil {
 		return err
 	}
-	composed, err := m.each(func(state json.RawMessage) (json.RawMessage, error) { return state, gather(state, into) })
-	if err == nil && !composed {
-		into[m.Name] = data
+	_, err := m.each(func(state json.RawMessage) (json.RawMessage, error) { return state, gather(state, into) })
+	if name := m.memory(); err == nil && name != "" {
+		into[name] = data
 	}
 	return err
 }
@@ -104,13 +131,39 @@ func graft(data []byte, memories map[string]json.RawMessage) (json.RawMessage, e
 		return nil, err
 	}
 	composed, err := m.each(func(state json.RawMessage) (json.RawMessage, error) { return graft(state, memories) })
-	switch kept, ok := memories[m.Name]; {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	kept, ok := memories[m.memory()]
+	switch {
+	case ok && composed:
+		return m.around(kept)
 	case composed:
 		return json.Marshal(m)
 	case ok:
 		return kept, nil
 	}
 	return data, nil
+}
+
+// around returns what another state of the same kind remembers around what this one is made of.
+func (m *part) around(kept json.RawMessage) (json.RawMessage, error) {
+	own, err := m.parts()
+	if err != nil {
+		return nil, err
+	}
+	var other part
+	if err := json.Unmarshal(kept, &other); err != nil {
+		return nil, err
+	}
+	parts, err := other.parts()
+	if err != nil {
+		return nil, err
+	}
+	delete(parts, "lift")
+	parts["base"] = own["base"]
+	if other.State, err = json.Marshal(parts); err != nil {
+		return nil, err
+	}
+	return json.Marshal(other)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/cronscale"
+	"github.com/inferscale/inferscale/forecast"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/saturation"
@@ -68,7 +69,15 @@ func (b *builder) most(given *int32, limit int32, path string) {
 }
 
 func (b *builder) proportional(s *ProportionalScaler, p place) scaling.Policy {
-	return live(b, p.proportionalPaths(), b.proportionalConfig(s, p), proportional.New)
+	c := b.proportionalConfig(s, p)
+	policy := live(b, p.proportionalPaths(), c, proportional.New)
+	if s.Forecast == nil || len(c.Metrics) == 0 {
+		return policy
+	}
+	b.errs.Check(len(c.Metrics) == 1, p.at+"proportional.forecast", len(c.Metrics), "must stand beside one metric: it is the load on it that is foreseen")
+	m, floor := c.Metrics[0], forecast.For(p.within, nil)
+	floor.Demand = m.Name + " " + m.Measure.String()
+	return b.foreseen(policy, s.Forecast, m.Demand, floor, p.at+"proportional.", p.proportionalPaths())
 }
 
 // proportionalConfig returns the configuration that a scaler means, and notes its metrics.

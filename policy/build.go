@@ -26,6 +26,9 @@ type Plan struct {
 	Policy scaling.Policy
 	// Kinds names the algorithms of Policy, as realtime+cron.
 	Kinds string
+	// Layout is Kinds with what stands over and around the algorithms, as realtime+cron+stabilization: policies of two
+	// layouts cannot read each other's states, see loop.CarryOver.
+	Layout string
 	// Metrics are what it reads, in the order of the spec, each name once. None is read if the clock alone decides.
 	Metrics []Metric
 	// Bounds are the fewest and the most replicas.
@@ -82,7 +85,7 @@ func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds, tuner func() 
 	b.add(where.within.Validate("bounds"), where.boundsPaths())
 	groupings := []string{"Pod", "LeaderWorkerSet", "KaitoWorkspace"}
 	b.errs.Check(s.Grouping == "" || slices.Contains(groupings, s.Grouping), b.root+"grouping", s.Grouping, "must be "+oneOf(groupings))
-	p.Policy, p.Kinds = b.composite(&s.Scaler, where)
+	p.Policy, p.Kinds, p.Layout = b.composite(&s.Scaler, where)
 	b.scrape(s.Scrape)
 	p.Metrics = slices.DeleteFunc(b.metrics, func(m Metric) bool { return b.wrong[m.Field] })
 	slices.SortStableFunc(p.Metrics, func(a, b Metric) int { return order(a.Counted) - order(b.Counted) })
@@ -167,27 +170,30 @@ func (p *place) given(least *int32, most int32) {
 }
 
 // composite composes what a scaler has. It returns nothing of use if there is anything wrong.
-func (b *builder) composite(s *Composite, p place) (scaling.Policy, string) {
+func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algorithms, layout string) {
 	var members []scaling.Member
-	var kinds []string
-	member := func(name, kind string, policy scaling.Policy) {
-		members, kinds = append(members, scaling.Member{Name: name, Policy: policy}), append(kinds, kind)
+	var kinds, layers []string
+	member := func(name, kind string, policy scaling.Policy, floor *Forecast) {
+		members, kinds, layers = append(members, scaling.Member{Name: name, Policy: policy}), append(kinds, kind), append(layers, kind)
+		if floor != nil {
+			layers = append(layers, "forecast")
+		}
 	}
 	if s.Realtime != nil {
-		member("realtime", "realtime", b.realtime(s.Realtime, p))
+		member("realtime", "realtime", b.realtime(s.Realtime, p), nil)
 	}
 	if s.Proportional != nil {
-		member("proportional", "proportional", b.proportional(s.Proportional, p))
+		member("proportional", "proportional", b.proportional(s.Proportional, p), s.Proportional.Forecast)
 	}
 	if s.Saturation != nil {
-		member("saturation", "saturation", b.saturation(s.Saturation, p))
+		member("saturation", "saturation", b.saturation(s.Saturation, p), nil)
 	}
 	if s.Capacity != nil {
-		member("capacity", "capacity", b.capacity(s.Capacity, p))
+		member("capacity", "capacity", b.capacity(s.Capacity, p), s.Capacity.Forecast)
 	}
 	if s.Static != nil {
 		b.errs.Check(s.Static.Replicas >= 0, p.at+"static.replicas", s.Static.Replicas, "must not be negative")
-		member("static", "static", scaling.New[struct{}](static{s.Static.Replicas, p.within}))
+		member("static", "static", scaling.New[struct{}](static{s.Static.Replicas, p.within}), nil)
 	}
 	loose := s.Stabilization != nil || s.RateLimits != nil
 	taken := make(map[string]string)
@@ -207,31 +213,33 @@ func (b *builder) composite(s *Composite, p place) (scaling.Policy, string) {
 		first, has := taken[name]
 		b.errs.Check(!has, in.at+"name", name, "must be unique: "+first+" has it")
 		taken[name] = field
-		policy, _ := b.composite(&m.Composite, in)
-		member(name, "highest", policy)
+		policy, _, _ := b.composite(&m.Composite, in)
+		member(name, "highest", policy, nil)
 	}
 	var timetable cronscale.Scaler
 	if s.Cron != nil {
 		timetable = b.cron(s.Cron, p)
-		kinds = append(kinds, "cron")
+		kinds, layers = append(kinds, "cron"), append(layers, "cron")
 	}
 	b.errs.Check(len(kinds) > 0, strings.TrimSuffix(p.at, "."), 0, "must have at least one of realtime, proportional, saturation, capacity, static and cron")
 	stabilization, limits := b.around(s.Stabilization, s.RateLimits, p.at)
 	if b.errs.Err() != nil {
-		return nil, ""
+		return nil, "", ""
 	}
 	policy, err := compose(members, timetable, s.Cron != nil, p.within)
 	if err == nil && s.Stabilization != nil {
 		policy, err = scaling.Stabilized(policy, stabilization)
+		layers = append(layers, "stabilization")
 	}
 	if err == nil && s.RateLimits != nil {
 		policy, err = scaling.RateLimited(policy, limits)
+		layers = append(layers, "rateLimits")
 	}
 	if err == nil && loose {
 		policy, err = scaling.Bounded(policy, p.within)
 	}
 	b.errs.Add(err)
-	return policy, strings.Join(unique(kinds), "+")
+	return policy, strings.Join(unique(kinds), "+"), strings.Join(unique(layers), "+")
 }
 
 // compose returns the highest of members, and no less than the timetable if there is one.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/forecast"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -30,6 +31,10 @@ type CapacityScaler struct {
 	// +optional
 	// +kubebuilder:default={}
 	Source CapacitySource `json:"source,omitempty"`
+
+	// Forecast is a floor for the work that other days had at this time. If unset there is none.
+	// +optional
+	Forecast *Forecast `json:"forecast,omitempty"`
 }
 
 // A CapacitySLO is what a request must meet, and the share of requests that must.
@@ -142,14 +147,17 @@ func knownServer(name string) (v sim.Server, ok bool) {
 }
 
 func (b *builder) capacity(s *CapacityScaler, p place) scaling.Policy {
-	c := b.capacityConfig(s, p)
-	return live(b, p.capacityPaths(b.root), c, func(c capacity.Config) (capacity.Scaler, error) {
+	c, names := b.capacityConfig(s, p), p.capacityPaths(b.root)
+	policy := live(b, names, c, func(c capacity.Config) (capacity.Scaler, error) {
 		var tuner capacity.Tuner
 		if b.tuner != nil {
 			tuner = b.tuner()
 		}
 		return capacity.New(c, tuner)
 	})
+	floor := forecast.For(p.within, nil)
+	floor.ColdStart, floor.Demand = c.ColdStart, "capacity "+s.Server.Name
+	return b.foreseen(policy, s.Forecast, capacity.Demand, floor, p.at+"capacity.", names)
 }
 
 // capacityConfig returns the configuration that a scaler means, and notes its metrics.
@@ -237,7 +245,7 @@ func capacityInForce(s *CapacityScaler, c capacity.Config) *CapacityScaler {
 			SequenceMicroseconds: micro(g.SequenceMicroseconds, v.Sequence), KVTokenMicroseconds: micro(g.KVTokenMicroseconds, v.KVToken),
 			MaxSeqs: &v.MaxSeqs, TokenBudget: &v.TokenBudget, KVTokens: pointer(int32(v.KVTokens)),
 		},
-		Source: s.Source,
+		Source: s.Source, Forecast: s.Forecast.inForce(),
 	}
 	out.Source.Engine = cmp.Or(out.Source.Engine, "VLLM")
 	out.Source.Protocol = cmp.Or(out.Source.Protocol, HTTP)

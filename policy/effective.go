@@ -2,11 +2,13 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"reflect"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/internal/zone"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/saturation"
@@ -125,7 +127,7 @@ func proportionalInForce(s *ProportionalScaler, c proportional.Config) *Proporti
 		StableWindowSeconds: whole(c.StableWindow), ResolutionSeconds: whole(c.Resolution),
 		Panic:         &Panic{WindowSeconds: *whole(c.Panic.Window), Threshold: *number(threshold, c.Panic.Threshold)},
 		Stabilization: stabilizationInForce(c.Stabilization), RateLimits: limitsInForce(c.RateLimits),
-		ActivationScale: &c.ActivationScale, StartupCredit: &c.StartupCredit,
+		ActivationScale: &c.ActivationScale, StartupCredit: &c.StartupCredit, Forecast: s.Forecast.inForce(),
 	}
 	for i, m := range s.Metrics {
 		m.Source, m.Measure = sourceInForce(m.Source), c.Metrics[i].Measure.String()
@@ -169,10 +171,7 @@ func cronInForce(s *CronScaler) *CronScaler {
 }
 
 func (z TimeZone) inForce() TimeZone {
-	if z == "" {
-		return "Etc/UTC"
-	}
-	return z
+	return cmp.Or(z, zone.Default)
 }
 
 // sourceInForce names what is read. The port and the path that an engine has are known to those who read pods.

@@ -110,6 +110,9 @@ func drawProportional(t *rapid.T, prefix string) *policy.ProportionalScaler {
 		}
 	})
 	s.ScaleUp, s.ScaleDown = maybe(t, rule, "up"), maybe(t, rule, "down")
+	if len(s.Metrics) == 1 {
+		s.Forecast = drawForecast(t)
+	}
 	if rapid.Bool().Draw(t, "window") {
 		window := rapid.Int32Range(100, 600).Draw(t, "stable")
 		s.StableWindowSeconds = &window
@@ -125,6 +128,12 @@ func drawProportional(t *rapid.T, prefix string) *policy.ProportionalScaler {
 	return s
 }
 
+func drawForecast(t *rapid.T) *policy.Forecast {
+	return maybe(t, rapid.Custom(func(t *rapid.T) policy.Forecast {
+		return policy.Forecast{TimeZone: oneOf[policy.TimeZone](t, "zone", "", "UTC", "Europe/Berlin")}
+	}), "forecast")
+}
+
 func drawCapacity(t *rapid.T) *policy.CapacityScaler {
 	s := &policy.CapacityScaler{
 		SLO: policy.CapacitySLO{TTFTSeconds: decimals(1, 3600).Draw(t, "ttft"), TPOTSeconds: decimals(1, 3600).Draw(t, "tpot")},
@@ -135,6 +144,7 @@ func drawCapacity(t *rapid.T) *policy.CapacityScaler {
 			TokenBudget: maybe(t, rapid.Int32Min(1), "budget"), KVTokens: maybe(t, rapid.Int32Range(1, 1_000_000_000), "tokens"),
 		},
 		ColdStartSeconds: maybe(t, rapid.Int32Range(1, 86400), "start"), Source: policy.CapacitySource{Engine: oneOf(t, "engine", "", "VLLM", "SGLang"), Path: oneOf(t, "path", "", "/a")},
+		Forecast: drawForecast(t),
 	}
 	if g := &s.Server; g.Name == "" && (g.BaseMicroseconds == nil || g.PrefillTokenMicroseconds == nil || g.MaxSeqs == nil || g.TokenBudget == nil || g.KVTokens == nil) {
 		g.Name = policy.Servers()[0]

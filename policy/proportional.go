@@ -21,6 +21,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.metrics.all(a, self.metrics.exists_one(b, (has(a.source.signal) ? a.source.signal : has(a.source.name) ? a.source.name : 'vllm:num_requests_waiting') == (has(b.source.signal) ? b.source.signal : has(b.source.name) ? b.source.name : 'vllm:num_requests_waiting')))",message="metrics: the name, or the signal, of each source must be unique"
 // +kubebuilder:validation:XValidation:rule="(has(self.panic) ? self.panic.windowSeconds : self.profile == 'kthena' ? 15 : self.profile == 'kpa' ? 6 : 0) <= (has(self.stableWindowSeconds) ? self.stableWindowSeconds : self.profile == 'llm' ? 30 : self.profile == 'hpa' ? 0 : 60)",message="panic.windowSeconds: must be at most stableWindowSeconds; what is not given is the profile's"
+// +kubebuilder:validation:XValidation:rule="!has(self.forecast) || size(self.metrics) == 1",fieldPath=".forecast",message="must stand beside one metric: it is the load on it that is foreseen"
 type ProportionalScaler struct {
 	// Profile names the numbers that fields have which are not given.
 	// +optional
@@ -80,6 +81,11 @@ type ProportionalScaler struct {
 	// measure.
 	// +optional
 	StartupCredit *bool `json:"startupCredit,omitempty"`
+
+	// Forecast is a floor for the load that other days had at this time, of a scaler with one metric. If unset there is
+	// none. A rate of requests suits it; requests in flight pile up where replicas are short, and are foreseen as a load.
+	// +optional
+	Forecast *Forecast `json:"forecast,omitempty"`
 }
 
 // A TargetMetric is a load and how much of it one replica should carry.

@@ -2,6 +2,7 @@ package keda
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,4 +89,33 @@ func TestDocumentFaults(t *testing.T) {
 	require.ErrorContains(t, err, "must not be given beside policy, which says it all")
 	_, err = ParseMetadata(map[string]string{"scalerName": DefaultScalerName, "mode": "replicas", "policyFromEnv": "token: abc"})
 	require.NotContains(t, err.Error(), "abc", "what is from the environment is not shown")
+}
+
+// TestForecast stands in a document and in keys, and a state with one is not that of a state without.
+func TestForecast(t *testing.T) {
+	const text = `{slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, forecast: {timeZone: Europe/Berlin}}`
+	seen := map[string]bool{}
+	for _, metadata := range []map[string]string{
+		inDocument("capacity: " + text),
+		inDocument("capacity: " + strings.Replace(text, ", forecast: {timeZone: Europe/Berlin}", "", 1)),
+		inReplicas("policy", "proportional", "proportional.forecast.timeZone", "Europe/Berlin"),
+		inReplicas("policy", "proportional"),
+		inDocument("highest: [{name: a, static: {replicas: 1}}, {name: b, capacity: " + text + "}]"),
+		inDocument("highest: [{name: a, static: {replicas: 1}}, {name: b, capacity: " + strings.Replace(text, ", forecast: {timeZone: Europe/Berlin}", "", 1) + "}]"),
+	} {
+		m := parsed(t, metadata)
+		plan, err := m.plan(chatTarget, oneToTen)
+		require.NoError(t, err)
+		state, err := plan.Policy.MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, strings.Contains(metadata["policy"]+metadata["proportional.forecast.timeZone"], "Europe/Berlin"), strings.Contains(string(state), `"zone":"Europe/Berlin"`))
+		require.NotContains(t, seen, m.identity())
+		seen[m.identity()] = true
+	}
+	_, err := ParseMetadata(inReplicas("policy", "proportional", "proportional.forecast.timeZone", "Mars/Base"))
+	if err == nil {
+		m := parsed(t, inReplicas("policy", "proportional", "proportional.forecast.timeZone", "Mars/Base"))
+		_, err = m.plan(chatTarget, oneToTen)
+	}
+	require.ErrorContains(t, err, `proportional.forecast.timeZone: "Mars/Base": must be in the time zone database`)
 }

@@ -44,6 +44,7 @@ func (m *Metadata) identity() string {
 		for _, metric := range s.Proportional.Metrics {
 			sources = append(sources, metric.Source)
 		}
+		kind(s.Proportional.Forecast != nil, "forecast")
 	}
 	kind(s.Saturation != nil, "saturation")
 	if s.Saturation != nil {
@@ -58,6 +59,7 @@ func (m *Metadata) identity() string {
 		sources = append(sources, policy.MetricSource{
 			Engine: policy.Engine(cmp.Or(c.Source.Engine, "VLLM")), Signal: "Prefilled", Protocol: c.Source.Protocol, Port: c.Source.Port, Path: c.Source.Path, Labels: c.Source.Labels,
 		})
+		kind(c.Forecast != nil, "forecast")
 	}
 	kind(s.Static != nil, "static")
 	kind(s.Cron != nil, "cron")
@@ -68,6 +70,7 @@ func (m *Metadata) identity() string {
 	for i := range s.Highest {
 		of := policy.Policy{Spec: policy.Spec{Scaler: s.Highest[i].Composite}}
 		names = append(names, s.Highest[i].Name, s.Highest[i].Composite.Name())
+		names = append(names, around(&s.Highest[i])...)
 		for _, metric := range of.Metrics() {
 			sources = append(sources, metric.Source)
 		}
@@ -83,6 +86,26 @@ func (m *Metadata) identity() string {
 	texts = append(texts, text([]any{m.Target, m.PortName, m.StateName}))
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\n")))
 	return strings.Join(kinds, "-") + "-" + hex.EncodeToString(sum[:6])
+}
+
+// around names what has a state of its own around the algorithms of a member, or in its members.
+func around(m *policy.Member) (names []string) {
+	add := func(given bool, name string) {
+		if given {
+			names = append(names, name)
+		}
+	}
+	add(m.Proportional != nil && m.Proportional.Forecast != nil, "proportional.forecast")
+	add(m.Capacity != nil && m.Capacity.Forecast != nil, "capacity.forecast")
+	add(m.Stabilization != nil, "stabilization")
+	add(m.RateLimits != nil, "ratelimits")
+	for i := range m.Highest {
+		within := &m.Highest[i]
+		add(true, "in "+m.Name+": "+within.Name+" "+within.Composite.Name())
+		add(within.MaxReplicas != 0 || within.MinReplicas != nil, "bounds")
+		names = append(names, around(within)...)
+	}
+	return names
 }
 
 // spelt writes out what a source means by saying nothing: whether the webhook has written it down makes no difference.

@@ -345,8 +345,8 @@ func TestWrongKeys(t *testing.T) {
 		{inReplicas("proportional.stabilization.downSeconds", "1.5"), `proportional.stabilization.downSeconds: 1.5: must be a whole number of seconds, as 30`},
 		{inReplicas("proportional.stabilization.downSeconds", "99999999999"), `proportional.stabilization.downSeconds: 99999999999: must be a whole number of seconds, as 30`},
 		{inReplicas("policy", "proportional", "realtime.metrics", "[{source: {port: x}}]"), "metricName: \"vllm:num_requests_waiting\": must be read as scaler.realtime.metrics[0].source reads it, which has the same name\nrealtime.metrics[0].source.port: \"x\": must be the number of a port\nrealtime.metrics[0].threshold: \"\": must be given"},
-		{inReplicas("proportional.foo", strings.Repeat("é", 50)), `proportional.foo: "éééééééééééééééééééééééééééééé…": is not a field here; the fields are profile, metrics, scaleUp, scaleDown, stableWindowSeconds, resolutionSeconds, panic, stabilization, rateLimits, activationScale, startupCredit`},
-		{inReplicas("proportional.foo", "x"+strings.Repeat("é", 50)), `proportional.foo: "xééééééééééééééééééééééééééééé…": is not a field here; the fields are profile, metrics, scaleUp, scaleDown, stableWindowSeconds, resolutionSeconds, panic, stabilization, rateLimits, activationScale, startupCredit`},
+		{inReplicas("proportional.foo", strings.Repeat("é", 50)), `proportional.foo: "éééééééééééééééééééééééééééééé…": is not a field here; the fields are profile, metrics, scaleUp, scaleDown, stableWindowSeconds, resolutionSeconds, panic, stabilization, rateLimits, activationScale, startupCredit, forecast`},
+		{inReplicas("proportional.foo", "x"+strings.Repeat("é", 50)), `proportional.foo: "xééééééééééééééééééééééééééééé…": is not a field here; the fields are profile, metrics, scaleUp, scaleDown, stableWindowSeconds, resolutionSeconds, panic, stabilization, rateLimits, activationScale, startupCredit, forecast`},
 		{inReplicas("proportional.", "1"), `proportional.: "1": must name a field`},
 		{inReplicas("proportional..x", "1"), `proportional..x: "1": must name a field`},
 		{inReplicas("proportional.scaleUp", "{maxStep: 1}", "proportional.scaleUp.maxStep", "2"), `proportional.scaleUp.maxStep: "2": must not be given in part and as a whole`},
@@ -385,7 +385,7 @@ func TestWrongKeysAllAtOnce(t *testing.T) {
 		`maxReplicas: "none": must be a whole number between 1 and 2147483647`,
 		`metricPortFromEnv: (not shown): must be a number, or the name of a container's port`,
 		`threshold: "0": must be a number from 0.001 to below 1e+12: KEDA counts in thousandths`,
-		`proportional.foo: 1: is not a field here; the fields are profile, metrics, scaleUp, scaleDown, stableWindowSeconds, resolutionSeconds, panic, stabilization, rateLimits, activationScale, startupCredit`,
+		`proportional.foo: 1: is not a field here; the fields are profile, metrics, scaleUp, scaleDown, stableWindowSeconds, resolutionSeconds, panic, stabilization, rateLimits, activationScale, startupCredit, forecast`,
 		`proportional.stabilization.bar: 2: is not a field here; the fields are upSeconds, downSeconds`,
 	)
 }

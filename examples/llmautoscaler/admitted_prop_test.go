@@ -144,7 +144,13 @@ func (d draw) capacity() map[string]any {
 	d.maybe(source, "port", []any{8000, "8000"}, 0)
 	d.maybe(source, "path", []any{"/metrics"}, "metrics")
 	d.maybe(s, "source", []any{source})
+	d.forecast(s)
 	return s
+}
+
+func (d draw) forecast(scaler map[string]any) {
+	zone := func(name string) map[string]any { return map[string]any{"timeZone": name} }
+	d.maybe(scaler, "forecast", []any{map[string]any{}, zone("UTC"), zone("Europe/Berlin")}, zone("Local"), zone(""), zone("a b"))
 }
 
 // share has two scalers read the same in their first metrics, which may be written in two ways.
@@ -252,6 +258,9 @@ func (d draw) proportional() map[string]any {
 		d.maybe(m, "measure", []any{"PerPod", "Total", "Average"}, "Sum")
 		return m
 	})}
+	if len(p["metrics"].([]any)) == 1 || d.seldom() {
+		d.forecast(p)
+	}
 	d.maybe(p, "profile", []any{"llm", "kthena", "kpa", "hpa"}, "seed")
 	d.maybe(p, "stableWindowSeconds", []any{0, 5, 6, 15, 30, 60, 600, 3600}, -1, 601, 3601)
 	d.maybe(p, "panic", []any{

@@ -120,7 +120,7 @@ func (r *runner) ready(ctx context.Context, las *v1alpha1.LLMAutoScaler) *troubl
 func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 	c := &r.controller.config
 	settings := k8s.Settings{
-		Scales: c.Scales, StateKey: stateKey(r.plan.Kinds), Interval: r.plan.Interval, DryRun: r.plan.DryRun, Paused: r.plan.Paused,
+		Scales: c.Scales, StateKey: stateKey(r.plan.Layout), Interval: r.plan.Interval, DryRun: r.plan.DryRun, Paused: r.plan.Paused,
 		Recorder: c.Recorder, Object: reference(las), Metrics: c.Metrics, Logger: c.Logger, Now: c.Now,
 		LastWriter: k8s.NewLastWriter(c.Metadata, c.Mapper), LeaveAtZero: r.plan.Bounds.Min > 0,
 	}

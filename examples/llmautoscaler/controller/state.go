@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,8 +23,16 @@ const (
 	maxBaselines = 1 << 20 // of one object, for the moment between two generations
 )
 
-// stateKey is the key of the state. Each combination of algorithms has its own, as they cannot read each other's.
-func stateKey(kinds string) string { return statePrefix + strings.ReplaceAll(kinds, "+", "-") }
+// stateKey is the key of the state. Each layout has its own, as they cannot
+// read each other's. The name of an annotation has 63 bytes at most.
+func stateKey(layout string) string {
+	key := statePrefix + strings.ReplaceAll(layout, "+", "-")
+	if most := 63 - len(dryRunSuffix); len(key) > most {
+		sum := sha256.Sum256([]byte(layout))
+		key = key[:most-9] + "-" + hex.EncodeToString(sum[:4])
+	}
+	return key
+}
 
 // annotation is the annotation of a key.
 func annotation(key string) string { return k8s.AnnotationPrefix + "/" + key }
@@ -48,7 +58,7 @@ func (r *runner) takeState(ctx context.Context, las *v1alpha1.LLMAutoScaler) err
 		values[key] = nil
 	}
 	logger := r.controller.config.Logger.With("namespace", las.Namespace, "name", las.Name)
-	if mine := annotation(stateKey(r.plan.Kinds)); found.Annotations[mine] == "" {
+	if mine := annotation(stateKey(r.plan.Layout)); found.Annotations[mine] == "" {
 		for _, key := range others {
 			if strings.HasSuffix(key, dryRunSuffix) || found.Annotations[key] == "" {
 				continue
@@ -75,7 +85,7 @@ func (r *runner) takeState(ctx context.Context, las *v1alpha1.LLMAutoScaler) err
 
 // others returns the annotations with states that are none of this generation's, in order.
 func (r *runner) others(annotations map[string]string) []string {
-	mine := annotation(stateKey(r.plan.Kinds))
+	mine := annotation(stateKey(r.plan.Layout))
 	var others []string
 	for key := range annotations {
 		if strings.HasPrefix(key, annotation(statePrefix)) && key != mine && (key != mine+dryRunSuffix || !r.plan.DryRun) {

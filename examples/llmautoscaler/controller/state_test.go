@@ -19,6 +19,9 @@ import (
 const (
 	withCron         = "    cron: {policies: [{name: a, schedule: \"@daily\", targetReplicas: 1}]}\n"
 	withProportional = "    proportional: {metrics: [{source: {name: other, port: PORT}, target: 10}]}\n"
+	withForecast     = "    proportional: {metrics: [{source: {name: other, port: PORT}, target: 10}], forecast: {timeZone: Europe/Berlin}}\n"
+	withWindow       = "    stabilization: {downSeconds: 60}\n"
+	withLimits       = "    rateLimits: {up: {limits: [{replicas: 4, periodSeconds: 60}]}}\n"
 )
 
 // TestCooldownOutlivesScalers: a scaler that is added or removed changes nothing in the cooldown of another, and has
@@ -30,6 +33,13 @@ func TestCooldownOutlivesScalers(t *testing.T) {
 		"cron is removed":         {long + withCron, long},
 		"proportional is added":   {long, long + withProportional},
 		"proportional is removed": {long + withProportional, long},
+		"a forecast is added":     {long + withProportional, long + withForecast},
+		"a forecast is removed":   {long + withForecast, long + withProportional},
+		"a window is added":       {long, long + withWindow},
+		"a window is removed":     {long + withWindow, long},
+		"limits are added":        {long + withWindow, long + withWindow + withLimits},
+		"limits are removed":      {long + withLimits, long},
+		"all is added":            {long, long + withForecast + withCron + withWindow + withLimits + "    static: {replicas: 1}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
