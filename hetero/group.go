@@ -86,7 +86,8 @@ func NewGroup(total scaling.Policy, fleet *Fleet, options Options) (*Group, erro
 	}, nil
 }
 
-// Decide asks the policy of the total, with the sums of the counts, and places its answer:
+// Decide asks the policy of the total, with the sums of the counts and what is known of all targets together, and places
+// its answer:
 //
 //	K      = what the total's policy asks for, or the present total if it asks for nothing
 //	target = AllocateSticky(spec, K, Exchanges)
@@ -113,7 +114,7 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 		ready += int64(t.ReadyReplicas)
 	}
 	total := g.total.Decide(now, scaling.Observation{
-		SpecReplicas: saturate(spec), ReadyReplicas: saturate(ready), Readings: obs.Readings,
+		SpecReplicas: saturate(spec), ReadyReplicas: saturate(ready), Readings: obs.Readings, Histograms: obs.Histograms,
 	})
 	limit := g.options.Exchanges
 	if total.Verdict == scaling.Unknown || total.Code() == scaling.ClockBack || g.options.WhenReady && ready < spec {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
@@ -100,7 +101,8 @@ type Placement struct {
 	Exchanges NumberOrName `json:"exchanges,omitempty"`
 	// WhenReady exchanges only while every replica is ready.
 	WhenReady bool `json:"whenReady,omitempty"`
-	// Total is the scaler, or the spec, that says how many replicas all variants have together.
+	// Total is the scaler, or the spec, that says how many replicas all variants have together. Capacity takes them for
+	// replicas of one server, the mean of what runs.
 	Total Policy `json:"total"`
 }
 
@@ -114,9 +116,12 @@ func (m *Model) String() string { return m.Namespace + "/" + m.Name }
 
 // Build returns what decides on the variants, with a fresh state: a [*saturation.Group] or a [*hetero.Group]. The targets
 // have the names of the variants.
-func (m *Model) Build() (scaling.Group, error) {
+func (m *Model) Build() (scaling.Group, error) { return m.BuildWith(nil) }
+
+// BuildWith is Build, with the tuners of what has a capacity to find, see Spec.PlanWith.
+func (m *Model) BuildWith(tuner func() capacity.Tuner) (scaling.Group, error) {
 	if m.Algorithm == AlgorithmHetero {
-		return m.place()
+		return m.place(tuner)
 	}
 	single := m.saturation().Config()
 	c := saturation.GroupConfig{Config: single.Config, KV: single.KV, Queue: single.Queue}
@@ -132,7 +137,7 @@ func (m *Model) Build() (scaling.Group, error) {
 	return group, nil
 }
 
-func (m *Model) place() (scaling.Group, error) {
+func (m *Model) place(tuner func() capacity.Tuner) (scaling.Group, error) {
 	c := hetero.Config{ExpansionRate: or(m.Hetero.ExpansionRate, hetero.DefaultExpansionRate)}
 	for _, v := range m.Variants {
 		c.Types = append(c.Types, hetero.Type{Name: v.Target.Name, Cost: v.Cost, Min: v.Min, Max: v.Max})
@@ -141,7 +146,7 @@ func (m *Model) place() (scaling.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	total, err := m.Hetero.Total.Build(fleet.Bounds())
+	total, err := m.Hetero.Total.buildWith(fleet.Bounds(), tuner)
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 const good = `models:
@@ -254,4 +256,42 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v and %v", models, err)
 		}
 	})
+}
+
+// TestCapacityOfVariants: a total may find its capacity, as it sees what is counted of all variants; it does so beside the
+// decisions where there is a tuner.
+func TestCapacityOfVariants(t *testing.T) {
+	models := read(t, `
+models:
+  - name: chat
+    namespace: serving
+    algorithm: hetero
+    interval: 30s
+    variants:
+      - {target: {apiVersion: apps/v1, kind: Deployment, name: spot}, cost: 1, min: 0, max: 8, port: 8000}
+      - {target: {apiVersion: apps/v1, kind: Deployment, name: owned}, cost: 3, min: 1, max: 8, port: 8000}
+    hetero:
+      total:
+        capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, forecast: {}}
+`)
+	require.Len(t, models[0].Metrics(), len(capacity.Metrics()))
+	asked := 0
+	shared := capacity.Shared{Go: func(func()) { asked++ }}
+	group, err := models[0].BuildWith(func() capacity.Tuner { return shared.Tuner("serving") })
+	require.NoError(t, err)
+	for i := range 20 {
+		obs := scaling.GroupObservation{Targets: []scaling.TargetObservation{
+			{Name: "spot", SpecReplicas: 2, ReadyReplicas: 2}, {Name: "owned", SpecReplicas: 1, ReadyReplicas: 1},
+		}}
+		for _, m := range models[0].Metrics() {
+			if n := float64(60 * i); m.Counted {
+				obs.Histograms = append(obs.Histograms, scaling.Histogram{Metric: m.Name, Bounds: []float64{1e4}, Counts: []float64{n, 0}, Sum: n * 100})
+			} else {
+				obs.Readings = append(obs.Readings, scaling.Reading{Metric: m.Name, Lower: 0.1, Upper: 0.1, Values: 3})
+			}
+		}
+		d := group.Decide(time.Unix(1e9+30*int64(i), 0), obs)
+		require.Equal(t, capacity.Warming, d.Total.Code(), d.Explain())
+	}
+	require.Equal(t, 1, asked)
 }

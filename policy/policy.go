@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -23,7 +24,11 @@ type Policy struct {
 
 // Build returns the live policy, with a fresh state. Bounds are used where the spec has no maxReplicas.
 func (p *Policy) Build(bounds scaling.Bounds) (scaling.Policy, error) {
-	plan, err := p.Plan("", bounds)
+	return p.buildWith(bounds, nil)
+}
+
+func (p *Policy) buildWith(bounds scaling.Bounds, tuner func() capacity.Tuner) (scaling.Policy, error) {
+	plan, err := p.PlanWith("", bounds, tuner)
 	if err != nil {
 		return nil, fmt.Errorf("policy %q: %w", p.Name, err)
 	}

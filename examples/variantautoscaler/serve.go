@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
 	"github.com/inferscale/inferscale/policy"
 )
@@ -56,7 +57,7 @@ func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Lo
 	maps := factory.Core().V1().ConfigMaps()
 	return &world{client: client, informers: factory, configMaps: maps.Informer(), env: controller.Env{
 		Scales: found.Scales, Pods: controller.NewPodCache(client), ConfigMaps: maps.Lister(), Store: store, Namespace: namespace,
-		Budget: found.Budget, DryRun: o.dryRun, AllowLocal: o.allowLocal, Logger: logger,
+		Budget: found.Budget, Tunings: new(capacity.Shared), DryRun: o.dryRun, AllowLocal: o.allowLocal, Logger: logger,
 	}}, nil
 }
 

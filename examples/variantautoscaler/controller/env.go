@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/scrape"
 )
 
@@ -28,6 +29,8 @@ type Env struct {
 	DryRun bool
 	// Budget bounds the memory that pods' pages take, of all models together; nil means one of 64 MiB for each model.
 	Budget *scrape.Budget
+	// Tunings carries out those of totals that find their capacity; nil means that each has them to itself.
+	Tunings *capacity.Shared
 	// AllowLocal lets pods have addresses of this machine, as they have in tests.
 	AllowLocal bool
 

@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/k8s/thresholds"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
@@ -119,7 +122,8 @@ func check(e *Env, models []policy.Model) error {
 // newPolicy returns the policy of a model, the metrics that it reads, and what puts changed thresholds in force, if they
 // can change.
 func newPolicy(e *Env, c *policy.Model) (scaling.Group, []scrape.Metric, func() error, error) {
-	group, err := c.Build()
+	tunings := cmp.Or(e.Tunings, new(capacity.Shared))
+	group, err := c.BuildWith(func() capacity.Tuner { return tunings.Tuner(c.Namespace) })
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -161,7 +165,7 @@ func StateKey(m *policy.Model) string {
 	const longest = 120 // of 253, and more is added
 	algorithm := m.Algorithm
 	if m.Hetero != nil {
-		algorithm += "-" + kinds(m.Hetero.Total)
+		algorithm += "-" + layout(m.Hetero.Total)
 	}
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
@@ -174,10 +178,10 @@ func StateKey(m *policy.Model) string {
 	return fmt.Sprintf("%s.%s.%s", name[:min(len(name), longest)], hex.EncodeToString(h.Sum(nil)), algorithm)
 }
 
-// kinds names the algorithms of a policy, without their profiles.
-func kinds(p policy.Policy) string {
-	name, _, _ := strings.Cut(p.Scaler.Name(), "/")
-	return strings.ReplaceAll(name, "+", "-")
+// layout names the algorithms of a policy, without their profiles, and what stands around them.
+func layout(p policy.Policy) string {
+	plan, _ := p.Plan("", scaling.Bounds{Max: math.MaxInt32}) // what is wrong is said when it is built
+	return strings.ReplaceAll(plan.Layout, "+", "-")
 }
 
 // run does rounds until the context ends.
