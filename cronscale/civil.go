@@ -6,8 +6,8 @@ import "math/bits"
 // midnight of 1 January 1970, as if every day had 1440 of them.
 const (
 	minutesPerDay = 24 * 60
-	// searchYears bounds a search: 29 February is at most eight years away.
-	searchYears = 9
+	// searchYears bounds a search: 29 February is at most so many years away.
+	searchYears = 8
 )
 
 // first returns the first civil minute at or after from that the schedule has.

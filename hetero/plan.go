@@ -30,12 +30,9 @@ func (f *Fleet) Plan(dst []Change, current, target []int32) []Change {
 // Moves returns how many replicas are started and how many are stopped between two placements. Missing counts are 0.
 func Moves(current, target []int32) (starts, stops int64) {
 	for i := range max(len(current), len(target)) {
-		switch d := int64(at(target, int32(i))) - int64(at(current, int32(i))); {
-		case d > 0:
-			starts += d
-		default:
-			stops -= d
-		}
+		d := int64(at(target, int32(i))) - int64(at(current, int32(i)))
+		starts += max(d, 0)
+		stops -= min(d, 0)
 	}
 	return starts, stops
 }

@@ -37,11 +37,9 @@ func (f *Fleet) stick(dst, current []int32, exchanges int32) (wanted int64) {
 	var starts, stops int64
 	for i := range f.kinds {
 		k := &f.kinds[i]
-		if d := int64(dst[k.at]) - int64(k.clamp(at(current, k.at))); d > 0 {
-			starts += d
-		} else {
-			stops -= d
-		}
+		d := int64(dst[k.at]) - int64(k.clamp(at(current, k.at)))
+		starts += max(d, 0)
+		stops -= min(d, 0)
 	}
 	wanted = min(starts, stops)
 	back := wanted - int64(max(0, exchanges))
@@ -50,21 +48,17 @@ func (f *Fleet) stick(dst, current []int32, exchanges int32) (wanted int64) {
 	}
 	// The dearest starts, and the cheapest stops.
 	unstart, unstop := back, back
-	for n := len(f.byCost) - 1; n >= 0 && unstart > 0; n-- {
-		k := &f.kinds[f.byCost[n]]
-		if d := int64(dst[k.at]) - int64(k.clamp(at(current, k.at))); d > 0 {
-			d = min(d, unstart)
-			dst[k.at] -= int32(d)
-			unstart -= d
-		}
+	for _, n := range slices.Backward(f.byCost) {
+		k := &f.kinds[n]
+		d := min(max(int64(dst[k.at])-int64(k.clamp(at(current, k.at))), 0), unstart)
+		dst[k.at] -= int32(d)
+		unstart -= d
 	}
-	for n := 0; n < len(f.byCost) && unstop > 0; n++ {
-		k := &f.kinds[f.byCost[n]]
-		if d := int64(k.clamp(at(current, k.at))) - int64(dst[k.at]); d > 0 {
-			d = min(d, unstop)
-			dst[k.at] += int32(d)
-			unstop -= d
-		}
+	for _, n := range f.byCost {
+		k := &f.kinds[n]
+		d := min(max(int64(k.clamp(at(current, k.at)))-int64(dst[k.at]), 0), unstop)
+		dst[k.at] += int32(d)
+		unstop -= d
 	}
 	return wanted
 }

@@ -227,10 +227,14 @@ func (p *program) try(m *mutant) (who string, compiled bool) {
 	for _, t := range fast {
 		names, most = append(names, t.name), most+10*t.takes
 	}
-	if len(names) > 0 {
-		who, _ = p.test(binary, names, p.quick, most, env)
-	}
-	for _, flags := range [][]string{p.quick, p.usual} {
+	for round, flags := range [][]string{p.quick, p.usual} {
+		if round > 0 && flags == nil {
+			break
+		}
+		if len(names) > 0 && who == "" {
+			who, _ = p.test(binary, names, flags, most, env)
+		}
+		most *= 10 // as there are more cases in the second round
 		for _, t := range slow {
 			if who != "" {
 				break
@@ -238,9 +242,6 @@ func (p *program) try(m *mutant) (who string, compiled bool) {
 			if who, _ = p.test(binary, []string{t.name}, flags, 50*t.takes+time.Second, env); who != "" {
 				p.noticed[t.name]++
 			}
-		}
-		if p.usual == nil {
-			break
 		}
 	}
 	return who, true
