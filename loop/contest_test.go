@@ -123,3 +123,89 @@ func TestContestEnds(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(state), "contests")
 }
+
+// contend runs rounds every 15 s with a rival that always asks for so many, under a load, and returns when it wrote.
+func contend(t *testing.T, l *loop.Loop, rival int32, load float64, d time.Duration) (writes []time.Duration) {
+	t.Helper()
+	for at := time.Duration(0); at < d; at += 15 * time.Second {
+		now := start().Add(at)
+		if l.NeedsRestore() {
+			require.NoError(t, l.Restore(nil))
+		}
+		l.Read(now, loop.Target{Key: "chat", ID: "1", Version: "7", Replicas: rival})
+		l.Decide(now, loaded(load))
+		l.Saved(nil)
+		for w := range l.Writes() {
+			writes = append(writes, at)
+			l.Wrote(w, loop.Applied)
+		}
+		l.Advance(now)
+		l.Saved(nil)
+	}
+	return writes
+}
+
+// TestPaceOfAContest: three writes, the cooldown of a minute apart, and then one after 5, 10, 20 and 40 minutes and then each
+// hour from the round in which the last one turned out to be taken back; up or down.
+func TestPaceOfAContest(t *testing.T) {
+	for name, load := range map[string]float64{"up": 50, "down": 0} {
+		t.Run(name, func(t *testing.T) {
+			var gaps []time.Duration
+			writes := contend(t, newLoop(t, loop.Config{}), 3, load, 5*time.Hour)
+			for i := range writes {
+				if i > 0 {
+					gaps = append(gaps, writes[i]-writes[i-1])
+				}
+			}
+			const found = 15 * time.Second
+			require.Equal(t, []time.Duration{
+				cooldown, cooldown, 5*time.Minute + found, 10*time.Minute + found, 20*time.Minute + found, 40*time.Minute + found, time.Hour + found, time.Hour + found, time.Hour + found,
+			}, gaps)
+		})
+	}
+}
+
+// TestReversalsAnHourApart: what was taken back an hour ago does not count, as long as nothing was left alone for it.
+func TestReversalsAnHourApart(t *testing.T) {
+	for last, contended := range map[time.Duration]bool{time.Hour - time.Second: true, time.Hour: false} {
+		l := newLoop(t, loop.Config{})
+		require.NoError(t, l.Restore(nil))
+		n := 0
+		for _, found := range []time.Duration{0, 10 * time.Minute, last} {
+			written := start().Add(found - 5*time.Minute)
+			l.Read(written, loop.Target{Key: "chat", Replicas: 3})
+			require.True(t, l.Decide(written, loaded(50)).Acts())
+			l.Saved(nil)
+			require.Equal(t, 1, write(l, loop.Applied))
+			l.Advance(written)
+			l.Saved(nil)
+			n += len(l.Read(start().Add(found), loop.Target{Key: "chat", Replicas: 3}).Contended)
+		}
+		require.Equal(t, contended, n > 0, last)
+	}
+}
+
+// TestAContestIsNotLongerForAClockThatStepsBack: what is left alone for longer than it ever is, is not.
+func TestAContestIsNotLongerForAClockThatStepsBack(t *testing.T) {
+	l := newLoop(t, loop.Config{})
+	require.Len(t, contend(t, l, 3, 50, 5*time.Minute), loop.Reversals)
+	for back, left := range map[time.Duration]bool{50 * time.Minute: true, 3 * time.Hour: false} {
+		now := start().Add(5*time.Minute - back)
+		l.Read(now, loop.Target{Key: "chat", ID: "1", Version: "7", Replicas: 3})
+		s := l.Decide(now, loaded(50))
+		require.Equal(t, left, s.Contended != nil && s.Contended[0] != nil, back)
+	}
+}
+
+// TestContestsOfTargetsThatAreGone: nothing is left of them.
+func TestContestsOfTargetsThatAreGone(t *testing.T) {
+	l := newLoop(t, loop.Config{})
+	contend(t, l, 3, 50, 5*time.Minute)
+	state, err := l.State()
+	require.NoError(t, err)
+	require.Contains(t, string(state), "contests")
+	l.Read(start().Add(5*time.Minute), loop.Target{Key: "chat2", ID: "1", Version: "7", Replicas: 3})
+	state, err = l.State()
+	require.NoError(t, err)
+	require.NotContains(t, string(state), "contests")
+}

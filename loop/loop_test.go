@@ -366,6 +366,40 @@ func TestLastChangeOfAStatus(t *testing.T) {
 	}
 }
 
+// TestAChangeOfTheFutureWasNow: a status from a clock that is ahead delays by a cooldown, and not until then.
+func TestAChangeOfTheFutureWasNow(t *testing.T) {
+	l := newLoop(t, loop.Config{LastChange: start().Add(time.Hour)})
+	require.NoError(t, l.Restore(nil))
+	target := loop.Target{Key: "chat", ID: "1", Version: "9", Replicas: 4}
+	for _, at := range []time.Duration{0, cooldown - time.Second, cooldown} {
+		l.Read(start().Add(at), target)
+		require.Equal(t, at == cooldown, l.Decide(start().Add(at), loaded(50)).Acts())
+	}
+}
+
+// told is a group that remembers what it was told of changes.
+type told struct {
+	both
+
+	changes *[][2][]int32
+}
+
+func (g told) Applied(_ time.Time, from, to []int32) {
+	*g.changes = append(*g.changes, [2][]int32{from, to})
+}
+
+// TestWhatAGroupIsToldOfALastChange: one up and one down, of the first target that is there, and never below none.
+func TestWhatAGroupIsToldOfALastChange(t *testing.T) {
+	var changes [][2][]int32
+	l, err := loop.New(told{both{scaling.New(stepper{})}, &changes}, loop.Config{LastChange: start()})
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	l.Read(start().Add(time.Minute), loop.Target{Name: "a", Missing: true}, loop.Target{Name: "b", ID: "2"})
+	require.Equal(t, [][2][]int32{{{0, 0}, {0, 1}}, {{0, 0}, {0, 0}}}, changes)
+	l.Read(start().Add(time.Minute), loop.Target{Name: "a", Missing: true}, loop.Target{Name: "b", ID: "2"})
+	require.Len(t, changes, 2, "once")
+}
+
 // A process that hands over loses nothing, not even what would have done.
 func TestUnsaved(t *testing.T) {
 	d := drive(t, kaito, period)

@@ -399,7 +399,7 @@ func (l *Loop) advanceAtomic() (again bool) {
 // where that is shorter, and never more than the period: a zero next does not make anybody sleep for ever.
 func RequeueAfter(began, now, next time.Time, period time.Duration) time.Duration {
 	due := began.Add(period)
-	if !next.IsZero() && next.After(began) && next.Before(due) {
+	if next.After(began) && next.Before(due) {
 		due = next
 	}
 	return min(max(due.Sub(now), min(time.Second, period)), period)

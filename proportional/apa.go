@@ -68,7 +68,7 @@ func (apa) Kind() scaling.Kind { return scaling.Kind{Name: "apa", Version: 1} }
 // Decide applies the law.
 func (a apa) Decide(s apaState, now time.Time, obs scaling.Observation) (apaState, scaling.Decision) {
 	w := window.Window{Length: apaSpan, Resolution: time.Second}
-	if r := obs.Reading(a.metric); r.Known() && r.Values > 0 {
+	if r := obs.Reading(a.metric); r.Known() {
 		pods := int64(r.Values) + max(0, int64(r.NotReady)) + max(0, int64(r.Failed))
 		s.Value.Record(w, now, r.Lower*float64(pods)/float64(r.Values))
 	}

@@ -136,3 +136,50 @@ func TestLimitsOfAState(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"samples":1,"buckets":[[2000,1,0]]}`), &w))
 	require.EqualError(t, proportional.State{Seen: stamp, Loads: []proportional.Load{{Since: stamp, Last: stamp, Window: w}}}.Validate(), "loads[0].window: must be up to seen")
 }
+
+// TestMoreMetricsThanThereMayBe: one more than MaxMetrics is refused.
+func TestMoreMetricsThanThereMayBe(t *testing.T) {
+	c := pointwise()
+	for i := range 9 {
+		c.Metrics = append(c.Metrics, proportional.Metric{Name: fmt.Sprint("m", i), Target: 1})
+	}
+	require.EqualError(t, c.Validate(), "metrics: 9: must be at most 8")
+}
+
+// TestReadingsOfOneMetricAreMerged: what they agree on is certain.
+func TestReadingsOfOneMetricAreMerged(t *testing.T) {
+	_, d := build(t, pointwise(inflight)).Decide(proportional.State{}, start, holding(4, scaling.Exactly("inflight", 10), scaling.Exactly("inflight", 100)))
+	require.Equal(t, "Hold at 4: Within inflight lower=10 <= high=40, upper=100 >= low=40", d.Reason())
+}
+
+// TestAStepBackByOneBucketOfAMillisecond: samples go back with the clock, and leave the window in its time.
+func TestAStepBackByOneBucketOfAMillisecond(t *testing.T) {
+	c := burst(inflight)
+	c.Panic, c.StableWindow, c.Resolution = proportional.Panic{}, 10*time.Millisecond, time.Millisecond
+	s := build(t, c)
+	state, _ := s.Decide(proportional.State{}, at(0.001), holding(4, scaling.Exactly("inflight", 40)))
+	state, _ = s.Decide(state, at(0), holding(4))
+	state, d := s.Decide(state, at(0.009), holding(4))
+	require.Equal(t, scaling.Hold, d.Verdict, d.Explain())
+	_, d = s.Decide(state, at(0.010), holding(4))
+	require.Equal(t, scaling.Unknown, d.Verdict, d.Explain())
+}
+
+// TestAWindowOfTheFutureIsOneOfNow: it is kept for a stable window from now, not for years.
+func TestAWindowOfTheFutureIsOneOfNow(t *testing.T) {
+	s := build(t, burst(inflight))
+	future, _ := s.Decide(proportional.State{}, start.AddDate(1, 0, 0), holding(4, scaling.Exactly("inflight", 40)))
+	state, d := s.Decide(proportional.State{Loads: future.Loads}, at(0), holding(4))
+	require.Equal(t, scaling.Hold, d.Verdict, d.Explain())
+	_, d = s.Decide(state, at(10), holding(4))
+	require.Equal(t, scaling.Unknown, d.Verdict, d.Explain())
+}
+
+// TestTheLongestWindow: as many buckets as there may be, and one more.
+func TestTheLongestWindow(t *testing.T) {
+	c := burst(inflight)
+	c.StableWindow = proportional.MaxBuckets * c.Resolution
+	require.NoError(t, c.Validate())
+	c.StableWindow += c.Resolution
+	require.ErrorContains(t, c.Validate(), "stableWindow: ")
+}

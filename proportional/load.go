@@ -40,11 +40,6 @@ func (m *Metric) load(r *scaling.Reading, ready int32) (span, bool) {
 		upper *= float64(ready)
 	case Total:
 	}
-	if lower > maxLoad {
-		lower = maxLoad
-	}
-	if upper > maxLoad {
-		upper = maxLoad
-	}
+	lower, upper = min(lower, maxLoad), min(upper, maxLoad)
 	return span{lower: lower, gap: upper - lower}, true
 }

@@ -97,8 +97,8 @@ func (l sloAware) Decide(s sloAwareState, now time.Time, obs scaling.Observation
 	switch {
 	case signal > bandHigh:
 		credit := 1.0
-		if r > 0 && r < n {
-			credit = r / n
+		if r > 0 {
+			credit = min(r/n, 1)
 		}
 		d.To(scaling.Saturate(n+math.Ceil(n*(signal*credit/bandHigh-1))), Saturated, "", signal, bandHigh, credit)
 	case signal < bandLow:

@@ -153,9 +153,7 @@ func (w *Window) mean() (span, bool) {
 		return span{}, false
 	}
 	all := w.back
-	if w.front > 0 {
-		all.join(&w.buckets.At(0).through)
-	}
+	all.join(&w.buckets.At(0).through) // zero unless it is one of the front
 	all.add(w.open())
 	return all.over(float64(w.Len())), true
 }
