@@ -202,6 +202,33 @@ func TestAPolicyOfOtherDaysIsNotLeftOut(t *testing.T) {
 	}}, [][2]string{{"2026-01-15T12:00:00Z", "first half"}, {"2026-01-16T12:00:00Z", "second half"}})
 }
 
+// TestSchedulesThatDifferInWriting: a day of the week or of the month that is any day makes every day one.
+func TestSchedulesThatDifferInWriting(t *testing.T) {
+	daily := mustParse(t, "0 0 * * *")
+	for _, expr := range []string{"0 0 1-31 * 1", "0 0 1 * 0-6", "0 0 1-31 * 0-6", "0 0 * * 0-6", "0 0 1-31 * *"} {
+		if s := mustParse(t, expr); s != daily {
+			t.Errorf("%q is %+v, want %+v", expr, s, daily)
+		}
+	}
+}
+
+// TestHowLongAgo: the step says since when, to the second.
+func TestHowLongAgo(t *testing.T) {
+	s := mustNew(t, Config{Bounds: wide(), Policies: []Policy{{"day", "0 8 * * *", 5, ""}}})
+	if got := s.At(at(t, "2026-01-15T09:00:00Z")).Because.Numbers[1]; got != 3600 {
+		t.Errorf("%v s ago, want 3600", got)
+	}
+}
+
+// TestATimetableOfOneCountNeverChanges: which is known at once, and for certain.
+func TestATimetableOfOneCountNeverChanges(t *testing.T) {
+	s := mustNew(t, Config{Bounds: wide(), Policies: []Policy{{"day", "0 8 * * *", 5, ""}, {"night", "0 20 * * *", 5, ""}}})
+	now := at(t, "2026-01-15T09:00:00Z").Unix()
+	if next, exact := s.change(s.answer(now), now); next != endless || !exact {
+		t.Errorf("changes at %d, exact %v", next, exact)
+	}
+}
+
 // TestAStateOfAnotherTimetable: what it remembers is the other's answer, whatever the two differ in.
 func TestAStateOfAnotherTimetable(t *testing.T) {
 	policies := []Policy{{"day", "0 8 * * *", 5, ""}, {"night", "0 20 * * *", 1, ""}}

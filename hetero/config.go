@@ -92,10 +92,7 @@ func (c Config) check() ([]int32, error) {
 		}
 	}
 	slices.SortFunc(byName, func(a, b int32) int {
-		if o := cmp.Compare(c.Types[a].Name, c.Types[b].Name); o != 0 {
-			return o
-		}
-		return cmp.Compare(a, b)
+		return cmp.Or(cmp.Compare(c.Types[a].Name, c.Types[b].Name), cmp.Compare(a, b))
 	})
 	for n := 1; n < len(byName); n++ {
 		if name := c.Types[byName[n]].Name; name == c.Types[byName[n-1]].Name {

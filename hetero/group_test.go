@@ -408,3 +408,31 @@ func TestRealtimeOverAFleet(t *testing.T) {
 		"08:20:15 [2 2] AboveHigh",
 	}, answers)
 }
+
+// sees is asks that notes the count that it is given.
+type sees struct {
+	asks
+
+	spec *int32
+}
+
+func (s sees) Decide(state asksState, now time.Time, obs scaling.Observation) (asksState, scaling.Decision) {
+	*s.spec = obs.SpecReplicas
+	return s.asks.Decide(state, now, obs)
+}
+
+// TestTheTotalOfWhatIsThere: the policy of the total is given the sum of the counts, of a fleet that does not match too.
+func TestTheTotalOfWhatIsThere(t *testing.T) {
+	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 1, Max: 9}, hetero.Type{Name: "b", Cost: 2, Max: 9})
+	var spec int32
+	g, err := hetero.NewGroup(scaling.New(sees{spec: &spec}), f, hetero.Options{})
+	require.NoError(t, err)
+	obs := wants(f, 5, 3, 4)
+	g.Decide(start, obs)
+	require.EqualValues(t, 7, spec)
+	obs.Targets[1].Name = "c"
+	obs.Targets[1].SpecReplicas = 5
+	d := g.Decide(start, obs)
+	require.Equal(t, hetero.Mismatched, d.Targets[0].Code())
+	require.EqualValues(t, 8, spec)
+}

@@ -161,3 +161,18 @@ func TestSequenceNeverReplaces(t *testing.T) {
 		require.Equal(t, max(0, before-after), stops)
 	})
 }
+
+// TestNoDemandIsMet: 0, below and -0 give the minima.
+func TestNoDemandIsMet(t *testing.T) {
+	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 1, Min: 2, Max: 5}, hetero.Type{Name: "b", Cost: 2, Max: 5})
+	for _, demand := range []float64{0, math.Copysign(0, -1), -1, math.Inf(-1)} {
+		require.Equal(t, []int32{2, 0}, f.AllocateFor(nil, demand), "%v", demand)
+	}
+}
+
+// TestCostsNextToEachOther: whatever the others cost, the cheaper of two is the first.
+func TestCostsNextToEachOther(t *testing.T) {
+	f := fleet(t, 1, hetero.Type{Name: "a", Cost: 1.0001, Max: 1}, hetero.Type{Name: "b", Cost: 1, Max: 1}, hetero.Type{Name: "c", Cost: 1000, Max: 1})
+	require.Equal(t, []int32{0, 1, 0}, f.Allocate(nil, 1))
+	require.Equal(t, []int32{1, 1, 0}, f.Allocate(nil, 2))
+}
