@@ -87,3 +87,26 @@ func TestLeapDayAcross2100(t *testing.T) {
 		t.Errorf("before %v: %v, want %v", before, time.Unix(last.at, 0).UTC(), time.Unix(want, 0).UTC())
 	}
 }
+
+// TestWithoutEqualsBruteForce looks for the first minute that a schedule does not have by trying them all.
+func TestWithoutEqualsBruteForce(t *testing.T) {
+	compare := func(t rapid.TB, expr string, from int64) {
+		s, spec := mustParse(t, expr), mustSpec(t, expr)
+		const span = 3 * minutesPerDay
+		want := from
+		for want < from+span && twinMatches(spec, time.Unix(want*60, 0).UTC()) {
+			want++
+		}
+		if got := s.without(from); got != want && (want < from+span || got < want) {
+			t.Fatalf("%q without(%d) = %d, brute force %d", expr, from, got, want)
+		}
+	}
+	for _, expr := range []string{"30-59 * * * *", "* 8 * * *", "* 8-9 * * *", "* * 1 * *", "* * * * *", "0-29 * * * *", "* 0-22 * * *", "* 23 * * *", "59 * * * *"} {
+		for from := int64(29_000_000); from < 29_000_000+2*minutesPerDay; from += 7 {
+			compare(t, expr, from)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		compare(t, genBusyExpr(t), rapid.Int64Range(-1_100_000_000, 4_200_000_000).Draw(t, "minute"))
+	})
+}

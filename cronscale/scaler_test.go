@@ -97,8 +97,15 @@ func TestNextEndsEarlyRatherThanNever(t *testing.T) {
 	}})
 	now := at(t, "2026-01-15T12:00:30Z")
 	next, ok := s.Next(now)
-	if want := now.Truncate(time.Hour).Add(maxSkips * time.Hour); !ok || !next.Equal(want) {
+	if want := now.Truncate(time.Hour).Add(1000 * time.Hour); !ok || !next.Equal(want) {
 		t.Errorf("Next is %v %v, want %v", next, ok, want)
+	}
+	n := 0
+	for range s.Timeline(now, now.Add(3500*time.Hour)) {
+		n++
+	}
+	if n != 1 {
+		t.Errorf("a timeline of %d answers, want one: nothing changes", n)
 	}
 }
 
@@ -269,5 +276,13 @@ func TestMatchRunEndsWithTheRepeatedHour(t *testing.T) {
 			t.Fatalf("after %v comes %v %v, want %s", now, next, ok, want)
 		}
 		now = next
+	}
+}
+
+// TestMatchEndsWhereAnHourIsRepeated: in the minute before it, too.
+func TestMatchEndsWhereAnHourIsRepeated(t *testing.T) {
+	s := mustNew(t, Config{Mode: Match, Bounds: wide(), Policies: []Policy{{"p", "* * * * *", 5, "America/New_York"}}})
+	if next, ok := s.Next(at(t, "2026-11-01T05:59:30Z")); !ok || !next.Equal(at(t, "2026-11-01T06:00:00Z")) {
+		t.Errorf("Next is %v %v", next, ok)
 	}
 }

@@ -42,13 +42,8 @@ func (f *Fleet) batchesOf(k *kind, l *level, yield func(Batch) bool) bool {
 	for run := first; run < past; run++ {
 		size := f.sizes.size[run]
 		count := (f.sizes.places(k, run+1) - f.sizes.places(k, run)) / size
-		switch {
-		case rest && k.rest == size:
+		if rest && k.rest == size { // one of another size costs something else
 			count, rest = count+1, false
-		case rest && k.rest < size:
-			if rest = false; !give(k.rest, 1) {
-				return false
-			}
 		}
 		if !give(size, count) {
 			return false
