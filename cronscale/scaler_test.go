@@ -286,3 +286,16 @@ func TestMatchEndsWhereAnHourIsRepeated(t *testing.T) {
 		t.Errorf("Next is %v %v", next, ok)
 	}
 }
+
+// TestBackIntoTheMinuteOfAFire: what was remembered of the time after it is not the answer.
+func TestBackIntoTheMinuteOfAFire(t *testing.T) {
+	s := mustNew(t, Config{Mode: Match, Bounds: wide(), Policies: []Policy{{"day", "0 8 * * *", 5, ""}}})
+	obs := scaling.Observation{SpecReplicas: 3}
+	state, d := s.Decide(State{}, at(t, "2026-01-15T08:05:00Z"), obs)
+	if d.Acts() {
+		t.Errorf("%s", d.Explain())
+	}
+	if _, d = s.Decide(state, at(t, "2026-01-15T08:00:30Z"), obs); d.Replicas != 5 {
+		t.Errorf("%s", d.Explain())
+	}
+}

@@ -56,7 +56,7 @@ type kind struct {
 	cost   float64
 	weight float64
 	top    float64 // the cost of its dearest batch
-	last   float64 // the cost of its last batch, if rest is not 0
+	last   float64 // the cost of its last batch, if rest is not 0; 0 otherwise, which no batch costs
 	min    int32
 	max    int32
 	at     int32 // the type's place in the configuration

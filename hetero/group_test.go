@@ -436,3 +436,20 @@ func TestTheTotalOfWhatIsThere(t *testing.T) {
 	require.Equal(t, hetero.Mismatched, d.Targets[0].Code())
 	require.EqualValues(t, 8, spec)
 }
+
+// TestAsManyReplicasAsAPolicyCanAskFor: and one more.
+func TestAsManyReplicasAsAPolicyCanAskFor(t *testing.T) {
+	for last, want := range map[int32]string{483647: "", 483648: "fleet: 2147483648: must not have more than 2147483647 replicas for a policy"} {
+		var types []hetero.Type
+		for i := range 2148 {
+			types = append(types, hetero.Type{Name: fmt.Sprint(i), Cost: 1, Max: hetero.MaxReplicas})
+		}
+		types[0].Max = last
+		_, err := hetero.NewGroup(scaling.New(asks{}), fleet(t, 2, types...), hetero.Options{})
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	}
+}

@@ -182,7 +182,7 @@ func (l *level) within(s *sizes, k *kind) (first, past int32, rest bool) {
 	for first = past; first > 0 && k.batchCost(s.size[first-1]) >= l.low; {
 		first--
 	}
-	return first, past, k.rest > 0 && l.low <= k.last && k.last <= l.high
+	return first, past, l.low <= k.last && k.last <= l.high
 }
 
 // place writes over dst what the first n places of the sequence give, and returns the cost of the last batch.
@@ -200,7 +200,7 @@ func (f *Fleet) place(dst []int32, n int64) (counts []int32, margin float64) {
 			continue
 		}
 		below := f.sizes.upTo(k, l.high)
-		if below > 0 && k.batchCost(f.sizes.size[below-1]) >= l.low || k.rest > 0 && k.last >= l.low && k.last <= l.high {
+		if below > 0 && k.batchCost(f.sizes.size[below-1]) >= l.low || k.last >= l.low && k.last <= l.high {
 			n -= f.placeLevel(dst, k, &l, n)
 			continue
 		}

@@ -176,3 +176,23 @@ func TestCostsNextToEachOther(t *testing.T) {
 	require.Equal(t, []int32{0, 1, 0}, f.Allocate(nil, 1))
 	require.Equal(t, []int32{1, 1, 0}, f.Allocate(nil, 2))
 }
+
+// TestBatchesMayEndEarly: who stops asking for them gets no more.
+func TestBatchesMayEndEarly(t *testing.T) {
+	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 1, Max: 9}, hetero.Type{Name: "b", Cost: 2, Max: 6}, hetero.Type{Name: "c", Cost: 2, Max: 6})
+	all := 0
+	for range f.Batches() {
+		all++
+	}
+	for most := range all {
+		n := 0
+		require.NotPanics(t, func() {
+			for range f.Batches() {
+				if n++; n > most {
+					break
+				}
+			}
+		})
+		require.Equal(t, most+1, n)
+	}
+}
