@@ -31,8 +31,8 @@ const (
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
 	// Simulated says where the capacity is from: a few simulated replicas with requests as long as those seen.
 	Simulated scaling.Code = "Simulated age:s"
-	// Warming holds: nothing is known of the capacity before so many requests have finished.
-	Warming scaling.Code = "Warming finished < needed"
+	// Warming holds: nothing is known of the capacity before so many requests have finished, and it was looked for.
+	Warming scaling.Code = "Warming finished, needed"
 	// NoSample can say nothing: the observation lacks a metric.
 	NoSample scaling.Code = "NoSample"
 	// Stale can say nothing: what the observation has is that old.
@@ -202,7 +202,7 @@ func (s *State) guard(allowed float64, settled bool) {
 		s.Settled = x.At
 	}
 	span := guardSpan
-	if s.Settled > 0 {
+	if s.Settled != 0 {
 		span = min(span, x.At-s.Settled-settle)
 	}
 	from := s.back(max(span, 1))
@@ -215,7 +215,7 @@ func (s *State) guard(allowed float64, settled bool) {
 	switch {
 	case missed <= allowed*n:
 		s.Guard = max(0, s.Guard-guardDown*dt)
-	case s.Settled > 0 && span > 0 && missed > allowed*n+2*math.Sqrt(allowed*n)+1:
+	case s.Settled != 0 && span > 0 && missed > allowed*n+2*math.Sqrt(allowed*n)+1:
 		s.Guard = min(mostGuard, s.Guard+guardUp*dt)
 	}
 }

@@ -36,7 +36,7 @@ func sum(r scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotRea
 
 // read makes a sample of an observation; missing names what it lacks, if it does not say enough.
 func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missing string) {
-	s = Sample{At: seconds(now), Ready: obs.ReadyReplicas}
+	s = Sample{At: seconds(now), Ready: max(obs.ReadyReplicas, 0)}
 	waiting, running, kv := obs.Reading(Waiting), obs.Reading(Running), obs.Reading(KVUse)
 	switch {
 	case !waiting.Known():
@@ -65,6 +65,9 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	s.Late, _ = firsts.Over(slo.TTFT.Seconds())
 	s.Slow, _ = each.Over(slo.TPOT.Seconds())
 	s.Timed, s.TPOT = each.Total(), each.Sum
+	if !s.valid() { // numbers that are too large to add up, or counts of pods that are none
+		return s, Waiting
+	}
 	return s, ""
 }
 

@@ -134,12 +134,16 @@ func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 
 // see takes a sample in, and reports whether it is new.
 func (s *State) see(x Sample, obs *scaling.Observation) bool {
-	raw := x
+	raw, before := x, s.Before
 	if x.fell(&s.Raw) {
-		s.Before.add(&s.Raw)
+		before.add(&s.Raw)
 	}
-	x.add(&s.Before)
+	x.add(&before)
 	n := len(s.Samples)
+	if n > 0 && !(x.valid() && before.valid()) {
+		return false
+	}
+	s.Before = before
 	if n == 0 {
 		s.Since, s.Tuned = x.At, x.At
 		if s.Tuning.Capacity == 0 || s.Began == 0 || s.Began > x.At {
@@ -178,8 +182,11 @@ func (s *State) turnBack(now float64) {
 		return
 	}
 	by := s.last().At - now
-	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At, &s.Settled} {
+	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At} {
 		*t -= by
+	}
+	if s.Settled != 0 {
+		s.Settled -= by
 	}
 	for i := range s.Samples {
 		s.Samples[i].At -= by

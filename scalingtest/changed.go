@@ -19,6 +19,15 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 		return e
 	}
 	for range rapid.IntRange(1, 3).Draw(t, "widened") {
+		if len(o.Histograms) > 0 && rapid.IntRange(0, 2).Draw(t, "counted") == 0 {
+			gone := Change{Metric: rapid.SampledFrom(o.Histograms).Draw(t, "histogram").Name, Gone: true}
+			gone.Tick = rapid.IntRange(0, n-1).Draw(t, "from tick")
+			for range min(n-gone.Tick, rapid.IntRange(1, n).Draw(t, "ticks")) {
+				e.Changes = append(e.Changes, gone)
+				gone.Tick++
+			}
+			continue
+		}
 		m := rapid.SampledFrom(o.Metrics).Draw(t, "metric")
 		unit := max(m.High-m.Low, m.High, 1) / 4
 		by := func(label string) float64 {

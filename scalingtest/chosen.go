@@ -156,7 +156,7 @@ func checkTwins(s *subject, e *Episode) *failed {
 	twin := s.options.Twin()
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
-		if verdict, replicas := twin.Decide(m.now, scaling.Observation{SpecReplicas: m.spec, ReadyReplicas: m.ready, Readings: m.obs.Readings}); verdict != m.d.Verdict || replicas != m.d.Replicas {
+		if verdict, replicas := twin.Decide(m.now, scaling.Observation{SpecReplicas: m.spec, ReadyReplicas: m.ready, Readings: m.obs.Readings, Histograms: m.obs.Histograms}); verdict != m.d.Verdict || replicas != m.d.Replicas {
 			return p.fail("at %s the twin says %s %d, and the policy\n%s", m.elapsed, verdict, replicas, m.d.Explain())
 		}
 		return nil

@@ -166,6 +166,9 @@ func (s *subject) watched(e *Episode) ([]moment, string, *failed) {
 				return p.fail("at %s the readings that it was given were changed: place %d is now %s", m.elapsed, i, readingSource(r))
 			}
 		}
+		if !slices.EqualFunc(m.obs.Histograms, m.seen.Histograms, sameHistogram) {
+			return p.fail("at %s the histograms that it was given were changed: %+v", m.elapsed, m.seen.Histograms)
+		}
 		if !slices.EqualFunc(m.obs.Targets, m.seen.Targets, sameTarget) {
 			return p.fail("at %s the targets that it was given were changed: %+v", m.elapsed, m.seen.Targets)
 		}

@@ -121,6 +121,7 @@ func (d *drawer) tick(left int, first bool) (t Tick) {
 		t.NotReady = rapid.Int32().Draw(d.T, "any ready")
 	}
 	t.Readings = d.readings()
+	t.Counted = d.counted()
 	t.Targets = d.targets(t.Readings)
 	d.now = d.now.Add(t.After * time.Duration(max(0, t.Times-1)))
 	return t

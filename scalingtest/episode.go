@@ -39,6 +39,8 @@ type Tick struct {
 	NotReady int32
 	// Readings are what is observed. A policy gets a copy of them.
 	Readings []scaling.Reading
+	// Counted are what is counted in histograms up to then. A policy gets what they have come to.
+	Counted []Counting
 	// Refuse says that a write fails: it is not reported and the count stays.
 	Refuse bool
 	// Restart says that the policy is stored before the decision, and a new one takes its state back.

@@ -119,6 +119,7 @@ func (p *player) observe(i int, tick *Tick) (obs scaling.GroupObservation) {
 	}
 	// One place more than needed: what a policy appends to its copy of the slice lands there, and is found.
 	obs.Readings = append(make([]scaling.Reading, 0, len(obs.Readings)+1), permuted(obs.Readings, p.order)...)
+	obs.Histograms = permuted(copied(p.histograms), p.order)
 	for k := range p.spec {
 		t := o.target(tick, k)
 		if t.Missing {

@@ -15,6 +15,9 @@ import (
 type Options struct {
 	// Metrics are the readings that the policy looks at.
 	Metrics []Metric
+	// Histograms are those that the policy looks at; most look at none. MissingNeverActs leaves them out at times; Monotone and
+	// the properties of constant loads do not know of them.
+	Histograms []Histogram
 	// Bounds are the policy's own. They allow a count outside of them to be repaired whatever the clock and the
 	// readings say. The zero value is unset: counts must not be negative, and no repair is excused.
 	Bounds scaling.Bounds
@@ -113,6 +116,9 @@ func (o *Options) withDefaults() (Options, error) {
 			e.Check(m.Name != "", field+"name", m.Name, "must not be empty")
 			e.Check(m.Low >= 0 && m.Low <= m.High && !math.IsInf(m.High, 0), field+"low", m.Low, fmt.Sprintf("must be in [0, high %v]", m.High))
 		}
+	}
+	for i := range o.Histograms {
+		e.Add(o.Histograms[i].validate(fmt.Sprintf("histograms[%d].", i)))
 	}
 	for i, t := range o.Targets {
 		if t.Bounds != (scaling.Bounds{}) {

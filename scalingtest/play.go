@@ -70,6 +70,9 @@ type player struct {
 	spec    []int32 // of each target
 	started []start // that are not ready yet, in order of time
 
+	counts     map[string]*count   // of each histogram
+	histograms []scaling.Histogram // as they are at the tick
+
 	// What a property varies.
 	noRestarts  bool
 	allRestarts bool
@@ -135,6 +138,7 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 		}
 		m.repairs = m.repairs || !t.Missing && len(p.options.Targets) > 0 && outside(p.options.Targets[k].Bounds, p.spec[k])
 	}
+	p.counting(tick, i)
 	m.obs, m.seen = p.observe(i, tick), p.observe(i, tick)
 	from := make([]int32, len(m.obs.Targets))
 	ready := make([]int32, len(from))

@@ -70,14 +70,17 @@ func merged(ticks []Tick) (all []Tick) {
 // repeats reports whether a tick is the one before once more. Another's scaling and a restart happen only at the first.
 func repeats(before, t *Tick) bool {
 	return !t.Spec.Set && !t.Restart && t.After == before.After && t.NotReady == before.NotReady && t.Refuse == before.Refuse &&
-		slices.EqualFunc(before.Readings, t.Readings, sameReading) && slices.EqualFunc(before.Targets, t.Targets, func(a, b TargetTick) bool {
+		slices.EqualFunc(before.Readings, t.Readings, sameReading) && slices.EqualFunc(before.Counted, t.Counted, sameCounting) && slices.EqualFunc(before.Targets, t.Targets, func(a, b TargetTick) bool {
 		return !b.Spec.Set && a.NotReady == b.NotReady && a.Missing == b.Missing && a.Refuse == b.Refuse &&
 			slices.EqualFunc(a.Pods, b.Pods, func(x, y []float64) bool { return slices.EqualFunc(x, y, sameBits) })
 	})
 }
 
 func tickSource(t *Tick) string {
-	readings, targets := "", ""
+	readings, counted, targets := "", "", ""
+	if len(t.Counted) > 0 {
+		counted = "[]scalingtest.Counting{" + list(t.Counted, countingSource) + "}"
+	}
 	if len(t.Readings) > 0 {
 		readings = "[]scaling.Reading{" + list(t.Readings, readingSource) + "}"
 	}
@@ -89,7 +92,7 @@ func tickSource(t *Tick) string {
 		times = 0
 	}
 	return fields("After", durationSource(t.After), "Times", intSource(times), "Spec", countSource(t.Spec), "NotReady", intSource(int(t.NotReady)),
-		"Readings", readings, "Refuse", boolSource(t.Refuse), "Restart", boolSource(t.Restart), "Targets", targets)
+		"Readings", readings, "Counted", counted, "Refuse", boolSource(t.Refuse), "Restart", boolSource(t.Restart), "Targets", targets)
 }
 
 func targetSource(t TargetTick) string {

@@ -165,6 +165,9 @@ func readingsText(m *moment) string {
 		}
 		texts = append(texts, text)
 	}
+	for i := range m.obs.Histograms {
+		texts = append(texts, histogramText(&m.obs.Histograms[i]))
+	}
 	for i := range m.obs.Targets {
 		t := &m.obs.Targets[i]
 		rows := list(t.Pods, func(p scaling.PodObservation) string {
