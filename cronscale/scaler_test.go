@@ -190,6 +190,13 @@ func TestOnlyWhatNeverDecidesIsLeftOut(t *testing.T) {
 	if _, d := s.Decide(State{}, at(t, "2026-01-15T12:00:00Z"), scaling.Observation{SpecReplicas: 3}); d.Reason() != "Hold at 3: NoneInForce policies=3" {
 		t.Errorf("%s", d.Reason())
 	}
+	for _, policies := range [][]Policy{
+		{{"low", "0 8 1 * *", 2, ""}, {"high", "0 8 1,15 * *", 9, ""}}, {{"low", "0 8 * * 1", 2, ""}, {"high", "0 8 * * 1-5", 9, ""}},
+	} {
+		if s := mustNew(t, Config{Bounds: wide(), Policies: policies}); len(s.entries) != 1 || s.entries[0].name != "high" {
+			t.Errorf("%+v", s.entries)
+		}
+	}
 	slotTable(t, Config{Mode: InWindow, Bounds: wide(), Windows: []Window{
 		{"short", "0 12 * * *", "0 18 * * *", 9, ""}, {"long", "0 12 * * *", "0 22 * * *", 3, ""},
 	}}, [][2]string{{"2026-01-16T17:00:00Z", "short"}, {"2026-01-16T19:00:00Z", "long"}})
@@ -298,4 +305,29 @@ func TestBackIntoTheMinuteOfAFire(t *testing.T) {
 	if _, d = s.Decide(state, at(t, "2026-01-15T08:00:30Z"), obs); d.Replicas != 5 {
 		t.Errorf("%s", d.Explain())
 	}
+}
+
+// TestBackBeforeAStartAndAnEnd: what was remembered of the time after them is not the answer.
+func TestBackBeforeAStartAndAnEnd(t *testing.T) {
+	s := mustNew(t, Config{Mode: InWindow, Bounds: wide(), Outside: 1, Windows: []Window{{"day", "0 8 * * *", "0 20 * * *", 5, ""}}})
+	for _, row := range []struct {
+		now, back   string
+		then, later int32
+	}{{"2026-01-15T08:05:00Z", "2026-01-15T07:55:00Z", 5, 1}, {"2026-01-15T20:05:00Z", "2026-01-15T19:55:00Z", 1, 5}} {
+		obs := scaling.Observation{SpecReplicas: 3}
+		state, d := s.Decide(State{}, at(t, row.now), obs)
+		if d.Replicas != row.then {
+			t.Errorf("at %s: %s", row.now, d.Explain())
+		}
+		if _, d = s.Decide(state, at(t, row.back), obs); d.Replicas != row.later {
+			t.Errorf("back at %s: %s", row.back, d.Explain())
+		}
+	}
+}
+
+// TestAWindowThatEndsAndStartsInOneMinuteIsOpen: the start belongs to it, the end does not.
+func TestAWindowThatEndsAndStartsInOneMinuteIsOpen(t *testing.T) {
+	slotTable(t, Config{Mode: InWindow, Bounds: wide(), Windows: []Window{{"day", "0 8 * * *", "0 8,20 * * *", 5, ""}}}, [][2]string{
+		{"2026-01-15T08:00:00Z", "day"}, {"2026-01-15T19:59:59Z", "day"}, {"2026-01-15T20:00:00Z", "outside"},
+	})
 }

@@ -113,3 +113,12 @@ func TestNothingIsAllocated(t *testing.T) {
 		}), way)
 	}
 }
+
+// TestNothingIsWrongAtALimit: of a type without a name that is all that is wrong, however many replicas it may have.
+func TestNothingIsWrongAtALimit(t *testing.T) {
+	for _, n := range []hetero.Type{
+		{Cost: hetero.MaxCost, Weight: hetero.MaxCost}, {Cost: 1, Max: hetero.MaxReplicas}, {Cost: 1, Min: hetero.MaxReplicas, Max: hetero.MaxReplicas},
+	} {
+		require.EqualError(t, hetero.Kthena(n).Validate(), `types[0].name: "": must not be empty`)
+	}
+}

@@ -346,6 +346,8 @@ func TestNewPolicyErrors(t *testing.T) {
 	require.Equal(t, scaling.Bounds{Min: 0, Max: math.MaxInt32}, f.Bounds(), "what does not fit saturates")
 	_, err = hetero.NewGroup(scaling.New[asksState](asks{}), f, hetero.Options{})
 	require.Equal(t, []string{"fleet"}, fieldsOf(err))
+	_, err = hetero.NewGroup(scaling.New[asksState](asks{}), new(hetero.Fleet), hetero.Options{})
+	require.EqualError(t, err, "fleet: <nil>: must be set")
 }
 
 // TestOrderOfTypesChangesNoDecision: the same fleet declared in another order answers the same for each type, reasons

@@ -99,9 +99,7 @@ func insertionSort(levels []level) {
 		for ; place > 0 && levels[place-1].low > l.low; place-- {
 			levels[place] = levels[place-1]
 		}
-		if place < i {
-			levels[place] = l
-		}
+		levels[place] = l
 	}
 }
 

@@ -196,3 +196,14 @@ func TestBatchesMayEndEarly(t *testing.T) {
 		require.Equal(t, most+1, n)
 	}
 }
+
+// TestBatchesOfOneSizeAreOneValue: in a sequence of one type each size comes once.
+func TestBatchesOfOneSizeAreOneValue(t *testing.T) {
+	f := fleet(t, 1.3, hetero.Type{Name: "a", Cost: 1, Max: 200})
+	last, total := int32(0), int32(0)
+	for b := range f.Batches() {
+		require.Greater(t, b.Size, last)
+		last, total = b.Size, total+b.Size*b.Count
+	}
+	require.EqualValues(t, 200, total)
+}
