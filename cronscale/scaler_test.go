@@ -234,12 +234,17 @@ func TestHowLongAgo(t *testing.T) {
 	}
 }
 
-// TestATimetableOfOneCountNeverChanges: which is known at once, and for certain.
+// TestATimetableOfOneCountNeverChanges: which is known at once, and for certain; so is that one does not before the year 10000.
 func TestATimetableOfOneCountNeverChanges(t *testing.T) {
 	s := mustNew(t, Config{Bounds: wide(), Policies: []Policy{{"day", "0 8 * * *", 5, ""}, {"night", "0 20 * * *", 5, ""}}})
 	now := at(t, "2026-01-15T09:00:00Z").Unix()
 	if next, exact := s.change(s.answer(now), now); next != endless || !exact {
 		t.Errorf("changes at %d, exact %v", next, exact)
+	}
+	s = mustNew(t, Config{Bounds: wide(), Policies: []Policy{{"one", "0 0 1 1 *", 5, ""}, {"two", "0 0 1 2 *", 2, ""}}})
+	now = at(t, "9999-06-01T09:00:00Z").Unix()
+	if next, exact := s.change(s.answer(now), now); next != endless || !exact {
+		t.Errorf("changes after the year 9999, at %d, exact %v", next, exact)
 	}
 }
 
@@ -302,8 +307,12 @@ func TestBackIntoTheMinuteOfAFire(t *testing.T) {
 	if d.Acts() {
 		t.Errorf("%s", d.Explain())
 	}
-	if _, d = s.Decide(state, at(t, "2026-01-15T08:00:30Z"), obs); d.Replicas != 5 {
+	state, d = s.Decide(state, at(t, "2026-01-15T08:00:30Z"), obs)
+	if d.Replicas != 5 {
 		t.Errorf("%s", d.Explain())
+	}
+	if _, d = s.Decide(state, at(t, "2026-01-15T07:59:30Z"), obs); d.Acts() {
+		t.Errorf("before the fire: %s", d.Explain())
 	}
 }
 

@@ -82,10 +82,7 @@ func (s *sizes) cut(t *Type, at int32) kind {
 	}
 	k.rest = capacity - k.whole
 	k.last = k.batchCost(k.rest)
-	k.top = k.last
-	if k.runs > 0 {
-		k.top = max(k.top, k.batchCost(s.size[k.runs-1]))
-	}
+	k.top = max(k.last, k.batchCost(s.size[k.runs-1])) // the first batch is one replica, which fits
 	return k
 }
 
