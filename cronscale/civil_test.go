@@ -1,6 +1,7 @@
 package cronscale
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -109,4 +110,20 @@ func TestWithoutEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		compare(t, genBusyExpr(t), rapid.Int64Range(-1_100_000_000, 4_200_000_000).Draw(t, "minute"))
 	})
+}
+
+// TestTheLastOfEveryMonth: what a month has is found from the end of the year, and the first of it from the beginning.
+func TestTheLastOfEveryMonth(t *testing.T) {
+	minute := func(month time.Month, day int) int64 {
+		return time.Date(2026, month, day, 0, 0, 0, 0, time.UTC).Unix() / 60
+	}
+	for month := time.January; month <= time.December; month++ {
+		s := mustParse(t, fmt.Sprintf("0 0 15 %d *", month))
+		if got, ok := s.last(minute(time.December, 31)); !ok || got != minute(month, 15) {
+			t.Errorf("last of month %d is %d %v", month, got, ok)
+		}
+		if got, ok := s.first(minute(time.January, 1)); !ok || got != minute(month, 15) {
+			t.Errorf("first of month %d is %d %v", month, got, ok)
+		}
+	}
 }

@@ -253,7 +253,9 @@ func TestAStateOfAnotherTimetable(t *testing.T) {
 	policies := []Policy{{"day", "0 8 * * *", 5, ""}, {"night", "0 20 * * *", 1, ""}}
 	windows := []Window{{"day", "0 8 * * *", "0 20 * * *", 5, ""}}
 	obs, now := scaling.Observation{SpecReplicas: 3}, at(t, "2026-01-15T22:00:00Z")
+	later := []Policy{{"day", "0 8 * * *", 5, ""}, {"night", "0 20 * * *", 2, ""}}
 	for name, pair := range map[string][2]Config{
+		"policy":  {{Bounds: wide(), Policies: policies}, {Bounds: wide(), Policies: later}},
 		"mode":    {{Bounds: wide(), Policies: policies}, {Mode: Match, Bounds: wide(), Policies: policies}},
 		"bounds":  {{Bounds: wide(), Policies: policies}, {Bounds: scaling.Bounds{Min: 5, Max: 9}, Policies: policies}},
 		"outside": {{Mode: InWindow, Bounds: wide(), Windows: windows}, {Mode: InWindow, Bounds: wide(), Windows: windows, Outside: 2}},
@@ -339,4 +341,15 @@ func TestAWindowThatEndsAndStartsInOneMinuteIsOpen(t *testing.T) {
 	slotTable(t, Config{Mode: InWindow, Bounds: wide(), Windows: []Window{{"day", "0 8 * * *", "0 8,20 * * *", 5, ""}}}, [][2]string{
 		{"2026-01-15T08:00:00Z", "day"}, {"2026-01-15T19:59:59Z", "day"}, {"2026-01-15T20:00:00Z", "outside"},
 	})
+}
+
+// TestWhatIsStoredAndSaid: the kind and version of the state, and that a window is open.
+func TestWhatIsStoredAndSaid(t *testing.T) {
+	s := mustNew(t, Config{Mode: InWindow, Bounds: wide(), Windows: []Window{{"day", "0 8 * * *", "0 20 * * *", 5, ""}}})
+	if data, err := scaling.New(s).MarshalJSON(); err != nil || string(data) != `{"kind":"cron","version":1,"state":{}}` {
+		t.Errorf("%s %v", data, err)
+	}
+	if slot := s.At(at(t, "2026-01-15T09:00:00Z")); slot.Because.Code != Opened {
+		t.Errorf("%+v", slot)
+	}
 }

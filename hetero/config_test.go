@@ -122,3 +122,8 @@ func TestNothingIsWrongAtALimit(t *testing.T) {
 		require.EqualError(t, hetero.Kthena(n).Validate(), `types[0].name: "": must not be empty`)
 	}
 }
+
+// TestTwoTypesOfOneName: be they the first two, or all there are.
+func TestTwoTypesOfOneName(t *testing.T) {
+	require.EqualError(t, hetero.Kthena(hetero.Type{Name: "a", Cost: 1}, hetero.Type{Name: "a", Cost: 2}).Validate(), `types[1].name: "a": must be unique`)
+}
