@@ -389,7 +389,7 @@ func TestStoredStateIsChecked(t *testing.T) {
 	for name, s := range map[string]State{
 		"samples back in time": {Seen: Seen{Samples: []Sample{{At: 2}, {At: 1}}}},
 		"a negative counter":   {Seen: Seen{Samples: []Sample{{At: 1, Firsts: -1}}}},
-		"needs that rise":      {Seen: Seen{Needs: []Need{{1, 2}, {2, 3}}}},
+		"needs that rise":      {Seen: Seen{Needs: []Work{{1, 2}, {2, 3}}}},
 		"buckets without ends": {Seen: Seen{Lengths: []Sizes{{Prompts: Buckets{Counts: []float64{1, 2}}}}}},
 		"an unknown choice":    {Tuning: Tuning{Which: 17}},
 		"a guard beyond all":   {Guard: 9},

@@ -84,29 +84,34 @@ const (
 	surge       = 2.5    // in deviations
 	lengthSpan  = 120.0  // seconds over which mean lengths are taken, or four times as long as a request stays
 	spread      = 0.3    // replicas for the noise of the work, times its square root
-	mostWaiting = 0.8    // share of the batches' places that may be taken
+	mostRunning = 0.8    // share of the batches' places that may be taken
 	mostKV      = 0.85   // share of the KV caches that may be in use
+	drain       = 15.0   // seconds within which requests that wait are to be served
 	history     = 3600.0 // seconds of the past that are replayed
 	tuneEvery   = 300.0  // seconds between two tunings
 	mostReplay  = 80_000 // requests in a replay
 	smallest    = 6.0    // replicas in a replay, of a larger fleet
 	step        = 1.06   // from one capacity that is tried to the next
 	strain      = 1.1    // by how much more traffic the past must be survived, too
-	strainLate  = 0.05   // the share that may be late then
+	strainLate  = 0.015  // the share that may be late then
 	careful     = 1.2    // margin before anything can be replayed
 )
 
-// A knob is what is chosen beside the capacity: how long a need is held, and whether a trend counts.
+// A knob is what is chosen beside the capacity: how long a need is held, over how long a time arrivals and lengths are
+// taken, and whether a trend counts.
 type knob struct {
-	hold  float64
-	trend bool
+	hold, span float64
+	trend      bool
 }
 
-const choices = 6
+const choices = 8
 
 // knobs returns what is tried, from bold to calm, where a start takes so many seconds: no replica is let go before
 // keeping it has cost as much as starting it again.
 func knobs(start float64) [choices]knob {
 	a, b, c, d := max(60, start), max(300, 1.5*start), max(900, 2*start), max(1800, 3*start)
-	return [choices]knob{{a, false}, {b, false}, {a, true}, {b, true}, {c, true}, {d, true}}
+	return [choices]knob{
+		{a, rateSpan, false}, {b, rateSpan, false}, {a, rateSpan, true}, {b, rateSpan, true}, {c, rateSpan, true}, {d, rateSpan, true},
+		{b, 5 * rateSpan, false}, {c, 10 * rateSpan, false},
+	}
 }

@@ -19,6 +19,8 @@ const (
 	Rising scaling.Code = "Rising rate < expected, lead:s"
 	// Crowded asks for more than the work does: batches or KV caches are full.
 	Crowded scaling.Code = "Crowded full > needed"
+	// Behind asks for more for as long as requests wait: what they need, within so many seconds.
+	Behind scaling.Code = "Behind waiting > ready, drain:s"
 	// Held keeps what was needed a while ago: letting it go and starting it again would cost more.
 	Held scaling.Code = "Held needed < held, hold:s"
 	// Fresh keeps what runs while too little has been seen.
@@ -127,18 +129,21 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		try.Capacity /= (1 + s.Guard) * (1 + prior(age, lead))
 	}
 	spec := d.From
-	rate := max(s.rate(rateSpan), s.surging(surgeSpan, try.Dispersion), s.surging(surgeSpan/2, try.Dispersion))
-	prompt, answer := s.sizes(min(max(lengthSpan, 4*s.residence(lengthSpan)), 900))
+	rate := s.rate(max(try.Span, rateSpan))
+	for _, span := range [...]float64{rateSpan, surgeSpan, surgeSpan / 2} {
+		rate = max(rate, s.surging(span, try.Dispersion))
+	}
+	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, 4*s.residence(lengthSpan)), 900))
 	if try.Trend {
 		if more := s.trend(trendSpan(lead), lead, try.Dispersion); more > 0 {
 			d.Consider(spec, Rising, "", rate, rate+more, lead)
 			rate += more
 		}
 	}
-	work := rate * (try.PromptToken*prompt + try.AnswerToken*answer)
-	r := work / try.Capacity
-	n := scaling.Ceil(r + spread*math.Sqrt(r))
-	if full := scaling.Ceil(max((x.Waiting+x.Running)/(mostWaiting*float64(c.config.Server.MaxSeqs)), x.KV/mostKV)); full > n {
+	each := try.PromptToken*prompt + try.AnswerToken*answer
+	work := rate * each
+	n := try.staff(work)
+	if full := scaling.Ceil(max(x.Running/(mostRunning*float64(c.config.Server.MaxSeqs)), x.KV/mostKV)); full > n {
 		d.Consider(full, Crowded, "", float64(full), float64(n))
 		n = full
 	}
@@ -150,16 +155,25 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		code = BelowCapacity
 	}
 	d.To(n, code, "", float64(n), float64(spec), work, try.Capacity)
-	need := n
+	least := n
 	if since < freeze {
-		need = max(n, spec)
+		least = max(n, spec)
 	}
-	held := s.hold(x.At, need, try.Hold)
+	keep := work
+	if least > try.staff(work) {
+		keep = try.Capacity * staffed(float64(least))
+	}
+	held := try.staff(s.hold(x.At, keep, try.Hold))
 	switch {
 	case held > n && held == spec && since < freeze:
 		d.To(held, Fresh, "", since, freeze)
 	case held > n:
 		d.To(held, Held, "", float64(n), float64(held), try.Hold)
+	}
+	if behind := x.Waiting - float64(x.Ready); behind > 0 {
+		if catch := try.staff(work + behind*each/drain); catch > max(n, held) {
+			d.To(catch, Behind, "", x.Waiting, float64(x.Ready), drain)
+		}
 	}
 	if held < spec && x.Partly {
 		d.To(spec, Partly, "", float64(held), float64(spec))
@@ -181,7 +195,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 // prior is the excess that is kept while little is known: what can happen within a cold start, less and less of it the
 // more has been seen.
 func prior(age, lead float64) float64 {
-	return (0.05 + min(0.6, lead/1000)) * math.Exp2(-age/max(900, 2*lead))
+	return max((0.15+min(0.5, lead/1000))*math.Exp2(-age/max(900, 2*lead)), min(0.12, lead/3000))
 }
 
 // trendSpan is how far back a trend is looked for.

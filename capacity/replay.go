@@ -80,7 +80,7 @@ func nearest(k, n int) []int {
 // largest returns the largest capacity near u that keeps the goal, in steps of 6 %: up at most four of them, since a
 // past without a burst says little, and down any number, to half of what a fleet takes.
 func (b *bench) largest(t *Tuning, k int, u float64) (capacity, late, cost float64, ok bool) {
-	floor, top := t.Fleet/2, t.Fleet*1.02
+	floor, top := t.Fleet/2, t.Fleet*1.02/(1+b.start/3000)
 	u = min(max(u, floor), top)
 	late, cost, ok = b.keeps(t, k, u)
 	if ok {
@@ -108,7 +108,8 @@ func (b *bench) largest(t *Tuning, k int, u float64) (capacity, late, cost float
 // keeps reports whether a capacity keeps the goal over the past, and what it costs.
 func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool) {
 	try := t.trial
-	try.Capacity, try.Hold, try.Trend = u, knobs(b.start)[k].hold, knobs(b.start)[k].trend
+	knob := knobs(b.start)[k]
+	try.Capacity, try.Hold, try.Span, try.Trend = u, knob.hold, knob.span, knob.trend
 	late, cost = b.replay(b.requests, &try)
 	b.least = min(b.least, late)
 	if late > b.allowed {

@@ -30,17 +30,23 @@ type Seen struct {
 	Samples []Sample `json:"samples,omitempty"`
 	Raw     Sample   `json:"raw"`     // the counters as they were read last
 	Before  Sample   `json:"before"`  // what they had counted before they fell
-	Needs   []Need   `json:"needs"`   // those that no later one exceeds, oldest first
+	Needs   []Work   `json:"needs"`   // those that no later one exceeds, oldest first
 	Lengths []Sizes  `json:"lengths"` // of spans of the past, oldest first
 	Sizes   Sizes    `json:"sizes"`   // as they were read last
 	// Settled is since when the fleet has had what it is thought to need, 0 while it has not.
 	Settled float64 `json:"settled,omitempty"`
 }
 
-// A Need is a count that was needed, or asked for, at a time.
+// A Need is a count that was asked for at a time.
 type Need struct {
 	At    float64 `json:"at"`
 	Count int32   `json:"count"`
+}
+
+// A Work is what was needed at a time, in seconds of a replica a second: how many replicas that is may have changed since.
+type Work struct {
+	At   float64 `json:"at"`
+	Work float64 `json:"work"`
 }
 
 // Sizes are histograms of lengths since a time.
@@ -78,7 +84,7 @@ func (s State) Validate() error {
 		last = s.Samples[i].At
 	}
 	for i := 1; i < len(s.Needs); i++ {
-		if s.Needs[i].At < s.Needs[i-1].At || s.Needs[i].Count >= s.Needs[i-1].Count {
+		if s.Needs[i].At < s.Needs[i-1].At || !(s.Needs[i].Work < s.Needs[i-1].Work) {
 			return fmt.Errorf("needs[%d]: must be later and less than the one before", i)
 		}
 	}
@@ -285,13 +291,14 @@ func (s *State) residence(w float64) float64 {
 	return 0
 }
 
-// hold notes a need and returns the greatest within the last w seconds. It remembers an hour of them at least, as w may grow.
-func (s *State) hold(at float64, n int32, w float64) int32 {
+// hold notes what is needed and returns the most within the last w seconds. It remembers an hour of them at least, as w may
+// grow.
+func (s *State) hold(at, work, w float64) float64 {
 	k := len(s.Needs)
-	for k > 0 && s.Needs[k-1].Count <= n {
+	for k > 0 && s.Needs[k-1].Work <= work {
 		k--
 	}
-	s.Needs = append(s.Needs[:k], Need{at, n})
+	s.Needs = append(s.Needs[:k], Work{at, work})
 	old := 0
 	for s.Needs[old].At < at-max(w, history) {
 		old++
@@ -299,10 +306,10 @@ func (s *State) hold(at float64, n int32, w float64) int32 {
 	s.Needs = s.Needs[:copy(s.Needs, s.Needs[old:])]
 	for _, need := range s.Needs {
 		if need.At >= at-w-1e-3 {
-			return need.Count
+			return need.Work
 		}
 	}
-	return n
+	return work
 }
 
 // starts learns how long a start takes: from when a count was asked for to when as many are ready.

@@ -47,6 +47,7 @@ type trial struct {
 	PromptToken float64 `json:"promptToken,omitempty"` // seconds of work of a token of a prompt
 	AnswerToken float64 `json:"answerToken,omitempty"` // and of an answer
 	Hold        float64 `json:"hold,omitempty"`        // seconds for which a need is held
+	Span        float64 `json:"span,omitempty"`        // seconds over which arrivals are taken
 	Trend       bool    `json:"trend,omitempty"`
 	Dispersion  float64 `json:"dispersion,omitempty"` // of the arrivals: 1 where they come at random
 }
@@ -114,6 +115,13 @@ func (c Scaler) tune(s State) State {
 	if !ok {
 		return s
 	}
+	prompt, answer := s.sizes(lengthSpan)
+	if was := s.Tuning.PromptToken*prompt + s.Tuning.AnswerToken*answer; was > 0 { // what is held is of another unit now
+		unit := (t.PromptToken*prompt + t.AnswerToken*answer) / was
+		for i := range s.Needs {
+			s.Needs[i].Work *= unit
+		}
+	}
 	s.Tuning = t
 	if x := s.last(); x.At-s.Tuned >= tuneEvery {
 		s.Tuned = x.At
@@ -175,14 +183,14 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.strained, _, _ = p.traffic(mostReplay*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
-		t.Bias = min(max((p.missed(from)+1-c.Goal)/(b.asItWas(p, share)+1-c.Goal), 1), 10)
+		t.Bias = min(max((p.missed(from)+1-c.Goal)/(b.asItWas(p, share)+1-c.Goal), 1), 3)
 		b.allowed = (1 - c.Goal) * 0.6 / t.Bias
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
 		b.search(&t)
 	}
 	k := knobs(p.Start)[t.Which]
-	t.Hold, t.Trend = k.hold, k.trend
+	t.Hold, t.Span, t.Trend = k.hold, k.span, k.trend
 	return t
 }
 
@@ -296,7 +304,13 @@ func means(requests []sim.Request) (prompt, answer float64) {
 	return prompt / n, answer / n
 }
 
-// staffed returns the r of which r + spread sqrt(r) = n.
+// staff returns how many replicas so much work needs.
+func (t *trial) staff(work float64) int32 {
+	r := work / t.Capacity
+	return scaling.Ceil(r + spread*math.Sqrt(r))
+}
+
+// staffed returns how much of it so many replicas take, over the capacity of one: the r of which r + spread sqrt(r) = n.
 func staffed(n float64) float64 {
 	x := (-spread + math.Sqrt(spread*spread+4*n)) / 2
 	return x * x
