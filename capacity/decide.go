@@ -33,6 +33,8 @@ const (
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
 	// Simulated says where the capacity is from: a few simulated replicas with requests as long as those seen.
 	Simulated scaling.Code = "Simulated age:s"
+	// TurnedBack holds for a round, as the clock went back.
+	TurnedBack scaling.Code = "TurnedBack by:s"
 	// Warming holds: nothing is known of the capacity before so many requests have finished, and it was looked for.
 	Warming scaling.Code = "Warming finished, needed"
 	// NoSample can say nothing: the observation lacks a metric.
@@ -87,11 +89,11 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	if c.config == nil {
 		return s, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
+	back := s.turnBack(seconds(now))
 	x, missing := read(now, &obs, c.config.SLO)
 	if missing != "" {
 		return s, scaling.UnknownAt(obs.SpecReplicas, NoSample, missing)
 	}
-	s.turnBack(seconds(now))
 	fresh := s.see(x, &obs)
 	if age, limit := seconds(now)-s.last().At, c.config.stale(); age > limit {
 		return s, scaling.UnknownAt(obs.SpecReplicas, Stale, "", age, limit)
@@ -109,8 +111,11 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		return s, d
 	}
 	n := c.follow(&s, &d)
+	if back > 0 {
+		d.To(obs.SpecReplicas, TurnedBack, "", back)
+	}
 	if fresh && c.fixed == nil {
-		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas))
+		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Waiting <= float64(obs.ReadyReplicas))
 	}
 	d.Clamp(c.config.Bounds)
 	return s, d

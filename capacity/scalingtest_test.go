@@ -58,7 +58,6 @@ func properties(c Config) scalingtest.Options {
 		Shift: 7 * time.Second, // never to 1970, as a time of 0 is none
 		Skip: []string{
 			"BoundedState", // samples are let go by halves: TestStateIsBounded
-			"ClockBack",    // the time of a round in which nothing was known is not remembered
 		},
 	}
 }

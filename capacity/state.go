@@ -27,6 +27,7 @@ type State struct { //nolint:recvcheck // Validate is looked for on the value
 // the capacity that was found stays in force.
 type Seen struct {
 	Since   float64  `json:"since,omitempty"` // Unix seconds of the first sample of these
+	Asked   float64  `json:"asked,omitempty"` // Unix seconds of the last decision
 	Samples []Sample `json:"samples,omitempty"`
 	Raw     Sample   `json:"raw"`     // the counters as they were read last
 	Before  Sample   `json:"before"`  // what they had counted before they fell
@@ -181,13 +182,13 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	return true
 }
 
-// turnBack moves all that is remembered back by as much as the clock is behind the last sample: what had been waited for
-// stays waited for, and no time that is yet to come holds anything.
-func (s *State) turnBack(now float64) {
-	if len(s.Samples) == 0 || s.last().At <= now {
-		return
+// turnBack moves all that is remembered back by as much as the clock is behind the last decision: what had been waited for
+// stays waited for, and no time that is yet to come holds anything. It returns by how much that was.
+func (s *State) turnBack(now float64) (by float64) {
+	by = s.Asked - now
+	if s.Asked = now; by <= 0 || len(s.Samples) == 0 {
+		return 0
 	}
-	by := s.last().At - now
 	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At} {
 		*t -= by
 	}
@@ -206,6 +207,7 @@ func (s *State) turnBack(now float64) {
 	for i := range s.Lengths {
 		s.Lengths[i].At -= by
 	}
+	return by
 }
 
 // back returns the latest sample that is at least w seconds older than the last and of which every pod answered, or the
