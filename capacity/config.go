@@ -86,7 +86,7 @@ const (
 	spread      = 0.3    // replicas for the noise of the work, times its square root
 	mostRunning = 0.8    // share of the batches' places that may be taken
 	mostKV      = 0.85   // share of the KV caches that may be in use
-	drain       = 15.0   // seconds within which requests that wait are to be served
+	drain       = 15.0   // seconds within which requests that wait are to be served, or half of what one stays
 	history     = 3600.0 // seconds of the past that are replayed
 	tuneEvery   = 300.0  // seconds between two tunings
 	mostReplay  = 80_000 // requests in a replay
@@ -111,7 +111,13 @@ const choices = 8
 func knobs(start float64) [choices]knob {
 	a, b, c, d := max(60, start), max(300, 1.5*start), max(900, 2*start), max(1800, 3*start)
 	return [choices]knob{
-		{a, rateSpan, false}, {b, rateSpan, false}, {a, rateSpan, true}, {b, rateSpan, true}, {c, rateSpan, true}, {d, rateSpan, true},
-		{b, 5 * rateSpan, false}, {c, 10 * rateSpan, false},
+		{a, rateSpan, false},
+		{b, rateSpan, false},
+		{a, rateSpan, true},
+		{b, rateSpan, true},
+		{c, rateSpan, true},
+		{d, rateSpan, true},
+		{b, 5 * rateSpan, false},
+		{c, 10 * rateSpan, false},
 	}
 }

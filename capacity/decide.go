@@ -138,7 +138,8 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	for _, span := range [...]float64{rateSpan, surgeSpan, surgeSpan / 2} {
 		rate = max(rate, s.surging(span, try.Dispersion))
 	}
-	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, 4*s.residence(lengthSpan)), 900))
+	stay := s.residence(lengthSpan)
+	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, 4*stay), 900))
 	if try.Trend {
 		if more := s.trend(trendSpan(lead), lead, try.Dispersion); more > 0 {
 			d.Consider(spec, Rising, "", rate, rate+more, lead)
@@ -176,8 +177,9 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		d.To(held, Held, "", float64(n), float64(held), try.Hold)
 	}
 	if behind := x.Waiting - float64(x.Ready); behind > 0 {
-		if catch := try.staff(work + behind*each/drain); catch > max(n, held) {
-			d.To(catch, Behind, "", x.Waiting, float64(x.Ready), drain)
+		within := max(drain, stay/2)
+		if catch := try.staff(work + behind*each/within); catch > max(n, held) {
+			d.To(catch, Behind, "", x.Waiting, float64(x.Ready), within)
 		}
 	}
 	if held < spec && x.Partly {
@@ -200,7 +202,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 // prior is the excess that is kept while little is known: what can happen within a cold start, less and less of it the
 // more has been seen.
 func prior(age, lead float64) float64 {
-	return max((0.15+min(0.5, lead/1000))*math.Exp2(-age/max(900, 2*lead)), min(0.12, lead/3000))
+	return max((0.1+min(0.5, lead/1000))*math.Exp2(-age/max(900, 2*lead)), min(0.06, lead/6000))
 }
 
 // trendSpan is how far back a trend is looked for.

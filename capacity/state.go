@@ -147,7 +147,7 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	}
 	x.add(&before)
 	n := len(s.Samples)
-	if n > 0 && !(x.valid() && before.valid()) {
+	if n > 0 && (!x.valid() || !before.valid()) {
 		return false
 	}
 	s.Before = before

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,9 +49,7 @@ func memories(t *testing.T, data json.RawMessage) map[string]string {
 		found[m.Kind] = string(m.State["last"])
 	case "highest":
 		for _, member := range m.State {
-			for kind, last := range memories(t, member) {
-				found[kind] = last
-			}
+			maps.Copy(found, memories(t, member))
 		}
 	default:
 		return memories(t, m.State["base"])

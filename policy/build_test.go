@@ -47,12 +47,12 @@ func readsBack(t require.TestingT, p policy.Policy) string {
 }
 
 // decide builds a policy and asks it once, at eight in the morning.
-func decide(t *testing.T, p policy.Policy, bounds scaling.Bounds, spec int32, readings ...scaling.Reading) scaling.Decision {
+func decide(t *testing.T, p policy.Policy, bounds scaling.Bounds, spec int32) scaling.Decision {
 	t.Helper()
 	live, err := p.Build(bounds)
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
-	return live.Decide(now, scaling.Observation{SpecReplicas: spec, ReadyReplicas: spec, Readings: readings})
+	return live.Decide(now, scaling.Observation{SpecReplicas: spec, ReadyReplicas: spec})
 }
 
 func TestNamed(t *testing.T) {

@@ -65,7 +65,7 @@ func TestStatesOfPeersAreStored(t *testing.T) {
 	data, err := apa(t).MarshalJSON()
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"kind":"apa","version":1`)
-	data, err = sloAware(t, time.Second, time.Second).MarshalJSON()
+	data, err = sloAware(t).MarshalJSON()
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"kind":"llmd","version":1`)
 }
@@ -82,9 +82,9 @@ func TestWhatPeersRefuse(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func sloAware(t *testing.T, ttft, tpot time.Duration) scaling.Policy {
+func sloAware(t *testing.T) scaling.Policy {
 	t.Helper()
-	p, err := proportional.SLOAware(anyCount, ttft, tpot)
+	p, err := proportional.SLOAware(anyCount, time.Second, time.Second)
 	require.NoError(t, err)
 	return p
 }
@@ -115,7 +115,7 @@ func TestLawOfSLOAware(t *testing.T) {
 		{5, 5, 0.39, 0, "5 -> 5: Spare signal=0.39 < low=0.4"},
 		{5, 5, 0, 0, "5 -> 0: Spare signal=0 < low=0.4"},
 	} {
-		d := sloAware(t, time.Second, time.Second).Decide(start, scaling.Observation{
+		d := sloAware(t).Decide(start, scaling.Observation{
 			SpecReplicas: row.spec, ReadyReplicas: row.ready, Readings: latencies(row.ttft, row.tpot),
 		})
 		s := d.Steps()[0]
@@ -126,7 +126,7 @@ func TestLawOfSLOAware(t *testing.T) {
 // TestSignalOfSLOAware: it is the mean of 45 s.
 func TestSignalOfSLOAware(t *testing.T) {
 	for after, want := range map[time.Duration]float64{44 * time.Second: 1, 45 * time.Second: 0.5} {
-		p := sloAware(t, time.Second, time.Second)
+		p := sloAware(t)
 		p.Decide(start, holding(4, latencies(1.5, 0)...))
 		d := p.Decide(start.Add(after), holding(4, latencies(0.5, 0)...))
 		require.InDelta(t, want, d.Steps()[0].Numbers[0], 1e-12, d.Explain())
@@ -145,7 +145,7 @@ func TestPaceOfSLOAware(t *testing.T) {
 		{2, 2, "[30s 6] [1m30s 12] [2m30s 24] "},
 		{10, 0, "[3m0s 9] [5m0s 8] "},
 	} {
-		p, spec, got := sloAware(t, time.Second, time.Second), row.spec, ""
+		p, spec, got := sloAware(t), row.spec, ""
 		for at := time.Duration(0); at <= 5*time.Minute && (row.ttft == 0 || at < 200*time.Second); at += time.Second {
 			d := p.Decide(start.Add(at), holding(spec, latencies(row.ttft, 0)...))
 			if d.Acts() {

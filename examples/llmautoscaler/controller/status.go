@@ -85,7 +85,7 @@ func (c *Controller) tell(r *runner, now time.Time, urgent bool) bool {
 		return urgent // it was deleted meanwhile
 	}
 	pause, burst := statusEach*time.Duration(len(c.tenants)), max(2, allBurst/len(c.tenants))
-	if !urgent && !(r.pace.may(now, statusPause, statusBurst) && t.pace.may(now, pause, burst)) {
+	if !urgent && (!r.pace.may(now, statusPause, statusBurst) || !t.pace.may(now, pause, burst)) {
 		return false
 	}
 	r.pace.count(now, statusPause, statusBurst)
