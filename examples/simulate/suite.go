@@ -15,7 +15,7 @@ import (
 )
 
 // recommendedName is the policy that is recommended to who does not know which to take.
-const recommendedName = "proportional/llm"
+const recommendedName = "capacity"
 
 // A board is what came of the suite: every policy, and those that know more, in every row.
 type board struct {
