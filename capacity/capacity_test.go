@@ -280,6 +280,30 @@ func TestCountersOfASilentPodDoNotComeAsABurst(t *testing.T) {
 	assert.Equal(t, want, p.Decide(at(26), observation(4, 0, 20, served, 1500, 200)).Replicas)
 }
 
+// TestRequestsThatWaitAreServed: a queue asks for more for as long as it is there, beside silent pods too, and whatever it
+// asked for is not held.
+func TestRequestsThatWaitAreServed(t *testing.T) {
+	for _, silent := range []int32{0, 2} {
+		p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60})
+		decide := func(i int, waiting float64) scaling.Decision {
+			obs := observation(6, waiting, 20, float64(i+1)*75, 1500, 200)
+			for k := range obs.Histograms {
+				obs.Histograms[k].Failed = silent
+			}
+			return p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		}
+		for i := range 20 {
+			decide(i, 900)
+		}
+		d := decide(20, 900)
+		assert.Equal(t, Behind, d.Code(), d.Explain())
+		assert.Greater(t, d.Replicas, int32(6), d.Explain())
+		d = decide(21, 0)
+		assert.NotEqual(t, Behind, d.Code(), d.Explain())
+		assert.LessOrEqual(t, d.Replicas, int32(6), d.Explain())
+	}
+}
+
 // TestAReaderThatBeginsAnewIsNoBurst lets all counters fall to what has come since.
 func TestAReaderThatBeginsAnewIsNoBurst(t *testing.T) {
 	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})

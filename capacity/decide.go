@@ -176,14 +176,16 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	case held > n:
 		d.To(held, Held, "", float64(n), float64(held), try.Hold)
 	}
+	wanted := held
 	if behind := x.Waiting - float64(x.Ready); behind > 0 {
 		within := max(drain, stay/2)
-		if catch := try.staff(work + behind*each/within); catch > max(n, held) {
-			d.To(catch, Behind, "", x.Waiting, float64(x.Ready), within)
+		if catch := try.staff(work + behind*each/within); catch > wanted {
+			wanted = catch
+			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), within)
 		}
 	}
-	if held < spec && x.Partly {
-		d.To(spec, Partly, "", float64(held), float64(spec))
+	if wanted < spec && x.Partly {
+		d.To(spec, Partly, "", float64(wanted), float64(spec))
 	}
 	if c.fixed != nil {
 		return n
@@ -199,8 +201,8 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	return n
 }
 
-// prior is the excess that is kept while little is known: what can happen within a cold start, less and less of it the
-// more has been seen.
+// prior is the excess that is kept for what was never seen: what can happen within a cold start, less and less of it the
+// more has been seen, and a little for good.
 func prior(age, lead float64) float64 {
 	return max((0.1+min(0.5, lead/1000))*math.Exp2(-age/max(900, 2*lead)), min(0.06, lead/6000))
 }
