@@ -138,8 +138,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	for _, span := range [...]float64{rateSpan, surgeSpan, surgeSpan / 2} {
 		rate = max(rate, s.surging(span, try.Dispersion))
 	}
-	stay := s.residence(lengthSpan)
-	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, 4*stay), 900))
+	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, 4*s.residence(lengthSpan)), 900))
 	if try.Trend {
 		if more := s.trend(trendSpan(lead), lead, try.Dispersion); more > 0 {
 			d.Consider(spec, Rising, "", rate, rate+more, lead)
@@ -178,7 +177,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	wanted := held
 	if behind := x.Waiting - float64(x.Ready); behind > 0 {
-		within := max(drain, stay/2)
+		within := max(drain, answer*c.config.SLO.TPOT.Seconds()/4)
 		if catch := try.staff(work + behind*each/within); catch > wanted {
 			wanted = catch
 			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), within)
