@@ -280,6 +280,19 @@ func TestCountersOfASilentPodDoNotComeAsABurst(t *testing.T) {
 	assert.Equal(t, want, p.Decide(at(26), observation(4, 0, 20, served, 1500, 200)).Replicas)
 }
 
+// TestNothingIsTakenAwayWhileCachesAreVague: full caches that are known within limits only may be full.
+func TestNothingIsTakenAwayWhileCachesAreVague(t *testing.T) {
+	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	for i := range 40 {
+		obs := observation(6, 0, 20, float64(i+1)*15, 1500, 200)
+		obs.Readings[2].Lower, obs.Readings[2].Upper = 0.1, 0.9
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		require.Equal(t, int32(6), d.Replicas, d.Explain())
+	}
+	d := p.Decide(start().Add(40*15*time.Second), observation(6, 0, 20, 41*15, 1500, 200))
+	require.Equal(t, scaling.Down, d.Verdict, d.Explain())
+}
+
 // TestRequestsThatWaitAreServed: a queue asks for more for as long as it is there, beside silent pods too, and whatever it
 // asked for is not held.
 func TestRequestsThatWaitAreServed(t *testing.T) {

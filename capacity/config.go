@@ -82,7 +82,8 @@ const (
 	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
 	surgeSpan   = 30.0   // and those over which, or half of which, more counts, less so much of what is chance,
 	surge       = 2.5    // in deviations
-	lengthSpan  = 120.0  // seconds over which mean lengths are taken, or four times as long as a request stays
+	lengthSpan  = 120.0  // seconds over which mean lengths are taken, or twice as long as the SLO gives an answer,
+	longSpan    = 900.0  // at most
 	spread      = 0.3    // replicas for the noise of the work, times its square root
 	mostRunning = 0.8    // share of the batches' places that may be taken
 	mostKV      = 0.85   // share of the KV caches that may be in use

@@ -27,7 +27,7 @@ const (
 	Fresh scaling.Code = "Fresh age:s < needed:s"
 	// Guarded takes the capacity for less than it was found to be, as the SLO was missed: by the factor 1+guard.
 	Guarded scaling.Code = "Guarded guard"
-	// Partly keeps what runs: pods that are ready did not answer.
+	// Partly keeps what runs: pods did not answer, or are not ready and may have more than is known.
 	Partly scaling.Code = "Partly needed < from"
 	// Replayed says where the capacity is from: the past, in which so many requests were late by the replay.
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
@@ -138,7 +138,9 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	for _, span := range [...]float64{rateSpan, surgeSpan, surgeSpan / 2} {
 		rate = max(rate, s.surging(span, try.Dispersion))
 	}
-	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, 4*s.residence(lengthSpan)), 900))
+	tpot := c.config.SLO.TPOT.Seconds()
+	_, answer := s.sizes(longSpan)
+	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, 2*answer*tpot), longSpan))
 	if try.Trend {
 		if more := s.trend(trendSpan(lead), lead, try.Dispersion); more > 0 {
 			d.Consider(spec, Rising, "", rate, rate+more, lead)
@@ -177,13 +179,13 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	wanted := held
 	if behind := x.Waiting - float64(x.Ready); behind > 0 {
-		within := max(drain, answer*c.config.SLO.TPOT.Seconds()/4)
+		within := max(drain, answer*tpot/4)
 		if catch := try.staff(work + behind*each/within); catch > wanted {
 			wanted = catch
 			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), within)
 		}
 	}
-	if wanted < spec && x.Partly {
+	if wanted < spec && (x.Partly || x.Vague) {
 		d.To(spec, Partly, "", float64(wanted), float64(spec))
 	}
 	if c.fixed != nil {

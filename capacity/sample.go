@@ -21,15 +21,23 @@ type Sample struct {
 	Slow      float64 `json:"slow"`  // of Timed, those surely over the SLO
 
 	Waiting float64 `json:"waiting"`
+	Queue   float64 `json:"queue"` // the upper end of it, if there is one
 	Running float64 `json:"running"`
 	KV      float64 `json:"kv"` // caches in use, in replicas
 	Ready   int32   `json:"ready"`
 	// Partly says that pods were ready that did not answer: what they have counted comes with a later sample.
 	Partly bool `json:"partly,omitempty"`
+	// Vague says that what stands is known within limits only, as pods are not ready.
+	Vague bool `json:"vague,omitempty"`
 }
 
 // arrived is how many requests have come: those that have a first token, and those that wait for it.
 func (s *Sample) arrived() float64 { return s.Firsts + s.Waiting }
+
+// since returns how many requests have surely come since another sample.
+func (s *Sample) since(a *Sample) float64 {
+	return max(0, s.arrived()-a.Firsts-max(a.Waiting, a.Queue))
+}
 
 // sum returns the lower end of a reading, over all pods.
 func sum(r scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotReady+r.Failed) }
@@ -47,6 +55,9 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		return s, KVUse
 	}
 	s.Waiting, s.Running, s.KV = sum(waiting), sum(running), sum(kv)
+	if s.Queue = waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed); math.IsInf(s.Queue, 1) {
+		s.Queue = s.Waiting // pods that are not ready have none
+	}
 	failed := waiting.Failed + running.Failed + kv.Failed
 	var h [5]*scaling.Histogram
 	for i, name := range [...]string{Prefilled, AnswerSize, TTFT, TPOT, PromptSize} {
@@ -56,6 +67,9 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		failed += h[i].Failed
 	}
 	s.Partly = failed != 0
+	for _, r := range [...]scaling.Reading{waiting, running, kv} {
+		s.Vague = s.Vague || r.Upper > r.Lower
+	}
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {
 		s.At = seconds(prefilled.At)
@@ -92,7 +106,7 @@ func (s *Sample) fell(before *Sample) bool {
 }
 
 func (s *Sample) valid() bool {
-	for _, x := range [...]float64{s.Firsts, s.Prefilled, s.Finished, s.Generated, s.Late, s.Timed, s.TPOT, s.Slow, s.Waiting, s.Running, s.KV} {
+	for _, x := range [...]float64{s.Firsts, s.Prefilled, s.Finished, s.Generated, s.Late, s.Timed, s.TPOT, s.Slow, s.Waiting, s.Queue, s.Running, s.KV} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return false
 		}

@@ -231,7 +231,7 @@ func between(a, b *Sample) float64 {
 	if b.At <= a.At {
 		return 0
 	}
-	return max(0, b.arrived()-a.arrived()) / (b.At - a.At)
+	return b.since(a) / (b.At - a.At)
 }
 
 // sizes returns the mean tokens of a prompt and of an answer in the last w seconds, or since the state began.
@@ -259,7 +259,7 @@ func (s *State) surging(w, dispersion float64) float64 {
 	if b.At <= a.At {
 		return 0
 	}
-	came := max(0, b.arrived()-a.arrived())
+	came := b.since(a)
 	return max(0, came-surge*math.Sqrt(came*dispersion)) / (b.At - a.At)
 }
 
@@ -281,16 +281,6 @@ func (s *State) trend(span, lead, dispersion float64) float64 {
 		more = min(more, max(0, rate[i+1]-rate[i]-noise)/((long[i]+long[i+1])/2))
 	}
 	return more * (lead + long[2]/2)
-}
-
-// residence is how long a request stays with a replica, in seconds: those that are there over those that come, in the
-// last w seconds.
-func (s *State) residence(w float64) float64 {
-	a, b := s.back(w), s.last()
-	if rate := between(a, b); rate > 0 {
-		return (a.Running + a.Waiting + b.Running + b.Waiting) / 2 / rate
-	}
-	return 0
 }
 
 // hold notes what is needed and returns the most within the last w seconds. It remembers an hour of them at least, as w may
