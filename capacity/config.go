@@ -87,7 +87,7 @@ const (
 	spread      = 0.3    // replicas for the noise of the work, times its square root
 	mostRunning = 0.8    // share of the batches' places that may be taken
 	mostKV      = 0.85   // share of the KV caches that may be in use
-	drain       = 15.0   // seconds within which requests that wait are to be served, or a quarter of the time that the SLO gives an answer
+	drain       = 15.0   // seconds within which requests that wait are served, or a quarter of what the SLO gives an answer
 	history     = 3600.0 // seconds of the past that are replayed
 	tuneEvery   = 300.0  // seconds between two tunings
 	mostReplay  = 80_000 // requests in a replay

@@ -105,16 +105,7 @@ func TestOneMetricOfThresholdAndRule(t *testing.T) {
 	patch, warnings, err := d.Default([]byte(object))
 	require.NoError(t, err)
 	require.Empty(t, warnings)
-	var so struct {
-		Spec struct {
-			Triggers []struct {
-				Metadata map[string]string `json:"metadata"`
-			} `json:"triggers"`
-		} `json:"spec"`
-	}
-	require.NoError(t, json.Unmarshal(apply(t, []byte(object), patch), &so))
-	_, err = keda.ParseMetadata(so.Spec.Triggers[0].Metadata)
-	require.NoError(t, err)
+	parses(t, apply(t, []byte(object), patch))
 }
 
 // TestClockAloneGetsNoMetric: where the clock alone decides, the scaler refuses to be told which metric to read.
@@ -127,6 +118,12 @@ func TestClockAloneGetsNoMetric(t *testing.T) {
 	for _, o := range patch {
 		require.NotRegexp(t, "metadata/(metric(Name|Port|Path|Protocol)|scrapeTimeout)$", o.Path)
 	}
+	parses(t, apply(t, []byte(clock), patch))
+}
+
+// parses has the scaler read the metadata of the first trigger.
+func parses(t *testing.T, object []byte) {
+	t.Helper()
 	var so struct {
 		Spec struct {
 			Triggers []struct {
@@ -134,8 +131,8 @@ func TestClockAloneGetsNoMetric(t *testing.T) {
 			} `json:"triggers"`
 		} `json:"spec"`
 	}
-	require.NoError(t, json.Unmarshal(apply(t, []byte(clock), patch), &so))
-	_, err = keda.ParseMetadata(so.Spec.Triggers[0].Metadata)
+	require.NoError(t, json.Unmarshal(object, &so))
+	_, err := keda.ParseMetadata(so.Spec.Triggers[0].Metadata)
 	require.NoError(t, err)
 }
 
