@@ -104,12 +104,13 @@ func TestGuardDoesNotWindUp(t *testing.T) {
 }
 
 // TestUnitsDoNotMatter counts tokens in another unit, of which the server's times are: so many times the tokens, each of so
-// much less time. What is decided, and learned, stays the same.
+// much less time, by the server and by the SLO. What is decided, and learned, stays the same.
 func TestUnitsDoNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := math.Exp2(float64(rapid.IntRange(-6, 6).Draw(t, "times"))) // exact in floating point
 		c, d := config(), config()
 		d.Server.PrefillToken, d.Server.KVToken = c.Server.PrefillToken/times, c.Server.KVToken/times
+		d.SLO.TPOT = time.Duration(float64(c.SLO.TPOT) / times)
 		try := genTrial(t)
 		scaled := try
 		scaled.PromptToken, scaled.AnswerToken = try.PromptToken/times, try.AnswerToken/times
@@ -123,7 +124,11 @@ func TestUnitsDoNotMatter(t *testing.T) {
 			served += rapid.Float64Range(0, 300).Draw(t, "came")
 			now := start().Add(time.Duration(i) * 15 * time.Second)
 			x := a.Decide(now, observation(spec, 0, 20, served, 1500, 200))
-			y := b.Decide(now, observation(spec, 0, 20, served, 1500*times, 200*times))
+			same := observation(spec, 0, 20, served, 1500*times, 200*times)
+			perToken := &same.Histograms[len(same.Histograms)-1]
+			require.Equal(t, TPOT, perToken.Metric)
+			perToken.Bounds[0], perToken.Sum = perToken.Bounds[0]/times, perToken.Sum/times
+			y := b.Decide(now, same)
 			require.Equal(t, x.Explain(), y.Explain())
 			spec = max(x.Replicas, 1)
 		}
