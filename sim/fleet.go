@@ -51,7 +51,7 @@ func (e *engine) start(k int32) *replica {
 		queued: make([]int64, len(e.bounds.queue)+1),
 	}
 	r.seen = make([]int64, len(r.ttft)+len(r.tpot)+len(r.queued))
-	if e.scenario.tallied() {
+	if e.scenario.tallied() || e.options.Pages != nil {
 		r.meter = &meter{now: newTallies(), read: newTallies()}
 	}
 	r.name = t.Name + "-" + strconv.FormatInt(r.number, 10)
@@ -229,6 +229,7 @@ func (e *engine) crash(r *replica) {
 	clear(r.tpot)
 	clear(r.queued)
 	r.meter.reset()
+	r.decoded, r.decoding, r.firsts = 0, 0, 0
 	r.ahead, r.step, r.fill, r.scraped = r.aheadOfQueue(e), 0, 0, -1
 	e.reroute(r)
 	e.agenda.set(r.slot, e.after(e.kinds[r.kind].Startup.Load.draw(r.delays)))

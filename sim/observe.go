@@ -22,6 +22,7 @@ type observer struct {
 	histograms []histogram // for the signals that are quantiles, nil where no metric needs them
 	arrivals   []int64     // at the end of each round, for rates; as long as the longest window
 	longest    int
+	shown      []Page
 	readings   int // of the metrics, those that are not histograms; they come first
 }
 
@@ -125,6 +126,9 @@ func (o *observer) scrape(e *engine) {
 	o.routed(RouterTPOT, e.routerTPOT)
 	o.routed(PredictedTTFT, e.predictions)
 	o.arrivals[o.round%int64(len(o.arrivals))] = e.arrived
+	if e.options.Pages != nil {
+		o.page(e)
+	}
 }
 
 // increase adds to a signal's round what a replica counted since it was last seen. A counter that fell was reset: all

@@ -63,6 +63,10 @@ type replica struct {
 	growth int64 // how much longer each next one takes
 	fill   int32 // prompt tokens in it; only a stretch of one step has any
 
+	// What it has counted since its process began: tokens after an answer's first, the seconds that they took, and firsts.
+	decoded, decoding float64
+	firsts            int64
+
 	meter              *meter  // nil where nobody looks at it
 	ttft, tpot, queued []int64 // histograms, counted up
 	seen               []int64 // their state at the last scrape
@@ -109,6 +113,9 @@ func (e *engine) need(j int32) int64 { return int64(e.jobs[j].input) + int64(e.j
 func (e *engine) boundary(r *replica) {
 	r.busy = false
 	r.step += r.length
+	n := float64(len(r.decodes))
+	r.decoded += n * float64(r.length)
+	r.decoding += n * seconds(e.now-r.from)
 	r.held += int64(len(r.decodes)) * r.length
 	e.filled(r)
 	for len(r.decodes) > 0 && r.decodes[0].at <= r.step {
@@ -134,6 +141,7 @@ func (e *engine) filled(r *replica) {
 		}
 		r.filling.pop()
 		b.written++
+		r.firsts++
 		if b.firstOut == 0 {
 			b.firstOut = e.now
 			r.ttft[e.bounds.ttft.place(seconds(e.now-b.joined))]++

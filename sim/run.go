@@ -19,6 +19,9 @@ type Options struct {
 	Decision func(now time.Time, obs *scaling.GroupObservation, d *scaling.GroupDecision)
 	// Request is called for each request that finished, in order of time.
 	Request func(Outcome)
+	// Pages is called at each scrape with what every replica there is says of itself, in order of their starts. It must not
+	// keep the slices.
+	Pages func(now time.Time, pages []Page)
 	// Progress is called at each tick with how far the run is.
 	Progress func(done, total time.Duration)
 }

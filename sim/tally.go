@@ -74,7 +74,7 @@ func (m *meter) reset() {
 // tally adds what a replica has counted since it was last read. One that counted less than it had began anew: all that
 // it has is new.
 func (o *observer) tally(m *meter) {
-	if m == nil {
+	if m == nil || o.tallies[0].counts == nil {
 		return
 	}
 	for s := range m.now {
