@@ -3,13 +3,15 @@ package scrape
 import (
 	"fmt"
 	"slices"
+
+	"github.com/inferscale/inferscale/internal/enginemetrics"
 )
 
 // An Engine is an inference server whose metrics are known: their names through the versions, their reduction over
 // several series, and where they are served.
 type Engine uint8
 
-// The engines.
+// The enginemetrics.
 const (
 	VLLM     Engine = iota + 1 // port 8000, /metrics; V1 names first, then V0
 	SGLang                     // port 30000, /metrics; only with --enable-metrics
@@ -20,7 +22,7 @@ const (
 	LlamaCPP                   // llama.cpp server: port 8080, /metrics; only with --metrics
 )
 
-// Engines returns all engines.
+// Engines returns all enginemetrics.
 func Engines() []Engine { return []Engine{VLLM, SGLang, TGI, TRTLLM, Triton, Dynamo, LlamaCPP} }
 
 // String returns the name of the constant.
@@ -125,35 +127,23 @@ func (e Engine) Metric(s Signal) (Metric, error) {
 
 // counted returns the metric of a signal that is a histogram.
 func (e Engine) counted(m Metric, s Signal) (Metric, error) {
-	counts := func(families ...string) []Series { return []Series{{Families: families, Read: Counts}} }
-	of := map[Engine]map[Signal][]Series{
-		VLLM: {
-			PromptTokens: counts("vllm:request_prompt_tokens"), GenerationTokens: counts("vllm:request_generation_tokens"),
-			Prefilled: counts("vllm:time_to_first_token_seconds"), TTFTs: counts("vllm:time_to_first_token_seconds"),
-			TPOTs: counts("vllm:request_time_per_output_token_seconds", "vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"),
-		},
-		SGLang: {
-			PromptTokens: counts("sglang:prompt_tokens_histogram"), GenerationTokens: counts("sglang:generation_tokens_histogram"),
-			Prefilled: counts("sglang:time_to_first_token_seconds"), TTFTs: counts("sglang:time_to_first_token_seconds"),
-			TPOTs: counts("sglang:time_per_output_token_seconds", "sglang:inter_token_latency_seconds"),
-		},
-		TGI: {
-			PromptTokens: counts("tgi_request_input_length"), GenerationTokens: counts("tgi_request_generated_tokens"),
-			TPOTs: counts("tgi_request_mean_time_per_token_duration"),
-		},
-		TRTLLM: {TTFTs: counts("trtllm_time_to_first_token_seconds"), TPOTs: counts("trtllm_time_per_output_token_seconds")},
-		Dynamo: {
-			PromptTokens: counts("dynamo_frontend_input_sequence_tokens"), GenerationTokens: counts("dynamo_frontend_output_sequence_tokens"),
-			TTFTs: counts("dynamo_frontend_time_to_first_token_seconds"), TPOTs: counts("dynamo_frontend_inter_token_latency_seconds"),
-		},
+	name := s.String()
+	switch s {
+	case Prefilled, TTFTs:
+		name = enginemetrics.TTFT
+	case TPOTs:
+		name = enginemetrics.TPOTs
+	default:
 	}
-	if m.Terms = of[e][s]; len(m.Terms) == 0 {
+	found, ok := enginemetrics.Of(e.String(), name)
+	if !ok || s == Prefilled && e != VLLM && e != SGLang || s == TTFTs && e == Triton {
 		return Metric{}, &NoSignalError{e, s}
 	}
-	if s == Prefilled && e == VLLM {
-		m.Sum, m.Less = []Series{rate("vllm:prompt_tokens_total")}, []Series{rate("vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")}
-	} else if s == Prefilled {
-		m.Sum, m.Less = []Series{rate("sglang:prompt_tokens_total")}, []Series{rate("sglang:cached_tokens_total")}
+	m.Terms = []Series{{Families: found.Families, Read: Counts}}
+	if s == Prefilled {
+		prompted, _ := enginemetrics.Of(e.String(), enginemetrics.Prompted)
+		cached, _ := enginemetrics.Of(e.String(), enginemetrics.Cached)
+		m.Sum, m.Less = []Series{rate(prompted.Families...)}, []Series{rate(cached.Families...)}
 	}
 	return m, nil
 }
@@ -182,177 +172,60 @@ func mean(families ...string) Series { return Series{Families: families, Read: M
 
 // series returns the terms of a signal, or nothing.
 func (e Engine) series(s Signal) []Series {
-	var found Series
-	switch e {
-	case VLLM:
-		found = vllm(s)
-	case SGLang:
-		found = sglang(s)
-	case TGI:
-		found = tgi(s)
-	case TRTLLM:
-		found = trtllm(s)
-	case Triton:
-		found = triton(s)
-	case Dynamo:
-		found = dynamo(s)
-	case LlamaCPP:
-		found = llamaCPP(s)
+	name := s.String()
+	if s == PrefixCacheHitRate && e == VLLM {
+		name = enginemetrics.PrefixCacheHits
 	}
-	if len(found.Families) == 0 {
+	found, ok := enginemetrics.Of(e.String(), name)
+	if !ok {
 		return nil
 	}
-	return []Series{found}
+	return []Series{seriesOf(found, enginemetrics.KindOf(name))}
 }
 
 // over returns what a signal is divided by, or nothing.
 func (e Engine) over(s Signal) []Series {
+	name := ""
 	switch {
 	case e == VLLM && s == PrefixCacheHitRate:
-		return []Series{rate("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total")}
-	case e == TGI && s == KVCacheUsage:
-		return []Series{gauge(Sum, "tgi_batch_max_total_tokens")}
+		name = enginemetrics.PrefixCacheQueries
+	case s == KVCacheUsage:
+		name = enginemetrics.KVCapacity
 	}
-	return nil
+	found, ok := enginemetrics.Of(e.String(), name)
+	if !ok {
+		return nil
+	}
+	return []Series{seriesOf(found, enginemetrics.KindOf(name))}
 }
 
-func vllm(s Signal) Series {
-	switch s {
-	case Waiting:
-		return gauge(Sum, "vllm:num_requests_waiting")
-	case Running:
-		return gauge(Sum, "vllm:num_requests_running")
-	case KVCacheUsage:
-		// "perc", but a share: 1 is full.
-		return gauge(Average, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
-	case TTFT:
-		return mean("vllm:time_to_first_token_seconds")
-	case TPOT:
-		return mean("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
-	case PrefixCacheHitRate:
-		return rate("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")
-	case Preemptions:
-		return rate("vllm:num_preemptions_total")
-	default:
-		return Series{}
+// seriesOf makes the series of a page of what the table of names has.
+func seriesOf(found enginemetrics.Source, kind enginemetrics.Kind) Series {
+	s := Series{Families: found.Families, Scale: found.Scale, GroupBy: found.GroupBy}
+	if found.Label != "" {
+		s.Match = []Matcher{{Label: found.Label, Value: found.Value}}
 	}
-}
-
-func sglang(s Signal) Series {
-	var found Series
-	switch s {
-	case Waiting:
-		found = gauge(Sum, "sglang:num_queue_reqs")
-	case Running:
-		found = gauge(Sum, "sglang:num_running_reqs")
-	case KVCacheUsage:
-		found = gauge(Average, "sglang:token_usage")
-	case TTFT:
-		found = mean("sglang:time_to_first_token_seconds")
-	case TPOT:
-		found = mean("sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds")
-	case PrefixCacheHitRate:
-		found = gauge(Average, "sglang:cache_hit_rate")
-	case Preemptions:
-		found = rate("sglang:num_retracted_requests_total")
-	default:
-		return Series{}
+	if found.Prefer != "" {
+		s.Prefer = Matcher{Label: found.Prefer}
 	}
-	// Tensor- and pipeline-parallel ranks repeat the queue of their data-parallel rank, and with priority scheduling
-	// every priority has a series beside the total, whose priority is empty.
-	found.GroupBy = []string{"model_name", "dp_rank"}
-	found.Prefer = Matcher{Label: "priority"}
-	found.Within = Max
-	return found
-}
-
-func tgi(s Signal) Series {
-	switch s {
-	case Waiting:
-		return gauge(Sum, "tgi_queue_size")
-	case Running:
-		return gauge(Sum, "tgi_batch_current_size")
-	case KVCacheUsage:
-		return gauge(Sum, "tgi_batch_current_max_tokens")
-	case TPOT:
-		return mean("tgi_request_mean_time_per_token_duration")
-	default:
-		// tgi_request_queue_duration is not a TTFT: it leaves the prefill out.
-		return Series{}
+	if found.Max {
+		s.Within = Max
 	}
-}
-
-func trtllm(s Signal) Series {
-	switch s {
-	case Waiting:
-		return gauge(Sum, "trtllm_num_requests_waiting")
-	case Running:
-		return gauge(Sum, "trtllm_num_requests_running")
-	case KVCacheUsage:
-		return gauge(Average, "trtllm_kv_cache_utilization")
-	case TTFT:
-		return mean("trtllm_time_to_first_token_seconds")
-	case TPOT:
-		return mean("trtllm_time_per_output_token_seconds")
-	case PrefixCacheHitRate:
-		return gauge(Average, "trtllm_kv_cache_hit_rate")
-	default:
-		return Series{}
+	switch kind {
+	case enginemetrics.Histogram:
+		s.Read = Mean
+		if !found.Max {
+			s.GroupBy = nil
+		}
+		return s
+	case enginemetrics.Counter:
+		s.Read = Rate
+	case enginemetrics.Gauge:
 	}
-}
-
-func triton(s Signal) Series {
-	models := []string{"model", "version"}
-	selected := func(across Aggregate, name, label, value string) Series {
-		return Series{Families: []string{name}, Match: []Matcher{{Label: label, Value: value}}, GroupBy: models, Across: across}
+	if s.Across = Sum; found.Mean {
+		s.Across = Average
 	}
-	switch s {
-	case Waiting:
-		return selected(Sum, "nv_trt_llm_request_metrics", "request_type", "waiting")
-	case Running:
-		// Not "active", which has requests that are not in the batch too: InFlight would count them twice.
-		return selected(Sum, "nv_trt_llm_request_metrics", "request_type", "scheduled")
-	case KVCacheUsage:
-		return selected(Average, "nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type", "fraction")
-	case TTFT:
-		milliseconds := mean("nv_inference_first_response_histogram_ms")
-		milliseconds.Scale = 0.001
-		return milliseconds
-	default:
-		return Series{}
-	}
-}
-
-func dynamo(s Signal) Series {
-	switch s {
-	case Waiting:
-		return gauge(Sum, "dynamo_frontend_queued_requests")
-	case Running, InFlight:
-		// Counts a request from its arrival to its end, so that it holds the queued ones: Running has no number of its
-		// own here, and InFlight is not Waiting + Running.
-		return gauge(Sum, "dynamo_frontend_inflight_requests")
-	case KVCacheUsage:
-		return gauge(Average, "dynamo_component_kvstats_gpu_cache_usage_percent")
-	case TTFT:
-		return mean("dynamo_frontend_time_to_first_token_seconds")
-	case TPOT:
-		return mean("dynamo_frontend_inter_token_latency_seconds")
-	case PrefixCacheHitRate:
-		return gauge(Average, "dynamo_component_kvstats_gpu_prefix_cache_hit_rate")
-	default:
-		return Series{}
-	}
-}
-
-func llamaCPP(s Signal) Series {
-	switch s {
-	case Waiting:
-		return gauge(Sum, "llamacpp:requests_deferred")
-	case Running:
-		return gauge(Sum, "llamacpp:requests_processing")
-	default:
-		return Series{}
-	}
+	return s
 }
 
 // Named returns a metric that reads one family, named like it, at the default endpoint.
@@ -389,10 +262,10 @@ func Named(name string) Metric {
 		s = rate(name)
 	case "sglang:num_grammar_queue_reqs", "sglang:num_prefill_bootstrap_queue_reqs", "sglang:num_prefill_prealloc_queue_reqs",
 		"sglang:num_decode_prealloc_queue_reqs", "sglang:num_decode_transfer_queue_reqs":
-		s = sglang(Waiting)
+		s = SGLang.series(Waiting)[0]
 		s.Families = []string{name}
 	case "sglang:prompt_tokens_total", "sglang:generation_tokens_total", "sglang:num_requests_total":
-		s = sglang(Preemptions)
+		s = SGLang.series(Preemptions)[0]
 		s.Families = []string{name}
 	case "vllm:e2e_request_latency_seconds", "vllm:request_queue_time_seconds", "vllm:request_inference_time_seconds",
 		"vllm:request_prefill_time_seconds", "vllm:request_decode_time_seconds", "vllm:request_time_per_output_token_seconds",
