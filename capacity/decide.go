@@ -115,7 +115,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		d.To(obs.SpecReplicas, TurnedBack, "", back)
 	}
 	if fresh && c.fixed == nil {
-		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Waiting <= float64(obs.ReadyReplicas))
+		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Ready >= n && s.last().Waiting <= float64(s.last().Ready))
 	}
 	d.Clamp(c.config.Bounds)
 	return s, d

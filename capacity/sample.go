@@ -24,7 +24,7 @@ type Sample struct {
 	Queue   float64 `json:"queue"` // the upper end of it, if there is one
 	Running float64 `json:"running"`
 	KV      float64 `json:"kv"` // caches in use, in replicas
-	Ready   int32   `json:"ready"`
+	Ready   int32   `json:"ready"` // replicas that all of this is of
 	// Partly says that pods were ready that did not answer: what they have counted comes with a later sample.
 	Partly bool `json:"partly,omitempty"`
 	// Vague says that what stands is known within limits only, as pods are not ready.
@@ -45,6 +45,9 @@ func sum(r scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotRea
 // read makes a sample of an observation; missing names what it lacks, if it does not say enough.
 func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missing string) {
 	s = Sample{At: seconds(now), Ready: max(obs.ReadyReplicas, 0)}
+	if obs.Served > 0 {
+		s.Ready = obs.Served
+	}
 	waiting, running, kv := obs.Reading(Waiting), obs.Reading(Running), obs.Reading(KVUse)
 	switch {
 	case !waiting.Known():

@@ -53,6 +53,9 @@ type Observation struct {
 	SpecReplicas int32 `json:"specReplicas"`
 	// ReadyReplicas is how many of them are ready to serve.
 	ReadyReplicas int32 `json:"readyReplicas"`
+	// Served is how many ready replicas the readings and histograms are of, where those are others than ReadyReplicas: of
+	// one that only watches, see package loop/shadow. 0 means ReadyReplicas.
+	Served int32 `json:"served,omitempty"`
 	// Readings has one reading a metric, in any order.
 	Readings []Reading `json:"readings"`
 	// Histograms are for algorithms that look at distributions, one a metric, in any order; most have none.
