@@ -1,0 +1,311 @@
+package calibrate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Options say how to fit. The zero value is the defaults.
+type Options struct {
+	// Name is the server's, for people.
+	Name string
+	// KVTokens is how many tokens the KV cache has room for, as the engine says when it starts (vLLM's num_gpu_blocks times its
+	// block size); 0 is unknown: it is measured where points have both tokens and the share in use.
+	KVTokens int64
+	// MaxSeqs and TokenBudget are the engine's settings (vLLM's max_num_seqs and max_num_batched_tokens). 0 is unknown: no
+	// counter tells them, and vLLM's defaults of 256 and 8192 are assumed, or as many sequences as were seen.
+	MaxSeqs, TokenBudget int32
+	// Together is how many intervals between scrapes make one equation: 0 is as many as make five minutes, four at least.
+	Together int
+	// Block is the length of the stretches of time that are drawn for the intervals of confidence: 0 is a 48th of the whole,
+	// four equations at least and six hours at most.
+	Block time.Duration
+	// Resamples is how many times; 0 is 400.
+	Resamples int
+	// Seed is that of the draws.
+	Seed uint64
+	// Fixed has parameters that are known from elsewhere and are not fitted: NaN or, in the zero value of the pointer, none.
+	Fixed *Law
+}
+
+// A Law is the four parameters of the time of a step, in seconds, as in sim.Server.
+type Law struct {
+	Base, PrefillToken, Sequence, KVToken float64
+}
+
+func (l *Law) vector() vector { return vector{l.Base, l.Sequence, l.KVToken, l.PrefillToken} }
+
+// ITL returns the mean time between two tokens by the law: (Base + Sequence R + KVToken K) / (1 - PrefillToken P), and +Inf
+// where prompts take all the time.
+func (l *Law) ITL(running, kvTokens, promptRate float64) float64 {
+	if rest := 1 - l.PrefillToken*promptRate; rest > 0 {
+		return (l.Base + l.Sequence*running + l.KVToken*kvTokens) / rest
+	}
+	return math.Inf(1)
+}
+
+// ErrTooLittle is the error of points that hold too few equations.
+var ErrTooLittle = errors.New("too little to fit")
+
+// leastRows is how many equations there must be: five for each parameter.
+const leastRows = 20
+
+// A fit is one call of Fit.
+type fit struct {
+	Options
+
+	excluded map[string]int
+	cache    float64 // tokens of a whole cache; NaN where it is not known
+	shares   bool    // the cache is in shares of it
+	each     float64 // what the caches hold for each sequence
+	together int
+	step     float64 // ns
+	window   time.Duration
+	counted  int // rows with sequences that were counted
+
+	data  []row
+	scale vector // of the columns
+	beta  vector
+	free  [parameters]bool
+	sigma float64 // of relative residuals
+}
+
+func (f *fit) exclude(reason string, n int) {
+	if n > 0 {
+		f.excluded[reason] += n
+	}
+}
+
+// Validate reports every wrong field at once, under field.
+func (o *Options) Validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(o.KVTokens >= 0 && o.KVTokens <= 1e9, field+".kvTokens", o.KVTokens, "must be within 0 and 1000000000")
+	e.Check(o.MaxSeqs >= 0 && o.MaxSeqs <= 1<<20, field+".maxSeqs", o.MaxSeqs, "must be within 0 and 1048576")
+	e.Check(o.TokenBudget >= 0, field+".tokenBudget", o.TokenBudget, "must not be negative")
+	e.Check(o.Together == 0 || o.Together >= 2 && o.Together <= 10_000, field+".together", o.Together, "must be 0, or within 2 and 10000")
+	e.Check(o.Block >= 0, field+".block", o.Block, "must not be negative")
+	e.Check(o.Resamples == 0 || o.Resamples >= 40 && o.Resamples <= 100_000, field+".resamples", o.Resamples, "must be 0, or within 40 and 100000")
+	if o.Fixed != nil {
+		for i, x := range o.Fixed.vector() {
+			e.Check(math.IsNaN(x) || x >= 0 && x <= 3600, field+".fixed."+nameOf(i), x, "must be seconds, or NaN for what is not known")
+		}
+	}
+	return e.Err()
+}
+
+// Fit returns the server that explains the points: the law of sim.Server,
+//
+//	ITL (1 - PrefillToken P) = Base + Sequence R + KVToken K
+//
+// with the R sequences that run on the replica, the K tokens in its KV cache, and the P prompt tokens that it computes in a
+// second. The package's documentation says how.
+//
+// The order of the points, and points that are there twice, do not matter. A parameter that the range of what was seen
+// does not tell is not Known, and says why; the bounds that follow are its interval. Errors are those of Options.Validate and
+// ErrTooLittle.
+func Fit(points []Point, o Options) (Result, error) {
+	if err := o.Validate("options"); err != nil {
+		return Result{}, err
+	}
+	f := &fit{Options: o, excluded: map[string]int{}, together: o.Together, cache: float64(o.KVTokens)}
+	capacity := f.capacity(points)
+	if f.cache == 0 {
+		f.cache = capacity.Value
+	}
+	if f.cache == 0 {
+		f.cache, f.shares = math.NaN(), !anyTokens(points)
+	}
+	all := f.samples(points)
+	f.each = perSequence(all)
+	f.data = f.rows(all)
+	if len(f.data) < leastRows {
+		return Result{}, fmt.Errorf("%w: %d points make %d equations of %s each, and %d are needed%s",
+			ErrTooLittle, len(points), len(f.data), f.window, leastRows, reasons(f.excluded))
+	}
+	f.estimate()
+	r := f.result(points, capacity)
+	r.Points = len(points)
+	return r, nil
+}
+
+func anyTokens(points []Point) bool {
+	return slices.ContainsFunc(points, func(p Point) bool { return p.KVTokens > 0 && finite(p.KVTokens) })
+}
+
+// perSequence returns the tokens in the cache for each sequence.
+func perSequence(all []sample) float64 {
+	kv, running := 0.0, 0.0
+	for i := range all {
+		if s := &all[i]; finite(s.kv) && finite(s.running) {
+			kv += s.kv
+			running += s.running
+		}
+	}
+	if running == 0 {
+		return 0
+	}
+	return kv / running
+}
+
+// x returns a row's columns: Base, Sequence, KVToken and PrefillToken.
+func (r *row) x() vector { return vector{1, (r.r1 + r.r2) / 2, (r.k1 + r.k2) / 2, r.p * r.f} }
+
+// Robustness: Tukey's biweight with the constant that loses 5 % of the efficiency on normal errors.
+const tukey = 4.685
+
+// estimate finds the parameters: Gauss and Newton's iteration for the ITL, each step a weighted least squares with
+// coefficients that are not negative, with weights by what the residuals of the step before were.
+func (f *fit) estimate() {
+	f.begin()
+	for i := range 60 {
+		f.predict()
+		f.weigh(i)
+		total := f.moments(nil)
+		next := total.solve(f.free, f.fixedPart())
+		moved := 0.0
+		for j := range next {
+			moved = max(moved, math.Abs(next[j]-f.beta[j])*f.scale[j])
+		}
+		f.beta = next
+		if i > 8 && moved < 1e-9*f.typical() {
+			break
+		}
+	}
+	f.predict()
+	f.weigh(99)
+}
+
+// begin sets scales, and a first guess: all of the time is Base.
+func (f *fit) begin() {
+	n := 0.0
+	y := make([]float64, len(f.data))
+	var sums vector
+	for i := range f.data {
+		r := &f.data[i]
+		r.f, r.h, r.robu = r.y, 1, 1
+		x := r.x()
+		for j := range sums {
+			sums[j] += r.w * x[j]
+		}
+		n += r.w
+		y[i] = r.y
+	}
+	for j := range sums {
+		if f.scale[j] = sums[j] / n; f.scale[j] <= 0 {
+			f.scale[j] = 1
+		}
+		f.free[j] = sums[j] > 0
+		if f.Fixed != nil && !math.IsNaN(f.Fixed.vector()[j]) {
+			f.free[j] = false
+			f.beta[j] = f.Fixed.vector()[j]
+		}
+	}
+	if f.free[0] {
+		f.beta[0] = median(y)
+	}
+}
+
+// typical is the size of a time.
+func (f *fit) typical() float64 {
+	s := 0.0
+	for j := range f.beta {
+		s += f.beta[j] * f.scale[j]
+	}
+	return s
+}
+
+func (f *fit) fixedPart() vector {
+	var v vector
+	for j := range v {
+		if !f.free[j] {
+			v[j] = f.beta[j]
+		}
+	}
+	return v
+}
+
+// most is the share of the time that prompts may take in the model: beyond it the law says nothing.
+const most = 0.95
+
+// predict sets what the model says of each row.
+func (f *fit) predict() {
+	for i := range f.data {
+		r := &f.data[i]
+		x := r.x()
+		r.h = 1 / (1 - min(f.beta[3]*r.p, most))
+		r.f = max((f.beta[0]+f.beta[1]*x[1]+f.beta[2]*x[2])*r.h, 1e-9)
+	}
+}
+
+// weigh sets the weights that robustness leaves: in the first rounds Huber's, which find the many from anywhere, then
+// Tukey's, which leave out what is far off. Errors of replicas are to one side (preemption, other processes, pauses), and
+// Huber's weights would let each of them count a little.
+func (f *fit) weigh(round int) {
+	size := make([]float64, len(f.data))
+	for i := range f.data {
+		r := &f.data[i]
+		size[i] = math.Abs(r.y-r.f) / r.f
+	}
+	f.sigma = max(1.4826*median(size), 1e-7)
+	for i := range f.data {
+		r := &f.data[i]
+		u := math.Abs(r.y-r.f) / r.f / f.sigma
+		switch {
+		case round < 5:
+			r.robu = min(1, 1.345/u)
+		case u < tukey:
+			r.robu = 1 - u*u/(tukey*tukey)
+			r.robu *= r.robu
+		default:
+			r.robu = 0
+		}
+	}
+}
+
+// moments adds up the equations of one linear step: the target (y - f)/h + x beta on the columns x, with weights relative to
+// the model's ITL. In the squares of R and K one half of the scrapes is multiplied with the other.
+func (f *fit) moments(into []moment) moment {
+	var total moment
+	for i := range f.data {
+		m := f.one(&f.data[i])
+		total.add(&m, 1)
+		if into != nil {
+			into[f.block(&f.data[i])].add(&m, 1)
+		}
+	}
+	return total
+}
+
+func (f *fit) one(r *row) (m moment) {
+	w := r.w * r.robu / (r.f * r.f)
+	if w == 0 {
+		return m
+	}
+	x := r.x()
+	target := r.f + (r.y-r.f)/r.h
+	w *= r.h * r.h
+	for j := range x {
+		m.b[j] = w * x[j] * target
+		for k := range x {
+			m.a[j][k] = w * x[j] * x[k]
+		}
+	}
+	m.a[1][1] = w * r.r1 * r.r2
+	m.a[2][2] = w * r.k1 * r.k2
+	m.a[1][2] = w * (r.r1*r.k2 + r.r2*r.k1) / 2
+	m.a[2][1] = m.a[1][2]
+	m.c, m.n = w*target*target, 1
+	return m
+}
+
+// block returns the number of a row's stretch of time.
+func (f *fit) block(r *row) int { return int((r.to - f.data[0].from) / int64(f.Block)) }
+
+func nameOf(j int) string {
+	return [...]string{"base", "sequence", "kvToken", "prefillToken"}[j]
+}

@@ -1,0 +1,297 @@
+package calibrate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// A Point is what one replica said at one scrape. What is not known is NaN.
+//
+// Gauges are as scraped at At (or a mean around it); rates and ITL are of the interval since the scrape before, from
+// increases of counters, and NaN where there is none: at a pod's first scrape, after a reset and after a gap.
+type Point struct {
+	At  time.Time
+	Pod string
+
+	// Running is the number of sequences in the batch, a gauge.
+	Running float64
+	// KVTokens is the number of tokens in the KV cache and KVUse the share of it in use, gauges; one of the two is enough.
+	// KVTokens of 0 beside a KVUse above 0 is unknown.
+	KVTokens, KVUse float64
+	// PromptRate is the prompt tokens computed per second: without those that the prefix cache had.
+	PromptRate float64
+	// TokenRate is the tokens after an answer's first that were generated per second, the increase of the count of
+	// vllm:inter_token_latency_seconds; 0 or NaN where unknown. With it the mean number of sequences in the interval is
+	// known from counters, as ITL * TokenRate by Little's law, and does not hang on the instant of the scrape.
+	TokenRate float64
+	// ITL is the mean time between two tokens of an answer, in seconds, over the tokens of the interval.
+	ITL float64
+	// Weight is how many tokens or answers ITL is a mean of.
+	Weight float64
+}
+
+// Reasons for which points are left out, see [Result.Excluded].
+const (
+	NoITL      = "no time per token, or none above zero: a first scrape, a reset, a gap, or nothing generated"
+	NoPrompts  = "prompt tokens are not known"
+	NoRunning  = "the number of sequences is not known"
+	NoCache    = "the KV cache is not known"
+	NoWeight   = "nothing was counted"
+	NoTime     = "the time is not set, or before 1970 or after 2200"
+	Conflict   = "two different points of one pod at one time"
+	Duplicate  = "the same point again"
+	NearlyFull = "the KV cache is over 90 % full: what is preempted is computed again, and no counter of prompts has it"
+	Alone      = "too few scrapes in a row"
+)
+
+// A sample is a Point in use.
+type sample struct {
+	at                      int64 // ns
+	pod                     int32
+	running, kv, use        float64
+	prompts, tokens, itl, w float64
+	gauges                  bool // only the gauges are known
+}
+
+func finite(x float64) bool { return x >= 0 && x <= 1e15 }
+
+// samples returns the points in order of pods and times, each with the tokens that its cache holds, in units of tokens or,
+// where unit is 0, of the whole cache.
+func (f *fit) samples(points []Point) []sample {
+	names := map[string]int32{}
+	for i := range points {
+		names[points[i].Pod] = 0
+	}
+	order := make([]string, 0, len(names))
+	for name := range names {
+		order = append(order, name)
+	}
+	slices.Sort(order)
+	for i, name := range order {
+		names[name] = int32(i)
+	}
+	all := make([]sample, 0, len(points))
+	for i := range points {
+		p := &points[i]
+		if year := p.At.Year(); year < 1970 || year > 2200 {
+			f.exclude(NoTime, 1)
+			continue
+		}
+		s := sample{
+			at: p.At.UnixNano(), pod: names[p.Pod], running: p.Running, kv: p.KVTokens, use: p.KVUse,
+			prompts: p.PromptRate, tokens: p.TokenRate, itl: p.ITL, w: p.Weight,
+		}
+		if s.kv == 0 && s.use > 0 {
+			s.kv = math.NaN()
+		}
+		if !finite(s.kv) && finite(s.use) {
+			s.kv = s.use * f.cache
+		}
+		if f.shares && finite(s.use) {
+			s.kv = s.use
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(a.pod, b.pod), cmp.Compare(a.at, b.at))
+	})
+	return f.distinct(all)
+}
+
+// distinct leaves out what is there twice, and both of what contradicts.
+func (f *fit) distinct(all []sample) []sample {
+	kept := all[:0]
+	for i := 0; i < len(all); {
+		j := i + 1
+		for j < len(all) && all[j].pod == all[i].pod && all[j].at == all[i].at {
+			j++
+		}
+		same := true
+		for k := i + 1; k < j; k++ {
+			same = same && all[k].same(&all[i])
+		}
+		if same {
+			f.exclude(Duplicate, j-i-1)
+			kept = append(kept, all[i])
+		} else {
+			f.exclude(Conflict, j-i)
+		}
+		i = j
+	}
+	return kept
+}
+
+// same reports whether two samples say the same; unknown is the same as unknown.
+func (s *sample) same(o *sample) bool {
+	eq := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+	return eq(s.running, o.running) && eq(s.kv, o.kv) && eq(s.use, o.use) && eq(s.prompts, o.prompts) &&
+		eq(s.tokens, o.tokens) && eq(s.itl, o.itl) && eq(s.w, o.w)
+}
+
+// check says why a sample's interval cannot be used, if it cannot.
+func (s *sample) check() string {
+	switch {
+	case !(s.itl > 0) || !finite(s.itl):
+		return NoITL
+	case !finite(s.prompts):
+		return NoPrompts
+	case !(s.w > 0) || !finite(s.w):
+		return NoWeight
+	case !finite(s.running):
+		return NoRunning
+	case !finite(s.kv):
+		return NoCache
+	}
+	return ""
+}
+
+// A row is a stretch of scrapes of one pod: one equation.
+type row struct {
+	from, to   int64
+	w, y, p    float64 // weight, ITL, prompt tokens/s
+	r1, r2     float64 // sequences; by two halves of the scrapes, or twice the same where they are counted
+	k1, k2     float64 // the cache, likewise
+	f, h, robu float64 // the model's ITL, 1/(1-pP), and the weight that robustness leaves
+}
+
+// rows makes equations of runs of scrapes: counters are added up, which is exact. The gauges of every other scrape make one
+// mean, those between them the other: both have the true mean, and errors of sampling that are not the same.
+func (f *fit) rows(all []sample) []row {
+	step := median(gaps(all))
+	if step == 0 {
+		f.exclude(Alone, len(all))
+		return nil
+	}
+	f.step = step
+	n := f.together
+	if n == 0 {
+		n = max(4, int(math.Ceil(float64(5*time.Minute)/step)))
+	}
+	f.window = time.Duration(float64(n) * step)
+	var rows []row
+	from := 0
+	for i := range all {
+		switch {
+		case i == from:
+			if bad := f.gauged(&all[i]); bad != "" {
+				f.exclude(bad, 1)
+				from = i + 1
+			}
+			continue
+		case all[i].pod != all[from].pod || float64(all[i].at-all[i-1].at) > 1.6*step:
+			f.exclude(Alone, i-from)
+			from = i
+			if bad := f.gauged(&all[i]); bad != "" {
+				f.exclude(bad, 1)
+				from = i + 1
+			}
+			continue
+		}
+		if bad := all[i].check(); bad != "" || all[i].use > fullest {
+			f.exclude(cmp.Or(bad, NearlyFull), 1)
+			if i-1 > from {
+				f.exclude(Alone, i-1-from)
+			}
+			from = i + 1
+			if f.gauged(&all[i]) == "" {
+				from = i // its gauges begin a stretch
+			}
+			continue
+		}
+		if i-from == n {
+			rows = append(rows, f.row(all[from:i+1]))
+			from = i
+		}
+	}
+	if left := len(all) - from - 1; left > 0 {
+		f.exclude(Alone, left)
+	}
+	return rows
+}
+
+// fullest is how full a cache may be.
+const fullest = 0.9
+
+// gauged says why a sample cannot begin a stretch.
+func (f *fit) gauged(s *sample) string {
+	switch {
+	case !finite(s.running):
+		return NoRunning
+	case !finite(s.kv):
+		return NoCache
+	case s.use > fullest:
+		return NearlyFull
+	}
+	return ""
+}
+
+// row adds up a stretch, of which the first sample has gauges only.
+func (f *fit) row(s []sample) row {
+	out := row{from: s[0].at, to: s[len(s)-1].at}
+	span := float64(out.to-out.from) / 1e9
+	counted, little, itl := true, 0.0, 0.0
+	for i := 1; i < len(s); i++ {
+		dt := float64(s[i].at-s[i-1].at) / 1e9
+		out.w += s[i].w
+		itl += s[i].w * s[i].itl
+		out.p += s[i].prompts * dt
+		counted = counted && s[i].tokens > 0 && finite(s[i].tokens)
+		little += s[i].itl * s[i].tokens * dt
+	}
+	out.y, out.p = itl/out.w, out.p/span
+	// The trapezoid of the even scrapes, and the mean of the odd ones.
+	last := len(s) - 1
+	if last%2 == 1 {
+		last-- // the two at the end share the last interval
+	}
+	half := func(value func(*sample) float64) (even, odd float64) {
+		ne, no := 0.0, 0.0
+		for i := range s {
+			switch {
+			case i%2 == 1:
+				odd += value(&s[i])
+				no++
+			case i == 0 || i == last:
+				even += value(&s[i]) / 2
+				ne += 0.5
+			default:
+				even += value(&s[i])
+				ne++
+			}
+		}
+		return even / ne, odd / no
+	}
+	out.r1, out.r2 = half(func(s *sample) float64 { return s.running })
+	out.k1, out.k2 = half(func(s *sample) float64 { return s.kv })
+	if counted {
+		// What the caches hold for each sequence is of the scrapes; how many there were is counted.
+		r := little / span
+		out.k1 += f.each * (r - out.r1)
+		out.k2 += f.each * (r - out.r2)
+		out.r1, out.r2 = r, r
+		f.counted++
+	}
+	return out
+}
+
+// gaps returns the times between scrapes of one pod.
+func gaps(all []sample) []float64 {
+	out := make([]float64, 0, len(all))
+	for i := 1; i < len(all); i++ {
+		if all[i].pod == all[i-1].pod {
+			out = append(out, float64(all[i].at-all[i-1].at))
+		}
+	}
+	return out
+}
+
+// median returns the lower median, 0 of nothing. It sorts what it is given.
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	slices.Sort(x)
+	return x[(len(x)-1)/2]
+}

@@ -1,0 +1,294 @@
+package calibrate
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/internal/splitmix"
+)
+
+// Source says where a number is from.
+type Source string
+
+// The sources.
+const (
+	Measured  Source = "measured"  // fitted to what was seen in production
+	Benchmark Source = "benchmark" // fitted to the table of a benchmark
+	Roofline  Source = "roofline"  // computed from the model and the card; nobody has measured it
+	Given     Source = "given"     // said by who knows, as a setting of the engine
+	Assumed   Source = "assumed"   // an engine's default
+)
+
+// An Estimate is a parameter with its interval.
+type Estimate struct {
+	Value float64
+	// Lower and Upper are the ends of the interval: of 95 % confidence, and never less than what cannot be told apart.
+	Lower, Upper float64
+	Source       Source
+	// Unknown says why the data does not tell it; Value is then one of many that explain what was seen, and Lower and Upper
+	// the bounds that follow. It is empty for what is known.
+	Unknown string
+}
+
+// Known reports whether the value can be relied on beyond what was seen.
+func (e *Estimate) Known() bool { return e.Unknown == "" }
+
+// A Range says where something was: at its 5th, 50th and 95th percentile.
+type Range struct{ P5, P50, P95 float64 }
+
+// An Exclusion says how many points were left out, and why.
+type Exclusion struct {
+	Reason string
+	Points int
+}
+
+// A Result is what came of a fit.
+type Result struct {
+	Name string
+	// The parameters of sim.Server, in seconds and tokens.
+	Base, PrefillToken, Sequence, KVToken, KVTokens, MaxSeqs, TokenBudget Estimate
+
+	Points, Rows int // points that were given, and equations made of them
+	Excluded     []Exclusion
+	Window       time.Duration // of an equation
+	From, To     time.Time
+	Pods         int
+	// Counted is the share of equations in which the number of sequences is counted, by Little's law, and not sampled.
+	Counted float64
+	// Residual is the robust deviation of the times per token from the fit, relative; Outliers is the share of equations
+	// that the fit leaves out as too far from the others.
+	Residual, Outliers float64
+	// Condition is the condition number of the columns, each scaled to one.
+	Condition float64
+	// What was seen: sequences, tokens in the cache, prompt tokens/s and seconds per token.
+	Running, KV, Prompts, ITL Range
+}
+
+// Law returns the step's parameters.
+func (r *Result) Law() Law {
+	return Law{Base: r.Base.Value, PrefillToken: r.PrefillToken.Value, Sequence: r.Sequence.Value, KVToken: r.KVToken.Value}
+}
+
+func reasons(excluded map[string]int) string {
+	var b strings.Builder
+	for _, reason := range slices.Sorted(maps.Keys(excluded)) {
+		fmt.Fprintf(&b, "; %d left out: %s", excluded[reason], reason)
+	}
+	return b.String()
+}
+
+// tellable is the change of predictions that no law's form can be trusted beyond: two sets of parameters whose times per token
+// differ by less everywhere (as a root of the mean square) are the same to what was seen.
+const tellable = 0.005
+
+// widest is how wide the interval of a known parameter may be, relative to its value.
+const widest = 0.4
+
+// negligible is the share of the time that a parameter's interval may amount to for it to be known as nothing much.
+const negligible = 0.02
+
+func (f *fit) result(points []Point, capacity Estimate) Result {
+	r := Result{Name: f.Name, Rows: len(f.data), Window: f.window, Residual: f.sigma, Counted: float64(f.counted) / float64(len(f.data))}
+	for _, reason := range slices.Sorted(maps.Keys(f.excluded)) {
+		r.Excluded = append(r.Excluded, Exclusion{reason, f.excluded[reason]})
+	}
+	pods := map[string]bool{}
+	for i := range points {
+		pods[points[i].Pod] = true
+	}
+	r.Pods = len(pods)
+	slices.SortStableFunc(f.data, func(a, b row) int { return int(min(max(a.to-b.to, -1), 1)) })
+	from, to := f.data[0].from, f.data[len(f.data)-1].to
+	for i := range f.data {
+		from = min(from, f.data[i].from)
+		if f.data[i].robu == 0 {
+			r.Outliers++
+		}
+	}
+	r.Outliers /= float64(len(f.data))
+	r.From, r.To = time.Unix(0, from).UTC(), time.Unix(0, to).UTC()
+	if f.Block == 0 {
+		f.Block = min(max(time.Duration((to-from)/48), 4*f.window), 6*time.Hour)
+	}
+	f.data[0].from = from // blocks count from it
+	r.Running = f.over(func(x *row) float64 { return (x.r1 + x.r2) / 2 })
+	r.KV = f.over(func(x *row) float64 { return (x.k1 + x.k2) / 2 })
+	r.Prompts = f.over(func(x *row) float64 { return x.p })
+	r.ITL = f.over(func(x *row) float64 { return x.y })
+
+	estimates := f.intervals(&r)
+	r.Base, r.Sequence, r.KVToken, r.PrefillToken = estimates[0], estimates[1], estimates[2], estimates[3]
+	f.room(points, capacity, &r)
+	return r
+}
+
+func (f *fit) over(value func(*row) float64) Range {
+	all := make([]float64, len(f.data))
+	for i := range f.data {
+		all[i] = value(&f.data[i])
+	}
+	slices.Sort(all)
+	at := func(q float64) float64 { return all[int(q*float64(len(all)-1))] }
+	return Range{at(0.05), at(0.5), at(0.95)}
+}
+
+// intervals draws stretches of time with replacement and solves again: what the pods did at one time hangs together, and so
+// does what was at one time and soon after.
+func (f *fit) intervals(r *Result) [parameters]Estimate {
+	last := f.block(&f.data[len(f.data)-1])
+	blocks := make([]moment, last+1)
+	total := f.moments(blocks)
+	r.Condition = total.condition(f.free)
+	blocks = slices.DeleteFunc(blocks, func(m moment) bool { return m.n == 0 })
+	resamples := f.Resamples
+	if resamples == 0 {
+		resamples = 400
+	}
+	random := splitmix.Stream{State: splitmix.Mix(f.Seed + splitmix.Golden)}
+	drawn := make([][]float64, parameters)
+	for range resamples {
+		var sum moment
+		for range blocks {
+			sum.add(&blocks[random.Next()%uint64(len(blocks))], 1)
+		}
+		v := sum.solve(f.free, f.fixedPart())
+		for j := range v {
+			drawn[j] = append(drawn[j], v[j])
+		}
+	}
+	seen := [parameters]Range{{1, 1, 1}, r.Running, r.KV, r.Prompts}
+	var out [parameters]Estimate
+	for j := range out {
+		e := Estimate{Value: f.beta[j], Lower: f.beta[j], Upper: f.beta[j], Source: Measured}
+		switch {
+		case !f.free[j] && f.Fixed != nil && !math.IsNaN(f.Fixed.vector()[j]):
+			e.Source = Given
+		case !f.free[j]:
+			e.Upper, e.Unknown = math.Inf(1), "there was none of what it is the time of"
+		default:
+			slices.Sort(drawn[j])
+			least, most := total.slack(f.free, f.beta, j, tellable)
+			low, high := min(e.Value, drawn[j][resamples/40]), max(e.Value, drawn[j][resamples-1-resamples/40])
+			met := f.met(j)
+			e.Lower, e.Upper = max(0, min(low-met, least)), max(high+met, most)
+			share := f.share(j, seen[j].P95, r.ITL.P50)
+			wide := func(width float64) bool { return width > widest*e.Value && width*share > negligible }
+			switch {
+			case len(blocks) < 8:
+				e.Unknown = fmt.Sprintf("the data is of %d stretches of %s, and 8 are needed for an interval", len(blocks), f.Block)
+			case wide(most - least):
+				e.Unknown = fmt.Sprintf("anything from %.3g to %.3g explains what was seen to within %g %%: its share of the time went up and down with the others'", least, most, 100*tellable)
+			case wide(high - low):
+				e.Unknown = fmt.Sprintf("its interval of confidence, %.3g to %.3g, is wider than %g %% of its value", low, high, 100*widest)
+			case wide(e.Upper - e.Lower):
+				e.Unknown = fmt.Sprintf("few sequences ran at a time (%.3g in the middle), and which of them a prompt meets depends on the router: it is from %.3g to %.3g", r.Running.P50, e.Lower, e.Upper)
+			}
+		}
+		out[j] = e
+	}
+	return out
+}
+
+// met returns how much a parameter may be off since a prompt delays the sequences that it meets, and these are as many as there
+// are on average only where requests go to replicas at random: a router that looks for the least loaded sends them where
+// there are fewer, and bursts meet each other. It is one sequence either way: for PrefillToken that part of all, and for Base
+// what the prompts of one sequence take in a step.
+func (f *fit) met(j int) float64 {
+	if j != 0 && j != 3 {
+		return 0
+	}
+	sum, weight := 0.0, 0.0
+	for i := range f.data {
+		r := &f.data[i]
+		running := max((r.r1+r.r2)/2, 1)
+		if j == 0 {
+			sum += r.w * f.beta[3] * r.p * r.f / running
+		} else {
+			sum += r.w * f.beta[3] / running
+		}
+		weight += r.w
+	}
+	return sum / weight
+}
+
+// share returns what a second of a parameter amounts to of the time per token, where there is much of what it is the time of.
+func (f *fit) share(j int, much, itl float64) float64 {
+	if j == 3 {
+		return much // of each second
+	}
+	return much / itl
+}
+
+// Defaults of vLLM.
+const (
+	defaultMaxSeqs     = 256
+	defaultTokenBudget = 8192
+)
+
+// room sets what there is room for.
+func (f *fit) room(points []Point, capacity Estimate, r *Result) {
+	r.KVTokens = capacity
+	if f.KVTokens > 0 {
+		r.KVTokens = Estimate{Value: float64(f.KVTokens), Lower: float64(f.KVTokens), Upper: float64(f.KVTokens), Source: Given}
+	}
+	if f.shares {
+		const why = "the cache is known as a share in use only: its size in tokens must be given, as the engine says it at its start"
+		r.KVTokens.Unknown, r.KVToken.Unknown = why, why
+	}
+	seen := 0.0
+	for i := range points {
+		if finite(points[i].Running) {
+			seen = max(seen, math.Ceil(points[i].Running))
+		}
+	}
+	limit := func(given int32, assumed, least float64) Estimate {
+		if given > 0 {
+			return Estimate{Value: float64(given), Lower: float64(given), Upper: float64(given), Source: Given}
+		}
+		return Estimate{Value: max(assumed, least), Lower: max(least, 1), Upper: math.Inf(1), Source: Assumed}
+	}
+	r.MaxSeqs = limit(f.MaxSeqs, defaultMaxSeqs, seen)
+	r.TokenBudget = limit(f.TokenBudget, defaultTokenBudget, 1)
+}
+
+// capacity returns the tokens that a cache has room for, from the points that have both tokens and the share in use: the
+// median of their ratio, each weighing as much as it holds, and the middle 95 % as its interval.
+func (f *fit) capacity(points []Point) Estimate {
+	type ratio struct{ value, weight float64 }
+	var all []ratio
+	total := 0.0
+	for i := range points {
+		p := &points[i]
+		if p.KVTokens > 0 && finite(p.KVTokens) && p.KVUse > 0.001 && p.KVUse <= 1 {
+			all = append(all, ratio{p.KVTokens / p.KVUse, p.KVUse})
+			total += p.KVUse
+		}
+	}
+	if len(all) < leastRows {
+		return Estimate{Lower: 0, Upper: math.Inf(1), Source: Measured, Unknown: "no points have both the tokens in the cache and the share of it in use"}
+	}
+	slices.SortFunc(all, func(a, b ratio) int {
+		if a.value != b.value {
+			return int(math.Copysign(1, a.value-b.value))
+		}
+		return 0
+	})
+	at := func(q float64) float64 {
+		left := q * total
+		for _, x := range all {
+			if left -= x.weight; left <= 0 {
+				return math.Round(x.value)
+			}
+		}
+		return math.Round(all[len(all)-1].value)
+	}
+	e := Estimate{Value: at(0.5), Lower: at(0.025), Upper: at(0.975), Source: Measured}
+	if e.Upper-e.Lower > e.Value {
+		e.Unknown = "the tokens in the cache and the share of it in use do not go together"
+	}
+	return e
+}
