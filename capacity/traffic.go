@@ -2,10 +2,10 @@ package capacity
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/lengths"
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -31,7 +31,7 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 	}
 	from, to = p.Samples[first].At, p.Samples[len(p.Samples)-1].At
 	random, clump := splitmix.Stream{State: 17}, (p.dispersion()+1)/2 // geometric sizes of that mean disperse so
-	var prompts, answers drawer
+	var prompts, answers lengths.Drawer
 	span, left := -1, 0.0
 	begin := first
 	for begin < len(p.Samples)-1 && p.Samples[begin].At < from+120 {
@@ -49,7 +49,7 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 		}
 		if k != span {
 			span = k
-			prompts, answers = draws(&p.Lengths[k].Prompts), draws(&p.Lengths[k].Answers)
+			prompts, answers = p.Lengths[k].Prompts.drawer(), p.Lengths[k].Answers.drawer()
 		}
 		left += came * factor
 		count := int(left)
@@ -60,7 +60,7 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 			if i == 0 || random.Uniform() < 1/clump {
 				t = a - from + warm + random.Uniform()*(b-a)
 			}
-			requests = append(requests, sim.Request{At: time.Duration(t * float64(time.Second)), Input: prompts.draw(&random), Output: answers.draw(&random)})
+			requests = append(requests, sim.Request{At: time.Duration(t * float64(time.Second)), Input: prompts.Draw(&random), Output: answers.Draw(&random)})
 		}
 		slices.SortFunc(requests[at:], func(a, b sim.Request) int { return cmp.Compare(a.At, b.At) })
 	}
@@ -71,65 +71,13 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 	return requests, from, to
 }
 
+// drawer draws lengths of the buckets.
+func (b *Buckets) drawer() lengths.Drawer { return lengths.Of(b.Bounds, b.Counts, b.Sum) }
+
 // came returns how many requests came between a sample and the one before it.
 func (p *Past) came(i int) float64 {
 	return max(0, p.Samples[i].arrived()-p.Samples[i-1].arrived())
 }
-
-// A drawer draws lengths of buckets. Within one their logarithms are uniform; all are scaled to the mean that was.
-type drawer struct {
-	upTo      []float64 // how many are in this bucket and those below
-	low, high []float64
-	scale     float64
-}
-
-func draws(b *Buckets) drawer {
-	d := drawer{scale: 1}
-	all, mean := 0.0, 0.0
-	for i, n := range b.Counts {
-		if n <= 0 {
-			continue
-		}
-		low := 1.0
-		if i > 0 {
-			low = max(1, b.Bounds[i-1])
-		}
-		high := 2 * low
-		if i < len(b.Bounds) {
-			high = max(low, b.Bounds[i])
-		}
-		all += n
-		d.upTo, d.low, d.high = append(d.upTo, all), append(d.low, low), append(d.high, high)
-		if high > low {
-			mean += n * (high - low) / math.Log(high/low)
-		} else {
-			mean += n * low
-		}
-	}
-	if mean > 0 && b.Sum > 0 {
-		d.scale = b.Sum / mean
-	}
-	return d
-}
-
-func (d *drawer) draw(random *splitmix.Stream) int32 {
-	n := len(d.upTo)
-	if n == 0 {
-		return 1
-	}
-	x := random.Uniform() * d.upTo[n-1]
-	i, _ := slices.BinarySearch(d.upTo, x)
-	i = min(i, n-1)
-	below := 0.0
-	if i > 0 {
-		below = d.upTo[i-1]
-	}
-	length := d.low[i] * math.Pow(d.high[i]/d.low[i], (x-below)/(d.upTo[i]-below)) * d.scale
-	return int32(min(max(1, math.Round(length)), mostTokens))
-}
-
-// mostTokens is longer than any context.
-const mostTokens = 1 << 24
 
 // dispersion returns the variance of the counts between samples over their mean, 1 where requests come at random: the
 // median over the differences of neighbours, so that neither a trend nor a jump counts.

@@ -1,0 +1,136 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// arrivals counts the requests that came. In order of preference:
+//
+//	router's or engine's count of requests
+//	finished + running + waiting, of each pod
+//	first tokens + waiting, of each pod: late by the time that a prompt takes
+func (r *reducer) arrivals() error {
+	router := false
+	for _, p := range r.routers {
+		router = router || len(p.keys(Requests, Whole)) > 0
+	}
+	pods := r.pods
+	if router {
+		pods = r.routers
+	}
+	sum, need := make([]float64, r.steps), make([]uint16, r.steps)
+	got := make([]uint16, r.steps)
+	for _, p := range pods {
+		came := p.arrived
+		if router {
+			var err error
+			if came, err = p.increase(Requests, Whole); err != nil {
+				return err
+			}
+		}
+		for i := p.bornAt + 1; i <= p.last; i++ {
+			need[i]++
+		}
+		for k, x := range came.by {
+			span := int(came.span[k])
+			if !known(x) || span == 0 {
+				continue
+			}
+			if span >= 2*r.every && x > 0 {
+				r.fleet.Repairs.Spread += int(math.Round(x))
+			}
+			for i := p.first + k - span + 1; i <= p.first+k; i++ {
+				if i > 0 {
+					sum[i] += x / float64(span)
+					got[i]++
+				}
+			}
+		}
+	}
+	carried := 0.0 // what a queue that another pod took over makes less than nothing
+	for i := 1; i < r.steps; i++ {
+		if need[i] == 0 || got[i] < need[i] {
+			if need[i] == 0 && r.fleet.Spec[i-1] == 0 {
+				r.fleet.Arrivals[i-1] = 0 // nobody was there to take any
+			}
+			continue
+		}
+		x := sum[i] + carried
+		r.fleet.Arrivals[i-1] = max(0, x)
+		carried = min(0, x)
+	}
+	return nil
+}
+
+// came returns the requests that came to a pod.
+func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) {
+	if came := counted[part{Requests, Whole}]; came.any {
+		return came, nil
+	}
+	var done increase
+	for _, at := range []part{{GenerationTokens, Count}, {PromptTokens, Count}, {Finished, Whole}, {TTFT, Count}} {
+		if up := counted[at]; up.any && !done.any {
+			done = increase{slices.Clone(up.by), slices.Clone(up.span), true}
+			r.lacks[Finished] = r.lacks[Finished] || at.signal == TTFT
+		}
+	}
+	waiting, running := p.gauge(Waiting), p.gauge(Running)
+	if r.dump.Engine == Dynamo { // counts a request from its arrival
+		waiting = make([]float64, len(running))
+	}
+	for _, g := range []struct {
+		signal Signal
+		values []float64
+	}{{Waiting, waiting}, {Running, running}} {
+		if len(p.keys(g.signal, Whole)) == 0 {
+			clear(g.values) // requests that finished say when others came, later
+		}
+	}
+	if !done.any && len(r.routers) > 0 {
+		return done, nil
+	}
+	if !done.any {
+		return increase{}, &RefusedError{Finished, fmt.Sprintf("%s counts neither requests that came, nor those that finished, nor first tokens: what came cannot be known. Ask a router (EPP) for it", r.dump.Engine)}
+	}
+	if r.lacks[Finished] { // running requests have a first token, or have one soon
+		running = make([]float64, len(waiting))
+	}
+	there, before := math.NaN(), -1
+	if p.known {
+		there, before = 0, p.bornAt
+	}
+	restart := 0
+	carried := 0.0
+	for i := range done.by {
+		if known(done.by[i]) {
+			carried += done.by[i]
+		}
+		now := waiting[i] + running[i]
+		first := i == 0 && !p.known
+		if !known(now) || !known(done.by[i]) && !first {
+			done.by[i], done.span[i] = math.NaN(), 0
+			continue
+		}
+		for restart < len(p.restarts) && p.restarts[restart] <= p.first+i {
+			if p.restarts[restart] > before {
+				// What was in flight is gone; where it was sent again it comes again.
+				r.doubles += there
+				there = 0
+			}
+			restart++
+		}
+		if first {
+			done.by[i], done.span[i] = math.NaN(), 0
+		} else {
+			done.by[i] = carried + now - there
+			done.span[i] = uint16(min(p.first+i-before, math.MaxUint16))
+		}
+		there, before, carried = now, p.first+i, 0
+	}
+	if known(there) && p.last < r.steps-1-r.every {
+		r.unseen += int(there)
+	}
+	return done, nil
+}

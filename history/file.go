@@ -1,0 +1,145 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// MaxBytes is the largest dump that [Read] takes, unpacked.
+const MaxBytes = 2 << 30
+
+// Read reads a dump, packed by gzip or not, one series at a time. It is strict: a field that is unknown or there twice,
+// something behind the dump, and whatever [Dump.Validate] refuses are errors.
+func Read(r io.Reader) (*Dump, error) {
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	if magic, err := buffered.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		unpacked, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, fmt.Errorf("gzip: %w", err)
+		}
+		return read(unpacked)
+	}
+	return read(buffered)
+}
+
+func read(r io.Reader) (*Dump, error) {
+	limited := &io.LimitedReader{R: r, N: MaxBytes + 1}
+	in := json.NewDecoder(limited)
+	in.DisallowUnknownFields()
+	d := &Dump{}
+	err := d.readObject(in)
+	if limited.N <= 0 {
+		return nil, &scaling.FieldError{Field: "dump", Value: "longer", Rule: fmt.Sprintf("must be of at most %d bytes", MaxBytes)}
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dump, at byte %d: %w", in.InputOffset(), err)
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("dump, at byte %d: %w", in.InputOffset(), errors.New("there is something behind it"))
+	}
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Dump) readObject(in *json.Decoder) error {
+	if err := delimiter(in, '{'); err != nil {
+		return err
+	}
+	fields := map[string]any{
+		"version": &d.Version, "model": &d.Model, "engine": &d.Engine, "namespace": &d.Namespace, "workload": &d.Workload,
+		"start": &d.Start, "end": &d.End, "step": &d.Step, "series": nil,
+	}
+	for in.More() {
+		token, err := in.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		to, known := fields[name]
+		if !known {
+			return &scaling.FieldError{Field: clipped([]byte(name)), Value: "", Rule: "must be a field of a dump, and there once"}
+		}
+		delete(fields, name)
+		if name == "series" {
+			err = d.readSeries(in)
+		} else if err = in.Decode(to); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return delimiter(in, '}')
+}
+
+func (d *Dump) readSeries(in *json.Decoder) error {
+	if err := delimiter(in, '['); err != nil {
+		return err
+	}
+	values := 0
+	for in.More() {
+		if len(d.Series) == MaxSeries {
+			return &scaling.FieldError{Field: "series", Value: "more", Rule: fmt.Sprintf("must be at most %d", MaxSeries)}
+		}
+		var s Series
+		if err := in.Decode(&s); err != nil {
+			return fmt.Errorf("series[%d]: %w", len(d.Series), err)
+		}
+		if values += len(s.Values); values > MaxValues {
+			return &scaling.FieldError{Field: fmt.Sprintf("series[%d].values", len(d.Series)), Value: values, Rule: fmt.Sprintf("must be at most %d over all series", MaxValues)}
+		}
+		d.Series = append(d.Series, s)
+	}
+	return delimiter(in, ']')
+}
+
+func delimiter(in *json.Decoder, want json.Delim) error {
+	token, err := in.Token()
+	if err != nil {
+		return err
+	}
+	if token != want {
+		return fmt.Errorf("must be %q here, not %v", want.String(), token)
+	}
+	return nil
+}
+
+// Write writes a dump, a series a line.
+func (d *Dump) Write(w io.Writer) error {
+	if err := d.Validate(); err != nil {
+		return err
+	}
+	head := *d
+	head.Series = []Series{}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	out.Write(bytes.TrimSuffix(text, []byte("]}"))) //nolint:errcheck // Flush has it
+	for i := range d.Series {
+		if i > 0 {
+			out.WriteByte(',') //nolint:errcheck // Flush has it
+		}
+		text, err := json.Marshal(&d.Series[i])
+		if err != nil {
+			return err
+		}
+		out.WriteByte('\n') //nolint:errcheck // Flush has it
+		out.Write(text)     //nolint:errcheck // Flush has it
+	}
+	out.WriteString("\n]}\n") //nolint:errcheck // Flush has it
+	return out.Flush()
+}

@@ -1,0 +1,180 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Filler makes a dump of answers, which may come in pieces and in any order. Of the labels of a series it keeps those
+// that tell parts of a number apart and the name of the pod; a pod that is known by its address alone gets a number.
+type Filler struct {
+	dump      Dump
+	podLabel  string
+	at        map[string]int // series by everything that Prometheus says of them
+	addresses map[string]string
+	spaces    map[string]bool
+	values    int
+}
+
+// NewFiller returns a filler for a span of time. Its ends are rounded outwards to whole steps since 1970.
+func NewFiller(e Engine, o Options, start, end time.Time) (*Filler, error) {
+	if err := o.Validate(e); err != nil {
+		return nil, err
+	}
+	step := o.step()
+	seconds := int64(step / time.Second)
+	from, to := start.Unix()/seconds*seconds, (end.Unix()+seconds-1)/seconds*seconds
+	f := &Filler{podLabel: o.podLabel(), at: map[string]int{}, addresses: map[string]string{}, spaces: map[string]bool{}}
+	f.dump = Dump{
+		Version: Version, Model: o.Model, Engine: e, Namespace: o.Namespace, Workload: o.Workload,
+		Start: time.Unix(from, 0).UTC(), End: time.Unix(to, 0).UTC(), Step: Seconds(step),
+	}
+	return f, f.dump.validateHead()
+}
+
+// Span returns the times of the first and the last value to ask for.
+func (f *Filler) Span() (start, end time.Time) { return f.dump.Start, f.dump.End }
+
+// Add adds n points of one series to the dump: their times in milliseconds since 1970, which must be steps of the query,
+// and their values. What is no finite number is left out.
+func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int) (ms int64, value float64)) error {
+	s, err := f.series(q, labels)
+	if err != nil {
+		return err
+	}
+	step := time.Duration(f.dump.Step).Milliseconds()
+	for i := range n {
+		ms, x := point(i)
+		since := ms - f.dump.Start.UnixMilli()
+		place := since / step
+		if since%step != 0 || place < 0 || place >= int64(f.dump.Steps()) || place%int64(q.Every) != 0 {
+			return &scaling.FieldError{Field: s.Family, Value: time.UnixMilli(ms).UTC(), Rule: "must be at one of the times that were asked for"}
+		}
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		if len(s.Values) == 0 {
+			s.From = int(place)
+		}
+		k := (int(place) - s.From) / q.Every
+		for ; k < 0; k++ { // an earlier piece
+			s.Values = slices.Insert(s.Values, 0, math.NaN())
+			s.From -= q.Every
+			f.values++
+		}
+		for k >= len(s.Values) {
+			s.Values = append(s.Values, math.NaN())
+			f.values++
+		}
+		s.Values[k] = x
+	}
+	if f.values > MaxValues {
+		return &scaling.FieldError{Field: "values", Value: f.values, Rule: fmt.Sprintf("must be at most %d over all series: ask for a shorter range or a longer step", MaxValues)}
+	}
+	return nil
+}
+
+// series finds the series of these labels, or begins one.
+func (f *Filler) series(q *Query, labels map[string]string) (*Series, error) {
+	var key strings.Builder
+	fmt.Fprintf(&key, "%s\x00%s\x00%t", q.Signal, q.Part, q.Router)
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		fmt.Fprintf(&key, "\x00%s\x00%s", name, labels[name])
+	}
+	if i, ok := f.at[key.String()]; ok {
+		return &f.dump.Series[i], nil
+	}
+	if len(f.dump.Series) == MaxSeries {
+		return nil, &scaling.FieldError{Field: "series", Value: "more", Rule: fmt.Sprintf("must be at most %d", MaxSeries)}
+	}
+	s := Series{Signal: q.Signal, Part: q.Part, Router: q.Router, Family: labels["__name__"]}
+	if q.Every > 1 {
+		s.Every = q.Every
+	}
+	if !q.Signal.fleetwide() {
+		s.Pod = f.pod(q, labels)
+		if s.Pod == "" {
+			return nil, &scaling.FieldError{Field: s.Family, Value: "", Rule: fmt.Sprintf("must have a label %s or instance, which names the pod", f.podLabel)}
+		}
+	}
+	if space := cmp.Or(labels["exported_namespace"], labels["namespace"]); space != "" && !q.Router && q.Signal != CacheBlocks {
+		f.spaces[space] = true
+	}
+	for _, name := range q.Labels {
+		if value := labels[name]; value != "" {
+			if s.Labels == nil {
+				s.Labels = map[string]string{}
+			}
+			s.Labels[name] = value
+		}
+	}
+	f.at[key.String()] = len(f.dump.Series)
+	f.dump.Series = append(f.dump.Series, s)
+	return &f.dump.Series[len(f.dump.Series)-1], nil
+}
+
+// pod returns the name of a series' pod. What exports numbers of other pods has its own name in pod and theirs in
+// exported_pod, where Prometheus does not honour labels.
+func (f *Filler) pod(q *Query, labels map[string]string) string {
+	if q.Signal.kubernetes() {
+		return cmp.Or(labels["exported_pod"], labels["pod"])
+	}
+	if name := labels[f.podLabel]; name != "" {
+		return name
+	}
+	address := labels["instance"]
+	if address == "" {
+		return ""
+	}
+	if f.addresses[address] == "" {
+		f.addresses[address] = fmt.Sprintf("replica-%d", len(f.addresses)+1)
+	}
+	return f.addresses[address]
+}
+
+// Pods returns the names of the pods that serve requests, as far as they are known.
+func (f *Filler) Pods() []string {
+	names := map[string]bool{}
+	for i := range f.dump.Series {
+		if s := &f.dump.Series[i]; !s.Router && !s.Signal.kubernetes() && s.Signal != CacheBlocks {
+			names[s.Pod] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Namespaces returns the namespaces in which there are pods.
+func (f *Filler) Namespaces() []string { return slices.Sorted(maps.Keys(f.spaces)) }
+
+// Workload says whose replicas the pods are, when that has been found out by [WorkloadOf].
+func (f *Filler) Workload(name string) { f.dump.Workload = name }
+
+// Dump returns what was added, in an order that does not hang on that in which it came. Pods of the same name in several
+// namespaces would be taken for one, so several are refused.
+func (f *Filler) Dump() (*Dump, error) {
+	if spaces := f.Namespaces(); len(spaces) > 1 {
+		return nil, &scaling.FieldError{Field: "namespace", Value: strings.Join(spaces, ", "), Rule: "must be one: say which"}
+	}
+	order := make([]string, len(f.dump.Series))
+	for key, i := range f.at {
+		order[i] = key
+	}
+	places := make([]int, len(order))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(order[a], order[b]) })
+	d := f.dump
+	d.Series = make([]Series, len(places))
+	for i, k := range places {
+		d.Series[i] = f.dump.Series[k]
+	}
+	return &d, d.Validate()
+}

@@ -1,0 +1,151 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A part is a signal, or of a histogram its sum, count or buckets.
+type part struct {
+	signal Signal
+	part   Part
+}
+
+// A replica is what a dump has of a pod.
+type replica struct {
+	name     string
+	engine   Engine
+	series   map[part][]*Series
+	first    int // steps with values
+	last     int
+	bornAt   int  // the step at which its counters were zero, first where that is not known
+	known    bool // whether it is
+	created  float64
+	readyAt  float64
+	restarts []int // steps before which its process began anew
+	arrived  increase
+
+	relabelled int
+	doubled    bool
+}
+
+func (p *replica) keys(s Signal, of Part) []key { return keysOf(p.engine, p.series[part{s, of}]) }
+
+// An increase is what a counter of a pod went up by, by step from the pod's first on: NaN where no value is. span is how
+// many steps that is of.
+type increase struct {
+	by   []float64
+	span []uint16
+	any  bool
+}
+
+// increase adds up the parts of a counter. A step counts once all parts that are there have a value.
+func (p *replica) increase(s Signal, of Part) (increase, error) {
+	keys := p.keys(s, of)
+	n := p.last - p.first + 1
+	sum := increase{by: make([]float64, n), span: make([]uint16, n), any: len(keys) > 0}
+	if !sum.any {
+		for i := range sum.by {
+			sum.by[i] = math.NaN()
+		}
+		return sum, nil
+	}
+	counts, need := make([]uint16, n), make([]uint16, n)
+	scale := 1.0
+	found, _ := p.engine.source(s)
+	if found.Scale != 0 && of != Count {
+		scale = found.Scale
+	}
+	var anew []int
+	for i := range keys {
+		w := p.walk(&keys[i], 1)
+		w.delta = func(i, _ int, by float64, reset bool) {
+			sum.by[i-p.first] += by * scale
+			counts[i-p.first]++
+			if reset {
+				anew = append(anew, i)
+			}
+		}
+		keys[i].counter(w)
+		if err := p.tell(w, s, &keys[i]); err != nil {
+			return increase{}, err
+		}
+		if w.first < 0 {
+			continue
+		}
+		begin := w.first
+		if w.bornAt >= w.first {
+			begin++ // it has no delta
+		}
+		for i := begin; i <= w.last; i++ {
+			need[i-p.first]++
+		}
+	}
+	p.restarts = append(p.restarts, anew...)
+	slices.Sort(p.restarts)
+	carried, from := 0.0, p.bornAt
+	for i := range sum.by {
+		if counts[i] == 0 || counts[i] < need[i] {
+			carried += sum.by[i]
+			sum.by[i] = math.NaN()
+			continue
+		}
+		sum.by[i] += carried
+		carried = 0
+		sum.span[i] = uint16(min(max(1, p.first+i-from), math.MaxUint16))
+		from = p.first + i
+	}
+	return sum, nil
+}
+
+// walk returns the walk through a counter of the pod. One that begins after the pod was first seen began at zero then: it
+// had not counted anything before.
+func (p *replica) walk(k *key, every int) *walk {
+	first := math.MaxInt
+	for v := range k.variants {
+		first = min(first, k.variants[v].From)
+	}
+	from := p.first
+	if r := from % every; r != 0 {
+		from += every - r
+	}
+	w := &walk{bornAt: first, from: from, upTo: p.last, every: every, restarted: p.restarted}
+	switch {
+	case first > from && first-every >= p.first:
+		w.bornAt = first - every
+	case p.known:
+		w.bornAt = p.bornAt
+	}
+	return w
+}
+
+// tell counts what was odd about a walk, and refuses series that are not the same thing twice.
+func (p *replica) tell(w *walk, s Signal, k *key) error {
+	p.relabelled += w.relabelled
+	p.doubled = p.doubled || w.doubled > 0
+	found, _ := p.engine.source(s)
+	if !found.Max && w.apart > 10 && w.apart*10 > w.doubled {
+		return &RefusedError{s, fmt.Sprintf("pod %s has several series %s that count different things, and differ in labels of which is not known what they tell: keep one with a matcher", p.name, k.variants[0].Family)}
+	}
+	return nil
+}
+
+// restarted reports whether the process began anew after a step, up to another, as far as that is known yet.
+func (p *replica) restarted(after, upTo int) bool {
+	i, _ := slices.BinarySearch(p.restarts, after+1)
+	return i < len(p.restarts) && p.restarts[i] <= upTo
+}
+
+func (p *replica) gauge(s Signal) []float64 {
+	return gauge(p.engine, p.keys(s, Whole), p.first, p.last)
+}
+
+// tally counts what was odd about a pod.
+func (p *replica) tally(to *Repairs) {
+	to.Restarts += len(p.restarts)
+	to.Relabelled += p.relabelled
+	if p.doubled {
+		to.Duplicated++
+	}
+}

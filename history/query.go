@@ -1,0 +1,215 @@
+package history
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/internal/enginemetrics"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Options say which fleet is asked about, and how finely.
+type Options struct {
+	// Model is the value of the label by which the engine names its model. Empty asks for all, and for engines that have no
+	// such label (TGI and LlamaCPP) it must be: Namespace and Match select there.
+	Model string `json:"model"`
+	// Namespace keeps only series with this label namespace.
+	Namespace string `json:"namespace"`
+	// Workload is the Deployment or StatefulSet whose replicas these are, for kube-state-metrics. Without it nothing is
+	// asked of Kubernetes.
+	Workload string `json:"workload"`
+	// Match are more matchers of the engine's series, as job="vllm"; label, = or !=, and a quoted value.
+	Match []string `json:"match"`
+	// PodLabel is the label that names a pod; empty means pod.
+	PodLabel string `json:"podLabel"`
+	// Router, which may be EPP, asks it for the requests that came too.
+	Router Engine `json:"router"`
+	// Step is the time between two values, in whole seconds; 0 means 15 s. A value is the last one of the step before it,
+	// so that it should be the interval in which Prometheus scrapes.
+	Step time.Duration `json:"step"`
+}
+
+// DefaultStep is the time between two values.
+const DefaultStep = 15 * time.Second
+
+// bucketSteps is how many steps are between two values of a bucket: buckets are most of what a server exposes, and lengths
+// change slowly.
+const bucketSteps = 20
+
+// A Query is one question to Prometheus, for query_range.
+type Query struct {
+	Signal Signal
+	Part   Part
+	Router bool   // of the router, not of a pod that serves
+	Expr   string // PromQL
+	Every  int    // steps between two values
+	// Labels are the labels to keep of a series, beside those that name its pod: see [Filler].
+	Labels []string
+}
+
+// Step returns the time between two values of a query.
+func (q *Query) Step(o *Options) time.Duration { return o.step() * time.Duration(q.Every) }
+
+func (o *Options) step() time.Duration {
+	if o.Step == 0 {
+		return DefaultStep
+	}
+	return o.Step
+}
+
+func (o *Options) podLabel() string {
+	if o.PodLabel == "" {
+		return "pod"
+	}
+	return o.PodLabel
+}
+
+// Validate reports every wrong field at once.
+func (o *Options) Validate(e Engine) error {
+	var errs scaling.FieldErrors
+	known := false
+	for _, other := range Engines() {
+		known = known || e == other
+	}
+	errs.Check(known, "engine", string(e), engineRule)
+	errs.Check(o.Model == "" || enginemetrics.ModelLabel(string(e)) != "" || !known, "model", o.Model, "must be empty for "+string(e)+", whose series do not name it: use namespace and match")
+	errs.Check(o.Step == 0 || o.Step >= time.Second && o.Step <= time.Hour && o.Step%time.Second == 0, "step", o.Step, "must be whole seconds, at least 1s and at most 1h")
+	errs.Check(o.Router == "" || o.Router == EPP, "router", string(o.Router), "must be empty or EPP")
+	label := regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	errs.Check(o.PodLabel == "" || label.MatchString(o.PodLabel), "podLabel", o.PodLabel, "must be a name of a label")
+	matcher := regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)(=|!=|=~|!~)("(?:[^"\\\n]|\\.)*")$`)
+	for i, m := range o.Match {
+		ok := matcher.MatchString(m)
+		if ok {
+			_, err := strconv.Unquote(matcher.FindStringSubmatch(m)[3])
+			ok = err == nil
+		}
+		errs.Check(ok, fmt.Sprintf("match[%d]", i), m, `must be a matcher, as job="vllm"`)
+	}
+	return errs.Err()
+}
+
+// Queries returns what is to be asked about a fleet. An engine is asked for what it has; what it does not have is named by
+// [Reduce].
+func Queries(e Engine, o Options) ([]Query, error) {
+	if err := o.Validate(e); err != nil {
+		return nil, err
+	}
+	var all []Query
+	for _, s := range []Signal{
+		Waiting, Running, KVCacheUsage, KVCapacity, TTFT, TPOT, TPOTs, PromptTokens, GenerationTokens,
+		Requests, Finished, Prompted, Cached, Generated, PrefixCacheHits, PrefixCacheQueries, PrefixCacheHitRate,
+	} {
+		_, counted := e.source(GenerationTokens)
+		if s == Finished && counted || s == Cached && e == VLLM {
+			continue // the histogram counts the same; hits are asked for
+		}
+		all = append(all, o.signal(e, s, false)...)
+	}
+	all = append(all, o.signal(e, CacheBlocks, false)...)
+	if o.Router != "" {
+		for _, s := range []Signal{Requests, InFlight, PromptTokens, GenerationTokens} {
+			all = append(all, o.signal(o.Router, s, true)...)
+		}
+	}
+	if o.Workload != "" {
+		for _, s := range []Signal{SpecReplicas, ReadyReplicas, PodCreated, PodReadyTime, PodReady} {
+			all = append(all, o.signal(e, s, false)...)
+		}
+	}
+	return all, nil
+}
+
+// signal returns the questions for one signal.
+func (o *Options) signal(e Engine, s Signal, router bool) []Query {
+	found, ok := e.source(s)
+	if !ok {
+		return nil
+	}
+	if s.fleetwide() && len(found.Families) > 1 { // each has a label of its own for the name
+		var all []Query
+		for _, f := range found.Families {
+			one := found
+			one.Families = []string{f}
+			all = append(all, o.ask(e, s, one, Whole, 1, router))
+		}
+		return all
+	}
+	ask := func(part Part, every int) Query { return o.ask(e, s, found, part, every, router) }
+	if enginemetrics.KindOf(string(s)) != enginemetrics.Histogram {
+		every := 1
+		if s == CacheBlocks {
+			every = bucketSteps
+		}
+		return []Query{ask(Whole, every)}
+	}
+	tokens, _ := e.source(TPOT)
+	if s == TPOTs && len(tokens.Families) > 0 {
+		return []Query{ask(Bucket, bucketSteps)}
+	}
+	if s == TPOT {
+		return []Query{ask(Sum, 1), ask(Count, 1)}
+	}
+	return []Query{ask(Sum, 1), ask(Count, 1), ask(Bucket, bucketSteps)}
+}
+
+// ask returns one question.
+func (o *Options) ask(e Engine, s Signal, found enginemetrics.Source, part Part, every int, router bool) Query {
+	suffix := ""
+	if part != Whole {
+		suffix = "_" + string(part)
+	}
+	labels := e.labels(s)
+	if part == Bucket {
+		labels = append(labels, "le")
+	}
+	window := o.step() * time.Duration(every)
+	if s == CacheBlocks || s.kubernetes() {
+		window = max(window, time.Minute) // kube-state-metrics is often scraped more rarely than servers are
+	}
+	expr := fmt.Sprintf("last_over_time(%s[%ds])", o.selector(e, s, found, suffix), int(window/time.Second))
+	return Query{Signal: s, Part: part, Router: router, Every: every, Labels: labels, Expr: expr}
+}
+
+// selector returns the series of a signal.
+func (o *Options) selector(e Engine, s Signal, found enginemetrics.Source, suffix string) string {
+	var with []string
+	name := ""
+	if len(found.Families) == 1 {
+		name = found.Families[0] + suffix
+	} else {
+		var names []string
+		for _, f := range found.Families {
+			names = append(names, regexp.QuoteMeta(f+suffix))
+		}
+		with = append(with, "__name__=~"+strconv.Quote(strings.Join(names, "|")))
+	}
+	add := func(label, op, value string) { with = append(with, label+op+strconv.Quote(value)) }
+	if found.Label != "" {
+		add(found.Label, "=", found.Value)
+	}
+	if o.Namespace != "" {
+		add("namespace", "=", o.Namespace)
+	}
+	switch {
+	case strings.HasPrefix(name, "kube_deployment"):
+		add("deployment", "=", o.Workload)
+		return name + "{" + strings.Join(with, ",") + "}"
+	case strings.HasPrefix(name, "kube_statefulset"):
+		add("statefulset", "=", o.Workload)
+		return name + "{" + strings.Join(with, ",") + "}"
+	case s.kubernetes():
+		add("pod", "=~", regexp.QuoteMeta(o.Workload)+"-.+")
+		return name + "{" + strings.Join(with, ",") + "}"
+	}
+	if label := enginemetrics.ModelLabel(string(e)); label != "" && o.Model != "" && s != CacheBlocks {
+		add(label, "=", o.Model)
+	}
+	if e != EPP {
+		with = append(with, o.Match...)
+	}
+	return name + "{" + strings.Join(with, ",") + "}"
+}

@@ -1,0 +1,317 @@
+package history
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// Reduce makes a fleet of a dump. Errors are those of [Dump.Validate], and a [*RefusedError] where no pod, no arrivals or
+// only ambiguous numbers are in it. All else that is missing is in the fleet's notes.
+func Reduce(d *Dump) (*Fleet, error) {
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
+	r := &reducer{dump: d, steps: d.Steps()}
+	n := r.steps - 1
+	r.fleet = &Fleet{
+		Model: d.Model, Engine: d.Engine, Start: d.Start, Step: time.Duration(d.Step),
+		Arrivals: unknown(n), Spec: unknown(n), Ready: unknown(n),
+	}
+	r.collect()
+	if len(r.pods) == 0 {
+		return nil, &RefusedError{Waiting, fmt.Sprintf("no pod of %s has any value%s: is the name of the model, the engine and the range right?", d.Engine, ofModel(d.Model))}
+	}
+	r.births()
+	r.replicas()
+	for _, p := range r.pods {
+		if err := r.pod(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.arrivals(); err != nil {
+		return nil, err
+	}
+	if err := r.spans(); err != nil {
+		return nil, err
+	}
+	for _, p := range r.pods {
+		p.tally(&r.fleet.Repairs)
+	}
+	r.starts()
+	r.missing()
+	r.fleet.Repairs.Pods, r.fleet.every = len(r.pods), r.every
+	return r.fleet, nil
+}
+
+func ofModel(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" with model %q", name)
+}
+
+func unknown(n int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	return values
+}
+
+// A reducer is a reduction on its way.
+type reducer struct {
+	dump  *Dump
+	steps int
+	fleet *Fleet
+	pods  []*replica // that serve requests, by name
+	// routers are those that count for the fleet.
+	routers []*replica
+	// fleetwide and created are of Kubernetes.
+	fleetwide map[Signal][]*Series
+	every     int    // steps between two scrapes
+	seen      []bool // steps at which any pod has a value
+	has       map[Signal]bool
+	lacks     map[Signal]bool // that a pod has not, though others have
+	doubles   float64         // requests in flight where a process began anew
+	baseless  int             // pods of which it is not known what they had counted when they were first seen
+	unseen    int             // requests that were in flight at the last value of a pod
+}
+
+// collect sorts the series by pod.
+func (r *reducer) collect() {
+	r.fleetwide, r.has, r.lacks = map[Signal][]*Series{}, map[Signal]bool{}, map[Signal]bool{}
+	r.seen = make([]bool, r.steps)
+	serving, routing := map[string]*replica{}, map[string]*replica{}
+	kubernetes := map[string]map[Signal]*Series{}
+	for i := range r.dump.Series {
+		s := &r.dump.Series[i]
+		first, last := s.span()
+		switch {
+		case first < 0:
+			continue
+		case s.Signal.fleetwide():
+			r.fleetwide[s.Signal] = append(r.fleetwide[s.Signal], s)
+			r.has[s.Signal] = true
+			continue
+		case s.Signal.kubernetes():
+			if kubernetes[s.Pod] == nil {
+				kubernetes[s.Pod] = map[Signal]*Series{}
+			}
+			kubernetes[s.Pod][s.Signal] = s
+			r.has[s.Signal] = true
+			continue
+		}
+		in, engine := serving, r.dump.Engine
+		if s.Router {
+			in, engine = routing, EPP
+		} else {
+			r.has[s.Signal] = true
+		}
+		p := in[s.Pod]
+		if p == nil {
+			p = &replica{name: s.Pod, engine: engine, series: map[part][]*Series{}, first: math.MaxInt, last: -1, created: math.NaN(), readyAt: math.NaN()}
+			in[s.Pod] = p
+		}
+		at := part{s.Signal, s.Part}
+		p.series[at] = append(p.series[at], s)
+		if s.Signal != CacheBlocks && s.every() == 1 {
+			p.first, p.last = min(p.first, first), max(p.last, last)
+		}
+	}
+	for _, in := range []map[string]*replica{serving, routing} {
+		for _, name := range slices.Sorted(maps.Keys(in)) {
+			p := in[name]
+			if p.last < 0 {
+				continue // buckets or a configuration alone say nothing
+			}
+			if p.engine == EPP {
+				r.routers = append(r.routers, p)
+				continue
+			}
+			p.kubernetes(kubernetes[name], r.dump)
+			r.pods = append(r.pods, p)
+			r.gaps(p)
+		}
+	}
+}
+
+// span returns the steps of the first and the last value, -1 if there is none.
+func (s *Series) span() (first, last int) {
+	i := slices.IndexFunc(s.Values, known)
+	if i < 0 {
+		return -1, -1
+	}
+	k := len(s.Values) - 1
+	for !known(s.Values[k]) {
+		k--
+	}
+	return s.From + i*s.every(), s.From + k*s.every()
+}
+
+// kubernetes takes what Kubernetes says of a pod.
+func (p *replica) kubernetes(of map[Signal]*Series, d *Dump) {
+	valueOf := func(s *Series) float64 {
+		if s == nil {
+			return math.NaN()
+		}
+		for _, x := range s.Values {
+			if known(x) && x > 0 {
+				return x
+			}
+		}
+		return math.NaN()
+	}
+	p.created = valueOf(of[PodCreated])
+	p.readyAt = valueOf(of[PodReadyTime])
+	if s := of[PodReady]; known(p.readyAt) || s == nil {
+		return
+	} else if i := slices.Index(s.Values, 1); i >= 0 && (s.From > 0 || i > 0) {
+		p.readyAt = float64(d.at(s.From + i*s.every()).Unix())
+	}
+}
+
+// presence returns at which steps a pod has a value.
+func (p *replica) presence() []bool {
+	there := make([]bool, p.last-p.first+1)
+	for _, series := range p.series {
+		for _, s := range series {
+			if s.Signal == CacheBlocks || s.every() != 1 {
+				continue
+			}
+			for i, x := range s.Values {
+				if known(x) {
+					there[s.From+i-p.first] = true
+				}
+			}
+			break // the others are of the same page
+		}
+	}
+	return there
+}
+
+// gaps finds out how often pods are scraped, and counts where they were not.
+func (r *reducer) gaps(p *replica) {
+	there := p.presence()
+	var distances []int
+	before := -1
+	for i, yes := range there {
+		if !yes {
+			continue
+		}
+		r.seen[p.first+i] = true
+		if before >= 0 {
+			distances = append(distances, i-before)
+		}
+		before = i
+	}
+	usual := 1
+	if len(distances) > 0 {
+		sorted := slices.Clone(distances)
+		slices.Sort(sorted)
+		usual = sorted[len(sorted)/2]
+	}
+	r.every = max(r.every, usual)
+	for _, d := range distances {
+		if d >= 2*usual {
+			r.fleet.Repairs.Gaps++
+			r.fleet.Repairs.GapSteps += d - usual
+		}
+	}
+}
+
+// births finds out which pods began within the history, with counters at zero, and when.
+func (r *reducer) births() {
+	for _, p := range slices.Concat(r.pods, r.routers) {
+		p.bornAt = p.first
+		if p.first == 0 {
+			continue
+		}
+		begin := float64(r.dump.Start.Unix())
+		switch {
+		case known(p.created):
+			p.known = p.created >= begin
+		case p.first >= r.every:
+			// Others were scraped just before, so this one was not there.
+			p.known = slices.Contains(r.seen[max(0, p.first-2*r.every):p.first], true)
+		}
+		if !p.known {
+			if p.engine != EPP {
+				r.baseless++
+			}
+			continue
+		}
+		p.bornAt = max(0, p.first-r.every)
+		if known(p.readyAt) && p.readyAt > begin {
+			step := time.Duration(r.dump.Step).Seconds()
+			p.bornAt = max(0, min(p.bornAt, int((p.readyAt-begin)/step)))
+		}
+	}
+}
+
+// replicas takes the counts of Kubernetes.
+func (r *reducer) replicas() {
+	f := r.fleet
+	for _, c := range []struct {
+		signal Signal
+		to     []float64
+	}{{SpecReplicas, f.Spec}, {ReadyReplicas, f.Ready}} {
+		for _, s := range r.fleetwide[c.signal] {
+			for i, x := range s.Values {
+				if k := s.From + i*s.every() - 1; known(x) && k >= 0 && !known(c.to[k]) {
+					c.to[k] = x
+				}
+			}
+		}
+		// A scrape that is missing between two with the same count hides nothing; more is not known.
+		last := -1
+		for i, x := range c.to {
+			if !known(x) {
+				continue
+			}
+			if last >= 0 && i-last > 1 && i-last <= 20 && c.to[last] == x {
+				for k := last + 1; k < i; k++ {
+					c.to[k] = x
+				}
+			}
+			last = i
+		}
+	}
+	if r.has[ReadyReplicas] {
+		return
+	}
+	for i := range f.Ready {
+		if r.seen[i+1] {
+			f.Ready[i] = 0
+		}
+	}
+	for _, p := range r.pods {
+		for i := max(1, p.first); i <= p.last; i++ {
+			if known(f.Ready[i-1]) {
+				f.Ready[i-1]++
+			}
+		}
+	}
+}
+
+// starts lists how long replicas took.
+func (r *reducer) starts() {
+	begin := float64(r.dump.Start.Unix())
+	for _, p := range r.pods {
+		ready := p.readyAt
+		if !known(ready) && p.known {
+			ready = float64(r.dump.at(p.first).Unix())
+		}
+		if known(p.created) && known(ready) && ready >= p.created && p.created >= begin-float64(time.Hour/time.Second) {
+			r.fleet.Starts = append(r.fleet.Starts, Start{p.name, unix(p.created), unix(ready)})
+		}
+	}
+	slices.SortStableFunc(r.fleet.Starts, func(a, b Start) int { return a.Created.Compare(b.Created) })
+}
+
+func unix(seconds float64) time.Time {
+	whole, part := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(part*1e9)).UTC()
+}

@@ -1,0 +1,229 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A key is one number of a pod: the same one under all its names and labels, the newest name first.
+type key struct {
+	labels   map[string]string
+	variants []variant
+}
+
+// A variant is one of the series that a key was.
+type variant struct {
+	*Series
+
+	family int
+}
+
+// at returns the value of a step, NaN if there is none.
+func (v *variant) at(i int) float64 {
+	i -= v.From
+	every := v.every()
+	if i < 0 || i%every != 0 || i/every >= len(v.Values) {
+		return math.NaN()
+	}
+	return v.Values[i/every]
+}
+
+func known(x float64) bool { return !math.IsNaN(x) }
+
+// keysOf sorts the series of one signal and part of a pod by what they are parts of.
+func keysOf(e Engine, series []*Series) []key {
+	if len(series) == 0 {
+		return nil
+	}
+	found, _ := e.source(series[0].Signal)
+	suffix := ""
+	if p := series[0].Part; p != Whole {
+		suffix = "_" + string(p)
+	}
+	by := map[string]*key{}
+	for _, s := range series {
+		name := nameOf(s.Labels, "")
+		k := by[name]
+		if k == nil {
+			k = &key{labels: s.Labels}
+			by[name] = k
+		}
+		k.variants = append(k.variants, variant{s, slices.Index(found.Families, strings.TrimSuffix(s.Family, suffix))})
+	}
+	var keys []key
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		k := by[name]
+		if found.Prefer != "" && k.labels[found.Prefer] != "" && by[nameOf(k.labels, found.Prefer)] != nil {
+			continue // the total has it
+		}
+		slices.SortStableFunc(k.variants, func(a, b variant) int { return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.From, b.From)) })
+		keys = append(keys, *k)
+	}
+	return keys
+}
+
+// nameOf makes one text of labels, one of them left out.
+func nameOf(labels map[string]string, without string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		if name != without {
+			fmt.Fprintf(&b, "%s=%q,", name, labels[name])
+		}
+	}
+	return b.String()
+}
+
+// A walk goes through the values of a counter.
+type walk struct {
+	first              int // step of the first value, -1 if there is none
+	last               int // of the last value
+	resets             int // times that it fell
+	relabelled         int // times that it went on in another series
+	doubled            int // steps with a value in two series of one name
+	apart              int // of those, how often one cannot be the other, a scrape earlier or later
+	delta              func(i int, since int, by float64, reset bool)
+	restarted          func(after, upTo int) bool // whether the process began anew in between, as far as that is known
+	every              int
+	bornAt, from, upTo int
+}
+
+// counter calls w.delta for each step with a value: by how much the counter went up since the value before, and which step
+// that was. For the first value the step before is w.bornAt if the counter began at zero then, and itself if that is not
+// known: there is no delta then. A counter that falls began anew at zero.
+func (k *key) counter(w *walk) {
+	w.first, w.last = -1, -1
+	current, before := -1, 0.0
+	for i := w.from; i <= w.upTo; i += w.every {
+		at, x := k.pick(current, i)
+		if at < 0 {
+			continue
+		}
+		w.compare(k, at, i, x)
+		by, reset := 0.0, false
+		switch {
+		case w.first < 0:
+			w.first = i
+			if w.bornAt < i {
+				w.delta(i, w.bornAt, x, false)
+			}
+			current, before, w.last = at, x, i
+			continue
+		case at != current:
+			w.relabelled++
+			// A twin that was there before has its own value of then: two servers scrape at different times.
+			if twin := k.variants[at].at(w.last); known(twin) {
+				before = twin
+			}
+		}
+		by = x - before
+		if reset = by < 0 || w.restarted(w.last, i); reset {
+			by = x
+			w.resets++
+		}
+		w.delta(i, w.last, by, reset)
+		current, before, w.last = at, x, i
+	}
+}
+
+// pick returns the series to go on with at a step, -1 if none has a value: the one that was, else the first that has.
+func (k *key) pick(current, i int) (int, float64) {
+	if current >= 0 {
+		if x := k.variants[current].at(i); known(x) {
+			return current, x
+		}
+	}
+	for v := range k.variants {
+		if x := k.variants[v].at(i); known(x) {
+			return v, x
+		}
+	}
+	return -1, 0
+}
+
+// compare looks for other series of the same name at a step.
+func (w *walk) compare(k *key, at, i int, x float64) {
+	if len(k.variants) == 1 {
+		return
+	}
+	for v := range k.variants {
+		if v == at || k.variants[v].family != k.variants[at].family {
+			continue
+		}
+		other := k.variants[v].at(i)
+		if !known(other) {
+			continue
+		}
+		w.doubled++
+		low, high := k.variants[at].at(i-w.every), k.variants[at].at(i+w.every)
+		if known(low) && known(high) && low <= high && (other < low-1 || other > high+1) && math.Abs(other-x) > 0.01*x {
+			w.apart++
+		}
+	}
+}
+
+// gauge returns the values of a gauge: the sum over the parts of the pod, or their mean, of each the first series that has
+// a value or the largest. Where a part that was there before and after has none there is no value.
+func gauge(e Engine, keys []key, from, upTo int) []float64 {
+	values := make([]float64, upTo-from+1)
+	counts := make([]uint16, len(values))
+	if len(keys) == 0 {
+		for i := range values {
+			values[i] = math.NaN()
+		}
+		return values
+	}
+	s := keys[0].variants[0].Series
+	found, _ := e.source(s.Signal)
+	need := make([]uint16, len(values)+1)
+	for n := range keys {
+		k := &keys[n]
+		first, last, current := -1, -1, -1
+		for i := from; i <= upTo; i++ {
+			at, x := k.pick(current, i)
+			if at < 0 {
+				continue
+			}
+			current = at
+			if found.Max {
+				for v := range k.variants {
+					if other := k.variants[v].at(i); other > x {
+						x = other
+					}
+				}
+			}
+			if x < 0 {
+				continue // -1 says that there is none
+			}
+			if first < 0 {
+				first = i
+			}
+			last = i
+			values[i-from] += x
+			counts[i-from]++
+		}
+		if first >= 0 {
+			for i := first; i <= last; i++ {
+				need[i-from]++
+			}
+		}
+	}
+	scale := found.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	for i := range values {
+		switch {
+		case counts[i] == 0 || counts[i] < need[i]:
+			values[i] = math.NaN()
+		case found.Mean:
+			values[i] *= scale / float64(counts[i])
+		default:
+			values[i] *= scale
+		}
+	}
+	return values
+}

@@ -1,0 +1,187 @@
+package history
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// spanPeriods is how many values of a bucket make a span: an hour of 15 s.
+const spanPeriods = 12
+
+// spans makes the distributions. Their counts are those of buckets, which are asked for more rarely than the rest; their
+// sums are those of the pods in the same time.
+func (r *reducer) spans() error {
+	f := r.fleet
+	length := spanPeriods * bucketSteps
+	for from := 0; from < r.steps-1; from += length {
+		f.Spans = append(f.Spans, Span{From: from, To: min(from+length, r.steps-1)})
+	}
+	for _, p := range r.pods {
+		for _, s := range []Signal{PromptTokens, GenerationTokens, TTFT, TPOTs} {
+			if err := r.distribution(p, s, length); err != nil {
+				return err
+			}
+		}
+	}
+	if r.has[PromptTokens] && r.has[GenerationTokens] {
+		return nil
+	}
+	for _, p := range r.routers {
+		for _, s := range []Signal{PromptTokens, GenerationTokens} {
+			if !r.has[s] {
+				if err := r.distribution(p, s, length); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// mixture returns the distribution of a signal in a span.
+func (s *Span) mixture(of Signal) *Mixture {
+	switch of {
+	case PromptTokens:
+		return &s.Prompts
+	case GenerationTokens:
+		return &s.Answers
+	case TTFT:
+		return &s.TTFT
+	default:
+		return &s.TPOT
+	}
+}
+
+// distribution adds what a pod counted in the buckets of a signal.
+func (r *reducer) distribution(p *replica, s Signal, length int) error {
+	engines := map[string][]*Series{}
+	for _, series := range p.series[part{s, Bucket}] {
+		name := nameOf(series.Labels, "le")
+		engines[name] = append(engines[name], series)
+	}
+	if len(engines) == 0 {
+		return nil
+	}
+	sum, err := p.increase(s, Sum)
+	if err != nil {
+		return err
+	}
+	count, err := p.increase(s, Count)
+	if err != nil {
+		return err
+	}
+	found, _ := p.engine.source(s)
+	scale := found.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	for _, series := range engines {
+		h := buckets{steps: r.steps, scale: scale}
+		for _, k := range keysOf(p.engine, series) {
+			if err := h.read(p, s, &k); err != nil {
+				return err
+			}
+		}
+		others := 0
+		changes := h.each(func(i, since int, c Counted) {
+			span := &r.fleet.Spans[min((i-1)/length, len(r.fleet.Spans)-1)]
+			total, tokens := 0.0, 0.0
+			for k := max(since, p.first); k < i && k < p.last; k++ {
+				if n, t := count.by[k+1-p.first], sum.by[k+1-p.first]; known(n) && known(t) {
+					total += n
+					tokens += t
+				}
+			}
+			if total > 0 {
+				c.Sum = tokens / total * c.Total()
+			}
+			if into := span.mixture(s); into.add(c) && len(*into) > 1 {
+				others++
+			}
+		})
+		r.fleet.Repairs.Rebucketed += max(changes, others)
+	}
+	return nil
+}
+
+// add adds a histogram, and reports whether it had bounds of its own.
+func (m *Mixture) add(c Counted) bool {
+	for i := range *m {
+		into := &(*m)[i]
+		if !slices.Equal(into.Bounds, c.Bounds) {
+			continue
+		}
+		if c.Total() > 0 && (c.Sum == 0 || into.Sum == 0 && into.Total() > 0) {
+			into.Sum = 0
+		} else {
+			into.Sum += c.Sum
+		}
+		for k, n := range c.Counts {
+			into.Counts[k] += n
+		}
+		return false
+	}
+	*m = append(*m, Counted{slices.Clone(c.Bounds), slices.Clone(c.Counts), c.Sum})
+	return true
+}
+
+// buckets are those of one engine of a pod.
+type buckets struct {
+	steps  int
+	scale  float64
+	ends   []float64        // of each column, rising
+	deltas []map[int]change // by column, by step
+}
+
+// A change is how much a bucket and those below it went up by, since a step.
+type change struct {
+	since int
+	by    float64
+}
+
+// read reads one bucket.
+func (b *buckets) read(p *replica, s Signal, k *key) error {
+	end, _ := strconv.ParseFloat(k.labels["le"], 64) // Validate has seen it, and +Inf is read too
+	deltas := map[int]change{}
+	w := p.walk(k, k.variants[0].every())
+	w.delta = func(i, since int, by float64, _ bool) { deltas[i] = change{since, by} }
+	k.counter(w)
+	if err := p.tell(w, s, k); err != nil {
+		return err
+	}
+	at, _ := slices.BinarySearch(b.ends, end*b.scale)
+	b.ends = slices.Insert(b.ends, at, end*b.scale)
+	b.deltas = slices.Insert(b.deltas, at, deltas)
+	return nil
+}
+
+// each calls f with the histogram of each step that has one, and returns how often bounds changed.
+func (b *buckets) each(f func(i, since int, c Counted)) (changes int) {
+	var before []float64
+	for i := range b.steps {
+		var c Counted
+		below, since := 0.0, 0
+		whole := false
+		for k, end := range b.ends {
+			d, ok := b.deltas[k][i]
+			if !ok {
+				continue
+			}
+			c.Counts = append(c.Counts, max(0, d.by-below))
+			below, since = max(below, d.by), d.since
+			if whole = math.IsInf(end, 1); !whole {
+				c.Bounds = append(c.Bounds, end)
+			}
+		}
+		if !whole || len(c.Bounds) == 0 {
+			continue // nothing, or without the bucket that counts all
+		}
+		if before != nil && !slices.Equal(before, c.Bounds) {
+			changes++
+		}
+		before = c.Bounds
+		f(i, since, c)
+	}
+	return changes
+}

@@ -1,0 +1,198 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/internal/lengths"
+	"github.com/inferscale/inferscale/internal/splitmix"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// mostUnknown is the share of a history whose arrivals may be unknown, to be filled.
+const mostUnknown = 0.2
+
+// Workload returns the traffic of the fleet, for the simulator: as many requests in each interval as had come, at times
+// within it and of lengths that are drawn; lengths from the buckets of the same hour, as [Recorded] says. What came in
+// intervals that are not known is taken from their neighbours, in a straight line; filled is how many those are.
+//
+// It is refused where no lengths are known, nothing came, or a fifth of the intervals and more are not known.
+func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
+	if !f.lengths() {
+		return nil, 0, &RefusedError{PromptTokens, "the lengths of prompts and answers are not known, so there is no traffic to simulate"}
+	}
+	w = &Recorded{Step: f.Step, Counts: slices.Clone(f.Arrivals), Start: f.Start}
+	if filled = fill(w.Counts); float64(filled) > mostUnknown*float64(len(w.Counts)) {
+		return nil, filled, &RefusedError{Finished, fmt.Sprintf("what came is not known for %s of %s, more than a fifth: choose a range without the gap", time.Duration(filled)*f.Step, time.Duration(len(w.Counts))*f.Step)}
+	}
+	total := 0.0
+	for _, n := range w.Counts {
+		total += n
+	}
+	if total < 1 {
+		return nil, filled, &RefusedError{Finished, "no request came in this range"}
+	}
+	for i := range f.Spans {
+		s := &f.Spans[i]
+		if s.Prompts.Total() > 0 && s.Answers.Total() > 0 {
+			w.Lengths = append(w.Lengths, LengthsOf{From: s.From, Prompts: s.Prompts, Answers: s.Answers})
+		}
+	}
+	return w, filled, nil
+}
+
+// fill puts values on a straight line where there is none, and returns how many those were. Beyond the last known value
+// it stays.
+func fill(values []float64) (filled int) {
+	before := -1
+	for i := 0; i <= len(values); i++ {
+		if i < len(values) && !known(values[i]) {
+			continue
+		}
+		for k := before + 1; k < i; k++ {
+			switch {
+			case before < 0 && i == len(values):
+				values[k] = 0
+			case before < 0:
+				values[k] = values[i]
+			case i == len(values):
+				values[k] = values[before]
+			default:
+				share := float64(k-before) / float64(i-before)
+				values[k] = values[before]*(1-share) + values[i]*share
+			}
+			filled++
+		}
+		before = i
+	}
+	return filled
+}
+
+// Recorded is traffic of which counts are known by interval and lengths by hour.
+//
+// Within an interval requests come at random times, each alike. Lengths are drawn from the buckets of the hour: within one
+// their logarithms are uniform, and all are scaled to the mean that was. Prompts and answers are drawn apart from each
+// other, as no histogram has them jointly. Each seed draws other times and lengths; the counts are the same.
+type Recorded struct {
+	Start   time.Time     `json:"start"`
+	Step    time.Duration `json:"step"`
+	Counts  []float64     `json:"counts"` // of each interval; parts of requests are carried on
+	Lengths []LengthsOf   `json:"lengths"`
+}
+
+// LengthsOf are the distributions from an interval on.
+type LengthsOf struct {
+	From             int
+	Prompts, Answers Mixture
+}
+
+// Duration returns the sum of the intervals.
+func (w *Recorded) Duration() time.Duration { return w.Step * time.Duration(len(w.Counts)) }
+
+// Validate reports every wrong field at once, under field.
+func (w *Recorded) Validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(w.Step > 0 && w.Step <= sim.MaxDuration, field+".step", w.Step, "must be above 0 and at most 90 days")
+	e.Check(len(w.Counts) > 0, field+".counts", len(w.Counts), "must have at least one")
+	e.Check(w.Step <= 0 || len(w.Counts) <= int(sim.MaxDuration/w.Step), field+".counts", len(w.Counts), "must be within 90 days")
+	for i, n := range w.Counts {
+		if ok := n >= 0 && n <= 1e9; !ok {
+			e.Check(ok, fmt.Sprintf("%s.counts[%d]", field, i), n, "must be within 0 and 1e9")
+			break
+		}
+	}
+	e.Check(len(w.Lengths) > 0, field+".lengths", len(w.Lengths), "must have at least one")
+	for i := range w.Lengths {
+		l, name := &w.Lengths[i], fmt.Sprintf("%s.lengths[%d]", field, i)
+		e.Check(l.Prompts.valid() && l.Prompts.Total() > 0, name+".prompts", len(l.Prompts), "must be histograms with rising bounds that counted something")
+		e.Check(l.Answers.valid() && l.Answers.Total() > 0, name+".answers", len(l.Answers), "must be histograms with rising bounds that counted something")
+	}
+	return e.Err()
+}
+
+func (m Mixture) valid() bool {
+	for i := range m {
+		if h := (scaling.Histogram{Bounds: m[i].Bounds, Counts: m[i].Counts, Sum: m[i].Sum}); !h.Known() {
+			return false
+		}
+	}
+	return true
+}
+
+// Arrivals returns the requests of one run.
+func (w *Recorded) Arrivals(seed uint64) sim.Arrivals {
+	random := splitmix.Stream{State: splitmix.Mix(splitmix.Mix(seed+splitmix.Golden) + 0x68697374)}
+	interval, left, span := -1, 0.0, -1
+	var prompts, answers mixed
+	var batch []sim.Request
+	next := 0
+	return func() (sim.Request, bool) {
+		for next == len(batch) {
+			if interval++; interval >= len(w.Counts) {
+				interval = len(w.Counts)
+				return sim.Request{}, false
+			}
+			for span+1 < len(w.Lengths) && (span < 0 || w.Lengths[span+1].From <= interval) {
+				span++
+				prompts, answers = w.Lengths[span].Prompts.drawer(), w.Lengths[span].Answers.drawer()
+			}
+			left += w.Counts[interval]
+			count := int(left + 1e-9)
+			left = math.Max(0, left-float64(count))
+			batch, next = batch[:0], 0
+			begin := time.Duration(interval) * w.Step
+			for range count {
+				at := begin + min(time.Duration(random.Uniform()*float64(w.Step)), w.Step-1)
+				batch = append(batch, sim.Request{At: at, Input: prompts.draw(&random), Output: answers.draw(&random)})
+			}
+			slices.SortFunc(batch, func(a, b sim.Request) int { return cmp.Compare(a.At, b.At) })
+		}
+		next++
+		return batch[next-1], true
+	}
+}
+
+// mixed draws of several histograms.
+type mixed struct {
+	all   []lengths.Drawer
+	total float64
+}
+
+func (m Mixture) drawer() (d mixed) {
+	for i := range m {
+		of := lengths.Of(m[i].Bounds, m[i].Counts, m[i].Sum)
+		d.all = append(d.all, of)
+		d.total += of.Total()
+	}
+	return d
+}
+
+func (d *mixed) draw(random *splitmix.Stream) int32 {
+	if len(d.all) == 1 {
+		return d.all[0].Draw(random)
+	}
+	x := random.Uniform() * d.total
+	for i := range d.all {
+		if x -= d.all[i].Total(); x < 0 || i == len(d.all)-1 {
+			return d.all[i].Draw(random)
+		}
+	}
+	return 1
+}
+
+// Between returns the traffic of the intervals from one up to another, without it.
+func (w *Recorded) Between(from, to int) *Recorded {
+	part := &Recorded{Start: w.Start.Add(time.Duration(from) * w.Step), Step: w.Step, Counts: w.Counts[from:to]}
+	for i, l := range w.Lengths {
+		if i+1 < len(w.Lengths) && w.Lengths[i+1].From <= from || l.From >= to && len(part.Lengths) > 0 {
+			continue
+		}
+		l.From = max(0, l.From-from)
+		part.Lengths = append(part.Lengths, l)
+	}
+	return part
+}
