@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // arrivals counts the requests that came. In order of preference:
@@ -21,7 +22,7 @@ func (r *reducer) arrivals() error {
 		pods = r.routers
 	}
 	sum, need := make([]float64, r.steps), make([]uint16, r.steps)
-	got := make([]uint16, r.steps)
+	got, spread := make([]uint16, r.steps), make([]bool, r.steps)
 	for _, p := range pods {
 		came := p.arrived
 		if router {
@@ -41,10 +42,15 @@ func (r *reducer) arrivals() error {
 			if span >= 2*r.every && x > 0 {
 				r.fleet.Repairs.Spread += int(math.Round(x))
 			}
+			vague := time.Duration(span)*r.fleet.Step > longGap && span >= 2*r.every
 			for i := p.first + k - span + 1; i <= p.first+k; i++ {
 				if i > 0 {
 					sum[i] += x / float64(span)
 					got[i]++
+					if vague && !spread[i] {
+						spread[i] = true
+						r.fleet.spread++
+					}
 				}
 			}
 		}
@@ -63,6 +69,9 @@ func (r *reducer) arrivals() error {
 	}
 	return nil
 }
+
+// longGap is how long a gap may be within which requests are taken to have come evenly.
+const longGap = 5 * time.Minute
 
 // came returns the requests that came to a pod.
 func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) {

@@ -2,7 +2,6 @@ package history
 
 import (
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -63,6 +62,9 @@ func (r *reducer) pod(p *replica) error {
 	out.Firsts, out.TTFT = narrow(counted[part{TTFT, Count}].by), narrow(counted[part{TTFT, Sum}].by)
 	out.ITL, out.Tokens = narrow(counted[part{TPOT, Sum}].by), narrow(tokens.by)
 	copy(out.Span, first(tokens, counted[part{TTFT, Count}]).span)
+	for _, i := range p.restarts {
+		out.Span[i-p.first] = 0 // part of the time the process was not there
+	}
 	if out.First < 0 { // the first value is at the start of the first interval
 		out.First = 0
 		for _, column := range []*[]float32{&out.Waiting, &out.Running, &out.KV, &out.Prompted, &out.Generated, &out.Firsts, &out.TTFT, &out.ITL, &out.Tokens} {
@@ -91,8 +93,7 @@ func (p *replica) counters() (map[part]increase, error) {
 			}
 			counted[at] = up
 		}
-		slices.Sort(p.restarts)
-		if p.restarts = slices.Compact(p.restarts); len(p.restarts) == 0 {
+		if len(p.restarts) == 0 {
 			break
 		}
 	}

@@ -26,7 +26,8 @@ type Fleet struct {
 	Notes   []Note
 	Repairs Repairs
 
-	every int // intervals between two scrapes
+	every  int // intervals between two scrapes
+	spread int // intervals within long gaps: how many came is known, but not when
 }
 
 // A Pod is one replica. Its columns have the intervals from First on.
@@ -42,7 +43,7 @@ type Pod struct {
 	Prompted, Generated, Firsts []float32
 	// TTFT are the seconds that first tokens took together, ITL those between tokens, of which there were Tokens.
 	TTFT, ITL, Tokens []float32
-	// Span is how many intervals what was counted in this one comes from: more than one where a scrape was missing.
+	// Span is how many intervals what was counted in this one comes from: more than one where a scrape was missing, and 0 where its process began anew.
 	Span []uint16
 }
 

@@ -23,6 +23,7 @@ type replica struct {
 	known    bool // whether it is
 	created  float64
 	readyAt  float64
+	wasReady bool  // when Kubernetes was first asked
 	restarts []int // steps before which its process began anew
 	arrived  increase
 
@@ -84,6 +85,7 @@ func (p *replica) increase(s Signal, of Part) (increase, error) {
 	}
 	p.restarts = append(p.restarts, anew...)
 	slices.Sort(p.restarts)
+	p.restarts = slices.Compact(p.restarts)
 	carried, from := 0.0, p.bornAt
 	for i := range sum.by {
 		if counts[i] == 0 || counts[i] < need[i] {
@@ -143,6 +145,7 @@ func (p *replica) gauge(s Signal) []float64 {
 
 // tally counts what was odd about a pod.
 func (p *replica) tally(to *Repairs) {
+
 	to.Restarts += len(p.restarts)
 	to.Relabelled += p.relabelled
 	if p.doubled {

@@ -166,9 +166,14 @@ func (p *replica) kubernetes(of map[Signal]*Series, d *Dump) {
 	}
 	p.created = valueOf(of[PodCreated])
 	p.readyAt = valueOf(of[PodReadyTime])
-	if s := of[PodReady]; known(p.readyAt) || s == nil {
+	s := of[PodReady]
+	if known(p.readyAt) || s == nil {
 		return
-	} else if i := slices.Index(s.Values, 1); i >= 0 && (s.From > 0 || i > 0) {
+	}
+	// Only one that was seen before it was ready says when that was.
+	first := slices.IndexFunc(s.Values, known)
+	p.wasReady = first >= 0 && s.Values[first] == 1
+	if i := slices.Index(s.Values, 1); i > 0 && !p.wasReady {
 		p.readyAt = float64(d.at(s.From + i*s.every()).Unix())
 	}
 }
@@ -301,7 +306,7 @@ func (r *reducer) starts() {
 	begin := float64(r.dump.Start.Unix())
 	for _, p := range r.pods {
 		ready := p.readyAt
-		if !known(ready) && p.known {
+		if !known(ready) && p.known && !p.wasReady {
 			ready = float64(r.dump.at(p.first).Unix())
 		}
 		if known(p.created) && known(ready) && ready >= p.created && p.created >= begin-float64(time.Hour/time.Second) {

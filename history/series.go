@@ -96,36 +96,35 @@ type walk struct {
 // known: there is no delta then. A counter that falls began anew at zero.
 func (k *key) counter(w *walk) {
 	w.first, w.last = -1, -1
-	current, before := -1, 0.0
+	// own is the last value of the series itself, and level what all of them have been counted up to: a twin that another
+	// server scraped lags behind, and counts on once it is past that.
+	current, own, level := -1, 0.0, 0.0
 	for i := w.from; i <= w.upTo; i += w.every {
 		at, x := k.pick(current, i)
 		if at < 0 {
 			continue
 		}
 		w.compare(k, at, i, x)
-		by, reset := 0.0, false
-		switch {
-		case w.first < 0:
-			w.first = i
-			if w.bornAt < i {
+		if w.first < 0 {
+			if w.first = i; w.bornAt < i {
 				w.delta(i, w.bornAt, x, false)
 			}
-			current, before, w.last = at, x, i
+			current, own, level, w.last = at, x, x, i
 			continue
-		case at != current:
+		}
+		if at != current {
 			w.relabelled++
-			// A twin that was there before has its own value of then: two servers scrape at different times.
 			if twin := k.variants[at].at(w.last); known(twin) {
-				before = twin
+				own = twin
 			}
 		}
-		by = x - before
-		if reset = by < 0 || w.restarted(w.last, i); reset {
-			by = x
+		reset := x < own || w.restarted(w.last, i)
+		if reset {
+			level = 0
 			w.resets++
 		}
-		w.delta(i, w.last, by, reset)
-		current, before, w.last = at, x, i
+		w.delta(i, w.last, max(0, x-level), reset)
+		current, own, level, w.last = at, x, max(level, x), i
 	}
 }
 

@@ -18,7 +18,8 @@ const mostUnknown = 0.2
 
 // Workload returns the traffic of the fleet, for the simulator: as many requests in each interval as had come, at times
 // within it and of lengths that are drawn; lengths from the buckets of the same hour, as [Recorded] says. What came in
-// intervals that are not known is taken from their neighbours, in a straight line; filled is how many those are.
+// intervals that are not known is taken from their neighbours, in a straight line; filled is how many those are, with those
+// within gaps of more than five minutes, of which only the sum is known.
 //
 // It is refused where no lengths are known, nothing came, or a fifth of the intervals and more are not known.
 func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
@@ -26,8 +27,8 @@ func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
 		return nil, 0, &RefusedError{PromptTokens, "the lengths of prompts and answers are not known, so there is no traffic to simulate"}
 	}
 	w = &Recorded{Step: f.Step, Counts: slices.Clone(f.Arrivals), Start: f.Start}
-	if filled = fill(w.Counts); float64(filled) > mostUnknown*float64(len(w.Counts)) {
-		return nil, filled, &RefusedError{Finished, fmt.Sprintf("what came is not known for %s of %s, more than a fifth: choose a range without the gap", time.Duration(filled)*f.Step, time.Duration(len(w.Counts))*f.Step)}
+	if filled = fill(w.Counts) + f.spread; float64(filled) > mostUnknown*float64(len(w.Counts)) {
+		return nil, filled, &RefusedError{Finished, fmt.Sprintf("what came when is not known for %s of %s, more than a fifth: choose a range without the gap", time.Duration(filled)*f.Step, time.Duration(len(w.Counts))*f.Step)}
 	}
 	total := 0.0
 	for _, n := range w.Counts {

@@ -1,0 +1,111 @@
+package history_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/history"
+)
+
+var nan = math.NaN() //nolint:gochecknoglobals // a constant that Go has not
+
+func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+const small = `{"version":1,"model":"m","engine":"VLLM","start":"2026-01-05T00:00:00Z","end":"2026-01-05T00:01:00Z","step":"15","series":[
+{"signal":"Waiting","family":"vllm:num_requests_waiting","pod":"a","labels":{"engine":"0"},"values":[0, 1 ,null,3,4]},
+{"signal":"Running","family":"vllm:num_requests_running","pod":"a","labels":{"engine":"0"},"values":[1,1,1,1,1]},
+{"signal":"GenerationTokens","part":"count","family":"vllm:request_generation_tokens_count","pod":"a","labels":{"engine":"0"},"values":[7,8,9,1,1]},
+{"signal":"GenerationTokens","part":"bucket","family":"vllm:request_generation_tokens_bucket","pod":"a","labels":{"le":"+Inf"},"every":2,"values":[7,9]}
+]}`
+
+func TestReadIsStrict(t *testing.T) {
+	for _, row := range []struct{ old, new, want string }{
+		{`"version":1`, `"version":2`, "version: 2: must be 1"},
+		{`"engine":"VLLM"`, `"engine":"vllm"`, "engine"},
+		{`"step":"15"`, `"step":"0"`, "step"},
+		{`"step":"15"`, `"step":"7"`, "whole steps after start"},
+		{`"step":"15"`, `"step":"15","token":"x"`, "must be a field of a dump"},
+		{`"step":"15"`, `"step":"15","model":"x"`, "there once"},
+		{`"end":"2026-01-05T00:01:00Z"`, `"end":"2026-01-04T00:01:00Z"`, "after start"},
+		{`"end":"2026-01-05T00:01:00Z"`, `"end":"2026-01-05T00:00:45Z"`, "series[0].values"},
+		{`"signal":"Waiting"`, `"signal":"Nothing"`, `series[0].signal`},
+		{`"signal":"Waiting"`, `"signal":"Waiting","part":"sum"`, "series[0].part"},
+		{`"signal":"Waiting"`, `"signal":"Waiting","instance":"x"`, "unknown field"},
+		{`"family":"vllm:num_requests_waiting"`, `"family":"up"`, "series[0].family"},
+		{`"pod":"a","labels":{"engine":"0"},"values":[0`, `"labels":{"engine":"0"},"values":[0`, "series[0].pod"},
+		{`"labels":{"engine":"0"},"values":[0`, `"labels":{"job":"0"},"values":[0`, "series[0].labels.job"},
+		{`"le":"+Inf"`, `"le":"many"`, "series[3].labels.le"},
+		{`,null,`, `,"NaN",`, "values[2]"},
+		{`,null,`, `,1e999,`, "values[2]"},
+		{`,null,`, `,[],`, "values[2]"},
+		{`]}`, `]} {}`, "behind it"},
+		{`]}`, `]`, "unexpected EOF"},
+		{`"every":2`, `"every":-2`, "series[3].every"},
+		{`"every":2`, `"every":2,"from":9`, "series[3].from"},
+	} {
+		require.Contains(t, small, row.old)
+		_, err := history.Read(strings.NewReader(strings.Replace(small, row.old, row.new, 1)))
+		require.ErrorContains(t, err, row.want, "%s", row.new)
+	}
+}
+
+func TestReadPackedAndPlain(t *testing.T) {
+	plain, err := history.Read(strings.NewReader(small))
+	require.NoError(t, err)
+	require.Equal(t, 15*time.Second, time.Duration(plain.Step))
+	require.True(t, math.IsNaN(plain.Series[0].Values[2]))
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	require.NoError(t, plain.Write(w))
+	require.NoError(t, w.Close())
+	again, err := history.Read(&packed)
+	require.NoError(t, err)
+	requireSame(t, plain, again)
+	_, err = history.Read(bytes.NewReader([]byte{0x1f, 0x8b, 1}))
+	require.ErrorContains(t, err, "gzip")
+}
+
+func requireSame(t *testing.T, a, b *history.Dump) {
+	t.Helper()
+	var x, y bytes.Buffer
+	require.NoError(t, a.Write(&x))
+	require.NoError(t, b.Write(&y))
+	require.Equal(t, x.String(), y.String())
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(small))
+	f.Add([]byte(strings.ReplaceAll(small, "VLLM", "SGLang")))
+	f.Add([]byte(`{"version":1,"engine":"TGI","start":"2026-01-05T00:00:00Z","end":"2026-01-05T00:01:00Z","step":"15","series":[]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := history.Read(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		var file bytes.Buffer
+		require.NoError(t, d.Write(&file))
+		again, err := history.Read(bytes.NewReader(file.Bytes()))
+		require.NoError(t, err)
+		requireSame(t, d, again)
+		if d.Steps() > 10_000 {
+			return
+		}
+		fleet, err := history.Reduce(d)
+		if err != nil {
+			return
+		}
+		for _, n := range fleet.Arrivals {
+			require.True(t, math.IsNaN(n) || n >= 0)
+		}
+		fleet.Points()
+		if w, _, err := fleet.Workload(); err == nil {
+			_ = w.Validate("workload")
+		}
+	})
+}

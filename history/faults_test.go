@@ -1,0 +1,314 @@
+package history_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/simhistory"
+	"github.com/inferscale/inferscale/sim"
+)
+
+func recorded(t *testing.T) (*simhistory.Recording, *history.Dump) {
+	t.Helper()
+	r := record(t, scenario(sim.Qwen32B(), ramp(), 0))
+	return r, dumped(t, r)
+}
+
+// cut takes the values of steps in [from, to) out of the series that are chosen.
+func cut(d *history.Dump, from, to int, chosen func(*history.Series) bool) {
+	for i := range d.Series {
+		s := &d.Series[i]
+		if !chosen(s) {
+			continue
+		}
+		s.Values = slices.Clone(s.Values)
+		for k := range s.Values {
+			if at := s.From + k*max(1, s.Every); at >= from && at < to {
+				s.Values[k] = math.NaN()
+			}
+		}
+	}
+}
+
+func all(*history.Series) bool { return true }
+
+func of(pod string) func(*history.Series) bool {
+	return func(s *history.Series) bool { return s.Pod == pod }
+}
+
+func without(d *history.Dump, signal history.Signal) {
+	d.Series = slices.DeleteFunc(d.Series, func(s history.Series) bool { return s.Signal == signal })
+}
+
+func requireNote(t *testing.T, f *history.Fleet, signal history.Signal, text string) {
+	t.Helper()
+	for _, n := range f.Notes {
+		if n.Signal == signal && strings.Contains(n.Text, text) {
+			return
+		}
+	}
+	require.Fail(t, "no such note", "%s %q in %v", signal, text, f.Notes)
+}
+
+func requireRefused(t *testing.T, err error, signal history.Signal) {
+	t.Helper()
+	var refused *history.RefusedError
+	require.True(t, errors.As(err, &refused), "%v", err)
+	require.Equal(t, signal, refused.Signal)
+}
+
+func total(f *history.Fleet) float64 {
+	n, _ := f.Requests()
+	return n
+}
+
+func TestGapKeepsTheSumAndSaysSo(t *testing.T) {
+	r, d := recorded(t)
+	cut(d, 60, 70, all)
+	f := reduced(t, d)
+	require.InDelta(t, float64(r.Result.Requests), total(f), 1e-6)
+	requireNote(t, f, history.Waiting, "gaps")
+	require.Positive(t, f.Repairs.Gaps)
+	require.Positive(t, f.Repairs.Spread)
+	_, filled, err := f.Workload()
+	require.NoError(t, err)
+	require.Zero(t, filled) // shorter than five minutes
+	for _, p := range f.Points() {
+		at := int(p.At.Sub(f.Start) / f.Step)
+		require.False(t, at >= 60 && at <= 70 && !math.IsNaN(p.ITL), "a point across a gap at %d", at)
+	}
+}
+
+func TestLongGapIsRefusedAsTraffic(t *testing.T) {
+	r, d := recorded(t)
+	cut(d, 40, 100, all)
+	f := reduced(t, d)
+	require.InDelta(t, float64(r.Result.Requests), total(f), float64(r.Result.Requests)) // pods that came within it are unknown
+	_, known := f.ReplicaHours()
+	require.Less(t, known, 1.0)
+	requireNote(t, f, history.SpecReplicas, "not known for")
+	_, _, err := f.Workload()
+	requireRefused(t, err, history.Finished)
+}
+
+func TestGapOfAllPodsThatCameWithinItIsNotZero(t *testing.T) {
+	_, d := recorded(t)
+	without(d, history.PodCreated)
+	without(d, history.PodReady)
+	for i := range d.Series {
+		if s := &d.Series[i]; s.Pod == "replica-3" && s.Every <= 1 {
+			cut(d, 0, 130, of("replica-3"))
+		}
+	}
+	cut(d, 100, 130, all) // Prometheus was away while replica-3 came
+	f := reduced(t, d)
+	requireNote(t, f, history.Finished, "counts from before they were first seen")
+}
+
+func TestRestart(t *testing.T) {
+	s := scenario(sim.Qwen32B(), ramp(), 0)
+	s.Types[0].CrashesPerHour = 2
+	r := record(t, s)
+	f := reduced(t, dumped(t, r))
+	require.Positive(t, f.Repairs.Restarts)
+	requireNote(t, f, history.Finished, "restarts")
+	got := total(f)
+	// What a crashed pod had in flight was sent again, and what it finished after its last scrape is lost.
+	require.InDelta(t, float64(r.Result.Requests+r.Result.Retried), got, 0.02*float64(r.Result.Requests))
+}
+
+func TestRestartWithinAGapThatOneCounterHides(t *testing.T) {
+	_, d := recorded(t)
+	whole := total(reduced(t, d))
+	// replica-0 is away for 4 steps and comes back with counters of its own, of which that of answers is higher.
+	cut(d, 80, 84, of("replica-0"))
+	lost := 0.0
+	for i := range d.Series {
+		s := &d.Series[i]
+		if s.Pod != "replica-0" || s.Every > 1 || s.From > 79 {
+			continue
+		}
+		cumulative := s.Part != history.Whole || s.Signal == history.Prompted || s.Signal == history.Generated || s.Signal == history.PrefixCacheQueries
+		if !cumulative || s.Signal == history.GenerationTokens && s.Part == history.Count {
+			if s.Signal == history.GenerationTokens {
+				lost = s.Values[79-s.From]
+			}
+			continue
+		}
+		base := s.Values[79-s.From]
+		for k := 84 - s.From; k < len(s.Values); k++ {
+			s.Values[k] -= base
+		}
+	}
+	f := reduced(t, d)
+	require.Equal(t, 1, f.Repairs.Restarts, "%v", f.Notes)
+	// The counter of answers counts since the restart: it is no increase over the value before.
+	require.Greater(t, total(f), whole+lost-200)
+}
+
+func TestRelabelledSeriesGoOn(t *testing.T) {
+	r, d := recorded(t)
+	var more []history.Series
+	for i := range d.Series {
+		s := &d.Series[i]
+		if s.Pod != "replica-0" || s.Signal == history.PodCreated || s.Signal == history.PodReady || s.Every > 1 {
+			continue
+		}
+		later := *s
+		later.From, later.Values = s.From+60, slices.Clone(s.Values[60:])
+		s.Values = slices.Clone(s.Values[:60])
+		more = append(more, later)
+	}
+	d.Series = append(d.Series, more...)
+	f := reduced(t, d)
+	require.InDelta(t, float64(r.Result.Requests), total(f), 1e-6)
+	require.Positive(t, f.Repairs.Relabelled)
+	require.Equal(t, 5, f.Repairs.Pods)
+	require.Zero(t, f.Repairs.Gaps)
+}
+
+func TestSeriesThatAreThereTwiceCountOnce(t *testing.T) {
+	r, d := recorded(t)
+	var twins []history.Series
+	for i := range d.Series {
+		twin := d.Series[i]
+		if twin.Every > 1 || len(twin.Values) < 3 || twin.Signal == history.SpecReplicas {
+			twins = append(twins, twin)
+			continue
+		}
+		twin.Values = slices.Concat(twin.Values[:1], twin.Values[:len(twin.Values)-1]) // scraped a little earlier
+		twins = append(twins, twin)
+	}
+	// Each is away for a while, so that the other goes on.
+	cut(d, 50, 55, all)
+	other := history.Dump{Series: twins}
+	cut(&other, 90, 95, all)
+	d.Series = append(d.Series, other.Series...)
+	f := reduced(t, d)
+	require.InDelta(t, float64(r.Result.Requests), total(f), 1e-6)
+	require.Equal(t, 5, f.Repairs.Duplicated)
+	require.Zero(t, f.Repairs.Restarts)
+	requireNote(t, f, history.Finished, "twice")
+}
+
+func TestSeriesThatDifferInSomethingUnknownAreRefused(t *testing.T) {
+	_, d := recorded(t)
+	for i := range d.Series {
+		s := d.Series[i]
+		if s.Signal == history.GenerationTokens && s.Part == history.Count {
+			s.Values = slices.Clone(s.Values)
+			for k := range s.Values {
+				s.Values[k] *= 3 // another tenant's
+			}
+			d.Series = append(d.Series, s)
+		}
+	}
+	_, err := history.Reduce(d)
+	requireRefused(t, err, history.GenerationTokens)
+	require.ErrorContains(t, err, "matcher")
+}
+
+func TestChangedBucketsAreKeptApart(t *testing.T) {
+	_, d := recorded(t)
+	want := reduced(t, d)
+	d.Series = slices.DeleteFunc(d.Series, func(s history.Series) bool {
+		return s.Signal == history.PromptTokens && s.Part == history.Bucket && s.Pod == "replica-1" && s.Labels["le"] == "5000"
+	})
+	f := reduced(t, d)
+	require.Positive(t, f.Repairs.Rebucketed)
+	for i := range f.Spans {
+		require.InDelta(t, want.Spans[i].Prompts.Total(), f.Spans[i].Prompts.Total(), 1e-6)
+		require.InDelta(t, want.Spans[i].Prompts.Mean(), f.Spans[i].Prompts.Mean(), 1e-6)
+		require.Len(t, f.Spans[i].Prompts, 2)
+	}
+	_, _, err := f.Workload()
+	require.NoError(t, err)
+}
+
+func TestMissingSignalsAreNamed(t *testing.T) {
+	for _, row := range []struct {
+		signal history.Signal
+		check  func(t *testing.T, f *history.Fleet)
+	}{
+		{history.GenerationTokens, func(t *testing.T, f *history.Fleet) {
+			_, _, err := f.Workload()
+			requireRefused(t, err, history.PromptTokens)
+		}},
+		{history.PromptTokens, func(t *testing.T, f *history.Fleet) {
+			_, _, err := f.Workload()
+			requireRefused(t, err, history.PromptTokens)
+		}},
+		{history.TPOT, func(t *testing.T, f *history.Fleet) {
+			for _, p := range f.Points() {
+				require.True(t, math.IsNaN(p.ITL))
+			}
+		}},
+		{history.SpecReplicas, func(t *testing.T, f *history.Fleet) {
+			_, known := f.ReplicaHours()
+			require.Zero(t, known)
+		}},
+		{history.PodCreated, func(t *testing.T, f *history.Fleet) { require.Empty(t, f.Starts) }},
+		{history.KVCacheUsage, func(t *testing.T, f *history.Fleet) {
+			for _, p := range f.Points() {
+				require.True(t, math.IsNaN(p.KVUse))
+			}
+		}},
+		{history.TTFT, func(t *testing.T, f *history.Fleet) {
+			for i := range f.Spans {
+				require.True(t, math.IsNaN(f.Spans[i].TTFT.Quantile(0.5)))
+			}
+		}},
+	} {
+		t.Run(string(row.signal), func(t *testing.T) {
+			_, d := recorded(t)
+			without(d, row.signal)
+			f := reduced(t, d)
+			requireNote(t, f, row.signal, "missing")
+			row.check(t, f)
+		})
+	}
+}
+
+func TestWithoutQueuesRequestsAreKnownLater(t *testing.T) {
+	r, d := recorded(t)
+	without(d, history.Waiting)
+	without(d, history.Running)
+	f := reduced(t, d)
+	// What a pod finished after its last scrape is not seen.
+	require.LessOrEqual(t, total(f), float64(r.Result.Finished))
+	require.InDelta(t, 1, total(f)/float64(r.Result.Finished), 0.01)
+	requireNote(t, f, history.Waiting, "missing")
+	requireNote(t, f, history.Running, "missing")
+}
+
+func TestNothingIsRefused(t *testing.T) {
+	_, d := recorded(t)
+	d.Series = nil
+	_, err := history.Reduce(d)
+	requireRefused(t, err, history.Waiting)
+	_, d = recorded(t)
+	for _, s := range []history.Signal{history.GenerationTokens, history.PromptTokens, history.TTFT} {
+		without(d, s)
+	}
+	_, err = history.Reduce(d)
+	requireRefused(t, err, history.Finished)
+}
+
+func TestAnHourWithoutPodsIsNoRequestsOnlyIfNoneWereAskedFor(t *testing.T) {
+	_, d := recorded(t)
+	d.End = d.End.Add(20 * time.Minute)
+	f := reduced(t, d)
+	require.True(t, math.IsNaN(f.Arrivals[len(f.Arrivals)-1]))
+	d.Series = append(d.Series, history.Series{
+		Signal: history.SpecReplicas, Family: "kube_deployment_spec_replicas", From: d.Steps() - 10, Values: make(history.Values, 10),
+	})
+	f = reduced(t, d)
+	require.Zero(t, f.Arrivals[len(f.Arrivals)-1])
+}
