@@ -44,8 +44,8 @@ func TestReadIsStrict(t *testing.T) {
 		{`,null,`, `,"NaN",`, "values[2]"},
 		{`,null,`, `,1e999,`, "values[2]"},
 		{`,null,`, `,[],`, "values[2]"},
-		{`]}`, `]} {}`, "behind it"},
-		{`]}`, `]`, "unexpected EOF"},
+		{"\n]}", "\n]} {}", "behind it"},
+		{"\n]}", "\n]", "unexpected EOF"},
 		{`"every":2`, `"every":-2`, "series[3].every"},
 		{`"every":2`, `"every":2,"from":9`, "series[3].from"},
 	} {
