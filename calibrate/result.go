@@ -11,32 +11,6 @@ import (
 	"github.com/inferscale/inferscale/internal/splitmix"
 )
 
-// Source says where a number is from.
-type Source string
-
-// The sources.
-const (
-	Measured  Source = "measured"  // fitted to what was seen in production
-	Benchmark Source = "benchmark" // fitted to the table of a benchmark
-	Roofline  Source = "roofline"  // computed from the model and the card; nobody has measured it
-	Given     Source = "given"     // said by who knows, as a setting of the engine
-	Assumed   Source = "assumed"   // an engine's default
-)
-
-// An Estimate is a parameter with its interval.
-type Estimate struct {
-	Value float64
-	// Lower and Upper are the ends of the interval: of 95 % confidence, and never less than what cannot be told apart.
-	Lower, Upper float64
-	Source       Source
-	// Unknown says why the data does not tell it; Value is then one of many that explain what was seen, and Lower and Upper
-	// the bounds that follow. It is empty for what is known.
-	Unknown string
-}
-
-// Known reports whether the value can be relied on beyond what was seen.
-func (e *Estimate) Known() bool { return e.Unknown == "" }
-
 // A Range says where something was: at its 5th, 50th and 95th percentile.
 type Range struct{ P5, P50, P95 float64 }
 
@@ -48,9 +22,7 @@ type Exclusion struct {
 
 // A Result is what came of a fit.
 type Result struct {
-	Name string
-	// The parameters of sim.Server, in seconds and tokens.
-	Base, PrefillToken, Sequence, KVToken, KVTokens, MaxSeqs, TokenBudget Estimate
+	Document
 
 	Points, Rows int // points that were given, and equations made of them
 	Excluded     []Exclusion
@@ -92,7 +64,7 @@ const widest = 0.4
 const negligible = 0.02
 
 func (f *fit) result(points []Point, capacity Estimate) Result {
-	r := Result{Name: f.Name, Rows: len(f.data), Window: f.window, Residual: f.sigma, Counted: float64(f.counted) / float64(len(f.data))}
+	r := Result{Document: Document{Name: f.Name}, Rows: len(f.data), Window: f.window, Residual: f.sigma, Counted: float64(f.counted) / float64(len(f.data))}
 	for _, reason := range slices.Sorted(maps.Keys(f.excluded)) {
 		r.Excluded = append(r.Excluded, Exclusion{reason, f.excluded[reason]})
 	}
