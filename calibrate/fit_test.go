@@ -274,3 +274,5 @@ func TestUnknownIsNotZero(t *testing.T) {
 		require.True(t, slices.ContainsFunc(got.Excluded, func(e calibrate.Exclusion) bool { return e.Reason == reason }), reason)
 	}
 }
+
+func nan() float64 { return math.NaN() }

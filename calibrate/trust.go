@@ -1,0 +1,265 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Distribution is what was counted of a time, in seconds: a [Histogram], or what another package has.
+type Distribution interface {
+	Total() float64             // how many were counted
+	Quantile(q float64) float64 // NaN if none was
+}
+
+// A Histogram is a distribution in buckets.
+type Histogram struct {
+	Bounds []float64 // upper ends, rising
+	Counts []float64 // one more than Bounds
+}
+
+// NewHistogram returns an empty one.
+func NewHistogram(bounds []float64) *Histogram {
+	return &Histogram{Bounds: bounds, Counts: make([]float64, len(bounds)+1)}
+}
+
+// Add counts x: in the first bucket whose upper end it does not exceed.
+func (h *Histogram) Add(x float64) {
+	i, _ := slices.BinarySearch(h.Bounds, x)
+	h.Counts[i]++
+}
+
+// Total returns how many were counted.
+func (h *Histogram) Total() (n float64) {
+	for _, c := range h.Counts {
+		n += c
+	}
+	return n
+}
+
+// Quantile returns what Prometheus's histogram_quantile does: a straight line within the bucket, the last bound for what is above
+// it, and NaN if nothing was counted.
+func (h *Histogram) Quantile(q float64) float64 {
+	total := h.Total()
+	if total == 0 || len(h.Bounds) == 0 {
+		return math.NaN()
+	}
+	below, from := 0.0, 0.0
+	for i, end := range h.Bounds {
+		if n := h.Counts[i]; n > 0 && below+n >= q*total {
+			return from + (end-from)*(q*total-below)/n
+		}
+		below += h.Counts[i]
+		from = end
+	}
+	return from
+}
+
+// Times is how long requests took within a stretch of time, an hour as a rule: to the first token, by when it came, and per token
+// after it, by when the last one came.
+type Times struct {
+	From       time.Time
+	TTFT, TPOT Distribution
+}
+
+// Check says what is compared, and when it is good enough. The zero value is the defaults.
+type Check struct {
+	// Limit is the error above which the simulator is not believed: 0 is 0.2.
+	Limit float64
+	// Least is how many requests a stretch must have to count: 0 is 100.
+	Least float64
+	// TTFT and TPOT are times, in seconds, below which an error is taken relative to them and not to what was recorded: a tenth of
+	// the SLO, as a rule. What is far below it decides nothing, and is made of what no simulator has (networks, tokenizers).
+	TTFT, TPOT float64
+}
+
+// The four quantities that are compared.
+const (
+	TTFTP50 = "TTFT p50"
+	TTFTP90 = "TTFT p90"
+	TPOTP50 = "TPOT p50"
+	TPOTP90 = "TPOT p90"
+)
+
+// Quantities returns the names of what is compared, in order.
+func Quantities() [4]string { return [4]string{TTFTP50, TTFTP90, TPOTP50, TPOTP90} }
+
+// A Comparison is one stretch: what was recorded and what was simulated, in seconds, in the order of [Quantities]; NaN where there
+// were none.
+type Comparison struct {
+	From                time.Time
+	Requests            float64 // recorded
+	Recorded, Simulated [4]float64
+	Error               [4]float64 // |simulated - recorded| / max(recorded, the least that counts); 1 where only one of them has any
+	Counts              bool       // whether there were enough requests
+}
+
+// Trust is how well a simulation of what was did what was done.
+type Trust struct {
+	Limit   float64
+	Hours   []Comparison
+	Counted int // of them, with enough requests
+	// Error is the mean over the requests of the hours that count, in the order of [Quantities], and Bias the same with its sign:
+	// above zero the simulator is slower.
+	Error, Bias [4]float64
+	// ReplicaHours that were recorded and simulated: they must be the same.
+	Recorded, Simulated float64
+	// Reasons say why the simulator is not believed; there are none if it is.
+	Reasons []string
+}
+
+// Trusted reports whether a ranking by the simulator can be given.
+func (t *Trust) Trusted() bool { return len(t.Reasons) == 0 }
+
+// Compare compares what was recorded with what a simulation of the same traffic on the same replicas says: stretch by stretch, in
+// the order of time, by the time at which they begin. Errors are *scaling.FieldError.
+func Compare(recorded, simulated []Times, recordedHours, simulatedHours float64, c Check) (Trust, error) {
+	if err := c.validate(); err != nil {
+		return Trust{}, err
+	}
+	limit, least := c.Limit, c.Least
+	if limit == 0 {
+		limit = 0.2
+	}
+	if least == 0 {
+		least = 100
+	}
+	t := Trust{Limit: limit, Recorded: recordedHours, Simulated: simulatedHours}
+	bySecond := map[int64]*Times{}
+	for i := range simulated {
+		bySecond[simulated[i].From.UnixNano()] = &simulated[i]
+	}
+	weight := 0.0
+	for i := range recorded {
+		h := compare(&recorded[i], bySecond[recorded[i].From.UnixNano()], &c, least)
+		t.Hours = append(t.Hours, h)
+		if !h.Counts {
+			continue
+		}
+		t.Counted++
+		weight += h.Requests
+		for k := range h.Error {
+			t.Error[k] += h.Requests * h.Error[k]
+			t.Bias[k] += h.Requests * math.Copysign(h.Error[k], h.Simulated[k]-h.Recorded[k])
+		}
+	}
+	for k := range t.Error {
+		t.Error[k] /= weight
+		t.Bias[k] /= weight
+	}
+	slices.SortStableFunc(t.Hours, func(a, b Comparison) int { return a.From.Compare(b.From) })
+	t.judge(least)
+	return t, nil
+}
+
+func (c *Check) validate() error {
+	var e scaling.FieldErrors
+	e.Check(c.Limit >= 0 && c.Limit <= 10, "limit", c.Limit, "must be within 0 and 10")
+	e.Check(c.Least >= 0 && !math.IsInf(c.Least, 1), "least", c.Least, "must be a number that is not negative")
+	e.Check(c.TTFT >= 0 && !math.IsInf(c.TTFT, 1), "ttft", c.TTFT, "must be seconds, not negative")
+	e.Check(c.TPOT >= 0 && !math.IsInf(c.TPOT, 1), "tpot", c.TPOT, "must be seconds, not negative")
+	return e.Err()
+}
+
+func compare(recorded, simulated *Times, c *Check, least float64) Comparison {
+	h := Comparison{From: recorded.From, Requests: recorded.TTFT.Total(), Counts: min(recorded.TTFT.Total(), recorded.TPOT.Total()) >= least}
+	take := func(t *Times) [4]float64 {
+		if t == nil {
+			return [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+		}
+		return [4]float64{t.TTFT.Quantile(0.5), t.TTFT.Quantile(0.9), t.TPOT.Quantile(0.5), t.TPOT.Quantile(0.9)}
+	}
+	h.Recorded, h.Simulated = take(recorded), take(simulated)
+	for k := range h.Error {
+		floor := c.TTFT
+		if k >= 2 {
+			floor = c.TPOT
+		}
+		switch r, s := h.Recorded[k], h.Simulated[k]; {
+		case math.IsNaN(r) != math.IsNaN(s):
+			h.Error[k] = 1
+		case r != s && !math.IsNaN(r):
+			h.Error[k] = math.Abs(s-r) / max(r, floor)
+		}
+	}
+	return h
+}
+
+// judge sets the reasons.
+func (t *Trust) judge(least float64) {
+	refuse := func(format string, args ...any) { t.Reasons = append(t.Reasons, fmt.Sprintf(format, args...)) }
+	if !(math.Abs(t.Recorded-t.Simulated) <= 1e-6*max(t.Recorded, 1)) {
+		refuse("replica-hours: %.4f were recorded and %.4f simulated: the same replicas were not replayed", t.Recorded, t.Simulated)
+	}
+	if t.Counted == 0 {
+		refuse("no hour has as many as %g requests with times to first token and per token", least)
+		return
+	}
+	for k, name := range Quantities() {
+		if t.Error[k] <= t.Limit {
+			continue
+		}
+		which := ""
+		switch {
+		case t.Bias[k] > 0.8*t.Error[k]:
+			which = "; the simulator is the slower one throughout"
+		case t.Bias[k] < -0.8*t.Error[k]:
+			which = "; the simulator is the faster one throughout"
+		}
+		worst := t.worst(k)
+		refuse("%s is off by %.0f %%, and %.0f %% are allowed%s; most at %s, %.3g s recorded and %.3g s simulated", name, 100*t.Error[k], 100*t.Limit,
+			which, worst.From.UTC().Format("2006-01-02 15:04"), worst.Recorded[k], worst.Simulated[k])
+	}
+}
+
+func (t *Trust) worst(k int) (worst Comparison) {
+	most := -1.0
+	for _, h := range t.Hours {
+		if h.Counts && h.Error[k] > most {
+			worst, most = h, h.Error[k]
+		}
+	}
+	return worst
+}
+
+// String returns the verdict in a few lines.
+func (t *Trust) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "replica-hours %.2f recorded, %.2f simulated; %d of %d hours compared", t.Recorded, t.Simulated, t.Counted, len(t.Hours))
+	if t.Counted > 0 {
+		for k, name := range Quantities() {
+			fmt.Fprintf(&b, "; %s off by %.1f %%", name, 100*t.Error[k])
+		}
+	}
+	for _, reason := range t.Reasons {
+		fmt.Fprintf(&b, "\nnot believed: %s", reason)
+	}
+	return b.String()
+}
+
+// SplitAt returns the time at which a share of a history is over, and the points before and from it on: a server that is fitted to the
+// first part is checked on the rest.
+func SplitAt(points []Point, share float64) (at time.Time, before, after []Point) {
+	var first, last time.Time
+	for i := range points {
+		if t := points[i].At; first.IsZero() || t.Before(first) {
+			first = t
+		}
+		if t := points[i].At; t.After(last) {
+			last = t
+		}
+	}
+	at = first.Add(time.Duration(share * float64(last.Sub(first))))
+	for _, p := range points {
+		if p.At.Before(at) {
+			before = append(before, p)
+		} else {
+			after = append(after, p)
+		}
+	}
+	return at, before, after
+}
