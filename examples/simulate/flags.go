@@ -44,6 +44,9 @@ type options struct {
 	suite, quick, update   bool
 	rows, scores, baseline string
 
+	lint           string
+	scrapeInterval time.Duration
+
 	list, sample             bool
 	convert, columns, output string
 }
@@ -105,6 +108,8 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.StringVar(&o.scores, "scores", "", "")
 	flags.StringVar(&o.baseline, "baseline", "", "")
 	flags.BoolVar(&o.update, "update", false, "")
+	flags.StringVar(&o.lint, "lint", "", "")
+	flags.DurationVar(&o.scrapeInterval, "scrape-interval", 15*time.Second, "")
 	flags.BoolVar(&o.list, "list", false, "")
 	flags.BoolVar(&o.sample, "sample", false, "")
 	flags.StringVar(&o.convert, "convert", "", "")
@@ -134,6 +139,10 @@ func (o *options) together(set map[string]bool) error {
 		return misuse("-rows does not go with -quick")
 	case o.suite:
 		return alone("suite", "quick", "rows", "scores", "baseline", "update", "seeds", "parallel", "policy", "json")
+	case o.lint != "":
+		return alone("lint", "cold-start", "scrape-interval")
+	case set["scrape-interval"]:
+		return misuse("-scrape-interval goes with -lint")
 	case o.list:
 		return alone("list")
 	case o.sample:
@@ -215,6 +224,8 @@ func (o *options) check() error {
 		return misuse("-to %s: must be after -from, %s", o.to, o.from)
 	case err != nil:
 		return err
+	case o.scrapeInterval < time.Millisecond || o.scrapeInterval > 24*time.Hour:
+		return misuse("-scrape-interval %s: must be within 1ms and 24h", o.scrapeInterval)
 	case o.coldStart < 0 || o.coldStart > 24*time.Hour:
 		return misuse("-cold-start %s: must be within 0 and 24h", o.coldStart)
 	case o.min < 1:

@@ -25,7 +25,7 @@ import (
 // Exit codes.
 const (
 	exitOK    = 0
-	exitFail  = 1 // a run failed, or the simulator does not meet the published figures
+	exitFail  = 1 // a run failed, the simulator does not meet the published figures, or -lint found something
 	exitUsage = 2 // the command line is wrong
 )
 
@@ -66,6 +66,8 @@ func (o *options) do(ctx context.Context, stdout, stderr io.Writer) error {
 	switch {
 	case o.suite:
 		return o.runSuite(ctx, stdout, stderr)
+	case o.lint != "":
+		return o.lintFile(stdout)
 	case o.list:
 		return list(stdout)
 	case o.sample:
