@@ -72,6 +72,11 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 		p := reflect.New(t.Elem())
 		r.decode(n, p.Elem(), field)
 		v.Set(p)
+	case t == reflect.TypeFor[Shadow](): // an API server takes any that is written in full
+		strict := r.strict
+		r.strict = false
+		r.structure(n, v, field)
+		r.strict = strict
 	case t.Kind() == reflect.Struct:
 		r.structure(n, v, field)
 	case t.Kind() == reflect.Slice:

@@ -56,6 +56,11 @@ func (p *Policy) inForce() Policy {
 		out.Grouping = "Pod"
 	}
 	out.Scaler = newBuilder("", p.Interval()).inForce(&p.Scaler)
+	out.Shadow = nil
+	for _, one := range p.Shadow {
+		one.Scaler = newBuilder("", p.Interval()).inForce(&one.Scaler)
+		out.Shadow = append(out.Shadow, one)
+	}
 	return out
 }
 

@@ -45,8 +45,20 @@ func Named(name string) (Policy, error) {
 	default:
 		p.Scaler.Saturation = &SaturationScaler{Profile: SaturationProfile(renamed(profile))}
 	}
-	p.Scaler.ready()
+	p.ready()
 	return p, nil
+}
+
+// ready makes a spec's scalers ready, and those of its shadows.
+func (s *Spec) ready() {
+	s.Scaler.ready()
+	s.readyShadows()
+}
+
+func (s *Spec) readyShadows() {
+	for i := range s.Shadow {
+		s.Shadow[i].Scaler.ready()
+	}
 }
 
 // ready gives the scalers that name no metrics those of their profiles: the requests that wait for realtime/kaito, those
@@ -71,7 +83,7 @@ func (c *Composite) ready() {
 }
 
 // Warnings returns what is odd about a spec without being wrong, each field with a path that begins with at, as "spec",
-// if it is not empty: profiles by the names that they had.
+// if it is not empty: profiles by the names that they had. What is odd about shadows is in their plans.
 func (s *Spec) Warnings(at string) []*scaling.FieldError {
 	return s.Scaler.warnings(prefix(at) + "scaler.")
 }

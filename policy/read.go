@@ -116,12 +116,12 @@ func (r *reader) policy(n *yaml.Node, field string) Policy {
 	if n.Kind == yaml.MappingNode && field == "" && (child(n, "kind") != nil || child(n, "apiVersion") != nil) {
 		return r.manifest(n)
 	}
-	isSpec := slices.ContainsFunc(append(members(reflect.TypeFor[Settings]()), member{name: "scaler"}), func(m member) bool { return child(n, m.name) != nil })
+	isSpec := slices.ContainsFunc(members(reflect.TypeFor[Spec]()), func(m member) bool { return child(n, m.name) != nil })
 	if isSpec {
 		var f flat
 		r.into(n, &f, field)
 		p := Policy{Name: f.Name, Spec: f.Spec}
-		p.Scaler.ready()
+		p.ready()
 		r.checked(&p, field, join(field, "scaler"))
 		return p
 	}
@@ -151,6 +151,7 @@ func (r *reader) manifest(n *yaml.Node) Policy {
 			r.into(node, to, "metadata."+name)
 		}
 	}
+	p.readyShadows()
 	if len(p.Scaler.Highest) > 0 {
 		r.report(r.line("spec.scaler.highest"), "spec.scaler.highest", plain("a list"), "is not a field of an LLMAutoScaler: it has one of each kind")
 	}
@@ -169,7 +170,9 @@ func (r *reader) checked(p *Policy, spec, scaler string) {
 	}
 	_, err := p.plan(prefix(spec), prefix(scaler), unbounded(), nil)
 	r.rules(err)
-	for _, e := range p.Scaler.warnings(prefix(scaler)) {
+	shadows, err := p.Shadows(spec, unbounded(), nil)
+	r.rules(err)
+	for _, e := range append(p.Scaler.warnings(prefix(scaler)), ShadowWarnings(shadows)...) {
 		r.warnings = append(r.warnings, r.position(e.Field, e.Value, e.Rule))
 	}
 }

@@ -157,6 +157,7 @@ func before(text string) string {
 }
 
 func (s *schema) of(t reflect.Type, strict bool) map[string]any {
+	strict = strict && t != reflect.TypeFor[Shadow]()
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return s.of(t.Elem(), strict)

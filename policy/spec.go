@@ -63,6 +63,12 @@ type Spec struct {
 
 	// Scaler says by what rules to scale.
 	Scaler Composite `json:"scaler"`
+
+	// Shadow are policies that watch: what each would ask for, with a count of its own, is told, and never written. The load
+	// that they see is the real fleet's, over their own count.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	Shadow []Shadow `json:"shadow,omitempty"`
 }
 
 // A ScaleTargetReference names a resource that has the scale subresource.

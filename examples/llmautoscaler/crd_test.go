@@ -42,6 +42,17 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestShadowsAreKept as they were written, be it what a scaler of the spec cannot have: the webhook judges them.
+func TestShadowsAreKept(t *testing.T) {
+	las, err := newAdmission(t).admit(t, head+"  maxReplicas: 8\n  scaler: {static: {replicas: 2}}\n  shadow: [{name: a, scaler: {highest: [{static: {replicas: 3}}]}}]\n")
+	require.NoError(t, err)
+	plan, err := build.Shadows(las.Spec.Document(), las.Spec.Shadows(), nil)
+	require.NoError(t, err)
+	require.Equal(t, "a", plan.All[0].Name)
+	require.NoError(t, plan.All[0].Err)
+	require.Empty(t, plan.Scrape.Metrics)
+}
+
 // TestSeedExample is the proposal's way of writing: whole numbers, a port in quotes, a zero that is kept.
 func TestSeedExample(t *testing.T) {
 	las, err := newAdmission(t).admit(t, head+`  minReplicas: 0
@@ -74,6 +85,11 @@ func TestAdmission(t *testing.T) {
 	load := func(text string) string { return scaler("proportional: {metrics: [{target: 7}], " + text + "}") }
 	policy := func(text string) string { return scaler("cron: {policies: [{" + text + "}]}") }
 	for _, tt := range []struct{ text, want string }{
+		{ok + "  shadow: [{name: A, scaler: {}}]\n", "spec.shadow[0].name: Invalid value"},
+		{ok + "  shadow: [{name: a}]\n", "spec.shadow[0].scaler: Required value"},
+		{ok + "  shadow: [{name: a, scaler: 3}]\n", "spec.shadow[0].scaler: Invalid value"},
+		{ok + "  shadow: [{name: a, scaler: {}}, {name: a, scaler: {}}]\n", "spec.shadow[1]: Duplicate value"},
+		{ok + "  shadow: [" + strings.TrimSuffix(strings.Repeat("{name: a, scaler: {}}, ", 9), ", ") + "]\n", "spec.shadow: Too many: 9: must have at most 8 items"},
 		{"  maxReplicas: 8\n", "spec.scaler: Required value"},
 		{"  maxReplicas: 8\n  scaler: {}\n", "spec.scaler: Invalid value: must have at least one of realtime, proportional, saturation, capacity, static and cron"},
 		{"  scaler: {}\n", "spec.maxReplicas: Required value"},

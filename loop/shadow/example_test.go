@@ -16,8 +16,7 @@ func Example() {
 		panic(err) // every wrong field, with its value and the rule
 	}
 	shadows, err := shadow.New(shadow.Config{
-		Policies: []shadow.Policy{{Name: "in-flight", Policy: scaling.New(scaler)}},
-		Metrics:  []shadow.Metric{{Name: "in_flight", Fill: 35}},
+		Policies: []shadow.Policy{{Name: "in-flight", Policy: scaling.New(scaler), Metrics: []shadow.Metric{{Name: "in_flight", Fill: 35}}}},
 	})
 	if err != nil {
 		panic(err)

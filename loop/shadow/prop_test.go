@@ -185,7 +185,7 @@ func TestTheSamePolicyWishesTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies(t)[rapid.SampledFrom([]string{"realtime", "proportional"}).Draw(t, "policy")]
 		r, w := newIncumbent(t, p()), &world{spec: rapid.Int32Range(1, 6).Draw(t, "replicas")}
-		s, err := shadow.New(shadow.Config{Policies: []shadow.Policy{{Name: "same", Policy: p()}}, Metrics: []shadow.Metric{{Name: "load", Fill: 10}}, Go: atOnce})
+		s, err := shadow.New(shadow.Config{Policies: []shadow.Policy{{Name: "same", Policy: p(), Metrics: []shadow.Metric{{Name: "load", Fill: 10}}}}, Go: atOnce})
 		require.NoError(t, err)
 		start := rapid.SampledFrom([]time.Duration{0, time.Minute, 10 * time.Minute}).Draw(t, "start")
 		now, load := begin(), rapid.Float64Range(0, 60).Draw(t, "load")

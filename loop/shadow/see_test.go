@@ -16,7 +16,7 @@ import (
 func shown(t require.TestingT, obs scaling.Observation, count, starting int32, m shadow.Metric) scaling.Observation {
 	var last scaling.Observation
 	n := count
-	s, err := shadow.New(shadow.Config{Metrics: []shadow.Metric{m}, Go: atOnce, Policies: []shadow.Policy{{Name: "a", Policy: script{decide: func(_ time.Time, own scaling.Observation) scaling.Decision {
+	s, err := shadow.New(shadow.Config{Go: atOnce, Policies: []shadow.Policy{{Name: "a", Metrics: []shadow.Metric{m}, Policy: script{decide: func(_ time.Time, own scaling.Observation) scaling.Decision {
 		last = own
 		return to(n, own)
 	}}}}})

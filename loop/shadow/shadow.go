@@ -20,6 +20,8 @@ type Policy struct {
 	Name string
 	// Policy decides. It belongs to the Shadows from then on, and must share nothing with any other.
 	Policy scaling.Policy
+	// Metrics are those of its readings that are not PerPod, or have a fill.
+	Metrics []Metric
 }
 
 // A Kind says what a reading is of.
@@ -44,7 +46,6 @@ type Metric struct {
 type Config struct {
 	// Policies are the shadows: one at least and Most at most, with names that differ.
 	Policies []Policy
-	Metrics  []Metric
 	// ColdStart is how long a start is taken to last until one has been seen of the real fleet; 0 means DefaultColdStart.
 	ColdStart time.Duration
 	// Go runs a function beside its caller; nil means a goroutine. One that runs it at once is for simulators.
@@ -60,13 +61,13 @@ func (c *Config) Validate() error {
 		e.Check(p.Name != "", field+".name", p.Name, "must not be empty")
 		e.Check(!slices.ContainsFunc(c.Policies[:i], func(q Policy) bool { return q.Name == p.Name }), field+".name", p.Name, "must be unique")
 		e.Check(p.Policy != nil, field+".policy", nil, "must be set")
-	}
-	for i, m := range c.Metrics {
-		field := fmt.Sprintf("metrics[%d]", i)
-		e.Check(m.Name != "", field+".name", m.Name, "must not be empty")
-		e.Check(!slices.ContainsFunc(c.Metrics[:i], func(q Metric) bool { return q.Name == m.Name }), field+".name", m.Name, "must be unique")
-		e.Check(m.Kind <= Fleet, field+".kind", int(m.Kind), "must be PerPod, Average or Fleet")
-		e.Check(m.Fill >= 0, field+".fill", m.Fill, "must not be negative")
+		for k, m := range p.Metrics {
+			field := fmt.Sprintf("%s.metrics[%d]", field, k)
+			e.Check(m.Name != "", field+".name", m.Name, "must not be empty")
+			e.Check(!slices.ContainsFunc(p.Metrics[:k], func(q Metric) bool { return q.Name == m.Name }), field+".name", m.Name, "must be unique")
+			e.Check(m.Kind <= Fleet, field+".kind", int(m.Kind), "must be PerPod, Average or Fleet")
+			e.Check(m.Fill >= 0, field+".fill", m.Fill, "must not be negative")
+		}
 	}
 	e.Check(c.ColdStart >= 0 && c.ColdStart <= 24*time.Hour, "coldStart", c.ColdStart, "must be within 0 and 24h")
 	return e.Err()
@@ -74,24 +75,24 @@ func (c *Config) Validate() error {
 
 // Shadows are the policies that watch one target. They are not safe for concurrent use.
 type Shadows struct {
-	config  Config
-	metrics map[string]Metric
-	starts  starts
-	all     []*shadow
-	seen    bool // whether anything was looked at
-	at      time.Time
+	config Config
+	starts starts
+	all    []*shadow
+	seen   bool // whether anything was looked at
+	at     time.Time
 }
 
 // A shadow is one of them.
 type shadow struct {
-	name   string
-	policy scaling.Policy
-	fleet  fleet
-	wish   Wish
-	begun  bool
-	busy   bool
-	asked  time.Time // when what it is busy with was seen
-	done   chan answer
+	name    string
+	policy  scaling.Policy
+	metrics map[string]Metric
+	fleet   fleet
+	wish    Wish
+	begun   bool
+	busy    bool
+	asked   time.Time // when what it is busy with was seen
+	done    chan answer
 }
 
 // An answer is what a shadow's goroutine came to.
@@ -113,12 +114,13 @@ func New(c Config) (*Shadows, error) {
 	if c.Go == nil {
 		c.Go = func(f func()) { go f() }
 	}
-	s := &Shadows{config: c, metrics: make(map[string]Metric, len(c.Metrics))}
-	for _, m := range c.Metrics {
-		s.metrics[m.Name] = m
-	}
+	s := &Shadows{config: c}
 	for _, p := range c.Policies {
-		s.all = append(s.all, &shadow{name: p.Name, policy: p.Policy, wish: Wish{Name: p.Name}, done: make(chan answer, 1)})
+		one := &shadow{name: p.Name, policy: p.Policy, metrics: make(map[string]Metric, len(p.Metrics)), wish: Wish{Name: p.Name}, done: make(chan answer, 1)}
+		for _, m := range p.Metrics {
+			one.metrics[m.Name] = m
+		}
+		s.all = append(s.all, one)
 	}
 	return s, nil
 }
@@ -173,7 +175,7 @@ func (s *Shadows) Look(now time.Time, obs scaling.Observation) {
 		if one.wish.Remembers.IsZero() {
 			one.wish.Remembers = now
 		}
-		own := s.show(&obs, &one.fleet)
+		own := one.show(&obs)
 		one.busy, one.asked = true, now
 		s.config.Go(func() { one.decide(now, own) })
 	}
@@ -307,7 +309,8 @@ func (s *Shadows) Wishes() []Wish {
 }
 
 // show returns what a shadow is to see, as a copy of its own.
-func (s *Shadows) show(obs *scaling.Observation, f *fleet) scaling.Observation {
+func (one *shadow) show(obs *scaling.Observation) scaling.Observation {
+	f := &one.fleet
 	own := scaling.Observation{
 		SpecReplicas: f.count, ReadyReplicas: f.ready(), Served: max(obs.ReadyReplicas, 0),
 		Readings: slices.Clone(obs.Readings), Histograms: slices.Clone(obs.Histograms),
@@ -322,8 +325,7 @@ func (s *Shadows) show(obs *scaling.Observation, f *fleet) scaling.Observation {
 	}
 	for i := range own.Readings {
 		r := &own.Readings[i]
-		m := s.metrics[r.Metric]
-		*r = f.reading(*r, m, obs.ReadyReplicas)
+		*r = f.reading(*r, one.metrics[r.Metric], obs.ReadyReplicas)
 	}
 	return own
 }

@@ -77,10 +77,11 @@ func TestEveryWrongField(t *testing.T) {
 	_, err := shadow.New(shadow.Config{})
 	require.ErrorContains(t, err, "policies: 0: must be one at least and 8 at most")
 	nine := make([]shadow.Policy, 9)
-	_, err = shadow.New(shadow.Config{Policies: nine, Metrics: []shadow.Metric{{Kind: 7, Fill: -1}, {Name: "a"}, {Name: "a"}}, ColdStart: -1})
+	nine[1].Metrics = []shadow.Metric{{Kind: 7, Fill: -1}, {Name: "a"}, {Name: "a"}}
+	_, err = shadow.New(shadow.Config{Policies: nine, ColdStart: -1})
 	for _, field := range []string{
-		"policies: 9", "policies[0].name", "policies[0].policy", "policies[1].name", "metrics[0].name", "metrics[0].kind", "metrics[0].fill",
-		`metrics[2].name: "a": must be unique`, "coldStart",
+		"policies: 9", "policies[0].name", "policies[0].policy", "policies[1].name", "policies[1].metrics[0].name", "policies[1].metrics[0].kind", "policies[1].metrics[0].fill",
+		`policies[1].metrics[2].name: "a": must be unique`, "coldStart",
 	} {
 		require.ErrorContains(t, err, field)
 	}

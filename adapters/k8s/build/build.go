@@ -48,29 +48,15 @@ func With(spec *policy.Spec, tuner func() capacity.Tuner) (Plan, error) {
 	var err error
 	plan.Plan, err = s.PlanWith("spec", scaling.Bounds{}, tuner)
 	e.Add(err)
-	plan.DryRun, plan.Paused, plan.Scrape.Interval = s.DryRun, s.Paused, plan.Interval
+	plan.DryRun, plan.Paused = s.DryRun, s.Paused
 	switch s.Grouping {
 	case "LeaderWorkerSet":
 		plan.Grouping = k8s.LeaderWorkerSet()
 	case "KaitoWorkspace":
 		plan.Grouping = k8s.KaitoWorkspace()
 	}
-	token := s.Scrape != nil && s.Scrape.BearerTokenSecretRef != nil
-	var fields []string
-	for _, m := range plan.Metrics {
-		metric, err := Metric(m)
-		e.Add(err)
-		if err == nil {
-			plan.Scrape.Metrics, fields = append(plan.Scrape.Metrics, metric), append(fields, m.Field)
-			told := len(fields) > 1 && fields[len(fields)-2] == m.Field // several are read at one place
-			e.Check(!token || told || metric.Endpoint.Scheme != string(policy.HTTP), m.Field+".protocol", metric.Endpoint.Scheme,
-				"must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open")
-		}
-	}
-	if plan.Scrapes() {
-		plan.Port = around(&plan.Scrape, s.Scrape)
-		e.Add(renamed(plan.Scrape.Validate(), scrapePaths(fields)))
-	}
+	plan.Scrape, plan.Port, err = scraped(&s, plan.Metrics, plan.Interval)
+	e.Add(err)
 	if err := e.Err(); err != nil {
 		return Plan{}, err
 	}

@@ -57,6 +57,8 @@ type Config struct {
 	// Jitter is the part of the interval by which a round may come early, 0.1 by default.
 	Jitter float64
 
+	// Beside runs what shadows do beside the rounds; nil means a goroutine.
+	Beside func(func())
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Random returns numbers in [0, 1); nil means math/rand/v2.
@@ -76,6 +78,10 @@ const (
 type Controller struct {
 	config  Config
 	tunings capacity.Shared // of all objects, one at a time, by namespace
+
+	// Shadows have their own, so that they take nothing away.
+	shadowTunings capacity.Shared
+	shadowBudget  *scrape.Budget
 
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none
@@ -104,13 +110,20 @@ func New(c Config) (*Controller, error) {
 	if c.Jitter == 0 {
 		c.Jitter = defaultJitter
 	}
+	if c.Beside == nil {
+		c.Beside = func(f func()) { go f() }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	return &Controller{config: c, runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant)}, nil
+	ofShadows, err := scrape.NewBudget(0)
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{config: c, shadowBudget: ofShadows, runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant)}, nil
 }
 
 // Reconcile does a round of an object if one is due, and says when the next is.

@@ -16,6 +16,11 @@ type Numbers struct {
 	lateness *prometheus.HistogramVec
 	statuses prometheus.Counter
 	readies  *prometheus.GaugeVec
+
+	shown   map[types.NamespacedName]map[string]float64 // replica-seconds of shadows that are counted
+	wished  *prometheus.GaugeVec
+	outs    *prometheus.GaugeVec
+	seconds *prometheus.CounterVec
 }
 
 // NewNumbers returns Numbers, to be registered by the caller:
@@ -26,6 +31,12 @@ type Numbers struct {
 //	inferscale_ready{namespace,name,reason}
 //	                                    1 if the LLMAutoScaler is ready, else 0, with the reason of its condition Ready: one
 //	                                    series for each, also for one that has no rounds as its spec is refused
+//	inferscale_shadow_replicas{namespace,name,shadow}
+//	                                    the count that a shadow asks for
+//	inferscale_shadow_replica_seconds_total{namespace,name,shadow}
+//	                                    those that it has asked for since this process began
+//	inferscale_shadow_left_out{namespace,name,shadow}
+//	                                    1 while it is left out
 func NewNumbers() *Numbers {
 	return &Numbers{
 		reasons: make(map[types.NamespacedName]string),
@@ -36,6 +47,16 @@ func NewNumbers() *Numbers {
 		statuses: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "inferscale", Name: "status_writes_total", Help: "How often the status of an LLMAutoScaler was written.",
 		}),
+		shown: make(map[types.NamespacedName]map[string]float64),
+		wished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "inferscale", Name: "shadow_replicas", Help: "The count that a shadow of an LLMAutoScaler asks for.",
+		}, []string{"namespace", "name", "shadow"}),
+		outs: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "inferscale", Name: "shadow_left_out", Help: "Whether a shadow is left out, as it is wrong, has failed or has not decided in time.",
+		}, []string{"namespace", "name", "shadow"}),
+		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "inferscale", Name: "shadow_replica_seconds_total", Help: "Replica-seconds that a shadow has asked for.",
+		}, []string{"namespace", "name", "shadow"}),
 		readies: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "inferscale", Name: "ready", Help: "Whether an LLMAutoScaler is ready, with the reason of its condition Ready.",
 		}, []string{"namespace", "name", "reason"}),
@@ -47,6 +68,9 @@ func (n *Numbers) Describe(ch chan<- *prometheus.Desc) {
 	n.lateness.Describe(ch)
 	n.statuses.Describe(ch)
 	n.readies.Describe(ch)
+	n.wished.Describe(ch)
+	n.outs.Describe(ch)
+	n.seconds.Describe(ch)
 }
 
 // Collect sends the metrics.
@@ -54,6 +78,9 @@ func (n *Numbers) Collect(ch chan<- prometheus.Metric) {
 	n.lateness.Collect(ch)
 	n.statuses.Collect(ch)
 	n.readies.Collect(ch)
+	n.wished.Collect(ch)
+	n.outs.Collect(ch)
+	n.seconds.Collect(ch)
 }
 
 // late notes how late a round is. What was due at no time, as the first round after an edit, is not late.
@@ -97,6 +124,44 @@ func (n *Numbers) forget(key types.NamespacedName) {
 		n.lateness.DeleteLabelValues(key.Namespace)
 	}
 	n.readies.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name})
+	n.shadows(key, nil)
+}
+
+// shadows shows what shadows ask for; those that are none any more are forgotten.
+func (n *Numbers) shadows(key types.NamespacedName, all []shadowState) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before, now := n.shown[key], make(map[string]float64, len(all))
+	for i := range all {
+		one := &all[i]
+		now[one.Name] = one.ReplicaSeconds
+		left := 0.0
+		if one.out != "" {
+			left = 1
+		}
+		n.outs.WithLabelValues(key.Namespace, key.Name, one.Name).Set(left)
+		if one.At.IsZero() {
+			continue // it was shown nothing yet
+		}
+		n.wished.WithLabelValues(key.Namespace, key.Name, one.Name).Set(float64(one.Replicas))
+		seconds := n.seconds.WithLabelValues(key.Namespace, key.Name, one.Name)
+		if was, ok := before[one.Name]; ok && one.ReplicaSeconds > was {
+			seconds.Add(one.ReplicaSeconds - was)
+		}
+	}
+	for name := range before {
+		if _, ok := now[name]; !ok {
+			n.wished.DeleteLabelValues(key.Namespace, key.Name, name)
+			n.outs.DeleteLabelValues(key.Namespace, key.Name, name)
+			n.seconds.DeleteLabelValues(key.Namespace, key.Name, name)
+		}
+	}
+	if n.shown[key] = now; len(now) == 0 {
+		delete(n.shown, key)
+	}
 }
 
 func (n *Numbers) statusWritten() {

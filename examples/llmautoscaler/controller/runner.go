@@ -39,6 +39,7 @@ type runner struct {
 	loop        *k8s.Loop
 	former      *k8s.Loop // that of the generation before, whose counters go on in the next one
 	observer    *k8s.PodObserver
+	watchers    *watchers
 	baselines   []byte // of counters and histograms, as the generation before remembered them
 
 	due     time.Time
@@ -59,7 +60,13 @@ func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
 	if r.plan, r.invalid = build.With(las.Spec.Document(), func() capacity.Tuner { return r.controller.tunings.Tuner(r.namespace) }); r.invalid != nil {
 		return nil //nolint:nilerr // it is kept, to be told in the status
 	}
-	return r.takeState(ctx, &las.LLMAutoScaler)
+	if err := r.takeState(ctx, &las.LLMAutoScaler); err != nil {
+		return err
+	}
+	if r.watchers = newWatchers(r.controller, &las.LLMAutoScaler); r.watchers != nil && r.status.ObservedGeneration == las.Generation {
+		r.watchers.resume(found(r.status))
+	}
+	return nil
 }
 
 // round does a round and returns how long to wait for the next.
@@ -86,6 +93,7 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 		return 0, nil // this is the end of the process: whatever failed, failed of that
 	}
 	outcome.Late = r.late
+	r.watch(bounded, las, &outcome)
 	r.tell(las, trouble)
 	ready := readiness(&outcome, trouble)
 	r.controller.config.Numbers.ready(client.ObjectKeyFromObject(las), ready.Reason, ready.Status == metav1.ConditionTrue)
@@ -103,7 +111,8 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 func (r *runner) ready(ctx context.Context, las *v1alpha1.LLMAutoScaler) *trouble {
 	err := r.authorize(ctx, las)
 	if err == nil && r.plan.Scrapes() && r.observer == nil {
-		r.observer, err = r.observe()
+		r.observer, err = r.observeWith(r.plan.Scrape, r.plan.Port, r.controller.config.Budget, r.baselines)
+		r.baselines = nil
 	}
 	if err != nil {
 		return notReady(ReasonCredentials, err)
@@ -145,7 +154,14 @@ func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 
 // authorize brings the credentials up to date. Those of the generation before are dropped if this one has none.
 func (r *runner) authorize(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
-	if las.Spec.Scrape == nil || !r.plan.Scrapes() {
+	if !r.plan.Scrapes() && r.watchers.scrapes() {
+		return nil // it is for the shadows alone, after the round
+	}
+	return r.authorizeFor(ctx, las, r.plan.Scrapes())
+}
+
+func (r *runner) authorizeFor(ctx context.Context, las *v1alpha1.LLMAutoScaler, scrapes bool) error {
+	if las.Spec.Scrape == nil || !scrapes {
 		if r.credentials != nil {
 			r.credentials.remove()
 			r.credentials = nil
@@ -167,10 +183,10 @@ func reference(las *v1alpha1.LLMAutoScaler) *v1alpha1.LLMAutoScaler {
 	}
 }
 
-func (r *runner) observe() (*k8s.PodObserver, error) {
+// observeWith makes what asks pods.
+func (r *runner) observeWith(config scrape.Config, port k8s.Port, budget *scrape.Budget, baselines []byte) (*k8s.PodObserver, error) {
 	c := &r.controller.config
-	config := r.plan.Scrape
-	config.AllowLocal, config.Now, config.Budget, config.Tenant = c.AllowLocal, c.Now, c.Budget, r.namespace
+	config.AllowLocal, config.Now, config.Budget, config.Tenant = c.AllowLocal, c.Now, budget, r.namespace
 	if r.credentials != nil {
 		config.TLS.CAFile, config.TokenFile = r.credentials.files()
 	}
@@ -178,18 +194,17 @@ func (r *runner) observe() (*k8s.PodObserver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(r.baselines) > 0 {
-		if err := scraper.Restore(r.baselines); err != nil {
+	if len(baselines) > 0 {
+		if err := scraper.Restore(baselines); err != nil {
 			c.Logger.Warn("baselines of the spec before not taken over", "namespace", r.namespace, "error", err)
 		}
-		r.baselines = nil
 	}
 	pods, err := k8s.NewPods(c.Pods, r.plan.Grouping)
 	if err != nil {
 		return nil, err
 	}
 	pods.Now = c.Now
-	return k8s.NewPodObserver(pods, scraper, r.plan.Port)
+	return k8s.NewPodObserver(pods, scraper, port)
 }
 
 // tell makes an event of trouble that is new.
@@ -210,6 +225,7 @@ func (r *runner) tell(las *v1alpha1.LLMAutoScaler, t *trouble) {
 // close ends what is kept for the object.
 func (r *runner) close() {
 	r.dropFormer()
+	r.watchers.close()
 	if r.loop != nil {
 		r.loop.Close()
 	}

@@ -32,6 +32,7 @@ const (
 func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.Outcome, t *trouble) error {
 	status := r.status.DeepCopy()
 	fill(status, las.Generation, o, t)
+	r.watchers.fill(status)
 	c := &r.controller.config
 	if equality.Semantic.DeepEqual(status, r.status) {
 		return nil
@@ -254,6 +255,9 @@ func essence(s *v1alpha1.LLMAutoScalerStatus) *v1alpha1.LLMAutoScalerStatus {
 	}
 	if d := s.LastDecision; d != nil { // how it came about is in the metrics of each round
 		d.Reason, d.Explain, d.Time, d.Steps = "", "", nil, nil
+	}
+	for i := range s.Shadows { // what they wish is in the metrics of each round
+		s.Shadows[i] = v1alpha1.ShadowStatus{Name: s.Shadows[i].Name, LeftOut: s.Shadows[i].LeftOut}
 	}
 	for i := range s.Metrics {
 		m := &s.Metrics[i]

@@ -65,8 +65,10 @@ func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admiss
 	if given.SpecErr != nil {
 		return nil, invalid(las.Name, field.ErrorList{field.Invalid(field.NewPath("spec"), field.OmitValueType{}, given.SpecErr.Error())})
 	}
-	_, err := build.Spec(las.Spec.Document())
-	problems := list(err)
+	document := las.Spec.Document()
+	_, err := build.Spec(document)
+	shadows, wrong := build.Shadows(document, las.Spec.Shadows(), nil)
+	problems := append(list(err), list(wrong)...)
 	if before == nil || before.Spec.ScaleTargetRef != las.Spec.ScaleTargetRef {
 		taken, err := v.taken(ctx, las)
 		if err != nil {
@@ -82,6 +84,9 @@ func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admiss
 	}
 	if len(problems) > 0 {
 		return warnings, invalid(las.Name, problems)
+	}
+	for _, e := range policy.ShadowWarnings(shadows.All) {
+		warnings = append(warnings, e.Error())
 	}
 	return append(warn(&las.Spec), warnings...), nil
 }

@@ -52,6 +52,13 @@ type LLMAutoScalerStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Metrics []MetricReading `json:"metrics,omitempty"`
 
+	// Shadows are what the policies of spec.shadow would ask for.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Shadows []ShadowStatus `json:"shadows,omitempty"`
+
 	// Conditions say whether scaling works: Ready, AbleToScale, ScalingActive, ScalingLimited, MetricsAvailable, Contended.
 	// +optional
 	// +listType=map
@@ -59,6 +66,76 @@ type LLMAutoScalerStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(c, (!has(c.observedGeneration) || c.observedGeneration <= 9007199254740991) && c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="each must have a time, and an observedGeneration of at most 9007199254740991"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// A ShadowStatus is what a policy that watches would ask for. Like the readings it can be some minutes old: metrics have
+// each round.
+type ShadowStatus struct {
+	// Name is that of spec.shadow.
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Replicas is the count that it asked for, and believes to have.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
+	Replicas int32 `json:"replicas"`
+	// ReadyReplicas is how many of them would have started.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// Verdict is Up, Down, Hold or Unknown: its last decision.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Verdict string `json:"verdict,omitempty"`
+	// Reason is that decision in one line, with the numbers.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+	// LeftOut is why it is left out, if it is: Refused, as its scaler is wrong, Overdue, as its decision is not made yet,
+	// or Failed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	LeftOut string `json:"leftOut,omitempty"`
+	// Message says more about why it is left out.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+	// Since is when it began, with the real count; the sums count from then on.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
+	Since *metav1.Time `json:"since,omitempty"`
+	// RemembersSince is when it began to remember what it sees: a restart of the controller, and an edit of the spec, keep
+	// its count and its sums alone.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
+	RemembersSince *metav1.Time `json:"remembersSince,omitempty"`
+	// ApartSince is since when its count is another one than the real one; absent while they are the same.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
+	ApartSince *metav1.Time `json:"apartSince,omitempty"`
+	// LastScaleTime is when it last asked for another count.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
+	// Time is up to when the sums count.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
+	Time *metav1.Time `json:"time,omitempty"`
+	// ReplicaSeconds are those that it asked for since Since.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
+	ReplicaSeconds int64 `json:"replicaSeconds,omitempty"`
+	// RealReplicaSeconds are those that the target was asked for in the same time.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
+	RealReplicaSeconds int64 `json:"realReplicaSeconds,omitempty"`
 }
 
 // A Decision is what was decided, and why.

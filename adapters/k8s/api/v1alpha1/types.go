@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/inferscale/inferscale/policy"
 )
@@ -61,9 +62,39 @@ type LLMAutoScalerSpec struct {
 	// Scaler says by what rules to scale. Of realtime, proportional, saturation, capacity and static the one that asks for most
 	// wins; beside any of them cron is a floor, and alone it is exact.
 	Scaler policy.Scaler `json:"scaler"`
+
+	// Shadow are policies that watch: what each would ask for, with a count of its own, is in metrics, events and
+	// status.shadows, and never written. The load that they see is the real fleet's, over their own count.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Shadow []Shadow `json:"shadow,omitempty"`
 }
 
-// Document returns the spec as documents have it.
+// A Shadow is a policy that watches.
+type Shadow struct {
+	// Name tells it from the others, in metrics, events and the status.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// Scaler says by what rules it would scale, within the same bounds: as spec.scaler, and with everything that a scaler
+	// of a policy document can have. The webhook judges it. One that is wrong is left out, and the rest of the spec is carried out.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Scaler runtime.RawExtension `json:"scaler"`
+}
+
+// Shadows returns the shadows as they were written.
+func (s *LLMAutoScalerSpec) Shadows() []policy.RawShadow {
+	var all []policy.RawShadow
+	for i := range s.Shadow {
+		all = append(all, policy.RawShadow{Name: s.Shadow[i].Name, Scaler: s.Shadow[i].Scaler.Raw})
+	}
+	return all
+}
+
+// Document returns the spec as documents have it, without its shadows.
 func (s *LLMAutoScalerSpec) Document() *policy.Spec {
 	return &policy.Spec{Settings: s.Settings, Scaler: policy.Composite{Scaler: s.Scaler}}
 }

@@ -1,0 +1,119 @@
+package build
+
+import (
+	"slices"
+	"time"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
+)
+
+// A ShadowPlan is what carries a spec's shadows out.
+type ShadowPlan struct {
+	// All are the shadows, in their order; those that are wrong have their Err.
+	All []policy.ShadowPlan
+	// Scrape and Port say what is read of the pods for them alone, if the spec's own metrics do not do: all that any of them
+	// reads. Without metrics the spec's own do.
+	Scrape scrape.Config
+	Port   k8s.Port
+}
+
+// Shadows builds the plan of a spec's shadows, which read beside the spec's own metrics what is not among them. The error is
+// every field that is wrong; what is right can be carried out.
+func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tuner) (ShadowPlan, error) {
+	var plan ShadowPlan
+	var e scaling.FieldErrors
+	s := *spec
+	if s.MinReplicas == nil { // as With has it
+		least := int32(policy.DefaultMinReplicas)
+		s.MinReplicas = &least
+	}
+	var err error
+	plan.All, err = s.RawShadows("spec", raw, scaling.Bounds{}, tuner)
+	e.Add(err)
+	own, _ := With(spec, nil)
+	var all []policy.Metric
+	for i := range plan.All {
+		one := &plan.All[i]
+		for _, m := range one.Reads { // the endpoints are judged one by one, so that one that is wrong is so alone
+			_, _, bad := scraped(spec, []policy.Metric{m}, own.interval(spec))
+			one.Err = joined(one.Err, bad)
+			e.Add(bad)
+		}
+		if one.Err != nil {
+			one.Policy.Policy = nil
+			continue
+		}
+		for _, m := range one.Reads {
+			k := slices.IndexFunc(all, func(old policy.Metric) bool { return old.Name == m.Name })
+			if k < 0 {
+				all = append(all, m)
+				continue
+			}
+			all[k].Fill = max(all[k].Fill, m.Fill)
+		}
+	}
+	if !slices.ContainsFunc(all, func(m policy.Metric) bool {
+		return !slices.ContainsFunc(own.Metrics, func(has policy.Metric) bool { return has.Name == m.Name })
+	}) {
+		return plan, e.Err()
+	}
+	slices.SortStableFunc(all, func(a, b policy.Metric) int { return last(a) - last(b) })
+	plan.Scrape, plan.Port, err = scraped(spec, all, own.interval(spec))
+	if err != nil { // of all together: more than are allowed
+		for i := range plan.All {
+			plan.All[i].Err, plan.All[i].Policy.Policy = joined(plan.All[i].Err, err), nil
+		}
+		plan.Scrape = scrape.Config{}
+		e.Add(err)
+	}
+	return plan, e.Err()
+}
+
+func last(m policy.Metric) int {
+	if m.Counted {
+		return 1
+	}
+	return 0
+}
+
+func joined(a, b error) error {
+	var e scaling.FieldErrors
+	e.Add(a)
+	e.Add(b)
+	return e.Err()
+}
+
+// interval is how often a spec has pods read; of one that is wrong, the default.
+func (p *Plan) interval(spec *policy.Spec) time.Duration {
+	if p.Policy == nil {
+		return policy.DefaultIntervalSeconds * time.Second
+	}
+	return spec.Interval()
+}
+
+// scraped returns how metrics are read of pods.
+func scraped(spec *policy.Spec, metrics []policy.Metric, interval time.Duration) (c scrape.Config, port k8s.Port, err error) {
+	var e scaling.FieldErrors
+	var fields []string
+	c.Interval = interval
+	for _, m := range metrics {
+		metric, err := Metric(m)
+		e.Add(err)
+		if err != nil {
+			continue
+		}
+		c.Metrics, fields = append(c.Metrics, metric), append(fields, m.Field)
+		told := len(fields) > 1 && fields[len(fields)-2] == m.Field // several are read at one place
+		e.Check(spec.Scrape == nil || spec.Scrape.BearerTokenSecretRef == nil || told || metric.Endpoint.Scheme != string(policy.HTTP), m.Field+".protocol", metric.Endpoint.Scheme,
+			"must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open")
+	}
+	if len(c.Metrics) > 0 {
+		port = around(&c, spec.Scrape)
+		e.Add(renamed(c.Validate(), scrapePaths(fields)))
+	}
+	return c, port, e.Err()
+}

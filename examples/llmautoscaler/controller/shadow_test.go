@@ -1,0 +1,248 @@
+package controller_test
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+)
+
+const shadows = `
+  shadow:
+  - {name: calm, scaler: {static: {replicas: 5}}}
+  - name: load
+    scaler:
+      proportional:
+        profile: hpa
+        metrics: [{source: {port: PORT}, target: 10}]
+`
+
+// watchedWorld is one in which what is beside the rounds is done at once.
+func watchedWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.config.Beside = func(f func()) { f() }
+	w.restart()
+	return w
+}
+
+func (w *world) said(reason string) (events []string) {
+	for {
+		select {
+		case e := <-w.events.Events:
+			if strings.Contains(e, reason) {
+				events = append(events, e)
+			}
+		default:
+			return events
+		}
+	}
+}
+
+// TestShadowsAreTold in the status, in metrics and events, and write nothing: replicas and the stored state are as without.
+func TestShadowsAreTold(t *testing.T) {
+	w, alone := watchedWorld(t), newWorld(t)
+	for _, one := range []*world{w, alone} {
+		one.deployment(2)
+		one.queue(20)
+	}
+	w.apply(chat + shadows)
+	alone.apply(chat)
+	las := w.round("chat")
+	alone.round("chat")
+	first := las.Status.Shadows
+	require.Len(t, first, 2)
+	at := first[0].Time
+	require.Equal(t, v1alpha1.ShadowStatus{
+		Name: "calm", Replicas: 5, ReadyReplicas: 2, Verdict: "Up", Reason: first[0].Reason, Since: at, RemembersSince: at, LastScaleTime: at, Time: at,
+	}, first[0])
+	require.Equal(t, "2026-01-15T08:00:00Z", at.UTC().Format(time.RFC3339))
+	require.Contains(t, first[0].Reason, "Up 2 -> 5")
+	require.Equal(t, int32(4), first[1].Replicas, "twice the target on each")
+
+	for range 20 {
+		las = w.round("chat")
+		other := alone.round("chat")
+		require.Equal(t, other.Annotations, las.Annotations)
+		require.Equal(t, other.Status.LastDecision, las.Status.LastDecision)
+		require.Equal(t, other.Status.Conditions, las.Status.Conditions)
+		require.Equal(t, alone.targets["chat"], w.targets["chat"])
+	}
+	require.Equal(t, alone.scales, w.scales)
+	require.Equal(t, alone.statuses, w.statuses, "no more writes")
+	require.NotNil(t, las.Status.Shadows[1].LastScaleTime)
+
+	events := w.said("ShadowApart")
+	require.Len(t, events, 2, "one of each, however long they are apart")
+	require.Contains(t, events[0], "Normal ShadowApart shadow calm would run 5 replicas, 2 are asked for: Up 2 -> 5")
+	require.NoError(t, testutil.CollectAndCompare(w.config.Numbers, strings.NewReader(`
+# HELP inferscale_shadow_left_out Whether a shadow is left out, as it is wrong, has failed or has not decided in time.
+# TYPE inferscale_shadow_left_out gauge
+inferscale_shadow_left_out{name="chat",namespace="models",shadow="calm"} 0
+inferscale_shadow_left_out{name="chat",namespace="models",shadow="load"} 0
+`), "inferscale_shadow_left_out"))
+	require.InDelta(t, 5*15*20, w.number("inferscale_shadow_replica_seconds_total", "calm"), 0)
+	require.InDelta(t, 5, w.number("inferscale_shadow_replicas", "calm"), 0)
+}
+
+// number is the value of a shadow's series.
+func (w *world) number(name, shadow string) float64 {
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(w.t, registry.Register(w.config.Numbers))
+	all, err := registry.Gather()
+	require.NoError(w.t, err)
+	for _, family := range all {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name && slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == shadow }) {
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+// TestShadowsGoOn with their counts over a restart, and say that they remember nothing; an edit keeps those that are as they were.
+func TestShadowsGoOn(t *testing.T) {
+	w := watchedWorld(t)
+	w.deployment(2)
+	w.queue(1)
+	w.apply(chat + shadows)
+	for range 40 { // until the status is written for its age
+		w.round("chat")
+	}
+	before := w.get("chat").Status.Shadows[0]
+	require.Positive(t, before.ReplicaSeconds)
+	w.restart()
+	w.now = w.now.Add(10 * time.Minute)
+	w.round("chat")
+	w.now = w.now.Add(10 * time.Minute)
+	after := w.round("chat").Status.Shadows[0]
+	require.Equal(t, before.Since, after.Since)
+	require.True(t, before.RemembersSince.Before(after.RemembersSince))
+	require.Equal(t, int32(5), after.Replicas)
+	require.InDelta(t, 5*after.Time.Sub(after.Since.Time).Seconds(), float64(after.ReplicaSeconds), 5, "of the time between too")
+
+	w.apply(chat + strings.Replace(shadows, "target: 10", "target: 9", 1))
+	las := w.round("chat")
+	require.Equal(t, before.Since, las.Status.Shadows[0].Since)
+	require.True(t, before.Since.Before(las.Status.Shadows[1].Since), "this is another one now")
+
+	w.apply(chat)
+	require.Empty(t, w.round("chat").Status.Shadows)
+	require.Zero(t, testutil.CollectAndCount(w.config.Numbers, "inferscale_shadow_replicas"))
+}
+
+// TestWrongShadowIsLeftOut alone, with the reason: the object's own scaling and the other shadows go on.
+func TestWrongShadowIsLeftOut(t *testing.T) {
+	w := watchedWorld(t)
+	w.deployment(2)
+	w.queue(20)
+	w.apply(chat + `
+  shadow:
+  - {name: bad, scaler: {realtime: {metrics: [{threshold: {high: x, low: 1}}]}}}
+  - {name: clash, scaler: {realtime: {metrics: [{source: {port: 1}, threshold: {high: 2, low: 1}}]}}}
+  - {name: good, scaler: {static: {replicas: 5}}}
+  - {name: good, scaler: {static: {replicas: 6}}}
+`)
+	w.round("chat")
+	las := w.round("chat")
+	require.Equal(t, int32(3), w.targets["chat"].Spec.Replicas)
+	require.Equal(t, "True Ready", condition(las, k8s.ConditionReady))
+	s := las.Status.Shadows
+	require.Len(t, s, 3, "no name twice, which an API server would refuse")
+	require.Equal(t, "Refused", s[0].LeftOut)
+	require.Contains(t, s[0].Message, `spec.shadow[0].scaler.realtime.metrics[0].threshold.high: "x"`)
+	require.Equal(t, "Refused", s[1].LeftOut)
+	require.Contains(t, s[1].Message, "must be read as spec.scaler.realtime.metrics[0].source reads it")
+	require.Empty(t, s[2].LeftOut)
+	require.Equal(t, int32(5), s[2].Replicas)
+	require.Len(t, w.said("ShadowLeftOut"), 3)
+}
+
+// TestShadowsWithMetricsOfTheirOwn have pods asked beside the rounds: a metric that no pod has, and a page that never
+// ends, are nothing to the object's own scaling.
+func TestShadowsWithMetricsOfTheirOwn(t *testing.T) {
+	w := watchedWorld(t)
+	var asked []func()
+	w.config.Beside = func(f func()) { asked = append(asked, f) }
+	w.restart()
+	w.deployment(2)
+	w.apply(chat + `
+  shadow:
+  - {name: own, scaler: {proportional: {profile: hpa, metrics: [{source: {name: "vllm:num_requests_running", port: PORT}, target: 10}]}}}
+`)
+	w.queue(20)
+	w.round("chat")
+	require.Len(t, asked, 1, "the round did not wait")
+	w.round("chat")
+	las := w.round("chat")
+	require.Len(t, asked, 1, "nor does another one ask again")
+	require.Equal(t, int32(3), w.targets["chat"].Spec.Replicas)
+	require.Equal(t, "True Ready", condition(las, k8s.ConditionReady))
+	require.Len(t, las.Status.Metrics, 1)
+	run := func() {
+		for len(asked) > 0 {
+			f := asked[0]
+			asked = asked[1:]
+			f()
+		}
+	}
+	run()
+	for range 25 { // for the status to be written for its age
+		las = w.round("chat")
+		run()
+	}
+	require.Equal(t, "Unknown", las.Status.Shadows[0].Verdict)
+	require.Contains(t, las.Status.Shadows[0].Message, "metrics without a value: metric vllm:num_requests_running: NotFound")
+	require.Equal(t, "True Ready", condition(las, k8s.ConditionReady))
+	require.Len(t, las.Status.Metrics, 1, "those of the object's own")
+
+	w.says("vllm:num_requests_waiting 20\nvllm:num_requests_running 20\n")
+	for range 25 {
+		las = w.round("chat")
+		run()
+	}
+	require.Empty(t, las.Status.Shadows[0].Message)
+	require.Equal(t, int32(8), las.Status.Shadows[0].Replicas)
+}
+
+// TestShadowsBeginAnewWithATarget that was made anew under its name.
+func TestShadowsBeginAnewWithATarget(t *testing.T) {
+	w := watchedWorld(t)
+	w.deployment(2)
+	w.queue(5)
+	w.apply(chat + shadows)
+	w.round("chat")
+	w.targets["chat"] = &autoscalingv1.Scale{ObjectMeta: w.targets["chat"].ObjectMeta, Spec: w.targets["chat"].Spec, Status: w.targets["chat"].Status}
+	w.targets["chat"].UID = "another"
+	var las *v1alpha1.LLMAutoScaler
+	for range 25 {
+		las = w.round("chat")
+	}
+	require.True(t, las.Status.Shadows[0].Since.After(las.CreationTimestamp.Time))
+}
+
+// TestShadowsAreNotWaitedFor: beside the rounds, what they wish is told a round or more later.
+func TestShadowsAreNotWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.queue(5)
+	w.apply(chat + shadows)
+	for range 10_000 {
+		if w.round("chat"); w.number("inferscale_shadow_replicas", "calm") == 5 {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Fatal("no shadow decided")
+}

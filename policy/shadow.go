@@ -1,0 +1,247 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/loop/shadow"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// MaxShadows is how many shadows a spec may have, and MaxShadow how many bytes the scaler of one that is read by itself.
+const (
+	MaxShadows = shadow.Most
+	MaxShadow  = 64 << 10
+)
+
+// A Shadow is a policy that watches: what it would ask for is told, and never written.
+type Shadow struct {
+	// Name tells it from the others: at most 63 of a-z, 0-9 and -.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// Scaler says by what rules it would scale, within the bounds of the spec that it stands in.
+	Scaler Composite `json:"scaler"`
+}
+
+// A ShadowPlan is what carries a shadow out.
+//
+// +kubebuilder:object:generate=false
+type ShadowPlan struct {
+	shadow.Policy
+
+	// Reads are the metrics that it reads, each name once.
+	Reads []Metric
+	// Err is what is wrong with it; it has no policy then.
+	Err error
+	// Warnings say what is odd about it without being wrong: metrics of which it sees the real fleet's.
+	Warnings []*scaling.FieldError
+}
+
+// A RawShadow is a shadow whose scaler is as somebody has written it, in JSON or YAML.
+//
+// +kubebuilder:object:generate=false
+type RawShadow struct {
+	Name   string
+	Scaler []byte
+}
+
+// Shadows returns what carries the spec's shadows out, in their order, and every field that is wrong with them, as Plan
+// does. One that is wrong has its Err, and the others can be carried out. What is wrong with the rest of the spec is Plan's
+// to say; no shadow can be carried out then.
+//
+// Two scalers may read one metric if they read it from the same source, be one the spec's own and the other a shadow.
+func (s *Spec) Shadows(at string, otherwise scaling.Bounds, tuner func() capacity.Tuner) ([]ShadowPlan, error) {
+	return s.shadows(at, s.Shadow, make([]error, len(s.Shadow)), otherwise, tuner)
+}
+
+// RawShadows is Shadows, of shadows that are read first. What cannot be read is wrong with that shadow alone.
+func (s *Spec) RawShadows(at string, raw []RawShadow, otherwise scaling.Bounds, tuner func() capacity.Tuner) ([]ShadowPlan, error) {
+	all, unread := make([]Shadow, len(raw)), make([]error, len(raw))
+	for i := range raw[:min(len(raw), MaxShadows)] {
+		all[i].Name = raw[i].Name
+		unread[i] = all[i].Scaler.read(raw[i].Scaler, fmt.Sprintf("%sshadow[%d].scaler", prefix(at), i))
+	}
+	return s.shadows(at, all, unread, otherwise, tuner)
+}
+
+// read reads a scaler whose fields are named under a path.
+func (c *Composite) read(data []byte, path string) error {
+	if len(data) > MaxShadow {
+		return &scaling.FieldError{Field: path, Value: len(data), Rule: fmt.Sprintf("must not be larger than %d bytes", MaxShadow)}
+	}
+	r := newReader("")
+	documents := r.documents(data, "must be given")
+	for i, root := range documents {
+		if i > 0 {
+			r.report(root.Line, "", nil, "must be one")
+			break
+		}
+		r.into(root, c, path)
+	}
+	c.ready()
+	var e scaling.FieldErrors
+	for _, wrong := range fieldErrors(r.err()) {
+		if wrong.Field == "" {
+			wrong.Field = path
+		}
+		e.Add(wrong)
+	}
+	return e.Err()
+}
+
+func (s *Spec) shadows(at string, all []Shadow, unread []error, otherwise scaling.Bounds, tuner func() capacity.Tuner) ([]ShadowPlan, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	var errs scaling.FieldErrors
+	alone := *s
+	alone.Shadow = nil
+	first, _ := alone.PlanWith(at, otherwise, nil)
+	taken, field := first.Metrics, prefix(at)+"shadow"
+	errs.Check(len(all) <= MaxShadows, field, len(all), fmt.Sprintf("must be at most %d", MaxShadows))
+	var plans []ShadowPlan
+	for i := range all[:min(len(all), MaxShadows)] {
+		one, here := &all[i], fmt.Sprintf("%s[%d]", field, i)
+		var e scaling.FieldErrors
+		e.Check(named(one.Name), here+".name", one.Name, "must be at most 63 of a-z, 0-9 and -, and neither begin nor end with -")
+		e.Check(!slices.ContainsFunc(all[:i], func(other Shadow) bool { return other.Name == one.Name }), here+".name", one.Name, "must be unique")
+		var plan Plan
+		if err := unread[i]; err != nil {
+			e.Add(err)
+		} else {
+			spec := alone
+			spec.Scaler = one.Scaler
+			plan, err = spec.plan(prefix(at), here+".scaler.", otherwise, tuner)
+			e.Add(own(err, here+".scaler", first.Policy != nil))
+		}
+		for _, m := range plan.Metrics {
+			k := slices.IndexFunc(taken, func(old Metric) bool { return old.Name == m.Name })
+			e.Check(k < 0 || same(taken[max(k, 0)].Source, m.Source), m.Field, m.Name, "must be read as "+read(taken, k)+" reads it, which has the same name")
+			if k < 0 {
+				taken = append(taken, m)
+			}
+		}
+		p := ShadowPlan{Policy: shadow.Policy{Name: one.Name}, Err: e.Err()}
+		errs.Add(p.Err)
+		switch {
+		case p.Err != nil:
+		case plan.Policy == nil:
+			p.Err = noSpecError{}
+		default:
+			p.Policy.Policy, p.Metrics, p.Reads = plan.Policy, one.Scaler.shown(plan.Metrics), plan.Metrics
+			p.Warnings = append(one.Scaler.warnings(here+".scaler."), alike(plan.Metrics)...)
+		}
+		plans = append(plans, p)
+	}
+	return plans, errs.Err()
+}
+
+// read names who reads a metric, if somebody does.
+func read(metrics []Metric, k int) string {
+	if k < 0 {
+		return ""
+	}
+	return metrics[k].Field
+}
+
+// own leaves out of a shadow's errors, where the spec has some too, what is not about its scaler: that is told of the spec.
+func own(err error, path string, whole bool) error {
+	if err == nil || whole {
+		return err
+	}
+	var e scaling.FieldErrors
+	for _, wrong := range fieldErrors(err) {
+		if strings.HasPrefix(wrong.Field, path) {
+			e.Add(wrong)
+		}
+	}
+	return e.Err()
+}
+
+// noSpecError is why there is no shadow beside a spec that is wrong.
+type noSpecError struct{}
+
+func (noSpecError) Error() string { return "the rest of the spec is wrong" }
+
+// named reports whether a name is a label of RFC 1123.
+func named(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case c == '-' && i > 0 && i < len(name)-1:
+		default:
+			return false
+		}
+	}
+	return len(name) >= 1 && len(name) <= 63
+}
+
+// shown says what the readings of a shadow are of.
+func (c *Composite) shown(metrics []Metric) []shadow.Metric {
+	var all []shadow.Metric
+	for _, m := range metrics {
+		if m.Counted {
+			continue
+		}
+		one := shadow.Metric{Name: m.Name, Fill: m.Fill, Kind: c.kind(m.Name)}
+		if m.Source.Alike() {
+			one.Kind = shadow.Fleet
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// kind returns what a reading is of, by the measure that it has.
+func (c *Composite) kind(metric string) (kind shadow.Kind) {
+	if c.Proportional != nil {
+		for _, target := range c.Proportional.Metrics {
+			switch {
+			case target.Source.MetricName() != metric:
+			case target.Measure == "Total":
+				kind = max(kind, shadow.Fleet)
+			case target.Measure == "Average":
+				kind = max(kind, shadow.Average)
+			}
+		}
+	}
+	for i := range c.Highest {
+		kind = max(kind, c.Highest[i].kind(metric))
+	}
+	return kind
+}
+
+// Alike reports whether the number is known to be one that replicas do not share: a time or a hit rate, which is no half
+// with twice as many. A shadow is shown what the real fleet has of these.
+func (s *MetricSource) Alike() bool {
+	switch s.Signal {
+	case "TTFT", "TPOT", "PrefixCacheHitRate":
+		return true
+	case "":
+		return strings.HasSuffix(s.Name, "_seconds") || strings.Contains(s.Name, "hit_rate")
+	}
+	return false
+}
+
+func alike(metrics []Metric) (all []*scaling.FieldError) {
+	for _, m := range metrics {
+		if !m.Counted && m.Source.Alike() {
+			all = append(all, &scaling.FieldError{
+				Field: m.Field, Value: m.Name, Rule: "is of the real fleet, whatever the shadow asks for: where the two differ its wish says little",
+			})
+		}
+	}
+	return all
+}
+
+// ShadowWarnings joins the warnings of plans.
+func ShadowWarnings(plans []ShadowPlan) (all []*scaling.FieldError) {
+	for i := range plans {
+		all = append(all, plans[i].Warnings...)
+	}
+	return all
+}
