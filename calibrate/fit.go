@@ -66,7 +66,8 @@ type fit struct {
 	together int
 	step     float64 // ns
 	window   time.Duration
-	counted  int // rows with sequences that were counted
+	runs     bool // of a benchmark, and not of production
+	counted  int  // rows with sequences that were counted
 
 	data  []row
 	scale vector // of the columns
@@ -153,7 +154,7 @@ func perSequence(all []sample) float64 {
 }
 
 // x returns a row's columns: Base, Sequence, KVToken and PrefillToken.
-func (r *row) x() vector { return vector{1, (r.r1 + r.r2) / 2, (r.k1 + r.k2) / 2, r.p * r.f} }
+func (r *row) x() vector { return vector{1, (r.r1 + r.r2) / 2, (r.k1 + r.k2) / 2, r.q * r.f} }
 
 // Robustness: Tukey's biweight with the constant that loses 5 % of the efficiency on normal errors.
 const tukey = 4.685
@@ -187,7 +188,7 @@ func (f *fit) begin() {
 	var sums vector
 	for i := range f.data {
 		r := &f.data[i]
-		r.f, r.h, r.robu = r.y, 1, 1
+		r.f, r.h, r.robu, r.q = r.y, 1, 1, r.p
 		x := r.x()
 		for j := range sums {
 			sums[j] += r.w * x[j]
@@ -237,7 +238,11 @@ func (f *fit) predict() {
 	for i := range f.data {
 		r := &f.data[i]
 		x := r.x()
-		r.h = 1 / (1 - min(f.beta[3]*r.p, most))
+		if r.q = r.p; r.random {
+			share := min(f.beta[3]*r.p, 0.8)
+			r.q *= 1 + share/(1-share)/max(x[1]-1, 1)
+		}
+		r.h = 1 / (1 - min(f.beta[3]*r.q, most))
 		r.f = max((f.beta[0]+f.beta[1]*x[1]+f.beta[2]*x[2])*r.h, 1e-9)
 	}
 }

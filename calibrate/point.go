@@ -153,7 +153,9 @@ type row struct {
 	w, y, p    float64 // weight, ITL, prompt tokens/s
 	r1, r2     float64 // sequences; by two halves of the scrapes, or twice the same where they are counted
 	k1, k2     float64 // the cache, likewise
-	f, h, robu float64 // the model's ITL, 1/(1-pP), and the weight that robustness leaves
+	f, h, robu float64 // the model's ITL, 1/(1-pQ), and the weight that robustness leaves
+	q          float64 // prompt tokens/s, each as often as it delays a token of an average sequence
+	random     bool    // requests came at random on one replica
 }
 
 // rows makes equations of runs of scrapes: counters are added up, which is exact. The gauges of every other scrape make one

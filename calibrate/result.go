@@ -82,7 +82,9 @@ func (f *fit) result(points []Point, capacity Estimate) Result {
 		}
 	}
 	r.Outliers /= float64(len(f.data))
-	r.From, r.To = time.Unix(0, from).UTC(), time.Unix(0, to).UTC()
+	if !f.runs {
+		r.From, r.To = time.Unix(0, from).UTC(), time.Unix(0, to).UTC()
+	}
 	if f.Block == 0 {
 		f.Block = min(max(time.Duration((to-from)/48), 4*f.window), 6*time.Hour)
 	}
@@ -111,7 +113,10 @@ func (f *fit) over(value func(*row) float64) Range {
 // intervals draws stretches of time with replacement and solves again: what the pods did at one time hangs together, and so
 // does what was at one time and soon after.
 func (f *fit) intervals(r *Result) [parameters]Estimate {
-	last := f.block(&f.data[len(f.data)-1])
+	last, source, enough := f.block(&f.data[len(f.data)-1]), Measured, 8
+	if f.runs {
+		source, enough = Benchmark, leastRuns
+	}
 	blocks := make([]moment, last+1)
 	total := f.moments(blocks)
 	r.Condition = total.condition(f.free)
@@ -135,7 +140,7 @@ func (f *fit) intervals(r *Result) [parameters]Estimate {
 	seen := [parameters]Range{{1, 1, 1}, r.Running, r.KV, r.Prompts}
 	var out [parameters]Estimate
 	for j := range out {
-		e := Estimate{Value: f.beta[j], Lower: f.beta[j], Upper: f.beta[j], Source: Measured}
+		e := Estimate{Value: f.beta[j], Lower: f.beta[j], Upper: f.beta[j], Source: source}
 		switch {
 		case !f.free[j] && f.Fixed != nil && !math.IsNaN(f.Fixed.vector()[j]):
 			e.Source = Given
@@ -150,8 +155,8 @@ func (f *fit) intervals(r *Result) [parameters]Estimate {
 			share := f.share(j, seen[j].P95, r.ITL.P50)
 			wide := func(width float64) bool { return width > widest*e.Value && width*share > negligible }
 			switch {
-			case len(blocks) < 8:
-				e.Unknown = fmt.Sprintf("the data is of %d stretches of %s, and 8 are needed for an interval", len(blocks), f.Block)
+			case len(blocks) < enough:
+				e.Unknown = fmt.Sprintf("the data is of %d stretches of %s, and %d are needed for an interval", len(blocks), f.Block, enough)
 			case wide(most - least):
 				e.Unknown = fmt.Sprintf("anything from %.3g to %.3g explains what was seen to within %g %%: its share of the time went up and down with the others'", least, most, 100*tellable)
 			case wide(high - low):

@@ -1,0 +1,219 @@
+package calibrate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// largestBench is how long the file of one run may be: with -save-detailed there are all requests in it.
+const largestBench = 256 << 20
+
+// ReadRuns reads the table of a benchmark, as one of these says it:
+//
+//   - what vllm bench serve --save-result writes, a run a file,
+//   - the stages of inference-perf (stage_0_lifecycle_metrics.json), a run a file,
+//   - benchmark reports of llm-d, versions 0.1 and 0.2, JSON or YAML, a run a file,
+//   - CSV with a header of rate, input, output, ttft and itl, in any order; times in seconds.
+//
+// Replicas is how many replicas served the benchmark together, 1 as a rule: each had its part of the rate. Errors name file,
+// field, value and rule.
+func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
+	var e scaling.FieldErrors
+	e.Check(len(data) <= largestBench, "length", len(data), fmt.Sprintf("must be at most %d bytes", largestBench))
+	e.Check(replicas >= 1 && replicas <= 1e6, "replicas", replicas, "must be within 1 and 1000000")
+	err := e.Err()
+	var runs []Run
+	if err == nil {
+		if text := bytes.TrimSpace(data); strings.HasSuffix(file, ".csv") {
+			runs, err = readTable(string(text))
+		} else {
+			runs, err = readReport(text)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for i := range runs {
+		runs[i].Rate /= float64(replicas)
+	}
+	return runs, nil
+}
+
+// A tree is a document of maps.
+type tree map[string]any
+
+// at returns the number at a path, in the unit given: false if there is none.
+func (t tree) at(path ...string) (float64, bool) {
+	var x any = map[string]any(t)
+	for _, name := range path {
+		m, ok := x.(map[string]any)
+		if !ok {
+			return 0, false
+		}
+		x = m[name]
+	}
+	switch n := x.(type) {
+	case int:
+		return float64(n), true
+	case float64:
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+	}
+	return 0, false
+}
+
+func (t tree) has(path ...string) bool {
+	var x any = map[string]any(t)
+	for _, name := range path {
+		m, ok := x.(map[string]any)
+		if !ok {
+			return false
+		}
+		if x, ok = m[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (t tree) text(path ...string) string {
+	var x any = map[string]any(t)
+	for _, name := range path {
+		m, _ := x.(map[string]any)
+		x = m[name]
+	}
+	s, _ := x.(string)
+	return s
+}
+
+func readReport(data []byte) ([]Run, error) {
+	var t map[string]any
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	g := getter{tree: t}
+	var r Run
+	switch {
+	case g.has("request_throughput") && g.has("total_input_tokens"): // vLLM
+		completed := g.need("completed")
+		r = Run{Rate: g.need("request_throughput"), Input: g.need("total_input_tokens") / completed, Output: g.need("total_output_tokens") / completed}
+		r.Closed = t["request_rate"] == "inf" || t["request_rate"] == math.Inf(1)
+		r.TTFT, r.ITL = g.may("mean_ttft_ms")/1e3, g.first([]string{"mean_itl_ms"}, []string{"mean_tpot_ms"})/1e3
+	case g.has("successes", "latency"): // inference-perf
+		s := "successes"
+		r.Rate = g.first([]string{s, "throughput", "requests_per_sec"}, []string{"load_summary", "achieved_rate"})
+		r.Input = g.first([]string{s, "prompt_len", "mean"}, []string{s, "prompt_tokens", "mean"})
+		r.Output = g.first([]string{s, "output_len", "mean"}, []string{s, "output_tokens", "mean"})
+		r.TTFT = g.may(s, "latency", "time_to_first_token", "mean")
+		r.ITL = g.first([]string{s, "latency", "inter_token_latency", "mean"}, []string{s, "latency", "time_per_output_token", "mean"})
+	case g.has("results", "request_performance", "aggregate"): // llm-d 0.2
+		a := []string{"results", "request_performance", "aggregate"}
+		g.report(&r, a)
+		r.Rate = g.first(append(slices.Clone(a), "throughput", "request_rate", "mean"))
+	case g.has("metrics", "latency"): // llm-d 0.1
+		g.report(&r, []string{"metrics"})
+		r.Rate = g.need("metrics", "throughput", "requests_per_sec")
+	default:
+		return nil, errors.New("is none of: vllm bench serve --save-result, a stage of inference-perf, a benchmark report of llm-d (0.1 or 0.2), or a .csv with rate, input, output, ttft and itl")
+	}
+	return []Run{r}, g.errs.Err()
+}
+
+// A getter takes numbers out of a tree and notes what is missing.
+type getter struct {
+	tree
+	errs scaling.FieldErrors
+}
+
+func (g *getter) need(path ...string) float64 { return g.first(path) }
+
+// first returns the first number that is there, and above zero.
+func (g *getter) first(paths ...[]string) float64 {
+	var names []string
+	for _, path := range paths {
+		if x, ok := g.at(path...); ok && x > 0 {
+			return x
+		}
+		names = append(names, strings.Join(path, "."))
+	}
+	x, _ := g.at(paths[0]...)
+	g.errs.Check(false, strings.Join(names, " or "), x, "must be a number above 0")
+	return math.NaN()
+}
+
+func (g *getter) may(path ...string) float64 {
+	if x, ok := g.at(path...); ok {
+		return x
+	}
+	return math.NaN()
+}
+
+// report reads what the reports of llm-d have alike. A statistic says its unit.
+func (g *getter) report(r *Run, top []string) {
+	path := func(names ...string) []string { return append(slices.Clone(top), names...) }
+	r.Input, r.Output = g.first(path("requests", "input_length", "mean")), g.first(path("requests", "output_length", "mean"))
+	seconds := func(name string) float64 {
+		x, ok := g.at(path("latency", name, "mean")...)
+		if !ok || x <= 0 {
+			return math.NaN()
+		}
+		if units := g.text(path("latency", name, "units")...); strings.HasPrefix(units, "ms") {
+			return x / 1e3
+		}
+		return x
+	}
+	r.TTFT, r.ITL = seconds("time_to_first_token"), seconds("inter_token_latency")
+	if math.IsNaN(r.ITL) {
+		r.ITL = seconds("time_per_output_token")
+	}
+	g.errs.Check(r.ITL > 0, strings.Join(path("latency", "inter_token_latency or time_per_output_token", "mean"), "."), r.ITL, "must be a number above 0")
+}
+
+// readTable reads a CSV: no quotes are needed in it, and none are taken.
+func readTable(text string) ([]Run, error) {
+	lines := strings.Split(text, "\n")
+	names := strings.Split(strings.TrimSpace(lines[0]), ",")
+	columns := map[string]int{}
+	for i, name := range names {
+		columns[strings.TrimSpace(name)] = i
+	}
+	var e scaling.FieldErrors
+	for _, name := range []string{"rate", "input", "output", "itl"} {
+		_, ok := columns[name]
+		e.Check(ok, name, strings.TrimSpace(lines[0]), "must be a column of the header")
+	}
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	var runs []Run
+	for n, line := range lines[1:] {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		cells := strings.Split(line, ",")
+		if len(cells) != len(names) {
+			return nil, fmt.Errorf("line %d: has %d columns, and the header %d", n+2, len(cells), len(names))
+		}
+		cell := func(name string) float64 {
+			i, ok := columns[name]
+			if !ok {
+				return math.NaN()
+			}
+			x, err := strconv.ParseFloat(strings.TrimSpace(cells[i]), 64)
+			e.Check(err == nil && x > 0 && x <= 1e9, fmt.Sprintf("line %d: %s", n+2, name), strings.TrimSpace(cells[i]), "must be a number above 0")
+			return x
+		}
+		runs = append(runs, Run{Rate: cell("rate"), Input: cell("input"), Output: cell("output"), TTFT: cell("ttft"), ITL: cell("itl")})
+	}
+	return runs, e.Err()
+}

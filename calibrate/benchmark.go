@@ -1,0 +1,74 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Run is one line of a benchmark's table: requests at one rate, on one replica. Times are means, in seconds.
+type Run struct {
+	Rate          float64 // requests per second that were answered
+	Input, Output float64 // mean tokens of prompts and answers
+	TTFT          float64 // not used by the fit: NaN where unknown
+	ITL           float64 // between two tokens
+	// Closed is whether a request came when another was done, so that as many ran all the time; otherwise they came at random.
+	Closed bool
+}
+
+// leastRuns is how many runs there must be.
+const leastRuns = 6
+
+// FitRuns returns the server that explains the runs of a benchmark, by the law of [Fit]. What ran is known by Little's law:
+//
+//	R = Rate (Output - 1) ITL,   K = R (Input + Output/2),   P = Rate Input
+//
+// Where requests come at random on one replica more is known than in production: a token sees its own sequence beside the R others,
+// and a prompt delays those that run and those whose prompts were before it, which are x/(1-x) more with x = PrefillToken P.
+//
+// Prompts must not have been in a prefix cache. Rates, and lengths of prompts and of answers, must differ between runs, or the
+// parameters are not told apart. Errors are those of Fit.
+func FitRuns(runs []Run, o Options) (Result, error) {
+	if err := o.Validate("options"); err != nil {
+		return Result{}, err
+	}
+	var e scaling.FieldErrors
+	for i, r := range runs {
+		name := fmt.Sprintf("runs[%d]", i)
+		e.Check(r.Rate > 0 && r.Rate <= 1e6, name+".rate", r.Rate, "must be above 0 and at most 1000000")
+		e.Check(r.Input >= 1 && r.Input <= 1e9, name+".input", r.Input, "must be within 1 and 1000000000")
+		e.Check(r.Output > 1 && r.Output <= 1e9, name+".output", r.Output, "must be above 1 and at most 1000000000")
+		e.Check(r.ITL > 0 && r.ITL <= 3600, name+".itl", r.ITL, "must be seconds above 0")
+	}
+	if err := e.Err(); err != nil {
+		return Result{}, err
+	}
+	if len(runs) < leastRuns {
+		return Result{}, fmt.Errorf("%w: %d runs, and %d are needed", ErrTooLittle, len(runs), leastRuns)
+	}
+	runs = slices.Clone(runs)
+	slices.SortFunc(runs, func(a, b Run) int {
+		return slices.Compare([]float64{a.Rate, a.Input, a.Output, a.ITL}, []float64{b.Rate, b.Input, b.Output, b.ITL})
+	})
+	o.Block = 1
+	f := &fit{Options: o, excluded: map[string]int{}, cache: float64(o.KVTokens), runs: true, counted: len(runs)}
+	most := 0.0
+	for i, r := range runs {
+		running := r.Rate * (r.Output - 1) * r.ITL
+		kv := running * (r.Input + r.Output/2)
+		most = max(most, running)
+		x := row{from: int64(i), to: int64(i), w: 1, y: r.ITL, p: r.Rate * r.Input, r1: running, r2: running, k1: kv, k2: kv}
+		if x.random = !r.Closed; x.random {
+			x.r1, x.r2 = x.r1+1, x.r2+1
+			x.k1, x.k2 = x.k1+r.Input+r.Output/2, x.k2+r.Input+r.Output/2
+		}
+		f.data = append(f.data, x)
+	}
+	f.estimate()
+	unknown := Estimate{Upper: math.Inf(1), Source: Benchmark, Unknown: "a benchmark does not tell the size of the cache: it must be given, as the engine says it at its start"}
+	r := f.result([]Point{{Running: most}}, unknown)
+	r.Points, r.Pods = len(runs), 1
+	return r, nil
+}

@@ -1,0 +1,139 @@
+package calibrate_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// bench runs a benchmark on one simulated replica.
+func bench(t testing.TB, server sim.Server, rate, input, output float64) calibrate.Run {
+	t.Helper()
+	length := time.Duration(math.Max(1200, 400/rate)) * time.Second
+	s := sim.Scenario{
+		Name: "bench", Types: []sim.Type{{Server: server, Initial: 1}}, SLO: sim.SLO{TTFT: time.Second, TPOT: time.Second},
+		Workload: sim.Stages{CV: 1, Stages: []sim.Stage{{Rate: rate, Duration: length}},
+			Input: sim.Length{Mean: input, Min: 1, Max: 1 << 20}, Output: sim.Length{Mean: output, Min: 1, Max: 1 << 20}},
+		Scrape: sim.Scrape{Interval: 5 * time.Minute}, Control: sim.Control{Interval: 5 * time.Minute}, Grace: time.Hour, Horizon: 2 * length,
+	}
+	var last sim.Page
+	_, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) { return sim.Static(1), nil }, sim.Options{Seed: 3, Pages: func(_ time.Time, p []sim.Page) { last = p[0] }})
+	require.NoError(t, err)
+	n := last.ITLs / (output - 1)
+	return calibrate.Run{Rate: n / length.Seconds(), Input: input, Output: output, TTFT: last.TTFT.Sum / n, ITL: last.ITLSeconds / last.ITLs}
+}
+
+func table(t testing.TB, server sim.Server) (runs []calibrate.Run) {
+	t.Helper()
+	for _, shape := range [][3]float64{{200, 800, 8}, {4000, 200, 2}, {1000, 1000, 4}, {6000, 1500, 0.8}} {
+		for _, load := range []float64{0.1, 0.4, 0.75} {
+			runs = append(runs, bench(t, server, shape[2]*load*0.014/server.Base, shape[0], shape[1]))
+		}
+	}
+	return runs
+}
+
+// TestFitRuns: the parameters of simulated servers out of twelve runs of a benchmark.
+func TestFitRuns(t *testing.T) {
+	for _, server := range []sim.Server{sim.Qwen32B(), sim.Llama70BA100(), sim.Llama70BH100x4()} {
+		r, err := calibrate.FitRuns(table(t, server), calibrate.Options{KVTokens: server.KVTokens})
+		require.NoError(t, err)
+		for _, x := range truths(&r, &server) {
+			t.Logf("%-12s %+6.2f %% [%+.1f, %+.1f] %s", x.name, 100*off(x.got.Value, x.want), 100*off(x.got.Lower, x.want), 100*off(x.got.Upper, x.want), x.got.Unknown)
+			if x.got.Known() && x.want > 0 {
+				require.InEpsilon(t, x.want, x.got.Value, 0.05, x.name)
+			}
+			require.LessOrEqual(t, x.got.Lower, x.want*1.0001)
+			require.GreaterOrEqual(t, x.got.Upper, x.want*0.9999)
+		}
+		require.Equal(t, calibrate.Benchmark, r.Base.Source)
+		require.True(t, r.Base.Known() && r.PrefillToken.Known())
+		require.True(t, r.From.IsZero())
+	}
+}
+
+// TestReadRuns: the same run as vLLM, inference-perf and llm-d write it, and as a table.
+func TestReadRuns(t *testing.T) {
+	want := calibrate.Run{Rate: 2, Input: 1000, Output: 250, TTFT: 0.25, ITL: 0.02}
+	for name, text := range map[string]string{
+		"vllm.json":  `{"date": "20260101-000000", "num_prompts": 210, "completed": 200, "request_rate": "inf", "request_throughput": 2, "total_input_tokens": 200000, "total_output_tokens": 50000, "mean_ttft_ms": 250.0, "mean_tpot_ms": 21, "mean_itl_ms": 20.0, "itls": [[0.1]]}`,
+		"stage.json": `{"load_summary": {"requested_rate": 3, "achieved_rate": 2}, "successes": {"count": 200, "latency": {"time_to_first_token": {"mean": 0.25}, "time_per_output_token": {"mean": 0.02}, "inter_token_latency": null}, "prompt_len": {"mean": 1000}, "output_len": {"mean": 250.0}}}`,
+		"v2.yaml":    "version: '0.2'\nresults:\n  request_performance:\n    aggregate:\n      requests: {total: 200, input_length: {units: count, mean: 1000}, output_length: {units: count, mean: 250}}\n      latency:\n        time_to_first_token: {units: ms, mean: 250}\n        inter_token_latency: {units: ms/token, mean: 20}\n      throughput: {request_rate: {units: queries/s, mean: 2}}\n",
+		"v1.yaml":    "version: '0.1'\nmetrics:\n  requests: {total: 200, input_length: {mean: 1000}, output_length: {mean: 250}}\n  latency: {time_to_first_token: {units: s, mean: 0.25}, time_per_output_token: {units: s/token, mean: 0.02}}\n  throughput: {requests_per_sec: 2}\n",
+		"table.csv":  "input, output,rate,itl,ttft\r\n1000,250,2,0.02,0.25\r\n\r\n",
+	} {
+		runs, err := calibrate.ReadRuns([]byte(text), name, 1)
+		require.NoError(t, err, name)
+		require.Len(t, runs, 1)
+		for _, x := range [][2]float64{{want.Rate, runs[0].Rate}, {want.Input, runs[0].Input}, {want.Output, runs[0].Output}, {want.TTFT, runs[0].TTFT}, {want.ITL, runs[0].ITL}} {
+			require.InEpsilon(t, x[0], x[1], 1e-12, name)
+		}
+		runs, err = calibrate.ReadRuns([]byte(text), name, 4)
+		require.NoError(t, err)
+		require.InEpsilon(t, 0.5, runs[0].Rate, 1e-12)
+	}
+	for text, says := range map[string]string{
+		"{}": "x.json: is none of", "": "is none of", "[1]": "cannot unmarshal",
+		`{"request_throughput": 1, "total_input_tokens": 5, "mean_itl_ms": null}`: "completed: 0: must be a number above 0",
+		`{"metrics": {"latency": {}}}`:                                            "metrics.requests.input_length.mean: 0: must be",
+	} {
+		_, err := calibrate.ReadRuns([]byte(text), "x.json", 1)
+		require.ErrorContains(t, err, says)
+	}
+	for text, says := range map[string]string{
+		"rate,input\n": "output: \"rate,input\": must be a column", "rate,input,output,itl\n1,2\n": "line 2: has 2 columns",
+		"rate,input,output,itl\n1,2,3,x\n": "line 2: itl: \"x\": must be a number above 0",
+	} {
+		_, err := calibrate.ReadRuns([]byte(text), "x.csv", 1)
+		require.ErrorContains(t, err, says)
+	}
+	_, err := calibrate.ReadRuns(nil, "x.csv", 0)
+	require.ErrorContains(t, err, "replicas: 0")
+}
+
+// TestRunsRefused: too few runs, and numbers that are none, are named; runs that do not differ tell nothing apart.
+func TestRunsRefused(t *testing.T) {
+	run := calibrate.Run{Rate: 1, Input: 1000, Output: 200, ITL: 0.02}
+	_, err := calibrate.FitRuns(slices.Repeat([]calibrate.Run{run}, 5), calibrate.Options{})
+	require.ErrorIs(t, err, calibrate.ErrTooLittle)
+	r, err := calibrate.FitRuns(slices.Repeat([]calibrate.Run{run}, 12), calibrate.Options{KVTokens: 1000})
+	require.NoError(t, err)
+	require.False(t, r.PrefillToken.Known() || r.Sequence.Known() || r.KVToken.Known())
+	run.ITL = math.NaN()
+	_, err = calibrate.FitRuns([]calibrate.Run{run}, calibrate.Options{})
+	require.ErrorContains(t, err, "runs[0].itl: NaN")
+}
+
+// FuzzReadRuns: nothing breaks the reader, and what it reads can be fitted or refused.
+func FuzzReadRuns(f *testing.F) {
+	text, err := json.Marshal(map[string]any{"completed": 2, "request_throughput": 1, "total_input_tokens": 10, "total_output_tokens": 20, "mean_itl_ms": 5})
+	require.NoError(f, err)
+	f.Add(text, false)
+	f.Add([]byte("rate,input,output,itl\n1,2,3,0.1\n"), true)
+	f.Fuzz(func(_ *testing.T, data []byte, csv bool) {
+		name := "x.json"
+		if csv {
+			name = "x.csv"
+		}
+		runs, err := calibrate.ReadRuns(data, name, 1)
+		if err != nil || len(runs) == 0 || len(runs) > 100 {
+			return
+		}
+		for len(runs) < 6 {
+			runs = append(runs, runs...)
+		}
+		if r, err := calibrate.FitRuns(runs, calibrate.Options{Resamples: 40, KVTokens: 10}); err == nil {
+			_ = fmt.Sprint(r.Unknown())
+		}
+	})
+}
