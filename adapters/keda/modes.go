@@ -206,6 +206,7 @@ func (p *parser) document(key string) {
 	p.check(len(d.Policies) == 1, key, text, "must have one policy")
 	p.check(!doc.DryRun, key, text, "must not have dryRun: a trigger's value is always followed")
 	p.check(!doc.Paused, key, text, "must not have paused: the annotation autoscaling.keda.sh/paused of the ScaledObject does it")
+	p.check(len(doc.Shadow) == 0, key, text, "must not have shadow: an LLMAutoScaler can have policies that watch, a trigger cannot")
 	p.check(doc.Scrape == nil || doc.Scrape.BearerTokenSecretRef == nil && (doc.Scrape.TLS == nil || doc.Scrape.TLS.CASecretRef == nil), key, text,
 		"must not refer to Secrets, which this scaler does not read")
 	for _, w := range d.Warnings {
