@@ -202,7 +202,7 @@ func (r *runner) runAll(ctx context.Context, contenders []contender, recorded in
 		if seed < recorded {
 			o.Timeline = r.interval()
 			if r.explain {
-				explained[i/r.seeds].name = c.name
+				explained[i/r.seeds].name, explained[i/r.seeds].origin = c.name, r.world.origin
 				o.Decision = explained[i/r.seeds].note
 			}
 		}

@@ -23,6 +23,7 @@ const (
 	ofStatic    sort = "static"
 	ofReactive  sort = "zero-lag"
 	ofOracle    sort = "oracle"
+	ofIncumbent sort = "incumbent" // what a history had
 )
 
 // A contender is a line of the table: something that scales the fleet.
@@ -142,12 +143,15 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 			all = append(all, c)
 		}
 	}
+	if w.incumbent != nil {
+		all = append(all, *w.incumbent)
+	}
 	return all, nil
 }
 
 // reserved reports whether a name is that of a line which is always there.
 func reserved(name string) bool {
-	return name == oracleName || name == reactiveName || name == recommended || strings.HasPrefix(name, staticName+" ")
+	return name == oracleName || name == reactiveName || name == incumbentName || name == recommended || strings.HasPrefix(name, staticName+" ")
 }
 
 // recommended is a name of the policy that is.

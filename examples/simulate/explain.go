@@ -11,8 +11,9 @@ import (
 
 // An explanation is the changes that a policy made, and why.
 type explanation struct {
-	name string
-	text strings.Builder
+	name   string
+	origin time.Time // when its clock shows zero
+	text   strings.Builder
 }
 
 // note writes down decisions that change something.
@@ -22,7 +23,7 @@ func (e *explanation) note(now time.Time, view *scaling.GroupObservation, decisi
 		if !d.Acts() {
 			continue
 		}
-		since := int(now.Sub(midnight()).Seconds())
+		since := int(now.Sub(e.origin).Seconds())
 		fmt.Fprintf(&e.text, "%02d:%02d:%02d  ", since/3600, since/60%60, since%60)
 		if name := view.Targets[i].Name; name != "" {
 			fmt.Fprintf(&e.text, "%s  ", name)

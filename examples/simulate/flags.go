@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/traces"
 )
@@ -44,8 +45,13 @@ type options struct {
 	suite, quick, update   bool
 	rows, scores, baseline string
 
-	lint           string
-	scrapeInterval time.Duration
+	lint                string
+	scrapeInterval      time.Duration
+	prometheus          remote
+	span, until, router string
+	maxMB               int
+	dump, history       string
+	set                 map[string]bool // flags that were given
 
 	list, sample             bool
 	convert, columns, output string
@@ -72,7 +78,11 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if flags.NArg() > 0 {
 		return o, misuse("unexpected argument %q", flags.Arg(0))
 	}
+	o.set = set
 	if err := o.together(set); err != nil {
+		return o, err
+	}
+	if err := o.checkHistory(set); err != nil {
 		return o, err
 	}
 	o.fill(set)
@@ -115,6 +125,34 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.StringVar(&o.convert, "convert", "", "")
 	flags.StringVar(&o.columns, "columns", "", "")
 	flags.StringVar(&o.output, "o", "", "")
+	o.defineHistory(flags)
+}
+
+func (o *options) defineHistory(flags *flag.FlagSet) {
+	r := &o.prometheus
+	flags.StringVar(&r.url, "prometheus", "", "")
+	flags.StringVar(&o.history, "history", "", "")
+	flags.StringVar(&o.dump, "dump", "", "")
+	flags.StringVar(&r.options.Model, "model", "", "")
+	flags.StringVar(&o.span, "range", "7d", "")
+	flags.StringVar(&o.until, "end", "", "")
+	flags.DurationVar(&r.options.Step, "step", history.DefaultStep, "")
+	flags.StringVar(&r.engine, "engine", "", "")
+	flags.StringVar(&o.router, "router", "", "")
+	flags.StringVar(&r.options.Namespace, "namespace", "", "")
+	flags.StringVar(&r.options.Workload, "workload", "", "")
+	flags.StringVar(&r.options.PodLabel, "pod-label", "", "")
+	flags.Func("match", "", func(m string) error {
+		r.options.Match = append(r.options.Match, m)
+		return nil
+	})
+	flags.StringVar(&r.tokenFile, "bearer-token-file", "", "")
+	flags.StringVar(&r.ca, "tls-ca", "", "")
+	flags.StringVar(&r.cert, "tls-cert", "", "")
+	flags.StringVar(&r.key, "tls-key", "", "")
+	flags.StringVar(&r.tenant, "tenant", "", "")
+	flags.IntVar(&r.maxSeries, "max-series", 50_000, "")
+	flags.IntVar(&o.maxMB, "max-mb", 4096, "")
 }
 
 // together refuses flags that do not go with each other, and would be ignored silently.
@@ -177,6 +215,10 @@ func (o *options) fill(set map[string]bool) {
 			seeds = 2
 		}
 		fill(set, "seeds", &o.seeds, seeds)
+		return
+	}
+	if o.fromHistory() {
+		fill(set, "seeds", &o.seeds, 2)
 		return
 	}
 	if o.scenario == ramp {

@@ -8,7 +8,11 @@
 //	go run ./examples/simulate -convert access-log.csv -columns time,prompt_tokens,completion_tokens -o mine.csv
 //	go run ./examples/simulate -trace mine.csv
 //
-// does so with traffic of one's own.
+// does so with traffic of one's own, and
+//
+//	go run ./examples/simulate -prometheus http://localhost:9090 -model my-model -range 7d
+//
+// with what a fleet did by its Prometheus: its traffic, its servers and its replicas.
 package main
 
 import (
@@ -27,6 +31,8 @@ const (
 	exitOK    = 0
 	exitFail  = 1 // a run failed, the simulator does not meet the published figures, or -lint found something
 	exitUsage = 2 // the command line is wrong
+	// exitRefused: what is known is not enough for a verdict; the message says why.
+	exitRefused = 3
 )
 
 func main() {
@@ -46,12 +52,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = o.do(ctx, stdout, stderr)
 	}
 	var wrong *usageError
+	var no *refusedError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "simulate: %v\n\nsimulate -help shows the flags.\n", err)
 		return exitUsage
+	case errors.As(err, &no):
+		fmt.Fprintf(stderr, "simulate: no verdict: %v\n", err)
+		return exitRefused
 	case errors.Is(err, context.Canceled):
 		fmt.Fprint(stderr, "simulate: stopped\n")
 		return exitFail

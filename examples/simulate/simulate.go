@@ -13,15 +13,22 @@ import (
 
 // simulate compares policies and shows what came of it.
 func (o *options) simulate(ctx context.Context, stdout, stderr io.Writer) error {
-	w, err := o.world()
+	if err := o.writable(); err != nil {
+		return err
+	}
+	var p *past
+	if o.fromHistory() {
+		var err error
+		if p, err = o.load(ctx, stderr); err != nil {
+			return err
+		}
+	}
+	w, err := o.world(p)
 	if err != nil {
 		return err
 	}
 	contenders, err := o.contenders(w, stderr)
 	if err != nil {
-		return err
-	}
-	if err := o.writable(); err != nil {
 		return err
 	}
 	bar := newProgress(stderr, 1)
@@ -85,6 +92,11 @@ func (o *options) files() (all []file) {
 
 // writable tries the files before the runs are made for them. It leaves none behind.
 func (o *options) writable() error {
+	if o.dump != "" {
+		if err := try(o.dump); err != nil {
+			return fmt.Errorf("-dump: %w", err)
+		}
+	}
 	for _, f := range o.files() {
 		if f.name == standard {
 			continue

@@ -145,7 +145,7 @@ func TestExplain(t *testing.T) {
 	require.Regexp(t, `(?m)^00:\d\d:\d\d  (Up|Down) \d -> \d$`, out)
 	require.Contains(t, out, "== static 1, seed 1\nno change\n")
 
-	var e explanation
+	e := explanation{origin: midnight()}
 	up := scaling.HoldAt(2)
 	up.To(3, "More", "")
 	e.note(midnight().Add(50*time.Hour+time.Minute+time.Second), &scaling.GroupObservation{Targets: make([]scaling.TargetObservation, 1)}, &scaling.GroupDecision{Targets: []scaling.Decision{up}})

@@ -208,7 +208,7 @@ func (c *comparison) introduction() []string {
 	if c.seeds > 1 {
 		lines = append(lines, fmt.Sprintf("Means over seeds 1 to %d, ± half a 95 %% confidence interval; all policies meet the same requests.", c.seeds))
 	}
-	return append(lines, c.warnings()...)
+	return append(append(lines, w.notes...), c.warnings()...)
 }
 
 // warnings say what is missing.

@@ -25,11 +25,22 @@ type world struct {
 	rateScale                        float64
 	// atDemand starts the fleet with what the first minutes need, instead of the minimum.
 	atDemand bool
+	// notes are of a history: what is calibrated and what is missing. incumbent is what there was.
+	notes     []string
+	incumbent *contender
+	// origin is when clocks show zero.
+	origin time.Time
 }
 
-func (o *options) world() (*world, error) {
-	w := &world{bounds: scaling.Bounds{Min: int32(o.min), Max: int32(o.max)}, rateScale: 1}
+func (o *options) world(p *past) (*world, error) {
+	w := &world{bounds: scaling.Bounds{Min: int32(o.min), Max: int32(o.max)}, rateScale: 1, origin: midnight()}
 	w.Scenario = sim.Ramp()
+	w.SLO = sim.SLO{TTFT: o.ttft, TPOT: o.tpot}
+	w.Scrape.FailureRate = o.scrapeFailures
+	if p != nil {
+		w.origin = p.fleet.Start
+		return w, o.recorded(w, p)
+	}
 	if o.scenario == ramp {
 		w.title = "llm-d's benchmark of SLO-aware autoscaling: 2, 4, 6, 8, 10, 4 and 1 requests/s"
 		w.source, w.licence = "llm-d, guides/workload-autoscaling/slo-aware/benchmark-templates", "Apache-2.0"
@@ -45,8 +56,6 @@ func (o *options) world() (*world, error) {
 		startup = sim.HeavyTail(o.coldStart)
 	}
 	w.Types = []sim.Type{{Server: server, Initial: w.bounds.Min, Startup: startup}}
-	w.SLO = sim.SLO{TTFT: o.ttft, TPOT: o.tpot}
-	w.Scrape.FailureRate = o.scrapeFailures
 	w.Start = midnight().Add(o.from)
 	return w, nil
 }

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/inferscale/inferscale/history"
+)
+
+// A remote is a Prometheus, or what speaks like one, and how it is asked.
+type remote struct {
+	url, tokenFile, ca, cert, key, tenant string
+
+	engine    string
+	options   history.Options
+	maxSeries int
+	maxBytes  int64
+	end       time.Time
+	length    time.Duration
+	stderr    io.Writer
+}
+
+const (
+	// mostPoints is how many values of a series are asked for at a time: Prometheus refuses more than 11,000.
+	mostPoints = 10_000
+	// answerIn is how long one answer may take.
+	answerIn = 5 * time.Minute
+	// tenantHeader is what Mimir, Cortex and Loki tell tenants by.
+	tenantHeader = "X-Scope-OrgID"
+)
+
+// client returns the client of the remote, which counts what it reads.
+func (r *remote) client() (prometheus.API, *carrier, error) {
+	base, err := url.Parse(r.url)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, nil, misuse("-prometheus: must be a URL, as http://localhost:9090")
+	}
+	if base.User != nil {
+		return nil, nil, misuse("-prometheus: must not have a password in it, use -bearer-token-file")
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if r.ca != "" {
+		pem, err := os.ReadFile(r.ca)
+		if err != nil {
+			return nil, nil, fmt.Errorf("-tls-ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, nil, fmt.Errorf("-tls-ca %s: has no certificate", r.ca)
+		}
+	}
+	if r.cert != "" || r.key != "" {
+		pair, err := tls.LoadX509KeyPair(r.cert, r.key)
+		if err != nil {
+			return nil, nil, fmt.Errorf("-tls-cert, -tls-key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	transport.TLSClientConfig = config
+	c := &carrier{base: transport, to: base, left: r.maxBytes, most: r.maxBytes, tenant: r.tenant}
+	if r.tokenFile != "" {
+		token, err := os.ReadFile(r.tokenFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("-bearer-token-file: %w", err)
+		}
+		if c.token = strings.TrimSpace(string(token)); c.token == "" || strings.ContainsAny(c.token, "\r\n") {
+			return nil, nil, fmt.Errorf("-bearer-token-file %s: must have one line", r.tokenFile)
+		}
+	}
+	client, err := api.NewClient(api.Config{Address: r.url, Client: &http.Client{
+		Transport: c,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return errors.New("redirected: give -prometheus the address that answers")
+		},
+	}})
+	if err != nil {
+		return nil, nil, fmt.Errorf("-prometheus: %w", err)
+	}
+	return prometheus.NewAPI(client), c, nil
+}
+
+// A carrier adds what tells who asks, and counts what is answered.
+type carrier struct {
+	base          http.RoundTripper
+	to            *url.URL
+	token, tenant string
+	left, most    int64
+}
+
+// RoundTrip sends a request.
+func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host != c.to.Host || req.URL.Scheme != c.to.Scheme {
+		return nil, fmt.Errorf("asked to go to %s", req.URL.Host)
+	}
+	req = req.Clone(req.Context())
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.tenant != "" {
+		req.Header.Set(tenantHeader, c.tenant)
+	}
+	res, err := c.base.RoundTrip(req)
+	if err == nil {
+		res.Body = &counted{res.Body, c}
+	}
+	return res, err
+}
+
+// read returns how many bytes were answered.
+func (c *carrier) read() int64 { return c.most - c.left }
+
+type counted struct {
+	io.ReadCloser
+
+	by *carrier
+}
+
+// Read counts what it reads, and fails where that is too much.
+func (b *counted) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.by.left -= int64(n); b.by.left < 0 {
+		return n, fmt.Errorf("the answers are of more than %d MB: raise -max-bytes, or ask for a shorter -range or a longer -step", b.by.most>>20)
+	}
+	return n, err
+}
+
+// fetch asks for everything.
+func (r *remote) fetch(ctx context.Context) (*history.Dump, error) {
+	ask, c, err := r.client()
+	if err != nil {
+		return nil, err
+	}
+	engine := history.Engine(r.engine)
+	if r.engine == "" {
+		if engine, err = r.detect(ctx, ask); err != nil {
+			return nil, err
+		}
+	}
+	f, err := history.NewFiller(engine, r.options, r.end.Add(-r.length), r.end)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	queries, err := history.Queries(engine, r.options)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	p := &fetching{remote: r, ask: ask, carrier: c, filler: f, total: len(queries)}
+	if err := p.all(ctx, queries); err != nil {
+		return nil, err
+	}
+	if r.options.Workload == "" {
+		if err := p.kubernetes(ctx, engine); err != nil {
+			return nil, err
+		}
+	}
+	d, err := f.Dump()
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return d, nil
+}
+
+// detect finds the engine that has values of the model.
+func (r *remote) detect(ctx context.Context, ask prometheus.API) (history.Engine, error) {
+	var found []history.Engine
+	for _, e := range history.Engines() {
+		o := r.options
+		if o.Validate(e) != nil {
+			o.Model = "" // its series do not name it
+		}
+		queries, err := history.Queries(e, o)
+		if err != nil {
+			return "", &usageError{err}
+		}
+		// Anything of it within the range, seen from its end.
+		selector := strings.TrimSuffix(strings.TrimPrefix(queries[0].Expr, "last_over_time("), ")")
+		selector = selector[:strings.LastIndexByte(selector, '[')]
+		ctx, cancel := context.WithTimeout(ctx, answerIn)
+		value, _, err := ask.Query(ctx, fmt.Sprintf("count(last_over_time(%s[%ds]))", selector, int(r.length/time.Second)), r.end)
+		cancel()
+		if err != nil {
+			return "", fmt.Errorf("-prometheus: %w", err)
+		}
+		if v, ok := value.(model.Vector); ok && len(v) > 0 {
+			found = append(found, e)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", misuse("-model %s: no engine has any value of it in this range. Is the name right, as in the label of vllm:num_requests_waiting? -engine, -namespace and -match say where it is", r.options.Model)
+	case 1:
+		if r.options.Validate(found[0]) != nil {
+			return "", misuse("-engine %s: its series do not name a model; leave -model out, and say which with -namespace or -match", found[0])
+		}
+		return found[0], nil
+	}
+	return "", misuse("-engine: must be given, as there are values of %v", found)
+}
+
+// A fetching is under way.
+type fetching struct {
+	*remote
+
+	ask      prometheus.API
+	carrier  *carrier
+	filler   *history.Filler
+	done     int
+	total    int
+	series   map[string]bool
+	reported time.Time
+}
+
+// kubernetes asks kube-state-metrics about the workload whose name the pods have, if it can be told.
+func (p *fetching) kubernetes(ctx context.Context, engine history.Engine) error {
+	name, ok := history.WorkloadOf(p.filler.Pods())
+	if !ok {
+		fmt.Fprint(p.stderr, "simulate: -workload: cannot be told from the names of the pods, so replicas and starts are not asked for\n")
+		return nil
+	}
+	o := p.options
+	o.Workload = name
+	if spaces := p.filler.Namespaces(); o.Namespace == "" && len(spaces) == 1 {
+		o.Namespace = spaces[0]
+	}
+	queries, err := history.Queries(engine, o)
+	if err != nil {
+		return &usageError{err}
+	}
+	before, err := history.Queries(engine, p.options)
+	if err != nil {
+		return &usageError{err}
+	}
+	p.filler.Workload(name)
+	return p.all(ctx, queries[len(before):])
+}
+
+// all asks queries, one after the other, each in pieces.
+func (p *fetching) all(ctx context.Context, queries []history.Query) error {
+	if p.series == nil {
+		p.series = map[string]bool{}
+	}
+	p.total = p.done + len(queries)
+	for i := range queries {
+		if err := p.one(ctx, &queries[i]); err != nil {
+			return fmt.Errorf("-prometheus: %s: %w", queries[i].Expr, err)
+		}
+		p.done++
+		p.report()
+	}
+	return nil
+}
+
+func (p *fetching) one(ctx context.Context, q *history.Query) error {
+	start, end := p.filler.Span()
+	step := q.Step(&p.options)
+	for from := start; !from.After(end); from = from.Add(mostPoints * step) {
+		to := from.Add((mostPoints - 1) * step)
+		if to.After(end) {
+			to = end
+		}
+		within, cancel := context.WithTimeout(ctx, answerIn)
+		value, warnings, err := p.ask.QueryRange(within, q.Expr, prometheus.Range{Start: from, End: to, Step: step}, prometheus.WithTimeout(answerIn))
+		cancel()
+		if err != nil {
+			return err
+		}
+		for _, w := range warnings {
+			fmt.Fprintf(p.stderr, "simulate: warning: Prometheus says: %s\n", w)
+		}
+		matrix, ok := value.(model.Matrix)
+		if !ok {
+			return fmt.Errorf("answered with a %s, not with series over time", value.Type())
+		}
+		if err := p.add(q, matrix); err != nil {
+			return err
+		}
+		p.report()
+	}
+	return nil
+}
+
+func (p *fetching) add(q *history.Query, matrix model.Matrix) error {
+	slices.SortFunc(matrix, func(a, b *model.SampleStream) int { return strings.Compare(a.Metric.String(), b.Metric.String()) })
+	for _, stream := range matrix {
+		labels := make(map[string]string, len(stream.Metric))
+		for name, value := range stream.Metric {
+			labels[string(name)] = string(value)
+		}
+		key := string(q.Part) + stream.Metric.String()
+		if p.series[key] = true; len(p.series) > p.maxSeries {
+			return fmt.Errorf("more than %d series: raise -max-series, or keep fewer with -namespace or -match", p.maxSeries)
+		}
+		err := p.filler.Add(q, labels, len(stream.Values), func(i int) (int64, float64) {
+			return int64(stream.Values[i].Timestamp), float64(stream.Values[i].Value)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report says how far it is, every few seconds of a long fetch.
+func (p *fetching) report() {
+	now := time.Now()
+	if p.reported.IsZero() {
+		p.reported = now
+	}
+	if now.Sub(p.reported) < 5*time.Second {
+		return
+	}
+	p.reported = now
+	fmt.Fprintf(p.stderr, "simulate: Prometheus: %d of %d queries, %d series, %d MB\n", p.done, p.total, len(p.series), p.carrier.read()>>20)
+}

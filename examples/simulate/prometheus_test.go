@@ -1,0 +1,367 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/simhistory"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// promtool returns the paths of Debian's package prometheus.
+func promtool(t *testing.T) (server, tool string) {
+	t.Helper()
+	for _, program := range []struct {
+		name string
+		path *string
+	}{{"prometheus", &server}, {"promtool", &tool}} {
+		path, err := exec.LookPath(program.name)
+		if err != nil && os.Getenv("CI") == "true" {
+			t.Fatalf("%s is not installed: apt-get install prometheus", program.name)
+		}
+		if err != nil {
+			t.Skipf("%s is not installed: apt-get install prometheus, or any release of it in PATH", program.name)
+		}
+		*program.path = path
+	}
+	return server, tool
+}
+
+// serve fills a Prometheus with a recording and starts it.
+func serve(t *testing.T, r *simhistory.Recording) (url string) {
+	t.Helper()
+	server, tool := promtool(t)
+	dir := t.TempDir()
+	file, data := filepath.Join(dir, "metrics.txt"), filepath.Join(dir, "data")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, r.OpenMetrics(f))
+	require.NoError(t, f.Close())
+	out, err := exec.Command(tool, "tsdb", "create-blocks-from", "openmetrics", file, data).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, os.Remove(file))
+	config := filepath.Join(dir, "prometheus.yml")
+	require.NoError(t, os.WriteFile(config, []byte("global: {scrape_interval: 15s}\n"), 0o600))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	cmd := exec.Command(server, "--config.file="+config, "--storage.tsdb.path="+data, "--web.listen-address="+address, "--storage.tsdb.retention.time=100y", "--log.level=warn")
+	var says bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &says, &says
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	url = "http://" + address
+	require.Eventually(t, func() bool {
+		res, err := http.Get(url + "/-/ready")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close() //nolint:errcheck // nothing was asked for
+		return res.StatusCode == http.StatusOK
+	}, time.Minute, 50*time.Millisecond, "%s", &says)
+	return url
+}
+
+// production is a day of a fleet that a schedule scales, with pods that fail to answer scrapes.
+func production(server sim.Server, w sim.Workload) *sim.Scenario {
+	return &sim.Scenario{
+		Name: "recorded", Workload: w, SLO: sim.SLO{TTFT: 3 * time.Second, TPOT: 100 * time.Millisecond},
+		Types:   []sim.Type{{Server: server, Initial: 3, Startup: sim.ColdStart(100 * time.Second)}},
+		Scrape:  sim.Scrape{Interval: 15 * time.Second, FailureRate: 0.01},
+		Control: sim.Control{Interval: 15 * time.Second}, Grace: 30 * time.Minute,
+	}
+}
+
+// conversations is traffic with lengths that change over the day.
+func conversations(low, high float64, length time.Duration) sim.Workload {
+	w := sim.Series{
+		Step: 15 * time.Minute, Rates: sim.Diurnal(low, high, length, 15*time.Minute),
+		Input:  sim.Length{Mean: 1500, Deviation: 2000, Min: 1, Max: 16000, LogNormal: true},
+		Output: sim.Length{Mean: 350, Deviation: 400, Min: 1, Max: 4000, LogNormal: true},
+	}
+	for i := range w.Rates {
+		w.Rates[i].Input, w.Rates[i].Output = 800+1400*float64(i%7)/6, 200+300*float64(i%5)/4
+	}
+	return w
+}
+
+func recordDay(t *testing.T, server sim.Server, w sim.Workload) *simhistory.Recording {
+	t.Helper()
+	s := production(server, w)
+	r, err := simhistory.Record(s, func() (scaling.Group, error) {
+		return sim.Schedule(s.Begin(), time.Hour, []int32{3, 2, 2, 2, 2, 3, 4, 5, 6, 7, 7, 8, 8, 8, 7, 7, 6, 5, 5, 4, 3, 3, 2, 2, 2}), nil
+	}, 1)
+	require.NoError(t, err)
+	return r
+}
+
+// TestRoundTripThroughPrometheus simulates fleets, fills a real Prometheus with what would have been scraped of them, and
+// imports it.
+func TestRoundTripThroughPrometheus(t *testing.T) {
+	promtool(t)
+	for _, row := range []struct {
+		server    sim.Server
+		low, high float64
+	}{
+		{sim.Qwen32B(), 1.5, 10}, {sim.Llama70BA100(), 1, 8}, {sim.Llama70BH100x4(), 1, 9},
+	} {
+		t.Run(row.server.Name, func(t *testing.T) {
+			r := recordDay(t, row.server, conversations(row.low, row.high, 20*time.Hour))
+			// All is imported from the first scrape to the last, so the requests that came are those that the simulator had.
+			p := &remote{url: serve(t, r), options: history.Options{Model: simhistory.Model}, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: io.Discard}
+			d, err := p.fetch(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, history.VLLM, d.Engine, "found out")
+			require.Equal(t, simhistory.Workload, d.Workload, "found out")
+
+			// What a Prometheus answers is what the recording would.
+			var answered, direct bytes.Buffer
+			require.NoError(t, d.Write(&answered))
+			want, err := r.Dump()
+			require.NoError(t, err)
+			want.Namespace = ""
+			require.NoError(t, want.Write(&direct))
+			require.NotContains(t, answered.String(), "127.0.0.1")
+			require.NotContains(t, answered.String(), "10.0.0.1")
+
+			f, err := history.Reduce(d)
+			require.NoError(t, err)
+			requests, known := f.Requests()
+			require.Equal(t, 1.0, known)
+			require.InDelta(t, float64(r.Result.Requests), requests, 1e-6)
+			sum := 0.0
+			for i, n := range f.Arrivals {
+				sum += n
+				require.InDelta(t, r.Arrived[i], sum, math.Max(10, 3*math.Sqrt(r.Arrived[i])), "interval %d", i) // scrapes fail
+			}
+			hours, known := f.ReplicaHours()
+			require.Equal(t, 1.0, known)
+			exact := 0.0
+			for _, n := range r.Spec {
+				exact += n * r.Scrape.Hours()
+			}
+			require.InDelta(t, exact, hours, 1e-9)
+			require.NotEmpty(t, f.Starts)
+			for _, s := range f.Starts {
+				require.InDelta(t, 100, s.Took().Seconds(), 15, s.Pod)
+			}
+			server, err := calibrate.Fit(f.Points(), calibrate.Options{})
+			require.NoError(t, err)
+			for _, c := range []struct {
+				name string
+				got  calibrate.Estimate
+				want float64
+			}{
+				{"base", server.Base, row.server.Base}, {"prefill", server.PrefillToken, row.server.PrefillToken},
+				{"sequence", server.Sequence, row.server.Sequence}, {"kv", server.KVToken, row.server.KVToken}, {"cache", server.KVTokens, float64(row.server.KVTokens)},
+			} {
+				if c.got.Known() {
+					require.InDelta(t, c.want, c.got.Value, 0.05*c.want, c.name)
+				}
+				require.LessOrEqual(t, c.got.Lower, c.want*1.0001, c.name)
+				require.GreaterOrEqual(t, c.got.Upper, c.want*0.9999, c.name)
+			}
+			require.True(t, server.Base.Known() && server.PrefillToken.Known() && server.KVTokens.Known())
+		})
+	}
+}
+
+// TestVerdictFromPrometheus is the command of the README.
+func TestVerdictFromPrometheus(t *testing.T) {
+	promtool(t)
+	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
+	url := serve(t, r)
+	dir := t.TempDir()
+	dump, one, two := filepath.Join(dir, "past.json.gz"), filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
+	with := []string{"-policy", "proportional/llm", "-seeds", "1", "-report", ""}
+	code, out, errs := start(t, append(with, "-prometheus", url, "-model", simhistory.Model, "-range", "3h", "-end", r.End.Format(time.RFC3339), "-dump", dump, "-json", one)...)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "Traffic of "+simhistory.Model)
+	require.Regexp(t, `(?m)^incumbent +\d`, out)
+	require.Contains(t, out, "Calibrated: a step takes")
+	code, _, errs = start(t, append(with, "-history", dump, "-json", two)...)
+	require.Equal(t, exitOK, code, errs)
+	a, err := os.ReadFile(one)
+	require.NoError(t, err)
+	b, err := os.ReadFile(two)
+	require.NoError(t, err)
+	require.Equal(t, string(a), string(b))
+	var doc document
+	require.NoError(t, json.Unmarshal(a, &struct {
+		Policies *[]result `json:"policies"`
+	}{&doc.Policies}))
+	for _, p := range doc.Policies {
+		if p.Name == incumbentName {
+			fleet := reducedFile(t, dump)
+			spec, _ := fleet.ReplicaHours()
+			require.InDelta(t, spec, p.Results[0].AverageSpec*float64(len(fleet.Spec))*fleet.Step.Hours(), 1e-6)
+		}
+	}
+
+	code, _, errs = start(t, append(with, "-prometheus", url, "-model", "another")...)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "no engine has any value of it")
+	code, _, errs = start(t, append(with, "-prometheus", url, "-model", simhistory.Model, "-range", "3h", "-end", r.End.Format(time.RFC3339), "-max-series", "10")...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "more than 10 series")
+	code, _, errs = start(t, append(with, "-prometheus", url, "-model", simhistory.Model, "-range", "3h", "-end", r.End.Format(time.RFC3339), "-max-mb", "1")...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "more than 1 MB")
+}
+
+func reducedFile(t *testing.T, name string) *history.Fleet {
+	t.Helper()
+	d, err := readDump(name)
+	require.NoError(t, err)
+	f, err := history.Reduce(d)
+	require.NoError(t, err)
+	return f
+}
+
+// dumpOf writes a recording to a file, changed.
+func dumpOf(t *testing.T, r *simhistory.Recording, change func(d *history.Dump)) string {
+	t.Helper()
+	d, err := r.Dump()
+	require.NoError(t, err)
+	change(d)
+	name := filepath.Join(t.TempDir(), "past.json")
+	require.NoError(t, writeDump(name, d))
+	return name
+}
+
+func TestRefusals(t *testing.T) {
+	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 90*time.Minute))
+	without := func(signals ...history.Signal) func(d *history.Dump) {
+		return func(d *history.Dump) {
+			kept := d.Series[:0]
+			for _, s := range d.Series {
+				keep := true
+				for _, signal := range signals {
+					keep = keep && s.Signal != signal
+				}
+				if keep {
+					kept = append(kept, s)
+				}
+			}
+			d.Series = kept
+		}
+	}
+	for _, row := range []struct {
+		name   string
+		change func(d *history.Dump)
+		says   string
+	}{
+		{"no answers' lengths", without(history.GenerationTokens), "lengths of prompts and answers are not known"},
+		{"no times between tokens", without(history.TPOT), "the server cannot be calibrated"},
+		{"no cache", without(history.CacheBlocks), "the size of its KV cache is not known"},
+		{"nothing", func(d *history.Dump) { d.Series = nil }, "is the name of the model, the engine and the range right?"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			code, _, errs := start(t, "-history", dumpOf(t, r, row.change), "-policy", "proportional/llm", "-seeds", "1", "-report", "")
+			require.Equal(t, exitRefused, code, errs)
+			require.Contains(t, errs, "no verdict: ")
+			require.Contains(t, errs, row.says)
+		})
+	}
+	t.Run("what is missing is in the table's head", func(t *testing.T) {
+		code, out, errs := start(t, "-history", dumpOf(t, r, without(history.SpecReplicas, history.PodCreated)), "-policy", "proportional/llm", "-seeds", "1", "-report", "")
+		require.Equal(t, exitOK, code, errs)
+		require.Contains(t, out, "Warning: history: SpecReplicas: missing")
+		require.Contains(t, out, "Warning: history: no start was seen")
+		require.NotContains(t, out, "\nincumbent ")
+	})
+}
+
+// TestWhoAsks sends token, tenant and certificate, and to nobody else.
+func TestWhoAsks(t *testing.T) {
+	var seen http.Header
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the token went elsewhere") }))
+	defer elsewhere.Close()
+	redirect := false
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		seen = req.Header
+		if redirect {
+			http.Redirect(w, req, elsewhere.URL, http.StatusTemporaryRedirect)
+			return
+		}
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`) //nolint:errcheck // the client notices
+	}))
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	defer server.Close()
+	dir := t.TempDir()
+	ca, token := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	require.NoError(t, os.WriteFile(token, []byte("s3cret\n"), 0o600))
+	with := []string{"-prometheus", server.URL, "-model", "m", "-bearer-token-file", token, "-tenant", "team", "-report", ""}
+
+	code, _, errs := start(t, append(with, "-tls-ca", ca)...)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "no engine has any value")
+	require.Equal(t, "Bearer s3cret", seen.Get("Authorization"))
+	require.Equal(t, "team", seen.Get("X-Scope-OrgID"))
+
+	redirect = true
+	code, _, errs = start(t, append(with, "-tls-ca", ca)...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "redirected")
+	require.NotContains(t, errs, "s3cret")
+
+	code, _, errs = start(t, with...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "certificate")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, says bytes.Buffer
+	require.Equal(t, exitFail, run(ctx, append(with, "-tls-ca", ca), &out, &says))
+	require.Contains(t, says.String(), "stopped")
+	require.True(t, errors.Is(ctx.Err(), context.Canceled))
+	require.False(t, strings.Contains(says.String(), "s3cret"))
+}
+
+func TestHistoryFlags(t *testing.T) {
+	for _, row := range []struct{ args, says string }{
+		{"-model m", "-model goes with -prometheus"},
+		{"-prometheus http://x -history y", "-history does not go with -prometheus"},
+		{"-prometheus http://x -trace y", "-trace does not go with"},
+		{"-prometheus x", "must be a URL"},
+		{"-prometheus http://a:b@x", "must not have a password"},
+		{"-prometheus http://x -range soon", `-range "soon"`},
+		{"-prometheus http://x -end today", `-end "today"`},
+		{"-prometheus http://x -tls-cert y", "go together"},
+		{"-prometheus http://x -step 1500ms", "step"},
+		{"-prometheus http://x -engine ollama", "engine"},
+		{"-prometheus http://x -engine TGI -model m", "model"},
+		{"-prometheus http://x -router envoy", "router"},
+		{"-history nowhere.json", "-history: open nowhere.json"},
+	} {
+		code, _, errs := start(t, append(strings.Fields(row.args), "-report", "")...)
+		require.Equal(t, exitUsage, code, row.args+": "+errs)
+		require.Contains(t, errs, row.says, row.args)
+	}
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A refusedError says why there is no verdict: what is known is not enough for one.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+// fromHistory reports whether the traffic is of a Prometheus, or of what one answered.
+func (o *options) fromHistory() bool { return o.prometheus.url != "" || o.history != "" }
+
+// historyFlags are those of the import.
+func historyFlags() []string {
+	return []string{
+		"prometheus", "model", "range", "end", "step", "engine", "namespace", "workload", "match", "pod-label", "router",
+		"bearer-token-file", "tls-ca", "tls-cert", "tls-key", "tenant", "max-series", "max-mb", "dump",
+	}
+}
+
+// checkHistory refuses flags of the import that do not go together, and reads those that are texts.
+func (o *options) checkHistory(set map[string]bool) error {
+	r := &o.prometheus
+	for _, name := range historyFlags() {
+		if set[name] && r.url == "" {
+			return misuse("-%s goes with -prometheus", name)
+		}
+	}
+	if !o.fromHistory() {
+		return nil
+	}
+	for _, name := range []string{"trace", "scenario"} {
+		if set[name] {
+			return misuse("-%s does not go with -prometheus or -history", name)
+		}
+	}
+	if o.history != "" && r.url != "" {
+		return misuse("-history does not go with -prometheus")
+	}
+	length, err := model.ParseDuration(o.span)
+	if err != nil || length <= 0 {
+		return misuse("-range %q: must be a time as Prometheus writes it, as 7d", o.span)
+	}
+	r.length, r.end = time.Duration(length), time.Now()
+	if o.until != "" {
+		if r.end, err = time.Parse(time.RFC3339, o.until); err != nil {
+			return misuse("-end %q: must be a time, as 2026-01-31T00:00:00Z", o.until)
+		}
+	}
+	if (r.cert == "") != (r.key == "") {
+		return misuse("-tls-cert and -tls-key go together")
+	}
+	if r.maxSeries < 1 || o.maxMB < 1 || o.maxMB > 1<<20 {
+		return misuse("-max-series, -max-mb: must be at least 1, and not more than %d MB", 1<<20)
+	}
+	r.maxBytes = int64(o.maxMB) << 20
+	r.options.Router = history.Engine(strings.ToUpper(o.router))
+	return nil
+}
+
+// A past is what a fleet did, and what follows of it.
+type past struct {
+	fleet   *history.Fleet
+	traffic *history.Recorded
+	notes   []string
+}
+
+// load reads the history that the flags ask for.
+func (o *options) load(ctx context.Context, stderr io.Writer) (*past, error) {
+	var d *history.Dump
+	var err error
+	if o.history != "" {
+		d, err = readDump(o.history)
+	} else {
+		o.prometheus.stderr = stderr
+		if d, err = o.prometheus.fetch(ctx); err == nil && o.dump != "" {
+			err = writeDump(o.dump, d)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := history.Reduce(d)
+	if err != nil {
+		return nil, refused(err)
+	}
+	p := &past{fleet: fleet}
+	for _, n := range fleet.Notes {
+		p.notes = append(p.notes, "Warning: history: "+n.String())
+	}
+	var filled int
+	if p.traffic, filled, err = fleet.Workload(); err != nil {
+		for _, n := range p.notes {
+			fmt.Fprintf(stderr, "simulate: %s\n", strings.TrimPrefix(n, "Warning: "))
+		}
+		return nil, refused(err)
+	}
+	if filled > 0 {
+		p.notes = append(p.notes, fmt.Sprintf("Warning: history: what came when is not known for %s, and taken from the time around it.", time.Duration(filled)*fleet.Step))
+	}
+	return p, nil
+}
+
+// refused makes a refusal of what package history refuses.
+func refused(err error) error {
+	var why *history.RefusedError
+	if errors.As(err, &why) {
+		return &refusedError{err}
+	}
+	return err
+}
+
+func readDump(name string) (*history.Dump, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("-history: %w", err)}
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	d, err := history.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("-history %s: %w", name, err)
+	}
+	return d, nil
+}
+
+// writeDump writes a dump, packed where its name says so.
+func writeDump(name string, d *history.Dump) (err error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("-dump: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if !strings.HasSuffix(name, ".gz") {
+		return d.Write(f)
+	}
+	packed := gzip.NewWriter(f)
+	if err := d.Write(packed); err != nil {
+		return err
+	}
+	return packed.Close()
+}
+
+// recorded makes the world that of a history.
+func (o *options) recorded(w *world, p *past) error {
+	f := p.fleet
+	w.Name, w.title = "history", fmt.Sprintf("Traffic of %s from %s to %s, as its Prometheus has it", nameOf(f), f.Start.Format("2006-01-02 15:04"), f.Start.Add(p.traffic.Duration()).Format("2006-01-02 15:04 MST"))
+	w.source, w.notes = "Prometheus", append(w.notes, p.notes...)
+	w.notes = append(w.notes, fmt.Sprintf("The history has %s.", f.Repairs))
+	from, to := int(o.from/f.Step), len(p.traffic.Counts)
+	if o.to != 0 {
+		to = int(o.to / f.Step)
+	}
+	if from >= to || to > len(p.traffic.Counts) {
+		return misuse("-from %s, -to %s: must be within the history's length, %s", o.from, o.to, p.traffic.Duration())
+	}
+	w.Workload, w.rateScale = sim.Scaled(p.traffic.Between(from, to), o.rateScale), o.rateScale
+	if _, ok := w.Workload.Arrivals(seedOf(0))(); !ok {
+		return &refusedError{errors.New("the history has no requests between -from and -to")}
+	}
+	w.Horizon, w.Scrape.Interval = 0, f.Step
+	w.Start = f.Start.Add(time.Duration(from) * f.Step)
+	server, err := o.calibrated(w, f)
+	if err != nil {
+		return err
+	}
+	spec := counts(f.Spec[from:to])
+	if spec != nil {
+		low, high := slices.Min(spec), slices.Max(spec)
+		if !o.set["min"] {
+			w.bounds.Min = max(1, low)
+		}
+		if !o.set["max"] {
+			w.bounds.Max = max(2*high, w.bounds.Min+1)
+		}
+		w.bounds.Max = max(w.bounds.Max, w.bounds.Min)
+	} else {
+		w.notes = append(w.notes, fmt.Sprintf("Warning: history: without the replicas that were asked for there is no incumbent, and the bounds are -min %d and -max %d.", w.bounds.Min, w.bounds.Max))
+	}
+	w.Types = []sim.Type{{Server: server, Initial: w.bounds.Min, Startup: o.starts(w, f)}}
+	if spec == nil {
+		w.atDemand = true
+		return nil
+	}
+	w.Types[0].Initial = w.bounds.Clamp(spec[0])
+	w.incumbent = &contender{
+		name: incumbentName, sort: ofIncumbent, note: "the replicas that were asked for, as they were recorded",
+		initial:    spec[0],
+		controller: func(uint64) (scaling.Group, error) { return sim.Schedule(w.Start, f.Step, spec), nil },
+	}
+	return nil
+}
+
+// incumbentName is the line of what there was.
+const incumbentName = "incumbent"
+
+func nameOf(f *history.Fleet) string {
+	if f.Model == "" {
+		return "a fleet of " + string(f.Engine)
+	}
+	return f.Model
+}
+
+// counts returns the counts of replicas, where one is not known that of before; nil if a fifth and more are not.
+func counts(spec []float64) []int32 {
+	unknown, last := 0, int32(0)
+	for _, x := range slices.Backward(spec) {
+		if !math.IsNaN(x) {
+			last = scaling.Saturate(x)
+		}
+	}
+	out := make([]int32, len(spec))
+	for i, x := range spec {
+		if math.IsNaN(x) {
+			unknown++
+		} else {
+			last = scaling.Saturate(x)
+		}
+		out[i] = last
+	}
+	if unknown*5 >= len(spec) {
+		return nil
+	}
+	return out
+}
+
+// calibrated returns the server: that of -profile, or else what the history says.
+func (o *options) calibrated(w *world, f *history.Fleet) (sim.Server, error) {
+	if o.set["profile"] {
+		w.notes = append(w.notes, "The server is that of -profile, and not calibrated by the history.")
+		return o.server()
+	}
+	r, err := calibrate.Fit(f.Points(), calibrate.Options{Name: nameOf(f) + ", calibrated"})
+	if err != nil {
+		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: %w. Say which it is with -profile", err)}
+	}
+	if !r.KVTokens.Known() || r.KVTokens.Value < 1 {
+		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: the size of its KV cache is not known: %s. Say which it is with -profile", r.KVTokens.Unknown)}
+	}
+	server := sim.Server{
+		Name: r.Name, Base: r.Base.Value, PrefillToken: r.PrefillToken.Value, Sequence: r.Sequence.Value, KVToken: r.KVToken.Value,
+		MaxSeqs: scaling.Saturate(r.MaxSeqs.Value), TokenBudget: scaling.Saturate(r.TokenBudget.Value), KVTokens: int64(r.KVTokens.Value),
+	}
+	for _, e := range []struct {
+		name  string
+		unit  string
+		scale float64
+		of    calibrate.Estimate
+	}{
+		{"a step", "ms", 1e3, r.Base}, {"a prompt token", "us", 1e6, r.PrefillToken},
+		{"a sequence", "us", 1e6, r.Sequence}, {"a token in the cache", "ns", 1e9, r.KVToken},
+	} {
+		text := fmt.Sprintf("Calibrated: %s takes %.4g %s, within %.4g and %.4g", e.name, e.of.Value*e.scale, e.unit, e.of.Lower*e.scale, e.of.Upper*e.scale)
+		if !e.of.Known() {
+			text = "Warning: " + strings.ToLower(text[:1]) + text[1:] + ": " + e.of.Unknown
+		}
+		w.notes = append(w.notes, text+".")
+	}
+	if err := server.Validate("server"); err != nil {
+		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: %w", err)}
+	}
+	return server, nil
+}
+
+// starts returns how long replicas take: what -cold-start says, or the history.
+func (o *options) starts(w *world, f *history.Fleet) sim.Startup {
+	if !o.set["cold-start"] && len(f.Starts) > 0 {
+		var took []float64
+		for _, s := range f.Starts {
+			took = append(took, max(1, s.Took().Seconds()))
+		}
+		slices.Sort(took)
+		median, late, most := took[len(took)/2], took[int(0.9*float64(len(took)-1))], took[len(took)-1]
+		const z90 = 1.2815515655446004
+		sigma := min(math.Log(max(late, median)/median)/z90, 5)
+		w.notes = append(w.notes, fmt.Sprintf("Calibrated: %d starts took %.0f s (median), and at most %.0f s.", len(took), median, most))
+		of := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+		return sim.Startup{Load: sim.Delay{Median: of(median), Sigma: sigma, Max: of(most)}}
+	}
+	if !o.set["cold-start"] {
+		w.notes = append(w.notes, fmt.Sprintf("Warning: history: no start was seen, so it is taken to be -cold-start %s.", o.coldStart))
+	}
+	if o.coldStartTail {
+		return sim.HeavyTail(o.coldStart)
+	}
+	return sim.ColdStart(o.coldStart)
+}
