@@ -170,7 +170,8 @@ func (o *Options) ask(e Engine, s Signal, found enginemetrics.Source, part Part,
 	if s == CacheBlocks || s.kubernetes() {
 		window = max(window, time.Minute) // kube-state-metrics is often scraped more rarely than servers are
 	}
-	expr := fmt.Sprintf("last_over_time(%s[%ds])", o.selector(e, s, found, suffix), int(window/time.Second))
+	// A range of Prometheus 2 has both of its ends, so that the value of the step before would stand for one that is missing.
+	expr := fmt.Sprintf("last_over_time(%s[%dms])", o.selector(e, s, found, suffix), (window - time.Millisecond).Milliseconds())
 	return Query{Signal: s, Part: part, Router: router, Every: every, Labels: labels, Expr: expr}
 }
 
