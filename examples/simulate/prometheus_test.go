@@ -303,6 +303,22 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
+// TestTrustFirst replays the recorded replicas before anything is ranked.
+func TestTrustFirst(t *testing.T) {
+	r := recordDay(t, sim.Qwen32B(), conversations(3, 9, 6*time.Hour))
+	name := dumpOf(t, r, func(*history.Dump) {})
+	with := []string{"-history", name, "-policy", "proportional/llm", "-seeds", "1", "-report", ""}
+	code, out, errs := start(t, with...)
+	require.Equal(t, exitOK, code, errs)
+	t.Log(out)
+	require.Regexp(t, `Checked from 2026-01-01 0\d:\d\d on: replica-hours \d+\.\d\d recorded, \d+\.\d\d simulated; \d of \d hours compared; TTFT p50 off by \d`, out)
+
+	code, out, errs = start(t, append(with, "-profile", "llama70b-a100")...)
+	require.Equal(t, exitRefused, code, out)
+	require.Contains(t, errs, "a ranking by it would be worth nothing")
+	require.Contains(t, errs, "the simulator is the slower one throughout")
+}
+
 // TestWhoAsks sends token, tenant and certificate, and to nobody else.
 func TestWhoAsks(t *testing.T) {
 	var seen http.Header

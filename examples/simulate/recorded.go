@@ -191,6 +191,7 @@ func (o *options) recorded(w *world, p *past) error {
 			w.bounds.Max = max(2*high, w.bounds.Min+1)
 		}
 		w.bounds.Max = max(w.bounds.Max, w.bounds.Min)
+		w.notes = append(w.notes, fmt.Sprintf("There were %d to %d replicas, so the bounds are %d to %d: -min and -max set others.", low, high, w.bounds.Min, w.bounds.Max))
 	} else {
 		w.notes = append(w.notes, fmt.Sprintf("Warning: history: without the replicas that were asked for there is no incumbent, and the bounds are -min %d and -max %d.", w.bounds.Min, w.bounds.Max))
 	}
@@ -200,6 +201,16 @@ func (o *options) recorded(w *world, p *past) error {
 		return nil
 	}
 	w.Types[0].Initial = w.bounds.Clamp(spec[0])
+	w.recordedSpec = spec
+	w.check = &check{world: w, fleet: f, from: from, server: server, since: w.Start}
+	if !o.set["profile"] {
+		at, before, _ := calibrate.SplitAt(f.Points(), heldOut)
+		if r, err := calibrate.Fit(before, calibrate.Options{Name: server.Name}); err == nil {
+			if first, err := r.Server(); err == nil {
+				w.check.server, w.check.since = first, at
+			}
+		}
+	}
 	w.incumbent = &contender{
 		name: incumbentName, sort: ofIncumbent, note: "the replicas that were asked for, as they were recorded",
 		initial:    spec[0],
@@ -254,9 +265,9 @@ func (o *options) calibrated(w *world, f *history.Fleet) (sim.Server, error) {
 	if !r.KVTokens.Known() || r.KVTokens.Value < 1 {
 		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: the size of its KV cache is not known: %s. Say which it is with -profile", r.KVTokens.Unknown)}
 	}
-	server := sim.Server{
-		Name: r.Name, Base: r.Base.Value, PrefillToken: r.PrefillToken.Value, Sequence: r.Sequence.Value, KVToken: r.KVToken.Value,
-		MaxSeqs: scaling.Saturate(r.MaxSeqs.Value), TokenBudget: scaling.Saturate(r.TokenBudget.Value), KVTokens: int64(r.KVTokens.Value),
+	server, err := r.Server()
+	if err != nil {
+		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: %w", err)}
 	}
 	for _, e := range []struct {
 		name  string
@@ -273,26 +284,20 @@ func (o *options) calibrated(w *world, f *history.Fleet) (sim.Server, error) {
 		}
 		w.notes = append(w.notes, text+".")
 	}
-	if err := server.Validate("server"); err != nil {
-		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: %w", err)}
-	}
 	return server, nil
 }
 
 // starts returns how long replicas take: what -cold-start says, or the history.
 func (o *options) starts(w *world, f *history.Fleet) sim.Startup {
 	if !o.set["cold-start"] && len(f.Starts) > 0 {
-		var took []float64
+		var took []time.Duration
 		for _, s := range f.Starts {
-			took = append(took, max(1, s.Took().Seconds()))
+			took = append(took, s.Took())
 		}
-		slices.Sort(took)
-		median, late, most := took[len(took)/2], took[int(0.9*float64(len(took)-1))], took[len(took)-1]
-		const z90 = 1.2815515655446004
-		sigma := min(math.Log(max(late, median)/median)/z90, 5)
-		w.notes = append(w.notes, fmt.Sprintf("Calibrated: %d starts took %.0f s (median), and at most %.0f s.", len(took), median, most))
-		of := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-		return sim.Startup{Load: sim.Delay{Median: of(median), Sigma: sigma, Max: of(most)}}
+		if found, err := calibrate.Starts(took); err == nil {
+			w.notes = append(w.notes, fmt.Sprintf("Calibrated: %d starts took %s (median, %s and less nine in ten), and at most %s.", found.Starts, inWords(found.P50), inWords(found.P90), inWords(found.Max)))
+			return found.Sim()
+		}
 	}
 	if !o.set["cold-start"] {
 		w.notes = append(w.notes, fmt.Sprintf("Warning: history: no start was seen, so it is taken to be -cold-start %s.", o.coldStart))

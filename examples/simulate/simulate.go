@@ -31,6 +31,12 @@ func (o *options) simulate(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if err := w.trust(ctx); err != nil {
+		for _, n := range w.notes {
+			fmt.Fprintf(stderr, "simulate: %s\n", n)
+		}
+		return err
+	}
 	bar := newProgress(stderr, 1)
 	defer bar.end()
 	c, err := o.compare(ctx, w, contenders, bar)

@@ -26,8 +26,10 @@ type world struct {
 	// atDemand starts the fleet with what the first minutes need, instead of the minimum.
 	atDemand bool
 	// notes are of a history: what is calibrated and what is missing. incumbent is what there was.
-	notes     []string
-	incumbent *contender
+	notes        []string
+	incumbent    *contender
+	recordedSpec []int32
+	check        *check
 	// origin is when clocks show zero.
 	origin time.Time
 }
