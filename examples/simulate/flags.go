@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/traces"
@@ -24,7 +25,8 @@ type options struct {
 	rateScale       float64
 	from, to        time.Duration
 
-	profile        string
+	serverName     string
+	document       *calibrate.Document // of the file of -server
 	coldStart      time.Duration
 	coldStartTail  bool
 	min, max       int
@@ -44,6 +46,9 @@ type options struct {
 
 	suite, quick, update   bool
 	rows, scores, baseline string
+
+	writeServer, calibrate string
+	kvTokens               int64
 
 	lint                string
 	scrapeInterval      time.Duration
@@ -78,6 +83,17 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if flags.NArg() > 0 {
 		return o, misuse("unexpected argument %q", flags.Arg(0))
 	}
+	if set["profile"] {
+		if set["server"] {
+			return o, misuse("-profile is -server by its old name: only one of them can be given")
+		}
+		delete(set, "profile")
+		set["server"] = true
+		fmt.Fprintf(stderr, "simulate: warning: -profile is called -server now\n")
+	}
+	if err := o.readServer(); err != nil {
+		return o, err
+	}
 	o.set = set
 	if err := o.together(set); err != nil {
 		return o, err
@@ -95,7 +111,11 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.Float64Var(&o.rateScale, "rate-scale", 1, "")
 	flags.DurationVar(&o.from, "from", 0, "")
 	flags.DurationVar(&o.to, "to", 0, "")
-	flags.StringVar(&o.profile, "profile", "qwen32b", "")
+	flags.StringVar(&o.serverName, "server", "qwen32b", "")
+	flags.StringVar(&o.serverName, "profile", "qwen32b", "")
+	flags.StringVar(&o.writeServer, "write-server", "", "")
+	flags.StringVar(&o.calibrate, "calibrate", "", "")
+	flags.Int64Var(&o.kvTokens, "kv-tokens", 0, "")
 	flags.DurationVar(&o.coldStart, "cold-start", 100*time.Second, "")
 	flags.BoolVar(&o.coldStartTail, "cold-start-tail", false, "")
 	flags.IntVar(&o.min, "min", 2, "")
@@ -177,6 +197,12 @@ func (o *options) together(set map[string]bool) error {
 		return misuse("-rows does not go with -quick")
 	case o.suite:
 		return alone("suite", "quick", "rows", "scores", "baseline", "update", "seeds", "parallel", "policy", "json")
+	case o.calibrate != "":
+		return alone("calibrate", "kv-tokens", "o")
+	case set["kv-tokens"] && !o.fromHistory():
+		return misuse("-kv-tokens goes with -calibrate, -prometheus and -history")
+	case set["write-server"] && (!o.fromHistory() || set["server"]):
+		return misuse("-write-server goes with -prometheus and -history, and without -server")
 	case o.lint != "":
 		return alone("lint", "cold-start", "scrape-interval")
 	case set["scrape-interval"]:
@@ -266,6 +292,8 @@ func (o *options) check() error {
 		return misuse("-to %s: must be after -from, %s", o.to, o.from)
 	case err != nil:
 		return err
+	case o.kvTokens < 0 || o.kvTokens > 1e9:
+		return misuse("-kv-tokens %d: must be within 0 and 1000000000", o.kvTokens)
 	case o.scrapeInterval < time.Millisecond || o.scrapeInterval > 24*time.Hour:
 		return misuse("-scrape-interval %s: must be within 1ms and 24h", o.scrapeInterval)
 	case o.coldStart < 0 || o.coldStart > 24*time.Hour:

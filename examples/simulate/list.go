@@ -33,7 +33,7 @@ func list(out io.Writer) error {
 	for _, c := range append(append(all, w.references()...), more...) {
 		fmt.Fprintf(out, "  %-24s  %s\n", c.name, c.note)
 	}
-	fmt.Fprint(out, "\nSERVERS (-profile)\n")
+	fmt.Fprint(out, "\nSERVERS (-server)\n")
 	for _, p := range profiles() {
 		fmt.Fprintf(out, "  %-24s  %s\n", p.name, p.server.Name)
 	}

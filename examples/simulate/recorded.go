@@ -201,16 +201,6 @@ func (o *options) recorded(w *world, p *past) error {
 		return nil
 	}
 	w.Types[0].Initial = w.bounds.Clamp(spec[0])
-	w.recordedSpec = spec
-	w.check = &check{world: w, fleet: f, from: from, server: server, since: w.Start}
-	if !o.set["profile"] {
-		at, before, _ := calibrate.SplitAt(f.Points(), heldOut)
-		if r, err := calibrate.Fit(before, calibrate.Options{Name: server.Name}); err == nil {
-			if first, err := r.Server(); err == nil {
-				w.check.server, w.check.since = first, at
-			}
-		}
-	}
 	w.incumbent = &contender{
 		name: incumbentName, sort: ofIncumbent, note: "the replicas that were asked for, as they were recorded",
 		initial:    spec[0],
@@ -252,22 +242,53 @@ func counts(spec []float64) []int32 {
 	return out
 }
 
-// calibrated returns the server: that of -profile, or else what the history says.
+// calibrated returns the server: that of -server, or else what the history says. What is checked is that of its first part, on the
+// rest: the estimator is believed, and given all.
 func (o *options) calibrated(w *world, f *history.Fleet) (sim.Server, error) {
-	if o.set["profile"] {
-		w.notes = append(w.notes, "The server is that of -profile, and not calibrated by the history.")
-		return o.server()
+	w.checkFrom = w.Start
+	if o.set["server"] {
+		w.notes = append(w.notes, "The server is that of -server, and not calibrated by the history.")
+		w.notes = append(w.notes, o.doubts()...)
+		s, err := o.server()
+		w.checked = s
+		return s, err
 	}
-	r, err := calibrate.Fit(f.Points(), calibrate.Options{Name: nameOf(f) + ", calibrated"})
+	options := calibrate.Options{Name: nameOf(f) + ", calibrated", KVTokens: o.kvTokens}
+	r, err := calibrate.Fit(f.Points(), options)
 	if err != nil {
-		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: %w. Say which it is with -profile", err)}
+		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: %w. Say which it is with -server", err)}
 	}
 	if !r.KVTokens.Known() || r.KVTokens.Value < 1 {
-		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: the size of its KV cache is not known: %s. Say which it is with -profile", r.KVTokens.Unknown)}
+		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: the size of its KV cache is not known: %s. Give it with -kv-tokens, or say which it is with -server", r.KVTokens.Unknown)}
+	}
+	var took []time.Duration
+	for _, s := range f.Starts {
+		took = append(took, s.Took())
+	}
+	if s, err := calibrate.Starts(took); err == nil {
+		r.Startup = s
+	}
+	if o.writeServer != "" {
+		if err := writeFile(o.writeServer, io.Discard, func(to io.Writer) error {
+			_, err := to.Write(r.Text())
+			return err
+		}); err != nil {
+			return sim.Server{}, fmt.Errorf("-write-server: %w", err)
+		}
 	}
 	server, err := r.Server()
 	if err != nil {
 		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: %w", err)}
+	}
+	w.checked = server
+	at, points, _ := calibrate.SplitAt(f.Points(), heldOut)
+	if first, err := calibrate.Fit(points, options); err == nil {
+		if s, err := first.Server(); err == nil {
+			w.checked, w.checkFrom = s, at
+		}
+	}
+	if w.checkFrom.Equal(w.Start) {
+		w.notes = append(w.notes, "Warning: the history is so short that the server is checked on what it was calibrated by.")
 	}
 	for _, e := range []struct {
 		name  string

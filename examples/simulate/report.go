@@ -39,6 +39,7 @@ type content struct {
 	Headings             []string
 	Rows                 []row
 	Legend               []string
+	Trust                template.HTML
 	FidelityIntroduction string
 	Fidelity             [][]string
 	KindsIntroduction    string
@@ -68,6 +69,11 @@ func (c *comparison) html(w io.Writer) error {
 		pic *picture
 	}{{&d.Pareto, c.paretoPicture()}, {&d.Load, c.loadPicture()}, {&d.TTFT, c.ttftPicture()}} {
 		if *p.to, err = p.pic.inline(); err != nil {
+			return err
+		}
+	}
+	if c.world.trust != nil {
+		if d.Trust, err = c.world.trustPicture().inline(); err != nil {
 			return err
 		}
 	}

@@ -27,14 +27,13 @@ func (o *options) simulate(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if p != nil {
+		if err := o.believe(ctx, w, p, stdout, stderr); err != nil {
+			return err
+		}
+	}
 	contenders, err := o.contenders(w, stderr)
 	if err != nil {
-		return err
-	}
-	if err := w.trust(ctx); err != nil {
-		for _, n := range w.notes {
-			fmt.Fprintf(stderr, "simulate: %s\n", n)
-		}
 		return err
 	}
 	bar := newProgress(stderr, 1)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/traces"
@@ -26,12 +27,15 @@ type world struct {
 	// atDemand starts the fleet with what the first minutes need, instead of the minimum.
 	atDemand bool
 	// notes are of a history: what is calibrated and what is missing. incumbent is what there was.
-	notes        []string
-	incumbent    *contender
-	recordedSpec []int32
-	check        *check
+	notes     []string
+	incumbent *contender
 	// origin is when clocks show zero.
 	origin time.Time
+	// checkFrom is from when on the history is not what the server was calibrated by, and trust what was found there.
+	// checked is the server of that check.
+	checkFrom time.Time
+	trust     *calibrate.Trust
+	checked   sim.Server
 }
 
 func (o *options) world(p *past) (*world, error) {
@@ -54,10 +58,14 @@ func (o *options) world(p *past) (*world, error) {
 		return nil, err
 	}
 	startup := sim.ColdStart(o.coldStart)
-	if o.coldStartTail {
+	switch {
+	case o.coldStartTail:
 		startup = sim.HeavyTail(o.coldStart)
+	case !o.set["cold-start"] && o.document != nil && o.document.Startup != nil:
+		startup = o.document.Startup.Sim()
 	}
 	w.Types = []sim.Type{{Server: server, Initial: w.bounds.Min, Startup: startup}}
+	w.notes = append(w.notes, o.doubts()...)
 	w.Start = midnight().Add(o.from)
 	return w, nil
 }
@@ -141,34 +149,6 @@ func window(traffic sim.Workload, from, to time.Duration) (sim.Workload, error) 
 	default:
 		return nil, misuse("-from and -to do not go with this trace")
 	}
-}
-
-// A profile is a server by its name.
-type profile struct {
-	name   string
-	server sim.Server
-}
-
-func profiles() []profile {
-	return []profile{
-		{"qwen32b", sim.Qwen32B()},
-		{"qwen32b-fitted", sim.Qwen32BFitted()},
-		{"llama70b-a100", sim.Llama70BA100()},
-		{"llama70b-h100x4", sim.Llama70BH100x4()},
-		{"llama70b-h100x8", sim.Llama70BH100x8()},
-	}
-}
-
-// server returns that of a profile.
-func (o *options) server() (sim.Server, error) {
-	var names []string
-	for _, p := range profiles() {
-		if p.name == o.profile {
-			return p.server, nil
-		}
-		names = append(names, p.name)
-	}
-	return sim.Server{}, misuse("-profile %q: must be one of %s", o.profile, strings.Join(names, ", "))
 }
 
 // traceNames returns the names of the bundled traces.
