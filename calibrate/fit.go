@@ -23,7 +23,7 @@ type Options struct {
 	// Together is how many intervals between scrapes make one equation: 0 is as many as make five minutes, four at least.
 	Together int
 	// Block is the length of the stretches of time that are drawn for the intervals of confidence: 0 is a 48th of the whole,
-	// four equations at least and six hours at most.
+	// two equations at least and six hours at most.
 	Block time.Duration
 	// Resamples is how many times; 0 is 400.
 	Resamples int

@@ -86,7 +86,7 @@ func (f *fit) result(points []Point, capacity Estimate) Result {
 		r.From, r.To = time.Unix(0, from).UTC(), time.Unix(0, to).UTC()
 	}
 	if f.Block == 0 {
-		f.Block = min(max(time.Duration((to-from)/48), 4*f.window), 6*time.Hour)
+		f.Block = min(max(time.Duration((to-from)/48), 2*f.window), 6*time.Hour)
 	}
 	f.data[0].from = from // blocks count from it
 	r.Running = f.over(func(x *row) float64 { return (x.r1 + x.r2) / 2 })

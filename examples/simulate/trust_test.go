@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// TestTrustFirst: a server that is calibrated on the first part of a history is checked on the rest, kept, and used again with
+// another trace; with a server that is not the one that was, nothing is ranked, and the report shows why.
+func TestTrustFirst(t *testing.T) {
+	r := recordDay(t, sim.Qwen32B(), conversations(2, 14, 3*time.Hour))
+	dump := dumpOf(t, r, func(*history.Dump) {})
+	dir := t.TempDir()
+	file, report := filepath.Join(dir, "server.yaml"), filepath.Join(dir, "report.html")
+	with := []string{"-history", dump, "-policy", "proportional/llm", "-seeds", "1"}
+	code, out, errs := start(t, append(with, "-write-server", file, "-report", report)...)
+	require.Equal(t, exitOK, code, errs)
+	require.Regexp(t, `(?m)^Checked from 2026-01-01 01:48 on: replica-hours (\d+\.\d\d) recorded, (\d+\.\d\d) simulated; 1 of \d hours compared; TTFT p50 off by`, out)
+	page, err := os.ReadFile(report)
+	require.NoError(t, err)
+	require.Contains(t, string(page), `id="trust-t"`)
+
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	d, err := calibrate.Read(text, file)
+	require.NoError(t, err)
+	require.InEpsilon(t, sim.Qwen32B().Base, d.Base.Value, 0.05)
+	require.Equal(t, float64(sim.Qwen32B().KVTokens), d.KVTokens.Value)
+	require.NotNil(t, d.Startup)
+	code, out, errs = start(t, tiny("-server", file, "-report", "")...)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "replicas of my-model, calibrated")
+	for _, why := range d.Unknown() {
+		require.Contains(t, out, "Warning: -server "+file+": "+why)
+	}
+
+	refused := filepath.Join(dir, "refused.html")
+	code, out, errs = start(t, append(with, "-server", "llama70b-a100", "-report", refused)...)
+	require.Equal(t, exitRefused, code, errs)
+	require.Contains(t, errs, "simulate: no verdict: what was cannot be simulated, so nothing is ranked: ")
+	require.Contains(t, errs, "TPOT p50 is off by")
+	require.Contains(t, errs, "the simulator is the slower one throughout")
+	require.NotContains(t, out, "proportional/llm")
+	page, err = os.ReadFile(refused)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "No verdict: what was cannot be simulated")
+	require.Contains(t, string(page), `id="trust-t"`)
+}
+
+// TestNoRecordedTimesIsNoTrust: where the engine's times to first token are missing there is nothing to check by, and no ranking.
+func TestNoRecordedTimesIsNoTrust(t *testing.T) {
+	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
+	dump := dumpOf(t, r, func(d *history.Dump) {
+		kept := d.Series[:0]
+		for _, s := range d.Series {
+			if s.Signal != history.TTFT {
+				kept = append(kept, s)
+			}
+		}
+		d.Series = kept
+	})
+	code, _, errs := start(t, "-history", dump, "-policy", "proportional/llm", "-seeds", "1", "-report", "")
+	require.Equal(t, exitRefused, code, errs)
+	require.Contains(t, errs, "no hour has as many as 100 requests with times to first token and per token")
+}
+
+// TestCalibrateByBenchmark: a benchmark's files become a file for -server.
+func TestCalibrateByBenchmark(t *testing.T) {
+	dir := t.TempDir()
+	law := calibrate.Law{Base: 0.01, PrefillToken: 5e-5, Sequence: 1e-4, KVToken: 2e-8}
+	table := "rate,input,output,itl\n"
+	for i := range 12 {
+		rate, input, output := 0.5+float64(i%3), 200+1500*float64(i%4), 200+300*float64(i%5)
+		itl := law.Base
+		for range 200 {
+			running := rate * (output - 1) * itl
+			itl = law.ITL(running+1, (running+1)*(input+output/2), rate*input)
+		}
+		table += fmt.Sprintf("%g,%g,%g,%g\n", rate, input, output, itl)
+	}
+	runs, file := filepath.Join(dir, "runs.csv"), filepath.Join(dir, "server.yaml")
+	require.NoError(t, os.WriteFile(runs, []byte(table), 0o600))
+	code, _, errs := start(t, "-calibrate", runs, "-kv-tokens", "400000", "-o", file)
+	require.Equal(t, exitOK, code, errs)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	d, err := calibrate.Read(text, file)
+	require.NoError(t, err)
+	require.Equal(t, calibrate.Benchmark, d.Base.Source)
+	require.Equal(t, calibrate.Given, d.KVTokens.Source)
+	require.InEpsilon(t, law.Base, d.Base.Value, 0.1)
+	code, _, errs = start(t, tiny("-server", file, "-report", "")...)
+	require.Equal(t, exitOK, code, errs)
+	code, _, errs = start(t, "-calibrate", file)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "is none of")
+}
