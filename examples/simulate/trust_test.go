@@ -14,9 +14,9 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// TestTrustFirst: a server that is calibrated on the first part of a history is checked on the rest, kept, and used again with
+// TestTrustIsDrawn: a server that is calibrated on the first part of a history is checked on the rest, kept, and used again with
 // another trace; with a server that is not the one that was, nothing is ranked, and the report shows why.
-func TestTrustFirst(t *testing.T) {
+func TestTrustIsDrawn(t *testing.T) {
 	r := recordDay(t, sim.Qwen32B(), conversations(2, 14, 3*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func TestTrustFirst(t *testing.T) {
 	refused := filepath.Join(dir, "refused.html")
 	code, out, errs = start(t, append(with, "-server", "llama70b-a100", "-report", refused)...)
 	require.Equal(t, exitRefused, code, errs)
-	require.Contains(t, errs, "simulate: no verdict: what was cannot be simulated, so nothing is ranked: ")
+	require.Contains(t, errs, "simulate: no verdict: the simulation is not what was recorded, so a ranking by it would be worth nothing:")
 	require.Contains(t, errs, "TPOT p50 is off by")
 	require.Contains(t, errs, "the simulator is the slower one throughout")
 	require.NotContains(t, out, "proportional/llm")
