@@ -172,6 +172,9 @@ func (f *Filler) Dump() (*Dump, error) {
 	}
 	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(order[a], order[b]) })
 	d := f.dump
+	if spaces := f.Namespaces(); len(spaces) == 1 {
+		d.Namespace = spaces[0]
+	}
 	d.Series = make([]Series, len(places))
 	for i, k := range places {
 		d.Series[i] = f.dump.Series[k]

@@ -13,6 +13,7 @@ type Fleet struct {
 	Engine Engine
 	Start  time.Time
 	Step   time.Duration
+	Target Target
 	// Arrivals are the requests that came within each interval.
 	Arrivals []float64
 	// Spec are the replicas that were asked for, and Ready those that were ready, at the end of each interval.
@@ -29,6 +30,9 @@ type Fleet struct {
 	every  int // intervals between two scrapes
 	spread int // intervals within long gaps: how many came is known, but not when
 }
+
+// A Target is the Deployment or StatefulSet whose replicas a fleet is; what is not known is empty.
+type Target struct{ Kind, Namespace, Name string }
 
 // A Pod is one replica. Its columns have the intervals from First on.
 type Pod struct {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,7 @@ func Reduce(d *Dump) (*Fleet, error) {
 	n := r.steps - 1
 	r.fleet = &Fleet{
 		Model: d.Model, Engine: d.Engine, Start: d.Start, Step: time.Duration(d.Step),
+		Target:   Target{Namespace: d.Namespace, Name: d.Workload},
 		Arrivals: unknown(n), Spec: unknown(n), Ready: unknown(n),
 	}
 	r.collect()
@@ -264,6 +266,9 @@ func (r *reducer) replicas() {
 		to     []float64
 	}{{SpecReplicas, f.Spec}, {ReadyReplicas, f.Ready}} {
 		for _, s := range r.fleetwide[c.signal] {
+			if f.Target.Kind = "Deployment"; strings.HasPrefix(s.Family, "kube_statefulset") {
+				f.Target.Kind = "StatefulSet"
+			}
 			for i, x := range s.Values {
 				if k := s.From + i*s.every() - 1; known(x) && k >= 0 && !known(c.to[k]) {
 					c.to[k] = x

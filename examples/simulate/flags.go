@@ -56,6 +56,7 @@ type options struct {
 	span, until, router string
 	maxMB               int
 	dump, history       string
+	manifest, scaled    string
 	set                 map[string]bool // flags that were given
 
 	list, sample             bool
@@ -171,6 +172,8 @@ func (o *options) defineHistory(flags *flag.FlagSet) {
 	flags.StringVar(&r.cert, "tls-cert", "", "")
 	flags.StringVar(&r.key, "tls-key", "", "")
 	flags.StringVar(&r.tenant, "tenant", "", "")
+	flags.StringVar(&o.manifest, "manifest", "", "")
+	flags.StringVar(&o.scaled, "scaledobject", "", "")
 	flags.IntVar(&r.maxSeries, "max-series", 50_000, "")
 	flags.IntVar(&o.maxMB, "max-mb", 4096, "")
 }

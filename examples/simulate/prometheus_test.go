@@ -26,6 +26,7 @@ import (
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/internal/simhistory"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -33,6 +34,9 @@ import (
 // promtool returns the paths of Debian's package prometheus.
 func promtool(t *testing.T) (server, tool string) {
 	t.Helper()
+	if os.Getenv("INFERSCALE_PROMETHEUS") == "none" {
+		t.Skip("INFERSCALE_PROMETHEUS=none")
+	}
 	for _, program := range []struct {
 		name string
 		path *string
@@ -145,7 +149,6 @@ func TestRoundTripThroughPrometheus(t *testing.T) {
 			require.NoError(t, d.Write(&answered))
 			want, err := r.Dump()
 			require.NoError(t, err)
-			want.Namespace = ""
 			require.NoError(t, want.Write(&direct))
 			engines := func(text string) string { // kube-state-metrics is looked for within a minute
 				lines := strings.Split(text, "\n")
@@ -210,8 +213,20 @@ func TestVerdictFromPrometheus(t *testing.T) {
 	require.Contains(t, out, "Traffic of "+simhistory.Model)
 	require.Regexp(t, `(?m)^incumbent +\d`, out)
 	require.Contains(t, out, "Calibrated: a step takes")
-	code, _, errs = start(t, append(with, "-history", dump, "-json", two)...)
+	manifest, scaled := filepath.Join(dir, "autoscaler.yaml"), filepath.Join(dir, "scaledobject.yaml")
+	code, _, errs = start(t, append(with, "-history", dump, "-json", two, "-manifest", manifest, "-scaledobject", scaled)...)
 	require.Equal(t, exitOK, code, errs)
+	text, err := os.ReadFile(manifest)
+	require.NoError(t, err)
+	d, err := policy.Read(text, "manifest")
+	require.NoError(t, err)
+	require.Equal(t, simhistory.Workload, d.Policies[0].ScaleTargetRef.Name)
+	require.Equal(t, "StatefulSet", d.Policies[0].ScaleTargetRef.Kind)
+	require.Equal(t, simhistory.Namespace, d.Policies[0].Namespace)
+	require.Contains(t, string(text), "what there was: ")
+	text, err = os.ReadFile(scaled)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "        mode: replicas\n        scaler: |\n          proportional:\n")
 	a, err := os.ReadFile(one)
 	require.NoError(t, err)
 	b, err := os.ReadFile(two)

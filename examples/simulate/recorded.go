@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -31,7 +32,7 @@ func (o *options) fromHistory() bool { return o.prometheus.url != "" || o.histor
 // historyFlags are those of the import.
 func historyFlags() []string {
 	return []string{
-		"prometheus", "model", "range", "end", "step", "engine", "namespace", "workload", "match", "pod-label", "router",
+		"prometheus", "model", "range", "end", "step", "engine", "namespace", "match", "pod-label", "router",
 		"bearer-token-file", "tls-ca", "tls-cert", "tls-key", "tenant", "max-series", "max-mb", "dump",
 	}
 }
@@ -45,6 +46,9 @@ func (o *options) checkHistory(set map[string]bool) error {
 		}
 	}
 	if !o.fromHistory() {
+		if set["manifest"] || set["scaledobject"] {
+			return misuse("-manifest and -scaledobject go with -prometheus or -history")
+		}
 		return nil
 	}
 	for _, name := range []string{"trace", "scenario"} {
@@ -164,6 +168,7 @@ func (o *options) recorded(w *world, p *past) error {
 	w.Name, w.title = "history", fmt.Sprintf("Traffic of %s from %s to %s, as its Prometheus has it", nameOf(f), f.Start.Format("2006-01-02 15:04"), f.Start.Add(p.traffic.Duration()).Format("2006-01-02 15:04 MST"))
 	w.source, w.notes = "Prometheus", append(w.notes, p.notes...)
 	w.notes = append(w.notes, fmt.Sprintf("The history has %s.", f.Repairs))
+	w.workload, w.namespace, w.kind, w.engine = cmp.Or(o.prometheus.options.Workload, f.Target.Name), f.Target.Namespace, f.Target.Kind, string(f.Engine)
 	from, to := int(o.from/f.Step), len(p.traffic.Counts)
 	if o.to != 0 {
 		to = int(o.to / f.Step)

@@ -87,6 +87,8 @@ func (o *options) files() (all []file) {
 	for _, f := range []file{
 		{"json", o.json, "All results", (*comparison).json},
 		{"report", o.report, "Report with pictures", (*comparison).html},
+		{"manifest", o.manifest, "LLMAutoScaler", (*comparison).llmAutoScaler},
+		{"scaledobject", o.scaled, "ScaledObject", (*comparison).scaledObject},
 	} {
 		if f.name != "" {
 			all = append(all, f)

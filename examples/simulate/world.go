@@ -29,6 +29,8 @@ type world struct {
 	// notes are of a history: what is calibrated and what is missing. incumbent is what there was.
 	notes     []string
 	incumbent *contender
+	// workload is what is scaled, in namespace and of kind, and engine what its pods run; empty is not known.
+	workload, namespace, kind, engine string
 	// origin is when clocks show zero.
 	origin time.Time
 	// checkFrom is from when on the history is not what the server was calibrated by, and trust what was found there.

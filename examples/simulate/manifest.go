@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/inferscale/inferscale/policy"
+)
+
+// best returns the cheapest policy of this module that attains the goal and that a manifest can have, and its line.
+func (c *comparison) best() (policy.Policy, *line, error) {
+	for _, l := range c.lines { // in order: those that attain, the cheapest first
+		if l.sort != ofPolicy || !l.summary.attains {
+			continue
+		}
+		if p, err := policy.Named(l.name); err == nil && slices.Contains(policy.Names(), l.name) {
+			return p, l, nil
+		}
+	}
+	return policy.Policy{}, nil, &refusedError{fmt.Errorf("no policy attains %s %%, so none is recommended: see -max, -slo-ttft and -slo-tpot, or -policy for others", goal(c.alpha))}
+}
+
+// spec returns what is to be applied, and words on it.
+func (c *comparison) spec() (scaler []byte, words string, err error) {
+	p, l, err := c.best()
+	if err != nil {
+		return nil, "", err
+	}
+	if scaler, err = sigsyaml.Marshal(p.Scaler); err != nil {
+		return nil, "", err
+	}
+	if e := c.world.engine; e != "" {
+		scaler = bytes.ReplaceAll(scaler, []byte("engine: VLLM"), []byte("engine: "+e))
+	}
+	words = fmt.Sprintf("# %s: %s %% of the requests in time at %s replica-hours", l.name, l.summary.attainedText(), l.summary.hours.text("%.2f", 1))
+	if r := l.summary.ratio.Mean; r > 0 {
+		words += fmt.Sprintf(", %.2f times the best schedule known", r)
+	}
+	for _, other := range c.lines {
+		if other.sort == ofIncumbent {
+			words += fmt.Sprintf(";\n# what there was: %s %% at %s", other.summary.attainedText(), other.summary.hours.text("%.2f", 1))
+		}
+	}
+	words += fmt.Sprintf(".\n# %s.\n# By simulation: see docs/history.md for when not to believe it. Try it with dryRun: true.\n", c.world.title)
+	return scaler, words, nil
+}
+
+func nested(text []byte, by int) string {
+	pad := strings.Repeat(" ", by)
+	return pad + strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n"+pad) + "\n"
+}
+
+// target returns what is scaled.
+func (w *world) target() (kind, namespace, name string, err error) {
+	if w.workload == "" {
+		return "", "", "", errors.New("what is to be scaled is not known: give -workload")
+	}
+	return cmp.Or(w.kind, "Deployment"), cmp.Or(w.namespace, "default"), w.workload, nil
+}
+
+// llmAutoScaler writes the recommended policy as an LLMAutoScaler.
+func (c *comparison) llmAutoScaler(out io.Writer) error {
+	kind, namespace, name, err := c.world.target()
+	if err != nil {
+		return err
+	}
+	scaler, words, err := c.spec()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%sapiVersion: autoscaling.inferscale.io/v1alpha1\nkind: LLMAutoScaler\nmetadata:\n  name: %s\n  namespace: %s\nspec:\n"+
+		"  scaleTargetRef:\n    apiVersion: apps/v1\n    kind: %s\n    name: %s\n  minReplicas: %d\n  maxReplicas: %d\n  scaler:\n%s",
+		words, name, namespace, kind, name, c.world.bounds.Min, c.world.bounds.Max, nested(scaler, 4))
+	if _, err := policy.Read([]byte(text), "manifest"); err != nil {
+		return fmt.Errorf("the recommended policy is no LLMAutoScaler: %w", err)
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// scaledObject writes it for KEDA, with the scaler of examples/kedascaler.
+func (c *comparison) scaledObject(out io.Writer) error {
+	kind, namespace, name, err := c.world.target()
+	if err != nil {
+		return err
+	}
+	scaler, words, err := c.spec()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%sapiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata:\n  name: %s\n  namespace: %s\nspec:\n"+
+		"  scaleTargetRef:\n    kind: %s\n    name: %s\n  minReplicaCount: %d\n  maxReplicaCount: %d\n  triggers:\n    - type: external\n      metadata:\n"+
+		"        scalerName: keda-kaito-scaler\n        mode: replicas\n        scaler: |\n%s",
+		words, name, namespace, kind, name, c.world.bounds.Min, c.world.bounds.Max, nested(scaler, 10))
+	return err
+}
