@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -151,16 +152,8 @@ func (w *world) trustPicture() *picture {
 		low, high = low/1.3, high*1.3
 		bottom := 40 + float64(1-k)*205
 		p := &panel{picture: pic, left: marginLeft + 14, right: width - marginRight, bottom: bottom, top: bottom + 150, x: linear(0, end), y: logarithmic(low, high)}
-		var ticks []tick
-		for decade := 1e-4; decade < 1e4; decade *= 10 {
-			for _, m := range []float64{1, 2, 5} {
-				if v := m * decade; v >= low && v <= high {
-					ticks = append(ticks, tick{v, fmt.Sprintf("%.3g", v)})
-				}
-			}
-		}
-		p.yAxis(fmt.Sprintf("%s: off by %.1f %% (p50) and %.1f %% (p90)", name, 100*t.Error[2*k], 100*t.Error[2*k+1]), ticks...)
-		p.xAxis("hours", ticksWithin(0, end, niceStep(end, 12))...)
+		p.yAxis(fmt.Sprintf("%s: off by %.1f %% (p50) and %.1f %% (p90)", name, 100*t.Error[2*k], 100*t.Error[2*k+1]), decades(low, high)...)
+		p.xAxis("hours from "+start.UTC().Format("2006-01-02 15:04"), ticksWithin(0, end, niceStep(end, 12))...)
 		for q := range 2 {
 			c := blue()
 			if q == 1 {
@@ -183,6 +176,25 @@ func (w *world) trustPicture() *picture {
 		}
 	}
 	return pic
+}
+
+// decades returns ticks of a logarithmic scale: the fewer in each power of ten, the more of these there are.
+func decades(low, high float64) (ticks []tick) {
+	within := []float64{1, 1.5, 2, 3, 5, 7}
+	switch {
+	case high > 500*low:
+		within = within[:1]
+	case high > 5*low:
+		within = []float64{1, 2, 5}
+	}
+	for power := -4; power < 5; power++ {
+		for _, m := range within {
+			if v := m * math.Pow10(power); v >= low && v <= high {
+				ticks = append(ticks, tick{v, strconv.FormatFloat(v, 'f', max(0, 1-power), 64)})
+			}
+		}
+	}
+	return ticks
 }
 
 // trustPage writes the report of a refusal: what was compared, and why it does not do.
