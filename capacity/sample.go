@@ -23,7 +23,7 @@ type Sample struct {
 	Waiting float64 `json:"waiting"`
 	Queue   float64 `json:"queue"` // the upper end of it, if there is one
 	Running float64 `json:"running"`
-	KV      float64 `json:"kv"` // caches in use, in replicas
+	KV      float64 `json:"kv"`    // caches in use, in replicas
 	Ready   int32   `json:"ready"` // replicas that all of this is of
 	// Partly says that pods were ready that did not answer: what they have counted comes with a later sample.
 	Partly bool `json:"partly,omitempty"`

@@ -35,6 +35,8 @@ type Plan struct {
 	Bounds scaling.Bounds
 	// Interval is how often to decide.
 	Interval time.Duration
+	// Capacity is what the first capacity scaler is told, nil if there is none: the SLO, and how fast a replica is.
+	Capacity *capacity.Config
 }
 
 // A Metric is a number that a policy reads.
@@ -87,6 +89,7 @@ func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds, tuner func() 
 	b.errs.Check(s.Grouping == "" || slices.Contains(groupings, s.Grouping), b.root+"grouping", s.Grouping, "must be "+oneOf(groupings))
 	p.Policy, p.Kinds, p.Layout = b.composite(&s.Scaler, where)
 	b.scrape(s.Scrape)
+	p.Capacity = b.work
 	p.Metrics = slices.DeleteFunc(b.metrics, func(m Metric) bool { return b.wrong[m.Field] })
 	slices.SortStableFunc(p.Metrics, func(a, b Metric) int { return order(a.Counted) - order(b.Counted) })
 	if err := b.errs.Err(); err != nil {
@@ -150,6 +153,7 @@ type builder struct {
 	unread   map[string]bool // paths of numbers that are none
 	wrong    map[string]bool // paths of sources that are not in order
 	tuner    func() capacity.Tuner
+	work     *capacity.Config // of the first capacity scaler
 }
 
 func newBuilder(root string, interval time.Duration) *builder {

@@ -148,6 +148,9 @@ func knownServer(name string) (v sim.Server, ok bool) {
 
 func (b *builder) capacity(s *CapacityScaler, p place) scaling.Policy {
 	c, names := b.capacityConfig(s, p), p.capacityPaths(b.root)
+	if b.work == nil {
+		b.work = &c
+	}
 	policy := live(b, names, c, func(c capacity.Config) (capacity.Scaler, error) {
 		var tuner capacity.Tuner
 		if b.tuner != nil {

@@ -33,6 +33,8 @@ type Shadow struct {
 type ShadowPlan struct {
 	shadow.Policy
 
+	// Capacity is as in Plan.
+	Capacity *capacity.Config
 	// Reads are the metrics that it reads, each name once.
 	Reads []Metric
 	// Err is what is wrong with it; it has no policy then.
@@ -133,6 +135,7 @@ func (s *Spec) shadows(at string, all []Shadow, unread []error, otherwise scalin
 			p.Err = noSpecError{}
 		default:
 			p.Policy.Policy, p.Metrics, p.Reads = plan.Policy, one.Scaler.shown(plan.Metrics), plan.Metrics
+			p.Capacity = plan.Capacity
 			p.Warnings = append(one.Scaler.warnings(here+".scaler."), alike(plan.Metrics)...)
 		}
 		plans = append(plans, p)

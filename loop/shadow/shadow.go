@@ -80,6 +80,7 @@ type Shadows struct {
 	all    []*shadow
 	seen   bool // whether anything was looked at
 	at     time.Time
+	trail  trail // of the real fleet
 }
 
 // A shadow is one of them.
@@ -92,6 +93,7 @@ type shadow struct {
 	begun   bool
 	busy    bool
 	asked   time.Time // when what it is busy with was seen
+	trail   trail
 	done    chan answer
 }
 
@@ -162,6 +164,7 @@ func (s *Shadows) Look(now time.Time, obs scaling.Observation) {
 	s.collect()
 	s.pass(now, obs.SpecReplicas)
 	s.starts.look(now, obs.SpecReplicas, obs.ReadyReplicas)
+	s.trail.note(now, obs.SpecReplicas)
 	start := s.starts.typical(s.config.ColdStart)
 	for _, one := range s.all {
 		one.look(now, &obs, start)
@@ -188,8 +191,10 @@ func (s *Shadows) pass(now time.Time, spec int32) {
 		back = max(0, s.at.Sub(now))
 	}
 	s.starts.back(back)
+	s.trail.back(back)
 	for _, one := range s.all {
 		one.fleet.back(back)
+		one.trail.back(back)
 		if from := one.wish.At; !from.IsZero() && now.After(from) { // also after a restart
 			passed := now.Sub(from).Seconds()
 			one.wish.ReplicaSeconds += float64(one.fleet.count) * passed
@@ -209,6 +214,7 @@ func (one *shadow) look(now time.Time, obs *scaling.Observation, start time.Dura
 	}
 	one.fleet.look(now, obs.SpecReplicas, obs.ReadyReplicas, start)
 	w.Replicas, w.Ready = one.fleet.count, one.fleet.ready()
+	one.trail.note(now, w.Replicas)
 	switch {
 	case w.Replicas == obs.SpecReplicas:
 		w.Apart = time.Time{}
@@ -277,6 +283,7 @@ func (one *shadow) take(a answer) {
 	if a.to != a.from {
 		w.Changed = one.asked
 		one.fleet.set(one.asked, a.to)
+		one.trail.note(one.asked, a.to)
 	}
 	w.Replicas, w.Ready = one.fleet.count, one.fleet.ready()
 }

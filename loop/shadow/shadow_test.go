@@ -311,3 +311,27 @@ func TestClockBack(t *testing.T) {
 	require.Equal(t, int32(6), s.Wishes()[0].Ready)
 	require.InDelta(t, 6*300, s.Wishes()[0].ReplicaSeconds, 0)
 }
+
+// TestTrails have the counts of an hour, and of no more changes than is bounded.
+func TestTrails(t *testing.T) {
+	n := int32(6)
+	s, now := alone(t, script{decide: func(_ time.Time, obs scaling.Observation) scaling.Decision { return to(n, obs) }}), begin()
+	s.Look(now, seen(4, 4, 1))
+	n = 7
+	s.Look(now.Add(period), seen(5, 5, 1))
+	actual, shadows, start := s.Trails()
+	require.Equal(t, []shadow.Count{{At: now, Replicas: 4}, {At: now.Add(period), Replicas: 5}}, actual)
+	require.Equal(t, [][]shadow.Count{{{At: now, Replicas: 4}, {At: now, Replicas: 6}, {At: now.Add(period), Replicas: 7}}}, shadows)
+	require.Zero(t, start, "the real fleet was ready at once")
+	s.Look(now.Add(2*time.Hour), seen(5, 5, 1))
+	actual, shadows, _ = s.Trails()
+	require.Equal(t, []shadow.Count{{At: now.Add(period), Replicas: 5}}, actual)
+	require.Equal(t, []shadow.Count{{At: now.Add(period), Replicas: 7}}, shadows[0])
+	for i := range 1000 {
+		n = int32(i)
+		s.Look(now.Add(2*time.Hour+time.Duration(i)*time.Second), seen(int32(i%3), 1, 1))
+	}
+	actual, shadows, _ = s.Trails()
+	require.LessOrEqual(t, len(actual), 256)
+	require.LessOrEqual(t, len(shadows[0]), 256)
+}

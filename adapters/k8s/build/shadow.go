@@ -19,6 +19,9 @@ type ShadowPlan struct {
 	// reads. Without metrics the spec's own do.
 	Scrape scrape.Config
 	Port   k8s.Port
+	// Capacity is what the first capacity scaler is told, of the spec's own or of a shadow; nil if there is none. What its metrics
+	// say is in what the shadows are shown.
+	Capacity *capacity.Config
 }
 
 // Shadows builds the plan of a spec's shadows, which read beside the spec's own metrics what is not among them. The error is
@@ -35,6 +38,7 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 	plan.All, err = s.RawShadows("spec", raw, scaling.Bounds{}, tuner)
 	e.Add(err)
 	own, _ := With(spec, nil)
+	plan.Capacity = own.Capacity
 	var all []policy.Metric
 	for i := range plan.All {
 		one := &plan.All[i]
@@ -46,6 +50,9 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 		if one.Err != nil {
 			one.Policy.Policy = nil
 			continue
+		}
+		if plan.Capacity == nil {
+			plan.Capacity = one.Capacity
 		}
 		for _, m := range one.Reads {
 			k := slices.IndexFunc(all, func(old policy.Metric) bool { return old.Name == m.Name })
@@ -60,6 +67,11 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 		return !slices.ContainsFunc(own.Metrics, func(has policy.Metric) bool { return has.Name == m.Name })
 	}) {
 		return plan, e.Err()
+	}
+	if own.Capacity != nil { // what it is told has metrics of its own
+		all = append(all, slices.DeleteFunc(slices.Clone(own.Metrics), func(m policy.Metric) bool {
+			return slices.ContainsFunc(all, func(has policy.Metric) bool { return has.Name == m.Name })
+		})...)
 	}
 	slices.SortStableFunc(all, func(a, b policy.Metric) int { return last(a) - last(b) })
 	plan.Scrape, plan.Port, err = scraped(spec, all, own.interval(spec))

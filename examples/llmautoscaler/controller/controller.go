@@ -82,6 +82,7 @@ type Controller struct {
 	// Shadows have their own, so that they take nothing away.
 	shadowTunings capacity.Shared
 	shadowBudget  *scrape.Budget
+	replays       chan struct{} // has room for one
 
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none
@@ -123,7 +124,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{config: c, shadowBudget: ofShadows, runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant)}, nil
+	return &Controller{config: c, shadowBudget: ofShadows, replays: make(chan struct{}, 1), runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant)}, nil
 }
 
 // Reconcile does a round of an object if one is due, and says when the next is.

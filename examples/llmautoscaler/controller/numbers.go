@@ -20,6 +20,7 @@ type Numbers struct {
 	shown   map[types.NamespacedName]map[string]float64 // replica-seconds of shadows that are counted
 	wished  *prometheus.GaugeVec
 	outs    *prometheus.GaugeVec
+	attains *prometheus.GaugeVec
 	seconds *prometheus.CounterVec
 }
 
@@ -37,6 +38,9 @@ type Numbers struct {
 //	                                    those that it has asked for since this process began
 //	inferscale_shadow_left_out{namespace,name,shadow}
 //	                                    1 while it is left out
+//	inferscale_shadow_attained{namespace,name,shadow,of="shadow|real|measured"}
+//	                                    the share of requests that met the SLO: by the simulator with its counts and with the
+//	                                    real ones, and in truth, in the same time
 func NewNumbers() *Numbers {
 	return &Numbers{
 		reasons: make(map[types.NamespacedName]string),
@@ -54,6 +58,10 @@ func NewNumbers() *Numbers {
 		outs: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "inferscale", Name: "shadow_left_out", Help: "Whether a shadow is left out, as it is wrong, has failed or has not decided in time.",
 		}, []string{"namespace", "name", "shadow"}),
+		attains: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "inferscale", Name: "shadow_attained",
+			Help: "The share of requests that met the SLO: by the simulator with a shadow's counts and with the real ones, and in truth.",
+		}, []string{"namespace", "name", "shadow", "of"}),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "inferscale", Name: "shadow_replica_seconds_total", Help: "Replica-seconds that a shadow has asked for.",
 		}, []string{"namespace", "name", "shadow"}),
@@ -70,6 +78,7 @@ func (n *Numbers) Describe(ch chan<- *prometheus.Desc) {
 	n.readies.Describe(ch)
 	n.wished.Describe(ch)
 	n.outs.Describe(ch)
+	n.attains.Describe(ch)
 	n.seconds.Describe(ch)
 }
 
@@ -80,6 +89,7 @@ func (n *Numbers) Collect(ch chan<- prometheus.Metric) {
 	n.readies.Collect(ch)
 	n.wished.Collect(ch)
 	n.outs.Collect(ch)
+	n.attains.Collect(ch)
 	n.seconds.Collect(ch)
 }
 
@@ -143,6 +153,11 @@ func (n *Numbers) shadows(key types.NamespacedName, all []shadowState) {
 			left = 1
 		}
 		n.outs.WithLabelValues(key.Namespace, key.Name, one.Name).Set(left)
+		if one.attained != nil {
+			for of, x := range map[string]float64{"shadow": one.attained.Attained, "real": one.actual.Attained, "measured": one.actual.Measured} {
+				n.attains.WithLabelValues(key.Namespace, key.Name, one.Name, of).Set(x)
+			}
+		}
 		if one.At.IsZero() {
 			continue // it was shown nothing yet
 		}
@@ -157,6 +172,7 @@ func (n *Numbers) shadows(key types.NamespacedName, all []shadowState) {
 			n.wished.DeleteLabelValues(key.Namespace, key.Name, name)
 			n.outs.DeleteLabelValues(key.Namespace, key.Name, name)
 			n.seconds.DeleteLabelValues(key.Namespace, key.Name, name)
+			n.attains.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name, "shadow": name})
 		}
 	}
 	if n.shown[key] = now; len(now) == 0 {

@@ -55,6 +55,11 @@ type watchers struct {
 	asking   bool
 	closed   bool
 	trouble  string // why nothing could be shown to them
+
+	recorder  *capacity.Recorder
+	replayed  time.Time // when it was begun last
+	replaying bool
+	attained  *attained // as it was found last
 }
 
 // newWatchers returns the shadows of a spec, or nil if it has none.
@@ -86,11 +91,16 @@ func (w *watchers) begin() {
 			c.Policies = append(c.Policies, p.Policy)
 		}
 	}
-	w.shadows = nil
+	w.shadows, w.recorder, w.replayed, w.attained = nil, nil, time.Time{}, nil
 	if len(c.Policies) == 0 {
 		return
 	}
 	var err error
+	if w.plan.Capacity != nil {
+		if w.recorder, err = capacity.NewRecorder(*w.plan.Capacity); err != nil {
+			w.recorder = nil
+		}
+	}
 	if w.shadows, err = shadow.New(c); err != nil {
 		w.trouble = err.Error()
 	}
@@ -155,7 +165,7 @@ func (r *runner) watch(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.
 		return
 	}
 	if o.Decided && !o.Disabled && o.Scale.ResourceVersion != "" {
-		ask := w.show(o, func() (*k8s.PodObserver, error) {
+		ask, replay := w.show(o, func() (*k8s.PodObserver, error) {
 			if !r.plan.Scrapes() { // else it was done for the round
 				if err := r.authorizeFor(ctx, las, true); err != nil {
 					return nil, err
@@ -167,14 +177,17 @@ func (r *runner) watch(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.
 			scale := o.Scale
 			r.controller.config.Beside(func() { w.ask(scale) })
 		}
+		if replay != nil {
+			r.controller.config.Beside(replay)
+		}
 	}
 	all := w.states()
 	r.controller.config.Numbers.shadows(key, all)
 	w.tell(r, las, all, o)
 }
 
-// show shows what the round saw, or reports that pods are to be asked.
-func (w *watchers) show(o *k8s.Outcome, observer func() (*k8s.PodObserver, error)) (ask bool) {
+// show shows what the round saw, or reports that pods are to be asked; replay is what else is to be done beside the rounds.
+func (w *watchers) show(o *k8s.Outcome, observer func() (*k8s.PodObserver, error)) (ask bool, replay func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.target != o.Scale.UID && w.target != "" {
@@ -186,7 +199,9 @@ func (w *watchers) show(o *k8s.Outcome, observer func() (*k8s.PodObserver, error
 	case w.shadows == nil:
 	case len(w.plan.Scrape.Metrics) == 0:
 		w.trouble = ""
-		w.shadows.Look(o.At, seenBy(o.Scale.Replicas, &o.Observed, o.Fleet))
+		obs := seenBy(o.Scale.Replicas, &o.Observed, o.Fleet)
+		w.shadows.Look(o.At, obs)
+		replay = w.record(o.At, obs)
 	case w.asking:
 		w.trouble = "the pods that were asked in the round before have not answered yet"
 	default:
@@ -194,16 +209,22 @@ func (w *watchers) show(o *k8s.Outcome, observer func() (*k8s.PodObserver, error
 			var err error
 			if w.observer, err = observer(); err != nil {
 				w.trouble = "pods cannot be asked: " + err.Error()
-				return false
+				return false, nil
 			}
 		}
 		w.asking = true
 	}
-	return w.asking && !asking
+	return w.asking && !asking, replay
 }
 
 // ask asks the pods, and shows what they say.
 func (w *watchers) ask(scale k8s.Scale) {
+	if replay := w.asked(scale); replay != nil {
+		replay()
+	}
+}
+
+func (w *watchers) asked(scale k8s.Scale) (replay func()) {
 	ctx, cancel := context.WithTimeout(w.ctx, longestRound)
 	defer cancel()
 	seen, err := w.observer.Observe(ctx, []k8s.Scale{scale})
@@ -212,18 +233,21 @@ func (w *watchers) ask(scale k8s.Scale) {
 	if w.asking = false; w.closed {
 		w.observer.Close()
 		w.observer = nil
-		return
+		return nil
 	}
 	if err != nil {
 		w.trouble = "pods were not observed: " + err.Error()
-		return
+		return nil
 	}
 	if w.trouble = ""; seen.Err != nil {
 		w.trouble = "metrics without a value: " + seen.Err.Error()
 	}
-	if w.target == scale.UID {
-		w.shadows.Look(w.controller.config.Now(), seenBy(scale.Replicas, &seen, 0))
+	if w.target != scale.UID || w.shadows == nil {
+		return nil
 	}
+	now, obs := w.controller.config.Now(), seenBy(scale.Replicas, &seen, 0)
+	w.shadows.Look(now, obs)
+	return w.record(now, obs)
 }
 
 func seenBy(replicas int32, o *k8s.Observed, fleet int) scaling.Observation {
@@ -240,6 +264,8 @@ type shadowState struct {
 
 	out string // why it is left out, if it is
 	why string
+
+	attained, actual *capacity.Attainment // nil where they are not known
 }
 
 // states returns what there is to tell, in the order of the spec.
@@ -263,6 +289,11 @@ func (w *watchers) states() []shadowState {
 				if wish.Out != shadow.None {
 					one.out, one.why = wish.Out.String(), wish.Why
 				}
+			}
+		}
+		if w.attained != nil {
+			if a, ok := w.attained.shadows[p.Name]; ok {
+				one.attained, one.actual = &a, &w.attained.actual
 			}
 		}
 		all = append(all, one)
@@ -312,6 +343,9 @@ func (w *watchers) fill(s *v1alpha1.LLMAutoScalerStatus) {
 			Since: stamp(one.Since), RemembersSince: stamp(one.Remembers), ApartSince: stamp(one.Apart), LastScaleTime: stamp(one.Changed), Time: stamp(one.At),
 			ReplicaSeconds: int64(min(one.ReplicaSeconds, 1<<53-1)), RealReplicaSeconds: int64(min(one.RealReplicaSeconds, 1<<53-1)),
 		})
+		if last := &s.Shadows[len(s.Shadows)-1]; one.attained != nil {
+			last.Attained, last.RealAttained, last.MeasuredAttained = share(one.attained.Attained), share(one.actual.Attained), share(one.actual.Measured)
+		}
 	}
 }
 

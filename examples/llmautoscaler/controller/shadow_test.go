@@ -1,8 +1,10 @@
 package controller_test
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -245,4 +247,68 @@ func TestShadowsAreNotWaitedFor(t *testing.T) {
 		runtime.Gosched()
 	}
 	t.Fatal("no shadow decided")
+}
+
+// counted has every pod's page say that so many requests of 1,000 and 200 tokens were served, in 0.2 s and 15 ms a token.
+func (w *world) counted(n float64) {
+	var b strings.Builder
+	b.WriteString("vllm:num_requests_waiting 3\nvllm:num_requests_running 3\nvllm:kv_cache_usage_perc 0.02\n")
+	fmt.Fprintf(&b, "# TYPE vllm:prompt_tokens_total counter\nvllm:prompt_tokens_total %g\n", 1000*n)
+	for name, each := range map[string]float64{
+		"vllm:request_prompt_tokens": 1000, "vllm:request_generation_tokens": 200, "vllm:time_to_first_token_seconds": 0.2,
+		"vllm:request_time_per_output_token_seconds": 0.015,
+	} {
+		fmt.Fprintf(&b, "# TYPE %s histogram\n%s_bucket{le=\"%g\"} %g\n%s_bucket{le=\"+Inf\"} %g\n%s_sum %g\n%s_count %g\n", name, name, each, n, name, n, name, each*n, name, n)
+	}
+	w.says("%s", b.String())
+}
+
+// TestWhatShadowsWouldHaveAttained is told where a capacity scaler says the SLO and the server: one replica less than enough
+// misses it, and the real ones attain what was measured. No round waits for it, and one object is replayed at a time.
+func TestWhatShadowsWouldHaveAttained(t *testing.T) {
+	w := watchedWorld(t)
+	var replays []func()
+	w.config.Beside = func(f func()) {
+		if len(w.get("chat").Status.Shadows) == 0 || w.now.Before(time.Date(2026, 1, 15, 8, 5, 0, 0, time.UTC)) {
+			f()
+			return
+		}
+		replays = append(replays, f)
+	}
+	w.restart()
+	w.deployment(4)
+	w.apply(chat + `
+  shadow:
+  - {name: one, scaler: {static: {replicas: 1}}}
+  - {name: six, scaler: {static: {replicas: 6}}}
+  - {name: work, scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, coldStartSeconds: 60, server: {name: qwen3-32b-2xh100}, source: {port: PORT}}}}
+`)
+	n := 100.0
+	var las *v1alpha1.LLMAutoScaler
+	for range 90 {
+		n += 5 * 15 // each of four pods serves five requests a second
+		w.counted(n)
+		las = w.round("chat")
+		for len(replays) > 0 {
+			f := replays[0]
+			replays = replays[1:]
+			f()
+		}
+	}
+	require.Equal(t, int32(4), w.targets["chat"].Spec.Replicas)
+	s := las.Status.Shadows
+	require.Len(t, s, 3)
+	for _, one := range s {
+		t.Logf("%s: %d replicas, attained %s, real %s, measured %s %s", one.Name, one.Replicas, one.Attained, one.RealAttained, one.MeasuredAttained, one.Message)
+	}
+	require.Equal(t, "1.000", s[0].MeasuredAttained)
+	attained := func(i int) float64 {
+		x, err := strconv.ParseFloat(s[i].Attained, 64)
+		require.NoError(t, err)
+		return x
+	}
+	require.Greater(t, attained(1), 0.98)
+	require.Less(t, attained(0), 0.5)
+	require.Less(t, w.number("inferscale_shadow_attained", "one"), 1.1)
+	require.GreaterOrEqual(t, w.number("inferscale_shadow_attained", "one"), 0.0)
 }

@@ -47,7 +47,9 @@ func TestShadows(t *testing.T) {
 		return false
 	}
 	w.eventually("a wish is told", time.Minute, func() bool { return told("ShadowApart", "shadow load would run ") })
-	w.eventually("one that is wrong is told", time.Minute, func() bool { return told("ShadowLeftOut", "shadow wrong is left out (Refused): spec.shadow[2].scaler.proportional.profile") })
+	w.eventually("one that is wrong is told", time.Minute, func() bool {
+		return told("ShadowLeftOut", "shadow wrong is left out (Refused): spec.shadow[2].scaler.proportional.profile")
+	})
 	w.eventually("it is ready", time.Minute, func() bool {
 		status, _ := w.condition("Ready")
 		return status == metav1.ConditionTrue && shadow("wrong").LeftOut == "Refused"
@@ -55,19 +57,13 @@ func TestShadows(t *testing.T) {
 	require.Equal(t, int32(1), w.replicas())
 	require.Empty(t, w.writes())
 
-	// What their status says is some minutes old, unless something else is to be told: now the Deployment goes up.
-	w.waiting.Store(20)
-	w.eventually("the Deployment goes up", time.Minute, func() bool { return w.replicas() >= 2 })
-	w.eventually("the status has wishes", time.Minute, func() bool {
-		return shadow("load").Replicas == 8 && shadow("load").Verdict != "" && shadow("running").Replicas > 1
-	})
-	w.waiting.Store(3)
 	before := shadow("load")
 	process.kill()
 	w.run("-leader-elect=false")
 	w.waiting.Store(20)
-	w.eventually("a new process goes on with the counts", time.Minute, func() bool {
+	// What the status says of them is some minutes old, unless there is something else to tell: the Deployment goes up.
+	w.eventually("a new process goes on with them", time.Minute, func() bool {
 		now := shadow("load")
-		return now.RemembersSince != nil && before.RemembersSince.Before(now.RemembersSince) && now.Since.Equal(before.Since) && now.Replicas == 8
+		return now.RemembersSince != nil && before.RemembersSince.Before(now.RemembersSince) && now.Since.Equal(before.Since) && now.Replicas == 8 && shadow("running").Replicas > 1
 	})
 }

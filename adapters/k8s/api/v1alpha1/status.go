@@ -136,6 +136,20 @@ type ShadowStatus struct {
 	// +kubebuilder:validation:Maximum=9007199254740991
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	RealReplicaSeconds int64 `json:"realReplicaSeconds,omitempty"`
+	// Attained is the share of the requests of the last hour, or of the time since it is watched, that would have met the SLO
+	// with the counts that it asked for, as "0.987", by the simulator. It is known where the spec or a shadow has a capacity scaler,
+	// which says the SLO and how fast a replica is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8
+	Attained string `json:"attained,omitempty"`
+	// RealAttained is the same for the counts that the target was asked for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8
+	RealAttained string `json:"realAttained,omitempty"`
+	// MeasuredAttained is the share that met it in truth: how far RealAttained is from it says how much to believe of Attained.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8
+	MeasuredAttained string `json:"measuredAttained,omitempty"`
 }
 
 // A Decision is what was decided, and why.
