@@ -78,9 +78,10 @@ func TestDocumentFields(t *testing.T) {
 func TestDocumentFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"static: {replica: 1}": "policy:1: static.replica: 1: is not a field here: is it replicas?",
-		"policies: [{name: a, static: {replicas: 1}}, {name: b, static: {replicas: 1}}]": "must have one policy",
-		"{dryRun: true, scaler: {static: {replicas: 1}}}":                                "must not have dryRun",
-		"{scrape: {bearerTokenSecretRef: {name: a}}, scaler: {static: {replicas: 1}}}":   "must not refer to Secrets",
+		"policies: [{name: a, static: {replicas: 1}}, {name: b, static: {replicas: 1}}]":          "must have one policy",
+		"{scaler: {static: {replicas: 1}}, shadow: [{name: a, scaler: {static: {replicas: 2}}}]}": "must not have shadow",
+		"{dryRun: true, scaler: {static: {replicas: 1}}}":                                         "must not have dryRun",
+		"{scrape: {bearerTokenSecretRef: {name: a}}, scaler: {static: {replicas: 1}}}":            "must not refer to Secrets",
 	} {
 		_, err := ParseMetadata(inDocument(text))
 		require.ErrorContains(t, err, want)
