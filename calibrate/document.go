@@ -17,7 +17,7 @@ type Source string
 const (
 	Measured  Source = "measured"  // fitted to what was seen in production
 	Benchmark Source = "benchmark" // fitted to the table of a benchmark
-	Roofline  Source = "roofline"  // computed from the model and the card; nobody has measured it
+	Computed  Source = "roofline"  // computed from the model and the card; nobody has measured it
 	Given     Source = "given"     // said by who knows, as a setting of the engine
 	Assumed   Source = "assumed"   // an engine's default
 )
@@ -108,7 +108,7 @@ func (d *Document) Validate() error {
 	return e.Err()
 }
 
-func sources() []Source { return []Source{Measured, Benchmark, Roofline, Given, Assumed} }
+func sources() []Source { return []Source{Measured, Benchmark, Computed, Given, Assumed} }
 
 // Startup is how long replicas took from being asked for to being ready.
 type Startup struct {

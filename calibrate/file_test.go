@@ -54,7 +54,7 @@ func TestFileByHand(t *testing.T) {
 	d, err := calibrate.Read([]byte(plain), "x")
 	require.NoError(t, err)
 	require.Equal(t, calibrate.Estimate{Value: 0.014, Lower: 0.014, Upper: 0.014, Source: calibrate.Given}, d.Base)
-	require.Equal(t, calibrate.Estimate{Value: 4e-5, Upper: 6e-5, Source: calibrate.Roofline}, d.Sequence)
+	require.Equal(t, calibrate.Estimate{Value: 4e-5, Upper: 6e-5, Source: calibrate.Computed}, d.Sequence)
 	require.True(t, math.IsInf(d.KVToken.Upper, 1))
 	require.Nil(t, d.Startup)
 }

@@ -48,6 +48,8 @@ type options struct {
 	rows, scores, baseline string
 
 	writeServer, calibrate string
+	roofline, card         string
+	cards                  int
 	kvTokens               int64
 
 	lint                string
@@ -116,6 +118,9 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.StringVar(&o.serverName, "profile", "qwen32b", "")
 	flags.StringVar(&o.writeServer, "write-server", "", "")
 	flags.StringVar(&o.calibrate, "calibrate", "", "")
+	flags.StringVar(&o.roofline, "roofline", "", "")
+	flags.StringVar(&o.card, "card", "h100", "")
+	flags.IntVar(&o.cards, "cards", 1, "")
 	flags.Int64Var(&o.kvTokens, "kv-tokens", 0, "")
 	flags.DurationVar(&o.coldStart, "cold-start", 100*time.Second, "")
 	flags.BoolVar(&o.coldStartTail, "cold-start-tail", false, "")
@@ -202,6 +207,10 @@ func (o *options) together(set map[string]bool) error {
 		return alone("suite", "quick", "rows", "scores", "baseline", "update", "seeds", "parallel", "policy", "json")
 	case o.calibrate != "":
 		return alone("calibrate", "kv-tokens", "o")
+	case o.roofline != "":
+		return alone("roofline", "card", "cards", "o")
+	case set["card"] || set["cards"]:
+		return misuse("-card and -cards go with -roofline")
 	case set["kv-tokens"] && !o.fromHistory():
 		return misuse("-kv-tokens goes with -calibrate, -prometheus and -history")
 	case set["write-server"] && (!o.fromHistory() || set["server"]):

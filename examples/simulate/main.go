@@ -76,6 +76,8 @@ func (o *options) do(ctx context.Context, stdout, stderr io.Writer) error {
 	switch {
 	case o.suite:
 		return o.runSuite(ctx, stdout, stderr)
+	case o.roofline != "":
+		return o.computeRoofline(stdout, stderr)
 	case o.calibrate != "":
 		return o.calibrateRuns(stdout, stderr)
 	case o.lint != "":

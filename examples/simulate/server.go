@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/inferscale/inferscale/calibrate"
@@ -83,6 +84,60 @@ func (o *options) doubts() (notes []string) {
 	return notes
 }
 
+// computeRoofline makes a server of a model's shape and cards.
+func (o *options) computeRoofline(stdout, stderr io.Writer) error {
+	cards, models, err := calibrate.Sheets()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, c := range cards {
+		names = append(names, c.Name)
+	}
+	i := slices.Index(names, o.card)
+	if i < 0 {
+		return misuse("-card %q: must be one of %s", o.card, strings.Join(names, ", "))
+	}
+	name, config := o.roofline, calibrate.Config{}
+	k := slices.IndexFunc(models, func(m calibrate.Model) bool { return m.Name == o.roofline })
+	if k >= 0 {
+		config = models[k].Config
+	} else {
+		data, err := os.ReadFile(o.roofline)
+		if errors.Is(err, fs.ErrNotExist) {
+			names = nil
+			for _, m := range models {
+				names = append(names, m.Name)
+			}
+			return misuse("-roofline %q: must be a config.json, or one of %s", o.roofline, strings.Join(names, ", "))
+		}
+		if err == nil {
+			config, err = calibrate.ReadConfig(data, o.roofline)
+		}
+		if err != nil {
+			return &usageError{fmt.Errorf("-roofline: %w", err)}
+		}
+	}
+	d, err := calibrate.Roofline(name, config, cards[i], o.cards)
+	if err != nil {
+		return &usageError{fmt.Errorf("-roofline: %w", err)}
+	}
+	fmt.Fprintf(stderr, "simulate: warning: computed from data sheets, and measured by nobody\n")
+	return o.writeDocument(&d, stdout)
+}
+
+// writeDocument writes a server to -o, or to standard output.
+func (o *options) writeDocument(d *calibrate.Document, stdout io.Writer) error {
+	name := o.output
+	if name == "" {
+		name = standard
+	}
+	return writeFile(name, stdout, func(w io.Writer) error {
+		_, err := w.Write(d.Text())
+		return err
+	})
+}
+
 // calibrateRuns makes a server of a benchmark's files.
 func (o *options) calibrateRuns(stdout, stderr io.Writer) error {
 	var runs []calibrate.Run
@@ -104,12 +159,5 @@ func (o *options) calibrateRuns(stdout, stderr io.Writer) error {
 	for _, why := range r.Unknown() {
 		fmt.Fprintf(stderr, "simulate: warning: %s\n", why)
 	}
-	name := o.output
-	if name == "" {
-		name = standard
-	}
-	return writeFile(name, stdout, func(w io.Writer) error {
-		_, err := w.Write(r.Text())
-		return err
-	})
+	return o.writeDocument(&r.Document, stdout)
 }

@@ -73,6 +73,17 @@ func TestNoRecordedTimesIsNoTrust(t *testing.T) {
 	require.Contains(t, errs, "no hour has as many as 100 requests with times to first token and per token")
 }
 
+// TestRooflineIsAServer: it can be used, and says that nobody has measured it.
+func TestRooflineIsAServer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "server.yaml")
+	code, _, errs := start(t, "-roofline", "qwen3-32b", "-cards", "2", "-o", file)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, errs, "measured by nobody")
+	code, out, errs := start(t, tiny("-server", file, "-report", "")...)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "base: computed from data sheets, and measured by nobody")
+}
+
 // TestCalibrateByBenchmark: a benchmark's files become a file for -server.
 func TestCalibrateByBenchmark(t *testing.T) {
 	dir := t.TempDir()

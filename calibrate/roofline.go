@@ -1,0 +1,204 @@
+package calibrate
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Card is an accelerator, by its data sheet.
+type Card struct {
+	Name         string  `json:"name"`
+	MemoryGB     float64 `json:"memoryGB"`
+	BandwidthGBs float64 `json:"bandwidthGBs"` // of its memory, in GB/s
+	Teraflops    float64 `json:"teraflops"`    // with BF16, dense
+	Source       string  `json:"source"`
+}
+
+// A Model is the shape of a transformer with grouped attention and gated layers, dense or of experts.
+type Model struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	// Billions and ActiveBillions are the parameters that are published, for a check; 0 is not known.
+	Billions       float64 `json:"billions"`
+	ActiveBillions float64 `json:"activeBillions"`
+	Config         Config  `json:"config"`
+}
+
+// A Config is the part of a model's config.json, as Hugging Face has them, that a roofline needs.
+type Config struct {
+	HiddenSize            float64 `json:"hidden_size"`
+	NumHiddenLayers       float64 `json:"num_hidden_layers"`
+	NumAttentionHeads     float64 `json:"num_attention_heads"`
+	NumKeyValueHeads      float64 `json:"num_key_value_heads"` // 0 is as many as NumAttentionHeads
+	HeadDim               float64 `json:"head_dim"`            // 0 is HiddenSize / NumAttentionHeads
+	IntermediateSize      float64 `json:"intermediate_size"`
+	VocabSize             float64 `json:"vocab_size"`
+	TieWordEmbeddings     bool    `json:"tie_word_embeddings"`
+	NumExperts            float64 `json:"num_experts"`       // 0 is dense
+	NumLocalExperts       float64 `json:"num_local_experts"` // another name of NumExperts
+	NumExpertsPerTok      float64 `json:"num_experts_per_tok"`
+	MoEIntermediateSize   float64 `json:"moe_intermediate_size"` // 0 is IntermediateSize
+	KVLoraRank            float64 `json:"kv_lora_rank"`          // latent attention, which is not covered
+	SharedIntermediate    float64 `json:"shared_expert_intermediate_size"`
+	NSharedExperts        float64 `json:"n_shared_experts"`
+	FirstKDenseReplace    float64 `json:"first_k_dense_replace"`
+	NumRoutedExpertsOther float64 `json:"n_routed_experts"`
+}
+
+// ReadConfig reads a model's config.json. Fields that a roofline does not need are left alone; the errors name every field that is
+// missing or not covered.
+func ReadConfig(data []byte, file string) (Config, error) {
+	var c Config
+	if len(data) > 1<<20 {
+		return c, fmt.Errorf("%s: %w", file, &scaling.FieldError{Field: "length", Value: len(data), Rule: "must be at most 1048576 bytes"})
+	}
+	var outer struct {
+		Text *json.RawMessage `json:"text_config"`
+	}
+	err := json.Unmarshal(data, &outer)
+	if err == nil && outer.Text != nil { // of a model that sees, too
+		data = *outer.Text
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err == nil {
+		err = c.validate()
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
+}
+
+func (c *Config) validate() error {
+	var e scaling.FieldErrors
+	for _, f := range []struct {
+		name     string
+		value    float64
+		required bool
+	}{
+		{"hidden_size", c.HiddenSize, true},
+		{"num_hidden_layers", c.NumHiddenLayers, true},
+		{"num_attention_heads", c.NumAttentionHeads, true},
+		{"num_key_value_heads", c.NumKeyValueHeads, false},
+		{"head_dim", c.HeadDim, false},
+		{"intermediate_size", c.IntermediateSize, true},
+		{"vocab_size", c.VocabSize, true},
+		{"num_experts", c.experts(), false},
+		{"num_experts_per_tok", c.NumExpertsPerTok, c.experts() > 0},
+		{"moe_intermediate_size", c.MoEIntermediateSize, false},
+	} {
+		e.Check(f.value == 0 && !f.required || f.value >= 1 && f.value <= 1e7, f.name, f.value, "must be within 1 and 10000000")
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"kv_lora_rank", c.KVLoraRank},
+		{"n_routed_experts", c.NumRoutedExpertsOther},
+		{"n_shared_experts", c.NSharedExperts},
+		{"shared_expert_intermediate_size", c.SharedIntermediate},
+		{"first_k_dense_replace", c.FirstKDenseReplace},
+	} {
+		e.Check(f.value == 0, f.name, f.value, "is not covered: calibrate by a benchmark or by production")
+	}
+	e.Check(c.NumExpertsPerTok <= c.experts() || c.experts() == 0, "num_experts_per_tok", c.NumExpertsPerTok, "must not be above the number of experts")
+	return e.Err()
+}
+
+func (c *Config) experts() float64 { return max(c.NumExperts, c.NumLocalExperts) }
+
+func or(x, otherwise float64) float64 {
+	if x == 0 {
+		return otherwise
+	}
+	return x
+}
+
+// Weights returns the parameters of the model, and those that one token goes through.
+func (c *Config) Weights() (all, active float64) {
+	head := or(c.HeadDim, c.HiddenSize/c.NumAttentionHeads)
+	attention := 2*c.HiddenSize*c.NumAttentionHeads*head + 2*c.HiddenSize*or(c.NumKeyValueHeads, c.NumAttentionHeads)*head
+	layer, used := 3*c.HiddenSize*c.IntermediateSize, 3*c.HiddenSize*c.IntermediateSize
+	if n := c.experts(); n > 0 {
+		expert := 3 * c.HiddenSize * or(c.MoEIntermediateSize, c.IntermediateSize)
+		layer, used = n*expert+n*c.HiddenSize, c.NumExpertsPerTok*expert+n*c.HiddenSize
+	}
+	embeddings := 2 * c.VocabSize * c.HiddenSize
+	if c.TieWordEmbeddings {
+		embeddings /= 2
+	}
+	return c.NumHiddenLayers*(attention+layer) + embeddings, c.NumHiddenLayers*(attention+used) + embeddings
+}
+
+// KVBytes returns the bytes of a token in the KV cache, with two bytes a number.
+func (c *Config) KVBytes() float64 {
+	return 2 * 2 * c.NumHiddenLayers * or(c.NumKeyValueHeads, c.NumAttentionHeads) * or(c.HeadDim, c.HiddenSize/c.NumAttentionHeads)
+}
+
+// What a good engine of today reaches of the data sheets, by Qwen3-32B on two H100 (sim.Qwen32B): 70 % of the bandwidth when it
+// reads weights, and half of the arithmetic with prompts. Older ones reach a third of that.
+const (
+	reachedBandwidth  = 0.7
+	reachedArithmetic = 0.52
+	usedMemory        = 0.9 // vLLM's gpu_memory_utilization
+	bytesPerWeight    = 2   // BF16
+)
+
+// Roofline returns a server from the shape of its model and so many cards, with tensor parallelism and weights of two bytes:
+//
+//	Base          the weights, read once a step          Sequence   the arithmetic of a token
+//	PrefillToken  the arithmetic of a token              KVToken    its bytes, read once a step
+//
+// Nothing of it is measured. Lower ends are what the data sheets allow, which nothing can beat; there are no upper ends, as an engine
+// can be as slow as it likes. Of experts all are taken to be read, as with many sequences they are; at its lower end only those
+// of one token. Errors name the field that is wrong, as where the weights do not fit.
+func Roofline(name string, c Config, card Card, cards int) (Document, error) {
+	var e scaling.FieldErrors
+	e.Add(c.validate())
+	e.Check(cards >= 1 && cards <= 1024, "cards", cards, "must be within 1 and 1024")
+	e.Check(card.MemoryGB > 0 && card.BandwidthGBs > 0 && card.Teraflops > 0, "card", card.Name, "must have memory, bandwidth and arithmetic")
+	if err := e.Err(); err != nil {
+		return Document{}, err
+	}
+	n := float64(cards)
+	all, active := c.Weights()
+	bandwidth, arithmetic := n*card.BandwidthGBs*1e9, n*card.Teraflops*1e12
+	room := min(math.Floor((n*card.MemoryGB*1e9*usedMemory-all*bytesPerWeight)/c.KVBytes()), 1e9)
+	if room < 1 {
+		return Document{}, &scaling.FieldError{Field: "cards", Value: cards, Rule: fmt.Sprintf("must have room for weights of %.0f GB: %s has %g GB", all*bytesPerWeight/1e9, card.Name, card.MemoryGB)}
+	}
+	const why = "computed from data sheets, and measured by nobody"
+	computed := func(value, lower float64) Estimate {
+		return Estimate{Value: value, Lower: lower, Upper: math.Inf(1), Source: Computed, Unknown: why}
+	}
+	work := 2 * active / arithmetic
+	return Document{
+		Name:         fmt.Sprintf("%s on %d %s, by roofline", name, cards, card.Name),
+		Base:         computed(all*bytesPerWeight/bandwidth/reachedBandwidth, active*bytesPerWeight/bandwidth),
+		PrefillToken: computed(work/reachedArithmetic, work),
+		Sequence:     computed(work, 0),
+		KVToken:      computed(c.KVBytes()/bandwidth, c.KVBytes()/bandwidth),
+		KVTokens:     Estimate{Value: room, Lower: 0, Upper: room / usedMemory * 1.2, Source: Computed, Unknown: why},
+		MaxSeqs:      Estimate{Value: defaultMaxSeqs, Lower: 1, Upper: math.Inf(1), Source: Assumed},
+		TokenBudget:  Estimate{Value: defaultTokenBudget, Lower: 1, Upper: math.Inf(1), Source: Assumed},
+	}, nil
+}
+
+//go:embed roofline.json
+var sheets []byte
+
+// Sheets returns the cards and models that are known, each with its source.
+func Sheets() (cards []Card, models []Model, err error) {
+	var s struct {
+		Cards  []Card  `json:"cards"`
+		Models []Model `json:"models"`
+	}
+	err = json.Unmarshal(sheets, &s)
+	return s.Cards, s.Models, err
+}
