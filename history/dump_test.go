@@ -13,7 +13,7 @@ import (
 	"github.com/inferscale/inferscale/history"
 )
 
-var nan = math.NaN() //nolint:gochecknoglobals // a constant that Go has not
+var nan = math.NaN()
 
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 

@@ -238,29 +238,38 @@ func TestMissingSignalsAreNamed(t *testing.T) {
 		check  func(t *testing.T, f *history.Fleet)
 	}{
 		{history.GenerationTokens, func(t *testing.T, f *history.Fleet) {
+			t.Helper()
 			_, _, err := f.Workload()
 			requireRefused(t, err, history.PromptTokens)
 		}},
 		{history.PromptTokens, func(t *testing.T, f *history.Fleet) {
+			t.Helper()
 			_, _, err := f.Workload()
 			requireRefused(t, err, history.PromptTokens)
 		}},
 		{history.TPOT, func(t *testing.T, f *history.Fleet) {
+			t.Helper()
 			for _, p := range f.Points() {
 				require.True(t, math.IsNaN(p.ITL))
 			}
 		}},
 		{history.SpecReplicas, func(t *testing.T, f *history.Fleet) {
+			t.Helper()
 			_, known := f.ReplicaHours()
 			require.Zero(t, known)
 		}},
-		{history.PodCreated, func(t *testing.T, f *history.Fleet) { require.Empty(t, f.Starts) }},
+		{history.PodCreated, func(t *testing.T, f *history.Fleet) {
+			t.Helper()
+			require.Empty(t, f.Starts)
+		}},
 		{history.KVCacheUsage, func(t *testing.T, f *history.Fleet) {
+			t.Helper()
 			for _, p := range f.Points() {
 				require.True(t, math.IsNaN(p.KVUse))
 			}
 		}},
 		{history.TTFT, func(t *testing.T, f *history.Fleet) {
+			t.Helper()
 			for i := range f.Spans {
 				require.True(t, math.IsNaN(f.Spans[i].TTFT.Quantile(0.5)))
 			}

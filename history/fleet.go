@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -76,7 +77,7 @@ func (c *Counted) Total() float64 {
 }
 
 // A Mixture is several histograms of one thing: one for each set of bounds that pods had.
-type Mixture []Counted
+type Mixture []Counted //nolint:recvcheck // add changes it
 
 // Total returns how many were counted.
 func (m Mixture) Total() float64 {
@@ -179,19 +180,25 @@ type Repairs struct {
 
 // String names those that there were.
 func (r Repairs) String() string {
-	text := fmt.Sprintf("%d pods", r.Pods)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d pods", r.Pods)
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
-		{r.Restarts, "restarts"}, {r.Gaps, "gaps"}, {r.GapSteps, "steps in gaps"}, {r.Relabelled, "changes of labels"},
-		{r.Duplicated, "pods with series that are there twice"}, {r.Rebucketed, "changes of buckets"}, {r.Spread, "requests within gaps"},
+		{r.Restarts, "restarts"},
+		{r.Gaps, "gaps"},
+		{r.GapSteps, "steps in gaps"},
+		{r.Relabelled, "changes of labels"},
+		{r.Duplicated, "pods with series that are there twice"},
+		{r.Rebucketed, "changes of buckets"},
+		{r.Spread, "requests within gaps"},
 	} {
 		if c.n > 0 {
-			text += fmt.Sprintf(", %d %s", c.n, c.what)
+			fmt.Fprintf(&text, ", %d %s", c.n, c.what)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // A RefusedError says why no fleet can be made of a history.

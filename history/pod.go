@@ -145,7 +145,6 @@ func (p *replica) gauge(s Signal) []float64 {
 
 // tally counts what was odd about a pod.
 func (p *replica) tally(to *Repairs) {
-
 	to.Restarts += len(p.restarts)
 	to.Relabelled += p.relabelled
 	if p.doubled {

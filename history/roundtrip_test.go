@@ -53,24 +53,24 @@ func longAnswers() sim.Workload {
 	}
 }
 
-func record(t testing.TB, s *sim.Scenario) *simhistory.Recording {
-	t.Helper()
+func record(tb testing.TB, s *sim.Scenario) *simhistory.Recording {
+	tb.Helper()
 	r, err := simhistory.Record(s, scheduled(s), 1)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return r
 }
 
-func dumped(t testing.TB, r *simhistory.Recording) *history.Dump {
-	t.Helper()
+func dumped(tb testing.TB, r *simhistory.Recording) *history.Dump {
+	tb.Helper()
 	d, err := r.Dump()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return d
 }
 
-func reduced(t testing.TB, d *history.Dump) *history.Fleet {
-	t.Helper()
+func reduced(tb testing.TB, d *history.Dump) *history.Fleet {
+	tb.Helper()
 	f, err := history.Reduce(d)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return f
 }
 

@@ -40,6 +40,9 @@ type content struct {
 	Rows                 []row
 	Legend               []string
 	Trust                template.HTML
+	Missed               template.HTML
+	DayHeadings          []string
+	Days                 [][]string
 	FidelityIntroduction string
 	Fidelity             [][]string
 	KindsIntroduction    string
@@ -70,6 +73,15 @@ func (c *comparison) html(w io.Writer) error {
 	}{{&d.Pareto, c.paretoPicture()}, {&d.Load, c.loadPicture()}, {&d.TTFT, c.ttftPicture()}} {
 		if *p.to, err = p.pic.inline(); err != nil {
 			return err
+		}
+	}
+	if days := c.world.days(); len(days) > 0 {
+		if d.Missed, err = c.world.missedPicture(days).inline(); err != nil {
+			return err
+		}
+		d.DayHeadings = dayHeadings()
+		for i := range days {
+			d.Days = append(d.Days, days[i].cells())
 		}
 	}
 	if c.world.trust != nil {

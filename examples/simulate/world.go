@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/traces"
@@ -31,6 +32,7 @@ type world struct {
 	incumbent *contender
 	// workload is what is scaled, in namespace and of kind, and engine what its pods run; empty is not known.
 	workload, namespace, kind, engine string
+	fleet                             *history.Fleet
 	// origin is when clocks show zero.
 	origin time.Time
 	// checkFrom is from when on the history is not what the server was calibrated by, and trust what was found there.

@@ -174,7 +174,7 @@ func (r *Recording) OpenMetrics(w io.Writer) error {
 		}
 		head := s.Name + "{" + strings.Join(labels, ",") + "} "
 		for i, at := range s.At {
-			fmt.Fprintf(out, "%s%s %d.%03d\n", head, strconv.FormatFloat(s.Values[i], 'g', -1, 64), at.Unix(), at.Nanosecond()/1e6) //nolint:errcheck // Flush has it
+			fmt.Fprintf(out, "%s%s %d.%03d\n", head, strconv.FormatFloat(s.Values[i], 'g', -1, 64), at.Unix(), at.Nanosecond()/1e6)
 		}
 	}
 	out.WriteString("# EOF\n") //nolint:errcheck // Flush has it
