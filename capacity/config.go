@@ -81,18 +81,21 @@ func (c *Config) Validate() error {
 const (
 	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
 	surgeSpan   = 30.0   // and those over which, or half of which, more counts, less so much of what is chance,
-	surge       = 2.5    // in deviations
+	surge       = 1.0    // in deviations
 	lengthSpan  = 120.0  // seconds over which mean lengths are taken, or twice as long as the SLO gives an answer,
 	longSpan    = 900.0  // at most
 	spread      = 0.3    // replicas for the noise of the work, times its square root
 	mostRunning = 0.8    // share of the batches' places that may be taken
 	mostKV      = 0.85   // share of the KV caches that may be in use
+	inTime      = 0.95   // share of the time per token that requests in flight may take by the step-time law
 	drain       = 15.0   // seconds within which requests that wait are served, or a quarter of what the SLO gives an answer
 	history     = 3600.0 // seconds of the past that are replayed
 	tuneEvery   = 300.0  // seconds between two tunings
+	retry       = 60.0   // and after one that would have asked for less while requests were late
 	mostReplay  = 80_000 // requests in a replay
 	smallest    = 6.0    // replicas in a replay, of a larger fleet
 	step        = 1.06   // from one capacity that is tried to the next
+	within      = 0.9    // share of what the goal allows to be late in a replay
 	strain      = 1.1    // by how much more traffic the past must be survived, too
 	strainLate  = 0.015  // the share that may be late then
 	careful     = 1.2    // margin before anything can be replayed

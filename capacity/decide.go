@@ -17,7 +17,7 @@ const (
 	AtCapacity scaling.Code = "AtCapacity needed == from, work, capacity"
 	// Rising counts the trend of the arrivals, in requests/s, up to when a replica that is asked for now would be ready.
 	Rising scaling.Code = "Rising rate < expected, lead:s"
-	// Crowded asks for more than the work does: batches or KV caches are full.
+	// Crowded asks for more than the work does: batches or KV caches are full, or tokens come too slowly.
 	Crowded scaling.Code = "Crowded full > needed"
 	// Behind asks for more for as long as requests wait: what they need, within so many seconds.
 	Behind scaling.Code = "Behind waiting > ready, drain:s"
@@ -150,7 +150,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	each := try.PromptToken*prompt + try.AnswerToken*answer
 	work := rate * each
 	n := try.staff(work)
-	if full := scaling.Ceil(max(x.Running/(mostRunning*float64(c.config.Server.MaxSeqs)), x.KV/mostKV)); full > n {
+	if full := scaling.Ceil(c.config.crowd(x, rate*prompt, c.slowness(t))); full > n {
 		d.Consider(full, Crowded, "", float64(full), float64(n))
 		n = full
 	}
@@ -202,10 +202,35 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	return n
 }
 
+// slowness is by what factor the configuration's server is slower; that of a replay is so already.
+func (c Scaler) slowness(t *Tuning) float64 {
+	if c.fixed != nil || t.Slowness == 0 {
+		return 1
+	}
+	return t.Slowness
+}
+
+// crowd returns how many replicas n the requests in flight need: for their places in batches, their tokens in KV caches,
+// and for their tokens to come in time by the step-time law, f times slower, with P prompt tokens/s,
+//
+//	f (Base + Sequence R/n + KVToken K/n) <= 0.95 TPOT (1 - f PrefillToken P/n).
+//
+// It is seen at once, where answers that are late are counted only when they are finished.
+func (c *Config) crowd(x *Sample, prompts, f float64) float64 {
+	v := &c.Server
+	full := max(x.Running/(mostRunning*float64(v.MaxSeqs)), x.KV/mostKV)
+	most := inTime * c.SLO.TPOT.Seconds()
+	if most <= f*v.Base {
+		return full // no count of replicas makes it
+	}
+	tokens := v.Sequence*x.Running + v.KVToken*x.KV*float64(v.KVTokens) + v.PrefillToken*prompts*most
+	return max(full, f*tokens/(most-f*v.Base))
+}
+
 // prior is the excess that is kept for what was never seen: what can happen within a cold start, less and less of it the
-// more has been seen, and a little for good.
+// more has been seen.
 func prior(age, lead float64) float64 {
-	return max((0.1+min(0.5, lead/1000))*math.Exp2(-age/max(900, 2*lead)), min(0.06, lead/6000))
+	return (0.1 + min(0.5, lead/1000)) * math.Exp2(-age/max(900, 2*lead))
 }
 
 // trendSpan is how far back a trend is looked for.
@@ -234,15 +259,18 @@ func (s *State) guard(allowed float64, settled bool) {
 	if n <= 0 {
 		return
 	}
-	missed := (x.Late - from.Late) + (x.Slow - from.Slow)
+	missed := x.missed(from)
 	dt := min(x.At-s.Samples[len(s.Samples)-2].At, 60)
 	switch {
 	case missed <= allowed*n:
 		s.Guard = max(0, s.Guard-guardDown*dt)
-	case s.Settled != 0 && span > 0 && missed > allowed*n+2*math.Sqrt(allowed*n)+1:
+	case s.Settled != 0 && span > 0 && beyondChance(missed, allowed*n):
 		s.Guard = min(mostGuard, s.Guard+guardUp*dt)
 	}
 }
+
+// beyondChance reports whether a count is more than two deviations above what is expected.
+func beyondChance(n, expected float64) bool { return n > expected+2*math.Sqrt(expected)+1 }
 
 // stale is the age in seconds from which on a sample says nothing: four scrapes and decisions.
 func (c *Config) stale() float64 { return 4 * (c.Scrape + c.Control).Seconds() }

@@ -134,8 +134,24 @@ func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64)
 	})
 }
 
-// asItWas returns the share of requests that miss the SLO with a share of the replicas that were ready at each time.
-func (b *bench) asItWas(p *Past, share float64) float64 {
+// bias returns by what factor more requests missed the SLO in truth than in a replay with the replicas that there were,
+//
+//	(truth + 1 - goal) / (replay + 1 - goal),
+//
+// from 1 to 3. All traffic is replayed, as far back as there are requests enough: rounding a share of the replicas up would
+// leave room that was not there.
+func (b *bench) bias(p *Past) float64 {
+	whole, warm := *b, b.warm.Seconds()
+	requests, from, to := p.traffic(mostReplay, 1, warm)
+	whole.requests, whole.span, whole.initial = requests, time.Duration((to-from+warm)*float64(time.Second)), p.readyAt(from)
+	spare := 1 - b.config.Goal
+	late := whole.asItWas(p)
+	b.replays = whole.replays
+	return min(max((p.missed(from)+spare)/(late+spare), 1), 3)
+}
+
+// asItWas returns the share of requests that miss the SLO with the replicas that were ready at each time.
+func (b *bench) asItWas(p *Past) float64 {
 	end := p.Samples[len(p.Samples)-1].At
 	var ready []int32
 	i := 0
@@ -143,14 +159,14 @@ func (b *bench) asItWas(p *Past, share float64) float64 {
 		for i+1 < len(p.Samples) && p.Samples[i+1].At <= at {
 			i++
 		}
-		ready = append(ready, max(1, scaling.Ceil(float64(p.Samples[i].Ready)*share)))
+		ready = append(ready, max(1, p.Samples[i].Ready))
 	}
 	warm := make([]int32, int(b.warm/b.config.Control))
 	for k := range warm {
 		warm[k] = ready[0]
 	}
 	late, _ := b.under(b.requests, 0, func() (scaling.Group, error) {
-		return sim.Schedule(time.Time{}, b.config.Control, append(warm, ready...)), nil
+		return sim.Schedule(began(), b.config.Control, append(warm, ready...)), nil
 	})
 	return late
 }
@@ -180,12 +196,15 @@ func (b *bench) under(requests []sim.Request, start time.Duration, group func() 
 	return 1 - float64(met)/float64(all), r.ReplicaHours - float64(b.initial)*b.warm.Hours()
 }
 
+// began is when every replay begins.
+func began() time.Time { return time.Unix(0, 0).UTC() }
+
 // forever is the context of a tuning: a decision has none, and a tuning ends by itself.
 func forever() context.Context { return context.Background() } //nolint:forbidigo // nobody waits for a tuning who could lose patience
 
 func (b *bench) scenario(w sim.Workload, initial int32, start time.Duration) sim.Scenario {
 	return sim.Scenario{
-		Name: "replay", Workload: w, Types: []sim.Type{{Server: b.server, Initial: initial, Startup: sim.ColdStart(start)}},
+		Name: "replay", Start: began(), Workload: w, Types: []sim.Type{{Server: b.server, Initial: initial, Startup: sim.ColdStart(start)}},
 		Router: b.config.Router, SLO: b.config.SLO,
 	}
 }

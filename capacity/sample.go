@@ -90,6 +90,9 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
+// missed returns how many requests missed the SLO since a sample: by their first token, and by those after it.
+func (s *Sample) missed(from *Sample) float64 { return s.Late - from.Late + s.Slow - from.Slow }
+
 // add adds what has been counted before the counters fell.
 func (s *Sample) add(b *Sample) {
 	s.Firsts += b.Firsts

@@ -109,7 +109,9 @@ func TestUnitsDoNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := math.Exp2(float64(rapid.IntRange(-6, 6).Draw(t, "times"))) // exact in floating point
 		c, d := config(), config()
-		d.Server.PrefillToken, d.Server.KVToken = c.Server.PrefillToken/times, c.Server.KVToken/times
+		c.Server.KVTokens = 1 << 18
+		d.Server.Base, d.Server.Sequence, d.Server.PrefillToken = c.Server.Base/times, c.Server.Sequence/times, c.Server.PrefillToken/times
+		d.Server.KVToken, d.Server.KVTokens = c.Server.KVToken/times/times, int64(float64(c.Server.KVTokens)*times)
 		d.SLO.TPOT = time.Duration(float64(c.SLO.TPOT) / times)
 		try := genTrial(t)
 		scaled := try

@@ -1,0 +1,97 @@
+package capacity
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// past is one of 20 minutes with as many requests a second throughout, of which ready gives the replicas that there were.
+func past(rate float64, ready func(minute int) int32) Past {
+	s := State{}
+	for i := range 81 {
+		at := start().Add(time.Duration(i) * 15 * time.Second)
+		spec := ready(i / 4)
+		obs := observation(spec, 0, 20, rate*15*float64(i), 1500, 200)
+		x, missing := read(at, &obs, slo())
+		if missing != "" {
+			panic(missing)
+		}
+		s.see(x, &obs)
+	}
+	return s.past(100)
+}
+
+// TestAReplayOfWhatWasHasTheReplicasThatThereWere: the counts were taken for those at the end, whenever that was, as if all of
+// the past had been served by these.
+func TestAReplayOfWhatWasHasTheReplicasThatThereWere(t *testing.T) {
+	c := config()
+	late := func(ready func(int) int32) float64 {
+		p := past(12, ready)
+		requests, from, to := p.traffic(mostReplay, 1, 60)
+		b := bench{
+			config: &c, server: c.Server, start: 100, requests: requests, initial: p.readyAt(from),
+			span: time.Duration((to - from + 60) * float64(time.Second)), warm: time.Minute,
+		}
+		return b.asItWas(&p)
+	}
+	assert.Less(t, late(func(int) int32 { return 12 }), 0.01)
+	few := func(minute int) int32 {
+		if minute < 10 {
+			return 1
+		}
+		return 12
+	}
+	assert.Greater(t, late(few), 0.4, "too few for ten minutes")
+	assert.Greater(t, late(func(minute int) int32 { return few(19 - minute) }), 0.4, "too few for the last ten")
+}
+
+// TestALessCarefulTuningWaitsForTheSLO: a tuning in the middle of a burst, whose last minute no replay has seen the end of, took
+// replicas away while requests were late.
+func TestALessCarefulTuningWaitsForTheSLO(t *testing.T) {
+	try := trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}
+	scaler, err := New(config(), found{Capacity: 1, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300})
+	require.NoError(t, err)
+	tuned := func(late float64) Tuning {
+		s := State{Tuning: Tuning{trial: try}}
+		for i := range 20 {
+			obs := observation(4, 0, 20, 300*float64(i), 1500, 200)
+			x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
+			require.Empty(t, missing)
+			x.Late = late * x.Firsts
+			s.see(x, &obs)
+		}
+		return scaler.tune(s).Tuning
+	}
+	assert.InDelta(t, 1.0, tuned(0).Capacity, 0)
+	assert.InDelta(t, 0.5, tuned(0.05).Capacity, 0)
+	try.Capacity = 2
+	assert.InDelta(t, 1.0, tuned(0.05).Capacity, 0, "a more careful one is taken at once")
+}
+
+// TestRequestsInFlightThatAreTooSlowAskForReplicas: answers of thousands of tokens are counted minutes after they became late;
+// until then a fleet that was slower than its SLO seemed to be at its capacity.
+func TestRequestsInFlightThatAreTooSlowAskForReplicas(t *testing.T) {
+	c := config()
+	c.Server.MaxSeqs = 1 << 20 // places are not what there is too little of
+	step := func(running float64, replicas int32) float64 { // seconds a token, by the step-time law
+		return c.Server.Base + c.Server.Sequence*running/float64(replicas)
+	}
+	running := 1.0
+	for step(running, 4) < c.SLO.TPOT.Seconds() {
+		running++
+	}
+	x := Sample{Running: running, Ready: 4}
+	n := scaling.Ceil(c.crowd(&x, 0, 1))
+	assert.Greater(t, n, int32(4))
+	assert.LessOrEqual(t, step(running, n), inTime*c.SLO.TPOT.Seconds())
+	assert.Greater(t, step(running, n-1), inTime*c.SLO.TPOT.Seconds(), "no more than it takes")
+	assert.Greater(t, c.crowd(&x, 1e5, 1), c.crowd(&x, 0, 1), "prompts take time too")
+	assert.Greater(t, c.crowd(&x, 0, 1.5), c.crowd(&x, 0, 1), "a slower server needs more")
+	c.SLO.TPOT = time.Duration(c.Server.Base * float64(time.Second))
+	assert.Less(t, c.crowd(&x, 0, 1), 4.0, "an SLO that no count keeps asks for none")
+}
