@@ -109,7 +109,7 @@ func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
 	}
 	b.initial = plan[0]
 	late, _ := b.under(requests, time.Duration(p.Start*float64(time.Second)), func() (scaling.Group, error) {
-		return sim.Schedule((&sim.Scenario{}).Begin(), c.Control, plan), nil
+		return sim.Schedule(began(), c.Control, plan), nil
 	})
 	a = Attainment{From: unix(from), To: unix(to), Attained: 1 - late, Measured: max(0, 1-own.missed(from)), Requests: len(requests)}
 	for i := range counts {

@@ -196,15 +196,15 @@ func (b *bench) under(requests []sim.Request, start time.Duration, group func() 
 	return 1 - float64(met)/float64(all), r.ReplicaHours - float64(b.initial)*b.warm.Hours()
 }
 
-// began is when every replay begins.
-func began() time.Time { return time.Unix(0, 0).UTC() }
+// began is when every replay begins, as a scenario that does not say: not the zero time.
+func began() time.Time { return (&sim.Scenario{}).Begin() }
 
 // forever is the context of a tuning: a decision has none, and a tuning ends by itself.
 func forever() context.Context { return context.Background() } //nolint:forbidigo // nobody waits for a tuning who could lose patience
 
 func (b *bench) scenario(w sim.Workload, initial int32, start time.Duration) sim.Scenario {
 	return sim.Scenario{
-		Name: "replay", Start: began(), Workload: w, Types: []sim.Type{{Server: b.server, Initial: initial, Startup: sim.ColdStart(start)}},
+		Name: "replay", Workload: w, Types: []sim.Type{{Server: b.server, Initial: initial, Startup: sim.ColdStart(start)}},
 		Router: b.config.Router, SLO: b.config.SLO,
 	}
 }
