@@ -17,27 +17,29 @@ import (
 )
 
 // bench runs a benchmark on one simulated replica.
-func bench(t testing.TB, server sim.Server, rate, input, output float64) calibrate.Run {
-	t.Helper()
+func bench(tb testing.TB, server sim.Server, rate, input, output float64) calibrate.Run {
+	tb.Helper()
 	length := time.Duration(math.Max(1200, 400/rate)) * time.Second
 	s := sim.Scenario{
 		Name: "bench", Types: []sim.Type{{Server: server, Initial: 1}}, SLO: sim.SLO{TTFT: time.Second, TPOT: time.Second},
-		Workload: sim.Stages{CV: 1, Stages: []sim.Stage{{Rate: rate, Duration: length}},
-			Input: sim.Length{Mean: input, Min: 1, Max: 1 << 20}, Output: sim.Length{Mean: output, Min: 1, Max: 1 << 20}},
+		Workload: sim.Stages{
+			CV: 1, Stages: []sim.Stage{{Rate: rate, Duration: length}},
+			Input: sim.Length{Mean: input, Min: 1, Max: 1 << 20}, Output: sim.Length{Mean: output, Min: 1, Max: 1 << 20},
+		},
 		Scrape: sim.Scrape{Interval: 5 * time.Minute}, Control: sim.Control{Interval: 5 * time.Minute}, Grace: time.Hour, Horizon: 2 * length,
 	}
 	var last sim.Page
 	_, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) { return sim.Static(1), nil }, sim.Options{Seed: 3, Pages: func(_ time.Time, p []sim.Page) { last = p[0] }})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	n := last.ITLs / (output - 1)
 	return calibrate.Run{Rate: n / length.Seconds(), Input: input, Output: output, TTFT: last.TTFT.Sum / n, ITL: last.ITLSeconds / last.ITLs}
 }
 
-func table(t testing.TB, server sim.Server) (runs []calibrate.Run) {
-	t.Helper()
+func table(tb testing.TB, server sim.Server) (runs []calibrate.Run) {
+	tb.Helper()
 	for _, shape := range [][3]float64{{200, 800, 8}, {4000, 200, 2}, {1000, 1000, 4}, {6000, 1500, 0.8}} {
 		for _, load := range []float64{0.1, 0.4, 0.75} {
-			runs = append(runs, bench(t, server, shape[2]*load*0.014/server.Base, shape[0], shape[1]))
+			runs = append(runs, bench(tb, server, shape[2]*load*0.014/server.Base, shape[0], shape[1]))
 		}
 	}
 	return runs

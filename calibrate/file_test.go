@@ -13,12 +13,12 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-func document(t testing.TB) calibrate.Document {
-	t.Helper()
+func document(tb testing.TB) calibrate.Document {
+	tb.Helper()
 	r, err := calibrate.Fit(lawful(law(), 3, 2001, 1), calibrate.Options{Name: `a "name": x`, TokenBudget: 2048})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	r.Startup, err = calibrate.Starts([]time.Duration{0, 90 * time.Second, 100 * time.Second, 240 * time.Second, 95 * time.Second})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return r.Document
 }
 

@@ -52,7 +52,6 @@ type sample struct {
 	pod                     int32
 	running, kv, use        float64
 	prompts, tokens, itl, w float64
-	gauges                  bool // only the gauges are known
 }
 
 func finite(x float64) bool { return x >= 0 && x <= 1e15 }

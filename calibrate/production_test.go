@@ -26,8 +26,8 @@ type production struct {
 	seed     uint64
 }
 
-func (p production) points(t testing.TB) []calibrate.Point {
-	t.Helper()
+func (p production) points(tb testing.TB) []calibrate.Point {
+	tb.Helper()
 	s := sim.Scenario{
 		Name: "production", Workload: p.workload, SLO: sim.SLO{TTFT: 3 * time.Second, TPOT: 100 * time.Millisecond},
 		Types:  []sim.Type{{Server: p.server, Initial: p.replicas[0], Startup: sim.ColdStart(100 * time.Second), CrashesPerHour: p.crashes}},
@@ -72,7 +72,7 @@ func (p production) points(t testing.TB) []calibrate.Point {
 			before[page.Pod] = last{now, page, page.TPOT.Sum, count}
 		}
 	}})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return points
 }
 

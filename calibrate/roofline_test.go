@@ -9,14 +9,14 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-func sheet(t testing.TB, card, model string) (calibrate.Card, calibrate.Model) {
-	t.Helper()
+func sheet(tb testing.TB, card, model string) (calibrate.Card, calibrate.Model) {
+	tb.Helper()
 	cards, models, err := calibrate.Sheets()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	var c calibrate.Card
 	var m calibrate.Model
 	for _, x := range cards {
-		require.NotEmpty(t, x.Source)
+		require.NotEmpty(tb, x.Source)
 		if x.Name == card {
 			c = x
 		}

@@ -49,6 +49,10 @@ func (o *options) replayed(ctx context.Context, w *world, p *past) (*calibrate.T
 	f := p.fleet
 	from, to := o.steps(p)
 	first := max(from, int(w.checkFrom.Sub(f.Start)/f.Step))
+	if to-first < int(time.Hour/f.Step) && first > from { // -to leaves nothing of the rest
+		w.notes = append(w.notes, "Warning: the server is checked on a part of what it was calibrated by, as -to leaves less than an hour of the rest.")
+		first, w.checkFrom = from, w.Start
+	}
 	begin := max(from, first-int(time.Hour/f.Step)) // the fleet fills up before
 	spec := counts(f.Spec[begin:to])
 	if spec == nil {

@@ -56,6 +56,16 @@ func TestTrustIsDrawn(t *testing.T) {
 	require.Contains(t, string(page), `id="trust-t"`)
 }
 
+// TestCheckOfAChosenPart: -to that leaves nothing of what the server was not calibrated by is checked all the same, and says so.
+func TestCheckOfAChosenPart(t *testing.T) {
+	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 4*time.Hour))
+	dump := dumpOf(t, r, func(*history.Dump) {})
+	code, out, errs := start(t, "-history", dump, "-policy", "proportional/llm", "-seeds", "1", "-report", "", "-to", "2h")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "Warning: the server is checked on a part of what it was calibrated by")
+	require.Contains(t, out, "Checked from 2026-01-01 00:00 on: ")
+}
+
 // TestNoRecordedTimesIsNoTrust: where the engine's times to first token are missing there is nothing to check by, and no ranking.
 func TestNoRecordedTimesIsNoTrust(t *testing.T) {
 	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
