@@ -21,7 +21,7 @@ func TestCalibrated(t *testing.T) {
 	} {
 		t.Run(row.server.Name, func(t *testing.T) {
 			w := sim.Series{
-				Step: 15 * time.Minute, Rates: sim.Diurnal(row.low, row.high, 24*time.Hour, 15*time.Minute),
+				Step: 15 * time.Minute, Rates: sim.Diurnal(row.low, row.high, 12*time.Hour, 15*time.Minute),
 				Input:  sim.Length{Mean: 1500, Deviation: 2000, Min: 1, Max: 16000, LogNormal: true},
 				Output: sim.Length{Mean: 350, Deviation: 400, Min: 1, Max: 4000, LogNormal: true},
 			}

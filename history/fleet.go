@@ -28,8 +28,9 @@ type Fleet struct {
 	Notes   []Note
 	Repairs Repairs
 
-	every  int // intervals between two scrapes
-	spread int // intervals within long gaps: how many came is known, but not when
+	sizes  []LengthsOf // by time between two values of a bucket
+	every  int         // intervals between two scrapes
+	spread int         // intervals within long gaps: how many came is known, but not when
 }
 
 // A Target is the Deployment or StatefulSet whose replicas a fleet is; what is not known is empty.

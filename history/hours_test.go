@@ -41,3 +41,29 @@ func TestHoursSayWhatWasMissed(t *testing.T) {
 	low, high = history.Mixture(nil).Over(1)
 	require.Equal(t, [2]float64{}, [2]float64{low, high})
 }
+
+// TestLengthsAreThoseOfTheirTime has prompts that change their size every quarter of an hour: an hour's mean would hide when
+// the fleet had too much to do.
+func TestLengthsAreThoseOfTheirTime(t *testing.T) {
+	w := sim.Series{
+		Step: 15 * time.Minute, Input: sim.Length{Mean: 1000, Deviation: 800, Min: 1, Max: 16000, LogNormal: true},
+		Output: sim.Length{Mean: 200, Deviation: 150, Min: 1, Max: 2000, LogNormal: true},
+	}
+	for i := range 12 {
+		w.Rates = append(w.Rates, sim.Rate{PerSecond: 4, Input: []float64{600, 2400}[i%2], Output: 200})
+	}
+	r := record(t, scenario(sim.Qwen32B(), w, 0))
+	traffic, _, err := reduced(t, dumped(t, r)).Workload()
+	require.NoError(t, err)
+	sums, counts := make([]float64, 12), make([]float64, 12)
+	next := traffic.Arrivals(1)
+	for q, more := next(); more; q, more = next() {
+		if at := q.At % w.Step; q.At < 3*time.Hour && at > 5*time.Minute && at < 10*time.Minute {
+			sums[q.At/w.Step] += float64(q.Input)
+			counts[q.At/w.Step]++
+		}
+	}
+	for i := range sums {
+		require.InDelta(t, 1, sums[i]/counts[i]/w.Rates[i].Input, 0.15, "quarter %d", i)
+	}
+}

@@ -17,6 +17,9 @@ func (r *reducer) spans() error {
 	for from := 0; from < r.steps-1; from += length {
 		f.Spans = append(f.Spans, Span{From: from, To: min(from+length, r.steps-1)})
 	}
+	for from := 0; from < r.steps-1; from += bucketSteps {
+		f.sizes = append(f.sizes, LengthsOf{From: from})
+	}
 	for _, p := range r.pods {
 		for _, s := range []Signal{PromptTokens, GenerationTokens, TTFT, TPOTs} {
 			if err := r.distribution(p, s, length); err != nil {
@@ -95,6 +98,13 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 			}
 			if total > 0 {
 				c.Sum = tokens / total * c.Total()
+			}
+			switch of := &r.fleet.sizes[min((i-1)/bucketSteps, len(r.fleet.sizes)-1)]; s {
+			case PromptTokens:
+				of.Prompts.add(c)
+			case GenerationTokens:
+				of.Answers.add(c)
+			default:
 			}
 			if into := span.mixture(s); into.add(c) && len(*into) > 1 {
 				others++

@@ -17,7 +17,7 @@ import (
 const mostUnknown = 0.2
 
 // Workload returns the traffic of the fleet, for the simulator: as many requests in each interval as had come, at times
-// within it and of lengths that are drawn; lengths from the buckets of the same hour, as [Recorded] says. What came in
+// within it and of lengths that are drawn from the buckets of the same time, as [Recorded] says. What came in
 // intervals that are not known is taken from their neighbours, in a straight line; filled is how many those are, with those
 // within gaps of more than five minutes, of which only the sum is known.
 //
@@ -37,13 +37,35 @@ func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
 	if total < 1 {
 		return nil, filled, &RefusedError{Finished, "no request came in this range"}
 	}
-	for i := range f.Spans {
-		s := &f.Spans[i]
-		if s.Prompts.Total() > 0 && s.Answers.Total() > 0 {
-			w.Lengths = append(w.Lengths, LengthsOf{From: s.From, Prompts: s.Prompts, Answers: s.Answers})
+	w.Lengths = f.lengthsOf()
+	return w, filled, nil
+}
+
+// leastLengths is how many requests of a time there must be to draw lengths of them alone.
+const leastLengths = 300
+
+// lengthsOf returns the distributions of lengths: of as short a time as has enough requests, and of at most an hour if that
+// has any.
+func (f *Fleet) lengthsOf() (all []LengthsOf) {
+	var now LengthsOf
+	begun := false
+	for i := range f.sizes {
+		s := &f.sizes[i]
+		if !begun {
+			now, begun = LengthsOf{From: s.From}, true
+		}
+		for k := range s.Prompts {
+			now.Prompts.add(s.Prompts[k])
+		}
+		for k := range s.Answers {
+			now.Answers.add(s.Answers[k])
+		}
+		least := min(now.Prompts.Total(), now.Answers.Total())
+		if least >= leastLengths || least > 0 && s.From-now.From >= (spanPeriods-1)*bucketSteps || least > 0 && i == len(f.sizes)-1 {
+			all, begun = append(all, now), false
 		}
 	}
-	return w, filled, nil
+	return all
 }
 
 // fill puts values on a straight line where there is none, and returns how many those were. Beyond the last known value
@@ -73,9 +95,9 @@ func fill(values []float64) (filled int) {
 	return filled
 }
 
-// Recorded is traffic of which counts are known by interval and lengths by hour.
+// Recorded is traffic of which counts are known by interval, and lengths by the five minutes to an hour that have enough requests.
 //
-// Within an interval requests come at random times, each alike. Lengths are drawn from the buckets of the hour: within one
+// Within an interval requests come at random times, each alike. Lengths are drawn from the buckets of the time: within one
 // their logarithms are uniform, and all are scaled to the mean that was. Prompts and answers are drawn apart from each
 // other, as no histogram has them jointly. Each seed draws other times and lengths; the counts are the same.
 type Recorded struct {
