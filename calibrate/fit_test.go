@@ -67,6 +67,20 @@ func TestFitFindsTheServer(t *testing.T) {
 	}
 }
 
+// TestScrapesThatFail: where one scrape in seven fails, nearly all of what was counted is used still, and the server is found.
+func TestScrapesThatFail(t *testing.T) {
+	server := sim.Llama70BH100x4()
+	points := production{
+		server: server, workload: day(12, 1, 6, lengths(900, 900, 16000), lengths(250, 250, 4000)), replicas: []int32{4},
+		scrape: 15 * time.Second, failures: 0.15, counted: true, seed: 3,
+	}.points(t)
+	r, err := calibrate.Fit(points, calibrate.Options{})
+	require.NoError(t, err)
+	require.Greater(t, float64(r.Rows*20), 0.9*float64(len(points)))
+	require.InEpsilon(t, server.Base, r.Base.Value, 0.02)
+	require.InEpsilon(t, server.PrefillToken, r.PrefillToken.Value, 0.05)
+}
+
 // wave is a fleet that grows and shrinks with the day.
 func wave(hours int) []int32 {
 	n := make([]int32, hours)

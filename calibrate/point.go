@@ -181,8 +181,8 @@ func (f *fit) rows(all []sample) []row {
 				from = i + 1
 			}
 			continue
-		case all[i].pod != all[from].pod || float64(all[i].at-all[i-1].at) > 1.6*step:
-			f.exclude(Alone, i-from)
+		case all[i].pod != all[from].pod || float64(all[i].at-all[i-1].at) > longestGap*step:
+			rows = f.short(rows, all[from:i], n)
 			from = i
 			if bad := f.gauged(&all[i]); bad != "" {
 				f.exclude(bad, 1)
@@ -193,7 +193,7 @@ func (f *fit) rows(all []sample) []row {
 		if bad := all[i].check(); bad != "" || all[i].use > fullest {
 			f.exclude(cmp.Or(bad, NearlyFull), 1)
 			if i-1 > from {
-				f.exclude(Alone, i-1-from)
+				rows = f.short(rows, all[from:i], n)
 			}
 			from = i + 1
 			if f.gauged(&all[i]) == "" {
@@ -207,10 +207,22 @@ func (f *fit) rows(all []sample) []row {
 		}
 	}
 	if left := len(all) - from - 1; left > 0 {
-		f.exclude(Alone, left)
+		rows = f.short(rows, all[from:], n)
 	}
 	return rows
 }
+
+// short makes an equation of a stretch that ended early, if it has half of what one should have and four intervals at least.
+func (f *fit) short(rows []row, s []sample, n int) []row {
+	if len(s)-1 < max(4, n/2) {
+		f.exclude(Alone, len(s)-1)
+		return rows
+	}
+	return append(rows, f.row(s))
+}
+
+// longestGap is how many intervals may be between two scrapes of a stretch: what counters rose by is known beyond scrapes that failed.
+const longestGap = 3.5
 
 // fullest is how full a cache may be.
 const fullest = 0.9
