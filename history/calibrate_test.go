@@ -37,8 +37,11 @@ func TestCalibrated(t *testing.T) {
 				got  calibrate.Estimate
 				want float64
 			}{
-				{"base", r.Base, row.server.Base}, {"prefill", r.PrefillToken, row.server.PrefillToken},
-				{"sequence", r.Sequence, row.server.Sequence}, {"kv", r.KVToken, row.server.KVToken}, {"kvTokens", r.KVTokens, float64(row.server.KVTokens)},
+				{"base", r.Base, row.server.Base},
+				{"prefill", r.PrefillToken, row.server.PrefillToken},
+				{"sequence", r.Sequence, row.server.Sequence},
+				{"kv", r.KVToken, row.server.KVToken},
+				{"kvTokens", r.KVTokens, float64(row.server.KVTokens)},
 			} {
 				require.LessOrEqual(t, c.got.Lower, c.want*1.0001, c.name)
 				require.GreaterOrEqual(t, c.got.Upper, c.want*0.9999, c.name)

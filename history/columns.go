@@ -83,9 +83,21 @@ func (p *replica) counters() (map[part]increase, error) {
 	for range 2 {
 		p.relabelled, p.doubled = 0, false
 		for _, at := range []part{
-			{TTFT, Sum}, {TTFT, Count}, {TPOT, Sum}, {TPOT, Count}, {Prompted, Whole}, {Generated, Whole}, {Requests, Whole},
-			{PrefixCacheHits, Whole}, {PrefixCacheQueries, Whole}, {Cached, Whole}, {Finished, Whole},
-			{PromptTokens, Sum}, {PromptTokens, Count}, {GenerationTokens, Sum}, {GenerationTokens, Count},
+			{TTFT, Sum},
+			{TTFT, Count},
+			{TPOT, Sum},
+			{TPOT, Count},
+			{Prompted, Whole},
+			{Generated, Whole},
+			{Requests, Whole},
+			{PrefixCacheHits, Whole},
+			{PrefixCacheQueries, Whole},
+			{Cached, Whole},
+			{Finished, Whole},
+			{PromptTokens, Sum},
+			{PromptTokens, Count},
+			{GenerationTokens, Sum},
+			{GenerationTokens, Count},
 		} {
 			up, err := p.increase(at.signal, at.part)
 			if err != nil {

@@ -55,7 +55,7 @@ func longAnswers() sim.Workload {
 
 func record(tb testing.TB, s *sim.Scenario) *simhistory.Recording {
 	tb.Helper()
-	r, err := simhistory.Record(s, scheduled(s), 1)
+	r, err := simhistory.Record(tb.Context(), s, scheduled(s), 1)
 	require.NoError(tb, err)
 	return r
 }

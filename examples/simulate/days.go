@@ -145,8 +145,11 @@ func heat(share float64) color.Color {
 		upTo float64
 		of   color.RGBA
 	}{
-		{0.0001, color.RGBA{0xe8, 0xf1, 0xf6, 0xff}}, {0.01, color.RGBA{0xfc, 0xe3, 0xcf, 0xff}}, {0.05, color.RGBA{0xf5, 0xb0, 0x80, 0xff}},
-		{0.2, color.RGBA{0xe0, 0x7b, 0x39, 0xff}}, {math.Inf(1), color.RGBA{0xb0, 0x3a, 0x00, 0xff}},
+		{0.0001, color.RGBA{0xe8, 0xf1, 0xf6, 0xff}},
+		{0.01, color.RGBA{0xfc, 0xe3, 0xcf, 0xff}},
+		{0.05, color.RGBA{0xf5, 0xb0, 0x80, 0xff}},
+		{0.2, color.RGBA{0xe0, 0x7b, 0x39, 0xff}},
+		{math.Inf(1), color.RGBA{0xb0, 0x3a, 0x00, 0xff}},
 	}
 	if math.IsNaN(share) {
 		return pale()
@@ -154,7 +157,8 @@ func heat(share float64) color.Color {
 	i, _ := slices.BinarySearchFunc(steps, share, func(s struct {
 		upTo float64
 		of   color.RGBA
-	}, x float64) int {
+	}, x float64,
+	) int {
 		return cmp.Compare(s.upTo, x)
 	})
 	return steps[i].of

@@ -66,6 +66,8 @@ func (l *line) colour() color.Color {
 		return orange()
 	case ofReference:
 		return purple()
+	case ofIncumbent:
+		return vermillion()
 	case ofPolicy:
 	}
 	return blue()

@@ -118,7 +118,7 @@ func conversations(low, high float64, length time.Duration) sim.Workload {
 func recordDay(t *testing.T, server sim.Server, w sim.Workload) *simhistory.Recording {
 	t.Helper()
 	s := production(server, w)
-	r, err := simhistory.Record(s, func() (scaling.Group, error) {
+	r, err := simhistory.Record(t.Context(), s, func() (scaling.Group, error) {
 		return sim.Schedule(s.Begin(), 20*time.Minute, []int32{3, 4, 3, 5, 4, 3}), nil
 	}, 1)
 	require.NoError(t, err)
@@ -186,8 +186,11 @@ func TestRoundTripThroughPrometheus(t *testing.T) {
 				got  calibrate.Estimate
 				want float64
 			}{
-				{"base", server.Base, row.server.Base}, {"prefill", server.PrefillToken, row.server.PrefillToken},
-				{"sequence", server.Sequence, row.server.Sequence}, {"kv", server.KVToken, row.server.KVToken}, {"cache", server.KVTokens, float64(row.server.KVTokens)},
+				{"base", server.Base, row.server.Base},
+				{"prefill", server.PrefillToken, row.server.PrefillToken},
+				{"sequence", server.Sequence, row.server.Sequence},
+				{"kv", server.KVToken, row.server.KVToken},
+				{"cache", server.KVTokens, float64(row.server.KVTokens)},
 			} {
 				if c.got.Known() { // or else the interval says what would do as well
 					require.InDelta(t, c.want, c.got.Value, 0.05*c.want, c.name)
@@ -346,7 +349,7 @@ func TestWhoAsks(t *testing.T) {
 			http.Redirect(w, req, elsewhere.URL, http.StatusTemporaryRedirect)
 			return
 		}
-		fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`) //nolint:errcheck // the client notices
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
 	}))
 	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
 	server.StartTLS()

@@ -302,8 +302,10 @@ func (o *options) calibrated(w *world, f *history.Fleet) (sim.Server, error) {
 		scale float64
 		of    calibrate.Estimate
 	}{
-		{"a step", "ms", 1e3, r.Base}, {"a prompt token", "us", 1e6, r.PrefillToken},
-		{"a sequence", "us", 1e6, r.Sequence}, {"a token in the cache", "ns", 1e9, r.KVToken},
+		{"a step", "ms", 1e3, r.Base},
+		{"a prompt token", "us", 1e6, r.PrefillToken},
+		{"a sequence", "us", 1e6, r.Sequence},
+		{"a token in the cache", "ns", 1e9, r.KVToken},
 	} {
 		text := fmt.Sprintf("Calibrated: %s takes %.4g %s, within %.4g and %.4g", e.name, e.of.Value*e.scale, e.unit, e.of.Lower*e.scale, e.of.Upper*e.scale)
 		if !e.of.Known() {

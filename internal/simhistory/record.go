@@ -50,13 +50,13 @@ type Recording struct {
 }
 
 // Record runs a scenario and scrapes it.
-func Record(s *sim.Scenario, newGroup func() (scaling.Group, error), seed uint64) (*Recording, error) {
+func Record(ctx context.Context, s *sim.Scenario, newGroup func() (scaling.Group, error), seed uint64) (*Recording, error) {
 	r := &Recording{Start: s.Begin(), Scrape: s.Scrape.Interval, by: map[string]*Series{}}
 	counted := *s
 	arrived := 0.0
 	counted.Workload = counting{s.Workload, &arrived}
 	var err error
-	r.Result, err = sim.Run(context.Background(), &counted, newGroup, sim.Options{
+	r.Result, err = sim.Run(ctx, &counted, newGroup, sim.Options{
 		Seed:    seed,
 		Request: func(o sim.Outcome) { r.Done = append(r.Done, o) },
 		Pages: func(now time.Time, pages []sim.Page) {
