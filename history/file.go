@@ -36,7 +36,7 @@ func read(r io.Reader) (*Dump, error) {
 	d := &Dump{}
 	err := d.readObject(in)
 	if limited.N <= 0 {
-		return nil, &scaling.FieldError{Field: "dump", Value: "longer", Rule: fmt.Sprintf("must be of at most %d bytes", MaxBytes)}
+		return nil, &scaling.FieldError{Field: "dump", Value: "longer", Rule: fmt.Sprintf("must be of at most %d bytes", int64(MaxBytes))}
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
