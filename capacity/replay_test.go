@@ -77,7 +77,7 @@ func TestALessCarefulTuningWaitsForTheSLO(t *testing.T) {
 // until then a fleet that was slower than its SLO seemed to be at its capacity.
 func TestRequestsInFlightThatAreTooSlowAskForReplicas(t *testing.T) {
 	c := config()
-	c.Server.MaxSeqs = 1 << 20 // places are not what there is too little of
+	c.Server.MaxSeqs = 1 << 20                              // places are not what there is too little of
 	step := func(running float64, replicas int32) float64 { // seconds a token, by the step-time law
 		return c.Server.Base + c.Server.Sequence*running/float64(replicas)
 	}
