@@ -237,6 +237,15 @@ func (p *place) capacityPaths(root string) []rename {
 	)
 }
 
+// CapacityOf returns the scaler of a document that means a configuration, with all times of the server written out. Bounds,
+// scrapes, decisions and the router are no part of it. A cold start is rounded up to a second, the times of a step to nine
+// places of a microsecond.
+func CapacityOf(c capacity.Config) *CapacityScaler {
+	c.ColdStart = (c.ColdStart + time.Second - 1).Truncate(time.Second)
+	slo := CapacitySLO{TTFTSeconds: decimal(c.SLO.TTFT.Seconds()), TPOTSeconds: decimal(c.SLO.TPOT.Seconds())}
+	return capacityInForce(&CapacityScaler{SLO: slo}, c)
+}
+
 func capacityInForce(s *CapacityScaler, c capacity.Config) *CapacityScaler {
 	micro := func(given *Decimal, seconds float64) *Decimal { return number(given, seconds*1e6) }
 	v, g := c.Server, &s.Server

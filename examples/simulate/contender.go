@@ -57,13 +57,19 @@ func (w *world) references() []contender {
 	}
 }
 
-// learned returns the policy that learns the capacity of its replicas, as it is and with a floor by forecast. It replays
-// its past every five minutes, which takes a second or so each time.
-func (w *world) learned() (plain, floored contender) {
+// capacity returns what the policy is told that learns the capacity of its replicas.
+func (w *world) capacity() capacity.Config {
 	c := capacity.For(w.bounds, w.SLO, w.Types[0].Server)
 	start := w.Types[0].Startup
 	c.ColdStart = start.Provision.Median + start.Load.Median
 	c.Scrape, c.Control, c.Router = w.Scrape.Interval, w.Control.Interval, w.Router
+	return c
+}
+
+// learned returns the policy that learns the capacity of its replicas, as it is and with a floor by forecast. It replays
+// its past every five minutes, which takes a second or so each time.
+func (w *world) learned() (plain, floored contender) {
+	c := w.capacity()
 	build := func() (scaling.Policy, error) {
 		s, err := capacity.New(c, nil)
 		return scaling.New(s), err

@@ -20,6 +20,9 @@ func (c *comparison) best() (policy.Policy, *line, error) {
 		if l.sort != ofPolicy || !l.summary.attains {
 			continue
 		}
+		if e := cmp.Or(c.world.engine, "VLLM"); l.name == learnedName && (e == "VLLM" || e == "SGLang") { // others lack histograms that it needs
+			return policy.Policy{Name: l.name, Spec: policy.Spec{Scaler: policy.Composite{Scaler: policy.Scaler{Capacity: policy.CapacityOf(c.world.capacity())}}}}, l, nil
+		}
 		if p, err := policy.Named(l.name); err == nil && slices.Contains(policy.Names(), l.name) {
 			return p, l, nil
 		}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// recommends is a comparison in which capacity is the cheapest that attains the goal, and a named policy the next.
+func recommends(engine string) *comparison {
+	w := world{bounds: scaling.Bounds{Min: 2, Max: 9}, workload: "chat", engine: engine, title: "traffic"}
+	w.SLO = sim.SLO{TTFT: 2 * time.Second, TPOT: 80 * time.Millisecond}
+	w.Types = []sim.Type{{Server: sim.Qwen32B(), Startup: sim.ColdStart(100 * time.Second)}}
+	w.Scrape.Interval, w.Control.Interval = 15*time.Second, 15*time.Second
+	named := func(name string) *line {
+		return &line{contender: contender{name: name, sort: ofPolicy}, summary: summary{attains: true, attained: estimate{Mean: 0.995}}}
+	}
+	return &comparison{world: &w, alpha: 0.99, lines: []*line{named(learnedName), named("proportional/llm")}}
+}
+
+// TestManifestOfCapacity: it could not be recommended in a manifest, which has the server with which it was simulated.
+func TestManifestOfCapacity(t *testing.T) {
+	for engine, want := range map[string]string{"": "capacity", "SGLang": "capacity", "LlamaCPP": "proportional/llm"} {
+		var text strings.Builder
+		require.NoError(t, recommends(engine).llmAutoScaler(&text))
+		d, err := policy.Read([]byte(text.String()), "manifest")
+		require.NoError(t, err)
+		require.Equal(t, "chat", d.Policies[0].Name)
+		require.Contains(t, text.String(), "# "+want+": 99.50 % of the requests in time")
+		if want == "capacity" {
+			require.Contains(t, text.String(), "tpotSeconds: \"0.08\"")
+			require.Contains(t, text.String(), "baseMicroseconds: 14000")
+			require.Contains(t, text.String(), "coldStartSeconds: 100")
+			require.Contains(t, text.String(), "engine: "+map[string]string{"": "VLLM", "SGLang": "SGLang"}[engine])
+		}
+		text.Reset()
+		require.NoError(t, recommends(engine).scaledObject(&text))
+		require.Contains(t, text.String(), map[string]string{"capacity": "          capacity:\n", "proportional/llm": "          proportional:\n"}[want])
+	}
+}
