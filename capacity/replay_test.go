@@ -95,3 +95,27 @@ func TestRequestsInFlightThatAreTooSlowAskForReplicas(t *testing.T) {
 	c.SLO.TPOT = time.Duration(c.Server.Base * float64(time.Second))
 	assert.Less(t, c.crowd(&x, 0, 1), 4.0, "an SLO that no count keeps asks for none")
 }
+
+// TestSlownessOfLongAnswersWhileTheLoadRises: answers of minutes tell how fast a server was on average while they were given. Held
+// against the load at their end, a server under a rising load seemed faster than it is, and was given more than it takes.
+func TestSlownessOfLongAnswersWhileTheLoadRises(t *testing.T) {
+	v := config().Server
+	const took, interval, every = 400.0, 5.0, 80                                 // seconds of an answer, between samples, and as many samples
+	law := func(at float64) float64 { return v.Base + v.Sequence*max(at, 0)/10 } // R grows by one in ten seconds
+	p := Past{}
+	x := Sample{Ready: 1}
+	for i := range 3 * every {
+		at := interval * float64(i)
+		mean := 0.0
+		for k := range every {
+			mean += law(at-interval*(float64(k)+0.5)) / every
+		}
+		x.At, x.Running = at, at/10
+		x.Timed, x.Finished = x.Timed+5, x.Finished+5
+		x.TPOT, x.Generated = x.TPOT+5*mean, x.Generated+5*took/mean
+		p.Samples = append(p.Samples, x)
+	}
+	assert.InDelta(t, 1, p.slowness(&v), 0.01)
+	v.Base, v.Sequence = v.Base/2, v.Sequence/2
+	assert.InDelta(t, 2, p.slowness(&v), 0.02)
+}

@@ -158,7 +158,7 @@ func (s *State) past(start float64) Past {
 //
 // Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
 // After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
-// miss the SLO than 0.9 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
+// miss the SLO than 0.8 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
 // the replicas that there were, and of a tenth more traffic no more than 1.5 %. Where no capacity
 // does, as bursts come that nobody can serve without knowing of them, it is one that is nearly as good as the best. Beside it,
 // of the choices of hold and trend, the cheapest is taken; another must be 2 % cheaper than the one in force.
@@ -261,7 +261,7 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer float64
 //
 //	f (Base + Sequence R + KVToken K) = ITL (1 - f PrefillToken P)
 //
-// solved for f between every two samples of the last five minutes, or of as long as has 200 answers; the answer is the
+// solved for f, with what they were on average while the answers were given that finished between two samples of the last five minutes, or of as long as has 200 answers; the answer is the
 // median, each weighing as many answers as it has. It is 1, or what it was, while there are fewer. Times at which more than
 // one request a replica waits say nothing: the law is that of a server which is not overloaded.
 func (p *Past) slowness(v *sim.Server) float64 {
@@ -270,14 +270,16 @@ func (p *Past) slowness(v *sim.Server) float64 {
 	total := 0.0
 	for i := len(p.Samples) - 1; i > 0 && (total < 200 || p.Samples[i].At > p.Samples[len(p.Samples)-1].At-tuneEvery); i-- {
 		a, b := &p.Samples[i-1], &p.Samples[i]
-		answers, dt, n := b.Timed-a.Timed, b.At-a.At, float64(b.Ready)
-		if answers <= 0 || dt <= 0 || n == 0 || max(a.Waiting, b.Waiting) > n {
+		answers := b.Timed - a.Timed
+		if answers <= 0 || max(a.Waiting, b.Waiting) > float64(b.Ready) {
 			continue
 		}
 		itl := (b.TPOT - a.TPOT) / answers
-		step := v.Base + v.Sequence*(a.Running+b.Running)/2/n + v.KVToken*(a.KV+b.KV)/2*float64(v.KVTokens)/n
-		load := v.PrefillToken * max(0, b.Prefilled-a.Prefilled) / dt / n
-		if d := step + itl*load; d > 0 && itl > 0 {
+		took := 0.0
+		if done := b.Finished - a.Finished; done > 0 {
+			took = (b.Generated - a.Generated) / done * itl
+		}
+		if d := p.law(v, i, took, itl); d > 0 && itl > 0 {
 			all = append(all, estimate{itl / d, answers})
 			total += answers
 		}
@@ -296,6 +298,30 @@ func (p *Past) slowness(v *sim.Server) float64 {
 		}
 	}
 	return 1
+}
+
+// law returns the time per token that the step-time law has for the answers that were finished before a sample, where it is
+// itl: its mean over as many seconds as they took. It is 0 where nothing is known.
+func (p *Past) law(v *sim.Server, i int, took, itl float64) float64 {
+	sum, span := 0.0, 0.0
+	for end := p.Samples[i].At; i > 0; i-- {
+		a, b := &p.Samples[i-1], &p.Samples[i]
+		if span > 0 && b.At <= end-took {
+			break
+		}
+		dt, n := b.At-a.At, float64(b.Ready)
+		if dt <= 0 || n == 0 {
+			continue
+		}
+		step := v.Base + v.Sequence*(a.Running+b.Running)/2/n + v.KVToken*(a.KV+b.KV)/2*float64(v.KVTokens)/n
+		load := v.PrefillToken * max(0, b.Prefilled-a.Prefilled) / dt / n
+		sum += (step + itl*load) * dt
+		span += dt
+	}
+	if span == 0 {
+		return 0
+	}
+	return sum / span
 }
 
 func slower(v sim.Server, factor float64) sim.Server {
