@@ -95,7 +95,7 @@ const (
 	mostReplay  = 80_000 // requests in a replay
 	smallest    = 6.0    // replicas in a replay, of a larger fleet
 	step        = 1.06   // from one capacity that is tried to the next
-	within      = 0.8    // share of what the goal allows to be late in a replay
+	within      = 0.9    // share of what the goal allows to be late in a replay
 	strain      = 1.1    // by how much more traffic the past must be survived, too
 	strainLate  = 0.015  // the share that may be late then
 	careful     = 1.2    // margin before anything can be replayed

@@ -158,7 +158,7 @@ func (s *State) past(start float64) Past {
 //
 // Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
 // After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
-// miss the SLO than 0.8 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
+// miss the SLO than 0.9 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
 // the replicas that there were, and of a tenth more traffic no more than 1.5 %. Where no capacity
 // does, as bursts come that nobody can serve without knowing of them, it is one that is nearly as good as the best. Beside it,
 // of the choices of hold and trend, the cheapest is taken; another must be 2 % cheaper than the one in force.
