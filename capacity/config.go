@@ -78,7 +78,7 @@ func (c *Config) Validate() error {
 }
 
 // What is fixed. surge, inTime and within were chosen on ten rows of the suite of which two are recorded (Azure, ServeGen's small
-// model); no other of these numbers was compared on a recorded trace.
+// model); recorded rows were in sight when others were chosen, too.
 const (
 	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
 	surgeSpan   = 30.0   // and those over which, or half of which, more counts, less so much of what is chance,
