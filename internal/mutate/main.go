@@ -7,7 +7,7 @@
 // statements, which are left out. Nothing is written to the source: go test gets an overlay. All changes of a package are
 // built into one test program, where an environment variable chooses the one that is made; a change of a constant needs a
 // program of its own. Each is tried with few cases of each property first, and if no test fails, with as many as usual.
-// Limits are of the processor's time. With -v all changes are printed; that output is what -again reads, to try only what
+// Limits are of the processor's time, and half a minute more for what waits. With -v all changes are printed; that output is what -again reads, to try only what
 // survived.
 //
 // Changes that make no difference are listed in equivalent.txt, each with its reason, and are not tried (but with -check,
@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ import (
 // An options value is the command line.
 type options struct {
 	sample, seed int
-	file         string
+	file         *regexp.Regexp
 	check        bool
 	verbose      bool
 	checks       int
@@ -42,7 +43,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.sample, "sample", 0, "changes a package, drawn by -seed; 0 for all")
 	flag.IntVar(&o.seed, "seed", 1, "of the draw")
-	flag.StringVar(&o.file, "file", "", "only files whose name contains this")
+	file := flag.String("file", "", "only files whose name matches this regular expression")
 	flag.BoolVar(&o.check, "check", false, "try only the changes that are listed as equivalent")
 	flag.BoolVar(&o.verbose, "v", false, "print each change and who noticed it")
 	flag.IntVar(&o.checks, "checks", 20, "cases of each property that are tried first")
@@ -52,6 +53,9 @@ func main() {
 	most := flag.Int("survivors", 1<<30, "how many changes may survive")
 	flag.Parse()
 	known, err := readEquivalents(o.equivalent)
+	if err == nil {
+		o.file, err = regexp.Compile(*file)
+	}
 	if *again != "" && err == nil {
 		var text []byte
 		text, err = os.ReadFile(*again)
@@ -96,7 +100,7 @@ func run(name string, known equivalents, o options) (int, error) {
 		}
 		_, listed := known[m.key()]
 		switch {
-		case !strings.Contains(filepath.Base(m.file), o.file), o.check && !listed,
+		case !o.file.MatchString(filepath.Base(m.file)), o.check && !listed,
 			o.again != "" && !strings.Contains(o.again, m.key()+": survived"):
 			continue
 		case listed && !o.check:

@@ -249,7 +249,7 @@ func (p *program) try(m *mutant) (who string, compiled bool) {
 
 // test runs some tests within some time of the processor, and returns one that failed, and the time that they took.
 func (p *program) test(binary string, names, flags []string, most time.Duration, env ...string) (who string, takes time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*most+time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), most+30*time.Second)
 	defer cancel()
 	limit := fmt.Sprintf(`ulimit -t %d && exec "$0" "$@"`, int(most.Seconds())+1)
 	args := append([]string{"-c", limit, binary, "-test.failfast", "-test.run", "^(" + strings.Join(names, "|") + ")$"}, flags...)
