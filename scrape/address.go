@@ -77,7 +77,7 @@ func carried(ip netip.Addr) (netip.Addr, bool) {
 		return at(12)
 	case begins(0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0): // translated, ::ffff:0:a.b.c.d
 		return at(12)
-	case begins(make([]byte, 12)...) && !ip.IsLoopback() && !ip.IsUnspecified(): // compatible, ::a.b.c.d
+	case begins(make([]byte, 12)...): // compatible, ::a.b.c.d; ::1 is in 0.0.0.0/8 then
 		return at(12)
 	case begins(0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0): // NAT64
 		return at(12)

@@ -232,6 +232,5 @@ func (l *lease) end() {
 	if l.worker != nil {
 		l.budget.workers.Put(l.release())
 		l.budget.Release(l.tenant, l.held)
-		l.worker, l.held = nil, 0
 	}
 }

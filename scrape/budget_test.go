@@ -85,6 +85,69 @@ func TestBudgetServesWhoHoldsLeast(t *testing.T) {
 	require.Empty(t, b.reading.accounts)
 }
 
+// TestBudgetHalves: half of a budget is for reading and half for what is remembered, and of each a tenant alone has half.
+func TestBudgetHalves(t *testing.T) {
+	b := newBudget(64 << 20)
+	require.True(t, b.TryAcquire("a", 16<<20))
+	require.False(t, b.TryAcquire("a", 1))
+	require.True(t, b.keep("a", 16<<20))
+	require.False(t, b.keep("a", 1))
+	require.True(t, b.keep("a", 0))
+	require.True(t, b.keep("a", -1), "less is always granted")
+	require.True(t, b.keep("a", 1))
+}
+
+// TestBudgetKeepsTheOrderOfATenant: a page that asks for little does not pass one of its tenant that waits, and takes its
+// place when that one gives up.
+func TestBudgetKeepsTheOrderOfATenant(t *testing.T) {
+	b := newBudget(64 << 20)
+	require.True(t, b.TryAcquire("other", 20<<20))
+	queued := func(n int) {
+		require.Eventually(t, func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.reading.accounts["a"].queue) == n
+		}, 10*time.Second, time.Millisecond)
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	large, small := make(chan error, 1), make(chan error, 1)
+	go func() { large <- b.Acquire(ctx, "a", 20<<20) }()
+	queued(1)
+	go func() { small <- b.Acquire(t.Context(), "a", 1<<20) }()
+	queued(2)
+	require.Empty(t, small)
+	giveUp()
+	require.ErrorIs(t, <-large, context.Canceled)
+	require.NoError(t, <-small)
+	b.Release("a", 1<<20)
+	b.Release("other", 20<<20)
+	require.Zero(t, b.reading.used)
+	require.Empty(t, b.reading.accounts)
+}
+
+// TestBudgetLosesNothingToWhoGivesUp: what is granted while its context ends is given back.
+func TestBudgetLosesNothingToWhoGivesUp(t *testing.T) {
+	b := newBudget(64 << 20)
+	for range 200 {
+		require.True(t, b.TryAcquire("other", 20<<20))
+		ctx, giveUp := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- b.Acquire(ctx, "a", 20<<20) }()
+		require.Eventually(t, func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.reading.accounts["a"].queue) == 1
+		}, 10*time.Second, 10*time.Microsecond)
+		giveUp()
+		b.Release("other", 20<<20)
+		if <-done == nil {
+			b.Release("a", 20<<20)
+		}
+		require.Zero(t, b.reading.used)
+		require.Empty(t, b.reading.accounts)
+	}
+}
+
 // hostilePage serves 16 MiB without a pause.
 func hostilePage(tb testing.TB, line func(i int) string) string {
 	tb.Helper()
@@ -238,7 +301,7 @@ func TestAPageWaitsForItsMemory(t *testing.T) {
 	p := newFakePod(t, "p", waitingPage(4))
 	budget := newBudget(leastBudget)
 	require.NoError(t, budget.Acquire(t.Context(), "greedy", budget.reading.size))
-	s := newScraper(t, Config{Budget: budget, Timeout: 50 * time.Millisecond})
+	s := newScraper(t, Config{Budget: budget, Timeout: 500 * time.Millisecond})
 	sweep := s.Scrape(t.Context(), []Pod{p.pod})
 	require.Equal(t, Memory, sweep.Pods[0].Values[0].Err.Reason, "%v", sweep.Err())
 	require.ErrorIs(t, sweep.Pods[0].Values[0].Err, context.DeadlineExceeded)

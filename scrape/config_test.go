@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func TestTheZeroConfigReadsTheSeedsSource(t *testing.T) {
 	require.Equal(t, 30*time.Second, c.Staleness)
 	require.Equal(t, 64, c.Concurrency)
 	require.Equal(t, int64(16<<20), c.MaxBody)
+	require.Equal(t, 10_000, c.MaxSeries)
 	require.NotNil(t, c.Now)
 	short := Config{Interval: time.Second}.orDefault()
 	require.Equal(t, 500*time.Millisecond, short.Timeout)
@@ -41,7 +43,7 @@ func TestValidateReportsEveryWrongField(t *testing.T) {
 			}},
 			{Name: "two", Terms: []Series{{Families: []string{"a\nb"}, Read: 9}}, Over: []Series{{}}},
 		},
-		Interval: -1, Timeout: -1, DialTimeout: -1, SweepTimeout: -1, Spread: -1, Staleness: -1, Concurrency: -1, MaxBody: -1,
+		Interval: -1, Timeout: -1, DialTimeout: -1, SweepTimeout: -1, Spread: -1, Staleness: -1, Concurrency: -1, MaxBody: -1, MaxSeries: -1,
 		TLS: TLSConfig{CertFile: "c"}, Token: "a b" + secret, TokenFile: "t",
 	}.Validate()
 	var fields []string
@@ -59,18 +61,142 @@ func TestValidateReportsEveryWrongField(t *testing.T) {
 		"metrics[1].terms[1].groupBy[0]", "metrics[1].terms[1].quantile", "metrics[1].terms[1].scale",
 		"metrics[1].terms[1].within", "metrics[1].terms[1].across", "metrics[2].terms[0].families[0]", "metrics[2].terms[0].read",
 		"metrics[2].over[0].families", "metrics[2].name", "interval", "timeout", "dialTimeout", "sweepTimeout", "spread",
-		"staleness", "concurrency", "maxBody", "tls.keyFile", "tokenFile", "token",
+		"staleness", "concurrency", "maxBody", "maxSeries", "tls.keyFile", "tokenFile", "token",
 	}, fields)
 	require.NotContains(t, err.Error(), secret)
 	_, err = New(Config{Timeout: 15 * time.Second})
 	require.EqualError(t, err, "timeout: 15s: must be positive and below interval")
 }
 
+// TestLimitsThatAreAllowed: each number may be at its limit, and not beyond.
+func TestLimitsThatAreAllowed(t *testing.T) {
+	series := Series{Families: []string{"x"}, Across: Sum}
+	of := func(change func(m *Metric, s *Series)) Config {
+		m, s := Metric{Name: "x"}, series
+		change(&m, &s)
+		m.Terms = []Series{s}
+		return Config{Metrics: []Metric{m}}
+	}
+	port := func(n int) Config { return of(func(m *Metric, _ *Series) { m.Endpoint.Port = n }) }
+	fill := func(v float64) Config { return of(func(m *Metric, _ *Series) { m.Fill = v }) }
+	scale := func(v float64) Config { return of(func(_ *Metric, s *Series) { s.Scale = v }) }
+	quantile := func(v float64) Config {
+		return of(func(_ *Metric, s *Series) { s.Read, s.Quantile = Quantile, v })
+	}
+	for _, row := range []struct {
+		name     string
+		good     []Config
+		bad      []Config
+		rejected string
+	}{
+		{"port", []Config{port(1), port(65535)}, []Config{port(-1), port(65536)}, "metrics[0].endpoint.port"},
+		{"fill", []Config{fill(0), fill(math.MaxFloat64)}, []Config{fill(-5e-324), fill(math.Inf(1))}, "metrics[0].fill"},
+		{"scale", []Config{scale(0), scale(math.MaxFloat64)}, []Config{scale(-5e-324), scale(math.Inf(1))}, "metrics[0].terms[0].scale"},
+		{"quantile", []Config{quantile(5e-324), quantile(math.Nextafter(1, 0))}, []Config{quantile(0), quantile(1)}, "metrics[0].terms[0].quantile"},
+		{
+			"within", []Config{of(func(_ *Metric, s *Series) { s.Within = Min })}, []Config{of(func(_ *Metric, s *Series) { s.Within = Min + 1 })},
+			"metrics[0].terms[0].within",
+		},
+		{
+			"across", []Config{of(func(_ *Metric, s *Series) { s.Across = Min })}, []Config{of(func(_ *Metric, s *Series) { s.Across = Min + 1 })},
+			"metrics[0].terms[0].across",
+		},
+		{
+			"read", []Config{of(func(_ *Metric, s *Series) { s.Read = Counts })}, []Config{of(func(_ *Metric, s *Series) { s.Read = Counts + 1 })},
+			"metrics[0].terms[0].read",
+		},
+		{"interval", []Config{{Interval: 10}}, []Config{{Interval: -1, Timeout: 1, DialTimeout: 1, SweepTimeout: 1, Staleness: 1}}, "interval"},
+		{
+			"timeout", []Config{{Timeout: 15*time.Second - 1}}, []Config{
+				{Timeout: 15 * time.Second}, {Interval: 1, DialTimeout: 1, SweepTimeout: 1}, // half of that is nothing
+			}, "timeout",
+		},
+		{"dialTimeout", []Config{{DialTimeout: 1}}, []Config{{DialTimeout: -1}}, "dialTimeout"},
+		{"sweepTimeout", []Config{{SweepTimeout: 1}}, []Config{{SweepTimeout: -1}}, "sweepTimeout"},
+		{"spread", []Config{{Spread: 13500*time.Millisecond - 1}}, []Config{{Spread: 13500 * time.Millisecond}, {Spread: -1}}, "spread"},
+		{"staleness", []Config{{Staleness: 1}}, []Config{{Staleness: -1}}, "staleness"},
+		{"concurrency", []Config{{Concurrency: 1}}, []Config{{Concurrency: -1}}, "concurrency"},
+		{"maxBody", []Config{{MaxBody: 1}, {MaxBody: 1<<40 - 1}}, []Config{{MaxBody: -1}, {MaxBody: 1 << 40}}, "maxBody"},
+		{"maxSeries", []Config{{MaxSeries: 1}}, []Config{{MaxSeries: -1}}, "maxSeries"},
+		{
+			"token", []Config{{Token: "!~"}, {Token: strings.Repeat("x", 16<<10)}},
+			[]Config{{Token: " "}, {Token: "\x7f"}, {Token: strings.Repeat("x", 16<<10+1)}}, "token",
+		},
+		{"tokenFile", []Config{{TokenFile: "t"}, {Token: "t"}}, []Config{{Token: "t", TokenFile: "t"}}, "tokenFile"},
+		{
+			"tls.keyFile", []Config{{TLS: TLSConfig{CertFile: "c", KeyFile: "k"}}},
+			[]Config{{TLS: TLSConfig{CertFile: "c"}}, {TLS: TLSConfig{KeyFile: "k"}}}, "tls.keyFile",
+		},
+	} {
+		for _, c := range row.good {
+			require.NoError(t, c.Validate(), row.name)
+		}
+		for _, c := range row.bad {
+			var field *scaling.FieldError
+			require.ErrorAs(t, c.Validate(), &field, row.name)
+			require.Equal(t, row.rejected, field.Field)
+		}
+	}
+}
+
+// TestWhatOnlyCountsHave: Sum and Less are counters, and for Counts alone; what is wrong in them is told with its place.
+func TestWhatOnlyCountsHave(t *testing.T) {
+	h, counter := Series{Families: []string{"h"}, Read: Counts}, rate("c_total")
+	for _, row := range []struct {
+		metric Metric
+		wrong  []string
+	}{
+		{Metric{Terms: []Series{h}, Sum: []Series{counter}, Less: []Series{counter}}, nil},
+		{Metric{Terms: []Series{h}, Less: []Series{counter}}, []string{"less"}},
+		{Metric{Terms: []Series{counter}, Sum: []Series{counter}}, []string{"sum"}},
+		{Metric{Terms: []Series{h}, Sum: []Series{gauge(Sum, "g"), counter}, Less: []Series{gauge(Sum, "g")}}, []string{"sum[0].read", "sum[2].read"}},
+		{Metric{Terms: []Series{h}, Sum: []Series{{Read: Rate}}, Less: []Series{counter, {Read: Rate}}}, []string{"sum[0].families", "less[1].families"}},
+		{Metric{Terms: []Series{h, h}}, []string{"terms"}},
+		{Metric{Terms: []Series{h}, Over: []Series{counter}}, []string{"terms"}},
+		{Metric{Terms: []Series{gauge(Sum, "g")}, Over: []Series{mean("m")}}, []string{"terms"}},
+	} {
+		row.metric.Name = "m"
+		var got []string
+		err := row.metric.Validate()
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range joined.Unwrap() {
+				var f *scaling.FieldError
+				require.ErrorAs(t, e, &f)
+				got = append(got, f.Field)
+			}
+		} else if err != nil {
+			var f *scaling.FieldError
+			require.ErrorAs(t, err, &f)
+			got = append(got, f.Field)
+		}
+		require.Equal(t, row.wrong, got)
+	}
+}
+
+// TestHostsAndPorts: a host is letters, digits, dots, dashes and underscores, of at most 255 bytes, or an IPv6 address.
+func TestHostsAndPorts(t *testing.T) {
+	for host, ok := range map[string]bool{
+		"azAZ09.-_": true, "`": false, "{": false, "@": false, "[": false, "/": false, ":": false, "": false, "::1": true, "a:b": false,
+		strings.Repeat("h", 255): true, strings.Repeat("h", 256): false,
+	} {
+		_, _, err := target(&Pod{Host: host}, Endpoint{}.orDefault())
+		require.Equal(t, ok, err == nil, "%q", host)
+	}
+	for url, ok := range map[string]bool{
+		"http://h/m": true, "http://h:1/m": true, "http://h:65535/m": true, "http://h:0/m": false, "http://h:65536/m": false, "ws://h/m": false,
+		"http://\x00/m": false, "http://u@h/m": false, "http://h/m#": false, "http:///m": false, "http://h//m": false,
+	} {
+		_, own, err := target(&Pod{URL: url}, Endpoint{}.orDefault())
+		require.Equal(t, ok, err == nil, url)
+		require.Equal(t, ok, own, "what cannot be used has no page of its own: %s", url)
+	}
+}
+
 func TestPathsAndTargets(t *testing.T) {
 	for path, ok := range map[string]bool{
 		"/metrics": true, "/": true, "/a/b?x=//y": true, "/a%20b": true, "/prometheus/metrics?name[]=a": true,
 		"metrics": false, "//evil/x": false, "http://evil/x": false, "/a#b": false, "/a b": false, "/a\tb": false,
-		"/a\x00": false, "/a%zz": false, "/a\\b": false, "/a\r\nHost: x": false, "": true, // empty is the default
+		"/a!b~": true, "/a\x7fb": false, "/a\x00": false, "/a%zz": false, "/a\\b": false, "/a\r\nHost: x": false, "": true, // empty is the default
 	} {
 		m := Named("x")
 		m.Endpoint.Path = path
@@ -89,6 +215,7 @@ func TestPathsAndTargets(t *testing.T) {
 		{Pod{Host: "h"}, Endpoint{Path: "/a%2Fb"}, "http://h:5000/a%2Fb", false},
 		{Pod{URL: "http://127.0.0.1:81"}, Endpoint{Path: "/x?y"}, "http://127.0.0.1:81/x?y", false},
 		{Pod{URL: "https://h/m?n"}, Endpoint{Path: "/x"}, "https://h/m?n", true},
+		{Pod{URL: "https://h/m?"}, Endpoint{Path: "/x"}, "https://h/m", true},
 		{Pod{URL: "http://[::1]:81/", Host: "ignored"}, Endpoint{Path: "/x"}, "http://[::1]:81/", true},
 	} {
 		u, own, err := target(&row.pod, row.e.orDefault())

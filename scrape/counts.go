@@ -149,7 +149,7 @@ func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
 		switch {
 		case ok && last.began[j] != 0 && b.began[i] != 0 && last.began[j] != b.began[i]: // it alone has restarted
 		case ok:
-			increase(row, last.row(j), width == 1)
+			increase(row, last.row(j))
 		case !fresh && last.isBefore(b.began[i], b), seen && (reader.isBefore(b.start, b) || reader.isBefore(b.began[i], b)):
 		default:
 			clear(row)

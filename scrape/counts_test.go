@@ -107,6 +107,77 @@ func TestCountsAreWhatCameSinceTheFirstSweep(t *testing.T) {
 	f.say("a", countedPage(-1000, countedEngine{"0", 110, 52, 1e6 + 5000, 1e5 + 1000}))
 	f.counts(10, 2, 4000, 0)
 	f.counts(10, 2, 4000, 0)
+	f.say("a", countedPage(-1000, countedEngine{"0", 113, 57, 1e6 + 9000, 1e5 + 1000}))
+	for _, v := range f.sweep().Pods[0].Values {
+		require.Equal(t, [4]float64{8, 8, 8, 1}, [4]float64{v.Value, v.Min, v.Max, v.Weight}, "what came since its last page")
+		require.Equal(t, [2]int{1, 1}, [2]int{v.Engines, v.Series})
+	}
+}
+
+// TestACountedEngineThatRestartsAlone: its creation time says so, however high it counts.
+func TestACountedEngineThatRestartsAlone(t *testing.T) {
+	f := newCountedFleet(t)
+	page := func(created string, n float64) string {
+		return countedPage(-1000, countedEngine{"0", 100, 0, 1000, 0}, countedEngine{"1", n, 0, 10 * n, 0}) +
+			"h_created{e=\"1\"} " + created + "\ntokens_created{e=\"1\"} " + created + "\n"
+	}
+	f.say("a", page("5", 100))
+	f.counts(0, 0, 0, 0)
+	f.say("a", page("9", 120))
+	f.counts(120, 0, 1200, 0)
+	f.say("a", page("9", 121))
+	f.counts(121, 0, 1210, 0)
+	f.say("a", page("0", 125)) // not known
+	f.counts(125, 0, 1250, 0)
+	f.say("a", page("9", 127))
+	f.counts(127, 0, 1270, 0)
+}
+
+// TestCountsWithoutASum: where the histogram's own sum is told, a page must have it; where a counter takes its place, it
+// need not.
+func TestCountsWithoutASum(t *testing.T) {
+	f := newCountedFleet(t)
+	page := func(n float64) string {
+		text := countedPage(-1000, countedEngine{"0", n, 0, 10 * n, 0})
+		return strings.ReplaceAll(text, "h_sum", "other_sum")
+	}
+	f.say("a", page(1))
+	f.sweep()
+	f.say("a", page(4))
+	s := f.sweep()
+	require.ErrorContains(t, s.Errors[0], "Buckets")
+	require.ErrorContains(t, s.Pods[0].Values[0].Err, "h has no _sum")
+	require.NoError(t, s.Errors[1])
+	require.Equal(t, []float64{3}, s.Histograms[1].Counts)
+	require.InDelta(t, 30, s.Histograms[1].Sum, 0)
+}
+
+// TestCountsOfAnOldPage: one that says that it is older than the staleness limit is none.
+func TestCountsOfAnOldPage(t *testing.T) {
+	for age, reason := range map[time.Duration]Reason{30 * time.Second: None, 30*time.Second + time.Millisecond: Stale} {
+		f := newCountedFleet(t)
+		at := fmt.Sprint(f.clock.now().Add(-age).UnixMilli())
+		f.say("a", strings.ReplaceAll(countedPage(-1000, countedEngine{"0", 5, 0, 50, 0}), "\nh_count{e=\"0\"} 5", "\nh_count{e=\"0\"} 5 "+at))
+		require.Equal(t, reason, reasonOf(f.sweep().Pods[0].Values[0].Err), age)
+	}
+}
+
+// TestPrefilledOfVLLM: of prompts, it counts the tokens that no cache had.
+func TestPrefilledOfVLLM(t *testing.T) {
+	page := func(requests, tokens, cached int) string {
+		return fmt.Sprintf("# TYPE vllm:time_to_first_token_seconds histogram\nvllm:time_to_first_token_seconds_bucket{le=\"1\"} %d\n"+
+			"vllm:time_to_first_token_seconds_sum 1\nvllm:time_to_first_token_seconds_count %d\n"+
+			"# TYPE vllm:prompt_tokens_total counter\nvllm:prompt_tokens_total %d\n"+
+			"# TYPE vllm:prefix_cache_hits_total counter\nvllm:prefix_cache_hits_total %d\n", requests, requests, tokens, cached)
+	}
+	tape := newPageTape(t, signal(t, VLLM, Prefilled))
+	_, _ = tape.read([]byte(page(10, 1000, 100)), origin())
+	_, fails := tape.read([]byte(page(12, 1500, 300)), origin().Add(15*time.Second))
+	require.Nil(t, fails[0])
+	got := tape.memory.counted[0]
+	require.Equal(t, []float64{2}, got.counts)
+	require.InDelta(t, 500, got.sum, 0)
+	require.InDelta(t, 200, got.less, 0)
 }
 
 // TestACountedPodThatRestarts: what it shows came since, be the counters lower or higher than they were.

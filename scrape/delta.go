@@ -207,7 +207,7 @@ func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
 			return false, failf(Buckets, "the bounds of the buckets have changed")
 		default:
 			found++
-			increase(row, last.row(j), width == 1)
+			increase(row, last.row(j))
 		}
 	}
 	if found < len(last.ids) {
@@ -217,10 +217,10 @@ func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
 }
 
 // increase takes from row what was counted before. A drop anywhere means that the series began again from 0, so that
-// all of it came after.
-func increase(row, before []float64, scalar bool) {
+// all of it came after; -1 is a number that is not known.
+func increase(row, before []float64) {
 	for i := range row {
-		if row[i] < before[i] && (i > 1 || scalar || row[i] >= 0 && before[i] >= 0) {
+		if row[i] >= 0 && row[i] < before[i] {
 			return
 		}
 	}
@@ -269,7 +269,6 @@ func (m *memory) forget() {
 	for _, series := range m.baselines {
 		for i := range series {
 			m.budget.keep(m.tenant, -series[i].bytes())
-			series[i] = baseline{}
 		}
 	}
 }

@@ -53,6 +53,13 @@ func TestCounterSteps(t *testing.T) {
 			{0, typ + "c_total{e=\"0\"} 100\nc_total{e=\"1\"} 100\nc_created{e=\"0\"} 5\nc_created{e=\"1\"} 5\n", 0, NoBaseline},
 			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 120\nc_created{e=\"0\"} 5\nc_created{e=\"1\"} 9\n", 13, None},
 		}},
+		{"a creation time may be any number but 0", nil, []deltaStep{
+			{0, typ + "c_total 100\nc_created 1\n", 0, NoBaseline},
+			{10, typ + "c_total 120\nc_created 9\n", 12, None},
+			{20, typ + "c_total 130\nc_created 1\n", 13, None},
+			{30, typ + "c_total 140\nc_created 0\n", 1, None},
+			{40, typ + "c_total 150\nc_created 9\n", 1, None},
+		}},
 		{"a start time that wobbles by a second is no restart", nil, []deltaStep{
 			{0, start("1000.5") + typ + "c_total 100\n", 0, NoBaseline},
 			{10, start("1001.5") + typ + "c_total 130\n", 3, None},
@@ -73,6 +80,10 @@ func TestCounterSteps(t *testing.T) {
 		{"a new series of a pod whose clock is an hour ahead", nil, []deltaStep{
 			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
 			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 2000000\nc_created{e=\"1\"} " + unix(3600) + "\n", 0, NoBaseline},
+		}},
+		{"a new series that has counted one", nil, []deltaStep{
+			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
+			{10, typ + "c_total{e=\"0\"} 110\nc_total{e=\"1\"} 1\n", 0, NoBaseline},
 		}},
 		{"a new series that has counted nothing", nil, []deltaStep{
 			{0, typ + "c_total{e=\"0\"} 100\n", 0, NoBaseline},
@@ -252,6 +263,9 @@ func TestHistogramResetsAndBounds(t *testing.T) {
 	_, fails = tape.read([]byte(other), at(30))
 	require.Nil(t, fails[0])
 	require.Equal(t, Buckets, reasonOf(fails[1]))
+	shares, fails = tape.read([]byte(strings.ReplaceAll(other, " 9", " 11")), at(40))
+	require.Nil(t, fails[1])
+	require.InDelta(t, 2, shares[1].den, 0, "the next page goes on from them")
 	_, _ = tape.read([]byte(startFamily+" 5000\n"+histogramPage([]float64{10, 10, 10, 10, 5})), at(45))
 	shares, fails = tape.read([]byte(startFamily+" 6000\n"+other), at(60))
 	require.Nil(t, fails[1])
@@ -288,10 +302,29 @@ func TestHistogramOfAnEngineThatIsAbsentFromAPage(t *testing.T) {
 	}
 }
 
+// TestWhatHasBegunSince: from a second before the last page to a second after this one, as clocks differ by as much.
+func TestWhatHasBegunSince(t *testing.T) {
+	page := func(second int64) *baseline { return &baseline{at: time.Unix(second, 0)} }
+	for unix, want := range map[float64]bool{98.9: false, 99: true, 105: true, 111: true, 111.1: false} {
+		require.Equal(t, want, page(100).isBefore(unix, page(110)), unix)
+	}
+	require.False(t, page(0).isBefore(0, page(10)), "0 is not known, whatever the clock says")
+	require.True(t, page(0).isBefore(1, page(10)))
+}
+
+// TestWhatIsRememberedTakesItsRoom: a pod that had many series and has few gives their room back, not the account alone.
+func TestWhatIsRememberedTakesItsRoom(t *testing.T) {
+	many, few := make([]float64, 9000), []float64{1, 2}
+	kept := refill(many, few)
+	require.Equal(t, few, kept)
+	require.Less(t, cap(kept), 100)
+	require.Equal(t, few, refill(nil, few))
+}
+
 func TestIncreaseOfAHistogramStaysCumulative(t *testing.T) {
 	// The page was rendered while a request finished: le="2" has it already, le="4" not yet.
 	row := []float64{9, 25, 15, 24, 25} // the sum, the count, the buckets
-	increase(row, []float64{4, 20, 10, 20, 20}, false)
+	increase(row, []float64{4, 20, 10, 20, 20})
 	require.Equal(t, []float64{5, 5, 5, 5, 5}, row)
 }
 

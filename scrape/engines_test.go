@@ -205,6 +205,7 @@ func TestNamed(t *testing.T) {
 		"sglang:num_decode_prealloc_queue_reqs": {
 			Across: Sum, Within: Max, GroupBy: []string{"model_name", "dp_rank"}, Prefer: Matcher{Label: "priority"},
 		},
+		"sglang:prompt_tokens_total": {Read: Rate, Across: Sum, Within: Max, GroupBy: []string{"model_name", "dp_rank"}, Prefer: Matcher{Label: "priority"}},
 		"nv_trt_llm_request_metrics": {}, // means nothing without a matcher
 		"my_queue_depth":             {},
 	} {

@@ -143,10 +143,7 @@ func (f *fetcher) get(ctx context.Context, u *url.URL, into *lease) (int64, *Err
 }
 
 func (f *fetcher) send(ctx context.Context, u *url.URL) (*http.Response, error) {
-	req := &http.Request{
-		Method: http.MethodGet, URL: u, Host: u.Host, Header: f.headers[u.Scheme],
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
+	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: f.headers[u.Scheme]}
 	transport := f.plain
 	if u.Scheme == "https" {
 		transport = f.secure

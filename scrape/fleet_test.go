@@ -144,6 +144,27 @@ func TestEveryCompletionIsInside(t *testing.T) {
 	})
 }
 
+// TestRoundingKeepsTheMeanInside: pods that are missing and count what each of the others has change neither end past it.
+func TestRoundingKeepsTheMeanInside(t *testing.T) {
+	for _, v := range []float64{0.1, 0.7, 3.3, 1.0 / 3} {
+		for n := range 40 {
+			for missing := range 20 {
+				shares := make([]*share, n+1)
+				for i := range shares {
+					shares[i] = &share{num: v, den: 1}
+				}
+				lower, upper, fail := gaugeMetric(v).fleet(shares, missing, 0)
+				require.Nil(t, fail)
+				mean, _, _ := gaugeMetric(v).fleet(shares, 0, 0)
+				require.LessOrEqual(t, lower, mean)
+				if mean <= v { // it is rounded, too
+					require.GreaterOrEqual(t, upper, mean, "%d of %d missing", missing, n+1+missing)
+				}
+			}
+		}
+	}
+}
+
 // TestStuckPodsHaveObservedNothing: pods that were never ready count 0 in the Upper of a gauge. What is an average over
 // observations is that of the pods that serve: eight pods of which six never came do not make answers faster.
 func TestStuckPodsHaveObservedNothing(t *testing.T) {
@@ -255,10 +276,16 @@ func TestFleetSteps(t *testing.T) {
 		{"a fleet that saw nothing", 1, of(0, 0, 0, 0), 0, 0, 0, NoObservations},
 		{"present above the fill", 1, of(9, 1), 1, 4.5, 5, None},
 		{"overflow", 1, of(math.MaxFloat64, 1, math.MaxFloat64, 1), 0, 0, 0, NonFinite},
+		{"weights that overflow", 1, of(1, math.MaxFloat64, 1, math.MaxFloat64), 0, 0, 0, NonFinite},
+		{"a quotient that overflows", 1, of(math.MaxFloat64, 0.5), 0, 0, 0, NonFinite},
+		{"the weight of missing pods overflows", 1, of(1, math.MaxFloat64), 3, 0, 0, NonFinite},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			lower, upper, fail := gaugeMetric(row.fill).fleet(row.shares, row.missing, 0)
 			require.Equal(t, row.reason, reasonOf(fail), "%v", fail)
+			if row.reason == NotFound || row.reason == NoObservations {
+				require.Equal(t, [2]float64{}, [2]float64{lower, upper})
+			}
 			if row.reason == None {
 				require.InDelta(t, row.lower, lower, 1e-12)
 				if math.IsInf(row.upper, 1) {
@@ -277,6 +304,7 @@ func TestAgreeTakesTheBucketsOfMost(t *testing.T) {
 	}
 	require.Equal(t, []bool{false, true, true}, agree([]*share{with(1), with(1, 2), with(1, 2)}))
 	require.Equal(t, []bool{false, true}, agree([]*share{with(1), with(1, 2)}), "ties go to the finer set")
+	require.Equal(t, []bool{true, false, true}, agree([]*share{with(2), {}, with(2)}), "a pod without buckets has no vote")
 	rapid.Check(t, func(t *rapid.T) {
 		shares := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *share {
 			return with(rapid.SampledFrom([][]float64{{1}, {2}, {1, 2}, {1, 3}}).Draw(t, "bounds")...)

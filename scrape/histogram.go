@@ -43,7 +43,7 @@ func (w *worker) row(into []float64, x *page.Series, read Read) ([]float64, *Err
 				return into, fail
 			}
 		}
-		return append(into, x.Sum+0, count+0), nil
+		return append(into, x.Sum, count), nil
 	}
 	if fail := w.sorted(x); fail != nil {
 		return into, fail
@@ -55,10 +55,10 @@ func (w *worker) row(into []float64, x *page.Series, read Read) ([]float64, *Err
 		if !v.has || checkNumber(v.value) != nil {
 			v.value = -1
 		}
-		into = append(into, v.value+0)
+		into = append(into, v.value)
 	}
 	for _, b := range w.buckets {
-		into = append(into, b.Count+0)
+		into = append(into, b.Count)
 	}
 	return into, nil
 }

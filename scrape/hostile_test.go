@@ -220,6 +220,9 @@ func TestHostilePodsBesideHealthyOnes(t *testing.T) {
 			require.Equal(t, row.reason, value.Err.Reason, "%v", value.Err)
 			require.ErrorContains(t, value.Err, row.text)
 			require.Equal(t, row.reason.Fetch(), sweep.Pods[i].Fetches[0].Err != nil)
+			if row.reason.Fetch() {
+				require.Zero(t, sweep.Pods[i].Fetches[0].Bytes, "of a page that was not had")
+			}
 			for k := range len(secret) - telling + 1 {
 				require.NotContains(t, value.Err.Error(), secret[k:k+telling])
 			}
@@ -345,8 +348,8 @@ func TestLocalAddressesAreRefused(t *testing.T) {
 
 // TestAddressesThatNoPodHas: whatever the form, what is of this machine, its link or its cloud is refused.
 func TestAddressesThatNoPodHas(t *testing.T) {
-	forbidden := []string{"169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "127.0.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255", "169.254.170.2"}
-	allowed := []string{"10.0.0.1", "172.16.3.4", "192.168.1.1", "100.64.0.1", "100.100.100.201", "168.63.129.17", "8.8.8.8", "192.0.1.192"}
+	forbidden := []string{"169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "127.0.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1", "240.0.0.0", "255.255.255.255", "169.254.170.2", "0.255.255.255", "192.0.0.255"}
+	allowed := []string{"10.0.0.1", "172.16.3.4", "192.168.1.1", "100.64.0.1", "100.100.100.201", "168.63.129.17", "8.8.8.8", "192.0.1.192", "1.0.0.0"}
 	refused := func(address string) bool {
 		err := refuseLocal(t.Context(), "tcp", address, nil)
 		require.True(t, err == nil || errors.Is(err, errForbidden))
@@ -371,11 +374,15 @@ func TestAddressesThatNoPodHas(t *testing.T) {
 	}
 	for _, a := range []string{
 		"fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe00::",
+		"fd00:ec2:ffff:ffff:ffff:ffff:ffff:ffff", "fd20:ce::ffff:ffff:ffff:ffff", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", "feff:ffff::",
 		"fe80::1", "fe80::1%lo", "febf::1", "fec0::1", "ff02::1", "::", "::1",
 	} {
 		require.True(t, refused("["+a+"]:80"), a)
 	}
-	for _, a := range []string{"fd00::1", "fd00:ec1::254", "2001:db8::1", "2a00:1450::1", "fd20:cf::254"} {
+	for _, a := range []string{
+		"fd00::1", "fd00:ec1::254", "fd00:ec3::254", "2001:db8::1", "2a00:1450::1", "fd20:cf::254", "fd20:ce:0:1::254", "fd00:c1::a9fe:a9ff",
+		"64:ff9b:2::7f00:1", "2001:1::1", "2001:db8::100:5efe:7f00:1", "2001:db8::1:5efe:7f00:1", "2001:db8::5eff:7f00:1", "2001:db8::5ffe:7f00:1",
+	} {
 		require.False(t, refused("["+a+"]:80"), a)
 	}
 	require.True(t, refused("no address"))
@@ -385,6 +392,9 @@ func TestRedact(t *testing.T) {
 	require.Equal(t, "a [redacted] b", string(redact([]byte("a "+secret+" b"), forms(secret), 64)))
 	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), forms(secret), 3)), "the cut cannot leave a part")
 	require.Equal(t, "[redacted]", string(redact([]byte("abc"), forms("abc"), 64)), "a short token")
+	require.Equal(t, "[redacted]", string(redact([]byte("~"), forms("~"), 64)), "a token of one byte")
+	require.Equal(t, "[redacted]!", string(redact([]byte(secret[:8]+"!"), forms(secret), 64)), "eight bytes in a row are a part")
+	require.Equal(t, secret[:7]+"!", string(redact([]byte(secret[:7]+"!"), forms(secret), 64)))
 	require.Equal(t, "text", string(redact([]byte("text"), forms(""), 64)))
 	require.Equal(t, "tex", string(redact([]byte("text"), forms(""), 3)))
 }

@@ -236,7 +236,7 @@ func (s *Scraper) visit(ctx, outer context.Context, left *atomic.Int64, t *task)
 		f.Bytes = 0
 		if fail.Reason == Timeout {
 			switch {
-			case outer.Err() != nil && errors.Is(outer.Err(), context.Canceled):
+			case errors.Is(outer.Err(), context.Canceled):
 				fail = &Error{Reason: Canceled, Err: outer.Err()}
 			case ctx.Err() != nil:
 				fail = &Error{Reason: Deadline, Err: fmt.Errorf("the sweep ended first: %w", ctx.Err())}

@@ -58,7 +58,7 @@ func (c *chosen) read() *Error {
 	if !c.series.HasValue {
 		return failf(Type, "is no single number")
 	}
-	c.value = c.series.Value + 0 // -0 becomes 0
+	c.value = c.series.Value
 	return checkNumber(c.value)
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +77,79 @@ func TestTurnsAreGivenBack(t *testing.T) {
 		require.Empty(t, s.turns)
 		require.Empty(t, s.waiting)
 	})
+}
+
+// TestTurnsOfWhoGivesUp: a wait ends with its context, and a turn that comes at that moment is given on.
+func TestTurnsOfWhoGivesUp(t *testing.T) {
+	s := newTurnstile(1)
+	waits := func(ctx context.Context, tenant string) chan error {
+		done := make(chan error, 1)
+		go func() { done <- s.enter(ctx, tenant) }()
+		require.Eventually(t, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.waiting[tenant]) == 1
+		}, 10*time.Second, 10*time.Microsecond)
+		return done
+	}
+	for range 200 {
+		require.NoError(t, s.enter(t.Context(), "first"))
+		ctx, giveUp := context.WithCancel(t.Context())
+		waiter := waits(ctx, "waiter")
+		giveUp()
+		require.ErrorIs(t, <-waiter, context.Canceled)
+		require.Empty(t, s.waiting)
+		require.Empty(t, s.turns)
+
+		ctx, giveUp = context.WithCancel(t.Context())
+		waiter = waits(ctx, "waiter")
+		giveUp()
+		s.leave()
+		if <-waiter == nil {
+			s.leave()
+		}
+		require.Equal(t, 1, s.free)
+		require.Empty(t, s.turns)
+	}
+}
+
+// TestWhatASweepMayRead: all of it, and not a byte more.
+func TestWhatASweepMayRead(t *testing.T) {
+	const length = 100
+	var left atomic.Int64
+	for allowed, want := range map[int64]error{length: nil, length - 1: errSweep} {
+		left.Store(allowed)
+		r := &bodyReader{Reader: bytes.NewReader(make([]byte, length)), ctx: t.Context(), left: &left, turns: newTurnstiles()}
+		n, err := r.Read(make([]byte, length))
+		require.Equal(t, length, n)
+		require.ErrorIs(t, err, want)
+		r.rest()
+	}
+}
+
+// TestAPageIsLongBeyondAMebibyte: until then its pieces take the turns of all pages, and then those of long ones. At its end
+// it has none.
+func TestAPageIsLongBeyondAMebibyte(t *testing.T) {
+	var left atomic.Int64
+	left.Store(1 << 30)
+	r := &bodyReader{Reader: io.LimitReader(zeros{}, 1<<20+1), ctx: t.Context(), left: &left, turns: newTurnstiles()}
+	all := r.turns.all.free
+	piece := make([]byte, 64<<10)
+	for range 16 {
+		n, err := r.Read(piece)
+		require.NoError(t, err)
+		require.Len(t, piece, n)
+		require.Equal(t, [2]int{all - 1, 1}, [2]int{r.turns.all.free, r.turns.long.free})
+	}
+	n, err := r.Read(piece)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, [2]int{all, 0}, [2]int{r.turns.all.free, r.turns.long.free})
+	n, err = r.Read(piece)
+	require.ErrorIs(t, err, io.EOF)
+	require.Zero(t, n)
+	r.rest()
+	require.Equal(t, [2]int{all, 1}, [2]int{r.turns.all.free, r.turns.long.free})
 }
 
 // TestLongPagesArePaced: what is longer than real pages are takes no more of a core than 64 MiB a second do.
