@@ -87,7 +87,8 @@ func TestBudgetServesWhoHoldsLeast(t *testing.T) {
 
 // TestBudgetHalves: half of a budget is for reading and half for what is remembered, and of each a tenant alone has half.
 func TestBudgetHalves(t *testing.T) {
-	b := newBudget(64 << 20)
+	b, err := NewBudget(0) // 64 MiB
+	require.NoError(t, err)
 	require.True(t, b.TryAcquire("a", 16<<20))
 	require.False(t, b.TryAcquire("a", 1))
 	require.True(t, b.keep("a", 16<<20))

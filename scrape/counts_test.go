@@ -152,6 +152,18 @@ func TestCountsWithoutASum(t *testing.T) {
 	require.InDelta(t, 30, s.Histograms[1].Sum, 0)
 }
 
+// TestPagesWithoutACache: a page may lack the counters of Less, and no other; one of another type is no counter.
+func TestPagesWithoutACache(t *testing.T) {
+	f := newCountedFleet(t)
+	page := countedPage(-1000, countedEngine{"0", 5, 0, 50, 9})
+	f.say("a", strings.ReplaceAll(page, "cache_total", "other_total"))
+	require.NoError(t, func() error { s := f.sweep(); return s.Err() }())
+	f.say("a", strings.ReplaceAll(page, "TYPE cache_total counter", "TYPE cache_total gauge"))
+	require.ErrorContains(t, f.sweep().Pods[0].Values[1].Err, "Type: cache_total is a gauge: read it as Value, not Rate")
+	f.say("a", strings.ReplaceAll(page, "tokens_total", "other_total"))
+	require.ErrorContains(t, f.sweep().Pods[0].Values[1].Err, "NotFound: no family tokens_total")
+}
+
 // TestCountsOfAnOldPage: one that says that it is older than the staleness limit is none.
 func TestCountsOfAnOldPage(t *testing.T) {
 	for age, reason := range map[time.Duration]Reason{30 * time.Second: None, 30*time.Second + time.Millisecond: Stale} {

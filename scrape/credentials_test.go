@@ -221,7 +221,7 @@ func TestCredentialFilesAreReadAgain(t *testing.T) {
 		{key, "half", "client certificate"},
 		{tokenFile, "two words", "printable ASCII without spaces"},
 		{tokenFile, "", "printable ASCII without spaces"},
-		{tokenFile, strings.Repeat("x", maxCredential+1), "is larger than"},
+		{tokenFile, strings.Repeat("x", 1<<20+1), "is larger than 1048576 bytes"},
 	} {
 		good, err := os.ReadFile(damage.path)
 		require.NoError(t, err)
@@ -237,6 +237,14 @@ func TestCredentialFilesAreReadAgain(t *testing.T) {
 	sweep = s.Scrape(t.Context(), pods)
 	require.ErrorIs(t, sweep.Credentials, os.ErrNotExist)
 	require.True(t, sweep.Pods[0].Values[0].OK)
+}
+
+// TestALongCredentialFile: a file may have 1 MiB.
+func TestALongCredentialFile(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	certificate := newAuthority(t).pem
+	writeFile(t, ca, append(certificate, strings.Repeat("\n", 1<<20-len(certificate))...))
+	newScraper(t, Config{TLS: TLSConfig{CAFile: ca}})
 }
 
 func TestNewFailsForFilesThatCannotBeUsed(t *testing.T) {

@@ -312,6 +312,23 @@ func TestWhatHasBegunSince(t *testing.T) {
 	require.True(t, page(0).isBefore(1, page(10)))
 }
 
+// TestAQuantileThatCannotBeRemembered: a page for which the budget has no room is still compared with the one before; it is
+// the next that has no baseline.
+func TestAQuantileThatCannotBeRemembered(t *testing.T) {
+	p50 := Metric{Name: "p50", Terms: []Series{{Families: []string{"h"}, Read: Quantile, Quantile: 0.5}}}
+	tape := newPageTape(t, p50)
+	at := func(i int) time.Time { return origin().Add(time.Duration(i) * 15 * time.Second) }
+	more := "h_created{e=\"1\"} " + unix(5) + "\n"
+	_, _ = tape.read([]byte(histogramPage([]float64{10, 10, 10, 10, 5})), at(0))
+	b := tape.memory.budget
+	require.True(t, b.keep("other", b.kept.size-b.kept.used))
+	shares, fails := tape.read([]byte(histogramPage([]float64{10, 14, 14, 14, 9}, []float64{0, 4, 4, 4, 6})+more), at(1))
+	require.Nil(t, fails[0])
+	_, fails = tape.read([]byte(histogramPage([]float64{20, 20, 20, 20, 9})), at(2))
+	require.ErrorContains(t, fails[0], "the budget had no memory left for the last scrape")
+	require.InDelta(t, 1.5, shares[0].dist.at(4), 1e-12)
+}
+
 // TestWhatIsRememberedTakesItsRoom: a pod that had many series and has few gives their room back, not the account alone.
 func TestWhatIsRememberedTakesItsRoom(t *testing.T) {
 	many, few := make([]float64, 9000), []float64{1, 2}

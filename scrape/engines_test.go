@@ -127,6 +127,36 @@ func TestAliasesPreferTheNewName(t *testing.T) {
 	require.InDelta(t, 0.1, s.value, 0)
 }
 
+// TestTheLeastAndTheGreatestRatioOfAnEngine: an engine that has nothing to divide by has none.
+func TestTheLeastAndTheGreatestRatioOfAnEngine(t *testing.T) {
+	ratio := Metric{
+		Name: "r", Terms: []Series{{Families: []string{"used"}, Across: Sum}}, Over: []Series{{Families: []string{"size"}, Across: Sum}},
+	}
+	s, fail := readOne(t, "used{e=\"0\"} 1\nused{e=\"1\"} 30\nused{e=\"2\"} 0\nsize{e=\"0\"} 4\nsize{e=\"1\"} 40\nsize{e=\"2\"} 0\n", ratio)
+	require.Nil(t, fail)
+	require.InDelta(t, 31.0/44, s.value, 1e-12)
+	require.Equal(t, [2]float64{0.25, 0.75}, [2]float64{s.min, s.max})
+	require.Equal(t, [2]int{3, 6}, [2]int{s.engines, s.series})
+}
+
+// TestLinesOfGroupsMayBeMixed: engines are told apart by their labels, not by where their lines are.
+func TestLinesOfGroupsMayBeMixed(t *testing.T) {
+	q := Series{Families: []string{"q"}, GroupBy: []string{"e"}, Within: Max, Across: Sum}
+	s, fail := readOne(t, "q{e=\"0\",r=\"0\"} 1\nq{e=\"1\",r=\"0\"} 20\nq{e=\"0\",r=\"1\"} 3\nq{e=\"1\",r=\"1\"} 10\n", Metric{Name: "q", Terms: []Series{q}})
+	require.Nil(t, fail)
+	require.InDelta(t, 23, s.value, 0)
+	require.Equal(t, [2]float64{3, 20}, [2]float64{s.min, s.max})
+	require.Equal(t, 2, s.engines)
+}
+
+// TestDamageToTheStartTime: what is read as a value does without it.
+func TestDamageToTheStartTime(t *testing.T) {
+	tape := newPageTape(t, waiting(0), rateOf("c_total"))
+	_, fails := tape.read([]byte(startFamily+"{ 5\n"+waitingPage(4)+"# TYPE c_total counter\nc_total 7\n"), origin())
+	require.Nil(t, fails[0])
+	require.Equal(t, Parse, reasonOf(fails[1]))
+}
+
 func TestSGLangRanksAndPriorities(t *testing.T) {
 	// Two data-parallel ranks; each tensor-parallel rank repeats the queue, and so does each priority beside the total.
 	page := `# TYPE sglang:num_queue_reqs gauge
@@ -144,6 +174,18 @@ sglang:num_queue_reqs{dp_rank="1",tp_rank="0",priority="1"} 50
 	require.Equal(t, 3, s.series)
 	require.InDelta(t, 5, s.min, 0)
 	require.InDelta(t, 10, s.max, 0)
+}
+
+// TestWhereEnginesServe has the ports and paths that engines document.
+func TestWhereEnginesServe(t *testing.T) {
+	for engine, want := range map[Engine]string{
+		VLLM: ":8000/metrics", SGLang: ":30000/metrics", TGI: ":80/metrics", TRTLLM: ":8000/prometheus/metrics", Triton: ":8002/metrics",
+		Dynamo: ":8000/metrics", LlamaCPP: ":8080/metrics",
+	} {
+		require.Equal(t, "http://"+want, engine.Endpoint().String(), engine)
+		require.Equal(t, "http://"+want, signal(t, engine, Waiting).Endpoint.String())
+	}
+	require.Equal(t, "http://:8081/metrics", signal(t, Dynamo, KVCacheUsage).Endpoint.String(), "the worker's")
 }
 
 func TestSignalsThatAnEngineLacks(t *testing.T) {
@@ -230,6 +272,7 @@ func TestRateAndHitRateOfVLLM(t *testing.T) {
 	require.Nil(t, fails[1])
 	require.InDelta(t, 6.0/15, shares[1].value, 1e-12)
 	// No query: no hit rate, which is not a hit rate of 0. No preemption is a rate of 0.
+	require.Equal(t, [2]float64{0.75, 0.75}, [2]float64{shares[0].min, shares[0].max})
 	shares, fails = tape.read(page("400", "1400", "9"), origin().Add(30*time.Second))
 	require.Nil(t, fails[0])
 	require.True(t, shares[0].idle())

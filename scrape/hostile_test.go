@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -397,6 +398,29 @@ func TestRedact(t *testing.T) {
 	require.Equal(t, secret[:7]+"!", string(redact([]byte(secret[:7]+"!"), forms(secret), 64)))
 	require.Equal(t, "text", string(redact([]byte("text"), forms(""), 64)))
 	require.Equal(t, "tex", string(redact([]byte("text"), forms(""), 3)))
+}
+
+// TestRedactLeavesNothing: of a token in a form that an answer may have, no byte is shown.
+func TestRedactLeavesNothing(t *testing.T) {
+	for _, token := range []string{secret, `q"w<e>r&t'y\u/i+o=p%41~`} {
+		inJSON, err := json.Marshal(token)
+		require.NoError(t, err)
+		percent := regexp.MustCompile("..").ReplaceAllString(hex.EncodeToString([]byte(token)), "%$0")
+		for _, form := range []string{
+			token, string(inJSON[1 : len(inJSON)-1]), html.EscapeString(token), url.PathEscape(token), url.QueryEscape(token),
+			strings.ToLower(url.QueryEscape(token)), hex.EncodeToString([]byte(token)), strings.ToUpper(hex.EncodeToString([]byte(token))),
+			percent, strings.ToUpper(percent), base64.RawStdEncoding.EncodeToString([]byte(token)), base64.RawURLEncoding.EncodeToString([]byte(token)),
+		} {
+			reverse := []byte(form)
+			slices.Reverse(reverse)
+			for _, sent := range []string{form, string(reverse)} {
+				for range 4 { // as it is, and quoted up to three times
+					require.Equal(t, "[redacted]", string(redact([]byte(sent), forms(token), 64)), sent)
+					sent = strings.TrimSuffix(strings.TrimPrefix(strconv.Quote(sent), `"`), `"`)
+				}
+			}
+		}
+	}
 }
 
 // TestTokensInDisguise: a pod that sends the token back in another form finds it in no message, of a page nor of an error

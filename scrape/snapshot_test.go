@@ -3,6 +3,7 @@ package scrape
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,82 @@ func TestASnapshotIsBounded(t *testing.T) {
 		if left == 1 {
 			require.Contains(t, string(data), "uid-small")
 		}
+	}
+}
+
+// TestASnapshotHasWhatIsCounted: a pod of one counter, or of a histogram whose sum is no number, is in it; one of gauges alone
+// is not.
+func TestASnapshotHasWhatIsCounted(t *testing.T) {
+	const page = "# TYPE h histogram\nh_bucket{le=\"1\"} 4\nh_sum NaN\nh_count 4\n# TYPE c_total counter\nc_total 5\n"
+	for _, row := range []struct {
+		metric Metric
+		pods   int
+	}{
+		{rateOf("c_total"), 1},
+		{Metric{Name: "p50", Terms: []Series{{Families: []string{"h"}, Read: Quantile, Quantile: 0.5}}}, 1},
+		{waiting(0), 0},
+	} {
+		clock := newTestClock()
+		p := newFakePod(t, "p", waitingPage(1)+page)
+		s := newScraper(t, Config{Metrics: []Metric{row.metric}, Now: clock.now})
+		s.Scrape(t.Context(), []Pod{p.pod})
+		data, left := s.Snapshot(1 << 20)
+		require.Zero(t, left)
+		var from snapshot
+		require.NoError(t, json.Unmarshal(data, &from))
+		require.Len(t, from.Pods, row.pods, row.metric.Name)
+		after := newScraper(t, Config{Metrics: []Metric{row.metric}, Now: clock.now})
+		require.NoError(t, after.Restore(data))
+		again, _ := after.Snapshot(1 << 20)
+		require.JSONEq(t, string(data), string(again))
+	}
+}
+
+func TestPlausible(t *testing.T) {
+	fine := func(read Read, n int) *stored {
+		x := &stored{At: 1, Family: "f"}
+		width := map[Read]int{Rate: 1, Mean: 2, Quantile: 4, Counts: 4}[read]
+		if width > 3 {
+			x.Bounds = []float64{0}
+		}
+		x.IDs, x.Began, x.Rows = make([]identifier, n), make([]float64, n), make([]float64, n*width)
+		return x
+	}
+	many := func(n int) *stored {
+		x := fine(Quantile, 1)
+		x.Bounds, x.Rows = make([]float64, n), make([]float64, 3+n)
+		return x
+	}
+	with := func(x *stored, change func(*stored)) *stored { change(x); return x }
+	for _, row := range []struct {
+		name string
+		read Read
+		x    *stored
+		want bool
+	}{
+		{"rate", Rate, fine(Rate, 2), true},
+		{"mean", Mean, fine(Mean, 2), true},
+		{"quantile", Quantile, fine(Quantile, 2), true},
+		{"counts", Counts, fine(Counts, 2), true},
+		{"as many series as may be", Rate, fine(Rate, 10), true},
+		{"more", Rate, fine(Rate, 11), false},
+		{"as many buckets as may be", Quantile, many(255), true},
+		{"more buckets", Quantile, many(256), false},
+		{"a page without the family", Rate, &stored{At: 1}, true},
+		{"series of no family", Rate, with(fine(Rate, 1), func(x *stored) { x.Family = "" }), false},
+		{"a family without series", Rate, &stored{At: 1, Family: "f"}, false},
+		{"bounds of a rate", Rate, with(fine(Rate, 1), func(x *stored) { x.Bounds = []float64{1} }), false},
+		{"bounds of a mean", Mean, with(fine(Mean, 1), func(x *stored) { x.Bounds = []float64{1} }), false},
+		{"bounds that fall", Quantile, with(many(2), func(x *stored) { x.Bounds = []float64{2, 1} }), false},
+		{"a time of 0", Rate, with(fine(Rate, 1), func(x *stored) { x.At = 0 }), false},
+		{"rows that are missing", Rate, with(fine(Rate, 2), func(x *stored) { x.Rows = x.Rows[1:] }), false},
+		{"a sum that is not known", Quantile, with(fine(Quantile, 1), func(x *stored) { x.Rows[0] = -1 }), true},
+		{"a sum below zero", Quantile, with(fine(Quantile, 1), func(x *stored) { x.Rows[0] = -2 }), false},
+		{"a rate that is not known", Rate, with(fine(Rate, 1), func(x *stored) { x.Rows[0] = -1 }), false},
+		{"NaN", Rate, with(fine(Rate, 1), func(x *stored) { x.Rows[0] = math.NaN() }), false},
+		{"NaN as a start", Rate, with(fine(Rate, 1), func(x *stored) { x.Start = math.NaN() }), false},
+	} {
+		require.Equal(t, row.want, row.x.plausible(row.read, 10), row.name)
 	}
 }
 

@@ -189,6 +189,43 @@ func TestSpreadGivesEveryPodItsPlace(t *testing.T) {
 	}
 }
 
+// TestASpreadSweepIsInOrder: pods are asked in the order of their places, and the sweep is over when the last one's has come.
+func TestASpreadSweepIsInOrder(t *testing.T) {
+	const spread = 50 * time.Millisecond
+	var mu sync.Mutex
+	var asked []time.Duration
+	var pods []Pod
+	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked = append(asked, offset(&Pod{Name: r.URL.RawQuery}, spread))
+		mu.Unlock()
+		answer(textVersion, waitingPage(1))(w, r)
+	})
+	for i := range 100 {
+		pods = append(pods, Pod{Name: fmt.Sprint(i), URL: fmt.Sprintf("%s/metrics?%d", base, i)})
+	}
+	s := newScraper(t, Config{Spread: spread, Concurrency: 1})
+	begun := time.Now()
+	sweep := s.Scrape(t.Context(), pods)
+	require.NoError(t, sweep.Err())
+	require.Less(t, time.Since(begun), 40*spread) // waiting for each by itself takes 50
+	require.Len(t, asked, len(pods))
+	require.IsNonDecreasing(t, asked)
+}
+
+// TestWhatIsToldOfAFetch: when it began, how long it took, and how long the page is.
+func TestWhatIsToldOfAFetch(t *testing.T) {
+	clock := newTestClock()
+	p := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		clock.advance(2 * time.Second)
+		answer(textVersion, waitingPage(1))(w, r)
+	})
+	s := newScraper(t, Config{Now: clock.now})
+	sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: p + "/metrics"}})
+	require.Equal(t, []Fetch{{At: origin(), Duration: 2 * time.Second, Bytes: len(waitingPage(1))}}, sweep.Pods[0].Fetches)
+	require.Equal(t, origin(), sweep.Pods[0].Values[0].At)
+}
+
 func TestConnectionsFollowTheInterval(t *testing.T) {
 	for interval, want := range map[time.Duration]int32{4 * time.Second: 1, 5 * time.Second: 3} {
 		var connections atomic.Int32
