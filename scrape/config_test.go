@@ -148,7 +148,7 @@ func TestWhatOnlyCountsHave(t *testing.T) {
 	}{
 		{Metric{Terms: []Series{h}, Sum: []Series{counter}, Less: []Series{counter}}, nil},
 		{Metric{Terms: []Series{h}, Less: []Series{counter}}, []string{"less"}},
-		{Metric{Terms: []Series{counter}, Sum: []Series{counter}}, []string{"sum"}},
+		{Metric{Terms: []Series{counter}, Sum: []Series{counter}, Less: []Series{counter}}, []string{"sum"}},
 		{Metric{Terms: []Series{h}, Sum: []Series{gauge(Sum, "g"), counter}, Less: []Series{gauge(Sum, "g")}}, []string{"sum[0].read", "sum[2].read"}},
 		{Metric{Terms: []Series{h}, Sum: []Series{{Read: Rate}}, Less: []Series{counter, {Read: Rate}}}, []string{"sum[0].families", "less[1].families"}},
 		{Metric{Terms: []Series{h, h}}, []string{"terms"}},
@@ -156,6 +156,9 @@ func TestWhatOnlyCountsHave(t *testing.T) {
 		{Metric{Terms: []Series{gauge(Sum, "g")}, Over: []Series{mean("m")}}, []string{"terms"}},
 	} {
 		row.metric.Name = "m"
+		if row.wrong != nil && row.wrong[0] == "sum" {
+			require.EqualError(t, row.metric.Validate(), "sum: 2: must be given only with Counts, and less only with sum")
+		}
 		var got []string
 		err := row.metric.Validate()
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {

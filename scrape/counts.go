@@ -165,7 +165,7 @@ func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
 	if b.gone = last.gone; b.gone.IsZero() {
 		b.gone = now.at
 	}
-	if now.at.Sub(b.gone) > 2*now.staleness || len(b.ids)+len(w.ids) > 2*maxMissing+len(b.ids) {
+	if now.at.Sub(b.gone) > 2*now.staleness || len(w.ids) > maxMissing {
 		b.gone = time.Time{}
 		return nil
 	}
@@ -178,8 +178,8 @@ func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
 	return failf(NoBaseline, "%d of %d series of the last scrape are gone", missing, len(last.ids))
 }
 
-// maxMissing is about how many series of a pod are remembered that are on its page no more.
-const maxMissing = 512
+// maxMissing is how many series of a pod are remembered that are on its page no more.
+const maxMissing = 1024
 
 // collect adds what the pods have counted in a sweep to what the fleet has, and returns that.
 func (s *Scraper) collect(i int, visits []*visit, at time.Time) (scaling.Histogram, error) {

@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,21 @@ func TestCountsAreWhatCameSinceTheFirstSweep(t *testing.T) {
 	}
 }
 
+// TestManyCountedEnginesThatAreGone: a thousand are waited for, and more are not.
+func TestManyCountedEnginesThatAreGone(t *testing.T) {
+	for gone, failed := range map[int]int32{1024: 1, 1025: 0} {
+		f := newCountedFleet(t)
+		engines := make([]countedEngine, gone+1)
+		for i := range engines {
+			engines[i].name = fmt.Sprint(i)
+		}
+		f.say("a", countedPage(-1000, engines...))
+		f.counts(0, 0, 0, 0)
+		f.say("a", countedPage(-1000, countedEngine{"0", 5, 0, 50, 0}))
+		f.counts(5, 0, 50, failed)
+	}
+}
+
 // TestACountedEngineThatRestartsAlone: its creation time says so, however high it counts.
 func TestACountedEngineThatRestartsAlone(t *testing.T) {
 	f := newCountedFleet(t)
@@ -171,6 +187,26 @@ func TestCountsOfAnOldPage(t *testing.T) {
 		at := fmt.Sprint(f.clock.now().Add(-age).UnixMilli())
 		f.say("a", strings.ReplaceAll(countedPage(-1000, countedEngine{"0", 5, 0, 50, 0}), "\nh_count{e=\"0\"} 5", "\nh_count{e=\"0\"} 5 "+at))
 		require.Equal(t, reason, reasonOf(f.sweep().Pods[0].Values[0].Err), age)
+	}
+}
+
+// TestHistogramsOfEngines: which engine has which, and that only Prefilled counts something else than it observes.
+func TestHistogramsOfEngines(t *testing.T) {
+	have := map[Signal][]Engine{
+		PromptTokens: {VLLM, SGLang, TGI, Dynamo}, GenerationTokens: {VLLM, SGLang, TGI, Dynamo}, Prefilled: {VLLM, SGLang},
+		TTFTs: {VLLM, SGLang, TRTLLM, Dynamo}, TPOTs: {VLLM, SGLang, TGI, TRTLLM, Dynamo},
+	}
+	for _, e := range Engines() {
+		for _, s := range Histograms() {
+			m, err := e.Metric(s)
+			if !slices.Contains(have[s], e) {
+				require.ErrorAs(t, err, new(*NoSignalError), "%v %v", e, s)
+				continue
+			}
+			require.NoError(t, err, "%v %v", e, s)
+			require.NoError(t, m.Validate())
+			require.Equal(t, s == Prefilled, len(m.Sum) == 1 && len(m.Less) == 1, "%v %v", e, s)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"strconv"
 	"strings"
@@ -63,6 +64,7 @@ func TestCounterSteps(t *testing.T) {
 		{"a start time that wobbles by a second is no restart", nil, []deltaStep{
 			{0, start("1000.5") + typ + "c_total 100\n", 0, NoBaseline},
 			{10, start("1001.5") + typ + "c_total 130\n", 3, None},
+			{20, start("1003.25") + typ + "c_total 140\n", 14, None}, // by more it is one
 		}},
 		{"a start time that appears is no restart", nil, []deltaStep{
 			{0, typ + "c_total 100\n", 0, NoBaseline},
@@ -239,6 +241,10 @@ func TestHistogramsMergeOverEngines(t *testing.T) {
 	require.InDelta(t, 1, shares[0].value, 1e-12)
 	require.InDelta(t, 2+2*(0.99*20-10)/10, shares[1].value, 1e-12)
 	require.InDelta(t, 36.0/20, shares[2].value, 1e-12)
+	for _, s := range shares {
+		require.Equal(t, [2]float64{s.value, s.value}, [2]float64{s.min, s.max})
+		require.Equal(t, [2]int{2, 2}, [2]int{s.engines, s.series})
+	}
 	require.InDelta(t, 20, shares[0].den, 0)
 	// Nothing new: unknown and not 0.
 	shares, fails = tape.read([]byte(page), origin().Add(30*time.Second))
@@ -299,6 +305,15 @@ func TestHistogramOfAnEngineThatIsAbsentFromAPage(t *testing.T) {
 				require.InDelta(t, step.mean, shares[k].value, 1e-9)
 			}
 		}
+	}
+}
+
+// TestASeriesHasTheSameIdentityEverywhere: a snapshot is read by other processes, of other versions.
+func TestASeriesHasTheSameIdentityEverywhere(t *testing.T) {
+	for _, key := range []string{"", "e\xff0\xff", "model_name\xffä\xff"} {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(key))
+		require.Equal(t, h.Sum64(), identity([]byte(key)))
 	}
 }
 

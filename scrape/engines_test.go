@@ -139,6 +139,43 @@ func TestTheLeastAndTheGreatestRatioOfAnEngine(t *testing.T) {
 	require.Equal(t, [2]int{3, 6}, [2]int{s.engines, s.series})
 }
 
+// TestScale: what is read is multiplied by it, whatever is read.
+func TestScale(t *testing.T) {
+	for _, row := range []struct {
+		read Read
+		want float64
+	}{{Value, 0.007}, {Rate, 0.0002}, {Mean, 0.00125}, {Quantile, 0.001}} {
+		s := Series{Families: []string{"f"}, Read: row.read, Scale: 0.001}
+		typ := "gauge"
+		switch row.read {
+		case Rate:
+			typ = "counter"
+		case Quantile:
+			s.Quantile = 0.5
+			typ = "histogram"
+		case Mean:
+			typ = "histogram"
+		case Value, Counts:
+		}
+		tape := newPageTape(t, Metric{Name: "m", Terms: []Series{s}})
+		lines := "f 4\n"
+		if typ == "histogram" {
+			lines = "f_bucket{le=\"1\"} 2\nf_bucket{le=\"2\"} 4\nf_sum 5\nf_count 4\n"
+		}
+		page := startFamily + " " + unix(5) + "\n# TYPE f " + typ + "\n"
+		_, _ = tape.read([]byte("x 1\n"), origin())
+		if row.read == Rate {
+			_, _ = tape.read([]byte(page+lines), origin().Add(time.Second))
+			lines = "f 7\n"
+		} else {
+			lines = strings.ReplaceAll(lines, "f 4", "f 7")
+		}
+		shares, fails := tape.read([]byte(page+lines), origin().Add(16*time.Second))
+		require.Nil(t, fails[0])
+		require.InDelta(t, row.want, shares[0].value, 1e-12, row.read)
+	}
+}
+
 // TestLinesOfGroupsMayBeMixed: engines are told apart by their labels, not by where their lines are.
 func TestLinesOfGroupsMayBeMixed(t *testing.T) {
 	q := Series{Families: []string{"q"}, GroupBy: []string{"e"}, Within: Max, Across: Sum}

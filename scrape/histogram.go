@@ -114,7 +114,7 @@ func checkNumber(v float64) *Error {
 	return nil
 }
 
-// merge adds distributions of equal bounds, bucket by bucket, independent of their order. It is nil if the bounds
+// merge adds the buckets of distributions of equal bounds, bucket by bucket, independent of their order. It is nil if the bounds
 // differ or there is nothing to merge.
 func merge(all []*distribution) *distribution {
 	if len(all) == 0 {
@@ -126,18 +126,13 @@ func merge(all []*distribution) *distribution {
 			return nil
 		}
 	}
-	add := func(of func(*distribution) float64) float64 {
+	for i := range merged.counts {
 		var s exact.Sum
 		for _, d := range all {
-			s.Add(of(d))
+			s.Add(d.counts[i])
 		}
-		return s.Value()
+		merged.counts[i] = s.Value()
 	}
-	for i := range merged.counts {
-		merged.counts[i] = add(func(d *distribution) float64 { return d.counts[i] })
-	}
-	merged.sum = add(func(d *distribution) float64 { return d.sum })
-	merged.count = add(func(d *distribution) float64 { return d.count })
 	return merged
 }
 

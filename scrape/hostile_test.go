@@ -2,7 +2,10 @@ package scrape
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -394,6 +398,7 @@ func TestRedact(t *testing.T) {
 	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), forms(secret), 3)), "the cut cannot leave a part")
 	require.Equal(t, "[redacted]", string(redact([]byte("abc"), forms("abc"), 64)), "a short token")
 	require.Equal(t, "[redacted]", string(redact([]byte("~"), forms("~"), 64)), "a token of one byte")
+	require.Equal(t, "[redacted]", string(redact([]byte(secret[3:20]), forms(secret), 64)), "a part at the end")
 	require.Equal(t, "[redacted]!", string(redact([]byte(secret[:8]+"!"), forms(secret), 64)), "eight bytes in a row are a part")
 	require.Equal(t, secret[:7]+"!", string(redact([]byte(secret[:7]+"!"), forms(secret), 64)))
 	require.Equal(t, "text", string(redact([]byte("text"), forms(""), 64)))
@@ -462,6 +467,97 @@ func TestTokensInDisguise(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestErrorsAreShort: an error shows 64 bytes of an answer, and has at most 300 bytes that a pod may have chosen.
+func TestErrorsAreShort(t *testing.T) {
+	f := &fetcher{}
+	require.Equal(t, strconv.Quote(strings.Repeat("x", 64)), f.excerpt(bytes.Repeat([]byte("x"), 1000)))
+	long := f.clean(failf(Parse, "%s", strings.Repeat("x", 1000)))
+	require.Equal(t, "Parse: "+strings.Repeat("x", 300), long.Error())
+}
+
+// TestWhyAPageWasNotHad has the errors of the network that are not made elsewhere.
+func TestWhyAPageWasNotHad(t *testing.T) {
+	for _, row := range []struct {
+		err    error
+		reason Reason
+		is     error
+	}{
+		{&net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}, Dial, nil},
+		{&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, Dial, nil},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, Refused, syscall.ECONNREFUSED},
+		{&net.OpError{Op: "dial", Err: errForbidden}, Forbidden, errForbidden},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, Truncated, nil},
+		{&net.OpError{Op: "dial", Err: context.DeadlineExceeded}, Timeout, context.DeadlineExceeded},
+		{io.ErrUnexpectedEOF, Truncated, io.ErrUnexpectedEOF},
+		{gzip.ErrChecksum, Encoding, nil},
+		{gzip.ErrHeader, Encoding, nil},
+		{flate.CorruptInputError(7), Encoding, nil},
+		{tls.AlertError(42), TLS, nil},
+		{tls.RecordHeaderError{Msg: "no"}, TLS, nil},
+		{&tls.CertificateVerificationError{Err: errors.New("no")}, TLS, nil},
+		{http.ErrSchemeMismatch, TLS, nil},
+		{errors.New("tls: no"), TLS, nil},
+		{errors.New("net/http: server response headers exceeded 1 bytes"), Header, nil},
+		{errors.New("malformed HTTP response"), Header, nil},
+		{errors.New("bad Content-Length"), Header, nil},
+		{errors.New("too many 1xx informational responses"), Header, nil},
+	} {
+		got := (&fetcher{}).classify(t.Context(), row.err)
+		require.Equal(t, row.reason, got.Reason, "%v", row.err)
+		if row.is != nil {
+			require.ErrorIs(t, got, row.is)
+		} else {
+			require.NoError(t, errors.Unwrap(got.Err), "nothing of what a pod sent is kept: %v", row.err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, Timeout, (&fetcher{}).classify(ended, io.ErrUnexpectedEOF).Reason, "what comes of the end of the request is that")
+}
+
+// TestSameHost: a port that is not given is that of the scheme.
+func TestSameHost(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		same bool
+	}{
+		{"http://h/a", "http://h:80/b", true},
+		{"https://h/a", "https://H:443/b", true},
+		{"http://h/a", "http://h:443/b", false},
+		{"https://h/a", "https://h:80/b", false},
+		{"http://h:81/a", "http://h:81/b", true},
+		{"http://h:81/a", "http://h:82/b", false},
+		{"http://h/a", "http://g/a", false},
+	} {
+		a, err := url.Parse(row.a)
+		require.NoError(t, err)
+		b, err := url.Parse(row.b)
+		require.NoError(t, err)
+		require.Equal(t, row.same, sameHost(a, b), "%s %s", row.a, row.b)
+	}
+}
+
+// TestGzipAtTheLimit: a page that gzip makes no shorter may be as long as another.
+func TestGzipAtTheLimit(t *testing.T) {
+	const limit = 4096
+	page := waitingPage(7)
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.NoCompression)
+	require.NoError(t, err)
+	_, err = io.WriteString(z, page+"#"+strings.Repeat("x", limit-len(page)-40)+"\n")
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	base := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		answer(textVersion, b.String()[:100])(w, nil)
+		w.(http.Flusher).Flush() // no length is told
+		_, _ = io.WriteString(w, b.String()[100:])
+	})
+	s := newScraper(t, Config{MaxBody: int64(b.Len()) - 1})
+	sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: base + "/metrics"}})
+	require.NoError(t, sweep.Err())
 }
 
 // TestHeadersAreBounded: 60 KiB of headers are read, and 70 KiB are not.
@@ -550,6 +646,7 @@ func TestASweepReadsSoMuch(t *testing.T) {
 	}
 	s := newScraper(t, Config{Concurrency: 2, Interval: time.Minute, Timeout: 30 * time.Second})
 	sweep := s.Scrape(t.Context(), pods)
+	require.Equal(t, [2]int64{64 << 20, 1 << 20}, [2]int64{sweepBytes, podBytes}, "as the error says")
 	large := 0
 	for _, p := range sweep.Pods {
 		if p.Values[0].Err.Reason == TooLarge {

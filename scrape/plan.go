@@ -60,7 +60,6 @@ func newPlan(metrics []Metric) *plan {
 		p.pages[at].metrics = append(p.pages[at].metrics, i)
 		p.static.metrics = append(p.static.metrics, i)
 	}
-	p.static.endpoint = p.pages[0].endpoint
 	p.resolve()
 	return p
 }

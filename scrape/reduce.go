@@ -142,7 +142,6 @@ type engines struct {
 
 type engine struct {
 	num, den float64
-	divided  bool
 }
 
 func (e *engines) add(w *worker, s *seriesPlan, groups []group, several bool) {
@@ -163,7 +162,6 @@ func (e *engines) add(w *worker, s *seriesPlan, groups []group, several bool) {
 		}
 		if s.over {
 			e.list[i].den += g.value
-			e.list[i].divided = true
 		} else {
 			e.list[i].num += g.value
 		}

@@ -43,7 +43,6 @@ func New(c Config) (*Scraper, error) {
 		return nil, err
 	}
 	c = c.orDefault()
-	c.Metrics = slices.Clone(c.Metrics)
 	p := newPlan(c.Metrics)
 	f, err := newFetcher(c, p.filter)
 	if err != nil {

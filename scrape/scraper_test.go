@@ -104,7 +104,7 @@ func TestPageTimestamps(t *testing.T) {
 	require.NoError(t, sweep.Err())
 	p.say(at(30*time.Second + time.Millisecond))
 	sweep = s.Scrape(t.Context(), []Pod{p.pod})
-	require.ErrorContains(t, sweep.Err(), "no pod gave a value: 1 Stale")
+	require.EqualError(t, sweep.Err(), "metric vllm:num_requests_waiting: Stale: no pod gave a value: 1 Stale")
 	require.False(t, sweep.Readings[0].Known())
 }
 

@@ -151,10 +151,20 @@ func hostPort(tb testing.TB, base string) (string, int) {
 // serveCounting serves a page and counts the connections made for it.
 func serveCounting(tb testing.TB, connections *atomic.Int32) string {
 	tb.Helper()
-	s := httptest.NewUnstartedServer(answer(textVersion, waitingPage(1)))
+	return serveStates(tb, answer(textVersion, waitingPage(1)), connections, new(atomic.Int32))
+}
+
+// serveStates answers with a handler and counts the connections that are opened and closed.
+func serveStates(tb testing.TB, handler http.HandlerFunc, opened, closed *atomic.Int32) string {
+	tb.Helper()
+	s := httptest.NewUnstartedServer(handler)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
+		switch state {
+		case http.StateNew:
+			opened.Add(1)
+		case http.StateClosed:
+			closed.Add(1)
+		case http.StateActive, http.StateIdle, http.StateHijacked:
 		}
 	}
 	s.Start()

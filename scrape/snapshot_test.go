@@ -71,6 +71,8 @@ func TestASnapshotIsBounded(t *testing.T) {
 	s.Scrape(t.Context(), []Pod{small.pod, large.pod})
 	all, left := s.Snapshot(1 << 20)
 	require.Zero(t, left)
+	one, left := s.Snapshot(len(all) / 2)
+	require.Equal(t, 1, left)
 	for limit := range len(all) + 64 {
 		if limit > 1024 && limit < len(all)-64 && limit%97 != 0 {
 			continue
@@ -78,6 +80,7 @@ func TestASnapshotIsBounded(t *testing.T) {
 		data, left := s.Snapshot(limit)
 		require.LessOrEqual(t, len(data), limit)
 		require.Equal(t, left > 0, len(data) != len(all), limit)
+		require.True(t, limit < len(one)+16 || left < 2, "what fits is taken")
 		if left == 1 {
 			require.Contains(t, string(data), "uid-small")
 		}

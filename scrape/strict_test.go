@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -109,6 +110,22 @@ func TestStrictHistograms(t *testing.T) {
 				require.InDelta(t, row.want, shares[0].value, 1e-12)
 			}
 		})
+	}
+}
+
+// TestBucketsOfAHistogramAreBounded: 256 are read, and one more is too many.
+func TestBucketsOfAHistogramAreBounded(t *testing.T) {
+	for finite, reason := range map[int]Reason{255: None, 256: TooMany} {
+		var page strings.Builder
+		page.WriteString("# TYPE h histogram\n")
+		for i := range finite {
+			fmt.Fprintf(&page, "h_bucket{le=\"%d\"} 1\n", i+1)
+		}
+		page.WriteString("h_sum 1\nh_count 1\n")
+		tape := newPageTape(t, Metric{Name: "h", Terms: []Series{{Families: []string{"h"}, Read: Quantile, Quantile: 0.5}}})
+		_, _ = tape.read(nil, origin())
+		_, fails := tape.read([]byte(startFamily+" "+unix(5)+"\n"+page.String()), origin().Add(15*time.Second))
+		require.Equal(t, reason, reasonOf(fails[0]))
 	}
 }
 

@@ -167,6 +167,7 @@ func TestSpreadGivesEveryPodItsPlace(t *testing.T) {
 		seen[d/(spread/10)] = true
 	}
 	require.Len(t, seen, 10, "no tenth of the spread is empty")
+	require.Zero(t, offset(&Pod{Name: "pod-0"}, 0))
 
 	var mu sync.Mutex
 	at := map[string]time.Time{}
@@ -186,6 +187,55 @@ func TestSpreadGivesEveryPodItsPlace(t *testing.T) {
 	require.NoError(t, sweep.Err())
 	for i := range pods {
 		require.GreaterOrEqual(t, at[fmt.Sprint(i)].Sub(begun), offset(&pods[i], spread))
+	}
+}
+
+// TestEachMetricIsReadFromItsEndpoint: whichever order the metrics have.
+func TestEachMetricIsReadFromItsEndpoint(t *testing.T) {
+	var asked atomic.Int32
+	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		answer(textVersion, fmt.Sprintf("a %d\nb %[1]d\nc %[1]d\n", len(r.URL.Path)))(w, r)
+	})
+	var metrics []Metric
+	for name, path := range []string{"/1", "/12", "/1"} {
+		m := Named(string(rune('a' + name)))
+		m.Endpoint.Path = path
+		metrics = append(metrics, m)
+	}
+	s := newScraper(t, Config{Metrics: metrics})
+	sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: base}})
+	require.NoError(t, sweep.Err())
+	require.Equal(t, [3]float64{2, 3, 2}, [3]float64{sweep.Readings[0].Lower, sweep.Readings[1].Lower, sweep.Readings[2].Lower})
+	require.Equal(t, int32(2), asked.Load())
+}
+
+// TestConnectionsAreUsedAgain: whatever an answer has behind what is read of it.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/metrics" {
+				http.Redirect(w, r, "/metrics/", http.StatusTemporaryRedirect)
+				return
+			}
+			answer(textVersion, waitingPage(1))(w, r)
+		},
+		"gzip": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			answer(textVersion, string(zipped(t, 0, waitingPage(1))))(w, nil)
+		},
+	} {
+		var opened, closed atomic.Int32
+		base := serveStates(t, handler, &opened, &closed)
+		s := newScraper(t, Config{Interval: 4 * time.Second})
+		for range 3 {
+			sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: base + "/metrics"}})
+			require.NoError(t, sweep.Err())
+		}
+		require.Equal(t, int32(1), opened.Load(), name)
+		require.Zero(t, closed.Load())
+		s.Close()
+		require.Eventually(t, func() bool { return closed.Load() == 1 }, 10*time.Second, time.Millisecond, "Close closes it")
 	}
 }
 
