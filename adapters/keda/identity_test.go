@@ -1,10 +1,13 @@
 package keda
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/inferscale/inferscale/policy"
 )
 
 func identityOf(t *testing.T, metadata map[string]string) string {
@@ -132,5 +135,86 @@ func TestTriggersThatWouldShareAState(t *testing.T) {
 		w.load(15)
 		w.object = scaledObjectOf(t, one, other)
 		require.NoError(t, w.round(w.trigger(one)).Unknown, "%v", other)
+	}
+}
+
+// TestIdentityOfMetadata: only a trigger in mode replicas has a state, and one whose metadata are wrong has none yet.
+func TestIdentityOfMetadata(t *testing.T) {
+	require.Equal(t, identityOf(t, replicasMode()), Identity(replicasMode()))
+	require.NotEmpty(t, Identity(replicasMode()))
+	require.Empty(t, Identity(metricMode()))
+	require.Empty(t, Identity(replicasMode("threshold", "wrong")))
+}
+
+// TestIdentityNamesTheAlgorithms: each that has a state is in the name of the state.
+func TestIdentityNamesTheAlgorithms(t *testing.T) {
+	const target = `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}`
+	for scaler, want := range map[string]string{
+		"realtime: {metrics: [{threshold: {high: 10, low: 5}}]}":                      "realtime",
+		"proportional: {metrics: [{target: 3}]}":                                      "proportional",
+		"proportional: {metrics: [{target: 3}], forecast: {timeZone: Europe/Berlin}}": "proportional-forecast",
+		"saturation: {}": "saturation",
+		target + "}":     "capacity",
+		target + ", forecast: {timeZone: Europe/Berlin}}":                                                  "capacity-forecast",
+		"static: {replicas: 2}":                                                                            "static",
+		"static: {replicas: 2}\nstabilization: {downSeconds: 60}":                                          "static-stabilization",
+		"static: {replicas: 2}\nrateLimits: {up: {limits: [{replicas: 2, periodSeconds: 30}]}}":            "static-ratelimits",
+		"highest: [{name: a, static: {replicas: 1}}]":                                                      "highest",
+		"static: {replicas: 2}\ncron: {policies: [{name: a, schedule: \"0 0 * * *\", targetReplicas: 2}]}": "static-cron",
+	} {
+		require.Regexp(t, "^"+want+"-[0-9a-f]{12}$", identityOf(t, inDocument(scaler)), scaler)
+	}
+}
+
+// TestIdentityOfWhatIsRead: of whichever algorithm, another source has another state, and one that is spelt out has the same.
+func TestIdentityOfWhatIsRead(t *testing.T) {
+	of := func(scaler string) string { return identityOf(t, inDocument(scaler)) }
+	for _, row := range []struct{ one, other string }{
+		{"proportional: {metrics: [{target: 3, source: {name: a}}]}", "proportional: {metrics: [{target: 3, source: {name: b}}]}"},
+		{"saturation: {kvCacheSource: {name: a}}", "saturation: {kvCacheSource: {name: b}}"},
+		{
+			`capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, source: {port: 8000}}`,
+			`capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, source: {port: 8001}}`,
+		},
+		{"highest: [{name: a, proportional: {metrics: [{target: 3, source: {name: a}}]}}]", "highest: [{name: a, proportional: {metrics: [{target: 3, source: {name: b}}]}}]"},
+		{"highest: [{name: a, static: {replicas: 1}}]", "highest: [{name: b, static: {replicas: 1}}]"},
+	} {
+		require.NotEqual(t, of(row.one), of(row.other), row.one)
+	}
+	const engine = "proportional: {metrics: [{target: 3, source: {engine: VLLM, signal: Waiting%s}}]}"
+	require.NotEqual(t, of(fmt.Sprintf(engine, "")), of(fmt.Sprintf(engine, ", port: 5000")), "an engine has a port of its own")
+	require.Equal(t, of("proportional: {metrics: [{target: 3}]}"), of("proportional: {metrics: [{target: 3, source: {name: \"vllm:num_requests_waiting\", port: 5000}}]}"))
+}
+
+// TestAround: what keeps a state around or within a member of highest is named, the rest is not.
+func TestAround(t *testing.T) {
+	least := int32(2)
+	member := func(change func(*policy.Member)) *policy.Member {
+		m := &policy.Member{Name: "m"}
+		change(m)
+		return m
+	}
+	within := func(change func(*policy.Member)) func(*policy.Member) {
+		return func(m *policy.Member) { m.Highest = []policy.Member{*member(change)} }
+	}
+	inner := "in m: m " + (&policy.Composite{}).Name()
+	for _, row := range []struct {
+		change func(*policy.Member)
+		want   []string
+	}{
+		{func(*policy.Member) {}, nil},
+		{func(m *policy.Member) { m.MaxReplicas, m.MinReplicas = 3, &least }, nil},
+		{func(m *policy.Member) { m.Proportional = &policy.ProportionalScaler{} }, nil},
+		{func(m *policy.Member) { m.Proportional = &policy.ProportionalScaler{Forecast: &policy.Forecast{}} }, []string{"proportional.forecast"}},
+		{func(m *policy.Member) { m.Capacity = &policy.CapacityScaler{} }, nil},
+		{func(m *policy.Member) { m.Capacity = &policy.CapacityScaler{Forecast: &policy.Forecast{}} }, []string{"capacity.forecast"}},
+		{func(m *policy.Member) { m.Stabilization = &policy.Stabilization{} }, []string{"stabilization"}},
+		{func(m *policy.Member) { m.RateLimits = &policy.RateLimits{} }, []string{"ratelimits"}},
+		{within(func(*policy.Member) {}), []string{inner}},
+		{within(func(m *policy.Member) { m.MaxReplicas = 1 }), []string{inner, "bounds"}},
+		{within(func(m *policy.Member) { m.MinReplicas = &least }), []string{inner, "bounds"}},
+		{within(func(m *policy.Member) { m.RateLimits = &policy.RateLimits{} }), []string{inner, "ratelimits"}},
+	} {
+		require.Equal(t, row.want, around(member(row.change)))
 	}
 }

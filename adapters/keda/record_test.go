@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // TestRecordOfVersionOne: what versions before the loop stored goes on, and so does the change that was asked for then.
@@ -96,4 +98,85 @@ func TestAnotherTarget(t *testing.T) {
 	w.scale.UID = ""
 	w.object.Target.Name = "other"
 	require.InDelta(t, 7, w.next(trigger).Value, 0)
+}
+
+func TestParseRecord(t *testing.T) {
+	const fine = `"at":1768464000000,"loop":{}}`
+	for text, want := range map[string]string{
+		``: "",
+		`{"kind":"keda.trigger","version":2,` + fine:                         "",
+		`{"kind":"keda.trigger","version":2,"from":0,"to":0,` + fine:         "",
+		`{"kind":"keda.trigger","version":2,"from":1,"to":1,` + fine:         "",
+		`{"kind":"keda.trigger","version":2,"from":-1,"to":3,` + fine:        "from -1 and to 3: must be at least 0",
+		`{"kind":"keda.trigger","version":2,"from":3,"to":-1,` + fine:        "from 3 and to -1: must be at least 0",
+		`{"kind":"keda.trigger","version":3,` + fine:                         scaling.ErrNewerState.Error(),
+		`{"kind":"keda.trigger","version":0,` + fine:                         "version 0 does not exist",
+		`{"kind":"other","version":2,` + fine:                                scaling.ErrOtherState.Error(),
+		`{"kind":"other","version":1,"at":1768464000000,"policy":{}}`:        scaling.ErrOtherState.Error(),
+		`{"kind":"keda.trigger","version":2,"at":1768464000000,"policy":{}}`: "the fields loop (version 1: policy) and at must be there",
+		`{"kind":"keda.trigger","version":1,"at":1768464000000,"loop":{}}`:   "",
+	} {
+		_, err := parseRecord([]byte(text), "k")
+		if want == "" {
+			require.NoError(t, err, text)
+			continue
+		}
+		var e *scaling.StateError
+		require.ErrorAs(t, err, &e, text)
+		require.EqualError(t, e.Err, want, text)
+	}
+	_, err := parseRecord([]byte(`{"kind":"keda.trigger","version":3,`+fine), "k")
+	require.ErrorIs(t, err, scaling.ErrNewerState)
+}
+
+// TestWhichRecordIsAnswered: one of this configuration that is younger than nine tenths of an interval, by whichever clock it
+// was made, as long as that is no interval ahead.
+func TestWhichRecordIsAnswered(t *testing.T) {
+	at, interval := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC), 10*time.Second
+	r := record{Config: "c", At: scaling.StampOf(at)}
+	for age, want := range map[time.Duration]bool{
+		0: true, 9*time.Second - 1: true, 9 * time.Second: false, -10 * time.Second: true, -10*time.Second - 1: false,
+	} {
+		require.Equal(t, want, r.fresh("c", at.Add(age), interval), age)
+	}
+	require.False(t, r.fresh("other", at, interval))
+	require.False(t, (&record{Config: "c"}).fresh("c", at, interval), "nothing is stored")
+}
+
+// TestWhatARecordSays: a target that is to have replicas is active, and where nothing is known one that has them.
+func TestWhatARecordSays(t *testing.T) {
+	at := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		r       record
+		value   float64
+		active  bool
+		unknown string
+	}{
+		{record{From: 3, To: 0}, 0, false, ""},
+		{record{From: 0, To: 1}, 1, true, ""},
+		{record{From: 0, To: 0, Unknown: "u"}, 0, false, "u"},
+		{record{From: 1, To: 1, Unknown: "u"}, 1, true, "u"},
+	} {
+		row.r.At = scaling.StampOf(at)
+		s := row.r.snapshot(Spec{"q", 1}, 20*time.Second)
+		require.Equal(t, row.active, s.Active)
+		require.InDelta(t, row.value, s.Value, 0)
+		require.Equal(t, at.Add(21*time.Second), s.Next.UTC())
+		if row.unknown == "" {
+			require.NoError(t, s.Unknown)
+		} else {
+			require.EqualError(t, s.Unknown, row.unknown)
+		}
+	}
+}
+
+// TestWhatIsOpenInARecordOfVersionOne: a change that was asked for, and nothing else.
+func TestWhatIsOpenInARecordOfVersionOne(t *testing.T) {
+	for text, open := range map[string]bool{
+		`"from":4,"to":5,`: true, `"from":4,"to":4,`: false, `"from":4,"to":5,"unknown":"u",`: false, `"from":4,"to":4,"unknown":"u",`: false,
+	} {
+		r, err := parseRecord([]byte(`{"kind":"keda.trigger","version":1,"at":1768464000000,`+text+`"policy":{}}`), "k")
+		require.NoError(t, err)
+		require.Equal(t, open, strings.Contains(string(r.Loop), `"open"`), text)
+	}
 }
