@@ -37,6 +37,7 @@ type engine struct {
 	jobs     []job
 	places   []int32 // of jobs, in the heaps of what decodes
 	freeJobs []int32
+	prompts  []prompt // of jobs, in prefix caches; nil without
 	arrivals Arrivals
 	arrival  Request // the next one
 	coming   bool    // whether there is one
@@ -54,6 +55,7 @@ type engine struct {
 
 	arrived, refused, finished int64
 	preempted, retried, starts int64
+	prefixQueries, prefixHits  int64
 	peak                       int32
 	met, metTTFT, metTPOT      int64
 	ttftTimes, queueTimes      sketch
@@ -201,6 +203,12 @@ func (e *engine) arrive() {
 		e.jobs, e.places = append(e.jobs, job{}), append(e.places, -1)
 		j = int32(len(e.jobs) - 1)
 	}
+	if e.scenario.BlockTokens > 0 {
+		for len(e.prompts) < len(e.jobs) {
+			e.prompts = append(e.prompts, prompt{})
+		}
+		e.prompts[j] = prompt{blocks: e.arrival.Blocks}
+	}
 	e.jobs[j] = job{arrived: e.now, input: e.arrival.Input, output: e.arrival.Output, prev: -1, next: -1}
 	e.arrived++
 	e.count(1)
@@ -265,8 +273,9 @@ func (e *engine) refuse(j int32) {
 
 // predict notes what a predictor would say of a job's time to first token on a replica.
 func (e *engine) predict(r *replica, j int32) {
-	t := seconds(r.speed.prefill*(r.ahead+e.need(j)) + r.speed.base)
-	if r.running >= r.speed.maxSeqs || r.held+int64(len(r.decodes))+e.need(j) > r.speed.room || r.waiting.len() > 0 {
+	cached, _ := e.matched(r, j)
+	t := seconds(r.speed.prefill*(r.ahead+e.need(j)-cached) + r.speed.base)
+	if r.running >= r.speed.maxSeqs || !e.fits(r, j) || r.waiting.len() > 0 {
 		if r.running > 0 {
 			t += e.residence * float64(r.waiting.len()+1) / float64(r.running)
 		}
@@ -352,7 +361,7 @@ func (e *engine) close() error {
 			ErrBookkeeping, e.area.seconds(), e.sojourns.seconds())
 	}
 	for _, r := range e.fleet {
-		if held := e.heldBy(r); r.held != held || held > r.speed.room {
+		if held := e.heldBy(r); r.held != held || held-r.shared > r.speed.room || !e.cacheBalances(r) {
 			return fmt.Errorf("%w: %s holds %d tokens of KV cache, its requests %d, with room for %d",
 				ErrBookkeeping, r.name, r.held, held, r.speed.room)
 		}
@@ -378,7 +387,7 @@ func (e *engine) moment() {
 	m := Moment{At: elapsed(e.now), Demand: e.demand(e.now), Waiting: int32(e.waiting) + int32(e.backlog.len()), Running: int32(e.running)}
 	held, room := int64(0), int64(0)
 	for _, r := range e.ready {
-		held += r.kvAt(e.now)
+		held += r.kvAt(e.now) - r.shared
 		room += r.speed.room
 	}
 	if room > 0 {

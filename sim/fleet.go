@@ -50,6 +50,9 @@ func (e *engine) start(k int32) *replica {
 		tpot:   make([]int64, len(e.bounds.tpot)+1),
 		queued: make([]int64, len(e.bounds.queue)+1),
 	}
+	if n := e.scenario.BlockTokens; n > 0 {
+		r.cache = newPrefixCache(int64(n))
+	}
 	r.seen = make([]int64, len(r.ttft)+len(r.tpot)+len(r.queued))
 	if e.scenario.tallied() || e.options.Pages != nil {
 		r.meter = &meter{now: newTallies(), read: newTallies()}
@@ -202,7 +205,10 @@ func (e *engine) unready(r *replica) {
 func (e *engine) reroute(r *replica) {
 	for r.waiting.len() > 0 {
 		j := r.waiting.pop()
-		r.ahead -= e.need(j)
+		r.ahead -= e.ahead(j)
+		if e.prompts != nil {
+			e.prompts[j].preempted = false
+		}
 		e.waiting--
 		e.retried++
 		e.route(j)
@@ -224,6 +230,12 @@ func (e *engine) crash(r *replica) {
 		b.written, b.firstOut = 0, 0 // its client asks again, and has nothing yet
 		r.waiting.pushFront(j)
 		e.waiting++
+		if e.prompts != nil {
+			e.prompts[j].expected = 0
+		}
+	}
+	if r.cache != nil {
+		r.cache.reset()
 	}
 	clear(r.ttft)
 	clear(r.tpot)
@@ -238,7 +250,7 @@ func (e *engine) crash(r *replica) {
 // aheadOfQueue counts the prompt tokens of what waits.
 func (r *replica) aheadOfQueue(e *engine) (tokens int64) {
 	for i := range r.waiting.len() {
-		tokens += e.need(*r.waiting.at(i))
+		tokens += e.ahead(*r.waiting.at(i))
 	}
 	return tokens
 }
@@ -269,34 +281,4 @@ func (e *engine) takeSlot() int32 {
 	s := firstReplica + int32(len(e.bySlot)) - 1
 	e.agenda.grow(int(s) + 1)
 	return s
-}
-
-// route gives a job to a replica that is ready, or keeps it until one is.
-func (e *engine) route(j int32) {
-	if len(e.ready) == 0 {
-		e.backlog.push(j)
-		return
-	}
-	var to *replica
-	switch e.scenario.Router {
-	case RoundRobin:
-		if e.turn >= len(e.ready) {
-			e.turn = 0
-		}
-		to = e.ready[e.turn]
-		e.turn++
-	case LeastLoaded:
-		least := 0.0
-		for _, r := range e.ready {
-			if load := float64(r.load()) / r.weight; to == nil || load < least {
-				to, least = r, load
-			}
-		}
-	}
-	if int64(e.jobs[j].input)+int64(e.jobs[j].output)-1 > to.speed.room {
-		e.refuse(j)
-		return
-	}
-	e.predict(to, j)
-	e.join(to, j)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,96 +23,228 @@ type naiveJob struct {
 	input, output         int64
 	written, prefill      int64 // tokens that are written; prompt tokens still to be computed
 	cached                int64 // tokens in the KV cache
+	blocks                []uint64
+	linked                int // of the blocks, those that it uses in the replica's prefix cache
+	preempted             bool
 }
 
 type naiveReplica struct {
 	waiting, batch []*naiveJob
 	ends           int64 // of the step under way; never if it rests
 	share          map[*naiveJob]int64
-	preempted      int
+	idle           []uint64 // blocks that no job of the batch uses; the first goes first
 }
 
-func naiveRun(requests []Request, replicas int, server Server, router Router) (jobs []*naiveJob, preempted int) {
+// A naive fleet does not change.
+type naive struct {
+	server                   Server
+	router                   Router
+	block                    int64 // tokens; 0 for no prefix caching
+	fleet                    []*naiveReplica
+	preempted, queries, hits int
+}
+
+func (r *naiveReplica) cached() (sum int64) {
+	for _, j := range r.batch {
+		sum += j.cached
+	}
+	return sum
+}
+
+func (r *naiveReplica) decoding() (n int64) {
+	for _, j := range r.batch {
+		if j.prefill == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// users counts the jobs that use each block.
+func (r *naiveReplica) users() map[uint64]int64 {
+	users := map[uint64]int64{}
+	for _, j := range r.batch {
+		for _, id := range j.blocks[:j.linked] {
+			users[id]++
+		}
+	}
+	return users
+}
+
+// shared counts the tokens that are in the KV cache once and in several jobs.
+func (n *naive) shared(r *naiveReplica) (tokens int64) {
+	for _, users := range r.users() {
+		tokens += (users - 1) * n.block
+	}
+	return tokens
+}
+
+func (n *naive) trim(r *naiveReplica, held int64) {
+	for len(r.idle) > 0 && int64(len(r.idle))*n.block+held-n.shared(r) > n.server.KVTokens {
+		r.idle = r.idle[1:]
+	}
+}
+
+// match returns the tokens of a job that are in a replica's cache, and those that others use.
+func (n *naive) match(r *naiveReplica, j *naiveJob) (tokens, used int64) {
+	users := r.users()
+	for _, id := range j.blocks {
+		if tokens+n.block > j.input+j.written-1 || users[id] == 0 && !slices.Contains(r.idle, id) {
+			break
+		}
+		tokens += n.block
+		if users[id] > 0 {
+			used += n.block
+		}
+	}
+	return tokens, used
+}
+
+func (n *naive) link(r *naiveReplica, j *naiveJob, tokens int64) {
+	for n.block > 0 && j.linked < len(j.blocks) && int64(j.linked+1)*n.block <= tokens {
+		r.idle = slices.DeleteFunc(r.idle, func(id uint64) bool { return id == j.blocks[j.linked] })
+		j.linked++
+	}
+}
+
+// leave takes a job out of the batch; what only it used becomes idle, its end first.
+func (n *naive) leave(r *naiveReplica, j *naiveJob) {
+	if j.prefill == 0 {
+		n.link(r, j, j.cached)
+	}
+	for j.linked > 0 {
+		j.linked--
+		if id := j.blocks[j.linked]; r.users()[id] == 0 {
+			r.idle = append(r.idle, id)
+		}
+	}
+	r.batch = slices.DeleteFunc(r.batch, func(o *naiveJob) bool { return o == j })
+	j.cached = 0
+}
+
+func (n *naive) begin(r *naiveReplica, now int64) {
 	tick := func(seconds float64) int64 { return int64(seconds*1e12 + 0.5) }
-	base, prefill, sequence, kv := tick(server.Base), tick(server.PrefillToken), tick(server.Sequence), tick(server.KVToken)
-	fleet := make([]*naiveReplica, replicas)
-	for i := range fleet {
-		fleet[i] = &naiveReplica{ends: never}
+	stopped := false
+	for r.cached()+r.decoding() > n.server.KVTokens+n.shared(r) {
+		j := r.batch[len(r.batch)-1]
+		n.leave(r, j)
+		j.prefill, j.preempted = 0, true
+		r.waiting = slices.Insert(r.waiting, 0, j)
+		n.preempted++
+		stopped = true
 	}
-	cached := func(r *naiveReplica) (sum int64) {
-		for _, j := range r.batch {
-			sum += j.cached
+	n.trim(r, r.cached()+r.decoding())
+	for !stopped && len(r.waiting) > 0 && len(r.batch) < int(n.server.MaxSeqs) {
+		j := r.waiting[0]
+		found, used := n.match(r, j)
+		if r.cached()+r.decoding()+j.input+j.written-used > n.server.KVTokens+n.shared(r) {
+			break
 		}
-		return sum
+		r.waiting = r.waiting[1:]
+		n.link(r, j, found)
+		if !j.preempted {
+			n.queries += int(j.input + j.written)
+			n.hits += int(found)
+		}
+		j.cached = j.input + j.written // set aside at once
+		j.prefill = j.cached - found
+		r.batch = append(r.batch, j)
+		n.trim(r, r.cached()+r.decoding())
 	}
-	decoding := func(r *naiveReplica) (n int64) {
-		for _, j := range r.batch {
-			if j.prefill == 0 {
-				n++
+	if len(r.batch) == 0 {
+		r.ends = never
+		return
+	}
+	r.share = map[*naiveJob]int64{}
+	budget := int64(n.server.TokenBudget)
+	for _, j := range r.batch {
+		tokens := min(j.prefill, budget)
+		r.share[j] = tokens
+		budget -= tokens
+	}
+	r.ends = now + tick(n.server.Base) + tick(n.server.PrefillToken)*(int64(n.server.TokenBudget)-budget) +
+		tick(n.server.Sequence)*r.decoding() + tick(n.server.KVToken)*r.cached()
+}
+
+func (n *naive) step(r *naiveReplica, now int64) {
+	filling, decoding := []*naiveJob{}, []*naiveJob{}
+	for _, j := range r.batch {
+		if j.prefill > 0 {
+			filling = append(filling, j)
+			continue
+		}
+		j.written++ // one token more, and the one before is cached
+		j.cached++
+		decoding = append(decoding, j)
+	}
+	n.trim(r, r.cached())
+	done := func(j *naiveJob) {
+		if j.written == j.output {
+			j.ended = now
+			n.leave(r, j)
+		}
+	}
+	for _, j := range filling {
+		j.prefill -= r.share[j]
+		n.link(r, j, j.cached-j.prefill)
+		if j.prefill > 0 {
+			continue
+		}
+		j.written++
+		if j.first == 0 {
+			j.first = now
+		}
+		done(j)
+	}
+	slices.SortFunc(decoding, func(a, b *naiveJob) int { return cmp.Compare(a.arrived, b.arrived) })
+	for _, j := range decoding {
+		done(j)
+	}
+	n.begin(r, now)
+}
+
+// pick returns the replica for a job.
+func (n *naive) pick(j *naiveJob) (to *naiveReplica) {
+	switch n.router {
+	case RoundRobin:
+		return n.fleet[j.id%len(n.fleet)]
+	case PrefixCache:
+		longest, shortest, best := 0, 1<<30, -1.0
+		for _, r := range n.fleet {
+			longest, shortest = max(longest, len(r.waiting)), min(shortest, len(r.waiting))
+		}
+		for _, r := range n.fleet {
+			queue := 1.0
+			if longest > shortest {
+				queue = float64(longest-len(r.waiting)) / float64(longest-shortest)
+			}
+			found, _ := n.match(r, j)
+			score := 3*float64(found)/float64(j.input) + 2*queue + 2*(1-float64(r.cached()-n.shared(r))/float64(n.server.KVTokens))
+			if score > best || score == best && len(r.waiting)+len(r.batch) < len(to.waiting)+len(to.batch) {
+				to, best = r, score
 			}
 		}
-		return n
+		return to
+	case LeastLoaded:
 	}
-	begin := func(r *naiveReplica, now int64) {
-		stopped := false
-		for cached(r)+decoding(r) > server.KVTokens {
-			j := r.batch[len(r.batch)-1]
-			r.batch = r.batch[:len(r.batch)-1]
-			j.cached, j.prefill = 0, 0
-			r.waiting = slices.Insert(r.waiting, 0, j)
-			r.preempted++
-			stopped = true
+	to = n.fleet[0]
+	for _, r := range n.fleet {
+		if len(r.waiting)+len(r.batch) < len(to.waiting)+len(to.batch) {
+			to = r
 		}
-		for !stopped && len(r.waiting) > 0 && len(r.batch) < int(server.MaxSeqs) {
-			j := r.waiting[0]
-			if cached(r)+decoding(r)+j.input+j.written > server.KVTokens {
-				break
-			}
-			r.waiting = r.waiting[1:]
-			j.prefill = j.input + j.written
-			j.cached = j.prefill // set aside at once
-			r.batch = append(r.batch, j)
-		}
-		if len(r.batch) == 0 {
-			r.ends = never
-			return
-		}
-		r.share = map[*naiveJob]int64{}
-		budget := int64(server.TokenBudget)
-		for _, j := range r.batch {
-			n := min(j.prefill, budget)
-			r.share[j] = n
-			budget -= n
-		}
-		r.ends = now + base + prefill*(int64(server.TokenBudget)-budget) + sequence*decoding(r) + kv*cached(r)
 	}
-	step := func(r *naiveReplica, now int64) {
-		for _, j := range slices.Clone(r.batch) {
-			switch {
-			case j.prefill == 0: // decodes: one token more, and the one before is cached
-				j.written++
-				j.cached++
-			case r.share[j] == j.prefill:
-				j.prefill = 0
-				j.written++
-				if j.first == 0 {
-					j.first = now
-				}
-			default:
-				j.prefill -= r.share[j]
-				continue
-			}
-			if j.written == j.output {
-				j.ended = now
-				r.batch = slices.DeleteFunc(r.batch, func(o *naiveJob) bool { return o == j })
-			}
-		}
-		begin(r, now)
+	return to
+}
+
+// run serves requests to their end.
+func (n *naive) run(requests []Request, replicas int) (jobs []*naiveJob) {
+	n.fleet = make([]*naiveReplica, replicas)
+	for i := range n.fleet {
+		n.fleet[i] = &naiveReplica{ends: never}
 	}
-	turn, next := 0, 0
-	for {
+	for next := 0; ; {
 		best, at := -1, never
-		for i, r := range fleet {
+		for i, r := range n.fleet {
 			if r.ends < at {
 				best, at = i, r.ends
 			}
@@ -119,33 +252,29 @@ func naiveRun(requests []Request, replicas int, server Server, router Router) (j
 		switch {
 		case next < len(requests) && int64(requests[next].At)*1000 < at:
 			q := requests[next]
-			j := &naiveJob{id: next, arrived: int64(q.At) * 1000, input: int64(q.Input), output: int64(q.Output)}
+			j := &naiveJob{id: next, arrived: int64(q.At) * 1000, input: int64(q.Input), output: int64(q.Output), blocks: q.Blocks}
+			if n.block == 0 {
+				j.blocks = nil
+			}
 			jobs = append(jobs, j)
 			next++
-			to := fleet[0]
-			if router == RoundRobin {
-				to = fleet[turn%len(fleet)]
-				turn++
-			} else {
-				for _, r := range fleet {
-					if len(r.waiting)+len(r.batch) < len(to.waiting)+len(to.batch) {
-						to = r
-					}
-				}
-			}
+			to := n.pick(j)
 			to.waiting = append(to.waiting, j)
 			if to.ends == never {
-				begin(to, j.arrived)
+				n.begin(to, j.arrived)
 			}
 		case best >= 0:
-			step(fleet[best], at)
+			n.step(n.fleet[best], at)
 		default:
-			for _, r := range fleet {
-				preempted += r.preempted
-			}
-			return jobs, preempted
+			return jobs
 		}
 	}
+}
+
+func naiveRun(requests []Request, replicas int, server Server, router Router) (jobs []*naiveJob, preempted int) {
+	n := naive{server: server, router: router}
+	jobs = n.run(requests, replicas)
+	return jobs, n.preempted
 }
 
 func drawServer(t *rapid.T) Server {

@@ -114,7 +114,7 @@ func (o *observer) scrape(e *engine) {
 		waiting := float64(r.waiting.len())
 		r.values = [4]float64{
 			Waiting: waiting, Running: float64(r.running), InFlight: waiting + float64(r.running),
-			KVCacheUsage: float64(r.kvAt(e.now)) / float64(r.speed.room),
+			KVCacheUsage: r.inUse(e.now),
 		}
 		r.scraped = e.now
 		seen := o.increase(TTFT, r.seen, r.ttft)

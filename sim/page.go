@@ -22,6 +22,9 @@ type Page struct {
 	Steps            int64   // of the engine (vllm:iteration_tokens_total_count)
 	PromptTokens     float64 // computed, of requests that have their first token (vllm:prompt_tokens_total)
 	GenerationTokens float64 // written (vllm:generation_tokens_total)
+	// PrefixQueries are the tokens of prompts that were looked up in the prefix cache (vllm:prefix_cache_queries_total), and
+	// PrefixHits those that were there (vllm:prefix_cache_hits_total). A sequence that was preempted is not counted again.
+	PrefixQueries, PrefixHits float64
 	// ITLSeconds and ITLs are the sum and the count of the times between two tokens of an answer
 	// (vllm:inter_token_latency_seconds).
 	ITLSeconds, ITLs float64
@@ -46,7 +49,10 @@ func (o *observer) page(e *engine) {
 // answer fills a page in.
 func (r *replica) answer(e *engine, p *Page) {
 	p.Answered, p.Waiting, p.Running = true, int32(r.waiting.len()), r.running
-	p.KVUse = float64(r.kvAt(e.now)) / float64(r.speed.room)
+	p.KVUse = r.inUse(e.now)
+	if r.cache != nil {
+		p.PrefixQueries, p.PrefixHits = float64(r.cache.queries), float64(r.cache.hits)
+	}
 	done, spent := int64(0), int64(0) // of the stretch under way
 	if r.busy {
 		done = steps(e.now-r.from+1, r.first, r.growth, r.length) - 1

@@ -190,7 +190,7 @@ func TestWorkloads(t *testing.T) {
 	}
 	exact := Stages{Stages: []Stage{{2, time.Hour}, {5, time.Hour}}, Input: length, Output: length, CV: 1, Exact: true}
 	require.Len(t, all(exact, 1), 7*3600)
-	trace := Trace{Requests: []Request{{0, 1, 1}, {time.Second, 2, 2}}}
+	trace := Trace{Requests: []Request{{At: 0, Input: 1, Output: 1}, {At: time.Second, Input: 2, Output: 2}}}
 	require.Equal(t, trace.Requests, all(trace, 99))
 	require.Equal(t, time.Second+1, trace.Duration())
 }
@@ -241,7 +241,7 @@ func TestExactCounts(t *testing.T) {
 // TestScaledCopiesDoNotPileUp: the copies of the last requests are spread over what is left of the traffic, and are not
 // all at its end.
 func TestScaledCopiesDoNotPileUp(t *testing.T) {
-	base := Trace{Length: 10 * time.Second, Requests: []Request{{0, 1, 1}, {9500 * time.Millisecond, 1, 1}}}
+	base := Trace{Length: 10 * time.Second, Requests: []Request{{At: 0, Input: 1, Output: 1}, {At: 9500 * time.Millisecond, Input: 1, Output: 1}}}
 	at := map[time.Duration]int{}
 	late := 0
 	for _, r := range all(Scaled(base, 1000), 1) {

@@ -51,10 +51,12 @@ type replica struct {
 	running int32 // jobs in the batch
 	filling queue // of them, those whose prompt is still computed; always the newest ones
 	decodes heap  // of them, those that decode, by the step at which they are done
-	held    int64 // tokens in the KV cache
+	held    int64 // tokens in the KV cache, those of a block as often as it is used
+	shared  int64 // of them, those that are there once and counted more often
 	ahead   int64 // prompt tokens that wait or are not yet computed
 	step    int64 // steps since it started
 	delays  *stream
+	cache   *prefixCache // nil without prefix caching
 
 	busy   bool
 	from   int64 // when the stretch began
@@ -74,6 +76,11 @@ type replica struct {
 	scraped            int64 // when values were taken; -1 for never
 }
 
+// inUse returns the share of the KV cache that sequences hold at a time within the stretch.
+func (r *replica) inUse(t int64) float64 {
+	return float64(r.kvAt(t)-r.shared) / float64(r.speed.room)
+}
+
 func (r *replica) load() int32 { return int32(r.waiting.len()) + r.running }
 
 // kvAt returns the tokens in the KV cache at a time within the stretch.
@@ -89,7 +96,8 @@ func (r *replica) kvAt(t int64) int64 {
 func (e *engine) join(r *replica, j int32) {
 	e.jobs[j].joined = e.now
 	e.waiting++
-	r.ahead += e.need(j)
+	e.expect(r, j)
+	r.ahead += e.ahead(j)
 	r.waiting.push(j)
 	switch {
 	case !r.busy:
@@ -98,8 +106,8 @@ func (e *engine) join(r *replica, j int32) {
 		// The stretch ends with the step that is under way (a step that ends now has ended), so that the job can be
 		// admitted, if there will be room.
 		n := steps(e.now-r.from+1, r.first, r.growth, r.length)
-		if r.held+int64(len(r.decodes))*(n+1)+e.need(j) > r.speed.room {
-			return
+		if r.held+int64(len(r.decodes))*(n+1)+e.ahead(j) > r.speed.room+r.shared {
+			return // what is expected in the cache needs at most no memory
 		}
 		r.length = n
 		e.agenda.set(r.slot, min(r.from+sum(n, r.first, r.growth), r.crashAt))
@@ -117,6 +125,7 @@ func (e *engine) boundary(r *replica) {
 	r.decoded += n * float64(r.length)
 	r.decoding += n * seconds(e.now-r.from)
 	r.held += int64(len(r.decodes)) * r.length
+	e.trim(r)
 	e.filled(r)
 	for len(r.decodes) > 0 && r.decodes[0].at <= r.step {
 		j := r.decodes[0].number
@@ -136,6 +145,7 @@ func (e *engine) filled(r *replica) {
 		b.prefill -= n
 		r.ahead -= int64(n)
 		left -= n
+		e.link(r, j, b.held-int64(b.prefill))
 		if b.prefill > 0 {
 			break
 		}
@@ -162,9 +172,8 @@ func (e *engine) filled(r *replica) {
 
 // begin admits what there is room for and starts the next stretch. A replica without work rests.
 func (e *engine) begin(r *replica) {
-	room := r.speed.room
 	preempted := false
-	for r.held+int64(len(r.decodes)) > room {
+	for r.held+int64(len(r.decodes)) > r.speed.room+r.shared {
 		e.preempt(r)
 		preempted = true
 	}
@@ -173,7 +182,7 @@ func (e *engine) begin(r *replica) {
 	}
 	for !preempted && r.life == ready && r.waiting.len() > 0 && r.running < r.speed.maxSeqs {
 		j := r.waiting.front()
-		if r.held+int64(len(r.decodes))+e.need(j) > room {
+		if !e.fits(r, j) {
 			break
 		}
 		r.waiting.pop()
@@ -195,16 +204,24 @@ func (e *engine) begin(r *replica) {
 	r.busy, r.from, r.length = true, e.now, 1
 	r.first, r.growth = r.speed.first(int32(n), r.fill, r.held), r.speed.kv*n
 	if r.fill == 0 {
-		r.length = min(r.decodes[0].at-r.step, (room-r.held)/n)
+		r.length = min(r.decodes[0].at-r.step, (r.speed.room+r.shared-r.held)/n)
 	}
+	e.trim(r)
 	e.agenda.set(r.slot, min(e.now+sum(r.length, r.first, r.growth), r.crashAt))
+}
+
+// fits reports whether a replica has room for a job. What is idle in its prefix cache makes room; what others use of it is
+// there already.
+func (e *engine) fits(r *replica, j int32) bool {
+	_, shared := e.matched(r, j)
+	return r.held+int64(len(r.decodes))+e.need(j) <= r.speed.room+r.shared+shared
 }
 
 // admit puts a job into the batch. Its tokens are set aside in the KV cache at once.
 func (e *engine) admit(r *replica, j int32) {
 	b := &e.jobs[j]
-	b.prefill = b.input + b.written
-	b.held = int64(b.prefill)
+	b.held = e.need(j)
+	b.prefill = int32(b.held - e.hit(r, j))
 	r.held += b.held
 	b.prev, b.next = r.newest, -1
 	if r.newest >= 0 {
@@ -233,7 +250,11 @@ func (e *engine) preempt(r *replica) {
 		r.ahead -= int64(e.jobs[j].prefill)
 	}
 	e.leave(r, j)
-	r.ahead += e.need(j)
+	if r.cache != nil {
+		e.prompts[j].preempted = true
+		e.expect(r, j)
+	}
+	r.ahead += e.ahead(j)
 	r.waiting.pushFront(j)
 	e.waiting++
 }
@@ -245,10 +266,13 @@ func (e *engine) leave(r *replica, j int32) {
 		// Each step since it began to decode wrote a token and put one into the cache.
 		b.written = b.output - int32(b.until-r.step)
 		r.decodes.remove(e.places, place)
-		r.held -= int64(b.input) + int64(b.written) - 1
+		held := int64(b.input) + int64(b.written) - 1
+		e.link(r, j, held)
+		r.held -= held
 	} else {
 		r.held -= b.held
 	}
+	e.unlink(r, j)
 	if b.prev >= 0 {
 		e.jobs[b.prev].next = b.next
 	} else {

@@ -12,6 +12,10 @@ type Request struct {
 	At     time.Duration `json:"at"`     // since the start of the run
 	Input  int32         `json:"input"`  // tokens of the prompt, at least 1
 	Output int32         `json:"output"` // tokens that will be generated, at least 1; no policy sees it
+	// Blocks are ids of its tokens for prefix caching, those of the prompt and, where they are known, of the answer behind
+	// it: the i-th is of tokens i*Scenario.BlockTokens up to the next, and stands for all tokens before them too. A block
+	// that the tokens do not fill is never cached.
+	Blocks []uint64 `json:"blocks,omitempty"`
 }
 
 // Arrivals gives the requests of one run one after the other, in order of time, and false when there are no more.

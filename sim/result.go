@@ -19,6 +19,10 @@ type Result struct {
 	Preempted int64 `json:"preempted"`
 	Retried   int64 `json:"retried"`
 
+	// PrefixQueries are the tokens of prompts that were looked up in prefix caches, and PrefixHits those that were there.
+	PrefixQueries int64 `json:"prefixQueries,omitempty"`
+	PrefixHits    int64 `json:"prefixHits,omitempty"`
+
 	// Attainment is the share of Requests that met both SLOs; AttainedTTFT and AttainedTPOT that of each.
 	Attainment   float64 `json:"attainment"`
 	AttainedTTFT float64 `json:"attainedTTFT"`

@@ -83,7 +83,7 @@ func (e *engine) result() Result {
 	r := Result{
 		Scenario: e.scenario.Name, Policy: e.options.Policy, Seed: e.seed,
 		Requests: e.arrived, Finished: e.finished, Unfinished: e.arrived - e.finished - e.refused, Refused: e.refused,
-		Preempted: e.preempted, Retried: e.retried,
+		Preempted: e.preempted, Retried: e.retried, PrefixQueries: e.prefixQueries, PrefixHits: e.prefixHits,
 		Attainment: share(e.met), AttainedTTFT: share(e.metTTFT), AttainedTPOT: share(e.metTPOT),
 		PeakReplicas: e.peak,
 		TTFT:         e.ttftTimes.quantiles(), Queue: e.queueTimes.quantiles(), TPOT: e.tpotTimes.quantiles(),

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -18,7 +19,10 @@ type Scenario struct {
 	// Types are the kinds of replicas. One is usual; several are for policies that choose among them.
 	Types  []Type `json:"types"`
 	Router Router `json:"router"`
-	SLO    SLO    `json:"slo"`
+	// BlockTokens turns prefix caching on where it is above 0: the tokens of one of a request's Blocks. Each replica keeps
+	// blocks in the memory of its KV cache that no sequence needs, and computes only what of a prompt is not there.
+	BlockTokens int32 `json:"blockTokens,omitempty"`
+	SLO         SLO   `json:"slo"`
 	// Metrics are what the controller observes of the fleet, in this order.
 	Metrics []Metric `json:"metrics"`
 	Scrape  Scrape   `json:"scrape"`
@@ -81,40 +85,6 @@ func HeavyTail(median time.Duration) Startup {
 	}
 }
 
-// Router says how requests are given to replicas that are ready.
-type Router int8
-
-// The routers.
-const (
-	// LeastLoaded gives a request to the replica with the fewest waiting and running requests for its weight, the
-	// oldest of several. It is the default.
-	LeastLoaded Router = iota
-	// RoundRobin gives requests to one replica after the other.
-	RoundRobin
-)
-
-// String returns the router's name.
-func (r Router) String() string {
-	if r == RoundRobin {
-		return "RoundRobin"
-	}
-	return "LeastLoaded"
-}
-
-// MarshalText returns the router's name.
-func (r Router) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// UnmarshalText reads a router's name.
-func (r *Router) UnmarshalText(text []byte) error {
-	for _, known := range []Router{LeastLoaded, RoundRobin} {
-		if known.String() == string(text) {
-			*r = known
-			return nil
-		}
-	}
-	return &scaling.FieldError{Field: "router", Value: string(text), Rule: "must be LeastLoaded or RoundRobin"}
-}
-
 // SLO is what a request must meet, each of the two: time to first token, and time per output token after it.
 type SLO struct {
 	TTFT time.Duration `json:"ttft"`
@@ -165,7 +135,9 @@ func (s *Scenario) Validate() error {
 		names[t.Name] = true
 		e.Add(t.validate(field))
 	}
-	e.Check(s.Router == LeastLoaded || s.Router == RoundRobin, "router", int(s.Router), "must be LeastLoaded or RoundRobin")
+	e.Check(slices.Contains(routers(), s.Router), "router", int(s.Router), routerRule)
+	e.Check(s.BlockTokens >= 0, "blockTokens", s.BlockTokens, "must not be negative")
+	e.Check(s.BlockTokens > 0 || s.Router != PrefixCache, "blockTokens", s.BlockTokens, "must be above 0 with the router PrefixCache")
 	e.Check(s.SLO.TTFT > 0, "slo.ttft", s.SLO.TTFT, "must be above 0")
 	e.Check(s.SLO.TPOT > 0, "slo.tpot", s.SLO.TPOT, "must be above 0")
 	for i, m := range s.Metrics {

@@ -308,7 +308,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	var fe *scaling.FieldError
 	require.ErrorAs(t, err, &fe)
 
-	disorder := Trace{Requests: []Request{{5, 1, 1}, {4, 1, 1}}}
+	disorder := Trace{Requests: []Request{{At: 5, Input: 1, Output: 1}, {At: 4, Input: 1, Output: 1}}}
 	require.ErrorContains(t, disorder.Validate("trace"), "trace.requests[1].at: 4ns")
 	_, err = Run(context.Background(), &s, nil, Options{})
 	require.Error(t, err)

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// drawPrefixes gives requests blocks: each begins like one before it, or like none, and goes on with blocks of its own,
+// up to the end of its prompt or of its answer. No two requests arrive at once.
+func drawPrefixes(t *rapid.T, requests []Request, size int32) []Request {
+	fresh := uint64(0)
+	for i := range requests {
+		q := &requests[i]
+		q.At += time.Duration(i) * time.Microsecond
+		tokens := q.Input
+		if rapid.Bool().Draw(t, "with answer") {
+			tokens += q.Output
+		}
+		if from := rapid.IntRange(-1, i-1).Draw(t, "like"); from >= 0 {
+			like := requests[from].Blocks
+			q.Blocks = slices.Clone(like[:rapid.IntRange(0, len(like)).Draw(t, "so far")])
+		}
+		q.Blocks = q.Blocks[:min(len(q.Blocks), int(tokens/size))]
+		for int32(len(q.Blocks)) < tokens/size {
+			fresh++
+			q.Blocks = append(q.Blocks, fresh)
+		}
+	}
+	return requests
+}
+
+type cachingFleet struct {
+	still
+
+	size int32
+}
+
+func drawCachingFleet(t *rapid.T) cachingFleet {
+	f := cachingFleet{still: drawStill(t), size: rapid.Int32Range(1, 16).Draw(t, "block")}
+	f.router = rapid.SampledFrom(routers()).Draw(t, "router")
+	f.requests = drawPrefixes(t, f.requests, f.size)
+	return f
+}
+
+func (f *cachingFleet) naive() (*naive, []*naiveJob) {
+	n := &naive{server: f.server, router: f.router, block: int64(f.size)}
+	return n, n.run(f.requests, int(f.replicas))
+}
+
+func (f *cachingFleet) scenario() Scenario {
+	s := plain(Trace{Requests: f.requests}, f.server, f.replicas)
+	s.Router, s.BlockTokens = f.router, f.size
+	return s
+}
+
+// TestPrefixCachesEqualTheNaiveTwin: with prefix caches, in all routers, each request has the times, and the fleet the hits,
+// of a twin that looks through lists of blocks at every step.
+func TestPrefixCachesEqualTheNaiveTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawCachingFleet(t)
+		n, jobs := f.naive()
+		want, got := []string{}, []string{}
+		for _, j := range jobs {
+			want = append(want, fmt.Sprint(elapsed(j.arrived), j.input, j.output, elapsed(j.first-j.arrived), elapsed(j.ended-j.arrived)))
+		}
+		s := f.scenario()
+		r := runStatic(t, &s, Options{Request: func(o Outcome) {
+			got = append(got, fmt.Sprint(o.Arrived, o.Input, o.Output, o.TTFT, o.Total))
+		}})
+		slices.Sort(want)
+		slices.Sort(got)
+		require.Equal(t, want, got)
+		require.EqualValues(t, n.preempted, r.Preempted)
+		require.EqualValues(t, n.hits, r.PrefixHits)
+		require.EqualValues(t, n.queries, r.PrefixQueries)
+	})
+}
+
+// TestCachingFleetsHit: the fleets that TestPrefixCachesEqualTheNaiveTwin draws from have hits, blocks that had to go and
+// preempted sequences.
+func TestCachingFleetsHit(t *testing.T) {
+	fleets := rapid.Custom(drawCachingFleet)
+	hits, preempted, lost := 0, 0, 0
+	for i := range fixed {
+		f := fleets.Example(i)
+		n, _ := f.naive()
+		hits, preempted = hits+n.hits, preempted+n.preempted
+		endless := f
+		endless.server.KVTokens = 1e9
+		if e, _ := endless.naive(); e.hits > n.hits {
+			lost++
+		}
+	}
+	require.Positive(t, hits)
+	require.Positive(t, preempted)
+	require.Positive(t, lost)
+}
+
+// TestNoPrefixesIsNoPrefixCaching: requests without blocks have the same times with prefix caching as without, and requests
+// with blocks the same times without prefix caching as without blocks.
+func TestNoPrefixesIsNoPrefixCaching(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawWorld(t)
+		plain := observe(t, &s, 1)
+		s.BlockTokens = 16
+		on := observe(t, &s, 1)
+		require.Zero(t, on.Result.PrefixHits)
+		on.Result.PrefixQueries = 0
+		require.Equal(t, encode(t, plain), encode(t, on))
+
+		trace := s.Workload.(Trace)
+		trace.Requests = drawPrefixes(t, slices.Clone(trace.Requests), 16)
+		bare := slices.Clone(trace.Requests)
+		for i := range bare {
+			bare[i].Blocks = nil
+		}
+		s.BlockTokens, s.Workload = 0, trace
+		off := observe(t, &s, 1)
+		s.Workload = Trace{Requests: bare, Length: trace.Length}
+		require.Equal(t, encode(t, observe(t, &s, 1)), encode(t, off))
+	})
+}
+
+// TestWorldsWithPrefixCaches: in worlds where everything goes wrong the books of the caches balance (checked in each
+// run), and the same seed gives the same bytes.
+func TestWorldsWithPrefixCaches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawWorld(t)
+		s.BlockTokens = rapid.Int32Range(1, 16).Draw(t, "block")
+		s.Router = rapid.SampledFrom(routers()).Draw(t, "router")
+		trace := s.Workload.(Trace)
+		s.Workload = Trace{Requests: drawPrefixes(t, trace.Requests, s.BlockTokens), Length: trace.Length}
+		require.Equal(t, encode(t, observe(t, &s, 3)), encode(t, observe(t, &s, 3)))
+	})
+}

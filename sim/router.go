@@ -1,0 +1,128 @@
+package sim
+
+import "github.com/inferscale/inferscale/scaling"
+
+// Router says how requests are given to replicas that are ready.
+type Router int8
+
+// The routers.
+const (
+	// LeastLoaded gives a request to the replica with the fewest waiting and running requests for its weight, the
+	// oldest of several. It is the default.
+	LeastLoaded Router = iota
+	// RoundRobin gives requests to one replica after the other.
+	RoundRobin
+	// PrefixCache gives a request to the replica with the highest score, the least loaded of several:
+	//
+	//	3 * share of the prompt that is in its prefix cache
+	//	+ 2 * (most - waiting) / (most - least)      requests that wait, over all replicas; 1 where all have as many
+	//	+ 2 * (1 - share of its KV cache in use)
+	//
+	// These are the scorers prefix-cache, queue and kv-cache-utilization of llm-d's endpoint picker and their weights in its
+	// guides. It knows what is in the caches, as llm-d does by KV events, and the present queues, not those of a scrape
+	// ago. It needs Scenario.BlockTokens.
+	PrefixCache
+)
+
+const routerRule = "must be LeastLoaded, RoundRobin or PrefixCache"
+
+func routers() []Router { return []Router{LeastLoaded, RoundRobin, PrefixCache} }
+
+// String returns the router's name.
+func (r Router) String() string {
+	switch r {
+	case RoundRobin:
+		return "RoundRobin"
+	case PrefixCache:
+		return "PrefixCache"
+	case LeastLoaded:
+	}
+	return "LeastLoaded"
+}
+
+// MarshalText returns the router's name.
+func (r Router) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a router's name.
+func (r *Router) UnmarshalText(text []byte) error {
+	for _, known := range routers() {
+		if known.String() == string(text) {
+			*r = known
+			return nil
+		}
+	}
+	return &scaling.FieldError{Field: "router", Value: string(text), Rule: routerRule}
+}
+
+// Weights of the scorers.
+const (
+	prefixWeight = 3
+	queueWeight  = 2
+	kvWeight     = 2
+)
+
+// route gives a job to a replica that is ready, or keeps it until one is.
+func (e *engine) route(j int32) {
+	if len(e.ready) == 0 {
+		e.backlog.push(j)
+		return
+	}
+	to := e.pick(j)
+	if int64(e.jobs[j].input)+int64(e.jobs[j].output)-1 > to.speed.room {
+		e.refuse(j)
+		return
+	}
+	e.predict(to, j)
+	e.join(to, j)
+}
+
+// pick returns the replica that a job is given to.
+func (e *engine) pick(j int32) (to *replica) {
+	best := 0.0
+	switch e.scenario.Router {
+	case RoundRobin:
+		if e.turn >= len(e.ready) {
+			e.turn = 0
+		}
+		to = e.ready[e.turn]
+		e.turn++
+	case LeastLoaded:
+		for _, r := range e.ready {
+			if load := float64(r.load()) / r.weight; to == nil || load < best {
+				to, best = r, load
+			}
+		}
+	case PrefixCache:
+		least, most := e.queues()
+		for _, r := range e.ready {
+			score := e.score(r, j, least, most)
+			if to == nil || score > best || score == best && float64(r.load())/r.weight < float64(to.load())/to.weight {
+				to, best = r, score
+			}
+		}
+	}
+	return to
+}
+
+// queues returns the shortest and the longest queue of the replicas that are ready, for their weights.
+func (e *engine) queues() (least, most float64) {
+	for i, r := range e.ready {
+		n := float64(r.waiting.len()) / r.weight
+		if i == 0 {
+			least, most = n, n
+		}
+		least, most = min(least, n), max(most, n)
+	}
+	return least, most
+}
+
+// score returns how well a replica suits a job.
+func (e *engine) score(r *replica, j int32, least, most float64) float64 {
+	e.trim(r)
+	cached, _ := e.matched(r, j)
+	queue := 1.0
+	if most > least {
+		queue = (most - float64(r.waiting.len())/r.weight) / (most - least)
+	}
+	return prefixWeight*float64(cached)/float64(e.need(j)) + queueWeight*queue + kvWeight*(1-r.inUse(e.now))
+}
