@@ -9,14 +9,16 @@
 //     TokenBudget prompt tokens, first come first served, and takes the time that Server says. A request is admitted
 //     while there are fewer than MaxSeqs and the KV cache has room for its prompt; where the cache overflows, the newest
 //     sequence is taken out and computed again later, first in the queue.
-//   - The Router gives a request to the least loaded replica, or to one after the other.
+//   - With Scenario.BlockTokens a replica keeps blocks of prompts in the KV memory that no sequence needs, the least recently
+//     used go first, and computes only what of a prompt is not there. Sequences that begin alike share memory.
+//   - The Router gives a request to the least loaded replica, to one after the other, or by what their prefix caches have.
 //   - A replica is provisioned, loads its model, is ready, drains, and is gone. It costs from the request to the end. On
 //     the way down, what is not ready goes first, the newest of it, and then what has the least to do; it finishes its
 //     batch, and what waits in it goes to others.
 //   - The controller sees what it scrapes: Readings with the pods that boot or fail in their interval, quantiles from
 //     histograms with vLLM's buckets. It decides at its ticks, its writes take time and may be refused, and it may crash.
 //
-// Left out: prefix caching, separate prefill and decode, LoRA adapters, speculation, the network.
+// Left out: separate prefill and decode, LoRA adapters, speculation, the network.
 //
 // # Promises
 //

@@ -281,3 +281,19 @@ func TestNamesRoundTrip(t *testing.T) {
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"router":"Random"}`), &back), "must be LeastLoaded or RoundRobin")
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"metrics":[{"signal":"Load"}]}`), &back), "must be the name of a signal")
 }
+
+// TestCopiesHaveTheirOwnBlocks: the copies of a request begin like the copies of another one where the requests do, and like no
+// request itself.
+func TestCopiesHaveTheirOwnBlocks(t *testing.T) {
+	base := Trace{Length: 10 * time.Second, Requests: []Request{{Input: 9, Output: 1, Blocks: []uint64{1, 2}}, {At: 5 * time.Second, Input: 9, Output: 1, Blocks: []uint64{1, 3}}}}
+	next := Scaled(base, 2).Arrivals(1)
+	prefixes, all := map[uint64]int{}, map[uint64]bool{}
+	for r, ok := next(); ok; r, ok = next() {
+		prefixes[r.Blocks[0]]++
+		all[r.Blocks[1]] = true
+	}
+	require.Len(t, prefixes, 2)
+	require.Equal(t, 2, prefixes[1])
+	require.Len(t, all, 4)
+	require.Equal(t, []uint64{1, 2}, base.Requests[0].Blocks)
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -81,7 +82,8 @@ func (t Trace) Validate(field string) error {
 // Scaled returns a workload with its rate multiplied by factor, above 0, and its duration left as it is. Each request
 // comes floor(factor) times and once more with the probability of the rest, so that 0.5 keeps one in two. Copies follow
 // the original within a second, or what the workload has left of it, at random, as arrivals at one instant would be a
-// burst that the traffic does not have.
+// burst that the traffic does not have. The blocks of copies have ids of their own, the same for all first copies, for all
+// second ones and so on: more users, who ask as the others do and do not share their prompts with them.
 func Scaled(w Workload, factor float64) Workload {
 	if factor == 1 {
 		return w
@@ -120,6 +122,7 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 				if i > 0 {
 					within := min(time.Second, end-r.At)
 					r.At += min(time.Duration(random.Uniform()*float64(within)), within-1)
+					r.Blocks = others(r.Blocks, uint64(i))
 				}
 				waiting = insert(waiting, r)
 			}
@@ -132,6 +135,18 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 		waiting = waiting[:copy(waiting, waiting[1:])]
 		return r, true
 	}
+}
+
+// others returns the ids of blocks of a copy.
+func others(blocks []uint64, number uint64) []uint64 {
+	if len(blocks) == 0 {
+		return nil
+	}
+	ids := make([]uint64, len(blocks))
+	for i, id := range blocks {
+		ids[i] = splitmix.Mix(id ^ splitmix.Mix(number*splitmix.Golden))
+	}
+	return ids
 }
 
 // insert keeps the requests in order of time; those at one time stay in the order in which they came.

@@ -62,7 +62,10 @@ func (w *world) capacity() capacity.Config {
 	c := capacity.For(w.bounds, w.SLO, w.Types[0].Server)
 	start := w.Types[0].Startup
 	c.ColdStart = start.Provision.Median + start.Load.Median
-	c.Scrape, c.Control, c.Router = w.Scrape.Interval, w.Control.Interval, w.Router
+	c.Scrape, c.Control = w.Scrape.Interval, w.Control.Interval
+	if w.Router == sim.RoundRobin {
+		c.Router = w.Router
+	}
 	return c
 }
 

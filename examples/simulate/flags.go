@@ -23,6 +23,7 @@ var usage string
 type options struct {
 	trace, scenario string
 	rateScale       float64
+	prefixCache     string
 	from, to        time.Duration
 
 	serverName     string
@@ -112,6 +113,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.StringVar(&o.trace, "trace", traces.NameAzure2023Conversation, "")
 	flags.StringVar(&o.scenario, "scenario", "", "")
 	flags.Float64Var(&o.rateScale, "rate-scale", 1, "")
+	flags.StringVar(&o.prefixCache, "prefix-cache", "", "")
 	flags.DurationVar(&o.from, "from", 0, "")
 	flags.DurationVar(&o.to, "to", 0, "")
 	flags.StringVar(&o.serverName, "server", "qwen32b", "")
@@ -235,7 +237,7 @@ func (o *options) together(set map[string]bool) error {
 	case set["scenario"] && o.scenario != ramp:
 		return misuse("-scenario %q: must be ramp", o.scenario)
 	case set["scenario"]:
-		for _, name := range []string{"trace", "rate-scale", "from", "to"} {
+		for _, name := range []string{"trace", "rate-scale", "from", "to", "prefix-cache"} {
 			if set[name] {
 				return misuse("-%s does not go with -scenario", name)
 			}

@@ -51,7 +51,7 @@ func (o *options) checkHistory(set map[string]bool) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"trace", "scenario"} {
+	for _, name := range []string{"trace", "scenario", "prefix-cache"} {
 		if set[name] {
 			return misuse("-%s does not go with -prometheus or -history", name)
 		}

@@ -86,6 +86,9 @@ func (o *options) traffic(w *world) error {
 	if traffic, err = window(traffic, o.from, o.to); err != nil {
 		return err
 	}
+	if err := o.cachePrefixes(w, traffic); err != nil {
+		return err
+	}
 	w.Workload = sim.Scaled(traffic, o.rateScale)
 	for i := range capacitySeeds {
 		if _, ok := w.Workload.Arrivals(seedOf(i))(); !ok {
@@ -96,6 +99,23 @@ func (o *options) traffic(w *world) error {
 	w.Horizon = 0
 	w.Scrape.Interval = 15 * time.Second
 	w.atDemand = true
+	return nil
+}
+
+// cachePrefixes turns prefix caching on where it is asked for.
+func (o *options) cachePrefixes(w *world, traffic sim.Workload) error {
+	if !o.set["prefix-cache"] {
+		return nil
+	}
+	if err := w.Router.UnmarshalText([]byte(o.prefixCache)); err != nil {
+		return misuse("-prefix-cache %q: must be PrefixCache, LeastLoaded or RoundRobin", o.prefixCache)
+	}
+	trace, _ := traffic.(sim.Trace)
+	if !slices.ContainsFunc(trace.Requests, func(r sim.Request) bool { return len(r.Blocks) > 0 }) {
+		return misuse("-prefix-cache: the requests of -trace %s have no blocks; those of %s have, and of files as Mooncake's", o.trace, traces.NameMooncakeSynthetic)
+	}
+	w.BlockTokens = traces.BlockTokens
+	w.notes = append(w.notes, fmt.Sprintf("Replicas cache prefixes, router %s: one endless cache would hit %.1f %% of the prompt tokens.", w.Router, 100*traces.PrefixShare(trace)))
 	return nil
 }
 

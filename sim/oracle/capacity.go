@@ -25,7 +25,8 @@ const (
 // for the share alpha of the requests, in the simulator itself, to 1 %.
 //
 // The arrivals are a stationary Poisson process; the lengths of prompts and answers are those of the workload, in its
-// order: 4,000 of them, evenly spread over it, or in turn if it has fewer. The first 400 requests warm the replica up and do
+// order: 4,000 of them, evenly spread over it, or in turn if it has fewer. With prefix caching they keep their blocks; those that
+// are taken again do not. The first 400 requests warm the replica up and do
 // not count. Each seed is a run; the share is that over all runs. The gaps of a seed are the same at every rate but for
 // their unit, and the rate is found by bisection, so the answer is always the same.
 //
@@ -66,7 +67,7 @@ func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas i
 		b.lengths = append(b.lengths, lengths)
 	}
 	b.scenario = sim.Scenario{
-		Name: s.Name, Types: []sim.Type{{Server: b.server, Initial: replicas}}, Router: s.Router, SLO: s.SLO,
+		Name: s.Name, Types: []sim.Type{{Server: b.server, Initial: replicas}}, Router: s.Router, BlockTokens: s.BlockTokens, SLO: s.SLO,
 		Scrape: sim.Scrape{Interval: 24 * time.Hour}, Control: sim.Control{Interval: time.Minute},
 	}
 	b.measure()
@@ -94,7 +95,9 @@ func sample(w sim.Workload, seed uint64, most int) ([]sim.Request, error) {
 		}
 	}
 	for i := 0; len(picked) < most; i++ {
-		picked = append(picked, picked[i])
+		again := picked[i]
+		again.Blocks = nil // nobody asks the same again
+		picked = append(picked, again)
 	}
 	return picked, nil
 }

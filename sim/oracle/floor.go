@@ -24,6 +24,8 @@ import (
 // to less than the replica-time of those requests; the larger sum counts, over the share alpha of the requests that need
 // the least. A request that may end after the horizon and still meet the SLO is left out.
 //
+// With prefix caching, what of a prompt is in any other one is neither computed nor kept for it.
+//
 // It knows nothing of whole replicas, queues, cold starts and bounds, so it is well below the optimum where the fleet is
 // small.
 func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error) {
@@ -43,6 +45,7 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 	}
 	var bySeqs, byCache []float64
 	total := 0
+	common := commonBlocks(s, seed)
 	next := s.Workload.Arrivals(seed)
 	for r, ok := next(); ok; r, ok = next() {
 		total++
@@ -51,15 +54,47 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 		}
 		in, steps := float64(r.Input), float64(r.Output-1)
 		held := steps*in + steps*max(0, steps-1)/2
-		own := v.PrefillToken*in + steps*v.Sequence + v.KVToken*held
+		cached := common.tokens(&r)
+		own := v.PrefillToken*(in-cached) + steps*v.Sequence + v.KVToken*held
 		bySeqs = append(bySeqs, own+steps*v.Base/float64(v.MaxSeqs))
-		byCache = append(byCache, own+held*v.Base/float64(v.KVTokens))
+		byCache = append(byCache, own+(held-steps*cached)*v.Base/float64(v.KVTokens))
 	}
 	// Those that are left out are taken to be among the ones that meet the SLO, and to cost nothing.
 	n := int(math.Ceil(alpha*float64(total)-1e-6)) - (total - len(bySeqs))
 	n = max(0, min(n, len(bySeqs)))
 	// A millionth is for the simulator's picoseconds.
 	return max(least(bySeqs, n), least(byCache, n)) / 3600 * (1 - 1e-6), nil
+}
+
+// common are the blocks that several prompts of a run begin with, and how many tokens each has.
+type common struct {
+	prompts map[uint64]int
+	block   int
+}
+
+func commonBlocks(s *sim.Scenario, seed uint64) common {
+	c := common{map[uint64]int{}, int(s.BlockTokens)}
+	if c.block == 0 {
+		return c
+	}
+	next := s.Workload.Arrivals(seed)
+	for r, ok := next(); ok; r, ok = next() {
+		for _, id := range r.Blocks {
+			c.prompts[id]++
+		}
+	}
+	return c
+}
+
+// tokens returns how much of a prompt is common.
+func (c *common) tokens(r *sim.Request) (tokens float64) {
+	for i, id := range r.Blocks {
+		if c.prompts[id] < 2 || (i+1)*c.block >= int(r.Input) {
+			break
+		}
+		tokens += float64(c.block)
+	}
+	return tokens
 }
 
 // least returns the sum of the n least.

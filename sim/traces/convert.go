@@ -79,7 +79,7 @@ type logged struct {
 // nanosecond. Rows with 0 input or output tokens, as of requests that failed, are no requests for a simulator: they are
 // skipped, and the Summary says so.
 //
-// All requests are held in memory, 24 bytes each, and nothing is written before all of them are read.
+// All requests are held in memory, 48 bytes each, and nothing is written before all of them are read.
 func Convert(w io.Writer, r io.Reader, file string, c Columns) (Summary, error) {
 	var s Summary
 	places, t, err := c.open(r, file)

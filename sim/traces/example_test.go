@@ -17,6 +17,7 @@ func ExampleList() {
 	}
 	// Output:
 	// azure2023-conversation   19366 requests,    0 windows (0 filled) in 58m22s, CC-BY-4.0
+	// mooncake-synthetic        3993 requests,    0 windows (0 filled) in 17m3s, Apache-2.0
 	// servegen-m-large             0 requests, 2016 windows (0 filled) in 336h0m0s, Apache-2.0
 	// servegen-m-small             0 requests, 2016 windows (37 filled) in 336h0m0s, Apache-2.0
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func forms() []form {
 	}
 }
 
-// Read reads traffic from a CSV file in one of the forms that the package comment has; file is its name in errors.
+// Read reads traffic from a file in one of the forms that the package comment has; file is its name in errors.
 //
 // Requests become a sim.Trace, in the order of the file, which must be that of time. It lasts to the end of the second
 // of its last request. Times may have decimals, down to a nanosecond.
@@ -59,6 +60,9 @@ func Read(r io.Reader, file string) (sim.Workload, error) {
 	t, err := open(r, file)
 	if err != nil {
 		return nil, err
+	}
+	if t.lines {
+		return readLines(t)
 	}
 	if err := t.header(); err != nil {
 		return nil, err
@@ -121,34 +125,76 @@ func (t *table) missing(rule string) error {
 }
 
 func readRequests(t *table, columns []int) (sim.Workload, error) {
-	var trace sim.Trace
-	for err := range t.records() {
+	cached, err := t.column(cachedColumn)
+	if err != nil {
+		return nil, err
+	}
+	var prompts forest
+	next, stop := iter.Pull(t.records())
+	defer stop()
+	return t.requests(func() (*sim.Request, error) {
+		if err, more := next(); err != nil || !more {
+			return nil, err
+		}
+		r, err := t.request(columns)
+		if err != nil || cached < 0 {
+			return r, err
+		}
+		known, err := t.tokens(cached, 0, wholeRule+" that is not negative")
 		if err != nil {
 			return nil, err
+		}
+		full := r.Input / BlockTokens
+		ok := int64(known) <= (int64(r.Input)+BlockTokens-1)/BlockTokens
+		if ok {
+			r.Blocks, ok = prompts.blocks(int(full), int(min(known, full)))
+		}
+		if !ok {
+			return nil, t.wrong(cached, "must be at most the blocks of this prompt and of one above it")
+		}
+		return r, nil
+	})
+}
+
+// requests makes a trace of what next returns, up to nil.
+func (t *table) requests(next func() (*sim.Request, error)) (sim.Workload, error) {
+	var trace sim.Trace
+	for {
+		r, err := next()
+		if err != nil {
+			return nil, err
+		}
+		if r == nil {
+			break
 		}
 		if len(trace.Requests) == MaxRequests {
 			return nil, t.missing(fmt.Sprintf("must have at most %d requests", MaxRequests))
 		}
-		var r sim.Request
-		if r.At, err = t.span(columns[0], time.Millisecond); err != nil {
-			return nil, err
-		}
 		if n := len(trace.Requests); n > 0 && r.At < trace.Requests[n-1].At {
-			return nil, t.wrong(columns[0], fmt.Sprintf("must not be before the arrival above it, %s", millis(nil, trace.Requests[n-1].At)))
+			return nil, t.wrong(t.time, fmt.Sprintf("must not be before the arrival above it, %s", millis(nil, trace.Requests[n-1].At)))
 		}
-		if r.Input, err = t.tokens(columns[1], 1, tokenRule); err != nil {
-			return nil, err
-		}
-		if r.Output, err = t.tokens(columns[2], 1, tokenRule); err != nil {
-			return nil, err
-		}
-		trace.Requests = append(trace.Requests, r)
+		trace.Requests = append(trace.Requests, *r)
 	}
 	if len(trace.Requests) == 0 {
 		return nil, t.missing("must have at least one request below it")
 	}
 	trace.Length = trace.Requests[len(trace.Requests)-1].At.Truncate(time.Second) + time.Second
 	return trace, nil
+}
+
+// request reads the present record.
+func (t *table) request(columns []int) (*sim.Request, error) {
+	t.time = columns[0]
+	r := &sim.Request{}
+	var err error
+	if r.At, err = t.span(columns[0], time.Millisecond); err != nil {
+		return nil, err
+	}
+	if r.Input, err = t.tokens(columns[1], 1, tokenRule); err != nil {
+		return nil, err
+	}
+	r.Output, err = t.tokens(columns[2], 1, tokenRule)
+	return r, err
 }
 
 func readSeconds(t *table, columns []int) (sim.Workload, error) {

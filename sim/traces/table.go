@@ -55,6 +55,8 @@ type table struct {
 	file   string
 	csv    *csv.Reader
 	source *source
+	lines  bool     // whether it is a request of JSON a line, and no table
+	time   int      // column of the times of requests
 	names  []string // of the columns, as the header has them; empty without one
 	record []string // the present one
 	line   int      // of the present one
@@ -74,6 +76,8 @@ func open(r io.Reader, file string) (*table, error) {
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3) // they are in the buffer
 	}
+	first, _ := buffered.Peek(1)
+	t.lines = string(first) == "{"
 	t.source = &source{r: buffered}
 	t.csv = csv.NewReader(t.source)
 	t.csv.ReuseRecord = true

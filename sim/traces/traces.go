@@ -16,6 +16,7 @@ var data embed.FS
 // The names that Open knows.
 const (
 	NameAzure2023Conversation = "azure2023-conversation"
+	NameMooncakeSynthetic     = "mooncake-synthetic"
 	NameServeGenLarge         = "servegen-m-large"
 	NameServeGenSmall         = "servegen-m-small"
 )
@@ -47,6 +48,15 @@ func List() []Info {
 			Citation: "Patel et al., Splitwise, ISCA 2024",
 		},
 		{
+			Name:     NameMooncakeSynthetic,
+			Title:    "Long prompts of public data sets that begin alike, as Mooncake's evaluation has them",
+			Requests: 3993,
+			Length:   1023 * time.Second,
+			Source:   "kvcache-ai/Mooncake FAST25-release/traces/synthetic_trace.jsonl @3b5a5941",
+			Licence:  "Apache-2.0",
+			Citation: "Qin et al., Mooncake, FAST 2025",
+		},
+		{
 			Name:     NameServeGenLarge,
 			Title:    "A large language model of ServeGen, 162 clients, two weeks from midnight",
 			Windows:  2016,
@@ -75,6 +85,8 @@ func Open(name string) (sim.Workload, error) {
 	switch name {
 	case NameAzure2023Conversation:
 		w, err = Azure2023Conversation()
+	case NameMooncakeSynthetic:
+		w, err = MooncakeSynthetic()
 	case NameServeGenLarge:
 		w, err = ServeGenLarge()
 	case NameServeGenSmall:
@@ -95,6 +107,14 @@ func Open(name string) (sim.Workload, error) {
 // Azure2023Conversation returns the requests of an hour of conversations with Azure's LLM inference service, in 2023.
 func Azure2023Conversation() (sim.Trace, error) {
 	return embedded[sim.Trace]("azure2023_conv.csv")
+}
+
+// MooncakeSynthetic returns the requests of Mooncake's synthetic trace, 17 minutes of prompts of 15,000 tokens, with their
+// blocks of BlockTokens. How many blocks of each prompt there were before it is from the trace, which prompt they are of
+// is not: each begins like the latest one that has as many. What an endless cache hits is therefore exact; a cache that
+// blocks have to leave hits at least as much as it would by the trace itself, as far as it keeps what is latest.
+func MooncakeSynthetic() (sim.Trace, error) {
+	return embedded[sim.Trace]("mooncake_synthetic.csv")
 }
 
 // ServeGenLarge returns the rates of two weeks of a large language model, in windows of ten minutes from local midnight

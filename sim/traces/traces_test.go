@@ -24,7 +24,7 @@ func TestData(t *testing.T) {
 	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join("data", "*.gz"))
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.Len(t, files, 4)
 	for _, file := range files {
 		compressed, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -64,10 +64,10 @@ func TestList(t *testing.T) {
 		require.NotEmpty(t, info.Title)
 		require.NotEmpty(t, info.Source)
 	}
-	require.Len(t, seen, 3)
+	require.Len(t, seen, 4)
 
 	w, err := traces.Open("azure")
-	require.EqualError(t, err, `trace "azure": must be one of azure2023-conversation, servegen-m-large, servegen-m-small`)
+	require.EqualError(t, err, `trace "azure": must be one of azure2023-conversation, mooncake-synthetic, servegen-m-large, servegen-m-small`)
 	require.Nil(t, w)
 }
 

@@ -1,0 +1,36 @@
+package oracle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/sim"
+	"github.com/inferscale/inferscale/sim/oracle"
+)
+
+// TestFloorWithPrefixCaches: where all prompts begin alike a fleet with prefix caches does what is below the floor of one
+// without, and not below its own.
+func TestFloorWithPrefixCaches(t *testing.T) {
+	trace := sim.Trace{Length: time.Minute}
+	for i := range 1800 {
+		r := sim.Request{At: time.Duration(i) * time.Minute / 1800, Input: 4000, Output: 1 + int32(i%3)}
+		for id := range uint64(7) {
+			r.Blocks = append(r.Blocks, id)
+		}
+		trace.Requests = append(trace.Requests, r)
+	}
+	s := sim.Ramp()
+	s.Workload, s.Horizon, s.BlockTokens = trace, 2*time.Minute, 512
+	s.Types[0].Initial = 1
+	r := run(t, &s, 1, sim.Static(1))
+	require.Greater(t, r.Attainment, 0.9)
+	floor, err := oracle.Floor(&s, 0, 1, r.Attainment)
+	require.NoError(t, err)
+	require.LessOrEqual(t, floor, r.ReplicaHours)
+	s.BlockTokens = 0
+	without, err := oracle.Floor(&s, 0, 1, r.Attainment)
+	require.NoError(t, err)
+	require.Greater(t, without, r.ReplicaHours)
+}

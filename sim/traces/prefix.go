@@ -1,0 +1,139 @@
+package traces
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/inferscale/inferscale/sim"
+)
+
+// BlockTokens is what a block of a prompt has in the traces that have blocks: what sim.Scenario.BlockTokens is with them.
+const BlockTokens = 512
+
+// The fields of a line of Mooncake's traces, and the column that says how much of a prompt there was before.
+const (
+	timestampField = "timestamp"
+	inputField     = "input_length"
+	outputField    = "output_length"
+	hashField      = "hash_ids"
+	cachedColumn   = "cached_prefix_blocks_512"
+)
+
+const lineForm = "must be an object with timestamp, input_length and output_length, numbers, and hash_ids, a list of whole numbers that are not negative"
+
+// A line is a request as Mooncake's traces have it. Other fields are not read.
+type line struct {
+	Timestamp json.Number `json:"timestamp"` // milliseconds
+	Input     json.Number `json:"input_length"`
+	Output    json.Number `json:"output_length"`
+	Hashes    []uint64    `json:"hash_ids"`
+}
+
+// readLines reads a request a line.
+func readLines(t *table) (sim.Workload, error) {
+	t.names = []string{timestampField, inputField, outputField, hashField}
+	t.record = make([]string, len(t.names))
+	lines := bufio.NewScanner(t.source)
+	lines.Buffer(nil, maxRecord)
+	at := 0
+	next := func() ([]uint64, bool, error) {
+		for lines.Scan() {
+			at++
+			t.line = at
+			t.source.start = t.source.given // the scanner has a limit of its own
+			if len(lines.Bytes()) == 0 {
+				continue
+			}
+			var l line
+			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+				return nil, false, &RowError{File: t.file, Line: at, Rule: lineForm, Err: err}
+			}
+			t.record[0], t.record[1], t.record[2] = l.Timestamp.String(), l.Input.String(), l.Output.String()
+			t.record[3] = fmt.Sprint(len(l.Hashes))
+			return l.Hashes, true, nil
+		}
+		if err := lines.Err(); err != nil {
+			return nil, false, &RowError{File: t.file, Line: at + 1, Rule: lineRule(err), Err: err}
+		}
+		return nil, false, nil
+	}
+	return t.requests(func() (*sim.Request, error) {
+		hashes, more, err := next()
+		if err != nil || !more {
+			return nil, err
+		}
+		r, err := t.request([]int{0, 1, 2})
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(hashes))*BlockTokens >= int64(r.Input)+BlockTokens {
+			return nil, t.wrong(3, fmt.Sprintf("must have at most one id for each %d tokens of the prompt", BlockTokens))
+		}
+		// The last block of a prompt is not full, and what fills it is not in the trace.
+		r.Blocks = slices.Clip(hashes[:min(len(hashes), int(r.Input/BlockTokens))])
+		return r, nil
+	})
+}
+
+func lineRule(err error) string {
+	if err == bufio.ErrTooLong { //nolint:errorlint // the scanner returns it as it is
+		return errLongRecord.Error()
+	}
+	return err.Error()
+}
+
+// A forest makes ids of blocks up where it is known only how many of a prompt's blocks there were before: each prompt begins
+// like the latest one that has as many.
+type forest struct {
+	latest []tree // those that no later one is as long as, the longest first
+	fresh  uint64
+}
+
+type tree struct{ blocks []uint64 }
+
+// blocks returns the ids of a prompt of so many blocks of which the first so many are known, false if no prompt before had
+// as many.
+func (f *forest) blocks(all, known int) ([]uint64, bool) {
+	i := sort.Search(len(f.latest), func(i int) bool { return len(f.latest[i].blocks) < known }) - 1
+	if known > 0 && i < 0 {
+		return nil, false
+	}
+	ids := make([]uint64, 0, all)
+	if known > 0 {
+		ids = append(ids, f.latest[i].blocks[:known]...)
+	}
+	for len(ids) < all {
+		f.fresh++
+		ids = append(ids, f.fresh)
+	}
+	for len(f.latest) > 0 && len(f.latest[len(f.latest)-1].blocks) <= all {
+		f.latest = f.latest[:len(f.latest)-1]
+	}
+	f.latest = append(f.latest, tree{ids})
+	return ids, true
+}
+
+// PrefixShare returns the share of a trace's prompt tokens that one instance with an endless prefix cache does not compute:
+// what there is to hit at most. A block counts where it and all in front of it were in a prompt before; the last
+// token of a prompt is always computed.
+func PrefixShare(trace sim.Trace) float64 {
+	seen := map[uint64]bool{}
+	tokens, hits := 0.0, 0.0
+	for i := range trace.Requests {
+		r := &trace.Requests[i]
+		tokens += float64(r.Input)
+		for n, id := range r.Blocks {
+			if !seen[id] || (n+1)*BlockTokens >= int(r.Input) {
+				break
+			}
+			hits += BlockTokens
+		}
+		for _, id := range r.Blocks {
+			seen[id] = true
+		}
+	}
+	return hits / tokens
+}
