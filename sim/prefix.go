@@ -107,16 +107,18 @@ func (c *prefixCache) trim(tokens int64) {
 // reset forgets everything: the process began anew.
 func (c *prefixCache) reset() { *c = *newPrefixCache(c.size) }
 
-// trim gives idle blocks of a replica's cache up for what its sequences hold at most by the end of the step under way.
-func (e *engine) trim(r *replica) {
-	if r.cache == nil {
-		return
+// trim gives idle blocks of a replica's cache up for what its sequences hold.
+func (r *replica) trim(held int64) {
+	if r.cache != nil {
+		r.cache.trim(r.speed.room + r.shared - held)
 	}
-	held := r.held
-	if r.busy {
-		held = r.kvAt(e.now) + int64(len(r.decodes))
+}
+
+// trimmed does so for what they hold at the end of the step that is under way.
+func (e *engine) trimmed(r *replica) {
+	if r.cache != nil && r.busy {
+		r.trim(r.kvAt(e.now) + int64(len(r.decodes)))
 	}
-	r.cache.trim(r.speed.room + r.shared - held)
 }
 
 // match returns how many blocks of a job a replica has in its cache, from the first on. A token at least is always left
@@ -186,7 +188,6 @@ func (e *engine) expect(r *replica, j int32) {
 	if r.cache == nil {
 		return
 	}
-	e.trim(r)
 	e.prompts[j].expected = int64(e.match(r, j)) * r.cache.size
 }
 
@@ -233,6 +234,7 @@ func (e *engine) cacheBalances(r *replica) bool {
 	for j := r.oldest; j >= 0; j = e.jobs[j].next {
 		users -= int64(e.prompts[j].linked)
 	}
-	e.trim(r)
-	return users == 0 && shared == r.shared && idle >= r.cache.idle && r.cache.idle*r.cache.size <= max(0, r.speed.room+r.shared-r.held)
+	balance := users == 0 && shared == r.shared && idle == r.cache.idle
+	r.trim(r.held)
+	return balance && r.held-r.shared+r.cache.idle*r.cache.size <= r.speed.room
 }

@@ -96,6 +96,7 @@ func (r *replica) kvAt(t int64) int64 {
 func (e *engine) join(r *replica, j int32) {
 	e.jobs[j].joined = e.now
 	e.waiting++
+	e.trimmed(r)
 	e.expect(r, j)
 	r.ahead += e.ahead(j)
 	r.waiting.push(j)
@@ -125,7 +126,7 @@ func (e *engine) boundary(r *replica) {
 	r.decoded += n * float64(r.length)
 	r.decoding += n * seconds(e.now-r.from)
 	r.held += int64(len(r.decodes)) * r.length
-	e.trim(r)
+	r.trim(r.held)
 	e.filled(r)
 	for len(r.decodes) > 0 && r.decodes[0].at <= r.step {
 		j := r.decodes[0].number
@@ -177,6 +178,7 @@ func (e *engine) begin(r *replica) {
 		e.preempt(r)
 		preempted = true
 	}
+	r.trim(r.held + int64(len(r.decodes))) // what decodes has the memory of this step first
 	if preempted && r.life == draining {
 		e.reroute(r)
 	}
@@ -187,6 +189,7 @@ func (e *engine) begin(r *replica) {
 		}
 		r.waiting.pop()
 		e.admit(r, j)
+		r.trim(r.held + int64(len(r.decodes)))
 	}
 	n := int64(len(r.decodes))
 	r.fill = 0
@@ -206,7 +209,9 @@ func (e *engine) begin(r *replica) {
 	if r.fill == 0 {
 		r.length = min(r.decodes[0].at-r.step, (r.speed.room+r.shared-r.held)/n)
 	}
-	e.trim(r)
+	if preempted && r.cache != nil {
+		r.length = 1 // what was taken out may share more than it did, and come back after a step
+	}
 	e.agenda.set(r.slot, min(e.now+sum(r.length, r.first, r.growth), r.crashAt))
 }
 

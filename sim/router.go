@@ -118,7 +118,7 @@ func (e *engine) queues() (least, most float64) {
 
 // score returns how well a replica suits a job.
 func (e *engine) score(r *replica, j int32, least, most float64) float64 {
-	e.trim(r)
+	e.trimmed(r)
 	cached, _ := e.matched(r, j)
 	queue := 1.0
 	if most > least {
