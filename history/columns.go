@@ -57,6 +57,7 @@ func (r *reducer) pod(p *replica) error {
 			computed[i] *= 1 - math.Min(rate[i], 1)
 		}
 	}
+	r.fleet.hit(prompted.by, computed, queries.any || len(p.keys(PrefixCacheHitRate, Whole)) > 0)
 	out.Prompted = narrow(computed)
 	out.Generated = narrow(first(counted[part{Generated, Whole}], counted[part{GenerationTokens, Sum}]).by)
 	out.Firsts, out.TTFT = narrow(counted[part{TTFT, Count}].by), narrow(counted[part{TTFT, Sum}].by)

@@ -31,6 +31,8 @@ type Fleet struct {
 	sizes  []LengthsOf // by time between two values of a bucket
 	every  int         // intervals between two scrapes
 	spread int         // intervals within long gaps: how many came is known, but not when
+	// prompted are the tokens of all prompts, and cached those of them that prefix caches had; NaN where a pod does not say.
+	prompted, cached float64
 }
 
 // A Target is the Deployment or StatefulSet whose replicas a fleet is; what is not known is empty.

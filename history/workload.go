@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/inferscale/inferscale/internal/lengths"
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -38,6 +37,7 @@ func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
 		return nil, filled, &RefusedError{Finished, "no request came in this range"}
 	}
 	w.Lengths = f.lengthsOf()
+	w.Correlation = f.correlation(w.Lengths)
 	return w, filled, nil
 }
 
@@ -98,13 +98,16 @@ func fill(values []float64) (filled int) {
 // Recorded is traffic of which counts are known by interval, and lengths by the five minutes to an hour that have enough requests.
 //
 // Within an interval requests come at random times, each alike. Lengths are drawn from the buckets of the time: within one
-// their logarithms are uniform, and all are scaled to the mean that was. Prompts and answers are drawn apart from each
-// other, as no histogram has them jointly. Each seed draws other times and lengths; the counts are the same.
+// they are as dense as the buckets beside it say, and so that the mean is what it was. No histogram has prompts and answers jointly: their
+// ranks are drawn with Correlation. Each seed draws other times and lengths; the counts are the same.
 type Recorded struct {
 	Start   time.Time     `json:"start"`
 	Step    time.Duration `json:"step"`
 	Counts  []float64     `json:"counts"` // of each interval; parts of requests are carried on
 	Lengths []LengthsOf   `json:"lengths"`
+	// Correlation is that of the normal deviates of which a prompt's rank and its answer's are made (a Gaussian copula):
+	// 0 draws them apart from each other, and it is within -1 and 1.
+	Correlation float64 `json:"correlation"`
 }
 
 // LengthsOf are the distributions from an interval on.
@@ -128,6 +131,7 @@ func (w *Recorded) Validate(field string) error {
 			break
 		}
 	}
+	e.Check(math.Abs(w.Correlation) <= 1, field+".correlation", w.Correlation, "must be within -1 and 1")
 	e.Check(len(w.Lengths) > 0, field+".lengths", len(w.Lengths), "must have at least one")
 	for i := range w.Lengths {
 		l, name := &w.Lengths[i], fmt.Sprintf("%s.lengths[%d]", field, i)
@@ -170,7 +174,9 @@ func (w *Recorded) Arrivals(seed uint64) sim.Arrivals {
 			begin := time.Duration(interval) * w.Step
 			for range count {
 				at := begin + min(time.Duration(random.Uniform()*float64(w.Step)), w.Step-1)
-				batch = append(batch, sim.Request{At: at, Input: prompts.draw(&random), Output: answers.draw(&random)})
+				q := sim.Request{At: at}
+				q.Input, q.Output = pair(&prompts, &answers, w.Correlation, &random)
+				batch = append(batch, q)
 			}
 			slices.SortFunc(batch, func(a, b sim.Request) int { return cmp.Compare(a.At, b.At) })
 		}
@@ -179,37 +185,9 @@ func (w *Recorded) Arrivals(seed uint64) sim.Arrivals {
 	}
 }
 
-// mixed draws of several histograms.
-type mixed struct {
-	all   []lengths.Drawer
-	total float64
-}
-
-func (m Mixture) drawer() (d mixed) {
-	for i := range m {
-		of := lengths.Of(m[i].Bounds, m[i].Counts, m[i].Sum)
-		d.all = append(d.all, of)
-		d.total += of.Total()
-	}
-	return d
-}
-
-func (d *mixed) draw(random *splitmix.Stream) int32 {
-	if len(d.all) == 1 {
-		return d.all[0].Draw(random)
-	}
-	x := random.Uniform() * d.total
-	for i := range d.all {
-		if x -= d.all[i].Total(); x < 0 || i == len(d.all)-1 {
-			return d.all[i].Draw(random)
-		}
-	}
-	return 1
-}
-
 // Between returns the traffic of the intervals from one up to another, without it.
 func (w *Recorded) Between(from, to int) *Recorded {
-	part := &Recorded{Start: w.Start.Add(time.Duration(from) * w.Step), Step: w.Step, Counts: w.Counts[from:to]}
+	part := &Recorded{Start: w.Start.Add(time.Duration(from) * w.Step), Step: w.Step, Counts: w.Counts[from:to], Correlation: w.Correlation}
 	for i, l := range w.Lengths {
 		if i+1 < len(w.Lengths) && w.Lengths[i+1].From <= from || l.From >= to && len(part.Lengths) > 0 {
 			continue

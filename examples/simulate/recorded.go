@@ -168,6 +168,9 @@ func (o *options) recorded(w *world, p *past) error {
 	w.Name, w.title = "history", fmt.Sprintf("Traffic of %s from %s to %s, as its Prometheus has it", nameOf(f), f.Start.Format("2006-01-02 15:04"), f.Start.Add(p.traffic.Duration()).Format("2006-01-02 15:04 MST"))
 	w.source, w.notes = "Prometheus", append(w.notes, p.notes...)
 	w.notes = append(w.notes, fmt.Sprintf("The history has %s.", f.Repairs))
+	if c := p.traffic.Correlation; math.Abs(c) >= 0.1 {
+		w.notes = append(w.notes, fmt.Sprintf("Calibrated: lengths of prompts and answers are correlated by %.2f, by the tokens in the cache.", c))
+	}
 	w.fleet = f
 	w.workload, w.namespace, w.kind, w.engine = cmp.Or(o.prometheus.options.Workload, f.Target.Name), f.Target.Namespace, f.Target.Kind, string(f.Engine)
 	from, to := int(o.from/f.Step), len(p.traffic.Counts)
