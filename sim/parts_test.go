@@ -278,7 +278,7 @@ func TestNamesRoundTrip(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, s.Metrics, back.Metrics)
 	require.Equal(t, s.Router, back.Router)
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"router":"Random"}`), &back), "must be LeastLoaded or RoundRobin")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"router":"Random"}`), &back), "must be LeastLoaded, RoundRobin or PrefixCache")
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"metrics":[{"signal":"Load"}]}`), &back), "must be the name of a signal")
 }
 
