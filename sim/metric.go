@@ -27,6 +27,9 @@ const (
 	// the last minute. It is what a trained latency predictor would be at its best.
 	PredictedTTFT
 	RequestRate // requests per second that came to the router within the window
+	// InFlightTokens are the prompt tokens, over the fleet, that replicas were given and have not computed yet
+	// (llm_d_epp_inflight_tokens): what is expected in a prefix cache does not count.
+	InFlightTokens
 
 	// The signals from here on are histograms of the whole fleet rather than readings: what its pods have counted since
 	// they were first scraped, see [scaling.Histogram].
@@ -40,7 +43,7 @@ const (
 
 // String returns the signal's name.
 func (s Signal) String() string {
-	names := []string{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "QueueTime", "RouterTTFT", "RouterTPOT", "PredictedTTFT", "RequestRate", "PromptTokens", "GenerationTokens", "Prefilled", "TTFTs", "TPOTs"}
+	names := []string{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "QueueTime", "RouterTTFT", "RouterTPOT", "PredictedTTFT", "RequestRate", "InFlightTokens", "PromptTokens", "GenerationTokens", "Prefilled", "TTFTs", "TPOTs"}
 	if s < 0 || int(s) >= len(names) {
 		return "Signal(?)"
 	}

@@ -22,6 +22,7 @@ type observer struct {
 	histograms []histogram // for the signals that are quantiles, nil where no metric needs them
 	arrivals   []int64     // at the end of each round, for rates; as long as the longest window
 	longest    int
+	tokens     int64 // prompt tokens that were not computed at the end of the round
 	shown      []Page
 	readings   int // of the metrics, those that are not histograms; they come first
 }
@@ -66,7 +67,7 @@ func newObserver(e *engine) observer {
 			bounds = e.bounds.routerTTFT
 		case RouterTPOT:
 			bounds = e.bounds.routerTPOT
-		case Waiting, Running, InFlight, KVCacheUsage, RequestRate, PromptTokens, GenerationTokens, Prefilled, TTFTs, TPOTs:
+		case Waiting, Running, InFlight, KVCacheUsage, RequestRate, InFlightTokens, PromptTokens, GenerationTokens, Prefilled, TTFTs, TPOTs:
 			continue
 		}
 		h := &o.histograms[m.Signal]
@@ -126,6 +127,10 @@ func (o *observer) scrape(e *engine) {
 	o.routed(RouterTPOT, e.routerTPOT)
 	o.routed(PredictedTTFT, e.predictions)
 	o.arrivals[o.round%int64(len(o.arrivals))] = e.arrived
+	o.tokens = 0
+	for _, r := range e.fleet {
+		o.tokens += r.ahead
+	}
 	if e.options.Pages != nil {
 		o.page(e)
 	}
@@ -239,7 +244,9 @@ func (o *observer) reading(e *engine, i int) scaling.Reading {
 	at := e.at(o.last)
 	if m.Signal > KVCacheUsage {
 		value, ok := 0.0, false
-		if rounds := o.rounds(e, m); m.Signal == RequestRate {
+		if rounds := o.rounds(e, m); m.Signal == InFlightTokens {
+			value, ok = float64(o.tokens), true
+		} else if m.Signal == RequestRate {
 			back := min(int64(rounds), o.round)
 			now, then := o.arrivals[o.round%int64(len(o.arrivals))], o.arrivals[(o.round-back)%int64(len(o.arrivals))]
 			value, ok = float64(now-then)/(float64(back)*e.scenario.Scrape.Interval.Seconds()), true
