@@ -107,7 +107,7 @@ func TestLimitsThatAreAllowed(t *testing.T) {
 		},
 		{"interval", []Config{{Interval: 10}}, []Config{{Interval: -1, Timeout: 1, DialTimeout: 1, SweepTimeout: 1, Staleness: 1}}, "interval"},
 		{
-			"timeout", []Config{{Timeout: 15*time.Second - 1}}, []Config{
+			"timeout", []Config{{Timeout: 1}, {Timeout: 15*time.Second - 1}}, []Config{
 				{Timeout: 15 * time.Second}, {Interval: 1, DialTimeout: 1, SweepTimeout: 1}, // half of that is nothing
 			}, "timeout",
 		},
@@ -156,6 +156,9 @@ func TestWhatOnlyCountsHave(t *testing.T) {
 		{Metric{Terms: []Series{gauge(Sum, "g")}, Over: []Series{mean("m")}}, []string{"terms"}},
 	} {
 		row.metric.Name = "m"
+		if len(row.metric.Terms)+len(row.metric.Over) == 2 {
+			require.EqualError(t, row.metric.Validate(), "terms: 2: a Mean, Quantile or Counts must be the only series")
+		}
 		if row.wrong != nil && row.wrong[0] == "sum" {
 			require.EqualError(t, row.metric.Validate(), "sum: 2: must be given only with Counts, and less only with sum")
 		}
@@ -182,8 +185,9 @@ func TestHostsAndPorts(t *testing.T) {
 		"azAZ09.-_": true, "`": false, "{": false, "@": false, "[": false, "/": false, ":": false, "": false, "::1": true, "a:b": false,
 		strings.Repeat("h", 255): true, strings.Repeat("h", 256): false,
 	} {
-		_, _, err := target(&Pod{Host: host}, Endpoint{}.orDefault())
+		_, own, err := target(&Pod{Host: host}, Endpoint{}.orDefault())
 		require.Equal(t, ok, err == nil, "%q", host)
+		require.False(t, own)
 	}
 	for url, ok := range map[string]bool{
 		"http://h/m": true, "http://h:1/m": true, "http://h:65535/m": true, "http://h:0/m": false, "http://h:65536/m": false, "ws://h/m": false,
@@ -266,4 +270,13 @@ func TestNamesOfConstants(t *testing.T) {
 	require.True(t, Encoding.Fetch())
 	require.False(t, None.Fetch())
 	require.False(t, Parse.Fetch())
+	require.False(t, TooMany.Fetch())
+	require.Equal(t, "Read(5)", Read(5).String())
+	require.Equal(t, "Aggregate(5)", Aggregate(5).String())
+	require.Equal(t, "PodState(7)", PodState(7).String())
+	require.Equal(t, "Engine(8)", Engine(8).String())
+	require.Equal(t, "Signal(14)", Signal(14).String())
+	require.EqualError(t, failf(Parse, "what").of("p", "m"), "pod p: metric m: Parse: what")
+	require.EqualError(t, failf(Parse, "what").of("", ""), "Parse: what")
+	require.EqualError(t, &Error{Reason: Parse}, "Parse")
 }

@@ -46,7 +46,6 @@ func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share
 // tally adds what one Series of a page has counted since the last page, and returns how much that is. A failure may come
 // beside it, as when one engine of several is missing.
 func (s *seriesPlan) tally(w *worker, now moment, m *memory, last *baseline, into *tally, other bool) (float64, *Error) {
-	w.list = w.list[:0]
 	k := slices.IndexFunc(s.families, func(f int) bool { return w.page.First(f) != nil })
 	if k < 0 {
 		return 0, failf(NotFound, "no family %s", strings.Join(s.Families, " or "))

@@ -108,7 +108,9 @@ func TestCountsAreWhatCameSinceTheFirstSweep(t *testing.T) {
 	f.say("a", countedPage(-1000, countedEngine{"0", 110, 52, 1e6 + 5000, 1e5 + 1000}))
 	f.counts(10, 2, 4000, 0)
 	f.counts(10, 2, 4000, 0)
-	f.say("a", countedPage(-1000, countedEngine{"0", 113, 57, 1e6 + 9000, 1e5 + 1000}))
+	f.say("a", countedPage(-1000, countedEngine{"0", 110, 56, 1e6 + 9000, 1e5 + 1000}))
+	require.InDelta(t, 4, f.sweep().Pods[0].Values[0].Value, 0)
+	f.say("a", countedPage(-1000, countedEngine{"0", 113, 61, 1e6 + 9000, 1e5 + 1000}))
 	for _, v := range f.sweep().Pods[0].Values {
 		require.Equal(t, [4]float64{8, 8, 8, 1}, [4]float64{v.Value, v.Min, v.Max, v.Weight}, "what came since its last page")
 		require.Equal(t, [2]int{1, 1}, [2]int{v.Engines, v.Series})
@@ -257,6 +259,24 @@ func TestACountedEngineThatIsMissingForOnce(t *testing.T) {
 		f.counts(27, 0, 270, 1)
 	}
 	f.counts(27, 0, 270, 0)
+	// Another that goes just then is waited for anew.
+	three := []countedEngine{{"0", 120, 0, 1200, 0}, {"1", 507, 0, 5070, 0}, {"2", 5, 0, 50, 0}}
+	f.say("a", countedPage(-1000, three...))
+	f.counts(27, 0, 270, 0)
+	f.say("a", countedPage(-1000, three[0], three[2]))
+	for range 5 {
+		f.counts(27, 0, 270, 1)
+	}
+	f.counts(27, 0, 270, 0)
+	f.say("a", countedPage(-1000, three[0]))
+	f.counts(27, 0, 270, 1)
+	f.say("a", countedPage(-1000, three[0], three[2]))
+	f.counts(27, 0, 270, 0)
+	f.say("a", countedPage(-1000, three[0]))
+	for range 5 {
+		f.counts(27, 0, 270, 1)
+	}
+	f.counts(27, 0, 270, 0)
 	// An engine that comes and does not say since when it counts is counted from then on.
 	f.say("a", countedPage(-1000, countedEngine{"0", 120, 0, 1200, 0}, countedEngine{"1", 900, 0, 9000, 0}))
 	f.counts(27, 0, 270, 0)
@@ -307,6 +327,49 @@ func TestCountedPodsThatComeAndGo(t *testing.T) {
 	f.hidden["b"] = Terminating
 	f.say("a", countedPage(-1000, countedEngine{"0", 101, 0, 1010, 0}))
 	f.counts(5, 0, 50, 0)
+}
+
+// TestACountedPodOfTheFirstSweep: what it had counted is no part of it, however new its process is.
+func TestACountedPodOfTheFirstSweep(t *testing.T) {
+	f := newCountedFleet(t)
+	f.say("a", countedPage(0, countedEngine{"0", 5, 0, 50, 0}))
+	f.counts(0, 0, 0, 0)
+}
+
+// TestACountedPodThatShowsOtherNumbers: between pages of other buckets, or of another name of the family, nothing is told.
+func TestACountedPodThatShowsOtherNumbers(t *testing.T) {
+	h := []Series{{Families: []string{"new_h", "h"}, Read: Counts}}
+	for _, change := range []*strings.Replacer{strings.NewReplacer(`le="1"`, `le="0.5"`), strings.NewReplacer("h_", "new_h_", "TYPE h ", "TYPE new_h ")} {
+		tape := newPageTape(t, Metric{Name: "m", Terms: h})
+		for i, step := range []struct {
+			page string
+			want float64
+		}{
+			{countedPage(-1000, countedEngine{"0", 100, 0, 0, 0}), 0},
+			{countedPage(-1000, countedEngine{"0", 103, 0, 0, 0}), 3},
+			{change.Replace(countedPage(-1000, countedEngine{"0", 200, 0, 0, 0})), 0},
+			{change.Replace(countedPage(-1000, countedEngine{"0", 205, 0, 0, 0})), 5},
+		} {
+			shares, fails := tape.read([]byte(step.page), origin().Add(time.Duration(i)*15*time.Second))
+			require.Nil(t, fails[0])
+			require.InDelta(t, step.want, shares[0].value, 0, "page %d", i)
+		}
+	}
+}
+
+// TestWhereCountsOfOtherBucketsGo: to the bucket that has what is just above their lower end.
+func TestWhereCountsOfOtherBucketsGo(t *testing.T) {
+	for _, row := range []struct{ bounds, counts, want []float64 }{
+		{[]float64{1, 2, 4}, []float64{1, 20, 300, 4000}, []float64{1, 20, 300, 4000}},
+		{[]float64{0.5, 1, 3}, []float64{1, 20, 300, 4000}, []float64{21, 300, 4000, 0}},
+		{[]float64{4}, []float64{1, 20}, []float64{1, 0, 0, 20}},
+		{[]float64{5}, []float64{1, 20}, []float64{1, 0, 0, 20}},
+	} {
+		total := tally{bounds: []float64{1, 2, 4}, counts: make([]float64, 4)}
+		total.add(&tally{bounds: row.bounds, counts: row.counts, sum: 5, less: 2})
+		require.Equal(t, row.want, total.counts)
+		require.Equal(t, [2]float64{5, 2}, [2]float64{total.sum, total.less})
+	}
 }
 
 // TestCountsNeverFall: a cache's counter that runs ahead of the prompts' takes nothing back.

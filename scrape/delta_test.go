@@ -119,6 +119,11 @@ func TestCounterSteps(t *testing.T) {
 			{0, "x 1\n", 0, NotFound},
 			{10, start(unix(1)) + typ + "c_total 20\n", 2, None},
 		}},
+		{"a family is absent since the last page without it, not since the first", nil, []deltaStep{
+			{0, "x 1\n", 0, NotFound},
+			{10, "x 1\n", 0, NotFound},
+			{20, start(unix(5)) + typ + "c_total 20\n", 0, NoBaseline},
+		}},
 		{"no series matched, and then one that began since", nil, []deltaStep{
 			{0, typ + "c_total{gone=\"1\"} 7\n", 0, NotFound},
 			{10, typ + "c_total 20\nc_created " + unix(1) + "\n", 2, None},
@@ -301,6 +306,9 @@ func TestHistogramOfAnEngineThatIsAbsentFromAPage(t *testing.T) {
 		shares, fails := tape.read([]byte(histogramPage(step.engines...)), origin().Add(time.Duration(i)*15*time.Second))
 		for k := range shares {
 			require.Equal(t, step.reason, reasonOf(fails[k]), "step %d: %v", i, fails[k])
+			if i == 1 {
+				require.ErrorContains(t, fails[k], "1 of 2 series of the last scrape are gone")
+			}
 			if step.reason == None {
 				require.InDelta(t, step.mean, shares[k].value, 1e-9)
 			}
@@ -339,6 +347,7 @@ func TestAQuantileThatCannotBeRemembered(t *testing.T) {
 	require.True(t, b.keep("other", b.kept.size-b.kept.used))
 	shares, fails := tape.read([]byte(histogramPage([]float64{10, 14, 14, 14, 9}, []float64{0, 4, 4, 4, 6})+more), at(1))
 	require.Nil(t, fails[0])
+	require.Zero(t, b.kept.accounts[""].held)
 	_, fails = tape.read([]byte(histogramPage([]float64{20, 20, 20, 20, 9})), at(2))
 	require.ErrorContains(t, fails[0], "the budget had no memory left for the last scrape")
 	require.InDelta(t, 1.5, shares[0].dist.at(4), 1e-12)
@@ -358,6 +367,9 @@ func TestIncreaseOfAHistogramStaysCumulative(t *testing.T) {
 	row := []float64{9, 25, 15, 24, 25} // the sum, the count, the buckets
 	increase(row, []float64{4, 20, 10, 20, 20})
 	require.Equal(t, []float64{5, 5, 5, 5, 5}, row)
+	row = []float64{6, 3, 0, 3}
+	increase(row, []float64{5, 2, 1, 2})
+	require.Equal(t, []float64{6, 3, 0, 3}, row, "a bucket that fell to 0 began again")
 }
 
 // TestDistributionAt follows Prometheus' histogram_quantile through its edges.
@@ -381,6 +393,7 @@ func TestDistributionAt(t *testing.T) {
 		}
 		require.InDelta(t, row.want, d.at(row.rank), 1e-9, "rank %v", row.rank)
 	}
+	require.Zero(t, (&distribution{bounds: []float64{1}, counts: []float64{0, 4}}).at(0), "though nothing is in the first bucket")
 	zero := &distribution{bounds: []float64{0, 1}, counts: []float64{4, 4, 4}}
 	require.Zero(t, zero.at(2))
 }

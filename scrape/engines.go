@@ -131,8 +131,6 @@ func (e Engine) counted(m Metric, s Signal) (Metric, error) {
 	switch s {
 	case Prefilled, TTFTs:
 		name = enginemetrics.TTFT
-	case TPOTs:
-		name = enginemetrics.TPOTs
 	default:
 	}
 	found, ok := enginemetrics.Of(e.String(), name)

@@ -176,6 +176,36 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// TestARatioToNothing is no number, and nothing to nothing is none observed.
+func TestARatioToNothing(t *testing.T) {
+	ratio := Metric{Name: "r", Terms: []Series{{Families: []string{"used"}}}, Over: []Series{{Families: []string{"size"}}}}
+	_, fail := readOne(t, "used 5\nsize 0\n", ratio)
+	require.ErrorContains(t, fail, "NonFinite: 5/0 is +Inf")
+	s, fail := readOne(t, "used 0\nsize 4\n", ratio)
+	require.Nil(t, fail)
+	require.Equal(t, [2]float64{0, 4}, [2]float64{s.value, s.den})
+	s, fail = readOne(t, "used 0\nsize 0\n", ratio)
+	require.Nil(t, fail)
+	require.True(t, s.idle())
+}
+
+// TestGroupsOfAPageAreItsOwn: which engines another page had, and which of their series were preferred, changes nothing.
+func TestGroupsOfAPageAreItsOwn(t *testing.T) {
+	q := Series{Families: []string{"q"}, GroupBy: []string{"e"}, Prefer: Matcher{Label: "p"}, Within: Max, Across: Sum}
+	tape := newPageTape(t, Metric{Name: "q", Terms: []Series{q}})
+	for i, step := range []struct {
+		page string
+		want float64
+	}{
+		{"q{e=\"0\",p=\"1\"} 100\nq{e=\"0\"} 1\nq{e=\"1\"} 2\nq{e=\"2\"} 4\n", 7},
+		{"q{e=\"1\",p=\"1\"} 1\nq{e=\"5\"} 2\nq{e=\"2\"} 4\n", 7},
+	} {
+		shares, fails := tape.read([]byte(step.page), origin().Add(time.Duration(i)*time.Second))
+		require.Nil(t, fails[0])
+		require.InDelta(t, step.want, shares[0].value, 0, "page %d", i)
+	}
+}
+
 // TestLinesOfGroupsMayBeMixed: engines are told apart by their labels, not by where their lines are.
 func TestLinesOfGroupsMayBeMixed(t *testing.T) {
 	q := Series{Families: []string{"q"}, GroupBy: []string{"e"}, Within: Max, Across: Sum}

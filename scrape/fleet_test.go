@@ -185,10 +185,19 @@ func TestStuckPodsHaveObservedNothing(t *testing.T) {
 		require.Nil(t, fail)
 		require.Equal(t, [2]float64{1.25, 5}, [2]float64{lower, upper})
 	}
+	for _, m := range []*metricPlan{mean, ratio} {
+		lower, upper, fail = m.fleet(times, 6, 4)
+		require.Nil(t, fail)
+		require.Equal(t, [2]float64{1.25, 3.5}, [2]float64{lower, upper})
+	}
 	slow := &distribution{bounds: []float64{1, 4}, counts: []float64{0, 100, 100}}
 	lower, upper, fail = quantileMetric(0.5, 2).fleet([]*share{{dist: slow, den: 100}, {dist: slow, den: 100}}, 6, 6)
 	require.Nil(t, fail)
 	require.Equal(t, [2]float64{0, 2.5}, [2]float64{lower, upper})
+	one := &distribution{bounds: []float64{4}, counts: []float64{1, 1}}
+	lower, upper, fail = quantileMetric(0.5, 2).fleet([]*share{{dist: one, den: 1}, {dist: one, den: 1}}, 1, 0)
+	require.Nil(t, fail)
+	require.Equal(t, [2]float64{1, 2}, [2]float64{lower, upper}, "one observation is missing")
 }
 
 // bruteQuantile is the quantile of a cloud of weighted points that really holds the mass of the missing pods at one
@@ -304,6 +313,16 @@ func TestAgreeTakesTheBucketsOfMost(t *testing.T) {
 	}
 	require.Equal(t, []bool{false, true, true}, agree([]*share{with(1), with(1, 2), with(1, 2)}))
 	require.Equal(t, []bool{false, true}, agree([]*share{with(1), with(1, 2)}), "ties go to the finer set")
+	tape := newPageTape(t, Metric{Name: "h", Terms: []Series{{Families: []string{"h"}, Read: Quantile, Quantile: 0.5}}})
+	var zeros []*share
+	for i, le := range []string{"0", "-0"} {
+		_, _ = tape.read([]byte("x 1\n"), origin().Add(time.Duration(2*i)*time.Second))
+		page := fmt.Sprintf("%s %s\n# TYPE h histogram\nh_bucket{le=\"%s\"} 4\nh_sum 0\nh_count 4\n", startFamily, unix(int64(2*i+1)), le)
+		shares, fails := tape.read([]byte(page), origin().Add(time.Duration(2*i+1)*time.Second))
+		require.Nil(t, fails[0])
+		zeros = append(zeros, shares[0])
+	}
+	require.Equal(t, []bool{true, true}, agree(zeros), "-0 is 0")
 	require.Equal(t, []bool{true, false, true}, agree([]*share{with(2), {}, with(2)}), "a pod without buckets has no vote")
 	rapid.Check(t, func(t *rapid.T) {
 		shares := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *share {

@@ -428,6 +428,19 @@ func TestRedactLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestRedactOfWhatIsWithinBase64: of base64 that has more than the token, what depends on the token alone is not shown.
+func TestRedactOfWhatIsWithinBase64(t *testing.T) {
+	for before, shown := range map[string]int{"a": 2, "ab": 3} {
+		token := "0123456789-token-of-27-bytes"[:29-len(before)-1]
+		whole := base64.StdEncoding.EncodeToString([]byte(before + token))
+		for strings.HasSuffix(whole, "=") {
+			token = token[:len(token)-1]
+			whole = base64.StdEncoding.EncodeToString([]byte(before + token))
+		}
+		require.Equal(t, whole[:shown]+"[redacted]", string(redact([]byte(whole), forms(token), 64)))
+	}
+}
+
 // TestTokensInDisguise: a pod that sends the token back in another form finds it in no message, of a page nor of an error
 // page.
 func TestTokensInDisguise(t *testing.T) {

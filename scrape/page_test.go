@@ -131,5 +131,6 @@ func TestDP8PageAsPeersReadIt(t *testing.T) {
 		require.Equal(t, Ambiguous, reasonOf(fail))
 		require.ErrorContains(t, fail, `ambiguous: 8 series: {engine="0",model_name=`)
 		require.ErrorContains(t, fail, " ...")
+		require.Equal(t, 3, strings.Count(fail.Error(), "{"), "three of them are shown")
 	})
 }

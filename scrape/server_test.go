@@ -158,7 +158,14 @@ func serveCounting(tb testing.TB, connections *atomic.Int32) string {
 func serveStates(tb testing.TB, handler http.HandlerFunc, opened, closed *atomic.Int32) string {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(handler)
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+	s.Config.ConnState = countStates(opened, closed)
+	s.Start()
+	tb.Cleanup(s.Close)
+	return s.URL
+}
+
+func countStates(opened, closed *atomic.Int32) func(net.Conn, http.ConnState) {
+	return func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
 			opened.Add(1)
@@ -167,7 +174,4 @@ func serveStates(tb testing.TB, handler http.HandlerFunc, opened, closed *atomic
 		case http.StateActive, http.StateIdle, http.StateHijacked:
 		}
 	}
-	s.Start()
-	tb.Cleanup(s.Close)
-	return s.URL
 }

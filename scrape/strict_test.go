@@ -84,6 +84,7 @@ func TestStrictHistograms(t *testing.T) {
 		{"le at the sum", typ + "h_bucket{le=\"1\"} 2\nh_sum{le=\"1\"} 4\nh_count 4\n", Mean, 0, Parse},
 		{"sum alone", typ + "h_sum 5\n", Quantile, 0, Buckets},
 		{"mean without a sum", typ + "h_bucket{le=\"1\"} 2\nh_count 4\n", Mean, 0, Buckets},
+		{"a bucket of zero", typ + "h_bucket{le=\"0\"} 2\nh_bucket{le=\"1\"} 6\nh_count 6\n", Quantile, 0.25, None},
 		{"bound below zero", typ + "h_bucket{le=\"-1\"} 2\nh_bucket{le=\"+Inf\"} 4\nh_count 4\n", Quantile, 0, Buckets},
 		{"NaN count", typ + "h_bucket{le=\"1\"} NaN\nh_bucket{le=\"+Inf\"} 4\nh_count 4\n", Quantile, 0, NonFinite},
 		{"infinite count", typ + "h_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} +Inf\n", Quantile, 0, NonFinite},

@@ -2,8 +2,11 @@ package scrape
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -235,8 +238,39 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 		require.Equal(t, int32(1), opened.Load(), name)
 		require.Zero(t, closed.Load())
 		s.Close()
-		require.Eventually(t, func() bool { return closed.Load() == 1 }, 10*time.Second, time.Millisecond, "Close closes it")
+		require.Eventually(t, func() bool { return closed.Load() == 1 }, 3*time.Second, time.Millisecond, "Close closes it, before it is idle for too long")
 	}
+}
+
+// TestConnectionsOfHTTPSAreKept, as a handshake costs more than a page, until the files change with which they were made.
+func TestConnectionsOfHTTPSAreKept(t *testing.T) {
+	var opened, closed atomic.Int32
+	a := newAuthority(t)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	writeFile(t, ca, a.pem)
+	certPEM, keyPEM := a.issue(t, "pod.test")
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	require.NoError(t, err)
+	server := httptest.NewUnstartedServer(answer(textVersion, waitingPage(1)))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	server.Config.ConnState = countStates(&opened, &closed)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	s := newScraper(t, Config{TLS: TLSConfig{CAFile: ca, ServerName: "pod.test"}})
+	sweeps := func() {
+		for range 3 {
+			sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: server.URL + "/metrics"}})
+			require.NoError(t, sweep.Err())
+		}
+	}
+	sweeps()
+	require.Equal(t, [2]int32{1, 0}, [2]int32{opened.Load(), closed.Load()})
+	writeFile(t, ca, append(a.pem, newAuthority(t).pem...))
+	sweeps()
+	require.Equal(t, int32(2), opened.Load())
+	require.Eventually(t, func() bool { return closed.Load() == 1 }, 10*time.Second, time.Millisecond)
+	s.Close()
+	require.Eventually(t, func() bool { return closed.Load() == 2 }, 10*time.Second, time.Millisecond)
 }
 
 // TestASpreadSweepIsInOrder: pods are asked in the order of their places, and the sweep is over when the last one's has come.

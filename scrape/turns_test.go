@@ -113,6 +113,33 @@ func TestTurnsOfWhoGivesUp(t *testing.T) {
 	}
 }
 
+// TestWhoGivesUpTakesNobodysTurn: one that was behind another leaves that where it was.
+func TestWhoGivesUpTakesNobodysTurn(t *testing.T) {
+	s := newTurnstile(1)
+	require.NoError(t, s.enter(t.Context(), "first"))
+	results := map[string]chan error{"second": make(chan error, 1), "third": make(chan error, 1)}
+	ctx, giveUp := context.WithCancel(t.Context())
+	for i, tenant := range []string{"second", "third"} {
+		of := []context.Context{t.Context(), ctx}[i]
+		go func() { results[tenant] <- s.enter(of, tenant) }()
+		require.Eventually(t, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.turns) == i+1
+		}, 10*time.Second, time.Millisecond)
+	}
+	giveUp()
+	require.ErrorIs(t, <-results["third"], context.Canceled)
+	s.mu.Lock()
+	require.Len(t, s.waiting["second"], 1)
+	require.Equal(t, []string{"second"}, s.turns)
+	s.mu.Unlock()
+	s.leave()
+	require.NoError(t, <-results["second"])
+	s.leave()
+	require.Equal(t, 1, s.free)
+}
+
 // TestWhatASweepMayRead: all of it, and not a byte more.
 func TestWhatASweepMayRead(t *testing.T) {
 	const length = 100
