@@ -4,7 +4,8 @@
 //
 // # The model
 //
-//   - Requests arrive on their own time, whatever the fleet does: from a Trace, in Stages, or by the rates of a Series.
+//   - Requests arrive on their own time, whatever the fleet does: from a Trace, in Stages, or by the rates of a Series. Or they
+//     follow answers: Sessions.
 //   - A replica does continuous batching with chunked prefill. One step carries every sequence that decodes and up to
 //     TokenBudget prompt tokens, first come first served, and takes the time that Server says. A request is admitted
 //     while there are fewer than MaxSeqs and the KV cache has room for its prompt; where the cache overflows, the newest

@@ -12,6 +12,7 @@ import (
 const (
 	slotWrite int32 = iota
 	slotArrival
+	slotUser
 	slotScrape
 	slotControl
 	slotMoment
@@ -42,6 +43,7 @@ type engine struct {
 	arrival  Request // the next one
 	coming   bool    // whether there is one
 	backlog  queue   // jobs without a replica
+	users    *users  // of sessions; nil without
 
 	kinds     []kind
 	fleet     []*replica // all that are not gone, in order of their numbers
@@ -117,6 +119,9 @@ func newEngine(s *Scenario, o Options) *engine {
 		}
 		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), lastUp: -1, lastDown: -1})
 	}
+	if sessions, ok := s.Workload.(Sessions); ok {
+		e.users = &users{Sessions: &sessions}
+	}
 	e.observer = newObserver(e)
 	return e
 }
@@ -141,6 +146,9 @@ func (e *engine) initial() {
 func (e *engine) run(check func() error) error {
 	e.initial()
 	e.arrivals = e.scenario.Workload.Arrivals(e.seed)
+	if e.users != nil {
+		e.arrivals = e.users.First.Arrivals(e.seed)
+	}
 	e.comingNext()
 	e.agenda.set(slotScrape, ticks(e.scenario.Scrape.Interval))
 	e.agenda.set(slotControl, ticks(e.scenario.Control.Interval))
@@ -155,6 +163,8 @@ func (e *engine) run(check func() error) error {
 		switch s {
 		case slotArrival:
 			e.arrive()
+		case slotUser:
+			e.users.asks(e)
 		case slotScrape:
 			e.observer.scrape(e)
 			e.agenda.set(slotScrape, e.now+ticks(e.scenario.Scrape.Interval))
@@ -181,7 +191,9 @@ func (e *engine) run(check func() error) error {
 }
 
 // done reports whether nothing that counts can happen any more.
-func (e *engine) done() bool { return e.now >= e.horizon && !e.coming && e.present == 0 }
+func (e *engine) done() bool {
+	return e.now >= e.horizon && !e.coming && e.present == 0 && (e.users == nil || len(e.users.thinking) == 0)
+}
 
 // comingNext looks at the next arrival.
 func (e *engine) comingNext() {
@@ -195,7 +207,16 @@ func (e *engine) comingNext() {
 
 // arrive takes a request in.
 func (e *engine) arrive() {
-	var j int32
+	j := e.newJob(e.arrival)
+	if e.users != nil {
+		e.users.begins(e, j)
+	}
+	e.enter(j)
+	e.comingNext()
+}
+
+// newJob makes a job of a request.
+func (e *engine) newJob(r Request) (j int32) {
 	if n := len(e.freeJobs); n > 0 {
 		j = e.freeJobs[n-1]
 		e.freeJobs = e.freeJobs[:n-1]
@@ -207,13 +228,17 @@ func (e *engine) arrive() {
 		for len(e.prompts) < len(e.jobs) {
 			e.prompts = append(e.prompts, prompt{})
 		}
-		e.prompts[j] = prompt{blocks: e.arrival.Blocks}
+		e.prompts[j] = prompt{blocks: r.Blocks}
 	}
-	e.jobs[j] = job{arrived: e.now, input: e.arrival.Input, output: e.arrival.Output, prev: -1, next: -1}
+	e.jobs[j] = job{arrived: e.now, input: r.Input, output: r.Output, prev: -1, next: -1}
+	return j
+}
+
+// enter lets a job into the system.
+func (e *engine) enter(j int32) {
 	e.arrived++
 	e.count(1)
 	e.route(j)
-	e.comingNext()
 }
 
 // count changes the number of requests in the system.
@@ -253,6 +278,9 @@ func (e *engine) finish(r *replica, j int32) {
 	}
 	if onTime && steady {
 		e.met++
+	}
+	if e.users != nil {
+		e.users.reads(e, j)
 	}
 	e.freeJobs = append(e.freeJobs, j)
 	if e.options.Request != nil {

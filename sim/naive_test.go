@@ -26,6 +26,7 @@ type naiveJob struct {
 	blocks                []uint64
 	linked                int // of the blocks, those that it uses in the replica's prefix cache
 	preempted             bool
+	turn                  turn // of a session
 }
 
 type naiveReplica struct {
@@ -42,6 +43,9 @@ type naive struct {
 	block                    int64 // tokens; 0 for no prefix caching
 	fleet                    []*naiveReplica
 	preempted, queries, hits int
+	// follow returns the request that comes after an answer, and when.
+	follow  func(j *naiveJob, now int64) (next *naiveJob, more bool)
+	pending []*naiveJob // in order of time; of those at one time first requests first, then by session
 }
 
 func (r *naiveReplica) cached() (sum int64) {
@@ -182,6 +186,12 @@ func (n *naive) step(r *naiveReplica, now int64) {
 		if j.written == j.output {
 			j.ended = now
 			n.leave(r, j)
+			if next, more := n.followed(j, now); more {
+				n.pending = append(n.pending, next)
+				slices.SortStableFunc(n.pending, func(a, b *naiveJob) int {
+					return cmp.Or(cmp.Compare(a.arrived, b.arrived), cmp.Compare(min(a.turn.number, 1), min(b.turn.number, 1)), cmp.Compare(a.turn.session, b.turn.session))
+				})
+			}
 		}
 	}
 	for _, j := range filling {
@@ -201,6 +211,13 @@ func (n *naive) step(r *naiveReplica, now int64) {
 		done(j)
 	}
 	n.begin(r, now)
+}
+
+func (n *naive) followed(j *naiveJob, now int64) (*naiveJob, bool) {
+	if n.follow == nil {
+		return nil, false
+	}
+	return n.follow(j, now)
 }
 
 // pick returns the replica for a job.
@@ -237,12 +254,23 @@ func (n *naive) pick(j *naiveJob) (to *naiveReplica) {
 }
 
 // run serves requests to their end.
-func (n *naive) run(requests []Request, replicas int) (jobs []*naiveJob) {
+func (n *naive) run(requests []Request, replicas int) []*naiveJob {
+	return n.runSessions(requests, replicas, func(*naiveJob, Request) {})
+}
+
+// runSessions makes each request the first one of a session.
+func (n *naive) runSessions(requests []Request, replicas int, begin func(*naiveJob, Request)) (jobs []*naiveJob) {
 	n.fleet = make([]*naiveReplica, replicas)
 	for i := range n.fleet {
 		n.fleet[i] = &naiveReplica{ends: never}
 	}
-	for next := 0; ; {
+	for i, q := range requests {
+		j := &naiveJob{id: i, arrived: int64(q.At) * 1000, input: int64(q.Input), output: int64(q.Output), blocks: q.Blocks}
+		j.turn.session = uint64(i)
+		begin(j, q)
+		n.pending = append(n.pending, j)
+	}
+	for {
 		best, at := -1, never
 		for i, r := range n.fleet {
 			if r.ends < at {
@@ -250,14 +278,14 @@ func (n *naive) run(requests []Request, replicas int) (jobs []*naiveJob) {
 			}
 		}
 		switch {
-		case next < len(requests) && int64(requests[next].At)*1000 < at:
-			q := requests[next]
-			j := &naiveJob{id: next, arrived: int64(q.At) * 1000, input: int64(q.Input), output: int64(q.Output), blocks: q.Blocks}
+		case len(n.pending) > 0 && n.pending[0].arrived < at:
+			j := n.pending[0]
+			n.pending = n.pending[1:]
+			j.id = len(jobs)
 			if n.block == 0 {
 				j.blocks = nil
 			}
 			jobs = append(jobs, j)
-			next++
 			to := n.pick(j)
 			to.waiting = append(to.waiting, j)
 			if to.ends == never {

@@ -16,6 +16,7 @@ const (
 	streamScrape
 	streamControl
 	streamCrash
+	streamSession
 )
 
 // A stream is the generator, with more distributions.

@@ -88,6 +88,10 @@ func Scaled(w Workload, factor float64) Workload {
 	if factor == 1 {
 		return w
 	}
+	if sessions, ok := w.(Sessions); ok { // more of them, each as fast as before
+		sessions.First = Scaled(sessions.First, factor)
+		return sessions
+	}
 	return scaled{base: w, factor: factor}
 }
 

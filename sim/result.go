@@ -23,7 +23,12 @@ type Result struct {
 	PrefixQueries int64 `json:"prefixQueries,omitempty"`
 	PrefixHits    int64 `json:"prefixHits,omitempty"`
 
-	// Attainment is the share of Requests that met both SLOs; AttainedTTFT and AttainedTPOT that of each.
+	// Reference are, of Sessions, the requests that come if each answer takes what Sessions.Reference says. Where fewer came
+	// since answers were later, those that did not come are missed.
+	Reference int64 `json:"reference,omitempty"`
+
+	// Attainment is the share of Requests, or of Reference if those are more, that met both SLOs; AttainedTTFT and
+	// AttainedTPOT that of each.
 	Attainment   float64 `json:"attainment"`
 	AttainedTTFT float64 `json:"attainedTTFT"`
 	AttainedTPOT float64 `json:"attainedTPOT"`

@@ -75,10 +75,14 @@ func (s *Scenario) Begin() time.Time {
 func (e *engine) result() Result {
 	hours := func(area wide) float64 { return area.seconds() / 3600 }
 	share := func(n int64) float64 {
-		if e.arrived == 0 {
+		all := e.arrived
+		if e.users != nil {
+			all = max(all, e.users.reference)
+		}
+		if all == 0 {
 			return 1
 		}
-		return float64(n) / float64(e.arrived)
+		return float64(n) / float64(all)
 	}
 	r := Result{
 		Scenario: e.scenario.Name, Policy: e.options.Policy, Seed: e.seed,
@@ -92,6 +96,9 @@ func (e *engine) result() Result {
 		Under: hours(e.under), Over: hours(e.over),
 		Reasons: e.controller.sortedReasons(), Events: e.events,
 		TTFTHistogram: e.ttftTimes.bars(), Timeline: e.timeline,
+	}
+	if e.users != nil {
+		r.Reference = e.users.reference
 	}
 	for k := range e.kinds {
 		t := &e.kinds[k]

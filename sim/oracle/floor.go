@@ -35,6 +35,8 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 	var e scaling.FieldErrors
 	e.Check(typ >= 0 && typ < len(s.Types), "type", typ, fmt.Sprintf("must be a place in the %d types of the scenario", len(s.Types)))
 	e.Check(alpha >= 0 && alpha <= 1, "alpha", alpha, "must be within 0 and 1")
+	_, closed := s.Workload.(sim.Sessions)
+	e.Check(!closed, "workload", "Sessions", "must be open loop: what arrives in sessions depends on the fleet")
 	if err := e.Err(); err != nil {
 		return 0, err
 	}

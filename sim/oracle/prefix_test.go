@@ -34,3 +34,12 @@ func TestFloorWithPrefixCaches(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, without, r.ReplicaHours)
 }
+
+// TestFloorIsOfOpenLoops: of sessions there is none, since a slower fleet is asked something else.
+func TestFloorIsOfOpenLoops(t *testing.T) {
+	s := sim.Ramp()
+	length := sim.Length{Mean: 10, Min: 1, Max: 20}
+	s.Workload = sim.Sessions{First: sim.Trace{Requests: []sim.Request{{Input: 1, Output: 1}}}, Turns: length, Question: length, Answer: length}
+	_, err := oracle.Floor(&s, 0, 1, 0.9)
+	require.ErrorContains(t, err, "workload: Sessions: must be open loop")
+}

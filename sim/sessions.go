@@ -1,0 +1,222 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/internal/splitmix"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// Sessions is closed-loop traffic: users who read an answer, think, and ask again. When a request arrives depends on when
+// the one before it was answered, and so on the fleet; what is asked does not. The k-th session's n-th request has the
+// same prompt, answer and think time under every policy, wherever it is served.
+//
+// A slow fleet is asked less. So that it does not look better for it, shares of requests are of at least those of the
+// reference, which takes for each answer what Reference says: see Result.Reference. A request that would come after
+// Duration is not asked. A session whose request is refused, or would be longer than Context, ends.
+//
+// Where a workload is read without a fleet, as by package oracle, it is the traffic of the reference: see Arrivals.
+type Sessions struct {
+	// First is when sessions begin, and their first requests.
+	First Workload
+	// Turns are the requests of a session, the first one included.
+	Turns Length
+	// Think is from the last token of an answer to the next request.
+	Think Delay
+	// Question are the tokens that a request adds to the prompt and the answer before it, and Answer those of its answer.
+	Question, Answer Length
+	// Context is how long a prompt may be; 0 is no limit.
+	Context int32
+	// Shared are tokens that all prompts begin with, for prefix caches.
+	Shared int32
+	// Reference are the times of an answer in the reference: its first token after TTFT, each other one after TPOT.
+	Reference SLO
+}
+
+// A turn is one request of a session.
+type turn struct {
+	session       uint64
+	number        int32 // from 0 on
+	of            int32 // how many the session has
+	input, output int32
+}
+
+// Duration returns that of First.
+func (s Sessions) Duration() time.Duration { return s.First.Duration() }
+
+// Validate reports every wrong field at once, under field.
+func (s Sessions) Validate(field string) error {
+	var e scaling.FieldErrors
+	e.Check(s.First != nil, field+".first", s.First, "must be set")
+	if s.First != nil {
+		_, nested := s.First.(Sessions)
+		e.Check(!nested, field+".first", "Sessions", "must be open loop")
+		e.Add(s.First.Validate(field + ".first"))
+	}
+	e.Add(s.Turns.Validate(field + ".turns"))
+	e.Add(s.Question.Validate(field + ".question"))
+	e.Add(s.Answer.Validate(field + ".answer"))
+	e.Check(s.Think.Median >= 0 && s.Think.Median <= MaxDuration, field+".think.median", s.Think.Median, "must be within 0 and 90 days")
+	e.Check(s.Think.Sigma >= 0 && s.Think.Sigma <= 10, field+".think.sigma", s.Think.Sigma, "must be within 0 and 10")
+	e.Check(s.Think.Max >= 0 && s.Think.Max <= MaxDuration, field+".think.max", s.Think.Max, "must be within 0 and 90 days")
+	e.Check(s.Context >= 0, field+".context", s.Context, "must not be negative")
+	e.Check(s.Shared >= 0, field+".shared", s.Shared, "must not be negative")
+	e.Check(s.Reference.TTFT >= 0 && s.Reference.TTFT <= MaxDuration, field+".reference.ttft", s.Reference.TTFT, "must be within 0 and 90 days")
+	e.Check(s.Reference.TPOT >= 0 && s.Reference.TPOT <= 24*time.Hour, field+".reference.tpot", s.Reference.TPOT, "must be within 0 and 24h")
+	return e.Err()
+}
+
+// begin returns the first turn of a session.
+func (s *Sessions) begin(seed, session uint64, first Request) turn {
+	return turn{session: session, of: s.Turns.draw(draw(seed, streamSession, session, 0)), input: first.Input, output: first.Output}
+}
+
+// after returns the turn after one, and how long its user thinks; false if the session ends.
+func (s *Sessions) after(seed uint64, t turn) (next turn, think int64, more bool) {
+	t.number++
+	random := draw(seed, streamSession, t.session, uint64(t.number))
+	think = s.Think.draw(random)
+	prompt := int64(t.input) + int64(t.output) + int64(s.Question.draw(random))
+	limit := int64(math.MaxInt32)
+	if s.Context > 0 {
+		limit = int64(s.Context)
+	}
+	if t.number >= t.of || prompt > limit {
+		return t, 0, false
+	}
+	t.input, t.output = int32(prompt), s.Answer.draw(random)
+	return t, think, true
+}
+
+// blocks returns the ids of a turn's blocks: those of its session, which each request goes on with, after the shared ones.
+func (s *Sessions) blocks(t turn, size int32) []uint64 {
+	ids := make([]uint64, (int64(t.input)+int64(t.output))/int64(size))
+	for i := range ids {
+		of := t.session + 1
+		if int64(i+1)*int64(size) <= int64(s.Shared) {
+			of = 0
+		}
+		ids[i] = splitmix.Mix(splitmix.Mix(of+splitmix.Golden) ^ uint64(i))
+	}
+	return ids
+}
+
+// answer returns how long the reference takes.
+func (s *Sessions) answer(t turn) time.Duration {
+	return s.Reference.TTFT + time.Duration(min(float64(t.output-1)*float64(s.Reference.TPOT), float64(MaxDuration)))
+}
+
+// asked counts the requests of a session in the reference.
+func (s *Sessions) asked(seed uint64, first Request, t turn) (n int64) {
+	at, end := first.At, s.Duration()
+	for more := true; more && at < end; n++ {
+		answered := at + s.answer(t)
+		var think int64
+		t, think, more = s.after(seed, t)
+		at = answered + elapsed(think)
+	}
+	return n
+}
+
+// Arrivals returns the requests of the reference, in which each answer takes the same time.
+func (s Sessions) Arrivals(seed uint64) Arrivals {
+	next := s.First.Arrivals(seed)
+	first, more := next()
+	end := s.Duration()
+	var later heap // by time and session
+	var places []int32
+	var turns []turn
+	return func() (Request, bool) {
+		var r Request
+		var t turn
+		if more && (len(later) == 0 || int64(first.At) <= later[0].at) {
+			t = s.begin(seed, uint64(len(turns)), first)
+			turns, places = append(turns, t), append(places, -1)
+			r.At = first.At
+			first, more = next()
+		} else if len(later) > 0 {
+			e := later[0]
+			later.remove(places, 0)
+			t = turns[e.number]
+			r.At = time.Duration(e.at)
+		} else {
+			return r, false
+		}
+		r.Input, r.Output = t.input, t.output
+		if next, think, more := s.after(seed, t); more {
+			if at := r.At + s.answer(t) + elapsed(think); at < end {
+				turns[t.session] = next
+				later.push(places, entry{int64(at), int64(t.session), int32(t.session)})
+			}
+		}
+		return r, true
+	}
+}
+
+// users are those of a run with Sessions.
+type users struct {
+	*Sessions
+
+	begun     uint64
+	turns     []turn // of jobs
+	thinking  heap   // those who think, by time and session
+	places    []int32
+	next      []turn // theirs
+	free      []int32
+	reference int64
+}
+
+// begins makes a job that arrives the first request of a session.
+func (u *users) begins(e *engine, j int32) {
+	t := u.begin(e.seed, u.begun, e.arrival)
+	u.begun++
+	u.reference += u.asked(e.seed, e.arrival, t)
+	u.takes(e, j, t)
+}
+
+// takes makes a job a turn of a session.
+func (u *users) takes(e *engine, j int32, t turn) {
+	for len(u.turns) < len(e.jobs) {
+		u.turns = append(u.turns, turn{})
+	}
+	u.turns[j] = t
+	if size := e.scenario.BlockTokens; size > 0 {
+		e.prompts[j].blocks = u.blocks(t, size)
+	}
+}
+
+// reads lets the user of a job that finished think about the answer.
+func (u *users) reads(e *engine, j int32) {
+	next, think, more := u.after(e.seed, u.turns[j])
+	if !more || think >= ticks(u.Duration())-e.now {
+		return
+	}
+	var i int32
+	if n := len(u.free); n > 0 {
+		i = u.free[n-1]
+		u.free = u.free[:n-1]
+		u.next[i] = next
+	} else {
+		i = int32(len(u.next))
+		u.next, u.places = append(u.next, next), append(u.places, -1)
+	}
+	u.thinking.push(u.places, entry{e.now + think, int64(next.session), i})
+	e.agenda.set(slotUser, u.thinking[0].at)
+}
+
+// asks takes the request of the user in who has thought.
+func (u *users) asks(e *engine) {
+	i := u.thinking[0].number
+	u.thinking.remove(u.places, 0)
+	u.free = append(u.free, i)
+	t := u.next[i]
+	j := e.newJob(Request{Input: t.input, Output: t.output})
+	u.takes(e, j, t)
+	if len(u.thinking) > 0 {
+		e.agenda.set(slotUser, u.thinking[0].at)
+	} else {
+		e.agenda.set(slotUser, never)
+	}
+	e.enter(j)
+}
