@@ -34,13 +34,17 @@ type comparison struct {
 	kindsShare   float64 // of the traffic
 	fidelity     []fidelity
 	explained    []explanation
+	arrivals     []float64 // requests by day
+	changes      *changes
 }
 
 // A line is a contender and its results, one for each seed.
 type line struct {
 	contender
-	results []sim.Result
-	summary summary
+	results   []sim.Result
+	summary   summary
+	days      [][]tally // for each seed, where there are enough days
+	certainty *certainty
 }
 
 // trims returns how many runs go into making the oracle's schedule cheaper: fewer where each takes longer.
@@ -104,7 +108,8 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 	r.summarizeAll(r.lines)
 	r.summarizeAll(r.sweep)
 	slices.SortStableFunc(r.lines, r.order)
-	return r.comparison, nil
+	r.resample()
+	return r.comparison, r.whatIf(ctx, o)
 }
 
 // foresight returns the contenders that know more than a policy, as far as there are any.
@@ -133,8 +138,14 @@ func (r *runner) measure(ctx context.Context) error {
 		return fmt.Errorf("the capacity of a replica: %w", err)
 	}
 	next := w.Workload.Arrivals(seedOf(0))
-	for _, more := next(); more; _, more = next() {
+	if n := daysIn(w.Workload.Duration()); n >= leastDays {
+		r.arrivals = make([]float64, n)
+	}
+	for q, more := next(); more; q, more = next() {
 		r.requests++
+		if r.arrivals != nil {
+			r.arrivals[r.dayOf(q.At)]++
+		}
 	}
 	r.floor, r.demand = make([]float64, r.seeds), make([][]int32, r.seeds)
 	err = inParallel(ctx, r.workers, r.seeds, func(_ context.Context, i int) (err error) {
@@ -190,7 +201,7 @@ func (r *runner) scenario(c *contender, i int) sim.Scenario {
 func (r *runner) runAll(ctx context.Context, contenders []contender, recorded int, scenario func(*contender, int) sim.Scenario) ([]*line, error) {
 	lines := make([]*line, len(contenders))
 	for i, c := range contenders {
-		lines[i] = &line{contender: c, results: make([]sim.Result, r.seeds)}
+		lines[i] = &line{contender: c, results: make([]sim.Result, r.seeds), days: make([][]tally, r.seeds)}
 	}
 	explained := make([]explanation, len(contenders))
 	n := len(contenders) * r.seeds
@@ -199,6 +210,10 @@ func (r *runner) runAll(ctx context.Context, contenders []contender, recorded in
 		defer r.progress.step()
 		c, seed := lines[i/r.seeds], i%r.seeds
 		o := sim.Options{Policy: c.name, Seed: seedOf(seed)}
+		done := func(*sim.Result) {}
+		if recorded > 0 {
+			done = r.byDay(c, seed, &o)
+		}
 		if seed < recorded {
 			o.Timeline = r.interval()
 			if r.explain {
@@ -208,6 +223,9 @@ func (r *runner) runAll(ctx context.Context, contenders []contender, recorded in
 		}
 		s := scenario(&c.contender, seed)
 		c.results[seed], err = sim.Run(ctx, &s, func() (scaling.Group, error) { return c.controller(o.Seed) }, o)
+		if done(&c.results[seed]); seed >= recorded {
+			c.results[seed].Timeline = nil
+		}
 		return err
 	})
 	if recorded > 0 && r.explain {

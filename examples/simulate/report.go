@@ -43,6 +43,12 @@ type content struct {
 	Missed               template.HTML
 	DayHeadings          []string
 	Days                 [][]string
+	Certainty            string
+	CertaintyHeadings    []string
+	CertaintyRows        [][]string
+	Changes              string
+	ChangesHeadings      []string
+	ChangesRows          [][]string
 	FidelityIntroduction string
 	Fidelity             [][]string
 	KindsIntroduction    string
@@ -113,6 +119,7 @@ func (c *comparison) html(w io.Writer) error {
 			noted{l.name, fmt.Sprintf("%s %%, %.2f replica-hours", percent(result.Attainment), result.ReplicaHours)}, picture,
 		})
 	}
+	c.sureContent(&d)
 	c.believed(&d)
 	c.kindsContent(&d)
 	return t.Execute(w, d)

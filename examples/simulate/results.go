@@ -26,6 +26,9 @@ type document struct {
 	Sweep      []result          `json:"sweep"`
 	Kinds      []result          `json:"kinds,omitempty"`
 	Fidelity   []fidelity        `json:"fidelity,omitempty"`
+	// Days are those that certainty is by, and Changes what would change the verdict on a history.
+	Days    int      `json:"days,omitempty"`
+	Changes *changes `json:"changes,omitempty"`
 }
 
 type traffic struct {
@@ -50,6 +53,8 @@ type result struct {
 	Attainment   estimate     `json:"attainment"`
 	ReplicaHours estimate     `json:"replicaHours"`
 	Results      []sim.Result `json:"results"` // for each seed
+	// Certainty is nil where there are fewer than three days.
+	Certainty *certainty `json:"certainty,omitempty"`
 }
 
 // json writes all results.
@@ -60,6 +65,7 @@ func (c *comparison) json(w io.Writer) error {
 		Traffic:    traffic{t.title, t.source, t.licence, t.citation, t.Workload.Duration(), t.rateScale},
 		DemandStep: c.demandStep, Demand: c.demand, Floor: c.floor, Replays: c.replays,
 		Policies: resultsOf(c.lines), Sweep: resultsOf(c.sweep), Kinds: resultsOf(c.kinds), Fidelity: c.fidelity,
+		Days: len(c.arrivals), Changes: c.changes,
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", " ")
@@ -71,7 +77,7 @@ func resultsOf(lines []*line) []result {
 	for _, l := range lines {
 		r := result{
 			Name: l.name, Sort: l.sort, Attains: l.summary.attains, Recommended: l.name == recommendedName,
-			Attainment: l.summary.attained, ReplicaHours: l.summary.hours,
+			Attainment: l.summary.attained, ReplicaHours: l.summary.hours, Certainty: l.certainty,
 		}
 		if l.summary.attains && l.summary.ratio.Mean > 0 {
 			r.Ratio = &l.summary.ratio

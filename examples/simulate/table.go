@@ -145,6 +145,8 @@ func (c *comparison) table(out io.Writer) {
 	for _, text := range c.legend() {
 		fmt.Fprintf(out, "%s\n", text)
 	}
+	c.certaintyTable(out)
+	c.changesTable(out)
 	c.kindsTable(out)
 	c.fidelityTable(out)
 }
