@@ -11,7 +11,8 @@ import (
 // mostKept is the most requests that a search keeps instead of drawing them again for each run.
 const mostKept = 4_000_000
 
-// keep draws the requests once, and sets how many of them may be missed.
+// keep draws the requests once, and sets how many of them may be missed. Sessions stay: they are drawn for a reference, and
+// there may be more of them.
 func (r *replayer) keep() {
 	w := r.scenario.Workload
 	kept := sim.Trace{Length: w.Duration()}
@@ -22,7 +23,8 @@ func (r *replayer) keep() {
 			kept.Requests = append(kept.Requests, q)
 		}
 	}
-	if total <= mostKept {
+	_, r.closed = w.(sim.Sessions)
+	if total <= mostKept && !r.closed {
 		r.scenario.Workload = kept
 	}
 	r.mayMiss = float64(total)*(1-r.goal.Alpha) + 1e-6
@@ -43,7 +45,7 @@ func (r *replayer) certify(ctx context.Context, policy string, asked []int32, br
 			if late != nil {
 				late(q)
 			}
-			if missed++; brief && float64(missed) > r.mayMiss && !hopeless {
+			if missed++; brief && !r.closed && float64(missed) > r.mayMiss && !hopeless {
 				hopeless = true
 				cancel()
 			}

@@ -141,6 +141,7 @@ type replayer struct {
 	cold     time.Duration
 
 	mayMiss float64   // requests that may miss the SLO
+	closed  bool      // the requests are those of sessions
 	work    []float64 // of the present step
 	runs    int
 	tried   []trial
