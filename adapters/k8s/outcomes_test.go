@@ -1,0 +1,226 @@
+package k8s_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// blindAt is a round on a target of so many replicas of which nothing is known.
+func blindAt(replicas, least, most int32) *k8s.Outcome {
+	o := outcome(3, noSample)
+	o.Decision = scaling.UnknownAt(replicas, noSample, waiting)
+	o.Scale.Replicas, o.Bounds = replicas, scaling.Bounds{Min: least, Max: most}
+	o.Observed.Readings[0] = scaling.Reading{Metric: waiting}
+	return o
+}
+
+// At 0 replicas, as its bounds allow, a target is ready though there is no pod to ask, and in no other case.
+func TestAtZeroIsReady(t *testing.T) {
+	for name, row := range map[string]struct {
+		outcome *k8s.Outcome
+		ready   metav1.ConditionStatus
+		reason  string
+	}{
+		"as the bounds allow":   {blindAt(0, 0, 8), metav1.ConditionTrue, k8s.ReasonAtZero},
+		"with replicas":         {blindAt(1, 0, 8), metav1.ConditionFalse, "NoSample"},
+		"below the minimum":     {blindAt(0, 1, 8), metav1.ConditionFalse, "NoSample"},
+		"without bounds":        {blindAt(0, 0, 0), metav1.ConditionFalse, "NoSample"},
+		"one is the most":       {blindAt(0, 0, 1), metav1.ConditionTrue, k8s.ReasonAtZero},
+		"the state is refused":  {with(blindAt(0, 0, 8), func(o *k8s.Outcome) { o.StateErr = &scaling.StateError{Err: scaling.ErrNewerState} }), metav1.ConditionFalse, k8s.ReasonStateRefused},
+		"nothing is decided":    {with(blindAt(0, 0, 8), func(o *k8s.Outcome) { o.Decided = false }), metav1.ConditionFalse, k8s.ReasonNotDecided},
+		"it is decided to hold": {with(outcome(3, between, 4, 10), func(o *k8s.Outcome) { o.Scale.Replicas, o.Bounds.Min = 0, 0 }), metav1.ConditionTrue, k8s.ReasonReady},
+	} {
+		c := conditionsOf(row.outcome)[k8s.ConditionReady]
+		require.Equal(t, [2]string{string(row.ready), row.reason}, [2]string{string(c.Status), c.Reason}, name)
+	}
+	o := blindAt(0, 0, 8)
+	require.Equal(t, "no replicas, as minReplicas allows: there is no pod to ask", conditionsOf(o)[k8s.ConditionReady].Message)
+	require.Equal(t, metav1.ConditionUnknown, conditionsOf(o)[k8s.ConditionMetricsAvailable].Status)
+	require.Equal(t, k8s.ReasonAtZero, conditionsOf(o)[k8s.ConditionMetricsAvailable].Reason)
+}
+
+// What is odd about a round that is ready is said, the first of these first.
+func TestWhatReadySays(t *testing.T) {
+	late := func(o *k8s.Outcome) { o.Late = 1500 * time.Microsecond }
+	refused := func(o *k8s.Outcome) { o.ConfigErr = errors.New("bad") }
+	paused := func(o *k8s.Outcome) { o.Paused = true }
+	of := func(changes ...func(*k8s.Outcome)) metav1.Condition {
+		o := outcome(3, between, 4, 10)
+		for _, change := range changes {
+			change(o)
+		}
+		return conditionsOf(o)[k8s.ConditionReady]
+	}
+	require.Equal(t, [2]string{k8s.ReasonReady, "deciding and able to act"}, [2]string{of().Reason, of().Message})
+	require.Equal(t, [2]string{k8s.ReasonConfigRefused, "the last good configuration is in force: bad"}, [2]string{of(refused).Reason, of(refused).Message})
+	require.Equal(t, k8s.ReasonLate, of(late, refused).Reason)
+	require.Equal(t, "the round began 2ms after it was due: the slow rounds of this namespace take its share", of(late).Message)
+	require.Equal(t, [2]string{k8s.ReasonPaused, "paused: decides, and writes no replicas"}, [2]string{of(paused, late, refused).Reason, of(paused, late).Message})
+}
+
+// Metrics are not available where the round ended before the pods were asked, whatever ended it.
+func TestWhetherPodsWereAsked(t *testing.T) {
+	for name, change := range map[string]func(*k8s.Outcome){
+		"the target was not read": func(o *k8s.Outcome) { o.ScaleErr = errors.New("no") },
+		"it was not observed":     func(o *k8s.Outcome) { o.ObserveErr = errors.New("no") },
+		"there was no round":      func(o *k8s.Outcome) { o.At = time.Time{} },
+		"there is no fleet":       func(o *k8s.Outcome) { o.Observed.Fleets = nil },
+	} {
+		c := k8s.MetricsAvailable(with(outcome(3, between, 4, 10), change))
+		require.Equal(t, [2]string{"Unknown", k8s.ReasonNotObserved}, [2]string{string(c.Status), c.Reason}, name)
+	}
+	require.Equal(t, metav1.ConditionTrue, k8s.MetricsAvailable(outcome(3, between, 4, 10)).Status)
+	none := k8s.MetricsAvailable(with(outcome(3, between, 4, 10), func(o *k8s.Outcome) { o.Observed.Readings = nil }))
+	require.Equal(t, [2]string{"True", k8s.ReasonNoMetrics}, [2]string{string(none.Status), none.Reason})
+}
+
+// The end of a cooldown is a whole second, and not before it is over.
+func TestCooldownUntil(t *testing.T) {
+	const cooldown scaling.Code = "Cooldown elapsed < cooldown"
+	for _, row := range []struct {
+		elapsed, of float64
+		left        time.Duration
+		waits       bool
+	}{
+		{0, 60, 60 * time.Second, true},
+		{59, 60, time.Second, true},
+		{58.5, 60, 2 * time.Second, true},
+		{59.9999, 60, 0, false},
+		{60, 60, 0, false},
+	} {
+		o := outcome(3, between, 4, 10)
+		d := scaling.HoldAt(3)
+		d.To(3, cooldown, "", row.elapsed, row.of)
+		o.Decision = d
+		until, waits := o.CooldownUntil()
+		require.Equal(t, row.waits, waits, row.elapsed)
+		require.Equal(t, start.Add(row.left), until, row.elapsed)
+	}
+	_, waits := outcome(4, aboveHigh, 12, 10).CooldownUntil()
+	require.False(t, waits)
+}
+
+// A foreign code that is no reason of a condition is told as its verdict.
+func TestCodesAsReasons(t *testing.T) {
+	for code, want := range map[scaling.Code]string{
+		"AboveHigh": "AboveHigh", "azAZ": "azAZ", "a_09": "a_09", "A1": "A1", "1A": "Up", "_a": "Up", "a-b": "Up", "a`": "Up", "a{": "Up", "A@": "Up", "A[": "Up", "a/": "Up", "a:": "Up",
+	} {
+		c := conditionsOf(outcome(4, code))[k8s.ConditionScalingActive]
+		require.Equal(t, want, c.Reason, code)
+	}
+}
+
+// The series of a target say what its last round came to.
+func TestSeriesOfATarget(t *testing.T) {
+	m := k8s.NewMetrics()
+	value := func(name string) []float64 { return valuesOf(t, m, name) }
+	o := outcome(4, aboveHigh, 12, 10)
+	m.Observe(o, time.Second)
+	require.Equal(t, []float64{3}, value("inferscale_current_replicas"))
+	require.Equal(t, []float64{4}, value("inferscale_desired_replicas"))
+	require.Equal(t, []float64{3}, value("inferscale_ready_replicas"))
+	require.Equal(t, []float64{1}, value("inferscale_min_replicas"))
+	require.Equal(t, []float64{8}, value("inferscale_max_replicas"))
+	for _, name := range []string{"inferscale_state_refused", "inferscale_config_refused", "inferscale_dry_run", "inferscale_paused"} {
+		require.Equal(t, []float64{0}, value(name), name)
+	}
+	require.Zero(t, testutil.CollectAndCount(m, "inferscale_write_conflicts_total"), "none has happened")
+	o.StateErr, o.ConfigErr, o.DryRun, o.Paused, o.Conflicts = &scaling.StateError{Err: scaling.ErrNewerState}, errors.New("bad"), true, true, 2
+	o.Scale.Replicas = 5
+	m.Observe(o, time.Second)
+	for _, name := range []string{"inferscale_state_refused", "inferscale_config_refused", "inferscale_dry_run", "inferscale_paused"} {
+		require.Equal(t, []float64{1}, value(name), name)
+	}
+	require.Equal(t, []float64{5}, value("inferscale_current_replicas"))
+	require.Equal(t, []float64{2}, value("inferscale_write_conflicts_total"))
+
+	// A store that is away refuses no state, and a target that was not read keeps its count.
+	o.StateErr, o.ScaleErr, o.Scale.Replicas = fmt.Errorf("load state: %w", errors.New("away")), errors.New("away"), 9
+	m.Observe(o, time.Second)
+	require.Equal(t, []float64{0}, value("inferscale_state_refused"))
+	require.Equal(t, []float64{5}, value("inferscale_current_replicas"))
+	unread := k8s.NewMetrics()
+	unread.Observe(&k8s.Outcome{Target: target}, time.Second)
+	for _, name := range []string{"inferscale_current_replicas", "inferscale_ready_replicas", "inferscale_min_replicas"} {
+		require.Zero(t, testutil.CollectAndCount(unread, name), name)
+	}
+}
+
+// valuesOf returns the values of a metric.
+func valuesOf(t *testing.T, m *k8s.Metrics, name string) (values []float64) {
+	t.Helper()
+	registry := newRegistry(t, m)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, s := range f.GetMetric() {
+			if f.GetName() == name {
+				values = append(values, s.GetGauge().GetValue()+s.GetCounter().GetValue())
+			}
+		}
+	}
+	return values
+}
+
+// The log has each decision, loudly if it acts, and one line for a round that is not as it should be.
+func TestLoopLogs(t *testing.T) {
+	var text bytes.Buffer
+	c, clock, o := newCluster(3), &clock{now: start}, &observer{value: 50}
+	l := newLoop(t, c, o, clock, func(config *k8s.LoopConfig) {
+		config.Logger = slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelInfo}))
+		config.LeaveAtZero = false
+	})
+	for range 3 {
+		tick(t, l)
+		clock.pass()
+	}
+	require.Contains(t, text.String(), `level=INFO msg=decided target="Deployment default/llama" verdict=Up from=3 to=4`)
+	require.NotContains(t, text.String(), "WARN")
+	require.NotContains(t, text.String(), "verdict=Hold", "which is for debugging")
+	text.Reset()
+	o.err = errors.New("the pods are away")
+	_, err := l.Tick(context.Background())
+	require.Error(t, err)
+	require.Equal(t, 1, strings.Count(text.String(), "level=WARN"))
+	require.Contains(t, text.String(), `level=WARN msg="round with errors" target="Deployment default/llama" error="the pods are away"`)
+}
+
+// 0 as the period of events is 10 minutes.
+func TestEventsRepeatAfterTenMinutes(t *testing.T) {
+	r := record.NewFakeRecorder(10)
+	e := k8s.NewEvents(r, 0)
+	for _, at := range []time.Duration{0, 10*time.Minute - 1, 10 * time.Minute} {
+		o := outcome(3, between, 4, 10)
+		o.At = start.Add(at)
+		e.Say(nil, o)
+	}
+	require.Len(t, told(r), 2)
+}
+
+func newRegistry(t *testing.T, m *k8s.Metrics) *prometheus.Registry {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	require.NoError(t, registry.Register(m))
+	return registry
+}
+
+// with is an outcome after a change.
+func with(o *k8s.Outcome, change func(*k8s.Outcome)) *k8s.Outcome {
+	change(o)
+	return o
+}
