@@ -224,6 +224,39 @@ func TestFieldsOfATarget(t *testing.T) {
 	}
 }
 
+// TestKeysOfRules: a field is told by the key that goes with threshold, or by its path.
+func TestKeysOfRules(t *testing.T) {
+	profiled := parsed(t, inReplicas("lowThreshold", "1", "profile", "kaito"))
+	plain := parsed(t, inReplicas("lowThreshold", "1"))
+	for path, key := range map[string]string{
+		"realtime.profile": "profile", "realtime.holdWhilePending": "realtime.holdWhilePending", "proportional.profile": "proportional.profile",
+		"realtime.metrics[0].threshold.high": "threshold", "realtime.metrics[0].threshold.low": "lowThreshold",
+		"realtime.metrics[0].source": "metricName", "realtime.metrics[0].source.port": "metricPort", "realtime.metrics[0].source.labels[0]": "labels",
+		"realtime.metrics[0].source.engine": "engine", "realtime.metrics[1].source.port": "realtime.metrics[1].source.port",
+	} {
+		require.Equal(t, key, profiled.ruleKey(path), path)
+	}
+	require.Equal(t, "realtime.profile", plain.ruleKey("realtime.profile"))
+}
+
+// TestWhoSharesAState: triggers in mode replicas that read the same of the same, and no other.
+func TestWhoSharesAState(t *testing.T) {
+	shares := func(metadata map[string]string, others ...map[string]string) bool {
+		all := []external{{Metadata: metadata}}
+		for _, other := range others {
+			all = append(all, external{Metadata: other})
+		}
+		m := parsed(t, metadata)
+		return m.shares(all)
+	}
+	require.False(t, shares(inReplicas()))
+	require.True(t, shares(inReplicas(), inReplicas("threshold", "20")))
+	require.False(t, shares(inReplicas(), inMetric()), "mode metric has no state")
+	require.False(t, shares(inReplicas(), inReplicas("metricName", "other")))
+	require.False(t, shares(inReplicas(), inReplicas("threshold", "wrong")))
+	require.False(t, shares(inMetric(), inMetric()))
+}
+
 // TestNamesOfFields are letters and digits.
 func TestNamesOfFields(t *testing.T) {
 	for name, none := range map[string]bool{
@@ -270,4 +303,17 @@ func TestTheGreatestValue(t *testing.T) {
 	require.Error(t, err)
 	_, err = specResponse(Spec{"q", leastTarget / 2})
 	require.Error(t, err)
+	r := scaling.Reading{Metric: "q", Values: 1, Lower: greatestValue, Upper: greatestValue}
+	value, _, err := metricValue(AverageValue, 10, r, 1, 1)
+	require.NoError(t, err)
+	require.InDelta(t, greatestValue, value, 0)
+	r.Lower, r.Upper = greatestValue*1.001, greatestValue*1.001
+	_, _, err = metricValue(AverageValue, 10, r, 1, 1)
+	require.Error(t, err)
+	s := newStage(t, nil)
+	metadata := s.add("a", &fakeTrigger{answer: func(int) (Snapshot, error) { return Snapshot{Value: greatestValue}, nil }})
+	s.value(chat, metadata)
+	answer, err := NewServer(s.engine).GetMetrics(t.Context(), asked(chat, metadata, "q"))
+	require.NoError(t, err)
+	require.InDelta(t, greatestValue, answer.GetMetricValues()[0].GetMetricValueFloat(), 0)
 }

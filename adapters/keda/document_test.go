@@ -80,6 +80,7 @@ func TestDocumentFaults(t *testing.T) {
 		"static: {replica: 1}": "policy:1: static.replica: 1: is not a field here: is it replicas?",
 		"policies: [{name: a, static: {replicas: 1}}, {name: b, static: {replicas: 1}}]":          "must have one policy",
 		"{scaler: {static: {replicas: 1}}, shadow: [{name: a, scaler: {static: {replicas: 2}}}]}": "must not have shadow",
+		"{paused: true, scaler: {static: {replicas: 1}}}":                                         "must not have paused",
 		"{dryRun: true, scaler: {static: {replicas: 1}}}":                                         "must not have dryRun",
 		"{scrape: {bearerTokenSecretRef: {name: a}}, scaler: {static: {replicas: 1}}}":            "must not refer to Secrets",
 	} {

@@ -76,7 +76,7 @@ func TestRequestsOf256KiB(t *testing.T) {
 	s := newStage(t, nil)
 	metadata := s.add("a", counting())
 	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
-	for size, want := range map[int]codes.Code{255 << 10: codes.OK, 257 << 10: codes.ResourceExhausted} {
+	for size, want := range map[int]codes.Code{255 << 10: codes.OK, 256 << 10: codes.ResourceExhausted} {
 		_, err := client.GetMetricSpec(t.Context(), scaledObject(chat, map[string]string{"is": metadata["is"], "x": strings.Repeat("x", size)}))
 		require.Equal(t, want, code(err), size)
 	}

@@ -220,7 +220,11 @@ func TestSlowRoundHoldsUpNothing(t *testing.T) {
 		s.value(chat, mended)
 	}
 	require.Equal(t, 2, s.engine.running(), "and takes its place")
-	<-slow.ended // its context has
+	select {
+	case <-slow.ended: // its context has, before the interval is over
+	case <-time.After(patience):
+		require.Fail(t, "its round goes on")
+	}
 	<-slow.closed
 }
 
