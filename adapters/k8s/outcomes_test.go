@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
@@ -223,4 +224,55 @@ func newRegistry(t *testing.T, m *k8s.Metrics) *prometheus.Registry {
 func with(o *k8s.Outcome, change func(*k8s.Outcome)) *k8s.Outcome {
 	change(o)
 	return o
+}
+
+// An observer that leaves a target out has not observed.
+func TestAnObserverThatLeavesATargetOut(t *testing.T) {
+	l := newLoop(t, newCluster(3), silent{}, &clock{now: start}, nil)
+	o, err := l.Tick(context.Background())
+	require.ErrorContains(t, err, "the observer did not answer for every target")
+	require.Equal(t, k8s.ReasonNotObserved, conditionsOf(&o)[k8s.ConditionReady].Reason)
+	require.False(t, o.Decided)
+}
+
+type silent struct{}
+
+func (silent) Observe(context.Context, []k8s.Scale) (k8s.Observed, error) { return k8s.Observed{}, nil }
+
+// What was written is told though the rest of the answer cannot be read, and 0 can be written.
+func TestWhatWasWritten(t *testing.T) {
+	c := newCluster(3)
+	scales := c.Scales()
+	read, err := scales.Get(context.Background(), target)
+	require.NoError(t, err)
+	c.Fault = func(call string, effect func()) error {
+		if call == "update scale" {
+			c.Targets["llama"].Status.Selector = "app in (("
+		}
+		effect()
+		return nil
+	}
+	written, err := scales.Set(context.Background(), target, read, 0)
+	require.NoError(t, err)
+	require.Zero(t, written.Replicas)
+	require.Equal(t, target, written.Target)
+	require.NotEqual(t, read.ResourceVersion, written.ResourceVersion)
+	require.Equal(t, read.UID, written.UID)
+}
+
+// One pod that belongs to no group is a replica beside those of groups.
+func TestAPodBesideGroups(t *testing.T) {
+	both := func(p *corev1.Pod) { p.Labels["app"] = "llama" }
+	pods, err := k8s.NewPods(lister(t, pod("alone"), pod("set-0", worker("set", "0", "2"), both), pod("set-0-1", worker("set", "1", "2"))), k8s.LeaderWorkerSet())
+	require.NoError(t, err)
+	found, err := pods.Find(scaleOf(t, "app=llama", 2))
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, [2]string{"alone", "set-0"}, [2]string{found[0].Name, found[1].Name})
+	require.Len(t, found[1].Pods, 2)
+	pods, err = k8s.NewPods(lister(t, pod("alone")), k8s.LeaderWorkerSet())
+	require.NoError(t, err)
+	found, err = pods.Find(scaleOf(t, "app=llama", 1))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
 }
