@@ -13,6 +13,7 @@
 //   - With Scenario.BlockTokens a replica keeps blocks of prompts in the KV memory that no sequence needs, the least recently
 //     used go first, and computes only what of a prompt is not there. Sequences that begin alike share memory.
 //   - The Router gives a request to the least loaded replica, to one after the other, or by what their prefix caches have.
+//   - A Gateway holds what comes while no replica is ready, as many and as long as it says.
 //   - A replica is provisioned, loads its model, is ready, drains, and is gone. It costs from the request to the end. On
 //     the way down, what is not ready goes first, the newest of it, and then what has the least to do; it finishes its
 //     batch, and what waits in it goes to others.

@@ -13,6 +13,7 @@ const (
 	slotWrite int32 = iota
 	slotArrival
 	slotUser
+	slotHeld
 	slotScrape
 	slotControl
 	slotMoment
@@ -56,6 +57,7 @@ type engine struct {
 	waiting, running int64 // jobs in replicas
 
 	arrived, refused, finished int64
+	rejected, expired          int64 // by the gateway
 	preempted, retried, starts int64
 	prefixQueries, prefixHits  int64
 	peak                       int32
@@ -165,6 +167,8 @@ func (e *engine) run(check func() error) error {
 			e.arrive()
 		case slotUser:
 			e.users.asks(e)
+		case slotHeld:
+			e.expire()
 		case slotScrape:
 			e.observer.scrape(e)
 			e.agenda.set(slotScrape, e.now+ticks(e.scenario.Scrape.Interval))
@@ -293,10 +297,8 @@ func (e *engine) finish(r *replica, j int32) {
 
 // refuse turns a job away that no replica of the type has room for.
 func (e *engine) refuse(j int32) {
-	e.count(-1)
-	e.sojourns.add(1, e.now-e.jobs[j].arrived)
 	e.refused++
-	e.freeJobs = append(e.freeJobs, j)
+	e.lose(j)
 }
 
 // predict notes what a predictor would say of a job's time to first token on a replica.
@@ -378,9 +380,9 @@ func (e *engine) close() error {
 		}
 	}
 	switch {
-	case e.arrived != e.finished+e.refused+unfinished:
-		return fmt.Errorf("%w: %d requests arrived, %d finished, %d were refused and %d are left",
-			ErrBookkeeping, e.arrived, e.finished, e.refused, unfinished)
+	case e.arrived != e.finished+e.refused+e.rejected+e.expired+unfinished:
+		return fmt.Errorf("%w: %d requests arrived, %d finished, %d were refused, %d rejected, %d held for too long and %d are left",
+			ErrBookkeeping, e.arrived, e.finished, e.refused, e.rejected, e.expired, unfinished)
 	case e.present != unfinished || e.present != e.waiting+e.running+int64(e.backlog.len()):
 		return fmt.Errorf("%w: %d requests are left, %d wait, %d run and %d have no replica",
 			ErrBookkeeping, unfinished, e.waiting, e.running, e.backlog.len())

@@ -145,9 +145,7 @@ func (e *engine) open(r *replica) {
 		r.crashAt = e.after(max(1, int64(min(wait, float64(ticks(MaxDuration))))))
 	}
 	e.agenda.set(r.slot, r.crashAt)
-	for e.backlog.len() > 0 { // what came while nobody was ready; the router spreads it once more of them are
-		e.route(e.backlog.pop())
-	}
+	e.release()
 }
 
 // stuck reports whether the controller takes a replica for one that will not come: never ready, and beyond the quota or

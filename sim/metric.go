@@ -30,6 +30,9 @@ const (
 	// InFlightTokens are the prompt tokens, over the fleet, that replicas were given and have not computed yet
 	// (llm_d_epp_inflight_tokens): what is expected in a prefix cache does not count.
 	InFlightTokens
+	// Held are the requests that the gateway holds since no replica is ready (llm_d_epp_flow_control_queue_size): work that no
+	// replica can tell of, and all that a fleet of none sees.
+	Held
 
 	// The signals from here on are histograms of the whole fleet rather than readings: what its pods have counted since
 	// they were first scraped, see [scaling.Histogram].
@@ -43,7 +46,7 @@ const (
 
 // String returns the signal's name.
 func (s Signal) String() string {
-	names := []string{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "QueueTime", "RouterTTFT", "RouterTPOT", "PredictedTTFT", "RequestRate", "InFlightTokens", "PromptTokens", "GenerationTokens", "Prefilled", "TTFTs", "TPOTs"}
+	names := []string{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "QueueTime", "RouterTTFT", "RouterTPOT", "PredictedTTFT", "RequestRate", "InFlightTokens", "Held", "PromptTokens", "GenerationTokens", "Prefilled", "TTFTs", "TPOTs"}
 	if s < 0 || int(s) >= len(names) {
 		return "Signal(?)"
 	}

@@ -23,6 +23,7 @@ type observer struct {
 	arrivals   []int64     // at the end of each round, for rates; as long as the longest window
 	longest    int
 	tokens     int64 // prompt tokens that were not computed at the end of the round
+	held       int   // requests by the gateway, then
 	shown      []Page
 	readings   int // of the metrics, those that are not histograms; they come first
 }
@@ -67,7 +68,7 @@ func newObserver(e *engine) observer {
 			bounds = e.bounds.routerTTFT
 		case RouterTPOT:
 			bounds = e.bounds.routerTPOT
-		case Waiting, Running, InFlight, KVCacheUsage, RequestRate, InFlightTokens, PromptTokens, GenerationTokens, Prefilled, TTFTs, TPOTs:
+		case Waiting, Running, InFlight, KVCacheUsage, RequestRate, InFlightTokens, Held, PromptTokens, GenerationTokens, Prefilled, TTFTs, TPOTs:
 			continue
 		}
 		h := &o.histograms[m.Signal]
@@ -127,7 +128,7 @@ func (o *observer) scrape(e *engine) {
 	o.routed(RouterTPOT, e.routerTPOT)
 	o.routed(PredictedTTFT, e.predictions)
 	o.arrivals[o.round%int64(len(o.arrivals))] = e.arrived
-	o.tokens = 0
+	o.tokens, o.held = 0, e.backlog.len()
 	for _, r := range e.fleet {
 		o.tokens += r.ahead
 	}
@@ -244,13 +245,16 @@ func (o *observer) reading(e *engine, i int) scaling.Reading {
 	at := e.at(o.last)
 	if m.Signal > KVCacheUsage {
 		value, ok := 0.0, false
-		if rounds := o.rounds(e, m); m.Signal == InFlightTokens {
+		switch rounds := o.rounds(e, m); {
+		case m.Signal == InFlightTokens:
 			value, ok = float64(o.tokens), true
-		} else if m.Signal == RequestRate {
+		case m.Signal == Held:
+			value, ok = float64(o.held), true
+		case m.Signal == RequestRate:
 			back := min(int64(rounds), o.round)
 			now, then := o.arrivals[o.round%int64(len(o.arrivals))], o.arrivals[(o.round-back)%int64(len(o.arrivals))]
 			value, ok = float64(now-then)/(float64(back)*e.scenario.Scrape.Interval.Seconds()), true
-		} else {
+		default:
 			value, ok = o.quantile(m, rounds)
 		}
 		if !ok {

@@ -8,12 +8,15 @@ type Result struct {
 	Policy   string `json:"policy"`
 	Seed     uint64 `json:"seed"`
 
-	// Requests are those that arrived: Finished + Unfinished + Refused. Unfinished were not done when the run ended;
-	// Refused can never fit into a replica's KV cache. Neither meets an SLO.
+	// Requests are those that arrived: Finished + Unfinished + Refused + Rejected + Expired. Unfinished were not done when the
+	// run ended; Refused can never fit into a replica's KV cache; Rejected came while the gateway's queue was full, and
+	// Expired were held by it for too long. None of these meets an SLO.
 	Requests   int64 `json:"requests"`
 	Finished   int64 `json:"finished"`
 	Unfinished int64 `json:"unfinished"`
 	Refused    int64 `json:"refused"`
+	Rejected   int64 `json:"rejected,omitempty"`
+	Expired    int64 `json:"expired,omitempty"`
 	// Preempted counts how often a sequence lost its KV cache and was computed again, Retried how often a request was
 	// sent to another replica because its own crashed or drained before it was in a batch.
 	Preempted int64 `json:"preempted"`
@@ -43,7 +46,7 @@ type Result struct {
 	PeakReplicas    int32   `json:"peakReplicas"`
 
 	// Times are in seconds, within 1 %: to the first token, in a queue before the batch, and per output token. TTFT and
-	// Queue are of all requests but the refused: one that the run ended on before its first token, or before its batch,
+	// Queue are of all requests but the refused and the rejected: one that the run or the gateway ended before its first token, or before its batch,
 	// counts with the time that it had waited, so that a quantile is the least that it can be. TPOT is of the finished.
 	TTFT  Quantiles `json:"ttft"`
 	Queue Quantiles `json:"queue"`

@@ -64,7 +64,7 @@ const (
 // route gives a job to a replica that is ready, or keeps it until one is.
 func (e *engine) route(j int32) {
 	if len(e.ready) == 0 {
-		e.backlog.push(j)
+		e.hold(j)
 		return
 	}
 	to := e.pick(j)

@@ -86,7 +86,8 @@ func (e *engine) result() Result {
 	}
 	r := Result{
 		Scenario: e.scenario.Name, Policy: e.options.Policy, Seed: e.seed,
-		Requests: e.arrived, Finished: e.finished, Unfinished: e.arrived - e.finished - e.refused, Refused: e.refused,
+		Requests: e.arrived, Finished: e.finished, Unfinished: e.arrived - e.finished - e.refused - e.rejected - e.expired, Refused: e.refused,
+		Rejected: e.rejected, Expired: e.expired,
 		Preempted: e.preempted, Retried: e.retried, PrefixQueries: e.prefixQueries, PrefixHits: e.prefixHits,
 		Attainment: share(e.met), AttainedTTFT: share(e.metTTFT), AttainedTPOT: share(e.metTPOT),
 		PeakReplicas: e.peak,

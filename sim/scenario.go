@@ -22,7 +22,9 @@ type Scenario struct {
 	// BlockTokens turns prefix caching on where it is above 0: the tokens of one of a request's Blocks. Each replica keeps
 	// blocks in the memory of its KV cache that no sequence needs, and computes only what of a prompt is not there.
 	BlockTokens int32 `json:"blockTokens,omitempty"`
-	SLO         SLO   `json:"slo"`
+	// Gateway is what becomes of requests while no replica is ready.
+	Gateway Gateway `json:"gateway"`
+	SLO     SLO     `json:"slo"`
 	// Metrics are what the controller observes of the fleet, in this order.
 	Metrics []Metric `json:"metrics"`
 	Scrape  Scrape   `json:"scrape"`
@@ -138,6 +140,7 @@ func (s *Scenario) Validate() error {
 	e.Check(slices.Contains(routers(), s.Router), "router", int(s.Router), routerRule)
 	e.Check(s.BlockTokens >= 0, "blockTokens", s.BlockTokens, "must not be negative")
 	e.Check(s.BlockTokens > 0 || s.Router != PrefixCache, "blockTokens", s.BlockTokens, "must be above 0 with the router PrefixCache")
+	e.Add(s.Gateway.Validate("gateway"))
 	e.Check(s.SLO.TTFT > 0, "slo.ttft", s.SLO.TTFT, "must be above 0")
 	e.Check(s.SLO.TPOT > 0, "slo.tpot", s.SLO.TPOT, "must be above 0")
 	for i, m := range s.Metrics {
