@@ -236,6 +236,23 @@ func (o *observer) look(e *engine) (scaling.GroupObservation, []loop.Target) {
 	return *v, o.targets
 }
 
+// ofFleet returns the value of a signal of the whole fleet, false if there is none.
+func (o *observer) ofFleet(e *engine, m *Metric) (float64, bool) {
+	rounds := o.rounds(e, m)
+	if m.Signal == InFlightTokens {
+		return float64(o.tokens), true
+	}
+	if m.Signal == Held {
+		return float64(o.held), true
+	}
+	if m.Signal != RequestRate {
+		return o.quantile(m, rounds)
+	}
+	back := min(int64(rounds), o.round)
+	now, then := o.arrivals[o.round%int64(len(o.arrivals))], o.arrivals[(o.round-back)%int64(len(o.arrivals))]
+	return float64(now-then) / (float64(back) * e.scenario.Scrape.Interval.Seconds()), true
+}
+
 // reading makes the reading of a metric.
 func (o *observer) reading(e *engine, i int) scaling.Reading {
 	m := &o.metrics[i]
@@ -244,19 +261,7 @@ func (o *observer) reading(e *engine, i int) scaling.Reading {
 	}
 	at := e.at(o.last)
 	if m.Signal > KVCacheUsage {
-		value, ok := 0.0, false
-		switch rounds := o.rounds(e, m); {
-		case m.Signal == InFlightTokens:
-			value, ok = float64(o.tokens), true
-		case m.Signal == Held:
-			value, ok = float64(o.held), true
-		case m.Signal == RequestRate:
-			back := min(int64(rounds), o.round)
-			now, then := o.arrivals[o.round%int64(len(o.arrivals))], o.arrivals[(o.round-back)%int64(len(o.arrivals))]
-			value, ok = float64(now-then)/(float64(back)*e.scenario.Scrape.Interval.Seconds()), true
-		default:
-			value, ok = o.quantile(m, rounds)
-		}
+		value, ok := o.ofFleet(e, m)
 		if !ok {
 			return scaling.Reading{Metric: m.Name, At: at}
 		}

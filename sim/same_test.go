@@ -32,7 +32,7 @@ func TestResultsStayTheSame(t *testing.T) {
 	} {
 		hash := sha256.New()
 		r, err := Run(context.Background(), &s, func() (scaling.Group, error) { return newBoth(1), nil }, Options{
-			Seed: 1, Timeline: time.Minute, Request: func(o Outcome) { fmt.Fprintln(hash, o) },
+			Seed: 1, Timeline: time.Minute, Request: func(o Outcome) { _, _ = fmt.Fprintln(hash, o) },
 		})
 		require.NoError(t, err)
 		fmt.Fprint(hash, encode(t, r))

@@ -68,12 +68,12 @@ func (s Sessions) Validate(field string) error {
 }
 
 // begin returns the first turn of a session.
-func (s *Sessions) begin(seed, session uint64, first Request) turn {
+func (s Sessions) begin(seed, session uint64, first Request) turn {
 	return turn{session: session, of: s.Turns.draw(draw(seed, streamSession, session, 0)), input: first.Input, output: first.Output}
 }
 
 // after returns the turn after one, and how long its user thinks; false if the session ends.
-func (s *Sessions) after(seed uint64, t turn) (next turn, think int64, more bool) {
+func (s Sessions) after(seed uint64, t turn) (next turn, think int64, more bool) {
 	t.number++
 	random := draw(seed, streamSession, t.session, uint64(t.number))
 	think = s.Think.draw(random)
@@ -90,7 +90,7 @@ func (s *Sessions) after(seed uint64, t turn) (next turn, think int64, more bool
 }
 
 // blocks returns the ids of a turn's blocks: those of its session, which each request goes on with, after the shared ones.
-func (s *Sessions) blocks(t turn, size int32) []uint64 {
+func (s Sessions) blocks(t turn, size int32) []uint64 {
 	ids := make([]uint64, (int64(t.input)+int64(t.output))/int64(size))
 	for i := range ids {
 		of := t.session + 1
@@ -103,12 +103,12 @@ func (s *Sessions) blocks(t turn, size int32) []uint64 {
 }
 
 // answer returns how long the reference takes.
-func (s *Sessions) answer(t turn) time.Duration {
+func (s Sessions) answer(t turn) time.Duration {
 	return s.Reference.TTFT + time.Duration(min(float64(t.output-1)*float64(s.Reference.TPOT), float64(MaxDuration)))
 }
 
 // asked counts the requests of a session in the reference.
-func (s *Sessions) asked(seed uint64, first Request, t turn) (n int64) {
+func (s Sessions) asked(seed uint64, first Request, t turn) (n int64) {
 	at, end := first.At, s.Duration()
 	for more := true; more && at < end; n++ {
 		answered := at + s.answer(t)

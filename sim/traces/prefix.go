@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/inferscale/inferscale/sim"
 )
@@ -97,7 +96,13 @@ type tree struct{ blocks []uint64 }
 // blocks returns the ids of a prompt of so many blocks of which the first so many are known, false if no prompt before had
 // as many.
 func (f *forest) blocks(all, known int) ([]uint64, bool) {
-	i := sort.Search(len(f.latest), func(i int) bool { return len(f.latest[i].blocks) < known }) - 1
+	i, _ := slices.BinarySearchFunc(f.latest, known, func(t tree, known int) int {
+		if len(t.blocks) >= known {
+			return -1
+		}
+		return 1
+	})
+	i-- // the last one that has as many
 	if known > 0 && i < 0 {
 		return nil, false
 	}
