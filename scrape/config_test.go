@@ -94,15 +94,21 @@ func TestLimitsThatAreAllowed(t *testing.T) {
 		{"scale", []Config{scale(0), scale(math.MaxFloat64)}, []Config{scale(-5e-324), scale(math.Inf(1))}, "metrics[0].terms[0].scale"},
 		{"quantile", []Config{quantile(5e-324), quantile(math.Nextafter(1, 0))}, []Config{quantile(0), quantile(1)}, "metrics[0].terms[0].quantile"},
 		{
-			"within", []Config{of(func(_ *Metric, s *Series) { s.Within = Min })}, []Config{of(func(_ *Metric, s *Series) { s.Within = Min + 1 })},
+			"within",
+			[]Config{of(func(_ *Metric, s *Series) { s.Within = Min })},
+			[]Config{of(func(_ *Metric, s *Series) { s.Within = Min + 1 })},
 			"metrics[0].terms[0].within",
 		},
 		{
-			"across", []Config{of(func(_ *Metric, s *Series) { s.Across = Min })}, []Config{of(func(_ *Metric, s *Series) { s.Across = Min + 1 })},
+			"across",
+			[]Config{of(func(_ *Metric, s *Series) { s.Across = Min })},
+			[]Config{of(func(_ *Metric, s *Series) { s.Across = Min + 1 })},
 			"metrics[0].terms[0].across",
 		},
 		{
-			"read", []Config{of(func(_ *Metric, s *Series) { s.Read = Counts })}, []Config{of(func(_ *Metric, s *Series) { s.Read = Counts + 1 })},
+			"read",
+			[]Config{of(func(_ *Metric, s *Series) { s.Read = Counts })},
+			[]Config{of(func(_ *Metric, s *Series) { s.Read = Counts + 1 })},
 			"metrics[0].terms[0].read",
 		},
 		{"interval", []Config{{Interval: 10}}, []Config{{Interval: -1, Timeout: 1, DialTimeout: 1, SweepTimeout: 1, Staleness: 1}}, "interval"},
@@ -119,13 +125,17 @@ func TestLimitsThatAreAllowed(t *testing.T) {
 		{"maxBody", []Config{{MaxBody: 1}, {MaxBody: 1<<40 - 1}}, []Config{{MaxBody: -1}, {MaxBody: 1 << 40}}, "maxBody"},
 		{"maxSeries", []Config{{MaxSeries: 1}}, []Config{{MaxSeries: -1}}, "maxSeries"},
 		{
-			"token", []Config{{Token: "!~"}, {Token: strings.Repeat("x", 16<<10)}},
-			[]Config{{Token: " "}, {Token: "\x7f"}, {Token: strings.Repeat("x", 16<<10+1)}}, "token",
+			"token",
+			[]Config{{Token: "!~"}, {Token: strings.Repeat("x", 16<<10)}},
+			[]Config{{Token: " "}, {Token: "\x7f"}, {Token: strings.Repeat("x", 16<<10+1)}},
+			"token",
 		},
 		{"tokenFile", []Config{{TokenFile: "t"}, {Token: "t"}}, []Config{{Token: "t", TokenFile: "t"}}, "tokenFile"},
 		{
-			"tls.keyFile", []Config{{TLS: TLSConfig{CertFile: "c", KeyFile: "k"}}},
-			[]Config{{TLS: TLSConfig{CertFile: "c"}}, {TLS: TLSConfig{KeyFile: "k"}}}, "tls.keyFile",
+			"tls.keyFile",
+			[]Config{{TLS: TLSConfig{CertFile: "c", KeyFile: "k"}}},
+			[]Config{{TLS: TLSConfig{CertFile: "c"}}, {TLS: TLSConfig{KeyFile: "k"}}},
+			"tls.keyFile",
 		},
 	} {
 		for _, c := range row.good {

@@ -315,7 +315,7 @@ func TestDocument(t *testing.T) {
 	d := document{
 		where: "d", limit: 20, key: func(key string) string { return key },
 		get: func(context.Context) (page, error) { return page{exists: true, version: version, values: values}, nil },
-		put: func(_ context.Context, p page, key, value string) (page, error) {
+		put: func(_ context.Context, _ page, key, value string) (page, error) {
 			if puts++; fails != nil && puts < 3 {
 				return page{}, fails
 			}

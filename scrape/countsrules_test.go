@@ -1,0 +1,144 @@
+package scrape
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCountsWithoutASum(t *testing.T) {
+	f := newCountedFleet(t)
+	page := func(n float64) string {
+		text := countedPage(-1000, countedEngine{"0", n, 0, 10 * n, 0})
+		return strings.ReplaceAll(text, "h_sum", "other_sum")
+	}
+	f.say("a", page(1))
+	f.sweep()
+	f.say("a", page(4))
+	s := f.sweep()
+	require.ErrorContains(t, s.Errors[0], "Buckets")
+	require.ErrorContains(t, s.Pods[0].Values[0].Err, "h has no _sum")
+	require.NoError(t, s.Errors[1])
+	require.Equal(t, []float64{3}, s.Histograms[1].Counts)
+	require.InDelta(t, 30, s.Histograms[1].Sum, 0)
+}
+
+func TestPagesWithoutACache(t *testing.T) {
+	f := newCountedFleet(t)
+	page := countedPage(-1000, countedEngine{"0", 5, 0, 50, 9})
+	f.say("a", strings.ReplaceAll(page, "cache_total", "other_total"))
+	require.NoError(t, func() error { s := f.sweep(); return s.Err() }())
+	f.say("a", strings.ReplaceAll(page, "TYPE cache_total counter", "TYPE cache_total gauge"))
+	require.ErrorContains(t, f.sweep().Pods[0].Values[1].Err, "Type: cache_total is a gauge: read it as Value, not Rate")
+	f.say("a", strings.ReplaceAll(page, "tokens_total", "other_total"))
+	require.ErrorContains(t, f.sweep().Pods[0].Values[1].Err, "NotFound: no family tokens_total")
+}
+
+func TestCountsOfAnOldPage(t *testing.T) {
+	for age, reason := range map[time.Duration]Reason{30 * time.Second: None, 30*time.Second + time.Millisecond: Stale} {
+		f := newCountedFleet(t)
+		at := fmt.Sprint(f.clock.now().Add(-age).UnixMilli())
+		f.say("a", strings.ReplaceAll(countedPage(-1000, countedEngine{"0", 5, 0, 50, 0}), "\nh_count{e=\"0\"} 5", "\nh_count{e=\"0\"} 5 "+at))
+		require.Equal(t, reason, reasonOf(f.sweep().Pods[0].Values[0].Err), age)
+	}
+}
+
+func TestHistogramsOfEngines(t *testing.T) {
+	have := map[Signal][]Engine{
+		PromptTokens: {VLLM, SGLang, TGI, Dynamo}, GenerationTokens: {VLLM, SGLang, TGI, Dynamo}, Prefilled: {VLLM, SGLang},
+		TTFTs: {VLLM, SGLang, TRTLLM, Dynamo}, TPOTs: {VLLM, SGLang, TGI, TRTLLM, Dynamo},
+	}
+	for _, e := range Engines() {
+		for _, s := range Histograms() {
+			m, err := e.Metric(s)
+			if !slices.Contains(have[s], e) {
+				require.ErrorAs(t, err, new(*NoSignalError), "%v %v", e, s)
+				continue
+			}
+			require.NoError(t, err, "%v %v", e, s)
+			require.NoError(t, m.Validate())
+			require.Equal(t, s == Prefilled, len(m.Sum) == 1 && len(m.Less) == 1, "%v %v", e, s)
+		}
+	}
+}
+
+func TestPrefilledOfVLLM(t *testing.T) {
+	page := func(requests, tokens, cached int) string {
+		return fmt.Sprintf("# TYPE vllm:time_to_first_token_seconds histogram\nvllm:time_to_first_token_seconds_bucket{le=\"1\"} %d\n"+
+			"vllm:time_to_first_token_seconds_sum 1\nvllm:time_to_first_token_seconds_count %d\n"+
+			"# TYPE vllm:prompt_tokens_total counter\nvllm:prompt_tokens_total %d\n"+
+			"# TYPE vllm:prefix_cache_hits_total counter\nvllm:prefix_cache_hits_total %d\n", requests, requests, tokens, cached)
+	}
+	tape := newPageTape(t, signal(t, VLLM, Prefilled))
+	_, _ = tape.read([]byte(page(10, 1000, 100)), origin())
+	_, fails := tape.read([]byte(page(12, 1500, 300)), origin().Add(15*time.Second))
+	require.Nil(t, fails[0])
+	got := tape.memory.counted[0]
+	require.Equal(t, []float64{2}, got.counts)
+	require.InDelta(t, 500, got.sum, 0)
+	require.InDelta(t, 200, got.less, 0)
+}
+
+func TestACountedPodThatShowsOtherNumbers(t *testing.T) {
+	h := []Series{{Families: []string{"new_h", "h"}, Read: Counts}}
+	for _, change := range []*strings.Replacer{strings.NewReplacer(`le="1"`, `le="0.5"`), strings.NewReplacer("h_", "new_h_", "TYPE h ", "TYPE new_h ")} {
+		tape := newPageTape(t, Metric{Name: "m", Terms: h})
+		for i, step := range []struct {
+			page string
+			want float64
+		}{
+			{countedPage(-1000, countedEngine{"0", 100, 0, 0, 0}), 0},
+			{countedPage(-1000, countedEngine{"0", 103, 0, 0, 0}), 3},
+			{change.Replace(countedPage(-1000, countedEngine{"0", 200, 0, 0, 0})), 0},
+			{change.Replace(countedPage(-1000, countedEngine{"0", 205, 0, 0, 0})), 5},
+		} {
+			shares, fails := tape.read([]byte(step.page), origin().Add(time.Duration(i)*15*time.Second))
+			require.Nil(t, fails[0])
+			require.InDelta(t, step.want, shares[0].value, 0, "page %d", i)
+		}
+	}
+}
+
+func TestWhereCountsOfOtherBucketsGo(t *testing.T) {
+	for _, row := range []struct{ bounds, counts, want []float64 }{
+		{[]float64{1, 2, 4}, []float64{1, 20, 300, 4000}, []float64{1, 20, 300, 4000}},
+		{[]float64{0.5, 1, 3}, []float64{1, 20, 300, 4000}, []float64{21, 300, 4000, 0}},
+		{[]float64{4}, []float64{1, 20}, []float64{1, 0, 0, 20}},
+		{[]float64{5}, []float64{1, 20}, []float64{1, 0, 0, 20}},
+	} {
+		total := tally{bounds: []float64{1, 2, 4}, counts: make([]float64, 4)}
+		total.add(&tally{bounds: row.bounds, counts: row.counts, sum: 5, less: 2})
+		require.Equal(t, row.want, total.counts)
+		require.Equal(t, [2]float64{5, 2}, [2]float64{total.sum, total.less})
+	}
+}
+
+func TestCountsOfARealPage(t *testing.T) {
+	page := string(loadPage(t, "constructed-vllm-v1-dp8.txt"))
+	for _, signal := range Histograms() {
+		m, err := VLLM.Metric(signal)
+		require.NoError(t, err)
+		clock := newTestClock()
+		scraper := newScraper(t, Config{Metrics: []Metric{m}, Now: clock.now})
+		p := newFakePod(t, "p", page)
+		for range 2 {
+			s := scraper.Scrape(t.Context(), []Pod{p.pod})
+			require.NoError(t, s.Err(), signal)
+			require.True(t, s.Histograms[0].Known())
+			require.Equal(t, 8, s.Pods[0].Values[0].Engines)
+			clock.advance(15 * time.Second)
+		}
+	}
+}
+
+func TestCountsStandBehindReadings(t *testing.T) {
+	metrics := append(countedMetrics(), waiting(0))
+	require.ErrorContains(t, Config{Metrics: metrics}.Validate(), "metrics[2].name")
+	bad := countedMetrics()[1]
+	bad.Terms = []Series{{Families: []string{"h"}, Read: Mean}}
+	require.ErrorContains(t, bad.Validate(), "only with Counts")
+}
