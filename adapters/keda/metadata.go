@@ -77,6 +77,8 @@ type Metadata struct {
 	PortName      string
 	Grouping      string
 	TLS           *policy.ScrapeTLS
+	// Shadow is a list of policies that watch, as spec.shadow of an LLMAutoScaler; empty for none.
+	Shadow string
 	// StateName tells the state of this trigger from those of others.
 	StateName string
 
@@ -91,6 +93,8 @@ type Metadata struct {
 	address string                // KEDA's key scalerAddress
 	sent    map[string]string     // all keys as they came
 	tuner   func() capacity.Tuner // of what has a capacity to find; nil where nothing is decided
+
+	shadowTuner func() capacity.Tuner // likewise, of policies that watch
 }
 
 // written returns how a key was written.
@@ -134,6 +138,8 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	maxReplicas         default spec.maxReplicaCount
 //	stateName           tells the trigger from others of the ScaledObject in mode replicas that read the same metric of the
 //	                    same pods, as the state is kept under algorithms, metrics, target and this name
+//	shadow              at most 8 policies that watch, as YAML, in a list as spec.shadow of an LLMAutoScaler: what each would
+//	                    ask for is in Metrics, and nothing else comes of it. Wrong ones are left out, and refused by Check
 //	realtime.…          a field of the policy by its path in an LLMAutoScaler's spec.scaler, as
 //	proportional.…      realtime.scaleUpRule.cooldownSeconds: "60"; lists and objects are YAML
 //	capacity.…

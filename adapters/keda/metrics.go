@@ -20,6 +20,9 @@ const replaced = time.Minute
 //	inferscale_keda_value{namespace,name,metric,trigger}    what is answered; absent while there is no value
 //	inferscale_keda_target{namespace,name,metric,trigger}   the target that goes with it
 //	inferscale_keda_snapshot_timestamp_seconds{...}         when it was found; time() less this is its age
+//	inferscale_keda_shadow_replicas{...,shadow}             what a policy that watches would ask for
+//	inferscale_keda_shadow_replica_seconds_total{...}       and what that has come to
+//	inferscale_keda_shadow_left_out{...}                    1 while one is wrong, has failed, or was shown nothing
 //
 // namespace and name are those of the ScaledObject. trigger tells its triggers apart, of which several may have one
 // metric: it stands for the metadata, is the same at every replica of the scaler, and is in the log. Of a trigger whose
@@ -31,6 +34,8 @@ type Metrics struct {
 	took                prometheus.Histogram
 	value, target, time *prometheus.Desc
 
+	wish, wished, leftOut *prometheus.Desc
+
 	mu      sync.Mutex
 	engines []*Engine
 }
@@ -40,7 +45,13 @@ func NewMetrics() *Metrics {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, []string{"namespace", "name", "metric", "trigger"}, nil)
 	}
+	watched := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"namespace", "name", "metric", "trigger", "shadow"}, nil)
+	}
 	return &Metrics{
+		wish:     watched("inferscale_keda_shadow_replicas", "What a policy that watches would ask for."),
+		wished:   watched("inferscale_keda_shadow_replica_seconds_total", "What a policy that watches has asked for since it began."),
+		leftOut:  watched("inferscale_keda_shadow_left_out", "1 while a policy that watches is wrong, has failed, or was shown nothing."),
 		triggers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "inferscale_keda_triggers", Help: "Triggers that are run."}),
 		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "inferscale_keda_rounds_total", Help: "Rounds of triggers by what they came to: value, unknown or error.",
@@ -59,7 +70,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range []prometheus.Collector{m.triggers, m.rounds, m.took} {
 		c.Describe(ch)
 	}
-	for _, d := range []*prometheus.Desc{m.value, m.target, m.time} {
+	for _, d := range []*prometheus.Desc{m.value, m.target, m.time, m.wish, m.wished, m.leftOut} {
 		ch <- d
 	}
 }
@@ -74,6 +85,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Unlock()
 	for _, e := range engines {
 		for _, t := range e.shown() {
+			m.watching(ch, t)
 			s, _ := t.last()
 			if s == nil {
 				continue
@@ -86,6 +98,26 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 			if now, err := e.answer(t); err == nil && now.Unknown == nil {
 				send(m.value, now.Value)
 			}
+		}
+	}
+}
+
+// watching sends the series of the policies that watch.
+func (m *Metrics) watching(ch chan<- prometheus.Metric, t *entry) {
+	trigger, ok := t.plan.Trigger.(*podTrigger)
+	if !ok {
+		return
+	}
+	for _, w := range trigger.watching() {
+		of := []string{t.ref.Namespace, t.ref.Name, t.plan.Spec.Metric, t.id, w.Name}
+		out := 0.0
+		if w.leftOut {
+			out = 1
+		}
+		ch <- prometheus.MustNewConstMetric(m.leftOut, prometheus.GaugeValue, out, of...)
+		if !w.At.IsZero() {
+			ch <- prometheus.MustNewConstMetric(m.wish, prometheus.GaugeValue, float64(w.Replicas), of...)
+			ch <- prometheus.MustNewConstMetric(m.wished, prometheus.CounterValue, w.ReplicaSeconds, of...)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (p *parser) refuse(rule string, those func(key string) bool) {
 
 func replicasOnly(key string) bool {
 	switch key {
-	case "policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler", "stateName":
+	case "policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler", "stateName", "shadow":
 		return true
 	}
 	return dotted(key)
@@ -128,6 +128,7 @@ func (p *parser) replicas() {
 	m.MinReplicas = p.count("minReplicas", 0)
 	m.MaxReplicas = p.count("maxReplicas", 1)
 	m.StateName, _ = p.take("stateName")
+	m.Shadow, _ = p.take("shadow")
 	if _, ok := p.given["scaler"]; ok {
 		p.document("scaler")
 		return
@@ -206,7 +207,7 @@ func (p *parser) document(key string) {
 	p.check(len(d.Policies) == 1, key, text, "must have one policy")
 	p.check(!doc.DryRun, key, text, "must not have dryRun: a trigger's value is always followed")
 	p.check(!doc.Paused, key, text, "must not have paused: the annotation autoscaling.keda.sh/paused of the ScaledObject does it")
-	p.check(len(doc.Shadow) == 0, key, text, "must not have shadow: an LLMAutoScaler can have policies that watch, a trigger cannot")
+	p.check(len(doc.Shadow) == 0, key, text, "must not have shadow: the key shadow has the policies that watch")
 	p.check(doc.Scrape == nil || doc.Scrape.BearerTokenSecretRef == nil && (doc.Scrape.TLS == nil || doc.Scrape.TLS.CASecretRef == nil), key, text,
 		"must not refer to Secrets, which this scaler does not read")
 	for _, w := range d.Warnings {

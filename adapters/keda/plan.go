@@ -16,6 +16,8 @@ type made struct {
 	target     k8s.Target
 	plan       build.Plan
 	metricType MetricType
+	shadows    build.ShadowPlan
+	shadowErr  error // what is wrong with the key shadow, which ends nothing else
 }
 
 // make returns what carries the metadata out, or every key that is wrong.
@@ -30,7 +32,11 @@ func (m *Metadata) make(ref Ref, o Object, crossNamespace bool) (made, error) {
 	e.Add(err)
 	plan, err := m.plan(target, bounds)
 	e.Add(err)
-	return made{target, plan, kind}, e.Err()
+	out := made{target: target, plan: plan, metricType: kind}
+	if err == nil {
+		out.shadows, out.shadowErr = m.shadows(target, bounds)
+	}
+	return out, e.Err()
 }
 
 // anything is a ScaledObject with which nothing is wrong.
@@ -38,8 +44,8 @@ func anything() Object {
 	return Object{Target: k8s.Target{APIVersion: "v1", Kind: "Any", Name: "any"}, Min: 0, Max: math.MaxInt32}
 }
 
-// plan builds what carries the metadata out, or reports every key that is wrong.
-func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, error) {
+// spec is the document that the metadata are.
+func (m *Metadata) spec(target k8s.Target, bounds scaling.Bounds) policy.Spec {
 	seconds := int32(m.Interval.Seconds())
 	spec := policy.Spec{
 		Settings: policy.Settings{
@@ -54,6 +60,12 @@ func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, e
 	if m.PortName != "" || m.TLS != nil {
 		spec.Scrape = &policy.Scrape{PortName: m.PortName, TLS: m.TLS}
 	}
+	return spec
+}
+
+// plan builds what carries the metadata out, or reports every key that is wrong.
+func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, error) {
+	spec := m.spec(target, bounds)
 	plan, err := build.With(&spec, m.tuner)
 	if err != nil {
 		return build.Plan{}, m.inKeys(err)
@@ -103,6 +115,9 @@ func (m *Metadata) inKeysAs(key, written string, f *scaling.FieldError) error {
 
 // keyOf returns the key of the metadata that sets a field of a spec, or of a target, and how it was written.
 func (m *Metadata) keyOf(path string) (key, written string) {
+	if rest, ok := strings.CutPrefix(path, "spec.shadow"); ok {
+		return "shadow", m.written("shadow") + rest
+	}
 	rest, ok := strings.CutPrefix(path, "spec.scaler.")
 	switch {
 	case ok && m.whole != "":

@@ -3,9 +3,13 @@ package keda
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -31,6 +35,9 @@ type podTrigger struct {
 	stored []byte
 	last   record // what is stored
 	own    bool   // this replica of the scaler has stored it
+
+	watchers atomic.Pointer[watchers] // nil if nobody watches
+	watched  types.UID                // the target that they were shown
 }
 
 // Close drops connections.
@@ -38,6 +45,7 @@ func (t *podTrigger) Close() {
 	if t.observer != nil {
 		t.observer.Close()
 	}
+	t.watchers.Load().close()
 }
 
 // Round looks and decides. No reason that it gives has what KEDA took from the environment.
@@ -95,8 +103,32 @@ func (t *podTrigger) build() error {
 	t.Close()
 	t.object, t.made, t.observer, t.loop, t.built = object, made, observer, steps, true
 	t.config = hashOf(t.meta, t.target, plan.Bounds)
+	t.watchers.Store(t.watchersOf(made.shadows))
 	return nil
 }
+
+// watchersOf returns what carries policies that watch out.
+func (t *podTrigger) watchersOf(shadows build.ShadowPlan) *watchers {
+	plan := t.plan
+	plan.Scrape, plan.Port = shadows.Scrape, shadows.Port
+	plan.Scrape.Budget, plan.Scrape.Tenant = t.c.shadowBudget, t.ref.Namespace
+	return newWatchers(shadows, func() (Observer, error) { return t.c.Observe(&plan) }, t.c.beside)
+}
+
+// watch shows the policies that watch what a round saw, whose decision is stored. Those of another target begin anew.
+func (t *podTrigger) watch(now time.Time, scale k8s.Scale, seen k8s.Observed) {
+	w := t.watchers.Load()
+	if w != nil && t.watched != "" && t.watched != scale.UID {
+		w.close()
+		plan, _ := t.meta.shadows(t.target, t.plan.Bounds) // what is wrong with it has been said
+		w = t.watchersOf(plan)
+		t.watchers.Store(w)
+	}
+	t.watched = scale.UID
+	w.show(now, t.plan.Interval, scale, seen)
+}
+
+func (t *podTrigger) watching() []watcher { return t.watchers.Load().states() }
 
 // look reads the target and asks its pods. Done says that s is the whole answer.
 func (t *podTrigger) look(ctx context.Context, now time.Time) (scale k8s.Scale, seen k8s.Observed, s Snapshot, done bool, err error) {

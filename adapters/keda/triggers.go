@@ -52,6 +52,9 @@ type TriggersConfig struct {
 	CrossNamespace bool
 	// Logger gets warnings about metadata; nil means none.
 	Logger *slog.Logger
+
+	shadowBudget *scrape.Budget // as Budget, of what policies that watch read
+	beside       func(func())   // runs a function beside the rounds; nil means a goroutine
 }
 
 // mostMetadata is how many bytes the metadata of a trigger may have, keys and values: they are kept as long as it is.
@@ -61,6 +64,8 @@ const mostMetadata = 32 << 10
 type Triggers struct {
 	c       TriggersConfig
 	tunings capacity.Shared
+	// shadowTunings are those of policies that watch: they take no turn from others.
+	shadowTunings capacity.Shared
 }
 
 // NewTriggers returns the Triggers of a configuration, or every field that is wrong.
@@ -79,6 +84,9 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 		e.Add(err)
 		c.Budget = budget
 	}
+	budget, err := scrape.NewBudget(0)
+	e.Add(err)
+	c.shadowBudget = budget
 	return &Triggers{c: c}, e.Err()
 }
 
@@ -146,8 +154,8 @@ func (t *Triggers) Check(scaledObject map[string]any) error {
 		if slices.ContainsFunc(slices.Collect(maps.Keys(trigger.Metadata)), func(key string) bool { return strings.HasSuffix(key, fromEnv) }) {
 			continue
 		}
-		_, _, err := t.read(ref, trigger.Metadata, o)
-		for _, err := range each(err) {
+		_, made, err := t.read(ref, trigger.Metadata, o)
+		for _, err := range append(each(err), each(made.shadowErr)...) {
 			f := new(scaling.FieldError)
 			if errors.As(err, &f) {
 				err = &scaling.FieldError{Field: fmt.Sprintf("spec.triggers[%d].metadata.%s", trigger.Index, f.Field), Value: f.Value, Rule: f.Rule}
@@ -172,6 +180,7 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 		m.Target = k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: ref.Name}
 	}
 	m.tuner = func() capacity.Tuner { return t.tunings.Tuner(ref.Namespace) }
+	m.shadowTuner = func() capacity.Tuner { return t.shadowTunings.Tuner(ref.Namespace) }
 	p := &podTrigger{c: &t.c, ref: ref, meta: m}
 	if m.Mode == Replicas && t.c.Store != nil {
 		if p.store, err = t.c.Store(ref); err != nil {
@@ -181,6 +190,9 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 	p.store = cmp.Or[k8s.Store](p.store, new(memory))
 	for _, w := range m.Warnings {
 		t.c.Logger.Warn("metadata", "scaledObject", ref.String(), "warning", w)
+	}
+	if err := made.shadowErr; err != nil {
+		t.c.Logger.Warn("metadata", "scaledObject", ref.String(), "warning", "policies that watch are left out", "error", err)
 	}
 	if len(m.Unknown) > 0 {
 		t.c.Logger.Warn("metadata", "scaledObject", ref.String(), "warning", "unknown keys", "keys", m.Unknown)
