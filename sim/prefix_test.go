@@ -63,22 +63,26 @@ func (f *cachingFleet) scenario() Scenario {
 func TestPrefixCachesEqualTheNaiveTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawCachingFleet(t)
-		n, jobs := f.naive()
-		want, got := []string{}, []string{}
-		for _, j := range jobs {
-			want = append(want, fmt.Sprint(elapsed(j.arrived), j.input, j.output, elapsed(j.first-j.arrived), elapsed(j.ended-j.arrived)))
-		}
-		s := f.scenario()
-		r := runStatic(t, &s, Options{Request: func(o Outcome) {
-			got = append(got, fmt.Sprint(o.Arrived, o.Input, o.Output, o.TTFT, o.Total))
-		}})
-		slices.Sort(want)
-		slices.Sort(got)
-		require.Equal(t, want, got)
-		require.EqualValues(t, n.preempted, r.Preempted)
-		require.EqualValues(t, n.hits, r.PrefixHits)
-		require.EqualValues(t, n.queries, r.PrefixQueries)
+		f.equalsNaive(t)
 	})
+}
+
+func (f *cachingFleet) equalsNaive(t require.TestingT) {
+	n, jobs := f.naive()
+	want, got := []string{}, []string{}
+	for _, j := range jobs {
+		want = append(want, fmt.Sprint(elapsed(j.arrived), j.input, j.output, elapsed(j.first-j.arrived), elapsed(j.ended-j.arrived)))
+	}
+	s := f.scenario()
+	r := runStatic(t, &s, Options{Request: func(o Outcome) {
+		got = append(got, fmt.Sprint(o.Arrived, o.Input, o.Output, o.TTFT, o.Total))
+	}})
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got)
+	require.EqualValues(t, n.preempted, r.Preempted)
+	require.EqualValues(t, n.hits, r.PrefixHits)
+	require.EqualValues(t, n.queries, r.PrefixQueries)
 }
 
 // TestCachingFleetsHit: the fleets that TestPrefixCachesEqualTheNaiveTwin draws from have hits, blocks that had to go and
@@ -137,4 +141,63 @@ func TestWorldsWithPrefixCaches(t *testing.T) {
 		s.Workload = Trace{Requests: drawPrefixes(t, trace.Requests, s.BlockTokens), Length: trace.Length}
 		require.Equal(t, encode(t, observe(t, &s, 3)), encode(t, observe(t, &s, 3)))
 	})
+}
+
+// ids returns so many ids from one on, after some.
+func ids(from uint64, n int, after ...uint64) []uint64 {
+	for i := range n {
+		after = append(after, from+uint64(i))
+	}
+	return after
+}
+
+// TestAPreemptedSequenceComesBackWhenItFits: its answer's blocks, known only when it is taken out, are another's too, so that it
+// shares more than before and fits a step later.
+func TestAPreemptedSequenceComesBackWhenItFits(t *testing.T) {
+	f := cachingFleet{size: 16, still: still{
+		replicas: 1, server: Server{Base: 0.05, PrefillToken: 1.0 / 15600, Sequence: 1e-4, KVToken: 39e-9, MaxSeqs: 2, TokenBudget: 2, KVTokens: 100},
+		requests: []Request{
+			{At: 452004 * time.Microsecond, Input: 40, Output: 39, Blocks: ids(4, 2)},
+			{At: 859006 * time.Microsecond, Input: 31, Output: 39, Blocks: ids(4, 4)},
+		},
+	}}
+	f.equalsNaive(t)
+}
+
+// TestAnAdmissionTakesIdleBlocks: what one admission needs of the memory of idle blocks is not there for the next one in the same
+// step to hit.
+func TestAnAdmissionTakesIdleBlocks(t *testing.T) {
+	f := cachingFleet{size: 5, still: still{
+		replicas: 1, server: Server{Base: 0.001, Sequence: 1e-4, KVToken: 1e-6, MaxSeqs: 2, TokenBudget: 14, KVTokens: 100},
+		requests: []Request{
+			{At: 0, Input: 12, Output: 40, Blocks: ids(56, 9, 1)},
+			{At: time.Millisecond, Input: 60, Output: 33, Blocks: ids(65, 18)},
+			{At: 2 * time.Millisecond, Input: 38, Output: 26, Blocks: ids(83, 12)},
+			{At: 2*time.Millisecond + time.Microsecond, Input: 60, Output: 24, Blocks: ids(95, 10, 1, 2)},
+		},
+	}}
+	f.equalsNaive(t)
+}
+
+// TestPagesCountPrefixes: what the pods' pages count of their caches is what the run has, pod by pod.
+func TestPagesCountPrefixes(t *testing.T) {
+	sessions := chats(8, time.Second)
+	s := plain(sessions, Server{Base: 0.005, MaxSeqs: 20, TokenBudget: 1 << 20, KVTokens: 1e6}, 2)
+	s.BlockTokens, s.Router, s.Horizon = 16, PrefixCache, 12*time.Minute
+	last := map[string]Page{}
+	r := runStatic(t, &s, Options{Pages: func(_ time.Time, pages []Page) {
+		for _, p := range pages {
+			require.LessOrEqual(t, p.PrefixHits, p.PrefixQueries)
+			require.GreaterOrEqual(t, p.PrefixQueries, last[p.Pod].PrefixQueries)
+			last[p.Pod] = p
+		}
+	}})
+	queries, hits := 0.0, 0.0
+	for _, p := range last {
+		queries, hits = queries+p.PrefixQueries, hits+p.PrefixHits
+	}
+	require.Len(t, last, 2)
+	require.Positive(t, hits)
+	require.Equal(t, float64(r.PrefixQueries), queries)
+	require.Equal(t, float64(r.PrefixHits), hits)
 }

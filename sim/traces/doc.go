@@ -43,6 +43,6 @@
 //
 //	trace.csv:17: input_tokens "abc": must be a whole number of at least 1
 //
-// Reading ends at the first one. A record of more than a megabyte, more than [MaxRequests] requests or more than 90 days
+// Reading ends at the first one. A record of more than a megabyte, more than [MaxRequests] requests or [MaxBlocks] blocks, or more than 90 days
 // are errors, so that no file takes more memory than that.
 package traces

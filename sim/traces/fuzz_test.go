@@ -15,6 +15,8 @@ func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		"", "\ufeff", "\x1f\x8b", request, request + "0,374,44\n4315.5,396,109\n",
 		second + "0,1,374,44\n4,3,1366,180\n", second + "0,9999999999,1,1\n",
+		mooncake, `{"timestamp": 1e3, "input_length": "7", "output_length": 1, "hash_ids": [18446744073709551616]}`,
+		"arrival_ms,input_tokens,output_tokens,cached_prefix_blocks_512\n0,1536,1,0\n1,1024,1,2\n",
 		rates + "0,1.5,100,20\n600,0,,\n1200,1e3,100,20\n", rates + "0,NaN,100,20\n",
 		"arrival_ms;input_tokens;output_tokens\n0;1;1\n", "\"\n\n\"", request + "\"0\n\",1,1",
 	} {

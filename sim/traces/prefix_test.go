@@ -50,6 +50,13 @@ func TestReadMooncakeErrors(t *testing.T) {
 	}
 }
 
+// TestManyBlocks: a short file whose prompts are as long as they can be does not take all the memory there is.
+func TestManyBlocks(t *testing.T) {
+	text := "arrival_ms,input_tokens,output_tokens,cached_prefix_blocks_512\n" + strings.Repeat("0,2147483647,1,0\n", 100)
+	_, err := traces.Read(strings.NewReader(text), "c.csv")
+	require.EqualError(t, err, "c.csv:6: must have at most 20000000 blocks of prompts")
+}
+
 // TestCachedPrefixBlocks: ids are made up so that a prompt begins as the latest one that is as long as what it has in common
 // with some prompt before it.
 func TestCachedPrefixBlocks(t *testing.T) {

@@ -14,8 +14,11 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// MaxRequests is the most requests that Read and Convert take.
-const MaxRequests = 10_000_000
+// MaxRequests is the most requests that Read and Convert take, and MaxBlocks the most blocks of all their prompts.
+const (
+	MaxRequests = 10_000_000
+	MaxBlocks   = 20_000_000
+)
 
 const longest = sim.MaxDuration
 
@@ -159,6 +162,7 @@ func readRequests(t *table, columns []int) (sim.Workload, error) {
 // requests makes a trace of what next returns, up to nil.
 func (t *table) requests(next func() (*sim.Request, error)) (sim.Workload, error) {
 	var trace sim.Trace
+	blocks := 0
 	for {
 		r, err := next()
 		if err != nil {
@@ -172,6 +176,9 @@ func (t *table) requests(next func() (*sim.Request, error)) (sim.Workload, error
 		}
 		if n := len(trace.Requests); n > 0 && r.At < trace.Requests[n-1].At {
 			return nil, t.wrong(t.time, fmt.Sprintf("must not be before the arrival above it, %s", millis(nil, trace.Requests[n-1].At)))
+		}
+		if blocks += len(r.Blocks); blocks > MaxBlocks {
+			return nil, t.missing(fmt.Sprintf("must have at most %d blocks of prompts", MaxBlocks))
 		}
 		trace.Requests = append(trace.Requests, *r)
 	}
