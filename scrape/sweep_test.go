@@ -125,6 +125,16 @@ func TestPodsWithOtherBucketsAreMissing(t *testing.T) {
 	require.False(t, sweep.Pods[2].Values[0].OK)
 	require.InDelta(t, 0.25, sweep.Readings[0].Lower, 1e-12) // rank 6-4 of 8 in one bucket
 	require.InDelta(t, 0.75, sweep.Readings[0].Upper, 1e-12)
+	// Nor does the last value of such a pod stand in.
+	clock.advance(15 * time.Second)
+	fakes[0].say(page(1, 9))
+	fakes[1].say(page(1, 9))
+	fakes[2].say("")
+	sweep = s.Scrape(t.Context(), pods)
+	require.Equal(t, int32(2), sweep.Readings[0].Values)
+	require.Zero(t, sweep.Readings[0].Reused)
+	require.Equal(t, Buckets, sweep.Pods[2].Values[0].Err.Reason)
+	require.False(t, sweep.Pods[2].Values[0].OK || sweep.Pods[2].Values[0].Reused)
 }
 
 func TestTheSweepEndsByItsDeadline(t *testing.T) {

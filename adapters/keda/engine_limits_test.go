@@ -114,6 +114,22 @@ func TestTheIdleTimeBeginsWithTheEndOfAStream(t *testing.T) {
 	require.Eventually(t, func() bool { return s.engine.running() == 0 }, patience, time.Millisecond)
 }
 
+// TestATriggerWithAStreamIsShown, though others of its metric are asked for.
+func TestATriggerWithAStreamIsShown(t *testing.T) {
+	m := NewMetrics()
+	s := newStage(t, func(c *EngineConfig) { c.Metrics = m })
+	streamed, called := s.add("streamed", counting()), s.add("called", counting())
+	held, err := s.engine.hold(chat, streamed)
+	require.NoError(t, err)
+	s.value(chat, called)
+	for range 10 {
+		s.tick()
+		s.value(chat, called)
+		require.Len(t, series(t, m, "inferscale_keda_value"), 2)
+	}
+	s.engine.release(held)
+}
+
 // TestWhoIsAsFast: of two calls that make one trigger, the second's is closed and the first's is taken.
 func TestWhoIsAsFast(t *testing.T) {
 	s := newStage(t, nil)
