@@ -137,6 +137,11 @@ func TestGetWaits(t *testing.T) {
 	q.Done("one")
 	require.Equal(t, "two", receive())
 	q.Done("two")
+	for range 100 { // it waits again by the time of most of them
+		q.Add("again")
+		require.Equal(t, "again", receive())
+		q.Done("again")
+	}
 	require.Empty(t, q.active, "who has nothing at work takes no part")
 	q.ShutDown()
 	require.Empty(t, receive(), "it has ended")

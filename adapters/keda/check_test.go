@@ -257,6 +257,16 @@ func TestWhoSharesAState(t *testing.T) {
 	require.False(t, shares(inMetric(), inMetric()))
 }
 
+// TestBoundsAreToldOnce: a maximum may be the minimum, and one below it is told once, by its key.
+func TestBoundsAreToldOnce(t *testing.T) {
+	triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: podless})
+	require.NoError(t, err)
+	_, err = triggers.Build(chat, inReplicas("minReplicas", "3", "maxReplicas", "3"))
+	require.NoError(t, err)
+	_, err = triggers.Build(chat, inReplicas("minReplicas", "3", "maxReplicas", "2"))
+	require.EqualError(t, err, "maxReplicas: 2: must be at least minReplicas 3")
+}
+
 // TestNamesOfFields are letters and digits.
 func TestNamesOfFields(t *testing.T) {
 	for name, none := range map[string]bool{

@@ -37,7 +37,9 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+func (j *journal) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
 
 // TestEngineLogs that triggers come and go, and rounds that fail.
 func TestEngineLogs(t *testing.T) {
@@ -48,6 +50,10 @@ func TestEngineLogs(t *testing.T) {
 	require.NoError(t, err)
 	s.settled()
 	require.Contains(t, j.String(), `msg="trigger begins" scaledObject=models/chat metric=q`)
+	s.value(chat, s.add("b", counting()))
+	require.Eventually(t, func() bool {
+		return strings.Contains(j.String(), "level=DEBUG msg=round scaledObject=models/chat metric=q value=1")
+	}, patience, time.Millisecond)
 	require.Contains(t, j.String(), `level=WARN msg="round failed" scaledObject=models/chat metric=q error="the pods are away"`)
 	s.engine.Close()
 	require.Contains(t, j.String(), `msg="trigger ends" scaledObject=models/chat metric=q`)

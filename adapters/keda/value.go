@@ -43,7 +43,7 @@ func metricValue(kind MetricType, threshold float64, r scaling.Reading, spec, re
 		}
 		because += fmt.Sprintf(", divided by %d ready", ready)
 	}
-	if math.IsNaN(value) || math.IsInf(value, 0) || value > greatestValue {
+	if math.IsNaN(value) || value > greatestValue {
 		return 0, "", fmt.Errorf("%s: %g: must be at most %g to be sent", r.Metric, value, float64(greatestValue))
 	}
 	return value, because, nil
