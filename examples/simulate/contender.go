@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/policy"
@@ -78,11 +79,14 @@ func (w *world) learned() (plain, floored contender) {
 		return scaling.New(s), err
 	}
 	plain = contender{
-		name: learnedName, sort: ofPolicy, note: "what arrives in tokens over a capacity learned by replaying its own past; slow to simulate, so only when it is named",
+		name: learnedName, sort: ofPolicy, note: "what arrives in tokens over a capacity learned by replaying its own past",
 		metrics: capacity.Metrics(), controller: drive(build),
 	}
 	return plain, w.foreseen(plain, build, capacity.Demand)
 }
+
+// longForLearned is the longest traffic for which the policy that learns is simulated without being named.
+const longForLearned = 6 * time.Hour
 
 // Names of lines that are not policies of this module.
 const (
@@ -124,9 +128,14 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 		return nil, err
 	}
 	all = append(all, w.references()...)
-	if o.policies == "" && o.suite {
+	if o.policies == "" {
 		learned, _ := w.learned()
-		all = append(all, learned)
+		if o.suite || w.Workload.Duration() <= longForLearned {
+			all = append(all, learned)
+		} else {
+			fmt.Fprintf(stderr, "simulate: %s, which is recommended, is left out: it replays its past every five minutes, here %d times; -policy names it\n",
+				learnedName, w.Workload.Duration()/(5*time.Minute))
+		}
 	}
 	if o.policies != "" {
 		more, err := w.onlyNamed()
