@@ -80,7 +80,7 @@ func nearest(k, n int) []int {
 // largest returns the largest capacity near u that keeps the goal, in steps of 6 %: up at most four of them, since a
 // past without a burst says little, and down any number, to half of what a fleet takes.
 func (b *bench) largest(t *Tuning, k int, u float64) (capacity, late, cost float64, ok bool) {
-	floor, top := t.Fleet/2, t.Fleet*1.02/(1+b.start/3000)
+	floor, top := t.Fleet/2, t.Fleet*unseen/(1+b.start/3000)
 	u = min(max(u, floor), top)
 	late, cost, ok = b.keeps(t, k, u)
 	if ok {
