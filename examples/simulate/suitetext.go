@@ -143,7 +143,7 @@ func (b *board) introduction() []string {
 		fmt.Sprintf("%d rows of shape/pattern/cold start/server (package sim/suite), %s; the goal is %s %% of the requests within the SLO.", len(b.Rows), seeds, goal(b.Goal)),
 		"x oracle: replica-hours over those of the best schedule known. x limit: over those of the cheapest policy that is told the present,",
 		"with its margin fitted in hindsight. Both are over the rows in which the policy attains the goal: less service is cheap at any price.",
-		"Missing: prompts that hit a cache of prefixes, which the simulator does not have.",
+		"Missing: prompts that hit a cache of prefixes, which these rows do not have.",
 	}
 }
 
