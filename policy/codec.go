@@ -70,7 +70,10 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 		v.Set(reflect.ValueOf(r.policy(n, field)))
 	case t.Kind() == reflect.Pointer:
 		p := reflect.New(t.Elem())
-		r.decode(n, p.Elem(), field)
+		before := len(r.errs)
+		if r.decode(n, p.Elem(), field); p.Elem().Kind() != reflect.Struct && len(r.errs) > before {
+			return // what is no number is not 0: that would break other rules, which nobody broke
+		}
 		v.Set(p)
 	case t == reflect.TypeFor[Shadow](): // an API server takes any that is written in full
 		strict := r.strict

@@ -48,6 +48,9 @@ func inOrder(t require.TestingT, metadata map[string]string, err error) {
 			return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 		}
 		keys := append(slices.Collect(maps.Keys(metadata)), "scalerName", "threshold", "lowThreshold", "targetKind", "maxReplicas", "realtime.metrics", "proportional.metrics", "cron.policies", "cron.windows", "engine", "signal", "scaler", "metricName")
+		if _, ok := metadata["proportional.stableWindowSeconds"]; ok {
+			keys = append(keys, "proportional.panic.windowSeconds") // the profile's, which is to be shorter
+		}
 		require.True(t, slices.ContainsFunc(keys, named), "%q of %v", field.Field, metadata)
 	}
 }
@@ -75,6 +78,19 @@ func anyMetadata(t require.TestingT, metadata map[string]string) {
 	}
 	_, err = specResponse(m.Spec())
 	require.NoError(t, err)
+}
+
+// TestWhatIsNoNumberBreaksNoOtherRule: a stable window that is no number counted as 0, and the profile's panic window was
+// refused too, as longer than that.
+func TestWhatIsNoNumberBreaksNoOtherRule(t *testing.T) {
+	for _, value := range []string{"", "x", "30s", "null"} {
+		_, err := ParseMetadata(inReplicas("proportional.profile", "kpa", "proportional.stableWindowSeconds", value))
+		require.ErrorContains(t, err, "proportional.stableWindowSeconds: ")
+		require.NotContains(t, err.Error(), "panic")
+	}
+	_, err := ParseMetadata(inReplicas("proportional.profile", "kpa", "proportional.stableWindowSeconds", "5"))
+	require.EqualError(t, err, "proportional.panic.windowSeconds: 6: must be at most stableWindow 5s")
+	anyMetadata(t, inReplicas("proportional.profile", "kpa", "proportional.stableWindowSeconds", "5"))
 }
 
 // TestAnyMetadata draws from the keys that there are.
