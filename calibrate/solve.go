@@ -136,6 +136,9 @@ func (m *moment) within(in [parameters]bool, fixed vector) (vector, bool) {
 func (m *moment) condition(free [parameters]bool) float64 {
 	var a matrix
 	for j := range a {
+		if free[j] && m.a[j][j] <= 0 {
+			return math.Inf(1) // a column without a value
+		}
 		for k := range a {
 			if free[j] && free[k] {
 				a[j][k] = m.a[j][k] / math.Sqrt(m.a[j][j]*m.a[k][k])
@@ -189,6 +192,7 @@ func (m *moment) slack(free [parameters]bool, at vector, j int, tolerance float6
 	// distance returns (v-at)'a(v-at) at its least over the others, with coefficient j at x.
 	distance := func(x float64) float64 {
 		shifted := *m
+		shifted.c = total // what is left of the target does not count
 		for i := range at {
 			shifted.b[i] = 0
 			for k := range at {

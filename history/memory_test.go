@@ -46,6 +46,7 @@ func TestAWeekWithinAGigabyte(t *testing.T) {
 }
 
 func importWeek(t *testing.T, name string) {
+	t.Helper()
 	began := time.Now()
 	f, err := os.Open(name)
 	require.NoError(t, err)

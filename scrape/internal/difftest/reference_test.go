@@ -203,7 +203,9 @@ func same(a, b []sample) error {
 		doubled[s.labels] = doubled[s.labels] || s.twice
 	}
 	once := func(list []sample) []sample {
-		list = slices.DeleteFunc(list, func(s sample) bool { return doubled[s.labels] || s.part == "_count" && s.value == 0 })
+		list = slices.DeleteFunc(list, func(s sample) bool {
+			return doubled[s.labels] || s.part == "_count" && (s.value == 0 || s.value >= 1<<63) // expfmt has counts of 64 bits, and no more
+		})
 		slices.SortFunc(list, compare)
 		return list
 	}
