@@ -2,6 +2,7 @@ package k8s_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -177,4 +178,70 @@ func TestSlowTenantsKeepRoom(t *testing.T) {
 		}
 	}
 	q.ShutDown()
+}
+
+// TestWhoWaitsIsWoken: of each reason for which somebody may wait, that it ends wakes them.
+func TestWhoWaitsIsWoken(t *testing.T) {
+	get := func(q *k8s.FairQueue[string]) string {
+		item, shutdown := q.Get()
+		if shutdown {
+			return "shut down"
+		}
+		return item
+	}
+	drain := func(q *k8s.FairQueue[string]) string {
+		q.ShutDownWithDrain()
+		return "drained"
+	}
+	for name, row := range map[string]struct {
+		before, then func(q *k8s.FairQueue[string])
+		wait         func(q *k8s.FairQueue[string]) string
+		want         string
+	}{
+		"an item comes": {
+			before: func(*k8s.FairQueue[string]) {}, wait: get,
+			then: func(q *k8s.FairQueue[string]) { q.Add("a/1") }, want: "a/1",
+		},
+		"a tenant may have another one": {
+			before: func(q *k8s.FairQueue[string]) { q.Add("a/1"); q.Add("a/2"); get(q) }, wait: get,
+			then: func(q *k8s.FairQueue[string]) { q.Done("a/1") }, want: "a/2",
+		},
+		"there will be none": {
+			before: func(*k8s.FairQueue[string]) {}, wait: get,
+			then: func(q *k8s.FairQueue[string]) { q.ShutDown() }, want: "shut down",
+		},
+		"the last one is done": {
+			before: func(q *k8s.FairQueue[string]) { q.Add("a/1"); get(q) }, wait: drain,
+			then: func(q *k8s.FairQueue[string]) { q.Done("a/1") }, want: "drained",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := k8s.NewFairQueue(tenant, 1)
+			row.before(q)
+			woken := make(chan string, 1)
+			go waitIn(func() { woken <- row.wait(q) })
+			require.Eventually(t, somebodyWaits, 10*time.Second, time.Millisecond)
+			go row.then(q)
+			select {
+			case got := <-woken:
+				require.Equal(t, row.want, got)
+			case <-time.After(10 * time.Second):
+				require.Fail(t, "not woken")
+			}
+		})
+	}
+}
+
+// waitIn is looked for by somebodyWaits.
+func waitIn(wait func()) { wait() }
+
+// somebodyWaits reports whether what is called by waitIn waits for a condition.
+func somebodyWaits() bool {
+	stacks := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		if strings.Contains(stack, "k8s_test.waitIn") && strings.Contains(stack, "sync.(*Cond).Wait") {
+			return true
+		}
+	}
+	return false
 }

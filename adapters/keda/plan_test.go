@@ -98,6 +98,11 @@ func TestPlanPortAndTLS(t *testing.T) {
 	require.Equal(t, "https", plan.Port.Scheme)
 	require.Equal(t, "pods", plan.Scrape.TLS.ServerName)
 	require.Equal(t, k8s.LeaderWorkerSet(), plan.Grouping)
+
+	m = parsed(t, inMetric("metricPort", "web"))
+	plan, err = m.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.Equal(t, "web", plan.Port.Port.String(), "without TLS too")
 }
 
 func manifest(t *testing.T, text string) *unstructured.Unstructured {
