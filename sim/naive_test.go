@@ -38,6 +38,7 @@ type naiveReplica struct {
 
 // A naive fleet does not change.
 type naive struct {
+	came                     int // requests
 	server                   Server
 	router                   Router
 	block                    int64 // tokens; 0 for no prefix caching
@@ -281,12 +282,16 @@ func (n *naive) runSessions(requests []Request, replicas int, begin func(*naiveJ
 		case len(n.pending) > 0 && n.pending[0].arrived < at:
 			j := n.pending[0]
 			n.pending = n.pending[1:]
-			j.id = len(jobs)
+			j.id = n.came
+			n.came++
 			if n.block == 0 {
 				j.blocks = nil
 			}
-			jobs = append(jobs, j)
 			to := n.pick(j)
+			if j.input+j.output-1 > n.server.KVTokens {
+				continue // the replica refuses it, whose turn it was
+			}
+			jobs = append(jobs, j)
 			to.waiting = append(to.waiting, j)
 			if to.ends == never {
 				n.begin(to, j.arrived)

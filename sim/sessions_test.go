@@ -37,7 +37,6 @@ func TestSessionsEqualTheNaiveTwin(t *testing.T) {
 		f.requests = slices.DeleteFunc(f.requests, func(q Request) bool { return q.At >= length })
 		sessions := drawSessions(t, Trace{Requests: f.requests, Length: length})
 		seed := rapid.Uint64Range(0, 9).Draw(t, "seed")
-		room := f.server.KVTokens
 		n := &naive{server: f.server, router: f.router, block: int64(size)}
 		n.follow = func(j *naiveJob, now int64) (*naiveJob, bool) {
 			turn, think, more := sessions.after(seed, j.turn)
@@ -45,9 +44,6 @@ func TestSessionsEqualTheNaiveTwin(t *testing.T) {
 				return nil, false
 			}
 			next := &naiveJob{arrived: now + think, input: int64(turn.input), output: int64(turn.output), turn: turn}
-			if next.input+next.output-1 > room {
-				return nil, false // refused
-			}
 			if size > 0 {
 				next.blocks = sessions.blocks(turn, size)
 			}

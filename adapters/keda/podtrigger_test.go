@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -259,6 +260,29 @@ func TestTheMeanOfReadyPods(t *testing.T) {
 	w.replicas(3)
 	w.reading = scaling.Reading{Lower: 20. / 3, Upper: 40. / 3, Values: 1, NotReady: 2}
 	require.InDelta(t, 30, w.round(w.trigger(metricMode("metricType", "Value"))).Value, 1e-9)
+}
+
+// TestAnotherTargetBeginsAnew: who deletes a Deployment and makes another one of its name is told why its memory is gone.
+func TestAnotherTargetBeginsAnew(t *testing.T) {
+	w := newWorld(t)
+	var log bytes.Buffer
+	triggers, err := NewTriggers(TriggersConfig{
+		Scales: w, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Observe: func(plan *build.Plan) (Observer, error) { return eyes{w, plan.Scrape.Metrics[0].Name}, nil },
+		Objects: func(Ref) (Object, error) { return w.object, nil },
+		Store:   func(Ref) (k8s.Store, error) { return w.store, nil },
+	})
+	require.NoError(t, err)
+	plan, err := triggers.Build(chat, replicasMode())
+	require.NoError(t, err)
+	w.load(1)
+	w.scale.UID = "first"
+	w.round(plan.Trigger)
+	w.next(plan.Trigger)
+	require.NotContains(t, log.String(), "beginning anew")
+	w.scale.UID = "second"
+	w.next(plan.Trigger)
+	require.Contains(t, log.String(), "the stored state is that of another target: beginning anew")
 }
 
 func TestTargetIsGone(t *testing.T) {
