@@ -11,8 +11,8 @@ import (
 type Gateway struct {
 	// Queue is how many it holds at most; more are rejected at once. 0 is no limit.
 	Queue int32 `json:"queue"`
-	// Timeout is how long it holds a request; then its client has an error. A replica that is ready at that very time still
-	// gets it. 0 is no limit.
+	// Timeout is how long it holds a request; then its client has an error. A replica whose start ends at that very time
+	// still gets it; one that is asked for only then does not. 0 is no limit.
 	Timeout time.Duration `json:"timeout"`
 }
 
