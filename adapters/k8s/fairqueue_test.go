@@ -203,7 +203,7 @@ func TestWhoWaitsIsWoken(t *testing.T) {
 			then: func(q *k8s.FairQueue[string]) { q.Add("a/1") }, want: "a/1",
 		},
 		"a tenant may have another one": {
-			before: func(q *k8s.FairQueue[string]) { q.Add("a/1"); q.Add("a/2"); get(q) }, wait: get,
+			before: func(q *k8s.FairQueue[string]) { q.Add("a/1"); q.Add("a/2"); q.Get() }, wait: get,
 			then: func(q *k8s.FairQueue[string]) { q.Done("a/1") }, want: "a/2",
 		},
 		"there will be none": {
@@ -211,7 +211,7 @@ func TestWhoWaitsIsWoken(t *testing.T) {
 			then: func(q *k8s.FairQueue[string]) { q.ShutDown() }, want: "shut down",
 		},
 		"the last one is done": {
-			before: func(q *k8s.FairQueue[string]) { q.Add("a/1"); get(q) }, wait: drain,
+			before: func(q *k8s.FairQueue[string]) { q.Add("a/1"); q.Get() }, wait: drain,
 			then: func(q *k8s.FairQueue[string]) { q.Done("a/1") }, want: "drained",
 		},
 	} {
