@@ -58,7 +58,7 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		return s, KVUse
 	}
 	s.Waiting, s.Running, s.KV = sum(waiting), sum(running), sum(kv)
-	if s.Queue = waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed); math.IsInf(s.Queue, 1) {
+	if s.Queue = waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed); math.IsInf(s.Queue, 1) && waiting.NotReady+waiting.Failed > 0 {
 		s.Queue = s.Waiting // pods that are not ready have none
 	}
 	failed := waiting.Failed + running.Failed + kv.Failed
