@@ -131,6 +131,26 @@ func (b both) Tune(c *Config, past func() Past) (Tuning, bool) {
 	return Tuning{}, false
 }
 
+// TestAQueueWithoutAnUpperEndIsNotNone: of pods that all answered it counted as empty, so that more seemed to have come than
+// with an upper end that was known. Of pods that are not ready it still does: they have none.
+func TestAQueueWithoutAnUpperEndIsNotNone(t *testing.T) {
+	obs := observation(2, 0, 4, 100, 1000, 100)
+	for i := range obs.Readings {
+		if obs.Readings[i].Metric == Waiting {
+			obs.Readings[i].Upper = math.Inf(1)
+		}
+	}
+	_, missing := read(start(), &obs, slo())
+	require.Equal(t, Waiting, missing)
+	for i := range obs.Readings {
+		if obs.Readings[i].Metric == Waiting {
+			obs.Readings[i].NotReady = 1
+		}
+	}
+	_, missing = read(start(), &obs, slo())
+	require.Empty(t, missing)
+}
+
 // observation is what a fleet shows that has served so many requests of such lengths.
 func observation(spec int32, waiting, running float64, served, prompt, answer float64) scaling.Observation {
 	reading := func(name string, value float64) scaling.Reading {
