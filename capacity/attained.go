@@ -90,25 +90,28 @@ func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
 	if len(requests) < leastReplayed || to-from < leastSpan {
 		return a, false
 	}
+	server := slower(c.Server, p.slowness(&c.Server))
+	server.PrefillToken *= 1 - own.hits(requests)
 	b := bench{
-		config: c, server: slower(c.Server, p.slowness(&c.Server)), start: p.Start, requests: requests,
+		config: c, server: server, start: p.Start, requests: requests,
 		span: time.Duration((to - from + warm) * float64(time.Second)), warm: time.Duration(warm * float64(time.Second)),
 	}
-	at := func(t float64) int32 {
+	enough := max(mostFleet, 2*own.most()) // more would attain no more
+	at := func(t float64) float64 {
 		k, _ := slices.BinarySearchFunc(counts, t, func(one Count, t float64) int {
 			if seconds(one.At) <= t {
 				return -1
 			}
 			return 1
 		})
-		return counts[max(k-1, 0)].Replicas
+		return min(float64(counts[max(k-1, 0)].Replicas), enough)
 	}
 	var plan []int32
 	for t := from - warm; t <= to; t += c.Control.Seconds() {
-		plan = append(plan, scaling.Ceil(float64(at(max(t, from)))*share))
+		plan = append(plan, scaling.Ceil(at(max(t, from))*share))
 	}
 	b.initial = plan[0]
-	late, _ := b.under(requests, time.Duration(p.Start*float64(time.Second)), func() (scaling.Group, error) {
+	late, _ := b.under(requests, time.Duration(p.Start*float64(time.Second)), 0, func() (scaling.Group, error) {
 		return sim.Schedule(began(), c.Control, plan), nil
 	})
 	a = Attainment{From: unix(from), To: unix(to), Attained: 1 - late, Measured: max(0, 1-own.missed(from)), Requests: len(requests)}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/internal/simhistory"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -22,15 +23,8 @@ func lived(t *testing.T, group scaling.Group, initial int32, see func(now time.T
 	t.Helper()
 	server := sim.Qwen32B()
 	server.Base, server.PrefillToken, server.Sequence, server.KVToken = 1.2*server.Base, 1.2*server.PrefillToken, 1.2*server.Sequence, 1.2*server.KVToken
-	s := sim.Scenario{
-		Name: "past", Workload: sim.Stages{
-			Stages: []sim.Stage{{Rate: 8, Duration: 10 * time.Minute}, {Rate: 14, Duration: 20 * time.Minute}},
-			Input:  sim.Length{Mean: 1500, Deviation: 500, Min: 100, Max: 4000}, Output: sim.Length{Mean: 250, Deviation: 80, Min: 10, Max: 600}, CV: 1,
-		},
-		Types: []sim.Type{{Server: server, Initial: initial, Startup: sim.ColdStart(90 * time.Second)}},
-		SLO:   sim.SLO{TTFT: 2 * time.Second, TPOT: 60 * time.Millisecond}, Metrics: capacity.Metrics(),
-		Scrape: sim.Scrape{Interval: 15 * time.Second}, Control: sim.Control{Interval: 15 * time.Second}, Grace: time.Hour,
-	}
+	s := simhistory.Chat(server, initial, sim.Stage{Rate: 8, Duration: 10 * time.Minute}, sim.Stage{Rate: 14, Duration: 20 * time.Minute})
+	s.Metrics, s.Types[0].Startup = capacity.Metrics(), sim.ColdStart(90*time.Second)
 	all, met := 0.0, 0.0
 	_, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) { return group, nil }, sim.Options{
 		Seed: 1,

@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"testing"
 	"time"
@@ -44,10 +43,15 @@ func day(low, high float64) sim.Scenario {
 
 func run(tb testing.TB, s *sim.Scenario, c Config, tuner Tuner) sim.Result {
 	tb.Helper()
-	r, err := sim.Run(context.Background(), s, func() (scaling.Group, error) {
+	return runPolicy(tb, s, func() (scaling.Group, error) {
 		scaler, err := New(c, tuner)
 		return scaling.GroupOf(scaling.New(scaler)), err
-	}, sim.Options{Seed: 1})
+	})
+}
+
+func runPolicy(tb testing.TB, s *sim.Scenario, policy func() (scaling.Group, error)) sim.Result {
+	tb.Helper()
+	r, err := sim.Run(context.Background(), s, policy, sim.Options{Seed: 1})
 	require.NoError(tb, err)
 	return r
 }
@@ -55,7 +59,7 @@ func run(tb testing.TB, s *sim.Scenario, c Config, tuner Tuner) sim.Result {
 // TestKeepsTheGoalWhateverTheServerIsSaidToBe runs a server that is as the configuration says, and ones that are slower
 // and faster: calibration finds out.
 func TestKeepsTheGoalWhateverTheServerIsSaidToBe(t *testing.T) {
-	if underRace {
+	if underRace || testing.Short() {
 		t.Skip("has no goroutines, and takes minutes under the race detector")
 	}
 	s := day(2, 20)
@@ -131,44 +135,6 @@ func (b both) Tune(c *Config, past func() Past) (Tuning, bool) {
 	return Tuning{}, false
 }
 
-// TestAQueueWithoutAnUpperEndIsNotNone: of pods that all answered it counted as empty, so that more seemed to have come than
-// with an upper end that was known. Of pods that are not ready it still does: they have none.
-func TestAQueueWithoutAnUpperEndIsNotNone(t *testing.T) {
-	obs := observation(2, 0, 4, 100, 1000, 100)
-	for i := range obs.Readings {
-		if obs.Readings[i].Metric == Waiting {
-			obs.Readings[i].Upper = math.Inf(1)
-		}
-	}
-	_, missing := read(start(), &obs, slo())
-	require.Equal(t, Waiting, missing)
-	for i := range obs.Readings {
-		if obs.Readings[i].Metric == Waiting {
-			obs.Readings[i].NotReady = 1
-		}
-	}
-	_, missing = read(start(), &obs, slo())
-	require.Empty(t, missing)
-}
-
-// observation is what a fleet shows that has served so many requests of such lengths.
-func observation(spec int32, waiting, running float64, served, prompt, answer float64) scaling.Observation {
-	reading := func(name string, value float64) scaling.Reading {
-		return scaling.Reading{Metric: name, Lower: value / float64(spec), Upper: value / float64(spec), Values: spec}
-	}
-	histogram := func(name string, n, each float64) scaling.Histogram {
-		return scaling.Histogram{Metric: name, Bounds: []float64{each, 1e6}, Counts: []float64{n, 0, 0}, Sum: n * each}
-	}
-	return scaling.Observation{
-		SpecReplicas: spec, ReadyReplicas: spec,
-		Readings: []scaling.Reading{reading(Waiting, waiting), reading(Running, running), reading(KVUse, 0.2*float64(spec))},
-		Histograms: []scaling.Histogram{
-			histogram(PromptSize, served, prompt), histogram(AnswerSize, served, answer), histogram(Prefilled, served, prompt),
-			histogram(TTFT, served, 0.5), histogram(TPOT, served, 0.05),
-		},
-	}
-}
-
 func TestZeroScalerDecidesUnknown(t *testing.T) {
 	p := scaling.New(Scaler{})
 	d := p.Decide(start(), observation(4, 0, 10, 100, 1000, 100))
@@ -177,27 +143,6 @@ func TestZeroScalerDecidesUnknown(t *testing.T) {
 	_, err := New(Config{}, nil)
 	for _, field := range []string{"bounds", "slo.ttft", "slo.tpot", "goal", "server", "coldStart", "scrape", "control"} {
 		assert.ErrorContains(t, err, field)
-	}
-}
-
-// TestWithoutAMetricNothingIsKnown leaves each metric out, and breaks it.
-func TestWithoutAMetricNothingIsKnown(t *testing.T) {
-	scaler, err := New(config(), nil)
-	require.NoError(t, err)
-	whole := observation(4, 0, 10, 100, 1000, 100)
-	for i := range whole.Readings {
-		obs := observation(4, 0, 10, 100, 1000, 100)
-		obs.Readings[i].Lower = math.NaN()
-		d := scaling.New(scaler).Decide(start(), obs)
-		assert.Equal(t, scaling.Unknown, d.Verdict)
-		assert.Contains(t, d.Reason(), whole.Readings[i].Metric)
-	}
-	for i := range whole.Histograms {
-		obs := observation(4, 0, 10, 100, 1000, 100)
-		obs.Histograms[i].Counts[0] = -1
-		d := scaling.New(scaler).Decide(start(), obs)
-		assert.Equal(t, scaling.Unknown, d.Verdict)
-		assert.Contains(t, d.Reason(), whole.Histograms[i].Metric)
 	}
 }
 
@@ -251,231 +196,7 @@ func TestMoreWorkNeverNeedsFewer(t *testing.T) {
 	})
 }
 
-// TestSilentPodsNeverTakeAwayReplicas lets pods fail to answer, whatever they last said.
-func TestSilentPodsNeverTakeAwayReplicas(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := fixed(genTrial(t))
-		served := 0.0
-		for i := range 40 {
-			served += rapid.Float64Range(0, 300).Draw(t, "came")
-			obs := observation(6, 0, 20, served, 1500, 200)
-			silent := rapid.IntRange(0, 2).Draw(t, "silent") == 0
-			if silent {
-				k := rapid.IntRange(0, len(obs.Readings)+len(obs.Histograms)-1).Draw(t, "which")
-				if k < len(obs.Readings) {
-					obs.Readings[k].Failed, obs.Readings[k].Values = 2, 4
-					obs.Readings[k].Upper = math.Inf(1)
-				} else {
-					obs.Histograms[k-len(obs.Readings)].Failed = 2
-				}
-			}
-			if d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs); silent {
-				require.NotEqual(t, scaling.Down, d.Verdict, d.Explain())
-			}
-		}
-	})
-}
-
-// TestCountersOfASilentPodDoNotComeAsABurst: what a pod counted while it was silent came over all of that time.
-func TestCountersOfASilentPodDoNotComeAsABurst(t *testing.T) {
-	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
-	at := func(i int) time.Time { return start().Add(time.Duration(i) * 15 * time.Second) }
-	served := 0.0
-	want := int32(0)
-	for i := range 20 {
-		served += 150
-		want = p.Decide(at(i), observation(4, 0, 20, served, 1500, 200)).Replicas
-	}
-	seen := served
-	for i := 20; i < 26; i++ { // half of it is not seen for a minute and a half
-		served += 150
-		seen += 75
-		obs := observation(4, 0, 20, seen, 1500, 200)
-		for k := range obs.Histograms {
-			obs.Histograms[k].Failed = 2
-		}
-		assert.LessOrEqual(t, p.Decide(at(i), obs).Replicas, max(want, 4))
-	}
-	served += 150
-	assert.Equal(t, want, p.Decide(at(26), observation(4, 0, 20, served, 1500, 200)).Replicas)
-}
-
-// TestNothingIsTakenAwayWhileCachesAreVague: full caches that are known within limits only may be full.
-func TestNothingIsTakenAwayWhileCachesAreVague(t *testing.T) {
-	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
-	for i := range 40 {
-		obs := observation(6, 0, 20, float64(i+1)*15, 1500, 200)
-		obs.Readings[2].Lower, obs.Readings[2].Upper = 0.1, 0.9
-		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
-		require.Equal(t, int32(6), d.Replicas, d.Explain())
-	}
-	d := p.Decide(start().Add(40*15*time.Second), observation(6, 0, 20, 41*15, 1500, 200))
-	require.Equal(t, scaling.Down, d.Verdict, d.Explain())
-}
-
-// TestRequestsThatWaitAreServed: a queue asks for more for as long as it is there, beside silent pods too, and whatever it
-// asked for is not held.
-func TestRequestsThatWaitAreServed(t *testing.T) {
-	for _, silent := range []int32{0, 2} {
-		p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60})
-		decide := func(i int, waiting float64) scaling.Decision {
-			obs := observation(6, waiting, 20, float64(i+1)*75, 1500, 200)
-			for k := range obs.Histograms {
-				obs.Histograms[k].Failed = silent
-			}
-			return p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
-		}
-		for i := range 20 {
-			decide(i, 900)
-		}
-		d := decide(20, 900)
-		assert.Equal(t, Behind, d.Code(), d.Explain())
-		assert.Greater(t, d.Replicas, int32(6), d.Explain())
-		d = decide(21, 0)
-		assert.NotEqual(t, Behind, d.Code(), d.Explain())
-		assert.LessOrEqual(t, d.Replicas, int32(6), d.Explain())
-	}
-}
-
-// TestAReaderThatBeginsAnewIsNoBurst lets all counters fall to what has come since.
-func TestAReaderThatBeginsAnewIsNoBurst(t *testing.T) {
-	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
-	at := func(i int) time.Time { return start().Add(time.Duration(i) * 15 * time.Second) }
-	want := int32(0)
-	for i := range 20 {
-		want = p.Decide(at(i), observation(4, 0, 20, float64(i+1)*150, 1500, 200)).Replicas
-	}
-	for i := range 20 {
-		got := p.Decide(at(20+i), observation(4, 0, 20, float64(i+1)*150, 1500, 200)).Replicas
-		assert.Equal(t, want, got, "round %d", i)
-	}
-}
-
-// TestRestartChangesNoDecision stores and restores the state between any two decisions of a run that tunes.
-func TestRestartChangesNoDecision(t *testing.T) {
-	if underRace {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
-	s := day(1, 6)
-	plain := run(t, &s, config(), nil)
-	scaler, err := New(config(), nil)
-	require.NoError(t, err)
-	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
-		return scaling.GroupOf(&restored{scaling.New(scaler), scaler}), nil
-	}, sim.Options{Seed: 1})
-	require.NoError(t, err)
-	assert.Equal(t, plain, r)
-}
-
-// restored is a policy that is a new one before each decision, with the stored state of the last.
-type restored struct {
-	scaling.Policy
-
-	scaler Scaler
-}
-
-func (r *restored) Decide(now time.Time, obs scaling.Observation) scaling.Decision {
-	data, err := json.Marshal(r.Policy)
-	if err != nil {
-		panic(err)
-	}
-	r.Policy = scaling.New(r.scaler)
-	if err := r.UnmarshalJSON(data); err != nil {
-		panic(err)
-	}
-	return r.Policy.Decide(now, obs)
-}
-
-// TestStateIsBounded runs for a day of decisions every second, and looks at what is stored.
-func TestStateIsBounded(t *testing.T) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
-	p := scaling.New(scaler)
-	most := 0
-	for i := range 20_000 {
-		p.Decide(start().Add(time.Duration(i)*time.Second), observation(4, float64(i%7), 20, float64(i)*3.25, 1500, 200))
-		if i%500 == 0 {
-			data, err := json.Marshal(p)
-			require.NoError(t, err)
-			most = max(most, len(data))
-		}
-	}
-	assert.Less(t, most, 256<<10)
-}
-
-// quiet leaves the tuning as it is.
-type quiet struct{}
-
 func (quiet) Tune(_ *Config, past func() Past) (Tuning, bool) { return past().Last, true }
-
-// TestTrafficIsWhatCame makes requests of a past.
-func TestTrafficIsWhatCame(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := Past{Lengths: []Sizes{{
-			Prompts: Buckets{Bounds: []float64{100, 1000, 5000}, Counts: []float64{10, 60, 25, 5}, Sum: 150_000},
-			Answers: Buckets{Bounds: []float64{50, 500}, Counts: []float64{40, 60, 0}, Sum: 15_000},
-		}}}
-		n := rapid.IntRange(2, 60).Draw(t, "samples")
-		firsts := 0.0
-		for i := range n {
-			firsts += float64(rapid.IntRange(0, 200).Draw(t, "came"))
-			p.Samples = append(p.Samples, Sample{At: 1e9 + 15*float64(i), Firsts: firsts})
-		}
-		requests, from, to := p.traffic(1e6, 1, 0)
-		came := p.Samples[n-1].Firsts - p.Samples[0].Firsts
-		require.Len(t, requests, int(came))
-		require.Equal(t, 15*float64(n-1), to-from)
-		last := time.Duration(0)
-		for _, r := range requests {
-			require.GreaterOrEqual(t, r.At, last)
-			require.GreaterOrEqual(t, r.Input, int32(1))
-			last = r.At
-		}
-		if came > 3000 {
-			prompt, answer := means(requests)
-			require.InEpsilon(t, 1500, prompt, 0.15)
-			require.InEpsilon(t, 150, answer, 0.15)
-		}
-		again, _, _ := p.traffic(1e6, 1, 0)
-		require.Equal(t, requests, again)
-	})
-}
-
-// TestStoredStateIsChecked refuses what no Scaler can have stored.
-func TestStoredStateIsChecked(t *testing.T) {
-	for name, s := range map[string]State{
-		"samples back in time": {Seen: Seen{Samples: []Sample{{At: 2}, {At: 1}}}},
-		"a negative counter":   {Seen: Seen{Samples: []Sample{{At: 1, Firsts: -1}}}},
-		"needs that rise":      {Seen: Seen{Needs: []Work{{1, 2}, {2, 3}}}},
-		"buckets without ends": {Seen: Seen{Lengths: []Sizes{{Prompts: Buckets{Counts: []float64{1, 2}}}}}},
-		"an unknown choice":    {Tuning: Tuning{Which: 17}},
-		"a guard beyond all":   {Guard: 9},
-		"a start of a year":    {Starts: []float64{3e7}},
-	} {
-		assert.Error(t, s.Validate(), name)
-	}
-	assert.NoError(t, State{}.Validate())
-}
-
-// TestStartsAreLearned asks for more and sees them ready later.
-func TestStartsAreLearned(t *testing.T) {
-	c := config()
-	scaler, err := New(c, quiet{})
-	require.NoError(t, err)
-	s := State{}
-	assert.Equal(t, 100.0, c.start(&s))
-	now := start()
-	s = scaler.Applied(s, now, 4, 6)
-	for i := range 30 {
-		obs := observation(6, 0, 10, float64(i)*100, 1000, 100)
-		if obs.ReadyReplicas = 4; i >= 16 {
-			obs.ReadyReplicas = 6
-		}
-		s, _ = scaler.Decide(s, now.Add(time.Duration(i)*15*time.Second), obs)
-	}
-	assert.Equal(t, []float64{240}, s.Starts)
-	assert.Equal(t, 240.0, c.start(&s))
-}
 
 // TestSteadyStateAllocatesNothing decides at rest.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
@@ -537,47 +258,6 @@ type keep func(Past)
 func (k keep) Tune(c *Config, past func() Past) (Tuning, bool) {
 	k(past())
 	return Inline{}.Tune(c, past)
-}
-
-// TestAClockThatStepsBackHoldsNothing steps the clock back by a day, and restores a state of a time to come: what is seen
-// then counts at once, and counts are followed within minutes.
-func TestAClockThatStepsBackHoldsNothing(t *testing.T) {
-	c := config()
-	scaler := Scaler{config: &c, fixed: &trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}}
-	for _, jump := range []time.Duration{-time.Second, -24 * time.Hour, -250 * 365 * 24 * time.Hour} {
-		s, d := State{}, scaling.Decision{}
-		now, served := start(), 0.0
-		for range 20 {
-			now, served = now.Add(15*time.Second), served+150
-			s, d = scaler.Decide(s, now, observation(4, 0, 20, served, 1500, 200))
-		}
-		before := d.Replicas
-		now = now.Add(jump)
-		for range 20 {
-			now, served = now.Add(15*time.Second), served+1500
-			s, d = scaler.Decide(s, now, observation(4, 0, 20, served, 1500, 200))
-			require.NoError(t, s.Validate())
-		}
-		assert.Greater(t, d.Replicas, 5*before, "stepped by %s", jump)
-	}
-}
-
-// TestOldCountsSayNothing keeps the time of the scrape, while the clock goes on.
-func TestOldCountsSayNothing(t *testing.T) {
-	c := config()
-	p := scaling.New(Scaler{config: &c, fixed: &trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}})
-	obs := observation(4, 0, 20, 1000, 1500, 200)
-	for i := range obs.Histograms {
-		obs.Histograms[i].At = start()
-	}
-	for i := range 20 {
-		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
-		old := float64(i)*15 > c.stale()
-		assert.Equal(t, old, d.Code() == Stale, "%d s", i*15)
-		if old {
-			assert.Equal(t, scaling.Unknown, d.Verdict)
-		}
-	}
 }
 
 // TestDemandIsWhatWasDecidedOn reads the work and the capacity off a decision; of silent pods it has no upper end.

@@ -94,7 +94,8 @@ const (
 	tuneEvery   = 300.0  // seconds between two tunings
 	retry       = 60.0   // and after one that would have asked for less while requests were late
 	mostReplay  = 80_000 // requests in a replay
-	smallest    = 6.0    // replicas in a replay, of a larger fleet
+	smallest    = 6.0    // replicas in a replay, of a larger fleet,
+	mostFleet   = 1000.0 // and at most, whatever a fleet says that it has
 	unseen      = 0.9    // share of what the fleet takes that a replay may find at most, over 1 + start/3000 s: the rest is for what the past did not show
 	step        = 1.06   // from one capacity that is tried to the next
 	within      = 0.9    // share of what the goal allows to be late in a replay

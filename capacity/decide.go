@@ -27,7 +27,7 @@ const (
 	Fresh scaling.Code = "Fresh age:s < needed:s"
 	// Guarded takes the capacity for less than it was found to be, as the SLO was missed: by the factor 1+guard.
 	Guarded scaling.Code = "Guarded guard"
-	// Partly keeps what runs: pods did not answer, or are not ready and may have more than is known.
+	// Partly keeps what runs: pods did not answer, or may have more than is known.
 	Partly scaling.Code = "Partly needed < from"
 	// Replayed says where the capacity is from: the past, in which so many requests were late by the replay.
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"

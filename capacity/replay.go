@@ -20,6 +20,7 @@ type bench struct {
 	span     time.Duration // of the replay
 	warm     time.Duration // of it, before anything counts
 	initial  int32
+	hits     float64 // share of the prompts' tokens that are not computed, and are not work
 	replays  int
 	least    float64 // share of requests that was late in any replay
 	allowed  float64 // the share of requests that may be late in a replay
@@ -129,8 +130,10 @@ func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64)
 	config.Server = b.server
 	config.Bounds = scaling.Bounds{Min: 1, Max: max(config.Bounds.Max, 64)} // what is needed, whatever may be asked for
 	config.ColdStart = time.Duration(b.start * float64(time.Second))
-	return b.under(requests, config.ColdStart, func() (scaling.Group, error) {
-		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: try, warm: b.warm.Seconds()})), nil
+	cached := *try
+	cached.PromptToken *= 1 - b.hits // all tokens of a replay's prompts are counted as computed
+	return b.under(requests, config.ColdStart, b.unanswerable(), func() (scaling.Group, error) {
+		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: &cached, warm: b.warm.Seconds()})), nil
 	})
 }
 
@@ -139,19 +142,21 @@ func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64)
 //	(truth + 1 - goal) / (replay + 1 - goal),
 //
 // from 1 to 3. All traffic is replayed, as far back as there are requests enough: rounding a share of the replicas up would
-// leave room that was not there.
+// leave room that was not there. Of more than a thousand replicas it is that share.
 func (b *bench) bias(p *Past) float64 {
 	whole, warm := *b, b.warm.Seconds()
-	requests, from, to := p.traffic(mostReplay, 1, warm)
-	whole.requests, whole.span, whole.initial = requests, time.Duration((to-from+warm)*float64(time.Second)), p.readyAt(from)
+	share := p.affordable()
+	requests, from, to := p.traffic(mostReplay, share, warm)
+	whole.requests, whole.span = requests, time.Duration((to-from+warm)*float64(time.Second))
+	whole.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
 	spare := 1 - b.config.Goal
-	late := whole.asItWas(p)
+	late := whole.asItWas(p, share)
 	b.replays = whole.replays
 	return min(max((p.missed(from)+spare)/(late+spare), 1), 3)
 }
 
-// asItWas returns the share of requests that miss the SLO with the replicas that were ready at each time.
-func (b *bench) asItWas(p *Past) float64 {
+// asItWas returns the share of requests that miss the SLO with a share of the replicas that were ready at each time.
+func (b *bench) asItWas(p *Past, share float64) float64 {
 	end := p.Samples[len(p.Samples)-1].At
 	var ready []int32
 	i := 0
@@ -159,24 +164,35 @@ func (b *bench) asItWas(p *Past) float64 {
 		for i+1 < len(p.Samples) && p.Samples[i+1].At <= at {
 			i++
 		}
-		ready = append(ready, max(1, p.Samples[i].Ready))
+		ready = append(ready, max(1, scaling.Ceil(float64(p.Samples[i].Ready)*share)))
 	}
 	warm := make([]int32, int(b.warm/b.config.Control))
 	for k := range warm {
 		warm[k] = ready[0]
 	}
-	late, _ := b.under(b.requests, 0, func() (scaling.Group, error) {
+	late, _ := b.under(b.requests, 0, 0, func() (scaling.Group, error) {
 		return sim.Schedule(began(), b.config.Control, append(warm, ready...)), nil
 	})
 	return late
 }
 
-// under returns the share of requests that miss the SLO under a group, after a warm-up, and the replica-hours.
-func (b *bench) under(requests []sim.Request, start time.Duration, group func() (scaling.Group, error)) (late, hours float64) {
+// unanswerable is how long a replay goes on before a replica that it asks for can serve: what is late until then, no capacity could
+// have helped. It is 0 in a past of less than three times as long.
+func (b *bench) unanswerable() time.Duration {
+	lead := time.Duration(b.start*float64(time.Second)) + b.config.Scrape + b.config.Control
+	if b.span-b.warm < 3*lead {
+		return 0
+	}
+	return lead
+}
+
+// under returns the share of requests that miss the SLO under a group, of those that come after a warm-up and a while, and the
+// replica-hours after the warm-up.
+func (b *bench) under(requests []sim.Request, start, while time.Duration, group func() (scaling.Group, error)) (late, hours float64) {
 	b.replays++
 	all, met := 0, 0
 	for i := range requests {
-		if requests[i].At >= b.warm {
+		if requests[i].At >= b.warm+while {
 			all++
 		}
 	}
@@ -186,7 +202,7 @@ func (b *bench) under(requests []sim.Request, start time.Duration, group func() 
 	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, b.initial, start)
 	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, longest
 	r, err := sim.Run(forever(), &s, group, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
-		if o.Arrived >= b.warm && o.Met {
+		if o.Arrived >= b.warm+while && o.Met {
 			met++
 		}
 	}})

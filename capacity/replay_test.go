@@ -37,7 +37,7 @@ func TestAReplayOfWhatWasHasTheReplicasThatThereWere(t *testing.T) {
 			config: &c, server: c.Server, start: 100, requests: requests, initial: p.readyAt(from),
 			span: time.Duration((to - from + 60) * float64(time.Second)), warm: time.Minute,
 		}
-		return b.asItWas(&p)
+		return b.asItWas(&p, 1)
 	}
 	assert.Less(t, late(func(int) int32 { return 12 }), 0.01)
 	few := func(minute int) int32 {
@@ -118,4 +118,13 @@ func TestSlownessOfLongAnswersWhileTheLoadRises(t *testing.T) {
 	assert.InDelta(t, 1, p.slowness(&v), 0.01)
 	v.Base, v.Sequence = v.Base/2, v.Sequence/2
 	assert.InDelta(t, 2, p.slowness(&v), 0.02)
+}
+
+// TestAFleetThatSaysItIsHugeCostsNoMore: a replay had as many replicas as a fleet said that were ready, so that one tenant's pods without
+// work kept a core busy for minutes.
+func TestAFleetThatSaysItIsHugeCostsNoMore(t *testing.T) {
+	p := past(12, func(int) int32 { return 1_000_000 })
+	require.InDelta(t, 0.001, p.share(), 1e-9)
+	require.InDelta(t, 1, (&Past{Samples: []Sample{{Ready: 1000}}}).affordable(), 0)
+	require.InDelta(t, 0.001, p.affordable(), 1e-9)
 }

@@ -27,7 +27,7 @@ type Sample struct {
 	Ready   int32   `json:"ready"` // replicas that all of this is of
 	// Partly says that pods were ready that did not answer: what they have counted comes with a later sample.
 	Partly bool `json:"partly,omitempty"`
-	// Vague says that what stands is known within limits only, as pods are not ready.
+	// Vague says that what stands is known within limits only. No upper end at all is what unready pods give: they have nothing.
 	Vague bool `json:"vague,omitempty"`
 }
 
@@ -71,7 +71,7 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	}
 	s.Partly = failed != 0
 	for _, r := range [...]scaling.Reading{waiting, running, kv} {
-		s.Vague = s.Vague || r.Upper > r.Lower
+		s.Vague = s.Vague || r.Upper > r.Lower && !(math.IsInf(r.Upper, 1) && r.NotReady > 0)
 	}
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {

@@ -178,10 +178,12 @@ func (p *Past) Tune(c *Config) Tuning {
 	t.Slowness = p.slowness(&c.Server)
 	server := slower(c.Server, t.Slowness)
 	prompt, answer := means(requests)
-	t.reprice(&server, c.SLO, prompt, answer)
-	work := t.PromptToken*prompt + t.AnswerToken*answer
+	hits := p.hits(requests)
+	t.reprice(&server, c.SLO, prompt, answer, hits)
+	work := t.PromptToken*prompt*(1-hits) + t.AnswerToken*answer
 	replicas := min(max(p.Samples[len(p.Samples)-1].Ready, 2), 8)
-	b := bench{config: c, server: server, start: p.Start}
+	server.PrefillToken *= 1 - hits
+	b := bench{config: c, server: server, start: p.Start, hits: hits}
 	t.Fleet = b.fleet(requests, replicas) * work / staffed(float64(replicas))
 	if t.Capacity == 0 {
 		t.Capacity = t.Fleet / careful
@@ -229,7 +231,19 @@ func (p *Past) share() float64 {
 		}
 		ready += float64(p.Samples[i].Ready)
 	}
-	return min(1, max(mostReplay/max(came, 1), smallest*float64(len(p.Samples))/max(ready, 1)))
+	return min(p.affordable(), max(mostReplay/max(came, 1), smallest*float64(len(p.Samples))/max(ready, 1)))
+}
+
+// affordable returns which share of the fleet a replay may have at most: all of it, or so many replicas.
+func (p *Past) affordable() float64 { return min(1, mostFleet/p.most()) }
+
+// most is how many replicas were ready at the most, at least 1.
+func (p *Past) most() float64 {
+	most := int32(1)
+	for i := range p.Samples {
+		most = max(most, p.Samples[i].Ready)
+	}
+	return float64(most)
 }
 
 // readyAt returns how many replicas were ready at a time, or became so within a start of it: those were being started.
@@ -243,9 +257,34 @@ func (p *Past) readyAt(t float64) int32 {
 	return n
 }
 
-// reprice sets the work of tokens for the lengths as they are now, and changes what was found to the new unit.
-func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer float64) {
+// hits returns the share of the tokens of prompts that were found in prefix caches, as first tokens took the computing of
+// fewer than prompts of such requests have: what is surely so, by two deviations of what chance does to either mean, and 0
+// below a tenth.
+func (p *Past) hits(requests []sim.Request) float64 {
+	a, b := &p.Samples[0], &p.Samples[len(p.Samples)-1]
+	firsts := b.Firsts - a.Firsts
+	prompt, _ := means(requests)
+	if firsts <= 0 || prompt <= 0 {
+		return 0
+	}
+	squares := 0.0
+	for _, r := range requests {
+		d := float64(r.Input) - prompt
+		squares += d * d
+	}
+	chance := math.Sqrt(squares / float64(len(requests)) * (1/firsts + 1/float64(len(requests))))
+	share := 1 - ((b.Prefilled-a.Prefilled)/firsts+2*chance)/prompt
+	if share < 0.1 {
+		return 0
+	}
+	return min(share, 0.99)
+}
+
+// reprice sets the work of tokens for the lengths as they are now, of whose prompts a share is not computed, and changes what
+// was found to the new unit.
+func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits float64) {
 	p, a := server.TokenWork(slo, prompt, answer)
+	prompt *= 1 - hits
 	if was := t.PromptToken*prompt + t.AnswerToken*answer; was > 0 {
 		scale := (p*prompt + a*answer) / was
 		t.Capacity *= scale

@@ -8,6 +8,7 @@ type outlook struct {
 	lead           float64
 	method         Method
 	known          bool // whether any method is in force
+	doubted        bool // whether it keeps only, since what was not wholly known may refute it, or may be what proves it
 	tried          bool // whether any has a day to go by
 	bunch          bunch
 	marks          uint16
@@ -15,13 +16,23 @@ type outlook struct {
 
 // look returns the outlook at the state's time.
 func (m *model) look(s *State) (o outlook) {
+	if o = m.lookFor(s, s.proven); !o.known && o.tried {
+		if kept := m.lookFor(s, s.keeps); kept.known {
+			o, o.doubted = kept, true
+		}
+	}
+	return o
+}
+
+// lookFor returns the outlook by the best of the methods that count.
+func (m *model) lookFor(s *State, counts func(Method) bool) (o outlook) {
 	o.slot, o.lead = s.Now.Number, m.lead
 	o.from = int64(math.Floor(s.At/slot)) - dilation
 	o.to = int64(math.Floor((s.At+m.lead)/slot)) + dilation
 	best := 1.0
 	for method := range Method(methods) {
 		x := &s.Scores[method]
-		proven := x.proven() && x.Loss < best*x.Constant
+		proven := counts(method) && (!o.known || x.Loss < best*x.Constant)
 		if o.tried && !proven {
 			continue
 		}
@@ -96,7 +107,7 @@ func (m *model) score(s *State, over int64) {
 	h := m.ahead()
 	n := over - h // the last slot that was known then
 	actual, mark, ok := m.all(s, n+1, over)
-	if !ok || mark&silent != 0 {
+	if !ok {
 		return
 	}
 	constant, _, ok := m.peak(s, n-h-2*dilation+1, n, 0)
@@ -122,7 +133,11 @@ func (m *model) score(s *State, over int64) {
 			continue
 		}
 		expected := max(now, quantileOf(lowers[:k])) // no fewer replicas than what is there needs
-		s.Scores[method].add(pinball(actual, expected), pinball(actual, constant))
+		loss, least := pinball(actual, expected), pinball(actual, constant)
+		s.Scores[method].add(loss, least)
+		if mark&silent == 0 {
+			s.Sure[method].add(loss, least)
+		}
 	}
 }
 
@@ -141,6 +156,10 @@ func (x *Score) add(loss, constant float64) {
 func (x *Score) limit() float64 { return wins * x.Constant }
 
 func (x *Score) mayToday() float64 { return patience * max(0, x.Constant-x.Loss) / x.Slots }
+
+// proven reports whether a method counts, by what was counted and by what was wholly known; keeps, whether it does by either.
+func (s *State) proven(k Method) bool { return s.Scores[k].proven() && s.Sure[k].proven() }
+func (s *State) keeps(k Method) bool  { return s.Scores[k].proven() || s.Sure[k].proven() }
 
 // proven reports whether a method counts.
 func (x *Score) proven() bool {

@@ -141,7 +141,7 @@ func (f *floor) raise(d *scaling.Decision, known bool, each float64) {
 		return
 	}
 	lower, upper, ratio := o.bunch.expect(s)
-	if !known || s.Now.Seen == 0 && len(s.Past) == 0 {
+	if !known || o.doubted || s.Now.Seen == 0 && len(s.Past) == 0 {
 		lower = 0
 	}
 	lower, upper = lower*s.Unit, upper*s.Unit
@@ -171,6 +171,9 @@ func (f *floor) raise(d *scaling.Decision, known bool, each float64) {
 func (f *floor) excuse(d *scaling.Decision) {
 	o := &f.outlook
 	x := &f.state.Scores[o.method]
+	if x.proven() {
+		x = &f.state.Sure[o.method]
+	}
 	switch {
 	case !o.tried:
 		d.Consider(d.From, Unseen, "", float64(len(f.state.Days)))
@@ -257,7 +260,7 @@ func (f *floor) load(data []byte) error {
 		f.state = State{Demand: demand, Rises: s.Memory.Rises, Starts: s.Memory.Starts}
 	}
 	if zone := f.model.config.zone(); f.state.Zone != zone {
-		f.state.Zone, f.state.Days, f.state.Scores = zone, nil, [methods]Score{}
+		f.state.Zone, f.state.Days, f.state.Scores, f.state.Sure = zone, nil, [methods]Score{}, [methods]Score{}
 	}
 	f.learn()
 	return nil

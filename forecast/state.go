@@ -22,6 +22,8 @@ type State struct { //nolint:recvcheck // Validate is looked for on the value
 	Days []Day   `json:"days,omitempty"` // oldest first; the last one is today
 	// Scores are those of Daily and Weekly, in this order.
 	Scores [methods]Score `json:"scores"`
+	// Sure are those of slots of which all was known. A state of an earlier version has none: it lifts nothing for three hours.
+	Sure   [methods]Score `json:"sure,omitzero"`
 	Rises  []Rise         `json:"rises,omitempty"`  // counts that were asked for and are not ready yet
 	Starts []float64      `json:"starts,omitempty"` // seconds that starts have taken, the latest last
 }
@@ -119,7 +121,7 @@ func (s State) Validate() error {
 			return fmt.Errorf("days[%d]: must have %d bytes, in order of time", i, 2*slots)
 		}
 	}
-	for i, x := range s.Scores {
+	for i, x := range [...]Score{s.Scores[0], s.Scores[1], s.Sure[0], s.Sure[1]} {
 		if !number(x.Loss) || !number(x.Constant) || !number(x.Slots) || !number(x.Today) {
 			return fmt.Errorf("scores[%d]: must be numbers that are not negative", i)
 		}

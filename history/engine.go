@@ -94,6 +94,12 @@ func (e Engine) source(s Signal) (enginemetrics.Source, bool) {
 	}
 }
 
+// perRequest reports whether times per token are counted by request, each as one mean.
+func (e Engine) perRequest() bool {
+	found, _ := e.source(TPOT)
+	return found.PerRequest
+}
+
 func (s Signal) kubernetes() bool {
 	return slices.Contains([]Signal{SpecReplicas, ReadyReplicas, PodCreated, PodReadyTime, PodReady}, s)
 }

@@ -118,6 +118,9 @@ type joint struct {
 // joint looks at the intervals of one span of lengths. Sequences whose prompts are computed have these in the cache.
 func (f *Fleet) joint(of *LengthsOf, upTo int) (joint, bool) {
 	j := joint{prompts: of.Prompts.drawer(), answers: of.Answers.drawer()}
+	if f.Engine.perRequest() || f.Engine == Dynamo {
+		return j, false // how many sequences decode is not counted, or not of each worker
+	}
 	mean := of.Prompts.Mean()
 	for i := range f.Pods {
 		p := &f.Pods[i]

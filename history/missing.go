@@ -35,6 +35,18 @@ func (r *reducer) missing() {
 	if !r.has[PrefixCacheQueries] && !r.has[PrefixCacheHitRate] && !r.has[Cached] {
 		note(PrefixCacheHits, "missing: prompts are taken to be computed whole. Where a prefix cache is on, prefill will seem faster than it is")
 	}
+	if f.Engine == Dynamo {
+		note(Running, "a frontend counts for all of its workers, and says nothing of each: a server cannot be calibrated, and frontends are not taken for replicas. Give -server and -workload, or import the engine that the workers run")
+	}
+	if f.Engine.perRequest() && r.has[TPOT] {
+		note(TPOT, "counted by request and not by token, when a request ends: how many sequences ran is known of the scrapes alone, and a server is known less well")
+	}
+	if f.Engine == TGI && r.has[TPOT] {
+		note(TPOT, "a request's time per token has its prefill in it: a step seems longer than it is where answers are short")
+	}
+	if f.Engine == TGI && r.has[KVCacheUsage] {
+		note(KVCacheUsage, "has what is reserved for answers at their longest, not what is in the cache: what a token there costs seems less than it is")
+	}
 	if !r.has[Prompted] && r.has[PromptTokens] {
 		note(Prompted, "missing: tokens of prompts are known when requests finish, too late by as long as an answer takes")
 	}

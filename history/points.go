@@ -6,8 +6,13 @@ import (
 	"github.com/inferscale/inferscale/calibrate"
 )
 
-// Points returns what each pod said at each scrape, by pod and time, for [calibrate.Fit].
+// Points returns what each pod said at each scrape, by pod and time, for [calibrate.Fit]. Where an engine counts times per token by
+// request, how many sequences there were is known of the scrapes alone. There are none of Dynamo, whose frontends count for all workers.
 func (f *Fleet) Points() []calibrate.Point {
+	if f.Engine == Dynamo {
+		return nil
+	}
+	perRequest := f.Engine.perRequest()
 	var points []calibrate.Point
 	for i := range f.Pods {
 		p := &f.Pods[i]
@@ -25,7 +30,10 @@ func (f *Fleet) Points() []calibrate.Point {
 				seconds := float64(span) * f.Step.Seconds()
 				x.PromptRate = float64(p.Prompted[k]) / seconds
 				if tokens := float64(p.Tokens[k]); tokens > 0 {
-					x.TokenRate, x.Weight, x.ITL = tokens/seconds, tokens, float64(p.ITL[k])/tokens
+					x.Weight, x.ITL = tokens, float64(p.ITL[k])/tokens
+					if !perRequest {
+						x.TokenRate = tokens / seconds
+					}
 				}
 			}
 			points = append(points, x)

@@ -69,6 +69,8 @@ type reducer struct {
 	steps int
 	fleet *Fleet
 	pods  []*replica // that serve requests, by name
+	// workers are Dynamo's, which serve what frontends count, and say nothing of requests.
+	workers []*replica
 	// routers are those that count for the fleet.
 	routers []*replica
 	// fleetwide and created are of Kubernetes.
@@ -134,6 +136,10 @@ func (r *reducer) collect() {
 				continue
 			}
 			p.kubernetes(kubernetes[name], r.dump)
+			if p.engine == Dynamo && !slices.ContainsFunc([]part{{GenerationTokens, Count}, {Finished, Whole}, {TTFT, Count}}, func(at part) bool { return p.series[at] != nil }) {
+				r.workers = append(r.workers, p)
+				continue
+			}
 			r.pods = append(r.pods, p)
 			r.gaps(p)
 		}
@@ -292,6 +298,9 @@ func (r *reducer) replicas() {
 	if r.has[ReadyReplicas] {
 		return
 	}
+	if f.Engine == Dynamo {
+		return // frontends are no replicas
+	}
 	for i := range f.Ready {
 		if r.seen[i+1] {
 			f.Ready[i] = 0
@@ -309,7 +318,11 @@ func (r *reducer) replicas() {
 // starts lists how long replicas took.
 func (r *reducer) starts() {
 	begin := float64(r.dump.Start.Unix())
-	for _, p := range r.pods {
+	replicas := r.pods
+	if f := r.fleet; f.Engine == Dynamo {
+		replicas = r.workers
+	}
+	for _, p := range replicas {
 		ready := p.readyAt
 		if !known(ready) && p.known && !p.wasReady {
 			ready = float64(r.dump.at(p.first).Unix())

@@ -194,22 +194,28 @@ func (b *builder) capacityConfig(s *CapacityScaler, p place) capacity.Config {
 	if s.Server.KVTokens != nil {
 		server.KVTokens = int64(*s.Server.KVTokens)
 	}
-	slo := sim.SLO{TTFT: b.time(s.SLO.TTFTSeconds, at+"slo.ttftSeconds"), TPOT: b.time(s.SLO.TPOTSeconds, at+"slo.tpotSeconds")}
-	c := capacity.For(p.within, slo, server)
-	b.setDecimal(&c.Goal, s.SLO.Goal, at+"slo.goal")
+	c := b.worked(s.SLO, &s.Source, server, p, at)
 	setSeconds(&c.ColdStart, s.ColdStartSeconds)
+	return c
+}
+
+// worked returns the configuration for a server under an SLO, and notes its metrics.
+func (b *builder) worked(want CapacitySLO, from *CapacitySource, server sim.Server, p place, at string) capacity.Config {
+	slo := sim.SLO{TTFT: b.time(want.TTFTSeconds, at+"slo.ttftSeconds"), TPOT: b.time(want.TPOTSeconds, at+"slo.tpotSeconds")}
+	c := capacity.For(p.within, slo, server)
+	b.setDecimal(&c.Goal, want.Goal, at+"slo.goal")
 	c.Scrape, c.Control = b.interval, b.interval
 	engines := []string{"VLLM", "SGLang"}
-	engine := cmp.Or(s.Source.Engine, "VLLM")
+	engine := cmp.Or(from.Engine, "VLLM")
 	b.errs.Check(engine == "VLLM" || engine == "SGLang", at+"source.engine", engine, "must be "+oneOf(engines)+": others lack histograms that are needed")
 	for _, m := range capacity.Metrics() {
 		source := MetricSource{
-			Engine: Engine(engine), Signal: Signal(m.Signal.String()), Protocol: s.Source.Protocol, Port: s.Source.Port, Path: s.Source.Path, Labels: s.Source.Labels,
+			Engine: Engine(engine), Signal: Signal(m.Signal.String()), Protocol: from.Protocol, Port: from.Port, Path: from.Path, Labels: from.Labels,
 		}
 		b.use(Metric{Name: m.Name, Source: source, Field: at + "source", Counted: m.Signal >= sim.PromptTokens}, true)
 	}
-	b.errs.Check(s.Source.Protocol == "" || s.Source.Protocol == HTTP || s.Source.Protocol == HTTPS, at+"source.protocol", string(s.Source.Protocol), "must be http or https")
-	if port := s.Source.Port; port != nil {
+	b.errs.Check(from.Protocol == "" || from.Protocol == HTTP || from.Protocol == HTTPS, at+"source.protocol", string(from.Protocol), "must be http or https")
+	if port := from.Port; port != nil {
 		b.errs.Check(port.Int() >= 1 && port.Int() <= 65535, at+"source.port", port.Int(), "must be between 1 and 65535")
 	}
 	return c

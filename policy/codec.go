@@ -68,6 +68,17 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 		v.Set(reflect.ValueOf(NewPortNumber(int32(port))))
 	case t == reflect.TypeFor[Policy]():
 		v.Set(reflect.ValueOf(r.policy(n, field)))
+	case t == reflect.TypeFor[ServerDocument]():
+		if !r.is(n, yaml.MappingNode, field, "must be a mapping, as simulate -write-server writes it") {
+			return
+		}
+		d := new(ServerDocument)
+		if err := d.read(n); err != nil {
+			r.wrong(n, field, "must be what JSON can have: "+err.Error())
+			return
+		}
+		v.Set(reflect.ValueOf(*d))
+		r.placed(n, field)
 	case t.Kind() == reflect.Pointer:
 		p := reflect.New(t.Elem())
 		before := len(r.errs)
@@ -125,6 +136,15 @@ func (r *reader) list(n *yaml.Node, v reflect.Value, field string) {
 	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
 	for i, item := range items {
 		r.decode(item, v.Index(i), r.item(item, field, i))
+	}
+}
+
+// placed notes the lines of what is read elsewhere.
+func (r *reader) placed(n *yaml.Node, field string) {
+	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
+		path := join(field, short(n.Content[i].Value))
+		r.lines[path] = n.Content[i].Line
+		r.placed(n.Content[i+1], path)
 	}
 }
 
@@ -237,6 +257,8 @@ func encode(v reflect.Value) *yaml.Node {
 		return scalar(v.String(), yaml.DoubleQuotedStyle)
 	case PortNumber:
 		return scalar(strconv.Itoa(v.Int()), 0)
+	case ServerDocument:
+		return v.node()
 	}
 	switch v.Kind() {
 	case reflect.Pointer:

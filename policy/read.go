@@ -172,7 +172,13 @@ func (r *reader) checked(p *Policy, spec, scaler string) {
 	r.rules(err)
 	shadows, err := p.Shadows(spec, unbounded(), nil)
 	r.rules(err)
-	for _, e := range append(p.Scaler.warnings(prefix(scaler)), ShadowWarnings(shadows)...) {
+	attained, err := p.Attained(spec, shadows, unbounded())
+	r.rules(err)
+	odd := append(p.Scaler.warnings(prefix(scaler)), ShadowWarnings(shadows)...)
+	if attained != nil {
+		odd = append(odd, attained.Warnings...)
+	}
+	for _, e := range odd {
 		r.warnings = append(r.warnings, r.position(e.Field, e.Value, e.Rule))
 	}
 }

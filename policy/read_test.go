@@ -256,7 +256,7 @@ func TestReadErrors(t *testing.T) {
 			"p.yaml:5: spec.maxReplicas: must be given",
 			"p.yaml:6: spec.scaler.realtime.metrics: must be given",
 			`p.yaml:7: spec.grouping: "Both": must be Pod, LeaderWorkerSet or KaitoWorkspace`,
-			"p.yaml:8: spec.dryrun: true: is not a field here: is it dryRun? the fields are scaleTargetRef, minReplicas, maxReplicas, dryRun, paused, intervalSeconds, grouping, scrape, scaler, shadow",
+			"p.yaml:8: spec.dryrun: true: is not a field here: is it dryRun? the fields are scaleTargetRef, minReplicas, maxReplicas, dryRun, paused, intervalSeconds, grouping, scrape, scaler, shadow, attainment",
 		}},
 		"another kind": {strings.Replace(head, "LLMAutoScaler", "Deployment", 1) + "spec: {}\n", []string{
 			`p.yaml:2: kind: "Deployment": must be LLMAutoScaler`,

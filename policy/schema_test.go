@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/scalingtest"
 )
 
@@ -167,6 +168,8 @@ func (s *schema) of(t reflect.Type, strict bool) map[string]any {
 		return map[string]any{"type": []string{"integer", "string"}, "minimum": 1, "maximum": 65535}
 	case t == reflect.TypeFor[yaml.Node]():
 		return map[string]any{"type": "object"}
+	case t == reflect.TypeFor[ServerDocument]():
+		return s.server()
 	case t == reflect.TypeFor[NumberOrName]():
 		return map[string]any{"type": []string{"integer", "string"}}
 	case t == reflect.TypeFor[time.Duration]():
@@ -190,6 +193,29 @@ func (s *schema) of(t reflect.Type, strict bool) map[string]any {
 	}
 	kind := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int32: "integer", reflect.Float64: "number"}[t.Kind()]
 	return s.marked(map[string]any{"type": kind}, t.Name())
+}
+
+// server returns that of a file of package calibrate.
+func (s *schema) server() map[string]any {
+	number := map[string]any{"type": "number", "minimum": 0}
+	source := map[string]any{"enum": []string{"measured", "benchmark", "roofline", "given", "assumed"}}
+	object := func(properties map[string]any, required ...string) map[string]any {
+		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	}
+	estimate := map[string]any{"anyOf": []any{number, object(map[string]any{
+		"value": number, "lower": number, "upper": number, "source": source, "unknown": map[string]any{"type": "string"},
+	}, "value", "source")}}
+	all := map[string]any{"format": map[string]any{"const": calibrate.Format}, "name": map[string]any{"type": "string"}}
+	names := []string{"base", "prefillToken", "sequence", "kvToken", "maxSeqs", "tokenBudget", "kvTokens"}
+	for _, name := range names {
+		all[name] = estimate
+	}
+	moments := map[string]any{"starts": map[string]any{"type": "integer", "minimum": 1}, "source": source}
+	for _, name := range []string{"p50", "p90", "p99", "max", "p50Lower", "p50Upper"} {
+		moments[name] = number
+	}
+	all["startup"] = object(moments, "starts", "p50", "p90", "p99", "max", "p50Lower", "p50Upper", "source")
+	return object(all, append([]string{"format"}, names...)...)
 }
 
 // object returns the schema of a struct. Strict is for manifests, in which more must be given.

@@ -72,6 +72,13 @@ func (s *Spec) RawShadows(at string, raw []RawShadow, otherwise scaling.Bounds, 
 
 // read reads a scaler whose fields are named under a path.
 func (c *Composite) read(data []byte, path string) error {
+	err := readPart(data, c, path)
+	c.ready()
+	return err
+}
+
+// readPart reads what is a part of a document elsewhere.
+func readPart(data []byte, to any, path string) error {
 	if len(data) > MaxShadow {
 		return &scaling.FieldError{Field: path, Value: len(data), Rule: fmt.Sprintf("must not be larger than %d bytes", MaxShadow)}
 	}
@@ -82,9 +89,8 @@ func (c *Composite) read(data []byte, path string) error {
 			r.report(root.Line, "", nil, "must be one")
 			break
 		}
-		r.into(root, c, path)
+		r.into(root, to, path)
 	}
-	c.ready()
 	var e scaling.FieldErrors
 	for _, wrong := range fieldErrors(r.err()) {
 		if wrong.Field == "" {

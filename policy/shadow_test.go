@@ -1,15 +1,20 @@
 package policy_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/loop/shadow"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
 )
 
 const watched = `
@@ -137,4 +142,113 @@ func TestRawShadows(t *testing.T) {
 	plans, err = spec.RawShadows("spec", []policy.RawShadow{{Name: "good", Scaler: []byte(`{"proportional":{"profile":"llm"}}`)}}, scaling.Bounds{Max: 9}, nil)
 	require.NoError(t, err, "what is wrong with the rest is told of that")
 	require.EqualError(t, plans[0].Err, "the rest of the spec is wrong")
+}
+
+const measured = `
+    server:
+      format: inferscale.server/v1
+      name: "fitted"
+      base: {value: 0.02, lower: 0.019, upper: 0.021, source: measured}
+      prefillToken: {value: 6.41e-05, source: measured}
+      sequence: {value: 3e-05, source: measured}
+      kvToken: {value: 3.9e-08, source: measured, unknown: "K hardly varied"}
+      maxSeqs: 128
+      tokenBudget: 4096
+      kvTokens: 200000
+      startup: {starts: 12, p50: 90.5, p90: 120, p99: 150, max: 150, p50Lower: 80, p50Upper: 100, source: measured}
+`
+
+// TestAttainment takes the server's file as it is written, and reads beside the shadows what a replay takes.
+func TestAttainment(t *testing.T) {
+	text := watched + "  - {name: a, scaler: {static: {replicas: 2}}}\nattainment: {slo: {ttftSeconds: 2, tpotSeconds: \"0.1\"}, server:" +
+		` {format: inferscale.server/v1, base: 0.02, prefillToken: 1e-4, sequence: 0, kvToken: 0, maxSeqs: 1, tokenBudget: 1, kvTokens: 1}}` + "\n"
+	_, err := policy.Read([]byte(text), "p.yaml")
+	require.NoError(t, err)
+
+	text = watched + "  - {name: a, scaler: {static: {replicas: 2}}}\nattainment:\n    slo: {ttftSeconds: 2, tpotSeconds: \"0.1\"}" + measured + "    source: {engine: SGLang, port: 9}\n"
+	d, err := policy.Read([]byte(text), "p.yaml")
+	require.NoError(t, err)
+	require.Len(t, d.Warnings, 1)
+	require.EqualError(t, d.Warnings[0], `p.yaml:14: attainment.server.kvToken: "unknown": is not known beyond the loads that were seen: K hardly varied`)
+	spec := &d.Policies[0].Spec
+	plans, err := spec.Shadows("spec", scaling.Bounds{Max: 9}, nil)
+	require.NoError(t, err)
+	a, err := spec.Attained("spec", plans, scaling.Bounds{Max: 9})
+	require.NoError(t, err)
+	require.Equal(t, sim.Server{Name: "fitted", Base: 0.02, PrefillToken: 6.41e-5, Sequence: 3e-5, KVToken: 3.9e-8, MaxSeqs: 128, TokenBudget: 4096, KVTokens: 200000}, a.Capacity.Server)
+	require.Equal(t, sim.SLO{TTFT: 2 * time.Second, TPOT: 100 * time.Millisecond}, a.Capacity.SLO)
+	require.Equal(t, 90500*time.Millisecond, a.Capacity.ColdStart)
+	require.Equal(t, 15*time.Second, a.Capacity.Control)
+	require.Len(t, a.Reads, len(capacity.Metrics()))
+	require.Equal(t, policy.Engine("SGLang"), a.Reads[0].Source.Engine)
+	require.Equal(t, 9, a.Reads[0].Source.Port.Int())
+
+	again, err := d.Policies[0].Effective()
+	require.NoError(t, err)
+	e, err := policy.Read(again, "again.yaml")
+	require.NoError(t, err, string(again))
+	twice, err := e.Policies[0].Effective()
+	require.NoError(t, err)
+	require.Equal(t, string(again), string(twice))
+	b, err := e.Policies[0].Attained("spec", plans, scaling.Bounds{Max: 9})
+	require.NoError(t, err)
+	require.Equal(t, a.Capacity, b.Capacity)
+
+	spec.Attainment = nil
+	none, err := spec.Attained("spec", plans, scaling.Bounds{Max: 9})
+	require.NoError(t, err)
+	require.Nil(t, none)
+}
+
+// TestWrongAttainment is refused by a document, each field by its path, and is wrong alone: the spec's plan is as it was.
+func TestWrongAttainment(t *testing.T) {
+	const slo = "  slo: {ttftSeconds: 2, tpotSeconds: \"0.1\"}\n"
+	for text, want := range map[string]string{
+		slo:                            "attainment.server: must be given",
+		slo + "  server: {}":           "attainment.server.format: not there: must be inferscale.server/v1",
+		slo + "  server: null":         "attainment.server: null: must be a mapping",
+		slo + "  server: [1]":          "attainment.server: a list: must be a mapping",
+		slo + "  server: {1: 2}":       "attainment.server",
+		slo + "  server: {base: .inf}": "attainment.server: a mapping: must be what JSON can have",
+		slo + "  server: {format: inferscale.server/v1, base: x}":                                      "attainment.server.base: x: must be a number",
+		slo + strings.Replace(measured[1:], "value: 0.02, lower: 0.019", "value: 0.02, lower: 0.5", 1): "attainment.server.base.lower: 0.5: must be within 0 and the value",
+		slo + strings.Replace(measured[1:], "128", "128.5", 1):                                         "attainment.server.maxSeqs.value: 128.5: must be whole",
+		slo + strings.Replace(measured[1:], "200000", "0", 1):                                          "attainment.server.kvTokens: 0: must be within 1 and 1000000000",
+		slo + strings.Replace(measured[1:], "3e-05", "4000", 1):                                        "attainment.server.sequence: 4000: must be seconds",
+		strings.Replace(slo, "2,", "0,", 1) + measured[1:]:                                             `attainment.slo.ttftSeconds: "0": must be above 0`,
+		slo + measured[1:] + "    source: {engine: TGI}":                                               `attainment.source.engine: "TGI": must be VLLM or SGLang`,
+	} {
+		document := watched + "  - {name: a, scaler: {static: {replicas: 2}}}\nattainment:\n" + indented(text)
+		_, err := policy.Read([]byte(document), "p.yaml")
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err := policy.Read([]byte(watched+
+		"  - {name: a, scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: 1}, server: {name: qwen3-32b-2xh100}, source: {port: 9}}}}\nattainment:\n"+indented(slo+measured[1:])), "p.yaml")
+	require.ErrorContains(t, err, "attainment.source: \"VLLM\": must be read as shadow[0].scaler.capacity.source reads it")
+}
+
+// indented puts a text two further in.
+func indented(text string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = "    " + strings.TrimPrefix(strings.TrimPrefix(line, "  "), "  ")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// TestAnyServerDocument decodes from whatever JSON an API server has kept: what is wrong with it is told, and never a panic.
+func TestAnyServerDocument(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var a policy.Attainment
+		text := rapid.SampledFrom([]string{"null", "3", `"x"`, "[]", "{}", `{"format":"inferscale.server/v1"}`, `{"format":"inferscale.server/v1","base":{"value":-1}}`, `{"base":1e999}`}).Draw(t, "server")
+		require.NoError(t, json.Unmarshal([]byte(`{"slo":{"ttftSeconds":2,"tpotSeconds":"0.1"},"server":`+text+`}`), &a))
+		spec := policy.Spec{Settings: policy.Settings{MaxReplicas: 3}, Attainment: &a}
+		spec.Scaler.Static = &policy.StaticScaler{Replicas: 2}
+		_, err := spec.Attained("spec", nil, scaling.Bounds{})
+		require.ErrorContains(t, err, "spec.attainment.server")
+		_, err = spec.Plan("spec", scaling.Bounds{})
+		require.NoError(t, err)
+		_, err = json.Marshal(a)
+		require.NoError(t, err)
+	})
 }

@@ -69,6 +69,11 @@ type Spec struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	Shadow []Shadow `json:"shadow,omitempty"`
+
+	// Attainment says by what the shadows' counts are judged: what each would have attained is then simulated from the live
+	// load. If unset the first capacity scaler says it, of the spec's own or of a shadow; without one it is not known.
+	// +optional
+	Attainment *Attainment `json:"attainment,omitempty"`
 }
 
 // A ScaleTargetReference names a resource that has the scale subresource.

@@ -18,10 +18,14 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 	if len(o.Metrics) == 0 || n == 0 {
 		return e
 	}
+	oldest := 0
+	if o.Learns {
+		oldest = n - 1
+	}
 	for range rapid.IntRange(1, 3).Draw(t, "widened") {
 		if len(o.Histograms) > 0 && rapid.IntRange(0, 2).Draw(t, "counted") == 0 {
 			gone := Change{Metric: rapid.SampledFrom(o.Histograms).Draw(t, "histogram").Name, Gone: true}
-			gone.Tick = rapid.IntRange(0, n-1).Draw(t, "from tick")
+			gone.Tick = rapid.IntRange(oldest, n-1).Draw(t, "from tick")
 			for range min(n-gone.Tick, rapid.IntRange(1, n).Draw(t, "ticks")) {
 				e.Changes = append(e.Changes, gone)
 				gone.Tick++
@@ -47,7 +51,7 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 		if len(o.Targets) > 0 {
 			c.Pods = rapid.Int32Range(0, 4).Draw(t, "pods")
 		}
-		c.Tick = rapid.IntRange(0, n-1).Draw(t, "from tick")
+		c.Tick = rapid.IntRange(oldest, n-1).Draw(t, "from tick")
 		for range min(n-c.Tick, rapid.IntRange(1, n).Draw(t, "ticks")) {
 			e.Changes = append(e.Changes, c)
 			c.Tick++

@@ -45,6 +45,9 @@ type Options struct {
 	// Windows is set for policies that look back on what they saw or said at those ticks at which there was anything, as
 	// averages over time and stabilization windows do. MissingNeverActs then asks for less, see there.
 	Windows bool
+	// Learns is set for policies that put what they believe to the proof by what they see, as a forecast its methods: what was
+	// not seen may then be the proof. MissingNeverActs widens the latest readings alone.
+	Learns bool
 	// Skip names properties that are not checked, as TimeShift for a timetable in a zone with daylight saving time.
 	Skip []string
 	// NewPolicy is the Go expression of the function that makes the policy, for the tests that are printed. Empty

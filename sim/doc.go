@@ -13,6 +13,8 @@
 //   - With Scenario.BlockTokens a replica keeps blocks of prompts in the KV memory that no sequence needs, the least recently
 //     used go first, and computes only what of a prompt is not there. Sequences that begin alike share memory.
 //   - The Router gives a request to the least loaded replica, to one after the other, or by what their prefix caches have.
+//   - Types with the roles Prefill and Decode serve a request one after the other, with its KV cache on a link between them, see
+//     Transfer. They are scaled apart.
 //   - A Gateway holds what comes while no replica is ready, as many and as long as it says.
 //   - A replica is provisioned, loads its model, is ready, drains, and is gone. It costs from the request to the end. On
 //     the way down, what is not ready goes first, the newest of it, and then what has the least to do; it finishes its
@@ -20,7 +22,7 @@
 //   - The controller sees what it scrapes: Readings with the pods that boot or fail in their interval, quantiles from
 //     histograms with vLLM's buckets. It decides at its ticks, its writes take time and may be refused, and it may crash.
 //
-// Left out: separate prefill and decode, LoRA adapters, speculation, the network.
+// Left out: LoRA adapters, speculation, the network.
 //
 // # Promises
 //

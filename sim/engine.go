@@ -14,6 +14,7 @@ const (
 	slotArrival
 	slotUser
 	slotHeld
+	slotTransfer
 	slotScrape
 	slotControl
 	slotMoment
@@ -45,14 +46,15 @@ type engine struct {
 	coming   bool    // whether there is one
 	backlog  queue   // jobs without a replica
 	users    *users  // of sessions; nil without
+	apart    *apart  // prefill and decode; nil without
 
 	kinds     []kind
 	fleet     []*replica // all that are not gone, in order of their numbers
-	ready     []*replica // of them, those that take requests
+	ready     []*replica // of them, those that are ready
+	takers    pool       // of these, those that take requests: all but those that decode only
 	bySlot    []*replica
 	freeSlots []int32
 	numbers   int64
-	turn      int // of the router
 
 	waiting, running int64 // jobs in replicas
 
@@ -119,8 +121,9 @@ func newEngine(s *Scenario, o Options) *engine {
 		if t.Cost == 0 {
 			t.Cost = 1
 		}
-		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), lastUp: -1, lastDown: -1})
+		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), link: s.link(&t), lastUp: -1, lastDown: -1})
 	}
+	e.apart = newApart(s)
 	if sessions, ok := s.Workload.(Sessions); ok {
 		e.users = &users{Sessions: &sessions}
 	}
@@ -169,6 +172,8 @@ func (e *engine) run(check func() error) error {
 			e.users.asks(e)
 		case slotHeld:
 			e.expire()
+		case slotTransfer:
+			e.transfer()
 		case slotScrape:
 			e.observer.scrape(e)
 			e.agenda.set(slotScrape, e.now+ticks(e.scenario.Scrape.Interval))
@@ -234,6 +239,12 @@ func (e *engine) newJob(r Request) (j int32) {
 		}
 		e.prompts[j] = prompt{blocks: r.Blocks}
 	}
+	if a := e.apart; a != nil {
+		for len(a.of) < len(e.jobs) {
+			a.of = append(a.of, handover{})
+		}
+		a.of[j] = handover{}
+	}
 	e.jobs[j] = job{arrived: e.now, input: r.Input, output: r.Output, prev: -1, next: -1}
 	return j
 }
@@ -262,7 +273,11 @@ func (e *engine) finish(r *replica, j int32) {
 	e.kinds[r.kind].finished++
 	first := b.firstOut - b.arrived
 	e.ttftTimes.add(seconds(first))
-	e.residence += (seconds(e.now-b.joined) - e.residence) / 64
+	if e.apart == nil {
+		e.residence += (seconds(e.now-b.joined) - e.residence) / 64
+	} else {
+		e.handed(j)
+	}
 	onTime, steady := first <= ticks(slo.TTFT), true
 	if b.output > 1 {
 		each := seconds(e.now-b.firstOut) / float64(b.output-1)
@@ -383,9 +398,9 @@ func (e *engine) close() error {
 	case e.arrived != e.finished+e.refused+e.rejected+e.expired+unfinished:
 		return fmt.Errorf("%w: %d requests arrived, %d finished, %d were refused, %d rejected, %d held for too long and %d are left",
 			ErrBookkeeping, e.arrived, e.finished, e.refused, e.rejected, e.expired, unfinished)
-	case e.present != unfinished || e.present != e.waiting+e.running+int64(e.backlog.len()):
+	case e.present != unfinished || e.present != e.waiting+e.running+int64(e.without()):
 		return fmt.Errorf("%w: %d requests are left, %d wait, %d run and %d have no replica",
-			ErrBookkeeping, unfinished, e.waiting, e.running, e.backlog.len())
+			ErrBookkeeping, unfinished, e.waiting, e.running, e.without())
 	case e.area != e.sojourns:
 		return fmt.Errorf("%w: Little's law: %g request-seconds by count, %g by request",
 			ErrBookkeeping, e.area.seconds(), e.sojourns.seconds())
@@ -399,8 +414,17 @@ func (e *engine) close() error {
 	return nil
 }
 
+// without counts the jobs without a replica.
+func (e *engine) without() int {
+	if e.apart == nil {
+		return e.backlog.len()
+	}
+	return e.backlog.len() + e.apart.stranded.len()
+}
+
 // heldBy adds up the KV cache of a replica's jobs, as of the begin of its stretch.
 func (e *engine) heldBy(r *replica) (tokens int64) {
+	tokens, _ = e.asideIn(r)
 	for j := r.oldest; j >= 0; j = e.jobs[j].next {
 		b := &e.jobs[j]
 		if e.places[j] >= 0 {
@@ -414,7 +438,7 @@ func (e *engine) heldBy(r *replica) (tokens int64) {
 
 // moment records the fleet for pictures.
 func (e *engine) moment() {
-	m := Moment{At: elapsed(e.now), Demand: e.demand(e.now), Waiting: int32(e.waiting) + int32(e.backlog.len()), Running: int32(e.running)}
+	m := Moment{At: elapsed(e.now), Demand: e.demand(e.now), Waiting: int32(e.waiting) + int32(e.without()), Running: int32(e.running)}
 	held, room := int64(0), int64(0)
 	for _, r := range e.ready {
 		held += r.kvAt(e.now) - r.shared

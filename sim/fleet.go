@@ -12,6 +12,7 @@ type kind struct {
 	*Type
 
 	speed  speed
+	link   int64 // time of a token of a KV cache
 	spec   int32 // replicas asked for
 	ready  int32 // of them, ready
 	alive  int32 // replicas that cost: all but those beyond the quota
@@ -44,13 +45,13 @@ func (e *engine) scale(k int32, to int32) {
 func (e *engine) start(k int32) *replica {
 	t := &e.kinds[k]
 	r := &replica{
-		number: e.numbers, slot: e.takeSlot(), kind: k, weight: t.Weight, speed: &t.speed, life: pending,
+		number: e.numbers, slot: e.takeSlot(), kind: k, weight: t.Weight, speed: &t.speed, life: pending, role: t.Role, link: t.link,
 		asked: e.now, crashAt: never, oldest: -1, newest: -1, scraped: -1,
 		ttft:   make([]int64, len(e.bounds.ttft)+1),
 		tpot:   make([]int64, len(e.bounds.tpot)+1),
 		queued: make([]int64, len(e.bounds.queue)+1),
 	}
-	if n := e.scenario.BlockTokens; n > 0 {
+	if n := e.scenario.BlockTokens; n > 0 && t.Role != Decode {
 		r.cache = newPrefixCache(int64(n))
 	}
 	r.seen = make([]int64, len(r.ttft)+len(r.tpot)+len(r.queued))
@@ -138,14 +139,20 @@ func (e *engine) open(r *replica) {
 	}
 	r.life = ready
 	t.ready++
-	place, _ := slices.BinarySearchFunc(e.ready, r.number, func(o *replica, n int64) int { return int(o.number - n) })
-	e.ready = slices.Insert(e.ready, place, r)
+	e.ready = insertReplica(e.ready, r)
+	e.poolOf(r).add(r)
 	if t.CrashesPerHour > 0 {
 		wait := r.delays.Exponential() * 3600 * second / t.CrashesPerHour
 		r.crashAt = e.after(max(1, int64(min(wait, float64(ticks(MaxDuration))))))
 	}
 	e.agenda.set(r.slot, r.crashAt)
-	e.release()
+	if r.role != Decode {
+		e.resume()
+		return
+	}
+	for e.apart.stranded.len() > 0 {
+		e.hand(e.apart.stranded.pop())
+	}
 }
 
 // stuck reports whether the controller takes a replica for one that will not come: never ready, and beyond the quota or
@@ -182,10 +189,13 @@ func (e *engine) stop(k int32) {
 	out.life = draining
 	out.crashAt = never
 	e.reroute(out)
-	if out.running == 0 {
+	switch {
+	case out.idle():
 		e.retire(out)
-	} else if out.busy {
+	case out.busy:
 		e.agenda.set(out.slot, out.from+sum(out.length, out.first, out.growth))
+	default:
+		e.agenda.set(out.slot, never)
 	}
 }
 
@@ -194,9 +204,7 @@ func (e *engine) unready(r *replica) {
 	e.kinds[r.kind].ready--
 	place := slices.Index(e.ready, r)
 	e.ready = slices.Delete(e.ready, place, place+1)
-	if e.turn > place {
-		e.turn--
-	}
+	e.poolOf(r).remove(r)
 }
 
 // reroute sends what waits in a replica to others.
@@ -209,7 +217,12 @@ func (e *engine) reroute(r *replica) {
 		}
 		e.waiting--
 		e.retried++
-		e.route(j)
+		if e.apart != nil && e.jobs[j].written > 0 {
+			e.apart.of[j].to = nil
+			e.hand(j)
+		} else {
+			e.route(j)
+		}
 	}
 }
 
@@ -226,11 +239,18 @@ func (e *engine) crash(r *replica) {
 		e.leave(r, j)
 		b := &e.jobs[j]
 		b.written, b.firstOut = 0, 0 // its client asks again, and has nothing yet
+		if e.apart != nil {
+			e.apart.of[j] = handover{}
+		}
 		r.waiting.pushFront(j)
 		e.waiting++
 		if e.prompts != nil {
 			e.prompts[j].expected = 0
 		}
+	}
+	var lost spilled
+	if e.apart != nil {
+		lost = e.spill(r)
 	}
 	if r.cache != nil {
 		r.cache.reset()
@@ -239,10 +259,11 @@ func (e *engine) crash(r *replica) {
 	clear(r.tpot)
 	clear(r.queued)
 	r.meter.reset()
-	r.decoded, r.decoding, r.firsts = 0, 0, 0
+	r.decoded, r.decoding, r.firsts, r.found = 0, 0, 0, 0
 	r.ahead, r.step, r.fill, r.scraped = r.aheadOfQueue(e), 0, 0, -1
 	e.reroute(r)
 	e.agenda.set(r.slot, e.after(e.kinds[r.kind].Startup.Load.draw(r.delays)))
+	e.recover(lost)
 }
 
 // aheadOfQueue counts the prompt tokens of what waits.

@@ -61,8 +61,8 @@ func (e *engine) expire() {
 	e.heldUntil()
 }
 
-// release gives what is held to replicas.
-func (e *engine) release() {
+// resume gives what is held to replicas.
+func (e *engine) resume() {
 	for e.backlog.len() > 0 { // the router spreads it once more of them are ready
 		e.route(e.backlog.pop())
 	}

@@ -28,7 +28,8 @@ const (
 	PredictedTTFT
 	RequestRate // requests per second that came to the router within the window
 	// InFlightTokens are the prompt tokens, over the fleet, that replicas were given and have not computed yet
-	// (llm_d_epp_inflight_tokens): what is expected in a prefix cache does not count.
+	// (llm_d_epp_inflight_tokens): what is expected in a prefix cache does not count. With prefill and decode apart, tokens count until
+	// their KV cache has been fetched, since the router knows of a prompt by what comes back from the replica that decodes.
 	InFlightTokens
 	// Held are the requests that the gateway holds since no replica is ready (llm_d_epp_flow_control_queue_size): work that no
 	// replica can tell of, and all that a fleet of none sees.
@@ -39,7 +40,7 @@ const (
 
 	PromptTokens     // tokens of the prompts of requests that finished (vllm:request_prompt_tokens)
 	GenerationTokens // tokens of their answers (vllm:request_generation_tokens)
-	Prefilled        // tokens of prompts that have been computed, in one bucket (vllm:prompt_tokens_total)
+	Prefilled        // tokens of prompts that were computed for first tokens, not found in a prefix cache, in one bucket
 	TTFTs            // seconds to the first token (vllm:time_to_first_token_seconds)
 	TPOTs            // seconds per output token after it, by request (vllm:request_time_per_output_token_seconds)
 )
@@ -71,6 +72,8 @@ func (s *Signal) UnmarshalText(text []byte) error {
 type Metric struct {
 	Name   string `json:"name"`
 	Signal Signal `json:"signal"`
+	// Type is the type whose pods are read; empty is all. Only Waiting, Running, InFlight and KVCacheUsage have pods.
+	Type string `json:"type,omitempty"`
 	// Fill is what a missing pod counts in the reading's upper end, usually the policy's threshold for scaling up. 0
 	// means no limit (+Inf): a missing pod then blocks every scale-down.
 	Fill float64 `json:"fill"`
@@ -92,6 +95,7 @@ func (m *Metric) validate(field string) error {
 	var e scaling.FieldErrors
 	e.Check(m.Name != "", field+".name", m.Name, "must be set")
 	e.Check(m.Signal >= Waiting && m.Signal <= TPOTs, field+".signal", int(m.Signal), "must be one of the signals")
+	e.Check(m.Type == "" || m.Signal <= KVCacheUsage, field+".type", m.Type, "must be empty but for Waiting, Running, InFlight and KVCacheUsage")
 	e.Check(m.Fill >= 0 && !math.IsInf(m.Fill, 1), field+".fill", m.Fill, "must be a number that is not negative")
 	e.Check(m.Window >= 0 && m.Window <= 24*time.Hour, field+".window", m.Window, "must be within 0 and 24h")
 	e.Check(m.Quantile >= 0 && m.Quantile < 1, field+".quantile", m.Quantile, "must be within 0 and 1")

@@ -26,14 +26,21 @@ type naiveJob struct {
 	blocks                []uint64
 	linked                int // of the blocks, those that it uses in the replica's prefix cache
 	preempted             bool
-	turn                  turn // of a session
+	turn                  turn          // of a session
+	kept                  *naiveReplica // has its KV cache, and another one is to decode
+	came, second          int64
 }
 
 type naiveReplica struct {
 	waiting, batch []*naiveJob
 	ends           int64 // of the step under way; never if it rests
 	share          map[*naiveJob]int64
-	idle           []uint64 // blocks that no job of the batch uses; the first goes first
+	idle           []uint64 // blocks that no job uses; the first goes first
+	server         Server
+	role           Role
+	kept, coming   []*naiveJob // KV caches that are to be fetched, and those that are fetched and whose jobs are not in the batch
+	here           []*naiveJob // of coming, those that have come
+	token, free    int64       // time of a token on the link, and when that is free
 }
 
 // A naive fleet does not change.
@@ -47,6 +54,7 @@ type naive struct {
 	// follow returns the request that comes after an answer, and when.
 	follow  func(j *naiveJob, now int64) (next *naiveJob, more bool)
 	pending []*naiveJob // in order of time; of those at one time first requests first, then by session
+	naiveLinks
 }
 
 func (r *naiveReplica) cached() (sum int64) {
@@ -68,7 +76,7 @@ func (r *naiveReplica) decoding() (n int64) {
 // users counts the jobs that use each block.
 func (r *naiveReplica) users() map[uint64]int64 {
 	users := map[uint64]int64{}
-	for _, j := range r.batch {
+	for _, j := range append(slices.Clone(r.batch), r.kept...) {
 		for _, id := range j.blocks[:j.linked] {
 			users[id]++
 		}
@@ -85,13 +93,16 @@ func (n *naive) shared(r *naiveReplica) (tokens int64) {
 }
 
 func (n *naive) trim(r *naiveReplica, held int64) {
-	for len(r.idle) > 0 && int64(len(r.idle))*n.block+held-n.shared(r) > n.server.KVTokens {
+	for len(r.idle) > 0 && int64(len(r.idle))*n.block+held-n.shared(r) > r.server.KVTokens {
 		r.idle = r.idle[1:]
 	}
 }
 
 // match returns the tokens of a job that are in a replica's cache, and those that others use.
 func (n *naive) match(r *naiveReplica, j *naiveJob) (tokens, used int64) {
+	if r.role == Decode {
+		return 0, 0
+	}
 	users := r.users()
 	for _, id := range j.blocks {
 		if tokens+n.block > j.input+j.written-1 || users[id] == 0 && !slices.Contains(r.idle, id) {
@@ -106,7 +117,7 @@ func (n *naive) match(r *naiveReplica, j *naiveJob) (tokens, used int64) {
 }
 
 func (n *naive) link(r *naiveReplica, j *naiveJob, tokens int64) {
-	for n.block > 0 && j.linked < len(j.blocks) && int64(j.linked+1)*n.block <= tokens {
+	for n.block > 0 && r.role != Decode && j.linked < len(j.blocks) && int64(j.linked+1)*n.block <= tokens {
 		r.idle = slices.DeleteFunc(r.idle, func(id uint64) bool { return id == j.blocks[j.linked] })
 		j.linked++
 	}
@@ -117,20 +128,26 @@ func (n *naive) leave(r *naiveReplica, j *naiveJob) {
 	if j.prefill == 0 {
 		n.link(r, j, j.cached)
 	}
+	n.unlink(r, j)
+	r.batch = slices.DeleteFunc(r.batch, func(o *naiveJob) bool { return o == j })
+	j.cached = 0
+}
+
+// unlink makes what only a job used idle, its end first.
+func (n *naive) unlink(r *naiveReplica, j *naiveJob) {
 	for j.linked > 0 {
 		j.linked--
 		if id := j.blocks[j.linked]; r.users()[id] == 0 {
 			r.idle = append(r.idle, id)
 		}
 	}
-	r.batch = slices.DeleteFunc(r.batch, func(o *naiveJob) bool { return o == j })
-	j.cached = 0
 }
 
 func (n *naive) begin(r *naiveReplica, now int64) {
 	tick := func(seconds float64) int64 { return int64(seconds*1e12 + 0.5) }
 	stopped := false
-	for r.cached()+r.decoding() > n.server.KVTokens+n.shared(r) {
+	n.take(r)
+	for r.memory()+r.decoding() > r.server.KVTokens+n.shared(r) {
 		j := r.batch[len(r.batch)-1]
 		n.leave(r, j)
 		j.prefill, j.preempted = 0, true
@@ -138,14 +155,19 @@ func (n *naive) begin(r *naiveReplica, now int64) {
 		n.preempted++
 		stopped = true
 	}
-	n.trim(r, r.cached()+r.decoding())
-	for !stopped && len(r.waiting) > 0 && len(r.batch) < int(n.server.MaxSeqs) {
+	n.trim(r, r.memory()+r.decoding())
+	for !stopped && len(r.waiting) > 0 && len(r.batch)+len(r.coming) < int(r.server.MaxSeqs) {
 		j := r.waiting[0]
 		found, used := n.match(r, j)
-		if r.cached()+r.decoding()+j.input+j.written-used > n.server.KVTokens+n.shared(r) {
+		if r.memory()+r.decoding()+j.input+j.written-used > r.server.KVTokens+n.shared(r) {
 			break
 		}
 		r.waiting = r.waiting[1:]
+		if j.kept != nil {
+			n.ask(r, j, now)
+			n.take(r)
+			continue
+		}
 		n.link(r, j, found)
 		if !j.preempted {
 			n.queries += int(j.input + j.written)
@@ -154,21 +176,21 @@ func (n *naive) begin(r *naiveReplica, now int64) {
 		j.cached = j.input + j.written // set aside at once
 		j.prefill = j.cached - found
 		r.batch = append(r.batch, j)
-		n.trim(r, r.cached()+r.decoding())
+		n.trim(r, r.memory()+r.decoding())
 	}
 	if len(r.batch) == 0 {
 		r.ends = never
 		return
 	}
 	r.share = map[*naiveJob]int64{}
-	budget := int64(n.server.TokenBudget)
+	budget := int64(r.server.TokenBudget)
 	for _, j := range r.batch {
 		tokens := min(j.prefill, budget)
 		r.share[j] = tokens
 		budget -= tokens
 	}
-	r.ends = now + tick(n.server.Base) + tick(n.server.PrefillToken)*(int64(n.server.TokenBudget)-budget) +
-		tick(n.server.Sequence)*r.decoding() + tick(n.server.KVToken)*r.cached()
+	r.ends = now + tick(r.server.Base) + tick(r.server.PrefillToken)*(int64(r.server.TokenBudget)-budget) +
+		tick(r.server.Sequence)*r.decoding() + tick(r.server.KVToken)*r.cached()
 }
 
 func (n *naive) step(r *naiveReplica, now int64) {
@@ -178,11 +200,11 @@ func (n *naive) step(r *naiveReplica, now int64) {
 			filling = append(filling, j)
 			continue
 		}
-		j.written++ // one token more, and the one before is cached
+		j.writes(now) // one token more, and the one before is cached
 		j.cached++
 		decoding = append(decoding, j)
 	}
-	n.trim(r, r.cached())
+	n.trim(r, r.memory())
 	done := func(j *naiveJob) {
 		if j.written == j.output {
 			j.ended = now
@@ -201,11 +223,11 @@ func (n *naive) step(r *naiveReplica, now int64) {
 		if j.prefill > 0 {
 			continue
 		}
-		j.written++
-		if j.first == 0 {
-			j.first = now
-		}
+		j.writes(now)
 		done(j)
+		if r.role == Prefill && j.written < j.output {
+			n.keep(r, j, now)
+		}
 	}
 	slices.SortFunc(decoding, func(a, b *naiveJob) int { return cmp.Compare(a.arrived, b.arrived) })
 	for _, j := range decoding {
@@ -225,29 +247,34 @@ func (n *naive) followed(j *naiveJob, now int64) (*naiveJob, bool) {
 func (n *naive) pick(j *naiveJob) (to *naiveReplica) {
 	switch n.router {
 	case RoundRobin:
-		return n.fleet[j.id%len(n.fleet)]
+		return n.takers()[j.id%len(n.takers())]
 	case PrefixCache:
 		longest, shortest, best := 0, 1<<30, -1.0
-		for _, r := range n.fleet {
+		for _, r := range n.takers() {
 			longest, shortest = max(longest, len(r.waiting)), min(shortest, len(r.waiting))
 		}
-		for _, r := range n.fleet {
+		for _, r := range n.takers() {
 			queue := 1.0
 			if longest > shortest {
 				queue = float64(longest-len(r.waiting)) / float64(longest-shortest)
 			}
 			found, _ := n.match(r, j)
-			score := 3*float64(found)/float64(j.input) + 2*queue + 2*(1-float64(r.cached()-n.shared(r))/float64(n.server.KVTokens))
-			if score > best || score == best && len(r.waiting)+len(r.batch) < len(to.waiting)+len(to.batch) {
+			score := 3*float64(found)/float64(j.input) + 2*queue + 2*(1-float64(r.memory()-n.shared(r))/float64(r.server.KVTokens))
+			if score > best || score == best && leastLoaded([]*naiveReplica{to, r}) == r {
 				to, best = r, score
 			}
 		}
 		return to
 	case LeastLoaded:
 	}
-	to = n.fleet[0]
-	for _, r := range n.fleet {
-		if len(r.waiting)+len(r.batch) < len(to.waiting)+len(to.batch) {
+	return leastLoaded(n.takers())
+}
+
+func leastLoaded(of []*naiveReplica) *naiveReplica {
+	load := func(r *naiveReplica) int { return len(r.waiting) + len(r.batch) + len(r.coming) + len(r.kept) }
+	to := of[0]
+	for _, r := range of {
+		if load(r) < load(to) {
 			to = r
 		}
 	}
@@ -263,7 +290,11 @@ func (n *naive) run(requests []Request, replicas int) []*naiveJob {
 func (n *naive) runSessions(requests []Request, replicas int, begin func(*naiveJob, Request)) (jobs []*naiveJob) {
 	n.fleet = make([]*naiveReplica, replicas)
 	for i := range n.fleet {
-		n.fleet[i] = &naiveReplica{ends: never}
+		n.fleet[i] = &naiveReplica{server: n.server}
+		if n.shape != nil {
+			n.fleet[i] = n.shape[i]
+		}
+		n.fleet[i].ends = never
 	}
 	for i, q := range requests {
 		j := &naiveJob{id: i, arrived: int64(q.At) * 1000, input: int64(q.Input), output: int64(q.Output), blocks: q.Blocks}
@@ -278,7 +309,9 @@ func (n *naive) runSessions(requests []Request, replicas int, begin func(*naiveJ
 				best, at = i, r.ends
 			}
 		}
-		switch {
+		switch next := n.next(); {
+		case next >= 0 && n.later[next].at < at && (len(n.pending) == 0 || n.later[next].at < n.pending[0].arrived):
+			n.do(next)
 		case len(n.pending) > 0 && n.pending[0].arrived < at:
 			j := n.pending[0]
 			n.pending = n.pending[1:]
@@ -288,7 +321,7 @@ func (n *naive) runSessions(requests []Request, replicas int, begin func(*naiveJ
 				j.blocks = nil
 			}
 			to := n.pick(j)
-			if j.input+j.output-1 > n.server.KVTokens {
+			if !n.everFits(to, j) {
 				continue // the replica refuses it, whose turn it was
 			}
 			jobs = append(jobs, j)

@@ -131,6 +131,9 @@ func (o *observer) scrape(e *engine) {
 	o.tokens, o.held = 0, e.backlog.len()
 	for _, r := range e.fleet {
 		o.tokens += r.ahead
+		if r.role == Prefill {
+			o.tokens += r.unread // the router sees that a prompt is done by the token that comes back from elsewhere
+		}
 	}
 	if e.options.Pages != nil {
 		o.page(e)
@@ -270,9 +273,14 @@ func (o *observer) reading(e *engine, i int) scaling.Reading {
 		return r
 	}
 	r := scaling.Reading{Metric: m.Name, At: at}
-	total := 0.0
+	total, pods := 0.0, 0.0
 	for k := range o.pods {
-		switch p := &o.pods[k]; {
+		p := &o.pods[k]
+		if m.Type != "" && e.kinds[p.kind].Name != m.Type {
+			continue
+		}
+		pods++
+		switch {
 		case !p.ready:
 			r.NotReady++
 			if p.pending {
@@ -291,7 +299,7 @@ func (o *observer) reading(e *engine, i int) scaling.Reading {
 			}
 		}
 	}
-	pods, missing := float64(len(o.pods)), float64(r.NotReady+r.Failed-r.Stuck)
+	missing := float64(r.NotReady + r.Failed - r.Stuck)
 	if r.Values == 0 {
 		return r
 	}

@@ -20,7 +20,7 @@ type Page struct {
 	KVUse            float64 // share of the KV cache in use (vllm:kv_cache_usage_perc)
 
 	Steps            int64   // of the engine (vllm:iteration_tokens_total_count)
-	PromptTokens     float64 // computed, of requests that have their first token (vllm:prompt_tokens_total)
+	PromptTokens     float64 // of requests that have their first token, computed or not (vllm:prompt_tokens_total)
 	GenerationTokens float64 // written (vllm:generation_tokens_total)
 	// PrefixQueries are the tokens of prompts that were looked up in the prefix cache (vllm:prefix_cache_queries_total), and
 	// PrefixHits those that were there (vllm:prefix_cache_hits_total). A sequence that was preempted is not counted again.
@@ -67,6 +67,6 @@ func (r *replica) answer(e *engine, p *Page) {
 		t := &r.meter.now[s-firstTallied]
 		return scaling.Histogram{Bounds: t.bounds, Counts: t.counts, Sum: t.sum, At: e.at(e.now)}
 	}
-	p.PromptTokens = r.meter.now[Prefilled-firstTallied].sum
+	p.PromptTokens = r.meter.now[Prefilled-firstTallied].sum + r.found
 	p.Prompts, p.Answers, p.TTFT, p.TPOT = table(PromptTokens), table(GenerationTokens), table(TTFTs), table(TPOTs)
 }

@@ -30,6 +30,7 @@ type prompt struct {
 	blocks    []uint64
 	linked    int32 // of them, those that it uses in the cache of its replica, from the first on
 	expected  int64 // tokens that were in the cache when it came
+	found     int64 // tokens that were there when it was admitted first: they are not computed
 	preempted bool
 }
 
@@ -193,7 +194,10 @@ func (e *engine) expect(r *replica, j int32) {
 
 // ahead returns the tokens that a job that waits is expected to be computed for.
 func (e *engine) ahead(j int32) int64 {
-	if e.prompts == nil {
+	switch {
+	case e.apart != nil && e.apart.of[j].stage == kept:
+		return 0 // it is computed
+	case e.prompts == nil:
 		return e.need(j)
 	}
 	return e.need(j) - e.prompts[j].expected
@@ -210,11 +214,20 @@ func (e *engine) hit(r *replica, j int32) int64 {
 	if !p.preempted {
 		r.cache.queries += e.need(j)
 		r.cache.hits += tokens
+		p.found = tokens
 		e.prefixQueries += e.need(j)
 		e.prefixHits += tokens
 	}
 	r.ahead += p.expected - tokens
 	return tokens
+}
+
+// found returns the tokens of a job's prompt that its replica had in the cache.
+func (e *engine) found(r *replica, j int32) float64 {
+	if r.cache == nil {
+		return 0
+	}
+	return float64(e.prompts[j].found)
 }
 
 // cacheBalances reports whether a cache's blocks are those that the jobs of its replica use, and fit.
@@ -234,6 +247,8 @@ func (e *engine) cacheBalances(r *replica) bool {
 	for j := r.oldest; j >= 0; j = e.jobs[j].next {
 		users -= int64(e.prompts[j].linked)
 	}
+	_, blocks := e.asideIn(r)
+	users -= blocks
 	balance := users == 0 && shared == r.shared && idle == r.cache.idle
 	r.trim(r.held)
 	return balance && r.held-r.shared+r.cache.idle*r.cache.size <= r.speed.room

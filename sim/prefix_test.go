@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // drawPrefixes gives requests blocks: each begins like one before it, or like none, and goes on with blocks of its own,
@@ -200,4 +202,20 @@ func TestPagesCountPrefixes(t *testing.T) {
 	require.Positive(t, hits)
 	require.Equal(t, float64(r.PrefixQueries), queries)
 	require.Equal(t, float64(r.PrefixHits), hits)
+}
+
+// TestPrefilledIsWhatWasComputed: it was all of the prompts, and their tokens on a page were those that were computed.
+func TestPrefilledIsWhatWasComputed(t *testing.T) {
+	s := plain(chats(8, time.Second), Server{Base: 0.005, MaxSeqs: 20, TokenBudget: 1 << 20, KVTokens: 1e6}, 1)
+	s.BlockTokens, s.Horizon = 16, 12*time.Minute
+	s.Metrics = []Metric{{Name: "computed", Signal: Prefilled}}
+	computed, last := 0.0, Page{}
+	runStatic(t, &s, Options{
+		Pages: func(_ time.Time, pages []Page) { last = pages[0] },
+		Decision: func(_ time.Time, obs *scaling.GroupObservation, _ *scaling.GroupDecision) {
+			computed = obs.Histograms[0].Sum
+		},
+	})
+	require.Positive(t, last.PrefixHits)
+	require.Equal(t, last.PromptTokens, computed+last.PrefixHits)
 }

@@ -209,28 +209,32 @@ func encode(t require.TestingT, v any) string {
 func TestWorlds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawWorld(t)
-		seed := rapid.Uint64Range(0, 100).Draw(t, "seed")
-		one := observe(t, &s, seed)
-		again := observe(t, &s, seed)
-		require.Equal(t, encode(t, one), encode(t, again), "the same seed")
-
-		s.Start = time.Date(1999, 12, 31, 23, 59, 58, 123456789, time.UTC)
-		require.Equal(t, encode(t, one), encode(t, observe(t, &s, seed)), "another start")
-
-		r := one.Result
-		require.Equal(t, r.Requests, r.Finished+r.Unfinished+r.Refused, "requests are conserved")
-		require.InDelta(t, r.Little.L, r.Little.LambdaW, 1e-9*(1+r.Little.L), "Little's law")
-		require.Len(t, one.Outcomes, int(r.Finished))
-		for _, o := range one.Outcomes {
-			require.True(t, 0 <= o.TTFT && o.TTFT <= o.Total)
-		}
-		for _, m := range r.Timeline {
-			require.True(t, 0 <= m.Ready && m.Ready <= m.Spec && m.KV <= 1, "%+v", m)
-			if q := s.Types[0].Quota; q > 0 && len(s.Types) == 1 {
-				require.LessOrEqual(t, m.Replicas, q)
-			}
-		}
+		checkWorld(t, &s, rapid.Uint64Range(0, 100).Draw(t, "seed"))
 	})
+}
+
+// checkWorld checks what TestWorlds says of one world.
+func checkWorld(t *rapid.T, s *Scenario, seed uint64) {
+	one := observe(t, s, seed)
+	again := observe(t, s, seed)
+	require.Equal(t, encode(t, one), encode(t, again), "the same seed")
+
+	s.Start = time.Date(1999, 12, 31, 23, 59, 58, 123456789, time.UTC)
+	require.Equal(t, encode(t, one), encode(t, observe(t, s, seed)), "another start")
+
+	r := one.Result
+	require.Equal(t, r.Requests, r.Finished+r.Unfinished+r.Refused, "requests are conserved")
+	require.InDelta(t, r.Little.L, r.Little.LambdaW, 1e-9*(1+r.Little.L), "Little's law")
+	require.Len(t, one.Outcomes, int(r.Finished))
+	for _, o := range one.Outcomes {
+		require.True(t, 0 <= o.TTFT && o.TTFT <= o.Total)
+	}
+	for _, m := range r.Timeline {
+		require.True(t, 0 <= m.Ready && m.Ready <= m.Spec && m.KV <= 1, "%+v", m)
+		if q := s.Types[0].Quota; q > 0 && len(s.Types) == 1 {
+			require.LessOrEqual(t, m.Replicas, q)
+		}
+	}
 }
 
 // fixed is how many draws of fixed seeds say what a generator covers: a random run may miss what is rare.

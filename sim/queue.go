@@ -35,6 +35,15 @@ func (q *queue) pushFront(r int32) {
 	*q.at(0) = r
 }
 
+// drop takes a request out, wherever it is.
+func (q *queue) drop(r int32) {
+	for n := q.size; n > 0; n-- {
+		if o := q.pop(); o != r {
+			q.push(o)
+		}
+	}
+}
+
 func (q *queue) front() int32 { return *q.at(0) }
 
 func (q *queue) pop() int32 {

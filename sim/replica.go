@@ -40,6 +40,7 @@ type replica struct {
 	weight  float64
 	speed   *speed
 	life    life
+	role    Role
 	asked   int64 // when it was asked for
 	began   int64 // when it began to cost
 	served  bool  // whether it was ever ready
@@ -58,6 +59,15 @@ type replica struct {
 	delays  *stream
 	cache   *prefixCache // nil without prefix caching
 
+	// Of a fleet with roles: KV caches that wait to be fetched or are on the way here, of which no step reads anything, and
+	// what has come.
+	unread   int64 // tokens, of held
+	kept     int32 // jobs whose cache waits to be fetched
+	arrived  queue
+	begun    []int32 // of that, what is in the batch since the step began
+	link     int64   // time of a token on the link
+	linkFree int64   // when it is free
+
 	busy   bool
 	from   int64 // when the stretch began
 	length int64 // its steps
@@ -68,6 +78,7 @@ type replica struct {
 	// What it has counted since its process began: tokens after an answer's first, the seconds that they took, and firsts.
 	decoded, decoding float64
 	firsts            int64
+	found             float64 // tokens of prompts with a first token that were in the prefix cache
 
 	meter              *meter  // nil where nobody looks at it
 	ttft, tpot, queued []int64 // histograms, counted up
@@ -81,7 +92,11 @@ func (r *replica) inUse(t int64) float64 {
 	return float64(r.kvAt(t)-r.shared) / float64(r.speed.room)
 }
 
-func (r *replica) load() int32 { return int32(r.waiting.len()) + r.running }
+// load counts what a replica has to do, and what it has computed and nobody has fetched.
+func (r *replica) load() int32 { return int32(r.waiting.len()) + r.running + r.kept }
+
+// idle reports whether nothing is left of what a replica has begun.
+func (r *replica) idle() bool { return r.running == 0 && r.kept == 0 }
 
 // kvAt returns the tokens in the KV cache at a time within the stretch.
 func (r *replica) kvAt(t int64) int64 {
@@ -157,12 +172,21 @@ func (e *engine) filled(r *replica) {
 			b.firstOut = e.now
 			r.ttft[e.bounds.ttft.place(seconds(e.now-b.joined))]++
 			r.meter.add(TTFTs, seconds(e.now-b.joined))
-			r.meter.add(Prefilled, float64(b.input))
+			found := e.found(r, j)
+			r.found += found
+			r.meter.add(Prefilled, float64(b.input)-found)
 			e.routerTTFT[e.bounds.routerTTFT.place(seconds(e.now-b.arrived))]++
+		}
+		if e.apart != nil && b.written == 2 && e.apart.of[j].secondOut == 0 {
+			e.apart.of[j].secondOut = e.now
 		}
 		if b.written >= b.output {
 			e.leave(r, j)
 			e.finish(r, j)
+			continue
+		}
+		if r.role == Prefill {
+			e.keep(r, j)
 			continue
 		}
 		b.until = r.step + int64(b.output-b.written)
@@ -173,6 +197,10 @@ func (e *engine) filled(r *replica) {
 
 // begin admits what there is room for and starts the next stretch. A replica without work rests.
 func (e *engine) begin(r *replica) {
+	if r.role == Decode {
+		r.begun = r.begun[:0]
+		e.take(r)
+	}
 	preempted := false
 	for r.held+int64(len(r.decodes)) > r.speed.room+r.shared {
 		e.preempt(r)
@@ -188,7 +216,12 @@ func (e *engine) begin(r *replica) {
 			break
 		}
 		r.waiting.pop()
-		e.admit(r, j)
+		if r.role == Decode && e.apart.of[j].stage == kept {
+			e.ask(r, j)
+			e.take(r)
+		} else {
+			e.admit(r, j)
+		}
 		r.trim(r.held + int64(len(r.decodes)))
 	}
 	n := int64(len(r.decodes))
@@ -197,7 +230,7 @@ func (e *engine) begin(r *replica) {
 		r.fill += min(e.jobs[*r.filling.at(i)].prefill, r.speed.budget-r.fill)
 	}
 	if n == 0 && r.fill == 0 {
-		if r.life == draining {
+		if r.life == draining && r.idle() {
 			e.retire(r)
 			return
 		}
@@ -205,7 +238,10 @@ func (e *engine) begin(r *replica) {
 		return
 	}
 	r.busy, r.from, r.length = true, e.now, 1
-	r.first, r.growth = r.speed.first(int32(n), r.fill, r.held), r.speed.kv*n
+	r.first, r.growth = r.speed.first(int32(n), r.fill, r.held-r.unread), r.speed.kv*n
+	if r.role == Decode {
+		e.started(r)
+	}
 	if r.fill == 0 {
 		r.length = min(r.decodes[0].at-r.step, (r.speed.room+r.shared-r.held)/n)
 	}
@@ -228,13 +264,7 @@ func (e *engine) admit(r *replica, j int32) {
 	b.held = e.need(j)
 	b.prefill = int32(b.held - e.hit(r, j))
 	r.held += b.held
-	b.prev, b.next = r.newest, -1
-	if r.newest >= 0 {
-		e.jobs[r.newest].next = j
-	} else {
-		r.oldest = j
-	}
-	r.newest = j
+	e.enlist(r, j)
 	r.running++
 	r.filling.push(j)
 	e.waiting--
@@ -278,6 +308,24 @@ func (e *engine) leave(r *replica, j int32) {
 		r.held -= b.held
 	}
 	e.unlink(r, j)
+	e.delist(r, j)
+}
+
+// enlist puts a job at the end of the batch's list.
+func (e *engine) enlist(r *replica, j int32) {
+	b := &e.jobs[j]
+	b.prev, b.next = r.newest, -1
+	if r.newest >= 0 {
+		e.jobs[r.newest].next = j
+	} else {
+		r.oldest = j
+	}
+	r.newest = j
+}
+
+// delist takes a job out of the batch and its list.
+func (e *engine) delist(r *replica, j int32) {
+	b := &e.jobs[j]
 	if b.prev >= 0 {
 		e.jobs[b.prev].next = b.next
 	} else {

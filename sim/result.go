@@ -26,6 +26,13 @@ type Result struct {
 	PrefixQueries int64 `json:"prefixQueries,omitempty"`
 	PrefixHits    int64 `json:"prefixHits,omitempty"`
 
+	// Of a fleet with roles, and of its finished requests with more than one token: Transfers is their number, Transfer the time
+	// from the first token until the KV cache was in the replica that decodes, and SecondToken that from the first token to
+	// the second, in seconds.
+	Transfers   int64     `json:"transfers,omitempty"`
+	Transfer    Quantiles `json:"transfer,omitzero"`
+	SecondToken Quantiles `json:"secondToken,omitzero"`
+
 	// Reference are, of Sessions, the requests that come if each answer takes what Sessions.Reference says. Where fewer came
 	// since answers were later, those that did not come are missed.
 	Reference int64 `json:"reference,omitempty"`

@@ -63,12 +63,12 @@ const (
 
 // route gives a job to a replica that is ready, or keeps it until one is.
 func (e *engine) route(j int32) {
-	if len(e.ready) == 0 {
+	if len(e.takers.ready) == 0 {
 		e.hold(j)
 		return
 	}
-	to := e.pick(j)
-	if int64(e.jobs[j].input)+int64(e.jobs[j].output)-1 > to.speed.room {
+	to := e.pick(&e.takers, e.scenario.Router, j)
+	if !e.everFits(to, j) {
 		e.refuse(j)
 		return
 	}
@@ -76,25 +76,35 @@ func (e *engine) route(j int32) {
 	e.join(to, j)
 }
 
-// pick returns the replica that a job is given to.
-func (e *engine) pick(j int32) (to *replica) {
+// everFits reports whether there is room for a job in an empty replica, and for its answer in any that decodes.
+func (e *engine) everFits(r *replica, j int32) bool {
+	b := &e.jobs[j]
+	longest := int64(b.input) + int64(b.output) - 1
+	if e.apart == nil {
+		return longest <= r.speed.room
+	}
+	return int64(b.input) <= r.speed.room && (b.output == 1 || longest <= e.apart.room)
+}
+
+// pick returns the replica of a pool that a job is given to.
+func (e *engine) pick(p *pool, router Router, j int32) (to *replica) {
 	best := 0.0
-	switch e.scenario.Router {
+	switch router {
 	case RoundRobin:
-		if e.turn >= len(e.ready) {
-			e.turn = 0
+		if p.turn >= len(p.ready) {
+			p.turn = 0
 		}
-		to = e.ready[e.turn]
-		e.turn++
+		to = p.ready[p.turn]
+		p.turn++
 	case LeastLoaded:
-		for _, r := range e.ready {
+		for _, r := range p.ready {
 			if load := float64(r.load()) / r.weight; to == nil || load < best {
 				to, best = r, load
 			}
 		}
 	case PrefixCache:
-		least, most := e.queues()
-		for _, r := range e.ready {
+		least, most := p.queues()
+		for _, r := range p.ready {
 			score := e.score(r, j, least, most)
 			if to == nil || score > best || score == best && float64(r.load())/r.weight < float64(to.load())/to.weight {
 				to, best = r, score
@@ -104,9 +114,9 @@ func (e *engine) pick(j int32) (to *replica) {
 	return to
 }
 
-// queues returns the shortest and the longest queue of the replicas that are ready, for their weights.
-func (e *engine) queues() (least, most float64) {
-	for i, r := range e.ready {
+// queues returns the shortest and the longest queue of the replicas, for their weights.
+func (p *pool) queues() (least, most float64) {
+	for i, r := range p.ready {
 		n := float64(r.waiting.len()) / r.weight
 		if i == 0 {
 			least, most = n, n

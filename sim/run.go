@@ -19,6 +19,8 @@ type Options struct {
 	Decision func(now time.Time, obs *scaling.GroupObservation, d *scaling.GroupDecision)
 	// Request is called for each request that finished, in order of time.
 	Request func(Outcome)
+	// Handover is called, in a fleet with roles, for each request that finished in a replica which decodes, before Request.
+	Handover func(Handover)
 	// Pages is called at each scrape with what every replica there is says of itself, in order of their starts. It must not
 	// keep the slices.
 	Pages func(now time.Time, pages []Page)
@@ -100,6 +102,9 @@ func (e *engine) result() Result {
 	}
 	if e.users != nil {
 		r.Reference = e.users.reference
+	}
+	if a := e.apart; a != nil {
+		r.Transfers, r.Transfer, r.SecondToken = a.count, a.waits.quantiles(), a.gaps.quantiles()
 	}
 	for k := range e.kinds {
 		t := &e.kinds[k]

@@ -24,7 +24,9 @@ type Scenario struct {
 	BlockTokens int32 `json:"blockTokens,omitempty"`
 	// Gateway is what becomes of requests while no replica is ready.
 	Gateway Gateway `json:"gateway"`
-	SLO     SLO     `json:"slo"`
+	// Transfer is how KV caches come from replicas that prefill to replicas that decode, where types have roles.
+	Transfer Transfer `json:"transfer,omitzero"`
+	SLO      SLO      `json:"slo"`
 	// Metrics are what the controller observes of the fleet, in this order.
 	Metrics []Metric `json:"metrics"`
 	Scrape  Scrape   `json:"scrape"`
@@ -45,9 +47,13 @@ type Scenario struct {
 
 // A Type is a kind of replica.
 type Type struct {
-	Name   string  `json:"name"`
-	Server Server  `json:"server"`
-	Cost   float64 `json:"cost"` // of a replica-hour, in any unit; 0 means 1
+	Name   string `json:"name"`
+	Server Server `json:"server"`
+	// Role is what replicas do of a request. Counts, starts and costs of types with different roles are their own.
+	Role Role `json:"role,omitzero"`
+	// Bandwidth is, in bytes a second and each way, that of a replica's link for KV caches, where there are roles. 0 is no limit.
+	Bandwidth float64 `json:"bandwidth,omitempty"`
+	Cost      float64 `json:"cost"` // of a replica-hour, in any unit; 0 means 1
 	// Weight is its capability relative to others, by which the router shares requests out; 0 means 1.
 	Weight  float64 `json:"weight"`
 	Initial int32   `json:"initial"` // replicas that are ready when the run begins
@@ -137,6 +143,7 @@ func (s *Scenario) Validate() error {
 		names[t.Name] = true
 		e.Add(t.validate(field))
 	}
+	s.validateRoles(&e)
 	e.Check(slices.Contains(routers(), s.Router), "router", int(s.Router), routerRule)
 	e.Check(s.BlockTokens >= 0, "blockTokens", s.BlockTokens, "must not be negative")
 	e.Check(s.BlockTokens > 0 || s.Router != PrefixCache, "blockTokens", s.BlockTokens, "must be above 0 with the router PrefixCache")
@@ -145,6 +152,7 @@ func (s *Scenario) Validate() error {
 	e.Check(s.SLO.TPOT > 0, "slo.tpot", s.SLO.TPOT, "must be above 0")
 	for i, m := range s.Metrics {
 		e.Add(m.validate(fmt.Sprintf("metrics[%d]", i)))
+		e.Check(m.Type == "" || names[m.Type], fmt.Sprintf("metrics[%d].type", i), m.Type, "must be the name of a type")
 		e.Check(m.Signal >= firstTallied || i == 0 || s.Metrics[i-1].Signal < firstTallied, fmt.Sprintf("metrics[%d].signal", i), m.Signal, "must come before the signals that are histograms")
 	}
 	interval := func(d time.Duration, field string) {
@@ -175,6 +183,9 @@ func (t *Type) validate(field string) error {
 	var e scaling.FieldErrors
 	number := func(x float64) bool { return x >= 0 && x <= 1e9 }
 	e.Add(t.Server.Validate(field + ".server"))
+	e.Check(t.Role >= Both && t.Role <= Decode, field+".role", int(t.Role), roleRule)
+	e.Check(t.Bandwidth == 0 || t.Bandwidth >= 1e3 && t.Bandwidth <= 1e18, field+".bandwidth", t.Bandwidth, "must be 0, which is no limit, or within 1e3 and 1e18 bytes a second")
+	e.Check(t.Bandwidth == 0 || t.Role != Both, field+".bandwidth", t.Bandwidth, "must be 0 without the role Prefill or Decode")
 	e.Check(number(t.Cost), field+".cost", t.Cost, "must be a number that is not negative")
 	e.Check(number(t.Weight), field+".weight", t.Weight, "must be a number that is not negative")
 	e.Check(t.Initial >= 0 && t.Initial <= MaxReplicas, field+".initial", t.Initial, "must be within 0 and 100000")

@@ -74,6 +74,21 @@ func (c *clock) read() time.Time { return c.now }
 
 func (c *clock) pass() { c.now = c.now.Add(15 * time.Second) }
 
+// fires is a LoopConfig.After that lets the time that is waited for pass at once, notes it, and ends all with the last of so many.
+func (c *clock) fires(waits *[]time.Duration, last int, end func()) func(time.Duration) (<-chan time.Time, func()) {
+	return func(d time.Duration) (<-chan time.Time, func()) {
+		*waits = append(*waits, d)
+		c.now = c.now.Add(d)
+		if len(*waits) == last {
+			end()
+			return nil, func() {}
+		}
+		fire := make(chan time.Time, 1)
+		fire <- c.now
+		return fire, func() {}
+	}
+}
+
 func newLoop(t require.TestingT, c *cluster, o k8s.Observer, clock *clock, change func(*k8s.LoopConfig)) *k8s.Loop {
 	config := k8s.LoopConfig{
 		Target: target, Policy: policy(t), Bounds: scaling.Bounds{Min: 1, Max: 8},

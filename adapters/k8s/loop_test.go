@@ -380,17 +380,7 @@ func TestLoopRun(t *testing.T) {
 		config.Now = clock.read
 		config.Interval = 15 * time.Second
 		config.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		config.After = func(d time.Duration) (<-chan time.Time, func()) {
-			waits = append(waits, d)
-			clock.now = clock.now.Add(d)
-			if len(waits) == 3 {
-				cancel()
-				return nil, func() {}
-			}
-			fire := make(chan time.Time, 1)
-			fire <- clock.now
-			return fire, func() {}
-		}
+		config.After = clock.fires(&waits, 3, cancel)
 	})
 	require.NoError(t, l.Run(ctx))
 	require.Equal(t, []time.Duration{5 * time.Second, 5 * time.Second, 5 * time.Second}, waits, "Decision.Next is earlier than the interval")

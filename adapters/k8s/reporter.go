@@ -32,11 +32,11 @@ func (r *reporter) report(ctx context.Context, outcomes []Outcome, took time.Dur
 		if r.events != nil {
 			r.events.Say(r.settings.Object, o)
 		}
-		r.log(ctx, o)
+		r.log(ctx, o, took)
 	}
 }
 
-func (r *reporter) log(ctx context.Context, o *Outcome) {
+func (r *reporter) log(ctx context.Context, o *Outcome, took time.Duration) {
 	logger := r.settings.Logger
 	if o.Decided {
 		level := slog.LevelDebug
@@ -51,6 +51,7 @@ func (r *reporter) log(ctx context.Context, o *Outcome) {
 				slog.Int64("to", int64(o.Decision.Replicas)),
 				slog.String("reason", o.Decision.Reason()),
 				slog.String("write", o.Write.String()),
+				slog.Duration("took", took),
 			)
 		}
 	}

@@ -64,7 +64,7 @@ func TestWhatIsLogged(t *testing.T) {
 	} {
 		var text bytes.Buffer
 		r := newReporter(Settings{Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-		r.log(t.Context(), &row.outcome)
+		r.log(t.Context(), &row.outcome, time.Millisecond)
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 		if len(row.want) == 0 {
 			require.Empty(t, text.String(), row.name)
@@ -73,6 +73,7 @@ func TestWhatIsLogged(t *testing.T) {
 		require.Len(t, lines, len(row.want), row.name)
 		for i, line := range lines {
 			require.Contains(t, line, row.want[i], row.name)
+			require.Equal(t, strings.Contains(line, "msg=decided"), strings.Contains(line, " took=1ms"), row.name)
 		}
 	}
 }
@@ -146,4 +147,28 @@ func TestGetWaits(t *testing.T) {
 	q.ShutDown()
 	require.Empty(t, receive(), "it has ended")
 	q.ShutDownWithDrain()
+}
+
+// TestTargetsAreOne in any version of their API, and by nothing less than group, kind, namespace and name.
+func TestTargetsAreOne(t *testing.T) {
+	of := func(apiVersion, kind, namespace, name string) Target {
+		return Target{apiVersion, kind, namespace, name}
+	}
+	chat := of("apps/v1", "Deployment", "models", "chat")
+	for _, row := range []struct {
+		other Target
+		same  bool
+	}{
+		{chat, true},
+		{of("apps/v1beta2", "Deployment", "models", "chat"), true},
+		{of("extensions/v1", "Deployment", "models", "chat"), false},
+		{of("apps/v1", "StatefulSet", "models", "chat"), false},
+		{of("apps/v1", "Deployment", "other", "chat"), false},
+		{of("apps/v1", "Deployment", "models", "other"), false},
+		{of("a/b/c", "Deployment", "models", "chat"), false},
+	} {
+		require.Equal(t, row.same, chat.same(row.other), "%v", row.other)
+		require.Equal(t, row.same, row.other.same(chat), "%v", row.other)
+	}
+	require.False(t, of("a/b/c", "", "", "").same(of("a/b/c", "", "", "")), "of a group that is none")
 }

@@ -78,7 +78,7 @@ type Settings struct {
 	EventPeriod time.Duration
 	// Metrics gets the numbers; nil means none. Several loops share one.
 	Metrics *Metrics
-	// Logger gets the decisions (Info if they act, else Debug) and errors (Warn); nil means none.
+	// Logger gets the decisions, with how long the round took (Info if they act, else Debug), and errors (Warn); nil means none.
 	Logger *slog.Logger
 
 	// Now is the clock; nil means time.Now.

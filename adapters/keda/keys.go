@@ -15,7 +15,7 @@ func ownKeys() []string {
 	return []string{
 		"scalerName", "mode", "threshold", "metricType", "scrapeTimeout", "tlsServerName", "tlsInsecureSkipVerify", "grouping", "interval",
 		"workspaceName", "workspaceNamespace", "targetName", "targetNamespace", "targetAPIVersion", "targetKind",
-		"policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "stateName", "scaler", "shadow", "scalerAddress", "enableTLS", "unsafeSsl",
+		"policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "stateName", "scaler", "shadow", "attainment", "scalerAddress", "enableTLS", "unsafeSsl",
 	}
 }
 

@@ -79,6 +79,8 @@ type Metadata struct {
 	TLS           *policy.ScrapeTLS
 	// Shadow is a list of policies that watch, as spec.shadow of an LLMAutoScaler; empty for none.
 	Shadow string
+	// Attainment says by what their counts are judged, as spec.attainment of an LLMAutoScaler; empty for what a capacity scaler says.
+	Attainment string
 	// StateName tells the state of this trigger from those of others.
 	StateName string
 
@@ -140,6 +142,8 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	                    same pods, as the state is kept under algorithms, metrics, target and this name
 //	shadow              at most 8 policies that watch, as YAML, in a list as spec.shadow of an LLMAutoScaler: what each would
 //	                    ask for is in Metrics, and nothing else comes of it. Wrong ones are left out, and refused by Check
+//	attainment          by what their counts are judged, as YAML, as spec.attainment of an LLMAutoScaler: an SLO and the server
+//	                    that simulate -write-server writes. What each would have attained is in Metrics then
 //	realtime.…          a field of the policy by its path in an LLMAutoScaler's spec.scaler, as
 //	proportional.…      realtime.scaleUpRule.cooldownSeconds: "60"; lists and objects are YAML
 //	capacity.…

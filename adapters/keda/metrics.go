@@ -23,6 +23,8 @@ const replaced = time.Minute
 //	inferscale_keda_shadow_replicas{...,shadow}             what a policy that watches would ask for
 //	inferscale_keda_shadow_replica_seconds_total{...}       and what that has come to
 //	inferscale_keda_shadow_left_out{...}                    1 while one is wrong, has failed, or was shown nothing
+//	inferscale_keda_shadow_attained{...,of}                 the share of requests that met the SLO: of="shadow" and of="real" by
+//	                                                        the simulator, with its counts and the real ones, of="measured" in truth
 //
 // namespace and name are those of the ScaledObject. trigger tells its triggers apart, of which several may have one
 // metric: it stands for the metadata, is the same at every replica of the scaler, and is in the log. Of a trigger whose
@@ -34,7 +36,7 @@ type Metrics struct {
 	took                prometheus.Histogram
 	value, target, time *prometheus.Desc
 
-	wish, wished, leftOut *prometheus.Desc
+	wish, wished, leftOut, attained *prometheus.Desc
 
 	mu      sync.Mutex
 	engines []*Engine
@@ -49,9 +51,12 @@ func NewMetrics() *Metrics {
 		return prometheus.NewDesc(name, help, []string{"namespace", "name", "metric", "trigger", "shadow"}, nil)
 	}
 	return &Metrics{
-		wish:     watched("inferscale_keda_shadow_replicas", "What a policy that watches would ask for."),
-		wished:   watched("inferscale_keda_shadow_replica_seconds_total", "What a policy that watches has asked for since it began."),
-		leftOut:  watched("inferscale_keda_shadow_left_out", "1 while a policy that watches is wrong, has failed, or was shown nothing."),
+		wish:    watched("inferscale_keda_shadow_replicas", "What a policy that watches would ask for."),
+		wished:  watched("inferscale_keda_shadow_replica_seconds_total", "What a policy that watches has asked for since it began."),
+		leftOut: watched("inferscale_keda_shadow_left_out", "1 while a policy that watches is wrong, has failed, or was shown nothing."),
+		attained: prometheus.NewDesc("inferscale_keda_shadow_attained",
+			"The share of requests that met the SLO: by the simulator with the counts of a policy that watches and with the real ones, and in truth.",
+			[]string{"namespace", "name", "metric", "trigger", "shadow", "of"}, nil),
 		triggers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "inferscale_keda_triggers", Help: "Triggers that are run."}),
 		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "inferscale_keda_rounds_total", Help: "Rounds of triggers by what they came to: value, unknown or error.",
@@ -70,7 +75,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range []prometheus.Collector{m.triggers, m.rounds, m.took} {
 		c.Describe(ch)
 	}
-	for _, d := range []*prometheus.Desc{m.value, m.target, m.time, m.wish, m.wished, m.leftOut} {
+	for _, d := range []*prometheus.Desc{m.value, m.target, m.time, m.wish, m.wished, m.leftOut, m.attained} {
 		ch <- d
 	}
 }
@@ -118,6 +123,11 @@ func (m *Metrics) watching(ch chan<- prometheus.Metric, t *entry) {
 		if !w.At.IsZero() {
 			ch <- prometheus.MustNewConstMetric(m.wish, prometheus.GaugeValue, float64(w.Replicas), of...)
 			ch <- prometheus.MustNewConstMetric(m.wished, prometheus.CounterValue, w.ReplicaSeconds, of...)
+		}
+		if w.attained != nil {
+			for whose, share := range map[string]float64{"shadow": w.attained.Attained, "real": w.actual.Attained, "measured": w.actual.Measured} {
+				ch <- prometheus.MustNewConstMetric(m.attained, prometheus.GaugeValue, share, append(slices.Clone(of), whose)...)
+			}
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (p *parser) refuse(rule string, those func(key string) bool) {
 
 func replicasOnly(key string) bool {
 	switch key {
-	case "policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler", "stateName", "shadow":
+	case "policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler", "stateName", "shadow", "attainment":
 		return true
 	}
 	return dotted(key)
@@ -129,6 +129,7 @@ func (p *parser) replicas() {
 	m.MaxReplicas = p.count("maxReplicas", 1)
 	m.StateName, _ = p.take("stateName")
 	m.Shadow, _ = p.take("shadow")
+	m.Attainment, _ = p.take("attainment")
 	if _, ok := p.given["scaler"]; ok {
 		p.document("scaler")
 		return
@@ -208,6 +209,7 @@ func (p *parser) document(key string) {
 	p.check(!doc.DryRun, key, text, "must not have dryRun: a trigger's value is always followed")
 	p.check(!doc.Paused, key, text, "must not have paused: the annotation autoscaling.keda.sh/paused of the ScaledObject does it")
 	p.check(len(doc.Shadow) == 0, key, text, "must not have shadow: the key shadow has the policies that watch")
+	p.check(doc.Attainment == nil, key, text, "must not have attainment: that is a key of its own, beside shadow")
 	p.check(doc.Scrape == nil || doc.Scrape.BearerTokenSecretRef == nil && (doc.Scrape.TLS == nil || doc.Scrape.TLS.CASecretRef == nil), key, text,
 		"must not refer to Secrets, which this scaler does not read")
 	for _, w := range d.Warnings {

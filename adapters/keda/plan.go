@@ -115,8 +115,10 @@ func (m *Metadata) inKeysAs(key, written string, f *scaling.FieldError) error {
 
 // keyOf returns the key of the metadata that sets a field of a spec, or of a target, and how it was written.
 func (m *Metadata) keyOf(path string) (key, written string) {
-	if rest, ok := strings.CutPrefix(path, "spec.shadow"); ok {
-		return "shadow", m.written("shadow") + rest
+	for _, key := range []string{"shadow", "attainment"} {
+		if rest, ok := strings.CutPrefix(path, "spec."+key); ok {
+			return key, m.written(key) + rest
+		}
 	}
 	rest, ok := strings.CutPrefix(path, "spec.scaler.")
 	switch {

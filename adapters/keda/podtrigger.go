@@ -11,6 +11,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/loop"
+	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -112,7 +113,9 @@ func (t *podTrigger) watchersOf(shadows build.ShadowPlan) *watchers {
 	plan := t.plan
 	plan.Scrape, plan.Port = shadows.Scrape, shadows.Port
 	plan.Scrape.Budget, plan.Scrape.Tenant = t.c.shadowBudget, t.ref.Namespace
-	return newWatchers(shadows, func() (Observer, error) { return t.c.Observe(&plan) }, t.c.beside)
+	return newWatchers(shadows, func() (Observer, error) { return t.c.Observe(&plan) }, t.c.beside, replay.Config{Turn: t.c.replays, Failed: func(why string) {
+		t.c.Logger.Error("policies that watch not replayed", "scaledObject", t.ref.String(), "panic", why)
+	}})
 }
 
 // watch shows the policies that watch what a round saw, whose decision is stored. Those of another target begin anew.

@@ -2,6 +2,7 @@ package keda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/loop/shadow"
+	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -45,8 +48,11 @@ func shadowsOf(text string) (all []policy.RawShadow, err error) {
 
 // shadows builds the policies that watch, beside what is wrong with them, by key: those that are right can be carried out.
 func (m *Metadata) shadows(target k8s.Target, bounds scaling.Bounds) (plan build.ShadowPlan, err error) {
-	if m.Shadow == "" {
+	if m.Shadow == "" && m.Attainment == "" {
 		return plan, nil
+	}
+	if m.Shadow == "" {
+		return plan, m.fault("attainment", m.Attainment, "must stand beside shadow: it is the counts of the policies that watch that are judged")
 	}
 	defer func() {
 		if p := recover(); p != nil { // whatever is in a document, the trigger's own rounds go on
@@ -58,6 +64,13 @@ func (m *Metadata) shadows(target k8s.Target, bounds scaling.Bounds) (plan build
 		return plan, m.fault("shadow", m.Shadow, "must be a list of name and scaler, as spec.shadow of an LLMAutoScaler is: "+strings.Join(strings.Fields(err.Error()), " "))
 	}
 	spec := m.spec(target, bounds)
+	if m.Attainment != "" {
+		var bad error
+		if spec.Attainment, bad = policy.ReadAttainment([]byte(m.Attainment), "spec.attainment"); bad != nil {
+			bad = m.inKeys(bad)
+		}
+		defer func() { err = errors.Join(append(each(err), each(bad)...)...) }()
+	}
 	plan, err = build.Shadows(&spec, raw, m.shadowTuner)
 	if len(plan.Scrape.Metrics) > 0 {
 		m.complete(&plan.Scrape)
@@ -79,13 +92,14 @@ type watchers struct {
 
 	mu       sync.Mutex
 	shadows  *shadow.Shadows
+	replays  *replay.Replays // what they would have attained; nil where nobody says by what to judge
 	observer Observer
 	asking   bool
 	closed   bool
 	trouble  string // why nothing could be shown to them
 }
 
-func newWatchers(plan build.ShadowPlan, observe func() (Observer, error), beside func(func())) *watchers {
+func newWatchers(plan build.ShadowPlan, observe func() (Observer, error), beside func(func()), of replay.Config) *watchers {
 	if len(plan.All) == 0 {
 		return nil
 	}
@@ -94,7 +108,7 @@ func newWatchers(plan build.ShadowPlan, observe func() (Observer, error), beside
 	}
 	w := &watchers{plan: plan, observe: observe, beside: beside}
 	w.ctx, w.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // it ends with Close
-	c := shadow.Config{Go: beside}
+	c := shadow.Config{Go: beside, ColdStart: plan.ColdStart}
 	for i := range plan.All {
 		if plan.All[i].Err == nil {
 			c.Policies = append(c.Policies, plan.All[i].Policy)
@@ -106,6 +120,12 @@ func newWatchers(plan build.ShadowPlan, observe func() (Observer, error), beside
 			w.trouble = err.Error()
 		}
 	}
+	if w.shadows != nil && plan.Capacity != nil {
+		of.Capacity = *plan.Capacity
+		if w.replays, _ = replay.New(of); w.replays == nil {
+			return w // what is wrong with it has been told
+		}
+	}
 	return w
 }
 
@@ -114,12 +134,19 @@ func (w *watchers) show(now time.Time, interval time.Duration, scale k8s.Scale, 
 	if w == nil {
 		return
 	}
+	if run := w.due(now, interval, scale, seen); run != nil {
+		w.beside(run)
+	}
+}
+
+// due shows them what a round saw, and returns what is to be done beside the rounds.
+func (w *watchers) due(now time.Time, interval time.Duration, scale k8s.Scale, seen k8s.Observed) (run func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.shadows == nil || w.closed:
 	case len(w.plan.Scrape.Metrics) == 0:
-		w.shadows.Look(now, shownOf(scale, &seen))
+		return w.look(now, shownOf(scale, &seen))
 	case w.asking:
 		w.trouble = "the pods that were asked in the round before have not answered yet"
 	default:
@@ -127,16 +154,24 @@ func (w *watchers) show(now time.Time, interval time.Duration, scale k8s.Scale, 
 			var err error
 			if w.observer, err = w.observe(); err != nil {
 				w.trouble = "pods cannot be asked: " + err.Error()
-				return
+				return nil
 			}
 		}
 		w.asking = true
 		observer := w.observer
-		w.beside(func() { w.ask(observer, now, interval, scale) })
+		return func() { w.ask(observer, now, interval, scale) }
+	}
+	return nil
+}
+
+// ask asks the pods, shows what they say, and replays what came if it is time to.
+func (w *watchers) ask(observer Observer, now time.Time, interval time.Duration, scale k8s.Scale) {
+	if run := w.asked(observer, now, interval, scale); run != nil {
+		run()
 	}
 }
 
-func (w *watchers) ask(observer Observer, now time.Time, interval time.Duration, scale k8s.Scale) {
+func (w *watchers) asked(observer Observer, now time.Time, interval time.Duration, scale k8s.Scale) (run func()) {
 	ctx, cancel := context.WithTimeout(w.ctx, interval)
 	defer cancel()
 	seen, err := observed(ctx, observer, scale)
@@ -144,13 +179,22 @@ func (w *watchers) ask(observer Observer, now time.Time, interval time.Duration,
 	defer w.mu.Unlock()
 	if w.asking = false; w.closed {
 		observer.Close()
-		return
+		return nil
 	}
 	if w.trouble = ""; err != nil {
 		w.trouble = "pods were not observed: " + err.Error()
-		return
+		return nil
 	}
-	w.shadows.Look(now, shownOf(scale, &seen))
+	return w.look(now, shownOf(scale, &seen))
+}
+
+// look shows them what was seen, and returns what is to be run beside the rounds if a replay is due. The lock is held.
+func (w *watchers) look(now time.Time, obs scaling.Observation) (run func()) {
+	w.shadows.Look(now, obs)
+	if w.replays == nil {
+		return nil
+	}
+	return w.replays.See(now, obs, w.shadows)
 }
 
 func observed(ctx context.Context, observer Observer, scale k8s.Scale) (seen k8s.Observed, err error) {
@@ -188,6 +232,8 @@ type watcher struct {
 	shadow.Wish
 
 	leftOut bool
+
+	attained, actual *capacity.Attainment // nil where they are not known
 }
 
 // states returns what there is to tell, in their order.
@@ -203,6 +249,10 @@ func (w *watchers) states() (all []watcher) {
 			byName[wish.Name] = wish
 		}
 	}
+	var found *replay.Found
+	if w.replays != nil {
+		found = w.replays.Found()
+	}
 	told := map[string]bool{}
 	for i := range w.plan.All {
 		p := &w.plan.All[i]
@@ -212,7 +262,13 @@ func (w *watchers) states() (all []watcher) {
 		told[p.Name] = true
 		wish, ok := byName[p.Name]
 		wish.Name = strings.ToValidUTF8(cut(p.Name, 63), "")
-		all = append(all, watcher{wish, p.Err != nil || !ok || wish.Out != shadow.None || w.trouble != ""})
+		one := watcher{Wish: wish, leftOut: p.Err != nil || !ok || wish.Out != shadow.None || w.trouble != ""}
+		if found != nil {
+			if a, ok := found.Shadows[p.Name]; ok {
+				one.attained, one.actual = &a, &found.Actual
+			}
+		}
+		all = append(all, one)
 	}
 	return all
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -54,6 +55,7 @@ type TriggersConfig struct {
 	Logger *slog.Logger
 
 	shadowBudget *scrape.Budget // as Budget, of what policies that watch read
+	replays      replay.Turn    // of what they would have attained
 	beside       func(func())   // runs a function beside the rounds; nil means a goroutine
 }
 
@@ -86,7 +88,7 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 	}
 	budget, err := scrape.NewBudget(0)
 	e.Add(err)
-	c.shadowBudget = budget
+	c.shadowBudget, c.replays = budget, replay.NewTurn()
 	return &Triggers{c: c}, e.Err()
 }
 

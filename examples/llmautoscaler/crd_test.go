@@ -1,18 +1,22 @@
 package main
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/crd"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/sim"
 )
 
 const head = "apiVersion: autoscaling.inferscale.io/v1alpha1\nkind: LLMAutoScaler\nmetadata: {name: chat}\nspec:\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}\n"
@@ -53,6 +57,32 @@ func TestShadowsAreKept(t *testing.T) {
 	require.Empty(t, plan.Scrape.Metrics)
 }
 
+// TestServerOfAttainmentIsKept as calibrate writes it: numbers with fractions, and what has no place in a schema.
+func TestServerOfAttainmentIsKept(t *testing.T) {
+	server := sim.Qwen32B()
+	given := func(x float64) calibrate.Estimate {
+		return calibrate.Estimate{Value: x, Lower: x / 2, Upper: math.Inf(1), Source: calibrate.Measured}
+	}
+	d := calibrate.Document{
+		Name: "chat's", Base: given(server.Base), PrefillToken: given(server.PrefillToken), Sequence: given(server.Sequence), KVToken: given(server.KVToken),
+		MaxSeqs: given(256), TokenBudget: given(8192), KVTokens: given(350000),
+		Startup: &calibrate.Startup{Starts: 2, P50: 61500 * time.Millisecond, P90: 90 * time.Second, P99: 90 * time.Second, Max: 90 * time.Second, P50Lower: time.Second, P50Upper: 2 * time.Minute, Source: calibrate.Measured},
+	}
+	d.KVToken.Unknown = "it hardly varied"
+	las, err := newAdmission(t).admit(t, head+"  maxReplicas: 8\n  scaler: {static: {replicas: 2}}\n  shadow: [{name: a, scaler: {static: {replicas: 3}}}]\n"+
+		"  attainment:\n    slo: {ttftSeconds: 2, tpotSeconds: \"0.1\"}\n    server:\n      "+strings.ReplaceAll(strings.TrimSpace(string(d.Text())), "\n", "\n      ")+"\n")
+	require.NoError(t, err)
+	kept, err := calibrate.Read(las.Spec.Attainment.Server, "kept")
+	require.NoError(t, err)
+	require.Equal(t, d, kept)
+	plan, err := build.Shadows(las.Spec.Document(), las.Spec.Shadows(), nil)
+	require.NoError(t, err)
+	server.Name = "chat's"
+	require.Equal(t, server, plan.Capacity.Server)
+	require.Equal(t, 61500*time.Millisecond, plan.ColdStart)
+	require.Len(t, plan.Scrape.Metrics, 8)
+}
+
 // TestSeedExample is the proposal's way of writing: whole numbers, a port in quotes, a zero that is kept.
 func TestSeedExample(t *testing.T) {
 	las, err := newAdmission(t).admit(t, head+`  minReplicas: 0
@@ -85,6 +115,13 @@ func TestAdmission(t *testing.T) {
 	load := func(text string) string { return scaler("proportional: {metrics: [{target: 7}], " + text + "}") }
 	policy := func(text string) string { return scaler("cron: {policies: [{" + text + "}]}") }
 	for _, tt := range []struct{ text, want string }{
+		{ok + "  attainment: {}\n", "spec.attainment.slo: Required value"},
+		{ok + "  attainment: {slo: {ttftSeconds: 2, tpotSeconds: 1}}\n", "spec.attainment.server: Required value"},
+		{ok + "  attainment: {slo: {ttftSeconds: 0, tpotSeconds: 1}, server: {}}\n", "spec.attainment.slo.ttftSeconds: Invalid value: 0: must be above 0 and at most 3600"},
+		{ok + "  attainment: {slo: {ttftSeconds: 2, tpotSeconds: 3601}, server: {}}\n", "spec.attainment.slo.tpotSeconds: Invalid value: 3601: must be above 0 and at most 3600"},
+		{ok + "  attainment: {slo: {ttftSeconds: 2, tpotSeconds: 1}, server: 3}\n", "spec.attainment.server: Invalid value"},
+		{ok + "  attainment: {slo: {ttftSeconds: 2, tpotSeconds: 1}, server: {}, source: {engine: TGI}}\n", "spec.attainment.source.engine: Unsupported value"},
+		{ok + "  attainment: {slo: {ttftSeconds: 2, tpotSeconds: 1}, server: {" + strings.Join(strings.Split("abcdefghijklmnopq", ""), ": 1, ") + ": 1}}\n", "spec.attainment.server: Too many: 17: must have at most 16 items"},
 		{ok + "  shadow: [{name: A, scaler: {}}]\n", "spec.shadow[0].name: Invalid value"},
 		{ok + "  shadow: [{name: a}]\n", "spec.shadow[0].scaler: Required value"},
 		{ok + "  shadow: [{name: a, scaler: 3}]\n", "spec.shadow[0].scaler: Invalid value"},

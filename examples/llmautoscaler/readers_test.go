@@ -49,9 +49,10 @@ func TestReaders(t *testing.T) {
 		require.NoError(t, err)
 		readers["effective"] = live(again.Policies[0])
 
-		// A trigger has no dry run: nothing but that is taken out of the manifest.
+		// A trigger has no dry run, and shadows by keys of their own: nothing but these is taken out of the manifest.
+		manifest, _, _ := strings.Cut(string(data), "\n  shadow:\n")
 		trigger, err := keda.ParseMetadata(map[string]string{
-			"scalerName": keda.DefaultScalerName, "mode": "replicas", "policy": strings.Replace(string(data), "  dryRun: true\n", "", 1),
+			"scalerName": keda.DefaultScalerName, "mode": "replicas", "policy": strings.Replace(manifest, "  dryRun: true\n", "", 1),
 		})
 		require.NoError(t, err)
 		require.Equal(t, doc.MaxReplicas, *trigger.MaxReplicas)

@@ -58,6 +58,7 @@ func TestDaysDrawnAgain(t *testing.T) {
 
 // TestHowSureAndWhatWouldChangeIt is of four days, and of three hours.
 func TestHowSureAndWhatWouldChangeIt(t *testing.T) {
+	skipUnderRace(t)
 	w := sim.Series{
 		Step: 30 * time.Minute, Rates: sim.Diurnal(0.03, 0.5, 96*time.Hour, 30*time.Minute),
 		Input:  sim.Length{Mean: 3000, Deviation: 2500, Min: 1, Max: 16000, LogNormal: true},

@@ -105,6 +105,7 @@ func (r *runner) whatIf(ctx context.Context, o *options) error {
 			c.Among = append(c.Among, l.name)
 		}
 	}
+	r.progress.at("what would change it")
 	for _, v := range variants {
 		w := *r.world
 		w.Types = slices.Clone(w.Types)

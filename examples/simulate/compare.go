@@ -32,6 +32,7 @@ type comparison struct {
 	kinds        []*line
 	noKinds      string  // why there are none, though asked for
 	kindsShare   float64 // of the traffic
+	apart        *split  // prefill and decode apart; nil where not asked for
 	fidelity     []fidelity
 	explained    []explanation
 	arrivals     []float64 // requests by day
@@ -103,6 +104,11 @@ func (o *options) compare(ctx context.Context, w *world, contenders []contender,
 			return nil, err
 		} else if err != nil {
 			r.kinds, r.noKinds = nil, err.Error()
+		}
+	}
+	if o.set["disaggregate"] {
+		if err := r.runApart(ctx, o); err != nil {
+			return nil, err
 		}
 	}
 	r.summarizeAll(r.lines)

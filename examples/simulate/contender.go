@@ -38,8 +38,9 @@ type contender struct {
 	// knob is, for the points of a sweep, what was turned and how far.
 	family, knob string
 	turned       float64
-	// initial is what the fleet starts with, if it is not the world's.
+	// initial is what the fleet starts with, if it is not the world's, and pools what it does with prefill and decode apart.
 	initial int32
+	pools   [2]int32
 }
 
 // references returns the laws of other projects that are no profile of a document.

@@ -32,7 +32,21 @@ func (w *world) days() (all []day) {
 		d := &all[len(all)-1]
 		d.hours = append(d.hours, h)
 	}
+	if n := len(all); n > 1 && all[n-1].empty() {
+		all = all[:n-1] // the minutes after midnight in which nothing was asked
+	}
 	return all
+}
+
+// empty reports whether a day has less than an hour, and nothing in it.
+func (d *day) empty() bool {
+	length := time.Duration(0)
+	for _, h := range d.hours {
+		if length += h.Length; !(h.Requests < 0.5) || h.Firsts > 0 || h.Answers > 0 {
+			return false
+		}
+	}
+	return length < time.Hour
 }
 
 // dayHeadings are those of the table of days.

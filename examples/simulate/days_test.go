@@ -14,6 +14,7 @@ import (
 )
 
 func TestWhatWasMissedIsDrawn(t *testing.T) {
+	skipUnderRace(t)
 	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 4*time.Hour))
 	name := filepath.Join(t.TempDir(), "report.html")
 	code, _, errs := start(t, "-history", dumpOf(t, r, func(*history.Dump) {}), "-policy", "proportional/llm", "-seeds", "1", "-report", name)
@@ -37,4 +38,15 @@ func TestDays(t *testing.T) {
 	require.True(t, math.IsNaN(missed(gap)))
 	require.Equal(t, pale(), heat(missed(gap)))
 	require.NotEqual(t, heat(0), heat(math.NaN()))
+}
+
+// TestMinutesAfterMidnightAreNoDay: a history that ends just after midnight had a row of a day in which nothing was asked.
+func TestMinutesAfterMidnightAreNoDay(t *testing.T) {
+	quiet := history.Hour{Length: 10 * time.Minute}
+	require.True(t, (&day{hours: []history.Hour{quiet}}).empty())
+	asked, late, unknown := quiet, quiet, quiet
+	asked.Requests, late.Firsts, unknown.Requests = 1, 1, math.NaN()
+	for _, hours := range [][]history.Hour{{asked}, {late}, {unknown}, {quiet, asked}, {{Length: time.Hour}}} {
+		require.False(t, (&day{hours: hours}).empty())
+	}
 }

@@ -24,6 +24,9 @@ type options struct {
 	trace, scenario string
 	rateScale       float64
 	prefixCache     string
+	gigabits        float64 // of a link for KV caches
+	kvBytes         float64
+	kvLatency       time.Duration
 	from, to        time.Duration
 
 	serverName     string
@@ -135,6 +138,9 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.StringVar(&o.policies, "policy", "", "")
 	flags.StringVar(&o.config, "config", "", "")
 	flags.BoolVar(&o.kinds, "kinds", false, "")
+	flags.Float64Var(&o.gigabits, "disaggregate", 0, "")
+	flags.Float64Var(&o.kvBytes, "kv-bytes", 0, "")
+	flags.DurationVar(&o.kvLatency, "kv-latency", 0, "")
 	flags.IntVar(&o.seeds, "seeds", 5, "")
 	flags.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "")
 	flags.StringVar(&o.report, "report", "simulate-report.html", "")
@@ -213,6 +219,8 @@ func (o *options) together(set map[string]bool) error {
 		return alone("roofline", "card", "cards", "o")
 	case set["card"] || set["cards"]:
 		return misuse("-card and -cards go with -roofline")
+	case (set["kv-bytes"] || set["kv-latency"]) && !set["disaggregate"]:
+		return misuse("-kv-bytes and -kv-latency go with -disaggregate")
 	case set["kv-tokens"] && !o.fromHistory():
 		return misuse("-kv-tokens goes with -calibrate, -prometheus and -history")
 	case set["write-server"] && (!o.fromHistory() || set["server"]):
@@ -306,6 +314,14 @@ func (o *options) check() error {
 		return misuse("-to %s: must be after -from, %s", o.to, o.from)
 	case err != nil:
 		return err
+	case o.set["disaggregate"] && !(o.gigabits > 0):
+		return misuse("-disaggregate %g: must be Gbit/s above 0; Inf is no limit", o.gigabits)
+	case o.set["kv-bytes"] && !(o.kvBytes > 0 && o.kvBytes <= 1e9):
+		return misuse("-kv-bytes %g: must be bytes of a token, above 0 and at most 1e9", o.kvBytes)
+	case o.set["disaggregate"] && o.tokenBytes() == 0:
+		return misuse("-disaggregate needs -kv-bytes, the KV cache of a token, which is known only of a -server with a name")
+	case o.kvLatency < 0 || o.kvLatency > time.Hour:
+		return misuse("-kv-latency %s: must be within 0 and 1h", o.kvLatency)
 	case o.kvTokens < 0 || o.kvTokens > 1e9:
 		return misuse("-kv-tokens %d: must be within 0 and 1000000000", o.kvTokens)
 	case o.scrapeInterval < time.Millisecond || o.scrapeInterval > 24*time.Hour:

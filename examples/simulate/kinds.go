@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/proportional"
@@ -150,32 +148,7 @@ func (l *line) kindsCells() []string {
 }
 
 func (c *comparison) kindsIntroduction() string {
-	text := fmt.Sprintf("Llama-2-70B on 8 A100 at %g and on 8 H100 at %g an hour, 1 to %d of each, with %.0f %% of the traffic. Cost is in that unit. "+
+	return fmt.Sprintf("Llama-2-70B on 8 A100 at %g and on 8 H100 at %g an hour, 1 to %d of each, with %.0f %% of the traffic. Cost is in that unit. "+
 		"Hetero spreads the total of proportional/llm, with %d requests in flight per replica: at rate 2 in batches that double, as Kthena does, at rate 1 the cheapest first.",
 		cheapCost, dearCost, kindsMax, 100*c.kindsShare, kindsTarget)
-	if more := unfinished(c.kinds); more != "" {
-		text += " " + more
-	}
-	return text
-}
-
-// kindsTable prints the comparison of two kinds.
-func (c *comparison) kindsTable(out io.Writer) {
-	if len(c.kinds) == 0 {
-		return
-	}
-	fmt.Fprintf(out, "\nTwo kinds of replicas: %s\n\n", strings.ReplaceAll(c.kindsIntroduction(), ". ", ".\n"))
-	for _, text := range aligned(kindsHeadings(), c.kinds, (*line).kindsCells) {
-		fmt.Fprintf(out, "%s\n", text)
-	}
-}
-
-func (c *comparison) kindsContent(d *content) {
-	if len(c.kinds) == 0 {
-		return
-	}
-	d.KindsIntroduction, d.KindsHeadings = c.kindsIntroduction(), kindsHeadings()
-	for _, l := range c.kinds {
-		d.Kinds = append(d.Kinds, l.kindsCells())
-	}
 }

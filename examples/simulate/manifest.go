@@ -11,11 +11,14 @@ import (
 
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/inferscale/inferscale/internal/enginemetrics"
 	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // best returns the cheapest policy of this module that attains the goal and that a manifest can have, and its line.
 func (c *comparison) best() (policy.Policy, *line, error) {
+	var unread []string
 	for _, l := range c.lines { // in order: those that attain, the cheapest first
 		if l.sort != ofPolicy || !l.summary.attains {
 			continue
@@ -24,10 +27,42 @@ func (c *comparison) best() (policy.Policy, *line, error) {
 			return policy.Policy{Name: l.name, Spec: policy.Spec{Scaler: policy.Composite{Scaler: policy.Scaler{Capacity: policy.CapacityOf(c.world.capacity())}}}}, l, nil
 		}
 		if p, err := policy.Named(l.name); err == nil && slices.Contains(policy.Names(), l.name) {
-			return p, l, nil
+			if readsOf(&p, cmp.Or(c.world.engine, "VLLM")) {
+				return p, l, nil
+			}
+			unread = append(unread, l.name)
 		}
 	}
+	if len(unread) > 0 {
+		return policy.Policy{}, nil, &refusedError{fmt.Errorf("the pods of %s do not say what %s read, so none is recommended: see -policy for others", c.world.engine, strings.Join(unread, ", "))}
+	}
 	return policy.Policy{}, nil, &refusedError{fmt.Errorf("no policy attains %s %%, so none is recommended: see -max, -slo-ttft and -slo-tpot, or -policy for others", goal(c.alpha))}
+}
+
+// readsOf has a policy read what an engine's pods say, at the engine's own port, and reports whether they say it.
+func readsOf(p *policy.Policy, engine string) bool {
+	all := true
+	from := func(signal policy.Signal) policy.MetricSource {
+		has := func(signal string) bool { _, is := enginemetrics.Of(engine, signal); return is }
+		all = all && (has(string(signal)) || signal == "InFlight" && has("Waiting") && has("Running"))
+		return policy.MetricSource{Engine: policy.Engine(engine), Signal: signal}
+	}
+	if s := p.Scaler.Realtime; s != nil {
+		for i := range s.Metrics {
+			s.Metrics[i].Source = from(cmp.Or(s.Metrics[i].Source.Signal, "Waiting")) // without a signal it is realtime.DefaultMetric
+		}
+	}
+	if s := p.Scaler.Proportional; s != nil {
+		for i := range s.Metrics {
+			s.Metrics[i].Source = from(s.Metrics[i].Source.Signal)
+		}
+	}
+	if s := p.Scaler.Saturation; s != nil {
+		kv, queue := from("KVCacheUsage"), from("Waiting")
+		s.KVCacheSource, s.QueueSource = &kv, &queue
+	}
+	_, err := p.Build(scaling.Bounds{Max: 1})
+	return all && err == nil
 }
 
 // spec returns what is to be applied, and words on it.

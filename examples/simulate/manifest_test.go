@@ -44,3 +44,35 @@ func TestManifestOfCapacity(t *testing.T) {
 		require.Contains(t, text.String(), map[string]string{"capacity": "          capacity:\n", "proportional/llm": "          proportional:\n"}[want])
 	}
 }
+
+// TestManifestReadsTheEngine: what was recommended for a fleet of vLLM read port 5000, and for others vLLM's names; what an engine
+// does not say is not recommended.
+func TestManifestReadsTheEngine(t *testing.T) {
+	for _, row := range []struct {
+		engine, name, want string
+	}{
+		{"", "realtime/kaito", "engine: VLLM\n          signal: Waiting"},
+		{"VLLM", "realtime/kaito", "engine: VLLM\n          signal: Waiting"},
+		{"SGLang", "realtime/kaito", "engine: SGLang\n          signal: Waiting"},
+		{"SGLang", "realtime/responsive", "engine: SGLang\n          signal: InFlight"},
+		{"SGLang", "proportional/hpa", "engine: SGLang\n          signal: InFlight"},
+		{"VLLM", "saturation/default", "kvCacheSource:\n        engine: VLLM\n        signal: KVCacheUsage\n"},
+		{"TRTLLM", "saturation/wva", "queueSource:\n        engine: TRTLLM\n        signal: Waiting"},
+		{"LlamaCPP", "saturation/wva", ""},
+		{"Dynamo", "proportional/llm", "engine: Dynamo\n          signal: InFlight"},
+		{"TGI", "proportional/llm", "engine: TGI\n          signal: InFlight"},
+	} {
+		c := recommends(row.engine)
+		c.lines = c.lines[:1]
+		c.lines[0].name = row.name
+		var text strings.Builder
+		err := c.llmAutoScaler(&text)
+		if row.want == "" {
+			require.ErrorContains(t, err, "none is recommended", row.name)
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, text.String(), row.want)
+		require.NotContains(t, text.String(), "source: {}")
+	}
+}

@@ -29,6 +29,13 @@ func (p *progress) more(n int) {
 	}
 }
 
+// at says what is run now.
+func (p *progress) at(what string) {
+	if p.bar != nil {
+		p.bar.Describe(what)
+	}
+}
+
 // step notes a run that ended.
 func (p *progress) step() {
 	if p.bar != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -151,7 +152,11 @@ func (r *remote) fetch(ctx context.Context) (*history.Dump, error) {
 			return nil, err
 		}
 	}
-	f, err := history.NewFiller(engine, r.options, r.end.Add(-r.length), r.end)
+	start, err := r.begins(ctx, ask, engine)
+	if err != nil {
+		return nil, err
+	}
+	f, err := history.NewFiller(engine, r.options, start, r.end)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -183,15 +188,13 @@ func (r *remote) detect(ctx context.Context, ask prometheus.API) (history.Engine
 		if o.Validate(e) != nil {
 			o.Model = "" // its series do not name it
 		}
-		queries, err := history.Queries(e, o)
+		selector, err := anyOf(e, o)
 		if err != nil {
-			return "", &usageError{err}
+			return "", err
 		}
 		// Anything of it within the range, seen from its end.
-		selector := strings.TrimSuffix(strings.TrimPrefix(queries[0].Expr, "last_over_time("), ")")
-		selector = selector[:strings.LastIndexByte(selector, '[')]
 		ctx, cancel := context.WithTimeout(ctx, answerIn)
-		value, _, err := ask.Query(ctx, fmt.Sprintf("count(last_over_time(%s[%ds]))", selector, int(r.length/time.Second)), r.end)
+		value, _, err := ask.Query(ctx, countOf(selector, r.length), r.end)
 		cancel()
 		if err != nil {
 			return "", fmt.Errorf("-prometheus: %w", err)
@@ -212,6 +215,53 @@ func (r *remote) detect(ctx context.Context, ask prometheus.API) (history.Engine
 	return "", misuse("-engine: must be given, as there are values of %v", found)
 }
 
+// anyOf selects the first of the metrics that are asked for.
+func anyOf(e history.Engine, o history.Options) (selector string, err error) {
+	queries, err := history.Queries(e, o)
+	if err != nil {
+		return "", &usageError{err}
+	}
+	selector = strings.TrimSuffix(strings.TrimPrefix(queries[0].Expr, "last_over_time("), ")")
+	return selector[:strings.LastIndexByte(selector, '[')], nil
+}
+
+// countOf is how many series had a value within a time.
+func countOf(selector string, within time.Duration) string {
+	return fmt.Sprintf("count(last_over_time(%s[%ds]))", selector, int(within/time.Second))
+}
+
+// begins returns when the history begins: at the start of the range, or, where Prometheus or the model is younger than that,
+// with the first value, which is told. What nobody recorded is no gap in what was.
+func (r *remote) begins(ctx context.Context, ask prometheus.API, e history.Engine) (time.Time, error) {
+	start := r.end.Add(-r.length)
+	selector, err := anyOf(e, r.options)
+	if err != nil {
+		return start, err
+	}
+	fine := cmp.Or(r.options.Step, history.DefaultStep)
+	from, to := start, r.end
+	for _, step := range []time.Duration{max(fine, (r.length / 1000).Truncate(fine)), fine} {
+		within, cancel := context.WithTimeout(ctx, answerIn)
+		value, _, err := ask.QueryRange(within, countOf(selector, step), prometheus.Range{Start: from, End: to, Step: step}, prometheus.WithTimeout(answerIn))
+		cancel()
+		if err != nil {
+			return start, fmt.Errorf("-prometheus: %w", err)
+		}
+		matrix, ok := value.(model.Matrix)
+		if !ok || len(matrix) == 0 || len(matrix[0].Values) == 0 {
+			return start, nil
+		}
+		to = matrix[0].Values[0].Timestamp.Time()
+		from = to.Add(-step)
+	}
+	if late := to.Sub(start); late > 10*fine {
+		fmt.Fprintf(r.stderr, "simulate: Prometheus has no value of it before %s: of the %s asked for the last %s count\n",
+			to.UTC().Format("2006-01-02 15:04"), r.length, r.end.Sub(to).Round(time.Minute))
+		return to, nil
+	}
+	return start, nil
+}
+
 // A fetching is under way.
 type fetching struct {
 	*remote
@@ -228,7 +278,7 @@ type fetching struct {
 // kubernetes asks kube-state-metrics about the workload whose name the pods have, if it can be told.
 func (p *fetching) kubernetes(ctx context.Context, engine history.Engine) error {
 	name, ok := history.WorkloadOf(p.filler.Pods())
-	if !ok {
+	if ok = ok && engine != history.Dynamo; !ok { // whose frontends are not what is scaled
 		fmt.Fprint(p.stderr, "simulate: -workload: cannot be told from the names of the pods, so replicas and starts are not asked for\n")
 		return nil
 	}

@@ -10,11 +10,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,70 +24,22 @@ import (
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/internal/simhistory"
+	"github.com/inferscale/inferscale/internal/simhistory/promtest"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
-// promtool returns the paths of Debian's package prometheus.
-func promtool(t *testing.T) (server, tool string) {
+// promtool skips a test where Debian's package prometheus is not installed.
+func promtool(t *testing.T) {
 	t.Helper()
-	if os.Getenv("INFERSCALE_PROMETHEUS") == "none" {
-		t.Skip("INFERSCALE_PROMETHEUS=none")
-	}
-	for _, program := range []struct {
-		name string
-		path *string
-	}{{"prometheus", &server}, {"promtool", &tool}} {
-		path, err := exec.LookPath(program.name)
-		if err != nil && os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed: apt-get install prometheus", program.name)
-		}
-		if err != nil {
-			t.Skipf("%s is not installed: apt-get install prometheus, or any release of it in PATH", program.name)
-		}
-		*program.path = path
-	}
-	return server, tool
+	promtest.Programs(t)
 }
 
 // serve fills a Prometheus with a recording and starts it.
 func serve(t *testing.T, r *simhistory.Recording) (url string) {
 	t.Helper()
-	server, tool := promtool(t)
-	dir := t.TempDir()
-	file, data := filepath.Join(dir, "metrics.txt"), filepath.Join(dir, "data")
-	f, err := os.Create(file)
-	require.NoError(t, err)
-	require.NoError(t, r.OpenMetrics(f))
-	require.NoError(t, f.Close())
-	out, err := exec.Command(tool, "tsdb", "create-blocks-from", "openmetrics", file, data).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.NoError(t, os.Remove(file))
-	config := filepath.Join(dir, "prometheus.yml")
-	require.NoError(t, os.WriteFile(config, []byte("global: {scrape_interval: 15s}\n"), 0o600))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
-	cmd := exec.Command(server, "--config.file="+config, "--storage.tsdb.path="+data, "--web.listen-address="+address, "--storage.tsdb.retention.time=100y", "--log.level=warn")
-	var says bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &says, &says
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	url = "http://" + address
-	require.Eventually(t, func() bool {
-		res, err := http.Get(url + "/-/ready")
-		if err != nil {
-			return false
-		}
-		defer res.Body.Close() //nolint:errcheck // nothing was asked for
-		return res.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond, "%s", &says)
-	return url
+	return promtest.Serve(t, r)
 }
 
 // production is a day of a fleet that a schedule scales, with pods that fail to answer scrapes.
@@ -206,6 +156,54 @@ func TestRoundTripThroughPrometheus(t *testing.T) {
 	}
 }
 
+// TestEnginesThroughPrometheus: under the names, labels and units of other engines too what a Prometheus answers is what was scraped.
+func TestEnginesThroughPrometheus(t *testing.T) {
+	promtool(t)
+	for _, row := range []struct {
+		engine  history.Engine
+		options history.Options
+		given   string // -engine, where series name no model
+		says    string
+	}{
+		{engine: history.SGLang, options: history.Options{Model: simhistory.Model}},
+		{engine: simhistory.V0, options: history.Options{Model: simhistory.Model}},
+		{engine: history.TGI, options: history.Options{Namespace: simhistory.Namespace}, given: "TGI"},
+		{engine: history.Dynamo, options: history.Options{Model: simhistory.Model}, says: "-workload: cannot be told"},
+	} {
+		t.Run(string(row.engine), func(t *testing.T) {
+			s := production(sim.Qwen32B(), conversations(2, 8, time.Hour))
+			r, err := simhistory.RecordAs(t.Context(), row.engine, s, func() (scaling.Group, error) {
+				return sim.Schedule(s.Begin(), 20*time.Minute, []int32{3, 4, 3}), nil
+			}, 1)
+			require.NoError(t, err)
+			var says bytes.Buffer
+			p := &remote{url: serve(t, r), engine: row.given, options: row.options, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: &says}
+			d, err := p.fetch(t.Context())
+			require.NoError(t, err)
+			want, err := r.Dump()
+			require.NoError(t, err)
+			require.Equal(t, want.Engine, d.Engine)
+			require.Contains(t, says.String(), row.says)
+			texts := func(d *history.Dump) (all []string) {
+				for _, one := range d.Series {
+					if !strings.HasPrefix(one.Family, "kube_") { // looked for within a minute
+						text, err := json.Marshal(&one)
+						require.NoError(t, err)
+						all = append(all, string(text))
+					}
+				}
+				slices.Sort(all)
+				return all
+			}
+			answered, direct := texts(d), texts(want)
+			require.Len(t, answered, len(direct))
+			for i := range direct {
+				require.True(t, direct[i] == answered[i], "%.300s\n%.300s", direct[i], answered[i])
+			}
+		})
+	}
+}
+
 // TestVerdictFromPrometheus is the command of the README.
 func TestVerdictFromPrometheus(t *testing.T) {
 	promtool(t)
@@ -256,6 +254,13 @@ func TestVerdictFromPrometheus(t *testing.T) {
 	code, _, errs = start(t, append(with, "-prometheus", url, "-model", simhistory.Model, "-range", "3h", "-end", r.End.Format(time.RFC3339), "-max-series", "10")...)
 	require.Equal(t, exitFail, code)
 	require.Contains(t, errs, "more than 10 series")
+	// A Prometheus younger than the range was refused for the gap before it, and so was a model that is new.
+	var says bytes.Buffer
+	young := &remote{url: url, options: history.Options{Model: simhistory.Model}, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: 7 * 24 * time.Hour, stderr: &says}
+	d2, err := young.fetch(t.Context())
+	require.NoError(t, err)
+	require.InDelta(t, 0, d2.Start.Sub(r.Start).Seconds(), 60)
+	require.Contains(t, says.String(), "of the 168h0m0s asked for the last 3h")
 	p := &remote{url: url, options: history.Options{Model: simhistory.Model}, maxSeries: 50_000, maxBytes: 1 << 16, end: r.End, length: time.Hour, stderr: io.Discard}
 	_, err = p.fetch(t.Context())
 	require.ErrorContains(t, err, "the answers are of more than")
@@ -326,6 +331,7 @@ func TestRefusals(t *testing.T) {
 
 // TestTrustFirst replays the recorded replicas before anything is ranked.
 func TestTrustFirst(t *testing.T) {
+	skipUnderRace(t)
 	r := recordDay(t, sim.Qwen32B(), conversations(3, 9, 6*time.Hour))
 	name := dumpOf(t, r, func(*history.Dump) {})
 	with := []string{"-history", name, "-policy", "proportional/llm", "-seeds", "1", "-report", ""}

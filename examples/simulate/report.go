@@ -51,9 +51,7 @@ type content struct {
 	ChangesRows          [][]string
 	FidelityIntroduction string
 	Fidelity             [][]string
-	KindsIntroduction    string
-	KindsHeadings        []string
-	Kinds                [][]string
+	Sections             []section
 	Pareto, Load, TTFT   template.HTML
 	Fleets               []fleet
 	Reading              []string
@@ -121,7 +119,7 @@ func (c *comparison) html(w io.Writer) error {
 	}
 	c.sureContent(&d)
 	c.believed(&d)
-	c.kindsContent(&d)
+	d.Sections = c.sections()
 	return t.Execute(w, d)
 }
 
@@ -196,7 +194,7 @@ func (c *comparison) parameters() []noted {
 		r := &c.replays[0]
 		all = append(all, noted{"oracle, seed 1", fmt.Sprintf("slots of %s, safety %.2f, lead %s, %d runs, %d replicas trimmed", inWords(r.Step), r.Safety, inWords(r.Lead), r.Runs, r.Trimmed)})
 	}
-	return append(all, noted{"left out of the model", "prefix caching, prefill/decode disaggregation, LoRA, speculative decoding, network"})
+	return append(all, noted{"left out of the model", "LoRA, speculative decoding, network but for KV caches"})
 }
 
 func orDash(s string) string {

@@ -25,6 +25,7 @@ type document struct {
 	Policies   []result          `json:"policies"` // in the order of the table
 	Sweep      []result          `json:"sweep"`
 	Kinds      []result          `json:"kinds,omitempty"`
+	Apart      []result          `json:"disaggregated,omitempty"`
 	Fidelity   []fidelity        `json:"fidelity,omitempty"`
 	// Days are those that certainty is by, and Changes what would change the verdict on a history.
 	Days    int      `json:"days,omitempty"`
@@ -65,7 +66,7 @@ func (c *comparison) json(w io.Writer) error {
 		Traffic:    traffic{t.title, t.source, t.licence, t.citation, t.Workload.Duration(), t.rateScale},
 		DemandStep: c.demandStep, Demand: c.demand, Floor: c.floor, Replays: c.replays,
 		Policies: resultsOf(c.lines), Sweep: resultsOf(c.sweep), Kinds: resultsOf(c.kinds), Fidelity: c.fidelity,
-		Days: len(c.arrivals), Changes: c.changes,
+		Apart: resultsOf(c.apart.all()), Days: len(c.arrivals), Changes: c.changes,
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", " ")

@@ -19,9 +19,7 @@ import (
 // proportional.yaml did so 23 times in the ramp, as the time to the first token asked for replicas that the load, a
 // minute later, did not need.
 func TestSamplesDoNotFlap(t *testing.T) {
-	if underRace {
-		t.Skip("one goroutine, and minutes of simulation under the race detector")
-	}
+	skipUnderRace(t)
 	const most = 2 // reversals
 	files, err := filepath.Glob("../llmautoscaler/deploy/samples/*.yaml")
 	require.NoError(t, err)
@@ -50,9 +48,18 @@ func TestSamplesDoNotFlap(t *testing.T) {
 				for seed := uint64(1); seed <= seeds; seed++ {
 					result, err := sim.Run(t.Context(), &s, func() (scaling.Group, error) { return c.controller(seed) }, sim.Options{Seed: seed})
 					require.NoError(t, err)
-					require.LessOrEqual(t, result.Reversals, int64(most), "%s in %s, seed %d: %d changes", c.name, s.Name, seed, result.Actions)
+					require.LessOrEqual(t, result.Reversals, int64(most), "%s of %s in %s, seed %d: %d changes", c.name, file, s.Name, seed, result.Actions)
 				}
 			}
 		}
+	}
+}
+
+// skipUnderRace skips tests of what simulations come to: the race detector looks at what runs beside each other, which is the
+// same in shorter ones.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if underRace {
+		t.Skip("minutes of simulation under the race detector")
 	}
 }

@@ -15,17 +15,18 @@ import (
 
 // A profile is a server by its name.
 type profile struct {
-	name   string
-	server sim.Server
+	name       string
+	server     sim.Server
+	tokenBytes float64 // of a token in the KV cache
 }
 
 func profiles() []profile {
 	return []profile{
-		{"qwen32b", sim.Qwen32B()},
-		{"qwen32b-fitted", sim.Qwen32BFitted()},
-		{"llama70b-a100", sim.Llama70BA100()},
-		{"llama70b-h100x4", sim.Llama70BH100x4()},
-		{"llama70b-h100x8", sim.Llama70BH100x8()},
+		{"qwen32b", sim.Qwen32B(), 262_144},
+		{"qwen32b-fitted", sim.Qwen32BFitted(), 262_144},
+		{"llama70b-a100", sim.Llama70BA100(), 327_680},
+		{"llama70b-h100x4", sim.Llama70BH100x4(), 327_680},
+		{"llama70b-h100x8", sim.Llama70BH100x8(), 327_680},
 	}
 }
 
@@ -49,6 +50,16 @@ func (o *options) server() (sim.Server, error) {
 		s.Name = o.serverName
 	}
 	return s, nil
+}
+
+// tokenBytes returns the KV cache of a token: that of -kv-bytes, or of a server that has a name; 0 if it is not known.
+func (o *options) tokenBytes() float64 {
+	for _, p := range profiles() {
+		if p.name == o.serverName && !o.set["kv-bytes"] && !o.fromHistory() {
+			return p.tokenBytes
+		}
+	}
+	return o.kvBytes
 }
 
 // readServer reads the file of -server, if it is one.

@@ -234,6 +234,11 @@ func TestBadCommandLines(t *testing.T) {
 		{"-scenario ramp -rate-scale 2", "-rate-scale does not go with -scenario"},
 		{"-scenario ramp -trace x", "-trace does not go with -scenario"},
 		{"-scenario ramp -prefix-cache PrefixCache", "-prefix-cache does not go with -scenario"},
+		{"-disaggregate 0", "-disaggregate 0: must be Gbit/s above 0; Inf is no limit"},
+		{"-disaggregate NaN", "-disaggregate NaN: must be Gbit/s above 0"},
+		{"-disaggregate 1 -kv-bytes 0", "-kv-bytes 0: must be bytes of a token"},
+		{"-disaggregate 1 -kv-latency 2h", "-kv-latency 2h0m0s: must be within 0 and 1h"},
+		{"-kv-bytes 5", "-kv-bytes and -kv-latency go with -disaggregate"},
 		{"-prefix-cache Best", "must be PrefixCache, LeastLoaded or RoundRobin"},
 		{"-prefix-cache PrefixCache", "the requests of -trace azure2023-conversation have no blocks"},
 		{"-list -seeds 3", "-seeds does not go with -list"},
@@ -366,6 +371,7 @@ func TestStandardOutput(t *testing.T) {
 // TestNoRatioBelowTheOracle: a static fleet that is ready from the beginning can cost less than the best schedule that
 // begins with fewer. It has no ratio, and nothing says that no fleet can.
 func TestNoRatioBelowTheOracle(t *testing.T) {
+	skipUnderRace(t)
 	dir := t.TempDir()
 	args := []string{
 		"-cold-start", "10m", "-from", "12m", "-to", "30m", "-seeds", "1", "-policy", "realtime/kaito",

@@ -69,7 +69,9 @@ func (b *board) svg(w io.Writer) error {
 				tone = grey()
 			}
 			p.dot(tone, 2.5, left.px(c.Attainment.Mean), y)
-			p.dot(tone, 2.5, right.px(min(max(c.OverOracle.Mean, 0.8), 3)), y)
+			if c.OverOracle.Mean > 0 {
+				p.dot(tone, 2.5, right.px(min(max(c.OverOracle.Mean, 0.8), 3)), y)
+			}
 		}
 	}
 	inline, err := p.inline()

@@ -101,7 +101,10 @@ func (c *cell) row() []string {
 	if c.OverLimit != nil {
 		limit = c.OverLimit.text("%.2f", 1)
 	}
-	if !c.Attains {
+	switch {
+	case c.OverOracle.Mean == 0: // no schedule attains the goal
+		oracle = "–"
+	case !c.Attains:
 		oracle = "(" + oracle + ")"
 	}
 	s := summary{attained: c.Attainment}
@@ -179,7 +182,10 @@ func (b *board) csv(w io.Writer) error {
 	rows := [][]string{{"policy", "row", "attained", "attained_half", "x_oracle", "x_oracle_half", "x_limit", "actions", "reversals", "starts", "gpu_hours"}}
 	for _, e := range b.Entries {
 		line := func(row string, attained, ratio estimate, limit string, rest ...float64) {
-			record := []string{e.Name, row, number(attained.Mean), number(attained.Half), number(ratio.Mean), number(ratio.Half), limit}
+			record := []string{e.Name, row, number(attained.Mean), number(attained.Half), "", "", limit}
+			if ratio.Mean > 0 { // or no schedule attains the goal
+				record[4], record[5] = number(ratio.Mean), number(ratio.Half)
+			}
 			for _, x := range rest {
 				record = append(record, number(x))
 			}

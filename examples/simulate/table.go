@@ -147,7 +147,7 @@ func (c *comparison) table(out io.Writer) {
 	}
 	c.certaintyTable(out)
 	c.changesTable(out)
-	c.kindsTable(out)
+	c.sectionTables(out)
 	c.fidelityTable(out)
 }
 
@@ -226,6 +226,9 @@ func (c *comparison) warnings() (lines []string) {
 	}
 	if c.noKinds != "" {
 		lines = append(lines, "Warning: no comparison of two kinds of replicas: "+c.noKinds)
+	}
+	if c.apart != nil && c.apart.least == [2]int32{} {
+		lines = append(lines, fmt.Sprintf("Warning: prefill and decode apart attain %s %% with no counts up to -max %d each.", goal(c.alpha), c.world.bounds.Max))
 	}
 	return lines
 }

@@ -17,6 +17,7 @@ import (
 // TestTrustIsDrawn: a server that is calibrated on the first part of a history is checked on the rest, kept, and used again with
 // another trace; with a server that is not the one that was, nothing is ranked, and the report shows why.
 func TestTrustIsDrawn(t *testing.T) {
+	skipUnderRace(t)
 	r := recordDay(t, sim.Qwen32B(), conversations(2, 14, 3*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	dir := t.TempDir()

@@ -79,6 +79,8 @@ type Source struct {
 	Scale float64
 	// Parts are labels by which an engine splits one number: series that differ in them add up.
 	Parts []string
+	// PerRequest says that a histogram has one value of each request, the mean of its tokens, instead of one of each token.
+	PerRequest bool
 }
 
 // Of returns where an engine has a signal, and false if it has not.
@@ -120,6 +122,8 @@ func ModelLabel(engine string) string {
 func sum(families ...string) Source { return Source{Families: families} }
 
 func mean(families ...string) Source { return Source{Families: families, Mean: true} }
+
+func perRequest(families ...string) Source { return Source{Families: families, PerRequest: true} }
 
 func parts(label, family string) Source {
 	return Source{Families: []string{family}, Parts: []string{label}}

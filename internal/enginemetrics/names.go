@@ -91,7 +91,7 @@ func tgi(signal string) Source {
 	case KVCapacity:
 		return sum("tgi_batch_max_total_tokens")
 	case TPOT, TPOTs:
-		return sum("tgi_request_mean_time_per_token_duration")
+		return perRequest("tgi_request_mean_time_per_token_duration")
 	case PromptTokens:
 		return sum("tgi_request_input_length")
 	case GenerationTokens:
@@ -115,7 +115,7 @@ func trtllm(signal string) Source {
 	case TTFT:
 		return sum("trtllm_time_to_first_token_seconds")
 	case TPOT, TPOTs:
-		return sum("trtllm_time_per_output_token_seconds")
+		return perRequest("trtllm_time_per_output_token_seconds")
 	case PrefixCacheHitRate:
 		return mean("trtllm_kv_cache_hit_rate")
 	case Finished:

@@ -46,12 +46,20 @@ type Recording struct {
 	Spec    []float64
 	Result  sim.Result
 	Done    []sim.Outcome
-	by      map[string]*Series
+	// Engine is whose names the pods have.
+	Engine history.Engine
+	by     map[string]*Series
+	latest map[string]*told
 }
 
 // Record runs a scenario and scrapes it.
 func Record(ctx context.Context, s *sim.Scenario, newGroup func() (scaling.Group, error), seed uint64) (*Recording, error) {
-	r := &Recording{Start: s.Begin(), Scrape: s.Scrape.Interval, by: map[string]*Series{}}
+	return RecordAs(ctx, history.VLLM, s, newGroup, seed)
+}
+
+// RecordAs is Record of servers of an engine: what it does not say is not in the recording.
+func RecordAs(ctx context.Context, e history.Engine, s *sim.Scenario, newGroup func() (scaling.Group, error), seed uint64) (*Recording, error) {
+	r := &Recording{Engine: e, Start: s.Begin(), Scrape: s.Scrape.Interval, by: map[string]*Series{}, latest: map[string]*told{}}
 	counted := *s
 	arrived := 0.0
 	counted.Workload = counting{s.Workload, &arrived}
@@ -115,9 +123,16 @@ func (r *Recording) scrape(now time.Time, room int64, pages []sim.Page) {
 		kube := []string{"namespace", Namespace, "pod", p.Pod}
 		r.add(now, history.PodCreated, history.Whole, "kube_pod_created", float64(p.Asked.UnixNano())/1e9, kube...)
 		r.add(now, history.PodReady, history.Whole, "kube_pod_status_ready", is, append(kube, "condition", "true")...)
-		if p.Answered {
+		switch {
+		case !p.Answered:
+		case r.Engine == history.VLLM:
 			r.page(now, p, room)
+		default:
+			r.other(now, p, room)
 		}
+	}
+	if r.Engine == history.Dynamo {
+		r.frontend(now, pages)
 	}
 	of := []string{"namespace", Namespace, "statefulset", Workload}
 	r.add(now, history.SpecReplicas, history.Whole, "kube_statefulset_replicas", spec, of...)
@@ -134,7 +149,7 @@ func (r *Recording) page(now time.Time, p *sim.Page, room int64) {
 	one(history.KVCacheUsage, "vllm:kv_cache_usage_perc", p.KVUse)
 	one(history.Prompted, "vllm:prompt_tokens_total", p.PromptTokens)
 	one(history.Generated, "vllm:generation_tokens_total", p.GenerationTokens)
-	one(history.PrefixCacheHits, "vllm:prefix_cache_hits_total", 0)
+	one(history.PrefixCacheHits, "vllm:prefix_cache_hits_total", p.PrefixHits)
 	one(history.PrefixCacheQueries, "vllm:prefix_cache_queries_total", p.PromptTokens)
 	r.add(now, history.CacheBlocks, history.Whole, "vllm:cache_config_info", 1,
 		append(slices.Clone(pod), "engine", "0", "block_size", "1", "num_gpu_blocks", strconv.FormatInt(room, 10))...)
@@ -183,17 +198,28 @@ func (r *Recording) OpenMetrics(w io.Writer) error {
 
 // Options are those with which the recording is asked about.
 func (r *Recording) Options() history.Options {
-	return history.Options{Model: Model, Workload: Workload, Namespace: Namespace, Step: r.Scrape}
+	o := history.Options{Model: Model, Workload: Workload, Namespace: Namespace, Step: r.Scrape}
+	if o.Validate(r.engine()) != nil {
+		o.Model = "" // its series do not name it
+	}
+	return o
+}
+
+func (r *Recording) engine() history.Engine {
+	if r.Engine == V0 {
+		return history.VLLM
+	}
+	return r.Engine
 }
 
 // Dump is what Prometheus would answer about the recording.
 func (r *Recording) Dump() (*history.Dump, error) {
 	o := r.Options()
-	f, err := history.NewFiller(history.VLLM, o, r.Start, r.End)
+	f, err := history.NewFiller(r.engine(), o, r.Start, r.End)
 	if err != nil {
 		return nil, err
 	}
-	queries, err := history.Queries(history.VLLM, o)
+	queries, err := history.Queries(r.engine(), o)
 	if err != nil {
 		return nil, err
 	}

@@ -19,13 +19,19 @@ type ShadowPlan struct {
 	// reads. Without metrics the spec's own do.
 	Scrape scrape.Config
 	Port   k8s.Port
-	// Capacity is what the first capacity scaler is told, of the spec's own or of a shadow; nil if there is none. What its metrics
-	// say is in what the shadows are shown.
+	// Capacity is what their counts are replayed with: what the spec's attainment says, or else what the first capacity scaler is
+	// told, of the spec's own or of a shadow; nil if there is none. What its metrics say is in what the shadows are shown.
 	Capacity *capacity.Config
+	// ColdStart is how long a start is taken to last until one has been seen, by the attainment; 0 is not known.
+	ColdStart time.Duration
+	// Attainment is what is wrong with the spec's attainment, which ends nothing else.
+	Attainment error
+	// Warnings say what is odd without being wrong.
+	Warnings []*scaling.FieldError
 }
 
-// Shadows builds the plan of a spec's shadows, which read beside the spec's own metrics what is not among them. The error is
-// every field that is wrong; what is right can be carried out.
+// Shadows builds the plan of a spec's shadows, which read beside the spec's own metrics what is not among them, and of its
+// attainment. The error is every field that is wrong; what is right can be carried out.
 func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tuner) (ShadowPlan, error) {
 	var plan ShadowPlan
 	var e scaling.FieldErrors
@@ -63,26 +69,54 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 			all[k].Fill = max(all[k].Fill, m.Fill)
 		}
 	}
-	if !slices.ContainsFunc(all, func(m policy.Metric) bool {
-		return !slices.ContainsFunc(own.Metrics, func(has policy.Metric) bool { return has.Name == m.Name })
-	}) {
-		return plan, e.Err()
+	plan.Warnings = policy.ShadowWarnings(plan.All)
+	attained, err := s.Attained("spec", plan.All, scaling.Bounds{})
+	if attained != nil {
+		for _, m := range attained.Reads {
+			_, _, bad := scraped(spec, []policy.Metric{m}, own.interval(spec))
+			err = joined(err, bad)
+		}
 	}
-	if own.Capacity != nil { // what it is told has metrics of its own
-		all = append(all, slices.DeleteFunc(slices.Clone(own.Metrics), func(m policy.Metric) bool {
-			return slices.ContainsFunc(all, func(has policy.Metric) bool { return has.Name == m.Name })
-		})...)
+	if err == nil && attained != nil {
+		if err = plan.read(spec, &own, append(slices.Clone(all), without(attained.Reads, all)...)); err == nil {
+			plan.Capacity, plan.Warnings = &attained.Capacity, append(plan.Warnings, attained.Warnings...)
+			if attained.Startup != nil {
+				plan.ColdStart = attained.Startup.P50
+			}
+			return plan, e.Err()
+		}
 	}
-	slices.SortStableFunc(all, func(a, b policy.Metric) int { return last(a) - last(b) })
-	plan.Scrape, plan.Port, err = scraped(spec, all, own.interval(spec))
-	if err != nil { // of all together: more than are allowed
+	plan.Attainment = err
+	e.Add(err)
+	if err := plan.read(spec, &own, all); err != nil { // of all together: more than are allowed
 		for i := range plan.All {
 			plan.All[i].Err, plan.All[i].Policy.Policy = joined(plan.All[i].Err, err), nil
 		}
-		plan.Scrape = scrape.Config{}
 		e.Add(err)
 	}
 	return plan, e.Err()
+}
+
+// read says what is read of the pods beside the spec's own metrics, if these do not do.
+func (plan *ShadowPlan) read(spec *policy.Spec, own *Plan, all []policy.Metric) (err error) {
+	if len(without(all, own.Metrics)) == 0 {
+		return nil
+	}
+	if own.Capacity != nil { // what it is told has metrics of its own
+		all = append(all, without(own.Metrics, all)...)
+	}
+	slices.SortStableFunc(all, func(a, b policy.Metric) int { return last(a) - last(b) })
+	if plan.Scrape, plan.Port, err = scraped(spec, all, own.interval(spec)); err != nil {
+		plan.Scrape = scrape.Config{}
+	}
+	return err
+}
+
+// without returns those of all whose names others do not have.
+func without(all, others []policy.Metric) []policy.Metric {
+	return slices.DeleteFunc(slices.Clone(all), func(m policy.Metric) bool {
+		return slices.ContainsFunc(others, func(has policy.Metric) bool { return has.Name == m.Name })
+	})
 }
 
 func last(m policy.Metric) int {

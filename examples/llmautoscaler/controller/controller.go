@@ -21,6 +21,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -82,7 +83,7 @@ type Controller struct {
 	// Shadows have their own, so that they take nothing away.
 	shadowTunings capacity.Shared
 	shadowBudget  *scrape.Budget
-	replays       chan struct{} // has room for one
+	replays       replay.Turn
 
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none
@@ -124,7 +125,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{config: c, shadowBudget: ofShadows, replays: make(chan struct{}, 1), runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant)}, nil
+	return &Controller{config: c, shadowBudget: ofShadows, replays: replay.NewTurn(), runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant)}, nil
 }
 
 // Reconcile does a round of an object if one is due, and says when the next is.

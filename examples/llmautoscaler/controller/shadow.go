@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/loop/shadow"
+	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -27,6 +29,7 @@ import (
 const (
 	ReasonShadowApart   = "ShadowApart"   // a shadow asks for another count than the real one
 	ReasonShadowLeftOut = "ShadowLeftOut" // a shadow is wrong, has failed, or has not decided in time
+	ReasonNotReplayed   = "NotReplayed"   // spec.attainment is wrong, so that nothing is said of what they would have attained
 )
 
 // refused is why a shadow is left out that is wrong, beside what shadow.Out has.
@@ -56,10 +59,7 @@ type watchers struct {
 	closed   bool
 	trouble  string // why nothing could be shown to them
 
-	recorder  *capacity.Recorder
-	replayed  time.Time // when it was begun last
-	replaying bool
-	attained  *attained // as it was found last
+	replays *replay.Replays // what they would have attained; nil where nobody says by what to judge
 }
 
 // newWatchers returns the shadows of a spec, or nil if it has none.
@@ -85,20 +85,20 @@ func (w *watchers) begin() {
 		}
 	}()
 	w.plan, _ = build.Shadows(w.spec, w.raw, func() capacity.Tuner { return w.controller.shadowTunings.Tuner(w.namespace) }) // each says what is wrong with it
-	c := shadow.Config{Go: w.controller.config.Beside}
+	c := shadow.Config{Go: w.controller.config.Beside, ColdStart: w.plan.ColdStart}
 	for i := range w.plan.All {
 		if p := &w.plan.All[i]; p.Err == nil {
 			c.Policies = append(c.Policies, p.Policy)
 		}
 	}
-	w.shadows, w.recorder, w.replayed, w.attained = nil, nil, time.Time{}, nil
+	w.shadows, w.replays = nil, nil
 	if len(c.Policies) == 0 {
 		return
 	}
 	var err error
 	if w.plan.Capacity != nil {
-		if w.recorder, err = capacity.NewRecorder(*w.plan.Capacity); err != nil {
-			w.recorder = nil
+		if w.replays, err = replay.New(replay.Config{Capacity: *w.plan.Capacity, Turn: w.controller.replays, Failed: w.notReplayed}); err != nil {
+			w.replays = nil // what is wrong with it has been told
 		}
 	}
 	if w.shadows, err = shadow.New(c); err != nil {
@@ -201,7 +201,7 @@ func (w *watchers) show(o *k8s.Outcome, observer func() (*k8s.PodObserver, error
 		w.trouble = ""
 		obs := seenBy(o.Scale.Replicas, &o.Observed, o.Fleet)
 		w.shadows.Look(o.At, obs)
-		replay = w.record(o.At, obs)
+		replay = w.replay(o.At, obs)
 	case w.asking:
 		w.trouble = "the pods that were asked in the round before have not answered yet"
 	default:
@@ -247,7 +247,19 @@ func (w *watchers) asked(scale k8s.Scale) (replay func()) {
 	}
 	now, obs := w.controller.config.Now(), seenBy(scale.Replicas, &seen, 0)
 	w.shadows.Look(now, obs)
-	return w.record(now, obs)
+	return w.replay(now, obs)
+}
+
+// replay returns what is to be done beside the rounds, if a replay is due. The lock is held.
+func (w *watchers) replay(now time.Time, obs scaling.Observation) func() {
+	if w.replays == nil {
+		return nil
+	}
+	return w.replays.See(now, obs, w.shadows)
+}
+
+func (w *watchers) notReplayed(why string) {
+	w.controller.config.Logger.Error("shadows not replayed", "namespace", w.namespace, "panic", why)
 }
 
 func seenBy(replicas int32, o *k8s.Observed, fleet int) scaling.Observation {
@@ -276,6 +288,10 @@ func (w *watchers) states() []shadowState {
 	if w.shadows != nil {
 		wishes = w.shadows.Wishes()
 	}
+	var found *replay.Found
+	if w.replays != nil {
+		found = w.replays.Found()
+	}
 	all := make([]shadowState, 0, len(w.plan.All))
 	for i := range w.plan.All {
 		p := &w.plan.All[i]
@@ -291,9 +307,9 @@ func (w *watchers) states() []shadowState {
 				}
 			}
 		}
-		if w.attained != nil {
-			if a, ok := w.attained.shadows[p.Name]; ok {
-				one.attained, one.actual = &a, &w.attained.actual
+		if found != nil {
+			if a, ok := found.Shadows[p.Name]; ok {
+				one.attained, one.actual = &a, &found.Actual
 			}
 		}
 		all = append(all, one)
@@ -315,6 +331,9 @@ func (w *watchers) tell(r *runner, las *v1alpha1.LLMAutoScaler, all []shadowStat
 		}
 		w.told[topic] = o.At
 		recorder.Event(reference(las), kind, reason, cut(message, maxMessage))
+	}
+	if err := w.plan.Attainment; err != nil {
+		say("", corev1.EventTypeWarning, ReasonNotReplayed, "what shadows would have attained is not known: "+err.Error())
 	}
 	for i := range all {
 		one := &all[i]
@@ -382,6 +401,9 @@ func since(t *metav1.Time) time.Time {
 	}
 	return t.Time
 }
+
+// share writes a share, with three digits.
+func share(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 func cut(s string, most int) string {
 	if len(s) <= most {

@@ -266,6 +266,54 @@ func (w *world) counted(n float64) {
 // TestWhatShadowsWouldHaveAttained is told where a capacity scaler says the SLO and the server: one replica less than enough
 // misses it, and the real ones attain what was measured. No round waits for it, and one object is replayed at a time.
 func TestWhatShadowsWouldHaveAttained(t *testing.T) {
+	judged(t, `
+  - {name: work, scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, coldStartSeconds: 60, server: {name: qwen3-32b-2xh100}, source: {port: PORT}}}}
+`)
+}
+
+// calibrated is a server as simulate -write-server writes it, of the port that a world's pods have.
+const calibrated = `
+  attainment:
+    slo: {ttftSeconds: 2, tpotSeconds: "0.1"}
+    source: {port: PORT}
+    server:
+      format: inferscale.server/v1
+      name: "Qwen3-32B on 2 H100"
+      base: {value: 0.014, lower: 0.0138, upper: 0.0142, source: measured}
+      prefillToken: {value: 6.41e-05, source: measured}
+      sequence: {value: 4e-05, source: measured}
+      kvToken: {value: 3.9e-08, lower: 3e-08, source: measured}
+      maxSeqs: 256
+      tokenBudget: 8192
+      kvTokens: {value: 350000, source: measured}
+      startup: {starts: 12, p50: 60, p90: 70, p99: 80, max: 80, p50Lower: 50, p50Upper: 65, source: measured}
+`
+
+// TestWhatShadowsWouldHaveAttainedOnACalibratedServer is told without any capacity scaler, where the spec has the server.
+func TestWhatShadowsWouldHaveAttainedOnACalibratedServer(t *testing.T) {
+	judged(t, calibrated)
+}
+
+// TestWrongAttainmentEndsNothing: the real target is scaled, shadows watch, and an event says what is wrong.
+func TestWrongAttainmentEndsNothing(t *testing.T) {
+	for _, server := range []string{"{}", "{format: inferscale.server/v1}", "[1]", "3", strings.Replace(strings.SplitN(calibrated, "server:", 2)[1], "0.014", "-1", 1)} {
+		w, alone := watchedWorld(t), watchedWorld(t)
+		for _, one := range []*world{w, alone} {
+			one.deployment(2)
+			one.queue(20)
+		}
+		w.apply(chat + shadows + "  attainment:\n    slo: {ttftSeconds: 2, tpotSeconds: 1}\n    source: {port: PORT}\n    server: " + server + "\n")
+		alone.apply(chat + shadows)
+		for range 10 {
+			require.Equal(t, alone.round("chat").Status.Shadows, w.round("chat").Status.Shadows, server)
+			require.Equal(t, alone.targets["chat"].Spec.Replicas, w.targets["chat"].Spec.Replicas)
+		}
+		require.Len(t, w.said("NotReplayed"), 1)
+	}
+}
+
+func judged(t *testing.T, by string) {
+	t.Helper()
 	w := watchedWorld(t)
 	var replays []func()
 	w.config.Beside = func(f func()) {
@@ -280,9 +328,7 @@ func TestWhatShadowsWouldHaveAttained(t *testing.T) {
 	w.apply(chat + `
   shadow:
   - {name: one, scaler: {static: {replicas: 1}}}
-  - {name: six, scaler: {static: {replicas: 6}}}
-  - {name: work, scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, coldStartSeconds: 60, server: {name: qwen3-32b-2xh100}, source: {port: PORT}}}}
-`)
+  - {name: six, scaler: {static: {replicas: 6}}}` + by)
 	n := 100.0
 	var las *v1alpha1.LLMAutoScaler
 	for range 90 {
@@ -297,7 +343,7 @@ func TestWhatShadowsWouldHaveAttained(t *testing.T) {
 	}
 	require.Equal(t, int32(4), w.targets["chat"].Spec.Replicas)
 	s := las.Status.Shadows
-	require.Len(t, s, 3)
+	require.GreaterOrEqual(t, len(s), 2)
 	for _, one := range s {
 		t.Logf("%s: %d replicas, attained %s, real %s, measured %s %s", one.Name, one.Replicas, one.Attained, one.RealAttained, one.MeasuredAttained, one.Message)
 	}

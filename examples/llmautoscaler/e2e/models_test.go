@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -183,19 +184,24 @@ type shipped struct {
 	limit   int64  // of its memory, in bytes
 }
 
-// ship runs the program with the arguments, the environment and the webhook of the manifests. What it may be limited to is
-// measured and not enforced.
-func (w *world) ship() shipped {
+// ship runs the program with the arguments, the environment and the webhook of the manifests, and more arguments. What it may
+// be limited to is measured and not enforced.
+func (w *world) ship(more ...string) shipped {
 	w.t.Helper()
 	var manifest appsv1.Deployment
 	text, err := os.ReadFile("../deploy/kustomize/deployment.yaml")
 	require.NoError(w.t, err)
 	require.NoError(w.t, yaml.UnmarshalStrict(text, &manifest))
 	container := manifest.Spec.Template.Spec.Containers[0]
-	certificates := w.t.TempDir()
-	require.NoError(w.t, w.cluster.WriteCertificates(certificates))
-	hook, metrics := cluster.FreeAddress(w.t), cluster.FreeAddress(w.t)
-	w.webhook(hook, certificates)
+	if w.certificates == "" { // of one webhook, whoever serves it
+		w.certificates, w.hook = w.t.TempDir(), cluster.FreeAddress(w.t)
+		require.NoError(w.t, w.cluster.WriteCertificates(w.certificates))
+		w.webhook(w.hook, w.certificates)
+	}
+	hook, metrics := w.hook, cluster.FreeAddress(w.t)
+	if slices.Contains(more, "-webhook=false") {
+		hook = cluster.FreeAddress(w.t)
+	}
 	_, hookPort, err := net.SplitHostPort(hook)
 	require.NoError(w.t, err)
 	var environment []string
@@ -204,9 +210,10 @@ func (w *world) ship() shipped {
 			environment = append(environment, e.Name+"="+e.Value)
 		}
 	}
-	args := append(container.Args, "-credentials-dir="+w.t.TempDir(), "-webhook-cert-dir="+certificates, "-webhook-host=127.0.0.1",
+	args := append(container.Args, "-credentials-dir="+w.t.TempDir(), "-webhook-cert-dir="+w.certificates, "-webhook-host=127.0.0.1",
 		"-webhook-port="+hookPort, "-metrics-address="+metrics, "-metrics-insecure", "-health-address="+cluster.FreeAddress(w.t),
 		"-pprof-address="+cluster.FreeAddress(w.t))
+	args = append(args, more...)
 	w.t.Logf("%q %q", environment, args)
 	return shipped{w.start(environment, args...), metrics, container.Resources.Limits.Memory().Value()}
 }

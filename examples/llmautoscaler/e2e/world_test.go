@@ -37,16 +37,17 @@ const (
 
 // A world is a control plane with a fleet of pretended inference servers, and the controller's binary.
 type world struct {
-	t       *testing.T
-	cluster *cluster.Cluster
-	kubelet *cluster.Kubelet
-	fleet   *cluster.Fleet
-	waiting atomic.Int32 // what every page says, instead of the fleet's queue; negative for that
-	loads   sync.Map     // what the pages of a Deployment's pods say, an int by its name, before all others
-	client  client.Client
-	binary  string
-	config  string // kubeconfig of the controller
-	user    string
+	t                  *testing.T
+	cluster            *cluster.Cluster
+	kubelet            *cluster.Kubelet
+	fleet              *cluster.Fleet
+	waiting            atomic.Int32 // what every page says, instead of the fleet's queue; negative for that
+	loads              sync.Map     // what the pages of a Deployment's pods say, an int by its name, before all others
+	client             client.Client
+	binary             string
+	config             string // kubeconfig of the controller
+	hook, certificates string // of the webhook, where it is shipped
+	user               string
 }
 
 // build makes the binary once for all tests of the package.

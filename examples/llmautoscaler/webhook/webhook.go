@@ -85,7 +85,7 @@ func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admiss
 	if len(problems) > 0 {
 		return warnings, invalid(las.Name, problems)
 	}
-	for _, e := range policy.ShadowWarnings(shadows.All) {
+	for _, e := range shadows.Warnings {
 		warnings = append(warnings, e.Error())
 	}
 	return append(warn(&las.Spec), warnings...), nil

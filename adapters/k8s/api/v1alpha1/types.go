@@ -70,6 +70,12 @@ type LLMAutoScalerSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Shadow []Shadow `json:"shadow,omitempty"`
+
+	// Attainment says by what the shadows' counts are judged: what each would have attained is then simulated from the live
+	// load, and is in metrics and status.shadows. If unset the first capacity scaler says it, of spec.scaler or of a shadow;
+	// without one it is not known. One that is wrong is passed over, and the rest of the spec is carried out.
+	// +optional
+	Attainment *policy.Attainment `json:"attainment,omitempty"`
 }
 
 // A Shadow is a policy that watches.
@@ -96,5 +102,5 @@ func (s *LLMAutoScalerSpec) Shadows() []policy.RawShadow {
 
 // Document returns the spec as documents have it, without its shadows.
 func (s *LLMAutoScalerSpec) Document() *policy.Spec {
-	return &policy.Spec{Settings: s.Settings, Scaler: policy.Composite{Scaler: s.Scaler}}
+	return &policy.Spec{Settings: s.Settings, Scaler: policy.Composite{Scaler: s.Scaler}, Attainment: s.Attainment}
 }

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	"github.com/inferscale/inferscale/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -118,6 +119,11 @@ func (in *LLMAutoScalerSpec) DeepCopyInto(out *LLMAutoScalerSpec) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
+	}
+	if in.Attainment != nil {
+		in, out := &in.Attainment, &out.Attainment
+		*out = new(policy.Attainment)
+		(*in).DeepCopyInto(*out)
 	}
 }
 

@@ -1,0 +1,208 @@
+package capacity
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// TestAQueueWithoutAnUpperEndIsNotNone: of pods that all answered it counted as empty, so that more seemed to have come than
+// with an upper end that was known. Of pods that are not ready it still does: they have none.
+func TestAQueueWithoutAnUpperEndIsNotNone(t *testing.T) {
+	obs := observation(2, 0, 4, 100, 1000, 100)
+	for i := range obs.Readings {
+		if obs.Readings[i].Metric == Waiting {
+			obs.Readings[i].Upper = math.Inf(1)
+		}
+	}
+	_, missing := read(start(), &obs, slo())
+	require.Equal(t, Waiting, missing)
+	for i := range obs.Readings {
+		if obs.Readings[i].Metric == Waiting {
+			obs.Readings[i].NotReady = 1
+		}
+	}
+	_, missing = read(start(), &obs, slo())
+	require.Empty(t, missing)
+}
+
+// observation is what a fleet shows that has served so many requests of such lengths.
+func observation(spec int32, waiting, running float64, served, prompt, answer float64) scaling.Observation {
+	reading := func(name string, value float64) scaling.Reading {
+		return scaling.Reading{Metric: name, Lower: value / float64(spec), Upper: value / float64(spec), Values: spec}
+	}
+	histogram := func(name string, n, each float64) scaling.Histogram {
+		return scaling.Histogram{Metric: name, Bounds: []float64{each, 1e6}, Counts: []float64{n, 0, 0}, Sum: n * each}
+	}
+	return scaling.Observation{
+		SpecReplicas: spec, ReadyReplicas: spec,
+		Readings: []scaling.Reading{reading(Waiting, waiting), reading(Running, running), reading(KVUse, 0.2*float64(spec))},
+		Histograms: []scaling.Histogram{
+			histogram(PromptSize, served, prompt), histogram(AnswerSize, served, answer), histogram(Prefilled, served, prompt),
+			histogram(TTFT, served, 0.5), histogram(TPOT, served, 0.05),
+		},
+	}
+}
+
+// TestWithoutAMetricNothingIsKnown leaves each metric out, and breaks it.
+func TestWithoutAMetricNothingIsKnown(t *testing.T) {
+	scaler, err := New(config(), nil)
+	require.NoError(t, err)
+	whole := observation(4, 0, 10, 100, 1000, 100)
+	for i := range whole.Readings {
+		obs := observation(4, 0, 10, 100, 1000, 100)
+		obs.Readings[i].Lower = math.NaN()
+		d := scaling.New(scaler).Decide(start(), obs)
+		assert.Equal(t, scaling.Unknown, d.Verdict)
+		assert.Contains(t, d.Reason(), whole.Readings[i].Metric)
+	}
+	for i := range whole.Histograms {
+		obs := observation(4, 0, 10, 100, 1000, 100)
+		obs.Histograms[i].Counts[0] = -1
+		d := scaling.New(scaler).Decide(start(), obs)
+		assert.Equal(t, scaling.Unknown, d.Verdict)
+		assert.Contains(t, d.Reason(), whole.Histograms[i].Metric)
+	}
+}
+
+// TestSilentPodsNeverTakeAwayReplicas lets pods fail to answer, whatever they last said.
+func TestSilentPodsNeverTakeAwayReplicas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := fixed(genTrial(t))
+		served := 0.0
+		for i := range 40 {
+			served += rapid.Float64Range(0, 300).Draw(t, "came")
+			obs := observation(6, 0, 20, served, 1500, 200)
+			silent := rapid.IntRange(0, 2).Draw(t, "silent") == 0
+			if silent {
+				k := rapid.IntRange(0, len(obs.Readings)+len(obs.Histograms)-1).Draw(t, "which")
+				if k < len(obs.Readings) {
+					obs.Readings[k].Failed, obs.Readings[k].Values = 2, 4
+					obs.Readings[k].Upper = math.Inf(1)
+				} else {
+					obs.Histograms[k-len(obs.Readings)].Failed = 2
+				}
+			}
+			if d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs); silent {
+				require.NotEqual(t, scaling.Down, d.Verdict, d.Explain())
+			}
+		}
+	})
+}
+
+// TestCountersOfASilentPodDoNotComeAsABurst: what a pod counted while it was silent came over all of that time.
+func TestCountersOfASilentPodDoNotComeAsABurst(t *testing.T) {
+	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	at := func(i int) time.Time { return start().Add(time.Duration(i) * 15 * time.Second) }
+	served := 0.0
+	want := int32(0)
+	for i := range 20 {
+		served += 150
+		want = p.Decide(at(i), observation(4, 0, 20, served, 1500, 200)).Replicas
+	}
+	seen := served
+	for i := 20; i < 26; i++ { // half of it is not seen for a minute and a half
+		served += 150
+		seen += 75
+		obs := observation(4, 0, 20, seen, 1500, 200)
+		for k := range obs.Histograms {
+			obs.Histograms[k].Failed = 2
+		}
+		assert.LessOrEqual(t, p.Decide(at(i), obs).Replicas, max(want, 4))
+	}
+	served += 150
+	assert.Equal(t, want, p.Decide(at(26), observation(4, 0, 20, served, 1500, 200)).Replicas)
+}
+
+// TestReplicasThatStartKeepNoOthers: nothing was taken away while a pod was not ready, though it has nothing: where starts take ten minutes a
+// fleet that grew by one for a moment stayed as large for as long.
+func TestReplicasThatStartKeepNoOthers(t *testing.T) {
+	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	for i := range 40 {
+		obs := observation(6, 0, 20, float64(i+1)*15, 1500, 200)
+		obs.SpecReplicas = 8
+		for k := range obs.Readings {
+			obs.Readings[k].NotReady, obs.Readings[k].Upper = 2, math.Inf(1)
+		}
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		require.LessOrEqual(t, d.Replicas, int32(8), d.Explain())
+		if i == 39 {
+			require.Equal(t, scaling.Down, d.Verdict, d.Explain())
+		}
+	}
+}
+
+// TestNothingIsTakenAwayWhileCachesAreVague: full caches that are known within limits only may be full.
+func TestNothingIsTakenAwayWhileCachesAreVague(t *testing.T) {
+	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	for i := range 40 {
+		obs := observation(6, 0, 20, float64(i+1)*15, 1500, 200)
+		obs.Readings[2].Lower, obs.Readings[2].Upper = 0.1, 0.9
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		require.Equal(t, int32(6), d.Replicas, d.Explain())
+	}
+	d := p.Decide(start().Add(40*15*time.Second), observation(6, 0, 20, 41*15, 1500, 200))
+	require.Equal(t, scaling.Down, d.Verdict, d.Explain())
+}
+
+// TestRequestsThatWaitAreServed: a queue asks for more for as long as it is there, beside silent pods too, and whatever it
+// asked for is not held.
+func TestRequestsThatWaitAreServed(t *testing.T) {
+	for _, silent := range []int32{0, 2} {
+		p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60})
+		decide := func(i int, waiting float64) scaling.Decision {
+			obs := observation(6, waiting, 20, float64(i+1)*75, 1500, 200)
+			for k := range obs.Histograms {
+				obs.Histograms[k].Failed = silent
+			}
+			return p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		}
+		for i := range 20 {
+			decide(i, 900)
+		}
+		d := decide(20, 900)
+		assert.Equal(t, Behind, d.Code(), d.Explain())
+		assert.Greater(t, d.Replicas, int32(6), d.Explain())
+		d = decide(21, 0)
+		assert.NotEqual(t, Behind, d.Code(), d.Explain())
+		assert.LessOrEqual(t, d.Replicas, int32(6), d.Explain())
+	}
+}
+
+// TestAReaderThatBeginsAnewIsNoBurst lets all counters fall to what has come since.
+func TestAReaderThatBeginsAnewIsNoBurst(t *testing.T) {
+	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	at := func(i int) time.Time { return start().Add(time.Duration(i) * 15 * time.Second) }
+	want := int32(0)
+	for i := range 20 {
+		want = p.Decide(at(i), observation(4, 0, 20, float64(i+1)*150, 1500, 200)).Replicas
+	}
+	for i := range 20 {
+		got := p.Decide(at(20+i), observation(4, 0, 20, float64(i+1)*150, 1500, 200)).Replicas
+		assert.Equal(t, want, got, "round %d", i)
+	}
+}
+
+// TestOldCountsSayNothing keeps the time of the scrape, while the clock goes on.
+func TestOldCountsSayNothing(t *testing.T) {
+	c := config()
+	p := scaling.New(Scaler{config: &c, fixed: &trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}})
+	obs := observation(4, 0, 20, 1000, 1500, 200)
+	for i := range obs.Histograms {
+		obs.Histograms[i].At = start()
+	}
+	for i := range 20 {
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		old := float64(i)*15 > c.stale()
+		assert.Equal(t, old, d.Code() == Stale, "%d s", i*15)
+		if old {
+			assert.Equal(t, scaling.Unknown, d.Verdict)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package capacity
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// TestRestartChangesNoDecision stores and restores the state between any two decisions of a run that tunes.
+func TestRestartChangesNoDecision(t *testing.T) {
+	if underRace {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
+	s := day(1, 6)
+	plain := run(t, &s, config(), nil)
+	scaler, err := New(config(), nil)
+	require.NoError(t, err)
+	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
+		return scaling.GroupOf(&restored{scaling.New(scaler), scaler}), nil
+	}, sim.Options{Seed: 1})
+	require.NoError(t, err)
+	assert.Equal(t, plain, r)
+}
+
+// restored is a policy that is a new one before each decision, with the stored state of the last.
+type restored struct {
+	scaling.Policy
+
+	scaler Scaler
+}
+
+func (r *restored) Decide(now time.Time, obs scaling.Observation) scaling.Decision {
+	data, err := json.Marshal(r.Policy)
+	if err != nil {
+		panic(err)
+	}
+	r.Policy = scaling.New(r.scaler)
+	if err := r.UnmarshalJSON(data); err != nil {
+		panic(err)
+	}
+	return r.Policy.Decide(now, obs)
+}
+
+// TestStateIsBounded runs for a day of decisions every second, and looks at what is stored.
+func TestStateIsBounded(t *testing.T) {
+	scaler, err := New(config(), quiet{})
+	require.NoError(t, err)
+	p := scaling.New(scaler)
+	most := 0
+	for i := range 20_000 {
+		p.Decide(start().Add(time.Duration(i)*time.Second), observation(4, float64(i%7), 20, float64(i)*3.25, 1500, 200))
+		if i%500 == 0 {
+			data, err := json.Marshal(p)
+			require.NoError(t, err)
+			most = max(most, len(data))
+		}
+	}
+	assert.Less(t, most, 256<<10)
+}
+
+// quiet leaves the tuning as it is.
+type quiet struct{}
+
+// TestTrafficIsWhatCame makes requests of a past.
+func TestTrafficIsWhatCame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := Past{Lengths: []Sizes{{
+			Prompts: Buckets{Bounds: []float64{100, 1000, 5000}, Counts: []float64{10, 60, 25, 5}, Sum: 150_000},
+			Answers: Buckets{Bounds: []float64{50, 500}, Counts: []float64{40, 60, 0}, Sum: 15_000},
+		}}}
+		n := rapid.IntRange(2, 60).Draw(t, "samples")
+		firsts := 0.0
+		for i := range n {
+			firsts += float64(rapid.IntRange(0, 200).Draw(t, "came"))
+			p.Samples = append(p.Samples, Sample{At: 1e9 + 15*float64(i), Firsts: firsts})
+		}
+		requests, from, to := p.traffic(1e6, 1, 0)
+		came := p.Samples[n-1].Firsts - p.Samples[0].Firsts
+		require.Len(t, requests, int(came))
+		require.Equal(t, 15*float64(n-1), to-from)
+		last := time.Duration(0)
+		for _, r := range requests {
+			require.GreaterOrEqual(t, r.At, last)
+			require.GreaterOrEqual(t, r.Input, int32(1))
+			last = r.At
+		}
+		if came > 3000 {
+			prompt, answer := means(requests)
+			require.InEpsilon(t, 1500, prompt, 0.15)
+			require.InEpsilon(t, 150, answer, 0.15)
+		}
+		again, _, _ := p.traffic(1e6, 1, 0)
+		require.Equal(t, requests, again)
+	})
+}
+
+// TestStoredStateIsChecked refuses what no Scaler can have stored.
+func TestStoredStateIsChecked(t *testing.T) {
+	for name, s := range map[string]State{
+		"samples back in time": {Seen: Seen{Samples: []Sample{{At: 2}, {At: 1}}}},
+		"a negative counter":   {Seen: Seen{Samples: []Sample{{At: 1, Firsts: -1}}}},
+		"needs that rise":      {Seen: Seen{Needs: []Work{{1, 2}, {2, 3}}}},
+		"buckets without ends": {Seen: Seen{Lengths: []Sizes{{Prompts: Buckets{Counts: []float64{1, 2}}}}}},
+		"an unknown choice":    {Tuning: Tuning{Which: 17}},
+		"a guard beyond all":   {Guard: 9},
+		"a start of a year":    {Starts: []float64{3e7}},
+	} {
+		assert.Error(t, s.Validate(), name)
+	}
+	assert.NoError(t, State{}.Validate())
+}
+
+// TestStartsAreLearned asks for more and sees them ready later.
+func TestStartsAreLearned(t *testing.T) {
+	c := config()
+	scaler, err := New(c, quiet{})
+	require.NoError(t, err)
+	s := State{}
+	assert.Equal(t, 100.0, c.start(&s))
+	now := start()
+	s = scaler.Applied(s, now, 4, 6)
+	for i := range 30 {
+		obs := observation(6, 0, 10, float64(i)*100, 1000, 100)
+		if obs.ReadyReplicas = 4; i >= 16 {
+			obs.ReadyReplicas = 6
+		}
+		s, _ = scaler.Decide(s, now.Add(time.Duration(i)*15*time.Second), obs)
+	}
+	assert.Equal(t, []float64{240}, s.Starts)
+	assert.Equal(t, 240.0, c.start(&s))
+}
+
+// TestAClockThatStepsBackHoldsNothing steps the clock back by a day, and restores a state of a time to come: what is seen
+// then counts at once, and counts are followed within minutes.
+func TestAClockThatStepsBackHoldsNothing(t *testing.T) {
+	c := config()
+	scaler := Scaler{config: &c, fixed: &trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}}
+	for _, jump := range []time.Duration{-time.Second, -24 * time.Hour, -250 * 365 * 24 * time.Hour} {
+		s, d := State{}, scaling.Decision{}
+		now, served := start(), 0.0
+		for range 20 {
+			now, served = now.Add(15*time.Second), served+150
+			s, d = scaler.Decide(s, now, observation(4, 0, 20, served, 1500, 200))
+		}
+		before := d.Replicas
+		now = now.Add(jump)
+		for range 20 {
+			now, served = now.Add(15*time.Second), served+1500
+			s, d = scaler.Decide(s, now, observation(4, 0, 20, served, 1500, 200))
+			require.NoError(t, s.Validate())
+		}
+		assert.Greater(t, d.Replicas, 5*before, "stepped by %s", jump)
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// A section is a table of its own below that of the policies.
+type section struct {
+	Title, Introduction string
+	Headings            []string
+	Rows                [][]string
+}
+
+func newSection(title, introduction string, headings []string, lines []*line, cells func(*line) []string) section {
+	s := section{Title: title, Introduction: introduction, Headings: headings}
+	if more := unfinished(lines); more != "" {
+		s.Introduction += " " + more
+	}
+	for _, l := range lines {
+		s.Rows = append(s.Rows, cells(l))
+	}
+	return s
+}
+
+// sections returns those that were asked for.
+func (c *comparison) sections() (all []section) {
+	if len(c.kinds) > 0 {
+		all = append(all, newSection("Two kinds of replicas", c.kindsIntroduction(), kindsHeadings(), c.kinds, (*line).kindsCells))
+	}
+	if c.apart != nil {
+		all = append(all, newSection("Prefill and decode apart", c.apart.introduction(c), apartHeadings(), c.apart.lines, (*line).apartCells))
+	}
+	return all
+}
+
+// sectionTables prints them.
+func (c *comparison) sectionTables(out io.Writer) {
+	for _, s := range c.sections() {
+		fmt.Fprintf(out, "\n%s: %s\n\n", s.Title, strings.ReplaceAll(s.Introduction, ". ", ".\n"))
+		for _, text := range alignedCells(s.Headings, len(s.Rows), func(i int) []string { return s.Rows[i] }) {
+			fmt.Fprintf(out, "%s\n", text)
+		}
+	}
+}

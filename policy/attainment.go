@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// An Attainment says by what the counts of shadows are judged: what requests are to meet, and how fast a replica is. What
+// each would have attained is then simulated from the live load, whatever its algorithm.
+type Attainment struct {
+	// SLO is what requests are to meet. Its goal is not looked at.
+	SLO CapacitySLO `json:"slo"`
+	// Server is how fast a replica is: the file that simulate writes with -write-server or -calibrate, as it is.
+	Server ServerDocument `json:"server"`
+	// Source says what the pods run, and where they are asked. If unset it is vLLM, at its own port.
+	// +optional
+	// +kubebuilder:default={}
+	Source CapacitySource `json:"source,omitempty"`
+}
+
+// A ServerDocument is a server as package calibrate writes it into a file, in JSON. What is wrong with it is wrong with the
+// attainment alone, so that any JSON can be decoded.
+//
+// +kubebuilder:validation:Type=object
+// +kubebuilder:validation:MaxProperties=16
+// +kubebuilder:pruning:PreserveUnknownFields
+type ServerDocument []byte //nolint:recvcheck // only decoding needs a pointer
+
+// MarshalJSON writes it as it is.
+func (d ServerDocument) MarshalJSON() ([]byte, error) {
+	if len(d) == 0 {
+		return []byte("null"), nil
+	}
+	return bytes.Clone(d), nil
+}
+
+// UnmarshalJSON keeps it as it is.
+func (d *ServerDocument) UnmarshalJSON(data []byte) error {
+	*d = bytes.Clone(data)
+	return nil
+}
+
+// read takes the document from a node. What JSON cannot have is left out, and missed then.
+func (d *ServerDocument) read(n *yaml.Node) error {
+	var is any
+	if err := n.Decode(&is); err != nil {
+		return err
+	}
+	data, err := json.Marshal(is)
+	if err == nil {
+		*d = data
+	}
+	return err
+}
+
+// node is what read takes it from.
+func (d *ServerDocument) node() *yaml.Node {
+	var n yaml.Node
+	if err := yaml.Unmarshal(*d, &n); err != nil || len(n.Content) == 0 {
+		return scalar("null", 0)
+	}
+	return n.Content[0]
+}
+
+// An AttainmentPlan is what the counts of shadows are replayed with.
+//
+// +kubebuilder:object:generate=false
+type AttainmentPlan struct {
+	// Capacity is what a replay is told. Its cold start is the server's median, or the default where that is not known.
+	Capacity capacity.Config
+	// Startup is how long a replica takes to be ready; nil is not known.
+	Startup *calibrate.Startup
+	// Reads are the metrics that it takes, each name once.
+	Reads []Metric
+	// Warnings say what the server does not tell beyond what was seen.
+	Warnings []*scaling.FieldError
+}
+
+// ReadAttainment reads an attainment by itself, whose fields are named under a path, strictly: what is not known, or has another
+// type, is an error.
+func ReadAttainment(data []byte, path string) (*Attainment, error) {
+	a := new(Attainment)
+	if err := readPart(data, a, path); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Attained returns what carries the spec's attainment out, or every field that is wrong, as Plan does; nothing where the spec
+// has none. What reads metrics of the same names beside it, the spec's own scaler and shadows, must read them from the same source.
+func (s *Spec) Attained(at string, shadows []ShadowPlan, otherwise scaling.Bounds) (*AttainmentPlan, error) {
+	if s.Attainment == nil {
+		return nil, nil //nolint:nilnil // there is nothing to carry out
+	}
+	a, field := s.Attainment, prefix(at)+"attainment"
+	b := newBuilder(prefix(at), s.Interval())
+	where := place{at: field + ".", bounds: prefix(at), within: otherwise}
+	if s.MaxReplicas != 0 || s.MinReplicas != nil {
+		where.given(s.MinReplicas, s.MaxReplicas)
+	}
+	server, document := b.calibrated(a.Server, field+".server")
+	c := b.worked(a.SLO, &a.Source, server, where, field+".")
+	plan := &AttainmentPlan{Capacity: c, Startup: document.Startup, Reads: b.metrics}
+	if document.Startup != nil {
+		plan.Capacity.ColdStart = document.Startup.P50
+	}
+	if len(shadows) == 0 {
+		plan.Warnings = append(plan.Warnings, &scaling.FieldError{Field: field, Value: "given", Rule: "says nothing without shadow: it is their counts that are judged"})
+	}
+	for _, unknown := range document.Unknown() {
+		name, why, _ := strings.Cut(unknown, ": ")
+		plan.Warnings = append(plan.Warnings, &scaling.FieldError{Field: field + ".server." + name, Value: "unknown", Rule: "is not known beyond the loads that were seen: " + why})
+	}
+	if b.errs.Err() == nil { // bounds and the interval are Plan's to judge
+		sound := plan.Capacity
+		sound.Bounds = scaling.Bounds{Min: 1, Max: 1}
+		b.add(sound.Validate(), []rename{{"scrape", prefix(at) + "intervalSeconds"}, {"control", prefix(at) + "intervalSeconds"}, {"", field + "."}})
+	}
+	alone := *s
+	alone.Shadow = nil
+	own, _ := alone.PlanWith(at, otherwise, nil)
+	taken := own.Metrics
+	for i := range shadows {
+		taken = append(taken, shadows[i].Reads...)
+	}
+	for _, m := range plan.Reads {
+		k := slices.IndexFunc(taken, func(old Metric) bool { return old.Name == m.Name })
+		if k >= 0 && !same(taken[k].Source, m.Source) {
+			b.errs.Check(false, m.Field, string(m.Source.Engine), "must be read as "+read(taken, k)+" reads it")
+			break // they all have one source
+		}
+	}
+	if err := b.errs.Err(); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// calibrated returns the server of a document; of one that is wrong, what else can be judged with.
+func (b *builder) calibrated(text ServerDocument, field string) (sim.Server, calibrate.Document) {
+	wrong := func(err error) {
+		for _, e := range fieldErrors(err) {
+			b.errs.Check(false, strings.TrimSuffix(field+"."+e.Field, "."), e.Value, e.Rule)
+		}
+	}
+	if len(text) == 0 || string(text) == "null" {
+		b.errs.Check(false, field, nil, fmt.Sprintf("must be given, as simulate writes it with -write-server: %s", calibrate.Format))
+		return sim.Qwen32B(), calibrate.Document{}
+	}
+	d, err := calibrate.Read(text, "server")
+	if err != nil {
+		wrong(err)
+		return sim.Qwen32B(), calibrate.Document{}
+	}
+	server, err := d.Server()
+	if err != nil {
+		var e scaling.FieldErrors
+		for _, one := range fieldErrors(err) {
+			e.Add(&scaling.FieldError{Field: strings.TrimPrefix(one.Field, "server."), Value: one.Value, Rule: one.Rule})
+		}
+		wrong(errors.Join(e.Err()))
+		server = sim.Qwen32B()
+	}
+	return server, d
+}

@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// A Role is what replicas of a type do of a request.
+type Role int8
+
+// The roles. Either all types of a scenario have both, or each has one of them and there is at least one type of each.
+const (
+	// Both computes prompts and writes answers. It is the default.
+	Both Role = iota
+	// Prefill computes prompts and writes the first token of the answer. It keeps the KV cache of the prompt until a replica
+	// that decodes has fetched it.
+	Prefill
+	// Decode writes the rest of the answer. What it preempts it computes again by itself.
+	Decode
+)
+
+const roleRule = "must be Both, Prefill or Decode"
+
+// String returns the role's name.
+func (r Role) String() string {
+	switch r {
+	case Prefill:
+		return "Prefill"
+	case Decode:
+		return "Decode"
+	case Both:
+	}
+	return "Both"
+}
+
+// MarshalText returns the role's name.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a role's name.
+func (r *Role) UnmarshalText(text []byte) error {
+	for _, known := range []Role{Both, Prefill, Decode} {
+		if known.String() == string(text) {
+			*r = known
+			return nil
+		}
+	}
+	return &scaling.FieldError{Field: "role", Value: string(text), Rule: roleRule}
+}
+
+// Transfer is how KV caches come from replicas that prefill to replicas that decode. A cache takes
+//
+//	TokenBytes * tokens of the prompt / Type.Bandwidth + Latency
+//
+// by the slower of the two ends. Both ends take one cache after the other: the sender in the order in which it was asked,
+// the receiver in the order in which sending began. Sending and receiving do not hinder each other, nor does either
+// hinder the steps of a replica. A replica that decodes asks, first come first served, at the end of a step, when there is room
+// in its KV cache and in its batch; what it asked for counts in both from then on.
+type Transfer struct {
+	// TokenBytes is the KV cache of a token in bytes: 2 * layers * KV heads * size of a head * bytes of a number. Qwen3-32B
+	// in bfloat16 has 262,144, Llama-2-70B 327,680.
+	TokenBytes float64 `json:"tokenBytes"`
+	// Latency is added to each transfer.
+	Latency time.Duration `json:"latency"`
+}
+
+// A Handover is what came of the KV cache of a request that finished, all times since the start of the run.
+type Handover struct {
+	Arrived time.Duration `json:"arrived"`
+	Input   int32         `json:"input"`
+	Output  int32         `json:"output"`
+	First   time.Duration `json:"first"`  // its first token
+	Came    time.Duration `json:"came"`   // when its cache was in the replica that decodes
+	Second  time.Duration `json:"second"` // its second token
+}
+
+// validateRoles checks what types and the transfer between them say about roles.
+func (s *Scenario) validateRoles(e *scaling.FieldErrors) {
+	count := [Decode + 1]int{}
+	for i := range s.Types {
+		if r := s.Types[i].Role; r >= Both && r <= Decode {
+			count[r]++
+		}
+	}
+	apart := count[Prefill]+count[Decode] > 0
+	e.Check(!apart || count[Both] == 0, "types", count[Both], "must have no type with the role Both beside Prefill and Decode")
+	e.Check(!apart || count[Prefill] > 0 && count[Decode] > 0, "types", len(s.Types), "must have a type with the role Prefill and one with Decode, or none of them")
+	linked := false
+	for i := range s.Types {
+		linked = linked || s.Types[i].Bandwidth > 0
+	}
+	t := s.Transfer
+	e.Check(t.TokenBytes >= 0 && t.TokenBytes <= 1e9, "transfer.tokenBytes", t.TokenBytes, "must be within 0 and 1e9")
+	e.Check(t.TokenBytes > 0 || !linked, "transfer.tokenBytes", t.TokenBytes, "must be above 0 where a type has a bandwidth")
+	e.Check(t.Latency >= 0 && t.Latency <= time.Hour, "transfer.latency", t.Latency, "must be within 0 and 1h")
+	e.Check(apart || t == Transfer{}, "transfer", t, "must be empty where no type has the role Prefill or Decode")
+}
+
+// link returns the time that a token of a KV cache takes on a type's link.
+func (s *Scenario) link(t *Type) int64 {
+	if t.Bandwidth == 0 {
+		return 0
+	}
+	return int64(min(math.Round(s.Transfer.TokenBytes/t.Bandwidth*second), float64(ticks(MaxDuration))))
+}
+
+// apart reports whether replicas have roles.
+func (s *Scenario) apart() bool { return len(s.Types) > 0 && s.Types[0].Role != Both }
+
+// later returns the time so many tokens after another one, with each of so long, or never where no run lasts until then.
+func later(at, tokens, each int64) int64 {
+	most := ticks(MaxDuration)
+	if at > most || each > 0 && tokens > (most-at)/each {
+		return never
+	}
+	return at + tokens*each
+}
