@@ -276,3 +276,162 @@ func TestAPodBesideGroups(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 }
+
+// Each error has its reason as an event and as a condition.
+func TestReasonsOfErrors(t *testing.T) {
+	about := func(what error) error { return &k8s.TargetError{Target: target, Doing: "reach", What: what} }
+	type setter func(*k8s.Outcome, error)
+	state := func(o *k8s.Outcome, err error) { o.StateErr = err }
+	read := func(o *k8s.Outcome, err error) { o.ScaleErr = err }
+	observed := func(o *k8s.Outcome, err error) { o.ObserveErr = err }
+	written := func(o *k8s.Outcome, err error) { o.WriteErr = err }
+	for _, row := range []struct {
+		set       setter
+		err       error
+		reason    string
+		condition string
+	}{
+		{state, &scaling.StateError{Err: scaling.ErrNewerState}, "StateRefused", k8s.ConditionAbleToScale},
+		{state, &k8s.SizeError{Where: "ConfigMap default/state"}, "StateTooLarge", k8s.ConditionAbleToScale},
+		{state, fmt.Errorf("store state: %w", k8s.ErrStateConflict), "StateConflict", k8s.ConditionAbleToScale},
+		{state, errors.New("away"), "StateNotStored", k8s.ConditionAbleToScale},
+		{read, about(k8s.ErrNotFound), "TargetNotFound", k8s.ConditionAbleToScale},
+		{read, about(k8s.ErrNoScale), "NoScaleSubresource", k8s.ConditionAbleToScale},
+		{read, about(k8s.ErrForbidden), "Forbidden", k8s.ConditionAbleToScale},
+		{read, errors.New("away"), "ScaleNotRead", k8s.ConditionAbleToScale},
+		{observed, about(k8s.ErrNoSelector), "NoSelector", k8s.ConditionScalingActive},
+		{observed, errors.New("away"), "NotObserved", k8s.ConditionScalingActive},
+		{written, about(k8s.ErrConflict), "WriteConflict", k8s.ConditionAbleToScale},
+		{written, about(k8s.ErrUncertain), "WriteUncertain", k8s.ConditionAbleToScale},
+		{written, about(k8s.ErrRefused), "WriteRefused", k8s.ConditionAbleToScale},
+		{written, about(k8s.ErrForbidden), "Forbidden", k8s.ConditionAbleToScale},
+		{written, &k8s.ContendedError{Target: target}, "Contended", k8s.ConditionAbleToScale},
+	} {
+		o := &k8s.Outcome{Target: target, At: start}
+		row.set(o, row.err)
+		r := record.NewFakeRecorder(10)
+		k8s.NewEvents(r, 0).Say(nil, o)
+		require.Equal(t, []string{"Warning " + row.reason + " " + row.err.Error()}, told(r))
+		c := conditionsOf(o)[row.condition]
+		require.Equal(t, [2]string{row.reason, row.err.Error()}, [2]string{c.Reason, c.Message})
+	}
+	o := outcome(3, between, 4, 10)
+	o.ConfigErr, o.Decided = errors.New("bad"), false
+	o.Observed.Err = errors.New("2 pods: Timeout")
+	r := record.NewFakeRecorder(10)
+	k8s.NewEvents(r, 0).Say(nil, o)
+	require.Equal(t, []string{"Warning ConfigRefused bad", "Warning MetricsUnavailable 2 pods: Timeout"}, told(r))
+}
+
+// What is done, and in a dry run or a pause would be, has an event and a condition of the same reason.
+func TestReasonsOfWhatIsDone(t *testing.T) {
+	for _, row := range []struct {
+		to             int32
+		write          k8s.WriteResult
+		paused         bool
+		reason         string
+		event, message string
+	}{
+		{4, k8s.Written, false, "ScaledUp", "Up 3 -> 4: ", "3 -> 4"},
+		{2, k8s.Written, false, "ScaledDown", "Down 3 -> 2: ", "3 -> 2"},
+		{4, k8s.Would, false, "WouldScaleUp", "dry run, nothing was written: Up 3 -> 4: ", "3 -> 4"},
+		{2, k8s.Would, false, "WouldScaleDown", "dry run, nothing was written: Down 3 -> 2: ", "3 -> 2"},
+		{2, k8s.Would, true, "WouldScaleDown", "paused, nothing was written: Down 3 -> 2: ", "paused: 3 -> 2"},
+	} {
+		o := outcome(row.to, aboveHigh, 12, 10)
+		o.Write, o.Paused = row.write, row.paused
+		r := record.NewFakeRecorder(10)
+		k8s.NewEvents(r, 0).Say(nil, o)
+		said := told(r)
+		require.Len(t, said, 1)
+		require.Contains(t, said[0], "Normal "+row.reason+" "+row.event)
+		c := conditionsOf(o)[k8s.ConditionAbleToScale]
+		require.Equal(t, [3]string{"True", row.reason, row.message}, [3]string{string(c.Status), c.Reason, c.Message})
+	}
+	o := outcome(4, aboveHigh, 12, 10)
+	for _, write := range []k8s.WriteResult{k8s.NoWrite, k8s.Conflict, k8s.Refused, k8s.Uncertain} {
+		o.Write = write
+		r := record.NewFakeRecorder(10)
+		k8s.NewEvents(r, 0).Say(nil, o)
+		require.Empty(t, told(r), "nothing is done: its error is told")
+	}
+}
+
+// What became of writes is a label.
+func TestNamesOfWriteResults(t *testing.T) {
+	for result, want := range map[k8s.WriteResult]string{
+		k8s.NoWrite: "none", k8s.Written: "written", k8s.Would: "would", k8s.Conflict: "conflict", k8s.Refused: "refused", k8s.Uncertain: "uncertain",
+		k8s.Uncertain + 1: "unknown",
+	} {
+		require.Equal(t, want, result.String())
+	}
+}
+
+// Without an observation there is nothing to see of a target, wherever it stands.
+func TestViewOfATarget(t *testing.T) {
+	o := k8s.Outcome{Observed: k8s.Observed{Fleets: []k8s.FleetView{{Ready: 1}, {Ready: 2}}}}
+	for fleet, ready := range []int32{1, 2, 0} {
+		o.Fleet = fleet
+		require.Equal(t, ready, o.View().Ready)
+	}
+	require.Zero(t, (&k8s.Outcome{}).View())
+}
+
+// A decision without a code has its verdict as the reason.
+func TestADecisionWithoutACode(t *testing.T) {
+	o := outcome(3, between, 4, 10)
+	o.Decision = scaling.HoldAt(3)
+	c := conditionsOf(o)[k8s.ConditionScalingActive]
+	require.Equal(t, [2]string{"True", "Hold"}, [2]string{string(c.Status), c.Reason})
+}
+
+// What is said of metrics names each, what is known of it, and what was not had.
+func TestMessagesOfMetrics(t *testing.T) {
+	o := outcome(3, between, 4, 10)
+	o.Observed.Readings = []scaling.Reading{
+		{Metric: "a", Lower: 1, Upper: 2, Values: 3, NotReady: 1, Failed: 2, Reused: 1}, {Metric: "b", Failed: 3},
+	}
+	o.Observed.Histograms = []scaling.Histogram{{Metric: "c", Counts: []float64{7}, Sum: 3}}
+	o.Observed.Err = errors.New("2 pods: Timeout")
+	c := k8s.MetricsAvailable(o)
+	require.Equal(t, "a is in [1, 2] (3 values, 1 not ready, 2 failed, 1 reused); b has no value (0 values, 0 not ready, 3 failed, 0 reused); c is counted (0 failed); 2 pods: Timeout", c.Message)
+	require.Equal(t, [2]string{"False", k8s.ReasonMetricsUnavailable}, [2]string{string(c.Status), c.Reason}, "b has none, whatever comes after")
+	for _, change := range []func(*scaling.Reading){
+		func(r *scaling.Reading) { r.NotReady = 1 }, func(r *scaling.Reading) { r.Failed = 1 }, func(r *scaling.Reading) { r.Reused = 1 },
+		func(r *scaling.Reading) { r.NotReady, r.Failed = 1, 1 }, func(r *scaling.Reading) { r.Failed, r.Reused = 1, 1 },
+	} {
+		r := scaling.Exactly("a", 1)
+		change(&r)
+		o.Observed.Readings = []scaling.Reading{r}
+		require.Equal(t, k8s.ReasonMetricsPartial, k8s.MetricsAvailable(o).Reason)
+	}
+}
+
+// A target that somebody has scaled to 0 is left alone, and why is said.
+func TestWhyATargetIsLeftAlone(t *testing.T) {
+	o := outcome(3, between, 4, 10)
+	o.Disabled = true
+	c := conditionsOf(o)[k8s.ConditionScalingActive]
+	require.Equal(t, [3]string{"False", k8s.ReasonScalingDisabled, "somebody has scaled to 0, below the minimum: left alone until somebody scales up"},
+		[3]string{string(c.Status), c.Reason, c.Message})
+}
+
+// Rounds of up to 15 s have buckets, and the time of a decision is in seconds.
+func TestTimesInMetrics(t *testing.T) {
+	m := k8s.NewMetrics()
+	o := outcome(3, between, 4, 10)
+	o.At = start.Add(250 * time.Millisecond)
+	m.Observe(o, 15*time.Second)
+	require.Equal(t, []float64{float64(start.Unix()) + 0.25}, valuesOf(t, m, "inferscale_last_decision_timestamp_seconds"))
+	families, err := newRegistry(t, m).Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() == "inferscale_loop_duration_seconds" {
+			var bounds []float64
+			for _, b := range f.GetMetric()[0].GetHistogram().GetBucket() {
+				bounds = append(bounds, b.GetUpperBound())
+			}
+			require.Equal(t, []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15}, bounds)
+		}
+	}
+}

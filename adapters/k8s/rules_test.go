@@ -337,3 +337,81 @@ func TestDocument(t *testing.T) {
 	require.EqualError(t, d.swap(t.Context(), "k", nil, []byte("a")), "d: no")
 	require.Equal(t, 1, puts)
 }
+
+// An item that is not at work is not done, whoever says so, and takes nobody's place.
+func TestDoneOfWhatIsNotAtWork(t *testing.T) {
+	q := NewFairQueue(func(item string) string { return item[:1] }, 1)
+	q.Add("a1")
+	q.Add("a2")
+	item, _ := q.Get()
+	q.Done("a2")
+	q.Done("b1")
+	require.Equal(t, map[string]int{"a": 1}, q.active)
+	require.Equal(t, 1, q.Len())
+	q.Done(item)
+	q.Done(item)
+	require.Empty(t, q.active)
+	item, down := q.Get()
+	require.Equal(t, "a2", item)
+	require.False(t, down)
+	q.ShutDown()
+	q.Done(item)
+	_, down = q.Get()
+	require.True(t, down)
+}
+
+// A leader that leaves while the next is there is none of the pods that the group needs; a worker that leaves is.
+func TestTheLeaderBefore(t *testing.T) {
+	g := Grouping{SetLabel: "s", GroupLabel: "g", WorkerLabel: "w", Size: 2}
+	member := func(name, worker string, leaves bool) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"s": "set", "g": "0", "w": worker}}}
+		p.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+		if leaves {
+			p.DeletionTimestamp = new(metav1.Time)
+		}
+		return p
+	}
+	for _, row := range []struct {
+		name    string
+		pods    []*corev1.Pod
+		because string
+	}{
+		{"complete", []*corev1.Pod{member("b", "0", false), member("c", "1", false)}, ""},
+		{"the leader before is still there", []*corev1.Pod{member("a", "0", true), member("b", "0", false), member("c", "1", false)}, ""},
+		{"in place of a worker", []*corev1.Pod{member("a", "0", true), member("b", "0", false)}, "1 of 2 pods of its group are there"},
+		{"the worker before is still there", []*corev1.Pod{member("b", "0", false), member("c", "1", false), member("d", "1", true)}, "pod d of its group: terminating"},
+	} {
+		replicas := g.groups(row.pods)
+		require.Len(t, replicas, 1, row.name)
+		require.Equal(t, [2]string{"b", row.because}, [2]string{replicas[0].Name, replicas[0].Because}, row.name)
+		require.Equal(t, row.because == "", replicas[0].State == scrape.Ready, row.name)
+		require.Len(t, replicas[0].Pods, len(row.pods), row.name)
+	}
+}
+
+// Variants are told apart by name and target, and what is wrong with one is said of its place.
+func TestWrongVariants(t *testing.T) {
+	named := func(name string) Target {
+		return Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: name}
+	}
+	wrong := func(all ...Variant) []string {
+		_, err := NewVariantLoop(VariantLoopConfig{Variants: all, Settings: Settings{Scales: new(Scales), Store: new(ConfigMapStore)}})
+		return wrongFields(t, err)
+	}
+	require.Equal(t, []string{"group", "observer"}, wrong(Variant{Name: "a", Target: named("a")}, Variant{Name: "b", Target: named("b"), Bounds: scaling.Bounds{Max: 1}}))
+	require.Equal(t, []string{"variants[1].name", "variants[1].target", "group", "observer"}, wrong(Variant{Name: "a", Target: named("a")}, Variant{Name: "a", Target: named("a")}))
+	require.Equal(t, []string{"variants[0].name", "variants[0].target.name", "variants[0].bounds.max", "group", "observer"},
+		wrong(Variant{Target: named(""), Bounds: scaling.Bounds{Min: 2, Max: 1}}))
+	_, err := NewLoop(LoopConfig{Target: named("a"), Bounds: scaling.Bounds{Min: 2, Max: 1}, Settings: Settings{Scales: new(Scales), Store: new(ConfigMapStore)}})
+	require.Equal(t, []string{"policy", "bounds.max"}, wrongFields(t, err))
+}
+
+// Without a clock of the caller's a loop waits by the time of day, and gives up on what it waits for.
+func TestDefaultClock(t *testing.T) {
+	s := Settings{}.orDefault()
+	fire, stop := s.After(0)
+	<-fire
+	stop()
+	require.WithinDuration(t, time.Now(), s.Now(), time.Minute)
+	require.Less(t, s.Random(), 1.0)
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -161,4 +162,56 @@ func TestAnnotationStore(t *testing.T) {
 		Target: target, Policy: policy(t), Settings: k8s.Settings{Scales: c.Scales(), Store: s},
 	})
 	require.ErrorContains(t, err, "must not be the target itself")
+}
+
+// A ConfigMap that is made goes with its owner, and what is in it beside states takes room.
+func TestConfigMapOfAnOwner(t *testing.T) {
+	c := newCluster(1)
+	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "llama", UID: "uid"}
+	s, err := k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: c.ConfigMaps(), Namespace: "default", Name: "state", Owner: &owner})
+	require.NoError(t, err)
+	require.NoError(t, s.Save(t.Context(), "state", nil, []byte("one")))
+	require.Equal(t, []metav1.OwnerReference{owner}, c.ConfigMap.OwnerReferences)
+	c.ConfigMap.BinaryData = map[string][]byte{"blob": make([]byte, 3*(1<<20)/4)}
+	c.ConfigMap.ResourceVersion = c.NextVersion()
+	_, err = s.Load(t.Context(), "state")
+	require.NoError(t, err)
+	var size *k8s.SizeError
+	require.ErrorAs(t, s.Save(t.Context(), "state", []byte("one"), []byte("two")), &size)
+	require.Equal(t, 1<<20+len("blob")+len("state")+len("two"), size.Size, "encoded, it has a third more")
+}
+
+// Annotations of a kind that is not known, or of an object that is not there, cannot be read or written, nor who wrote them.
+func TestAnnotationsThatCannotBeReached(t *testing.T) {
+	object := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "llama", ResourceVersion: "1"},
+	}
+	client := annotated(t, object)
+	unknown := target
+	unknown.Kind = "Other"
+	s, err := k8s.NewAnnotationStore(k8s.AnnotationStoreConfig{Client: client, Mapper: newCluster(1).Mapper(), Object: unknown})
+	require.NoError(t, err)
+	_, err = s.Load(t.Context(), "state")
+	require.True(t, meta.IsNoMatchError(errors.Unwrap(err)), "%v", err)
+	wrote := k8s.NewLastWriter(client, newCluster(1).Mapper())
+	_, err = wrote(t.Context(), unknown)
+	require.True(t, meta.IsNoMatchError(err), "%v", err)
+	unknown.APIVersion = "a/b/c"
+	_, err = wrote(t.Context(), unknown)
+	require.ErrorContains(t, err, "a/b/c")
+	_, err = wrote(t.Context(), target)
+	require.EqualError(t, err, "no manager of spec.replicas in metadata.managedFields")
+
+	s, err = k8s.NewAnnotationStore(k8s.AnnotationStoreConfig{Client: client, Mapper: newCluster(1).Mapper(), Object: target})
+	require.NoError(t, err)
+	for _, verb := range []string{"patch", "get"} {
+		client.PrependReactor(verb, "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New(verb + " is away")
+		})
+		require.EqualError(t, s.Save(t.Context(), "state", nil, []byte("one")), "annotations of Deployment default/llama: "+verb+" is away")
+		require.Empty(t, object.Annotations)
+	}
+	_, err = wrote(t.Context(), target)
+	require.EqualError(t, err, "get is away")
 }
