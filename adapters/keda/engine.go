@@ -265,17 +265,9 @@ func (e *Engine) room(namespace string) error {
 
 // key tells triggers apart: no two pairs of ScaledObject and metadata have the same.
 func key(ref Ref, metadata map[string]string) string {
-	var b strings.Builder
-	n := len(ref.Namespace) + len(ref.Name) + 8
-	for k, v := range metadata {
-		n += len(k) + len(v) + 8
-	}
-	b.Grow(n)
+	b := make([]byte, 0, 1024) // more than most take
 	write := func(s string) {
-		var digits [20]byte
-		b.Write(strconv.AppendInt(digits[:0], int64(len(s)), 10))
-		b.WriteByte(':')
-		b.WriteString(s)
+		b = append(append(append(b, strconv.Itoa(len(s))...), ':'), s...)
 	}
 	write(ref.Namespace)
 	write(ref.Name)
@@ -283,5 +275,5 @@ func key(ref Ref, metadata map[string]string) string {
 		write(k)
 		write(metadata[k])
 	}
-	return b.String()
+	return string(b)
 }

@@ -105,9 +105,10 @@ func TestManyTriggersOfOneScaledObject(t *testing.T) {
 		triggers = append(triggers, "{type: external, "+of(replicasMode("stateName", fmt.Sprint(i)))+"}")
 	}
 	text := "spec: {scaleTargetRef: {name: chat}, triggers: [%s]}"
-	_, err := ObjectOf(manifest(t, fmt.Sprintf(text, strings.Join(triggers[:mostExternal], ", "))))
+	o, err := ObjectOf(manifest(t, fmt.Sprintf(text, strings.Join(triggers[:mostExternal], ", "))))
 	require.NoError(t, err)
-	o, err := ObjectOf(manifest(t, fmt.Sprintf(text, strings.Join(triggers, ", "))))
+	require.Len(t, o.externals(), mostExternal)
+	o, err = ObjectOf(manifest(t, fmt.Sprintf(text, strings.Join(triggers, ", "))))
 	require.EqualError(t, err, "spec.triggers: 101: must be at most 100 that ask external scalers")
 	require.Empty(t, o.externals())
 }

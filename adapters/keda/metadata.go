@@ -185,21 +185,13 @@ func (m *Metadata) complain(err error) error {
 	return few(e.Err())
 }
 
-// wireName is the name that the metric has for KEDA.
-func (m *Metadata) wireName() string {
-	if m.Mode == Replicas {
-		return ReplicasMetric
-	}
-	s := m.Scaler.Proportional.Metrics[0].Source
-	return cmp.Or(s.Name, string(s.Signal), policy.DefaultMetricName)
-}
-
 // Spec is what KEDA is told of the trigger.
 func (m *Metadata) Spec() Spec {
 	if m.Mode == Replicas {
 		return Spec{Metric: ReplicasMetric, Target: 1}
 	}
-	return Spec{Metric: m.wireName(), Target: m.Threshold}
+	s := m.Scaler.Proportional.Metrics[0].Source
+	return Spec{Metric: cmp.Or(s.Name, string(s.Signal), policy.DefaultMetricName), Target: m.Threshold}
 }
 
 // complete fills a scrape configuration in.

@@ -104,17 +104,18 @@ func TestParseRecord(t *testing.T) {
 	const fine = `"at":1768464000000,"loop":{}}`
 	for text, want := range map[string]string{
 		``: "",
-		`{"kind":"keda.trigger","version":2,` + fine:                         "",
-		`{"kind":"keda.trigger","version":2,"from":0,"to":0,` + fine:         "",
-		`{"kind":"keda.trigger","version":2,"from":1,"to":1,` + fine:         "",
-		`{"kind":"keda.trigger","version":2,"from":-1,"to":3,` + fine:        "from -1 and to 3: must be at least 0",
-		`{"kind":"keda.trigger","version":2,"from":3,"to":-1,` + fine:        "from 3 and to -1: must be at least 0",
-		`{"kind":"keda.trigger","version":3,` + fine:                         scaling.ErrNewerState.Error(),
-		`{"kind":"keda.trigger","version":0,` + fine:                         "version 0 does not exist",
-		`{"kind":"other","version":2,` + fine:                                scaling.ErrOtherState.Error(),
-		`{"kind":"other","version":1,"at":1768464000000,"policy":{}}`:        scaling.ErrOtherState.Error(),
-		`{"kind":"keda.trigger","version":2,"at":1768464000000,"policy":{}}`: "the fields loop (version 1: policy) and at must be there",
-		`{"kind":"keda.trigger","version":1,"at":1768464000000,"loop":{}}`:   "",
+		`{"kind":"keda.trigger","version":2,` + fine:                                    "",
+		`{"kind":"keda.trigger","version":2,"from":0,"to":0,` + fine:                    "",
+		`{"kind":"keda.trigger","version":2,"from":1,"to":1,` + fine:                    "",
+		`{"kind":"keda.trigger","version":2,"from":-1,"to":3,` + fine:                   "from -1 and to 3: must be at least 0",
+		`{"kind":"keda.trigger","version":2,"from":3,"to":-1,` + fine:                   "from 3 and to -1: must be at least 0",
+		`{"kind":"keda.trigger","version":3,` + fine:                                    scaling.ErrNewerState.Error(),
+		`{"kind":"keda.trigger","version":0,` + fine:                                    "version 0 does not exist",
+		`{"kind":"other","version":2,` + fine:                                           scaling.ErrOtherState.Error(),
+		`{"kind":"other","version":1,"at":1768464000000,"policy":{}}`:                   scaling.ErrOtherState.Error(),
+		`{"kind":"keda.trigger","version":2,"at":1768464000000,"policy":{}}`:            "the fields loop (version 1: policy) and at must be there",
+		`{"kind":"keda.trigger","version":1,"at":1768464000000,"loop":{}}`:              "",
+		`{"kind":"keda.trigger","version":1,"from":"4","at":1768464000000,"policy":{}}`: "json: cannot unmarshal string into Go struct field .record.from of type int32",
 	} {
 		_, err := parseRecord([]byte(text), "k")
 		if want == "" {

@@ -56,7 +56,6 @@ func (o *object) begin(now time.Time) (wait time.Duration, more bool) {
 	wait = e.c.Idle
 	for _, t := range o.entries {
 		if !t.due.After(now) && t.cancel == nil {
-			t.due = now.Add(t.plan.Interval)
 			var ctx context.Context
 			ctx, t.cancel = context.WithTimeout(e.ctx, t.plan.Interval)
 			e.wg.Add(1)

@@ -122,9 +122,7 @@ func newWatchers(plan build.ShadowPlan, observe func() (Observer, error), beside
 	}
 	if w.shadows != nil && plan.Capacity != nil {
 		of.Capacity = *plan.Capacity
-		if w.replays, _ = replay.New(of); w.replays == nil {
-			return w // what is wrong with it has been told
-		}
+		w.replays, _ = replay.New(of) // what is wrong with it has been told
 	}
 	return w
 }

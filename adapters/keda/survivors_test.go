@@ -2,18 +2,29 @@ package keda
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/loop/shadow"
+	"github.com/inferscale/inferscale/loop/shadow/replay"
+	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -188,4 +199,240 @@ func TestRoundsUpToTheirLimitHaveBuckets(t *testing.T) {
 		return
 	}
 	t.Fatal("it is not there")
+}
+
+// TestWhatWasNotStoredIsNotRemembered: the change that a round asked for that could not be stored is nobody's, and the round
+// that sees it done has no cooldown of it.
+func TestWhatWasNotStoredIsNotRemembered(t *testing.T) {
+	w := newWorld(t)
+	store := &unsaved{Store: w.store}
+	triggers, err := NewTriggers(TriggersConfig{
+		Scales: w, Observe: w.eyes, Objects: func(Ref) (Object, error) { return w.object, nil }, Store: func(Ref) (k8s.Store, error) { return store, nil },
+	})
+	require.NoError(t, err)
+	plan, err := triggers.Build(chat, replicasMode())
+	require.NoError(t, err)
+	w.load(7)
+	w.round(plan.Trigger)
+	store.fail = errors.New("the API server is away")
+	w.now = w.now.Add(15 * time.Second)
+	w.load(15)
+	_, err = plan.Trigger.Round(t.Context(), w.now)
+	require.EqualError(t, err, "store state: the API server is away")
+	store.fail = nil
+	w.replicas(5) // by somebody else
+	w.load(15)
+	require.InDelta(t, 6, w.next(plan.Trigger).Value, 0)
+}
+
+// unsaved is a Store that can be read, and fails to save.
+type unsaved struct {
+	k8s.Store
+
+	fail error
+}
+
+func (s *unsaved) Save(ctx context.Context, key string, old, state []byte) error {
+	if s.fail != nil {
+		return s.fail
+	}
+	return s.Store.Save(ctx, key, old, state)
+}
+
+// TestARoundWithoutAValueTakesNothingFromWhoFollows: one that sees nothing, and says what another has found, goes on with the
+// windows of that when it sees the pods again, and the other is gone.
+func TestARoundWithoutAValueTakesNothingFromWhoFollows(t *testing.T) {
+	metadata := replicasMode("realtime.scaleUpRule.stabilizationWindowSeconds", "30")
+	w := newWorld(t)
+	w.load(15)
+	first, second := w.trigger(metadata), w.trigger(metadata)
+	w.round(first)
+	w.next(first)
+	w.now = w.now.Add(14 * time.Second)
+	w.reading = scaling.Reading{}
+	require.NoError(t, w.round(second).Unknown, "it says what the other has found")
+	w.load(15)
+	w.now = w.now.Add(time.Second)
+	require.InDelta(t, 5, w.round(second).Value, 0, "30 s are over, of which it has missed a round that is another's")
+}
+
+// TestWhoCannotLoadWhatOthersFound has come to nothing.
+func TestWhoCannotLoadWhatOthersFound(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(replicasMode())
+	w.reading = scaling.Reading{}
+	trigger.(*podTrigger).c.Scales = between{w, func() { w.store.fail = errors.New("the API server is away") }}
+	_, err := trigger.Round(t.Context(), w.now)
+	require.EqualError(t, err, "load state: the API server is away")
+	require.Zero(t, w.store.saves)
+}
+
+// TestARoundThatChangesNothingKeepsTheState, so that another replica of the scaler goes on with it.
+func TestARoundThatChangesNothingKeepsTheState(t *testing.T) {
+	w := newWorld(t)
+	metadata := map[string]string{"scalerName": "keda-kaito-scaler", "mode": "replicas", "scaler": "static: {replicas: 4}"}
+	trigger := w.trigger(metadata)
+	for range 3 {
+		require.InDelta(t, 4, w.next(trigger).Value, 0)
+	}
+	for _, data := range w.store.data {
+		require.NotContains(t, string(data), `"loop":null`)
+	}
+	w.scaleErr = errors.New("nobody asks")
+	w.now = w.now.Add(time.Second)
+	require.InDelta(t, 4, w.round(w.trigger(metadata)).Value, 0)
+}
+
+// TestBoundsThatDoNotFitAreToldOnce: what is wrong with metadata for this ScaledObject is not told a second time by what is
+// built of both.
+func TestBoundsThatDoNotFitAreToldOnce(t *testing.T) {
+	w := newWorld(t)
+	w.object.Min = 5
+	require.EqualError(t, w.round(w.trigger(replicasMode("maxReplicas", "3"))).Unknown, "maxReplicas: 3: must be at least minReplicas 5")
+}
+
+// TestWrongRulesAreToldAlone: that there are no other ones follows from it.
+func TestWrongRulesAreToldAlone(t *testing.T) {
+	triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: podless})
+	require.NoError(t, err)
+	for _, row := range []struct {
+		metadata map[string]string
+		want     []string
+	}{
+		{inReplicas("threshold", "-", "cron.mode", "InWindow", "cron.outside", "x"), []string{"cron.windows: 0: must have at least one in mode InWindow", `cron.outside: "x": must be a whole number of at most 2147483647`}},
+		{inReplicas("threshold", "-", "scaler", "{"), []string{`scaler: "{": must be a policy document: scaler:1: must be YAML: did not find expected node content`}},
+		{inReplicas("realtime.scaleUpRule", "{scaleStep: 1, scaleStep: 2}", "lowThreshold", "5"), []string{"realtime.scaleUpRule.scaleStep: 2: must be given once; it is on line 9"}},
+		{inReplicas("realtime.scaleUpRule", "{[a]: 1}", "lowThreshold", "5"), []string{"realtime.scaleUpRule.key: a list: must be one of scaleStep, cooldownSeconds, stabilizationWindowSeconds"}},
+		{inReplicas("realtime.scaleUpRule", "5", "realtime.scaleUpRule.scaleStep", "1", "lowThreshold", "5"), []string{
+			`realtime.scaleUpRule.scaleStep: "1": must not be given in part and as a whole`, "realtime.scaleUpRule: 5: must be a mapping; {} is an empty one",
+		}},
+		{inReplicas("targetNameFromEnv", "secret-one", "workspaceName", "other"), []string{`workspaceName: "other": must be that of targetName, (not shown), or not be given`}},
+	} {
+		_, err := triggers.Build(chat, row.metadata)
+		require.EqualError(t, err, strings.Join(row.want, "\n"))
+	}
+}
+
+// TestPoliciesThatWatchAreToldWhatTheyLack: while pods cannot be asked for them they are left out, and no longer; what is
+// still asked when the trigger ends is closed then, once.
+func TestPoliciesThatWatchAreToldWhatTheyLack(t *testing.T) {
+	const other = `[{name: other, scaler: {proportional: {metrics: [{source: {name: "vllm:num_requests_running"}, target: "10"}]}}}]`
+	w := newWorld(t)
+	closed, fails := 0, error(nil)
+	observe := func(plan *build.Plan) (Observer, error) {
+		o, err := w.eyes(plan)
+		if strings.Contains(plan.Scrape.Metrics[0].Name, "running") {
+			return &closing{o, &closed}, fails
+		}
+		return o, err
+	}
+	var later []func()
+	_, trigger := w.beside(func(f func()) { later = append(later, f) }, observe, inReplicas("threshold", "10", "shadow", other))
+	next := func(leftOut bool, says string) {
+		w.next(trigger)
+		for len(later) > 0 {
+			f := later[0]
+			later = later[1:]
+			f()
+		}
+		require.Len(t, trigger.watching(), 1)
+		require.Equal(t, leftOut, trigger.watching()[0].leftOut)
+		require.Equal(t, says, trigger.watchers.Load().trouble)
+	}
+	w.load(10)
+	fails = errors.New("no certificate")
+	next(true, "pods cannot be asked: no certificate")
+	require.Zero(t, trigger.watching()[0].Replicas)
+	fails = nil
+	next(false, "")
+	w.next(trigger)
+	require.Len(t, later, 1, "they are being asked")
+	w.next(trigger)
+	require.Len(t, later, 1)
+	require.Equal(t, "the pods that were asked in the round before have not answered yet", trigger.watchers.Load().trouble)
+	trigger.Close()
+	require.Zero(t, closed, "not under it")
+	at := trigger.watching()[0].At
+	later[0]()
+	require.Equal(t, 1, closed)
+	require.Equal(t, at, trigger.watching()[0].At, "it is too late to be shown")
+}
+
+// TestPoliciesThatWatchRunByThemselves where nobody says how: in goroutines.
+func TestPoliciesThatWatchRunByThemselves(t *testing.T) {
+	w := newWorld(t)
+	_, trigger := w.beside(nil, w.eyes, inReplicas("threshold", "10", "shadow", watching))
+	w.load(10)
+	w.next(trigger)
+	require.Eventually(t, func() bool {
+		s := trigger.watching()
+		return len(s) == 2 && s[0].Replicas == 4 && s[1].Replicas > 4
+	}, patience, time.Millisecond)
+	trigger.Close()
+}
+
+// TestPoliciesThatWatchWithOneNameAreShownOnce: no two series may be alike.
+func TestPoliciesThatWatchWithOneNameAreShownOnce(t *testing.T) {
+	w := newWorld(t)
+	_, trigger := w.beside(atOnce, w.eyes, inReplicas("threshold", "10", "shadow", strings.Repeat("- {name: a, scaler: {static: {replicas: 1}}}\n", 2)))
+	w.load(10)
+	w.next(trigger)
+	require.Len(t, trigger.watching(), 1)
+	require.False(t, trigger.watching()[0].leftOut, "the first is right")
+}
+
+// TestWatchersThatCannotBeRunEndNothing: a panic of what builds them, two documents in place of one, and no time to start in.
+func TestWatchersThatCannotBeRunEndNothing(t *testing.T) {
+	m := parsed(t, inReplicas("shadow", `[{name: a, scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}}}}]`))
+	m.shadowTuner = func() capacity.Tuner { panic("no turn") }
+	plan, err := m.shadows(chatTarget, oneToTen)
+	require.ErrorContains(t, err, "panic: no turn")
+	require.Empty(t, plan.All)
+
+	m = parsed(t, inReplicas("shadow", "[]\n---\n[]"))
+	_, err = m.shadows(chatTarget, oneToTen)
+	require.ErrorContains(t, err, "must be one list")
+
+	w := newWatchers(build.ShadowPlan{ColdStart: -time.Second, All: []policy.ShadowPlan{{Policy: shadow.Policy{Name: "a"}}}}, nil, atOnce, replay.Config{})
+	w.show(time.Now(), time.Second, k8s.Scale{}, k8s.Observed{})
+	require.True(t, w.states()[0].leftOut)
+	require.NotEmpty(t, w.trouble)
+}
+
+// TestCallsAreEncrypted where there is a TLS configuration, and only then.
+func TestCallsAreEncrypted(t *testing.T) {
+	site := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate will do
+	t.Cleanup(site.Close)
+	s := newStage(t, nil)
+	metadata := s.add("a", counting())
+	conn := serve(t, GRPCConfig{Engine: s.engine, TLS: &tls.Config{Certificates: site.TLS.Certificates, MinVersion: tls.VersionTLS13}})
+	_, err := externalscaler.NewExternalScalerClient(conn).GetMetricSpec(t.Context(), scaledObject(chat, metadata))
+	require.Equal(t, codes.Unavailable, code(err), "it is asked in the clear")
+	roots := x509.NewCertPool()
+	roots.AddCert(site.Certificate())
+	conn, err = grpc.NewClient(conn.Target(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS13})))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = externalscaler.NewExternalScalerClient(conn).GetMetricSpec(t.Context(), scaledObject(chat, metadata))
+	require.NoError(t, err)
+}
+
+// TestMetricsOfCallsAreRegisteredOnce: what is there already is an error, and no server.
+func TestMetricsOfCallsAreRegisteredOnce(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := newStage(t, nil)
+	_, _, err := NewGRPC(GRPCConfig{Engine: s.engine, Registerer: registry})
+	require.NoError(t, err)
+	_, _, err = NewGRPC(GRPCConfig{Engine: s.engine, Registerer: registry})
+	require.ErrorContains(t, err, "metrics of calls: duplicate")
+}
+
+// TestAStoreThatCannotBeMadeIsAnError, as the trigger would begin anew at each restart.
+func TestAStoreThatCannotBeMadeIsAnError(t *testing.T) {
+	triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: podless, Store: func(Ref) (k8s.Store, error) { return nil, errors.New("no client") }})
+	require.NoError(t, err)
+	_, err = triggers.Build(chat, replicasMode())
+	require.EqualError(t, err, "store: no client")
+	_, err = triggers.Build(chat, metricMode())
+	require.NoError(t, err, "which has no state")
 }

@@ -139,9 +139,6 @@ func (p *parser) measured(tree map[string]any) {
 // rules reads a tree as a policy document is read. What is wrong is said of the keys that it is made of.
 func (p *parser) rules(tree map[string]any) {
 	m := &p.m
-	if len(tree) == 0 {
-		return
-	}
 	data, err := yaml.Marshal(map[string]any{"intervalSeconds": int(m.Interval.Seconds()), "scaler": tree})
 	var d *policy.Document
 	if err == nil {
@@ -151,9 +148,7 @@ func (p *parser) rules(tree map[string]any) {
 		m.Scaler = d.Policies[0].Scaler
 		return
 	}
-	if m.Scaler.Realtime == nil && m.Scaler.Proportional == nil {
-		m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // for what else there is to be judged
-	}
+	m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // for what else there is to be judged
 	for _, e := range each(err) {
 		f := new(scaling.FieldError)
 		if !errors.As(e, &f) {
