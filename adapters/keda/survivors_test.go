@@ -411,7 +411,7 @@ func TestCallsAreEncrypted(t *testing.T) {
 	roots.AddCert(site.Certificate())
 	conn, err = grpc.NewClient(conn.Target(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS13})))
 	require.NoError(t, err)
-	defer conn.Close()
+	t.Cleanup(func() { _ = conn.Close() })
 	_, err = externalscaler.NewExternalScalerClient(conn).GetMetricSpec(t.Context(), scaledObject(chat, metadata))
 	require.NoError(t, err)
 }
