@@ -101,7 +101,7 @@ func (c ConfigMapStoreConfig) put(ctx context.Context, p page, key, value string
 
 // pageOf counts binary data as the API server does not store it: encoded, to be on the safe side.
 func pageOf(m *corev1.ConfigMap) page {
-	p := page{exists: true, version: m.ResourceVersion, values: make(map[string]string, len(m.Data)+len(m.BinaryData))}
+	p := page{exists: true, version: m.ResourceVersion, values: make(map[string]string)}
 	for k, v := range m.BinaryData {
 		p.values[k] = base64.StdEncoding.EncodeToString(v)
 	}

@@ -207,3 +207,28 @@ func TestAClosedObserverHasNoConnections(t *testing.T) {
 	o.Close()
 	require.Eventually(t, func() bool { return closed.Load() == 1 }, 3*time.Second, time.Millisecond, "and before they have been idle for long")
 }
+
+// TestFlushAfterAStoreThatWasAway: the loop knows better than the store, which has what was stored before, and stores that.
+func TestFlushAfterAStoreThatWasAway(t *testing.T) {
+	c, clock, o := newCluster(3), &clock{now: start}, &observer{value: 5}
+	l := newLoop(t, c, o, clock, nil)
+	tick(t, l)
+	state := c.stored(t)
+	clock.pass()
+	c.Fault = func(call string, effect func()) error {
+		if call == "patch state" {
+			return errors.New("away")
+		}
+		effect()
+		return nil
+	}
+	o.value = 50
+	for range 3 { // until it acts
+		_, _ = l.Tick(t.Context())
+		clock.pass()
+	}
+	require.Equal(t, state, c.stored(t))
+	c.Fault = nil
+	require.NoError(t, l.Flush(t.Context()))
+	require.NotEqual(t, state, c.stored(t))
+}

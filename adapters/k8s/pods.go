@@ -75,14 +75,7 @@ func classify(p *corev1.Pod) (scrape.PodState, string) {
 	return scrape.Ready, ""
 }
 
-func isReady(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
+func isReady(p *corev1.Pod) bool { return readySince(p).Status == corev1.ConditionTrue }
 
 func single(p *corev1.Pod) Replica {
 	state, because := classify(p)

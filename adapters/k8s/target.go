@@ -43,9 +43,9 @@ func (t Target) groupKind() (schema.GroupKind, string, error) {
 
 // same reports whether two targets are one, in any version of its API.
 func (t Target) same(other Target) bool {
-	a, _, errA := t.groupKind()
-	b, _, errB := other.groupKind()
-	return errA == nil && errB == nil && a == b && t.Namespace == other.Namespace && t.Name == other.Name
+	a, _, err := t.groupKind()
+	b, _, _ := other.groupKind() // no kind is that of a group that is none
+	return err == nil && a == b && t.Namespace == other.Namespace && t.Name == other.Name
 }
 
 // key names the target in stored states, whatever the version of its API.

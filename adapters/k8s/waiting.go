@@ -1,7 +1,6 @@
 package k8s
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,22 +52,22 @@ type fleet struct {
 	absent   []time.Time     // since when as many replicas have no pod: the first, the second, ...
 }
 
-// readySince returns the condition Ready, or false.
-func readySince(p *corev1.Pod) (c corev1.PodCondition, ok bool) {
-	i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
-	if i < 0 {
-		return c, false
+// readySince returns the condition Ready; one without a status and a time where there is none.
+func readySince(p *corev1.Pod) corev1.PodCondition {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c
+		}
 	}
-	return p.Status.Conditions[i], true
+	return corev1.PodCondition{}
 }
 
 // learn notes of a replica whether it was ready, and how long that took.
 func (f *fleet) learn(r *Replica) {
 	p := r.Leader()
-	c, ok := readySince(p)
+	c := readySince(p)
 	began := p.CreationTimestamp.Time
 	switch {
-	case !ok:
 	case c.Status == corev1.ConditionTrue:
 		if took := c.LastTransitionTime.Sub(began); !began.IsZero() && r.Restarts == 0 && took > f.cold {
 			f.cold = min(took, longestStart)
