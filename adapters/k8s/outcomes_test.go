@@ -435,3 +435,21 @@ func TestTimesInMetrics(t *testing.T) {
 		}
 	}
 }
+
+// A round is of the time at which its target had been read: one that takes long to read is decided on as it is then.
+func TestARoundIsOfWhenItsTargetWasRead(t *testing.T) {
+	c, clock := newCluster(3), &clock{now: start}
+	l := newLoop(t, c, &observer{value: 5}, clock, nil)
+	c.Fault = func(call string, effect func()) error {
+		if call == "get scale" {
+			clock.now = clock.now.Add(3 * time.Second)
+		}
+		effect()
+		return nil
+	}
+	require.Equal(t, start.Add(3*time.Second), tick(t, l).At)
+	c.Fault = func(string, func()) error { return errors.New("away") }
+	o, err := l.Tick(t.Context())
+	require.Error(t, err)
+	require.Equal(t, start.Add(3*time.Second), o.At, "of what was not read, when it began")
+}
