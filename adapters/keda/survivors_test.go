@@ -435,3 +435,18 @@ func TestAStoreThatCannotBeMadeIsAnError(t *testing.T) {
 	_, err = triggers.Build(chat, metricMode())
 	require.NoError(t, err, "which has no state")
 }
+
+// TestWhatAsksForPoliciesThatWatchEndsWithThem: a round of theirs that is under way is given up.
+func TestWhatAsksForPoliciesThatWatchEndsWithThem(t *testing.T) {
+	w := newWatchers(build.ShadowPlan{All: []policy.ShadowPlan{{Policy: shadow.Policy{Name: "a"}}}}, nil, atOnce, replay.Config{})
+	require.NoError(t, w.ctx.Err())
+	w.close()
+	require.ErrorIs(t, w.ctx.Err(), context.Canceled)
+}
+
+// TestEachOfTwoFaultsIsOfItsKey.
+func TestEachOfTwoFaultsIsOfItsKey(t *testing.T) {
+	m := parsed(t, inReplicas())
+	err := m.inKeys(errors.Join(&scaling.FieldError{Field: "spec.intervalSeconds", Value: 1, Rule: "a"}, &scaling.FieldError{Field: "timeout", Value: 2, Rule: "b"}))
+	require.EqualError(t, err, "interval: 1: a\nscrapeTimeout: 2: b")
+}
