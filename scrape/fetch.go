@@ -223,12 +223,12 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip":
-		unzipped, err := gzip.NewReader(io.LimitReader(resp.Body, f.config.MaxBody+1))
+		unzipped, err := gzip.NewReader(compressed{io.LimitReader(resp.Body, f.config.MaxBody+1), body})
 		if err != nil {
 			return 0, f.classify(ctx, err)
 		}
 		// gzip ends in a length and a checksum of its own.
-		body.Reader, delimited = unzipped, true
+		body.Reader, body.zipped, delimited = unzipped, true, true
 	default:
 		return 0, failf(Encoding, "%s was not asked for", f.excerpt([]byte(encoding)))
 	}

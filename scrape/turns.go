@@ -3,6 +3,7 @@ package scrape
 import (
 	"context"
 	"io"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -17,47 +18,83 @@ const (
 	longPause = time.Millisecond
 )
 
-// A turnstile lets so many pieces of pages be parsed at a time. Who waits is served by tenants in turn, so that what a
-// tenant's pods send costs others at most the piece that is being parsed.
+const (
+	// lead is how many bytes behind others a tenant may be and yet catch up: some pages.
+	lead = 1 << 20
+	// leastPiece is what a shorter piece counts as: its turn costs something too.
+	leastPiece = 1 << 10
+	// tagsLimit is of how many tenants it is known what they have parsed, at least of the last ones.
+	tagsLimit = 1 << 14
+)
+
+// A turnstile lets so many pieces of pages be parsed at a time. Who waits is served by tenants: first the one of which least
+// was parsed lately, and of equal ones the first. By bytes, with V the greatest start so far:
+//
+//	start = max(tag, V - lead)    tag = start + max(bytes, leastPiece)    V = max(V, start)
+//
+// So what a tenant's pods send costs others that send less only the pieces that are being parsed when theirs come; and while
+// a piece is the first of its tenant, of each other one at most lead and two pieces are parsed before it.
 type turnstile struct {
 	mu      sync.Mutex
 	free    int
-	waiting map[string][]chan struct{} // by tenant
-	turns   []string                   // of tenants who wait
+	most    int64              // V
+	tags    map[string]int64   // without those that are V - lead or less, in the end
+	waiting map[string][]piece // by tenant
+	turns   []string           // of tenants who wait
+}
+
+// A piece waits for its turn.
+type piece struct {
+	bytes int
+	turn  chan struct{} // closed
 }
 
 func newTurnstile(free int) *turnstile {
-	return &turnstile{free: free, waiting: make(map[string][]chan struct{})}
+	return &turnstile{free: free, tags: make(map[string]int64), waiting: make(map[string][]piece)}
 }
 
-// enter waits for a turn, or returns the error of ctx.
-func (t *turnstile) enter(ctx context.Context, tenant string) error {
-	t.mu.Lock()
-	if t.free > 0 {
-		t.free--
-		t.mu.Unlock()
+// enter waits for a turn for so many bytes, or returns the error of ctx.
+func (t *turnstile) enter(ctx context.Context, tenant string, bytes int) error {
+	turn := t.join(tenant, bytes)
+	if turn == nil {
 		return nil
 	}
-	turn := make(chan struct{})
-	if len(t.waiting[tenant]) == 0 {
-		t.turns = append(t.turns, tenant)
-	}
-	t.waiting[tenant] = append(t.waiting[tenant], turn)
-	t.mu.Unlock()
 	select {
 	case <-turn:
 		return nil
 	case <-ctx.Done():
+		t.quit(tenant, turn)
+		return ctx.Err()
 	}
+}
+
+// join takes a turn, or returns what is closed when there is one.
+func (t *turnstile) join(tenant string, bytes int) (turn chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.free > 0 {
+		t.free--
+		t.count(tenant, bytes)
+		return nil
+	}
+	turn = make(chan struct{})
+	if len(t.waiting[tenant]) == 0 {
+		t.turns = append(t.turns, tenant)
+	}
+	t.waiting[tenant] = append(t.waiting[tenant], piece{bytes, turn})
+	return turn
+}
+
+// quit waits no longer. A turn that came at the same time is given on.
+func (t *turnstile) quit(tenant string, turn chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	queue := t.waiting[tenant]
-	if i := slices.Index(queue, turn); i >= 0 {
+	if i := slices.IndexFunc(queue, func(p piece) bool { return p.turn == turn }); i >= 0 {
 		t.put(tenant, slices.Delete(queue, i, i+1))
-		return ctx.Err()
+		return
 	}
-	t.next() // it came at the same time
-	return ctx.Err()
+	t.next()
 }
 
 // leave ends a turn.
@@ -67,20 +104,42 @@ func (t *turnstile) leave() {
 	t.next()
 }
 
-// next gives a turn to the first in turn, or nobody.
+// next gives a turn to the tenant with the least start, or nobody.
 func (t *turnstile) next() {
 	if len(t.turns) == 0 {
 		t.free++
 		return
 	}
-	tenant := t.turns[0]
-	t.turns = append(slices.Delete(t.turns, 0, 1), tenant)
+	at := 0
+	for i, tenant := range t.turns {
+		if t.start(tenant) < t.start(t.turns[at]) {
+			at = i
+		}
+	}
+	tenant := t.turns[at]
+	t.turns = append(slices.Delete(t.turns, at, at+1), tenant)
 	queue := t.waiting[tenant]
-	close(queue[0])
+	t.count(tenant, queue[0].bytes)
+	close(queue[0].turn)
 	t.put(tenant, slices.Delete(queue, 0, 1))
 }
 
-func (t *turnstile) put(tenant string, queue []chan struct{}) {
+func (t *turnstile) start(tenant string) int64 { return max(t.tags[tenant], t.most-lead) }
+
+// count adds a piece that has its turn.
+func (t *turnstile) count(tenant string, bytes int) {
+	start := t.start(tenant)
+	t.most = max(t.most, start)
+	t.tags[tenant] = start + max(int64(bytes), leastPiece)
+	if len(t.tags) > tagsLimit {
+		maps.DeleteFunc(t.tags, func(_ string, tag int64) bool { return tag <= t.most-lead })
+		if len(t.tags) > tagsLimit/2 {
+			clear(t.tags)
+		}
+	}
+}
+
+func (t *turnstile) put(tenant string, queue []piece) {
 	if len(queue) > 0 {
 		t.waiting[tenant] = queue
 		return
@@ -89,15 +148,17 @@ func (t *turnstile) put(tenant string, queue []chan struct{}) {
 	t.turns = slices.DeleteFunc(t.turns, func(one string) bool { return one == tenant })
 }
 
-// turnstiles are those of pages, and of long ones.
+// turnstiles are that of pages, and the one that pieces of long ones pass before.
 type turnstiles struct{ all, long *turnstile }
 
+// newTurnstiles leave a core to what else there is to do, if there are several.
 func newTurnstiles() turnstiles {
-	return turnstiles{newTurnstile(runtime.GOMAXPROCS(0)), newTurnstile(1)}
+	return turnstiles{newTurnstile(max(1, runtime.GOMAXPROCS(0)-1)), newTurnstile(1)}
 }
 
 // A bodyReader hands a page over by pieces. It counts what a sweep reads, after decompression, and has a turn from the
-// end of each Read to the begin of the next, while the piece is parsed.
+// end of each Read to the begin of the next, while the piece is parsed; of a page that is compressed while it reads too, but
+// not while it waits for the network.
 type bodyReader struct {
 	io.Reader
 
@@ -105,38 +166,71 @@ type bodyReader struct {
 	left   *atomic.Int64   // bytes that the sweep may still read
 	tenant string
 	turns  turnstiles
+	zipped bool // Reader computes: it decompresses
 	read   int64
-	turn   *turnstile // that it has, if any
+	paced  bool // it has a turn of long
+	parsed bool // it has a turn of all
 }
 
 func (r *bodyReader) Read(p []byte) (int, error) {
 	r.rest()
+	if r.zipped {
+		if err := r.enter(len(p)); err != nil {
+			return 0, err
+		}
+	}
 	n, err := r.Reader.Read(p)
 	if r.left.Add(-int64(n)) < 0 {
 		return n, errSweep
 	}
-	if r.read += int64(n); n == 0 {
+	if r.read += int64(n); n == 0 || r.zipped {
 		return n, err
 	}
-	turn := r.turns.all
-	if r.read > longPage {
-		turn = r.turns.long
-	}
-	if err := turn.enter(r.ctx, r.tenant); err != nil {
+	if err := r.enter(n); err != nil {
 		return n, err
 	}
-	r.turn = turn
 	return n, err
 }
 
-// rest ends the turn.
+// enter waits for the turns of so many bytes.
+func (r *bodyReader) enter(bytes int) error {
+	if r.read > longPage {
+		if err := r.turns.long.enter(r.ctx, r.tenant, bytes); err != nil {
+			return err
+		}
+		r.paced = true
+	}
+	err := r.turns.all.enter(r.ctx, r.tenant, bytes)
+	r.parsed = err == nil
+	return err
+}
+
+// rest ends the turns.
 func (r *bodyReader) rest() {
-	if r.turn == nil {
-		return
+	if r.parsed {
+		r.turns.all.leave()
 	}
-	if r.turn == r.turns.long {
+	if r.paced {
 		wait(r.ctx, longPause)
+		r.turns.long.leave()
 	}
-	r.turn.leave()
-	r.turn = nil
+	r.parsed, r.paced = false, false
+}
+
+// A compressed page is what a page is decompressed from: it has no turn while it waits for the network.
+type compressed struct {
+	io.Reader
+
+	page *bodyReader
+}
+
+func (r compressed) Read(p []byte) (int, error) {
+	r.page.rest()
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		if err := r.page.enter(n); err != nil {
+			return n, err
+		}
+	}
+	return n, err
 }
