@@ -20,9 +20,9 @@ import (
 // the tenants that hold any and one more: no tenant can take all of it, and of those who wait the one that holds least is
 // served first.
 //
-// Pages are decompressed and parsed in pieces of 64 KiB, as many at a time as Go uses cores but one, and of the tenants that
-// wait the one of which least was parsed lately is next. What a page has beyond 1 MiB, which real ones do not reach, is read
-// at 64 MiB a second of all pages together.
+// Pages are decompressed and parsed in pieces of 64 KiB. One core is left free where there are several, and of the tenants
+// that wait the one of which least was parsed lately is next. What a page has beyond 1 MiB, which real ones do not reach, is
+// read at 64 MiB a second of all pages together.
 type Budget struct {
 	mu            sync.Mutex
 	reading, kept pot
