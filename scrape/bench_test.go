@@ -26,7 +26,7 @@ func fiveFamilies() []string {
 func benchmarkPage(b *testing.B, text []byte, wanted []string) {
 	b.Helper()
 	b.Run("filtered", func(b *testing.B) {
-		r, f := page.NewReader(), page.NewFilter(wanted)
+		r, f := page.NewReader(nil), page.NewFilter(wanted)
 		source := bytes.NewReader(nil)
 		b.SetBytes(int64(len(text)))
 		b.ReportAllocs()

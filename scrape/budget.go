@@ -28,6 +28,7 @@ type Budget struct {
 	reading, kept pot
 	turns         turnstiles
 	workers       sync.Pool // of *worker, which may be used again while the garbage collector leaves them
+	spares        page.Spares
 }
 
 const (
@@ -210,7 +211,7 @@ func (l *lease) begin(ctx context.Context) *Error {
 	l.held = page.Start
 	var ok bool
 	if l.worker, ok = l.budget.workers.Get().(*worker); !ok {
-		l.worker = newWorker()
+		l.worker = newWorker(&l.budget.spares)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func newPageTape(tb testing.TB, metrics ...Metric) *pageTape {
 		require.NoError(tb, m.Validate())
 	}
 	p := newPlan(metrics)
-	return &pageTape{plan: p, worker: newWorker(), memory: p.memory(newBudget(defaultBudget), "")}
+	return &pageTape{plan: p, worker: newWorker(nil), memory: p.memory(newBudget(defaultBudget), "")}
 }
 
 // read returns the share or the failure of every metric.

@@ -24,8 +24,8 @@ type worker struct {
 	key     []byte
 }
 
-func newWorker() *worker {
-	return &worker{page: page.NewReader(), index: make(map[string]int), ids: make(map[uint64]int)}
+func newWorker(spares *page.Spares) *worker {
+	return &worker{page: page.NewReader(spares), index: make(map[string]int), ids: make(map[uint64]int)}
 }
 
 // release forgets the page.

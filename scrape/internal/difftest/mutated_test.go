@@ -155,7 +155,7 @@ type result struct {
 
 func (r *result) compare(text []byte) {
 	if r.reader == nil {
-		r.reader, r.wanted = page.NewReader(), [][]string{wantedNames(), plainNames()}
+		r.reader, r.wanted = page.NewReader(new(page.Spares)), [][]string{wantedNames(), plainNames()}
 		r.filters = []*page.Filter{page.NewFilter(r.wanted[0]), page.NewFilter(r.wanted[1])}
 	}
 	wanted, filter := r.wanted[r.pages%2], r.filters[r.pages%2]

@@ -48,7 +48,7 @@ func loadPage(tb testing.TB, name string) []byte {
 
 // read is the reader on a page. Its pieces are those that a connection might deliver.
 func read(text []byte, wanted []string) *page.Reader {
-	r := page.NewReader()
+	r := page.NewReader(new(page.Spares))
 	if err := readInto(r, page.NewFilter(wanted), text); err != nil {
 		panic(err) // no page here has 100,000 samples
 	}

@@ -1,7 +1,7 @@
 // Package page reads the samples of wanted families out of a page in Prometheus' text format, piece by piece, in bounded
 // memory.
 //
-//	r := page.NewReader()
+//	r := page.NewReader(nil)
 //	r.Reset(page.NewFilter([]string{"q"}), 10_000, func(int) bool { return true })
 //	_, err := r.Read(ctx, body, 16<<20)
 //	for s := r.First(0); s != nil; s = r.Next(s) { ... }

@@ -76,12 +76,12 @@ type Reader struct {
 	fatal  error
 	open   bool
 
-	tables  []table
-	series  []Series
-	buckets []Bucket
-	keys    []byte
-	index   []int32 // of series, by hash; 0 for none, else one more
-	seed    maphash.Seed
+	tables []table
+	room
+	small  room // which was left for a larger one
+	class  int  // of the room, by what is held; -1 for that of a small page
+	spares *Spares
+	seed   maphash.Seed
 
 	buffer []byte
 	pairs  []pair
@@ -90,8 +90,10 @@ type Reader struct {
 	key    []byte
 }
 
-// NewReader returns a reader.
-func NewReader() *Reader { return &Reader{seed: maphash.MakeSeed(), buffer: make([]byte, buffered)} }
+// NewReader returns a reader, which shares the room for large pages with others of the same spares; of nil, with none.
+func NewReader(spares *Spares) *Reader {
+	return &Reader{seed: maphash.MakeSeed(), buffer: make([]byte, buffered), spares: spares}
+}
 
 // Reset begins a page. A family may have so many samples; more is asked before memory is taken beyond Start.
 func (r *Reader) Reset(f *Filter, samples int, more func(bytes int) bool) {
@@ -106,12 +108,13 @@ func (r *Reader) Reset(f *Filter, samples int, more func(bytes int) bool) {
 // Release forgets the page, and gives back what is larger than most pages need.
 func (r *Reader) Release() {
 	if r.used > kept {
-		r.series, r.buckets, r.keys, r.index, r.pairs, r.text, r.name, r.key = nil, nil, nil, nil, nil, nil, nil, nil
+		r.spares.put(r.room)
+		r.room, r.small = r.small, room{}
+		r.pairs, r.text, r.name, r.key = nil, nil, nil, nil
 	}
-	r.filter, r.more, r.held, r.used, r.fatal, r.open = nil, nil, Start-buffered, 0, nil, false
+	r.filter, r.more, r.held, r.class, r.used, r.fatal, r.open = nil, nil, Start-buffered, -1, 0, nil, false
 	clear(r.tables) // errors
-	clear(r.index)
-	r.series, r.buckets, r.keys = r.series[:0], r.buckets[:0], r.keys[:0]
+	r.empty()
 }
 
 // Read reads the rest of src, at most limit bytes. It ends early when ctx does, and with ErrSeries, ErrMemory or
@@ -224,8 +227,13 @@ func (r *Reader) add(family int) *Series {
 	if !r.take(seriesCost + len(r.key)) {
 		return nil
 	}
-	if len(r.index) <= 2*len(r.series) {
-		r.index = make([]int32, max(256, 2*len(r.index)))
+	if c := classOf(r.held); c > r.class {
+		r.move(c)
+	}
+	if n := len(r.index); n <= 2*len(r.series) {
+		n = max(256, 2*n)
+		r.index = slices.Grow(r.index[:0], n)[:n]
+		clear(r.index)
 		for i := range r.series {
 			s := &r.series[i]
 			_, place := r.find(int(s.family), r.keys[s.key:s.keyEnd])

@@ -14,15 +14,17 @@ import (
 
 func always(int) bool { return true }
 
-func readText(r *Reader, f *Filter, text string) error {
-	r.Reset(f, 1000, always)
+func readText(r *Reader, f *Filter, text string) error { return readSamples(r, f, text, 1000) }
+
+func readSamples(r *Reader, f *Filter, text string, most int) error {
+	r.Reset(f, most, always)
 	_, err := r.Read(context.Background(), strings.NewReader(text), 1<<40)
 	return err
 }
 
 func TestReaderAllocatesNothing(t *testing.T) {
 	text := strings.Repeat("x{a=\"b\"} 1\n", 100) + "# TYPE h histogram\nh_bucket{a=\"\\\\\",le=\"1\"} 2\nh_sum{a=\"b\"} 2.5\nh_count 2.0\n\"q\" 7 1000\n"
-	r, f := NewReader(), NewFilter([]string{"h", "q"})
+	r, f := NewReader(nil), NewFilter([]string{"h", "q"})
 	source := strings.NewReader(text)
 	require.Zero(t, testing.AllocsPerRun(20, func() {
 		source.Reset(text)
@@ -35,7 +37,7 @@ func TestReaderAllocatesNothing(t *testing.T) {
 }
 
 func TestReaderRecoversAfterDamage(t *testing.T) {
-	r, f := NewReader(), NewFilter([]string{"a", "h"})
+	r, f := NewReader(nil), NewFilter([]string{"a", "h"})
 	for range 3 {
 		require.NoError(t, readText(r, f, "# TYPE h histogram\nh_bucket{le=\"1\",x=\"y\"} 2\na{b=\"c\" 1\n"))
 		require.ErrorContains(t, r.Err(0), `labels without a comma: "a{b=\"c\" 1"`)
@@ -53,7 +55,7 @@ func TestReaderRecoversAfterDamage(t *testing.T) {
 func TestPiecesChangeNothing(t *testing.T) {
 	text := "x 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"+Inf\"} 4\nq{e=\"1\"} 120\n" + strings.Repeat("y 1\n", 40_000) + "q{e=\"2\"} 3"
 	for _, cut := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader} {
-		r := NewReader()
+		r := NewReader(nil)
 		r.Reset(NewFilter([]string{"q", "h"}), 1000, always)
 		n, err := r.Read(context.Background(), cut(strings.NewReader(text)), 1<<40)
 		require.NoError(t, err)
@@ -73,7 +75,7 @@ func TestLongLines(t *testing.T) {
 		{"q 14\nq{a=\"" + long + "\"} 1\nq{e=\"1\"} 15\n", "longer than 64 KiB"},
 		{"q 14\nq " + strings.Repeat(" ", 3*buffered) + "1\nq{e=\"1\"} 15\n", "longer than 64 KiB"},
 	} {
-		r := NewReader()
+		r := NewReader(nil)
 		require.NoError(t, readText(r, NewFilter([]string{"q"}), row.text))
 		if row.wrong != "" {
 			require.ErrorContains(t, r.Err(0), row.wrong)
@@ -87,7 +89,7 @@ func TestLongLines(t *testing.T) {
 func TestPageEndsEarly(t *testing.T) {
 	f := NewFilter([]string{"q"})
 	read := func(ctx context.Context, src io.Reader, samples int, limit int64, more func(int) bool) error {
-		r := NewReader()
+		r := NewReader(nil)
 		r.Reset(f, samples, more)
 		_, err := r.Read(ctx, src, limit)
 		return err
@@ -114,7 +116,7 @@ func TestPageEndsEarly(t *testing.T) {
 }
 
 func TestReaderGivesBackWhatIsLarge(t *testing.T) {
-	r := NewReader()
+	r := NewReader(nil)
 	require.ErrorIs(t, readText(r, NewFilter([]string{"q"}), strings.Repeat("q{a=\"1\"} 1\n", 1001)), ErrSeries)
 	require.NotZero(t, cap(r.series))
 	r.Release()
