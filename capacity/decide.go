@@ -17,7 +17,8 @@ const (
 	AtCapacity scaling.Code = "AtCapacity needed == from, work, capacity"
 	// Rising counts the trend of the arrivals, in requests/s, up to when a replica that is asked for now would be ready.
 	Rising scaling.Code = "Rising rate < expected, lead:s"
-	// Crowded asks for more than the work does: batches or KV caches are full, or tokens come too slowly.
+	// Crowded asks for more than the work does: batches or KV caches are full, or tokens come too slowly, or will when a
+	// replica that is asked for now would be ready, as what is in flight grows.
 	Crowded scaling.Code = "Crowded full > needed"
 	// Behind asks for more for as long as requests wait: what they need, within so many seconds.
 	Behind scaling.Code = "Behind waiting > ready, drain:s"
@@ -150,7 +151,8 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	each := try.PromptToken*prompt + try.AnswerToken*answer
 	work := rate * each
 	n := try.staff(work)
-	if full := scaling.Ceil(c.config.crowd(x, rate*prompt, c.slowness(t))); full > n {
+	then := s.growing(trendSpan(lead), lead, try.Dispersion)
+	if full := scaling.Ceil(c.config.crowd(&then, rate*prompt, c.slowness(t))); full > n {
 		d.Consider(full, Crowded, "", float64(full), float64(n))
 		n = full
 	}

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -94,6 +95,35 @@ func TestRequestsInFlightThatAreTooSlowAskForReplicas(t *testing.T) {
 	assert.Greater(t, c.crowd(&x, 0, 1.5), c.crowd(&x, 0, 1), "a slower server needs more")
 	c.SLO.TPOT = time.Duration(c.Server.Base * float64(time.Second))
 	assert.Less(t, c.crowd(&x, 0, 1), 4.0, "an SLO that no count keeps asks for none")
+}
+
+// TestWhatGrowsInFlightIsSeenBeforeItIsFull: answers that become longer are counted when they are finished, minutes later; what
+// is in flight grows meanwhile, and replicas are asked for while a start still helps. What only jumps does not grow.
+func TestWhatGrowsInFlightIsSeenBeforeItIsFull(t *testing.T) {
+	scaler, err := New(config(), quiet{})
+	require.NoError(t, err)
+	decide := func(kv func(i int) float64) scaling.Decision {
+		s := State{Tuning: Tuning{trial: trial{Capacity: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300, Dispersion: 1}, Requests: 100}}
+		var d scaling.Decision
+		for i := range 80 {
+			obs := observation(4, 0, 4*200*kv(i), 150*float64(i), 1500, 200)
+			obs.Readings[2].Lower, obs.Readings[2].Upper = kv(i), kv(i)
+			s, d = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
+			s.Tuned = s.last().At
+		}
+		return d
+	}
+	flat := decide(func(int) float64 { return 0.84 })
+	_, crowded := flat.Find(Crowded)
+	require.False(t, crowded, flat.Reason())
+	growing := decide(func(i int) float64 { return 0.3 + 0.54*max(0, float64(i-39)/40) })
+	step, crowded := growing.Find(Crowded)
+	require.True(t, crowded, growing.Reason())
+	require.Greater(t, step.Numbers[0], 4.0)
+	require.Greater(t, growing.Replicas, flat.Replicas)
+	jump := decide(func(i int) float64 { return 0.3 + 0.54*math.Floor(float64(i)/75) })
+	_, crowded = jump.Find(Crowded)
+	require.False(t, crowded, jump.Reason())
 }
 
 // TestSlownessOfLongAnswersWhileTheLoadRises: answers of minutes tell how fast a server was on average while they were given. Held

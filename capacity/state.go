@@ -70,6 +70,7 @@ const (
 	mostStarts  = 20
 	mostRises   = 64
 	lengthsSpan = 300.0
+	spacing     = history / (mostSamples / 2) // seconds between every other sample, at least
 )
 
 // Validate reports what cannot be the state of any Scaler.
@@ -160,7 +161,6 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 		return false // nothing was scraped since, or the clock went back
 	}
 	s.Raw = raw
-	const spacing = history / (mostSamples / 2)
 	if n >= 2 && x.At-s.Samples[n-2].At < spacing {
 		s.Samples[n-1] = x
 	} else {
@@ -213,9 +213,13 @@ func (s *State) turnBack(now float64) (by float64) {
 // back returns the latest sample that is at least w seconds older than the last and of which every pod answered, or the
 // oldest: from another one, what its silent pods had counted before would seem to have come since.
 func (s *State) back(w float64) *Sample {
-	i := len(s.Samples) - 1
-	t := s.Samples[i].At - w
-	for i > 0 && (s.Samples[i].At > t+1e-3 || s.Samples[i].Partly) {
+	last := len(s.Samples) - 1
+	t := s.Samples[last].At - w + 1e-3
+	i := max(0, last-int(w/spacing)) // near it where pods are scraped as often as samples are kept
+	for i < last && s.Samples[i+1].At <= t {
+		i++
+	}
+	for i > 0 && (s.Samples[i].At > t || s.Samples[i].Partly) {
 		i--
 	}
 	return &s.Samples[i]
@@ -281,6 +285,28 @@ func (s *State) trend(span, lead, dispersion float64) float64 {
 		more = min(more, max(0, rate[i+1]-rate[i]-noise)/((long[i]+long[i+1])/2))
 	}
 	return more * (lead + long[2]/2)
+}
+
+// growing returns the last sample as it will be in lead seconds, if the requests in flight and their tokens go on to grow as in
+// the last span seconds: by what is above the noise of their number, in the first two thirds of it and in the last two, the less
+// of the two.
+func (s *State) growing(span, lead, dispersion float64) Sample {
+	x := *s.last()
+	p := [...]*Sample{s.back(span), s.back(2 * span / 3), s.back(span / 3), &x}
+	running, kv := math.Inf(1), math.Inf(1)
+	for i, a := range p[:2] {
+		b := p[i+2]
+		dt := b.At - a.At
+		if dt < span/3 || b.Running == 0 {
+			return x
+		}
+		sure := max(0, 1-math.Sqrt(dispersion*(a.Running+b.Running))/b.Running) // share of it that is no noise
+		running = min(running, max(0, b.Running*sure-a.Running)/dt)
+		kv = min(kv, max(0, b.KV*sure-a.KV)/dt)
+	}
+	x.Running += running * lead
+	x.KV += kv * lead
+	return x
 }
 
 // hold notes what is needed and returns the most within the last w seconds. It remembers an hour of them at least, as w may

@@ -160,3 +160,23 @@ func TestAClockThatStepsBackHoldsNothing(t *testing.T) {
 		assert.Greater(t, d.Replicas, 5*before, "stepped by %s", jump)
 	}
 }
+
+// TestBackIsThatOfATwin: the sample of a time ago is the one that looking at all of them finds, however they are spaced.
+func TestBackIsThatOfATwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s State
+		at := 0.0
+		for range rapid.IntRange(1, 60).Draw(t, "samples") {
+			at += rapid.Float64Range(0.5, 90).Draw(t, "later")
+			s.Samples = append(s.Samples, Sample{At: at, Partly: rapid.IntRange(0, 3).Draw(t, "partly") == 0})
+		}
+		for range 20 {
+			w := rapid.Float64Range(0, 2000).Draw(t, "w")
+			i := len(s.Samples) - 1
+			for i > 0 && (s.Samples[i].At > at-w+1e-3 || s.Samples[i].Partly) {
+				i--
+			}
+			require.Same(t, &s.Samples[i], s.back(w))
+		}
+	})
+}

@@ -36,8 +36,7 @@ func (o *options) convertLog(stdout, stderr io.Writer) error {
 		s, err = traces.Convert(w, log, o.convert, c)
 		return err
 	})
-	var wrong *scaling.FieldError
-	if errors.As(err, &wrong) {
+	if _, ok := errors.AsType[*scaling.FieldError](err); ok {
 		return &usageError{fmt.Errorf("-columns: %w", err)}
 	}
 	if err != nil {

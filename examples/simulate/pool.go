@@ -15,15 +15,13 @@ func inParallel(ctx context.Context, workers, n int, work func(ctx context.Conte
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(workers, n) {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				if errs[i] = work(ctx, i); errs[i] != nil {
 					cancel()
 				}
 			}
-		}()
+		})
 	}
 	group.Wait()
 	var stopped error

@@ -194,7 +194,7 @@ func (r *remote) detect(ctx context.Context, ask prometheus.API) (history.Engine
 		}
 		// Anything of it within the range, seen from its end.
 		ctx, cancel := context.WithTimeout(ctx, answerIn)
-		value, _, err := ask.Query(ctx, countOf(selector, r.length), r.end)
+		value, _, _, err := ask.Query(ctx, countOf(selector, r.length), r.end)
 		cancel()
 		if err != nil {
 			return "", fmt.Errorf("-prometheus: %w", err)
@@ -242,7 +242,7 @@ func (r *remote) begins(ctx context.Context, ask prometheus.API, e history.Engin
 	from, to := start, r.end
 	for _, step := range []time.Duration{max(fine, (r.length / 1000).Truncate(fine)), fine} {
 		within, cancel := context.WithTimeout(ctx, answerIn)
-		value, _, err := ask.QueryRange(within, countOf(selector, step), prometheus.Range{Start: from, End: to, Step: step}, prometheus.WithTimeout(answerIn))
+		value, _, _, err := ask.QueryRange(within, countOf(selector, step), prometheus.Range{Start: from, End: to, Step: step}, prometheus.WithTimeout(answerIn))
 		cancel()
 		if err != nil {
 			return start, fmt.Errorf("-prometheus: %w", err)
@@ -324,7 +324,7 @@ func (p *fetching) one(ctx context.Context, q *history.Query) error {
 			to = end
 		}
 		within, cancel := context.WithTimeout(ctx, answerIn)
-		value, warnings, err := p.ask.QueryRange(within, q.Expr, prometheus.Range{Start: from, End: to, Step: step}, prometheus.WithTimeout(answerIn))
+		value, warnings, _, err := p.ask.QueryRange(within, q.Expr, prometheus.Range{Start: from, End: to, Step: step}, prometheus.WithTimeout(answerIn))
 		cancel()
 		if err != nil {
 			return err

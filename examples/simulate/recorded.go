@@ -125,8 +125,7 @@ func (o *options) load(ctx context.Context, stderr io.Writer) (*past, error) {
 
 // refused makes a refusal of what package history refuses.
 func refused(err error) error {
-	var why *history.RefusedError
-	if errors.As(err, &why) {
+	if _, ok := errors.AsType[*history.RefusedError](err); ok {
 		return &refusedError{err}
 	}
 	return err
