@@ -59,7 +59,10 @@ func lastWriter(entries []metav1.ManagedFieldsEntry) (string, error) {
 	var last *metav1.ManagedFieldsEntry
 	for i := range entries {
 		e := &entries[i]
-		if e.FieldsV1 == nil || !counts(e.FieldsV1.Raw) {
+		if e.FieldsV1 == nil {
+			continue
+		}
+		if fields, err := e.FieldsV1.MarshalJSON(); err != nil || !counts(fields) {
 			continue
 		}
 		if last == nil || e.Time != nil && (last.Time == nil || last.Time.Before(e.Time)) {

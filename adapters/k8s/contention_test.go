@@ -19,13 +19,16 @@ import (
 func TestContended(t *testing.T) {
 	c, clock, r := newCluster(3), &clock{now: start}, record.NewFakeRecorder(1000)
 	written := metav1.NewTime(start)
+	var template, count metav1.FieldsV1
+	require.NoError(t, template.UnmarshalJSON([]byte(`{"f:spec":{"f:template":{}}}`)))
+	require.NoError(t, count.UnmarshalJSON([]byte(`{"f:spec":{"f:replicas":{}}}`)))
 	scheme := metadatafake.NewTestScheme()
 	require.NoError(t, metav1.AddMetaToScheme(scheme))
 	client := metadatafake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: target.APIVersion, Kind: target.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name, ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "kubectl", Operation: "Apply", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:template":{}}}`)}},
-			{Manager: "kube-controller-manager", Subresource: "scale", Operation: "Update", Time: &written, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}},
+			{Manager: "kubectl", Operation: "Apply", FieldsV1: &template},
+			{Manager: "kube-controller-manager", Subresource: "scale", Operation: "Update", Time: &written, FieldsV1: &count},
 		}},
 	})
 	l := newLoop(t, c, &observer{value: 50}, clock, func(config *k8s.LoopConfig) {

@@ -115,7 +115,8 @@ func TestSizeOfAGroup(t *testing.T) {
 // Who has written the count last is who did so at the latest time; one without a time is earlier than any.
 func TestLastWriter(t *testing.T) {
 	entry := func(manager string, second int64, fields string) metav1.ManagedFieldsEntry {
-		e := metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		e := metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: &metav1.FieldsV1{}}
+		require.NoError(t, e.FieldsV1.UnmarshalJSON([]byte(fields)))
 		if second > 0 {
 			at := metav1.Unix(second, 0)
 			e.Time = &at

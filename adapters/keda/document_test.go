@@ -121,3 +121,17 @@ func TestForecast(t *testing.T) {
 	}
 	require.ErrorContains(t, err, `proportional.forecast.timeZone: "Mars/Base": must be in the time zone database`)
 }
+
+// TestADocumentFitsTheKeysBesideIt, or the key that does not is told: its interval counts for the document's rules, and the
+// document's for it.
+func TestADocumentFitsTheKeysBesideIt(t *testing.T) {
+	triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: podless})
+	require.NoError(t, err)
+	const rules = "scaler: {proportional: {stableWindowSeconds: 601, metrics: [{target: 1}]}}"
+	_, err = triggers.Build(chat, inDocument(rules, "interval", "2"))
+	require.NoError(t, err)
+	_, err = triggers.Build(chat, inDocument(rules, "interval", "1"))
+	require.ErrorContains(t, err, "policy.proportional.stableWindowSeconds: 601: must be at most 600 times")
+	_, err = triggers.Build(chat, inDocument("intervalSeconds: 4\n"+rules, "scrapeTimeout", "5"))
+	require.EqualError(t, err, "scrapeTimeout: 5s: must be positive and below interval")
+}

@@ -407,6 +407,13 @@ func TestSecondsAndDurations(t *testing.T) {
 	}
 }
 
+// TestATimeoutIsJudgedByAnIntervalThatIsKnown: the default is, whatever else is wrong; what cannot be read is not.
+func TestATimeoutIsJudgedByAnIntervalThatIsKnown(t *testing.T) {
+	const between = "must be seconds or a duration, as 5 or \"1500ms\", between "
+	wrong(t, inMetric("scalerName", "-", "scrapeTimeout", "20"), `scalerName: "": must not be empty`, `scrapeTimeout: "20": `+between+"1ms and 14.999s")
+	wrong(t, inMetric("interval", "soon", "scrapeTimeout", "20"), `interval: "soon": `+between+"1s and 1h0m0s")
+}
+
 func TestThresholds(t *testing.T) {
 	for text, want := range map[string]float64{
 		"0.001": 0.001, "1e-3": 0.001, "0.9": 0.9, "1e3": 1000, "10 ": 10, "+5": 5, "999999999999": 999999999999, ".5": 0.5,

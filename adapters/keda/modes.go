@@ -55,7 +55,7 @@ func (p *parser) target() {
 	both := (t.APIVersion == "") == (t.Kind == "")
 	p.check(both, "targetKind", t.Kind, "must be given with targetAPIVersion, and only with it")
 	if err != nil || !both {
-		t.APIVersion, t.Kind = "", "" // that it is wrong is said
+		t.Kind = "" // that it is wrong is said
 	}
 }
 

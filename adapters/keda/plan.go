@@ -47,20 +47,17 @@ func anything() Object {
 // spec is the document that the metadata are.
 func (m *Metadata) spec(target k8s.Target, bounds scaling.Bounds) policy.Spec {
 	seconds := int32(m.Interval.Seconds())
-	spec := policy.Spec{
+	return policy.Spec{
 		Settings: policy.Settings{
 			ScaleTargetRef:  policy.ScaleTargetReference{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name},
 			MinReplicas:     &bounds.Min,
 			MaxReplicas:     bounds.Max,
 			IntervalSeconds: &seconds,
 			Grouping:        m.Grouping,
+			Scrape:          &policy.Scrape{PortName: m.PortName, TLS: m.TLS},
 		},
 		Scaler: *m.Scaler.DeepCopy(),
 	}
-	if m.PortName != "" || m.TLS != nil {
-		spec.Scrape = &policy.Scrape{PortName: m.PortName, TLS: m.TLS}
-	}
-	return spec
 }
 
 // plan builds what carries the metadata out, or reports every key that is wrong.

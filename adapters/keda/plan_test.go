@@ -103,6 +103,11 @@ func TestPlanPortAndTLS(t *testing.T) {
 	plan, err = m.plan(chatTarget, oneToTen)
 	require.NoError(t, err)
 	require.Equal(t, "web", plan.Port.Port.String(), "without TLS too")
+
+	m = parsed(t, inMetric("metricProtocol", "https", "tlsServerName", "pods"))
+	plan, err = m.plan(chatTarget, oneToTen)
+	require.NoError(t, err)
+	require.Equal(t, "pods", plan.Scrape.TLS.ServerName, "without the name of a port too")
 }
 
 func manifest(t *testing.T, text string) *unstructured.Unstructured {

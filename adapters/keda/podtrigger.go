@@ -121,7 +121,7 @@ func (t *podTrigger) watchersOf(shadows build.ShadowPlan) *watchers {
 // watch shows the policies that watch what a round saw, whose decision is stored. Those of another target begin anew.
 func (t *podTrigger) watch(now time.Time, scale k8s.Scale, seen k8s.Observed) {
 	w := t.watchers.Load()
-	if w != nil && t.watched != "" && t.watched != scale.UID {
+	if t.watched != "" && t.watched != scale.UID {
 		w.close()
 		plan, _ := t.meta.shadows(t.target, t.plan.Bounds) // what is wrong with it has been said
 		w = t.watchersOf(plan)

@@ -364,6 +364,16 @@ func TestUnknownHolds(t *testing.T) {
 	require.NoError(t, s.ActiveUnknown)
 }
 
+// TestNobodyIsWaitedForWhoIsItself: what a trigger has stored is not another replica's, which might see what it does not.
+func TestNobodyIsWaitedForWhoIsItself(t *testing.T) {
+	w := newWorld(t)
+	trigger := w.trigger(replicasMode())
+	w.load(15)
+	require.NoError(t, w.round(trigger).Unknown)
+	w.reading, w.seenErr = scaling.Reading{}, errors.New("4 pods: Timeout")
+	require.ErrorContains(t, w.next(trigger).Unknown, "4 pods: Timeout")
+}
+
 // TestRestart: the same answer from what is stored, without asking a pod.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)

@@ -2,10 +2,12 @@ package keda
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -333,6 +335,13 @@ func TestCallPanics(t *testing.T) {
 	require.NoError(t, err)
 	counted := 0.0
 	for _, f := range families {
+		if f.GetName() == "grpc_server_handling_seconds" {
+			var bounds []float64
+			for _, b := range f.GetMetric()[0].GetHistogram().GetBucket() {
+				bounds = append(bounds, b.GetUpperBound())
+			}
+			require.Equal(t, []float64{1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1}, bounds)
+		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
 				if f.GetName() == "grpc_server_handled_total" && l.GetName() == "grpc_code" && l.GetValue() == "Internal" {
@@ -365,6 +374,32 @@ func TestPushTriggersLeaveRoomForCalls(t *testing.T) {
 	}
 	_, err := client.GetMetrics(ctx, asked(chat, metadata, "q"))
 	require.NoError(t, err)
+}
+
+// TestAConnectionHasRoomForAllStreams and a thousand calls, which is what a client is told first (RFC 9113, 6.5).
+func TestAConnectionHasRoomForAllStreams(t *testing.T) {
+	s := newStage(t, func(c *EngineConfig) { c.MaxTriggers = 2 })
+	conn, err := net.Dial("tcp", serve(t, GRPCConfig{Engine: s.engine}).Target())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	_, err = io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+	require.NoError(t, err)
+	header := make([]byte, 9)
+	_, err = io.ReadFull(conn, header)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, header[3], "SETTINGS")
+	settings := make([]byte, header[2])
+	_, err = io.ReadFull(conn, settings)
+	require.NoError(t, err)
+	const maxConcurrentStreams = 3
+	for one := range slices.Chunk(settings, 6) {
+		if binary.BigEndian.Uint16(one) == maxConcurrentStreams {
+			require.EqualValues(t, 2*2+1000, binary.BigEndian.Uint32(one[2:]))
+			return
+		}
+	}
+	t.Fatal("it is not told")
 }
 
 // TestStreamsAreLimited: what is too much is said, and does not hold up the calls beside it.

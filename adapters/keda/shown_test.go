@@ -87,6 +87,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 	require.EqualError(t, err, "threshold: \"\": must be given in mode metric\nhfTokenFromEnv: (not shown): is no key of this scaler")
 	_, err = ParseMetadata(map[string]string{"scalerName": "k", "hfToken": token})
 	require.NotContains(t, err.Error(), token, "it may be a secret all the same")
+	_, err = ParseMetadata(inReplicas("cron.policiesFromEnv", `[{name: a, schedule: "`+token+`", targetReplicas: 1}]`))
+	require.EqualError(t, err, "cron.policiesFromEnv: (not shown): is not a cron expression of five fields", "which field is wrong would quote from it")
 	rapid.Check(t, func(t *rapid.T) {
 		metadata := maps.Clone(rapid.SampledFrom([]map[string]string{inMetric(), inReplicas(), inReplicas("lowThreshold", "1"), inReplicas("threshold", "-"), {}}).Draw(t, "base"))
 		for range rapid.IntRange(1, 3).Draw(t, "more") {

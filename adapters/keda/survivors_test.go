@@ -306,6 +306,8 @@ func TestWrongRulesAreToldAlone(t *testing.T) {
 			`realtime.scaleUpRule.scaleStep: "1": must not be given in part and as a whole`, "realtime.scaleUpRule: 5: must be a mapping; {} is an empty one",
 		}},
 		{inReplicas("targetNameFromEnv", "secret-one", "workspaceName", "other"), []string{`workspaceName: "other": must be that of targetName, (not shown), or not be given`}},
+		{inMetric("targetKind", "InferenceSet"), []string{`targetKind: "InferenceSet": must be given with targetAPIVersion, and only with it`}},
+		{inMetric("targetAPIVersion", "a/b/c", "targetKind", "K"), []string{`targetAPIVersion: "a/b/c": must be "version" or "group/version"`}},
 	} {
 		_, err := triggers.Build(chat, row.metadata)
 		require.EqualError(t, err, strings.Join(row.want, "\n"))

@@ -63,7 +63,7 @@ func perReady(total, threshold float64, spec, ready int32) (float64, error) {
 	}
 	mean := math.Round(total * 1e3 / float64(ready))
 	best, found := 0.0, false
-	for _, v := range []float64{mean, max(mean-1, 0), mean + 1} {
+	for _, v := range []float64{mean, mean - 1, mean + 1} { // one below 0 counts as 0 does, which comes first
 		c := count(v)
 		between := c >= min(want, float64(spec)) && c <= max(want, float64(spec))
 		if between && (!found || math.Abs(c-want) < math.Abs(count(best)-want)) {

@@ -318,6 +318,14 @@ func TestNoValue(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestAThousandthBeside: 30.001 of 3 pods wants a fourth replica at 10, but 10 for each, to thousandths, holds.
+func TestAThousandthBeside(t *testing.T) {
+	mean := 30.001 / 3
+	value, _, err := metricValue(Value, 10, scaling.Reading{Metric: "q", Lower: mean, Upper: mean, Values: 3}, 3, 3)
+	require.NoError(t, err)
+	require.InDelta(t, 10.001, value, 1e-9)
+}
+
 func TestBecause(t *testing.T) {
 	r := scaling.Reading{Metric: "q", Lower: 5, Upper: 7.5, Values: 3, Failed: 1}
 	_, because, err := metricValue(AverageValue, 10, r, 4, 4)

@@ -204,18 +204,28 @@ func TestHostilePods(t *testing.T) {
 	}
 	p := start(t, "-static", a.URL+","+b.URL, "-address", "127.0.0.1:0")
 	c := call(t, p.address(), nil)
-	ref := func(path string) *externalscaler.ScaledObjectRef {
-		return trigger(strings.Trim(strings.ReplaceAll(path, "/", "-"), "-"), "threshold=10", "interval=2", "scrapeTimeout=1", "metricPath="+path)
+	ref := func(path string, keys ...string) *externalscaler.ScaledObjectRef {
+		name := strings.Trim(strings.ReplaceAll(path, "/", "-"), "-")
+		return trigger(name, append(keys, "threshold=10", "metricPath="+path)...)
+	}
+	often := []string{"interval=2", "scrapeTimeout=1"}
+	// judged is the trigger of a page. What ends by itself has the time that a busy machine may need for it.
+	judged := func(path, reason string) *externalscaler.ScaledObjectRef {
+		if reason == "Timeout" {
+			return ref(path, often...)
+		}
+		return ref(path, "interval=60", "scrapeTimeout=30")
 	}
 	for _, h := range hostility { // all at once
 		for _, path := range []string{h.path, "/half" + h.path} {
-			_, err := c.GetMetricSpec(t.Context(), ref(path))
+			_, err := c.GetMetricSpec(t.Context(), judged(path, h.reason))
 			require.NoError(t, err)
 		}
 	}
 	for _, h := range hostility {
 		for path, want := range map[string]float64{h.path: h.all, "/half" + h.path: h.half} {
-			got, err := c.known(t, ref(path), waiting)
+			ref := judged(path, h.reason)
+			got, err := c.known(t, ref, waiting)
 			t.Logf("%-16s %v %v", path, got, err)
 			if want < 0 {
 				require.Equal(t, codes.Unavailable, status.Code(err), "%s: %v", path, got)
@@ -224,9 +234,17 @@ func TestHostilePods(t *testing.T) {
 				require.NoError(t, err, path)
 				require.InDelta(t, want, got, 0, path)
 			}
-			active, err := c.IsActive(t.Context(), ref(path))
+			active, err := c.IsActive(t.Context(), ref)
 			require.NoError(t, err)
 			require.True(t, active.GetResult(), "nobody can say that no pod is needed")
+		}
+	}
+	for _, h := range hostility { // and round after round
+		for _, path := range []string{h.path, "/half" + h.path} {
+			pressing := ref(path, often...)
+			pressing.Name += "-often"
+			_, err := c.GetMetricSpec(t.Context(), pressing)
+			require.NoError(t, err)
 		}
 	}
 	// Nothing of it keeps others from what is new.
