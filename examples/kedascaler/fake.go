@@ -42,13 +42,11 @@ func startPages(n int) (*fakePages, error) {
 		})}
 		p.servers = append(p.servers, server)
 		p.urls = append(p.urls, "http://"+listener.Addr().String()+"/metrics")
-		p.wg.Add(1)
-		go func() {
-			defer p.wg.Done()
+		p.wg.Go(func() {
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 				fmt.Println(err)
 			}
-		}()
+		})
 	}
 	return p, nil
 }

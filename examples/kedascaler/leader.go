@@ -76,13 +76,11 @@ func (l *leader) lead(ctx context.Context) error {
 	}
 	var all sync.WaitGroup
 	for _, d := range l.duties {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			if err := d.Start(ctx); err != nil {
 				l.logger.Error("duty of the leader", "error", err)
 			}
-		}()
+		})
 	}
 	all.Wait()
 	return nil

@@ -155,16 +155,14 @@ func TestLoad(t *testing.T) {
 	a := &asker{t: t, why: make(map[string]int)}
 	before, began := p.cpuTime(), time.Now()
 	for i := range refs {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			// Each has its own place in the sync.
 			for at := began.Add(l.sync * time.Duration(i) / time.Duration(l.objects)); at.Sub(began) < l.lasts; at = at.Add(l.sync) {
 				timer := time.NewTimer(time.Until(at))
 				<-timer.C
 				a.sync(conn[i], refs[i], want)
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	took := time.Since(began)

@@ -63,9 +63,7 @@ func TestNoCallFailsByAnEnd(t *testing.T) {
 		var callers sync.WaitGroup
 		var calls atomic.Int64
 		for range 8 {
-			callers.Add(1)
-			go func() {
-				defer callers.Done()
+			callers.Go(func() {
 				for {
 					_, err := c.value(context.WithoutCancel(t.Context()), ref, "q")
 					if err != nil { // there is nobody at the address any more
@@ -76,7 +74,7 @@ func TestNoCallFailsByAnEnd(t *testing.T) {
 					}
 					calls.Add(1)
 				}
-			}()
+			})
 		}
 		eventually(t, func() error {
 			if n := calls.Load(); n < 100 {

@@ -83,7 +83,10 @@ func (a *admission) judge(tb testing.TB, object map[string]any) (shaped bool, er
 	if len(errs) > 0 { // an API server checks no rules of what has not even the shape
 		return false, errs
 	}
-	errs, _ = a.rules.Validate(tb.Context(), field.NewPath(""), a.schema, object, nil, celconfig.RuntimeCELCostBudget)
+	errs, _ = a.rules.Validate(tb.Context(), nil, a.schema, object, nil, celconfig.RuntimeCELCostBudget)
+	for _, err := range errs {
+		err.BadValue = field.OmitValueType{} // the type in older versions, the whole value in newer ones
+	}
 	return true, errs
 }
 

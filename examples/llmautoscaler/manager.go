@@ -165,7 +165,8 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 	c, err := controller.New(controller.Config{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Scales: k8s.NewScales(scales, mapper),
 		Metadata: metadataClient, Mapper: mapper, Pods: pods.Lister(mgr.GetCache()),
-		Recorder: mgr.GetEventRecorderFor(name), Metrics: metrics, Numbers: numbers, Logger: logger,
+		Recorder: mgr.GetEventRecorderFor(name), //nolint:staticcheck // those of events.k8s.io need other rights
+		Metrics:  metrics, Numbers: numbers, Logger: logger,
 		Credentials: o.credentials, Budget: budget, AllowLocal: o.allowLocal, StatusRefresh: o.statusRefresh,
 	})
 	if err != nil {

@@ -78,8 +78,7 @@ func (k *keeper) keep(ctx context.Context) (*atomic.Pointer[tls.Certificate], er
 
 // webhooks adds the webhook of LLMAutoScalers.
 func (o *options) webhooks(mgr manager.Manager) error {
-	return builder.WebhookManagedBy(mgr).
-		For(&stored.LLMAutoScaler{}).
+	return builder.WebhookManagedBy(mgr, &stored.LLMAutoScaler{}).
 		WithValidator(&llmwebhook.Validator{Reader: mgr.GetClient(), Others: mgr.GetAPIReader(), Namespaces: o.watched()}).
 		Complete()
 }

@@ -155,6 +155,25 @@ func TestPropAdmittedDecodes(t *testing.T) {
 	}
 }
 
+// Regression: a rule compared quantities of any exponent, and the API server would have written out 1e9999999999 for it.
+func TestQuantitiesAreBounded(t *testing.T) {
+	definition, err := os.ReadFile(filepath.FromSlash("../workspace/deploy/crd/workspace.inferscale.io_workspaces.yaml"))
+	require.NoError(t, err)
+	a := admissionOf(t, string(definition))
+	for weights, admitted := range map[any]bool{
+		"15Gi": true, "1.5e10": true, "1E+10": true, "2E": true, "1e-2": true, int64(5): true, "99999999999999999999999999999999": true,
+		"0": false, "-1Gi": false, "0e9": false, "1e1.5": false, int64(0): false,
+		"1e9999999999": false, "1e-9999999999": false, "1E+100": false, "1e0001": false, "999999999999999999999999999999999": false,
+	} {
+		whole := map[string]any{}
+		require.NoError(t, yaml.Unmarshal([]byte(fullWorkspace), &whole))
+		whole = runtime.DeepCopyJSON(integers(whole).(map[string]any))
+		whole["spec"].(map[string]any)["inference"].(map[string]any)["model"].(map[string]any)["weights"] = weights
+		_, errs := a.judge(t, whole)
+		require.Equal(t, admitted, len(errs) == 0, "%v: %v", weights, errs)
+	}
+}
+
 // leaves returns what sets each number, text and flag below a value.
 func leaves(v any, set func(any)) (all []func(any)) {
 	switch v := v.(type) {

@@ -146,13 +146,11 @@ func serve(ctx context.Context, cluster *rest.Config, namespace string, o option
 	defer works.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	works.Add(1)
-	go func() {
-		defer works.Done()
+	works.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), w.configMaps.HasSynced) {
 			watcher.Run(ctx)
 		}
-	}()
+	})
 	runner := controller.NewRunner(w.env, watcher)
 	if !o.elect {
 		runner.Run(ctx)

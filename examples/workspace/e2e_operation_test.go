@@ -130,9 +130,7 @@ subjects: [{kind: ServiceAccount, name: prometheus, namespace: default}]
 func (i *installation) testStorm(t *testing.T) {
 	var writers sync.WaitGroup
 	for writer := range int32(4) {
-		writers.Add(1)
-		go func() {
-			defer writers.Done()
+		writers.Go(func() {
 			for n := range int32(15) {
 				s, err := i.scales.Scales("default").Get(t.Context(), workspaces(), "scaled", getOptions())
 				if !assert.NoError(t, err) {
@@ -142,7 +140,7 @@ func (i *installation) testStorm(t *testing.T) {
 				_, err = i.scales.Scales("default").Update(t.Context(), workspaces(), s, metav1.UpdateOptions{})
 				assert.True(t, err == nil || apierrors.IsConflict(err), "%v", err)
 			}
-		}()
+		})
 	}
 	writers.Wait()
 	n := i.scaleOf(t, "scaled").Spec.Replicas

@@ -174,7 +174,7 @@ func serve(ctx context.Context, config *rest.Config, o options) error {
 	reconciler := &controller.Reconciler{
 		Client:   m.GetClient(),
 		Servers:  controller.Servers{Instances: estimator.Instances, Presets: estimator.Presets, PresetImage: o.presetImage},
-		Recorder: m.GetEventRecorderFor("workspace-controller"),
+		Recorder: m.GetEventRecorderFor("workspace-controller"), //nolint:staticcheck // those of events.k8s.io need other rights
 	}
 	if err := reconciler.SetupWithManager(m); err != nil {
 		return err

@@ -102,7 +102,7 @@ func (l lister) Pods(namespace string) corelisters.PodNamespaceLister {
 func (l lister) List(selector labels.Selector) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	err := l.reader.List(context.Background(), &list, &client.ListOptions{
-		Namespace: l.namespace, LabelSelector: selector, UnsafeDisableDeepCopy: ptr(true),
+		Namespace: l.namespace, LabelSelector: selector, UnsafeDisableDeepCopy: new(true),
 	})
 	if err != nil {
 		return nil, err
@@ -120,5 +120,3 @@ func (l lister) Get(name string) (*corev1.Pod, error) {
 	err := l.reader.Get(context.Background(), types.NamespacedName{Namespace: l.namespace, Name: name}, pod)
 	return pod, err
 }
-
-func ptr[T any](v T) *T { return &v }

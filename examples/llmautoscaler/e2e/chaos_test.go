@@ -184,8 +184,8 @@ func (w *world) state(namespace string) string {
 func TestConflictStorm(t *testing.T) {
 	w := newWorld(t)
 	w.autoscaler(func(s *v1alpha1.LLMAutoScalerSpec) {
-		s.Scaler.Realtime.ScaleUpRule.CooldownSeconds = ptr(int32(0))
-		s.Scaler.Realtime.ScaleDownRule.CooldownSeconds = ptr(int32(0))
+		s.Scaler.Realtime.ScaleUpRule.CooldownSeconds = new(int32(0))
+		s.Scaler.Realtime.ScaleDownRule.CooldownSeconds = new(int32(0))
 	})
 	w.fleet.SetRate(60) // more than eight replicas serve: it asks for more at every round
 	w.run("-leader-elect=false")
@@ -209,7 +209,7 @@ func TestConflictStorm(t *testing.T) {
 			d.Annotations["storm"] = time.Now().String()
 			taking := !took && mine%10 == 0 && *d.Spec.Replicas > 2
 			if taking {
-				d.Spec.Replicas = ptr(int32(2))
+				d.Spec.Replicas = new(int32(2))
 			}
 			_, err = deployments.Update(t.Context(), d, metav1.UpdateOptions{}) // a conflict is one of its own
 			took = took || taking && err == nil
@@ -251,7 +251,7 @@ func TestConflictStorm(t *testing.T) {
 
 	w.eventually("who takes writes back is named", time.Minute, func() bool {
 		if d, err := deployments.Get(t.Context(), "chat", metav1.GetOptions{}); err == nil && *d.Spec.Replicas > 2 {
-			d.Spec.Replicas = ptr(int32(2))
+			d.Spec.Replicas = new(int32(2))
 			_, _ = deployments.Update(t.Context(), d, metav1.UpdateOptions{})
 		}
 		status, _ := w.condition(k8s.ConditionContended)

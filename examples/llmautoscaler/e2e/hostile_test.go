@@ -199,7 +199,7 @@ func hostileModels(every int) []model {
 			source.Name, source.Aggregation = "a", "Sum"
 			metrics = append(metrics, policy.ThresholdMetric{Source: source, Threshold: metrics[0].Threshold})
 			metrics = append(metrics, policy.ThresholdMetric{Threshold: metrics[0].Threshold, Source: policy.MetricSource{
-				Protocol: source.Protocol, Engine: "VLLM", Signal: "TTFT", Quantile: ptr(policy.NewDecimal("0.99")), Port: ptr(policy.NewPortNumber(port)),
+				Protocol: source.Protocol, Engine: "VLLM", Signal: "TTFT", Quantile: new(policy.NewDecimal("0.99")), Port: new(policy.NewPortNumber(port)),
 			}})
 			spec.Scaler.Realtime.Metrics = metrics
 			from, to := j*perHostile/perKind, (j+1)*perHostile/perKind

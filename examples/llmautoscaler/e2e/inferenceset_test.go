@@ -62,7 +62,7 @@ func TestInferenceSetFollowsPages(t *testing.T) {
 		require.NoError(t, w.client.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "phi-4"}, &pods))
 		if int64(*pods.Spec.Replicas) != n {
 			before := pods.DeepCopy()
-			pods.Spec.Replicas = ptr(int32(n))
+			pods.Spec.Replicas = new(int32(n))
 			require.NoError(t, w.client.Patch(context.Background(), &pods, client.MergeFrom(before)))
 		}
 		before := found.DeepCopy()

@@ -70,11 +70,9 @@ func newLedger(t *testing.T, client dynamic.Interface) *ledger {
 		for i := range list.Items {
 			l.add(&list.Items[i], one.note)
 		}
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			l.follow(ctx, resource, list.GetResourceVersion(), one.note)
-		}()
+		})
 	}
 	return l
 }

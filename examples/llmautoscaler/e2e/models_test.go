@@ -37,9 +37,9 @@ type model struct {
 
 // thresholds is a spec that holds between 2 and 10 waiting requests, and acts on what lasts for window seconds.
 func thresholds(interval, pods, window int) v1alpha1.LLMAutoScalerSpec {
-	rule := &policy.ScalerRule{ScaleStep: ptr(int32(1)), CooldownSeconds: ptr(int32(3600)), StabilizationWindowSeconds: ptr(int32(window))}
+	rule := &policy.ScalerRule{ScaleStep: new(int32(1)), CooldownSeconds: new(int32(3600)), StabilizationWindowSeconds: new(int32(window))}
 	return v1alpha1.LLMAutoScalerSpec{
-		Settings: policy.Settings{MinReplicas: ptr(int32(1)), MaxReplicas: int32(pods) + 4, IntervalSeconds: ptr(int32(interval))},
+		Settings: policy.Settings{MinReplicas: new(int32(1)), MaxReplicas: int32(pods) + 4, IntervalSeconds: new(int32(interval))},
 		Scaler: policy.Scaler{Realtime: &policy.RealtimeScaler{
 			Metrics:     []policy.ThresholdMetric{{Threshold: policy.MetricThreshold{High: policy.NewDecimal("10"), Low: policy.NewDecimal("2")}}},
 			ScaleUpRule: rule, ScaleDownRule: rule,
@@ -61,13 +61,11 @@ func (w *world) deploy(models []model) {
 	var group sync.WaitGroup
 	turns := make(chan int)
 	for range 8 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for i := range turns {
 				errs[i] = w.create(&models[i])
 			}
-		}()
+		})
 	}
 	for i := range models {
 		turns <- i
@@ -87,7 +85,7 @@ func (w *world) create(m *model) error {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "server", Image: "vllm"}}},
 	}
 	if err := w.client.Create(ctx, &appsv1.Deployment{ObjectMeta: object, Spec: appsv1.DeploymentSpec{
-		Replicas: ptr(int32(len(m.addresses))), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
+		Replicas: new(int32(len(m.addresses))), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
 	}}); err != nil {
 		return err
 	}
@@ -226,7 +224,7 @@ func (w *world) webhook(address, certificates string) {
 	require.NoError(w.t, err)
 	require.NoError(w.t, yaml.UnmarshalStrict(text, &configuration))
 	client := &configuration.Webhooks[0].ClientConfig
-	client.URL, client.Service = ptr("https://"+address+*client.Service.Path), nil
+	client.URL, client.Service = new("https://"+address+*client.Service.Path), nil
 	client.CABundle, err = os.ReadFile(certificates + "/ca.crt")
 	require.NoError(w.t, err)
 	require.NoError(w.t, w.client.Create(w.t.Context(), &configuration))

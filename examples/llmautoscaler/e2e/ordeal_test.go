@@ -77,9 +77,9 @@ func newOrdeal(t *testing.T, replicas int, args ...string) *ordeal {
 		require.NoError(t, w.cluster.Apply(t.Context(), []byte(text)))
 		las := &v1alpha1.LLMAutoScaler{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: spec()}
 		las.Spec.ScaleTargetRef.Name, las.Spec.MaxReplicas = name, most
-		las.Spec.Scaler.Realtime.ScaleUpRule.CooldownSeconds = ptr(int32(upCooldown / time.Second))
-		las.Spec.Scaler.Realtime.ScaleDownRule.CooldownSeconds = ptr(int32(downCool / time.Second))
-		las.Spec.Scaler.Realtime.ScaleDownRule.StabilizationWindowSeconds = ptr(int32(1))
+		las.Spec.Scaler.Realtime.ScaleUpRule.CooldownSeconds = new(int32(upCooldown / time.Second))
+		las.Spec.Scaler.Realtime.ScaleDownRule.CooldownSeconds = new(int32(downCool / time.Second))
+		las.Spec.Scaler.Realtime.ScaleDownRule.StabilizationWindowSeconds = new(int32(1))
 		require.NoError(t, w.client.Create(t.Context(), las))
 	}
 	dynamicClient, err := dynamic.NewForConfig(w.cluster.Config())
@@ -159,13 +159,11 @@ func (o *ordeal) through(blows int, blow func()) {
 		switch i % ordealBurst {
 		case 3, 7:
 			kind, length := []weather{refusing, hanging}[o.random.IntN(2)], time.Duration(500+o.random.IntN(3500))*time.Millisecond
-			outage.Add(1)
-			go func() {
-				defer outage.Done()
+			outage.Go(func() {
 				o.proxy.become(kind)
 				o.pass(length)
 				o.proxy.become(faulty)
-			}()
+			})
 			o.outages++
 			o.away += length
 		case 9:

@@ -214,21 +214,19 @@ func spec() v1alpha1.LLMAutoScalerSpec {
 		Settings: policy.Settings{
 			ScaleTargetRef:  policy.ScaleTargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "chat"},
 			MaxReplicas:     8,
-			IntervalSeconds: ptr(int32(1)),
+			IntervalSeconds: new(int32(1)),
 		},
 		Scaler: policy.Scaler{Realtime: &policy.RealtimeScaler{
 			Metrics: []policy.ThresholdMetric{{Threshold: policy.MetricThreshold{High: policy.NewDecimal("5"), Low: policy.NewDecimal("1")}}},
 			ScaleUpRule: &policy.ScalerRule{
-				ScaleStep: ptr(int32(1)), CooldownSeconds: ptr(int32(3)), StabilizationWindowSeconds: ptr(int32(1)),
+				ScaleStep: new(int32(1)), CooldownSeconds: new(int32(3)), StabilizationWindowSeconds: new(int32(1)),
 			},
 			ScaleDownRule: &policy.ScalerRule{
-				ScaleStep: ptr(int32(1)), CooldownSeconds: ptr(int32(3)), StabilizationWindowSeconds: ptr(int32(2)),
+				ScaleStep: new(int32(1)), CooldownSeconds: new(int32(3)), StabilizationWindowSeconds: new(int32(2)),
 			},
 		}},
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // eventually polls until a condition holds.
 func (w *world) eventually(what string, within time.Duration, holds func() bool) {

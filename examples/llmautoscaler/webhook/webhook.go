@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -34,31 +33,26 @@ type Validator struct {
 }
 
 // ValidateCreate refuses what cannot be carried out.
-func (v *Validator) ValidateCreate(ctx context.Context, o runtime.Object) (admission.Warnings, error) {
-	return v.validate(ctx, nil, o)
+func (v *Validator) ValidateCreate(ctx context.Context, given *stored.LLMAutoScaler) (admission.Warnings, error) {
+	return v.validate(ctx, nil, given)
 }
 
 // ValidateUpdate refuses what cannot be carried out. What was so before the update may stay, so that labels can be
 // changed of an object that a newer version would refuse.
-func (v *Validator) ValidateUpdate(ctx context.Context, old, o runtime.Object) (admission.Warnings, error) {
-	return v.validate(ctx, old, o)
+func (v *Validator) ValidateUpdate(ctx context.Context, before, given *stored.LLMAutoScaler) (admission.Warnings, error) {
+	return v.validate(ctx, before, given)
 }
 
 // ValidateDelete allows every deletion.
-func (*Validator) ValidateDelete(context.Context, runtime.Object) (admission.Warnings, error) {
+func (*Validator) ValidateDelete(context.Context, *stored.LLMAutoScaler) (admission.Warnings, error) {
 	return nil, nil
 }
 
-func (v *Validator) validate(ctx context.Context, old, o runtime.Object) (admission.Warnings, error) {
-	given, ok := o.(*stored.LLMAutoScaler)
-	if !ok {
-		return nil, fmt.Errorf("a %T is no LLMAutoScaler", o)
-	}
+func (v *Validator) validate(ctx context.Context, before, given *stored.LLMAutoScaler) (admission.Warnings, error) {
 	las := &given.LLMAutoScaler
 	if len(v.Namespaces) > 0 && !slices.Contains(v.Namespaces, las.Namespace) {
 		return nil, nil
 	}
-	before, _ := old.(*stored.LLMAutoScaler)
 	if las.DeletionTimestamp != nil || before != nil && before.Generation == las.Generation && before.Generation != 0 {
 		return nil, nil
 	}

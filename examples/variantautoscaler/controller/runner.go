@@ -60,11 +60,9 @@ func (r *Runner) follow(ctx context.Context, models []policy.Model) {
 		}
 		delete(r.running, name)
 		is.stop()
-		ending.Add(1)
-		go func() {
-			defer ending.Done()
+		ending.Go(func() {
 			<-is.ended
-		}()
+		})
 	}
 	ending.Wait() // a target that moves from one model to another has one master at a time
 	for i := range models {

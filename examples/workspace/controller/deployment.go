@@ -42,6 +42,7 @@ func (r *Reconciler) apply(
 	if err != nil {
 		return nil, fmt.Errorf("deployment %s/%s: its managed fields: %w", w.Namespace, w.Name, err)
 	}
+	owned.Status = nil // it is not desired; controller-runtime's fake client has an empty one as owned
 	if equality.Semantic.DeepEqual(owned, desired) {
 		return current, nil
 	}

@@ -23,8 +23,6 @@ import (
 	"github.com/inferscale/inferscale/examples/workspace/estimate"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // key is the name of the workspace of every test.
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "default", Name: "llama"} }
 
@@ -42,7 +40,7 @@ func served(change ...func(*v1alpha1.Workspace)) *v1alpha1.Workspace {
 	w.Annotations = map[string]string{v1alpha1.PerReplicaNodeCountAnnotation: "1"}
 	w.Spec.Resource.InstanceType = "Standard_NC48ads_A100_v4"
 	w.Spec.Inference = &v1alpha1.InferenceSpec{
-		Replicas: ptr[int32](2), Preset: &v1alpha1.PresetSpec{Name: "phi-4"},
+		Replicas: new(int32(2)), Preset: &v1alpha1.PresetSpec{Name: "phi-4"},
 	}
 	for _, f := range change {
 		f(w)
@@ -185,7 +183,7 @@ func foreignDeployment() *appsv1.Deployment {
 	d := &appsv1.Deployment{}
 	d.Name, d.Namespace = key().Name, key().Namespace
 	d.Labels = map[string]string{v1alpha1.NameLabel: key().Name}
-	d.Spec.Replicas = ptr[int32](9)
+	d.Spec.Replicas = new(int32(9))
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "theirs"}}
 	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 	return d

@@ -67,7 +67,7 @@ func TestTargetNodeCountFollowsWhateverHappens(t *testing.T) {
 					t.Skip("there is none")
 				}
 				d := w.deployment(ctx, t)
-				d.Spec.Replicas = ptr(rapid.Int32Range(0, 12).Draw(t, "replicas"))
+				d.Spec.Replicas = new(rapid.Int32Range(0, 12).Draw(t, "replicas"))
 				require.NoError(t, w.Update(ctx, d, client.FieldOwner("somebody")))
 			},
 			"": func(t *rapid.T) {

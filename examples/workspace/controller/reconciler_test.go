@@ -127,7 +127,7 @@ func TestWithoutAPlanNothingChanges(t *testing.T) {
 		"zero annotation": {count("0"), "NodeCountInvalid", `"0"`},
 		"overflow": {func(w *v1alpha1.Workspace) {
 			w.Annotations[v1alpha1.PerReplicaNodeCountAnnotation] = "2"
-			w.Spec.Inference.Replicas = ptr[int32](math.MaxInt32)
+			w.Spec.Inference.Replicas = new(int32(math.MaxInt32))
 		}, "NodeCountOverflow", "spec.inference.replicas: 2 nodes a replica * 2147483647 replicas"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestDriftIsPutRight(t *testing.T) {
 	w := newWorld(t, served())
 	w.settle(t.Context(), t)
 	d := w.deployment(t.Context(), t)
-	d.Spec.Replicas = ptr[int32](7)
+	d.Spec.Replicas = new(int32(7))
 	d.Spec.Template.Spec.Containers[0].Image = "theirs"
 	d.Annotations = map[string]string{"team/note": "kept"}
 	d.Spec.MinReadySeconds = 5
@@ -252,7 +252,7 @@ func TestDeletedWorkspaces(t *testing.T) {
 
 	w = newWorld(t, served(func(w *v1alpha1.Workspace) {
 		w.Finalizers = []string{"example.com/slow"}
-		w.DeletionTimestamp = ptr(metav1.Now())
+		w.DeletionTimestamp = new(metav1.Now())
 	}))
 	_, err = w.reconcile(t.Context())
 	require.NoError(t, err, "being deleted")

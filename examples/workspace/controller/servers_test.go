@@ -24,7 +24,7 @@ func made(t *testing.T, w *v1alpha1.Workspace) string {
 
 func TestServerOfAPreset(t *testing.T) {
 	text := made(t, served(func(w *v1alpha1.Workspace) {
-		w.Spec.Inference.Preset.ContextTokens = ptr[int32](4096)
+		w.Spec.Inference.Preset.ContextTokens = new(int32(4096))
 		w.Spec.Inference.Preset.AccessSecret = "huggingface"
 	}))
 	for _, part := range []string{

@@ -130,7 +130,8 @@ func (m Memory) need(w *v1alpha1.Workspace) (int64, error) {
 // weights returns the bytes of the weights of a model.
 func weights(path *field.Path, model *v1alpha1.ModelSpec) (int64, error) {
 	if model.Weights != nil {
-		if model.Weights.Sign() <= 0 || model.Weights.CmpInt64(maxWeights) > 0 {
+		// Only what is near is compared exactly: 1e9999999999 would be written out for it.
+		if near := model.Weights.AsApproximateFloat64(); !(near > 0 && near < 2*maxWeights) || model.Weights.CmpInt64(maxWeights) > 0 {
 			return 0, field.Invalid(path.Child("weights"), model.Weights.String(), "must be more than 0 and at most 1Pi")
 		}
 		return model.Weights.Value(), nil // whole bytes, rounded up

@@ -15,8 +15,6 @@ import (
 	"github.com/inferscale/inferscale/examples/workspace/estimate"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // workspace returns a workspace with a model of its own.
 func workspace(instance string, model v1alpha1.ModelSpec) *v1alpha1.Workspace {
 	w := &v1alpha1.Workspace{}
@@ -91,7 +89,7 @@ func TestTheEdgeOfANode(t *testing.T) {
 }
 
 func TestErrorsNameTheField(t *testing.T) {
-	good := v1alpha1.ModelSpec{ParametersMillion: ptr[int64](7000), ContextTokens: 1}
+	good := v1alpha1.ModelSpec{ParametersMillion: new(int64(7000)), ContextTokens: 1}
 	with := func(change func(*v1alpha1.ModelSpec)) *v1alpha1.Workspace {
 		m := good
 		change(&m)
@@ -109,13 +107,15 @@ func TestErrorsNameTheField(t *testing.T) {
 			Resource: v1alpha1.ResourceSpec{InstanceType: "Standard_NC4as_T4_v3"},
 		}}, "spec.inference", ""},
 		{with(func(m *v1alpha1.ModelSpec) { m.ParametersMillion = nil }), "spec.inference.model.parametersMillion", ""},
-		{with(func(m *v1alpha1.ModelSpec) { m.ParametersMillion = ptr[int64](0) }), "spec.inference.model.parametersMillion", "0"},
+		{with(func(m *v1alpha1.ModelSpec) { m.ParametersMillion = new(int64(0)) }), "spec.inference.model.parametersMillion", "0"},
 		{with(func(m *v1alpha1.ModelSpec) { m.Precision = "fp3" }), "spec.inference.model.precision", `"fp3"`},
 		{with(func(m *v1alpha1.ModelSpec) { m.KVBytesPerToken = -1 }), "spec.inference.model.kvBytesPerToken", "-1"},
 		{with(func(m *v1alpha1.ModelSpec) { m.KVBytesPerToken = 1 << 62; m.ContextTokens = 1 << 30 }), "spec.inference.model.kvBytesPerToken", ""},
 		{with(func(m *v1alpha1.ModelSpec) { m.ContextTokens = 0 }), "spec.inference.model.contextTokens", "0"},
-		{with(func(m *v1alpha1.ModelSpec) { m.Weights = ptr(resource.MustParse("0")) }), "spec.inference.model.weights", `"0"`},
-		{with(func(m *v1alpha1.ModelSpec) { m.Weights = ptr(resource.MustParse("2Pi")) }), "spec.inference.model.weights", `"2Pi"`},
+		{with(func(m *v1alpha1.ModelSpec) { m.Weights = new(resource.MustParse("0")) }), "spec.inference.model.weights", `"0"`},
+		{with(func(m *v1alpha1.ModelSpec) { m.Weights = new(resource.MustParse("2Pi")) }), "spec.inference.model.weights", `"2Pi"`},
+		{with(func(m *v1alpha1.ModelSpec) { m.Weights = new(resource.MustParse("1e9999999999")) }), "spec.inference.model.weights", `"10e1410065406"`},
+		{with(func(m *v1alpha1.ModelSpec) { m.Weights = new(resource.MustParse("0e9999999999")) }), "spec.inference.model.weights", `"0`},
 	} {
 		_, err := estimate.NewMemory().Estimate(t.Context(), c.w)
 		var invalid *field.Error
@@ -131,7 +131,7 @@ func TestErrorsNameTheField(t *testing.T) {
 
 func TestInstancesWithoutRoom(t *testing.T) {
 	m := estimate.Memory{Instances: map[string]estimate.Instance{"tiny": {GPUs: 1, GPUMemoryGiB: 1}, "bad": {}}}
-	model := v1alpha1.ModelSpec{ParametersMillion: ptr[int64](1), ContextTokens: 1}
+	model := v1alpha1.ModelSpec{ParametersMillion: new(int64(1)), ContextTokens: 1}
 	_, err := m.Estimate(t.Context(), workspace("tiny", model))
 	require.ErrorContains(t, err, `spec.resource.instanceType: Invalid value: "tiny": its GPUs have no memory left for a model`)
 	_, err = m.Estimate(t.Context(), workspace("bad", model))
@@ -149,7 +149,7 @@ func TestEstimateIsTheSmallestThatFits(t *testing.T) {
 			GPUMemoryGiB: rapid.Int32Range(4, 200).Draw(t, "memory"),
 		}
 		model := v1alpha1.ModelSpec{
-			ParametersMillion: ptr(rapid.Int64Range(1, 2_000_000).Draw(t, "parameters")),
+			ParametersMillion: new(rapid.Int64Range(1, 2_000_000).Draw(t, "parameters")),
 			Precision: rapid.SampledFrom([]v1alpha1.Precision{
 				"", v1alpha1.FP32, v1alpha1.BF16, v1alpha1.FP16, v1alpha1.FP8, v1alpha1.Int8, v1alpha1.Int4,
 			}).Draw(t, "precision"),

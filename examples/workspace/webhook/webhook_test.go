@@ -24,8 +24,6 @@ import (
 	"github.com/inferscale/inferscale/examples/workspace/webhook"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -40,7 +38,7 @@ func served(change ...func(*v1alpha1.Workspace)) *v1alpha1.Workspace {
 	w.Name, w.Namespace = "llama", "default"
 	w.Spec.Resource.InstanceType = "Standard_NC24ads_A100_v4"
 	w.Spec.Inference = &v1alpha1.InferenceSpec{
-		Replicas: ptr[int32](1), Preset: &v1alpha1.PresetSpec{Name: "phi-4"},
+		Replicas: new(int32(1)), Preset: &v1alpha1.PresetSpec{Name: "phi-4"},
 	}
 	for _, f := range change {
 		f(w)
@@ -67,7 +65,7 @@ func preferred(nodes ...string) func(*v1alpha1.Workspace) {
 
 func noInference(w *v1alpha1.Workspace) { w.Spec.Inference = nil }
 
-func deleting(w *v1alpha1.Workspace) { w.DeletionTimestamp = ptr(metav1.Now()) }
+func deleting(w *v1alpha1.Workspace) { w.DeletionTimestamp = new(metav1.Now()) }
 
 // request returns the request that an API server sends.
 func request(t *testing.T, subresource string, fresh, old any) admission.Request {
@@ -186,7 +184,7 @@ func TestDefaulterRefusesWhatCannotBeEstimated(t *testing.T) {
 }
 
 func TestValidator(t *testing.T) {
-	deprecated := func(w *v1alpha1.Workspace) { w.Spec.Resource.Count = ptr[int32](3) }
+	deprecated := func(w *v1alpha1.Workspace) { w.Spec.Resource.Count = new(int32(3)) }
 	for name, c := range map[string]struct {
 		fresh, old *v1alpha1.Workspace
 		refused    []string

@@ -188,7 +188,7 @@ type ModelSpec struct {
 	Precision Precision `json:"precision,omitempty"`
 
 	// Weights is the memory that the weights take, as 15Gi, instead of parameters and precision.
-	// +kubebuilder:validation:XValidation:rule="type(self) == string ? quantity(self).isGreaterThan(quantity('0')) : int(self) > 0",message="must be a quantity above 0"
+	// +kubebuilder:validation:XValidation:rule="type(self) == string ? size(self) <= 32 && !self.matches('[eE][+-]?[0-9]{3}') && quantity(self).isGreaterThan(quantity('0')) : int(self) > 0",message="must be a quantity above 0, of 32 characters and an exponent of two digits at most"
 	// +optional
 	Weights *resource.Quantity `json:"weights,omitempty"`
 
