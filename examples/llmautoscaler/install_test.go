@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
@@ -50,7 +49,7 @@ type installation struct {
 
 	api        client.Client
 	kubeconfig string
-	hook       envtest.WebhookInstallOptions
+	hook       cluster.Webhooks
 	kubelet    *cluster.Kubelet
 	reader     http.Header // of somebody who may read the metrics
 
@@ -67,14 +66,14 @@ func install(t *testing.T) *installation {
 	}
 	deployment := bytes.ReplaceAll(manifest(t, "deployment"), []byte("replicas: 2"), []byte("replicas: 0")) // there is no image
 	require.NoError(t, i.Apply(t.Context(), deployment))
-	i.hook = envtest.WebhookInstallOptions{Paths: []string{"deploy/kustomize/webhook.yaml"}}
-	require.NoError(t, i.hook.Install(i.Config()))
-	t.Cleanup(func() { _ = i.hook.Cleanup() })
+	var err error
+	i.hook, err = i.InstallWebhooks("deploy/kustomize/webhook.yaml")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = i.hook.Close() })
 
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	var err error
 	i.api, err = client.New(i.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
 	config, err := i.ServiceAccount(t.Context(), system, "llmautoscaler")
@@ -152,9 +151,7 @@ func (i *installation) start(t *testing.T, more ...string) *program {
 }
 
 func (i *installation) hookFlags() []string {
-	return []string{
-		"-webhook", "-webhook-cert-dir", i.hook.LocalServingCertDir, "-webhook-host", i.hook.LocalServingHost, "-webhook-port", fmt.Sprint(i.hook.LocalServingPort),
-	}
+	return append(i.hook.Flags(), "-webhook")
 }
 
 func (p *program) kill() {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,7 +29,6 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/inferscale/inferscale/examples/internal/cluster"
 	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
@@ -59,7 +57,7 @@ type installation struct {
 	api      client.Client
 	scales   scale.ScalesGetter
 	warnings *warnings
-	webhooks envtest.WebhookInstallOptions
+	webhooks cluster.Webhooks
 
 	kubeconfig    string
 	metrics       string
@@ -83,9 +81,10 @@ func install(t *testing.T) *installation {
 		require.NoError(t, err)
 		require.NoError(t, i.Apply(t.Context(), text), file)
 	}
-	i.webhooks = envtest.WebhookInstallOptions{Paths: []string{"deploy/base/webhooks.yaml"}}
-	require.NoError(t, i.webhooks.Install(i.Config()))
-	t.Cleanup(func() { _ = i.webhooks.Cleanup() }) // a folder with certificates
+	var err error
+	i.webhooks, err = i.InstallWebhooks("deploy/base/webhooks.yaml")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = i.webhooks.Close() })
 
 	config := i.Config()
 	config.WarningHandler = i.warnings
@@ -116,11 +115,9 @@ func (i *installation) start() {
 	t := i.whole
 	t.Helper()
 	i.logs = &logs{}
-	i.program = exec.CommandContext(t.Context(), os.Args[0],
+	i.program = exec.CommandContext(t.Context(), os.Args[0], append(i.webhooks.Flags(),
 		"-kubeconfig", i.kubeconfig, "-leader-elect-namespace", i.electionSpace,
-		"-metrics-address", i.metrics, "-probe-address", i.probes,
-		"-webhook-host", i.webhooks.LocalServingHost, "-webhook-port", strconv.Itoa(i.webhooks.LocalServingPort),
-		"-webhook-cert-dir", i.webhooks.LocalServingCertDir)
+		"-metrics-address", i.metrics, "-probe-address", i.probes)...)
 	i.program.Env = append(os.Environ(), actAsProgram+"=1")
 	i.program.Stderr = i.logs
 	require.NoError(t, i.program.Start())

@@ -5,8 +5,7 @@
 //   - [Start] and [Cluster.Stop] (in a test: [ForTest]); [Cluster.RestartAPIServer] in between.
 //   - Clients: [Cluster.Config] may do everything, [Cluster.User] and [Cluster.ServiceAccount] only what RBAC grants
 //     them; [WriteKubeconfig] is for kubectl and other programs.
-//   - [Cluster.InstallCRDs], [Cluster.Apply] and [Cluster.Aggregate] fill it. Admission webhooks: Install of
-//     envtest.WebhookInstallOptions takes the configuration of [Cluster.Config].
+//   - [Cluster.InstallCRDs], [Cluster.InstallWebhooks], [Cluster.Apply] and [Cluster.Aggregate] fill it.
 //   - [Cluster.StartProgram] runs a further program beside it; [FreePort], [Cluster.ServiceAccount] and
 //     [Cluster.WriteCertificates] are for such.
 //   - [Cluster.Writes] reads from the audit log who wrote what.

@@ -6,20 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// InstallCRDs installs the custom resource definitions of files and folders, and waits until their resources are served.
-func (c *Cluster) InstallCRDs(paths ...string) error {
-	_, err := envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
-	return err
+// Webhooks are where the API server calls the webhooks of [Cluster.InstallWebhooks], and the folder of the certificate that
+// it expects there.
+type Webhooks struct {
+	Host    string
+	Port    int
+	CertDir string
 }
+
+// Flags tells a program here of it.
+func (w Webhooks) Flags() []string {
+	return []string{"-webhook-host", w.Host, "-webhook-port", strconv.Itoa(w.Port), "-webhook-cert-dir", w.CertDir}
+}
+
+// Close removes the folder.
+func (w Webhooks) Close() error { return os.RemoveAll(w.CertDir) }
 
 // Apply applies the objects of YAML documents, as kubectl apply --server-side --force-conflicts does. Objects without a
 // namespace go to default if their kind has namespaces.

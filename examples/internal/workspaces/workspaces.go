@@ -6,11 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
@@ -31,9 +29,9 @@ func Start(tb testing.TB, c *cluster.Cluster, folder string) {
 		require.NoError(tb, err)
 		require.NoError(tb, c.Apply(tb.Context(), text), file)
 	}
-	webhooks := envtest.WebhookInstallOptions{Paths: []string{filepath.Join(deploy, "base/webhooks.yaml")}}
-	require.NoError(tb, webhooks.Install(c.Config()))
-	tb.Cleanup(func() { _ = webhooks.Cleanup() })
+	webhooks, err := c.InstallWebhooks(filepath.Join(deploy, "base/webhooks.yaml"))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = webhooks.Close() })
 
 	binary := filepath.Join(tb.TempDir(), "workspace")
 	out, err := exec.Command("go", "build", "-o", binary, folder).CombinedOutput()
@@ -42,8 +40,8 @@ func Start(tb testing.TB, c *cluster.Cluster, folder string) {
 	require.NoError(tb, err)
 	config := filepath.Join(tb.TempDir(), "kubeconfig")
 	require.NoError(tb, cluster.WriteKubeconfig(config, as))
-	program, err := c.StartProgram("workspace", binary, os.Environ(), "-kubeconfig", config, "-leader-elect=false", "-metrics-address", "0", "-probe-address", "0",
-		"-webhook-host", webhooks.LocalServingHost, "-webhook-port", strconv.Itoa(webhooks.LocalServingPort), "-webhook-cert-dir", webhooks.LocalServingCertDir)
+	flags := append(webhooks.Flags(), "-kubeconfig", config, "-leader-elect=false", "-metrics-address", "0", "-probe-address", "0")
+	program, err := c.StartProgram("workspace", binary, os.Environ(), flags...)
 	require.NoError(tb, err)
 	tb.Cleanup(program.Stop)
 }
