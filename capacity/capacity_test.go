@@ -153,9 +153,11 @@ func fixed(try trial) scaling.Policy {
 }
 
 func genTrial(t *rapid.T) trial {
+	capacity := rapid.Float64Range(0.05, 2).Draw(t, "capacity")
 	return trial{
-		Capacity: rapid.Float64Range(0.05, 2).Draw(t, "capacity"), PromptToken: 1e-4, AnswerToken: 2e-4,
-		Hold: rapid.SampledFrom([]float64{0, 60, 900}).Draw(t, "hold"), Trend: rapid.Bool().Draw(t, "trend"),
+		Capacity: capacity, PromptToken: 1e-4, AnswerToken: 2e-4,
+		Fleet: capacity * rapid.Float64Range(1, 2).Draw(t, "fleet over capacity"), Mean: rapid.Float64Range(0, 4).Draw(t, "mean"),
+		Hold: rapid.SampledFrom([]float64{0, 60, 900}).Draw(t, "hold"), Trend: rapid.Bool().Draw(t, "trend"), Level: rapid.Bool().Draw(t, "level"),
 	}
 }
 
@@ -166,6 +168,7 @@ func TestOnlyTheRatioOfWorkToCapacityCounts(t *testing.T) {
 		other := try
 		times := math.Exp2(float64(rapid.IntRange(-8, 8).Draw(t, "times"))) // exact in floating point
 		other.Capacity, other.PromptToken, other.AnswerToken = try.Capacity*times, try.PromptToken*times, try.AnswerToken*times
+		other.Fleet, other.Mean = try.Fleet*times, try.Mean*times
 		p, q := fixed(try), fixed(other)
 		served, spec := 0.0, int32(4)
 		for i := range 40 {
@@ -202,7 +205,7 @@ func (quiet) Tune(_ *Config, past func() Past) (Tuning, bool) { return past().La
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	scaler, err := New(config(), quiet{})
 	require.NoError(t, err)
-	s := State{Tuning: Tuning{trial: trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
+	s := State{Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
 	i := 0
 	obs := observation(4, 0, 20, 0, 1500, 200)
 	decide := func() {
@@ -225,7 +228,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 func BenchmarkDecide(b *testing.B) {
 	scaler, err := New(config(), quiet{})
 	require.NoError(b, err)
-	s := State{Tuning: Tuning{trial: trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
+	s := State{Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
 	obs := observation(4, 0, 20, 0, 1500, 200)
 	i := 0
 	b.ReportAllocs()

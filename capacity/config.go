@@ -83,6 +83,7 @@ const (
 	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
 	surgeSpan   = 30.0   // and those over which, or half of which, more counts, less so much of what is chance,
 	surge       = 1.0    // in deviations
+	meanSpan    = 300.0  // seconds over which the mean work is taken, which has room for what was never seen
 	lengthSpan  = 120.0  // seconds over which mean lengths are taken, or twice as long as the SLO gives an answer,
 	longSpan    = 900.0  // at most
 	spread      = 0.3    // replicas for the noise of the work, times its square root
@@ -96,35 +97,39 @@ const (
 	mostReplay  = 80_000 // requests in a replay
 	smallest    = 6.0    // replicas in a replay, of a larger fleet,
 	mostFleet   = 1000.0 // and at most, whatever a fleet says that it has
-	unseen      = 0.9    // share of what the fleet takes that a replay may find at most, over 1 + start/3000 s: the rest is for what the past did not show
+	findable    = 0.9    // share of what the fleet takes that a replay may find at most
+	seen        = 0.9    // share of what the fleet takes that the mean work may have, over 1 + start/3000 s: the rest is for what the past did not show
 	step        = 1.06   // from one capacity that is tried to the next
-	within      = 0.9    // share of what the goal allows to be late in a replay
+	within      = 0.75   // share of what the goal allows to be late in a replay
 	strain      = 1.1    // by how much more traffic the past must be survived, too
 	strainLate  = 0.015  // the share that may be late then
 	careful     = 1.2    // margin before anything can be replayed
 )
 
 // A knob is what is chosen beside the capacity: how long a need is held, over how long a time arrivals and lengths are
-// taken, and whether a trend counts.
+// taken, whether a trend counts, and whether the room is the same number of replicas whatever the work.
 type knob struct {
-	hold, span float64
-	trend      bool
+	hold, span   float64
+	trend, level bool
 }
 
-const choices = 8
+const choices = 11
 
 // knobs returns what is tried, from bold to calm, where a start takes so many seconds: no replica is let go before
 // keeping it has cost as much as starting it again.
 func knobs(start float64) [choices]knob {
 	a, b, c, d := max(60, start), max(300, 1.5*start), max(900, 2*start), max(1800, 3*start)
 	return [choices]knob{
-		{a, rateSpan, false},
-		{b, rateSpan, false},
-		{a, rateSpan, true},
-		{b, rateSpan, true},
-		{c, rateSpan, true},
-		{d, rateSpan, true},
-		{b, 5 * rateSpan, false},
-		{c, 10 * rateSpan, false},
+		{a, rateSpan, false, false},
+		{b, rateSpan, false, false},
+		{a, rateSpan, true, false},
+		{b, rateSpan, true, false},
+		{c, rateSpan, true, false},
+		{d, rateSpan, true, false},
+		{b, 5 * rateSpan, false, false},
+		{c, 10 * rateSpan, false, false},
+		{a, rateSpan, false, true},
+		{b, rateSpan, false, true},
+		{a, rateSpan, true, true},
 	}
 }

@@ -26,6 +26,10 @@ const (
 	Held scaling.Code = "Held needed < held, hold:s"
 	// Fresh keeps what runs while too little has been seen.
 	Fresh scaling.Code = "Fresh age:s < needed:s"
+	// Level says that the room beside work/fleet is a number of replicas, the same whatever the work.
+	Level scaling.Code = "Level spare, fleet"
+	// Unseen keeps more than the work asks for as it comes: its mean of five minutes, with room for what was never seen.
+	Unseen scaling.Code = "Unseen kept > needed, mean, capacity"
 	// Guarded takes the capacity for less than it was found to be, as the SLO was missed: by the factor 1+guard.
 	Guarded scaling.Code = "Guarded guard"
 	// Partly keeps what runs: pods did not answer, or may have more than is known.
@@ -127,32 +131,25 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	t, try, freeze := &s.Tuning, s.Tuning.trial, 0.0
 	lead := c.config.lead(s)
 	x := s.last()
-	age, since := x.At-s.Began, x.At-s.Since
+	since, early := x.At-s.Since, 0.0
 	if c.fixed != nil {
 		try, freeze = *c.fixed, c.warm
 	} else {
-		freeze = lead + 300
-		try.Capacity /= (1 + s.Guard) * (1 + prior(age, lead))
+		freeze, early = lead+300, prior(x.At-s.Began, lead)
+		try.Capacity /= (1 + s.Guard) * (1 + early)
 	}
+	roomy := try
+	roomy.Capacity, roomy.Level = try.Fleet*seen/(1+s.Guard)/(1+c.config.start(s)/3000+early), true
 	spec := d.From
-	rate := s.rate(max(try.Span, rateSpan))
-	for _, span := range [...]float64{rateSpan, surgeSpan, surgeSpan / 2} {
-		rate = max(rate, s.surging(span, try.Dispersion))
+	came := c.came(s, &try, lead, d)
+	n := try.staff(came.work)
+	if kept := roomy.staff(came.mean); kept > n {
+		d.Consider(kept, Unseen, "", float64(kept), float64(n), came.mean, roomy.Capacity)
+		n = kept
 	}
-	tpot := c.config.SLO.TPOT.Seconds()
-	_, answer := s.sizes(longSpan)
-	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, 2*answer*tpot), longSpan))
-	if try.Trend {
-		if more := s.trend(trendSpan(lead), lead, try.Dispersion); more > 0 {
-			d.Consider(spec, Rising, "", rate, rate+more, lead)
-			rate += more
-		}
-	}
-	each := try.PromptToken*prompt + try.AnswerToken*answer
-	work := rate * each
-	n := try.staff(work)
 	then := s.growing(trendSpan(lead), lead, try.Dispersion)
-	if full := scaling.Ceil(c.config.crowd(&then, rate*prompt, c.slowness(t))); full > n {
+	full := scaling.Ceil(c.config.crowd(&then, came.prompts, c.slowness(t)))
+	if full > n {
 		d.Consider(full, Crowded, "", float64(full), float64(n))
 		n = full
 	}
@@ -163,16 +160,12 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	case n < spec:
 		code = BelowCapacity
 	}
-	d.To(n, code, "", float64(n), float64(spec), work, try.Capacity)
-	least := n
+	d.To(n, code, "", float64(n), float64(spec), came.work, try.given(came.work))
 	if since < freeze {
-		least = max(n, spec)
+		full = max(full, spec)
 	}
-	keep := work
-	if least > try.staff(work) {
-		keep = try.Capacity * staffed(float64(least))
-	}
-	held := try.staff(s.hold(x.At, keep, try.Hold))
+	held := max(try.staff(s.Needs.hold(x.At, came.work, try.Hold)), roomy.staff(s.Means.hold(x.At, came.mean, try.Hold)),
+		int32(s.Counts.hold(x.At, float64(full), try.Hold)))
 	switch {
 	case held > n && held == spec && since < freeze:
 		d.To(held, Fresh, "", since, freeze)
@@ -181,8 +174,8 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	wanted := held
 	if behind := x.Waiting - float64(x.Ready); behind > 0 {
-		within := max(drain, answer*tpot/4)
-		if catch := try.staff(work + behind*each/within); catch > wanted {
+		within := max(drain, came.answer*c.config.SLO.TPOT.Seconds()/4)
+		if catch := try.staff(came.work + behind*came.each/within); catch > wanted {
 			wanted = catch
 			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), within)
 		}
@@ -192,6 +185,9 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	if c.fixed != nil {
 		return n
+	}
+	if try.Level {
+		d.Consider(spec, Level, "", try.spare(), try.Fleet)
 	}
 	if s.Guard > 0.01 {
 		d.Consider(spec, Guarded, "", s.Guard)

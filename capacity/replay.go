@@ -20,6 +20,7 @@ type bench struct {
 	span     time.Duration // of the replay
 	warm     time.Duration // of it, before anything counts
 	initial  int32
+	share    float64 // of the traffic and of the fleet that is replayed
 	hits     float64 // share of the prompts' tokens that are not computed, and are not work
 	replays  int
 	least    float64 // share of requests that was late in any replay
@@ -81,7 +82,7 @@ func nearest(k, n int) []int {
 // largest returns the largest capacity near u that keeps the goal, in steps of 6 %: up at most four of them, since a
 // past without a burst says little, and down any number, to half of what a fleet takes.
 func (b *bench) largest(t *Tuning, k int, u float64) (capacity, late, cost float64, ok bool) {
-	floor, top := t.Fleet/2, t.Fleet*unseen/(1+b.start/3000)
+	floor, top := t.Fleet/2, t.Fleet*findable
 	u = min(max(u, floor), top)
 	late, cost, ok = b.keeps(t, k, u)
 	if ok {
@@ -110,13 +111,13 @@ func (b *bench) largest(t *Tuning, k int, u float64) (capacity, late, cost float
 func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool) {
 	try := t.trial
 	knob := knobs(b.start)[k]
-	try.Capacity, try.Hold, try.Span, try.Trend = u, knob.hold, knob.span, knob.trend
-	late, cost = b.replay(b.requests, &try)
+	try.Capacity, try.Hold, try.Span, try.Trend, try.Level = u, knob.hold, knob.span, knob.trend, knob.level
+	late, cost = b.replay(b.requests, b.initial, &try)
 	b.least = min(b.least, late)
 	if late > b.allowed {
 		return late, cost, false
 	}
-	strainedLate, _ := b.replay(b.strained, &try)
+	strainedLate, _ := b.replay(b.strained, scaling.Ceil(strain*float64(b.initial)), &try)
 	return late, cost, strainedLate <= max(strainLate, 2*b.allowed)
 }
 
@@ -125,14 +126,15 @@ func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool)
 const longest = time.Hour
 
 // replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours.
-func (b *bench) replay(requests []sim.Request, try *trial) (late, hours float64) {
+func (b *bench) replay(requests []sim.Request, initial int32, try *trial) (late, hours float64) {
 	config := *b.config
 	config.Server = b.server
 	config.Bounds = scaling.Bounds{Min: 1, Max: max(config.Bounds.Max, 64)} // what is needed, whatever may be asked for
 	config.ColdStart = time.Duration(b.start * float64(time.Second))
 	cached := *try
+	cached.Mean *= b.share
 	cached.PromptToken *= 1 - b.hits // all tokens of a replay's prompts are counted as computed
-	return b.under(requests, config.ColdStart, b.unanswerable(), func() (scaling.Group, error) {
+	return b.under(requests, initial, config.ColdStart, b.unanswerable(), func() (scaling.Group, error) {
 		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: &cached, warm: b.warm.Seconds()})), nil
 	})
 }
@@ -170,7 +172,7 @@ func (b *bench) asItWas(p *Past, share float64) float64 {
 	for k := range warm {
 		warm[k] = ready[0]
 	}
-	late, _ := b.under(b.requests, 0, 0, func() (scaling.Group, error) {
+	late, _ := b.under(b.requests, b.initial, 0, 0, func() (scaling.Group, error) {
 		return sim.Schedule(began(), b.config.Control, append(warm, ready...)), nil
 	})
 	return late
@@ -188,7 +190,7 @@ func (b *bench) unanswerable() time.Duration {
 
 // under returns the share of requests that miss the SLO under a group, of those that come after a warm-up and a while, and the
 // replica-hours after the warm-up.
-func (b *bench) under(requests []sim.Request, start, while time.Duration, group func() (scaling.Group, error)) (late, hours float64) {
+func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, group func() (scaling.Group, error)) (late, hours float64) {
 	b.replays++
 	all, met := 0, 0
 	for i := range requests {
@@ -199,7 +201,7 @@ func (b *bench) under(requests []sim.Request, start, while time.Duration, group 
 	if all == 0 {
 		return 0, 0
 	}
-	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, b.initial, start)
+	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, initial, start)
 	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, longest
 	r, err := sim.Run(forever(), &s, group, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
 		if o.Arrived >= b.warm+while && o.Met {
@@ -209,7 +211,7 @@ func (b *bench) under(requests []sim.Request, start, while time.Duration, group 
 	if err != nil {
 		return 1, math.Inf(1)
 	}
-	return 1 - float64(met)/float64(all), r.ReplicaHours - float64(b.initial)*b.warm.Hours()
+	return 1 - float64(met)/float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()
 }
 
 // began is when every replay begins, as a scenario that does not say: not the zero time.

@@ -54,8 +54,8 @@ func TestAReplayOfWhatWasHasTheReplicasThatThereWere(t *testing.T) {
 // TestALessCarefulTuningWaitsForTheSLO: a tuning in the middle of a burst, whose last minute no replay has seen the end of, took
 // replicas away while requests were late.
 func TestALessCarefulTuningWaitsForTheSLO(t *testing.T) {
-	try := trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}
-	scaler, err := New(config(), found{Capacity: 1, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300})
+	try := trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}
+	scaler, err := New(config(), found{Capacity: 1, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300})
 	require.NoError(t, err)
 	tuned := func(late float64) Tuning {
 		s := State{Tuning: Tuning{trial: try}}
@@ -103,7 +103,7 @@ func TestWhatGrowsInFlightIsSeenBeforeItIsFull(t *testing.T) {
 	scaler, err := New(config(), quiet{})
 	require.NoError(t, err)
 	decide := func(kv func(i int) float64) scaling.Decision {
-		s := State{Tuning: Tuning{trial: trial{Capacity: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300, Dispersion: 1}, Requests: 100}}
+		s := State{Tuning: Tuning{trial: trial{Capacity: 0.7, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300, Dispersion: 1}, Requests: 100}}
 		var d scaling.Decision
 		for i := range 80 {
 			obs := observation(4, 0, 4*200*kv(i), 150*float64(i), 1500, 200)

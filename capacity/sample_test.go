@@ -98,7 +98,7 @@ func TestSilentPodsNeverTakeAwayReplicas(t *testing.T) {
 
 // TestCountersOfASilentPodDoNotComeAsABurst: what a pod counted while it was silent came over all of that time.
 func TestCountersOfASilentPodDoNotComeAsABurst(t *testing.T) {
-	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	p := fixed(trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
 	at := func(i int) time.Time { return start().Add(time.Duration(i) * 15 * time.Second) }
 	served := 0.0
 	want := int32(0)
@@ -123,7 +123,7 @@ func TestCountersOfASilentPodDoNotComeAsABurst(t *testing.T) {
 // TestReplicasThatStartKeepNoOthers: nothing was taken away while a pod was not ready, though it has nothing: where starts take ten minutes a
 // fleet that grew by one for a moment stayed as large for as long.
 func TestReplicasThatStartKeepNoOthers(t *testing.T) {
-	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	p := fixed(trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
 	for i := range 40 {
 		obs := observation(6, 0, 20, float64(i+1)*15, 1500, 200)
 		obs.SpecReplicas = 8
@@ -140,7 +140,7 @@ func TestReplicasThatStartKeepNoOthers(t *testing.T) {
 
 // TestNothingIsTakenAwayWhileCachesAreVague: full caches that are known within limits only may be full.
 func TestNothingIsTakenAwayWhileCachesAreVague(t *testing.T) {
-	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	p := fixed(trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
 	for i := range 40 {
 		obs := observation(6, 0, 20, float64(i+1)*15, 1500, 200)
 		obs.Readings[2].Lower, obs.Readings[2].Upper = 0.1, 0.9
@@ -155,7 +155,7 @@ func TestNothingIsTakenAwayWhileCachesAreVague(t *testing.T) {
 // asked for is not held.
 func TestRequestsThatWaitAreServed(t *testing.T) {
 	for _, silent := range []int32{0, 2} {
-		p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60})
+		p := fixed(trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60})
 		decide := func(i int, waiting float64) scaling.Decision {
 			obs := observation(6, waiting, 20, float64(i+1)*75, 1500, 200)
 			for k := range obs.Histograms {
@@ -177,7 +177,7 @@ func TestRequestsThatWaitAreServed(t *testing.T) {
 
 // TestAReaderThatBeginsAnewIsNoBurst lets all counters fall to what has come since.
 func TestAReaderThatBeginsAnewIsNoBurst(t *testing.T) {
-	p := fixed(trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+	p := fixed(trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
 	at := func(i int) time.Time { return start().Add(time.Duration(i) * 15 * time.Second) }
 	want := int32(0)
 	for i := range 20 {
@@ -192,7 +192,7 @@ func TestAReaderThatBeginsAnewIsNoBurst(t *testing.T) {
 // TestOldCountsSayNothing keeps the time of the scrape, while the clock goes on.
 func TestOldCountsSayNothing(t *testing.T) {
 	c := config()
-	p := scaling.New(Scaler{config: &c, fixed: &trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}})
+	p := scaling.New(Scaler{config: &c, fixed: &trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}})
 	obs := observation(4, 0, 20, 1000, 1500, 200)
 	for i := range obs.Histograms {
 		obs.Histograms[i].At = start()

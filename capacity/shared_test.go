@@ -89,7 +89,7 @@ func TestARestartGathersThePastAnewAndLetsNothingGo(t *testing.T) {
 		require.NoError(t, l.Restore(stored))
 		return l
 	}
-	state := State{Began: seconds(start()), Tuning: Tuning{trial: trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
+	state := State{Began: seconds(start()), Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
 	scaler, err := New(c, quiet{})
 	require.NoError(t, err)
 	policy := scaling.New[State](fixedState{scaler, state})

@@ -31,7 +31,9 @@ type Seen struct {
 	Samples []Sample `json:"samples,omitempty"`
 	Raw     Sample   `json:"raw"`     // the counters as they were read last
 	Before  Sample   `json:"before"`  // what they had counted before they fell
-	Needs   []Work   `json:"needs"`   // those that no later one exceeds, oldest first
+	Needs   Peaks    `json:"needs"`   // of work as it came
+	Means   Peaks    `json:"means"`   // of its mean
+	Counts  Peaks    `json:"counts"`  // of replicas, whatever the work
 	Lengths []Sizes  `json:"lengths"` // of spans of the past, oldest first
 	Sizes   Sizes    `json:"sizes"`   // as they were read last
 	// Settled is since when the fleet has had what it is thought to need, 0 while it has not.
@@ -44,10 +46,14 @@ type Need struct {
 	Count int32   `json:"count"`
 }
 
-// A Work is what was needed at a time, in seconds of a replica a second: how many replicas that is may have changed since.
-type Work struct {
-	At   float64 `json:"at"`
-	Work float64 `json:"work"`
+// Peaks are what was needed, in replicas or in seconds of a replica a second, as far as nothing later exceeds it, oldest first.
+// Of work it may have changed since how many replicas it needs.
+type Peaks []Peak
+
+// A Peak is what was needed at a time.
+type Peak struct {
+	At    float64 `json:"at"`
+	Value float64 `json:"value"`
 }
 
 // Sizes are histograms of lengths since a time.
@@ -75,7 +81,7 @@ const (
 
 // Validate reports what cannot be the state of any Scaler.
 func (s State) Validate() error {
-	if len(s.Samples) > 2*mostSamples || len(s.Lengths) > 64 || len(s.Needs) > 2*mostSamples || len(s.Starts) > mostStarts || len(s.Rises) > mostRises {
+	if len(s.Samples) > 2*mostSamples || len(s.Lengths) > 64 || max(len(s.Needs), len(s.Means), len(s.Counts)) > 2*mostSamples || len(s.Starts) > mostStarts || len(s.Rises) > mostRises {
 		return errors.New("more is remembered than a Scaler can")
 	}
 	last := math.Inf(-1)
@@ -85,9 +91,11 @@ func (s State) Validate() error {
 		}
 		last = s.Samples[i].At
 	}
-	for i := 1; i < len(s.Needs); i++ {
-		if s.Needs[i].At < s.Needs[i-1].At || !(s.Needs[i].Work < s.Needs[i-1].Work) {
-			return fmt.Errorf("needs[%d]: must be later and less than the one before", i)
+	for k, peaks := range s.peaks() {
+		for i := 1; i < len(peaks); i++ {
+			if peaks[i].At < peaks[i-1].At || !(peaks[i].Value < peaks[i-1].Value) {
+				return fmt.Errorf("%s[%d]: must be later and less than the one before", [...]string{"needs", "means", "counts"}[k], i)
+			}
 		}
 	}
 	for i := range s.Lengths {
@@ -105,6 +113,9 @@ func (s State) Validate() error {
 	}
 	return s.Tuning.validate()
 }
+
+// peaks are all that are held.
+func (s *Seen) peaks() [3]Peaks { return [...]Peaks{s.Needs, s.Means, s.Counts} }
 
 func (b *Buckets) valid() bool {
 	if len(b.Counts) == 0 {
@@ -198,8 +209,10 @@ func (s *State) turnBack(now float64) (by float64) {
 	for i := range s.Samples {
 		s.Samples[i].At -= by
 	}
-	for i := range s.Needs {
-		s.Needs[i].At -= by
+	for _, peaks := range s.peaks() {
+		for i := range peaks {
+			peaks[i].At -= by
+		}
 	}
 	for i := range s.Rises {
 		s.Rises[i].At -= by
@@ -311,23 +324,25 @@ func (s *State) growing(span, lead, dispersion float64) Sample {
 
 // hold notes what is needed and returns the most within the last w seconds. It remembers an hour of them at least, as w may
 // grow.
-func (s *State) hold(at, work, w float64) float64 {
-	k := len(s.Needs)
-	for k > 0 && s.Needs[k-1].Work <= work {
+func (p *Peaks) hold(at, value, w float64) float64 {
+	all := *p
+	k := len(all)
+	for k > 0 && all[k-1].Value <= value {
 		k--
 	}
-	s.Needs = append(s.Needs[:k], Work{at, work})
+	all = append(all[:k], Peak{at, value})
 	old := 0
-	for s.Needs[old].At < at-max(w, history) {
+	for all[old].At < at-max(w, history) {
 		old++
 	}
-	s.Needs = s.Needs[:copy(s.Needs, s.Needs[old:])]
-	for _, need := range s.Needs {
-		if need.At >= at-w-1e-3 {
-			return need.Work
+	all = all[:copy(all, all[old:])]
+	*p = all
+	for _, peak := range all {
+		if peak.At >= at-w-1e-3 {
+			return peak.Value
 		}
 	}
-	return work
+	return value
 }
 
 // starts learns how long a start takes: from when a count was asked for to when as many are ready.

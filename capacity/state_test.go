@@ -107,7 +107,10 @@ func TestStoredStateIsChecked(t *testing.T) {
 	for name, s := range map[string]State{
 		"samples back in time": {Seen: Seen{Samples: []Sample{{At: 2}, {At: 1}}}},
 		"a negative counter":   {Seen: Seen{Samples: []Sample{{At: 1, Firsts: -1}}}},
-		"needs that rise":      {Seen: Seen{Needs: []Work{{1, 2}, {2, 3}}}},
+		"needs that rise":      {Seen: Seen{Needs: Peaks{{1, 2}, {2, 3}}}},
+		"means that rise":      {Seen: Seen{Means: Peaks{{1, 2}, {2, 3}}}},
+		"counts back in time":  {Seen: Seen{Counts: Peaks{{2, 2}, {1, 1}}}},
+		"no fleet":             {Tuning: Tuning{trial: trial{Capacity: 1, PromptToken: 1}}},
 		"buckets without ends": {Seen: Seen{Lengths: []Sizes{{Prompts: Buckets{Counts: []float64{1, 2}}}}}},
 		"an unknown choice":    {Tuning: Tuning{Which: 17}},
 		"a guard beyond all":   {Guard: 9},
@@ -142,7 +145,7 @@ func TestStartsAreLearned(t *testing.T) {
 // then counts at once, and counts are followed within minutes.
 func TestAClockThatStepsBackHoldsNothing(t *testing.T) {
 	c := config()
-	scaler := Scaler{config: &c, fixed: &trial{Capacity: 0.5, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}}
+	scaler := Scaler{config: &c, fixed: &trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 60}}
 	for _, jump := range []time.Duration{-time.Second, -24 * time.Hour, -250 * 365 * 24 * time.Hour} {
 		s, d := State{}, scaling.Decision{}
 		now, served := start(), 0.0

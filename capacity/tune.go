@@ -25,9 +25,7 @@ type Tuning struct {
 
 	At    float64 `json:"at,omitempty"` // Unix seconds of the last sample that it knows
 	Which int     `json:"which,omitempty"`
-	// Fleet is the capacity that a few simulated replicas have for requests as long as those seen: no replay goes above it.
-	Fleet float64 `json:"fleet,omitempty"`
-	// Found has, for each choice of hold and trend, the capacity that was found last, 0 for none.
+	// Found has, for each choice of hold, span, trend and level, the capacity that was found last, 0 for none.
 	Found []float64 `json:"found,omitempty"`
 	// Slowness is the factor by which the server's times are longer than the configuration says.
 	Slowness float64 `json:"slowness,omitempty"`
@@ -50,10 +48,15 @@ type trial struct {
 	Span        float64 `json:"span,omitempty"`        // seconds over which arrivals are taken
 	Trend       bool    `json:"trend,omitempty"`
 	Dispersion  float64 `json:"dispersion,omitempty"` // of the arrivals: 1 where they come at random
+	// Fleet is the capacity that a few simulated replicas have for requests as long as those seen: no replay goes above 0.9 of it.
+	Fleet float64 `json:"fleet,omitempty"`
+	// Level says that the room which Capacity leaves is as many replicas as it is at the Mean work, whatever the work.
+	Level bool    `json:"level,omitempty"`
+	Mean  float64 `json:"mean,omitempty"` // work that came a second in the past that was replayed
 }
 
 func (t *Tuning) validate() error {
-	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Dispersion, t.Bias} {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Dispersion, t.Bias, t.Mean} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return errors.New("tuning: must be numbers that are not negative")
 		}
@@ -63,6 +66,9 @@ func (t *Tuning) validate() error {
 	}
 	if t.Capacity > 0 && t.PromptToken+t.AnswerToken <= 0 {
 		return errors.New("tuning.promptToken: must be above 0 where there is a capacity")
+	}
+	if t.Capacity > 0 && t.Fleet <= 0 {
+		return errors.New("tuning.fleet: must be above 0 where there is a capacity")
 	}
 	return nil
 }
@@ -116,14 +122,16 @@ func (c Scaler) tune(s State) State {
 		return s
 	}
 	prompt, answer := s.sizes(lengthSpan)
-	if was := s.Tuning.PromptToken*prompt + s.Tuning.AnswerToken*answer; was > 0 { // what is held is of another unit now
-		unit := (t.PromptToken*prompt + t.AnswerToken*answer) / was
+	if was := s.Tuning.work(prompt, answer); was > 0 { // what is held is of another unit now
+		unit := t.work(prompt, answer) / was
 		if bolder := t.Capacity > s.Tuning.Capacity*unit || t.Hold < s.Tuning.Hold; bolder && !s.calm(1-c.config.Goal) {
 			s.Tuned = s.last().At - tuneEvery + retry
 			return s
 		}
-		for i := range s.Needs {
-			s.Needs[i].Work *= unit
+		for _, peaks := range [...]Peaks{s.Needs, s.Means} {
+			for i := range peaks {
+				peaks[i].Value *= unit
+			}
 		}
 	}
 	s.Tuning = t
@@ -158,10 +166,10 @@ func (s *State) past(start float64) Past {
 //
 // Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
 // After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
-// miss the SLO than 0.9 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
+// miss the SLO than 0.75 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
 // the replicas that there were, and of a tenth more traffic no more than 1.5 %. Where no capacity
 // does, as bursts come that nobody can serve without knowing of them, it is one that is nearly as good as the best. Beside it,
-// of the choices of hold and trend, the cheapest is taken; another must be 2 % cheaper than the one in force.
+// of the choices of hold, span, trend and level, the cheapest is taken; another must be 2 % cheaper than the one in force.
 func (p *Past) Tune(c *Config) Tuning {
 	t := p.Last
 	t.Replays = 0
@@ -180,10 +188,11 @@ func (p *Past) Tune(c *Config) Tuning {
 	prompt, answer := means(requests)
 	hits := p.hits(requests)
 	t.reprice(&server, c.SLO, prompt, answer, hits)
-	work := t.PromptToken*prompt*(1-hits) + t.AnswerToken*answer
+	work := t.work(prompt*(1-hits), answer)
 	replicas := min(max(p.Samples[len(p.Samples)-1].Ready, 2), 8)
 	server.PrefillToken *= 1 - hits
 	b := bench{config: c, server: server, start: p.Start, hits: hits}
+	t.Mean = work * float64(len(requests)) / (to - from + warm) / share
 	t.Fleet = b.fleet(requests, replicas) * work / staffed(float64(replicas))
 	if t.Capacity == 0 {
 		t.Capacity = t.Fleet / careful
@@ -195,7 +204,7 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.requests, b.span, b.warm = requests, time.Duration((to-from+warm)*float64(time.Second)), time.Duration(warm*float64(time.Second))
 		b.strained, _, _ = p.traffic(mostReplay*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
-		b.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
+		b.initial, b.share = scaling.Ceil(float64(p.readyAt(from))*share), share
 		t.Bias = b.bias(p)
 		b.allowed = (1 - c.Goal) * within / t.Bias
 		t.Allowed = b.allowed
@@ -203,7 +212,7 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.search(&t)
 	}
 	k := knobs(p.Start)[t.Which]
-	t.Hold, t.Span, t.Trend = k.hold, k.span, k.trend
+	t.Hold, t.Span, t.Trend, t.Level = k.hold, k.span, k.trend, k.level
 	return t
 }
 
@@ -285,7 +294,7 @@ func (p *Past) hits(requests []sim.Request) float64 {
 func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits float64) {
 	p, a := server.TokenWork(slo, prompt, answer)
 	prompt *= 1 - hits
-	if was := t.PromptToken*prompt + t.AnswerToken*answer; was > 0 {
+	if was := t.work(prompt, answer); was > 0 {
 		scale := (p*prompt + a*answer) / was
 		t.Capacity *= scale
 		for i := range t.Found {
@@ -380,10 +389,35 @@ func means(requests []sim.Request) (prompt, answer float64) {
 	return prompt / n, answer / n
 }
 
-// staff returns how many replicas so much work needs.
+// work is the seconds of a replica that a request takes whose prompt and answer have so many tokens.
+func (t *trial) work(prompt, answer float64) float64 {
+	return t.PromptToken*prompt + t.AnswerToken*answer
+}
+
+// spare is how many replicas a capacity leaves room for at the mean work.
+func (t *trial) spare() float64 { return t.Mean * max(0, 1/t.Capacity-1/t.Fleet) }
+
+// staff returns how many replicas so much work needs: r + 0.3 sqrt(r), where r is the work over the capacity, or, where the
+// room is level, what a fleet needs for it and the spare beside that.
 func (t *trial) staff(work float64) int32 {
-	r := work / t.Capacity
+	r := t.replicas(work)
 	return scaling.Ceil(r + spread*math.Sqrt(r))
+}
+
+// replicas is what staff returns before noise and rounding.
+func (t *trial) replicas(work float64) float64 {
+	if t.Level {
+		return work/t.Fleet + t.spare()
+	}
+	return work / t.Capacity
+}
+
+// given is how much of so much work each replica is given: the capacity, but where the room is level.
+func (t *trial) given(work float64) float64 {
+	if t.Level && work > 0 {
+		return work / t.replicas(work)
+	}
+	return t.Capacity
 }
 
 // staffed returns how much of it so many replicas take, over the capacity of one: the r of which r + spread sqrt(r) = n.

@@ -1,0 +1,146 @@
+package capacity
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// TestLevelRoomIsTheSameNumberOfReplicas: as many as a share of the work has at the mean work, and never fewer than a fleet needs.
+func TestLevelRoomIsTheSameNumberOfReplicas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		level := genTrial(t)
+		level.Level = true
+		share := level
+		share.Level = false
+		work := rapid.Float64Range(0, 100).Draw(t, "work")
+		switch n, m := level.staff(work), share.staff(work); {
+		case work < level.Mean:
+			require.GreaterOrEqual(t, n, m)
+		default:
+			require.LessOrEqual(t, n, m)
+		}
+		bare := share
+		bare.Capacity = bare.Fleet
+		require.GreaterOrEqual(t, level.staff(work), bare.staff(work))
+		require.LessOrEqual(t, level.staff(work), level.staff(work+rapid.Float64Range(0, 10).Draw(t, "more")))
+		if work > 0 {
+			require.InEpsilon(t, level.replicas(work), work/level.given(work), 1e-9)
+		}
+		room := level.staff(work) - bare.staff(work)
+		require.InDelta(t, level.spare(), float64(room), 2+spread*math.Sqrt(level.spare()), "a whole replica on either side, and what noise adds")
+	})
+}
+
+// passed is the past of an hour in which requests come at a rate by minutes, to so many replicas, which would start in ten minutes.
+func passed(t *testing.T, replicas int32, rate func(minute float64) float64) Past {
+	s := day(0, 0)
+	series := s.Workload.(sim.Series)
+	for i := range series.Rates {
+		series.Rates[i].PerSecond = rate(float64(i))
+	}
+	s.Types[0].Initial = replicas
+	var past Past
+	c := config()
+	c.ColdStart = 10 * time.Minute
+	c.Bounds = scaling.Bounds{Min: replicas, Max: replicas}
+	run(t, &s, c, recorder{&past})
+	return past
+}
+
+// A recorder keeps the past, and finds nothing.
+type recorder struct{ past *Past }
+
+func (r recorder) Tune(_ *Config, past func() Past) (Tuning, bool) {
+	*r.past = past()
+	return Tuning{trial: trial{Capacity: 1, Fleet: 1, PromptToken: 1, AnswerToken: 1}}, true
+}
+
+// begin gives the past's first ten minutes so many replicas: as many a replay begins with.
+func begin(p *Past, replicas int32) {
+	for i := range p.Samples {
+		if p.Samples[i].At <= p.Samples[0].At+p.Start+60 {
+			p.Samples[i].Ready = replicas
+		}
+	}
+}
+
+// TestALoadThatGrowsByReplicasHasThatRoom: a load that grew fivefold within an hour needed more than half as many replicas again at its
+// beginning, and had as large a share at its height, where the same number of replicas does.
+func TestALoadThatGrowsByReplicasHasThatRoom(t *testing.T) {
+	p := passed(t, 20, func(minute float64) float64 { return 15 - 10.5*math.Cos(math.Pi*minute/60) })
+	c := config()
+	begin(&p, 3)
+	found := p.Tune(&c)
+	t.Logf("%+v", found)
+	require.True(t, found.Attained)
+	require.True(t, found.Level)
+	require.Less(t, found.Capacity, found.Fleet)
+	share := found.trial
+	share.Level = false
+	most := found.work(4000, 200) * 25
+	assert.Less(t, found.staff(most), share.staff(most), "beside the same room at the mean")
+}
+
+// TestATenthMoreTrafficBeginsWithATenthMoreReplicas: with the replicas that there were, which were just enough, a tenth more was late
+// for as long as a start, whatever was asked for.
+func TestATenthMoreTrafficBeginsWithATenthMoreReplicas(t *testing.T) {
+	c := config()
+	even := func(rate float64) (requests []sim.Request) {
+		for at := 0.0; at < 1200; at += 1 / rate {
+			requests = append(requests, sim.Request{At: time.Duration(at * float64(time.Second)), Input: 4000, Output: 200})
+		}
+		return requests
+	}
+	b := bench{config: &c, server: c.Server, start: 600, share: 1, span: 20 * time.Minute, warm: time.Minute, allowed: 0.009, requests: even(20), strained: even(22)}
+	enough := func(requests []sim.Request) int32 {
+		for n := int32(1); ; n++ {
+			if late, _ := b.under(requests, n, 0, 0, func() (scaling.Group, error) { return sim.Static(n), nil }); late <= b.allowed {
+				return n
+			}
+		}
+	}
+	b.initial = enough(b.requests)
+	require.Greater(t, enough(b.strained), b.initial)
+	found := Tuning{trial: trial{PromptToken: 1e-4, AnswerToken: 2e-4, Fleet: 1e3, Dispersion: 1}}
+	_, _, kept := b.keeps(&found, 0, 20*found.work(4000, 200)/staffed(float64(b.initial)))
+	require.True(t, kept)
+}
+
+// TestRoomForWhatWasNeverSeenIsOnTheMean: a past without a jump says that a fleet may be run at its limit; room is kept beside it, on
+// what came in five minutes. What comes by chance within seconds is staffed, without that room.
+func TestRoomForWhatWasNeverSeenIsOnTheMean(t *testing.T) {
+	scaler, err := New(config(), quiet{})
+	require.NoError(t, err)
+	decide := func(last float64) scaling.Decision {
+		try := trial{Capacity: 0.7, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0, Dispersion: 1, Mean: 15.2}
+		s := State{Tuning: Tuning{trial: try, Requests: 100}}
+		came := 0.0
+		var d scaling.Decision
+		for i := range 400 {
+			if came += 1200; i == 399 {
+				came += last
+			}
+			s, d = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(30, 0, 200, came, 1500, 200))
+			s.Tuned = s.last().At
+		}
+		return d
+	}
+	calm := decide(0)
+	step, kept := calm.Find(Unseen)
+	require.True(t, kept, calm.Explain())
+	require.Equal(t, float64(calm.Replicas), step.Numbers[0], calm.Explain())
+	require.Greater(t, step.Numbers[0], step.Numbers[1])
+	noisy := decide(120)
+	above, _ := noisy.Find(AtCapacity, AboveCapacity, BelowCapacity)
+	again, _ := calm.Find(AtCapacity, AboveCapacity, BelowCapacity)
+	require.Greater(t, above.Numbers[2], again.Numbers[2], "it counts")
+	require.Equal(t, calm.Replicas, noisy.Replicas, "and has room:\n%s\n%s", calm.Explain(), noisy.Explain())
+}
