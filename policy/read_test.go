@@ -200,7 +200,7 @@ func TestReadErrors(t *testing.T) {
 			"p.yaml:9: proportional.rateLimits.up.limits[0].replicas: 0: must be set, or percent",
 		}},
 		"long window": {"intervalSeconds: 1\nscaler:\n  proportional:\n    stableWindowSeconds: 601", []string{
-			"p.yaml:4: scaler.proportional.stableWindowSeconds: 601: must be at most 600 times the interval of 1s",
+			"p.yaml:4: scaler.proportional.stableWindowSeconds: 601: must be at most 600 times intervalSeconds 1",
 		}},
 		"saturation": {"saturation:\n  mode: Literal\n  kvCacheThreshold: 2", []string{
 			"p.yaml:1: saturation.transitionTimeoutSeconds: 600: must be 0 in mode Literal",

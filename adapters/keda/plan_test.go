@@ -46,7 +46,7 @@ func TestPlanNamesKeys(t *testing.T) {
 			[]string{other, "realtime.metrics[0].source.port: 0: must be between 1 and 65535", "realtime.metrics[0].threshold.high: 2: must be a number above low 3"},
 		},
 		{inReplicas("policy", "proportional", "realtime.metrics", "[{threshold: {high: 2, low: 1}, source: {path: /other}}]"), []string{other}},
-		{inReplicas("interval", "1", "proportional.stableWindowSeconds", "601"), []string{"proportional.stableWindowSeconds: 601: must be at most 600 times the interval of 1s"}},
+		{inReplicas("interval", "1", "proportional.stableWindowSeconds", "601"), []string{"proportional.stableWindowSeconds: 601: must be at most 600 times intervalSeconds 1"}},
 		{inReplicas("cron.policies", `[{name: a, schedule: "61 * * * *", targetReplicas: 1}]`), []string{`cron.policies[0].schedule: "61 * * * *": is not a cron expression of five fields: end of range (61) above maximum (59): 61`}},
 		{inReplicas("cron.mode", "Last"), []string{"cron.policies: 0: must have at least one", `cron.mode: "Last": must be HoldLast, Match or InWindow`}},
 		{inReplicas("threshold", "-", "scaler", ""), []string{`scaler: "": must be a policy document: scaler: must have a policy`}},
