@@ -41,6 +41,7 @@ func TestLevelRoomIsTheSameNumberOfReplicas(t *testing.T) {
 
 // passed is the past of an hour in which requests come at a rate by minutes, to so many replicas, which would start in ten minutes.
 func passed(t *testing.T, replicas int32, rate func(minute float64) float64) Past {
+	t.Helper()
 	s := day(0, 0)
 	series := s.Workload.(sim.Series)
 	for i := range series.Rates {
