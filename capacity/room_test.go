@@ -76,11 +76,13 @@ func begin(p *Past, replicas int32) {
 // TestALoadThatGrowsByReplicasHasThatRoom: a load that grew fivefold within an hour needed more than half as many replicas again at its
 // beginning, and had as large a share at its height, where the same number of replicas does.
 func TestALoadThatGrowsByReplicasHasThatRoom(t *testing.T) {
+	if underRace || testing.Short() {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
 	p := passed(t, 20, func(minute float64) float64 { return 15 - 10.5*math.Cos(math.Pi*minute/60) })
 	c := config()
 	begin(&p, 3)
 	found := p.Tune(&c)
-	t.Logf("%+v", found)
 	require.True(t, found.Attained)
 	require.True(t, found.Level)
 	require.Less(t, found.Capacity, found.Fleet)
@@ -93,6 +95,9 @@ func TestALoadThatGrowsByReplicasHasThatRoom(t *testing.T) {
 // TestATenthMoreTrafficBeginsWithATenthMoreReplicas: with the replicas that there were, which were just enough, a tenth more was late
 // for as long as a start, whatever was asked for.
 func TestATenthMoreTrafficBeginsWithATenthMoreReplicas(t *testing.T) {
+	if underRace || testing.Short() {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
 	c := config()
 	even := func(rate float64) (requests []sim.Request) {
 		for at := 0.0; at < 1200; at += 1 / rate {
