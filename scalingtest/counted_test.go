@@ -33,9 +33,12 @@ func (b busy) Decide(s busyState, _ time.Time, obs scaling.Observation) (busySta
 		h.Counts[0] = 0
 	}
 	total := h.Total()
+	if math.IsInf(total, 0) { // counts that do not add up could not be stored
+		return busyState{}, scaling.UnknownAt(obs.SpecReplicas, "NoSample", "requests")
+	}
 	came := total - s.Total
 	known := s.Set && came >= 0 && came <= math.MaxInt32
-	s = busyState{Total: total, Set: !math.IsInf(total, 0)}
+	s = busyState{Total: total, Set: true}
 	d := scaling.HoldAt(obs.SpecReplicas)
 	if known && came > 10*float64(obs.SpecReplicas) {
 		d.To(scaling.Plus(obs.SpecReplicas, 1), "Busy", "")
@@ -60,6 +63,22 @@ func counting() scalingtest.Options {
 // TestHistograms: a policy that looks at what was counted has the properties, and one with a fault has not.
 func TestHistograms(t *testing.T) {
 	scalingtest.Run(t, func() scaling.Policy { return scaling.New(busy{}) }, counting())
+}
+
+// TestCountsThatDoNotAddUp: finite counts may come to infinity, which no state can store; a fresh seed drew such.
+func TestCountsThatDoNotAddUp(t *testing.T) {
+	o := counting()
+	count := func(n float64) []scalingtest.Counting {
+		return []scalingtest.Counting{{Metric: "requests", Bounds: []float64{1, 10}, Counts: []float64{n, n / 1e6, 1}}}
+	}
+	scalingtest.Replay(t, func() scaling.Policy { return scaling.New(busy{}) }, o, "NeverPanics", scalingtest.Episode{
+		Spec: 3,
+		Ticks: []scalingtest.Tick{
+			{After: 15 * time.Second, Counted: count(1)},
+			{After: 15 * time.Second, Counted: count(math.MaxFloat64), Restart: true, Refuse: true},
+			{After: 15 * time.Second, Counted: count(0), Restart: true},
+		},
+	})
 }
 
 // TestHistogramsOfTicks come to what the ticks have counted, in the order of the ticks.
