@@ -77,7 +77,7 @@ func (c *Config) Validate() error {
 	return e.Err()
 }
 
-// What is fixed. surge, inTime and within were chosen on ten rows of the suite of which two are recorded (Azure, ServeGen's small
+// What is fixed. surge, inTime and a within of 0.9 were chosen on ten rows of the suite of which two are recorded (Azure, ServeGen's small
 // model); recorded rows were in sight when others were chosen, too.
 const (
 	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
