@@ -129,7 +129,8 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 // follow sets the decision to what is needed, and returns what the work alone needs.
 func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	t, try, freeze := &s.Tuning, s.Tuning.trial, 0.0
-	lead := c.config.lead(s)
+	start := c.config.start(s)
+	lead := start + c.config.Scrape.Seconds() + c.config.Control.Seconds() // from a need to a replica that serves it
 	x := s.last()
 	since, early := x.At-s.Since, 0.0
 	if c.fixed != nil {
@@ -139,7 +140,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		try.Capacity /= (1 + s.Guard) * (1 + early)
 	}
 	roomy := try
-	roomy.Capacity, roomy.Level = try.Fleet*seen/(1+s.Guard)/(1+c.config.start(s)/3000+early), true
+	roomy.Capacity, roomy.Level = try.Fleet*seen/(1+s.Guard)/(1+start/3000+early), true
 	spec := d.From
 	came := c.came(s, &try, lead, d)
 	n := try.staff(came.work)
@@ -273,23 +274,17 @@ func beyondChance(n, expected float64) bool { return n > expected+2*math.Sqrt(ex
 // stale is the age in seconds from which on a sample says nothing: four scrapes and decisions.
 func (c *Config) stale() float64 { return 4 * (c.Scrape + c.Control).Seconds() }
 
-// lead is how long it takes from a need to a replica that serves it: the P90 of the starts that were seen, a scrape and
-// a decision.
-func (c *Config) lead(s *State) float64 { return c.start(s) + c.Scrape.Seconds() + c.Control.Seconds() }
-
-// start is how long a start takes, in seconds.
+// start is how long a start takes, in seconds: the P90 of those that were seen.
 func (c *Config) start(s *State) float64 {
 	n := len(s.Starts)
 	if n == 0 {
 		return c.ColdStart.Seconds()
 	}
-	var sorted [mostStarts]float64
-	for i, t := range s.Starts {
-		k := i
-		for ; k > 0 && sorted[k-1] > t; k-- {
-			sorted[k] = sorted[k-1]
+	var longest [mostStarts/10 + 1]float64 // the longest first
+	for _, t := range s.Starts {
+		for i := range longest {
+			t, longest[i] = min(t, longest[i]), max(t, longest[i])
 		}
-		sorted[k] = t
 	}
-	return sorted[(9*n+9)/10-1]
+	return longest[n/10]
 }

@@ -254,19 +254,18 @@ func between(a, b *Sample) float64 {
 // sizes returns the mean tokens of a prompt and of an answer in the last w seconds, or since the state began.
 func (s *State) sizes(w float64) (prompt, answer float64) {
 	a, b := s.back(w), s.last()
-	if b.Firsts <= a.Firsts {
-		a = &Sample{}
+	return lately(a.Prefilled, b.Prefilled, a.Firsts, b.Firsts), lately(a.Generated, b.Generated, a.Finished, b.Finished)
+}
+
+// lately returns the mean of what was counted since a time, or of all where nothing was.
+func lately(wasSum, sum, was, n float64) float64 {
+	if n <= was {
+		wasSum, was = 0, 0
 	}
-	if b.Firsts > a.Firsts {
-		prompt = (b.Prefilled - a.Prefilled) / (b.Firsts - a.Firsts)
+	if n <= was {
+		return 0
 	}
-	if a = s.back(w); b.Finished <= a.Finished {
-		a = &Sample{}
-	}
-	if b.Finished > a.Finished {
-		answer = (b.Generated - a.Generated) / (b.Finished - a.Finished)
-	}
-	return prompt, answer
+	return (sum - wasSum) / (n - was)
 }
 
 // surging returns the arrivals per second in the last w seconds less what chance can add to them: above the rate of a
