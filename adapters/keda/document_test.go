@@ -131,7 +131,9 @@ func TestADocumentFitsTheKeysBesideIt(t *testing.T) {
 	_, err = triggers.Build(chat, inDocument(rules, "interval", "2"))
 	require.NoError(t, err)
 	_, err = triggers.Build(chat, inDocument(rules, "interval", "1"))
-	require.ErrorContains(t, err, "policy.proportional.stableWindowSeconds: 601: must be at most 600 times")
+	require.ErrorContains(t, err, "policy.proportional.stableWindowSeconds: 601: must be at most 600 times interval 1")
+	_, err = triggers.Build(chat, inDocument("intervalSeconds: 1\n"+rules))
+	require.ErrorContains(t, err, "proportional.stableWindowSeconds: 601: must be at most 600 times intervalSeconds 1")
 	_, err = triggers.Build(chat, inDocument("intervalSeconds: 4\n"+rules, "scrapeTimeout", "5"))
 	require.EqualError(t, err, "scrapeTimeout: 5s: must be positive and below interval")
 }

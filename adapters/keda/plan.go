@@ -101,6 +101,9 @@ func (m *Metadata) inKeys(err error) error {
 // inKeysAs says of a wrong field that a key sets it, as it was written.
 func (m *Metadata) inKeysAs(key, written string, f *scaling.FieldError) error {
 	rule, value := f.Rule, shown(m.keys, key, f.Value)
+	if m.whole == "" || m.keys["interval"] != "" { // otherwise it may be the document's own intervalSeconds
+		rule = strings.NewReplacer("spec.intervalSeconds", m.written("interval"), "intervalSeconds", m.written("interval")).Replace(rule)
+	}
 	if secret(m.keys, key) {
 		rule, _, _ = strings.Cut(rule, ": ") // what follows quotes from the value
 	}
