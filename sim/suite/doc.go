@@ -10,8 +10,8 @@
 //	agents   sessions of 8 calls on average, whose prompts grow by each answer and by what a tool returns; open loop
 //	drift    goes over from chat to reason within the first hour, and back within the second
 //
-// Prompts that hit a cache of prefixes are missing, as the simulator has none. Lengths are lognormal; [Recorded] names
-// rows with the lengths and times that recordings have.
+// No prompt hits a cache of prefixes. Lengths are lognormal; [Recorded] names rows with the lengths and times that recordings
+// have.
 //
 // # Patterns
 //
@@ -20,9 +20,14 @@
 //	day      one wave of a cosine from 0.2 to 1
 //	flash    0.4, and 0.9 for two minutes in each 23
 //	onoff    0.25 and 0.9, twenty minutes each
-//	walk     a random walk within 0.15 and 1, another for each seed
+//	walk     a random walk within 0.15 and 1
+//	bursts   a wave from 0.28 to 0.52, 1.3 to 2 times as high for one to a few minutes, every ten on average
+//	clients  the sum of 15 clients of whom few have most of the load, each on for 12 minutes on average and off for 8
+//	noise    a wave from 0.25 to 0.75, times noise that three minutes have in common
+//	steps    levels of a quarter of an hour on average, each some 35 % above or below the one before it
 //	recorded as the recording has it
 //
 // of the rate that a fleet of [Replicas] can take: a made-up row lasts two hours, and begins with the replicas that its first
-// minute needs. Nothing here is fitted to a recording, so that what is tuned on these rows can be reported on recordings.
+// minute needs. walk and the four that follow it are others for each seed. Nothing here is fitted to a recording, so that what
+// is tuned on these rows can be reported on recordings.
 package suite

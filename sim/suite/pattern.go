@@ -2,6 +2,7 @@ package suite
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/internal/splitmix"
@@ -12,10 +13,27 @@ const (
 	steps = 120
 )
 
-// pattern returns a load for each step, 1 at the most.
+// pattern returns a load for each step, 1 at the most but for bursts and noise.
 func pattern(name string, seed uint64) []float64 {
 	rates := make([]float64, steps)
 	random := splitmix.Stream{State: 98 + seed}
+	switch name {
+	case "bursts":
+		bursts(rates, &random)
+	case "clients":
+		clients(rates, &random)
+	case "noise":
+		noise(rates, &random)
+	case "steps":
+		levels(rates, &random)
+	default:
+		plain(rates, name, &random)
+	}
+	return rates
+}
+
+// plain fills in a pattern that can be told in a line.
+func plain(rates []float64, name string, random *splitmix.Stream) {
 	walk := 0.5
 	for i := range rates {
 		x := float64(i) / steps
@@ -37,5 +55,74 @@ func pattern(name string, seed uint64) []float64 {
 			rates[i] = 0.6
 		}
 	}
-	return rates
+}
+
+// bursts fills in a low wave that is 1.3 to 2 times as high for one to a few minutes, every ten on average.
+func bursts(rates []float64, random *splitmix.Stream) {
+	left, height := 0, 1.0
+	for i := range rates {
+		if left == 0 && random.Uniform() < 1.0/9 {
+			left, height = 1+int(2*random.Exponential()), 1.3+0.7*random.Uniform()
+		}
+		rates[i] = 0.4 - 0.12*math.Cos(2*math.Pi*float64(i)/steps)
+		if left > 0 {
+			left--
+			rates[i] *= height
+		}
+	}
+}
+
+// clients fills in the sum of fifteen clients of whom few have most of the load. Each goes on and off by itself, for 12 and 8
+// minutes on average, and comes back with another rate.
+func clients(rates []float64, random *splitmix.Stream) {
+	const ends, begins, most = 1.0 / 12, 1.0 / 8, 0.95
+	for c := 1; c <= 15; c++ {
+		weight := 1 / math.Pow(float64(c), 0.9)
+		on, level := random.Uniform() < 0.6, 1.0
+		for i := range rates {
+			turns := begins
+			if on {
+				turns = ends
+			}
+			if random.Uniform() < turns {
+				on, level = !on, math.Exp(0.4*normal(random))
+			}
+			if on {
+				rates[i] += weight * level
+			} else {
+				rates[i] += 0.3 * weight
+			}
+		}
+	}
+	scale := most / slices.Max(rates)
+	for i := range rates {
+		rates[i] *= scale
+	}
+}
+
+// noise fills in a wave from 0.25 to 0.75 times noise that three minutes have in common.
+func noise(rates []float64, random *splitmix.Stream) {
+	a := 0.0
+	for i := range rates {
+		a = 0.7*a + 0.12*normal(random)
+		rates[i] = (0.5 - 0.25*math.Cos(2*math.Pi*float64(i)/steps)) * math.Exp(a)
+	}
+}
+
+// levels fills in levels that last a quarter of an hour on average, each some 35 % above or below the one before it.
+func levels(rates []float64, random *splitmix.Stream) {
+	level, left := 0.3+0.4*random.Uniform(), 0
+	for i := range rates {
+		if left == 0 {
+			left = 3 + int(12*random.Exponential())
+			level = min(max(level*math.Exp(0.35*normal(random)), 0.15), 1)
+		}
+		left--
+		rates[i] = level
+	}
+}
+
+// normal returns a number of a standard normal distribution.
+func normal(random *splitmix.Stream) float64 {
+	return math.Sqrt(-2*math.Log(1-random.Uniform())) * math.Cos(2*math.Pi*random.Uniform())
 }
