@@ -112,21 +112,23 @@ func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool)
 	try := t.trial
 	knob := knobs(b.start)[k]
 	try.Capacity, try.Hold, try.Span, try.Trend, try.Level = u, knob.hold, knob.span, knob.trend, knob.level
-	late, cost = b.replay(b.requests, b.initial, &try)
+	late, cost = b.replay(b.requests, b.initial, &try, max(b.allowed, b.least))
 	b.least = min(b.least, late)
 	if late > b.allowed {
 		return late, cost, false
 	}
-	strainedLate, _ := b.replay(b.strained, scaling.Ceil(strain*float64(b.initial)), &try)
-	return late, cost, strainedLate <= max(strainLate, 2*b.allowed)
+	most := max(strainLate, 2*b.allowed)
+	strainedLate, _ := b.replay(b.strained, scaling.Ceil(strain*float64(b.initial)), &try, most)
+	return late, cost, strainedLate <= most
 }
 
 // longest is for how long a request may still be answered after a replay's end: one that came shortly before it, and has a
 // long answer, is not late for that.
 const longest = time.Hour
 
-// replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours.
-func (b *bench) replay(requests []sim.Request, initial int32, try *trial) (late, hours float64) {
+// replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours; what is more than
+// most is a share that misses it at least, as nobody asks by how much it is too high.
+func (b *bench) replay(requests []sim.Request, initial int32, try *trial, most float64) (late, hours float64) {
 	config := *b.config
 	config.Server = b.server
 	config.Bounds = scaling.Bounds{Min: 1, Max: max(config.Bounds.Max, 64)} // what is needed, whatever may be asked for
@@ -134,7 +136,7 @@ func (b *bench) replay(requests []sim.Request, initial int32, try *trial) (late,
 	cached := *try
 	cached.Mean *= b.share
 	cached.PromptToken *= 1 - b.hits // all tokens of a replay's prompts are counted as computed
-	return b.under(requests, initial, config.ColdStart, b.unanswerable(), func() (scaling.Group, error) {
+	return b.under(requests, initial, config.ColdStart, b.unanswerable(), most, func() (scaling.Group, error) {
 		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: &cached, warm: b.warm.Seconds()})), nil
 	})
 }
@@ -172,7 +174,7 @@ func (b *bench) asItWas(p *Past, share float64) float64 {
 	for k := range warm {
 		warm[k] = ready[0]
 	}
-	late, _ := b.under(b.requests, b.initial, 0, 0, func() (scaling.Group, error) {
+	late, _ := b.under(b.requests, b.initial, 0, 0, 1, func() (scaling.Group, error) {
 		return sim.Schedule(began(), b.config.Control, append(warm, ready...)), nil
 	})
 	return late
@@ -189,10 +191,10 @@ func (b *bench) unanswerable() time.Duration {
 }
 
 // under returns the share of requests that miss the SLO under a group, of those that come after a warm-up and a while, and the
-// replica-hours after the warm-up.
-func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, group func() (scaling.Group, error)) (late, hours float64) {
+// replica-hours after the warm-up. It ends once more than a share have missed it, and returns what it has counted till then.
+func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, most float64, group func() (scaling.Group, error)) (late, hours float64) {
 	b.replays++
-	all, met := 0, 0
+	all, met, missed := 0, 0, 0
 	for i := range requests {
 		if requests[i].At >= b.warm+while {
 			all++
@@ -203,12 +205,23 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 	}
 	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, initial, start)
 	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, longest
-	r, err := sim.Run(forever(), &s, group, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
-		if o.Arrived >= b.warm+while && o.Met {
+	ctx, stop := context.WithCancel(forever())
+	defer stop()
+	r, err := sim.Run(ctx, &s, group, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
+		switch {
+		case o.Arrived < b.warm+while:
+		case o.Met:
 			met++
+		default:
+			if missed++; float64(missed) > most*float64(all) {
+				stop()
+			}
 		}
 	}})
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return float64(missed) / float64(all), math.Inf(1)
+	case err != nil:
 		return 1, math.Inf(1)
 	}
 	return 1 - float64(met)/float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()

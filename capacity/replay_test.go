@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
 )
 
 // past is one of 20 minutes with as many requests a second throughout, of which ready gives the replicas that there were.
@@ -49,6 +50,28 @@ func TestAReplayOfWhatWasHasTheReplicasThatThereWere(t *testing.T) {
 	}
 	assert.Greater(t, late(few), 0.4, "too few for ten minutes")
 	assert.Greater(t, late(func(minute int) int32 { return few(19 - minute) }), 0.4, "too few for the last ten")
+}
+
+// TestAReplayEndsOnceTooManyAreLate: what fails is not replayed to its end, and fails all the same; what does not is counted to the last.
+func TestAReplayEndsOnceTooManyAreLate(t *testing.T) {
+	c := config()
+	p := past(12, func(int) int32 { return 4 })
+	requests, from, to := p.traffic(mostReplay, 1, 60)
+	b := bench{config: &c, server: c.Server, span: time.Duration((to - from + 60) * float64(time.Second)), warm: time.Minute}
+	for n := range int32(8) {
+		late := func(most float64) float64 {
+			late, hours := b.under(requests, n+1, 0, 0, most, func() (scaling.Group, error) { return sim.Static(n + 1), nil })
+			require.Equal(t, late > most, math.IsInf(hours, 1))
+			return late
+		}
+		all := late(1)
+		require.InDelta(t, all, late(all), 0)
+		if all > 0 {
+			some := late(all / 2)
+			require.Greater(t, some, all/2)
+			require.Less(t, some, all)
+		}
+	}
 }
 
 // TestALessCarefulTuningWaitsForTheSLO: a tuning in the middle of a burst, whose last minute no replay has seen the end of, took
