@@ -213,7 +213,7 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 		case o.Met:
 			met++
 		default:
-			if missed++; float64(missed) > most*float64(all) {
+			if missed++; float64(missed)/float64(all) > most {
 				stop()
 			}
 		}
@@ -224,7 +224,7 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 	case err != nil:
 		return 1, math.Inf(1)
 	}
-	return 1 - float64(met)/float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()
+	return float64(all-met) / float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()
 }
 
 // began is when every replay begins, as a scenario that does not say: not the zero time.
