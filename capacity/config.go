@@ -77,7 +77,7 @@ func (c *Config) Validate() error {
 	return e.Err()
 }
 
-// What is fixed. surge, inTime and a within of 0.9 were chosen on ten rows of the suite of which two are recorded (Azure, ServeGen's small
+// What is fixed. surge and inTime were chosen on ten rows of the suite of which two are recorded (Azure, ServeGen's small
 // model); recorded rows were in sight when others were chosen, too.
 const (
 	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
@@ -94,13 +94,13 @@ const (
 	history     = 3600.0 // seconds of the past that are replayed
 	tuneEvery   = 300.0  // seconds between two tunings
 	retry       = 60.0   // and after one that would have asked for less while requests were late
+	memory      = 21_600 // seconds within which what earlier tunings found is forgotten, but for 1/e
 	mostReplay  = 80_000 // requests in a replay
 	smallest    = 6.0    // replicas in a replay, of a larger fleet,
 	mostFleet   = 1000.0 // and at most, whatever a fleet says that it has
 	findable    = 0.85   // share of what the fleet takes that a replay may find at most
 	seen        = 0.9    // share of what the fleet takes that the mean work may have, over 1 + start/3000 s: the rest is for what the past did not show
 	step        = 1.06   // from one capacity that is tried to the next
-	within      = 0.75   // share of what the goal allows to be late in a replay
 	strain      = 1.1    // by how much more traffic the past must be survived, too
 	strainLate  = 0.015  // the share that may be late then
 	careful     = 1.2    // margin before anything can be replayed

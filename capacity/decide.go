@@ -36,6 +36,8 @@ const (
 	Partly scaling.Code = "Partly needed < from"
 	// Replayed says where the capacity is from: the past, in which so many requests were late by the replay.
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
+	// Remembered gives a replica less than the last replays found: earlier ones found less, and the goal is being missed.
+	Remembered scaling.Code = "Remembered capacity < found"
 	// Simulated says where the capacity is from: a few simulated replicas with requests as long as those seen.
 	Simulated scaling.Code = "Simulated age:s"
 	// TurnedBack holds for a round, as the clock went back.
@@ -195,6 +197,9 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	if t.Requests > 0 {
 		d.Consider(spec, Replayed, "", t.Late, t.Allowed, float64(t.Requests), x.At-t.At)
+		if found := t.found(); t.Capacity < 0.999*found {
+			d.Consider(spec, Remembered, "", t.Capacity, found)
+		}
 	} else {
 		d.Consider(spec, Simulated, "", x.At-t.At)
 	}

@@ -156,7 +156,7 @@ func (b *bench) bias(p *Past) float64 {
 	spare := 1 - b.config.Goal
 	late := whole.asItWas(p, share)
 	b.replays = whole.replays
-	return min(max((p.missed(from)+spare)/(late+spare), 1), 3)
+	return min(max((p.late(from)+spare)/(late+spare), 1), 3)
 }
 
 // asItWas returns the share of requests that miss the SLO with a share of the replicas that were ready at each time.

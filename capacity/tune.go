@@ -27,6 +27,13 @@ type Tuning struct {
 	Which int     `json:"which,omitempty"`
 	// Found has, for each choice of hold, span, trend and level, the capacity that was found last, 0 for none.
 	Found []float64 `json:"found,omitempty"`
+	// Least and Spare are what earlier tunings found, forgotten within hours: the least that Capacity was of Fleet, and the
+	// most replicas that it left beside those which the Mean work fills. Of the requests Served in that time so many have Missed
+	// the SLO.
+	Least  float64 `json:"least,omitempty"`
+	Spare  float64 `json:"spare,omitempty"`
+	Missed float64 `json:"missed,omitempty"`
+	Served float64 `json:"served,omitempty"`
 	// Slowness is the factor by which the server's times are longer than the configuration says.
 	Slowness float64 `json:"slowness,omitempty"`
 	// Bias is by what factor more requests missed the SLO in truth than in a replay with the replicas that there were, at
@@ -48,7 +55,7 @@ type trial struct {
 	Span        float64 `json:"span,omitempty"`        // seconds over which arrivals are taken
 	Trend       bool    `json:"trend,omitempty"`
 	Dispersion  float64 `json:"dispersion,omitempty"` // of the arrivals: 1 where they come at random
-	// Fleet is the capacity that a few simulated replicas have for requests as long as those seen: no replay goes above 0.9 of it.
+	// Fleet is the capacity that a few simulated replicas have for requests as long as those seen: no replay goes above 0.85 of it.
 	Fleet float64 `json:"fleet,omitempty"`
 	// Level says that the room which Capacity leaves is as many replicas as it is at the Mean work, whatever the work.
 	Level bool    `json:"level,omitempty"`
@@ -56,7 +63,7 @@ type trial struct {
 }
 
 func (t *Tuning) validate() error {
-	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Dispersion, t.Bias, t.Mean} {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Dispersion, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return errors.New("tuning: must be numbers that are not negative")
 		}
@@ -166,10 +173,11 @@ func (s *State) past(start float64) Past {
 //
 // Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
 // After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
-// miss the SLO than 0.75 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
+// miss the SLO than the goal allows, over the factor by which more have missed it in truth than in a replay with
 // the replicas that there were, and of a tenth more traffic no more than 1.5 %. Where no capacity
 // does, as bursts come that nobody can serve without knowing of them, it is one that is nearly as good as the best. Beside it,
-// of the choices of hold, span, trend and level, the cheapest is taken; another must be 2 % cheaper than the one in force.
+// of the choices of hold, span, trend and level, the cheapest is taken; another must be 2 % cheaper than the one in force. While the
+// goal is missed, no more is taken of what is found than earlier tunings found, which are forgotten within hours.
 func (p *Past) Tune(c *Config) Tuning {
 	t := p.Last
 	t.Replays = 0
@@ -206,28 +214,65 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial, b.share = scaling.Ceil(float64(p.readyAt(from))*share), share
 		t.Bias = b.bias(p)
-		b.allowed = (1 - c.Goal) * within / t.Bias
+		b.allowed = (1 - c.Goal) / t.Bias
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
 		b.search(&t)
+		missed, served := p.missed(p.Last.At)
+		t.remember(t.At-p.Last.At, missed, served, 1-c.Goal)
 	}
 	k := knobs(p.Start)[t.Which]
 	t.Hold, t.Span, t.Trend, t.Level = k.hold, k.span, k.trend, k.level
 	return t
 }
 
-// missed returns the share of requests that missed the SLO since a time.
-func (p *Past) missed(from float64) float64 {
-	first := 0
-	for p.Samples[first].At < from {
-		first++
+// remember keeps what earlier tunings found to be needed, as what an hour has shown comes again, but not in every hour: the least
+// share of what a fleet takes, and the most spare replicas. The one of the two that needs fewer replicas now is taken: of a day that
+// grows the share at its bottom would be too small, and of one that falls the spare replicas at its top too many. It counts by
+// how much of what the goal allows has been missed lately,
+//
+//	capacity = found (remembered/found)^min(1, missed/allowed)
+//
+// so that a fleet which keeps its goal pays nothing for its memory. 1/e of all of it is left after six hours. The arguments are the
+// seconds since the last tuning, the requests since it and those of them that missed the SLO, and the share that may.
+func (t *Tuning) remember(since, missed, served, allowed float64) {
+	kept := math.Exp(-max(since, 0) / memory)
+	found, filled := t.Capacity/t.Fleet, t.Mean/t.Fleet
+	spare := filled/found - filled
+	if t.Least == 0 {
+		t.Least, t.Spare = found, spare
 	}
-	a, b := &p.Samples[first], &p.Samples[len(p.Samples)-1]
-	n := max(b.Firsts-a.Firsts, b.Timed-a.Timed)
-	if n <= 0 {
+	t.Least = min(found, found+(t.Least-found)*kept)
+	t.Spare = max(spare, spare+(t.Spare-spare)*kept)
+	t.Missed, t.Served = t.Missed*kept+missed, t.Served*kept+served
+	if most := allowed * t.Served; t.Missed > 0 && most > 0 {
+		remembered := max(t.Least, filled/(filled+t.Spare))
+		t.Capacity *= math.Pow(min(1, remembered/found), min(1, t.Missed/most))
+	}
+}
+
+// found is the capacity that the last replays found, 0 where there were none.
+func (t *Tuning) found() float64 {
+	if t.Which >= len(t.Found) {
 		return 0
 	}
-	return max(0, b.missed(a)) / n
+	return t.Found[t.Which]
+}
+
+// missed returns how many requests missed the SLO since a time, and of how many.
+func (p *Past) missed(from float64) (missed, of float64) {
+	first, last := 0, len(p.Samples)-1
+	for first < last && p.Samples[first].At < from {
+		first++
+	}
+	a, b := &p.Samples[first], &p.Samples[last]
+	return max(0, b.missed(a)), max(0, b.Firsts-a.Firsts, b.Timed-a.Timed)
+}
+
+// late returns the share of requests that missed the SLO since a time, 0 of none.
+func (p *Past) late(from float64) float64 {
+	missed, of := p.missed(from)
+	return missed / max(of, 1)
 }
 
 // share returns which share of the traffic is replayed, on as small a share of the fleet: all of it, or as much as makes

@@ -1,0 +1,129 @@
+package capacity
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// TestWhatAnHourHasShownIsRemembered: the last hour alone was replayed, or the last quarter of it where 90 requests came a second, so
+// that a jump was met without room when the last one like it was longer ago.
+func TestWhatAnHourHasShownIsRemembered(t *testing.T) {
+	if underRace || testing.Short() {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
+	c := config()
+	hour := func(times float64) Past {
+		p := passed(t, 20, func(minute float64) float64 {
+			if minute > 25 && minute <= 29 {
+				return 8 * times
+			}
+			return 8
+		})
+		p.Start, p.Last = 100, Tuning{}
+		begin(&p, 8)
+		return p
+	}
+	jump, calm := hour(2), hour(1)
+	shown, fresh := jump.Tune(&c), calm.Tune(&c)
+	least, found := shown.Capacity/shown.Fleet, fresh.Capacity/fresh.Fleet
+	require.Less(t, least, 0.9*found)
+
+	most := shown.Mean/shown.Capacity - shown.Mean/shown.Fleet
+	calm.Last = Tuning{At: fresh.At - tuneEvery, Least: least, Spare: most, Missed: 1, Served: 1e9}
+	kept := calm.Tune(&c)
+	assert.InEpsilon(t, kept.found(), kept.Capacity, 0.001, "the goal is kept")
+	calm.Last.Missed = 1e8
+	after := calm.Tune(&c)
+	require.InDelta(t, fresh.Capacity, after.found(), 0)
+	assert.Less(t, after.Capacity, 0.97*fresh.Capacity)
+	assert.GreaterOrEqual(t, after.Capacity, least*after.Fleet)
+
+	scaler, err := New(c, quiet{})
+	require.NoError(t, err)
+	obs := observation(4, 0, 20, 1000, 1500, 200)
+	s := State{Tuning: after}
+	_, _ = scaler.Decide(s, start(), obs)
+	s, _ = scaler.Decide(s, start(), obs)
+	obs = observation(4, 0, 20, 1100, 1500, 200)
+	_, d := scaler.Decide(s, start().Add(15*time.Second), obs)
+	step, ok := d.Find(Remembered)
+	require.True(t, ok)
+	assert.InDelta(t, after.Capacity, step.Numbers[0], 0)
+	assert.InDelta(t, after.found(), step.Numbers[1], 0)
+}
+
+// remembering returns a tuning after others, each of which found a share of what a fleet takes at a mean work, so many seconds after
+// the one before, while the goal was missed.
+func remembering(found ...[3]float64) *Tuning {
+	x := &Tuning{trial: trial{Fleet: 3, PromptToken: 1}}
+	for _, f := range found {
+		x.Capacity, x.Mean = f[0]*x.Fleet, f[1]*x.Fleet
+		x.remember(f[2], 2, 100, 0.01)
+	}
+	return x
+}
+
+// TestWhatIsRememberedIsForgottenInTime: never above what is found now, never below the least that was, all but there after three days, and
+// as far in two halves of a time as in the whole.
+func TestWhatIsRememberedIsForgottenInTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		share, work := rapid.Float64Range(0.05, 0.95), rapid.Float64Range(0.01, 1000)
+		first := [3]float64{share.Draw(t, "least"), work.Draw(t, "mean then"), 0}
+		now, mean, since := share.Draw(t, "found"), work.Draw(t, "mean"), rapid.Float64Range(-1e5, 1e5).Draw(t, "since")
+		x := remembering(first, [3]float64{now, mean, since})
+		require.LessOrEqual(t, x.Capacity/x.Fleet, now*(1+1e-12))
+		require.GreaterOrEqual(t, x.Capacity/x.Fleet, min(first[0], now)*(1-1e-12))
+		require.NoError(t, x.validate())
+
+		half := [3]float64{now, mean, since / 2}
+		require.InEpsilon(t, x.Capacity, remembering(first, half, half).Capacity, 1e-9)
+		require.InEpsilon(t, now, remembering(first, [3]float64{now, mean, 3 * 86400}).Capacity/x.Fleet, 1e-4)
+	})
+	require.InDelta(t, 0.5, remembering([3]float64{0.5, 2, 300}).Capacity/3, 1e-12, "nothing was found before")
+	require.Zero(t, (&Tuning{Which: 3}).found(), "a state that lacks it")
+}
+
+// TestWhatIsRememberedCountsAsFarAsTheGoalIsMissed: not at all while nothing is missed, in full once all that may be missed was, more the
+// more was missed, and less again when hours have passed without a miss.
+func TestWhatIsRememberedCountsAsFarAsTheGoalIsMissed(t *testing.T) {
+	const allowed = 0.01
+	after := func(missed ...float64) float64 {
+		x := &Tuning{trial: trial{Fleet: 1, Mean: 5, Capacity: 0.4}}
+		x.remember(0, 0, 0, allowed)
+		for _, m := range missed {
+			x.Capacity = 0.8
+			x.remember(tuneEvery, m, 1000, allowed)
+		}
+		return x.Capacity
+	}
+	assert.InDelta(t, 0.8, after(0), 0)
+	assert.InDelta(t, 0.8*math.Pow(0.5, 0.5), after(5), 0.01)
+	assert.InDelta(t, 0.4, after(10), 0.01)
+	assert.InDelta(t, after(10), after(500), 0, "no further")
+	calm := make([]float64, 72)
+	calm[0] = 30
+	assert.InDelta(t, 0.8, after(calm...), 0.02, "six hours later")
+	rapid.Check(t, func(t *rapid.T) {
+		less := rapid.SliceOfN(rapid.Float64Range(0, 30), 1, 20).Draw(t, "missed")
+		more := slices.Clone(less)
+		more[rapid.IntRange(0, len(more)-1).Draw(t, "when")] += rapid.Float64Range(0, 30).Draw(t, "more")
+		require.LessOrEqual(t, after(more...), after(less...)*(1+1e-12))
+	})
+}
+
+// TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop: at the bottom of a day two replicas are filled and two are spare, at
+// its top twenty are filled and five are spare. With the least share alone, what is found at the top would be halved.
+func TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop(t *testing.T) {
+	bottom, top := [3]float64{0.5, 2, 0}, [3]float64{0.8, 20, 0}
+	assert.InDelta(t, 0.8, remembering(bottom, top).Capacity/3, 1e-12, "five spare replicas are more than the two before")
+	assert.InDelta(t, 0.5, remembering(top, bottom).Capacity/3, 1e-12, "half is less than eight tenths")
+	calm := [3]float64{0.8, 2, 0}
+	assert.InDelta(t, 0.5, remembering(bottom, calm).Capacity/3, 1e-12, "the same work as before")
+	assert.InDelta(t, 20.0/22, remembering(bottom, [3]float64{0.95, 20, 0}).Capacity/3, 1e-12, "two spare replicas, as before")
+}
