@@ -51,7 +51,7 @@ func (b *bench) cheapest(t *Tuning) bool {
 		if from == 0 {
 			from = t.Capacity
 		}
-		u, late, cost, ok := b.largest(t, k, from)
+		u, late, cost, ok := b.largest(t, k, from, bestCost)
 		t.Found[k] = u
 		if ok && cost < bestCost {
 			which, best.Capacity, t.Late, bestCost = k, u, late, cost
@@ -80,17 +80,17 @@ func nearest(k, n int) []int {
 }
 
 // largest returns the largest capacity near u that keeps the goal, in steps of 6 %: up at most four of them, since a
-// past without a burst says little, and down any number, to half of what a fleet takes.
-func (b *bench) largest(t *Tuning, k int, u float64) (capacity, late, cost float64, ok bool) {
+// past without a burst says little, and down any number, to half of what a fleet takes. It gives up where it cannot cost less than
+// most, as replicas are at most inverse to the capacity.
+func (b *bench) largest(t *Tuning, k int, u, most float64) (capacity, late, cost float64, ok bool) {
 	floor, top := t.Fleet/2, t.Fleet*findable
 	u = min(max(u, floor), top)
-	late, cost, ok = b.keeps(t, k, u)
-	if ok {
+	if late, cost, ok = b.keeps(t, k, u, most*top/u); ok {
 		for range 4 {
 			if u*step > top {
 				break
 			}
-			l, c, kept := b.keeps(t, k, u*step)
+			l, c, kept := b.keeps(t, k, u*step, most*top/(u*step))
 			if !kept {
 				break
 			}
@@ -98,28 +98,28 @@ func (b *bench) largest(t *Tuning, k int, u float64) (capacity, late, cost float
 		}
 		return u, late, cost, true
 	}
-	for down := step; u > floor; down *= 1.02 {
+	for down := step; u > floor && cost < most*top/u; down *= 1.02 {
 		u = max(u/down, floor)
-		if late, cost, ok = b.keeps(t, k, u); ok {
+		if late, cost, ok = b.keeps(t, k, u, most*top/u); ok {
 			return u, late, cost, true
 		}
 	}
 	return u, late, cost, false
 }
 
-// keeps reports whether a capacity keeps the goal over the past, and what it costs.
-func (b *bench) keeps(t *Tuning, k int, u float64) (late, cost float64, ok bool) {
+// keeps reports whether a capacity keeps the goal over the past at less than the most that it may cost, and what it costs.
+func (b *bench) keeps(t *Tuning, k int, u, most float64) (late, cost float64, ok bool) {
 	try := t.trial
 	knob := knobs(b.start)[k]
 	try.Capacity, try.Hold, try.Span, try.Trend, try.Level = u, knob.hold, knob.span, knob.trend, knob.level
 	late, cost = b.replay(b.requests, b.initial, &try, max(b.allowed, b.least))
 	b.least = min(b.least, late)
-	if late > b.allowed {
+	if late > b.allowed || cost >= most {
 		return late, cost, false
 	}
-	most := max(strainLate, 2*b.allowed)
-	strainedLate, _ := b.replay(b.strained, scaling.Ceil(strain*float64(b.initial)), &try, most)
-	return late, cost, strainedLate <= most
+	mostLate := max(strainLate, 2*b.allowed)
+	strainedLate, _ := b.replay(b.strained, scaling.Ceil(strain*float64(b.initial)), &try, mostLate)
+	return late, cost, strainedLate <= mostLate
 }
 
 // longest is for how long a request may still be answered after a replay's end: one that came shortly before it, and has a
@@ -191,7 +191,7 @@ func (b *bench) unanswerable() time.Duration {
 }
 
 // under returns the share of requests that miss the SLO under a group, of those that come after a warm-up and a while, and the
-// replica-hours after the warm-up. It ends once more than a share have missed it, and returns what it has counted till then.
+// replica-hours after the warm-up. It ends once more than a share have missed it, and returns the share that had till then, and no hours.
 func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, most float64, group func() (scaling.Group, error)) (late, hours float64) {
 	b.replays++
 	all, met, missed := 0, 0, 0
@@ -220,7 +220,7 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 	}})
 	switch {
 	case ctx.Err() != nil:
-		return float64(missed) / float64(all), math.Inf(1)
+		return float64(missed) / float64(all), 0
 	case err != nil:
 		return 1, math.Inf(1)
 	}

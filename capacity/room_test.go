@@ -116,7 +116,7 @@ func TestATenthMoreTrafficBeginsWithATenthMoreReplicas(t *testing.T) {
 	b.initial = enough(b.requests)
 	require.Greater(t, enough(b.strained), b.initial)
 	found := Tuning{trial: trial{PromptToken: 1e-4, AnswerToken: 2e-4, Fleet: 1e3, Dispersion: 1}}
-	_, _, kept := b.keeps(&found, 0, 20*found.work(4000, 200)/staffed(float64(b.initial)))
+	_, _, kept := b.keeps(&found, 0, 20*found.work(4000, 200)/staffed(float64(b.initial)), math.Inf(1))
 	require.True(t, kept)
 }
 
