@@ -207,3 +207,19 @@ func TestBatchesOfOneSizeAreOneValue(t *testing.T) {
 	}
 	require.EqualValues(t, 200, total)
 }
+
+// TestMovesCountsWhatIsMissingAsZero: the longer of the two says how many types there are.
+func TestMovesCountsWhatIsMissingAsZero(t *testing.T) {
+	for _, one := range []struct {
+		current, target []int32
+		starts, stops   int64
+	}{
+		{nil, []int32{1, 2}, 3, 0},
+		{[]int32{1, 2}, nil, 0, 3},
+		{[]int32{4}, []int32{3, 5}, 5, 1},
+		{[]int32{3, 5}, []int32{4}, 1, 5},
+	} {
+		starts, stops := hetero.Moves(one.current, one.target)
+		require.Equal(t, [2]int64{one.starts, one.stops}, [2]int64{starts, stops}, "%v to %v", one.current, one.target)
+	}
+}
