@@ -86,7 +86,7 @@ type Tuner interface {
 	Tune(config *Config, past func() Past) (Tuning, bool)
 }
 
-// Inline tunes inside Decide, which then takes up to a second or two: for simulators, and where a decision may.
+// Inline tunes inside Decide, which then takes up to three seconds: for simulators, and where a decision may.
 type Inline struct{}
 
 // Tune tunes at once.
@@ -169,7 +169,7 @@ func (s *State) past(start float64) Past {
 	return p
 }
 
-// Tune finds what a Scaler should assume of its replicas. It is a pure function, and takes up to a second or two.
+// Tune finds what a Scaler should assume of its replicas. It is a pure function, and takes up to three seconds.
 //
 // Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
 // After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
