@@ -36,7 +36,7 @@ const (
 	Partly scaling.Code = "Partly needed < from"
 	// Replayed says where the capacity is from: the past, in which so many requests were late by the replay.
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
-	// Remembered gives a replica less than the last replays found: earlier ones found less, and the goal is being missed.
+	// Remembered gives a replica less than the last replays found: earlier ones found less, and requests have missed the SLO since.
 	Remembered scaling.Code = "Remembered capacity < found"
 	// Simulated says where the capacity is from: a few simulated replicas with requests as long as those seen.
 	Simulated scaling.Code = "Simulated age:s"

@@ -176,8 +176,8 @@ func (s *State) past(start float64) Past {
 // miss the SLO than the goal allows, over the factor by which more have missed it in truth than in a replay with
 // the replicas that there were, and of a tenth more traffic no more than 1.5 %. Where no capacity
 // does, as bursts come that nobody can serve without knowing of them, it is one that is nearly as good as the best. Beside it,
-// of the choices of hold, span, trend and level, the cheapest is taken; another must be 2 % cheaper than the one in force. While the
-// goal is missed, no more is taken of what is found than earlier tunings found, which are forgotten within hours.
+// of the choices of hold, span, trend and level, the cheapest is taken; another must be 2 % cheaper than the one in force. The more
+// of what the goal allows was missed lately, the less is taken of what is found beyond what earlier tunings found: see remember.
 func (p *Past) Tune(c *Config) Tuning {
 	t := p.Last
 	t.Replays = 0
@@ -233,7 +233,7 @@ func (p *Past) Tune(c *Config) Tuning {
 //
 //	capacity = found (remembered/found)^min(1, missed/allowed)
 //
-// so that a fleet which keeps its goal pays nothing for its memory. 1/e of all of it is left after six hours. The arguments are the
+// so that a fleet which misses nothing pays nothing for its memory. 1/e of all of it is left after six hours. The arguments are the
 // seconds since the last tuning, the requests since it and those of them that missed the SLO, and the share that may.
 func (t *Tuning) remember(since, missed, served, allowed float64) {
 	kept := math.Exp(-max(since, 0) / memory)
