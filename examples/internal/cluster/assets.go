@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of Kubernetes that internal/controlplane/build builds.
-const Version = "v1.35.4"
+const Version = "v1.37.2"
 
 // AssetsVariable names the environment variable with the folder of the programs, for a place other than
 // inferscale/controlplane/VERSION in the user's cache folder. The value "none" says that there are none on purpose:
