@@ -10,6 +10,7 @@ func (c *Cluster) apiServerFlags() []string {
 	return append([]string{
 		"--bind-address=" + loopback,
 		"--advertise-address=" + loopback,
+		"--endpoint-reconciler-type=none", // nobody asks for this server by the name of a Service, and one on loopback cannot be one
 		"--secure-port=" + strconv.Itoa(c.apiPort),
 		"--etcd-servers=http://" + address(c.etcdPort),
 		"--tls-cert-file=" + c.path("server.crt"),
