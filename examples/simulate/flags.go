@@ -50,6 +50,7 @@ type options struct {
 
 	suite, quick, update   bool
 	rows, scores, baseline string
+	resume                 string
 
 	writeServer, calibrate string
 	roofline, card         string
@@ -150,6 +151,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.BoolVar(&o.quick, "quick", false, "")
 	flags.StringVar(&o.rows, "rows", "", "")
 	flags.StringVar(&o.scores, "scores", "", "")
+	flags.StringVar(&o.resume, "resume", "", "")
 	flags.StringVar(&o.baseline, "baseline", "", "")
 	flags.BoolVar(&o.update, "update", false, "")
 	flags.StringVar(&o.lint, "lint", "", "")
@@ -201,7 +203,7 @@ func (o *options) together(set map[string]bool) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"quick", "rows", "scores", "baseline", "update"} {
+	for _, name := range []string{"quick", "rows", "scores", "baseline", "update", "resume"} {
 		if set[name] && !o.suite {
 			return misuse("-%s goes with -suite", name)
 		}
@@ -212,7 +214,7 @@ func (o *options) together(set map[string]bool) error {
 	case o.suite && o.quick && set["rows"]:
 		return misuse("-rows does not go with -quick")
 	case o.suite:
-		return alone("suite", "quick", "rows", "scores", "baseline", "update", "seeds", "parallel", "policy", "json")
+		return alone("suite", "quick", "rows", "scores", "baseline", "update", "resume", "seeds", "parallel", "policy", "json")
 	case o.calibrate != "":
 		return alone("calibrate", "kv-tokens", "o")
 	case o.roofline != "":

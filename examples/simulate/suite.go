@@ -75,17 +75,23 @@ const ofLimit sort = "limit"
 const suiteTrims = 40
 
 // suite runs the scoreboard and shows it.
-func (o *options) runSuite(ctx context.Context, stdout, stderr io.Writer) error {
+func (o *options) runSuite(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	b := &board{Goal: suite.Goal, Seeds: o.seeds, Quick: o.quick}
 	rows := suite.Full()
 	if o.quick {
 		rows = suite.Quick()
 	}
 	if o.rows != "" {
-		var err error
 		if rows, err = parseRows(o.rows); err != nil {
 			return err
 		}
+	}
+	var known *journal
+	if o.resume != "" {
+		if known, err = openJournal(o.resume); err != nil {
+			return fmt.Errorf("-resume: %w", err)
+		}
+		defer func() { err = errors.Join(err, known.close()) }()
 	}
 	bar := newProgress(stderr, len(rows)*(o.seeds+1))
 	defer bar.end()
@@ -96,7 +102,7 @@ func (o *options) runSuite(ctx context.Context, stdout, stderr io.Writer) error 
 	n := len(rows) * o.seeds
 	err = inParallel(ctx, o.parallel, n, func(ctx context.Context, i int) error {
 		defer bar.step()
-		return b.run(ctx, o, names, i/o.seeds, i%o.seeds)
+		return b.run(ctx, o, known, names, i/o.seeds, i%o.seeds)
 	})
 	if err != nil {
 		return err
@@ -173,30 +179,43 @@ func (b *board) world(i int) *world {
 	return &world{Scenario: b.Rows[i].scenario, bounds: suite.Bounds(), rateScale: 1}
 }
 
-// run runs everything in a row with a seed.
-func (b *board) run(ctx context.Context, o *options, names []string, i, seed int) error {
+// run runs everything in a row with a seed, but what is known.
+func (b *board) run(ctx context.Context, o *options, known *journal, names []string, i, seed int) error {
 	r := &b.Rows[i]
 	s := r.scenario
+	made := func(name string, run func() (sim.Result, error)) (sim.Result, error) {
+		return known.made(judged{name, r.Name, seedOf(seed)}, run)
+	}
 	search := oracle.Search{Alpha: b.Goal, Bounds: suite.Bounds(), Trims: min(suiteTrims, 6_000_000/max(1, r.Requests))}
-	replayed, err := oracle.Replay(ctx, &s, seedOf(seed), r.Capacity, search)
-	if err != nil && !errors.Is(err, oracle.ErrUnattainable) {
+	replayed, err := made(oracleName, func() (sim.Result, error) {
+		replayed, err := oracle.Replay(ctx, &s, seedOf(seed), r.Capacity, search)
+		if errors.Is(err, oracle.ErrUnattainable) {
+			err = nil
+		}
+		return replayed.Result, err
+	})
+	if err != nil {
 		return err
 	}
-	r.Oracle[seed] = replayed.Result.ReplicaHours
+	r.Oracle[seed] = replayed.ReplicaHours
 	for k, ahead := range aheads(b.Quick) {
 		if ahead < 0 {
 			ahead = r.ColdStart
 		}
-		l, err := oracle.Limit(ctx, &s, seedOf(seed), r.Capacity, search, ahead)
+		limit, err := made(limitName(aheads(b.Quick)[k]), func() (sim.Result, error) {
+			l, err := oracle.Limit(ctx, &s, seedOf(seed), r.Capacity, search, ahead)
+			return l.Result, err
+		})
 		if err != nil {
 			return err
 		}
-		b.Entries[k].Cells[i].results[seed] = l.Result
-		if k == 0 && l.Attains {
-			r.Present[seed] = l.Result.ReplicaHours
+		b.Entries[k].Cells[i].results[seed] = limit
+		attains := limit.Attainment >= b.Goal
+		if k == 0 && attains {
+			r.Present[seed] = limit.ReplicaHours
 		}
-		if l.Attains && l.Result.ReplicaHours < r.Oracle[seed] { // the best schedule that is known
-			r.Oracle[seed] = l.Result.ReplicaHours
+		if attains && limit.ReplicaHours < r.Oracle[seed] { // the best schedule that is known
+			r.Oracle[seed] = limit.ReplicaHours
 		}
 	}
 	contenders, err := o.contenders(b.world(i), io.Discard)
@@ -206,7 +225,9 @@ func (b *board) run(ctx context.Context, o *options, names []string, i, seed int
 	for k, name := range names {
 		c := contenders[slices.IndexFunc(contenders, func(c contender) bool { return c.name == name })]
 		s.Metrics = c.metrics
-		result, err := sim.Run(ctx, &s, func() (scaling.Group, error) { return c.controller(seedOf(seed)) }, sim.Options{Policy: name, Seed: seedOf(seed)})
+		result, err := made(name, func() (sim.Result, error) {
+			return sim.Run(ctx, &s, func() (scaling.Group, error) { return c.controller(seedOf(seed)) }, sim.Options{Policy: name, Seed: seedOf(seed)})
+		})
 		if err != nil {
 			return err
 		}

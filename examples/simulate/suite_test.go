@@ -21,7 +21,7 @@ func TestSuite(t *testing.T) {
 	if underRace { // two seeds, and all again on one core, are two minutes
 		args[len(args)-1] = "1"
 	}
-	code, out, errs := start(t, append(args, "-json", file("s.json"), "-scores", file("scores.md"), "-baseline", file("base.csv"), "-update")...)
+	code, out, errs := start(t, append(args, "-resume", file("runs"), "-json", file("s.json"), "-scores", file("scores.md"), "-baseline", file("base.csv"), "-update")...)
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "* recommended: "+recommendedName)
 	data, err := os.ReadFile(file("s.json"))
@@ -51,6 +51,28 @@ func TestSuite(t *testing.T) {
 	if underRace {
 		return
 	}
+
+	// Ended while a run was written: that one is made again, and the others are not.
+	runs, err := os.ReadFile(file("runs"))
+	require.NoError(t, err)
+	require.Equal(t, 2*(1+4+2), strings.Count(string(runs), "\n"))
+	known := strings.ReplaceAll(string(runs), `"attainment":0.`, `"attainment":0.0`)
+	last := strings.LastIndex(known[:len(known)-1], "\n") + 1
+	require.NoError(t, os.WriteFile(file("runs"), []byte(known[:len(known)-10]), 0o600))
+	code, _, errs = start(t, append(args, "-resume", file("runs"), "-json", file("again.json"))...)
+	require.Equal(t, exitOK, code, errs)
+	again, err := os.ReadFile(file("runs"))
+	require.NoError(t, err)
+	require.Equal(t, known[:last]+string(runs)[strings.LastIndex(string(runs[:len(runs)-1]), "\n")+1:], string(again))
+	data, err = os.ReadFile(file("again.json"))
+	require.NoError(t, err)
+	var believed board
+	require.NoError(t, json.Unmarshal(data, &believed))
+	require.Less(t, believed.Entries[0].Score.Worst, 0.1, "what the file has was not believed")
+	require.NoError(t, os.WriteFile(file("runs"), []byte("{}\n"), 0o600))
+	code, _, errs = start(t, append(args, "-resume", file("runs"))...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "line 1: must have a policy")
 
 	// The same again is no worse, on one core too; what was better before is.
 	code, out, errs = start(t, append(args, "-parallel", "1", "-baseline", file("base.csv"))...)

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/inferscale/inferscale/sim"
+)
+
+// A journal is a file of runs, one a line, by which a suite that was ended goes on where it stood. It is believed: the runs of a
+// policy that has changed since are to be deleted from it. A nil journal keeps nothing.
+type journal struct {
+	mutex sync.Mutex
+	file  *os.File
+	runs  map[judged]sim.Result
+}
+
+// A journaled is a line of it; the seed is that of the result.
+type journaled struct {
+	Policy string     `json:"policy"`
+	Row    string     `json:"row"`
+	Result sim.Result `json:"result"`
+}
+
+// openJournal reads a journal, or begins one. A last line without an end is a run that was ended while it was written: it is cut off,
+// and made again.
+func openJournal(name string) (_ *journal, err error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
+		}
+	}()
+	j := &journal{file: file, runs: map[judged]sim.Result{}}
+	lines, whole := bufio.NewReader(file), int64(0)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		whole += int64(len(line))
+		var one journaled
+		if err := json.Unmarshal(line, &one); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if one.Policy == "" || one.Row == "" || one.Result.Seed == 0 {
+			return nil, fmt.Errorf("line %d: must have a policy, a row and the result of a seed", n)
+		}
+		j.runs[judged{one.Policy, one.Row, one.Result.Seed}] = one.Result
+	}
+	if err := file.Truncate(whole); err != nil {
+		return nil, err
+	}
+	_, err = file.Seek(whole, io.SeekStart)
+	return j, err
+}
+
+// made returns a run that is known, or else makes it and notes it.
+func (j *journal) made(of judged, run func() (sim.Result, error)) (sim.Result, error) {
+	if j == nil {
+		return run()
+	}
+	j.mutex.Lock()
+	r, ok := j.runs[of]
+	j.mutex.Unlock()
+	if ok {
+		return r, nil
+	}
+	r, err := run()
+	if err != nil {
+		return r, err
+	}
+	r.Seed, r.Timeline, r.TTFTHistogram = of.seed, nil, nil
+	var line bytes.Buffer
+	if err := json.NewEncoder(&line).Encode(journaled{of.policy, of.row, r}); err != nil {
+		return r, err
+	}
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	_, err = j.file.Write(line.Bytes())
+	return r, err
+}
+
+func (j *journal) close() error {
+	if j == nil {
+		return nil
+	}
+	return j.file.Close()
+}
