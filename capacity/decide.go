@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/starts"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -85,9 +86,7 @@ func (Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "capacity", Versio
 
 // Applied notes what was asked for, to learn how long a start takes.
 func (Scaler) Applied(s State, now time.Time, from, to int32) State {
-	if to > from && len(s.Rises) < mostRises {
-		s.Rises = append(s.Rises, Need{At: seconds(now), Count: to})
-	}
+	starts.Applied(&s.Learned, seconds(now), from, to)
 	return s
 }
 
@@ -105,9 +104,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	if age, limit := seconds(now)-s.last().At, c.config.stale(); age > limit {
 		return s, scaling.UnknownAt(obs.SpecReplicas, Stale, "", age, limit)
 	}
-	if len(s.Rises) > 0 {
-		s.starts(seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
-	}
+	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
 	if fresh && c.fixed == nil && s.due() {
 		s = c.tune(s)
 	}
@@ -280,16 +277,4 @@ func beyondChance(n, expected float64) bool { return n > expected+2*math.Sqrt(ex
 func (c *Config) stale() float64 { return 4 * (c.Scrape + c.Control).Seconds() }
 
 // start is how long a start takes, in seconds: the P90 of those that were seen.
-func (c *Config) start(s *State) float64 {
-	n := len(s.Starts)
-	if n == 0 {
-		return c.ColdStart.Seconds()
-	}
-	var longest [mostStarts/10 + 1]float64 // the longest first
-	for _, t := range s.Starts {
-		for i := range longest {
-			t, longest[i] = min(t, longest[i]), max(t, longest[i])
-		}
-	}
-	return longest[n/10]
-}
+func (c *Config) start(s *State) float64 { return starts.P90(s.Starts, c.ColdStart.Seconds()) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/inferscale/inferscale/internal/starts"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -18,9 +19,8 @@ type State struct { //nolint:recvcheck // Validate is looked for on the value
 	Tuned  float64 `json:"tuned,omitempty"`
 	Tuning Tuning  `json:"tuning"`
 	// Guard is the excess of the capacity that is kept since the SLO was missed.
-	Guard  float64   `json:"guard,omitempty"`
-	Rises  []Need    `json:"rises,omitempty"`  // counts that were asked for and are not ready yet
-	Starts []float64 `json:"starts,omitempty"` // seconds that starts have taken, the latest last
+	Guard float64 `json:"guard,omitempty"`
+	starts.Learned
 }
 
 // Seen is what is gathered anew where it was not stored. Until that is done nothing is taken away, as at a fresh start;
@@ -38,12 +38,6 @@ type Seen struct {
 	Sizes   Sizes    `json:"sizes"`   // as they were read last
 	// Settled is since when the fleet has had what it is thought to need, 0 while it has not.
 	Settled float64 `json:"settled,omitempty"`
-}
-
-// A Need is a count that was asked for at a time.
-type Need struct {
-	At    float64 `json:"at"`
-	Count int32   `json:"count"`
 }
 
 // Peaks are what was needed, in replicas or in seconds of a replica a second, as far as nothing later exceeds it, oldest first.
@@ -73,15 +67,13 @@ type Buckets struct {
 const (
 	mostSamples = 512 // after which the older half is let go, as far as it is beyond the history
 	mostBuckets = 256
-	mostStarts  = 20
-	mostRises   = 64
 	lengthsSpan = 300.0
 	spacing     = history / (mostSamples / 2) // seconds between every other sample, at least
 )
 
 // Validate reports what cannot be the state of any Scaler.
 func (s State) Validate() error {
-	if len(s.Samples) > 2*mostSamples || len(s.Lengths) > 64 || max(len(s.Needs), len(s.Means), len(s.Counts)) > 2*mostSamples || len(s.Starts) > mostStarts || len(s.Rises) > mostRises {
+	if len(s.Samples) > 2*mostSamples || len(s.Lengths) > 64 || max(len(s.Needs), len(s.Means), len(s.Counts)) > 2*mostSamples {
 		return errors.New("more is remembered than a Scaler can")
 	}
 	last := math.Inf(-1)
@@ -106,10 +98,8 @@ func (s State) Validate() error {
 	if !s.Raw.valid() || !s.Before.valid() || !s.Sizes.Prompts.valid() || !s.Sizes.Answers.valid() || !(s.Guard >= 0 && s.Guard <= mostGuard) {
 		return errors.New("counters must be numbers that are not negative")
 	}
-	for _, t := range s.Starts {
-		if !(t >= 0 && t <= 86400) {
-			return errors.New("starts: must be seconds, within a day")
-		}
+	if err := starts.Validate(&s.Learned); err != nil {
+		return err
 	}
 	return s.Tuning.validate()
 }
@@ -342,23 +332,4 @@ func (p *Peaks) hold(at, value, w float64) float64 {
 		}
 	}
 	return value
-}
-
-// starts learns how long a start takes: from when a count was asked for to when as many are ready.
-func (s *State) starts(at float64, spec, ready int32) {
-	k := 0
-	for _, r := range s.Rises {
-		switch {
-		case spec < r.Count: // it was taken back
-		case ready >= r.Count:
-			if len(s.Starts) == mostStarts {
-				s.Starts = s.Starts[:copy(s.Starts, s.Starts[1:])]
-			}
-			s.Starts = append(s.Starts, min(max(at-r.At, 0), 86400))
-		default:
-			s.Rises[k] = r
-			k++
-		}
-	}
-	s.Rises = s.Rises[:k]
 }

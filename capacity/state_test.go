@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/internal/starts"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -114,7 +115,7 @@ func TestStoredStateIsChecked(t *testing.T) {
 		"buckets without ends": {Seen: Seen{Lengths: []Sizes{{Prompts: Buckets{Counts: []float64{1, 2}}}}}},
 		"an unknown choice":    {Tuning: Tuning{Which: 17}},
 		"a guard beyond all":   {Guard: 9},
-		"a start of a year":    {Starts: []float64{3e7}},
+		"a start of a year":    {Learned: starts.Learned{Starts: []float64{3e7}}},
 	} {
 		assert.Error(t, s.Validate(), name)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/starts"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -114,7 +115,7 @@ func (f *floor) Decide(now time.Time, obs scaling.Observation) scaling.Decision 
 	}
 	a := amountOf(demand, at, f.model.config.gap())
 	f.model.see(s, at, f.model.config.gap(), a)
-	if len(s.Rises) > 0 && s.starts(at, obs.SpecReplicas, obs.ReadyReplicas) {
+	if starts.See(&s.Learned, at, obs.SpecReplicas, obs.ReadyReplicas) {
 		f.learn()
 	}
 	if !back && each > 0 && !math.IsInf(each, 1) {
@@ -200,9 +201,7 @@ func (f *floor) Applied(now time.Time, from, to int32) {
 	if f.envelope.Refused() {
 		return
 	}
-	if s := &f.state; to > from && len(s.Rises) < mostRises {
-		s.Rises = append(s.Rises, Rise{At: seconds(now), Count: to})
-	}
+	starts.Applied(&f.state.Learned, seconds(now), from, to)
 	if f.lift != (lift{}) && f.lift == (lift{From: from, To: to}) {
 		f.lift = lift{}
 		return
@@ -257,7 +256,7 @@ func (f *floor) load(data []byte) error {
 		f.lift = *s.Lift
 	}
 	if demand := f.model.config.Demand; s.Memory.Demand != demand {
-		f.state = State{Demand: demand, Rises: s.Memory.Rises, Starts: s.Memory.Starts}
+		f.state = State{Demand: demand, Learned: s.Memory.Learned}
 	}
 	if zone := f.model.config.zone(); f.state.Zone != zone {
 		f.state.Zone, f.state.Days, f.state.Scores, f.state.Sure = zone, nil, [methods]Score{}, [methods]Score{}
@@ -271,4 +270,10 @@ func (c *Config) zone() string {
 		return time.UTC.String()
 	}
 	return c.Location.String()
+}
+
+// learn sets the lead: the P90 of the starts that were seen, a scrape and a decision.
+func (f *floor) learn() {
+	c := f.model.config
+	f.model.lead = min(starts.P90(f.state.Starts, c.ColdStart.Seconds())+c.Scrape.Seconds()+c.Control.Seconds(), mostLead)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/inferscale/inferscale/internal/starts"
 )
 
 // State is what a forecast remembers: plain data, of at most 16 KB as JSON. The zero value is a fresh start.
@@ -23,9 +25,8 @@ type State struct { //nolint:recvcheck // Validate is looked for on the value
 	// Scores are those of Daily and Weekly, in this order.
 	Scores [methods]Score `json:"scores"`
 	// Sure are those of slots of which all was known. A state of an earlier version has none: it lifts nothing for three hours.
-	Sure   [methods]Score `json:"sure,omitzero"`
-	Rises  []Rise         `json:"rises,omitempty"`  // counts that were asked for and are not ready yet
-	Starts []float64      `json:"starts,omitempty"` // seconds that starts have taken, the latest last
+	Sure [methods]Score `json:"sure,omitzero"`
+	starts.Learned
 }
 
 // A Slot is five minutes of demand.
@@ -51,12 +52,6 @@ type Score struct {
 	Constant float64 `json:"constant"`
 	Slots    float64 `json:"slots"`
 	Today    float64 `json:"today"`
-}
-
-// A Rise is a count that was asked for at a time.
-type Rise struct {
-	At    float64 `json:"at"`
-	Count int32   `json:"count"`
 }
 
 // Marks of a slot.
@@ -98,14 +93,9 @@ func (d *Day) put(i int, k uint16) {
 	d.Slots[2*i], d.Slots[2*i+1] = byte(k), byte(k>>8)
 }
 
-const (
-	mostStarts = 20
-	mostRises  = 32
-)
-
 // Validate reports what cannot be the state of any forecast.
 func (s State) Validate() error {
-	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Starts) > mostStarts || len(s.Rises) > mostRises || len(s.Zone) > 64 || len(s.Demand) > mostName {
+	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Zone) > 64 || len(s.Demand) > mostName {
 		return errors.New("more is remembered than a forecast can")
 	}
 	if !number(math.Abs(s.At)) || !number(s.Unit) || !s.Now.valid() {
@@ -126,17 +116,7 @@ func (s State) Validate() error {
 			return fmt.Errorf("scores[%d]: must be numbers that are not negative", i)
 		}
 	}
-	for i, r := range s.Rises {
-		if !number(math.Abs(r.At)) {
-			return fmt.Errorf("rises[%d]: must be at a time", i)
-		}
-	}
-	for i, t := range s.Starts {
-		if !(t >= 0 && t <= 86400) {
-			return fmt.Errorf("starts[%d]: must be seconds, within a day", i)
-		}
-	}
-	return nil
+	return starts.Validate(&s.Learned)
 }
 
 func (s *Slot) valid() bool {

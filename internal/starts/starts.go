@@ -1,0 +1,88 @@
+// Package starts learns how long replicas take to start: from when a count was asked for to when as many are ready.
+package starts
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+const (
+	most      = 20 // starts that are remembered
+	mostRises = 64
+	longest   = 86400.0
+)
+
+// Learned is what is known of starts: plain data, to be embedded in a policy's state, which is why it has no methods. Times are
+// in Unix seconds.
+type Learned struct {
+	Rises  []Rise    `json:"rises,omitempty"`  // counts that were asked for and are not ready yet
+	Starts []float64 `json:"starts,omitempty"` // seconds that starts have taken, the latest last
+}
+
+// A Rise is a count that was asked for at a time.
+type Rise struct {
+	At    float64 `json:"at"`
+	Count int32   `json:"count"`
+}
+
+// Applied notes that a count was asked for. What comes while as many as can be remembered are not ready is let go.
+func Applied(l *Learned, at float64, from, to int32) {
+	if to > from && len(l.Rises) < mostRises {
+		l.Rises = append(l.Rises, Rise{At: at, Count: to})
+	}
+}
+
+// See looks for what has become ready, and reports whether it learned anything. A rise that was taken back tells nothing.
+func See(l *Learned, at float64, spec, ready int32) (learned bool) {
+	k := 0
+	for _, r := range l.Rises {
+		switch {
+		case spec < r.Count:
+		case ready >= r.Count:
+			if len(l.Starts) == most {
+				l.Starts = l.Starts[:copy(l.Starts, l.Starts[1:])]
+			}
+			l.Starts = append(l.Starts, min(max(at-r.At, 0), longest))
+			learned = true
+		default:
+			l.Rises[k] = r
+			k++
+		}
+	}
+	l.Rises = l.Rises[:k]
+	return learned
+}
+
+// P90 is how long nine of ten starts took at most, the ceil(0.9 n)-th of n in order, or otherwise where none was seen.
+func P90(starts []float64, otherwise float64) float64 {
+	n := len(starts)
+	if n == 0 {
+		return otherwise
+	}
+	var descending [most/10 + 1]float64
+	for _, t := range starts {
+		for i := range descending {
+			t, descending[i] = min(t, descending[i]), max(t, descending[i])
+		}
+	}
+	return descending[n/10]
+}
+
+// Validate reports what cannot have been learned.
+func Validate(l *Learned) error {
+	if len(l.Starts) > most || len(l.Rises) > mostRises {
+		return errors.New("more starts are remembered than there can be")
+	}
+	for i, r := range l.Rises {
+		if math.IsNaN(r.At) || math.IsInf(r.At, 0) {
+			return fmt.Errorf("rises[%d]: must be at a time", i)
+		}
+	}
+	for i, t := range l.Starts {
+		if !(t >= 0 && t <= longest) {
+			return fmt.Errorf("starts[%d]: must be seconds, within a day", i)
+		}
+	}
+	return nil
+}

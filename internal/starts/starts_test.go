@@ -1,0 +1,57 @@
+package starts
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+)
+
+// TestP90IsThatOfTheSorted compares with the sorted starts.
+func TestP90IsThatOfTheSorted(t *testing.T) {
+	assert.Equal(t, 100.0, P90(nil, 100))
+	rapid.Check(t, func(t *rapid.T) {
+		l := Learned{Starts: rapid.SliceOfN(rapid.Float64Range(0, longest), 1, most).Draw(t, "starts")}
+		sorted := slices.Sorted(slices.Values(l.Starts))
+		assert.Equal(t, sorted[int(math.Ceil(0.9*float64(len(sorted))))-1], P90(l.Starts, 100))
+	})
+}
+
+// TestRisesBecomeStarts: what was asked for is a start once it is ready, and nothing if it was taken back.
+func TestRisesBecomeStarts(t *testing.T) {
+	var l Learned
+	Applied(&l, 0, 3, 3)
+	Applied(&l, 0, 4, 2)
+	assert.Empty(t, l.Rises, "no more was asked for")
+	Applied(&l, 10, 2, 5)
+	Applied(&l, 20, 5, 7)
+	Applied(&l, 30, 7, 8)
+	assert.False(t, See(&l, 40, 8, 4))
+	assert.True(t, See(&l, 70, 7, 5), "eight were taken back")
+	assert.Equal(t, Learned{Rises: []Rise{{20, 7}}, Starts: []float64{60}}, l)
+	assert.True(t, See(&l, 15, 7, 7), "the clock went back")
+	assert.Equal(t, []float64{60, 0}, l.Starts)
+	for i := range 2 * mostRises {
+		Applied(&l, float64(i), 7, 8)
+	}
+	assert.Len(t, l.Rises, mostRises)
+	See(&l, 1e9, 8, 8)
+	assert.Equal(t, slices.Repeat([]float64{longest}, most), l.Starts)
+	assert.NoError(t, Validate(&l))
+}
+
+// TestValidateKnowsWhatCannotBe names the field and its rule.
+func TestValidateKnowsWhatCannotBe(t *testing.T) {
+	for says, l := range map[string]Learned{
+		"more starts are remembered": {Starts: make([]float64, most+1)},
+		"more starts":                {Rises: make([]Rise, mostRises+1)},
+		"rises[1]: must be at a":     {Rises: []Rise{{}, {At: math.Inf(-1)}}},
+		"rises[0]: must be at a":     {Rises: []Rise{{At: math.NaN()}}},
+		"starts[1]: must be seconds": {Starts: []float64{1, -1}},
+		"starts[0]: must be seconds": {Starts: []float64{2 * longest}},
+	} {
+		assert.ErrorContains(t, Validate(&l), says)
+	}
+}
