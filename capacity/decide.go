@@ -21,7 +21,8 @@ const (
 	// Crowded asks for more than the work does: batches or KV caches are full, or tokens come too slowly, or will when a
 	// replica that is asked for now would be ready, as what is in flight grows.
 	Crowded scaling.Code = "Crowded full > needed"
-	// Behind asks for more for as long as requests wait: what they need, within so many seconds.
+	// Behind asks for more for as long as requests wait for whom no ready replica has room: what they need, within so many
+	// seconds, and no more replicas beside those that are needed than are ready.
 	Behind scaling.Code = "Behind waiting > ready, drain:s"
 	// Held keeps what was needed a while ago: letting it go and starting it again would cost more.
 	Held scaling.Code = "Held needed < held, hold:s"
@@ -43,7 +44,8 @@ const (
 	Simulated scaling.Code = "Simulated age:s"
 	// TurnedBack holds for a round, as the clock went back.
 	TurnedBack scaling.Code = "TurnedBack by:s"
-	// Warming holds: nothing is known of the capacity before so many requests have finished, and it was looked for.
+	// Warming holds: nothing is known of the capacity before so many requests have finished, and it was looked for. Only what is
+	// in flight asks for more, as Crowded.
 	Warming scaling.Code = "Warming finished, needed"
 	// NoSample can say nothing: the observation lacks a metric.
 	NoSample scaling.Code = "NoSample"
@@ -109,20 +111,29 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		s = c.tune(s)
 	}
 	d := scaling.HoldAt(obs.SpecReplicas)
-	if c.fixed == nil && s.Tuning.Capacity <= 0 {
-		d.To(obs.SpecReplicas, Warming, "", s.last().Finished, enough)
-		d.Clamp(c.config.Bounds)
-		return s, d
+	warming, n := c.fixed == nil && s.Tuning.Capacity <= 0, int32(0)
+	if warming {
+		c.await(&s, &d)
+	} else {
+		n = c.follow(&s, &d)
 	}
-	n := c.follow(&s, &d)
 	if back > 0 {
 		d.To(obs.SpecReplicas, TurnedBack, "", back)
 	}
-	if fresh && c.fixed == nil {
+	if fresh && c.fixed == nil && !warming {
 		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Ready >= n && s.last().Waiting <= float64(s.last().Ready))
 	}
 	d.Clamp(c.config.Bounds)
 	return s, d
+}
+
+// await sets the decision while nothing is known of the capacity: to as many replicas as what is in flight and what waits need at
+// least, if those are more.
+func (c Scaler) await(s *State, d *scaling.Decision) {
+	d.To(d.From, Warming, "", s.last().Finished, enough)
+	if n := scaling.Ceil(c.config.crowd(s.last().admitted(), 0, 1)); n > d.From {
+		d.To(n, Crowded, "", float64(n), float64(d.From))
+	}
 }
 
 // follow sets the decision to what is needed, and returns what the work alone needs.
@@ -173,9 +184,9 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		d.To(held, Held, "", float64(n), float64(held), try.Hold)
 	}
 	wanted := held
-	if behind := x.Waiting - float64(x.Ready); behind > 0 {
+	if behind := x.Waiting - float64(x.Ready) - c.free(s); behind > 0 {
 		within := max(drain, came.answer*c.config.SLO.TPOT.Seconds()/4)
-		if catch := try.staff(came.work + behind*came.each/within); catch > wanted {
+		if catch := min(try.staff(came.work+behind*came.each/within), n+x.Ready); catch > wanted {
 			wanted = catch
 			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), within)
 		}
@@ -226,6 +237,17 @@ func (c *Config) crowd(x *Sample, prompts, f float64) float64 {
 	}
 	tokens := v.Sequence*x.Running + v.KVToken*x.KV*float64(v.KVTokens) + v.PrefillToken*prompts*most
 	return max(full, f*tokens/(most-f*v.Base))
+}
+
+// free returns how many requests more the ready replicas could serve in time, beside what is in flight. Where some wait
+// nevertheless, they wait for replicas that are full, in queues of those: another replica would not get them.
+func (c Scaler) free(s *State) float64 {
+	x, from := s.last(), s.back(rateSpan)
+	if x.At <= from.At || x.Running <= 0 {
+		return 0
+	}
+	used := c.config.crowd(x, (x.Prefilled-from.Prefilled)/(x.At-from.At), c.slowness(&s.Tuning))
+	return max(0, float64(x.Ready)-used) * x.Running / used
 }
 
 // prior is the excess that is kept for what was never seen: what can happen within a cold start, less and less of it the

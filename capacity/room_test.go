@@ -150,3 +150,72 @@ func TestRoomForWhatWasNeverSeenIsOnTheMean(t *testing.T) {
 	require.Greater(t, above.Numbers[2], again.Numbers[2], "it counts")
 	require.Equal(t, calm.Replicas, noisy.Replicas, "and has room:\n%s\n%s", calm.Explain(), noisy.Explain())
 }
+
+// TestAQueueOfAFewAsksForNoMore: what waits for replicas that are full, while others have room, gets none of another one.
+func TestAQueueOfAFewAsksForNoMore(t *testing.T) {
+	decide := func(running, kv float64) scaling.Decision {
+		p := fixed(trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0})
+		for i := range 20 {
+			obs := observation(6, 600, running, float64(i+1)*75, 1500, 200)
+			obs.Readings[2].Lower, obs.Readings[2].Upper = kv, kv
+			p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		}
+		obs := observation(6, 600, running, 21*75, 1500, 200)
+		obs.Readings[2].Lower, obs.Readings[2].Upper = kv, kv
+		return p.Decide(start().Add(20*15*time.Second), obs)
+	}
+	d := decide(150, 0.1)
+	assert.NotEqual(t, Behind, d.Code(), d.Explain())
+	d = decide(150, 1)
+	assert.Equal(t, Behind, d.Code(), d.Explain())
+}
+
+// TestAQueueAsksForAsManyAsAreReadyAtMost: beside those that the work needs. With a queue on one replica sixty were asked for, where
+// twelve attain the same.
+func TestAQueueAsksForAsManyAsAreReadyAtMost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		try := genTrial(t)
+		p := fixed(try)
+		ready := rapid.Int32Range(1, 20).Draw(t, "ready")
+		waiting := rapid.Float64Range(0, 1e5).Draw(t, "waiting")
+		var d scaling.Decision
+		for i := range rapid.IntRange(2, 30).Draw(t, "rounds") {
+			obs := observation(ready, waiting, 1000, float64(i+1)*75, 1500, 200)
+			d = p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		}
+		if step, ok := d.Find(Behind); ok {
+			needed, ok := d.Find(AboveCapacity, BelowCapacity, AtCapacity)
+			require.True(t, ok)
+			require.LessOrEqual(t, step.To, int32(needed.Numbers[0])+ready, d.Explain())
+		}
+	})
+}
+
+// TestWhatIsInFlightIsKnownFromTheFirstRound: a fleet that is far too small had to wait until sixty requests had finished.
+func TestWhatIsInFlightIsKnownFromTheFirstRound(t *testing.T) {
+	scaler, err := New(config(), quiet{})
+	require.NoError(t, err)
+	p := scaling.New(scaler)
+	seqs := float64(config().Server.MaxSeqs)
+	d := p.Decide(start(), observation(1, 4*seqs, seqs, 10, 1500, 200))
+	step, ok := d.Find(Crowded)
+	require.True(t, ok, d.Explain())
+	assert.Equal(t, scaling.Up, d.Verdict)
+	assert.GreaterOrEqual(t, step.To, int32(5))
+	assert.Equal(t, Warming, d.Steps()[0].Code)
+	d = scaling.New(scaler).Decide(start(), observation(4, 0, 1, 10, 1500, 200))
+	assert.Equal(t, Warming, d.Code(), "there is nothing that more are needed for")
+	assert.Equal(t, int32(4), d.Replicas)
+}
+
+// TestAQueueIsNoTrend: replicas that come fill up with what waited. That was taken for requests that grow, and extrapolated.
+func TestAQueueIsNoTrend(t *testing.T) {
+	var s State
+	for i := range 40 {
+		s.Samples = append(s.Samples, Sample{At: float64(i) * 15, Ready: 5, Running: 100 + 10*float64(i), KV: 1 + 0.1*float64(i)})
+	}
+	grown := s.growing(300, 300, 1)
+	assert.Greater(t, grown.Running, s.last().Running)
+	s.last().Waiting = 6
+	assert.Equal(t, *s.last(), s.growing(300, 300, 1))
+}

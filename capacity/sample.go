@@ -34,6 +34,16 @@ type Sample struct {
 // arrived is how many requests have come: those that have a first token, and those that wait for it.
 func (s *Sample) arrived() float64 { return s.Firsts + s.Waiting }
 
+// admitted returns the sample as it would be if all that wait were in a batch.
+func (s *Sample) admitted() *Sample {
+	x := *s
+	if x.Running > 0 {
+		x.KV *= (x.Running + x.Waiting) / x.Running
+	}
+	x.Running += x.Waiting
+	return &x
+}
+
 // since returns how many requests have surely come since another sample.
 func (s *Sample) since(a *Sample) float64 {
 	return max(0, s.arrived()-a.Firsts-max(a.Waiting, a.Queue))

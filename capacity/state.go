@@ -186,9 +186,13 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 // turnBack moves all that is remembered back by as much as the clock is behind the last decision: what had been waited for
 // stays waited for, and no time that is yet to come holds anything. It returns by how much that was.
 func (s *State) turnBack(now float64) (by float64) {
-	by = s.Asked - now
-	if s.Asked = now; by <= 0 || len(s.Samples) == 0 {
+	was := s.Asked
+	s.Asked = now
+	if by = was - now; by <= 0 || was == 0 {
 		return 0
+	}
+	if len(s.Samples) == 0 {
+		return by
 	}
 	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At} {
 		*t -= by
@@ -291,9 +295,12 @@ func (s *State) trend(span, lead, dispersion float64) float64 {
 
 // growing returns the last sample as it will be in lead seconds, if the requests in flight and their tokens go on to grow as in
 // the last span seconds: by what is above the noise of their number, in the first two thirds of it and in the last two, the less
-// of the two.
+// of the two. While requests wait they grow as replicas come, and not as requests do.
 func (s *State) growing(span, lead, dispersion float64) Sample {
 	x := *s.last()
+	if x.Waiting > float64(x.Ready) {
+		return x
+	}
 	p := [...]*Sample{s.back(span), s.back(2 * span / 3), s.back(span / 3), &x}
 	running, kv := math.Inf(1), math.Inf(1)
 	for i, a := range p[:2] {
