@@ -186,7 +186,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	wanted := held
 	if behind := x.Waiting - float64(x.Ready) - c.free(s); behind > 0 {
 		within := max(drain, came.answer*c.config.SLO.TPOT.Seconds()/4)
-		if catch := min(try.staff(came.work+behind*came.each/within), n+x.Ready); catch > wanted {
+		if catch := min(try.staff(came.work+behind*came.each/within), scaling.Ceil(float64(n)+float64(x.Ready))); catch > wanted {
 			wanted = catch
 			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), within)
 		}
