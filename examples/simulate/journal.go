@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/inferscale/inferscale/sim"
@@ -28,8 +29,11 @@ type journaled struct {
 	Result sim.Result `json:"result"`
 }
 
+// beginning is that of every line.
+const beginning = `{"policy":`
+
 // openJournal reads a journal, or begins one. A last line without an end is a run that was ended while it was written: it is cut off,
-// and made again.
+// and made again. Another file is left as it is.
 func openJournal(name string) (_ *journal, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -45,6 +49,9 @@ func openJournal(name string) (_ *journal, err error) {
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
+			if text := string(line); !strings.HasPrefix(text, beginning) && !strings.HasPrefix(beginning, text) {
+				return nil, fmt.Errorf("line %d: is no run", n)
+			}
 			break
 		}
 		if err != nil {

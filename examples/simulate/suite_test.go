@@ -73,6 +73,13 @@ func TestSuite(t *testing.T) {
 	code, _, errs = start(t, append(args, "-resume", file("runs"))...)
 	require.Equal(t, exitFail, code)
 	require.Contains(t, errs, "line 1: must have a policy")
+	require.NoError(t, os.WriteFile(file("runs"), []byte("another file"), 0o600))
+	code, _, errs = start(t, append(args, "-resume", file("runs"))...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "line 1: is no run")
+	kept, err := os.ReadFile(file("runs"))
+	require.NoError(t, err)
+	require.Equal(t, "another file", string(kept))
 
 	// The same again is no worse, on one core too; what was better before is.
 	code, out, errs = start(t, append(args, "-parallel", "1", "-baseline", file("base.csv"))...)
