@@ -38,6 +38,7 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 		begin++
 	}
 	early := between(&p.Samples[first], &p.Samples[begin])
+	requests = make([]sim.Request, 0, int(n+early*warm*factor)+1)
 	for i := first; i < len(p.Samples); i++ {
 		a, b, came := from-warm, from, early*warm
 		if i > first {

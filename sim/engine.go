@@ -76,7 +76,7 @@ type engine struct {
 	specArea    wide
 	under, over wide
 
-	bounds                              struct{ ttft, tpot, queue, routerTTFT, routerTPOT buckets }
+	bounds                              struct{ none, ttft, tpot, queue, tokens, routerTTFT, routerTPOT, sketch buckets }
 	routerTTFT, routerTPOT, predictions []int64
 	residence                           float64 // seconds that a job is in a batch, of late
 	observer                            observer
@@ -101,9 +101,8 @@ func newEngine(s *Scenario, o Options) *engine {
 	e := &engine{scenario: s, options: o, seed: o.Seed}
 	e.bounds.ttft, e.bounds.tpot, e.bounds.queue = ttftBuckets(), tpotBuckets(), queueBuckets()
 	e.bounds.routerTTFT, e.bounds.routerTPOT = routerTTFTBuckets(), routerTPOTBuckets()
-	e.routerTTFT = make([]int64, len(e.bounds.routerTTFT)+1)
-	e.predictions = make([]int64, len(e.bounds.routerTTFT)+1)
-	e.routerTPOT = make([]int64, len(e.bounds.routerTPOT)+1)
+	e.bounds.tokens, e.bounds.sketch = tokenBuckets(), sketchBounds()
+	e.ttftTimes, e.tpotTimes, e.queueTimes = newSketch(&e.bounds.sketch), newSketch(&e.bounds.sketch), newSketch(&e.bounds.sketch)
 	e.agenda.grow(int(firstReplica))
 	for i := range e.agenda.ranks {
 		e.agenda.ranks[i] = rankAfterReplicas + int64(i)
@@ -123,11 +122,12 @@ func newEngine(s *Scenario, o Options) *engine {
 		}
 		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), link: s.link(&t), lastUp: -1, lastDown: -1})
 	}
-	e.apart = newApart(s)
+	e.apart = newApart(s, &e.bounds.sketch)
 	if sessions, ok := s.Workload.(Sessions); ok {
 		e.users = &users{Sessions: &sessions}
 	}
 	e.observer = newObserver(e)
+	e.routerTTFT, e.routerTPOT, e.predictions = e.observer.counts(RouterTTFT), e.observer.counts(RouterTPOT), e.observer.counts(PredictedTTFT)
 	return e
 }
 
@@ -282,9 +282,9 @@ func (e *engine) finish(r *replica, j int32) {
 	if b.output > 1 {
 		each := seconds(e.now-b.firstOut) / float64(b.output-1)
 		e.tpotTimes.add(each)
-		r.tpot[e.bounds.tpot.place(each)]++
+		e.bounds.tpot.count(r.tpot, each)
 		r.meter.add(TPOTs, each)
-		e.routerTPOT[e.bounds.routerTPOT.place(each)]++
+		e.bounds.routerTPOT.count(e.routerTPOT, each)
 		steady = each <= slo.TPOT.Seconds()
 	}
 	r.meter.add(PromptTokens, float64(b.input))
@@ -318,6 +318,9 @@ func (e *engine) refuse(j int32) {
 
 // predict notes what a predictor would say of a job's time to first token on a replica.
 func (e *engine) predict(r *replica, j int32) {
+	if e.predictions == nil {
+		return
+	}
 	cached, _ := e.matched(r, j)
 	t := seconds(r.speed.prefill*(r.ahead+e.need(j)-cached) + r.speed.base)
 	if r.running >= r.speed.maxSeqs || !e.fits(r, j) || r.waiting.len() > 0 {
@@ -325,7 +328,7 @@ func (e *engine) predict(r *replica, j int32) {
 			t += e.residence * float64(r.waiting.len()+1) / float64(r.running)
 		}
 	}
-	e.predictions[e.bounds.routerTTFT.place(t)]++
+	e.bounds.routerTTFT.count(e.predictions, t)
 }
 
 // account books replica-time up to now, before a count changes.

@@ -47,16 +47,14 @@ func (e *engine) start(k int32) *replica {
 	r := &replica{
 		number: e.numbers, slot: e.takeSlot(), kind: k, weight: t.Weight, speed: &t.speed, life: pending, role: t.Role, link: t.link,
 		asked: e.now, crashAt: never, oldest: -1, newest: -1, scraped: -1,
-		ttft:   make([]int64, len(e.bounds.ttft)+1),
-		tpot:   make([]int64, len(e.bounds.tpot)+1),
-		queued: make([]int64, len(e.bounds.queue)+1),
+		ttft: e.observer.counts(TTFT), tpot: e.observer.counts(TPOT), queued: e.observer.counts(QueueTime),
 	}
 	if n := e.scenario.BlockTokens; n > 0 && t.Role != Decode {
 		r.cache = newPrefixCache(int64(n))
 	}
 	r.seen = make([]int64, len(r.ttft)+len(r.tpot)+len(r.queued))
 	if e.scenario.tallied() || e.options.Pages != nil {
-		r.meter = &meter{now: newTallies(), read: newTallies()}
+		r.meter = &meter{now: e.newTallies(), read: e.newTallies()}
 	}
 	r.name = t.Name + "-" + strconv.FormatInt(r.number, 10)
 	if t.Name == "" {

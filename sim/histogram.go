@@ -3,12 +3,13 @@ package sim
 import "math"
 
 // A sketch is a histogram of times in seconds with buckets that grow by 2 %: any quantile is within 1 % of the truth
-// from 100 us to a day. It is a fixed array, however many times it is given.
+// from 100 us to a day. It is as large however many times it is given.
 type sketch struct {
-	count  int64
-	sum    float64
-	most   float64
-	bucket [sketchBuckets]int64
+	count   int64
+	sum     float64
+	most    float64
+	bounds  *buckets
+	buckets []int64
 }
 
 const (
@@ -20,20 +21,26 @@ const (
 // logGrowth is ln(sketchGrowth).
 const logGrowth = 0.019802627296179712
 
+// sketchBounds are those of all sketches of a run.
+func sketchBounds() buckets {
+	ends := make([]float64, sketchBuckets)
+	for i := range ends {
+		ends[i] = sketchLeast * math.Exp(float64(i)*logGrowth)
+	}
+	return newBuckets(ends...)
+}
+
+func newSketch(bounds *buckets) sketch {
+	return sketch{bounds: bounds, buckets: make([]int64, sketchBuckets)}
+}
+
 // add counts a time.
 func (h *sketch) add(t float64) {
-	i := 0
-	if t > sketchLeast {
-		i = min(int(math.Log(t/sketchLeast)/logGrowth)+1, sketchBuckets-1)
-	}
-	h.bucket[i]++
+	h.buckets[min(h.bounds.place(t), sketchBuckets-1)]++
 	h.count++
 	h.sum += t
 	h.most = max(h.most, t)
 }
-
-// upper returns the upper end of a bucket.
-func upper(i int) float64 { return sketchLeast * math.Exp(float64(i)*logGrowth) }
 
 // quantile returns the time below which a share of all times is, 0 if there is none.
 func (h *sketch) quantile(q float64) float64 {
@@ -41,9 +48,9 @@ func (h *sketch) quantile(q float64) float64 {
 		return 0
 	}
 	rank := max(1, int64(math.Ceil(q*float64(h.count))))
-	for i := range sketchBuckets - 1 { // the last one is open
-		if rank -= h.bucket[i]; rank <= 0 {
-			return min(upper(i)/math.Sqrt(sketchGrowth), h.most)
+	for i, end := range h.bounds.ends[:sketchBuckets-1] { // the last one is open
+		if rank -= h.buckets[i]; rank <= 0 {
+			return min(end/math.Sqrt(sketchGrowth), h.most)
 		}
 	}
 	return h.most
@@ -66,16 +73,16 @@ func (h *sketch) bars() []Bucket {
 	for i := 0; i < sketchBuckets; i += width {
 		n := int64(0)
 		for j := i; j < i+width; j++ {
-			n += h.bucket[j]
+			n += h.buckets[j]
 		}
 		if n == 0 && len(bars) == 0 {
 			continue
 		}
 		from := 0.0
 		if i > 0 {
-			from = upper(i - 1)
+			from = h.bounds.ends[i-1]
 		}
-		bars = append(bars, Bucket{From: from, To: upper(i + width - 1), Share: float64(n) / float64(h.count)})
+		bars = append(bars, Bucket{From: from, To: h.bounds.ends[i+width-1], Share: float64(n) / float64(h.count)})
 	}
 	for len(bars) > 0 && bars[len(bars)-1].Share == 0 {
 		bars = bars[:len(bars)-1]
@@ -83,43 +90,75 @@ func (h *sketch) bars() []Bucket {
 	return bars
 }
 
-// buckets are the upper ends of a Prometheus histogram; what is above the last is in one bucket more.
-type buckets []float64
+// buckets are the upper ends of a histogram; what is above the last is in one bucket more.
+type buckets struct {
+	ends  []float64
+	cells []int16 // for each cell from the first on, the bucket of the least number in it
+	first int
+}
+
+// cell is a number's place in a division of the numbers above 0 into 32 for each power of two.
+func cell(t float64) int { return int(math.Float64bits(t) >> 47) }
+
+func newBuckets(ends ...float64) buckets {
+	b := buckets{ends: ends, first: cell(ends[0])}
+	i := int16(0)
+	for c := b.first; c <= cell(ends[len(ends)-1]); c++ {
+		for least := math.Float64frombits(uint64(c) << 47); ends[i] < least; {
+			i++
+		}
+		b.cells = append(b.cells, i)
+	}
+	return b
+}
 
 // The buckets of vLLM V1's histograms (vllm/v1/metrics/loggers.py), and those of llm-d's router.
 func ttftBuckets() buckets {
-	return buckets{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	return newBuckets(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
 }
 
 func tpotBuckets() buckets {
-	return buckets{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	return newBuckets(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
 }
 
 func queueBuckets() buckets {
-	return buckets{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	return newBuckets(0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680)
 }
 
 func routerTTFTBuckets() buckets {
-	return buckets{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60, 120, 180, 240, 300, 600}
+	return newBuckets(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60, 120, 180, 240, 300, 600)
 }
 
 func routerTPOTBuckets() buckets {
-	return buckets{0.0005, 0.00205, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.125, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.5, 2, 3, 4.5, 6, 12, 18, 24, 30, 60}
+	return newBuckets(0.0005, 0.00205, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.125, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.5, 2, 3, 4.5, 6, 12, 18, 24, 30, 60)
 }
 
-// place returns the bucket of a time: the first whose upper end it does not exceed.
-func (b buckets) place(t float64) int {
-	for i, end := range b {
-		if t <= end {
-			return i
-		}
+// place returns the bucket of a number that is not negative: the first whose upper end it does not exceed.
+func (b *buckets) place(t float64) int {
+	c := cell(t) - b.first
+	switch {
+	case c < 0:
+		return 0
+	case c >= len(b.cells):
+		return len(b.ends)
 	}
-	return len(b)
+	i := int(b.cells[c])
+	for i < len(b.ends) && t > b.ends[i] {
+		i++
+	}
+	return i
+}
+
+// count counts a number, if anybody looks.
+func (b *buckets) count(counts []int64, t float64) {
+	if counts != nil {
+		counts[b.place(t)]++
+	}
 }
 
 // quantile returns what Prometheus's histogram_quantile does: a straight line within the bucket, the last bound for
 // what is above it. False if nothing was counted.
-func (b buckets) quantile(q float64, counts []int64) (float64, bool) {
+func (b *buckets) quantile(q float64, counts []int64) (float64, bool) {
 	total := int64(0)
 	for _, n := range counts {
 		total += n
@@ -129,15 +168,15 @@ func (b buckets) quantile(q float64, counts []int64) (float64, bool) {
 	}
 	rank := q * float64(total)
 	below := 0.0
-	for i, n := range counts[:len(b)] {
+	for i, n := range counts[:len(b.ends)] {
 		if n > 0 && below+float64(n) >= rank {
 			from := 0.0
 			if i > 0 {
-				from = b[i-1]
+				from = b.ends[i-1]
 			}
-			return from + (b[i]-from)*(rank-below)/float64(n), true
+			return from + (b.ends[i]-from)*(rank-below)/float64(n), true
 		}
 		below += float64(n)
 	}
-	return b[len(b)-1], true
+	return b.ends[len(b.ends)-1], true
 }

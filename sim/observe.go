@@ -41,7 +41,7 @@ type pod struct {
 
 // A histogram has, for each of the last rounds, what was counted since the one before.
 type histogram struct {
-	bounds buckets
+	bounds *buckets
 	rounds [][]int64 // a ring
 	before []int64   // the router's counts at the last round
 	total  []int64   // scratch
@@ -56,35 +56,44 @@ func newObserver(e *engine) observer {
 		}
 		rounds := o.rounds(e, m)
 		o.longest = max(o.longest, rounds)
-		var bounds buckets
+		var bounds *buckets
 		switch m.Signal {
 		case TTFT:
-			bounds = e.bounds.ttft
+			bounds = &e.bounds.ttft
 		case TPOT:
-			bounds = e.bounds.tpot
+			bounds = &e.bounds.tpot
 		case QueueTime:
-			bounds = e.bounds.queue
+			bounds = &e.bounds.queue
 		case RouterTTFT, PredictedTTFT:
-			bounds = e.bounds.routerTTFT
+			bounds = &e.bounds.routerTTFT
 		case RouterTPOT:
-			bounds = e.bounds.routerTPOT
+			bounds = &e.bounds.routerTPOT
 		case Waiting, Running, InFlight, KVCacheUsage, RequestRate, InFlightTokens, Held, PromptTokens, GenerationTokens, Prefilled, TTFTs, TPOTs:
 			continue
 		}
 		h := &o.histograms[m.Signal]
-		h.bounds, h.before, h.total = bounds, make([]int64, len(bounds)+1), make([]int64, len(bounds)+1)
+		h.bounds = bounds
+		h.before, h.total = o.counts(m.Signal), o.counts(m.Signal)
 		for len(h.rounds) < rounds {
-			h.rounds = append(h.rounds, make([]int64, len(bounds)+1))
+			h.rounds = append(h.rounds, o.counts(m.Signal))
 		}
 	}
 	o.arrivals = make([]int64, o.longest+1)
 	if e.scenario.tallied() {
-		o.tallies = newTallies()
+		o.tallies = e.newTallies()
 	}
 	o.view.Readings = make([]scaling.Reading, 0, len(o.metrics))
 	o.view.Targets = make([]scaling.TargetObservation, len(e.kinds))
 	o.targets = make([]loop.Target, len(e.kinds))
 	return o
+}
+
+// counts returns what counts a signal, nil where no metric looks at it.
+func (o *observer) counts(s Signal) []int64 {
+	if b := o.histograms[s].bounds; b != nil {
+		return make([]int64, len(b.ends)+1)
+	}
+	return nil
 }
 
 // rounds returns how many scrapes a metric looks back.

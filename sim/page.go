@@ -65,7 +65,7 @@ func (r *replica) answer(e *engine, p *Page) {
 	p.GenerationTokens = p.ITLs + float64(r.firsts)
 	table := func(s Signal) scaling.Histogram {
 		t := &r.meter.now[s-firstTallied]
-		return scaling.Histogram{Bounds: t.bounds, Counts: t.counts, Sum: t.sum, At: e.at(e.now)}
+		return scaling.Histogram{Bounds: t.bounds.ends, Counts: t.counts, Sum: t.sum, At: e.at(e.now)}
 	}
 	p.PromptTokens = r.meter.now[Prefilled-firstTallied].sum + r.found
 	p.Prompts, p.Answers, p.TTFT, p.TPOT = table(PromptTokens), table(GenerationTokens), table(TTFTs), table(TPOTs)

@@ -59,8 +59,9 @@ func TestStepsEqualsCounting(t *testing.T) {
 
 // TestSketchIsWithinOnePercent: quantiles are those of the sorted times, within the promise.
 func TestSketchIsWithinOnePercent(t *testing.T) {
+	bounds := sketchBounds()
 	rapid.Check(t, func(t *rapid.T) {
-		var h sketch
+		h := newSketch(&bounds)
 		var all []float64
 		for range rapid.IntRange(1, 300).Draw(t, "n") {
 			x := math.Exp(rapid.Float64Range(math.Log(1e-4), math.Log(80_000)).Draw(t, "log"))
@@ -80,17 +81,36 @@ func TestSketchIsWithinOnePercent(t *testing.T) {
 		}
 		require.InDelta(t, 1, share, 1e-9)
 	})
-	var h sketch
+	h := newSketch(&bounds)
 	require.Zero(t, h.quantiles())
 	h.add(0)
 	h.add(1e9)
 	require.Equal(t, 1e9, h.quantile(1))
 }
 
+// TestPlaceIsTheFirstEndThatIsNotExceeded, looked for one after another.
+func TestPlaceIsTheFirstEndThatIsNotExceeded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ends := rapid.SliceOfNDistinct(rapid.Float64Range(1e-5, 1e5), 1, 50, rapid.ID).Draw(t, "ends")
+		slices.Sort(ends)
+		b := newBuckets(ends...)
+		near := rapid.SampledFrom(ends).Draw(t, "near")
+		for _, x := range []float64{0, near, math.Nextafter(near, 0), math.Nextafter(near, 1e6), rapid.Float64Range(0, 1e6).Draw(t, "any"), math.Inf(1)} {
+			want := 0
+			for want < len(ends) && x > ends[want] {
+				want++
+			}
+			require.Equal(t, want, b.place(x), "%g", x)
+		}
+	})
+	none := buckets{}
+	require.Zero(t, none.place(3), "one bucket for all")
+}
+
 // TestBucketsQuantile follows the examples of Prometheus's documentation of histogram_quantile: a straight line within
 // the bucket, from 0 in the first, and the highest bound for what is beyond it.
 func TestBucketsQuantile(t *testing.T) {
-	b := buckets{1, 2, 4}
+	b := newBuckets(1, 2, 4)
 	for _, c := range []struct {
 		q      float64
 		counts []int64

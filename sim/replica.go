@@ -170,12 +170,12 @@ func (e *engine) filled(r *replica) {
 		r.firsts++
 		if b.firstOut == 0 {
 			b.firstOut = e.now
-			r.ttft[e.bounds.ttft.place(seconds(e.now-b.joined))]++
+			e.bounds.ttft.count(r.ttft, seconds(e.now-b.joined))
 			r.meter.add(TTFTs, seconds(e.now-b.joined))
 			found := e.found(r, j)
 			r.found += found
 			r.meter.add(Prefilled, float64(b.input)-found)
-			e.routerTTFT[e.bounds.routerTTFT.place(seconds(e.now-b.arrived))]++
+			e.bounds.routerTTFT.count(e.routerTTFT, seconds(e.now-b.arrived))
 		}
 		if e.apart != nil && b.written == 2 && e.apart.of[j].secondOut == 0 {
 			e.apart.of[j].secondOut = e.now
@@ -271,7 +271,7 @@ func (e *engine) admit(r *replica, j int32) {
 	e.running++
 	if !b.queued {
 		b.queued = true
-		r.queued[e.bounds.queue.place(seconds(e.now-b.joined))]++
+		e.bounds.queue.count(r.queued, seconds(e.now-b.joined))
 		e.queueTimes.add(seconds(e.now - b.arrived))
 	}
 }

@@ -10,7 +10,7 @@ const (
 
 // A tally is a histogram that is counted up.
 type tally struct {
-	bounds buckets
+	bounds *buckets
 	counts []float64
 	sum    float64
 }
@@ -33,24 +33,25 @@ func (s *Scenario) tallied() bool {
 	return false
 }
 
-func newTallies() (t [tallies]tally) {
-	for s := range t {
-		t[s].bounds = [tallies]buckets{tokenBuckets(), tokenBuckets(), {}, ttftBuckets(), tpotBuckets()}[s]
-		t[s].counts = make([]float64, len(t[s].bounds)+1)
+func (e *engine) newTallies() (t [tallies]tally) {
+	b := &e.bounds
+	for s, bounds := range [tallies]*buckets{&b.tokens, &b.tokens, &b.none, &b.ttft, &b.tpot} {
+		t[s].bounds, t[s].counts = bounds, make([]float64, len(bounds.ends)+1)
 	}
 	return t
 }
 
 // tokenBuckets are those of vLLM's histograms of request lengths, up to a context of 131,072 tokens.
-func tokenBuckets() (b buckets) {
+func tokenBuckets() buckets {
+	var ends []float64
 	for decade := 1.0; decade < 1e6; decade *= 10 {
 		for _, digit := range []float64{1, 2, 5} {
 			if digit*decade <= 131_072 {
-				b = append(b, digit*decade)
+				ends = append(ends, digit*decade)
 			}
 		}
 	}
-	return b
+	return newBuckets(ends...)
 }
 
 // add counts x in a replica's tally of a signal, if anybody looks.
@@ -108,7 +109,7 @@ func (o *observer) tabulate(e *engine) {
 		m := &o.metrics[o.readings+i]
 		t := &o.tallies[m.Signal-firstTallied]
 		o.view.Histograms = append(o.view.Histograms, scaling.Histogram{
-			Metric: m.Name, Bounds: t.bounds, Counts: t.counts, Sum: t.sum, Failed: failed, At: e.at(o.last),
+			Metric: m.Name, Bounds: t.bounds.ends, Counts: t.counts, Sum: t.sum, Failed: failed, At: e.at(o.last),
 		})
 	}
 }
