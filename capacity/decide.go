@@ -97,14 +97,17 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	if c.config == nil {
 		return s, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
+	if s.Asked == 0 || seconds(now)-s.Asked > c.config.stale() {
+		starts.Unseen(&s.Learned, obs.ReadyReplicas)
+	}
 	back := s.turnBack(seconds(now))
 	x, missing := read(now, &obs, c.config.SLO)
 	if missing != "" {
-		return s, scaling.UnknownAt(obs.SpecReplicas, NoSample, missing)
+		return s, c.unknown(&obs, NoSample, missing)
 	}
 	fresh := s.see(x, &obs)
 	if age, limit := seconds(now)-s.last().At, c.config.stale(); age > limit {
-		return s, scaling.UnknownAt(obs.SpecReplicas, Stale, "", age, limit)
+		return s, c.unknown(&obs, Stale, "", age, limit)
 	}
 	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
 	if fresh && c.fixed == nil && s.due() {
@@ -125,6 +128,13 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	}
 	d.Clamp(c.config.Bounds)
 	return s, d
+}
+
+// unknown says nothing, but that a count outside the bounds goes to the nearest.
+func (c Scaler) unknown(obs *scaling.Observation, code scaling.Code, subject string, numbers ...float64) scaling.Decision {
+	d := scaling.UnknownAt(obs.SpecReplicas, code, subject, numbers...)
+	d.Clamp(c.config.Bounds)
+	return d
 }
 
 // await sets the decision while nothing is known of the capacity: to as many replicas as what is in flight and what waits need at
@@ -283,7 +293,7 @@ func (s *State) guard(allowed float64, settled bool) {
 		return
 	}
 	missed := x.missed(from)
-	dt := min(x.At-s.Samples[len(s.Samples)-2].At, 60)
+	dt := min(s.Every, 60)
 	switch {
 	case missed <= allowed*n:
 		s.Guard = max(0, s.Guard-guardDown*dt)

@@ -87,6 +87,11 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {
 		s.At = seconds(prefilled.At)
 	}
+	for _, r := range [...]scaling.Reading{waiting, running, kv} {
+		if !r.At.IsZero() {
+			s.At = min(s.At, seconds(r.At))
+		}
+	}
 	s.Firsts, s.Prefilled = prefilled.Total(), prefilled.Sum
 	s.Finished, s.Generated = answers.Total(), answers.Sum
 	s.Late, _ = firsts.Over(slo.TTFT.Seconds())

@@ -29,13 +29,14 @@ type Seen struct {
 	Since   float64  `json:"since,omitempty"` // Unix seconds of the first sample of these
 	Asked   float64  `json:"asked,omitempty"` // Unix seconds of the last decision
 	Samples []Sample `json:"samples,omitempty"`
-	Raw     Sample   `json:"raw"`     // the counters as they were read last
-	Before  Sample   `json:"before"`  // what they had counted before they fell
-	Needs   Peaks    `json:"needs"`   // of work as it came
-	Means   Peaks    `json:"means"`   // of its mean
-	Counts  Peaks    `json:"counts"`  // of replicas, whatever the work
-	Lengths []Sizes  `json:"lengths"` // of spans of the past, oldest first
-	Sizes   Sizes    `json:"sizes"`   // as they were read last
+	Raw     Sample   `json:"raw"`             // the counters as they were read last
+	Before  Sample   `json:"before"`          // what they had counted before they fell
+	Needs   Peaks    `json:"needs"`           // of work as it came
+	Means   Peaks    `json:"means"`           // of its mean
+	Counts  Peaks    `json:"counts"`          // of replicas, whatever the work
+	Lengths []Sizes  `json:"lengths"`         // of spans of the past, oldest first
+	Sizes   Sizes    `json:"sizes"`           // as they were read last
+	Every   float64  `json:"every,omitempty"` // seconds between the last two samples
 	// Settled is since when the fleet has had what it is thought to need, 0 while it has not.
 	Settled float64 `json:"settled,omitempty"`
 }
@@ -89,6 +90,17 @@ func (s State) Validate() error {
 				return fmt.Errorf("%s[%d]: must be later and less than the one before", [...]string{"needs", "means", "counts"}[k], i)
 			}
 		}
+	}
+	for _, p := range s.peaks() {
+		if len(p) > 0 {
+			last = max(last, p[len(p)-1].At)
+		}
+	}
+	for i := range s.Lengths {
+		last = max(last, s.Lengths[i].At)
+	}
+	if last > s.Asked+1 {
+		return errors.New("asked: must not be before what was seen")
 	}
 	for i := range s.Lengths {
 		if !s.Lengths[i].Prompts.valid() || !s.Lengths[i].Answers.valid() {
@@ -152,7 +164,6 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	if n > 0 && (!x.valid() || !before.valid()) {
 		return false
 	}
-	s.Before = before
 	if n == 0 {
 		s.Since, s.Tuned = x.At, x.At
 		if s.Tuning.Capacity == 0 || s.Began == 0 || s.Began > x.At {
@@ -161,12 +172,19 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	} else if x.At <= s.Samples[n-1].At {
 		return false // nothing was scraped since, or the clock went back
 	}
-	s.Raw = raw
+	s.Raw, s.Before = raw, before
+	if n > 0 {
+		s.Every = x.At - s.Samples[n-1].At
+	}
 	if n >= 2 && x.At-s.Samples[n-2].At < spacing {
 		s.Samples[n-1] = x
 	} else {
 		if n >= mostSamples {
-			s.Samples = s.Samples[:copy(s.Samples, s.Samples[n-mostSamples/2-1:])]
+			old := 0
+			for old < n-mostSamples/2-1 && s.Samples[old+1].At <= x.At-history {
+				old++
+			}
+			s.Samples = s.Samples[:copy(s.Samples, s.Samples[old:])]
 		}
 		s.Samples = append(s.Samples, x)
 	}
@@ -326,7 +344,12 @@ func (p *Peaks) hold(at, value, w float64) float64 {
 	for k > 0 && all[k-1].Value <= value {
 		k--
 	}
-	all = append(all[:k], Peak{at, value})
+	// Two that come closely become the higher, at the time of the later: Validate knows how many there can be.
+	if all = all[:k]; k > 1 && at-all[k-2].At < max(w, history)/(mostSamples-1) {
+		all[k-1].At = at
+	} else {
+		all = append(all, Peak{at, value})
+	}
 	old := 0
 	for all[old].At < at-max(w, history) {
 		old++

@@ -163,6 +163,7 @@ func (s *State) past(start float64) Past {
 		p.Samples = p.Samples[1:]
 	}
 	for _, l := range s.Lengths {
+		l.Prompts.Bounds, l.Answers.Bounds = slices.Clone(l.Prompts.Bounds), slices.Clone(l.Answers.Bounds)
 		l.Prompts.Counts, l.Answers.Counts = slices.Clone(l.Prompts.Counts), slices.Clone(l.Answers.Counts)
 		p.Lengths = append(p.Lengths, l)
 	}
@@ -180,6 +181,7 @@ func (s *State) past(start float64) Past {
 // of what the goal allows was missed lately, the less is taken of what is found beyond what earlier tunings found: see remember.
 func (p *Past) Tune(c *Config) Tuning {
 	t := p.Last
+	t.Found = slices.Clone(t.Found) // the past stays as it is
 	t.Replays = 0
 	if len(p.Samples) == 0 {
 		return t

@@ -278,7 +278,11 @@ func TestTheLeadIsMeasured(t *testing.T) {
 		at := day(2)
 		for range 20 {
 			p.Applied(at, 1, 2)
-			at = at.Add(start)
+			for end := at.Add(start); at.Before(end.Add(-time.Minute)); {
+				at = at.Add(time.Minute)
+				p.Decide(at, scaling.Observation{SpecReplicas: 2, ReadyReplicas: 1, Readings: []scaling.Reading{scaling.Exactly(metric, 20)}})
+			}
+			at = at.Add(time.Minute)
 			p.Decide(at, scaling.Observation{SpecReplicas: 2, ReadyReplicas: 2, Readings: []scaling.Reading{scaling.Exactly(metric, 20)}})
 			at = at.Add(time.Minute)
 		}

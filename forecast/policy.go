@@ -113,6 +113,9 @@ func (f *floor) Decide(now time.Time, obs scaling.Observation) scaling.Decision 
 	if back {
 		f.until = 0
 	}
+	if s.Set && at-s.At > f.model.config.gap() {
+		starts.Unseen(&s.Learned, obs.ReadyReplicas)
+	}
 	a := amountOf(demand, at, f.model.config.gap())
 	f.model.see(s, at, f.model.config.gap(), a)
 	if starts.See(&s.Learned, at, obs.SpecReplicas, obs.ReadyReplicas) {

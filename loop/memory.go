@@ -138,6 +138,9 @@ func unseal(data []byte) (s stored, err error) {
 	if json.Unmarshal(data, &k) == nil && k.Name != "" && k.Name != kind().Name {
 		return stored{Group: data}, nil
 	}
+	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] == '[' && json.Valid(data) {
+		return stored{Group: data}, nil // of scaling.Each
+	}
 	var e scaling.Envelope
 	err = e.Open(kind(), data, func(state []byte) error {
 		s, err = scaling.DecodeState[stored](state)

@@ -3,7 +3,6 @@ package scaling
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 )
 
@@ -94,7 +93,7 @@ func (e *each) UnmarshalJSON(data []byte) error {
 		err = &FieldError{Field: "state", Value: len(states), Rule: "must have one state for each policy"}
 	}
 	if err != nil {
-		e.refused = slices.Clone(data)
+		e.refused = append([]byte{}, data...) // not nil
 		return err
 	}
 	e.refused = nil

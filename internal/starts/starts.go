@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 const (
@@ -52,6 +53,11 @@ func See(l *Learned, at float64, spec, ready int32) (learned bool) {
 	}
 	l.Rises = l.Rises[:k]
 	return learned
+}
+
+// Unseen lets go of what has become ready while nobody looked: when it did is not known.
+func Unseen(l *Learned, ready int32) {
+	l.Rises = slices.DeleteFunc(l.Rises, func(r Rise) bool { return ready >= r.Count })
 }
 
 // P90 is how long nine of ten starts took at most, the ceil(0.9 n)-th of n in order, or otherwise where none was seen.

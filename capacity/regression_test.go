@@ -1,0 +1,276 @@
+package capacity
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/loop"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// someTrial is what a tuning may have found.
+func someTrial() trial {
+	return trial{Capacity: 0.5, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300, Mean: 2, Dispersion: 1}
+}
+
+// showTo shows a state what a decision would.
+func showTo(t *testing.T, s *State, now time.Time, obs scaling.Observation) {
+	s.turnBack(seconds(now))
+	x, missing := read(now, &obs, slo())
+	require.Empty(t, missing)
+	s.see(x, &obs)
+}
+
+// TestBoundsComeFirst: a count outside of the bounds goes to the nearest, also where nothing is known.
+func TestBoundsComeFirst(t *testing.T) {
+	c := config()
+	c.Bounds = scaling.Bounds{Min: 5, Max: 8}
+	s, err := New(c, quiet{})
+	require.NoError(t, err)
+	for _, spec := range []int32{0, 2, 20} {
+		d := scaling.New(s).Decide(start(), scaling.Observation{SpecReplicas: spec})
+		if !d.Acts() {
+			t.Errorf("spec %d, bounds 5..8: %s", spec, d.Reason())
+		}
+	}
+}
+
+// TestAnAbsenceIsNoStart: the time for which nobody looked is not taken for that of a start.
+func TestAnAbsenceIsNoStart(t *testing.T) {
+	s, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	p := scaling.New(s)
+	now, served, spec := start(), 0.0, int32(4)
+	minutes := func(n int) (d scaling.Decision) {
+		for range 4 * n {
+			now, served = now.Add(15*time.Second), served+15*2.5
+			d = p.Decide(now, observation(spec, 0, 20, served, 1500, 200))
+		}
+		return d
+	}
+	before := minutes(10)
+	t.Log("before:", before.Explain())
+	p.Applied(now, 4, 5)                // one more is asked for, it is ready after two minutes,
+	spec, now = 5, now.Add(6*time.Hour) // but the process is away for six hours
+	after := minutes(15)
+	t.Log("after:", after.Explain())
+	require.LessOrEqual(t, after.Replicas, int32(6))
+}
+
+// TestEveryStateIsTakenBack: whatever the pace, a Scaler takes back what it has stored.
+func TestEveryStateIsTakenBack(t *testing.T) {
+	for name, pace := range map[string]time.Duration{"every second, hold 5 min": time.Second, "every 15 s, a start of 3 h was seen": 15 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			c, try := config(), someTrial()
+			if c.Scrape, c.Control = pace, pace; pace > time.Second {
+				try.Hold = knobs(3 * 3600)[3].hold
+			}
+			s, err := New(c, found(try))
+			require.NoError(t, err)
+			p := scaling.New(s)
+			served := 0.0
+			for i := range 1400 { // the load falls
+				served += pace.Seconds() * (200 - float64(i)/20)
+				p.Decide(start().Add(time.Duration(i)*pace), observation(4, 0, 20, served, 1500, 200))
+				if i%100 == 0 {
+					data, err := p.MarshalJSON()
+					require.NoError(t, err)
+					require.NoError(t, scaling.New(s).UnmarshalJSON(data), "after %d decisions", i)
+				}
+			}
+		})
+	}
+}
+
+// TestAConflictEndsNothing: a state that a loop takes back in memory after a conflict is no other than a stored one.
+func TestAConflictEndsNothing(t *testing.T) {
+	c := config()
+	c.Scrape, c.Control = 2*time.Second, 2*time.Second
+	s, err := New(c, found(someTrial()))
+	require.NoError(t, err)
+	l, err := loop.New(scaling.GroupOf(scaling.New(s)), loop.Config{Period: 2 * time.Second, Conflicts: 3})
+	require.NoError(t, err)
+	var stored []byte
+	served, unknown := 0.0, 0
+	for i := range 1700 {
+		now := start().Add(time.Duration(i) * 2 * time.Second)
+		served += 400 - float64(i)/10
+		if l.NeedsRestore() {
+			require.NoError(t, l.Restore(stored))
+		}
+		l.Read(now, loop.Target{Name: "x", ID: "1", Version: "1", Replicas: 31})
+		obs := observation(31, 0, 20, served, 1500, 200)
+		if i == 1500 { // a queue: one more is asked for, and the write conflicts
+			obs.Readings[0].Lower, obs.Readings[0].Upper = 100, 100
+		}
+		step := l.Decide(now, scaling.GroupObservation{Targets: []scaling.TargetObservation{{ReadyReplicas: 31}}, Readings: obs.Readings, Histograms: obs.Histograms})
+		if i > 1500 && step.Targets[0].Verdict == scaling.Unknown {
+			unknown++
+		}
+		save := func(state []byte) {
+			if state != nil {
+				stored = state
+				l.Saved(nil)
+			}
+		}
+		save(step.Store)
+		for w := range l.Writes() {
+			if r := loop.Refused; i == 1500 {
+				l.Wrote(w, loop.Conflict)
+			} else {
+				l.Wrote(w, r)
+			}
+		}
+		state, _ := l.Advance(now)
+		save(state)
+		if i == 1500 {
+			t.Log("round 1500:", step.Targets[0].Verdict, step.Err)
+		}
+	}
+	require.Zero(t, unknown, "rounds of 199 after the conflict")
+}
+
+// TestTheGuardGrowsByTheSecond: 0.15 in 30 s, however often samples come.
+func TestTheGuardGrowsByTheSecond(t *testing.T) {
+	for _, every := range []time.Duration{time.Second, 5 * time.Second, 15 * time.Second} {
+		s := State{}
+		now, served, late := start(), 0.0, 0.0
+		next := func(missed float64) {
+			now, served, late = now.Add(every), served+1000, late+missed
+			obs := observation(4, 0, 20, served, 1500, 200)
+			x, _ := read(now, &obs, slo())
+			x.Late = late
+			s.see(x, &obs)
+			s.guard(0.01, true)
+		}
+		for range int(5 * time.Minute / every) {
+			next(0)
+		}
+		for s.Guard == 0 {
+			next(900)
+		}
+		from, was := now, s.Guard
+		for now.Sub(from) < time.Minute {
+			next(900)
+		}
+		if grew := s.Guard - was; grew < 0.28 || grew > 0.32 {
+			t.Errorf("every %s: the guard grew by %.3f in a minute; 0.15 in 30 s is 0.3", every, grew)
+		}
+	}
+}
+
+// TestAnHourIsKept: the past is the last hour, however often samples come.
+func TestAnHourIsKept(t *testing.T) {
+	for _, every := range []time.Duration{5 * time.Second, 8 * time.Second, 10 * time.Second, 15 * time.Second} {
+		s, least := State{}, 1e9
+		for i := range int(4 * time.Hour / every) {
+			showTo(t, &s, start().Add(time.Duration(i)*every), observation(4, 0, 20, float64(i)*15, 1500, 200))
+			if time.Duration(i)*every > 90*time.Minute {
+				p := s.past(100)
+				least = min(least, p.Samples[len(p.Samples)-1].At-p.Samples[0].At)
+			}
+		}
+		if least < 3580 {
+			t.Errorf("every %s: the past has %.0f s of the last hour", every, least)
+		}
+	}
+}
+
+// TestSamplesOfATimeToComeAreRefused: nothing newer would ever take their place.
+func TestSamplesOfATimeToComeAreRefused(t *testing.T) {
+	sc, err := New(config(), quiet{})
+	require.NoError(t, err)
+	obs := observation(4, 500, 800, 1000, 1500, 200)
+	x, _ := read(start().AddDate(10, 0, 0), &obs, slo())
+	s := State{Seen: Seen{Since: x.At, Asked: seconds(start()), Samples: []Sample{x}, Raw: x}, Began: 1, Tuned: x.At, Tuning: Tuning{trial: someTrial()}}
+	data, err := json.Marshal(map[string]any{"kind": "capacity", "version": 1, "state": s})
+	require.NoError(t, err)
+	p := scaling.New(sc)
+	if p.UnmarshalJSON(data) != nil {
+		return
+	}
+	var d scaling.Decision
+	for i := range 2000 {
+		d = p.Decide(start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 1, float64(i), 1500, 200))
+	}
+	t.Fatalf("eight hours later, with nothing that waits: %s", d.Reason())
+}
+
+// TestAResetCountsOnce: also where the sample that showed it is not newer than the last.
+func TestAResetCountsOnce(t *testing.T) {
+	s, now := State{}, start()
+	for i := range 20 {
+		now = start().Add(time.Duration(i) * 15 * time.Second)
+		showTo(t, &s, now, observation(4, 0, 20, 10_000+float64(i)*15, 1500, 200))
+	}
+	was := s.last().Firsts
+	showTo(t, &s, now.Add(-10*time.Second), observation(4, 0, 20, 3, 1500, 200)) // the reader began anew, and the clock went back
+	showTo(t, &s, now.Add(5*time.Second), observation(4, 0, 20, 18, 1500, 200))
+	require.LessOrEqual(t, s.last().Firsts-was, 30.0, "requests that came within 15 s")
+}
+
+// TestATuningSharesNoMemory: a server of another release comes with other buckets, while a tuning reads those that were.
+func TestATuningSharesNoMemory(t *testing.T) {
+	s := State{}
+	for i := range 12 {
+		now, obs := start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 20, float64(i)*100, 1500, 200)
+		showTo(t, &s, now, obs)
+	}
+	p := s.past(100)
+	was, err := json.Marshal(p)
+	require.NoError(t, err)
+	for k := range s.Lengths {
+		for _, b := range []*Buckets{&s.Lengths[k].Prompts, &s.Lengths[k].Answers} {
+			b.Bounds[0], b.Counts[0] = 77, 1e9
+		}
+	}
+	is, err := json.Marshal(p)
+	require.NoError(t, err)
+	require.Equal(t, string(was), string(is))
+}
+
+// TestTuneLeavesThePastAsItIs: the same past gives the same tuning.
+func TestTuneLeavesThePastAsItIs(t *testing.T) {
+	s, c := day(4, 8), config()
+	c.Bounds = scaling.Bounds{Min: 4, Max: 4}
+	var p Past
+	run(t, &s, c, recorder{&p})
+	p.Last = Tuning{}
+	p.Samples = p.Samples[max(0, len(p.Samples)-60):]
+	c = config()
+	p.Last = p.Tune(&c)
+	for i := range p.Last.Found {
+		p.Last.Found[i] *= 0.75 // as of other traffic
+	}
+	p.Last.Capacity *= 0.75
+	before, _ := json.Marshal(p)
+	first := p.Tune(&c)
+	after, _ := json.Marshal(p)
+	second := p.Tune(&c)
+	if string(before) != string(after) {
+		t.Error("Tune changed the past that it was given")
+	}
+	if first.Capacity != second.Capacity {
+		t.Errorf("the same past gives a capacity of %.4f and then of %.4f", first.Capacity, second.Capacity)
+	}
+}
+
+// TestOldReadingsSayNothing: a queue of yesterday asks for nothing.
+func TestOldReadingsSayNothing(t *testing.T) {
+	s, err := New(config(), quiet{})
+	require.NoError(t, err)
+	p := scaling.New(s)
+	for i := range 10 {
+		now := start().Add(time.Duration(i) * 15 * time.Second)
+		obs := observation(4, 3000, 20, float64(i)*15, 1500, 200)
+		for k := range obs.Readings {
+			obs.Readings[k].At = start().Add(-24 * time.Hour)
+		}
+		if d := p.Decide(now, obs); d.Acts() {
+			t.Fatal("on a queue of yesterday:", d.Reason())
+		}
+	}
+}

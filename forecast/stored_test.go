@@ -1,0 +1,82 @@
+package forecast_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/forecast"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// stateWith is the state after three days and twelve hours, changed; nil policy if it is refused.
+func stateWith(t *testing.T, change func(memory map[string]any)) scaling.Policy {
+	p := policyOf(t, minuteConfig(nil), history(day(0), day(3), everyDay)...)
+	drive(t, p, day(3), day(3).Add(12*time.Hour), always(everyDay), nil)
+	data, err := p.MarshalJSON()
+	require.NoError(t, err)
+	var m map[string]any
+	require.NoError(t, json.Unmarshal(data, &m))
+	change(m["state"].(map[string]any)["memory"].(map[string]any))
+	data, err = json.Marshal(m)
+	require.NoError(t, err)
+	p = policyOf(t, minuteConfig(nil))
+	if p.UnmarshalJSON(data) != nil {
+		return nil
+	}
+	return p
+}
+
+// decideOnce decides a minute later.
+func decideOnce(p scaling.Policy) {
+	p.Decide(day(3).Add(12*time.Hour+time.Minute), scaling.Observation{SpecReplicas: 10, ReadyReplicas: 10, Readings: []scaling.Reading{scaling.Exactly(metric, 100)}})
+}
+
+// TestAStateWithoutItsPresentIsRefused: every slot since 1970 would be filled with what is seen now.
+func TestAStateWithoutItsPresentIsRefused(t *testing.T) {
+	night := func(p scaling.Policy) (most int32) {
+		decideOnce(p)
+		drive(t, p, day(4).Add(2*time.Hour), day(4).Add(6*time.Hour), always(everyDay), func(_ time.Time, d *scaling.Decision) { most = max(most, d.Replicas) })
+		return most
+	}
+	good := night(stateWith(t, func(map[string]any) {}))
+	if p := stateWith(t, func(m map[string]any) { m["now"] = map[string]any{} }); p != nil {
+		require.Equal(t, good, night(p), "replicas at night")
+	}
+}
+
+// TestAPresentOfLongAgoIsRefused: it would be caught up with slot by slot.
+func TestAPresentOfLongAgoIsRefused(t *testing.T) {
+	p := stateWith(t, func(m map[string]any) { m["now"] = map[string]any{"n": -1e12} })
+	if p == nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() { decideOnce(p); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("one decision has not come to an end in 20 s")
+	}
+}
+
+// TestADayToComeIsRefused: nothing would be learned before it.
+func TestADayToComeIsRefused(t *testing.T) {
+	p := stateWith(t, func(m map[string]any) {
+		d := m["days"].([]any)
+		d[len(d)-1].(map[string]any)["n"] = 40000.0 // in 2079
+	})
+	if p == nil {
+		return
+	}
+	foreseen := 0
+	drive(t, p, day(3).Add(12*time.Hour), day(12), always(everyDay), nil)
+	drive(t, p, day(12), day(19), always(everyDay), func(_ time.Time, d *scaling.Decision) {
+		if _, ok := d.Find(forecast.Foreseen); ok {
+			foreseen++
+		}
+	})
+	require.NotZero(t, foreseen, "minutes in the third week")
+}
