@@ -110,7 +110,7 @@ func TestTrapsOfAutumn(t *testing.T) {
 }
 
 // TestTrapOffsetsWithSeconds: Monrovia was 44 minutes and 30 seconds behind until 1972. Its minutes do not begin with
-// those of UTC, which robfig rounds to: it leaves out every other minute. Found by TestK2 in 100,000 checks.
+// those of UTC, which robfig rounds to: it leaves out every other minute. Found by a property in 100,000 checks.
 func TestTrapOffsetsWithSeconds(t *testing.T) {
 	zone := mustZone(t, "Africa/Monrovia")
 	from := time.Date(1969, 12, 31, 23, 15, 30, 0, zone)
@@ -332,7 +332,7 @@ func TestRestartAtEight(t *testing.T) {
 
 // TestNextDependsOnNowOnlyWhereTheSearchEndsEarly: windows that open and close every minute, outvoted for days, so that
 // the search for the next change ends early. A memo that kept the change which an earlier search had found answered
-// something else than a fresh start. Found by TestK1 and TestC5.
+// something else than a fresh start. Found by two properties.
 func TestNextDependsOnNowOnlyWhereTheSearchEndsEarly(t *testing.T) {
 	s := mustNew(t, Config{
 		Mode: InWindow, Bounds: scaling.Bounds{Max: 3}, Outside: 4,

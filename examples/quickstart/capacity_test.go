@@ -24,7 +24,7 @@ func served(all map[*server]bool) (good, late float64) {
 	return good, late
 }
 
-// TestCapacityIsLearnedAgain: the servers of a fleet become slower by half in the middle of a run, each asked over HTTP. Ten
+// TestServersThatBecomeSlowerByHalf: the servers of a fleet become slower by half in the middle of a run, each asked over HTTP. Ten
 // minutes later requests are served in time as before.
 func TestServersThatBecomeSlowerByHalf(t *testing.T) {
 	o := options{config: "data/capacity.yaml"}

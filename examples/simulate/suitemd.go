@@ -14,7 +14,7 @@ func (b *board) markdown(w io.Writer, stem string) error {
 		what += " -quick"
 	}
 	fmt.Fprintf(&s, "# Scores\n\nMade by `%s -scores docs/%s.md`; not to be edited. Every number is in [%s.csv](%s.csv).\n\n", what, stem, stem, stem)
-	fmt.Fprintf(&s, "%s\nRecordings (rows named recorded) are to be reported only; three numbers of capacity were chosen with some of them in sight: capacity.md.\n\n", strings.Join(b.introduction(), "\n"))
+	fmt.Fprintf(&s, "%s\nRecordings (rows named recorded) are to be reported only; some numbers of capacity were chosen with some of them in sight: capacity.md.\n\n", strings.Join(b.introduction(), "\n"))
 	fmt.Fprintf(&s, "![Every policy in every row: attainment, and cost over the oracle](%s.svg)\n\n", stem)
 	fmt.Fprint(&s, "## Policies\n\nThe most rows that attain the goal first, then the best worst row. Actions, reversals (within 10 minutes of a change the other way) and\nstarts are means of a row; GPU-hours are of all rows. * is the recommended one. Limits are told the truth, and cannot be had.\n\n")
 	tableOf(&s, boardHeadings(), len(b.Entries), func(i int) []string { return b.Entries[i].boardRow() })
