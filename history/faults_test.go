@@ -98,6 +98,39 @@ func TestLongGapIsRefusedAsTraffic(t *testing.T) {
 	requireRefused(t, err, history.Finished)
 }
 
+// TestPodThatWasSeenTwiceDoesNotSayHowOftenAllAre: with a distance of half an hour between the two values of one pod, no gap was
+// long, and pods that came within that time were said to have counts from before.
+func TestPodThatWasSeenTwiceDoesNotSayHowOftenAllAre(t *testing.T) {
+	seenTwice := func(d *history.Dump) {
+		for _, s := range slices.Clone(d.Series) {
+			if s.Pod == "replica-1" && s.Every <= 1 && !strings.HasPrefix(s.Family, "kube_") {
+				s.Pod, s.From, s.Values = "odd", 10, make(history.Values, 121)
+				for i := range s.Values[1:120] {
+					s.Values[1+i] = nan
+				}
+				d.Series = append(d.Series, s)
+			}
+		}
+	}
+	_, d := recorded(t)
+	without(d, history.PodCreated)
+	want := total(reduced(t, d))
+	seenTwice(d)
+	f := reduced(t, d)
+	require.Equal(t, 1, f.Repairs.Gaps, "that of the odd one")
+	require.InDelta(t, want, total(f), 1e-6)
+	requireNote(t, f, history.Finished, "3 pods have counts from before they were first seen") // the first ones
+	for _, n := range f.Notes {
+		require.NotContains(t, n.Text, "scraped every")
+	}
+
+	_, d = recorded(t)
+	cut(d, 40, 100, all) // as in TestLongGapIsRefusedAsTraffic
+	seenTwice(d)
+	_, _, err := reduced(t, d).Workload()
+	requireRefused(t, err, history.Finished)
+}
+
 func TestGapOfAllPodsThatCameWithinItIsNotZero(t *testing.T) {
 	_, d := recorded(t)
 	without(d, history.PodCreated)

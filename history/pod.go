@@ -14,18 +14,19 @@ type part struct {
 
 // A replica is what a dump has of a pod.
 type replica struct {
-	name     string
-	engine   Engine
-	series   map[part][]*Series
-	first    int // steps with values
-	last     int
-	bornAt   int  // the step at which its counters were zero, first where that is not known
-	known    bool // whether it is
-	created  float64
-	readyAt  float64
-	wasReady bool  // when Kubernetes was first asked
-	restarts []int // steps before which its process began anew
-	arrived  increase
+	name      string
+	engine    Engine
+	series    map[part][]*Series
+	first     int // steps with values
+	last      int
+	bornAt    int  // the step at which its counters were zero, first where that is not known
+	known     bool // whether it is
+	created   float64
+	readyAt   float64
+	wasReady  bool  // when Kubernetes was first asked
+	distances []int // steps between two scrapes
+	restarts  []int // steps before which its process began anew
+	arrived   increase
 
 	relabelled int
 	doubled    bool

@@ -141,9 +141,10 @@ func (r *reducer) collect() {
 				continue
 			}
 			r.pods = append(r.pods, p)
-			r.gaps(p)
+			r.scraped(p)
 		}
 	}
+	r.interval()
 }
 
 // span returns the steps of the first and the last value, -1 if there is none.
@@ -205,34 +206,56 @@ func (p *replica) presence() []bool {
 	return there
 }
 
-// gaps finds out how often pods are scraped, and counts where they were not.
-func (r *reducer) gaps(p *replica) {
-	there := p.presence()
-	var distances []int
+// scraped notes at which steps a pod was scraped, and how far these are apart.
+func (r *reducer) scraped(p *replica) {
 	before := -1
-	for i, yes := range there {
+	for i, yes := range p.presence() {
 		if !yes {
 			continue
 		}
 		r.seen[p.first+i] = true
 		if before >= 0 {
-			distances = append(distances, i-before)
+			p.distances = append(p.distances, i-before)
 		}
 		before = i
 	}
-	usual := 1
-	if len(distances) > 0 {
-		sorted := slices.Clone(distances)
-		slices.Sort(sorted)
-		usual = sorted[len(sorted)/2]
-	}
-	r.every = max(r.every, usual)
-	for _, d := range distances {
-		if d >= 2*usual {
-			r.fleet.Repairs.Gaps++
-			r.fleet.Repairs.GapSteps += d - usual
+}
+
+// leastDistances is how many distances between its scrapes tell how often a pod is scraped.
+const leastDistances = 20
+
+// interval finds out how often pods are scraped, by those that were scraped often enough to tell and by all of them together where
+// none was, and counts where they were not.
+func (r *reducer) interval() {
+	var all []int
+	for _, p := range r.pods {
+		if all = append(all, p.distances...); len(p.distances) >= leastDistances {
+			r.every = max(r.every, middle(p.distances))
 		}
 	}
+	if r.every == 0 {
+		r.every = max(1, middle(all))
+	}
+	for _, p := range r.pods {
+		usual := r.every
+		if len(p.distances) >= leastDistances {
+			usual = middle(p.distances)
+		}
+		for _, d := range p.distances {
+			if d >= 2*usual {
+				r.fleet.Repairs.Gaps++
+				r.fleet.Repairs.GapSteps += d - usual
+			}
+		}
+	}
+}
+
+// middle returns the lower median, 0 of nothing.
+func middle(of []int) int {
+	if len(of) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(of))[(len(of)-1)/2]
 }
 
 // births finds out which pods began within the history, with counters at zero, and when.
