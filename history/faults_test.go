@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -246,6 +247,26 @@ func TestSeriesThatDifferInSomethingUnknownAreRefused(t *testing.T) {
 	_, err := history.Reduce(d)
 	requireRefused(t, err, history.GenerationTokens)
 	require.ErrorContains(t, err, "matcher")
+}
+
+// TestBoundsAreNumbers: Prometheus 3 writes le="5.0" where 2 wrote le="5", and what a pod had counted in its life was new then.
+func TestBoundsAreNumbers(t *testing.T) {
+	_, d := recorded(t)
+	want := reduced(t, d)
+	for i, s := range slices.Clone(d.Series) {
+		half := len(s.Values) / 2
+		if s.Part != history.Bucket || strings.ContainsAny(s.Labels["le"], ".eI") || half == 0 {
+			continue
+		}
+		d.Series[i].Values = s.Values[:half]
+		s.Labels = maps.Clone(s.Labels)
+		s.Labels["le"] += ".0"
+		s.From, s.Values = s.From+half*max(1, s.Every), s.Values[half:]
+		d.Series = append(d.Series, s)
+	}
+	f := reduced(t, d)
+	require.Equal(t, want.Spans, f.Spans)
+	require.Zero(t, f.Repairs.Rebucketed)
 }
 
 func TestChangedBucketsAreKeptApart(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -66,13 +67,18 @@ func keysOf(e Engine, series []*Series) []key {
 	return keys
 }
 
-// nameOf makes one text of labels, one of them left out.
+// nameOf makes one text of labels, one of them left out. Bounds are numbers: Prometheus 3 writes 5.0 where 2 had written 5.
 func nameOf(labels map[string]string, without string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		if name != without {
-			fmt.Fprintf(&b, "%s=%q,", name, labels[name])
+		if name == without {
+			continue
 		}
+		value := labels[name]
+		if end, ok := boundOf(value); ok && name == "le" {
+			value = strconv.FormatFloat(end, 'g', -1, 64)
+		}
+		fmt.Fprintf(&b, "%s=%q,", name, value)
 	}
 	return b.String()
 }
