@@ -42,7 +42,7 @@ func (r *reducer) arrivals() error {
 			if span >= 2*r.every && x > 0 {
 				r.fleet.Repairs.Spread += int(math.Round(x))
 			}
-			vague := time.Duration(span)*r.fleet.Step > longGap && span >= 2*r.every
+			vague := x != 0 && time.Duration(span)*r.fleet.Step > longGap && span >= 2*r.every
 			for i := p.first + k - span + 1; i <= p.first+k; i++ {
 				if i > 0 {
 					sum[i] += x / float64(span)

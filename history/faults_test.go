@@ -146,6 +146,85 @@ func TestGapOfAllPodsThatCameWithinItIsNotZero(t *testing.T) {
 	requireNote(t, f, history.Finished, "counts from before they were first seen")
 }
 
+// hour is one in which a pod named a finishes a request a step.
+func hour() *history.Dump {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	d := &history.Dump{Version: 1, Engine: history.VLLM, Start: start, End: start.Add(time.Hour), Step: history.Seconds(15 * time.Second)}
+	serve(d, "a", 0, func(i int) float64 { return float64(i) })
+	return d
+}
+
+// serve adds a pod that has finished so many requests at each step, and has none in flight.
+func serve(d *history.Dump, pod string, from int, finished func(i int) float64) {
+	var done, idle history.Values
+	for i := from; i < d.Steps(); i++ {
+		done, idle = append(done, finished(i)), append(idle, 0*finished(i))
+	}
+	d.Series = append(
+		d.Series,
+		history.Series{Signal: history.Waiting, Family: "vllm:num_requests_waiting", Pod: pod, From: from, Values: idle},
+		history.Series{Signal: history.Running, Family: "vllm:num_requests_running", Pod: pod, From: from, Values: idle},
+		history.Series{Signal: history.GenerationTokens, Part: history.Count, Family: "vllm:request_generation_tokens_count", Pod: pod, From: from, Values: done},
+	)
+}
+
+// unclear returns how many intervals the traffic of a dump has that are not known.
+func unclear(t *testing.T, d *history.Dump) int {
+	t.Helper()
+	for _, s := range []history.Signal{history.PromptTokens, history.GenerationTokens} {
+		for _, le := range []string{"100", "+Inf"} {
+			b := history.Series{Signal: s, Part: history.Bucket, Pod: "a", Every: 20, Labels: map[string]string{"le": le}}
+			b.Family = map[history.Signal]string{history.PromptTokens: "vllm:request_prompt_tokens_bucket", history.GenerationTokens: "vllm:request_generation_tokens_bucket"}[s]
+			for i := 0; i < d.Steps(); i += 20 {
+				b.Values = append(b.Values, float64(i))
+			}
+			d.Series = append(d.Series, b)
+		}
+	}
+	_, filled, err := reduced(t, d).Workload()
+	require.NoError(t, err)
+	return filled
+}
+
+// TestGapAcrossWhichNothingCameIsKnown: counters that are the same before and after a gap have counted nothing within it.
+func TestGapAcrossWhichNothingCameIsKnown(t *testing.T) {
+	for more, want := range []int{0, 38} {
+		d := hour()
+		serve(d, "b", 0, func(i int) float64 {
+			switch {
+			case i <= 100:
+				return 7
+			case i < 138:
+				return nan
+			}
+			return float64(7 + more)
+		})
+		require.Equal(t, want, unclear(t, d))
+	}
+}
+
+// TestPodThatWasCreatedWhilePrometheusWasAway: all that it had done by its first scrape came within one step.
+func TestPodThatWasCreatedWhilePrometheusWasAway(t *testing.T) {
+	d := hour()
+	cut(d, 101, 200, all)
+	serve(d, "b", 200, func(i int) float64 { return 3 * float64(i-110) })
+	for _, s := range []struct {
+		signal history.Signal
+		family string
+		value  float64
+	}{
+		{history.PodCreated, "kube_pod_created", float64(d.Start.Add(105 * 15 * time.Second).Unix())},
+		{history.PodReady, "kube_pod_status_ready", 1},
+	} {
+		d.Series = append(d.Series, history.Series{Signal: s.signal, Family: s.family, Pod: "b", From: 200, Values: slices.Repeat(history.Values{s.value}, 41)})
+	}
+	f := reduced(t, d)
+	require.InDelta(t, 240+3*130, total(f), 1e-9)
+	require.InDelta(t, 1+3*90.0/95, f.Arrivals[199], 1e-9)
+	require.InDelta(t, 1+3*90.0/95, f.Arrivals[110], 1e-9)
+	require.InDelta(t, 1, f.Arrivals[104], 1e-9)
+}
+
 func TestRestart(t *testing.T) {
 	s := scenario(sim.Qwen32B(), ramp(), 0)
 	s.Types[0].CrashesPerHour = 2

@@ -280,9 +280,12 @@ func (r *reducer) births() {
 			continue
 		}
 		p.bornAt = max(0, p.first-r.every)
-		if known(p.readyAt) && p.readyAt > begin {
-			step := time.Duration(r.dump.Step).Seconds()
-			p.bornAt = max(0, min(p.bornAt, int((p.readyAt-begin)/step)))
+		since := p.readyAt
+		if !known(since) && !slices.Contains(r.seen[max(0, p.first-2*r.every):p.first], true) {
+			since = p.created // nobody was scraped when it came
+		}
+		if since > begin {
+			p.bornAt = max(0, min(p.bornAt, int((since-begin)/time.Duration(r.dump.Step).Seconds())))
 		}
 	}
 }
