@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ const largestBench = 256 << 20
 
 // ReadRuns reads the table of a benchmark, as one of these says it:
 //
-//   - what vllm bench serve --save-result writes, a run a file,
+//   - what vllm bench serve --save-result writes, a run a file, or several where --append-result put them behind each other,
 //   - the stages of inference-perf (stage_0_lifecycle_metrics.json), a run a file,
 //   - benchmark reports of llm-d, versions 0.1 and 0.2, JSON or YAML, a run a file,
 //   - CSV with a header of rate, input, output, ttft and itl, in any order; times in seconds.
@@ -95,12 +96,57 @@ func (t tree) text(path ...string) string {
 	return s
 }
 
-func readReport(data []byte) ([]Run, error) {
-	var t map[string]any
+// documents reads JSON, of which there may be several objects one after another, or else a document of YAML.
+func documents(data []byte) ([]tree, error) {
+	if bytes.HasPrefix(data, []byte("{")) {
+		var all []tree
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		for {
+			var t map[string]any
+			err := decoder.Decode(&t)
+			switch {
+			case errors.Is(err, io.EOF):
+				return all, nil
+			case err != nil && len(all) > 0:
+				return nil, fmt.Errorf("behind run %d: %w", len(all), err)
+			}
+			if err != nil {
+				break // YAML has braces too, and Python writes NaN
+			}
+			all = append(all, t)
+		}
+	}
+	var t map[string]any // a tree would have trees in it
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("must have one document, or several in JSON")
+	}
+	return []tree{t}, nil
+}
+
+func readReport(data []byte) ([]Run, error) {
+	all, err := documents(data)
+	if err != nil {
+		return nil, err
+	}
+	var runs []Run
+	for i, t := range all {
+		r, err := readRun(t)
+		if err != nil && len(all) > 1 {
+			err = fmt.Errorf("run %d: %w", i+1, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+func readRun(t tree) (Run, error) {
 	g := getter{tree: t}
 	var r Run
 	switch {
@@ -124,9 +170,9 @@ func readReport(data []byte) ([]Run, error) {
 		g.report(&r, []string{"metrics"})
 		r.Rate = g.need("metrics", "throughput", "requests_per_sec")
 	default:
-		return nil, errors.New("is none of: vllm bench serve --save-result, a stage of inference-perf, a benchmark report of llm-d (0.1 or 0.2), or a .csv with rate, input, output, ttft and itl")
+		return r, errors.New("is none of: vllm bench serve --save-result, a stage of inference-perf, a benchmark report of llm-d (0.1 or 0.2), or a .csv with rate, input, output, ttft and itl")
 	}
-	return []Run{r}, g.errs.Err()
+	return r, g.errs.Err()
 }
 
 // A getter takes numbers out of a tree and notes what is missing.
@@ -167,10 +213,13 @@ func (g *getter) report(r *Run, top []string) {
 		if !ok || x <= 0 {
 			return math.NaN()
 		}
-		if units := g.text(path("latency", name, "units")...); strings.HasPrefix(units, "ms") {
+		switch units := g.text(path("latency", name, "units")...); units {
+		case "ms", "ms/token":
 			return x / 1e3
+		default:
+			g.errs.Check(slices.Contains([]string{"", "s", "s/token"}, units), strings.Join(path("latency", name, "units"), "."), units, "must be s, ms, s/token or ms/token")
+			return x
 		}
-		return x
 	}
 	r.TTFT, r.ITL = seconds("time_to_first_token"), seconds("inter_token_latency")
 	if math.IsNaN(r.ITL) {
@@ -184,10 +233,13 @@ func readTable(text string) ([]Run, error) {
 	lines := strings.Split(text, "\n")
 	names := strings.Split(strings.TrimSpace(lines[0]), ",")
 	columns := map[string]int{}
-	for i, name := range names {
-		columns[strings.TrimSpace(name)] = i
-	}
 	var e scaling.FieldErrors
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		_, twice := columns[name]
+		e.Check(!twice, name, strings.TrimSpace(lines[0]), "must be a column of the header once")
+		columns[name] = i
+	}
 	for _, name := range []string{"rate", "input", "output", "itl"} {
 		_, ok := columns[name]
 		e.Check(ok, name, strings.TrimSpace(lines[0]), "must be a column of the header")
@@ -210,7 +262,7 @@ func readTable(text string) ([]Run, error) {
 				return math.NaN()
 			}
 			x, err := strconv.ParseFloat(strings.TrimSpace(cells[i]), 64)
-			e.Check(err == nil && x > 0 && x <= 1e9, fmt.Sprintf("line %d: %s", n+2, name), strings.TrimSpace(cells[i]), "must be a number above 0")
+			e.Check(err == nil && x > 0 && x <= 1e9, fmt.Sprintf("line %d: %s", n+2, name), strings.TrimSpace(cells[i]), "must be a number above 0, of at most 1000000000")
 			return x
 		}
 		runs = append(runs, Run{Rate: cell("rate"), Input: cell("input"), Output: cell("output"), TTFT: cell("ttft"), ITL: cell("itl")})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,13 +95,63 @@ func TestReadRuns(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"rate,input\n": "output: \"rate,input\": must be a column", "rate,input,output,itl\n1,2\n": "line 2: has 2 columns",
-		"rate,input,output,itl\n1,2,3,x\n": "line 2: itl: \"x\": must be a number above 0",
+		"rate,input,output,itl\n1,2,3,x\n":          "line 2: itl: \"x\": must be a number above 0",
+		"rate,input,output,itl\n1,2,2000000000,3\n": "line 2: output: \"2000000000\": must be a number above 0, of at most 1000000000",
+		"rate,input,output,itl, itl\n1,2,3,4,5\n":   "itl: \"rate,input,output,itl, itl\": must be a column of the header once",
 	} {
 		_, err := calibrate.ReadRuns([]byte(text), "x.csv", 1)
 		require.ErrorContains(t, err, says)
 	}
 	_, err := calibrate.ReadRuns(nil, "x.csv", 0)
 	require.ErrorContains(t, err, "replicas: 0")
+}
+
+// vllmRun is a run as vllm bench serve writes it, with more in front.
+func vllmRun(more string, rate int) string {
+	return fmt.Sprintf(`{%s"completed": 100, "total_input_tokens": 100000, "total_output_tokens": 20000, "request_throughput": %d, "mean_itl_ms": 20}`, more, rate)
+}
+
+// TestReadAppendedRuns: of a file that runs were appended to only the first was read.
+func TestReadAppendedRuns(t *testing.T) {
+	runs, err := calibrate.ReadRuns([]byte(vllmRun("", 1)+"\n"+vllmRun("", 2)+vllmRun("", 4)+"\n"), "a.json", 1)
+	require.NoError(t, err)
+	require.Len(t, runs, 3)
+	for i, rate := range []float64{1, 2, 4} {
+		require.Equal(t, rate, runs[i].Rate)
+	}
+	for text, says := range map[string]string{
+		vllmRun("", 1) + vllmRun("", 2)[:99]:                  "a.json: behind run 1: unexpected EOF",
+		vllmRun("", 1) + "\n---\n: : [":                       "a.json: behind run 1: invalid character",
+		vllmRun("", 1) + "{}":                                 "a.json: run 2: is none of",
+		"---\n" + vllmRun("", 1) + "\n---\n" + vllmRun("", 2): "a.json: must have one document",
+		"completed: 1\n---\n: : [":                            "a.json: must have one document",
+	} {
+		_, err := calibrate.ReadRuns([]byte(text), "a.json", 1)
+		require.ErrorContains(t, err, says, text)
+	}
+}
+
+// TestReadRunsInJSON: what JSON has and YAML has not is read, as the texts of --save-detailed with an emoji in them.
+func TestReadRunsInJSON(t *testing.T) {
+	for _, more := range []string{`"generated_texts": ["Sure \ud83d\ude00"], `, "\"generated_texts\": [\"\x7f\"], ", `"` + strings.Repeat("k", 2000) + `": 1, `, `"mean_ttft_ms": NaN, `} {
+		runs, err := calibrate.ReadRuns([]byte(vllmRun(more, 1)), "a.json", 1)
+		require.NoError(t, err)
+		require.Len(t, runs, 1)
+	}
+}
+
+// TestUnitsOfReports: a unit that is not known was taken for seconds.
+func TestUnitsOfReports(t *testing.T) {
+	const report = "metrics:\n  requests: {input_length: {mean: 1000}, output_length: {mean: 250}}\n  latency: {inter_token_latency: {units: UNIT, mean: 20}}\n  throughput: {requests_per_sec: 2}\n"
+	for unit, want := range map[string]float64{"s": 20, "s/token": 20, "ms": 0.02, "ms/token": 0.02, `""`: 20} {
+		runs, err := calibrate.ReadRuns([]byte(strings.Replace(report, "UNIT", unit, 1)), "a.yaml", 1)
+		require.NoError(t, err)
+		require.Equal(t, want, runs[0].ITL)
+	}
+	for _, unit := range []string{"us/token", "milliseconds", "ms/request"} {
+		_, err := calibrate.ReadRuns([]byte(strings.Replace(report, "UNIT", unit, 1)), "a.yaml", 1)
+		require.EqualError(t, err, fmt.Sprintf("a.yaml: metrics.latency.inter_token_latency.units: %q: must be s, ms, s/token or ms/token", unit))
+	}
 }
 
 // TestRunsRefused: too few runs, and numbers that are none, are named; runs that do not differ tell nothing apart.

@@ -7,5 +7,5 @@
 //
 //	ITL (1 - PrefillToken P) = Base + Sequence R + KVToken K
 //
-// with R sequences in the batch and K tokens in the KV cache. Each pod gives such an equation for about each minute.
+// with R sequences in the batch and K tokens in the KV cache. Each pod gives such an equation for about five minutes.
 package calibrate

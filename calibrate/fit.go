@@ -89,7 +89,7 @@ func (o *Options) Validate(field string) error {
 	e.Check(o.MaxSeqs >= 0 && o.MaxSeqs <= 1<<20, field+".maxSeqs", o.MaxSeqs, "must be within 0 and 1048576")
 	e.Check(o.TokenBudget >= 0, field+".tokenBudget", o.TokenBudget, "must not be negative")
 	e.Check(o.Together == 0 || o.Together >= 2 && o.Together <= 10_000, field+".together", o.Together, "must be 0, or within 2 and 10000")
-	e.Check(o.Block >= 0, field+".block", o.Block, "must not be negative")
+	e.Check(o.Block == 0 || o.Block >= time.Minute, field+".block", o.Block, "must be 0, or at least 1m")
 	e.Check(o.Resamples == 0 || o.Resamples >= 40 && o.Resamples <= 100_000, field+".resamples", o.Resamples, "must be 0, or within 40 and 100000")
 	if o.Fixed != nil {
 		for i, x := range o.Fixed.vector() {

@@ -265,6 +265,14 @@ func TestTooLittle(t *testing.T) {
 }
 
 // TestUnknownIsNotZero: what is not known is left out and counted; a cache that is known as a share only has no size.
+// TestBlocksAreNotEndless: each stretch of time takes memory, and stretches of a nanosecond more than there is.
+func TestBlocksAreNotEndless(t *testing.T) {
+	for _, block := range []time.Duration{-time.Hour, 1, time.Second} {
+		_, err := calibrate.Fit(nil, calibrate.Options{Block: block})
+		require.EqualError(t, err, fmt.Sprintf("options.block: %s: must be 0, or at least 1m", block))
+	}
+}
+
 func TestUnknownIsNotZero(t *testing.T) {
 	points := lawful(law(), 2, 2001, 8)
 	want, err := calibrate.Fit(points, calibrate.Options{KVTokens: 1e6})

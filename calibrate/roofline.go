@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -56,18 +57,32 @@ func ReadConfig(data []byte, file string) (Config, error) {
 	if len(data) > 1<<20 {
 		return c, fmt.Errorf("%s: %w", file, &scaling.FieldError{Field: "length", Value: len(data), Rule: "must be at most 1048576 bytes"})
 	}
+	type quantized struct {
+		Quantization *struct {
+			Method string `json:"quant_method"`
+		} `json:"quantization_config"`
+	}
 	var outer struct {
+		quantized
+
 		Text *json.RawMessage `json:"text_config"`
 	}
 	err := json.Unmarshal(data, &outer)
+	inner := outer.quantized
 	if err == nil && outer.Text != nil { // of a model that sees, too
 		data = *outer.Text
+		err = json.Unmarshal(data, &inner)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &c)
 	}
 	if err == nil {
-		err = c.validate()
+		var e scaling.FieldErrors
+		e.Add(c.validate())
+		if q := cmp.Or(inner.Quantization, outer.Quantization); q != nil {
+			e.Check(false, "quantization_config", q.Method, "is not covered, as weights are taken to have two bytes: calibrate by a benchmark or by production")
+		}
+		err = e.Err()
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)

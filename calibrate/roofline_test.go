@@ -84,6 +84,13 @@ func TestReadConfig(t *testing.T) {
 	for _, says := range []string{"config.json: ", "num_hidden_layers: 0: must be within", "kv_lora_rank: 512: is not covered", "num_experts_per_tok: 0"} {
 		require.ErrorContains(t, err, says)
 	}
+	const shape = `"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 10`
+	for _, text := range []string{`{"quantization_config": {"quant_method": "fp8"}, ` + shape + `}`, `{"quantization_config": {"quant_method": "fp8"}, "text_config": {` + shape + `}}`, `{"text_config": {"quantization_config": {"quant_method": "fp8", "bits": 8}, ` + shape + `}}`} {
+		_, err = calibrate.ReadConfig([]byte(text), "config.json")
+		require.ErrorContains(t, err, `config.json: quantization_config: "fp8": is not covered`)
+	}
+	_, err = calibrate.ReadConfig([]byte(`{"quantization_config": null, `+shape+`}`), "config.json")
+	require.NoError(t, err)
 	_, err = calibrate.ReadConfig([]byte(`[]`), "config.json")
 	require.ErrorContains(t, err, "config.json: ")
 }
