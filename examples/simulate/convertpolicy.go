@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -46,9 +47,13 @@ func (o *options) convertPolicies(stdout io.Writer) error {
 }
 
 func converted(data []byte) ([]byte, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(data, &root); err != nil {
+	var root, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&root); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
+	}
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, errors.New("must have one document, and nothing behind it")
 	}
 	c := converter{names: newNames()}
 	if len(root.Content) > 0 {
@@ -192,10 +197,13 @@ func (c *converter) field(within string, key, value *yaml.Node) []*yaml.Node {
 			_, value.Value, _ = strings.Cut(p.Name, "/")
 		}
 	case key.Value == "bounds":
+		c.only(value, key.Value, "minReplicas", "maxReplicas") // converted already
 		return value.Content
 	case key.Value == "highest":
+		c.only(value, key.Value, "members")
 		value = under(value, "members")
 	case key.Value == "floor":
+		c.only(value, key.Value, "base", "cron")
 		return floor(under(value, "base"), under(value, "cron"))
 	}
 	key.Value = cmp.Or(c.names[within+"/"+key.Value], key.Value)
@@ -203,6 +211,15 @@ func (c *converter) field(within string, key, value *yaml.Node) []*yaml.Node {
 		c.seconds(value)
 	}
 	return []*yaml.Node{key, value}
+}
+
+// only refuses what else is in a mapping that does not stay.
+func (c *converter) only(n *yaml.Node, within string, names ...string) {
+	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
+		if key := n.Content[i]; !slices.Contains(names, key.Value) {
+			c.fail(key, "%s.%s: is not a field here", within, key.Value)
+		}
+	}
 }
 
 // seconds makes whole seconds of a duration.

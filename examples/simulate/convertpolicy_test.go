@@ -102,7 +102,12 @@ func TestConvertWhatCannotBe(t *testing.T) {
 		"policies: [{realtime: {up: {window: 1500ms}}}]":                                                  `line 1: "1500ms": must be whole seconds`,
 		"policies: [{highest: {members: [{realtime: {period: 5s}}, {name: b, realtime: {period: 9s}}]}}]": "there is one interval for all of a policy",
 		"policies: [{realtime: {metrics: [{name: a, high: 1, low: 2}]}}]":                                 "policies[0].realtime.metrics[0].threshold.high: 1: must be a number above low 2",
-		"policies: [":               "did not find expected",
+		"policies: [": "did not find expected",
+		"policies: [{name: a, static: {replicas: 1}}]\n---\npolicies: []\n":                    "must have one document, and nothing behind it",
+		"policies: [{name: a, static: {replicas: 1}}]\n---\n: : [\n":                           "must have one document, and nothing behind it",
+		"policies: [{bounds: {min: 1, max: 2, maximum: 3}, static: {replicas: 1}}]":            "line 1: bounds.maximum: is not a field here",
+		"policies: [{highest: {members: [{name: a, static: {replicas: 1}}], stabilized: {}}}]": "line 1: highest.stabilized: is not a field here",
+		"policies: [{floor: {base: {static: {replicas: 1}}, cron: {}, rateLimited: {}}}]":      "line 1: floor.rateLimited: is not a field here",
 		"realtime: {up: {step: 1}}": "realtime.up: a mapping: is not a field here",
 	} {
 		file := filepath.Join(t.TempDir(), "old.yaml")

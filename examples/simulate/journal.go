@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -59,11 +60,8 @@ func openJournal(name string) (_ *journal, err error) {
 		}
 		whole += int64(len(line))
 		var one journaled
-		if err := json.Unmarshal(line, &one); err != nil {
+		if err := one.read(line); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if one.Policy == "" || one.Row == "" || one.Result.Seed == 0 {
-			return nil, fmt.Errorf("line %d: must have a policy, a row and the result of a seed", n)
 		}
 		j.runs[judged{one.Policy, one.Row, one.Result.Seed}] = one.Result
 	}
@@ -72,6 +70,32 @@ func openJournal(name string) (_ *journal, err error) {
 	}
 	_, err = file.Seek(whole, io.SeekStart)
 	return j, err
+}
+
+// read reads a line. What is unknown, or cannot be, is of another version or of another hand.
+func (j *journaled) read(line []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(j); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("must be one run")
+	}
+	r := &j.Result
+	if j.Policy == "" || j.Row == "" || r.Seed == 0 {
+		return errors.New("must have a policy, a row and the result of a seed")
+	}
+	var e scaling.FieldErrors
+	for _, share := range []struct {
+		name  string
+		value float64
+	}{{"attainment", r.Attainment}, {"attainedTTFT", r.AttainedTTFT}, {"attainedTPOT", r.AttainedTPOT}} {
+		e.Check(share.value >= 0 && share.value <= 1, "result."+share.name, share.value, "must be within 0 and 1")
+	}
+	e.Check(r.ReplicaHours >= 0, "result.replicaHours", r.ReplicaHours, "must not be negative")
+	e.Check(r.Requests >= 1, "result.requests", r.Requests, "must be at least 1")
+	return e.Err()
 }
 
 // made returns a run that is known, or else makes it and notes it.

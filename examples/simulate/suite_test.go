@@ -135,6 +135,46 @@ func TestBaselineNoise(t *testing.T) {
 	require.ErrorContains(t, err, "line 2")
 }
 
+// TestBaselineHasSomethingToCompareWith: a gate with nothing behind it passed.
+func TestBaselineHasSomethingToCompareWith(t *testing.T) {
+	const header = "policy,row,seed,attained,x_oracle\n"
+	for text, says := range map[string]string{
+		"":                                      "line 1: must be policy,row,seed,attained,x_oracle",
+		"p,r,1,0.99,1.1\n":                      "line 1: must be policy,row,seed,attained,x_oracle",
+		header:                                  "must have a run, or there is nothing to compare with",
+		header + "p,r,1,NaN,1.1\n":              "line 2: attained: NaN: must be within 0 and 1",
+		header + "p,r,1,0.99,1\np,r,2,-Inf,1\n": "line 3: attained: -Inf: must be within 0 and 1",
+		header + "p,r,1,0.99,NaN\n":             "line 2: x_oracle: NaN: must be a number that is not negative",
+		header + "p,r,1,0.99,Inf\n":             "line 2: x_oracle: +Inf: must be a number that is not negative",
+		header + "p,r,1,0.99,1\np,r,1,0.05,9\n": "line 3: seed: 1: must be a run of p in r once",
+		header + "p,r,1,0.99\n":                 "wrong number of fields",
+	} {
+		_, err := readBaseline(strings.NewReader(text))
+		require.ErrorContains(t, err, says, text)
+	}
+	all, err := readBaseline(strings.NewReader(header + "p,r,1,0.99,1.1\n"))
+	require.NoError(t, err)
+	require.Equal(t, map[judged]standing{{"p", "r", 1}: {0.99, 1.1}}, all)
+}
+
+// TestJournalOfWhatCannotBe: what a line has that no run can have, or that no run has, is not believed.
+func TestJournalOfWhatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runs")
+	for result, says := range map[string]string{
+		`{"seed": 1, "requests": 5, "attainmnt": 0.99}`:                        "line 1: json: unknown field",
+		`{"seed": 1, "requests": 5, "attainment": 7}`:                          "line 1: result.attainment: 7: must be within 0 and 1",
+		`{"seed": 1, "requests": 5, "attainedTPOT": -1}`:                       "line 1: result.attainedTPOT: -1: must be within 0 and 1",
+		`{"seed": 1, "requests": 5, "attainment": 0.9, "replicaHours": -3}`:    "line 1: result.replicaHours: -3: must not be negative",
+		`{"seed": 1, "attainment": 0.9}`:                                       "line 1: result.requests: 0: must be at least 1",
+		`{"seed": 1, "requests": 5, "attainment": 0.9}, "more": 1`:             "line 1: json: unknown field",
+		`{"seed": 1, "requests": 5, "attainment": 0.9}} {"policy": "p", "a":1`: "line 1: must be one run",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(`{"policy":"p","row":"r","result":`+result+"}\n"), 0o600))
+		_, err := openJournal(file)
+		require.ErrorContains(t, err, says, result)
+	}
+}
+
 func TestSuiteFlags(t *testing.T) {
 	for args, says := range map[string]string{
 		"-quick":                                "-quick goes with -suite",

@@ -10,6 +10,9 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // A judged is a run that a baseline knows: a policy in a row with a seed.
@@ -41,9 +44,12 @@ func (b *board) standings() map[judged]standing {
 	return all
 }
 
+// baselineHeader returns the first line of a baseline.
+func baselineHeader() []string { return []string{"policy", "row", "seed", "attained", "x_oracle"} }
+
 // writeBaseline writes what came of every run.
 func (b *board) writeBaseline(w io.Writer) error {
-	rows := [][]string{{"policy", "row", "seed", "attained", "x_oracle"}}
+	rows := [][]string{baselineHeader()}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 5, 64) }
 	all := b.standings()
 	for _, e := range b.Entries {
@@ -68,18 +74,30 @@ func readBaseline(r io.Reader) (map[judged]standing, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(records) == 0 || !slices.Equal(records[0], baselineHeader()) {
+		return nil, fmt.Errorf("line 1: must be %s", strings.Join(baselineHeader(), ","))
+	}
+	if len(records) == 1 {
+		return nil, errors.New("must have a run, or there is nothing to compare with")
+	}
 	all := map[judged]standing{}
-	for i, record := range records[min(1, len(records)):] {
-		if len(record) != 5 {
-			return nil, fmt.Errorf("line %d: must have five fields", i+2)
-		}
+	for i, record := range records[1:] { // as many fields as the header, or csv refuses
 		seed, err := strconv.ParseUint(record[2], 10, 64)
 		attained, err2 := strconv.ParseFloat(record[3], 64)
 		ratio, err3 := strconv.ParseFloat(record[4], 64)
 		if err := errors.Join(err, err2, err3); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+2, err)
 		}
-		all[judged{record[0], record[1], seed}] = standing{attained, ratio}
+		var e scaling.FieldErrors
+		run := judged{record[0], record[1], seed}
+		_, twice := all[run]
+		e.Check(!twice, "seed", seed, "must be a run of "+run.policy+" in "+run.row+" once")
+		e.Check(attained >= 0 && attained <= 1, "attained", attained, "must be within 0 and 1")
+		e.Check(ratio >= 0 && ratio <= math.MaxFloat64, "x_oracle", ratio, "must be a number that is not negative")
+		if err := e.Err(); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		all[run] = standing{attained, ratio}
 	}
 	return all, nil
 }
