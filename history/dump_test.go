@@ -46,6 +46,8 @@ func TestReadIsStrict(t *testing.T) {
 		{`,null,`, `,[],`, "values[2]"},
 		{"\n]}", "\n]} {}", "behind it"},
 		{"\n]}", "\n]", "unexpected EOF"},
+		{`"every":2`, `"every":2,"every":1`, "series[3]: field: \"1\": must be there once"},
+		{`"every":2`, `"every":2,"Family":"x"`, "must be there once"},
 		{`"every":2`, `"every":-2`, "series[3].every"},
 		{`"every":2`, `"every":2,"from":9`, "series[3].from"},
 	} {

@@ -443,6 +443,33 @@ func TestNothingIsRefused(t *testing.T) {
 	requireRefused(t, err, history.Finished)
 }
 
+// TestFewValuesDoNotTakeMuchMemory: ten pods with two values each, two million steps apart, took gigabytes.
+func TestFewValuesDoNotTakeMuchMemory(t *testing.T) {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	d := &history.Dump{Version: 1, Engine: history.VLLM, Start: start, End: start.Add((history.MaxSteps - 1) * time.Second), Step: history.Seconds(time.Second)}
+	for _, pod := range []string{"a", "b", "c"} {
+		for _, from := range []int{0, history.MaxSteps - 1} {
+			d.Series = append(d.Series, history.Series{Signal: history.Waiting, Family: "vllm:num_requests_waiting", Pod: pod, From: from, Values: history.Values{1}})
+		}
+	}
+	_, err := history.Reduce(d)
+	requireRefused(t, err, history.Waiting)
+	require.ErrorContains(t, err, "pods have 6291456 steps together, and 6 values: must be at most 4194304 steps")
+}
+
+// TestRequestsAreBounded: those of an interval are all in memory.
+func TestRequestsAreBounded(t *testing.T) {
+	_, d := recorded(t)
+	w, _, err := reduced(t, d).Workload()
+	require.NoError(t, err)
+	w.Counts[3] = 1e8
+	require.EqualError(t, w.Validate("workload"), "workload.counts[3]: 1e+08: must be within 0 and 10000000")
+	for i := range w.Counts {
+		w.Counts[i] = 1e7
+	}
+	require.ErrorContains(t, w.Validate("workload"), "must be at most 1000000000 together")
+}
+
 func TestAnHourWithoutPodsIsNoRequestsOnlyIfNoneWereAskedFor(t *testing.T) {
 	_, d := recorded(t)
 	d.End = d.End.Add(20 * time.Minute)

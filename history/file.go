@@ -93,9 +93,23 @@ func (d *Dump) readSeries(in *json.Decoder) error {
 		if len(d.Series) == MaxSeries {
 			return &scaling.FieldError{Field: "series", Value: "more", Rule: fmt.Sprintf("must be at most %d", MaxSeries)}
 		}
-		var s Series
-		if err := in.Decode(&s); err != nil {
+		var read struct {
+			Signal once[Signal]            `json:"signal"`
+			Part   once[Part]              `json:"part"`
+			Router once[bool]              `json:"router"`
+			Family once[string]            `json:"family"`
+			Pod    once[string]            `json:"pod"`
+			Labels once[map[string]string] `json:"labels"`
+			Every  once[int]               `json:"every"`
+			From   once[int]               `json:"from"`
+			Values once[Values]            `json:"values"`
+		}
+		if err := in.Decode(&read); err != nil {
 			return fmt.Errorf("series[%d]: %w", len(d.Series), err)
+		}
+		s := Series{
+			Signal: read.Signal.value, Part: read.Part.value, Router: read.Router.value, Family: read.Family.value, Pod: read.Pod.value,
+			Labels: read.Labels.value, Every: read.Every.value, From: read.From.value, Values: read.Values.value,
 		}
 		if values += len(s.Values); values > MaxValues {
 			return &scaling.FieldError{Field: fmt.Sprintf("series[%d].values", len(d.Series)), Value: values, Rule: fmt.Sprintf("must be at most %d over all series", MaxValues)}
@@ -103,6 +117,24 @@ func (d *Dump) readSeries(in *json.Decoder) error {
 		d.Series = append(d.Series, s)
 	}
 	return delimiter(in, ']')
+}
+
+// once is a field that is there once, in small letters or large.
+type once[T any] struct {
+	value T
+	there bool
+}
+
+// UnmarshalJSON reads the field.
+func (o *once[T]) UnmarshalJSON(text []byte) error {
+	if o.there {
+		return &scaling.FieldError{Field: "field", Value: clipped(text), Rule: "must be there once"}
+	}
+	o.there = true
+	if values, ok := any(&o.value).(*Values); ok { // most of a dump: they need not be looked at twice
+		return values.UnmarshalJSON(text)
+	}
+	return json.Unmarshal(text, &o.value)
 }
 
 func delimiter(in *json.Decoder, want json.Delim) error {

@@ -22,7 +22,9 @@ func Reduce(d *Dump) (*Fleet, error) {
 		Target:   Target{Namespace: d.Namespace, Name: d.Workload},
 		Arrivals: unknown(n), Spec: unknown(n), Ready: unknown(n),
 	}
-	r.collect()
+	if err := r.collect(); err != nil {
+		return nil, err
+	}
 	if len(r.pods) == 0 {
 		return nil, &RefusedError{Waiting, fmt.Sprintf("no pod of %s has any value%s: is the name of the model, the engine and the range right?", d.Engine, ofModel(d.Model))}
 	}
@@ -85,7 +87,7 @@ type reducer struct {
 }
 
 // collect sorts the series by pod.
-func (r *reducer) collect() {
+func (r *reducer) collect() error {
 	r.fleetwide, r.has, r.lacks = map[Signal][]*Series{}, map[Signal]bool{}, map[Signal]bool{}
 	r.seen = make([]bool, r.steps)
 	serving, routing := map[string]*replica{}, map[string]*replica{}
@@ -125,6 +127,9 @@ func (r *reducer) collect() {
 			p.first, p.last = min(p.first, first), max(p.last, last)
 		}
 	}
+	if err := r.bounded(serving, routing); err != nil {
+		return err
+	}
 	for _, in := range []map[string]*replica{serving, routing} {
 		for _, name := range slices.Sorted(maps.Keys(in)) {
 			p := in[name]
@@ -145,6 +150,29 @@ func (r *reducer) collect() {
 		}
 	}
 	r.interval()
+	return nil
+}
+
+// mostSteps is how many steps all pods may have together. A pod has columns as long as the time between its first value and its last, so
+// that a dump of a few bytes could take gigabytes; more are taken where there are as many values.
+const mostSteps = MaxValues / 16
+
+func (r *reducer) bounded(pods ...map[string]*replica) error {
+	values, steps := 0, 0
+	for i := range r.dump.Series {
+		values += len(r.dump.Series[i].Values)
+	}
+	for _, in := range pods {
+		for _, p := range in {
+			if p.last >= 0 {
+				steps += p.last - p.first + 1
+			}
+		}
+	}
+	if most := max(mostSteps, values); steps > most {
+		return &RefusedError{Waiting, fmt.Sprintf("from their first values to their last pods have %d steps together, and %d values: must be at most %d steps, so choose a shorter range", steps, values, most)}
+	}
+	return nil
 }
 
 // span returns the steps of the first and the last value, -1 if there is none.

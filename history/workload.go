@@ -95,6 +95,12 @@ func fill(values []float64) (filled int) {
 	return filled
 }
 
+// The requests of one interval are drawn at once, and take memory; all of them take time.
+const (
+	mostAtOnce   = 1e7
+	mostRequests = 1e9
+)
+
 // Recorded is traffic of which counts are known by interval, and lengths by the five minutes to an hour that have enough requests.
 //
 // Within an interval requests come at random times, each alike. Lengths are drawn from the buckets of the time: within one
@@ -125,12 +131,15 @@ func (w *Recorded) Validate(field string) error {
 	e.Check(w.Step > 0 && w.Step <= sim.MaxDuration, field+".step", w.Step, "must be above 0 and at most 90 days")
 	e.Check(len(w.Counts) > 0, field+".counts", len(w.Counts), "must have at least one")
 	e.Check(w.Step <= 0 || len(w.Counts) <= int(sim.MaxDuration/w.Step), field+".counts", len(w.Counts), "must be within 90 days")
+	total := 0.0
 	for i, n := range w.Counts {
-		if ok := n >= 0 && n <= 1e9; !ok {
-			e.Check(ok, fmt.Sprintf("%s.counts[%d]", field, i), n, "must be within 0 and 1e9")
+		if ok := n >= 0 && n <= mostAtOnce; !ok {
+			e.Check(ok, fmt.Sprintf("%s.counts[%d]", field, i), n, fmt.Sprintf("must be within 0 and %d", int(mostAtOnce)))
 			break
 		}
+		total += n
 	}
+	e.Check(total <= mostRequests, field+".counts", total, fmt.Sprintf("must be at most %d together", int(mostRequests)))
 	e.Check(math.Abs(w.Correlation) <= 1, field+".correlation", w.Correlation, "must be within -1 and 1")
 	e.Check(len(w.Lengths) > 0, field+".lengths", len(w.Lengths), "must have at least one")
 	for i := range w.Lengths {
