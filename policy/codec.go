@@ -61,6 +61,10 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 		r.decimal(n, v, field)
 	case t == reflect.TypeFor[PortNumber]():
 		port, err := strconv.ParseInt(n.Value, 10, 32)
+		if n.Kind == yaml.ScalarNode && octal(n) {
+			r.wrong(n, field, octalRule)
+			return
+		}
 		if n.Kind != yaml.ScalarNode || err != nil {
 			r.wrong(n, field, "must be the number of a port")
 			return
@@ -171,8 +175,20 @@ func (r *reader) labels(n *yaml.Node, v reflect.Value, field string) {
 	}
 }
 
+const octalRule = "must not begin with 0, as YAML counts by eights then"
+
+// octal reports whether a number without quotes begins with 0: to an API server 010 is 8.
+func octal(n *yaml.Node) bool {
+	tag := n.ShortTag()
+	return (tag == "!!int" || tag == "!!float") && regexp.MustCompile(`^[-+]?0[0-9_]`).MatchString(n.Value)
+}
+
 func (r *reader) scalar(n *yaml.Node, v reflect.Value, field string) {
 	tag := n.ShortTag()
+	if octal(n) && (v.Kind() != reflect.String || v.Type() == reflect.TypeFor[NumberOrName]()) {
+		r.wrong(n, field, octalRule)
+		return
+	}
 	switch v.Kind() {
 	case reflect.String:
 		if tag != "!!str" && (tag != "!!int" || v.Type() != reflect.TypeFor[NumberOrName]()) {
@@ -231,6 +247,10 @@ func (r *reader) decimal(n *yaml.Node, v reflect.Value, field string) {
 	is := n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!str" || tag == "!!float")
 	if ok, err := regexp.MatchString(DecimalPattern, n.Value); !is || !ok || err != nil {
 		r.wrong(n, field, rule)
+		return
+	}
+	if octal(n) {
+		r.wrong(n, field, octalRule)
 		return
 	}
 	if tag == "!!float" && r.strict {

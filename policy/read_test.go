@@ -95,6 +95,24 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestNumbersThatBeginWithZero: 010 was 8 as a count of replicas, as with an API server, and 10 as a target.
+func TestNumbersThatBeginWithZero(t *testing.T) {
+	const rule = "must not begin with 0, as YAML counts by eights then"
+	for text, want := range map[string]string{
+		"maxReplicas: 010\nscaler: {static: {replicas: 1}}":                                  "p.yaml:1: maxReplicas: 010: " + rule,
+		"static: {replicas: 08}":                                                             "p.yaml:1: static.replicas: 08: " + rule,
+		"proportional: {metrics: [{source: {name: a}, target: 010}]}":                        "p.yaml:1: proportional.metrics[0].target: 010: " + rule,
+		"proportional: {metrics: [{source: {name: a}, target: 00.5}]}":                       "p.yaml:1: proportional.metrics[0].target: 00.5: " + rule,
+		"proportional: {metrics: [{source: {name: a, port: 010}, target: 1}]}":               "p.yaml:1: proportional.metrics[0].source.port: 010: " + rule,
+		"proportional: {metrics: [{source: {name: a}, target: 1}], scaleUp: {maxStep: 010}}": "p.yaml:1: proportional.scaleUp.maxStep: 010: " + rule,
+	} {
+		_, err := policy.Read([]byte(text), "p.yaml")
+		require.EqualError(t, err, want)
+	}
+	p := one(t, "proportional: {metrics: [{source: {name: a, port: '080'}, target: '010'}, {source: {name: b}, target: 0.5}]}")
+	require.Equal(t, "010", p.Scaler.Proportional.Metrics[0].Target.String())
+}
+
 // TestSeveral are documents of a file, and entries of a list.
 func TestSeveral(t *testing.T) {
 	all := parse(t, "static: {replicas: 8}\n---\npolicies:\n- name: a\n  static: {replicas: 1}\n- name: b\n  maxReplicas: 2\n  scaler: {static: {replicas: 1}}\n")
