@@ -3,6 +3,7 @@ package traces
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,8 @@ type Columns struct {
 	NoHeader bool
 	// Format is how times are written: one of the Formats, or a layout of package time. Empty means that the first
 	// line tells: RFC 3339, a date and a time, or a number, which is of seconds below 100000000000 and else of
-	// milliseconds. Times since something else than 1970 are thus taken to be in seconds.
+	// milliseconds. Times since something else than 1970 are thus taken to be in seconds. A layout may have no
+	// abbreviation of a time zone (MST).
 	Format string
 }
 
@@ -161,7 +163,11 @@ func (c Columns) validate() error {
 		known[f.name] = true
 	}
 	_, err := instantOf(c.Format)
-	e.Check(err == nil, "format", c.Format, fmt.Sprintf("must be one of %s, a layout of package time, or empty", strings.Join(Formats(), ", ")))
+	rule := fmt.Sprintf("must be one of %s, a layout of package time, or empty", strings.Join(Formats(), ", "))
+	if errors.Is(err, errZone) {
+		rule = "must have no abbreviation of a time zone, whose offset hangs on the machine: -0700 or Z07:00 tells it"
+	}
+	e.Check(err == nil, "format", c.Format, rule)
 	return e.Err()
 }
 

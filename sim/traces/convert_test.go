@@ -91,6 +91,7 @@ func TestConvertErrors(t *testing.T) {
 			`input: "zero": must be a place within 1 and 1024 where there is no header` + "\n" + `output: "0": must be a place within 1 and 1024 where there is no header`,
 		},
 		"format":        {with(func(c *traces.Columns) { c.Format = "iso" }), "", `format: "iso": must be one of ` + formats + `, a layout of package time, or empty`},
+		"zone":          {with(func(c *traces.Columns) { c.Format = "2006-01-02 15:04:05 MST" }), "", `format: "2006-01-02 15:04:05 MST": must have no abbreviation of a time zone, whose offset hangs on the machine: -0700 or Z07:00 tells it`},
 		"no column":     {log3(), "time,in,out\n", `log.csv:1: header "time,in,out": must have the column "t"`},
 		"header twice":  {log3(), "t,in,out,in\n", "log.csv:1: must have the column in once"},
 		"empty":         {log3(), "", "log.csv: must not be empty"},

@@ -22,7 +22,10 @@ const detectRule = "must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds
 // An instant reads a time.
 type instant func(string) (time.Time, bool)
 
-var errFormat = errors.New("unknown format")
+var (
+	errFormat = errors.New("unknown format")
+	errZone   = errors.New("abbreviation of a time zone")
+)
 
 // instantOf returns what reads times of a format. An empty one is detected later.
 func instantOf(format string) (instant, error) {
@@ -47,6 +50,9 @@ func instantOf(format string) (instant, error) {
 	default:
 		if !strings.Contains(format, "06") || !strings.Contains(format, "05") { // year and second
 			return nil, errFormat
+		}
+		if strings.Contains(format, "MST") { // package time takes PST for UTC where the machine is not there
+			return nil, errZone
 		}
 	}
 	return func(s string) (time.Time, bool) {

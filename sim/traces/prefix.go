@@ -3,6 +3,7 @@ package traces
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,10 +26,27 @@ const lineForm = "must be an object with timestamp, input_length and output_leng
 
 // A line is a request as Mooncake's traces have it. Other fields are not read.
 type line struct {
-	Timestamp json.Number `json:"timestamp"` // milliseconds
-	Input     json.Number `json:"input_length"`
-	Output    json.Number `json:"output_length"`
-	Hashes    []uint64    `json:"hash_ids"`
+	Timestamp once[json.Number] `json:"timestamp"` // milliseconds
+	Input     once[json.Number] `json:"input_length"`
+	Output    once[json.Number] `json:"output_length"`
+	Hashes    once[[]uint64]    `json:"hash_ids"`
+}
+
+// once is a field that is there once, in small letters or large.
+type once[T any] struct {
+	value T
+	there bool
+}
+
+var errTwice = errors.New("a field is there twice")
+
+// UnmarshalJSON reads the field.
+func (o *once[T]) UnmarshalJSON(text []byte) error {
+	if o.there {
+		return errTwice
+	}
+	o.there = true
+	return json.Unmarshal(text, &o.value)
 }
 
 // readLines reads a request a line.
@@ -48,11 +66,15 @@ func readLines(t *table) (sim.Workload, error) {
 			}
 			var l line
 			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-				return nil, false, &RowError{File: t.file, Line: at, Rule: lineForm, Err: err}
+				rule := lineForm
+				if errors.Is(err, errTwice) {
+					rule = "must have each field once"
+				}
+				return nil, false, &RowError{File: t.file, Line: at, Rule: rule, Err: err}
 			}
-			t.record[0], t.record[1], t.record[2] = l.Timestamp.String(), l.Input.String(), l.Output.String()
-			t.record[3] = fmt.Sprint(len(l.Hashes))
-			return l.Hashes, true, nil
+			t.record[0], t.record[1], t.record[2] = l.Timestamp.value.String(), l.Input.value.String(), l.Output.value.String()
+			t.record[3] = fmt.Sprint(len(l.Hashes.value))
+			return l.Hashes.value, true, nil
 		}
 		if err := lines.Err(); err != nil {
 			return nil, false, &RowError{File: t.file, Line: at + 1, Rule: lineRule(err), Err: err}

@@ -42,6 +42,8 @@ func TestReadMooncakeErrors(t *testing.T) {
 		`{"timestamp": 1, "input_length": 512, "output_length": 2, "hash_ids": [1, 2]}`:                                              `m:1: hash_ids "2": must have at most one id for each 512 tokens of the prompt`,
 		`{"timestamp": 2, "input_length": 1, "output_length": 2}` + "\n" + `{"timestamp": 1, "input_length": 1, "output_length": 2}`: `m:2: timestamp "1": must not be before the arrival above it, 2`,
 		`{"timestamp": 1, "input_length": 1, "output_length": 1, "hash_ids": [-1]}`:                                                  `m:1: must be an object with timestamp, input_length and output_length, numbers, and hash_ids, a list of whole numbers that are not negative`,
+		`{"timestamp": 0, "input_length": 1, "output_length": 1, "timestamp": 9}`:                                                    `m:1: must have each field once`,
+		`{"timestamp": 0, "input_length": 1, "output_length": 1, "Input_Length": 7}`:                                                 `m:1: must have each field once`,
 		`{"timestamp": 1` + strings.Repeat(" ", 1<<20):                                                                               `m:1: must not have a record of more than 1048576 bytes`,
 	} {
 		w, err := traces.Read(strings.NewReader(text), "m")
