@@ -21,7 +21,8 @@
 //
 // # Where Kthena differs
 //
-// It projects in a single pass, which leaves the range in a fifth of the cases that have an answer.
+// It projects in a single pass, which leaves the range in 41 percent of the cases that have an answer, with ranges up to 0.5 wide and up to ten of
+// each role.
 //
 // Source: Kthena 0.1.0, the ratio constraint of disaggregated roles.
 package ratio

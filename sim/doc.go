@@ -22,7 +22,7 @@
 //   - The controller sees what it scrapes: Readings with the pods that boot or fail in their interval, quantiles from
 //     histograms with vLLM's buckets. It decides at its ticks, its writes take time and may be refused, and it may crash.
 //
-// Left out: LoRA adapters, speculation, the network.
+// Left out: LoRA adapters, speculation, and the network but for the links of Transfer.
 //
 // # Promises
 //
@@ -34,6 +34,6 @@
 // # Use
 //
 // Run runs a Scenario once; scaling.GroupOf makes a group of a policy; Ramp is the reference scenario. Package traces has
-// recorded traffic, package oracle says what the best schedule would have cost, package control drives several kinds of
-// replicas, and the command examples/simulate does all of it and makes a report.
+// recorded traffic, package oracle says what the best schedule would have cost, and the command examples/simulate does all of
+// it and makes a report.
 package sim
