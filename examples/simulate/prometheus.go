@@ -135,7 +135,7 @@ type counted struct {
 func (b *counted) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.by.left -= int64(n); b.by.left < 0 {
-		return n, fmt.Errorf("the answers are of more than %d MB: raise -max-bytes, or ask for a shorter -range or a longer -step", b.by.most>>20)
+		return n, fmt.Errorf("the answers are of more than %d MB: raise -max-mb, or ask for a shorter -range or a longer -step", b.by.most>>20)
 	}
 	return n, err
 }

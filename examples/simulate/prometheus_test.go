@@ -393,6 +393,12 @@ func TestWhoAsks(t *testing.T) {
 	require.False(t, strings.Contains(says.String(), "s3cret"))
 }
 
+// TestTooLongAnswersNameTheFlag: the error named a flag that there is not.
+func TestTooLongAnswersNameTheFlag(t *testing.T) {
+	_, err := io.ReadAll(&counted{io.NopCloser(strings.NewReader("ab")), &carrier{most: 1 << 20, left: 1}})
+	require.ErrorContains(t, err, "the answers are of more than 1 MB: raise -max-mb, or")
+}
+
 func TestHistoryFlags(t *testing.T) {
 	for _, row := range []struct{ args, says string }{
 		{"-model m", "-model goes with -prometheus"},
