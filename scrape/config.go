@@ -10,7 +10,7 @@ import (
 // Config says what to read and within which limits. The zero value is valid: it reads vllm:num_requests_waiting from
 // http, port 5000, path /metrics.
 type Config struct {
-	// Metrics are what is read, each giving one reading. None means Named("vllm:num_requests_waiting").
+	// Metrics are what is read, each giving one reading: at most MaxMetrics. None means Named("vllm:num_requests_waiting").
 	Metrics []Metric
 
 	// Interval is the time between two sweeps, 15 s by default. Nothing here waits for it; it sets the defaults below
@@ -77,6 +77,9 @@ type TLSConfig struct {
 	InsecureSkipVerify bool
 }
 
+// MaxMetrics is how many metrics a Config may have: each costs memory for each pod and, on a page, time for each line.
+const MaxMetrics = 256
+
 const (
 	defaultInterval    = 15 * time.Second
 	defaultTimeout     = 3 * time.Second
@@ -121,6 +124,7 @@ func (c Config) Validate() error {
 	c = c.orDefault()
 	var e scaling.FieldErrors
 	names := make(map[string]bool, len(c.Metrics))
+	e.Check(len(c.Metrics) <= MaxMetrics, "metrics", len(c.Metrics), fmt.Sprintf("must be at most %d metrics", MaxMetrics))
 	for i, m := range c.Metrics {
 		path := fmt.Sprintf("metrics[%d].", i)
 		m.check(&e, path)

@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net/url"
 	"strings"
@@ -124,6 +125,7 @@ func TestLimitsThatAreAllowed(t *testing.T) {
 		{"concurrency", []Config{{Concurrency: 1}}, []Config{{Concurrency: -1}}, "concurrency"},
 		{"maxBody", []Config{{MaxBody: 1}, {MaxBody: 1<<40 - 1}}, []Config{{MaxBody: -1}, {MaxBody: 1 << 40}}, "maxBody"},
 		{"maxSeries", []Config{{MaxSeries: 1}}, []Config{{MaxSeries: -1}}, "maxSeries"},
+		{"metrics", []Config{{Metrics: manyMetrics(MaxMetrics)}}, []Config{{Metrics: manyMetrics(MaxMetrics + 1)}}, "metrics"},
 		{
 			"token",
 			[]Config{{Token: "!~"}, {Token: strings.Repeat("x", 16<<10)}},
@@ -289,4 +291,12 @@ func TestNamesOfConstants(t *testing.T) {
 	require.EqualError(t, failf(Parse, "what").of("p", "m"), "pod p: metric m: Parse: what")
 	require.EqualError(t, failf(Parse, "what").of("", ""), "Parse: what")
 	require.EqualError(t, &Error{Reason: Parse}, "Parse")
+}
+
+// manyMetrics are n metrics of one family each.
+func manyMetrics(n int) (all []Metric) {
+	for i := range n {
+		all = append(all, Named(fmt.Sprintf("m%d", i)))
+	}
+	return all
 }

@@ -276,6 +276,41 @@ func TestALongLengthTakesNoMemory(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
 }
 
+// TestPodsThatAreNotAskedCostLittle: thousands of replicas that have no pod cost no memory for each metric, in a sweep or
+// between two.
+func TestPodsThatAreNotAskedCostLittle(t *testing.T) {
+	s := newScraper(t, Config{Metrics: manyMetrics(MaxMetrics)})
+	var pods []Pod
+	for i := range 4096 {
+		pods = append(pods, Pod{Name: fmt.Sprintf("(absent %d of chat)", i+1), State: NotReady})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	sweep := s.Scrape(t.Context(), pods)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
+	require.Empty(t, s.memory)
+	require.Len(t, sweep.Pods, len(pods))
+	require.Equal(t, int32(len(pods)), sweep.Readings[MaxMetrics-1].NotReady)
+	require.Len(t, sweep.Pods[0].Values, MaxMetrics)
+}
+
+// TestAPodThatIsNotReadyForAWhileIsRemembered: its counters go on from where they were.
+func TestAPodThatIsNotReadyForAWhileIsRemembered(t *testing.T) {
+	clock := newTestClock()
+	a, b := newFakePod(t, "a", "tokens_total 100\n"), newFakePod(t, "b", "tokens_total 100\n")
+	s := newScraper(t, Config{Now: clock.now, Metrics: []Metric{{Name: "rate", Terms: []Series{{Families: []string{"tokens_total"}, Read: Rate}}}}})
+	waits := a.pod
+	waits.State = NotReady
+	for _, pods := range [][]Pod{{a.pod, b.pod}, {waits, b.pod}} {
+		s.Scrape(t.Context(), pods)
+		clock.advance(10 * time.Second)
+	}
+	a.say("tokens_total 500\n")
+	sweep := s.Scrape(t.Context(), []Pod{a.pod, b.pod})
+	require.Equal(t, 20.0, sweep.Pods[0].Values[0].Value)
+}
+
 // TestReadingEndsWithItsTimeout: a page that never ends, of lines that are wanted, of comments, or of what gzip makes of
 // nothing, costs its timeout and no more, as a sweep does.
 func TestReadingEndsWithItsTimeout(t *testing.T) {

@@ -31,7 +31,7 @@ type memory struct {
 	last      []*share     // by metric; nil until there was a value
 	baselines [][]baseline // by metric and series
 	counted   []tally      // by metric: what its pages have counted in this sweep, of those that are counted
-	since     bool         // whether the pod was not there in the first sweep
+	since     bool         // whether the pod was not ready in the first sweep
 	budget    *Budget
 	tenant    string
 }
@@ -109,21 +109,31 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 	return sweep
 }
 
-// visits joins the pods with what is remembered of them, and forgets all others.
+// visits joins the pods with what is remembered of them, and forgets all others. Of a pod nothing is remembered before it
+// has been ready.
 func (s *Scraper) visits(pods []Pod) []*visit {
 	next := make(map[string]*memory, len(pods))
 	visits := make([]*visit, len(pods))
+	n := len(s.plan.metrics)
+	// What pods have in common that are not asked: there may be thousands that do not exist, and no budget counts them.
+	none := visit{memory: s.plan.memory(s.config.Budget, s.config.Tenant), shares: make([]*share, n), result: PodResult{Values: make([]PodValue, n)}}
 	for i := range pods {
 		p := pods[i]
+		v := none
+		v.pod = p
 		m := s.memory[p.identity()]
-		if m == nil {
-			m = s.plan.memory(s.config.Budget, s.config.Tenant)
-			m.since = !s.began.IsZero()
+		if p.State == Ready {
+			if m == nil {
+				m = s.plan.memory(s.config.Budget, s.config.Tenant)
+				m.since = !s.began.IsZero()
+			}
+			v.shares, v.result.Values = make([]*share, n), make([]PodValue, n)
 		}
-		next[p.identity()] = m
-		v := &visit{pod: p, memory: m, shares: make([]*share, len(s.plan.metrics))}
-		v.result = PodResult{Name: p.Name, UID: p.UID, State: p.State, Values: make([]PodValue, len(s.plan.metrics))}
-		visits[i] = v
+		if m != nil {
+			next[p.identity()], v.memory = m, m
+		}
+		v.result.Name, v.result.UID, v.result.State = p.Name, p.UID, p.State
+		visits[i] = &v
 	}
 	for id, m := range s.memory {
 		if next[id] == nil {

@@ -23,8 +23,8 @@ type Sweep struct {
 	// metric is a ratio or a mean), and for quantiles the same on the merged observations.
 	Readings []scaling.Reading
 	// Histograms has one histogram for each metric that is read as Counts, in their order behind the readings: what the pods
-	// have counted since the first sweep. What a pod had counted before it is not part of it, unless the pod came later and
-	// its page says that its process did (process_start_time_seconds, _created). Failed are ready pods whose counts, or those
+	// have counted since the first sweep. What a pod had counted before it is not part of it, unless the pod was ready only later
+	// and its page says that its process came later (process_start_time_seconds, _created). Failed are ready pods whose counts, or those
 	// of one of their engines, could not be had; what they count meanwhile comes with their next page, while a pod that goes
 	// takes it with it. A counter that fell, or a process that began anew, has counted all that it shows. Where pods differ in
 	// their buckets, counts are put where their lower end is; when no pod has the first buckets any more, the histogram begins
@@ -51,7 +51,8 @@ type PodResult struct {
 	State PodState
 	// Fetches has one entry for each page that was asked for: normally one, none if the pod is not ready.
 	Fetches []Fetch
-	// Values has one entry a metric, in the order of Config.Metrics.
+	// Values has one entry a metric, in the order of Config.Metrics. The pods of a sweep that are not ready have one slice, of
+	// zero values, in common.
 	Values []PodValue
 }
 

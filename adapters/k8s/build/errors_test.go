@@ -1,6 +1,7 @@
 package build_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scrape"
 )
 
 // refused requires that a spec is refused with exactly these errors.
@@ -184,4 +186,29 @@ func TestTokenInTheOpen(t *testing.T) {
 		}
 		refused(t, text, "spec.scaler.realtime.metrics[0].source.protocol: http: must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open")
 	}
+}
+
+// TestMoreMetricsThanArePossible: of compositions and of shadows, which are read together.
+func TestMoreMetricsThanArePossible(t *testing.T) {
+	const most = scrape.MaxMetrics / 8
+	members := func(from, n int) string {
+		var all []string
+		for i := from; i < from+n; i++ {
+			var metrics []string
+			for k := range 8 {
+				metrics = append(metrics, fmt.Sprintf(`{"source":{"name":"m%d_%d"},"target":"1"}`, i, k))
+			}
+			all = append(all, fmt.Sprintf(`{"name":"p%d","proportional":{"metrics":[%s]}}`, i, strings.Join(metrics, ",")))
+		}
+		return `{"highest":[` + strings.Join(all, ",") + `]}`
+	}
+	raw := func(from, n int) policy.RawShadow {
+		return policy.RawShadow{Name: fmt.Sprintf("s%d", from), Scaler: []byte(members(from, n))}
+	}
+	s := spec(t, "scaler: {static: {replicas: 1}}")
+	_, err := build.Shadows(s, []policy.RawShadow{raw(0, most-1), raw(most-1, 1)}, nil)
+	require.NoError(t, err)
+	plan, err := build.Shadows(s, []policy.RawShadow{raw(0, most), raw(most, 1)}, nil)
+	require.EqualError(t, err, "spec.shadow: 264: must be at most 256 metrics")
+	require.Empty(t, plan.Scrape.Metrics)
 }

@@ -78,8 +78,14 @@ func scrapePaths(fields []string) []rename {
 			rename{m, field + "."},
 		)
 	}
+	if len(fields) > 0 {
+		names = append(names, rename{"metrics", firstPath.FindString(fields[0])}) // all of them
+	}
 	return append(names, rename{"interval", "spec.intervalSeconds"}, rename{"", "spec.scrape."})
 }
+
+// firstPath is the field of a spec that has a metric, as spec.scaler or spec.shadow.
+var firstPath = regexp.MustCompile(`^spec\.[a-zA-Z]+`)
 
 // renamed returns an error whose fields have the names that they have in a spec. Which term of a metric it is says
 // nothing there.
