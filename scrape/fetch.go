@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	headerLimit   = 64 << 10
+	// headerLimit is small, as headers are in no budget and a map of them is 20 times their size. Engines send a few hundred bytes.
+	headerLimit   = 4 << 10
 	drainLimit    = 4 << 10
 	keepAliveUpTo = 4 * time.Second
 	// idleLimit is just under the 5 s after which uvicorn, and so vLLM, closes an idle connection.
@@ -213,6 +214,8 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 	if resp.ContentLength > f.config.MaxBody {
 		return 0, failf(TooLarge, "%d bytes, the limit is %d", resp.ContentLength, f.config.MaxBody)
 	}
+	encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
+	resp.Header = nil // what is left of them need not be held for as long as the page takes
 	if fail := into.begin(ctx); fail != nil {
 		return 0, fail
 	}
@@ -220,7 +223,7 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 	body := into.reader(ctx, resp.Body)
 	defer body.rest()
 	delimited := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0
-	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
+	switch encoding {
 	case "", "identity":
 	case "gzip", "x-gzip":
 		unzipped, err := gzip.NewReader(compressed{io.LimitReader(resp.Body, f.config.MaxBody+1), body})

@@ -232,7 +232,7 @@ func TestGzipAtTheLimit(t *testing.T) {
 }
 
 func TestHeadersAreBounded(t *testing.T) {
-	for size, reason := range map[int]Reason{60 << 10: None, 70 << 10: Header} {
+	for size, reason := range map[int]Reason{3 << 10: None, 5 << 10: Header, 70 << 10: Header} {
 		base := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Fill", strings.Repeat("x", size))
 			answer(textVersion, waitingPage(1))(w, nil)

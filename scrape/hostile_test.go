@@ -116,7 +116,7 @@ func TestHostilePodsBesideHealthyOnes(t *testing.T) {
 		{"header of a megabyte", serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Fill", strings.Repeat("x", 1<<20))
 			answer(textVersion, page)(w, nil)
-		}), Header, "exceeded 65536 bytes"},
+		}), Header, "exceeded 4096 bytes"},
 		{"close-delimited and cut", serveRaw(t, raw("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n"+page[:len(page)-2])), Truncated, "inside of a line"},
 		{"close-delimited and empty", serveRaw(t, raw("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n")), Truncated, "inside of a line"},
 		{"shorter than its length", serveRaw(t, raw(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(page)+1, page))), Truncated, "unexpected EOF"},
@@ -258,7 +258,6 @@ func closedPort(t *testing.T) string {
 // TestWhyAPageWasNotHad has the errors of the network that are not made elsewhere.
 // TestSameHost: a port that is not given is that of the scheme.
 // TestGzipAtTheLimit: a page that gzip makes no shorter may be as long as another.
-// TestHeadersAreBounded: 60 KiB of headers are read, and 70 KiB are not.
 // TestALongLengthTakesNoMemory: memory is taken for what came, not for what is said to come.
 func TestALongLengthTakesNoMemory(t *testing.T) {
 	length := 16 << 20
@@ -274,6 +273,41 @@ func TestALongLengthTakesNoMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Equal(t, Truncated, sweep.Pods[0].Values[0].Err.Reason)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
+}
+
+// TestHeadersTakeLittleMemory: neither lines that make the largest map of a header, nor those of a page that never comes,
+// which holds its place until its timeout.
+func TestHeadersTakeLittleMemory(t *testing.T) {
+	lines := func(n int) string {
+		var b strings.Builder
+		for i := 0; b.Len() < n; i++ {
+			fmt.Fprintf(&b, "%03x:\n", i)
+		}
+		return b.String()
+	}
+	for size, reason := range map[int]Reason{3 << 10: Timeout, 60 << 10: Header} {
+		const pods = 32
+		hold := make(chan struct{})
+		head := "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n" + lines(size) + "\r\n"
+		base := serveRaw(t, func(c net.Conn) {
+			_, _ = io.ReadFull(c, make([]byte, 16))
+			_, _ = io.WriteString(c, head)
+			<-hold
+		})
+		s := newScraper(t, Config{Timeout: time.Second, Concurrency: pods})
+		var all []Pod
+		for i := range pods {
+			all = append(all, Pod{Name: fmt.Sprint(i), URL: base + "/metrics"})
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		sweep := s.Scrape(t.Context(), all)
+		runtime.ReadMemStats(&after)
+		close(hold)
+		t.Logf("%d bytes of headers: %d KiB for each pod", size, (after.TotalAlloc-before.TotalAlloc)/pods>>10)
+		require.Equal(t, reason, reasonOf(sweep.Pods[0].Values[0].Err), "%v", sweep.Pods[0].Values[0].Err)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(pods*512<<10), "%d bytes of headers", size)
+	}
 }
 
 // TestPodsThatAreNotAskedCostLittle: thousands of replicas that have no pod cost no memory for each metric, in a sweep or
