@@ -84,6 +84,7 @@ type Controller struct {
 	shadowTunings capacity.Shared
 	shadowBudget  *scrape.Budget
 	replays       replay.Turn
+	asks          asks
 
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none

@@ -165,12 +165,12 @@ func (r *runner) watch(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.
 		return
 	}
 	if o.Decided && !o.Disabled && o.Scale.ResourceVersion != "" {
-		ask, replay := w.show(o, func() (*k8s.PodObserver, error) {
-			if !r.plan.Scrapes() { // else it was done for the round
-				if err := r.authorizeFor(ctx, las, true); err != nil {
-					return nil, err
-				}
+		ask, replay := w.show(o, func() error {
+			if r.plan.Scrapes() { // it was done for the round
+				return nil
 			}
+			return r.authorizeFor(ctx, las, true)
+		}, func() (*k8s.PodObserver, error) {
 			return r.observeWith(w.plan.Scrape, w.plan.Port, r.controller.shadowBudget, nil)
 		})
 		if ask {
@@ -187,7 +187,8 @@ func (r *runner) watch(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.
 }
 
 // show shows what the round saw, or reports that pods are to be asked; replay is what else is to be done beside the rounds.
-func (w *watchers) show(o *k8s.Outcome, observer func() (*k8s.PodObserver, error)) (ask bool, replay func()) {
+// Whoever asks them has authorize bring the credentials up to date first: they may have been replaced, or taken back.
+func (w *watchers) show(o *k8s.Outcome, authorize func() error, observer func() (*k8s.PodObserver, error)) (ask bool, replay func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.target != o.Scale.UID && w.target != "" {
@@ -205,16 +206,55 @@ func (w *watchers) show(o *k8s.Outcome, observer func() (*k8s.PodObserver, error
 	case w.asking:
 		w.trouble = "the pods that were asked in the round before have not answered yet"
 	default:
-		if w.observer == nil {
-			var err error
-			if w.observer, err = observer(); err != nil {
-				w.trouble = "pods cannot be asked: " + err.Error()
-				return false, nil
-			}
+		err := authorize()
+		if err == nil && w.observer == nil {
+			w.observer, err = observer()
+		}
+		if err != nil {
+			w.trouble = "pods cannot be asked: " + err.Error()
+			return false, nil
+		}
+		if !w.controller.asks.begin(w.namespace) {
+			w.trouble = "the pods of other objects are being asked for their shadows"
+			return false, nil
 		}
 		w.asking = true
 	}
 	return w.asking && !asking, replay
+}
+
+// How many sweeps of pods there may be at once for shadows, beside those of rounds: of all objects, and of a namespace's.
+const mostAsks, mostAsksOf = 32, 8
+
+// asks are the sweeps for shadows that are under way. They have a lock of their own, as those of watchers are held meanwhile.
+type asks struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int // by namespace
+}
+
+// begin reports whether there may be one more.
+func (a *asks) begin(namespace string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all >= mostAsks || a.of[namespace] >= mostAsksOf {
+		return false
+	}
+	if a.of == nil {
+		a.of = make(map[string]int)
+	}
+	a.all++
+	a.of[namespace]++
+	return true
+}
+
+func (a *asks) end(namespace string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all--
+	if a.of[namespace]--; a.of[namespace] == 0 {
+		delete(a.of, namespace)
+	}
 }
 
 // ask asks the pods, and shows what they say.
@@ -227,6 +267,7 @@ func (w *watchers) ask(scale k8s.Scale) {
 func (w *watchers) asked(scale k8s.Scale) (replay func()) {
 	ctx, cancel := context.WithTimeout(w.ctx, longestRound)
 	defer cancel()
+	defer w.controller.asks.end(w.namespace)
 	seen, err := w.observer.Observe(ctx, []k8s.Scale{scale})
 	w.mu.Lock()
 	defer w.mu.Unlock()

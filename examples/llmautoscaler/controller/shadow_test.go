@@ -1,7 +1,12 @@
 package controller_test
 
 import (
+	"encoding/pem"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strconv"
@@ -14,9 +19,13 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
 const shadows = `
@@ -357,4 +366,95 @@ func judged(t *testing.T, by string) {
 	require.Less(t, attained(0), 0.5)
 	require.Less(t, w.number("inferscale_shadow_attained", "one"), 1.1)
 	require.GreaterOrEqual(t, w.number("inferscale_shadow_attained", "one"), 0.0)
+}
+
+// onlyOfShadows reads nothing but what its shadow needs.
+const onlyOfShadows = `
+metadata: {name: chat}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}
+  maxReplicas: 8
+  scaler: {static: {replicas: 1}}
+  shadow: [{name: load, scaler: {proportional: {metrics: [{source: {protocol: PROTO, port: PORT}, target: "10"}]}}}]
+`
+
+// TestShadowsAskAFewPodsAtOnce: sweeps for shadows are in no round, so that the workers of rounds do not bound them.
+func TestShadowsAskAFewPodsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	var asked []func()
+	w.config.Beside = func(f func()) { asked = append(asked, f) }
+	w.restart()
+	w.deployment(1)
+	const objects, atOnce = 20, 8
+	for i := range objects {
+		name := fmt.Sprintf("t%d", i)
+		w.targets[name] = &autoscalingv1.Scale{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, UID: types.UID(name), ResourceVersion: "1"},
+			Spec:       autoscalingv1.ScaleSpec{Replicas: 1}, Status: autoscalingv1.ScaleStatus{Replicas: 1, Selector: "app=chat"},
+		}
+		w.apply(strings.NewReplacer("PROTO", "http", "name: chat", "name: "+name).Replace(onlyOfShadows))
+	}
+	for range 3 {
+		for i := range objects {
+			_, err := w.ctl.Reconcile(t.Context(), request(fmt.Sprintf("t%d", i)))
+			require.NoError(t, err)
+		}
+		require.Len(t, asked, atOnce)
+		w.now = w.now.Add(15 * time.Second)
+		for _, f := range asked {
+			f()
+		}
+		asked = nil
+	}
+	require.Contains(t, w.get("t19").Status.Shadows[0].Message, "the pods of other objects are being asked for their shadows")
+}
+
+// TestATokenOfShadowsIsReadAgain: one that was replaced is sent no more, and one whose Secret is gone neither.
+func TestATokenOfShadowsIsReadAgain(t *testing.T) {
+	w := watchedWorld(t)
+	w.deployment(1)
+	tokens := make(map[string]int)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		tokens[r.Header.Get("Authorization")]++
+		rw.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(rw, "vllm:num_requests_waiting 5\n")
+	}))
+	defer server.Close()
+	sent := func(token string) int {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return tokens["Bearer "+token]
+	}
+	w.port = server.Listener.Addr().(*net.TCPAddr).Port
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods", Labels: map[string]string{controller.CredentialsLabel: "true"}}, Data: map[string][]byte{
+		"ca.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), "token": []byte("first-token"),
+	}}
+	require.NoError(t, w.client.Create(t.Context(), secret))
+	w.apply(strings.Replace(onlyOfShadows, "PROTO", "https", 1) + "  scrape: {tls: {caSecretRef: {name: pods}, serverName: example.com}, bearerTokenSecretRef: {name: pods}}\n")
+	aMinute := func() {
+		for range 6 {
+			w.round("chat")
+		}
+	}
+	aMinute()
+	first := sent("first-token")
+	require.Positive(t, first)
+
+	secret.Data["token"] = []byte("second-token")
+	require.NoError(t, w.client.Update(t.Context(), secret))
+	aMinute()
+	require.Positive(t, sent("second-token"))
+	require.LessOrEqual(t, sent("first-token"), first+4, "Secrets are read again after a minute")
+	first = sent("first-token")
+
+	require.NoError(t, w.client.Delete(t.Context(), secret))
+	aMinute()
+	second := sent("second-token")
+	aMinute()
+	require.Equal(t, second, sent("second-token"))
+	require.Equal(t, first, sent("first-token"))
+	las := w.get("chat")
+	require.Contains(t, las.Status.Shadows[0].Message, "pods cannot be asked: spec.scrape.tls.caSecretRef")
 }
