@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
+	"github.com/inferscale/inferscale/examples/internal/webhooks"
 	llmwebhook "github.com/inferscale/inferscale/examples/llmautoscaler/webhook"
 )
 
@@ -24,7 +25,7 @@ const certCheck = time.Hour
 
 // webhookServer returns the server of the webhook, with the certificate from a directory or one of its own.
 func (o *options) webhookServer(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, logger *slog.Logger) (webhook.Server, error) {
-	options := webhook.Options{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}
+	served := webhooks.Config{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}
 	if o.webhookCerts == "" {
 		namespace := os.Getenv("POD_NAMESPACE")
 		if namespace == "" {
@@ -42,11 +43,9 @@ func (o *options) webhookServer(ctx context.Context, config *rest.Config, scheme
 		if err != nil {
 			return nil, err
 		}
-		options.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
-			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return current.Load(), nil }
-		}}
+		served.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return current.Load(), nil }
 	}
-	return webhook.NewServer(options), nil
+	return webhooks.NewServer(served), nil
 }
 
 // keep returns the certificate, which it looks after until ctx ends.

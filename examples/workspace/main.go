@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -34,8 +33,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/inferscale/inferscale/examples/internal/webhooks"
 	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/workspace/controller"
 	"github.com/inferscale/inferscale/examples/workspace/estimate"
@@ -208,11 +207,8 @@ func (o options) manager() (ctrl.Options, error) {
 			BindAddress: o.metrics, SecureServing: true, CertDir: o.metricsCertDir,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
-		HealthProbeBindAddress: o.probes,
-		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
-			Host: o.webhookHost, Port: o.webhookPort, CertDir: o.certDir,
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
-		}),
+		HealthProbeBindAddress:        o.probes,
+		WebhookServer:                 webhooks.NewServer(webhooks.Config{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.certDir}),
 		LeaderElection:                o.elect,
 		LeaderElectionID:              "workspace.inferscale.io",
 		LeaderElectionNamespace:       o.electNamespace,
