@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -24,6 +25,8 @@ const (
 	DefaultStale = 3
 	// DefaultMaxTriggers is how many triggers there may be.
 	DefaultMaxTriggers = 10000
+	// DefaultRounds is how many rounds there may be at once.
+	DefaultRounds = 256
 	// supersede is how many intervals a trigger is not asked for, while another of its identity is, until that has
 	// taken its place. An HPA asks once in 15 s.
 	supersede = 2
@@ -41,6 +44,9 @@ type EngineConfig struct {
 	// MaxTriggers is how many triggers there may be, 10,000 by default. Namespaces share them: once there are as many, one
 	// more of a namespace that has less than an equal part takes the place of the newest of the namespace that has most.
 	MaxTriggers int
+	// Rounds is how many rounds there may be at once, 256 by default. Namespaces take turns as in a k8s.FairQueue: one has half
+	// of them at most, several share that half, and the other half is for those that have none under way.
+	Rounds int
 	// Metrics gets the numbers; nil means none. Engines may share one if they do not run the same triggers.
 	Metrics *Metrics
 	// Logger gets rounds that fail (Warn), triggers that come and go (Info) and what each round came to (Debug); nil means
@@ -55,6 +61,7 @@ type EngineConfig struct {
 
 func (c EngineConfig) orDefault() EngineConfig {
 	c.Idle, c.Stale, c.MaxTriggers = cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stale, DefaultStale), cmp.Or(c.MaxTriggers, DefaultMaxTriggers)
+	c.Rounds = cmp.Or(c.Rounds, DefaultRounds)
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics() // that nobody reads
 	}
@@ -73,14 +80,16 @@ func (c EngineConfig) orDefault() EngineConfig {
 	return c
 }
 
-// An Engine runs triggers: it makes their rounds when they are due, all side by side, but never two of one trigger. A
-// round that takes long holds up nothing else. It begins with a trigger when it is first asked for it, and forgets it when it has
-// not been asked for Idle. It is safe for concurrent use.
+// An Engine runs triggers: it makes their rounds when they are due, side by side, but never two of one trigger. Rounds that take
+// long, or are many, hold up those of their namespace alone. It begins with a trigger when it is first asked for it, and forgets
+// it when it has not been asked for Idle. It is safe for concurrent use.
 type Engine struct {
 	c    EngineConfig
 	ctx  context.Context //nolint:containedctx // it ends the goroutines when the engine is closed
 	stop context.CancelFunc
 	wg   sync.WaitGroup
+
+	queue *k8s.FairQueue[*entry] // triggers whose round is due; a namespace is a tenant
 
 	drained chan struct{}
 	drain   sync.Once
@@ -100,11 +109,16 @@ func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 	e.Check(c.Idle >= 0, "idle", c.Idle, "must not be negative")
 	e.Check(c.Stale >= 0, "stale", c.Stale, "must not be negative")
 	e.Check(c.MaxTriggers >= 0, "maxTriggers", c.MaxTriggers, "must not be negative")
+	e.Check(c.Rounds >= 0, "rounds", c.Rounds, "must not be negative")
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	engine := &Engine{c: c, ctx: ctx, stop: stop, drained: make(chan struct{}), triggers: make(map[string]*entry), objects: make(map[Ref]*object), of: make(map[string]int)}
+	engine.queue = k8s.NewFairQueue(func(t *entry) string { return t.ref.Namespace }, 0).Workers(c.Rounds)
+	context.AfterFunc(ctx, engine.queue.ShutDown)
+	engine.wg.Add(1)
+	go engine.work()
 	c.Metrics.of(engine)
 	return engine, nil
 }

@@ -134,7 +134,7 @@ func TestSuccessorIsKept(t *testing.T) {
 	s := newStage(t, nil)
 	last := &object{engine: s.engine, ref: chat, changed: make(chan struct{}, 1)}
 	s.engine.objects[chat] = last
-	_, more := last.begin(s.clock.Now())
+	_, more := last.enqueue(s.clock.Now())
 	require.False(t, more)
 	metadata := s.add("a", counting())
 	s.value(chat, metadata)

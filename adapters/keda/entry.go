@@ -18,6 +18,7 @@ type entry struct {
 	plan Plan
 
 	due    time.Time          // of the next round; guarded by the engine's mu
+	inLine bool               // its round waits or is under way; likewise
 	cancel context.CancelFunc // of the round that is under way, else nil; likewise
 
 	born    time.Time

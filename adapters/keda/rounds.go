@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An object is a ScaledObject with its triggers and the goroutine that begins their rounds.
+// An object is a ScaledObject with its triggers and the goroutine that sees when their rounds are due.
 type object struct {
 	engine  *Engine
 	ref     Ref
@@ -21,7 +21,7 @@ func (o *object) run() {
 	defer e.wg.Done()
 	defer o.end()
 	for {
-		wait, more := o.begin(e.c.Now())
+		wait, more := o.enqueue(e.c.Now())
 		if !more {
 			return
 		}
@@ -35,10 +35,10 @@ func (o *object) run() {
 	}
 }
 
-// begin begins the rounds that are due, each in a goroutine of its own, so that none waits for another; a trigger whose
-// last round is still under way is left to that. It returns for how long there is nothing more to do. Triggers that are
-// not needed any more have gone before. Without any left, more is false, and the object is gone from the engine.
-func (o *object) begin(now time.Time) (wait time.Duration, more bool) {
+// enqueue has the triggers whose round is due wait for it; one that waits already, or whose last round is still under way, is left
+// to that. It returns for how long there is nothing more to do. Triggers that are not needed any more have gone before.
+// Without any left, more is false, and the object is gone from the engine.
+func (o *object) enqueue(now time.Time) (wait time.Duration, more bool) {
 	e := o.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,11 +55,9 @@ func (o *object) begin(now time.Time) (wait time.Duration, more bool) {
 	})
 	wait = e.c.Idle
 	for _, t := range o.entries {
-		if !t.due.After(now) && t.cancel == nil {
-			var ctx context.Context
-			ctx, t.cancel = context.WithTimeout(e.ctx, t.plan.Interval)
-			e.wg.Add(1)
-			go o.round(ctx, t)
+		if !t.due.After(now) && !t.inLine {
+			t.inLine = true
+			e.queue.Add(t)
 		}
 		if t.due.After(now) {
 			wait = min(wait, t.due.Sub(now))
@@ -114,10 +112,43 @@ func (o *object) end() {
 	}
 }
 
-// round makes one round of a trigger.
-func (o *object) round(ctx context.Context, t *entry) {
-	e := o.engine
+// work makes the rounds of triggers that wait, so many at once as there may be, until the engine is closed.
+func (e *Engine) work() {
 	defer e.wg.Done()
+	places := make(chan struct{}, e.c.Rounds)
+	for {
+		places <- struct{}{}
+		t, closed := e.queue.Get()
+		if closed {
+			return
+		}
+		e.wg.Add(1)
+		go func() {
+			defer e.wg.Done()
+			e.round(t)
+			<-places
+		}()
+	}
+}
+
+// start starts the round of a trigger, whose time counts from now, unless the trigger has been forgotten while it waited.
+func (e *Engine) start(t *entry) (ctx context.Context, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t.isGone() || e.ctx.Err() != nil {
+		return nil, false
+	}
+	ctx, t.cancel = context.WithTimeout(e.ctx, t.plan.Interval)
+	return ctx, true
+}
+
+// round makes one round of a trigger.
+func (e *Engine) round(t *entry) {
+	defer e.queue.Done(t)
+	ctx, ok := e.start(t)
+	if !ok {
+		return
+	}
 	began := e.c.Now()
 	s, err := guarded(ctx, t.plan.Trigger, began)
 	due := began.Add(t.plan.Interval)
@@ -132,20 +163,20 @@ func (o *object) round(ctx context.Context, t *entry) {
 	case !t.isGone():
 		e.c.Logger.Warn("round failed", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "error", err)
 	}
-	o.ended(t, due)
+	e.ended(t, due)
 }
 
 // ended takes in that a round has ended, and when the next is due.
-func (o *object) ended(t *entry, due time.Time) {
-	o.engine.mu.Lock()
-	defer o.engine.mu.Unlock()
+func (e *Engine) ended(t *entry, due time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	t.cancel()
-	t.cancel, t.due = nil, due
+	t.cancel, t.inLine, t.due = nil, false, due
 	if t.isGone() {
 		t.plan.Trigger.Close()
 		return
 	}
-	o.signal()
+	e.objects[t.ref].signal()
 }
 
 // signal has the object's goroutine look again.
