@@ -105,7 +105,7 @@ func (b *budget) take(client string, n int) bool {
 	if has == 0 {
 		clients++
 	}
-	if has+n > MaxPending/2 || b.total+n > MaxPending && has+n > MaxPending/clients {
+	if has+n > MaxPending/2 || b.total+n > MaxPending && has+n > MaxPending/clients || b.total+n > 2*MaxPending {
 		return false
 	}
 	b.of[client] = has + n
