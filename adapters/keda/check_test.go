@@ -247,7 +247,7 @@ func TestWhoSharesAState(t *testing.T) {
 			all = append(all, external{Metadata: other})
 		}
 		m := parsed(t, metadata)
-		return m.shares(all)
+		return m.shares(Object{}.with(all))
 	}
 	require.False(t, shares(inReplicas()))
 	require.True(t, shares(inReplicas(), inReplicas("threshold", "20")))

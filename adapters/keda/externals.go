@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
+	"unique"
 )
 
 // An external is a trigger of a ScaledObject that asks an external scaler.
@@ -29,7 +31,10 @@ func externals(triggers []json.RawMessage) []external {
 
 func (o *Object) externals() []external {
 	var all []external
-	_ = json.Unmarshal([]byte(o.triggers), &all) // text wrote it, and nothing is none
+	if o.triggers == (unique.Handle[string]{}) {
+		return nil
+	}
+	_ = json.Unmarshal([]byte(o.triggers.Value()), &all) // text wrote it
 	return all
 }
 
@@ -84,17 +89,43 @@ func (m *Metadata) metricTypeIn(o Object) (MetricType, error) {
 	return types[0], nil
 }
 
-// shares reports whether another trigger of the ScaledObject would keep its state in the same place.
-func (m *Metadata) shares(all []external) bool {
-	if m.Mode != Replicas {
-		return false
+// with returns the object with these external triggers.
+func (o Object) with(all []external) Object {
+	o.triggers = unique.Make(text(all))
+	o.owners = &owners{of: o.externals}
+	return o
+}
+
+// same reports whether nothing has changed between two readings of a ScaledObject.
+func (o Object) same(other Object) bool {
+	o.owners, other.owners = nil, nil
+	return o == other
+}
+
+// owners counts the triggers that keep a state, by whose it is. It reads their metadata once, when that is first asked for, since
+// each trigger of a ScaledObject asks.
+type owners struct {
+	of    func() []external
+	once  sync.Once
+	count map[string]int
+}
+
+func (w *owners) has(owner string) int {
+	if w == nil {
+		return 0
 	}
-	owners := 0
-	for _, t := range all {
-		other, err := ParseMetadata(t.Metadata)
-		if err == nil && other.Mode == Replicas && other.owner() == m.owner() {
-			owners++
+	w.once.Do(func() {
+		w.count = make(map[string]int)
+		for _, t := range w.of() {
+			if m, err := ParseMetadata(t.Metadata); err == nil && m.Mode == Replicas {
+				w.count[m.owner()]++
+			}
 		}
-	}
-	return owners > 1
+	})
+	return w.count[owner]
+}
+
+// shares reports whether another trigger of the ScaledObject would keep its state in the same place.
+func (m *Metadata) shares(o Object) bool {
+	return m.Mode == Replicas && o.owners.has(m.owner()) > 1
 }

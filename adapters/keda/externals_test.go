@@ -112,3 +112,59 @@ func TestManyTriggersOfOneScaledObject(t *testing.T) {
 	require.EqualError(t, err, "spec.triggers: 101: must be at most 100 that ask external scalers")
 	require.Empty(t, o.externals())
 }
+
+// TestMetadataOfAScaledObjectAreBounded: what its external triggers have together, by webhook and rounds.
+func TestMetadataOfAScaledObjectAreBounded(t *testing.T) {
+	of := func(last int) Object {
+		var all []any
+		for i := range 8 {
+			size := 32 << 10
+			if i == 7 {
+				size += last
+			}
+			name := fmt.Sprintf("scalerName%q", DefaultScalerName)
+			all = append(all, map[string]any{"type": "external", "metadata": map[string]any{
+				"scalerName": DefaultScalerName, "x": strings.Repeat("x", size-len(name)+1),
+			}})
+		}
+		u := manifest(t, "spec: {scaleTargetRef: {name: chat}}")
+		u.Object["spec"].(map[string]any)["triggers"] = all
+		triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: podless})
+		require.NoError(t, err)
+		o, err := ObjectOf(u)
+		checked := triggers.Check(u.Object)
+		if last == 0 {
+			require.NoError(t, err)
+			require.NotContains(t, fmt.Sprint(checked), "bytes of metadata of those")
+			return o
+		}
+		const refused = "spec.triggers: 262145: must be at most 262144 bytes of metadata of those that ask external scalers"
+		require.EqualError(t, err, refused)
+		require.EqualError(t, checked, refused)
+		return o
+	}
+	o := of(0)
+	require.Len(t, o.externals(), 8)
+	o = of(1)
+	require.Empty(t, o.externals())
+}
+
+// TestTriggersOfAScaledObjectAreReadOnce, for all that ask who keeps which state, and are kept once.
+func TestTriggersOfAScaledObjectAreReadOnce(t *testing.T) {
+	var all []external
+	for i := range mostExternal {
+		all = append(all, external{Metadata: replicasMode("stateName", fmt.Sprint(i))})
+	}
+	o := Object{}.with(all)
+	reads, of := 0, o.owners.of
+	o.owners.of = func() []external { reads++; return of() }
+	for i := range all {
+		m := parsed(t, all[i].Metadata)
+		require.False(t, m.shares(o))
+	}
+	require.Equal(t, 1, reads)
+	again := Object{}.with(all)
+	require.True(t, o.same(again))
+	require.Equal(t, o.triggers, again.triggers)
+	require.False(t, o.same(Object{}.with(all[1:])))
+}

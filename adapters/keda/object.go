@@ -3,6 +3,7 @@ package keda
 import (
 	"encoding/json"
 	"fmt"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -16,8 +17,12 @@ const (
 	maxReplicaCount = 100
 )
 
-// mostExternal is how many triggers of a ScaledObject may ask external scalers: each is compared with all.
-const mostExternal = 100
+const (
+	// mostExternal is how many triggers of a ScaledObject may ask external scalers: each is compared with all.
+	mostExternal = 100
+	// mostExternalMetadata is how many bytes their metadata may have together, keys and values.
+	mostExternalMetadata = 256 << 10
+)
 
 // An Object is what a trigger needs to know of its ScaledObject.
 type Object struct {
@@ -26,7 +31,8 @@ type Object struct {
 	// Min and Max are spec.minReplicaCount and spec.maxReplicaCount.
 	Min, Max int32
 
-	triggers string // what its external triggers are, as JSON: see trigger
+	triggers unique.Handle[string] // what its external triggers are, as JSON, once for all that have it: see external
+	owners   *owners               // of the states of those; nil where there are none
 }
 
 // ObjectOf returns what a ScaledObject (keda.sh/v1alpha1) says, with KEDA's defaults, or every field that is wrong.
@@ -68,8 +74,12 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 			external[i].MetricType = m.MetricType
 		}
 	}
-	if len(external) > 0 && len(external) <= mostExternal {
-		o.triggers = text(external)
+	size := 0
+	for i := range external {
+		size += sizeOf(external[i].Metadata)
+	}
+	if len(external) > 0 && len(external) <= mostExternal && size <= mostExternalMetadata {
+		o = o.with(external)
 	}
 	if o.Target.APIVersion == "" {
 		o.Target.APIVersion = "apps/v1"
@@ -88,6 +98,7 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	e.Check(o.Min >= 0, "spec.minReplicaCount", o.Min, "must be at least 0")
 	e.Check(o.Max >= max(o.Min, 1), "spec.maxReplicaCount", o.Max, "must be at least 1, and at least minReplicaCount")
 	e.Check(len(external) <= mostExternal, "spec.triggers", len(external), fmt.Sprintf("must be at most %d that ask external scalers", mostExternal))
+	e.Check(size <= mostExternalMetadata, "spec.triggers", size, fmt.Sprintf("must be at most %d bytes of metadata of those that ask external scalers", mostExternalMetadata))
 	return o, e.Err()
 }
 
@@ -109,7 +120,7 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 		t.Namespace = m.Target.Namespace
 	}
 	e.Add(m.inKeys(t.Validate("target")))
-	e.Check(!m.shares(o.externals()), m.written("stateName"), shown(m.keys, "stateName", m.StateName), "must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state")
+	e.Check(!m.shares(o), m.written("stateName"), shown(m.keys, "stateName", m.StateName), "must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state")
 	b := scaling.Bounds{Min: o.Min, Max: o.Max}
 	if m.Mode == Metric {
 		return t, scaling.Bounds{Min: 0, Max: max(o.Max, 1)}, e.Err() // they are the HorizontalPodAutoscaler's to keep

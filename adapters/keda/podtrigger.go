@@ -82,7 +82,7 @@ func (t *podTrigger) build() error {
 			return err
 		}
 	}
-	if t.built && object == t.object {
+	if t.built && object.same(t.object) {
 		return nil
 	}
 	made, err := t.meta.make(t.ref, object, t.c.CrossNamespace)

@@ -24,14 +24,14 @@ func answered(metadata map[string]string) string {
 	}
 	ref := Ref{Namespace: "models", Name: "chat"}
 	said := fmt.Sprintln(m.Warnings)
-	object := Object{Target: chatTarget, Min: 1, Max: 10, triggers: text([]external{{Metadata: metadata}, {Metadata: metadata, MetricType: Value}})}
+	object := Object{Target: chatTarget, Min: 1, Max: 10}.with([]external{{Metadata: metadata}, {Metadata: metadata, MetricType: Value}})
 	target, bounds, err := m.resolve(ref, object, false)
 	said += fmt.Sprintln(err)
 	if err == nil {
 		_, err = m.plan(target, bounds)
 		said += fmt.Sprintln(err)
 	}
-	object.triggers = ""
+	object = Object{Target: chatTarget, Min: 1, Max: 10}
 	if target, bounds, err = m.resolve(ref, object, true); err == nil {
 		_, err = m.plan(target, bounds)
 	}

@@ -95,11 +95,7 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 // read parses metadata and makes of them what carries them out, or returns every key that is wrong, and with it those that
 // are not known.
 func (t *Triggers) read(ref Ref, metadata map[string]string, o Object) (Metadata, made, error) {
-	size := 0
-	for key, value := range metadata {
-		size += len(key) + len(value)
-	}
-	if size > mostMetadata {
+	if size := sizeOf(metadata); size > mostMetadata {
 		return Metadata{}, made{}, &scaling.FieldError{Field: "metadata", Value: size, Rule: fmt.Sprintf("must be at most %d bytes", mostMetadata)}
 	}
 	m, err := parse(metadata)
@@ -117,6 +113,14 @@ func (t *Triggers) read(ref Ref, metadata map[string]string, o Object) (Metadata
 		return Metadata{}, made, m.complain(errors.Join(wrong...))
 	}
 	return m, made, nil
+}
+
+// sizeOf returns how many bytes metadata have, keys and values.
+func sizeOf(metadata map[string]string) (size int) {
+	for key, value := range metadata {
+		size += len(key) + len(value)
+	}
+	return size
 }
 
 // follows reports whether an error is of a field about which, or about what it is part of, another has been said.

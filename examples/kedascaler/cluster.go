@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/scale"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +54,7 @@ type process struct {
 	dynamic  dynamic.Interface
 	reader   *certs.Reader // nil in plaintext
 	stores   stores
+	objects  objects
 	triggers *keda.Triggers
 }
 
@@ -142,8 +145,12 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 		return nil, err
 	}
 	// Asked for before the start, so that rounds wait until all are there.
-	for _, object := range []client.Object{&corev1.Pod{}, scaledObject()} {
-		if _, err := p.manager.GetCache().GetInformer(ctx, object); err != nil {
+	for object, removed := range map[client.Object]func(any){&corev1.Pod{}: nil, scaledObject(): p.objects.removed} {
+		informer, err := p.manager.GetCache().GetInformer(ctx, object)
+		if err == nil && removed != nil {
+			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: removed})
+		}
+		if err != nil {
 			return nil, fmt.Errorf("watch %T: %w", object, err)
 		}
 	}
@@ -195,13 +202,60 @@ func scaledObject() *unstructured.Unstructured {
 // object returns what a ScaledObject says, from the informer's cache.
 func (p *process) object(ctx context.Context, ref keda.Ref) (keda.Object, error) {
 	u := scaledObject()
-	if err := p.manager.GetCache().Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, u); err != nil {
+	if err := p.manager.GetCache().Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, u, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
+			p.objects.drop(ref)
 			return keda.Object{}, fmt.Errorf("ScaledObject %s: not found", ref)
 		}
 		return keda.Object{}, err
 	}
-	return keda.ObjectOf(u)
+	return p.objects.read(ref, u)
+}
+
+// Objects are what ScaledObjects say, each read once while it stays as it is, since all its triggers ask in every round.
+type objects struct {
+	mu  sync.Mutex
+	all map[keda.Ref]readObject
+}
+
+type readObject struct {
+	uid     types.UID
+	version string
+	object  keda.Object
+	err     error
+}
+
+// read returns what a ScaledObject says. It does not change it.
+func (o *objects) read(ref keda.Ref, u *unstructured.Unstructured) (keda.Object, error) {
+	uid, version := u.GetUID(), u.GetResourceVersion()
+	o.mu.Lock()
+	known, ok := o.all[ref]
+	o.mu.Unlock()
+	if ok && known.uid == uid && known.version == version {
+		return known.object, known.err
+	}
+	object, err := keda.ObjectOf(u)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all == nil {
+		o.all = make(map[keda.Ref]readObject)
+	}
+	o.all[ref] = readObject{uid: uid, version: version, object: object, err: err}
+	return object, err
+}
+
+// removed hears from the informer of a ScaledObject that is gone.
+func (o *objects) removed(object any) {
+	if name, err := toolscache.DeletionHandlingObjectToName(object); err == nil {
+		o.drop(keda.Ref{Namespace: name.Namespace, Name: name.Name})
+	}
+}
+
+// drop forgets a ScaledObject that is gone.
+func (o *objects) drop(ref keda.Ref) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.all, ref)
 }
 
 // serving adds the gRPC server.
