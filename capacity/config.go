@@ -98,6 +98,7 @@ const (
 	mostReplay  = 80_000 // requests in a replay
 	smallest    = 6.0    // replicas in a replay, of a larger fleet,
 	mostFleet   = 1000.0 // and at most, whatever a fleet says that it has
+	within      = 0.85   // share of what the goal allows to be late that may be late in a replay
 	findable    = 0.85   // share of what the fleet takes that a replay may find at most
 	seen        = 0.9    // share of what the fleet takes that the mean work may have, over 1 + start/3000 s: the rest is for what the past did not show
 	step        = 1.06   // from one capacity that is tried to the next

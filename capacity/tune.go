@@ -174,8 +174,8 @@ func (s *State) past(start float64) Past {
 //
 // Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
 // After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
-// miss the SLO than the goal allows, over the factor by which more have missed it in truth than in a replay with
-// the replicas that there were, and of a tenth more traffic no more than 1.5 %. Where no capacity
+// miss the SLO than 0.85 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
+// the replicas that there were, and of a tenth more traffic no more than 1.5 %, or twice that. Where no capacity
 // does, as bursts come that nobody can serve without knowing of them, it is one that is nearly as good as the best. Beside it,
 // of the choices of hold, span, trend and level, the cheapest is taken; another must be 2 % cheaper than the one in force. The more
 // of what the goal allows was missed lately, the less is taken of what is found beyond what earlier tunings found: see remember.
@@ -216,7 +216,7 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial, b.share = scaling.Ceil(float64(p.readyAt(from))*share), share
 		t.Bias = b.bias(p)
-		b.allowed = (1 - c.Goal) / t.Bias
+		b.allowed = within * (1 - c.Goal) / t.Bias
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
 		b.search(&t)
