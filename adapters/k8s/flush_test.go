@@ -156,6 +156,13 @@ func TestObserverShowsPods(t *testing.T) {
 	require.Equal(t, []string{"(absent 1 of llama)", "a", "b"}, []string{pods[0].Name, pods[1].Name, pods[2].Name})
 	require.True(t, pods[1].Values[0].OK)
 	require.InDelta(t, 4, pods[1].Values[0].Value, 0)
+
+	other := scaleOf(t, "app=other", 2)
+	other.Target.Name = "other"
+	seen, err = o.Observe(t.Context(), []k8s.Scale{scaleOf(t, "app=llama", 3), other})
+	require.NoError(t, err)
+	require.Len(t, seen.Fleets[0].Pods, 3)
+	require.Len(t, seen.Fleets[1].Pods, 2, "those that are absent are the other's")
 }
 
 // slowly is a policy whose answer may change after 20 s.

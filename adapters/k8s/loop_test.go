@@ -222,6 +222,19 @@ func TestLoopNothingIsWrittenUnstored(t *testing.T) {
 	require.Equal(t, 1, counted(t, c).Decided, "what was not stored is as if it had not been")
 }
 
+// While the state cannot be loaded nothing can be decided, and neither the target nor its pods are asked.
+func TestLoopWithoutItsStateAsksNobody(t *testing.T) {
+	c := newCluster(3)
+	var calls []string
+	c.Fault = func(call string, _ func()) error {
+		calls = append(calls, call)
+		return apierrors.NewInternalError(errors.New("etcd"))
+	}
+	_, err := newCounting(t, c, &observer{value: 50}, nil).Tick(context.Background())
+	require.ErrorContains(t, err, "load state")
+	require.Equal(t, []string{"get state"}, calls)
+}
+
 func TestLoopObservationFails(t *testing.T) {
 	c := newCluster(3)
 	o := &observer{value: 50, err: errors.New("lister")}

@@ -70,6 +70,7 @@ func TestWhatReadySays(t *testing.T) {
 	require.Equal(t, [2]string{k8s.ReasonReady, "deciding and able to act"}, [2]string{of().Reason, of().Message})
 	require.Equal(t, [2]string{k8s.ReasonConfigRefused, "the last good configuration is in force: bad"}, [2]string{of(refused).Reason, of(refused).Message})
 	require.Equal(t, k8s.ReasonLate, of(late, refused).Reason)
+	require.Equal(t, k8s.ReasonLate, of(func(o *k8s.Outcome) { o.Late = 1 }).Reason, "as short as can be")
 	require.Equal(t, "the round began 2ms after it was due: the slow rounds of this namespace take its share", of(late).Message)
 	require.Equal(t, [2]string{k8s.ReasonPaused, "paused: decides, and writes no replicas"}, [2]string{of(paused, late, refused).Reason, of(paused, late).Message})
 }
@@ -275,6 +276,21 @@ func TestAPodBesideGroups(t *testing.T) {
 	found, err = pods.Find(scaleOf(t, "app=llama", 1))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
+}
+
+// A pod that lacks any label of a group is a replica of its own, however alike others are.
+func TestPodsThatLackALabelOfAGroup(t *testing.T) {
+	for _, label := range []string{"name", "group-index", "worker-index"} {
+		without := func(p *corev1.Pod) {
+			p.Labels["app"] = "llama"
+			delete(p.Labels, "leaderworkerset.sigs.k8s.io/"+label)
+		}
+		pods, err := k8s.NewPods(lister(t, pod("a", worker("set", "0", "2"), without), pod("b", worker("set", "1", "2"), without)), k8s.LeaderWorkerSet())
+		require.NoError(t, err)
+		found, err := pods.Find(scaleOf(t, "app=llama", 2))
+		require.NoError(t, err)
+		require.Len(t, found, 2, "without %s", label)
+	}
 }
 
 // Each error has its reason as an event and as a condition.

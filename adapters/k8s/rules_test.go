@@ -112,6 +112,17 @@ func TestSizeOfAGroup(t *testing.T) {
 	}
 }
 
+// TestForgottenTargetsTakeNoMemory: what is remembered of a target's series goes with it.
+func TestForgottenTargetsTakeNoMemory(t *testing.T) {
+	m := NewMetrics()
+	for _, name := range []string{"a", "b"} {
+		m.Observe(&Outcome{Target: Target{Namespace: "default", Kind: "Deployment", Name: name}, Observed: Observed{Readings: []scaling.Reading{scaling.Exactly("waiting", 1)}}}, time.Second)
+	}
+	require.Len(t, m.seen, 2)
+	m.Forget(Target{Namespace: "default", Kind: "Deployment", Name: "a"})
+	require.Len(t, m.seen, 1)
+}
+
 // Who has written the count last is who did so at the latest time; one without a time is earlier than any.
 func TestLastWriter(t *testing.T) {
 	entry := func(manager string, second int64, fields string) metav1.ManagedFieldsEntry {

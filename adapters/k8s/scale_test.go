@@ -80,6 +80,7 @@ func TestScalesErrors(t *testing.T) {
 		{"forbidden", apierrors.NewForbidden(resource, "llama", errors.New("rbac")), k8s.ErrForbidden, k8s.ErrForbidden},
 		{"invalid", apierrors.NewInvalid(schema.GroupKind{Kind: "Scale"}, "llama", nil), nil, k8s.ErrRefused},
 		{"too many", apierrors.NewTooManyRequests("slow", 1), nil, k8s.ErrRefused},
+		{"bad request", apierrors.NewBadRequest("no"), nil, k8s.ErrRefused},
 		{"conflict", apierrors.NewConflict(resource, "llama", nil), nil, k8s.ErrConflict},
 		{"timeout", apierrors.NewServerTimeout(resource, "update", 1), nil, k8s.ErrUncertain},
 		{"gateway timeout", apierrors.NewTimeoutError("late", 1), nil, k8s.ErrUncertain},
