@@ -18,6 +18,7 @@ func someTrial() trial {
 
 // showTo shows a state what a decision would.
 func showTo(t *testing.T, s *State, now time.Time, obs scaling.Observation) {
+	t.Helper()
 	s.turnBack(seconds(now))
 	x, missing := read(now, &obs, slo())
 	require.Empty(t, missing)

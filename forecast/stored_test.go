@@ -13,6 +13,7 @@ import (
 
 // stateWith is the state after three days and twelve hours, changed; nil policy if it is refused.
 func stateWith(t *testing.T, change func(memory map[string]any)) scaling.Policy {
+	t.Helper()
 	p := policyOf(t, minuteConfig(nil), history(day(0), day(3), everyDay)...)
 	drive(t, p, day(3), day(3).Add(12*time.Hour), always(everyDay), nil)
 	data, err := p.MarshalJSON()

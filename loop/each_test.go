@@ -13,6 +13,7 @@ import (
 
 // twoOfEach is a group that scales two targets, each by itself.
 func twoOfEach(t *testing.T) scaling.Group {
+	t.Helper()
 	s, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "q", High: 10, Low: 2}))
 	require.NoError(t, err)
 	return scaling.Each(scaling.New(s), scaling.New(s))
