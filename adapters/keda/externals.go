@@ -29,7 +29,7 @@ func externals(triggers []json.RawMessage) []external {
 	return all
 }
 
-func (o *Object) externals() []external {
+func (o Object) externals() []external {
 	var all []external
 	if o.triggers == (unique.Handle[string]{}) {
 		return nil
