@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -134,7 +135,7 @@ func TestBodiesThatStopAreEnded(t *testing.T) {
 			sent <- struct{}{}
 			_ = c.SetReadDeadline(time.Now().Add(8 * time.Second))
 			_, err = io.Copy(io.Discard, c)
-			if timeout, ok := err.(net.Error); !ok || !timeout.Timeout() {
+			if timeout := net.Error(nil); !errors.As(err, &timeout) || !timeout.Timeout() {
 				err = nil // however it ended
 			}
 			ended <- err
