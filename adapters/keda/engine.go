@@ -27,6 +27,8 @@ const (
 	DefaultMaxTriggers = 10000
 	// DefaultRounds is how many rounds there may be at once.
 	DefaultRounds = 256
+	// unknownPart is the part of MaxTriggers that those of ScaledObjects that are not known have together.
+	unknownPart = 10
 	// supersede is how many intervals a trigger is not asked for, while another of its identity is, until that has
 	// taken its place. An HPA asks once in 15 s.
 	supersede = 2
@@ -43,6 +45,8 @@ type EngineConfig struct {
 	Stale int
 	// MaxTriggers is how many triggers there may be, 10,000 by default. Namespaces share them: once there are as many, one
 	// more of a namespace that has less than an equal part takes the place of the newest of the namespace that has most.
+	// Those of ScaledObjects that are not known (Plan.Object) are in no namespace, as whoever calls says which it is: they
+	// have a tenth together, at least 1, and are the first to make room.
 	MaxTriggers int
 	// Rounds is how many rounds there may be at once, 256 by default. Namespaces take turns as in a k8s.FairQueue: one has half
 	// of them at most, several share that half, and the other half is for those that have none under way.
@@ -97,7 +101,8 @@ type Engine struct {
 	mu       sync.RWMutex
 	triggers map[string]*entry // by key
 	objects  map[Ref]*object
-	of       map[string]int // how many triggers a namespace has
+	of       map[string]int // how many triggers of known ScaledObjects a namespace has
+	unknown  int            // how many are of others
 }
 
 // NewEngine returns an Engine without triggers, or every field of the configuration that is wrong. The end of ctx ends its
@@ -220,19 +225,21 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 		}
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
+	unknown := plan.unknown()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if t := e.triggers[k]; t != nil { // somebody else was as fast
 		plan.Trigger.Close()
 		return t, nil
 	}
-	if err := e.room(ref.Namespace); err != nil {
+	if err := e.room(ref.Namespace, unknown); err != nil {
 		plan.Trigger.Close()
 		return nil, err
 	}
 	t := newEntry(k, ref, plan, e.c.Now())
+	t.known = unknown == nil
 	e.triggers[k] = t
-	e.of[ref.Namespace]++
+	e.count(t, 1)
 	o := e.objects[ref]
 	if o == nil {
 		o = &object{engine: e, ref: ref, changed: make(chan struct{}, 1)}
@@ -247,34 +254,67 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 	return t, nil
 }
 
-// room reports why a namespace has no place for another trigger, or makes one.
-func (e *Engine) room(namespace string) error {
+// count notes that there are n triggers more like this one. The engine's mu is held.
+func (e *Engine) count(t *entry, n int) {
+	if !t.known {
+		e.unknown += n
+		return
+	}
+	if e.of[t.ref.Namespace] += n; e.of[t.ref.Namespace] == 0 {
+		delete(e.of, t.ref.Namespace)
+	}
+}
+
+// room reports why a namespace has no place for another trigger, or makes one. Unknown is why the ScaledObject is not known: for
+// such a trigger no other goes.
+func (e *Engine) room(namespace string, unknown error) error {
 	if e.ctx.Err() != nil {
 		return status.Error(codes.Unavailable, "the scaler is shutting down")
 	}
-	if len(e.triggers) < e.c.MaxTriggers {
+	full := len(e.triggers) >= e.c.MaxTriggers
+	if part := max(e.c.MaxTriggers/unknownPart, 1); unknown != nil && (full || e.unknown >= part) {
+		return status.Errorf(codes.ResourceExhausted, "%v: there are %d triggers, of which %d are of ScaledObjects that are not known, and no more than %d and %d are allowed", unknown, len(e.triggers), e.unknown, e.c.MaxTriggers, part)
+	}
+	if !full {
 		return nil
 	}
 	namespaces := len(e.of)
 	if e.of[namespace] == 0 {
 		namespaces++
 	}
-	if part := e.c.MaxTriggers / namespaces; e.of[namespace] >= part {
+	if part := e.c.MaxTriggers / namespaces; e.unknown == 0 && e.of[namespace] >= part {
 		return status.Errorf(codes.ResourceExhausted, "there are %d triggers, and no more than that are allowed, of which namespace %s has %d: raise the limit, or wait %s until those that nobody asks for are forgotten",
 			len(e.triggers), namespace, e.of[namespace], e.c.Idle)
 	}
 	var last *entry
 	for _, t := range e.triggers {
-		if last == nil || e.of[t.ref.Namespace] > e.of[last.ref.Namespace] || e.of[t.ref.Namespace] == e.of[last.ref.Namespace] &&
-			cmp.Or(strings.Compare(t.ref.Namespace, last.ref.Namespace), t.born.Compare(last.born), strings.Compare(t.key, last.key)) > 0 {
+		if last == nil || e.before(t, last) {
 			last = t
 		}
 	}
+	why := "another namespace has fewer triggers, and there are as many as are allowed"
+	if !last.known {
+		why = "its ScaledObject is not known, and there are as many triggers as are allowed"
+	}
 	o := e.objects[last.ref]
 	o.entries = slices.DeleteFunc(o.entries, func(t *entry) bool { return t == last })
-	o.forget(last, "another namespace has fewer triggers, and there are as many as are allowed")
+	o.forget(last, why)
 	o.signal()
 	return nil
+}
+
+// before reports whether a trigger makes room before another does: it is of a ScaledObject that is not known, or of the namespace
+// that has most, and the newest of those. The engine's mu is held.
+func (e *Engine) before(t, other *entry) bool {
+	if t.known != other.known {
+		return !t.known
+	}
+	newer := cmp.Or(t.born.Compare(other.born), strings.Compare(t.key, other.key))
+	if !t.known {
+		return newer > 0
+	}
+	of, than := t.ref.Namespace, other.ref.Namespace
+	return cmp.Or(cmp.Compare(e.of[of], e.of[than]), strings.Compare(of, than), newer) > 0
 }
 
 // key tells triggers apart: no two pairs of ScaledObject and metadata have the same.

@@ -17,7 +17,8 @@ type entry struct {
 	ref  Ref
 	plan Plan
 
-	due    time.Time          // of the next round; guarded by the engine's mu
+	known  bool               // its ScaledObject is; guarded by the engine's mu
+	due    time.Time          // of the next round; likewise
 	inLine bool               // its round waits or is under way; likewise
 	cancel context.CancelFunc // of the round that is under way, else nil; likewise
 

@@ -86,9 +86,7 @@ func newestOf(entries []*entry, of func(*entry) string) map[string]time.Time {
 func (o *object) forget(t *entry, why string) {
 	e := o.engine
 	delete(e.triggers, t.key)
-	if e.of[t.ref.Namespace]--; e.of[t.ref.Namespace] == 0 {
-		delete(e.of, t.ref.Namespace)
-	}
+	e.count(t, -1)
 	close(t.gone)
 	if t.cancel != nil {
 		t.cancel()
@@ -163,11 +161,11 @@ func (e *Engine) round(t *entry) {
 	case !t.isGone():
 		e.c.Logger.Warn("round failed", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "error", err)
 	}
-	e.ended(t, due)
+	e.ended(t, due, t.plan.unknown() == nil)
 }
 
-// ended takes in that a round has ended, and when the next is due.
-func (e *Engine) ended(t *entry, due time.Time) {
+// ended takes in that a round has ended, when the next is due, and whether the ScaledObject is known.
+func (e *Engine) ended(t *entry, due time.Time, known bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t.cancel()
@@ -175,6 +173,11 @@ func (e *Engine) ended(t *entry, due time.Time) {
 	if t.isGone() {
 		t.plan.Trigger.Close()
 		return
+	}
+	if t.known != known {
+		e.count(t, -1)
+		t.known = known
+		e.count(t, 1)
 	}
 	e.objects[t.ref].signal()
 }

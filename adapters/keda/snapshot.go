@@ -2,6 +2,7 @@ package keda
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -59,4 +60,20 @@ type Plan struct {
 	// Identity is equal for two sets of metadata of one ScaledObject of which the later replaces the earlier: once only
 	// the later is asked for, the earlier makes no more rounds. Empty means that nothing replaces it.
 	Identity string
+	// Object returns why the trigger's ScaledObject is not known, and nil where it is. It is asked at the beginning and after
+	// each round, and must not take long. A nil Object is of a ScaledObject that is known.
+	Object func() error
+}
+
+// unknown returns why the ScaledObject is not known, and nil where it is.
+func (p *Plan) unknown() (why error) {
+	if p.Object == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			why = fmt.Errorf("the ScaledObject was asked for, which panicked: %v", p)
+		}
+	}()
+	return p.Object()
 }

@@ -207,5 +207,11 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 	if m.Mode == Replicas {
 		out.Identity = m.identity()
 	}
+	if t.c.Objects != nil {
+		out.Object = func() error {
+			_, err := t.c.Objects(ref)
+			return err
+		}
+	}
 	return out, nil
 }
