@@ -62,7 +62,7 @@ func (s *AnnotationStore) Load(ctx context.Context, key string) ([]byte, error) 
 
 // Save replaces old by state, see Store. A state that would not fit is a *SizeError.
 func (s *AnnotationStore) Save(ctx context.Context, key string, old, state []byte) error {
-	return s.document.swap(ctx, key, old, state)
+	return s.document.swap(ctx, key, old, state, nil)
 }
 
 // on reports whether the annotations are those of a target, in any version of its API.
@@ -92,14 +92,14 @@ func (c AnnotationStoreConfig) get(ctx context.Context) (page, error) {
 	return page{exists: true, version: o.ResourceVersion, values: o.Annotations}, nil
 }
 
-func (c AnnotationStoreConfig) put(ctx context.Context, p page, key, value string) (page, error) {
+func (c AnnotationStoreConfig) put(ctx context.Context, p page, values map[string]*string) (page, error) {
 	resource, err := c.resource()
 	if err != nil {
 		return page{}, err
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": p.version,
-		"annotations":     map[string]string{key: value},
+		"annotations":     values,
 	}})
 	if err != nil {
 		return page{}, err

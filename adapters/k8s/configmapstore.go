@@ -59,7 +59,12 @@ func (s *ConfigMapStore) Load(ctx context.Context, key string) ([]byte, error) {
 
 // Save replaces old by state, see Store. A state that would not fit is a *SizeError.
 func (s *ConfigMapStore) Save(ctx context.Context, key string, old, state []byte) error {
-	return s.document.swap(ctx, key, old, state)
+	return s.document.swap(ctx, key, old, state, nil)
+}
+
+// SaveAndDrop is Save, which drops others, see Pruner. What is dropped makes room for the state.
+func (s *ConfigMapStore) SaveAndDrop(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error {
+	return s.document.swap(ctx, key, old, state, drop)
 }
 
 func (c ConfigMapStoreConfig) get(ctx context.Context) (page, error) {
@@ -73,12 +78,15 @@ func (c ConfigMapStoreConfig) get(ctx context.Context) (page, error) {
 	return pageOf(m), nil
 }
 
-func (c ConfigMapStoreConfig) put(ctx context.Context, p page, key, value string) (page, error) {
+func (c ConfigMapStoreConfig) put(ctx context.Context, p page, values map[string]*string) (page, error) {
 	maps := c.Client.ConfigMaps(c.Namespace)
 	var m *corev1.ConfigMap
 	var err error
 	if !p.exists {
-		m = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}, Data: map[string]string{key: value}}
+		m = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}, Data: make(map[string]string)}
+		for k, v := range values { // there is none to remove
+			m.Data[k] = *v
+		}
 		if c.Owner != nil {
 			m.OwnerReferences = []metav1.OwnerReference{*c.Owner}
 		}
@@ -87,7 +95,7 @@ func (c ConfigMapStoreConfig) put(ctx context.Context, p page, key, value string
 		var patch []byte
 		if patch, err = json.Marshal(map[string]any{
 			"metadata": map[string]any{"resourceVersion": p.version},
-			"data":     map[string]string{key: value},
+			"data":     values,
 		}); err != nil {
 			return page{}, err
 		}

@@ -17,8 +17,8 @@ type document struct {
 	limit int    // bytes of all values and keys together
 	key   func(key string) string
 	get   func(ctx context.Context) (page, error)
-	// put writes one value, on condition that the object is still at the page's version.
-	put func(ctx context.Context, p page, key, value string) (page, error)
+	// put writes values, and removes those that are nil, on condition that the object is still at the page's version.
+	put func(ctx context.Context, p page, values map[string]*string) (page, error)
 
 	mu    sync.Mutex
 	known *page // as last read or written
@@ -64,11 +64,12 @@ func (d *document) read(ctx context.Context) (page, error) {
 
 // swap replaces old by state. That the object is at another version than it was does not matter by itself, since much
 // changes in an object; what was stored under the key does. So it is read and compared again, and the write is always
-// conditional on the version that was compared.
-func (d *document) swap(ctx context.Context, key string, old, state []byte) error {
+// conditional on the version that was compared. Other states of which drop says so are removed; nil keeps all.
+func (d *document) swap(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key = d.key(key)
+	value := string(state)
 	var err error
 	for range swaps {
 		var p page
@@ -81,11 +82,18 @@ func (d *document) swap(ctx context.Context, key string, old, state []byte) erro
 		if p.values[key] != string(old) {
 			return fmt.Errorf("%s: %w", d.where, ErrStateConflict)
 		}
-		if size := p.size() - len(old) + len(state); size > d.limit {
+		values, size := map[string]*string{key: &value}, p.size()-len(old)+len(state)
+		for k, v := range p.values {
+			if drop != nil && k != key && drop(k, []byte(v)) {
+				values[k] = nil
+				size -= len(k) + len(v)
+			}
+		}
+		if size > d.limit {
 			return &SizeError{Where: d.where, Size: size, Limit: d.limit}
 		}
 		var written page
-		if written, err = d.put(ctx, p, key, string(state)); err == nil {
+		if written, err = d.put(ctx, p, values); err == nil {
 			d.known = &written
 			return nil
 		}

@@ -327,26 +327,26 @@ func TestDocument(t *testing.T) {
 	d := document{
 		where: "d", limit: 20, key: func(key string) string { return key },
 		get: func(context.Context) (page, error) { return page{exists: true, version: version, values: values}, nil },
-		put: func(_ context.Context, _ page, key, value string) (page, error) {
+		put: func(_ context.Context, _ page, put map[string]*string) (page, error) {
 			if puts++; fails != nil && puts < 3 {
 				return page{}, fails
 			}
-			values = map[string]string{"other": "12345", key: value}
+			values = map[string]string{"other": "12345", "k": *put["k"]}
 			return page{exists: true, version: version, values: values}, nil
 		},
 	}
-	require.NoError(t, d.swap(t.Context(), "k", nil, []byte("123456789"+"0"))) // the key of other and both values
+	require.NoError(t, d.swap(t.Context(), "k", nil, []byte("123456789"+"0"), nil)) // the key of other and both values
 	var size *SizeError
-	require.ErrorAs(t, d.swap(t.Context(), "k", []byte("1234567890"), []byte(strings.Repeat("x", 15))), &size)
+	require.ErrorAs(t, d.swap(t.Context(), "k", []byte("1234567890"), []byte(strings.Repeat("x", 15)), nil), &size)
 	for _, again := range []error{
 		apierrors.NewConflict(schema.GroupResource{}, "d", nil), apierrors.NewAlreadyExists(schema.GroupResource{}, "d"), apierrors.NewNotFound(schema.GroupResource{}, "d"),
 	} {
 		fails, puts, values, d.known = again, 0, map[string]string{}, nil
-		require.NoError(t, d.swap(t.Context(), "k", nil, []byte("a")), "%v", again)
+		require.NoError(t, d.swap(t.Context(), "k", nil, []byte("a"), nil), "%v", again)
 		require.Equal(t, 3, puts)
 	}
 	fails, puts, values, d.known = errors.New("no"), 0, map[string]string{}, nil
-	require.EqualError(t, d.swap(t.Context(), "k", nil, []byte("a")), "d: no")
+	require.EqualError(t, d.swap(t.Context(), "k", nil, []byte("a"), nil), "d: no")
 	require.Equal(t, 1, puts)
 }
 

@@ -14,5 +14,13 @@ type Store interface {
 	Save(ctx context.Context, key string, old, state []byte) error
 }
 
+// A Pruner is a Store that drops what nobody will ask for any more.
+type Pruner interface {
+	Store
+	// SaveAndDrop is Save, which in the same write drops every other state of which drop says so. Where nothing is written,
+	// nothing is dropped.
+	SaveAndDrop(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error
+}
+
 // ErrStateConflict means that somebody else has written the state: two loops drive one target. Nothing was written.
 var ErrStateConflict = errors.New("stored state was written by somebody else: is a second controller at work? load it again")

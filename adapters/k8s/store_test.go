@@ -73,6 +73,45 @@ func TestConfigMapStoreLimits(t *testing.T) {
 	require.Equal(t, 1, c.Saves, "it was not even tried")
 }
 
+// TestConfigMapStoreDrops what it is told to, in the write that it makes anyway, which makes room for it, and nothing else.
+func TestConfigMapStoreDrops(t *testing.T) {
+	ctx := context.Background()
+	c := newCluster(1)
+	s, ok := c.Store().(k8s.Pruner)
+	require.True(t, ok)
+	asked := map[string]string{}
+	drop := func(key string, state []byte) bool {
+		asked[key] = string(state)
+		return strings.HasPrefix(key, "old")
+	}
+	require.NoError(t, s.SaveAndDrop(ctx, "old", nil, []byte("zero"), drop), "none is there")
+	require.Empty(t, asked)
+	require.NoError(t, s.SaveAndDrop(ctx, "old", []byte("zero"), []byte(strings.Repeat("x", 1000)), drop), "it is not asked of what is saved")
+	require.Empty(t, asked)
+	require.NoError(t, s.Save(ctx, "other", nil, []byte("y")))
+	require.NoError(t, s.Save(ctx, "older", nil, []byte("z")))
+	large := []byte(strings.Repeat("x", 1<<20-1000))
+	var size *k8s.SizeError
+	require.ErrorAs(t, s.Save(ctx, "state", nil, large), &size)
+	require.ErrorIs(t, s.SaveAndDrop(ctx, "state", []byte("what is not there"), large, drop), k8s.ErrStateConflict)
+	require.Len(t, c.ConfigMap.Data, 3)
+	_, err := s.Load(ctx, "state")
+	require.NoError(t, err)
+
+	// What has been written meanwhile is asked about too.
+	require.NoError(t, c.store(t).Save(ctx, "old", []byte(strings.Repeat("x", 1000)), []byte(strings.Repeat("y", 1000))))
+	saves := c.Saves
+	require.NoError(t, s.SaveAndDrop(ctx, "state", nil, large, drop))
+	require.Equal(t, saves+2, c.Saves, "one that was too late, and one")
+	require.Equal(t, map[string]string{"old": strings.Repeat("y", 1000), "older": "z", "other": "y"}, asked)
+	require.Equal(t, map[string]string{"other": "y", "state": string(large)}, c.ConfigMap.Data)
+	data, err := s.Load(ctx, "old")
+	require.NoError(t, err)
+	require.Empty(t, data)
+	require.NoError(t, s.SaveAndDrop(ctx, "state", large, []byte("small"), nil))
+	require.Equal(t, map[string]string{"other": "y", "state": "small"}, c.ConfigMap.Data)
+}
+
 func TestConfigMapStoreErrors(t *testing.T) {
 	c := newCluster(1)
 	s := c.store(t)

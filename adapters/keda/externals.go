@@ -105,24 +105,58 @@ func (o Object) same(other Object) bool {
 // owners counts the triggers that keep a state, by whose it is. It reads their metadata once, when that is first asked for, since
 // each trigger of a ScaledObject asks.
 type owners struct {
-	of    func() []external
-	once  sync.Once
-	count map[string]int
+	of     func() []external
+	once   sync.Once
+	count  map[string]int
+	states map[string]bool // by identity; nil where that of a trigger cannot be told
 }
 
 func (w *owners) has(owner string) int {
 	if w == nil {
 		return 0
 	}
-	w.once.Do(func() {
-		w.count = make(map[string]int)
-		for _, t := range w.of() {
-			if m, err := ParseMetadata(t.Metadata); err == nil && m.Mode == Replicas {
-				w.count[m.owner()]++
-			}
-		}
-	})
+	w.once.Do(w.read)
 	return w.count[owner]
+}
+
+// identities returns which states the triggers have, of scalers of any name, and false where that cannot be told.
+func (w *owners) identities() (map[string]bool, bool) {
+	if w == nil {
+		return nil, false
+	}
+	w.once.Do(w.read)
+	return w.states, w.states != nil
+}
+
+func (w *owners) read() {
+	w.count = make(map[string]int)
+	states, told := make(map[string]bool), true
+	for _, t := range w.of() {
+		m, err := ParseMetadata(t.Metadata)
+		if err == nil && m.Mode == Replicas {
+			w.count[m.owner()]++
+			states[m.identity()] = true
+		}
+		told = told && (!t.named() || err == nil && !t.fromEnvironment())
+	}
+	if told {
+		w.states = states
+	}
+}
+
+// named reports whether the trigger is for a scaler of this kind.
+func (t *external) named() bool {
+	return t.Metadata["scalerName"] != "" || t.Metadata["scalerName"+fromEnv] != ""
+}
+
+// fromEnvironment reports whether KEDA takes a value from the environment, which is not known before it has.
+func (t *external) fromEnvironment() bool {
+	for key := range t.Metadata {
+		if strings.HasSuffix(key, fromEnv) {
+			return true
+		}
+	}
+	return false
 }
 
 // shares reports whether another trigger of the ScaledObject would keep its state in the same place.

@@ -88,6 +88,15 @@ func (m *Metadata) identity() string {
 	return strings.Join(kinds, "-") + "-" + hex.EncodeToString(sum[:6])
 }
 
+// isIdentity reports whether a key of a store is as identity makes them.
+func isIdentity(key string) bool {
+	parts := strings.Split(key, "-")
+	sum := parts[len(parts)-1]
+	known := []string{"realtime", "proportional", "forecast", "saturation", "capacity", "static", "cron", "stabilization", "ratelimits", "highest"}
+	other := func(part string) bool { return !slices.Contains(known, part) }
+	return len(parts) > 1 && !slices.ContainsFunc(parts[:len(parts)-1], other) && len(sum) == 12 && strings.Trim(sum, "0123456789abcdef") == ""
+}
+
 // around names what has a state of its own around the algorithms of a member, or in its members.
 func around(m *policy.Member) (names []string) {
 	add := func(given bool, name string) {

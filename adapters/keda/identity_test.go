@@ -163,6 +163,7 @@ func TestIdentityNamesTheAlgorithms(t *testing.T) {
 		"static: {replicas: 2}\ncron: {policies: [{name: a, schedule: \"0 0 * * *\", targetReplicas: 2}]}": "static-cron",
 	} {
 		require.Regexp(t, "^"+want+"-[0-9a-f]{12}$", identityOf(t, inDocument(scaler)), scaler)
+		require.True(t, isIdentity(identityOf(t, inDocument(scaler))), scaler)
 	}
 }
 

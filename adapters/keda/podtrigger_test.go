@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +136,16 @@ func (s *memoryStore) Save(_ context.Context, key string, old, state []byte) err
 	}
 	s.saves++
 	s.data[key] = bytes.Clone(state)
+	return nil
+}
+
+func (s *memoryStore) SaveAndDrop(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error {
+	if err := s.Save(ctx, key, old, state); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.data, func(k string, v []byte) bool { return k != key && drop(k, v) })
 	return nil
 }
 

@@ -132,7 +132,7 @@ func (t *podTrigger) load(ctx context.Context) error {
 func (t *podTrigger) save(ctx context.Context, r record) error {
 	data, err := json.Marshal(r)
 	if err == nil {
-		err = t.store.Save(ctx, t.meta.identity(), t.stored, data)
+		err = t.swap(ctx, r.At.Time(), data)
 	}
 	t.loop.Saved(err)
 	if err != nil {
@@ -140,6 +140,34 @@ func (t *podTrigger) save(ctx context.Context, r record) error {
 	}
 	t.last, t.stored, t.own = r, data, true
 	return nil
+}
+
+// swap stores what is to be stored. With it goes what triggers have left that the ScaledObject does not have any more, as each edit of
+// metrics, algorithms or names begins another state.
+func (t *podTrigger) swap(ctx context.Context, now time.Time, data []byte) error {
+	key := t.meta.identity()
+	states, told := t.object.owners.identities()
+	if pruner, ok := t.store.(k8s.Pruner); ok && told {
+		return pruner.SaveAndDrop(ctx, key, t.stored, data, func(key string, state []byte) bool {
+			return !states[key] && isIdentity(key) && left(now, state)
+		})
+	}
+	return t.store.Save(ctx, key, t.stored, data)
+}
+
+// left reports whether a state is a record, of a version that is known, to which nobody has added for so long that its trigger is
+// forgotten. Until then KEDA, or another replica of the scaler, may know of another ScaledObject than this one.
+func left(now time.Time, state []byte) bool {
+	var r struct {
+		scaling.Kind
+
+		At scaling.Stamp `json:"at"`
+	}
+	kind := recordKind()
+	if json.Unmarshal(state, &r) != nil || r.Name != kind.Name || r.Version < 1 || r.Version > kind.Version || r.At.IsZero() {
+		return false
+	}
+	return now.Sub(r.At.Time()) > DefaultIdle
 }
 
 // A memory is a Store of one state that ends with the process.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 
@@ -46,7 +45,8 @@ type TriggersConfig struct {
 	// are KEDA's.
 	Objects func(Ref) (Object, error)
 	// Store returns where the state of a ScaledObject's triggers in Mode Replicas is kept. Nil keeps it in memory, to be
-	// lost at a restart and not known to other replicas of the scaler.
+	// lost at a restart and not known to other replicas of the scaler. Of a k8s.Pruner it has those dropped that triggers
+	// have left which the ScaledObject, if Objects tells all of its triggers, does not have any more.
 	Store func(Ref) (k8s.Store, error)
 	// CrossNamespace lets metadata name a target outside the ScaledObject's namespace. Whoever may write a ScaledObject
 	// then learns the load of pods in any namespace.
@@ -157,7 +157,7 @@ func (t *Triggers) Check(scaledObject map[string]any) error {
 			continue
 		}
 		ours = true
-		if slices.ContainsFunc(slices.Collect(maps.Keys(trigger.Metadata)), func(key string) bool { return strings.HasSuffix(key, fromEnv) }) {
+		if trigger.fromEnvironment() {
 			continue
 		}
 		_, made, err := t.read(ref, trigger.Metadata, o)

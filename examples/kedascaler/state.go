@@ -25,6 +25,8 @@ const (
 	statePrefix = "kedascaler-state-"
 	sweepEvery  = 10 * time.Minute
 	sweepAge    = time.Hour
+	// sweepPage is how many ConfigMaps are looked at at once: each may have 1 MiB.
+	sweepPage = 20
 )
 
 // stateName is the name of a ScaledObject's ConfigMap: readable as far as there is room, and unique by its end.
@@ -110,24 +112,28 @@ func (s *sweeper) sweep(ctx context.Context, now time.Time) error {
 		used[stateName(keda.Ref{Namespace: list.Items[i].GetNamespace(), Name: list.Items[i].GetName()})] = true
 	}
 	maps := s.kube.CoreV1().ConfigMaps(s.namespace)
-	all, err := maps.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
 	var failed []error
-	for i := range all.Items {
-		m := &all.Items[i]
-		if !strings.HasPrefix(m.Name, statePrefix) || used[m.Name] || now.Sub(m.CreationTimestamp.Time) < sweepAge {
-			continue
+	for page := (metav1.ListOptions{Limit: sweepPage}); ; {
+		all, err := maps.List(ctx, page)
+		if err != nil {
+			return errors.Join(append(failed, err)...)
 		}
-		err := maps.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID}})
-		switch {
-		case err == nil:
-			s.logger.Info("state of a ScaledObject that is gone was removed", "configMap", m.Name)
-		case apierrors.IsNotFound(err): // somebody else has
-		default:
-			failed = append(failed, fmt.Errorf("ConfigMap %s/%s: %w", s.namespace, m.Name, err))
+		for i := range all.Items {
+			m := &all.Items[i]
+			if !strings.HasPrefix(m.Name, statePrefix) || used[m.Name] || now.Sub(m.CreationTimestamp.Time) < sweepAge {
+				continue
+			}
+			err := maps.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID}})
+			switch {
+			case err == nil:
+				s.logger.Info("state of a ScaledObject that is gone was removed", "configMap", m.Name)
+			case apierrors.IsNotFound(err): // somebody else has
+			default:
+				failed = append(failed, fmt.Errorf("ConfigMap %s/%s: %w", s.namespace, m.Name, err))
+			}
+		}
+		if page.Continue = all.Continue; page.Continue == "" {
+			return errors.Join(failed...)
 		}
 	}
-	return errors.Join(failed...)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -140,4 +141,49 @@ func TestSweepGoesOn(t *testing.T) {
 	left, err := kube.CoreV1().ConfigMaps(system).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, left.Items, 2, "c and d are gone")
+}
+
+// TestSweepLooksAtAFewAtATime, as ConfigMaps may have 1 MiB each, and at all of them.
+func TestSweepLooksAtAFewAtATime(t *testing.T) {
+	kube := fake.NewClientset()
+	pages := [][]string{{"a", "b"}, {}, {"c"}}
+	for _, name := range slices.Concat(pages...) {
+		_, err := kube.CoreV1().ConfigMaps(system).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: statePrefix + name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	var asked []metav1.ListOptions
+	var fails error
+	kube.PrependReactor("list", "configmaps", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
+		list, ok := action.(clienttesting.ListActionImpl)
+		require.True(t, ok)
+		asked = append(asked, list.ListOptions)
+		page, _ := strconv.Atoi(list.ListOptions.Continue)
+		if page == len(pages)-1 && fails != nil {
+			return true, nil, fails
+		}
+		answer := &corev1.ConfigMapList{}
+		for _, name := range pages[page] {
+			answer.Items = append(answer.Items, corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: statePrefix + name}})
+		}
+		if page < len(pages)-1 {
+			answer.Continue = strconv.Itoa(page + 1)
+		}
+		return true, answer, nil
+	})
+	left := func() (names []string) {
+		for _, name := range slices.Concat(pages...) {
+			if _, err := kube.CoreV1().ConfigMaps(system).Get(t.Context(), statePrefix+name, metav1.GetOptions{}); err == nil {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	sweep := &sweeper{&process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: emptyManager{}, kube: kube}}
+	fails = errors.New("the list has expired")
+	require.ErrorIs(t, sweep.sweep(t.Context(), time.Now()), fails)
+	require.Equal(t, []string{"c"}, left(), "what was seen was removed")
+	fails, asked = nil, nil
+	require.NoError(t, sweep.sweep(t.Context(), time.Now()))
+	require.Empty(t, left())
+	require.Equal(t, []metav1.ListOptions{{Limit: sweepPage}, {Limit: sweepPage, Continue: "1"}, {Limit: sweepPage, Continue: "2"}}, asked)
 }

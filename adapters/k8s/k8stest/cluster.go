@@ -17,7 +17,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -220,14 +219,24 @@ func (c *Cluster) effect(resource schema.GroupResource, action clienttesting.Act
 		if c.ConfigMap == nil {
 			return apierrors.NewNotFound(resource, a.GetName())
 		}
-		var patch corev1.ConfigMap
+		var patch struct {
+			metav1.ObjectMeta `json:"metadata"`
+
+			Data map[string]*string `json:"data"`
+		}
 		if err := json.Unmarshal(a.GetPatch(), &patch); err != nil {
 			return err
 		}
 		if patch.ResourceVersion != c.ConfigMap.ResourceVersion {
 			return changed(resource, a.GetName(), patch.ResourceVersion, c.ConfigMap.ResourceVersion)
 		}
-		maps.Copy(c.ConfigMap.Data, patch.Data)
+		for key, value := range patch.Data {
+			if value == nil {
+				delete(c.ConfigMap.Data, key)
+				continue
+			}
+			c.ConfigMap.Data[key] = *value
+		}
 	default:
 		if c.ConfigMap == nil {
 			return apierrors.NewNotFound(resource, "state")
