@@ -15,23 +15,32 @@ import (
 func Bounded(next http.Handler) http.Handler {
 	pending := &budget{}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		// Where there is no connection, as in tests, there is nothing to bound.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) //nolint:forbidigo // the connection's clock
-		body, release, err := pending.read(clientOf(req.RemoteAddr), http.MaxBytesReader(w, req.Body, MaxBody))
+		body, release, problem, status := pending.body(w, req)
 		defer release()
-		var tooLarge *http.MaxBytesError
-		switch {
-		case errors.Is(err, errFull):
-			http.Error(w, err.Error(), http.StatusTooManyRequests)
-		case errors.As(err, &tooLarge):
-			http.Error(w, fmt.Sprintf("the body must be at most %d bytes", MaxBody), http.StatusRequestEntityTooLarge)
-		case err != nil:
-			http.Error(w, "the body cannot be read", http.StatusBadRequest)
-		case bytes.Count(body, []byte(","))+bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > MaxValues:
-			http.Error(w, fmt.Sprintf("the body must have at most %d values", MaxValues), http.StatusRequestEntityTooLarge)
-		default:
-			req.Body = io.NopCloser(bytes.NewReader(body))
-			next.ServeHTTP(w, req)
+		if status != http.StatusOK {
+			http.Error(w, problem, status)
+			return
 		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, req)
 	})
+}
+
+// body reads a request's body within 2 s and its client's part of the budget, which release gives back, or says what is wrong.
+func (b *budget) body(w http.ResponseWriter, req *http.Request) (body []byte, release func(), problem string, status int) {
+	// Where there is no connection, as in tests, there is nothing to bound.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) //nolint:forbidigo // the connection's clock
+	body, release, err := b.read(clientOf(req.RemoteAddr), http.MaxBytesReader(w, req.Body, MaxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.Is(err, errFull):
+		return nil, release, err.Error(), http.StatusTooManyRequests
+	case errors.As(err, &tooLarge):
+		return nil, release, fmt.Sprintf("the body must be at most %d bytes", MaxBody), http.StatusRequestEntityTooLarge
+	case err != nil:
+		return nil, release, "the body cannot be read", http.StatusBadRequest
+	case bytes.Count(body, []byte(","))+bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > MaxValues:
+		return nil, release, fmt.Sprintf("the body must have at most %d values", MaxValues), http.StatusRequestEntityTooLarge
+	}
+	return body, release, "", http.StatusOK
 }

@@ -1,7 +1,6 @@
 package defaulting
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,20 +54,10 @@ func (d *Defaulter) serve(w http.ResponseWriter, req *http.Request) (answer []by
 	if media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, "the Content-Type must be application/json", http.StatusUnsupportedMediaType
 	}
-	// Where there is no connection, as in tests, there is nothing to bound.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) //nolint:forbidigo // the connection's clock
-	body, release, err := d.pending.read(clientOf(req.RemoteAddr), http.MaxBytesReader(w, req.Body, MaxBody))
+	body, release, problem, status := d.pending.body(w, req)
 	defer release()
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.Is(err, errFull):
-		return nil, err.Error(), http.StatusTooManyRequests
-	case errors.As(err, &tooLarge):
-		return nil, fmt.Sprintf("the body must be at most %d bytes", MaxBody), http.StatusRequestEntityTooLarge
-	case err != nil:
-		return nil, "the body cannot be read", http.StatusBadRequest
-	case bytes.Count(body, []byte(","))+bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > MaxValues:
-		return nil, fmt.Sprintf("the body must have at most %d values", MaxValues), http.StatusRequestEntityTooLarge
+	if status != http.StatusOK {
+		return nil, problem, status
 	}
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(body, &review); err != nil {
@@ -77,7 +66,7 @@ func (d *Defaulter) serve(w http.ResponseWriter, req *http.Request) (answer []by
 	if review.APIVersion != "admission.k8s.io/v1" || review.Kind != "AdmissionReview" || review.Request == nil {
 		return nil, "the body must be an AdmissionReview of admission.k8s.io/v1 with a request", http.StatusBadRequest
 	}
-	answer, err = json.Marshal(admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: d.Review(review.Request)})
+	answer, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: d.Review(review.Request)})
 	if err != nil { // a field that is no JSON, which none is
 		return nil, "the answer cannot be written", http.StatusInternalServerError
 	}
