@@ -124,7 +124,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		d.To(obs.SpecReplicas, TurnedBack, "", back)
 	}
 	if fresh && c.fixed == nil && !warming {
-		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Ready >= n && s.last().Waiting <= float64(s.last().Ready))
+		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Ready >= n && s.last().queued() <= float64(s.last().Ready))
 	}
 	d.Clamp(c.config.Bounds)
 	return s, d
@@ -249,15 +249,21 @@ func (c *Config) crowd(x *Sample, prompts, f float64) float64 {
 	return max(full, f*tokens/(most-f*v.Base))
 }
 
-// free returns how many requests more the ready replicas could serve in time, beside what is in flight. Where some wait
-// nevertheless, they wait for replicas that are full, in queues of those: another replica would not get them.
+// free returns how many requests more the ready replicas could serve in time, beside what is in flight: as many as a
+// replica has room for, or, where it is not known what runs, as it could have at the most. Where some wait nevertheless, they wait
+// for replicas that are full, in queues of those: another replica would not get them.
 func (c Scaler) free(s *State) float64 {
 	x, from := s.last(), s.back(rateSpan)
-	if x.At <= from.At || x.Running <= 0 {
+	if x.At <= from.At || x.Running <= 0 && !x.unsure() {
 		return 0
 	}
-	used := c.config.crowd(x, (x.Prefilled-from.Prefilled)/(x.At-from.At), c.slowness(&s.Tuning))
-	return max(0, float64(x.Ready)-used) * x.Running / used
+	slower := c.slowness(&s.Tuning)
+	used := c.config.crowd(x, (x.Prefilled-from.Prefilled)/(x.At-from.At), slower)
+	each := used / x.Running // of a replica
+	if x.unsure() {
+		each = c.config.crowd(&Sample{Running: 1}, 0, slower)
+	}
+	return max(0, float64(x.Ready)-used) / each
 }
 
 // prior is the excess that is kept for what was never seen: what can happen within a cold start, less and less of it the

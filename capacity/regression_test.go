@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // someTrial is what a tuning may have found.
@@ -274,4 +276,79 @@ func TestOldReadingsSayNothing(t *testing.T) {
 			t.Fatal("on a queue of yesterday:", d.Reason())
 		}
 	}
+}
+
+// TestRegressionFewerRunningNeedNoMore: what waits was taken to have as many tokens each as what runs, by the fewest that
+// may run. Fresh seeds of MissingNeverActs found it.
+func TestRegressionFewerRunningNeedNoMore(t *testing.T) {
+	c := config()
+	c.Bounds.Max = 20
+	newPolicy := func() scaling.Policy {
+		s, err := New(c, quiet{})
+		require.NoError(t, err)
+		return scaling.New(s)
+	}
+	counted := func(name string, bounds []float64) scalingtest.Counting {
+		return scalingtest.Counting{Metric: name, Bounds: bounds, Counts: append([]float64{200}, make([]float64, len(bounds))...)}
+	}
+	scalingtest.Replay(t, newPolicy, properties(c), "MissingNeverActs", scalingtest.Episode{
+		Spec:    1,
+		Changes: []scalingtest.Change{{Metric: Running, Lower: -40}},
+		Ticks: []scalingtest.Tick{{
+			After:    15 * time.Second,
+			Readings: []scaling.Reading{scaling.Exactly(Waiting, 5), scaling.Exactly(Running, 49.5), scaling.Exactly(KVUse, 1.3)},
+			Counted: []scalingtest.Counting{
+				counted(PromptSize, []float64{100, 1000, 10000}), counted(AnswerSize, []float64{10, 100, 1000}),
+				counted(Prefilled, []float64{100, 1000, 10000}), counted(TTFT, []float64{0.1, 1, 3, 10}),
+				counted(TPOT, []float64{0.01, 0.05, 0.1, 1}),
+			},
+		}},
+	})
+}
+
+// TestWhatIsNotKnownAsksForNoMore: of whatever waits, runs and is in the caches, to know less, now or before, gives no larger
+// rate, trend, growth or need, and no more that waits beside what is free.
+func TestWhatIsNotKnownAsksForNoMore(t *testing.T) {
+	c := config()
+	scaler := Scaler{config: &c}
+	rapid.Check(t, func(t *rapid.T) {
+		var known, wide State
+		firsts := 0.0
+		for i := range 24 {
+			firsts += float64(rapid.IntRange(0, 60).Draw(t, "came"))
+			x := Sample{
+				At: float64(i) * 15, Firsts: firsts, Prefilled: firsts * 500, Ready: 4,
+				Waiting: float64(rapid.IntRange(0, 40).Draw(t, "waiting")), Running: float64(rapid.IntRange(0, 300).Draw(t, "running")),
+				KV: rapid.Float64Range(0, 4).Draw(t, "kv"),
+			}
+			x.Queue = x.Waiting
+			known.Samples = append(known.Samples, x)
+			if rapid.IntRange(0, 5).Draw(t, "known") == 5 {
+				fewer := func(n float64, label string) float64 {
+					return n * rapid.SampledFrom([]float64{0, 0.3, 0.9, 1}).Draw(t, label)
+				}
+				x.Waiting, x.Running, x.KV = fewer(x.Waiting, "fewer wait"), fewer(x.Running, "fewer run"), fewer(x.KV, "less kv")
+				x.Queue += float64(rapid.IntRange(0, 20).Draw(t, "more wait"))
+				x.Vague = true
+			}
+			wide.Samples = append(wide.Samples, x)
+		}
+		a, b := known.last(), wide.last()
+		noMore := func(what string, wide, known float64) {
+			if wide > known+1e-9 {
+				t.Errorf("%s: %v, and %v with less known", what, known, wide)
+			}
+		}
+		noMore("rate", wide.rate(60), known.rate(60))
+		noMore("surging", wide.surging(30, 1), known.surging(30, 1))
+		noMore("trend", wide.trend(270, 100, 1), known.trend(270, 100, 1))
+		then, less := known.growing(270, 100, 1), wide.growing(270, 100, 1)
+		noMore("running", less.Running, then.Running)
+		noMore("kv", less.KV, then.KV)
+		noMore("crowd", c.crowd(b.admitted(), 0, 1), c.crowd(a.admitted(), 0, 1))
+		noMore("behind", b.Waiting-scaler.free(&wide), a.Waiting-scaler.free(&known))
+		if known.calm(0.01) != wide.calm(0.01) && !known.calm(0.01) {
+			t.Error("calm with less known")
+		}
+	})
 }

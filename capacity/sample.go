@@ -34,10 +34,17 @@ type Sample struct {
 // arrived is how many requests have come: those that have a first token, and those that wait for it.
 func (s *Sample) arrived() float64 { return s.Firsts + s.Waiting }
 
-// admitted returns the sample as it would be if all that wait were in a batch.
+// unsure reports whether what stands may be more than is known.
+func (s *Sample) unsure() bool { return s.Partly || s.Vague }
+
+// queued is how many may wait, at the most.
+func (s *Sample) queued() float64 { return max(s.Waiting, s.Queue) }
+
+// admitted returns the sample as it would be if all that wait were in a batch: with as many tokens each as those that run have,
+// where both are known.
 func (s *Sample) admitted() *Sample {
 	x := *s
-	if x.Running > 0 {
+	if x.Running > 0 && !x.unsure() {
 		x.KV *= (x.Running + x.Waiting) / x.Running
 	}
 	x.Running += x.Waiting
@@ -46,8 +53,11 @@ func (s *Sample) admitted() *Sample {
 
 // since returns how many requests have surely come since another sample.
 func (s *Sample) since(a *Sample) float64 {
-	return max(0, s.arrived()-a.Firsts-max(a.Waiting, a.Queue))
+	return max(0, s.arrived()-a.Firsts-a.queued())
 }
+
+// atMost returns how many requests may have come since another sample.
+func (s *Sample) atMost(a *Sample) float64 { return max(0, s.Firsts+s.queued()-a.arrived()) }
 
 // sum returns the lower end of a reading, over all pods.
 func sum(r scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotReady+r.Failed) }

@@ -296,24 +296,25 @@ func (s *State) surging(w, dispersion float64) float64 {
 // the two, so that a jump is no trend.
 func (s *State) trend(span, lead, dispersion float64) float64 {
 	p := [4]*Sample{s.back(span), s.back(2 * span / 3), s.back(span / 3), s.last()}
-	var rate, long [3]float64
-	for i := range rate {
+	var least, most, long [3]float64
+	for i := range long {
 		if long[i] = p[i+1].At - p[i].At; long[i] < span/5 {
 			return 0
 		}
-		rate[i] = between(p[i], p[i+1])
+		least[i], most[i] = p[i+1].since(p[i])/long[i], p[i+1].atMost(p[i])/long[i]
 	}
 	more := math.Inf(1)
 	for i := range 2 {
-		noise := math.Sqrt(dispersion * (rate[i]/long[i] + rate[i+1]/long[i+1]))
-		more = min(more, max(0, rate[i+1]-rate[i]-noise)/((long[i]+long[i+1])/2))
+		noise := math.Sqrt(dispersion * (most[i]/long[i] + least[i+1]/long[i+1]))
+		more = min(more, max(0, least[i+1]-most[i]-noise)/((long[i]+long[i+1])/2))
 	}
 	return more * (lead + long[2]/2)
 }
 
 // growing returns the last sample as it will be in lead seconds, if the requests in flight and their tokens go on to grow as in
 // the last span seconds: by what is above the noise of their number, in the first two thirds of it and in the last two, the less
-// of the two. While requests wait they grow as replicas come, and not as requests do.
+// of the two. While requests wait they grow as replicas come, and not as requests do; where more may run than is known, nothing
+// grows.
 func (s *State) growing(span, lead, dispersion float64) Sample {
 	x := *s.last()
 	if x.Waiting > float64(x.Ready) {
@@ -324,7 +325,7 @@ func (s *State) growing(span, lead, dispersion float64) Sample {
 	for i, a := range p[:2] {
 		b := p[i+2]
 		dt := b.At - a.At
-		if dt < span/3 || b.Running == 0 {
+		if dt < span/3 || b.Running == 0 || a.unsure() || b.unsure() {
 			return x
 		}
 		sure := max(0, 1-math.Sqrt(dispersion*(a.Running+b.Running))/b.Running) // share of it that is no noise

@@ -152,7 +152,7 @@ func (c Scaler) tune(s State) State {
 func (s *State) calm(allowed float64) bool {
 	x, from := s.last(), s.back(guardSpan)
 	n := max(x.Firsts-from.Firsts, x.Timed-from.Timed)
-	return x.Waiting <= float64(x.Ready) && !beyondChance(x.missed(from), allowed*n)
+	return x.queued() <= float64(x.Ready) && !beyondChance(x.missed(from), allowed*n)
 }
 
 // past returns what a tuning may look at, as a copy.
