@@ -1,7 +1,7 @@
 // Package forecast lifts a policy to what other days needed at this time: [New] puts a floor under any scaling.Policy that
 // is high enough, a start ahead, for the demand that is expected.
 //
-//	L        = P90 of the last 20 starts + a scrape + a decision             5 min for the starts until one was seen
+//	L        = P90 of the last 20 starts + a scrape + a decision             each within an hour; 5 min until one was seen
 //	today    = today's last 30 min / the same 30 min of another day          within [0.5, 2]
 //	expected = q90 over other days of  today * max over [now-10m, now+L+10m] of that day's demand
 //	r        = expected / what one replica takes

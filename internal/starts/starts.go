@@ -11,7 +11,8 @@ import (
 const (
 	most      = 20 // starts that are remembered
 	mostRises = 64
-	longest   = 86400.0
+	longest   = 3600.0  // seconds; what takes longer waits for nodes, and says nothing of the next start
+	mostKept  = 86400.0 // which a state may say, as it did once
 )
 
 // Learned is what is known of starts: plain data, to be embedded in a policy's state, which is why it has no methods. Times are
@@ -34,17 +35,18 @@ func Applied(l *Learned, at float64, from, to int32) {
 	}
 }
 
-// See looks for what has become ready, and reports whether it learned anything. A rise that was taken back tells nothing.
+// See looks for what has become ready, and reports whether it learned anything. A rise that was taken back tells nothing, and
+// one that is not ready within an hour is let go.
 func See(l *Learned, at float64, spec, ready int32) (learned bool) {
 	k := 0
 	for _, r := range l.Rises {
 		switch {
-		case spec < r.Count:
+		case spec < r.Count, at-r.At > longest:
 		case ready >= r.Count:
 			if len(l.Starts) == most {
 				l.Starts = l.Starts[:copy(l.Starts, l.Starts[1:])]
 			}
-			l.Starts = append(l.Starts, min(max(at-r.At, 0), longest))
+			l.Starts = append(l.Starts, max(at-r.At, 0))
 			learned = true
 		default:
 			l.Rises[k] = r
@@ -86,7 +88,7 @@ func Validate(l *Learned) error {
 		}
 	}
 	for i, t := range l.Starts {
-		if !(t >= 0 && t <= longest) {
+		if !(t >= 0 && t <= mostKept) {
 			return fmt.Errorf("starts[%d]: must be seconds, within a day", i)
 		}
 	}

@@ -37,7 +37,12 @@ func TestRisesBecomeStarts(t *testing.T) {
 		Applied(&l, float64(i), 7, 8)
 	}
 	assert.Len(t, l.Rises, mostRises)
-	See(&l, 1e9, 8, 8)
+	assert.False(t, See(&l, 1e9, 8, 8), "nodes were missing for an hour")
+	assert.Empty(t, l.Rises)
+	for range most + 1 {
+		Applied(&l, 0, 7, 8)
+		See(&l, longest, 8, 8)
+	}
 	assert.Equal(t, slices.Repeat([]float64{longest}, most), l.Starts)
 	assert.NoError(t, Validate(&l))
 }
@@ -50,7 +55,7 @@ func TestValidateKnowsWhatCannotBe(t *testing.T) {
 		"rises[1]: must be at a":     {Rises: []Rise{{}, {At: math.Inf(-1)}}},
 		"rises[0]: must be at a":     {Rises: []Rise{{At: math.NaN()}}},
 		"starts[1]: must be seconds": {Starts: []float64{1, -1}},
-		"starts[0]: must be seconds": {Starts: []float64{2 * longest}},
+		"starts[0]: must be seconds": {Starts: []float64{2 * mostKept}},
 	} {
 		assert.ErrorContains(t, Validate(&l), says)
 	}
