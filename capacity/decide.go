@@ -249,21 +249,27 @@ func (c *Config) crowd(x *Sample, prompts, f float64) float64 {
 	return max(full, f*tokens/(most-f*v.Base))
 }
 
-// free returns how many requests more the ready replicas could serve in time, beside what is in flight: as many as a
-// replica has room for, or, where it is not known what runs, as it could have at the most. Where some wait nevertheless, they wait
-// for replicas that are full, in queues of those: another replica would not get them.
-func (c Scaler) free(s *State) float64 {
+// free returns how many requests more the ready replicas could serve in time, beside what is in flight: as many as it is for those
+// whose requests are known, and of the others as many as an empty one could. Where some wait nevertheless, they wait for
+// replicas that are full, in queues of those: another replica would not get them.
+func (c Scaler) free(s *State) (requests float64) {
 	x, from := s.last(), s.back(rateSpan)
-	if x.At <= from.At || x.Running <= 0 && !x.unsure() {
+	if x.At <= from.At {
 		return 0
 	}
-	slower := c.slowness(&s.Tuning)
-	used := c.config.crowd(x, (x.Prefilled-from.Prefilled)/(x.At-from.At), slower)
-	each := used / x.Running // of a replica
-	if x.unsure() {
-		each = c.config.crowd(&Sample{Running: 1}, 0, slower)
+	known, slower := float64(x.Ready), c.slowness(&s.Tuning)
+	if x.Vague {
+		known = 0
+		if x.Silent > 0 {
+			known = float64(x.Ready - x.Silent)
+		}
+		requests = (float64(x.Ready) - known) / c.config.crowd(&Sample{Running: 1}, 0, slower)
 	}
-	return max(0, float64(x.Ready)-used) / each
+	if x.Running > 0 {
+		used := c.config.crowd(x, (x.Prefilled-from.Prefilled)/(x.At-from.At), slower)
+		requests += max(0, known-used) * x.Running / used
+	}
+	return requests
 }
 
 // prior is the excess that is kept for what was never seen: what can happen within a cold start, less and less of it the

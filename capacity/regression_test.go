@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -351,4 +352,16 @@ func TestWhatIsNotKnownAsksForNoMore(t *testing.T) {
 			t.Error("calm with less known")
 		}
 	})
+}
+
+// TestSilentPodsAreVague: of pods that start it is known that they have nothing, but not of silent ones beside them.
+func TestSilentPodsAreVague(t *testing.T) {
+	for failed, vague := range []bool{false, true} {
+		obs := observation(4, 0, 20, 100, 1500, 200)
+		obs.Readings[1].NotReady, obs.Readings[1].Failed, obs.Readings[1].Upper = 1, int32(failed), math.Inf(1)
+		x, missing := read(start(), &obs, slo())
+		require.Empty(t, missing)
+		require.Equal(t, vague, x.Vague)
+		require.Equal(t, int32(failed), x.Silent)
+	}
 }

@@ -29,13 +29,12 @@ type Sample struct {
 	Partly bool `json:"partly,omitempty"`
 	// Vague says that what stands is known within limits only. No upper end at all is what unready pods give: they have nothing.
 	Vague bool `json:"vague,omitempty"`
+	// Silent is how many ready pods did not say what stands.
+	Silent int32 `json:"silent,omitempty"`
 }
 
 // arrived is how many requests have come: those that have a first token, and those that wait for it.
 func (s *Sample) arrived() float64 { return s.Firsts + s.Waiting }
-
-// unsure reports whether what stands may be more than is known.
-func (s *Sample) unsure() bool { return s.Partly || s.Vague }
 
 // queued is how many may wait, at the most.
 func (s *Sample) queued() float64 { return max(s.Waiting, s.Queue) }
@@ -44,7 +43,7 @@ func (s *Sample) queued() float64 { return max(s.Waiting, s.Queue) }
 // where both are known.
 func (s *Sample) admitted() *Sample {
 	x := *s
-	if x.Running > 0 && !x.unsure() {
+	if x.Running > 0 && !x.Vague {
 		x.KV *= (x.Running + x.Waiting) / x.Running
 	}
 	x.Running += x.Waiting
@@ -91,7 +90,8 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	}
 	s.Partly = failed != 0
 	for _, r := range [...]scaling.Reading{waiting, running, kv} {
-		s.Vague = s.Vague || r.Upper > r.Lower && !(math.IsInf(r.Upper, 1) && r.NotReady > 0)
+		s.Vague = s.Vague || r.Upper > r.Lower && !(math.IsInf(r.Upper, 1) && r.NotReady > 0 && r.Failed == 0)
+		s.Silent = max(s.Silent, min(r.Failed, s.Ready))
 	}
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {

@@ -325,7 +325,7 @@ func (s *State) growing(span, lead, dispersion float64) Sample {
 	for i, a := range p[:2] {
 		b := p[i+2]
 		dt := b.At - a.At
-		if dt < span/3 || b.Running == 0 || a.unsure() || b.unsure() {
+		if dt < span/3 || b.Running == 0 || a.Vague || b.Vague {
 			return x
 		}
 		sure := max(0, 1-math.Sqrt(dispersion*(a.Running+b.Running))/b.Running) // share of it that is no noise
