@@ -334,10 +334,14 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 		n.highs.record(st.Down, now, want)
 		lowest, highest := want, want
 		for _, r := range n.lows.n {
-			lowest = min(lowest, r)
+			if st.Up > 0 {
+				lowest = min(lowest, r)
+			}
 		}
 		for _, r := range n.highs.n {
-			highest = max(highest, r)
+			if st.Down > 0 {
+				highest = max(highest, r)
+			}
 		}
 		want = min(max(spec, lowest), highest)
 	}

@@ -346,6 +346,21 @@ func TestFirstScaleUpIsNotHeldWithoutAWindow(t *testing.T) {
 	require.Equal(t, "Down 9 -> 2: Asked want=2", d.Reason())
 }
 
+// TestNoWindowHoldsNothingOfTheSameInstant: two decisions at one time differ in what they were asked for; without a
+// window the first says nothing about the second.
+func TestNoWindowHoldsNothingOfTheSameInstant(t *testing.T) {
+	p, err := scaling.Stabilized(scaling.New(script{}), scaling.Stabilization{Down: time.Minute})
+	require.NoError(t, err)
+	p.Decide(start, want(2, 2))
+	d := p.Decide(start, want(2, 9))
+	require.Equal(t, "Up 2 -> 9: Asked want=9", d.Reason())
+	p, err = scaling.Stabilized(scaling.New(script{}), scaling.Stabilization{Up: time.Minute})
+	require.NoError(t, err)
+	p.Decide(start, want(9, 9))
+	d = p.Decide(start, want(9, 2))
+	require.Equal(t, "Down 9 -> 2: Asked want=2", d.Reason())
+}
+
 // TestStabilizationIsMinMax checks the formula against a history that is kept whole.
 func TestStabilizationIsMinMax(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -356,9 +371,8 @@ func TestStabilizationIsMinMax(t *testing.T) {
 		p, err := scaling.Stabilized(scaling.New(script{}), s)
 		require.NoError(t, err)
 		type recommendation struct {
-			at   time.Time
-			n    int32
-			seed bool // the count found at first, which a window that does not look back does not see
+			at time.Time
+			n  int32
 		}
 		var history []recommendation
 		now, spec := start, rapid.Int32Range(1, 9).Draw(t, "spec")
@@ -366,15 +380,15 @@ func TestStabilizationIsMinMax(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 30).Draw(t, "step")) * time.Second)
 			n := rapid.Int32Range(0, 12).Draw(t, "recommendation")
 			if len(history) == 0 {
-				history = append(history, recommendation{now, spec, true})
+				history = append(history, recommendation{now, spec})
 			}
-			history = append(history, recommendation{now, n, false})
+			history = append(history, recommendation{now, n})
 			lowest, highest := n, n
 			for _, r := range history {
-				if age := now.Sub(r.at); age < s.Up || age == 0 && !r.seed {
+				if now.Sub(r.at) < s.Up {
 					lowest = min(lowest, r.n)
 				}
-				if age := now.Sub(r.at); age < s.Down || age == 0 && !r.seed {
+				if now.Sub(r.at) < s.Down {
 					highest = max(highest, r.n)
 				}
 			}

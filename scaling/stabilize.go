@@ -14,8 +14,8 @@ import (
 //	down  = the highest recommendation in the window Down, now included
 //	count = min(max(current, up), down)
 //
-// A recommendation leaves a window of length L at an age of exactly L. A window of zero is the present alone, that is
-// none. What is kept are recommendations, never the stabilized counts.
+// A recommendation leaves a window of length L at an age of exactly L. A window of zero is none: it has the present
+// recommendation alone, and no other of the same instant. What is kept are recommendations, never the stabilized counts.
 type Stabilization struct {
 	Up   time.Duration `json:"up"`
 	Down time.Duration `json:"down"`
@@ -50,8 +50,13 @@ func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	}
 	r.Lows.Record(up, now, float64(d.Replicas))
 	r.Highs.Record(down, now, float64(d.Replicas))
-	lowest, _ := r.Lows.Min(up, now)
-	highest, _ := r.Highs.Max(down, now)
+	lowest, highest := float64(d.Replicas), float64(d.Replicas)
+	if s.Up > 0 {
+		lowest, _ = r.Lows.Min(up, now)
+	}
+	if s.Down > 0 {
+		highest, _ = r.Highs.Max(down, now)
+	}
 	n := min(max(d.From, Saturate(lowest)), Saturate(highest))
 	switch {
 	case n < d.Replicas:
