@@ -74,7 +74,7 @@ func kthenaRecommendation(row json.RawMessage) (outcome, error) {
 		ready = append(ready, i)
 		obs.ReadyReplicas += int32(i.count)
 	}
-	if len(r.External) > 0 { // nothing is said of pods
+	if len(r.Ready) == 0 && len(r.External) > 0 { // nothing is said of pods
 		obs.ReadyReplicas = r.Current
 	}
 	var average, negative, zero, counted, absent, edge, noise bool
@@ -116,7 +116,7 @@ func kthenaRecommendation(row json.RawMessage) (outcome, error) {
 		zero = zero || target <= 0
 		absent = absent || !known
 		if known && target > 0 {
-			noise = noise || math.Ceil(lower/target) != float64(scaling.Ceil(lower/target)) || math.Ceil(upper/target) != float64(scaling.Ceil(upper/target))
+			noise = noise || nearWhole(lower/target) || nearWhole(upper/target)
 			edge = edge || onEdge(lower/target/float64(r.Current), r.Tolerance, r.Tolerance) || onEdge(upper/target/float64(r.Current), r.Tolerance, r.Tolerance)
 		}
 		c.Metrics = append(c.Metrics, m)
@@ -137,13 +137,11 @@ func kthenaRecommendation(row json.RawMessage) (outcome, error) {
 		return met, err
 	}
 	_, d := s.Decide(proportional.State{}, start, obs)
-	if skip == (d.Verdict == scaling.Unknown) && (skip || float64(d.Replicas) == wantCount) {
-		if average {
-			return differs("an average was taken for a total")
-		}
+	odd := d.Verdict != scaling.Unknown && c.Bounds.Contains(r.Current) && d.Replicas != c.Bounds.Clamp(ours)
+	if skip == (d.Verdict == scaling.Unknown) && (skip || float64(d.Replicas) == wantCount) && !(average && odd) {
 		return met, nil
 	}
-	if d.Verdict != scaling.Unknown && c.Bounds.Contains(r.Current) && d.Replicas != c.Bounds.Clamp(ours) {
+	if odd {
 		return differs("plainly %d, got %s", ours, d.Explain())
 	}
 	switch {
@@ -153,6 +151,8 @@ func kthenaRecommendation(row json.RawMessage) (outcome, error) {
 		return listed(ruleNegative)
 	case absent && float64(d.Replicas) > wantCount:
 		return listed(ruleBlocks)
+	case r.Unready > 0 && float64(d.Replicas) > wantCount:
+		return listed(ruleNotReady)
 	case edge:
 		return listed(ruleEdge)
 	case noise:
@@ -161,6 +161,11 @@ func kthenaRecommendation(row json.RawMessage) (outcome, error) {
 		return listed(ruleCounted)
 	}
 	return differs("%s", d.Explain())
+}
+
+// nearWhole reports whether a quotient is a whole number up to float noise, which may be on either side of it.
+func nearWhole(q float64) bool {
+	return math.Abs(q-math.Round(q)) <= 1e-9*math.Abs(q)
 }
 
 type kthenaPolicy struct {
@@ -273,9 +278,11 @@ func kthenaCorrection(row json.RawMessage) (outcome, error) {
 	}
 	part := float64(from) * float64(policy.Percent) / 100
 	switch {
+	case !c.Bounds.Contains(r.Current) && d.Replicas == c.Bounds.Clamp(r.Current):
+		return listed(ruleBoundsFirst)
 	case int64(from)*int64(policy.Percent) > math.MaxInt32:
 		return listed(ruleInt32)
-	case r.Panic && from == 0 && d.Replicas == min(1, r.Recommended):
+	case r.Panic && from == 0 && d.Replicas <= max(r.Current, min(1, r.Recommended)):
 		return listed(ruleFromZero)
 	case from == 0 && d.Replicas == r.Want+1:
 		return listed(rulePercentMoves)
