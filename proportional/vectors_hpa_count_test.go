@@ -92,13 +92,17 @@ func hpaReplicaCount(row json.RawMessage) (outcome, error) {
 	if m.Measure != proportional.PerPod {
 		theirs = r.Usage / m.Target
 	}
+	truncated := theirs
+	if m.Measure == proportional.PerPod {
+		truncated = math.Trunc(fleet.sum/max(1, counted)) / m.Target
+	}
 	within := func(q float64) bool { return q >= 1-r.Tolerance.Down && q <= 1+r.Tolerance.Up }
 	switch {
 	case fleet.notReady > 0 && r.Want < d.Replicas:
 		return listed(ruleNotReady)
-	case r.Kind == "utilization" && truncates(fleet, m.Target, r.Current, c, r.Want):
+	case m.Measure == proportional.PerPod && truncates(fleet, m.Target, r.Current, c, r.Want):
 		return listed(ruleTruncated)
-	case counted != float64(r.Current) && within(theirs) != within(theirs*counted/float64(r.Current)):
+	case counted != float64(r.Current) && within(truncated) != within(theirs*counted/float64(r.Current)):
 		return listed(ruleTolerance)
 	case onEdge(theirs, r.Tolerance.Up, r.Tolerance.Down):
 		return listed(ruleEdge)

@@ -18,9 +18,11 @@ const (
 	ruleExactPercent = "percentages are computed in whole numbers, without float noise"
 	rulePercentMoves = "a percentage of nothing still moves by one"
 	ruleInclusive    = "a recommendation leaves the window at an age of exactly its length"
+	ruleForgotten    = "a change leaves the memory at an age of exactly the longest period, from which on it counts no more"
+	ruleBelowZero    = "a count at the start of a period is never below zero"
 	ruleNotReady     = "pods that are not ready count at the target for a scale-down, HPA leaves them out"
 	ruleTolerance    = "the tolerance is of the load per requested replica, HPA's of the load per counted pod"
-	ruleTruncated    = "a utilisation is not truncated to whole percents"
+	ruleTruncated    = "an average is not truncated: to whole percents, or thousandths"
 	ruleInterval     = "missing pods make an interval, HPA guesses the direction first"
 	ruleNoneReady    = "an average over no ready replica is unknown"
 	ruleEdge         = "exactly at the tolerance, up to float noise, holds"
@@ -166,8 +168,26 @@ func hpaRateLimits(row json.RawMessage) (outcome, error) {
 		return listed(ruleExactPercent)
 	case stuck && d.Replicas == r.Want+1:
 		return listed(rulePercentMoves)
+	case r.Desired < r.Current && belowZero(c.RateLimits.Down, start, state.Changes, r.Current):
+		return listed(ruleBelowZero)
 	}
 	return differs("%s", d.Explain())
+}
+
+// belowZero reports whether more was added in a period of a limit than there is, as others have taken it away.
+func belowZero(l scaling.RateLimit, now time.Time, c scaling.Changes, current int32) bool {
+	for _, limit := range l.Limits {
+		begin := current
+		for _, e := range c.Applied {
+			if e.At > now.UnixMilli()-limit.Period.Milliseconds() {
+				begin -= e.Delta
+			}
+		}
+		if begin < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func hpaRateLimitUnits(row json.RawMessage) (outcome, error) {
@@ -332,10 +352,13 @@ func hpaLegacyBounds(row json.RawMessage) (outcome, error) {
 		return met, err
 	}
 	_, d := s.Decide(proportional.State{}, start, holding(r.Current, scaling.Exactly("load", float64(r.Desired))))
-	if d.Replicas != r.Want {
-		return differs("%s", d.Explain())
+	switch {
+	case d.Replicas == r.Want:
+		return met, nil
+	case !c.Bounds.Contains(r.Current) && d.Replicas == c.Bounds.Clamp(r.Current):
+		return listed(ruleBoundsFirst)
 	}
-	return met, nil
+	return differs("%s", d.Explain())
 }
 
 // hpaEventLog records a change behind others and looks at what is left of them, and what counted in the last minute.
@@ -380,9 +403,18 @@ func hpaEventLog(row json.RawMessage) (outcome, error) {
 	}
 
 	state = s.Applied(proportional.State{Changes: changes(start, r.Before, nil)}, start, current, current+r.Add)
-	var got, want []int32
+	var longest time.Duration
+	for _, l := range c.RateLimits.Up.Limits {
+		longest = max(longest, l.Period)
+	}
+	var got, want, edge []int32
 	for _, e := range state.Changes.Applied {
 		got = append(got, e.Delta)
+	}
+	for _, e := range r.Before {
+		if longest > 0 && e.Age == longest.Seconds() {
+			edge = append(edge, e.Change)
+		}
 	}
 	for _, e := range r.After {
 		if !e.Outdated {
@@ -391,10 +423,18 @@ func hpaEventLog(row json.RawMessage) (outcome, error) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		return differs("%v, want %v", got, want)
+	if slices.Equal(got, want) {
+		return met, nil
 	}
-	return met, nil
+	for _, change := range edge { // where a change is that counts in no period any more
+		if i := slices.Index(want, change); i >= 0 {
+			want = slices.Delete(want, i, i+1)
+		}
+	}
+	if slices.Equal(got, want) {
+		return listed(ruleForgotten)
+	}
+	return differs("%v, want %v", got, want)
 }
 
 func hpaFloatEdgeDown(row json.RawMessage) (outcome, error) { return hpaFloatEdge(row, false) }

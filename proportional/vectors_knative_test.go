@@ -3,7 +3,6 @@ package proportional_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -28,6 +27,9 @@ const (
 	ruleSlots           = "the window is not a whole number of buckets"
 	ruleNotANumber      = "what is not a number, or negative, is missing"
 	ruleRateCrosses     = "a rate bounds a change, it never turns one round"
+	ruleLowDelay        = "recommendations are delayed, not what a rate has left of them"
+	ruleDelaySlots      = "a delay is of its very length, not of slots of two seconds"
+	ruleClockBack       = "a clock that goes back changes nothing"
 	ruleNeverFewer      = "in panic there are no fewer replicas than were asked for, whatever is ready"
 )
 
@@ -117,7 +119,7 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 			Want          struct {
 				Desired int32           `json:"desired"`
 				Valid   *bool           `json:"valid"`
-				Started json.RawMessage `json:"panic_started_t"`
+				Started json.RawMessage `json:"panic_started_t"` // a number, null, or nothing
 			} `json:"want"`
 		} `json:"steps"`
 	}
@@ -133,6 +135,9 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 	}
 	result := met
 	spec := int32(-1)
+	// What the delay may have differently by now.
+	sighted, clamped, odd := false, false, false
+	latest := math.Inf(-1)
 	for i, step := range r.Steps {
 		if step.Spec != nil {
 			r.Spec = *step.Spec
@@ -172,32 +177,49 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 		} else if invalid {
 			continue
 		}
+		ready := max(1, float64(step.Ready))
+		most, least := math.Ceil(r.Spec.MaxUp*ready), math.Floor(ready/r.Spec.MaxDown)
+		limited := func(x number) bool {
+			n := math.Ceil(float64(x) / r.Spec.Target)
+			return n > most || n < least
+		}
+		clamped = clamped || limited(*step.Stable) || limited(*step.Burst)
+		odd = odd || math.Mod(step.T, 2) != 0 || math.Mod(r.Spec.ScaleDownDelay, 2) != 0
+		first, back := !sighted, step.T < latest
+		sighted, latest = true, max(latest, step.T)
 		if d.Replicas != step.Want.Desired {
-			noise := func(x float64) bool {
-				return float64(scaling.Ceil(x/r.Spec.Target)) != math.Ceil(x/r.Spec.Target)
+			noise := func(x number) bool {
+				return float64(scaling.Ceil(float64(x)/r.Spec.Target)) != math.Ceil(float64(x)/r.Spec.Target)
 			}
-			ready := max(1, float64(step.Ready))
-			most, least := math.Ceil(r.Spec.MaxUp*ready), math.Floor(ready/r.Spec.MaxDown)
-			want := float64(step.Want.Desired)
+			want, got, before := float64(step.Want.Desired), float64(d.Replicas), float64(spec)
+			delayed := c.Stabilization.Down > 0
 			switch {
-			case noise(float64(*step.Stable)) || noise(float64(*step.Burst)):
+			case back && d.Replicas == spec:
+				return listed(ruleClockBack)
+			case noise(*step.Stable) || noise(*step.Burst), want == most && float64(scaling.Ceil(r.Spec.MaxUp*ready)) != most,
+				want == least && nearWhole(ready/r.Spec.MaxDown) && math.Round(ready/r.Spec.MaxDown) != least:
 				return listed(ruleNoise)
-			case d.Replicas == spec && (want == most && most < float64(spec) || want == least && least > float64(spec)):
+			case want == most && most < got && got <= before, want == least && least > got && got >= before:
 				return listed(ruleRateCrosses)
 			case state.Panic.Set && d.Replicas == spec && step.Want.Desired < spec:
 				return listed(ruleNeverFewer)
-			case i == 0 && c.Stabilization.Down > 0 && step.Want.Desired < spec && d.Replicas == spec:
+			case first && delayed && step.Want.Desired < spec && d.Replicas == spec:
 				return listed(ruleFirstSight)
+			case delayed && clamped:
+				return listed(ruleLowDelay)
+			case delayed && odd:
+				return listed(ruleDelaySlots)
 			}
 			return differs("step %d: want %d, got\n%s", i, step.Want.Desired, d.Explain())
 		}
-		if want := string(step.Want.Started); want != "" {
-			got := "null"
-			if state.Panic.Set {
-				got = fmt.Sprint(state.Panic.Time().Sub(start).Seconds())
+		if len(step.Want.Started) > 0 {
+			var want *float64
+			if err := json.Unmarshal(step.Want.Started, &want); err != nil {
+				return met, err
 			}
-			if got != want {
-				return differs("step %d: panic since %s, want %s", i, got, want)
+			got := state.Panic.Time().Sub(start).Seconds()
+			if state.Panic.Set != (want != nil) || want != nil && math.Abs(got-*want) > 1e-3 {
+				return differs("step %d: panic %v since %v, want %s", i, state.Panic.Set, got, step.Want.Started)
 			}
 		}
 		spec = d.Replicas
