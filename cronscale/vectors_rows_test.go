@@ -1,6 +1,7 @@
 package cronscale
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ func kedaParse(r vectorRow) (string, error) {
 	field := func(name string) string {
 		for k, v := range metadata {
 			if strings.EqualFold(k, name) {
-				return fmt.Sprint(v)
+				return strings.TrimSpace(fmt.Sprint(v))
 			}
 		}
 		return ""
@@ -27,7 +28,9 @@ func kedaParse(r vectorRow) (string, error) {
 	start, end, zone := field("start"), field("end"), field("timezone")
 	count, bad := int64(0), error(nil)
 	if text := field("desiredReplicas"); text != "" {
-		count, bad = strconv.ParseInt(text, 10, 32)
+		if bad = json.Unmarshal([]byte(text), &count); bad == nil && int64(int32(count)) != count { // as KEDA reads it
+			bad = strconv.ErrRange
+		}
 	}
 	_, err := New(Config{
 		Mode: InWindow, Bounds: scaling.Bounds{Max: 1000},
