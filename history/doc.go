@@ -21,8 +21,8 @@
 //
 // # What is wrong with a history
 //
-// Counters that fall, gaps, pods that came, went or began anew, series that go on under other labels, series that are there
-// twice and buckets whose bounds changed are dealt with and counted in [Repairs]. What is not known is NaN, never zero, and
+// Counters that fall, gaps, pods that came, went, began anew or came back under their names, series that go on under other labels, series
+// that are there twice and buckets whose bounds changed are dealt with and counted in [Repairs]. What is not known is NaN, never zero, and
 // a [Note] names the signal and what its absence costs. Histories that would give a wrong number are refused.
 //
 // Errors are *scaling.FieldError, all of them at once, and [*RefusedError].

@@ -25,7 +25,7 @@ const (
 )
 
 // A Dump is what Prometheus answered to [Queries]: nothing of where it is or of who asked, so that it can be sent to a
-// colleague. Names of pods are in it; addresses of pods are not, see [Filler].
+// colleague. Names and uids of pods are in it; addresses of pods are not, see [Filler].
 type Dump struct {
 	Version   int    `json:"version"`
 	Model     string `json:"model"`
@@ -67,8 +67,8 @@ type Series struct {
 	Family string `json:"family"`
 	// Pod names the pod. It is empty for what is of the fleet.
 	Pod string `json:"pod,omitempty"`
-	// Labels are those that tell parts of a number apart, as the engine of a pod or le. Series of the same pod with the
-	// same labels are the same thing twice.
+	// Labels are those that tell parts of a number apart, as the engine of a pod or le, and the uid of what Kubernetes says of a pod.
+	// Series of the same pod with the same labels are the same thing twice.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Every is how many steps are between two values, 0 means one. The first value is that of step From, counted from Start.
 	Every  int    `json:"every,omitempty"`

@@ -84,6 +84,9 @@ func requireSame(t *testing.T, a, b *history.Dump) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte(strings.ReplaceAll(small, "VLLM", "SGLang")))
+	f.Add([]byte(strings.Replace(small, "\n]}", `,
+{"signal":"PodCreated","family":"kube_pod_created","pod":"a","values":[1767571100,1767571100,1767571220,null,1767571250]},
+{"signal":"PodReady","family":"kube_pod_status_ready","pod":"a","values":[1,0,0,1,1]}]}`, 1)))
 	f.Add([]byte(`{"version":1,"engine":"TGI","start":"2026-01-05T00:00:00Z","end":"2026-01-05T00:01:00Z","step":"15","series":[]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := history.Read(bytes.NewReader(text))

@@ -118,7 +118,9 @@ func (e Engine) labels(s Signal) []string {
 	switch {
 	case s == CacheBlocks:
 		keep = append(keep, "block_size", "num_gpu_blocks", "engine")
+	case s.fleetwide():
 	case s.kubernetes():
+		keep = append(keep, "uid")
 	default:
 		keep = append(keep, "engine")
 	}

@@ -38,7 +38,8 @@ type Fleet struct {
 // A Target is the Deployment or StatefulSet whose replicas a fleet is; what is not known is empty.
 type Target struct{ Kind, Namespace, Name string }
 
-// A Pod is one replica. Its columns have the intervals from First on.
+// A Pod is one replica, from its creation to its end. One that comes back under its name, as a StatefulSet's does, is another Pod of that
+// name, later. Its columns have the intervals from First on.
 type Pod struct {
 	Name  string
 	First int
@@ -171,7 +172,7 @@ func (n Note) String() string { return fmt.Sprintf("%s: %s", n.Signal, n.Text) }
 
 // Repairs count what was wrong with a history and was dealt with.
 type Repairs struct {
-	Pods       int // that there were
+	Pods       int // that there were, those that came back under their names included
 	Restarts   int // of pods: their counters began anew
 	Gaps       int // times without a value, between values of a pod
 	GapSteps   int // their length, in steps

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/inferscale/inferscale/internal/enginemetrics"
 )
 
 // A part is a signal, or of a histogram its sum, count or buckets.
@@ -12,18 +14,23 @@ type part struct {
 	part   Part
 }
 
-// A replica is what a dump has of a pod.
+// counts reports whether it goes up, and falls where a process begins anew only.
+func (p part) counts() bool {
+	return p.part != Whole || enginemetrics.KindOf(string(p.signal)) == enginemetrics.Counter
+}
+
+// A replica is what a dump has of a pod in one life.
 type replica struct {
+	life
+
 	name      string
 	engine    Engine
 	series    map[part][]*Series
 	first     int // steps with values
 	last      int
-	bornAt    int  // the step at which its counters were zero, first where that is not known
-	known     bool // whether it is
-	created   float64
-	readyAt   float64
-	wasReady  bool  // when Kubernetes was first asked
+	gone      int   // last step of the life before, of which values that stand for several steps may be; far back where there is none
+	bornAt    int   // the step at which its counters were zero, first where that is not known
+	known     bool  // whether it is
 	distances []int // steps between two scrapes
 	restarts  []int // steps before which its process began anew
 	arrived   increase
@@ -110,6 +117,9 @@ func (p *replica) walk(k *key, every int) *walk {
 		first = min(first, k.variants[v].From)
 	}
 	from := p.first
+	if every > 1 {
+		from = max(from, p.gone+every)
+	}
 	if r := from % every; r != 0 {
 		from += every - r
 	}

@@ -83,6 +83,7 @@ type reducer struct {
 	lacks     map[Signal]bool // that a pod has not, though others have
 	doubles   float64         // requests in flight where a process began anew
 	baseless  int             // pods of which it is not known what they had counted when they were first seen
+	returned  int             // lives of names that have several
 	unseen    int             // requests that were in flight at the last value of a pod
 }
 
@@ -91,10 +92,10 @@ func (r *reducer) collect() error {
 	r.fleetwide, r.has, r.lacks = map[Signal][]*Series{}, map[Signal]bool{}, map[Signal]bool{}
 	r.seen = make([]bool, r.steps)
 	serving, routing := map[string]*replica{}, map[string]*replica{}
-	kubernetes := map[string]map[Signal]*Series{}
+	kubernetes := map[string][]*Series{}
 	for i := range r.dump.Series {
 		s := &r.dump.Series[i]
-		first, last := s.span()
+		first, last := s.span(0, r.steps-1)
 		switch {
 		case first < 0:
 			continue
@@ -103,10 +104,7 @@ func (r *reducer) collect() error {
 			r.has[s.Signal] = true
 			continue
 		case s.Signal.kubernetes():
-			if kubernetes[s.Pod] == nil {
-				kubernetes[s.Pod] = map[Signal]*Series{}
-			}
-			kubernetes[s.Pod][s.Signal] = s
+			kubernetes[s.Pod] = append(kubernetes[s.Pod], s)
 			r.has[s.Signal] = true
 			continue
 		}
@@ -118,36 +116,42 @@ func (r *reducer) collect() error {
 		}
 		p := in[s.Pod]
 		if p == nil {
-			p = &replica{name: s.Pod, engine: engine, series: map[part][]*Series{}, first: math.MaxInt, last: -1, created: math.NaN(), readyAt: math.NaN()}
+			p = &replica{name: s.Pod, engine: engine, series: map[part][]*Series{}, first: math.MaxInt, last: -1, gone: -MaxSteps, life: nothingKnown()}
 			in[s.Pod] = p
 		}
 		at := part{s.Signal, s.Part}
 		p.series[at] = append(p.series[at], s)
-		if s.Signal != CacheBlocks && s.every() == 1 {
+		if s.scraped() {
 			p.first, p.last = min(p.first, first), max(p.last, last)
 		}
 	}
-	if err := r.bounded(serving, routing); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(routing)) {
+		if p := routing[name]; p.last >= 0 {
+			r.routers = append(r.routers, p)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(serving)) {
+		p := serving[name]
+		if p.last < 0 {
+			continue // buckets or a configuration alone say nothing
+		}
+		lives, err := r.lives(kubernetes[name])
+		if err != nil {
+			return err
+		}
+		for _, one := range p.split(lives, r.dump) {
+			if p.engine == Dynamo && !slices.ContainsFunc([]part{{GenerationTokens, Count}, {Finished, Whole}, {TTFT, Count}}, func(at part) bool { return p.series[at] != nil }) {
+				r.workers = append(r.workers, one)
+			} else {
+				r.pods = append(r.pods, one)
+			}
+		}
+	}
+	if err := r.bounded(r.pods, r.workers, r.routers); err != nil {
 		return err
 	}
-	for _, in := range []map[string]*replica{serving, routing} {
-		for _, name := range slices.Sorted(maps.Keys(in)) {
-			p := in[name]
-			if p.last < 0 {
-				continue // buckets or a configuration alone say nothing
-			}
-			if p.engine == EPP {
-				r.routers = append(r.routers, p)
-				continue
-			}
-			p.kubernetes(kubernetes[name], r.dump)
-			if p.engine == Dynamo && !slices.ContainsFunc([]part{{GenerationTokens, Count}, {Finished, Whole}, {TTFT, Count}}, func(at part) bool { return p.series[at] != nil }) {
-				r.workers = append(r.workers, p)
-				continue
-			}
-			r.pods = append(r.pods, p)
-			r.scraped(p)
-		}
+	for _, p := range r.pods {
+		r.scraped(p)
 	}
 	r.interval()
 	return nil
@@ -157,16 +161,14 @@ func (r *reducer) collect() error {
 // that a dump of a few bytes could take gigabytes; more are taken where there are as many values.
 const mostSteps = MaxValues / 16
 
-func (r *reducer) bounded(pods ...map[string]*replica) error {
+func (r *reducer) bounded(pods ...[]*replica) error {
 	values, steps := 0, 0
 	for i := range r.dump.Series {
 		values += len(r.dump.Series[i].Values)
 	}
 	for _, in := range pods {
 		for _, p := range in {
-			if p.last >= 0 {
-				steps += p.last - p.first + 1
-			}
+			steps += p.last - p.first + 1
 		}
 	}
 	if most := max(mostSteps, values); steps > most {
@@ -175,58 +177,16 @@ func (r *reducer) bounded(pods ...map[string]*replica) error {
 	return nil
 }
 
-// span returns the steps of the first and the last value, -1 if there is none.
-func (s *Series) span() (first, last int) {
-	i := slices.IndexFunc(s.Values, known)
-	if i < 0 {
-		return -1, -1
-	}
-	k := len(s.Values) - 1
-	for !known(s.Values[k]) {
-		k--
-	}
-	return s.From + i*s.every(), s.From + k*s.every()
-}
-
-// kubernetes takes what Kubernetes says of a pod.
-func (p *replica) kubernetes(of map[Signal]*Series, d *Dump) {
-	valueOf := func(s *Series) float64 {
-		if s == nil {
-			return math.NaN()
-		}
-		for _, x := range s.Values {
-			if known(x) && x > 0 {
-				return x
-			}
-		}
-		return math.NaN()
-	}
-	p.created = valueOf(of[PodCreated])
-	p.readyAt = valueOf(of[PodReadyTime])
-	s := of[PodReady]
-	if known(p.readyAt) || s == nil {
-		return
-	}
-	// Only one that was seen before it was ready says when that was.
-	first := slices.IndexFunc(s.Values, known)
-	p.wasReady = first >= 0 && s.Values[first] == 1
-	if i := slices.Index(s.Values, 1); i > 0 && !p.wasReady {
-		p.readyAt = float64(d.at(s.From + i*s.every()).Unix())
-	}
-}
-
 // presence returns at which steps a pod has a value.
 func (p *replica) presence() []bool {
 	there := make([]bool, p.last-p.first+1)
 	for _, series := range p.series {
 		for _, s := range series {
-			if s.Signal == CacheBlocks || s.every() != 1 {
+			if !s.scraped() {
 				continue
 			}
-			for i, x := range s.Values {
-				if known(x) {
-					there[s.From+i-p.first] = true
-				}
+			for i := range there {
+				there[i] = there[i] || known(s.at(p.first+i))
 			}
 			break // the others are of the same page
 		}

@@ -24,14 +24,36 @@ type variant struct {
 }
 
 // at returns the value of a step, NaN if there is none.
-func (v *variant) at(i int) float64 {
-	i -= v.From
-	every := v.every()
-	if i < 0 || i%every != 0 || i/every >= len(v.Values) {
+func (s *Series) at(i int) float64 {
+	i -= s.From
+	every := s.every()
+	if i < 0 || i >= len(s.Values)*every || i%every != 0 {
 		return math.NaN()
 	}
-	return v.Values[i/every]
+	return s.Values[i/every]
 }
+
+// span returns the first and the last step with a value of those from one up to another, -1 if there is none.
+func (s *Series) span(from, upTo int) (first, last int) {
+	every := s.every()
+	if from, upTo = from-s.From, upTo-s.From; upTo < 0 || from >= len(s.Values)*every {
+		return -1, -1
+	}
+	i, k := max(0, (from+every-1)/every), min(len(s.Values)-1, upTo/every)
+	for i <= k && !known(s.Values[i]) {
+		i++
+	}
+	if i > k {
+		return -1, -1
+	}
+	for !known(s.Values[k]) {
+		k--
+	}
+	return s.From + i*every, s.From + k*every
+}
+
+// scraped reports whether a series has a value of each scrape: others stand for longer.
+func (s *Series) scraped() bool { return s.Signal != CacheBlocks && s.every() == 1 }
 
 func known(x float64) bool { return !math.IsNaN(x) }
 

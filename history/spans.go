@@ -80,7 +80,7 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 		scale = 1
 	}
 	for _, series := range engines {
-		h := buckets{steps: r.steps, scale: scale}
+		h := buckets{from: p.first, upTo: p.last, scale: scale}
 		for _, k := range keysOf(p.engine, series) {
 			if err := h.read(p, s, &k); err != nil {
 				return err
@@ -138,7 +138,8 @@ func (m *Mixture) add(c Counted) bool {
 
 // buckets are those of one engine of a pod.
 type buckets struct {
-	steps  int
+	from   int // steps
+	upTo   int
 	scale  float64
 	ends   []float64        // of each column, rising
 	deltas []map[int]change // by column, by step
@@ -169,7 +170,7 @@ func (b *buckets) read(p *replica, s Signal, k *key) error {
 // each calls f with the histogram of each step that has one, and returns how often bounds changed.
 func (b *buckets) each(f func(i, since int, c Counted)) (changes int) {
 	var before []float64
-	for i := range b.steps {
+	for i := b.from; i <= b.upTo; i++ {
 		var c Counted
 		below, since := 0.0, 0
 		whole := false

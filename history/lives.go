@@ -1,0 +1,252 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// mostLives is how many lives names that come back may have together: each has columns of its own.
+const mostLives = 20_000
+
+// A life is a pod from its creation to the next one of its name. Pods of a Deployment have a name each, and so one life; those of a StatefulSet
+// or a LeaderWorkerSet come back under their names, as other pods. A container that is restarted within its pod is no life of its own.
+type life struct {
+	created  float64 // seconds since 1970; NaN where that is not known
+	readyAt  float64 // for the first time, likewise
+	wasReady bool    // when Kubernetes was first asked
+	uid      string
+	shown    int // the first step at which Kubernetes tells of it
+}
+
+func nothingKnown() life { return life{created: math.NaN(), readyAt: math.NaN()} }
+
+// lives returns the lives of a name by what Kubernetes says of it, in order: one for each creation, or one of which nothing is known.
+func (r *reducer) lives(of []*Series) ([]life, error) {
+	by := map[float64]life{}
+	for _, s := range of {
+		for k, x := range s.Values {
+			if s.Signal != PodCreated || !(x > 0) || k > 0 && x == s.Values[k-1] {
+				continue
+			}
+			at := s.From + k*s.every()
+			l, ok := by[x]
+			if !ok {
+				l = life{created: x, readyAt: math.NaN(), shown: at}
+			}
+			l.uid, l.shown = cmp.Or(l.uid, s.Labels["uid"]), min(l.shown, at)
+			if by[x] = l; len(by) > 1 && r.returned+len(by) > mostLives {
+				return nil, &RefusedError{PodCreated, fmt.Sprintf("pods were created under the names of others more than %d times: choose a shorter range", mostLives)}
+			}
+		}
+	}
+	if len(by) == 0 {
+		by[0] = nothingKnown()
+	}
+	all := make([]life, 0, len(by))
+	for _, l := range by {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b life) int { return cmp.Compare(a.created, b.created) })
+	if len(all) > 1 {
+		r.returned += len(all)
+	}
+	r.readiness(all, of)
+	return all, nil
+}
+
+// readiness finds out when each life was ready first: by the time that Kubernetes says, or else by the first step at which it says so.
+// Series with a uid are of its life, others of that which Kubernetes told of at the step.
+func (r *reducer) readiness(all []life, of []*Series) {
+	type about struct {
+		signal Signal
+		uid    string
+	}
+	by := map[about][]*Series{}
+	for _, s := range of {
+		uid := s.Labels["uid"]
+		if !known(all[0].created) {
+			uid = "" // there is one life only
+		}
+		by[about{s.Signal, uid}] = append(by[about{s.Signal, uid}], s)
+	}
+	for k := range all {
+		l := &all[k]
+		from, upTo, before := l.shown, r.steps-1, math.Inf(1)
+		if k == 0 {
+			from = 0
+		}
+		if k+1 < len(all) {
+			upTo, before = all[k+1].shown-1, all[k+1].created
+		}
+		told := func(s Signal) []*Series {
+			if l.uid == "" {
+				return by[about{s, ""}]
+			}
+			return slices.Concat(by[about{s, l.uid}], by[about{s, ""}])
+		}
+		l.timed(told(PodReadyTime), from, upTo, before)
+		if !known(l.readyAt) {
+			l.seen(told(PodReady), from, upTo, r.dump)
+		}
+	}
+}
+
+// timed takes the first time of readiness that is of the life: what a series says of the pod before stands for some steps.
+func (l *life) timed(of []*Series, from, upTo int, before float64) {
+	from, upTo = extent(of, from, upTo)
+	for i := from; i <= upTo; i++ {
+		for _, s := range of {
+			if x := s.at(i); x > 0 && !(x < l.created) && x < before && !(x > l.readyAt) {
+				l.readyAt = x
+			}
+		}
+		if known(l.readyAt) {
+			return
+		}
+	}
+}
+
+// seen takes the first step at which all series say that the pod is ready. Only one that was seen before it was ready says when that was.
+func (l *life) seen(of []*Series, from, upTo int, d *Dump) {
+	from, upTo = extent(of, from, upTo)
+	asked := false
+	for i := from; i <= upTo; i++ {
+		least := math.NaN()
+		for _, s := range of {
+			if x := s.at(i); known(x) && !(x > least) {
+				least = x
+			}
+		}
+		switch {
+		case least == 1 && asked:
+			l.readyAt = float64(d.at(i).Unix())
+			return
+		case least == 1:
+			l.wasReady = true
+			return
+		case known(least):
+			asked = true
+		}
+	}
+}
+
+// extent narrows steps down to those with values of a series.
+func extent(of []*Series, from, upTo int) (int, int) {
+	first, last := math.MaxInt, -1
+	for _, s := range of {
+		first, last = min(first, s.From), max(last, s.From+(len(s.Values)-1)*s.every())
+	}
+	return max(from, first), min(upTo, last)
+}
+
+// split returns the pods of a name, one for each life that has values, of what there is under the name.
+func (p *replica) split(all []life, d *Dump) []*replica {
+	begin, step := float64(d.Start.Unix()), time.Duration(d.Step).Seconds()
+	from := make([]int, 0, len(all)+1)
+	latest := 0
+	for _, l := range all {
+		if l.created > begin {
+			latest = max(latest, p.begins(int(min(math.Ceil((l.created-begin)/step), MaxSteps))))
+		}
+		from = append(from, latest)
+	}
+	if p.first < from[0] {
+		all, from = slices.Insert(all, 0, nothingKnown()), slices.Insert(from, 0, 0)
+	}
+	var pods []*replica
+	for k, l := range all {
+		upTo := p.last
+		if k+1 < len(all) {
+			upTo = min(upTo, from[k+1]-1)
+		}
+		if one := p.within(from[k], upTo); one.last >= 0 {
+			one.life = l
+			pods = append(pods, one)
+		}
+	}
+	if len(pods) == 1 {
+		pods[0].series = p.series
+		return pods
+	}
+	for k, one := range pods {
+		upTo := d.Steps() - 1
+		if k > 0 {
+			one.gone = pods[k-1].last
+		}
+		if k+1 < len(pods) {
+			upTo = pods[k+1].first - 1
+		}
+		one.take(p.series, upTo, d)
+	}
+	return pods
+}
+
+// begins returns the step with which a life begins whose pod was created by a step. That one, and the next where clocks differ, may still
+// have the last scrape of the pod before: it has if what was scraped before goes on, and no counter is lower.
+func (p *replica) begins(created int) int {
+	for i := created; i < created+2; i++ {
+		if !p.goesOn(created, i) {
+			return i
+		}
+	}
+	return created + 2
+}
+
+// goesOn reports whether the values of a step are those of the process whose values there are before another one.
+func (p *replica) goesOn(before, i int) bool {
+	goes := false
+	for at, series := range p.series {
+		for _, s := range series {
+			x := s.at(i)
+			if !s.scraped() || !known(x) {
+				continue
+			}
+			if _, last := s.span(0, before-1); last >= 0 {
+				if goes = true; at.counts() && x < s.at(last) {
+					return false
+				}
+			}
+		}
+	}
+	return goes
+}
+
+// within returns a pod with the first and the last of the values within steps, both of them included.
+func (p *replica) within(from, upTo int) *replica {
+	one := &replica{name: p.name, engine: p.engine, first: math.MaxInt, last: -1, gone: -MaxSteps}
+	for _, series := range p.series {
+		for _, s := range series {
+			if !s.scraped() {
+				continue
+			}
+			if first, last := s.span(from, upTo); first >= 0 {
+				one.first, one.last = min(one.first, first), max(one.last, last)
+			}
+		}
+	}
+	return one
+}
+
+// take takes those series of a name that have a value of the life: one up to a step, which may be that of several steps, of which none was
+// of the life before. Some servers begin a counter with their first request: where the life has none of what its name counts, it has one
+// without values, as that is not known.
+func (p *replica) take(all map[part][]*Series, upTo int, d *Dump) {
+	p.series = map[part][]*Series{}
+	for at, series := range all {
+		for _, s := range series {
+			reach := s.every()
+			if s.Signal == CacheBlocks {
+				reach = max(reach, int(time.Minute/time.Duration(d.Step)))
+			}
+			if first, _ := s.span(max(p.first, p.gone+reach), min(upTo, p.last+reach-1)); first >= 0 {
+				p.series[at] = append(p.series[at], s)
+			}
+		}
+		if p.series[at] == nil && at.counts() && at.part != Bucket {
+			p.series[at] = series[:1:1]
+		}
+	}
+}
