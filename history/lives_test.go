@@ -322,6 +322,33 @@ func TestValuesBeforeTheCreationAreOfAnEarlierLife(t *testing.T) {
 	require.InDelta(t, 60+141, total(f), 10)
 }
 
+// TestFillerKeepsTheUID of what Kubernetes says of a pod, so that each life has series of its own.
+func TestFillerKeepsTheUID(t *testing.T) {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	o := history.Options{Workload: "a"}
+	f, err := history.NewFiller(history.VLLM, o, start, start.Add(time.Minute))
+	require.NoError(t, err)
+	queries, err := history.Queries(history.VLLM, o)
+	require.NoError(t, err)
+	kept := 0
+	for _, q := range queries {
+		if q.Signal != history.PodCreated && q.Signal != history.PodReady && q.Signal != history.PodReadyTime {
+			require.NotContains(t, q.Labels, "uid")
+			continue
+		}
+		kept++
+		family := map[history.Signal]string{history.PodCreated: "kube_pod_created", history.PodReady: "kube_pod_status_ready", history.PodReadyTime: "kube_pod_status_ready_time"}[q.Signal]
+		labels := map[string]string{"__name__": family, "pod": "a-0", "uid": "f00d", "instance": "10.1.2.3:8080"}
+		require.NoError(t, f.Add(&q, labels, 1, func(int) (int64, float64) { return start.UnixMilli(), 1 }))
+	}
+	require.Equal(t, 3, kept)
+	d, err := f.Dump()
+	require.NoError(t, err)
+	for _, s := range d.Series {
+		require.Equal(t, map[string]string{"uid": "f00d"}, s.Labels)
+	}
+}
+
 // TestReadinessIsThatOfTheLife: what Kubernetes says of the pod before stands for some steps, and one that was never ready is not as
 // soon as the next one of its name is.
 func TestReadinessIsThatOfTheLife(t *testing.T) {
