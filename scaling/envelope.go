@@ -26,10 +26,17 @@ type StateError struct {
 	Err    error // ErrNewerState, ErrOtherState or what is wrong with the bytes
 }
 
-// Error returns the policy's kind, the stored kind and the reason.
+// Error returns the stored kind and the policy's, those of them that have a name, and the reason.
 func (e *StateError) Error() string {
-	return fmt.Sprintf("state of %s version %d refused by policy %s version %d: %v",
-		e.Stored.Name, e.Stored.Version, e.Policy.Name, e.Policy.Version, e.Err)
+	return fmt.Sprintf("state%s refused%s: %v", e.Stored.after(" of "), e.Policy.after(" by policy "), e.Err)
+}
+
+// after returns a word and the kind; nothing of a kind without a name.
+func (k Kind) after(word string) string {
+	if k.Name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s%s version %d", word, k.Name, k.Version)
 }
 
 // Unwrap returns the reason.

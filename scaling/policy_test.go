@@ -127,6 +127,13 @@ func TestRefusedStateHoldsAndIsKept(t *testing.T) {
 	require.ErrorContains(t, err, "the refused state is not JSON")
 }
 
+// TestStateErrorLeavesOutWhatHasNoName: of bytes that are no JSON, and of a policy that nobody configured, there is no kind to name.
+func TestStateErrorLeavesOutWhatHasNoName(t *testing.T) {
+	require.EqualError(t, scaling.New(script{}).UnmarshalJSON(nil), "state refused by policy script version 2: unexpected end of JSON input")
+	_, err := scaling.New[int](nil).MarshalJSON()
+	require.EqualError(t, err, "state refused: the policy was not configured")
+}
+
 func TestHighest(t *testing.T) {
 	build := func(t require.TestingT, names ...string) (scaling.Policy, map[string]scaling.Policy) {
 		members := make([]scaling.Member, 0, len(names))
