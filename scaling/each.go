@@ -3,6 +3,7 @@ package scaling
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -90,11 +91,15 @@ func (e *each) UnmarshalJSON(data []byte) error {
 	var states []json.RawMessage
 	err := json.Unmarshal(data, &states)
 	if err == nil && len(states) != len(e.policies) {
-		err = &FieldError{Field: "state", Value: len(states), Rule: "must have one state for each policy"}
+		err = &FieldError{Field: "state", Value: len(states), Rule: fmt.Sprintf("must have one state for each of %d policies", len(e.policies))}
 	}
 	if err != nil {
 		e.refused = append([]byte{}, data...) // not nil
-		return err
+		var stored Kind
+		if json.Unmarshal(data, &stored) == nil && stored.Name != "" {
+			err = ErrOtherState // of one policy, not of a list
+		}
+		return &StateError{Stored: stored, Err: err}
 	}
 	e.refused = nil
 	for i, p := range e.policies {

@@ -57,3 +57,23 @@ func TestEachStoresAList(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(stored), string(again))
 }
+
+// TestEachRefusesWithAStateError: what cannot be its state is refused as every policy's is, with the kind that it says it is of.
+func TestEachRefusesWithAStateError(t *testing.T) {
+	for state, says := range map[string]string{
+		"{":  "state refused: unexpected end of JSON input",
+		"[]": "state refused: state: 0: must have one state for each of 2 policies",
+		`{"kind": "realtime", "version": 1, "state": {}}`: "state of realtime version 1 refused: state is of another kind of policy",
+	} {
+		group := scaling.Each(scaling.New(always{5}), scaling.New(always{2}))
+		var refused *scaling.StateError
+		require.ErrorAs(t, group.UnmarshalJSON([]byte(state)), &refused, state)
+		require.EqualError(t, refused, says)
+		kept, err := group.MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, state, string(kept))
+	}
+	var other *scaling.StateError
+	require.ErrorAs(t, scaling.Each().UnmarshalJSON([]byte(`{"kind": "realtime", "version": 1, "state": {}}`)), &other)
+	require.ErrorIs(t, other, scaling.ErrOtherState)
+}
