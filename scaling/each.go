@@ -16,7 +16,7 @@ const (
 
 // Each returns the Group of as many targets as policies, in their order, each of which its own policy decides on: prefill and
 // decode, that are scaled apart. A policy sees all readings, the counts of its target alone, and is told of changes of that target
-// alone. Of a target that is missing nothing can be said. Total is what the decisions come to.
+// alone. Of a target that is missing nothing can be said. Total is what the decisions come to, and Unknown if all of them are.
 //
 // The state is the list of the policies' states; a policy whose state is refused decides Unknown, and all do where the list is
 // of another length (StateRefused). What was refused is stored again as it was. A nil policy decides Unknown (NotConfigured).
@@ -44,7 +44,7 @@ func (e *each) Decide(now time.Time, obs GroupObservation) GroupDecision {
 	if e.refused != nil {
 		return UnknownGroup(obs, StateRefused)
 	}
-	from, to := int32(0), int32(0)
+	from, to, known := int32(0), int32(0), len(obs.Targets) == 0
 	for i := range obs.Targets {
 		t := &obs.Targets[i]
 		if t.Missing {
@@ -55,9 +55,12 @@ func (e *each) Decide(now time.Time, obs GroupObservation) GroupDecision {
 			})
 		}
 		from, to = Plus(from, t.SpecReplicas), Plus(to, e.answers[i].Replicas)
+		known = known || e.answers[i].Verdict != Unknown
 	}
 	total := HoldAt(from)
-	total.To(to, Summed, "", float64(len(e.policies)))
+	if total.To(to, Summed, "", float64(len(e.policies))); !known {
+		total.Verdict = Unknown
+	}
 	return GroupDecision{Total: total, Targets: e.answers}
 }
 

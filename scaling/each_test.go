@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // TestEachDecidesForItsOwn: every policy decides on one target, in order, is told of its changes alone, and what one cannot say does
@@ -27,6 +28,19 @@ func TestEachDecidesForItsOwn(t *testing.T) {
 	obs.Targets = obs.Targets[:2]
 	d = group.Decide(now, obs)
 	require.Equal(t, "Unknown at 3: NotEach prefill targets=2, policies=3", d.Targets[0].Reason())
+}
+
+// TestEachKnowsNothingIfNobodyDoes: a total that holds would say that the counts are right.
+func TestEachKnowsNothingIfNobodyDoes(t *testing.T) {
+	obs := scaling.GroupObservation{Targets: []scaling.TargetObservation{{Name: "prefill", SpecReplicas: 3}, {Name: "decode", SpecReplicas: 2}}}
+	group := scaling.Each(nil, scaling.New(always{2}))
+	d := group.Decide(time.Unix(1700000000, 0), obs)
+	require.Equal(t, "Hold at 5: Summed targets=2", d.Total.Reason(), "one of them knows")
+
+	obs.Targets[1].Missing = true
+	d = group.Decide(time.Unix(1700000015, 0), obs)
+	require.Equal(t, "Unknown at 5: Summed targets=2", d.Total.Reason())
+	require.NoError(t, scalingtest.Explained(&d.Total))
 }
 
 // TestEachStoresAList: the state is the list of states; a list of another length is refused, kept as it was, and a good one ends that.
