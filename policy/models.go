@@ -115,11 +115,19 @@ type NumberOrName string
 func (m *Model) String() string { return m.Namespace + "/" + m.Name }
 
 // Build returns what decides on the variants, with a fresh state: a [*saturation.Group] or a [*hetero.Group]. The targets
-// have the names of the variants.
+// have the names of the variants. Of a model that is put together in Go an error names every field that is wrong.
 func (m *Model) Build() (scaling.Group, error) { return m.BuildWith(nil) }
 
 // BuildWith is Build, with the tuners of what has a capacity to find, see Spec.PlanWith.
 func (m *Model) BuildWith(tuner func() capacity.Tuner) (scaling.Group, error) {
+	var e scaling.FieldErrors
+	for i := range m.Variants {
+		m.Variants[i].checkNumbers(fmt.Sprintf("variants[%d]", i), m.Algorithm, &e)
+	}
+	m.checkAlgorithm("", &e)
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
 	if m.Algorithm == AlgorithmHetero {
 		return m.place(tuner)
 	}
@@ -161,6 +169,9 @@ func (m *Model) place(tuner func() capacity.Tuner) (scaling.Group, error) {
 // Metrics returns the metrics that the algorithm reads of the pods.
 func (m *Model) Metrics() []Metric {
 	if m.Algorithm == AlgorithmHetero {
+		if m.Hetero == nil {
+			return nil
+		}
 		return m.Hetero.Total.Metrics()
 	}
 	p := Policy{Spec: Spec{Scaler: Composite{Scaler: Scaler{Saturation: m.saturation()}}}}
@@ -255,9 +266,6 @@ func (m *Model) check(at string, e *scaling.FieldErrors) {
 	e.Check(m.Name != "", at+".name", m.Name, "must not be empty")
 	label := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	e.Check(label.MatchString(m.Namespace), at+".namespace", m.Namespace, "must be the name of a namespace: at most 63 of a-z, 0-9 and -, which is neither first nor last")
-	algorithms := []string{AlgorithmSaturation, AlgorithmHetero}
-	known := slices.Contains(algorithms, m.Algorithm)
-	e.Check(known, at+".algorithm", m.Algorithm, "must be "+oneOf(algorithms))
 	e.Check(m.Interval >= time.Second && m.Interval <= time.Hour, at+".interval", m.Interval, "must be between 1s and 1h")
 	e.Check(len(m.Variants) > 0, at+".variants", 0, "must be at least one")
 	for i := range m.Variants {
@@ -271,28 +279,36 @@ func (m *Model) check(at string, e *scaling.FieldErrors) {
 			e.Check(f == i, path+".target.name", v.Target.Name, fmt.Sprintf("must be unique: %s.variants[%d] has it", at, f))
 		}
 	}
+	m.checkAlgorithm(at+".", e)
+	if s := m.Saturation; m.Algorithm == AlgorithmSaturation && s != nil && s.ThresholdsFrom != nil {
+		e.Check(s.ThresholdsFrom.ConfigMap != "", at+".saturation.thresholdsFrom.configMap", "", "must not be empty")
+	}
+	if h := m.Hetero; m.Algorithm == AlgorithmHetero && h != nil && h.Total.IntervalSeconds == nil {
+		h.Total.IntervalSeconds = pointer(int32(m.Interval / time.Second))
+	}
+}
+
+// checkAlgorithm notes what is wrong with the algorithm, and with what is said of it, at a path with a dot.
+func (m *Model) checkAlgorithm(at string, e *scaling.FieldErrors) {
+	algorithms := []string{AlgorithmSaturation, AlgorithmHetero}
+	known := slices.Contains(algorithms, m.Algorithm)
+	e.Check(known, at+"algorithm", m.Algorithm, "must be "+oneOf(algorithms))
 	saturated, placed := m.Algorithm == AlgorithmSaturation, m.Algorithm == AlgorithmHetero
-	e.Check(!known || saturated || m.Saturation == nil, at+".saturation", plain("a mapping"), "must be given only with algorithm saturation")
-	e.Check(!known || placed || m.Hetero == nil, at+".hetero", plain("a mapping"), "must be given only with algorithm hetero")
+	e.Check(!known || saturated || m.Saturation == nil, at+"saturation", plain("a mapping"), "must be given only with algorithm saturation")
+	e.Check(!known || placed || m.Hetero == nil, at+"hetero", plain("a mapping"), "must be given only with algorithm hetero")
 	switch {
 	case saturated:
 		b := newBuilder("", m.Interval)
-		b.saturation(m.saturation(), place{at: at + ".", within: unbounded()})
+		b.saturation(m.saturation(), place{at: at, within: unbounded()})
 		e.Add(b.errs.Err())
-		if s := m.Saturation; s != nil && s.ThresholdsFrom != nil {
-			e.Check(s.ThresholdsFrom.ConfigMap != "", at+".saturation.thresholdsFrom.configMap", "", "must not be empty")
-		}
 	case placed && m.Hetero == nil:
-		e.Check(false, at+".hetero", nil, "must be given")
+		e.Check(false, at+"hetero", nil, "must be given")
 	case placed:
-		h, path := m.Hetero, at+".hetero."
+		h, path := m.Hetero, at+"hetero."
 		rate := or(h.ExpansionRate, 0)
 		e.Check(rate >= 0, path+"expansionRate", rate, "must be a number that is not negative")
 		_, ok := h.exchanges()
 		e.Check(ok, path+"exchanges", string(h.Exchanges), "must be unlimited or a whole number from 0 to 2147483647")
-		if h.Total.IntervalSeconds == nil {
-			h.Total.IntervalSeconds = pointer(int32(m.Interval / time.Second))
-		}
 	}
 }
 
@@ -302,6 +318,12 @@ func (v *Variant) check(at, algorithm string, e *scaling.FieldErrors) {
 	e.Check(regexp.MustCompile(`^[^/]+(/[^/]+)?$`).MatchString(t.APIVersion), at+".target.apiVersion", t.APIVersion, `must be "version" or "group/version"`)
 	e.Check(t.Kind != "", at+".target.kind", t.Kind, "must not be empty")
 	e.Check(t.Name != "", at+".target.name", t.Name, "must not be empty")
+	v.checkNumbers(at, algorithm, e)
+	e.Check(v.Port == "" || v.Port.isPort(), at+".port", plain(v.Port), "must be a number from 1 to 65535 or the name of a container's port")
+}
+
+// checkNumbers notes what is wrong with what the algorithm is told of a variant at a path.
+func (v *Variant) checkNumbers(at, algorithm string, e *scaling.FieldErrors) {
 	e.Check(v.Cost > 0 && v.Cost <= hetero.MaxCost, at+".cost", v.Cost, "must be a number above 0")
 	if v.Capacity != nil {
 		e.Check(*v.Capacity > 0, at+".capacity", *v.Capacity, "must be a number above 0")
@@ -310,7 +332,6 @@ func (v *Variant) check(at, algorithm string, e *scaling.FieldErrors) {
 	e.Check(v.Min >= 0, at+".min", v.Min, "must not be negative")
 	least := max(v.Min, 1)
 	e.Check(v.Max >= least && v.Max <= hetero.MaxReplicas, at+".max", v.Max, fmt.Sprintf("must be between %d and %d", least, hetero.MaxReplicas))
-	e.Check(v.Port == "" || v.Port.isPort(), at+".port", plain(v.Port), "must be a number from 1 to 65535 or the name of a container's port")
 }
 
 // isPort reports whether Kubernetes takes it as the number of a port or as the name of one.

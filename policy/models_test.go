@@ -295,3 +295,39 @@ models:
 	}
 	require.Equal(t, 1, asked)
 }
+
+// TestBuildRefusesWhatAModelInGoLacks: an algorithm that is misspelt was saturation, a maximum that was left out was none, and a
+// placement that was left out a panic.
+func TestBuildRefusesWhatAModelInGoLacks(t *testing.T) {
+	variants := []policy.Variant{{Target: policy.ScaleTargetReference{Name: "a"}, Cost: 1, Max: 3}}
+	high := policy.NewDecimal("high")
+	total := policy.Policy{Spec: policy.Spec{Scaler: policy.Composite{Scaler: policy.Scaler{Static: &policy.StaticScaler{Replicas: 2}}}}}
+	for want, m := range map[string]policy.Model{
+		`algorithm: "Hetero": must be saturation or hetero`: {Algorithm: "Hetero", Variants: variants, Hetero: &policy.Placement{Total: total}},
+		`hetero: <nil>: must be given`:                      {Algorithm: policy.AlgorithmHetero, Variants: variants},
+		`hetero.exchanges: "some": must be unlimited or a whole number from 0 to 2147483647`: {
+			Algorithm: policy.AlgorithmHetero, Variants: variants, Hetero: &policy.Placement{Total: total, Exchanges: "some"},
+		},
+		`hetero: a mapping: must be given only with algorithm hetero`: {
+			Algorithm: policy.AlgorithmSaturation, Variants: variants, Hetero: &policy.Placement{Total: total},
+		},
+		`saturation.kvCacheThreshold: "high": must be a number that is not negative, as 40 or "0.9"`: {
+			Algorithm: policy.AlgorithmSaturation, Variants: variants,
+			Saturation: &policy.VariantSaturation{SaturationScaler: policy.SaturationScaler{KVCacheThreshold: &high}},
+		},
+		`variants[0].max: 0: must be between 1 and 1000000`: {
+			Algorithm: policy.AlgorithmSaturation, Variants: []policy.Variant{{Target: policy.ScaleTargetReference{Name: "a"}, Cost: 1}},
+		},
+	} {
+		group, err := m.Build()
+		require.ErrorContains(t, err, want)
+		assert.Nil(t, group)
+		var field *scaling.FieldError
+		require.ErrorAs(t, err, &field)
+		m.Metrics()
+	}
+	m := policy.Model{Algorithm: policy.AlgorithmHetero, Variants: variants, Hetero: &policy.Placement{Total: total}}
+	group, err := m.Build()
+	require.NoError(t, err)
+	assert.IsType(t, &hetero.Group{}, group)
+}
