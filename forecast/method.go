@@ -1,5 +1,7 @@
 package forecast
 
+import "fmt"
+
 // A Method is a way to foresee.
 type Method int8
 
@@ -12,7 +14,15 @@ const (
 const methods = 2
 
 // String returns the method's name.
-func (m Method) String() string { return [...]string{"Daily", "Weekly"}[m] }
+func (m Method) String() string {
+	switch m {
+	case Daily:
+		return "Daily"
+	case Weekly:
+		return "Weekly"
+	}
+	return fmt.Sprintf("Method(%d)", int8(m))
+}
 
 // days returns how many days before those lie by which a method goes, the first so many of the list.
 func (m Method) days() (list [mostOthers]int64, n int) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/forecast"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -37,4 +38,11 @@ func TestWhatIsRememberedIsOfOneDemand(t *testing.T) {
 
 	c.Demand = strings.Repeat("x", 513)
 	require.ErrorContains(t, c.Validate(), "demand")
+}
+
+// TestMethodsHaveNames: a number that is no method has a name, too, as those of all other packages.
+func TestMethodsHaveNames(t *testing.T) {
+	for m, want := range map[forecast.Method]string{forecast.Daily: "Daily", forecast.Weekly: "Weekly", 9: "Method(9)", -1: "Method(-1)"} {
+		require.Equal(t, want, m.String())
+	}
 }
