@@ -18,6 +18,9 @@ import (
 //
 // The policy must be fresh, and is so afterwards. An error says why the stored state cannot be used.
 func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error) {
+	if policy == nil {
+		return nil, &scaling.FieldError{Field: "policy", Rule: "must be set"}
+	}
 	fresh, err := policy.MarshalJSON()
 	if err != nil {
 		return nil, err

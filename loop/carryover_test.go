@@ -126,3 +126,9 @@ func TestWhatAForecastLearnsIsStored(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, member(t, live, "state", "memory", "days"), member(t, l.Stored(), "state", "group", "state", "memory", "days"))
 }
+
+// TestCarryOverNeedsAPolicy: as a Loop needs a group.
+func TestCarryOverNeedsAPolicy(t *testing.T) {
+	_, err := loop.CarryOver([]byte("{}"), nil)
+	require.EqualError(t, err, "policy: <nil>: must be set")
+}
