@@ -158,8 +158,13 @@ func clipped(text []byte) string {
 	return string(text)
 }
 
-// Steps returns how many values a series of every step has.
-func (d *Dump) Steps() int { return int(d.End.Sub(d.Start)/time.Duration(d.Step)) + 1 }
+// Steps returns how many values a series of every step has: none where there is no step.
+func (d *Dump) Steps() int {
+	if d.Step <= 0 {
+		return 0
+	}
+	return int(d.End.Sub(d.Start)/time.Duration(d.Step)) + 1
+}
 
 // at returns the time of a step.
 func (d *Dump) at(i int) time.Time { return d.Start.Add(time.Duration(i) * time.Duration(d.Step)) }

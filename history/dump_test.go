@@ -114,3 +114,8 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestZeroDumpHasNoSteps: it can be asked before it is filled.
+func TestZeroDumpHasNoSteps(t *testing.T) {
+	require.Zero(t, (&history.Dump{}).Steps())
+}
