@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -445,4 +446,31 @@ func TestAnsweredIsNotOpen(t *testing.T) {
 	state, err := l.State()
 	require.NoError(t, err)
 	require.NotContains(t, string(state), `"answered":true`, "at the same version")
+}
+
+// spoiled has a state that cannot be stored once it has decided.
+type spoiled struct{}
+
+func (spoiled) Kind() scaling.Kind { return scaling.Kind{Name: "spoiled", Version: 1} }
+
+func (spoiled) Decide(_ float64, _ time.Time, obs scaling.Observation) (float64, scaling.Decision) {
+	d := scaling.HoldAt(obs.SpecReplicas)
+	d.To(obs.SpecReplicas+1, "Step", "")
+	return math.NaN(), d
+}
+
+func (spoiled) Applied(s float64, _ time.Time, _, _ int32) float64 { return s }
+
+// TestNothingIsWrittenWithoutAState: of a state that cannot be stored there is none that a write could take along.
+func TestNothingIsWrittenWithoutAState(t *testing.T) {
+	for _, c := range []loop.Config{{}, {Atomic: true}} {
+		l, err := loop.New(scaling.GroupOf(scaling.New(spoiled{})), c)
+		require.NoError(t, err)
+		s, _ := begin(t, l, start(), nil, loop.Target{Key: "a", Version: "1", Replicas: 3})
+		require.ErrorContains(t, s.Err, "NaN")
+		require.Nil(t, s.Store)
+		require.Zero(t, write(l, loop.Applied), "%+v", c)
+		_, again := l.Advance(start())
+		require.False(t, again)
+	}
 }

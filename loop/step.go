@@ -257,7 +257,7 @@ func (l *Loop) forget(i int) (closed []intent) {
 // storing failed. Each write is to be reported with Wrote before the next; one that is not counts as Uncertain.
 func (l *Loop) Writes() iter.Seq[Write] {
 	return func(yield func(Write) bool) {
-		if may := l.saved || l.config.Atomic && l.restored; !may || l.config.DryRun {
+		if may := l.saved || l.config.Atomic && l.restored && l.step.Err == nil; !may || l.config.DryRun {
 			return
 		}
 		failed := false
