@@ -40,7 +40,8 @@
 // in every round: at once what belongs to a write, before it and after it, and whose the state is; and the memory of the
 // group only if a process that began with the stored one in the next round would answer otherwise, or more than a period
 // sooner or later (scaling.Decision.Next), to what was seen now or in the round before; or, when 30 s have passed since it
-// was stored, to no load at all. To find that out the group is asked what it would do, and given its state back.
+// was stored, to no load at all. To find that out the group is asked what it would do, and given its state back. A process
+// that has not stored any yet allows no period: of processes that end after a round each, every one gets further.
 //
 // A member of a state that is called volatile, at whatever depth, is never stored: it is what a group gathers anew after a
 // restart. Of a group that has any, what is stored is replaced after five minutes if it is another.

@@ -127,12 +127,16 @@ func (l *Loop) answersAlike(stored, group []byte) bool {
 // alike reports whether two states give the same answers to an observation that stays as it is: from the next round on,
 // and whenever time alone could change the second one's. A period more or less makes no difference, so that with a first
 // reading that is not known, as a counter's, it is two; and where the second one waits for nothing, it does not matter what
-// the first one waits for.
+// the first one waits for. To a process that has not stored anything yet a period makes one: of processes that end after a
+// round or two each would begin its windows where the one before it did.
 func (l *Loop) alike(stored, group []byte, obs scaling.GroupObservation) bool {
 	if len(stored) == 0 {
 		stored = l.fresh
 	}
 	at, give := l.durable.now.Add(l.config.Period), l.config.Period
+	if l.durable.stored.IsZero() {
+		give = 0
+	}
 	for range furthest {
 		was, left, ok := l.would(stored, at, obs)
 		is, next, known := l.would(group, at, obs)

@@ -217,3 +217,27 @@ func TestARestartBeforeTwoChangesInARow(t *testing.T) {
 		require.InDelta(t, 0, off.acted[i].Sub(on.acted[i]).Seconds(), 2*period.Seconds(), "change %d", i)
 	}
 }
+
+// TestProcessesThatEndAfterARoundDecide: each of them gains a round on the one before, so that a window is covered at last. Each
+// began it anew where a period made no difference, and nothing was ever decided.
+func TestProcessesThatEndAfterARoundDecide(t *testing.T) {
+	for name, policy := range map[string]func() scaling.Policy{"realtime": kaito, "proportional": hpa} {
+		for _, loads := range [][2]float64{{100, 0}, {0, 100}, {8, 0}, {8, 100}} {
+			replicas := func(rounds int) int32 {
+				d, now := drive(t, policy, period), start()
+				for i := range 8 * 40 {
+					if rounds > 0 && i%rounds == 0 {
+						d.restart(t)
+					}
+					d.round(t, now, loads[i/(4*40)])
+					now = now.Add(period)
+				}
+				return d.replicas
+			}
+			want := replicas(0) // one process
+			for rounds := 1; rounds <= 4; rounds++ {
+				require.Equal(t, want, replicas(rounds), "%s, %v, a process ends after %d rounds", name, loads, rounds)
+			}
+		}
+	}
+}
