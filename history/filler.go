@@ -64,10 +64,11 @@ func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int
 			s.From = int(place)
 		}
 		k := (int(place) - s.From) / q.Every
-		for ; k < 0; k++ { // an earlier piece
-			s.Values = slices.Insert(s.Values, 0, math.NaN())
-			s.From -= q.Every
-			f.values++
+		if k < 0 { // an earlier piece
+			s.Values = slices.Insert(s.Values, 0, slices.Repeat(Values{math.NaN()}, -k)...)
+			s.From += k * q.Every
+			f.values -= k
+			k = 0
 		}
 		for k >= len(s.Values) {
 			s.Values = append(s.Values, math.NaN())
