@@ -42,8 +42,9 @@ func NewFiller(e Engine, o Options, start, end time.Time) (*Filler, error) {
 // Span returns the times of the first and the last value to ask for.
 func (f *Filler) Span() (start, end time.Time) { return f.dump.Start, f.dump.End }
 
-// Add adds n points of one series to the dump: their times in milliseconds since 1970, which must be steps of the query,
-// and their values. What is no finite number is left out.
+// Add adds n points of one series to the dump: its labels as they were answered, with the metric's name as __name__ and
+// one that names the pod, the times of the points in milliseconds since 1970, which must be steps of the query, and their
+// values. What is no finite number is left out.
 func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int) (ms int64, value float64)) error {
 	s, err := f.series(q, labels)
 	if err != nil {
@@ -94,6 +95,9 @@ func (f *Filler) series(q *Query, labels map[string]string) (*Series, error) {
 	}
 	if len(f.dump.Series) == MaxSeries {
 		return nil, &scaling.FieldError{Field: "series", Value: "more", Rule: fmt.Sprintf("must be at most %d", MaxSeries)}
+	}
+	if labels["__name__"] == "" {
+		return nil, &scaling.FieldError{Field: "labels.__name__", Value: "", Rule: "must be the name of the metric, as it was answered"}
 	}
 	s := Series{Signal: q.Signal, Part: q.Part, Router: q.Router, Family: labels["__name__"]}
 	if q.Every > 1 {

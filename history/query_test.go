@@ -167,3 +167,19 @@ func TestFillerTakesTheNewestPieceFirst(t *testing.T) {
 	}
 	require.Less(t, time.Since(began), 10*time.Second)
 }
+
+// TestFillerNamesTheLabelThatIsMissing: it was Dump that refused a series without a name, by its number.
+func TestFillerNamesTheLabelThatIsMissing(t *testing.T) {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	f, err := history.NewFiller(history.VLLM, history.Options{}, start, start.Add(time.Minute))
+	require.NoError(t, err)
+	queries, err := history.Queries(history.VLLM, history.Options{})
+	require.NoError(t, err)
+	require.EqualError(t, f.Add(&queries[0], map[string]string{"pod": "a"}, 0, nil),
+		`labels.__name__: "": must be the name of the metric, as it was answered`)
+	require.EqualError(t, f.Add(&queries[0], map[string]string{"__name__": "vllm:num_requests_waiting"}, 0, nil),
+		`vllm:num_requests_waiting: "": must have a label pod or instance, which names the pod`)
+	d, err := f.Dump()
+	require.NoError(t, err)
+	require.Empty(t, d.Series)
+}
