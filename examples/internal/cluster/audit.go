@@ -11,9 +11,9 @@ import (
 // auditLog is the file of the audit log.
 const auditLog = "audit.log"
 
-// AuditPolicy is what the audit log has unless [Options.AuditPolicy] says otherwise: all writes with their bodies,
-// except events, leases, and what may be secret or comes from the fake kubelet; of those, leases and pods without bodies.
-const AuditPolicy = `apiVersion: audit.k8s.io/v1
+// auditPolicy is what the audit log has: all writes with their bodies, except events, leases, and what may be secret or
+// comes from the fake kubelet; of those, leases and pods without bodies.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:

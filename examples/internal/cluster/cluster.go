@@ -26,16 +26,10 @@ type Options struct {
 	// Controllers are the controllers to run, by the names of kube-controller-manager, as [Workloads] or
 	// "horizontal-pod-autoscaler-controller". None: no controller manager.
 	Controllers []string
-	// APIServerFlags and ControllerFlags come after those of this package, and win.
-	APIServerFlags  []string
-	ControllerFlags []string
-	// AuditPolicy is the audit policy of the API server. Empty: [AuditPolicy].
-	AuditPolicy string
+	// APIServerFlags come after those of this package, and win.
+	APIServerFlags []string
 	// CRDs are files and folders with custom resource definitions to install.
 	CRDs []string
-	// Dir is an existing folder for the data, the certificates and the logs; it stays. Empty: a temporary one, which
-	// [Cluster.Stop] removes.
-	Dir string
 }
 
 // Workloads are the controllers that make pods of Deployments and clean up after deletions.
@@ -94,19 +88,13 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 
 // start starts everything in order.
 func (c *Cluster) start(ctx context.Context) (err error) {
-	if c.dir = c.options.Dir; c.dir == "" {
-		if c.dir, err = os.MkdirTemp("", "inferscale-cluster-"); err != nil {
-			return err
-		}
+	if c.dir, err = os.MkdirTemp("", "inferscale-cluster-"); err != nil {
+		return err
 	}
 	if c.clients, err = writeCertificates(c.dir); err != nil {
 		return err
 	}
-	policy := c.options.AuditPolicy
-	if policy == "" {
-		policy = AuditPolicy
-	}
-	if err := os.WriteFile(c.path("audit-policy.yaml"), []byte(policy), 0o600); err != nil {
+	if err := os.WriteFile(c.path("audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return err
 	}
 	for _, port := range []*int{&c.etcdPort, &c.apiPort, &c.controllerPort} {
@@ -198,11 +186,11 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	return p.Ready(ctx, func(ctx context.Context) error { return get(ctx, client, url) })
 }
 
-// Stop ends the controllers, the API server and the store in this order, and removes the data unless [Options.Dir]
-// names its place. It may be called more than once.
+// Stop ends the controllers, the API server and the store in this order, and removes the data. It may be called more than
+// once.
 func (c *Cluster) Stop() {
 	c.stopProcesses()
-	if c.options.Dir == "" && c.dir != "" {
+	if c.dir != "" {
 		_ = os.RemoveAll(c.dir) // in the folder for temporary files
 	}
 }

@@ -84,14 +84,11 @@ func (k *Kubelet) handler(pod types.NamespacedName) http.Handler {
 			return
 		case Healthy, Refuse: // who refuses does not come here
 		}
-		switch {
-		case k.options.Handler != nil:
-			k.options.Handler(described).ServeHTTP(w, r)
-		case r.URL.Path == "/metrics":
-			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-			_, _ = w.Write(render(k.options.Metrics(described), k.options.Model))
-		default:
+		if r.URL.Path != "/metrics" {
 			http.NotFound(w, r)
+			return
 		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write(render(k.options.Metrics(described), k.options.Model))
 	})
 }

@@ -37,7 +37,7 @@ func (c *Cluster) apiServerFlags() []string {
 
 // controllerFlags are those of kube-controller-manager.
 func (c *Cluster) controllerFlags(kubeconfig string) []string {
-	return append([]string{
+	return []string{
 		"--bind-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(c.controllerPort),
 		"--tls-cert-file=" + c.path("server.crt"),
@@ -49,5 +49,5 @@ func (c *Cluster) controllerFlags(kubeconfig string) []string {
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--horizontal-pod-autoscaler-sync-period=1s",
-	}, c.options.ControllerFlags...)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -25,8 +24,6 @@ import (
 
 // KubeletOptions of [StartKubelet]. The zero value runs the pods of all namespaces, each with an idle page.
 type KubeletOptions struct {
-	// Node is the name of the node. Empty: "inferscale".
-	Node string
 	// Namespace is where the pods are. Empty: everywhere. Two kubelets must not share a namespace.
 	Namespace string
 	// Port is where every pod serves. Zero: 5000.
@@ -43,21 +40,14 @@ type KubeletOptions struct {
 	Fleet *Fleet
 	// Model is the label model_name of the pages. Empty: "model".
 	Model string
-	// Handler, if any, is what a pod serves instead of a page at /metrics.
-	Handler func(Pod) http.Handler
 }
+
+// node is the name of the node.
+const node = "inferscale"
 
 // withDefaults fills the empty fields.
 func (o KubeletOptions) withDefaults() KubeletOptions {
-	if o.Node == "" {
-		o.Node = "inferscale"
-	}
-	if o.Port == 0 {
-		o.Port = 5000
-	}
-	if o.Model == "" {
-		o.Model = "model"
-	}
+	o.Port, o.Model = cmp.Or(o.Port, 5000), cmp.Or(o.Model, "model")
 	if o.Metrics == nil && o.Fleet != nil {
 		o.Metrics = o.Fleet.Metrics
 	}
@@ -110,8 +100,8 @@ func StartKubelet(ctx context.Context, config *rest.Config, o KubeletOptions) (*
 		return nil, err
 	}
 	o = o.withDefaults()
-	if err := makeNode(ctx, client, o.Node); err != nil {
-		return nil, fmt.Errorf("node %s: %w", o.Node, err)
+	if err := makeNode(ctx, client); err != nil {
+		return nil, fmt.Errorf("node %s: %w", node, err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Kubelet{
@@ -209,7 +199,7 @@ func (k *Kubelet) sync(ctx context.Context, name types.NamespacedName) (again ti
 		return 0, nil
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil:
 		return 0, k.bind(ctx, pod)
-	case pod.Spec.NodeName != k.options.Node:
+	case pod.Spec.NodeName != node:
 		return 0, nil
 	case pod.DeletionTimestamp != nil:
 		return k.finish(ctx, pod)
@@ -222,7 +212,7 @@ func (k *Kubelet) sync(ctx context.Context, name types.NamespacedName) (again ti
 func (k *Kubelet) bind(ctx context.Context, pod *corev1.Pod) error {
 	err := k.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: k.options.Node},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // the watch will tell
@@ -273,7 +263,7 @@ func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) (again time.Duration
 		err = k.serve(s)
 	}
 	s.ready = s.loaded && err == nil && !k.unready[s.key]
-	status := s.status(pod, k.options.Node)
+	status := s.status(pod)
 	k.mu.Unlock()
 	if err != nil {
 		return 0, err
@@ -329,26 +319,26 @@ func someAddress() netip.Addr {
 }
 
 // makeNode makes the node, unless it is there.
-func makeNode(ctx context.Context, client *kubernetes.Clientset, name string) error {
+func makeNode(ctx context.Context, client *kubernetes.Clientset) error {
 	nodes := client.CoreV1().Nodes()
-	node, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	made, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	node.Status.Capacity = corev1.ResourceList{
+	made.Status.Capacity = corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("1k"),
 		corev1.ResourceMemory: resource.MustParse("10Ti"),
 		corev1.ResourcePods:   resource.MustParse("10k"),
 	}
-	node.Status.Allocatable = node.Status.Capacity
-	node.Status.Conditions = []corev1.NodeCondition{{
+	made.Status.Allocatable = made.Status.Capacity
+	made.Status.Conditions = []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Fake",
 		LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
 	}}
-	_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+	_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
 	return err
 }
 

@@ -63,7 +63,7 @@ func (k *Kubelet) describe(s *podState) Pod {
 }
 
 // status is what a kubelet would say of the pod.
-func (s *podState) status(pod *corev1.Pod, node string) corev1.PodStatus {
+func (s *podState) status(pod *corev1.Pod) corev1.PodStatus {
 	since := metav1.NewTime(s.since.Truncate(time.Second))
 	status := corev1.PodStatus{
 		Phase:     corev1.PodRunning,

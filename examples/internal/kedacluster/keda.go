@@ -28,15 +28,10 @@ const account = "keda-operator"
 // User is what KEDA is called in the audit log.
 func User() string { return cluster.ServiceAccountUser(Namespace, account) }
 
-// Options of [Start]. The zero value watches all namespaces.
+// Options of [Start].
 type Options struct {
-	// WatchNamespace is the only namespace whose ScaledObjects count. Empty: all.
-	WatchNamespace string
-	// OperatorFlags and AdapterFlags come after those of this package, and win.
+	// OperatorFlags come after those of this package, and win.
 	OperatorFlags []string
-	AdapterFlags  []string
-	// Environment has more variables of both programs, as NAME=VALUE.
-	Environment []string
 }
 
 // A KEDA is a running KEDA. Its methods may be called from several goroutines.
@@ -166,7 +161,7 @@ func (k *KEDA) StartOperator(ctx context.Context) error {
 // StartAdapter starts the metrics adapter again after [KEDA.StopAdapter], on the same port, and waits until the API
 // server has answers from it.
 func (k *KEDA) StartAdapter(ctx context.Context) error {
-	p, err := k.launch(&k.adapter, adapterProgram, append([]string{
+	p, err := k.launch(&k.adapter, adapterProgram, []string{
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(k.adapterPort),
 		"--port=0", // of its own metrics: any
@@ -180,7 +175,7 @@ func (k *KEDA) StartAdapter(ctx context.Context) error {
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--zap-stacktrace-level=panic", // errors are one line each
-	}, k.options.AdapterFlags...))
+	})
 	if err != nil {
 		return err
 	}
@@ -239,14 +234,14 @@ func (k *KEDA) launch(where **cluster.Program, name string, args []string) (*clu
 	if *where != nil {
 		return nil, fmt.Errorf("%s runs already", name)
 	}
-	environment := append([]string{
+	environment := []string{
 		"KUBECONFIG=" + k.kubeconfig(),
 		"POD_NAMESPACE=" + Namespace,
 		"KEDA_CLUSTER_OBJECT_NAMESPACE=" + Namespace,
-		"WATCH_NAMESPACE=" + k.options.WatchNamespace,
+		"WATCH_NAMESPACE=", // all
 		"HOME=" + k.dir,
 		"TMPDIR=" + k.dir,
-	}, k.options.Environment...)
+	}
 	p, err := k.cluster.StartProgram(name, filepath.Join(k.assets, name), environment, args...)
 	if err != nil {
 		return nil, err
