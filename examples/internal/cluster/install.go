@@ -1,18 +1,14 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -47,21 +43,12 @@ func (c *Cluster) apply(ctx context.Context, manifests []byte, options ...client
 	if err != nil {
 		return err
 	}
-	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	for {
-		var object unstructured.Unstructured
-		if err := documents.Decode(&object.Object); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("manifest: %w", err)
-		}
-		if len(object.Object) == 0 {
-			continue // only comments
-		}
-		if err := apply(ctx, all, &object, options...); err != nil {
+	return each(manifests, func(object *unstructured.Unstructured) error {
+		if err := apply(ctx, all, object, options...); err != nil {
 			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
-	}
+		return nil
+	})
 }
 
 // apply applies one object.

@@ -17,18 +17,7 @@ import (
 // have: Namespace, CustomResourceDefinition, what begins with Cluster, and webhook configurations.
 func InNamespace(manifests []byte, namespace string) ([]byte, error) {
 	var all [][]byte
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	for {
-		var object unstructured.Unstructured
-		switch err := decoder.Decode(&object.Object); {
-		case errors.Is(err, io.EOF):
-			return bytes.Join(all, []byte("---\n")), nil
-		case err != nil:
-			return nil, fmt.Errorf("document %d: %w", len(all)+1, err)
-		}
-		if len(object.Object) == 0 {
-			continue
-		}
+	err := each(manifests, func(object *unstructured.Unstructured) error {
 		kind := object.GetKind()
 		global := kind == "Namespace" || kind == "CustomResourceDefinition" || strings.HasPrefix(kind, "Cluster") ||
 			strings.HasSuffix(kind, "WebhookConfiguration")
@@ -36,9 +25,27 @@ func InNamespace(manifests []byte, namespace string) ([]byte, error) {
 			object.SetNamespace(namespace)
 		}
 		text, err := sigsyaml.Marshal(object.Object)
-		if err != nil {
-			return nil, err
-		}
 		all = append(all, text)
+		return err
+	})
+	return bytes.Join(all, []byte("---\n")), err
+}
+
+// each calls do with the objects of YAML documents, until one fails.
+func each(manifests []byte, do func(*unstructured.Unstructured) error) error {
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for n := 1; ; n++ {
+		var object unstructured.Unstructured
+		if err := documents.Decode(&object.Object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("document %d: %w", n, err)
+		}
+		if len(object.Object) == 0 {
+			continue // only comments
+		}
+		if err := do(&object); err != nil {
+			return err
+		}
 	}
 }
