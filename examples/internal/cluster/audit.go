@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -81,7 +82,8 @@ func (c *Cluster) Writes(user, resource, subresource string) ([]Write, error) {
 		}
 		w := e.write()
 		switch {
-		case e.Stage != "ResponseComplete" && e.Stage != "Panic", !writing(w.Verb):
+		case e.Stage != "ResponseComplete" && e.Stage != "Panic":
+		case !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, w.Verb):
 		case user != "" && user != w.User, resource != "" && resource != w.Resource:
 		case subresource != "*" && subresource != w.Subresource:
 		default:
@@ -102,13 +104,4 @@ func (e auditEvent) write() Write {
 		w.User = e.ImpersonatedUser.Username
 	}
 	return w
-}
-
-// writing tells the verbs that change something.
-func writing(verb string) bool {
-	switch verb {
-	case "create", "update", "patch", "delete", "deletecollection":
-		return true
-	}
-	return false
 }

@@ -115,10 +115,15 @@ func writeCertificates(dir string) (*authority, error) {
 		return nil, err
 	}
 	files["tokens.pub"] = encode("PUBLIC KEY", public)
+	return clients, writeFiles(dir, files)
+}
+
+// writeFiles writes files, by name, into a folder.
+func writeFiles(dir string, files map[string][]byte) error {
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return clients, nil
+	return nil
 }

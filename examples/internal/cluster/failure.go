@@ -3,7 +3,6 @@ package cluster
 import (
 	"io"
 	"net/http"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -22,19 +21,7 @@ const (
 
 // String is the failure's name.
 func (f Failure) String() string {
-	switch f {
-	case Healthy:
-		return "Healthy"
-	case Hang:
-		return "Hang"
-	case Status500:
-		return "Status500"
-	case Refuse:
-		return "Refuse"
-	case Garbage:
-		return "Garbage"
-	}
-	return "Failure(" + strconv.Itoa(int(f)) + ")"
+	return [...]string{"Healthy", "Hang", "Status500", "Refuse", "Garbage"}[f]
 }
 
 // Fail breaks what a pod serves, or repairs it with [Healthy]. The pod stays ready, as one without a readiness probe

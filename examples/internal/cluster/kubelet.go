@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // KubeletOptions of [StartKubelet]. The zero value runs the pods of all namespaces, each with an idle page.
@@ -95,18 +96,18 @@ type Kubelet struct {
 
 // StartKubelet makes a node and starts to run pods on it, until Stop. The context is for making the node only.
 func StartKubelet(ctx context.Context, config *rest.Config, o KubeletOptions) (*Kubelet, error) {
-	client, err := kubernetes.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
-	if err := makeNode(ctx, client); err != nil {
+	if err := makeNode(ctx, clientset); err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Kubelet{
 		options:  o,
-		client:   client,
+		client:   clientset,
 		queue:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 		cancel:   cancel,
 		next:     someAddress(),
@@ -115,15 +116,12 @@ func StartKubelet(ctx context.Context, config *rest.Config, o KubeletOptions) (*
 		unready:  map[types.NamespacedName]bool{},
 	}
 	enqueue := func(object any) {
-		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
-		}
-		if pod, ok := object.(*corev1.Pod); ok {
-			k.queue.Add(key(pod))
+		if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
+			k.queue.Add(name.AsNamespacedName())
 		}
 	}
 	store, watch := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", o.Namespace, fields.Everything()),
+		ListerWatcher: cache.NewListWatchFromClient(clientset.CoreV1().RESTClient(), "pods", o.Namespace, fields.Everything()),
 		ObjectType:    &corev1.Pod{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    enqueue,
@@ -132,9 +130,8 @@ func StartKubelet(ctx context.Context, config *rest.Config, o KubeletOptions) (*
 		},
 	})
 	k.store = store
-	k.done.Add(2)
-	go func() { defer k.done.Done(); watch.RunWithContext(run) }()
-	go func() { defer k.done.Done(); k.work(run) }()
+	k.done.Go(func() { watch.RunWithContext(run) })
+	k.done.Go(func() { k.work(run) })
 	return k, nil
 }
 
@@ -223,7 +220,7 @@ func (k *Kubelet) bind(ctx context.Context, pod *corev1.Pod) error {
 // finish lets a deleted pod serve until its StopDelay is over, and then confirms the deletion.
 func (k *Kubelet) finish(ctx context.Context, pod *corev1.Pod) (again time.Duration, err error) {
 	k.mu.Lock()
-	if s := k.pods[key(pod)]; s != nil && s.uid == pod.UID {
+	if s := k.pods[client.ObjectKeyFromObject(pod)]; s != nil && s.uid == pod.UID {
 		if s.leaving.IsZero() {
 			s.leaving = time.Now()
 		}
@@ -234,7 +231,7 @@ func (k *Kubelet) finish(ctx context.Context, pod *corev1.Pod) (again time.Durat
 		k.count()
 		return again, nil
 	}
-	k.forget(key(pod))
+	k.forget(client.ObjectKeyFromObject(pod))
 	var grace int64
 	err = k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &grace,
@@ -249,12 +246,12 @@ func (k *Kubelet) finish(ctx context.Context, pod *corev1.Pod) (again time.Durat
 // run gives the pod an address, lets it serve after its StartDelay, and says so in its status.
 func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) (again time.Duration, err error) {
 	k.mu.Lock()
-	s := k.pods[key(pod)]
+	s := k.pods[client.ObjectKeyFromObject(pod)]
 	if s == nil || s.uid != pod.UID {
 		if s != nil {
 			s.server.close() // of an older pod of this name
 		}
-		s = &podState{key: key(pod), uid: pod.UID, labels: pod.Labels, since: time.Now(), addr: k.address()}
+		s = &podState{key: client.ObjectKeyFromObject(pod), uid: pod.UID, labels: pod.Labels, since: time.Now(), addr: k.address()}
 		k.pods[s.key] = s
 	}
 	again = k.options.StartDelay - time.Since(s.since)
@@ -319,8 +316,8 @@ func someAddress() netip.Addr {
 }
 
 // makeNode makes the node, unless it is there.
-func makeNode(ctx context.Context, client *kubernetes.Clientset) error {
-	nodes := client.CoreV1().Nodes()
+func makeNode(ctx context.Context, clientset *kubernetes.Clientset) error {
+	nodes := clientset.CoreV1().Nodes()
 	made, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -340,9 +337,4 @@ func makeNode(ctx context.Context, client *kubernetes.Clientset) error {
 	}}
 	_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
 	return err
-}
-
-// key is the namespace and the name of a pod.
-func key(pod *corev1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }

@@ -1,10 +1,6 @@
 package cluster
 
-import (
-	"os"
-	"os/exec"
-	"path/filepath"
-)
+import "os/exec"
 
 // StartProgram starts the program at path with exactly the given environment. [Cluster.Stop] does not end it: stop it
 // before. On Linux it does not outlive this process.
@@ -24,10 +20,5 @@ func (c *Cluster) WriteCertificates(dir string) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string][]byte{"ca.crt": c.clients.pem, "tls.crt": cert, "tls.key": key} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeFiles(dir, map[string][]byte{"ca.crt": c.clients.pem, "tls.crt": cert, "tls.key": key})
 }
