@@ -124,7 +124,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 
 // startEtcd starts the store.
 func (c *Cluster) startEtcd(ctx context.Context) error {
-	url := "http://" + address(c.etcdPort)
+	url := "http://" + Address(c.etcdPort)
 	p, err := c.launch(&c.etcd, etcdProgram,
 		"--data-dir="+c.path("etcd"),
 		"--listen-client-urls="+url,
@@ -135,7 +135,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.Ready(ctx, func(ctx context.Context) error { return get(ctx, http.DefaultClient, url+"/health") })
+	return p.Ready(ctx, func(ctx context.Context) error { return Get(ctx, http.DefaultClient, url+"/health") })
 }
 
 // StartAPIServer starts the API server again after [Cluster.StopAPIServer], on the same port with the same data, and
@@ -150,7 +150,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return p.Ready(ctx, func(ctx context.Context) error { return get(ctx, client, c.admin.Host+"/readyz") })
+	return p.Ready(ctx, func(ctx context.Context) error { return Get(ctx, client, c.admin.Host+"/readyz") })
 }
 
 // StopAPIServer stops the API server and leaves all else running: an outage.
@@ -182,8 +182,8 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	url := "https://" + address(c.controllerPort) + "/healthz"
-	return p.Ready(ctx, func(ctx context.Context) error { return get(ctx, client, url) })
+	url := "https://" + Address(c.controllerPort) + "/healthz"
+	return p.Ready(ctx, func(ctx context.Context) error { return Get(ctx, client, url) })
 }
 
 // Stop ends the controllers, the API server and the store in this order, and removes the data. It may be called more than
@@ -260,8 +260,8 @@ func (c *Cluster) client() (*kubernetes.Clientset, error) { return kubernetes.Ne
 // path is that of a file in the cluster's folder.
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// address is that of a port on the loopback.
-func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+// Address is that of a port on the loopback.
+func Address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
 // FreePort finds a port on the loopback where nothing listens. It is below those that outgoing connections take, so that
 // it stays free while a server restarts.
@@ -269,7 +269,7 @@ func FreePort() (int, error) {
 	var last error
 	for range 100 {
 		port := 20_000 + rand.IntN(12_000)
-		l, err := net.Listen("tcp", address(port))
+		l, err := net.Listen("tcp", Address(port))
 		if err == nil {
 			return port, l.Close()
 		}
@@ -278,8 +278,8 @@ func FreePort() (int, error) {
 	return 0, last
 }
 
-// get asks for a page and fails unless the answer is 200.
-func get(ctx context.Context, client *http.Client, url string) error {
+// Get asks for a page and fails unless the answer is 200.
+func Get(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return err

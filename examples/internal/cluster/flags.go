@@ -12,7 +12,7 @@ func (c *Cluster) apiServerFlags() []string {
 		"--advertise-address=" + loopback,
 		"--endpoint-reconciler-type=none", // nobody asks for this server by the name of a Service, and one on loopback cannot be one
 		"--secure-port=" + strconv.Itoa(c.apiPort),
-		"--etcd-servers=http://" + address(c.etcdPort),
+		"--etcd-servers=http://" + Address(c.etcdPort),
 		"--tls-cert-file=" + c.path("server.crt"),
 		"--tls-private-key-file=" + c.path("server.key"),
 		"--client-ca-file=" + c.path("ca.crt"),

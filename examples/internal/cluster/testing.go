@@ -40,5 +40,5 @@ func FreeAddress(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return address(port)
+	return Address(port)
 }

@@ -49,7 +49,7 @@ func ServiceAccountUser(namespace, name string) string {
 // anonymous is the configuration of a client without credentials, and without a rate limit of its own.
 func (c *Cluster) anonymous() *rest.Config {
 	return &rest.Config{
-		Host:            "https://" + address(c.apiPort),
+		Host:            "https://" + Address(c.apiPort),
 		TLSClientConfig: rest.TLSClientConfig{CAData: c.clients.pem},
 		QPS:             -1,
 	}

@@ -3,7 +3,6 @@ package kedacluster
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -135,8 +134,8 @@ func (k *KEDA) install(ctx context.Context) error {
 func (k *KEDA) StartOperator(ctx context.Context) error {
 	p, err := k.launch(&k.operator, operatorProgram, append([]string{
 		"--metrics-bind-address=0", // none
-		"--health-probe-bind-address=" + address(k.probePort),
-		"--metrics-service-bind-address=" + address(k.rpcPort),
+		"--health-probe-bind-address=" + cluster.Address(k.probePort),
+		"--metrics-service-bind-address=" + cluster.Address(k.rpcPort),
 		"--cert-dir=" + k.dir,
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
@@ -146,11 +145,11 @@ func (k *KEDA) StartOperator(ctx context.Context) error {
 		return err
 	}
 	return p.Ready(ctx, func(ctx context.Context) error {
-		if err := get(ctx, "http://"+address(k.probePort)+"/readyz"); err != nil {
+		if err := get(ctx, "http://"+cluster.Address(k.probePort)+"/readyz"); err != nil {
 			return err
 		}
 		// It listens for the adapter when it has read what the cluster has.
-		connection, err := new(net.Dialer).DialContext(ctx, "tcp", address(k.rpcPort))
+		connection, err := new(net.Dialer).DialContext(ctx, "tcp", cluster.Address(k.rpcPort))
 		if err != nil {
 			return err
 		}
@@ -171,7 +170,7 @@ func (k *KEDA) StartAdapter(ctx context.Context) error {
 		"--authentication-kubeconfig=" + k.kubeconfig(),
 		"--authorization-kubeconfig=" + k.kubeconfig(),
 		"--lister-kubeconfig=" + k.kubeconfig(),
-		"--metrics-service-address=" + address(k.rpcPort),
+		"--metrics-service-address=" + cluster.Address(k.rpcPort),
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--zap-stacktrace-level=panic", // errors are one line each
@@ -180,7 +179,7 @@ func (k *KEDA) StartAdapter(ctx context.Context) error {
 		return err
 	}
 	return p.Ready(ctx, func(ctx context.Context) error {
-		if err := get(ctx, "https://"+address(k.adapterPort)+"/readyz"); err != nil {
+		if err := get(ctx, "https://"+cluster.Address(k.adapterPort)+"/readyz"); err != nil {
 			return err
 		}
 		_, err := k.admin.RESTClient().Get().AbsPath("/apis/external.metrics.k8s.io/v1beta1").DoRaw(ctx)
@@ -256,36 +255,16 @@ func (k *KEDA) end(where **cluster.Program) {
 	p := *where
 	*where = nil
 	k.mu.Unlock()
-	if p != nil {
-		p.Stop()
-	}
+	p.Stop()
 }
 
 // kubeconfig is the file by which KEDA reaches the API server.
 func (k *KEDA) kubeconfig() string { return filepath.Join(k.dir, "kubeconfig") }
 
-// address is that of a port on the loopback.
-func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
 // get asks for a page and fails unless the answer is 200. It does not check certificates: it asks a child process.
 func get(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	client := &http.Client{Transport: &http.Transport{
+	return cluster.Get(ctx, &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // as the API server does
-	}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	if err := answer.Body.Close(); err != nil {
-		return err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return errors.New(url + " answers " + answer.Status)
-	}
-	return nil
+	}}, url)
 }
