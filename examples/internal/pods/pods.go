@@ -3,7 +3,6 @@ package pods
 
 import (
 	"context"
-	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,10 +34,7 @@ func Trim(o any) (any, error) {
 	}
 	for key, value := range p.Annotations {
 		if strings.HasPrefix(key, "leaderworkerset.sigs.k8s.io/") {
-			if kept.Annotations == nil {
-				kept.Annotations = make(map[string]string)
-			}
-			maps.Copy(kept.Annotations, map[string]string{key: value})
+			metav1.SetMetaDataAnnotation(&kept.ObjectMeta, key, value)
 		}
 	}
 	for _, c := range p.Status.Conditions {
