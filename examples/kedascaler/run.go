@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/health"
 
 	"github.com/inferscale/inferscale/adapters/keda"
+	"github.com/inferscale/inferscale/examples/internal/webhooks"
 )
 
 // A scaler serves KEDA. Every replica does, leader or not.
@@ -73,16 +74,7 @@ func (h *hook) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	go func() { done <- h.server.ServeTLS(listener, "", "") }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.shutdown)
-	defer cancel()
-	return h.server.Shutdown(ctx)
+	return webhooks.Serve(ctx, listener, h.server, h.shutdown)
 }
 
 // webhookTLS has the webhook served with the same certificate as KEDA; the API server has none of its own to show.

@@ -76,7 +76,11 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	address := listener.Addr().String()
 	s.address.Store(&address)
-	server := defaulting.NewServer(defaulting.Bounded(s.mux), config)
+	return Serve(ctx, listener, defaulting.NewServer(defaulting.Bounded(s.mux), config), grace)
+}
+
+// Serve serves by TLS until ctx ends. Reviews that are under way then have the grace to end.
+func Serve(ctx context.Context, listener net.Listener, server *http.Server, grace time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- server.ServeTLS(listener, "", "") }()
 	select {
