@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -34,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/examples/internal/webhooks"
 	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/workspace/controller"
@@ -117,7 +117,8 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 	handler := slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level})
 	ctrl.SetLogger(logr.FromSlogHandler(handler))
 	klog.SetSlogLogger(slog.New(handler)) // of leader election
-	config, err := loadConfig(o.kubeconfig)
+	// A guard against mistakes of this program; the API server has its own.
+	config, err := command.Config("workspace", o.kubeconfig, 100, 200)
 	if err == nil {
 		err = serve(ctx, config, o)
 	}
@@ -126,20 +127,6 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		return exitFail
 	}
 	return exitOK
-}
-
-// loadConfig finds the cluster.
-func loadConfig(file string) (*rest.Config, error) {
-	load := ctrl.GetConfig
-	if file != "" {
-		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", file) }
-	}
-	config, err := load()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst = 100, 200 // a guard against mistakes of this program; the API server has its own
-	return config, nil
 }
 
 // newScheme returns the types that are read and written.
