@@ -15,12 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/scale"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -135,12 +133,7 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 
 // engine makes what decides.
 func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
-	config, httpClient, mapper := p.manager.GetConfig(), p.manager.GetHTTPClient(), p.manager.GetRESTMapper()
-	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
+	scales, err := command.Scales(p.manager.GetConfig(), p.manager.GetHTTPClient(), p.manager.GetRESTMapper())
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +156,7 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 		return nil, err
 	}
 	p.triggers, err = keda.NewTriggers(keda.TriggersConfig{
-		ScalerName: p.scaler, Scales: k8s.NewScales(scales, mapper), Observe: p.observe, Budget: budget, CrossNamespace: p.crossNamespace, Logger: p.logger,
+		ScalerName: p.scaler, Scales: scales, Observe: p.observe, Budget: budget, CrossNamespace: p.crossNamespace, Logger: p.logger,
 		Objects: func(ref keda.Ref) (keda.Object, error) { return p.object(ctx, ref) },
 		Store:   p.store,
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/keda"
+	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -257,15 +258,7 @@ func (o *options) metadata(rest []string) error {
 	return nil
 }
 
-func (o *options) urls() []string {
-	var all []string
-	for u := range strings.SplitSeq(o.static, ",") {
-		if u = strings.TrimSpace(u); u != "" {
-			all = append(all, u)
-		}
-	}
-	return all
-}
+func (o *options) urls() []string { return command.List(o.static) }
 
 // loopback reports whether an address can only be reached from this machine.
 func loopback(address string) bool {

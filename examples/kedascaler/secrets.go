@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/inferscale/inferscale/adapters/certs"
+	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
 // certCheck is how often Secrets, authentication and webhook are looked at.
@@ -66,10 +66,7 @@ func (o *options) secretNamespace() string {
 // rules say what is certified.
 func (o *options) rules() certs.Rules {
 	r := certs.Rules{DNSNames: certs.ServiceNames(o.service, o.namespace, o.domain), LeafLife: o.leafLife, Overlap: o.overlap, DropAfter: o.dropAfter}
-	for name := range strings.SplitSeq(o.names, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
+	for _, name := range command.List(o.names) {
 		if ip := net.ParseIP(name); ip != nil {
 			r.IPs = append(r.IPs, ip)
 		} else {

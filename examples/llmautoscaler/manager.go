@@ -12,12 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/scale"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -33,6 +30,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
+	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/examples/internal/pods"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 	"github.com/inferscale/inferscale/scrape"
@@ -136,11 +134,7 @@ func limiter() workqueue.TypedRateLimiter[ctrl.Request] {
 // controllers adds the controller of LLMAutoScalers.
 func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *slog.Logger) (*controller.Controller, error) {
 	config, httpClient, mapper := mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper()
-	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
+	scales, err := command.Scales(config, httpClient, mapper)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +157,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 		return nil, err
 	}
 	c, err := controller.New(controller.Config{
-		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Scales: k8s.NewScales(scales, mapper),
+		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Scales: scales,
 		Metadata: metadataClient, Mapper: mapper, Pods: pods.Lister(mgr.GetCache()),
 		Recorder: mgr.GetEventRecorderFor(name), //nolint:staticcheck // those of events.k8s.io need other rights
 		Metrics:  metrics, Numbers: numbers, Logger: logger,

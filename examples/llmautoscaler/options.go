@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
 // options are what the command line says.
@@ -153,12 +154,4 @@ func (o *options) slogLevel() (slog.Level, error) {
 }
 
 // watched returns the namespaces to work in, or nil for all.
-func (o *options) watched() []string {
-	var all []string
-	for name := range strings.SplitSeq(o.namespaces, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			all = append(all, name)
-		}
-	}
-	return all
-}
+func (o *options) watched() []string { return command.List(o.namespaces) }

@@ -3,10 +3,18 @@ package command
 
 import (
 	"fmt"
+	"net/http"
 	"runtime/debug"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/scale"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/inferscale/inferscale/adapters/k8s"
 )
 
 // Config returns how to reach the API server: by a kubeconfig file or, if that is empty, by $KUBECONFIG, or as a pod. Name
@@ -21,6 +29,30 @@ func Config(name, kubeconfig string, qps float64, burst int) (*rest.Config, erro
 	config.QPS, config.Burst = float32(qps), burst
 	config.UserAgent = name + "/" + Version()
 	return config, nil
+}
+
+// List returns what a flag lists between commas, without the spaces around.
+func List(text string) []string {
+	var all []string
+	for one := range strings.SplitSeq(text, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Scales returns the client of /scale by what a manager has.
+func Scales(config *rest.Config, client *http.Client, mapper meta.RESTMapper) (*k8s.Scales, error) {
+	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
+	if err != nil {
+		return nil, err
+	}
+	return k8s.NewScales(scales, mapper), nil
 }
 
 // Version is that of the module, or of the commit that the binary was built from.
