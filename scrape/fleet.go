@@ -1,8 +1,10 @@
 package scrape
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
+	"strings"
 
 	"github.com/inferscale/inferscale/internal/exact"
 )
@@ -112,13 +114,7 @@ func agree(shares []*share) []bool {
 	best := ""
 	better := func(a, b string) bool {
 		x, y := count[a], count[b]
-		switch {
-		case x.pods != y.pods:
-			return x.pods > y.pods
-		case x.bounds != y.bounds:
-			return x.bounds > y.bounds
-		}
-		return a < b
+		return cmp.Or(cmp.Compare(y.pods, x.pods), cmp.Compare(y.bounds, x.bounds), strings.Compare(a, b)) < 0
 	}
 	for i, s := range shares {
 		if s.dist == nil {

@@ -143,10 +143,7 @@ func (m Metric) check(e *scaling.FieldErrors, path string) {
 	e.Check(m.Fill >= 0 && !math.IsInf(m.Fill, 1), path+"fill", m.Fill, "must be a finite number of at least 0")
 	m.Endpoint.check(e, path+"endpoint.")
 	e.Check(len(m.Terms) > 0, path+"terms", len(m.Terms), "must have at least one series")
-	distribution := false
-	for _, s := range m.all() {
-		distribution = distribution || s.Read.distribution()
-	}
+	distribution := slices.ContainsFunc(m.all(), func(s Series) bool { return s.Read.distribution() })
 	e.Check(!distribution || len(m.Terms) == 1 && len(m.Over) == 0, path+"terms", len(m.Terms)+len(m.Over),
 		"a Mean, Quantile or Counts must be the only series")
 	e.Check(m.counts() || len(m.Sum)+len(m.Less) == 0, path+"sum", len(m.Sum)+len(m.Less), "must be given only with Counts, and less only with sum")
@@ -154,17 +151,13 @@ func (m Metric) check(e *scaling.FieldErrors, path string) {
 	for i, s := range append(slices.Clip(m.Sum), m.Less...) {
 		e.Check(s.Read == Rate, fmt.Sprintf("%ssum[%d].read", path, i), s.Read, "must be Rate")
 	}
-	for i := range m.Terms {
-		m.Terms[i].check(e, fmt.Sprintf("%sterms[%d].", path, i))
-	}
-	for i := range m.Over {
-		m.Over[i].check(e, fmt.Sprintf("%sover[%d].", path, i))
-	}
-	for i := range m.Sum {
-		m.Sum[i].check(e, fmt.Sprintf("%ssum[%d].", path, i))
-	}
-	for i := range m.Less {
-		m.Less[i].check(e, fmt.Sprintf("%sless[%d].", path, i))
+	for _, part := range []struct {
+		name string
+		list []Series
+	}{{"terms", m.Terms}, {"over", m.Over}, {"sum", m.Sum}, {"less", m.Less}} {
+		for i := range part.list {
+			part.list[i].check(e, fmt.Sprintf("%s%s[%d].", path, part.name, i))
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -98,18 +99,8 @@ func roster(pods []Pod) []Pod {
 	}
 	// Of two entries for one pod, the ready one is kept.
 	slices.SortFunc(live, func(a, b Pod) int {
-		if c := strings.Compare(a.Name, b.Name); c != 0 {
-			return c
-		}
-		if a.State != b.State {
-			return int(a.State) - int(b.State)
-		}
-		for _, c := range [...]int{strings.Compare(a.UID, b.UID), strings.Compare(a.Host, b.Host), strings.Compare(a.URL, b.URL)} {
-			if c != 0 {
-				return c
-			}
-		}
-		return 0
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.State, b.State),
+			strings.Compare(a.UID, b.UID), strings.Compare(a.Host, b.Host), strings.Compare(a.URL, b.URL))
 	})
 	names, uids := make(map[string]bool, len(live)), make(map[string]bool, len(live))
 	return slices.DeleteFunc(live, func(p Pod) bool {
