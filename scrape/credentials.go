@@ -17,23 +17,20 @@ const maxCredential = 1 << 20
 // credentials are the files of a configuration as they were read last. Their contents are compared, not their times:
 // a rotation within the granularity of a file system's clock would be missed, and the files are small.
 type credentials struct {
-	config                     TLSConfig
-	tokenFile                  string
-	caPEM, certPEM, keyPEM     []byte
-	tokenText                  []byte
-	tls                        *tls.Config
-	token                      string
-	loaded                     bool
-	readFile                   func(path string) ([]byte, error)
-	fixedToken                 string
-	tokenOverHTTP, insecureTLS bool
+	config                 TLSConfig
+	tokenFile              string
+	caPEM, certPEM, keyPEM []byte
+	tokenText              []byte
+	tls                    *tls.Config
+	token                  string
+	loaded                 bool
+	readFile               func(path string) ([]byte, error)
+	fixedToken             string
+	tokenOverHTTP          bool
 }
 
 func newCredentials(c Config) *credentials {
-	return &credentials{
-		config: c.TLS, tokenFile: c.TokenFile, readFile: readCredential, fixedToken: c.Token, tokenOverHTTP: c.AllowTokenOverHTTP,
-		insecureTLS: c.TLS.InsecureSkipVerify,
-	}
+	return &credentials{config: c.TLS, tokenFile: c.TokenFile, readFile: readCredential, fixedToken: c.Token, tokenOverHTTP: c.AllowTokenOverHTTP}
 }
 
 func readCredential(path string) (data []byte, err error) {
@@ -100,7 +97,7 @@ func (c *credentials) build() (*tls.Config, error) {
 	t := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		ServerName:         c.config.ServerName,
-		InsecureSkipVerify: c.insecureTLS,
+		InsecureSkipVerify: c.config.InsecureSkipVerify,
 	}
 	if c.config.CAFile != "" {
 		t.RootCAs = x509.NewCertPool()
