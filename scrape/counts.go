@@ -2,7 +2,6 @@ package scrape
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -19,10 +18,8 @@ type tally struct {
 // tally adds what a page has counted to what its pod has, and returns as the share how many observations that were.
 // Every series is looked at even after one has failed, so that nothing is counted twice. The failure is that of the first.
 func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share, *Error) {
-	for i := range p.series {
-		if fail := p.series[i].damage(w); fail != nil {
-			return nil, fail
-		}
+	if fail := p.damage(w); fail != nil {
+		return nil, fail
 	}
 	out := &share{den: 1, at: now.at}
 	var first *Error
@@ -46,28 +43,12 @@ func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share
 // tally adds what one Series of a page has counted since the last page, and returns how much that is. A failure may come
 // beside it, as when one engine of several is missing.
 func (s *seriesPlan) tally(w *worker, now moment, m *memory, last *baseline, into *tally, other bool) (float64, *Error) {
-	k := slices.IndexFunc(s.families, func(f int) bool { return w.page.First(f) != nil })
-	if k < 0 {
-		return 0, failf(NotFound, "no family %s", strings.Join(s.Families, " or "))
-	}
-	if fail := s.checkType(s.Families[k], w.page.Type(s.families[k])); fail != nil {
+	k, fail := s.find(w, now)
+	if fail != nil {
 		return 0, fail
 	}
-	if fail := s.choose(w, s.families[k]); fail != nil {
-		return 0, fail
-	}
-	if len(w.list) == 0 {
-		return 0, failf(NotFound, "no series of %s matches %v", s.Families[k], s.Match)
-	}
-	current := &w.current
-	*current = baseline{
-		at: now.at, family: s.Families[k], start: now.start,
-		bounds: current.bounds[:0], ids: current.ids[:0], began: current.began[:0], rows: current.rows[:0],
-	}
+	current := w.begin(s.Families[k], now)
 	for i := range w.list {
-		if age := now.at.Sub(time.UnixMilli(w.list[i].series.At)); w.list[i].series.Timed && age > now.staleness {
-			return 0, failf(Stale, "the page says that %s is %v old", s.Families[k], age)
-		}
 		if fail := s.count(w, &w.list[i], s.created[k]); fail != nil {
 			return 0, fail
 		}
@@ -75,7 +56,7 @@ func (s *seriesPlan) tally(w *worker, now moment, m *memory, last *baseline, int
 			return 0, failf(Buckets, "%s has no _sum", s.Families[k])
 		}
 	}
-	fail := w.rises(now, m, last)
+	fail = w.rises(now, m, last)
 	n := s.into(w, into, other)
 	m.keep(last, current)
 	return n, fail

@@ -89,11 +89,7 @@ func (b *baseline) isBefore(unix float64, now *baseline) bool {
 // if nothing can be missing from it: a series that the last page had is here, and one that it had not has counted
 // nothing yet, or is known to have begun since. Else there is no baseline; the next page has one.
 func (s *seriesPlan) counted(w *worker, k int, now moment, m *memory, last *baseline) (*distribution, *Error) {
-	current := &w.current
-	*current = baseline{
-		at: now.at, family: s.Families[k], start: now.start,
-		bounds: current.bounds[:0], ids: current.ids[:0], began: current.began[:0], rows: current.rows[:0],
-	}
+	current := w.begin(s.Families[k], now)
 	for i := range w.list {
 		if fail := s.count(w, &w.list[i], s.created[k]); fail != nil {
 			return nil, fail
@@ -133,6 +129,13 @@ func (s *seriesPlan) counted(w *worker, k int, now moment, m *memory, last *base
 		d.counts = append(d.counts, column(j))
 	}
 	return d, nil
+}
+
+// begin makes w.current that of a page without series.
+func (w *worker) begin(family string, now moment) *baseline {
+	b := &w.current
+	*b = baseline{at: now.at, family: family, start: now.start, bounds: b.bounds[:0], ids: b.ids[:0], began: b.began[:0], rows: b.rows[:0]}
+	return b
 }
 
 // count adds a series to w.current.

@@ -34,10 +34,8 @@ type moment struct {
 // reduce makes one share of a page. Every series is looked at even after one has failed, so that its baseline advances.
 // The failure is that of the first.
 func (p *metricPlan) reduce(w *worker, now moment, m *memory, metric int) (*share, *Error) {
-	for i := range p.series {
-		if fail := p.series[i].damage(w); fail != nil {
-			return nil, fail
-		}
+	if fail := p.damage(w); fail != nil {
+		return nil, fail
 	}
 	var (
 		first        *Error
@@ -85,16 +83,19 @@ func (p *metricPlan) reduce(w *worker, now moment, m *memory, metric int) (*shar
 }
 
 // damage says what is wrong with the lines of the families, whichever of them is read.
-func (s *seriesPlan) damage(w *worker) *Error {
-	for _, list := range [...][]int{s.families, s.created} {
-		for _, f := range list {
-			if err := w.page.Err(f); err != nil {
-				return &Error{Reason: Parse, Err: err}
+func (p *metricPlan) damage(w *worker) *Error {
+	for i := range p.series {
+		s := &p.series[i]
+		for _, list := range [...][]int{s.families, s.created} {
+			for _, f := range list {
+				if err := w.page.Err(f); err != nil {
+					return &Error{Reason: Parse, Err: err}
+				}
 			}
 		}
-	}
-	if err := w.page.Err(0); err != nil && s.Read != Value {
-		return &Error{Reason: Parse, Err: err}
+		if err := w.page.Err(0); err != nil && s.Read != Value {
+			return &Error{Reason: Parse, Err: err}
+		}
 	}
 	return nil
 }
@@ -196,30 +197,15 @@ type reduced struct {
 }
 
 func (s *seriesPlan) reduce(w *worker, now moment, m *memory, last *baseline) (reduced, *Error) {
-	k := slices.IndexFunc(s.families, func(f int) bool { return w.page.First(f) != nil })
-	if k < 0 {
-		last.absent(now.at)
-		return reduced{}, failf(NotFound, "no family %s", strings.Join(s.Families, " or "))
-	}
-	name, family := s.Families[k], s.families[k]
-	if fail := s.checkType(name, w.page.Type(family)); fail != nil {
-		return reduced{}, fail
-	}
-	if fail := s.choose(w, family); fail != nil {
+	k, fail := s.find(w, now)
+	if fail != nil {
+		if fail.Reason == NotFound {
+			last.absent(now.at)
+		}
 		return reduced{}, fail
 	}
 	list := w.list
-	if len(list) == 0 {
-		last.absent(now.at)
-		return reduced{}, failf(NotFound, "no series of %s matches %v", name, s.Match)
-	}
-	for _, c := range list {
-		if age := now.at.Sub(time.UnixMilli(c.series.At)); c.series.Timed && age > now.staleness {
-			return reduced{}, failf(Stale, "the page says that %s is %v old", name, age)
-		}
-	}
 	out := reduced{series: len(list)}
-	var fail *Error
 	if s.Read == Value {
 		for i := range list {
 			if fail = list[i].read(); fail != nil {
@@ -233,7 +219,31 @@ func (s *seriesPlan) reduce(w *worker, now moment, m *memory, last *baseline) (r
 		out.groups, out.value, fail = s.group(w)
 	}
 	if fail != nil {
-		return reduced{}, &Error{Reason: fail.Reason, Err: fmt.Errorf("%s: %w", name, fail.Err)}
+		return reduced{}, &Error{Reason: fail.Reason, Err: fmt.Errorf("%s: %w", s.Families[k], fail.Err)}
 	}
 	return out, nil
+}
+
+// find lists in w the series that are read, and returns which of the Families they are of.
+func (s *seriesPlan) find(w *worker, now moment) (k int, fail *Error) {
+	k = slices.IndexFunc(s.families, func(f int) bool { return w.page.First(f) != nil })
+	if k < 0 {
+		return k, failf(NotFound, "no family %s", strings.Join(s.Families, " or "))
+	}
+	name, family := s.Families[k], s.families[k]
+	if fail := s.checkType(name, w.page.Type(family)); fail != nil {
+		return k, fail
+	}
+	if fail := s.choose(w, family); fail != nil {
+		return k, fail
+	}
+	if len(w.list) == 0 {
+		return k, failf(NotFound, "no series of %s matches %v", name, s.Match)
+	}
+	for _, c := range w.list {
+		if age := now.at.Sub(time.UnixMilli(c.series.At)); c.series.Timed && age > now.staleness {
+			return k, failf(Stale, "the page says that %s is %v old", name, age)
+		}
+	}
+	return k, nil
 }
