@@ -39,10 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "llmautoscaler %s\n", command.Version())
 		return 0
 	}
-	level, err := o.slogLevel()
-	if err != nil {
-		return 2
-	}
+	level, _ := o.slogLevel() // it was parsed before
 	logger := slog.New(command.Calm(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level})))
 	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	klog.SetSlogLogger(logger)
