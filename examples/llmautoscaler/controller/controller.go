@@ -1,11 +1,13 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +24,6 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/loop/shadow/replay"
-	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scrape"
 )
 
@@ -101,17 +102,12 @@ func New(c Config) (*Controller, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.StatusRefresh == 0 {
-		c.StatusRefresh = defaultStatusRefresh
-	}
+	c.StatusRefresh, c.Jitter = cmp.Or(c.StatusRefresh, defaultStatusRefresh), cmp.Or(c.Jitter, defaultJitter)
 	if c.Budget == nil {
 		var err error
 		if c.Budget, err = scrape.NewBudget(0); err != nil {
 			return nil, err
 		}
-	}
-	if c.Jitter == 0 {
-		c.Jitter = defaultJitter
 	}
 	if c.Beside == nil {
 		c.Beside = func(f func()) { go f() }
@@ -150,14 +146,15 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	r.late = 0
-	if late := c.config.Now().Sub(r.due); !r.due.IsZero() {
-		c.config.Numbers.late(request.Namespace, late, r.due)
-		if late > time.Duration(interval(&las.LLMAutoScaler))*time.Second {
+	every := las.Spec.Interval()
+	if late := c.config.Now().Sub(r.due); !r.due.IsZero() { // what was due at no time, as the first round after an edit, is not late
+		c.config.Numbers.late(request.Namespace, late)
+		if late > every {
 			r.late = late
 		}
 	}
 	wait, err := r.round(ctx, &las.LLMAutoScaler)
-	c.finished(r, time.Duration(interval(&las.LLMAutoScaler))*time.Second)
+	c.finished(r, every)
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
@@ -207,8 +204,7 @@ func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*ru
 // first returns when an object that this process has not seen before is due: at once if it is new, and otherwise at a
 // place of its own within the interval, so that neither a restart nor a new leader makes all of them due together.
 func (c *Controller) first(las *v1alpha1.LLMAutoScaler) time.Time {
-	interval := time.Duration(interval(las)) * time.Second
-	now := c.config.Now()
+	interval, now := las.Spec.Interval(), c.config.Now()
 	began := c.begun(now)
 	if now.Sub(las.CreationTimestamp.Time) < interval || now.Sub(began) > interval {
 		return now
@@ -224,13 +220,6 @@ func (c *Controller) begun(now time.Time) time.Time {
 		c.started = now
 	}
 	return c.started
-}
-
-func interval(las *v1alpha1.LLMAutoScaler) int32 {
-	if las.Spec.IntervalSeconds == nil {
-		return policy.DefaultIntervalSeconds
-	}
-	return *las.Spec.IntervalSeconds
 }
 
 func (c *Controller) forget(key types.NamespacedName) {
@@ -281,7 +270,13 @@ func (c *Controller) rival(ctx context.Context, las *v1alpha1.LLMAutoScaler) (st
 const TargetIndex = "spec.scaleTargetRef"
 
 // IndexKey returns the key under which the index has a target: its version does not matter.
-func IndexKey(t k8s.Target) string { return group(t.APIVersion) + "/" + t.Kind + "/" + t.Name }
+func IndexKey(t k8s.Target) string {
+	group, _, found := strings.Cut(t.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	return group + "/" + t.Kind + "/" + t.Name
+}
 
 // Index returns the keys of an object for the index by target.
 func Index(o client.Object) []string {
@@ -290,15 +285,6 @@ func Index(o client.Object) []string {
 		return nil
 	}
 	return []string{IndexKey(Target(&las.LLMAutoScaler))}
-}
-
-func group(apiVersion string) string {
-	for i := range len(apiVersion) {
-		if apiVersion[i] == '/' {
-			return apiVersion[:i]
-		}
-	}
-	return ""
 }
 
 // Precedes reports whether one of two objects has the right to their common target: the older, or the first by name.

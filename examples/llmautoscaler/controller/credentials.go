@@ -38,8 +38,6 @@ func newCredentials(secrets client.Reader, dir string, las *v1alpha1.LLMAutoScal
 	return &credentials{secrets: secrets, dir: filepath.Join(dir, string(las.UID)), namespace: las.Namespace}
 }
 
-func (c *credentials) files() (ca, token string) { return c.ca, c.token }
-
 // refresh reads the Secrets if that was not done for a while, or was done for another spec.
 func (c *credentials) refresh(ctx context.Context, s *policy.Scrape, now time.Time) error {
 	age := now.Sub(c.read)

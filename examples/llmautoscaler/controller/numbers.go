@@ -73,29 +73,25 @@ func NewNumbers() *Numbers {
 
 // Describe sends the descriptions of the metrics.
 func (n *Numbers) Describe(ch chan<- *prometheus.Desc) {
-	n.lateness.Describe(ch)
-	n.statuses.Describe(ch)
-	n.readies.Describe(ch)
-	n.wished.Describe(ch)
-	n.outs.Describe(ch)
-	n.attains.Describe(ch)
-	n.seconds.Describe(ch)
+	for _, c := range n.all() {
+		c.Describe(ch)
+	}
 }
 
 // Collect sends the metrics.
 func (n *Numbers) Collect(ch chan<- prometheus.Metric) {
-	n.lateness.Collect(ch)
-	n.statuses.Collect(ch)
-	n.readies.Collect(ch)
-	n.wished.Collect(ch)
-	n.outs.Collect(ch)
-	n.attains.Collect(ch)
-	n.seconds.Collect(ch)
+	for _, c := range n.all() {
+		c.Collect(ch)
+	}
 }
 
-// late notes how late a round is. What was due at no time, as the first round after an edit, is not late.
-func (n *Numbers) late(namespace string, by time.Duration, due time.Time) {
-	if n != nil && !due.IsZero() {
+func (n *Numbers) all() []prometheus.Collector {
+	return []prometheus.Collector{n.lateness, n.statuses, n.readies, n.wished, n.outs, n.attains, n.seconds}
+}
+
+// late notes how late a round is.
+func (n *Numbers) late(namespace string, by time.Duration) {
+	if n != nil {
 		n.lateness.WithLabelValues(namespace).Observe(by.Seconds())
 	}
 }

@@ -72,7 +72,6 @@ func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
 // round does a round and returns how long to wait for the next.
 func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.Duration, error) {
 	began := r.controller.config.Now()
-	every := time.Duration(interval(las)) * time.Second
 	outcome, trouble := unable(las, began), (*trouble)(nil)
 	bounded, cancel := context.WithTimeout(ctx, longestRound)
 	defer cancel()
@@ -102,7 +101,7 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 		r.controller.config.Logger.Warn("status not written", "namespace", las.Namespace, "name", las.Name, "error", err)
 	}
 	var wait time.Duration
-	r.due, wait = r.controller.wait(began, every, outcome.Next)
+	r.due, wait = r.controller.wait(began, las.Spec.Interval(), outcome.Next)
 	return wait, nil
 }
 
@@ -188,7 +187,7 @@ func (r *runner) observeWith(config scrape.Config, port k8s.Port, budget *scrape
 	c := &r.controller.config
 	config.AllowLocal, config.Now, config.Budget, config.Tenant = c.AllowLocal, c.Now, budget, r.namespace
 	if r.credentials != nil {
-		config.TLS.CAFile, config.TokenFile = r.credentials.files()
+		config.TLS.CAFile, config.TokenFile = r.credentials.ca, r.credentials.token
 	}
 	scraper, err := scrape.New(config)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -169,10 +168,7 @@ func readiness(o *k8s.Outcome, t *trouble) metav1.Condition {
 // refuse sets the conditions of a round that did not come to its loop.
 func refuse(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *trouble) {
 	s.CurrentReplicas, s.DesiredReplicas, s.CooldownUntil = nil, nil, nil
-	message := t.err.Error()
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "")
-	}
+	message := cut(t.err.Error(), maxMessage)
 	for kind, status := range map[string]metav1.ConditionStatus{
 		k8s.ConditionReady: metav1.ConditionFalse, k8s.ConditionScalingActive: metav1.ConditionFalse,
 		k8s.ConditionAbleToScale: metav1.ConditionUnknown, k8s.ConditionMetricsAvailable: metav1.ConditionUnknown,
@@ -212,11 +208,10 @@ func decision(o *k8s.Outcome) *v1alpha1.Decision {
 func readings(o *k8s.Outcome) []v1alpha1.MetricReading {
 	var all []v1alpha1.MetricReading
 	for _, r := range o.Observed.Readings {
-		one := v1alpha1.MetricReading{Name: r.Metric, Pods: r.Values, NotReady: r.NotReady, Failed: r.Failed}
+		one := v1alpha1.MetricReading{Name: r.Metric, Pods: r.Values, NotReady: r.NotReady, Failed: r.Failed, Error: failure(o, r)}
 		if r.Known() {
 			one.Lower, one.Upper = number(r.Lower), number(r.Upper)
 		}
-		one.Error = failure(o, r)
 		all = append(all, one)
 	}
 	return all
@@ -236,8 +231,7 @@ func failure(o *k8s.Outcome, r scaling.Reading) string {
 	i := slices.IndexFunc(o.Observed.Readings, func(other scaling.Reading) bool { return other.Metric == r.Metric })
 	for _, pod := range o.View().Pods {
 		if i < len(pod.Values) && pod.Values[i].Err != nil {
-			text := pod.Values[i].Err.Error()
-			return text[:min(len(text), maxError)]
+			return cut(pod.Values[i].Err.Error(), maxError)
 		}
 	}
 	return ""

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
@@ -77,11 +77,7 @@ func targetOf(o *unstructured.Unstructured) string {
 		}
 		return otherwise
 	}
-	group, _, found := strings.Cut(text("apiVersion", "apps/v1"), "/")
-	if !found {
-		group = ""
-	}
-	return group + "/" + text("kind", "Deployment") + "/" + text("name", "")
+	return controller.IndexKey(k8s.Target{APIVersion: text("apiVersion", "apps/v1"), Kind: text("kind", "Deployment"), Name: text("name", "")})
 }
 
 func isPaused(o *unstructured.Unstructured) bool {
