@@ -116,7 +116,7 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 			return err
 		}
 	}
-	lead := &leader{process: p, duties: []duty{&sweeper{process: p}}}
+	lead := &leader{process: p, duties: []manager.Runnable{&sweeper{process: p}}}
 	k, err := p.newKeeper()
 	if err != nil {
 		return err

@@ -10,20 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
-
-// A duty is what only one replica does.
-type duty interface {
-	Start(ctx context.Context) error
-}
 
 // A leader does duties while it holds the lease. Who loses it, as when the API server is away, goes on serving and
 // tries for it again: the lease is about who writes, not about who answers.
 type leader struct {
 	*process
 
-	duties []duty
-	busy   sync.Mutex // held while duties are done: who comes back must not do them twice at once
+	duties []manager.Runnable // that only one replica has
+	busy   sync.Mutex         // held while duties are done: who comes back must not do them twice at once
 }
 
 // NeedLeaderElection says that it runs everywhere: it is the election.

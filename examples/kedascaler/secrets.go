@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,12 +57,7 @@ func (p *process) credentials(ctx context.Context) error {
 	return nil
 }
 
-func (o *options) secretNamespace() string {
-	if o.secretsIn != "" {
-		return o.secretsIn
-	}
-	return o.namespace
-}
+func (o *options) secretNamespace() string { return cmp.Or(o.secretsIn, o.namespace) }
 
 // rules say what is certified.
 func (o *options) rules() certs.Rules {

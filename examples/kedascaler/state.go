@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/keda"
@@ -84,18 +85,12 @@ type sweeper struct{ *process }
 
 // Start sweeps until ctx ends.
 func (s *sweeper) Start(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.logger.Warn("state of ScaledObjects that are gone", "error", err)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	}, sweepEvery)
+	return nil
 }
 
 // sweep removes every state that is older than an hour and belongs to no ScaledObject. One that cannot be removed does not
