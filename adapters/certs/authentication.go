@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -49,12 +50,7 @@ func Authentication(name, secretName string) *unstructured.Unstructured {
 // *SecretError with ErrForeign and nothing is written. Fields of others, such as annotations, are left alone. A cluster
 // without KEDA's definitions gives an error that apierrors.IsNotFound knows.
 func KeepAuthentication(ctx context.Context, c dynamic.Interface, name, secretName string) (bool, error) {
-	if name == "" {
-		name = DefaultAuthentication
-	}
-	if secretName == "" {
-		secretName = DefaultSecret
-	}
+	name, secretName = cmp.Or(name, DefaultAuthentication), cmp.Or(secretName, DefaultSecret)
 	where := "ClusterTriggerAuthentication " + name
 	want := Authentication(name, secretName)
 	have, err := c.Resource(authentications()).Get(ctx, name, metav1.GetOptions{})

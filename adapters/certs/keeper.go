@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -66,15 +67,9 @@ type Keeper struct {
 
 // NewKeeper returns a Keeper, or every rule that the configuration breaks.
 func NewKeeper(c KeeperConfig) (*Keeper, error) {
-	if c.Name == "" {
-		c.Name = DefaultSecret
-	}
-	if c.CAName == "" {
-		c.CAName = strings.TrimSuffix(c.Name, "-certs") + "-ca"
-	}
-	if c.CANamespace == "" {
-		c.CANamespace = c.Namespace
-	}
+	c.Name = cmp.Or(c.Name, DefaultSecret)
+	c.CAName = cmp.Or(c.CAName, strings.TrimSuffix(c.Name, "-certs")+"-ca")
+	c.CANamespace = cmp.Or(c.CANamespace, c.Namespace)
 	if c.OnAction == nil {
 		c.OnAction = func(Action) {}
 	}
@@ -259,10 +254,7 @@ func (k *Keeper) RotateCA(ctx context.Context, request string) error {
 		return &SecretError{Secret: k.authority.where, Rule: mustNotBeEmpty, Err: ErrMissing}
 	}
 	return k.write(ctx, k.CANamespace, k.CAName, s, func(s *corev1.Secret) error {
-		if s.Annotations == nil {
-			s.Annotations = map[string]string{}
-		}
-		s.Annotations[RotateAnnotation] = request
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, RotateAnnotation, request)
 		return nil
 	})
 }

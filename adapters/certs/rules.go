@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"time"
@@ -36,15 +37,9 @@ type Rules struct {
 }
 
 func (r Rules) orDefault() Rules {
-	if r.CALife == 0 {
-		r.CALife = defaultCALife
-	}
-	if r.LeafLife == 0 {
-		r.LeafLife = defaultLeafLife
-	}
-	if r.Overlap == 0 {
-		r.Overlap = defaultOverlap
-	}
+	r.CALife = cmp.Or(r.CALife, defaultCALife)
+	r.LeafLife = cmp.Or(r.LeafLife, defaultLeafLife)
+	r.Overlap = cmp.Or(r.Overlap, defaultOverlap)
 	return r
 }
 
@@ -79,9 +74,6 @@ func (r Rules) Validate() error {
 // and service.namespace.svc.clusterDomain. An empty clusterDomain means cluster.local. The first is good only within
 // the namespace, but a client there may use it.
 func ServiceNames(service, namespace, clusterDomain string) []string {
-	if clusterDomain == "" {
-		clusterDomain = "cluster.local"
-	}
 	full := service + "." + namespace
-	return []string{service, full, full + ".svc", full + ".svc." + clusterDomain}
+	return []string{service, full, full + ".svc", full + ".svc." + cmp.Or(clusterDomain, "cluster.local")}
 }

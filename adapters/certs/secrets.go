@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Keys of the Secrets' data.
@@ -165,10 +166,7 @@ func (c codec) putMaterial(s *corev1.Secret, m Material) {
 		keyCA: m.Bundle, keyTLSCert: m.Client.Cert, keyTLSKey: m.Client.Key,
 		keyServerCert: m.Server.Cert, keyServerKey: m.Server.Key,
 	})
-	if s.Annotations == nil {
-		s.Annotations = map[string]string{}
-	}
-	s.Annotations[SinceAnnotation] = stamp(m.Since)
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, SinceAnnotation, stamp(m.Since))
 }
 
 // put sets keys, and removes those without a value but for the two that the type wants.

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,16 +38,7 @@ type Keys struct {
 }
 
 func (k Keys) orDefault() Keys {
-	if k.CA == "" {
-		k.CA = keyCA
-	}
-	if k.Cert == "" {
-		k.Cert = keyServerCert
-	}
-	if k.Key == "" {
-		k.Key = keyServerKey
-	}
-	return k
+	return Keys{CA: cmp.Or(k.CA, keyCA), Cert: cmp.Or(k.Cert, keyServerCert), Key: cmp.Or(k.Key, keyServerKey)}
 }
 
 // A SecretSource reads a Secret through the cache of an informer. It only reads: the Secret may be kept by a Keeper, by
