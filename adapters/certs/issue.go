@@ -71,10 +71,7 @@ func (m issuer) leaf(ca *identity, t *x509.Certificate) (*identity, error) {
 	if t.SerialNumber, err = m.serial(); err != nil {
 		return nil, err
 	}
-	t.NotAfter = m.now.Add(m.rules.LeafLife)
-	if t.NotAfter.After(ca.cert.NotAfter) {
-		t.NotAfter = ca.cert.NotAfter
-	}
+	t.NotAfter = earlier(m.now.Add(m.rules.LeafLife), ca.cert.NotAfter)
 	t.KeyUsage = x509.KeyUsageDigitalSignature
 	t.BasicConstraintsValid = true
 	return m.make(t, ca)

@@ -162,10 +162,7 @@ func (k *Keeper) round(ctx context.Context) (time.Time, error) {
 	for _, a := range step.Actions {
 		k.OnAction(a)
 	}
-	if last := now.Add(resync); step.Next.After(last) {
-		return last, nil
-	}
-	return step.Next, nil
+	return earlier(step.Next, now.Add(resync)), nil
 }
 
 // named says by which Secret an error of Next is meant.

@@ -54,11 +54,7 @@ func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (S
 			return Step{}, err
 		}
 	}
-	at := t.next()
-	if at.Before(exact) {
-		at = exact
-	}
-	return Step{State: t.state(), Actions: t.actions, Next: at}, nil
+	return Step{State: t.state(), Actions: t.actions, Next: later(t.next(), exact)}, nil
 }
 
 // A turn is one call of Next.
@@ -159,9 +155,7 @@ func (t *turn) drop() error {
 	if t.a.Phase != PhaseSwitch {
 		return nil
 	}
-	if until := t.signedUntil(t.a.old); until.After(t.a.OldUntil) {
-		t.a.OldUntil = until // a second writer has let the old CA sign once more
-	}
+	t.a.OldUntil = later(t.a.OldUntil, t.signedUntil(t.a.old)) // a second writer may have let the old CA sign once more
 	if at := t.dropAt(); !t.now.Before(at) {
 		t.did(DropCA, "nothing that it signed is in use since %s", stamp(at))
 		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSteady, nil, nil, time.Time{}
@@ -171,8 +165,8 @@ func (t *turn) drop() error {
 
 func (t *turn) dropAt() time.Time {
 	at := t.a.OldUntil
-	if after := t.m.Since.Add(t.rules.DropAfter); t.rules.DropAfter > 0 && t.published() && after.Before(at) {
-		at = after
+	if t.rules.DropAfter > 0 && t.published() {
+		at = earlier(at, t.m.Since.Add(t.rules.DropAfter))
 	}
 	return at.Add(t.rules.slack())
 }
@@ -197,25 +191,18 @@ func (t *turn) change() error {
 	old := t.a.ca
 	t.a.Phase, t.a.ca, t.a.next = PhaseSteady, t.a.next, nil
 	if !expired {
-		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSwitch, old.cert, old.pair.Cert, t.now
-		if until := t.signedUntil(old.cert); until.After(t.now) {
-			t.a.OldUntil = until
-		}
+		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSwitch, old.cert, old.pair.Cert, later(t.now, t.signedUntil(old.cert))
 	}
 	return nil
 }
 
 // switchAt is early where the old CA, or what it signed and cannot sign again, would expire before.
 func (t *turn) switchAt() time.Time {
-	at := t.m.Since.Add(t.rules.Overlap + t.rules.slack())
 	end := t.a.ca.cert.NotAfter
 	if t.a.ca.key == nil {
 		end = t.leastLeaf()
 	}
-	if early := end.Add(-t.rules.slack()); early.Before(at) {
-		at = early
-	}
-	return at
+	return earlier(t.m.Since.Add(t.rules.Overlap+t.rules.slack()), end.Add(-t.rules.slack()))
 }
 
 // begin begins PhasePublish.
@@ -336,11 +323,7 @@ func (t *turn) next() time.Time {
 		at = renewAt(t.a.ca.cert)
 	}
 	if t.a.ca.key != nil {
-		for _, leaf := range []*identity{t.m.client, t.m.server} {
-			if r := renewAt(leaf.cert); r.Before(at) {
-				at = r
-			}
-		}
+		at = earlier(at, earlier(renewAt(t.m.client.cert), renewAt(t.m.server.cert)))
 	}
 	return at.Add(time.Second - 1).Truncate(time.Second)
 }
@@ -360,18 +343,15 @@ func (t *turn) state() State {
 func (t *turn) signedUntil(ca *x509.Certificate) time.Time {
 	var until time.Time
 	for _, leaf := range []*identity{t.m.client, t.m.server} {
-		if leaf != nil && signed(leaf.cert, ca) && leaf.cert.NotAfter.After(until) {
-			until = leaf.cert.NotAfter
+		if leaf != nil && signed(leaf.cert, ca) {
+			until = later(until, leaf.cert.NotAfter)
 		}
 	}
 	return until
 }
 
 func (t *turn) leastLeaf() time.Time {
-	if t.m.server.cert.NotAfter.Before(t.m.client.cert.NotAfter) {
-		return t.m.server.cert.NotAfter
-	}
-	return t.m.client.cert.NotAfter
+	return earlier(t.m.client.cert.NotAfter, t.m.server.cert.NotAfter)
 }
 
 func (t *turn) good(leaf *x509.Certificate) bool {
@@ -390,6 +370,20 @@ func renewAt(c *x509.Certificate) time.Time {
 // signed says whether ca signed leaf. The key's name, which is compared first, is the cheap part.
 func signed(leaf, ca *x509.Certificate) bool {
 	return bytes.Equal(leaf.AuthorityKeyId, ca.SubjectKeyId) && leaf.CheckSignatureFrom(ca) == nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
