@@ -43,12 +43,9 @@ func (f *Files) Load() (Served, error) {
 		return f.last, nil
 	}
 	s := Served{Where: f.where(), Version: version, Keys: keys}
-	for _, part := range []struct {
-		name string
-		to   *[]byte
-	}{{keys.CA, &s.CA}, {keys.Cert, &s.Pair.Cert}, {keys.Key, &s.Pair.Key}} {
-		if *part.to, err = os.ReadFile(filepath.Join(f.Dir, part.name)); err != nil {
-			return Served{}, f.fault(part.name, err)
+	for _, one := range []file{{keys.CA, &s.CA}, {keys.Cert, &s.Pair.Cert}, {keys.Key, &s.Pair.Key}} {
+		if *one.part, err = os.ReadFile(filepath.Join(f.Dir, one.name)); err != nil {
+			return Served{}, fileFault(f.where(), one.name, err)
 		}
 	}
 	f.last = s
@@ -63,10 +60,6 @@ func (f *Files) GoString() string { return f.where() }
 
 func (f *Files) where() string { return "folder " + f.Dir }
 
-func (f *Files) fault(name string, err error) error {
-	return fileFault(f.where(), name, err)
-}
-
 func fileFault(where, name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &SecretError{Secret: where, Key: name, Rule: "must exist", Err: ErrMissing}
@@ -80,7 +73,7 @@ func (f *Files) look(keys Keys) (string, error) {
 	for _, name := range []string{keys.CA, keys.Cert, keys.Key} {
 		i, err := os.Stat(filepath.Join(f.Dir, name))
 		if err != nil {
-			return "", f.fault(name, err)
+			return "", fileFault(f.where(), name, err)
 		}
 		if name == keys.Key {
 			if err := checkMode(f.where(), name, i); err != nil {
@@ -99,21 +92,16 @@ func checkMode(where, name string, i fs.FileInfo) error {
 	return &SecretError{Secret: where, Key: name, Rule: fmt.Sprintf("has mode %04o, must have 0600 or stricter", i.Mode().Perm())}
 }
 
-var materialFiles = []string{keyCA, keyTLSCert, keyServerCert, keyTLSKey, keyServerKey} //nolint:gochecknoglobals // a constant
+// A file is a part of what WriteFiles writes, under its name.
+type file struct {
+	name string
+	part *[]byte
+}
 
-// part returns the place of a file in m.
-func part(m *Material, name string) *[]byte {
-	switch name {
-	case keyCA:
-		return &m.Bundle
-	case keyTLSCert:
-		return &m.Client.Cert
-	case keyTLSKey:
-		return &m.Client.Key
-	case keyServerCert:
-		return &m.Server.Cert
+func (m *Material) files() []file {
+	return []file{
+		{keyCA, &m.Bundle}, {keyTLSCert, &m.Client.Cert}, {keyServerCert, &m.Server.Cert}, {keyTLSKey, &m.Client.Key}, {keyServerKey, &m.Server.Key},
 	}
-	return &m.Server.Key
 }
 
 // WriteFiles writes m as ca.crt, tls.crt, tls.key, server.crt and server.key into a folder for its owner alone (mode
@@ -138,8 +126,8 @@ func WriteFiles(dir string, m Material) error {
 	if i.Mode().Perm()&0o077 != 0 {
 		return &SecretError{Secret: "folder " + dir, Rule: fmt.Sprintf("has mode %04o, must have 0700 or stricter", i.Mode().Perm())}
 	}
-	for _, name := range materialFiles {
-		if err := replaceFile(filepath.Join(dir, name), *part(&m, name)); err != nil {
+	for _, f := range m.files() {
+		if err := replaceFile(filepath.Join(dir, f.name), *f.part); err != nil {
 			return err
 		}
 	}
@@ -173,21 +161,22 @@ func replaceFile(path string, data []byte) (err error) {
 // ReadFiles reads what WriteFiles wrote, for a client. Private keys must have mode 0600 or stricter.
 func ReadFiles(dir string) (Material, error) {
 	var m Material
-	for _, name := range materialFiles {
-		path := filepath.Join(dir, name)
+	where := "folder " + dir
+	for _, f := range m.files() {
+		path := filepath.Join(dir, f.name)
 		i, err := os.Stat(path)
 		if err != nil {
-			return Material{}, fileFault("folder "+dir, name, err)
+			return Material{}, fileFault(where, f.name, err)
 		}
-		if strings.HasSuffix(name, ".key") {
-			if err := checkMode("folder "+dir, name, i); err != nil {
+		if strings.HasSuffix(f.name, ".key") {
+			if err := checkMode(where, f.name, i); err != nil {
 				return Material{}, err
 			}
 		}
-		if *part(&m, name), err = os.ReadFile(path); err != nil {
-			return Material{}, fileFault("folder "+dir, name, err)
+		if *f.part, err = os.ReadFile(path); err != nil {
+			return Material{}, fileFault(where, f.name, err)
 		}
 	}
-	_, err := parseMaterial("folder "+dir, m)
+	_, err := parseMaterial(where, m)
 	return m, err
 }

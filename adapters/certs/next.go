@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"time"
 )
@@ -283,15 +284,7 @@ func (t *turn) why(leaf *identity, usage x509.ExtKeyUsage) string {
 }
 
 func (t *turn) named(c *x509.Certificate) bool {
-	if !slices.Equal(c.DNSNames, t.rules.DNSNames) || len(c.IPAddresses) != len(t.rules.IPs) {
-		return false
-	}
-	for i, ip := range t.rules.IPs {
-		if !ip.Equal(c.IPAddresses[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(c.DNSNames, t.rules.DNSNames) && slices.EqualFunc(c.IPAddresses, t.rules.IPs, net.IP.Equal)
 }
 
 // bundle is what ca.crt has to be.

@@ -3,6 +3,7 @@ package certs
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -166,24 +167,17 @@ func (s Served) parse() (*x509.CertPool, tls.Certificate, error) {
 	fault := func(key, rule string) (*x509.CertPool, tls.Certificate, error) {
 		return nil, tls.Certificate{}, &SecretError{Secret: s.Where, Key: key, Rule: rule, Err: ErrDamaged}
 	}
-	for _, part := range []struct {
-		key  string
-		data []byte
-	}{{s.Keys.CA, s.CA}, {s.Keys.Cert, s.Pair.Cert}, {s.Keys.Key, s.Pair.Key}} {
-		if len(part.data) == 0 {
-			return nil, tls.Certificate{}, &SecretError{Secret: s.Where, Key: part.key, Rule: mustNotBeEmpty, Err: ErrMissing}
+	for _, f := range []file{{s.Keys.CA, &s.CA}, {s.Keys.Cert, &s.Pair.Cert}, {s.Keys.Key, &s.Pair.Key}} {
+		if len(*f.part) == 0 {
+			return nil, tls.Certificate{}, &SecretError{Secret: s.Where, Key: f.name, Rule: mustNotBeEmpty, Err: ErrMissing}
 		}
 	}
 	cas, err := parseCerts(s.CA)
 	if err != nil {
 		return fault(s.Keys.CA, mustBeCerts)
 	}
-	pool := x509.NewCertPool()
-	for _, ca := range cas {
-		if !ca.IsCA {
-			return fault(s.Keys.CA, mustBeCerts)
-		}
-		pool.AddCert(ca)
+	if slices.ContainsFunc(cas, func(ca *x509.Certificate) bool { return !ca.IsCA }) {
+		return fault(s.Keys.CA, mustBeCerts)
 	}
 	chain, err := parseCerts(s.Pair.Cert)
 	if err != nil {
@@ -197,7 +191,15 @@ func (s Served) parse() (*x509.CertPool, tls.Certificate, error) {
 		return fault(s.Keys.Key, mustBeKeyOf+s.Keys.Cert)
 	}
 	pair.Leaf = chain[0]
-	return pool, pair, nil
+	return poolOf(cas), pair, nil
+}
+
+func poolOf(cas []*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, ca := range cas {
+		pool.AddCert(ca)
+	}
+	return pool
 }
 
 // serves says whether clients could take c for a server's certificate.
@@ -205,12 +207,8 @@ func serves(c *x509.Certificate) bool {
 	if len(c.DNSNames)+len(c.IPAddresses) == 0 {
 		return false
 	}
-	for _, u := range c.ExtKeyUsage {
-		if u == x509.ExtKeyUsageServerAuth || u == x509.ExtKeyUsageAny {
-			return true
-		}
-	}
-	return len(c.ExtKeyUsage)+len(c.UnknownExtKeyUsage) == 0
+	return slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageAny) ||
+		len(c.ExtKeyUsage)+len(c.UnknownExtKeyUsage) == 0
 }
 
 // ClientTLS returns the configuration of a client of a server called serverName, of what there is now: KEDA's side, for
@@ -223,13 +221,9 @@ func ClientTLS(m Material, serverName string) (*tls.Config, error) {
 	if parsed.client == nil {
 		return nil, &SecretError{Secret: "material", Rule: mustNotBeEmpty, Err: ErrMissing}
 	}
-	pool := x509.NewCertPool()
-	for _, ca := range parsed.bundle {
-		pool.AddCert(ca)
-	}
 	return &tls.Config{
 		ServerName: serverName,
-		RootCAs:    pool,
+		RootCAs:    poolOf(parsed.bundle),
 		Certificates: []tls.Certificate{{
 			Certificate: [][]byte{parsed.client.cert.Raw},
 			PrivateKey:  parsed.client.key,
