@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
@@ -68,24 +67,12 @@ func (s *AnnotationStore) Save(ctx context.Context, key string, old, state []byt
 // on reports whether the annotations are those of a target, in any version of its API.
 func (s *AnnotationStore) on(t Target) bool { return s.object.same(t) }
 
-func (c AnnotationStoreConfig) resource() (schema.GroupVersionResource, error) {
-	kind, version, err := c.Object.groupKind()
-	if err != nil {
-		return schema.GroupVersionResource{}, err
-	}
-	mapping, err := c.Mapper.RESTMapping(kind, version)
-	if err != nil {
-		return schema.GroupVersionResource{}, err
-	}
-	return mapping.Resource, nil
-}
-
 func (c AnnotationStoreConfig) get(ctx context.Context) (page, error) {
-	resource, err := c.resource()
+	mapping, err := c.Object.mapping(c.Mapper)
 	if err != nil {
 		return page{}, err
 	}
-	o, err := c.Client.Resource(resource).Namespace(c.Object.Namespace).Get(ctx, c.Object.Name, metav1.GetOptions{})
+	o, err := c.Client.Resource(mapping.Resource).Namespace(c.Object.Namespace).Get(ctx, c.Object.Name, metav1.GetOptions{})
 	if err != nil {
 		return page{}, err
 	}
@@ -93,7 +80,7 @@ func (c AnnotationStoreConfig) get(ctx context.Context) (page, error) {
 }
 
 func (c AnnotationStoreConfig) put(ctx context.Context, p page, values map[string]*string) (page, error) {
-	resource, err := c.resource()
+	mapping, err := c.Object.mapping(c.Mapper)
 	if err != nil {
 		return page{}, err
 	}
@@ -104,7 +91,7 @@ func (c AnnotationStoreConfig) put(ctx context.Context, p page, values map[strin
 	if err != nil {
 		return page{}, err
 	}
-	o, err := c.Client.Resource(resource).Namespace(c.Object.Namespace).Patch(ctx, c.Object.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	o, err := c.Client.Resource(mapping.Resource).Namespace(c.Object.Namespace).Patch(ctx, c.Object.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return page{}, err
 	}

@@ -42,11 +42,11 @@ type LastWriter func(ctx context.Context, t Target) (string, error)
 // Scales needs.
 func NewLastWriter(client metadata.Interface, mapper meta.RESTMapper) LastWriter {
 	return func(ctx context.Context, t Target) (string, error) {
-		resource, err := AnnotationStoreConfig{Mapper: mapper, Object: t}.resource()
+		mapping, err := t.mapping(mapper)
 		if err != nil {
 			return "", err
 		}
-		o, err := client.Resource(resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
+		o, err := client.Resource(mapping.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
 		if err != nil {
 			return "", err
 		}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/scale"
 )
@@ -65,11 +64,11 @@ func NewScales(getter scale.ScalesGetter, mapper meta.RESTMapper) *Scales {
 // Get reads /scale of a target. Errors are *TargetError.
 func (s *Scales) Get(ctx context.Context, t Target) (Scale, error) {
 	const doing = "read"
-	resource, err := s.resource(t)
+	mapping, err := t.mapping(s.mapper)
 	if err != nil {
 		return Scale{}, &TargetError{Target: t, Doing: doing, What: ErrNoScale, Err: err}
 	}
-	object, err := s.getter.Scales(t.Namespace).Get(ctx, resource, t.Name, metav1.GetOptions{})
+	object, err := s.getter.Scales(t.Namespace).Get(ctx, mapping.Resource.GroupResource(), t.Name, metav1.GetOptions{})
 	if err != nil {
 		return Scale{}, &TargetError{Target: t, Doing: doing, What: reading(err), Err: err}
 	}
@@ -94,11 +93,11 @@ func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) 
 	case read.Target != t:
 		return refuse(fmt.Errorf("the scale that was read is that of %s", read.Target))
 	}
-	resource, err := s.resource(t)
+	mapping, err := t.mapping(s.mapper)
 	if err != nil {
 		return Scale{}, &TargetError{Target: t, Doing: doing, What: ErrNoScale, Err: err}
 	}
-	object, err := s.getter.Scales(t.Namespace).Update(ctx, resource, &autoscalingv1.Scale{
+	object, err := s.getter.Scales(t.Namespace).Update(ctx, mapping.Resource.GroupResource(), &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name, ResourceVersion: read.ResourceVersion, UID: read.UID},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
 	}, metav1.UpdateOptions{})
@@ -112,19 +111,6 @@ func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) 
 		written.Replicas, written.ResourceVersion = object.Spec.Replicas, object.ResourceVersion
 	}
 	return written, nil
-}
-
-// resource maps a target's kind to the name that its URL has.
-func (s *Scales) resource(t Target) (schema.GroupResource, error) {
-	kind, version, err := t.groupKind()
-	if err != nil {
-		return schema.GroupResource{}, err
-	}
-	mapping, err := s.mapper.RESTMapping(kind, version)
-	if err != nil {
-		return schema.GroupResource{}, err
-	}
-	return mapping.Resource.GroupResource(), nil
 }
 
 func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {

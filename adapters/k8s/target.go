@@ -2,6 +2,7 @@ package k8s
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -39,6 +40,15 @@ func (t Target) groupKind() (schema.GroupKind, string, error) {
 		return schema.GroupKind{}, "", err
 	}
 	return gv.WithKind(t.Kind).GroupKind(), gv.Version, nil
+}
+
+// mapping returns how the API server knows the target's kind.
+func (t Target) mapping(mapper meta.RESTMapper) (*meta.RESTMapping, error) {
+	kind, version, err := t.groupKind()
+	if err != nil {
+		return nil, err
+	}
+	return mapper.RESTMapping(kind, version)
 }
 
 // same reports whether two targets are one, in any version of its API.
