@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,12 +28,8 @@ type ContendedError struct {
 
 // Error says who, and until when.
 func (e *ContendedError) Error() string {
-	who := e.Who
-	if who == "" {
-		who = "somebody else"
-	}
 	return fmt.Sprintf("%s took back the last %d writes of %s: left alone until %s; one of the two has to go",
-		who, e.Times, e.Target, e.Until.UTC().Format(time.RFC3339))
+		cmp.Or(e.Who, "somebody else"), e.Times, e.Target, e.Until.UTC().Format(time.RFC3339))
 }
 
 // A LastWriter says who wrote the count of a target last, as text: a manager of its fields, and when.

@@ -28,12 +28,7 @@ var (
 // isRefusal reports whether an error says that nothing was written and never will be. What no error of these says is not
 // known to have failed.
 func isRefusal(err error) bool {
-	for _, refusal := range []error{ErrRefused, ErrForbidden, ErrNotFound, ErrNoScale} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrNoScale)
 }
 
 // A TargetError is a failure to read or write one target. It unwraps to one of the errors above and to that of the

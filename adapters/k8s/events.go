@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -36,10 +37,7 @@ type topic struct {
 
 // NewEvents returns the Events of a recorder; 0 is a period of 10 min.
 func NewEvents(recorder Recorder, period time.Duration) *Events {
-	if period == 0 {
-		period = defaultEventPeriod
-	}
-	return &Events{recorder: recorder, period: period, told: make(map[topic]time.Time)}
+	return &Events{recorder: recorder, period: cmp.Or(period, defaultEventPeriod), told: make(map[topic]time.Time)}
 }
 
 // Say tells an outcome. The events are about the object, or about the target if that is nil.

@@ -98,7 +98,7 @@ func (g Grouping) rank(p *corev1.Pod) int {
 	if p.Labels[g.WorkerLabel] != "0" {
 		rank += 2
 	}
-	if state, _ := classify(p); leaves(state) {
+	if state, _ := Classify(p); leaves(state) {
 		rank++
 	}
 	return rank
@@ -121,7 +121,7 @@ func (g Grouping) replica(members []*corev1.Pod) Replica {
 	size := g.size(members[0])
 	present := 0
 	for _, p := range members {
-		state, why := classify(p)
+		state, why := Classify(p)
 		if leaves(state) && p.Labels[g.WorkerLabel] == "0" {
 			continue // the leader before
 		}

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -52,9 +53,7 @@ func leaves(s scrape.PodState) bool { return !s.Counts() }
 //	Unschedulable  of the rest, condition PodScheduled False with the reason Unschedulable
 //	Crashing       of the rest, a container waits as it failed to start: CrashLoopBackOff, ImagePullBackOff, ...
 //	NotReady     everything else: pending, booting, unknown
-func Classify(p *corev1.Pod) (state scrape.PodState, because string) { return classify(p) }
-
-func classify(p *corev1.Pod) (scrape.PodState, string) {
+func Classify(p *corev1.Pod) (state scrape.PodState, because string) {
 	switch {
 	case p.Status.Phase == corev1.PodSucceeded:
 		return scrape.Completed, "completed"
@@ -67,7 +66,7 @@ func classify(p *corev1.Pod) (scrape.PodState, string) {
 			return scrape.NotReady, "phase is not known yet"
 		}
 		return waits(p, "phase "+string(p.Status.Phase))
-	case !isReady(p):
+	case readySince(p).Status != corev1.ConditionTrue:
 		return waits(p, "condition Ready is not True")
 	case p.Status.PodIP == "":
 		return scrape.NotReady, "no IP address yet"
@@ -75,10 +74,8 @@ func classify(p *corev1.Pod) (scrape.PodState, string) {
 	return scrape.Ready, ""
 }
 
-func isReady(p *corev1.Pod) bool { return readySince(p).Status == corev1.ConditionTrue }
-
 func single(p *corev1.Pod) Replica {
-	state, because := classify(p)
+	state, because := Classify(p)
 	return Replica{Name: p.Name, State: state, Because: because, Restarts: restarts(p), Pods: []*corev1.Pod{p}}
 }
 
@@ -138,11 +135,7 @@ func (p *Pods) Find(s Scale) ([]Replica, error) {
 		return nil, &TargetError{Target: s.Target, Doing: doing, Err: err}
 	}
 	replicas := p.grouping.groups(pods)
-	f := p.fleets[s.Target]
-	if f == nil {
-		f = &fleet{}
-		p.fleets[s.Target] = f
-	}
+	f := p.fleet(s.Target)
 	restarts, ready := f.restarts, f.ready
 	f.restarts, f.ready = make(map[string]int32, len(replicas)), make(map[string]bool, len(replicas))
 	for i := range replicas {
@@ -166,12 +159,16 @@ func (p *Pods) Find(s Scale) ([]Replica, error) {
 // Absent returns how many of the replicas of a target that were asked for and have no pod are not expected any more: as
 // many have had none for longer than scaling.StartDeadline. It is to be told at each look how many there are.
 func (p *Pods) Absent(t Target, absent int32) (stuck int32) {
+	return p.fleet(t).missing(absent, p.now())
+}
+
+func (p *Pods) fleet(t Target) *fleet {
 	f := p.fleets[t]
 	if f == nil {
 		f = &fleet{}
 		p.fleets[t] = f
 	}
-	return f.missing(absent, p.now())
+	return f
 }
 
 func (p *Pods) now() time.Time {
@@ -261,11 +258,7 @@ func (p Port) ScrapeTarget(r *Replica) scrape.Pod {
 		return target
 	}
 	if number, ok := p.number(pod); ok {
-		scheme := p.Scheme
-		if scheme == "" {
-			scheme = "http"
-		}
-		target.URL = scheme + "://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(number)))
+		target.URL = cmp.Or(p.Scheme, "http") + "://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(number)))
 	}
 	return target
 }

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -91,23 +92,14 @@ type Settings struct {
 }
 
 func (s Settings) orDefault() Settings {
-	if s.StateKey == "" {
-		s.StateKey = defaultStateKey
-	}
+	s.StateKey = cmp.Or(s.StateKey, defaultStateKey)
 	if s.DryRun {
 		s.StateKey += dryRunSuffix
 	}
-	if s.Interval == 0 {
-		s.Interval = defaultInterval
-	}
-	if s.Timeout == 0 {
-		s.Timeout = defaultTimeout
-	}
-	if s.EventPeriod == 0 {
-		s.EventPeriod = defaultEventPeriod
-	}
-	if s.Conflicts == 0 && !s.NoRetry {
-		s.Conflicts = defaultConflicts
+	s.Interval, s.Timeout = cmp.Or(s.Interval, defaultInterval), cmp.Or(s.Timeout, defaultTimeout)
+	s.EventPeriod = cmp.Or(s.EventPeriod, defaultEventPeriod)
+	if !s.NoRetry {
+		s.Conflicts = cmp.Or(s.Conflicts, defaultConflicts)
 	}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)

@@ -1,6 +1,8 @@
 package build
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
@@ -36,10 +38,8 @@ func Spec(spec *policy.Spec) (Plan, error) { return With(spec, nil) }
 // With is Spec, with the tuners of what has a capacity to find, one for each: see capacity.Shared.
 func With(spec *policy.Spec, tuner func() capacity.Tuner) (Plan, error) {
 	s := *spec
-	if s.MinReplicas == nil { // so that the bounds are the spec's own, however wrong they are
-		least := int32(policy.DefaultMinReplicas)
-		s.MinReplicas = &least
-	}
+	least := int32(policy.DefaultMinReplicas)
+	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // so that the bounds are the spec's own, however wrong they are
 	var e scaling.FieldErrors
 	ref := s.ScaleTargetRef // the namespace is the object's own, which the spec does not say
 	t := k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: "own", Name: ref.Name}

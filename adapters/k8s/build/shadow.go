@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -36,10 +37,8 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 	var plan ShadowPlan
 	var e scaling.FieldErrors
 	s := *spec
-	if s.MinReplicas == nil { // as With has it
-		least := int32(policy.DefaultMinReplicas)
-		s.MinReplicas = &least
-	}
+	least := int32(policy.DefaultMinReplicas)
+	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // as With has it
 	var err error
 	plan.All, err = s.RawShadows("spec", raw, scaling.Bounds{}, tuner)
 	e.Add(err)
