@@ -12,12 +12,19 @@ func Known(key string) bool {
 }
 
 func ownKeys() []string {
-	return []string{
+	return slices.Concat([]string{
 		"scalerName", "mode", "threshold", "metricType", "scrapeTimeout", "tlsServerName", "tlsInsecureSkipVerify", "grouping", "interval",
 		"workspaceName", "workspaceNamespace", "targetName", "targetNamespace", "targetAPIVersion", "targetKind",
-		"policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "stateName", "scaler", "shadow", "attainment", "scalerAddress", "enableTLS", "unsafeSsl",
-	}
+	}, replicasKeys(), kedaKeys())
 }
+
+// replicasKeys are those of mode replicas alone, beside the paths of fields.
+func replicasKeys() []string {
+	return []string{"policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "stateName", "scaler", "shadow", "attainment"}
+}
+
+// kedaKeys are read by KEDA and not here.
+func kedaKeys() []string { return []string{"scalerAddress", "enableTLS", "unsafeSsl"} }
 
 func sourceKeys() []string {
 	return []string{"metricName", "metricProtocol", "metricPorotocol", "metricPort", "metricPath", "aggregation", "engine", "signal", "quantile"}

@@ -110,13 +110,7 @@ func (p *parser) refuse(rule string, those func(key string) bool) {
 	}
 }
 
-func replicasOnly(key string) bool {
-	switch key {
-	case "policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "scaler", "stateName", "shadow", "attainment":
-		return true
-	}
-	return dotted(key)
-}
+func replicasOnly(key string) bool { return dotted(key) || slices.Contains(replicasKeys(), key) }
 
 // replicas reads what mode replicas has.
 func (p *parser) replicas() {

@@ -32,8 +32,8 @@ func (p *parser) sort(metadata map[string]string) {
 		p.given[name], p.keys[name] = metadata[key], key
 	}
 	p.m.address = p.given["scalerAddress"]
-	for _, own := range []string{"scalerAddress", "enableTLS", "unsafeSsl"} {
-		delete(p.given, own)
+	for _, key := range kedaKeys() {
+		delete(p.given, key)
 	}
 }
 
