@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"unique"
@@ -64,9 +65,11 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	}
 	ref := s.Spec.ScaleTargetRef
 	o := Object{
-		Target: k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: u.GetNamespace(), Name: ref.Name},
-		Min:    minReplicaCount,
-		Max:    maxReplicaCount,
+		Target: k8s.Target{
+			APIVersion: cmp.Or(ref.APIVersion, "apps/v1"), Kind: cmp.Or(ref.Kind, "Deployment"), Namespace: u.GetNamespace(), Name: ref.Name,
+		},
+		Min: minReplicaCount,
+		Max: maxReplicaCount,
 	}
 	external := externals(s.Spec.Triggers)
 	if m := s.Spec.Advanced.ScalingModifiers; m.Formula != "" { // its result is what the HorizontalPodAutoscaler sees
@@ -80,12 +83,6 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	}
 	if len(external) > 0 && len(external) <= mostExternal && size <= mostExternalMetadata {
 		o = o.with(external)
-	}
-	if o.Target.APIVersion == "" {
-		o.Target.APIVersion = "apps/v1"
-	}
-	if o.Target.Kind == "" {
-		o.Target.Kind = "Deployment"
 	}
 	if s.Spec.MinReplicaCount != nil {
 		o.Min = *s.Spec.MinReplicaCount
@@ -105,14 +102,9 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 // resolve returns what a trigger scales and within which bounds: what metadata say, and the rest from the ScaledObject.
 func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, scaling.Bounds, error) {
 	t := o.Target
-	if t.Namespace == "" {
-		t.Namespace = ref.Namespace
-	}
+	t.Namespace, t.Name = cmp.Or(t.Namespace, ref.Namespace), cmp.Or(m.Target.Name, t.Name)
 	if m.Target.Kind != "" {
 		t.APIVersion, t.Kind = m.Target.APIVersion, m.Target.Kind
-	}
-	if m.Target.Name != "" {
-		t.Name = m.Target.Name
 	}
 	var e scaling.FieldErrors
 	if m.Target.Namespace != "" && m.Target.Namespace != ref.Namespace {

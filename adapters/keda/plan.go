@@ -138,23 +138,13 @@ func (m *Metadata) keyOf(path string) (key, written string) {
 		key = "scrapeTimeout"
 	case "spec.scrape.tls.serverName":
 		key = "tlsServerName"
-	case "target.apiVersion":
-		key = m.ifGiven("targetAPIVersion", path)
-	case "target.kind":
-		key = m.ifGiven("targetKind", path)
-	case "target.namespace":
-		key = m.ifGiven("targetNamespace", path)
-	case "target.name":
-		key = m.ifGiven("targetName", path)
+	case "target.apiVersion", "target.kind", "target.namespace", "target.name":
+		own := map[string]string{"apiVersion": "targetAPIVersion", "kind": "targetKind", "namespace": "targetNamespace", "name": "targetName"}
+		if given := own[strings.TrimPrefix(path, "target.")]; m.keys[given] != "" {
+			key = given
+		}
 	}
 	return key, m.written(key)
-}
-
-func (m *Metadata) ifGiven(key, otherwise string) string {
-	if m.keys[key] == "" {
-		return otherwise
-	}
-	return key
 }
 
 // ruleKey returns the key that sets a field of a scaler: one of those that go with threshold, or the field's path.

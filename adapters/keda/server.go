@@ -55,11 +55,7 @@ func (s *Server) GetMetricSpec(_ context.Context, in *externalscaler.ScaledObjec
 
 // GetMetrics answers with the value of the metric.
 func (s *Server) GetMetrics(_ context.Context, in *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
-	ref, err := refOf(in.GetScaledObjectRef())
-	if err != nil {
-		return nil, err
-	}
-	snapshot, err := s.engine.Snapshot(ref, in.GetScaledObjectRef().GetScalerMetadata())
+	snapshot, err := s.snapshot(in.GetScaledObjectRef())
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +76,7 @@ func (s *Server) GetMetrics(_ context.Context, in *externalscaler.GetMetricsRequ
 
 // IsActive answers whether the target should have any replicas.
 func (s *Server) IsActive(_ context.Context, in *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
-	ref, err := refOf(in)
-	if err != nil {
-		return nil, err
-	}
-	snapshot, err := s.engine.Snapshot(ref, in.GetScalerMetadata())
+	snapshot, err := s.snapshot(in)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +144,14 @@ func (s *Server) stream(ctx context.Context, in *externalscaler.ScaledObjectRef,
 			return status.FromContextError(ctx.Err()).Err()
 		}
 	}
+}
+
+func (s *Server) snapshot(in *externalscaler.ScaledObjectRef) (Snapshot, error) {
+	ref, err := refOf(in)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return s.engine.Snapshot(ref, in.GetScalerMetadata())
 }
 
 func refOf(in *externalscaler.ScaledObjectRef) (Ref, error) {

@@ -72,9 +72,7 @@ type Triggers struct {
 
 // NewTriggers returns the Triggers of a configuration, or every field that is wrong.
 func NewTriggers(c TriggersConfig) (*Triggers, error) {
-	if c.ScalerName == "" {
-		c.ScalerName = DefaultScalerName
-	}
+	c.ScalerName = cmp.Or(c.ScalerName, DefaultScalerName)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
