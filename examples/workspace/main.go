@@ -72,7 +72,6 @@ type options struct {
 	grace          time.Duration
 }
 
-// parse reads the command line.
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("workspace", flag.ContinueOnError)
@@ -129,7 +128,6 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 	return exitOK
 }
 
-// newScheme returns the types that are read and written.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
@@ -175,7 +173,6 @@ func serve(ctx context.Context, config *rest.Config, o options) error {
 	return m.Start(ctx)
 }
 
-// manager returns the options of the manager.
 func (o options) manager() (ctrl.Options, error) {
 	scheme, err := newScheme()
 	if err != nil {

@@ -24,7 +24,6 @@ type authority struct {
 	pem  []byte // of cert
 }
 
-// newAuthority makes an authority.
 func newAuthority(name string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -78,7 +77,6 @@ func (a *authority) sign(template *x509.Certificate) (cert, key []byte, err erro
 	return encode("CERTIFICATE", der), key, err
 }
 
-// encode writes a block as PEM.
 func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

@@ -86,7 +86,6 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 }
 
-// start starts everything in order.
 func (c *Cluster) start(ctx context.Context) (err error) {
 	if c.dir, err = os.MkdirTemp("", "inferscale-cluster-"); err != nil {
 		return err
@@ -122,7 +121,6 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// startEtcd starts the store.
 func (c *Cluster) startEtcd(ctx context.Context) error {
 	url := "http://" + Address(c.etcdPort)
 	p, err := c.launch(&c.etcd, etcdProgram,
@@ -202,7 +200,6 @@ func (c *Cluster) stopProcesses() {
 	c.end(&c.etcd)
 }
 
-// launch starts a program in the place where.
 func (c *Cluster) launch(where **Program, name string, args ...string) (*Program, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,10 +251,8 @@ func (c *Cluster) Dir() string { return c.dir }
 // Config returns the configuration of a client that may do everything.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.admin) }
 
-// client returns a typed client that may do everything.
 func (c *Cluster) client() (*kubernetes.Clientset, error) { return kubernetes.NewForConfig(c.admin) }
 
-// path is that of a file in the cluster's folder.
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
 // Address is that of a port on the loopback.

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// apiServerFlags are those of kube-apiserver.
 func (c *Cluster) apiServerFlags() []string {
 	return append([]string{
 		"--bind-address=" + loopback,
@@ -35,7 +34,6 @@ func (c *Cluster) apiServerFlags() []string {
 	}, c.options.APIServerFlags...)
 }
 
-// controllerFlags are those of kube-controller-manager.
 func (c *Cluster) controllerFlags(kubeconfig string) []string {
 	return []string{
 		"--bind-address=" + loopback,

@@ -51,7 +51,6 @@ func (c *Cluster) apply(ctx context.Context, manifests []byte, options ...client
 	})
 }
 
-// apply applies one object.
 func apply(ctx context.Context, all client.Client, object *unstructured.Unstructured, options ...client.ApplyOption) error {
 	namespaced, err := all.IsObjectNamespaced(object)
 	if err != nil {

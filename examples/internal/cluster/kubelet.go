@@ -46,7 +46,6 @@ type KubeletOptions struct {
 // node is the name of the node.
 const node = "inferscale"
 
-// withDefaults fills the empty fields.
 func (o KubeletOptions) withDefaults() KubeletOptions {
 	o.Port, o.Model = cmp.Or(o.Port, 5000), cmp.Or(o.Model, "model")
 	if o.Metrics == nil && o.Fleet != nil {
@@ -307,10 +306,8 @@ func (k *Kubelet) address() netip.Addr {
 	return addr
 }
 
-// podAddresses are those that pods have.
 func podAddresses() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{127, 8, 0, 0}), 13) }
 
-// someAddress is one of them.
 func someAddress() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 8 + byte(rand.IntN(8)), byte(rand.IntN(256)), 1})
 }

@@ -126,7 +126,6 @@ type podServer struct {
 	finished chan struct{}
 }
 
-// listen starts a server.
 func listen(addr netip.AddrPort, handler http.Handler) (*podServer, error) {
 	listener, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(addr))
 	if err != nil {
@@ -143,7 +142,6 @@ func listen(addr netip.AddrPort, handler http.Handler) (*podServer, error) {
 	return s, nil
 }
 
-// close ends the server and its connections.
 func (s *podServer) close() {
 	if s == nil {
 		return

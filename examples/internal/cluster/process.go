@@ -86,7 +86,6 @@ func (p *Program) Stop() {
 	}
 }
 
-// kill ends the program at once.
 func (p *Program) kill() {
 	_ = p.cmd.Process.Kill() // an error says that it is gone
 	<-p.done

@@ -70,7 +70,6 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*KEDA, error) {
 	}
 }
 
-// start installs and starts everything in order.
 func (k *KEDA) start(ctx context.Context) (err error) {
 	if k.admin, err = kubernetes.NewForConfig(k.cluster.Config()); err != nil {
 		return err
@@ -226,7 +225,6 @@ func (k *KEDA) LogTails(lines int) string {
 	return text.String()
 }
 
-// launch starts a program in the place where.
 func (k *KEDA) launch(where **cluster.Program, name string, args []string) (*cluster.Program, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -76,7 +76,6 @@ func (s Servers) Deployment(w *v1alpha1.Workspace, p Plan) (*appsv1ac.Deployment
 			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).WithSpec(pod))), nil
 }
 
-// server returns the container of a workspace.
 func (s Servers) server(w *v1alpha1.Workspace) (server, error) {
 	instance, ok := s.Instances[w.Spec.Resource.InstanceType]
 	if !ok {
