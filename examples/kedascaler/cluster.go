@@ -59,7 +59,7 @@ type process struct {
 // cluster serves the targets of a cluster until ctx ends.
 func (o *options) cluster(ctx context.Context, logger *slog.Logger) error {
 	logger.Info("starting", "version", command.Version())
-	config, err := command.Config("kedascaler", o.kubeconfig, o.qps, o.burst)
+	config, err := command.Config("kedascaler", o.Kubeconfig, o.QPS, o.Burst)
 	if err != nil {
 		return err
 	}
@@ -92,11 +92,11 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: pods.Trim}},
 		},
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
-		HealthProbeBindAddress:  p.health,
-		GracefulShutdownTimeout: &p.shutdown,
-		Metrics:                 metricsserver.Options{BindAddress: p.metrics},
+		HealthProbeBindAddress:  p.Health,
+		GracefulShutdownTimeout: &p.Shutdown,
+		Metrics:                 metricsserver.Options{BindAddress: p.Metrics},
 	}
-	if !p.metricsOpen {
+	if !p.MetricsOpen {
 		options.Metrics.SecureServing = true
 		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
@@ -151,7 +151,7 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 	if err := ctrlmetrics.Registry.Register(metrics); err != nil {
 		return nil, err
 	}
-	budget, err := scrape.NewBudget(p.scrapeMemory << 20)
+	budget, err := scrape.NewBudget(p.ScrapeMemory << 20)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
 // observe makes what asks the pods of one trigger.
 func (p *process) observe(plan *build.Plan) (keda.Observer, error) {
 	c := plan.Scrape
-	c.AllowLocal, c.TLS.CAFile = p.allowLocal, p.scrapeCA
+	c.AllowLocal, c.TLS.CAFile = p.AllowLocal, p.scrapeCA
 	if c.TLS.InsecureSkipVerify {
 		c.TLS.CAFile = ""
 	}

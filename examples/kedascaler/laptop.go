@@ -30,7 +30,7 @@ func (o *options) alone(ctx context.Context, logger *slog.Logger) error {
 	if o.count > 0 {
 		fleet.replicas = int32(o.count)
 	}
-	budget, err := scrape.NewBudget(o.scrapeMemory << 20)
+	budget, err := scrape.NewBudget(o.ScrapeMemory << 20)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (o *options) alone(ctx context.Context, logger *slog.Logger) error {
 	for _, u := range urls {
 		logger.Debug("page", "url", u)
 	}
-	return serve(ctx, o.shutdown, server, healthy, listener, engine)
+	return serve(ctx, o.Shutdown, server, healthy, listener, engine)
 }
 
 // A still fleet has the replicas that it was said to have, and pages that stand for their pods.

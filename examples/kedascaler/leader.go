@@ -36,11 +36,11 @@ func (l *leader) Start(ctx context.Context) error {
 	}
 	config := leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: l.namespace, Name: l.electionName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: l.namespace, Name: l.ElectionName},
 			Client:     l.kube.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
-		LeaseDuration: l.lease, RenewDeadline: l.renew, RetryPeriod: l.retry, ReleaseOnCancel: true, Name: l.electionName,
+		LeaseDuration: l.Lease, RenewDeadline: l.Renew, RetryPeriod: l.Retry, ReleaseOnCancel: true, Name: l.ElectionName,
 	}
 	for ctx.Err() == nil {
 		config.Callbacks = leaderelection.LeaderCallbacks{

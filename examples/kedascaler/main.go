@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case err != nil:
 		return 2
-	case o.version:
+	case o.Version:
 		fmt.Fprintf(stdout, "kedascaler %s\n", command.Version())
 		return 0
 	}
@@ -62,8 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // logger writes text on a laptop and JSON in a cluster.
 func (o *options) logger(w io.Writer) *slog.Logger {
-	level, _ := o.slogLevel() // it was parsed before
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: o.Level()}
 	if o.laptop() {
 		return slog.New(slog.NewTextHandler(w, options))
 	}

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -19,6 +18,8 @@ import (
 
 // options are what the command line says.
 type options struct {
+	command.Flags
+
 	// on a laptop
 	static string
 	fake   int
@@ -31,19 +32,12 @@ type options struct {
 	// everywhere
 	address string
 	certDir string
-	level   string
-	version bool
 
 	// in a cluster
-	kubeconfig     string
 	namespace      string
 	scaler         string
 	crossNamespace bool
-	allowLocal     bool
 	scrapeCA       string
-	qps            float64
-	burst          int
-	shutdown       time.Duration
 
 	service       string
 	domain        string
@@ -59,18 +53,8 @@ type options struct {
 	dropAfter     time.Duration
 	idle          time.Duration
 	maxTriggers   int
-	scrapeMemory  int64
 	elect         bool
-	electionName  string
-	lease         time.Duration
-	renew         time.Duration
-	retry         time.Duration
-	health        string
-	metrics       string
-	metricsOpen   bool
 	webhook       bool
-	webhookHost   string
-	webhookPort   int
 	webhookConfig string
 }
 
@@ -97,6 +81,9 @@ func parse(args []string, w io.Writer) (options, error) {
 		fmt.Fprint(w, usage)
 		f.PrintDefaults()
 	}
+	o.Define(f, command.Words{
+		Name: "kedascaler", Requests: "a trigger takes 1 a round in mode metric and 3 in mode replicas", Work: "calls", Loses: "gives up",
+	})
 	f.StringVar(&o.static, "static", "", "comma-separated `URLs` of pages that stand for the pods of every target; no cluster is needed")
 	f.IntVar(&o.fake, "fake", 0, "`number` of pages to make up instead: a queue that grows and shrinks within two minutes")
 	f.IntVar(&o.count, "replicas", 0, "with -static or -fake, how many `replicas` the target is said to have; 0 means as many as pages")
@@ -106,21 +93,13 @@ func parse(args []string, w io.Writer) (options, error) {
 
 	f.StringVar(&o.address, "address", "", "`address` to serve gRPC at; empty means :10450 in a cluster and 127.0.0.1:10450 on a laptop")
 	f.StringVar(&o.certDir, "cert-dir", "", "`directory` of certificates for mTLS, made if it is not there. With -query it has KEDA's pair; in a cluster the Secret is not used then")
-	f.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
-	f.BoolVar(&o.version, "version", false, "print the version and end")
 
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; empty means as a pod, or $KUBECONFIG")
 	f.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "`namespace` of this scaler, for its state and its lease; $POD_NAMESPACE by default")
 	f.StringVar(&o.scaler, "scaler-name", keda.DefaultScalerName, "scalerName that the triggers of this scaler have")
 	f.BoolVar(&o.crossNamespace, "cross-namespace", false, "let triggers name a workspaceNamespace other than the ScaledObject's; who may write a ScaledObject then learns the load of pods anywhere")
-	f.BoolVar(&o.allowLocal, "allow-local-targets", false, "ask pods at loopback and link-local addresses too, as tests need it")
 	f.StringVar(&o.scrapeCA, "scrape-ca", "", "`file` with the authorities to trust where pods are asked over https; empty means those of the image")
-	f.Float64Var(&o.qps, "kube-api-qps", 300, "requests to the API server a second, on average; a trigger takes 1 a round in mode metric and 3 in mode replicas")
-	f.IntVar(&o.burst, "kube-api-burst", 600, "requests to the API server at once")
 	f.DurationVar(&o.idle, "idle", keda.DefaultIdle, "time after which a trigger that KEDA does not ask for is forgotten")
 	f.IntVar(&o.maxTriggers, "max-triggers", 3000, "how many triggers there may be, shared by the ScaledObjects' namespaces; they need 100 KB of memory each")
-	f.Int64Var(&o.scrapeMemory, "scrape-memory", 96, "`MiB` of memory for the pages of pods and what is remembered of them, of all namespaces together, which share it; at least 32")
-	f.DurationVar(&o.shutdown, "shutdown-timeout", 20*time.Second, "how long to wait for calls that are under way at the end")
 
 	f.StringVar(&o.service, "service", keda.DefaultScalerName, "`name` of the Service, for the certificates")
 	f.StringVar(&o.domain, "cluster-domain", "cluster.local", "`domain` of the cluster, for the certificates")
@@ -136,18 +115,8 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.DurationVar(&o.dropAfter, "ca-drop-after", 0, "when after that the old CA is dropped; 0 means once what it signed has expired")
 
 	f.BoolVar(&o.elect, "leader-elect", true, "let one of several replicas write certificates; all of them serve")
-	f.StringVar(&o.electionName, "leader-elect-name", "kedascaler", "`name` of the lease")
-	f.DurationVar(&o.lease, "leader-elect-lease", 15*time.Second, "how long others wait before they take the lease over")
-	f.DurationVar(&o.renew, "leader-elect-renew", 10*time.Second, "how long the leader tries to renew the lease before it gives up")
-	f.DurationVar(&o.retry, "leader-elect-retry", 2*time.Second, "time between two tries")
-
-	f.StringVar(&o.health, "health-address", ":8081", "`address` of /healthz and /readyz; 0 for none")
-	f.StringVar(&o.metrics, "metrics-address", ":8443", "`address` of /metrics, over https to who may get /metrics; 0 for none")
-	f.BoolVar(&o.metricsOpen, "metrics-insecure", false, "serve /metrics over http to everybody")
 
 	f.BoolVar(&o.webhook, "webhook", false, "serve the webhook that fills in what ScaledObjects leave out")
-	f.StringVar(&o.webhookHost, "webhook-host", "", "`address` of the webhook; empty means all")
-	f.IntVar(&o.webhookPort, "webhook-port", 9443, "`port` of the webhook")
 	f.StringVar(&o.webhookConfig, "webhook-configuration", "kedascaler", "`name` of the MutatingWebhookConfiguration, into which the CA is put")
 	if err := f.Parse(args); err != nil {
 		return options{}, err
@@ -201,25 +170,18 @@ func (o *options) check(rest []string) error {
 	must(o.fake >= 0 && o.fake <= 1000, "fake", o.fake, "must be between 0 and 1000")
 	must(o.count >= 0, "replicas", o.count, "must be at least 0")
 	must(o.watch >= 0, "watch", o.watch, "must not be negative")
-	must(o.qps > 0, "kube-api-qps", o.qps, "must be above 0")
-	must(o.burst >= 1, "kube-api-burst", o.burst, "must be at least 1")
 	must(o.idle >= time.Minute, "idle", o.idle, "must be at least 1m")
 	must(o.maxTriggers >= 1, "max-triggers", o.maxTriggers, "must be at least 1")
-	must(o.scrapeMemory >= 32 && o.scrapeMemory < 1<<20, "scrape-memory", o.scrapeMemory, "must be at least 32 and less than 1048576")
-	must(o.shutdown >= 0, "shutdown-timeout", o.shutdown, "must not be negative")
-	must(o.lease > o.renew && o.renew > o.retry && o.retry > 0, "leader-elect-lease", o.lease, "lease must be above renew, renew above retry, and retry above 0")
 	if o.webhook {
 		must(port(o.address) != ":0", "address", o.address, "must have a port of its own with -webhook, which tells it to KEDA")
 	}
-	must(o.webhookPort >= 1 && o.webhookPort <= 65535, "webhook-port", o.webhookPort, "must be between 1 and 65535")
 	must(!o.webhook || !o.plaintext, "webhook", o.webhook, "must not be given with -plaintext, as API servers speak TLS only")
 	must(!o.webhook || port(o.address) != ":0", "address", o.address, "must have a port of 1 to 65535 with -webhook, which tells KEDA of it")
-	if !o.laptop() && o.query == "" && !o.version {
+	if !o.laptop() && o.query == "" && !o.Version {
 		must(o.namespace != "", "namespace", o.namespace, "must be given, or POD_NAMESPACE be set")
 	}
 	errs = append(errs, inFlags(o.rules().Validate()))
-	_, err = o.slogLevel()
-	must(err == nil, "log-level", o.level, "must be debug, info, warn or error")
+	o.Check(must)
 	return errors.Join(errs...)
 }
 
@@ -265,10 +227,4 @@ func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
-}
-
-func (o *options) slogLevel() (slog.Level, error) {
-	var level slog.Level
-	err := level.UnmarshalText([]byte(o.level))
-	return level, err
 }

@@ -36,7 +36,7 @@ func (s *scaler) Start(ctx context.Context) error {
 		return err
 	}
 	s.logger.Info("serving", "address", listener.Addr().String(), "tls", !s.plaintext)
-	return serve(ctx, s.shutdown, s.server, s.healthy, listener, s.engine)
+	return serve(ctx, s.Shutdown, s.server, s.healthy, listener, s.engine)
 }
 
 // port is the :port of an address.
@@ -70,11 +70,11 @@ func (*hook) NeedLeaderElection() bool { return false }
 
 // Start serves until ctx ends.
 func (h *hook) Start(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(h.webhookHost, strconv.Itoa(h.webhookPort)))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(h.WebhookHost, strconv.Itoa(h.WebhookPort)))
 	if err != nil {
 		return err
 	}
-	return webhooks.Serve(ctx, listener, h.server, h.shutdown)
+	return webhooks.Serve(ctx, listener, h.server, h.Shutdown)
 }
 
 // webhookTLS has the webhook served with the same certificate as KEDA; the API server has none of its own to show.

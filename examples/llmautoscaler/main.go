@@ -35,12 +35,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case err != nil:
 		return 2
-	case o.version:
+	case o.Version:
 		fmt.Fprintf(stdout, "llmautoscaler %s\n", command.Version())
 		return 0
 	}
-	level, _ := o.slogLevel() // it was parsed before
-	logger := slog.New(command.Calm(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level})))
+	logger := slog.New(command.Calm(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: o.Level()})))
 	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	klog.SetSlogLogger(logger)
 	logger.Info("starting", "version", command.Version())
@@ -53,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func work(ctx context.Context, o options, logger *slog.Logger) error {
-	config, err := command.Config("llmautoscaler", o.kubeconfig, o.qps, o.burst)
+	config, err := command.Config("llmautoscaler", o.Kubeconfig, o.QPS, o.Burst)
 	if err != nil {
 		return err
 	}

@@ -55,14 +55,14 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 		Scheme: scheme, Logger: logr.FromSlogHandler(logger.Handler()),
 		Cache:          o.cache(hears),
 		Client:         client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		LeaderElection: o.elect, LeaderElectionID: o.electionName, LeaderElectionNamespace: o.electionNS,
-		LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.lease, RenewDeadline: &o.renew, RetryPeriod: &o.retry,
-		HealthProbeBindAddress:  o.health,
+		LeaderElection: o.elect, LeaderElectionID: o.ElectionName, LeaderElectionNamespace: o.electionNS,
+		LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.Lease, RenewDeadline: &o.Renew, RetryPeriod: &o.Retry,
+		HealthProbeBindAddress:  o.Health,
 		PprofBindAddress:        o.pprof,
-		GracefulShutdownTimeout: &o.shutdown,
-		Metrics:                 metricsserver.Options{BindAddress: o.metrics},
+		GracefulShutdownTimeout: &o.Shutdown,
+		Metrics:                 metricsserver.Options{BindAddress: o.Metrics},
 	}
-	if !o.metricsOpen {
+	if !o.MetricsOpen {
 		options.Metrics.SecureServing = true
 		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
@@ -152,7 +152,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 			return nil, err
 		}
 	}
-	budget, err := scrape.NewBudget(o.scrapeMemory << 20)
+	budget, err := scrape.NewBudget(o.ScrapeMemory << 20)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *
 		Metadata: metadataClient, Mapper: mapper, Pods: pods.Lister(mgr.GetCache()),
 		Recorder: mgr.GetEventRecorderFor(name), //nolint:staticcheck // those of events.k8s.io need other rights
 		Metrics:  metrics, Numbers: numbers, Logger: logger,
-		Credentials: o.credentials, Budget: budget, AllowLocal: o.allowLocal, StatusRefresh: o.statusRefresh,
+		Credentials: o.credentials, Budget: budget, AllowLocal: o.AllowLocal, StatusRefresh: o.statusRefresh,
 	})
 	if err != nil {
 		return nil, err

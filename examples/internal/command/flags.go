@@ -1,0 +1,80 @@
+package command
+
+import (
+	"flag"
+	"log/slog"
+	"time"
+)
+
+// Flags are the flags that controllers have in common.
+type Flags struct {
+	Kubeconfig   string
+	QPS          float64
+	Burst        int
+	ScrapeMemory int64 // MiB
+	AllowLocal   bool
+	Shutdown     time.Duration
+
+	ElectionName string
+	Lease        time.Duration
+	Renew        time.Duration
+	Retry        time.Duration
+
+	Health      string
+	Metrics     string
+	MetricsOpen bool
+	WebhookHost string
+	WebhookPort int
+
+	LogLevel string
+	Version  bool
+}
+
+// Words are what controllers say of the flags in words of their own.
+type Words struct {
+	Name     string // of the controller, and of the lease by default
+	Requests string // how many there are of what
+	Work     string // what is waited for at the end
+	Loses    string // what a leader does that cannot renew the lease
+}
+
+// Define makes the flags known.
+func (o *Flags) Define(f *flag.FlagSet, w Words) {
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; empty means as a pod, or $KUBECONFIG")
+	f.Float64Var(&o.QPS, "kube-api-qps", 300, "requests to the API server a second, on average; "+w.Requests)
+	f.IntVar(&o.Burst, "kube-api-burst", 600, "requests to the API server at once")
+	f.Int64Var(&o.ScrapeMemory, "scrape-memory", 96, "`MiB` of memory for the pages of pods and what is remembered of them, of all namespaces together, which share it; at least 32")
+	f.BoolVar(&o.AllowLocal, "allow-local-targets", false, "ask pods at loopback and link-local addresses too, as tests need it")
+	f.DurationVar(&o.Shutdown, "shutdown-timeout", 20*time.Second, "how long to wait for "+w.Work+" that are under way at the end")
+
+	f.StringVar(&o.ElectionName, "leader-elect-name", w.Name, "`name` of the lease")
+	f.DurationVar(&o.Lease, "leader-elect-lease", 15*time.Second, "how long others wait before they take the lease over")
+	f.DurationVar(&o.Renew, "leader-elect-renew", 10*time.Second, "how long the leader tries to renew the lease before it "+w.Loses)
+	f.DurationVar(&o.Retry, "leader-elect-retry", 2*time.Second, "time between two tries")
+
+	f.StringVar(&o.Health, "health-address", ":8081", "`address` of /healthz and /readyz; 0 for none")
+	f.StringVar(&o.Metrics, "metrics-address", ":8443", "`address` of /metrics, over https to who may get /metrics; 0 for none")
+	f.BoolVar(&o.MetricsOpen, "metrics-insecure", false, "serve /metrics over http to everybody")
+	f.StringVar(&o.WebhookHost, "webhook-host", "", "`address` of the webhook; empty means all")
+	f.IntVar(&o.WebhookPort, "webhook-port", 9443, "`port` of the webhook")
+
+	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
+	f.BoolVar(&o.Version, "version", false, "print the version and end")
+}
+
+// Check tells must of each flag whether it is right, and else what it must be.
+func (o *Flags) Check(must func(ok bool, flag string, value any, rule string)) {
+	must(o.QPS > 0, "kube-api-qps", o.QPS, "must be above 0")
+	must(o.Burst >= 1, "kube-api-burst", o.Burst, "must be at least 1")
+	must(o.ScrapeMemory >= 32 && o.ScrapeMemory < 1<<20, "scrape-memory", o.ScrapeMemory, "must be at least 32 and less than 1048576")
+	must(o.Shutdown >= 0, "shutdown-timeout", o.Shutdown, "must not be negative")
+	must(o.Lease > o.Renew && o.Renew > o.Retry && o.Retry > 0, "leader-elect-lease", o.Lease, "lease must be above renew, renew above retry, and retry above 0")
+	must(o.WebhookPort >= 1 && o.WebhookPort <= 65535, "webhook-port", o.WebhookPort, "must be between 1 and 65535")
+	must(new(slog.Level).UnmarshalText([]byte(o.LogLevel)) == nil, "log-level", o.LogLevel, "must be debug, info, warn or error")
+}
+
+// Level is the log level, after Check.
+func (o *Flags) Level() (level slog.Level) {
+	_ = level.UnmarshalText([]byte(o.LogLevel))
+	return level
+}
