@@ -172,9 +172,6 @@ func (o *options) check(rest []string) error {
 	must(o.watch >= 0, "watch", o.watch, "must not be negative")
 	must(o.idle >= time.Minute, "idle", o.idle, "must be at least 1m")
 	must(o.maxTriggers >= 1, "max-triggers", o.maxTriggers, "must be at least 1")
-	if o.webhook {
-		must(port(o.address) != ":0", "address", o.address, "must have a port of its own with -webhook, which tells it to KEDA")
-	}
 	must(!o.webhook || !o.plaintext, "webhook", o.webhook, "must not be given with -plaintext, as API servers speak TLS only")
 	must(!o.webhook || port(o.address) != ":0", "address", o.address, "must have a port of 1 to 65535 with -webhook, which tells KEDA of it")
 	if !o.laptop() && o.query == "" && !o.Version {

@@ -97,6 +97,10 @@ func TestCommandLine(t *testing.T) {
 		require.Contains(t, said, flag)
 	}
 
+	// And once.
+	_, _, said = try(t, "-namespace=keda", "-webhook", "-address=127.0.0.1:0")
+	require.Equal(t, 1, strings.Count(said, "-address: "), said)
+
 	code, _, said = try(t, "-kubeconfig=/nowhere", "-namespace=keda")
 	require.Equal(t, 1, code)
 	require.Contains(t, said, `"msg":"ended","error":"how to reach the API server`)
