@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ const (
 
 // NewBudget returns a budget of so many bytes, at least 32 MiB; 0 means 64 MiB.
 func NewBudget(bytes int64) (*Budget, error) {
-	set(&bytes, defaultBudget)
+	bytes = cmp.Or(bytes, defaultBudget)
 	var e scaling.FieldErrors
 	e.Check(bytes >= leastBudget && bytes < 1<<50, "budget", bytes, "must be at least 32 MiB, or 0 for 64 MiB")
 	if err := e.Err(); err != nil {

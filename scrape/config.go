@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -95,14 +96,14 @@ func (c Config) orDefault() Config {
 	if len(c.Metrics) == 0 {
 		c.Metrics = []Metric{Named("vllm:num_requests_waiting")}
 	}
-	set(&c.Interval, defaultInterval)
-	set(&c.Timeout, min(defaultTimeout, c.Interval/2))
-	set(&c.DialTimeout, min(defaultDialTimeout, c.Timeout))
-	set(&c.SweepTimeout, c.Interval/10*9)
-	set(&c.Staleness, 2*c.Interval)
-	set(&c.Concurrency, defaultConcurrency)
-	set(&c.MaxBody, defaultMaxBody)
-	set(&c.MaxSeries, defaultMaxSeries)
+	c.Interval = cmp.Or(c.Interval, defaultInterval)
+	c.Timeout = cmp.Or(c.Timeout, min(defaultTimeout, c.Interval/2))
+	c.DialTimeout = cmp.Or(c.DialTimeout, min(defaultDialTimeout, c.Timeout))
+	c.SweepTimeout = cmp.Or(c.SweepTimeout, c.Interval/10*9)
+	c.Staleness = cmp.Or(c.Staleness, 2*c.Interval)
+	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
+	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
+	c.MaxSeries = cmp.Or(c.MaxSeries, defaultMaxSeries)
 	if c.Budget == nil {
 		c.Budget = newBudget(defaultBudget)
 	}
@@ -110,12 +111,6 @@ func (c Config) orDefault() Config {
 		c.Now = time.Now //nolint:forbidigo // the one clock of this package: the documented default of Config.Now
 	}
 	return c
-}
-
-func set[T int | int64 | time.Duration](field *T, otherwise T) {
-	if *field == 0 {
-		*field = otherwise
-	}
 }
 
 // Validate reports every wrong field at once, each as a *scaling.FieldError with a path like
