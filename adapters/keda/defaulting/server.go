@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -81,11 +82,8 @@ func (c *connections) add(client string, conn net.Conn) (surplus net.Conn) {
 func (c *connections) remove(client string, conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, other := range c.of[client] {
-		if other == conn {
-			c.drop(client, i)
-			return
-		}
+	if i := slices.Index(c.of[client], conn); i >= 0 {
+		c.drop(client, i)
 	}
 }
 
