@@ -50,26 +50,20 @@ func (e *Events) Say(object runtime.Object, o *Outcome) {
 			delete(e.told, t) // also when the clock went back
 		}
 	}
-	warn := func(reason string, err error) {
-		e.emit(object, o, corev1.EventTypeWarning, topic{target: o.Target, reason: reason}, err.Error())
-	}
-	if o.StateErr != nil {
-		warn(stateReason(o.StateErr), o.StateErr)
-	}
-	if o.ScaleErr != nil {
-		warn(targetReason(o.ScaleErr, ReasonScaleNotRead), o.ScaleErr)
-	}
-	if o.ObserveErr != nil {
-		warn(targetReason(o.ObserveErr, ReasonNotObserved), o.ObserveErr)
-	}
-	if o.ConfigErr != nil {
-		warn(ReasonConfigRefused, o.ConfigErr)
-	}
-	if o.Observed.Err != nil {
-		warn(ReasonMetricsUnavailable, o.Observed.Err)
-	}
-	if o.WriteErr != nil {
-		warn(writeReason(o.WriteErr), o.WriteErr)
+	for _, w := range []struct {
+		err    error
+		reason string
+	}{
+		{o.StateErr, stateReason(o.StateErr)},
+		{o.ScaleErr, targetReason(o.ScaleErr, ReasonScaleNotRead)},
+		{o.ObserveErr, targetReason(o.ObserveErr, ReasonNotObserved)},
+		{o.ConfigErr, ReasonConfigRefused},
+		{o.Observed.Err, ReasonMetricsUnavailable},
+		{o.WriteErr, writeReason(o.WriteErr)},
+	} {
+		if w.err != nil {
+			e.emit(object, o, corev1.EventTypeWarning, topic{target: o.Target, reason: w.reason}, w.err.Error())
+		}
 	}
 	if o.Decided {
 		e.decision(object, o)
