@@ -296,24 +296,32 @@ func (r *runner) statics(ctx context.Context) ([]*line, error) {
 	}
 	shown := []int32{low, high}
 	if most {
-		least, below := high, low-1 // the smallest that attains it is above below, and not above least
-		for least-below > 1 {
-			middle := below + (least-below)/2
-			if enough, err := try(middle); err != nil {
-				return nil, err
-			} else if enough {
-				least = middle
-			} else {
-				below = middle
-			}
+		enough, err := least(low-1, high, try)
+		if err != nil {
+			return nil, err
 		}
-		shown = []int32{low, least, high}
+		shown = []int32{low, enough, high}
 	}
 	var lines []*line
 	for _, n := range slices.Compact(shown) {
 		lines = append(lines, known[n])
 	}
 	return lines, nil
+}
+
+// least returns the smallest number above one below that is enough, given that the most is.
+func least(below, most int32, enough func(n int32) (bool, error)) (int32, error) {
+	for most-below > 1 {
+		middle := below + (most-below)/2
+		if ok, err := enough(middle); err != nil {
+			return 0, err
+		} else if ok {
+			most = middle
+		} else {
+			below = middle
+		}
+	}
+	return most, nil
 }
 
 func isCanceled(err error) bool { return errors.Is(err, context.Canceled) }

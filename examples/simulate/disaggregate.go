@@ -99,25 +99,15 @@ func (a *split) search(ctx context.Context) error {
 	if full, err := attains(still(most, most)); full == nil || err != nil {
 		return err
 	}
-	bisect := func(fleet func(n int32) contender) (int32, error) {
-		least, below := most, int32(0)
-		for least-below > 1 {
-			middle := below + (least-below)/2
-			if enough, err := attains(fleet(middle)); err != nil {
-				return 0, err
-			} else if enough != nil {
-				least = middle
-			} else {
-				below = middle
-			}
-		}
-		return least, nil
+	enough := func(fleet contender) (bool, error) {
+		l, err := attains(fleet)
+		return l != nil, err
 	}
-	prefill, err := bisect(func(n int32) contender { return still(n, most) })
+	prefill, err := least(0, most, func(n int32) (bool, error) { return enough(still(n, most)) })
 	if err != nil {
 		return err
 	}
-	decode, err := bisect(func(n int32) contender { return still(most, n) })
+	decode, err := least(0, most, func(n int32) (bool, error) { return enough(still(most, n)) })
 	if err != nil {
 		return err
 	}
