@@ -157,10 +157,6 @@ func middle(values []float64) *bounded {
 	return &bounded{at(0.025), at(0.975)}
 }
 
-func certaintyHeadings() []string {
-	return []string{"policy", "attained %", "replica-h", "x incumbent", "x oracle", "cheapest %"}
-}
-
 // certaintyCells returns a line in words.
 func (l *line) certaintyCells() []string {
 	c := l.certainty
@@ -169,6 +165,15 @@ func (l *line) certaintyCells() []string {
 		share = fmt.Sprintf("%.0f", 100*c.First)
 	}
 	return []string{l.name, c.Attained.text("%.2f", 100), c.ReplicaHours.text("%.1f", 1), c.Incumbent.text("%.2f", 1), c.Oracle.text("%.2f", 1), share}
+}
+
+// howSure says how sure a verdict is: without rows where there are too few days, and without words where nobody would expect any.
+func (c *comparison) howSure() section {
+	s := section{Introduction: c.certaintyWords(), Headings: []string{"policy", "attained %", "replica-h", "x incumbent", "x oracle", "cheapest %"}}
+	if len(c.arrivals) >= leastDays {
+		s.Rows = each(c.lines, (*line).certaintyCells)
+	}
+	return s
 }
 
 // certaintyWords say what the table of certainty is, or why there is none; nothing for traffic of which nobody would expect it.
@@ -184,34 +189,14 @@ func (c *comparison) certaintyWords() string {
 	return ""
 }
 
-// sureContent fills in how sure a verdict is, and what would change it.
-func (c *comparison) sureContent(d *content) {
-	if d.Certainty = c.certaintyWords(); len(c.arrivals) >= leastDays {
-		d.CertaintyHeadings = certaintyHeadings()
-		for _, l := range c.lines {
-			d.CertaintyRows = append(d.CertaintyRows, l.certaintyCells())
-		}
-	}
-	if c.changes != nil {
-		d.Changes, d.ChangesHeadings = c.changes.words(c.seeds), changesHeadings()
-		for i := range c.changes.Runs {
-			d.ChangesRows = append(d.ChangesRows, c.changes.cells(i))
-		}
-	}
-}
-
 // certaintyTable prints how sure a verdict is.
 func (c *comparison) certaintyTable(out io.Writer) {
-	words := c.certaintyWords()
-	if words == "" {
-		return
+	s := c.howSure()
+	if s.Introduction != "" {
+		fmt.Fprintf(out, "\n%s\n", s.Introduction)
 	}
-	fmt.Fprintf(out, "\n%s\n", words)
-	if len(c.arrivals) < leastDays {
-		return
-	}
-	fmt.Fprint(out, "\n")
-	for _, text := range aligned(certaintyHeadings(), c.lines, (*line).certaintyCells) {
-		fmt.Fprintf(out, "%s\n", text)
+	if len(s.Rows) > 0 {
+		fmt.Fprint(out, "\n")
+		printLines(out, aligned(s.Headings, s.Rows))
 	}
 }

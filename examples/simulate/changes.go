@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -137,31 +138,22 @@ func (r *runner) whatIf(ctx context.Context, o *options) error {
 	return nil
 }
 
-func changesHeadings() []string {
-	return []string{"if", "attained %", "replica-h", "change %", "cheapest that attains"}
-}
-
-// cells returns a change in words.
-func (c *changes) cells(i int) []string {
-	x, is := &c.Runs[i], &c.Runs[0]
-	first := x.First
-	if first == "" {
-		first = "none"
-	}
-	by := "–"
-	if i > 0 && is.ReplicaHours > 0 {
-		by = fmt.Sprintf("%+.1f", 100*(x.ReplicaHours/is.ReplicaHours-1))
-	}
-	return []string{x.What, percent(x.Attainment), fmt.Sprintf("%.2f", x.ReplicaHours), by, first}
-}
-
-// words say what the table of changes is.
-func (c *changes) words(seeds int) string {
+// section returns the changes in words.
+func (c *changes) section(seeds int) *section {
 	text := fmt.Sprintf("%s again, seed 1, and the cheapest that attains of %s.", c.Policy, strings.Join(c.Among, ", "))
 	if seeds > 1 {
 		text += " The table above is of all seeds."
 	}
-	return text + " " + strings.Join(c.Bounds, " ")
+	s := &section{Introduction: text + " " + strings.Join(c.Bounds, " "), Headings: []string{"if", "attained %", "replica-h", "change %", "cheapest that attains"}}
+	is := c.Runs[0].ReplicaHours
+	for i, x := range c.Runs {
+		by := "–"
+		if i > 0 && is > 0 {
+			by = fmt.Sprintf("%+.1f", 100*(x.ReplicaHours/is-1))
+		}
+		s.Rows = append(s.Rows, []string{x.What, percent(x.Attainment), fmt.Sprintf("%.2f", x.ReplicaHours), by, cmp.Or(x.First, "none")})
+	}
+	return s
 }
 
 // changesTable prints what would change the verdict.
@@ -169,8 +161,7 @@ func (c *comparison) changesTable(out io.Writer) {
 	if c.changes == nil {
 		return
 	}
-	fmt.Fprintf(out, "\nWhat would change it: %s\n\n", c.changes.words(c.seeds))
-	for _, text := range alignedCells(changesHeadings(), len(c.changes.Runs), c.changes.cells) {
-		fmt.Fprintf(out, "%s\n", text)
-	}
+	s := c.changes.section(c.seeds)
+	fmt.Fprintf(out, "\nWhat would change it: %s\n\n", s.Introduction)
+	printLines(out, aligned(s.Headings, s.Rows))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -43,12 +44,8 @@ type content struct {
 	Missed               template.HTML
 	DayHeadings          []string
 	Days                 [][]string
-	Certainty            string
-	CertaintyHeadings    []string
-	CertaintyRows        [][]string
-	Changes              string
-	ChangesHeadings      []string
-	ChangesRows          [][]string
+	Certainty            section
+	Changes              *section
 	FidelityIntroduction string
 	Fidelity             [][]string
 	Sections             []section
@@ -117,7 +114,9 @@ func (c *comparison) html(w io.Writer) error {
 			noted{l.name, fmt.Sprintf("%s %%, %.2f replica-hours", percent(result.Attainment), result.ReplicaHours)}, picture,
 		})
 	}
-	c.sureContent(&d)
+	if d.Certainty = c.howSure(); c.changes != nil {
+		d.Changes = c.changes.section(c.seeds)
+	}
 	c.believed(&d)
 	d.Sections = c.sections()
 	return t.Execute(w, d)
@@ -173,9 +172,9 @@ func (c *comparison) parameters() []noted {
 	v := &t.Server
 	all := []noted{
 		{"traffic", w.title},
-		{"source", orDash(w.source)},
-		{"licence", orDash(w.licence)},
-		{"citation", orDash(w.citation)},
+		{"source", cmp.Or(w.source, "–")},
+		{"licence", cmp.Or(w.licence, "–")},
+		{"citation", cmp.Or(w.citation, "–")},
 		{"length, rate", fmt.Sprintf("%s, %g times the recorded rate", inWords(w.Workload.Duration()), w.rateScale)},
 		{"server", fmt.Sprintf("%s: %g ms a step, %g us a prompt token, %g us a sequence, %g ns a token in the KV cache of %d; at most %d sequences and %d prompt tokens a step",
 			v.Name, round3(1e3*v.Base), round3(1e6*v.PrefillToken), round3(1e6*v.Sequence), round3(1e9*v.KVToken), v.KVTokens, v.MaxSeqs, v.TokenBudget)},
@@ -195,11 +194,4 @@ func (c *comparison) parameters() []noted {
 		all = append(all, noted{"oracle, seed 1", fmt.Sprintf("slots of %s, safety %.2f, lead %s, %d runs, %d replicas trimmed", inWords(r.Step), r.Safety, inWords(r.Lead), r.Runs, r.Trimmed)})
 	}
 	return append(all, noted{"left out of the model", "LoRA, speculative decoding, network but for KV caches"})
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
 }

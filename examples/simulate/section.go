@@ -14,12 +14,9 @@ type section struct {
 }
 
 func newSection(title, introduction string, headings []string, lines []*line, cells func(*line) []string) section {
-	s := section{Title: title, Introduction: introduction, Headings: headings}
+	s := section{title, introduction, headings, each(lines, cells)}
 	if more := unfinished(lines); more != "" {
 		s.Introduction += " " + more
-	}
-	for _, l := range lines {
-		s.Rows = append(s.Rows, cells(l))
 	}
 	return s
 }
@@ -39,8 +36,6 @@ func (c *comparison) sections() (all []section) {
 func (c *comparison) sectionTables(out io.Writer) {
 	for _, s := range c.sections() {
 		fmt.Fprintf(out, "\n%s: %s\n\n", s.Title, strings.ReplaceAll(s.Introduction, ". ", ".\n"))
-		for _, text := range alignedCells(s.Headings, len(s.Rows), func(i int) []string { return s.Rows[i] }) {
-			fmt.Fprintf(out, "%s\n", text)
-		}
+		printLines(out, aligned(s.Headings, s.Rows))
 	}
 }

@@ -17,24 +17,23 @@ func (b *board) markdown(w io.Writer, stem string) error {
 	fmt.Fprintf(&s, "%s\nRecordings (rows named recorded) are to be reported only; some numbers of capacity were chosen with some of them in sight: capacity.md.\n\n", strings.Join(b.introduction(), "\n"))
 	fmt.Fprintf(&s, "![Every policy in every row: attainment, and cost over the oracle](%s.svg)\n\n", stem)
 	fmt.Fprint(&s, "## Policies\n\nThe most rows that attain the goal first, then the best worst row. Actions, reversals (within 10 minutes of a change the other way) and\nstarts are means of a row; GPU-hours are of all rows. * is the recommended one. Limits are told the truth, and cannot be had.\n\n")
-	tableOf(&s, boardHeadings(), len(b.Entries), func(i int) []string { return b.Entries[i].boardRow() })
+	tableOf(&s, boardHeadings(), each(b.Entries, (*entry).boardRow))
 	for _, e := range b.Entries {
 		if !e.Recommended && e.Name != learnedName {
 			continue
 		}
-		cells := worstFirst(e.Cells)
 		fmt.Fprintf(&s, "\n## %s, the worst row first\n\n", e.Name)
-		tableOf(&s, cellHeadings(), len(cells), func(i int) []string { return cells[i].row() })
+		tableOf(&s, cellHeadings(), each(worstFirst(e.Cells), (*cell).row))
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
 }
 
 // tableOf writes a table in Markdown.
-func tableOf(s *strings.Builder, headings []string, n int, row func(i int) []string) {
+func tableOf(s *strings.Builder, headings []string, rows [][]string) {
 	fmt.Fprintf(s, "| %s |\n|%s\n", strings.Join(headings, " | "), strings.Repeat("---|", len(headings)))
-	for i := range n {
-		fmt.Fprintf(s, "| %s |\n", strings.Join(row(i), " | "))
+	for _, row := range rows {
+		fmt.Fprintf(s, "| %s |\n", strings.Join(row, " | "))
 	}
 }
 

@@ -152,25 +152,18 @@ func (b *board) introduction() []string {
 
 // table prints the board.
 func (b *board) table(out io.Writer) {
-	for _, text := range b.introduction() {
-		fmt.Fprintf(out, "%s\n", text)
-	}
+	printLines(out, b.introduction())
 	fmt.Fprint(out, "\n")
-	lines := alignedCells(boardHeadings(), len(b.Entries), func(i int) []string { return b.Entries[i].boardRow() })
+	lines := aligned(boardHeadings(), each(b.Entries, (*entry).boardRow))
 	color.New(color.Bold).Fprint(out, lines[0])
 	fmt.Fprint(out, "\n")
-	for _, line := range lines[1:] {
-		fmt.Fprintf(out, "%s\n", line)
-	}
+	printLines(out, lines[1:])
 	for _, e := range b.Entries {
 		if !e.Recommended {
 			continue
 		}
 		fmt.Fprintf(out, "\n* recommended: %s, the worst row first\n", e.Name)
-		cells := worstFirst(e.Cells)
-		for _, line := range alignedCells(cellHeadings(), len(cells), func(i int) []string { return cells[i].row() }) {
-			fmt.Fprintf(out, "%s\n", line)
-		}
+		printLines(out, aligned(cellHeadings(), each(worstFirst(e.Cells), (*cell).row)))
 	}
 }
 

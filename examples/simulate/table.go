@@ -118,11 +118,9 @@ func (l *line) cells() []string {
 
 // table prints the comparison.
 func (c *comparison) table(out io.Writer) {
-	for _, text := range c.introduction() {
-		fmt.Fprintf(out, "%s\n", text)
-	}
+	printLines(out, c.introduction())
 	fmt.Fprint(out, "\n")
-	lines := aligned(headings(), c.lines, (*line).cells)
+	lines := aligned(headings(), each(c.lines, (*line).cells))
 	color.New(color.Bold).Fprint(out, lines[0])
 	fmt.Fprint(out, "\n")
 	attained := true
@@ -142,26 +140,32 @@ func (c *comparison) table(out io.Writer) {
 		fmt.Fprint(out, "\n")
 	}
 	fmt.Fprint(out, "\n")
-	for _, text := range c.legend() {
-		fmt.Fprintf(out, "%s\n", text)
-	}
+	printLines(out, c.legend())
 	c.certaintyTable(out)
 	c.changesTable(out)
 	c.sectionTables(out)
 	c.fidelityTable(out)
 }
 
-// aligned returns headings and the cells of lines with columns of one width, the first to the left and the others to the
-// right.
-func aligned(headings []string, of []*line, cells func(*line) []string) []string {
-	return alignedCells(headings, len(of), func(i int) []string { return cells(of[i]) })
+// each returns what a function makes of every one.
+func each[T, R any](all []T, of func(T) R) []R {
+	made := make([]R, 0, len(all))
+	for _, x := range all {
+		made = append(made, of(x))
+	}
+	return made
 }
 
-func alignedCells(headings []string, n int, cells func(i int) []string) []string {
-	rows := [][]string{strings.Split(strings.ToUpper(strings.Join(headings, "\n")), "\n")}
-	for i := range n {
-		rows = append(rows, cells(i))
+// printLines prints texts, one a line.
+func printLines(out io.Writer, texts []string) {
+	for _, text := range texts {
+		fmt.Fprintf(out, "%s\n", text)
 	}
+}
+
+// aligned returns headings and rows with columns of one width, the first to the left and the others to the right.
+func aligned(headings []string, rows [][]string) []string {
+	rows = append([][]string{each(headings, strings.ToUpper)}, rows...)
 	widths := make([]int, len(headings))
 	for _, row := range rows {
 		for i, cell := range row {
