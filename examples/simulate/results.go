@@ -61,16 +61,19 @@ type result struct {
 // json writes all results.
 func (c *comparison) json(w io.Writer) error {
 	t := c.world
-	d := document{
+	return writeJSON(w, document{
 		Scenario: t.Scenario, Bounds: t.bounds, Alpha: c.alpha, Seeds: c.seeds, Capacity: c.capacity,
 		Traffic:    traffic{t.title, t.source, t.licence, t.citation, t.Workload.Duration(), t.rateScale},
 		DemandStep: c.demandStep, Demand: c.demand, Floor: c.floor, Replays: c.replays,
 		Policies: resultsOf(c.lines), Sweep: resultsOf(c.sweep), Kinds: resultsOf(c.kinds), Fidelity: c.fidelity,
 		Apart: resultsOf(c.apart.all()), Days: len(c.arrivals), Changes: c.changes,
-	}
+	})
+}
+
+func writeJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", " ")
-	return encoder.Encode(d)
+	return encoder.Encode(v)
 }
 
 func resultsOf(lines []*line) []result {

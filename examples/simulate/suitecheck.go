@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -60,12 +59,7 @@ func (b *board) writeBaseline(w io.Writer) error {
 			}
 		}
 	}
-	var buffer bytes.Buffer
-	if err := csv.NewWriter(&buffer).WriteAll(rows); err != nil {
-		return err
-	}
-	_, err := w.Write(buffer.Bytes())
-	return err
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
 // readBaseline reads what writeBaseline wrote.
@@ -172,17 +166,5 @@ func fallen(pairs [][2]standing) error {
 
 // differences returns the mean of what came on top.
 func differences(pairs [][2]standing, of func(standing) float64) estimate {
-	n := float64(len(pairs))
-	sum, squares := 0.0, 0.0
-	for _, p := range pairs {
-		sum += of(p[1]) - of(p[0])
-	}
-	for _, p := range pairs {
-		d := of(p[1]) - of(p[0]) - sum/n
-		squares += d * d
-	}
-	if n < 2 {
-		return estimate{Mean: sum / n}
-	}
-	return estimate{Mean: sum / n, Half: student(len(pairs)-1) * math.Sqrt(squares/(n-1)/n)}
+	return estimated(each(pairs, func(p [2]standing) float64 { return of(p[1]) - of(p[0]) }))
 }

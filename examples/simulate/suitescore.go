@@ -38,14 +38,8 @@ func (b *board) sum() {
 		e.sum(b)
 	}
 	slices.SortStableFunc(b.Entries, func(x, y *entry) int {
-		if x.Sort == ofLimit || y.Sort == ofLimit {
-			switch {
-			case x.Sort != y.Sort && x.Sort == ofLimit:
-				return -1
-			case x.Sort != y.Sort:
-				return 1
-			}
-			return 0
+		if first := trueFirst(x.Sort == ofLimit, y.Sort == ofLimit); first != 0 || x.Sort == ofLimit {
+			return first
 		}
 		return cmp.Or(cmp.Compare(y.Score.Attaining, x.Score.Attaining), cmp.Compare(y.Score.Worst, x.Score.Worst))
 	})

@@ -2,9 +2,8 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,11 +62,7 @@ func (o *options) showBoard(b *board, stdout, stderr io.Writer) error {
 	return failed
 }
 
-func (b *board) json(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(b)
-}
+func (b *board) json(w io.Writer) error { return writeJSON(w, b) }
 
 // boardHeadings are those of the table of policies, boardRow a policy under them.
 func boardHeadings() []string {
@@ -114,26 +109,14 @@ func (c *cell) row() []string {
 // worstFirst returns cells, those of the lowest attainment first, and of those that attain the goal the dearest.
 func worstFirst(cells []*cell) []*cell {
 	return slices.SortedStableFunc(slices.Values(cells), func(x, y *cell) int {
-		switch {
-		case x.Attains != y.Attains && x.Attains:
-			return 1
-		case x.Attains != y.Attains:
-			return -1
-		case x.Attains:
-			return -compareFloats(x.OverOracle.Mean, y.OverOracle.Mean)
+		if last := trueFirst(x.Attains, y.Attains); last != 0 {
+			return -last
 		}
-		return compareFloats(x.Attainment.Mean, y.Attainment.Mean)
+		if x.Attains {
+			return cmp.Compare(y.OverOracle.Mean, x.OverOracle.Mean)
+		}
+		return cmp.Compare(x.Attainment.Mean, y.Attainment.Mean)
 	})
-}
-
-func compareFloats(x, y float64) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }
 
 // introduction says what was run.
@@ -169,8 +152,6 @@ func (b *board) table(out io.Writer) {
 
 // csv writes every cell.
 func (b *board) csv(w io.Writer) error {
-	var buffer bytes.Buffer
-	c := csv.NewWriter(&buffer)
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 	rows := [][]string{{"policy", "row", "attained", "attained_half", "x_oracle", "x_oracle_half", "x_limit", "actions", "reversals", "starts", "gpu_hours"}}
 	for _, e := range b.Entries {
@@ -194,9 +175,5 @@ func (b *board) csv(w io.Writer) error {
 			line(x.Row, x.Attainment, x.OverOracle, limit, x.Actions, x.Reversals, x.Starts, x.GPUHours.Mean)
 		}
 	}
-	if err := c.WriteAll(rows); err != nil {
-		return err
-	}
-	_, err := w.Write(buffer.Bytes())
-	return err
+	return csv.NewWriter(w).WriteAll(rows)
 }

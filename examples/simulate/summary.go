@@ -73,21 +73,24 @@ func (c *comparison) summarizeAll(lines []*line) {
 
 // over returns the mean over results.
 func over(results []sim.Result, of func(r *sim.Result) float64) estimate {
-	n := float64(len(results))
-	sum := 0.0
+	values := make([]float64, len(results))
 	for i := range results {
-		sum += of(&results[i])
+		values[i] = of(&results[i])
 	}
-	mean := sum / n
+	return estimated(values)
+}
+
+func estimated(values []float64) estimate {
+	n := float64(len(values))
+	mean := meanOf(values)
 	if n < 2 {
 		return estimate{Mean: mean}
 	}
 	squares := 0.0
-	for i := range results {
-		d := of(&results[i]) - mean
-		squares += d * d
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
 	}
-	return estimate{Mean: mean, Half: student(len(results)-1) * math.Sqrt(squares/(n-1)/n)}
+	return estimate{Mean: mean, Half: student(len(values)-1) * math.Sqrt(squares/(n-1)/n)}
 }
 
 // student returns the 97.5 % quantile of Student's t distribution: from a table up to 10 degrees of freedom, and beyond
@@ -105,16 +108,24 @@ func student(freedom int) float64 {
 // order sorts lines: those that attain alpha first, the cheapest of them first, then the others, the best first.
 func (c *comparison) order(a, b *line) int {
 	x, y := &a.summary, &b.summary
-	if x.attains != y.attains {
-		if x.attains {
-			return -1
-		}
-		return 1
+	if first := trueFirst(x.attains, y.attains); first != 0 {
+		return first
 	}
 	if x.attains {
 		return cmp.Or(cmp.Compare(x.hours.Mean, y.hours.Mean), cmp.Compare(y.attained.Mean, x.attained.Mean))
 	}
 	return cmp.Or(cmp.Compare(y.attained.Mean, x.attained.Mean), cmp.Compare(x.hours.Mean, y.hours.Mean))
+}
+
+// trueFirst sorts true before false.
+func trueFirst(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
 }
 
 func meanOf(values []float64) float64 {
