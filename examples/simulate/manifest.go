@@ -65,19 +65,25 @@ func readsOf(p *policy.Policy, engine string) bool {
 	return all && err == nil
 }
 
-// spec returns what is to be applied, and words on it.
-func (c *comparison) spec() (scaler []byte, words string, err error) {
+// manifest fills in a format with words on the recommended policy, what is scaled (its name and namespace, its kind and its name
+// again), the bounds, and the policy, indented by so many.
+func (c *comparison) manifest(format string, by int) (string, error) {
+	w := c.world
+	if w.workload == "" {
+		return "", errors.New("what is to be scaled is not known: give -workload")
+	}
 	p, l, err := c.best()
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	if scaler, err = sigsyaml.Marshal(p.Scaler); err != nil {
-		return nil, "", err
+	scaler, err := sigsyaml.Marshal(p.Scaler)
+	if err != nil {
+		return "", err
 	}
-	if e := c.world.engine; e != "" {
+	if e := w.engine; e != "" {
 		scaler = bytes.ReplaceAll(scaler, []byte("engine: VLLM"), []byte("engine: "+e))
 	}
-	words = fmt.Sprintf("# %s: %s %% of the requests in time at %s replica-hours", l.name, l.summary.attainedText(), l.summary.hours.text("%.2f", 1))
+	words := fmt.Sprintf("# %s: %s %% of the requests in time at %s replica-hours", l.name, l.summary.attainedText(), l.summary.hours.text("%.2f", 1))
 	if r := l.summary.ratio.Mean; r > 0 {
 		words += fmt.Sprintf(", %.2f times the best schedule known", r)
 	}
@@ -86,8 +92,9 @@ func (c *comparison) spec() (scaler []byte, words string, err error) {
 			words += fmt.Sprintf(";\n# what there was: %s %% at %s", other.summary.attainedText(), other.summary.hours.text("%.2f", 1))
 		}
 	}
-	words += fmt.Sprintf(".\n# %s.\n# By simulation: see docs/history.md for when not to believe it. Try it with dryRun: true.\n", c.world.title)
-	return scaler, words, nil
+	words += fmt.Sprintf(".\n# %s.\n# By simulation: see docs/history.md for when not to believe it. Try it with dryRun: true.\n", w.title)
+	return fmt.Sprintf(format, words, w.workload, cmp.Or(w.namespace, "default"), cmp.Or(w.kind, "Deployment"), w.workload,
+		w.bounds.Min, w.bounds.Max, nested(scaler, by)), nil
 }
 
 func nested(text []byte, by int) string {
@@ -95,27 +102,13 @@ func nested(text []byte, by int) string {
 	return pad + strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n"+pad) + "\n"
 }
 
-// target returns what is scaled.
-func (w *world) target() (kind, namespace, name string, err error) {
-	if w.workload == "" {
-		return "", "", "", errors.New("what is to be scaled is not known: give -workload")
-	}
-	return cmp.Or(w.kind, "Deployment"), cmp.Or(w.namespace, "default"), w.workload, nil
-}
-
 // llmAutoScaler writes the recommended policy as an LLMAutoScaler.
 func (c *comparison) llmAutoScaler(out io.Writer) error {
-	kind, namespace, name, err := c.world.target()
+	text, err := c.manifest("%sapiVersion: autoscaling.inferscale.io/v1alpha1\nkind: LLMAutoScaler\nmetadata:\n  name: %s\n  namespace: %s\nspec:\n"+
+		"  scaleTargetRef:\n    apiVersion: apps/v1\n    kind: %s\n    name: %s\n  minReplicas: %d\n  maxReplicas: %d\n  scaler:\n%s", 4)
 	if err != nil {
 		return err
 	}
-	scaler, words, err := c.spec()
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("%sapiVersion: autoscaling.inferscale.io/v1alpha1\nkind: LLMAutoScaler\nmetadata:\n  name: %s\n  namespace: %s\nspec:\n"+
-		"  scaleTargetRef:\n    apiVersion: apps/v1\n    kind: %s\n    name: %s\n  minReplicas: %d\n  maxReplicas: %d\n  scaler:\n%s",
-		words, name, namespace, kind, name, c.world.bounds.Min, c.world.bounds.Max, nested(scaler, 4))
 	if _, err := policy.Read([]byte(text), "manifest"); err != nil {
 		return fmt.Errorf("the recommended policy is no LLMAutoScaler: %w", err)
 	}
@@ -125,17 +118,12 @@ func (c *comparison) llmAutoScaler(out io.Writer) error {
 
 // scaledObject writes it for KEDA, with the scaler of examples/kedascaler.
 func (c *comparison) scaledObject(out io.Writer) error {
-	kind, namespace, name, err := c.world.target()
-	if err != nil {
-		return err
-	}
-	scaler, words, err := c.spec()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "%sapiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata:\n  name: %s\n  namespace: %s\nspec:\n"+
+	text, err := c.manifest("%sapiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata:\n  name: %s\n  namespace: %s\nspec:\n"+
 		"  scaleTargetRef:\n    kind: %s\n    name: %s\n  minReplicaCount: %d\n  maxReplicaCount: %d\n  triggers:\n    - type: external\n      metadata:\n"+
-		"        scalerName: keda-kaito-scaler\n        mode: replicas\n        scaler: |\n%s",
-		words, name, namespace, kind, name, c.world.bounds.Min, c.world.bounds.Max, nested(scaler, 10))
+		"        scalerName: keda-kaito-scaler\n        mode: replicas\n        scaler: |\n%s", 10)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text)
 	return err
 }
