@@ -50,8 +50,7 @@ func (w *world) variants() []variant {
 	slo := func(by float64) func(w *world) {
 		return func(w *world) { w.SLO = sim.SLO{TTFT: times(w.SLO.TTFT, by), TPOT: times(w.SLO.TPOT, by)} }
 	}
-	t := &w.Types[0].Startup
-	took := t.Provision.Median + t.Load.Median
+	took := w.coldStart()
 	return []variant{
 		{"as it is", func(*world) {}},
 		{"cold starts x 0.5, " + inWords(times(took, 0.5)), start(0.5)},

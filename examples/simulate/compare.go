@@ -165,10 +165,13 @@ func (r *runner) measure(ctx context.Context) error {
 		return fmt.Errorf("the demand: %w", err)
 	}
 	if w.atDemand && r.noCapacity == "" {
-		w.Types[0].Initial = w.bounds.Clamp(slices.Max(r.demand[0][:min(steady, len(r.demand[0]))]))
+		w.Types[0].Initial = w.bounds.Clamp(r.first())
 	}
 	return nil
 }
+
+// first returns the highest demand of the first minutes.
+func (r *runner) first() int32 { return slices.Max(r.demand[0][:min(steady, len(r.demand[0]))]) }
 
 // replay searches the oracle's schedule for each seed.
 func (r *runner) replay(ctx context.Context) error {

@@ -59,11 +59,16 @@ func (w *world) references() []contender {
 	}
 }
 
+// coldStart returns how long a replica takes to start, by the medians.
+func (w *world) coldStart() time.Duration {
+	s := &w.Types[0].Startup
+	return s.Provision.Median + s.Load.Median
+}
+
 // capacity returns what the policy is told that learns the capacity of its replicas.
 func (w *world) capacity() capacity.Config {
 	c := capacity.For(w.bounds, w.SLO, w.Types[0].Server)
-	start := w.Types[0].Startup
-	c.ColdStart = start.Provision.Median + start.Load.Median
+	c.ColdStart = w.coldStart()
 	c.Scrape, c.Control = w.Scrape.Interval, w.Control.Interval
 	if w.Router == sim.RoundRobin {
 		c.Router = w.Router

@@ -138,7 +138,7 @@ func (a *split) policies() []contender {
 		begin = [2]int32{bounds.Max, bounds.Max}
 	}
 	if r.noCapacity == "" {
-		first, peak := slices.Max(r.demand[0][:min(steady, len(r.demand[0]))]), max(1, slices.Max(r.demand[0]))
+		first, peak := r.first(), max(1, slices.Max(r.demand[0]))
 		for i := range begin {
 			begin[i] = bounds.Clamp(scaling.Ceil(float64(begin[i]) * float64(first) / float64(peak)))
 		}

@@ -71,8 +71,7 @@ func (p *pair) scale(r *runner) {
 	peak := float64(slices.Max(r.demand[0])) * r.capacity.PerSecond
 	p.share = min(1, math.Floor(100*kindsMax/2*(p.capacities[0]+p.capacities[1])/peak)/100)
 	p.scenario.Workload = sim.Scaled(p.scenario.Workload, p.share)
-	first := slices.Max(r.demand[0][:min(steady, len(r.demand[0]))])
-	rate := p.share * float64(first) * r.capacity.PerSecond
+	rate := p.share * float64(r.first()) * r.capacity.PerSecond
 	p.scenario.Types[1].Initial = 1
 	p.scenario.Types[0].Initial = max(1, min(kindsMax, scaling.Ceil((rate-p.capacities[1])/p.capacities[0])))
 }

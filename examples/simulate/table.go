@@ -198,7 +198,7 @@ func (c *comparison) introduction() []string {
 	}
 	start := fmt.Sprintf("a cold start of %s", inWords(t.Startup.Load.Median))
 	if t.Startup.Load.Sigma > 0 {
-		start = fmt.Sprintf("cold starts around %s with a heavy tail", inWords(t.Startup.Provision.Median+t.Startup.Load.Median))
+		start = fmt.Sprintf("cold starts around %s with a heavy tail", inWords(w.coldStart()))
 	}
 	requests := c.lines[0].results[0].Requests
 	lines := []string{
