@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/plot/vg"
@@ -165,15 +163,10 @@ func heat(share float64) color.Color {
 		{0.2, color.RGBA{0xe0, 0x7b, 0x39, 0xff}},
 		{math.Inf(1), color.RGBA{0xb0, 0x3a, 0x00, 0xff}},
 	}
-	if math.IsNaN(share) {
-		return pale()
+	for _, s := range steps {
+		if share <= s.upTo {
+			return s.of
+		}
 	}
-	i, _ := slices.BinarySearchFunc(steps, share, func(s struct {
-		upTo float64
-		of   color.RGBA
-	}, x float64,
-	) int {
-		return cmp.Compare(s.upTo, x)
-	})
-	return steps[i].of
+	return pale() // not known
 }

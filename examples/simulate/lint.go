@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -268,10 +269,7 @@ func (s *scaledObject) autoscaler() (*autoscaler, error) {
 	a.behave(s.Spec.Advanced.HPA.Behavior)
 	for i := range s.Spec.Triggers {
 		t := &s.Spec.Triggers[i]
-		x := lintMetric{name: t.Name, source: t.Type, query: t.Metadata["query"], average: t.MetricType == "" || t.MetricType == string(autoscaling.AverageValueMetricType)}
-		if x.name == "" {
-			x.name = fmt.Sprintf("triggers[%d]", i)
-		}
+		x := lintMetric{name: cmp.Or(t.Name, fmt.Sprintf("triggers[%d]", i)), source: t.Type, query: t.Metadata["query"], average: t.MetricType == "" || t.MetricType == string(autoscaling.AverageValueMetricType)}
 		for _, key := range []string{"threshold", "targetValue", "value"} {
 			if _, err := fmt.Sscanf(t.Metadata[key], "%g", &x.target); err == nil {
 				break

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -65,10 +66,7 @@ func (a *autoscaler) averaged() (all []finding) {
 		if !m.average || !m.external() || !m.intensive() {
 			continue
 		}
-		target := m.target
-		if target == 0 {
-			target = 10
-		}
+		target := cmp.Or(m.target, 10)
 		n := max(2, min(a.max, 4))
 		load := 1.5 * target
 		all = append(all, finding{"average", fmt.Sprintf("%s is a value of one replica, and AverageValue divides it by the replicas again: %d replicas at %.3g each, with a target of %.3g, have a ratio of %.3g and become %d where %d are right. Send the total, or use Value",
@@ -84,10 +82,7 @@ func (a *autoscaler) totalled() (all []finding) {
 		if m.average || !m.external() || !m.totalOfAll() {
 			continue
 		}
-		target := m.target
-		if target == 0 {
-			target = 10
-		}
+		target := cmp.Or(m.target, 10)
 		all = append(all, finding{"total", fmt.Sprintf("%s is a total, and Value multiplies its ratio with the replicas that are ready: a total of %.3g with a target of %.3g makes 4 replicas 8, and these 16, for as long as the total stays. Use AverageValue",
 			m.name, 2*target, target)})
 	}

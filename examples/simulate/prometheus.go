@@ -164,7 +164,7 @@ func (r *remote) fetch(ctx context.Context) (*history.Dump, error) {
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	p := &fetching{remote: r, ask: ask, carrier: c, filler: f, total: len(queries)}
+	p := &fetching{remote: r, ask: ask, carrier: c, filler: f, series: map[string]bool{}, reported: time.Now()}
 	if err := p.all(ctx, queries); err != nil {
 		return nil, err
 	}
@@ -301,9 +301,6 @@ func (p *fetching) kubernetes(ctx context.Context, engine history.Engine) error 
 
 // all asks queries, one after the other, each in pieces.
 func (p *fetching) all(ctx context.Context, queries []history.Query) error {
-	if p.series == nil {
-		p.series = map[string]bool{}
-	}
 	p.total = p.done + len(queries)
 	for i := range queries {
 		if err := p.one(ctx, &queries[i]); err != nil {
@@ -368,9 +365,6 @@ func (p *fetching) add(q *history.Query, matrix model.Matrix) error {
 // report says how far it is, every few seconds of a long fetch.
 func (p *fetching) report() {
 	now := time.Now()
-	if p.reported.IsZero() {
-		p.reported = now
-	}
 	if now.Sub(p.reported) < 5*time.Second {
 		return
 	}
