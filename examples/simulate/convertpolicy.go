@@ -36,14 +36,7 @@ func (o *options) convertPolicies(stdout io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("-convert: %w", err)}
 	}
-	output := o.output
-	if output == "" {
-		output = standard
-	}
-	return writeFile(output, stdout, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return writeFile(cmp.Or(o.output, standard), stdout, raw(text))
 }
 
 func converted(data []byte) ([]byte, error) {

@@ -170,18 +170,11 @@ func (c *comparison) front() []*line {
 }
 
 func (c *comparison) frontNames() string {
-	var names []string
-	for _, l := range c.front() {
-		names = append(names, l.name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(each(c.front(), func(l *line) string { return l.name }), ", ")
 }
 
 // drawFront draws the front in steps: what is below and right of it is beaten.
 func (c *comparison) drawFront(p *panel) {
-	var points []point
-	for _, l := range c.front() {
-		points = append(points, point{l.summary.hours.Mean, l.summary.attained.Mean})
-	}
+	points := each(c.front(), func(l *line) point { return point{l.summary.hours.Mean, l.summary.attained.Mean} })
 	p.stroke(grey(), 1.2, nil, p.stairs(points)...)
 }

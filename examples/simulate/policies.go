@@ -109,10 +109,7 @@ func simulated(use policy.Metric) (sim.Metric, error) {
 	}
 	i := slices.IndexFunc(signals(), func(m sim.Metric) bool { return m.Name == name || name == "" && m.Name == use.Name })
 	if i < 0 {
-		var names []string
-		for _, m := range signals() {
-			names = append(names, m.Name)
-		}
+		names := each(signals(), func(m sim.Metric) string { return m.Name })
 		return sim.Metric{}, fmt.Errorf("metric %q: the simulator has %s", name, strings.Join(names, ", "))
 	}
 	m := signals()[i]

@@ -172,10 +172,7 @@ func (o *options) recorded(w *world, p *past) error {
 	}
 	w.fleet = f
 	w.workload, w.namespace, w.kind, w.engine = cmp.Or(o.prometheus.options.Workload, f.Target.Name), f.Target.Namespace, f.Target.Kind, string(f.Engine)
-	from, to := int(o.from/f.Step), len(p.traffic.Counts)
-	if o.to != 0 {
-		to = int(o.to / f.Step)
-	}
+	from, to := o.steps(p)
 	if from >= to || to > len(p.traffic.Counts) {
 		return misuse("-from %s, -to %s: must be within the history's length, %s", o.from, o.to, p.traffic.Duration())
 	}
@@ -269,18 +266,11 @@ func (o *options) calibrated(w *world, f *history.Fleet) (sim.Server, error) {
 	if !r.KVTokens.Known() || r.KVTokens.Value < 1 {
 		return sim.Server{}, &refusedError{fmt.Errorf("the server cannot be calibrated: the size of its KV cache is not known: %s. Give it with -kv-tokens, or say which it is with -server", r.KVTokens.Unknown)}
 	}
-	var took []time.Duration
-	for _, s := range f.Starts {
-		took = append(took, s.Took())
-	}
-	if s, err := calibrate.Starts(took); err == nil {
+	if s, err := startsOf(f); err == nil {
 		r.Startup = s
 	}
 	if o.writeServer != "" {
-		if err := writeFile(o.writeServer, io.Discard, func(to io.Writer) error {
-			_, err := to.Write(r.Text())
-			return err
-		}); err != nil {
+		if err := writeFile(o.writeServer, io.Discard, raw(r.Text())); err != nil {
 			return sim.Server{}, fmt.Errorf("-write-server: %w", err)
 		}
 	}
@@ -321,11 +311,7 @@ func (o *options) calibrated(w *world, f *history.Fleet) (sim.Server, error) {
 // starts returns how long replicas take: what -cold-start says, or the history.
 func (o *options) starts(w *world, f *history.Fleet) sim.Startup {
 	if !o.set["cold-start"] && len(f.Starts) > 0 {
-		var took []time.Duration
-		for _, s := range f.Starts {
-			took = append(took, s.Took())
-		}
-		if found, err := calibrate.Starts(took); err == nil {
+		if found, err := startsOf(f); err == nil {
 			w.notes = append(w.notes, fmt.Sprintf("Calibrated: %d starts took %s (median, %s and less nine in ten), and at most %s.", found.Starts, inWords(found.P50), inWords(found.P90), inWords(found.Max)))
 			return found.Sim()
 		}
@@ -337,4 +323,9 @@ func (o *options) starts(w *world, f *history.Fleet) sim.Startup {
 		return sim.HeavyTail(o.coldStart)
 	}
 	return sim.ColdStart(o.coldStart)
+}
+
+// startsOf returns how long the starts of a history took.
+func startsOf(f *history.Fleet) (*calibrate.Startup, error) {
+	return calibrate.Starts(each(f.Starts, history.Start.Took))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -30,16 +31,23 @@ func profiles() []profile {
 	}
 }
 
-// server returns that of -server: one that has a name, or the one of a file.
-func (o *options) server() (sim.Server, error) {
-	var names []string
+// profile returns that of the name in -server, if there is one.
+func (o *options) profile() (profile, bool) {
 	for _, p := range profiles() {
 		if p.name == o.serverName {
-			return p.server, nil
+			return p, true
 		}
-		names = append(names, p.name)
+	}
+	return profile{}, false
+}
+
+// server returns that of -server: one that has a name, or the one of a file.
+func (o *options) server() (sim.Server, error) {
+	if p, ok := o.profile(); ok {
+		return p.server, nil
 	}
 	if o.document == nil {
+		names := each(profiles(), func(p profile) string { return p.name })
 		return sim.Server{}, misuse("-server %q: must be a file, or one of %s", o.serverName, strings.Join(names, ", "))
 	}
 	s, err := o.document.Server()
@@ -54,20 +62,16 @@ func (o *options) server() (sim.Server, error) {
 
 // tokenBytes returns the KV cache of a token: that of -kv-bytes, or of a server that has a name; 0 if it is not known.
 func (o *options) tokenBytes() float64 {
-	for _, p := range profiles() {
-		if p.name == o.serverName && !o.set["kv-bytes"] && !o.fromHistory() {
-			return p.tokenBytes
-		}
+	if p, ok := o.profile(); ok && !o.set["kv-bytes"] && !o.fromHistory() {
+		return p.tokenBytes
 	}
 	return o.kvBytes
 }
 
 // readServer reads the file of -server, if it is one.
 func (o *options) readServer() error {
-	for _, p := range profiles() {
-		if p.name == o.serverName {
-			return nil
-		}
+	if _, ok := o.profile(); ok {
+		return nil
 	}
 	data, err := os.ReadFile(o.serverName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,25 +105,18 @@ func (o *options) computeRoofline(stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, c := range cards {
-		names = append(names, c.Name)
-	}
+	names := each(cards, func(c calibrate.Card) string { return c.Name })
 	i := slices.Index(names, o.card)
 	if i < 0 {
 		return misuse("-card %q: must be one of %s", o.card, strings.Join(names, ", "))
 	}
 	name, config := o.roofline, calibrate.Config{}
-	k := slices.IndexFunc(models, func(m calibrate.Model) bool { return m.Name == o.roofline })
-	if k >= 0 {
+	names = each(models, func(m calibrate.Model) string { return m.Name })
+	if k := slices.Index(names, o.roofline); k >= 0 {
 		config = models[k].Config
 	} else {
 		data, err := os.ReadFile(o.roofline)
 		if errors.Is(err, fs.ErrNotExist) {
-			names = nil
-			for _, m := range models {
-				names = append(names, m.Name)
-			}
 			return misuse("-roofline %q: must be a config.json, or one of %s", o.roofline, strings.Join(names, ", "))
 		}
 		if err == nil {
@@ -139,14 +136,7 @@ func (o *options) computeRoofline(stdout, stderr io.Writer) error {
 
 // writeDocument writes a server to -o, or to standard output.
 func (o *options) writeDocument(d *calibrate.Document, stdout io.Writer) error {
-	name := o.output
-	if name == "" {
-		name = standard
-	}
-	return writeFile(name, stdout, func(w io.Writer) error {
-		_, err := w.Write(d.Text())
-		return err
-	})
+	return writeFile(cmp.Or(o.output, standard), stdout, raw(d.Text()))
 }
 
 // calibrateRuns makes a server of a benchmark's files.

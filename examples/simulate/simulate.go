@@ -132,6 +132,14 @@ func try(name string) error {
 	return err
 }
 
+// raw writes what is there already.
+func raw(text []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}
+}
+
 // writeFile writes a file at once, so that a failure leaves none that is half written.
 func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 	var b bytes.Buffer

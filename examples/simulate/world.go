@@ -177,10 +177,5 @@ func window(traffic sim.Workload, from, to time.Duration) (sim.Workload, error) 
 
 // traceNames returns the names of the bundled traces.
 func traceNames() []string {
-	var names []string
-	for _, info := range traces.List() {
-		names = append(names, info.Name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(slices.Values(each(traces.List(), func(i traces.Info) string { return i.Name })))
 }
