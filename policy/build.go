@@ -243,7 +243,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		policy, err = scaling.Bounded(policy, p.within)
 	}
 	b.errs.Add(err)
-	return policy, strings.Join(unique(kinds), "+"), strings.Join(unique(layers), "+")
+	return policy, strings.Join(slices.Compact(kinds), "+"), strings.Join(slices.Compact(layers), "+")
 }
 
 // compose returns the highest of members, and no less than the timetable if there is one.
@@ -327,22 +327,12 @@ func choose[T fmt.Stringer](b *builder, to *T, name string, all []T, path string
 	if name == "" {
 		return
 	}
-	v, ok := find(all, name)
-	b.unread[path] = !ok
-	b.errs.Check(ok, path, name, "must be "+oneOf(all))
-	if ok {
-		*to = v
+	i := slices.IndexFunc(all, func(v T) bool { return v.String() == name })
+	b.unread[path] = i < 0
+	b.errs.Check(i >= 0, path, name, "must be "+oneOf(all))
+	if i >= 0 {
+		*to = all[i]
 	}
-}
-
-func find[T fmt.Stringer](all []T, name string) (T, bool) {
-	for _, v := range all {
-		if v.String() == name {
-			return v, true
-		}
-	}
-	var none T
-	return none, false
 }
 
 // oneOf writes a, b or c.
@@ -359,16 +349,6 @@ func listed[T any](all []T, word string) string {
 		return names[0]
 	}
 	return strings.Join(names[:last], ", ") + word + names[last]
-}
-
-func unique(names []string) []string {
-	var all []string
-	for _, name := range names {
-		if len(all) == 0 || all[len(all)-1] != name {
-			all = append(all, name)
-		}
-	}
-	return all
 }
 
 func or[T any](p *T, otherwise T) T {

@@ -214,10 +214,7 @@ func (b *builder) worked(want CapacitySLO, from *CapacitySource, server sim.Serv
 		}
 		b.use(Metric{Name: m.Name, Source: source, Field: at + "source", Counted: m.Signal >= sim.PromptTokens}, true)
 	}
-	b.errs.Check(from.Protocol == "" || from.Protocol == HTTP || from.Protocol == HTTPS, at+"source.protocol", string(from.Protocol), "must be http or https")
-	if port := from.Port; port != nil {
-		b.errs.Check(port.Int() >= 1 && port.Int() <= 65535, at+"source.port", port.Int(), "must be between 1 and 65535")
-	}
+	checkEndpoint(&b.errs, from.Protocol, from.Port, at+"source")
 	return c
 }
 

@@ -306,12 +306,7 @@ func encode(v reflect.Value) *yaml.Node {
 		return n
 	case reflect.Map:
 		n := &yaml.Node{Kind: yaml.MappingNode}
-		keys := make([]string, 0, v.Len())
-		for k := range maps.Keys(v.Interface().(map[string]LabelValue)) {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
+		for _, k := range slices.Sorted(maps.Keys(v.Interface().(map[string]LabelValue))) {
 			n.Content = append(n.Content, encode(reflect.ValueOf(k)), encode(v.MapIndex(reflect.ValueOf(k))))
 		}
 		return n

@@ -91,9 +91,7 @@ func (b *builder) inForce(c *Composite) Composite {
 	}
 	out.Highest = nil
 	for _, m := range c.Highest {
-		if m.Name == "" {
-			m.Name = m.Composite.Name()
-		}
+		m.Name = cmp.Or(m.Name, m.Composite.Name())
 		if m.MaxReplicas != 0 {
 			m.MinReplicas = pointer(or(m.MinReplicas, DefaultMinReplicas))
 		}
@@ -160,10 +158,7 @@ func saturationInForce(s *SaturationScaler, c saturation.SingleConfig) *Saturati
 }
 
 func cronInForce(s *CronScaler) *CronScaler {
-	out := &CronScaler{Mode: s.Mode, Outside: s.Outside}
-	if out.Mode == "" {
-		out.Mode = "HoldLast"
-	}
+	out := &CronScaler{Mode: cmp.Or(s.Mode, "HoldLast"), Outside: s.Outside}
 	for _, p := range s.Policies {
 		p.TimeZone = p.TimeZone.inForce()
 		out.Policies = append(out.Policies, p)
@@ -184,9 +179,7 @@ func sourceInForce(s MetricSource) MetricSource {
 	if s.Signal == "" && s.Name == "" {
 		s.Name = DefaultMetricName
 	}
-	if s.Protocol == "" {
-		s.Protocol = HTTP
-	}
+	s.Protocol = cmp.Or(s.Protocol, HTTP)
 	if len(s.Labels) == 0 {
 		s.Labels = nil
 	}

@@ -214,7 +214,7 @@ func ReadModels(data []byte, file string) ([]Model, error) {
 	var d struct {
 		Models []Model `json:"models"`
 	}
-	r.one(r.documents(data, "must have models; models: [] is none"), &d)
+	r.one(r.documents(data, "must have models; models: [] is none"), &d, "", oneDocument)
 	r.models(d.Models)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -264,8 +264,7 @@ func (r *reader) models(all []Model) {
 // check notes what is wrong with a model at a path.
 func (m *Model) check(at string, e *scaling.FieldErrors) {
 	e.Check(m.Name != "", at+".name", m.Name, "must not be empty")
-	label := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	e.Check(label.MatchString(m.Namespace), at+".namespace", m.Namespace, "must be the name of a namespace: at most 63 of a-z, 0-9 and -, which is neither first nor last")
+	e.Check(isLabel(m.Namespace), at+".namespace", m.Namespace, "must be the name of a namespace: at most 63 of a-z, 0-9 and -, which is neither first nor last")
 	e.Check(m.Interval >= time.Second && m.Interval <= time.Hour, at+".interval", m.Interval, "must be between 1s and 1h")
 	e.Check(len(m.Variants) > 0, at+".variants", 0, "must be at least one")
 	for i := range m.Variants {

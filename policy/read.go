@@ -162,9 +162,7 @@ func (r *reader) manifest(n *yaml.Node) Policy {
 // checked reports what the rules say of a policy whose spec stands at a path, and its scaler at another, and gives it a
 // name if it has none.
 func (r *reader) checked(p *Policy, spec, scaler string) {
-	if p.Name == "" {
-		p.Name = p.Scaler.Name()
-	}
+	p.Name = cmp.Or(p.Name, p.Scaler.Name())
 	if r.hasFailed(cmp.Or(spec, "file")) {
 		return
 	}
@@ -228,14 +226,14 @@ func (r *reader) documents(data []byte, needed string) []*yaml.Node {
 	return all
 }
 
-// one reads the one document of a file into what a pointer points to.
-func (r *reader) one(documents []*yaml.Node, to any) {
+// one reads the one document that there may be into what a pointer points to; several is the rule that a second one breaks.
+func (r *reader) one(documents []*yaml.Node, to any, field, several string) {
 	for i, root := range documents {
 		if i > 0 {
-			r.report(root.Line, "", nil, "must have one document")
+			r.report(root.Line, "", nil, several)
 			return
 		}
-		r.into(root, to, "")
+		r.into(root, to, field)
 	}
 }
 

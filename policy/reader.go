@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -9,6 +10,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
+
+// oneDocument is the rule that a file breaks with a second document.
+const oneDocument = "must have one document"
 
 const (
 	maxFile  = 1 << 20 // bytes
@@ -73,10 +77,7 @@ func (r *reader) is(n *yaml.Node, kind yaml.Kind, field, rule string) bool {
 		rule = "must be written out: aliases are not taken"
 	}
 	if n.Kind != kind {
-		if field == "" {
-			field = "file"
-		}
-		r.wrong(n, field, rule)
+		r.wrong(n, cmp.Or(field, "file"), rule)
 	}
 	return n.Kind == kind
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -83,14 +84,7 @@ func readPart(data []byte, to any, path string) error {
 		return &scaling.FieldError{Field: path, Value: len(data), Rule: fmt.Sprintf("must not be larger than %d bytes", MaxShadow)}
 	}
 	r := newReader("")
-	documents := r.documents(data, "must be given")
-	for i, root := range documents {
-		if i > 0 {
-			r.report(root.Line, "", nil, "must be one")
-			break
-		}
-		r.into(root, to, path)
-	}
+	r.one(r.documents(data, "must be given"), to, path, "must be one")
 	var e scaling.FieldErrors
 	for _, wrong := range fieldErrors(r.err()) {
 		if wrong.Field == "" {
@@ -115,7 +109,7 @@ func (s *Spec) shadows(at string, all []Shadow, unread []error, otherwise scalin
 	for i := range all[:min(len(all), MaxShadows)] {
 		one, here := &all[i], fmt.Sprintf("%s[%d]", field, i)
 		var e scaling.FieldErrors
-		e.Check(named(one.Name), here+".name", one.Name, "must be at most 63 of a-z, 0-9 and -, and neither begin nor end with -")
+		e.Check(isLabel(one.Name), here+".name", one.Name, "must be at most 63 of a-z, 0-9 and -, and neither begin nor end with -")
 		e.Check(!slices.ContainsFunc(all[:i], func(other Shadow) bool { return other.Name == one.Name }), here+".name", one.Name, "must be unique")
 		var plan Plan
 		if err := unread[i]; err != nil {
@@ -176,17 +170,9 @@ type noSpecError struct{}
 
 func (noSpecError) Error() string { return "the rest of the spec is wrong" }
 
-// named reports whether a name is a label of RFC 1123.
-func named(name string) bool {
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-		case c == '-' && i > 0 && i < len(name)-1:
-		default:
-			return false
-		}
-	}
-	return len(name) >= 1 && len(name) <= 63
+// isLabel reports whether a name is a label of RFC 1123.
+func isLabel(name string) bool {
+	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString(name)
 }
 
 // shown says what the readings of a shadow are of.

@@ -151,14 +151,18 @@ func (b *builder) source(s MetricSource, path string) bool {
 			e.Check(err != nil || q > 0 && q < 1, path+".quantile", text(s.Quantile), "must be above 0 and below 1")
 		}
 	}
-	e.Check(s.Protocol == "" || s.Protocol == HTTP || s.Protocol == HTTPS, path+".protocol", string(s.Protocol), "must be http or https")
-	if s.Port != nil {
-		e.Check(s.Port.Int() >= 1 && s.Port.Int() <= 65535, path+".port", s.Port.Int(), "must be between 1 and 65535")
-	}
+	checkEndpoint(&e, s.Protocol, s.Port, path)
 	all := []Aggregation{"Only", "Sum", "Average", "Max", "Min"}
 	e.Check(s.Aggregation == "" || slices.Contains(all, s.Aggregation), path+".aggregation", string(s.Aggregation), "must be one of "+allOf(all))
 	b.errs.Add(e.Err())
 	return e.Err() == nil
+}
+
+func checkEndpoint(e *scaling.FieldErrors, protocol ProtocolType, port *PortNumber, path string) {
+	e.Check(protocol == "" || protocol == HTTP || protocol == HTTPS, path+".protocol", string(protocol), "must be http or https")
+	if port != nil {
+		e.Check(port.Int() >= 1 && port.Int() <= 65535, path+".port", port.Int(), "must be between 1 and 65535")
+	}
 }
 
 const quantileRule = "must be given only with the signals TTFT and TPOT"

@@ -106,7 +106,7 @@ func readThresholds(key, text string, mode saturation.Mode) (saturation.Threshol
 	if len(roots) == 0 && len(r.errs) == 0 {
 		roots = []*yaml.Node{{Kind: yaml.MappingNode}}
 	}
-	r.one(roots, &entry)
+	r.one(roots, &entry, "", oneDocument)
 	if len(r.errs) == 0 {
 		r.rules(saturation.Config{Thresholds: entry.Thresholds, Mode: mode}.Validate())
 	}
