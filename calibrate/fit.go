@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -115,9 +116,7 @@ func Fit(points []Point, o Options) (Result, error) {
 	}
 	f := &fit{Options: o, excluded: map[string]int{}, together: o.Together, cache: float64(o.KVTokens)}
 	capacity := f.capacity(points)
-	if f.cache == 0 {
-		f.cache = capacity.Value
-	}
+	f.cache = cmp.Or(f.cache, capacity.Value)
 	if f.cache == 0 {
 		f.cache, f.shares = math.NaN(), !anyTokens(points)
 	}

@@ -166,10 +166,7 @@ func (f *fit) rows(all []sample) []row {
 		return nil
 	}
 	f.step = step
-	n := f.together
-	if n == 0 {
-		n = max(4, int(math.Ceil(float64(5*time.Minute)/step)))
-	}
+	n := cmp.Or(f.together, max(4, int(math.Ceil(float64(5*time.Minute)/step))))
 	f.window = time.Duration(float64(n) * step)
 	var rows []row
 	from := 0

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -85,9 +86,7 @@ func (f *fit) result(points []Point, capacity Estimate) Result {
 	if !f.runs {
 		r.From, r.To = time.Unix(0, from).UTC(), time.Unix(0, to).UTC()
 	}
-	if f.Block == 0 {
-		f.Block = min(max(time.Duration((to-from)/48), 2*f.window), 6*time.Hour)
-	}
+	f.Block = cmp.Or(f.Block, min(max(time.Duration((to-from)/48), 2*f.window), 6*time.Hour))
 	f.data[0].from = from // blocks count from it
 	r.Running = f.over(func(x *row) float64 { return (x.r1 + x.r2) / 2 })
 	r.KV = f.over(func(x *row) float64 { return (x.k1 + x.k2) / 2 })
@@ -121,10 +120,7 @@ func (f *fit) intervals(r *Result) [parameters]Estimate {
 	total := f.moments(blocks)
 	r.Condition = total.condition(f.free)
 	blocks = slices.DeleteFunc(blocks, func(m moment) bool { return m.n == 0 })
-	resamples := f.Resamples
-	if resamples == 0 {
-		resamples = 400
-	}
+	resamples := cmp.Or(f.Resamples, 400)
 	random := splitmix.Stream{State: splitmix.Mix(f.Seed + splitmix.Golden)}
 	drawn := make([][]float64, parameters)
 	for range resamples {

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -121,13 +122,7 @@ func Compare(recorded, simulated []Times, recordedHours, simulatedHours float64,
 	if err := c.validate(); err != nil {
 		return Trust{}, err
 	}
-	limit, least := c.Limit, c.Least
-	if limit == 0 {
-		limit = 0.2
-	}
-	if least == 0 {
-		least = 100
-	}
+	limit, least := cmp.Or(c.Limit, 0.2), cmp.Or(c.Least, 100)
 	t := Trust{Limit: limit, Recorded: recordedHours, Simulated: simulatedHours}
 	bySecond := map[int64]*Times{}
 	for i := range simulated {

@@ -1,6 +1,7 @@
 package saturation
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -42,12 +43,7 @@ type GroupConfig struct {
 // NewGroup returns the Group of a configuration, with a fresh state, or every rule that it breaks, each as a
 // scaling.FieldError.
 func NewGroup(c GroupConfig) (*Group, error) {
-	if c.KV == "" {
-		c.KV = DefaultKV
-	}
-	if c.Queue == "" {
-		c.Queue = DefaultQueue
-	}
+	c.KV, c.Queue = cmp.Or(c.KV, DefaultKV), cmp.Or(c.Queue, DefaultQueue)
 	c.Variants = slices.Clone(c.Variants)
 	g := &Group{config: c, places: make(map[string]int, len(c.Variants))}
 	var e scaling.FieldErrors

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -107,19 +108,10 @@ func newEngine(s *Scenario, o Options) *engine {
 	for i := range e.agenda.ranks {
 		e.agenda.ranks[i] = rankAfterReplicas + int64(i)
 	}
-	horizon := s.Horizon
-	if horizon == 0 {
-		horizon = s.Workload.Duration()
-	}
-	e.horizon = ticks(horizon)
+	e.horizon = ticks(cmp.Or(s.Horizon, s.Workload.Duration()))
 	for i := range s.Types {
 		t := s.Types[i] // a copy: defaults are filled in
-		if t.Weight == 0 {
-			t.Weight = 1
-		}
-		if t.Cost == 0 {
-			t.Cost = 1
-		}
+		t.Weight, t.Cost = cmp.Or(t.Weight, 1), cmp.Or(t.Cost, 1)
 		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), link: s.link(&t), lastUp: -1, lastDown: -1})
 	}
 	e.apart = newApart(s, &e.bounds.sketch)

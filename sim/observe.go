@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -98,11 +99,7 @@ func (o *observer) counts(s Signal) []int64 {
 
 // rounds returns how many scrapes a metric looks back.
 func (o *observer) rounds(e *engine, m *Metric) int {
-	window := m.Window
-	if window == 0 {
-		window = time.Minute
-	}
-	return max(1, int(window/e.scenario.Scrape.Interval))
+	return max(1, int(cmp.Or(m.Window, time.Minute)/e.scenario.Scrape.Interval))
 }
 
 // scrape asks every replica that is ready, and the router.
@@ -195,11 +192,7 @@ func (o *observer) quantile(m *Metric, rounds int) (float64, bool) {
 			h.total[j] += n
 		}
 	}
-	q := m.Quantile
-	if q == 0 {
-		q = 0.9
-	}
-	return h.bounds.quantile(q, h.total)
+	return h.bounds.quantile(cmp.Or(m.Quantile, 0.9), h.total)
 }
 
 // look makes what a decision sees: the types as targets, each with the replicas that can be asked.

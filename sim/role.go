@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -86,10 +87,7 @@ func (s *Scenario) validateRoles(e *scaling.FieldErrors) {
 	apart := count[Prefill]+count[Decode] > 0
 	e.Check(!apart || count[Both] == 0, "types", count[Both], "must have no type with the role Both beside Prefill and Decode")
 	e.Check(!apart || count[Prefill] > 0 && count[Decode] > 0, "types", len(s.Types), "must have a type with the role Prefill and one with Decode, or none of them")
-	linked := false
-	for i := range s.Types {
-		linked = linked || s.Types[i].Bandwidth > 0
-	}
+	linked := slices.ContainsFunc(s.Types, func(t Type) bool { return t.Bandwidth > 0 })
 	t := s.Transfer
 	e.Check(t.TokenBytes >= 0 && t.TokenBytes <= 1e9, "transfer.tokenBytes", t.TokenBytes, "must be within 0 and 1e9")
 	e.Check(t.TokenBytes > 0 || !linked, "transfer.tokenBytes", t.TokenBytes, "must be above 0 where a type has a bandwidth")

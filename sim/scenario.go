@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -210,9 +211,5 @@ func (d Delay) draw(s *stream) int64 {
 	if d.Sigma > 0 {
 		t *= math.Exp(d.Sigma * s.normal())
 	}
-	limit := d.Max
-	if limit == 0 {
-		limit = MaxDuration
-	}
-	return ticks(min(time.Duration(min(t, float64(MaxDuration))), limit))
+	return ticks(min(time.Duration(min(t, float64(MaxDuration))), cmp.Or(d.Max, MaxDuration)))
 }

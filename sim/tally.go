@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/inferscale/inferscale/scaling"
+import (
+	"slices"
+
+	"github.com/inferscale/inferscale/scaling"
+)
 
 // The tallies: what a replica has counted since it started, and the controller since the run began.
 const (
@@ -25,12 +29,7 @@ type meter struct{ now, read [tallies]tally }
 
 // tallied reports whether a scenario's controller looks at any tally.
 func (s *Scenario) tallied() bool {
-	for i := range s.Metrics {
-		if s.Metrics[i].Signal >= firstTallied {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Metrics, func(m Metric) bool { return m.Signal >= firstTallied })
 }
 
 func (e *engine) newTallies() (t [tallies]tally) {

@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -110,9 +111,7 @@ func New(c Config) (*Shadows, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.ColdStart == 0 {
-		c.ColdStart = DefaultColdStart
-	}
+	c.ColdStart = cmp.Or(c.ColdStart, DefaultColdStart)
 	if c.Go == nil {
 		c.Go = func(f func()) { go f() }
 	}

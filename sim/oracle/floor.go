@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -41,10 +42,7 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 		return 0, err
 	}
 	v := s.Types[typ].Server
-	horizon := s.Horizon
-	if horizon == 0 {
-		horizon = s.Workload.Duration()
-	}
+	horizon := cmp.Or(s.Horizon, s.Workload.Duration())
 	var bySeqs, byCache []float64
 	total := 0
 	common := commonBlocks(s, seed)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -177,10 +178,7 @@ func newReplayer(s *sim.Scenario, seed uint64, c Capacity, o Search) (*replayer,
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	r := &replayer{scenario: *s, seed: seed, capacity: c, goal: o, horizon: s.Horizon}
-	if r.horizon == 0 {
-		r.horizon = s.Workload.Duration()
-	}
+	r := &replayer{scenario: *s, seed: seed, capacity: c, goal: o, horizon: cmp.Or(s.Horizon, s.Workload.Duration())}
 	startup := s.Types[0].Startup
 	r.cold = startup.Provision.Median + startup.Load.Median
 	r.scenario.Metrics = nil
