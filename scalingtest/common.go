@@ -3,6 +3,7 @@ package scalingtest
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -163,7 +164,7 @@ func (s *subject) watched(e *Episode) ([]moment, string, *failed) {
 				want = m.obs.Readings[i]
 			}
 			if !sameReading(want, r) {
-				return p.fail("at %s the readings that it was given were changed: place %d is now %s", m.elapsed, i, readingSource(r))
+				return p.fail("at %s the readings that it was given were changed: place %d is now %s", m.elapsed, i, element(reflect.ValueOf(r)))
 			}
 		}
 		if !slices.EqualFunc(m.obs.Histograms, m.seen.Histograms, sameHistogram) {

@@ -183,22 +183,6 @@ func sameCounting(a, b Counting) bool {
 	return same && a.Metric == b.Metric && a.Failed == b.Failed && a.Anew == b.Anew && a.Broken == b.Broken && a.Age == b.Age
 }
 
-func countingSource(c Counting) string {
-	numbers := func(all []float64) string {
-		if len(all) == 0 {
-			return ""
-		}
-		return "[]float64{" + list(all, func(v float64) string {
-			if text := floatSource(v); text != "" {
-				return text
-			}
-			return "0"
-		}) + "}"
-	}
-	return fields("Metric", strconv.Quote(c.Metric), "Bounds", numbers(c.Bounds), "Counts", numbers(c.Counts), "Failed", intSource(int(c.Failed)),
-		"Anew", boolSource(c.Anew), "Broken", boolSource(c.Broken), "Age", durationSource(c.Age))
-}
-
 // histogramText prints how many were counted, and of how many nothing is known.
 func histogramText(h *scaling.Histogram) string {
 	text := h.Metric + "=" + number(h.Total())

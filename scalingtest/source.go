@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/format"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,31 +22,26 @@ func pasteable(p *property, o *Options, e *Episode) string {
 		replay = "ReplayGroup"
 	}
 	fmt.Fprintf(&b, "\tscalingtest.%s(t, %s, %s, %q, scalingtest.Episode{\n", replay, o.NewPolicy, optionsSource(p, o, e), p.name)
-	if len(e.Specs) > 0 {
-		fmt.Fprintf(&b, "\t\tSpecs: []int32{%s},\n", list(e.Specs, func(n int32) string { return strconv.Itoa(int(n)) }))
-	} else {
+	if len(e.Specs) == 0 {
 		fmt.Fprintf(&b, "\t\tSpec: %d,\n", e.Spec)
 	}
-	if e.Startup != 0 {
-		fmt.Fprintf(&b, "\t\tStartup: %s,\n", durationSource(e.Startup))
-	}
-	if e.Shift != 0 {
-		fmt.Fprintf(&b, "\t\tShift: %s,\n", durationSource(e.Shift))
-	}
-	if len(e.Loads) > 0 {
-		fmt.Fprintf(&b, "\t\tLoads: []scalingtest.Load{%s},\n", list(e.Loads, func(l Load) string {
-			return fields("Metric", strconv.Quote(l.Metric), "Sum", floatSource(l.Sum), "Whole", boolSource(l.Whole))
-		}))
-	}
-	if len(e.Changes) > 0 {
-		fmt.Fprintf(&b, "\t\tChanges: []scalingtest.Change{%s},\n", list(e.Changes, func(c Change) string {
-			return fields("Tick", intSource(c.Tick), "Metric", strconv.Quote(c.Metric), "Lower", floatSource(c.Lower), "Upper", floatSource(c.Upper),
-				"Gone", boolSource(c.Gone), "Pods", intSource(int(c.Pods)))
-		}))
+	for _, field := range []struct {
+		name  string
+		value any
+	}{{"Specs", e.Specs}, {"Startup", e.Startup}, {"Shift", e.Shift}, {"Loads", e.Loads}, {"Changes", e.Changes}} {
+		if text := source(field.value); text != "" {
+			fmt.Fprintf(&b, "\t\t%s: %s,\n", field.name, text)
+		}
 	}
 	b.WriteString("\t\tTicks: []scalingtest.Tick{\n")
 	for _, t := range merged(e.Ticks) {
-		fmt.Fprintf(&b, "\t\t\t%s,\n", tickSource(&t))
+		if t.Times == 1 {
+			t.Times = 0
+		}
+		if !slices.ContainsFunc(t.Targets, func(target TargetTick) bool { return element(reflect.ValueOf(target)) != "{}" }) {
+			t.Targets = nil
+		}
+		fmt.Fprintf(&b, "\t\t\t%s,\n", element(reflect.ValueOf(t)))
 	}
 	b.WriteString("\t\t},\n\t})\n}\n")
 	text, err := format.Source([]byte(b.String()))
@@ -76,103 +72,32 @@ func repeats(before, t *Tick) bool {
 	})
 }
 
-func tickSource(t *Tick) string {
-	readings, counted, targets := "", "", ""
-	if len(t.Counted) > 0 {
-		counted = "[]scalingtest.Counting{" + list(t.Counted, countingSource) + "}"
-	}
-	if len(t.Readings) > 0 {
-		readings = "[]scaling.Reading{" + list(t.Readings, readingSource) + "}"
-	}
-	if all := list(t.Targets, targetSource); strings.Trim(all, "{}, ") != "" {
-		targets = "[]scalingtest.TargetTick{" + all + "}"
-	}
-	times := t.Times
-	if times == 1 {
-		times = 0
-	}
-	return fields("After", durationSource(t.After), "Times", intSource(times), "Spec", countSource(t.Spec), "NotReady", intSource(int(t.NotReady)),
-		"Readings", readings, "Counted", counted, "Refuse", boolSource(t.Refuse), "Restart", boolSource(t.Restart), "Targets", targets)
-}
-
-func targetSource(t TargetTick) string {
-	rows := ""
-	if len(t.Pods) > 0 {
-		rows = "[][]float64{" + list(t.Pods, func(row []float64) string {
-			return "{" + list(row, func(v float64) string {
-				if text := floatSource(v); text != "" {
-					return text
-				}
-				return "0"
-			}) + "}"
-		}) + "}"
-	}
-	return fields("Spec", countSource(t.Spec), "NotReady", intSource(int(t.NotReady)), "Missing", boolSource(t.Missing),
-		"Refuse", boolSource(t.Refuse), "Pods", rows)
-}
-
-func countSource(c Count) string {
-	if !c.Set {
-		return ""
-	}
-	return fmt.Sprintf("scalingtest.CountOf(%d)", c.N)
-}
-
-func readingSource(r scaling.Reading) string {
-	at := ""
-	if !r.At.IsZero() {
-		at = timeSource(r.At)
-	}
-	return fields("Metric", strconv.Quote(r.Metric), "Lower", floatSource(r.Lower), "Upper", floatSource(r.Upper),
-		"Values", intSource(int(r.Values)), "NotReady", intSource(int(r.NotReady)), "Failed", intSource(int(r.Failed)),
-		"Reused", intSource(int(r.Reused)), "At", at, "Unschedulable", intSource(int(r.Unschedulable)),
-		"Crashing", intSource(int(r.Crashing)), "Stuck", intSource(int(r.Stuck)))
-}
-
 // optionsSource writes those of the options that checking this episode needs.
 func optionsSource(p *property, o *Options, e *Episode) string {
 	start, memory, size := "", "", ""
 	if !o.Start.Equal(Start()) {
-		start = timeSource(o.Start)
-	}
-	bounds, targets := boundsSource(o.Bounds), ""
-	if len(o.Targets) > 0 {
-		targets = "[]scalingtest.Target{" + list(o.Targets, func(t Target) string {
-			name := ""
-			if t.Name != "" {
-				name = strconv.Quote(t.Name)
-			}
-			return fields("Name", name, "Bounds", boundsSource(t.Bounds))
-		}) + "}"
+		start = source(o.Start)
 	}
 	if p.name == "BoundedState" {
-		memory, size = durationSource(o.Memory), intSource(o.MaxState)
+		memory, size = source(o.Memory), source(o.MaxState)
 	}
 	cooldown, convergence, twin := "", "", ""
 	switch p.name {
 	case "Cooldown", "CooldownEnds":
-		cooldown = "&scalingtest.Cooldown" + fields("Up", durationSource(o.Cooldown.Up), "Down", durationSource(o.Cooldown.Down),
-			"PerDirection", boolSource(o.Cooldown.PerDirection))
+		cooldown = "&scalingtest.Cooldown" + element(reflect.ValueOf(*o.Cooldown))
 	case "Convergence":
 		want := ""
 		if o.Convergence.Want != nil {
 			least, most := o.Convergence.Want(e.Loads)
 			want = fmt.Sprintf("func([]scalingtest.Load) (least, most int32) { return %d, %d }", least, most)
 		}
-		convergence = "&scalingtest.Convergence" + fields("Within", intSource(o.Convergence.Within), "Want", want)
+		convergence = "&scalingtest.Convergence" + fields("Within", source(o.Convergence.Within), "Want", want)
 	case "Twin":
 		twin = "newTwin"
 	}
-	return "scalingtest.Options" + fields("Bounds", bounds, "Targets", targets, "Start", start, "Memory", memory, "MaxState", size,
-		"ActsWithoutData", boolSource(o.ActsWithoutData), "Windows", boolSource(o.Windows && p.name == "MissingNeverActs"),
-		"Lapses", boolSource(o.Lapses && p.name == "MissingNeverActs"), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
-}
-
-func boundsSource(b scaling.Bounds) string {
-	if b == (scaling.Bounds{}) {
-		return ""
-	}
-	return fmt.Sprintf("scaling.Bounds{Min: %d, Max: %d}", b.Min, b.Max)
+	return "scalingtest.Options" + fields("Bounds", source(o.Bounds), "Targets", source(o.Targets), "Start", start, "Memory", memory, "MaxState", size,
+		"ActsWithoutData", source(o.ActsWithoutData), "Windows", source(o.Windows && p.name == "MissingNeverActs"),
+		"Lapses", source(o.Lapses && p.name == "MissingNeverActs"), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
 }
 
 // fields writes a composite literal of names and values, without those whose value is empty.
@@ -186,26 +111,71 @@ func fields(pairs ...string) string {
 	return "{" + strings.Join(set, ", ") + "}"
 }
 
-func list[T any](all []T, source func(T) string) string {
-	texts := make([]string, 0, len(all))
-	for _, v := range all {
-		texts = append(texts, source(v))
+// source writes a value as Go source, empty for what is zero. Elements are without their types, and structs without what is zero.
+func source(v any) string { return typed(reflect.ValueOf(v)) }
+
+func typed(v reflect.Value) string {
+	text := literal(v)
+	if v.Kind() == reflect.Slice && text != "" {
+		text = v.Type().String() + text
 	}
-	return strings.Join(texts, ", ")
+	return text
 }
 
-func boolSource(v bool) string {
-	if v {
-		return "true"
+func literal(v reflect.Value) string {
+	if v.CanFloat() {
+		return floatSource(v.Float())
 	}
-	return ""
-}
-
-func intSource(n int) string {
-	if n == 0 {
+	if v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
 		return ""
 	}
-	return strconv.Itoa(n)
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return durationSource(x)
+	case time.Time:
+		return timeSource(x)
+	case scaling.Bounds:
+		return fmt.Sprintf("scaling.Bounds{Min: %d, Max: %d}", x.Min, x.Max)
+	case Count:
+		return fmt.Sprintf("scalingtest.CountOf(%d)", x.N)
+	case string:
+		return strconv.Quote(x)
+	}
+	var parts []string
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if text := typed(v.Field(i)); text != "" {
+				parts = append(parts, v.Type().Field(i).Name+": "+text)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			parts = append(parts, element(v.Index(i)))
+		}
+	default: // int, int32, bool
+		return fmt.Sprint(v.Interface())
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// element writes what must be written though it is zero.
+func element(v reflect.Value) string {
+	switch text := literal(v); {
+	case text != "":
+		return text
+	case v.CanFloat() || v.CanInt():
+		return "0"
+	}
+	return "{}"
+}
+
+func list[T any](all []T, text func(T) string) string {
+	texts := make([]string, 0, len(all))
+	for _, v := range all {
+		texts = append(texts, text(v))
+	}
+	return strings.Join(texts, ", ")
 }
 
 func durationSource(d time.Duration) string {
@@ -213,12 +183,9 @@ func durationSource(d time.Duration) string {
 		unit time.Duration
 		name string
 	}{{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"}, {time.Millisecond, "Millisecond"}} {
-		if d != 0 && d%u.unit == 0 {
+		if d%u.unit == 0 {
 			return fmt.Sprintf("%d * time.%s", d/u.unit, u.name)
 		}
-	}
-	if d == 0 {
-		return ""
 	}
 	return strconv.FormatInt(int64(d), 10)
 }
