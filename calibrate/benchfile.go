@@ -53,16 +53,21 @@ func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 // A tree is a document of maps.
 type tree map[string]any
 
+// value returns what is at a path: false if nothing is.
+func (t tree) value(path ...string) (x any, ok bool) {
+	x = map[string]any(t)
+	for _, name := range path {
+		m, _ := x.(map[string]any)
+		if x, ok = m[name]; !ok {
+			return nil, false
+		}
+	}
+	return x, true
+}
+
 // at returns the number at a path, in the unit given: false if there is none.
 func (t tree) at(path ...string) (float64, bool) {
-	var x any = map[string]any(t)
-	for _, name := range path {
-		m, ok := x.(map[string]any)
-		if !ok {
-			return 0, false
-		}
-		x = m[name]
-	}
+	x, _ := t.value(path...)
 	switch n := x.(type) {
 	case int:
 		return float64(n), true
@@ -73,25 +78,12 @@ func (t tree) at(path ...string) (float64, bool) {
 }
 
 func (t tree) has(path ...string) bool {
-	var x any = map[string]any(t)
-	for _, name := range path {
-		m, ok := x.(map[string]any)
-		if !ok {
-			return false
-		}
-		if x, ok = m[name]; !ok {
-			return false
-		}
-	}
-	return true
+	_, ok := t.value(path...)
+	return ok
 }
 
 func (t tree) text(path ...string) string {
-	var x any = map[string]any(t)
-	for _, name := range path {
-		m, _ := x.(map[string]any)
-		x = m[name]
-	}
+	x, _ := t.value(path...)
 	s, _ := x.(string)
 	return s
 }

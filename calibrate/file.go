@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -165,15 +166,10 @@ func (r *reader) mapping(n *yaml.Node, field string) map[string]*yaml.Node {
 
 // only refuses fields that are not known, in their order in the file.
 func (r *reader) only(m map[string]*yaml.Node, field string, known ...string) {
-	var unknown []string
-	for name := range m {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if !slices.Contains(known, name) {
-			unknown = append(unknown, name)
+			r.wrong(m[name], field+name, "must be one of "+strings.Join(known, ", "))
 		}
-	}
-	slices.Sort(unknown)
-	for _, name := range unknown {
-		r.wrong(m[name], field+name, "must be one of "+strings.Join(known, ", "))
 	}
 }
 

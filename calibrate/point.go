@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -63,12 +64,7 @@ func (f *fit) samples(points []Point) []sample {
 	for i := range points {
 		names[points[i].Pod] = 0
 	}
-	order := make([]string, 0, len(names))
-	for name := range names {
-		order = append(order, name)
-	}
-	slices.Sort(order)
-	for i, name := range order {
+	for i, name := range slices.Sorted(maps.Keys(names)) {
 		names[name] = int32(i)
 	}
 	all := make([]sample, 0, len(points))
@@ -171,16 +167,11 @@ func (f *fit) rows(all []sample) []row {
 	var rows []row
 	from := 0
 	for i := range all {
-		switch {
-		case i == from:
-			if bad := f.gauged(&all[i]); bad != "" {
-				f.exclude(bad, 1)
-				from = i + 1
-			}
-			continue
-		case all[i].pod != all[from].pod || float64(all[i].at-all[i-1].at) > longestGap*step:
+		if i > from && (all[i].pod != all[from].pod || float64(all[i].at-all[i-1].at) > longestGap*step) {
 			rows = f.short(rows, all[from:i], n)
 			from = i
+		}
+		if i == from {
 			if bad := f.gauged(&all[i]); bad != "" {
 				f.exclude(bad, 1)
 				from = i + 1

@@ -41,11 +41,6 @@ type Result struct {
 	Running, KV, Prompts, ITL Range
 }
 
-// Law returns the step's parameters.
-func (r *Result) Law() Law {
-	return Law{Base: r.Base.Value, PrefillToken: r.PrefillToken.Value, Sequence: r.Sequence.Value, KVToken: r.KVToken.Value}
-}
-
 func reasons(excluded map[string]int) string {
 	var b strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(excluded)) {
@@ -74,7 +69,7 @@ func (f *fit) result(points []Point, capacity Estimate) Result {
 		pods[points[i].Pod] = true
 	}
 	r.Pods = len(pods)
-	slices.SortStableFunc(f.data, func(a, b row) int { return int(min(max(a.to-b.to, -1), 1)) })
+	slices.SortStableFunc(f.data, func(a, b row) int { return cmp.Compare(a.to, b.to) })
 	from, to := f.data[0].from, f.data[len(f.data)-1].to
 	for i := range f.data {
 		from = min(from, f.data[i].from)
@@ -244,12 +239,7 @@ func (f *fit) capacity(points []Point) Estimate {
 	if len(all) < leastRows {
 		return Estimate{Lower: 0, Upper: math.Inf(1), Source: Measured, Unknown: "no points have both the tokens in the cache and the share of it in use"}
 	}
-	slices.SortFunc(all, func(a, b ratio) int {
-		if a.value != b.value {
-			return int(math.Copysign(1, a.value-b.value))
-		}
-		return 0
-	})
+	slices.SortFunc(all, func(a, b ratio) int { return cmp.Compare(a.value, b.value) })
 	at := func(q float64) float64 {
 		left := q * total
 		for _, x := range all {

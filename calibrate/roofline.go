@@ -128,20 +128,13 @@ func (c *Config) validate() error {
 
 func (c *Config) experts() float64 { return max(c.NumExperts, c.NumLocalExperts) }
 
-func or(x, otherwise float64) float64 {
-	if x == 0 {
-		return otherwise
-	}
-	return x
-}
-
 // Weights returns the parameters of the model, and those that one token goes through.
 func (c *Config) Weights() (all, active float64) {
-	head := or(c.HeadDim, c.HiddenSize/c.NumAttentionHeads)
-	attention := 2*c.HiddenSize*c.NumAttentionHeads*head + 2*c.HiddenSize*or(c.NumKeyValueHeads, c.NumAttentionHeads)*head
+	head := cmp.Or(c.HeadDim, c.HiddenSize/c.NumAttentionHeads)
+	attention := 2*c.HiddenSize*c.NumAttentionHeads*head + 2*c.HiddenSize*cmp.Or(c.NumKeyValueHeads, c.NumAttentionHeads)*head
 	layer, used := 3*c.HiddenSize*c.IntermediateSize, 3*c.HiddenSize*c.IntermediateSize
 	if n := c.experts(); n > 0 {
-		expert := 3 * c.HiddenSize * or(c.MoEIntermediateSize, c.IntermediateSize)
+		expert := 3 * c.HiddenSize * cmp.Or(c.MoEIntermediateSize, c.IntermediateSize)
 		layer, used = n*expert+n*c.HiddenSize, c.NumExpertsPerTok*expert+n*c.HiddenSize
 	}
 	embeddings := 2 * c.VocabSize * c.HiddenSize
@@ -153,7 +146,7 @@ func (c *Config) Weights() (all, active float64) {
 
 // KVBytes returns the bytes of a token in the KV cache, with two bytes a number.
 func (c *Config) KVBytes() float64 {
-	return 2 * 2 * c.NumHiddenLayers * or(c.NumKeyValueHeads, c.NumAttentionHeads) * or(c.HeadDim, c.HiddenSize/c.NumAttentionHeads)
+	return 2 * 2 * c.NumHiddenLayers * cmp.Or(c.NumKeyValueHeads, c.NumAttentionHeads) * cmp.Or(c.HeadDim, c.HiddenSize/c.NumAttentionHeads)
 }
 
 // What a good engine of today reaches of the data sheets, by Qwen3-32B on two H100 (sim.Qwen32B): 70 % of the bandwidth when it

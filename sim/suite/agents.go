@@ -37,12 +37,5 @@ func sessions(begins sim.Arrivals, s sim.Series, seed uint64) sim.Arrivals {
 		}
 	}
 	slices.SortStableFunc(calls, func(a, b sim.Request) int { return cmp.Compare(a.At, b.At) })
-	i := 0
-	return func() (sim.Request, bool) {
-		if i == len(calls) {
-			return sim.Request{}, false
-		}
-		i++
-		return calls[i-1], true
-	}
+	return sim.Trace{Requests: calls}.Arrivals(seed)
 }

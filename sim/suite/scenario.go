@@ -116,10 +116,7 @@ func (r Row) recording(ctx context.Context, s *sim.Scenario) error {
 	if err != nil {
 		return err
 	}
-	most := int32(1)
-	for _, n := range peak[:max(1, len(peak)-1)] { // the last span may be cut
-		most = max(most, n)
-	}
+	most := max(1, slices.Max(peak[:max(1, len(peak)-1)])) // the last span may be cut
 	factor := Replicas * 1000 / float64(most)
 	if series, ok := base.(sim.Series); ok {
 		s.Workload = times(series, factor)

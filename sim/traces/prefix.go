@@ -109,17 +109,15 @@ func lineRule(err error) string {
 // A forest makes ids of blocks up where it is known only how many of a prompt's blocks there were before: each prompt begins
 // like the latest one that has as many.
 type forest struct {
-	latest []tree // those that no later one is as long as, the longest first
+	latest [][]uint64 // those that no later one is as long as, the longest first
 	fresh  uint64
 }
-
-type tree struct{ blocks []uint64 }
 
 // blocks returns the ids of a prompt of so many blocks of which the first so many are known, false if no prompt before had
 // as many.
 func (f *forest) blocks(all, known int) ([]uint64, bool) {
-	i, _ := slices.BinarySearchFunc(f.latest, known, func(t tree, known int) int {
-		if len(t.blocks) >= known {
+	i, _ := slices.BinarySearchFunc(f.latest, known, func(blocks []uint64, known int) int {
+		if len(blocks) >= known {
 			return -1
 		}
 		return 1
@@ -130,16 +128,16 @@ func (f *forest) blocks(all, known int) ([]uint64, bool) {
 	}
 	ids := make([]uint64, 0, all)
 	if known > 0 {
-		ids = append(ids, f.latest[i].blocks[:known]...)
+		ids = append(ids, f.latest[i][:known]...)
 	}
 	for len(ids) < all {
 		f.fresh++
 		ids = append(ids, f.fresh)
 	}
-	for len(f.latest) > 0 && len(f.latest[len(f.latest)-1].blocks) <= all {
+	for len(f.latest) > 0 && len(f.latest[len(f.latest)-1]) <= all {
 		f.latest = f.latest[:len(f.latest)-1]
 	}
-	f.latest = append(f.latest, tree{ids})
+	f.latest = append(f.latest, ids)
 	return ids, true
 }
 
