@@ -85,26 +85,27 @@ type Source struct {
 
 // Of returns where an engine has a signal, and false if it has not.
 func Of(engine, signal string) (Source, bool) {
-	var found Source
+	var table map[string]Source
 	switch engine {
 	case VLLM:
-		found = vllm(signal)
+		table = vllm()
 	case SGLang:
-		found = sglang(signal)
+		table = sglang()
 	case TGI:
-		found = tgi(signal)
+		table = tgi()
 	case TRTLLM:
-		found = trtllm(signal)
+		table = trtllm()
 	case Triton:
-		found = triton(signal)
+		table = triton()
 	case Dynamo:
-		found = dynamo(signal)
+		table = dynamo()
 	case LlamaCPP:
-		found = llamaCPP(signal)
+		table = llamaCPP()
 	case EPP:
-		found = epp(signal)
+		table = epp()
 	}
-	return found, len(found.Families) > 0
+	found, ok := table[signal]
+	return found, ok
 }
 
 // ModelLabel returns the label that names the model in an engine's series, empty if it has none.

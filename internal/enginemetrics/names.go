@@ -1,218 +1,137 @@
 package enginemetrics
 
-func vllm(signal string) Source {
-	switch signal {
-	case Waiting:
-		return sum("vllm:num_requests_waiting")
-	case Running:
-		return sum("vllm:num_requests_running")
-	case KVCacheUsage:
+func vllm() map[string]Source {
+	return map[string]Source{
+		Waiting: sum("vllm:num_requests_waiting"),
+		Running: sum("vllm:num_requests_running"),
 		// "perc", but a share: 1 is full.
-		return mean("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
-	case TTFT:
-		return sum("vllm:time_to_first_token_seconds")
-	case TPOT:
-		return sum("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
-	case TPOTs:
-		return sum("vllm:request_time_per_output_token_seconds", "vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
-	case PromptTokens:
-		return sum("vllm:request_prompt_tokens")
-	case GenerationTokens:
-		return sum("vllm:request_generation_tokens")
-	case PrefixCacheHits:
-		return sum("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")
-	case PrefixCacheQueries:
-		return sum("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total")
-	case Preemptions:
-		return sum("vllm:num_preemptions_total")
-	case Finished:
-		return parts("finished_reason", "vllm:request_success_total")
-	case Prompted:
-		return sum("vllm:prompt_tokens_total")
-	case Cached:
-		return sum("vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")
-	case Generated:
-		return sum("vllm:generation_tokens_total")
-	default:
-		return Source{}
+		KVCacheUsage:       mean("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+		TTFT:               sum("vllm:time_to_first_token_seconds"),
+		TPOT:               sum("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"),
+		TPOTs:              sum("vllm:request_time_per_output_token_seconds", "vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"),
+		PromptTokens:       sum("vllm:request_prompt_tokens"),
+		GenerationTokens:   sum("vllm:request_generation_tokens"),
+		PrefixCacheHits:    sum("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
+		PrefixCacheQueries: sum("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
+		Preemptions:        sum("vllm:num_preemptions_total"),
+		Finished:           parts("finished_reason", "vllm:request_success_total"),
+		Prompted:           sum("vllm:prompt_tokens_total"),
+		Cached:             sum("vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
+		Generated:          sum("vllm:generation_tokens_total"),
 	}
 }
 
-func sglang(signal string) Source {
-	var found Source
-	switch signal {
-	case Waiting:
-		found = sum("sglang:num_queue_reqs")
-	case Running:
-		found = sum("sglang:num_running_reqs")
-	case KVCacheUsage:
-		found = mean("sglang:token_usage")
-	case TTFT:
-		found = sum("sglang:time_to_first_token_seconds")
-	case TPOT:
-		found = sum("sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds")
-	case TPOTs:
-		return sum("sglang:time_per_output_token_seconds", "sglang:inter_token_latency_seconds")
-	case PromptTokens:
-		return sum("sglang:prompt_tokens_histogram")
-	case GenerationTokens:
-		return sum("sglang:generation_tokens_histogram")
-	case PrefixCacheHitRate:
-		found = mean("sglang:cache_hit_rate")
-	case Preemptions:
-		found = sum("sglang:num_retracted_requests_total")
-	case Finished:
-		found = sum("sglang:num_requests_total")
-	case Prompted:
-		found = sum("sglang:prompt_tokens_total")
-	case Cached:
-		found = parts("cache_source", "sglang:cached_tokens_total")
-	case Generated:
-		found = sum("sglang:generation_tokens_total")
-	default:
-		return Source{}
+func sglang() map[string]Source {
+	table := map[string]Source{
+		Waiting:            sum("sglang:num_queue_reqs"),
+		Running:            sum("sglang:num_running_reqs"),
+		KVCacheUsage:       mean("sglang:token_usage"),
+		TTFT:               sum("sglang:time_to_first_token_seconds"),
+		TPOT:               sum("sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"),
+		PrefixCacheHitRate: mean("sglang:cache_hit_rate"),
+		Preemptions:        sum("sglang:num_retracted_requests_total"),
+		Finished:           sum("sglang:num_requests_total"),
+		Prompted:           sum("sglang:prompt_tokens_total"),
+		Cached:             parts("cache_source", "sglang:cached_tokens_total"),
+		Generated:          sum("sglang:generation_tokens_total"),
 	}
 	// Tensor- and pipeline-parallel ranks repeat the queue of their data-parallel rank, and with priority scheduling
 	// every priority has a series beside the total, whose priority is empty.
-	found.GroupBy = []string{"model_name", "dp_rank"}
-	found.Prefer = "priority"
-	found.Max = true
-	return found
+	for signal, s := range table {
+		s.GroupBy, s.Prefer, s.Max = []string{"model_name", "dp_rank"}, "priority", true
+		table[signal] = s
+	}
+	table[TPOTs] = sum("sglang:time_per_output_token_seconds", "sglang:inter_token_latency_seconds")
+	table[PromptTokens] = sum("sglang:prompt_tokens_histogram")
+	table[GenerationTokens] = sum("sglang:generation_tokens_histogram")
+	return table
 }
 
-func tgi(signal string) Source {
-	switch signal {
-	case Waiting:
-		return sum("tgi_queue_size")
-	case Running:
-		return sum("tgi_batch_current_size")
-	case KVCacheUsage:
-		return sum("tgi_batch_current_max_tokens")
-	case KVCapacity:
-		return sum("tgi_batch_max_total_tokens")
-	case TPOT, TPOTs:
-		return perRequest("tgi_request_mean_time_per_token_duration")
-	case PromptTokens:
-		return sum("tgi_request_input_length")
-	case GenerationTokens:
-		return sum("tgi_request_generated_tokens")
-	case Requests:
-		return sum("tgi_request_count")
-	default:
+func tgi() map[string]Source {
+	return map[string]Source{
+		Waiting:          sum("tgi_queue_size"),
+		Running:          sum("tgi_batch_current_size"),
+		KVCacheUsage:     sum("tgi_batch_current_max_tokens"),
+		KVCapacity:       sum("tgi_batch_max_total_tokens"),
+		TPOT:             perRequest("tgi_request_mean_time_per_token_duration"),
+		TPOTs:            perRequest("tgi_request_mean_time_per_token_duration"),
+		PromptTokens:     sum("tgi_request_input_length"),
+		GenerationTokens: sum("tgi_request_generated_tokens"),
+		Requests:         sum("tgi_request_count"),
 		// tgi_request_queue_duration is not a TTFT: it leaves the prefill out.
-		return Source{}
 	}
 }
 
-func trtllm(signal string) Source {
-	switch signal {
-	case Waiting:
-		return sum("trtllm_num_requests_waiting")
-	case Running:
-		return sum("trtllm_num_requests_running")
-	case KVCacheUsage:
-		return mean("trtllm_kv_cache_utilization")
-	case TTFT:
-		return sum("trtllm_time_to_first_token_seconds")
-	case TPOT, TPOTs:
-		return perRequest("trtllm_time_per_output_token_seconds")
-	case PrefixCacheHitRate:
-		return mean("trtllm_kv_cache_hit_rate")
-	case Finished:
-		return parts("finished_reason", "trtllm_request_success_total")
-	case Prompted:
-		return sum("trtllm_prompt_tokens_total")
-	case Generated:
-		return sum("trtllm_generation_tokens_total")
-	default:
-		return Source{}
+func trtllm() map[string]Source {
+	return map[string]Source{
+		Waiting:            sum("trtllm_num_requests_waiting"),
+		Running:            sum("trtllm_num_requests_running"),
+		KVCacheUsage:       mean("trtllm_kv_cache_utilization"),
+		TTFT:               sum("trtllm_time_to_first_token_seconds"),
+		TPOT:               perRequest("trtllm_time_per_output_token_seconds"),
+		TPOTs:              perRequest("trtllm_time_per_output_token_seconds"),
+		PrefixCacheHitRate: mean("trtllm_kv_cache_hit_rate"),
+		Finished:           parts("finished_reason", "trtllm_request_success_total"),
+		Prompted:           sum("trtllm_prompt_tokens_total"),
+		Generated:          sum("trtllm_generation_tokens_total"),
 	}
 }
 
-func triton(signal string) Source {
+func triton() map[string]Source {
 	selected := func(name, label, value string) Source {
 		return Source{Families: []string{name}, Label: label, Value: value, GroupBy: []string{"model", "version"}}
 	}
-	switch signal {
-	case Waiting:
-		return selected("nv_trt_llm_request_metrics", "request_type", "waiting")
-	case Running:
+	usage := selected("nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type", "fraction")
+	usage.Mean = true
+	return map[string]Source{
+		Waiting: selected("nv_trt_llm_request_metrics", "request_type", "waiting"),
 		// Not "active", which has requests that are not in the batch too: InFlight would count them twice.
-		return selected("nv_trt_llm_request_metrics", "request_type", "scheduled")
-	case KVCacheUsage:
-		found := selected("nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type", "fraction")
-		found.Mean = true
-		return found
-	case TTFT:
-		return Source{Families: []string{"nv_inference_first_response_histogram_ms"}, Scale: 0.001}
-	case Finished:
-		return Source{Families: []string{"nv_inference_request_success"}, GroupBy: []string{"model", "version"}}
-	default:
-		return Source{}
+		Running:      selected("nv_trt_llm_request_metrics", "request_type", "scheduled"),
+		KVCacheUsage: usage,
+		TTFT:         {Families: []string{"nv_inference_first_response_histogram_ms"}, Scale: 0.001},
+		Finished:     {Families: []string{"nv_inference_request_success"}, GroupBy: []string{"model", "version"}},
 	}
 }
 
-func dynamo(signal string) Source {
-	switch signal {
-	case Waiting:
-		return sum("dynamo_frontend_queued_requests")
-	case Running, InFlight:
+func dynamo() map[string]Source {
+	return map[string]Source{
+		Waiting: sum("dynamo_frontend_queued_requests"),
 		// Counts a request from its arrival to its end, so that it holds the queued ones: Running has no number of its
 		// own here, and InFlight is not Waiting + Running.
-		return sum("dynamo_frontend_inflight_requests")
-	case KVCacheUsage:
-		return mean("dynamo_component_kvstats_gpu_cache_usage_percent")
-	case TTFT:
-		return sum("dynamo_frontend_time_to_first_token_seconds")
-	case TPOT, TPOTs:
-		return sum("dynamo_frontend_inter_token_latency_seconds")
-	case PromptTokens:
-		return sum("dynamo_frontend_input_sequence_tokens")
-	case GenerationTokens:
-		return sum("dynamo_frontend_output_sequence_tokens")
-	case PrefixCacheHitRate:
-		return mean("dynamo_component_kvstats_gpu_prefix_cache_hit_rate")
-	case Finished:
-		return Source{Families: []string{"dynamo_frontend_requests_total"}, Parts: []string{"endpoint", "request_type", "status"}}
-	default:
-		return Source{}
+		Running:            sum("dynamo_frontend_inflight_requests"),
+		InFlight:           sum("dynamo_frontend_inflight_requests"),
+		KVCacheUsage:       mean("dynamo_component_kvstats_gpu_cache_usage_percent"),
+		TTFT:               sum("dynamo_frontend_time_to_first_token_seconds"),
+		TPOT:               sum("dynamo_frontend_inter_token_latency_seconds"),
+		TPOTs:              sum("dynamo_frontend_inter_token_latency_seconds"),
+		PromptTokens:       sum("dynamo_frontend_input_sequence_tokens"),
+		GenerationTokens:   sum("dynamo_frontend_output_sequence_tokens"),
+		PrefixCacheHitRate: mean("dynamo_component_kvstats_gpu_prefix_cache_hit_rate"),
+		Finished:           {Families: []string{"dynamo_frontend_requests_total"}, Parts: []string{"endpoint", "request_type", "status"}},
 	}
 }
 
-func llamaCPP(signal string) Source {
-	switch signal {
-	case Waiting:
-		return sum("llamacpp:requests_deferred")
-	case Running:
-		return sum("llamacpp:requests_processing")
-	case Prompted:
-		return sum("llamacpp:prompt_tokens_total")
-	case Generated:
-		return sum("llamacpp:tokens_predicted_total")
-	default:
-		return Source{}
+func llamaCPP() map[string]Source {
+	return map[string]Source{
+		Waiting:   sum("llamacpp:requests_deferred"),
+		Running:   sum("llamacpp:requests_processing"),
+		Prompted:  sum("llamacpp:prompt_tokens_total"),
+		Generated: sum("llamacpp:tokens_predicted_total"),
 	}
 }
 
 // epp has the names of the endpoint picker since InferenceModel became InferenceObjective, and those of before.
-func epp(signal string) Source {
+func epp() map[string]Source {
 	objective := func(name string, older ...string) Source {
 		return Source{Families: append([]string{"inference_objective_" + name}, older...), Parts: []string{"target_model_name", "priority"}}
 	}
-	switch signal {
-	case Requests:
-		return objective("request_total", "inference_model_request_total")
-	case PromptTokens:
-		return objective("input_tokens", "inference_model_input_tokens")
-	case GenerationTokens:
-		return objective("output_tokens", "inference_model_output_tokens")
-	case TTFT:
-		return objective("request_ttft_seconds", "inference_objective_ttft_seconds")
-	case TPOT, TPOTs:
-		return objective("normalized_time_per_output_token_seconds", "inference_model_normalized_time_per_output_token_seconds")
-	case InFlight:
-		return objective("running_requests", "inference_model_running_requests")
-	default:
-		return Source{}
+	return map[string]Source{
+		Requests:         objective("request_total", "inference_model_request_total"),
+		PromptTokens:     objective("input_tokens", "inference_model_input_tokens"),
+		GenerationTokens: objective("output_tokens", "inference_model_output_tokens"),
+		TTFT:             objective("request_ttft_seconds", "inference_objective_ttft_seconds"),
+		TPOT:             objective("normalized_time_per_output_token_seconds", "inference_model_normalized_time_per_output_token_seconds"),
+		TPOTs:            objective("normalized_time_per_output_token_seconds", "inference_model_normalized_time_per_output_token_seconds"),
+		InFlight:         objective("running_requests", "inference_model_running_requests"),
 	}
 }
