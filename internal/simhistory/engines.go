@@ -28,7 +28,6 @@ func (t *teller) gauge(s history.Signal, name string, value float64, more ...str
 
 // histogram adds one, whose values are in a unit of so many of the simulator's. Buckets are those of another signal where that is given.
 func (t *teller) histogram(s, buckets history.Signal, name string, h *scaling.Histogram, unit float64) {
-	with := slices.Clone(t.with)
 	up := 0.0
 	for i, n := range h.Counts {
 		up += n
@@ -36,23 +35,16 @@ func (t *teller) histogram(s, buckets history.Signal, name string, h *scaling.Hi
 		if i < len(h.Bounds) {
 			le = strconv.FormatFloat(h.Bounds[i]*unit, 'g', -1, 64)
 		}
-		t.add(t.now, buckets, history.Bucket, name+"_bucket", up, append(slices.Clone(with), "le", le)...)
+		t.add(t.now, buckets, history.Bucket, name+"_bucket", up, append(slices.Clone(t.with), "le", le)...)
 	}
-	t.add(t.now, s, history.Sum, name+"_sum", h.Sum*unit, with...)
-	t.add(t.now, s, history.Count, name+"_count", up, with...)
+	t.add(t.now, s, history.Sum, name+"_sum", h.Sum*unit, t.with...)
+	t.add(t.now, s, history.Count, name+"_count", up, t.with...)
 }
 
 // ofTokens adds the sum and the count of the times between two tokens of an answer.
 func (t *teller) ofTokens(name string, p *sim.Page) {
 	t.add(t.now, history.TPOT, history.Sum, name+"_sum", p.ITLSeconds, t.with...)
 	t.add(t.now, history.TPOT, history.Count, name+"_count", p.ITLs, t.with...)
-}
-
-func finished(p *sim.Page) (n float64) {
-	for _, c := range p.Answers.Counts {
-		n += c
-	}
-	return n
 }
 
 // other adds what a pod of another engine than vLLM V1 says, under the names and with the labels that it has there.
@@ -82,7 +74,7 @@ func (r *Recording) other(now time.Time, p *sim.Page, room int64) {
 			t.gauge(history.KVCacheUsage, "sglang:token_usage", p.KVUse)
 		}
 		named("model_name", Model)
-		t.gauge(history.Finished, "sglang:num_requests_total", finished(p))
+		t.gauge(history.Finished, "sglang:num_requests_total", p.Answers.Total())
 		t.gauge(history.Prompted, "sglang:prompt_tokens_total", p.PromptTokens)
 		t.gauge(history.Generated, "sglang:generation_tokens_total", p.GenerationTokens)
 		t.gauge(history.Cached, "sglang:cached_tokens_total", p.PrefixHits, "cache_source", "device")
@@ -95,7 +87,7 @@ func (r *Recording) other(now time.Time, p *sim.Page, room int64) {
 		t.gauge(history.Running, "tgi_batch_current_size", float64(p.Running))
 		t.gauge(history.KVCacheUsage, "tgi_batch_current_max_tokens", p.KVUse*float64(room))
 		t.gauge(history.KVCapacity, "tgi_batch_max_total_tokens", float64(room))
-		t.gauge(history.Requests, "tgi_request_count", finished(p)+float64(p.Running)+float64(p.Waiting))
+		t.gauge(history.Requests, "tgi_request_count", p.Answers.Total()+float64(p.Running)+float64(p.Waiting))
 		t.histogram(history.TPOT, history.TPOTs, "tgi_request_mean_time_per_token_duration", &p.TPOT, 1) // by request
 		t.histogram(history.PromptTokens, history.PromptTokens, "tgi_request_input_length", &p.Prompts, 1)
 		t.histogram(history.GenerationTokens, history.GenerationTokens, "tgi_request_generated_tokens", &p.Answers, 1)
@@ -107,7 +99,7 @@ func (r *Recording) other(now time.Time, p *sim.Page, room int64) {
 		t.gauge(history.PrefixCacheHitRate, "trtllm_kv_cache_hit_rate", 0)
 		t.gauge(history.Prompted, "trtllm_prompt_tokens_total", p.PromptTokens)
 		t.gauge(history.Generated, "trtllm_generation_tokens_total", p.GenerationTokens)
-		t.gauge(history.Finished, "trtllm_request_success_total", finished(p), "finished_reason", "end_id")
+		t.gauge(history.Finished, "trtllm_request_success_total", p.Answers.Total(), "finished_reason", "end_id")
 		t.histogram(history.TPOT, history.TPOTs, "trtllm_time_per_output_token_seconds", &p.TPOT, 1) // by request
 		t.histogram(history.TTFT, history.TTFT, "trtllm_time_to_first_token_seconds", &p.TTFT, 1)
 	case history.Triton:
@@ -115,7 +107,7 @@ func (r *Recording) other(now time.Time, p *sim.Page, room int64) {
 		t.gauge(history.Waiting, "nv_trt_llm_request_metrics", float64(p.Waiting), "request_type", "waiting")
 		t.gauge(history.Running, "nv_trt_llm_request_metrics", float64(p.Running), "request_type", "scheduled")
 		t.gauge(history.KVCacheUsage, "nv_trt_llm_kv_cache_block_metrics", p.KVUse, "kv_cache_block_type", "fraction")
-		t.gauge(history.Finished, "nv_inference_request_success", finished(p))
+		t.gauge(history.Finished, "nv_inference_request_success", p.Answers.Total())
 		t.histogram(history.TTFT, history.TTFT, "nv_inference_first_response_histogram_ms", &p.TTFT, 1000)
 	case history.LlamaCPP:
 		t.gauge(history.Waiting, "llamacpp:requests_deferred", float64(p.Waiting))
@@ -133,7 +125,7 @@ func (r *Recording) frontend(now time.Time, pages []sim.Page) {
 	t := &teller{r, now, []string{"namespace", Namespace, "pod", "frontend-0", "instance", "10.0.0.2:8000", "job", "llm", "model", Model}}
 	for i := range pages {
 		if p := &pages[i]; p.Answered {
-			r.latest[p.Pod] = r.latest[p.Pod].taken(p)
+			r.latest[p.Pod] = kept(p)
 		} else if old := r.latest[p.Pod]; old != nil && !p.Ready {
 			old.Waiting, old.Running = 0, 0
 		}
@@ -155,18 +147,16 @@ func (r *Recording) frontend(now time.Time, pages []sim.Page) {
 	}
 	t.gauge(history.Waiting, "dynamo_frontend_queued_requests", float64(all.Waiting))
 	t.gauge(history.Running, "dynamo_frontend_inflight_requests", float64(all.Running+all.Waiting))
-	t.gauge(history.Finished, "dynamo_frontend_requests_total", finished(&all), "endpoint", "chat_completions", "request_type", "stream", "status", "success")
+	t.gauge(history.Finished, "dynamo_frontend_requests_total", all.Answers.Total(), "endpoint", "chat_completions", "request_type", "stream", "status", "success")
 	t.ofTokens("dynamo_frontend_inter_token_latency_seconds", &all)
 	t.histogram(history.PromptTokens, history.PromptTokens, "dynamo_frontend_input_sequence_tokens", &all.Prompts, 1)
 	t.histogram(history.GenerationTokens, history.GenerationTokens, "dynamo_frontend_output_sequence_tokens", &all.Answers, 1)
 	t.histogram(history.TTFT, history.TTFT, "dynamo_frontend_time_to_first_token_seconds", &all.TTFT, 1)
 }
 
-// A told is what a worker said last.
-type told sim.Page
-
-func (t *told) taken(p *sim.Page) *told {
-	n := told(*p)
+// kept returns a copy that may be kept.
+func kept(p *sim.Page) *sim.Page {
+	n := *p
 	for _, h := range []*scaling.Histogram{&n.Prompts, &n.Answers, &n.TTFT, &n.TPOT} {
 		h.Bounds, h.Counts = slices.Clone(h.Bounds), slices.Clone(h.Counts)
 	}

@@ -49,7 +49,7 @@ type Recording struct {
 	// Engine is whose names the pods have.
 	Engine history.Engine
 	by     map[string]*Series
-	latest map[string]*told
+	latest map[string]*sim.Page // what a worker said last
 }
 
 // Record runs a scenario and scrapes it.
@@ -59,7 +59,7 @@ func Record(ctx context.Context, s *sim.Scenario, newGroup func() (scaling.Group
 
 // RecordAs is Record of servers of an engine: what it does not say is not in the recording.
 func RecordAs(ctx context.Context, e history.Engine, s *sim.Scenario, newGroup func() (scaling.Group, error), seed uint64) (*Recording, error) {
-	r := &Recording{Engine: e, Start: s.Begin(), Scrape: s.Scrape.Interval, by: map[string]*Series{}, latest: map[string]*told{}}
+	r := &Recording{Engine: e, Start: s.Begin(), Scrape: s.Scrape.Interval, by: map[string]*Series{}, latest: map[string]*sim.Page{}}
 	counted := *s
 	arrived := 0.0
 	counted.Workload = counting{s.Workload, &arrived}
@@ -142,41 +142,21 @@ func (r *Recording) scrape(now time.Time, room int64, pages []sim.Page) {
 
 func (r *Recording) page(now time.Time, p *sim.Page, room int64) {
 	pod := []string{"namespace", Namespace, "pod", p.Pod, "instance", "10.0.0.1:8000", "job", "vllm"}
-	with := append(slices.Clone(pod), "model_name", Model, "engine", "0")
-	one := func(s history.Signal, name string, value float64) { r.add(now, s, history.Whole, name, value, with...) }
-	one(history.Waiting, "vllm:num_requests_waiting", float64(p.Waiting))
-	one(history.Running, "vllm:num_requests_running", float64(p.Running))
-	one(history.KVCacheUsage, "vllm:kv_cache_usage_perc", p.KVUse)
-	one(history.Prompted, "vllm:prompt_tokens_total", p.PromptTokens)
-	one(history.Generated, "vllm:generation_tokens_total", p.GenerationTokens)
-	one(history.PrefixCacheHits, "vllm:prefix_cache_hits_total", p.PrefixHits)
-	one(history.PrefixCacheQueries, "vllm:prefix_cache_queries_total", p.PromptTokens)
+	t := &teller{r, now, append(slices.Clone(pod), "model_name", Model, "engine", "0")}
+	t.gauge(history.Waiting, "vllm:num_requests_waiting", float64(p.Waiting))
+	t.gauge(history.Running, "vllm:num_requests_running", float64(p.Running))
+	t.gauge(history.KVCacheUsage, "vllm:kv_cache_usage_perc", p.KVUse)
+	t.gauge(history.Prompted, "vllm:prompt_tokens_total", p.PromptTokens)
+	t.gauge(history.Generated, "vllm:generation_tokens_total", p.GenerationTokens)
+	t.gauge(history.PrefixCacheHits, "vllm:prefix_cache_hits_total", p.PrefixHits)
+	t.gauge(history.PrefixCacheQueries, "vllm:prefix_cache_queries_total", p.PromptTokens)
 	r.add(now, history.CacheBlocks, history.Whole, "vllm:cache_config_info", 1,
 		append(slices.Clone(pod), "engine", "0", "block_size", "1", "num_gpu_blocks", strconv.FormatInt(room, 10))...)
-	r.add(now, history.TPOT, history.Sum, "vllm:inter_token_latency_seconds_sum", p.ITLSeconds, with...)
-	r.add(now, history.TPOT, history.Count, "vllm:inter_token_latency_seconds_count", p.ITLs, with...)
-	for _, h := range []struct {
-		signal history.Signal
-		name   string
-		of     *scaling.Histogram
-	}{
-		{history.PromptTokens, "vllm:request_prompt_tokens", &p.Prompts},
-		{history.GenerationTokens, "vllm:request_generation_tokens", &p.Answers},
-		{history.TTFT, "vllm:time_to_first_token_seconds", &p.TTFT},
-		{history.TPOTs, "vllm:request_time_per_output_token_seconds", &p.TPOT},
-	} {
-		up := 0.0
-		for i, n := range h.of.Counts {
-			up += n
-			le := "+Inf"
-			if i < len(h.of.Bounds) {
-				le = strconv.FormatFloat(h.of.Bounds[i], 'g', -1, 64)
-			}
-			r.add(now, h.signal, history.Bucket, h.name+"_bucket", up, append(slices.Clone(with), "le", le)...)
-		}
-		r.add(now, h.signal, history.Sum, h.name+"_sum", h.of.Sum, with...)
-		r.add(now, h.signal, history.Count, h.name+"_count", up, with...)
-	}
+	t.ofTokens("vllm:inter_token_latency_seconds", p)
+	t.histogram(history.PromptTokens, history.PromptTokens, "vllm:request_prompt_tokens", &p.Prompts, 1)
+	t.histogram(history.GenerationTokens, history.GenerationTokens, "vllm:request_generation_tokens", &p.Answers, 1)
+	t.histogram(history.TTFT, history.TTFT, "vllm:time_to_first_token_seconds", &p.TTFT, 1)
+	t.histogram(history.TPOTs, history.TPOTs, "vllm:request_time_per_output_token_seconds", &p.TPOT, 1)
 }
 
 // OpenMetrics writes the recording for promtool tsdb create-blocks-from openmetrics.
