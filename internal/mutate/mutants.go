@@ -188,30 +188,26 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 	change := n.Op.String() + " became " + to.String()
 	op := n.OpPos + token.Pos(len(n.Op.String()))
 	call := func(name, comma, end string) {
-		f.add(n.OpPos, change, f.open(n.Pos(), name+"(ON, "), f.replace(n.OpPos, op, comma), f.close(n.End(), end))
+		f.add(n.OpPos, change, f.open(n.Pos(), name+", "), f.replace(n.OpPos, op, comma), f.close(n.End(), end))
 	}
 	switch n.Op { //nolint:exhaustive // the others are not changed
 	case token.EQL, token.NEQ:
 		f.add(n.OpPos, change, f.open(n.Pos(), "(ON != ("), f.close(n.End(), "))"))
 	case token.LAND:
-		call("mutateAnd", ", func() bool { return (", ")})")
+		call("mutateAnd(ON", ", func() bool { return (", ")})")
 	case token.LOR:
-		call("mutateOr", ", func() bool { return (", ")})")
+		call("mutateOr(ON", ", func() bool { return (", ")})")
 	case token.LSS:
-		call("mutateLess", ",", ")")
+		call("mutateLess(ON", ",", ")")
 	case token.LEQ:
-		call("mutateLess", ",", ")")
-		last := f.all[len(f.all)-1]
-		last.edits[0].text = strings.Replace(last.edits[0].text, "(", "(!", 1)
+		call("mutateLess(!ON", ",", ")")
 	case token.GTR:
-		call("mutateMore", ",", ")")
+		call("mutateMore(ON", ",", ")")
 	case token.GEQ:
-		call("mutateMore", ",", ")")
-		last := f.all[len(f.all)-1]
-		last.edits[0].text = strings.Replace(last.edits[0].text, "(", "(!", 1)
+		call("mutateMore(!ON", ",", ")")
 	case token.ADD, token.SUB:
 		if b, ok := f.info.TypeOf(n).Underlying().(*types.Basic); ok && b.Info()&types.IsNumeric != 0 {
-			call(map[token.Token]string{token.ADD: "mutateAdd", token.SUB: "mutateSub"}[n.Op], ",", ")")
+			call(map[token.Token]string{token.ADD: "mutateAdd(ON", token.SUB: "mutateSub(ON"}[n.Op], ",", ")")
 		}
 	}
 }
