@@ -1,6 +1,9 @@
 package forecast
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Method is a way to foresee.
 type Method int8
@@ -132,11 +135,7 @@ func (b *bunch) expect(s *State) (lower, upper, ratio float64) {
 
 // quantileOf returns the quantile of a few values, which it sorts, between the two next to it.
 func quantileOf(values []float64) float64 {
-	for i := range values {
-		for k := i; k > 0 && values[k] < values[k-1]; k-- {
-			values[k], values[k-1] = values[k-1], values[k]
-		}
-	}
+	slices.Sort(values)
 	place := quantile * float64(len(values)-1)
 	i := min(int(place), len(values)-1)
 	if i+1 >= len(values) {

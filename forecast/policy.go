@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -242,10 +241,8 @@ func (f *floor) UnmarshalJSON(data []byte) error {
 }
 
 func (f *floor) load(data []byte) error {
-	var s stored
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&s); err != nil {
+	s, err := scaling.DecodeState[stored](data)
+	if err != nil {
 		return err
 	}
 	if err := s.Memory.Validate(); err != nil {

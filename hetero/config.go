@@ -58,12 +58,7 @@ type Type struct {
 func (t *Type) capacity() int32 { return t.Max - t.Min }
 
 // weight is the weight with its default.
-func (t *Type) weight() float64 {
-	if t.Weight == 0 {
-		return 1
-	}
-	return t.Weight
-}
+func (t *Type) weight() float64 { return cmp.Or(t.Weight, 1) }
 
 // Kthena returns the configuration that Kthena uses when nothing but the types is given: an expansion rate of 2.
 func Kthena(types ...Type) Config {

@@ -82,10 +82,7 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 		l.order = l.order[:0]
 	case l.config.Atomic:
 		changed := l.changed
-		l.applied(now, func(i int) (from, to int32, ok bool) {
-			d := &s.Targets[i]
-			return d.From, d.Replicas, slices.Contains(l.order, i)
-		})
+		l.carriedOut(now, func(i int) bool { return slices.Contains(l.order, i) })
 		l.changed = changed // not yet
 	case !l.waits(now):
 		l.intend(now)
@@ -308,10 +305,7 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 		return nil, l.advanceAtomic()
 	}
 	if l.config.DryRun {
-		l.applied(now, func(i int) (from, to int32, ok bool) {
-			d := &l.step.Targets[i]
-			return d.From, d.Replicas, slices.Contains(l.order, i)
-		})
+		l.carriedOut(now, func(i int) bool { return slices.Contains(l.order, i) })
 		return l.save(), false
 	}
 	if l.goesAgain() {
@@ -329,10 +323,7 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 	if !slices.Contains(l.tried, true) {
 		return nil, false
 	}
-	l.applied(now, func(i int) (from, to int32, ok bool) {
-		d := &l.step.Targets[i]
-		return d.From, d.Replicas, l.tried[i] && l.results[i] == Applied
-	})
+	l.carriedOut(now, func(i int) bool { return l.tried[i] && l.results[i] == Applied })
 	for _, i := range l.order {
 		if l.tried[i] && l.results[i] == Applied {
 			l.remember(i, now)
@@ -340,6 +331,14 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 		l.resolve(i)
 	}
 	return l.save(), false
+}
+
+// carriedOut tells the group of the targets whose decision was carried out.
+func (l *Loop) carriedOut(now time.Time, was func(i int) bool) {
+	l.applied(now, func(i int) (from, to int32, ok bool) {
+		d := &l.step.Targets[i]
+		return d.From, d.Replicas, was(i)
+	})
 }
 
 // remember notes a write that was carried out, to see whether it stays.

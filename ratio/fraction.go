@@ -26,32 +26,35 @@ var errFraction = errors.New("must be a decimal number such as 0.7 or a fraction
 
 // ParseFraction reads a decimal number ("0.7", "2", "1e-2") or a fraction of whole numbers ("2/3"), exactly.
 func ParseFraction(s string) (Fraction, error) {
+	f, ok := parse(s)
+	if f = f.reduced(); !ok || !f.valid() {
+		return Fraction{}, fmt.Errorf("%q: %w", s, errFraction)
+	}
+	return f, nil
+}
+
+func parse(s string) (f Fraction, ok bool) {
 	if num, den, ok := strings.Cut(s, "/"); ok {
 		n, err := strconv.ParseUint(num, 10, 63)
-		if err != nil {
-			return Fraction{}, fmt.Errorf("%q: %w", s, errFraction)
-		}
-		d, err := strconv.ParseUint(den, 10, 63)
-		if f := (Fraction{int64(n), int64(d)}); err == nil && f.valid() {
-			return f.reduced(), nil
-		}
-		return Fraction{}, fmt.Errorf("%q: %w", s, errFraction)
+		d, err2 := strconv.ParseUint(den, 10, 63)
+		f = Fraction{int64(n), int64(d)}
+		return f, err == nil && err2 == nil && f.valid()
 	}
 	mantissa, exponent, hasExponent := strings.Cut(strings.ToLower(s), "e")
 	shift := int64(0)
 	if hasExponent {
 		var err error
 		if shift, err = strconv.ParseInt(exponent, 10, 16); err != nil {
-			return Fraction{}, fmt.Errorf("%q: %w", s, errFraction)
+			return f, false
 		}
 	}
 	whole, part, _ := strings.Cut(mantissa, ".")
 	part = strings.TrimRight(part, "0")
 	n, err := strconv.ParseUint(whole+part, 10, 63)
 	if err != nil {
-		return Fraction{}, fmt.Errorf("%q: %w", s, errFraction)
+		return f, false
 	}
-	f := Fraction{int64(n), 1}
+	f = Fraction{int64(n), 1}
 	shift -= int64(len(part))
 	if n == 0 {
 		shift = 0
@@ -66,11 +69,7 @@ func ParseFraction(s string) (Fraction, error) {
 	for ; shift > 0 && f.Num <= maxTerm; shift-- {
 		f.Num *= 10
 	}
-	f = f.reduced()
-	if shift != 0 || !f.valid() {
-		return Fraction{}, fmt.Errorf("%q: %w", s, errFraction)
-	}
-	return f, nil
+	return f, shift == 0
 }
 
 // FractionOf returns the fraction that a float64 is written as: the shortest decimal that reads back as x. So 0.7 is

@@ -243,18 +243,14 @@ func (d *Decision) headline() string {
 
 // MarshalJSON writes the decision with its steps, reason and considered lines, for logs and status fields.
 func (d Decision) MarshalJSON() ([]byte, error) {
-	var next *time.Time
-	if !d.Next.IsZero() {
-		next = &d.Next
-	}
 	return json.Marshal(struct {
-		Verdict  Verdict    `json:"verdict"`
-		From     int32      `json:"from"`
-		Replicas int32      `json:"replicas"`
-		Next     *time.Time `json:"next,omitempty"`
-		Reason   string     `json:"reason"`
-		Steps    []Step     `json:"steps"`
-	}{d.Verdict, d.From, d.Replicas, next, d.Reason(), d.Steps()})
+		Verdict  Verdict   `json:"verdict"`
+		From     int32     `json:"from"`
+		Replicas int32     `json:"replicas"`
+		Next     time.Time `json:"next,omitzero"`
+		Reason   string    `json:"reason"`
+		Steps    []Step    `json:"steps"`
+	}{d.Verdict, d.From, d.Replicas, d.Next, d.Reason(), d.Steps()})
 }
 
 func (d *Decision) add(s Step) {

@@ -121,15 +121,13 @@ func open(want Kind, data []byte, load func(state []byte) error) error {
 // state that has a method Validate is asked whether it is one that can have been written.
 func DecodeState[S any](data []byte) (S, error) {
 	var s S
-	if err := decodeStrictly(data, &s); err != nil {
+	err := decodeStrictly(data, &s)
+	if v, ok := any(s).(interface{ Validate() error }); ok && err == nil {
+		err = v.Validate()
+	}
+	if err != nil {
 		var none S
 		return none, err
-	}
-	if v, ok := any(s).(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
-			var none S
-			return none, err
-		}
 	}
 	return s, nil
 }

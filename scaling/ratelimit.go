@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/internal/window"
@@ -113,13 +114,8 @@ func (l RateLimits) Record(c *Changes, now time.Time, from, to int32) {
 	at := window.Milli(now.Truncate(time.Second))
 	c.rewind(at)
 	longest := max(l.Up.longest(), l.Down.longest()).Milliseconds()
-	kept := c.Applied[:0]
-	for _, e := range c.Applied {
-		if e.At > at-longest {
-			kept = append(kept, e)
-		}
-	}
-	c.Applied = kept
+	c.Applied = slices.DeleteFunc(c.Applied, func(e Change) bool { return e.At <= at-longest })
+	kept := c.Applied
 	delta := int64(to) - int64(from)
 	for i := len(kept) - 1; i >= 0 && kept[i].At == at; i-- {
 		if (kept[i].Delta > 0) == (delta > 0) {
