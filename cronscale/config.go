@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/enum"
 	"github.com/inferscale/inferscale/internal/zone"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -31,17 +32,7 @@ const (
 )
 
 // String returns the mode's name.
-func (m Mode) String() string {
-	switch m {
-	case HoldLast:
-		return "HoldLast"
-	case Match:
-		return "Match"
-	case InWindow:
-		return "InWindow"
-	}
-	return fmt.Sprintf("Mode(%d)", int8(m))
-}
+func (m Mode) String() string { return enum.Name(int8(m), "Mode", "HoldLast", "Match", "InWindow") }
 
 // DefaultTimeZone is the zone of a policy or window that names none.
 const DefaultTimeZone = zone.Default

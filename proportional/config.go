@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/enum"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -84,17 +85,7 @@ const (
 )
 
 // String returns the measure's name.
-func (m Measure) String() string {
-	switch m {
-	case PerPod:
-		return "PerPod"
-	case Total:
-		return "Total"
-	case Average:
-		return "Average"
-	}
-	return fmt.Sprintf("Measure(%d)", int8(m))
-}
+func (m Measure) String() string { return enum.Name(int8(m), "Measure", "PerPod", "Total", "Average") }
 
 // A Rule says how far one direction goes at one decision.
 type Rule struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/enum"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -74,17 +75,7 @@ const (
 )
 
 // String returns the role's name.
-func (r Role) String() string {
-	switch r {
-	case Both:
-		return "Both"
-	case UpOnly:
-		return "UpOnly"
-	case DownVeto:
-		return "DownVeto"
-	}
-	return fmt.Sprintf("Role(%d)", int8(r))
-}
+func (r Role) String() string { return enum.Name(int8(r), "Role", "Both", "UpOnly", "DownVeto") }
 
 // A CooldownScope says which changes a cooldown counts from.
 type CooldownScope int8
@@ -99,13 +90,7 @@ const (
 
 // String returns the scope's name.
 func (s CooldownScope) String() string {
-	switch s {
-	case Any:
-		return "Any"
-	case PerDirection:
-		return "PerDirection"
-	}
-	return fmt.Sprintf("CooldownScope(%d)", int8(s))
+	return enum.Name(int8(s), "CooldownScope", "Any", "PerDirection")
 }
 
 // Kaito returns the configuration with the numbers of the LLMAutoScaler proposal, up and down: step 1 and 1, cooldown

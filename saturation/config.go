@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/enum"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -44,15 +45,7 @@ const (
 )
 
 // String returns the mode's name.
-func (m Mode) String() string {
-	switch m {
-	case Default:
-		return "Default"
-	case Literal:
-		return "Literal"
-	}
-	return fmt.Sprintf("Mode(%d)", int8(m))
-}
+func (m Mode) String() string { return enum.Name(int8(m), "Mode", "Default", "Literal") }
 
 // A StepRule says by how many replicas the chosen variant grows. Down is always by one.
 type StepRule int8
@@ -67,15 +60,7 @@ const (
 )
 
 // String returns the rule's name.
-func (r StepRule) String() string {
-	switch r {
-	case One:
-		return "One"
-	case Deficit:
-		return "Deficit"
-	}
-	return fmt.Sprintf("StepRule(%d)", int8(r))
-}
+func (r StepRule) String() string { return enum.Name(int8(r), "StepRule", "One", "Deficit") }
 
 // Config says how to scale. Its zero value is not valid; start from Defaults or WVA and change what is to differ.
 // Every field means what it says: a timeout or stabilization of zero is none.

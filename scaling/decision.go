@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/inferscale/inferscale/internal/enum"
 )
 
 // A Verdict is what a decision asks for.
@@ -25,17 +27,7 @@ const (
 
 // String returns the verdict's name.
 func (v Verdict) String() string {
-	switch v {
-	case Unknown:
-		return "Unknown"
-	case Hold:
-		return "Hold"
-	case Up:
-		return "Up"
-	case Down:
-		return "Down"
-	}
-	return fmt.Sprintf("Verdict(%d)", int8(v))
+	return enum.Name(int8(v), "Verdict", "Unknown", "Hold", "Up", "Down")
 }
 
 // MarshalText returns the verdict's name.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/enum"
 	"github.com/inferscale/inferscale/internal/window"
 )
 
@@ -39,17 +40,7 @@ const (
 )
 
 // String returns the choice's name as Kubernetes spells it.
-func (s Select) String() string {
-	switch s {
-	case SelectMax:
-		return "Max"
-	case SelectMin:
-		return "Min"
-	case SelectDisabled:
-		return "Disabled"
-	}
-	return fmt.Sprintf("Select(%d)", int8(s))
-}
+func (s Select) String() string { return enum.Name(int8(s), "Select", "Max", "Min", "Disabled") }
 
 // RateLimit is the limits of one direction. The zero value does not limit.
 type RateLimit struct {
