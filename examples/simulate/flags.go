@@ -86,30 +86,29 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if err != nil {
 		return o, &usageError{err}
 	}
-	set := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	o.set = map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { o.set[f.Name] = true })
 	if flags.NArg() > 0 {
 		return o, misuse("unexpected argument %q", flags.Arg(0))
 	}
-	if set["profile"] {
-		if set["server"] {
+	if o.set["profile"] {
+		if o.set["server"] {
 			return o, misuse("-profile is -server by its old name: only one of them can be given")
 		}
-		delete(set, "profile")
-		set["server"] = true
+		delete(o.set, "profile")
+		o.set["server"] = true
 		fmt.Fprintf(stderr, "simulate: warning: -profile is called -server now\n")
 	}
 	if err := o.readServer(); err != nil {
 		return o, err
 	}
-	o.set = set
-	if err := o.together(set); err != nil {
+	if err := o.together(); err != nil {
 		return o, err
 	}
-	if err := o.checkHistory(set); err != nil {
+	if err := o.checkHistory(); err != nil {
 		return o, err
 	}
-	o.fill(set)
+	o.fill()
 	return o, o.check()
 }
 
@@ -194,9 +193,9 @@ func (o *options) defineHistory(flags *flag.FlagSet) {
 }
 
 // together refuses flags that do not go with each other, and would be ignored silently.
-func (o *options) together(set map[string]bool) error {
+func (o *options) together() error {
 	alone := func(name string, with ...string) error {
-		for _, other := range slices.Sorted(maps.Keys(set)) {
+		for _, other := range slices.Sorted(maps.Keys(o.set)) {
 			if other != name && !slices.Contains(with, other) {
 				return misuse("-%s does not go with -%s", other, name)
 			}
@@ -204,14 +203,14 @@ func (o *options) together(set map[string]bool) error {
 		return nil
 	}
 	for _, name := range []string{"quick", "rows", "scores", "baseline", "update", "resume"} {
-		if set[name] && !o.suite {
+		if o.set[name] && !o.suite {
 			return misuse("-%s goes with -suite", name)
 		}
 	}
 	switch {
-	case o.suite && o.update && !set["baseline"]:
+	case o.suite && o.update && !o.set["baseline"]:
 		return misuse("-update goes with -baseline")
-	case o.suite && o.quick && set["rows"]:
+	case o.suite && o.quick && o.set["rows"]:
 		return misuse("-rows does not go with -quick")
 	case o.suite:
 		return alone("suite", "quick", "rows", "scores", "baseline", "update", "resume", "seeds", "parallel", "policy", "json")
@@ -219,36 +218,36 @@ func (o *options) together(set map[string]bool) error {
 		return alone("calibrate", "kv-tokens", "o")
 	case o.roofline != "":
 		return alone("roofline", "card", "cards", "o")
-	case set["card"] || set["cards"]:
+	case o.set["card"] || o.set["cards"]:
 		return misuse("-card and -cards go with -roofline")
-	case (set["kv-bytes"] || set["kv-latency"]) && !set["disaggregate"]:
+	case (o.set["kv-bytes"] || o.set["kv-latency"]) && !o.set["disaggregate"]:
 		return misuse("-kv-bytes and -kv-latency go with -disaggregate")
-	case set["kv-tokens"] && !o.fromHistory():
+	case o.set["kv-tokens"] && !o.fromHistory():
 		return misuse("-kv-tokens goes with -calibrate, -prometheus and -history")
-	case set["write-server"] && (!o.fromHistory() || set["server"]):
+	case o.set["write-server"] && (!o.fromHistory() || o.set["server"]):
 		return misuse("-write-server goes with -prometheus and -history, and without -server")
 	case o.lint != "":
 		return alone("lint", "cold-start", "scrape-interval")
-	case set["scrape-interval"]:
+	case o.set["scrape-interval"]:
 		return misuse("-scrape-interval goes with -lint")
 	case o.list:
 		return alone("list")
 	case o.sample:
 		return alone("sample")
-	case set["convert"] && isDocument(o.convert) && !set["columns"]:
+	case o.set["convert"] && isDocument(o.convert) && !o.set["columns"]:
 		return alone("convert", "o")
-	case set["convert"]:
-		if !set["columns"] || !set["o"] {
+	case o.set["convert"]:
+		if !o.set["columns"] || !o.set["o"] {
 			return misuse("-convert needs -columns and -o")
 		}
 		return alone("convert", "columns", "o")
-	case set["columns"] || set["o"]:
+	case o.set["columns"] || o.set["o"]:
 		return misuse("-columns and -o go with -convert")
-	case set["scenario"] && o.scenario != ramp:
+	case o.set["scenario"] && o.scenario != ramp:
 		return misuse("-scenario %q: must be ramp", o.scenario)
-	case set["scenario"]:
+	case o.set["scenario"]:
 		for _, name := range []string{"trace", "rate-scale", "from", "to", "prefix-cache"} {
-			if set[name] {
+			if o.set[name] {
 				return misuse("-%s does not go with -scenario", name)
 			}
 		}
@@ -257,45 +256,45 @@ func (o *options) together(set map[string]bool) error {
 }
 
 // fill gives flags that were not set the values that suit the traffic.
-func (o *options) fill(set map[string]bool) {
+func (o *options) fill() {
 	if o.suite {
 		o.report = ""
 		seeds := 1
 		if o.quick {
 			seeds = 2
 		}
-		fill(set, "seeds", &o.seeds, seeds)
+		fill(o.set, "seeds", &o.seeds, seeds)
 		return
 	}
 	if o.fromHistory() {
-		fill(set, "seeds", &o.seeds, 2)
+		fill(o.set, "seeds", &o.seeds, 2)
 		return
 	}
 	if o.scenario == ramp {
 		bounds := sim.RampBounds()
-		fill(set, "min", &o.min, int(bounds.Min))
-		fill(set, "max", &o.max, int(bounds.Max))
-		fill(set, "seeds", &o.seeds, 10)
+		fill(o.set, "min", &o.min, int(bounds.Min))
+		fill(o.set, "max", &o.max, int(bounds.Max))
+		fill(o.set, "seeds", &o.seeds, 10)
 		return
 	}
 	switch o.trace {
 	case traces.NameAzure2023Conversation:
-		fill(set, "rate-scale", &o.rateScale, 6)
+		fill(o.set, "rate-scale", &o.rateScale, 6)
 	case traces.NameServeGenLarge:
-		fill(set, "rate-scale", &o.rateScale, 0.15)
-		o.morning(set)
+		fill(o.set, "rate-scale", &o.rateScale, 0.15)
+		o.morning()
 	case traces.NameServeGenSmall:
-		fill(set, "rate-scale", &o.rateScale, 0.0375)
-		o.morning(set)
+		fill(o.set, "rate-scale", &o.rateScale, 0.0375)
+		o.morning()
 	}
 }
 
 // morning takes the hours from 8 to 10 of a long series, and few seeds: enough for a minute's work.
-func (o *options) morning(set map[string]bool) {
-	if !set["from"] && !set["to"] {
+func (o *options) morning() {
+	if !o.set["from"] && !o.set["to"] {
 		o.from, o.to = 8*time.Hour, 10*time.Hour
 	}
-	fill(set, "seeds", &o.seeds, 2)
+	fill(o.set, "seeds", &o.seeds, 2)
 }
 
 func fill[T any](set map[string]bool, name string, value *T, to T) {

@@ -38,21 +38,21 @@ func historyFlags() []string {
 }
 
 // checkHistory refuses flags of the import that do not go together, and reads those that are texts.
-func (o *options) checkHistory(set map[string]bool) error {
+func (o *options) checkHistory() error {
 	r := &o.prometheus
 	for _, name := range historyFlags() {
-		if set[name] && r.url == "" {
+		if o.set[name] && r.url == "" {
 			return misuse("-%s goes with -prometheus", name)
 		}
 	}
 	if !o.fromHistory() {
-		if set["manifest"] || set["scaledobject"] {
+		if o.set["manifest"] || o.set["scaledobject"] {
 			return misuse("-manifest and -scaledobject go with -prometheus or -history")
 		}
 		return nil
 	}
 	for _, name := range []string{"trace", "scenario", "prefix-cache"} {
-		if set[name] {
+		if o.set[name] {
 			return misuse("-%s does not go with -prometheus or -history", name)
 		}
 	}
