@@ -49,7 +49,7 @@ type scalingRules struct {
 	policies  []autoscaling.HPAScalingPolicy
 }
 
-// lint reads the documents of a file and prints what cannot work in them.
+// lintFile reads the documents of a file and prints what cannot work in them.
 func (o *options) lintFile(out io.Writer) error {
 	data, err := os.ReadFile(o.lint)
 	if err != nil {

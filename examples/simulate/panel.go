@@ -119,7 +119,7 @@ func (p *panel) curve(points []point, c color.Color, width float64) {
 	p.stroke(c, width, nil, line...)
 }
 
-// hours returns ticks for a length of time, in hours.
+// timeTicks returns ticks for a length of time, and their unit.
 func timeTicks(length time.Duration) (unit string, perUnit time.Duration, ticks []tick) {
 	unit, perUnit = "minutes", time.Minute
 	if length > 3*time.Hour {

@@ -74,7 +74,7 @@ const ofLimit sort = "limit"
 // suiteTrims is how many more runs go into the schedule of a row.
 const suiteTrims = 40
 
-// suite runs the scoreboard and shows it.
+// runSuite runs the scoreboard and shows it.
 func (o *options) runSuite(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	b := &board{Goal: suite.Goal, Seeds: o.seeds, Quick: o.quick}
 	rows := suite.Full()

@@ -93,7 +93,7 @@ func inWords(d time.Duration) string {
 	}
 }
 
-// thousands writes a count with a space at each thousand.
+// thousands writes a count with a comma at each thousand.
 func thousands(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
