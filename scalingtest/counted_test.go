@@ -124,7 +124,7 @@ func (looker) Applied(s struct{}, _ time.Time, _, _ int32) struct{} { return s }
 
 // TestFaultsOnHistograms are found, and printed as a test with what was counted.
 func TestFaultsOnHistograms(t *testing.T) {
-	setFlag(t, "rapid.checks", "500")
+	setChecks(t, 500)
 	setFlag(t, "rapid.seed", "1")
 	for fault, property := range map[string]string{"takes the first": "Order", "sorts what it is given": "Repeatable"} {
 		failed, log := record(t, func(r *recorder) {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -60,6 +61,14 @@ func record(tb testing.TB, f func(r *recorder)) (failed bool, log string) {
 	return r.failed, r.log.String()
 }
 
+// setChecks sets how many cases are drawn, of which rapid takes a fifth with -short.
+func setChecks(t *testing.T, n int) {
+	if testing.Short() {
+		n *= 5
+	}
+	setFlag(t, "rapid.checks", strconv.Itoa(n))
+}
+
 // setFlag sets a flag of rapid for one test.
 func setFlag(t *testing.T, name, value string) {
 	t.Helper()
@@ -70,8 +79,8 @@ func setFlag(t *testing.T, name, value string) {
 
 // TestFaults: each fault is found by the property that it breaks, which says what is wrong.
 func TestFaults(t *testing.T) {
-	setFlag(t, "rapid.checks", "500") // enough to find any of them, whatever is asked for
-	setFlag(t, "rapid.seed", "1")     // and the same episodes each time
+	setChecks(t, 500)             // enough to find any of them, whatever is asked for
+	setFlag(t, "rapid.seed", "1") // and the same episodes each time
 	for _, row := range []struct {
 		fault    string
 		property string
@@ -137,7 +146,7 @@ func TestFaults(t *testing.T) {
 
 // TestSettledCountsAreDemanded: what Convergence.Want says is compared with the end.
 func TestSettledCountsAreDemanded(t *testing.T) {
-	setFlag(t, "rapid.checks", "100")
+	setChecks(t, 100)
 	setFlag(t, "rapid.seed", "1")
 	opts := everything()
 	opts.Convergence = &scalingtest.Convergence{Within: 100, Want: func([]scalingtest.Load) (int32, int32) { return 3, 3 }}

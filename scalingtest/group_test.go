@@ -179,7 +179,7 @@ func TestRunGroup(t *testing.T) { scalingtest.RunGroup(t, newGroup, ofFiller()) 
 
 // TestGroupFaults: each fault of a group is found by the property that it breaks.
 func TestGroupFaults(t *testing.T) {
-	setFlag(t, "rapid.checks", "500")
+	setChecks(t, 500)
 	setFlag(t, "rapid.seed", "1")
 	for _, row := range []struct{ fault, property, says string }{
 		{"reads the wrong end", "MissingNeverActs", "became "},
