@@ -125,7 +125,8 @@ func TestBodiesThatStopAreEnded(t *testing.T) {
 	for range connections {
 		go func() {
 			c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // its own
-			if err != nil {                                                           // on a busy machine its handshake took too long
+			if err != nil {
+				// On a busy machine its handshake took too long.
 				sent <- 0
 				ended <- nil
 				return
