@@ -110,8 +110,10 @@ func TestProperties(t *testing.T) {
 		opts := scalingtest.Options{
 			Bounds: c.Bounds, Metrics: known(c), Period: period, Memory: 4 * time.Minute, MaxState: 50 + maxSize(c),
 			Shift:    time.Minute, // so that buckets stay whole
-			Monotone: true, Windows: true, Lapses: 2*c.StableWindow >= 3*period,
-			Twin: func() scalingtest.Naive { return newNaive(c) },
+			Monotone: true, Windows: true,
+			// Of ticks that share a bucket only their mean counts: after two without a reading, the mean of all may be late by more.
+			Lapses: 2*c.StableWindow >= 3*period && c.Resolution <= period,
+			Twin:   func() scalingtest.Naive { return newNaive(c) },
 		}
 		return func() scaling.Policy { return scaling.New(build(t, c)) }, opts
 	})

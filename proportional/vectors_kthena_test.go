@@ -138,7 +138,7 @@ func kthenaRecommendation(row json.RawMessage) (outcome, error) {
 	}
 	_, d := s.Decide(proportional.State{}, start, obs)
 	odd := d.Verdict != scaling.Unknown && c.Bounds.Contains(r.Current) && d.Replicas != c.Bounds.Clamp(ours)
-	if skip == (d.Verdict == scaling.Unknown) && (skip || float64(d.Replicas) == wantCount) && !(average && odd) {
+	if skip == (d.Verdict == scaling.Unknown) && (skip || float64(d.Replicas) == wantCount) && (!average || !odd) {
 		return met, nil
 	}
 	if odd {

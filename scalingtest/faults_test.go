@@ -63,6 +63,7 @@ func record(tb testing.TB, f func(r *recorder)) (failed bool, log string) {
 
 // setChecks sets how many cases are drawn, of which rapid takes a fifth with -short.
 func setChecks(t *testing.T, n int) {
+	t.Helper()
 	if testing.Short() {
 		n *= 5
 	}
