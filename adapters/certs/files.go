@@ -98,7 +98,7 @@ type file struct {
 	part *[]byte
 }
 
-func (m *Material) files() []file {
+func filesOf(m *Material) []file {
 	return []file{
 		{keyCA, &m.Bundle}, {keyTLSCert, &m.Client.Cert}, {keyServerCert, &m.Server.Cert}, {keyTLSKey, &m.Client.Key}, {keyServerKey, &m.Server.Key},
 	}
@@ -126,7 +126,7 @@ func WriteFiles(dir string, m Material) error {
 	if i.Mode().Perm()&0o077 != 0 {
 		return &SecretError{Secret: "folder " + dir, Rule: fmt.Sprintf("has mode %04o, must have 0700 or stricter", i.Mode().Perm())}
 	}
-	for _, f := range m.files() {
+	for _, f := range filesOf(&m) {
 		if err := replaceFile(filepath.Join(dir, f.name), *f.part); err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func replaceFile(path string, data []byte) (err error) {
 func ReadFiles(dir string) (Material, error) {
 	var m Material
 	where := "folder " + dir
-	for _, f := range m.files() {
+	for _, f := range filesOf(&m) {
 		path := filepath.Join(dir, f.name)
 		i, err := os.Stat(path)
 		if err != nil {

@@ -83,17 +83,18 @@ func (c *comparison) manifest(format string, by int) (string, error) {
 	if e := w.engine; e != "" {
 		scaler = bytes.ReplaceAll(scaler, []byte("engine: VLLM"), []byte("engine: "+e))
 	}
-	words := fmt.Sprintf("# %s: %s %% of the requests in time at %s replica-hours", l.name, l.summary.attainedText(), l.summary.hours.text("%.2f", 1))
+	var words strings.Builder
+	fmt.Fprintf(&words, "# %s: %s %% of the requests in time at %s replica-hours", l.name, l.summary.attainedText(), l.summary.hours.text("%.2f", 1))
 	if r := l.summary.ratio.Mean; r > 0 {
-		words += fmt.Sprintf(", %.2f times the best schedule known", r)
+		fmt.Fprintf(&words, ", %.2f times the best schedule known", r)
 	}
 	for _, other := range c.lines {
 		if other.sort == ofIncumbent {
-			words += fmt.Sprintf(";\n# what there was: %s %% at %s", other.summary.attainedText(), other.summary.hours.text("%.2f", 1))
+			fmt.Fprintf(&words, ";\n# what there was: %s %% at %s", other.summary.attainedText(), other.summary.hours.text("%.2f", 1))
 		}
 	}
-	words += fmt.Sprintf(".\n# %s.\n# By simulation: see docs/history.md for when not to believe it. Try it with dryRun: true.\n", w.title)
-	return fmt.Sprintf(format, words, w.workload, cmp.Or(w.namespace, "default"), cmp.Or(w.kind, "Deployment"), w.workload,
+	fmt.Fprintf(&words, ".\n# %s.\n# By simulation: see docs/history.md for when not to believe it. Try it with dryRun: true.\n", w.title)
+	return fmt.Sprintf(format, words.String(), w.workload, cmp.Or(w.namespace, "default"), cmp.Or(w.kind, "Deployment"), w.workload,
 		w.bounds.Min, w.bounds.Max, nested(scaler, by)), nil
 }
 
