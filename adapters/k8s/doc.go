@@ -12,8 +12,8 @@
 // Each part of the [Settings] is a small interface: [ScaleClient] reads and writes counts ([Scales]), [Observer] finds
 // pods and asks them ([PodObserver]), [Store] keeps the state ([ConfigMapStore], [AnnotationStore]), [Recorder] makes
 // events. An [Outcome] is what a round came to: [Conditions] turns it into conditions of a status, [Events] into events
-// that do not repeat themselves, [Metrics] into Prometheus metrics, with or without a loop. Package k8stest has a cluster
-// in memory, for tests.
+// that do not repeat themselves, [Metrics] into Prometheus metrics, with or without a loop. Package watch
+// shows policies that only watch what rounds see. Package k8stest has a cluster in memory, for tests.
 //
 // # What is needed
 //

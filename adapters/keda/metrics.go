@@ -124,8 +124,8 @@ func (m *Metrics) watching(ch chan<- prometheus.Metric, t *entry) {
 			ch <- prometheus.MustNewConstMetric(m.wish, prometheus.GaugeValue, float64(w.Replicas), of...)
 			ch <- prometheus.MustNewConstMetric(m.wished, prometheus.CounterValue, w.ReplicaSeconds, of...)
 		}
-		if w.attained != nil {
-			for whose, share := range map[string]float64{"shadow": w.attained.Attained, "real": w.actual.Attained, "measured": w.actual.Measured} {
+		if w.Attained != nil {
+			for whose, share := range map[string]float64{"shadow": w.Attained.Attained, "real": w.Actual.Attained, "measured": w.Actual.Measured} {
 				ch <- prometheus.MustNewConstMetric(m.attained, prometheus.GaugeValue, share, append(slices.Clone(of), whose)...)
 			}
 		}

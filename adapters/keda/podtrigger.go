@@ -10,6 +10,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/adapters/k8s/watch"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/scaling"
@@ -37,8 +38,8 @@ type podTrigger struct {
 	last   record // what is stored
 	own    bool   // this replica of the scaler has stored it
 
-	watchers atomic.Pointer[watchers] // nil if nobody watches
-	watched  types.UID                // the target that they were shown
+	watchers atomic.Pointer[watch.Shadows] // nil if nobody watches
+	watched  types.UID                     // the target that they were shown
 }
 
 // Close drops connections.
@@ -46,7 +47,7 @@ func (t *podTrigger) Close() {
 	if t.observer != nil {
 		t.observer.Close()
 	}
-	t.watchers.Load().close()
+	t.watchers.Load().Close()
 }
 
 // Round looks and decides. No reason that it gives has what KEDA took from the environment.
@@ -109,29 +110,33 @@ func (t *podTrigger) build() error {
 }
 
 // watchersOf returns what carries policies that watch out.
-func (t *podTrigger) watchersOf(shadows build.ShadowPlan) *watchers {
+func (t *podTrigger) watchersOf(shadows build.ShadowPlan) *watch.Shadows {
 	plan := t.plan
 	plan.Scrape, plan.Port = shadows.Scrape, shadows.Port
 	plan.Scrape.Budget, plan.Scrape.Tenant = t.c.shadowBudget, t.ref.Namespace
-	return newWatchers(shadows, func() (Observer, error) { return t.c.Observe(&plan) }, t.c.beside, replay.Config{Turn: t.c.replays, Failed: func(why string) {
-		t.c.Logger.Error("policies that watch not replayed", "scaledObject", t.ref.String(), "panic", why)
-	}})
+	return watch.New(&watch.Config{
+		Plan: shadows, Observe: func() (watch.Observer, error) { return t.c.Observe(&plan) }, Within: plan.Interval,
+		Asks: t.c.asks, Namespace: t.ref.Namespace, Beside: t.c.beside,
+		Replay: replay.Config{Turn: t.c.replays, Failed: func(why string) {
+			t.c.Logger.Error("policies that watch not replayed", "scaledObject", t.ref.String(), "panic", why)
+		}},
+	})
 }
 
 // watch shows the policies that watch what a round saw, whose decision is stored. Those of another target begin anew.
-func (t *podTrigger) watch(now time.Time, scale k8s.Scale, seen k8s.Observed) {
+func (t *podTrigger) watch(now time.Time, scale k8s.Scale, seen *k8s.Observed) {
 	w := t.watchers.Load()
 	if t.watched != "" && t.watched != scale.UID {
-		w.close()
+		w.Close()
 		plan, _ := t.meta.shadows(t.target, t.plan.Bounds) // what is wrong with it has been said
 		w = t.watchersOf(plan)
 		t.watchers.Store(w)
 	}
 	t.watched = scale.UID
-	w.show(now, t.plan.Interval, scale, seen)
+	w.Show(now, scale, seen, nil)
 }
 
-func (t *podTrigger) watching() []watcher { return t.watchers.Load().states() }
+func (t *podTrigger) watching() []watcher { return toldOf(t.watchers.Load()) }
 
 // look reads the target and asks its pods. Done says that s is the whole answer.
 func (t *podTrigger) look(ctx context.Context, now time.Time) (scale k8s.Scale, seen k8s.Observed, s Snapshot, done bool, err error) {

@@ -46,7 +46,7 @@ func (t *podTrigger) decide(ctx context.Context, now time.Time) (Snapshot, error
 		if err = t.save(ctx, r); err == nil {
 			s = r.snapshot(t.meta.Spec(), interval)
 			s.At, s.Next = now, time.Time{}
-			t.watch(now, scale, seen)
+			t.watch(now, scale, &seen)
 			return s, nil
 		}
 		if !errors.Is(err, k8s.ErrStateConflict) || t.load(ctx) != nil || !t.last.fresh(t.config, now, interval) {

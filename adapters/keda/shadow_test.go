@@ -182,3 +182,22 @@ func TestShadowsReadBeside(t *testing.T) {
 	trigger.Close()
 	require.NoError(t, w.next(trigger).Unknown)
 }
+
+// TestShadowsAskAFewPodsAtOnce: however many triggers of a namespace have policies that watch and read something of their own, the
+// pods of eight are asked for them at once, and the others say so.
+func TestShadowsAskAFewPodsAtOnce(t *testing.T) {
+	const other = `[{name: other, scaler: {proportional: {metrics: [{source: {name: "vllm:num_requests_running"}, target: "10"}]}}}]`
+	w := newWorld(t)
+	w.load(10)
+	asked := 0
+	triggers, trigger := w.beside(func(func()) { asked++ }, w.eyes, inReplicas("threshold", "10", "shadow", other))
+	for range 8 {
+		w.next(trigger)
+		plan, err := triggers.Build(chat, inReplicas("threshold", "10", "shadow", other))
+		require.NoError(t, err)
+		trigger = plan.Trigger.(*podTrigger)
+	}
+	require.Equal(t, 8, asked)
+	w.next(trigger)
+	require.Equal(t, "the pods of other objects are being asked for their shadows", trigger.watching()[0].Trouble)
+}

@@ -22,9 +22,6 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 	"github.com/inferscale/inferscale/capacity"
-	"github.com/inferscale/inferscale/loop/shadow"
-	"github.com/inferscale/inferscale/loop/shadow/replay"
-	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -36,10 +33,6 @@ func TestReadyIsOfThePods(t *testing.T) {
 	require.Contains(t, w.round(trigger).Because, "Pending", "3 of 4 are ready, whatever the status says")
 	w.load(30)
 	require.Contains(t, w.next(trigger).Because, "Up 4 -> 5")
-
-	obs := shownOf(k8s.Scale{Replicas: 4, StatusReplicas: 4}, &k8s.Observed{Fleets: []k8s.FleetView{{Ready: 3}}})
-	require.Equal(t, int32(3), obs.ReadyReplicas)
-	require.Equal(t, int32(4), shownOf(k8s.Scale{Replicas: 4, StatusReplicas: 4}, &k8s.Observed{}).ReadyReplicas)
 }
 
 // TestARoundThatWasCutShortIsAnError: what its pods have not said in time is not what they say.
@@ -338,7 +331,7 @@ func TestPoliciesThatWatchAreToldWhatTheyLack(t *testing.T) {
 		}
 		require.Len(t, trigger.watching(), 1)
 		require.Equal(t, leftOut, trigger.watching()[0].leftOut)
-		require.Equal(t, says, trigger.watchers.Load().trouble)
+		require.Equal(t, says, trigger.watching()[0].Trouble)
 	}
 	w.load(10)
 	fails = errors.New("no certificate")
@@ -350,7 +343,7 @@ func TestPoliciesThatWatchAreToldWhatTheyLack(t *testing.T) {
 	require.Len(t, later, 1, "they are being asked")
 	w.next(trigger)
 	require.Len(t, later, 1)
-	require.Equal(t, "the pods that were asked in the round before have not answered yet", trigger.watchers.Load().trouble)
+	require.Equal(t, "the pods that were asked in the round before have not answered yet", trigger.watching()[0].Trouble)
 	trigger.Close()
 	require.Zero(t, closed, "not under it")
 	at := trigger.watching()[0].At
@@ -393,11 +386,6 @@ func TestWatchersThatCannotBeRunEndNothing(t *testing.T) {
 	m = parsed(t, inReplicas("shadow", "[]\n---\n[]"))
 	_, err = m.shadows(chatTarget, oneToTen)
 	require.ErrorContains(t, err, "must be one list")
-
-	w := newWatchers(build.ShadowPlan{ColdStart: -time.Second, All: []policy.ShadowPlan{{Policy: shadow.Policy{Name: "a"}}}}, nil, atOnce, replay.Config{})
-	w.show(time.Now(), time.Second, k8s.Scale{}, k8s.Observed{})
-	require.True(t, w.states()[0].leftOut)
-	require.NotEmpty(t, w.trouble)
 }
 
 // TestCallsAreEncrypted where there is a TLS configuration, and only then.
@@ -436,14 +424,6 @@ func TestAStoreThatCannotBeMadeIsAnError(t *testing.T) {
 	require.EqualError(t, err, "store: no client")
 	_, err = triggers.Build(chat, metricMode())
 	require.NoError(t, err, "which has no state")
-}
-
-// TestWhatAsksForPoliciesThatWatchEndsWithThem: a round of theirs that is under way is given up.
-func TestWhatAsksForPoliciesThatWatchEndsWithThem(t *testing.T) {
-	w := newWatchers(build.ShadowPlan{All: []policy.ShadowPlan{{Policy: shadow.Policy{Name: "a"}}}}, nil, atOnce, replay.Config{})
-	require.NoError(t, w.ctx.Err())
-	w.close()
-	require.ErrorIs(t, w.ctx.Err(), context.Canceled)
 }
 
 // TestEachOfTwoFaultsIsOfItsKey.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/adapters/k8s/watch"
 	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/scaling"
@@ -25,10 +26,7 @@ type Scales interface {
 }
 
 // An Observer asks a target's pods. *k8s.PodObserver is the one of a cluster.
-type Observer interface {
-	k8s.Observer
-	Close()
-}
+type Observer = watch.Observer
 
 // TriggersConfig says where triggers look. Scales and Observe must be set.
 type TriggersConfig struct {
@@ -55,6 +53,7 @@ type TriggersConfig struct {
 	Logger *slog.Logger
 
 	shadowBudget *scrape.Budget // as Budget, of what policies that watch read
+	asks         *watch.Asks    // for them
 	replays      replay.Turn    // of what they would have attained
 	beside       func(func())   // runs a function beside the rounds; nil means a goroutine
 }
@@ -86,7 +85,7 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 	}
 	budget, err := scrape.NewBudget(0)
 	e.Add(err)
-	c.shadowBudget, c.replays = budget, replay.NewTurn()
+	c.shadowBudget, c.asks, c.replays = budget, new(watch.Asks), replay.NewTurn()
 	return &Triggers{c: c}, e.Err()
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/adapters/k8s/watch"
 	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/scrape"
@@ -85,7 +86,7 @@ type Controller struct {
 	shadowTunings capacity.Shared
 	shadowBudget  *scrape.Budget
 	replays       replay.Turn
-	asks          asks
+	asks          watch.Asks
 
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none

@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/inferscale/inferscale/adapters/k8s/watch"
 )
 
 // Numbers are the controller's own metrics, beside those of the rounds. A nil Numbers counts nothing.
@@ -134,7 +136,7 @@ func (n *Numbers) forget(key types.NamespacedName) {
 }
 
 // shadows shows what shadows ask for; those that are none any more are forgotten.
-func (n *Numbers) shadows(key types.NamespacedName, all []shadowState) {
+func (n *Numbers) shadows(key types.NamespacedName, all []watch.State) {
 	if n == nil {
 		return
 	}
@@ -145,12 +147,12 @@ func (n *Numbers) shadows(key types.NamespacedName, all []shadowState) {
 		one := &all[i]
 		now[one.Name] = one.ReplicaSeconds
 		left := 0.0
-		if one.out != "" {
+		if out, _ := leftOut(one); out != "" {
 			left = 1
 		}
 		n.outs.WithLabelValues(key.Namespace, key.Name, one.Name).Set(left)
-		if one.attained != nil {
-			for of, x := range map[string]float64{"shadow": one.attained.Attained, "real": one.actual.Attained, "measured": one.actual.Measured} {
+		if one.Attained != nil {
+			for of, x := range map[string]float64{"shadow": one.Attained.Attained, "real": one.Actual.Attained, "measured": one.Actual.Measured} {
 				n.attains.WithLabelValues(key.Namespace, key.Name, one.Name, of).Set(x)
 			}
 		}

@@ -63,8 +63,8 @@ func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
 	if err := r.takeState(ctx, &las.LLMAutoScaler); err != nil {
 		return err
 	}
-	if r.watchers = newWatchers(r.controller, &las.LLMAutoScaler); r.watchers != nil && r.status.ObservedGeneration == las.Generation {
-		r.watchers.resume(found(r.status))
+	if r.watchers = r.newWatchers(&las.LLMAutoScaler); r.watchers != nil && r.status.ObservedGeneration == las.Generation {
+		r.watchers.Resume(found(r.status))
 	}
 	return nil
 }

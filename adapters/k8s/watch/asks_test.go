@@ -1,4 +1,4 @@
-package controller
+package watch
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 // TestAsksAreBounded: of a namespace, and of all together.
 func TestAsksAreBounded(t *testing.T) {
-	var a asks
+	var a Asks
 	for n := range 5 {
 		for i := range mostAsksOf + 1 {
 			require.Equal(t, n < mostAsks/mostAsksOf && i < mostAsksOf, a.begin(fmt.Sprint(n)))
