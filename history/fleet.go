@@ -69,6 +69,7 @@ type Counted struct {
 	Bounds []float64 // upper ends of the buckets, rising
 	Counts []float64 // one more than Bounds
 	Sum    float64   // of what was counted; 0 if it is not known
+	Means  []float64 // within each bucket, as the sums of many histograms tell it; empty if they have not been asked
 }
 
 // Total returns how many were counted.

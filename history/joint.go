@@ -15,7 +15,7 @@ type mixed struct {
 
 func (m Mixture) drawer() (d mixed) {
 	for i := range m {
-		of := lengths.Sloped(m[i].Bounds, m[i].Counts, m[i].Sum)
+		of := lengths.Sloped(m[i].Bounds, m[i].Counts, m[i].Sum, m[i].Means)
 		d.all = append(d.all, of)
 		d.total += of.Total()
 	}

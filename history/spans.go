@@ -132,7 +132,7 @@ func (m *Mixture) add(c Counted) bool {
 		}
 		return false
 	}
-	*m = append(*m, Counted{slices.Clone(c.Bounds), slices.Clone(c.Counts), c.Sum})
+	*m = append(*m, Counted{Bounds: slices.Clone(c.Bounds), Counts: slices.Clone(c.Counts), Sum: c.Sum})
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/lengths"
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -37,6 +38,8 @@ func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
 		return nil, filled, &RefusedError{Finished, "no request came in this range"}
 	}
 	w.Lengths = f.lengthsOf()
+	within(w.Lengths, func(l *LengthsOf) Mixture { return l.Prompts })
+	within(w.Lengths, func(l *LengthsOf) Mixture { return l.Answers })
 	w.Correlation = f.correlation(w.Lengths)
 	return w, filled, nil
 }
@@ -66,6 +69,31 @@ func (f *Fleet) lengthsOf() (all []LengthsOf) {
 		}
 	}
 	return all
+}
+
+// within sets the means within buckets, of all histograms that have the same ones together.
+func within(all []LengthsOf, of func(l *LengthsOf) Mixture) {
+	var alike [][]*Counted
+	for i := range all {
+		m := of(&all[i])
+		for k := range m {
+			c := &m[k]
+			at := slices.IndexFunc(alike, func(group []*Counted) bool { return slices.Equal(group[0].Bounds, c.Bounds) })
+			if at < 0 {
+				at, alike = len(alike), append(alike, nil)
+			}
+			alike[at] = append(alike[at], c)
+		}
+	}
+	for _, group := range alike {
+		rows := make([]lengths.Row, len(group))
+		for i, c := range group {
+			rows[i] = lengths.Row{Counts: c.Counts, Sum: c.Sum}
+		}
+		for i, means := range lengths.Means(group[0].Bounds, rows) {
+			group[i].Means = means
+		}
+	}
 }
 
 // fill puts values on a straight line where there is none, and returns how many those were. Beyond the last known value
@@ -104,7 +132,7 @@ const (
 // Recorded is traffic of which counts are known by interval, and lengths by the five minutes to an hour that have enough requests.
 //
 // Within an interval requests come at random times, each alike. Lengths are drawn from the buckets of the time: within one
-// they are as dense as the buckets beside it say, and so that the mean is what it was. No histogram has prompts and answers jointly: their
+// they are as dense as the buckets beside it say, or so that its mean is that of Counted.Means, and so that the mean of all is what it was. No histogram has prompts and answers jointly: their
 // ranks are drawn with Correlation. Each seed draws other times and lengths; the counts are the same.
 type Recorded struct {
 	Start   time.Time     `json:"start"`
@@ -144,15 +172,16 @@ func (w *Recorded) Validate(field string) error {
 	e.Check(len(w.Lengths) > 0, field+".lengths", len(w.Lengths), "must have at least one")
 	for i := range w.Lengths {
 		l, name := &w.Lengths[i], fmt.Sprintf("%s.lengths[%d]", field, i)
-		e.Check(l.Prompts.valid() && l.Prompts.Total() > 0, name+".prompts", len(l.Prompts), "must be histograms with rising bounds that counted something")
-		e.Check(l.Answers.valid() && l.Answers.Total() > 0, name+".answers", len(l.Answers), "must be histograms with rising bounds that counted something")
+		e.Check(l.Prompts.valid() && l.Prompts.Total() > 0, name+".prompts", len(l.Prompts), "must be histograms with rising bounds that counted something, and a mean for each bucket or none")
+		e.Check(l.Answers.valid() && l.Answers.Total() > 0, name+".answers", len(l.Answers), "must be histograms with rising bounds that counted something, and a mean for each bucket or none")
 	}
 	return e.Err()
 }
 
 func (m Mixture) valid() bool {
 	for i := range m {
-		if h := (scaling.Histogram{Bounds: m[i].Bounds, Counts: m[i].Counts, Sum: m[i].Sum}); !h.Known() {
+		means := m[i].Means
+		if h := (scaling.Histogram{Bounds: m[i].Bounds, Counts: m[i].Counts, Sum: m[i].Sum}); !h.Known() || len(means) > 0 && len(means) != len(m[i].Counts) {
 			return false
 		}
 	}

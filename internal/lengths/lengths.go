@@ -30,7 +30,9 @@ func Of(bounds, counts []float64, sum float64) Drawer {
 // Sloped returns a drawer whose density within a bucket rises or falls as it does from the bucket below to that above, and then
 // so much more, in proportion to their widths, that the mean is what it was: every length stays within its bucket. Uniform
 // logarithms have too many of the longest in the buckets of a tail, and to scale them moves lengths out of their buckets.
-func Sloped(bounds, counts []float64, sum float64) Drawer {
+//
+// Where the means within the buckets are known, as by [Means], the density is the one that has these, and then so much more likewise.
+func Sloped(bounds, counts []float64, sum float64, means []float64) Drawer {
 	d := of(bounds, counts)
 	slopes := make([]float64, len(d.low))
 	widest := 0.0
@@ -39,7 +41,11 @@ func Sloped(bounds, counts []float64, sum float64) Drawer {
 		if n <= 0 {
 			continue
 		}
-		if d.high[k] > d.low[k] {
+		switch {
+		case d.high[k] <= d.low[k]:
+		case len(means) > 0:
+			slopes[k] = between(func(slope float64) bool { return mean(d.low[k], d.high[k], slope) < means[i] })
+		default:
 			slopes[k] = slope(bounds, counts, i)
 		}
 		widest = max(widest, d.high[k]-d.low[k])
@@ -52,18 +58,31 @@ func Sloped(bounds, counts []float64, sum float64) Drawer {
 	}
 	tilt(0)
 	if sum > 0 && len(slopes) > 0 {
-		low, high := -40.0, 40.0
-		for range 50 {
-			more := (low + high) / 2
-			if tilt(more); d.sum() < sum {
-				low = more
-			} else {
-				high = more
-			}
-		}
+		tilt(between(func(more float64) bool {
+			tilt(more)
+			return d.sum() < sum
+		}))
 		d.rescale(sum) // where the mean is at an end of all buckets, or beyond it
 	}
 	return d
+}
+
+// between returns where what is less becomes more, among slopes that are as steep as matters.
+func between(less func(slope float64) bool) float64 {
+	low, high := -40.0, 40.0
+	for range 50 {
+		if middle := (low + high) / 2; less(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return (low + high) / 2
+}
+
+// mean returns the mean length within a bucket, by the slope of the logarithm of the density there.
+func mean(low, high, slope float64) float64 {
+	return low * exponential(slope+math.Log(high/low)) / exponential(slope)
 }
 
 func of(bounds, counts []float64) Drawer {
@@ -84,8 +103,7 @@ func of(bounds, counts []float64) Drawer {
 func (d *Drawer) sum() (sum float64) {
 	before := 0.0
 	for i, upTo := range d.upTo {
-		wide := math.Log(d.high[i] / d.low[i])
-		sum += (upTo - before) * d.low[i] * exponential(d.tilt[i]+wide) / exponential(d.tilt[i])
+		sum += (upTo - before) * mean(d.low[i], d.high[i], d.tilt[i])
 		before = upTo
 	}
 	return sum

@@ -37,7 +37,7 @@ func TestTailsOfBuckets(t *testing.T) {
 			}
 			return mean, square
 		}
-		mean, square := moments(lengths.Sloped(bounds, counts, sum))
+		mean, square := moments(lengths.Sloped(bounds, counts, sum, nil))
 		require.InEpsilon(t, sum, mean, 0.01)
 		require.InEpsilon(t, squares, square, 0.03)
 		mean, plain := moments(lengths.Of(bounds, counts, sum))
@@ -49,7 +49,7 @@ func TestTailsOfBuckets(t *testing.T) {
 // TestSharesRise: a larger share is never a shorter length, every length is within its bucket, and empty buckets have none.
 func TestSharesRise(t *testing.T) {
 	for _, counts := range [][]float64{{0, 10, 0, 0}, {3, 0, 9, 0}, {0, 0, 0, 4}, {1, 100, 1e6, 1}, {5, 0, 0, 5}} {
-		d := lengths.Sloped([]float64{1, 10, 100}, counts, 0)
+		d := lengths.Sloped([]float64{1, 10, 100}, counts, 0, nil)
 		before := int32(0)
 		for i := range 1001 {
 			x := d.At(float64(i) / 1000)
