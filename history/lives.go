@@ -172,14 +172,13 @@ func (p *replica) split(all []life, d *Dump) []*replica {
 		return pods
 	}
 	for k, one := range pods {
-		upTo := d.Steps() - 1
 		if k > 0 {
 			one.gone = pods[k-1].last
 		}
 		if k+1 < len(pods) {
-			upTo = pods[k+1].first - 1
+			one.until = pods[k+1].first - 1
 		}
-		one.take(p.series, upTo, d)
+		one.take(p.series, d)
 	}
 	return pods
 }
@@ -216,7 +215,7 @@ func (p *replica) goesOn(before, i int) bool {
 
 // within returns a pod with the first and the last of the values within steps, both of them included.
 func (p *replica) within(from, upTo int) *replica {
-	one := &replica{name: p.name, engine: p.engine, first: math.MaxInt, last: -1, gone: -MaxSteps}
+	one := &replica{name: p.name, engine: p.engine, first: math.MaxInt, last: -1, gone: -MaxSteps, until: p.until}
 	for _, series := range p.series {
 		for _, s := range series {
 			if !s.scraped() {
@@ -230,10 +229,10 @@ func (p *replica) within(from, upTo int) *replica {
 	return one
 }
 
-// take takes those series of a name that have a value of the life: one up to a step, which may be that of several steps, of which none was
-// of the life before. Some servers begin a counter with their first request: where the life has none of what its name counts, it has one
-// without values, as that is not known.
-func (p *replica) take(all map[part][]*Series, upTo int, d *Dump) {
+// take takes those series of a name that have a value of the life, which may be that of several steps, of which none was of the life before and
+// the last was not of the life after. Some servers begin a counter with their first request: where the life has none of what its name counts, it
+// has one without values, as that is not known.
+func (p *replica) take(all map[part][]*Series, d *Dump) {
 	p.series = map[part][]*Series{}
 	for at, series := range all {
 		for _, s := range series {
@@ -241,7 +240,7 @@ func (p *replica) take(all map[part][]*Series, upTo int, d *Dump) {
 			if s.Signal == CacheBlocks {
 				reach = max(reach, int(time.Minute/time.Duration(d.Step)))
 			}
-			if first, _ := s.span(max(p.first, p.gone+reach), min(upTo, p.last+reach-1)); first >= 0 {
+			if first, _ := s.span(max(p.first, p.gone+reach), min(p.until, p.last+reach-1)); first >= 0 {
 				p.series[at] = append(p.series[at], s)
 			}
 		}

@@ -24,6 +24,7 @@ type lived struct {
 	first, last    int
 	finished       func(i int) float64 // by each scrape
 	skipped        func(i int) bool    // scrapes that are missing; nil: none
+	until          int                 // buckets have no value from this step on; 0: they have
 }
 
 // told says how Kubernetes tells of a pod.
@@ -95,6 +96,9 @@ func (l lived) add(d *dumping, k told, address string) {
 	from, upTo := (l.first+19)/20*20, min(d.Steps(), l.last+20)
 	blocks := map[string]string{"block_size": "16", "num_gpu_blocks": fmt.Sprint(1000 + l.created)}
 	put(d, address, history.Series{Signal: history.CacheBlocks, Family: "vllm:cache_config_info", Pod: l.pod, Every: 20, Labels: blocks}, from, upTo, latest(func(int) float64 { return 1 }))
+	if l.until > 0 {
+		upTo = min(upTo, l.until)
+	}
 	for _, s := range []history.Signal{history.PromptTokens, history.GenerationTokens} {
 		family := map[history.Signal]string{history.PromptTokens: "vllm:request_prompt_tokens_bucket", history.GenerationTokens: "vllm:request_generation_tokens_bucket"}[s]
 		for k, le := range []string{"100", "1000", "+Inf"} {
@@ -395,7 +399,8 @@ func TestALifeThatHasCountedNothing(t *testing.T) {
 }
 
 // TestLivesAreAsPodsWithNamesOfTheirOwn: pods that come back under one name make the same fleet, number by number, as a Deployment's, which
-// have a name each.
+// have a name each, and of which the buckets have no value for minutes in which the next one came: that is of the next one where they are under
+// one name.
 func TestLivesAreAsPodsWithNamesOfTheirOwn(t *testing.T) {
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
@@ -410,7 +415,11 @@ func TestLivesAreAsPodsWithNamesOfTheirOwn(t *testing.T) {
 			for name, lives := range all {
 				for n, l := range lives {
 					l.pod = fmt.Sprintf("a-%d-%03d", name, n)
-					l.add(apart, k, l.pod)
+					alone := l
+					if n+1 < len(lives) {
+						alone.until = lives[n+1].first
+					}
+					alone.add(apart, k, l.pod)
 					l.pod = fmt.Sprintf("a-%d", name)
 					l.add(together, k, l.pod+"-"+address(n))
 					if l.created >= -3600 && (k.time || l.ready > 0 && l.ready > (l.created+15)/15*15) {

@@ -29,6 +29,7 @@ type replica struct {
 	first     int // steps with values
 	last      int
 	gone      int   // last step of the life before, of which values that stand for several steps may be; far back where there is none
+	until     int   // last step before the first value of the life after, or of the dump: until then such values are of this one
 	bornAt    int   // the step at which its counters were zero, first where that is not known
 	known     bool  // whether it is
 	distances []int // steps between two scrapes
@@ -123,7 +124,7 @@ func (p *replica) walk(k *key, every int) *walk {
 	if r := from % every; r != 0 {
 		from += every - r
 	}
-	w := &walk{bornAt: first, from: from, upTo: p.last, every: every, restarted: p.restarted}
+	w := &walk{bornAt: first, from: from, upTo: min(p.until, p.last+every-1), every: every, restarted: p.restarted}
 	switch {
 	case first > from && first-every >= p.first:
 		w.bornAt = first - every

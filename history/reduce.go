@@ -116,7 +116,7 @@ func (r *reducer) collect() error {
 		}
 		p := in[s.Pod]
 		if p == nil {
-			p = &replica{name: s.Pod, engine: engine, series: map[part][]*Series{}, first: math.MaxInt, last: -1, gone: -MaxSteps, life: nothingKnown()}
+			p = &replica{name: s.Pod, engine: engine, series: map[part][]*Series{}, first: math.MaxInt, last: -1, gone: -MaxSteps, until: r.steps - 1, life: nothingKnown()}
 			in[s.Pod] = p
 		}
 		at := part{s.Signal, s.Part}

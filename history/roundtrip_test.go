@@ -187,7 +187,7 @@ func distributions(t *testing.T, r *simhistory.Recording, f *history.Fleet) {
 			total += n
 		}
 		all = float64(len(r.Done))
-		require.InDelta(t, 1, total/all, 0.02, c.name) // a pod's last minutes may be without a value of its buckets
+		require.InDelta(t, 1, total/all, 0.02, c.name) // the last minutes of the history may be without a value of buckets
 		require.InDelta(t, wantSum/all, sum/total, 0.01*wantSum/all, c.name)
 		for k := range counts {
 			require.InDelta(t, want[k]/all, counts[k]/total, 0.01, "%s, bucket %d", c.name, k)

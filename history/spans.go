@@ -80,7 +80,7 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 		scale = 1
 	}
 	for _, series := range engines {
-		h := buckets{from: p.first, upTo: p.last, scale: scale}
+		h := buckets{from: p.first, scale: scale}
 		for _, k := range keysOf(p.engine, series) {
 			if err := h.read(p, s, &k); err != nil {
 				return err
@@ -90,7 +90,7 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 		changes := h.each(func(i, since int, c Counted) {
 			span := &r.fleet.Spans[min((i-1)/length, len(r.fleet.Spans)-1)]
 			total, tokens := 0.0, 0.0
-			for k := max(since, p.first); k < i && k < p.last; k++ {
+			for k := max(since, p.first-1); k < i && k < p.last; k++ {
 				if n, t := count.by[k+1-p.first], sum.by[k+1-p.first]; known(n) && known(t) {
 					total += n
 					tokens += t
@@ -138,8 +138,8 @@ func (m *Mixture) add(c Counted) bool {
 
 // buckets are those of one engine of a pod.
 type buckets struct {
-	from   int // steps
-	upTo   int
+	from   int // steps: the first of the pod
+	upTo   int // and the last with a value of a bucket
 	scale  float64
 	ends   []float64        // of each column, rising
 	deltas []map[int]change // by column, by step
@@ -161,6 +161,7 @@ func (b *buckets) read(p *replica, s Signal, k *key) error {
 	if err := p.tell(w, s, k); err != nil {
 		return err
 	}
+	b.upTo = max(b.upTo, w.last)
 	at, _ := slices.BinarySearch(b.ends, end*b.scale)
 	b.ends = slices.Insert(b.ends, at, end*b.scale)
 	b.deltas = slices.Insert(b.deltas, at, deltas)
