@@ -41,8 +41,7 @@ type fetcher struct {
 	plain, secure *http.Transport
 	headers       map[string]http.Header // by scheme
 	filter        *page.Filter
-	token         string   // of the forms
-	forms         []string // of the token, that are kept out of errors
+	token         string // that is kept out of errors
 }
 
 func newFetcher(c Config, filter *page.Filter) (*fetcher, error) {
@@ -67,9 +66,7 @@ func (f *fetcher) refresh() error {
 		// A handshake costs more than the page: connections of https are kept for the next sweep at any interval.
 		f.secure = f.transport(f.credentials.tls, true, max(idleLimit, 2*f.config.Interval))
 	}
-	if f.token != f.credentials.token {
-		f.token, f.forms = f.credentials.token, forms(f.credentials.token)
-	}
+	f.token = f.credentials.token
 	f.headers = map[string]http.Header{"http": f.header("http"), "https": f.header("https")}
 	return nil
 }
@@ -207,8 +204,8 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 		return 0, failf(Status, "%d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), hint)
 	}
 	if typ := resp.Header.Get("Content-Type"); !isText(typ) {
-		// The bytes that follow the 64 shown let the redaction see a token as a whole.
-		start, _ := io.ReadAll(io.LimitReader(resp.Body, excerptLength+int64(3*len(f.credentials.token))))
+		// The bytes that follow the 64 shown let the redaction see which of these are part of a token.
+		start, _ := io.ReadAll(io.LimitReader(resp.Body, 4*excerptLength))
 		return 0, failf(ContentType, "%s is not text/plain; it begins %s", f.excerpt([]byte(typ)), f.excerpt(start))
 	}
 	if resp.ContentLength > f.config.MaxBody {

@@ -1,10 +1,13 @@
 package scrape
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"html"
+	"math/bits"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,11 +22,14 @@ const (
 	// telling is how many bytes in a row must agree with the token to be taken for a part of it.
 	telling  = 8
 	redacted = "[redacted]"
+	// longToken is the length of a token from which nothing of an answer is shown: what it takes to find a part of the token
+	// in an error grows with it, and who runs a pod may have chosen the token too.
+	longToken = 4 << 10
 )
 
 // excerpt quotes the beginning of what a pod sent, without the token: servers echo headers in their error pages.
 func (f *fetcher) excerpt(b []byte) string {
-	return strconv.Quote(string(redact(b, f.forms, excerptLength)))
+	return strconv.Quote(string(f.redact(b, excerptLength)))
 }
 
 // clean returns a failure with its words redacted and cut: a page may repeat the token as well as an error page may.
@@ -33,7 +39,7 @@ func (f *fetcher) clean(e *Error) *Error {
 
 // safe returns an error with the words of err, redacted and cut, that unwraps to cause.
 func (f *fetcher) safe(err, cause error) error {
-	return &safeError{text: string(redact([]byte(err.Error()), f.forms, errorLength)), cause: cause}
+	return &safeError{text: string(f.redact([]byte(err.Error()), errorLength)), cause: cause}
 }
 
 // A safeError has words that were redacted.
@@ -45,28 +51,8 @@ type safeError struct {
 func (e *safeError) Error() string { return e.text }
 func (e *safeError) Unwrap() error { return e.cause }
 
-// forms are a token as answers may repeat it: as it is, in base64 at any offset, in hexadecimal, escaped for URLs, HTML or
-// JSON, each of these backwards, and all of that quoted up to three times, as errors quote.
-func forms(token string) []string {
-	if token == "" {
-		return nil
-	}
-	all := append(encodings(token), encodings(backwards(token))...)
-	for _, form := range encodings(token) {
-		all = append(all, backwards(form))
-	}
-	for range 3 {
-		slices.Sort(all)
-		all = slices.Compact(all)
-		for _, form := range all {
-			quoted := strconv.Quote(form)
-			all = append(all, quoted[1:len(quoted)-1])
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
+// encodings are a token as answers may repeat it: as it is, in base64 at any offset, in hexadecimal, escaped for URLs, HTML or
+// JSON.
 func encodings(token string) []string {
 	all := []string{token, html.EscapeString(token), url.PathEscape(token), url.QueryEscape(token), strings.ToLower(url.QueryEscape(token))}
 	for offset, lost := range [...]int{0, 2, 3} {
@@ -91,37 +77,73 @@ func backwards(s string) string {
 	return string(b)
 }
 
-// redact returns at most limit bytes of b, and at most one replacement more, with every run of bytes that is part of a
-// form of the token replaced. It replaces first and cuts then, so that no cut can leave half a token.
-func redact(b []byte, forms []string, limit int) []byte {
+func (f *fetcher) redact(b []byte, limit int) []byte {
+	if len(f.token) >= longToken {
+		return []byte(redacted)
+	}
+	return redact(b, f.token, limit)
+}
+
+// redact returns at most limit bytes of b, and at most one replacement more, with every run of bytes that is part of an
+// encoding of the token, forwards or backwards, replaced. It replaces first and cuts then, so that no cut can leave half a
+// token. Beside a token no backslash is shown: errors quote what they show, and each time there are more of them.
+func redact(b []byte, token string, limit int) []byte {
+	if token == "" {
+		return slices.Clone(b[:min(len(b), limit)])
+	}
+	b = bytes.ReplaceAll(b, []byte{'\\'}, nil)
+	b = b[:min(len(b), limit+telling-1)] // what follows says nothing of what is shown
+	hide := parts(b, token)
 	out := make([]byte, 0, limit+len(redacted))
-	for i := 0; i < len(b) && len(out) < limit; {
-		best := 0
-		for _, form := range forms {
-			if least := min(telling, len(form)); len(b)-i >= least && strings.Contains(form, string(b[i:i+least])) {
-				best = max(best, longest(b[i:], form))
-			}
-		}
-		if best > 0 {
+	for i := 0; i < len(b) && len(out) < limit; i++ {
+		switch {
+		case !hide[i]:
+			out = append(out, b[i])
+		case i == 0 || !hide[i-1]:
 			out = append(out, redacted...)
-			i += best
-			continue
 		}
-		out = append(out, b[i])
-		i++
 	}
 	return out
 }
 
-// longest returns how many bytes at the beginning of b are a part of the token.
-func longest(b []byte, token string) int {
-	best := 0
-	for j := range len(token) {
-		n := 0
-		for n < len(b) && j+n < len(token) && b[n] == token[j+n] {
-			n++
+// parts reports which bytes of b are in a run of telling bytes, or in a whole encoding if that is shorter, that an encoding of
+// the token has too. The time it takes is that of reading each encoding once, whatever is in them and in b.
+func parts(b []byte, token string) []bool {
+	hide := make([]bool, len(b))
+	mark := func(at, n int) {
+		for i := range n {
+			hide[at+i] = true
 		}
-		best = max(best, n)
 	}
-	return best
+	runs := make(map[uint64][]int, 2*len(b)) // where in b which telling bytes are, forwards and backwards
+	var some [1 << 12]bool                   // false where no run has this hash, which most have not
+	hash := func(run uint64) uint64 { return run * 0x9e3779b97f4a7c15 >> 52 }
+	for i := range max(0, len(b)-telling+1) {
+		run := binary.BigEndian.Uint64(b[i:])
+		for _, run := range [...]uint64{run, bits.ReverseBytes64(run)} {
+			runs[run] = append(runs[run], i)
+			some[hash(run)] = true
+		}
+	}
+	for _, form := range append(encodings(token), encodings(backwards(token))...) {
+		form = strings.ReplaceAll(form, `\`, "")
+		for _, short := range [...]string{form, backwards(form)} {
+			for i := 0; 0 < len(short) && len(short) < telling && i+len(short) <= len(b); i++ {
+				if string(b[i:i+len(short)]) == short {
+					mark(i, len(short))
+				}
+			}
+		}
+		var run uint64
+		for k := range len(form) {
+			if run = run<<8 | uint64(form[k]); k < telling-1 || !some[hash(run)] {
+				continue
+			}
+			for _, i := range runs[run] {
+				mark(i, telling)
+			}
+			delete(runs, run)
+		}
+	}
+	return hide
 }

@@ -8,24 +8,26 @@ import (
 	"html"
 	"net/url"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestRedact(t *testing.T) {
-	require.Equal(t, "a [redacted] b", string(redact([]byte("a "+secret+" b"), forms(secret), 64)))
-	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), forms(secret), 3)), "the cut cannot leave a part")
-	require.Equal(t, "[redacted]", string(redact([]byte("abc"), forms("abc"), 64)), "a short token")
-	require.Equal(t, "[redacted]", string(redact([]byte("~"), forms("~"), 64)), "a token of one byte")
-	require.Equal(t, "[redacted]", string(redact([]byte(secret[3:20]), forms(secret), 64)), "a part at the end")
-	require.Equal(t, "[redacted]!", string(redact([]byte(secret[:8]+"!"), forms(secret), 64)), "eight bytes in a row are a part")
-	require.Equal(t, secret[:7]+"!", string(redact([]byte(secret[:7]+"!"), forms(secret), 64)))
-	require.Equal(t, "text", string(redact([]byte("text"), forms(""), 64)))
-	require.Equal(t, "tex", string(redact([]byte("text"), forms(""), 3)))
+	require.Equal(t, "a [redacted] b", string(redact([]byte("a "+secret+" b"), secret, 64)))
+	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), secret, 3)), "the cut cannot leave a part")
+	require.Equal(t, "[redacted]", string(redact([]byte("abc"), "abc", 64)), "a short token")
+	require.Equal(t, "[redacted]", string(redact([]byte("~"), "~", 64)), "a token of one byte")
+	require.Equal(t, "[redacted]", string(redact([]byte(secret[3:20]), secret, 64)), "a part at the end")
+	require.Equal(t, "[redacted]!", string(redact([]byte(secret[:8]+"!"), secret, 64)), "eight bytes in a row are a part")
+	require.Equal(t, secret[:7]+"!", string(redact([]byte(secret[:7]+"!"), secret, 64)))
+	require.Equal(t, "text", string(redact([]byte("text"), "", 64)))
+	require.Equal(t, "tex", string(redact([]byte("text"), "", 3)))
 }
 
 func TestRedactLeavesNothing(t *testing.T) {
@@ -42,7 +44,7 @@ func TestRedactLeavesNothing(t *testing.T) {
 			slices.Reverse(reverse)
 			for _, sent := range []string{form, string(reverse)} {
 				for range 4 { // as it is, and quoted up to three times
-					require.Equal(t, "[redacted]", string(redact([]byte(sent), forms(token), 64)), sent)
+					require.Equal(t, "[redacted]", string(redact([]byte(sent), token, 64)), sent)
 					sent = strings.TrimSuffix(strings.TrimPrefix(strconv.Quote(sent), `"`), `"`)
 				}
 			}
@@ -58,7 +60,7 @@ func TestRedactOfWhatIsWithinBase64(t *testing.T) {
 			token = token[:len(token)-1]
 			whole = base64.StdEncoding.EncodeToString([]byte(before + token))
 		}
-		require.Equal(t, whole[:shown]+"[redacted]", string(redact([]byte(whole), forms(token), 64)))
+		require.Equal(t, whole[:shown]+"[redacted]", string(redact([]byte(whole), token, 64)))
 	}
 }
 
@@ -98,6 +100,62 @@ func TestTokensInDisguise(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// tokensOfTrouble are as long as a token may be, and of what repeats itself or grows when it is encoded and quoted.
+func tokensOfTrouble() map[string]string {
+	return map[string]string{
+		"of one letter": strings.Repeat("a", maxToken), "of backslashes": strings.Repeat(`\`, maxToken), "of quotes": strings.Repeat(`"`, maxToken),
+		"of all kinds": strings.Repeat(`a"\<&`, maxToken/5), "of 4 KiB": strings.Repeat(`a"\<&`, 4<<10/5), "of backslashes, of 4 KiB": strings.Repeat(`\`, 4<<10-1),
+	}
+}
+
+// TestALongTokenTakesLittleTime: a pod that repeats the token of whoever runs it, with and without encoding, keeps no
+// processor. It took 24 s for one page, whatever the timeout.
+func TestALongTokenTakesLittleTime(t *testing.T) {
+	for name, token := range tokensOfTrouble() {
+		for _, body := range []string{strings.Repeat(token, 4), strings.Repeat(hex.EncodeToString([]byte(token)), 4), strings.Repeat("\\u003c", 16<<10)} {
+			base := serve(t, answer("text/html", body))
+			s := newScraper(t, Config{Token: token, AllowTokenOverHTTP: true})
+			began := time.Now()
+			sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: base + "/metrics"}})
+			require.Less(t, time.Since(began), 2*time.Second, "a token %s", name)
+			require.Equal(t, ContentType, sweep.Pods[0].Values[0].Err.Reason)
+			require.NotContains(t, sweep.Pods[0].Values[0].Err.Error(), token[:2*telling])
+		}
+	}
+}
+
+// TestALongTokenTakesLittleMemory: no budget counts what a scraper keeps of a token. It was 3 MB for one of 16 KiB.
+func TestALongTokenTakesLittleMemory(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	var all []*Scraper
+	for range 20 {
+		for _, token := range tokensOfTrouble() {
+			all = append(all, newScraper(t, Config{Token: token, AllowTokenOverHTTP: true}))
+		}
+	}
+	require.Less(t, (heap()-before)/int64(len(all)), int64(100<<10))
+	runtime.KeepAlive(all)
+}
+
+// TestNothingIsShownBesideALongToken: what it takes to find a part of one is worth no error's text.
+func TestNothingIsShownBesideALongToken(t *testing.T) {
+	for _, row := range []struct {
+		length int
+		says   string
+	}{{longToken - 1, `"x" is not text/plain`}, {longToken, redacted}} {
+		base := serve(t, answer("x", "page"))
+		s := newScraper(t, Config{Token: strings.Repeat("t", row.length), AllowTokenOverHTTP: true})
+		sweep := s.Scrape(t.Context(), []Pod{{Name: "p", URL: base + "/metrics"}})
+		require.ErrorContains(t, sweep.Pods[0].Values[0].Err, row.says)
 	}
 }
 
