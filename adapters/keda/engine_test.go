@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -339,6 +340,26 @@ func TestMaxTriggersAreShared(t *testing.T) {
 	}
 	_, err := s.engine.Snapshot(Ref{Namespace: "greedy", Name: "chat"}, map[string]string{"is": "6"})
 	require.Equal(t, codes.ResourceExhausted, code(err), "what had to go does not come back")
+}
+
+// TestChosenMetadataDoNotTakeTheMetrics: who writes two triggers can look for two whose metadata are told alike where they are
+// shown. With 48 bits that took half a minute, and two series alike are refused with all others.
+func TestChosenMetadataDoNotTakeTheMetrics(t *testing.T) {
+	w := newWorld(t)
+	w.load(5)
+	triggers, err := NewTriggers(TriggersConfig{Scales: w, Observe: w.eyes})
+	require.NoError(t, err)
+	metrics := NewMetrics()
+	engine, err := NewEngine(t.Context(), EngineConfig{Build: triggers.Build, Metrics: metrics, Now: func() time.Time { return w.now }})
+	require.NoError(t, err)
+	defer engine.Close()
+	for _, note := range []string{"pbjgw", "ptnl7"} {
+		require.Eventually(t, func() bool {
+			_, err := engine.Snapshot(chat, metricMode("threshold", "5", "note", note))
+			return err == nil
+		}, patience, time.Millisecond)
+	}
+	require.Equal(t, 2, strings.Count(exposed(t, metrics), "inferscale_keda_target{"))
 }
 
 func TestClose(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // An entry is a trigger with its last snapshot.
 type entry struct {
 	key  string
-	id   string // short for key, to be shown
+	id   string // stands for key where it is shown: long enough that nobody finds two of one
 	ref  Ref
 	plan Plan
 
@@ -40,7 +40,7 @@ type outcome struct {
 
 func newEntry(key string, ref Ref, plan Plan, now time.Time) *entry {
 	sum := sha256.Sum256([]byte(key))
-	t := &entry{key: key, id: hex.EncodeToString(sum[:6]), ref: ref, plan: plan, due: now, born: now, gone: make(chan struct{}), changed: make(chan struct{})}
+	t := &entry{key: key, id: hex.EncodeToString(sum[:16]), ref: ref, plan: plan, due: now, born: now, gone: make(chan struct{}), changed: make(chan struct{})}
 	t.outcome.Store(&outcome{})
 	return t
 }

@@ -89,6 +89,25 @@ func TestShadowMetrics(t *testing.T) {
 	require.NotRegexp(t, `inferscale_keda_shadow_replicas\{.*shadow="wrong"`, text)
 }
 
+// TestNamesThatAreCutAlike: two wrong names of policies that watch, which are cut where they are shown, are two series alike,
+// for which all metrics of the scaler were refused.
+func TestNamesThatAreCutAlike(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("a", 70)
+	meta := inReplicas("threshold", "10", "shadow", "- {name: "+long+"b}\n- {name: "+long+"c}\n")
+	triggers, _ := w.beside(atOnce, w.eyes, meta)
+	w.load(10)
+	metrics := NewMetrics()
+	engine, err := NewEngine(t.Context(), EngineConfig{Build: triggers.Build, Metrics: metrics, Now: func() time.Time { return w.now }})
+	require.NoError(t, err)
+	defer engine.Close()
+	require.Eventually(t, func() bool {
+		s, err := engine.Snapshot(chat, meta)
+		return err == nil && s.Unknown == nil
+	}, patience, time.Millisecond)
+	require.Equal(t, 1, strings.Count(exposed(t, metrics), "inferscale_keda_shadow_left_out{"))
+}
+
 // exposed is what a collector says, a series a line.
 func exposed(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
