@@ -2,6 +2,7 @@ package keda
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
@@ -157,12 +158,27 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 // left out together with the policy and the metric that it is for.
 //
 // KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are passed over, and a known key may end in FromEnv.
+//
+// They may have 256 keys.
 func ParseMetadata(metadata map[string]string) (Metadata, error) {
+	if err := tooManyKeys(metadata); err != nil {
+		return Metadata{}, err
+	}
 	m, err := parse(metadata)
 	if err != nil {
 		return Metadata{}, m.complain(err)
 	}
 	return m, nil
+}
+
+// mostKeys is how many keys the metadata of a trigger may have, more than are known: of many, each that is wrong is compared
+// with all.
+const mostKeys = 256
+
+func tooManyKeys(metadata map[string]string) error {
+	var e scaling.FieldErrors
+	e.Check(len(metadata) <= mostKeys, "metadata", len(metadata), fmt.Sprintf("must have at most %d keys", mostKeys))
+	return e.Err()
 }
 
 // parse returns what could be read beside the error of what could not.

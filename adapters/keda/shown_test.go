@@ -116,11 +116,11 @@ func TestErrorsAreShort(t *testing.T) {
 	_, err := ParseMetadata(inMetric("threshold", strings.Repeat("x", 200_000)))
 	require.EqualError(t, err, `threshold: "`+strings.Repeat("x", 60)+`…": must be a number from 0.001 to below 1e+12: KEDA counts in thousandths`)
 	many := inMetric("threshold", "-")
-	for i := range 1000 {
+	for i := range 200 {
 		many[fmt.Sprintf("key%04d", i)] = "x"
 	}
 	_, err = ParseMetadata(many)
-	require.ErrorContains(t, err, "key0018: (not shown): is no key of this scaler\nand 981 more")
+	require.ErrorContains(t, err, "key0018: (not shown): is no key of this scaler\nand 181 more")
 	rapid.Check(t, func(t *rapid.T) {
 		metadata := maps.Clone(rapid.SampledFrom([]map[string]string{inMetric(), inReplicas(), inReplicas("lowThreshold", "1"), inReplicas("threshold", "-"), {}}).Draw(t, "base"))
 		for range rapid.IntRange(1, 3).Draw(t, "more") {

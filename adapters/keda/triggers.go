@@ -95,6 +95,9 @@ func (t *Triggers) read(ref Ref, metadata map[string]string, o Object) (Metadata
 	if size := sizeOf(metadata); size > mostMetadata {
 		return Metadata{}, made{}, &scaling.FieldError{Field: "metadata", Value: size, Rule: fmt.Sprintf("must be at most %d bytes", mostMetadata)}
 	}
+	if err := tooManyKeys(metadata); err != nil {
+		return Metadata{}, made{}, err
+	}
 	m, err := parse(metadata)
 	wrong := each(err)
 	if m.ScalerName != "" && m.ScalerName != t.c.ScalerName {
