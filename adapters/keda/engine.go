@@ -32,6 +32,8 @@ const (
 	// supersede is how many intervals a trigger is not asked for, while another of its identity is, until that has
 	// taken its place. An HPA asks once in 15 s.
 	supersede = 2
+	// placeBytes is how many bytes of metadata take a place of MaxTriggers more. What is kept of them is up to 40 times as long.
+	placeBytes = 512
 )
 
 // EngineConfig says how triggers are made and run. Build must be set; every other zero field means its default.
@@ -43,8 +45,9 @@ type EngineConfig struct {
 	Idle time.Duration
 	// Stale is how many intervals after its round a snapshot is still answered with, 3 by default.
 	Stale int
-	// MaxTriggers is how many triggers there may be, 10,000 by default. Namespaces share them: once there are as many, one
-	// more of a namespace that has less than an equal part takes the place of the newest of the namespace that has most.
+	// MaxTriggers is how many triggers there may be, 10,000 by default, where one counts once more for each whole 512 bytes of
+	// its metadata: what is kept of it grows with them. Namespaces share them: once there are as many, one more of a namespace
+	// that has less than an equal part takes the place of the newest of the namespace that has most.
 	// Those of ScaledObjects that are not known (Plan.Object) are in no namespace, as whoever calls says which it is: they
 	// have a tenth together, at least 1, and are the first to make room.
 	MaxTriggers int
@@ -101,8 +104,9 @@ type Engine struct {
 	mu       sync.RWMutex
 	triggers map[string]*entry // by key
 	objects  map[Ref]*object
-	of       map[string]int // how many triggers of known ScaledObjects a namespace has
-	unknown  int            // how many are of others
+	of       map[string]int // how many places triggers of known ScaledObjects of a namespace have
+	unknown  int            // how many those of others have
+	places   int            // how many all have
 }
 
 // NewEngine returns an Engine without triggers, or every field of the configuration that is wrong. The end of ctx ends its
@@ -232,13 +236,14 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 		plan.Trigger.Close()
 		return t, nil
 	}
-	if err := e.room(ref.Namespace, unknown); err != nil {
+	t := newEntry(k, ref, plan, e.c.Now())
+	t.known, t.places = unknown == nil, min(1+sizeOf(metadata)/placeBytes, e.c.MaxTriggers)
+	if err := e.room(t, unknown); err != nil {
 		plan.Trigger.Close()
 		return nil, err
 	}
-	t := newEntry(k, ref, plan, e.c.Now())
-	t.known = unknown == nil
 	e.triggers[k] = t
+	e.places += t.places
 	e.count(t, 1)
 	o := e.objects[ref]
 	if o == nil {
@@ -256,6 +261,7 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 
 // count notes that there are n triggers more like this one. The engine's mu is held.
 func (e *Engine) count(t *entry, n int) {
+	n *= t.places
 	if !t.known {
 		e.unknown += n
 		return
@@ -265,27 +271,33 @@ func (e *Engine) count(t *entry, n int) {
 	}
 }
 
-// room reports why a namespace has no place for another trigger, or makes one. Unknown is why the ScaledObject is not known: for
+// room reports why there is no place for another trigger, or makes some. Unknown is why the ScaledObject is not known: for
 // such a trigger no other goes.
-func (e *Engine) room(namespace string, unknown error) error {
+func (e *Engine) room(t *entry, unknown error) error {
 	if e.ctx.Err() != nil {
 		return status.Error(codes.Unavailable, "the scaler is shutting down")
 	}
-	full := len(e.triggers) >= e.c.MaxTriggers
-	if part := max(e.c.MaxTriggers/unknownPart, 1); unknown != nil && (full || e.unknown >= part) {
-		return status.Errorf(codes.ResourceExhausted, "%v: there are %d triggers, of which %d are of ScaledObjects that are not known, and no more than %d and %d are allowed", unknown, len(e.triggers), e.unknown, e.c.MaxTriggers, part)
+	full := func() bool { return e.places+t.places > e.c.MaxTriggers }
+	if part := max(e.c.MaxTriggers/unknownPart, 1); unknown != nil && (full() || e.unknown+min(t.places, part) > part) {
+		return status.Errorf(codes.ResourceExhausted, "%v: there are %d triggers, which take %d places, those of ScaledObjects that are not known %d, and no more than %d and %d are allowed, of which this one would take %d",
+			unknown, len(e.triggers), e.places, e.unknown, e.c.MaxTriggers, part, t.places)
 	}
-	if !full {
-		return nil
+	for full() {
+		namespaces := len(e.of)
+		if e.of[t.ref.Namespace] == 0 {
+			namespaces++
+		}
+		if part := e.c.MaxTriggers / namespaces; e.unknown == 0 && e.of[t.ref.Namespace]+t.places > part {
+			return status.Errorf(codes.ResourceExhausted, "there are %d triggers, which take %d places, those of namespace %s %d, and no more than %d are allowed, of which this one would take %d: raise the limit, write shorter metadata, or wait %s until those that nobody asks for are forgotten",
+				len(e.triggers), e.places, t.ref.Namespace, e.of[t.ref.Namespace], e.c.MaxTriggers, t.places, e.c.Idle)
+		}
+		e.evict()
 	}
-	namespaces := len(e.of)
-	if e.of[namespace] == 0 {
-		namespaces++
-	}
-	if part := e.c.MaxTriggers / namespaces; e.unknown == 0 && e.of[namespace] >= part {
-		return status.Errorf(codes.ResourceExhausted, "there are %d triggers, and no more than that are allowed, of which namespace %s has %d: raise the limit, or wait %s until those that nobody asks for are forgotten",
-			len(e.triggers), namespace, e.of[namespace], e.c.Idle)
-	}
+	return nil
+}
+
+// evict ends the trigger that is the first to make room.
+func (e *Engine) evict() {
 	var last *entry
 	for _, t := range e.triggers {
 		if last == nil || e.before(t, last) {
@@ -300,7 +312,6 @@ func (e *Engine) room(namespace string, unknown error) error {
 	o.entries = slices.DeleteFunc(o.entries, func(t *entry) bool { return t == last })
 	o.forget(last, why)
 	o.signal()
-	return nil
 }
 
 // before reports whether a trigger makes room before another does: it is of a ScaledObject that is not known, or of the namespace

@@ -295,7 +295,7 @@ func TestMaxTriggers(t *testing.T) {
 	late := counting()
 	_, err := s.engine.Spec(chat, s.add("late", late))
 	require.Equal(t, codes.ResourceExhausted, code(err))
-	require.ErrorContains(t, err, "there are 2 triggers, and no more than that are allowed")
+	require.ErrorContains(t, err, "there are 2 triggers, which take 2 places, those of namespace models 2, and no more than 2 are allowed, of which this one would take 1")
 	require.Equal(t, 1, late.wasClosed())
 }
 
@@ -318,7 +318,7 @@ func TestMaxTriggersAreShared(t *testing.T) {
 	for range 6 {
 		require.NoError(t, ask("greedy"))
 	}
-	require.ErrorContains(t, ask("greedy"), "of which namespace greedy has 6")
+	require.ErrorContains(t, ask("greedy"), "those of namespace greedy 6")
 	for range 3 {
 		require.NoError(t, ask("other"))
 	}
@@ -340,6 +340,40 @@ func TestMaxTriggersAreShared(t *testing.T) {
 	}
 	_, err := s.engine.Snapshot(Ref{Namespace: "greedy", Name: "chat"}, map[string]string{"is": "6"})
 	require.Equal(t, codes.ResourceExhausted, code(err), "what had to go does not come back")
+}
+
+// TestLongMetadataTakeMorePlaces: what a trigger keeps of 32 KiB of metadata is up to 1.2 MiB, so that 450 of them, as of a
+// ScaledObject with eight that is edited 56 times in ten minutes, were more than the scaler's memory, and 10,000 were let in.
+func TestLongMetadataTakeMorePlaces(t *testing.T) {
+	s := newStage(t, func(c *EngineConfig) { c.MaxTriggers = 20 })
+	s.other = counting()
+	made := 0
+	ask := func(namespace string, bytes int) error {
+		made++
+		metadata := map[string]string{"is": fmt.Sprintf("%05d", made), "note": strings.Repeat("x", bytes-11)}
+		require.Equal(t, bytes, sizeOf(metadata))
+		_, err := s.engine.Spec(Ref{Namespace: namespace, Name: "chat"}, metadata)
+		return err
+	}
+	for range 5 {
+		require.NoError(t, ask("greedy", 4*placeBytes-1))
+	}
+	err := ask("greedy", 11)
+	require.Equal(t, codes.ResourceExhausted, code(err))
+	require.ErrorContains(t, err, "there are 5 triggers, which take 20 places, those of namespace greedy 20, and no more than 20 are allowed, of which this one would take 1: raise the limit, write shorter metadata,")
+	require.NoError(t, ask("other", 9*placeBytes), "it takes 10 places, of three others")
+	require.Equal(t, 3, s.engine.running())
+	require.Equal(t, 18, s.engine.places)
+	require.Equal(t, map[string]int{"greedy": 8, "other": 10}, s.engine.of)
+	require.NoError(t, ask("greedy", 2*placeBytes-1))
+	require.Equal(t, codes.ResourceExhausted, code(ask("other", 11)), "it has half of them")
+	require.Equal(t, codes.ResourceExhausted, code(ask("greedy", 11)))
+	require.Equal(t, codes.ResourceExhausted, code(ask("third", 30<<10)), "it has a third of them at most")
+	require.Equal(t, 20, s.engine.places)
+	alone := newStage(t, func(c *EngineConfig) { c.MaxTriggers = 1 })
+	alone.other = counting()
+	_, err = alone.engine.Spec(chat, map[string]string{"note": strings.Repeat("x", 30<<10)})
+	require.NoError(t, err, "there is room for one, however long")
 }
 
 // TestChosenMetadataDoNotTakeTheMetrics: who writes two triggers can look for two whose metadata are told alike where they are

@@ -51,7 +51,7 @@ func TestScaledObjectsThatDoNotExistTakeNoPlaces(t *testing.T) {
 	}
 	require.Equal(t, 5, served())
 	require.Equal(t, 29, refused, "one of ten places is theirs")
-	require.ErrorContains(t, err, "ScaledObject no-such-29/x: not found: there are 6 triggers, of which 1 are of ScaledObjects that are not known, and no more than 10 and 1 are allowed")
+	require.ErrorContains(t, err, "ScaledObject no-such-29/x: not found: there are 6 triggers, which take 6 places, those of ScaledObjects that are not known 1, and no more than 10 and 1 are allowed")
 }
 
 // TestTriggersMoveToTheirNamespace when their ScaledObject is known, as KEDA may know it before, and from it when it is gone.

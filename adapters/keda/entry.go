@@ -17,6 +17,8 @@ type entry struct {
 	ref  Ref
 	plan Plan
 
+	places int // that it takes of MaxTriggers
+
 	known  bool               // its ScaledObject is; guarded by the engine's mu
 	due    time.Time          // of the next round; likewise
 	inLine bool               // its round waits or is under way; likewise

@@ -86,6 +86,7 @@ func newestOf(entries []*entry, of func(*entry) string) map[string]time.Time {
 func (o *object) forget(t *entry, why string) {
 	e := o.engine
 	delete(e.triggers, t.key)
+	e.places -= t.places
 	e.count(t, -1)
 	close(t.gone)
 	if t.cancel != nil {
