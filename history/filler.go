@@ -65,11 +65,12 @@ func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int
 			s.From = int(place)
 		}
 		k := (int(place) - s.From) / q.Every
-		if k < 0 { // an earlier piece
-			s.Values = slices.Insert(s.Values, 0, slices.Repeat(Values{math.NaN()}, -k)...)
-			s.From += k * q.Every
-			f.values -= k
-			k = 0
+		if k < 0 { // earlier than all before: room for as many as there are, so that each that comes so moves no other
+			more := min(max(-k, len(s.Values)), s.From/q.Every)
+			s.Values = slices.Insert(s.Values, 0, slices.Repeat(Values{math.NaN()}, more)...)
+			s.From -= more * q.Every
+			f.values += more
+			k += more
 		}
 		for k >= len(s.Values) {
 			s.Values = append(s.Values, math.NaN())
@@ -81,6 +82,15 @@ func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int
 		return &scaling.FieldError{Field: "values", Value: f.values, Rule: fmt.Sprintf("must be at most %d over all series: ask for a shorter range or a longer step", MaxValues)}
 	}
 	return nil
+}
+
+// trimmed returns the series from its first value on.
+func (s Series) trimmed() Series {
+	unused := slices.IndexFunc(s.Values, func(x float64) bool { return !math.IsNaN(x) })
+	if unused > 0 {
+		s.From, s.Values = s.From+unused*max(s.Every, 1), s.Values[unused:]
+	}
+	return s
 }
 
 // series finds the series of these labels, or begins one.
@@ -182,7 +192,7 @@ func (f *Filler) Dump() (*Dump, error) {
 	}
 	d.Series = make([]Series, len(places))
 	for i, k := range places {
-		d.Series[i] = f.dump.Series[k]
+		d.Series[i] = f.dump.Series[k].trimmed()
 	}
 	return &d, d.Validate()
 }
