@@ -88,6 +88,8 @@ type Controller struct {
 	replays       replay.Turn
 	asks          watch.Asks
 
+	vault vault // of what is kept of Secrets
+
 	mu      sync.Mutex
 	started time.Time // when the first object came: a process that waits to be the leader has none
 	runners map[types.NamespacedName]*runner
@@ -123,7 +125,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{config: c, shadowBudget: ofShadows, replays: replay.NewTurn(), runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant)}, nil
+	return &Controller{config: c, shadowBudget: ofShadows, replays: replay.NewTurn(), runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant), vault: vault{of: make(map[string]int)}}, nil
 }
 
 // Reconcile does a round of an object if one is due, and says when the next is.

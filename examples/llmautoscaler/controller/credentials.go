@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,19 +16,47 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // CredentialsLabel is the label that a Secret must have, with the value true, for its contents to be used: who can
 // write an LLMAutoScaler must not be able to have any Secret sent to a pod.
 const CredentialsLabel = v1alpha1.Group + "/scrape-credentials"
 
-// credentialsAge is how often Secrets are read again.
-const credentialsAge = time.Minute
+const (
+	// credentialsAge is how often Secrets are read again.
+	credentialsAge = time.Minute
+	// mostCredentials is how many bytes of Secrets the objects of a namespace may refer to together, each counted for each object
+	// that does: the files are in memory, and all namespaces share the directory.
+	mostCredentials = 4 << 20
+)
+
+// A vault counts what is kept of Secrets, by namespace.
+type vault struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// hold replaces so many bytes of a namespace by others, unless these are too many.
+func (v *vault) hold(namespace string, before, now int) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := v.of[namespace] - before + now
+	if now > before && all > mostCredentials {
+		return &scaling.FieldError{Field: "spec.scrape", Value: all, Rule: fmt.Sprintf("the LLMAutoScalers of a namespace must refer to at most %d bytes of Secrets", mostCredentials)}
+	}
+	if v.of[namespace] = all; all == 0 {
+		delete(v.of, namespace)
+	}
+	return nil
+}
 
 // A credentials keeps what an object refers to in files, which its scraper reads again when they change. Contents go
 // into no error and no log.
 type credentials struct {
 	secrets   client.Reader
+	vault     *vault
+	held      int // bytes, in the vault
 	dir       string
 	namespace string
 	read      time.Time
@@ -34,8 +64,8 @@ type credentials struct {
 	ca, token string         // files; empty if there is none
 }
 
-func newCredentials(secrets client.Reader, dir string, las *v1alpha1.LLMAutoScaler) *credentials {
-	return &credentials{secrets: secrets, dir: filepath.Join(dir, string(las.UID)), namespace: las.Namespace}
+func newCredentials(secrets client.Reader, v *vault, dir string, las *v1alpha1.LLMAutoScaler) *credentials {
+	return &credentials{secrets: secrets, vault: v, dir: filepath.Join(dir, string(las.UID)), namespace: las.Namespace}
 }
 
 // refresh reads the Secrets if that was not done for a while, or was done for another spec.
@@ -44,15 +74,30 @@ func (c *credentials) refresh(ctx context.Context, s *policy.Scrape, now time.Ti
 	if !c.read.IsZero() && age >= 0 && age < credentialsAge && equality.Semantic.DeepEqual(c.spec, s) {
 		return nil
 	}
-	var ca, token string
+	var caData, tokenData []byte
 	var err error
+	var authority *policy.SecretKeyReference
 	if s.TLS != nil {
-		if ca, err = c.fetch(ctx, s.TLS.CASecretRef, "ca.crt"); err != nil {
-			return fmt.Errorf("spec.scrape.tls.caSecretRef: %w", err)
-		}
+		authority = s.TLS.CASecretRef
 	}
-	if token, err = c.fetch(ctx, s.BearerTokenSecretRef, "token"); err != nil {
+	if caData, err = c.fetch(ctx, authority, caKey); err != nil {
+		return fmt.Errorf("spec.scrape.tls.caSecretRef: %w", err)
+	}
+	if tokenData, err = c.fetch(ctx, s.BearerTokenSecretRef, tokenKey); err != nil {
 		return fmt.Errorf("spec.scrape.bearerTokenSecretRef: %w", err)
+	}
+	size := len(caData) + len(tokenData)
+	if err := c.vault.hold(c.namespace, c.held, size); err != nil {
+		return err
+	}
+	c.held = size
+	ca, err := c.write(authority, caKey, caData)
+	if err != nil {
+		return err
+	}
+	token, err := c.write(s.BearerTokenSecretRef, tokenKey, tokenData)
+	if err != nil {
+		return err
 	}
 	for _, old := range []string{c.ca, c.token} {
 		if old != "" && old != ca && old != token {
@@ -63,31 +108,38 @@ func (c *credentials) refresh(ctx context.Context, s *policy.Scrape, now time.Ti
 	return nil
 }
 
-// fetch writes a key of a Secret to a file.
-func (c *credentials) fetch(ctx context.Context, ref *policy.SecretKeyReference, key string) (string, error) {
+// Keys of Secrets where a reference names none.
+const (
+	caKey    = "ca.crt"
+	tokenKey = "token"
+)
+
+// fetch reads a key of a Secret; without a reference there is nothing to read.
+func (c *credentials) fetch(ctx context.Context, ref *policy.SecretKeyReference, otherwise string) ([]byte, error) {
 	if ref == nil {
-		return "", nil
-	}
-	if ref.Key != "" {
-		key = ref.Key
+		return nil, nil
 	}
 	secret := &corev1.Secret{}
 	if err := c.secrets.Get(ctx, types.NamespacedName{Namespace: c.namespace, Name: ref.Name}, secret); err != nil {
-		return "", err
+		return nil, err
 	}
 	if secret.Labels[CredentialsLabel] != "true" {
-		return "", fmt.Errorf("secret %q does not have the label %s: \"true\"", ref.Name, CredentialsLabel)
+		return nil, fmt.Errorf("secret %q does not have the label %s: \"true\"", ref.Name, CredentialsLabel)
 	}
+	key := cmp.Or(ref.Key, otherwise)
 	data := secret.Data[key]
 	if len(data) == 0 {
-		return "", fmt.Errorf("secret %q has no key %q", ref.Name, key)
+		return nil, fmt.Errorf("secret %q has no key %q", ref.Name, key)
 	}
-	return c.write(ref.Name+"."+key, data)
+	return data, nil
 }
 
-// write replaces a file in one step, if it is not as it should be.
-func (c *credentials) write(name string, data []byte) (string, error) {
-	file := filepath.Join(c.dir, name)
+// write replaces the file of a key of a Secret in one step, if it is not as it should be. Without a reference there is none.
+func (c *credentials) write(ref *policy.SecretKeyReference, otherwise string, data []byte) (string, error) {
+	if ref == nil {
+		return "", nil
+	}
+	file := filepath.Join(c.dir, ref.Name+"."+cmp.Or(ref.Key, otherwise))
 	if old, err := os.ReadFile(file); err == nil && string(old) == string(data) {
 		return file, nil
 	}
@@ -101,5 +153,7 @@ func (c *credentials) write(name string, data []byte) (string, error) {
 }
 
 func (c *credentials) remove() {
+	_ = c.vault.hold(c.namespace, c.held, 0) // fewer are never too many
+	c.held = 0
 	_ = os.RemoveAll(c.dir) // what is left is in the memory of a pod that ends
 }

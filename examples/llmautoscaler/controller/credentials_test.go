@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -94,6 +95,49 @@ func TestCredentials(t *testing.T) {
 	files, err = filepath.Glob(filepath.Join(w.config.Credentials, "*"))
 	require.NoError(t, err)
 	require.Empty(t, files)
+}
+
+// TestCredentialsOfANamespaceAreBounded: the directory is in memory and for all namespaces, and 16 objects that refer to one Secret
+// of 1 MiB filled it.
+func TestCredentialsOfANamespaceAreBounded(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.client.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods", Labels: map[string]string{controller.CredentialsLabel: "true"}},
+		Data:       map[string][]byte{"ca.crt": make([]byte, 1<<20-10), "password": []byte("a-token")},
+	}))
+	named := func(i int) string { return fmt.Sprintf("chat%d", i) }
+	ready := func(i int) string {
+		return condition(w.round(named(i)), k8s.ConditionReady) + ": " + w.get(named(i)).Status.Conditions[0].Message
+	}
+	kept := func() (size int64) {
+		files, err := filepath.Glob(filepath.Join(w.config.Credentials, "*", "*"))
+		require.NoError(t, err)
+		for _, file := range files {
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			size += info.Size()
+		}
+		return size
+	}
+	for i := range 6 {
+		w.apply(strings.ReplaceAll(secure, "name: chat", "name: "+named(i)))
+		want := "has no certificate"
+		if i >= 4 {
+			want = "spec.scrape: 5242865: the LLMAutoScalers of a namespace must refer to at most 4194304 bytes of Secrets"
+		}
+		require.Contains(t, ready(i), want)
+	}
+	require.EqualValues(t, 4*(1<<20-3), kept())
+	for range 3 {
+		require.Contains(t, ready(4), "must refer to at most")
+	}
+	w.apply(strings.ReplaceAll(strings.Replace(secure, "maxReplicas: 8", "maxReplicas: 9", 1), "name: chat", "name: "+named(0)))
+	require.Contains(t, ready(0), "has no certificate", "an edit counts nothing twice")
+	require.NoError(t, w.client.Delete(t.Context(), whole(w.get(named(1)))))
+	_, _ = w.ctl.Reconcile(t.Context(), request(named(1)))
+	require.Contains(t, ready(4), "has no certificate", "there is room again")
+	require.Contains(t, ready(5), "must refer to at most")
+	require.EqualValues(t, 4*(1<<20-3), kept())
 }
 
 // TestCredentialsFollowTheSpec has the requests go by what spec.scrape says from the first round after an edit.

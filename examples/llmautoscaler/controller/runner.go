@@ -169,7 +169,7 @@ func (r *runner) authorizeFor(ctx context.Context, las *v1alpha1.LLMAutoScaler, 
 	}
 	c := &r.controller.config
 	if r.credentials == nil {
-		r.credentials = newCredentials(c.Secrets, c.Credentials, las)
+		r.credentials = newCredentials(c.Secrets, &r.controller.vault, c.Credentials, las)
 	}
 	return r.credentials.refresh(ctx, las.Spec.Scrape, c.Now())
 }
