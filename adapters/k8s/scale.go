@@ -113,10 +113,16 @@ func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) 
 	return written, nil
 }
 
+// maxSelector is how many bytes a selector may have: each round parses it, and compares each pod of the namespace with all of it.
+const maxSelector = 16 << 10
+
 func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 	s := Scale{
 		Target: t, Replicas: object.Spec.Replicas, StatusReplicas: object.Status.Replicas,
 		ResourceVersion: object.ResourceVersion, Generation: object.Generation, UID: object.UID,
+	}
+	if n := len(object.Status.Selector); n > maxSelector {
+		return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector: %d bytes: must be at most %d", n, maxSelector)}
 	}
 	if object.Status.Selector != "" {
 		selector, err := labels.Parse(object.Status.Selector)

@@ -3,7 +3,9 @@ package k8s_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,6 +64,24 @@ func TestScalesSelector(t *testing.T) {
 	c.Targets["llama"].Status.Selector = "app in (("
 	_, err = c.Scales().Get(context.Background(), target)
 	require.ErrorContains(t, err, `cannot read Deployment default/llama: status.selector "app in (("`)
+}
+
+// TestALongSelectorIsRefused: a Deployment may have one of 1.5 MB, to parse which took 0.8 s of a processor in each round.
+func TestALongSelectorIsRefused(t *testing.T) {
+	c := newCluster(3)
+	for _, n := range []int{16<<10 - 1, 16 << 10, 16<<10 + 1, 1500 << 10} {
+		selector := "app notin (a" + strings.Repeat(",v", n/2-10)
+		selector += strings.Repeat("x", n-len(selector)-1) + ")"
+		c.Targets["llama"].Status.Selector = selector
+		require.Len(t, selector, n)
+		read, err := c.Scales().Get(context.Background(), target)
+		if n <= 16<<10 {
+			require.NoError(t, err)
+			require.False(t, read.Selector.Empty())
+			continue
+		}
+		require.EqualError(t, err, fmt.Sprintf("cannot read Deployment default/llama: status.selector: %d bytes: must be at most 16384", n))
+	}
 }
 
 func TestScalesErrors(t *testing.T) {
