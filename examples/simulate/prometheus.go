@@ -248,11 +248,14 @@ func (r *remote) begins(ctx context.Context, ask prometheus.API, e history.Engin
 			return start, fmt.Errorf("-prometheus: %w", err)
 		}
 		matrix, ok := value.(model.Matrix)
-		if !ok || len(matrix) == 0 || len(matrix[0].Values) == 0 {
+		if !ok || len(matrix) == 0 || matrix[0] == nil || len(matrix[0].Values) == 0 {
 			return start, nil
 		}
-		to = matrix[0].Values[0].Timestamp.Time()
-		from = to.Add(-step)
+		at := matrix[0].Values[0].Timestamp.Time()
+		if at.Before(from.Add(-step)) || at.After(to.Add(step)) {
+			return start, fmt.Errorf("-prometheus: answered with a value at %s, of which it was not asked", at.UTC().Format(time.RFC3339))
+		}
+		from, to = at.Add(-step), at
 	}
 	if late := to.Sub(start); late > 10*fine {
 		fmt.Fprintf(r.stderr, "simulate: Prometheus has no value of it before %s: of the %s asked for the last %s count\n",
@@ -332,6 +335,9 @@ func (p *fetching) one(ctx context.Context, q *history.Query) error {
 		matrix, ok := value.(model.Matrix)
 		if !ok {
 			return fmt.Errorf("answered with a %s, not with series over time", value.Type())
+		}
+		if slices.Contains(matrix, nil) {
+			return errors.New("answered with null in place of a series")
 		}
 		if err := p.add(q, matrix); err != nil {
 			return err

@@ -393,6 +393,33 @@ func TestWhoAsks(t *testing.T) {
 	require.False(t, strings.Contains(says.String(), "s3cret"))
 }
 
+// TestAnswersOfNoSense: whatever a server that is no Prometheus answers is an error in a sentence. A series that is null was a
+// panic.
+func TestAnswersOfNoSense(t *testing.T) {
+	const series = `{"metric":{"__name__":"vllm:num_requests_waiting","pod":"a"},"values":[%s]}`
+	for _, row := range []struct{ name, result, says string }{
+		{"a series is null", "null", "answered with null in place of a series"},
+		{"one of two is null", "null," + fmt.Sprintf(series, `[1767571200,"1"]`), "answered with null in place of a series"},
+		{"a time far ahead", fmt.Sprintf(series, `[9000000000000000,"1"]`), "answered with a value at 285200616-07-24T16:00:00Z, of which it was not asked"},
+		{"a time long ago", fmt.Sprintf(series, `[-9000000000000000,"1"]`), "of which it was not asked"},
+		{"a time between", fmt.Sprintf(series, `[1767571203,"1"]`), "must be at one of the times that were asked for"},
+		{"no time", fmt.Sprintf(series, `[null,"1"]`), "-prometheus: "},
+		{"no number", fmt.Sprintf(series, `[1767571200,"many"]`), "-prometheus: "},
+		{"lists in lists", strings.Repeat("[", 1<<20), "-prometheus: "},
+		{"no name", `{"metric":{},"values":[[1767571200,"1"]]}`, "labels.__name__"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[%s]}}`, row.result)
+			}))
+			defer server.Close()
+			code, _, errs := start(t, "-prometheus", server.URL, "-engine", "VLLM", "-model", "m", "-end", "2026-01-05T01:00:00Z", "-range", "1h", "-report", "")
+			require.NotEqual(t, exitOK, code)
+			require.Contains(t, errs, row.says)
+		})
+	}
+}
+
 // TestTooLongAnswersNameTheFlag: the error named a flag that there is not.
 func TestTooLongAnswersNameTheFlag(t *testing.T) {
 	_, err := io.ReadAll(&counted{io.NopCloser(strings.NewReader("ab")), &carrier{most: 1 << 20, left: 1}})
