@@ -84,13 +84,12 @@ func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int
 	return nil
 }
 
-// trimmed returns the series from its first value on.
-func (s Series) trimmed() Series {
+// trim drops what is before the first value.
+func (s *Series) trim() {
 	unused := slices.IndexFunc(s.Values, func(x float64) bool { return !math.IsNaN(x) })
 	if unused > 0 {
 		s.From, s.Values = s.From+unused*max(s.Every, 1), s.Values[unused:]
 	}
-	return s
 }
 
 // series finds the series of these labels, or begins one.
@@ -192,7 +191,8 @@ func (f *Filler) Dump() (*Dump, error) {
 	}
 	d.Series = make([]Series, len(places))
 	for i, k := range places {
-		d.Series[i] = f.dump.Series[k].trimmed()
+		d.Series[i] = f.dump.Series[k]
+		d.Series[i].trim()
 	}
 	return &d, d.Validate()
 }
