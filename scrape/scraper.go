@@ -20,7 +20,7 @@ type Scraper struct {
 	plan   *plan
 	http   *fetcher
 
-	mu     sync.Mutex
+	turn   chan struct{}      // holds one of whoever uses what follows
 	memory map[string]*memory // by Pod.identity
 	began  time.Time          // when the first sweep did
 	totals []tally            // by metric, of those that are counted
@@ -48,14 +48,35 @@ func New(c Config) (*Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scraper{config: c, plan: p, http: f, memory: make(map[string]*memory), totals: make([]tally, len(c.Metrics))}, nil
+	return fresh(c, p, f), nil
 }
+
+func fresh(c Config, p *plan, f *fetcher) *Scraper {
+	return &Scraper{config: c, plan: p, http: f, turn: make(chan struct{}, 1), memory: make(map[string]*memory), totals: make([]tally, len(c.Metrics))}
+}
+
+// lock waits for the turn, and reports whether it came before ctx ended.
+func (s *Scraper) lock(ctx context.Context) bool {
+	select {
+	case s.turn <- struct{}{}: // also of a ctx that has ended, if nobody else has it
+		return true
+	default:
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *Scraper) unlock() { <-s.turn }
 
 // Close closes the connections that are kept between sweeps, forgets what is remembered of pods and gives its memory
 // back to the budget. The Scraper can still be used, as a new one.
 func (s *Scraper) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn <- struct{}{}
+	defer s.unlock()
 	s.http.close()
 	s.visits(nil)
 }
@@ -79,17 +100,23 @@ type task struct {
 }
 
 // Scrape asks every ready pod for its metrics and returns what they said. It never fails as a whole, and one pod's
-// failure is no other's: see Sweep.Errors and PodResult. It returns by the SweepTimeout, or soon after ctx ends.
+// failure is no other's: see Sweep.Errors and PodResult. It returns by the SweepTimeout, or soon after ctx ends. Where another
+// sweep takes so long, no pod is asked, and no last value stands in.
 func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sweep := Sweep{At: s.config.Now(), Credentials: s.http.refresh()}
+	limited, cancel := context.WithTimeout(ctx, s.config.SweepTimeout)
+	defer cancel()
+	sweep := Sweep{}
+	if s.lock(limited) {
+		defer s.unlock()
+		sweep.Credentials = s.http.refresh()
+	} else {
+		s = fresh(s.config, s.plan, s.http) // what is remembered is the other sweep's
+	}
+	sweep.At = s.config.Now()
 	visits := s.visits(roster(pods))
 	if s.began.IsZero() {
 		s.began = sweep.At
 	}
-	limited, cancel := context.WithTimeout(ctx, s.config.SweepTimeout)
-	defer cancel()
 	s.run(limited, ctx, s.tasks(visits))
 	for _, v := range visits {
 		s.reuse(v, sweep.At)

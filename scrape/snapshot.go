@@ -54,8 +54,8 @@ func (h *identifier) UnmarshalText(b []byte) error {
 // metrics, of those series that both read alike; in another process, if it comes within twice the Staleness, which is
 // four intervals.
 func (s *Scraper) Snapshot(limit int) (data []byte, left int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn <- struct{}{}
+	defer s.unlock()
 	type entry struct {
 		id   string
 		data []byte
@@ -121,8 +121,8 @@ func (s *Scraper) Restore(data []byte) error {
 		}
 		pods[id] = list
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn <- struct{}{}
+	defer s.unlock()
 	for _, id := range slices.Sorted(maps.Keys(pods)) {
 		if s.memory[id] != nil {
 			continue

@@ -166,6 +166,33 @@ func TestTheSweepEndsByItsDeadline(t *testing.T) {
 	require.ErrorContains(t, sweep.Err(), "20 Canceled")
 }
 
+// TestRegressASweepWaitsForAnotherNoLongerThanItsContext: a sweep behind one that hangs once waited for the end of that one,
+// whatever its own context and its own SweepTimeout said.
+func TestRegressASweepWaitsForAnotherNoLongerThanItsContext(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	base := serve(t, func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-release
+	})
+	end := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(end)
+	pods := []Pod{{Name: "a", URL: base + "/metrics"}}
+	s := newScraper(t, Config{Interval: 20 * time.Second, Timeout: 5 * time.Second, SweepTimeout: 5 * time.Second})
+	first := make(chan Sweep, 1)
+	go func() { first <- s.Scrape(t.Context(), pods) }()
+	<-asked
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	sweep := s.Scrape(ctx, pods)
+	require.Empty(t, first, "it waited for the other sweep")
+	require.Equal(t, Canceled, sweep.Pods[0].Values[0].Err.Reason)
+	require.False(t, sweep.Readings[0].Known())
+	require.Error(t, sweep.Err())
+	end()
+	require.False(t, (<-first).At.IsZero())
+}
+
 func TestSpreadGivesEveryPodItsPlace(t *testing.T) {
 	const spread = 200 * time.Millisecond
 	seen := map[time.Duration]bool{}
