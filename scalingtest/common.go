@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -131,19 +132,26 @@ func checkPermuted(s *subject, e *Episode) *failed {
 	return nil
 }
 
-// checkRepeated: equal policies that see the same say the same, each time, and leave alone what they are given.
-// What hangs on the order of a map or on chance differs only now and then, so short episodes are repeated more often.
+// checkRepeated: equal policies that see the same say the same, each time, whatever the zone of the clock and what becomes of
+// the slices afterwards, and leave alone what they are given. What hangs on the order of a map or on chance differs only now and then, so short episodes are repeated more often.
 func checkRepeated(s *subject, e *Episode) *failed {
-	first, state, f := s.watched(e)
+	first, state, f := s.watched(s.player(e))
 	if f != nil {
 		return f
 	}
-	for range max(1, 96/e.count()) {
-		again, other, f := s.watched(e)
+	for i := range max(3, 96/e.count()) {
+		p, name := s.player(e), "another policy of the same kind, given the same"
+		switch i {
+		case 0:
+			p.reuses, name = true, name+" in slices that are overwritten afterwards"
+		case 1:
+			p.zone, name = time.FixedZone("", 5*3600+1800), name+" with the clock of another zone"
+		}
+		again, other, f := s.watched(p)
 		if f != nil {
 			return f
 		}
-		if f := firstDifference(first, again, "another policy of the same kind, given the same", each(different)); f != nil {
+		if f := firstDifference(first, again, name, each(different)); f != nil {
 			return f
 		}
 		if state != other {
@@ -154,8 +162,7 @@ func checkRepeated(s *subject, e *Episode) *failed {
 }
 
 // watched plays an episode and sees to it that the readings are left as they were. It returns the last state also.
-func (s *subject) watched(e *Episode) ([]moment, string, *failed) {
-	p := s.player(e)
+func (s *subject) watched(p *player) ([]moment, string, *failed) {
 	p.after = func(m *moment) *failed {
 		got := m.seen.Readings[:cap(m.seen.Readings)]
 		for i, r := range got {

@@ -23,8 +23,8 @@
 //   - NeverPanics: no input causes a panic, and what is answered and remembered can be written.
 //   - TimeShift: with all times moved by the same, nothing else changes.
 //   - Order: the order of the readings changes nothing.
-//   - Restart: a restart at any tick changes no decision.
-//   - Repeatable: the same input gives the same output, each time, and is left as it was.
+//   - Restart: a restart at any tick changes no decision, and a policy that has gone on takes an earlier state back.
+//   - Repeatable: the same input gives the same output, each time, is left as it was, and is not kept.
 //   - BoundedState: the state does not grow with the run.
 //   - ClockBack: a clock that steps back causes no action.
 //   - NoData: without any data nothing is done.

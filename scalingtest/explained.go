@@ -9,7 +9,7 @@ import (
 
 // Explained returns what is wrong with the chain of d, or nil (property Explained):
 //
-//   - the deciding line starts at From, each step starts where the one before ended, and the last ends at Replicas;
+//   - the deciding line has a step, also of a Hold; it starts at From, each step starts where the one before ended, and the last ends at Replicas;
 //   - every step's inequality is true of its numbers;
 //   - the verdict is what comparing Replicas with From gives, or Unknown without a change;
 //   - every line that was considered starts at From and is linked in the same way.

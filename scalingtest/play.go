@@ -65,6 +65,9 @@ type player struct {
 	*subject
 	episode *Episode
 	group   scaling.Group
+	earlier []byte // the state at the restart before
+	lent    []byte // what the group has stored last, as it gave it,
+	was     []byte // and as it was then
 	moments []moment
 	now     time.Time
 	spec    []int32 // of each target
@@ -77,6 +80,8 @@ type player struct {
 	noRestarts  bool
 	allRestarts bool
 	shift       time.Duration
+	zone        *time.Location // of the clock
+	reuses      bool           // the slices that the policy was given, for something else
 	readings    func(i int, readings []scaling.Reading) []scaling.Reading
 	order       func(n, place int) int  // of readings, targets and pods: which of n comes to a place
 	before      func(m *moment) *failed // with the policy as it is before the decision
@@ -113,7 +118,9 @@ func (p *player) run() (f *failed) {
 	if f = p.guard("made", func() *failed { p.group = p.fresh(); return nil }); f != nil {
 		return f
 	}
-	p.now = p.now.Add(p.shift)
+	if p.now = p.now.Add(p.shift); p.zone != nil {
+		p.now = p.now.In(p.zone)
+	}
 	p.episode.each(func(i int, tick *Tick, first bool) bool {
 		f = p.tick(i, tick, first)
 		return f == nil
@@ -173,7 +180,28 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 			return f
 		}
 	}
-	return p.carryOut(kept, tick, from)
+	f := p.carryOut(kept, tick, from)
+	if p.reuses {
+		reuse(&kept.seen)
+	}
+	return f
+}
+
+// reuse overwrites what was observed, as callers do that use the same slices at each tick: a policy must not keep them.
+func reuse(obs *scaling.GroupObservation) {
+	clear(obs.Readings)
+	for _, h := range obs.Histograms {
+		clear(h.Bounds)
+		clear(h.Counts)
+	}
+	clear(obs.Histograms)
+	for _, t := range obs.Targets {
+		for _, pod := range t.Pods {
+			clear(pod.Values)
+		}
+		clear(t.Pods)
+	}
+	clear(obs.Targets)
 }
 
 // decided asks the group and keeps its answers.
@@ -251,6 +279,8 @@ func (p *player) carryOut(m *moment, tick *Tick, from []int32) *failed {
 	}
 	m.applied = true
 	f := p.guard("told of the change", func() *failed { p.group.Applied(p.now, from, to); return nil })
+	clear(from)
+	clear(to)
 	if p.told != nil {
 		p.told(m)
 	}
@@ -275,11 +305,17 @@ func (p *player) ready(target int, notReady int32) int32 {
 // stored returns the policy's state.
 func (p *player) stored() (data []byte, f *failed) {
 	f = p.guard("stored", func() *failed {
-		raw, err := json.Marshal(p.group)
+		raw, err := p.group.MarshalJSON()
+		if err == nil {
+			err = json.Unmarshal(raw, new(json.RawMessage))
+		}
 		if err != nil {
 			return p.fail("the state cannot be stored: %v", err)
 		}
-		data = raw
+		if !bytes.Equal(p.lent, p.was) {
+			return p.fail("what MarshalJSON returned before is overwritten:\nstored %s\nis now %s", p.was, p.lent)
+		}
+		p.lent, p.was, data = raw, bytes.Clone(raw), bytes.Clone(raw)
 		return nil
 	})
 	return data, f
@@ -289,28 +325,49 @@ func (p *player) stored() (data []byte, f *failed) {
 func (p *player) restored(data []byte) (q scaling.Group, f *failed) {
 	f = p.guard("restored", func() *failed {
 		q = p.fresh()
-		if err := q.UnmarshalJSON(bytes.Clone(data)); err != nil {
-			return p.fail("the state that was stored is refused: %v\n%s", err, data)
-		}
-		return nil
+		return p.takes(q, data)
 	})
 	return q, f
 }
 
-// restart stores the policy, and goes on with a new one that has its state.
+// takes gives a stored state to a policy, in bytes that are soon used for something else.
+func (p *player) takes(q scaling.Group, data []byte) *failed {
+	lent := bytes.Clone(data)
+	if err := q.UnmarshalJSON(lent); err != nil {
+		return p.fail("the state that was stored is refused: %v\n%s", err, data)
+	}
+	clear(lent)
+	return nil
+}
+
+// restart stores the policy, and goes on with a new one that has its state. The old one is given the state that it had at the
+// restart before, as a caller does whose write was in conflict with another one.
 func (p *player) restart() *failed {
 	data, f := p.stored()
 	if f != nil {
 		return f
 	}
+	if p.earlier != nil {
+		if f := p.guard("restored", func() *failed { return p.takes(p.group, p.earlier) }); f != nil {
+			return f
+		}
+		if f := p.same(p.earlier, "the state is another one once it was restored to a policy that had gone on"); f != nil {
+			return f
+		}
+	}
 	q, f := p.restored(data)
 	if f != nil {
 		return f
 	}
-	p.group = q
+	p.group, p.earlier = q, data
+	return p.same(data, "the state is another one once it was restored")
+}
+
+// same compares a state with the one that the policy has.
+func (p *player) same(data []byte, otherwise string) *failed {
 	again, f := p.stored()
 	if f == nil && !bytes.Equal(data, again) {
-		f = p.fail("the state is another one once it was restored:\nstored   %s\nrestored %s", data, again)
+		f = p.fail("%s:\nstored   %s\nrestored %s", otherwise, data, again)
 	}
 	return f
 }

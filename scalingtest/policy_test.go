@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ type stepper struct {
 	changed time.Time
 	log     []string
 	asked   bool // for a change that is not reported yet
+	kept    []scaling.Reading
+	raw     []byte // its state, as long as it is that
+	buffer  []byte
 }
 
 // newStepper returns a stepper with a fault; "" is none.
@@ -100,7 +104,16 @@ func (p *stepper) Decide(now time.Time, obs scaling.Observation) (d scaling.Deci
 	if back > 0 && !p.changed.IsZero() {
 		p.changed = now.Add(-p.seen.Sub(p.changed)) // not by back, which has no room for all that there can be
 	}
-	p.seen = now
+	p.seen, p.raw = now, nil
+	if p.fault == "local time" {
+		p.log = []string{strconv.Itoa(now.Hour())}
+	}
+	if p.fault == "keeps its input" {
+		for _, r := range p.kept {
+			p.log = append(p.log[:0], r.Metric)
+		}
+		p.kept = obs.Readings
+	}
 	if p.fault == "state that grows" {
 		p.log = append(p.log, "decided")
 	}
@@ -310,6 +323,7 @@ func (p *stepper) hold(d *scaling.Decision, now time.Time) {
 }
 
 func (p *stepper) Applied(now time.Time, from, to int32) {
+	p.raw = nil
 	if p.fault == "forgets what it asked for" && !p.asked {
 		return
 	}
@@ -341,11 +355,24 @@ func (p *stepper) MarshalJSON() ([]byte, error) {
 	if p.fault == "cannot be stored" && s.Changed.Set {
 		return nil, fmt.Errorf("no place for %v", p.changed)
 	}
-	return json.Marshal(s)
+	data, err := json.Marshal(s)
+	if p.fault == "keeps the bytes of its state" && p.raw != nil {
+		return p.raw, nil
+	}
+	if p.fault == "stores into one buffer" {
+		p.buffer = append(p.buffer[:0], data...)
+		return p.buffer, err
+	}
+	return data, err
 }
 
 func (p *stepper) UnmarshalJSON(data []byte) error {
 	var s stepperState
+	if p.fault == "takes its state back on top of its own" {
+		s = stepperState{Seen: scaling.StampOf(p.seen), Changed: scaling.StampOf(p.changed)}
+		s.Seen.Set, s.Changed.Set = !p.seen.IsZero(), !p.changed.IsZero()
+	}
+	p.raw = data
 	if err := json.Unmarshal(data, &s); err != nil {
 		return err
 	}
