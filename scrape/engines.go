@@ -11,7 +11,7 @@ import (
 // several series, and where they are served.
 type Engine uint8
 
-// The enginemetrics.
+// The engines.
 const (
 	VLLM     Engine = iota + 1 // port 8000, /metrics; V1 names first, then V0
 	SGLang                     // port 30000, /metrics; only with --enable-metrics
@@ -22,7 +22,7 @@ const (
 	LlamaCPP                   // llama.cpp server: port 8080, /metrics; only with --metrics
 )
 
-// Engines returns all enginemetrics.
+// Engines returns all engines.
 func Engines() []Engine { return []Engine{VLLM, SGLang, TGI, TRTLLM, Triton, Dynamo, LlamaCPP} }
 
 // String returns the name of the constant.

@@ -59,7 +59,7 @@ type Series struct {
 	Prefer Matcher
 	// Within makes one number of the series of a group: Max for tensor-parallel ranks that repeat one queue.
 	Within Aggregate
-	// Across makes one number of the groups: Sum for what adds up, Mean for utilisations.
+	// Across makes one number of the groups: Sum for what adds up, Average for utilisations.
 	Across Aggregate
 }
 
