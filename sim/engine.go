@@ -43,11 +43,12 @@ type engine struct {
 	freeJobs []int32
 	prompts  []prompt // of jobs, in prefix caches; nil without
 	arrivals Arrivals
-	arrival  Request // the next one
-	coming   bool    // whether there is one
-	backlog  queue   // jobs without a replica
-	users    *users  // of sessions; nil without
-	apart    *apart  // prefill and decode; nil without
+	line     queueing // of arrivals
+	arrival  Request  // the next one
+	coming   bool     // whether there is one
+	backlog  queue    // jobs without a replica
+	users    *users   // of sessions; nil without
+	apart    *apart   // prefill and decode; nil without
 
 	kinds     []kind
 	fleet     []*replica // all that are not gone, in order of their numbers
@@ -146,7 +147,10 @@ func (e *engine) run(check func() error) error {
 	if e.users != nil {
 		e.arrivals = e.users.First.Arrivals(e.seed)
 	}
-	e.comingNext()
+	e.line.length = e.scenario.Workload.Duration()
+	if err := e.comingNext(); err != nil {
+		return err
+	}
 	e.agenda.set(slotScrape, ticks(e.scenario.Scrape.Interval))
 	e.agenda.set(slotControl, ticks(e.scenario.Control.Interval))
 	e.agenda.set(slotEnd, max(e.horizon, ticks(e.scenario.Workload.Duration()))+ticks(e.scenario.Grace))
@@ -159,7 +163,9 @@ func (e *engine) run(check func() error) error {
 		e.events++
 		switch s {
 		case slotArrival:
-			e.arrive()
+			if err := e.arrive(); err != nil {
+				return err
+			}
 		case slotUser:
 			e.users.asks(e)
 		case slotHeld:
@@ -197,23 +203,24 @@ func (e *engine) done() bool {
 }
 
 // comingNext looks at the next arrival.
-func (e *engine) comingNext() {
+func (e *engine) comingNext() error {
 	e.arrival, e.coming = e.arrivals()
 	if !e.coming {
 		e.agenda.set(slotArrival, never)
-		return
+		return nil
 	}
 	e.agenda.set(slotArrival, max(ticks(e.arrival.At), e.now))
+	return e.line.next(&e.arrival, "workload")
 }
 
 // arrive takes a request in.
-func (e *engine) arrive() {
+func (e *engine) arrive() error {
 	j := e.newJob(e.arrival)
 	if e.users != nil {
 		e.users.begins(e, j)
 	}
 	e.enter(j)
-	e.comingNext()
+	return e.comingNext()
 }
 
 // newJob makes a job of a request.

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/inferscale/inferscale/internal/splitmix"
@@ -24,7 +26,8 @@ type Arrivals func() (Request, bool)
 
 // A Workload is traffic: what arrives, for how long.
 type Workload interface {
-	// Arrivals returns the requests of one run. The same seed gives the same requests, whatever policy is tried.
+	// Arrivals returns the requests of one run, none of them before 0, from Duration on or without tokens: such a one ends a
+	// run with an error. The same seed gives the same requests, whatever policy is tried.
 	Arrivals(seed uint64) Arrivals
 	// Duration is how long requests arrive.
 	Duration() time.Duration
@@ -63,19 +66,50 @@ func (t Trace) Duration() time.Duration {
 func (t Trace) Validate(field string) error {
 	var e scaling.FieldErrors
 	e.Check(t.Length >= 0, field+".length", t.Length, "must not be negative")
-	last := time.Duration(0)
-	for i, r := range t.Requests {
-		if r.At >= last && (t.Length == 0 || r.At < t.Length) && r.Input >= 1 && r.Output >= 1 {
-			last = r.At
-			continue
+	line := queueing{length: cmp.Or(t.Length, math.MaxInt64)}
+	for i := range t.Requests {
+		if err := line.next(&t.Requests[i], field); err != nil {
+			e.Add(err)
+			break // a trace that is out of order is so a million times
 		}
-		name := fmt.Sprintf("%s.requests[%d]", field, i)
-		e.Check(r.At >= last, name+".at", r.At, fmt.Sprintf("must not be before the one before it, %s", last))
-		e.Check(t.Length == 0 || r.At < t.Length, name+".at", r.At, fmt.Sprintf("must be within the trace's length, %s", t.Length))
-		e.Check(r.Input >= 1, name+".input", r.Input, "must be at least 1")
-		e.Check(r.Output >= 1, name+".output", r.Output, "must be at least 1")
-		break // a trace that is out of order is so a million times
 	}
+	return e.Err()
+}
+
+// Requests returns the requests of one run of a workload, up to the first that breaks a rule of Workload: then its second
+// value is what is wrong, a scaling.FieldError each, as "workload.requests[3].output: 0: must be at least 1".
+func Requests(w Workload, seed uint64) func(yield func(Request, error) bool) {
+	return func(yield func(Request, error) bool) {
+		line := queueing{length: w.Duration()}
+		next := w.Arrivals(seed)
+		for r, ok := next(); ok; r, ok = next() {
+			err := line.next(&r, "workload")
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// queueing are the requests of a run so far.
+type queueing struct {
+	n            int
+	last, length time.Duration
+}
+
+// next reports what is wrong with the next request.
+func (q *queueing) next(r *Request, field string) error {
+	if r.At >= q.last && r.At < q.length && r.Input >= 1 && r.Output >= 1 {
+		q.last = r.At
+		q.n++
+		return nil
+	}
+	var e scaling.FieldErrors
+	name := fmt.Sprintf("%s.requests[%d]", field, q.n)
+	e.Check(r.At >= q.last, name+".at", r.At, fmt.Sprintf("must not be before the one before it, %s", q.last))
+	e.Check(r.At < q.length, name+".at", r.At, fmt.Sprintf("must be before the end, %s", q.length))
+	e.Check(r.Input >= 1, name+".input", r.Input, "must be at least 1")
+	e.Check(r.Output >= 1, name+".output", r.Output, "must be at least 1")
 	return e.Err()
 }
 
@@ -100,12 +134,23 @@ type scaled struct {
 	factor float64
 }
 
-func (s scaled) Duration() time.Duration { return s.base.Duration() }
+func (s scaled) Duration() time.Duration { return lasting(s.base) }
+
+// lasting returns the duration of a workload, which is 0 of none.
+func lasting(w Workload) time.Duration {
+	if w == nil {
+		return 0
+	}
+	return w.Duration()
+}
 
 func (s scaled) Validate(field string) error {
 	var e scaling.FieldErrors
 	e.Check(s.factor > 0 && s.factor <= 1e6, field+".factor", s.factor, "must be above 0 and at most 1000000")
-	e.Add(s.base.Validate(field))
+	e.Check(s.base != nil, field, s.base, "must be set")
+	if s.base != nil {
+		e.Add(s.base.Validate(field))
+	}
 	return e.Err()
 }
 

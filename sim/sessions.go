@@ -43,7 +43,7 @@ type turn struct {
 }
 
 // Duration returns that of First.
-func (s Sessions) Duration() time.Duration { return s.First.Duration() }
+func (s Sessions) Duration() time.Duration { return lasting(s.First) }
 
 // Validate reports every wrong field at once, under field.
 func (s Sessions) Validate(field string) error {

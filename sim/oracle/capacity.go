@@ -77,10 +77,11 @@ func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas i
 // sample returns the lengths of sampled requests of a workload, evenly spread over it, after the warm-up's.
 func sample(w sim.Workload, seed uint64, most int) ([]sim.Request, error) {
 	total := 0
-	for next := w.Arrivals(seed); ; total++ {
-		if _, ok := next(); !ok {
-			break
+	for _, err := range sim.Requests(w, seed) {
+		if err != nil {
+			return nil, err
 		}
+		total++
 	}
 	if total == 0 {
 		return nil, &scaling.FieldError{Field: "workload", Value: total, Rule: "must have at least one request"}
@@ -187,6 +188,9 @@ func (b *bench) find(ctx context.Context) (Capacity, error) {
 	high := min(1/(b.prompt*b.input+(b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*b.output), 1e6)
 	least := min(0.01/(b.prompt*b.input+(b.server.Base+b.server.Sequence)*b.output), high/2)
 	least = min(max(least, b.slowest()), high)
+	if high < b.slowest() {
+		return Capacity{}, fmt.Errorf("%w: one replica of %q takes no more than %.2g requests/s, at which a run is longer than 90 days", ErrUnattainable, b.server.Name, high)
+	}
 	low := high
 	for {
 		got, err := b.at(ctx, low)

@@ -13,12 +13,14 @@ const mostKept = 4_000_000
 
 // keep draws the requests once, and sets how many of them may be missed. Sessions stay: they are drawn for a reference, and
 // there may be more of them.
-func (r *replayer) keep() {
+func (r *replayer) keep() error {
 	w := r.scenario.Workload
 	kept := sim.Trace{Length: w.Duration()}
-	next := w.Arrivals(r.seed)
 	total := 0
-	for q, more := next(); more; q, more = next() {
+	for q, err := range sim.Requests(w, r.seed) {
+		if err != nil {
+			return err
+		}
 		if total++; total <= mostKept {
 			kept.Requests = append(kept.Requests, q)
 		}
@@ -28,6 +30,7 @@ func (r *replayer) keep() {
 		r.scenario.Workload = kept
 	}
 	r.mayMiss = float64(total)*(1-r.goal.Alpha) + 1e-6
+	return nil
 }
 
 // certify runs a schedule. A brief run ends, as hopeless, once more requests have missed the SLO than may. Each that did is

@@ -51,6 +51,11 @@ const maxDemandSlots = 90 * 24 * 3600
 // A request counts where it arrives, with the work that Capacity gives it. Slots that are short against the gaps between
 // requests follow the noise of the arrivals more than the load.
 func Demand(w sim.Workload, seed uint64, step time.Duration, c Capacity) ([]int32, error) {
+	if w != nil {
+		if err := w.Validate("workload"); err != nil {
+			return nil, err
+		}
+	}
 	work, err := arriving(w, seed, step, c)
 	if err != nil {
 		return nil, err
@@ -76,17 +81,18 @@ func arriving(w sim.Workload, seed uint64, step time.Duration, c Capacity) ([]fl
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	slots := (w.Duration() + step - 1) / step
+	e.Check(w.Duration() > 0, "workload.duration", w.Duration(), "must be above 0")
+	slots := (w.Duration()-1)/step + 1
 	e.Check(slots <= maxDemandSlots, "step", step, fmt.Sprintf("must not cut %s into more than %d slots", w.Duration(), maxDemandSlots))
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
 	work := make([]float64, slots)
-	next := w.Arrivals(seed)
-	for r, ok := next(); ok; r, ok = next() {
-		if t := int(r.At / step); t < len(work) {
-			work[t] += c.Work(r)
+	for r, err := range sim.Requests(w, seed) {
+		if err != nil {
+			return nil, err
 		}
+		work[r.At/step] += c.Work(r)
 	}
 	return work, nil
 }

@@ -46,8 +46,10 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 	var bySeqs, byCache []float64
 	total := 0
 	common := commonBlocks(s, seed)
-	next := s.Workload.Arrivals(seed)
-	for r, ok := next(); ok; r, ok = next() {
+	for r, err := range sim.Requests(s.Workload, seed) {
+		if err != nil {
+			return 0, err
+		}
 		total++
 		if r.At+s.SLO.TTFT+time.Duration(r.Output)*s.SLO.TPOT > horizon {
 			continue

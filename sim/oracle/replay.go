@@ -187,8 +187,7 @@ func newReplayer(s *sim.Scenario, seed uint64, c Capacity, o Search) (*replayer,
 	if r.scenario.Start.IsZero() {
 		r.scenario.Start = time.Unix(0, 0).UTC()
 	}
-	r.keep()
-	return r, nil
+	return r, r.keep()
 }
 
 func (r *replayer) tick() time.Duration { return r.scenario.Control.Interval }
