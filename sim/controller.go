@@ -6,17 +6,22 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Static returns the group that asks for fixed counts, one for each type, and keeps them.
+// Static returns the group that asks for fixed counts, one for each type, and keeps them. For another number of types
+// it decides Unknown.
 func Static(counts ...int32) scaling.Group {
 	return &planned{at: func(time.Duration) []int32 { return counts }}
 }
 
 // Schedule returns the group that asks, for one type, for counts[i] from i*step on: a plan made beforehand, such as an
-// oracle's. It decides at the ticks of the scenario, so a plan should be early by one.
+// oracle's. It decides at the ticks of the scenario, so a plan should be early by one. Before
+// start, and without counts or a step, it decides Unknown.
 func Schedule(start time.Time, step time.Duration, counts []int32) scaling.Group {
 	p := &planned{start: start}
 	answer := make([]int32, 1)
 	p.at = func(t time.Duration) []int32 {
+		if t < 0 || step <= 0 || len(counts) == 0 {
+			return nil
+		}
 		answer[0] = counts[min(int(t/step), len(counts)-1)]
 		return answer
 	}
@@ -34,6 +39,9 @@ type planned struct {
 
 func (p *planned) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
 	counts := p.at(now.Sub(p.start))
+	if len(counts) != len(obs.Targets) {
+		return scaling.UnknownGroup(obs, scaling.NotEach, float64(len(obs.Targets)), float64(len(counts)))
+	}
 	p.answer = p.answer[:0]
 	for i := range obs.Targets {
 		d := scaling.HoldAt(obs.Targets[i].SpecReplicas)

@@ -12,7 +12,7 @@ import (
 type Options struct {
 	Policy string // its name, for the result
 	Seed   uint64
-	// Timeline records the fleet at this interval; 0 records nothing.
+	// Timeline records the fleet at this interval, of at least 1 ms; 0 records nothing.
 	Timeline time.Duration
 	// Decision is called at each tick with what was seen and decided: a target for each type of the scenario, in its
 	// order. It must not keep the slices.
@@ -45,14 +45,14 @@ type Outcome struct {
 // A group of several decides on the scenario's types, in their order and by their names. What it sees of pods are the
 // values of the scenario's metrics, NaN where a replica did not answer.
 //
-// Errors are those of Scenario.Validate, of newGroup, of the context (looked at once a decision), and
-// ErrBookkeeping.
+// Errors are those of Scenario.Validate, of a request that breaks a rule of Workload, of newGroup, of the context (looked at
+// once a decision), and ErrBookkeeping.
 func Run(ctx context.Context, s *Scenario, newGroup func() (scaling.Group, error), o Options) (Result, error) {
 	if err := s.Validate(); err != nil {
 		return Result{}, err
 	}
-	if o.Timeline < 0 {
-		return Result{}, &scaling.FieldError{Field: "timeline", Value: o.Timeline, Rule: "must not be negative"}
+	if o.Timeline != 0 && o.Timeline < time.Millisecond {
+		return Result{}, &scaling.FieldError{Field: "timeline", Value: o.Timeline, Rule: "must be 0, which is none, or at least 1ms"}
 	}
 	c, err := newController(newGroup, s.Control.Forgets)
 	if err != nil {
