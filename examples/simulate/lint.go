@@ -84,6 +84,9 @@ func readAutoscalers(data []byte) ([]*autoscaler, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if _, is := document.(map[string]any); err == nil && document != nil && !is {
+			err = fmt.Errorf("%.50q: must be a mapping, with apiVersion and kind", fmt.Sprint(document))
+		}
 		if err == nil && document != nil {
 			err = readAutoscaler(document, &all)
 		}

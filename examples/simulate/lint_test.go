@@ -11,6 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestLintOfNoMapping: the error was one of Go's types.
+func TestLintOfNoMapping(t *testing.T) {
+	_, err := readAutoscalers([]byte("time,prompt_tokens\n"))
+	require.EqualError(t, err, `document 1: "time,prompt_tokens": must be a mapping, with apiVersion and kind`)
+}
+
 // lintText runs -lint on a document.
 func lintText(t *testing.T, text string, flags ...string) (code int, out, stderr string) {
 	t.Helper()
