@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,14 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim/traces"
 )
+
+// writeOutput writes to -o, or to standard output.
+func (o *options) writeOutput(stdout io.Writer, text []byte) error {
+	if err := writeFile(cmp.Or(o.output, standard), stdout, raw(text)); err != nil {
+		return fmt.Errorf("-o: %w", err)
+	}
+	return nil
+}
 
 // convertLog makes a trace of a log of requests.
 func (o *options) convertLog(stdout, stderr io.Writer) error {
@@ -31,15 +41,15 @@ func (o *options) convertLog(stdout, stderr io.Writer) error {
 		return &usageError{fmt.Errorf("-convert: %w", err)}
 	}
 	defer log.Close() //nolint:errcheck // it was only read
-	var s traces.Summary
-	err = writeFile(o.output, stdout, func(w io.Writer) (err error) {
-		s, err = traces.Convert(w, log, o.convert, c)
-		return err
-	})
+	var trace bytes.Buffer
+	s, err := traces.Convert(&trace, log, o.convert, c)
 	if _, ok := errors.AsType[*scaling.FieldError](err); ok {
 		return &usageError{fmt.Errorf("-columns: %w", err)}
 	}
 	if err != nil {
+		return &usageError{fmt.Errorf("-convert: %w", err)}
+	}
+	if err := o.writeOutput(stdout, trace.Bytes()); err != nil {
 		return err
 	}
 	out := stdout

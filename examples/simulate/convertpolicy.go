@@ -36,7 +36,7 @@ func (o *options) convertPolicies(stdout io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("-convert: %w", err)}
 	}
-	return writeFile(cmp.Or(o.output, standard), stdout, raw(text))
+	return o.writeOutput(stdout, text)
 }
 
 func converted(data []byte) ([]byte, error) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -87,9 +89,17 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 		return o, &usageError{err}
 	}
 	o.set = map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { o.set[f.Name] = true })
+	flags.Visit(func(f *flag.Flag) {
+		o.set[f.Name] = true
+		if f.Value.String() == "" && f.Name != "report" && f.Name != "match" && err == nil { // the value of -match is not in the flag
+			err = misuse("-%s \"\": must not be empty", f.Name)
+		}
+	})
 	if flags.NArg() > 0 {
 		return o, misuse("unexpected argument %q", flags.Arg(0))
+	}
+	if err != nil {
+		return o, err
 	}
 	if o.set["profile"] {
 		if o.set["server"] {
@@ -222,8 +232,8 @@ func (o *options) together() error {
 		return misuse("-card and -cards go with -roofline")
 	case (o.set["kv-bytes"] || o.set["kv-latency"]) && !o.set["disaggregate"]:
 		return misuse("-kv-bytes and -kv-latency go with -disaggregate")
-	case o.set["kv-tokens"] && !o.fromHistory():
-		return misuse("-kv-tokens goes with -calibrate, -prometheus and -history")
+	case o.set["kv-tokens"] && (!o.fromHistory() || o.set["server"]):
+		return misuse("-kv-tokens goes with -calibrate, and without -server with -prometheus and -history")
 	case o.set["write-server"] && (!o.fromHistory() || o.set["server"]):
 		return misuse("-write-server goes with -prometheus and -history, and without -server")
 	case o.lint != "":
@@ -331,7 +341,9 @@ func (o *options) check() error {
 		return misuse("-cold-start %s: must be within 0 and 24h", o.coldStart)
 	case o.min < 1:
 		return misuse("-min %d: must be at least 1", o.min)
-	case o.max < o.min:
+	case o.max < 1:
+		return misuse("-max %d: must be at least 1", o.max)
+	case o.max < o.min && (!o.fromHistory() || o.set["min"] && o.set["max"]): // a history says what is not given
 		return misuse("-max %d: must not be below -min, %d", o.max, o.min)
 	case o.max > 1000:
 		return misuse("-max %d: must be at most 1000", o.max)
@@ -345,10 +357,33 @@ func (o *options) check() error {
 		return misuse("-alpha %g: must be above 0 and below 1", o.alpha)
 	case o.seeds < 1 || o.seeds > 1000:
 		return misuse("-seeds %d: must be within 1 and 1000", o.seeds)
-	case o.json == standard && o.report == standard:
-		return misuse("-json and -report: only one of them can be -")
 	case o.parallel < 1 || o.parallel > 1024:
 		return misuse("-parallel %d: must be within 1 and 1024", o.parallel)
+	}
+	return o.distinct()
+}
+
+// distinct refuses a file that is written where another one is written or read: one of them would be lost.
+func (o *options) distinct() error {
+	flags := map[string]string{} // by the file
+	for _, f := range append([]file{
+		{flag: "trace", name: o.trace},
+		{flag: "config", name: o.config},
+		{flag: "server", name: o.serverName},
+		{flag: "history", name: o.history},
+		{flag: "convert", name: o.convert},
+		{flag: "roofline", name: o.roofline},
+	}, o.written()...) {
+		name := filepath.Clean(f.name)
+		switch first := flags[name]; {
+		case f.name == "" || name == os.DevNull:
+		case first != "":
+			return misuse("-%s and -%s: only one of them can be %s", first, f.flag, f.name)
+		case f.name == standard && slices.Contains([]string{"dump", "write-server", "scores", "resume", "baseline"}, f.flag):
+			return misuse("-%s -: must be a file", f.flag)
+		default:
+			flags[name] = f.flag
+		}
 	}
 	return nil
 }

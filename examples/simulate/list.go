@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"time"
@@ -11,7 +12,8 @@ import (
 )
 
 // list prints what there is to choose from.
-func list(out io.Writer) error {
+func list(stdout io.Writer) error {
+	out := bufio.NewWriter(stdout)
 	fmt.Fprint(out, "TRACES (-trace)\n")
 	for _, t := range traces.List() {
 		what := fmt.Sprintf("%d requests in %s", t.Requests, t.Length.Round(time.Second))
@@ -37,5 +39,5 @@ func list(out io.Writer) error {
 	for _, p := range profiles() {
 		fmt.Fprintf(out, "  %-24s  %s\n", p.name, p.server.Name)
 	}
-	return nil
+	return out.Flush()
 }

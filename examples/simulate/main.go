@@ -30,7 +30,7 @@ import (
 const (
 	exitOK    = 0
 	exitFail  = 1 // a run failed, the simulator does not meet the published figures, or -lint found something
-	exitUsage = 2 // the command line is wrong
+	exitUsage = 2 // the command line is wrong, or a file to be read that it names
 	// exitRefused: what is known is not enough for a verdict; the message says why.
 	exitRefused = 3
 )

@@ -56,6 +56,9 @@ func (o *options) checkHistory() error {
 			return misuse("-%s does not go with -prometheus or -history", name)
 		}
 	}
+	if o.set["cold-start-tail"] && !o.set["cold-start"] {
+		return misuse("-cold-start-tail goes with -cold-start where the starts are those of a history")
+	}
 	if o.history != "" && r.url != "" {
 		return misuse("-history does not go with -prometheus")
 	}
@@ -139,26 +142,24 @@ func readDump(name string) (*history.Dump, error) {
 	defer f.Close() //nolint:errcheck // it was only read
 	d, err := history.Read(f)
 	if err != nil {
-		return nil, fmt.Errorf("-history %s: %w", name, err)
+		return nil, &usageError{fmt.Errorf("-history %s: %w", name, err)}
 	}
 	return d, nil
 }
 
 // writeDump writes a dump, packed where its name says so.
-func writeDump(name string, d *history.Dump) (err error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+func writeDump(name string, d *history.Dump) error {
+	err := writeThrough(name, 0o600, func(w io.Writer) error {
+		if !strings.HasSuffix(name, ".gz") {
+			return d.Write(w)
+		}
+		packed := gzip.NewWriter(w)
+		return errors.Join(d.Write(packed), packed.Close())
+	})
 	if err != nil {
 		return fmt.Errorf("-dump: %w", err)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if !strings.HasSuffix(name, ".gz") {
-		return d.Write(f)
-	}
-	packed := gzip.NewWriter(f)
-	if err := d.Write(packed); err != nil {
-		return err
-	}
-	return packed.Close()
+	return nil
 }
 
 // recorded makes the world that of a history.
@@ -195,9 +196,10 @@ func (o *options) recorded(w *world, p *past) error {
 		if !o.set["max"] {
 			w.bounds.Max = max(2*high, w.bounds.Min+1)
 		}
-		w.bounds.Max = max(w.bounds.Max, w.bounds.Min)
+		w.bounds = o.ordered(w.bounds)
 		w.notes = append(w.notes, fmt.Sprintf("There were %d to %d replicas, so the bounds are %d to %d: -min and -max set others.", low, high, w.bounds.Min, w.bounds.Max))
 	} else {
+		w.bounds = o.ordered(w.bounds)
 		w.notes = append(w.notes, fmt.Sprintf("Warning: history: without the replicas that were asked for there is no incumbent, and the bounds are -min %d and -max %d.", w.bounds.Min, w.bounds.Max))
 	}
 	w.Types = []sim.Type{{Server: server, Initial: w.bounds.Min, Startup: o.starts(w, f)}}
@@ -212,6 +214,17 @@ func (o *options) recorded(w *world, p *past) error {
 		controller: func(uint64) (scaling.Group, error) { return sim.Schedule(w.Start, f.Step, spec), nil },
 	}
 	return nil
+}
+
+// ordered returns bounds in which the one that was not given makes way for the other.
+func (o *options) ordered(b scaling.Bounds) scaling.Bounds {
+	if !o.set["max"] {
+		b.Max = max(b.Max, b.Min)
+	}
+	if !o.set["min"] {
+		b.Min = min(b.Min, b.Max)
+	}
+	return b
 }
 
 // incumbentName is the line of what there was.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -131,12 +130,7 @@ func (o *options) computeRoofline(stdout, stderr io.Writer) error {
 		return &usageError{fmt.Errorf("-roofline: %w", err)}
 	}
 	fmt.Fprintf(stderr, "simulate: warning: computed from data sheets, and measured by nobody\n")
-	return o.writeDocument(&d, stdout)
-}
-
-// writeDocument writes a server to -o, or to standard output.
-func (o *options) writeDocument(d *calibrate.Document, stdout io.Writer) error {
-	return writeFile(cmp.Or(o.output, standard), stdout, raw(d.Text()))
+	return o.writeOutput(stdout, d.Text())
 }
 
 // calibrateRuns makes a server of a benchmark's files.
@@ -160,5 +154,5 @@ func (o *options) calibrateRuns(stdout, stderr io.Writer) error {
 	for _, why := range r.Unknown() {
 		fmt.Fprintf(stderr, "simulate: warning: %s\n", why)
 	}
-	return o.writeDocument(&r.Document, stdout)
+	return o.writeOutput(stdout, r.Text())
 }

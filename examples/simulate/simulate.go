@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 // simulate compares policies and shows what came of it.
@@ -55,7 +56,7 @@ func (o *options) simulate(ctx context.Context, stdout, stderr io.Writer) error 
 // away.
 func (o *options) show(c *comparison, stdout, stderr io.Writer) error {
 	text := stdout
-	if o.json == standard || o.report == standard {
+	if slices.ContainsFunc(o.files(), func(f file) bool { return f.name == standard }) {
 		text = stderr
 	}
 	out := bufio.NewWriter(text)
@@ -83,6 +84,7 @@ type file struct {
 	write             func(c *comparison, w io.Writer) error
 }
 
+// files are those that show writes.
 func (o *options) files() (all []file) {
 	for _, f := range []file{
 		{"json", o.json, "All results", (*comparison).json},
@@ -97,15 +99,22 @@ func (o *options) files() (all []file) {
 	return all
 }
 
+// written are all files that the flags name to be written.
+func (o *options) written() []file {
+	if o.output != "" {
+		return []file{{flag: "o", name: o.output}}
+	}
+	all := append(o.files(), file{flag: "dump", name: o.dump}, file{flag: "write-server", name: o.writeServer}, file{flag: "resume", name: o.resume})
+	if o.scores != "" {
+		all = append(all, file{flag: "scores", name: o.scores}, file{flag: "scores", name: o.beside(".csv")}, file{flag: "scores", name: o.beside(".svg")})
+	}
+	return append(all, file{flag: "baseline", name: o.baseline})
+}
+
 // writable tries the files before the runs are made for them. It leaves none behind.
 func (o *options) writable() error {
-	if o.dump != "" {
-		if err := try(o.dump); err != nil {
-			return fmt.Errorf("-dump: %w", err)
-		}
-	}
-	for _, f := range o.files() {
-		if f.name == standard {
+	for _, f := range o.written() {
+		if f.name == "" || f.name == standard || f.flag == "baseline" && !o.update {
 			continue
 		}
 		if err := try(f.name); err != nil {
@@ -150,5 +159,21 @@ func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error
 		_, err := stdout.Write(b.Bytes())
 		return err
 	}
-	return os.WriteFile(name, b.Bytes(), 0o644) //nolint:gosec // a report is for everybody
+	return writeThrough(name, 0o644, raw(b.Bytes())) // a report is for everybody
+}
+
+// writeThrough writes a file as it comes, and removes what it could not write to the end.
+func writeThrough(name string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		info, unknown := f.Stat()
+		err = errors.Join(err, f.Close())
+		if err != nil && unknown == nil && info.Mode().IsRegular() {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}()
+	return write(f)
 }

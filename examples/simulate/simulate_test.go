@@ -274,6 +274,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"-trace servegen-m-large -to 90s", "must be a multiple of the step 10m0s"},
 		{"-cold-start -1s", "-cold-start -1s: must be within 0 and 24h"},
 		{"-min 0", "-min 0: must be at least 1"},
+		{"-history x -max 0", "-max 0: must be at least 1"},
+		{"-history x -min 4 -max 3", "-max 3: must not be below -min, 4"},
 		{"-min 4 -max 3", "-max 3: must not be below -min, 4"},
 		{"-max 5000", "-max 5000: must be at most 1000"},
 		{"-scrape-failures 2", "must be a probability"},
@@ -282,6 +284,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"-alpha 1", "-alpha 1: must be above 0 and below 1"},
 		{"-seeds 0", "-seeds 0: must be within 1 and 1000"},
 		{"-json - -report -", "-json and -report: only one of them can be -"},
+		{"-trace .", "-trace: .:1: read .: is a directory"},
 		{"-parallel 0", "-parallel 0: must be within 1 and 1024"},
 	} {
 		code, _, errs := start(t, strings.Fields(row.args)...)
@@ -289,6 +292,55 @@ func TestBadCommandLines(t *testing.T) {
 		require.Contains(t, errs, row.says, row.args)
 		require.Contains(t, errs, "simulate -help shows the flags.", row.args)
 	}
+}
+
+// TestEmptyValues: a flag whose variable a script had not set was passed over, and the bundled trace replayed in its place.
+func TestEmptyValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"history", "prometheus", "config", "trace", "policy", "calibrate", "roofline", "convert", "lint", "json", "scenario"} {
+		code, out, errs := start(t, "-"+name, "", "-to", "2s") // which no mode has but the comparison
+		require.Equal(t, exitUsage, code, name)
+		require.Contains(t, errs, "-"+name+` "": must not be empty`)
+		require.Empty(t, out)
+	}
+}
+
+// TestFilesAreApart: of two files under one name the later took the earlier's place, and what a flag cannot write to standard
+// output was lost, or went into a file named -.
+func TestFilesAreApart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, says := range map[string]string{
+		"-json x -report ./x":                                             "-json and -report: only one of them can be ./x",
+		"-json simulate-report.html":                                      "-json and -report: only one of them can be simulate-report.html",
+		"-history d -manifest x -scaledobject x":                          "-manifest and -scaledobject: only one of them can be x",
+		"-history d -json - -manifest -":                                  "-json and -manifest: only one of them can be -",
+		"-history d -dump d -prometheus http://x":                         "-history does not go with -prometheus",
+		"-history d -write-server d":                                      "-history and -write-server: only one of them can be d",
+		"-history d -write-server -":                                      "-write-server -: must be a file",
+		"-prometheus http://x -dump -":                                    "-dump -: must be a file",
+		"-trace mine.csv -json mine.csv":                                  "-trace and -json: only one of them can be mine.csv",
+		"-convert log.csv -columns 1,2,3 -o log.csv":                      "-convert and -o: only one of them can be log.csv",
+		"-suite -scores s.md -json s.csv":                                 "-json and -scores: only one of them can be s.csv",
+		"-suite -scores -":                                                "-scores -: must be a file",
+		"-suite -resume -":                                                "-resume -: must be a file",
+		"-history d -server qwen32b -kv-tokens 5":                         "-kv-tokens goes with -calibrate, and without -server with",
+		"-history d -cold-start-tail":                                     "-cold-start-tail goes with -cold-start where",
+		"-history nowhere -json " + os.DevNull + " -report " + os.DevNull: "-history: open nowhere",
+	} {
+		code, _, errs := start(t, strings.Fields(args)...)
+		require.Equal(t, exitUsage, code, args)
+		require.Contains(t, errs, says, args)
+	}
+}
+
+// TestNothingHalfWritten: what a full disk, or an error on the way, left of a file looked as if it were whole.
+func TestNothingHalfWritten(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "dump.json")
+	require.ErrorContains(t, writeThrough(name, 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, "the first half")
+		return errors.Join(err, errors.New("no space left"))
+	}), "no space left")
+	require.NoFileExists(t, name)
 }
 
 func TestHelpHasEveryFlag(t *testing.T) {
@@ -342,6 +394,24 @@ func TestOutputsAreTriedFirst(t *testing.T) {
 		require.Contains(t, errs.String(), row.says)
 	}
 	require.NoFileExists(t, filepath.Join(dir, "new.json"))
+}
+
+// TestOutputsThatAreFull: -list said nothing of it, and the others not which flag it was.
+func TestOutputsThatAreFull(t *testing.T) {
+	const full = "/dev/full"
+	f, err := os.OpenFile(full, os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close() //nolint:errcheck // it is full
+	var errs bytes.Buffer
+	require.Equal(t, exitFail, run(t.Context(), []string{"-list"}, f, &errs))
+	require.Contains(t, errs.String(), "no space left")
+	for _, args := range []string{"-roofline qwen3-32b", "-convert testdata/old-policies.yaml"} {
+		code, _, errs := start(t, strings.Fields(args+" -o "+full)...)
+		require.Equal(t, exitFail, code)
+		require.Contains(t, errs, "-o: write "+full)
+	}
 }
 
 // TestTheTableOutlivesItsFiles: a file that fails once the runs are made takes neither the table nor the other file away.

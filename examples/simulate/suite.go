@@ -86,6 +86,13 @@ func (o *options) runSuite(ctx context.Context, stdout, stderr io.Writer) (err e
 			return err
 		}
 	}
+	if err := o.writable(); err != nil {
+		return err
+	}
+	before, err := o.before()
+	if err != nil {
+		return err
+	}
 	var known *journal
 	if o.resume != "" {
 		if known, err = openJournal(o.resume); err != nil {
@@ -109,7 +116,7 @@ func (o *options) runSuite(ctx context.Context, stdout, stderr io.Writer) (err e
 	}
 	bar.end()
 	b.sum()
-	return o.showBoard(b, stdout, stderr)
+	return o.showBoard(b, before, stdout, stderr)
 }
 
 // aheads are of how much of the future the limits are told; -1 is a cold start.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -98,8 +100,7 @@ func TestSuite(t *testing.T) {
 			b.Entries[i].Cells[0].results = append(b.Entries[i].Cells[0].results, sim.Result{Seed: seed + 1, Attainment: 0.05, ReplicaHours: 1})
 		}
 	}
-	o := options{baseline: file("base.csv")}
-	err = o.compareBaseline(&b, io.Discard)
+	err = b.compareBaseline(before, io.Discard)
 	require.ErrorContains(t, err, recommendedName+": attained 0.")
 	require.ErrorContains(t, err, limitName(0)+": attains ")
 }
@@ -172,6 +173,27 @@ func TestJournalOfWhatCannotBe(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(`{"policy":"p","row":"r","result":`+result+"}\n"), 0o600))
 		_, err := openJournal(file)
 		require.ErrorContains(t, err, says, result)
+	}
+}
+
+// TestSuiteFilesAreTriedFirst: a baseline that was not there, and scores that could not be written, were found out after an hour.
+func TestSuiteFilesAreTriedFirst(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, row := range []struct {
+		args, says string
+		code       int
+	}{
+		{"-baseline nowhere.csv", "-baseline: open nowhere.csv", exitUsage},
+		{"-baseline testdata/tiny.txt", "-baseline testdata/tiny.txt: ", exitUsage},
+		{"-baseline no/where.csv -update", "-baseline: open no/where.csv", exitFail},
+		{"-scores no/where.md", "-scores: open no/where.md", exitFail},
+		{"-json no/where.json", "-json: open no/where.json", exitFail},
+	} {
+		var out, errs bytes.Buffer
+		code := run(ctx, append([]string{"-suite", "-quick"}, strings.Fields(row.args)...), &out, &errs)
+		require.Equal(t, row.code, code, row.args)
+		require.Contains(t, errs.String(), row.says)
 	}
 }
 

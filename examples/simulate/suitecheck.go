@@ -96,18 +96,26 @@ func readBaseline(r io.Reader) (map[judged]standing, error) {
 	return all, nil
 }
 
-// compareBaseline says which policies' scores have fallen below those of the baseline by more than their noise. Runs are
-// compared one by one, as both met the same requests.
-func (o *options) compareBaseline(b *board, out io.Writer) error {
+// before returns what the file of -baseline has, if there is one to compare with.
+func (o *options) before() (map[judged]standing, error) {
+	if o.baseline == "" || o.update {
+		return nil, nil
+	}
 	f, err := os.Open(o.baseline)
 	if err != nil {
-		return fmt.Errorf("-baseline: %w", err)
+		return nil, &usageError{fmt.Errorf("-baseline: %w", err)}
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	before, err := readBaseline(f)
+	all, err := readBaseline(f)
 	if err != nil {
-		return fmt.Errorf("-baseline %s: %w", o.baseline, err)
+		return nil, &usageError{fmt.Errorf("-baseline %s: %w", o.baseline, err)}
 	}
+	return all, nil
+}
+
+// compareBaseline says which policies' scores have fallen below those of the baseline by more than their noise. Runs are
+// compared one by one, as both met the same requests.
+func (b *board) compareBaseline(before map[judged]standing, out io.Writer) error {
 	now := b.standings()
 	var failed error
 	for _, e := range b.Entries {

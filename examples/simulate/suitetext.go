@@ -30,7 +30,7 @@ func parseRows(list string) (rows []suite.Row, err error) {
 }
 
 // showBoard prints the board, writes what is asked for, and compares it with a baseline.
-func (o *options) showBoard(b *board, stdout, stderr io.Writer) error {
+func (o *options) showBoard(b *board, before map[judged]standing, stdout, stderr io.Writer) error {
 	text := stdout
 	if o.json == standard {
 		text = stderr
@@ -38,28 +38,32 @@ func (o *options) showBoard(b *board, stdout, stderr io.Writer) error {
 	out := bufio.NewWriter(text)
 	b.table(out)
 	failed := out.Flush()
-	write := func(name string, write func(io.Writer) error) {
+	write := func(flag, name string, write func(io.Writer) error) {
 		if err := writeFile(name, stdout, write); err != nil {
-			failed = errors.Join(failed, err)
+			failed = errors.Join(failed, fmt.Errorf("-%s: %w", flag, err))
 		} else if name != standard {
 			fmt.Fprintf(text, "\nWritten: %s\n", name)
 		}
 	}
 	if o.json != "" {
-		write(o.json, b.json)
+		write("json", o.json, b.json)
 	}
 	if o.scores != "" {
-		stem := strings.TrimSuffix(o.scores, filepath.Ext(o.scores))
-		write(o.scores, func(w io.Writer) error { return b.markdown(w, filepath.Base(stem)) })
-		write(stem+".csv", b.csv)
-		write(stem+".svg", b.svg)
+		write("scores", o.scores, func(w io.Writer) error { return b.markdown(w, filepath.Base(o.beside(""))) })
+		write("scores", o.beside(".csv"), b.csv)
+		write("scores", o.beside(".svg"), b.svg)
 	}
-	if o.baseline != "" && o.update {
-		write(o.baseline, b.writeBaseline)
-	} else if o.baseline != "" {
-		failed = errors.Join(failed, o.compareBaseline(b, text))
+	if o.update {
+		write("baseline", o.baseline, b.writeBaseline)
+	} else if before != nil {
+		failed = errors.Join(failed, b.compareBaseline(before, text))
 	}
 	return failed
+}
+
+// beside returns the name of a file beside that of -scores.
+func (o *options) beside(ending string) string {
+	return strings.TrimSuffix(o.scores, filepath.Ext(o.scores)) + ending
 }
 
 func (b *board) json(w io.Writer) error { return writeJSON(w, b) }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,8 @@ import (
 
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/policy"
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -65,6 +70,43 @@ func TestCheckOfAChosenPart(t *testing.T) {
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "Warning: the server is checked on a part of what it was calibrated by")
 	require.Contains(t, out, "Checked from 2026-01-01 00:00 on: ")
+}
+
+// TestBoundsOfAHistory: -min above 16 was refused for a -max that had not been given, and -max below the least replicas that there
+// were was raised without a word.
+func TestBoundsOfAHistory(t *testing.T) {
+	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
+	dump := dumpOf(t, r, func(*history.Dump) {})
+	fleet := reducedFile(t, dump)
+	spec := counts(fleet.Spec)
+	low, high := slices.Min(spec), slices.Max(spec)
+	require.Greater(t, low, int32(1))
+	for args, want := range map[string]scaling.Bounds{
+		"":                {Min: low, Max: 2 * high},
+		"-min 20":         {Min: 20, Max: max(2*high, 21)},
+		"-max 1":          {Min: 1, Max: 1},
+		"-min 20 -max 20": {Min: 20, Max: 20},
+	} {
+		o, err := parse(append([]string{"-history", dump}, strings.Fields(args)...), io.Discard)
+		require.NoError(t, err, args)
+		p, err := o.load(t.Context(), io.Discard)
+		require.NoError(t, err)
+		w, err := o.world(p)
+		require.NoError(t, err)
+		require.Equal(t, want, w.bounds, args)
+	}
+}
+
+// TestManifestAlone: a manifest on standard output had the table before it.
+func TestManifestAlone(t *testing.T) {
+	skipUnderRace(t)
+	r := recordDay(t, sim.Qwen32B(), conversations(2, 14, 3*time.Hour))
+	dump := dumpOf(t, r, func(*history.Dump) {})
+	code, out, errs := start(t, "-history", dump, "-policy", "proportional/llm", "-seeds", "1", "-report", "", "-manifest", "-")
+	require.Equal(t, exitOK, code, errs)
+	_, err := policy.Read([]byte(out), "manifest")
+	require.NoError(t, err)
+	require.Contains(t, errs, "POLICY")
 }
 
 // TestNoRecordedTimesIsNoTrust: where the engine's times to first token are missing there is nothing to check by, and no ranking.

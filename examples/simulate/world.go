@@ -131,13 +131,17 @@ func (o *options) open(w *world) (sim.Workload, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, misuse("-trace %q: neither a file nor one of %s", o.trace, strings.Join(traceNames(), ", "))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("-trace: %w", err)
+	var all sim.Workload
+	if err == nil {
+		defer f.Close() //nolint:errcheck // it was only read
+		w.Name = filepath.Base(o.trace)
+		w.title = "Traffic of " + w.Name
+		all, err = traces.Read(f, w.Name)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	w.Name = filepath.Base(o.trace)
-	w.title = "Traffic of " + w.Name
-	return traces.Read(f, w.Name)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("-trace: %w", err)}
+	}
+	return all, nil
 }
 
 // window cuts the part in [from, to) out of traffic; a to of 0 is its end.
