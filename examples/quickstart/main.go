@@ -131,8 +131,13 @@ func (o *options) check(flags *flag.FlagSet) error {
 		return fmt.Errorf("unexpected argument %q: URLs belong behind -targets, separated by commas", flags.Arg(0))
 	}
 	var err error
-	flags.Visit(func(f *flag.Flag) {
+	high := false
+	flags.Visit(func(f *flag.Flag) { // in the order of their names: -high before -low, -max and -min
 		isDemo := f.Name == "pace"
+		high = high || f.Name == "high"
+		if f.Value.String() == "" && err == nil {
+			err = fmt.Errorf("-%s \"\": must not be empty", f.Name)
+		}
 		if o.config != "" && slices.Contains([]string{"metric", "high", "low"}, f.Name) && err == nil {
 			err = fmt.Errorf("-%s goes not with -config, which says it", f.Name)
 		}
@@ -142,6 +147,9 @@ func (o *options) check(flags *flag.FlagSet) error {
 				where = "not with -targets"
 			}
 			err = fmt.Errorf("-%s goes %s", f.Name, where)
+		}
+		if slices.Contains([]string{"low", "max", "min"}, f.Name) && !high && o.config == "" && err == nil {
+			err = fmt.Errorf("-%s goes with -high or -config: without them nothing is decided", f.Name)
 		}
 	})
 	switch {

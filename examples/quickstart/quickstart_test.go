@@ -194,11 +194,20 @@ func TestBadCommandLines(t *testing.T) {
 		{"-targets http://127.0.0.1:1 -high 1 -min 9 -max 3", "bounds.max: 3: must not be below min 9"},
 		{"-targets http://127.0.0.1:1 -interval 1s -timeout 2s", "timeout: 2s: must be positive and below interval"},
 		{"-targets http://127.0.0.1:1 -interval 0s", "-interval 0s: must be positive"},
+		// Of these the first three were asked again and again, one with its password on the screen, and the others did nothing.
+		{"-targets localhost:8000", `-targets: "localhost:8000": must be a URL of http or https`},
+		{"-targets http://u:secret@127.0.0.1:1", `-targets: "http://u:xxxxx@127.0.0.1:1": must be a URL of http or https without a user`},
+		{"-targets http://u:secret@127.0.0.1:1:1", "-targets: entry 1: must be a URL"},
+		{"-targets http://127.0.0.1:1 -low 1", "-low goes with -high or -config"},
+		{"-targets http://127.0.0.1:1 -min 5 -max 2", "-max goes with -high or -config"},
+		{"-targets=", `-targets "": must not be empty`},
+		{"-config=", `-config "": must not be empty`},
 		{"-nonsense", "flag provided but not defined"},
 	} {
 		code, _, errs := start(t, strings.Fields(row.args)...)
 		require.Equal(t, exitUsage, code, row.args)
 		require.Contains(t, errs, row.says, row.args)
+		require.NotContains(t, errs, "secret")
 	}
 	code, _, errs := start(t, "-help")
 	require.Equal(t, exitOK, code)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -82,9 +83,14 @@ func pods(targets string) ([]scrape.Pod, error) {
 	seen := map[string]bool{}
 	for target := range strings.SplitSeq(targets, ",") {
 		target = strings.TrimSpace(target)
+		u, err := url.Parse(target)
 		switch {
 		case target == "":
 			return nil, fmt.Errorf("-targets %q: an entry is empty", targets)
+		case err != nil: // which repeats what may hold a password
+			return nil, fmt.Errorf("-targets: entry %d: must be a URL, as http://host:port/metrics", len(pods)+1)
+		case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil:
+			return nil, fmt.Errorf("-targets: %q: must be a URL of http or https without a user, as http://host:port/metrics", u.Redacted())
 		case seen[target]:
 			return nil, fmt.Errorf("-targets: %s is there twice", target)
 		}
