@@ -62,6 +62,9 @@ type options struct {
 	verbose    bool
 }
 
+// onceTimeout is how long a model may take with -once, if -timeout does not say.
+const onceTimeout = 30 * time.Second
+
 // leaseTimes are those of leader election.
 type leaseTimes struct{ duration, renew, retry time.Duration }
 
@@ -78,7 +81,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "let no model write replicas, whatever it says of itself")
 	flags.BoolVar(&o.once, "once", false, "do one round, print it as a table and end; nothing is written")
 	flags.BoolVar(&o.explain, "explain", false, "with -once: print the chain behind every count")
-	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "with -once: how long a model may take")
+	flags.DurationVar(&o.timeout, "timeout", onceTimeout, "with -once: how long a model may take")
 	flags.StringVar(&o.metrics, "metrics-address", ":8080", "where to serve /metrics; 0 serves none")
 	flags.StringVar(&o.probes, "probe-address", ":8081", "where to serve /healthz and /readyz; 0 serves none")
 	flags.BoolVar(&o.elect, "leader-elect", true, "elect a leader, so that of several copies one works")
@@ -99,8 +102,12 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		err = errors.New("-f needs -once: in a cluster the configuration is a ConfigMap")
 	case o.explain && !o.once:
 		err = errors.New("-explain needs -once; -v logs every decision")
+	case o.timeout != onceTimeout && !o.once:
+		err = errors.New("-timeout needs -once")
+	case o.timeout <= 0:
+		err = fmt.Errorf("-timeout %s: must be above 0", o.timeout)
 	case o.lease.retry <= 0 || o.lease.renew <= o.lease.retry*6/5 || o.lease.duration <= o.lease.renew:
-		err = errors.New("-lease-duration must be above -renew-deadline, and that above 1.2 times -retry-period")
+		err = fmt.Errorf("-lease-duration %s must be above -renew-deadline %s, and that above 1.2 times -retry-period %s", o.lease.duration, o.lease.renew, o.lease.retry)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%v\n", err)

@@ -92,12 +92,19 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
-	if flags.NArg() > 0 {
-		err := fmt.Errorf("unexpected argument %q", flags.Arg(0))
-		fmt.Fprintf(stderr, "%s\n", err)
-		return options{}, err
+	var err error
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case o.webhookPort < 1 || o.webhookPort > 65535:
+		err = fmt.Errorf("-webhook-port %d: must be within 1 and 65535", o.webhookPort)
+	case o.grace < 0:
+		err = fmt.Errorf("-grace %s: must not be negative", o.grace)
 	}
-	return o, nil
+	if err != nil {
+		fmt.Fprintf(stderr, "%s\n", err)
+	}
+	return o, err
 }
 
 // run is main with its surroundings as arguments. It returns the exit code.

@@ -19,6 +19,10 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{[]string{"-help"}, exitOK, "-webhook-cert-dir"},
 		{[]string{"-nonsense"}, exitUsage, "nonsense"},
+		// Port 0 was 9443, any other wrong one failed late, and a negative grace was without end.
+		{[]string{"-webhook-port", "0"}, exitUsage, "-webhook-port 0: must be within 1 and 65535"},
+		{[]string{"-webhook-port", "70000"}, exitUsage, "-webhook-port 70000: must be within 1 and 65535"},
+		{[]string{"-grace", "-1s"}, exitUsage, "-grace -1s: must not be negative"},
 		{[]string{"serve"}, exitUsage, `unexpected argument "serve"`},
 		{[]string{"-kubeconfig", "/does/not/exist"}, exitFail, "/does/not/exist"},
 	} {
