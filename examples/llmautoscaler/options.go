@@ -60,8 +60,8 @@ func parse(args []string, w io.Writer) (options, error) {
 	o.Define(f, command.Words{Name: name, Requests: "an object takes 2 to 4 a round", Work: "rounds", Loses: "ends"})
 	f.StringVar(&o.namespaces, "namespaces", "", "comma-separated `namespaces` to work in; empty means all")
 	f.StringVar(&o.selector, "pod-selector", "", "label `selector` of the pods to keep in memory; empty means all. Pods that it leaves out are as if they were not there")
-	f.IntVar(&o.workers, "workers", 64, "rounds at a `time`. A round takes as long as the slowest pod answers, at most 3 s")
-	f.IntVar(&o.share, "workers-per-namespace", 16, "rounds at a `time` of one namespace, so that one with slow pods keeps no other from its rounds; 0 for no limit. Namespaces take turns in any case")
+	f.IntVar(&o.workers, "workers", 64, "`rounds` at a time. A round takes as long as the slowest pod answers, at most 3 s")
+	f.IntVar(&o.share, "workers-per-namespace", 16, "`rounds` at a time of one namespace, so that one with slow pods keeps no other from its rounds; 0 for no limit. Namespaces take turns in any case")
 	f.DurationVar(&o.statusRefresh, "status-refresh", 5*time.Minute, "how old a status may be of which only numbers have changed")
 
 	f.BoolVar(&o.elect, "leader-elect", true, "let one of several replicas work; without it there must be only one")
