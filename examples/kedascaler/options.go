@@ -72,6 +72,9 @@ Exit codes: 0 asked to end, 1 failed, 2 the command line is wrong.
 Flags:
 `
 
+// someObject is the ScaledObject of -query that says none.
+const someObject = "default/chat"
+
 // parse reads the command line. What is wrong with it was said on w.
 func parse(args []string, w io.Writer) (options, error) {
 	var o options
@@ -88,7 +91,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.IntVar(&o.fake, "fake", 0, "`number` of pages to make up instead: a queue that grows and shrinks within two minutes")
 	f.IntVar(&o.count, "replicas", 0, "with -static or -fake, how many `replicas` the target is said to have; 0 means as many as pages")
 	f.StringVar(&o.query, "query", "", "`address` of a scaler to ask; key=value after the flags are the trigger's metadata")
-	f.StringVar(&o.object, "scaled-object", "default/chat", "with -query, `namespace/name` of the ScaledObject")
+	f.StringVar(&o.object, "scaled-object", someObject, "with -query, `namespace/name` of the ScaledObject")
 	f.DurationVar(&o.watch, "watch", 0, "with -query, ask again every second for so `long`, and print what changes")
 
 	f.StringVar(&o.address, "address", "", "`address` to serve gRPC at; empty means :10450 in a cluster and 127.0.0.1:10450 on a laptop")
@@ -170,6 +173,9 @@ func (o *options) check(rest []string) error {
 	must(o.fake >= 0 && o.fake <= 1000, "fake", o.fake, "must be between 0 and 1000")
 	must(o.count >= 0, "replicas", o.count, "must be at least 0")
 	must(o.watch >= 0, "watch", o.watch, "must not be negative")
+	must(o.count <= 0 || o.laptop(), "replicas", o.count, "goes with -static or -fake")
+	must(o.watch <= 0 || o.query != "", "watch", o.watch, "goes with -query")
+	must(o.object == someObject || o.query != "", "scaled-object", o.object, "goes with -query")
 	must(o.idle >= time.Minute, "idle", o.idle, "must be at least 1m")
 	must(o.maxTriggers >= 1, "max-triggers", o.maxTriggers, "must be at least 1")
 	must(!o.webhook || !o.plaintext, "webhook", o.webhook, "must not be given with -plaintext, as API servers speak TLS only")

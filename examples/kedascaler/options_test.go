@@ -53,6 +53,10 @@ func TestCommandLine(t *testing.T) {
 		{nil, "-static=127.0.0.1:80", "-static: 127.0.0.1:80: must be an http or https URL"},
 		{nil, "-fake=-1", "-fake: -1: must be between 0 and 1000"},
 		{nil, "-fake=1001", "-fake: 1001: must be between 0 and 1000"},
+		// These had no effect, and nothing said so.
+		{inCluster, "-replicas=3", "-replicas: 3: goes with -static or -fake"},
+		{pages, "-watch=3s", "-watch: 3s: goes with -query"},
+		{inCluster, "-scaled-object=a/b", "-scaled-object: a/b: goes with -query"},
 		{pages, "-replicas=-1", "-replicas: -1: must be at least 0"},
 		{pages, "-address=nowhere", "-address: nowhere: must be host:port"},
 		{pages, "-address=:10450", "-address: :10450: must be a loopback address, as there is no TLS"},
