@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 		{"keeps the bytes of its state", "Restart", "the state cannot be stored"},
 		{"stores into one buffer", "Restart", "what MarshalJSON returned before is overwritten"},
 		{"keeps its input", "Repeatable", "the states of two policies that were given the same"},
-		{"local time", "Repeatable", "the states of two policies that were given the same"},
+		{"local time", "Repeatable", "with the clock of another zone"},
 		{"order of a map", "Repeatable", "Repeatable"},
 		{"sorts its input", "Repeatable", "the readings that it was given were changed"},
 		{"appends to its input", "Repeatable", "the readings that it was given were changed"},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -105,8 +104,8 @@ func (p *stepper) Decide(now time.Time, obs scaling.Observation) (d scaling.Deci
 		p.changed = now.Add(-p.seen.Sub(p.changed)) // not by back, which has no room for all that there can be
 	}
 	p.seen, p.raw = now, nil
-	if p.fault == "local time" {
-		p.log = []string{strconv.Itoa(now.Hour())}
+	if p.fault == "local time" && now.Minute() < 30 {
+		return scaling.UnknownAt(obs.SpecReplicas, unknown, "")
 	}
 	if p.fault == "keeps its input" {
 		for _, r := range p.kept {
