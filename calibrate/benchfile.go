@@ -24,7 +24,7 @@ const largestBench = 256 << 20
 //   - what vllm bench serve --save-result writes, a run a file, or several where --append-result put them behind each other,
 //   - the stages of inference-perf (stage_0_lifecycle_metrics.json), a run a file,
 //   - benchmark reports of llm-d, versions 0.1 and 0.2, JSON or YAML, a run a file,
-//   - CSV with a header of rate, input, output, ttft and itl, in any order; times in seconds.
+//   - a file whose name ends in .csv, with a header of rate, input, output, ttft and itl, in any order; times in seconds.
 //
 // Replicas is how many replicas served the benchmark together, 1 as a rule: each had its part of the rate. Errors name file,
 // field, value and rule.
@@ -108,7 +108,7 @@ func documents(data []byte) ([]tree, error) {
 			all = append(all, t)
 		}
 	}
-	var t map[string]any // a tree would have trees in it
+	var t any // of a tree all maps would be trees
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -116,7 +116,11 @@ func documents(data []byte) ([]tree, error) {
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("must have one document, or several in JSON")
 	}
-	return []tree{t}, nil
+	m, ok := t.(map[string]any)
+	if !ok && t != nil {
+		return nil, errNone()
+	}
+	return []tree{m}, nil
 }
 
 func readReport(data []byte) ([]Run, error) {
@@ -136,6 +140,10 @@ func readReport(data []byte) ([]Run, error) {
 		runs = append(runs, r)
 	}
 	return runs, nil
+}
+
+func errNone() error {
+	return errors.New("is none of: vllm bench serve --save-result, a stage of inference-perf, a benchmark report of llm-d (0.1 or 0.2), or a .csv with rate, input, output, ttft and itl")
 }
 
 func readRun(t tree) (Run, error) {
@@ -162,7 +170,7 @@ func readRun(t tree) (Run, error) {
 		g.report(&r, []string{"metrics"})
 		r.Rate = g.need("metrics", "throughput", "requests_per_sec")
 	default:
-		return r, errors.New("is none of: vllm bench serve --save-result, a stage of inference-perf, a benchmark report of llm-d (0.1 or 0.2), or a .csv with rate, input, output, ttft and itl")
+		return r, errNone()
 	}
 	return r, g.errs.Err()
 }
@@ -178,14 +186,17 @@ func (g *getter) need(path ...string) float64 { return g.first(path) }
 // first returns the first number that is there, and above zero.
 func (g *getter) first(paths ...[]string) float64 {
 	var names []string
+	var there any = bare("not there")
 	for _, path := range paths {
 		if x, ok := g.at(path...); ok && x > 0 {
 			return x
 		}
+		if x, ok := g.value(path...); ok && len(names) == 0 {
+			there = x
+		}
 		names = append(names, strings.Join(path, "."))
 	}
-	x, _ := g.at(paths[0]...)
-	g.errs.Check(false, strings.Join(names, " or "), x, "must be a number above 0")
+	g.errs.Check(false, strings.Join(names, " or "), there, "must be a number above 0")
 	return math.NaN()
 }
 

@@ -86,9 +86,9 @@ func TestReadRuns(t *testing.T) {
 		require.InEpsilon(t, 0.5, runs[0].Rate, 1e-12)
 	}
 	for text, says := range map[string]string{
-		"{}": "x.json: is none of", "": "is none of", "[1]": "cannot unmarshal",
-		`{"request_throughput": 1, "total_input_tokens": 5, "mean_itl_ms": null}`: "completed: 0: must be a number above 0",
-		`{"metrics": {"latency": {}}}`:                                            "metrics.requests.input_length.mean: 0: must be",
+		"{}": "x.json: is none of", "": "is none of", "[1]": "x.json: is none of",
+		`{"request_throughput": 1, "total_input_tokens": 5, "mean_itl_ms": null}`: "completed: not there: must be a number above 0",
+		`{"metrics": {"latency": {}}}`:                                            "metrics.requests.input_length.mean: not there: must be",
 	} {
 		_, err := calibrate.ReadRuns([]byte(text), "x.json", 1)
 		require.ErrorContains(t, err, says)
@@ -189,4 +189,19 @@ func FuzzReadRuns(f *testing.F) {
 			_ = fmt.Sprint(r.Unknown())
 		}
 	})
+}
+
+// TestRegressABenchmarkIsToldByWhatItHolds: a number that is text, null or missing was once said to be 0, and a table whose name
+// does not end in .csv was an error of YAML's.
+func TestRegressABenchmarkIsToldByWhatItHolds(t *testing.T) {
+	_, err := calibrate.ReadRuns([]byte(`{"request_throughput": "1", "total_input_tokens": null, "completed": -3, "mean_tpot_ms": 0}`), "r.json", 1)
+	require.EqualError(t, err, `r.json: completed: -3: must be a number above 0
+request_throughput: "1": must be a number above 0
+total_input_tokens: <nil>: must be a number above 0
+total_output_tokens: not there: must be a number above 0
+mean_itl_ms or mean_tpot_ms: not there: must be a number above 0`)
+	for _, text := range []string{"rate,input,output,itl\n1,2,3,4\n", "[]", "5"} {
+		_, err := calibrate.ReadRuns([]byte(text), "r", 1)
+		require.ErrorContains(t, err, "r: is none of: vllm bench serve --save-result")
+	}
 }

@@ -72,7 +72,7 @@ func (s *Startup) times() []named {
 }
 
 // Read reads a file with a server, strictly: what is not known, given twice, of another type or out of its range is an error, as
-// is a parameter that is not there. All errors are told at once, each as "file:line: field: value: rule", and are
+// is a parameter that is not there. All errors are told at once, each as "file:line: field: value: rule", without a line what is not there, and are
 // scaling.FieldErrors.
 func Read(data []byte, file string) (Document, error) {
 	if len(data) > largest {
@@ -123,11 +123,11 @@ type reader struct {
 }
 
 func (r *reader) wrong(n *yaml.Node, field, rule string) {
-	line := 0
+	place := r.file
 	if n != nil {
-		line = n.Line
+		place = fmt.Sprintf("%s:%d", r.file, n.Line)
 	}
-	r.errs = append(r.errs, fmt.Errorf("%s:%d: %w", r.file, line, &scaling.FieldError{Field: field, Value: shown(n), Rule: rule}))
+	r.errs = append(r.errs, fmt.Errorf("%s: %w", place, &scaling.FieldError{Field: field, Value: shown(n), Rule: rule}))
 }
 
 // bare is a value that stands in an error without quotes.

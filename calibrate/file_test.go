@@ -129,3 +129,11 @@ func FuzzRead(f *testing.F) {
 		_, _ = d.Server()
 	})
 }
+
+// TestRegressWhatIsNotThereHasNoLine: it once was in line 0.
+func TestRegressWhatIsNotThereHasNoLine(t *testing.T) {
+	_, err := calibrate.Read([]byte("format: inferscale.server/v1\nbase: x\n"), "s.yaml")
+	require.ErrorContains(t, err, "s.yaml:2: base: x: must be a number")
+	require.ErrorContains(t, err, "s.yaml: kvTokens: not there: must be there")
+	require.NotContains(t, err.Error(), ":0:")
+}

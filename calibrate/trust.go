@@ -119,7 +119,14 @@ func (t *Trust) Trusted() bool { return len(t.Reasons) == 0 }
 // Compare compares what was recorded with what a simulation of the same traffic on the same replicas says: stretch by stretch, in
 // the order of time, by the time at which they begin. Errors are *scaling.FieldError.
 func Compare(recorded, simulated []Times, recordedHours, simulatedHours float64, c Check) (Trust, error) {
-	if err := c.validate(); err != nil {
+	var e scaling.FieldErrors
+	e.Add(c.validate())
+	for k, times := range [][]Times{recorded, simulated} {
+		name := []string{"recorded", "simulated"}[k]
+		i := slices.IndexFunc(times, func(t Times) bool { return t.TTFT == nil || t.TPOT == nil })
+		e.Check(i < 0, fmt.Sprintf("%s[%d]", name, max(i, 0)), "no distribution", "must have TTFT and TPOT, of no requests an empty Histogram")
+	}
+	if err := e.Err(); err != nil {
 		return Trust{}, err
 	}
 	limit, least := cmp.Or(c.Limit, 0.2), cmp.Or(c.Least, 100)

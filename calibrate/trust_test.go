@@ -158,3 +158,9 @@ func TestNothingToCompareIsNotTrusted(t *testing.T) {
 	require.ErrorContains(t, err, "limit: -1")
 	require.ErrorContains(t, err, "tpot: NaN")
 }
+
+// TestRegressAStretchWithoutDistributionsIsAnError: it once was a nil pointer that was used.
+func TestRegressAStretchWithoutDistributionsIsAnError(t *testing.T) {
+	_, err := calibrate.Compare([]calibrate.Times{{}}, nil, 1, 1, calibrate.Check{})
+	require.EqualError(t, err, `recorded[0]: "no distribution": must have TTFT and TPOT, of no requests an empty Histogram`)
+}
