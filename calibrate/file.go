@@ -72,8 +72,8 @@ func (s *Startup) times() []named {
 }
 
 // Read reads a file with a server, strictly: what is not known, given twice, of another type or out of its range is an error, as
-// is a parameter that is not there. All errors are told at once, each as "file:line: field: value: rule", without a line what is not there, and are
-// scaling.FieldErrors.
+// is a parameter that is not there. All errors are told at once, each as "file:line: field: value: rule", without a line what is
+// not there, and are scaling.FieldErrors.
 func Read(data []byte, file string) (Document, error) {
 	if len(data) > largest {
 		return Document{}, fmt.Errorf("%s: %w", file, &scaling.FieldError{Field: "length", Value: len(data), Rule: fmt.Sprintf("must be at most %d bytes", largest)})

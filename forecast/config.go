@@ -26,8 +26,8 @@ type Config struct {
 	Spread float64 `json:"spread"`
 	// Demand names what is looked at, as a metric: what is remembered of another one is forgotten. Empty is a name, too.
 	Demand string `json:"demand,omitempty"`
-	// Location is where a day begins and ends; nil means UTC. On a day that is an hour longer the larger demand of the
-	// hour that comes twice counts; the hour that a shorter one lacks is not known of it.
+	// Location is where a day begins and ends, as time.LoadLocation returns it by a name; nil means UTC. On a day that is an
+	// hour longer the larger demand of the hour that comes twice counts; the hour that a shorter one lacks is not known of it.
 	Location *time.Location `json:"-"`
 }
 
@@ -52,6 +52,10 @@ func (c *Config) Validate() error {
 	interval(c.Control, "control")
 	e.Check(len(c.Demand) <= mostName, "demand", c.Demand, "must be at most 512 bytes")
 	e.Check(c.Spread >= 0 && c.Spread <= 10, "spread", c.Spread, "must be within 0 and 10")
+	if c.Location != nil {
+		name := c.Location.String()
+		e.Check(name != "" && name != "Local", "location", name, "must have a name, by which a stored state knows its days, and not Local, which differs between machines")
+	}
 	return e.Err()
 }
 
