@@ -77,6 +77,7 @@ func backwards(s string) string {
 	return string(b)
 }
 
+// redact returns at most limit bytes of what a pod sent, without the token, and nothing of it beside one that is long.
 func (f *fetcher) redact(b []byte, limit int) []byte {
 	if len(f.token) >= longToken {
 		return []byte(redacted)
@@ -127,11 +128,9 @@ func parts(b []byte, token string) []bool {
 	}
 	for _, form := range append(encodings(token), encodings(backwards(token))...) {
 		form = strings.ReplaceAll(form, `\`, "")
-		for _, short := range [...]string{form, backwards(form)} {
-			for i := 0; 0 < len(short) && len(short) < telling && i+len(short) <= len(b); i++ {
-				if string(b[i:i+len(short)]) == short {
-					mark(i, len(short))
-				}
+		for i := 0; 0 < len(form) && len(form) < telling && i+len(form) <= len(b); i++ {
+			if part := string(b[i : i+len(form)]); part == form || part == backwards(form) {
+				mark(i, len(form))
 			}
 		}
 		var run uint64

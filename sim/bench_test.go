@@ -52,12 +52,16 @@ func BenchmarkEvent(b *testing.B) {
 	e.controller, _ = newController(func() (scaling.Group, error) { return Static(6), nil }, false)
 	e.initial()
 	e.arrivals = s.Workload.Arrivals(1)
-	e.comingNext()
+	if err := e.comingNext(); err != nil {
+		b.Fatal(err)
+	}
 	step := func() {
 		slot, at := e.agenda.next()
 		e.now = at
 		if slot == slotArrival {
-			e.arrive()
+			if err := e.arrive(); err != nil {
+				b.Fatal(err)
+			}
 		} else {
 			e.wake(e.bySlot[slot-firstReplica])
 		}

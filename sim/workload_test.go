@@ -37,7 +37,8 @@ func TestRegressRequestsThatBreakTheRulesAreErrors(t *testing.T) {
 		var field *scaling.FieldError
 		require.ErrorAs(t, err, &field)
 		var last error
-		for _, last = range sim.Requests(s.Workload, 1) {
+		for _, err := range sim.Requests(s.Workload, 1) {
+			last = err
 		}
 		require.EqualError(t, last, says)
 	}
