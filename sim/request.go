@@ -157,32 +157,32 @@ func (s scaled) Validate(field string) error {
 func (s scaled) Arrivals(seed uint64) Arrivals {
 	next := s.base.Arrivals(seed)
 	random := newStream(seed, streamScale)
-	var waiting []Request // copies, in order of time
+	var waiting copies
+	number := 0
 	ahead, more := next()
 	end := s.base.Duration()
 	return func() (Request, bool) {
 		for more && (len(waiting) == 0 || ahead.At <= waiting[0].At) {
-			copies := int(s.factor)
-			if random.Uniform() < s.factor-float64(copies) {
-				copies++
+			n := int(s.factor)
+			if random.Uniform() < s.factor-float64(n) {
+				n++
 			}
-			for i := range copies {
+			for i := range n {
 				r := ahead
 				if i > 0 {
 					within := min(time.Second, end-r.At)
 					r.At += min(time.Duration(random.Uniform()*float64(within)), within-1)
 					r.Blocks = others(r.Blocks, uint64(i))
 				}
-				waiting = insert(waiting, r)
+				waiting.push(copied{r, number})
+				number++
 			}
 			ahead, more = next()
 		}
 		if len(waiting) == 0 {
 			return Request{}, false
 		}
-		r := waiting[0]
-		waiting = waiting[:copy(waiting, waiting[1:])]
-		return r, true
+		return waiting.pop(), true
 	}
 }
 
@@ -198,11 +198,43 @@ func others(blocks []uint64, number uint64) []uint64 {
 	return ids
 }
 
-// insert keeps the requests in order of time; those at one time stay in the order in which they came.
-func insert(in []Request, r Request) []Request {
-	in = append(in, r)
-	for i := len(in) - 1; i > 0 && in[i-1].At > in[i].At; i-- {
-		in[i-1], in[i] = in[i], in[i-1]
+// A copied is a request with its number among all copies.
+type copied struct {
+	Request
+
+	n int
+}
+
+// copies are a heap: the first of them is the next in time, of those at one time the one that came first.
+type copies []copied
+
+func (c copies) less(i, j int) bool {
+	return c[i].At < c[j].At || c[i].At == c[j].At && c[i].n < c[j].n
+}
+
+func (c *copies) push(r copied) {
+	*c = append(*c, r)
+	h := *c
+	for i := len(h) - 1; i > 0 && h.less(i, (i-1)/2); i = (i - 1) / 2 {
+		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
 	}
-	return in
+}
+
+func (c *copies) pop() Request {
+	h := *c
+	first := h[0].Request
+	last := len(h) - 1
+	h[0], h[last] = h[last], copied{}
+	h = h[:last]
+	for i, next := 0, 1; next < last; i, next = next, 2*next+1 {
+		if next+1 < last && h.less(next+1, next) {
+			next++
+		}
+		if !h.less(next, i) {
+			break
+		}
+		h[i], h[next] = h[next], h[i]
+	}
+	*c = h
+	return first
 }

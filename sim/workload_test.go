@@ -55,3 +55,22 @@ func TestRegressAWorkloadOfNothingIsAnError(t *testing.T) {
 		require.ErrorContains(t, s.Validate(), says)
 	}
 }
+
+// TestRegressCopiesOfOneInstantAreNotQuadratic: 128,000 copies of requests at one instant once took the better part of a minute.
+func TestRegressCopiesOfOneInstantAreNotQuadratic(t *testing.T) {
+	requests := make([]sim.Request, 32_000)
+	for i := range requests {
+		requests[i] = sim.Request{At: time.Second, Input: 1 + int32(i), Output: 1}
+	}
+	w := sim.Scaled(sim.Trace{Requests: requests, Length: time.Minute}, 4)
+	begun, n := time.Now(), 0
+	for r, err := range sim.Requests(w, 1) {
+		require.NoError(t, err) // in order of time
+		if n < len(requests) {
+			require.Equal(t, requests[n], r) // those at one instant as they came
+		}
+		n++
+	}
+	require.Equal(t, 4*len(requests), n)
+	require.Less(t, time.Since(begun), 10*time.Second)
+}
