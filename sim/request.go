@@ -158,11 +158,10 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 	next := s.base.Arrivals(seed)
 	random := newStream(seed, streamScale)
 	var waiting copies
-	number := 0
 	ahead, more := next()
 	end := s.base.Duration()
 	return func() (Request, bool) {
-		for more && (len(waiting) == 0 || ahead.At <= waiting[0].At) {
+		for more && (len(waiting.heap) == 0 || int64(ahead.At) <= waiting.heap[0].at) {
 			n := int(s.factor)
 			if random.Uniform() < s.factor-float64(n) {
 				n++
@@ -174,12 +173,11 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 					r.At += min(time.Duration(random.Uniform()*float64(within)), within-1)
 					r.Blocks = others(r.Blocks, uint64(i))
 				}
-				waiting.push(copied{r, number})
-				number++
+				waiting.push(r)
 			}
 			ahead, more = next()
 		}
-		if len(waiting) == 0 {
+		if len(waiting.heap) == 0 {
 			return Request{}, false
 		}
 		return waiting.pop(), true
@@ -198,43 +196,32 @@ func others(blocks []uint64, number uint64) []uint64 {
 	return ids
 }
 
-// A copied is a request with its number among all copies.
-type copied struct {
-	Request
-
-	n int
+// copies are requests that wait for their time; those of one time come in the order in which they came.
+type copies struct {
+	heap   heap
+	places []int32
+	slots  []Request
+	free   []int32
+	came   int64
 }
 
-// copies are a heap: the first of them is the next in time, of those at one time the one that came first.
-type copies []copied
-
-func (c copies) less(i, j int) bool {
-	return c[i].At < c[j].At || c[i].At == c[j].At && c[i].n < c[j].n
-}
-
-func (c *copies) push(r copied) {
-	*c = append(*c, r)
-	h := *c
-	for i := len(h) - 1; i > 0 && h.less(i, (i-1)/2); i = (i - 1) / 2 {
-		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
+func (c *copies) push(r Request) {
+	slot := int32(len(c.slots))
+	if n := len(c.free); n > 0 {
+		slot, c.free = c.free[n-1], c.free[:n-1]
+	} else {
+		c.slots, c.places = append(c.slots, Request{}), append(c.places, -1)
 	}
+	c.slots[slot] = r
+	c.heap.push(c.places, entry{at: int64(r.At), rank: c.came, number: slot})
+	c.came++
 }
 
 func (c *copies) pop() Request {
-	h := *c
-	first := h[0].Request
-	last := len(h) - 1
-	h[0], h[last] = h[last], copied{}
-	h = h[:last]
-	for i, next := 0, 1; next < last; i, next = next, 2*next+1 {
-		if next+1 < last && h.less(next+1, next) {
-			next++
-		}
-		if !h.less(next, i) {
-			break
-		}
-		h[i], h[next] = h[next], h[i]
-	}
-	*c = h
-	return first
+	slot := c.heap[0].number
+	r := c.slots[slot]
+	c.slots[slot] = Request{}
+	c.heap.remove(c.places, 0)
+	c.free = append(c.free, slot)
+	return r
 }
