@@ -100,7 +100,7 @@ func (w *wide) add(n, t int64) {
 func (w *wide) seconds() float64 { return (float64(w.hi)*(1<<64) + float64(w.lo)) / second }
 
 func newEngine(s *Scenario, o Options) *engine {
-	e := &engine{scenario: s, options: o, seed: o.Seed}
+	e := &engine{scenario: s, options: o, seed: o.Seed, line: queueing{length: s.Workload.Duration()}}
 	e.bounds.ttft, e.bounds.tpot, e.bounds.queue = ttftBuckets(), tpotBuckets(), queueBuckets()
 	e.bounds.routerTTFT, e.bounds.routerTPOT = routerTTFTBuckets(), routerTPOTBuckets()
 	e.bounds.tokens, e.bounds.sketch = tokenBuckets(), sketchBounds()
@@ -147,7 +147,6 @@ func (e *engine) run(check func() error) error {
 	if e.users != nil {
 		e.arrivals = e.users.First.Arrivals(e.seed)
 	}
-	e.line.length = e.scenario.Workload.Duration()
 	if err := e.comingNext(); err != nil {
 		return err
 	}
