@@ -63,6 +63,7 @@ type Shadows struct {
 	asking   bool
 	closed   bool
 	trouble  string // why nothing could be shown to them
+	lacking  error  // why, of what the pods were asked for them, metrics have no value
 }
 
 // New returns the shadows of a plan, or nil if it has none.
@@ -170,6 +171,7 @@ func (s *Shadows) asked(now time.Time, scale k8s.Scale) (run func()) {
 		s.trouble = "pods were not observed: " + err.Error()
 		return nil
 	}
+	s.lacking = seen.Err
 	return s.look(now, scale, &seen)
 }
 
@@ -184,9 +186,7 @@ func observed(ctx context.Context, observer Observer, scale k8s.Scale) (seen k8s
 
 // look shows them what was seen, and returns what is to be run beside the rounds if a replay is due. The lock is held.
 func (s *Shadows) look(now time.Time, scale k8s.Scale, seen *k8s.Observed) (run func()) {
-	if s.trouble = ""; seen.Err != nil {
-		s.trouble = "metrics without a value: " + seen.Err.Error()
-	}
+	s.trouble = ""
 	obs := scaling.Observation{SpecReplicas: scale.Replicas, ReadyReplicas: scale.StatusReplicas, Readings: seen.Readings, Histograms: seen.Histograms}
 	if len(seen.Fleets) > 0 { // what was seen of the pods, and not what the target's status says
 		obs.ReadyReplicas = seen.Fleets[0].Ready
@@ -234,8 +234,10 @@ type State struct {
 	shadow.Wish // with its Name at least
 	// Err is what is wrong with it in the document: it is left out.
 	Err error
-	// Trouble is why it was not shown, or not all, of what it needs.
+	// Trouble is why it was shown nothing of the last round.
 	Trouble string
+	// Lacking is why metrics had no value that pods were asked for the shadows alone; it was shown the others.
+	Lacking error
 	// Attained is what its counts would have attained by a replay, and Actual what the real ones do; both are nil where they
 	// are not known.
 	Attained, Actual *capacity.Attainment
@@ -259,7 +261,7 @@ func (s *Shadows) States() []State {
 	all := make([]State, len(s.config.Plan.All))
 	for i := range all {
 		p := &s.config.Plan.All[i]
-		all[i] = State{Wish: wishes[p.Name], Err: p.Err, Trouble: s.trouble}
+		all[i] = State{Wish: wishes[p.Name], Err: p.Err, Trouble: s.trouble, Lacking: s.lacking}
 		all[i].Name = p.Name
 		if found == nil {
 			continue

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -99,6 +100,27 @@ func TestWhatAsksPodsEndsWithClose(t *testing.T) {
 	require.Equal(t, 1, p.closed)
 	w.Show(time.Now(), k8s.Scale{}, &k8s.Observed{}, nil)
 	require.Len(t, later, 1, "it is closed")
+}
+
+// TestMetricsWithoutAValueAreNoTrouble: shadows are shown the others, and what they lack is told beside.
+func TestMetricsWithoutAValueAreNoTrouble(t *testing.T) {
+	absent := errors.New("absent")
+	p := &pods{answer: func(context.Context) (k8s.Observed, error) {
+		return k8s.Observed{Fleets: []k8s.FleetView{{Ready: 3}}, Err: absent}, nil
+	}}
+	for _, scrapes := range []bool{false, true} {
+		plan := planOf("a")
+		if scrapes {
+			plan.Scrape.Metrics = []scrape.Metric{{}}
+		}
+		w := New(&Config{Plan: plan, Observe: func() (Observer, error) { return p, nil }, Within: time.Minute, Beside: atOnce})
+		seen, _ := p.answer(t.Context())
+		w.Show(time.Now(), k8s.Scale{Replicas: 4}, &seen, nil)
+		state := w.States()[0]
+		require.Empty(t, state.Trouble)
+		require.Equal(t, int32(3), state.Replicas)
+		require.Equal(t, scrapes, state.Lacking != nil, "of a round's own metrics the round tells")
+	}
 }
 
 // TestAPanicOfWhatAsksPodsEndsNothing: it is told, the place is given back, and the next round asks again.

@@ -62,6 +62,7 @@ func (r *runner) newWatchers(las *v1alpha1.LLMAutoScaler) *watchers {
 // begin makes the shadows anew.
 func (r *runner) begin(w *watchers) {
 	c := r.controller
+	w.Close()
 	defer func() {
 		if p := recover(); p != nil { // whatever is in a document, the object's own rounds go on
 			w.Shadows = nil
@@ -69,7 +70,6 @@ func (r *runner) begin(w *watchers) {
 		}
 	}()
 	plan, _ := build.Shadows(w.spec, w.raw, func() capacity.Tuner { return c.shadowTunings.Tuner(r.namespace) }) // each says what is wrong with it
-	w.Close()
 	w.attainment = plan.Attainment
 	w.Shadows = watch.New(&watch.Config{
 		Plan: plan, Observe: func() (watch.Observer, error) { return r.observeWith(plan.Scrape, plan.Port, c.shadowBudget, nil) }, Within: longestRound,
@@ -139,6 +139,8 @@ func leftOut(s *watch.State) (out, why string) {
 		return refused, s.Err.Error()
 	case s.Out != shadow.None:
 		return s.Out.String(), s.Why
+	case s.Trouble == "" && s.Lacking != nil:
+		return "", "metrics without a value: " + s.Lacking.Error()
 	}
 	return "", s.Trouble
 }
