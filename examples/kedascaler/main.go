@@ -29,7 +29,7 @@ func main() {
 
 // run does what the command line says until ctx ends, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
+	o, err := parse(args, stdout, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0

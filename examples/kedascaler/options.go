@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/adapters/keda"
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -75,13 +76,12 @@ Flags:
 // someObject is the ScaledObject of -query that says none.
 const someObject = "default/chat"
 
-// parse reads the command line. What is wrong with it was said on w.
-func parse(args []string, w io.Writer) (options, error) {
+// parse reads the command line. What is wrong with it was said on stderr, help that was asked for on stdout.
+func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("kedascaler", flag.ContinueOnError)
-	f.SetOutput(w)
 	f.Usage = func() {
-		fmt.Fprint(w, usage)
+		fmt.Fprint(f.Output(), usage)
 		f.PrintDefaults()
 	}
 	o.Define(f, command.Words{
@@ -121,12 +121,12 @@ func parse(args []string, w io.Writer) (options, error) {
 
 	f.BoolVar(&o.webhook, "webhook", false, "serve the webhook that fills in what ScaledObjects leave out")
 	f.StringVar(&o.webhookConfig, "webhook-configuration", "kedascaler", "`name` of the MutatingWebhookConfiguration, into which the CA is put")
-	if err := f.Parse(args); err != nil {
+	if err := cli.Parse(f, args, stdout, stderr); err != nil {
 		return options{}, err
 	}
 	err := o.check(f.Args())
 	if err != nil {
-		fmt.Fprintf(w, "%v\nkedascaler -help lists the flags\n", err)
+		fmt.Fprintf(stderr, "%v\nkedascaler -help lists the flags\n", err)
 	}
 	return o, err
 }

@@ -112,9 +112,9 @@ func TestCommandLine(t *testing.T) {
 
 // The help has every flag, and every mode.
 func TestHelp(t *testing.T) {
-	code, out, said := try(t, "-help")
+	code, said, errs := try(t, "-help")
 	require.Equal(t, 0, code)
-	require.Empty(t, out)
+	require.Empty(t, errs)
 	for _, text := range []string{
 		"kedascaler -static URL,URL", "kedascaler -fake 3", "kedascaler -query ADDRESS", "Exit codes: 0 asked to end, 1 failed, 2 the command line is wrong.",
 	} {
@@ -150,17 +150,17 @@ func TestAddressByDefault(t *testing.T) {
 		"-fake=1":                    "127.0.0.1:10450",
 		"-static=http://127.0.0.1:1": "127.0.0.1:10450",
 	} {
-		o, err := parse(strings.Fields(args), io.Discard)
+		o, err := parse(strings.Fields(args), io.Discard, io.Discard)
 		require.NoError(t, err)
 		require.Equal(t, want, o.address, args)
 	}
 	for _, address := range []string{"localhost:1", "127.8.9.1:1", "[::1]:1"} {
-		_, err := parse([]string{"-fake=1", "-address", address}, io.Discard)
+		_, err := parse([]string{"-fake=1", "-address", address}, io.Discard, io.Discard)
 		require.NoError(t, err)
 	}
-	_, err := parse([]string{"-fake=1", "-address", ":1", "-cert-dir", "certs"}, io.Discard)
+	_, err := parse([]string{"-fake=1", "-address", ":1", "-cert-dir", "certs"}, io.Discard, io.Discard)
 	require.NoError(t, err, "with certificates any address will do")
-	_, err = parse([]string{"-h"}, io.Discard)
+	_, err = parse([]string{"-h"}, io.Discard, io.Discard)
 	require.ErrorIs(t, err, flag.ErrHelp)
 }
 

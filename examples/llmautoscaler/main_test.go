@@ -18,9 +18,10 @@ func TestCommandLine(t *testing.T) {
 	require.Equal(t, 0, code)
 	require.True(t, strings.HasPrefix(out, "llmautoscaler "))
 
-	code, _, said := try("-help")
+	code, out, said := try("-help")
 	require.Equal(t, 0, code)
-	require.Contains(t, said, "-leader-elect")
+	require.Contains(t, out, "-leader-elect")
+	require.Empty(t, said)
 
 	for _, tt := range []struct{ args, want string }{
 		{"-nonsense", "flag provided but not defined: -nonsense"},

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
@@ -48,13 +49,12 @@ Exit codes: 0 asked to end, 1 failed, 2 the command line is wrong.
 Flags:
 `
 
-// parse reads the command line. What is wrong with it was said on w.
-func parse(args []string, w io.Writer) (options, error) {
+// parse reads the command line. What is wrong with it was said on stderr, help that was asked for on stdout.
+func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("llmautoscaler", flag.ContinueOnError)
-	f.SetOutput(w)
 	f.Usage = func() {
-		fmt.Fprint(w, usage)
+		fmt.Fprint(f.Output(), usage)
 		f.PrintDefaults()
 	}
 	o.Define(f, command.Words{Name: name, Requests: "an object takes 2 to 4 a round", Work: "rounds", Loses: "ends"})
@@ -75,12 +75,12 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.StringVar(&o.webhookConfig, "webhook-configuration", "llmautoscaler", "`name` of the ValidatingWebhookConfiguration")
 
 	f.StringVar(&o.credentials, "credentials-dir", "", "`directory`, best in memory, for what is read of Secrets that LLMAutoScalers refer to; empty means a temporary one")
-	if err := f.Parse(args); err != nil {
+	if err := cli.Parse(f, args, stdout, stderr); err != nil {
 		return options{}, err
 	}
 	err := o.check(f.Args())
 	if err != nil {
-		fmt.Fprintf(w, "%v\nllmautoscaler -help lists the flags\n", err)
+		fmt.Fprintf(stderr, "%v\nllmautoscaler -help lists the flags\n", err)
 	}
 	return o, err
 }

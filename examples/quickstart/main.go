@@ -24,6 +24,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/inferscale/inferscale/examples/internal/cli"
 )
 
 const usage = `Quickstart shows inferscale at work.
@@ -66,7 +68,7 @@ type options struct {
 
 // run is main with its surroundings as arguments. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
+	o, err := parse(args, stdout, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -95,12 +97,11 @@ type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-func parse(args []string, stderr io.Writer) (options, error) {
+func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprint(stderr, usage)
+		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a decision")
@@ -115,7 +116,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.interval, "interval", 15*time.Second, "time between two scrapes of the targets")
 	flags.DurationVar(&o.timeout, "timeout", 0, "time limit for one target (default 3s, at most half the interval)")
 	flags.BoolVar(&o.once, "once", false, "scrape the targets once and exit")
-	if err := flags.Parse(args); err != nil {
+	if err := cli.Parse(flags, args, stdout, stderr); err != nil {
 		return o, err
 	}
 	err := o.check(flags)

@@ -110,7 +110,7 @@ func TestVerdictIsThatOfTheTruth(t *testing.T) {
 			} else {
 				with = append(with, "-history", dumpOf(t, r, func(*history.Dump) {}))
 			}
-			o, err := parse(with, io.Discard)
+			o, err := parse(with, io.Discard, io.Discard)
 			require.NoError(t, err)
 			p, err := o.load(t.Context(), io.Discard)
 			require.NoError(t, err)

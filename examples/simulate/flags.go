@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/traces"
@@ -74,15 +76,13 @@ type options struct {
 
 const ramp = "ramp"
 
-func parse(args []string, stderr io.Writer) (*options, error) {
+func parse(args []string, stdout, stderr io.Writer) (*options, error) {
 	o := &options{}
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.Usage = func() {}
+	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	o.define(flags)
-	err := flags.Parse(args)
-	if err == flag.ErrHelp { //nolint:errorlint // package flag returns it as it is
-		fmt.Fprint(stderr, usage)
+	err := cli.Parse(flags, args, stdout, io.Discard) // run says what is wrong
+	if errors.Is(err, flag.ErrHelp) {
 		return o, err
 	}
 	if err != nil {

@@ -44,7 +44,7 @@ func main() {
 
 // run is main with its surroundings as arguments. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
+	o, err := parse(args, stdout, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}

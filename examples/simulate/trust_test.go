@@ -87,7 +87,7 @@ func TestBoundsOfAHistory(t *testing.T) {
 		"-max 1":          {Min: 1, Max: 1},
 		"-min 20 -max 20": {Min: 20, Max: 20},
 	} {
-		o, err := parse(append([]string{"-history", dump}, strings.Fields(args)...), io.Discard)
+		o, err := parse(append([]string{"-history", dump}, strings.Fields(args)...), io.Discard, io.Discard)
 		require.NoError(t, err, args)
 		p, err := o.load(t.Context(), io.Discard)
 		require.NoError(t, err)

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
@@ -69,10 +70,9 @@ const onceTimeout = 30 * time.Second
 type leaseTimes struct{ duration, renew, retry time.Duration }
 
 // parse reads the command line.
-func parse(args []string, stderr io.Writer) (options, error) {
+func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("variantautoscaler", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file with the address of the cluster; empty: $KUBECONFIG, or the cluster that this runs in")
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the ConfigMaps and the lease; empty: that of this pod, or of the kubeconfig")
 	flags.StringVar(&o.configMap, "config-map", "variantautoscaler", "name of the ConfigMap with the configuration, under the key variants.yaml")
@@ -91,7 +91,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.lease.retry, "retry-period", 2*time.Second, "how often the leader says so and others look")
 	flags.BoolVar(&o.allowLocal, "allow-local", false, "ask pods at addresses of this machine too, as test clusters have them")
 	flags.BoolVar(&o.verbose, "v", false, "log every decision, those that hold too")
-	if err := flags.Parse(args); err != nil {
+	if err := cli.Parse(flags, args, stdout, stderr); err != nil {
 		return options{}, err
 	}
 	var err error
@@ -118,7 +118,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 
 // run is main with its surroundings as arguments. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
+	o, err := parse(args, stdout, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK

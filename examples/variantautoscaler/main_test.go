@@ -90,7 +90,6 @@ func TestUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"-help"}, exitOK, "-config-map string"},
 		{[]string{"now"}, exitUsage, "unexpected argument \"now\"\n"},
 		{[]string{"-f", "variants.yaml"}, exitUsage, "-f needs -once: in a cluster the configuration is a ConfigMap\n"},
 		{[]string{"-explain"}, exitUsage, "-explain needs -once; -v logs every decision\n"},
@@ -104,4 +103,8 @@ func TestUsage(t *testing.T) {
 		assert.Contains(t, log.String(), c.want)
 		assert.Empty(t, out.String())
 	}
+	var out, log bytes.Buffer
+	assert.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &out, &log))
+	assert.Contains(t, out.String(), "-config-map string")
+	assert.Empty(t, log.String())
 }

@@ -170,7 +170,7 @@ func TestPodIsRestricted(t *testing.T) {
 		assert.False(t, *c.SecurityContext.AllowPrivilegeEscalation)
 		assert.True(t, *c.SecurityContext.ReadOnlyRootFilesystem)
 		assert.Equal(t, "ALL", string(c.SecurityContext.Capabilities.Drop[0]))
-		_, err := parse(c.Args, io.Discard)
+		_, err := parse(c.Args, io.Discard, io.Discard)
 		require.NoError(t, err, "the arguments are flags of the program")
 	}
 }

@@ -40,7 +40,7 @@ const actAsProgram = "INFERSCALE_WORKSPACE_PROGRAM"
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsProgram) != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		code := run(ctx, os.Args[1:], os.Stderr)
+		code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 		stop()
 		os.Exit(code)
 	}

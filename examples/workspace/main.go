@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/examples/internal/webhooks"
 	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
@@ -50,7 +51,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stderr)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
@@ -72,10 +73,9 @@ type options struct {
 	grace          time.Duration
 }
 
-func parse(args []string, stderr io.Writer) (options, error) {
+func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("workspace", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file with the address of the cluster; empty: $KUBECONFIG, or the cluster that this runs in")
 	flags.StringVar(&o.metrics, "metrics-address", ":8443", "where to serve /metrics, over TLS and to those who may get it; 0 serves none")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key of /metrics; empty: self-signed")
@@ -89,7 +89,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.presetImage, "preset-image", "vllm/vllm-openai:v0.10.2", "image that serves presets")
 	flags.BoolVar(&o.verbose, "v", false, "log more")
 	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long to wait for what is being done when told to stop")
-	if err := flags.Parse(args); err != nil {
+	if err := cli.Parse(flags, args, stdout, stderr); err != nil {
 		return options{}, err
 	}
 	var err error
@@ -108,8 +108,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 }
 
 // run is main with its surroundings as arguments. It returns the exit code.
-func run(ctx context.Context, args []string, stderr io.Writer) int {
-	o, err := parse(args, stderr)
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK

@@ -17,7 +17,6 @@ func TestCommandLine(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"-help"}, exitOK, "-webhook-cert-dir"},
 		{[]string{"-nonsense"}, exitUsage, "nonsense"},
 		// Port 0 was 9443, any other wrong one failed late, and a negative grace was without end.
 		{[]string{"-webhook-port", "0"}, exitUsage, "-webhook-port 0: must be within 1 and 65535"},
@@ -26,10 +25,15 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"serve"}, exitUsage, `unexpected argument "serve"`},
 		{[]string{"-kubeconfig", "/does/not/exist"}, exitFail, "/does/not/exist"},
 	} {
-		var stderr bytes.Buffer
-		assert.Equal(t, c.code, run(t.Context(), c.args, &stderr), c.args)
+		var stdout, stderr bytes.Buffer
+		assert.Equal(t, c.code, run(t.Context(), c.args, &stdout, &stderr), c.args)
 		assert.Contains(t, stderr.String(), c.says)
+		assert.Empty(t, stdout.String())
 	}
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	assert.Contains(t, stdout.String(), "-webhook-cert-dir")
+	assert.Empty(t, stderr.String())
 }
 
 func TestInstanceTypesThatCannotBeRead(t *testing.T) {

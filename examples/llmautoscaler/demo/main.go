@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
 
@@ -29,12 +30,18 @@ const (
 )
 
 func main() {
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	length := flags.Duration("for", 0, "how long to go on; 0 means until Ctrl-C")
+	dir := flags.String("dir", "", "`directory` for kubeconfig; empty means a temporary one")
+	switch err := cli.Parse(flags, os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log.SetLogger(logr.Discard())
-	length := flag.Duration("for", 0, "how long to go on; 0 means until Ctrl-C")
-	dir := flag.String("dir", "", "`directory` for kubeconfig; empty means a temporary one")
-	flag.Parse()
 	if *length > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, *length)

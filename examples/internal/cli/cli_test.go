@@ -1,0 +1,53 @@
+package cli_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/examples/internal/cli"
+)
+
+// TestHelpIsOnStdout: help that was asked for can be read with a pager; what is wrong is on stderr.
+func TestHelpIsOnStdout(t *testing.T) {
+	for args, want := range map[string][2]string{
+		"-h":      {"Usage of p:\n  -n int\n    \thow many\n", ""},
+		"-help":   {"Usage of p:\n  -n int\n    \thow many\n", ""},
+		"-n=x":    {"", "invalid value \"x\" for flag -n: parse error\nUsage of p:\n  -n int\n    \thow many\n"},
+		"-x -h":   {"", "flag provided but not defined: -x\nUsage of p:\n  -n int\n    \thow many\n"},
+		"-n=1 -h": {"Usage of p:\n  -n int\n    \thow many\n", ""},
+		"-n=1":    {"", ""},
+	} {
+		f := flag.NewFlagSet("p", flag.ContinueOnError)
+		f.Int("n", 0, "how many")
+		var out, errs bytes.Buffer
+		err := cli.Parse(f, strings.Fields(args), &out, &errs)
+		require.Equal(t, want, [2]string{out.String(), errs.String()}, args)
+		require.Equal(t, strings.HasSuffix(args, "-h") && args != "-x -h" || args == "-help", err == flag.ErrHelp, args) //nolint:errorlint // as it is
+		require.Equal(t, &errs, f.Output())
+	}
+}
+
+// TestReadFileIsBounded: nothing takes more memory than a file may have.
+func TestReadFileIsBounded(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(name, []byte("12345"), 0o600))
+	data, err := cli.ReadFile(name, 5)
+	require.NoError(t, err)
+	require.Equal(t, "12345", string(data))
+	_, err = cli.ReadFile(name, 4)
+	require.EqualError(t, err, name+": must not be larger than 4 bytes")
+	_, err = cli.ReadFile(filepath.Dir(name), 4)
+	require.ErrorContains(t, err, "is a directory")
+	_, err = cli.ReadFile(name+"s", 4)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		_, err = cli.ReadFile("/dev/zero", 1<<10)
+		require.EqualError(t, err, "/dev/zero: must not be larger than 1024 bytes")
+	}
+}
