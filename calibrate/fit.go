@@ -248,7 +248,8 @@ func (f *fit) predict() {
 
 // weigh sets the weights that robustness leaves: in the first rounds Huber's, which find the many from anywhere, then
 // Tukey's, which leave out what is far off. Errors of replicas are to one side (preemption, other processes, pauses), and
-// Huber's weights would let each of them count a little.
+// Huber's weights would let each of them count a little. What is off by less than can be told is left out in no case: where half of
+// the equations are met exactly, others are off by how times were rounded.
 func (f *fit) weigh(round int) {
 	size := make([]float64, len(f.data))
 	for i := range f.data {
@@ -256,9 +257,10 @@ func (f *fit) weigh(round int) {
 		size[i] = math.Abs(r.y-r.f) / r.f
 	}
 	f.sigma = max(1.4826*median(size), 1e-7)
+	scale := max(f.sigma, tellable/tukey)
 	for i := range f.data {
 		r := &f.data[i]
-		u := math.Abs(r.y-r.f) / r.f / f.sigma
+		u := math.Abs(r.y-r.f) / r.f / scale
 		switch {
 		case round < 5:
 			r.robu = min(1, 1.345/u)
