@@ -4,10 +4,10 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -47,7 +47,7 @@ func (o *options) configured(otherwise string, bounds scaling.Bounds, tuner func
 	data, file := []byte(otherwise), "demo.yaml"
 	if o.config != "" {
 		var err error
-		if data, err = os.ReadFile(o.config); err != nil {
+		if data, err = cli.ReadFile(o.config, cli.Document); err != nil {
 			return nil, &usageError{fmt.Errorf("-config: %w", err)}
 		}
 		file = o.config

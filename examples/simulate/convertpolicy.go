@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/policy"
 )
 
@@ -25,7 +25,7 @@ func isDocument(file string) bool {
 
 // convertPolicies writes a file that -config took before there was one document as such a document. Comments stay.
 func (o *options) convertPolicies(stdout io.Writer) error {
-	data, err := os.ReadFile(o.convert)
+	data, err := cli.ReadFile(o.convert, cli.Document)
 	if err != nil {
 		return &usageError{fmt.Errorf("-convert: %w", err)}
 	}

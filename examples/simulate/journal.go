@@ -30,6 +30,9 @@ type journaled struct {
 	Result sim.Result `json:"result"`
 }
 
+// longestRun is how long a line may be, in bytes.
+const longestRun = 1 << 20
+
 // beginning is that of every line.
 const beginning = `{"policy":`
 
@@ -46,17 +49,20 @@ func openJournal(name string) (_ *journal, err error) {
 		}
 	}()
 	j := &journal{file: file, runs: map[judged]sim.Result{}}
-	lines, whole := bufio.NewReader(file), int64(0)
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("must be a regular file"))
+	}
+	lines, whole := bufio.NewReaderSize(file, longestRun), int64(0)
 	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
+		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
 			if text := string(line); !strings.HasPrefix(text, beginning) && !strings.HasPrefix(beginning, text) {
 				return nil, fmt.Errorf("line %d: is no run", n)
 			}
 			break
 		}
-		if err != nil {
-			return nil, err
+		if err != nil { // that the buffer is full, if not what reading failed with
+			return nil, fmt.Errorf("line %d: must be a run, of at most %d bytes: %w", n, longestRun, err)
 		}
 		whole += int64(len(line))
 		var one journaled

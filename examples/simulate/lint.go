@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 	autoscaling "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/inferscale/inferscale/examples/internal/cli"
 )
 
 // A finding is something in an autoscaler's document that cannot work, with numbers.
@@ -51,7 +52,7 @@ type scalingRules struct {
 
 // lintFile reads the documents of a file and prints what cannot work in them.
 func (o *options) lintFile(out io.Writer) error {
-	data, err := os.ReadFile(o.lint)
+	data, err := cli.ReadFile(o.lint, cli.Document)
 	if err != nil {
 		return &usageError{fmt.Errorf("-lint: %w", err)}
 	}

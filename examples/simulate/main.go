@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // Exit codes.
@@ -37,9 +38,28 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := patient(ctx, 5*time.Second, os.Stderr, func() int { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 	stop()
 	os.Exit(code)
+}
+
+// patient returns the code that work returns or, if the context ends and work goes on for longer than patience, that of a failure:
+// work may wait for a file that nobody writes, as a pipe.
+func patient(ctx context.Context, patience time.Duration, stderr io.Writer, work func() int) int {
+	done := make(chan int, 1)
+	go func() { done <- work() }()
+	select {
+	case code := <-done:
+		return code
+	case <-ctx.Done():
+	}
+	select {
+	case code := <-done:
+		return code
+	case <-time.After(patience):
+		fmt.Fprint(stderr, "simulate: stopped\n")
+		return exitFail
+	}
 }
 
 // run is main with its surroundings as arguments. It returns the exit code.

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
@@ -63,7 +63,7 @@ func noteOf(p policy.Policy) string {
 
 // configured returns the policies of a document, and what is odd about it.
 func (w *world) configured(file string) ([]contender, []*policy.PositionError, error) {
-	data, err := os.ReadFile(file)
+	data, err := cli.ReadFile(file, cli.Document)
 	if err != nil {
 		return nil, nil, &usageError{fmt.Errorf("-config: %w", err)}
 	}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/history"
 )
 
@@ -56,7 +56,7 @@ func (r *remote) client() (prometheus.API, *carrier, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if r.ca != "" {
-		pem, err := os.ReadFile(r.ca)
+		pem, err := cli.ReadFile(r.ca, cli.Document)
 		if err != nil {
 			return nil, nil, fmt.Errorf("-tls-ca: %w", err)
 		}
@@ -75,7 +75,7 @@ func (r *remote) client() (prometheus.API, *carrier, error) {
 	transport.TLSClientConfig = config
 	c := &carrier{base: transport, to: base, left: r.maxBytes, most: r.maxBytes, tenant: r.tenant}
 	if r.tokenFile != "" {
-		token, err := os.ReadFile(r.tokenFile)
+		token, err := cli.ReadFile(r.tokenFile, cli.Document)
 		if err != nil {
 			return nil, nil, fmt.Errorf("-bearer-token-file: %w", err)
 		}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -72,7 +72,7 @@ func (o *options) readServer() error {
 	if _, ok := o.profile(); ok {
 		return nil
 	}
-	data, err := os.ReadFile(o.serverName)
+	data, err := cli.ReadFile(o.serverName, cli.Document)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // and no name: server says so
 	}
@@ -114,7 +114,7 @@ func (o *options) computeRoofline(stdout, stderr io.Writer) error {
 	if k := slices.Index(names, o.roofline); k >= 0 {
 		config = models[k].Config
 	} else {
-		data, err := os.ReadFile(o.roofline)
+		data, err := cli.ReadFile(o.roofline, cli.Document)
 		if errors.Is(err, fs.ErrNotExist) {
 			return misuse("-roofline %q: must be a config.json, or one of %s", o.roofline, strings.Join(names, ", "))
 		}
@@ -133,11 +133,14 @@ func (o *options) computeRoofline(stdout, stderr io.Writer) error {
 	return o.writeOutput(stdout, d.Text())
 }
 
+// mostBench is how long the file of a run may be, in bytes, as calibrate.ReadRuns has it.
+const mostBench = 256 << 20
+
 // calibrateRuns makes a server of a benchmark's files.
 func (o *options) calibrateRuns(stdout, stderr io.Writer) error {
 	var runs []calibrate.Run
 	for name := range strings.SplitSeq(o.calibrate, ",") {
-		data, err := os.ReadFile(name)
+		data, err := cli.ReadFile(name, mostBench)
 		if err != nil {
 			return &usageError{fmt.Errorf("-calibrate: %w", err)}
 		}

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -101,12 +102,11 @@ func (o *options) before() (map[judged]standing, error) {
 	if o.baseline == "" || o.update {
 		return nil, nil
 	}
-	f, err := os.Open(o.baseline)
+	text, err := cli.ReadFile(o.baseline, cli.Document)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("-baseline: %w", err)}
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	all, err := readBaseline(f)
+	all, err := readBaseline(bytes.NewReader(text))
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("-baseline %s: %w", o.baseline, err)}
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
 	"github.com/inferscale/inferscale/policy"
 )
@@ -104,9 +105,9 @@ func (w *world) configuration(ctx context.Context, namespace string, o options) 
 		}
 		text = []byte(m.Data[controller.Key])
 	case "-":
-		text, err = io.ReadAll(os.Stdin)
+		text, err = cli.Read(os.Stdin, "standard input", cli.Document)
 	default:
-		text, err = os.ReadFile(o.file)
+		text, err = cli.ReadFile(o.file, cli.Document)
 	}
 	if err != nil {
 		return nil, err

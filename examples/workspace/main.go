@@ -7,6 +7,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -144,12 +145,11 @@ func newScheme() (*runtime.Scheme, error) {
 func serve(ctx context.Context, config *rest.Config, o options) error {
 	estimator := estimate.NewMemory()
 	if o.instances != "" {
-		file, err := os.Open(o.instances)
+		text, err := cli.ReadFile(o.instances, cli.Document)
 		if err != nil {
 			return fmt.Errorf("-instance-types: %w", err)
 		}
-		estimator.Instances, err = estimate.ReadInstances(file)
-		_ = file.Close() // it was only read
+		estimator.Instances, err = estimate.ReadInstances(bytes.NewReader(text))
 		if err != nil {
 			return fmt.Errorf("-instance-types: %s: %w", o.instances, err)
 		}

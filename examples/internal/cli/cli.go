@@ -24,19 +24,34 @@ func Parse(f *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
+// Document is how long a document may be that a program reads whole, in bytes. What reads it may want less.
+const Document = 16 << 20
+
 // ReadFile reads a file of so many bytes at most. Longer ones, and what has no end, are errors.
-func ReadFile(name string, most int64) ([]byte, error) {
+func ReadFile(name string, most int) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s: must not be larger than %d bytes", name, most)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > int64(most) {
+		return nil, tooLarge(name, most) // without reading it
+	}
+	return Read(f, name, most)
+}
+
+// Read reads what is there, so many bytes at most.
+func Read(r io.Reader, name string, most int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err == nil && len(data) > most {
+		err = tooLarge(name, most)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return data, nil
+}
+
+func tooLarge(name string, most int) error {
+	return fmt.Errorf("%s: must not be larger than %d bytes", name, most)
 }
