@@ -3,10 +3,14 @@ package controller_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -16,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
 	"github.com/inferscale/inferscale/policy"
 )
@@ -107,6 +112,47 @@ func TestOnceReadsInFlight(t *testing.T) {
 	text := strings.Replace(placed, "static: {replicas: 4}", "realtime: {profile: responsive}", 1)
 	require.NoError(t, controller.Once(t.Context(), w.env, parse(t, text), &out, true, 10*time.Second))
 	assert.Contains(t, out.String(), "reading  InFlight  7.5 to 7.5, from 2 of 2 replicas\n")
+}
+
+// TestStatesOfModelsThatAreGoneMakeRoom: each name and algorithm that a model ever had left a state. Once the ConfigMap was full, no
+// model's state could be stored, and so nothing was scaled.
+func TestStatesOfModelsThatAreGoneMakeRoom(t *testing.T) {
+	w := newWorld(t)
+	w.load["llama-a100"], w.load["llama-h100"] = 0.78, 0.78
+	full := map[string]string{"notes": "of a person", "serving.other.00000000.saturation.dry-run": "dry"}
+	for i := range 16 {
+		full[fmt.Sprintf("serving.gone-%d.%08x.hetero-static", i, i)] = strings.Repeat("x", 65_490)
+	}
+	_, err := w.client.CoreV1().ConfigMaps(system).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "states", ResourceVersion: "1"}, Data: full,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.env.Store, err = k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: w.client.CoreV1(), Namespace: system, Name: "states"})
+	require.NoError(t, err)
+	w.configure(t, "1", saturated)
+	story(t, w)
+	eventually(t, "the model scales", func() bool { return slices.Contains(w.done(), "write llama-a100 2") })
+	m, err := w.client.CoreV1().ConfigMaps(system).Get(t.Context(), "states", metav1.GetOptions{})
+	require.NoError(t, err)
+	keys := slices.Sorted(maps.Keys(m.Data))
+	require.Equal(t, []string{"notes", key}, keys)
+}
+
+// TestEventsAreText: a message was cut within a letter, which JSON replaces and Protobuf refuses.
+func TestEventsAreText(t *testing.T) {
+	w := newWorld(t)
+	_, events := story(t, w)
+	require.Contains(t, <-events.Events, "it is not there")
+	var wrong []string
+	for i := range 20 {
+		wrong = append(wrong, strings.Repeat("\U0001f600", 10+i))
+	}
+	for i := range 40 { // one byte more each time, so that the end is everywhere in a letter
+		w.configure(t, fmt.Sprint(i+1), "models: [{"+strings.Repeat("y", i+1)+": 1, "+strings.Join(wrong, ": 1, ")+": 1}]")
+		said := <-events.Events
+		require.Contains(t, said, "ConfigRefused")
+		require.True(t, utf8.ValidString(said), said)
+	}
 }
 
 // story is a Runner that runs on a Watcher.

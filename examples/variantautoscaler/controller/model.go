@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math"
+	"regexp"
 	"strings"
 	"time"
 
@@ -176,6 +177,11 @@ func StateKey(m *policy.Model) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(m.String())) // a hash never fails
 	return fmt.Sprintf("%s.%s.%s", name[:min(len(name), longest)], hex.EncodeToString(h.Sum(nil)), algorithm)
+}
+
+// isStateKey reports whether a key is one that StateKey returns, or that of a dry run.
+func isStateKey(key string) bool {
+	return regexp.MustCompile(`^.+\.[0-9a-f]{8}\.(saturation|hetero)`).MatchString(key)
 }
 
 // layout names the algorithms of a policy, without their profiles, and what stands around them.

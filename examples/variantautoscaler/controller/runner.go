@@ -2,12 +2,38 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
+	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/policy"
 )
+
+// A roomy is a store that keeps the states of models that are gone, or had another algorithm, as long as there is room.
+type roomy struct {
+	k8s.Pruner
+
+	watcher *Watcher
+}
+
+// Save replaces a state. Where it does not fit, it takes the place of those that no model in force has.
+func (s roomy) Save(ctx context.Context, key string, old, state []byte) error {
+	err := s.Pruner.Save(ctx, key, old, state)
+	if _, full := errors.AsType[*k8s.SizeError](err); !full {
+		return err
+	}
+	kept := map[string]bool{key: true}
+	models := s.watcher.Current()
+	for i := range models {
+		kept[StateKey(&models[i])] = true
+	}
+	return s.SaveAndDrop(ctx, key, old, state, func(key string, _ []byte) bool {
+		return !kept[strings.TrimSuffix(key, dryRunSuffix)] && isStateKey(key)
+	})
+}
 
 // A Runner keeps a loop for each model of the configuration in force. Two of them must not run at a time.
 type Runner struct {
@@ -25,6 +51,9 @@ type running struct {
 
 // NewRunner returns the Runner of what a Watcher finds.
 func NewRunner(env Env, watcher *Watcher) *Runner {
+	if store, ok := env.Store.(k8s.Pruner); ok {
+		env.Store = roomy{store, watcher}
+	}
 	return &Runner{env: env, watcher: watcher, running: make(map[string]*running)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -189,7 +190,7 @@ func (w *Watcher) say(m *corev1.ConfigMap, kind, reason, message string) {
 		return
 	}
 	if len(message) > maxMessage {
-		message = message[:maxMessage-3] + "..."
+		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "..." // not half a letter
 	}
 	about := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: w.name, UID: m.UID, ResourceVersion: m.ResourceVersion,
