@@ -45,7 +45,10 @@ func (p *pages) open(address string, handler http.Handler) error {
 		p.close()
 		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10,
+	}
 	p.servers = append(p.servers, server)
 	go func() { _ = server.Serve(listener) }() // it ends with close
 	return nil
