@@ -20,6 +20,7 @@ import (
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 	"github.com/inferscale/inferscale/scaling"
@@ -52,8 +53,8 @@ type GRPCConfig struct {
 }
 
 // NewGRPC returns a gRPC server with the scaler and the health service; that of the scaler's name is SERVING until its
-// Shutdown. Calls have a deadline of 2 s and requests a limit of 256 KiB; what panics is answered with Internal;
-// connections are closed after half an hour, so that whom to trust is asked again. Reflection is off.
+// Shutdown. Requests have 2 s to come and a limit of 256 KiB, calls then a deadline of 2 s; what panics is answered with
+// Internal; connections are closed after half an hour, so that whom to trust is asked again. Reflection is off.
 //
 // Two streams for each trigger that the engine may have can be open at once; one more is ResourceExhausted. A connection
 // has room for a thousand calls beside them: without, a client's calls would wait for streams that never end.
@@ -87,6 +88,7 @@ func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 	streams := &streamLimit{most: int64(min(c.Engine.c.MaxTriggers, math.MaxInt32/(2*streamsPerTrigger))) * streamsPerTrigger}
 	stream = append(stream, recovery.StreamServerInterceptor(panics), streams.intercept)
 	options := []grpc.ServerOption{
+		grpc.InTapHandle(impatient),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.MaxRecvMsgSize(maxMessage),
@@ -124,15 +126,44 @@ func (l *streamLimit) intercept(srv any, stream grpc.ServerStream, _ *grpc.Strea
 	if l.open.Add(1) > l.most {
 		return status.Errorf(codes.ResourceExhausted, "there are %d streams, and no more than that are allowed: %d for each trigger that there may be", l.most, streamsPerTrigger)
 	}
-	return handler(srv, stream)
+	return handler(srv, received{stream})
 }
 
 // deadline bounds a call: KEDA sets no deadline.
 func deadline(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	arrived(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, status.FromContextError(err).Err()
 	}
 	return handler(ctx, req)
+}
+
+// impatient ends what has sent its headers if its message has not come within the time of a call: it may never end, and nothing else
+// looks at it before.
+func impatient(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	return context.WithValue(ctx, waits{}, time.AfterFunc(callTimeout, cancel)), nil //nolint:forbidigo // as the deadline of a context
+}
+
+// waits is the key of the timer of impatient.
+type waits struct{}
+
+// arrived says that the message of a call or stream has come.
+func arrived(ctx context.Context) {
+	if t, ok := ctx.Value(waits{}).(*time.Timer); ok {
+		t.Stop()
+	}
+}
+
+// A received stream says when its message has come.
+type received struct{ grpc.ServerStream }
+
+func (s received) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if err == nil {
+		arrived(s.Context())
+	}
+	return err
 }

@@ -315,6 +315,44 @@ func TestCallsHaveADeadline(t *testing.T) {
 	require.Equal(t, codes.Canceled, code(err))
 }
 
+// TestMessagesThatDoNotComeEndTheirCalls: who has a certificate opens a call or stream, and sends no message. Without a time for that
+// each of them stays, as many as a connection has room for. A stream that has its message stays open.
+func TestMessagesThatDoNotComeEndTheirCalls(t *testing.T) {
+	s := newStage(t, nil)
+	metadata := s.add("a", &fakeTrigger{answer: func(round int) (Snapshot, error) { return Snapshot{Active: round%2 == 0}, nil }})
+	s.value(chat, metadata)
+	conn := serve(t, GRPCConfig{Engine: s.engine})
+	ctx, cancel := context.WithCancel(t.Context()) // without a deadline, which would go to the server
+	defer cancel()
+	whole, err := externalscaler.NewExternalScalerClient(conn).StreamIsActive(ctx, scaledObject(chat, metadata))
+	require.NoError(t, err)
+	first, err := whole.Recv()
+	require.NoError(t, err)
+	s.streaming(metadata, 1)
+
+	ended := make(chan error)
+	methods := []string{
+		externalscaler.ExternalScaler_IsActive_FullMethodName, externalscaler.ExternalScaler_GetMetrics_FullMethodName,
+		externalscaler.ExternalScaler_StreamIsActive_FullMethodName, healthgrpc.Health_Check_FullMethodName, healthgrpc.Health_Watch_FullMethodName,
+	}
+	for _, method := range methods {
+		stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+		require.NoError(t, err)
+		go func() {
+			ended <- stream.RecvMsg(&externalscaler.IsActiveResponse{})
+		}()
+	}
+	late := time.AfterFunc(patience, cancel)
+	for range methods {
+		require.Error(t, <-ended)
+	}
+	require.True(t, late.Stop(), "the server ended them, not this test")
+	s.tick()
+	next, err := whole.Recv()
+	require.NoError(t, err)
+	require.NotEqual(t, first.GetResult(), next.GetResult())
+}
+
 // TestCallPanics: one call that panics is answered, and the server goes on.
 func TestCallPanics(t *testing.T) {
 	e, err := NewEngine(t.Context(), EngineConfig{Build: func(Ref, map[string]string) (Plan, error) { panic("secret things") }})
