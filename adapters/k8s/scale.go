@@ -121,6 +121,14 @@ func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 		Target: t, Replicas: object.Spec.Replicas, StatusReplicas: object.Status.Replicas,
 		ResourceVersion: object.ResourceVersion, Generation: object.Generation, UID: object.UID,
 	}
+	for _, f := range []struct {
+		name     string
+		replicas int32
+	}{{"spec.replicas", s.Replicas}, {"status.replicas", s.StatusReplicas}} {
+		if f.replicas < 0 { // a custom resource may have what its definition does not forbid
+			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("%s: %d: must not be negative", f.name, f.replicas)}
+		}
+	}
 	if n := len(object.Status.Selector); n > maxSelector {
 		return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector: %d bytes: must be at most %d", n, maxSelector)}
 	}

@@ -84,6 +84,17 @@ func TestALongSelectorIsRefused(t *testing.T) {
 	}
 }
 
+// TestNegativeReplicasAreRefused: a custom resource whose definition has no minimum may have them.
+func TestNegativeReplicasAreRefused(t *testing.T) {
+	c := newCluster(3)
+	c.Targets["llama"].Spec.Replicas = -3
+	_, err := c.Scales().Get(context.Background(), target)
+	require.EqualError(t, err, "cannot read Deployment default/llama: spec.replicas: -3: must not be negative")
+	c.Targets["llama"].Spec.Replicas, c.Targets["llama"].Status.Replicas = 3, -1
+	_, err = c.Scales().Get(context.Background(), target)
+	require.EqualError(t, err, "cannot read Deployment default/llama: status.replicas: -1: must not be negative")
+}
+
 func TestScalesErrors(t *testing.T) {
 	resource := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	page := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "llama", "404 page not found", 0, true)
