@@ -250,3 +250,19 @@ func TestHoldsOfEveryOperator(t *testing.T) {
 	two := scaling.Step{Code: "Both a > b, c == d", Numbers: [4]float64{1, 2, 3, 3}}
 	require.False(t, two.Holds(), "one that is false makes all false")
 }
+
+// TestAStateIsAllOfItsText: null is no fresh start, and what follows a state is damage.
+func TestAStateIsAllOfItsText(t *testing.T) {
+	type state struct{ A int }
+	got, err := scaling.DecodeState[state]([]byte(" {\"A\":3}\n"))
+	require.NoError(t, err)
+	require.Equal(t, state{3}, got)
+	for text, want := range map[string]string{
+		"null": "null: must be a state", " null\n": "null: must be a state",
+		`{"A":3}{"A":4}`: "must be followed by nothing", `{"A":3}]`: "must be followed by nothing", "": "EOF",
+	} {
+		got, err := scaling.DecodeState[state]([]byte(text))
+		require.EqualError(t, err, want, text)
+		require.Zero(t, got)
+	}
+}

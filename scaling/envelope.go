@@ -118,10 +118,13 @@ func open(want Kind, data []byte, load func(state []byte) error) error {
 }
 
 // DecodeState reads a state strictly: a field that the type does not have means damage, as the version is known. A
-// state that has a method Validate is asked whether it is one that can have been written.
+// state that has a method Validate is asked whether it is one that can have been written. null is no state, and nothing may follow one.
 func DecodeState[S any](data []byte) (S, error) {
 	var s S
 	err := decodeStrictly(data, &s)
+	if err == nil && string(bytes.TrimSpace(data)) == "null" {
+		err = errors.New("null: must be a state")
+	}
 	if v, ok := any(s).(interface{ Validate() error }); ok && err == nil {
 		err = v.Validate()
 	}
@@ -136,5 +139,11 @@ func DecodeState[S any](data []byte) (S, error) {
 func decodeStrictly(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	return dec.Decode(v)
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if !json.Valid(data) {
+		return errors.New("must be followed by nothing")
+	}
+	return nil
 }
