@@ -159,7 +159,7 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //
 // KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are passed over, and a known key may end in FromEnv.
 //
-// They may have 256 keys.
+// They may have 256 keys, and a field be 16 deep: names of its key, and lists and mappings of its value.
 func ParseMetadata(metadata map[string]string) (Metadata, error) {
 	if err := tooManyKeys(metadata); err != nil {
 		return Metadata{}, err

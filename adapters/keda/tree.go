@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -30,10 +31,13 @@ func (p *parser) tree() map[string]any {
 		}
 		text, _ := p.take(key)
 		path := strings.Split(key, ".")
+		value, ok := leaf(text, mostDeep-len(path))
 		switch {
+		case !ok:
+			p.wrong(key, text, fmt.Sprintf("must be at most %d deep, its key's names included", mostDeep))
 		case slices.ContainsFunc(path, isNoName):
 			p.wrong(key, text, "must name a field")
-		case !plant(tree, path, leaf(text)):
+		case !plant(tree, path, value):
 			p.wrong(key, text, "must not be given in part and as a whole")
 		}
 	}
@@ -66,14 +70,24 @@ func plant(tree map[string]any, path []string, value any) bool {
 	return !taken
 }
 
-// leaf reads a value as YAML; what is none, as the schedule "*/5 * * * *", is text.
-func leaf(text string) any {
+// mostDeep is how deep a field may be, by names and items of lists: more than twice as deep as any is. YAML indents each line by its
+// depth, so that a document grows with the square of it.
+const mostDeep = 16
+
+// leaf reads a value as YAML; what is none, as the schedule "*/5 * * * *", is text. It is false of what is in more than
+// most lists and mappings.
+func leaf(text string, most int) (any, bool) {
 	d := yaml.NewDecoder(strings.NewReader(text))
 	var n, second yaml.Node
 	if d.Decode(&n) != nil || !errors.Is(d.Decode(&second), io.EOF) || n.Content[0].Tag == "!!null" {
-		return text
+		return text, most >= 0
 	}
-	return open(n.Content[0])
+	return open(n.Content[0]), !deeper(n.Content[0], most)
+}
+
+// deeper reports whether anything is in more than most lists and mappings.
+func deeper(n *yaml.Node, most int) bool {
+	return most < 0 || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return deeper(c, most-1) })
 }
 
 // open makes a map of a mapping, so that more fields can be put into it. One that has a field twice stays, to be refused.
