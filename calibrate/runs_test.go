@@ -2,9 +2,8 @@ package calibrate
 
 import (
 	"math"
-	"slices"
+	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -15,7 +14,7 @@ import (
 // lawfulRuns returns runs by a law, one after the other, with errors of a relative size.
 func lawfulRuns(n int, law *Law, size float64, seed uint64) []Run {
 	random := splitmix.Stream{State: seed}
-	uniform := func(low, high float64) float64 { return low + (high-low)*float64(random.Next()>>11)/(1<<53) }
+	uniform := func(low, high float64) float64 { return low + (high-low)*random.Uniform() }
 	runs := make([]Run, n)
 	for i := range runs {
 		r := Run{Rate: uniform(0.1, 2.5), Input: math.Floor(uniform(200, 2000)), Output: math.Floor(uniform(50, 450)), ITL: law.Base, Closed: true}
@@ -76,20 +75,27 @@ func TestGroupsOfRunsAreAsGoodAsRuns(t *testing.T) {
 	require.Equal(t, of(runs[:500], 4000), of(runs[:500], 500))
 }
 
-// TestManyRunsTakeLittleTime: intervals took as many additions as there are runs and draws, 10 s for 200,000 runs.
-func TestManyRunsTakeLittleTime(t *testing.T) {
-	runs := lawfulRuns(20*mostGroups, someLaw(), 0.05, 3)
-	taken := func(runs []Run) time.Duration {
-		var all []time.Duration
-		for range 3 {
-			begin := time.Now()
-			_, err := FitRuns(runs, Options{Resamples: 2000})
-			require.NoError(t, err)
-			all = append(all, time.Since(begin))
-		}
-		return slices.Min(all)
+// TestManyRunsAreGrouped: intervals took as many additions as there are runs and draws, 10 s for 200,000 runs. BenchmarkFitRuns has
+// the times.
+func TestManyRunsAreGrouped(t *testing.T) {
+	runs := lawfulRuns(2*mostGroups, someLaw(), 0.6, 3)
+	of := func(r Result, err error) []Estimate {
+		require.NoError(t, err)
+		return []Estimate{r.Base, r.Sequence, r.KVToken, r.PrefillToken}
 	}
-	few, many := taken(runs[:mostGroups]), taken(runs)
-	t.Log(few, many)
-	require.Less(t, many, 10*few, "twenty times the runs")
+	got := of(FitRuns(runs, Options{}))
+	require.Equal(t, of(fitRuns(runs, Options{}, mostGroups)), got)
+	require.NotEqual(t, of(fitRuns(runs, Options{}, len(runs))), got)
+}
+
+func BenchmarkFitRuns(b *testing.B) {
+	for _, n := range []int{mostGroups, 20 * mostGroups} {
+		runs := lawfulRuns(n, someLaw(), 0.05, 3)
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				_, err := FitRuns(runs, Options{})
+				require.NoError(b, err)
+			}
+		})
+	}
 }
