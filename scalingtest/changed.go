@@ -11,7 +11,7 @@ import (
 )
 
 // drawWidened draws an episode, and readings of it of which less is known: for a while a metric's interval reaches
-// further down, further up or both, or there is no reading of it.
+// further down, further up or both, pods of it are silent, or there is no reading of it.
 func drawWidened(t *rapid.T, o *Options) Episode {
 	e := drawEpisode(t, o, anything())
 	n := e.count()
@@ -38,7 +38,11 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 			return rapid.SampledFrom([]float64{unit, unit / 8, 4 * unit, 12 * unit, math.Inf(1)}).Draw(t, label)
 		}
 		c := Change{Metric: m.Name}
-		switch rapid.IntRange(0, 3).Draw(t, "what is not known") {
+		kinds := 4
+		if len(o.Histograms) > 0 {
+			kinds = 3 // no pod is silent: rates then begin before it was, and more or less may have come in that time
+		}
+		switch rapid.IntRange(0, kinds).Draw(t, "what is not known") {
 		case 0:
 			c.Gone = true
 		case 1:
@@ -47,6 +51,8 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 			c.Lower = -by("down by")
 		case 3:
 			c.Lower, c.Upper = -by("down by"), by("up by")
+		case 4:
+			e.silence(&c, t, by)
 		}
 		if len(o.Targets) > 0 {
 			c.Pods = rapid.Int32Range(0, 4).Draw(t, "pods")
@@ -58,6 +64,23 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 		}
 	}
 	return e
+}
+
+// silence draws how many pods do not answer, of a metric of which more pods give a value before. What they have is in no
+// Lower, and may be more than Upper was.
+func (e *Episode) silence(c *Change, t *rapid.T, by func(label string) float64) {
+	c.Silent = rapid.Int32Range(1, 3).Draw(t, "silent")
+	c.Upper = by("up by")
+	if rapid.Bool().Draw(t, "not idle") {
+		c.Lower = -by("down by")
+	}
+	for i := range e.Ticks {
+		for k := range e.Ticks[i].Readings {
+			if r := &e.Ticks[i].Readings[k]; r.Metric == c.Metric && r.Known() {
+				r.Values = max(r.Values, c.Silent+1)
+			}
+		}
+	}
 }
 
 // checkMissing: what is missing never causes an action. Where a policy acts on intervals, now and before, it acts in the

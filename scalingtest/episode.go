@@ -73,6 +73,7 @@ type Change struct {
 	Lower  float64 // is added to Lower, which is 0 at least; if it is above 0, also to what pods say
 	Upper  float64 // is added to Upper
 	Gone   bool    // there is no reading
+	Silent int32   // so many of the pods that gave a value do not answer: they move from Values to Failed, all but one at most
 	Pods   int32   // so many pods of each target of a group give no value
 }
 
@@ -168,6 +169,11 @@ func (e *Episode) changed(i int, readings []scaling.Reading) []scaling.Reading {
 				r.Upper += c.Upper
 				if c.Upper > 0 {
 					r.Stuck = 0 // what counted nothing may still come
+				}
+				if silent := min(c.Silent, r.Values-1); silent > 0 {
+					r.Values -= silent
+					r.Failed = scaling.Plus(r.Failed, silent)
+					r.Reused = min(r.Reused, r.Values)
 				}
 			}
 		}

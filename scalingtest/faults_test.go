@@ -93,6 +93,7 @@ func TestFaults(t *testing.T) {
 		{"missing is full", "MissingNeverActs", "became Up"},
 		{"missing is the low threshold", "MissingNeverActs", "became Down"},
 		{"missing has no say", "MissingNeverActs", "became Down"},
+		{"those that answer are all", "MissingNeverActs", "became Up"},
 		{"acts without data", "MissingNeverActs", "became Down"},
 		{"a gap keeps the count", "MissingNeverActs", "became Up"},
 		{"out of bounds", "WithinBounds", "it says "},

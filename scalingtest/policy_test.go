@@ -239,6 +239,8 @@ func wrongEnd(fault string, t threshold, known bool, r *scaling.Reading) bool {
 	case fault == "scales on the middle" && known && r.Upper < 1e9:
 		r.Lower = (r.Lower + r.Upper) / 2
 		r.Upper = r.Lower
+	case fault == "those that answer are all" && known && r.Failed > 0:
+		r.Lower *= float64(r.Values+r.Failed) / float64(r.Values)
 	case fault == "missing is full" && !known:
 		r.Lower, r.Upper = 2*t.high, 2*t.high
 		return true
