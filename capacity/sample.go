@@ -27,6 +27,8 @@ type Sample struct {
 	Ready   int32   `json:"ready"` // replicas that all of this is of
 	// Partly says that pods were ready that did not answer: what they have counted comes with a later sample.
 	Partly bool `json:"partly,omitempty"`
+	// Absent is how many those were, of the metric that lacks most.
+	Absent int32 `json:"absent,omitempty"`
 	// Vague says that what stands is known within limits only. No upper end at all is what unready pods give: they have nothing.
 	Vague bool `json:"vague,omitempty"`
 	// Silent is how many ready pods did not say what stands.
@@ -87,11 +89,13 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 			return s, name
 		}
 		failed += h[i].Failed
+		s.Absent = max(s.Absent, h[i].Failed)
 	}
 	s.Partly = failed != 0
 	for _, r := range [...]scaling.Reading{waiting, running, kv} {
 		s.Vague = s.Vague || r.Upper > r.Lower && !(math.IsInf(r.Upper, 1) && r.NotReady > 0 && r.Failed == 0)
 		s.Silent = max(s.Silent, min(r.Failed, s.Ready))
+		s.Absent = max(s.Absent, r.Failed)
 	}
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {

@@ -120,6 +120,76 @@ func TestCountersOfASilentPodDoNotComeAsABurst(t *testing.T) {
 	assert.Equal(t, want, p.Decide(at(26), observation(4, 0, 20, served, 1500, 200)).Replicas)
 }
 
+// partly is what four replicas show of which so many are silent; so many requests of the others were seen.
+func partly(silent int32, seen float64) scaling.Observation {
+	obs := observation(4, 0, 20, seen, 1500, 200)
+	for k := range obs.Histograms {
+		obs.Histograms[k].Failed = silent
+	}
+	for k := range obs.Readings {
+		if r := &obs.Readings[k]; silent > 0 {
+			r.Lower *= float64(r.Values-silent) / float64(r.Values)
+			r.Values, r.Failed, r.Upper = r.Values-silent, silent, math.Inf(1)
+		}
+	}
+	return obs
+}
+
+// TestSilentPodsAtTheStartAreNoSurge: two of four pods are silent when a state begins, and answer later, one at once or one after
+// the other. Each had served a million requests by then, that seemed to have come since: 66,467 requests/s for 8.
+func TestSilentPodsAtTheStartAreNoSurge(t *testing.T) {
+	for name, silent := range map[string][]int32{"at once": {2, 2, 2, 0}, "one by one": {2, 1, 1, 0}, "at the end": {2, 2, 2, 2}} {
+		t.Run(name, func(t *testing.T) {
+			s, each := State{}, 1e6
+			for i := range 120 {
+				each += 2 * 15
+				k := silent[min(i/20, 3)]
+				showTo(t, &s, start().Add(time.Duration(i)*15*time.Second), partly(k, float64(4-k)*each))
+				for _, w := range [...]float64{15, 60, 300, 900} {
+					require.LessOrEqual(t, s.rate(w), 8+1e-6, "%d s, the last %v s", 15*i, w)
+				}
+				require.LessOrEqual(t, s.surging(30, 1), 8+1e-6)
+			}
+			require.InDelta(t, 2*float64(4-silent[3]), s.rate(60), 1e-6)
+		})
+	}
+}
+
+// TestPodsThatWereSilentForHoursAreNoSurge: when they answer, no sample is left of the time before they were silent.
+func TestPodsThatWereSilentForHoursAreNoSurge(t *testing.T) {
+	s, each, last := State{}, 1e6, 1e6
+	for i := range 1200 {
+		each += 2 * 15
+		silent := int32(2)
+		if i < 20 || i >= 1100 {
+			silent, last = 0, each
+		}
+		showTo(t, &s, start().Add(time.Duration(i)*15*time.Second), partly(silent, 2*each+2*last))
+		for _, w := range [...]float64{15, 60, 300, 900} {
+			require.LessOrEqual(t, s.rate(w), 8+1e-6, "%d s, the last %v s", 15*i, w)
+		}
+	}
+	require.InDelta(t, 8, s.rate(60), 1e-6)
+}
+
+// TestPodsThatAnswerAtLastTakeNothingAway: until a rate is known again, what runs is kept, as at a fresh start.
+func TestPodsThatAnswerAtLastTakeNothingAway(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	p, each := scaling.New(scaler), 1e6
+	for i := range 120 {
+		each += 2 * 15
+		silent := int32(0)
+		if i < 60 {
+			silent = 2
+		}
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), partly(silent, float64(4-silent)*each))
+		if i < 80 {
+			require.NotEqual(t, scaling.Down, d.Verdict, "%d s: %s", 15*i, d.Explain())
+		}
+	}
+}
+
 // TestReplicasThatStartKeepNoOthers: nothing was taken away while a pod was not ready, though it has nothing: where starts take ten minutes a
 // fleet that grew by one for a moment stayed as large for as long.
 func TestReplicasThatStartKeepNoOthers(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/inferscale/inferscale/internal/starts"
 	"github.com/inferscale/inferscale/scaling"
@@ -161,20 +162,21 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	}
 	x.add(&before)
 	n := len(s.Samples)
-	if n > 0 && (!x.valid() || !before.valid()) {
-		return false
+	if n > 0 && (!x.valid() || !before.valid() || x.At <= s.Samples[n-1].At) {
+		return false // or nothing was scraped since, or the clock went back
+	}
+	s.Raw, s.Before = raw, before
+	if n > 0 {
+		s.Every = x.At - s.Samples[n-1].At
+	}
+	if n > 0 && s.Samples[0].Partly && x.Absent < s.Samples[n-1].Absent {
+		n, s.Samples = 0, s.Samples[:0] // all that pods had counted of which no sample is whole would seem to have come since
 	}
 	if n == 0 {
 		s.Since, s.Tuned = x.At, x.At
 		if s.Tuning.Capacity == 0 || s.Began == 0 || s.Began > x.At {
 			s.Began = x.At
 		}
-	} else if x.At <= s.Samples[n-1].At {
-		return false // nothing was scraped since, or the clock went back
-	}
-	s.Raw, s.Before = raw, before
-	if n > 0 {
-		s.Every = x.At - s.Samples[n-1].At
 	}
 	if n >= 2 && x.At-s.Samples[n-2].At < spacing {
 		s.Samples[n-1] = x
@@ -183,6 +185,9 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 			old := 0
 			for old < n-mostSamples/2-1 && s.Samples[old+1].At <= x.At-history {
 				old++
+			}
+			if whole := slices.IndexFunc(s.Samples[old:], func(a Sample) bool { return !a.Partly }); whole > 0 {
+				old += whole // rates begin there
 			}
 			s.Samples = s.Samples[:copy(s.Samples, s.Samples[old:])]
 		}
