@@ -122,6 +122,31 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 // missed returns how many requests missed the SLO since a sample: by their first token, and by those after it.
 func (s *Sample) missed(from *Sample) float64 { return s.Late - from.Late + s.Slow - from.Slow }
 
+// catchUp makes a sample what it would be if the pods had answered that did so at a, not yet at last, and again at x, the next one.
+func (s *Sample) catchUp(a, last, x *Sample) {
+	share, known := (s.At-a.At)/(x.At-a.At), (last.At-a.At)/(x.At-a.At)
+	was, before, is := a.counters(), last.counters(), x.counters()
+	for i, n := range s.counters() {
+		more := *is[i] - *was[i]
+		if seen := *before[i] - *was[i]; seen > 0 {
+			more = max((*n-*was[i])/seen*known*more, *n-*was[i])
+		} else {
+			more *= share
+		}
+		*n = min(*was[i]+more, *is[i])
+	}
+	s.Waiting = a.Waiting + share*(x.Waiting-a.Waiting)
+	s.Queue = a.Queue + share*(x.Queue-a.Queue)
+	s.Running = a.Running + share*(x.Running-a.Running)
+	s.KV = a.KV + share*(x.KV-a.KV)
+	s.Partly, s.Absent, s.Silent = x.Partly, x.Absent, x.Silent
+}
+
+// counters are what only grows.
+func (s *Sample) counters() [8]*float64 {
+	return [...]*float64{&s.Firsts, &s.Prefilled, &s.Finished, &s.Generated, &s.Late, &s.Timed, &s.TPOT, &s.Slow}
+}
+
 // add adds what has been counted before the counters fell.
 func (s *Sample) add(b *Sample) {
 	s.Firsts += b.Firsts

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -170,6 +171,71 @@ func TestPodsThatWereSilentForHoursAreNoSurge(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 8, s.rate(60), 1e-6)
+}
+
+// TestCountersOfASilentPodAreNoBurstInReplays: what two of four pods counted while they were silent was replayed as if it had come
+// when they answered, at once or one after the other. What the others counted of a burst meanwhile stays one.
+func TestCountersOfASilentPodAreNoBurstInReplays(t *testing.T) {
+	for name, silent := range map[string][]int32{"at once": {0, 2, 2, 2, 0}, "one by one": {0, 1, 2, 1, 0}, "one stays": {0, 1, 2, 2, 1}, "at the start": {2, 1, 1, 1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			r, err := NewRecorder(config())
+			require.NoError(t, err)
+			var each, seen [4]float64
+			burst := func(i int) bool { return i == 95 }
+			for i := range 200 {
+				total := 0.0
+				for k := range each {
+					if each[k] += 30; burst(i) {
+						each[k] += 60
+					}
+					if k >= int(silent[i/40]) {
+						seen[k] = each[k]
+					}
+					total += seen[k]
+				}
+				require.True(t, r.See(start().Add(time.Duration(i)*15*time.Second), partly(silent[i/40], total)))
+			}
+			p := r.Past(0)
+			for i := 1; i < len(p.Samples); i++ {
+				at := (p.Samples[i].At - seconds(start())) / 15
+				if burst(int(at + 0.5)) {
+					require.Greater(t, p.came(i), 250.0)
+				} else {
+					require.Less(t, p.came(i), 140.0, "%v", at)
+				}
+				require.False(t, p.Samples[i].fell(&p.Samples[i-1]))
+			}
+		})
+	}
+}
+
+// TestASpreadPastIsOfTheSameCounts: whatever was silent, counts grow to what they were in the end, and samples stay as they are after
+// which fewer pods are never silent.
+func TestASpreadPastIsOfTheSameCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p Past
+		x := Sample{At: 1e9}
+		for range rapid.IntRange(1, 40).Draw(t, "samples") {
+			x.At += rapid.SampledFrom([]float64{15, 15, 1, 600, 0}).Draw(t, "later")
+			more := rapid.SampledFrom([]float64{0, 120, 150, 5e-324, 1e300}).Draw(t, "more")
+			x.Firsts, x.Timed = x.Firsts+more, x.Timed+math.Floor(more/2)
+			x.Running = rapid.Float64Range(0, 100).Draw(t, "running")
+			x.Absent = rapid.SampledFrom([]int32{0, 0, 1, 2, 3}).Draw(t, "absent")
+			p.Samples = append(p.Samples, x)
+		}
+		was := slices.Clone(p.Samples)
+		p.spread()
+		for i := range p.Samples {
+			require.True(t, p.Samples[i].valid())
+			if i > 0 {
+				require.False(t, p.Samples[i].fell(&p.Samples[i-1]), "%d", i)
+			}
+			least := !slices.ContainsFunc(was[i:], func(x Sample) bool { return x.Absent < was[i].Absent })
+			if i == 0 || least {
+				require.Equal(t, was[i], p.Samples[i])
+			}
+		}
+	})
 }
 
 // TestPodsThatAnswerAtLastTakeNothingAway: until a rate is known again, what runs is kept, as at a fresh start.

@@ -75,6 +75,25 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 // drawer draws lengths of the buckets.
 func (b *Buckets) drawer() lengths.Drawer { return lengths.Of(b.Bounds, b.Counts, b.Sum) }
 
+// spread spreads what pods had counted while they were silent over that time: in the ratios in which the others counted, who may
+// have seen a burst, or evenly where those counted nothing.
+func (p *Past) spread() {
+	for i := 1; i < len(p.Samples); i++ {
+		x, last := &p.Samples[i], p.Samples[i-1]
+		if x.Absent >= last.Absent {
+			continue
+		}
+		j := i - 1
+		for j > 0 && p.Samples[j].Absent > x.Absent {
+			j--
+		}
+		a := &p.Samples[j]
+		for k := j + 1; k < i && a.At < x.At; k++ {
+			p.Samples[k].catchUp(a, &last, x)
+		}
+	}
+}
+
 // came returns how many requests came between a sample and the one before it.
 func (p *Past) came(i int) float64 {
 	return max(0, p.Samples[i].arrived()-p.Samples[i-1].arrived())

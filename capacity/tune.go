@@ -159,6 +159,7 @@ func (s *State) calm(allowed float64) bool {
 func (s *State) past(start float64) Past {
 	p := Past{Samples: slices.Clone(s.Samples), Start: start, Last: s.Tuning}
 	p.Last.Found = slices.Clone(p.Last.Found)
+	p.spread()
 	for len(p.Samples) > 1 && p.Samples[0].At < s.last().At-history {
 		p.Samples = p.Samples[1:]
 	}
