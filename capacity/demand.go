@@ -37,7 +37,7 @@ type demand struct {
 }
 
 // came returns what has come lately: the rate of arrivals over a minute or, for the mean, five, and of shorter times what is above
-// chance, each times the work of a request of the lengths that finished.
+// chance and beside silent pods what surely came, each times the work of a request of the lengths that finished.
 func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) demand {
 	rate, mean := s.rate(max(try.Span, rateSpan)), s.rate(meanSpan)
 	for _, span := range [...]float64{2 * rateSpan, rateSpan, surgeSpan, surgeSpan / 2} {
@@ -49,6 +49,8 @@ func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) de
 			mean = max(mean, surging)
 		}
 	}
+	steady := s.steady()
+	rate, mean = max(rate, steady), max(mean, steady)
 	if try.Trend {
 		if more := s.trend(trendSpan(lead), lead, try.Dispersion); more > 0 {
 			d.Consider(d.From, Rising, "", rate, rate+more, lead)

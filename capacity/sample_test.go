@@ -238,6 +238,67 @@ func TestASpreadPastIsOfTheSameCounts(t *testing.T) {
 	})
 }
 
+// TestASurgeIsSeenBesideASilentPod: the rate began at the last sample that was whole, so that of 60 requests/s after 6, of which one
+// of four pods showed none, 5.8 were seen after two minutes when that pod had been silent for an hour.
+func TestASurgeIsSeenBesideASilentPod(t *testing.T) {
+	for name, from := range map[string]int{"for an hour": 1, "since the start": 0, "for a minute": 236} {
+		t.Run(name, func(t *testing.T) {
+			p, s := fixed(trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0}), State{}
+			seen, each, now, d := 3e6, 1e6, start(), scaling.Decision{}
+			for i := range 249 {
+				rate := 6.0
+				if i > 240 {
+					rate = 60
+				}
+				each += rate / 4 * 15
+				silent := int32(0)
+				if i >= from {
+					silent = 1
+					seen += 3 * rate / 4 * 15
+				} else {
+					seen += rate * 15
+				}
+				now = now.Add(15 * time.Second)
+				showTo(t, &s, now, partly(silent, seen))
+				d = p.Decide(now, partly(silent, seen))
+			}
+			require.InDelta(t, 45, s.steady(), 1e-6)
+			c := Scaler{config: &Config{SLO: slo()}}
+			try := trial{PromptToken: 1, Dispersion: 1}
+			came := c.came(&s, &try, 100, &scaling.Decision{})
+			require.InEpsilon(t, 45, came.work/came.each, 1e-6)
+			require.Equal(t, scaling.Up, d.Verdict, d.Explain())
+		})
+	}
+}
+
+// TestAPodThatTakesAnothersSilenceIsNoSurge: pods that answer in turn, as many at each time, show in one sample what each had counted in
+// its silence, be it an hour; as much in each of them is what came.
+func TestAPodThatTakesAnothersSilenceIsNoSurge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, now := State{}, start()
+		var each, seen [4]float64
+		silent, since := 3, 0
+		for i := range rapid.IntRange(10, 300).Draw(t, "samples") {
+			if i-since > 20 && rapid.IntRange(0, 9).Draw(t, "turn") == 0 {
+				silent, since = (silent+1)%4, i
+			}
+			total := 0.0
+			for k := range each {
+				if each[k] += 30; k != silent {
+					seen[k] = each[k]
+				}
+				total += seen[k]
+			}
+			now = now.Add(15 * time.Second)
+			obs := partly(1, total)
+			x, _ := read(now, &obs, slo())
+			s.see(x, &obs)
+			require.LessOrEqual(t, s.steady(), 8+1e-6, "%d", i)
+		}
+	})
+}
+
 // TestPodsThatAnswerAtLastTakeNothingAway: until a rate is known again, what runs is kept, as at a fresh start.
 func TestPodsThatAnswerAtLastTakeNothingAway(t *testing.T) {
 	scaler, err := New(config(), found(someTrial()))

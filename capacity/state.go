@@ -296,6 +296,24 @@ func (s *State) surging(w, dispersion float64) float64 {
 	return max(0, came-surge*math.Sqrt(came*dispersion)) / (b.At - a.At)
 }
 
+// steady returns arrivals per second that surely came in the last minute while pods are silent, of which rates begin before they were,
+// and 0 where none is: the least between two neighbours of four samples and more. A pod that answers again shows what it
+// had counted in one of them; no sample is looked at before fewer pods were silent than in the one before it.
+func (s *State) steady() float64 {
+	least, last := math.Inf(1), len(s.Samples)-1
+	if s.Samples[last].Absent == 0 {
+		return 0
+	}
+	for i := last; i > 0 && s.Samples[i-1].Absent <= s.Samples[i].Absent; i-- {
+		a := &s.Samples[i-1]
+		least = min(least, between(a, &s.Samples[i]))
+		if last-i >= 2 && s.Samples[last].At-a.At >= rateSpan-1e-3 {
+			return least
+		}
+	}
+	return 0
+}
+
 // trend returns by how much the rate will have grown in lead seconds, if it goes on as in the last span seconds: what is
 // above the noise of the counts, in the last third over the middle one and in the middle one over the first, the less of
 // the two, so that a jump is no trend.
