@@ -173,6 +173,23 @@ func TestSlownessOfLongAnswersWhileTheLoadRises(t *testing.T) {
 	assert.InDelta(t, 2, p.slowness(&v), 0.02)
 }
 
+// TestAServerIsNoSlowerForSilentPods: what the pods that answered had in flight was divided by all that were ready, so that a server seemed
+// to need as long for a smaller batch.
+func TestAServerIsNoSlowerForSilentPods(t *testing.T) {
+	v := config().Server
+	for _, silent := range []int32{0, 1, 3, 4} {
+		p, x := Past{}, Sample{Ready: 4, Silent: silent, Partly: silent > 0, Absent: silent}
+		x.Running = 40 * float64(4-silent)
+		for i := range 60 {
+			x.At = 15 * float64(i)
+			x.Timed, x.Finished = x.Timed+20, x.Finished+20
+			x.TPOT, x.Generated = x.TPOT+20*(v.Base+40*v.Sequence), x.Generated+20*100
+			p.Samples = append(p.Samples, x)
+		}
+		require.InDelta(t, 1, p.slowness(&v), 1e-6, "%d of 4", silent)
+	}
+}
+
 // TestAFleetThatSaysItIsHugeCostsNoMore: a replay had as many replicas as a fleet said that were ready, so that one tenant's pods without
 // work kept a core busy for minutes.
 func TestAFleetThatSaysItIsHugeCostsNoMore(t *testing.T) {

@@ -405,8 +405,8 @@ func (p *Past) law(v *sim.Server, i int, took, itl float64) float64 {
 		if span > 0 && b.At <= end-took {
 			break
 		}
-		dt, n := b.At-a.At, float64(b.Ready)
-		if dt <= 0 || n == 0 {
+		dt, n := b.At-a.At, float64(b.Ready-b.Silent)
+		if dt <= 0 || n <= 0 {
 			continue
 		}
 		step := v.Base + v.Sequence*(a.Running+b.Running)/2/n + v.KVToken*(a.KV+b.KV)/2*float64(v.KVTokens)/n
