@@ -9,8 +9,10 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
-	"log"
+	"io"
+	"os"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -78,7 +81,14 @@ func result(err error) loop.Result {
 	return loop.Uncertain
 }
 
-func main() {
+func main() { os.Exit(program(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// program is main with its surroundings as arguments. It returns the exit code.
+func program(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
+	if code, end := cli.Only(flags, "scales a Deployment of a fake cluster for 25 rounds.", args, stdout, stderr); end {
+		return code
+	}
 	replicas := int32(3)
 	client := fake.NewClientset(&appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "chat", UID: "1"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas},
@@ -87,10 +97,12 @@ func main() {
 	for now := time.Unix(0, 0); err == nil && now.Before(time.Unix(25*15, 0)); now = now.Add(15 * time.Second) {
 		var step *loop.Step
 		if step, err = round(context.Background(), l, client, "chat", now, scaling.Exactly("waiting", 14)); err == nil && step.Acts() {
-			fmt.Println(now.UTC().Format(time.TimeOnly), step.Targets[0].Reason())
+			fmt.Fprintln(stdout, now.UTC().Format(time.TimeOnly), step.Targets[0].Reason())
 		}
 	}
 	if err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(stderr, err)
+		return 1
 	}
+	return 0
 }
