@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 	err := e.Err()
 	var runs []Run
 	if err == nil {
-		if text := bytes.TrimSpace(data); strings.HasSuffix(file, ".csv") {
+		if text := bytes.TrimSpace(unmarked(data)); strings.HasSuffix(file, ".csv") {
 			runs, err = readTable(string(text))
 		} else {
 			runs, err = readReport(text)
@@ -50,62 +49,28 @@ func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 	return runs, nil
 }
 
-// A tree is a document of maps.
-type tree map[string]any
-
-// value returns what is at a path: false if nothing is.
-func (t tree) value(path ...string) (x any, ok bool) {
-	x = map[string]any(t)
-	for _, name := range path {
-		m, _ := x.(map[string]any)
-		if x, ok = m[name]; !ok {
-			return nil, false
-		}
-	}
-	return x, true
-}
-
-// at returns the number at a path, in the unit given: false if there is none.
-func (t tree) at(path ...string) (float64, bool) {
-	x, _ := t.value(path...)
-	switch n := x.(type) {
-	case int:
-		return float64(n), true
-	case float64:
-		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
-	}
-	return 0, false
-}
-
-func (t tree) has(path ...string) bool {
-	_, ok := t.value(path...)
-	return ok
-}
-
-func (t tree) text(path ...string) string {
-	x, _ := t.value(path...)
-	s, _ := x.(string)
-	return s
-}
-
 // documents reads JSON, of which there may be several objects one after another, or else a document of YAML.
 func documents(data []byte) ([]tree, error) {
 	if bytes.HasPrefix(data, []byte("{")) {
 		var all []tree
-		decoder := json.NewDecoder(bytes.NewReader(data))
+		in := newDecoder(data)
 		for {
-			var t map[string]any
-			err := decoder.Decode(&t)
-			switch {
+			x, err := decode(in, "", 0)
+			wrong := new(scaling.FieldError)
+			switch t, ok := x.(map[string]any); {
 			case errors.Is(err, io.EOF):
 				return all, nil
 			case err != nil && len(all) > 0:
 				return nil, fmt.Errorf("behind run %d: %w", len(all), err)
+			case errors.As(err, &wrong):
+				return nil, err
+			case err == nil && !ok:
+				return nil, errNone()
+			case err == nil:
+				all = append(all, t)
+				continue
 			}
-			if err != nil {
-				break // YAML has braces too, and Python writes NaN
-			}
-			all = append(all, t)
+			break // YAML has braces too, and Python writes NaN
 		}
 	}
 	var t any // of a tree all maps would be trees
@@ -192,7 +157,7 @@ func (g *getter) first(paths ...[]string) float64 {
 			return x
 		}
 		if x, ok := g.value(path...); ok && len(names) == 0 {
-			there = x
+			there = told(x)
 		}
 		names = append(names, strings.Join(path, "."))
 	}

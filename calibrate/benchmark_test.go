@@ -192,14 +192,33 @@ func FuzzReadRuns(f *testing.F) {
 }
 
 // TestRegressABenchmarkIsToldByWhatItHolds: a number that is text, null or missing was once said to be 0, and a table whose name
-// does not end in .csv was an error of YAML's.
+// does not end in .csv was an error of YAML's. Of what was there twice the last counted, and what programs of Windows write had no
+// columns and was none of these.
 func TestRegressABenchmarkIsToldByWhatItHolds(t *testing.T) {
 	_, err := calibrate.ReadRuns([]byte(`{"request_throughput": "1", "total_input_tokens": null, "completed": -3, "mean_tpot_ms": 0}`), "r.json", 1)
 	require.EqualError(t, err, `r.json: completed: -3: must be a number above 0
 request_throughput: "1": must be a number above 0
-total_input_tokens: <nil>: must be a number above 0
+total_input_tokens: null: must be a number above 0
 total_output_tokens: not there: must be a number above 0
 mean_itl_ms or mean_tpot_ms: not there: must be a number above 0`)
+	for text, says := range map[string]string{
+		`{"completed": 1, "completed": 2}`:                                  "r.json: completed: 2: must be there once",
+		vllmRun("", 1) + `{"a": {"b": [{"c": 1, "c": {}}]}}`:                "r.json: behind run 1: a.b.c: a mapping: must be there once",
+		`{"a": ` + strings.Repeat("[", 200):                                 "r.json: a: deeper: must be at most 100 deep",
+		`{"request_throughput": [1, 2], "total_input_tokens": {}}`:          "request_throughput: a list: must be a number above 0\ntotal_input_tokens: a mapping: must",
+		strings.Replace(vllmRun("", 7), `: 7,`, `: 1e999,`, 1):              "request_throughput: 1e999: must be a number above 0",
+		vllmRun("", 1) + "5":                                                "r.json: is none of",
+		`{"request_throughput": 1, "total_input_tokens": 1, "completed": 1`: "r.json: yaml: line 1: did not find expected",
+	} {
+		_, err := calibrate.ReadRuns([]byte(text), "r.json", 1)
+		require.ErrorContains(t, err, says)
+	}
+	for _, name := range []string{"a.json", "a.csv"} {
+		text := map[string]string{"a.json": vllmRun("", 1), "a.csv": "rate,input,output,itl\n1,2,3,4\n"}[name]
+		runs, err := calibrate.ReadRuns([]byte("\ufeff"+text), name, 1)
+		require.NoError(t, err, name)
+		require.Len(t, runs, 1)
+	}
 	for _, text := range []string{"rate,input,output,itl\n1,2,3,4\n", "[]", "5"} {
 		_, err := calibrate.ReadRuns([]byte(text), "r", 1)
 		require.ErrorContains(t, err, "r: is none of: vllm bench serve --save-result")

@@ -142,10 +142,8 @@ func shown(n *yaml.Node) bare {
 		return "a mapping"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case len(n.Value) > 80:
-		return bare(n.Value[:80] + "...")
 	}
-	return bare(n.Value)
+	return bare(short(n.Value))
 }
 
 func (r *reader) mapping(n *yaml.Node, field string) map[string]*yaml.Node {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -57,32 +59,21 @@ func ReadConfig(data []byte, file string) (Config, error) {
 	if len(data) > 1<<20 {
 		return c, fmt.Errorf("%s: %w", file, &scaling.FieldError{Field: "length", Value: len(data), Rule: "must be at most 1048576 bytes"})
 	}
-	type quantized struct {
-		Quantization *struct {
-			Method string `json:"quant_method"`
-		} `json:"quantization_config"`
-	}
-	var outer struct {
-		quantized
-
-		Text *json.RawMessage `json:"text_config"`
-	}
-	err := json.Unmarshal(data, &outer)
-	inner := outer.quantized
-	if err == nil && outer.Text != nil { // of a model that sees, too
-		data = *outer.Text
-		err = json.Unmarshal(data, &inner)
-	}
+	in := newDecoder(unmarked(data))
+	x, err := decode(in, "", 0)
 	if err == nil {
-		err = json.Unmarshal(data, &c)
-	}
-	if err == nil {
-		var e scaling.FieldErrors
-		e.Add(c.validate())
-		if q := cmp.Or(inner.Quantization, outer.Quantization); q != nil {
-			e.Check(false, "quantization_config", q.Method, "is not covered, as weights are taken to have two bytes: calibrate by a benchmark or by production")
+		if _, more := in.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("must have one document")
 		}
-		err = e.Err()
+	} else if wrong := new(scaling.FieldError); !errors.As(err, &wrong) {
+		err = fmt.Errorf("must be JSON: %w", unexpected(err))
+	}
+	outer, ok := x.(map[string]any)
+	if err == nil && !ok {
+		err = &scaling.FieldError{Field: "document", Value: told(x), Rule: "must be an object"}
+	}
+	if err == nil {
+		err = c.read(outer)
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
@@ -90,37 +81,82 @@ func ReadConfig(data []byte, file string) (Config, error) {
 	return c, nil
 }
 
+// read takes the fields out of a document, where text_config has those of a model that sees, too.
+func (c *Config) read(outer tree) error {
+	var e scaling.FieldErrors
+	inner := outer
+	if x := outer["text_config"]; x != nil {
+		text, ok := x.(map[string]any)
+		e.Check(ok, "text_config", told(x), "must be an object")
+		inner = text
+	}
+	for _, f := range c.fields() {
+		if x := inner[f.name]; x != nil { // what is null is left out
+			var ok bool
+			*f.value, ok = inner.at(f.name)
+			e.Check(ok, f.name, told(x), "must be a number")
+		}
+	}
+	if x := inner["tie_word_embeddings"]; x != nil {
+		var ok bool
+		c.TieWordEmbeddings, ok = x.(bool)
+		e.Check(ok, "tie_word_embeddings", told(x), "must be true or false")
+	}
+	if e.Err() == nil {
+		e.Add(c.validate())
+	}
+	if q := cmp.Or(inner["quantization_config"], outer["quantization_config"]); q != nil {
+		method := q
+		if m, ok := q.(map[string]any); ok {
+			method = tree(m).text("quant_method")
+		}
+		e.Check(false, "quantization_config", told(method), "is not covered, as weights are taken to have two bytes: calibrate by a benchmark or by production")
+	}
+	return e.Err()
+}
+
+// A shape is a number of a Config, by its name in config.json.
+type shape struct {
+	name  string
+	value *float64
+	least float64 // 0 may be left out
+	most  float64 // 0 is not covered
+}
+
+func (c *Config) fields() []shape {
+	const most = 1e7
+	needed := 0.0
+	if c.experts() > 0 {
+		needed = 1
+	}
+	return []shape{
+		{"hidden_size", &c.HiddenSize, 1, most},
+		{"num_hidden_layers", &c.NumHiddenLayers, 1, most},
+		{"num_attention_heads", &c.NumAttentionHeads, 1, most},
+		{"num_key_value_heads", &c.NumKeyValueHeads, 0, most},
+		{"head_dim", &c.HeadDim, 0, most},
+		{"intermediate_size", &c.IntermediateSize, 1, most},
+		{"vocab_size", &c.VocabSize, 1, most},
+		{"num_experts", &c.NumExperts, 0, most},
+		{"num_local_experts", &c.NumLocalExperts, 0, most},
+		{"num_experts_per_tok", &c.NumExpertsPerTok, needed, most},
+		{"moe_intermediate_size", &c.MoEIntermediateSize, 0, most},
+		{"kv_lora_rank", &c.KVLoraRank, 0, 0},
+		{"n_routed_experts", &c.NumRoutedExpertsOther, 0, 0},
+		{"n_shared_experts", &c.NSharedExperts, 0, 0},
+		{"shared_expert_intermediate_size", &c.SharedIntermediate, 0, 0},
+		{"first_k_dense_replace", &c.FirstKDenseReplace, 0, 0},
+	}
+}
+
 func (c *Config) validate() error {
 	var e scaling.FieldErrors
-	for _, f := range []struct {
-		name     string
-		value    float64
-		required bool
-	}{
-		{"hidden_size", c.HiddenSize, true},
-		{"num_hidden_layers", c.NumHiddenLayers, true},
-		{"num_attention_heads", c.NumAttentionHeads, true},
-		{"num_key_value_heads", c.NumKeyValueHeads, false},
-		{"head_dim", c.HeadDim, false},
-		{"intermediate_size", c.IntermediateSize, true},
-		{"vocab_size", c.VocabSize, true},
-		{"num_experts", c.experts(), false},
-		{"num_experts_per_tok", c.NumExpertsPerTok, c.experts() > 0},
-		{"moe_intermediate_size", c.MoEIntermediateSize, false},
-	} {
-		e.Check(f.value == 0 && !f.required || f.value >= 1 && f.value <= 1e7, f.name, f.value, "must be within 1 and 10000000")
-	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{
-		{"kv_lora_rank", c.KVLoraRank},
-		{"n_routed_experts", c.NumRoutedExpertsOther},
-		{"n_shared_experts", c.NSharedExperts},
-		{"shared_expert_intermediate_size", c.SharedIntermediate},
-		{"first_k_dense_replace", c.FirstKDenseReplace},
-	} {
-		e.Check(f.value == 0, f.name, f.value, "is not covered: calibrate by a benchmark or by production")
+	for _, f := range c.fields() {
+		x, rule := *f.value, "must be within 1 and 10000000"
+		if f.most == 0 {
+			rule = "is not covered: calibrate by a benchmark or by production"
+		}
+		e.Check(x == 0 && f.least == 0 || x >= 1 && x <= f.most, f.name, x, rule)
 	}
 	e.Check(c.NumExpertsPerTok <= c.experts() || c.experts() == 0, "num_experts_per_tok", c.NumExpertsPerTok, "must not be above the number of experts")
 	return e.Err()

@@ -1,0 +1,149 @@
+package calibrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// deepest is how deep a document of JSON may be: far deeper than any is.
+const deepest = 100
+
+// A tree is a document of maps.
+type tree map[string]any
+
+// A list stands for what a list of JSON has, which is not kept: nothing is read from one.
+type list struct{}
+
+// decode reads the next value of JSON. A key that is there twice is an error, as in files with a server; the error is io.EOF where
+// there is none.
+func decode(in *json.Decoder, path string, depth int) (any, error) {
+	token, err := in.Token()
+	if errors.Is(err, io.EOF) && depth > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if depth > deepest {
+		err = &scaling.FieldError{Field: path, Value: bare("deeper"), Rule: fmt.Sprintf("must be at most %d deep", deepest)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch token {
+	case json.Delim('['):
+		for in.More() {
+			if _, err := decode(in, path, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		_, err := in.Token()
+		return list{}, unexpected(err)
+	case json.Delim('{'):
+		t := map[string]any{}
+		for in.More() {
+			key, err := in.Token()
+			if err != nil {
+				return nil, unexpected(err)
+			}
+			name, _ := key.(string) // nothing else is a key
+			at := strings.TrimPrefix(path+"."+short(name), ".")
+			_, twice := t[name]
+			x, err := decode(in, at, depth+1)
+			if err == nil && twice {
+				err = &scaling.FieldError{Field: at, Value: told(x), Rule: "must be there once"}
+			}
+			if err != nil {
+				return nil, err
+			}
+			t[name] = x
+		}
+		_, err := in.Token()
+		return t, unexpected(err)
+	}
+	return token, nil
+}
+
+// unexpected is an error within a value.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// newDecoder reads JSON: numbers stay as they are written, as one may be too large.
+func newDecoder(data []byte) *json.Decoder {
+	in := json.NewDecoder(bytes.NewReader(data))
+	in.UseNumber()
+	return in
+}
+
+// unmarked is a text without the mark that programs of Windows put in front of one.
+func unmarked(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
+
+// value returns what is at a path: false if nothing is.
+func (t tree) value(path ...string) (x any, ok bool) {
+	x = map[string]any(t)
+	for _, name := range path {
+		m, _ := x.(map[string]any)
+		if x, ok = m[name]; !ok {
+			return nil, false
+		}
+	}
+	return x, true
+}
+
+// at returns the number at a path, in the unit given: false if there is none.
+func (t tree) at(path ...string) (float64, bool) {
+	x, _ := t.value(path...)
+	switch n := x.(type) {
+	case int:
+		return float64(n), true
+	case json.Number:
+		f, err := n.Float64()
+		return f, err == nil
+	case float64:
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+	}
+	return 0, false
+}
+
+func (t tree) has(path ...string) bool {
+	_, ok := t.value(path...)
+	return ok
+}
+
+func (t tree) text(path ...string) string {
+	x, _ := t.value(path...)
+	s, _ := x.(string)
+	return s
+}
+
+// told returns how a value stands in an error.
+func told(x any) any {
+	switch x := x.(type) {
+	case nil:
+		return bare("null")
+	case map[string]any:
+		return bare("a mapping")
+	case list, []any:
+		return bare("a list")
+	case string:
+		return short(x)
+	case json.Number:
+		return bare(short(x.String()))
+	}
+	return x
+}
+
+func short(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
