@@ -49,6 +49,10 @@ func TestReadIsStrict(t *testing.T) {
 		{`"every":2`, `"every":2,"every":1`, "series[3]: field: \"1\": must be there once"},
 		{`"every":2`, `"every":2,"Family":"x"`, "must be there once"},
 		{`"every":2`, `"every":-2`, "series[3].every"},
+		{`"model":"m"`, `"model":5`, "dump, at byte 22: model: must be text, and not: number"},
+		{`"pod":"a"`, `"pod":{}`, "series[0]: pod: object: must be text"},
+		{`"every":2`, `"every":1e9`, "series[3]: every: number 1e9: must be a whole number of at most"},
+		{"series\":[", "series\":[5,", "series[0]: must be an object, and not: number"},
 		{`"every":2`, `"every":2,"from":9`, "series[3].from"},
 	} {
 		require.Contains(t, small, row.old)

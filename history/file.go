@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -75,7 +76,7 @@ func (d *Dump) readObject(in *json.Decoder) error {
 		if name == "series" {
 			err = d.readSeries(in)
 		} else if err = in.Decode(to); err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
+			err = fmt.Errorf("%s: %w", name, typed.Error(err))
 		}
 		if err != nil {
 			return err
@@ -105,7 +106,7 @@ func (d *Dump) readSeries(in *json.Decoder) error {
 			Values once[Values]            `json:"values"`
 		}
 		if err := in.Decode(&read); err != nil {
-			return fmt.Errorf("series[%d]: %w", len(d.Series), err)
+			return fmt.Errorf("series[%d]: %w", len(d.Series), typed.Error(err))
 		}
 		s := Series{
 			Signal: read.Signal.value, Part: read.Part.value, Router: read.Router.value, Family: read.Family.value, Pod: read.Pod.value,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -61,7 +62,7 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 		err = json.Unmarshal(data, &s)
 	}
 	if err != nil {
-		return Object{}, fmt.Errorf("ScaledObject %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+		return Object{}, fmt.Errorf("ScaledObject %s/%s: %w", u.GetNamespace(), u.GetName(), typed.Error(err))
 	}
 	ref := s.Spec.ScaleTargetRef
 	o := Object{

@@ -147,9 +147,15 @@ func TestObjectOf(t *testing.T) {
 		_, err := ObjectOf(manifest(t, text))
 		require.EqualError(t, err, want, text)
 	}
-	for _, text := range []string{"spec: {minReplicaCount: two}", "spec: {maxReplicaCount: 1.5}", "spec: []", "spec: {scaleTargetRef: c}", "spec: {maxReplicaCount: 99999999999}"} {
+	for text, says := range map[string]string{
+		"spec: {minReplicaCount: two}":         "spec.minReplicaCount: string: must be a whole number of at most 32 bits",
+		"spec: {maxReplicaCount: 1.5}":         "spec.maxReplicaCount: number 1.5: must be a whole number of at most 32 bits",
+		"spec: []":                             "spec: array: must be an object",
+		"spec: {scaleTargetRef: c}":            "spec.scaleTargetRef: string: must be an object",
+		"spec: {maxReplicaCount: 99999999999}": "spec.maxReplicaCount: number 99999999999: must be a whole number of at most 32 bits",
+	} {
 		_, err := ObjectOf(manifest(t, text))
-		require.ErrorContains(t, err, "ScaledObject models/chat: json: cannot unmarshal", text)
+		require.EqualError(t, err, "ScaledObject models/chat: "+says, text)
 	}
 }
 

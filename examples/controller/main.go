@@ -97,11 +97,11 @@ func program(args []string, stdout, stderr io.Writer) int {
 	for now := time.Unix(0, 0); err == nil && now.Before(time.Unix(25*15, 0)); now = now.Add(15 * time.Second) {
 		var step *loop.Step
 		if step, err = round(context.Background(), l, client, "chat", now, scaling.Exactly("waiting", 14)); err == nil && step.Acts() {
-			fmt.Fprintln(stdout, now.UTC().Format(time.TimeOnly), step.Targets[0].Reason())
+			fmt.Fprintf(stdout, "%s %s\n", now.UTC().Format(time.TimeOnly), step.Targets[0].Reason())
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, err)
+		fmt.Fprintf(stderr, "%v\n", err)
 		return 1
 	}
 	return 0

@@ -96,7 +96,7 @@ func program(args []string, stdout, stderr io.Writer) int {
 	newGroup := func() (scaling.Group, error) { return scaling.GroupOf(newPolicy()), nil }
 	r, err := sim.Run(context.Background(), &ramp, newGroup, sim.Options{Seed: 1})
 	if err != nil {
-		fmt.Fprintln(stderr, err)
+		fmt.Fprintf(stderr, "%v\n", err)
 		return 1
 	}
 	fmt.Fprintf(stdout, "%.1f %% in time, %.2f replica-hours, %d changes\n", 100*r.Attainment, r.ReplicaHours, r.Actions)

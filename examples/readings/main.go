@@ -95,7 +95,7 @@ func program(args []string, stdout, stderr io.Writer) int {
 		err := run(ctx, stdout, time.Now(), urls)
 		cancel()
 		if err != nil {
-			fmt.Fprintln(stderr, err)
+			fmt.Fprintf(stderr, "%v\n", err)
 			return 1
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -83,7 +84,7 @@ func (j *journaled) read(line []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(j); err != nil {
-		return err
+		return typed.Error(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("must be one run")

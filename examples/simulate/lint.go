@@ -14,6 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
+	"github.com/inferscale/inferscale/internal/typed"
 )
 
 // A finding is something in an autoscaler's document that cannot work, with numbers.
@@ -112,7 +113,7 @@ func readAutoscaler(document any, all *[]*autoscaler) error {
 		Items      []any  `json:"items"`
 	}
 	if err := sigsyaml.Unmarshal(text, &head); err != nil {
-		return err
+		return typed.Error(err)
 	}
 	switch head.APIVersion + " " + head.Kind {
 	case "v1 List", "autoscaling/v2 HorizontalPodAutoscalerList", "keda.sh/v1alpha1 ScaledObjectList":
@@ -125,7 +126,7 @@ func readAutoscaler(document any, all *[]*autoscaler) error {
 	case "autoscaling/v2 HorizontalPodAutoscaler":
 		var h autoscaling.HorizontalPodAutoscaler
 		if err := sigsyaml.UnmarshalStrict(text, &h); err != nil {
-			return err
+			return typed.Error(err)
 		}
 		a, err := ofHPA(&h)
 		*all = append(*all, a)
@@ -133,7 +134,7 @@ func readAutoscaler(document any, all *[]*autoscaler) error {
 	case "keda.sh/v1alpha1 ScaledObject":
 		var s scaledObject
 		if err := sigsyaml.Unmarshal(text, &s); err != nil {
-			return err
+			return typed.Error(err)
 		}
 		a, err := s.autoscaler()
 		*all = append(*all, a)

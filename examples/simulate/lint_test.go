@@ -174,7 +174,10 @@ func TestLintRefuses(t *testing.T) {
 		hpa("maxReplica: 8"):                           "maxReplica",
 		hpa("maxReplicas: 1\nminReplicas: 2"):          "the most replicas are 1: must be at least 1 and not below the least, 2",
 		hpa("maxReplicas: 2\nmetrics: [{type: Pods}]"): "spec.metrics[0]: has no source of its type",
-		"a: [": "document 1",
+		"a: [":                    "document 1",
+		"apiVersion: []":          "document 1: apiVersion: array: must be text",
+		hpa("maxReplicas: eight"): "document 1: spec.maxReplicas: string: must be a whole number of at most 32 bits",
+		scaled("maxReplicaCount: eight\ntriggers: []"):                         "document 1: spec.maxReplicaCount: string: must be a whole number",
 		hpa("maxReplicas: 2\nbehavior: {scaleUp: {policies: [{type: Pods}]}}"): "periodSeconds 0",
 	} {
 		code, _, stderr := lintText(t, text)

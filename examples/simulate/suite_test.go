@@ -162,7 +162,8 @@ func TestBaselineHasSomethingToCompareWith(t *testing.T) {
 func TestJournalOfWhatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs")
 	for result, says := range map[string]string{
-		`{"seed": 1, "requests": 5, "attainmnt": 0.99}`:                        "line 1: json: unknown field",
+		`{"seed": 1, "requests": 5, "attainmnt": 0.99}`: "line 1: json: unknown field",
+		`{"seed": "1"}`: "line 1: result.seed: string: must be a whole number",
 		`{"seed": 1, "requests": 5, "attainment": 7}`:                          "line 1: result.attainment: 7: must be within 0 and 1",
 		`{"seed": 1, "requests": 5, "attainedTPOT": -1}`:                       "line 1: result.attainedTPOT: -1: must be within 0 and 1",
 		`{"seed": 1, "requests": 5, "attainment": 0.9, "replicaHours": -3}`:    "line 1: result.replicaHours: -3: must not be negative",

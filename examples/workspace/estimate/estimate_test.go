@@ -184,7 +184,8 @@ func TestReadInstances(t *testing.T) {
 		"a: {gpus: 1}":                          "a.gpuMemoryGiB: 0 is not",
 		"a: {gpus: 0, gpuMemoryGiB: 1}":         "a.gpus: 0 is not",
 		"a: {gpus: 1, gpuMemoryGiB: 1, cpu: 2}": "cpu",
-		"- a":                                   "unmarshal",
+		"- a":                                   "must be an object, and not: array",
+		"a: {gpus: x}":                          "gpus: string: must be a whole number of at most",
 	} {
 		_, err := estimate.ReadInstances(strings.NewReader(text))
 		require.ErrorContains(t, err, want, text)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
+	"github.com/inferscale/inferscale/internal/typed"
 )
 
 // Instance is an instance type: a kind of node.
@@ -37,7 +38,7 @@ func ReadInstances(r io.Reader) (map[string]Instance, error) {
 	}
 	var all map[string]Instance
 	if err := yaml.UnmarshalStrict(text, &all); err != nil {
-		return nil, err
+		return nil, typed.Error(err)
 	}
 	if len(all) == 0 {
 		return nil, errors.New("no instance types")

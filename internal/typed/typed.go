@@ -1,0 +1,46 @@
+// Package typed says in words of JSON what encoding/json says in those of Go.
+package typed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// bare is a value that stands in an error without quotes.
+type bare string
+
+// Error returns the error of a value that has another type than its field as a scaling.FieldError, and others as they are.
+func Error(err error) error {
+	wrong := new(json.UnmarshalTypeError)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	rule := "must be " + is(wrong.Type)
+	if wrong.Field == "" {
+		return errors.New(rule + ", and not: " + wrong.Value)
+	}
+	return &scaling.FieldError{Field: wrong.Field, Value: bare(wrong.Value), Rule: rule}
+}
+
+func is(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return fmt.Sprintf("a whole number of at most %d bits", t.Bits())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return fmt.Sprintf("a whole number of at most %d bits that is not negative", t.Bits())
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	default:
+		return "an object"
+	}
+}
