@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -93,11 +94,13 @@ func (d *Document) Unknown() (all []string) {
 // Validate reports every wrong number at once, under its name.
 func (d *Document) Validate() error {
 	var e scaling.FieldErrors
+	e.Check(printable.Is(d.Name), "name", d.Name, printable.Rule)
 	for _, f := range d.fields() {
 		e.Check(f.Value >= 0 && f.Value <= 1e9, f.name+".value", f.Value, "must be within 0 and 1000000000")
 		e.Check(f.Lower >= 0 && f.Lower <= f.Value, f.name+".lower", f.Lower, fmt.Sprintf("must be within 0 and the value, %g", f.Value))
 		e.Check(f.Upper >= f.Value, f.name+".upper", f.Upper, fmt.Sprintf("must not be below the value, %g", f.Value))
 		e.Check(slices.Contains(sources(), f.Source), f.name+".source", string(f.Source), "must be measured, benchmark, roofline, given or assumed")
+		e.Check(printable.Is(f.Unknown), f.name+".unknown", f.Unknown, printable.Rule)
 	}
 	for _, f := range []field{{"maxSeqs", &d.MaxSeqs}, {"tokenBudget", &d.TokenBudget}, {"kvTokens", &d.KVTokens}} {
 		e.Check(f.Value == math.Round(f.Value), f.name+".value", f.Value, "must be whole")

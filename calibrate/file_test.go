@@ -68,6 +68,8 @@ func TestFileIsStrict(t *testing.T) {
 		{"base: 0.014", "base: [1]", "x:2: base: a list: must be a mapping"},
 		{"base: 0.014\n", "", "base: not there: must be there"},
 		{"kvTokens: 350000", "kvTokens: 350000.5", "kvTokens.value: 350000.5: must be whole"},
+		{"base: 0.014", "name: \"a\\nb\"\nbase: 0.014", `name: "a\nb": must be of printable characters`},
+		{"source: roofline", "source: roofline, unknown: \"\\e[2J\"", `sequence.unknown: "\x1b[2J": must be of printable characters`},
 		{"maxSeqs", "maxSeq", "maxSeq: 256: must be one of"},
 		{"maxSeqs", "base", "x:6: base: base: must be there once"},
 		{"upper: 6e-5", "upper: 1e-5", "sequence.upper: 1e-05: must not be below the value"},

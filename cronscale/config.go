@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/internal/enum"
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/internal/zone"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -108,6 +109,7 @@ func (n *names) path(e *scaling.FieldErrors, i int, name string) string {
 		return path
 	}
 	path += fmt.Sprintf(" %q", name)
+	e.Check(printable.Is(name), path+".name", name, printable.Rule)
 	if first, ok := n.seen[name]; ok {
 		e.Check(false, path+".name", name, fmt.Sprintf("must be unique: %s[%d] has it", n.list, first))
 	} else {

@@ -31,6 +31,7 @@ func TestInvalidInputNamesThePolicy(t *testing.T) {
 		"Local":            {policy(Policy{"night", "0 8 * * *", 1, "Local"}), `policies[1] "night".timeZone: "Local": must be the same on every machine`},
 		"negative target":  {policy(Policy{"night", "0 8 * * *", -1, ""}), `policies[1] "night".targetReplicas: -1: must not be negative`},
 		"no name":          {policy(Policy{"", "0 8 * * *", 1, ""}), `policies[1].name: "": must not be empty`},
+		"name unprintable": {policy(Policy{"day\x1b", "0 8 * * *", 1, ""}), `policies[1] "day\x1b".name: "day\x1b": must be of printable characters`},
 		"name twice":       {policy(Policy{"day", "0 8 * * *", 1, ""}), `policies[1] "day".name: "day": must be unique: policies[0] has it`},
 		"no policies":      {Config{Bounds: bounds}, `policies: 0: must have at least one`},
 		"no windows":       {Config{Mode: InWindow, Bounds: bounds}, `windows: 0: must have at least one in mode InWindow`},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/cronscale"
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -216,6 +217,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		name := cmp.Or(m.Name, m.Composite.Name())
 		first, has := taken[name]
 		b.errs.Check(!has, in.at+"name", name, "must be unique: "+first+" has it")
+		b.errs.Check(printable.Is(m.Name), in.at+"name", m.Name, printable.Rule)
 		taken[name] = field
 		policy, _, _ := b.composite(&m.Composite, in)
 		member(name, "highest", policy, nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -264,6 +265,7 @@ func (r *reader) models(all []Model) {
 // check notes what is wrong with a model at a path.
 func (m *Model) check(at string, e *scaling.FieldErrors) {
 	e.Check(m.Name != "", at+".name", m.Name, "must not be empty")
+	e.Check(printable.Is(m.Name), at+".name", m.Name, printable.Rule)
 	e.Check(isLabel(m.Namespace), at+".namespace", m.Namespace, "must be the name of a namespace: at most 63 of a-z, 0-9 and -, which is neither first nor last")
 	e.Check(m.Interval >= time.Second && m.Interval <= time.Hour, at+".interval", m.Interval, "must be between 1s and 1h")
 	e.Check(len(m.Variants) > 0, at+".variants", 0, "must be at least one")
@@ -317,6 +319,7 @@ func (v *Variant) check(at, algorithm string, e *scaling.FieldErrors) {
 	e.Check(regexp.MustCompile(`^[^/]+(/[^/]+)?$`).MatchString(t.APIVersion), at+".target.apiVersion", t.APIVersion, `must be "version" or "group/version"`)
 	e.Check(t.Kind != "", at+".target.kind", t.Kind, "must not be empty")
 	e.Check(t.Name != "", at+".target.name", t.Name, "must not be empty")
+	e.Check(printable.Is(t.Name), at+".target.name", t.Name, printable.Rule)
 	v.checkNumbers(at, algorithm, e)
 	e.Check(v.Port == "" || v.Port.isPort(), at+".port", plain(v.Port), "must be a number from 1 to 65535 or the name of a container's port")
 }

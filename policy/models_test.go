@@ -137,6 +137,8 @@ func TestParseErrors(t *testing.T) {
 		"unknown at the top": {
 			"models: []\nmodel: 1\n", "variants.yaml:2: model: 1: is not a field here: is it models? the fields are models",
 		},
+		"name":             {strings.Replace(head("saturation")+fine, "name: m", `name: "a\nb"`, 1), `variants.yaml:2: models[0].name: "a\nb": must be of printable characters`},
+		"target":           {head("saturation") + strings.Replace(fine, "name: a", `name: "\e"`, 1), "variants.yaml:5: models[0].variants[0].target.name: \"\\x1b\": must be of printable characters"},
 		"models twice":     {"models: []\nmodels: []\n", "variants.yaml:2: models: a list: must be given once; it is on line 1"},
 		"models no list":   {"models: {}\n", "variants.yaml:1: models: a mapping: must be a list"},
 		"model no mapping": {"models: [1]\n", "variants.yaml:1: models[0]: 1: must be a mapping; {} is an empty one"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -12,6 +13,11 @@ import (
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
+
+// names draws what a name may be made of.
+func names() *rapid.Generator[string] {
+	return rapid.StringOfN(rapid.RuneFrom(nil, unicode.PrintRanges...), 0, 8, -1)
+}
 
 func maybe[T any](t *rapid.T, g *rapid.Generator[T], label string) *T {
 	if !rapid.Bool().Draw(t, label+" given") {
@@ -160,7 +166,7 @@ func drawCron(t *rapid.T) *policy.CronScaler {
 	schedules := rapid.SampledFrom([]policy.CronSchedule{"@daily", "0 8 * * 1-5", "*/5 7-19 * * MON", "30 6 1 * *"})
 	zones := rapid.SampledFrom([]policy.TimeZone{"", "UTC", "Etc/UTC"})
 	s := &policy.CronScaler{Mode: oneOf(t, "mode", "", "HoldLast", "Match", "InWindow")}
-	for _, name := range rapid.SliceOfNDistinct(rapid.StringN(1, 8, -1), 1, 4, rapid.ID[string]).Draw(t, "names") {
+	for _, name := range rapid.SliceOfNDistinct(names().Filter(func(s string) bool { return s != "" }), 1, 4, rapid.ID[string]).Draw(t, "names") {
 		name = "x" + name // a name of spaces is none
 		replicas := rapid.Int32Range(0, 5).Draw(t, "replicas")
 		if s.Mode == "InWindow" {
@@ -203,7 +209,7 @@ func drawComposite(t *rapid.T, prefix string, depth int) policy.Composite {
 	}
 	if depth > 0 {
 		for i := range rapid.IntRange(0, 2).Draw(t, "members") {
-			m := policy.Member{Name: fmt.Sprintf("m%d%s", i, rapid.String().Draw(t, "name")), Composite: drawComposite(t, fmt.Sprintf("%sm%d", prefix, i), depth-1)}
+			m := policy.Member{Name: fmt.Sprintf("m%d%s", i, names().Draw(t, "name")), Composite: drawComposite(t, fmt.Sprintf("%sm%d", prefix, i), depth-1)}
 			m.MaxReplicas = oneOf[int32](t, "max", 0, 7, 100)
 			if m.MaxReplicas > 0 {
 				m.MinReplicas = maybe(t, rapid.Int32Range(0, 7), "min")
@@ -220,7 +226,7 @@ func drawComposite(t *rapid.T, prefix string, depth int) policy.Composite {
 // TestPropEffectiveReadsBack writes any valid policy and reads the same, which then decides alike, within its bounds.
 func TestPropEffectiveReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := policy.Policy{Name: "n" + rapid.String().Draw(t, "name"), Spec: policy.Spec{Scaler: drawComposite(t, "m", 2)}}
+		p := policy.Policy{Name: "n" + names().Draw(t, "name"), Spec: policy.Spec{Scaler: drawComposite(t, "m", 2)}}
 		within := scaling.Bounds{Min: 1, Max: 9}
 		if rapid.Bool().Draw(t, "bounded") {
 			p.MaxReplicas = 5 + rapid.Int32Range(0, 100).Draw(t, "max")

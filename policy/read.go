@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -97,12 +98,15 @@ func (r *reader) policies(n *yaml.Node, d *Document) {
 // add adds a policy, whose name must be new.
 func (r *reader) add(d *Document, p Policy, n *yaml.Node, field string) {
 	same := func(q Policy) bool { return q.Name == p.Name && q.Namespace == p.Namespace }
+	path := join(field, "name")
+	if p.Manifest {
+		path = "metadata.name"
+	}
 	if p.Name != "" && slices.ContainsFunc(d.Policies, same) {
-		path := join(field, "name")
-		if p.Manifest {
-			path = "metadata.name"
-		}
 		r.report(cmp.Or(r.line(path), n.Line), path, p.Name, "must be unique")
+	}
+	if p.Name != p.Scaler.Name() && !printable.Is(p.Name) { // the one that it is given if it has none is of its profile, which is judged
+		r.report(cmp.Or(r.line(path), n.Line), path, p.Name, printable.Rule)
 	}
 	if len(d.Policies) < maxList {
 		d.Policies = append(d.Policies, p)

@@ -156,6 +156,11 @@ func TestReadErrors(t *testing.T) {
 		"beside":    {"policies: [{static: {replicas: 1}}]\nbounds: {}", []string{"p.yaml:2: bounds: a mapping: is not a field here; the fields are policies"}},
 		"tab":       {"policies:\n\t- a", []string{"p.yaml:2: must be YAML: found character that cannot start any token"}},
 		"not UTF-8": {"\xff\xff\xff", []string{"p.yaml: must be YAML: invalid leading UTF-8 octet"}},
+		"names": {
+			"policies:\n- {name: \"a\\e[2J\", static: {replicas: 1}}\n- highest:\n  - {name: \"\\u202e\", static: {replicas: 1}}\n",
+			[]string{`p.yaml:2: policies[0].name: "a\x1b[2J": must be of printable characters`, `p.yaml:4: policies[1].highest[0].name: "\u202e": must be of printable characters`},
+		},
+		"name of a wrong profile": {`realtime: {profile: "a\nb"}`, []string{`p.yaml:1: realtime.profile: "a\nb": must be kaito or responsive`}},
 		"broken second": {
 			"static: {replicas: 1}\n---\na: [\n", []string{"p.yaml:3: must be YAML: did not find expected node content"},
 		},

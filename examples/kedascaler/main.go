@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
@@ -40,8 +41,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if o.query != "" {
-		if err := o.ask(ctx, stdout); err != nil {
-			fmt.Fprintf(stderr, "kedascaler: %v\n", err)
+		if err := o.ask(ctx, cli.Plain(stdout)); err != nil {
+			fmt.Fprintf(cli.Plain(stderr), "kedascaler: %v\n", err)
 			return 1
 		}
 		return 0

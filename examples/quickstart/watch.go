@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -156,7 +157,8 @@ func (v *view) watched(now time.Time, metric scrape.Metric, i int, sweep scrape.
 		v.object(object)
 		return
 	}
-	fmt.Fprintf(v.out, "%s  %s\n", now.Format(time.TimeOnly), metric.Name)
+	out := cli.Plain(v.out)
+	fmt.Fprintf(out, "%s  %s\n", now.Format(time.TimeOnly), metric.Name)
 	for _, p := range sweep.Pods {
 		value := p.Values[i]
 		line := "no value"
@@ -172,16 +174,16 @@ func (v *view) watched(now time.Time, metric scrape.Metric, i int, sweep scrape.
 		if value.Err != nil {
 			line += fmt.Sprintf("  [%s: %v]", value.Err.Reason, value.Err.Err)
 		}
-		fmt.Fprintf(v.out, "  %-44s  %s\n", p.Name, line)
+		fmt.Fprintf(out, "  %-44s  %s\n", p.Name, line)
 	}
 	if reading.Known() {
-		fmt.Fprintf(v.out, "  mean a target: %s  (%d with a value, %d without)\n", interval(reading), reading.Values, reading.NotReady+reading.Failed)
+		fmt.Fprintf(out, "  mean a target: %s  (%d with a value, %d without)\n", interval(reading), reading.Values, reading.NotReady+reading.Failed)
 	} else {
-		fmt.Fprintf(v.out, "  mean a target: unknown  (%v)\n", sweep.Errors[i])
+		fmt.Fprintf(out, "  mean a target: unknown  (%v)\n", sweep.Errors[i])
 	}
 	if d != nil {
 		for line := range strings.Lines(d.Explain()) {
-			fmt.Fprint(v.out, "  ", line)
+			fmt.Fprint(out, "  ", line)
 		}
 	}
 }

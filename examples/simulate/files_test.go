@@ -65,3 +65,37 @@ func TestASignalEndsWhatWaitsForAFile(t *testing.T) {
 	require.Equal(t, exitRefused, patient(t.Context(), 0, io.Discard, func() int { return exitRefused }))
 	require.Equal(t, exitUsage, patient(ctx, time.Hour, io.Discard, func() int { return exitUsage }))
 }
+
+// TestNamesMoveNoCursor: a name or a message of a file had what a terminal obeys, and it came there as it was.
+func TestNamesMoveNoCursor(t *testing.T) {
+	const server = "{format: inferscale.server/v1, name: \"a\\e[2Jb\"}"
+	const dump = `{"version":1,"model":"a\u001b[2Jb","engine":"VLLM","start":"2026-01-05T00:00:00Z","end":"2026-01-05T00:01:00Z","step":"15","series":[]}`
+	for _, row := range []struct{ args, text, want string }{
+		{"-config ", "name: \"a\\e[2Jb\"\nrealtime: {}\n", `file:1: name: "a\x1b[2Jb": must be of printable characters`},
+		{"-config ", "policies: [{name: \"a\\nb\", realtime: {}}]\n", `file:1: policies[0].name: "a\nb": must be of printable characters`},
+		{"-config ", "policies: [{name: \"a\\u202eb\", realtime: {}}]\n", `policies[0].name: "a\u202eb": must be of printable characters`},
+		{"-config ", "{apiVersion: autoscaling.inferscale.io/v1alpha1, kind: LLMAutoScaler, metadata: {name: \"a\\rb\"}, spec: {maxReplicas: 2, scaler: {static: {replicas: 1}}}}\n", `metadata.name: "a\rb": must be of printable characters`},
+		{"-config ", "highest: [{name: \"a\\x9bb\", realtime: {}}]\n", `highest[0].name: "a\u009bb": must be of printable characters`},
+		{"-config ", "\"a\\e[2J\": 1\nrealtime: {}\n", `file:1: a\x1b[2J: 1: is not a field here`},
+		{"-server ", server, `file: name: "a\x1b[2Jb": must be of printable characters`},
+		{"-history ", dump, `model: "a\x1b[2Jb": must be of printable characters`},
+		{"-roofline ", `{"a\u001b[2J": 1, "a\u001b[2J": 2}`, `a\x1b[2J: 2: must be there once`},
+		{"-lint ", "apiVersion: v1\nkind: List\nitems: [{a: \"\\e[2J\", \"\\e\": 1, \"\\e\": 2}]\n", `mapping key "\x1b" already defined`},
+	} {
+		name := filepath.Join(t.TempDir(), "file")
+		if row.args == "-server " {
+			for _, f := range []string{"base", "prefillToken", "sequence", "kvToken", "kvTokens", "maxSeqs", "tokenBudget"} {
+				row.text = strings.TrimSuffix(row.text, "}") + ", " + f + ": {value: 1, lower: 0, upper: 2, source: given}}"
+			}
+		}
+		require.NoError(t, os.WriteFile(name, []byte(row.text), 0o600))
+		code, out, errs := start(t, row.args[:len(row.args)-1], name)
+		require.Equal(t, exitUsage, code, row.text)
+		require.Empty(t, out)
+		require.Contains(t, errs, row.want)
+		require.NotContains(t, errs, "\x1b")
+	}
+	_, out, errs := lintText(t, strings.Replace(scaled("maxReplicaCount: 8\n"+prometheusTrigger("sum(vllm:num_requests_waiting)", "")), "{name: chat}", `{name: "a\e[2J"}`, 1))
+	require.Contains(t, out, `ScaledObject a\x1b[2J: zero:`)
+	require.NotContains(t, out+errs, "\x1b")
+}

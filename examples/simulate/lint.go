@@ -61,7 +61,7 @@ func (o *options) lintFile(out io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("-lint %s: %w", o.lint, err)}
 	}
-	found := 0
+	found, out := 0, cli.Plain(out)
 	for _, a := range all {
 		a.coldStart, a.scrape = o.coldStart, o.scrapeInterval
 		for _, f := range a.findings() {

@@ -25,6 +25,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/inferscale/inferscale/examples/internal/cli"
 )
 
 // Exit codes.
@@ -64,6 +66,7 @@ func patient(ctx context.Context, patience time.Duration, stderr io.Writer, work
 
 // run is main with its surroundings as arguments. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stderr = cli.Plain(stderr)
 	o, err := parse(args, stdout, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK

@@ -2,17 +2,18 @@ package main
 
 import (
 	"io"
-	"os"
 
 	"github.com/mattn/go-isatty"
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/inferscale/inferscale/examples/internal/cli"
 )
 
 // A progress shows how far the runs are, on a terminal only.
 type progress struct{ bar *progressbar.ProgressBar }
 
 func newProgress(w io.Writer, total int) *progress {
-	f, ok := w.(*os.File)
+	f, ok := cli.File(w)
 	if !ok || !isatty.IsTerminal(f.Fd()) {
 		return &progress{}
 	}

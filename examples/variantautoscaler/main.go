@@ -137,12 +137,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err != nil:
 	case o.once:
-		err = once(ctx, cluster, namespace, o, logger, stdout)
+		err = once(ctx, cluster, namespace, o, logger, cli.Plain(stdout))
 	default:
 		err = serve(ctx, cluster, namespace, o, logger)
 	}
 	if err != nil && o.once {
-		fmt.Fprintf(stderr, "%v\n", err)
+		fmt.Fprintf(cli.Plain(stderr), "%v\n", err)
 		return exitFail
 	}
 	if err != nil {

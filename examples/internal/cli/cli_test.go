@@ -76,3 +76,18 @@ func TestReadFileIsBounded(t *testing.T) {
 		require.EqualError(t, err, "/dev/zero: must not be larger than 1024 bytes")
 	}
 }
+
+// TestPlain: what a file has does not move the cursor, begin lines anew or turn what follows around.
+func TestPlain(t *testing.T) {
+	var out bytes.Buffer
+	const text = "a\x1b[2J\rb\u009b\u202ec\x7f\xff\u2028\U000e0001\a\n\tÄ µ 汉 \\ '\"\n"
+	n, err := cli.Plain(&out).Write([]byte(text))
+	require.NoError(t, err)
+	require.Equal(t, len(text), n)
+	require.Equal(t, `a\x1b[2J\rb\u009b\u202ec\x7f\xff\u2028\U000e0001\a`+"\n\tÄ µ 汉 \\ '\"\n", out.String())
+	f, ok := cli.File(cli.Plain(os.Stderr))
+	require.True(t, ok)
+	require.Equal(t, os.Stderr, f)
+	_, ok = cli.File(cli.Plain(&out))
+	require.False(t, ok)
+}
