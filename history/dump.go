@@ -53,7 +53,7 @@ func (s Seconds) MarshalText() ([]byte, error) {
 func (s *Seconds) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 32)
 	if err != nil || n < 1 {
-		return &scaling.FieldError{Field: "step", Value: string(text), Rule: "must be a whole number of seconds, at least 1"}
+		return &scaling.FieldError{Field: "seconds", Value: string(text), Rule: "must be a whole number, at least 1 and less than 2147483648"}
 	}
 	*s = Seconds(time.Duration(n) * time.Second)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
@@ -20,6 +21,9 @@ const MaxBytes = 2 << 30
 // something behind the dump, and whatever [Dump.Validate] refuses are errors.
 func Read(r io.Reader) (*Dump, error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
+	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\ufeff" {
+		buffered.Discard(3) //nolint:errcheck // they are in the buffer
+	}
 	if magic, err := buffered.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
 		unpacked, err := gzip.NewReader(buffered)
 		if err != nil {
@@ -60,7 +64,7 @@ func (d *Dump) readObject(in *json.Decoder) error {
 	}
 	fields := map[string]any{
 		"version": &d.Version, "model": &d.Model, "engine": &d.Engine, "namespace": &d.Namespace, "workload": &d.Workload,
-		"start": &d.Start, "end": &d.End, "step": &d.Step, "series": nil,
+		"start": (*moment)(&d.Start), "end": (*moment)(&d.End), "step": &d.Step, "series": nil,
 	}
 	for in.More() {
 		token, err := in.Token()
@@ -83,6 +87,17 @@ func (d *Dump) readObject(in *json.Decoder) error {
 		}
 	}
 	return delimiter(in, '}')
+}
+
+// moment is a time, as it is written: no number of seconds.
+type moment time.Time
+
+// UnmarshalJSON reads the time.
+func (m *moment) UnmarshalJSON(text []byte) error {
+	if err := (*time.Time)(m).UnmarshalJSON(text); err != nil {
+		return &scaling.FieldError{Field: "time", Value: clipped(text), Rule: "must be as \"2026-01-31T00:00:00Z\""}
+	}
+	return nil
 }
 
 func (d *Dump) readSeries(in *json.Decoder) error {

@@ -99,3 +99,12 @@ func TestNamesMoveNoCursor(t *testing.T) {
 	require.Contains(t, out, `ScaledObject a\x1b[2J: zero:`)
 	require.NotContains(t, out+errs, "\x1b")
 }
+
+// TestTheLongestTrace: a trace that ended within the time that a run has for its last requests was refused without its name.
+func TestTheLongestTrace(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "long.csv")
+	require.NoError(t, os.WriteFile(name, []byte("arrival_ms,input_tokens,output_tokens\n0,10,10\n7775999999,10,10\n"), 0o600))
+	code, _, errs := start(t, "-trace", name)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "-trace "+name+": lasts 2160h0m0s: must be at most 2159h45m0s, -from and -to cut a part out")
+}

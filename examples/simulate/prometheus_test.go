@@ -320,6 +320,19 @@ func TestRefusals(t *testing.T) {
 			require.Contains(t, errs, row.says)
 		})
 	}
+	t.Run("more than can have come", func(t *testing.T) { // all of an interval was drawn at once, before anything was checked
+		many := func(d *history.Dump) {
+			for i := range d.Series {
+				for k := range d.Series[i].Values {
+					d.Series[i].Values[k] *= 1e9
+				}
+			}
+		}
+		code, _, errs := start(t, "-history", dumpOf(t, r, many), "-policy", "proportional/llm", "-seeds", "1", "-report", "")
+		require.Equal(t, exitUsage, code, errs)
+		require.Contains(t, errs, "simulate: the history: traffic.counts[")
+		require.Contains(t, errs, "must be within 0 and 10000000")
+	})
 	t.Run("what is missing is in the table's head", func(t *testing.T) {
 		code, out, errs := start(t, "-history", dumpOf(t, r, without(history.SpecReplicas, history.PodCreated)), "-policy", "proportional/llm", "-seeds", "1", "-report", "")
 		require.Equal(t, exitOK, code, errs)

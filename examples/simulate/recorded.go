@@ -177,7 +177,11 @@ func (o *options) recorded(w *world, p *past) error {
 	if from >= to || to > len(p.traffic.Counts) {
 		return misuse("-from %s, -to %s: must be within the history's length, %s", o.from, o.to, p.traffic.Duration())
 	}
-	w.Workload, w.rateScale = sim.Scaled(p.traffic.Between(from, to), o.rateScale), o.rateScale
+	traffic := p.traffic.Between(from, to)
+	if err := w.fits("the history", traffic); err != nil {
+		return err
+	}
+	w.Workload, w.rateScale = sim.Scaled(traffic, o.rateScale), o.rateScale
 	if _, ok := w.Workload.Arrivals(seedOf(0))(); !ok {
 		return &refusedError{errors.New("the history has no requests between -from and -to")}
 	}

@@ -86,6 +86,9 @@ func (o *options) traffic(w *world) error {
 	if traffic, err = window(traffic, o.from, o.to); err != nil {
 		return err
 	}
+	if err := w.fits("-trace "+o.trace, traffic); err != nil {
+		return err
+	}
 	if err := o.cachePrefixes(w, traffic); err != nil {
 		return err
 	}
@@ -99,6 +102,17 @@ func (o *options) traffic(w *world) error {
 	w.Horizon = 0
 	w.Scrape.Interval = 15 * time.Second
 	w.atDemand = true
+	return nil
+}
+
+// fits refuses traffic that is none, or longer than a run can be, before a request of it is made.
+func (w *world) fits(name string, traffic sim.Workload) error {
+	if most := sim.MaxDuration - w.Grace; traffic.Duration() > most {
+		return misuse("%s: lasts %s: must be at most %s, -from and -to cut a part out", name, traffic.Duration(), most)
+	}
+	if err := traffic.Validate("traffic"); err != nil {
+		return &usageError{fmt.Errorf("%s: %w", name, err)}
+	}
 	return nil
 }
 
