@@ -11,6 +11,7 @@ const (
 	wholeRule = "must be a whole number"
 	manyRule  = "must be at most 2147483647"
 	tokenRule = wholeRule + " of at least 1"
+	lateRule  = "must be before the end of 90 days, which begin at 0"
 )
 
 // tokens reads the tokens of a request in a column of the present record, at least so many.
@@ -32,7 +33,7 @@ func (t *table) span(column int, unit time.Duration) (time.Duration, error) {
 		return 0, t.wrong(column, "must be a number that is not negative, in digits")
 	}
 	if whole >= int64(longest/unit) {
-		return 0, t.wrong(column, "must be before the end of 90 days")
+		return 0, t.wrong(column, lateRule)
 	}
 	return time.Duration(whole)*unit + time.Duration(nanos)*unit/1e9, nil
 }
@@ -41,13 +42,10 @@ func (t *table) span(column int, unit time.Duration) (time.Duration, error) {
 // An exponent, a sign or a part that is missing is not a decimal.
 func decimal(s string) (whole, nanos int64, ok bool) {
 	before, after, point := strings.Cut(s, ".")
-	if before == "" || len(before) > 18 || point && after == "" || strings.Trim(before+after, "0123456789") != "" {
+	if before == "" || point && after == "" || strings.Trim(before+after, "0123456789") != "" {
 		return 0, 0, false
 	}
-	whole, err := strconv.ParseInt(before, 10, 64)
-	if err != nil {
-		return 0, 0, false
-	}
+	whole, _ = strconv.ParseInt(before, 10, 64) // of more digits than it has it is the largest there is
 	if len(after) > 9 {
 		after = after[:9]
 	}

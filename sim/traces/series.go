@@ -34,7 +34,7 @@ func readSeries(t *table, columns []int) (sim.Workload, error) {
 			return nil, t.wrong(columns[0], fmt.Sprintf("must be %s after the window above it, as the second is after the first", s.Step))
 		}
 		if time.Duration(len(s.Rates)+1) > longest/max(s.Step, 1) {
-			return nil, t.wrong(columns[0], "must be before the end of 90 days")
+			return nil, t.wrong(columns[0], lateRule)
 		}
 		rate, err := t.rate(columns)
 		if err != nil {
