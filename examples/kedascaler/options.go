@@ -135,20 +135,16 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 func (o *options) laptop() bool { return o.static != "" || o.fake > 0 }
 
 func (o *options) check(rest []string) error {
-	var errs []error
-	must := func(ok bool, flag string, value any, rule string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("-%s: %v: %s", flag, value, rule))
-		}
-	}
+	var errs scaling.FieldErrors
+	must := func(ok bool, flag string, value any, rule string) { errs.Check(ok, "-"+flag, value, rule) }
 	const alone = "must be alone of -static, -fake and -query"
 	must(o.fake == 0 || o.static == "", "fake", o.fake, alone)
 	must(o.query == "" || (o.static == "" && o.fake == 0), "query", o.query, alone)
 	if o.query == "" && len(rest) > 0 {
-		errs = append(errs, fmt.Errorf("%q: is not a flag", rest[0]))
+		errs.Add(fmt.Errorf("%q: is not a flag", rest[0]))
 	}
 	if o.query != "" {
-		errs = append(errs, o.metadata(rest))
+		errs.Add(o.metadata(rest))
 		_, _, err := net.SplitHostPort(o.query)
 		must(err == nil, "query", o.query, "must be host:port")
 		namespace, name, ok := strings.Cut(o.object, "/")
@@ -182,10 +178,11 @@ func (o *options) check(rest []string) error {
 	must(!o.webhook || port(o.address) != ":0", "address", o.address, "must have a port of 1 to 65535 with -webhook, which tells KEDA of it")
 	if !o.laptop() && o.query == "" && !o.Version {
 		must(o.namespace != "", "namespace", o.namespace, "must be given, or POD_NAMESPACE be set")
+		must(o.namespace == "" || command.IsLabel(o.namespace), "namespace", o.namespace, command.LabelRule)
 	}
-	errs = append(errs, inFlags(o.rules().Validate()))
+	errs.Add(inFlags(o.rules().Validate()))
 	o.Check(must)
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // inFlags says of each wrong field of the certificates' rules by which flag it is set.
@@ -207,7 +204,7 @@ func inFlags(err error) error {
 	if !ok {
 		return err
 	}
-	return fmt.Errorf("-%s: %v: %s", name, field.Value, field.Rule)
+	return &scaling.FieldError{Field: "-" + name, Value: field.Value, Rule: field.Rule}
 }
 
 // metadata reads key=value.

@@ -43,28 +43,30 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{nil, "-nonsense", "flag provided but not defined: -nonsense"},
 		{nil, "-fake=many", `invalid value "many" for flag -fake`},
-		{nil, "", "-namespace: : must be given, or POD_NAMESPACE be set"},
+		{nil, "", `-namespace: "": must be given, or POD_NAMESPACE be set`},
+		{nil, "-namespace=a b", `-namespace: "a b": must be at most 63 of a-z, 0-9 and -`},
+		{inCluster, "-metrics-address=8443", `-metrics-address: "8443": must be host:port, or 0 for none`},
 		{inCluster, "rest", `"rest": is not a flag`},
 		{pages, "rest", `"rest": is not a flag`},
 		{pages, "-fake=1", "-fake: 1: must be alone of -static, -fake and -query"},
-		{pages, "-query=127.0.0.1:1", "-query: 127.0.0.1:1: must be alone of -static, -fake and -query"},
-		{nil, "-static=,", "-static: ,: must have a URL"},
-		{nil, "-static=ftp://a", "-static: ftp://a: must be an http or https URL"},
-		{nil, "-static=127.0.0.1:80", "-static: 127.0.0.1:80: must be an http or https URL"},
+		{pages, "-query=127.0.0.1:1", `-query: "127.0.0.1:1": must be alone of -static, -fake and -query`},
+		{nil, "-static=,", `-static: ",": must have a URL`},
+		{nil, "-static=ftp://a", `-static: "ftp://a": must be an http or https URL`},
+		{nil, "-static=127.0.0.1:80", `-static: "127.0.0.1:80": must be an http or https URL`},
 		{nil, "-fake=-1", "-fake: -1: must be between 0 and 1000"},
 		{nil, "-fake=1001", "-fake: 1001: must be between 0 and 1000"},
 		// These had no effect, and nothing said so.
 		{inCluster, "-replicas=3", "-replicas: 3: goes with -static or -fake"},
 		{pages, "-watch=3s", "-watch: 3s: goes with -query"},
-		{inCluster, "-scaled-object=a/b", "-scaled-object: a/b: goes with -query"},
+		{inCluster, "-scaled-object=a/b", `-scaled-object: "a/b": goes with -query`},
 		{pages, "-replicas=-1", "-replicas: -1: must be at least 0"},
-		{pages, "-address=nowhere", "-address: nowhere: must be host:port"},
-		{pages, "-address=:10450", "-address: :10450: must be a loopback address, as there is no TLS"},
-		{pages, "-address=0.0.0.0:10450", "-address: 0.0.0.0:10450: must be a loopback address, as there is no TLS"},
-		{pages, "-address=10.1.2.3:0", "-address: 10.1.2.3:0: must be a loopback address, as there is no TLS"},
-		{[]string{"-namespace=keda", "-plaintext"}, "-address=:10450", "-address: :10450: must be a loopback address, as there is no TLS"},
+		{pages, "-address=nowhere", `-address: "nowhere": must be host:port`},
+		{pages, "-address=:10450", `-address: ":10450": must be a loopback address, as there is no TLS`},
+		{pages, "-address=0.0.0.0:10450", `-address: "0.0.0.0:10450": must be a loopback address, as there is no TLS`},
+		{pages, "-address=10.1.2.3:0", `-address: "10.1.2.3:0": must be a loopback address, as there is no TLS`},
+		{[]string{"-namespace=keda", "-plaintext"}, "-address=:10450", `-address: ":10450": must be a loopback address, as there is no TLS`},
 		{[]string{"-namespace=keda", "-plaintext"}, "-webhook", "-webhook: true: must not be given with -plaintext, as API servers speak TLS only"},
-		{[]string{"-namespace=keda", "-webhook"}, "-address=127.0.0.1:0", "-address: 127.0.0.1:0: must have a port of 1 to 65535 with -webhook, which tells KEDA of it"},
+		{[]string{"-namespace=keda", "-webhook"}, "-address=127.0.0.1:0", `-address: "127.0.0.1:0": must have a port of 1 to 65535 with -webhook, which tells KEDA of it`},
 		{inCluster, "-watch=-1s", "-watch: -1s: must not be negative"},
 		{inCluster, "-kube-api-qps=0", "-kube-api-qps: 0: must be above 0"},
 		{inCluster, "-kube-api-qps=NaN", "-kube-api-qps: NaN: must be above 0"},
@@ -76,14 +78,14 @@ func TestCommandLine(t *testing.T) {
 		{inCluster, "-leader-elect-lease=5s", "-leader-elect-lease: 5s: lease must be above renew, renew above retry, and retry above 0"},
 		{inCluster, "-webhook-port=0", "-webhook-port: 0: must be between 1 and 65535"},
 		{inCluster, "-webhook-port=65536", "-webhook-port: 65536: must be between 1 and 65535"},
-		{inCluster, "-log-level=loud", "-log-level: loud: must be debug, info, warn or error"},
+		{inCluster, "-log-level=loud", `-log-level: "loud": must be debug, info, warn or error`},
 		{inCluster, "-certificate-life=1ms", "-certificate-life: 1ms: must be at least 1s"},
 		{inCluster, "-ca-overlap=2160h", "-ca-overlap: 2160h0m0s: must be"},
 		{inCluster, "-ca-drop-after=1h", "-ca-drop-after: 1h0m0s: must be at least"},
 		{[]string{"-query=127.0.0.1:1"}, "key", `"key": must be key=value, metadata of the trigger, after all flags`},
 		{[]string{"-query=127.0.0.1:1"}, "=value", `"=value": must be key=value`},
-		{[]string{"-query=127.0.0.1:1"}, "-scaled-object=/chat", "-scaled-object: /chat: must be namespace/name"},
-		{nil, "-query=nowhere", "-query: nowhere: must be host:port"},
+		{[]string{"-query=127.0.0.1:1"}, "-scaled-object=/chat", `-scaled-object: "/chat": must be namespace/name`},
+		{nil, "-query=nowhere", `-query: "nowhere": must be host:port`},
 	} {
 		args := tt.with
 		if tt.args != "" {
@@ -97,7 +99,7 @@ func TestCommandLine(t *testing.T) {
 
 	// All that is wrong is said at once.
 	_, _, said := try(t, "-namespace=keda", "-idle=1s", "-log-level=loud", "-webhook-port=0")
-	for _, flag := range []string{"-idle: 1s", "-log-level: loud", "-webhook-port: 0", "kedascaler -help lists the flags"} {
+	for _, flag := range []string{"-idle: 1s", `-log-level: "loud"`, "-webhook-port: 0", "kedascaler -help lists the flags"} {
 		require.Contains(t, said, flag)
 	}
 

@@ -201,8 +201,8 @@ $`, out)
 		{[]string{"-query", address, "-scaler-name", "other", "threshold=1"}, 1, `InvalidArgument: scalerName: "other": must be keda-kaito-scaler`},
 		{[]string{"-query", address, "threshold=10", "metricName=missing", "interval=1"}, 1, "kedascaler: Unavailable: metric missing: NotFound: no pod gave a value: 2 NotFound"},
 		{[]string{"-query", address, "-cert-dir", t.TempDir(), "threshold=10"}, 1, "must exist"},
-		{[]string{"-query", "nowhere", "threshold=10"}, 2, "-query: nowhere: must be host:port"},
-		{[]string{"-query", address, "-scaled-object", "chat"}, 2, "-scaled-object: chat: must be namespace/name"},
+		{[]string{"-query", "nowhere", "threshold=10"}, 2, `-query: "nowhere": must be host:port`},
+		{[]string{"-query", address, "-scaled-object", "chat"}, 2, `-scaled-object: "chat": must be namespace/name`},
 		{[]string{"-query", address, "threshold"}, 2, `"threshold": must be key=value`},
 		{[]string{"-query", address, "-static", "http://127.0.0.1:1"}, 2, "must be alone of -static, -fake and -query"},
 	} {

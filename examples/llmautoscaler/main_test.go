@@ -32,9 +32,12 @@ func TestCommandLine(t *testing.T) {
 		{"-status-refresh=0s", "-status-refresh: 0s: must be at least 1s"},
 		{"-shutdown-timeout=-1s", "-shutdown-timeout: -1s: must not be negative"},
 		{"-leader-elect-lease=5s", "-leader-elect-lease: 5s: lease must be above renew, renew above retry, and retry above 0"},
+		{"-namespaces=a,B c", `-namespaces: "B c": must be at most 63 of a-z, 0-9 and -`},
+		{"-metrics-address=8443", `-metrics-address: "8443": must be host:port, or 0 for none`},
+		{"-health-address=", `-health-address: "": must be host:port, or 0 for none`},
 		{"-webhook-port=0", "-webhook-port: 0: must be between 1 and 65535"},
-		{"-log-level=loud", "-log-level: loud: must be debug, info, warn or error"},
-		{"-pod-selector=a=b=c", "-pod-selector: a=b=c: "},
+		{"-log-level=loud", `-log-level: "loud": must be debug, info, warn or error`},
+		{"-pod-selector=a=b=c", `-pod-selector: "a=b=c": `},
 	} {
 		code, _, said := try(tt.args)
 		require.Equal(t, 2, code, tt.args)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // options are what the command line says.
@@ -86,22 +86,21 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 }
 
 func (o *options) check(rest []string) error {
-	var errs []error
-	must := func(ok bool, flag string, value any, rule string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("-%s: %v: %s", flag, value, rule))
-		}
-	}
+	var errs scaling.FieldErrors
+	must := func(ok bool, flag string, value any, rule string) { errs.Check(ok, "-"+flag, value, rule) }
 	if len(rest) > 0 {
-		errs = append(errs, fmt.Errorf("%q: is not a flag", rest[0]))
+		errs.Add(fmt.Errorf("%q: is not a flag", rest[0]))
 	}
 	_, err := labels.Parse(o.selector)
 	must(err == nil, "pod-selector", o.selector, fmt.Sprint(err))
+	for _, namespace := range o.watched() {
+		must(command.IsLabel(namespace), "namespaces", namespace, command.LabelRule)
+	}
 	must(o.workers >= 1, "workers", o.workers, "must be at least 1")
 	must(o.share >= 0, "workers-per-namespace", o.share, "must not be negative")
 	must(o.statusRefresh >= time.Second, "status-refresh", o.statusRefresh, "must be at least 1s")
 	o.Check(must)
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // watched returns the namespaces to work in, or nil for all.

@@ -140,6 +140,9 @@ const mostBench = 256 << 20
 func (o *options) calibrateRuns(stdout, stderr io.Writer) error {
 	var runs []calibrate.Run
 	for name := range strings.SplitSeq(o.calibrate, ",") {
+		if name == "" {
+			return misuse("-calibrate %q: must have no empty entry", o.calibrate)
+		}
 		data, err := cli.ReadFile(name, mostBench)
 		if err != nil {
 			return &usageError{fmt.Errorf("-calibrate: %w", err)}

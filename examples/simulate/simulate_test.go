@@ -262,6 +262,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"-roofline qwen3-32b -card abacus", `-card "abacus": must be one of a10,`},
 		{"-roofline qwen3-32b -cards 0", "-roofline: cards: 0: must be within 1 and 1024"},
 		{"-card h100", "-card and -cards go with -roofline"},
+		{"-calibrate ,a", "-calibrate \",a\": must have no empty entry"},
 		{"-calibrate nowhere.json", "-calibrate: open nowhere.json"},
 		{"-calibrate x -seeds 2", "-seeds does not go with -calibrate"},
 		{"-rate-scale 0", "-rate-scale 0: must be a number above 0"},

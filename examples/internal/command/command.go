@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -30,6 +31,12 @@ func Config(name, kubeconfig string, qps float64, burst int) (*rest.Config, erro
 	config.UserAgent = name + "/" + Version()
 	return config, nil
 }
+
+// LabelRule is what the name of a namespace must be.
+const LabelRule = "must be at most 63 of a-z, 0-9 and -, and neither begin nor end with -"
+
+// IsLabel reports whether a namespace can have a name.
+func IsLabel(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }
 
 // List returns what a flag lists between commas, without the spaces around.
 func List(text string) []string {

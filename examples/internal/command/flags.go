@@ -3,6 +3,7 @@ package command
 import (
 	"flag"
 	"log/slog"
+	"net"
 	"time"
 )
 
@@ -69,6 +70,10 @@ func (o *Flags) Check(must func(ok bool, flag string, value any, rule string)) {
 	must(o.ScrapeMemory >= 32 && o.ScrapeMemory < 1<<20, "scrape-memory", o.ScrapeMemory, "must be at least 32 and less than 1048576")
 	must(o.Shutdown >= 0, "shutdown-timeout", o.Shutdown, "must not be negative")
 	must(o.Lease > o.Renew && o.Renew > o.Retry && o.Retry > 0, "leader-elect-lease", o.Lease, "lease must be above renew, renew above retry, and retry above 0")
+	for _, f := range [][2]string{{"health-address", o.Health}, {"metrics-address", o.Metrics}} {
+		_, _, err := net.SplitHostPort(f[1])
+		must(err == nil || f[1] == "0", f[0], f[1], "must be host:port, or 0 for none")
+	}
 	must(o.WebhookPort >= 1 && o.WebhookPort <= 65535, "webhook-port", o.WebhookPort, "must be between 1 and 65535")
 	must(new(slog.Level).UnmarshalText([]byte(o.LogLevel)) == nil, "log-level", o.LogLevel, "must be debug, info, warn or error")
 }
