@@ -202,12 +202,14 @@ total_input_tokens: null: must be a number above 0
 total_output_tokens: not there: must be a number above 0
 mean_itl_ms or mean_tpot_ms: not there: must be a number above 0`)
 	for text, says := range map[string]string{
-		`{"completed": 1, "completed": 2}`:                                  "r.json: completed: 2: must be there once",
-		vllmRun("", 1) + `{"a": {"b": [{"c": 1, "c": {}}]}}`:                "r.json: behind run 1: a.b.c: a mapping: must be there once",
-		`{"a": ` + strings.Repeat("[", 200):                                 "r.json: a: deeper: must be at most 100 deep",
-		`{"request_throughput": [1, 2], "total_input_tokens": {}}`:          "request_throughput: a list: must be a number above 0\ntotal_input_tokens: a mapping: must",
-		strings.Replace(vllmRun("", 7), `: 7,`, `: 1e999,`, 1):              "request_throughput: 1e999: must be a number above 0",
-		vllmRun("", 1) + "5":                                                "r.json: is none of",
+		`{"completed": 1, "completed": 2}`:                         "r.json: completed: 2: must be there once",
+		vllmRun("", 1) + `{"a": {"b": [{"c": 1, "c": {}}]}}`:       "r.json: behind run 1: a.b.c: a mapping: must be there once",
+		`{"a": ` + strings.Repeat("[", 200):                        "r.json: a: deeper: must be at most 100 deep",
+		`{"request_throughput": [1, 2], "total_input_tokens": {}}`: "request_throughput: a list: must be a number above 0\ntotal_input_tokens: a mapping: must",
+		strings.Replace(vllmRun("", 7), `: 7,`, `: 1e999,`, 1):     "request_throughput: 1e999: must be a number above 0",
+		"? {a: 1}\n: 2\n":    "r.json: must have no lists and mappings for keys",
+		"a: 1\na: 2\n":       `line 2: mapping key "a" already defined at line 1`,
+		vllmRun("", 1) + "5": "r.json: is none of",
 		`{"request_throughput": 1, "total_input_tokens": 1, "completed": 1`: "r.json: yaml: line 1: did not find expected",
 	} {
 		_, err := calibrate.ReadRuns([]byte(text), "r.json", 1)

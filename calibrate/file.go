@@ -154,6 +154,10 @@ func (r *reader) mapping(n *yaml.Node, field string) map[string]*yaml.Node {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			r.wrong(key, field+"key", "must be text")
+			continue
+		}
 		if _, twice := out[key.Value]; twice {
 			r.wrong(key, field+key.Value, "must be there once")
 		}

@@ -70,6 +70,7 @@ func TestFileIsStrict(t *testing.T) {
 		{"kvTokens: 350000", "kvTokens: 350000.5", "kvTokens.value: 350000.5: must be whole"},
 		{"base: 0.014", "name: \"a\\nb\"\nbase: 0.014", `name: "a\nb": must be of printable characters`},
 		{"source: roofline", "source: roofline, unknown: \"\\e[2J\"", `sequence.unknown: "\x1b[2J": must be of printable characters`},
+		{"maxSeqs: 256", "maxSeqs: 256\n? [1]\n: 3", "x:7: key: a list: must be text"},
 		{"maxSeqs", "maxSeq", "maxSeq: 256: must be one of"},
 		{"maxSeqs", "base", "x:6: base: base: must be there once"},
 		{"upper: 6e-5", "upper: 1e-5", "sequence.upper: 1e-05: must not be below the value"},

@@ -78,7 +78,7 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 		}
 		d := new(ServerDocument)
 		if err := d.read(n); err != nil {
-			r.wrong(n, field, "must be what JSON can have: "+err.Error())
+			r.wrong(n, field, "must be what JSON can have: keys that are text, each once, and finite numbers")
 			return
 		}
 		v.Set(reflect.ValueOf(*d))
