@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -76,10 +77,7 @@ func documents(data []byte) ([]tree, error) {
 	var t any // of a tree all maps would be trees
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
-		if strings.Contains(err.Error(), "invalid map key") { // and of which type of Go it is
-			err = errors.New("must have no lists and mappings for keys")
-		}
-		return nil, err
+		return nil, typed.Error(err)
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("must have one document, or several in JSON")

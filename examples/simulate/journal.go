@@ -83,7 +83,9 @@ func openJournal(name string) (_ *journal, err error) {
 func (j *journaled) read(line []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(j); err != nil {
+	if err := decoder.Decode(j); errors.Is(err, io.EOF) {
+		return errors.New("is no run")
+	} else if err != nil {
 		return typed.Error(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,14 +87,17 @@ func readAutoscalers(data []byte) ([]*autoscaler, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if _, is := document.(map[string]any); err == nil && document != nil && !is {
-			err = fmt.Errorf("%.50q: must be a mapping, with apiVersion and kind", fmt.Sprint(document))
-		}
-		if err == nil && document != nil {
-			err = readAutoscaler(document, &all)
+		switch document.(type) {
+		case map[string]any, map[any]any:
+			if err == nil {
+				err = readAutoscaler(document, false, &all)
+			}
+		case nil:
+		default:
+			err = cmp.Or(err, fmt.Errorf("%.50q: must be a mapping, with apiVersion and kind", fmt.Sprint(document)))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", n, err)
+			return nil, fmt.Errorf("document %d: %w", n, typed.Error(err))
 		}
 	}
 	if len(all) == 0 {
@@ -102,10 +106,10 @@ func readAutoscalers(data []byte) ([]*autoscaler, error) {
 	return all, nil
 }
 
-func readAutoscaler(document any, all *[]*autoscaler) error {
-	text, err := yaml.Marshal(document)
+func readAutoscaler(document any, listed bool, all *[]*autoscaler) error {
+	text, err := json.Marshal(document) // YAML would indent what is deep
 	if err != nil {
-		return err
+		return errors.New("must be what JSON can have: keys that are text, and finite numbers")
 	}
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -117,8 +121,11 @@ func readAutoscaler(document any, all *[]*autoscaler) error {
 	}
 	switch head.APIVersion + " " + head.Kind {
 	case "v1 List", "autoscaling/v2 HorizontalPodAutoscalerList", "keda.sh/v1alpha1 ScaledObjectList":
+		if listed {
+			return fmt.Errorf("kind %q: must not be in a list", head.Kind)
+		}
 		for i, item := range head.Items {
-			if err := readAutoscaler(item, all); err != nil {
+			if err := readAutoscaler(item, true, all); err != nil {
 				return fmt.Errorf("items[%d]: %w", i, err)
 			}
 		}

@@ -170,10 +170,14 @@ func TestLintReadsLists(t *testing.T) {
 func TestLintRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "has no HorizontalPodAutoscaler and no ScaledObject",
-		"apiVersion: apps/v1\nkind: Deployment\n":      `apiVersion "apps/v1", kind "Deployment": must be`,
-		hpa("maxReplica: 8"):                           "maxReplica",
-		hpa("maxReplicas: 1\nminReplicas: 2"):          "the most replicas are 1: must be at least 1 and not below the least, 2",
-		hpa("maxReplicas: 2\nmetrics: [{type: Pods}]"): "spec.metrics[0]: has no source of its type",
+		"apiVersion: apps/v1\nkind: Deployment\n":       `apiVersion "apps/v1", kind "Deployment": must be`,
+		hpa("maxReplica: 8"):                            "maxReplica",
+		hpa("maxReplicas: 1\nminReplicas: 2"):           "the most replicas are 1: must be at least 1 and not below the least, 2",
+		hpa("maxReplicas: 2\nmetrics: [{type: Pods}]"):  "spec.metrics[0]: has no source of its type",
+		"? {a: 1}\n: 2\n":                               "document 1: must have no lists and mappings for keys",
+		"1: 2\n":                                        "document 1: must be what JSON can have: keys that are text",
+		"{apiVersion: v1, kind: List, items: [{1: 2}]}": "document 1: must be what JSON can have",
+		strings.Repeat("{apiVersion: v1, kind: List, items: [", 3000) + strings.Repeat("]}", 3000): `document 1: items[0]: kind "List": must not be in a list`, // it took minutes
 		"a: [":                    "document 1",
 		"apiVersion: []":          "document 1: apiVersion: array: must be text",
 		hpa("maxReplicas: eight"): "document 1: spec.maxReplicas: string: must be a whole number of at most 32 bits",

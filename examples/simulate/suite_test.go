@@ -175,6 +175,9 @@ func TestJournalOfWhatCannotBe(t *testing.T) {
 		_, err := openJournal(file)
 		require.ErrorContains(t, err, says, result)
 	}
+	require.NoError(t, os.WriteFile(file, []byte("\n"), 0o600))
+	_, err := openJournal(file)
+	require.ErrorContains(t, err, "line 1: is no run")
 }
 
 // TestSuiteFilesAreTriedFirst: a baseline that was not there, and scores that could not be written, were found out after an hour.

@@ -1,4 +1,4 @@
-// Package typed says in words of JSON what encoding/json says in those of Go.
+// Package typed says in words of JSON and YAML what their readers say in those of Go.
 package typed
 
 import (
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -13,8 +14,12 @@ import (
 // bare is a value that stands in an error without quotes.
 type bare string
 
-// Error returns the error of a value that has another type than its field as a scaling.FieldError, and others as they are.
+// Error returns the error of a value that has another type than its field as a scaling.FieldError, and others as they are, but for
+// those of keys that are none.
 func Error(err error) error {
+	if err != nil && strings.Contains(err.Error(), "yaml: invalid map key") {
+		return errors.New("must have no lists and mappings for keys")
+	}
 	wrong := new(json.UnmarshalTypeError)
 	if !errors.As(err, &wrong) {
 		return err
