@@ -156,6 +156,24 @@ func TestSilentPodsAtTheStartAreNoSurge(t *testing.T) {
 	}
 }
 
+// TestAPodThatIsAlwaysSilentMakesNothingForgotten: one pod of four never answers, and another misses a scrape every minute. What the
+// others counted stays known.
+func TestAPodThatIsAlwaysSilentMakesNothingForgotten(t *testing.T) {
+	s, each, last := State{}, 1e6, 1e6
+	for i := range 120 {
+		each += 2 * 15
+		silent := int32(1)
+		if i%4 == 3 {
+			silent = 2
+		} else {
+			last = each
+		}
+		showTo(t, &s, start().Add(time.Duration(i)*15*time.Second), partly(silent, 2*each+last))
+	}
+	require.Equal(t, s.Samples[0].At, s.Began)
+	require.InDelta(t, 6, s.rate(60), 0.1)
+}
+
 // TestPodsThatWereSilentForHoursAreNoSurge: when they answer, no sample is left of the time before they were silent.
 func TestPodsThatWereSilentForHoursAreNoSurge(t *testing.T) {
 	s, each, last := State{}, 1e6, 1e6

@@ -169,8 +169,8 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	if n > 0 {
 		s.Every = x.At - s.Samples[n-1].At
 	}
-	if n > 0 && s.Samples[0].Partly && x.Absent < s.Samples[n-1].Absent {
-		n, s.Samples = 0, s.Samples[:0] // all that pods had counted of which no sample is whole would seem to have come since
+	if n > 0 && s.Samples[0].Partly && x.Absent < s.Samples[0].Absent {
+		n, s.Samples = 0, s.Samples[:0] // all that pods had counted which were silent in the first would seem to have come since
 	}
 	if n == 0 {
 		s.Since, s.Tuned = x.At, x.At

@@ -9,10 +9,8 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io"
-	"os"
+	"log"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,7 +19,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 
-	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -81,14 +78,7 @@ func result(err error) loop.Result {
 	return loop.Uncertain
 }
 
-func main() { os.Exit(program(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// program is main with its surroundings as arguments. It returns the exit code.
-func program(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
-	if code, end := cli.Only(flags, "scales a Deployment of a fake cluster for 25 rounds.", args, stdout, stderr); end {
-		return code
-	}
+func main() {
 	replicas := int32(3)
 	client := fake.NewClientset(&appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "chat", UID: "1"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas},
@@ -97,12 +87,10 @@ func program(args []string, stdout, stderr io.Writer) int {
 	for now := time.Unix(0, 0); err == nil && now.Before(time.Unix(25*15, 0)); now = now.Add(15 * time.Second) {
 		var step *loop.Step
 		if step, err = round(context.Background(), l, client, "chat", now, scaling.Exactly("waiting", 14)); err == nil && step.Acts() {
-			fmt.Fprintf(stdout, "%s %s\n", now.UTC().Format(time.TimeOnly), step.Targets[0].Reason())
+			fmt.Println(now.UTC().Format(time.TimeOnly), step.Targets[0].Reason())
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%v\n", err)
-		return 1
+		log.Fatal(err)
 	}
-	return 0
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -21,7 +19,7 @@ import (
 
 // One step, and then the cooldown of 10 min.
 func Example() {
-	program(nil, os.Stdout, os.Stderr)
+	main()
 	// Output:
 	// 00:00:15 Up 3 -> 4: AboveHigh waiting lower=14 > high=10, held=30s >= window=30s
 }
@@ -67,18 +65,5 @@ func TestAnswersAndRestarts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tt.after, *d.Spec.Replicas)
 		})
-	}
-}
-
-func TestCommandLine(t *testing.T) {
-	for args, want := range map[string]int{"-h": 0, "-x": 2, "x": 2} {
-		var out, errs bytes.Buffer
-		require.Equal(t, want, program([]string{args}, &out, &errs), args)
-		shown, other := &out, &errs
-		if want != 0 {
-			shown, other = &errs, &out
-		}
-		require.Contains(t, shown.String(), "Usage of controller: ", args)
-		require.Empty(t, other.String(), args)
 	}
 }

@@ -8,13 +8,10 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
-	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -83,22 +80,14 @@ func newPolicy() scaling.Policy {
 	return scaling.New(shortQueue{most: 2, quiet: 2 * time.Minute, bounds: sim.RampBounds()})
 }
 
-func main() { os.Exit(program(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// program is main with its surroundings as arguments. It returns the exit code.
-func program(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("custompolicy", flag.ContinueOnError)
-	if code, end := cli.Only(flags, "simulates a policy that keeps queues short on llm-d's benchmark ramp.", args, stdout, stderr); end {
-		return code
-	}
+func main() {
 	ramp := sim.Ramp()
 	ramp.Metrics = []sim.Metric{{Name: sim.MetricWaiting, Signal: sim.Waiting, Fill: 2}}
 	newGroup := func() (scaling.Group, error) { return scaling.GroupOf(newPolicy()), nil }
 	r, err := sim.Run(context.Background(), &ramp, newGroup, sim.Options{Seed: 1})
 	if err != nil {
-		fmt.Fprintf(stderr, "%v\n", err)
-		return 1
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	fmt.Fprintf(stdout, "%.1f %% in time, %.2f replica-hours, %d changes\n", 100*r.Attainment, r.ReplicaHours, r.Actions)
-	return 0
+	fmt.Printf("%.1f %% in time, %.2f replica-hours, %d changes\n", 100*r.Attainment, r.ReplicaHours, r.Actions)
 }

@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -18,7 +17,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -76,14 +74,7 @@ func pod(answer string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
 }
 
-func main() { os.Exit(program(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// program is main with its surroundings as arguments. It returns the exit code.
-func program(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("readings", flag.ContinueOnError)
-	if code, end := cli.Only(flags, "asks three pods of its own, of which one may not answer, and decides on what they said.", args, stdout, stderr); end {
-		return code
-	}
+func main() {
 	for _, answers := range [][]string{{"12", "14", "16"}, {"12", "14", "down"}, {"16", "20", "down"}, {"0", "0", "down"}} {
 		var urls []string
 		for _, answer := range answers {
@@ -92,12 +83,11 @@ func program(args []string, stdout, stderr io.Writer) int {
 			urls = append(urls, p.URL)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		err := run(ctx, stdout, time.Now(), urls)
+		err := run(ctx, os.Stdout, time.Now(), urls)
 		cancel()
 		if err != nil {
-			fmt.Fprintf(stderr, "%v\n", err)
-			return 1
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
 	}
-	return 0
 }

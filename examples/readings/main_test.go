@@ -34,16 +34,3 @@ func TestReadings(t *testing.T) {
 		require.Contains(t, out.String(), tt.reading+tt.verdict)
 	}
 }
-
-func TestCommandLine(t *testing.T) {
-	for args, want := range map[string]int{"-h": 0, "-x": 2, "x": 2} {
-		var out, errs bytes.Buffer
-		require.Equal(t, want, program([]string{args}, &out, &errs), args)
-		shown, other := &out, &errs
-		if want != 0 {
-			shown, other = &errs, &out
-		}
-		require.Contains(t, shown.String(), "Usage of readings: ", args)
-		require.Empty(t, other.String(), args)
-	}
-}

@@ -3,7 +3,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,24 +22,6 @@ func Parse(f *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprint(w, said.String())
 	return err
-}
-
-// Only is Parse for a program that takes flags alone, if any: about says what it does. Where end is true it ends with code.
-func Only(f *flag.FlagSet, about string, args []string, stdout, stderr io.Writer) (code int, end bool) {
-	f.Usage = func() {
-		fmt.Fprintf(f.Output(), "Usage of %s: %s\n", f.Name(), about)
-		f.PrintDefaults()
-	}
-	switch err := Parse(f, args, stdout, stderr); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0, true
-	case err == nil && f.NArg() == 0:
-		return 0, false
-	case err == nil:
-		fmt.Fprintf(stderr, "unexpected argument %q\n", f.Arg(0))
-		f.Usage()
-	}
-	return 2, true
 }
 
 // Document is how long a document may be that a program reads whole, in bytes. What reads it may want less.

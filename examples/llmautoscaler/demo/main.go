@@ -33,8 +33,11 @@ func main() {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	length := flags.Duration("for", 0, "how long to go on; 0 means until Ctrl-C")
 	dir := flags.String("dir", "", "`directory` for kubeconfig; empty means a temporary one")
-	if code, end := cli.Only(flags, "a Kubernetes control plane on loopback with the controller, a fleet and a load.", os.Args[1:], os.Stdout, os.Stderr); end {
-		os.Exit(code)
+	switch err := cli.Parse(flags, os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
