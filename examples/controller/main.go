@@ -9,8 +9,10 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -79,6 +81,13 @@ func result(err error) loop.Result {
 }
 
 func main() {
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "controller scales a Deployment of a fake cluster for 25 rounds. It takes no arguments.")
+	}
+	if flag.Parse(); flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	replicas := int32(3)
 	client := fake.NewClientset(&appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "chat", UID: "1"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas},

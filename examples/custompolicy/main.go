@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"time"
@@ -81,6 +82,13 @@ func newPolicy() scaling.Policy {
 }
 
 func main() {
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "custompolicy simulates a policy that keeps queues short on llm-d's benchmark ramp. It takes no arguments.")
+	}
+	if flag.Parse(); flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	ramp := sim.Ramp()
 	ramp.Metrics = []sim.Metric{{Name: sim.MetricWaiting, Signal: sim.Waiting, Fill: 2}}
 	newGroup := func() (scaling.Group, error) { return scaling.GroupOf(newPolicy()), nil }

@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -75,6 +76,13 @@ func pod(answer string) *httptest.Server {
 }
 
 func main() {
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "readings asks three pods of its own, of which one may not answer, and decides on what they said. It takes no arguments.")
+	}
+	if flag.Parse(); flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	for _, answers := range [][]string{{"12", "14", "16"}, {"12", "14", "down"}, {"16", "20", "down"}, {"0", "0", "down"}} {
 		var urls []string
 		for _, answer := range answers {

@@ -33,31 +33,6 @@ func TestHelpIsOnStdout(t *testing.T) {
 	}
 }
 
-// TestOnlyFlags: what a program does not know is no reason to run.
-func TestOnlyFlags(t *testing.T) {
-	const usage = "Usage of p: Does it.\n  -n int\n    \thow many\n"
-	for args, want := range map[string]struct {
-		code      int
-		end       bool
-		out, errs string
-	}{
-		"":       {},
-		"-n=1":   {},
-		"-h":     {0, true, usage, ""},
-		"-x":     {2, true, "", "flag provided but not defined: -x\n" + usage},
-		"-n=1 x": {2, true, "", "unexpected argument \"x\"\n" + usage},
-	} {
-		f := flag.NewFlagSet("p", flag.ContinueOnError)
-		f.Int("n", 0, "how many")
-		var out, errs bytes.Buffer
-		code, end := cli.Only(f, "Does it.", strings.Fields(args), &out, &errs)
-		require.Equal(t, want.code, code, args)
-		require.Equal(t, want.end, end, args)
-		require.Equal(t, want.out, out.String(), args)
-		require.Equal(t, want.errs, errs.String(), args)
-	}
-}
-
 // TestReadFileIsBounded: nothing takes more memory than a file may have.
 func TestReadFileIsBounded(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")

@@ -38,6 +38,9 @@ func main() {
 		return
 	case err != nil:
 		os.Exit(2)
+	case flags.NArg() > 0:
+		fmt.Fprintf(os.Stderr, "demo: unexpected argument %q\n", flags.Arg(0))
+		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
