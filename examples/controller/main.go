@@ -82,7 +82,7 @@ func result(err error) loop.Result {
 
 func main() {
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "controller scales a Deployment of a fake cluster for 25 rounds. It takes no arguments.")
+		fmt.Fprintln(os.Stderr, "controller scales a Deployment of a fake cluster for 25 rounds. It takes no arguments.")
 	}
 	if flag.Parse(); flag.NArg() > 0 {
 		flag.Usage()

@@ -83,7 +83,7 @@ func newPolicy() scaling.Policy {
 
 func main() {
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "custompolicy simulates a policy that keeps queues short on llm-d's benchmark ramp. It takes no arguments.")
+		fmt.Fprintln(os.Stderr, "custompolicy simulates a policy that keeps queues short on llm-d's benchmark ramp. It takes no arguments.")
 	}
 	if flag.Parse(); flag.NArg() > 0 {
 		flag.Usage()

@@ -77,7 +77,7 @@ func pod(answer string) *httptest.Server {
 
 func main() {
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "readings asks three pods of its own, of which one may not answer, and decides on what they said. It takes no arguments.")
+		fmt.Fprintln(os.Stderr, "readings asks three pods of its own, of which one may not answer, and decides on what they said. It takes no arguments.")
 	}
 	if flag.Parse(); flag.NArg() > 0 {
 		flag.Usage()
