@@ -83,7 +83,7 @@ func newDecoder(data []byte) *json.Decoder {
 	return in
 }
 
-// unmarked is a text without the mark that programs of Windows put in front of one.
+// unmarked is a text without its byte order mark.
 func unmarked(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
 // value returns what is at a path: false if nothing is.
