@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,6 +99,72 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	e.Check(len(external) <= mostExternal, "spec.triggers", len(external), fmt.Sprintf("must be at most %d that ask external scalers", mostExternal))
 	e.Check(size <= mostExternalMetadata, "spec.triggers", size, fmt.Sprintf("must be at most %d bytes of metadata of those that ask external scalers", mostExternalMetadata))
 	return o, e.Err()
+}
+
+// TrimObject returns what ObjectOf reads of a ScaledObject, for the cache of an informer, which has those of all namespaces: a small
+// part of it, whatever its annotations and its other triggers have. Of triggers beyond its limits so many are left that ObjectOf
+// still refuses them.
+func TrimObject(u *unstructured.Unstructured) *unstructured.Unstructured {
+	spec, _ := u.Object["spec"].(map[string]any)
+	ref, _ := spec["scaleTargetRef"].(map[string]any)
+	advanced, _ := spec["advanced"].(map[string]any)
+	modifiers, _ := advanced["scalingModifiers"].(map[string]any)
+	kept := picked(spec, "minReplicaCount", "maxReplicaCount")
+	kept["scaleTargetRef"] = picked(ref, "apiVersion", "kind", "name")
+	kept["advanced"] = map[string]any{"scalingModifiers": picked(modifiers, "formula", "metricType")}
+	if all, ok := spec["triggers"].([]any); ok {
+		kept["triggers"] = trimmed(all)
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "spec": kept}}
+	o.SetNamespace(u.GetNamespace())
+	o.SetName(u.GetName())
+	o.SetUID(u.GetUID())
+	o.SetResourceVersion(u.GetResourceVersion())
+	return o
+}
+
+// trimmed returns triggers of which each is in its place, and those that ask external scalers have what is read of them.
+func trimmed(all []any) []any {
+	var kept []any
+	count, size := 0, 0
+	for i := range all {
+		t, _ := all[i].(map[string]any)
+		if kind, _ := t["type"].(string); kind != "external" && kind != "external-push" {
+			continue
+		}
+		if count > mostExternal || size > mostExternalMetadata {
+			break
+		}
+		kept = append(kept, make([]any, i-len(kept))...)
+		e := picked(t, "type", "metricType")
+		metadata, _ := t["metadata"].(map[string]any)
+		e["metadata"] = metadata
+		kept = append(kept, e)
+		count++
+		for key, value := range metadata {
+			text, _ := value.(string)
+			size += len(key) + len(text)
+		}
+	}
+	return kept
+}
+
+// longestText is how much is kept of a text that has no limit of its own: far more than any that is right has.
+const longestText = 1024
+
+// picked returns some of the fields, of which none is a list or an object.
+func picked(from map[string]any, fields ...string) map[string]any {
+	kept := make(map[string]any, len(fields))
+	for _, field := range fields {
+		switch x := from[field].(type) {
+		case string:
+			kept[field] = strings.Clone(x[:min(len(x), longestText)]) // not a part of all of it
+		case nil, map[string]any, []any:
+		default:
+			kept[field] = x
+		}
+	}
+	return kept
 }
 
 // resolve returns what a trigger scales and within which bounds: what metadata say, and the rest from the ScaledObject.

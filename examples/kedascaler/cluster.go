@@ -89,7 +89,7 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 		Scheme: scheme, Logger: logr.FromSlogHandler(p.logger.Handler()),
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: pods.Trim}},
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: pods.Trim}, scaledObject(): {Transform: trim}},
 		},
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		HealthProbeBindAddress:  p.Health,
@@ -190,6 +190,14 @@ func scaledObject() *unstructured.Unstructured {
 	u.SetAPIVersion("keda.sh/v1alpha1")
 	u.SetKind("ScaledObject")
 	return u
+}
+
+// trim keeps of a ScaledObject what is read of it.
+func trim(o any) (any, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return keda.TrimObject(u), nil
+	}
+	return o, nil // a tombstone
 }
 
 // object returns what a ScaledObject says, from the informer's cache.

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -96,6 +100,23 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 	)
 }
 
+// mostStates is of how many states the names are kept of an LLMAutoScaler: of one algorithm it has two at most.
+const mostStates = 16
+
+// trim keeps of an LLMAutoScaler what a round looks at: of its annotations the names of states, which are read from the API server.
+func trim(o any) (any, error) {
+	las, ok := o.(*stored.LLMAutoScaler)
+	if !ok {
+		return o, nil // a tombstone
+	}
+	states := slices.DeleteFunc(slices.Sorted(maps.Keys(las.Annotations)), func(key string) bool { return !strings.HasPrefix(key, k8s.AnnotationPrefix+"/") })
+	las.Annotations, las.Labels, las.OwnerReferences, las.Finalizers, las.ManagedFields = nil, nil, nil, nil, nil
+	for _, key := range states[:min(len(states), mostStates)] {
+		metav1.SetMetaDataAnnotation(&las.ObjectMeta, key, "")
+	}
+	return las, nil
+}
+
 // cache says what is kept in memory: LLMAutoScalers, and of pods what a round looks at.
 func (o *options) cache(hears *hearing) cache.Options {
 	trimmed := cache.ByObject{Transform: pods.Trim}
@@ -105,7 +126,7 @@ func (o *options) cache(hears *hearing) cache.Options {
 	c := cache.Options{
 		DefaultTransform:         cache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: hears.failed,
-		ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: trimmed},
+		ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: trimmed, &stored.LLMAutoScaler{}: {Transform: trim}},
 	}
 	if names := o.watched(); len(names) > 0 {
 		c.DefaultNamespaces = make(map[string]cache.Config, len(names))

@@ -3,7 +3,6 @@ package pods
 
 import (
 	"context"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,14 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 )
 
+// What is kept of a pod at the most, as its author may fill it up to 1.5 MB: a pod with more labels is no target's, and more named
+// ports are not found.
+const (
+	mostLabels = 16 << 10 // bytes, keys and values
+	mostPorts  = 64       // that have names, with those of sidecars
+	mostSize   = 16       // bytes of how large a group is said to be
+)
+
 // Trim keeps of a pod what a round looks at, which is a small part of it: the informer's memory is that of all pods.
 func Trim(o any) (any, error) {
 	p, ok := o.(*corev1.Pod)
@@ -24,18 +31,19 @@ func Trim(o any) (any, error) {
 	kept := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
-			Labels: p.Labels, CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
+			Labels: few(p.Labels), CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
 		},
-		Spec: corev1.PodSpec{Containers: ports(p.Spec.Containers), InitContainers: ports(p.Spec.InitContainers)},
 		Status: corev1.PodStatus{
 			Phase: p.Status.Phase, PodIP: p.Status.PodIP, StartTime: p.Status.StartTime,
 			ContainerStatuses: restarts(p.Status.ContainerStatuses), InitContainerStatuses: restarts(p.Status.InitContainerStatuses),
 		},
 	}
-	for key, value := range p.Annotations {
-		if strings.HasPrefix(key, "leaderworkerset.sigs.k8s.io/") {
-			metav1.SetMetaDataAnnotation(&kept.ObjectMeta, key, value)
-		}
+	room := mostPorts
+	kept.Spec.Containers, room = ports(p.Spec.Containers, room)
+	kept.Spec.InitContainers, _ = ports(p.Spec.InitContainers, room)
+	key := k8s.LeaderWorkerSet().SizeAnnotation
+	if size, ok := p.Annotations[key]; ok && len(size) <= mostSize {
+		metav1.SetMetaDataAnnotation(&kept.ObjectMeta, key, size)
 	}
 	for _, c := range p.Status.Conditions {
 		switch {
@@ -48,21 +56,34 @@ func Trim(o any) (any, error) {
 	return kept, nil
 }
 
-// ports keeps of containers the named ports.
-func ports(all []corev1.Container) []corev1.Container {
+// few returns labels that are not too many, or none.
+func few(all map[string]string) map[string]string {
+	size := 0
+	for key, value := range all {
+		size += len(key) + len(value)
+	}
+	if size > mostLabels {
+		return nil
+	}
+	return all
+}
+
+// ports keeps of containers the named ports, as far as there is room, and returns how much is left.
+func ports(all []corev1.Container, room int) ([]corev1.Container, int) {
 	var kept []corev1.Container
 	for i := range all {
 		var named []corev1.ContainerPort
 		for _, p := range all[i].Ports {
-			if p.Name != "" {
+			if p.Name != "" && room > 0 {
 				named = append(named, corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort})
+				room--
 			}
 		}
 		if len(named) > 0 {
 			kept = append(kept, corev1.Container{Name: all[i].Name, Ports: named})
 		}
 	}
-	return kept
+	return kept, room
 }
 
 // restarts keeps the sum of what restarted, and why one failed to start.

@@ -1,6 +1,9 @@
 package pods_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +50,32 @@ func TestPropTrim(t *testing.T) {
 		}
 		require.Equal(t, see(whole), see(trimmed))
 	})
+}
+
+// TestAPodThatIsFullTakesLittleMemory: pods of 1.5 MB each, of labels, annotations of groups, and containers with named ports.
+func TestAPodThatIsFullTakesLittleMemory(t *testing.T) {
+	full := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a", Labels: map[string]string{}, Annotations: map[string]string{
+		"leaderworkerset.sigs.k8s.io/size": strings.Repeat("1", 100<<10), "leaderworkerset.sigs.k8s.io/other": strings.Repeat("x", 100<<10),
+	}}}
+	for i := range 4000 {
+		full.Labels[fmt.Sprintf("%0250d", i)] = strings.Repeat("v", 63)
+		c := corev1.Container{Name: fmt.Sprint("c", i), Ports: []corev1.ContainerPort{{Name: fmt.Sprint("p", i), ContainerPort: 80}}}
+		full.Spec.Containers, full.Spec.InitContainers = append(full.Spec.Containers, c), append(full.Spec.InitContainers, c)
+	}
+	small, err := pods.Trim(full)
+	require.NoError(t, err)
+	text, err := json.Marshal(small)
+	require.NoError(t, err)
+	require.Less(t, len(text), 8<<10)
+	require.Len(t, small.(*corev1.Pod).Spec.Containers, 64)
+
+	several := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
+	for i := range 40 {
+		several.Labels[fmt.Sprintf("%0250d", i)] = strings.Repeat("v", 63)
+	}
+	small, err = pods.Trim(several)
+	require.NoError(t, err)
+	require.Equal(t, several.Labels, small.(*corev1.Pod).Labels, "no pod that is not made for it has more")
 }
 
 func index() toolscache.Indexer {
