@@ -43,30 +43,55 @@ func (v *Validator) fights(ctx context.Context, before, las *v1alpha1.LLMAutoSca
 	target := controller.IndexKey(controller.Target(las))
 	var warnings admission.Warnings
 	for _, kind := range scalers() {
-		all := &unstructured.UnstructuredList{}
-		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := v.Others.List(ctx, all, client.InNamespace(las.Namespace))
+		other, err := v.rival(ctx, kind, las.Namespace, target)
 		switch {
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 			continue // the cluster has none
 		case err != nil:
 			warnings = append(warnings, fmt.Sprintf("spec.scaleTargetRef: whether a %s scales it too could not be found out: %v", kind.Kind, err))
 			continue
+		case other == nil:
+			continue
 		}
-		for i := range all.Items {
-			other := &all.Items[i]
-			if other.GetDeletionTimestamp() != nil || targetOf(other) != target {
-				continue
-			}
-			ref := las.Spec.ScaleTargetRef
-			rule := fmt.Sprintf("is scaled by %s %s already", kind.Kind, other.GetName())
-			if writes(las) && !isPaused(other) {
-				return field.Invalid(field.NewPath("spec", "scaleTargetRef"), ref.Kind+" "+ref.Name, rule+": remove it, or set spec.dryRun or spec.paused"), warnings
-			}
-			return nil, append(warnings, fmt.Sprintf("spec.scaleTargetRef: %s %s: %s: only one of the two may write", ref.Kind, ref.Name, rule))
+		ref := las.Spec.ScaleTargetRef
+		rule := fmt.Sprintf("is scaled by %s %s already", kind.Kind, other.GetName())
+		if writes(las) && !isPaused(other) {
+			return field.Invalid(field.NewPath("spec", "scaleTargetRef"), ref.Kind+" "+ref.Name, rule+": remove it, or set spec.dryRun or spec.paused"), warnings
 		}
+		return nil, append(warnings, fmt.Sprintf("spec.scaleTargetRef: %s %s: %s: only one of the two may write", ref.Kind, ref.Name, rule))
 	}
 	return nil, warnings
+}
+
+// pageOf is how many other autoscalers are read at once, of all reviews together: each may have 1.5 MB, and their number has no limit.
+const pageOf = 5
+
+// rival returns the first autoscaler of a kind with a target, nil where none has it.
+func (v *Validator) rival(ctx context.Context, kind schema.GroupVersionKind, namespace, target string) (*unstructured.Unstructured, error) {
+	for token := ""; ; {
+		all, err := v.page(ctx, kind, namespace, token)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all.Items {
+			if other := &all.Items[i]; other.GetDeletionTimestamp() == nil && targetOf(other) == target {
+				return other, nil
+			}
+		}
+		if token = all.GetContinue(); token == "" {
+			return nil, nil
+		}
+	}
+}
+
+// page reads the next few of a kind, while nobody else does.
+func (v *Validator) page(ctx context.Context, kind schema.GroupVersionKind, namespace, token string) (*unstructured.UnstructuredList, error) {
+	v.reading.Lock()
+	defer v.reading.Unlock()
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := v.Others.List(ctx, all, client.InNamespace(namespace), client.Limit(pageOf), client.Continue(token))
+	return all, err
 }
 
 // targetOf returns the key of what another autoscaler scales. KEDA takes a Deployment where nothing is said.

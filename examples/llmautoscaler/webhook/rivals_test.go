@@ -3,9 +3,14 @@ package webhook_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -100,4 +105,64 @@ func TestOtherAutoscalers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A crowd has so many ScaledObjects in a namespace, of which the last one scales chat.
+type crowd struct {
+	client.Reader
+
+	count                int
+	reading, most, pages atomic.Int32
+}
+
+func (c *crowd) List(_ context.Context, list client.ObjectList, with ...client.ListOption) error {
+	c.most.Store(max(c.most.Load(), c.reading.Add(1)))
+	defer c.reading.Add(-1)
+	c.pages.Add(1)
+	all := list.(*unstructured.UnstructuredList)
+	var o client.ListOptions
+	o.ApplyOptions(with)
+	from, _ := strconv.Atoi(o.Continue)
+	to := c.count
+	if o.Limit > 0 {
+		to = min(to, from+int(o.Limit))
+	}
+	if all.GroupVersionKind().Kind != "ScaledObjectList" {
+		return nil
+	}
+	for i := from; i < to; i++ {
+		name := "other"
+		if i == c.count-1 {
+			name = "chat"
+		}
+		one := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"scaleTargetRef": map[string]any{"name": name}}}}
+		one.SetName(fmt.Sprint(i))
+		all.Items = append(all.Items, one)
+	}
+	if len(all.Items) > 5 {
+		return fmt.Errorf("%d at once, of a megabyte each", len(all.Items))
+	}
+	if to < c.count {
+		all.SetContinue(strconv.Itoa(to))
+	}
+	return nil
+}
+
+// TestOthersAreReadAFewAtATime: a namespace has hundreds of ScaledObjects, of a megabyte each, and twenty reviews look at them at once.
+func TestOthersAreReadAFewAtATime(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, stored.AddToScheme(scheme))
+	many := &crowd{count: 301}
+	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build(), Others: many}
+	after := object(t, "mine", deployment, thresholds)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			_, err := v.ValidateCreate(t.Context(), after.DeepCopyObject().(*stored.LLMAutoScaler))
+			assert.ErrorContains(t, err, "is scaled by ScaledObject 300 already")
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, int32(1), many.most.Load(), "one page at a time")
+	assert.Equal(t, int32(20*61), many.pages.Load())
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,8 @@ type Validator struct {
 	Others client.Reader
 	// Namespaces are those that are worked in; none means all. What is elsewhere is somebody else's, and allowed.
 	Namespaces []string
+
+	reading sync.Mutex // of a page of others
 }
 
 // ValidateCreate refuses what cannot be carried out.
