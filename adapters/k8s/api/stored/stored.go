@@ -12,12 +12,14 @@ package stored
 
 import (
 	"encoding/json"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	jsonutil "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // An LLMAutoScaler is what could be read of one. Its JSON is that of the LLMAutoScaler; who writes one whose spec could
@@ -72,10 +74,19 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
+// MaxPart is how long a spec or a status may be, in bytes of JSON: what is longer is left out, as it would stay in the cache, which
+// has the objects of all namespaces.
+const MaxPart = 256 << 10
+
 // Unmarshal reads an object of type T, or what can be read of it without its spec, its status or both, with the reason
 // for which they are empty. For other kinds than the LLMAutoScaler it makes types like it.
 func Unmarshal[T any](data []byte) (object T, spec, status, err error) {
-	why := jsonutil.Unmarshal(data, &object)
+	var why error
+	if len(data) <= MaxPart {
+		why = jsonutil.Unmarshal(data, &object)
+	} else {
+		object, why = without[T](data)
+	}
 	if why == nil {
 		return object, nil, nil, nil
 	}
@@ -89,7 +100,12 @@ func Unmarshal[T any](data []byte) (object T, spec, status, err error) {
 	return object, spec, status, err
 }
 
-// without reads an object without some of its parts.
+// bytes is how long a part is.
+type bytes int
+
+func (n bytes) String() string { return fmt.Sprintf("%d bytes", int(n)) }
+
+// without reads an object without some of its parts. Parts that are too long are errors.
 func without[T any](data []byte, names ...string) (object T, err error) {
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(data, &parts); err != nil {
@@ -97,6 +113,13 @@ func without[T any](data []byte, names ...string) (object T, err error) {
 	}
 	for _, name := range names {
 		delete(parts, name)
+	}
+	var e scaling.FieldErrors
+	for _, name := range [...]string{"spec", "status"} {
+		e.Check(len(parts[name]) <= MaxPart, name, bytes(len(parts[name])), fmt.Sprintf("must be at most %d bytes of JSON", MaxPart))
+	}
+	if err := e.Err(); err != nil {
+		return object, err
 	}
 	rest, err := json.Marshal(parts)
 	if err != nil {

@@ -92,3 +92,34 @@ func ExampleLLMAutoScaler() {
 	// chat <nil>
 	// json: cannot unmarshal number 3000000000 into Go struct field LLMAutoScalerSpec.spec.maxReplicas of type int32
 }
+
+// TestAnObjectThatIsFullTakesLittleMemory: what the definition leaves free, as shadows and the server of an attainment, may have a megabyte.
+func TestAnObjectThatIsFullTakesLittleMemory(t *testing.T) {
+	long := `"` + strings.Repeat("x", 1<<20) + `"`
+	for name, row := range map[string]struct{ text, spec, status string }{
+		"spec":     {strings.Replace(object("a", "8", `{"currentReplicas":3}`), `"scaler":`, `"attainment":{"server":{"a":`+long+`}},"scaler":`, 1), "spec: 1048737 bytes: must be at most 262144 bytes of JSON", ""},
+		"status":   {object("a", "8", `{"currentReplicas":3,"more":`+long+`}`), "", "status: 1048607 bytes: must be at most 262144 bytes of JSON"},
+		"both":     {object("a", long, `{"more":`+long+`}`), "spec: 1048705 bytes: must be", "status: 10485"},
+		"metadata": {strings.Replace(object("a", "8", `{"currentReplicas":3}`), `"generation":3`, `"generation":3,"annotations":{"a":`+long+`}`, 1), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var las stored.LLMAutoScaler
+			require.NoError(t, json.Unmarshal([]byte(row.text), &las))
+			require.Equal(t, int64(3), las.Generation)
+			if row.spec == "" {
+				require.NoError(t, las.SpecErr)
+				require.Equal(t, "chat", las.Spec.ScaleTargetRef.Name)
+			} else {
+				require.ErrorContains(t, las.SpecErr, row.spec)
+				require.Empty(t, las.Spec)
+			}
+			if row.status == "" {
+				require.NoError(t, las.StatusErr)
+				require.Equal(t, int32(3), *las.Status.CurrentReplicas)
+			} else {
+				require.ErrorContains(t, las.StatusErr, row.status)
+				require.Empty(t, las.Status)
+			}
+		})
+	}
+}
