@@ -88,8 +88,8 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 	options := manager.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(p.logger.Handler()),
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: pods.Trim}, scaledObject(): {Transform: trim}},
+			DefaultTransform: trim,
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: pods.Trim}},
 		},
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		HealthProbeBindAddress:  p.Health,
@@ -192,12 +192,12 @@ func scaledObject() *unstructured.Unstructured {
 	return u
 }
 
-// trim keeps of a ScaledObject what is read of it.
+// trim keeps of a ScaledObject what is read of it: of what is cached it alone has no type.
 func trim(o any) (any, error) {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return keda.TrimObject(u), nil
 	}
-	return o, nil // a tombstone
+	return cache.TransformStripManagedFields()(o)
 }
 
 // object returns what a ScaledObject says, from the informer's cache.

@@ -104,10 +104,11 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 const mostStates = 16
 
 // trim keeps of an LLMAutoScaler what a round looks at: of its annotations the names of states, which are read from the API server.
+// It is the cache's default: a kind that is named there has to be defined when the program starts.
 func trim(o any) (any, error) {
 	las, ok := o.(*stored.LLMAutoScaler)
 	if !ok {
-		return o, nil // a tombstone
+		return cache.TransformStripManagedFields()(o)
 	}
 	states := slices.DeleteFunc(slices.Sorted(maps.Keys(las.Annotations)), func(key string) bool { return !strings.HasPrefix(key, k8s.AnnotationPrefix+"/") })
 	las.Annotations, las.Labels, las.OwnerReferences, las.Finalizers, las.ManagedFields = nil, nil, nil, nil, nil
@@ -124,9 +125,9 @@ func (o *options) cache(hears *hearing) cache.Options {
 		trimmed.Label, _ = labels.Parse(o.selector) // it was parsed before
 	}
 	c := cache.Options{
-		DefaultTransform:         cache.TransformStripManagedFields(),
+		DefaultTransform:         trim,
 		DefaultWatchErrorHandler: hears.failed,
-		ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: trimmed, &stored.LLMAutoScaler{}: {Transform: trim}},
+		ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: trimmed},
 	}
 	if names := o.watched(); len(names) > 0 {
 		c.DefaultNamespaces = make(map[string]cache.Config, len(names))
