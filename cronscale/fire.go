@@ -11,20 +11,21 @@ type fire struct {
 // endless. Where several minutes fire at one instant the last fire is for the latest of them.
 func (s schedule) around(c *clock, t int64) (last fire, next int64, ok bool) {
 	minute, _ := divide(c.shown(t), 60)
-	next = endless
-	if m, found := s.first(minute + 1); found {
-		next = c.reached(m * 60)
-	}
 	m, ok := s.last(minute)
 	if ok {
 		last = fire{at: c.reached(m * 60), minute: m}
 	}
-	return last, next, ok
+	return last, s.following(c, minute), ok
 }
 
 // after returns the instant of the schedule's first fire after t, or endless.
 func (s schedule) after(c *clock, t int64) int64 {
 	minute, _ := divide(c.shown(t), 60)
+	return s.following(c, minute)
+}
+
+// following returns the instant of the schedule's first fire after a civil minute, or endless.
+func (s schedule) following(c *clock, minute int64) int64 {
 	m, ok := s.first(minute + 1)
 	if !ok {
 		return endless
