@@ -136,15 +136,19 @@ func trimmed(all []any) []any {
 			break
 		}
 		kept = append(kept, make([]any, i-len(kept))...)
-		e := picked(t, "type", "metricType")
 		metadata, _ := t["metadata"].(map[string]any)
-		e["metadata"] = metadata
-		kept = append(kept, e)
-		count++
+		before := size
 		for key, value := range metadata {
 			text, _ := value.(string)
 			size += len(key) + len(text)
 		}
+		if size > mostExternalMetadata { // a byte more than there may be stands for what is too much
+			metadata = map[string]any{"": strings.Repeat("-", mostExternalMetadata+1-before)}
+		}
+		e := picked(t, "type", "metricType")
+		e["metadata"] = metadata
+		kept = append(kept, e)
+		count++
 	}
 	return kept
 }

@@ -86,7 +86,8 @@ func TestAScaledObjectThatIsFullTakesLittleMemory(t *testing.T) {
 		says     string
 	}{
 		"many":  {many, 16 << 10, "spec.triggers: 101: must be at most 100"},
-		"large": {large, 400 << 10, "bytes of metadata"},
+		"large": {large, 260 << 10, "spec.triggers: 262145: must be at most 262144 bytes of metadata"},
+		"one":   {[]any{trigger("external", long)}, 260 << 10, "spec.triggers: 262145: must be at most 262144 bytes of metadata"},
 		"other": {many[:1], 4 << 10, "spec.scaleTargetRef.name"},
 	} {
 		t.Run(name, func(t *testing.T) {
