@@ -100,11 +100,6 @@ func Unmarshal[T any](data []byte) (object T, spec, status, err error) {
 	return object, spec, status, err
 }
 
-// bytes is how long a part is.
-type bytes int
-
-func (n bytes) String() string { return fmt.Sprintf("%d bytes", int(n)) }
-
 // without reads an object without some of its parts. Parts that are too long are errors.
 func without[T any](data []byte, names ...string) (object T, err error) {
 	var parts map[string]json.RawMessage
@@ -116,7 +111,7 @@ func without[T any](data []byte, names ...string) (object T, err error) {
 	}
 	var e scaling.FieldErrors
 	for _, name := range [...]string{"spec", "status"} {
-		e.Check(len(parts[name]) <= MaxPart, name, bytes(len(parts[name])), fmt.Sprintf("must be at most %d bytes of JSON", MaxPart))
+		e.Check(len(parts[name]) <= MaxPart, name, len(parts[name]), fmt.Sprintf("must be at most %d bytes of JSON", MaxPart))
 	}
 	if err := e.Err(); err != nil {
 		return object, err

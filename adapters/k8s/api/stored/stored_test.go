@@ -97,9 +97,9 @@ func ExampleLLMAutoScaler() {
 func TestAnObjectThatIsFullTakesLittleMemory(t *testing.T) {
 	long := `"` + strings.Repeat("x", 1<<20) + `"`
 	for name, row := range map[string]struct{ text, spec, status string }{
-		"spec":     {strings.Replace(object("a", "8", `{"currentReplicas":3}`), `"scaler":`, `"attainment":{"server":{"a":`+long+`}},"scaler":`, 1), "spec: 1048737 bytes: must be at most 262144 bytes of JSON", ""},
-		"status":   {object("a", "8", `{"currentReplicas":3,"more":`+long+`}`), "", "status: 1048607 bytes: must be at most 262144 bytes of JSON"},
-		"both":     {object("a", long, `{"more":`+long+`}`), "spec: 1048705 bytes: must be", "status: 10485"},
+		"spec":     {strings.Replace(object("a", "8", `{"currentReplicas":3}`), `"scaler":`, `"attainment":{"server":{"a":`+long+`}},"scaler":`, 1), "spec: 1048737: must be at most 262144 bytes of JSON", ""},
+		"status":   {object("a", "8", `{"currentReplicas":3,"more":`+long+`}`), "", "status: 1048607: must be at most 262144 bytes of JSON"},
+		"both":     {object("a", long, `{"more":`+long+`}`), "spec: 1048705: must be", "status: 10485"},
 		"metadata": {strings.Replace(object("a", "8", `{"currentReplicas":3}`), `"generation":3`, `"generation":3,"annotations":{"a":`+long+`}`, 1), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
