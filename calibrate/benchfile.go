@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -152,7 +153,7 @@ func (g *getter) need(path ...string) float64 { return g.first(path) }
 // first returns the first number that is there, and above zero.
 func (g *getter) first(paths ...[]string) float64 {
 	var names []string
-	var there any = bare("not there")
+	var there any = printable.Plain("not there")
 	for _, path := range paths {
 		if x, ok := g.at(path...); ok && x > 0 {
 			return x

@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -130,11 +131,8 @@ func (r *reader) wrong(n *yaml.Node, field, rule string) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %w", place, &scaling.FieldError{Field: field, Value: shown(n), Rule: rule}))
 }
 
-// bare is a value that stands in an error without quotes.
-type bare string
-
 // shown returns how a node stands in an error.
-func shown(n *yaml.Node) bare {
+func shown(n *yaml.Node) printable.Plain {
 	switch {
 	case n == nil:
 		return "not there"
@@ -143,7 +141,7 @@ func shown(n *yaml.Node) bare {
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
 	}
-	return bare(short(n.Value))
+	return printable.Plain(printable.Cut(n.Value, mostShown))
 }
 
 func (r *reader) mapping(n *yaml.Node, field string) map[string]*yaml.Node {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -29,7 +30,7 @@ func decode(in *json.Decoder, path string, depth int) (any, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if depth > deepest {
-		err = &scaling.FieldError{Field: path, Value: bare("deeper"), Rule: fmt.Sprintf("must be at most %d deep", deepest)}
+		err = &scaling.FieldError{Field: path, Value: printable.Plain("deeper"), Rule: fmt.Sprintf("must be at most %d deep", deepest)}
 	}
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func decode(in *json.Decoder, path string, depth int) (any, error) {
 				return nil, unexpected(err)
 			}
 			name, _ := key.(string) // nothing else is a key
-			at := strings.TrimPrefix(path+"."+short(name), ".")
+			at := strings.TrimPrefix(path+"."+printable.Cut(name, mostShown), ".")
 			_, twice := t[name]
 			x, err := decode(in, at, depth+1)
 			if err == nil && twice {
@@ -124,26 +125,22 @@ func (t tree) text(path ...string) string {
 	return s
 }
 
+// mostShown is how many bytes of a value an error shows.
+const mostShown = 80
+
 // told returns how a value stands in an error.
 func told(x any) any {
 	switch x := x.(type) {
 	case nil:
-		return bare("null")
+		return printable.Plain("null")
 	case map[string]any:
-		return bare("a mapping")
+		return printable.Plain("a mapping")
 	case list, []any:
-		return bare("a list")
+		return printable.Plain("a list")
 	case string:
-		return short(x)
+		return printable.Cut(x, mostShown)
 	case json.Number:
-		return bare(short(x.String()))
+		return printable.Plain(printable.Cut(x.String(), mostShown))
 	}
 	return x
-}
-
-func short(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

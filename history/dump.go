@@ -152,12 +152,8 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-func clipped(text []byte) string {
-	if len(text) > 40 {
-		return string(text[:40]) + "..."
-	}
-	return string(text)
-}
+// clipped returns how a text stands in an error.
+func clipped[text string | []byte](t text) string { return printable.Cut(string(t), 40) }
 
 // Steps returns how many values a series of every step has: none where there is no step.
 func (d *Dump) Steps() int {
@@ -190,8 +186,8 @@ func (d *Dump) validateHead() error {
 	e.Check(d.Version == Version, "version", d.Version, fmt.Sprintf("must be %d", Version))
 	e.Check(slices.Contains(Engines(), d.Engine), "engine", string(d.Engine), engineRule)
 	for _, text := range []struct{ field, value string }{{"model", d.Model}, {"namespace", d.Namespace}, {"workload", d.Workload}} {
-		e.Check(len(text.value) <= maxText, text.field, clipped([]byte(text.value)), fmt.Sprintf("must be of at most %d bytes", maxText))
-		e.Check(printable.Is(text.value), text.field, clipped([]byte(text.value)), printable.Rule)
+		e.Check(len(text.value) <= maxText, text.field, clipped(text.value), fmt.Sprintf("must be of at most %d bytes", maxText))
+		e.Check(printable.Is(text.value), text.field, clipped(text.value), printable.Rule)
 	}
 	step := time.Duration(d.Step)
 	e.Check(step >= time.Second && step <= time.Hour && step%time.Second == 0, "step", step, "must be whole seconds, at least 1s and at most 1h")
@@ -229,16 +225,16 @@ func (d *Dump) validateSeries(i, values int) error {
 	if s.Part != Whole {
 		suffix = "_" + string(s.Part)
 	}
-	e.Check(!ok || slices.ContainsFunc(found.Families, func(f string) bool { return f+suffix == s.Family }), field+"family", clipped([]byte(s.Family)), "must be a name of the signal")
-	e.Check(len(s.Pod) <= maxText, field+"pod", clipped([]byte(s.Pod)), fmt.Sprintf("must be of at most %d bytes", maxText))
-	e.Check(printable.Is(s.Pod), field+"pod", clipped([]byte(s.Pod)), printable.Rule)
+	e.Check(!ok || slices.ContainsFunc(found.Families, func(f string) bool { return f+suffix == s.Family }), field+"family", clipped(s.Family), "must be a name of the signal")
+	e.Check(len(s.Pod) <= maxText, field+"pod", clipped(s.Pod), fmt.Sprintf("must be of at most %d bytes", maxText))
+	e.Check(printable.Is(s.Pod), field+"pod", clipped(s.Pod), printable.Rule)
 	e.Check(s.Pod != "" || s.Signal.fleetwide(), field+"pod", s.Pod, "must not be empty")
 	e.Check(len(s.Labels) <= maxLabels, field+"labels", len(s.Labels), fmt.Sprintf("must be at most %d", maxLabels))
 	known := append(from.labels(s.Signal), "le")
 	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
-		e.Check(slices.Contains(known, name) && (name != "le" || s.Part == Bucket), field+"labels."+clipped([]byte(name)), clipped([]byte(s.Labels[name])), "must be a label that tells parts of the signal apart")
-		e.Check(len(s.Labels[name]) <= maxText, field+"labels."+clipped([]byte(name)), clipped([]byte(s.Labels[name])), fmt.Sprintf("must be of at most %d bytes", maxText))
-		e.Check(printable.Is(s.Labels[name]), field+"labels."+clipped([]byte(name)), clipped([]byte(s.Labels[name])), printable.Rule)
+		e.Check(slices.Contains(known, name) && (name != "le" || s.Part == Bucket), field+"labels."+clipped(name), clipped(s.Labels[name]), "must be a label that tells parts of the signal apart")
+		e.Check(len(s.Labels[name]) <= maxText, field+"labels."+clipped(name), clipped(s.Labels[name]), fmt.Sprintf("must be of at most %d bytes", maxText))
+		e.Check(printable.Is(s.Labels[name]), field+"labels."+clipped(name), clipped(s.Labels[name]), printable.Rule)
 	}
 	if s.Part == Bucket {
 		_, ok := boundOf(s.Labels["le"])

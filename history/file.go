@@ -74,7 +74,7 @@ func (d *Dump) readObject(in *json.Decoder) error {
 		name, _ := token.(string)
 		to, known := fields[name]
 		if !known {
-			return &scaling.FieldError{Field: clipped([]byte(name)), Value: "", Rule: "must be a field of a dump, and there once"}
+			return &scaling.FieldError{Field: clipped(name), Value: "", Rule: "must be a field of a dump, and there once"}
 		}
 		delete(fields, name)
 		if name == "series" {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/inferscale/inferscale/internal/printable"
 )
 
 // A member is a field of a struct and its name in the document.
@@ -146,7 +148,7 @@ func (r *reader) list(n *yaml.Node, v reflect.Value, field string) {
 // placed notes the lines of what is read elsewhere.
 func (r *reader) placed(n *yaml.Node, field string) {
 	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
-		path := join(field, short(n.Content[i].Value))
+		path := join(field, printable.Cut(n.Content[i].Value, mostShown))
 		r.lines[path] = n.Content[i].Line
 		r.placed(n.Content[i+1], path)
 	}
@@ -160,7 +162,7 @@ func (r *reader) labels(n *yaml.Node, v reflect.Value, field string) {
 	v.Set(reflect.MakeMap(v.Type()))
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, item := n.Content[i], n.Content[i+1]
-		path := join(field, short(key.Value))
+		path := join(field, printable.Cut(key.Value, mostShown))
 		r.lines[path] = key.Line
 		value := reflect.New(v.Type().Elem()).Elem()
 		switch {
@@ -258,7 +260,7 @@ func (r *reader) decimal(n *yaml.Node, v reflect.Value, field string) {
 		return
 	}
 	if tag == "!!float" {
-		r.warnings = append(r.warnings, r.position(field, plain(n.Value), fmt.Sprintf("needs quotes in an LLMAutoScaler, as %q", n.Value)))
+		r.warnings = append(r.warnings, r.position(field, printable.Plain(n.Value), fmt.Sprintf("needs quotes in an LLMAutoScaler, as %q", n.Value)))
 	}
 	v.Set(reflect.ValueOf(NewDecimal(n.Value)))
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -41,8 +42,8 @@ func (e *PositionError) Error() string {
 // Unwrap returns the scaling.FieldError.
 func (e *PositionError) Unwrap() error { return &e.FieldError }
 
-// plain is a value that stands in an error without quotes.
-type plain string
+// mostShown is how many bytes of a value an error shows.
+const mostShown = 80
 
 // shown returns how a node stands in an error.
 func shown(n *yaml.Node) any {
@@ -50,24 +51,17 @@ func shown(n *yaml.Node) any {
 	case n == nil:
 		return nil
 	case n.Kind == yaml.MappingNode:
-		return plain("a mapping")
+		return printable.Plain("a mapping")
 	case n.Kind == yaml.SequenceNode:
-		return plain("a list")
+		return printable.Plain("a list")
 	case n.Kind == yaml.AliasNode:
-		return plain("*" + n.Value)
+		return printable.Plain("*" + n.Value)
 	case n.ShortTag() == "!!str":
-		return short(n.Value)
+		return printable.Cut(n.Value, mostShown)
 	case n.Value == "":
-		return plain("null")
+		return printable.Plain("null")
 	}
-	return plain(short(n.Value))
-}
-
-func short(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
+	return printable.Plain(printable.Cut(n.Value, mostShown))
 }
 
 // report notes an error.

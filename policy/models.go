@@ -273,7 +273,7 @@ func (m *Model) check(at string, e *scaling.FieldErrors) {
 		v, path := &m.Variants[i], fmt.Sprintf("%s.variants[%d]", at, i)
 		v.check(path, m.Algorithm, e)
 		first := m.Variants[0].Port
-		e.Check(v.Port == first, path+".port", plain(v.Port),
+		e.Check(v.Port == first, path+".port", printable.Plain(v.Port),
 			fmt.Sprintf("must be that of the first variant, %s: ports of different numbers can have one name", first))
 		same := func(o Variant) bool { return o.Target.Name == v.Target.Name }
 		if f := slices.IndexFunc(m.Variants, same); v.Target.Name != "" {
@@ -295,8 +295,8 @@ func (m *Model) checkAlgorithm(at string, e *scaling.FieldErrors) {
 	known := slices.Contains(algorithms, m.Algorithm)
 	e.Check(known, at+"algorithm", m.Algorithm, "must be "+oneOf(algorithms))
 	saturated, placed := m.Algorithm == AlgorithmSaturation, m.Algorithm == AlgorithmHetero
-	e.Check(!known || saturated || m.Saturation == nil, at+"saturation", plain("a mapping"), "must be given only with algorithm saturation")
-	e.Check(!known || placed || m.Hetero == nil, at+"hetero", plain("a mapping"), "must be given only with algorithm hetero")
+	e.Check(!known || saturated || m.Saturation == nil, at+"saturation", printable.Plain("a mapping"), "must be given only with algorithm saturation")
+	e.Check(!known || placed || m.Hetero == nil, at+"hetero", printable.Plain("a mapping"), "must be given only with algorithm hetero")
 	switch {
 	case saturated:
 		b := newBuilder("", m.Interval)
@@ -321,7 +321,7 @@ func (v *Variant) check(at, algorithm string, e *scaling.FieldErrors) {
 	e.Check(t.Name != "", at+".target.name", t.Name, "must not be empty")
 	e.Check(printable.Is(t.Name), at+".target.name", t.Name, printable.Rule)
 	v.checkNumbers(at, algorithm, e)
-	e.Check(v.Port == "" || v.Port.isPort(), at+".port", plain(v.Port), "must be a number from 1 to 65535 or the name of a container's port")
+	e.Check(v.Port == "" || v.Port.isPort(), at+".port", printable.Plain(v.Port), "must be a number from 1 to 65535 or the name of a container's port")
 }
 
 // checkNumbers notes what is wrong with what the algorithm is told of a variant at a path.

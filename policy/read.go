@@ -157,7 +157,7 @@ func (r *reader) manifest(n *yaml.Node) Policy {
 	}
 	p.readyShadows()
 	if len(p.Scaler.Highest) > 0 {
-		r.report(r.line("spec.scaler.highest"), "spec.scaler.highest", plain("a list"), "is not a field of an LLMAutoScaler: it has one of each kind")
+		r.report(r.line("spec.scaler.highest"), "spec.scaler.highest", printable.Plain("a list"), "is not a field of an LLMAutoScaler: it has one of each kind")
 	}
 	r.checked(&p, "spec", "spec.scaler")
 	return p

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/inferscale/inferscale/internal/printable"
 )
 
 // oneDocument is the rule that a file breaks with a second document.
@@ -55,7 +57,7 @@ func (r *reader) mapping(n *yaml.Node, field string, known []string) (map[string
 	given := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		path := join(field, short(key.Value))
+		path := join(field, printable.Cut(key.Value, mostShown))
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Value == "":
 			r.wrong(key, join(field, "key"), "must be one of "+strings.Join(known, ", "))

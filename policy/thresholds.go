@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/saturation"
 )
 
@@ -93,11 +94,7 @@ func readThresholds(key, text string, mode saturation.Mode) (saturation.Threshol
 		Model     NumberOrName `json:"model_id,omitempty"`
 		Namespace NumberOrName `json:"namespace,omitempty"`
 	}
-	name := key
-	if len(name) > mostKey {
-		name = name[:mostKey] + "..."
-	}
-	r := newReader(fmt.Sprintf("entry %q", name))
+	r := newReader(fmt.Sprintf("entry %q", printable.Cut(key, mostKey)))
 	r.partial = mode == saturation.Literal
 	if model, namespace, _ := strings.Cut(key, "#"); key != DefaultThresholds && (model == "" || namespace == "") {
 		r.report(0, "key", key, `must be "default" or modelID#namespace`)

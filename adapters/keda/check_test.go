@@ -87,13 +87,6 @@ func TestWhatIsVeiled(t *testing.T) {
 	require.NoError(t, m.veiled(nil))
 }
 
-// TestCut: what is just as long as it may be stays.
-func TestCut(t *testing.T) {
-	require.Equal(t, "abc", cut("abc", 3))
-	require.Equal(t, "ab…", cut("abc", 2))
-	require.Len(t, cut(strings.Repeat("x", 1000), mostRule), 300+len("…"))
-}
-
 // TestMetadataOf32KiB are taken, and not a byte more.
 func TestMetadataOf32KiB(t *testing.T) {
 	triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: podless})

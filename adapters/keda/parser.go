@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -69,7 +70,7 @@ func (p *parser) check(ok bool, key string, value any, rule string) {
 // misfit says what of a value does not fit, which quotes from the value.
 func (p *parser) misfit(key, value, rule string, err error) {
 	if !secret(p.keys, key) {
-		rule += ": " + cut(strings.Join(strings.Fields(err.Error()), " "), mostRule)
+		rule += ": " + printable.Cut(strings.Join(strings.Fields(err.Error()), " "), mostRule)
 	}
 	p.wrong(key, value, rule)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -110,7 +111,7 @@ func (m *Metadata) inKeysAs(key, written string, f *scaling.FieldError) error {
 	if value == nil {
 		value = "" // it is not given
 	}
-	return &scaling.FieldError{Field: cut(written, mostRule), Value: value, Rule: cut(rule, mostRule)}
+	return &scaling.FieldError{Field: printable.Cut(written, mostRule), Value: value, Rule: printable.Cut(rule, mostRule)}
 }
 
 // keyOf returns the key of the metadata that sets a field of a spec, or of a target, and how it was written.

@@ -54,8 +54,8 @@ func TestPlanNamesKeys(t *testing.T) {
 		{
 			inReplicas("threshold", "-", "scaler", "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profile: kpa}}"),
 			[]string{
-				`scaler: "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profi…": must be a policy document: scaler:1: realtime.profile: "kpa": must be kaito or responsive`,
-				`scaler: "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profi…": must be a policy document: scaler:1: realtime.metrics[0].threshold.high: 1: must be a number above low 2`,
+				`scaler: "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profi...": must be a policy document: scaler:1: realtime.profile: "kpa": must be kaito or responsive`,
+				`scaler: "{realtime: {metrics: [{threshold: {high: 1, low: 2}}], profi...": must be a policy document: scaler:1: realtime.metrics[0].threshold.high: 1: must be a number above low 2`,
 			},
 		},
 		{

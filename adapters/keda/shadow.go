@@ -12,6 +12,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/k8s/watch"
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/loop/shadow"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
@@ -88,7 +89,7 @@ type watcher struct {
 // toldOf returns what there is to tell, in their order.
 func toldOf(w *watch.Shadows) (all []watcher) {
 	for _, s := range w.States() {
-		s.Name = strings.ToValidUTF8(cut(s.Name, 63), "")
+		s.Name = strings.ToValidUTF8(printable.Cut(s.Name, 63), "")
 		if slices.ContainsFunc(all, func(other watcher) bool { return other.Name == s.Name }) {
 			continue // it is wrong, and no two series may be alike
 		}

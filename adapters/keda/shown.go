@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/inferscale/inferscale/internal/printable"
 )
 
 // What errors show of metadata: they end in KEDA's log and in events, and whoever wrote a ScaledObject decides on their
@@ -79,14 +81,7 @@ func quoted(v any) string {
 	return fmt.Sprint(v)
 }
 
-func shortened(text string) string { return cut(text, mostValue) }
-
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
+func shortened(text string) string { return printable.Cut(text, mostValue) }
 
 // each returns the errors that are joined in one, also those that were joined before.
 func each(err error) (all []error) {

@@ -114,7 +114,7 @@ func TestMetadataAreBounded(t *testing.T) {
 // TestErrorsAreShort: whoever writes a ScaledObject does not decide how long the scaler's answers are.
 func TestErrorsAreShort(t *testing.T) {
 	_, err := ParseMetadata(inMetric("threshold", strings.Repeat("x", 200_000)))
-	require.EqualError(t, err, `threshold: "`+strings.Repeat("x", 60)+`…": must be a number from 0.001 to below 1e+12: KEDA counts in thousandths`)
+	require.EqualError(t, err, `threshold: "`+strings.Repeat("x", 60)+`...": must be a number from 0.001 to below 1e+12: KEDA counts in thousandths`)
 	many := inMetric("threshold", "-")
 	for i := range 200 {
 		many[fmt.Sprintf("key%04d", i)] = "x"

@@ -8,11 +8,9 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
 )
-
-// bare is a value that stands in an error without quotes.
-type bare string
 
 // Error returns the error of a value that has another type than its field as a scaling.FieldError, and others as they are, but for
 // those of keys that are none.
@@ -28,7 +26,7 @@ func Error(err error) error {
 	if wrong.Field == "" {
 		return errors.New(rule + ", and not: " + wrong.Value)
 	}
-	return &scaling.FieldError{Field: wrong.Field, Value: bare(wrong.Value), Rule: rule}
+	return &scaling.FieldError{Field: wrong.Field, Value: printable.Plain(wrong.Value), Rule: rule}
 }
 
 func is(t reflect.Type) string {

@@ -11,6 +11,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/inferscale/inferscale/internal/printable"
 )
 
 // A RowError says what is wrong with a file.
@@ -30,11 +32,7 @@ func (e *RowError) Error() string {
 		s += fmt.Sprintf(":%d", e.Line)
 	}
 	if e.Column != "" {
-		value := e.Value
-		if len(value) > longestQuoted {
-			value = value[:longestQuoted] + "..."
-		}
-		s += fmt.Sprintf(": %s %q", e.Column, value)
+		s += fmt.Sprintf(": %s %q", e.Column, printable.Cut(e.Value, longestQuoted))
 	}
 	return s + ": " + e.Rule
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/inferscale/inferscale/internal/printable"
 )
 
 // defaultSpec adds what belongs to the whole object.
@@ -55,7 +57,7 @@ func (d *Defaulter) warnBehavior(r *review, spec object, m mode) {
 		at := at.child(direction)
 		if n, ok := given["tolerance"].(json.Number); ok {
 			if _, err := n.Int64(); err != nil {
-				r.warn(at.child("tolerance"), fmt.Sprintf("the number %s is refused by the schema: write it in quotes", cut(n.String())))
+				r.warn(at.child("tolerance"), fmt.Sprintf("the number %s is refused by the schema: write it in quotes", printable.Cut(n.String(), longest)))
 			}
 		}
 		if other, ok := d.leftover(m, direction, given); ok {
@@ -96,11 +98,4 @@ func isZero(v any) bool {
 	n, _ := v.(json.Number)
 	i, err := n.Int64()
 	return err == nil && i == 0
-}
-
-func cut(s string) string {
-	if len(s) > longest {
-		return s[:longest] + "..."
-	}
-	return s
 }
