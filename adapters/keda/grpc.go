@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
@@ -34,6 +37,8 @@ const (
 	maxHeaders        = 16 << 10
 	streamsPerTrigger = 2
 	roomForCalls      = 1000 // of a connection, beside the streams that stay open
+	soon              = callTimeout / 8
+	mostArriving      = 1000 // calls and streams whose message has not come soon: at most 250 MiB
 	connectionTimeout = 10 * time.Second
 	connectionAge     = 30 * time.Minute // then it is opened anew, with the certificates of that time
 	connectionGrace   = time.Minute
@@ -55,6 +60,9 @@ type GRPCConfig struct {
 // NewGRPC returns a gRPC server with the scaler and the health service; that of the scaler's name is SERVING until its
 // Shutdown. Requests have 2 s to come and a limit of 256 KiB, calls then a deadline of 2 s; what panics is answered with
 // Internal; connections are closed after half an hour, so that whom to trust is asked again. Reflection is off.
+//
+// Clients whose calls wait for their messages share 1,000 places by IP address, of which one has 500 at most; where it has
+// more, each of its calls has a quarter of a second.
 //
 // Two streams for each trigger that the engine may have can be open at once; one more is ResourceExhausted. A connection
 // has room for a thousand calls beside them: without, a client's calls would wait for streams that never end.
@@ -88,7 +96,7 @@ func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 	streams := &streamLimit{most: int64(min(c.Engine.c.MaxTriggers, math.MaxInt32/(2*streamsPerTrigger))) * streamsPerTrigger}
 	stream = append(stream, recovery.StreamServerInterceptor(panics), streams.intercept)
 	options := []grpc.ServerOption{
-		grpc.InTapHandle(impatient),
+		grpc.InTapHandle((&arriving{byHost: make(map[string]int)}).tap),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.MaxRecvMsgSize(maxMessage),
@@ -140,20 +148,60 @@ func deadline(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grp
 	return handler(ctx, req)
 }
 
-// impatient ends what has sent its headers if its message has not come within the time of a call: it may never end, and nothing else
-// looks at it before.
-func impatient(ctx context.Context, _ *tap.Info) (context.Context, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	return context.WithValue(ctx, waits{}, time.AfterFunc(callTimeout, cancel)), nil //nolint:forbidigo // as the deadline of a context
+// arriving bounds the calls and streams whose message has not come: it may never come, and may be half there, of up to
+// maxMessage bytes. Nothing else looks at a call before its message has come.
+type arriving struct {
+	mu     sync.Mutex
+	byHost map[string]int // of clients
 }
 
-// waits is the key of the timer of impatient.
-type waits struct{}
+// tap gives a call whose headers have come its time: that of a call, or soon where its client has more of them than its part.
+// Many that come at once, as KEDA's streams after a restart, are no fault: their messages are there soon.
+func (a *arriving) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	host := ""
+	if p, ok := peer.FromContext(ctx); ok {
+		host, _, _ = net.SplitHostPort(p.Addr.String())
+	}
+	a.mu.Lock()
+	a.byHost[host]++
+	a.mu.Unlock()
+	gone := false
+	leave := func(must bool) bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if gone || !must && a.byHost[host] <= mostArriving/max(2, len(a.byHost)) {
+			return false
+		}
+		gone = true
+		if a.byHost[host]--; a.byHost[host] == 0 {
+			delete(a.byHost, host)
+		}
+		return true
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(callTimeout, cancel) //nolint:forbidigo // as the deadline of a context
+	crowded := time.AfterFunc(soon, func() {    //nolint:forbidigo // the same
+		if leave(false) {
+			cancel()
+		}
+	})
+	done := func() {
+		if leave(true) {
+			late.Stop()
+			crowded.Stop()
+		}
+	}
+	context.AfterFunc(ctx, done)
+	return context.WithValue(ctx, arrives{}, done), nil
+}
+
+// arrives is the key of what is to be called when a message has arrived.
+type arrives struct{}
 
 // arrived says that the message of a call or stream has come.
 func arrived(ctx context.Context) {
-	if t, ok := ctx.Value(waits{}).(*time.Timer); ok {
-		t.Stop()
+	if done, ok := ctx.Value(arrives{}).(func()); ok {
+		done()
 	}
 }
 
