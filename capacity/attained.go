@@ -9,14 +9,14 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A Recorder gathers the past of a fleet as a Scaler does, and decides nothing: for those who ask what other counts would
-// have attained. Its memory is bounded as a State's is.
+// A Recorder gathers the past of a fleet as a Scaler does but decides nothing. It answers what other replica counts would have
+// attained. Its memory is bounded like that of a State.
 type Recorder struct {
 	config Config
 	state  State
 }
 
-// NewRecorder returns a Recorder, or every rule that the configuration breaks.
+// NewRecorder returns a Recorder, or an error with every rule that the configuration breaks.
 func NewRecorder(c Config) (*Recorder, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func NewRecorder(c Config) (*Recorder, error) {
 	return &Recorder{config: c}, nil
 }
 
-// See notes what was seen. It reports whether the observation has all that is needed (Metrics).
+// See records an observation. It returns false if the observation lacks one of the metrics (see Metrics).
 func (r *Recorder) See(now time.Time, obs scaling.Observation) bool {
 	r.state.turnBack(seconds(now))
 	x, missing := read(now, &obs, r.config.SLO)
@@ -35,7 +35,7 @@ func (r *Recorder) See(now time.Time, obs scaling.Observation) bool {
 	return true
 }
 
-// Past returns a copy of what was gathered, of a fleet whose replicas take so long to start.
+// Past returns a copy of the gathered past, for a fleet whose replicas take this long to start.
 func (r *Recorder) Past(start time.Duration) Past {
 	if len(r.state.Samples) == 0 {
 		return Past{}
@@ -43,36 +43,35 @@ func (r *Recorder) Past(start time.Duration) Past {
 	return r.state.past(start.Seconds())
 }
 
-// A Count is how many replicas are asked for from a time on.
+// A Count is the replica count that is asked for from a time on.
 type Count struct {
 	At       time.Time `json:"at"`
 	Replicas int32     `json:"replicas"`
 }
 
-// An Attainment is what counts would have attained of a past.
+// An Attainment says how many requests of a past would have met the SLO under other replica counts.
 type Attainment struct {
-	From time.Time `json:"from"` // of the requests that count
+	From time.Time `json:"from"` // start of the period whose requests count
 	To   time.Time `json:"to"`
-	// Attained is the share of requests that would have met the SLO, by the simulator.
+	// Attained is the share of requests that would have met the SLO, according to the simulator.
 	Attained float64 `json:"attained"`
-	// Measured is the share that met it in truth, in the same time: what the simulator says of the real counts is to be
-	// compared with it.
+	// Measured is the share that really met the SLO in the same period. Compare it with what the simulator says of the real counts.
 	Measured float64 `json:"measured"`
-	// ReplicaHours are those that the counts ask for in the time.
+	// ReplicaHours is what the counts ask for in that period.
 	ReplicaHours float64 `json:"replicaHours"`
-	// Requests is how many were replayed, on as small a share of the fleet where there were more than 80,000.
+	// Requests is how many requests were replayed. Of more than 80,000 a share is replayed, on the same share of the fleet.
 	Requests int `json:"requests"`
 }
 
-// leastReplayed is the least that is replayed: 100 requests, within two minutes at least.
+// A past is replayed if it has at least 100 requests in at least two minutes.
 const (
 	leastReplayed = 100
 	leastSpan     = 120.0
 )
 
-// Attained replays a past on a fleet that is asked for other counts, in order of time: as many requests as came, of lengths as they
-// were, on servers that are calibrated by the times per token that were measured (see package capacity). Before the first count it has that. It is not
-// known where less than 100 requests came, or in less than two minutes; only the time since the first count is replayed.
+// Attained replays a past on a fleet with other replica counts, given in order of time. The replay has as many requests as came, with
+// the observed lengths, on servers calibrated by the measured times per token (see the package comment). Only the time since the
+// first count is replayed. known is false if fewer than 100 requests came in that time, or if it is shorter than two minutes.
 //
 // It is a pure function of the past, and takes up to a second.
 func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {

@@ -7,20 +7,20 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// Names of the metrics that a Scaler looks at. The first three are readings, means over the pods as package scaling has
-// them; the others are histograms, see scaling.Histogram.
+// Names of the metrics that a Scaler reads. The first three are readings, means over the pods as in package scaling; the others
+// are histograms, see scaling.Histogram.
 const (
-	Waiting    = "capacity/waiting"     // requests that wait for their first step
+	Waiting    = "capacity/waiting"     // requests waiting for their first step
 	Running    = "capacity/running"     // requests in a batch
 	KVUse      = "capacity/kv_use"      // share of the KV cache in use
 	PromptSize = "capacity/prompt_size" // tokens of the prompts of requests that finished
 	AnswerSize = "capacity/answer_size" // tokens of their answers
-	Prefilled  = "capacity/prefilled"   // tokens of the prompts that got their first token; buckets do not matter
+	Prefilled  = "capacity/prefilled"   // prompt tokens of requests that got their first token; only sum and count are used
 	TTFT       = "capacity/ttft"        // seconds to the first token
 	TPOT       = "capacity/tpot"        // seconds per output token after it
 )
 
-// Metrics are those of a simulated fleet that a Scaler looks at.
+// Metrics are the metrics of a simulated fleet that a Scaler reads.
 func Metrics() []sim.Metric {
 	return []sim.Metric{
 		{Name: Waiting, Signal: sim.Waiting},
@@ -34,24 +34,24 @@ func Metrics() []sim.Metric {
 	}
 }
 
-// A Config is everything that a Scaler is told. None of it is to be tuned: it says what is wanted, and what runs.
+// A Config is everything that a Scaler is told. Nothing in it needs tuning: it states the goal and describes the fleet.
 type Config struct {
 	Bounds scaling.Bounds `json:"bounds"`
-	// SLO is what a request must meet, and Goal the share of requests that must, as 0.99.
+	// SLO is what a request must meet, and Goal the share of requests that must meet it, for example 0.99.
 	SLO  sim.SLO `json:"slo"`
 	Goal float64 `json:"goal"`
-	// Server is the step-time law of a replica. Where its times are all wrong by one factor, calibration finds it.
+	// Server is the step-time law of a replica. If all its times are wrong by the same factor, calibration finds that factor.
 	Server sim.Server `json:"server"`
-	// ColdStart is how long a start is taken to last until one has been seen.
+	// ColdStart is the assumed duration of a start until one has been observed.
 	ColdStart time.Duration `json:"coldStart"`
-	// Scrape and Control are the intervals at which pods are scraped and decisions made.
+	// Scrape and Control are the intervals between scrapes and between decisions.
 	Scrape  time.Duration `json:"scrape"`
 	Control time.Duration `json:"control"`
 	Router  sim.Router    `json:"router"`
 }
 
-// For returns the configuration for a server under an SLO: a goal of 0.99, a cold start of five minutes until one has been
-// seen, scrapes and decisions every 15 s, and a router that gives a request to the least loaded replica.
+// For returns the configuration for a server and an SLO: a goal of 0.99, a cold start of five minutes until one has been
+// observed, scrapes and decisions every 15 s, and a router that sends a request to the least loaded replica.
 func For(bounds scaling.Bounds, slo sim.SLO, server sim.Server) Config {
 	return Config{
 		Bounds: bounds, SLO: slo, Goal: 0.99, Server: server,
@@ -77,38 +77,38 @@ func (c *Config) Validate() error {
 	return e.Err()
 }
 
-// What is fixed. surge and inTime were chosen on ten rows of the suite of which two are recorded (Azure, ServeGen's small
-// model); recorded rows were in sight when others were chosen, too.
+// Constants. surge and inTime were chosen on ten rows of the suite of which two are recorded (Azure, ServeGen's small model);
+// results on recorded rows were known when some of the others were chosen, too.
 const (
-	rateSpan    = 60.0   // seconds over which the rate of arrivals is taken
-	surgeSpan   = 30.0   // and those over which, or half of which, more counts, less so much of what is chance,
-	surge       = 1.0    // in deviations
-	meanSpan    = 300.0  // seconds over which the mean work is taken, which has room for what was never seen
-	lengthSpan  = 120.0  // seconds over which mean lengths are taken, or twice as long as the SLO gives an answer,
+	rateSpan    = 60.0   // window of the arrival rate, in seconds
+	surgeSpan   = 30.0   // shorter window, of which half is used too: it counts if its rate is higher by more than
+	surge       = 1.0    // so many standard deviations
+	meanSpan    = 300.0  // window of the mean work, in seconds, of which the floor is made
+	lengthSpan  = 120.0  // window of the mean lengths, in seconds, or twice the time that the SLO gives an answer,
 	longSpan    = 900.0  // at most
-	spread      = 0.3    // replicas for the noise of the work, times its square root
-	mostRunning = 0.8    // share of the batches' places that may be taken
-	mostKV      = 0.85   // share of the KV caches that may be in use
-	inTime      = 0.95   // share of the time per token that requests in flight may take by the step-time law
-	drain       = 15.0   // seconds within which requests that wait are served, or a quarter of what the SLO gives an answer
+	spread      = 0.3    // replicas for the noise of the work, times the square root of the replicas it needs
+	mostRunning = 0.8    // share of the batch slots that may be used
+	mostKV      = 0.85   // share of the KV caches that may be used
+	inTime      = 0.95   // share of the SLO's time per token that requests in flight may take by the step-time law
+	drain       = 15.0   // seconds within which waiting requests are served, or a quarter of what the SLO gives an answer
 	history     = 3600.0 // seconds of the past that are replayed
 	tuneEvery   = 300.0  // seconds between two tunings
-	retry       = 60.0   // and after one that would have asked for less while requests were late
-	memory      = 21_600 // seconds within which what earlier tunings found is forgotten, but for 1/e
+	retry       = 60.0   // seconds to the next tuning after one that would scale down while requests missed the SLO
+	memory      = 21_600 // time constant, in seconds, with which the results of earlier tunings decay
 	mostReplay  = 80_000 // requests in a replay
 	smallest    = 6.0    // replicas in a replay, of a larger fleet,
-	mostFleet   = 1000.0 // and at most, whatever a fleet says that it has
-	within      = 0.85   // share of what the goal allows to be late that may be late in a replay
-	findable    = 0.85   // share of what the fleet takes that a replay may find at most
-	seen        = 0.9    // share of what the fleet takes that the mean work may have, over 1 + start/3000 s: the rest is for what the past did not show
-	step        = 1.06   // from one capacity that is tried to the next
-	strain      = 1.1    // by how much more traffic the past must be survived, too
-	strainLate  = 0.015  // the share that may be late then
+	mostFleet   = 1000.0 // and at most, whatever a fleet claims to have
+	within      = 0.85   // share of the allowed misses that a replay may have
+	findable    = 0.85   // highest capacity that a replay may find, as a share of Fleet
+	seen        = 0.9    // capacity for the mean work, as a share of Fleet, over 1 + start/3000 s: the rest is for what the past did not show
+	step        = 1.06   // ratio of one capacity that is tried to the next
+	strain      = 1.1    // a capacity must also hold for this many times the traffic of the past,
+	strainLate  = 0.015  // with this share of misses
 	careful     = 1.2    // margin before anything can be replayed
 )
 
-// A knob is what is chosen beside the capacity: how long a need is held, over how long a time arrivals and lengths are
-// taken, whether a trend counts, and whether the room is the same number of replicas whatever the work.
+// A knob is what a tuning chooses beside the capacity: how long a need is held, the window of arrivals and lengths, whether a trend
+// counts, and whether the headroom is a constant number of replicas.
 type knob struct {
 	hold, span   float64
 	trend, level bool
@@ -116,8 +116,8 @@ type knob struct {
 
 const choices = 11
 
-// knobs returns what is tried, from bold to calm, where a start takes so many seconds: no replica is let go before
-// keeping it has cost as much as starting it again.
+// knobs returns the choices, from bold to calm, for starts of so many seconds. No hold is shorter than a start: a replica is not
+// removed before keeping it has cost as much as starting it again.
 func knobs(start float64) [choices]knob {
 	a, b, c, d := max(60, start), max(300, 1.5*start), max(900, 2*start), max(1800, 3*start)
 	return [choices]knob{

@@ -8,71 +8,71 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// The codes. work is the seconds of a replica that arrive a second, capacity how much of it one replica may be given.
+// The codes of a decision. work is the arriving load in replica-seconds per second; capacity is the work that one replica may be given.
 const (
-	// AboveCapacity asks for more replicas: what arrives needs them.
+	// AboveCapacity scales up: the arriving work needs more replicas.
 	AboveCapacity scaling.Code = "AboveCapacity needed > from, work, capacity"
-	// BelowCapacity asks for fewer.
+	// BelowCapacity scales down: the arriving work needs fewer replicas.
 	BelowCapacity scaling.Code = "BelowCapacity needed < from, work, capacity"
-	// AtCapacity holds: so many are needed.
+	// AtCapacity holds: the arriving work needs exactly this many replicas.
 	AtCapacity scaling.Code = "AtCapacity needed == from, work, capacity"
-	// Rising counts the trend of the arrivals, in requests/s, up to when a replica that is asked for now would be ready.
+	// Rising adds the trend: the arrival rate, in requests/s, is expected to reach this value by the time a replica requested now is ready.
 	Rising scaling.Code = "Rising rate < expected, lead:s"
-	// Crowded asks for more than the work does: batches or KV caches are full, or tokens come too slowly, or will when a
-	// replica that is asked for now would be ready, as what is in flight grows.
+	// Crowded asks for more replicas than the work needs: batches or KV caches are full or tokens come too slowly, now or, as the
+	// requests in flight grow, by the time a replica requested now is ready.
 	Crowded scaling.Code = "Crowded full > needed"
-	// Behind asks for more for as long as requests wait for whom no ready replica has room: what they need, within so many
-	// seconds, and no more replicas beside those that are needed than are ready.
+	// Behind adds replicas while requests wait that no ready replica has room for: enough to serve them within drain seconds, but
+	// at most as many additional replicas as are ready.
 	Behind scaling.Code = "Behind waiting > ready, drain:s"
-	// Held keeps what was needed a while ago: letting it go and starting it again would cost more.
+	// Held keeps the replicas that were needed within the hold: stopping and restarting them would cost more.
 	Held scaling.Code = "Held needed < held, hold:s"
-	// Fresh keeps what runs while too little has been seen.
+	// Fresh does not scale down yet: too little traffic has been observed.
 	Fresh scaling.Code = "Fresh age:s < needed:s"
-	// Level says that the room beside work/fleet is a number of replicas, the same whatever the work.
+	// Level says that the headroom over work/fleet is a constant number of replicas, not a share of the work.
 	Level scaling.Code = "Level spare, fleet"
-	// Unseen keeps more than the work asks for as it comes: its mean of five minutes, with room for what was never seen.
+	// Unseen is a floor: the mean work of five minutes, with headroom for events that the past does not contain.
 	Unseen scaling.Code = "Unseen kept > needed, mean, capacity"
-	// Guarded takes the capacity for less than it was found to be, as the SLO was missed: by the factor 1+guard.
+	// Guarded divides the capacity by 1+guard because requests have missed the SLO.
 	Guarded scaling.Code = "Guarded guard"
-	// Partly keeps what runs: pods did not answer, or may have more than is known.
+	// Partly does not scale down: some pods did not answer, so the load may be higher than the readings say.
 	Partly scaling.Code = "Partly needed < from"
-	// Replayed says where the capacity is from: the past, in which so many requests were late by the replay.
+	// Replayed says that the capacity was found by replaying the past, in which this share of the requests missed the SLO.
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
-	// Remembered gives a replica less than the last replays found: earlier ones found less, and requests have missed the SLO since.
+	// Remembered lowers the capacity that the last replays found: earlier replays found less, and requests have missed the SLO since.
 	Remembered scaling.Code = "Remembered capacity < found"
-	// Simulated says where the capacity is from: a few simulated replicas with requests as long as those seen.
+	// Simulated says that the capacity is that of a few simulated replicas, for requests of the observed lengths.
 	Simulated scaling.Code = "Simulated age:s"
-	// TurnedBack holds for a round, as the clock went back.
+	// TurnedBack holds for one round because the clock went back.
 	TurnedBack scaling.Code = "TurnedBack by:s"
-	// Warming holds: nothing is known of the capacity before so many requests have finished, and it was looked for. Only what is
-	// in flight asks for more, as Crowded.
+	// Warming holds: the capacity is unknown until enough requests have finished and the first tuning is done. Until then only
+	// Crowded can scale up.
 	Warming scaling.Code = "Warming finished, needed"
-	// NoSample can say nothing: the observation lacks a metric.
+	// NoSample decides Unknown: the observation lacks a metric.
 	NoSample scaling.Code = "NoSample"
-	// Stale can say nothing: what the observation has is that old.
+	// Stale decides Unknown: the newest sample is too old.
 	Stale scaling.Code = "Stale age:s > limit:s"
 )
 
 const (
-	enough    = 60.0 // requests that must have finished before a capacity is looked for
-	firstLook = 30.0 // seconds after which it is
+	enough    = 60.0 // finished requests before the first tuning
+	firstLook = 30.0 // seconds before the first tuning
 	mostGuard = 1.5
 	guardSpan = 120.0      // seconds over which misses are counted
-	settle    = 60.0       // of those for which the fleet had what it needs, the first do not count
+	settle    = 60.0       // seconds that a fleet of sufficient size gets before misses count
 	guardUp   = 0.15 / 30  // a second
 	guardDown = 0.003 / 15 // a second
 )
 
-// A Scaler asks for as many replicas as the work that arrives needs. The zero value decides Unknown (NotConfigured).
+// A Scaler asks for the replicas that the arriving work needs. The zero value decides Unknown (NotConfigured).
 type Scaler struct {
 	config *Config
 	tuner  Tuner
-	fixed  *trial  // what a replay tries, instead of a tuner's
-	warm   float64 // seconds before it counts
+	fixed  *trial  // in a replay: the trial, in place of the tuning
+	warm   float64 // in a replay: seconds of warm-up, which do not count
 }
 
-// New returns the Scaler of a configuration, or every rule that it breaks. The tuner is what finds the capacity: nil is
-// the one that does so inside Decide.
+// New returns the Scaler of a configuration, or an error with every rule that it breaks. The tuner finds the capacity; nil means
+// Inline, which tunes inside Decide.
 func New(c Config, t Tuner) (Scaler, error) {
 	if err := c.Validate(); err != nil {
 		return Scaler{}, err
@@ -86,13 +86,13 @@ func New(c Config, t Tuner) (Scaler, error) {
 // Kind names the state of a Scaler.
 func (Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "capacity", Version: 1} }
 
-// Applied notes what was asked for, to learn how long a start takes.
+// Applied records a change of the replica count, to learn how long a start takes.
 func (Scaler) Applied(s State, now time.Time, from, to int32) State {
 	starts.Applied(&s.Learned, seconds(now), from, to)
 	return s
 }
 
-// Decide asks for what the work needs that arrives.
+// Decide asks for the replicas that the arriving work needs.
 func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, scaling.Decision) {
 	if c.config == nil {
 		return s, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
@@ -130,15 +130,14 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	return s, d
 }
 
-// unknown says nothing, but that a count outside the bounds goes to the nearest.
+// unknown decides Unknown; a count outside the bounds still moves to the nearest bound.
 func (c Scaler) unknown(obs *scaling.Observation, code scaling.Code, subject string, numbers ...float64) scaling.Decision {
 	d := scaling.UnknownAt(obs.SpecReplicas, code, subject, numbers...)
 	d.Clamp(c.config.Bounds)
 	return d
 }
 
-// await sets the decision while nothing is known of the capacity: to as many replicas as what is in flight and what waits need at
-// least, if those are more.
+// await decides while the capacity is unknown: it scales up to the replicas that the running and waiting requests need at least.
 func (c Scaler) await(s *State, d *scaling.Decision) {
 	d.To(d.From, Warming, "", s.last().Finished, enough)
 	if n := scaling.Ceil(c.config.crowd(s.last().admitted(), 0, 1)); n > d.From {
@@ -146,7 +145,7 @@ func (c Scaler) await(s *State, d *scaling.Decision) {
 	}
 }
 
-// follow sets the decision to what is needed, and returns what the work alone needs.
+// follow decides from the demand, and returns the replicas that are needed without hold and backlog.
 func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	t, try, freeze := &s.Tuning, s.Tuning.trial, 0.0
 	start := c.config.start(s)
@@ -224,7 +223,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	return n
 }
 
-// slowness is by what factor the configuration's server is slower; that of a replay is so already.
+// slowness is the factor by which the server is slower than configured. The server of a replay is calibrated already.
 func (c Scaler) slowness(t *Tuning) float64 {
 	if c.fixed != nil || t.Slowness == 0 {
 		return 1
@@ -232,12 +231,12 @@ func (c Scaler) slowness(t *Tuning) float64 {
 	return t.Slowness
 }
 
-// crowd returns how many replicas n the requests in flight need: for their places in batches, their tokens in KV caches,
-// and for their tokens to come in time by the step-time law, f times slower, with P prompt tokens/s,
+// crowd returns how many replicas n the requests in flight need for their batch slots, for their KV caches, and to generate tokens
+// in time by the step-time law, f times slower, with P prompt tokens/s:
 //
 //	f (Base + Sequence R/n + KVToken K/n) <= 0.95 TPOT (1 - f PrefillToken P/n).
 //
-// It is seen at once, where answers that are late are counted only when they are finished.
+// This reacts at once; the histogram of TPOT counts a slow answer only when it has finished.
 func (c *Config) crowd(x *Sample, prompts, f float64) float64 {
 	v := &c.Server
 	full := max(x.Running/(mostRunning*float64(v.MaxSeqs)), x.KV/mostKV)
@@ -249,9 +248,9 @@ func (c *Config) crowd(x *Sample, prompts, f float64) float64 {
 	return max(full, f*tokens/(most-f*v.Base))
 }
 
-// free returns how many requests more the ready replicas could serve in time, beside what is in flight: as many as it is for those
-// whose requests are known, and of the others as many as an empty one could. Where some wait nevertheless, they wait for
-// replicas that are full, in queues of those: another replica would not get them.
+// free returns how many more requests the ready replicas could serve in time, beside those in flight. A replica whose requests are
+// unknown counts as if it were empty. Requests that wait although replicas have room wait in the queues of full replicas: a new
+// replica would not get them.
 func (c Scaler) free(s *State) (requests float64) {
 	x, from := s.last(), s.back(rateSpan)
 	if x.At <= from.At {
@@ -272,18 +271,17 @@ func (c Scaler) free(s *State) (requests float64) {
 	return requests
 }
 
-// prior is the excess that is kept for what was never seen: what can happen within a cold start, less and less of it the
-// more has been seen.
+// prior is the extra headroom of a young state, for what can happen within a cold start. It decays as more of the traffic is seen.
 func prior(age, lead float64) float64 {
 	return (0.1 + min(0.5, lead/1000)) * math.Exp2(-age/max(900, 2*lead))
 }
 
-// trendSpan is how far back a trend is looked for.
+// trendSpan is the length of the window, in seconds, that a trend is measured over.
 func trendSpan(lead float64) float64 { return min(max(1.5*lead, 180), 900) }
 
-// guard raises the guard while more requests miss the SLO than may, by more than chance, although the fleet has had what
-// it is thought to need for a while: its replicas take less than was found. It falls slowly while the goal is kept, and
-// stays where nothing is known.
+// guard raises the guard while significantly more requests miss the SLO than the goal allows although the fleet has had the replicas
+// it needs for a while: a replica then takes less work than was found. The guard falls slowly while the goal is met, and stays as
+// it is while nothing is known.
 func (s *State) guard(allowed float64, settled bool) {
 	if len(s.Samples) < 2 {
 		return
@@ -314,11 +312,11 @@ func (s *State) guard(allowed float64, settled bool) {
 	}
 }
 
-// beyondChance reports whether a count is more than two deviations above what is expected.
+// beyondChance reports whether a count is more than two standard deviations above its expectation.
 func beyondChance(n, expected float64) bool { return n > expected+2*math.Sqrt(expected)+1 }
 
-// stale is the age in seconds from which on a sample says nothing: four scrapes and decisions.
+// stale is the age in seconds beyond which a sample is not used: four scrape and control intervals.
 func (c *Config) stale() float64 { return 4 * (c.Scrape + c.Control).Seconds() }
 
-// start is how long a start takes, in seconds: the P90 of those that were seen.
+// start is how long a start takes, in seconds: the P90 of the observed starts.
 func (c *Config) start(s *State) float64 { return starts.P90(s.Starts, c.ColdStart.Seconds()) }

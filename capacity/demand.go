@@ -6,9 +6,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Demand returns the work on which a Scaler has decided, in seconds of a replica a second, and how much of it one replica
-// is given: what package forecast looks at. Its upper end is not known while a pod is silent, and nothing is known where
-// the Scaler did not come to count.
+// Demand returns the work that a Scaler's decision is based on, in replica-seconds per second, and how much of it one replica is
+// given. Package forecast reads it. The upper end is unknown while a pod is silent; nothing is known if the decision has no work.
 func Demand(obs *scaling.Observation, d *scaling.Decision) (work scaling.Reading, each float64) {
 	s, ok := d.Find(AboveCapacity, BelowCapacity, AtCapacity)
 	if !ok {
@@ -27,17 +26,17 @@ func Demand(obs *scaling.Observation, d *scaling.Decision) (work scaling.Reading
 	return work, s.Numbers[3]
 }
 
-// A demand is what comes to a fleet.
+// A demand is the load of a fleet.
 type demand struct {
-	work    float64 // seconds of a replica a second, as it comes or, with a trend, will come
-	mean    float64 // that over some minutes
-	each    float64 // seconds of a replica that a request takes
-	answer  float64 // tokens of an answer
-	prompts float64 // tokens of prompts a second
+	work    float64 // replica-seconds per second, now or, with a trend, expected
+	mean    float64 // its mean over some minutes
+	each    float64 // replica-seconds of a request
+	answer  float64 // mean tokens of an answer
+	prompts float64 // prompt tokens per second
 }
 
-// came returns what has come lately: the rate of arrivals over a minute or, for the mean, five, and of shorter times what is above
-// chance and beside silent pods what surely came, each times the work of a request of the lengths that finished.
+// came returns the recent demand: the arrival rate times the work of a request of the observed lengths. The rate is the largest of
+// that over a minute (five for the mean), those over shorter windows minus chance, and, beside silent pods, that which certainly came.
 func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) demand {
 	rate, mean := s.rate(max(try.Span, rateSpan)), s.rate(meanSpan)
 	for _, span := range [...]float64{2 * rateSpan, rateSpan, surgeSpan, surgeSpan / 2} {

@@ -10,7 +10,7 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A bench is the simulated fleet on which trials are made.
+// A bench is the simulated fleet on which trials run.
 type bench struct {
 	config   *Config
 	server   sim.Server
@@ -27,9 +27,9 @@ type bench struct {
 	allowed  float64 // the share of requests that may be late in a replay
 }
 
-// search finds the largest capacity for the choice in force, and for the others, and takes the cheapest. Where none keeps
-// the goal, as requests come that no count of replicas could have served without knowing of them, it is that of those
-// that are nearly as good as the best.
+// search finds the largest capacity for each choice, beginning with the one in force, and takes the cheapest. If none meets the goal,
+// because the past has bursts that no policy could have served without foresight, it takes the cheapest of those that are nearly
+// as good as the best.
 func (b *bench) search(t *Tuning) {
 	if len(t.Found) != choices {
 		t.Found = make([]float64, choices)
@@ -42,7 +42,7 @@ func (b *bench) search(t *Tuning) {
 	t.Allowed, t.Replays = b.allowed, b.replays
 }
 
-// cheapest takes the cheapest of the choices that keep the goal, if any does.
+// cheapest takes the cheapest of the choices that meet the goal, if any does.
 func (b *bench) cheapest(t *Tuning) bool {
 	best, bestCost := t.trial, math.Inf(1)
 	which := -1
@@ -66,7 +66,7 @@ func (b *bench) cheapest(t *Tuning) bool {
 	return which >= 0
 }
 
-// nearest returns the places 0 to n-1, k first and then by their distance from it.
+// nearest returns 0 to n-1 in order of their distance from k.
 func nearest(k, n int) []int {
 	order := []int{k}
 	for d := 1; d < n; d++ {
@@ -79,9 +79,9 @@ func nearest(k, n int) []int {
 	return order
 }
 
-// largest returns the largest capacity near u that keeps the goal, in steps of 6 %: up at most four of them, since a
-// past without a burst says little, and down any number, to half of what a fleet takes. It gives up where it cannot cost less than
-// most, as replicas are at most inverse to the capacity.
+// largest returns the largest capacity near u that meets the goal, in steps of 6 %: at most four steps up, since a past without a burst
+// says little, and any number down, to half of Fleet. It stops where the trial can no longer cost less than most: the replicas grow
+// at most in inverse proportion to the capacity.
 func (b *bench) largest(t *Tuning, k int, u, most float64) (capacity, late, cost float64, ok bool) {
 	floor, top := t.Fleet/2, t.Fleet*findable
 	u = min(max(u, floor), top)
@@ -107,7 +107,7 @@ func (b *bench) largest(t *Tuning, k int, u, most float64) (capacity, late, cost
 	return u, late, cost, false
 }
 
-// keeps reports whether a capacity keeps the goal over the past at less than the most that it may cost, and what it costs.
+// keeps reports whether a capacity meets the goal over the past for less than most replica-hours, and what it costs.
 func (b *bench) keeps(t *Tuning, k int, u, most float64) (late, cost float64, ok bool) {
 	try := t.trial
 	knob := knobs(b.start)[k]
@@ -122,12 +122,12 @@ func (b *bench) keeps(t *Tuning, k int, u, most float64) (late, cost float64, ok
 	return late, cost, strainedLate <= mostLate
 }
 
-// longest is for how long a request may still be answered after a replay's end: one that came shortly before it, and has a
-// long answer, is not late for that.
+// longest is how long a replay waits for answers after its end, so that a long answer to a request that came shortly before is not
+// a miss.
 const longest = time.Hour
 
-// replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours; what is more than
-// most is a share that misses it at least, as nobody asks by how much it is too high.
+// replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours. A share above most is
+// a lower bound: the replay ends there.
 func (b *bench) replay(requests []sim.Request, initial int32, try *trial, most float64) (late, hours float64) {
 	config := *b.config
 	config.Server = b.server
@@ -141,12 +141,12 @@ func (b *bench) replay(requests []sim.Request, initial int32, try *trial, most f
 	})
 }
 
-// bias returns by what factor more requests missed the SLO in truth than in a replay with the replicas that there were,
+// bias returns the factor by which more requests really missed the SLO than in a replay with the same replicas,
 //
 //	(truth + 1 - goal) / (replay + 1 - goal),
 //
-// from 1 to 3. All traffic is replayed, as far back as there are requests enough: rounding a share of the replicas up would
-// leave room that was not there. Of more than a thousand replicas it is that share.
+// from 1 to 3. It replays all traffic of the latest mostReplay requests on all replicas, as rounding up a share of them would add
+// headroom that was not there. Only of more than a thousand replicas it replays a share.
 func (b *bench) bias(p *Past) float64 {
 	whole, warm := *b, b.warm.Seconds()
 	share := p.affordable()
@@ -159,7 +159,7 @@ func (b *bench) bias(p *Past) float64 {
 	return min(max((p.late(from)+spare)/(late+spare), 1), 3)
 }
 
-// asItWas returns the share of requests that miss the SLO with a share of the replicas that were ready at each time.
+// asItWas returns the share of requests that miss the SLO with the given share of the replicas that were ready at each time.
 func (b *bench) asItWas(p *Past, share float64) float64 {
 	end := p.Samples[len(p.Samples)-1].At
 	var ready []int32
@@ -180,8 +180,8 @@ func (b *bench) asItWas(p *Past, share float64) float64 {
 	return late
 }
 
-// unanswerable is how long a replay goes on before a replica that it asks for can serve: what is late until then, no capacity could
-// have helped. It is 0 in a past of less than three times as long.
+// unanswerable is the time from the start of a replay to the first replica that it requests itself: no capacity could have avoided the
+// misses until then, and they do not count. It is 0 if the past is shorter than three times that.
 func (b *bench) unanswerable() time.Duration {
 	lead := time.Duration(b.start*float64(time.Second)) + b.config.Scrape + b.config.Control
 	if b.span-b.warm < 3*lead {
@@ -190,8 +190,8 @@ func (b *bench) unanswerable() time.Duration {
 	return lead
 }
 
-// under returns the share of requests that miss the SLO under a group, of those that come after a warm-up and a while, and the
-// replica-hours after the warm-up. It ends once more than a share have missed it, and returns the share that had till then, and no hours.
+// under runs a group and returns the share of the requests that arrive after warm-up and while and miss the SLO, and the replica-hours
+// after the warm-up. Once more than the share most have missed it, the run ends and returns that share and no hours.
 func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, most float64, group func() (scaling.Group, error)) (late, hours float64) {
 	b.replays++
 	all, met, missed := 0, 0, 0
@@ -227,10 +227,10 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 	return float64(all-met) / float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()
 }
 
-// began is when every replay begins, as a scenario that does not say: not the zero time.
+// began is the time at which every replay begins: that of a scenario without one, which is not the zero time.
 func began() time.Time { return (&sim.Scenario{}).Begin() }
 
-// forever is the context of a tuning: a decision has none, and a tuning ends by itself.
+// forever is the context of a tuning: Decide has none, and a tuning ends by itself.
 func forever() context.Context { return context.Background() } //nolint:forbidigo // nobody waits for a tuning who could lose patience
 
 func (b *bench) scenario(w sim.Workload, initial int32, start time.Duration) sim.Scenario {
@@ -240,8 +240,7 @@ func (b *bench) scenario(w sim.Workload, initial int32, start time.Duration) sim
 	}
 }
 
-// fleet returns the highest rate of requests of such lengths, coming at random, of which so many replicas serve 97 % in
-// time.
+// fleet returns the highest rate of Poisson arrivals with these lengths of which the replicas serve 97 % in time.
 func (b *bench) fleet(lengths []sim.Request, replicas int32) float64 {
 	prompt, answer := means(lengths)
 	high := 1 / (b.server.PrefillToken*prompt + (b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*answer)

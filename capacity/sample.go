@@ -8,41 +8,42 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A Sample is what a fleet had done up to a time, since its state began, and how it stood.
+// A Sample holds the counters of a fleet at one time, counted since its state began, and its gauges at that time.
 type Sample struct {
-	At        float64 `json:"at"`     // Unix seconds
-	Firsts    float64 `json:"firsts"` // first tokens
-	Prefilled float64 `json:"prefilled"`
-	Finished  float64 `json:"finished"` // answers
-	Generated float64 `json:"generated"`
-	Late      float64 `json:"late"`  // first tokens that were surely over the SLO
-	Timed     float64 `json:"timed"` // answers of which the time per output token is known
-	TPOT      float64 `json:"tpot"`  // its sum
-	Slow      float64 `json:"slow"`  // of Timed, those surely over the SLO
+	At        float64 `json:"at"`        // Unix seconds
+	Firsts    float64 `json:"firsts"`    // requests that got their first token
+	Prefilled float64 `json:"prefilled"` // prompt tokens of these
+	Finished  float64 `json:"finished"`  // answers that finished
+	Generated float64 `json:"generated"` // tokens of these
+	Late      float64 `json:"late"`      // first tokens that certainly missed the SLO
+	Timed     float64 `json:"timed"`     // answers with a known time per output token
+	TPOT      float64 `json:"tpot"`      // sum of these times, in seconds
+	Slow      float64 `json:"slow"`      // answers of Timed that certainly missed the SLO
 
 	Waiting float64 `json:"waiting"`
-	Queue   float64 `json:"queue"` // the upper end of it, if there is one
+	Queue   float64 `json:"queue"` // upper end of Waiting, if there is one
 	Running float64 `json:"running"`
 	KV      float64 `json:"kv"`    // caches in use, in replicas
-	Ready   int32   `json:"ready"` // replicas that all of this is of
-	// Partly says that pods were ready that did not answer: what they have counted comes with a later sample.
+	Ready   int32   `json:"ready"` // replicas that serve
+	// Partly says that some ready pods did not answer: what they counted appears in a later sample.
 	Partly bool `json:"partly,omitempty"`
-	// Absent is how many those were, of the metric that lacks most.
+	// Absent is how many pods did not answer, for the metric that lacks the most.
 	Absent int32 `json:"absent,omitempty"`
-	// Vague says that what stands is known within limits only. No upper end at all is what unready pods give: they have nothing.
+	// Vague says that the gauges are intervals. An interval without an upper end that comes from pods that are not ready does not
+	// count: those pods have no requests.
 	Vague bool `json:"vague,omitempty"`
-	// Silent is how many ready pods did not say what stands.
+	// Silent is how many ready pods gave no gauges.
 	Silent int32 `json:"silent,omitempty"`
 }
 
-// arrived is how many requests have come: those that have a first token, and those that wait for it.
+// arrived is how many requests have arrived: those with a first token and those waiting for it.
 func (s *Sample) arrived() float64 { return s.Firsts + s.Waiting }
 
-// queued is how many may wait, at the most.
+// queued is how many requests may be waiting at most.
 func (s *Sample) queued() float64 { return max(s.Waiting, s.Queue) }
 
-// admitted returns the sample as it would be if all that wait were in a batch: with as many tokens each as those that run have,
-// where both are known.
+// admitted returns the sample as it would be if all waiting requests were in a batch, each with as many tokens as a running
+// request has, where that is known.
 func (s *Sample) admitted() *Sample {
 	x := *s
 	if x.Running > 0 && !x.Vague {
@@ -52,18 +53,18 @@ func (s *Sample) admitted() *Sample {
 	return &x
 }
 
-// since returns how many requests have surely come since another sample.
+// since returns how many requests have certainly arrived since another sample.
 func (s *Sample) since(a *Sample) float64 {
 	return max(0, s.arrived()-a.Firsts-a.queued())
 }
 
-// atMost returns how many requests may have come since another sample.
+// atMost returns how many requests may have arrived since another sample.
 func (s *Sample) atMost(a *Sample) float64 { return max(0, s.Firsts+s.queued()-a.arrived()) }
 
 // sum returns the lower end of a reading, over all pods.
 func sum(r scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotReady+r.Failed) }
 
-// read makes a sample of an observation; missing names what it lacks, if it does not say enough.
+// read makes a sample of an observation; missing names the metric that it lacks, if any.
 func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missing string) {
 	s = Sample{At: seconds(now), Ready: max(obs.ReadyReplicas, 0)}
 	if obs.Served > 0 {
@@ -119,10 +120,10 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// missed returns how many requests missed the SLO since a sample: by their first token, and by those after it.
+// missed returns how many requests missed the SLO since a sample, by TTFT or by TPOT.
 func (s *Sample) missed(from *Sample) float64 { return s.Late - from.Late + s.Slow - from.Slow }
 
-// catchUp makes a sample what it would be if the pods had answered that did so at a, not yet at last, and again at x, the next one.
+// catchUp estimates what a sample would be if all pods had answered: some answered at a, did not at last, and again at the next sample x.
 func (s *Sample) catchUp(a, last, x *Sample) {
 	share, known := (s.At-a.At)/(x.At-a.At), (last.At-a.At)/(x.At-a.At)
 	was, before, is := a.counters(), last.counters(), x.counters()
@@ -142,12 +143,12 @@ func (s *Sample) catchUp(a, last, x *Sample) {
 	s.Partly, s.Absent, s.Silent = x.Partly, x.Absent, x.Silent
 }
 
-// counters are what only grows.
+// counters are the fields that only grow.
 func (s *Sample) counters() [8]*float64 {
 	return [...]*float64{&s.Firsts, &s.Prefilled, &s.Finished, &s.Generated, &s.Late, &s.Timed, &s.TPOT, &s.Slow}
 }
 
-// add adds what has been counted before the counters fell.
+// add adds what had been counted before a reset of the counters.
 func (s *Sample) add(b *Sample) {
 	s.Firsts += b.Firsts
 	s.Prefilled += b.Prefilled
@@ -159,7 +160,7 @@ func (s *Sample) add(b *Sample) {
 	s.Slow += b.Slow
 }
 
-// fell reports whether counters of s are below those of before: whoever reads them began anew.
+// fell reports whether a counter of s is below that of before: the reader of the counters was restarted.
 func (s *Sample) fell(before *Sample) bool {
 	return s.Firsts < before.Firsts || s.Prefilled < before.Prefilled || s.Finished < before.Finished ||
 		s.Generated < before.Generated || s.Late < before.Late || s.Timed < before.Timed || s.Slow < before.Slow

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// A Shared carries the tunings of many policies out, one at a time and beside their decisions. Tenants take turns by how
-// much was replayed for each, so that none waits for another's tunings but the one under way; within a tenant the first
-// comes first. At most 32 pasts wait, of at most 0.6 MB each: once there are as many, a tenant that has less than an equal
-// part takes the place of the newest of the one that has most, whose policy asks again at its next decision. The zero value
-// is ready for use. It has no goroutine while there is nothing to do.
+// A Shared carries out the tunings of many policies, one at a time and beside their decisions. Tenants take turns by how much was
+// replayed for each, so that a tenant waits for at most the one tuning of another that is running; within a tenant the order is
+// first in, first out. At most 32 pasts wait, of at most 0.6 MB each. When the queue is full, a tenant with less than an equal part
+// of it replaces the newest past of the tenant with the most; the policy of that past asks again at its next decision. The zero
+// value is ready to use. A Shared has no goroutine while there is nothing to do.
 type Shared struct {
 	// Go runs a function beside its caller; nil means a goroutine.
 	Go func(func())
@@ -17,7 +17,7 @@ type Shared struct {
 	mu       sync.Mutex
 	waiting  map[string][]*job
 	count    int
-	replayed map[string]float64 // requests that were replayed, by tenant; one that comes begins where the last one stood
+	replayed map[string]float64 // replayed requests by tenant; a new tenant begins with the count of the one served last
 	last     float64
 	busy     bool
 }
@@ -25,10 +25,10 @@ type Shared struct {
 // mostJobs is how many pasts may wait.
 const mostJobs = 32
 
-// mostReplicas is how many replicas a shared replay has, unless more than half as many are ready.
+// mostReplicas is how many replicas a shared replay may have, or twice the ready ones if that is more.
 const mostReplicas = 1024
 
-// A job is a tuning that was asked for.
+// A job is a requested tuning.
 type job struct {
 	past    Past
 	config  Config
@@ -40,7 +40,7 @@ type job struct {
 // Tuner returns the Tuner of one policy of a tenant.
 func (s *Shared) Tuner(tenant string) Tuner { return &turn{shared: s, tenant: tenant} }
 
-// A turn is a policy that takes part.
+// A turn is the Tuner of one policy.
 type turn struct {
 	shared *Shared
 	tenant string
@@ -61,7 +61,7 @@ func (t *turn) Tune(c *Config, past func() Past) (Tuning, bool) {
 	return tuning, done
 }
 
-// ask returns a tuning that is done, or has one wait; begin says that nobody is at work.
+// ask returns a tuning that is done, or queues one; begin says that no goroutine is working yet.
 func (t *turn) ask(c *Config, past func() Past) (tuning Tuning, done, begin bool) {
 	s := t.shared
 	s.mu.Lock()
@@ -84,7 +84,7 @@ func (t *turn) ask(c *Config, past func() Past) (tuning Tuning, done, begin bool
 	return Tuning{}, false, begin
 }
 
-// room reports whether a tenant may have one more job wait, and makes the room.
+// room reports whether a tenant may queue one more job, and makes room for it.
 func (s *Shared) room(tenant string) bool {
 	if s.count < mostJobs {
 		return true
@@ -126,7 +126,7 @@ func (s *Shared) set(tenant string, jobs []*job) {
 	}
 }
 
-// take returns the job whose turn it is, and its tenant.
+// take removes the next job from the queue and returns it with its tenant.
 func (s *Shared) take() (string, *job) {
 	first, found := "", false
 	for tenant := range s.waiting {
@@ -138,7 +138,7 @@ func (s *Shared) take() (string, *job) {
 		return "", nil
 	}
 	s.last = s.replayed[first]
-	for tenant, n := range s.replayed { // those that begin anew where they would anyway
+	for tenant, n := range s.replayed { // a tenant at or below the count that it would begin with again
 		if n <= s.last && len(s.waiting[tenant]) == 0 {
 			delete(s.replayed, tenant)
 		}
@@ -149,7 +149,7 @@ func (s *Shared) take() (string, *job) {
 	return first, jobs[0]
 }
 
-// run does what there is to do.
+// run works until the queue is empty.
 func (s *Shared) run() {
 	for {
 		s.mu.Lock()
@@ -168,7 +168,7 @@ func (s *Shared) run() {
 	}
 }
 
-// tune tunes. Replays have so many replicas at most; what makes one panic leaves its policy as it was.
+// tune carries out the tuning, with bounded replicas. If it panics, the policy keeps its last tuning.
 func (j *job) tune() (t Tuning) {
 	defer func() {
 		if recover() != nil {

@@ -10,49 +10,49 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// State is what a Scaler remembers: plain data, of at most a few hundred samples. The zero value is a fresh start.
+// State is what a Scaler remembers: plain data of at most a few hundred samples. The zero value is a fresh start.
 //
-// Deciding reuses its slices: like a slice given to append, a state that was passed in must not be used again.
+// Decide reuses the slices of the state it is given: like a slice passed to append, that state must not be used again.
 type State struct { //nolint:recvcheck // Validate is looked for on the value
 	Seen `json:"volatile"` // package loop stores nothing of that name
 
 	Began  float64 `json:"began,omitempty"` // Unix seconds of the first sample
 	Tuned  float64 `json:"tuned,omitempty"`
 	Tuning Tuning  `json:"tuning"`
-	// Guard is the excess of the capacity that is kept since the SLO was missed.
+	// Guard is the headroom added because requests missed the SLO: the capacity is divided by 1+Guard.
 	Guard float64 `json:"guard,omitempty"`
 	starts.Learned
 }
 
-// Seen is what is gathered anew where it was not stored. Until that is done nothing is taken away, as at a fresh start;
-// the capacity that was found stays in force.
+// Seen is the part of a State that may not be stored and is then gathered again. Until then the Scaler does not scale down, as
+// after a fresh start; the capacity that was found stays in force.
 type Seen struct {
-	Since   float64  `json:"since,omitempty"` // Unix seconds of the first sample of these
+	Since   float64  `json:"since,omitempty"` // Unix seconds of the first of these samples
 	Asked   float64  `json:"asked,omitempty"` // Unix seconds of the last decision
 	Samples []Sample `json:"samples,omitempty"`
 	Raw     Sample   `json:"raw"`             // the counters as they were read last
-	Before  Sample   `json:"before"`          // what they had counted before they fell
-	Needs   Peaks    `json:"needs"`           // of work as it came
-	Means   Peaks    `json:"means"`           // of its mean
-	Counts  Peaks    `json:"counts"`          // of replicas, whatever the work
-	Lengths []Sizes  `json:"lengths"`         // of spans of the past, oldest first
+	Before  Sample   `json:"before"`          // what they had counted before their last reset
+	Needs   Peaks    `json:"needs"`           // of the work
+	Means   Peaks    `json:"means"`           // of the mean work
+	Counts  Peaks    `json:"counts"`          // of replicas that Crowded asked for
+	Lengths []Sizes  `json:"lengths"`         // of periods of the past, oldest first
 	Sizes   Sizes    `json:"sizes"`           // as they were read last
 	Every   float64  `json:"every,omitempty"` // seconds between the last two samples
-	// Settled is since when the fleet has had what it is thought to need, 0 while it has not.
+	// Settled is the time since which the fleet has had the replicas it needs, 0 while it has not.
 	Settled float64 `json:"settled,omitempty"`
 }
 
-// Peaks are what was needed, in replicas or in seconds of a replica a second, as far as nothing later exceeds it, oldest first.
-// Of work it may have changed since how many replicas it needs.
+// Peaks are past needs that no later need exceeds, oldest first, in replicas or in replica-seconds per second (work). The number of
+// replicas that a need in work takes may have changed since.
 type Peaks []Peak
 
-// A Peak is what was needed at a time.
+// A Peak is a need at a time.
 type Peak struct {
 	At    float64 `json:"at"`
 	Value float64 `json:"value"`
 }
 
-// Sizes are histograms of lengths since a time.
+// Sizes are histograms of prompt and answer lengths since a time.
 type Sizes struct {
 	At      float64 `json:"at"`
 	Prompts Buckets `json:"prompts"`
@@ -67,7 +67,7 @@ type Buckets struct {
 }
 
 const (
-	mostSamples = 512 // after which the older half is let go, as far as it is beyond the history
+	mostSamples = 512 // beyond which the older half is dropped, as far as it is older than the history
 	mostBuckets = 256
 	lengthsSpan = 300.0
 	spacing     = history / (mostSamples / 2) // seconds between every other sample, at least
@@ -117,7 +117,7 @@ func (s State) Validate() error {
 	return s.Tuning.validate()
 }
 
-// peaks are all that are held.
+// peaks are all needs that are held.
 func (s *Seen) peaks() [3]Peaks { return [...]Peaks{s.Needs, s.Means, s.Counts} }
 
 func (b *Buckets) valid() bool {
@@ -135,7 +135,7 @@ func (b *Buckets) total() (n float64) {
 	return n
 }
 
-// grow adds what a histogram has counted since it was read, and remembers how far it was.
+// grow adds what a histogram has counted since it was last read, and notes its new counts in read.
 func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 	if len(h.Counts) > mostBuckets {
 		return
@@ -154,7 +154,7 @@ func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 	read.Sum = h.Sum
 }
 
-// see takes a sample in, and reports whether it is new.
+// see adds a sample, and reports whether it is new.
 func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	raw, before := x, s.Before
 	if x.fell(&s.Raw) {
@@ -163,14 +163,14 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	x.add(&before)
 	n := len(s.Samples)
 	if n > 0 && (!x.valid() || !before.valid() || x.At <= s.Samples[n-1].At) {
-		return false // or nothing was scraped since, or the clock went back
+		return false // invalid, or nothing was scraped since, or the clock went back
 	}
 	s.Raw, s.Before = raw, before
 	if n > 0 {
 		s.Every = x.At - s.Samples[n-1].At
 	}
 	if n > 0 && s.Samples[0].Partly && x.Absent < s.Samples[0].Absent {
-		n, s.Samples = 0, s.Samples[:0] // all that pods had counted which were silent in the first would seem to have come since
+		n, s.Samples = 0, s.Samples[:0] // pods answer that did not at the first sample: all they ever counted would look like new arrivals
 	}
 	if n == 0 {
 		s.Since, s.Tuned = x.At, x.At
@@ -206,8 +206,8 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	return true
 }
 
-// turnBack moves all that is remembered back by as much as the clock is behind the last decision: what had been waited for
-// stays waited for, and no time that is yet to come holds anything. It returns by how much that was.
+// turnBack handles a clock that went back: it moves all remembered times back by as much as the clock is behind the last decision, so
+// that ages stay as they were and nothing lies in the future. It returns by how much.
 func (s *State) turnBack(now float64) (by float64) {
 	was := s.Asked
 	s.Asked = now
@@ -240,8 +240,8 @@ func (s *State) turnBack(now float64) (by float64) {
 	return by
 }
 
-// back returns the latest sample that is at least w seconds older than the last and of which every pod answered, or the
-// oldest: from another one, what its silent pods had counted before would seem to have come since.
+// back returns the latest sample that is at least w seconds older than the last one and to which every pod answered, or else the
+// oldest. Counted from a sample that lacks pods, all that these had counted before would look like new arrivals.
 func (s *State) back(w float64) *Sample {
 	last := len(s.Samples) - 1
 	t := s.Samples[last].At - w + 1e-3
@@ -268,13 +268,13 @@ func between(a, b *Sample) float64 {
 	return b.since(a) / (b.At - a.At)
 }
 
-// sizes returns the mean tokens of a prompt and of an answer in the last w seconds, or since the state began.
+// sizes returns the mean tokens of a prompt and of an answer in the last w seconds, or since the state began if there were none.
 func (s *State) sizes(w float64) (prompt, answer float64) {
 	a, b := s.back(w), s.last()
 	return lately(a.Prefilled, b.Prefilled, a.Firsts, b.Firsts), lately(a.Generated, b.Generated, a.Finished, b.Finished)
 }
 
-// lately returns the mean of what was counted since a time, or of all where nothing was.
+// lately returns the mean of what was counted since a time, or the mean of everything if nothing was.
 func lately(wasSum, sum, was, n float64) float64 {
 	if n <= was {
 		wasSum, was = 0, 0
@@ -285,8 +285,8 @@ func lately(wasSum, sum, was, n float64) float64 {
 	return (sum - wasSum) / (n - was)
 }
 
-// surging returns the arrivals per second in the last w seconds less what chance can add to them: above the rate of a
-// longer time only where arrivals have jumped.
+// surging returns the arrivals per second in the last w seconds minus what chance can add to them. It exceeds the rate over a longer
+// window only if arrivals have jumped.
 func (s *State) surging(w, dispersion float64) float64 {
 	a, b := s.back(w), s.last()
 	if b.At <= a.At {
@@ -296,9 +296,10 @@ func (s *State) surging(w, dispersion float64) float64 {
 	return max(0, came-surge*math.Sqrt(came*dispersion)) / (b.At - a.At)
 }
 
-// steady returns arrivals per second that surely came in the last minute while pods are silent, of which rates begin before they were,
-// and 0 where none is: the least between two neighbours of four samples and more. A pod that answers again shows what it
-// had counted in one of them; no sample is looked at before fewer pods were silent than in the one before it.
+// steady returns the arrivals per second that certainly came in the last minute while pods are silent, and 0 if no pod is. Other rates
+// then begin before the silence. steady is the least rate between neighbours of at least four samples, since a pod that answers
+// again adds all it counted meanwhile between two of them. It looks back only until a sample in which fewer pods were silent than
+// in the one before it.
 func (s *State) steady() float64 {
 	least, last := math.Inf(1), len(s.Samples)-1
 	if s.Samples[last].Absent == 0 {
@@ -314,9 +315,9 @@ func (s *State) steady() float64 {
 	return 0
 }
 
-// trend returns by how much the rate will have grown in lead seconds, if it goes on as in the last span seconds: what is
-// above the noise of the counts, in the last third over the middle one and in the middle one over the first, the less of
-// the two, so that a jump is no trend.
+// trend returns by how much the rate will have grown in lead seconds if it goes on growing as in the last span seconds. It measures
+// growth beyond the noise of the counts twice, from the first third of the span to the middle one and from there to the last, and
+// uses the smaller value, so that a jump is not a trend.
 func (s *State) trend(span, lead, dispersion float64) float64 {
 	p := [4]*Sample{s.back(span), s.back(2 * span / 3), s.back(span / 3), s.last()}
 	var least, most, long [3]float64
@@ -334,10 +335,10 @@ func (s *State) trend(span, lead, dispersion float64) float64 {
 	return more * (lead + long[2]/2)
 }
 
-// growing returns the last sample as it will be in lead seconds, if the requests in flight and their tokens go on to grow as in
-// the last span seconds: by what is above the noise of their number, in the first two thirds of it and in the last two, the less
-// of the two. While requests wait they grow as replicas come, and not as requests do; where more may run than is known, nothing
-// grows.
+// growing returns the last sample as it will be in lead seconds if the requests in flight and their tokens go on growing as in the
+// last span seconds. It measures growth beyond the noise of their number in the first two thirds of the span and in the last two, and
+// uses the smaller value. It assumes no growth while requests wait, since requests in flight then grow with the replicas that
+// become ready, and while the readings are intervals.
 func (s *State) growing(span, lead, dispersion float64) Sample {
 	x := *s.last()
 	if x.Waiting > float64(x.Ready) {
@@ -360,15 +361,14 @@ func (s *State) growing(span, lead, dispersion float64) Sample {
 	return x
 }
 
-// hold notes what is needed and returns the most within the last w seconds. It remembers an hour of them at least, as w may
-// grow.
+// hold records a need and returns the largest of the last w seconds. It remembers at least an hour, as w may grow.
 func (p *Peaks) hold(at, value, w float64) float64 {
 	all := *p
 	k := len(all)
 	for k > 0 && all[k-1].Value <= value {
 		k--
 	}
-	// Two that come closely become the higher, at the time of the later: Validate knows how many there can be.
+	// Of two needs in close succession the higher is kept, at the time of the later one: this bounds how many there can be.
 	if all = all[:k]; k > 1 && at-all[k-2].At < max(w, history)/(mostSamples-1) {
 		all[k-1].At = at
 	} else {

@@ -10,10 +10,10 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// traffic makes requests of a past: as many in each interval between two samples as had come, at times and of lengths
-// drawn from a generator that always draws the same, of at most so many requests; factor times as many. Before them come
-// those of warm seconds at the rate of the beginning. Where counts disperse more than by chance, as many come at a time as
-// make that of it.
+// traffic makes requests of a past: factor times as many in each interval between two samples as arrived, with times and lengths drawn
+// from a generator with a fixed seed. It makes at most `most` requests and then leaves out the oldest intervals. A warm-up of warm
+// seconds at the first rate comes before them. Where the counts are overdispersed, requests arrive in clumps of a size that gives
+// the same dispersion.
 func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, from, to float64) {
 	first, n := len(p.Samples)-1, 0.0
 	if first < 1 || len(p.Lengths) == 0 {
@@ -72,11 +72,11 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 	return requests, from, to
 }
 
-// drawer draws lengths of the buckets.
+// drawer draws lengths from the buckets.
 func (b *Buckets) drawer() lengths.Drawer { return lengths.Of(b.Bounds, b.Counts, b.Sum) }
 
-// spread spreads what pods had counted while they were silent over that time: in the ratios in which the others counted, who may
-// have seen a burst, or evenly where those counted nothing.
+// spread distributes what silent pods had counted over the time of their silence: in proportion to what the other pods counted, as
+// those may have seen a burst, or evenly if they counted nothing.
 func (p *Past) spread() {
 	for i := 1; i < len(p.Samples); i++ {
 		x, last := &p.Samples[i], p.Samples[i-1]
@@ -94,13 +94,13 @@ func (p *Past) spread() {
 	}
 }
 
-// came returns how many requests came between a sample and the one before it.
+// came returns how many requests arrived between a sample and the one before it.
 func (p *Past) came(i int) float64 {
 	return max(0, p.Samples[i].arrived()-p.Samples[i-1].arrived())
 }
 
-// dispersion returns the variance of the counts between samples over their mean, 1 where requests come at random: the
-// median over the differences of neighbours, so that neither a trend nor a jump counts.
+// dispersion returns the index of dispersion of the arrivals between samples (variance over mean), 1 for Poisson arrivals. It is
+// estimated from the median of the squared differences of neighbours, so that neither a trend nor a jump counts.
 func (p *Past) dispersion() float64 {
 	var all []float64
 	for i := 2; i < len(p.Samples); i++ {
@@ -116,7 +116,7 @@ func (p *Past) dispersion() float64 {
 	return min(max(all[len(all)/2]/0.455, 1), 100)
 }
 
-// residence is the mean time that a request stays with a replica, in seconds.
+// residence is the mean time that a request spends in the fleet, in seconds.
 func (p *Past) residence() float64 {
 	a, b := &p.Samples[0], &p.Samples[len(p.Samples)-1]
 	there := 0.0

@@ -11,55 +11,54 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A Past is what is known of recent traffic and of how it was served: what a tuning is made of. It is plain data.
+// A Past is what is known of recent traffic and of how it was served, the input of a tuning. It is plain data.
 type Past struct {
 	Samples []Sample `json:"samples"` // oldest first
 	Lengths []Sizes  `json:"lengths"`
-	Start   float64  `json:"start"` // seconds that a start takes
+	Start   float64  `json:"start"` // duration of a start in seconds
 	Last    Tuning   `json:"last"`
 }
 
-// A Tuning is what was found of the past.
+// A Tuning is what was found from the past.
 type Tuning struct {
 	trial
 
-	At    float64 `json:"at,omitempty"` // Unix seconds of the last sample that it knows
+	At    float64 `json:"at,omitempty"` // Unix seconds of the last sample of the past
 	Which int     `json:"which,omitempty"`
-	// Found has, for each choice of hold, span, trend and level, the capacity that was found last, 0 for none.
+	// Found is the capacity that was found last for each choice of hold, span, trend and level; 0 for none.
 	Found []float64 `json:"found,omitempty"`
-	// Least and Spare are what earlier tunings found, forgotten within hours: the least that Capacity was of Fleet, and the
-	// most replicas that it left beside those which the Mean work fills. Of the requests Served in that time so many have Missed
-	// the SLO.
+	// Least and Spare remember earlier tunings and decay within hours: the smallest share of Fleet that Capacity was, and the most
+	// replicas that it left beside those that the Mean work fills. In that time so many requests were Served, and so many of them
+	// Missed the SLO.
 	Least  float64 `json:"least,omitempty"`
 	Spare  float64 `json:"spare,omitempty"`
 	Missed float64 `json:"missed,omitempty"`
 	Served float64 `json:"served,omitempty"`
 	// Slowness is the factor by which the server's times are longer than the configuration says.
 	Slowness float64 `json:"slowness,omitempty"`
-	// Bias is by what factor more requests missed the SLO in truth than in a replay with the replicas that there were, at
-	// least 1.
+	// Bias is the factor by which more requests really missed the SLO than in a replay with the same replicas, at least 1.
 	Bias     float64 `json:"bias,omitempty"`
-	Requests int     `json:"requests,omitempty"` // that were replayed; 0 before there are enough
+	Requests int     `json:"requests,omitempty"` // that were replayed; 0 while there are too few
 	Late     float64 `json:"late,omitempty"`     // share of them that missed the SLO in the replay
-	Allowed  float64 `json:"allowed,omitempty"`  // share of them that may
-	Attained bool    `json:"attained,omitempty"` // whether any choice kept the goal
-	Replays  int     `json:"replays,omitempty"`  // that the last tuning took
+	Allowed  float64 `json:"allowed,omitempty"`  // share of them that may miss it in a replay
+	Attained bool    `json:"attained,omitempty"` // whether any choice met the goal
+	Replays  int     `json:"replays,omitempty"`  // made by the last tuning
 }
 
-// A trial is what can be tried in a replay.
+// A trial is a setting that a replay can try.
 type trial struct {
-	Capacity    float64 `json:"capacity,omitempty"`    // seconds of work that a replica may be given a second
-	PromptToken float64 `json:"promptToken,omitempty"` // seconds of work of a token of a prompt
-	AnswerToken float64 `json:"answerToken,omitempty"` // and of an answer
+	Capacity    float64 `json:"capacity,omitempty"`    // work that a replica may be given, in replica-seconds per second
+	PromptToken float64 `json:"promptToken,omitempty"` // replica-seconds of a prompt token
+	AnswerToken float64 `json:"answerToken,omitempty"` // replica-seconds of an answer token
 	Hold        float64 `json:"hold,omitempty"`        // seconds for which a need is held
-	Span        float64 `json:"span,omitempty"`        // seconds over which arrivals are taken
+	Span        float64 `json:"span,omitempty"`        // window of the arrival rate in seconds
 	Trend       bool    `json:"trend,omitempty"`
-	Dispersion  float64 `json:"dispersion,omitempty"` // of the arrivals: 1 where they come at random
-	// Fleet is the capacity that a few simulated replicas have for requests as long as those seen: no replay goes above 0.85 of it.
+	Dispersion  float64 `json:"dispersion,omitempty"` // of the arrivals: 1 for Poisson arrivals
+	// Fleet is the capacity of a few simulated replicas for requests of the observed lengths: no replay tries more than 0.85 of it.
 	Fleet float64 `json:"fleet,omitempty"`
-	// Level says that the room which Capacity leaves is as many replicas as it is at the Mean work, whatever the work.
+	// Level says that the headroom is a constant number of replicas: as many as Capacity leaves at the Mean work.
 	Level bool    `json:"level,omitempty"`
-	Mean  float64 `json:"mean,omitempty"` // work that came a second in the past that was replayed
+	Mean  float64 `json:"mean,omitempty"` // mean work of the replayed past, in replica-seconds per second
 }
 
 func (t *Tuning) validate() error {
@@ -80,13 +79,13 @@ func (t *Tuning) validate() error {
 	return nil
 }
 
-// A Tuner carries tunings out. Tune is asked at every decision at which one is due, until it answers true; what it
-// answers should be past.Tune(config).
+// A Tuner carries out tunings. Decide calls Tune at every decision at which a tuning is due, until it returns true; the Tuning it
+// returns should be past.Tune(config).
 type Tuner interface {
 	Tune(config *Config, past func() Past) (Tuning, bool)
 }
 
-// Inline tunes inside Decide, which then takes up to three seconds: for simulators, and where a decision may.
+// Inline tunes inside Decide, which then takes up to three seconds: for simulators and other callers that can wait.
 type Inline struct{}
 
 // Tune tunes at once.
@@ -95,11 +94,11 @@ func (Inline) Tune(c *Config, past func() Past) (Tuning, bool) {
 	return p.Tune(c), true
 }
 
-// Background tunes beside the decisions, which meanwhile go by the last tuning. A restart loses what is under way, and
-// it is begun again. It is for one policy.
+// Background tunes in a goroutine; decisions use the last tuning meanwhile. A restart loses a tuning that is running, which is then
+// begun again. A Background serves one policy.
 type Background struct{ done chan Tuning }
 
-// Tune begins a tuning, or returns one that is done.
+// Tune starts a tuning, or returns one that is done.
 func (b *Background) Tune(c *Config, past func() Past) (Tuning, bool) {
 	if b.done == nil {
 		b.done = make(chan Tuning, 1)
@@ -116,7 +115,7 @@ func (b *Background) Tune(c *Config, past func() Past) (Tuning, bool) {
 	}
 }
 
-// due reports whether a tuning is.
+// due reports whether a tuning is due.
 func (s *State) due() bool {
 	x := s.last()
 	return s.Tuning.Capacity == 0 && x.At-s.Began >= firstLook && x.Finished >= enough || x.At-s.Tuned >= tuneEvery
@@ -129,7 +128,7 @@ func (c Scaler) tune(s State) State {
 		return s
 	}
 	prompt, answer := s.sizes(lengthSpan)
-	if was := s.Tuning.work(prompt, answer); was > 0 { // what is held is of another unit now
+	if was := s.Tuning.work(prompt, answer); was > 0 { // needs that are held were measured in another unit
 		unit := t.work(prompt, answer) / was
 		if bolder := t.Capacity > s.Tuning.Capacity*unit || t.Hold < s.Tuning.Hold; bolder && !s.calm(1-c.config.Goal) {
 			s.Tuned = s.last().At - tuneEvery + retry
@@ -148,7 +147,7 @@ func (c Scaler) tune(s State) State {
 	return s
 }
 
-// calm reports whether no more requests of the last two minutes missed the SLO than may, but for chance, and none wait for long.
+// calm reports whether the misses of the last two minutes are within the goal, up to chance, and no queue has built up.
 func (s *State) calm(allowed float64) bool {
 	x, from := s.last(), s.back(guardSpan)
 	n := max(x.Firsts-from.Firsts, x.Timed-from.Timed)
@@ -171,18 +170,20 @@ func (s *State) past(start float64) Past {
 	return p
 }
 
-// Tune finds what a Scaler should assume of its replicas. It is a pure function, and takes up to three seconds.
+// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function, and takes up to three seconds.
 //
-// Without a hundred requests to replay, the capacity is that of a few simulated replicas (see Tuning.Fleet) over 1.2.
-// After that it is the largest at which this very algorithm, run over the past in the simulator, lets no more requests
-// miss the SLO than 0.85 of what the goal allows, over the factor by which more have missed it in truth than in a replay with
-// the replicas that there were, and of a tenth more traffic no more than 1.5 %, or twice that. Where no capacity
-// does, as bursts come that nobody can serve without knowing of them, it is one that is nearly as good as the best. Beside it,
-// of the choices of hold, span, trend and level, the cheapest is taken; another must be 2 % cheaper than the one in force. The more
-// of what the goal allows was missed lately, the less is taken of what is found beyond what earlier tunings found: see remember.
+// With fewer than a hundred requests to replay, the capacity is that of a few simulated replicas (Tuning.Fleet) over 1.2. With more,
+// this algorithm itself runs over the past in the simulator, and the capacity is the largest that passes two replays:
+//
+//   - of the past as it was, with at most 0.85 (1 - goal) / Bias of the requests missing the SLO;
+//   - of 1.1 times that traffic, with at most 1.5 %, or twice the first limit if that is more.
+//
+// If no capacity passes, because the past has bursts that nobody can serve without foresight, it is one that is nearly as good as
+// the best. Of the choices of hold, span, trend and level the cheapest is taken; one that is not in force must be 2 % cheaper. The
+// more requests have missed the SLO lately, the closer the capacity stays to what earlier tunings found: see remember.
 func (p *Past) Tune(c *Config) Tuning {
 	t := p.Last
-	t.Found = slices.Clone(t.Found) // the past stays as it is
+	t.Found = slices.Clone(t.Found) // p is not changed
 	t.Replays = 0
 	if len(p.Samples) == 0 {
 		return t
@@ -229,15 +230,15 @@ func (p *Past) Tune(c *Config) Tuning {
 	return t
 }
 
-// remember keeps what earlier tunings found to be needed, as what an hour has shown comes again, but not in every hour: the least
-// share of what a fleet takes, and the most spare replicas. The one of the two that needs fewer replicas now is taken: of a day that
-// grows the share at its bottom would be too small, and of one that falls the spare replicas at its top too many. It counts by
-// how much of what the goal allows has been missed lately,
+// remember lowers the capacity towards what earlier tunings found, since what one hour has shown comes again, but not in every hour. It
+// remembers the smallest share of Fleet and the most spare replicas, and uses whichever of the two needs fewer replicas now: on a
+// rising load the share from the bottom would be too small, and on a falling one the spare replicas from the top too many. The
+// memory counts by how much of the allowed misses has been used up lately,
 //
 //	capacity = found (remembered/found)^min(1, missed/allowed)
 //
-// so that a fleet which misses nothing pays nothing for its memory. 1/e of all of it is left after six hours. The arguments are the
-// seconds since the last tuning, the requests since it and those of them that missed the SLO, and the share that may.
+// so that a fleet that misses nothing pays nothing for it. It decays to 1/e in six hours. since is the seconds since the last
+// tuning, served the requests since then, missed those of them that missed the SLO, and allowed the share that may.
 func (t *Tuning) remember(since, missed, served, allowed float64) {
 	kept := math.Exp(-max(since, 0) / memory)
 	found, filled := t.Capacity/t.Fleet, t.Mean/t.Fleet
@@ -262,7 +263,7 @@ func (t *Tuning) found() float64 {
 	return t.Found[t.Which]
 }
 
-// missed returns how many requests missed the SLO since a time, and of how many.
+// missed returns how many requests missed the SLO since a time, and how many there were.
 func (p *Past) missed(from float64) (missed, of float64) {
 	first, last := 0, len(p.Samples)-1
 	for first < last && p.Samples[first].At < from {
@@ -272,14 +273,14 @@ func (p *Past) missed(from float64) (missed, of float64) {
 	return max(0, b.missed(a)), max(0, b.Firsts-a.Firsts, b.Timed-a.Timed)
 }
 
-// late returns the share of requests that missed the SLO since a time, 0 of none.
+// late returns the share of requests that missed the SLO since a time, 0 if there were none.
 func (p *Past) late(from float64) float64 {
 	missed, of := p.missed(from)
 	return missed / max(of, 1)
 }
 
-// share returns which share of the traffic is replayed, on as small a share of the fleet: all of it, or as much as makes
-// so many requests, but that of six replicas at least, as fewer take relatively less.
+// share returns the share of the traffic that is replayed, on the same share of the fleet. It is 1, or less for more than mostReplay
+// requests, but at least six replicas: fewer have a lower capacity each.
 func (p *Past) share() float64 {
 	came, ready := 0.0, 0.0
 	for i := range p.Samples {
@@ -291,10 +292,10 @@ func (p *Past) share() float64 {
 	return min(p.affordable(), max(mostReplay/max(came, 1), smallest*float64(len(p.Samples))/max(ready, 1)))
 }
 
-// affordable returns which share of the fleet a replay may have at most: all of it, or so many replicas.
+// affordable returns the share of the fleet that a replay may have at most: all of it, or mostFleet replicas.
 func (p *Past) affordable() float64 { return min(1, mostFleet/p.most()) }
 
-// most is how many replicas were ready at the most, at least 1.
+// most is the largest number of ready replicas, at least 1.
 func (p *Past) most() float64 {
 	most := int32(1)
 	for i := range p.Samples {
@@ -303,7 +304,7 @@ func (p *Past) most() float64 {
 	return float64(most)
 }
 
-// readyAt returns how many replicas were ready at a time, or became so within a start of it: those were being started.
+// readyAt returns how many replicas were ready at a time or became ready within one start after it: those were starting then.
 func (p *Past) readyAt(t float64) int32 {
 	n := int32(1)
 	for i := range p.Samples {
@@ -314,9 +315,8 @@ func (p *Past) readyAt(t float64) int32 {
 	return n
 }
 
-// hits returns the share of the tokens of prompts that were found in prefix caches, as first tokens took the computing of
-// fewer than prompts of such requests have: what is surely so, by two deviations of what chance does to either mean, and 0
-// below a tenth.
+// hits returns the share of prompt tokens that were found in prefix caches: by how much the mean of computed prompt tokens is below the
+// mean of prompt lengths, minus two standard deviations of the difference, and 0 if less than a tenth.
 func (p *Past) hits(requests []sim.Request) float64 {
 	a, b := &p.Samples[0], &p.Samples[len(p.Samples)-1]
 	firsts := b.Firsts - a.Firsts
@@ -337,8 +337,8 @@ func (p *Past) hits(requests []sim.Request) float64 {
 	return min(share, 0.99)
 }
 
-// reprice sets the work of tokens for the lengths as they are now, of whose prompts a share is not computed, and changes what
-// was found to the new unit.
+// reprice sets the work of a token for the present lengths, of whose prompts the share hits is not computed, and converts the
+// capacities that were found to the new unit.
 func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits float64) {
 	p, a := server.TokenWork(slo, prompt, answer)
 	prompt *= 1 - hits
@@ -352,14 +352,15 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits f
 	t.PromptToken, t.AnswerToken = p, a
 }
 
-// slowness returns by what factor the server's times must be taken for answers to come as they did: the step-time law
-// with the sequences R, cached tokens K and prompt tokens P/s of a replica as they were,
+// slowness returns the factor by which the server's times must be multiplied to explain the measured times per token. It is the
+// step-time law, with the sequences R, cached tokens K and prompt tokens P/s that a replica had,
 //
 //	f (Base + Sequence R + KVToken K) = ITL (1 - f PrefillToken P)
 //
-// solved for f, with what they were on average while the answers were given that finished between two samples of the last five minutes, or of as long as has 200 answers; the answer is the
-// median, each weighing as many answers as it has. It is 1, or what it was, while there are fewer. Times at which more than
-// one request a replica waits say nothing: the law is that of a server which is not overloaded.
+// solved for f between any two neighbouring samples of the last five minutes, or of the longer time that has 200 answers. R, K and P
+// are means over the time in which the answers that finished were generated. The result is the median of these f, weighted by
+// answers. With fewer than 200 answers it stays as it was, at first 1. Samples with more than one waiting request per replica are
+// left out: the law describes a server that is not overloaded.
 func (p *Past) slowness(v *sim.Server) float64 {
 	type estimate struct{ factor, weight float64 }
 	var all []estimate
@@ -396,8 +397,8 @@ func (p *Past) slowness(v *sim.Server) float64 {
 	return 1
 }
 
-// law returns the time per token that the step-time law has for the answers that were finished before a sample, where it is
-// itl: its mean over as many seconds as they took. It is 0 where nothing is known.
+// law returns the time per token by the step-time law for the answers that finished before a sample: its mean over the time that
+// they took at itl seconds per token. It is 0 if nothing is known.
 func (p *Past) law(v *sim.Server, i int, took, itl float64) float64 {
 	sum, span := 0.0, 0.0
 	for end := p.Samples[i].At; i > 0; i-- {
@@ -437,16 +438,16 @@ func means(requests []sim.Request) (prompt, answer float64) {
 	return prompt / n, answer / n
 }
 
-// work is the seconds of a replica that a request takes whose prompt and answer have so many tokens.
+// work returns the replica-seconds of a request with so many prompt and answer tokens.
 func (t *trial) work(prompt, answer float64) float64 {
 	return t.PromptToken*prompt + t.AnswerToken*answer
 }
 
-// spare is how many replicas a capacity leaves room for at the mean work.
+// spare is the headroom that the capacity leaves at the mean work, in replicas.
 func (t *trial) spare() float64 { return t.Mean * max(0, 1/t.Capacity-1/t.Fleet) }
 
-// staff returns how many replicas so much work needs: r + 0.3 sqrt(r), where r is the work over the capacity, or, where the
-// room is level, what a fleet needs for it and the spare beside that.
+// staff returns how many replicas the work needs: r + 0.3 sqrt(r), where r is work/capacity or, if the headroom is level, work/Fleet
+// plus the spare replicas.
 func (t *trial) staff(work float64) int32 {
 	r := t.replicas(work)
 	return scaling.Ceil(r + spread*math.Sqrt(r))
@@ -460,7 +461,7 @@ func (t *trial) replicas(work float64) float64 {
 	return work / t.Capacity
 }
 
-// given is how much of so much work each replica is given: the capacity, but where the room is level.
+// given is the work that each replica is given: the capacity, unless the headroom is level.
 func (t *trial) given(work float64) float64 {
 	if t.Level && work > 0 {
 		return work / t.replicas(work)
@@ -468,7 +469,7 @@ func (t *trial) given(work float64) float64 {
 	return t.Capacity
 }
 
-// staffed returns how much of it so many replicas take, over the capacity of one: the r of which r + spread sqrt(r) = n.
+// staffed is the inverse of staff: the r for which r + spread sqrt(r) = n.
 func staffed(n float64) float64 {
 	x := (-spread + math.Sqrt(spread*spread+4*n)) / 2
 	return x * x
