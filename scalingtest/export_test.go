@@ -15,11 +15,3 @@ func Try(t rapid.TB, property string, newPolicy func() scaling.Policy, opts Opti
 func TryGroup(t rapid.TB, property string, newGroup func() scaling.Group, opts Options) {
 	named(property).tried(t, func(*rapid.T) (func() scaling.Group, Options) { return newGroup, opts.ofGroup() })
 }
-
-// Names returns the names of all properties.
-func Names() (names []string) {
-	for _, p := range properties() {
-		names = append(names, p.name)
-	}
-	return names
-}
