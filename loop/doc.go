@@ -1,6 +1,6 @@
-// Package loop has the duties of whoever carries out what a policy decides, as a value: what to store before which
-// write, what to tell the policy after which answer, what a restart finds. It does no I/O. A controller reads, stores
-// and writes, and a [Loop] says what and in which order:
+// Package loop carries out what a policy decides, as a value that does no I/O. A [Loop] says what to store before which
+// write, what to tell the policy after which answer, and how to continue after a restart. The controller reads, stores and
+// writes what the Loop says, in this order:
 //
 //	l, err := loop.New(scaling.GroupOf(policy), loop.Config{})
 //	...
@@ -23,34 +23,38 @@
 //
 // # What it keeps
 //
-// The state of the group, whose it is (the targets' IDs), the writes whose end is not known, and the last change. A
-// write is stored as an intent before it is made. Whoever ends between the two, or gets no answer, finds the intent
-// again: if the target still has the count that the write was to leave, and the version that it was conditional on, the
-// write can yet arrive; if the count is another one, it has happened, or somebody else wrote, which is as good a reason
-// to wait. The group is then told, and its cooldowns run from then on: the time that Read is given is to be one at which the
-// targets had been read, not one before. Decisions are absolute counts, so that one that is
-// made twice does nothing twice.
+// The Loop keeps the state of the group, the IDs of the targets that the state belongs to, the writes whose result is not
+// known, and the last change.
 //
-// The promise, checked at every point at which a process can end, with answers that are lost or late, conflicts and
-// others who write: no step is made twice, and no cooldown is lost.
+// A write is stored as an intent before it is made. If the process ends between the two, or the answer is lost, the intent
+// is still there when the targets are read again. If the target still has the old count, and the version that the write was
+// conditional on, the write can still arrive. If the count differs, the write has happened or somebody else wrote; either is
+// a reason to wait. The Loop then tells the group, and its cooldowns run from that time. The time given to Read must
+// therefore be taken after the targets were read. Decisions are absolute counts, so a decision that is carried out twice has
+// the effect of one.
+//
+// The promise is that no step is made twice and no cooldown is lost. It is tested for a process that ends at any point, with
+// answers that are lost or late, conflicts, and other writers.
 //
 // # What is stored when
 //
-// Without Config.Period every state that is not stored yet. With it, as a store such as an API server is not to be written
-// in every round: at once what belongs to a write, before it and after it, and whose the state is; and the memory of the
-// group only if a process that began with the stored one in the next round would answer otherwise, or more than a period
-// sooner or later (scaling.Decision.Next), to what was seen now or in the round before; or, when 30 s have passed since it
-// was stored, to no load at all. To find that out the group is asked what it would do, and given its state back. A process
-// that has not stored any yet allows no period: of processes that end after a round each, every one gets further.
+// Without Config.Period, every state that differs from the stored one is stored. Config.Period is for stores that should not
+// be written in every round, such as an API server. With it the Loop stores at once what belongs to a write, before and after
+// the write, and the IDs of the targets. It stores the memory of the group only if a process that starts with the stored
+// state in the next round would answer differently, or answer more than a period earlier or later (scaling.Decision.Next).
+// The Loop compares the answers to what was seen in this round and in the round before and, when 30 s have passed since the
+// last store, the answers to no load at all. For this comparison it asks the group what it would do, and restores the group's
+// state afterwards. Until a process has stored a state for the first time, it tolerates no difference in time. So when each
+// process ends after one round, each still makes progress.
 //
-// A member of a state that is called volatile, at whatever depth, is never stored: it is what a group gathers anew after a
-// restart. Of a group that has any, what is stored is replaced after five minutes if it is another.
+// A member of a state that is named volatile, at any depth, is never stored: the group collects it anew after a restart. For
+// a group with such members, a stored state that differs is replaced after five minutes.
 //
-// So a process that ends at any point delays a decision by two periods at most. A target at rest, with nothing that time
-// alone could change, costs no write; one that waits for a window or a cooldown about one in three periods.
+// So a process that ends at any point delays a decision by two periods at most. A target at rest, for which time alone
+// changes nothing, costs no write. One that waits for a window or a cooldown costs a write in about one of three periods.
 //
 // # Errors
 //
-// A state that cannot be used (see scaling.StateError) is refused and never overwritten: the Loop decides Unknown until
-// Restore is given a good one.
+// A state that cannot be used (see scaling.StateError) is refused and never overwritten. The Loop decides Unknown until
+// Restore is given a usable state.
 package loop
