@@ -1,5 +1,5 @@
-// Package shadow lets policies watch a target that another one scales: what each of them would ask for, on the live
-// readings, with a count of its own.
+// Package shadow lets policies (shadows) watch a target that another policy scales. Each shadow sees the live readings,
+// keeps a replica count of its own, and reports what it would ask for.
 //
 //	s, err := shadow.New(shadow.Config{Policies: []shadow.Policy{{Name: "calm", Policy: calm}}})
 //	...
@@ -10,43 +10,44 @@
 //
 // # What a shadow cannot do
 //
-// Nothing here knows of package loop, and what a shadow is given is its own copy: it cannot write, and cannot change what
-// the real policy sees, decides or stores. Each decides in a goroutine of its own that nobody waits for, and has until the
-// next look: one that is not done by then is left out, and its [Wish] says so, until it is. One that panics is left out for
-// good. What Go itself cannot contain stays possible: a shadow that never returns keeps a goroutine and what it computes
-// with, and one that uses up the memory ends the process. The policies of this module do neither.
+// This package does not know package loop, and each shadow is given its own copy of the observation. So a shadow cannot
+// write, and cannot change what the real policy sees, decides or stores. Each shadow decides in its own goroutine, which the
+// caller does not wait for, and has until the next Look. A shadow that is late is left out until it is done, and its [Wish]
+// says so. A shadow that panics is left out for good. Go cannot contain everything: a shadow that never returns keeps a
+// goroutine and its memory, and one that uses up all memory ends the process. The policies of this module do neither.
 //
 // # What a shadow sees
 //
-// A shadow that asked for another count than the real fleet has believes that it has it. With N replicas asked for and n
-// ready in truth, and M and m in what it believes, it is shown
+// A shadow that asked for a different count than the real one is treated as if it had that count. The real fleet has N
+// replicas asked for and n ready; the shadow's has M and m. The shadow is shown
 //
 //	SpecReplicas  = M
 //	ReadyReplicas = m          those of M whose start is over: the median of the starts that were seen of the real fleet
 //	Served        = n          where the numbers are from
 //	a share       = total / m  of what replicas share: requests that wait or run, KV caches in use
 //
-// A reading is a mean over pods, with 0 for those that are missing below and a fill above. With V, F and B real pods that
-// gave a value, were silent and are not ready, P = V + F + B, stuck ones taken from B, and b = M - m,
+// A reading is a mean over pods, in which a missing pod counts as 0 in the lower end and as a fill value in the upper end.
+// Let V real pods have given a value, F have given no answer, and B be not ready, not counting stuck pods. With P = V + F + B
+// and b = M - m,
 //
 //	total = [Lower P,  Lower P + fill F]          what runs on pods that serve; one that starts serves nothing
 //	fill  = (Upper - Lower) P / (F + B)           where a pod is missing, and else what Metric.Fill says
 //	Lower = total / M                             over as many pods as the shadow has, b of them not ready
 //	Upper = (total + fill b) / M
 //
-// of which silent ones are the same part as in truth. With m = 0 there is nobody to ask, and the reading is not known.
-// Readings of the fleet as a whole and of times (Fleet) are shown as they are, and so are histograms: what arrives, and how
-// long it is, is the same for any fleet.
+// The share of pods without an answer is the same as in the real fleet. With m = 0 there is no pod to read, and the reading is not known.
+// Readings of the whole fleet and of times (Fleet) are shown unchanged, and so are histograms, because the requests that arrive
+// and their lengths are the same for any fleet.
 //
-// A shadow whose count is the real one, and always was or with all replicas ready in both, sees exactly what is there: a
-// shadow with the real policy decides as that one does.
+// A shadow sees exactly the real observation if its count is the real one, and either always was or all replicas are ready in
+// both fleets. A shadow with the real policy therefore decides as that policy does.
 //
 // # Limits
 //
-// The load is that of the real fleet. Requests that wait there because it is too small are in the total, although a larger
-// fleet would have served them; those that would wait in a smaller one are not. Times to first tokens and between tokens are
-// of the real fleet, whatever count the shadow believes in, so that a policy which looks at nothing else goes where
-// the real fleet's times lead it, and on until its bounds. KV caches hold what the real replicas cached. A replica that a shadow asks for
-// always starts, as long as the median of those that were seen. The further a shadow is from the real count, the less its
-// wish says.
+// The load is that of the real fleet. Requests that wait because the real fleet is too small are in the total, although a
+// larger fleet would have served them; requests that would wait in a smaller fleet are not. Times to first token and between
+// tokens are those of the real fleet, whatever count the shadow has. So a policy that looks at nothing else follows the real
+// fleet's times until it reaches one of its bounds. KV caches hold what the real replicas cached. A replica that a shadow
+// asks for always starts, and takes the median of the starts that were seen. The further a shadow is from the real count, the
+// less its wish says.
 package shadow
