@@ -1,4 +1,4 @@
-// Package cronscale asks for replicas by the clock: five from eight in the morning, one at night.
+// Package cronscale asks for replica counts by the time of day: five from eight in the morning, one at night.
 //
 //	timetable, err := cronscale.New(cronscale.Config{
 //		Bounds: scaling.Bounds{Min: 1, Max: 8},
@@ -15,19 +15,19 @@
 //
 // # The rule
 //
-// What is in force follows from the configuration and the time, and from nothing else: not from who looked, when, or
-// how often. There are three modes:
+// The count in force depends only on the configuration and the time, not on who asked before, when, or how often. There
+// are three modes:
 //
 //	HoldLast   target of the policy with the latest fire <= now
 //	Match      target of a policy with fire <= now < fire + 60 s; none: Hold
 //	InWindow   replicas of a window with last start >= last end; none: Outside
 //
 // If several qualify, the highest target wins, then the first name. In HoldLast these are the policies that fired at
-// the same instant. The target is then clamped into the bounds. [Mode] says what each is for, [Policy] when a schedule
-// fires around a shift of its zone's clocks, [Scaler.Decide] what is asked for, [New] what is refused.
+// the same instant. The target is then clamped to the bounds. [Mode] describes the use of each mode, [Policy] when a
+// schedule fires around a shift of its zone's clocks, [Scaler.Decide] the decision, and [New] what is refused.
 //
-// [Scaler.Next] is when the answer changes: the time to look again. [Scaler.Timeline] has all changes of a span of time,
-// for pictures. Outside the years 1 to 9999 nothing is in force.
+// [Scaler.Next] returns when the answer changes next, which is the time to decide again. [Scaler.Timeline] returns all
+// changes in a span of time, for charts. Outside the years 1 to 9999 nothing is in force.
 //
 // # Defaults
 //
@@ -36,6 +36,6 @@
 //
 // # Sources
 //
-// The policies and mode Match are those of Kaito's LLMAutoScaler proposal, windows those of the cron scaler of KEDA
-// 2.21. The recorded answers of both, and of robfig/cron, are met, or differ by a rule that the tests name.
+// Policies and mode Match are those of Kaito's LLMAutoScaler proposal; windows are those of the cron scaler of KEDA 2.21.
+// Answers match the recorded answers of both, and of robfig/cron, or differ by a rule that the tests name.
 package cronscale
