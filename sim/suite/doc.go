@@ -1,5 +1,5 @@
-// Package suite makes the scenarios of the public scoreboard (simulate -suite): shapes of requests, patterns of load,
-// cold starts and servers, each a part of a [Row].
+// Package suite makes the scenarios of the public scoreboard (simulate -suite). Each [Row] combines a shape of requests, a
+// pattern of load, a cold start and a server.
 //
 // # Shapes
 //
@@ -8,26 +8,25 @@
 //	docs     prompts of 9,000, answers of 200
 //	reason   prompts of 400, answers of 4,000
 //	agents   sessions of 8 calls on average, whose prompts grow by each answer and by what a tool returns; open loop
-//	drift    goes over from chat to reason within the first hour, and back within the second
+//	drift    changes from chat to reason during the first hour, and back during the second
 //
-// No prompt hits a cache of prefixes. Lengths are lognormal; [Recorded] names rows with the lengths and times that recordings
-// have.
+// No prompt hits a prefix cache. Lengths are lognormal. [Recorded] names the rows that take lengths and times from recordings.
 //
 // # Patterns
 //
 //	steady   0.6 throughout
 //	ramp     from 0.2 to 1 and back
-//	day      one wave of a cosine from 0.2 to 1
+//	day      one period of a cosine between 0.2 and 1
 //	flash    0.4, and 0.9 for two minutes in each 23
 //	onoff    0.25 and 0.9, twenty minutes each
 //	walk     a random walk within 0.15 and 1
-//	bursts   a wave from 0.28 to 0.52, 1.3 to 2 times as high for one to a few minutes, every ten on average
-//	clients  the sum of 15 clients of whom few have most of the load, each on for 12 minutes on average and off for 8
-//	noise    a wave from 0.25 to 0.75, times noise that three minutes have in common
+//	bursts   a wave from 0.28 to 0.52, multiplied by 1.3 to 2 for one to a few minutes, every ten minutes on average
+//	clients  the sum of 15 clients, a few with most of the load, each on for 12 minutes and off for 8 on average
+//	noise    a wave from 0.25 to 0.75, times noise with a correlation time of three minutes
 //	steps    levels of a quarter of an hour on average, each some 35 % above or below the one before it
-//	recorded as the recording has it
+//	recorded as in the recording
 //
-// of the rate that a fleet of [Replicas] can take: a made-up row lasts two hours, and begins with the replicas that its first
-// minute needs. walk and the four that follow it are others for each seed. Nothing here is fitted to a recording, so that what
-// is tuned on these rows can be reported on recordings.
+// Rates are relative to the rate that a fleet of [Replicas] can take. A synthetic row lasts two hours, and begins with the
+// replicas that its first minute needs. walk and the four patterns after it differ for each seed. Nothing here is fitted to a
+// recording, so a policy that was tuned on these rows can be evaluated on recordings.
 package suite
