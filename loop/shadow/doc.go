@@ -35,9 +35,9 @@
 //	Lower = total / M                             over as many pods as the shadow has, b of them not ready
 //	Upper = (total + fill b) / M
 //
-// The share of pods without an answer is the same as in the real fleet. With m = 0 there is no pod to read, and the reading is not known.
-// Readings of the whole fleet and of times (Fleet) are shown unchanged, and so are histograms, because the requests that arrive
-// and their lengths are the same for any fleet.
+// The share of pods without an answer is the same as in the real fleet. With m = 0 there is no pod to read, and the reading
+// is not known. Readings of the whole fleet and of times (Fleet) are shown unchanged, and so are histograms, because the
+// requests that arrive and their lengths are the same for any fleet.
 //
 // A shadow sees exactly the real observation if its count is the real one, and either always was or all replicas are ready in
 // both fleets. A shadow with the real policy therefore decides as that policy does.
