@@ -34,7 +34,7 @@ const (
 	exitOK    = 0
 	exitFail  = 1 // a run failed, the simulator does not meet the published figures, or -lint found something
 	exitUsage = 2 // the command line is wrong, or a file to be read that it names
-	// exitRefused: what is known is not enough for a verdict; the message says why.
+	// exitRefused: the history is not sufficient for a verdict; the message says why.
 	exitRefused = 3
 )
 

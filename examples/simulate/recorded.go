@@ -21,7 +21,7 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A refusedError says why there is no verdict: what is known is not enough for one.
+// A refusedError says why there is no verdict: the history is not sufficient for one.
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }

@@ -348,7 +348,7 @@ func TestHelpHasEveryFlag(t *testing.T) {
 	code, out, errs := start(t, "-help")
 	require.Equal(t, exitOK, code)
 	require.Empty(t, errs)
-	require.Contains(t, out, "Simulate says what scaling algorithms would have cost and served.")
+	require.Contains(t, out, "Simulate shows what scaling algorithms would have cost and how many requests would have met the SLO.")
 	for _, name := range flagNames() {
 		require.Regexp(t, `(?m)^  (-\w+ \w, )?-`+name+`\b`, out)
 	}
