@@ -1,25 +1,25 @@
-// Package capacity asks for as many replicas as the work that arrives needs, and finds by itself how much work one
-// replica may be given: [For] makes a [Config] of bounds, SLO and server, [New] the algorithm of it, and scaling.New the
-// policy. Nothing is to be tuned.
+// Package capacity asks for as many replicas as the arriving work needs, and learns how much work one replica can take: [For]
+// makes a [Config] of bounds, SLO and server, [New] makes the algorithm, and scaling.New makes the policy. Nothing needs tuning.
 //
-//	work     = arrivals/s * (PromptToken * mean prompt + AnswerToken * mean answer)     seconds of a replica a second
+//	work     = arrivals/s * (PromptToken * mean prompt + AnswerToken * mean answer)     replica-seconds per second
 //	r        = work / capacity
 //	replicas = ceil(r + 0.3 sqrt(r)),   never fewer than were needed within the hold
 //
-// # Where the capacity is from
+// # Where the capacity comes from
 //
-// Every five minutes the policy replays its last hour in package sim, as it would have decided with one capacity or
-// another, and takes the largest at which enough requests would have met the SLO: see [Past.Tune]. That is a pure
-// function of what was seen. [Inline] calls it inside Decide, [Background] beside it. Explain says which capacity is in
-// force, of how many requests it was learned, and how many of them were late.
+// Every five minutes the policy replays its last hour in package sim. It runs its own rules with one capacity after another,
+// and takes the largest at which enough requests would have met the SLO: see [Past.Tune], a pure function of what was observed.
+// [Inline] calls it inside Decide, [Background] in a goroutine. Explain gives the capacity in force, the number of requests
+// that it was learned from, and the share of them that missed the SLO.
 //
-// # What it looks at
+// # What it reads
 //
-// Readings of requests that wait and run and of KV caches, and histograms (scaling.Histogram) of prompts, answers, first
-// tokens and times per token; [Metrics] has their names. A fleet of which one of these is not known is left as it is.
+// Readings of waiting requests, running requests and KV cache use, and histograms (scaling.Histogram) of prompt and answer
+// lengths, prefilled tokens, times to first token and times per output token. [Metrics] has their names. If one of them is
+// unknown, the policy leaves the fleet as it is.
 //
 // # What it must be told
 //
-// The server's step-time law (sim.Server). Where all its times are wrong by one factor, calibration finds that from
-// the times per token that were seen; a guard takes care of the rest, see docs/capacity.md.
+// The server's step-time law (sim.Server). If all its times are wrong by one factor, calibration finds that factor from the
+// observed times per token. A guard corrects the rest, see docs/capacity.md.
 package capacity
