@@ -2,10 +2,11 @@
 //
 //	r, err := calibrate.Fit(points, calibrate.Options{})
 //
-// A step of an engine takes Base + PrefillToken * prefilled tokens + Sequence R + KVToken K. An answer that is written while a
-// replica computes P prompt tokens in a second waits for them, and so the mean time between its tokens is that of
+// A step of an engine takes Base + PrefillToken * prefilled tokens + Sequence R + KVToken K, with R sequences in the batch
+// and K tokens in the KV cache. While a replica computes P prompt tokens per second, the answers that it generates wait for
+// them. So the mean time between two tokens of an answer, ITL, follows from
 //
 //	ITL (1 - PrefillToken P) = Base + Sequence R + KVToken K
 //
-// with R sequences in the batch and K tokens in the KV cache. Each pod gives such an equation for about five minutes.
+// Each pod gives one such equation for about five minutes.
 package calibrate
