@@ -12,24 +12,24 @@
 //
 // # The rule
 //
-// Each metric has a high and a low threshold. With [lower, upper] its reading (see scaling.Reading), a metric says
+// Each metric has a high and a low threshold. [lower, upper] is its reading (see scaling.Reading). A metric says
 //
 //	up     when  lower > High  has held for the whole of Up.Window
 //	down   when  upper < Low   has held for the whole of Down.Window
 //
-// Comparisons are strict. Of several metrics the highest wish wins: up if any metric says up, down only if every
-// metric says down. Then
+// Comparisons are strict. With several metrics, the fleet scales up if any metric says up, and down only if every metric says
+// down. The next count is
 //
 //	up:    spec + Up.Step       if Up.Cooldown has passed since the last change
 //	down:  spec - Down.Step     if Down.Cooldown has passed since the last change
 //
-// within bounds. A spec outside the bounds goes to the nearest one at once, past windows and cooldowns. [Rule] says how
-// windows and cooldowns count, [Role] which metrics have a say, [Scaler.Decide] what is done about missing data.
+// within bounds. A spec outside the bounds is moved to the nearest bound at once, regardless of windows and cooldowns. [Rule]
+// documents windows and cooldowns, [Role] which metrics can scale in which direction, [Scaler.Decide] missing data.
 //
 // # Defaults
 //
-// [Kaito] has the numbers of the LLMAutoScaler proposal, [Responsive] those that did best in the simulator. In a
-// [Config] of one's own every field means what it says: a cooldown or window of zero is none.
+// [Kaito] has the numbers of the LLMAutoScaler proposal, [Responsive] those that did best in the simulator. In your own
+// [Config] no field has a hidden default: a cooldown or window of zero means none.
 //
 // Source: Kaito proposal "Auto Scaler for inference workloads" (2025-06-10), realtime scaler.
 package realtime
