@@ -27,7 +27,7 @@
 //
 //	Publish   A next CA is made. ca.crt has both CAs; all leaves are still signed by the old one.
 //	          Ends after Overlap: by then every reader has read both.
-//	Switch    Both leaves are signed anew by the next CA, and the old CA's key is deleted. ca.crt has both CAs.
+//	Switch    Both leaves are replaced, signed by the next CA, and the old CA's key is deleted. ca.crt has both CAs.
 //	          Ends when everything that the old CA signed has expired, or after DropAfter.
 //	Steady    ca.crt has the new one.
 //
@@ -41,7 +41,7 @@
 // connections of KEDA that are older than Overlap and have never read the new CA. KEDA then reads the Secret again and
 // repeats the call at once, so the HPA is not affected.
 //
-// If somebody else knows the CA's key, none of this is fast enough: delete both Secrets. Ensure makes everything anew, and KEDA
+// If somebody else knows the CA's key, none of this is fast enough: delete both Secrets. Ensure recreates everything, and KEDA
 // repeats one call. If only the Secret with the CA's key is lost, a next CA is published and takes over as above.
 //
 // # Clocks
