@@ -85,39 +85,39 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 		f.PrintDefaults()
 	}
 	o.Define(f, command.Words{
-		Name: "kedascaler", Requests: "a trigger takes 1 a round in mode metric and 3 in mode replicas", Work: "calls", Loses: "gives up",
+		Name: "kedascaler", Requests: "a trigger takes 1 per round in mode metric and 3 in mode replicas", Work: "calls", Loses: "steps down",
 	})
 	f.StringVar(&o.static, "static", "", "comma-separated `URLs` of pages that stand for the pods of every target; no cluster is needed")
-	f.IntVar(&o.fake, "fake", 0, "`number` of pages to make up instead: a queue that grows and shrinks within two minutes")
-	f.IntVar(&o.count, "replicas", 0, "with -static or -fake, how many `replicas` the target is said to have; 0 means as many as pages")
+	f.IntVar(&o.fake, "fake", 0, "`number` of synthetic pages instead: a queue that grows and shrinks within two minutes")
+	f.IntVar(&o.count, "replicas", 0, "with -static or -fake, the `replicas` of the target; 0 means as many as pages")
 	f.StringVar(&o.query, "query", "", "`address` of a scaler to ask; key=value after the flags are the trigger's metadata")
 	f.StringVar(&o.object, "scaled-object", someObject, "with -query, `namespace/name` of the ScaledObject")
 	f.DurationVar(&o.watch, "watch", 0, "with -query, ask again every second for so `long`, and print what changes")
 
 	f.StringVar(&o.address, "address", "", "`address` to serve gRPC at; empty means :10450 in a cluster and 127.0.0.1:10450 on a laptop")
-	f.StringVar(&o.certDir, "cert-dir", "", "`directory` of certificates for mTLS, made if it is not there. With -query it has KEDA's pair; in a cluster the Secret is not used then")
+	f.StringVar(&o.certDir, "cert-dir", "", "`directory` of certificates for mTLS, created if it does not exist. With -query, KEDA's pair is read from it; in a cluster it replaces the Secret")
 
 	f.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "`namespace` of this scaler, for its state and its lease; $POD_NAMESPACE by default")
 	f.StringVar(&o.scaler, "scaler-name", keda.DefaultScalerName, "scalerName that the triggers of this scaler have")
-	f.BoolVar(&o.crossNamespace, "cross-namespace", false, "let triggers name a workspaceNamespace other than the ScaledObject's; who may write a ScaledObject then learns the load of pods anywhere")
+	f.BoolVar(&o.crossNamespace, "cross-namespace", false, "let triggers name a workspaceNamespace other than the ScaledObject's; whoever may write a ScaledObject can then learn the load of pods in any namespace")
 	f.StringVar(&o.scrapeCA, "scrape-ca", "", "`file` with the authorities to trust where pods are asked over https; empty means those of the image")
-	f.DurationVar(&o.idle, "idle", keda.DefaultIdle, "time after which a trigger that KEDA does not ask for is forgotten")
-	f.IntVar(&o.maxTriggers, "max-triggers", 3000, "how many triggers there may be, shared by the ScaledObjects' namespaces; they need 100 KB of memory each")
+	f.DurationVar(&o.idle, "idle", keda.DefaultIdle, "time after which a trigger that KEDA no longer asks for is dropped")
+	f.IntVar(&o.maxTriggers, "max-triggers", 3000, "maximum number of triggers, shared by the namespaces of their ScaledObjects; each needs 100 KB of memory")
 
 	f.StringVar(&o.service, "service", keda.DefaultScalerName, "`name` of the Service, for the certificates")
 	f.StringVar(&o.domain, "cluster-domain", "cluster.local", "`domain` of the cluster, for the certificates")
 	f.StringVar(&o.names, "server-names", "", "comma-separated further `names` and addresses of the server's certificate")
 	f.StringVar(&o.secret, "certs-secret", "keda-kaito-scaler-certs", "`name` of the Secret with the certificates of server and KEDA")
 	f.StringVar(&o.caSecret, "ca-secret", "keda-kaito-scaler-ca", "`name` of the Secret with the key of the CA")
-	f.StringVar(&o.secretsIn, "certs-namespace", "", "`namespace` of the first: KEDA's own, where ClusterTriggerAuthentications read; empty means -namespace")
+	f.StringVar(&o.secretsIn, "certs-namespace", "", "`namespace` of -certs-secret: KEDA's own, where ClusterTriggerAuthentications read; empty means -namespace")
 	f.StringVar(&o.creds, "authentication", "keda-kaito-creds", "`name` of the ClusterTriggerAuthentication to keep in place")
 	f.BoolVar(&o.unmanaged, "unmanaged-certs", false, "only read the certificates: tls.crt, tls.key and ca.crt of the Secret are what cert-manager writes for the server")
 	f.BoolVar(&o.plaintext, "plaintext", false, "serve without TLS, on a loopback address only")
-	f.DurationVar(&o.overlap, "ca-overlap", 0, "how long two CAs are trusted before a new one signs; 0 means 24h")
+	f.DurationVar(&o.overlap, "ca-overlap", 0, "how long a new CA is trusted beside the old one before it signs; 0 means 24h")
 	f.DurationVar(&o.leafLife, "certificate-life", 0, "how long certificates live; 0 means 90 days")
-	f.DurationVar(&o.dropAfter, "ca-drop-after", 0, "when after that the old CA is dropped; 0 means once what it signed has expired")
+	f.DurationVar(&o.dropAfter, "ca-drop-after", 0, "how long after that the old CA is dropped; 0 means when all certificates it signed have expired")
 
-	f.BoolVar(&o.elect, "leader-elect", true, "let one of several replicas write certificates; all of them serve")
+	f.BoolVar(&o.elect, "leader-elect", true, "elect a leader among the replicas, which writes the certificates; all of them serve")
 
 	f.BoolVar(&o.webhook, "webhook", false, "serve the webhook that fills in what ScaledObjects leave out")
 	f.StringVar(&o.webhookConfig, "webhook-configuration", "kedascaler", "`name` of the MutatingWebhookConfiguration, into which the CA is put")

@@ -57,24 +57,24 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 		fmt.Fprint(f.Output(), usage)
 		f.PrintDefaults()
 	}
-	o.Define(f, command.Words{Name: name, Requests: "an object takes 2 to 4 a round", Work: "rounds", Loses: "ends"})
+	o.Define(f, command.Words{Name: name, Requests: "an object takes 2 to 4 per round", Work: "rounds", Loses: "exits"})
 	f.StringVar(&o.namespaces, "namespaces", "", "comma-separated `namespaces` to work in; empty means all")
-	f.StringVar(&o.selector, "pod-selector", "", "label `selector` of the pods to keep in memory; empty means all. Pods that it leaves out are as if they were not there")
-	f.IntVar(&o.workers, "workers", 64, "`rounds` at a time. A round takes as long as the slowest pod answers, at most 3 s")
-	f.IntVar(&o.share, "workers-per-namespace", 16, "`rounds` at a time of one namespace, so that one with slow pods keeps no other from its rounds; 0 for no limit. Namespaces take turns in any case")
-	f.DurationVar(&o.statusRefresh, "status-refresh", 5*time.Minute, "how old a status may be of which only numbers have changed")
+	f.StringVar(&o.selector, "pod-selector", "", "label `selector` of the pods to cache; empty means all. Other pods are ignored")
+	f.IntVar(&o.workers, "workers", 64, "concurrent `rounds`. A round takes as long as its slowest pod, at most 3 s")
+	f.IntVar(&o.share, "workers-per-namespace", 16, "concurrent `rounds` of one namespace, so that a namespace with slow pods does not delay others; 0 for no limit. Namespaces take turns in any case")
+	f.DurationVar(&o.statusRefresh, "status-refresh", 5*time.Minute, "maximum age of a status of which only numbers have changed")
 
-	f.BoolVar(&o.elect, "leader-elect", true, "let one of several replicas work; without it there must be only one")
+	f.BoolVar(&o.elect, "leader-elect", true, "elect a leader among the replicas; without it there must be only one replica")
 	f.StringVar(&o.electionNS, "leader-elect-namespace", "", "`namespace` of the lease; empty means that of the pod")
-	f.StringVar(&o.pprof, "pprof-address", "0", "`address` of /debug/pprof, over http to everybody who reaches it; 0 for none")
+	f.StringVar(&o.pprof, "pprof-address", "0", "`address` of /debug/pprof, over http without authorization; 0 for none")
 
 	f.BoolVar(&o.webhook, "webhook", false, "serve the validating webhook")
-	f.StringVar(&o.webhookCerts, "webhook-cert-dir", "", "`directory` with tls.crt and tls.key; empty means to make them, keep them in the Secret below and put the authority into the configuration below")
+	f.StringVar(&o.webhookCerts, "webhook-cert-dir", "", "`directory` with tls.crt and tls.key; empty means that the controller makes them, stores them in -webhook-secret and writes the CA into -webhook-configuration")
 	f.StringVar(&o.webhookService, "webhook-service", "llmautoscaler-webhook", "`name` of the webhook's Service")
 	f.StringVar(&o.webhookSecret, "webhook-secret", "llmautoscaler-webhook", "`name` of the Secret that keeps the certificate")
 	f.StringVar(&o.webhookConfig, "webhook-configuration", "llmautoscaler", "`name` of the ValidatingWebhookConfiguration")
 
-	f.StringVar(&o.credentials, "credentials-dir", "", "`directory`, best in memory, for what is read of Secrets that LLMAutoScalers refer to; empty means a temporary one")
+	f.StringVar(&o.credentials, "credentials-dir", "", "`directory`, preferably in memory, for tokens and CAs from Secrets that LLMAutoScalers refer to; empty means a temporary one")
 	if err := cli.Parse(f, args, stdout, stderr); err != nil {
 		return options{}, err
 	}

@@ -31,7 +31,7 @@ import (
 const usage = `Quickstart shows inferscale at work.
 
   quickstart                      an hour of real traffic on simulated servers, in less than a minute
-  quickstart -targets URL,...     scrape these endpoints and say what would be decided
+  quickstart -targets URL,...     scrape these endpoints and print what would be decided
 
 Flags:
 `
@@ -105,12 +105,12 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	flags.BoolVar(&o.json, "json", false, "print one JSON object a decision")
-	flags.DurationVar(&o.pace, "pace", 80*time.Millisecond, "how long the demonstration takes for 15 s of traffic")
-	flags.StringVar(&o.config, "config", "", "a policy document, or an LLMAutoScaler as it stands, by which to decide")
-	flags.StringVar(&o.targets, "targets", "", "comma-separated URLs to scrape instead of the demonstration, as http://host:port/metrics")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object per decision")
+	flags.DurationVar(&o.pace, "pace", 80*time.Millisecond, "real time of the demonstration for 15 s of traffic")
+	flags.StringVar(&o.config, "config", "", "policy document or LLMAutoScaler manifest to decide with")
+	flags.StringVar(&o.targets, "targets", "", "comma-separated URLs to scrape instead of the demonstration, like http://host:port/metrics")
 	flags.StringVar(&o.metric, "metric", "vllm:num_requests_waiting", "metric to read from the targets")
-	flags.Float64Var(&o.high, "high", 0, "threshold above which to scale up; without -high nothing is decided, only read")
+	flags.Float64Var(&o.high, "high", 0, "threshold above which to scale up; without -high the targets are only read")
 	flags.Float64Var(&o.low, "low", 0, "threshold below which to scale down")
 	flags.IntVar(&o.min, "min", 1, "fewest replicas")
 	flags.IntVar(&o.max, "max", 0, "most replicas (default twice the number of targets)")

@@ -69,28 +69,43 @@ const onceTimeout = 30 * time.Second
 // leaseTimes are those of leader election.
 type leaseTimes struct{ duration, renew, retry time.Duration }
 
+const usage = `variantautoscaler scales the Deployments that serve a model in several variants, by llm-d's saturation analysis.
+
+    variantautoscaler                      in a cluster, with the roles of its manifests
+    variantautoscaler -once -explain -f variants.yaml
+                                           one round from your own machine, as a table; nothing is written
+
+Exit codes: 0 fine, 1 it could not start, lost the leadership, or a round of -once had errors, 2 the command line is wrong.
+
+Flags:
+`
+
 // parse reads the command line.
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("variantautoscaler", flag.ContinueOnError)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file with the address of the cluster; empty: $KUBECONFIG, or the cluster that this runs in")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: $KUBECONFIG, or the cluster that this runs in")
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the ConfigMaps and the lease; empty: that of this pod, or of the kubeconfig")
 	flags.StringVar(&o.configMap, "config-map", "variantautoscaler", "name of the ConfigMap with the configuration, under the key variants.yaml")
-	flags.StringVar(&o.state, "state-config-map", "variantautoscaler-state", "name of the ConfigMap that keeps the state; it is made if there is none")
+	flags.StringVar(&o.state, "state-config-map", "variantautoscaler-state", "name of the ConfigMap with the state; created if it does not exist")
 	flags.StringVar(&o.file, "f", "", "with -once: read the configuration from this file, - for the standard input, instead of the ConfigMap")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "let no model write replicas, whatever it says of itself")
-	flags.BoolVar(&o.once, "once", false, "do one round, print it as a table and end; nothing is written")
-	flags.BoolVar(&o.explain, "explain", false, "with -once: print the chain behind every count")
-	flags.DurationVar(&o.timeout, "timeout", onceTimeout, "with -once: how long a model may take")
-	flags.StringVar(&o.metrics, "metrics-address", ":8080", "where to serve /metrics; 0 serves none")
-	flags.StringVar(&o.probes, "probe-address", ":8081", "where to serve /healthz and /readyz; 0 serves none")
-	flags.BoolVar(&o.elect, "leader-elect", true, "elect a leader, so that of several copies one works")
-	flags.StringVar(&o.identity, "identity", "", "name of this copy in the election; empty: that of the host")
-	flags.DurationVar(&o.lease.duration, "lease-duration", 15*time.Second, "after how long without a sign of the leader another copy takes over")
-	flags.DurationVar(&o.lease.renew, "renew-deadline", 10*time.Second, "after how long without being able to say so the leader stops")
-	flags.DurationVar(&o.lease.retry, "retry-period", 2*time.Second, "how often the leader says so and others look")
-	flags.BoolVar(&o.allowLocal, "allow-local", false, "ask pods at addresses of this machine too, as test clusters have them")
-	flags.BoolVar(&o.verbose, "v", false, "log every decision, those that hold too")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "write no replicas for any model, whatever the configuration says")
+	flags.BoolVar(&o.once, "once", false, "do one round, print it as a table and exit, without writing anything")
+	flags.BoolVar(&o.explain, "explain", false, "with -once: print the chain of reasons behind every count")
+	flags.DurationVar(&o.timeout, "timeout", onceTimeout, "with -once: time limit for one model")
+	flags.StringVar(&o.metrics, "metrics-address", ":8080", "address of /metrics; 0 for none")
+	flags.StringVar(&o.probes, "probe-address", ":8081", "address of /healthz and /readyz; 0 for none")
+	flags.BoolVar(&o.elect, "leader-elect", true, "elect a leader, so that only one of several replicas works")
+	flags.StringVar(&o.identity, "identity", "", "name of this replica in the leader election; empty: the host name")
+	flags.DurationVar(&o.lease.duration, "lease-duration", 15*time.Second, "how long other replicas wait before they take over the lease")
+	flags.DurationVar(&o.lease.renew, "renew-deadline", 10*time.Second, "how long the leader tries to renew the lease before it steps down")
+	flags.DurationVar(&o.lease.retry, "retry-period", 2*time.Second, "time between two attempts to renew or take the lease")
+	flags.BoolVar(&o.allowLocal, "allow-local", false, "scrape pods at loopback addresses too, for test clusters")
+	flags.BoolVar(&o.verbose, "v", false, "log every decision, including holds")
 	if err := cli.Parse(flags, args, stdout, stderr); err != nil {
 		return options{}, err
 	}

@@ -74,22 +74,38 @@ type options struct {
 	grace          time.Duration
 }
 
+const usage = `workspace is a controller with admission webhooks for Workspaces: models that are served on GPU nodes and scale
+through the /scale subresource.
+
+    workspace                              in a cluster, with the roles of its manifests
+    workspace -leader-elect=false -webhook-cert-dir DIR
+                                           from your own machine, to try it
+
+Exit codes: 0 asked to end, 1 failed, 2 the command line is wrong.
+
+Flags:
+`
+
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("workspace", flag.ContinueOnError)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file with the address of the cluster; empty: $KUBECONFIG, or the cluster that this runs in")
-	flags.StringVar(&o.metrics, "metrics-address", ":8443", "where to serve /metrics, over TLS and to those who may get it; 0 serves none")
-	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key of /metrics; empty: self-signed")
-	flags.StringVar(&o.probes, "probe-address", ":8081", "where to serve /healthz and /readyz")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: $KUBECONFIG, or the cluster that this runs in")
+	flags.StringVar(&o.metrics, "metrics-address", ":8443", "address of /metrics, over https for clients that RBAC allows to get /metrics; 0 for none")
+	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for /metrics; empty: self-signed")
+	flags.StringVar(&o.probes, "probe-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.webhookHost, "webhook-host", "", "address to serve the webhooks on; empty: all")
 	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "port to serve the webhooks on")
-	flags.StringVar(&o.certDir, "webhook-cert-dir", "/certs", "folder with tls.crt and tls.key of the webhooks; they are read again when they change")
-	flags.BoolVar(&o.elect, "leader-elect", true, "elect a leader, so that of several copies one works; all serve webhooks")
+	flags.StringVar(&o.certDir, "webhook-cert-dir", "/certs", "directory with tls.crt and tls.key of the webhooks; reloaded when they change")
+	flags.BoolVar(&o.elect, "leader-elect", true, "elect a leader, so that only one of several replicas works; all of them serve webhooks")
 	flags.StringVar(&o.electNamespace, "leader-elect-namespace", "", "namespace of the lease; empty: that of this pod")
 	flags.StringVar(&o.instances, "instance-types", "", "YAML file with instance types that replace the built-in ones: NAME: {gpus: 8, gpuMemoryGiB: 80}")
-	flags.StringVar(&o.presetImage, "preset-image", "vllm/vllm-openai:v0.10.2", "image that serves presets")
+	flags.StringVar(&o.presetImage, "preset-image", "vllm/vllm-openai:v0.10.2", "container image that serves presets")
 	flags.BoolVar(&o.verbose, "v", false, "log more")
-	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long to wait for what is being done when told to stop")
+	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long to wait for running work at shutdown")
 	if err := cli.Parse(flags, args, stdout, stderr); err != nil {
 		return options{}, err
 	}

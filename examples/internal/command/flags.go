@@ -41,26 +41,26 @@ type Words struct {
 
 // Define makes the flags known.
 func (o *Flags) Define(f *flag.FlagSet, w Words) {
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; empty means as a pod, or $KUBECONFIG")
-	f.Float64Var(&o.QPS, "kube-api-qps", 300, "requests to the API server a second, on average; "+w.Requests)
-	f.IntVar(&o.Burst, "kube-api-burst", 600, "requests to the API server at once")
-	f.Int64Var(&o.ScrapeMemory, "scrape-memory", 96, "`MiB` of memory for the pages of pods and what is remembered of them, of all namespaces together, which share it; at least 32")
-	f.BoolVar(&o.AllowLocal, "allow-local-targets", false, "ask pods at loopback and link-local addresses too, as tests need it")
-	f.DurationVar(&o.Shutdown, "shutdown-timeout", 20*time.Second, "how long to wait for "+w.Work+" that are under way at the end")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty means $KUBECONFIG or the pod's service account")
+	f.Float64Var(&o.QPS, "kube-api-qps", 300, "requests per second to the API server; "+w.Requests)
+	f.IntVar(&o.Burst, "kube-api-burst", 600, "burst of requests to the API server")
+	f.Int64Var(&o.ScrapeMemory, "scrape-memory", 96, "`MiB` of memory for the pods' metrics pages, shared by all namespaces; at least 32")
+	f.BoolVar(&o.AllowLocal, "allow-local-targets", false, "scrape pods at loopback and link-local addresses too, for tests")
+	f.DurationVar(&o.Shutdown, "shutdown-timeout", 20*time.Second, "how long to wait for running "+w.Work+" at shutdown")
 
 	f.StringVar(&o.ElectionName, "leader-elect-name", w.Name, "`name` of the lease")
-	f.DurationVar(&o.Lease, "leader-elect-lease", 15*time.Second, "how long others wait before they take the lease over")
+	f.DurationVar(&o.Lease, "leader-elect-lease", 15*time.Second, "how long other replicas wait before they take over the lease")
 	f.DurationVar(&o.Renew, "leader-elect-renew", 10*time.Second, "how long the leader tries to renew the lease before it "+w.Loses)
-	f.DurationVar(&o.Retry, "leader-elect-retry", 2*time.Second, "time between two tries")
+	f.DurationVar(&o.Retry, "leader-elect-retry", 2*time.Second, "time between two attempts")
 
 	f.StringVar(&o.Health, "health-address", ":8081", "`address` of /healthz and /readyz; 0 for none")
-	f.StringVar(&o.Metrics, "metrics-address", ":8443", "`address` of /metrics, over https to who may get /metrics; 0 for none")
-	f.BoolVar(&o.MetricsOpen, "metrics-insecure", false, "serve /metrics over http to everybody")
+	f.StringVar(&o.Metrics, "metrics-address", ":8443", "`address` of /metrics, over https for clients that RBAC allows to get /metrics; 0 for none")
+	f.BoolVar(&o.MetricsOpen, "metrics-insecure", false, "serve /metrics over http without authorization")
 	f.StringVar(&o.WebhookHost, "webhook-host", "", "`address` of the webhook; empty means all")
 	f.IntVar(&o.WebhookPort, "webhook-port", 9443, "`port` of the webhook")
 
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
-	f.BoolVar(&o.Version, "version", false, "print the version and end")
+	f.BoolVar(&o.Version, "version", false, "print the version and exit")
 }
 
 // Check tells must of each flag whether it is right, and else what it must be.

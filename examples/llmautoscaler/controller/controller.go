@@ -55,7 +55,7 @@ type Config struct {
 	Budget *scrape.Budget
 	// AllowLocal lets pods have addresses of this machine, as they have in tests.
 	AllowLocal bool
-	// StatusRefresh is how old a status may be of which only numbers have changed, 5 min by default.
+	// StatusRefresh is the maximum age of a status of which only numbers have changed, 5 min by default.
 	StatusRefresh time.Duration
 	// Jitter is the part of the interval by which a round may come early, 0.1 by default.
 	Jitter float64
