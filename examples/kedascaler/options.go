@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -79,11 +78,7 @@ const someObject = "default/chat"
 // parse reads the command line. What is wrong with it was said on stderr, help that was asked for on stdout.
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
-	f := flag.NewFlagSet("kedascaler", flag.ContinueOnError)
-	f.Usage = func() {
-		fmt.Fprint(f.Output(), usage)
-		f.PrintDefaults()
-	}
+	f := cli.Flags("kedascaler", usage)
 	o.Define(f, command.Words{
 		Name: "kedascaler", Requests: "a trigger takes 1 per round in mode metric and 3 in mode replicas", Work: "calls", Loses: "steps down",
 	})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"time"
@@ -52,11 +51,7 @@ Flags:
 // parse reads the command line. What is wrong with it was said on stderr, help that was asked for on stdout.
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
-	f := flag.NewFlagSet("llmautoscaler", flag.ContinueOnError)
-	f.Usage = func() {
-		fmt.Fprint(f.Output(), usage)
-		f.PrintDefaults()
-	}
+	f := cli.Flags("llmautoscaler", usage)
 	o.Define(f, command.Words{Name: name, Requests: "an object takes 2 to 4 per round", Work: "rounds", Loses: "exits"})
 	f.StringVar(&o.namespaces, "namespaces", "", "comma-separated `namespaces` to work in; empty means all")
 	f.StringVar(&o.selector, "pod-selector", "", "label `selector` of the pods to cache; empty means all. Other pods are ignored")

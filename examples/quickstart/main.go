@@ -100,11 +100,7 @@ func (e *usageError) Unwrap() error { return e.error }
 
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
-	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
+	flags := cli.Flags("quickstart", usage)
 	flags.BoolVar(&o.json, "json", false, "print one JSON object per decision")
 	flags.DurationVar(&o.pace, "pace", 80*time.Millisecond, "real time of the demonstration for 15 s of traffic")
 	flags.StringVar(&o.config, "config", "", "policy document or LLMAutoScaler manifest to decide with")

@@ -83,11 +83,7 @@ Flags:
 // parse reads the command line.
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
-	flags := flag.NewFlagSet("variantautoscaler", flag.ContinueOnError)
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
+	flags := cli.Flags("variantautoscaler", usage)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: $KUBECONFIG, or the cluster that this runs in")
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the ConfigMaps and the lease; empty: that of this pod, or of the kubeconfig")
 	flags.StringVar(&o.configMap, "config-map", "variantautoscaler", "name of the ConfigMap with the configuration, under the key variants.yaml")

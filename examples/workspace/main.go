@@ -88,11 +88,7 @@ Flags:
 
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
-	flags := flag.NewFlagSet("workspace", flag.ContinueOnError)
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
+	flags := cli.Flags("workspace", usage)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: $KUBECONFIG, or the cluster that this runs in")
 	flags.StringVar(&o.metrics, "metrics-address", ":8443", "address of /metrics, over https for clients that RBAC allows to get /metrics; 0 for none")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for /metrics; empty: self-signed")

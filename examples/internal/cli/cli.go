@@ -9,6 +9,16 @@ import (
 	"os"
 )
 
+// Flags returns an empty set of flags whose help is the usage and then the flags.
+func Flags(name, usage string) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.Usage = func() {
+		fmt.Fprint(f.Output(), usage)
+		f.PrintDefaults()
+	}
+	return f
+}
+
 // Parse reads the command line. Help that was asked for is on stdout, with flag.ErrHelp; what is wrong, and the usage after it, is
 // on stderr.
 func Parse(f *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
