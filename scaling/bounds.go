@@ -2,9 +2,9 @@ package scaling
 
 import "fmt"
 
-// Bounds are the fewest and the most replicas that a target may be asked to run, both inclusive.
+// Bounds are the minimum and the maximum replica count of a target, both inclusive.
 //
-// The zero value is not valid, so that bounds that were forgotten cannot take a fleet to zero.
+// The zero value is not valid, so that forgotten bounds cannot scale a fleet to zero.
 type Bounds struct {
 	Min int32 `json:"min"`
 	Max int32 `json:"max"`
@@ -20,8 +20,8 @@ func (b Bounds) Contains(n int32) bool {
 	return b.Min <= n && n <= b.Max
 }
 
-// Validate reports every rule that the bounds break: 0 <= Min <= Max and Max >= 1. Its fields are named under field,
-// as in "bounds.min".
+// Validate returns an error for each rule that the bounds break: 0 <= Min <= Max and Max >= 1. The errors prefix the field
+// names with field, as in "bounds.min".
 func (b Bounds) Validate(field string) error {
 	var e FieldErrors
 	e.Check(b.Min >= 0, field+".min", b.Min, "must not be negative")

@@ -15,13 +15,13 @@ type Verdict int8
 
 // The verdicts. Only Up and Down ask for a write.
 const (
-	// Unknown means that nothing can be said: no data, or a state that cannot be read. It never acts.
+	// Unknown means that no decision is possible: there is no data, or the state cannot be read. Nothing is written.
 	Unknown Verdict = iota
-	// Hold means that nothing is to be written. It is not a count: an adapter never writes the present count back.
+	// Hold means that the count stays as it is. An adapter writes nothing, not even the present count.
 	Hold
-	// Up means that Replicas, above the present count, is to be written.
+	// Up means that Replicas is above the present count and is to be written.
 	Up
-	// Down means that Replicas, below the present count, is to be written.
+	// Down means that Replicas is below the present count and is to be written.
 	Down
 )
 
@@ -41,12 +41,12 @@ const inlineSteps = 8
 // The zero value is Unknown and asks for nothing.
 type Decision struct {
 	Verdict Verdict
-	// From is the count that was decided on.
+	// From is the present count, from which the decision starts.
 	From int32
 	// Replicas is the count asked for. It is to be written only for Up and Down; for Hold and Unknown it is From.
 	Replicas int32
-	// Next is the earliest time at which time alone could change the answer: when to decide again although nothing
-	// new was seen. The zero time means never.
+	// Next is the earliest time at which the passing of time alone could change the decision, so when to decide again
+	// even without new data. The zero time means never.
 	Next time.Time
 
 	count    int
@@ -55,17 +55,17 @@ type Decision struct {
 	more     []Step
 }
 
-// HoldAt returns a decision that holds at the present count, with an empty chain: where an algorithm starts.
+// HoldAt returns a decision that holds at the present count, with an empty chain. Algorithms start with it.
 func HoldAt(spec int32) Decision {
 	return Decision{Verdict: Hold, From: spec, Replicas: spec}
 }
 
-// Start makes a zero decision one that holds at the present count: HoldAt in place, as a decision is large to copy.
+// Start turns a zero decision into HoldAt(spec) in place, since a decision is large to copy.
 func (d *Decision) Start(spec int32) {
 	d.Verdict, d.From, d.Replicas = Hold, spec, spec
 }
 
-// UnknownAt returns a decision that can say nothing, for the given reason.
+// UnknownAt returns an Unknown decision with the given reason.
 func UnknownAt(spec int32, code Code, subject string, numbers ...float64) Decision {
 	d := HoldAt(spec)
 	d.To(spec, code, subject, numbers...)
@@ -77,7 +77,7 @@ func UnknownAt(spec int32, code Code, subject string, numbers ...float64) Decisi
 func (d *Decision) Acts() bool { return d.Verdict == Up || d.Verdict == Down }
 
 // To appends a step that takes the decision to n replicas, and sets the verdict by comparing n with From. Numbers
-// beyond the fourth are not kept.
+// beyond the fourth are dropped.
 func (d *Decision) To(n int32, code Code, subject string, numbers ...float64) {
 	d.add(Step{Code: code, From: d.Replicas, To: n, Subject: subject, Numbers: pack(numbers)})
 	d.Replicas = n
@@ -91,7 +91,7 @@ func (d *Decision) To(n int32, code Code, subject string, numbers ...float64) {
 	}
 }
 
-// Clamp appends the step that takes the decision into the bounds, if it is outside.
+// Clamp appends the step that moves the count to the nearest bound, if it is outside the bounds.
 func (d *Decision) Clamp(b Bounds) {
 	switch n := d.Replicas; {
 	case n < b.Min:
@@ -101,14 +101,14 @@ func (d *Decision) Clamp(b Bounds) {
 	}
 }
 
-// Consider notes, on a branch of its own, a step from From to n that was looked at and did not decide.
+// Consider adds, on its own branch, a step from From to n that was evaluated but did not determine the result.
 func (d *Decision) Consider(n int32, code Code, subject string, numbers ...float64) {
 	d.branches++
 	d.add(Step{Code: code, From: d.From, To: n, Subject: subject, Branch: d.branches, Numbers: pack(numbers)})
 }
 
-// ConsiderAll notes every line of another decision as one that was looked at and did not decide. Its warnings stay
-// warnings, unless it was Unknown and d is not.
+// ConsiderAll adds every line of another decision as one that did not determine the result. The other decision's warnings
+// stay warnings, unless it is Unknown and d is not.
 func (d *Decision) ConsiderAll(other *Decision) {
 	first := d.branches + 1
 	for i := range other.count {
@@ -127,8 +127,8 @@ func (d *Decision) NextBy(t time.Time) {
 	}
 }
 
-// Steps returns the chain: first the line that led to the result (branch 0), whose first From is the decision's From,
-// each From the To before it, and the last To the result; then the lines that were considered beside it.
+// Steps returns the chain. The line that led to the result (branch 0) comes first: its first From is the decision's From,
+// every other From is the To before it, and its last To is the result. The considered lines follow.
 func (d *Decision) Steps() []Step {
 	steps := make([]Step, 0, d.count)
 	for branch := uint16(0); branch <= d.branches; branch++ {
@@ -164,7 +164,7 @@ func (d *Decision) Code() Code {
 //
 //	Up 3 -> 4: AboveHigh vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
 //
-// It names the rule that had the last word, before it those that moved the count, and after it the warnings.
+// It names the rules that changed the count, then the rule that had the last word, then the warnings.
 func (d *Decision) Reason() string {
 	var b strings.Builder
 	b.WriteString(d.headline())
@@ -192,8 +192,7 @@ func (d *Decision) Reason() string {
 	return b.String()
 }
 
-// Explain returns the whole chain as a table, a line a step, and below it the lines that were considered, and the
-// warnings:
+// Explain returns the whole chain as a table with one line per step, followed by the considered lines and the warnings:
 //
 //	Up 3 -> 4
 //	  AboveHigh       3 -> 4    vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// NotEach can say nothing: a Group of so many policies was asked about another number of targets, or the target is missing.
+	// NotEach decides Unknown: the number of targets is not the number of policies, or the target is missing.
 	NotEach Code = "NotEach targets, policies"
-	// Summed is what the decisions on several targets come to.
+	// Summed is the step of a total that is the sum of the decisions on several targets.
 	Summed Code = "Summed targets"
 )
 
-// Each returns the Group of as many targets as policies, in their order, each of which its own policy decides on: prefill and
-// decode, that are scaled apart. A policy sees all readings, the counts of its target alone, and is told of changes of that target
-// alone. Of a target that is missing nothing can be said. Total is what the decisions come to, and Unknown if all of them are.
+// Each returns a Group with one policy per target, in the order of the targets, for targets that are scaled independently, such
+// as prefill and decode. A policy sees all readings, but only the counts of its own target, and is told only of changes of that
+// target. A missing target gets Unknown. Total is the sum of the decisions, and Unknown if all of them are.
 //
-// The state is the list of the policies' states; a policy whose state is refused decides Unknown, and all do where the list is
-// of another length (StateRefused). What was refused is stored again as it was. A nil policy decides Unknown (NotConfigured).
+// The state is the list of the policies' states. A policy that refuses its state decides Unknown; if the list has another length,
+// all of them do (StateRefused). A refused state is stored again unchanged. A nil policy decides Unknown (NotConfigured).
 func Each(policies ...Policy) Group {
 	e := &each{policies: make([]Policy, len(policies)), answers: make([]Decision, len(policies))}
 	for i, p := range policies {

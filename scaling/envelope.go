@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// A Kind says whose state a stored state is.
+// A Kind names the policy that a stored state belongs to and the version of the state's format.
 type Kind struct {
 	Name    string `json:"kind"`
 	Version int    `json:"version"`
@@ -21,17 +21,17 @@ var ErrOtherState = errors.New("state is of another kind of policy")
 
 // A StateError says why a stored state was refused.
 type StateError struct {
-	Stored Kind  // what the state says of itself; zero if it cannot be read
-	Policy Kind  // what the policy reads
+	Stored Kind  // kind that the state declares; zero if it cannot be read
+	Policy Kind  // kind that the policy reads
 	Err    error // ErrNewerState, ErrOtherState or what is wrong with the bytes
 }
 
-// Error returns the stored kind and the policy's, those of them that have a name, and the reason.
+// Error returns the reason with the stored kind and the policy's kind, as far as they have names.
 func (e *StateError) Error() string {
 	return fmt.Sprintf("state%s refused%s: %v", e.Stored.after(" of "), e.Policy.after(" by policy "), e.Err)
 }
 
-// after returns a word and the kind; nothing of a kind without a name.
+// after returns the word followed by the kind, or nothing for a kind without a name.
 func (k Kind) after(word string) string {
 	if k.Name == "" {
 		return ""
@@ -42,12 +42,12 @@ func (k Kind) after(word string) string {
 // Unwrap returns the reason.
 func (e *StateError) Unwrap() error { return e.Err }
 
-// An Envelope is what every stored state of this module is in: the kind and version of who wrote it, and the state.
+// An Envelope wraps every stored state of this module with the kind and version of the policy that wrote it:
 //
 //	{"kind": "realtime", "version": 1, "state": {...}}
 //
-// It keeps a state that it refused, byte for byte, so that nothing is overwritten until a good one is given to it. The
-// zero value is ready for use, and has refused nothing.
+// It keeps a refused state byte for byte, so that nothing is overwritten until it is given a valid one. The zero value is
+// ready to use and has refused nothing.
 type Envelope struct {
 	refused []byte
 }
@@ -57,10 +57,11 @@ type sealedState struct {
 	State json.RawMessage `json:"state"`
 }
 
-// Refused reports whether the last state that Open was given was refused.
+// Refused reports whether Open refused the last state that it was given.
 func (e *Envelope) Refused() bool { return e.refused != nil }
 
-// Seal returns the state that save returns as it is to be stored, or the bytes that were refused as they were.
+// Seal returns the state from save in its envelope, ready to be stored, or the refused bytes unchanged. Refused bytes that are
+// not JSON are a *StateError.
 func (e *Envelope) Seal(kind Kind, save func() (any, error)) ([]byte, error) {
 	if e.refused != nil {
 		if !json.Valid(e.refused) {
@@ -79,8 +80,8 @@ func (e *Envelope) Seal(kind Kind, save func() (any, error)) ([]byte, error) {
 	return json.Marshal(sealedState{Kind: kind, State: data})
 }
 
-// Open gives what is in a stored envelope to load. Bytes that are not JSON, another kind, a version that is newer or
-// below 1, a missing state and an error of load are a *StateError; then the bytes are kept as refused.
+// Open passes the state in a stored envelope to load. Bytes that are not JSON, another kind, a version that is newer or
+// below 1, a missing state and an error of load are a *StateError; Open then keeps the bytes as refused.
 func (e *Envelope) Open(kind Kind, data []byte, load func(state []byte) error) error {
 	if err := open(kind, data, load); err != nil {
 		e.refused = bytes.Clone(data)
@@ -117,8 +118,8 @@ func open(want Kind, data []byte, load func(state []byte) error) error {
 	return nil
 }
 
-// DecodeState reads a state strictly: a field that the type does not have means damage, as the version is known. A
-// state that has a method Validate is asked whether it is one that can have been written. null is no state, and nothing may follow one.
+// DecodeState reads a state strictly: since the version is known, a field that the type does not have means damage. A state
+// with a method Validate is checked with it. null is not a state, and nothing may follow the state.
 func DecodeState[S any](data []byte) (S, error) {
 	var s S
 	err := decodeStrictly(data, &s)

@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// A FieldError says which field of a configuration is wrong, what it holds and the rule that it breaks.
+// A FieldError names a wrong field of a configuration, its value and the rule that it breaks.
 type FieldError struct {
 	Field string // path of the field in its configuration, as in "metrics[1].high"
-	Value any    // what it holds
+	Value any    // the field's value
 	Rule  string // the rule, as in "must be above low"
 }
 
@@ -21,27 +21,27 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s: %v: %s", e.Field, e.Value, e.Rule)
 }
 
-// FieldErrors gathers every wrong field of a configuration, so that a user mends them in one go. The zero value is
-// ready for use.
+// FieldErrors collects all wrong fields of a configuration, so that a user can fix them in one go. The zero value is ready to
+// use.
 type FieldErrors struct {
 	errs []error
 }
 
-// Check notes a FieldError unless ok.
+// Check adds a FieldError unless ok.
 func (e *FieldErrors) Check(ok bool, field string, value any, rule string) {
 	if !ok {
 		e.errs = append(e.errs, &FieldError{Field: field, Value: value, Rule: rule})
 	}
 }
 
-// Add notes err, unless it is nil.
+// Add adds err, unless it is nil.
 func (e *FieldErrors) Add(err error) {
 	if err != nil {
 		e.errs = append(e.errs, err)
 	}
 }
 
-// Err returns all that was noted, joined by errors.Join, or nil.
+// Err returns all added errors, joined by errors.Join, or nil.
 func (e *FieldErrors) Err() error {
 	return errors.Join(e.errs...)
 }

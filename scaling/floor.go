@@ -8,25 +8,24 @@ import (
 // A Slot is what a timetable asks for at one instant.
 type Slot struct {
 	Replicas int32     // the count asked for; meaningful only if InForce
-	InForce  bool      // whether it asks for anything
-	Because  Step      // the rule that is in force; only its Code, Subject and Numbers count
-	Next     time.Time // when the answer can next change; zero for never
+	InForce  bool      // whether the timetable asks for a count
+	Because  Step      // the rule in force; only its Code, Subject and Numbers are used
+	Next     time.Time // when the slot can next change; zero for never
 }
 
-// A Timetable asks for replicas by the time alone, as cronscale does.
+// A Timetable asks for replicas based on the time alone, as cronscale does.
 type Timetable interface {
 	At(now time.Time) Slot
 }
 
-// Floor returns base lifted to what a timetable asks for, within bounds:
+// Floor returns base with a timetable as its lower limit, within bounds:
 //
 //	replicas = max(base, clamp(timetable))
 //
-// base is asked first and sees every observation. Where the timetable is what moves the count (base did not say Up),
-// the change is the timetable's: it is not reported to base, whose cooldown therefore does not start. A base that is
-// Unknown stays so unless the floor lifts the count.
+// base is asked first and sees every observation. A change that the timetable causes (base did not decide Up) is not reported
+// to base, so that base's cooldown does not start. An Unknown of base stays Unknown unless the floor lifts the count.
 //
-// Bounds come first, as everywhere: a count outside them is taken to the nearest at once.
+// Bounds take precedence, as everywhere: a count outside them moves to the nearest bound at once.
 func Floor(base Policy, timetable Timetable, bounds Bounds) (Policy, error) {
 	var e FieldErrors
 	e.Check(base != nil, "base", base, "must be set")
@@ -46,7 +45,7 @@ type floor struct {
 	lift      lift
 }
 
-// lift is the change that the timetable or the bounds asked for last and base did not, until it is carried out.
+// lift is the last change that the timetable or the bounds asked for but base did not, until it is carried out.
 type lift struct {
 	From int32 `json:"from,omitempty"`
 	To   int32 `json:"to,omitempty"`
@@ -122,9 +121,9 @@ func (f *floor) load(data []byte) error {
 	return nil
 }
 
-// Bounded returns base kept within bounds: a count outside them is taken to the nearest bound at once, whatever base
-// says, and base's own wish is clamped. Base is asked each time, so that its memory sees every observation; a repair
-// of the bounds is not reported to it.
+// Bounded returns base kept within bounds: a count outside them moves to the nearest bound at once, whatever base decides, and
+// the count that base asks for is clamped. Base is asked every time, so that its state takes in every observation. A change
+// that only the bounds cause is not reported to base.
 func Bounded(base Policy, bounds Bounds) (Policy, error) {
 	var e FieldErrors
 	e.Check(base != nil, "base", base, "must be set")

@@ -6,23 +6,22 @@ import (
 	"github.com/inferscale/inferscale/internal/exact"
 )
 
-// FromPods returns the reading of a metric of which every pod has a value of its own, for programs with a collector of
-// their own; package scrape does the same for pods that it asks itself.
+// FromPods returns the reading of a metric that every pod has its own value of, for programs that collect the values
+// themselves; package scrape does the same for the pods that it scrapes.
 //
-// values has one number for each pod that gave one, in any order; missing counts the others. A value that is NaN,
-// infinite or negative is no value, and its pod counts as failed. With n good values and m pods without one, of which
-// stuck ones never served
+// values has one number for each pod that gave one, in any order; missing counts the other pods. A value that is NaN,
+// infinite or negative is not valid, and its pod counts as failed. With n valid values and m pods without one, of which
+// stuck pods are stuck (see [Missing]),
 //
 //	Lower = sum of the values / (n + m)
 //	Upper = (sum of the values + fill * (m - stuck)) / (n + m)
 //
-// The sum is exact before it is rounded once, so that the order of the pods changes nothing. The fill is what a pod may
-// have that nothing is known of, commonly the threshold for scaling up. A fill of 0 or +Inf is no limit: Upper is +Inf
-// where a pod is missing that is not stuck, and nothing is taken away. Only of a pod that was never ready can it be said
-// that it is idle.
+// The sum is computed exactly and rounded once, so that the order of the pods does not matter. The fill is the most that a pod
+// without a value is assumed to have, commonly the threshold for scaling up. A fill of 0 or +Inf means no limit: if a pod is
+// missing that is not stuck, Upper is +Inf and no replica is removed. Only a pod that was never ready is known to be idle.
 //
-// The reading is not [Reading.Known] without a good value, with counts that are not [Missing]'s, with a fill that is NaN or negative,
-// and if the sum overflows. It is as of the time of the decision; set At if the values are older.
+// The reading is not [Reading.Known] without a valid value, with counts that break the rules of [Missing], with a fill that is
+// NaN or negative, or if the sum overflows. Its At is zero, the time of the decision; set At if the values are older.
 func FromPods(metric string, values []float64, missing Missing, fill float64) Reading {
 	r := Reading{
 		Metric: metric, NotReady: missing.NotReady,

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// A Member is one policy of a composition under the name that its state and reasons carry.
+// A Member is one policy of a composition, with the name that its state and its reasons have.
 type Member struct {
 	Name   string
 	Policy Policy
 }
 
-// Highest returns the policy that asks for the most that any of its members asks for:
+// Highest returns a policy that asks for the highest count that any of its members asks for:
 //
 //	replicas = max over members of (replicas if Up or Down, else the present count)
 //
-// So it goes up if one member says Up, and down only if every member says Down: a member that holds, or knows
-// nothing, blocks a scale-down and never a scale-up. Verdict Unknown is left only where every member that asks for
-// the result is Unknown. Ties go to a member that knows over one that does not, then to the first name. The other
-// members' lines stay in the chain as considered ones. A change that was carried out is reported to every member.
+// So it scales up if any member decides Up, and down only if every member decides Down: a member with Hold or Unknown blocks a
+// scale-down but never a scale-up. The verdict is Unknown only if every member that asks for the resulting count is Unknown.
+// Among members with the same count, one that is not Unknown comes first, then the first by name. The lines of the other
+// members stay in the chain as considered ones. A change that was carried out is reported to every member.
 //
 // Names must be unique and not empty, and there must be at least one member.
 func Highest(members ...Member) (Policy, error) {
@@ -92,8 +92,8 @@ func (h *highest) save() (any, error) {
 	return states, nil
 }
 
-// load gives each member its state. One that the stored state does not know, as after it was added, keeps the state
-// it has; what is stored of a member that is no more is dropped.
+// load gives each member its state. A member that the stored state lacks, because it was added later, keeps the state it has;
+// the stored state of a removed member is dropped.
 func (h *highest) load(data []byte) error {
 	var states map[string]json.RawMessage
 	if err := decodeStrictly(data, &states); err != nil {

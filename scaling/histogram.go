@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// A Histogram is what was counted of one quantity over a fleet, in buckets, since its reader began: how long prompts
-// are, how long first tokens take. Counts never fall while one reader reads; what happened between two observations is
-// their difference, and counts that fell say that the reader began anew.
+// A Histogram has the counts of one quantity over a fleet, in buckets, since its reader started: prompt lengths, for example, or
+// times to first token. Counts never fall while the reader runs: the difference of two observations is what happened between
+// them, and counts that fell mean that the reader was restarted.
 //
-// It counts what was seen. Pods that did not answer are counted in Failed, and what they have counted meanwhile comes
-// with their next answer; what a pod had counted when it went away without another answer is lost.
+// Only what the reader received is counted. Pods that did not answer are counted in Failed; what they count meanwhile arrives
+// with their next answer. What a pod counted after its last answer is lost when the pod is removed.
 type Histogram struct {
 	Metric string    `json:"metric"`
-	Bounds []float64 `json:"bounds"` // upper ends of the buckets, rising; one bucket more is above the last
+	Bounds []float64 `json:"bounds"` // upper ends of the buckets, rising; one more bucket is above the last
 	Counts []float64 `json:"counts"` // by bucket, not cumulative over buckets; one more than Bounds
-	Sum    float64   `json:"sum"`    // of all that was counted
-	Failed int32     `json:"failed"` // ready pods whose counts could not be had
+	Sum    float64   `json:"sum"`    // of all counted values
+	Failed int32     `json:"failed"` // ready pods whose counts could not be read
 	At     time.Time `json:"at"`     // when the counts were taken; the zero time means the time of the decision
 }
 
-// Known reports whether the histogram can be counted on: rising bounds, one count for each bucket and one above, and
-// numbers that are finite and not negative.
+// Known reports whether the histogram is usable: its bounds rise, it has one count more than bounds, the bounds are finite, and
+// the counts and the sum are finite and not negative.
 func (h *Histogram) Known() bool {
 	if len(h.Counts) != len(h.Bounds)+1 || !(h.Sum >= 0) || math.IsInf(h.Sum, 1) {
 		return false
@@ -39,7 +39,7 @@ func (h *Histogram) Known() bool {
 	return true
 }
 
-// Total returns how many were counted.
+// Total returns how many values were counted.
 func (h *Histogram) Total() float64 {
 	total := 0.0
 	for _, n := range h.Counts {
@@ -48,7 +48,8 @@ func (h *Histogram) Total() float64 {
 	return total
 }
 
-// Over returns how many were counted above a bound: at least low, and at most high where the bound is within a bucket.
+// Over returns how many of the counted values are above a bound: at least low and at most high, which differ if the bound is
+// within a bucket.
 func (h *Histogram) Over(bound float64) (low, high float64) {
 	for i, n := range h.Counts {
 		switch {
@@ -62,7 +63,7 @@ func (h *Histogram) Over(bound float64) (low, high float64) {
 	return low, high
 }
 
-// Histogram returns the histogram of a metric, or nil where there is none, or several that contradict each other.
+// Histogram returns the histogram of a metric, or nil if there is none or more than one.
 func (o *Observation) Histogram(metric string) *Histogram {
 	var found *Histogram
 	for i := range o.Histograms {

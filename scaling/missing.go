@@ -2,14 +2,14 @@ package scaling
 
 import "time"
 
-// Missing counts the pods of a fleet that gave no value, by what is known of them. What is in NotReady and in none of
-// its parts is booting. Counts are not negative, and none of the parts is more than NotReady.
+// Missing counts the pods of a fleet that gave no value, by cause. Pods in NotReady that are in none of its parts are booting.
+// Counts must not be negative, and none of the parts may exceed NotReady.
 type Missing struct {
-	NotReady      int32 // cannot have a value: booting, or of the kinds below
-	Unschedulable int32 // of NotReady: no node takes it
-	Crashing      int32 // of NotReady: it starts and fails
-	Stuck         int32 // of NotReady: never ready and not expected any more; counts 0 where the others count the fill
-	Failed        int32 // ready and silent: a value should be there and could not be had
+	NotReady      int32 // not ready, so without a value: booting, or of the kinds below
+	Unschedulable int32 // of NotReady: fit on no node
+	Crashing      int32 // of NotReady: start and fail
+	Stuck         int32 // of NotReady: never ready and no longer expected to be; count 0 where the others count the fill
+	Failed        int32 // ready, but the value could not be read
 }
 
 func (m Missing) valid() bool {
@@ -17,14 +17,13 @@ func (m Missing) valid() bool {
 	return m.Failed >= 0 && in(m.Unschedulable, m.NotReady) && in(m.Crashing, m.NotReady) && in(m.Stuck, m.NotReady)
 }
 
-// StartDeadline returns how long a pod that was never ready is taken for one that is coming, from its creation:
+// StartDeadline returns how long after its creation a pod that was never ready is still expected to become ready:
 //
 //	max(2 * coldStart, 5 minutes)
 //
-// where coldStart is the longest time that a pod of the same kind took from its creation to ready, as far as it was
-// seen, and 0 if none was. A pod that is older, and still was never ready, is stuck: whatever it is waiting for, it
-// carries no load. A pod that no node takes is stuck at once. One that was ready before is not: what it served may come
-// back to it.
+// where coldStart is the longest observed time that a pod of the same kind took from its creation to ready, or 0 if none was
+// observed. An older pod that was never ready is stuck: whatever it is waiting for, it carries no load. An unschedulable pod is
+// stuck at once. A pod that was ready before is not stuck: the load that it served may come back to it.
 func StartDeadline(coldStart time.Duration) time.Duration {
 	const atLeast = 5 * time.Minute
 	return max(2*min(max(coldStart, 0), maxDuration/2), atLeast)
@@ -32,12 +31,12 @@ func StartDeadline(coldStart time.Duration) time.Duration {
 
 const maxDuration = time.Duration(1<<63 - 1)
 
-// Stuck notes that pods count 0 in the upper end of a reading, as they were never ready and are not expected any more;
-// pods are all that the reading is of.
+// Stuck notes that some pods count 0 in the upper end of a reading, because they were never ready and are no longer expected to
+// be. Its number pods counts all pods of the reading.
 const Stuck Code = "Stuck stuck <= pods, unschedulable, crashing"
 
-// NoteStuck appends a step of the code [Stuck], which changes nothing, if the reading has such pods: for algorithms,
-// ahead of the step that compares the reading with something.
+// NoteStuck appends a step with the code [Stuck], which does not change the count, if the reading has stuck pods. Algorithms
+// call it before they append the step that compares the reading with something.
 func (d *Decision) NoteStuck(r *Reading) {
 	if r.Stuck <= 0 || !r.Known() {
 		return

@@ -23,10 +23,10 @@ func Exceeds(a, b float64) bool {
 	return a/2-b/2 > Noise/2*max(math.Abs(a), math.Abs(b))
 }
 
-// Ceil returns the least whole number that x does not exceed, as a replica count: 2.1/0.7 gives 3, not 4. Noise counts
-// up to a thousandth of a replica, which it reaches at a million of them. A result that does not fit saturates at the
-// ends of int32; it never wraps. NaN gives math.MaxInt32, as a quotient that is not a number has no upper limit:
-// callers that can meet NaN must have refused it before.
+// Ceil returns the least whole number that x does not exceed, as a replica count: 2.1/0.7 gives 3, not 4. The tolerance is at
+// most a thousandth of a replica, which Noise reaches at a million replicas. A result that does not fit saturates at the ends
+// of int32; it never wraps. NaN gives math.MaxInt32, as a quotient that is not a number has no upper limit: callers that can
+// meet NaN must reject it first.
 func Ceil(x float64) int32 {
 	if math.IsNaN(x) {
 		return math.MaxInt32
@@ -38,7 +38,7 @@ func Ceil(x float64) int32 {
 	return Saturate(n)
 }
 
-// Saturate converts a whole number to a replica count; what does not fit becomes math.MaxInt32 or math.MinInt32, NaN
+// Saturate converts a whole number to a replica count. A number that does not fit becomes math.MaxInt32 or math.MinInt32; NaN
 // becomes math.MaxInt32.
 func Saturate(n float64) int32 {
 	switch {
@@ -51,7 +51,7 @@ func Saturate(n float64) int32 {
 	}
 }
 
-// Plus returns n + change; what does not fit becomes math.MaxInt32 or math.MinInt32.
+// Plus returns n + change; a result that does not fit becomes math.MaxInt32 or math.MinInt32.
 func Plus(n, change int32) int32 {
 	return int32(max(math.MinInt32, min(int64(n)+int64(change), math.MaxInt32)))
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Reading is what is known of one metric over a fleet: an interval that holds its true value.
+// A Reading is what is known of one metric over a fleet: an interval that contains its true value.
 //
 // A fleet's average is rarely known exactly: pods boot, scrapes fail. Missing pods count 0 in Lower and a fill (by
 // default the threshold for scaling up) in Upper:
@@ -13,11 +13,11 @@ import (
 //	Lower = sum of the values / pods
 //	Upper = (sum of the values + fill * (missing - stuck)) / pods
 //
-// A pod that was never ready serves nothing. It counts the fill while it may still come, for it may be at work before
-// the next reading; once it is stuck (see [StartDeadline]) it counts 0 in Upper too, and cannot hold back a scale-down.
+// A pod that was never ready serves nothing. It counts the fill while it may still become ready, since it may serve before the
+// next reading. Once it is stuck (see [StartDeadline]) it counts 0 in Upper too and cannot hold back a scale-down.
 //
-// An algorithm scales up on Lower alone and down on Upper alone. So an up holds whatever the missing pods would have
-// said, and a down holds for all that they can have said up to the fill. [FromPods] makes one of the values of pods.
+// An algorithm scales up on Lower alone and down on Upper alone. So a scale-up is right whatever the values of the missing pods,
+// and a scale-down is right for any values up to the fill. [FromPods] makes a Reading from the values of pods.
 //
 // The zero value is a reading without a sample: nothing is known.
 type Reading struct {
@@ -25,12 +25,12 @@ type Reading struct {
 	Lower    float64   `json:"lower"`
 	Upper    float64   `json:"upper"`    // +Inf when no fill limits it
 	Values   int32     `json:"values"`   // pods that gave a value; 0 means that there is no sample
-	NotReady int32     `json:"notReady"` // pods that cannot have a value: booting, and the kinds below
-	Failed   int32     `json:"failed"`   // ready pods whose value could not be had: they are silent
+	NotReady int32     `json:"notReady"` // pods that are not ready, so without a value: booting, and the kinds below
+	Failed   int32     `json:"failed"`   // ready pods whose value could not be read
 	Reused   int32     `json:"reused"`   // of Values, those that repeat the pod's last value after a failed scrape
 	At       time.Time `json:"at"`       // when the values were taken; the zero time means the time of the decision
 
-	Unschedulable int32 `json:"unschedulable,omitempty"` // of NotReady, those that no node takes
+	Unschedulable int32 `json:"unschedulable,omitempty"` // of NotReady, those that fit on no node
 	Crashing      int32 `json:"crashing,omitempty"`      // of NotReady, those that start and fail: their image, their containers
 	Stuck         int32 `json:"stuck,omitempty"`         // of NotReady, those that count 0 in Upper: never ready, and past StartDeadline
 }
@@ -40,30 +40,30 @@ func Exactly(metric string, value float64) Reading {
 	return Reading{Metric: metric, Lower: value, Upper: value, Values: 1}
 }
 
-// Known reports whether the reading has a sample and is an interval of numbers that are not negative. Anything else
-// (NaN, a negative gauge, Lower above Upper, an infinite Lower) tells nothing and is treated as no sample.
+// Known reports whether the reading has a sample and is an interval of numbers that are not negative. Anything else (NaN, a
+// negative gauge, Lower above Upper, an infinite Lower) is treated as no sample.
 func (r Reading) Known() bool {
 	return r.Values > 0 && r.Lower >= 0 && r.Lower <= r.Upper && !math.IsInf(r.Lower, 1)
 }
 
 // An Observation is what an algorithm decides on.
 type Observation struct {
-	// SpecReplicas is the count that was asked for (spec.replicas of the scale), not what runs: deciding on a
-	// lagging status would take back a scale-up in flight.
+	// SpecReplicas is the count that was asked for (spec.replicas of the scale), not the number that runs: a decision on a
+	// lagging status would undo a scale-up in progress.
 	SpecReplicas int32 `json:"specReplicas"`
 	// ReadyReplicas is how many of them are ready to serve.
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// Served is how many ready replicas the readings and histograms are of, where those are others than ReadyReplicas: of
-	// one that only watches, see package loop/shadow. 0 means ReadyReplicas.
+	// Served is the number of ready replicas that the readings and histograms come from, if that is not ReadyReplicas: a
+	// shadow (package loop/shadow) has its own count, but the data come from the real fleet. 0 means ReadyReplicas.
 	Served int32 `json:"served,omitempty"`
-	// Readings has one reading a metric, in any order.
+	// Readings has one reading per metric, in any order.
 	Readings []Reading `json:"readings"`
-	// Histograms are for algorithms that look at distributions, one a metric, in any order; most have none.
+	// Histograms are for algorithms that use distributions, one per metric, in any order; most observations have none.
 	Histograms []Histogram `json:"histograms,omitempty"`
 }
 
-// Reading returns the reading of a metric, or one without a sample. Several readings of one metric contradict each
-// other: the answer is the interval that holds them all, known only if each of them is, and as old as the oldest.
+// Reading returns the reading of a metric, or one without a sample if there is none. Several readings of one metric contradict
+// each other: the result is then the interval that contains them all, known only if each of them is, and as old as the oldest.
 func (o *Observation) Reading(metric string) Reading {
 	var found *Reading
 	for i := range o.Readings {

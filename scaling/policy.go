@@ -7,13 +7,12 @@ import (
 
 // A Stepper is a scaling algorithm: its configuration is the value itself, its memory is S.
 //
-// Both steps are pure: they do no I/O, read no clock and keep nothing. S is plain data whose zero value is a fresh
-// start. Like a slice given to append, the state passed in must not be used again; the one returned
-// is the one to keep.
+// Decide and Applied are pure: they do no I/O, read no clock and keep nothing. S is plain data whose zero value is a fresh
+// start. Like a slice passed to append, the state passed in must not be used again: keep the one that is returned.
 type Stepper[S any] interface {
 	// Kind names the algorithm and the version of S, as stamped on stored state.
 	Kind() Kind
-	// Decide looks at obs at time now and returns the state's successor and what to do.
+	// Decide evaluates obs at time now and returns the next state and the decision.
 	Decide(s S, now time.Time, obs Observation) (S, Decision)
 	// Applied records that the target went from one count to another at now. Cooldowns start here and not in
 	// Decide: a decision that nobody carried out starts none.
@@ -24,13 +23,13 @@ type Stepper[S any] interface {
 // simulator know only this. A Policy is not safe for concurrent use.
 //
 // The caller's duties, in order: Decide; store the state (MarshalJSON); carry the decision out, if it acts; report
-// a change that was carried out with Applied; store the state again. What a crash loses in between is repeated, as
-// decisions are absolute counts. A write that was refused is not reported.
+// a change that was carried out with Applied; store the state again. If a crash interrupts this, the next round repeats what
+// was lost, which is safe because decisions are absolute counts. A refused write is not reported.
 //
-// UnmarshalJSON takes a stored state back. A state of another kind, of a newer version or damaged is refused with a
-// *StateError; from then on the policy decides Unknown and marshals the refused bytes unchanged, so that nothing is
-// overwritten, until a good state is given to it. Call it yourself: json.Unmarshal looks at the bytes first, and never
-// tells the policy about some that are not JSON.
+// UnmarshalJSON restores a stored state. A state that is damaged, of another kind or of a newer version is refused with a
+// *StateError. From then on the policy decides Unknown and marshals the refused bytes unchanged, so that nothing is
+// overwritten, until it is given a valid state. Call UnmarshalJSON directly: json.Unmarshal checks the bytes first and does not
+// pass bytes that are not JSON on to the policy.
 type Policy interface {
 	Decide(now time.Time, obs Observation) Decision
 	Applied(now time.Time, from, to int32)
@@ -38,7 +37,7 @@ type Policy interface {
 	json.Unmarshaler
 }
 
-// New returns the live Policy of an algorithm, with a fresh state. Of nil it returns one that decides Unknown with the
+// New returns the live Policy of an algorithm, with a fresh state. For nil it returns a Policy that decides Unknown with the
 // code NotConfigured, as every algorithm's zero value does.
 func New[S any](stepper Stepper[S]) Policy {
 	if stepper == nil {
@@ -74,7 +73,7 @@ func (l *live[S]) load(data []byte) error {
 	return err
 }
 
-// body is what a Policy does when its state is in order.
+// body is what a Policy does when its state is valid.
 type body interface {
 	kind() Kind
 	decide(now time.Time, obs Observation) Decision

@@ -13,20 +13,21 @@ import (
 
 // A Limit bounds the change of the count within a sliding period. Exactly one of Replicas and Percent is set.
 //
-// With start the count at the beginning of the period (the present one less what was added and plus what was removed
-// in it):
+// Let start be the count at the beginning of the period: the present count minus the replicas added and plus the replicas
+// removed in the period. The limit is
 //
 //	up:    start + Replicas    or  start + ceil(start * Percent / 100), at least start + 1
 //	down:  start - Replicas    or  start - ceil(start * Percent / 100)
 //
-// Percentages round away from start, so that none can be stuck. The limit never crosses the present count.
+// Percentages round away from start, so that no percentage is too small to allow a change. An up limit is never below the
+// present count and a down limit never above it.
 type Limit struct {
 	Replicas int32         `json:"replicas,omitempty"`
 	Percent  int32         `json:"percent,omitempty"`
 	Period   time.Duration `json:"period"`
 }
 
-// Select says which of several limits of one direction counts.
+// Select says which of several limits of one direction applies.
 type Select int8
 
 // The choices among several limits.
@@ -42,7 +43,7 @@ const (
 // String returns the choice's name as Kubernetes spells it.
 func (s Select) String() string { return enum.Name(int8(s), "Select", "Max", "Min", "Disabled") }
 
-// RateLimit is the limits of one direction. The zero value does not limit.
+// RateLimit has the limits of one direction. The zero value does not limit.
 type RateLimit struct {
 	Limits []Limit `json:"limits,omitempty"`
 	Select Select  `json:"select,omitempty"`
@@ -55,7 +56,7 @@ type RateLimits struct {
 	Down RateLimit `json:"down"`
 }
 
-// Validate reports every wrong field. Its fields are named under field.
+// Validate reports every wrong field. The errors prefix the field names with field.
 func (l RateLimits) Validate(field string) error {
 	var e FieldErrors
 	e.Add(l.Up.validate(field + ".up"))
@@ -78,19 +79,19 @@ func (l RateLimit) validate(field string) error {
 }
 
 // Changes is the memory of RateLimits: the changes that were carried out, each with its time in Unix milliseconds,
-// rounded down to the second. Its zero value is empty. It keeps at most one entry a second and direction of the
-// longest period.
+// rounded down to the second. Its zero value is empty. It covers the longest period, with at most one entry per second and
+// direction.
 type Changes struct { //nolint:recvcheck // a plain value; rewind changes it in place
 	Applied []Change `json:"applied,omitempty"`
 }
 
-// A Change is how many replicas were added (or, negative, removed) at a time.
+// A Change says how many replicas were added (or, if negative, removed) at a time.
 type Change struct {
 	At    int64 `json:"at"`
 	Delta int32 `json:"delta"`
 }
 
-// Validate reports what cannot be the memory of any RateLimits: changes out of order, or at a time that is none.
+// Validate reports changes that no RateLimits can have recorded: out of order, or with a time out of range.
 func (c Changes) Validate() error {
 	for i, e := range c.Applied {
 		if e.At < -window.Far || e.At > window.Far || i > 0 && e.At < c.Applied[i-1].At {
@@ -100,7 +101,7 @@ func (c Changes) Validate() error {
 	return nil
 }
 
-// Record notes a change that was carried out.
+// Record adds a change that was carried out, and drops changes older than the longest period.
 func (l RateLimits) Record(c *Changes, now time.Time, from, to int32) {
 	at := window.Milli(now.Truncate(time.Second))
 	c.rewind(at)
@@ -119,8 +120,8 @@ func (l RateLimits) Record(c *Changes, now time.Time, from, to int32) {
 	}
 }
 
-// rewind moves changes that a clock put into the future back, keeping their distances: after a step back nothing
-// leaves its period early.
+// rewind handles a clock that went back: if the latest change is in the future, it moves all changes back by the same time, so
+// that the latest is now. No change then leaves its period early.
 func (c *Changes) rewind(at int64) {
 	if n := len(c.Applied); n > 0 && c.Applied[n-1].At > at {
 		back := c.Applied[n-1].At - at
@@ -132,7 +133,7 @@ func (c *Changes) rewind(at int64) {
 
 func clampDelta(d int64) int32 { return int32(max(math.MinInt32, min(d, math.MaxInt32))) }
 
-// Apply appends the step that takes the count that d carries to what the limits allow, if it is beyond.
+// Apply appends the step that brings the count of d back to what the limits allow, if it is beyond that.
 func (l RateLimits) Apply(c *Changes, now time.Time, d *Decision) {
 	at := window.Milli(now.Truncate(time.Second))
 	c.rewind(at)
@@ -198,7 +199,7 @@ func (l RateLimit) longest() (longest time.Duration) {
 	return longest
 }
 
-// RateLimited returns base behind rate limits. An Unknown of base is passed on.
+// RateLimited returns base with rate limits applied to its decisions. An Unknown of base is passed on.
 func RateLimited(base Policy, limits RateLimits) (Policy, error) {
 	var e FieldErrors
 	e.Check(base != nil, "base", base, "must be set")

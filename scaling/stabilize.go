@@ -7,21 +7,21 @@ import (
 	"github.com/inferscale/inferscale/internal/window"
 )
 
-// Stabilization holds a count against recommendations that come and go, as a HorizontalPodAutoscaler's
+// Stabilization keeps the count from following short-lived recommendations, as a HorizontalPodAutoscaler's
 // stabilizationWindowSeconds does:
 //
 //	up    = the lowest recommendation in the window Up, now included
 //	down  = the highest recommendation in the window Down, now included
 //	count = min(max(current, up), down)
 //
-// A recommendation leaves a window of length L at an age of exactly L. A window of zero is none: it has the present
-// recommendation alone, and no other of the same instant. What is kept are recommendations, never the stabilized counts.
+// A recommendation leaves a window of length L at an age of exactly L. A window of zero means no stabilization: it contains
+// only the present recommendation, and no other of the same instant. Windows contain recommendations, never stabilized counts.
 type Stabilization struct {
 	Up   time.Duration `json:"up"`
 	Down time.Duration `json:"down"`
 }
 
-// Validate reports negative windows. Its fields are named under field.
+// Validate reports negative windows. The errors prefix the field names with field.
 func (s Stabilization) Validate(field string) error {
 	var e FieldErrors
 	e.Check(s.Up >= 0, field+".up", s.Up, "must not be negative")
@@ -35,9 +35,9 @@ type Recommendations struct {
 	Highs window.Max `json:"highs"`
 }
 
-// Apply records the recommendation that d carries and appends the step that stabilizes it, if one is needed. Next is
-// then when the recommendation that holds leaves its window. The first call also records the present count in windows
-// that look back, so that a restart does not drop what was running.
+// Apply records the count of d as a recommendation and appends the step that stabilizes it, if one is needed. d.Next is then no
+// later than the time when the recommendation that holds the count leaves its window. The first call also records the present
+// count in windows longer than zero, so that a fresh start does not drop running replicas.
 func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	up, down := window.Window{Length: s.Up}, window.Window{Length: s.Down}
 	if r.Highs.Len() == 0 {
@@ -68,7 +68,7 @@ func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	}
 }
 
-// Stabilized returns base behind a Stabilization. An Unknown of base is passed on and not recorded.
+// Stabilized returns base with a Stabilization applied to its decisions. An Unknown of base is passed on and not recorded.
 func Stabilized(base Policy, s Stabilization) (Policy, error) {
 	var e FieldErrors
 	e.Check(base != nil, "base", base, "must be set")

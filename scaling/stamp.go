@@ -8,15 +8,15 @@ import (
 	"github.com/inferscale/inferscale/internal/window"
 )
 
-// A Stamp is a time in stored state: Unix milliseconds, or no time, which is its zero value. Unlike a time.Time it is
-// equal to itself after a trip through JSON.
+// A Stamp is a time in stored state, in Unix milliseconds; its zero value is no time. Unlike a time.Time it is equal to itself
+// after a trip through JSON.
 type Stamp struct {
 	Set   bool
 	Milli int64
 }
 
-// StampOf returns the stamp of t, rounded down to the millisecond. A time more than 2^53 ms (285,000 years) before or
-// after 1970 counts as one so far away, so that differences of stamps do not overflow.
+// StampOf returns the stamp of t, rounded down to the millisecond. A time more than 2^53 ms (285,000 years) before or after
+// 1970 is clamped to that distance, so that differences of stamps do not overflow.
 func StampOf(t time.Time) Stamp { return Stamp{Set: true, Milli: window.Milli(t)} }
 
 // Time returns the stamp's time in UTC; the zero time for no time.
@@ -30,7 +30,7 @@ func (s Stamp) Time() time.Time {
 // IsZero reports whether the stamp is no time, so that the JSON option omitzero leaves it out.
 func (s Stamp) IsZero() bool { return !s.Set }
 
-// Back returns the stamp ms milliseconds earlier, but no farther back than StampOf goes; no time stays no time.
+// Back returns the stamp ms milliseconds earlier, clamped as StampOf clamps; no time stays no time.
 func (s Stamp) Back(ms int64) Stamp {
 	if s.Set {
 		s.Milli = max(s.Milli-ms, -window.Far)
@@ -46,8 +46,8 @@ func (s Stamp) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.Milli)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. A time that no StampOf returns is refused: a state with one was not written
-// by a policy, and could wait for ever.
+// UnmarshalJSON reads what MarshalJSON wrote. It refuses a time that StampOf cannot return: no policy wrote such a state, and a
+// policy with it could wait forever.
 func (s *Stamp) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*s = Stamp{}

@@ -12,9 +12,9 @@ import (
 //
 //	const AboveHigh Code = "AboveHigh lower > high, held:s >= window:s"
 //
-// The first word is the code's name, which is stable. What follows are clauses, separated by commas: names of the
-// step's numbers in their order, and between two of them one of > >= < <= ==. A number whose name ends in ":s" is a
-// duration in seconds and is printed as one. A clause of a single name is a number without a claim.
+// The first word is the code's name, which is stable. Clauses follow, separated by commas. A clause is either two names with
+// one of > >= < <= == between them, or a single name, which is a number without a claim. The names are those of the step's
+// numbers, in order. A number whose name ends in ":s" is a duration in seconds and is printed as one.
 //
 // Algorithms outside this module define their own codes in the same way.
 type Code string
@@ -49,21 +49,21 @@ func (c Code) clauses(f func(left, op, right string)) {
 
 // Codes of this package. Each is documented by the inequality that it states.
 const (
-	// BelowMin takes a count below the bounds to the lower bound.
+	// BelowMin raises a count below the bounds to the lower bound.
 	BelowMin Code = "BelowMin from < min"
-	// AboveMax takes a count above the bounds to the upper bound.
+	// AboveMax lowers a count above the bounds to the upper bound.
 	AboveMax Code = "AboveMax from > max"
 	// ClockBack holds: the clock went back since the last decision.
 	ClockBack Code = "ClockBack back:s"
-	// StateRefused holds: the stored state is of another kind, of a newer version or damaged, and is kept as it is.
+	// StateRefused decides Unknown: the stored state is damaged, of another kind or of a newer version. It is kept unchanged.
 	StateRefused Code = "StateRefused"
 	// Lifted raises a decision to the count that a timetable asks for.
 	Lifted Code = "Lifted from < floor"
-	// Chosen ends the line of the member of Highest that asked for most.
+	// Chosen ends the line of the member of Highest that asked for the highest count.
 	Chosen Code = "Chosen members"
-	// UpStabilized lowers a scale-up to the least that was asked for within the window.
+	// UpStabilized lowers a scale-up to the lowest recommendation within the window.
 	UpStabilized Code = "UpStabilized from > lowest, window:s"
-	// DownStabilized raises a scale-down to the most that was asked for within the window.
+	// DownStabilized raises a scale-down to the highest recommendation within the window.
 	DownStabilized Code = "DownStabilized from < highest, window:s"
 	// UpLimited lowers a scale-up to what the rate limits allow in their periods.
 	UpLimited Code = "UpLimited from > limit"
@@ -80,11 +80,11 @@ type Step struct {
 	Code    Code
 	From    int32  // the count before the step
 	To      int32  // the count after it
-	Subject string // the metric, policy, pod or variant that the step speaks of; may be empty
-	// Branch is 0 on the line that led to the result. Every other number is a line that was considered beside it and
-	// lost, such as another metric's.
+	Subject string // the metric, policy, pod or variant that the step is about; may be empty
+	// Branch is 0 on the line that led to the result. Every other number is a line that was considered and lost, such as
+	// another metric's.
 	Branch uint16
-	// Warning marks a step that changes nothing and should be known, as [Decision.Warn] notes it.
+	// Warning marks a step that changes nothing but that a user should know about, as added by [Decision.Warn].
 	Warning bool
 	Numbers [maxNumbers]float64 // in the order in which Code names them; the rest is 0
 }
@@ -93,7 +93,7 @@ type Step struct {
 //
 //	vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
 //
-// Numbers have six significant digits, and twelve where six would not show a difference that decides.
+// Numbers have six significant digits, or twelve if six would make two different numbers of an inequality look equal.
 func (s Step) Because() string {
 	var b strings.Builder
 	b.WriteString(s.Subject)
@@ -145,8 +145,8 @@ func (s Step) at(next *int) float64 {
 	return s.Numbers[*next-1]
 }
 
-// Holds reports whether every inequality that the step's code states is true of the step's numbers, up to Noise, and
-// exactly where both are whole numbers, as counts are. A step for which it is false does not explain anything.
+// Holds reports whether every inequality that the step's code states is true for the step's numbers: up to Noise, or exactly if
+// both are whole numbers, as counts are. A step for which it is false explains nothing.
 func (s Step) Holds() bool {
 	next := 0
 	ok := true
@@ -203,7 +203,7 @@ func (s Step) MarshalJSON() ([]byte, error) {
 	}{s.Code.String(), s.From, s.To, s.Subject, s.Branch, s.Warning, numbers, s.Because()})
 }
 
-// jsonNumber keeps what JSON has no number for as Prometheus writes it: "+Inf", "-Inf", "NaN".
+// jsonNumber returns numbers that JSON does not have as Prometheus writes them: "+Inf", "-Inf", "NaN".
 func jsonNumber(v float64) any {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return formatNumber(v, 6)

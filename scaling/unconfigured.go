@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// NotConfigured can say nothing: what should decide was not made by its New, or its New returned an error that nobody
-// looked at.
+// NotConfigured decides Unknown: the policy was not made by its New, or an error of its New was ignored.
 const NotConfigured Code = "NotConfigured"
 
-// unconfigured is the Policy that New returns without an algorithm, and a composition beside an error: it never acts,
-// refuses every state, and marshals the one that it was given unchanged, so that nothing is overwritten.
+// unconfigured is the Policy that New returns for nil, and that the constructors of compositions return with an error. It never
+// acts, refuses every state, and marshals the state that it was given unchanged, so that nothing is overwritten.
 type unconfigured struct{ envelope Envelope }
 
 var errNotConfigured = errors.New("the policy was not configured")
