@@ -7,16 +7,15 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// CarryOver returns what a Loop is to find as its state that has another policy than the loop before it, of which stored
-// is the state: another composition of algorithms, of which some may be in both.
+// CarryOver converts the stored state of a previous Loop into the state for a Loop with another policy: another composition,
+// which may have algorithms in common with the previous one.
 //
 // An algorithm that is in both keeps its memory, and so do a stabilization, rate limits, and a forecast over an algorithm that
-// is in both. One that is new begins afresh, and is told of the last change that was
-// carried out, so that a cooldown that runs goes on. Writes that are open stay so, and the state stays that of its
-// target. What is told to a composition as a whole, as the change that a timetable asked for and that is not carried out
-// yet, is dropped.
+// is in both. A new algorithm starts fresh and is told of the last change that was carried out, so that a running cooldown
+// goes on. Open writes stay open, and the state still belongs to its target. What concerns only a composition as a whole, such as
+// a change that a timetable asked for and that is not carried out yet, is dropped.
 //
-// The policy must be fresh, and is so afterwards. An error says why the stored state cannot be used.
+// The policy must be fresh, and CarryOver leaves it so. An error says why the stored state cannot be used.
 func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error) {
 	if policy == nil {
 		return nil, &scaling.FieldError{Field: "policy", Rule: "must be set"}
@@ -59,15 +58,15 @@ func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error)
 	return seal(s.memory, group)
 }
 
-// A part is the state of a policy: of an algorithm, or of a composition with the states of what it is made of.
+// A part is the state of a policy: of an algorithm, or of a composition, which contains the states of its policies.
 type part struct {
 	scaling.Kind
 
 	State json.RawMessage `json:"state"`
 }
 
-// each calls f with the state of every policy that a composition is made of, and puts what it returns in its place. It
-// reports whether it is one; anything else counts as one algorithm.
+// each replaces the state of every policy in a composition with what f returns for it. It reports whether m is a composition;
+// anything else counts as one algorithm.
 func (m *part) each(f func(json.RawMessage) (json.RawMessage, error)) (composed bool, err error) {
 	switch m.Name {
 	case "highest", "floor", "bounded", "stabilized", "ratelimited", "forecast":
@@ -98,8 +97,9 @@ func (m *part) parts() (map[string]json.RawMessage, error) {
 	return parts, nil
 }
 
-// memory names what is remembered in a state beside those of what it is made of, or nothing: a stabilization and rate limits
-// remember what all of it asked for and did, a forecast the demand of the one policy that it is over.
+// memory names what m remembers beside the states that it contains, or returns "" if that is nothing. A stabilization and rate
+// limits remember what the policy within them asked for and did; a forecast remembers the demand of the one policy that it is
+// over.
 func (m *part) memory() string {
 	switch m.Name {
 	case "highest", "floor", "bounded":
@@ -108,13 +108,13 @@ func (m *part) memory() string {
 		var s struct {
 			Base scaling.Kind `json:"base"`
 		}
-		_ = json.Unmarshal(m.State, &s) // then it is that of nobody
+		_ = json.Unmarshal(m.State, &s) // on an error the name has no base
 		return m.Name + " over " + s.Base.Name
 	}
 	return m.Name
 }
 
-// gather collects the states of the algorithms, and of what stands around them, by their kinds.
+// gather collects the states of the algorithms, and of compositions that remember something, by the names from memory.
 func gather(data []byte, into map[string]json.RawMessage) error {
 	var m part
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -127,7 +127,7 @@ func gather(data []byte, into map[string]json.RawMessage) error {
 	return err
 }
 
-// graft puts the states that were gathered in the places of those of the same kinds.
+// graft replaces the states in data with the gathered ones of the same names.
 func graft(data []byte, memories map[string]json.RawMessage) (json.RawMessage, error) {
 	var m part
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -149,7 +149,7 @@ func graft(data []byte, memories map[string]json.RawMessage) (json.RawMessage, e
 	return data, nil
 }
 
-// around returns what another state of the same kind remembers around what this one is made of.
+// around returns the memory of another state of the same kind around the base of m.
 func (m *part) around(kept json.RawMessage) (json.RawMessage, error) {
 	own, err := m.parts()
 	if err != nil {

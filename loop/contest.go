@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// Reversals is how many writes of a target somebody else takes back, within ContestWindow, before it is left alone.
+	// Reversals is how many writes of a target somebody else must take back within ContestWindow before the Loop leaves the
+	// target alone.
 	Reversals = 3
 	// ContestWindow is how long a write that was taken back counts.
 	ContestWindow = time.Hour
@@ -18,21 +19,21 @@ const (
 	lastBackOff  = time.Hour
 )
 
-// A contest is what is remembered of writes that somebody else took back: an autoscaler beside this one, or whoever
-// applies a manifest with a count.
+// A contest has the writes of one target that somebody else took back: another autoscaler, or whoever applies a manifest with a
+// count.
 type contest struct {
 	Key   string          `json:"key"`
-	Times []scaling.Stamp `json:"times"`           // of the latest ones that were taken back
+	Times []scaling.Stamp `json:"times"`           // when the latest ones were found
 	Until scaling.Stamp   `json:"until,omitzero"`  // until when the target is left alone
 	Level int             `json:"level,omitempty"` // how often it was left alone
 }
 
-// A ContendedError says that a target is not written, as somebody else takes writes back.
+// A ContendedError says that a target is not written because somebody else takes its writes back.
 type ContendedError struct {
 	Key   string
 	Times int       // writes that were taken back
 	Last  time.Time // when the last one was found
-	Until time.Time // when it is tried again
+	Until time.Time // when the Loop writes again
 }
 
 // Error says what to do.
@@ -41,8 +42,8 @@ func (e *ContendedError) Error() string {
 		e.Times, e.Key, e.Until.UTC().Format(time.RFC3339))
 }
 
-// contend compares the targets with what was written last, and notes the writes that were taken back: the count has gone
-// the way that it came. It returns those that are left alone for it from now on.
+// contend compares the targets with their last writes and notes the writes that were taken back: the count has moved in the
+// opposite direction since. It returns the targets that are left alone from now on.
 func (l *Loop) contend(now time.Time) (contended []int) {
 	for i := range l.targets {
 		t := &l.targets[i]
@@ -67,7 +68,7 @@ func (l *Loop) contend(now time.Time) (contended []int) {
 	return contended
 }
 
-// note notes a write that was taken back, and reports whether that was one too many.
+// note notes a write that was taken back, and reports whether the target is to be left alone for it.
 func (l *Loop) note(key string, now time.Time) bool {
 	i := slices.IndexFunc(l.memory.Contests, func(c contest) bool { return c.Key == key })
 	if i < 0 {

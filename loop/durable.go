@@ -8,31 +8,31 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// furthest is how often a comparison looks ahead.
+// furthest is how many decisions a comparison of two states looks ahead.
 const furthest = 4
 
-// leastAge is how old a stored state is at least before another one takes its place for the sake of what was not seen yet.
+// leastAge is the age from which a stored state is also compared on an observation that has not been seen yet: no load.
 const leastAge = 30 * time.Second
 
-// mostAge is how long another state is not stored at most, of a group that has more than what is stored: what it has learned
-// does not show in its next answers.
+// mostAge is the age at which the stored state is replaced by a different one if the group has volatile state, since what such
+// a group has learned does not show in its next decisions.
 const mostAge = 5 * time.Minute
 
-// A durable is what is needed to tell whether the state that is stored will do.
+// A durable has what is needed to tell whether the stored state is good enough.
 type durable struct {
-	now, stored time.Time // of the last decision, and of the one whose state is stored
+	now, stored time.Time // of the last decision, and of the decision whose state is stored
 	seen, last  scaling.GroupObservation
 }
 
-// look notes what is decided on. The caller may use it again in the next round.
+// look keeps a copy of the observation, since the caller may reuse it in the next round.
 func (d *durable) look(now time.Time, obs scaling.GroupObservation) {
 	d.last, d.seen, d.now = d.seen, copied(obs, func(v float64) float64 { return v }), now
 }
 
-// copied returns an observation with other numbers in the place of those that are known.
+// copied returns a copy of an observation in which number replaces the known values of readings and pods.
 func copied(obs scaling.GroupObservation, number func(float64) float64) scaling.GroupObservation {
 	obs = scaling.GroupObservation{Readings: slices.Clone(obs.Readings), Targets: slices.Clone(obs.Targets), Histograms: slices.Clone(obs.Histograms)}
-	for i := range obs.Histograms { // whatever a number is, counts only grow
+	for i := range obs.Histograms { // the counts stay as they are, since they only grow
 		h := &obs.Histograms[i]
 		h.Bounds, h.Counts = slices.Clone(h.Bounds), slices.Clone(h.Counts)
 	}
@@ -74,7 +74,7 @@ func (l *Loop) unsaved() ([]byte, error) {
 	return data, nil
 }
 
-// suffices reports whether what is stored will do in the place of what there is, of which group is the group's state.
+// suffices reports whether the stored state is good enough instead of the present one, in which the group's state is group.
 func (l *Loop) suffices(group []byte) (bool, error) {
 	was, err := unseal(l.stored)
 	if err != nil {
@@ -95,14 +95,14 @@ func (l *Loop) suffices(group []byte) (bool, error) {
 	if len(kept) != len(group) && l.durable.now.Sub(l.durable.stored).Abs() >= mostAge {
 		return false, nil
 	}
-	decided := slices.Clone(l.step.Targets) // it belongs to the group, which is asked again here
+	decided := slices.Clone(l.step.Targets) // the slice belongs to the group, which is asked again here
 	will := l.answersAlike(was.Group, group)
 	copy(l.step.Targets, decided)
 	return will, l.group.UnmarshalJSON(group)
 }
 
-// answersAlike reports whether a process that begins in the next round with a stored state of the group's answers as this
-// one will: to what was seen now, to what was seen last, and, after a while, to no load at all.
+// answersAlike reports whether a process that starts in the next round with the stored state of the group would decide as this
+// process will: on the present observation, on the one before, and, once the stored state is leastAge old, on no load at all.
 func (l *Loop) answersAlike(stored, group []byte) bool {
 	d := &l.durable
 	probes := []scaling.GroupObservation{d.seen}
@@ -124,11 +124,11 @@ func (l *Loop) answersAlike(stored, group []byte) bool {
 	return true
 }
 
-// alike reports whether two states give the same answers to an observation that stays as it is: from the next round on,
-// and whenever time alone could change the second one's. A period more or less makes no difference, so that with a first
-// reading that is not known, as a counter's, it is two; and where the second one waits for nothing, it does not matter what
-// the first one waits for. To a process that has not stored anything yet a period makes one: of processes that end after a
-// round or two each would begin its windows where the one before it did.
+// alike reports whether two states lead to the same decisions on an observation that does not change: in the next round, and
+// whenever time alone could change the decision of the second state. The times of these changes may differ by a period; a
+// restart can then delay a decision by two, since the first reading of a counter is not known. If the second state waits for
+// nothing, the first may wait for anything. If nothing has been stored yet, the times must not differ: otherwise processes that
+// end after a round or two would each start their windows over.
 func (l *Loop) alike(stored, group []byte, obs scaling.GroupObservation) bool {
 	if len(stored) == 0 {
 		stored = l.fresh
@@ -164,8 +164,8 @@ func (l *Loop) alike(stored, group []byte, obs scaling.GroupObservation) bool {
 	return true
 }
 
-// would returns what the group decides with a state at a time, and the state after that was carried out. It is false if it
-// cannot have that state.
+// would returns what the group decides with a state at a time, and the state after that decision was carried out. ok is false
+// if the group refuses the state.
 func (l *Loop) would(state []byte, at time.Time, obs scaling.GroupObservation) (d scaling.GroupDecision, after []byte, ok bool) {
 	if l.group.UnmarshalJSON(state) != nil {
 		return d, nil, false

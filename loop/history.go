@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// remembered is how many states a history has: at two a minute those of half an hour.
+// remembered is how many states a history has at most: half an hour at two a minute.
 const remembered = 64
 
 // A history has the hashes of the latest states that were stored.

@@ -8,33 +8,31 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Config says how decisions are carried out. Its zero value writes, and stores before and after.
+// A Config says how decisions are carried out. With its zero value the Loop writes, and stores its state before and after.
 type Config struct {
-	// DryRun decides and stores, and writes nothing. The group is told that the write happened, as otherwise it would
-	// ask for the same each time instead of showing the pace that cooldowns set: keep its state under a key of its own.
+	// DryRun decides and stores but writes nothing. The group is told that the write happened: otherwise it would ask for the
+	// same change every time instead of showing the pace that cooldowns set. Store this state under a key of its own.
 	DryRun bool
-	// Paused decides and stores, and writes nothing. The group is told nothing, so that it goes on at once when the
-	// pause ends.
+	// Paused decides and stores but writes nothing. The group is told nothing, so that it acts at once when the pause ends.
 	Paused bool
-	// Delegated leaves the write to somebody else who is told what is wanted, as a HorizontalPodAutoscaler is that KEDA
-	// feeds. The group is told of a change that went where it had asked to go, when Read shows it. There are no Writes,
+	// Delegated leaves the write to another component that is told the wanted count, such as a HorizontalPodAutoscaler that
+	// KEDA feeds. The group is told of a change in the direction that it asked for when Read shows one. There are no Writes
 	// and nothing to Advance: a round ends with Saved.
 	Delegated bool
-	// Atomic stores and writes in one update, as where the state is in the object that has the replicas: a write takes
-	// Step.Store along. Only for a group of one target.
+	// Atomic stores and writes in one update, for a state that is kept in the object with the replicas: the write includes
+	// Step.Store. Only for a group of one target.
 	Atomic bool
-	// Volatile stores nothing: Step.Store is nil, and a conflict is not decided again. For simulators, and for who can
-	// afford to forget cooldowns in a restart.
+	// Volatile stores nothing: Step.Store is nil, and a conflict is not decided again. For simulators, and for callers that
+	// can afford to lose cooldowns in a restart.
 	Volatile bool
-	// Conflicts is how often a round decides again because a target had changed when it was to be written.
+	// Conflicts is how often a round may decide again because a target changed before it was written.
 	Conflicts int
-	// Period is the time from one round to the next. With it a state is stored only when that matters: see package loop,
-	// What is stored when. Zero means that every state is stored that is another one than the store has.
+	// Period is the time from one round to the next. If it is set, a state is stored only when that matters: see package
+	// loop, What is stored when. Zero means that every state is stored that differs from the stored one.
 	Period time.Duration
-	// LastChange is when the targets were last changed, as far as that is known from elsewhere: from a status that outlived
-	// the state. It counts where what Restore takes over knows of no change, or of one that was more than a second before:
-	// the group is then told of a change in each direction at that time, so that no cooldown is lost. The zero time means
-	// that nothing is known.
+	// LastChange is the time of the last change of the targets, if it is known from elsewhere, such as a status that outlived
+	// the state. It is used if the restored state has no change, or one that is more than a second older: the group is then
+	// told of a change in each direction at that time, so that no cooldown is lost. The zero time means not known.
 	LastChange time.Time
 }
 
@@ -53,38 +51,38 @@ func (c Config) Validate() error {
 type Target struct {
 	// Name is what the group calls it.
 	Name string
-	// Key names the target wherever it is, as "Deployment.apps models/chat". Empty means Name.
+	// Key names the target uniquely, for example "Deployment.apps models/chat". Empty means Name.
 	Key string
-	// ID tells a target from another one that was made under its name later, as a UID. Empty means not known.
+	// ID tells a target from a later one with the same name, as a UID does. Empty means not known.
 	ID string
-	// Version is what a write is conditional on, as a resource version. Empty means that writes are not conditional:
-	// then a write of which no answer came counts as one that can yet arrive for as long as the count is the old one.
+	// Version is what a write is conditional on, such as a resource version. Empty means that writes are not conditional: a
+	// write without an answer may then still arrive for as long as the count is the old one.
 	Version string
 	// Replicas is the count that was asked for.
 	Replicas int32
 	// Missing says that the target does not exist.
 	Missing bool
-	// Alone says that the target is not to be written, whatever is decided, as one that somebody has scaled to 0 by hand.
-	// The group is told nothing.
+	// Alone says that the target is not to be written, whatever is decided, for example because somebody has scaled it to 0 by
+	// hand. The group is told nothing.
 	Alone bool
 }
 
-// A Result is what became of a write.
+// A Result is the outcome of a write.
 type Result uint8
 
 // The results. The zero value is Uncertain, which is always safe to report.
 const (
-	// Uncertain means that no answer came, or none that says whether it was written. Read finds out.
+	// Uncertain means that no answer came, or one that does not say whether the count was written. Read finds out.
 	Uncertain Result = iota
-	// Applied means that it was written.
+	// Applied means that the count was written.
 	Applied
-	// Refused means that it was not written and never will be.
+	// Refused means that the count was not written and never will be.
 	Refused
 	// Conflict means that the target was not at the version that the write was conditional on.
 	Conflict
 )
 
-// A Write asks for the count of one target to be written, on condition of its version.
+// A Write asks the caller to write the count of one target, on condition of its version.
 type Write struct {
 	Index   int // of the target, in the order of Read
 	Name    string
@@ -93,7 +91,7 @@ type Write struct {
 	Version string
 }
 
-// A Loop carries the decisions of one group out, round by round. It is not safe for concurrent use.
+// A Loop carries out the decisions of one group, round by round. It is not safe for concurrent use.
 type Loop struct {
 	group  scaling.Group
 	config Config
@@ -104,27 +102,28 @@ type Loop struct {
 	stored   []byte // what the store has, as far as is known
 	memory   memory
 	durable  durable
-	known    history           // states that this Loop has stored, or taken over
+	known    history           // states that this Loop has stored or restored
 	wrote    map[string]intent // the last write of each target, by key
-	ahead    bool              // what is stored is known to be older than what is known here
-	changed  time.Time         // the last change that is known of, be it lost to the store
-	taken    bool              // the state was just taken over, and not compared with LastChange yet
+	ahead    bool              // the stored state is known to be older than that of this Loop
+	changed  time.Time         // the last known change, even if the store has lost it
+	taken    bool              // the state was just restored, and not compared with LastChange yet
 
 	// Of the round.
 	targets   []Target
 	observed  []scaling.TargetObservation
-	before    []byte // the group's state before the decision, to take it back
+	before    []byte // the group's state before the decision, to undo it
 	step      Step
 	order     []int            // the targets to write, in that order
 	results   []Result         // of each target
 	tried     []bool           // of each target
-	older     map[int][]intent // what was open of each target that is written, before that
+	older     map[int][]intent // the open writes of each target before the one of this round
 	pending   []byte           // what is being stored
 	saved     bool             // whether that is stored, so that writes may be made
 	conflicts int
 }
 
-// New returns the Loop of a group, which belongs to it from then on, or every rule that the configuration breaks.
+// New returns the Loop of a group, or an error with every rule that the configuration breaks. The group belongs to the Loop from
+// then on.
 func New(group scaling.Group, c Config) (*Loop, error) {
 	var e scaling.FieldErrors
 	e.Check(group != nil, "group", nil, "must be set")
@@ -139,16 +138,15 @@ func New(group scaling.Group, c Config) (*Loop, error) {
 	return &Loop{group: group, config: c, fresh: fresh, restored: c.Volatile, changed: c.LastChange}, nil
 }
 
-// NeedsRestore reports whether what is stored is to be loaded and given to Restore before a round: at the start, after
-// a save that failed, and while the stored state is refused.
+// NeedsRestore reports whether the stored state must be loaded and given to Restore before a round: at the start, after a
+// failed save, and while the stored state is refused.
 func (l *Loop) NeedsRestore() bool { return !l.restored || l.refused != nil }
 
-// Restore takes over what is stored; nothing is a fresh start. The bare state of the group, as its MarshalJSON returns
-// it, is taken too. An error is a *scaling.StateError; the same bytes are not tried twice.
+// Restore takes over the stored state; no bytes mean a fresh start. The bare state of the group, as its MarshalJSON returns
+// it, is accepted too. An error is a *scaling.StateError; refused bytes are not tried a second time.
 //
-// A Loop that has decided already knows better than a store that has lost its state, or has an old one of its own again,
-// as after a kubectl replace: it goes on with what it knows, and stores that. Only a state that somebody else has stored
-// takes its place.
+// If a Loop that has already decided finds that the store has lost its state, or has an older one of its states again, as after
+// a kubectl replace, it keeps the state that it has and stores that again. Only a state that somebody else has stored replaces it.
 func (l *Loop) Restore(stored []byte) error {
 	if l.refused != nil && l.restored && bytes.Equal(stored, l.stored) {
 		return l.refused
@@ -162,13 +160,13 @@ func (l *Loop) Restore(stored []byte) error {
 	return l.refused
 }
 
-// knowsBetter reports whether what is stored is older than what is known here.
+// knowsBetter reports whether the stored state is older than that of this Loop.
 func (l *Loop) knowsBetter(stored []byte) bool {
 	switch {
 	case l.refused != nil || l.config.Delegated:
 		return false // nothing was known, or several processes take turns
 	case bytes.Equal(stored, l.stored):
-		// Nobody else wrote: it lacks what did not matter so far.
+		// Nobody else wrote: the stored state lacks only what did not matter so far.
 		return l.ahead || l.config.Period > 0 && !l.config.Atomic && len(l.known) > 0
 	case len(stored) == 0:
 		return true
@@ -176,22 +174,22 @@ func (l *Loop) knowsBetter(stored []byte) bool {
 	return !l.config.Atomic && l.known.has(stored)
 }
 
-// Stored returns what the store has, as far as is known: what a compare-and-swap replaces.
+// Stored returns the bytes that the store has, as far as is known. A compare-and-swap replaces these.
 func (l *Loop) Stored() []byte { return l.stored }
 
 // Seen is what Read found out.
 type Seen struct {
-	// Anew says that the state was that of other targets, and that the group begins afresh.
+	// Anew says that the state belonged to other targets, and that the group starts fresh.
 	Anew bool
-	// Settled are the targets, by index, of which a write without an answer turned out to have happened.
+	// Settled are the targets, by index, for which a write without an answer turned out to have happened.
 	Settled []int
-	// Contended are the targets, by index, of which somebody else took back one write too many: see ContendedError.
+	// Contended are the targets, by index, that are left alone from now on: see ContendedError.
 	Contended []int
 }
 
-// Read takes the targets as they are now, all of them in an order that stays. Now is the time at which they had been read, or
-// later: a write may have arrived while they were. It finds out whose the state is, and
-// which of the open writes happened, and tells the group.
+// Read takes all targets as they are now, in the same order every time. now must not be before the end of reading them, since a
+// write may have arrived meanwhile. Read finds out whether the state belongs to these targets and which of the open writes
+// happened, and tells the group.
 func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	l.targets = append(l.targets[:0], targets...)
 	found := false
@@ -214,8 +212,8 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	return seen
 }
 
-// bind begins anew if the state is that of other targets: of none that is there, nor of one that may be there and
-// cannot be found. A state that does not say whose it is, is that of these targets.
+// bind starts fresh if the state belongs to other targets: to none that exists, and to none that is missing now and has the same
+// key. A state that names no targets belongs to these.
 func (l *Loop) bind() (anew bool) {
 	mine := make([]subject, 0, len(l.targets))
 	same := len(l.memory.Targets) == 0
@@ -242,9 +240,9 @@ func (l *Loop) bind() (anew bool) {
 	return !same
 }
 
-// settle finds out which of the open writes happened, and tells the group. It counts from now: when a write without an
-// answer arrived is not known, and a cooldown that is too long does no harm. A write of which it shows that it did not
-// happen is forgotten; one that can yet arrive stays open.
+// settle finds out which of the open writes happened, and tells the group that they happened now: it is not known when a write
+// without an answer arrived, and a cooldown that is too long does no harm. A write that turns out not to have happened is
+// dropped; one that may still arrive stays open.
 func (l *Loop) settle(now time.Time) (settled []int) {
 	if len(l.memory.Open) == 0 {
 		return nil
@@ -273,7 +271,7 @@ func (l *Loop) settle(now time.Time) (settled []int) {
 	return slices.Compact(settled)
 }
 
-// remind tells the group of a change of which only the time is known, if the state does not know of it.
+// remind tells the group of a change of which only the time is known, if the state lacks it.
 func (l *Loop) remind(now time.Time) {
 	at := l.changed
 	if at.IsZero() || l.memory.Last != nil && at.Sub(l.memory.Last.At.Time()) <= time.Second {

@@ -8,16 +8,16 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// memory is what is stored, beside the kind:
+// memory is what a Loop stores beside the group's state. Together, without the kind:
 //
 //	{"targets":[{"key":"Deployment.apps models/chat","id":"..."}],
 //	"open":[{"key":"...","from":3,"to":4,"at":1700000000000,"version":"7"}],
 //	"last":{"from":2,"to":3,"at":1699999000000},"group":{...}}
 type memory struct {
-	Targets []subject `json:"targets,omitempty"` // whose the state is; none if that is not known
+	Targets []subject `json:"targets,omitempty"` // the targets that the state belongs to; none if that is not known
 	Open    []intent  `json:"open,omitempty"`    // writes that may or may not have happened
-	Last    *change   `json:"last,omitempty"`    // what the group was told of last
-	// Contests are of targets of which somebody else took writes back.
+	Last    *change   `json:"last,omitempty"`    // the last change that the group was told of
+	// Contests are those of targets whose writes somebody else took back.
 	Contests []contest `json:"contests,omitempty"`
 }
 
@@ -27,13 +27,13 @@ type stored struct {
 	Group json.RawMessage `json:"group"`
 }
 
-// A subject says which target a state, or a part of it, is about.
+// A subject says which target a state, or a part of it, belongs to.
 type subject struct {
 	Key string `json:"key"`
 	ID  string `json:"id,omitempty"`
 }
 
-// about reports whether the subject is a target: by ID, or where that is not known by key.
+// about reports whether the subject is the target t: by ID, or by key if an ID is not known.
 func (s *subject) about(t *Target) bool {
 	if s.ID != "" && t.ID != "" {
 		return s.ID == t.ID
@@ -41,7 +41,7 @@ func (s *subject) about(t *Target) bool {
 	return s.Key == t.Key
 }
 
-// A change is what the group was told of last, all targets together.
+// A change is one that the group was told of, in the sum of all targets.
 type change struct {
 	From int32         `json:"from"`
 	To   int32         `json:"to"`
@@ -55,18 +55,18 @@ type intent struct {
 	From int32         `json:"from"`
 	To   int32         `json:"to"`
 	At   scaling.Stamp `json:"at"`
-	// Version is what the write was conditional on: while the target still has it, the write can yet arrive.
+	// Version is what the write was conditional on: while the target still has it, the write may still arrive.
 	Version string `json:"version,omitempty"`
-	// Answered says that the answer was a conflict. That may be the write's own doing: a client that is told to try
-	// again after a server error does, and the second try finds what the first one wrote.
+	// Answered says that the answer was a conflict. The write itself may have caused that: a client retries after a server
+	// error, and the second attempt finds what the first one wrote.
 	Answered bool `json:"answered,omitempty"`
-	// Delegated says that somebody else was to write.
+	// Delegated says that another component was to write.
 	Delegated bool `json:"delegated,omitempty"`
 }
 
-// happened reports whether the write shows in what the target is now. A count that is neither from nor to is somebody
-// else's, which is as good a reason to wait; but not if the write was answered, and not if it was somebody else's to
-// make and went the other way.
+// happened reports whether the present count of the target shows the write. A count that is neither From nor To was written by
+// somebody else, which is as good a reason for a cooldown; but not if the answer to the write was a conflict. A delegated write
+// has happened if the count has moved in its direction.
 func (w *intent) happened(t *Target) bool {
 	if w.ID != "" && t.ID != "" && w.ID != t.ID {
 		return false // made anew under its name
@@ -77,14 +77,14 @@ func (w *intent) happened(t *Target) bool {
 	return t.Replicas != w.From && (!w.Answered || t.Replicas == w.To)
 }
 
-// pending reports whether the write can yet arrive.
+// pending reports whether the write may still arrive.
 func (w *intent) pending(t *Target) bool {
 	return !w.Answered && !w.Delegated && t.Version == w.Version
 }
 
 func kind() scaling.Kind { return scaling.Kind{Name: "loop", Version: 1} }
 
-// State returns what is to be stored at this moment. Between rounds that is what a restart needs.
+// State returns the present state in the form in which it is stored. Between rounds it has all that a restart needs.
 func (l *Loop) State() ([]byte, error) {
 	group, err := l.group.MarshalJSON()
 	if err != nil {
@@ -93,10 +93,10 @@ func (l *Loop) State() ([]byte, error) {
 	return seal(l.memory, group)
 }
 
-// volatile is the name of what is not stored of a state, at whatever depth.
+// volatile is the name of the members of a state that are not stored, at any depth.
 const volatile = "volatile"
 
-// brief returns a state without what is volatile.
+// brief returns a state without its volatile members.
 func brief(state json.RawMessage) json.RawMessage {
 	if !bytes.Contains(state, []byte(`"`+volatile+`"`)) {
 		return state
@@ -111,7 +111,7 @@ func brief(state json.RawMessage) json.RawMessage {
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(state, &items) != nil {
-		return state // a text that says so
+		return state // a string with that word
 	}
 	for i := range items {
 		items[i] = brief(items[i])
@@ -119,7 +119,7 @@ func brief(state json.RawMessage) json.RawMessage {
 	return packed(items, state)
 }
 
-// packed returns a value in JSON, or otherwise what it is of.
+// packed returns a value as JSON, or otherwise if there is none.
 func packed(value any, otherwise json.RawMessage) json.RawMessage {
 	if data, err := json.Marshal(value); err == nil {
 		return data
@@ -165,7 +165,7 @@ func (s stored) Validate() error {
 	return e.Err()
 }
 
-// adopt takes a stored state over; nothing is a fresh start.
+// adopt takes over a stored state; no bytes mean a fresh start.
 func (l *Loop) adopt(data []byte) error {
 	l.memory = memory{}
 	if len(data) == 0 {

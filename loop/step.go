@@ -9,27 +9,27 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// LongestWrite is how long a write of which no answer came can take to arrive: twice what a Kubernetes API server gives
-// a request.
+// LongestWrite is how long a write without an answer may take to arrive: twice the time that a Kubernetes API server allows a
+// request.
 const LongestWrite = 2 * time.Minute
 
-// A Step is what one decision came to. It holds until the next one.
+// A Step is the result of one call of Decide. It is valid until the next one.
 type Step struct {
 	scaling.GroupDecision
 
 	// Store is to be stored before anything is written; nil if the store has it already.
 	Store []byte
-	// Waiting is why nothing is written although the decision acts: a write of another target can yet arrive, and both
-	// together would be more than was ever decided. Nil otherwise.
+	// Waiting says why nothing is written although the decision acts: a write of another target may still arrive, and both
+	// writes together would be more than was ever decided. Nil otherwise.
 	Waiting *WaitingError
-	// Contended has for each target why it is left alone, whatever is decided: somebody else takes its writes back. Nil for
-	// the others, and if there are none.
+	// Contended says for each target why it is left alone, whatever is decided: somebody else takes its writes back. Its
+	// elements are nil for the other targets; it may be nil if there is no such target.
 	Contended []*ContendedError
-	// Err is why there is no state to store, and so nothing to write; nil otherwise.
+	// Err says why there is no state to store, and so nothing to write; nil otherwise.
 	Err error
 }
 
-// A WaitingError says which write, of which no answer came, is waited for.
+// A WaitingError names the write without an answer that the Loop waits for.
 type WaitingError struct {
 	Key      string
 	From, To int32
@@ -41,8 +41,8 @@ func (e *WaitingError) Error() string {
 	return fmt.Sprintf("the write %d -> %d of %s at %s can yet arrive", e.From, e.To, e.Key, e.At.Format(time.RFC3339))
 }
 
-// Decide asks the group. The observation has the targets in the order of Read, from where their names, counts, and
-// whether they are missing are taken; a target that the observation lacks has nothing ready.
+// Decide asks the group. The observation must have the targets in the order of Read; their names, counts and Missing are taken
+// from Read. A target that the observation lacks has no ready replicas.
 func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 	l.step = Step{}
 	l.order, l.pending, l.before, l.saved = l.order[:0], nil, nil, false
@@ -91,7 +91,7 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 	return s
 }
 
-// leave leaves alone what is contended.
+// leave takes the contended targets out of those to be written.
 func (l *Loop) leave(now time.Time) {
 	if len(l.memory.Contests) == 0 || l.config.DryRun || l.config.Delegated {
 		return
@@ -103,7 +103,7 @@ func (l *Loop) leave(now time.Time) {
 	l.order = slices.DeleteFunc(l.order, func(i int) bool { return l.step.Contended[i] != nil })
 }
 
-// complete returns the observations of the targets with what Read knows of them.
+// complete returns the observations of the targets, with names, counts and Missing from Read.
 func (l *Loop) complete(given []scaling.TargetObservation) []scaling.TargetObservation {
 	l.observed = l.observed[:0]
 	for i := range l.targets {
@@ -135,8 +135,8 @@ func (l *Loop) save() []byte {
 	return data
 }
 
-// Unsaved returns the state if the store does not have it, be it one that would do, to be stored by a process that ends or
-// hands over: nothing is lost then. What became of it is told to Saved. It is for the time between rounds.
+// Unsaved returns the state if it differs from the stored one, even if that one is good enough. A process that ends or hands over
+// stores it, so that nothing is lost, and reports the result to Saved. Call it between rounds only.
 func (l *Loop) Unsaved() ([]byte, error) {
 	if l.config.Volatile || !l.restored || l.refused != nil {
 		return nil, nil //nolint:nilerr // what was refused stays as it is stored
@@ -149,8 +149,8 @@ func (l *Loop) Unsaved() ([]byte, error) {
 	return data, nil
 }
 
-// Saved says what became of storing what Decide, Advance or Unsaved returned. After an error nothing is written, and the state is
-// to be restored: it counts if somebody else has stored it.
+// Saved reports the result of storing what Decide, Advance or Unsaved returned. After an error nothing is written, and the state
+// must be restored: if somebody else has stored one, that one replaces the Loop's.
 func (l *Loop) Saved(err error) {
 	if l.pending != nil {
 		l.known.add(l.pending) // after an error too: it may be stored all the same
@@ -172,8 +172,8 @@ func (l *Loop) Saved(err error) {
 	l.saved = true
 }
 
-// arrange puts the targets that are to be written in order: those that grow first, and among them those of which a write
-// is open: where it has arrived, the conflict comes before anything else is written.
+// arrange puts the targets that are to be written in order: those to scale up before those to scale down, and among each those
+// with an open write first. If that write has arrived, its conflict is found before anything else is written.
 func (l *Loop) arrange() {
 	for _, verdict := range []scaling.Verdict{scaling.Up, scaling.Down} {
 		for _, open := range []bool{true, false} {
@@ -186,7 +186,7 @@ func (l *Loop) arrange() {
 	}
 }
 
-// unanswered returns a write of a target that can yet arrive, or nil.
+// unanswered returns a write of a target that may still arrive, or nil.
 func (l *Loop) unanswered(i int) *intent {
 	for n := range l.memory.Open {
 		if w := &l.memory.Open[n]; w.Key == l.targets[i].Key && !w.Answered {
@@ -196,9 +196,9 @@ func (l *Loop) unanswered(i int) *intent {
 	return nil
 }
 
-// waits reports whether a write of another target than the first ones of the order can yet arrive: then nothing is
-// written. A target's own older write needs no waiting, since of two writes on condition of one version one is carried
-// out at most.
+// waits reports whether a write of a target other than the first ones of the order may still arrive: then nothing is written. A
+// target's own older write needs no waiting, since of two writes that are conditional on the same version at most one is
+// carried out.
 func (l *Loop) waits(now time.Time) bool {
 	if len(l.order) == 0 {
 		return false
@@ -219,8 +219,8 @@ func (l *Loop) waits(now time.Time) bool {
 	return false
 }
 
-// intend notes the writes that are about to be made. Each stands for what is open of its target as well: that is
-// conditional on the same version, so that one of them is carried out at most.
+// intend notes the writes that are about to be made. Each also stands for the open writes of its target: they are conditional on
+// the same version, so that at most one of them is carried out.
 func (l *Loop) intend(now time.Time) {
 	l.older = make(map[int][]intent, len(l.order))
 	for _, i := range l.order {
@@ -237,7 +237,7 @@ func (l *Loop) intent(i int, now time.Time) intent {
 	}
 }
 
-// forget drops what is open of a target, and returns it.
+// forget drops the open writes of a target and returns them.
 func (l *Loop) forget(i int) (closed []intent) {
 	l.memory.Open = slices.DeleteFunc(l.memory.Open, func(w intent) bool {
 		if w.Key != l.targets[i].Key {
@@ -249,9 +249,10 @@ func (l *Loop) forget(i int) (closed []intent) {
 	return closed
 }
 
-// Writes yields the writes that are to be made, one after the other: those that add replicas first, and after one that
-// failed none that takes some away, so that what serves is never less than before or after. Nothing is to be written if
-// storing failed. Each write is to be reported with Wrote before the next; one that is not counts as Uncertain.
+// Writes yields the writes to make, one after the other. Writes that add replicas come first, and after a failed write none
+// that removes replicas follows, so that the replicas never fall below both their number before and their number after. If
+// storing failed, Writes yields nothing. Report each write with Wrote before the next one; a write that is not reported counts
+// as Uncertain.
 func (l *Loop) Writes() iter.Seq[Write] {
 	return func(yield func(Write) bool) {
 		if may := l.saved || l.config.Atomic && l.restored && l.step.Err == nil; !may || l.config.DryRun {
@@ -275,14 +276,14 @@ func (l *Loop) Writes() iter.Seq[Write] {
 	}
 }
 
-// Wrote says what became of a write.
+// Wrote reports the result of a write.
 func (l *Loop) Wrote(w Write, r Result) {
 	if w.Index >= 0 && w.Index < len(l.results) {
 		l.results[w.Index] = r
 	}
 }
 
-// goesAgain reports whether the round is to be decided again: a target had changed, and nothing was written, for certain.
+// goesAgain reports whether the round is to be decided again: a target had changed, and certainly nothing was written.
 func (l *Loop) goesAgain() bool {
 	conflict := false
 	for i, r := range l.results {
@@ -294,9 +295,9 @@ func (l *Loop) goesAgain() bool {
 	return conflict && l.conflicts < l.config.Conflicts && l.before != nil
 }
 
-// Advance ends the round: it tells the group what was written, and returns what is to be stored, if anything. With again
-// the decision was taken back, as a target had changed: restore if that is needed, read and decide once more, in the
-// same round; but if the target turns out to be another one (Seen.Anew), in the next, which has observed that one.
+// Advance ends the round: it tells the group what was written, and returns the state to store, if any. If again is true, the
+// decision was undone because a target had changed: restore if that is needed, then read and decide once more in the same
+// round. If the target turns out to be another one (Seen.Anew), decide in the next round instead, which observes that one.
 func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 	if !l.restored || l.refused != nil || l.step.Err != nil {
 		return nil, false
@@ -313,7 +314,7 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 			l.resolve(i)
 		}
 		if err := l.group.UnmarshalJSON(l.before); err != nil {
-			l.restored, l.step.Err = false, err // begin anew from what is stored
+			l.restored, l.step.Err = false, err // restore from the store
 			return nil, false
 		}
 		l.conflicts++
@@ -341,7 +342,7 @@ func (l *Loop) carriedOut(now time.Time, was func(i int) bool) {
 	})
 }
 
-// remember notes a write that was carried out, to see whether it stays.
+// remember notes a write that was carried out, to find out later whether somebody takes it back.
 func (l *Loop) remember(i int, now time.Time) {
 	if l.wrote == nil {
 		l.wrote = make(map[string]intent)
@@ -349,8 +350,8 @@ func (l *Loop) remember(i int, now time.Time) {
 	l.wrote[l.targets[i].Key] = l.intent(i, now)
 }
 
-// resolve notes what is known of a target's write, with what was open before: only a write that was carried out says
-// that an older one was not and never will be.
+// resolve updates the open writes of a target with the result of its write. Only a write that was carried out proves that an
+// older one was not and never will be.
 func (l *Loop) resolve(i int) {
 	switch {
 	case l.tried[i] && l.results[i] == Applied:
@@ -368,7 +369,7 @@ func (l *Loop) resolve(i int) {
 	}
 }
 
-// advanceAtomic ends a round in which one update was to store and to write.
+// advanceAtomic ends a round in which one update stores and writes.
 func (l *Loop) advanceAtomic() (again bool) {
 	if len(l.order) == 0 {
 		l.conflicts = 0
@@ -393,9 +394,9 @@ func (l *Loop) advanceAtomic() (again bool) {
 	return again
 }
 
-// RequeueAfter returns how long to wait for the next round: until a period has passed since this one began, or until
-// next (as of a Step or a Decision), if that is set and earlier. It is never less than a second, nor than the period
-// where that is shorter, and never more than the period: a zero next does not make anybody sleep for ever.
+// RequeueAfter returns how long to wait for the next round: until a period has passed since this one began, or until next (of a
+// Step or a Decision), if that is set and earlier. The wait is at least a second, or the period if that is shorter, and at most
+// the period, so that nobody sleeps forever on a zero next.
 func RequeueAfter(began, now, next time.Time, period time.Duration) time.Duration {
 	due := began.Add(period)
 	if next.After(began) && next.Before(due) {
@@ -404,5 +405,5 @@ func RequeueAfter(began, now, next time.Time, period time.Duration) time.Duratio
 	return min(max(due.Sub(now), min(time.Second, period)), period)
 }
 
-// Next returns when time alone could change the answer; zero for never.
+// Next returns when the passing of time alone could change the decision; zero for never.
 func (s *Step) Next() time.Time { return s.GroupDecision.Next() }

@@ -8,20 +8,20 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A fleet is what a shadow believes to have.
+// A fleet is the imagined fleet of a shadow.
 type fleet struct {
 	count  int32
-	waits  []batch // of replicas that start, the oldest first
-	inStep bool    // whether it is the real fleet: asked for the same count since both were the same
+	waits  []batch // of replicas that are starting, the oldest first
+	inStep bool    // whether it equals the real fleet: both were the same once, and their counts have been equal since
 }
 
-// A batch is replicas that were asked for together.
+// A batch has the replicas that were requested together.
 type batch struct {
 	at time.Time
 	n  int32
 }
 
-// mostBatches is how many batches are told apart.
+// mostBatches is how many batches are kept apart.
 const mostBatches = 32
 
 // ready is how many replicas have started.
@@ -33,19 +33,19 @@ func (f *fleet) ready() int32 {
 	return n
 }
 
-// wait has n replicas, of those that are there, start at a time.
+// wait records that n of the replicas are starting since the given time.
 func (f *fleet) wait(at time.Time, n int32) {
 	if n <= 0 {
 		return
 	}
-	if len(f.waits) == mostBatches { // the oldest two as late as the later of them
+	if len(f.waits) == mostBatches { // merge the oldest two, at the later time
 		f.waits[1].n += f.waits[0].n
 		f.waits = slices.Delete(f.waits, 0, 1)
 	}
 	f.waits = append(f.waits, batch{at, n})
 }
 
-// set asks for a count. What starts is the first to go, the newest of it first.
+// set changes the count. A scale-down first removes replicas that are starting, the newest of them first.
 func (f *fleet) set(at time.Time, count int32) {
 	more := count - f.count
 	f.count = count
@@ -63,7 +63,7 @@ func (f *fleet) set(at time.Time, count int32) {
 	}
 }
 
-// look brings the fleet up to a time at which so many replicas are asked for and ready in truth.
+// look brings the fleet up to a time at which the real fleet has spec replicas requested and ready ones ready.
 func (f *fleet) look(now time.Time, spec, ready int32, start time.Duration) {
 	pending := max(0, spec-max(ready, 0))
 	same := f.count == spec
@@ -75,7 +75,7 @@ func (f *fleet) look(now time.Time, spec, ready int32, start time.Duration) {
 	f.inStep = same && pending == 0 && len(f.waits) == 0
 }
 
-// follow has as many replicas start as do in truth.
+// follow keeps as many replicas starting as the real fleet has pending.
 func (f *fleet) follow(now time.Time, pending int32) {
 	started := f.count - f.ready() - pending
 	for started > 0 {
@@ -95,7 +95,7 @@ func (f *fleet) back(by time.Duration) {
 	}
 }
 
-// reading returns what a reading would be of this fleet, where so many real replicas are ready.
+// reading returns what a reading of the real fleet would be for this fleet; served is the number of real replicas that are ready.
 func (f *fleet) reading(r scaling.Reading, m Metric, served int32) scaling.Reading {
 	if m.Kind == Fleet || !r.Known() {
 		return r
@@ -114,7 +114,7 @@ func (f *fleet) reading(r scaling.Reading, m Metric, served int32) scaling.Readi
 		r.Upper = max(r.Lower, r.Upper*by)
 		return r
 	}
-	// The counts as numbers, as whoever made them may have made anything of them.
+	// The counts as float64, since a reading from elsewhere may have any int32 in them.
 	values, failed, booting, stuck := float64(r.Values), float64(max(r.Failed, 0)), float64(max(r.NotReady, 0)), float64(max(r.Stuck, 0))
 	pods := values + failed + booting
 	lower := finite(r.Lower * pods)
@@ -124,7 +124,7 @@ func (f *fleet) reading(r scaling.Reading, m Metric, served int32) scaling.Readi
 		if failed > 0 {
 			upper += fill * failed
 		}
-	} else if r.Upper > r.Lower { // nobody is missing, and yet it is an interval
+	} else if r.Upper > r.Lower { // an interval although no pod is missing
 		upper = r.Upper * pods
 	}
 	switch {
@@ -148,8 +148,8 @@ func (f *fleet) reading(r scaling.Reading, m Metric, served int32) scaling.Readi
 	return own
 }
 
-// starts learns how long a replica of the real fleet takes to start: from when a count was asked for to when as many
-// are ready.
+// starts learns how long replicas of the real fleet take to start: from the time when a higher count is first seen to the time
+// when as many are ready.
 type starts struct {
 	spec  int32
 	known bool
@@ -180,7 +180,7 @@ func (s *starts) look(now time.Time, spec, ready int32) {
 			s.took = append(s.took, min(max(now.Sub(r.at), 0), 24*time.Hour))
 			return true
 		}
-		return spec < r.count // it was taken back
+		return spec < r.count // the count was lowered again
 	})
 }
 
@@ -190,7 +190,7 @@ func (s *starts) back(by time.Duration) {
 	}
 }
 
-// typical is the median.
+// typical returns the median of the starts, or otherwise if there are none.
 func (s *starts) typical(otherwise time.Duration) time.Duration {
 	if len(s.took) == 0 {
 		return otherwise

@@ -10,46 +10,46 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Most is how many shadows there may be.
+// Most is the maximum number of shadows.
 const Most = 8
 
-// DefaultColdStart is how long a start is taken to last until one has been seen.
+// DefaultColdStart is the assumed duration of a start until one has been observed.
 const DefaultColdStart = 5 * time.Minute
 
 // A Policy is a shadow: a policy with a name.
 type Policy struct {
 	Name string
-	// Policy decides. It belongs to the Shadows from then on, and must share nothing with any other.
+	// Policy decides. It belongs to the Shadows from then on and must share nothing with any other policy.
 	Policy scaling.Policy
-	// Metrics are those of its readings that are not PerPod, or have a fill.
+	// Metrics describes those of its readings that are not PerPod or have a fill.
 	Metrics []Metric
 }
 
-// A Kind says what a reading is of.
+// A Kind says how a reading depends on the number of replicas.
 type Kind uint8
 
-// The kinds. The zero value is PerPod, which readings of pods are.
+// The kinds. The zero value is PerPod, the kind of readings that are made of the values of pods.
 const (
-	PerPod  Kind = iota // a mean over the pods that it counts, of what they share
-	Average             // a mean over the ready replicas, of what they share, as a query returns it
-	Fleet               // of the fleet as a whole, or of each replica alike: a total, a time, a hit rate
+	PerPod  Kind = iota // a load that the replicas share: its mean over the pods that the reading counts
+	Average             // a load that the replicas share: its mean over the ready replicas, as a query returns it
+	Fleet               // independent of the number of replicas: a total of the fleet, a time, a hit rate
 )
 
-// A Metric is what is to be known of a reading. One that is not listed is PerPod.
+// A Metric describes a reading. A reading that is not listed is PerPod.
 type Metric struct {
 	Name string
 	Kind Kind
-	// Fill is what a missing pod counts in the reading's upper end, as scaling.FromPods takes it: 0 means no limit.
+	// Fill is what a missing pod counts in the reading's upper end, as in scaling.FromPods: 0 means no limit.
 	Fill float64
 }
 
-// A Config says who watches.
+// A Config is the configuration of the shadows of one target.
 type Config struct {
-	// Policies are the shadows: one at least and Most at most, with names that differ.
+	// Policies are the shadows: at least one and at most Most, with unique names.
 	Policies []Policy
-	// ColdStart is how long a start is taken to last until one has been seen of the real fleet; 0 means DefaultColdStart.
+	// ColdStart is the assumed duration of a start until one of the real fleet has been observed; 0 means DefaultColdStart.
 	ColdStart time.Duration
-	// Go runs a function beside its caller; nil means a goroutine. One that runs it at once is for simulators.
+	// Go runs a function concurrently; nil means in a goroutine. Simulators can set one that runs the function at once.
 	Go func(func())
 }
 
@@ -79,12 +79,12 @@ type Shadows struct {
 	config Config
 	starts starts
 	all    []*shadow
-	seen   bool // whether anything was looked at
+	seen   bool // whether Look was called
 	at     time.Time
 	trail  trail // of the real fleet
 }
 
-// A shadow is one of them.
+// A shadow is one of the Shadows.
 type shadow struct {
 	name    string
 	policy  scaling.Policy
@@ -93,12 +93,12 @@ type shadow struct {
 	wish    Wish
 	begun   bool
 	busy    bool
-	asked   time.Time // when what it is busy with was seen
+	asked   time.Time // time of the observation that it was last given
 	trail   trail
 	done    chan answer
 }
 
-// An answer is what a shadow's goroutine came to.
+// An answer is the result of a shadow's goroutine.
 type answer struct {
 	verdict  scaling.Verdict
 	from, to int32
@@ -106,7 +106,7 @@ type answer struct {
 	failed   string
 }
 
-// New returns the Shadows of a configuration, or every rule that it breaks.
+// New returns the Shadows of a configuration, or an error with every rule that it breaks.
 func New(c Config) (*Shadows, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -126,9 +126,9 @@ func New(c Config) (*Shadows, error) {
 	return s, nil
 }
 
-// Resume gives shadows the counts back that they had before a restart, by their names: what Wishes returned. What a policy remembered
-// is gone, so that it begins anew (Wish.Remembers); it is told when its count was last changed, so that its cooldowns go on. It is to be called before the first Look;
-// a wish that cannot have been one is passed over.
+// Resume gives shadows back, by name, the counts that they had before a restart, as Wishes returned them. The memory of a policy
+// is lost and starts fresh (Wish.Remembers); the policy is told when its count was last changed, so that its cooldowns go on.
+// Call Resume before the first Look. It ignores wishes that Wishes cannot have returned.
 func (s *Shadows) Resume(wishes []Wish) {
 	for _, w := range wishes {
 		for _, one := range s.all {
@@ -157,8 +157,8 @@ func (one *shadow) resume(w Wish) {
 	})
 }
 
-// Look shows the shadows what was seen of the target, at the time and on the observation that the real policy decided on.
-// It returns at once: each shadow decides beside the caller, and has until the next look. Shadows begin with the real count.
+// Look shows the shadows the time and the observation that the real policy decided on. It returns at once: each shadow decides
+// concurrently and has time until the next Look. Shadows start with the real count.
 func (s *Shadows) Look(now time.Time, obs scaling.Observation) {
 	s.collect()
 	s.pass(now, obs.SpecReplicas)
@@ -183,7 +183,8 @@ func (s *Shadows) Look(now time.Time, obs scaling.Observation) {
 	}
 }
 
-// pass counts the time since the last look, in which the counts were those that they are now, and takes what is remembered back with a clock that went back.
+// pass adds the time since the last look to the replica-seconds, as if the present counts had held all that time. If the clock
+// went back, it moves all remembered times back with it.
 func (s *Shadows) pass(now time.Time, spec int32) {
 	back := time.Duration(0)
 	if s.seen {
@@ -204,7 +205,7 @@ func (s *Shadows) pass(now time.Time, spec int32) {
 	s.seen, s.at = true, now
 }
 
-// look brings what a shadow believes up to a time.
+// look brings the imagined fleet of a shadow up to a time.
 func (one *shadow) look(now time.Time, obs *scaling.Observation, start time.Duration) {
 	w := &one.wish
 	if !one.begun {
@@ -222,10 +223,10 @@ func (one *shadow) look(now time.Time, obs *scaling.Observation, start time.Dura
 	}
 }
 
-// decide asks the policy, and tells it that what it asked for was carried out.
+// decide asks the policy, and tells it that its decision was carried out.
 func (one *shadow) decide(now time.Time, obs scaling.Observation) {
 	a := answer{failed: "it did not return"}
-	defer func() { one.done <- a }() // also where the goroutine is ended from within
+	defer func() { one.done <- a }() // also if the policy ends the goroutine
 	_, why := contained(func() {
 		d := one.policy.Decide(now, obs)
 		a.verdict, a.from, a.to = d.Verdict, obs.SpecReplicas, obs.SpecReplicas
@@ -238,7 +239,7 @@ func (one *shadow) decide(now time.Time, obs scaling.Observation) {
 	a.failed = why
 }
 
-// contained runs a policy's code. It returns what is wrong with the policy if that panics.
+// contained runs a policy's code. If that panics, it returns Failed and the panic as text.
 func contained(f func()) (out Out, why string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -249,7 +250,7 @@ func contained(f func()) (out Out, why string) {
 	return None, ""
 }
 
-// describe writes what a policy panicked with, which has methods of its own.
+// describe returns the value of a policy's panic as text. Methods of that value may panic, too.
 func describe(p any) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -259,7 +260,7 @@ func describe(p any) (text string) {
 	return fmt.Sprintf("panic: %v", p)
 }
 
-// collect takes the answers that there are.
+// collect takes the answers that have arrived.
 func (s *Shadows) collect() {
 	for _, one := range s.all {
 		select {
@@ -270,7 +271,7 @@ func (s *Shadows) collect() {
 	}
 }
 
-// take takes an answer in.
+// take applies an answer to the shadow's wish and fleet.
 func (one *shadow) take(a answer) {
 	one.busy = false
 	w := &one.wish
@@ -287,8 +288,8 @@ func (one *shadow) take(a answer) {
 	w.Replicas, w.Ready = one.fleet.count, one.fleet.ready()
 }
 
-// Wait waits until every shadow has decided, or over is closed, whichever is first: for callers that have nothing else to
-// do. One that is left out for good is not waited for.
+// Wait waits until every shadow has decided or over is closed, whichever comes first. It is for callers that have nothing else
+// to do. It does not wait for shadows that are left out for good.
 func (s *Shadows) Wait(over <-chan struct{}) {
 	for _, one := range s.all {
 		if !one.busy {
@@ -304,7 +305,7 @@ func (s *Shadows) Wait(over <-chan struct{}) {
 	}
 }
 
-// Wishes returns what each shadow asked for last, in their order.
+// Wishes returns what each shadow asked for last, in the order of Config.Policies.
 func (s *Shadows) Wishes() []Wish {
 	s.collect()
 	all := make([]Wish, len(s.all))
@@ -314,7 +315,7 @@ func (s *Shadows) Wishes() []Wish {
 	return all
 }
 
-// show returns what a shadow is to see, as a copy of its own.
+// show returns the observation for a shadow, as a separate copy.
 func (one *shadow) show(obs *scaling.Observation) scaling.Observation {
 	f := &one.fleet
 	own := scaling.Observation{
@@ -336,5 +337,5 @@ func (one *shadow) show(obs *scaling.Observation) scaling.Observation {
 	return own
 }
 
-// finite returns a number that a reading can have below; what is larger saturates.
+// finite caps a number at the largest finite one, which Lower of a reading can have.
 func finite(x float64) float64 { return min(x, math.MaxFloat64) }

@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// TrailSpan is how far back a trail goes, at least where it has no more than 256 changes.
+// TrailSpan is how far back a trail goes if it has no more than 256 changes in that time.
 const TrailSpan = time.Hour
 
-// mostChanges is how many changes a trail has.
+// mostChanges is how many changes a trail has at most.
 const mostChanges = 256
 
-// A Count is how many replicas were asked for from a time on.
+// A Count is the replica count that is asked for from a time on.
 type Count struct {
 	At       time.Time `json:"at"`
 	Replicas int32     `json:"replicas"`
 }
 
-// Trails returns which counts were asked for in the last hour: of the real fleet, as they were seen, and of each shadow, in the
-// order of Wishes. The first of each says what was there when the hour began. It is what a simulator needs to say what the counts would have attained,
-// as capacity.Past.Attained does. ColdStart is how long a start takes: the median of those that were seen.
+// Trails returns the counts of the last hour: those of the real fleet, as observed, and those that each shadow asked for, in the
+// order of Wishes. The first Count of each is the one in force when the hour began. A simulator needs them to find out how many
+// requests would have met the SLO with these counts, as capacity.Past.Attained does. coldStart is the duration of a start: the
+// median of the observed ones.
 func (s *Shadows) Trails() (incumbent []Count, shadows [][]Count, coldStart time.Duration) {
 	s.collect()
 	for _, one := range s.all {
@@ -31,7 +32,7 @@ func (s *Shadows) Trails() (incumbent []Count, shadows [][]Count, coldStart time
 // A trail has the counts of the last hour, oldest first.
 type trail []Count
 
-// note notes a count. What is older than the hour goes, but for the one that it began with.
+// note adds a count. Counts older than the hour are dropped, except the one in force when the hour began.
 func (t *trail) note(at time.Time, n int32) {
 	if len(*t) == 0 || (*t)[len(*t)-1].Replicas != n {
 		*t = append(*t, Count{at, n})

@@ -1,5 +1,5 @@
-// Package replay says what the counts of shadows would have attained: the last hour's requests are simulated with each, every
-// five minutes, beside whatever runs.
+// Package replay finds out how many requests would have met the SLO with the counts of shadows. Every five minutes it simulates
+// the last hour's requests with the counts of each shadow, concurrently with the caller.
 //
 //	r, err := replay.New(replay.Config{Capacity: c})   // the SLO, and how fast a replica is
 //	...
@@ -9,9 +9,9 @@
 //	}
 //	found := r.Found()                                 // plain data, nil until it is known
 //
-// Observations must have the metrics of capacity.Metrics; one that lacks some is passed over. Nothing is written, and what
-// panics in a simulation is told as Config.Failed and ends nothing else. The memory of a Replays is bounded as that of a
-// capacity.Recorder is.
+// Observations must have the metrics of capacity.Metrics; an observation that lacks one is ignored. Nothing is written. A panic
+// in a simulation is reported to Config.Failed and stops nothing else. The memory of a Replays is bounded like that of a
+// capacity.Recorder.
 package replay
 
 import (
@@ -24,46 +24,46 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Every is how often the past is replayed at most.
+// Every is the shortest time between two replays.
 const Every = 5 * time.Minute
 
-// A Turn lets one replay run at a time, of all that share it.
+// A Turn lets only one replay run at a time among all Replays that share it.
 type Turn chan struct{}
 
 // NewTurn returns a Turn.
 func NewTurn() Turn { return make(Turn, 1) }
 
-// A Config says by what counts are judged.
+// A Config says how counts are judged.
 type Config struct {
-	// Capacity has the SLO and the server. Its bounds and goal are not looked at.
+	// Capacity has the SLO and the server. Its bounds and goal are not used.
 	Capacity capacity.Config
-	// Turn is shared by those of which one is to replay at a time: one that finds another at it asks again when it sees the
-	// next observation. Nil means one of its own.
+	// Turn is shared by Replays of which only one is to replay at a time: if another one is replaying, a Replays tries again
+	// with the next observation. Nil means a Turn of its own.
 	Turn Turn
-	// Failed is told of a panic; nil means nobody is.
+	// Failed is called after a panic, if it is not nil.
 	Failed func(why string)
 }
 
-// A Found is what counts would have attained.
+// A Found says how many requests would have met the SLO with which counts.
 type Found struct {
-	// Actual is what the real counts attain, by the simulator (Attained) and in truth (Measured).
+	// Actual is for the real counts, according to the simulator (Attained) and as measured (Measured).
 	Actual capacity.Attainment
-	// Shadows is what each shadow's counts would have attained, by its name. One of which too little is known is not in it.
+	// Shadows is for the counts of each shadow, by name. It lacks shadows of which too little is known.
 	Shadows map[string]capacity.Attainment
 }
 
-// Replays gathers the past of one fleet. It is safe for concurrent use; the Shadows that it is given are not.
+// Replays gathers the past of one fleet. It is safe for concurrent use, unlike the Shadows that it is given.
 type Replays struct {
 	config Config
 
 	mu       sync.Mutex
 	recorder *capacity.Recorder
-	last     time.Time // when one was begun, or the first observation came
+	last     time.Time // when the last replay began, or else when the first observation came
 	running  bool
 	found    *Found
 }
 
-// New returns Replays, or every rule that the configuration breaks.
+// New returns Replays, or an error with every rule that the configuration breaks.
 func New(c Config) (*Replays, error) {
 	recorder, err := capacity.NewRecorder(c.Capacity)
 	if err != nil {
@@ -75,8 +75,8 @@ func New(c Config) (*Replays, error) {
 	return &Replays{config: c, recorder: recorder}, nil
 }
 
-// See notes what the shadows were shown, and returns what is to be run beside, if a replay is due: it must be run, as the turn
-// is taken until it is done. It returns at once.
+// See records the observation that the shadows were shown. If a replay is due, it returns a function that the caller must run
+// concurrently, since the Turn is taken until that is done. See itself returns at once.
 func (r *Replays) See(now time.Time, obs scaling.Observation, of *shadow.Shadows) (run func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,14 +109,14 @@ func (r *Replays) See(now time.Time, obs scaling.Observation, of *shadow.Shadows
 	}
 }
 
-// Found returns what was found last, or nil. It is not to be changed.
+// Found returns the results of the last replay, or nil. The caller must not change them.
 func (r *Replays) Found() *Found {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.found
 }
 
-// replay replays the past with each of the counts. It is nothing if too little came, or on trouble.
+// replay replays the past with each of the counts. found is nil if too few requests came, or after a panic.
 func (r *Replays) replay(past *capacity.Past, actual []shadow.Count, trails [][]shadow.Count, wishes []shadow.Wish) (found *Found) {
 	defer func() {
 		if p := recover(); p != nil {
