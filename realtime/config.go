@@ -13,25 +13,25 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// MaxMetrics is the most metrics that one Scaler takes: it bounds the size of the state.
+// MaxMetrics is the maximum number of metrics of a Scaler. It bounds the size of the state.
 const MaxMetrics = 8
 
 // DefaultMetric is the metric of the LLMAutoScaler proposal: the requests waiting in a vLLM server.
 const DefaultMetric = "vllm:num_requests_waiting"
 
-// Config says how to scale. Its zero value is not valid; start from Kaito or Responsive and change what is to
-// differ. Every field means what it says: a Cooldown or Window of zero is none.
+// Config says how to scale. Its zero value is not valid; start from Kaito or Responsive and change what should differ. Zero
+// values have no hidden defaults: a Cooldown or Window of zero means none.
 type Config struct {
 	Bounds  scaling.Bounds `json:"bounds"`
 	Metrics []Metric       `json:"metrics"` // 1 to MaxMetrics, in any order
 	Up      Rule           `json:"up"`
 	Down    Rule           `json:"down"`
-	// Period is how often a sample is taken. A sample stands for the Period before it. Decide at least every two
-	// periods: a longer gap starts every window anew (warning scaling.DecidedTooRarely).
+	// Period is the interval between samples. A sample stands for the Period before it. Decide at least every two periods: a
+	// longer gap restarts every window (warning scaling.DecidedTooRarely).
 	Period time.Duration `json:"period"`
 	// CooldownScope says which changes start a cooldown.
 	CooldownScope CooldownScope `json:"cooldownScope"`
-	// HoldWhilePending allows no scale-up while replicas that were asked for are not ready.
+	// HoldWhilePending blocks scale-up while requested replicas are not ready.
 	HoldWhilePending bool `json:"holdWhilePending"`
 }
 
@@ -39,38 +39,38 @@ type Config struct {
 type Metric struct {
 	Name string  `json:"name"` // of the scaling.Reading
 	High float64 `json:"high"` // scale up above it; above Low
-	Low  float64 `json:"low"`  // scale down below it; not negative. Nothing is below 0: a Low of 0 blocks every down.
+	Low  float64 `json:"low"`  // scale down below it; not negative. No reading is below 0: a Low of 0 blocks every scale-down.
 	Role Role    `json:"role"`
 }
 
 // A Rule says how one direction acts.
 //
-// A window is about time. A sample stands for the Period that ends at its time, so with a Period of 15 s a window of
-// 30 s takes two breaching samples in a row and one of 300 s takes twenty. A single sample on the right side of the
-// threshold starts the window anew, as do more than two periods without a decision and four or more without a sample.
-// What is missing for less counts as what is known on both sides of it: one reading without a sample, or two. A window
-// that is not yet covered never passes. The memory of a metric is one streak: which side, since when, until when.
+// A window is a length of time, not a number of samples. A sample stands for the Period that ends at its time, so with a Period
+// of 15 s a window of 30 s takes two breaching samples in a row and one of 300 s takes twenty. A single sample that does not
+// breach the threshold restarts the window, as do more than two periods without a decision and four or more without a sample.
+// A shorter gap, of one or two readings without a sample, counts like the samples on both sides of it. A window that is not yet
+// covered never passes. The memory of a metric is one streak: on which side, since when, until when.
 //
-// A cooldown runs from the last change that was carried out, as reported by Applied; a write that was refused starts
-// none, nor does a repair of the bounds. It has passed when elapsed >= cooldown. Whatever the cooldown, a change needs a
-// sample that is newer than the last change (code BeforeChange).
+// A cooldown runs from the last change that was carried out, as reported by Applied. A refused write starts none, nor does a
+// change of a count that was outside the bounds. The cooldown has passed when elapsed >= cooldown. Whatever the cooldown, a
+// change needs a sample that is newer than the last change (code BeforeChange).
 type Rule struct {
-	Step     int32         `json:"step"`     // replicas a change; at least 1
+	Step     int32         `json:"step"`     // replicas per change; at least 1
 	Cooldown time.Duration `json:"cooldown"` // time to wait after a change
-	Window   time.Duration `json:"window"`   // how long the threshold must have been passed
+	Window   time.Duration `json:"window"`   // how long the threshold must have been breached
 }
 
-// A Role says in which direction a metric has a say.
+// A Role says in which directions a metric can act.
 type Role int8
 
 // The roles of a metric.
 const (
-	// Both lets a metric ask for more and for less. It is the default.
+	// Both lets a metric ask for scale-up and for scale-down. It is the default.
 	Both Role = iota
-	// UpOnly lets a metric ask for more and neither ask for less nor stand in its way, as suits latencies: an idle
-	// fleet has none.
+	// UpOnly lets a metric ask for scale-up; it neither asks for scale-down nor blocks it. This suits latencies, since an
+	// idle fleet has none.
 	UpOnly
-	// DownVeto lets a metric only block: down needs it below Low, up does not ask it, as suits preemptions.
+	// DownVeto lets a metric only block scale-down, which needs it below Low; scale-up ignores it. This suits preemptions.
 	DownVeto
 )
 
@@ -96,10 +96,10 @@ func (s CooldownScope) String() string {
 // Kaito returns the configuration with the numbers of the LLMAutoScaler proposal, up and down: step 1 and 1, cooldown
 // 600 s and 1800 s, window 30 s and 300 s, period 15 s, cooldown scope Any.
 //
-// The rule is not the proposal's to the letter. Its loop over several metrics starts from the current count and keeps
-// the maximum, so it can never scale down, not even with one metric; its text (the highest wish wins) is what holds
-// here. Its windows pass when they are empty, its history mixes time and slice order, and its values are truncated to
-// int32; none of that is kept.
+// The rule is not exactly that of the proposal. The proposal's loop over several metrics starts from the current count and keeps
+// the maximum, so it can never scale down, not even with one metric; this package follows its text, by which the highest count
+// wins. In the proposal windows pass when they are empty, the history mixes time and slice order, and values are truncated to
+// int32; this package does none of that.
 func Kaito(bounds scaling.Bounds, metrics ...Metric) Config {
 	return Config{
 		Bounds:  bounds,
@@ -140,14 +140,14 @@ func (r Rule) validate(field string) error {
 	return e.Err()
 }
 
-// metric is a Metric with its fingerprint, by which its streak is found again.
+// metric is a Metric with its fingerprint, which identifies its streak in the state.
 type metric struct {
 	Metric
 	id uint64
 }
 
-// prepare sorts the metrics by name, so that their order in the configuration cannot matter, and gives each the
-// fingerprint of all that a streak depends on: a changed threshold or window starts it anew.
+// prepare sorts the metrics by name, so that their order in the configuration does not matter, and gives each a fingerprint of
+// everything that a streak depends on: a changed threshold or window restarts it.
 func (c Config) prepare() []metric {
 	metrics := make([]metric, 0, len(c.Metrics))
 	for _, m := range c.Metrics {

@@ -10,9 +10,9 @@ import (
 
 // Codes of the steps. Each states the inequality that raises it; durations are in seconds.
 const (
-	// AboveHigh asks for more: the metric has been above its high threshold for the whole window.
+	// AboveHigh asks for scale-up: the metric has been above its high threshold for the whole window.
 	AboveHigh scaling.Code = "AboveHigh lower > high, held:s >= window:s"
-	// BelowLow asks for less: the metric has been below its low threshold for the whole window.
+	// BelowLow asks for scale-down: the metric has been below its low threshold for the whole window.
 	BelowLow scaling.Code = "BelowLow upper < low, held:s >= window:s"
 	// UpWindow holds: the metric is above its high threshold, but not yet for long enough.
 	UpWindow scaling.Code = "UpWindow lower > high, held:s < window:s"
@@ -22,15 +22,15 @@ const (
 	Between scaling.Code = "Between lower <= high, upper >= low"
 	// NoSample holds: the metric has no sample, or one older than two periods.
 	NoSample scaling.Code = "NoSample"
-	// Vetoed holds: the metric is above its high threshold, but may only block.
+	// Vetoed holds: the metric is above its high threshold, but may only block scale-down.
 	Vetoed scaling.Code = "Vetoed lower > high"
-	// Ignored holds: the metric is below its low threshold, but may only ask for more.
+	// Ignored holds: the metric is below its low threshold, but may only ask for scale-up.
 	Ignored scaling.Code = "Ignored upper < low"
-	// Cooldown takes a change back: the last one is too recent.
+	// Cooldown cancels a change: the last one is too recent.
 	Cooldown scaling.Code = "Cooldown elapsed:s < cooldown:s"
-	// BeforeChange holds: the metric's sample is no newer than the last change, and says nothing of the fleet since.
+	// BeforeChange holds: the metric's sample is not newer than the last change, so that it does not show its effect.
 	BeforeChange scaling.Code = "BeforeChange age:s >= elapsed:s"
-	// Pending takes a scale-up back: replicas that were asked for are not ready.
+	// Pending cancels a scale-up: requested replicas are not ready.
 	Pending scaling.Code = "Pending ready < spec"
 )
 
@@ -40,7 +40,7 @@ type Scaler struct { //nolint:recvcheck // the value is the algorithm; inner met
 	metrics []metric
 }
 
-// New returns the Scaler of a configuration, or every rule that it breaks.
+// New returns the Scaler of a configuration, or an error with every rule that it breaks.
 func New(c Config) (Scaler, error) {
 	if err := c.Validate(); err != nil {
 		return Scaler{}, err
@@ -51,14 +51,14 @@ func New(c Config) (Scaler, error) {
 // Kind names the algorithm and the version of its state.
 func (s Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "realtime", Version: 1} }
 
-// Applied records a change that was carried out: the cooldowns count from it. A change from outside the bounds is a
-// repair and starts none, nor does one that changes nothing.
+// Applied records a change that was carried out, from which the cooldowns count. A change of a count that was outside the bounds
+// starts none, nor does one that changes nothing.
 func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	if len(s.metrics) == 0 {
 		return state
 	}
 	if state.turnBack(window.Milli(now)) > 0 {
-		state.Seen = scaling.StampOf(now) // or the next decision would turn back what is turned back already
+		state.Seen = scaling.StampOf(now) // or the next decision would turn the times back a second time
 	}
 	if from == to {
 		return state
@@ -74,7 +74,7 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	return state
 }
 
-// Decide looks at every metric's reading and says whether to take one step up, one down, or none.
+// Decide evaluates every metric's reading and takes one step up, one step down, or none.
 //
 //	up    if some metric has  lower > High  for Up.Window,  and Up.Cooldown has passed
 //	down  if every metric has upper < Low   for Down.Window, and Down.Cooldown has passed
@@ -84,16 +84,15 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 //	Up 3 -> 4
 //	  AboveHigh         3 -> 4    vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
 //
-// A metric without a sample is the widest interval there is: it cannot cause a scale-up and blocks every scale-down. If
-// no metric has one the verdict is Unknown, with a warning for each reading that no metric has.
+// A metric without a sample counts as the widest possible interval: it cannot cause a scale-up and blocks every scale-down. If
+// no metric has a sample the verdict is Unknown, with a warning for each reading if none matches a metric.
 //
-// One reading without a sample, or two in a row, as after a restart or where a counter has just begun, leave a streak as
-// it is: they put a decision off until the next sample, and do not start its window anew.
+// One or two readings in a row without a sample, as after a restart or when a counter has just started, leave a streak as it is:
+// they delay a decision until the next sample, but do not restart its window.
 //
-// A clock that is behind the last decision holds (code scaling.ClockBack). More than two periods after the last
-// decision windows begin anew; where that is why nothing happens, a warning says so (scaling.DecidedTooRarely). Next is
-// when a window can be covered or a cooldown is over. Decide is total: it never fails, and keeps nothing but what it
-// returns.
+// If the clock is behind the last decision, Decide holds (code scaling.ClockBack). More than two periods after the last decision
+// windows restart; if that is why nothing happens, a warning says so (scaling.DecidedTooRarely). Next is when a window can be
+// covered or a cooldown is over. Decide is total: it never fails, and keeps nothing but what it returns.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
 	if len(s.metrics) == 0 {
 		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
@@ -133,7 +132,7 @@ func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ S
 	return state, d
 }
 
-// A look is what one metric says at one decision.
+// A look is the evaluation of one metric at one decision.
 type look struct {
 	lower, upper float64
 	held         int64 // how long the streak covers, milliseconds
@@ -144,12 +143,11 @@ type look struct {
 	known        bool
 	stuck        bool // whether pods that were never ready count 0 in upper
 	broken       bool // whether the sample before was on the same side, but too long ago
-	wish         int8 // +1 more, -1 less, 0 neither
-	blocks       bool // whether it stands in the way of a scale-down
+	wish         int8 // +1 scale up, -1 scale down, 0 neither
+	blocks       bool // whether it blocks a scale-down
 }
 
-// look reads a metric and returns its streak, carried on. Lapsed says that nobody has looked for longer than a streak
-// bridges.
+// look reads a metric and returns its streak, updated. lapsed says that the last decision is longer ago than a streak bridges.
 func (s *Scaler) look(l *look, m *metric, old Streak, now int64, lapsed bool, obs *scaling.Observation) Streak {
 	r := obs.Reading(m.Name)
 	at := now
@@ -176,7 +174,7 @@ func (s *Scaler) look(l *look, m *metric, old Streak, now int64, lapsed bool, ob
 	streak := Streak{Metric: m.id, Side: l.side, Since: at, Last: at}
 	switch {
 	case old.Metric != m.id:
-	case at < old.Last: // a newer sample was seen already: what contradicts it ends a streak and begins none
+	case at < old.Last: // a newer sample was seen already: if this one contradicts it, the streak ends and none starts
 		if streak = old; l.side != old.Side {
 			streak.Side, streak.Since = 0, old.Last
 		}
@@ -218,7 +216,7 @@ func (s *Scaler) judge(l *look, role Role, changed scaling.Stamp, now int64) {
 	}
 }
 
-// weigh joins what the metrics say: the highest wish wins.
+// weigh combines the metrics: the highest wish wins.
 func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []look, obs *scaling.Observation) {
 	known, blocked := false, false
 	up, down := -1, -1
@@ -261,7 +259,7 @@ func (s *Scaler) weigh(d *scaling.Decision, now int64, state *State, looks []loo
 	d.Clamp(s.config.Bounds)
 }
 
-// obstacle returns the metric that best explains a hold: one on its way up, else one that blocks a scale-down.
+// obstacle returns the metric that best explains a hold: one whose up window is not covered yet, else one that blocks scale-down.
 func obstacle(looks []look) int {
 	for i := range looks {
 		if looks[i].code == UpWindow {
@@ -276,7 +274,7 @@ func obstacle(looks []look) int {
 	return 0
 }
 
-// restrain takes back a change that must wait.
+// restrain cancels a change that must wait.
 func (s *Scaler) restrain(d *scaling.Decision, now int64, state *State, obs *scaling.Observation) {
 	rule, last := &s.config.Up, state.LastUp
 	if d.Verdict == scaling.Down {
@@ -295,7 +293,7 @@ func (s *Scaler) restrain(d *scaling.Decision, now int64, state *State, obs *sca
 	}
 }
 
-// note puts a metric's step into the chain: on the deciding line, or beside it.
+// note adds a metric's step to the chain, on the deciding line or as a considered one.
 func (s *Scaler) note(d *scaling.Decision, place int, l *look, wish int8, deciding bool) {
 	to := d.From
 	switch wish {
@@ -327,17 +325,17 @@ func (s *Scaler) note(d *scaling.Decision, place int, l *look, wish int8, decidi
 	}
 }
 
-// warnUnmatched names the readings that no metric has.
+// warnUnmatched warns of the readings if none of them matches a metric.
 func (s *Scaler) warnUnmatched(d *scaling.Decision, obs *scaling.Observation) {
 	d.WarnUnmatched(obs, func(name string) bool {
 		return slices.ContainsFunc(s.metrics, func(m metric) bool { return m.Name == name })
 	})
 }
 
-// bridged returns the longest time between two decisions in one streak, in milliseconds: a sample in between is missing.
+// bridged returns the longest gap between two decisions that a streak survives, in milliseconds: one sample may be missing.
 func (s *Scaler) bridged() int64 { return 2 * s.config.Period.Milliseconds() }
 
-// warn says that the gap between two decisions is what keeps a window from filling, if it is.
+// warn adds a warning if the gap between two decisions is what keeps a window from being covered.
 func (s *Scaler) warn(d *scaling.Decision, gap int64, looks []look) {
 	for i := range looks {
 		if l := &looks[i]; l.broken && (l.code == UpWindow || l.code == DownWindow) {
@@ -347,7 +345,7 @@ func (s *Scaler) warn(d *scaling.Decision, gap int64, looks []look) {
 	}
 }
 
-// nextBy sets Next to when a window that is being covered can be full.
+// nextBy sets Next to the time at which a window can be covered.
 func (s *Scaler) nextBy(d *scaling.Decision, now int64, l *look, streak *Streak) {
 	window := s.config.Up.Window
 	switch l.code {

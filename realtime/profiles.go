@@ -6,22 +6,22 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// InFlightHigh and InFlightLow are the thresholds that Responsive is tuned with: requests in flight, waiting and
-// running, per replica. They suit a 32B model on two H100 and answers from 30 to 1,000 tokens.
+// InFlightHigh and InFlightLow are the thresholds that Responsive is tuned with: requests in flight (waiting and running) per
+// replica. They suit a 32B model on two H100 and answers from 30 to 1,000 tokens.
 const (
 	InFlightHigh = 40
 	InFlightLow  = 20
 )
 
-// Responsive returns the configuration for LLM servers that has the best scores in the simulator of all that this
-// algorithm can be set to. Its metric should be the requests in flight with InFlightHigh and InFlightLow: a queue, the
-// proposal's metric, shows only when it is late by a cold start.
+// Responsive returns the configuration of this algorithm that scores best for LLM servers in the simulator. Its metric should be
+// the requests in flight with InFlightHigh and InFlightLow: a queue, the proposal's metric, shows a need only when it is too late
+// by a cold start.
 //
 //	up    step 2, window 15 s, cooldown 30 s    one sample is enough, and then one more while the first replicas start
 //	down  step 1, window 300 s, cooldown 60 s   five minutes without need, then one a minute
 //
-// with a cooldown for each direction and a period of 15 s. Share of the requests within 3 s to the first token and
-// 100 ms a token, and average replicas, with cold starts of 100 s:
+// with a cooldown for each direction and a period of 15 s. The table has the share of the requests with at most 3 s to the first
+// token and 100 ms per token, and the average number of replicas, with cold starts of 100 s:
 //
 //	                                   Responsive      step 1          Kaito           Kaito, waiting 5 and 1
 //	llm-d's ramp, 3 to 8               0.999 at 5.79   0.997 at 5.72   0.309 at 4.88   0.203 at 4.51

@@ -9,7 +9,7 @@ import (
 )
 
 // State is what a Scaler remembers: a plain value whose size does not depend on the length of the run. The zero value
-// is a fresh start: no change was ever made and no threshold passed.
+// is a fresh start: no change was ever made and no threshold breached.
 type State struct { //nolint:recvcheck // a plain value; inner methods change it in place
 	Seen     scaling.Stamp `json:"seen,omitzero"`     // the last decision
 	LastUp   scaling.Stamp `json:"lastUp,omitzero"`   // the last scale-up that was carried out
@@ -18,11 +18,11 @@ type State struct { //nolint:recvcheck // a plain value; inner methods change it
 	Streaks  Streaks       `json:"streaks"`
 }
 
-// Streaks has a streak for every metric that has had a sample of late; the rest are zero.
+// Streaks has a streak for every metric with a recent sample; the rest are zero.
 type Streaks [MaxMetrics]Streak
 
-// A Streak is an unbroken run of samples of one metric beyond one of its thresholds, or on the right side of both. Its
-// zero value is no streak.
+// A Streak is an unbroken run of samples of one metric beyond one of its thresholds, or between the two. Its zero value is no
+// streak.
 type Streak struct {
 	Metric uint64 // fingerprint of the metric's name, thresholds, role, windows and period
 	Side   int8   // +1 above High, -1 below Low, 0 between them
@@ -30,8 +30,8 @@ type Streak struct {
 	Last   int64  // time of the latest sample, Unix milliseconds
 }
 
-// Validate reports what cannot be the state of any Scaler: a sample after the last decision, which would contradict each
-// that is still to come.
+// Validate reports a state that no Scaler can have written: one with a sample after the last decision, beside which every new
+// sample would look outdated.
 func (s State) Validate() error {
 	for i, k := range s.Streaks {
 		if k != (Streak{}) && (!s.Seen.Set || k.Last > s.Seen.Milli) {
@@ -48,8 +48,8 @@ type storedStreak struct {
 	Last   int64  `json:"last"`
 }
 
-// MarshalJSON writes the streaks that there are. The fingerprint is in hexadecimal, as not every reader of JSON can
-// hold 64 bits.
+// MarshalJSON writes the streaks that are not zero. The fingerprint is in hexadecimal, since not every reader of JSON can
+// represent 64 bits.
 func (s Streaks) MarshalJSON() ([]byte, error) {
 	stored := make([]storedStreak, 0, len(s))
 	for _, k := range s {
@@ -82,7 +82,7 @@ func (s *Streaks) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// of returns the streak of a metric, looked for first at the place where the last decision put it.
+// of returns the streak of a metric. It looks first at the place where the last decision put it.
 func (s *Streaks) of(id uint64, place int) Streak {
 	if s[place].Metric == id {
 		return s[place]
@@ -103,9 +103,9 @@ func (s *State) lastScale() scaling.Stamp {
 	return s.LastUp
 }
 
-// turnBack returns by how many milliseconds the clock is behind the last decision, and moves every remembered time
-// back by as much: what had been waited for stays waited for, and nothing more. A change that still lies in the
-// future, as after a restore from another machine's clock, becomes one of now, so that it costs one cooldown at most.
+// turnBack returns by how many milliseconds the clock is behind the last decision, and moves every remembered time back by as
+// much, so that the time already waited stays the same. A change that is still in the future, as after a restore from a machine
+// with another clock, becomes one of now, so that it costs one cooldown at most.
 func (s *State) turnBack(now int64) int64 {
 	back := int64(0)
 	if s.Seen.Set && now < s.Seen.Milli {
