@@ -10,13 +10,13 @@ import (
 
 // Codes of APA. value is the mean over the replicas.
 const (
-	// AboveLevel asks for ceil(from * value/target), at most twice what there is.
+	// AboveLevel asks for ceil(from * value/target), at most twice the present count.
 	AboveLevel scaling.Code = "AboveLevel value > limit, target"
-	// BelowLevel asks for ceil(from * value/target), at least half of what there is.
+	// BelowLevel asks for ceil(from * value/target), at least half of the present count.
 	BelowLevel scaling.Code = "BelowLevel value < limit, target"
-	// AtLevel holds.
+	// AtLevel holds: the value is within the tolerance of the target.
 	AtLevel scaling.Code = "AtLevel value <= high, value >= low"
-	// Lowest goes down to the least that was asked for within the cooldown, as AIBrix has it.
+	// Lowest scales down to the lowest count that was asked for within the cooldown, as AIBrix does.
 	Lowest scaling.Code = "Lowest from > asked"
 )
 
@@ -44,11 +44,11 @@ type apaState struct {
 //	max(ceil(cur v/target), cur/2)      if v/target < 0.9
 //	cur                                 otherwise
 //
-// within bounds; down to the lowest of the recommendations of the last 300 s, where a HorizontalPodAutoscaler goes down to
-// the highest. From 0 it stays 0. Its cur counts replicas that start, so that it asks for more as long as v is high, however
-// many are on the way. AIBrix decides every 10 s. A metric that is not known is Unknown.
+// within bounds. It scales down to the lowest recommendation of the last 300 s, where a HorizontalPodAutoscaler takes the highest.
+// From 0 it stays at 0. cur includes replicas that are starting, so that the policy scales up as long as v is high, however many
+// replicas are already starting. AIBrix decides every 10 s. If the metric is not known the verdict is Unknown.
 //
-// Errors are every wrong field at once, each a *scaling.FieldError.
+// An error has every wrong field at once, each as a *scaling.FieldError.
 //
 // Source: vllm-project/aibrix, the algorithm apa (2026), Apache-2.0.
 func APA(bounds scaling.Bounds, metric string, target float64) (scaling.Policy, error) {

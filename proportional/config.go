@@ -11,51 +11,50 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// MaxMetrics is the most metrics that one Scaler takes, and MaxBuckets the most buckets that a stable window may have:
-// together they bound the size of the state.
+// MaxMetrics is the maximum number of metrics of a Scaler, and MaxBuckets the maximum number of buckets of a stable window.
+// Together they bound the size of the state.
 const (
 	MaxMetrics = 8
 	MaxBuckets = 3600
 )
 
-// Config says how to scale. Its zero value is not valid; start from KPA, HPA or LLM and change what is to differ.
-// Every field means what it says: a window, rate, step or tolerance of zero is none.
+// Config says how to scale. Its zero value is not valid; start from KPA, HPA or LLM and change what should differ. Zero values
+// have no hidden defaults: a window, rate, step or tolerance of zero means none.
 //
-// What the loads ask for is corrected in this order. Up.MaxRate: at most so many times the ready replicas.
-// ActivationScale: at least so many for any load. The panic's hold. This is the recommendation, and what the history of
-// the stabilization remembers. Then
+// The count that the loads ask for is corrected in this order: Up.MaxRate limits it to a multiple of the ready replicas,
+// ActivationScale raises it if there is any load, and a panic keeps it from falling. The result is the recommendation, which the
+// stabilization remembers. Then follow
 //
 //	stabilization   min(max(spec, lowest in its up window), highest in its down window)
 //	rate limits     so many replicas or percent in a period; a percentage always moves by one at least
 //	steps           Down.MaxRate: at least ready over it; MaxStep: at most so many replicas
 //	bounds
 //
-// No correction turns a change round: what has been asked for is not taken back by a limit. Stabilization.Down is the
-// scale-down delay, the sliding maximum of recommendations; unlike Knative's it delays scale-down and never climbs to
-// what a burst asked for that is gone. A count outside the bounds is repaired before anything else.
+// No correction reverses a change: a limit does not take back replicas that were already requested. Stabilization.Down is the
+// scale-down delay, the sliding maximum of recommendations. Unlike Knative's, it only delays scale-down and never raises the
+// count to what a past burst asked for. A count outside the bounds is moved into them before anything else.
 type Config struct {
 	Bounds  scaling.Bounds `json:"bounds"`
 	Metrics []Metric       `json:"metrics"` // 1 to MaxMetrics, in any order
 	Up      Rule           `json:"up"`
 	Down    Rule           `json:"down"`
-	// StableWindow is what loads are averaged over. Zero is none: each reading alone decides, as in HPA, and nothing is
-	// covered or recorded. Decide, or Record, at least every two windows: a longer gap begins a metric anew, and then
-	// nothing is ever taken away (warning scaling.DecidedTooRarely).
+	// StableWindow is the window over which loads are averaged. Zero means none: each reading alone decides, as in HPA, no
+	// window has to be covered and nothing is recorded. Call Decide or Record at least every two windows: a longer gap
+	// restarts a metric, and with such gaps there is never a scale-down (warning scaling.DecidedTooRarely).
 	StableWindow time.Duration `json:"stableWindow"`
 	Panic        Panic         `json:"panic"`
 	// Resolution is the length of a window's buckets; at least a millisecond if there is a window.
 	Resolution time.Duration `json:"resolution"`
-	// Stabilization holds against recommendations that come and go. Its Down is the scale-down delay: no fewer
-	// replicas than the most that was recommended within it.
+	// Stabilization keeps the count from following short-lived recommendations. Its Down is the scale-down delay: the count
+	// does not fall below the highest recommendation within it.
 	Stabilization scaling.Stabilization `json:"stabilization"`
 	// RateLimits bounds changes within periods of time.
 	RateLimits scaling.RateLimits `json:"rateLimits"`
-	// ActivationScale is the least count for any load at all; below 2 it does nothing.
+	// ActivationScale is the lowest count while there is any load; values below 2 have no effect.
 	ActivationScale int32 `json:"activationScale"`
-	// StartupCredit counts replicas that were asked for and are not ready as if they were, where the ready ones are
-	// the measure: for panic and for Down.MaxRate. While a fleet starts, the ready ones lag behind, and each decision
-	// would find the same burst again. Up.MaxRate always measures by the ready ones, so that a slow start cannot
-	// compound it.
+	// StartupCredit counts requested replicas that are not ready as ready, for panic and for Down.MaxRate. Otherwise each
+	// decision would find the same burst again while a fleet starts, since the ready replicas lag behind. Up.MaxRate always
+	// uses the ready replicas, so that a slow start cannot compound it.
 	StartupCredit bool `json:"startupCredit"`
 }
 
@@ -66,53 +65,53 @@ type Metric struct { //nolint:recvcheck // Demand is a value to hand on, load ru
 	Measure Measure `json:"measure"` // how a reading gives the fleet's load
 }
 
-// A Measure says how a reading becomes the load of the whole fleet. Taking an average for a total shrinks a fleet under
+// A Measure says how a reading becomes the load of the whole fleet. Mistaking an average for a total shrinks a fleet under
 // overload: ten replicas at 95 % with a target of 60 would become two.
 type Measure int8
 
 // The measures, where [Lower, Upper] is the reading and pods are those it is made of (Values + NotReady + Failed).
 const (
-	// PerPod is for readings made of pods, as package scrape gives them: the load is Lower * pods to
-	// Upper * max(pods, ready). It is the default. Ready pods that the reading does not know of count only upward:
-	// an average that does not say of how many pods can never shrink a fleet.
+	// PerPod is for readings made of pods, as from package scrape: the load is Lower * pods to Upper * max(pods, ready). It
+	// is the default. Ready pods that the reading does not include raise only the upper end: an average over an unknown
+	// number of pods can never shrink a fleet.
 	PerPod Measure = iota
 	// Total is for readings that are the fleet's load already, such as a gateway's queue or the requests in flight
 	// of a router: the load is Lower to Upper.
 	Total
-	// Average is for averages that do not count their pods, as of a query: the load is Lower * ready to
-	// Upper * ready. While no replica is ready it is not known.
+	// Average is for averages that do not count their pods, as from a query: the load is Lower * ready to
+	// Upper * ready. The load is not known while no replica is ready.
 	Average
 )
 
 // String returns the measure's name.
 func (m Measure) String() string { return enum.Name(int8(m), "Measure", "PerPod", "Total", "Average") }
 
-// A Rule says how far one direction goes at one decision.
+// A Rule says when and how far one decision goes in one direction.
 type Rule struct {
-	// Tolerance is the share of the target, 0.1 for a tenth, by which the load per requested replica may be off
-	// without a change; exactly at it there is none. As in an HPA, Down's may be above 1, and then nothing is ever taken
-	// away.
+	// Tolerance is the share of the target, 0.1 for a tenth, by which the load per requested replica may differ from it
+	// without a change; exactly at the tolerance there is no change. As in an HPA, Down's may be above 1, and then there is
+	// never a scale-down.
 	Tolerance float64 `json:"tolerance"`
-	// MaxRate bounds one decision in relation to what is ready: up to ceil(MaxRate * ready), down to
-	// floor(ready / MaxRate), at least one replica counted as ready. Zero is no bound, else it is above 1.
+	// MaxRate bounds one decision relative to the ready replicas: up to ceil(MaxRate * ready), down to
+	// floor(ready / MaxRate), where ready counts as at least one. Zero means no bound; otherwise it must be above 1.
 	MaxRate float64 `json:"maxRate"`
-	// MaxStep bounds one decision to so many replicas. Zero is no bound.
+	// MaxStep is the maximum change of one decision, in replicas. Zero means no bound.
 	MaxStep int32 `json:"maxStep"`
 }
 
-// Panic says when a burst is answered at once, and nothing is taken away. A burst is lower averaged over the panic
-// window. With ready at least 1,
+// Panic says when the Scaler reacts to a burst at once and does not scale down. A burst is the lower end of the load, averaged
+// over the panic window. With ready counted as at least 1,
 //
 //	panic begins, or begins anew   when  ceil(burst / Target) >= Panic.Threshold * ready
 //	it ends                        more than a stable window after it last began
 //
-// In panic the bursts have a say as well, and there are no fewer replicas than were asked for: the count never falls. Nor
-// does it while upper, averaged over the panic window, meets the threshold: there may be a panic (code MayPanic).
+// In panic the bursts can raise the count too, and it never falls below a count that was already asked for. Nor does the count
+// fall while the upper end of the load, averaged over the panic window, meets the threshold: there may be a panic (code MayPanic).
 type Panic struct {
 	// Window is the short window that sees a burst; above 0 and at most StableWindow if there is a Threshold.
 	Window time.Duration `json:"window"`
-	// Threshold is how many times the ready replicas the burst must need, as 2 for twice as many. Zero is no panic,
-	// else it is above 1.
+	// Threshold is how many times the ready replicas the burst must need, for example 2 for twice as many. Zero means no
+	// panic; otherwise it must be above 1.
 	Threshold float64 `json:"threshold"`
 }
 
@@ -163,12 +162,12 @@ func (p Panic) validate(e *scaling.FieldErrors, stable time.Duration) {
 	e.Check(p.Window <= stable, "panic.window", p.Window, fmt.Sprintf("must be at most stableWindow %s", stable))
 }
 
-// prepare sorts the metrics by name, so that their order in the configuration cannot matter.
+// prepare returns the metrics sorted by name, so that their order in the configuration does not matter.
 func (c Config) prepare() []Metric {
 	return slices.SortedFunc(slices.Values(c.Metrics), func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// clone returns a copy whose limits are not shared with the caller; its metrics are not looked at, prepare makes others.
+// clone returns a copy that does not share the rate limits with the caller. Its metrics are not used: prepare copies them.
 func (c Config) clone() Config {
 	c.RateLimits.Up.Limits = slices.Clone(c.RateLimits.Up.Limits)
 	c.RateLimits.Down.Limits = slices.Clone(c.RateLimits.Down.Limits)

@@ -11,18 +11,18 @@ import (
 const (
 	// UpRate lowers a scale-up to Up.MaxRate times the ready replicas, or to the present count if that is more.
 	UpRate scaling.Code = "UpRate from > limit, rate, ready"
-	// Activated raises to the activation scale: there is a load.
+	// Activated raises the count to the activation scale: there is a load.
 	Activated scaling.Code = "Activated from < scale"
-	// DownRate raises a scale-down to the ready replicas over Down.MaxRate.
+	// DownRate raises a scale-down to the ready replicas divided by Down.MaxRate.
 	DownRate scaling.Code = "DownRate from < limit, rate, ready"
-	// UpStep lowers a scale-up to the present count and Up.MaxStep.
+	// UpStep lowers a scale-up to the present count plus Up.MaxStep.
 	UpStep scaling.Code = "UpStep from > limit, step"
-	// DownStep raises a scale-down to the present count less Down.MaxStep.
+	// DownStep raises a scale-down to the present count minus Down.MaxStep.
 	DownStep scaling.Code = "DownStep from < limit, step"
 )
 
-// recommend makes the count that the loads ask for the one that is recommended: no faster than what is ready allows,
-// no less than the activation scale, and in panic no less than before.
+// recommend turns the count that the loads ask for into the recommendation: at most Up.MaxRate times the ready replicas, at least
+// the activation scale, and in panic no less than before.
 func (p *plan) recommend(d *scaling.Decision, t *tally, state *State, obs *scaling.Observation) {
 	spec := obs.SpecReplicas
 	if rate := p.config.Up.MaxRate; rate > 0 && d.Replicas > spec {
@@ -32,7 +32,7 @@ func (p *plan) recommend(d *scaling.Decision, t *tally, state *State, obs *scali
 		}
 	}
 	if scale := p.config.ActivationScale; scale > 1 && d.Replicas > 0 {
-		if !t.loaded { // what may be no load at all raises nothing
+		if !t.loaded { // a load that may be zero raises nothing
 			scale = min(scale, spec)
 		}
 		if d.Replicas < scale {
@@ -51,7 +51,7 @@ func (p *plan) recommend(d *scaling.Decision, t *tally, state *State, obs *scali
 	d.NextBy(timeOf(state.Panic.Milli + p.stable + 1))
 }
 
-// suspect takes a scale-down back if any metric may meet the panic threshold, as far as is known.
+// suspect cancels a scale-down if the upper end of any metric's load meets the panic threshold.
 func (p *plan) suspect(d *scaling.Decision, t *tally, state *State) {
 	limit := p.config.Panic.Threshold * t.ready
 	for i := range t.looks {
@@ -64,7 +64,7 @@ func (p *plan) suspect(d *scaling.Decision, t *tally, state *State) {
 	}
 }
 
-// correct takes a recommendation to what stabilization, limits, steps and bounds allow.
+// correct changes a recommendation to what stabilization, limits, steps and bounds allow.
 func (p *plan) correct(d *scaling.Decision, now time.Time, state *State, obs *scaling.Observation) {
 	c := &p.config
 	if p.stabilized {
@@ -99,7 +99,7 @@ func (p *plan) correct(d *scaling.Decision, now time.Time, state *State, obs *sc
 	}
 }
 
-// floor returns the greatest count that does not exceed x, a count divided by a rate, beyond noise: 3/0.1 is 30.
+// floor returns the greatest count that does not exceed x by more than noise: 3/0.1 gives 30. x is a count divided by a rate.
 func floor(x float64) int32 {
 	n := math.Ceil(x)
 	if scaling.Exceeds(n, x) {

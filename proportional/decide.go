@@ -12,7 +12,7 @@ type Scaler struct {
 	*plan // never written to after New; shared by copies
 }
 
-// plan is a Config with what follows from it.
+// plan is a Config with values derived from it.
 type plan struct {
 	config  Config
 	metrics []Metric // by name
@@ -22,7 +22,7 @@ type plan struct {
 	limited               bool  // whether there are rate limits
 }
 
-// New returns the Scaler of a configuration, or every rule that it breaks.
+// New returns the Scaler of a configuration, or an error with every rule that it breaks.
 func New(c Config) (Scaler, error) {
 	if err := c.Validate(); err != nil {
 		return Scaler{}, err
@@ -44,8 +44,8 @@ func limits(l scaling.RateLimit) bool { return len(l.Limits) > 0 || l.Select != 
 // Kind names the algorithm and the version of its state.
 func (s Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "proportional", Version: 1} }
 
-// Applied records a change that was carried out: the rate limits count it. A change from outside the bounds is a
-// repair and counts against no limit.
+// Applied records a change that was carried out, for the rate limits. A change of a count that was outside the bounds counts
+// against no limit.
 func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	if s.plan != nil && s.limited && s.config.Bounds.Contains(from) {
 		s.config.RateLimits.Record(&state.Changes, now, from, to)
@@ -53,8 +53,8 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	return state
 }
 
-// Record takes the observation's loads into the windows without deciding, for callers that sample more often than they
-// decide. Decide does it by itself. Without a stable window there is nothing to record.
+// Record adds the observation's loads to the windows without deciding, for callers that sample more often than they decide.
+// Decide does that by itself. Without a stable window there is nothing to record.
 func (s Scaler) Record(state State, now time.Time, obs scaling.Observation) State {
 	if s.plan != nil {
 		s.record(&state, window.Milli(now), &obs)
@@ -62,8 +62,8 @@ func (s Scaler) Record(state State, now time.Time, obs scaling.Observation) Stat
 	return state
 }
 
-// record takes the samples of every metric and returns by how many milliseconds the clock stepped back, and the start
-// of the present bucket.
+// record adds the samples of every metric. It returns by how many milliseconds the clock went back, and the start of the present
+// bucket.
 func (p *plan) record(state *State, now int64, obs *scaling.Observation) (back, slot int64) {
 	seen := state.Seen.Milli
 	back = turnBack(state, now)
@@ -84,8 +84,8 @@ func (p *plan) record(state *State, now int64, obs *scaling.Observation) (back, 
 	return back, slot
 }
 
-// take adds a metric's sample to its window, if there is a new one: a sample no newer than the latest was counted
-// already, or comes too late to be.
+// take adds a metric's sample to its window if it is new: a sample that is not newer than the latest one was counted already or
+// is too late.
 func (p *plan) take(l *Load, m *Metric, now, slot int64, obs *scaling.Observation) {
 	var spare scaling.Reading
 	r := find(obs, m.Name, &spare)
@@ -123,23 +123,23 @@ func (p *plan) slot(ms int64) int64 {
 //	                               down if upper < Target * spec * (1 - Down.Tolerance)
 //	n    = the highest want of any metric, in panic no fewer than spec
 //
-// where lower and upper are the ends of the load's average over the stable window, and in panic also lower over the
-// panic window; then corrected, in this order: Up.MaxRate and the activation scale, the panic's hold, stabilization,
-// rate limits, Down.MaxRate and steps, bounds. With Target 10, bounds {1, 8} and no windows a load of 93 answers
+// where lower and upper are the ends of the load averaged over the stable window; in panic, lower averaged over the panic window
+// is used as well. Then n is corrected, in this order: Up.MaxRate and the activation scale, the panic, stabilization, rate limits,
+// Down.MaxRate and steps, bounds. With Target 10, bounds {1, 8} and no windows a load of 93 gives
 //
 //	Up 4 -> 8
 //	  AboveTarget       4 -> 10   inflight load=93 > limit=40, target=10
 //	  AboveMax         10 -> 8    from=10 > max=8
 //
-// Pods without a value count 0 in lower and the fill in upper, so a fill never causes a scale-up and what is missing
-// never causes a scale-down. A metric that is unknown blocks scale-down and never scale-up. If no metric is known the
-// verdict is Unknown, with a warning for each reading that no metric has. NaN, negative and infinite values are missing.
-// An upper end of +Inf blocks every scale-down.
+// Pods without a value count 0 in lower and the fill in upper, so that a fill never causes a scale-up and a missing value never
+// causes a scale-down. A metric that is not known blocks scale-down but never scale-up. If no metric is known the verdict is
+// Unknown, with a warning for each reading if none matches a metric. NaN, negative and infinite values count as missing. An upper
+// end of +Inf blocks every scale-down.
 //
-// A clock that is behind the last decision holds (code scaling.ClockBack) and takes the memory along: what had been
-// waited for stays waited for, a sample stays as old as it was to a bucket's length, and nothing expires early. Next is when a window is covered, a panic
-// can end or a rate limit frees; that samples leave the windows is not foreseen. Decide is total: it never fails, and
-// keeps nothing but what it returns.
+// If the clock is behind the last decision, Decide holds (code scaling.ClockBack) and moves all remembered times back with the
+// clock: the time already waited stays the same, the age of a sample changes by less than a bucket, and nothing expires early.
+// Next is when a window is covered, a panic can end or a rate limit allows more; it does not anticipate samples that leave the
+// windows. Decide is total: it never fails, and keeps nothing but what it returns.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
 	if s.plan == nil {
 		return state, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")

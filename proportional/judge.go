@@ -17,52 +17,52 @@ const (
 	Within scaling.Code = "Within lower <= high, upper >= low"
 	// Needed holds: the load is below what the present count should carry, but not by a whole replica.
 	Needed scaling.Code = "Needed load < limit, target"
-	// Uncovered holds: the load asks for less, but the metric has not been seen for a whole stable window.
+	// Uncovered holds: the load asks for scale-down, but the metric has not been known for a whole stable window.
 	Uncovered scaling.Code = "Uncovered load < limit, target, covered:s"
 	// NoSample holds: the metric has no sample in the stable window.
 	NoSample scaling.Code = "NoSample"
-	// Burst asks, in panic, for ceil(load/target) of the load in the panic window.
+	// Burst asks, in panic, for ceil(load/target), where load is that of the panic window.
 	Burst scaling.Code = "Burst load > limit, target"
 	// Panicked begins a panic or extends it: the load in the panic window needs threshold times the ready replicas.
 	// It changes no count by itself.
 	Panicked scaling.Code = "Panicked wanted >= limit, ready"
-	// MayPanic takes a scale-down back: with what is missing, the load in the panic window may need threshold times the
+	// MayPanic cancels a scale-down: with the load of missing pods, the load in the panic window may need threshold times the
 	// ready replicas.
 	MayPanic scaling.Code = "MayPanic wanted >= limit, ready"
-	// NoFewer raises, in panic, to the count that was asked for already.
+	// NoFewer raises the count, in panic, to the highest one that was already asked for.
 	NoFewer scaling.Code = "NoFewer from < asked, since:s <= window:s"
 )
 
-// A look is what one metric says at one decision.
+// A look is the evaluation of one metric at one decision.
 type look struct {
 	load   span    // over the stable window, or of the reading
 	burst  float64 // lower load over the panic window
-	limit  float64 // what an up must exceed
-	low    float64 // what a down must stay below
+	limit  float64 // the load must exceed it for a scale-up
+	low    float64 // the load must be below it for a scale-down
 	want   int32
-	rush   int32 // what the burst asks for; 0 if it does not ask for more
-	wanted int32 // what the burst needs
-	since  int64 // how long the metric has been seen, milliseconds
+	rush   int32 // the count that the burst asks for; 0 if it does not ask for scale-up
+	wanted int32 // the count that the burst needs
+	since  int64 // how long the metric has been known, milliseconds
 	code   scaling.Code
 	known  bool
 	breach bool // whether the burst meets the threshold
 }
 
-// A tally is what all metrics say at one decision.
+// A tally is the evaluation of all metrics at one decision.
 type tally struct {
 	looks   []look
 	at      int64 // now, Unix milliseconds
 	slot    int64 // start of the present bucket
 	known   bool  // whether any metric has a load
-	loaded  bool  // whether any metric certainly has some
+	loaded  bool  // whether any metric certainly has a load above 0
 	breach  int   // the metric that met the panic threshold by most, or -1
 	panics  bool
 	decided int  // the metric that asks for most
-	byBurst bool // by its burst
+	byBurst bool // whether its burst does
 	ready   float64
 }
 
-// survey looks at every metric.
+// survey evaluates every metric.
 func (p *plan) survey(t *tally, state *State, obs *scaling.Observation) {
 	spec := obs.SpecReplicas
 	t.breach = -1
@@ -97,8 +97,8 @@ func (p *plan) survey(t *tally, state *State, obs *scaling.Observation) {
 	}
 }
 
-// judge says what a metric's load asks for. It is monotone in both ends of the load: below the tolerance the want is
-// at most spec, within it spec, above it at least spec.
+// judge determines the count that a metric's load asks for. It is monotone in both ends of the load: below the tolerance the want
+// is at most spec, within it spec, above it at least spec.
 func (p *plan) judge(l *look, m *Metric, spec int32) {
 	fair := m.Target * float64(spec)
 	l.limit, l.low = fair*(1+p.config.Up.Tolerance), fair*(1-p.config.Down.Tolerance)
@@ -120,13 +120,13 @@ func (p *plan) judge(l *look, m *Metric, spec int32) {
 	}
 }
 
-// rush says what a metric's burst asks for, and whether it meets the panic threshold.
+// rush determines the count that a metric's burst asks for, and whether the burst meets the panic threshold.
 func (p *plan) rush(l *look, m *Metric, w *Window, t *tally, spec int32) {
 	burst := w.burst(t.slot - p.burst)
 	l.burst = burst
 	needs, limit := burst/m.Target, p.config.Panic.Threshold*t.ready
 	if needs < limit/2 && burst <= l.limit {
-		return // by far, as most of the time
+		return // far below both, as most of the time
 	}
 	l.wanted = scaling.Ceil(needs)
 	l.breach = !scaling.Exceeds(limit, float64(l.wanted))
@@ -135,7 +135,7 @@ func (p *plan) rush(l *look, m *Metric, w *Window, t *tally, spec int32) {
 	}
 }
 
-// weigh joins what the metrics say: the highest want decides, in panic the bursts' too.
+// weigh combines the metrics: the highest want decides, in panic including those of the bursts.
 func (p *plan) weigh(d *scaling.Decision, t *tally, state *State, obs *scaling.Observation) {
 	switch {
 	case !t.known:
@@ -148,7 +148,7 @@ func (p *plan) weigh(d *scaling.Decision, t *tally, state *State, obs *scaling.O
 	best := int32(-1)
 	for i := range t.looks {
 		l := &t.looks[i]
-		// Of equals the first that knows something explains best.
+		// Among equal wants, the first metric that is known explains the decision best.
 		if l.want > best || l.want == best && l.known && !t.looks[t.decided].known {
 			best, t.decided, t.byBurst = l.want, i, false
 		}
@@ -169,7 +169,7 @@ func (p *plan) weigh(d *scaling.Decision, t *tally, state *State, obs *scaling.O
 	}
 }
 
-// noteStuck notes the stuck pods of a metric's reading, which most have none of.
+// noteStuck adds a step for the stuck pods of a metric's reading. Most readings have none.
 func noteStuck(d *scaling.Decision, name string, obs *scaling.Observation) {
 	for i := range obs.Readings {
 		if r := &obs.Readings[i]; r.Stuck > 0 && r.Metric == name {
@@ -180,7 +180,7 @@ func noteStuck(d *scaling.Decision, name string, obs *scaling.Observation) {
 	}
 }
 
-// note puts a metric's step into the chain: on the deciding line, or beside it.
+// note adds a metric's step to the chain, on the deciding line or as a considered one.
 func (p *plan) note(d *scaling.Decision, t *tally, place int, byBurst, deciding bool) {
 	l, m := &t.looks[place], &p.metrics[place]
 	upper := l.load.lower + l.load.gap

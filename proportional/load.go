@@ -4,8 +4,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// find returns a metric's reading as scaling.Observation.Reading does, without a copy where there is one alone; nil
-// if there is none. Several are merged in spare.
+// find returns a metric's reading as scaling.Observation.Reading does, but without a copy if there is only one, and nil if there
+// is none. Several readings are merged in spare.
 func find(obs *scaling.Observation, name string, spare *scaling.Reading) (found *scaling.Reading) {
 	for i := range obs.Readings {
 		switch r := &obs.Readings[i]; {
@@ -20,8 +20,8 @@ func find(obs *scaling.Observation, name string, spare *scaling.Reading) (found 
 	return found
 }
 
-// load returns the fleet's load that a reading stands for; false if it tells nothing. A load saturates at maxLoad: an
-// upper end without a limit blocks every scale-down.
+// load returns the fleet's load according to a reading, or false if it is not known. A load saturates at maxLoad: an upper end
+// without a limit blocks every scale-down.
 func (m *Metric) load(r *scaling.Reading, ready int32) (span, bool) {
 	if r == nil || !r.Known() {
 		return span{}, false

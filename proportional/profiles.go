@@ -7,11 +7,11 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// KPA returns the configuration of a Knative pod autoscaler: stable window 60 s, panic window a tenth of it, panic at
-// 200 % of what is ready, up to 1000 times and down to half of what is ready at one decision, no tolerance, no
-// scale-down delay, buckets of a second. Knative records totals each second and decides every two.
+// KPA returns the configuration of a Knative pod autoscaler: stable window 60 s, panic window a tenth of it, panic at 200 % of
+// the ready replicas, one decision up to 1000 times and down to half of the ready replicas, no tolerance, no scale-down delay,
+// buckets of one second. Knative records totals every second and decides every two seconds.
 //
-// Knative's own targets are 70 % of what a replica can take: 70 for its default concurrency of 100.
+// Knative's own targets are 70 % of the capacity of a replica: 70 for its default concurrency of 100.
 func KPA(bounds scaling.Bounds, metrics ...Metric) Config {
 	return Config{
 		Bounds:       bounds,
@@ -26,7 +26,7 @@ func KPA(bounds scaling.Bounds, metrics ...Metric) Config {
 
 // HPA returns the configuration of a Kubernetes HorizontalPodAutoscaler with the default behavior: no windows,
 // tolerance 10 % both ways; up at once by 4 replicas or 100 % in 15 s, whichever is more; down by up to 100 % in 15 s,
-// but to no less than the most that was recommended in 300 s. Kubernetes decides every 15 s.
+// but not below the highest recommendation of the last 300 s. Kubernetes decides every 15 s.
 func HPA(bounds scaling.Bounds, metrics ...Metric) Config {
 	return Config{
 		Bounds:        bounds,
@@ -41,10 +41,10 @@ func HPA(bounds scaling.Bounds, metrics ...Metric) Config {
 	}
 }
 
-// Kthena returns the configuration that Kthena's autoscaler has where nothing but metrics is given: tolerance 10 % both
-// ways, panic at 200 % of what is ready, held for 60 s; up by 4 replicas or 100 % in 60 s, whichever is more; down by up
-// to 100 % in 60 s, but to no less than the most that was recommended in 300 s. Kthena decides every 15 s; its averages
-// are those of an instant, while loads here are averaged over 60 s, and over 15 s for the panic.
+// Kthena returns the configuration that Kthena's autoscaler has if only metrics are given: tolerance 10 % both ways, panic at
+// 200 % of the ready replicas, held for 60 s; up by 4 replicas or 100 % in 60 s, whichever is more; down by up to 100 % in 60 s,
+// but not below the highest recommendation of the last 300 s. Kthena decides every 15 s. Its averages are instantaneous, while
+// loads here are averaged over 60 s, and over 15 s for the panic.
 func Kthena(bounds scaling.Bounds, metrics ...Metric) Config {
 	return Config{
 		Bounds:        bounds,
@@ -62,29 +62,29 @@ func Kthena(bounds scaling.Bounds, metrics ...Metric) Config {
 	}
 }
 
-// InFlightTarget is the requests in flight, waiting and running, that LLM is tuned with: per replica of a 32B model on
-// two H100, with answers from 30 to 1,000 tokens.
+// InFlightTarget is the target that LLM is tuned with: requests in flight (waiting and running) per replica of a 32B model on two
+// H100, with answers from 30 to 1,000 tokens.
 const InFlightTarget = 35
 
-// LLM returns the configuration that suits LLM servers, whose replicas are dear and take minutes to start. Its metric
+// LLM returns the configuration that suits LLM servers, whose replicas are expensive and take minutes to start. Its metric
 // should be the requests in flight (waiting + running) with a target near InFlightTarget.
 //
-//	stable window 30 s                   two scrapes of 15 s: longer ones see a burst too late, and no panic is needed
-//	tolerance 10 % up, 30 % down         fewer replicas make answers slower, so that more requests are in flight: what
-//	                                     looks like room for one less may not be
-//	scale-down delay 300 s               a replica that is let go costs a cold start when the load is back
-//	down by 1 or 10 %, in 60 s           the more of the two; what is needed shows before the next goes
+//	stable window 30 s                   two scrapes of 15 s: longer windows see a burst too late, and no panic is needed
+//	tolerance 10 % up, 30 % down         fewer replicas make answers slower, so that more requests are in flight: a
+//	                                     replica that looks superfluous may not be
+//	scale-down delay 300 s               a removed replica costs a cold start when the load returns
+//	down by 1 or 10 %, in 60 s           whichever is more; the effect shows before the next removal
 //
-// Share of the requests within 3 s to the first token and 100 ms a token, and average replicas, with cold starts of
-// 100 s, in the simulator:
+// In the simulator, with cold starts of 100 s, it attains these shares of requests with at most 3 s to the first token and 100 ms
+// per token, with these average numbers of replicas:
 //
 //	                                   LLM             HPA             Kthena          KPA
 //	llm-d's ramp, 3 to 8               0.999 at 5.74   0.999 at 5.69   0.997 at 5.60   0.957 at 5.32
 //	Azure 2023 conversations x 8       0.998 at 11.2   0.999 at 11.7   0.997 at 10.9   0.939 at 12.8
 //	ServeGen m-large x 0.25, 4 hours   0.996 at 6.64   0.882 at 10.9   0.825 at 12.9   0.577 at 12.8
 //
-// all with InFlightTarget. The others swing where answers are short: there the requests in flight fall by more than
-// half when replicas double.
+// All of them use InFlightTarget. The others oscillate where answers are short, since the requests in flight then fall by more
+// than half when the replicas double.
 //
 // See docs/simulator.md for the scenarios, and for how far each is from the best schedule.
 func LLM(bounds scaling.Bounds, metrics ...Metric) Config {
@@ -103,8 +103,8 @@ func LLM(bounds scaling.Bounds, metrics ...Metric) Config {
 	}
 }
 
-// PanicWindow returns the panic window that is a percentage of a stable window, as Knative has it: rounded to whole
-// seconds, at least one.
+// PanicWindow returns the panic window that is a percentage of a stable window, as in Knative: rounded to whole seconds, at
+// least one.
 func PanicWindow(stable time.Duration, percent float64) time.Duration {
 	return time.Duration(math.Max(1, math.Round(stable.Seconds()*percent/100))) * time.Second
 }

@@ -16,11 +16,11 @@ const (
 
 // Codes of SLOAware.
 const (
-	// Saturated asks for more: the signal is above the band.
+	// Saturated asks for scale-up: the signal is above the band.
 	Saturated scaling.Code = "Saturated signal > high, credit"
-	// Spare asks for less: the signal is below the band.
+	// Spare asks for scale-down: the signal is below the band.
 	Spare scaling.Code = "Spare signal < low"
-	// InBand holds.
+	// InBand holds: the signal is within the band.
 	InBand scaling.Code = "InBand signal <= high, signal >= low"
 )
 
@@ -46,11 +46,11 @@ type sloAwareState struct {
 //	d   = n - floor(n * (1 - s/0.40))    if s < 0.40
 //	d   = n                              otherwise
 //
-// then what a HorizontalPodAutoscaler does with it: the lowest d of 30 s upward and the highest of 180 s downward, at
-// most max(100 %, 4) more in 60 s and one less in 120 s, within bounds. A metric that is not known counts as no traffic, as
-// it does there: do not use this where missing must not mean idle.
+// then the behavior of a HorizontalPodAutoscaler: the lowest d of 30 s for scale-up and the highest of 180 s for scale-down, at
+// most max(100 %, 4) more in 60 s and one less in 120 s, within bounds. As in the guide, a metric that is not known counts as no
+// traffic: do not use this policy where missing data must not mean idle.
 //
-// Errors are every wrong field at once, each a *scaling.FieldError.
+// An error has every wrong field at once, each as a *scaling.FieldError.
 //
 // Source: llm-d, "SLO-Aware Autoscaling with KEDA and Predicted Latency" and "the control law" (2026), Apache-2.0.
 func SLOAware(bounds scaling.Bounds, ttft, tpot time.Duration) (scaling.Policy, error) {

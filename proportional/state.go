@@ -11,16 +11,15 @@ import (
 // State is what a Scaler remembers: plain data whose size is bounded by the configuration and does not depend on the
 // length of the run. The zero value is a fresh start.
 //
-// Its windows are slices, which deciding reuses: like a slice given to append, a state that was passed in must
-// not be used again.
+// Decide reuses the slices of the state it is given: like a slice passed to append, that state must not be used again.
 type State struct {
 	Seen scaling.Stamp `json:"seen,omitzero"` // the last decision or record
 	// Panic is the last time at which a burst met the threshold; no time while not in panic.
 	Panic scaling.Stamp `json:"panic,omitzero"`
-	Peak  int32         `json:"peak,omitempty"`  // the most that was asked for in this panic
-	Loads []Load        `json:"loads,omitempty"` // one a metric, by name; none without a stable window
-	// Recommendations is the memory of the stabilization. It holds what the loads asked for, never what was left
-	// of it after stabilization, limits and bounds.
+	Peak  int32         `json:"peak,omitempty"`  // the highest count that was asked for in this panic
+	Loads []Load        `json:"loads,omitempty"` // one per metric, by name; none without a stable window
+	// Recommendations is the memory of the stabilization. It has the recommendations, never the counts after stabilization,
+	// limits and bounds.
 	Recommendations scaling.Recommendations `json:"recommendations"`
 	Changes         scaling.Changes         `json:"changes"` // the memory of the rate limits
 }
@@ -34,7 +33,7 @@ type Load struct {
 	Window  Window        `json:"window"`
 }
 
-// Validate reports what cannot be the state of any Scaler.
+// Validate reports a state that no Scaler can have written.
 func (s State) Validate() error {
 	if len(s.Loads) > MaxMetrics {
 		return fmt.Errorf("loads: %d: must be at most %d", len(s.Loads), MaxMetrics)
@@ -63,9 +62,9 @@ func (s State) Validate() error {
 	return nil
 }
 
-// turnBack returns by how many milliseconds the clock is behind the last decision, and moves every remembered time
-// back by as much: what had been waited for stays waited for, and nothing more. Times that still lie in the future
-// become now. The memories of package scaling do the same by themselves.
+// turnBack returns by how many milliseconds the clock is behind the last decision, and moves every remembered time back by as
+// much, so that the time already waited stays the same. Times that are still in the future become now. The memories of package
+// scaling do the same by themselves.
 func turnBack(s *State, now int64) (back int64) {
 	if s.Seen.Set && now >= s.Seen.Milli {
 		return 0
@@ -91,8 +90,8 @@ func past(s scaling.Stamp, now int64) scaling.Stamp {
 	return s
 }
 
-// loadsOf returns the memory of every metric, in their order. A metric whose name and measure are known keeps its
-// window: a changed target, tolerance or window length does not make its loads wrong.
+// loadsOf returns the memory of every metric, in the order of metrics. A metric keeps its window if its name and measure are the
+// same: a changed target, tolerance or window length does not make its loads wrong.
 func loadsOf(s *State, metrics []Metric) []Load {
 	if same(s.Loads, metrics) {
 		return s.Loads

@@ -11,36 +11,36 @@ import (
 // maxLoad is what a load saturates at, so that no sum of loads can overflow.
 const maxLoad = 1e290
 
-// roundedUp is more than sums of loads, and averages of them, are above the exact ones.
+// roundedUp is a factor by which sums and averages of loads never exceed the exact ones, whatever the rounding.
 const roundedUp = 1 + 1e-9
 
-// A Window is the loads of one metric in timed buckets, and their average. Its zero value is empty.
+// A Window has the loads of one metric in timed buckets, and averages them. Its zero value is empty.
 //
-// Buckets are of Config.Resolution, aligned to Unix time, about 30 bytes of JSON each. A bucket's load is the average of
-// the samples in it; the window's is the average of its buckets, each of those that have a sample counting alike. Hence
+// Buckets have the length Config.Resolution, are aligned to Unix time and take about 30 bytes of JSON each. The load of a bucket
+// is the average of its samples; that of the window is the average of the buckets that have a sample, with equal weights. Hence
 //
 //	gaps               are left out: a missed scrape is missing, not a load of zero
-//	partial start-up   counts what there is: the first sample alone is an average, upward at once; nothing is
-//	                   taken away before the metric has been known for a whole stable window (code Uncovered)
+//	partial start-up   uses the samples that there are: the first one alone can scale up at once; there is no
+//	                   scale-down before the metric has been known for a whole stable window (code Uncovered)
 //	trailing silence   is left out too: the last samples count until they are as old as the window; then the metric
-//	                   is unknown, and blocks what takes something away until it is known again
+//	                   is not known, and blocks scale-down until it is known again
 //
-// The last two make a restart safe: with a fresh state a fleet keeps its count for a stable window, and with a stored one
-// a reading or two that are missing put a change off, and do not begin anew. A metric counts as known throughout if no two
+// The last two make a restart safe: with a fresh state there is no scale-down for a stable window, and with a stored state one or
+// two missing readings delay a change but do not restart the window. A metric counts as known throughout if no two consecutive
 // samples were more than two stable windows apart.
 //
-// A sample counts at the time of its reading (Reading.At, the time of the decision if it has none). One that is no
-// newer than the latest was counted already or is too late, and is left out.
+// A sample counts at the time of its reading (Reading.At, or the time of the decision if that is zero). A sample that is not newer
+// than the latest one was counted already or is too late, and is left out.
 //
 // Averages carry twice the precision of a float64 and nothing is ever subtracted from them, so that a huge load leaves
 // no trace once it is out of the window and the average of a constant is the constant. Recording and averaging take
 // constant time on average, and allocate only while the window fills.
 type Window struct {
 	buckets window.Ring[bucket]
-	// The newest bucket is open: it holds the sums of its samples, all others averages. The oldest front buckets
-	// carry in through the sum of themselves up to bucket front-1; the closed ones behind them are added up in
-	// back. Buckets leave at the front without a subtraction, and when front is 0 the sums are built anew: each
-	// bucket is visited once for that.
+	// The newest bucket is open: it has the sums of its samples, while all others have averages. In the oldest front buckets,
+	// through is the sum of the buckets from itself to bucket front-1; the closed buckets after those are summed in back. So
+	// buckets leave at the front without a subtraction. When front is 0 the sums are rebuilt, for which each bucket is
+	// visited once.
 	samples float64 // in the open bucket
 	front   int
 	back    total
@@ -70,7 +70,7 @@ func (t *total) join(o *total) {
 	t.add(o.low)
 }
 
-// over divides by n with one correction, which makes the result the nearest float64 but for rare halves.
+// over divides by n with one correction, which makes the result the nearest float64 except in rare halfway cases.
 func (t *total) over(n float64) span {
 	s := span{lower: exact.DivideTwo(t.high.lower, t.low.lower, n)}
 	if t.high.gap != 0 {
@@ -102,8 +102,8 @@ func (w *Window) record(at int64, s span) {
 	w.samples = 1
 }
 
-// rewind moves all buckets back by a time of whole buckets, and by more if the newest would still start after slot:
-// after a clock stepped back nothing expires early, and nothing is kept for longer.
+// rewind moves all buckets back by a multiple of the bucket length, and by more if the newest would still start after slot: after
+// a clock went back nothing expires early, and nothing is kept for longer.
 func (w *Window) rewind(by, slot int64) {
 	if w.Len() == 0 {
 		return
@@ -119,7 +119,7 @@ func (w *Window) rewind(by, slot int64) {
 func (w *Window) evict(horizon int64) {
 	for w.Len() > 0 && w.buckets.At(0).at <= horizon {
 		if w.Len() == 1 {
-			w.buckets.PopFront() // front and back are empty: nothing is left that is closed
+			w.buckets.PopFront() // front and back are empty: no closed bucket is left
 			return
 		}
 		if w.front == 0 {
@@ -153,7 +153,7 @@ func (w *Window) mean() (span, bool) {
 		return span{}, false
 	}
 	all := w.back
-	all.join(&w.buckets.At(0).through) // zero unless it is one of the front
+	all.join(&w.buckets.At(0).through) // zero unless the bucket is one of the front
 	all.add(w.open())
 	return all.over(float64(w.Len())), true
 }
