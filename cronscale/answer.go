@@ -1,19 +1,19 @@
 package cronscale
 
-// An answer is what the timetable asks for at an instant, and for how long this and its reason hold.
+// An answer is what the timetable asks for at an instant, and how long this and its reason stay the same.
 type answer struct {
 	inForce bool
 	target  int32 // not clamped yet
 	winner  int   // the index of the entry in force, -1 outside every window
 	since   int64 // when it fired
-	from    int64 // nothing fires or ends in [from, until) but at from
+	from    int64 // nothing fires or ends in [from, until) except at from
 	until   int64
 }
 
-// maxSkips is how many instants without a change a search passes before it ends.
+// maxSkips is how many instants without a change a search passes before it gives up.
 const maxSkips = 1000
 
-// The times that are looked at: the years 1 to 9999, all that RFC 3339 can write. Outside nothing is in force.
+// The supported times: the years 1 to 9999, all that RFC 3339 can write. Outside of them nothing is in force.
 const (
 	firstTime = -62135596800
 	endOfTime = 253402300800
@@ -33,7 +33,7 @@ func (s Scaler) answer(t int64) answer {
 	return a
 }
 
-// holdLast lets the entry that fired last decide. Of those that fired at the same instant the first does, as the
+// holdLast lets the entry that fired last decide. Of entries that fired at the same instant the first one decides, since the
 // entries are in order of precedence.
 func (s Scaler) holdLast(a *answer, t int64) {
 	for i := range s.entries {
@@ -52,7 +52,7 @@ func (s Scaler) holdLast(a *answer, t int64) {
 // minute is how long a fire matches, in seconds.
 const minute = 60
 
-// match lets the first entry decide that fired less than a minute ago.
+// match lets the first entry that fired less than a minute ago decide.
 func (s Scaler) match(a *answer, t int64) {
 	for i := range s.entries {
 		e := &s.entries[i]
@@ -73,10 +73,10 @@ func (s Scaler) match(a *answer, t int64) {
 	}
 }
 
-// window lets the first entry decide that is open, and the count outside if none is.
+// window lets the first open entry decide, and asks for the count outside if none is open.
 //
-// The minutes are compared, not the instants: inside a gap all happen at one instant, but in their order. A window
-// that ends and starts in one minute is open, as the start belongs to it and the end does not.
+// It compares civil minutes, not instants: the minutes inside a gap all fire at one instant, but still in order. A window that
+// ends and starts in the same minute is open, since the start belongs to it and the end does not.
 func (s Scaler) window(a *answer, t int64) {
 	a.inForce, a.target = true, s.outside
 	for i := range s.entries {
@@ -96,8 +96,8 @@ func (s Scaler) window(a *answer, t int64) {
 	}
 }
 
-// change returns the first instant after t at which the timetable asks for something else than a, its answer at t, or
-// endless if it never does. It is exact unless the search had to end early; then it is the instant that it came to.
+// change returns the first instant after t at which the timetable asks for something else than a, its answer at t, or endless if
+// it never does. exact is false if the search had to end early; at is then the instant that the search reached.
 func (s Scaler) change(a answer, t int64) (at int64, exact bool) {
 	if s.constant() {
 		return endless, true

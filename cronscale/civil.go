@@ -2,11 +2,11 @@ package cronscale
 
 import "math/bits"
 
-// A civil minute is a minute of the calendar and the clock on the wall, without a zone: the number of minutes since
-// midnight of 1 January 1970, as if every day had 1440 of them.
+// A civil minute is a minute of the calendar and the wall clock, without a zone: the number of minutes since midnight of
+// 1 January 1970, as if every day had 1440 of them.
 const (
 	minutesPerDay = 24 * 60
-	// searchYears bounds a search: 29 February is at most so many years away.
+	// searchYears bounds a search: 29 February is at most this many years away.
 	searchYears = 8
 )
 
@@ -63,8 +63,8 @@ func (s schedule) last(until int64) (int64, bool) {
 	return 0, false
 }
 
-// without returns the first civil minute at or after from that the schedule does not have, and endless if it has them
-// all. Of a schedule that has every minute for more than a year from there it returns one that it has.
+// without returns the first civil minute at or after from that the schedule does not have, or endless if it has them all. If the
+// schedule has every minute for more than a year from there, the result is a minute that it has.
 func (s schedule) without(from int64) int64 {
 	const limit = 400 * minutesPerDay
 	if every := (schedule{minute: allMinutes, hour: allHours, dom: allDays, month: allMonths, dow: allWeek}); s == every {
@@ -149,8 +149,8 @@ func monthLength(year, month int64) int64 {
 
 // dayOf returns the number of days from 1 January 1970 to a date of the Gregorian calendar.
 //
-// Years are counted from March, so that the day that comes and goes is their last, and in eras of 400 years, after
-// which the calendar repeats.
+// Years begin in March, so that the leap day is their last day, and are counted in eras of 400 years, after which the calendar
+// repeats.
 func dayOf(year, month, dom int64) int64 {
 	if month <= 2 {
 		year--
@@ -176,7 +176,7 @@ func dateOf(day int64) (year, month, dom int64) {
 	return year, month, dom
 }
 
-// divide returns the quotient and the remainder of the division that rounds down.
+// divide returns the quotient, rounded down, and the remainder.
 func divide(a, b int64) (quotient, remainder int64) {
 	quotient, remainder = a/b, a%b
 	if remainder < 0 {

@@ -11,13 +11,13 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Mode is the rule by which schedules make a count.
+// A Mode is the rule that turns schedules into a count.
 //
-// A cron expression names instants, and a fleet has a size at all times. What acts only in the minute of a fire loses
-// replicas: a loop that looks every 90 seconds misses 30 of 90 such minutes, and one that restarts at 08:00 stays at
-// night's count for the day. KEDA's cron scaler asks which of start and end comes next, and so depends on times that
-// have not come: if the next start is lost in a shift to summer time, the window of the day before stays open for 23
-// hours. So HoldLast and InWindow ask what came last.
+// A cron expression names instants, but a fleet has a size at all times. A rule that acts only in the minute of a fire loses
+// replicas: a loop that decides every 90 seconds misses 30 of 90 such minutes, and one that restarts at 08:00 keeps the night's
+// count all day. KEDA's cron scaler asks whether the start or the end comes next, and so depends on the future: if the next start
+// is lost in a shift to summer time, the window of the day before stays open for 23 hours. So HoldLast and InWindow ask what came
+// last.
 type Mode int8
 
 // The modes. The zero value is the one to use unless there is a reason for another.
@@ -25,7 +25,7 @@ const (
 	// HoldLast: the policy that fired last, at or before now, decides until another fires.
 	HoldLast Mode = iota
 	// Match: a policy decides during the minute in which it fires, and nothing decides in between. This is the
-	// rule of the LLMAutoScaler proposal. A loop that looks less than once a minute misses fires, for good.
+	// rule of the LLMAutoScaler proposal. A loop that decides less than once a minute misses fires for good.
 	Match
 	// InWindow: a window decides from its start to its end, and Config.Outside outside every window, as with KEDA's
 	// cron trigger.
@@ -40,16 +40,17 @@ const DefaultTimeZone = zone.Default
 
 // A Config is a timetable. The zero value is not valid: it has no policies.
 type Config struct {
-	// Mode is the rule by which the schedules make a count. Default HoldLast.
+	// Mode is the rule that turns the schedules into a count. Default HoldLast.
 	Mode Mode
-	// Bounds are the fewest and the most replicas. What a schedule asks for is clamped into them after it was chosen.
+	// Bounds are the minimum and the maximum replica count. The count of the schedule in force is clamped to them after that
+	// schedule was chosen.
 	Bounds scaling.Bounds
-	// Policies are what modes HoldLast and Match go by: at least one, in any order.
+	// Policies are the schedules of modes HoldLast and Match: at least one, in any order.
 	Policies []Policy
-	// Windows are what mode InWindow goes by: at least one, in any order.
+	// Windows are the schedules of mode InWindow: at least one, in any order.
 	Windows []Window
-	// Outside is the count that mode InWindow asks for outside every window. A 0 becomes Bounds.Min, as it is clamped
-	// as every count is; with KEDA, too, it is minReplicaCount that rules there.
+	// Outside is the count that mode InWindow asks for outside every window. Like every count it is clamped, so that 0 becomes
+	// Bounds.Min; KEDA, too, uses its minReplicaCount there.
 	Outside int32
 }
 
@@ -60,14 +61,14 @@ type Config struct {
 //
 //	fire(m) = min over t with local(t) >= m of t
 //
-// So a time inside the gap of a shift to summer time fires at the end of the gap; all such times do, at once, also those
-// of a whole day that a zone skipped, or of a midnight that does not exist. A time in the hour that comes twice in
-// autumn fires the first time only. This includes schedules such as "* * * * *": nothing fires while the hour is
+// So a time inside the gap of a shift to summer time fires at the end of the gap, together with all other times inside it. The
+// same is true for the times of a whole day that a zone skipped, and for a midnight that does not exist. A time in the hour that is
+// repeated in autumn fires only the first time. This includes schedules such as "* * * * *": nothing fires while the hour is
 // repeated, so that in mode Match nothing is in force then.
 //
 // As in cron, a date needs to match only one of the day of the month and the day of the week if both are restricted.
 type Policy struct {
-	// Name tells the policy from the others: not empty, and unique.
+	// Name identifies the policy. It must be unique and not empty.
 	Name string
 	// Schedule is a cron expression of five fields with names, ranges, lists and steps, or one of the descriptors
 	// @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly. See New for what is refused.
@@ -78,15 +79,15 @@ type Policy struct {
 	TimeZone string
 }
 
-// A Window asks for a count from each start to the next end, [start, end), whatever day that is: 22:00 to 06:00 runs
-// past midnight, Friday 20:00 to Monday 06:00 past the weekend. A start on weekdays with an end on every day is closed
-// on Saturday. KEDA's is open, since an end comes next.
+// A Window asks for a count from each start to the next end, [start, end), whatever day that is on: 22:00 to 06:00 runs past
+// midnight, and Friday 20:00 to Monday 06:00 runs through the weekend. A window that starts on weekdays and ends on every day is
+// closed on Saturday; KEDA's is open then, since an end comes next.
 type Window struct {
-	// Name tells the window from the others: not empty, and unique.
+	// Name identifies the window. It must be unique and not empty.
 	Name string
-	// Start and End are cron expressions, as Policy.Schedule is. The window is open iff the last time of Start is not
-	// before the last time of End. So an end at an earlier hour than the start is on the next day, and a window
-	// without an end on Saturdays stays open on Saturdays. They must not be the same times.
+	// Start and End are cron expressions like Policy.Schedule. The window is open if and only if the last time of Start is not
+	// before the last time of End. So an end at an earlier hour than the start is on the next day, and a window without an end
+	// on Saturdays stays open on Saturdays. Start and End must not have the same times.
 	Start string
 	End   string
 	// Replicas is the count asked for, KEDA's desiredReplicas. It must not be negative; 0 is a count like any other.
@@ -101,7 +102,7 @@ type names struct {
 	seen map[string]int
 }
 
-// path returns the path of an entry, as in policies[1] "night", and notes what is wrong with its name.
+// path returns the path of an entry, as in policies[1] "night", and adds an error if its name is wrong.
 func (n *names) path(e *scaling.FieldErrors, i int, name string) string {
 	path := fmt.Sprintf("%s[%d]", n.list, i)
 	if strings.TrimSpace(name) == "" {
@@ -118,7 +119,7 @@ func (n *names) path(e *scaling.FieldErrors, i int, name string) string {
 	return path
 }
 
-// entries validates the configuration and returns what it says, in order of precedence.
+// entries validates the configuration and returns its policies or windows as entries.
 func (c Config) entries() ([]entry, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Mode >= HoldLast && c.Mode <= InWindow, "mode", c.Mode, "must be HoldLast, Match or InWindow")
@@ -164,7 +165,7 @@ func (c Config) entries() ([]entry, error) {
 	return list, e.Err()
 }
 
-// checkSchedule returns a schedule, or notes what is wrong with it and returns an empty one.
+// checkSchedule returns the schedule of an expression. If that is wrong, it adds an error and returns an empty schedule.
 func checkSchedule(e *scaling.FieldErrors, field, expr string) schedule {
 	s, err := parse(expr)
 	if err != nil {
@@ -173,10 +174,10 @@ func checkSchedule(e *scaling.FieldErrors, field, expr string) schedule {
 	return s
 }
 
-// clocks has the clock of every zone that was named, by its name.
+// clocks has the clock of every zone that the configuration names, by name.
 type clocks map[string]*clock
 
-// check returns the clock of a zone, or notes what is wrong with the zone.
+// check returns the clock of a zone. If the zone is wrong, it adds an error and returns a clock of UTC.
 func (c clocks) check(e *scaling.FieldErrors, path, name string) *clock {
 	place, err := zone.Load(name)
 	if err != nil {

@@ -1,14 +1,14 @@
 package cronscale
 
-// A fire is an instant at which a schedule fires, and the civil minute that it does so for. Around a gap the two
-// differ: the minute is inside the gap, the instant at its end.
+// A fire is an instant at which a schedule fires, and the civil minute that it fires for. At a gap the two differ: the minute is
+// inside the gap, the instant is at its end.
 type fire struct {
 	at     int64
 	minute int64
 }
 
-// around returns the schedule's last fire at or before t, if there is one, and the instant of the first after t, or
-// endless. Where several minutes fire at one instant the last fire is for the latest of them.
+// around returns the schedule's last fire at or before t, if there is one, and the instant of the first fire after t, or endless.
+// If several minutes fire at the same instant, last is the fire of the latest of them.
 func (s schedule) around(c *clock, t int64) (last fire, next int64, ok bool) {
 	minute, _ := divide(c.shown(t), 60)
 	m, ok := s.last(minute)
@@ -33,8 +33,8 @@ func (s schedule) following(c *clock, minute int64) int64 {
 	return c.reached(m * 60)
 }
 
-// endOfRun returns the first instant at or after t, a minute after a fire, at which the schedule may not fire: where
-// its minutes in a row end, or the zone's segment does.
+// endOfRun returns the first instant at or after t at which the schedule may not fire: the end of its consecutive minutes or of
+// the zone's segment. t is one minute after a fire.
 func (s schedule) endOfRun(c *clock, t int64) int64 {
 	offset, end := segment(c.zone, t)
 	local := t + offset

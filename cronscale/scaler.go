@@ -12,22 +12,22 @@ import (
 
 // Codes of this package. Each is documented by the inequality that it states.
 const (
-	// Fired takes the count to the target of the policy that fired last, so long ago.
+	// Fired sets the count to the target of the policy in force, which fired this long ago.
 	Fired scaling.Code = "Fired target, ago:s"
-	// Opened takes the count to that of the window that opened last, so long ago.
+	// Opened sets the count to that of the window in force, which opened this long ago.
 	Opened scaling.Code = "Opened replicas, ago:s"
-	// OutsideAll takes the count to the one outside every window.
+	// OutsideAll sets the count to Config.Outside: no window is open.
 	OutsideAll scaling.Code = "OutsideAll outside"
-	// AtTarget holds: the count asked for is there already.
+	// AtTarget holds: the present count is the one asked for.
 	AtTarget scaling.Code = "AtTarget spec == target"
-	// NoneInForce holds: none of so many policies fires in this minute, or has fired at all.
+	// NoneInForce holds: none of the policies fires in this minute (mode Match) or has ever fired.
 	NoneInForce scaling.Code = "NoneInForce policies"
 )
 
-// A Scaler asks for replicas by the clock. It is an immutable value that may be copied and used concurrently.
+// A Scaler asks for the replica counts of a timetable. It is an immutable value that may be copied and used concurrently.
 //
-// It is a scaling.Stepper: scaling.New makes the live policy that follows the timetable exactly. It is also a
-// scaling.Timetable: scaling.Floor puts it under another policy.
+// It is a scaling.Stepper: scaling.New makes a live policy from it that follows the timetable exactly. It is also a
+// scaling.Timetable: scaling.Floor uses it as the lower limit of another policy.
 //
 // The zero value decides Unknown, and as a timetable asks for nothing.
 type Scaler struct {
@@ -35,7 +35,7 @@ type Scaler struct {
 	bounds  scaling.Bounds
 	outside int32
 	entries []entry // in order of precedence
-	total   int     // of policies or windows, of which entries are those that can ever decide
+	total   int     // number of policies or windows; entries has only those that can ever decide
 	print   uint64
 }
 
@@ -53,36 +53,36 @@ type entry struct {
 	off    schedule
 }
 
-// alwaysWith reports whether other fires whenever e does, as far as that can be told from the fields. If other goes
-// before e, then e never decides.
+// alwaysWith reports whether other fires whenever e does, as far as the fields show it. If other also precedes e, then e never
+// decides.
 func (e entry) alwaysWith(other entry) bool {
 	return e.clock == other.clock && e.on.within(other.on)
 }
 
-// New returns the Scaler of a configuration. Every wrong field is reported, each as a *scaling.FieldError that names
-// the policy or window, as in
+// New returns the Scaler of a configuration, or an error with every wrong field, each as a *scaling.FieldError that names the
+// policy or window, as in
 //
 //	policies[1] "night".schedule: "0 0 31 2 *": never fires: no date has these fields
 //
-// Besides what does not parse, these are refused:
+// Besides expressions that do not parse, these are refused:
 //
 //   - "@every", which has no fixed times;
 //   - "TZ=" and "CRON_TZ=" in a schedule: the policy has a field for its zone;
-//   - zones that the time zone database does not have, and "Local", which differs between machines; they are never
-//     taken for UTC;
+//   - zones that the time zone database does not have, and "Local", which differs between machines; UTC is never used
+//     instead;
 //   - schedules that never fire, such as 31 February;
 //   - windows whose start and end are the same times, however they are written;
 //   - empty and repeated names, negative targets, and fields of another mode.
 //
-// New loads the time zones that are named, as time.LoadLocation finds them; nothing is read afterwards. UTC needs no
-// time zone database; for other zones a program imports time/tzdata, which the library does not as it adds half a
-// megabyte, or has a database on its machine.
+// New loads the named time zones from where time.LoadLocation finds them; nothing is read afterwards. UTC needs no time zone
+// database. For other zones a program needs a database on its machine, or must import time/tzdata, which the library does not do
+// since it adds half a megabyte.
 func New(c Config) (Scaler, error) {
 	entries, err := c.entries()
 	if err != nil {
 		return Scaler{}, err
 	}
-	// The higher target goes before the lower, and the first name of equals. What is left to decide later is only
+	// A higher target precedes a lower one, and of equal targets the first by name does. What is left to decide later is only
 	// which of them fired last. Clamping keeps the order.
 	slices.SortFunc(entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(b.target, a.target), cmp.Compare(a.name, b.name))
@@ -104,10 +104,9 @@ func (s Scaler) Kind() scaling.Kind { return scaling.Kind{Name: "cron", Version:
 //
 //	want = clamp(target of the policy or window in force)
 //
-// A count outside the bounds goes to the nearest bound first. Where nothing is in force it holds. Nothing but the
-// count is read of the observation, and the answer depends on nothing but that, the configuration and now: not on the
-// state, on what was decided before, or on how often. A clock that steps back gets the answer of the time that it
-// shows.
+// A count outside the bounds goes to the nearest bound first. If nothing is in force, Decide holds. The decision depends only on
+// the count in the observation, the configuration and now: not on other parts of the observation, the state, earlier decisions or
+// their number. If the clock goes back, the decision is that of the time that it shows.
 //
 // Decision.Next is when the timetable asks for something else, as Next returns it.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
@@ -142,12 +141,12 @@ func (s Scaler) At(now time.Time) scaling.Slot {
 	return scaling.Slot{Replicas: s.count(a), InForce: a.inForce, Because: s.because(a, now), Next: next}
 }
 
-// Next returns the first instant after now at which the timetable asks for another count than at now, or begins or
-// ceases to ask for any; false if it never does.
+// Next returns the first instant after now at which the timetable asks for another count than at now, or starts or stops asking
+// for one; false if it never does.
 //
-// A timetable may go on for long without a change: every minute of the year, a policy can fire and be outvoted. After
-// 1000 such instants in a row the search ends, and the instant that it came to is returned although nothing changes
-// there. To look again earlier than needed does no harm.
+// A timetable may go for a long time without a change: a policy can fire every minute of the year and be outvoted each time. After
+// 1000 such instants in a row the search ends, and Next returns the instant that it reached although nothing changes then. To
+// decide again earlier than needed does no harm.
 func (s Scaler) Next(now time.Time) (time.Time, bool) {
 	_, _, next := s.recall(State{}, now)
 	return next, !next.IsZero()

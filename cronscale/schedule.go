@@ -8,7 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// What a schedule can be refused for, besides what the parser says.
+// The errors of a schedule, besides those of the parser.
 var (
 	errEmpty  = errors.New("must not be empty")
 	errPrefix = errors.New("must not name a zone: the field timeZone does")
@@ -34,14 +34,14 @@ type schedule struct {
 	dom    uint64
 	month  uint64
 	dow    uint64
-	// either is set if the days of the month and of the week are both restricted: then a day needs only one of them,
-	// as cron has it.
+	// either is set if the days of the month and of the week are both restricted: then a day has to match only one of them,
+	// as in cron.
 	either bool
 }
 
-// parse returns the schedule of a cron expression. Of the parser's result only the sets are used: its search for the
-// next instant leaves out a time that a shift skips, at times for a year, fires twice in the repeated hour, and does not
-// return at all for "0 12 30 12 *" in Pacific/Apia from 28 December 2011.
+// parse returns the schedule of a cron expression. It uses only the sets of the parser's result, not the parser's search for the
+// next instant: that leaves out a time that a shift skips, sometimes for a year, fires twice in the repeated hour, and never
+// returns for "0 12 30 12 *" in Pacific/Apia from 28 December 2011.
 func parse(expr string) (schedule, error) {
 	trimmed := strings.TrimSpace(expr)
 	upper := strings.ToUpper(trimmed)
@@ -79,7 +79,8 @@ func parse(expr string) (schedule, error) {
 	return s, nil
 }
 
-// within reports whether every minute of s is one of t's. It may say no where the days overlap in a less simple way.
+// within reports whether every minute of s is also one of t. It may report false although that is so, if the days of t include
+// those of s in a less simple way.
 func (s schedule) within(t schedule) bool {
 	if s.minute&^t.minute != 0 || s.hour&^t.hour != 0 || s.month&^t.month != 0 {
 		return false

@@ -2,15 +2,15 @@ package cronscale
 
 import "time"
 
-// State is what a Scaler keeps between decisions: the present answer, so that it need not be worked out each time. It
-// changes no decision, belongs to no particular Scaler and is not stored: its JSON is {}.
+// State is what a Scaler keeps between decisions: a cache of the present answer. It changes no decision, belongs to no
+// particular Scaler and is not stored: its JSON is {}.
 type State struct {
 	memo memo
 }
 
-// memo is an answer of the Scaler with the given fingerprint, and the next change after it. Both are those of every
-// instant in [from, until), as nothing happens there. Beyond it the search begins anew: one that has to end early ends
-// somewhere else from another answer on, and what is returned must depend on the time alone.
+// memo is an answer of the Scaler with the given fingerprint, and the next change after it. Both hold for every instant in
+// [from, until), since nothing happens there. For other instants the search starts over: a search that has to end early ends
+// elsewhere if it starts from another answer, and the result must depend on the time alone.
 type memo struct {
 	print uint64
 	answer

@@ -13,8 +13,8 @@ type Change struct {
 	Name     string    // the policy or window that asks; empty if none does
 }
 
-// Timeline returns the timetable's answer at from and every change of it before to, in order: the steps of a picture.
-// It is empty unless from is before to.
+// Timeline returns the timetable's answer at from and every change of it before to, in order, as for a plot. It is empty unless
+// from is before to.
 func (s Scaler) Timeline(from, to time.Time) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		var last Change

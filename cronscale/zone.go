@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A zone is a sequence of segments of constant offset. All that is asked of it is how far its clocks have come, and
-// when they first come as far as a given local time:
+// A zone is a sequence of segments of constant offset. Only two functions of it are needed: the latest local time that its clocks
+// have shown, and the first time at which they show a given local time or a later one:
 //
 //	shown(t)   = max over u <= t of local(u)
 //	reached(m) = min over t with local(t) >= m of t
 //
-// Both never fall. That settles every shift at once. A local time inside a gap is reached at the gap's end, together
-// with all others in it. A local time that comes twice is reached once, the first time.
+// Neither ever decreases, which covers every shift. A local time inside a gap is reached at the gap's end, together with all others
+// in it. A local time that occurs twice is reached once, the first time.
 //
-// Times are in seconds of the Unix epoch; local times are that plus the offset, so that offsets which are not whole
-// minutes, as those of local mean time, need no care.
+// Times are in seconds of the Unix epoch; local times are that plus the offset, so that offsets which are not whole minutes, such
+// as those of local mean time, need no special care.
 
 const (
 	secondsPerDay = 24 * 60 * 60
@@ -50,7 +50,7 @@ func reached(zone *time.Location, local int64) int64 {
 	}
 }
 
-// segment returns the zone's offset at t, and a later time until which it stays so.
+// segment returns the zone's offset at t, and a later time until which it stays the same.
 //
 // Where the zone's rules are extrapolated, time.Time.ZoneBounds ends a segment with the year, which is harmless, and
 // takes the year to have 365 days. On the last day of a leap year the end that it gives has therefore passed; the
@@ -70,14 +70,14 @@ func segment(zone *time.Location, t int64) (offset, end int64) {
 	return int64(seconds), end
 }
 
-// A clock is a zone whose segments of the years around now are laid out in a table, so that it is asked in a few
-// nanoseconds instead of hundreds. Other years are asked of the zone.
+// A clock is a zone with a table of its segments in the years around now, so that a lookup takes a few nanoseconds instead of
+// hundreds. Other years are looked up in the zone.
 type clock struct {
 	zone *time.Location
 	rows []row
 }
 
-// A row is a segment of constant offset, from the time of start to that of the next row.
+// A row is a segment of constant offset, from start to the start of the next row.
 type row struct {
 	start  int64
 	offset int64
@@ -92,7 +92,7 @@ const (
 	tableEnd   = 4102444800
 )
 
-// newClock lays out a zone's table.
+// newClock builds the table of a zone.
 func newClock(zone *time.Location) *clock {
 	c := &clock{zone: zone}
 	above := shown(zone, tableStart-1) + 1
@@ -109,7 +109,7 @@ func newClock(zone *time.Location) *clock {
 	return c
 }
 
-// shown is as the function of that name.
+// shown returns the same as the function shown.
 func (c *clock) shown(t int64) int64 {
 	if t < tableStart || t >= tableEnd {
 		return shown(c.zone, t)
@@ -121,13 +121,13 @@ func (c *clock) shown(t int64) int64 {
 	return max(c.rows[i].above-1, t+c.rows[i].offset)
 }
 
-// reached is as the function of that name.
+// reached returns the same as the function reached.
 func (c *clock) reached(local int64) int64 {
 	last := len(c.rows) - 1
 	if local < c.rows[0].above || local >= c.rows[last].above {
 		return reached(c.zone, local)
 	}
-	// The row in which local is passed is the one before the first that begins with it passed.
+	// local is reached in the row before the first one at whose start it had already been shown.
 	i, _ := slices.BinarySearchFunc(c.rows, local+1, func(r row, above int64) int { return cmp.Compare(r.above, above) })
 	r := c.rows[i-1]
 	return max(r.start, local-r.offset)

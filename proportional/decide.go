@@ -137,7 +137,7 @@ func (p *plan) slot(ms int64) int64 {
 // end of +Inf blocks every scale-down.
 //
 // If the clock is behind the last decision, Decide holds (code scaling.ClockBack) and moves all remembered times back with the
-// clock: the time already waited stays the same, the age of a sample changes by less than a bucket, and nothing expires early.
+// clock: the time already waited stays the same, the age of a sample too up to a bucket's length, and nothing expires early.
 // Next is when a window is covered, a panic can end or a rate limit allows more; it does not anticipate samples that leave the
 // windows. Decide is total: it never fails, and keeps nothing but what it returns.
 func (s Scaler) Decide(state State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {

@@ -75,8 +75,8 @@ const InFlightTarget = 35
 //	scale-down delay 300 s               a removed replica costs a cold start when the load returns
 //	down by 1 or 10 %, in 60 s           whichever is more; the effect shows before the next removal
 //
-// In the simulator, with cold starts of 100 s, it attains these shares of requests with at most 3 s to the first token and 100 ms
-// per token, with these average numbers of replicas:
+// The table has the share of the requests with at most 3 s to the first token and 100 ms per token, and the average number of
+// replicas, in the simulator with cold starts of 100 s:
 //
 //	                                   LLM             HPA             Kthena          KPA
 //	llm-d's ramp, 3 to 8               0.999 at 5.74   0.999 at 5.69   0.997 at 5.60   0.957 at 5.32

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// A Fraction is a ratio of two whole numbers, as 7/10 or 2/3. A float64 cannot say either exactly, and in 0.7 * 3 =
-// 2.0999999999999996 the difference decides whether 7 of 10 are within "at most 0.7". All arithmetic on fractions is
-// in whole numbers.
+// A Fraction is a ratio of two whole numbers, such as 7/10 or 2/3. A float64 can represent neither exactly, and errors such as
+// 0.7 * 3 = 2.0999999999999996 would decide whether 7 of 10 are within "at most 0.7". All arithmetic on fractions is in whole
+// numbers.
 //
-// The zero value, 0/0, says nothing: as a limit it is none.
+// The zero value, 0/0, is not a number: as a limit it means no limit.
 type Fraction struct {
 	Num int64
 	Den int64
@@ -21,7 +21,7 @@ type Fraction struct {
 // maxTerm is the highest numerator and denominator: multiplied by MaxReplicas it fits an int64.
 const maxTerm = 1_000_000_000_000
 
-// errFraction is what ParseFraction says of anything else.
+// errFraction is the error of ParseFraction for any other text.
 var errFraction = errors.New("must be a decimal number such as 0.7 or a fraction such as 2/3, not negative, of at most twelve digits")
 
 // ParseFraction reads a decimal number ("0.7", "2", "1e-2") or a fraction of whole numbers ("2/3"), exactly.
@@ -72,8 +72,8 @@ func parse(s string) (f Fraction, ok bool) {
 	return f, shift == 0
 }
 
-// FractionOf returns the fraction that a float64 is written as: the shortest decimal that reads back as x. So 0.7 is
-// 7/10, although no float64 is.
+// FractionOf returns x as a fraction, by its shortest decimal that reads back as x. So 0.7 becomes 7/10, although no float64
+// equals that.
 func FractionOf(x float64) (Fraction, error) {
 	if math.Signbit(x) && x != 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return Fraction{}, fmt.Errorf("%v: %w", x, errFraction)
@@ -100,8 +100,8 @@ func (f Fraction) reduced() Fraction {
 
 // above reports whether f > g.
 func (f Fraction) above(g Fraction) bool {
-	// Cross products may not fit an int64. Whole parts are compared first, and of what is left the reciprocals, whose
-	// terms are smaller: that ends as Euclid's algorithm does, when nothing is left of one of them.
+	// Cross products may not fit an int64. So compare the whole parts first, then the reciprocals of the remainders, whose
+	// terms are smaller. Like Euclid's algorithm this ends when one remainder is 0.
 	for {
 		if a, b := f.Num/f.Den, g.Num/g.Den; a != b {
 			return a > b
@@ -126,10 +126,10 @@ func (f Fraction) String() string {
 	return strconv.FormatInt(f.Num, 10) + "/" + strconv.FormatInt(f.Den, 10)
 }
 
-// IsZero reports whether the fraction says nothing, so that the JSON option omitzero leaves it out.
+// IsZero reports whether the fraction is the zero value, so that the JSON option omitzero leaves it out.
 func (f Fraction) IsZero() bool { return f == Fraction{} }
 
-// MarshalText writes the fraction as String does; the zero value as nothing.
+// MarshalText writes the fraction as String does, but the zero value as an empty text.
 func (f Fraction) MarshalText() ([]byte, error) {
 	if f.IsZero() {
 		return nil, nil
@@ -137,7 +137,7 @@ func (f Fraction) MarshalText() ([]byte, error) {
 	return []byte(f.String()), nil
 }
 
-// UnmarshalText reads what ParseFraction reads; nothing is the zero value.
+// UnmarshalText reads what ParseFraction reads; an empty text gives the zero value.
 func (f *Fraction) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*f = Fraction{}

@@ -8,13 +8,13 @@ import (
 
 // Codes of the steps of Ratio.Adjust. Each states the inequality that raises it.
 const (
-	// Raised raises a role to the least count that the other role's count allows.
+	// Raised raises a role to the lowest count that the other role's count allows.
 	Raised scaling.Code = "RatioRaised from < least, partner"
-	// Lowered lowers a role to the most that any pair within the bounds and the range has.
+	// Lowered lowers a role to the highest count of any pair within the bounds and the range.
 	Lowered scaling.Code = "RatioLowered from > most, partner"
 )
 
-// MaxReplicas is the most replicas that a role can have.
+// MaxReplicas is the maximum number of replicas of a role.
 const MaxReplicas = 1_000_000
 
 // Config says how many prefill replicas a deployment may have for its decode replicas.
@@ -27,8 +27,8 @@ type Config struct {
 	Max Fraction `json:"max,omitzero"`
 }
 
-// Validate reports every wrong field at once, each as a scaling.FieldError. A range that no pair of counts within the
-// bounds is in is one of them.
+// Validate reports every wrong field at once, each as a scaling.FieldError. It also reports a range that no pair of counts within
+// the bounds meets.
 func (c Config) Validate() error {
 	_, err := New(c)
 	return err
@@ -49,27 +49,27 @@ func (c Config) check() error {
 	return e.Err()
 }
 
-// A Ratio keeps two roles of one deployment, prefill and decode, in proportion. New makes it; it never changes.
-// The zero value is no constraint: every pair is feasible and projects to itself.
+// A Ratio keeps two roles of one deployment, prefill and decode, in proportion. It is immutable and made by New. The zero value
+// is no constraint: every pair is feasible and projects to itself.
 //
 // A pair of counts is feasible if both are within their bounds and either both are 0, or neither is and
 //
 //	Min <= prefill/decode <= Max
 //
-// Either role alone serves nothing, so a single 0 is never feasible. Of two feasible pairs, the pair of the lower
-// counts and the pair of the higher counts are feasible too; that is why there is one greatest feasible pair, and one
-// least pair above any that is not greater.
+// Either role alone serves nothing, so a single 0 is never feasible. If two pairs are feasible, so are the pair of their lower
+// counts and the pair of their higher counts. Hence there is one greatest feasible pair, and for every pair of counts that do not
+// exceed it there is one least feasible pair that covers them.
 type Ratio struct {
 	config   Config
-	min, max Fraction // with the absence of a limit spelled out
+	min, max Fraction // of the ratio; a missing limit is replaced by one that never applies
 	top      [2]int64 // the greatest feasible pair, above 0
 }
 
 // none reports whether the Ratio is the zero value.
 func (r Ratio) none() bool { return r.top == [2]int64{} }
 
-// New returns the Ratio of a configuration, or every rule that it breaks. A range that no pair of counts within
-// the bounds is in is an error: 5 to 8 of 10 can be met by many, but with both roles at most 1 there is only 1/1.
+// New returns the Ratio of a configuration, or an error with every rule that it breaks. A range that no pair of counts within the
+// bounds meets is an error: many pairs are within 5/10 to 8/10, but with both roles at most 1 there is only 1/1.
 func New(c Config) (Ratio, error) {
 	if err := c.check(); err != nil {
 		return Ratio{}, err
@@ -92,7 +92,7 @@ func New(c Config) (Ratio, error) {
 	return r, nil
 }
 
-// Feasible reports whether a pair of counts is within bounds and range; see Ratio.
+// Feasible reports whether a pair of counts is within the bounds and the range; see Ratio.
 func (r Ratio) Feasible(prefill, decode int32) bool {
 	if r.none() {
 		return true
@@ -111,13 +111,13 @@ func (r Ratio) Feasible(prefill, decode int32) bool {
 //
 //	(p, d) = least feasible pair with  p >= min(prefill, top.p)  and  d >= min(decode, top.d)
 //
-// where top is the greatest feasible pair. So both demands are covered whenever any feasible pair covers them, by the
-// pair that is lowest in each role and therefore nearest by every measure; and a demand that none covers is met as far
-// as any pair can. Demands outside the bounds count as the nearest bound. Projecting twice changes nothing, and more
-// demand never gives less.
+// where top is the greatest feasible pair. So if any feasible pair covers both demands, the result does: it is the pair with the
+// lowest count in each role, and therefore the nearest by every measure. A demand that no pair covers is met as far as any pair
+// can. Demands outside the bounds count as the nearest bound. Projecting twice changes nothing, and more demand never gives fewer
+// replicas.
 //
-// The result is exact. The steps it takes are at most the replicas between the demand and the result: a handful,
-// except for ranges narrower than one in the number of replicas.
+// The result is exact. Project takes at most as many steps as there are replicas between the demand and the result: a handful,
+// except for ranges narrower than one part in the number of replicas.
 func (r Ratio) Project(prefill, decode int32) (int32, int32) {
 	if r.none() {
 		return prefill, decode
@@ -129,13 +129,13 @@ func (r Ratio) Project(prefill, decode int32) (int32, int32) {
 	}
 	p, d = max(p, 1), max(d, 1)
 	if r.min.Num > 0 && r.min == r.max {
-		// A range of one ratio a/b has the pairs (a*n, b*n) alone.
+		// A range of one ratio a/b has only the pairs (a*n, b*n).
 		n := max(ceilDiv(p, r.min.Num), ceilDiv(d, r.min.Den))
 		return int32(n * r.min.Num), int32(n * r.min.Den)
 	}
 	for {
-		// Each role is raised to the least that the other requires. No step goes past the result, so what does not
-		// change any more is the result.
+		// Raise each role to the lowest count that the other requires. No step goes past the result, so when nothing
+		// changes any more, the result is reached.
 		more := max(p, ceilDiv(r.min.Num*d, r.min.Den))
 		d = max(d, ceilDiv(more*r.max.Den, r.max.Num))
 		if more == p && p*r.min.Den >= r.min.Num*d {
@@ -145,7 +145,7 @@ func (r Ratio) Project(prefill, decode int32) (int32, int32) {
 	}
 }
 
-// greatest returns the greatest feasible pair, or 0 and 0 if there is none above.
+// greatest returns the greatest feasible pair, or 0 and 0 if no pair above that is feasible.
 func (r Ratio) greatest() (pair [2]int64) {
 	p, d := int64(r.config.Prefill.Max), int64(r.config.Decode.Max)
 	if r.min.Num > 0 && r.min == r.max {
@@ -172,9 +172,8 @@ func (r Ratio) greatest() (pair [2]int64) {
 // ceilDiv returns the least whole number that is not below a/b, for a >= 0 and b > 0.
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// Adjust projects what two decisions ask for and appends to each the step that takes it there, if one does. An Unknown
-// decision asks for its present count; like a floor, the ratio may raise it, but it is never lowered, even where no
-// feasible pair has as many.
+// Adjust projects the counts of two decisions and appends to each the step to its new count, if that differs. An Unknown decision
+// asks for its present count: like a floor, the ratio may raise it but never lowers it, even if no feasible pair has as many.
 func (r Ratio) Adjust(prefill, decode *scaling.Decision) {
 	p, d := r.Project(prefill.Replicas, decode.Replicas)
 	if prefill.Verdict == scaling.Unknown {
