@@ -187,9 +187,9 @@ type Seen struct {
 	Contended []int
 }
 
-// Read takes all targets as they are now, in the same order every time. now must not be before the end of reading them, since a
-// write may have arrived meanwhile. Read finds out whether the state belongs to these targets and which of the open writes
-// happened, and tells the group.
+// Read takes all targets as they are now, in the same order every time. now must not be earlier than the time at which all of
+// them had been read, since a write may have arrived meanwhile. Read finds out whether the state belongs to these targets and
+// which of the open writes happened, and tells the group.
 func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	l.targets = append(l.targets[:0], targets...)
 	found := false
@@ -212,8 +212,8 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	return seen
 }
 
-// bind starts fresh if the state belongs to other targets: to none that exists, and to none that is missing now and has the same
-// key. A state that names no targets belongs to these.
+// bind starts fresh if the state belongs to other targets: if it names none of the targets that exist, and none of the missing
+// ones by key. A state that names no targets belongs to these.
 func (l *Loop) bind() (anew bool) {
 	mine := make([]subject, 0, len(l.targets))
 	same := len(l.memory.Targets) == 0

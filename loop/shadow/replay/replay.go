@@ -1,5 +1,5 @@
 // Package replay finds out how many requests would have met the SLO with the counts of shadows. Every five minutes it simulates
-// the last hour's requests with the counts of each shadow, concurrently with the caller.
+// the last hour's requests with the counts of the real fleet and of each shadow, concurrently with the caller.
 //
 //	r, err := replay.New(replay.Config{Capacity: c})   // the SLO, and how fast a replica is
 //	...
@@ -76,7 +76,7 @@ func New(c Config) (*Replays, error) {
 }
 
 // See records the observation that the shadows were shown. If a replay is due, it returns a function that the caller must run
-// concurrently, since the Turn is taken until that is done. See itself returns at once.
+// concurrently: the Turn is taken until that function returns. See itself returns at once.
 func (r *Replays) See(now time.Time, obs scaling.Observation, of *shadow.Shadows) (run func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
