@@ -172,7 +172,7 @@ func connect(o options) (*rest.Config, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	config.QPS, config.Burst = 50, 100
+	config.QPS, config.Burst = 300, 600 // as by default in llmautoscaler
 	config.UserAgent = "variantautoscaler"
 	namespace := o.namespace
 	if namespace == "" {

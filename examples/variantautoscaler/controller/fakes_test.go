@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 	scalefake "k8s.io/client-go/scale/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
@@ -47,14 +49,16 @@ type world struct {
 	calls  []string // what was saved and written, in order
 	scales map[string]*autoscalingv1.Scale
 	saved  map[string]string
-	load   map[string]float64 // the KV cache usage that a variant's pods show
+	load   map[string]float64      // the KV cache usage that a variant's pods show
+	looked map[string]int          // how often a target was read
+	limit  flowcontrol.RateLimiter // of requests; nil for none
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		client: fake.NewClientset(), scales: map[string]*autoscalingv1.Scale{}, saved: map[string]string{},
-		load: map[string]float64{"llama-h100": 0.1, "llama-a100": 0.1},
+		load: map[string]float64{"llama-h100": 0.1, "llama-a100": 0.1}, looked: map[string]int{},
 	}
 	for _, name := range []string{"llama-h100", "llama-a100"} {
 		w.scales[name] = &autoscalingv1.Scale{
@@ -108,9 +112,13 @@ func (w *world) scaleClient() *k8s.Scales {
 	client := &scalefake.FakeScaleClient{}
 	resource := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	client.AddReactor("get", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		w.wait()
+		name := action.(clienttesting.GetAction).GetName()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		name := action.(clienttesting.GetAction).GetName()
+		if w.looked[name]++; strings.HasPrefix(name, "panics-") {
+			panic("of " + name)
+		}
 		s := w.scales[name]
 		if s == nil {
 			return true, nil, apierrors.NewNotFound(resource, name)
@@ -118,6 +126,7 @@ func (w *world) scaleClient() *k8s.Scales {
 		return true, s.DeepCopy(), nil
 	})
 	client.AddReactor("update", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		w.wait()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		asked := action.(clienttesting.UpdateAction).GetObject().(*autoscalingv1.Scale)
@@ -144,6 +153,7 @@ func (w *world) Load(_ context.Context, key string) ([]byte, error) {
 
 // Save is that of a k8s.Store.
 func (w *world) Save(_ context.Context, key string, old, state []byte) error {
+	w.wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.saved[key] != string(old) {
@@ -152,6 +162,20 @@ func (w *world) Save(_ context.Context, key string, old, state []byte) error {
 	w.saved[key] = string(state)
 	w.calls = append(w.calls, "save "+key)
 	return nil
+}
+
+// wait is how a client waits until it may ask.
+func (w *world) wait() {
+	if w.limit != nil {
+		w.limit.Accept()
+	}
+}
+
+// looks returns how often a target was read.
+func (w *world) looks(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.looked[name]
 }
 
 func (w *world) done() []string {

@@ -9,7 +9,9 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/k8s/thresholds"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
@@ -40,6 +43,7 @@ type model struct {
 	observer *k8s.PodObserver
 	release  func()
 	logger   *slog.Logger
+	now      func() time.Time
 }
 
 // A remembered is a policy with its last decision.
@@ -57,7 +61,10 @@ func (r *remembered) Decide(now time.Time, obs scaling.GroupObservation) scaling
 
 // newModel returns what runs a model. It is to be closed.
 func newModel(e *Env, c policy.Model) (*model, error) {
-	m := &model{config: c, logger: e.logger().With("model", c.String())}
+	m := &model{config: c, logger: e.logger().With("model", c.String()), now: e.Now}
+	if m.now == nil {
+		m.now = time.Now
+	}
 	group, metrics, retune, err := newPolicy(e, &c)
 	if err != nil {
 		return nil, err
@@ -83,18 +90,18 @@ func newModel(e *Env, c policy.Model) (*model, error) {
 		scraper.Close()
 		return nil, err
 	}
-	loop := k8s.VariantLoopConfig{Group: m.policy, Settings: k8s.Settings{
+	settings := k8s.VariantLoopConfig{Group: m.policy, Settings: k8s.Settings{
 		Scales: e.Scales, Observer: m.observer, Store: e.Store, StateKey: StateKey(&c),
-		Interval: c.Interval, Jitter: jitter, DryRun: e.DryRun || c.DryRun, BeforeDecide: retune,
+		Interval: c.Interval, DryRun: e.DryRun || c.DryRun, BeforeDecide: retune,
 		Recorder: e.Recorder, Metrics: e.Metrics, Logger: m.logger, Now: e.Now,
 	}}
 	for _, v := range c.Variants {
 		t := k8s.Target{APIVersion: v.Target.APIVersion, Kind: v.Target.Kind, Namespace: c.Namespace, Name: v.Target.Name}
-		loop.Variants = append(loop.Variants, k8s.Variant{
+		settings.Variants = append(settings.Variants, k8s.Variant{
 			Name: t.Name, Target: t, Bounds: scaling.Bounds{Min: v.Min, Max: v.Max},
 		})
 	}
-	if m.loop, err = k8s.NewVariantLoop(loop); err != nil {
+	if m.loop, err = k8s.NewVariantLoop(settings); err != nil {
 		m.close()
 		return nil, err
 	}
@@ -190,11 +197,46 @@ func layout(p policy.Policy) string {
 	return strings.ReplaceAll(plan.Layout, "+", "-")
 }
 
-// run does rounds until the context ends.
-func (m *model) run(ctx context.Context) {
-	if m.pods.await(ctx, m.logger) == nil {
-		_ = m.loop.Run(ctx) // it returns nil when the context has ended
+// run does rounds until the context ends, each when the turnstile lets it.
+func (m *model) run(ctx context.Context, rounds *turnstile) {
+	if m.pods.await(ctx, m.logger) != nil {
+		return
 	}
+	for {
+		leave := rounds.enter(ctx, m.config.Namespace)
+		if leave == nil {
+			return
+		}
+		wait := m.round(ctx)
+		leave()
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// round does a round, and returns how long to wait for the next. A panic is an error of this model: it must not end the
+// rounds of all others.
+func (m *model) round(ctx context.Context) (wait time.Duration) {
+	began, next := m.now(), time.Time{}
+	period := max(m.config.Interval-time.Duration(jitter*rand.Float64()*float64(m.config.Interval)), time.Second) // the least interval
+	defer func() {
+		if p := recover(); p != nil {
+			m.logger.Error("the round panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+		wait = loop.RequeueAfter(began, m.now(), next, period)
+	}()
+	outcomes, _ := m.loop.Tick(ctx) // what failed is in events, metrics and the log
+	for i := range outcomes {
+		if outcomes[i].Decided {
+			next = outcomes[i].Next // the same of all that are there
+		}
+	}
+	return 0
 }
 
 // close ends what is kept for the model.

@@ -40,6 +40,7 @@ type Runner struct {
 	env     Env
 	watcher *Watcher
 	running map[string]*running // by model
+	rounds  *turnstile
 }
 
 // A running is a model whose loop runs.
@@ -63,6 +64,8 @@ func NewRunner(env Env, watcher *Watcher) *Runner {
 // those of models that are new or changed; the others run on.
 func (r *Runner) Run(ctx context.Context) {
 	r.watcher.Speak()
+	r.rounds = newTurnstile()
+	defer r.rounds.close()
 	defer r.follow(context.WithoutCancel(ctx), nil)
 	for {
 		if models := r.watcher.Current(); models != nil {
@@ -119,7 +122,7 @@ func (r *Runner) start(ctx context.Context, c policy.Model) (*running, error) {
 	go func() {
 		defer close(is.ended)
 		defer m.close()
-		m.run(ctx)
+		m.run(ctx, r.rounds)
 	}()
 	return is, nil
 }

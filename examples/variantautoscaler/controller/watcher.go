@@ -49,10 +49,16 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	inForce []policy.Model // the last good one; nil before the first
-	version string         // the resource version that was judged last; empty for none
+	judged  *content       // what was judged last; nil for none
 	missing bool           // the ConfigMap was not there
 	speak   bool           // events are made
 	said    func()         // makes the last event, if there was one
+}
+
+// A content is what a ConfigMap has for a configuration.
+type content struct {
+	text  string
+	there bool
 }
 
 // NewWatcher returns the Watcher of a ConfigMap. Informer is that of ConfigMaps in the namespace, and Run follows it.
@@ -143,14 +149,15 @@ func (w *Watcher) look() {
 		if !w.missing {
 			w.refuse(&corev1.ConfigMap{}, errors.New("it is not there"))
 		}
-		w.version, w.missing = "", true
+		w.judged, w.missing = nil, true
 		return
 	}
-	if m.ResourceVersion == w.version && w.version != "" {
-		return
-	}
-	w.version, w.missing = m.ResourceVersion, false
 	text, ok := m.Data[Key]
+	now := content{text: text, there: ok}
+	if w.judged != nil && *w.judged == now {
+		return // another ConfigMap changed, or something else in this one, which may be all the time
+	}
+	w.judged, w.missing = &now, false
 	if !ok {
 		w.refuse(m, fmt.Errorf("it has no key %s", Key))
 		return
