@@ -246,7 +246,11 @@ func (r *reader) models(all []Model) {
 		for v := range m.Variants {
 			if t := m.Variants[v].Target; t.Name != "" {
 				is := fmt.Sprintf("%s %s/%s", t.Kind, m.Namespace, t.Name)
-				unique(t.APIVersion+" "+is, fmt.Sprintf("%s.variants[%d]", at, v), ".target", is, "must be unique")
+				group, _, found := strings.Cut(t.APIVersion, "/")
+				if !found {
+					group = "" // of the core; a kind is the same in all versions of its group
+				}
+				unique(group+" "+is, fmt.Sprintf("%s.variants[%d]", at, v), ".target", is, "must be unique")
 			}
 		}
 	}

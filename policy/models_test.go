@@ -203,6 +203,10 @@ func TestParseErrors(t *testing.T) {
 			head("saturation") + fine + "  - name: n\n    namespace: ns\n    algorithm: saturation\n" + fine,
 			`variants.yaml:9: models[1].variants[0].target: "Deployment ns/a": must be unique: models[0].variants[0] has it`,
 		},
+		"a target of two models, in another version of its group": { // both scaled it
+			head("saturation") + fine + "  - name: n\n    namespace: ns\n    algorithm: saturation\n" + strings.Replace(fine, "apps/v1", "apps/v1beta2", 1),
+			`variants.yaml:9: models[1].variants[0].target: "Deployment ns/a": must be unique: models[0].variants[0] has it`,
+		},
 		"a model twice": {
 			head("saturation") + fine + "  - name: m\n    namespace: ns\n    algorithm: saturation\n" + strings.Replace(fine, "name: a", "name: b", 1),
 			`variants.yaml:6: models[1].name: "m": must be unique in its namespace: models[0] has it`,

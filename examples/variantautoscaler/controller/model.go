@@ -197,36 +197,40 @@ func layout(p policy.Policy) string {
 	return strings.ReplaceAll(plan.Layout, "+", "-")
 }
 
-// run does rounds until the context ends, each when the turnstile lets it.
-func (m *model) run(ctx context.Context, rounds *turnstile) {
+// run does rounds until the context ends, each when the turnstile lets it. It reports whether one of them panicked: then
+// the model is to begin anew, as after a restart.
+func (m *model) run(ctx context.Context, rounds *turnstile) (panicked bool) {
 	if m.pods.await(ctx, m.logger) != nil {
-		return
+		return false
 	}
-	for {
+	for !panicked {
 		leave := rounds.enter(ctx, m.config.Namespace)
 		if leave == nil {
-			return
+			return false
 		}
-		wait := m.round(ctx)
+		var wait time.Duration
+		wait, panicked = m.round(ctx)
 		leave()
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // round does a round, and returns how long to wait for the next. A panic is an error of this model: it must not end the
 // rounds of all others.
-func (m *model) round(ctx context.Context) (wait time.Duration) {
+func (m *model) round(ctx context.Context) (wait time.Duration, panicked bool) {
 	began, next := m.now(), time.Time{}
 	period := max(m.config.Interval-time.Duration(jitter*rand.Float64()*float64(m.config.Interval)), time.Second) // the least interval
 	defer func() {
 		if p := recover(); p != nil {
-			m.logger.Error("the round panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+			panicked = true
+			m.logger.Error("the round panicked: the model begins anew with its stored state", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 		wait = loop.RequeueAfter(began, m.now(), next, period)
 	}()
@@ -236,7 +240,7 @@ func (m *model) round(ctx context.Context) (wait time.Duration) {
 			next = outcomes[i].Next // the same of all that are there
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // close ends what is kept for the model.

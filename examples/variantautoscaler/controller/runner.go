@@ -45,9 +45,9 @@ type Runner struct {
 
 // A running is a model whose loop runs.
 type running struct {
-	model *model
-	stop  context.CancelFunc
-	ended chan struct{}
+	config policy.Model
+	stop   context.CancelFunc
+	ended  chan struct{}
 }
 
 // NewRunner returns the Runner of what a Watcher finds.
@@ -87,7 +87,7 @@ func (r *Runner) follow(ctx context.Context, models []policy.Model) {
 	}
 	var ending sync.WaitGroup
 	for name, is := range r.running {
-		if m := wanted[name]; m != nil && reflect.DeepEqual(*m, is.model.config) {
+		if m := wanted[name]; m != nil && reflect.DeepEqual(*m, is.config) {
 			continue
 		}
 		delete(r.running, name)
@@ -117,12 +117,20 @@ func (r *Runner) start(ctx context.Context, c policy.Model) (*running, error) {
 		return nil, fmt.Errorf("model %s: %w", c.String(), err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	is := &running{model: m, stop: stop, ended: make(chan struct{})}
+	is := &running{config: m.config, stop: stop, ended: make(chan struct{})}
 	m.logger.Info("model runs", "algorithm", c.Algorithm, "variants", len(c.Variants), "interval", c.Interval.String(), "dryRun", r.env.DryRun || c.DryRun)
 	go func() {
 		defer close(is.ended)
-		defer m.close()
-		m.run(ctx, r.rounds)
+		for m.run(ctx, r.rounds) {
+			anew, err := newModel(&r.env, c)
+			if err != nil { // there was one
+				m.logger.Error("model does not run", "error", err.Error())
+				break
+			}
+			m.close()
+			m = anew
+		}
+		m.close()
 	}()
 	return is, nil
 }
