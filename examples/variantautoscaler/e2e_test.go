@@ -39,12 +39,16 @@ type stage struct {
 	account    string // the user name of the controller
 	kubeconfig string // of the controller: with the permissions of deploy/ and no others
 	sample     string // the configuration of the sample
+	kubelet    *cluster.Kubelet
 
 	mu sync.Mutex
 	kv float64 // of every pod
 }
 
-func TestE2E(t *testing.T) {
+// newStage returns a stage, with the sample as its configuration and a pod of each of its variants,
+// which loads for a while.
+func newStage(t *testing.T, loading time.Duration) *stage {
+	t.Helper()
 	w := &stage{Cluster: cluster.ForTest(t, cluster.Options{Controllers: cluster.Workloads()}), kv: 0.5}
 	w.admin = kubernetes.NewForConfigOrDie(w.Config())
 	for _, file := range []string{
@@ -56,7 +60,7 @@ func TestE2E(t *testing.T) {
 		require.NoError(t, w.Apply(t.Context(), text), file)
 	}
 	kubelet, err := cluster.StartKubelet(t.Context(), w.Config(), cluster.KubeletOptions{
-		Namespace: serving, Port: 8000, Metrics: func(cluster.Pod) map[string]float64 {
+		Namespace: serving, Port: 8000, StartDelay: loading, Metrics: func(cluster.Pod) map[string]float64 {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return cluster.Page(0, int(w.kv*10), w.kv)
@@ -64,6 +68,7 @@ func TestE2E(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(kubelet.Stop)
+	w.kubelet = kubelet
 	account, err := w.ServiceAccount(t.Context(), system, "variantautoscaler")
 	require.NoError(t, err)
 	w.account = cluster.ServiceAccountUser(system, "variantautoscaler")
@@ -75,6 +80,12 @@ func TestE2E(t *testing.T) {
 	w.configure(t, w.sample)
 	eventually(t, "two pods are ready", func() bool { return ready(kubelet.Pods()) == 2 })
 
+	return w
+}
+
+func TestE2E(t *testing.T) {
+	w := newStage(t, 0)
+	kubelet := w.kubelet
 	w.setKV(0.78)
 	t.Run("one round on a laptop", w.testOnce)
 	begin := time.Now()
@@ -305,6 +316,9 @@ func (w *stage) event(t *testing.T, namespace, about, reason string) string {
 func (w *stage) leader(t *testing.T) string {
 	t.Helper()
 	lease, err := w.admin.CoordinationV1().Leases(system).Get(t.Context(), component, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return ""
+	}
 	require.NoError(t, err)
 	if lease.Spec.HolderIdentity == nil {
 		return ""

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	trimming "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/capacity"
@@ -56,7 +57,7 @@ func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Lo
 		return nil, err
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
-		informers.WithTransform(cache.TransformStripManagedFields()), informers.WithTweakListOptions(func(list *metav1.ListOptions) {
+		informers.WithTransform(trimming.TransformStripManagedFields()), informers.WithTweakListOptions(func(list *metav1.ListOptions) {
 			// The states of all models may be a megabyte, of which each write would come back, and nobody reads them there.
 			list.FieldSelector = fields.OneTermNotEqualSelector(metav1.ObjectNameField, o.state).String()
 		}))

@@ -52,6 +52,8 @@ type world struct {
 	load   map[string]float64      // the KV cache usage that a variant's pods show
 	looked map[string]int          // how often a target was read
 	limit  flowcontrol.RateLimiter // of requests; nil for none
+	saving func()                  // called when a state was saved
+	asked  int                     // how often pods were asked that hang
 }
 
 func newWorld(t *testing.T) *world {
@@ -83,20 +85,46 @@ func newWorld(t *testing.T) *world {
 // pod makes a pod of a variant that serves a page on a port of its own.
 func (w *world) pod(t *testing.T, variant string) {
 	t.Helper()
-	page := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+	w.serve(t, serving, variant, func(out http.ResponseWriter, _ *http.Request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		_, _ = fmt.Fprintf(out, "# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc %g\n"+
 			"# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 0\n"+
 			"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running %g\n", w.load[variant], w.load[variant]*20)
-	}))
+	})
+}
+
+// hang makes pods in a namespace, of the variants NAMESPACE-1 and NAMESPACE-2, that do not answer.
+func (w *world) hang(t *testing.T, namespace string) {
+	t.Helper()
+	for _, variant := range []string{namespace + "-1", namespace + "-2"} {
+		w.serve(t, namespace, variant, func(_ http.ResponseWriter, r *http.Request) {
+			w.mu.Lock()
+			w.asked++
+			w.mu.Unlock()
+			<-r.Context().Done()
+		})
+	}
+}
+
+// hanging returns how often pods were asked that hang.
+func (w *world) hanging() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked
+}
+
+// serve makes a pod of a variant that answers on a port of its own.
+func (w *world) serve(t *testing.T, namespace, variant string, answer http.HandlerFunc) {
+	t.Helper()
+	page := httptest.NewServer(answer)
 	t.Cleanup(page.Close)
 	host, port, err := net.SplitHostPort(page.Listener.Addr().String())
 	require.NoError(t, err)
 	number, err := strconv.ParseInt(port, 10, 32)
 	require.NoError(t, err)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: serving, Name: variant + "-0", UID: types.UID(variant), Labels: map[string]string{"app": variant}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: variant + "-0", UID: types.UID(variant), Labels: map[string]string{"app": variant}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name: "vllm", Image: "vllm", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: int32(number)}},
 		}}},
@@ -104,7 +132,7 @@ func (w *world) pod(t *testing.T, variant string) {
 			Phase: corev1.PodRunning, PodIP: host, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		},
 	}
-	_, err = w.client.CoreV1().Pods(serving).Create(t.Context(), pod, metav1.CreateOptions{})
+	_, err = w.client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 }
 
@@ -161,6 +189,9 @@ func (w *world) Save(_ context.Context, key string, old, state []byte) error {
 	}
 	w.saved[key] = string(state)
 	w.calls = append(w.calls, "save "+key)
+	if w.saving != nil {
+		w.saving()
+	}
 	return nil
 }
 
