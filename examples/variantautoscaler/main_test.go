@@ -2,16 +2,21 @@ package main
 
 import (
 	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/examples/variantautoscaler/controller"
@@ -107,4 +112,30 @@ func TestUsage(t *testing.T) {
 	assert.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &out, &log))
 	assert.Contains(t, out.String(), "-config-map string")
 	assert.Empty(t, log.String())
+}
+
+// TestStatesAreNotFollowed: each state that was written came back, with those of all other models.
+func TestStatesAreNotFollowed(t *testing.T) {
+	for state, want := range map[string]string{"states": "metadata.name!=states", "variants": ""} {
+		asked := make(chan string, 100)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/configmaps") {
+				select {
+				case asked <- r.URL.Query().Get("fieldSelector"):
+				default:
+				}
+			}
+			http.Error(w, "not now", http.StatusServiceUnavailable)
+		}))
+		t.Cleanup(server.Close)
+		w, err := newWorld(&rest.Config{Host: server.URL}, "inferscale-system", options{configMap: "variants", state: state}, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		w.follow(t.Context())
+		select {
+		case selector := <-asked:
+			assert.Equal(t, want, selector)
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "nothing was listed")
+		}
+	}
 }

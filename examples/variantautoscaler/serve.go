@@ -58,8 +58,9 @@ func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Lo
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 		informers.WithTransform(trimming.TransformStripManagedFields()), informers.WithTweakListOptions(func(list *metav1.ListOptions) {
-			// The states of all models may be a megabyte, of which each write would come back, and nobody reads them there.
-			list.FieldSelector = fields.OneTermNotEqualSelector(metav1.ObjectNameField, o.state).String()
+			if o.state != o.configMap { // states may be a megabyte, of which each write would come back, and nobody reads them there
+				list.FieldSelector = fields.OneTermNotEqualSelector(metav1.ObjectNameField, o.state).String()
+			}
 		}))
 	maps := factory.Core().V1().ConfigMaps()
 	return &world{client: client, informers: factory, configMaps: maps.Informer(), env: controller.Env{
