@@ -7,32 +7,35 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Source returns the demand on the whole fleet as an interval, and how much of it one replica takes, in the same unit:
-// of what a policy was shown, and what it decided on it. A reading that is not Known, or an each that is not above 0,
-// says that it is not known now. Pods that were silent are in Failed: what they carry is not in the lower end.
+// A Source returns the demand on the whole fleet as an interval, and how much of it one replica takes (each), in the same
+// unit. It gets the observation that the base policy was shown and the decision that the base policy made. A reading that is
+// not Known, or an each that is not above 0, means that the demand is not known now. Failed counts the pods that did not
+// answer; their load is not in the lower end.
 type Source func(obs *scaling.Observation, d *scaling.Decision) (demand scaling.Reading, each float64)
 
 // A Config says how a forecast becomes a floor. For makes one; its zero value is not valid.
 type Config struct {
-	// Bounds are those of the fleet: a floor is within them, and so is every answer, as with scaling.Floor.
+	// Bounds are the fleet's bounds. The floor and every answer stay within them, as with scaling.Floor.
 	Bounds scaling.Bounds `json:"bounds"`
-	// ColdStart is how long a start is taken to last until one has been seen.
+	// ColdStart is the assumed duration of a start until one has been observed.
 	ColdStart time.Duration `json:"coldStart"`
-	// Scrape and Control are the intervals at which pods are scraped and decisions made.
+	// Scrape and Control are the intervals between scrapes and between decisions.
 	Scrape  time.Duration `json:"scrape"`
 	Control time.Duration `json:"control"`
-	// Spread is how many replicas there are for the noise of the demand, times its square root in replicas. 0 is none:
-	// what is expected is the highest of half an hour of several days, and so above the noise already.
+	// Spread adds replicas for the noise of the demand: Spread times the square root of the demand in replicas. 0 adds none:
+	// the expectation takes the highest value of half an hour on several days and so is above the noise already.
 	Spread float64 `json:"spread"`
-	// Demand names what is looked at, as a metric: what is remembered of another one is forgotten. Empty is a name, too.
+	// Demand names the metric that is forecast. A stored state of another metric is discarded. The empty name is a name,
+	// too.
 	Demand string `json:"demand,omitempty"`
-	// Location is where a day begins and ends, as time.LoadLocation returns it by a name; nil means UTC. On a day that is an
-	// hour longer the larger demand of the hour that comes twice counts; the hour that a shorter one lacks is not known of it.
+	// Location is the time zone of the days, as time.LoadLocation returns it by name; nil means UTC. When the clocks go
+	// back, one hour of the day occurs twice, and the larger of its demands counts. When they go forward, the skipped hour
+	// of that day is unknown.
 	Location *time.Location `json:"-"`
 }
 
-// For returns the configuration for a fleet whose days are those of a place: a cold start of five minutes until one was
-// seen, scrapes and decisions every 15 s, and no spread.
+// For returns the configuration for a fleet whose days follow the time zone of location: a cold start of five minutes until
+// one has been observed, scrapes and decisions every 15 s, and no spread.
 func For(bounds scaling.Bounds, location *time.Location) Config {
 	return Config{
 		Bounds: bounds, ColdStart: 5 * time.Minute, Scrape: 15 * time.Second, Control: 15 * time.Second,
@@ -59,30 +62,30 @@ func (c *Config) Validate() error {
 	return e.Err()
 }
 
-// What is fixed. None of these numbers was fitted to a recorded trace.
+// Constants. None of these numbers was fitted to a recorded trace.
 const (
-	slot       = 300 // seconds: the step of all that is remembered and forecast
+	slot       = 300 // seconds: the time step of the memory and of the forecast
 	slots      = 86400 / slot
 	mostDays   = 15 // two weeks, and today
 	mostName   = 512
-	dilation   = 2 // slots by which other days may be early or late
+	dilation   = 2 // slots by which a pattern may come earlier or later than on other days
 	ratioSlots = 6 // slots in which today is compared with another day
 	leastRatio = 0.5
 	mostRatio  = 2
 	quantile   = 0.9
-	spare      = 0.1       // share of a demand by which replicas can take more
-	wins       = 0.7       // share of the constant's loss that a method must stay below
-	halfLife   = 576       // slots in which what was scored loses half of its weight
-	soon       = 24        // slots in which what it cost today loses half of its weight
-	patience   = 24        // slots of what a method wins in the mean that it may cost today
-	enough     = 36        // scored slots from which on a score says something
+	spare      = 0.1       // share of its demand that a fleet can take in addition
+	wins       = 0.7       // a method counts only while its loss is below this share of the constant's loss
+	halfLife   = 576       // half-life of a score, in slots
+	soon       = 24        // half-life of a method's excess loss of today, in slots
+	patience   = 24        // a method may cost today what it gains on average in so many slots
+	enough     = 36        // scored slots before a score counts
 	mostLead   = 2 * 3600  // seconds
-	mostDemand = 1e15      // that is told from more, in any unit
-	mostGap    = 15 * 60.0 // seconds between two rows of a history that are still one
+	mostDemand = 1e15      // a demand above this counts as this, in any unit
+	mostGap    = 15 * 60.0 // seconds: rows of a history that are further apart have a gap between them
 )
 
-// gap is the age in seconds from which on a demand says nothing of now, and the longest time that one stands for: four
-// scrapes and decisions.
+// gap is the age in seconds beyond which a demand is not used, and the longest time that one demand stands for: four scrape
+// and control intervals.
 func (c *Config) gap() float64 { return 4 * (c.Scrape + c.Control).Seconds() }
 
 // count returns the replicas for a demand.

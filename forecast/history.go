@@ -37,10 +37,10 @@ const header = "time,demand"
 //	2026-03-01T00:05:00+01:00,212.5
 //	2026-03-01T00:10:00+01:00,208
 //
-// A time is RFC 3339 with its offset, up to milliseconds, and after the one before; a demand is a number from 0 to 1e15, in
-// the unit of the Source, as it was on average since the line before. Lines more than 15 min apart say that what was in
-// between is not known. There are no spaces, quotes, comments or blank lines. The first line that is wrong is a
-// *LineError.
+// A time is RFC 3339 with its offset, with at most milliseconds, and is after the time of the line before. A demand is a
+// number from 0 to 1e15 in the unit of the Source: the average since the line before. If two lines are more than 15 min
+// apart, the time between them is unknown. Spaces, quotes, comments and blank lines are not allowed. The first wrong line is
+// reported as a *LineError.
 func Read(r io.Reader, file string) ([]Sample, error) {
 	lines := bufio.NewScanner(r)
 	line := 0

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A Method is a way to foresee.
+// A Method is a way to forecast.
 type Method int8
 
 // The methods.
 const (
-	Daily  Method = iota // as yesterday and the two days before
-	Weekly               // as the same weekday of the last two weeks
+	Daily  Method = iota // like yesterday and the two days before
+	Weekly               // like the same weekday of the last two weeks
 )
 
 const methods = 2
@@ -27,7 +27,7 @@ func (m Method) String() string {
 	return fmt.Sprintf("Method(%d)", int8(m))
 }
 
-// days returns how many days before those lie by which a method goes, the first so many of the list.
+// days returns how many days ago the days are that the method uses: the first n of the list.
 func (m Method) days() (list [mostOthers]int64, n int) {
 	if m == Weekly {
 		return [mostOthers]int64{7, 14}, 2
@@ -35,10 +35,10 @@ func (m Method) days() (list [mostOthers]int64, n int) {
 	return [mostOthers]int64{1, 2, 3}, 3
 }
 
-// mostOthers is how many days a method goes by at the most.
+// mostOthers is how many other days a method uses at most.
 const mostOthers = 3
 
-// A model has what the mathematics need beside the state.
+// A model has what the calculations need beside the state.
 type model struct {
 	config *Config
 	lead   float64 // seconds from a need to a replica that serves it
@@ -47,7 +47,7 @@ type model struct {
 // ahead returns the lead in slots.
 func (m *model) ahead() int64 { return int64((m.lead + slot - 1) / slot) }
 
-// value returns what was in a slot, so many days before, in multiples of the unit.
+// value returns the demand of slot n on the day that many days before, in multiples of the unit.
 func (m *model) value(s *State, n, before int64) (x float64, mark uint16, known bool) {
 	number, i := m.place(n)
 	d := s.find(number - before)
@@ -61,7 +61,7 @@ func (m *model) value(s *State, n, before int64) (x float64, mark uint16, known 
 	return x, k & marks, true
 }
 
-// peak returns the highest of the slots from one to another, so many days before, if at least half of them are known.
+// peak returns the highest demand of the slots from..to, that many days before, if at least half of them are known.
 func (m *model) peak(s *State, from, to, before int64) (most float64, mark uint16, known bool) {
 	n := int64(0)
 	for k := from; k <= to; k++ {
@@ -75,17 +75,18 @@ func (m *model) peak(s *State, from, to, before int64) (most float64, mark uint1
 	return most, mark, 2*n >= to-from+1
 }
 
-// A season is what another day says of now: its peak around, and what it and today had in the same slots.
+// A season is what another day says of now: its peak around this time, and the demand of both days in the slots that are
+// compared.
 type season struct {
 	peak         float64
-	other        float64 // the sum of the other day's slots
-	lower, upper float64 // of today's
-	open         bool    // today's upper end is not known
-	next         float64 // what the other day had in the present slot
+	other        float64 // sum over the other day's slots
+	lower, upper float64 // sum over today's slots
+	open         bool    // the upper end of today's sum is not known
+	next         float64 // the other day's demand in the present slot
 	hasNext      bool
 }
 
-// expect returns the interval of what is expected, and the ratio to its lower end.
+// expect returns the expected interval, and the ratio of its lower end to the other day's peak.
 func (x *season) expect() (lower, upper, ratio float64) {
 	ratio = within(x.lower, x.other)
 	high := float64(mostRatio)
@@ -95,7 +96,7 @@ func (x *season) expect() (lower, upper, ratio float64) {
 	return ratio * x.peak, high * x.peak, ratio
 }
 
-// within returns a ratio as far as it counts: of nothing to nothing it is 1.
+// within returns the ratio of today to the other day, limited to leastRatio..mostRatio. If both are 0 the ratio is 1.
 func within(today, other float64) float64 {
 	if other <= 0 {
 		if today > 0 {
@@ -106,13 +107,14 @@ func within(today, other float64) float64 {
 	return min(max(today/other, leastRatio), mostRatio)
 }
 
-// A bunch are a few seasons.
+// A bunch is the seasons of a method.
 type bunch struct {
 	seasons [mostOthers]season
 	n       int
 }
 
-// expect returns the quantile over the seasons, of the lower ends and of the upper, and the ratio of the highest.
+// expect returns the quantile over the seasons of the lower and of the upper ends, and the ratio of the season with the
+// highest lower end.
 func (b *bunch) expect(s *State) (lower, upper, ratio float64) {
 	var lowers, uppers [mostOthers]float64
 	elapsed := s.At - float64(s.Now.Number)*slot
@@ -133,7 +135,7 @@ func (b *bunch) expect(s *State) (lower, upper, ratio float64) {
 	return quantileOf(lowers[:b.n]), quantileOf(uppers[:b.n]), ratio
 }
 
-// quantileOf returns the quantile of a few values, which it sorts, between the two next to it.
+// quantileOf returns the quantile of a few values, interpolated between the two nearest. It sorts the values.
 func quantileOf(values []float64) float64 {
 	slices.Sort(values)
 	place := quantile * float64(len(values)-1)

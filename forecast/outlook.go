@@ -2,14 +2,14 @@ package forecast
 
 import "math"
 
-// An outlook is what is in force until the next slot, and all that does not change until then.
+// An outlook is the forecast that is in force until the next slot: all of it that does not change until then.
 type outlook struct {
-	slot, from, to int64 // of what
+	slot, from, to int64 // the present slot, and the slots that the forecast covers
 	lead           float64
 	method         Method
 	known          bool // whether any method is in force
-	doubted        bool // whether it keeps only, since what was not wholly known may refute it, or may be what proves it
-	tried          bool // whether any has a day to go by
+	doubted        bool // whether the method may keep replicas but not add any: it is proven by all slots or by the fully known slots alone, not by both
+	tried          bool // whether any method has a day to compare with
 	bunch          bunch
 	marks          uint16
 }
@@ -24,7 +24,7 @@ func (m *model) look(s *State) (o outlook) {
 	return o
 }
 
-// lookFor returns the outlook by the best of the methods that count.
+// lookFor returns the outlook of the best among the methods that count.
 func (m *model) lookFor(s *State, counts func(Method) bool) (o outlook) {
 	o.slot, o.lead = s.Now.Number, m.lead
 	o.from = int64(math.Floor(s.At/slot)) - dilation
@@ -69,7 +69,7 @@ func (m *model) bunch(s *State, method Method, from, to int64) (b bunch, mark ui
 	return b, mark
 }
 
-// today returns what a slot of the last 30 min held, in multiples of the unit; open if that may be more.
+// today returns the demand of a slot of the last 30 min, in multiples of the unit; open means that it may have been more.
 func (s *State) today(n int64) (lower, upper float64, open bool) {
 	for i := range s.Past {
 		if x := &s.Past[i]; x.Number == n && s.Unit > 0 {
@@ -79,8 +79,8 @@ func (s *State) today(n int64) (lower, upper float64, open bool) {
 	return 0, 0, true
 }
 
-// season returns what the day so many days before says of the slots from one to another, and of the 30 min up to slot n
-// beside today's; not if it was hardly seen.
+// season returns what the day that many days before says of the slots from..to, and its demand and today's in the 30 min up
+// to slot n. ok is false if too little of that day is known.
 func (m *model) season(s *State, n, from, to, before int64, today func(int64) (lower, upper float64, open bool)) (x season, mark uint16, ok bool) {
 	if x.peak, mark, ok = m.peak(s, from, to, before); !ok {
 		return x, mark, false
@@ -101,11 +101,11 @@ func (m *model) season(s *State, n, from, to, before int64, today func(int64) (l
 	return x, mark, compared >= ratioSlots/2
 }
 
-// score backtests every method on a slot that is over: it must foresee, as of a lead before, the highest of the slots in
-// between.
+// score backtests every method on a slot that is over: with what was known a lead before, the method must predict the
+// highest demand of the slots since then.
 func (m *model) score(s *State, over int64) {
 	h := m.ahead()
-	n := over - h // the last slot that was known then
+	n := over - h // the last slot that was known at the time of the prediction
 	actual, mark, ok := m.all(s, n+1, over)
 	if !ok {
 		return
@@ -132,7 +132,7 @@ func (m *model) score(s *State, over int64) {
 		if k == 0 {
 			continue
 		}
-		expected := max(now, quantileOf(lowers[:k])) // no fewer replicas than what is there needs
+		expected := max(now, quantileOf(lowers[:k])) // the base policy keeps the replicas for the present demand anyway
 		loss, least := pinball(actual, expected), pinball(actual, constant)
 		s.Scores[method].add(loss, least)
 		if mark&silent == 0 {
@@ -141,7 +141,8 @@ func (m *model) score(s *State, over int64) {
 	}
 }
 
-// add takes in a slot. While a method that wins is not followed today, what it says does not count for days to come.
+// add adds the losses of a slot. While a method is ahead of the constant but costs too much today, its long-term score stays
+// as it is, so that an unusual day does not count against it for days.
 func (x *Score) add(loss, constant float64) {
 	const slowly, soonest = 1 - math.Ln2/halfLife, 1 - math.Ln2/soon
 	if !(x.Loss < x.limit() && x.Today > x.mayToday()) {
@@ -152,21 +153,22 @@ func (x *Score) add(loss, constant float64) {
 	x.Today = max(0, x.Today*soonest+loss-constant)
 }
 
-// limit is what a method may have lost to be in force, and mayToday what it may cost today.
+// limit is the loss below which a method may be in force, and mayToday the excess loss that it may have today.
 func (x *Score) limit() float64 { return wins * x.Constant }
 
 func (x *Score) mayToday() float64 { return patience * max(0, x.Constant-x.Loss) / x.Slots }
 
-// proven reports whether a method counts, by what was counted and by what was wholly known; keeps, whether it does by either.
+// proven reports whether a method counts by both scores, that of all slots and that of fully known slots; keeps, whether it
+// does by either.
 func (s *State) proven(k Method) bool { return s.Scores[k].proven() && s.Sure[k].proven() }
 func (s *State) keeps(k Method) bool  { return s.Scores[k].proven() || s.Sure[k].proven() }
 
-// proven reports whether a method counts.
+// proven reports whether the method counts by this score.
 func (x *Score) proven() bool {
 	return x.Slots >= enough && x.Loss < x.limit() && x.Today <= x.mayToday()
 }
 
-// all returns the highest of slots of today if all of them are known.
+// all returns the highest demand of today's slots from..to if all of them are known.
 func (m *model) all(s *State, from, to int64) (most float64, mark uint16, ok bool) {
 	for n := from; n <= to; n++ {
 		x, marked, known := m.value(s, n, 0)
@@ -178,8 +180,8 @@ func (m *model) all(s *State, from, to int64) (most float64, mark uint16, ok boo
 	return most, mark, true
 }
 
-// pinball is what it costs to expect so much: a tenth of what is too much, and nine tenths of what is too little, beyond
-// what any policy has to spare.
+// pinball is the loss of an expectation: a tenth of what it is too high, and nine tenths of what the demand exceeds it by,
+// beyond the spare share that any fleet can take.
 func pinball(actual, expected float64) float64 {
 	return quantile*max(0, actual-(1+spare)*expected) + (1-quantile)*max(0, expected-actual)
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// The codes. The subject is the method.
+// The codes of a decision. The subject is the name of the method.
 const (
-	// Foreseen is what is expected within the lead: a demand of which one replica takes each, as high as other days had it
-	// times today's ratio to them.
+	// Foreseen is the demand that is expected within the lead: the demand of other days times today's ratio to them. One
+	// replica takes each.
 	Foreseen scaling.Code = "Foreseen expected, each, ratio, lead:s"
-	// PartlyForeseen is the same where something that it goes by was not wholly known.
+	// PartlyForeseen is the same forecast, made from data of which a part is not fully known.
 	PartlyForeseen scaling.Code = "PartlyForeseen expected, each, ratio, lead:s"
-	// Kept keeps replicas that what is not known of today may need.
+	// Kept does not remove replicas that the unknown part of today's demand may need.
 	Kept scaling.Code = "Kept from < floor"
-	// Unscored expects nothing: too few slots were backtested.
+	// Unscored makes no forecast: too few slots were backtested.
 	Unscored scaling.Code = "Unscored scored < needed"
-	// Unproven expects nothing: a constant foresaw as well.
+	// Unproven makes no forecast: a constant predicted about as well.
 	Unproven scaling.Code = "Unproven loss >= limit"
-	// Unlike expects nothing for now: today is not as other days, and following them has cost more than it is worth.
+	// Unlike makes no forecast for now: today is unlike other days, and following them has cost more than the limit.
 	Unlike scaling.Code = "Unlike cost > worth"
-	// Unseen expects nothing: no other day is known, or nothing of today.
+	// Unseen makes no forecast: no other day is known, or nothing of today.
 	Unseen scaling.Code = "Unseen days"
 )
 
@@ -35,14 +35,14 @@ type Sample struct {
 	Demand float64
 }
 
-// New returns base with a floor by forecast under it: never fewer replicas than base asks for, and as many as are needed
-// for what is expected when a replica that is asked for now would be ready.
+// New returns base with a floor by forecast under it: never fewer replicas than base asks for, and enough for the demand
+// that is expected at the time at which a replica requested now is ready.
 //
-// base is asked first and sees every observation. A change that only the floor asks for is not reported to it, as in
-// scaling.Floor. The past, in order of time, is what it knows of days before; a stored state replaces it. A sample
-// stands for the time since the one before, at most 15 min.
+// base decides first and sees every observation. A change that only the floor asks for is not reported to base, as in
+// scaling.Floor. past is the known demand of earlier days, in order of time; a stored state replaces it. A sample stands for
+// the time since the one before, but for at most 15 min.
 //
-// Errors: every rule that is broken, each a *scaling.FieldError.
+// New returns an error with every rule that is broken, each a *scaling.FieldError.
 func New(base scaling.Policy, source Source, c Config, past ...Sample) (scaling.Policy, error) {
 	var e scaling.FieldErrors
 	e.Check(base != nil, "base", base, "must be set")
@@ -73,7 +73,7 @@ func (x *Sample) validate(field string) error {
 	return e.Err()
 }
 
-// floor is a Policy: a base and what is foreseen.
+// floor is a Policy: a base policy and the forecast.
 type floor struct {
 	base     scaling.Policy
 	source   Source
@@ -81,13 +81,13 @@ type floor struct {
 	state    State
 	lift     lift
 	outlook  outlook
-	until    float64 // when the outlook is over
+	until    float64 // when the outlook ends
 	envelope scaling.Envelope
 	seen     scaling.Observation // scratch
 	answer   scaling.Decision
 }
 
-// lift is the change that the floor or the bounds asked for last and base did not, until it is carried out.
+// lift is the last change that the floor or the bounds asked for and base did not, until it is carried out.
 type lift struct {
 	From int32 `json:"from,omitempty"`
 	To   int32 `json:"to,omitempty"`
@@ -97,12 +97,12 @@ func kind() scaling.Kind { return scaling.Kind{Name: "forecast", Version: 1} }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// Decide asks base, takes the demand in and lifts.
+// Decide asks base, records the demand and raises the decision to the floor.
 func (f *floor) Decide(now time.Time, obs scaling.Observation) scaling.Decision {
 	if f.envelope.Refused() {
 		return scaling.UnknownAt(obs.SpecReplicas, scaling.StateRefused, kind().Name)
 	}
-	// The source is given what it may keep hold of: of what is on the stack a copy would be made each time.
+	// The source gets pointers to fields of f: pointers to local variables would cost an allocation per decision.
 	f.seen, f.answer = obs, f.base.Decide(now, obs)
 	d := &f.answer
 	wish := d.Verdict
@@ -132,7 +132,7 @@ func (f *floor) Decide(now time.Time, obs scaling.Observation) scaling.Decision 
 	return *d
 }
 
-// raise takes a decision to the floor, if a forecast is in force.
+// raise raises a decision to the floor, if a forecast is in force.
 func (f *floor) raise(d *scaling.Decision, known bool, each float64) {
 	s, o := &f.state, &f.outlook
 	if f.until == 0 || s.At >= f.until || o.slot != s.Now.Number || o.lead != f.model.lead {
@@ -170,7 +170,7 @@ func (f *floor) raise(d *scaling.Decision, known bool, each float64) {
 	}
 }
 
-// excuse says why nothing is expected.
+// excuse explains why there is no forecast.
 func (f *floor) excuse(d *scaling.Decision) {
 	o := &f.outlook
 	x := &f.state.Scores[o.method]
@@ -189,7 +189,7 @@ func (f *floor) excuse(d *scaling.Decision) {
 	}
 }
 
-// marks returns what was not known of the last 30 min.
+// marks returns the marks of the last 30 min: what was not fully known.
 func (s *State) marks() (mark uint16) {
 	mark = s.Now.Marks
 	for i := range s.Past {
@@ -198,7 +198,7 @@ func (s *State) marks() (mark uint16) {
 	return mark
 }
 
-// Applied notes what was asked for, to learn how long a start takes, and tells base of its own changes.
+// Applied records a change of the replica count, to learn how long a start takes, and passes base its own changes.
 func (f *floor) Applied(now time.Time, from, to int32) {
 	if f.envelope.Refused() {
 		return
@@ -215,12 +215,12 @@ type stored struct {
 	Base   json.RawMessage `json:"base"`
 	Lift   *lift           `json:"lift,omitempty"`
 	Memory State           `json:"memory"`
-	// Learns has package loop store the rest every five minutes: what is learned of a day does not show in what is
-	// answered next. It is never stored itself.
+	// Learns tells package loop that storing the rest every five minutes is enough: what is learned of a day does not affect
+	// the next answer. It is never stored itself.
 	Learns bool `json:"volatile,omitempty"`
 }
 
-// MarshalJSON returns the state that is to be stored, base's in it.
+// MarshalJSON returns the state to store, with base's state in it.
 func (f *floor) MarshalJSON() ([]byte, error) {
 	return f.envelope.Seal(kind(), func() (any, error) {
 		base, err := f.base.MarshalJSON()
@@ -235,7 +235,7 @@ func (f *floor) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// UnmarshalJSON takes a stored state back. Days of another place are forgotten, and all that is of another demand.
+// UnmarshalJSON restores a stored state. Days of another time zone are discarded, and so is everything about another demand.
 func (f *floor) UnmarshalJSON(data []byte) error {
 	return f.envelope.Open(kind(), data, f.load)
 }
@@ -272,7 +272,7 @@ func (c *Config) zone() string {
 	return c.Location.String()
 }
 
-// learn sets the lead: the P90 of the starts that were seen, a scrape and a decision.
+// learn sets the lead: the P90 of the observed starts, plus a scrape and a control interval.
 func (f *floor) learn() {
 	c := f.model.config
 	f.model.lead = min(starts.P90(f.state.Starts, c.ColdStart.Seconds())+c.Scrape.Seconds()+c.Control.Seconds(), mostLead)

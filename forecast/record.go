@@ -8,7 +8,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// place returns the local day of a slot, in days since 1970, and the slot's place in it by the clock.
+// place returns the local day of a slot, in days since 1970, and the slot's index in that day by the clock.
 func (m *model) place(n int64) (day int64, i int) {
 	if m.config.Location != nil {
 		_, offset := time.Unix(n*slot, 0).In(m.config.Location).Zone()
@@ -26,14 +26,14 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// An amount is a demand as it is known.
+// An amount is what is known of a demand.
 type amount struct {
 	lower, upper float64
 	marks        uint16
 	known        bool
 }
 
-// amountOf returns the demand that a source gave.
+// amountOf returns the amount of a source's reading.
 func amountOf(r scaling.Reading, at, gap float64) (a amount) {
 	if !r.Known() || !r.At.IsZero() && at-seconds(r.At) > gap {
 		return a
@@ -51,7 +51,7 @@ func amountOf(r scaling.Reading, at, gap float64) (a amount) {
 	return a
 }
 
-// see takes in a demand that stands for the time since the last one, if that is not longer than a gap ago.
+// see records a demand, which stands for the time since the last one if that was at most a gap ago.
 func (m *model) see(s *State, at, gap float64, a amount) {
 	n := int64(math.Floor(at / slot))
 	switch {
@@ -85,8 +85,8 @@ func (m *model) see(s *State, at, gap float64, a amount) {
 	s.At = at
 }
 
-// turnTo begins anew at a time, at first or after the clock went back: days that are not yet are forgotten, and so is
-// what the last minutes held.
+// turnTo starts recording at a time: at the first call, or after the clock went back. It discards days that are still to
+// come and the last 30 min.
 func (m *model) turnTo(s *State, at float64, n int64) {
 	day, _ := m.place(n)
 	s.Days = slices.DeleteFunc(s.Days, func(d Day) bool { return d.Number > day })
@@ -96,7 +96,7 @@ func (m *model) turnTo(s *State, at float64, n int64) {
 	}
 }
 
-// add takes in that a demand stood for so many seconds.
+// add adds a demand that stood for so many seconds.
 func (x *Slot) add(seconds float64, a amount) {
 	x.Lower += seconds * a.lower
 	x.Upper += seconds * a.upper
@@ -104,7 +104,8 @@ func (x *Slot) add(seconds float64, a amount) {
 	x.Marks |= a.marks
 }
 
-// close puts the slot that is over into its day. What was not seen of it counts as none, and it is silent.
+// close stores the slot that is over in its day. A time of it that was not seen counts as no demand and marks the slot
+// silent.
 func (m *model) close(s *State) {
 	x := s.Now
 	if x.Seen <= 0 {
@@ -127,7 +128,7 @@ func (m *model) close(s *State) {
 	}
 }
 
-// day returns a day, which is begun if it is after the last; nil if it is before and was not seen.
+// day returns the day of a number. A day after the last one is begun; a day before it that was never seen is nil.
 func (s *State) day(number int64) *Day {
 	n := len(s.Days)
 	if n > 0 && s.Days[n-1].Number >= number {

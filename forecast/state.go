@@ -8,23 +8,24 @@ import (
 	"github.com/inferscale/inferscale/internal/starts"
 )
 
-// State is what a forecast remembers: plain data, of at most 16 KB as JSON. The zero value is a fresh start.
+// State is the memory of a forecast: plain data, of at most 16 KB as JSON. The zero value is a fresh start.
 //
 // Its memory is reused: like a slice given to append, a state that was passed on must not be used again.
 type State struct { //nolint:recvcheck // Validate is looked for on the value
-	// Demand names what was looked at.
+	// Demand names the metric that is forecast.
 	Demand string `json:"demand,omitempty"`
 
-	Zone string  `json:"zone,omitempty"` // the place whose days these are
-	Set  bool    `json:"set,omitempty"`  // whether there is anything yet
-	At   float64 `json:"at,omitempty"`   // Unix seconds up to which demand was taken in
-	Unit float64 `json:"unit,omitempty"` // the first demand above 0: what Days are multiples of
-	Now  Slot    `json:"now"`            // the slot in which At is
-	Past []Slot  `json:"past,omitempty"` // those before it, of the last 30 min, oldest first
+	Zone string  `json:"zone,omitempty"` // the time zone of the days
+	Set  bool    `json:"set,omitempty"`  // whether anything was recorded yet
+	At   float64 `json:"at,omitempty"`   // Unix seconds up to which demand was recorded
+	Unit float64 `json:"unit,omitempty"` // the first demand above 0; Days are in multiples of it
+	Now  Slot    `json:"now"`            // the slot that contains At
+	Past []Slot  `json:"past,omitempty"` // the slots before it, of the last 30 min, oldest first
 	Days []Day   `json:"days,omitempty"` // oldest first; the last one is today
-	// Scores are those of Daily and Weekly, in this order.
+	// Scores are the scores of Daily and Weekly, in this order.
 	Scores [methods]Score `json:"scores"`
-	// Sure are those of slots of which all was known. A state of an earlier version has none: it lifts nothing for three hours.
+	// Sure are the scores over fully known slots only. A state of an earlier version has none: it lifts nothing for three
+	// hours.
 	Sure [methods]Score `json:"sure,omitzero"`
 	starts.Learned
 }
@@ -32,21 +33,21 @@ type State struct { //nolint:recvcheck // Validate is looked for on the value
 // A Slot is five minutes of demand.
 type Slot struct {
 	Number int64   `json:"n,omitempty"` // Unix time in slots
-	Lower  float64 `json:"l,omitempty"` // the lower ends, times seconds
+	Lower  float64 `json:"l,omitempty"` // integral of the lower ends, in demand times seconds
 	Upper  float64 `json:"u,omitempty"`
-	Seen   float64 `json:"s,omitempty"` // seconds of it that a demand was known for
-	Marks  uint16  `json:"m,omitempty"` // what of it was not known
+	Seen   float64 `json:"s,omitempty"` // seconds of it for which a demand was known
+	Marks  uint16  `json:"m,omitempty"` // what was not fully known, see silent and unsure
 }
 
-// A Day is the demand of a local day: for each slot by the clock two bytes, see pack.
+// A Day is the demand of a local day: two bytes for each slot by the clock, see pack.
 type Day struct {
 	Number int64  `json:"n"` // days since 1970
 	Slots  []byte `json:"s"`
 }
 
-// A Score is how a method did in the backtest: its pinball loss, and that of the constant in the same slots, in
-// multiples of Unit; of how many slots. All three fade in days. Today is by how much more it lost than the constant in the
-// last hours, 0 while it did not.
+// A Score is how well a method did in the backtest: its pinball loss and that of the constant in the same slots, in
+// multiples of Unit, and how many slots were scored. All three decay with a half-life of two days. Today is the excess of
+// its loss over the constant's in the last hours, at least 0.
 type Score struct {
 	Loss     float64 `json:"loss"`
 	Constant float64 `json:"constant"`
@@ -56,13 +57,14 @@ type Score struct {
 
 // Marks of a slot.
 const (
-	silent uint16 = 1 << 14 // a part of it was not seen, or ready pods did not answer: its demand may have been more
-	unsure uint16 = 1 << 15 // its demand was an interval, as while pods boot
+	silent uint16 = 1 << 14 // a part of it was not seen, or ready pods did not answer: the demand may have been higher
+	unsure uint16 = 1 << 15 // its demand was an interval, as while pods start
 	marks         = silent | unsure
 )
 
-// pack returns a demand in multiples of the unit in fourteen bits: 0 is not known, 1 is none, and above it six bits of a
-// power of two and eight of what it is multiplied by, rounded to the nearest, which is within 0.2 %. It is monotone.
+// pack encodes a demand, in multiples of the unit, in fourteen bits. 0 means unknown and 1 means none. Above that there are
+// six bits for a power of two and eight for its factor, rounded to the nearest, which is within 0.2 %. The encoding is
+// monotone.
 func pack(x float64) uint16 {
 	if x <= 0 {
 		return 1
@@ -73,7 +75,7 @@ func pack(x float64) uint16 {
 	return uint16(min(max(k, 2), 1<<14-1))
 }
 
-// unpack returns what was packed, and whether anything was.
+// unpack returns a packed demand, and whether it is known.
 func unpack(k uint16) (float64, bool) {
 	switch k &^= marks; k {
 	case 0:
@@ -86,14 +88,14 @@ func unpack(k uint16) (float64, bool) {
 
 func (d *Day) at(i int) uint16 { return uint16(d.Slots[2*i]) | uint16(d.Slots[2*i+1])<<8 }
 
-// put notes a slot. What is there already is of the hour that comes twice: the larger demand counts.
+// put stores a slot. If the slot is there already, its hour occurs twice on this day, and the larger demand counts.
 func (d *Day) put(i int, k uint16) {
 	old := d.at(i)
 	k = max(k&^marks, old&^marks) | (k|old)&marks
 	d.Slots[2*i], d.Slots[2*i+1] = byte(k), byte(k>>8)
 }
 
-// Validate reports what cannot be the state of any forecast.
+// Validate reports an error for what cannot be the state of any forecast.
 func (s State) Validate() error {
 	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Zone) > 64 || len(s.Demand) > mostName {
 		return errors.New("more is remembered than a forecast can")
