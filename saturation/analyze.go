@@ -6,42 +6,43 @@ import (
 	"strings"
 )
 
-// An Analysis is what the replicas of one model say together. Its exported part is a plain value; it also carries
-// scratch space, so that a caller who passes the same Analysis again to Analyze allocates nothing.
+// An Analysis is the joint state of the replicas of one model. Its exported part is a plain value; it also carries scratch
+// space, so that a caller who passes the same Analysis to Analyze again allocates nothing.
 type Analysis struct {
-	// Replicas is how many rows there were: Free + Saturated + Missing.
+	// Replicas is the number of rows: Free + Saturated + Missing.
 	Replicas  int `json:"replicas"`
 	Free      int `json:"free"`      // replicas that are not saturated
 	Saturated int `json:"saturated"` // replicas at or above a threshold
 	Missing   int `json:"missing"`   // replicas without a usable value
 
-	// SpareKV and SpareQueue are what a replica has to spare on average. In mode Default over all replicas, a saturated
-	// one with 0 and a missing one with its whole threshold; in mode Literal over those that are not saturated.
+	// SpareKV and SpareQueue are the average spare capacity of a replica. In mode Default the average is over all replicas:
+	// a saturated one counts 0, a missing one its whole threshold. In mode Literal it is over those that are not saturated.
 	SpareKV    float64 `json:"spareKV"`
 	SpareQueue float64 `json:"spareQueue"`
-	// AfterKV and AfterQueue are the average loads with one replica less, the load spread over the rest. 0 with fewer
-	// than two replicas that are not saturated.
+	// AfterKV and AfterQueue are the average loads with one replica less and its load spread over the rest. They are 0 if
+	// fewer than two replicas are not saturated.
 	AfterKV    float64 `json:"afterKV"`
 	AfterQueue float64 `json:"afterQueue"`
 	// LoadKV and LoadQueue are the total loads, saturated replicas included.
 	LoadKV    float64 `json:"loadKV"`
 	LoadQueue float64 `json:"loadQueue"`
 
-	// ShortKV and ShortQueue say which trigger asks for more.
+	// ShortKV and ShortQueue say which trigger asks for a scale-up.
 	ShortKV    bool `json:"shortKV"`
 	ShortQueue bool `json:"shortQueue"`
-	// ScaleUp is ShortKV or ShortQueue; DownSafe says that one replica of average capacity could go. Never both.
+	// ScaleUp is ShortKV or ShortQueue. DownSafe means that the model can do without one replica of average capacity. They
+	// are never both true.
 	ScaleUp  bool `json:"scaleUp"`
 	DownSafe bool `json:"downSafe"`
 
-	// PeakKV and PeakQueue are the replicas with the highest loads, ties going to the first by variant and pod. They
-	// have no pod if every load is 0.
+	// PeakKV and PeakQueue are the replicas with the highest loads; of equal loads the first by variant and pod. They have
+	// no pod if every load is 0.
 	PeakKV    Peak `json:"peakKV"`
 	PeakQueue Peak `json:"peakQueue"`
 	// Lost is the first missing replica by variant and pod.
 	Lost Peak `json:"lost"`
 
-	// Variants has the variants that have rows, in order of their names.
+	// Variants are the variants that have rows, in order of their names.
 	Variants []VariantAnalysis `json:"variants"`
 
 	scratch struct {
@@ -52,15 +53,15 @@ type Analysis struct {
 	}
 }
 
-// A VariantAnalysis is what the replicas of one variant say together.
+// A VariantAnalysis is the joint state of the replicas of one variant.
 type VariantAnalysis struct {
 	Variant    string  `json:"variant"`
 	Replicas   int     `json:"replicas"`
 	Free       int     `json:"free"`
 	Saturated  int     `json:"saturated"`
 	Missing    int     `json:"missing"`
-	SpareKV    float64 `json:"spareKV"`    // average over the replicas that are not saturated, 0 without one
-	SpareQueue float64 `json:"spareQueue"` // the same of the queue
+	SpareKV    float64 `json:"spareKV"`    // average over the replicas that are not saturated; 0 if all are
+	SpareQueue float64 `json:"spareQueue"` // the same for the queue
 	AverageKV  float64 `json:"averageKV"`  // usage, averaged over all replicas with a value
 	MaxKV      float64 `json:"maxKV"`
 	MaxQueue   float64 `json:"maxQueue"`
@@ -73,14 +74,14 @@ type Peak struct {
 	Load    float64 `json:"load"`
 }
 
-// note keeps the higher of two loads in one variant, ties going to the first by pod.
+// note keeps the higher of two loads within one variant; of equal loads the first by pod.
 func (p *Peak) note(pod string, load float64) {
 	if load > p.Load || pod < p.Pod {
 		p.Pod, p.Load = pod, load
 	}
 }
 
-// totals are exact sums over replicas: what is spare where there is something to spare, and the loads where not.
+// totals are exact sums over replicas: the spare capacity of those that are not saturated, and the loads of those that are.
 type totals struct {
 	spareKV, spareQueue sum
 	fullKV, fullQueue   sum
@@ -102,8 +103,8 @@ type part struct {
 	totals
 }
 
-// Analyze says how saturated a model is. The replicas may stand in any order: the result is the same bit for bit. It
-// is written to a, whose former content is dropped and whose space is used again.
+// Analyze computes the saturation of a model. The order of the replicas does not matter: the result is the same bit for bit.
+// It is written to a, whose former content is discarded and whose memory is reused.
 //
 // In mode Default, over all N replicas with spare_i = threshold - load_i, or 0 for a saturated replica:
 //
@@ -113,14 +114,14 @@ type part struct {
 //	safe    if N >= 2, none is saturated, none is missing,
 //	        and threshold - after >= trigger for both
 //
-// In mode Literal averages and N are over the replicas that are not saturated, and saturated ones do not stand in the
-// way of "safe". With thresholds 0.80 and 5 and triggers 0.10 and 3, nine replicas at 0.95 and one at 0.20 have a
-// spare of 0.06 in mode Default (up) and of 0.60 in mode Literal (not up).
+// In mode Literal the averages and N are over the replicas that are not saturated, and saturated ones do not prevent "safe".
+// With thresholds 0.80 and 5 and triggers 0.10 and 3, nine replicas at 0.95 and one at 0.20 have a spare of 0.06 in mode
+// Default (up) and of 0.60 in mode Literal (not up).
 //
-// Sums are of whole billionths, so that no order of rows changes a bit; loads beyond 1e9 count as that.
+// Sums are taken in whole billionths, so that the order of the rows changes no bit; loads above 1e9 count as 1e9.
 //
-// A row with NaN, an infinity or a negative value is missing in mode Default: it counts as idle for up, so that an up
-// holds whatever it would have said, and blocks down. Mode Literal takes such values as they are.
+// In mode Default a row with NaN, an infinity or a negative value is missing. It counts as idle for up, so that an up is
+// right whatever the missing value is, and it prevents down. Mode Literal uses such values as they are.
 func (s Scaler) Analyze(a *Analysis, replicas []Replica) {
 	a.scratch.parts = a.scratch.parts[:0]
 	a.scratch.total = totals{}
@@ -130,7 +131,7 @@ func (s Scaler) Analyze(a *Analysis, replicas []Replica) {
 	s.judge(a, replicas)
 }
 
-// gather sorts the replicas into parts.
+// gather sorts the replicas into the parts of their variants.
 func (s *Scaler) gather(a *Analysis, replicas []Replica) {
 	w := &a.scratch
 	thresholdKV, thresholdQueue := s.config.KVCache, s.config.QueueLength
@@ -159,7 +160,7 @@ func (s *Scaler) gather(a *Analysis, replicas []Replica) {
 	}
 }
 
-// gatherOdd takes a replica that is saturated, or that has a value which is negative or no number.
+// gatherOdd adds a replica that is saturated, or that has a value which is negative or not a number.
 func (s *Scaler) gatherOdd(p *part, r *Replica) {
 	kv, queue := r.KV, r.Queue
 	switch {
@@ -186,10 +187,10 @@ func (s *Scaler) gatherOdd(p *part, r *Replica) {
 	}
 }
 
-// few is up to how many variants are looked through one by one.
+// few is the number of variants up to which they are searched one by one.
 const few = 8
 
-// part returns the place of a variant's part, that of a new one if there is none. It looks at the guess first.
+// part returns the index of a variant's part, and adds the part if there is none. It tries the guess first.
 func (a *Analysis) part(name string, guess int) int {
 	w := &a.scratch
 	if guess >= len(w.parts) {
@@ -234,7 +235,7 @@ func (a *Analysis) part(name string, guess int) int {
 	return n
 }
 
-// settle puts the parts in order and adds them up.
+// settle sorts the parts by name and adds them up.
 func (s *Scaler) settle(a *Analysis) {
 	w := &a.scratch
 	w.order = w.order[:0]
@@ -271,7 +272,7 @@ func (s *Scaler) settle(a *Analysis) {
 		a.Free += v.Free
 		a.Saturated += v.Saturated
 		a.Missing += v.Missing
-		// In order of names, so that a later variant has to be above to win.
+		// The parts are in order of names, so a later variant must be above to win.
 		if p.peakKV.Load > a.PeakKV.Load {
 			a.PeakKV = p.peakKV
 		}
@@ -284,7 +285,7 @@ func (s *Scaler) settle(a *Analysis) {
 	}
 }
 
-// load returns the total load of replicas, n of which are not saturated.
+// load returns the total load of replicas of which n are not saturated.
 func load(n int, threshold, spare, full float64) float64 {
 	return float64(n)*threshold - spare + min(full, math.MaxFloat64)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// up gives the cheapest variant that may grow what is needed.
+// up adds the needed replicas to the cheapest variant that may grow.
 func (r *round) up() {
 	r.scaler.sayShort(r.a, r.plan)
 	if r.scaler.config.Step == Deficit {
@@ -18,7 +18,7 @@ func (r *round) up() {
 	}
 	best, next := r.cheapest(false)
 	if best < 0 {
-		best, next = r.cheapest(true) // those that were set aside come last
+		best, next = r.cheapest(true) // the variants that were set aside come last
 	}
 	r.open(best, func(i int, d *scaling.Decision) { r.whyNotUp(d, i, best) })
 	if best < 0 {
@@ -36,8 +36,8 @@ func (r *round) up() {
 	r.plan.close(code, name, s.price, other)
 }
 
-// lacking returns the capacity that is missing for the triggers to be met with the load spread evenly, at most as much
-// as there is:
+// lacking returns the capacity that is missing for the triggers to be met with the load spread evenly; at most the present
+// capacity:
 //
 //	C * max(load/N / (threshold - trigger)) - C,  C the capacity of all N replicas
 func (r *round) lacking() float64 {
@@ -47,7 +47,7 @@ func (r *round) lacking() float64 {
 	return r.capacity * (min(ratio, 2) - 1)
 }
 
-// down takes a replica from the dearest variant that may shrink, if that has been safe for long enough.
+// down removes a replica from the dearest variant that may shrink, if that has been safe for long enough.
 func (r *round) down(held int64) {
 	best, next := r.dearest()
 	if best < 0 {
@@ -73,8 +73,8 @@ func (r *round) down(held int64) {
 	r.plan.close(code, name, s.price, other)
 }
 
-// stay says that nothing is lacking, and why nothing can be missed: for the model if that does not depend on the
-// variant, else for each variant.
+// stay holds because nothing is lacking, and explains why no replica can be removed: once for the model if the reason does
+// not depend on the variant, else for each variant.
 func (r *round) stay() {
 	a, p := r.a, r.plan
 	r.scaler.sayEnough(a, p)
@@ -86,8 +86,8 @@ func (r *round) stay() {
 	}
 }
 
-// open opens every target: those that are in transition or not known in their own way, those that were not chosen with
-// the reason.
+// open opens every target. Variants in transition and unknown ones get their own steps; those that were not chosen get the
+// reason why not.
 func (r *round) open(best int, why func(i int, d *scaling.Decision)) {
 	for i := range r.plan.candidates {
 		if r.unknown(i) {
@@ -100,7 +100,7 @@ func (r *round) open(best int, why func(i int, d *scaling.Decision)) {
 	}
 }
 
-// choice returns the code and second number of the step of the chosen variant.
+// choice returns the code and the second number of the chosen variant's step.
 func (r *round) choice(code scaling.Code, next int) (scaling.Code, float64) {
 	if next < 0 {
 		return Alone, 0
@@ -108,7 +108,7 @@ func (r *round) choice(code scaling.Code, next int) (scaling.Code, float64) {
 	return code, r.plan.candidates[next].price
 }
 
-// cheapest returns the variant to grow and the one that would be next, -1 for none.
+// cheapest returns the variant to grow and the next one in the order; -1 means none.
 func (r *round) cheapest(aside bool) (best, next int) {
 	best, next = -1, -1
 	for i := range r.plan.candidates {
@@ -124,7 +124,7 @@ func (r *round) cheapest(aside bool) (best, next int) {
 	return best, next
 }
 
-// dearest returns the variant to shrink and the one that would be next, -1 for none.
+// dearest returns the variant to shrink and the next one in the order; -1 means none.
 func (r *round) dearest() (best, next int) {
 	best, next = -1, -1
 	for i := range r.plan.candidates {
@@ -155,10 +155,10 @@ func (r *round) mayShrink(s *candidate) bool {
 	return s.kind == known && s.wish == s.current && s.rows <= s.current && s.current > least(s) && r.canSpare(s)
 }
 
-// least is the count below which a variant is never taken.
+// least is the count below which a variant never shrinks.
 func least(s *candidate) int32 { return max(s.bounds.Min, 1) }
 
-// whyNotUp says why a variant does not grow.
+// whyNotUp explains why a variant does not grow.
 func (r *round) whyNotUp(d *scaling.Decision, i, best int) {
 	p, s := r.plan, &r.plan.candidates[i]
 	switch {
@@ -166,13 +166,13 @@ func (r *round) whyNotUp(d *scaling.Decision, i, best int) {
 		d.To(d.From, AtMax, "", float64(s.current), float64(s.bounds.Max))
 	case s.isPending > 0 && !s.stuck && r.scaler.config.Step == One:
 		d.To(d.From, Pending, "", float64(s.isPending), 0)
-	case s.stuck && !p.candidates[best].stuck: // proceed said so
+	case s.stuck && !p.candidates[best].stuck: // proceed has added the step
 	default:
 		d.To(d.From, Dearer, p.Targets[best].Variant, s.price, p.candidates[best].price)
 	}
 }
 
-// whyNotDown says why a variant does not shrink.
+// whyNotDown explains why a variant does not shrink.
 func (r *round) whyNotDown(d *scaling.Decision, i, best int) {
 	p, s := r.plan, &r.plan.candidates[i]
 	if s.current <= least(s) {

@@ -11,35 +11,36 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Thresholds say when a replica is saturated and how much must be spare on average. The names in JSON and YAML are
+// Thresholds say when a replica is saturated, and how much capacity must be spare on average. The names in JSON and YAML are
 // llm-d's.
 type Thresholds struct {
-	// KVCache is the KV cache usage, a fraction, from which on a replica is saturated.
+	// KVCache is the KV cache usage, a fraction, at or above which a replica is saturated.
 	KVCache float64 `json:"kvCacheThreshold"`
-	// QueueLength is the number of waiting requests from which on a replica is saturated.
+	// QueueLength is the number of waiting requests at or above which a replica is saturated.
 	QueueLength float64 `json:"queueLengthThreshold"`
-	// KVSpare is the KV cache that must be spare on average, a fraction. A trigger of 0 never asks for more.
+	// KVSpare is the fraction of the KV cache that must be spare on average. A trigger of 0 never asks for a scale-up.
 	KVSpare float64 `json:"kvSpareTrigger"`
-	// QueueSpare is the room in the queue that must be spare on average, requests. A trigger of 0 never asks for more.
+	// QueueSpare is the room in the queue, in requests, that must be spare on average. A trigger of 0 never asks for a
+	// scale-up.
 	QueueSpare float64 `json:"queueSpareTrigger"`
 }
 
-// Recommended returns the thresholds that llm-d recommends: 0.80 and 5, with 0.10 and 3 to spare.
+// Recommended returns the thresholds that llm-d recommends: 0.80 and 5, with spare triggers of 0.10 and 3.
 func Recommended() Thresholds {
 	return Thresholds{KVCache: 0.80, QueueLength: 5, KVSpare: 0.10, QueueSpare: 3}
 }
 
-// A Mode says by which reading of llm-d to decide.
+// A Mode selects the interpretation of llm-d's rules.
 type Mode int8
 
 // The modes.
 const (
-	// Default counts a saturated replica as one with nothing to spare, so that more load never asks for less.
+	// Default counts a saturated replica as one with no spare capacity, so that more load never asks for fewer replicas.
 	Default Mode = iota
-	// Literal is the source to the letter, for comparison and conformance: averages leave saturated replicas out, only
-	// the variants that report are looked at, desired 0 means unset, bounds come last and only outside transitions,
-	// nothing times out and nothing is stabilized. With 9 of 10 replicas saturated it sees no need for more, and with 3
-	// of 5 saturated it calls it safe to remove one. The only liberty is that ties are decided in decimals, as a reader
+	// Literal follows the source to the letter, for comparison and conformance. Averages leave saturated replicas out, only
+	// variants that report are considered, desired 0 means unset, bounds apply last and only outside transitions, nothing
+	// times out and nothing is stabilized. With 9 of 10 replicas saturated it sees no need for more, and with 3 of 5
+	// saturated it considers it safe to remove one. The only liberty is that ties are decided in decimals, as a reader
 	// would, and not by the last bit of a float64.
 	Literal
 )
@@ -47,37 +48,37 @@ const (
 // String returns the mode's name.
 func (m Mode) String() string { return enum.Name(int8(m), "Mode", "Default", "Literal") }
 
-// A StepRule says by how many replicas the chosen variant grows. Down is always by one.
+// A StepRule says by how many replicas the chosen variant grows. It always shrinks by one.
 type StepRule int8
 
 // The step rules.
 const (
-	// One adds one replica, and none while any replica of the model is on its way: llm-d's rule and the default.
+	// One adds one replica, and none while any replica of the model is starting: llm-d's rule and the default.
 	One StepRule = iota
-	// Deficit adds what the deficit needs, less the replicas that are on their way. Growth in flight then does not
-	// block a scale-up, as it is credited instead.
+	// Deficit adds the replicas that the deficit needs, less those that are starting. Growth in progress does not block a
+	// scale-up, since it is credited.
 	Deficit
 )
 
 // String returns the rule's name.
 func (r StepRule) String() string { return enum.Name(int8(r), "StepRule", "One", "Deficit") }
 
-// Config says how to scale. Its zero value is not valid; start from Defaults or WVA and change what is to differ.
-// Every field means what it says: a timeout or stabilization of zero is none.
+// Config says how to scale. Its zero value is not valid; start from Defaults or WVA and change what is to differ. A zero has
+// no special meaning: a timeout or stabilization of zero is none.
 type Config struct {
 	Thresholds
 
 	Mode Mode `json:"mode"`
-	// TransitionTimeout is how long a variant in transition blocks the model; then it is set aside and the rest is
-	// decided. 0 lets it block for ever.
+	// TransitionTimeout is how long a variant in transition blocks the model. After that it is set aside and the other
+	// variants are decided. With 0 it blocks for ever.
 	TransitionTimeout time.Duration `json:"transitionTimeout"`
-	// DownStabilization is how long a scale-down must have been safe without a break.
+	// DownStabilization is how long a scale-down must have been safe without interruption.
 	DownStabilization time.Duration `json:"downStabilization"`
 	Step              StepRule      `json:"step"`
 }
 
-// Defaults returns the configuration to start from: the Recommended thresholds, mode Default, a transition timeout of
-// 10 minutes, a down stabilization of 300 s, one replica a step.
+// Defaults returns the configuration to start from: the Recommended thresholds, mode Default, a transition timeout of 10
+// minutes, a down stabilization of 300 s, one replica per step.
 func Defaults() Config {
 	return Config{
 		Thresholds:        Recommended(),
@@ -91,14 +92,14 @@ func WVA() Config {
 	return Config{Thresholds: Recommended(), Mode: Literal}
 }
 
-// Validate reports every wrong field at once, each as a scaling.FieldError. All zeros, which the source names as what
-// happens without configuration, freeze a model, as 0 < 0 is false: in mode Default they are an error.
+// Validate reports every wrong field at once, each as a scaling.FieldError. All zeros, which the source describes as the
+// behaviour without configuration, freeze a model, as 0 < 0 is false; mode Default refuses them.
 //
-// In mode Default thresholds are at least a billionth (KVCache at most 1, QueueLength at most 1e9) and each trigger is
-// in [0, its threshold). In mode Literal
-// what llm-d's system accepts is accepted: KVCache and KVSpare in [0, 1] with KVSpare not above KVCache, queues not
-// negative, and so all zeros, which freeze a model, and a QueueSpare above QueueLength, which grows it for ever. A
-// timeout, a stabilization or a step rule is not llm-d's and is an error there.
+// In mode Default thresholds are at least a billionth (KVCache at most 1, QueueLength at most 1e9) and each trigger is in
+// [0, its threshold). Mode Literal accepts what llm-d's system accepts: KVCache and KVSpare in [0, 1] with KVSpare not above
+// KVCache, and queues that are not negative. This includes all zeros, which freeze a model, and a QueueSpare above
+// QueueLength, which grows it for ever. Mode Literal refuses a timeout, a stabilization and a step rule, which llm-d does
+// not have.
 func (c Config) Validate() error {
 	var e scaling.FieldErrors
 	e.Check(c.Mode == Default || c.Mode == Literal, "mode", c.Mode, "must be Default or Literal")
@@ -145,7 +146,7 @@ func (t Thresholds) validate(prefix string, mode Mode) error {
 	return e.Err()
 }
 
-// fingerprint is of all that "safe for so long" depends on: a change starts the down stabilization anew.
+// fingerprint covers all that "safe for so long" depends on: a change restarts the down stabilization.
 func (c Config) fingerprint() uint64 {
 	h := fnv.New64a()
 	for _, v := range []float64{c.KVCache, c.QueueLength, c.KVSpare, c.QueueSpare} {

@@ -8,27 +8,27 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Decide turns an analysis into a target for every variant that has a state or a replica. The variants may stand in
-// any order. The plan is overwritten and its space used again; the state that is returned is the one to keep, in place of
-// the one passed in. The analysis is not changed.
+// Decide turns an analysis into a target for every variant that has a state or a replica, in any order. It overwrites the
+// plan and reuses its memory. The caller keeps the returned state in place of the one passed in. The analysis is not
+// changed.
 //
 // In mode Default, in this order:
 //
 //   - A count outside a variant's bounds goes to the nearest bound, at once.
-//   - No replica with a value: Unknown.
-//   - A clock that is behind the last decision: hold.
-//   - A variant in transition (desired != current, or reporting != current): the analysis is of a fleet that is about
-//     to change. It keeps what it is on its way to, and every other variant holds, until the transition has lasted for
-//     TransitionTimeout: a replica that never comes would else block the model for ever. Then it is set aside.
-//   - Up: the cheapest variant that may grow, first by name, takes one replica more. It may grow if none of its
-//     replicas is pending and its count is below its maximum. One that was set aside, or has had pending replicas for
-//     the TransitionTimeout, grows only if no other may.
-//   - Down: the dearest variant that may shrink, last by name, gives one replica, if that has been safe for
-//     DownStabilization. It may shrink if its count is above max(Min, 1), and what it takes along can be missed.
+//   - No replica has a value: Unknown.
+//   - The clock is behind the last decision: hold.
+//   - A variant is in transition (desired != current, or reporting != current): the analysis describes a fleet that is about
+//     to change. That variant keeps its desired count and every other one holds, until the transition has lasted for
+//     TransitionTimeout. Then the variant is set aside; otherwise a replica that never starts would block the model for ever.
+//   - Up: the cheapest variant that may grow, first by name, adds one replica. It may grow if none of its replicas is
+//     pending and its count is below its maximum. A variant that was set aside, or has had pending replicas for the
+//     TransitionTimeout, grows only if no other may.
+//   - Down: the dearest variant that may shrink, last by name, removes one replica, if that has been safe for
+//     DownStabilization. It may shrink if its count is above max(Min, 1) and the rest can take the load of a replica of it.
 //
-// A variant without a state, with two that differ or with a wrong field is held and reported, as Unknown; the rest is
-// decided. A variant at its maximum is not a candidate; the source chooses first and clamps then, which stops the model.
-// Decide is total: it never fails, and keeps nothing but what it returns.
+// A variant without a state, with two different states or with a wrong field is held and reported as Unknown; the other
+// variants are decided. A variant at its maximum is not a candidate; the source chooses first and then applies the bounds,
+// which stops the model. Decide never fails, and keeps nothing but the state that it returns.
 func (s Scaler) Decide(state State, now time.Time, a *Analysis, variants []Variant, plan *Plan) State {
 	if s.rules == 0 {
 		plan.refuse(a, variants, scaling.NotConfigured, "")
@@ -83,16 +83,16 @@ type round struct {
 	plan     *Plan
 	at       int64
 
-	fleet      int64   // the counts asked for, added up
-	blocker    int     // the place of the first variant in transition that blocks; -1 if none does
-	growthOnly bool    // whether all that block are growing
-	even       bool    // whether a replica of one variant is as good as one of another
+	fleet      int64   // sum of the requested counts
+	blocker    int     // index of the first variant in transition that blocks; -1 if none does
+	growthOnly bool    // whether all variants that block are growing
+	even       bool    // whether all variants have the same capacity per replica
 	capacity   float64 // of all rows
-	coming     float64 // capacity that is on its way
+	coming     float64 // capacity that is starting
 }
 
-// transit finds the variants in transition or with pending replicas, and for how long they have been, and remembers
-// them in state.
+// transit finds the variants in transition or with pending replicas, and how long they have been so, and records them in
+// state.
 func (r *round) transit(state *State) {
 	p, timeout := r.plan, r.scaler.config.TransitionTimeout.Milliseconds()
 	r.blocker, r.growthOnly, r.even = -1, true, true
@@ -122,7 +122,7 @@ func (r *round) transit(state *State) {
 		s.waited = r.at - since.Milli
 		s.stuck = timeout > 0 && s.waited >= timeout
 		if s.stuck || !s.moving {
-			continue // set aside, or in its own way only
+			continue // set aside, or it concerns only this variant
 		}
 		if r.blocker < 0 {
 			r.blocker = i
@@ -136,7 +136,7 @@ func (r *round) transit(state *State) {
 	state.Transitions = append(state.Transitions[:0], p.transitions...)
 }
 
-// holdAll lets every variant keep what it is on its way to. With a blocker, the step of the others names it.
+// holdAll holds every variant at the count it is in transition to. With a blocker, the step of the others names it.
 func (r *round) holdAll(blocker int) {
 	for i := range r.plan.candidates {
 		if r.unknown(i) {
@@ -151,7 +151,7 @@ func (r *round) holdAll(blocker int) {
 	}
 }
 
-// unknown opens a target of which too little is known to decide it, and reports whether it is one.
+// unknown opens a target with too little data to decide it, and reports whether it is one.
 func (r *round) unknown(i int) bool {
 	s := &r.plan.candidates[i]
 	if s.kind == known {
@@ -170,7 +170,7 @@ func (r *round) unknown(i int) bool {
 	return true
 }
 
-// proceed opens a target and, if it is in transition, takes it to where it is on its way to and says why.
+// proceed opens a target and, if it is in transition, moves it to its desired count and says why.
 func (r *round) proceed(i int) {
 	s := &r.plan.candidates[i]
 	d := r.plan.open(i)
@@ -209,7 +209,7 @@ func (r *round) blocked() (scaling.Code, [2]float64) {
 	return Blocked, [2]float64{seconds(r.plan.candidates[r.blocker].waited), timeout.Seconds()}
 }
 
-// weigh reports whether some replica could go.
+// weigh reports whether any replica can be removed.
 func (r *round) weigh() bool {
 	if r.even {
 		return r.a.DownSafe
@@ -234,7 +234,7 @@ func (r *round) canSpare(s *candidate) bool {
 	return r.scaler.fits(kv, queue)
 }
 
-// without returns the average loads without one replica of this variant, the load spread by capacity:
+// without returns the average loads without one replica of this variant, with the load spread by capacity:
 //
 //	after = load/N * C/(C - capacity),  C the capacity of all N replicas
 func (r *round) without(s *candidate) (kv, queue float64) {

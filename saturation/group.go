@@ -12,17 +12,17 @@ import (
 
 // A Group is a live Scaler of the variants of one model, as a scaling.Group: each target is the variant of its name.
 //
-// Every pod of the observation is a replica that can be asked, with NaN for what it did not say; a target counts as
-// its SpecReplicas, of which PendingReplicas are not ready. A target that is missing is left out of the decision, and
-// one that no variant is configured for, or that is there twice, is Unknown (its pods still count as the model's). What was
-// asked for and not written is not on its way: Variant.Desired is not used.
+// Every pod of the observation is a replica that can be scraped, with NaN for a value that it did not give. A target counts
+// as its SpecReplicas, of which PendingReplicas are not ready. A target that is missing is left out of the decision. A
+// target without a configured variant, or whose name occurs twice, is Unknown, but its pods still count as the model's.
+// Replicas that were asked for but not written do not count as starting: Variant.Desired is not used.
 //
 // The zero value decides Unknown.
 type Group struct {
 	live
 
 	config    GroupConfig
-	places    map[string]int // in config.Variants
+	places    map[string]int // indexes in config.Variants
 	replicas  []Replica
 	variants  []Variant
 	decisions []scaling.Decision
@@ -32,16 +32,16 @@ type Group struct {
 type GroupConfig struct {
 	Config
 
-	// Variants have name, cost, capacity and bounds, in any order; the rest comes from the targets.
+	// Variants need name, cost, capacity and bounds, in any order; the other fields come from the targets.
 	Variants []Variant `json:"variants"`
-	// KV and Queue name the readings of KV cache usage, a fraction, and of waiting requests. Empty means DefaultKV and
-	// DefaultQueue.
+	// KV and Queue name the readings of the KV cache usage, a fraction, and of the waiting requests. Empty means DefaultKV
+	// and DefaultQueue.
 	KV    string `json:"kv"`
 	Queue string `json:"queue"`
 }
 
-// NewGroup returns the Group of a configuration, with a fresh state, or every rule that it breaks, each as a
-// scaling.FieldError.
+// NewGroup returns the Group of a configuration, with a fresh state, or an error with every rule that the configuration
+// breaks, each as a scaling.FieldError.
 func NewGroup(c GroupConfig) (*Group, error) {
 	c.KV, c.Queue = cmp.Or(c.KV, DefaultKV), cmp.Or(c.Queue, DefaultQueue)
 	c.Variants = slices.Clone(c.Variants)
@@ -68,8 +68,8 @@ func NewGroup(c GroupConfig) (*Group, error) {
 
 var _ scaling.Group = (*Group)(nil)
 
-// Retune puts other thresholds in force and keeps the state: what had been safe by the old ones has to be so anew.
-// Thresholds that break a rule are refused, and the old ones stay.
+// Retune replaces the thresholds and keeps the state, but a scale-down must have been safe by the new thresholds for the
+// whole stabilization. Thresholds that break a rule are refused, and the old ones stay in force.
 func (g *Group) Retune(t Thresholds) error {
 	c := g.scaler.config
 	if t == c.Thresholds {
@@ -109,7 +109,7 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 	return scaling.GroupDecision{Total: g.plan.Model(), Targets: g.decisions}
 }
 
-// observe makes rows of pods and variants of targets.
+// observe makes a row of each pod and a variant of each target.
 func (g *Group) observe(obs *scaling.GroupObservation) {
 	g.replicas, g.variants = g.replicas[:0], g.variants[:0]
 	at := func(name string) int {
@@ -133,7 +133,7 @@ func (g *Group) observe(obs *scaling.GroupObservation) {
 	}
 }
 
-// value returns what a pod said of a reading, NaN for nothing.
+// value returns a pod's value of a reading, NaN if it has none.
 func value(p *scaling.PodObservation, reading int) float64 {
 	if reading < 0 || reading >= len(p.Values) {
 		return math.NaN()
@@ -147,7 +147,7 @@ func (g *Group) has(name string) bool {
 	return ok
 }
 
-// isTwice reports whether another target has the name of the one at a place.
+// isTwice reports whether another target has the same name as the one at place.
 func isTwice(targets []scaling.TargetObservation, place int) bool {
 	for i := range targets {
 		if i != place && targets[i].Name == targets[place].Name && !targets[i].Missing {

@@ -7,11 +7,11 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Replica is what one replica reports. There is one row for every replica that is there to be asked. One that is not
-// there yet has none, which makes its variant one in transition. One that is there and whose values could not be had
-// has a row with NaN in it (an infinity or a negative gauge is none either): it counts as idle for up and as saturated
-// for down, so that an up holds whatever it would have said, and no down is taken while it says nothing. Rows count as
-// often as they are given: package scrape counts a pod once.
+// A Replica is what one replica reports. There is one row for every replica that can be scraped. A replica that does not
+// exist yet has no row, which puts its variant in transition. A replica that exists but gave no values has a row with NaN
+// (an infinity or a negative gauge counts as no value, too). Such a row counts as idle for up, so that an up is right
+// whatever the missing value is, and as saturated for down, so that there is no down while the value is missing. Rows count
+// as often as they are given: package scrape counts a pod once.
 type Replica struct {
 	Pod     string  `json:"pod"`
 	Variant string  `json:"variant"`
@@ -19,28 +19,27 @@ type Replica struct {
 	Queue   float64 `json:"queue"` // waiting requests
 }
 
-// A Variant is one of the workloads that serve a model: what it costs, within which bounds it may run, and how it
-// stands.
+// A Variant is one of the workloads that serve a model: its cost, its bounds and its present counts.
 type Variant struct { //nolint:recvcheck // a plain value; inner methods take its address to spare copies
 	Name string `json:"name"`
 	// Cost of a replica, in any unit that the variants share, from 0 to 1e100.
 	Cost float64 `json:"cost"`
-	// Capacity of a replica relative to the others', such as 1 and 3 for accelerators of which one serves three times
-	// as much, from 1e-100 to 1e100. Variants are compared by cost per capacity. 0 means 1.
+	// Capacity of a replica relative to the other variants, from 1e-100 to 1e100: for example 1 and 3 if one accelerator
+	// serves three times as much. Variants are compared by cost per capacity. 0 means 1.
 	Capacity float64 `json:"capacity,omitempty"`
-	// Min and Max are the fewest and the most replicas. Max 0 means no upper bound, as in llm-d. Whatever Min says,
-	// the last replica of a variant is never taken away.
+	// Min and Max are the fewest and the most replicas. Max 0 means no upper bound, as in llm-d. Whatever Min says, the last
+	// replica of a variant is never removed.
 	Min int32 `json:"min,omitempty"`
 	Max int32 `json:"max,omitempty"`
-	// Current is the count that the workload is asked to run (spec.replicas), not what runs.
+	// Current is the count in spec.replicas, not the number of running replicas.
 	Current int32 `json:"current"`
-	// Desired is the target of the run before, if one is known. 0 is a real value, except in mode Literal.
+	// Desired is the target of the previous run, if it is known. 0 is a real value, except in mode Literal.
 	Desired Count `json:"desired,omitzero"`
-	// Pending is how many of Current exist and are not ready.
+	// Pending is how many of Current exist but are not ready.
 	Pending int32 `json:"pending,omitempty"`
 }
 
-// A Count is a number of replicas, or none, which is its zero value.
+// A Count is a number of replicas or, as the zero value, no number.
 type Count struct {
 	Set bool
 	N   int32
@@ -70,8 +69,8 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &c.N)
 }
 
-// Validate reports every wrong field of the variant at once, each as a scaling.FieldError. A variant that is wrong is
-// held and reported by Decide in mode Default; nothing else in the model is.
+// Validate reports every wrong field of the variant at once, each as a scaling.FieldError. In mode Default, Decide holds and
+// reports a wrong variant and decides the others.
 func (v Variant) Validate() error {
 	var e scaling.FieldErrors
 	e.Check(v.hasCost(), "cost", v.Cost, "must be a number from 0 to 1e100")
@@ -84,21 +83,21 @@ func (v Variant) Validate() error {
 	return e.Err()
 }
 
-// Costs and capacities are kept from the limits of a float64, so that neither a price nor a sum is infinite or NaN.
+// Costs and capacities are kept away from the limits of a float64, so that no price and no sum is infinite or NaN.
 func (v *Variant) hasCost() bool { return v.Cost >= 0 && v.Cost <= 1e100 }
 
 func (v *Variant) hasCapacity() bool {
 	return v.Capacity == 0 || v.Capacity >= 1e-100 && v.Capacity <= 1e100
 }
 
-// valid is Validate without the words.
+// valid is Validate without the error.
 func (v *Variant) valid() bool {
 	return v.hasCost() && v.hasCapacity() &&
 		v.Min >= 0 && (v.Max == 0 || v.Max >= max(v.Min, 1)) &&
 		v.Current >= 0 && (!v.Desired.Set || v.Desired.N >= 0) && v.Pending >= 0
 }
 
-// bounds returns the variant's bounds with those that are left out filled in.
+// bounds returns the variant's bounds, with the defaults of those that are not set.
 func (v *Variant) bounds() scaling.Bounds {
 	b := scaling.Bounds{Min: v.Min, Max: v.Max}
 	if b.Max == 0 {
@@ -107,7 +106,7 @@ func (v *Variant) bounds() scaling.Bounds {
 	return b
 }
 
-// capacity returns the variant's capacity, 1 if it says none.
+// capacity returns the variant's capacity, 1 if it is not set.
 func (v *Variant) capacity() float64 {
 	if v.Capacity == 0 {
 		return 1
@@ -115,7 +114,7 @@ func (v *Variant) capacity() float64 {
 	return v.Capacity
 }
 
-// wish returns the count that the workload is on its way to.
+// wish returns the count that the workload is in transition to.
 func (v *Variant) wish() int32 {
 	if v.Desired.Set {
 		return v.Desired.N

@@ -7,7 +7,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// judge draws the conclusions.
+// judge derives ShortKV, ShortQueue, ScaleUp and DownSafe.
 func (s *Scaler) judge(a *Analysis, replicas []Replica) {
 	t := &s.config.Thresholds
 	total := &a.scratch.total
@@ -41,14 +41,14 @@ func (s *Scaler) judge(a *Analysis, replicas []Replica) {
 	a.ScaleUp = a.ShortKV || a.ShortQueue
 }
 
-// fits reports whether replicas with these average loads are not saturated and have enough to spare.
+// fits reports whether replicas with these average loads are not saturated and have enough spare capacity.
 func (s *Scaler) fits(kv, queue float64) bool {
 	t := &s.config.Thresholds
 	return !scaling.Exceeds(kv, t.KVCache-t.KVSpare) && !scaling.Exceeds(queue, t.QueueLength-t.QueueSpare) &&
 		kv < s.fullKV && queue < s.fullQueue
 }
 
-// judgeLiterally compares as mode Literal does: exactly at ties, and with NaN to no avail.
+// judgeLiterally compares as mode Literal does: exactly at ties, and no comparison with NaN is true.
 func (s *Scaler) judgeLiterally(a *Analysis, replicas []Replica) {
 	judge := func(load func(*Replica) float64, spare, after, threshold, trigger float64) (short, safe bool) {
 		if a.Free > 0 && (same(spare, trigger) || same(after+trigger, threshold)) {
@@ -64,7 +64,7 @@ func (s *Scaler) judgeLiterally(a *Analysis, replicas []Replica) {
 	a.DownSafe = safeKV && safeQueue
 }
 
-// free goes through a load of the replicas that are not saturated.
+// free iterates over one load of the replicas that are not saturated.
 func (s *Scaler) free(replicas []Replica, load func(*Replica) float64) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
 		for i := range replicas {
@@ -75,5 +75,5 @@ func (s *Scaler) free(replicas []Replica, load func(*Replica) float64) iter.Seq[
 	}
 }
 
-// same reports whether two numbers differ by Noise at most.
+// same reports whether two numbers differ by at most Noise.
 func same(a, b float64) bool { return !scaling.Exceeds(a, b) && !scaling.Exceeds(b, a) }

@@ -5,17 +5,17 @@ import "github.com/inferscale/inferscale/scaling"
 // decideLiterally decides by llm-d's rules as its system runs them:
 //
 //   - no replica reports: every target is the present count;
-//   - a variant with a state and no replica that reports is left out: it holds, and stands in nobody's way;
-//   - a variant with replicas and no state is taken for one with 0 replicas, so it is in transition;
-//   - desired 0 means that there is none;
-//   - a transition freezes the model, past the bounds;
+//   - a variant with a state and no replica that reports is left out: it holds, and does not block others;
+//   - a variant with replicas and no state counts as one with 0 replicas, so it is in transition;
+//   - desired 0 means unset;
+//   - a transition freezes the model, even outside the bounds;
 //   - up: the cheapest variant without pending replicas; down: the dearest above 1, pending or not;
-//   - the bounds come last, and what they take away nobody else gets: first the lower, then, judged by the count
-//     before it, the upper.
+//   - the bounds apply last, and what they take from a variant goes to no other: first the lower bound, then, judged by the
+//     count before it, the upper bound.
 func (s *Scaler) decideLiterally(a *Analysis, variants []Variant, p *Plan) {
 	p.collect(a, variants, true)
 	switch blocker := p.literalBlocker(variants); {
-	case a.Replicas == a.Missing: // none, but for a Single without a sample
+	case a.Replicas == a.Missing: // only a Single without a sample has missing replicas here
 		p.say(NoData, "", float64(a.Replicas), float64(a.Missing))
 		for i := range p.candidates {
 			p.open(i).Verdict = scaling.Unknown
@@ -52,7 +52,7 @@ func (p *Plan) literalBlocker(variants []Variant) int {
 	return blocker
 }
 
-// freeze keeps a variant at what it is on its way to.
+// freeze holds a variant at its desired count.
 func (p *Plan) freeze(i, blocker int) {
 	s, name := &p.candidates[i], p.Targets[i].Variant
 	d := p.open(i)
@@ -122,8 +122,8 @@ func (s *Scaler) moveLiterally(a *Analysis, variants []Variant, p *Plan) {
 	}
 }
 
-// clampLiterally applies the lower bound, and then, to the count before it, the upper one: of bounds that contradict
-// each other the last one that is broken wins.
+// clampLiterally applies the lower bound, and then the upper one to the count before it: if the bounds contradict each
+// other, the last one that is broken wins.
 func clampLiterally(d *scaling.Decision, v *Variant) {
 	n := d.Replicas
 	if n < v.Min {

@@ -6,7 +6,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// live is a Scaler with its state and the space that it works in: what Group and Single have in common.
+// live is a Scaler with its state and its working memory: the common part of Group and Single.
 type live struct {
 	scaler   Scaler
 	state    State
@@ -27,7 +27,7 @@ func (l *live) decide(now time.Time, variants []Variant) {
 	l.state = l.scaler.Decide(l.state, now, &l.analysis, variants, &l.plan)
 }
 
-// Applied records that one target went from one count to another at now: the down stabilization starts anew.
+// Applied records that one target went from one count to another at now: the down stabilization restarts.
 func (l *live) Applied(now time.Time, from, to int32) {
 	if !l.envelope.Refused() {
 		l.state = l.scaler.Applied(l.state, now, from, to)
@@ -39,9 +39,9 @@ func (l *live) MarshalJSON() ([]byte, error) {
 	return l.envelope.Seal(l.scaler.Kind(), func() (any, error) { return l.state, nil })
 }
 
-// UnmarshalJSON takes back what MarshalJSON wrote. A state of another kind, of a newer version or damaged is refused
-// with a *scaling.StateError; from then on every decision is Unknown and the refused bytes are marshalled unchanged,
-// until a good state is given.
+// UnmarshalJSON restores what MarshalJSON wrote. It refuses a state of another kind, of a newer version or with damage, with
+// a *scaling.StateError. From then on every decision is Unknown and the refused bytes are marshalled unchanged, until a good
+// state is given.
 func (l *live) UnmarshalJSON(data []byte) error {
 	return l.envelope.Open(l.scaler.Kind(), data, func(stored []byte) error {
 		state, err := scaling.DecodeState[State](stored)

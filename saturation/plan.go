@@ -10,21 +10,21 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Target is what is asked of one variant and why.
+// A Target is the decision for one variant, and the reasons.
 type Target struct {
 	Variant string `json:"variant"`
-	// Price is the cost per capacity, by which variants are compared, if IsPriced says that it is known.
+	// Price is the cost per capacity, by which variants are compared. It is known if IsPriced is set.
 	Price    float64 `json:"price"`
 	IsPriced bool    `json:"isPriced"`
 	// Reporting is how many rows the variant has.
 	Reporting int32 `json:"reporting"`
-	// Decision asks for a write only if it Acts. Its chain first says what the replicas say together, then what that
+	// Decision asks for a write only if it Acts. Its chain begins with the joint state of the replicas, followed by what it
 	// means for this variant.
 	Decision scaling.Decision `json:"decision"`
 }
 
-// A Plan is the answer for a model: a target for every variant that has a state or a replica. It also carries scratch
-// space, so that a caller who passes the same Plan again allocates nothing. What it holds is valid until then.
+// A Plan is the answer for a model: a target for every variant that has a state or a replica. It also carries scratch space,
+// so that a caller who passes the same Plan again allocates nothing. Its content is valid until then.
 type Plan struct {
 	// Targets are in order of the variants' names.
 	Targets []Target
@@ -33,7 +33,7 @@ type Plan struct {
 	order       []int32
 	transitions []Transition
 	remarks     [3]remark
-	said        int // how many remarks there are
+	said        int // number of remarks
 	last        remark
 }
 
@@ -54,7 +54,7 @@ func (p *Plan) Target(variant string) *Target {
 	return &p.Targets[i]
 }
 
-// Explain returns the plan as a table: why, and what that means for each variant. For llm-d's first example:
+// Explain returns the plan as a table: the reason, and what it means for each variant. For llm-d's first example:
 //
 //	Up 4 -> 5
 //	  ShortQueue        4 -> 4    v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4
@@ -89,7 +89,7 @@ func (p *Plan) Explain() string {
 	return b.String()
 }
 
-// A remark is a step that every target begins with.
+// A remark is a step with which every target begins.
 type remark struct {
 	code    scaling.Code
 	subject string
@@ -106,14 +106,14 @@ func (p *Plan) say(code scaling.Code, subject string, numbers ...float64) {
 
 // A candidate is a variant in the decision.
 type candidate struct {
-	place     int32   // in the variants given; -1 if there is no state
+	place     int32   // index in the variants given; -1 if there is no state
 	rows      int32   // replicas that report
 	current   int32   // the count decided on
-	wish      int32   // the count it is on its way to
+	wish      int32   // the count it is in transition to
 	kind      kind    // what is known of it
 	moving    bool    // in transition
 	stuck     bool    // in transition for longer than the timeout
-	waited    int64   // in transition, milliseconds
+	waited    int64   // time in transition, in milliseconds
 	price     float64 // cost per capacity
 	capacity  float64
 	bounds    scaling.Bounds
@@ -129,7 +129,7 @@ const (
 	invalid
 )
 
-// collect makes a candidate of every variant that has a state or a replica, in order of names.
+// collect adds a candidate for every variant that has a state or a replica, in order of names.
 func (p *Plan) collect(a *Analysis, variants []Variant, literal bool) {
 	p.candidates, p.Targets, p.order, p.said, p.last = p.candidates[:0], p.Targets[:0], p.order[:0], 0, remark{}
 	sorted := true
@@ -163,7 +163,7 @@ func (p *Plan) collect(a *Analysis, variants []Variant, literal bool) {
 	}
 }
 
-// add adds the candidate of a variant whose states are at the places given: more than one only if the name is given twice.
+// add adds the candidate of a variant whose states have these indexes: more than one only if the name is given twice.
 func (p *Plan) add(variants []Variant, places []int32, literal bool) *candidate {
 	if literal {
 		places = places[len(places)-1:] // the last one wins
@@ -194,8 +194,8 @@ func (p *Plan) add(variants []Variant, places []int32, literal bool) *candidate 
 	return s
 }
 
-// addNoState adds the candidate of a variant that reports and has no state. Its count is taken to be what reports; in mode
-// Literal it is 0.
+// addNoState adds the candidate of a variant that reports and has no state. Its count is the number of replicas that report;
+// in mode Literal it is 0.
 func (p *Plan) addNoState(v *VariantAnalysis, literal bool) {
 	rows := int32(min(v.Replicas, math.MaxInt32))
 	s := candidate{place: -1, rows: rows, kind: noState, capacity: 1}
@@ -206,7 +206,7 @@ func (p *Plan) addNoState(v *VariantAnalysis, literal bool) {
 	p.target(v.Variant, &s)
 }
 
-// refuse says nothing of any variant.
+// refuse decides Unknown for every variant.
 func (p *Plan) refuse(a *Analysis, variants []Variant, code scaling.Code, subject string) {
 	p.collect(a, variants, false)
 	p.say(code, subject)
@@ -215,7 +215,7 @@ func (p *Plan) refuse(a *Analysis, variants []Variant, code scaling.Code, subjec
 	}
 }
 
-// target adds a target that has yet to be decided.
+// target adds a target that is not decided yet.
 func (p *Plan) target(name string, s *candidate) {
 	n := len(p.Targets)
 	if n < cap(p.Targets) {
@@ -225,12 +225,12 @@ func (p *Plan) target(name string, s *candidate) {
 	}
 	t := &p.Targets[n]
 	t.Variant, t.Price, t.IsPriced, t.Reporting = name, 0, s.kind == known && s.price-s.price == 0, s.rows
-	if t.IsPriced { // in mode Literal a price may be no number
+	if t.IsPriced { // in mode Literal a price may be NaN
 		t.Price = s.price
 	}
 }
 
-// open starts the decision of the target at a place, with the remarks.
+// open starts the decision of the target at an index, beginning with the remarks.
 func (p *Plan) open(place int) *scaling.Decision {
 	d := &p.Targets[place].Decision
 	n := p.candidates[place].current
@@ -242,14 +242,14 @@ func (p *Plan) open(place int) *scaling.Decision {
 	return d
 }
 
-// close notes the step that had the last word for the model as a whole, if the remarks had not.
+// close adds the step that decided for the model as a whole, if that was not one of the remarks.
 func (p *Plan) close(code scaling.Code, subject string, numbers ...float64) {
 	p.last = remark{code: code, subject: subject}
 	copy(p.last.numbers[:], numbers)
 }
 
-// Model returns the decision for the model as a whole: from the sum of the present counts to the sum of the targets,
-// with the earliest Next of them.
+// Model returns the decision for the model as a whole: from the sum of the present counts to the sum of the targets, with
+// their earliest Next.
 func (p *Plan) Model() scaling.Decision {
 	from, to := int64(0), int64(0)
 	unknown, moving := true, 0
@@ -281,5 +281,5 @@ func (p *Plan) Model() scaling.Decision {
 	return m
 }
 
-// saturate converts a sum of counts; it never wraps.
+// saturate converts a sum of counts and limits it to the range of an int32.
 func saturate(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }

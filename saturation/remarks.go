@@ -6,7 +6,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// sayShort says which trigger asks for more.
+// sayShort adds the remark which trigger asks for a scale-up.
 func (s *Scaler) sayShort(a *Analysis, p *Plan) {
 	t := &s.config.Thresholds
 	saturated, replicas := float64(a.Saturated), float64(a.Replicas)
@@ -25,7 +25,7 @@ func (s *Scaler) sayShort(a *Analysis, p *Plan) {
 	}
 }
 
-// sayEnough says that nothing asks for more.
+// sayEnough adds the remark that there is enough spare capacity.
 func (s *Scaler) sayEnough(a *Analysis, p *Plan) {
 	t := &s.config.Thresholds
 	if math.IsNaN(a.SpareKV) || math.IsNaN(a.SpareQueue) {
@@ -35,19 +35,19 @@ func (s *Scaler) sayEnough(a *Analysis, p *Plan) {
 	p.say(Enough, "", a.SpareKV, t.KVSpare, a.SpareQueue, t.QueueSpare)
 }
 
-// saySpare says that a replica can be missed, given the average loads without it.
+// saySpare adds the remark that a replica can be removed, given the average loads without it.
 func (s *Scaler) saySpare(kv, queue float64, p *Plan) {
 	t := &s.config.Thresholds
 	p.say(Spare, "", kv, t.KVCache-t.KVSpare, queue, t.QueueLength-t.QueueSpare)
 }
 
-// sayFull says why no replica can be missed.
+// sayFull adds the remark why no replica can be removed.
 func (s *Scaler) sayFull(a *Analysis, p *Plan, kv, queue float64) {
 	code, subject, numbers := s.full(a, kv, queue)
 	p.say(code, subject, numbers[:]...)
 }
 
-// full returns why no replica can be missed, given the average loads without it.
+// full returns why no replica can be removed, given the average loads without it.
 func (s *Scaler) full(a *Analysis, kv, queue float64) (code scaling.Code, subject string, numbers [4]float64) {
 	t := &s.config.Thresholds
 	saturated, replicas := float64(a.Saturated), float64(a.Replicas)
@@ -65,7 +65,7 @@ func (s *Scaler) full(a *Analysis, kv, queue float64) (code scaling.Code, subjec
 	switch {
 	case a.Free < 2:
 		return TooFew, "", [4]float64{float64(a.Free), 2}
-	case a.Missing > 0: // in mode Literal a Single alone has it: a metric without a sample
+	case a.Missing > 0: // in mode Literal only a Single has it: a metric without a sample
 		return Missing, a.Lost.Pod, [4]float64{float64(a.Missing), 0, replicas}
 	case math.IsNaN(kv) || math.IsNaN(queue):
 		return Unclear, "", [4]float64{a.SpareKV, a.SpareQueue}

@@ -6,16 +6,15 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Single is a live Scaler for one target of which only fleet averages are known, as a scaling.Policy. Where the
-// replicas' own values can be had, a Group sees more: an average cannot tell one saturated replica among idle ones.
+// A Single is a live Scaler for one target with known fleet averages only, as a scaling.Policy. Where the values of single
+// replicas are available, prefer a Group: an average cannot show one saturated replica among idle ones.
 //
-// The readings are averages per replica. Up looks at their lower ends, down at their upper ones. All replicas that
-// are ready are taken to carry the average, so all of them are saturated or none is. A metric without a sample is idle
-// for up and blocks down; without both the verdict is Unknown. Ready replicas stand for those that report: if their
-// number is not the count asked for, the target is in transition.
+// The readings are averages per replica. Up uses their lower ends, down their upper ends. All ready replicas are assumed to
+// carry the average, so either all of them are saturated or none is. A metric without a sample counts as idle for up and
+// prevents down; if both have none, the verdict is Unknown. Ready replicas stand for those that report: if their number is
+// not the requested count, the target is in transition.
 //
-// In mode Literal averages are compared in float64: the decimals that decide ties there
-// are of single replicas.
+// In mode Literal averages are compared in float64: deciding ties in decimals needs the values of single replicas.
 type Single struct {
 	live
 
@@ -49,7 +48,8 @@ func (c SingleConfig) Validate() error {
 	return e.Err()
 }
 
-// NewSingle returns the Single of a configuration, with a fresh state, or every rule that it breaks.
+// NewSingle returns the Single of a configuration, with a fresh state, or an error with every rule that the configuration
+// breaks.
 func NewSingle(c SingleConfig) (*Single, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *Single) analyze(a *Analysis, obs *scaling.Observation) {
 	a.ShortKV, a.ShortQueue = exceeds(t.KVSpare, a.SpareKV), exceeds(t.QueueSpare, a.SpareQueue)
 	a.ScaleUp = a.ShortKV || a.ShortQueue
 	if !kv.Known() || !queue.Known() {
-		a.Missing = 1 // whatever else is known, no replica may go
+		a.Missing = 1 // whatever else is known, no replica can be removed
 	}
 	if a.Free < 2 || kv.Upper >= scaler.fullKV || queue.Upper >= scaler.fullQueue {
 		if a.Free >= 2 {

@@ -10,31 +10,31 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// State is what a Scaler remembers of a model: plain data, with an entry for each variant in transition or
-// with pending replicas and nothing else that grows. The zero value is a fresh start. In mode Literal nothing is remembered.
+// State is the memory of a Scaler for one model: plain data, with an entry for each variant in transition or with pending
+// replicas. Nothing else in it grows. The zero value is a fresh start. Mode Literal has no memory.
 type State struct { //nolint:recvcheck // a plain value; inner methods change it in place
-	Seen scaling.Stamp `json:"seen,omitzero"` // the last decision
-	// SafeSince is since when a scale-down has been safe without a break; no time if it is not.
+	Seen scaling.Stamp `json:"seen,omitzero"` // time of the last decision
+	// SafeSince is the time since which a scale-down has been safe without interruption; not set if it is not safe.
 	SafeSince scaling.Stamp `json:"safeSince,omitzero"`
-	// Rules is a fingerprint of the thresholds, and Fleet the number of replicas asked for: if one of them changes,
-	// "safe" starts anew.
+	// Rules is a fingerprint of the thresholds, and Fleet the number of replicas asked for. If one of them changes, the time
+	// of "safe" restarts.
 	Rules Fingerprint `json:"rules,omitzero"`
 	Fleet int64       `json:"fleet,omitzero"`
-	// Transitions has the variants in transition or with pending replicas, in order of their names.
+	// Transitions are the variants in transition or with pending replicas, in order of their names.
 	Transitions []Transition `json:"transitions,omitempty"`
 }
 
-// A Transition is a variant that is on its way from one count to another, or whose replicas do not all report or are
-// not all ready.
+// A Transition is a variant that is in transition from one count to another, or whose replicas do not all report or are not
+// all ready.
 type Transition struct {
 	Variant string        `json:"variant"`
 	Current int32         `json:"current"`
-	Wish    int32         `json:"wish"`  // the count that it is on its way to
-	Since   scaling.Stamp `json:"since"` // when it was first seen with these counts
+	Wish    int32         `json:"wish"`  // the count that it is in transition to
+	Since   scaling.Stamp `json:"since"` // time at which it was first seen with these counts
 }
 
-// A Fingerprint identifies a set of thresholds. In JSON it is 16 hexadecimal digits, as not every reader of JSON can
-// hold 64 bits.
+// A Fingerprint identifies a set of thresholds. In JSON it is 16 hexadecimal digits, since some JSON readers cannot hold 64
+// bits in a number.
 type Fingerprint uint64
 
 // MarshalText writes 16 hexadecimal digits.
@@ -52,7 +52,7 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Validate reports a state that no Scaler can have written.
+// Validate reports an error for a state that no Scaler can have written.
 func (s State) Validate() error {
 	var errs []error
 	after := func(t scaling.Stamp) bool { return t.Set && (!s.Seen.Set || t.Milli > s.Seen.Milli) }
@@ -73,8 +73,8 @@ func (s State) Validate() error {
 	return errors.Join(errs...)
 }
 
-// turnBack returns by how many milliseconds the clock is behind the last decision, and moves every remembered time
-// back by as much: what had been waited for stays waited for, and nothing more.
+// turnBack returns by how many milliseconds the clock is behind the last decision, and moves every remembered time back by
+// as much: waiting times stay as long as they were.
 func (s *State) turnBack(now int64) int64 {
 	if !s.Seen.Set || now >= s.Seen.Milli {
 		return 0
@@ -87,8 +87,8 @@ func (s *State) turnBack(now int64) int64 {
 	return back
 }
 
-// settle notes whether a scale-down is safe at now, and returns for how many milliseconds it has been. Between two
-// decisions that found it safe it is taken to have been.
+// settle records whether a scale-down is safe at now, and returns for how many milliseconds it has been safe. Between two
+// decisions that found it safe it is assumed to have been safe.
 func (s *State) settle(now int64, safe bool, rules Fingerprint, fleet int64) int64 {
 	if !safe || s.Rules != rules || s.Fleet != fleet {
 		s.SafeSince = scaling.Stamp{}
@@ -103,14 +103,14 @@ func (s *State) settle(now int64, safe bool, rules Fingerprint, fleet int64) int
 	return now - s.SafeSince.Milli
 }
 
-// Applied records that a variant went from one count to another at now: the down stabilization starts anew. It is not
-// needed where the next decision sees the new count, which has the same effect.
+// Applied records that a variant went from one count to another at now: the down stabilization restarts. The call is not
+// needed if the next decision sees the new count, which has the same effect.
 func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 	if s.rules == 0 || s.config.Mode == Literal || from == to {
 		return state
 	}
 	if state.turnBack(window.Milli(now)) > 0 {
-		state.Seen = scaling.StampOf(now) // or the next decision would turn back what is turned back already
+		state.Seen = scaling.StampOf(now) // otherwise the next decision would turn the clock back once more
 	}
 	state.SafeSince = scaling.Stamp{}
 	return state

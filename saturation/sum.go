@@ -5,9 +5,8 @@ import (
 	"math/bits"
 )
 
-// A sum adds numbers as whole billionths, so that their order changes no bit of it, and decimals add up to what a reader
-// gets by hand. Numbers beyond most, or below -most, count as that. Infinities and NaN are kept apart, and are the sum
-// if there are any.
+// A sum adds numbers as whole billionths, so that their order changes no bit and decimals add up as they do by hand. Numbers
+// above most, or below -most, count as most or -most. Infinities and NaN are kept apart; if there are any, they are the sum.
 type sum struct {
 	hi, lo uint64 // 128 bits in two's complement, which 2^64 numbers cannot fill
 	odd    float64
