@@ -1,10 +1,9 @@
 package sim
 
-// A heap has what is due first on top: by time, then by rank, then by number. Where each thing is in it stands in a
-// table, by its number: -1 for nowhere.
+// A heap has the entry that is due first on top: ordered by time, then by rank, then by number. A separate table has the
+// position of each number in the heap: -1 if it is not in it.
 //
-// It is written out since heap.Push of container/heap takes an interface, and putting an entry into one allocates at each
-// event.
+// It does not use container/heap, whose heap.Push takes an interface: converting an entry to one allocates at each event.
 type heap []entry
 
 type entry struct {
@@ -37,7 +36,7 @@ func (h *heap) remove(places []int32, i int32) {
 	}
 }
 
-// put moves an entry from a place to where it belongs.
+// put moves an entry from position i to its position in the order.
 func (h *heap) put(places []int32, i int32, d entry) {
 	all := *h
 	for n := int32(len(all)); ; {
@@ -65,22 +64,22 @@ func (h *heap) put(places []int32, i int32, d entry) {
 	places[d.number] = i
 }
 
-// An agenda is what happens next: slots, each with at most one time at which it is due. Slots that are due at one instant
-// come in order of their rank, which does not depend on what happened before, so that the order of a run has one answer.
+// An agenda has the next events: slots, each with at most one time at which it is due. Slots that are due at the same time
+// come in order of their rank. The rank does not depend on earlier events, so the order of a run is unique.
 type agenda struct {
 	heap   heap
 	ranks  []int64
 	places []int32
 }
 
-// grow makes room for slots up to n.
+// grow adds slots up to n.
 func (a *agenda) grow(n int) {
 	for len(a.ranks) < n {
 		a.ranks, a.places = append(a.ranks, 0), append(a.places, -1)
 	}
 }
 
-// set makes a slot due at a time; never takes it off.
+// set makes a slot due at a time; with never it is not due.
 func (a *agenda) set(s int32, at int64) {
 	switch i, d := a.places[s], (entry{at, a.ranks[s], s}); {
 	case at == never && i >= 0:
@@ -93,7 +92,7 @@ func (a *agenda) set(s int32, at int64) {
 	}
 }
 
-// next returns the slot that is due first, and when; never if none is.
+// next returns the slot that is due first, and its time; never if no slot is due.
 func (a *agenda) next() (int32, int64) {
 	if len(a.heap) == 0 {
 		return -1, never

@@ -2,9 +2,9 @@ package sim
 
 import "time"
 
-// The simulator counts time in whole picoseconds since the start of the run. A step of a server is then a sum of whole
-// numbers, so that a run of a thousand steps can be taken in one stride and end at the same instant as a thousand
-// strides would; with 64 bits a run can last 106 days (docs/decisions/0014).
+// The simulator counts time in whole picoseconds since the start of the run. The duration of a step is then an integer, so
+// that a thousand steps computed at once end at the same time as a thousand single steps. With 64 bits a run can last 106
+// days (docs/decisions/0014).
 const (
 	nanosecond = 1000
 	second     = 1e12

@@ -9,10 +9,10 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A controller decides at each tick and carries out what was decided, by the duties that package loop has.
+// A controller decides at each tick and carries out the decisions, with the duties that package loop has.
 type controller struct {
 	loop    *loop.Loop
-	begin   func() (*loop.Loop, error) // a new one
+	begin   func() (*loop.Loop, error) // makes a new loop
 	step    *loop.Step
 	ticks   int64
 	writing bool
@@ -22,7 +22,7 @@ type controller struct {
 	reasons                                           []ReasonCount
 }
 
-// newController returns the controller of a group. Nothing is stored but at a crash.
+// newController returns the controller of a group. It stores the state only at a crash.
 func newController(newGroup func() (scaling.Group, error), forgets bool) (*controller, error) {
 	c := &controller{forgets: forgets, begin: func() (*loop.Loop, error) {
 		group, err := newGroup()
@@ -78,7 +78,7 @@ func (c *controller) tick(e *engine) error {
 	return nil
 }
 
-// crash loses the controller and starts another, from the state that the first one stored.
+// crash discards the controller and starts another one from the state that the first one stored.
 func (c *controller) crash() error {
 	c.crashes++
 	stored, err := c.loop.State()
@@ -97,7 +97,7 @@ func (c *controller) crash() error {
 	return nil
 }
 
-// write carries out what was decided.
+// write carries out the decisions.
 func (c *controller) write(e *engine) {
 	c.writing = false
 	e.agenda.set(slotWrite, never)
@@ -118,7 +118,7 @@ func (c *controller) write(e *engine) {
 	c.loop.Advance(e.at(e.now))
 }
 
-// acted counts a write.
+// acted counts a change of a type's count.
 func (c *controller) acted(e *engine, t *kind, up bool) {
 	if e.now >= e.horizon {
 		return

@@ -6,15 +6,14 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Static returns the group that asks for fixed counts, one for each type, and keeps them. For another number of types
-// it decides Unknown.
+// Static returns the group that asks for fixed counts, one for each type. For another number of types it decides Unknown.
 func Static(counts ...int32) scaling.Group {
 	return &planned{at: func(time.Duration) []int32 { return counts }}
 }
 
-// Schedule returns the group that asks, for one type, for counts[i] from i*step on: a plan made beforehand, such as an
-// oracle's. It decides at the ticks of the scenario, so a plan should be early by one. Before
-// start, and without counts or a step, it decides Unknown.
+// Schedule returns the group that asks, for one type, for counts[i] from i*step on: a schedule computed in advance, for
+// example by an oracle. It decides at the ticks of the scenario, so a schedule should be one tick early. Before start, and
+// without counts or a step, it decides Unknown.
 func Schedule(start time.Time, step time.Duration, counts []int32) scaling.Group {
 	p := &planned{start: start}
 	answer := make([]int32, 1)
@@ -28,7 +27,7 @@ func Schedule(start time.Time, step time.Duration, counts []int32) scaling.Group
 	return p
 }
 
-// Planned raises or lowers a count to what a plan has at this time.
+// Planned moves the count to that of the schedule at this time.
 const Planned scaling.Code = "Planned plan"
 
 type planned struct {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Slots of the agenda that are not replicas. At one instant replicas come first, then these in order: a write is
-// carried out before a request arrives, a scrape sees what arrived, a decision sees the scrape.
+// Slots of the agenda that are not replicas. At one time replicas come first, then these in order: a write is carried out
+// before a request arrives, a scrape sees the arrivals, and a decision sees the scrape.
 const (
 	slotWrite int32 = iota
 	slotArrival
@@ -25,10 +25,11 @@ const (
 
 const rankAfterReplicas = int64(1) << 40
 
-// ErrBookkeeping is the error of a run whose two accounts of the same thing differ: a fault of the simulator.
+// ErrBookkeeping is the error of a run in which two independent accounts of the same quantity differ: a bug of the
+// simulator.
 var ErrBookkeeping = errors.New("the simulator's books do not balance")
 
-// An engine is a run.
+// An engine is the state of a run.
 type engine struct {
 	scenario *Scenario
 	options  Options
@@ -39,21 +40,21 @@ type engine struct {
 	events   int64
 
 	jobs     []job
-	places   []int32 // of jobs, in the heaps of what decodes
+	places   []int32 // of jobs, in the heaps of decoding jobs
 	freeJobs []int32
-	prompts  []prompt // of jobs, in prefix caches; nil without
+	prompts  []prompt // of jobs, in prefix caches; nil without prefix caching
 	arrivals Arrivals
-	line     queueing // of arrivals
-	arrival  Request  // the next one
-	coming   bool     // whether there is one
+	line     queueing // the arrivals so far
+	arrival  Request  // the next request
+	coming   bool     // whether there is a next request
 	backlog  queue    // jobs without a replica
-	users    *users   // of sessions; nil without
-	apart    *apart   // prefill and decode; nil without
+	users    *users   // nil if the workload is not Sessions
+	apart    *apart   // nil if replicas have no roles
 
 	kinds     []kind
-	fleet     []*replica // all that are not gone, in order of their numbers
-	ready     []*replica // of them, those that are ready
-	takers    pool       // of these, those that take requests: all but those that decode only
+	fleet     []*replica // all replicas that are not gone, in order of their numbers
+	ready     []*replica // those of the fleet that are ready
+	takers    pool       // the ready replicas that take new requests: all but those with the role Decode
 	bySlot    []*replica
 	freeSlots []int32
 	numbers   int64
@@ -69,25 +70,26 @@ type engine struct {
 	ttftTimes, queueTimes      sketch
 	tpotTimes                  sketch
 
-	// Two accounts of the time that requests spend in the system: their number over time, and each one's time.
+	// Two accounts of the time that requests spend in the system: the number of requests over time, and the time of each
+	// request.
 	present        int64
 	presentSince   int64
 	area, sojourns wide
 
-	booked      int64 // up to when replicas are accounted for
+	booked      int64 // time up to which replica-time is booked
 	specArea    wide
 	under, over wide
 
 	bounds                              struct{ none, ttft, tpot, queue, tokens, routerTTFT, routerTPOT, sketch buckets }
 	routerTTFT, routerTPOT, predictions []int64
-	residence                           float64 // seconds that a job is in a batch, of late
+	residence                           float64 // moving average of the seconds that a job is in a batch
 	observer                            observer
 	controller                          *controller
 	timeline                            []Moment
-	lastMoment                          int64 // arrivals at it
+	lastMoment                          int64 // arrivals at the last moment of the timeline
 }
 
-// wide is a sum of 128 bits.
+// wide is a 128-bit sum.
 type wide struct{ hi, lo uint64 }
 
 func (w *wide) add(n, t int64) {
@@ -111,7 +113,7 @@ func newEngine(s *Scenario, o Options) *engine {
 	}
 	e.horizon = ticks(cmp.Or(s.Horizon, s.Workload.Duration()))
 	for i := range s.Types {
-		t := s.Types[i] // a copy: defaults are filled in
+		t := s.Types[i] // a copy, in which defaults are filled in
 		t.Weight, t.Cost = cmp.Or(t.Weight, 1), cmp.Or(t.Cost, 1)
 		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), link: s.link(&t), lastUp: -1, lastDown: -1})
 	}
@@ -140,7 +142,7 @@ func (e *engine) initial() {
 	e.peak = e.alive()
 }
 
-// run goes from event to event until the end.
+// run processes events until the end.
 func (e *engine) run(check func() error) error {
 	e.initial()
 	e.arrivals = e.scenario.Workload.Arrivals(e.seed)
@@ -196,12 +198,12 @@ func (e *engine) run(check func() error) error {
 	}
 }
 
-// done reports whether nothing that counts can happen any more.
+// done reports whether no further event can change the result.
 func (e *engine) done() bool {
 	return e.now >= e.horizon && !e.coming && e.present == 0 && (e.users == nil || len(e.users.thinking) == 0)
 }
 
-// comingNext looks at the next arrival.
+// comingNext reads the next arrival.
 func (e *engine) comingNext() error {
 	e.arrival, e.coming = e.arrivals()
 	if !e.coming {
@@ -212,7 +214,7 @@ func (e *engine) comingNext() error {
 	return e.line.next(&e.arrival, "workload")
 }
 
-// arrive takes a request in.
+// arrive processes the arrival of a request.
 func (e *engine) arrive() error {
 	j := e.newJob(e.arrival)
 	if e.users != nil {
@@ -247,7 +249,7 @@ func (e *engine) newJob(r Request) (j int32) {
 	return j
 }
 
-// enter lets a job into the system.
+// enter counts a job as being in the system.
 func (e *engine) enter(j int32) {
 	e.arrived++
 	e.count(1)
@@ -261,7 +263,7 @@ func (e *engine) count(change int64) {
 	e.presentSince = e.now
 }
 
-// finish lets a job go that has all its tokens.
+// finish ends a job that has all its tokens.
 func (e *engine) finish(r *replica, j int32) {
 	b := &e.jobs[j]
 	slo := e.scenario.SLO
@@ -308,13 +310,13 @@ func (e *engine) finish(r *replica, j int32) {
 	}
 }
 
-// refuse turns a job away that no replica of the type has room for.
+// refuse ends a job that does not fit into any replica of the type.
 func (e *engine) refuse(j int32) {
 	e.refused++
 	e.lose(j)
 }
 
-// predict notes what a predictor would say of a job's time to first token on a replica.
+// predict records the time to first token that a predictor would expect for a job on a replica.
 func (e *engine) predict(r *replica, j int32) {
 	if e.predictions == nil {
 		return
@@ -329,7 +331,7 @@ func (e *engine) predict(r *replica, j int32) {
 	e.bounds.routerTTFT.count(e.predictions, t)
 }
 
-// account books replica-time up to now, before a count changes.
+// account books the replica-time up to now, before a count changes.
 func (e *engine) account() {
 	to := min(e.now, e.horizon)
 	for e.booked < to {
@@ -356,7 +358,7 @@ func (e *engine) account() {
 	}
 }
 
-// demand returns the scenario's demand at a time: none after its end.
+// demand returns the scenario's demand at a time; it is 0 after its end.
 func (e *engine) demand(t int64) int32 {
 	if n := len(e.scenario.Demand); n > 0 {
 		if i := t / ticks(e.scenario.DemandStep); i < int64(n) {
@@ -366,7 +368,8 @@ func (e *engine) demand(t int64) int32 {
 	return 0
 }
 
-// unfinished counts the times of a job that the run ends on. What it still waits for takes longer than it has waited.
+// unfinished counts the times of a job that has not finished when the run ends. The time that it still waits for is longer
+// than it has waited.
 func (e *engine) unfinished(b *job) {
 	age := e.now - b.arrived
 	e.sojourns.add(1, age)
@@ -380,7 +383,7 @@ func (e *engine) unfinished(b *job) {
 	}
 }
 
-// close ends the run: what is still there is unfinished.
+// close ends the run: the remaining jobs are unfinished.
 func (e *engine) close() error {
 	e.account()
 	e.count(0)
@@ -423,7 +426,7 @@ func (e *engine) without() int {
 	return e.backlog.len() + e.apart.stranded.len()
 }
 
-// heldBy adds up the KV cache of a replica's jobs, as of the begin of its stretch.
+// heldBy adds up the KV cache of a replica's jobs at the beginning of its stretch.
 func (e *engine) heldBy(r *replica) (tokens int64) {
 	tokens, _ = e.asideIn(r)
 	for j := r.oldest; j >= 0; j = e.jobs[j].next {
@@ -437,7 +440,7 @@ func (e *engine) heldBy(r *replica) (tokens int64) {
 	return tokens
 }
 
-// moment records the fleet for pictures.
+// moment records the fleet for the timeline.
 func (e *engine) moment() {
 	m := Moment{At: elapsed(e.now), Demand: e.demand(e.now), Waiting: int32(e.waiting) + int32(e.without()), Running: int32(e.running)}
 	held, room := int64(0), int64(0)

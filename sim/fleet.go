@@ -7,26 +7,26 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// kind is a Type in a run.
+// kind is a Type within a run.
 type kind struct {
 	*Type
 
 	speed  speed
-	link   int64 // time of a token of a KV cache
+	link   int64 // transfer time of a token of a KV cache on its link
 	spec   int32 // replicas asked for
-	ready  int32 // of them, ready
-	alive  int32 // replicas that cost: all but those beyond the quota
+	ready  int32 // of these, ready
+	alive  int32 // replicas that cost: all but those that wait for the quota
 	starts int64 // up to the horizon
 
 	finished int64
 	area     wide  // replica-time up to the horizon
-	longest  int64 // that a start took which was seen to its end, from the request to ready
-	starting int64 // number of the next start, for its random delays
+	longest  int64 // longest complete start so far, from the request to ready
+	starting int64 // number of the next start, which selects its random delays
 
-	lastUp, lastDown int64 // times of the last actions, -1 for none
+	lastUp, lastDown int64 // times of the last changes of the count, -1 for none
 }
 
-// scale starts or stops replicas of a type until so many are asked for.
+// scale starts or stops replicas of a type until its count is to.
 func (e *engine) scale(k int32, to int32) {
 	t := &e.kinds[k]
 	e.account()
@@ -41,7 +41,7 @@ func (e *engine) scale(k int32, to int32) {
 	e.grant(k)
 }
 
-// start asks for a replica.
+// start requests a replica.
 func (e *engine) start(k int32) *replica {
 	t := &e.kinds[k]
 	r := &replica{
@@ -67,7 +67,7 @@ func (e *engine) start(k int32) *replica {
 	return r
 }
 
-// after returns the time that is so long from now, or never where no run lasts until then.
+// after returns the time that long from now, or never if that is beyond the end of any run.
 func (e *engine) after(wait int64) int64 {
 	if wait > ticks(MaxDuration)-e.now {
 		return never
@@ -75,7 +75,7 @@ func (e *engine) after(wait int64) int64 {
 	return e.now + wait
 }
 
-// grant lets replicas that wait begin, in order of their numbers, as far as the quota goes.
+// grant starts pending replicas, in order of their numbers, as far as the quota allows.
 func (e *engine) grant(k int32) {
 	t := &e.kinds[k]
 	for _, r := range e.fleet {
@@ -105,7 +105,7 @@ func (e *engine) alive() (n int32) {
 	return n
 }
 
-// wake goes on with a replica's life: an event of its slot.
+// wake processes an event of a replica's slot.
 func (e *engine) wake(r *replica) {
 	t := &e.kinds[r.kind]
 	switch r.life {
@@ -153,8 +153,8 @@ func (e *engine) open(r *replica) {
 	}
 }
 
-// stuck reports whether the controller takes a replica for one that will not come: never ready, and beyond the quota or
-// past the deadline.
+// stuck reports whether the controller considers that a replica will not start: it was never ready, and waits for the quota
+// or is past the deadline of a start.
 func (e *engine) stuck(r *replica) bool {
 	switch {
 	case r.served:
@@ -165,7 +165,7 @@ func (e *engine) stuck(r *replica) bool {
 	return elapsed(e.now-r.asked) > scaling.StartDeadline(elapsed(e.kinds[r.kind].longest))
 }
 
-// stop takes a replica of a type away: the newest that is not ready, else the one that has the least to do.
+// stop removes a replica of a type: the newest that is not ready, else the one with the least load.
 func (e *engine) stop(k int32) {
 	var out *replica
 	for _, r := range e.fleet {
@@ -197,7 +197,7 @@ func (e *engine) stop(k int32) {
 	}
 }
 
-// unready takes a replica off the router.
+// unready removes a replica from the router.
 func (e *engine) unready(r *replica) {
 	e.kinds[r.kind].ready--
 	place := slices.Index(e.ready, r)
@@ -205,7 +205,7 @@ func (e *engine) unready(r *replica) {
 	e.poolOf(r).remove(r)
 }
 
-// reroute sends what waits in a replica to others.
+// reroute sends the requests that wait in a replica to others.
 func (e *engine) reroute(r *replica) {
 	for r.waiting.len() > 0 {
 		j := r.waiting.pop()
@@ -224,7 +224,7 @@ func (e *engine) reroute(r *replica) {
 	}
 }
 
-// crash ends a replica's work and lets it load its model anew.
+// crash ends a replica's work and makes it load its model again.
 func (e *engine) crash(r *replica) {
 	e.account()
 	e.unready(r)
@@ -236,7 +236,7 @@ func (e *engine) crash(r *replica) {
 		}
 		e.leave(r, j)
 		b := &e.jobs[j]
-		b.written, b.firstOut = 0, 0 // its client asks again, and has nothing yet
+		b.written, b.firstOut = 0, 0 // its client sends the request again, and has no token yet
 		if e.apart != nil {
 			e.apart.of[j] = handover{}
 		}
@@ -264,7 +264,7 @@ func (e *engine) crash(r *replica) {
 	e.recover(lost)
 }
 
-// aheadOfQueue counts the prompt tokens of what waits.
+// aheadOfQueue counts the prompt tokens of the waiting requests.
 func (r *replica) aheadOfQueue(e *engine) (tokens int64) {
 	for i := range r.waiting.len() {
 		tokens += e.ahead(*r.waiting.at(i))
@@ -272,7 +272,7 @@ func (r *replica) aheadOfQueue(e *engine) (tokens int64) {
 	return tokens
 }
 
-// retire ends a replica.
+// retire removes a replica.
 func (e *engine) retire(r *replica) {
 	e.account()
 	k := r.kind

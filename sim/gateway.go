@@ -6,13 +6,13 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Gateway holds requests while no replica is ready, as llm-d's endpoint picker with flow control or Knative's activator,
-// and gives them to the first that is, in order. The zero value holds them all, for ever.
+// A Gateway holds requests while no replica is ready, as llm-d's endpoint picker with flow control or Knative's activator
+// does, and sends them to the first ready replica, in order. The zero value holds any number of them without a timeout.
 type Gateway struct {
-	// Queue is how many it holds at most; more are rejected at once. 0 is no limit.
+	// Queue is how many requests it holds at most; any further one is rejected at once. 0 is no limit.
 	Queue int32 `json:"queue"`
-	// Timeout is how long it holds a request; then its client has an error. A replica whose start ends at that very time
-	// still gets it; one that is asked for only then does not. 0 is no limit.
+	// Timeout is how long it holds a request; after that its client gets an error. A replica whose start ends at exactly
+	// that time still gets the request; one that is requested only then does not. 0 is no limit.
 	Timeout time.Duration `json:"timeout"`
 }
 
@@ -37,7 +37,7 @@ func (e *engine) hold(j int32) {
 	e.heldUntil()
 }
 
-// heldUntil sets when the first job that is held has been so for too long.
+// heldUntil sets the time at which the first held job reaches the timeout.
 func (e *engine) heldUntil() {
 	switch timeout := e.scenario.Gateway.Timeout; {
 	case timeout == 0:
@@ -48,7 +48,7 @@ func (e *engine) heldUntil() {
 	}
 }
 
-// expire ends the wait of the first job that is held.
+// expire ends the wait of the first held job.
 func (e *engine) expire() {
 	j := e.backlog.pop()
 	b := &e.jobs[j]
@@ -61,15 +61,15 @@ func (e *engine) expire() {
 	e.heldUntil()
 }
 
-// resume gives what is held to replicas.
+// resume sends the held jobs to replicas.
 func (e *engine) resume() {
-	for e.backlog.len() > 0 { // the router spreads it once more of them are ready
+	for e.backlog.len() > 0 { // the router spreads the jobs over the replicas that become ready
 		e.route(e.backlog.pop())
 	}
 	e.heldUntil()
 }
 
-// lose lets a job go that will have no answer.
+// lose ends a job that gets no answer.
 func (e *engine) lose(j int32) {
 	e.count(-1)
 	e.sojourns.add(1, e.now-e.jobs[j].arrived)

@@ -5,42 +5,42 @@ import (
 	"slices"
 )
 
-// Where the KV cache of a job is, in a fleet with roles.
+// stage says where the KV cache of a job is, in a fleet with roles.
 type stage int8
 
 const (
-	local stage = iota // in the replica that has the job, if anywhere
-	kept               // in the replica that computed it; the job waits in one that decodes, or for one
-	asked              // there too; the one that decodes has room set aside, and the link is not free
-	sent               // on the way
-	came               // in the replica that decodes, which takes the job into its batch at the end of its step
+	local stage = iota // in the replica that has the job, if it exists
+	kept               // in the prefill replica; the job waits in a decode replica, or for one
+	asked              // in the prefill replica; the decode replica has reserved room for it, and the link is busy
+	sent               // in transfer
+	came               // in the decode replica, which adds the job to its batch at the end of its step
 )
 
-// A handover is the way of a job's KV cache from the replica that computed it to the one that decodes.
+// A handover is the transfer of a job's KV cache from the prefill replica that computed it to the decode replica.
 type handover struct {
 	stage     stage
-	from, to  *replica // from is nil when it has come, to before it is clear, and both when the job is in the batch
+	from, to  *replica // from: nil once the cache has arrived; to: nil until it is chosen; both nil once the job is in the batch
 	cameAt    int64
-	secondOut int64 // second token; 0 for none yet
+	secondOut int64 // time of the second token; 0 for none yet
 }
 
-// apart is a run in a fleet with roles. Computed prompts are given to replicas that decode after all steps that end at that
-// time, as is what comes over a link then.
+// apart is the state of a run in a fleet with roles. Computed prompts are handed to decode replicas after all steps that end
+// at that time, and so are the caches that arrive at that time.
 type apart struct {
 	of       []handover // of jobs
-	agenda   heap       // of jobs, by time and in the order in which they came on it
+	agenda   heap       // of jobs, by time and in the order in which they were added
 	places   []int32
 	numbers  int64
 	decoders pool
-	stranded queue // jobs with a first token, while no replica that decodes is ready
-	room     int64 // the smallest KV cache of types that decode
+	stranded queue // jobs with a first token, while no decode replica is ready
+	room     int64 // the smallest KV cache of the types that decode
 
 	count       int64
 	waits, gaps sketch
-	lost        [came + 1]int64 // KV caches, by where they were
+	lost        [came + 1]int64 // KV caches lost in crashes, by their stage
 }
 
-// A pool are replicas that are ready and among which a router chooses.
+// A pool is a set of ready replicas among which a router chooses.
 type pool struct {
 	ready []*replica // in order of their numbers
 	turn  int
@@ -74,7 +74,7 @@ func newApart(s *Scenario, sketches *buckets) *apart {
 	return a
 }
 
-// poolOf returns the replicas that a replica is one of.
+// poolOf returns the pool of a replica.
 func (e *engine) poolOf(r *replica) *pool {
 	if r.role == Decode {
 		return &e.apart.decoders
@@ -82,7 +82,7 @@ func (e *engine) poolOf(r *replica) *pool {
 	return &e.takers
 }
 
-// due makes a job's next change come at a time.
+// due schedules the next change of a job's handover.
 func (e *engine) due(j int32, at int64) {
 	a := e.apart
 	for len(a.places) < len(e.jobs) {
@@ -93,7 +93,7 @@ func (e *engine) due(j int32, at int64) {
 	e.agenda.set(slotTransfer, a.agenda[0].at)
 }
 
-// undue takes a job off the agenda, if it is on it.
+// undue removes a job from the agenda, if it is on it.
 func (e *engine) undue(j int32) {
 	a := e.apart
 	if int(j) >= len(a.places) || a.places[j] < 0 {
@@ -111,7 +111,7 @@ func (e *engine) nextTransfer() {
 	e.agenda.set(slotTransfer, at)
 }
 
-// transfer makes the next change of a job.
+// transfer makes the next change of a job's handover.
 func (e *engine) transfer() {
 	j := e.apart.agenda[0].number
 	e.undue(j)
@@ -120,7 +120,7 @@ func (e *engine) transfer() {
 	case kept:
 		e.hand(j)
 	case asked:
-		e.send(j) // which takes time, since what was before it on the link did
+		e.send(j) // the job waited for the link, which an earlier transfer used
 	case sent:
 		e.arrives(j)
 		e.disturb(h.to)
@@ -128,7 +128,7 @@ func (e *engine) transfer() {
 	}
 }
 
-// keep takes a job out of the batch of the replica that computed its prompt, and leaves its KV cache there.
+// keep takes a job out of the batch of the prefill replica and leaves its KV cache there.
 func (e *engine) keep(r *replica, j int32) {
 	b := &e.jobs[j]
 	e.delist(r, j)
@@ -142,7 +142,7 @@ func (e *engine) keep(r *replica, j int32) {
 	e.due(j, e.now)
 }
 
-// hand gives a job with a first token to a replica that decodes, or keeps it until one is ready.
+// hand gives a job with a first token to a decode replica, or keeps it until one is ready.
 func (e *engine) hand(j int32) {
 	a := e.apart
 	if len(a.decoders.ready) == 0 {
@@ -165,7 +165,7 @@ func (e *engine) hand(j int32) {
 	e.disturb(to)
 }
 
-// disturb lets a replica look at what has changed, at the end of its step.
+// disturb makes a replica end its stretch with the present step, so that it sees what has changed.
 func (e *engine) disturb(r *replica) {
 	switch {
 	case !r.busy:
@@ -176,7 +176,7 @@ func (e *engine) disturb(r *replica) {
 	}
 }
 
-// ask sets room aside for a job's KV cache and asks for it.
+// ask reserves room for a job's KV cache and requests its transfer.
 func (e *engine) ask(r *replica, j int32) {
 	b, h := &e.jobs[j], &e.apart.of[j]
 	b.held = e.need(j) - 1 // the last token is not computed yet
@@ -195,7 +195,7 @@ func (e *engine) ask(r *replica, j int32) {
 	e.send(j)
 }
 
-// send lets a job's KV cache go.
+// send starts the transfer of a job's KV cache.
 func (e *engine) send(j int32) {
 	b, h := &e.jobs[j], &e.apart.of[j]
 	h.stage = sent
@@ -208,7 +208,7 @@ func (e *engine) send(j int32) {
 	e.arrives(j)
 }
 
-// arrives ends a transfer: the replica that computed the prompt has its memory back.
+// arrives ends a transfer and frees the memory of the prefill replica.
 func (e *engine) arrives(j int32) {
 	b, h := &e.jobs[j], &e.apart.of[j]
 	from := h.from
@@ -227,7 +227,7 @@ func (e *engine) arrives(j int32) {
 	}
 }
 
-// take puts what has come into the batch.
+// take adds the jobs whose caches have arrived to the batch.
 func (e *engine) take(r *replica) {
 	for r.arrived.len() > 0 {
 		j := r.arrived.pop()
@@ -241,7 +241,7 @@ func (e *engine) take(r *replica) {
 	}
 }
 
-// started notes when the jobs that were taken in write their second token: at the end of the step that begins.
+// started records when the jobs that were added write their second token: at the end of the step that begins.
 func (e *engine) started(r *replica) {
 	for _, j := range r.begun {
 		if h := &e.apart.of[j]; e.places[j] >= 0 && h.secondOut == 0 {
@@ -250,7 +250,7 @@ func (e *engine) started(r *replica) {
 	}
 }
 
-// handed counts the times of a job that finished.
+// handed counts the handover times of a job that finished.
 func (e *engine) handed(j int32) {
 	b, h := &e.jobs[j], &e.apart.of[j]
 	if h.secondOut == 0 {
@@ -267,14 +267,14 @@ func (e *engine) handed(j int32) {
 	}
 }
 
-// spilled is what a crash leaves behind in other replicas.
+// spilled is the work that a crash leaves behind, and the other replicas that it affects.
 type spilled struct {
-	anew    []int32 // jobs that begin anew
-	again   []int32 // jobs whose KV cache is still where it was computed
+	anew    []int32 // jobs that start again
+	again   []int32 // jobs whose KV cache is still in the prefill replica
 	changed []*replica
 }
 
-// spill deals with the KV caches in a replica that crashed, and on the way to and from it.
+// spill handles the KV caches in a replica that crashed, and those in transfer from and to it.
 func (e *engine) spill(r *replica) (s spilled) {
 	a := e.apart
 	for j := range a.of {
@@ -321,7 +321,7 @@ func (e *engine) spill(r *replica) (s spilled) {
 	return s
 }
 
-// release gives back the room that a replica had set aside for a job.
+// release frees the room that a replica had reserved for a job.
 func (e *engine) release(r *replica, b *job) {
 	r.held -= b.held
 	r.unread -= b.held
@@ -329,7 +329,7 @@ func (e *engine) release(r *replica, b *job) {
 	e.running--
 }
 
-// asideIn adds up the KV caches in a replica that are of no job in its batch.
+// asideIn adds up the KV caches in a replica that belong to no job in its batch.
 func (e *engine) asideIn(r *replica) (tokens int64, blocks int64) {
 	if e.apart == nil {
 		return 0, 0
@@ -348,7 +348,7 @@ func (e *engine) asideIn(r *replica) (tokens int64, blocks int64) {
 	return tokens, blocks
 }
 
-// recover goes on with what a crash has left behind, in order of arrival.
+// recover restarts the work that a crash has left behind, in order of arrival.
 func (e *engine) recover(s spilled) {
 	for _, r := range s.changed {
 		if r.life == ready || r.life == draining {

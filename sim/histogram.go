@@ -2,8 +2,8 @@ package sim
 
 import "math"
 
-// A sketch is a histogram of times in seconds with buckets that grow by 2 %: any quantile is within 1 % of the truth
-// from 100 us to a day. It is as large however many times it is given.
+// A sketch is a histogram of times in seconds with buckets that grow by 2 %: any quantile is within 1 % of the exact one,
+// from 100 us to a day. Its size does not depend on the number of times.
 type sketch struct {
 	count   int64
 	sum     float64
@@ -21,7 +21,7 @@ const (
 // logGrowth is ln(sketchGrowth).
 const logGrowth = 0.019802627296179712
 
-// sketchBounds are those of all sketches of a run.
+// sketchBounds returns the bounds of all sketches of a run.
 func sketchBounds() buckets {
 	ends := make([]float64, sketchBuckets)
 	for i := range ends {
@@ -42,13 +42,13 @@ func (h *sketch) add(t float64) {
 	h.most = max(h.most, t)
 }
 
-// quantile returns the time below which a share of all times is, 0 if there is none.
+// quantile returns the time below which the share q of all times is, 0 if there are no times.
 func (h *sketch) quantile(q float64) float64 {
 	if h.count == 0 {
 		return 0
 	}
 	rank := max(1, int64(math.Ceil(q*float64(h.count))))
-	for i, end := range h.bounds.ends[:sketchBuckets-1] { // the last one is open
+	for i, end := range h.bounds.ends[:sketchBuckets-1] { // the last bucket is open
 		if rank -= h.buckets[i]; rank <= 0 {
 			return min(end/math.Sqrt(sketchGrowth), h.most)
 		}
@@ -66,7 +66,7 @@ func (h *sketch) quantiles() Quantiles {
 	}
 }
 
-// bars returns the histogram in bars of about 17 % width, without empty ends.
+// bars returns the histogram in bars of about 17 % width, without the empty bars at both ends.
 func (h *sketch) bars() []Bucket {
 	const width = 8
 	var bars []Bucket
@@ -90,14 +90,14 @@ func (h *sketch) bars() []Bucket {
 	return bars
 }
 
-// buckets are the upper ends of a histogram; what is above the last is in one bucket more.
+// buckets are the upper ends of a histogram. One more bucket has everything above the last end.
 type buckets struct {
 	ends  []float64
-	cells []int16 // for each cell from the first on, the bucket of the least number in it
+	cells []int16 // for each cell from first on, the bucket of the smallest number in it
 	first int
 }
 
-// cell is a number's place in a division of the numbers above 0 into 32 for each power of two.
+// cell divides the numbers above 0 into 32 cells for each power of two, and returns the cell of a number.
 func cell(t float64) int { return int(math.Float64bits(t) >> 47) }
 
 func newBuckets(ends ...float64) buckets {
@@ -133,7 +133,7 @@ func routerTPOTBuckets() buckets {
 	return newBuckets(0.0005, 0.00205, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.125, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.5, 2, 3, 4.5, 6, 12, 18, 24, 30, 60)
 }
 
-// place returns the bucket of a number that is not negative: the first whose upper end it does not exceed.
+// place returns the bucket of a number that is not negative: the first whose upper end is at least the number.
 func (b *buckets) place(t float64) int {
 	c := cell(t) - b.first
 	switch {
@@ -149,15 +149,15 @@ func (b *buckets) place(t float64) int {
 	return i
 }
 
-// count counts a number, if anybody looks.
+// count counts a number, unless counts is nil.
 func (b *buckets) count(counts []int64, t float64) {
 	if counts != nil {
 		counts[b.place(t)]++
 	}
 }
 
-// quantile returns what Prometheus's histogram_quantile does: a straight line within the bucket, the last bound for
-// what is above it. False if nothing was counted.
+// quantile returns what Prometheus's histogram_quantile does: linear interpolation within the bucket, and the last bound for
+// anything above it. It returns false if nothing was counted.
 func (b *buckets) quantile(q float64, counts []int64) (float64, bool) {
 	total := int64(0)
 	for _, n := range counts {

@@ -6,15 +6,14 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Length is a distribution of token counts: normal or lognormal, rounded, and drawn again as long as it is outside
-// Min and Max.
+// A Length is a distribution of token counts: normal or lognormal, rounded, and drawn again while the result is outside Min
+// and Max.
 type Length struct {
 	Mean      float64 `json:"mean"`
-	Deviation float64 `json:"deviation"` // of one request from the mean, in tokens; 0 is none
+	Deviation float64 `json:"deviation"` // standard deviation, in tokens; 0 makes all alike
 	Min       int32   `json:"min"`       // at least 1
 	Max       int32   `json:"max"`
-	// LogNormal gives the long tail that prompts and answers of people have; Mean and Deviation are still those of the
-	// tokens.
+	// LogNormal gives the long tail that real prompts and answers have; Mean and Deviation are still those of the tokens.
 	LogNormal bool `json:"logNormal"`
 }
 
@@ -29,7 +28,7 @@ func (l Length) Validate(field string) error {
 	return e.Err()
 }
 
-// draw returns a length. Sixteen tries outside the range end at the nearest end of it.
+// draw returns a length. After sixteen draws outside the range it returns the nearest end of it.
 func (l Length) draw(s *stream) int32 {
 	if l.Deviation == 0 {
 		return int32(math.Round(l.Mean))

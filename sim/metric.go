@@ -7,42 +7,43 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Signal is something that can be read off the fleet.
+// A Signal is a quantity that can be measured on the fleet.
 type Signal int8
 
-// The signals. Those of replicas are what a vLLM server exposes: a Reading is the mean over the pods, with an interval
-// for those that are missing. Those of the router are of the whole fleet, and known exactly where there was traffic.
+// The signals. Those of replicas are what a vLLM server exposes: a Reading is the mean over the pods, an interval if pods
+// are missing. Those of the router cover the whole fleet and are known exactly if there was traffic.
 const (
 	Waiting      Signal = iota // requests that wait in a replica (vllm:num_requests_waiting)
 	Running                    // requests in its batch (vllm:num_requests_running)
 	InFlight                   // Waiting + Running
 	KVCacheUsage               // share of its KV cache in use (vllm:kv_cache_usage_perc)
 	TTFT                       // quantile of the time to first token within the window, from the replicas' histograms
-	TPOT                       // quantile of the time per output token, likewise
-	QueueTime                  // quantile of the time from arrival at a replica to its batch, likewise
-	RouterTTFT                 // quantile of the time to first token since the request came to the router
-	RouterTPOT                 // quantile of the time per output token as the router sees it
-	// PredictedTTFT is the quantile of what a predictor that knows the chosen replica says when the request comes: the
-	// prompt tokens before it and its own at the prefill rate, and the wait for room, if there is none, at the rate of
-	// the last minute. It is what a trained latency predictor would be at its best.
+	TPOT                       // quantile of the time per output token, measured in the same way
+	QueueTime                  // quantile of the time from arrival at a replica to its batch, measured in the same way
+	RouterTTFT                 // quantile of the time from arrival at the router to the first token
+	RouterTPOT                 // quantile of the time per output token as measured by the router
+	// PredictedTTFT is the quantile of the predictions of a predictor that knows the chosen replica when the request
+	// arrives: the time for the prompt tokens before it and its own at the prefill rate, plus the wait for room, if there is
+	// none, at the rate of the last minute. It is the best that a trained latency predictor could be.
 	PredictedTTFT
-	RequestRate // requests per second that came to the router within the window
+	RequestRate // requests per second that arrived at the router within the window
 	// InFlightTokens are the prompt tokens, over the fleet, that replicas were given and have not computed yet
-	// (llm_d_epp_inflight_tokens): what is expected in a prefix cache does not count. With prefill and decode apart, tokens count until
-	// their KV cache has been fetched, since the router knows of a prompt by what comes back from the replica that decodes.
+	// (llm_d_epp_inflight_tokens), without those expected in a prefix cache. With prefill and decode apart, tokens count
+	// until their KV cache has been fetched, since the router learns of a computed prompt from the answer of the decode
+	// replica.
 	InFlightTokens
-	// Held are the requests that the gateway holds since no replica is ready (llm_d_epp_flow_control_queue_size): work that no
-	// replica can tell of, and all that a fleet of none sees.
+	// Held are the requests that the gateway holds because no replica is ready (llm_d_epp_flow_control_queue_size). No
+	// replica reports them, and with no replicas they are the only visible load.
 	Held
 
-	// The signals from here on are histograms of the whole fleet rather than readings: what its pods have counted since
-	// they were first scraped, see [scaling.Histogram].
+	// The signals from here on are histograms of the whole fleet, not readings: what its pods have counted since they were
+	// first scraped, see [scaling.Histogram].
 
-	PromptTokens     // tokens of the prompts of requests that finished (vllm:request_prompt_tokens)
-	GenerationTokens // tokens of their answers (vllm:request_generation_tokens)
-	Prefilled        // tokens of prompts that were computed for first tokens, not found in a prefix cache, in one bucket
+	PromptTokens     // prompt tokens of requests that finished (vllm:request_prompt_tokens)
+	GenerationTokens // answer tokens of requests that finished (vllm:request_generation_tokens)
+	Prefilled        // prompt tokens computed, not found in a prefix cache, of requests with a first token; in one bucket
 	TTFTs            // seconds to the first token (vllm:time_to_first_token_seconds)
-	TPOTs            // seconds per output token after it, by request (vllm:request_time_per_output_token_seconds)
+	TPOTs            // seconds per output token after the first, by request (vllm:request_time_per_output_token_seconds)
 )
 
 // String returns the signal's name.
@@ -68,22 +69,22 @@ func (s *Signal) UnmarshalText(text []byte) error {
 	return &scaling.FieldError{Field: "signal", Value: string(text), Rule: "must be the name of a signal"}
 }
 
-// A Metric is a signal under the name by which the policy knows it.
+// A Metric is a signal with the name by which the policy knows it.
 type Metric struct {
 	Name   string `json:"name"`
 	Signal Signal `json:"signal"`
 	// Type is the type whose pods are read; empty is all. Only Waiting, Running, InFlight and KVCacheUsage have pods.
 	Type string `json:"type,omitempty"`
-	// Fill is what a missing pod counts in the reading's upper end, usually the policy's threshold for scaling up. 0
-	// means no limit (+Inf): a missing pod then blocks every scale-down.
+	// Fill is the value of a missing pod in the reading's upper end, usually the policy's threshold for scaling up. 0 means
+	// no limit (+Inf): a missing pod then prevents every scale-down.
 	Fill float64 `json:"fill"`
-	// Window is how far back quantiles and rates look, in whole scrapes; 0 means a minute.
+	// Window is the time over which quantiles and rates are taken, in whole scrapes; 0 means a minute.
 	Window time.Duration `json:"window"`
-	// Quantile is 0.5 for the median; 0 means 0.9.
+	// Quantile is the quantile to report, 0.5 for the median; 0 means 0.9.
 	Quantile float64 `json:"quantile"`
 }
 
-// Names of the metrics as vLLM has them, and of those that it does not have.
+// Names of the metrics: vLLM's, and own names for those that vLLM does not have.
 const (
 	MetricWaiting      = "vllm:num_requests_waiting"
 	MetricRunning      = "vllm:num_requests_running"

@@ -9,38 +9,38 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// An observer is the controller's eyes: it scrapes replicas and the router, and makes readings of what it has seen.
+// An observer is the controller's view of the run: it scrapes replicas and the router, and makes readings of the results.
 type observer struct {
 	metrics []Metric
-	round   int64     // of scraping
-	last    int64     // time of the latest round
-	pods    []pod     // the replicas that are listed: all but those that drain
-	values  []float64 // of all pods, behind each other
+	round   int64     // number of the scrape
+	last    int64     // time of the last scrape
+	pods    []pod     // the listed replicas: all but those that drain
+	values  []float64 // of all pods, one after the other
 	view    scaling.GroupObservation
 	targets []loop.Target
 
 	tallies    [tallies]tally
 	histograms []histogram // for the signals that are quantiles, nil where no metric needs them
-	arrivals   []int64     // at the end of each round, for rates; as long as the longest window
+	arrivals   []int64     // at the end of each round, for rates; it spans the longest window
 	longest    int
-	tokens     int64 // prompt tokens that were not computed at the end of the round
-	held       int   // requests by the gateway, then
+	tokens     int64 // prompt tokens that were not computed at the last scrape
+	held       int   // requests held by the gateway at the last scrape
 	shown      []Page
-	readings   int // of the metrics, those that are not histograms; they come first
+	readings   int // number of metrics that are readings, not histograms; they come first
 }
 
-// A pod is one replica as it is seen.
+// A pod is a replica as it is observed.
 type pod struct {
 	name    string
 	kind    int32
 	ready   bool
-	pending bool // no machine takes it
+	pending bool // waits for the quota: no machine has room for it
 	stuck   bool
 	scraped int64
-	values  []float64 // one a metric, NaN where there is none: while the pod boots, or if it did not answer
+	values  []float64 // one for each metric, NaN if it has none: while the pod starts, or if it did not answer
 }
 
-// A histogram has, for each of the last rounds, what was counted since the one before.
+// A histogram has the counts of each of the last rounds.
 type histogram struct {
 	bounds *buckets
 	rounds [][]int64 // a ring
@@ -89,7 +89,7 @@ func newObserver(e *engine) observer {
 	return o
 }
 
-// counts returns what counts a signal, nil where no metric looks at it.
+// counts returns the buckets of a signal, nil if no metric uses it.
 func (o *observer) counts(s Signal) []int64 {
 	if b := o.histograms[s].bounds; b != nil {
 		return make([]int64, len(b.ends)+1)
@@ -97,12 +97,12 @@ func (o *observer) counts(s Signal) []int64 {
 	return nil
 }
 
-// rounds returns how many scrapes a metric looks back.
+// rounds returns how many scrapes the window of a metric spans.
 func (o *observer) rounds(e *engine, m *Metric) int {
 	return max(1, int(cmp.Or(m.Window, time.Minute)/e.scenario.Scrape.Interval))
 }
 
-// scrape asks every replica that is ready, and the router.
+// scrape reads every ready replica and the router.
 func (o *observer) scrape(e *engine) {
 	o.round++
 	o.last = e.now
@@ -138,7 +138,7 @@ func (o *observer) scrape(e *engine) {
 	for _, r := range e.fleet {
 		o.tokens += r.ahead
 		if r.role == Prefill {
-			o.tokens += r.unread // the router sees that a prompt is done by the token that comes back from elsewhere
+			o.tokens += r.unread // the router learns that a prompt is done from the token that the decode replica sends
 		}
 	}
 	if e.options.Pages != nil {
@@ -146,8 +146,8 @@ func (o *observer) scrape(e *engine) {
 	}
 }
 
-// increase adds to a signal's round what a replica counted since it was last seen. A counter that fell was reset: all
-// that it has is new. It returns the rest of what was seen.
+// increase adds to a signal's round what a replica counted since it was last seen. If a counter fell, it was reset, and its
+// whole value is new. It returns the seen counts of the signals after this one.
 func (o *observer) increase(s Signal, seen, counts []int64) []int64 {
 	if h := &o.histograms[s]; h.rounds != nil {
 		round := h.rounds[o.round%int64(len(h.rounds))]
@@ -167,7 +167,7 @@ func (o *observer) increase(s Signal, seen, counts []int64) []int64 {
 	return seen[len(counts):]
 }
 
-// routed adds to a signal's round what the router counted since the last one.
+// routed sets a signal's round to what the router counted since the last one.
 func (o *observer) routed(s Signal, counts []int64) {
 	h := &o.histograms[s]
 	if h.rounds == nil {
@@ -195,7 +195,7 @@ func (o *observer) quantile(m *Metric, rounds int) (float64, bool) {
 	return h.bounds.quantile(cmp.Or(m.Quantile, 0.9), h.total)
 }
 
-// look makes what a decision sees: the types as targets, each with the replicas that can be asked.
+// look makes the observation for a decision: the types as targets, each with the replicas that can be scraped.
 func (o *observer) look(e *engine) (scaling.GroupObservation, []loop.Target) {
 	v := &o.view
 	for k := range e.kinds {
@@ -241,7 +241,7 @@ func (o *observer) look(e *engine) (scaling.GroupObservation, []loop.Target) {
 	return *v, o.targets
 }
 
-// ofFleet returns the value of a signal of the whole fleet, false if there is none.
+// ofFleet returns the value of a signal of the whole fleet, or false if there is none.
 func (o *observer) ofFleet(e *engine, m *Metric) (float64, bool) {
 	rounds := o.rounds(e, m)
 	if m.Signal == InFlightTokens {

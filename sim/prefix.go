@@ -1,22 +1,22 @@
 package sim
 
-// A prefixCache is what a replica keeps of prompts, and of answers whose blocks are known: blocks of the KV cache by their
-// ids. The sequences of the batch use some of them, several the same one if they begin alike; the others are idle, and stay
-// until their memory is needed. Those that became idle first go first, and of one sequence the last block before the one in
-// front of it, so that what goes is always the end of a prefix: the order of vLLM's free queue.
+// A prefixCache has the blocks of the KV cache that a replica keeps of prompts, and of answers with known blocks, by their
+// ids. Sequences of the batch use some of the blocks; sequences with the same beginning share them. The other blocks are
+// idle and stay until their memory is needed. Blocks that became idle first are evicted first, and of one sequence the last
+// block first, so that only the end of a prefix is evicted: the order of vLLM's free queue.
 //
-// An id stands for a block and all before it. A sequence uses its blocks from the first on without a gap, so that a
-// block is in use as long as one behind it is.
+// An id stands for a block and all blocks before it. A sequence uses its blocks from the first on without a gap, so that a
+// block is in use while a block after it is.
 type prefixCache struct {
 	size   int64 // tokens of a block
 	places map[uint64]int32
 	blocks []block
-	unused []int32 // places in blocks
+	unused []int32 // indexes in blocks that are free
 	idle   int64
-	first  int32 // ends of the list of idle blocks, -1 for none; the first one goes first
+	first  int32 // ends of the list of idle blocks, -1 for none; the first one is evicted first
 	last   int32
 
-	queries, hits int64 // tokens of prompts that were looked up, and of them those that were there
+	queries, hits int64 // prompt tokens that were looked up, and those of them that were found
 }
 
 type block struct {
@@ -25,12 +25,12 @@ type block struct {
 	prev, next int32 // in the list of idle blocks
 }
 
-// A prompt is what a job has in a prefix cache.
+// A prompt is the state of a job in a prefix cache.
 type prompt struct {
 	blocks    []uint64
-	linked    int32 // of them, those that it uses in the cache of its replica, from the first on
-	expected  int64 // tokens that were in the cache when it came
-	found     int64 // tokens that were there when it was admitted first: they are not computed
+	linked    int32 // number of its blocks, from the first on, that it uses in the cache of its replica
+	expected  int64 // tokens that were in the cache when it arrived at the replica
+	found     int64 // tokens that were there when it was first admitted: they are not computed
 	preempted bool
 }
 
@@ -38,7 +38,7 @@ func newPrefixCache(size int64) *prefixCache {
 	return &prefixCache{size: size, places: map[uint64]int32{}, first: -1, last: -1}
 }
 
-// use adds a user to a block, which is new if it is not there, and returns how many it had.
+// use adds a user to a block, which is created if it is missing, and returns how many users it had.
 func (c *prefixCache) use(id uint64) int32 {
 	i, known := c.places[id]
 	switch {
@@ -60,7 +60,7 @@ func (c *prefixCache) use(id uint64) int32 {
 	return b.users - 1
 }
 
-// drop takes a user from a block and returns how many are left.
+// drop removes a user from a block and returns how many are left.
 func (c *prefixCache) drop(id uint64) int32 {
 	i := c.places[id]
 	b := &c.blocks[i]
@@ -79,7 +79,7 @@ func (c *prefixCache) drop(id uint64) int32 {
 	return 0
 }
 
-// unlist takes a block off the list of idle ones.
+// unlist removes a block from the list of idle ones.
 func (c *prefixCache) unlist(i int32) {
 	b := &c.blocks[i]
 	if b.prev >= 0 {
@@ -95,7 +95,7 @@ func (c *prefixCache) unlist(i int32) {
 	c.idle--
 }
 
-// trim lets idle blocks go until they fit into so many tokens.
+// trim evicts idle blocks until they fit into so many tokens.
 func (c *prefixCache) trim(tokens int64) {
 	for c.first >= 0 && c.idle*c.size > tokens {
 		i := c.first
@@ -105,25 +105,25 @@ func (c *prefixCache) trim(tokens int64) {
 	}
 }
 
-// reset forgets everything: the process began anew.
+// reset empties the cache: the process restarted.
 func (c *prefixCache) reset() { *c = *newPrefixCache(c.size) }
 
-// trim gives idle blocks of a replica's cache up for what its sequences hold.
+// trim evicts idle blocks of a replica's cache to make room for the tokens that its sequences hold.
 func (r *replica) trim(held int64) {
 	if r.cache != nil {
 		r.cache.trim(r.speed.room + r.shared - held)
 	}
 }
 
-// trimmed does so for what they hold at the end of the step that is under way.
+// trimmed makes room for the tokens that they hold at the end of the present step.
 func (e *engine) trimmed(r *replica) {
 	if r.cache != nil && r.busy {
 		r.trim(r.kvAt(e.now) + int64(len(r.decodes)))
 	}
 }
 
-// match returns how many blocks of a job a replica has in its cache, from the first on. A token at least is always left
-// to compute.
+// match returns how many blocks of a job, from the first on, are in a replica's cache. At least one token is always left to
+// compute.
 func (e *engine) match(r *replica, j int32) (blocks int32) {
 	if r.cache == nil {
 		return 0
@@ -138,7 +138,7 @@ func (e *engine) match(r *replica, j int32) (blocks int32) {
 	return blocks
 }
 
-// matched returns the tokens of those blocks, and of them those that sequences use already.
+// matched returns the tokens of those blocks, and how many of them are in use by sequences already.
 func (e *engine) matched(r *replica, j int32) (tokens, shared int64) {
 	for _, id := range e.blocksOf(r, j) {
 		tokens += r.cache.size
@@ -156,8 +156,8 @@ func (e *engine) blocksOf(r *replica, j int32) []uint64 {
 	return e.prompts[j].blocks[:e.match(r, j)]
 }
 
-// link makes the first tokens of a job blocks of the cache. What another sequence has put there already is used in the
-// place of its own.
+// link makes blocks of the cache of the first tokens of a job. Blocks that another sequence has in the cache already are
+// shared.
 func (e *engine) link(r *replica, j int32, tokens int64) {
 	if r.cache == nil {
 		return
@@ -184,7 +184,7 @@ func (e *engine) unlink(r *replica, j int32) {
 	}
 }
 
-// expect notes what of a job is in the cache of a replica that it will wait in.
+// expect records how much of a job is in the cache of the replica in which it will wait.
 func (e *engine) expect(r *replica, j int32) {
 	if r.cache == nil {
 		return
@@ -192,18 +192,18 @@ func (e *engine) expect(r *replica, j int32) {
 	e.prompts[j].expected = int64(e.match(r, j)) * r.cache.size
 }
 
-// ahead returns the tokens that a job that waits is expected to be computed for.
+// ahead returns how many tokens are expected to be computed for a waiting job.
 func (e *engine) ahead(j int32) int64 {
 	switch {
 	case e.apart != nil && e.apart.of[j].stage == kept:
-		return 0 // it is computed
+		return 0 // its prompt is computed already
 	case e.prompts == nil:
 		return e.need(j)
 	}
 	return e.need(j) - e.prompts[j].expected
 }
 
-// hit takes what there is of a job in the cache when it is admitted, and returns the tokens.
+// hit uses the blocks of a job that are in the cache when it is admitted, and returns their tokens.
 func (e *engine) hit(r *replica, j int32) int64 {
 	if r.cache == nil {
 		return 0
@@ -222,7 +222,7 @@ func (e *engine) hit(r *replica, j int32) int64 {
 	return tokens
 }
 
-// found returns the tokens of a job's prompt that its replica had in the cache.
+// found returns how many tokens of a job's prompt its replica had in the cache.
 func (e *engine) found(r *replica, j int32) float64 {
 	if r.cache == nil {
 		return 0
@@ -230,7 +230,7 @@ func (e *engine) found(r *replica, j int32) float64 {
 	return float64(e.prompts[j].found)
 }
 
-// cacheBalances reports whether a cache's blocks are those that the jobs of its replica use, and fit.
+// cacheBalances reports whether the blocks of a cache in use are those of the jobs of its replica, and whether they fit.
 func (e *engine) cacheBalances(r *replica) bool {
 	if r.cache == nil {
 		return r.shared == 0

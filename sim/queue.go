@@ -1,6 +1,6 @@
 package sim
 
-// A queue holds requests, by their number, in a ring that grows and never shrinks.
+// A queue holds requests by their number, in a ring that never shrinks.
 type queue struct {
 	ring  []int32
 	first int
@@ -35,7 +35,7 @@ func (q *queue) pushFront(r int32) {
 	*q.at(0) = r
 }
 
-// drop takes a request out, wherever it is.
+// drop removes a request at any position.
 func (q *queue) drop(r int32) {
 	for n := q.size; n > 0; n-- {
 		if o := q.pop(); o != r {

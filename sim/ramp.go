@@ -6,10 +6,10 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Ramp is the reference scenario: the benchmark of llm-d's guide to SLO-aware autoscaling. 2, 4, 6, 8, 10, 4 and 1
-// requests per second for about six minutes each, of about 4,000 tokens in and 1,000 out, on 3 to 8 replicas of Qwen32B
-// that take 100 s to start. A request must have its first token within 3 s and another each 100 ms; cost is counted for
-// 45 minutes, the 40.5 of load and the time in which that loop drains to its floor.
+// Ramp is the reference scenario: the benchmark of llm-d's guide to SLO-aware autoscaling. It has 2, 4, 6, 8, 10, 4 and 1
+// requests per second for about six minutes each, of about 4,000 tokens in and 1,000 out, on 3 to 8 replicas of Qwen32B that
+// take 100 s to start. A request must have its first token within 3 s and each further one within 100 ms. Cost is counted
+// for 45 minutes: the 40.5 minutes of load and the time in which that loop scales down to its minimum.
 //
 // Source: llm-d, guides/workload-autoscaling/slo-aware/benchmark-templates (2026), Apache-2.0. Its load generator, in
 // its constant mode, draws exponential gaps and scales them to the exact number of requests.

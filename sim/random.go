@@ -6,8 +6,8 @@ import (
 	"github.com/inferscale/inferscale/internal/splitmix"
 )
 
-// Streams of random numbers: one for each subsystem, so that a policy that scales differently meets the same arrivals
-// and the k-th replica to start takes as long as it does under every other policy.
+// Streams of random numbers, one for each subsystem: every policy then meets the same arrivals, and the k-th replica to
+// start takes equally long under every policy.
 const (
 	streamArrivals uint64 = iota + 1
 	streamLengths
@@ -28,8 +28,7 @@ func newStream(seed, name uint64) *stream {
 	return s
 }
 
-// draw returns the stream of one thing among many, such as the start of the k-th replica: what it draws depends on
-// nothing else that has happened.
+// draw returns the stream of one item, such as the start of the k-th replica. Its numbers do not depend on any other event.
 func draw(seed, name uint64, index ...uint64) *stream {
 	s := newStream(seed, name)
 	for _, i := range index {
@@ -38,11 +37,11 @@ func draw(seed, name uint64, index ...uint64) *stream {
 	return s
 }
 
-// normal returns a number with mean 0 and deviation 1.
+// normal returns a number with mean 0 and standard deviation 1.
 func (s *stream) normal() float64 { return math.Sqrt2 * math.Erfinv(2*s.Uniform()-1) }
 
-// gamma returns a number with mean 1 and the coefficient of variation cv, which is above 0: the method of Marsaglia and
-// Tsang (2000), and for shapes below 1 their power of a uniform number.
+// gamma returns a number with mean 1 and the coefficient of variation cv, which must be above 0. It uses the method of
+// Marsaglia and Tsang (2000), and for shapes below 1 their method with a power of a uniform number.
 func (s *stream) gamma(cv float64) float64 {
 	if cv == 1 {
 		return s.Exponential()

@@ -1,47 +1,47 @@
 package sim
 
-// A job is a request on its way through the system. Jobs live in a pool and are known by their place in it.
+// A job is a request on its way through the system. Jobs live in a pool and are identified by their index in it.
 type job struct {
-	arrived  int64 // at the router
-	joined   int64 // at the replica
-	firstOut int64 // first token; 0 for none yet
+	arrived  int64 // time at the router
+	joined   int64 // time at the replica
+	firstOut int64 // time of the first token; 0 for none yet
 	input    int32
 	output   int32
-	written  int32 // tokens that were generated
+	written  int32 // tokens generated so far
 	prefill  int32 // tokens that must still be computed before the next one can be generated
 	held     int64 // tokens in the KV cache of its replica
-	until    int64 // step of its replica at which it is done
+	until    int64 // step of its replica after which it is done
 	prev     int32 // neighbours in the batch, in order of admission; -1 for none
 	next     int32
 	queued   bool // its time in the queue has been counted
 }
 
-// States of a replica's life.
+// A life is a state of a replica's life.
 type life int8
 
 const (
-	pending      life = iota // beyond the quota
-	provisioning             // its machine
-	loading                  // the model
+	pending      life = iota // waits for the quota
+	provisioning             // waits for its machine
+	loading                  // loads the model
 	ready
 	draining // finishes its batch
 	gone
 )
 
-// A replica is one server: a queue, and a batch that goes on in steps.
+// A replica is one server: a queue, and a batch that is computed in steps.
 //
-// What changes at a step's end only is looked at only then. A stretch is a run of steps in which nothing changes but
-// the sequences' lengths: it is one event.
+// Changes that can only happen at the end of a step are only looked for there. A stretch is a sequence of steps in which
+// nothing changes but the lengths of the sequences: it is one event.
 type replica struct {
 	name    string
-	number  int64 // of its start; never used twice
+	number  int64 // number of its start; never used twice
 	slot    int32 // in the agenda
 	kind    int32 // type
 	weight  float64
 	speed   *speed
 	life    life
 	role    Role
-	asked   int64 // when it was asked for
+	asked   int64 // when it was requested
 	began   int64 // when it began to cost
 	served  bool  // whether it was ever ready
 	crashAt int64 // when it will crash, if it is still there
@@ -50,41 +50,41 @@ type replica struct {
 	oldest  int32 // ends of the batch's list; -1 for none
 	newest  int32
 	running int32 // jobs in the batch
-	filling queue // of them, those whose prompt is still computed; always the newest ones
-	decodes heap  // of them, those that decode, by the step at which they are done
-	held    int64 // tokens in the KV cache, those of a block as often as it is used
-	shared  int64 // of them, those that are there once and counted more often
+	filling queue // jobs of the batch whose prompt is still computed; always the newest ones
+	decodes heap  // jobs of the batch that decode, by the step after which they are done
+	held    int64 // tokens in the KV cache; a shared block counts once for each sequence that uses it
+	shared  int64 // what held counts too much: shared tokens beyond the first use
 	ahead   int64 // prompt tokens that wait or are not yet computed
 	step    int64 // steps since it started
 	delays  *stream
 	cache   *prefixCache // nil without prefix caching
 
-	// Of a fleet with roles: KV caches that wait to be fetched or are on the way here, of which no step reads anything, and
-	// what has come.
+	// In a fleet with roles: KV caches that wait to be fetched or are in transfer to this replica, which no step reads, and
+	// those that have arrived.
 	unread   int64 // tokens, of held
 	kept     int32 // jobs whose cache waits to be fetched
 	arrived  queue
-	begun    []int32 // of that, what is in the batch since the step began
+	begun    []int32 // jobs that were added to the batch since the step began
 	link     int64   // time of a token on the link
-	linkFree int64   // when it is free
+	linkFree int64   // time at which it is free
 
 	busy   bool
 	from   int64 // when the stretch began
-	length int64 // its steps
+	length int64 // number of its steps
 	first  int64 // time of its first step
-	growth int64 // how much longer each next one takes
+	growth int64 // by how much each step is longer than the one before
 	fill   int32 // prompt tokens in it; only a stretch of one step has any
 
-	// What it has counted since its process began: tokens after an answer's first, the seconds that they took, and firsts.
+	// Counters since its process started: tokens after the first of an answer, the seconds that they took, and first tokens.
 	decoded, decoding float64
 	firsts            int64
-	found             float64 // tokens of prompts with a first token that were in the prefix cache
+	found             float64 // prompt tokens of requests with a first token that were in the prefix cache
 
-	meter              *meter  // nil where nobody looks at it
-	ttft, tpot, queued []int64 // histograms, counted up
+	meter              *meter  // nil if no metric uses it
+	ttft, tpot, queued []int64 // histograms, cumulative over time
 	seen               []int64 // their state at the last scrape
 	values             [4]float64
-	scraped            int64 // when values were taken; -1 for never
+	scraped            int64 // time of the last values; -1 for never
 }
 
 // inUse returns the share of the KV cache that sequences hold at a time within the stretch.
@@ -92,10 +92,10 @@ func (r *replica) inUse(t int64) float64 {
 	return float64(r.kvAt(t)-r.shared) / float64(r.speed.room)
 }
 
-// load counts what a replica has to do, and what it has computed and nobody has fetched.
+// load counts the jobs of a replica: waiting, in the batch, and with a computed KV cache that waits to be fetched.
 func (r *replica) load() int32 { return int32(r.waiting.len()) + r.running + r.kept }
 
-// idle reports whether nothing is left of what a replica has begun.
+// idle reports whether a replica has no job in the batch and no KV cache that waits to be fetched.
 func (r *replica) idle() bool { return r.running == 0 && r.kept == 0 }
 
 // kvAt returns the tokens in the KV cache at a time within the stretch.
@@ -107,7 +107,7 @@ func (r *replica) kvAt(t int64) int64 {
 	return r.held + int64(len(r.decodes))*done
 }
 
-// join gives a job to a replica that is ready.
+// join gives a job to a ready replica.
 func (e *engine) join(r *replica, j int32) {
 	e.jobs[j].joined = e.now
 	e.waiting++
@@ -119,21 +119,21 @@ func (e *engine) join(r *replica, j int32) {
 	case !r.busy:
 		e.begin(r)
 	case r.length > 1 && r.waiting.len() == 1 && r.running < r.speed.maxSeqs:
-		// The stretch ends with the step that is under way (a step that ends now has ended), so that the job can be
-		// admitted, if there will be room.
+		// The stretch ends with the present step (a step that ends now has ended), so that the job can be admitted if there
+		// will be room.
 		n := steps(e.now-r.from+1, r.first, r.growth, r.length)
 		if r.held+int64(len(r.decodes))*(n+1)+e.ahead(j) > r.speed.room+r.shared {
-			return // what is expected in the cache needs at most no memory
+			return // the tokens that are expected in the cache take no memory at best
 		}
 		r.length = n
 		e.agenda.set(r.slot, min(r.from+sum(n, r.first, r.growth), r.crashAt))
 	}
 }
 
-// need returns the tokens of KV cache that a job takes when it is admitted: its prompt, and what it has written.
+// need returns the tokens of KV cache that a job takes when it is admitted: its prompt and the tokens generated so far.
 func (e *engine) need(j int32) int64 { return int64(e.jobs[j].input) + int64(e.jobs[j].written) }
 
-// boundary ends a stretch: what is done leaves, and the next one begins.
+// boundary ends a stretch: finished jobs leave, and the next stretch begins.
 func (e *engine) boundary(r *replica) {
 	r.busy = false
 	r.step += r.length
@@ -151,8 +151,8 @@ func (e *engine) boundary(r *replica) {
 	e.begin(r)
 }
 
-// filled gives the step's prompt tokens to the jobs in order; those that are complete have their first token, or the
-// next after a preemption.
+// filled assigns the step's prompt tokens to the jobs in order. Jobs whose prompt is complete get their first token, or
+// their next one after a preemption.
 func (e *engine) filled(r *replica) {
 	for left := r.fill; left > 0; {
 		j := r.filling.front()
@@ -195,7 +195,7 @@ func (e *engine) filled(r *replica) {
 	r.fill = 0
 }
 
-// begin admits what there is room for and starts the next stretch. A replica without work rests.
+// begin admits the jobs that fit and starts the next stretch. A replica without work is idle.
 func (e *engine) begin(r *replica) {
 	if r.role == Decode {
 		r.begun = r.begun[:0]
@@ -206,7 +206,7 @@ func (e *engine) begin(r *replica) {
 		e.preempt(r)
 		preempted = true
 	}
-	r.trim(r.held + int64(len(r.decodes))) // what decodes has the memory of this step first
+	r.trim(r.held + int64(len(r.decodes))) // the decoding jobs get the memory of this step first
 	if preempted && r.life == draining {
 		e.reroute(r)
 	}
@@ -246,19 +246,19 @@ func (e *engine) begin(r *replica) {
 		r.length = min(r.decodes[0].at-r.step, (r.speed.room+r.shared-r.held)/n)
 	}
 	if preempted && r.cache != nil {
-		r.length = 1 // what was taken out may share more than it did, and come back after a step
+		r.length = 1 // a preempted job may share more than it did, and return after one step
 	}
 	e.agenda.set(r.slot, min(e.now+sum(r.length, r.first, r.growth), r.crashAt))
 }
 
-// fits reports whether a replica has room for a job. What is idle in its prefix cache makes room; what others use of it is
-// there already.
+// fits reports whether a replica has room for a job. Idle blocks of its prefix cache can be evicted; blocks of the job that
+// others use take no further memory.
 func (e *engine) fits(r *replica, j int32) bool {
 	_, shared := e.matched(r, j)
 	return r.held+int64(len(r.decodes))+e.need(j) <= r.speed.room+r.shared+shared
 }
 
-// admit puts a job into the batch. Its tokens are set aside in the KV cache at once.
+// admit puts a job into the batch and reserves the KV cache of its tokens.
 func (e *engine) admit(r *replica, j int32) {
 	b := &e.jobs[j]
 	b.held = e.need(j)
@@ -276,11 +276,11 @@ func (e *engine) admit(r *replica, j int32) {
 	}
 }
 
-// preempt takes the newest job out of the batch and lets it wait, first in the queue, to be computed again.
+// preempt takes the newest job out of the batch and puts it first in the queue, to be computed again.
 func (e *engine) preempt(r *replica) {
 	j := r.newest
 	e.preempted++
-	if e.places[j] < 0 { // the newest of those whose prompt is computed
+	if e.places[j] < 0 { // the newest job whose prompt is computed
 		r.filling.size--
 		r.ahead -= int64(e.jobs[j].prefill)
 	}
@@ -298,7 +298,7 @@ func (e *engine) preempt(r *replica) {
 func (e *engine) leave(r *replica, j int32) {
 	b := &e.jobs[j]
 	if place := e.places[j]; place >= 0 {
-		// Each step since it began to decode wrote a token and put one into the cache.
+		// Each step since it began to decode generated a token and put one into the cache.
 		b.written = b.output - int32(b.until-r.step)
 		r.decodes.remove(e.places, place)
 		held := int64(b.input) + int64(b.written) - 1

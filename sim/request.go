@@ -14,22 +14,22 @@ import (
 type Request struct {
 	At     time.Duration `json:"at"`     // since the start of the run
 	Input  int32         `json:"input"`  // tokens of the prompt, at least 1
-	Output int32         `json:"output"` // tokens that will be generated, at least 1; no policy sees it
-	// Blocks are ids of its tokens for prefix caching, those of the prompt and, where they are known, of the answer behind
-	// it: the i-th is of tokens i*Scenario.BlockTokens up to the next, and stands for all tokens before them too. A block
-	// that the tokens do not fill is never cached.
+	Output int32         `json:"output"` // tokens of the answer, at least 1; no policy sees it
+	// Blocks are ids of the blocks of its tokens, for prefix caching: the blocks of the prompt and, if they are known, of
+	// the answer after it. The i-th id is that of the tokens from i*Scenario.BlockTokens up to the next block, and stands
+	// for all tokens before them too. A block that is not full is never cached.
 	Blocks []uint64 `json:"blocks,omitempty"`
 }
 
-// Arrivals gives the requests of one run one after the other, in order of time, and false when there are no more.
+// Arrivals returns the requests of one run one by one, in order of time, and false when there are no more.
 type Arrivals func() (Request, bool)
 
-// A Workload is traffic: what arrives, for how long.
+// A Workload is traffic: the requests that arrive, and for how long.
 type Workload interface {
-	// Arrivals returns the requests of one run, none of them before 0, from Duration on or without tokens: such a one ends a
-	// run with an error. The same seed gives the same requests, whatever policy is tried.
+	// Arrivals returns the requests of one run. A request before 0, from Duration on or without tokens ends the run with an
+	// error. The same seed gives the same requests under every policy.
 	Arrivals(seed uint64) Arrivals
-	// Duration is how long requests arrive.
+	// Duration is the time during which requests arrive.
 	Duration() time.Duration
 	// Validate reports every wrong field at once, each as a scaling.FieldError, under field.
 	Validate(field string) error
@@ -38,7 +38,7 @@ type Workload interface {
 // A Trace is recorded traffic. Every seed replays the same requests.
 type Trace struct {
 	Requests []Request
-	// Length is how long the trace lasts; 0 means up to a nanosecond after its last request.
+	// Length is the duration of the trace; 0 means up to a nanosecond after its last request.
 	Length time.Duration
 }
 
@@ -70,14 +70,15 @@ func (t Trace) Validate(field string) error {
 	for i := range t.Requests {
 		if err := line.next(&t.Requests[i], field); err != nil {
 			e.Add(err)
-			break // a trace that is out of order is so a million times
+			break // one error is enough for a trace that is out of order
 		}
 	}
 	return e.Err()
 }
 
-// Requests returns the requests of one run of a workload, up to the first that breaks a rule of Workload: then its second
-// value is what is wrong, a scaling.FieldError each, as "workload.requests[3].output: 0: must be at least 1".
+// Requests returns the requests of one run of a workload, up to the first that breaks a rule of Workload. For that one the
+// second value is the error, a scaling.FieldError for each rule, such as "workload.requests[3].output: 0: must be at least
+// 1".
 func Requests(w Workload, seed uint64) func(yield func(Request, error) bool) {
 	return func(yield func(Request, error) bool) {
 		line := queueing{length: w.Duration()}
@@ -91,13 +92,13 @@ func Requests(w Workload, seed uint64) func(yield func(Request, error) bool) {
 	}
 }
 
-// queueing are the requests of a run so far.
+// queueing checks the requests of a run as they arrive.
 type queueing struct {
 	n            int
 	last, length time.Duration
 }
 
-// next reports what is wrong with the next request.
+// next checks the next request.
 func (q *queueing) next(r *Request, field string) error {
 	if r.At >= q.last && r.At < q.length && r.Input >= 1 && r.Output >= 1 {
 		q.last = r.At
@@ -113,16 +114,17 @@ func (q *queueing) next(r *Request, field string) error {
 	return e.Err()
 }
 
-// Scaled returns a workload with its rate multiplied by factor, above 0, and its duration left as it is. Each request
-// comes floor(factor) times and once more with the probability of the rest, so that 0.5 keeps one in two. Copies follow
-// the original within a second, or what the workload has left of it, at random, as arrivals at one instant would be a
-// burst that the traffic does not have. The blocks of copies have ids of their own, the same for all first copies, for all
-// second ones and so on: more users, who ask as the others do and do not share their prompts with them.
+// Scaled returns a workload with its rate multiplied by factor, which must be above 0, and with the same duration. Each
+// request is repeated floor(factor) times and once more with the probability of the rest, so that 0.5 keeps one in two.
+// Copies follow the original at random times within a second, or within the rest of the workload, since arrivals at the same
+// time would be a burst that the traffic does not have. The blocks of copies have ids of their own: one set of ids for all
+// first copies, another for all second ones, and so on. The copies stand for additional users who ask the same and share no
+// prompts with the originals.
 func Scaled(w Workload, factor float64) Workload {
 	if factor == 1 {
 		return w
 	}
-	if sessions, ok := w.(Sessions); ok { // more of them, each as fast as before
+	if sessions, ok := w.(Sessions); ok { // more sessions, each as fast as before
 		sessions.First = Scaled(sessions.First, factor)
 		return sessions
 	}
@@ -136,7 +138,7 @@ type scaled struct {
 
 func (s scaled) Duration() time.Duration { return lasting(s.base) }
 
-// lasting returns the duration of a workload, which is 0 of none.
+// lasting returns the duration of a workload, 0 if it is nil.
 func lasting(w Workload) time.Duration {
 	if w == nil {
 		return 0
@@ -184,7 +186,7 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 	}
 }
 
-// others returns the ids of blocks of a copy.
+// others returns the block ids of a copy.
 func others(blocks []uint64, number uint64) []uint64 {
 	if len(blocks) == 0 {
 		return nil
@@ -196,7 +198,7 @@ func others(blocks []uint64, number uint64) []uint64 {
 	return ids
 }
 
-// copies are requests that wait for their time; those of one time come in the order in which they came.
+// copies are requests that wait for their time; those of the same time come in the order in which they were added.
 type copies struct {
 	heap   heap
 	places []int32

@@ -8,17 +8,17 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Role is what replicas of a type do of a request.
+// A Role is the part of a request that the replicas of a type process.
 type Role int8
 
-// The roles. Either all types of a scenario have both, or each has one of them and there is at least one type of each.
+// The roles. Either all types of a scenario have the role Both, or there is at least one type with each of the other two.
 const (
-	// Both computes prompts and writes answers. It is the default.
+	// Both computes prompts and generates answers. It is the default.
 	Both Role = iota
-	// Prefill computes prompts and writes the first token of the answer. It keeps the KV cache of the prompt until a replica
-	// that decodes has fetched it.
+	// Prefill computes prompts and generates the first token of the answer. It keeps the KV cache of the prompt until a
+	// decode replica has fetched it.
 	Prefill
-	// Decode writes the rest of the answer. What it preempts it computes again by itself.
+	// Decode generates the rest of the answer. It recomputes the sequences that it preempts by itself.
 	Decode
 )
 
@@ -50,33 +50,33 @@ func (r *Role) UnmarshalText(text []byte) error {
 	return &scaling.FieldError{Field: "role", Value: string(text), Rule: roleRule}
 }
 
-// Transfer is how KV caches come from replicas that prefill to replicas that decode. A cache takes
+// Transfer says how KV caches get from prefill replicas to decode replicas. The transfer of a cache takes
 //
 //	TokenBytes * tokens of the prompt / Type.Bandwidth + Latency
 //
-// by the slower of the two ends. Both ends take one cache after the other: the sender in the order in which it was asked,
-// the receiver in the order in which sending began. Sending and receiving do not hinder each other, nor does either
-// hinder the steps of a replica. A replica that decodes asks, first come first served, at the end of a step, when there is room
-// in its KV cache and in its batch; what it asked for counts in both from then on.
+// at the slower of the two ends. Both ends transfer one cache after the other: the sender in the order of the requests for
+// them, the receiver in the order in which sending began. Sending and receiving do not slow each other down, nor the steps
+// of a replica. A decode replica requests caches, first come first served, at the end of a step, when there is room in its
+// KV cache and in its batch. A requested cache counts in both from then on.
 type Transfer struct {
-	// TokenBytes is the KV cache of a token in bytes: 2 * layers * KV heads * size of a head * bytes of a number. Qwen3-32B
-	// in bfloat16 has 262,144, Llama-2-70B 327,680.
+	// TokenBytes is the KV cache of a token in bytes: 2 * layers * KV heads * head size * bytes per number. It is 262,144
+	// for Qwen3-32B in bfloat16 and 327,680 for Llama-2-70B.
 	TokenBytes float64 `json:"tokenBytes"`
 	// Latency is added to each transfer.
 	Latency time.Duration `json:"latency"`
 }
 
-// A Handover is what came of the KV cache of a request that finished, all times since the start of the run.
+// A Handover says when the KV cache of a finished request was transferred. All times are since the start of the run.
 type Handover struct {
 	Arrived time.Duration `json:"arrived"`
 	Input   int32         `json:"input"`
 	Output  int32         `json:"output"`
 	First   time.Duration `json:"first"`  // its first token
-	Came    time.Duration `json:"came"`   // when its cache was in the replica that decodes
+	Came    time.Duration `json:"came"`   // when its cache was in the decode replica
 	Second  time.Duration `json:"second"` // its second token
 }
 
-// validateRoles checks what types and the transfer between them say about roles.
+// validateRoles checks the roles of the types and the transfer between them.
 func (s *Scenario) validateRoles(e *scaling.FieldErrors) {
 	count := [Decode + 1]int{}
 	for i := range s.Types {
@@ -95,7 +95,7 @@ func (s *Scenario) validateRoles(e *scaling.FieldErrors) {
 	e.Check(apart || t == Transfer{}, "transfer", t, "must be empty where no type has the role Prefill or Decode")
 }
 
-// link returns the time that a token of a KV cache takes on a type's link.
+// link returns the transfer time of one token of a KV cache on a type's link.
 func (s *Scenario) link(t *Type) int64 {
 	if t.Bandwidth == 0 {
 		return 0
@@ -106,7 +106,7 @@ func (s *Scenario) link(t *Type) int64 {
 // apart reports whether replicas have roles.
 func (s *Scenario) apart() bool { return len(s.Types) > 0 && s.Types[0].Role != Both }
 
-// later returns the time so many tokens after another one, with each of so long, or never where no run lasts until then.
+// later returns the time at + tokens*each, or never if that is beyond the end of any run.
 func later(at, tokens, each int64) int64 {
 	most := ticks(MaxDuration)
 	if at > most || each > 0 && tokens > (most-at)/each {

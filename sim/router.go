@@ -2,25 +2,25 @@ package sim
 
 import "github.com/inferscale/inferscale/scaling"
 
-// Router says how requests are given to replicas that are ready.
+// Router says how requests are distributed over the ready replicas.
 type Router int8
 
 // The routers.
 const (
-	// LeastLoaded gives a request to the replica with the fewest waiting and running requests for its weight, the
-	// oldest of several. It is the default.
+	// LeastLoaded gives a request to the replica with the fewest waiting and running requests for its weight; of several, to
+	// the oldest. It is the default.
 	LeastLoaded Router = iota
 	// RoundRobin gives requests to one replica after the other.
 	RoundRobin
-	// PrefixCache gives a request to the replica with the highest score, the least loaded of several:
+	// PrefixCache gives a request to the replica with the highest score; of several, to the least loaded:
 	//
 	//	3 * share of the prompt that is in its prefix cache
 	//	+ 2 * (most - waiting) / (most - least)      requests that wait, over all replicas; 1 where all have as many
 	//	+ 2 * (1 - share of its KV cache in use)
 	//
-	// These are the scorers prefix-cache, queue and kv-cache-utilization of llm-d's endpoint picker and their weights in its
-	// guides. It knows what is in the caches, as llm-d does by KV events, and the present queues, not those of a scrape
-	// ago. It needs Scenario.BlockTokens.
+	// These are the scorers prefix-cache, queue and kv-cache-utilization of llm-d's endpoint picker, with the weights of its
+	// guides. The router knows the content of the caches, as llm-d does by KV events, and the present queues, not those of
+	// the last scrape. It needs Scenario.BlockTokens.
 	PrefixCache
 )
 
@@ -61,7 +61,7 @@ const (
 	kvWeight     = 2
 )
 
-// route gives a job to a replica that is ready, or keeps it until one is.
+// route gives a job to a ready replica, or keeps it until one is ready.
 func (e *engine) route(j int32) {
 	if len(e.takers.ready) == 0 {
 		e.hold(j)
@@ -76,7 +76,7 @@ func (e *engine) route(j int32) {
 	e.join(to, j)
 }
 
-// everFits reports whether there is room for a job in an empty replica, and for its answer in any that decodes.
+// everFits reports whether a job fits into an empty replica, and its answer into any decode replica.
 func (e *engine) everFits(r *replica, j int32) bool {
 	b := &e.jobs[j]
 	longest := int64(b.input) + int64(b.output) - 1
@@ -86,7 +86,7 @@ func (e *engine) everFits(r *replica, j int32) bool {
 	return int64(b.input) <= r.speed.room && (b.output == 1 || longest <= e.apart.room)
 }
 
-// pick returns the replica of a pool that a job is given to.
+// pick returns the replica of a pool for a job.
 func (e *engine) pick(p *pool, router Router, j int32) (to *replica) {
 	best := 0.0
 	switch router {
@@ -114,7 +114,7 @@ func (e *engine) pick(p *pool, router Router, j int32) (to *replica) {
 	return to
 }
 
-// queues returns the shortest and the longest queue of the replicas, for their weights.
+// queues returns the shortest and the longest queue of the replicas, relative to their weights.
 func (p *pool) queues() (least, most float64) {
 	for i, r := range p.ready {
 		n := float64(r.waiting.len()) / r.weight

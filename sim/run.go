@@ -8,45 +8,44 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Options say what a run is to do besides running.
+// Options say what a run reports besides its result.
 type Options struct {
 	Policy string // its name, for the result
 	Seed   uint64
 	// Timeline records the fleet at this interval, of at least 1 ms; 0 records nothing.
 	Timeline time.Duration
-	// Decision is called at each tick with what was seen and decided: a target for each type of the scenario, in its
+	// Decision is called at each tick with the observation and the decision: a target for each type of the scenario, in its
 	// order. It must not keep the slices.
 	Decision func(now time.Time, obs *scaling.GroupObservation, d *scaling.GroupDecision)
-	// Request is called for each request that finished, in order of time.
+	// Request is called for each finished request, in order of time.
 	Request func(Outcome)
-	// Handover is called, in a fleet with roles, for each request that finished in a replica which decodes, before Request.
+	// Handover is called, in a fleet with roles, for each request that finished in a decode replica, before Request.
 	Handover func(Handover)
-	// Pages is called at each scrape with what every replica there is says of itself, in order of their starts. It must not
-	// keep the slices.
+	// Pages is called at each scrape with the page of every replica, in order of their starts. It must not keep the slices.
 	Pages func(now time.Time, pages []Page)
-	// Progress is called at each tick with how far the run is.
+	// Progress is called at each tick with the progress of the run.
 	Progress func(done, total time.Duration)
 }
 
-// An Outcome is what came of one request.
+// An Outcome is the result of one request.
 type Outcome struct {
 	Arrived time.Duration `json:"arrived"`
 	Input   int32         `json:"input"`
 	Output  int32         `json:"output"`
-	Replica string        `json:"replica"` // that finished it
+	Replica string        `json:"replica"` // the one that finished it
 	TTFT    time.Duration `json:"ttft"`
 	Total   time.Duration `json:"total"` // from arrival to the last token
 	Met     bool          `json:"met"`   // both SLOs
 }
 
-// Run runs a scenario once under a group and returns what came of it: scaling.GroupOf makes one of a policy. newGroup is
-// called at the start and again after each crash. The same scenario, group and seed give the same Result, to the bit.
+// Run runs a scenario once under a group and returns the result; scaling.GroupOf makes a group of a policy. newGroup is
+// called at the start and again after each crash. The same scenario, group and seed give the same Result, bit for bit.
 //
-// A group of several decides on the scenario's types, in their order and by their names. What it sees of pods are the
-// values of the scenario's metrics, NaN where a replica did not answer.
+// A group of several targets decides on the scenario's types, in their order and by their names. It observes the values of
+// the scenario's metrics for each pod, NaN if a replica did not answer.
 //
-// Errors are those of Scenario.Validate, of a request that breaks a rule of Workload, of newGroup, of the context (looked at
-// once a decision), and ErrBookkeeping.
+// Run returns the errors of Scenario.Validate, of a request that breaks a rule of Workload, of newGroup, of the context
+// (checked once per decision), and ErrBookkeeping.
 func Run(ctx context.Context, s *Scenario, newGroup func() (scaling.Group, error), o Options) (Result, error) {
 	if err := s.Validate(); err != nil {
 		return Result{}, err

@@ -13,35 +13,36 @@ import (
 // MaxDuration is the longest run: 90 days. Within it no sum of times overflows.
 const MaxDuration = 90 * 24 * time.Hour
 
-// A Scenario is everything about a run but the policy: traffic, replicas, and the world that a controller meets.
+// A Scenario is everything about a run except the policy: the traffic, the replicas, and the conditions of the controller.
 type Scenario struct {
 	Name     string   `json:"name"`
 	Workload Workload `json:"-"`
-	// Types are the kinds of replicas. One is usual; several are for policies that choose among them.
+	// Types are the kinds of replicas: usually one, several for policies that choose among them.
 	Types  []Type `json:"types"`
 	Router Router `json:"router"`
-	// BlockTokens turns prefix caching on where it is above 0: the tokens of one of a request's Blocks. Each replica keeps
-	// blocks in the memory of its KV cache that no sequence needs, and computes only what of a prompt is not there.
+	// BlockTokens turns prefix caching on if it is above 0. It is the number of tokens of one of a request's Blocks. Each
+	// replica keeps blocks in the part of its KV cache that no sequence needs, and computes only the part of a prompt that
+	// is not there.
 	BlockTokens int32 `json:"blockTokens,omitempty"`
-	// Gateway is what becomes of requests while no replica is ready.
+	// Gateway says what happens to requests while no replica is ready.
 	Gateway Gateway `json:"gateway"`
-	// Transfer is how KV caches come from replicas that prefill to replicas that decode, where types have roles.
+	// Transfer says how KV caches get from prefill replicas to decode replicas, if types have roles.
 	Transfer Transfer `json:"transfer,omitzero"`
 	SLO      SLO      `json:"slo"`
 	// Metrics are what the controller observes of the fleet, in this order.
 	Metrics []Metric `json:"metrics"`
 	Scrape  Scrape   `json:"scrape"`
 	Control Control  `json:"control"`
-	// Horizon is how long cost is counted, and what the controller does: actions, reasons, starts and the peak. 0 means the
-	// workload's duration. Requests count as long as they arrive, whatever the horizon.
+	// Horizon is the time over which cost and the actions of the controller are counted: actions, reasons, starts and the
+	// peak. 0 means the workload's duration. Requests count while they arrive, whatever the horizon.
 	Horizon time.Duration `json:"horizon"`
-	// Grace is how long a request may still take after the horizon or the workload's end, whichever is later. What is not
-	// done by then is unfinished, and missed.
+	// Grace is the time that requests have to finish after the horizon or the workload's end, whichever is later. Requests
+	// that are not done by then are unfinished and miss the SLO.
 	Grace time.Duration `json:"grace"`
-	// Start is the time at which the run begins, for policies that look at the calendar.
+	// Start is the time at which the run begins, for policies that use the calendar.
 	Start time.Time `json:"start"`
-	// Demand is, for pictures and for over- and under-provision, how many replicas are needed in each span of
-	// DemandStep: see package oracle. After the last span there is none. It may be empty.
+	// Demand is the number of replicas needed in each span of DemandStep, for charts and for over- and under-provision: see
+	// package oracle. After the last span it is 0. It may be empty.
 	Demand     []int32       `json:"-"`
 	DemandStep time.Duration `json:"-"`
 }
@@ -50,43 +51,44 @@ type Scenario struct {
 type Type struct {
 	Name   string `json:"name"`
 	Server Server `json:"server"`
-	// Role is what replicas do of a request. Counts, starts and costs of types with different roles are their own.
+	// Role is the part of a request that its replicas process. Types with different roles have counts, starts and costs of
+	// their own.
 	Role Role `json:"role,omitzero"`
-	// Bandwidth is, in bytes a second and each way, that of a replica's link for KV caches, where there are roles. 0 is no limit.
+	// Bandwidth of a replica's link for KV caches, in bytes per second in each direction, if there are roles. 0 is no limit.
 	Bandwidth float64 `json:"bandwidth,omitempty"`
 	Cost      float64 `json:"cost"` // of a replica-hour, in any unit; 0 means 1
-	// Weight is its capability relative to others, by which the router shares requests out; 0 means 1.
+	// Weight is the capability of a replica relative to others, by which the router shares out requests; 0 means 1.
 	Weight  float64 `json:"weight"`
 	Initial int32   `json:"initial"` // replicas that are ready when the run begins
-	// Quota is how many replicas there can be at most; more wait for one to go, and cost nothing. 0 is no limit.
+	// Quota is the highest number of replicas; any more wait until one is gone, and cost nothing. 0 is no limit.
 	Quota   int32   `json:"quota"`
 	Startup Startup `json:"startup"`
-	// CrashesPerHour is how often a ready replica crashes and starts anew from Loading, with what it served sent to
-	// others. Counters start from zero.
+	// CrashesPerHour is how often a ready replica crashes and starts again from Loading. Its requests are sent to others,
+	// and its counters start from zero.
 	CrashesPerHour float64 `json:"crashesPerHour"`
 }
 
-// Startup is how a replica comes to be ready: a machine is provisioned, then the model is loaded.
+// Startup says how a replica starts: a machine is provisioned, then the model is loaded.
 type Startup struct {
 	Provision Delay `json:"provision"`
 	Load      Delay `json:"load"`
-	// FailureRate is the probability that a provisioning fails at its end and begins again.
+	// FailureRate is the probability that a provisioning fails at its end and is repeated.
 	FailureRate float64 `json:"failureRate"`
 }
 
-// A Delay is a lognormal time: half of all are below Median, and Sigma is the deviation of its logarithm. At 0.3, one
-// in twenty takes more than 1.6 times the median. It is cut at Max, if that is not 0.
+// A Delay is a lognormal time: half of all are below Median, and Sigma is the standard deviation of its logarithm. With 0.3,
+// one in twenty takes more than 1.6 times the median. It is cut at Max, if that is not 0.
 type Delay struct {
 	Median time.Duration `json:"median"`
 	Sigma  float64       `json:"sigma"`
 	Max    time.Duration `json:"max"`
 }
 
-// ColdStart returns a start that takes t: at once provisioned, then loaded, always as long.
+// ColdStart returns a start that always takes t: provisioning takes no time, loading takes t.
 func ColdStart(t time.Duration) Startup { return Startup{Load: Delay{Median: t}} }
 
-// HeavyTail returns a start of which half take less than median, and one in twenty more than twice as long, with a
-// third of it for the machine.
+// HeavyTail returns a start of which half take less than median, and one in twenty more than twice as long. A third of it is
+// for the machine.
 func HeavyTail(median time.Duration) Startup {
 	return Startup{
 		Provision: Delay{Median: median / 3, Sigma: 0.5, Max: 10 * median},
@@ -94,32 +96,32 @@ func HeavyTail(median time.Duration) Startup {
 	}
 }
 
-// SLO is what a request must meet, each of the two: time to first token, and time per output token after it.
+// SLO has the two bounds that a request must meet: time to first token, and time per output token after it.
 type SLO struct {
 	TTFT time.Duration `json:"ttft"`
 	TPOT time.Duration `json:"tpot"`
 }
 
-// Scrape says how the controller comes to know of its replicas.
+// Scrape says how the controller gets metrics of its replicas.
 type Scrape struct {
 	Interval time.Duration `json:"interval"`
 	// FailureRate is the probability that a ready replica does not answer.
 	FailureRate float64 `json:"failureRate"`
 	// BusyFailureRate is added to it for a replica in which requests wait.
 	BusyFailureRate float64 `json:"busyFailureRate"`
-	// Stale is how old a replica's last answer may be to stand in for one that failed.
+	// Stale is the highest age at which a replica's last answer replaces a failed scrape.
 	Stale time.Duration `json:"stale"`
 }
 
 // Control says how decisions are made and carried out.
 type Control struct {
 	Interval time.Duration `json:"interval"`
-	// Delay is how long a write takes; the next decision is made when it is through.
+	// Delay is how long a write takes; the next decision is made after its end.
 	Delay time.Duration `json:"delay"`
 	// RejectRate is the probability that a write is refused.
 	RejectRate float64 `json:"rejectRate"`
-	// CrashRate is the probability, at each decision, that the controller crashes after it stored its state and before
-	// it writes. It is back at the next tick.
+	// CrashRate is the probability, at each decision, that the controller crashes after it stored its state and before it
+	// writes. It is back at the next tick.
 	CrashRate float64 `json:"crashRate"`
 	// Forgets makes a crashed controller start with a fresh state instead of the stored one.
 	Forgets bool `json:"forgets"`
@@ -203,7 +205,7 @@ func (t *Type) validate(field string) error {
 	return e.Err()
 }
 
-// MaxReplicas is the most replicas that a type can be asked for. A policy that asks for more gets as many.
+// MaxReplicas is the highest count of a type. A policy that asks for more gets this count.
 const MaxReplicas = 100_000
 
 func (d Delay) draw(s *stream) int64 {

@@ -6,23 +6,23 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Server is how fast one replica is: the time of one step of its engine,
+// A Server says how fast one replica is: the time of one step of its engine,
 //
 //	step = Base + PrefillToken * prefilled tokens + Sequence * decoding sequences + KVToken * tokens in the KV cache
 //
-// and what it has room for. All times are in seconds.
+// and its limits. All times are in seconds.
 type Server struct {
 	Name         string  `json:"name"`
 	Base         float64 `json:"base"`         // of every step
 	PrefillToken float64 `json:"prefillToken"` // of every prompt token in a step; 1/PrefillToken is the peak prefill rate
-	Sequence     float64 `json:"sequence"`     // of every sequence that gets a token in a step
+	Sequence     float64 `json:"sequence"`     // of every sequence that generates a token in a step
 	KVToken      float64 `json:"kvToken"`      // of every token that the KV cache holds
-	MaxSeqs      int32   `json:"maxSeqs"`      // sequences in the batch at most (vLLM's max_num_seqs)
-	TokenBudget  int32   `json:"tokenBudget"`  // prompt tokens in a step at most (vLLM's max_num_batched_tokens)
-	KVTokens     int64   `json:"kvTokens"`     // tokens that the KV cache has room for
+	MaxSeqs      int32   `json:"maxSeqs"`      // most sequences in the batch (vLLM's max_num_seqs)
+	TokenBudget  int32   `json:"tokenBudget"`  // most prompt tokens in a step (vLLM's max_num_batched_tokens)
+	KVTokens     int64   `json:"kvTokens"`     // size of the KV cache in tokens
 }
 
-// Qwen32B is Qwen3-32B in bfloat16 on two H100 SXM of 80 GB (tensor parallel 2), from physics but for two numbers:
+// Qwen32B is Qwen3-32B in bfloat16 on two H100 SXM of 80 GB (tensor parallel 2), from physics except for two numbers:
 //
 //	Base          14 ms      65.5 GB of weights read at 2 * 3.35 TB/s take 9.8 ms; the rest is for all-reduces,
 //	                         sampling and scheduling, fitted
@@ -31,7 +31,7 @@ type Server struct {
 //	Sequence      40 us      fitted
 //	KVTokens      350,000    160 GB at 0.9, less the weights, at 256 KiB
 //
-// With it the simulator meets what llm-d publishes of its SLO-aware loop on this hardware, see docs/simulator.md.
+// With it the simulator reproduces what llm-d publishes of its SLO-aware loop on this hardware, see docs/simulator.md.
 func Qwen32B() Server {
 	return Server{
 		Name: "Qwen3-32B on 2 H100", Base: 0.014, PrefillToken: 1.0 / 15600, Sequence: 4e-5, KVToken: 39e-9,
@@ -39,10 +39,10 @@ func Qwen32B() Server {
 	}
 }
 
-// Qwen32BFitted is an earlier fit to the same publication, with a slow step and a KV cache that costs little to read:
-// 24 ms, 5 ns, and 600,000 tokens of cache, which is more than two H100 have room for. It settles at the published load
-// per replica too, but keeps the histograms of llm-d's router in one bucket (20 to 40 ms a token) at any lower load, so
-// that its loop never scales down.
+// Qwen32BFitted is an earlier fit to the same publication, with a slow step and a KV cache that costs little to read: 24 ms,
+// 5 ns, and 600,000 tokens of cache, which is more than two H100 have room for. It reaches the published load per replica
+// too, but at any lower load the histograms of llm-d's router stay in one bucket (20 to 40 ms per token), so that its loop
+// never scales down.
 func Qwen32BFitted() Server {
 	s := Qwen32B()
 	s.Name, s.Base, s.KVToken, s.KVTokens = "Qwen3-32B on 2 H100, fitted", 0.024, 5e-9, 600_000
@@ -50,8 +50,8 @@ func Qwen32BFitted() Server {
 }
 
 // Llama70BA100 and the next two are Llama-2-70B as measured by Patel et al., "Splitwise" (ISCA 2024), the paper of the
-// bundled Azure trace: on eight A100 (tensor parallel 8). The KV cache is that of 640 GB at 0.9, less 138 GB of weights,
-// at 320 KiB a token.
+// bundled Azure trace; this one on eight A100 (tensor parallel 8). The KV cache is 90 % of 640 GB, less 138 GB of weights,
+// at 320 KiB per token.
 func Llama70BA100() Server {
 	return Server{
 		Name: "Llama-2-70B on 8 A100", Base: 0.0446, PrefillToken: 1.0 / 5420, Sequence: 2.82e-4,
@@ -59,7 +59,7 @@ func Llama70BA100() Server {
 	}
 }
 
-// Llama70BH100x4 is Llama-2-70B on four H100, see Llama70BA100. The KV cache is that of 320 GB at 0.9, less 138 GB.
+// Llama70BH100x4 is Llama-2-70B on four H100, see Llama70BA100. The KV cache is 90 % of 320 GB, less 138 GB.
 func Llama70BH100x4() Server {
 	return Server{
 		Name: "Llama-2-70B on 4 H100", Base: 0.0294, PrefillToken: 1.0 / 8757, Sequence: 2.32e-4,
@@ -75,8 +75,8 @@ func Llama70BH100x8() Server {
 	}
 }
 
-// TokenWork returns what a token of a prompt and one of an answer costs in a full batch of requests of such mean lengths, in
-// seconds of a replica:
+// TokenWork returns the cost of a prompt token and of an answer token in a full batch of requests with these mean lengths,
+// in replica-seconds:
 //
 //	PrefillToken   and   Base/B + Sequence + KVToken K,   K = prompt + answer/2,   B = min(MaxSeqs, KVTokens/K, what TPOT allows)
 func (s Server) TokenWork(slo SLO, prompt, answer float64) (promptToken, answerToken float64) {
@@ -122,22 +122,22 @@ func (s Server) speed() speed {
 	}
 }
 
-// first returns the time of a step of so many decoding sequences and prefilled tokens, with so many tokens in the cache.
+// first returns the duration of a step with these numbers of decoding sequences, prefilled tokens and tokens in the cache.
 func (s *speed) first(sequences, prefilled int32, kv int64) int64 {
 	return s.base + s.prefill*int64(prefilled) + s.sequence*int64(sequences) + s.kv*kv
 }
 
-// sum returns the time of n steps of which the first takes so long and each next more by growth.
+// sum returns the duration of n steps of which the first takes first and each next one growth more.
 func sum(n, first, growth int64) int64 { return n*first + growth*(n*(n-1)/2) }
 
-// steps returns the least n >= 1 with sum(n, first, growth) >= t, or limit if that is less.
+// steps returns the smallest n >= 1 with sum(n, first, growth) >= t, or limit if that is smaller.
 func steps(t, first, growth, limit int64) int64 {
 	if t <= first {
 		return 1
 	}
 	n := t / first // without growth; with it, fewer steps
 	if growth > 0 {
-		// n*(first - growth/2) + n*n*growth/2 = t, to within a step either way
+		// solve n*(first - growth/2) + n*n*growth/2 = t, to within one step
 		a, b := float64(growth)/2, float64(first)-float64(growth)/2
 		n = int64((math.Sqrt(b*b+4*a*float64(t)) - b) / (2 * a))
 	}

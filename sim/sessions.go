@@ -9,28 +9,29 @@ import (
 )
 
 // Sessions is closed-loop traffic: users who read an answer, think, and ask again. When a request arrives depends on when
-// the one before it was answered, and so on the fleet; what is asked does not. The k-th session's n-th request has the
-// same prompt, answer and think time under every policy, wherever it is served.
+// the one before it was answered, and so on the fleet. Its content does not: the n-th request of the k-th session has the
+// same prompt, answer and think time under every policy, on every replica.
 //
-// A slow fleet is asked less. So that it does not look better for it, shares of requests are of at least those of the
-// reference, which takes for each answer what Reference says: see Result.Reference. A request that would come after
-// Duration is not asked. A session whose request is refused, or would be longer than Context, ends.
+// A slow fleet gets fewer requests. It must not look better for that, so shares of requests refer to at least the number of
+// requests of the reference, in which each answer takes what Reference says: see Result.Reference. A request that would come
+// after Duration is not sent. A session ends if its request is refused, or if its next prompt would be longer than Context.
 //
-// Where a workload is read without a fleet, as by package oracle, it is the traffic of the reference: see Arrivals.
+// When a workload is read without a fleet, as by package oracle, it is the traffic of the reference: see Arrivals.
 type Sessions struct {
-	// First is when sessions begin, and their first requests.
+	// First says when sessions begin: its requests are their first requests.
 	First Workload
-	// Turns are the requests of a session, the first one included.
+	// Turns is the number of requests of a session, the first one included.
 	Turns Length
-	// Think is from the last token of an answer to the next request.
+	// Think is the time from the last token of an answer to the next request.
 	Think Delay
-	// Question are the tokens that a request adds to the prompt and the answer before it, and Answer those of its answer.
+	// Question is the number of tokens that a request adds to the prompt and the answer before it, and Answer that of its
+	// answer.
 	Question, Answer Length
-	// Context is how long a prompt may be; 0 is no limit.
+	// Context is the longest prompt; 0 is no limit.
 	Context int32
-	// Shared are tokens that all prompts begin with, for prefix caches.
+	// Shared is the number of tokens with which all prompts begin, for prefix caches.
 	Shared int32
-	// Reference are the times of an answer in the reference: its first token after TTFT, each other one after TPOT.
+	// Reference has the times of an answer in the reference: the first token comes after TTFT, each further one after TPOT.
 	Reference SLO
 }
 
@@ -38,11 +39,11 @@ type Sessions struct {
 type turn struct {
 	session       uint64
 	number        int32 // from 0 on
-	of            int32 // how many the session has
+	of            int32 // number of requests of the session
 	input, output int32
 }
 
-// Duration returns that of First.
+// Duration returns the duration of First.
 func (s Sessions) Duration() time.Duration { return lasting(s.First) }
 
 // Validate reports every wrong field at once, under field.
@@ -72,7 +73,7 @@ func (s Sessions) begin(seed, session uint64, first Request) turn {
 	return turn{session: session, of: s.Turns.draw(draw(seed, streamSession, session, 0)), input: first.Input, output: first.Output}
 }
 
-// after returns the turn after one, and how long its user thinks; false if the session ends.
+// after returns the next turn and the time that its user thinks before it, or false if the session ends.
 func (s Sessions) after(seed uint64, t turn) (next turn, think int64, more bool) {
 	t.number++
 	random := draw(seed, streamSession, t.session, uint64(t.number))
@@ -89,7 +90,7 @@ func (s Sessions) after(seed uint64, t turn) (next turn, think int64, more bool)
 	return t, think, true
 }
 
-// blocks returns the ids of a turn's blocks: those of its session, which each request goes on with, after the shared ones.
+// blocks returns the ids of a turn's blocks: the shared ones, then those of its session, which each request continues.
 func (s Sessions) blocks(t turn, size int32) []uint64 {
 	ids := make([]uint64, (int64(t.input)+int64(t.output))/int64(size))
 	for i := range ids {
@@ -102,7 +103,7 @@ func (s Sessions) blocks(t turn, size int32) []uint64 {
 	return ids
 }
 
-// answer returns how long the reference takes.
+// answer returns how long an answer takes in the reference.
 func (s Sessions) answer(t turn) time.Duration {
 	return s.Reference.TTFT + time.Duration(min(float64(t.output-1)*float64(s.Reference.TPOT), float64(MaxDuration)))
 }
@@ -154,20 +155,20 @@ func (s Sessions) Arrivals(seed uint64) Arrivals {
 	}
 }
 
-// users are those of a run with Sessions.
+// users is the state of the users in a run with Sessions.
 type users struct {
 	*Sessions
 
 	begun     uint64
 	turns     []turn // of jobs
-	thinking  heap   // those who think, by time and session
+	thinking  heap   // users who think, by time and session
 	places    []int32
-	next      []turn // theirs
+	next      []turn // their next turns
 	free      []int32
 	reference int64
 }
 
-// begins makes a job that arrives the first request of a session.
+// begins makes an arriving job the first request of a session.
 func (u *users) begins(e *engine, j int32) {
 	t := u.begin(e.seed, u.begun, e.arrival)
 	u.begun++
@@ -186,7 +187,7 @@ func (u *users) takes(e *engine, j int32, t turn) {
 	}
 }
 
-// reads lets the user of a job that finished think about the answer.
+// reads lets the user of a finished job think about the answer.
 func (u *users) reads(e *engine, j int32) {
 	next, think, more := u.after(e.seed, u.turns[j])
 	if !more || think >= ticks(u.Duration())-e.now {
@@ -205,7 +206,7 @@ func (u *users) reads(e *engine, j int32) {
 	e.agenda.set(slotUser, u.thinking[0].at)
 }
 
-// asks takes the request of the user in who has thought.
+// asks sends the request of the user whose think time has ended.
 func (u *users) asks(e *engine) {
 	i := u.thinking[0].number
 	u.thinking.remove(u.places, 0)

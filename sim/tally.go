@@ -6,13 +6,13 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// The tallies: what a replica has counted since it started, and the controller since the run began.
+// The tallies: the histograms that a replica counts since it started, and the controller since the run began.
 const (
 	tallies      = int(TPOTs-PromptTokens) + 1
 	firstTallied = PromptTokens
 )
 
-// A tally is a histogram that is counted up.
+// A tally is a cumulative histogram.
 type tally struct {
 	bounds *buckets
 	counts []float64
@@ -24,10 +24,10 @@ func (t *tally) add(x float64) {
 	t.sum += x
 }
 
-// A meter is what a replica tallies, and how far the controller has read it.
+// A meter has the tallies of a replica, and their values when the controller last read them.
 type meter struct{ now, read [tallies]tally }
 
-// tallied reports whether a scenario's controller looks at any tally.
+// tallied reports whether any metric of a scenario uses a tally.
 func (s *Scenario) tallied() bool {
 	return slices.ContainsFunc(s.Metrics, func(m Metric) bool { return m.Signal >= firstTallied })
 }
@@ -40,7 +40,7 @@ func (e *engine) newTallies() (t [tallies]tally) {
 	return t
 }
 
-// tokenBuckets are those of vLLM's histograms of request lengths, up to a context of 131,072 tokens.
+// tokenBuckets are the buckets of vLLM's histograms of request lengths, up to a context of 131,072 tokens.
 func tokenBuckets() buckets {
 	var ends []float64
 	for decade := 1.0; decade < 1e6; decade *= 10 {
@@ -53,14 +53,14 @@ func tokenBuckets() buckets {
 	return newBuckets(ends...)
 }
 
-// add counts x in a replica's tally of a signal, if anybody looks.
+// add counts x in a replica's tally of a signal, if any metric uses it.
 func (m *meter) add(s Signal, x float64) {
 	if m != nil {
 		m.now[s-firstTallied].add(x)
 	}
 }
 
-// reset empties the tallies: the process began anew.
+// reset empties the tallies: the process restarted.
 func (m *meter) reset() {
 	if m == nil {
 		return
@@ -71,8 +71,8 @@ func (m *meter) reset() {
 	}
 }
 
-// tally adds what a replica has counted since it was last read. One that counted less than it had began anew: all that
-// it has is new.
+// tally adds what a replica has counted since it was last read. If its count is lower than before, the process restarted,
+// and all of it is new.
 func (o *observer) tally(m *meter) {
 	if m == nil || o.tallies[0].counts == nil {
 		return

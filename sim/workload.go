@@ -14,13 +14,13 @@ type Stage struct {
 	Duration time.Duration `json:"duration"`
 }
 
-// Stages is made-up traffic: one rate after the other, as a load generator sends it.
+// Stages is synthetic traffic: one rate after the other, as a load generator sends it.
 type Stages struct {
 	Stages []Stage `json:"stages"`
 	Input  Length  `json:"input"`
 	Output Length  `json:"output"`
-	// CV is the coefficient of variation of the gaps between requests, which are gamma distributed: 1 is a Poisson
-	// process, above it bursts, 0 one request after the other like a clock.
+	// CV is the coefficient of variation of the gaps between requests, which are gamma distributed: 1 is a Poisson process,
+	// above 1 there are bursts, 0 has equal gaps.
 	CV float64 `json:"cv"`
 	// Exact scales the gaps of each stage so that it has exactly Rate * Duration requests, rounded down, as the load
 	// generator inference-perf does in its constant mode.
@@ -56,7 +56,7 @@ func (s Stages) Arrivals(seed uint64) Arrivals {
 	i, k := 0, 0
 	begin := time.Duration(0)
 	gaps := s.gaps(seed, 0)
-	t := 0.0 // seconds since the stage began
+	t := 0.0 // seconds since the start of the stage
 	return func() (Request, bool) {
 		for ; i < len(s.Stages); i, k, t = i+1, 0, 0 {
 			stage := s.Stages[i]
@@ -70,7 +70,7 @@ func (s Stages) Arrivals(seed uint64) Arrivals {
 			k++
 			t += gaps()
 			if t < stage.Duration.Seconds() || s.Exact {
-				at := min(t, stage.Duration.Seconds()) // which may be too much for a Duration before
+				at := min(t, stage.Duration.Seconds()) // which may be too large for a Duration before the minimum is taken
 				return Request{At: begin + min(time.Duration(at*float64(time.Second)), stage.Duration-1), Input: s.Input.draw(lengths), Output: s.Output.draw(lengths)}, true
 			}
 			begin += stage.Duration
@@ -79,8 +79,8 @@ func (s Stages) Arrivals(seed uint64) Arrivals {
 	}
 }
 
-// count returns Rate * Duration, rounded down. What the product of two floats is off by takes no request away: 0.29 a
-// second for 100 s are 29.
+// count returns Rate * Duration, rounded down. The rounding error of the product does not cost a request: 0.29 per second
+// for 100 s are 29.
 func (s Stage) count() int {
 	n := s.Rate * s.Duration.Seconds()
 	if near := math.Round(n); math.Abs(n-near) <= 1e-9*near {
@@ -113,20 +113,20 @@ func (s Stages) gaps(seed uint64, i int) func() float64 {
 	return func() float64 { return unit * next() }
 }
 
-// A Rate is what a Series says of one span.
+// A Rate is the traffic of one span of a Series.
 type Rate struct {
 	PerSecond float64 `json:"perSecond"` // requests per second
 	Input     float64 `json:"input"`     // mean tokens of a prompt; 0 means that of the Series
 	Output    float64 `json:"output"`    // mean tokens of an answer; 0 means that of the Series
 }
 
-// A Series is traffic of which only rates are known, such as a provider's published ones: a Poisson process whose rate
-// goes in straight lines from the middle of one span to that of the next, drawn by thinning the process of the highest
-// rate (Lewis and Shedler, 1979).
+// A Series is traffic of which only rates are known, such as rates that a provider has published. It is a Poisson process
+// whose rate is interpolated linearly from the middle of one span to that of the next, drawn by thinning the process of the
+// highest rate (Lewis and Shedler, 1979).
 type Series struct {
 	Step  time.Duration `json:"step"` // length of a span
 	Rates []Rate        `json:"rates"`
-	// Input and Output are the shapes of the lengths. A span with means of its own scales them.
+	// Input and Output are the distributions of the lengths. A span with its own means scales them.
 	Input  Length `json:"input"`
 	Output Length `json:"output"`
 }
@@ -193,7 +193,7 @@ func (s Series) Arrivals(seed uint64) Arrivals {
 	}
 }
 
-// around returns the distribution moved to another mean, its deviation in proportion; 0 leaves it as it is.
+// around returns the distribution with another mean and a deviation in proportion; 0 leaves it as it is.
 func (l Length) around(mean float64) Length {
 	if mean != 0 {
 		l.Deviation *= mean / l.Mean
@@ -209,8 +209,8 @@ type Burst struct {
 	Factor   float64       `json:"factor"`
 }
 
-// Diurnal returns the rates of days that go from low, at midnight, to high, at noon, and back along a cosine, with
-// bursts on top: a Series needs only lengths to be traffic.
+// Diurnal returns the rates of days that go from low, at midnight, to high, at noon, and back along a cosine, times the
+// bursts. With lengths they are traffic, as a Series.
 func Diurnal(low, high float64, length, step time.Duration, bursts ...Burst) []Rate {
 	rates := make([]Rate, length/step)
 	for i := range rates {
