@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// errForbidden is what the dialler says of an address that a pod must not have.
+// errForbidden is the dialler's error for an address that a pod must not have.
 var errForbidden = errors.New("the address is of this machine, its link or its cloud, not of a pod")
 
-// refuseLocal looks at the address that is really dialled, after any name has been resolved.
+// refuseLocal checks the address that is really dialled, after any name has been resolved.
 func refuseLocal(_ context.Context, _, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -24,7 +24,7 @@ func refuseLocal(_ context.Context, _, address string, _ syscall.RawConn) error 
 }
 
 // local reports whether an address is loopback, link-local, multicast, unspecified or reserved, or one at which a cloud
-// serves what only this machine may know, in any of the forms in which IPv6 carries IPv4.
+// serves data that only this machine may read, in any of the forms in which IPv6 carries IPv4.
 func local(ip netip.Addr) bool {
 	if inner, ok := carried(ip); ok {
 		return local(inner)
@@ -40,7 +40,7 @@ func local(ip netip.Addr) bool {
 	return false
 }
 
-// reserved are networks in which no pod is.
+// reserved are networks without pods.
 func reserved() [10]netip.Prefix {
 	v4 := func(bits int, b ...byte) netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte(b)), bits) }
 	v6 := func(bits int, words ...uint16) netip.Prefix {
@@ -59,12 +59,13 @@ func reserved() [10]netip.Prefix {
 		v6(32, 0xfd00, 0xec2),                             // AWS, at fd00:ec2::254, and its other services
 		v6(64, 0xfd20, 0xce),                              // Google, at fd20:ce::254
 		v6(128, 0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe), // Oracle
-		v6(10, 0xfec0),                                    // site-local, which was link-local's sibling
-		v6(48, 0x64, 0xff9b, 1),                           // NAT64 of a network of its own, which may carry IPv4 in many places
+		v6(10, 0xfec0),                                    // site-local, deprecated
+		v6(48, 0x64, 0xff9b, 1),                           // local-use NAT64, which may carry IPv4 at several positions
 	}
 }
 
-// carried returns the IPv4 address that an IPv6 address stands for: mapped, compatible, translated, NAT64, 6to4, Teredo or ISATAP.
+// carried returns the IPv4 address that an IPv6 address contains: mapped, compatible, translated, NAT64, 6to4, Teredo or
+// ISATAP.
 func carried(ip netip.Addr) (netip.Addr, bool) {
 	if ip.Is4() {
 		return ip, false
@@ -83,7 +84,7 @@ func carried(ip netip.Addr) (netip.Addr, bool) {
 		return at(12)
 	case begins(0x20, 0x02): // 6to4
 		return at(2)
-	case begins(0x20, 0x01, 0, 0): // Teredo keeps the client's address inverted
+	case begins(0x20, 0x01, 0, 0): // Teredo has the client's address inverted
 		for i := 12; i < 16; i++ {
 			b[i] ^= 0xff
 		}

@@ -13,22 +13,22 @@ import (
 	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
-// A Budget bounds the memory that the pages of all its Scrapers take, and shares it between tenants: half of it for
-// pages that are being read, half for the counters that are remembered of pods. A process has one, so that its bound is
-// that of the process. Its methods may be called by several goroutines.
+// A Budget bounds the memory for the pages of all its Scrapers, and shares it between tenants: half of it for pages that are
+// being read, half for the remembered counters of pods. A process should have one Budget, which then bounds the process. Its
+// methods may be called by several goroutines.
 //
-// Of each half, a tenant gets what it asks for while half of that is free, and of the rest up to an equal share of it, of
-// the tenants that hold any and one more: no tenant can take all of it, and of those who wait the one that holds least is
-// served first.
+// In each half, a tenant gets what it asks for while at most half of it is used. Of the rest it gets up to an equal share,
+// counting the tenants that hold or wait for memory and one more. So no tenant can take all of it. Of the tenants that wait,
+// the one that holds least is served first.
 //
-// Pages are decompressed and parsed in pieces of 64 KiB. One core is left free where there are several, and of the tenants
-// that wait the one of which least was parsed lately is next. What a page has beyond 1 MiB, which real ones do not reach, is
-// read at 64 MiB a second of all pages together.
+// Pages are decompressed and parsed in pieces of 64 KiB. One core is left free if there are several. Of the tenants that
+// wait, the next one is that of which least was parsed lately. The part of a page beyond 1 MiB, which real pages do not
+// reach, is read at 64 MiB per second for all pages together.
 type Budget struct {
 	mu            sync.Mutex
 	reading, kept pot
 	turns         turnstiles
-	workers       sync.Pool // of *worker, which may be used again while the garbage collector leaves them
+	workers       sync.Pool // of *worker, reused until the garbage collector removes them
 	spares        page.Spares
 }
 
@@ -56,8 +56,8 @@ func newBudget(bytes int64) *Budget {
 	}
 }
 
-// Acquire takes bytes for a page before it is read. It waits until there is room for the tenant, or returns the error
-// of ctx.
+// Acquire reserves bytes for a page before it is read. It waits until there is room for the tenant, or returns the error of
+// ctx.
 func (b *Budget) Acquire(ctx context.Context, tenant string, bytes int64) error {
 	b.mu.Lock()
 	if len(b.reading.accounts[tenant].queue) == 0 && b.reading.take(tenant, bytes) {
@@ -83,21 +83,21 @@ func (b *Budget) Acquire(ctx context.Context, tenant string, bytes int64) error 
 	return ctx.Err()
 }
 
-// TryAcquire takes more bytes for a page that is being read, if there is room for the tenant at once.
+// TryAcquire reserves more bytes for a page that is being read, if there is room for the tenant at once.
 func (b *Budget) TryAcquire(tenant string, bytes int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.reading.take(tenant, bytes)
 }
 
-// Release gives back what was acquired.
+// Release frees what was acquired.
 func (b *Budget) Release(tenant string, bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading.give(tenant, bytes)
 }
 
-// keep changes what is remembered of a tenant's pods. Less is always granted.
+// keep changes the memory of a tenant's remembered pods by bytes. A decrease is always granted.
 func (b *Budget) keep(tenant string, bytes int64) bool {
 	if bytes == 0 {
 		return true
@@ -114,7 +114,7 @@ func (b *Budget) keep(tenant string, bytes int64) bool {
 // A pot is memory that tenants share.
 type pot struct {
 	size, used int64
-	accounts   map[string]account // of tenants that hold or wait for any
+	accounts   map[string]account // of tenants that hold or wait for memory
 }
 
 type account struct {
@@ -124,10 +124,10 @@ type account struct {
 
 type waiter struct {
 	bytes   int64
-	granted chan struct{} // closed
+	granted chan struct{} // closed when the bytes are granted
 }
 
-// fits reports whether a tenant may have bytes more now.
+// fits reports whether a tenant may have so many bytes more now.
 func (p *pot) fits(tenant string, bytes int64) bool {
 	held := p.accounts[tenant].held
 	return p.used+bytes <= p.size && (held == 0 || p.used+bytes <= p.size/2 || held+bytes <= p.size/2/int64(len(p.accounts)+1))
@@ -144,7 +144,7 @@ func (p *pot) take(tenant string, bytes int64) bool {
 	return true
 }
 
-// give takes bytes back and serves those who wait, of the tenant that holds least first.
+// give frees bytes and serves waiting requests, those of the tenant that holds least first.
 func (p *pot) give(tenant string, bytes int64) {
 	p.used -= bytes
 	a := p.accounts[tenant]
@@ -187,7 +187,7 @@ func (p *pot) wait(tenant string, w *waiter) {
 	p.accounts[tenant] = a
 }
 
-// leave takes back a waiter who has been granted nothing. Who waits behind it may ask for less.
+// leave removes a waiter that was not granted anything. The waiter behind it may need less.
 func (p *pot) leave(tenant string, w *waiter) {
 	a := p.accounts[tenant]
 	a.queue = slices.DeleteFunc(a.queue, func(x *waiter) bool { return x == w })
@@ -195,7 +195,7 @@ func (p *pot) leave(tenant string, w *waiter) {
 	p.serve()
 }
 
-// A lease is what a page takes of a budget, and the worker that reads it.
+// A lease is the memory of a page from a budget, and the worker that reads the page.
 type lease struct {
 	budget *Budget
 	tenant string
@@ -204,7 +204,7 @@ type lease struct {
 	*worker
 }
 
-// begin waits for the memory for a page.
+// begin waits for the memory of a page.
 func (l *lease) begin(ctx context.Context) *Error {
 	if err := l.budget.Acquire(ctx, l.tenant, page.Start); err != nil {
 		return &Error{Reason: Memory, Err: fmt.Errorf("the budget had no room in time: %w", err)}
@@ -230,7 +230,7 @@ func (l *lease) more(bytes int) bool {
 	return true
 }
 
-// end gives everything back.
+// end frees everything.
 func (l *lease) end() {
 	if l.worker != nil {
 		l.budget.workers.Put(l.release())

@@ -8,77 +8,77 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Config says what to read and within which limits. The zero value is valid: it reads vllm:num_requests_waiting from
-// http, port 5000, path /metrics.
+// Config says what to read, and its limits. The zero value is valid: it reads vllm:num_requests_waiting from http, port
+// 5000, path /metrics.
 type Config struct {
-	// Metrics are what is read, each giving one reading: at most MaxMetrics. None means Named("vllm:num_requests_waiting").
+	// Metrics are the metrics to read, at most MaxMetrics. None means Named("vllm:num_requests_waiting").
 	Metrics []Metric
 
-	// Interval is the time between two sweeps, 15 s by default. Nothing here waits for it; it sets the defaults below
-	// and decides on connections: up to 4 s they are kept open between sweeps, above only those of https are. vLLM
-	// closes idle connections after 5 s.
+	// Interval is the time between two sweeps, 15 s by default. The Scraper does not wait for it. It sets the defaults below
+	// and decides which connections are kept open between sweeps: all up to 4 s, only those of https above. vLLM closes idle
+	// connections after 5 s.
 	Interval time.Duration
 	// Timeout is for one request, from dialling to the last byte. The default is 3 s, or half the interval if that is
 	// less. It must be below Interval.
 	Timeout time.Duration
-	// DialTimeout is for the connection alone, 1 s by default.
+	// DialTimeout is for the connection only, 1 s by default.
 	DialTimeout time.Duration
-	// SweepTimeout is for a whole sweep, 9/10 of Interval by default: the rest is left for deciding, so that a rack
-	// that does not answer cannot delay the next decision. What is not read by then is missing.
+	// SweepTimeout is for a whole sweep, 9/10 of Interval by default. The rest is left for deciding, so that a rack that
+	// does not answer cannot delay the next decision. Pages that are not read by then are missing.
 	SweepTimeout time.Duration
-	// Spread is the time over which the requests of a sweep begin, each pod at a place of its own that follows from its
-	// identity. The default of 0 begins at once, Concurrency at a time. It must be below SweepTimeout.
+	// Spread is the time over which the requests of a sweep begin. Each pod has a fixed offset in it, which follows from its
+	// identity. With the default of 0 they begin at once, Concurrency at a time. It must be below SweepTimeout.
 	Spread time.Duration
-	// Staleness is how long the last value of a pod stands in for one that could not be fetched, and how old a sample
-	// with a timestamp of its own may be. The default is two intervals. Counters and histograms need a last scrape
-	// that is at most twice as old.
+	// Staleness is how long the last value of a pod replaces one that could not be fetched, and the highest age of a sample
+	// with its own timestamp. The default is two intervals. Counters and histograms need a previous scrape that is at most
+	// twice as old.
 	Staleness time.Duration
 
-	// Concurrency is the number of requests at a time, 64 by default. It needs pods * latency / interval, and pods
-	// without an answer hold a place for the whole Timeout.
+	// Concurrency is the number of simultaneous requests, 64 by default. It needs to be pods * latency / interval; pods
+	// without an answer use a slot for the whole Timeout.
 	Concurrency int
 	// MaxBody is the limit on the bytes of a page, after decompression, 16 MiB by default. Real pages reach 1 MB.
 	MaxBody int64
-	// MaxSeries is the limit on the samples of one family on a page, 10,000 by default; each bucket of a histogram is
-	// one. Real families have hundreds. A pod that has more fails, with TooMany.
+	// MaxSeries is the limit on the samples of one family on a page, 10,000 by default; each bucket of a histogram is a
+	// sample. Real families have hundreds. A pod with more fails with TooMany.
 	MaxSeries int
-	// Budget bounds the memory that pages take, and Tenant says whose they are: a namespace, or whatever shares it
-	// fairly. Scrapers of one process are to have one budget. None means one of 64 MiB for this Scraper alone.
+	// Budget bounds the memory for pages. Tenant is their owner, for example a namespace: the unit between which the budget
+	// is shared. The Scrapers of a process should share one budget. nil means 64 MiB for this Scraper alone.
 	Budget *Budget
 	Tenant string
 
 	// TLS is for https.
 	TLS TLSConfig
-	// Token is sent as "Authorization: Bearer", to https targets only unless AllowTokenOverHTTP. TokenFile is a file
-	// that holds it, read again at every sweep; white space around it is ignored. At most one of the two is set.
+	// Token is sent as "Authorization: Bearer", to https targets only unless AllowTokenOverHTTP is set. TokenFile is a file
+	// with the token, read again at every sweep; white space around it is ignored. At most one of the two is set.
 	Token     string
 	TokenFile string
-	// AllowTokenOverHTTP sends the token in the clear.
+	// AllowTokenOverHTTP allows sending the token unencrypted.
 	AllowTokenOverHTTP bool
-	// AllowLocal permits targets at loopback, link-local, multicast, unspecified and reserved addresses. Without it a pod cannot
-	// point the scraper at what only this machine can reach, nor at the metadata service of a cloud.
+	// AllowLocal permits targets at loopback, link-local, multicast, unspecified and reserved addresses. Without it a pod
+	// cannot direct the scraper to services that only this machine can reach, nor to the metadata service of a cloud.
 	AllowLocal bool
 
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// TLSConfig says whom to trust and who we are. The files are read again at every sweep; when one has changed, new
-// connections use it.
+// TLSConfig has the trusted authorities and the client certificate. The files are read again at every sweep; if one has
+// changed, new connections use it.
 type TLSConfig struct {
-	// CAFile holds the authorities to trust, in PEM. Empty means those of the system.
+	// CAFile has the certificates of the trusted authorities, in PEM. Empty means those of the system.
 	CAFile string
-	// CertFile and KeyFile are the client certificate, in PEM. Both or neither are set.
+	// CertFile and KeyFile are the client certificate and its key, in PEM. Both or neither are set.
 	CertFile string
 	KeyFile  string
 	// ServerName is the name that certificates are checked for, instead of the target's host: the certificate of a pod
-	// seldom has its IP address.
+	// seldom contains its IP address.
 	ServerName string
-	// InsecureSkipVerify accepts any certificate. Who can redirect traffic can then answer in place of a pod.
+	// InsecureSkipVerify accepts any certificate. Anyone who can redirect traffic can then answer in place of a pod.
 	InsecureSkipVerify bool
 }
 
-// MaxMetrics is how many metrics a Config may have: each costs memory for each pod and, on a page, time for each line.
+// MaxMetrics is the most metrics of a Config: each costs memory for each pod and time for each line of a page.
 const MaxMetrics = 256
 
 const (
@@ -108,13 +108,13 @@ func (c Config) orDefault() Config {
 		c.Budget = newBudget(defaultBudget)
 	}
 	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the one clock of this package: the documented default of Config.Now
+		c.Now = time.Now //nolint:forbidigo // the only clock of this package: the documented default of Config.Now
 	}
 	return c
 }
 
-// Validate reports every wrong field at once, each as a *scaling.FieldError with a path like
-// "metrics[1].terms[0].quantile". It looks at no file.
+// Validate reports every wrong field at once, each as a *scaling.FieldError with a path such as
+// "metrics[1].terms[0].quantile". It does not read files.
 func (c Config) Validate() error {
 	c = c.orDefault()
 	var e scaling.FieldErrors
@@ -137,7 +137,7 @@ func (c Config) Validate() error {
 	e.Check(c.MaxBody > 0 && c.MaxBody < 1<<40, "maxBody", c.MaxBody, "must be positive and below 1 TiB")
 	e.Check(c.MaxSeries > 0, "maxSeries", c.MaxSeries, "must be positive")
 	e.Check((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.keyFile", c.TLS.KeyFile, "must be set if and only if tls.certFile is")
-	// The token itself is shown nowhere.
+	// The token itself is never shown.
 	e.Check(c.Token == "" || c.TokenFile == "", "tokenFile", c.TokenFile, "must be empty if token is set")
 	e.Check(c.Token == "" || validToken(c.Token), "token", "(hidden)", tokenRule)
 	return e.Err()
@@ -145,7 +145,7 @@ func (c Config) Validate() error {
 
 const tokenRule = "must be at most 16 KiB of printable ASCII without spaces"
 
-// validToken keeps out what could end a header or could not be recognised in an answer.
+// validToken refuses a token that could end a header or could not be recognised in an answer.
 func validToken(t string) bool {
 	if t == "" || len(t) > maxToken {
 		return false

@@ -7,16 +7,16 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A tally is what histograms have counted: of a pod in one sweep, or of the fleet since the first.
+// A tally is the count of histograms: of a pod in one sweep, or of the fleet since the first sweep.
 type tally struct {
 	bounds    []float64 // of the buckets
-	counts    []float64 // not cumulative, one more than bounds
+	counts    []float64 // per bucket, not cumulative; one more than bounds
 	sum, less float64
-	shown     float64 // of the fleet: the greatest sum - less that was told, as counters are not read at one instant
+	shown     float64 // of the fleet: the highest sum - less that was reported, as counters are not read at the same time
 }
 
-// tally adds what a page has counted to what its pod has, and returns as the share how many observations that were.
-// Every series is looked at even after one has failed, so that nothing is counted twice. The failure is that of the first.
+// tally adds what a page has counted to the tally of its pod, and returns the number of observations as the share. It reads
+// every series even after one has failed, so that nothing is counted twice. The returned failure is the first one.
 func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share, *Error) {
 	if fail := p.damage(w); fail != nil {
 		return nil, fail
@@ -40,8 +40,8 @@ func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share
 	return out, nil
 }
 
-// tally adds what one Series of a page has counted since the last page, and returns how much that is. A failure may come
-// beside it, as when one engine of several is missing.
+// tally adds what one Series of a page has counted since the last page, and returns how much that is. It may return a
+// failure too, for example if one engine of several is missing.
 func (s *seriesPlan) tally(w *worker, now moment, m *memory, last *baseline, into *tally, other bool) (float64, *Error) {
 	k, fail := s.find(w, now)
 	if fail != nil {
@@ -104,15 +104,15 @@ func (s *seriesPlan) into(w *worker, to *tally, other bool) (total float64) {
 	return total
 }
 
-// rises leaves in w.rows by how much each series of w.current has risen since the last page: nothing where that cannot be
-// told, so that it is never more than what came. Series of the last page that are missing are remembered, as they may
-// come back, for as long as an increase may be waited for.
+// rises sets w.rows to the increase of each series of w.current since the last page. An increase that cannot be determined
+// is 0, so that the result is never too high. Series of the last page that are missing are remembered, as they may come
+// back, for as long as an increase may span.
 func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
 	b := &w.current
 	w.rows = append(w.rows[:0], b.rows...)
 	width := b.width()
 	if last.known() && !last.lost && last.restarted(b) {
-		return nil // all that it has came since
+		return nil // all of its counts came since
 	}
 	fresh := last.lost || !last.known() || last.family != b.family || !slices.Equal(last.bounds, b.bounds)
 	clear(w.ids)
@@ -127,7 +127,7 @@ func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
 		row := w.rows[i*width : (i+1)*width]
 		j, ok := w.ids[id]
 		switch {
-		case ok && last.began[j] != 0 && b.began[i] != 0 && last.began[j] != b.began[i]: // it alone has restarted
+		case ok && last.began[j] != 0 && b.began[i] != 0 && last.began[j] != b.began[i]: // only this series has restarted
 		case ok:
 			increase(row, last.row(j))
 		case !fresh && last.isBefore(b.began[i], b), seen && (reader.isBefore(b.start, b) || reader.isBefore(b.began[i], b)):
@@ -158,14 +158,14 @@ func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
 	return failf(NoBaseline, "%d of %d series of the last scrape are gone", missing, len(last.ids))
 }
 
-// maxMissing is how many series of a pod are remembered that are on its page no more.
+// maxMissing is how many series of a pod that are no longer on its page are remembered.
 const maxMissing = 1024
 
-// collect adds what the pods have counted in a sweep to what the fleet has, and returns that.
+// collect adds what the pods have counted in a sweep to the fleet's tally, and returns the tally.
 func (s *Scraper) collect(i int, visits []*visit, at time.Time) (scaling.Histogram, error) {
 	p, total := &s.plan.metrics[i], &s.totals[i]
 	h := scaling.Histogram{Metric: p.Name, At: at}
-	var first *tally // that has buckets
+	var first *tally // the first one with buckets
 	answered, notReady, same := 0, 0, false
 	for _, v := range visits {
 		if v.pod.State.waits() {
@@ -195,7 +195,7 @@ func (s *Scraper) collect(i int, visits []*visit, at time.Time) (scaling.Histogr
 	return h, nil
 }
 
-// add adds a pod's counts, those of other buckets where their lower end is.
+// add adds a pod's counts. Counts of buckets with other bounds go to the bucket of their lower end.
 func (t *tally) add(pod *tally) {
 	t.sum += pod.sum
 	t.less += pod.less
@@ -210,7 +210,7 @@ func (t *tally) add(pod *tally) {
 			if i > 0 {
 				low = pod.bounds[i-1]
 			}
-			// The bucket that has what is just above low.
+			// The bucket of numbers just above low.
 			if at, _ = slices.BinarySearch(t.bounds, low); at < len(t.bounds) && t.bounds[at] == low {
 				at++
 			}

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// maxCredential bounds a credential file, so that a path to a device or a log does not fill memory.
+// maxCredential limits the size of a credential file, so that a path to a device or a log cannot fill the memory.
 const maxCredential = 1 << 20
 
-// credentials are the files of a configuration as they were read last. Their contents are compared, not their times:
-// a rotation within the granularity of a file system's clock would be missed, and the files are small.
+// credentials are the files of a configuration as they were last read. Their contents are compared, not their times: two
+// changes within the time resolution of the file system would be missed, and the files are small.
 type credentials struct {
 	config                 TLSConfig
 	tokenFile              string
@@ -49,8 +49,8 @@ func readCredential(path string) (data []byte, err error) {
 	return data, err
 }
 
-// reload reads the files again. tlsChanged reports that connections must be made anew. If a file cannot be used, for
-// one because it is just being written, everything stays as it was and the error says so.
+// reload reads the files again. tlsChanged reports that new connections must be made. If a file cannot be used, for example
+// because it is being written, everything stays as it was and reload returns an error.
 func (c *credentials) reload() (tlsChanged bool, err error) {
 	var (
 		next = *c
@@ -115,7 +115,7 @@ func (c *credentials) build() (*tls.Config, error) {
 	return t, nil
 }
 
-// tokenFor returns the token to send to a scheme, or none.
+// tokenFor returns the token to send with a scheme, or none.
 func (c *credentials) tokenFor(scheme string) string {
 	if scheme == "https" || c.tokenOverHTTP {
 		return c.token

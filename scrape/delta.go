@@ -10,10 +10,10 @@ import (
 	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
-// startFamily tells when the process of a page started.
+// startFamily is the family with the time at which the process of a page started.
 const startFamily = "process_start_time_seconds"
 
-// createdFamily is the family that tells when a counter or histogram began: Python's client drops _total first.
+// createdFamily is the family with the time at which a counter or histogram was created: Python's client drops _total first.
 func createdFamily(name string, read Read) string {
 	if read == Rate {
 		name = strings.TrimSuffix(name, "_total")
@@ -21,17 +21,17 @@ func createdFamily(name string, read Read) string {
 	return name + "_created"
 }
 
-// A baseline is what one Series of a Metric counted on a pod's last good page.
+// A baseline is what one Series of a Metric had counted on a pod's last good page.
 type baseline struct {
 	at     time.Time
-	family string    // which of the aliases; empty while the page had none
+	family string    // which of the aliases; empty if the page had none
 	start  float64   // process_start_time_seconds; 0 if unknown
-	bounds []float64 // of the buckets of all series of a Quantile; never written to
+	bounds []float64 // of the buckets of all series of a Quantile; never changed
 	ids    []uint64  // of the series, in the order of the page
 	began  []float64 // when they were created; 0 if unknown
-	rows   []float64 // what they counted, width() numbers each: see [worker.row]
-	lost   bool      // there was no memory left to remember the page
-	gone   time.Time // of Counts: since when some of the series have been missing from the page
+	rows   []float64 // their counts, width() numbers each: see [worker.row]
+	lost   bool      // the budget had no memory for the page
+	gone   time.Time // for Counts: since when some of the series have been missing from the page
 }
 
 // width is how many numbers a series has.
@@ -42,15 +42,15 @@ func (b *baseline) row(i int) []float64 { return b.rows[i*b.width() : (i+1)*b.wi
 // known reports whether there ever was a page.
 func (b *baseline) known() bool { return !b.at.IsZero() }
 
-// absent notes a page without the family. The first such page is a baseline too. Later ones leave the baseline that
-// there is, so that a family which flickers goes on from where it was.
+// absent records a page without the family. The first such page is a baseline too. Later ones leave the present baseline, so
+// that a family that disappears for a while continues from its last counts.
 func (b *baseline) absent(at time.Time) {
 	if !b.known() || b.family == "" {
 		*b = baseline{at: at}
 	}
 }
 
-// elapsed returns the seconds from the baseline to now, or a failure if no increase can be told.
+// elapsed returns the seconds from the baseline to now, or a failure if no increase can be determined.
 func (b *baseline) elapsed(now *baseline, limit time.Duration) (float64, *Error) {
 	switch age := now.at.Sub(b.at); {
 	case b.lost:
@@ -68,9 +68,9 @@ func (b *baseline) elapsed(now *baseline, limit time.Duration) (float64, *Error)
 	}
 }
 
-// restarted reports whether another process serves the page now. A process cannot come back within a second, while its
-// start time may wobble by one: Linux derives it from a boot time that follows clock corrections. Where both pages have one
-// they are compared with each other alone, as the pod's clock may be ahead of this one.
+// restarted reports whether another process serves the page now. A process cannot restart within a second, while its start
+// time may vary by one: Linux derives it from a boot time that follows clock corrections. If both pages have a start time,
+// only these are compared, as the pod's clock may be ahead of this one.
 func (b *baseline) restarted(now *baseline) bool {
 	if b.start == 0 {
 		return b.isBefore(now.start, now)
@@ -78,16 +78,17 @@ func (b *baseline) restarted(now *baseline) bool {
 	return now.start != 0 && math.Abs(now.start-b.start) > 1
 }
 
-// isBefore reports whether a Unix time of the pod is after the baseline, or at most a second before it. A time that is yet
-// to come says that the pod's clock is ahead, and nothing else.
+// isBefore reports whether the baseline is before a Unix time of the pod, or at most a second after it. A time in the future
+// only shows that the pod's clock is ahead, and does not count.
 func (b *baseline) isBefore(unix float64, now *baseline) bool {
 	at := func(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 	return unix != 0 && unix >= at(b.at)-1 && unix <= at(now.at)+1
 }
 
-// counted reads what needs two pages: the rates of w.list, or the distribution of all of it. An increase is told only
-// if nothing can be missing from it: a series that the last page had is here, and one that it had not has counted
-// nothing yet, or is known to have begun since. Else there is no baseline; the next page has one.
+// counted reads what needs two pages: the rates of w.list, or the distribution over all of it. It returns an increase only
+// if nothing can be missing from it: every series of the last page is here, and a series that the last page did not have has
+// counted nothing yet, or is known to have begun since. Otherwise it reports NoBaseline, and this page is the baseline of
+// the next one.
 func (s *seriesPlan) counted(w *worker, k int, now moment, m *memory, last *baseline) (*distribution, *Error) {
 	current := w.begin(s.Families[k], now)
 	for i := range w.list {
@@ -131,7 +132,7 @@ func (s *seriesPlan) counted(w *worker, k int, now moment, m *memory, last *base
 	return d, nil
 }
 
-// begin makes w.current that of a page without series.
+// begin resets w.current to a page without series.
 func (w *worker) begin(family string, now moment) *baseline {
 	b := &w.current
 	*b = baseline{at: now.at, family: family, start: now.start, bounds: b.bounds[:0], ids: b.ids[:0], began: b.began[:0], rows: b.rows[:0]}
@@ -169,7 +170,7 @@ func (s *seriesPlan) count(w *worker, c *chosen, created int) (fail *Error) {
 	return nil
 }
 
-// identity is FNV-1a of the labels: short, and the same in every process.
+// identity is the FNV-1a hash of the labels: short, and the same in every process.
 func identity(key []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range key {
@@ -178,8 +179,8 @@ func identity(key []byte) uint64 {
 	return h
 }
 
-// increases leaves in w.rows by how much w.current has risen since the last page. gone reports that the last page had
-// more series, which leaves it in place: they may be back on the next.
+// increases sets w.rows to the increase of w.current since the last page. gone reports that the last page had more series;
+// the baseline then stays in place, as they may be back on the next page.
 func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
 	now := &w.current
 	w.rows = append(w.rows[:0], now.rows...)
@@ -204,7 +205,7 @@ func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
 		case !ok && fail == nil && !last.isBefore(now.began[i], now) && slices.Max(row) > 0:
 			fail = failf(NoBaseline, "a series is new, and nothing says that it began since the last scrape")
 		case !ok:
-		case last.began[j] != 0 && now.began[i] != 0 && last.began[j] != now.began[i]: // it alone has restarted
+		case last.began[j] != 0 && now.began[i] != 0 && last.began[j] != now.began[i]: // only this series has restarted
 			found++
 		case !slices.Equal(last.bounds, now.bounds):
 			return false, failf(Buckets, "the bounds of the buckets have changed")
@@ -219,8 +220,8 @@ func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
 	return false, fail
 }
 
-// increase takes from row what was counted before. A drop anywhere means that the series began again from 0, so that
-// all of it came after; -1 is a number that is not known.
+// increase subtracts from row what was counted before. A decrease of any number means that the series restarted from 0, so
+// that all of it is new. -1 is an unknown number.
 func increase(row, before []float64) {
 	for i := range row {
 		if row[i] >= 0 && row[i] < before[i] {
@@ -229,19 +230,19 @@ func increase(row, before []float64) {
 	}
 	for i := range row {
 		row[i] = max(0, row[i]-before[i])
-		// Servers do not render all buckets at one instant, so a difference may dip; a cumulative count cannot.
+		// Servers do not render all buckets at the same time, so a difference may decrease; a cumulative count cannot.
 		if i > 2 {
 			row[i] = max(row[i], row[i-1])
 		}
 	}
 }
 
-// bytes is about what the baseline holds.
+// bytes is the approximate memory of the baseline.
 func (b *baseline) bytes() int64 {
 	return int64(8 * (len(b.bounds) + len(b.ids) + len(b.began) + len(b.rows)))
 }
 
-// keep remembers current in place of last, if the budget has the memory.
+// keep stores current in place of last, if the budget has the memory.
 func (m *memory) keep(last, current *baseline) {
 	had := last.bytes()
 	if !m.budget.keep(m.tenant, current.bytes()-had) {
@@ -259,7 +260,7 @@ func (m *memory) keep(last, current *baseline) {
 	}
 }
 
-// refill copies from into the memory of old, unless that is far too large.
+// refill copies from into the memory of old, unless that is much too large.
 func refill[T any](old, from []T) []T {
 	if cap(old) > 2*len(from)+16 {
 		old = nil
@@ -267,7 +268,7 @@ func refill[T any](old, from []T) []T {
 	return append(slices.Grow(old[:0], len(from)), from...)
 }
 
-// forget gives back what is remembered of a pod that is gone.
+// forget frees what is remembered of a pod that is gone.
 func (m *memory) forget() {
 	for _, series := range m.baselines {
 		for i := range series {
@@ -276,7 +277,7 @@ func (m *memory) forget() {
 	}
 }
 
-// startTime returns process_start_time_seconds of the page, or 0 if it is absent, ambiguous or no number.
+// startTime returns process_start_time_seconds of the page, or 0 if it is absent, ambiguous or not a number.
 func (w *worker) startTime() float64 {
 	x := w.page.First(0)
 	if x == nil || w.page.Next(x) != nil || x.Twice || !x.HasValue || checkNumber(x.Value) != nil {

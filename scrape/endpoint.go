@@ -11,26 +11,26 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// The source that applies where an Endpoint leaves a field zero.
+// The defaults of an Endpoint's fields.
 const (
 	DefaultScheme = "http"
 	DefaultPort   = 5000
 	DefaultPath   = "/metrics"
 )
 
-// An Endpoint is where every pod of a fleet serves a page. The zero value is http, port 5000, path /metrics.
+// An Endpoint is the address at which every pod of a fleet serves a page. The zero value is http, port 5000, path /metrics.
 type Endpoint struct {
 	// Scheme is "http" (the default) or "https".
 	Scheme string
 	// Port is between 1 and 65535; 0 means 5000.
 	Port int
 	// Path begins with one '/' and may end in a query, as in "/metrics?name[]=vllm:num_requests_waiting"; empty means
-	// /metrics. A fragment, a control byte or a second '/' at its beginning is refused: "//host/x" would be read as
+	// /metrics. A fragment, a control byte and a second '/' at its beginning are refused: "//host/x" would be read as
 	// another host.
 	Path string
 }
 
-// String returns the endpoint as a URL without a host, its defaults filled in: "http://:5000/metrics".
+// String returns the endpoint as a URL without a host, with its defaults: "http://:5000/metrics".
 func (e Endpoint) String() string {
 	e = e.orDefault()
 	return e.Scheme + "://:" + strconv.Itoa(e.Port) + e.Path
@@ -55,7 +55,7 @@ func validPath(p string) bool {
 		return false
 	}
 	for i := range len(p) {
-		// Backslashes are '/' to some servers and proxies.
+		// Some servers and proxies treat backslashes as '/'.
 		if c := p[i]; c <= ' ' || c == 0x7f || c == '#' || c == '\\' {
 			return false
 		}
@@ -68,18 +68,18 @@ func validPath(p string) bool {
 type Pod struct {
 	// Name is unique in a sweep; results are sorted by it. A second pod of the same name counts once.
 	Name string
-	// UID tells a pod from another one that had its name before: what is remembered of a pod (its last values, its
-	// counters) belongs to the UID, or to the name where the UID is empty. A second pod of the same UID counts once.
+	// UID distinguishes a pod from an earlier one of the same name. The last values and counters of a pod are remembered by
+	// its UID, or by its name if the UID is empty. A second pod of the same UID counts once.
 	UID string
 	// Host is an IP address or a host name. IPv6 addresses are written without brackets.
 	Host string
-	// State says whether the pod is scraped and how it counts. The zero value is Ready.
+	// State says whether the pod is scraped, and how it counts. The zero value is Ready.
 	State PodState
-	// Stuck says of a pod that is not ready that it never was and is not expected any more (scaling.StartDeadline): it
-	// carries nothing, and counts 0 in a reading's Upper. A pod that is Unschedulable is stuck at once.
+	// Stuck is set for a pod that is not ready, never was, and is not expected to become ready any more
+	// (scaling.StartDeadline). It has no load and counts 0 in a reading's Upper. An Unschedulable pod is always stuck.
 	Stuck bool
-	// URL replaces Host and the metrics' Endpoint for a static target: "http://127.0.0.1:8100", with the endpoint's
-	// path, or "http://127.0.0.1:8100/metrics", with its own. It has no user, no fragment, and only http or https.
+	// URL replaces Host and the metrics' Endpoint for a static target: "http://127.0.0.1:8100", with the endpoint's path, or
+	// "http://127.0.0.1:8100/metrics", with its own. It has no user and no fragment, and only http or https.
 	URL string
 }
 
@@ -89,15 +89,15 @@ type PodState uint8
 // The states of a pod.
 const (
 	Ready       PodState = iota // scraped
-	NotReady                    // pending or booting: not scraped, counts as a missing pod
+	NotReady                    // pending or starting: not scraped, counts as a missing pod
 	Terminating                 // left out, like the two below: its load is moving elsewhere
 	Failed
 	Completed
-	Unschedulable // not ready, as no node takes it
-	Crashing      // not ready, as it starts and fails
+	Unschedulable // not ready: no node has room for it
+	Crashing      // not ready: it starts and fails
 )
 
-// Counts reports whether such a pod is one of the fleet: ready, or to become ready.
+// Counts reports whether such a pod belongs to the fleet: it is ready, or will become ready.
 func (s PodState) Counts() bool { return s == Ready || s.waits() }
 
 // waits reports whether such a pod is not scraped and counts as a missing one.
@@ -111,7 +111,7 @@ func (s PodState) String() string {
 	return nameOf([]string{"Ready", "NotReady", "Terminating", "Failed", "Completed", "Unschedulable", "Crashing"}, int(s), "PodState")
 }
 
-// identity is the key of what is remembered of a pod. A UID and a name that happen to be equal stay apart.
+// identity is the key of what is remembered of a pod. A UID and a name that happen to be equal have different keys.
 func (p *Pod) identity() string {
 	if p.UID != "" {
 		return "uid/" + p.UID
@@ -119,8 +119,8 @@ func (p *Pod) identity() string {
 	return "name/" + p.Name
 }
 
-// target returns the address of a pod's page. own says that the pod's URL has a path of its own, so that every
-// endpoint leads there.
+// target returns the address of a pod's page. own reports that the pod's URL has a path of its own, which then replaces that
+// of every endpoint.
 func target(p *Pod, e Endpoint) (u *url.URL, own bool, err error) {
 	if p.URL != "" {
 		return static(p.URL, e)
@@ -138,7 +138,7 @@ func static(raw string, e Endpoint) (u *url.URL, own bool, err error) {
 	u, err = url.Parse(raw)
 	switch {
 	case err != nil:
-		// url.Parse repeats its input in the error, which may hold a password.
+		// url.Parse repeats its input in the error, which may contain a password.
 		return nil, false, badTarget("url", "", "must be a URL")
 	case u.User != nil:
 		return nil, false, badTarget("url", "", "must not hold a user: give a token or a client certificate")
@@ -162,11 +162,11 @@ func static(raw string, e Endpoint) (u *url.URL, own bool, err error) {
 	return u, own, nil
 }
 
-// setPath splits the query off, so that a '?' is not escaped into the path.
+// setPath separates the query, so that a '?' is not escaped into the path.
 func setPath(u *url.URL, p string) {
 	p, query, _ := strings.Cut(p, "?")
 	u.RawQuery = query
-	// validPath has tried the path already. RawPath keeps an encoding like %2F as it was given.
+	// validPath has parsed the path already. RawPath keeps an encoding such as %2F as it was given.
 	u.Path, _ = url.PathUnescape(p)
 	if u.Path != p {
 		u.RawPath = p

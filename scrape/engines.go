@@ -7,8 +7,8 @@ import (
 	"github.com/inferscale/inferscale/internal/enginemetrics"
 )
 
-// An Engine is an inference server whose metrics are known: their names through the versions, their reduction over
-// several series, and where they are served.
+// An Engine is an inference server with known metrics: their names in each version, how several series are reduced, and
+// where they are served.
 type Engine uint8
 
 // The engines.
@@ -16,7 +16,7 @@ const (
 	VLLM     Engine = iota + 1 // port 8000, /metrics; V1 names first, then V0
 	SGLang                     // port 30000, /metrics; only with --enable-metrics
 	TGI                        // port 80, /metrics
-	TRTLLM                     // trtllm-serve: port 8000, /prometheus/metrics. Its /metrics is another thing: reading it consumes it
+	TRTLLM                     // trtllm-serve: port 8000, /prometheus/metrics. Its /metrics is something else: reading it consumes it
 	Triton                     // Triton's TensorRT-LLM backend: port 8002, /metrics
 	Dynamo                     // frontend port 8000, workers port 8081, /metrics
 	LlamaCPP                   // llama.cpp server: port 8080, /metrics; only with --metrics
@@ -30,27 +30,27 @@ func (e Engine) String() string {
 	return nameOf([]string{"Engine(0)", "VLLM", "SGLang", "TGI", "TRTLLM", "Triton", "Dynamo", "LlamaCPP"}, int(e), "Engine")
 }
 
-// A Signal is a number that every engine should have, under whatever name.
+// A Signal is a number that every engine should have, under different names.
 type Signal uint8
 
 // The signals.
 const (
-	Waiting            Signal = iota + 1 // requests queued; over data-parallel engines their sum
-	Running                              // requests in the batch; their sum
+	Waiting            Signal = iota + 1 // requests queued; summed over data-parallel engines
+	Running                              // requests in the batch; summed over data-parallel engines
 	InFlight                             // Waiting + Running
-	KVCacheUsage                         // share of the KV cache in use, 0 to 1; over data-parallel engines the mean
+	KVCacheUsage                         // share of the KV cache in use, 0 to 1; averaged over data-parallel engines
 	TTFT                                 // seconds to the first token, of what was observed between two scrapes
-	TPOT                                 // seconds per output token after the first, likewise
+	TPOT                                 // seconds per output token after the first, of what was observed between two scrapes
 	PrefixCacheHitRate                   // share of the prefix cache queries that hit, 0 to 1
-	Preemptions                          // requests thrown out of the batch, per second
+	Preemptions                          // requests preempted from the batch, per second
 
-	// Those from here on are read as Counts: histograms of the fleet.
+	// The signals from here on are read as Counts: histograms of the fleet.
 
-	PromptTokens     // tokens of the prompts of requests that finished
-	GenerationTokens // tokens of their answers
-	Prefilled        // requests that got a first token, and the tokens of prompts that were computed, not taken from a cache
+	PromptTokens     // prompt tokens of requests that finished
+	GenerationTokens // answer tokens of requests that finished
+	Prefilled        // requests that got a first token, and their prompt tokens that were computed, not taken from a cache
 	TTFTs            // seconds to the first token
-	TPOTs            // seconds per output token after the first, by request; by token where an engine has only that
+	TPOTs            // seconds per output token after the first, by request; by token if the engine has only that
 )
 
 // Signals returns the signals that are readings.
@@ -99,8 +99,8 @@ func (e Engine) Endpoint() Endpoint {
 	}
 }
 
-// Metric returns the metric of a signal, named like the signal, at the engine's default endpoint. TTFT and TPOT are
-// means; see [Engine.Quantile]. A signal that the engine lacks is a *NoSignalError.
+// Metric returns the metric of a signal, with the signal's name, at the engine's default endpoint. TTFT and TPOT are means;
+// see [Engine.Quantile]. For a signal that the engine lacks the error is a *NoSignalError.
 func (e Engine) Metric(s Signal) (Metric, error) {
 	m := Metric{Name: s.String(), Endpoint: e.Endpoint()}
 	if s >= PromptTokens {
@@ -146,8 +146,8 @@ func (e Engine) counted(m Metric, s Signal) (Metric, error) {
 	return m, nil
 }
 
-// Quantile returns TTFT or TPOT as a quantile of what was observed between two scrapes, 0 < q < 1. Another signal, or
-// one that the engine lacks, is a *NoSignalError.
+// Quantile returns TTFT or TPOT as a quantile of what was observed between two scrapes, 0 < q < 1. For another signal, or
+// one that the engine lacks, the error is a *NoSignalError.
 func (e Engine) Quantile(s Signal, q float64) (Metric, error) {
 	m, err := e.Metric(s)
 	if err != nil {
@@ -181,7 +181,7 @@ func (e Engine) series(s Signal) []Series {
 	return []Series{seriesOf(found, enginemetrics.KindOf(name))}
 }
 
-// over returns what a signal is divided by, or nothing.
+// over returns the divisors of a signal, or nothing.
 func (e Engine) over(s Signal) []Series {
 	name := ""
 	switch {
@@ -197,7 +197,7 @@ func (e Engine) over(s Signal) []Series {
 	return []Series{seriesOf(found, enginemetrics.KindOf(name))}
 }
 
-// seriesOf makes the series of a page of what the table of names has.
+// seriesOf makes a Series from an entry of the table of names.
 func seriesOf(found enginemetrics.Source, kind enginemetrics.Kind) Series {
 	s := Series{Families: found.Families, Scale: found.Scale, GroupBy: found.GroupBy}
 	if found.Label != "" {
@@ -226,18 +226,18 @@ func seriesOf(found enginemetrics.Source, kind enginemetrics.Kind) Series {
 	return s
 }
 
-// Named returns a metric that reads one family, named like it, at the default endpoint.
+// Named returns a metric that reads one family, with the family's name, at the default endpoint.
 //
-// A family of a preset, or another one whose reduction is known, gets that reduction: queues are summed over
-// data-parallel engines, utilisations averaged, counters read as a Rate, histograms as a Mean. Aliases are not tried:
-// the family is read under this name alone. Of any other family nothing is known, so its one series is read as a
-// Value, and several are the error "ambiguous: N series", as a guess would be silent.
+// A family of a preset, or another one with a known reduction, gets that reduction: queues are summed over data-parallel
+// engines, utilisations averaged, counters read as a Rate, histograms as a Mean. Aliases are not tried: the family is read
+// under this name only. Any other family is unknown: a single series is read as a Value, and several give the error
+// "ambiguous: N series", since a wrong guess would not be noticed.
 func Named(name string) Metric {
 	m := Metric{Name: name}
 	for _, e := range Engines() {
 		for _, signal := range Signals() {
 			for _, s := range append(e.series(signal), e.over(signal)...) {
-				// A family that needs a matcher to mean the signal means nothing by its name alone.
+				// A family that needs a matcher to be the signal cannot be recognised by its name alone.
 				if slices.Contains(s.Families, name) && len(s.Match) == 0 {
 					s.Families = []string{name}
 					m.Terms = []Series{s}

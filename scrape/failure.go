@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// ErrNoPods is what every metric of a sweep over no pods reports: nothing to read is not the same as no load.
+// ErrNoPods is the error of every metric of a sweep without pods: nothing to read is not the same as no load.
 var ErrNoPods = errors.New("no pods")
 
-// A Reason says why a pod gave no value. Its names are stable and fit a label of a metric.
+// A Reason says why a pod gave no value. Its names are stable and can be used as a label of a metric.
 type Reason uint8
 
-// The reasons. Up to Encoding the page was not had, and the pod's last value stands in while it is young enough. From
-// TooMany on the page was had and says nothing usable, and an old value would contradict it.
+// The reasons. For those up to Encoding there is no page, and the pod's last value replaces it while it is young enough.
+// From TooMany on there is a page without a usable value, and an old value would contradict it.
 const (
 	None Reason = iota // the pod gave a value
 
@@ -24,10 +24,10 @@ const (
 	Dial        // the name is unknown or the address unreachable
 	Forbidden   // an address of this machine, its link or its cloud, without AllowLocal
 	Target      // the pod's Host or URL cannot be used
-	TLS         // no trust, no handshake, or not TLS at all
-	Redirect    // sent elsewhere, or twice
+	TLS         // no trust, no handshake, or no TLS at all
+	Redirect    // redirected elsewhere, or twice
 	Status      // a status other than 200
-	Header      // no HTTP, or headers above the limit
+	Header      // not HTTP, or headers above the limit
 	ContentType // not text/plain
 	TooLarge    // a body above MaxBody, or more than a sweep may read
 	Memory      // the Budget had no room for the page
@@ -36,17 +36,17 @@ const (
 
 	TooMany        // more than MaxSeries samples of a family, or 256 buckets of a histogram
 	Parse          // a line of a wanted family is malformed
-	NotFound       // no family of that name, or no series that matches
+	NotFound       // no family of that name, or no matching series
 	Type           // the family's type does not fit what is read
-	Ambiguous      // several series and no rule to make one number of them
-	Duplicate      // one series twice
+	Ambiguous      // several series and no rule to combine them
+	Duplicate      // the same series twice
 	NonFinite      // NaN or infinite
-	Negative       // below zero, as the sentinel -1
+	Negative       // below zero, such as the sentinel -1
 	Stale          // the page's own timestamp is too old
 	Buckets        // buckets that differ, decrease or are missing
 	NoBaseline     // the first scrape of a counter or histogram
 	NoObservations // nothing was observed between the two scrapes: 0/0
-	NoPods         // of a metric over the fleet: there is no pod, or none is ready
+	NoPods         // of a metric of the fleet: there is no pod, or none is ready
 )
 
 // String returns the name of the constant.
@@ -59,14 +59,14 @@ func (r Reason) String() string {
 	}, int(r), "Reason")
 }
 
-// Fetch reports whether the reason is that the page could not be had, as opposed to what is on it.
+// Fetch reports whether the reason is that there is no page, as opposed to its content.
 func (r Reason) Fetch() bool { return r > None && r < TooMany }
 
-// An Error says why there is no value: of one pod for one metric, of one pod for all of them (Metric is empty), or of
-// a metric over the fleet (Pod is empty).
+// An Error says why there is no value: of one pod for one metric, of one pod for all metrics (Metric is empty), or of a
+// metric of the fleet (Pod is empty).
 //
-// Its text never holds the token, even where a pod repeats it, and of what a pod answered no more than 300 bytes, quoted:
-// an answer is not to be trusted with a log.
+// Its text never contains the token, even if a pod repeats it, and at most 300 bytes of a pod's answer, quoted, since
+// answers are not trusted input for a log.
 type Error struct {
 	Pod    string
 	Metric string
@@ -91,14 +91,14 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what happened: errors.Is finds context.DeadlineExceeded, for one.
+// Unwrap returns what happened: for example, errors.Is finds context.DeadlineExceeded.
 func (e *Error) Unwrap() error { return e.Err }
 
 func failf(r Reason, format string, args ...any) *Error {
 	return &Error{Reason: r, Err: fmt.Errorf(format, args...)}
 }
 
-// of returns a copy of e with the pod and the metric filled in.
+// of returns a copy of e with the pod and the metric set.
 func (e *Error) of(pod, metric string) *Error {
 	return &Error{Pod: pod, Metric: metric, Reason: e.Reason, Err: e.Err}
 }

@@ -19,29 +19,30 @@ import (
 )
 
 const (
-	// headerLimit is small, as headers are in no budget and a map of them is 20 times their size. Engines send a few hundred bytes.
+	// headerLimit is small, as no budget covers headers and a map of them takes 20 times their size. Engines send a few
+	// hundred bytes.
 	headerLimit   = 4 << 10
 	drainLimit    = 4 << 10
 	keepAliveUpTo = 4 * time.Second
 	// idleLimit is just under the 5 s after which uvicorn, and so vLLM, closes an idle connection.
 	idleLimit = 4500 * time.Millisecond
-	// A sweep reads so many bytes of pages, and so many more for each pod.
+	// A sweep reads at most sweepBytes of pages, plus podBytes for each pod.
 	sweepBytes = 64 << 20
 	podBytes   = 1 << 20
 )
 
-// errSweep is what is said of a page when the sweep has read all that it may.
+// errSweep is the error of a page that is beyond the limit of a sweep.
 var errSweep = errors.New("the pages of this sweep are longer than 64 MiB and 1 MiB for each pod")
 
-// A fetcher gets pages. It has transports of its own: the default one follows a proxy from the environment and keeps
-// at most 100 connections.
+// A fetcher gets pages. It has its own transports: the default one uses a proxy from the environment and keeps at most 100
+// connections.
 type fetcher struct {
 	config        Config
 	credentials   *credentials
 	plain, secure *http.Transport
 	headers       map[string]http.Header // by scheme
 	filter        *page.Filter
-	token         string // that is kept out of errors
+	token         string // which must not appear in errors
 }
 
 func newFetcher(c Config, filter *page.Filter) (*fetcher, error) {
@@ -63,7 +64,7 @@ func (f *fetcher) refresh() error {
 		if f.secure != nil {
 			f.secure.CloseIdleConnections()
 		}
-		// A handshake costs more than the page: connections of https are kept for the next sweep at any interval.
+		// A handshake costs more than the page: https connections are kept for the next sweep at any interval.
 		f.secure = f.transport(f.credentials.tls, true, max(idleLimit, 2*f.config.Interval))
 	}
 	f.token = f.credentials.token
@@ -79,7 +80,7 @@ func (f *fetcher) close() {
 func (f *fetcher) transport(t *tls.Config, keepAlive bool, idle time.Duration) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout: f.config.DialTimeout,
-		// No probes: a connection lives for one request, or is used again within seconds.
+		// No keep-alive probes: a connection is for one request, or is used again within seconds.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: false},
 		KeepAlive:       -1,
 	}
@@ -146,19 +147,19 @@ func (f *fetcher) send(ctx context.Context, u *url.URL) (*http.Response, error) 
 	if u.Scheme == "https" {
 		transport = f.secure
 	}
-	// The transport and not a client: a client would follow redirects, and take the token along.
+	// A client instead of the transport would follow redirects and send the token along.
 	return transport.RoundTrip(req.WithContext(ctx))
 }
 
-// discard reads a little of what is left, so that the connection can be used again, and closes the body.
+// discard reads a little of the rest, so that the connection can be used again, and closes the body.
 func discard(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, drainLimit)
 	_ = resp.Body.Close()
 }
 
-// follow returns where a redirect leads if it may be followed: once, and only where scheme, host and port stay, as
-// when a mounted application adds the '/' at the end of its path. Elsewhere a pod could aim the scraper, and its
-// token, at any service that this machine can reach.
+// follow returns the target of a redirect if it may be followed: once, and only if scheme, host and port stay the same, as
+// when a mounted application adds the '/' at the end of its path. Otherwise a pod could direct the scraper, and its token,
+// to any service that this machine can reach.
 func (f *fetcher) follow(u *url.URL, resp *http.Response, redirected bool) (*url.URL, *Error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -194,7 +195,7 @@ func sameHost(a, b *url.URL) bool {
 	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 
-// receive checks an answer and reads its body.
+// receive checks a response and reads its body.
 func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, into *lease) (int64, *Error) {
 	if resp.StatusCode != http.StatusOK {
 		hint := ""
@@ -204,7 +205,7 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 		return 0, failf(Status, "%d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), hint)
 	}
 	if typ := resp.Header.Get("Content-Type"); !isText(typ) {
-		// The bytes that follow the 64 shown let the redaction see which of these are part of a token.
+		// With the bytes after the 64 shown, the redaction sees which of the 64 are part of a token.
 		start, _ := io.ReadAll(io.LimitReader(resp.Body, 4*excerptLength))
 		return 0, failf(ContentType, "%s is not text/plain; it begins %s", f.excerpt([]byte(typ)), f.excerpt(start))
 	}
@@ -212,7 +213,7 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 		return 0, failf(TooLarge, "%d bytes, the limit is %d", resp.ContentLength, f.config.MaxBody)
 	}
 	encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
-	resp.Header = nil // what is left of them need not be held for as long as the page takes
+	resp.Header = nil // the headers need not be held while the page is read
 	if fail := into.begin(ctx); fail != nil {
 		return 0, fail
 	}
@@ -227,7 +228,7 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 		if err != nil {
 			return 0, f.classify(ctx, err)
 		}
-		// gzip ends in a length and a checksum of its own.
+		// gzip ends in its own length and checksum
 		body.Reader, body.zipped, delimited = unzipped, true, true
 	default:
 		return 0, failf(Encoding, "%s was not asked for", f.excerpt([]byte(encoding)))
@@ -245,14 +246,14 @@ func (f *fetcher) receive(ctx context.Context, u *url.URL, resp *http.Response, 
 	case err != nil:
 		return n, f.classify(ctx, err)
 	case !delimited && (n == 0 || into.page.Open()):
-		// Only the end of the connection tells the end of the body, so a last line without its newline may be a part
-		// of one: 14 of 147.
+		// Only the end of the connection marks the end of the body, so a last line without a newline may be incomplete: 14
+		// of 147.
 		return n, failf(Truncated, "the body ends inside of a line, and neither a length nor chunks say that it is complete")
 	}
 	return n, nil
 }
 
-// isText judges by the media type alone: its version says nothing that a parser of text could use, and servers say
+// isText checks the media type only: its version says nothing that a parser of text could use, and servers send
 // version=1.0.0 today.
 func isText(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
@@ -260,8 +261,8 @@ func isText(contentType string) bool {
 	return media == "" || media == "text/plain"
 }
 
-// classify turns an error of a request into a failure. Its words are cut and redacted, as net/http repeats malformed
-// answers in them.
+// classify turns an error of a request into a failure. Its text is cut and redacted, as net/http repeats malformed responses
+// in it.
 func (f *fetcher) classify(ctx context.Context, err error) *Error {
 	var (
 		dns         *net.DNSError
@@ -296,7 +297,7 @@ func (f *fetcher) classify(ctx context.Context, err error) *Error {
 	return &Error{Reason: reason, Err: f.safe(err, known(err))}
 }
 
-// known returns the sentinel behind err that callers may ask for, as err itself repeats what a pod has sent.
+// known returns the sentinel behind err that callers may test for, as err itself repeats what a pod has sent.
 func known(err error) error {
 	for _, sentinel := range []error{
 		context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, errForbidden,

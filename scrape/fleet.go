@@ -9,27 +9,28 @@ import (
 	"github.com/inferscale/inferscale/internal/exact"
 )
 
-// fleet returns the interval that holds a metric over n pods with a share and m without. With S and C the sums of num
-// and den over the n pods, a missing pod counts as an average pod: together they weigh
+// fleet returns the interval of a metric over n pods with a share and m without. With S and C the sums of num and den over
+// the n pods, a missing pod counts as an average pod. Together the missing pods have the weight
 //
 //	M = C*m/n                              for a plain gauge C = n, and so M = m
 //
-// and hold 0 in Lower and Fill in Upper:
+// and the value 0 in Lower and Fill in Upper:
 //
 //	Lower = S / (C+M)
 //	Upper = (S + Fill*M) / (C+M)
 //
-// For a quantile q, the M observations of the missing pods are all at 0, or all at Fill. With at(k) the value below
-// which k of the C observations seen lie (linear in its bucket, 0 for k <= 0, +Inf for k > C) and r = q*(C+M):
+// For a quantile q, the M observations of the missing pods are all at 0, or all at Fill. With at(k) the value below which k
+// of the C observations lie (linear in its bucket, 0 for k <= 0, +Inf for k > C) and r = q*(C+M):
 //
 //	Lower = at(r-M)
 //	Upper = max(min(at(r), Fill), at(r-M))
 //
-// Stuck pods, of those without a share, carry nothing: in Upper they count 0 instead of Fill where pods count alike, and
-// where observations do (Over, a Mean, a Quantile) they have none, and Upper is that of the others. Lower stays as low.
+// Stuck pods are pods without a share that have no load. If pods have equal weight, they count 0 in Upper instead of Fill.
+// If observations do (Over, a Mean, a Quantile), stuck pods have none, and Upper is that of the others. Lower is not
+// affected.
 //
-// A Fill of 0 is +Inf. Without missing pods Lower = Upper, the value of the pods seen. Sums are exact before they are
-// rounded once, so that the order of the pods cannot change a bit.
+// A Fill of 0 is +Inf. Without missing pods Lower = Upper, the value of the pods that answered. Sums are exact before they
+// are rounded once, so that the order of the pods cannot change a bit.
 func (p *metricPlan) fleet(shares []*share, missing, stuck int) (lower, upper float64, failure *Error) {
 	n := len(shares)
 	if n == 0 {
@@ -48,7 +49,7 @@ func (p *metricPlan) fleet(shares []*share, missing, stuck int) (lower, upper fl
 		return 0, 0, failf(fail.Reason, "the weight of the pods is %v", weight)
 	}
 	if weight == 0 {
-		// A fleet that finished nothing is idle or stalled; which of them, this metric cannot say.
+		// A fleet that finished no request is idle or stalled; this metric cannot say which.
 		return 0, 0, failf(NoObservations, "no pod has observed anything")
 	}
 	fill := p.Fill
@@ -73,7 +74,7 @@ func (p *metricPlan) fleet(shares []*share, missing, stuck int) (lower, upper fl
 			upper = (sum + fill*filled) / all
 		}
 		if mean <= fill && all == weight+filled {
-			// Rounding must not push the end of the interval past a value inside of it.
+			// Rounding must not move the end of the interval past a value inside of it.
 			upper = max(upper, mean)
 		}
 	}
@@ -83,7 +84,7 @@ func (p *metricPlan) fleet(shares []*share, missing, stuck int) (lower, upper fl
 	return lower, upper, failure
 }
 
-// countsPods reports whether every pod weighs the same, whatever it has done.
+// countsPods reports whether every pod has the same weight.
 func (p *metricPlan) countsPods() bool { return len(p.Over) == 0 && p.Terms[0].Read != Mean }
 
 func (p *metricPlan) quantile(shares []*share, weight, lost, fill float64) (lower, upper float64, failure *Error) {
@@ -97,7 +98,7 @@ func (p *metricPlan) quantile(shares []*share, weight, lost, fill float64) (lowe
 	}
 	term := &p.Terms[0]
 	rank := term.Quantile * (weight + lost)
-	// q < 1 keeps rank-lost within the observations; min keeps it there through rounding.
+	// q < 1 keeps rank-lost within the observations; min keeps it there after rounding.
 	lower = d.at(min(rank-lost, d.total())) * term.scale()
 	if lost == 0 {
 		return lower, lower, nil
@@ -105,8 +106,8 @@ func (p *metricPlan) quantile(shares []*share, weight, lost, fill float64) (lowe
 	return lower, max(min(d.at(rank)*term.scale(), fill), lower), nil
 }
 
-// agree reports for each share whether its buckets are those of most pods; ties go to the finer set. During a rolling
-// upgrade two sets of buckets meet, and only equal ones can be added.
+// agree reports for each share whether its buckets are those of most pods; of a tie the finer set wins. During a rolling
+// upgrade there may be two sets of buckets, and only equal ones can be added.
 func agree(shares []*share) []bool {
 	type votes struct{ pods, bounds int }
 	count := make(map[string]votes)

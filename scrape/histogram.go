@@ -10,22 +10,22 @@ import (
 	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
-// maxBuckets is the most that a histogram may have. Real ones have tens.
+// maxBuckets is the most buckets of a histogram. Real ones have tens.
 const maxBuckets = 256
 
 // A distribution is what histograms have counted between two scrapes, over all series of a page.
 type distribution struct {
-	// bounds are the finite upper bounds (le), ascending. counts are cumulative, one more than bounds: the last is the
-	// bucket without a bound, and so everything.
+	// bounds are the finite upper bounds (le), ascending. counts are cumulative, one more than bounds: the last one, of the
+	// bucket without a bound, is the total.
 	bounds []float64
 	counts []float64
 	sum    float64
 	count  float64
 }
 
-// row appends to into what a series has counted: the sum, the count and, for a Quantile, the cumulative counts, whose
-// bounds it leaves in w.buckets. What is not needed is not looked at: a Mean does not fail for its buckets, nor a
-// Quantile for its sum, which is then -1.
+// row appends to into what a series has counted: the sum, the count and, for a Quantile, the cumulative counts, with their
+// bounds in w.buckets. It does not read what is not needed: a Mean does not fail because of its buckets, nor a Quantile
+// because of its sum, which is then -1.
 func (w *worker) row(into []float64, x *page.Series, read Read) ([]float64, *Error) {
 	if read == Mean {
 		count := x.Count
@@ -63,7 +63,7 @@ func (w *worker) row(into []float64, x *page.Series, read Read) ([]float64, *Err
 	return into, nil
 }
 
-// sorted leaves the buckets of a series in w.buckets, ascending, the last without a bound.
+// sorted sorts the buckets of a series into w.buckets, ascending, the last one without a bound.
 func (w *worker) sorted(x *page.Series) *Error {
 	w.buckets = w.page.Buckets(x, w.buckets[:0])
 	for i := range w.buckets {
@@ -75,7 +75,7 @@ func (w *worker) sorted(x *page.Series) *Error {
 	}
 	slices.SortStableFunc(w.buckets, func(a, b page.Bucket) int { return cmp.Compare(a.Bound, b.Bound) })
 	if last := len(w.buckets) - 1; last < 0 || !math.IsInf(w.buckets[last].Bound, 1) {
-		// The bucket without a bound may be left out; the count is the same number.
+		// The bucket without a bound may be missing; the count is the same number.
 		if !x.HasCount {
 			return failf(Buckets, "has neither a bucket le=\"+Inf\" nor a _count")
 		}
@@ -103,7 +103,7 @@ func (w *worker) sorted(x *page.Series) *Error {
 	return nil
 }
 
-// checkNumber refuses what no gauge, count or sum of ours can be. It is the rule behind NaN pages and -1 sentinels.
+// checkNumber refuses numbers that no gauge, count or sum here can be, such as NaN and the sentinel -1.
 func checkNumber(v float64) *Error {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -114,8 +114,8 @@ func checkNumber(v float64) *Error {
 	return nil
 }
 
-// merge adds the buckets of distributions of equal bounds, bucket by bucket, independent of their order. It is nil if the bounds
-// differ or there is nothing to merge.
+// merge adds the buckets of distributions with equal bounds, independent of their order. It returns nil if the bounds differ
+// or there is nothing to merge.
 func merge(all []*distribution) *distribution {
 	if len(all) == 0 {
 		return nil
@@ -143,9 +143,9 @@ func (d *distribution) total() float64 { return d.counts[len(d.counts)-1] }
 //
 //	at(rank) = lo + (hi-lo) * (rank-below)/(inside)
 //
-// with lo, hi the bounds of the first bucket that reaches the rank, below the count below it and inside the count in
-// it. The first bucket begins at 0. In the last, unlimited bucket the answer is its lower end. It is 0 for a rank of
-// at most 0 and +Inf for one above the total.
+// with lo, hi the bounds of the first bucket that reaches the rank, below the count below it and inside the count in it. The
+// first bucket begins at 0. In the last bucket, which is unlimited, at returns its lower end. It returns 0 for a rank of at
+// most 0 and +Inf for one above the total.
 func (d *distribution) at(rank float64) float64 {
 	switch {
 	case rank <= 0:

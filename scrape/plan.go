@@ -6,27 +6,26 @@ import (
 	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
-// A plan is a configuration turned around: what to read of each page, instead of where to read each metric.
+// A plan is a configuration in another order: which metrics to read from each page, not which page each metric is on.
 type plan struct {
 	metrics []metricPlan
-	// pages has one entry for each endpoint that differs, in the order of the metrics, so that a pod is asked once for
-	// all that it serves there.
+	// pages has one entry for each distinct endpoint, in the order of the metrics, so that each page of a pod is read once.
 	pages []pagePlan
-	// static is the one page of a pod whose URL has a path of its own: all metrics are read from it.
+	// static is the single page of a pod whose URL has its own path: all metrics are read from it.
 	static pagePlan
-	// filter is for the families of all pages; the first is startFamily.
+	// filter has the families of all pages; the first is startFamily.
 	filter *page.Filter
 }
 
 type metricPlan struct {
 	Metric
-	series []seriesPlan // the terms, then what they are divided by, or the sum and what it is less
+	series []seriesPlan // the terms, then the divisors, or the sum and the less
 }
 
 type seriesPlan struct {
 	Series
 	over, sum, less   bool
-	families, created []int // of Families, by the number of the filter; created only unless Read is Value
+	families, created []int // indices of Families in the filter; created only unless Read is Value
 }
 
 type pagePlan struct {
@@ -64,7 +63,7 @@ func newPlan(metrics []Metric) *plan {
 	return p
 }
 
-// resolve makes the filter of all pages, and notes by which numbers its readers know the families.
+// resolve makes the filter of all pages, and looks up the families' indices in it.
 func (p *plan) resolve() {
 	names := []string{startFamily}
 	for _, m := range p.metrics {
@@ -92,8 +91,7 @@ func (p *plan) resolve() {
 	}
 }
 
-// read reduces the page that a worker has to the shares of its metrics, in the order of q.metrics. memory is that of
-// the pod.
+// read reduces a worker's page to the shares of its metrics, in the order of q.metrics. memory is that of the pod.
 func (p *plan) read(w *worker, q *pagePlan, now moment, m *memory, done func(metric int, s *share, failure *Error)) {
 	now.start = w.startTime()
 	for _, i := range q.metrics {

@@ -58,7 +58,7 @@ func (p *metricPlan) reading(i int, visits []*visit, at time.Time) (scaling.Read
 	return reading, nil
 }
 
-// compatible drops the shares whose buckets are not those of most pods, and says so in their results.
+// compatible drops the shares whose buckets are not those of most pods, and sets the failure in their results.
 func (p *metricPlan) compatible(i int, shares []*share, from []*visit) []*share {
 	if len(shares) == 0 || shares[0].dist == nil {
 		return shares
@@ -78,7 +78,7 @@ func (p *metricPlan) compatible(i int, shares []*share, from []*visit) []*share 
 	return kept
 }
 
-// unknown says why a reading has no value.
+// unknown explains why a reading has no value.
 func (p *metricPlan) unknown(i int, visits []*visit, shares, notReady int, fail *Error) error {
 	switch {
 	case len(visits) == 0:

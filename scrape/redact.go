@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	// excerptLength is how much of an answer an error shows.
+	// excerptLength is how many bytes of a response an error shows.
 	excerptLength = 64
-	// errorLength is how long the words of an error may be that repeat some of an answer.
+	// errorLength limits the text of an error that may repeat a response.
 	errorLength = 300
-	// telling is how many bytes in a row must agree with the token to be taken for a part of it.
+	// telling is how many consecutive bytes must match the token to count as a part of it.
 	telling  = 8
 	redacted = "[redacted]"
-	// longToken is the length of a token from which nothing of an answer is shown: what it takes to find a part of the token
-	// in an error grows with it, and who runs a pod may have chosen the token too.
+	// longToken is the length of a token from which nothing of a response is shown: the effort to find a part of the token
+	// grows with its length, and whoever runs a pod may have chosen the token too.
 	longToken = 4 << 10
 )
 
-// excerpt quotes the beginning of what a pod sent, without the token: servers echo headers in their error pages.
+// excerpt quotes the beginning of a response, without the token: servers echo headers in their error pages.
 func (f *fetcher) excerpt(b []byte) string {
 	return strconv.Quote(string(f.redact(b, excerptLength)))
 }
 
-// clean returns a failure with its words redacted and cut: a page may repeat the token as well as an error page may.
+// clean returns a failure with its text redacted and cut: a page may repeat the token, as an error page may.
 func (f *fetcher) clean(e *Error) *Error {
 	return &Error{Reason: e.Reason, Err: f.safe(e.Err, nil)}
 }
 
-// safe returns an error with the words of err, redacted and cut, that unwraps to cause.
+// safe returns an error with the text of err, redacted and cut, that unwraps to cause.
 func (f *fetcher) safe(err, cause error) error {
 	return &safeError{text: string(f.redact([]byte(err.Error()), errorLength)), cause: cause}
 }
 
-// A safeError has words that were redacted.
+// A safeError has a redacted text.
 type safeError struct {
 	text  string
 	cause error
@@ -51,8 +51,8 @@ type safeError struct {
 func (e *safeError) Error() string { return e.text }
 func (e *safeError) Unwrap() error { return e.cause }
 
-// encodings are a token as answers may repeat it: as it is, in base64 at any offset, in hexadecimal, escaped for URLs, HTML or
-// JSON.
+// encodings are the forms in which responses may repeat a token: plain, in base64 at any offset, in hexadecimal, and escaped
+// for URLs, HTML or JSON.
 func encodings(token string) []string {
 	all := []string{token, html.EscapeString(token), url.PathEscape(token), url.QueryEscape(token), strings.ToLower(url.QueryEscape(token))}
 	for offset, lost := range [...]int{0, 2, 3} {
@@ -77,7 +77,7 @@ func backwards(s string) string {
 	return string(b)
 }
 
-// redact returns at most limit bytes of what a pod sent, without the token, and nothing of it beside one that is long.
+// redact returns at most limit bytes of a response, without the token. With a long token it returns nothing of it.
 func (f *fetcher) redact(b []byte, limit int) []byte {
 	if len(f.token) >= longToken {
 		return []byte(redacted)
@@ -85,15 +85,15 @@ func (f *fetcher) redact(b []byte, limit int) []byte {
 	return redact(b, f.token, limit)
 }
 
-// redact returns at most limit bytes of b, and at most one replacement more, with every run of bytes that is part of an
-// encoding of the token, forwards or backwards, replaced. It replaces first and cuts then, so that no cut can leave half a
-// token. Beside a token no backslash is shown: errors quote what they show, and each time there are more of them.
+// redact returns at most limit bytes of b, and at most one replacement more. It replaces every run of bytes that is part of
+// an encoding of the token, forwards or backwards. It replaces first and cuts afterwards, so that no cut can leave half a
+// token. If there is a token, no backslash is shown: errors are quoted, and each quoting adds backslashes.
 func redact(b []byte, token string, limit int) []byte {
 	if token == "" {
 		return slices.Clone(b[:min(len(b), limit)])
 	}
 	b = bytes.ReplaceAll(b, []byte{'\\'}, nil)
-	b = b[:min(len(b), limit+telling-1)] // what follows says nothing of what is shown
+	b = b[:min(len(b), limit+telling-1)] // later bytes do not affect what is shown
 	hide := parts(b, token)
 	out := make([]byte, 0, limit+len(redacted))
 	for i := 0; i < len(b) && len(out) < limit; i++ {
@@ -107,8 +107,8 @@ func redact(b []byte, token string, limit int) []byte {
 	return out
 }
 
-// parts reports which bytes of b are in a run of telling bytes, or in a whole encoding if that is shorter, that an encoding of
-// the token has too. The time it takes is that of reading each encoding once, whatever is in them and in b.
+// parts reports which bytes of b are in a run of telling bytes (or in a whole encoding, if that is shorter) that also occurs
+// in an encoding of the token. Its time is that of reading each encoding once, whatever is in them and in b.
 func parts(b []byte, token string) []bool {
 	hide := make([]bool, len(b))
 	mark := func(at, n int) {
@@ -116,8 +116,8 @@ func parts(b []byte, token string) []bool {
 			hide[at+i] = true
 		}
 	}
-	runs := make(map[uint64][]int, 2*len(b)) // where in b which telling bytes are, forwards and backwards
-	var some [1 << 12]bool                   // false where no run has this hash, which most have not
+	runs := make(map[uint64][]int, 2*len(b)) // positions in b of each run of telling bytes, forwards and backwards
+	var some [1 << 12]bool                   // false if no run has this hash, which is true of most hashes
 	hash := func(run uint64) uint64 { return run * 0x9e3779b97f4a7c15 >> 52 }
 	for i := range max(0, len(b)-telling+1) {
 		run := binary.BigEndian.Uint64(b[i:])

@@ -9,7 +9,7 @@ import (
 	"github.com/inferscale/inferscale/internal/exact"
 )
 
-// A share is what one pod contributes to a metric: num over den, and the distribution behind a quantile.
+// A share is the contribution of one pod to a metric: num over den, and the distribution behind a quantile.
 type share struct {
 	num, den float64 // den is 1 without Over; both 0 mean that nothing was observed
 	dist     *distribution
@@ -20,19 +20,19 @@ type share struct {
 	at       time.Time
 }
 
-// idle reports that the pod answered and had nothing to report: 0/0.
+// idle reports that the pod answered but observed nothing: 0/0.
 func (s *share) idle() bool { return s.den == 0 }
 
-// A moment is what the reduction of a page needs to know beside the page.
+// A moment is what the reduction of a page needs beside the page.
 type moment struct {
-	at        time.Time     // when the page was asked for
-	staleness time.Duration // of a sample with a timestamp of its own
+	at        time.Time     // when the page was requested
+	staleness time.Duration // limit for a sample with its own timestamp
 	start     float64       // process start, 0 if unknown
-	began     time.Time     // when the Scraper did
+	began     time.Time     // when the Scraper began
 }
 
-// reduce makes one share of a page. Every series is looked at even after one has failed, so that its baseline advances.
-// The failure is that of the first.
+// reduce makes the share of a page. It reads every series even after one has failed, so that its baseline advances. The
+// returned failure is the first one.
 func (p *metricPlan) reduce(w *worker, now moment, m *memory, metric int) (*share, *Error) {
 	if fail := p.damage(w); fail != nil {
 		return nil, fail
@@ -82,7 +82,7 @@ func (p *metricPlan) reduce(w *worker, now moment, m *memory, metric int) (*shar
 	return out, nil
 }
 
-// damage says what is wrong with the lines of the families, whichever of them is read.
+// damage reports malformed lines of the families, whichever of them is read.
 func (p *metricPlan) damage(w *worker) *Error {
 	for i := range p.series {
 		s := &p.series[i]
@@ -100,7 +100,7 @@ func (p *metricPlan) damage(w *worker) *Error {
 	return nil
 }
 
-// distributed finishes the share of a Mean or a Quantile.
+// distributed completes the share of a Mean or a Quantile.
 func (s *share) distributed(p *metricPlan) (*share, *Error) {
 	term := &p.Terms[0]
 	s.engines = s.series
@@ -169,7 +169,7 @@ func (e *engines) add(w *worker, s *seriesPlan, groups []group, several bool) {
 	}
 }
 
-// extremes returns the least and the greatest value of an engine. An engine that saw nothing has none.
+// extremes returns the lowest and the highest value of an engine. An engine without observations has none.
 func (e *engines) extremes(divided bool) (lo, hi float64) {
 	n := 0
 	for _, g := range e.list {
@@ -191,7 +191,7 @@ func (e *engines) extremes(divided bool) (lo, hi float64) {
 // reduced is one Series of a page.
 type reduced struct {
 	value  float64
-	groups []group // good until the next reduction
+	groups []group // valid until the next reduction
 	dist   *distribution
 	series int
 }
@@ -224,7 +224,7 @@ func (s *seriesPlan) reduce(w *worker, now moment, m *memory, last *baseline) (r
 	return out, nil
 }
 
-// find lists in w the series that are read, and returns which of the Families they are of.
+// find lists in w the series to read, and returns the index of their family in Families.
 func (s *seriesPlan) find(w *worker, now moment) (k int, fail *Error) {
 	k = slices.IndexFunc(s.families, func(f int) bool { return w.page.First(f) != nil })
 	if k < 0 {

@@ -13,31 +13,30 @@ import (
 	"time"
 )
 
-// A Scraper reads the metrics of pods. It remembers the last values and counters of the pods of its last sweep, and of
-// no others. Its methods may be called by several goroutines; sweeps run one after another.
+// A Scraper reads the metrics of pods. It remembers the last values and counters of the pods of its last sweep only. Its
+// methods may be called by several goroutines; sweeps run one after another.
 type Scraper struct {
 	config Config
 	plan   *plan
 	http   *fetcher
 
-	turn   chan struct{}      // holds one of whoever uses what follows
+	turn   chan struct{}      // holds one element while somebody uses the fields below
 	memory map[string]*memory // by Pod.identity
-	began  time.Time          // when the first sweep did
-	totals []tally            // by metric, of those that are counted
+	began  time.Time          // start of the first sweep
+	totals []tally            // by metric, for Counts
 }
 
 // memory is what is remembered of a pod.
 type memory struct {
 	last      []*share     // by metric; nil until there was a value
 	baselines [][]baseline // by metric and series
-	counted   []tally      // by metric: what its pages have counted in this sweep, of those that are counted
+	counted   []tally      // by metric, for Counts: what its pages have counted in this sweep
 	since     bool         // whether the pod was not ready in the first sweep
 	budget    *Budget
 	tenant    string
 }
 
-// New returns a Scraper. Wrong fields of the Config are reported all at once; after them, a credential file that cannot
-// be used.
+// New returns a Scraper. It reports all wrong fields of the Config at once, or a credential file that cannot be used.
 func New(c Config) (*Scraper, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -58,7 +57,7 @@ func fresh(c Config, p *plan, f *fetcher) *Scraper {
 // lock waits for the turn, and reports whether it came before ctx ended.
 func (s *Scraper) lock(ctx context.Context) bool {
 	select {
-	case s.turn <- struct{}{}: // also of a ctx that has ended, if nobody else has it
+	case s.turn <- struct{}{}: // also if ctx has ended, when the turn is free
 		return true
 	default:
 	}
@@ -72,8 +71,8 @@ func (s *Scraper) lock(ctx context.Context) bool {
 
 func (s *Scraper) unlock() { <-s.turn }
 
-// Close closes the connections that are kept between sweeps, forgets what is remembered of pods and gives its memory
-// back to the budget. The Scraper can still be used, as a new one.
+// Close closes the connections that are kept between sweeps, discards what is remembered of pods and returns its memory to
+// the budget. The Scraper can be used again afterwards, like a new one.
 func (s *Scraper) Close() {
 	s.turn <- struct{}{}
 	defer s.unlock()
@@ -99,9 +98,9 @@ type task struct {
 	delay time.Duration
 }
 
-// Scrape asks every ready pod for its metrics and returns what they said. It never fails as a whole, and one pod's
-// failure is no other's: see Sweep.Errors and PodResult. It returns by the SweepTimeout, or soon after ctx ends. Where another
-// sweep takes so long, no pod is asked, and no last value stands in.
+// Scrape reads the metrics of every ready pod and returns them. It never fails as a whole, and the failure of one pod does
+// not affect others: see Sweep.Errors and PodResult. It returns by the SweepTimeout, or soon after ctx ends. If another
+// sweep takes that long, no pod is scraped, and no last values are reused.
 func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 	limited, cancel := context.WithTimeout(ctx, s.config.SweepTimeout)
 	defer cancel()
@@ -110,7 +109,7 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 		defer s.unlock()
 		sweep.Credentials = s.http.refresh()
 	} else {
-		s = fresh(s.config, s.plan, s.http) // what is remembered is the other sweep's
+		s = fresh(s.config, s.plan, s.http) // the other sweep uses what is remembered
 	}
 	sweep.At = s.config.Now()
 	visits := s.visits(roster(pods))
@@ -136,13 +135,13 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 	return sweep
 }
 
-// visits joins the pods with what is remembered of them, and forgets all others. Of a pod nothing is remembered before it
-// has been ready.
+// visits joins the pods with what is remembered of them, and discards the memory of all others. A pod is remembered from the
+// time on at which it was first ready.
 func (s *Scraper) visits(pods []Pod) []*visit {
 	next := make(map[string]*memory, len(pods))
 	visits := make([]*visit, len(pods))
 	n := len(s.plan.metrics)
-	// What pods have in common that are not asked: there may be thousands that do not exist, and no budget counts them.
+	// Shared by all pods that are not scraped: there may be thousands that do not exist, and no budget counts them.
 	none := visit{memory: s.plan.memory(s.config.Budget, s.config.Tenant), shares: make([]*share, n), result: PodResult{Values: make([]PodValue, n)}}
 	for i := range pods {
 		p := pods[i]
@@ -179,7 +178,7 @@ func (p *plan) memory(b *Budget, tenant string) *memory {
 	return m
 }
 
-// tasks returns the pages to get, in the order in which they begin.
+// tasks returns the pages to get, in the order in which the requests begin.
 func (s *Scraper) tasks(visits []*visit) []task {
 	var tasks []task
 	for _, v := range visits {
@@ -205,7 +204,7 @@ func (s *Scraper) tasks(visits []*visit) []task {
 	return tasks
 }
 
-// offset is the place of a pod in the spread: the same in every sweep, so that its samples stay an interval apart.
+// offset is the time of a pod within the spread: the same in every sweep, so that its samples are an interval apart.
 func offset(p *Pod, spread time.Duration) time.Duration {
 	if spread <= 0 {
 		return 0
@@ -215,7 +214,7 @@ func offset(p *Pod, spread time.Duration) time.Duration {
 	return time.Duration(h.Sum64() % uint64(spread))
 }
 
-// run carries the tasks out. outer is the caller's context, which tells its end from that of the sweep.
+// run carries out the tasks. outer is the caller's context, which shows whether the caller or the sweep ended.
 func (s *Scraper) run(ctx, outer context.Context, tasks []task) {
 	queue := make(chan *task)
 	var group sync.WaitGroup
@@ -292,7 +291,7 @@ func (s *Scraper) visit(ctx, outer context.Context, left *atomic.Int64, t *task)
 	now := moment{at: f.At, staleness: s.config.Staleness, began: s.began}
 	s.plan.read(l.worker, t.page, now, v.memory, func(i int, sh *share, fail *Error) {
 		value := &v.result.Values[i]
-		// What was on the page replaces what was remembered, be it nothing: an older value would contradict it.
+		// The page replaces what was remembered, even if it has no value: an older value would contradict it.
 		v.memory.last[i], v.shares[i] = sh, sh
 		switch {
 		case fail != nil:
@@ -312,8 +311,7 @@ func (v *PodValue) fill(s *share) {
 	v.Engines, v.Series, v.At = s.engines, s.series, s.at
 }
 
-// reuse lets the last value of a pod stand in where its page could not be fetched, while it is younger than the
-// staleness limit.
+// reuse uses the last value of a pod if its page could not be fetched, while it is younger than the staleness limit.
 func (s *Scraper) reuse(v *visit, now time.Time) {
 	for i := range v.result.Values {
 		value, last := &v.result.Values[i], v.memory.last[i]

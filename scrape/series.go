@@ -9,7 +9,7 @@ import (
 	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
-// A worker has what is used again from page to page. It belongs to one goroutine.
+// A worker has the buffers that are reused from page to page. It belongs to one goroutine.
 type worker struct {
 	page    *page.Reader
 	list    []chosen
@@ -28,7 +28,7 @@ func newWorker(spares *page.Spares) *worker {
 	return &worker{page: page.NewReader(spares), index: make(map[string]int), ids: make(map[uint64]int)}
 }
 
-// release forgets the page.
+// release discards the page.
 func (w *worker) release() *worker {
 	w.page.Release()
 	if cap(w.list) > keptSeries || cap(w.rows)+cap(w.values) > 16*keptSeries {
@@ -37,23 +37,23 @@ func (w *worker) release() *worker {
 	return w
 }
 
-// keptSeries is for how many series a worker keeps room from page to page.
+// keptSeries is the number of series for which a worker keeps memory from page to page.
 const keptSeries = 512
 
 // chosen is a series that is read.
 type chosen struct {
 	series *page.Series
-	group  int     // by its labels of GroupBy
+	group  int     // index by its GroupBy labels
 	value  float64 // or its increase per second
 }
 
 // A group is one data-parallel engine.
 type group struct {
-	of    *page.Series // one of it
+	of    *page.Series // one of its series
 	value float64
 }
 
-// read takes the value of a scalar.
+// read sets the value of a scalar.
 func (c *chosen) read() *Error {
 	if !c.series.HasValue {
 		return failf(Type, "is no single number")
@@ -124,7 +124,7 @@ func (s *seriesPlan) choose(w *worker, family int) *Error {
 
 func (m Matcher) matches(l page.Labels) bool { return (string(l.Get(m.Label)) == m.Value) != m.Not }
 
-// groupKey makes in w.key what tells the group of a series from others.
+// groupKey makes in w.key the key of the group of a series.
 func (s *seriesPlan) groupKey(w *worker, x *page.Series) []byte {
 	labels := w.page.Key(x)
 	if len(s.GroupBy) == 0 {
@@ -133,12 +133,12 @@ func (s *seriesPlan) groupKey(w *worker, x *page.Series) []byte {
 	}
 	w.key = w.key[:0]
 	for _, name := range s.GroupBy {
-		w.key = append(append(w.key, labels.Get(name)...), 0xff) // which is in no label
+		w.key = append(append(w.key, labels.Get(name)...), 0xff) // a byte that no label contains
 	}
 	return w.key
 }
 
-// group makes one number of each group of w.list, and one of the groups.
+// group reduces each group of w.list to one number, and the groups to one.
 func (s *seriesPlan) group(w *worker) ([]group, float64, *Error) {
 	list := w.list
 	if len(s.GroupBy) > 0 {
@@ -169,7 +169,7 @@ func (s *seriesPlan) group(w *worker) ([]group, float64, *Error) {
 	return w.groups, value, nil
 }
 
-// of applies the aggregate to at least one value. It is false for Only with several.
+// of applies the aggregate to at least one value. It returns false for Only with several values.
 func (a Aggregate) of(values []float64) (float64, bool) {
 	if len(values) == 1 {
 		return values[0], true

@@ -10,77 +10,77 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Metric is one number of a pod, and how it is read from the pod's page.
+// A Metric is one number of a pod, and how to read it from the pod's page.
 //
 //	value of a pod = sum of Terms                  without Over
 //	value of a pod = sum of Terms / sum of Over    with Over: a ratio of sums, never a mean of ratios
 //
-// Over the fleet both sums are added before they are divided; see [Sweep] for the interval that results.
+// Over the fleet both sums are added before the division; see [Sweep] for the resulting interval.
 type Metric struct {
-	// Name names the reading: scaling.Reading.Metric. It must be unique in a Config.
+	// Name is the name of the reading: scaling.Reading.Metric. It must be unique in a Config.
 	Name string
 	// Endpoint is where the pods serve it. The zero value is http, port 5000, path /metrics.
 	Endpoint Endpoint
-	// Terms are added. At least one is needed; a Mean or a Quantile stands alone.
+	// Terms are added. There must be at least one; a Mean or a Quantile must be the only one.
 	Terms []Series
-	// Over divides the Terms when it is not empty.
+	// Over divides the Terms if it is not empty.
 	Over []Series
-	// Sum and Less are for Counts: counters whose increase, that of Sum less that of Less, takes the place of the histogram's
-	// own sum, as tokens of prompts less those that a cache had. The buckets are left out then. A page may lack those of Less.
+	// Sum and Less are for Counts. They are counters: the increase of Sum minus that of Less replaces the histogram's own
+	// sum, for example prompt tokens minus those found in a cache. The buckets are then left out. A page may lack Less.
 	Sum, Less []Series
-	// Fill is what a missing pod counts in the reading's Upper, in the metric's unit: normally the threshold for
-	// scaling up, as then no missing pod can hide a need for it. 0 means that nothing is known of a missing pod:
-	// Upper is +Inf as soon as one is missing. A fill of exactly 0 cannot be said: it would make silence look idle.
+	// Fill is the value of a missing pod in the reading's Upper, in the metric's unit. Normally it is the threshold for
+	// scaling up, so that no missing pod can hide a need to scale up. 0 means that nothing is known of a missing pod: Upper
+	// is +Inf as soon as one is missing. A fill of exactly 0 is not possible: a pod without an answer would look idle.
 	Fill float64
 }
 
-// A Series says which series of a page to take and how to make one number of them.
+// A Series says which series of a page to take and how to reduce them to one number.
 //
-// The series of the first family that the page has, and that match every Match, are taken. Series that agree in the
-// GroupBy labels are one data-parallel group; inside a group those that match Prefer are kept if there are any, Within
-// makes one number of what is left, and Across makes one number of the groups. Histograms are added up instead, bucket
-// by bucket, over everything that is left, since quantiles cannot be combined.
+// It takes the series of the first family that the page has, and of these the ones that match every Match. Series with equal
+// GroupBy labels are one data-parallel group. Inside a group the series that match Prefer are kept if there are any. Within
+// reduces the group to one number, and Across reduces the groups to one. Histograms are added up instead, bucket by bucket,
+// over all series that are left, since quantiles cannot be combined.
 type Series struct {
-	// Families are names of one signal, newest first. The first one that the page has is read; others are ignored.
+	// Families are the names of one signal, newest first. The first one that the page has is read; the others are ignored.
 	Families []string
 	// Match keeps only the series that satisfy all matchers.
 	Match []Matcher
-	// Read is what is taken from a series: its value, its rate, or the mean or a quantile of a histogram.
+	// Read says what to take from a series: its value, its rate, or the mean or a quantile of a histogram.
 	Read Read
-	// Quantile is q of Read Quantile, between 0 and 1, both exclusive. It must be 0 otherwise.
+	// Quantile is the q of Read Quantile, between 0 and 1, both exclusive. It must be 0 otherwise.
 	Quantile float64
-	// Scale multiplies what is read: 0.001 turns milliseconds into seconds. 0 means 1. It must not be negative.
+	// Scale multiplies the value: 0.001 turns milliseconds into seconds. 0 means 1. It must not be negative.
 	Scale float64
-	// GroupBy are the labels that tell data-parallel engines of one pod apart. None means that every series is a
-	// group of its own.
+	// GroupBy are the labels that distinguish the data-parallel engines of a pod. Without them every series is a group of
+	// its own.
 	GroupBy []string
-	// Prefer, when any series of a group matches it, drops the others of that group: SGLang repeats its queue for
-	// every priority beside the total, which has an empty one. The zero value prefers nothing.
+	// Prefer drops the series of a group that do not match it, if any series of the group does: beside its total queue,
+	// which has an empty priority, SGLang reports the queue of every priority. The zero value prefers nothing.
 	Prefer Matcher
-	// Within makes one number of the series of a group: Max for tensor-parallel ranks that repeat one queue.
+	// Within reduces the series of a group: Max for tensor-parallel ranks that repeat one queue.
 	Within Aggregate
-	// Across makes one number of the groups: Sum for what adds up, Average for utilisations.
+	// Across reduces the groups: Sum for quantities that add up, Average for utilisations.
 	Across Aggregate
 }
 
-// Read is what is taken from each series.
+// Read says what to take from each series.
 type Read uint8
 
 // The ways to read a series.
 const (
-	// Value takes the value of a gauge or an untyped series. A counter is an error: its total since the start of the
-	// process says nothing about load, read it as Rate.
+	// Value takes the value of a gauge or an untyped series. A counter is an error: its total since the start of the process
+	// says nothing about load. Read it as Rate.
 	Value Read = iota
 	// Rate takes the increase of a counter (or untyped series) per second between two scrapes.
 	Rate
 	// Mean takes sum over count of what a histogram (or summary) observed between two scrapes.
 	Mean
-	// Quantile takes a quantile of what a histogram observed between two scrapes, as Prometheus'
-	// histogram_quantile does: linear inside the bucket, the first of which begins at 0. A quantile in the last,
-	// unlimited bucket is reported as that bucket's lower end, the most that is known.
+	// Quantile takes a quantile of what a histogram observed between two scrapes, as Prometheus' histogram_quantile does:
+	// linear inside the bucket, the first of which begins at 0. A quantile in the last, unlimited bucket is reported as that
+	// bucket's lower end, the most that is known.
 	Quantile
-	// Counts takes what a histogram counts, into one histogram of the fleet: see [Sweep.Histograms]. Such metrics stand
-	// behind all others, and have no reading.
+	// Counts takes the counts of a histogram, into one histogram of the fleet: see [Sweep.Histograms]. Such metrics come
+	// after all others, and have no reading.
 	Counts
 )
 
@@ -89,11 +89,11 @@ func (r Read) String() string {
 	return nameOf([]string{"Value", "Rate", "Mean", "Quantile", "Counts"}, int(r), "Read")
 }
 
-// Aggregate makes one number of several.
+// Aggregate reduces several numbers to one.
 type Aggregate uint8
 
-// The aggregates. The zero value is Only, because which of the others is right cannot be guessed from a name, and a
-// wrong guess is silent.
+// The aggregates. The zero value is Only, because a name does not tell which of the others is right, and a wrong guess would
+// not be noticed.
 const (
 	Only Aggregate = iota // exactly one number, else the error "ambiguous: N series"
 	Sum
@@ -114,15 +114,15 @@ func nameOf(names []string, i int, typ string) string {
 	return fmt.Sprintf("%s(%d)", typ, i)
 }
 
-// A Matcher compares one label of a series with a value, as in {label="value"} or {label!="value"}. A label that a
-// series does not have is the same as an empty one. The zero value matches everything.
+// A Matcher compares one label of a series with a value, as in {label="value"} or {label!="value"}. A missing label is the
+// same as an empty one. The zero value matches everything.
 type Matcher struct {
 	Label string
 	Value string
 	Not   bool // label != value
 }
 
-// String renders the matcher as Prometheus would: label="value".
+// String renders the matcher as Prometheus does: label="value".
 func (m Matcher) String() string {
 	op := "="
 	if m.Not {
@@ -164,7 +164,7 @@ func (m Metric) check(e *scaling.FieldErrors, path string) {
 // counts reports whether the metric is a histogram of the fleet instead of a reading.
 func (m Metric) counts() bool { return len(m.Terms) > 0 && m.Terms[0].Read == Counts }
 
-// all returns the terms and then what they are divided by.
+// all returns the terms and then the divisors.
 func (m Metric) all() []Series {
 	return append(slices.Clip(m.Terms), m.Over...)
 }
@@ -197,7 +197,7 @@ func (s *Series) check(e *scaling.FieldErrors, path string) {
 	e.Check(s.Across <= Min, path+"across", s.Across, "must be Only, Sum, Average, Max or Min")
 }
 
-// scale is the Scale with its default.
+// scale returns the Scale, 1 if it is not set.
 func (s *Series) scale() float64 {
 	if s.Scale == 0 {
 		return 1

@@ -21,7 +21,7 @@ type snapshot struct {
 
 // A stored is the baseline of a series.
 type stored struct {
-	Of     string       `json:"of"` // which Series: see seriesPlan.fingerprint
+	Of     string       `json:"of"` // identifies the Series: see seriesPlan.fingerprint
 	At     int64        `json:"at"` // Unix milliseconds
 	Family string       `json:"family,omitempty"`
 	Start  float64      `json:"start,omitempty"`
@@ -31,7 +31,7 @@ type stored struct {
 	Rows   []float64    `json:"rows,omitempty"`
 }
 
-// An identifier is a number that JSON does not round.
+// An identifier is a number that is text in JSON, so that it is not rounded.
 type identifier uint64
 
 // MarshalText writes 16 digits.
@@ -47,12 +47,12 @@ func (h *identifier) UnmarshalText(b []byte) error {
 }
 
 // Snapshot returns what is remembered of counters and histograms, in JSON of at most limit bytes, and the number of pods
-// that did not fit; the smallest are taken first. Last values of gauges are no part of it. It waits for a sweep that is
-// running.
+// that did not fit; the smallest pods are included first. Last values of gauges are not included. It waits for a sweep that
+// is running.
 //
-// A Scraper that restores it goes on with rates, means and quantiles where this one was: after an edit of thresholds or
-// metrics, of those series that both read alike; in another process, if it comes within twice the Staleness, which is
-// four intervals.
+// A Scraper that restores it continues rates, means and quantiles where this one stopped: after a change of thresholds or
+// metrics, for the series that both read in the same way; in another process, if its first sweep is within twice the
+// Staleness, which is four intervals by default.
 func (s *Scraper) Snapshot(limit int) (data []byte, left int) {
 	s.turn <- struct{}{}
 	defer s.unlock()
@@ -102,9 +102,9 @@ func (s *Scraper) Snapshot(limit int) (data []byte, left int) {
 	return data, left
 }
 
-// Restore takes what another Scraper's Snapshot returned, before the first sweep. Of pods that this one remembers, or
-// that the budget has no memory for, nothing is taken. An error says that data is no snapshot, or of a newer version;
-// nothing is taken then either. What is not plausible, or too old, is as if it were not there: NoBaseline.
+// Restore takes what another Scraper's Snapshot returned, before the first sweep. It skips pods that this Scraper remembers
+// and those for which the budget has no memory. If data is not a snapshot, or of another version, it returns an error and
+// takes nothing. Implausible or old data counts as missing: NoBaseline.
 func (s *Scraper) Restore(data []byte) error {
 	var from snapshot
 	if err := json.Unmarshal(data, &from); err != nil {
@@ -149,7 +149,7 @@ func (s *Scraper) Restore(data []byte) error {
 	return nil
 }
 
-// plausible reports whether a baseline could have been remembered.
+// plausible reports whether a Scraper can have remembered the baseline.
 func (x *stored) plausible(read Read, limit int) bool {
 	width := 1
 	switch read {
@@ -166,7 +166,7 @@ func (x *stored) plausible(read Read, limit int) bool {
 	}
 	for _, list := range [...][]float64{{x.Start}, x.Began, x.Rows, x.Bounds} {
 		for _, v := range list {
-			// JSON has no NaN and no infinities; -1 is a sum or count that is not known.
+			// JSON has no NaN and no infinities; -1 is an unknown sum or count.
 			if v < 0 && (v != -1 || !read.buckets()) || math.IsNaN(v) {
 				return false
 			}
@@ -175,7 +175,7 @@ func (x *stored) plausible(read Read, limit int) bool {
 	return true
 }
 
-// fingerprint tells what is read of a page: two series that agree in it have one baseline.
+// fingerprint identifies what is read of a page: two series with the same fingerprint have one baseline.
 func (s *seriesPlan) fingerprint() string {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%d %q %v %q %v", s.Read, s.Families, s.Match, s.GroupBy, s.Prefer)

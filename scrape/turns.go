@@ -12,41 +12,43 @@ import (
 )
 
 const (
-	// A page is long beyond so many bytes: real ones reach 1 MB.
+	// A page is long if it has more bytes than this: real ones reach 1 MB.
 	longPage = 1 << 20
-	// longPause lets pieces of long pages, of 64 KiB, follow each other no faster: 64 MiB a second, in all of a process.
+	// longPause is the shortest time between pieces, of 64 KiB, of long pages: 64 MiB per second for the whole process.
 	longPause = time.Millisecond
 )
 
 const (
-	// lead is how many bytes behind others a tenant may be and yet catch up: some pages.
+	// lead is how many bytes a tenant may be behind others and still catch up: some pages.
 	lead = 1 << 20
-	// leastPiece is what a shorter piece counts as: its turn costs something too.
+	// leastPiece is the size that a shorter piece counts as: its turn has a cost too.
 	leastPiece = 1 << 10
-	// tagsLimit is of how many tenants it is known what they have parsed, at least of the last ones.
+	// tagsLimit is for how many tenants the parsed bytes are remembered, at least of the latest ones.
 	tagsLimit = 1 << 14
 )
 
-// A turnstile lets so many pieces of pages be parsed at a time. Who waits is served by tenants: first the one of which least
-// was parsed lately, and of equal ones the first. By bytes, with V the greatest start so far:
+// A turnstile limits how many pieces of pages are parsed at the same time. Waiting pieces are served by tenant: first the
+// tenant of which least was parsed lately, and of equal ones the one that waited first. In bytes, with V the highest start
+// so far:
 //
 //	start = max(tag, V - lead)    tag = start + max(bytes, leastPiece)    V = max(V, start)
 //
-// So what a tenant's pods send costs others that send less only the pieces that are being parsed when theirs come; and while
-// a piece is the first of its tenant, of each other one at most lead and two pieces are parsed before it.
+// A tenant whose pods send much delays a tenant whose pods send less only by the pieces that are being parsed when those of
+// the other arrive. While a piece is the first of its tenant, at most lead and two pieces of each other tenant are parsed
+// before it.
 type turnstile struct {
 	mu      sync.Mutex
 	free    int
 	most    int64              // V
-	tags    map[string]int64   // without those that are V - lead or less, in the end
+	tags    map[string]int64   // entries of V - lead or less are removed at some time
 	waiting map[string][]piece // by tenant
-	turns   []string           // of tenants who wait
+	turns   []string           // the tenants that wait
 }
 
-// A piece waits for its turn.
+// A piece is a waiting piece of a page.
 type piece struct {
 	bytes int
-	turn  chan struct{} // closed
+	turn  chan struct{} // closed when it is its turn
 }
 
 func newTurnstile(free int) *turnstile {
@@ -68,7 +70,7 @@ func (t *turnstile) enter(ctx context.Context, tenant string, bytes int) error {
 	}
 }
 
-// join takes a turn, or returns what is closed when there is one.
+// join takes a turn, or returns a channel that is closed when there is one.
 func (t *turnstile) join(tenant string, bytes int) (turn chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,7 +87,7 @@ func (t *turnstile) join(tenant string, bytes int) (turn chan struct{}) {
 	return turn
 }
 
-// quit waits no longer. A turn that came at the same time is given on.
+// quit ends a wait. If the turn came at the same time, it goes to the next.
 func (t *turnstile) quit(tenant string, turn chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +106,7 @@ func (t *turnstile) leave() {
 	t.next()
 }
 
-// next gives a turn to the tenant with the least start, or nobody.
+// next gives a turn to the tenant with the lowest start, if any tenant waits.
 func (t *turnstile) next() {
 	if len(t.turns) == 0 {
 		t.free++
@@ -126,7 +128,7 @@ func (t *turnstile) next() {
 
 func (t *turnstile) start(tenant string) int64 { return max(t.tags[tenant], t.most-lead) }
 
-// count adds a piece that has its turn.
+// count counts a piece that has its turn.
 func (t *turnstile) count(tenant string, bytes int) {
 	start := t.start(tenant)
 	t.most = max(t.most, start)
@@ -148,17 +150,17 @@ func (t *turnstile) put(tenant string, queue []piece) {
 	t.turns = slices.DeleteFunc(t.turns, func(one string) bool { return one == tenant })
 }
 
-// turnstiles are that of pages, and the one that pieces of long ones pass before.
+// turnstiles are the one of all pieces, and the one that pieces of long pages pass before it.
 type turnstiles struct{ all, long *turnstile }
 
-// newTurnstiles leave a core to what else there is to do, if there are several.
+// newTurnstiles leaves one core to other work, if there are several.
 func newTurnstiles() turnstiles {
 	return turnstiles{newTurnstile(max(1, runtime.GOMAXPROCS(0)-1)), newTurnstile(1)}
 }
 
-// A bodyReader hands a page over by pieces. It counts what a sweep reads, after decompression, and has a turn from the
-// end of each Read to the begin of the next, while the piece is parsed; of a page that is compressed while it reads too, but
-// not while it waits for the network.
+// A bodyReader returns a page in pieces. It counts the bytes that a sweep reads, after decompression. It has a turn from the
+// end of each Read to the beginning of the next, while the piece is parsed. For a compressed page it has a turn while it
+// decompresses too, but not while it waits for the network.
 type bodyReader struct {
 	io.Reader
 
@@ -166,7 +168,7 @@ type bodyReader struct {
 	left   *atomic.Int64   // bytes that the sweep may still read
 	tenant string
 	turns  turnstiles
-	zipped bool // Reader computes: it decompresses
+	zipped bool // Reader decompresses, which takes a turn
 	read   int64
 	paced  bool // it has a turn of long
 	parsed bool // it has a turn of all
@@ -192,7 +194,7 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// enter waits for the turns of so many bytes.
+// enter waits for the turns for so many bytes.
 func (r *bodyReader) enter(bytes int) error {
 	if r.read > longPage {
 		if err := r.turns.long.enter(r.ctx, r.tenant, bytes); err != nil {
@@ -217,7 +219,7 @@ func (r *bodyReader) rest() {
 	r.parsed, r.paced = false, false
 }
 
-// A compressed page is what a page is decompressed from: it has no turn while it waits for the network.
+// compressed reads the compressed form of a page: it has no turn while it waits for the network.
 type compressed struct {
 	io.Reader
 
