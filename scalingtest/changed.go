@@ -10,8 +10,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// drawWidened draws an episode, and readings of it of which less is known: for a while a metric's interval reaches
-// further down, further up or both, pods of it are silent, or there is no reading of it.
+// drawWidened draws an episode, and a second version of its readings of which less is known: for a while the interval of a
+// metric reaches further down, further up or both, some of its pods do not answer, or its reading is missing.
 func drawWidened(t *rapid.T, o *Options) Episode {
 	e := drawEpisode(t, o, anything())
 	n := e.count()
@@ -40,7 +40,7 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 		c := Change{Metric: m.Name}
 		kinds := 4
 		if len(o.Histograms) > 0 {
-			kinds = 3 // no pod is silent: rates then begin before it was, and more or less may have come in that time
+			kinds = 3 // no pod without an answer: rates then begin before it, and more or less may have come in that time
 		}
 		switch rapid.IntRange(0, kinds).Draw(t, "what is not known") {
 		case 0:
@@ -66,8 +66,8 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// silence draws how many pods do not answer, of a metric of which more pods give a value before. What they have is in no
-// Lower, and may be more than Upper was.
+// silence draws how many pods do not answer, for a metric of which more pods gave a value before. Their load is not in
+// Lower, and may be higher than Upper was.
 func (e *Episode) silence(c *Change, t *rapid.T, by func(label string) float64) {
 	c.Silent = rapid.Int32Range(1, 3).Draw(t, "silent")
 	c.Upper = by("up by")
@@ -83,14 +83,15 @@ func (e *Episode) silence(c *Change, t *rapid.T, by func(label string) float64) 
 	}
 }
 
-// checkMissing: what is missing never causes an action. Where a policy acts on intervals, now and before, it acts in the
-// same way, and at least as far, on all that lies within them: an Up is one to at least as many there, a Down to at most
-// as many.
+// checkMissing: missing data never causes an action. If a policy acts on intervals, present and past, it acts in the same
+// direction, and at least as far, on all values within them: where it scales Up, they give an Up to at least as many; where
+// it scales Down, a Down to at most as many.
 //
-// The runs are compared until something moves the count in one of them and not in the other: what is remembered of that,
-// as in a cooldown, is right to differ. To a window (Options.Windows) a tick without a reading is as one that did not
-// take place: a metric that is gone is then gone all the time, and the runs are compared until their decisions have other
-// reasons. To a memory that survives such a tick (Options.Lapses) it is gone all the time too. Less that is known of a metric that is UpOnly may let a Down through.
+// The runs are compared until one of them moves the count and the other does not: what a policy remembers of that, as a
+// cooldown, may rightly differ. For a policy with windows (Options.Windows) a tick without a reading is like one that did
+// not take place: a metric that is gone is then gone in the whole episode, and the runs are compared until their decisions
+// have different reasons. For a memory that survives such a tick (Options.Lapses) it is gone in the whole episode too. If
+// less is known of a metric that is UpOnly, a Down is allowed.
 func checkMissing(s *subject, e *Episode) *failed {
 	if s.options.Windows || s.options.Lapses {
 		e = e.always()
@@ -117,7 +118,7 @@ func checkMissing(s *subject, e *Episode) *failed {
 	})
 }
 
-// always returns the episode with a metric of which a reading is gone gone from all of it.
+// always returns the episode in which a metric with a missing reading is missing at every tick.
 func (e *Episode) always() *Episode {
 	gone := *e
 	gone.Changes = slices.Clone(e.Changes)
@@ -135,7 +136,7 @@ func (o *Options) upOnly(c Change) bool {
 	return slices.ContainsFunc(o.Metrics, func(m Metric) bool { return m.UpOnly && m.Name == c.Metric })
 }
 
-// moves returns the steps on the deciding line that move the count, without their numbers.
+// moves returns the steps of the deciding line that move the count, without their numbers.
 func moves(d *scaling.Decision) (moves []scaling.Step) {
 	for _, s := range d.Steps() {
 		if s.Branch == 0 && s.From != s.To {
@@ -145,7 +146,7 @@ func moves(d *scaling.Decision) (moves []scaling.Step) {
 	return moves
 }
 
-// drawRaised draws an episode without changes, and readings of it that are raised.
+// drawRaised draws an episode without changes, and raises some of its readings.
 func drawRaised(t *rapid.T, o *Options) Episode {
 	e := drawEpisode(t, o, life{gaps: true, odd: true})
 	e.each(func(i int, tick *Tick, _ bool) bool {
@@ -166,7 +167,7 @@ func drawRaised(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// checkMonotone: raising readings never lowers what is asked for.
+// checkMonotone: raising readings never lowers the requested count.
 func checkMonotone(s *subject, e *Episode) *failed {
 	return s.compared(e, "with readings raised", func(before, raised *moment) bool {
 		return raised.d.Replicas >= before.d.Replicas

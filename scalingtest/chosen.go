@@ -9,7 +9,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// chosen returns the properties that options switch on.
+// chosen returns the properties that options turn on.
 func chosen() []property {
 	cooldown := func(o *Options) bool { return o.Cooldown != nil }
 	convergence := func(o *Options) bool { return o.Convergence != nil }
@@ -27,7 +27,7 @@ func chosen() []property {
 	}
 }
 
-// loaded draws loads that stay, for as many ticks as are asked for.
+// loaded draws constant loads for so many ticks.
 func loaded(t *rapid.T, o *Options, ticks int) Episode {
 	d := &drawer{T: t, o: o, life: life{inside: true}, now: o.Start}
 	e := d.begun()
@@ -36,7 +36,7 @@ func loaded(t *rapid.T, o *Options, ticks int) Episode {
 		most = max(most, min(b.Max, scaling.Plus(b.Min, 30)))
 	}
 	for _, m := range o.Metrics {
-		// Loads that so many replicas would carry at High or at Low, to the unit or not.
+		// Loads that a whole or a fractional number of replicas would carry at High or at Low.
 		share := rapid.OneOf(
 			rapid.Map(rapid.IntRange(0, int(most)+2), func(n int) float64 { return float64(n) }),
 			rapid.Float64Range(0, float64(most)+2),
@@ -52,7 +52,7 @@ func drawLoaded(t *rapid.T, o *Options) Episode {
 	return loaded(t, o, max(300, min(o.warm(o.Period), 2000)))
 }
 
-// checkNoFlap: a constant load is never answered by both an Up and a Down.
+// checkNoFlap: a constant load never causes both an Up and a Down.
 func checkNoFlap(s *subject, e *Episode) *failed {
 	var first *scaling.Decision
 	p := s.player(e)
@@ -83,8 +83,7 @@ func checkDeadZone(s *subject, e *Episode) *failed {
 	return idle(s, e, func(*moment) bool { return true }, "all readings have been within the dead zone")
 }
 
-// drawRefused draws readings that stay, all high or all low: what asks for more and what asks for less may have to wait
-// for different times.
+// drawRefused draws constant readings, all high or all low: scaling up and scaling down may have different waits.
 func drawRefused(t *rapid.T, o *Options) Episode {
 	d := &drawer{T: t, o: o, life: life{inside: true}, now: o.Start, mood: rapid.IntRange(moodHigh, moodLow).Draw(t, "mood")}
 	e := d.begun()
@@ -98,7 +97,7 @@ func drawRefused(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// checkRefused: what was refused is asked for again at the next tick, at which nothing else is different.
+// checkRefused: a refused change is asked for again at the next tick if nothing else changes.
 func checkRefused(s *subject, e *Episode) *failed {
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
@@ -116,7 +115,7 @@ func drawConverging(t *rapid.T, o *Options) Episode {
 	return loaded(t, o, o.Convergence.Within+max(50, o.Convergence.Within/2))
 }
 
-// checkConvergence: under a constant load the count becomes what it is to be in time, and stays.
+// checkConvergence: under a constant load the count reaches its right value in time, and stays.
 func checkConvergence(s *subject, e *Episode) *failed {
 	c := s.options.Convergence
 	p := s.player(e)
@@ -136,12 +135,12 @@ func checkConvergence(s *subject, e *Episode) *failed {
 	return nil
 }
 
-// Naive is a second implementation of a policy: the plainest there is, written apart from it. It keeps its memory in
-// itself and is never restarted.
+// Naive is a second implementation of a policy: the simplest one, written independently. It keeps its memory in itself and
+// is never restarted.
 type Naive interface {
-	// Decide returns what is to be done, and for Hold and Unknown the present count.
+	// Decide returns the verdict and the count: the present count for Hold and Unknown.
 	Decide(now time.Time, obs scaling.Observation) (verdict scaling.Verdict, replicas int32)
-	// Applied is told of every change that was carried out.
+	// Applied reports every change that was carried out.
 	Applied(now time.Time, from, to int32)
 }
 

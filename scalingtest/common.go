@@ -12,7 +12,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// anything is a life in which all happens that happens to a policy in service.
+// anything is a life in which everything happens that can happen to a policy in production.
 func anything() life {
 	return life{back: true, gaps: true, others: true, refusals: true, restarts: true, odd: true, twice: true}
 }
@@ -23,14 +23,14 @@ func wild() life {
 	return l
 }
 
-// precisely is a life in which it shows that a time is remembered less exactly than it was taken.
+// precisely is a life that shows whether a time is stored with less precision than it was observed with.
 func precisely() life {
 	l := anything()
 	l.fine = true
 	return l
 }
 
-// sometimesWild draws any life, and a wild one now and then.
+// sometimesWild draws any life, sometimes a wild one.
 func sometimesWild(t *rapid.T, o *Options) Episode {
 	l := anything()
 	l.wild = rapid.IntRange(0, 2).Draw(t, "wild") == 2
@@ -54,7 +54,7 @@ func common() []property {
 	}
 }
 
-// inBounds: what acts is within the bounds.
+// inBounds: a decision that acts stays within the bounds.
 func inBounds(s *subject, m *moment) string {
 	all := m.all()
 	for i := range all {
@@ -75,7 +75,7 @@ func inBounds(s *subject, m *moment) string {
 	return ""
 }
 
-// checkTotal: whatever is observed, it answers, what it answers can be printed, and what it remembers stored.
+// checkTotal: whatever the policy observes, it decides, its decision can be printed, and its state can be stored.
 func checkTotal(s *subject, e *Episode) *failed {
 	p := s.player(e)
 	p.after = func(m *moment) *failed {
@@ -132,9 +132,9 @@ func checkPermuted(s *subject, e *Episode) *failed {
 	return nil
 }
 
-// checkRepeated: equal policies that see the same say the same, each time, whatever the zone of the clock and what becomes of
-// the slices afterwards, and leave alone what they are given. What hangs on the order of a map or on chance differs only now and
-// then, so short episodes are repeated more often.
+// checkRepeated: equal policies with equal input give equal output every time, whatever the time zone of the clock, and even
+// if the caller reuses the slices afterwards; and they do not change their input. Output that depends on the order of a map
+// or on chance differs only sometimes, so short episodes are repeated more often.
 func checkRepeated(s *subject, e *Episode) *failed {
 	first, state, f := s.watched(s.player(e))
 	if f != nil {
@@ -155,14 +155,14 @@ func checkRepeated(s *subject, e *Episode) *failed {
 		if f := firstDifference(first, again, name, each(different)); f != nil {
 			return f
 		}
-		if state != other && p.zone == nil { // a state may have a time as it was given
+		if state != other && p.zone == nil { // a state may contain a time as it was given, with its zone
 			return failAt(first, len(first)-1, "the states of two policies that were given the same differ:\n%s\n%s", state, other)
 		}
 	}
 	return nil
 }
 
-// watched plays an episode and sees to it that the readings are left as they were. It returns the last state also.
+// watched plays an episode and checks that the readings are not changed. It also returns the last state.
 func (s *subject) watched(p *player) ([]moment, string, *failed) {
 	p.after = func(m *moment) *failed {
 		got := m.seen.Readings[:cap(m.seen.Readings)]
@@ -196,7 +196,7 @@ func sameReading(a, b scaling.Reading) bool {
 	return bits && a == b
 }
 
-// isExplained: the chain explains the decision.
+// isExplained: the chain of steps explains the decision.
 func isExplained(_ *subject, m *moment) string {
 	for _, d := range m.all() {
 		if err := Explained(&d); err != nil {
@@ -206,7 +206,7 @@ func isExplained(_ *subject, m *moment) string {
 	return ""
 }
 
-// firstDifference compares two runs, of which the second one is called by a name.
+// firstDifference compares two runs; name describes the second one.
 func firstDifference(a, b []moment, name string, compare func(a, b *moment) string) *failed {
 	for i := range a {
 		if what := compare(&a[i], &b[i]); what != "" {

@@ -14,13 +14,14 @@ func drawChanging(t *rapid.T, o *Options) Episode {
 	return drawEpisode(t, o, l)
 }
 
-// A waiting remembers changes and what has to pass after them.
+// A waiting remembers changes and the waits after them.
 type waiting struct {
 	*Cooldown
-	up, down *time.Time // the last change of a direction
+	up, down *time.Time // the last change in each direction
 }
 
-// since returns the time of the last change that a verdict has to wait for, and for how long; nil if there was none.
+// since returns the time of the last change that a verdict has to wait for, and the length of the wait; nil if there was
+// none.
 func (w *waiting) since(v scaling.Verdict) (*time.Time, time.Duration) {
 	own, other, wait := w.up, w.down, w.Up
 	if v == scaling.Down {
@@ -32,7 +33,7 @@ func (w *waiting) since(v scaling.Verdict) (*time.Time, time.Duration) {
 	return own, wait
 }
 
-// note remembers a change that was carried out.
+// note records a change that was carried out.
 func (w *waiting) note(m *moment) {
 	switch now := m.now; {
 	case m.written > m.spec:
@@ -42,7 +43,7 @@ func (w *waiting) note(m *moment) {
 	}
 }
 
-// checkCooldown: after a change that was applied, nothing is done before its time.
+// checkCooldown: after an applied change there is no action before the end of the wait.
 func checkCooldown(s *subject, e *Episode) *failed {
 	w := &waiting{Cooldown: s.options.Cooldown}
 	p := s.player(e)
@@ -63,7 +64,7 @@ func checkCooldown(s *subject, e *Episode) *failed {
 	return p.run()
 }
 
-// drawPressed draws readings that ask for the same all the time, with a tick at the end of each cooldown exactly.
+// drawPressed draws readings that ask for the same all the time, with a tick exactly at the end of each cooldown.
 func drawPressed(t *rapid.T, o *Options) Episode {
 	up := rapid.Bool().Draw(t, "up")
 	readings := far(o, up, float64(rapid.IntRange(1, 8).Draw(t, "far")))
@@ -86,7 +87,7 @@ func drawPressed(t *rapid.T, o *Options) Episode {
 	if o.bounded() {
 		least, most = o.Bounds.Min, min(o.Bounds.Max, scaling.Plus(o.Bounds.Min, 40))
 	}
-	// There is room for a change and another one, as far as there can be.
+	// There is room for two changes, if that is possible.
 	if up {
 		most = max(least, most-2)
 	} else {
@@ -101,11 +102,11 @@ func drawPressed(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// checkCooldownEnds: with readings that ask for the same all the time, the next change is made at the end of the wait
+// checkCooldownEnds: with readings that ask for the same all the time, the next change comes exactly at the end of the wait
 // after the last one, neither a tick before nor one after it, until a bound is reached.
 func checkCooldownEnds(s *subject, e *Episode) *failed {
 	o := &s.options
-	var verdict scaling.Verdict // what the readings ask for
+	var verdict scaling.Verdict // the verdict that the readings ask for
 	w := &waiting{Cooldown: o.Cooldown}
 	p := s.player(e)
 	acted := false
@@ -140,7 +141,7 @@ func checkCooldownEnds(s *subject, e *Episode) *failed {
 	return f
 }
 
-// room reports whether a count can still change in a direction.
+// room reports whether a count can still move in a direction.
 func (o *Options) room(spec int32, v scaling.Verdict) bool {
 	b := o.whole()
 	bounded := b != (scaling.Bounds{})

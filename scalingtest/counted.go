@@ -12,29 +12,29 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Histogram is one that a policy looks at: what is counted of it between two ticks is drawn around Low and High.
+// A Histogram is a histogram that the policy reads: the counts between two ticks are drawn around Low and High.
 type Histogram struct {
 	Name string
-	// Bounds are the upper ends of its buckets, rising.
+	// Bounds are the upper ends of its buckets, ascending.
 	Bounds []float64
-	// Low and High are few and many, of what is counted in a period.
+	// Low and High are a low and a high count per period.
 	Low  float64
 	High float64
 }
 
-// A Counting is what is counted in a histogram from the tick before to this one.
+// A Counting is what a histogram counts between the previous tick and this one.
 type Counting struct {
 	Metric string
 	Bounds []float64
-	// Counts are by bucket, one more than Bounds.
+	// Counts are the counts by bucket, one more than Bounds.
 	Counts []float64
-	// Failed are replicas that did not answer: half of what was counted since comes once all do.
+	// Failed is the number of replicas that did not answer: half of what was counted since then appears once all answer.
 	Failed int32
-	// Anew says that whoever counts has begun anew.
+	// Anew says that the counter has restarted.
 	Anew bool
-	// Broken says that the histogram says nothing at this tick. What was counted comes with the next.
+	// Broken says that the histogram is not readable at this tick. What was counted comes with the next.
 	Broken bool
-	// Age is how long before the tick the counts were taken. Zero means that they do not say when.
+	// Age is the time between the counts and the tick. Zero means that the counts have no time.
 	Age time.Duration
 }
 
@@ -47,7 +47,7 @@ func (h *Histogram) validate(field string) error {
 	return e.Err()
 }
 
-// counted draws what is counted up to a tick, of each histogram.
+// counted draws the counts of each histogram up to a tick.
 func (d *drawer) counted() (all []Counting) {
 	for i := range d.o.Histograms {
 		h := &d.o.Histograms[i]
@@ -95,14 +95,14 @@ func (d *drawer) counting(h *Histogram) Counting {
 	return c
 }
 
-// A count is how far a histogram has come.
+// A count is the running total of a histogram.
 type count struct {
 	counts []float64
 	sum    float64
-	silent []float64 // of that, what those have counted who did not answer
+	silent []float64 // what replicas without an answer have counted, which is not in counts yet
 }
 
-// counting takes in what was counted up to a tick, and keeps what is to be seen of it.
+// counting adds the counts up to a tick, and sets the histograms that the policy observes.
 func (p *player) counting(tick *Tick, at int) {
 	p.histograms = p.histograms[:0]
 	gone := func(metric string) bool {
@@ -164,7 +164,7 @@ func typical(bounds []float64, bucket int) float64 {
 	return (bounds[bucket-1] + bounds[bucket]) / 2
 }
 
-// copied returns histograms that share nothing with others.
+// copied returns histograms that share no memory with the originals.
 func copied(histograms []scaling.Histogram) (all []scaling.Histogram) {
 	for _, h := range histograms {
 		h.Bounds, h.Counts = slices.Clone(h.Bounds), slices.Clone(h.Counts)
@@ -183,7 +183,7 @@ func sameCounting(a, b Counting) bool {
 	return same && a.Metric == b.Metric && a.Failed == b.Failed && a.Anew == b.Anew && a.Broken == b.Broken && a.Age == b.Age
 }
 
-// histogramText prints how many were counted, and of how many nothing is known.
+// histogramText prints the number of observations, and of replicas without an answer.
 func histogramText(h *scaling.Histogram) string {
 	text := h.Metric + "=" + number(h.Total())
 	if h.Failed != 0 {

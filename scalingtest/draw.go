@@ -9,7 +9,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A life says what may happen in a random episode.
+// A life says which events may happen in a random episode.
 type life struct {
 	back     bool // the clock steps back
 	gaps     bool // ticks that come early or late
@@ -17,15 +17,15 @@ type life struct {
 	others   bool // someone else scales the target
 	refusals bool
 	restarts bool
-	odd      bool // readings that are no numbers, missing ones, several of one metric
+	odd      bool // readings that are not numbers, that are missing, or that repeat a metric
 	twice    bool // several readings of one metric
-	wild     bool // any number whatever, for counts and times also
+	wild     bool // any number at all, also for counts and times
 	noData   bool // no reading has a usable value
 	within   bool // readings are within DeadZone
 	inside   bool // nobody scales the target out of its bounds
 }
 
-// The moods of a fleet: where readings are.
+// The moods of a fleet: where its readings are.
 const (
 	moodHigh = iota
 	moodLow
@@ -41,16 +41,16 @@ type drawer struct {
 	o    *Options
 	life life
 	now  time.Time
-	part time.Duration // of a second, by which the last tick was late
+	part time.Duration // part of a second by which the last tick was late
 	mood int
 }
 
-// drawEpisode draws an episode in which such a life goes on.
+// drawEpisode draws an episode with the events of a life.
 func drawEpisode(t *rapid.T, o *Options, l life) Episode {
 	d := &drawer{T: t, o: o, life: l, now: o.Start, mood: moodBetween}
 	e := d.begun()
-	// Each tick says of itself whether it is the last one, so that any of the others can be left out to make the
-	// episode smaller.
+	// Each tick has its own flag whether it is the last one, so that any of the others can be left out to make the episode
+	// smaller.
 	last := false
 	for left := o.Ticks; left > 0 && !last; {
 		tick := rapid.Custom(func(t *rapid.T) Tick {
@@ -86,7 +86,7 @@ func (d *drawer) begun() (e Episode) {
 	return e
 }
 
-// spec draws a count for the start or for someone else to scale to.
+// spec draws a count, for the start or for someone else to scale to.
 func (d *drawer) spec(label string, b scaling.Bounds) int32 {
 	switch {
 	case b == (scaling.Bounds{}):
@@ -97,7 +97,7 @@ func (d *drawer) spec(label string, b scaling.Bounds) int32 {
 	return rapid.Int32Range(max(0, scaling.Plus(b.Min, -3)), min(scaling.Plus(b.Min, 40), scaling.Plus(b.Max, 5))).Draw(d.T, label)
 }
 
-// tick draws the next tick, for at most so many times.
+// tick draws the next tick, to be repeated at most so many times.
 func (d *drawer) tick(left int, first bool) (t Tick) {
 	if d.oneIn(6, "mood swing") {
 		d.mood = rapid.IntRange(moodHigh, moodBetween).Draw(d.T, "mood")
@@ -138,8 +138,8 @@ func (d *drawer) after(first bool) time.Duration {
 	return t
 }
 
-// pace draws the time to the next tick but for parts of a second, so that boundaries are met exactly, if the period is
-// of whole seconds.
+// pace draws the time to the next tick without the part of a second, so that boundaries are met exactly if the period is in
+// whole seconds.
 func (d *drawer) pace(first bool) time.Duration {
 	period := d.o.Period
 	unit := time.Second
@@ -167,7 +167,7 @@ func (d *drawer) pace(first bool) time.Duration {
 	return period
 }
 
-// readings draws a reading a metric.
+// readings draws a reading for each metric.
 func (d *drawer) readings() (all []scaling.Reading) {
 	for _, m := range d.o.Metrics {
 		if r, ok := d.reading(m); ok {
@@ -212,7 +212,7 @@ func (d *drawer) reading(m Metric) (r scaling.Reading, ok bool) {
 	return r, mood != moodMissing || d.life.within
 }
 
-// inZone draws a reading that is wholly within a range.
+// inZone draws a reading that is entirely within a range.
 func (d *drawer) inZone(r *scaling.Reading, m Metric) {
 	share := []float64{0, 1, 0.5, rapid.Float64Range(0, 1).Draw(d.T, "share")}
 	at := func(label string) float64 {
@@ -223,7 +223,7 @@ func (d *drawer) inZone(r *scaling.Reading, m Metric) {
 	r.Lower, r.Upper = min(a, b), max(a, b)
 }
 
-// value draws what is read in a mood.
+// value draws the value of a reading in a mood.
 func (d *drawer) value(r *scaling.Reading, m Metric, mood int) {
 	unit := max((m.High-m.Low)/4, m.High/8)
 	if unit == 0 {
@@ -231,7 +231,7 @@ func (d *drawer) value(r *scaling.Reading, m Metric, mood int) {
 	}
 	step := float64(rapid.SampledFrom([]int{1, 0, 1, 2, 4, 12}).Draw(d.T, "step"))
 	switch mood {
-	case moodHigh: // from exactly at it to far above
+	case moodHigh: // from exactly High to far above
 		r.Lower = m.High + step*unit
 		r.Upper = r.Lower
 	case moodLow:
@@ -267,8 +267,8 @@ func (d *drawer) value(r *scaling.Reading, m Metric, mood int) {
 	}
 }
 
-// odd draws a reading that says nothing: no number, negative, upside down, or without a value. If there may be data
-// beside it, huge numbers also.
+// odd draws a reading without a usable value: not a number, negative, upside down, or without a value. If there may be data
+// beside it, it also draws huge numbers.
 func (d *drawer) odd(r *scaling.Reading) {
 	most := 6
 	if d.life.noData {
@@ -295,7 +295,7 @@ func (d *drawer) odd(r *scaling.Reading) {
 	}
 }
 
-// drawFloat draws any number at all, and what is none.
+// drawFloat draws any float64, NaN and infinities included.
 func drawFloat(t *rapid.T, label string) float64 {
 	return rapid.OneOf(
 		rapid.Float64(),

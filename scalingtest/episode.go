@@ -7,50 +7,50 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// An Episode is what a policy lives through: plain data, so that a failure can be printed, kept and played again.
+// An Episode is the input of a run: plain data, so that a failure can be printed, kept and played again.
 type Episode struct {
-	// Spec is how many replicas are asked for at the start. Writes of the policy that are not refused change it.
+	// Spec is the requested count at the start. Writes of the policy change it unless they are refused.
 	Spec int32
 	// Specs are the counts of a group's targets at the start, in place of Spec.
 	Specs []int32
-	// Startup is how long a replica that was added takes to be ready. Zero: it is ready at once.
+	// Startup is the time until an added replica is ready. Zero means at once.
 	Startup time.Duration
-	// Loads are loads of the whole fleet that stay as they are through the episode: each tick has a reading of them
-	// beside its own, which is divided by the count that is asked for then.
+	// Loads are loads of the whole fleet that are constant over the episode. Each tick has a reading of them beside its own
+	// readings: the load divided by the requested count at that tick.
 	Loads []Load
 	Ticks []Tick
 
-	// Shift is what property TimeShift adds to every time.
+	// Shift is what the property TimeShift adds to every time.
 	Shift time.Duration
-	// Changes are what the properties MissingNeverActs and Monotone do to the readings in a second run, which they
-	// compare with the first.
+	// Changes are the changes that the properties MissingNeverActs and Monotone make to the readings in a second run, which
+	// they compare with the first.
 	Changes []Change
 }
 
-// A Tick is one decision, or several of a kind.
+// A Tick is one decision, or several decisions of the same kind.
 type Tick struct {
-	// After is the time since the tick before, or since the start. Negative: the clock steps back.
+	// After is the time since the previous tick, or since the start. If it is negative, the clock steps back.
 	After time.Duration
-	// Times is how often the tick takes place in all, each After the one before. Zero means once.
+	// Times is how often the tick takes place in total, each After the one before. Zero means once.
 	Times int
-	// Spec, if set, is what someone else scales the target to before the decision.
+	// Spec, if set, is the count to which someone else scales the target before the decision.
 	Spec Count
-	// NotReady is how many of the replicas that are asked for are not ready; negative: more are ready than that.
+	// NotReady is how many of the requested replicas are not ready. If it is negative, more than requested are ready.
 	NotReady int32
-	// Readings are what is observed. A policy gets a copy of them.
+	// Readings are the observed readings. A policy gets a copy of them.
 	Readings []scaling.Reading
-	// Counted are what is counted in histograms up to then. A policy gets what they have come to.
+	// Counted are the counts of histograms up to this tick. A policy gets their totals.
 	Counted []Counting
-	// Refuse says that a write fails: it is not reported and the count stays.
+	// Refuse says that the write fails: it is not reported, and the count stays.
 	Refuse bool
-	// Restart says that the policy is stored before the decision, and a new one takes its state back.
+	// Restart says that before the decision the policy is stored and a new one restores its state.
 	Restart bool
-	// Targets are a group's, in the order of Options.Targets, in place of Spec and NotReady. Those that are left out
+	// Targets are the targets of a group, in the order of Options.Targets, in place of Spec and NotReady. Missing entries
 	// are zero.
 	Targets []TargetTick
 }
 
-// A Count is a number of replicas that may be left out. Its zero value is left out.
+// A Count is a number of replicas, or not set, which is its zero value.
 type Count struct {
 	Set bool
 	N   int32
@@ -63,24 +63,24 @@ func CountOf(n int32) Count { return Count{Set: true, N: n} }
 type Load struct {
 	Metric string
 	Sum    float64
-	Whole  bool // the metric reads the load of the fleet and not that of a replica
+	Whole  bool // the metric reads the load of the fleet, not of a replica
 }
 
-// A Change is done to the known readings of a metric at one tick; the ticks are counted one by one, from 0.
+// A Change is made to the known readings of a metric at one tick; the ticks are counted one by one, from 0.
 type Change struct {
 	Tick   int
 	Metric string
-	Lower  float64 // is added to Lower, which is 0 at least; if it is above 0, also to what pods say
-	Upper  float64 // is added to Upper
-	Gone   bool    // there is no reading
-	Silent int32   // so many of the pods that gave a value do not answer: they move from Values to Failed, all but one at most
-	Pods   int32   // so many pods of each target of a group give no value
+	Lower  float64 // added to Lower, which stays at least 0; if it is above 0, also added to the values of pods
+	Upper  float64 // added to Upper
+	Gone   bool    // the reading is missing
+	Silent int32   // this many of the pods with a value do not answer: they move from Values to Failed, except for at least one
+	Pods   int32   // this many pods of each target of a group give no value
 }
 
 // Start returns the time at which episodes start unless Options say otherwise: 2026-01-15 08:00 UTC.
 func Start() time.Time { return time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC) }
 
-// each calls f for every tick one by one, until it returns false.
+// each calls f for every tick one by one, until f returns false.
 func (e *Episode) each(f func(i int, tick *Tick, first bool) bool) {
 	n := 0
 	for i := range e.Ticks {
@@ -93,7 +93,7 @@ func (e *Episode) each(f func(i int, tick *Tick, first bool) bool) {
 	}
 }
 
-// count returns the number of ticks one by one.
+// count returns the number of ticks, counted one by one.
 func (e *Episode) count() (n int) {
 	for i := range e.Ticks {
 		n += max(1, e.Ticks[i].Times)
@@ -101,7 +101,7 @@ func (e *Episode) count() (n int) {
 	return n
 }
 
-// until returns the episode with so many ticks of it.
+// until returns the episode up to so many ticks.
 func (e *Episode) until(ticks int) Episode {
 	short := *e
 	short.Ticks = nil
@@ -115,7 +115,7 @@ func (e *Episode) until(ticks int) Episode {
 	return short
 }
 
-// without returns the episode without a tick and what is changed at it.
+// without returns the episode without a tick and the changes at it.
 func (e *Episode) without(i int) Episode {
 	smaller := *e
 	smaller.Ticks = slices.Delete(slices.Clone(e.Ticks), i, i+1)
@@ -133,7 +133,7 @@ func (e *Episode) without(i int) Episode {
 	return smaller
 }
 
-// length returns the time that the episode takes, and whether the clock ever steps back.
+// length returns the duration of the episode, and whether the clock ever steps back.
 func (e *Episode) length() (length time.Duration, back bool) {
 	for i := range e.Ticks {
 		t := &e.Ticks[i]
@@ -156,7 +156,7 @@ func (e *Episode) readings(tick *Tick, spec int32) []scaling.Reading {
 	return readings
 }
 
-// changed returns readings as the changes of a tick make them.
+// changed returns readings with the changes of a tick.
 func (e *Episode) changed(i int, readings []scaling.Reading) []scaling.Reading {
 	readings = slices.Clone(readings)
 	for _, c := range e.Changes {
@@ -168,7 +168,7 @@ func (e *Episode) changed(i int, readings []scaling.Reading) []scaling.Reading {
 				r.Lower = max(0, r.Lower+c.Lower)
 				r.Upper += c.Upper
 				if c.Upper > 0 {
-					r.Stuck = 0 // what counted nothing may still come
+					r.Stuck = 0 // a stuck pod that counted 0 may still become ready
 				}
 				if silent := min(c.Silent, r.Values-1); silent > 0 {
 					r.Values -= silent

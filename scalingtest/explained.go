@@ -9,10 +9,11 @@ import (
 
 // Explained returns what is wrong with the chain of d, or nil (property Explained):
 //
-//   - the deciding line has a step, also of a Hold; it starts at From, each step starts where the one before ended, and the last ends at Replicas;
+//   - the deciding line has a step, even for a Hold; it starts at From, each step starts where the one before ended, and the
+//     last ends at Replicas;
 //   - every step's inequality is true of its numbers;
-//   - the verdict is what comparing Replicas with From gives, or Unknown without a change;
-//   - every line that was considered starts at From and is linked in the same way.
+//   - the verdict is the comparison of Replicas with From, or Unknown without a change;
+//   - every considered line starts at From and is linked in the same way.
 func Explained(d *scaling.Decision) error {
 	steps := d.Steps()
 	if len(steps) == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Golden checks that got is what testdata/name holds: what a test prints, compared with a file that was read and found
-// right. With UPDATE_GOLDEN=1 in the environment it writes the file instead: read the difference before committing it.
+// Golden compares the output of a test, got, with the file testdata/name, which somebody has read and found right. With
+// UPDATE_GOLDEN=1 in the environment it writes the file instead: read the difference before committing it.
 func Golden(tb testing.TB, name, got string) {
 	tb.Helper()
 	path := filepath.Join("testdata", name)

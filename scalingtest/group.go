@@ -12,41 +12,41 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Target is one of those that a group decides for.
+// A Target is one of the targets of a group.
 type Target struct {
 	Name string
-	// Bounds are the target's own: what they are to a policy in Options. The zero value is unset.
+	// Bounds are the target's own bounds, with the meaning of Options.Bounds. The zero value is unset.
 	Bounds scaling.Bounds
 }
 
-// A TargetTick is what a Tick has of one target of a group.
+// A TargetTick is the part of a Tick for one target of a group.
 type TargetTick struct {
-	// Spec, if set, is what someone else scales the target to before the decision.
+	// Spec, if set, is the count to which someone else scales the target before the decision.
 	Spec Count
-	// NotReady is how many of the replicas that are asked for are not ready, and cannot be asked; negative: more are
-	// ready than that.
+	// NotReady is how many of the requested replicas are not ready and cannot be scraped. If it is negative, more than
+	// requested are ready.
 	NotReady int32
-	// Missing says that the target does not exist. Its counts are observed as 0, and a write of it fails.
+	// Missing says that the target does not exist. Its counts are observed as 0, and a write to it fails.
 	Missing bool
-	// Refuse says that a write of this target fails.
+	// Refuse says that a write to this target fails.
 	Refuse bool
-	// Pods are what replicas say: rows of a value for each of the tick's readings, NaN for none, which repeat up to
-	// the ready count. Without a row, and of Loads, each replica says what the reading is, where it is one exact value.
+	// Pods are the values of replicas: a row with a value for each of the tick's readings, NaN for none. The rows repeat up
+	// to the ready count. Without rows, and for Loads, each replica has the value of the reading if that is one exact value.
 	Pods [][]float64
 }
 
-// mostPods is how many replicas of a target can be asked, so that wild counts do not fill the memory.
+// mostPods limits the replicas of a target that can be scraped, so that wild counts do not fill the memory.
 const mostPods = 100
 
-// RunGroup is Run for a scaling.Group, of the targets that the options name. Options that name none mean one target,
-// without a name, within Bounds. With several targets, what the properties say of counts and of decisions that act is
-// said of the sum of the targets; WithinBounds, NeverPanics and Explained look at each of them too.
+// RunGroup is Run for a scaling.Group with the targets of the options. Options without targets mean one target, without a
+// name, within Bounds. With several targets, the properties check the sum of the targets' counts and decisions;
+// WithinBounds, NeverPanics and Explained check each target too.
 func RunGroup(t *testing.T, newGroup func() scaling.Group, opts Options) {
 	t.Helper()
 	RunGroupDrawn(t, func(*rapid.T) (func() scaling.Group, Options) { return newGroup, opts })
 }
 
-// RunGroupDrawn is RunGroup for a group of which the configuration is drawn, too, as RunDrawn is Run.
+// RunGroupDrawn is RunGroup for a group with a configuration that is drawn too, as RunDrawn is for Run.
 func RunGroupDrawn(t *testing.T, draw func(t *rapid.T) (newGroup func() scaling.Group, opts Options)) {
 	t.Helper()
 	runDrawn(t, func(t *rapid.T) (func() scaling.Group, Options) {
@@ -73,7 +73,7 @@ func replay(tb testing.TB, newGroup func() scaling.Group, opts Options, property
 	}
 }
 
-// ofGroup returns the options for a group: with a target at least, by which it is told from a policy.
+// ofGroup returns the options for a group: they have at least one target, which distinguishes a group from a policy.
 func (o *Options) ofGroup() Options {
 	full := *o
 	if len(o.Targets) == 0 {
@@ -82,7 +82,7 @@ func (o *Options) ofGroup() Options {
 	return full
 }
 
-// target returns what a tick has of the target at a place.
+// target returns the part of a tick for the target at an index.
 func (o *Options) target(tick *Tick, place int) TargetTick {
 	switch {
 	case len(o.Targets) == 0:
@@ -109,7 +109,7 @@ func (o *Options) whole() (sum scaling.Bounds) {
 	return sum
 }
 
-// observe returns what is observed at a tick, and what of it the properties compare. Each call makes another copy.
+// observe returns the observation of a tick. Each call makes another copy.
 func (p *player) observe(i int, tick *Tick) (obs scaling.GroupObservation) {
 	o := &p.options
 	plain := p.episode.readings(tick, sum(p.spec))
@@ -117,7 +117,7 @@ func (p *player) observe(i int, tick *Tick) (obs scaling.GroupObservation) {
 	if p.readings != nil {
 		obs.Readings = p.readings(i, obs.Readings)
 	}
-	// One place more than needed: what a policy appends to its copy of the slice lands there, and is found.
+	// One element more than needed: what a policy appends to its copy of the slice is written there, and found.
 	obs.Readings = append(make([]scaling.Reading, 0, len(obs.Readings)+1), permuted(obs.Readings, p.order)...)
 	obs.Histograms = permuted(copied(p.histograms), p.order)
 	for k := range p.spec {
@@ -144,7 +144,7 @@ func (p *player) observe(i int, tick *Tick) (obs scaling.GroupObservation) {
 	return obs
 }
 
-// values returns what the n-th pod of a target says of each reading, those that are gone left out.
+// values returns the values of the n-th pod of a target for each reading, without those that are gone.
 func (e *Episode) values(i int, readings []scaling.Reading, rows [][]float64, n int) (values []float64) {
 	for k, r := range readings {
 		v := math.NaN()
@@ -176,7 +176,7 @@ func (e *Episode) values(i int, readings []scaling.Reading, rows [][]float64, n 
 	return values
 }
 
-// permuted returns a copy in another order, which says what comes from where; nil leaves all where it is.
+// permuted returns a copy in another order, in which order says where each element comes from; nil keeps the order.
 func permuted[T any](all []T, order func(n, place int) int) []T {
 	if order == nil || len(all) == 0 {
 		return all
@@ -188,7 +188,7 @@ func permuted[T any](all []T, order func(n, place int) int) []T {
 	return other
 }
 
-// sum adds counts up, as far as an int32 goes.
+// sum adds counts, limited to the range of an int32.
 func sum(counts []int32) int32 {
 	n := int64(0)
 	for _, c := range counts {
@@ -197,7 +197,7 @@ func sum(counts []int32) int32 {
 	return int32(max(math.MinInt32, min(n, math.MaxInt32)))
 }
 
-// sameTarget reports whether two observations of a target are the same to the last bit.
+// sameTarget reports whether two observations of a target are equal to the last bit.
 func sameTarget(a, b scaling.TargetObservation) bool {
 	return a.Name == b.Name && a.Missing == b.Missing && a.SpecReplicas == b.SpecReplicas && a.ReadyReplicas == b.ReadyReplicas &&
 		a.PendingReplicas == b.PendingReplicas && slices.EqualFunc(a.Pods, b.Pods, func(a, b scaling.PodObservation) bool {
@@ -205,8 +205,8 @@ func sameTarget(a, b scaling.TargetObservation) bool {
 	})
 }
 
-// targets draws what a tick has of each target of a group: what its replicas say is around the same thresholds as the
-// readings are.
+// targets draws the part of a tick for each target of a group. The values of its replicas are around the same thresholds as
+// the readings.
 func (d *drawer) targets(readings []scaling.Reading) (all []TargetTick) {
 	for _, target := range d.o.Targets {
 		var t TargetTick
@@ -233,7 +233,7 @@ func (d *drawer) targets(readings []scaling.Reading) (all []TargetTick) {
 	return all
 }
 
-// pod draws what a replica says of a metric.
+// pod draws a replica's value of a metric.
 func (d *drawer) pod(metric string) float64 {
 	i := slices.IndexFunc(d.o.Metrics, func(m Metric) bool { return m.Name == metric })
 	mood := d.mood

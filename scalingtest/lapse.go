@@ -8,8 +8,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// drawLapse draws readings that become the same for good, and one tick or two at which there is none of them. To a window
-// (Options.Windows), in which every reading has its weight, they are the same all the time.
+// drawLapse draws readings that become constant, and one or two ticks at which they are missing. For a policy with windows
+// (Options.Windows), in which every reading has a weight, they are constant from the start.
 func drawLapse(t *rapid.T, o *Options) Episode {
 	few := *o
 	few.Ticks = min(o.Ticks, 16)
@@ -19,7 +19,7 @@ func drawLapse(t *rapid.T, o *Options) Episode {
 	}
 	for i := range e.Ticks {
 		for k := range e.Ticks[i].Readings {
-			e.Ticks[i].Readings[k].At = time.Time{} // a sample of an earlier tick is one that is missing at its own
+			e.Ticks[i].Readings[k].At = time.Time{} // a sample of an earlier tick counts as missing at its own tick
 		}
 	}
 	d := &drawer{T: t, o: o, life: life{inside: true}, mood: rapid.IntRange(moodHigh, moodLow).Draw(t, "mood")}
@@ -44,11 +44,11 @@ func drawLapse(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// maxLapse is how many ticks in a row may be without a reading, and by how many an answer may be late for it.
+// maxLapse is how many consecutive ticks may be without a reading, and how many ticks a decision may be late because of it.
 const maxLapse = 2
 
-// checkLapse: what a policy would have asked for from a restart on, it asks for at most two ticks later if at the first
-// tick or two there are no readings. A lapse near the end of the episode is not judged.
+// checkLapse: if readings are missing at the first one or two ticks after a restart, the policy asks for a change at most
+// two ticks later than it would have otherwise. A lapse near the end of the episode is not judged.
 func checkLapse(s *subject, e *Episode) *failed {
 	if len(e.Changes) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func checkLapse(s *subject, e *Episode) *failed {
 			continue
 		}
 		for j := at; j <= i+maxLapse; j++ {
-			// An exchange among targets leaves the total as it is: it may come with whatever is answered then.
+			// An exchange between targets leaves the total as it is: it may come with any verdict of the total.
 			if w := without[i].d.Verdict; p.moments[j].acts() && (w == scaling.Hold || w == p.moments[j].d.Verdict) {
 				return nil
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// drawShifted draws an episode and by how much its times are moved: to any year from 1960 to 2090, and to 1970 exactly,
-// as times around 0 are times like any other.
+// drawShifted draws an episode and the amount by which its times are moved: to any year from 1960 to 2090, and to 1970
+// exactly, since times around 0 must not be special.
 func drawShifted(t *rapid.T, o *Options) Episode {
 	e := drawEpisode(t, o, anything())
 	if epoch := time.Unix(0, 0).Sub(o.Start); epoch != 0 && epoch%o.Shift == 0 && rapid.IntRange(0, 4).Draw(t, "epoch") == 4 {
@@ -24,7 +24,7 @@ func drawShifted(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// checkShifted: with all times moved by the same, nothing else changes.
+// checkShifted: if all times are moved by the same amount, nothing else changes.
 func checkShifted(s *subject, e *Episode) *failed {
 	plain, f := s.play(e)
 	if f != nil {
@@ -53,8 +53,8 @@ func checkShifted(s *subject, e *Episode) *failed {
 	}))
 }
 
-// checkRestored: a restart changes no decision, at whatever tick it happens, also between a decision and the report
-// that it was carried out.
+// checkRestored: a restart changes no decision, at whatever tick it happens, even between a decision and the report that it
+// was carried out.
 func checkRestored(s *subject, e *Episode) *failed {
 	p := s.player(e)
 	p.noRestarts = true
@@ -76,7 +76,7 @@ func checkRestored(s *subject, e *Episode) *failed {
 	return firstDifference(p.moments, always.moments, "with a restart before and after every decision", each(different))
 }
 
-// drawPattern draws a few ticks that are to be repeated.
+// drawPattern draws a few ticks to repeat.
 func drawPattern(t *rapid.T, o *Options) Episode {
 	few := *o
 	few.Ticks = min(o.Ticks, 16)
@@ -86,8 +86,8 @@ func drawPattern(t *rapid.T, o *Options) Episode {
 	return drawEpisode(t, &few, l)
 }
 
-// shape returns how many bytes a state has where each number counts as one: an average has more digits at one time than
-// at another, and grows by none of them.
+// shape returns the size of a state in bytes, with each number counted as one byte: the digits of an average vary, and that
+// is not growth.
 func shape(data []byte) (n int) {
 	within := false
 	for _, c := range data {
@@ -100,8 +100,8 @@ func shape(data []byte) (n int) {
 	return n
 }
 
-// checkSize: the state stays within MaxState, and once everything that it looks back on is there, it does not
-// grow, however often the same happens again.
+// checkSize: the state stays within MaxState, and once the policy has seen everything that it looks back on, the state does
+// not grow, however often the same events are repeated.
 func checkSize(s *subject, e *Episode) *failed {
 	o := &s.options
 	most := 0
@@ -128,10 +128,10 @@ func checkSize(s *subject, e *Episode) *failed {
 	if length > 0 {
 		const most = 2000
 		rounds = int(min(2*o.Memory/length, most)) + 2
-		// However short the pattern is, all that the policy looks back on is to be there after that.
+		// However short the pattern is, after that the policy has seen everything that it looks back on.
 		once[0].After += max(0, 2*o.Memory/most-length)
 	}
-	// The first round begins with no time passed since the one before: give it what it takes from then on.
+	// At the beginning of the first round no time has passed: repeat the pattern with the time that passes between rounds.
 	pattern := Episode{Spec: e.Spec, Specs: e.Specs, Startup: e.Startup, Loads: e.Loads}
 	for range rounds {
 		pattern.Ticks = append(pattern.Ticks, once...)
@@ -166,7 +166,7 @@ func checkSize(s *subject, e *Episode) *failed {
 	return p.run()
 }
 
-// unread returns what the policy, as it is now, would say without any reading. The policy itself is left as it is.
+// unread returns the decision of the policy in its present state without any reading. The policy itself is not changed.
 func (p *player) unread(m *moment) (d scaling.Decision, f *failed) {
 	obs := scaling.GroupObservation{Targets: slices.Clone(m.obs.Targets)}
 	for i := range obs.Targets {
@@ -187,7 +187,8 @@ func (p *player) unread(m *moment) (d scaling.Decision, f *failed) {
 	return d, f
 }
 
-// idle checks that nothing is done in the moments that ask for it, but repairs and what time alone moves.
+// idle checks that there is no action in the moments for which asked returns true, except for repairs and for changes that
+// time alone causes.
 func idle(s *subject, e *Episode, asked func(m *moment) bool, why string) *failed {
 	p := s.player(e)
 	var unread scaling.Decision
@@ -218,8 +219,8 @@ func checkClockBack(s *subject, e *Episode) *failed {
 	return idle(s, e, func(m *moment) bool { return m.back }, "the clock went back")
 }
 
-// drawNoData draws an episode in which no reading has a value that means anything: each in its own way, all in the
-// same, or none at all.
+// drawNoData draws an episode in which no reading has a usable value: each in a different way, all in the same way, or no
+// readings at all.
 func drawNoData(t *rapid.T, o *Options) Episode {
 	l := anything()
 	l.noData = true
@@ -244,7 +245,7 @@ func drawNoData(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// checkNoData: without any data nothing is done.
+// checkNoData: without any data there is no action.
 func checkNoData(s *subject, e *Episode) *failed {
 	return idle(s, e, func(*moment) bool { return true }, "there has never been any data")
 }

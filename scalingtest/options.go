@@ -9,100 +9,99 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Options say what is known of a policy from outside, and which of the properties that not every policy has it is to
-// have. The zero value checks what every policy has, but for the metrics: at least one must be named, unless ActsWithoutData is
-// set.
+// Options describe a policy from the outside, and turn on the properties that not every policy has. The zero value checks
+// the properties that every policy has, but at least one metric must be named, unless ActsWithoutData is set.
 type Options struct {
-	// Metrics are the readings that the policy looks at.
+	// Metrics are the readings that the policy reads.
 	Metrics []Metric
-	// Histograms are those that the policy looks at; most look at none. MissingNeverActs leaves them out at times; Monotone and
-	// the properties of constant loads do not know of them.
+	// Histograms are the histograms that the policy reads; most policies read none. MissingNeverActs sometimes leaves them
+	// out; Monotone and the properties of constant loads ignore them.
 	Histograms []Histogram
-	// Bounds are the policy's own. They allow a count outside of them to be repaired whatever the clock and the
-	// readings say. The zero value is unset: counts must not be negative, and no repair is excused.
+	// Bounds are the policy's bounds. A count outside of them may be repaired whatever the clock and the readings are. The
+	// zero value is unset: counts must not be negative, and no repair is allowed.
 	Bounds scaling.Bounds
-	// Targets are those that a group decides for; Bounds are then those of their sum, if it has any of its own. A policy
-	// has none.
+	// Targets are the targets of a group; Bounds are then the bounds of their sum, if it has any of its own. A policy has no
+	// targets.
 	Targets []Target
-	// Replicas is the count at the start of an episode, of each target. Zero: any within the bounds.
+	// Replicas is the count of each target at the start of an episode. Zero means any count within the bounds.
 	Replicas int32
-	// Period is how often the policy is asked. Zero means 15 s.
+	// Period is the time between decisions. Zero means 15 s.
 	Period time.Duration
-	// Start is when episodes start. Zero means what the function Start returns.
+	// Start is the time at which episodes start. Zero means the result of the function Start.
 	Start time.Time
-	// Ticks is about how many decisions a random episode has at most. Zero means 60.
+	// Ticks is the approximate highest number of decisions of a random episode. Zero means 60.
 	Ticks int
-	// Memory is no less than how long the policy looks back, cooldowns included. After it the state must not grow
-	// any more, and a load that was the same all the time must have had its effect. Zero means 1 h.
+	// Memory is at least the time that the policy looks back, cooldowns included. After it the state must not grow any more,
+	// and a constant load must have had its effect. Zero means 1 h.
 	Memory time.Duration
-	// Shift is the unit of the shifts of TimeShift, for policies to which days or minutes are not alike. Zero means 1 s.
+	// Shift is the unit of the shifts of TimeShift, for policies that distinguish days or minutes. Zero means 1 s.
 	Shift time.Duration
-	// MaxState is the most bytes that the stored state may have. Zero: it must only not grow.
+	// MaxState is the highest size of the stored state in bytes. Zero means that it only must not grow.
 	MaxState int
-	// ActsWithoutData is set for policies that time alone can move, such as timetables. ClockBack and NoData then allow what
-	// the same policy asks for without any reading.
+	// ActsWithoutData is set for policies that time alone can move, such as timetables. ClockBack and NoData then allow the
+	// decision of the same policy without any reading.
 	ActsWithoutData bool
-	// Windows is set for policies that look back on what they saw or said at those ticks at which there was anything, as
-	// averages over time and stabilization windows do. MissingNeverActs then asks for less, see there.
+	// Windows is set for policies that look back on the readings or decisions of earlier ticks with data, as averages over
+	// time and stabilization windows do. MissingNeverActs then checks less, see there.
 	Windows bool
-	// Learns is set for policies that put what they believe to the proof by what they see, as a forecast its methods: what was
-	// not seen may then be the proof. MissingNeverActs widens the latest readings alone.
+	// Learns is set for policies that test what they believe against what they observe, as a forecast tests its methods: a
+	// missing observation may then be the test. MissingNeverActs then widens the latest readings only.
 	Learns bool
-	// Skip names properties that are not checked, as TimeShift for a timetable in a zone with daylight saving time.
+	// Skip names properties that are not checked, such as TimeShift for a timetable in a zone with daylight saving time.
 	Skip []string
-	// NewPolicy is the Go expression of the function that makes the policy, for the tests that are printed. Empty
-	// means newPolicy, of a group newGroup.
+	// NewPolicy is the Go expression of the function that makes the policy, for the printed tests. Empty means newPolicy, or
+	// newGroup for a group.
 	NewPolicy string
 
-	// Monotone: raising readings, now or before, never lowers what is asked for.
+	// Monotone: raising readings, present or past, never lowers the requested count.
 	Monotone bool
-	// NoFlap: under constant loads there is never both an Up and a Down.
+	// NoFlap: constant loads never cause both an Up and a Down.
 	NoFlap bool
-	// DeadZone are the values at which nothing may happen, the ends included.
+	// DeadZone are the ranges, ends included, in which readings cause no action.
 	DeadZone []Metric
-	// Cooldown are the waits after a change.
+	// Cooldown has the waits after a change.
 	Cooldown *Cooldown
-	// Refused: a write that was refused is asked for again at the next tick.
+	// Refused: a refused write is asked for again at the next tick.
 	Refused bool
-	// Lapses: one tick or two without a reading, at a restart that loses what rates are counted from, put off what is
-	// asked for by two ticks at most. A memory that survives a tick without a reading acts as if there had been one
-	// like its neighbours: in MissingNeverActs a metric that is gone is then gone all the time.
+	// Lapses: one or two ticks without a reading, at a restart that loses the base of rates, delay a change by at most two
+	// ticks. A memory that survives a tick without a reading acts as if there had been one like its neighbours: in
+	// MissingNeverActs a metric that is gone is then gone in the whole episode.
 	Lapses bool
 	// Convergence says where constant loads lead.
 	Convergence *Convergence
-	// Twin makes a second implementation that must always answer the same.
+	// Twin makes a second implementation that must always give the same answers.
 	Twin func() Naive
 }
 
-// A Metric is a reading that a policy looks at and the range in which it matters: scaling down is thought of at or
-// below Low, scaling up at or above High. Values are drawn in, at, near and far from it.
+// A Metric is a reading that a policy uses, and its range: the policy considers scaling down at or below Low, scaling up at
+// or above High. Values are drawn in, at, near and far from the range.
 type Metric struct {
 	Name string
 	Low  float64
 	High float64
-	// Whole says that readings are of the whole fleet, and not an average of its replicas.
+	// Whole says that readings are of the whole fleet, not an average over its replicas.
 	Whole bool
-	// UpOnly says that the metric has no say in a Down: what is missing of it does not stand in its way.
+	// UpOnly says that the metric has no influence on a Down: if it is missing, a Down is still allowed.
 	UpOnly bool
 }
 
-// Cooldown are the waits after a change that was applied. At their end, exactly, the policy may act, and must if
-// every reading has been far above High (below Low) all the time. A repair of the bounds neither waits nor starts one.
+// Cooldown has the waits after an applied change. Exactly at their end the policy may act, and must act if every reading has
+// been far above High (or below Low) all the time. A repair of the bounds neither waits nor starts a wait.
 type Cooldown struct {
 	Up   time.Duration
 	Down time.Duration
-	// PerDirection counts each wait from the last change in its own direction, not from the last of any.
+	// PerDirection counts each wait from the last change in its own direction, not from the last change in any direction.
 	PerDirection bool
 }
 
 // Convergence says where constant loads lead: after Within ticks the count stays.
 type Convergence struct {
 	Within int
-	// Want returns the least and the most replicas that are right in the end. Nil: any count is.
+	// Want returns the lowest and the highest count that is right in the end. Nil means any count.
 	Want func(loads []Load) (least, most int32)
 }
 
-// withDefaults returns the options with zero fields filled in, or what is wrong with them.
+// withDefaults returns the options with defaults for zero fields, or an error.
 func (o *Options) withDefaults() (Options, error) {
 	full := *o
 	o = &full
@@ -164,7 +163,7 @@ func (o *Options) withDefaults() (Options, error) {
 	return full, e.Err()
 }
 
-// drawable returns what keeps episodes from being drawn, beside what withDefaults finds.
+// drawable returns an error for what prevents drawing episodes and withDefaults does not find.
 func (o *Options) drawable() error {
 	var e scaling.FieldErrors
 	e.Check(len(o.Metrics) > 0 || o.ActsWithoutData, "metrics", len(o.Metrics),
@@ -182,8 +181,8 @@ func fill[T comparable](field *T, value T) {
 // bounded reports whether bounds are given.
 func (o *Options) bounded() bool { return o.Bounds != (scaling.Bounds{}) }
 
-// outside reports whether a decision on this count may act to repair bounds that are given.
+// outside reports whether a decision on this count may act to repair the bounds, if bounds are given.
 func outside(b scaling.Bounds, spec int32) bool { return b != (scaling.Bounds{}) && !b.Contains(spec) }
 
-// warm returns how many ticks of a length it takes to fill what the policy remembers.
+// warm returns how many ticks of this length fill the policy's memory.
 func (o *Options) warm(tick time.Duration) int { return int(min(o.Memory/max(1, tick), 20000)) + 2 }

@@ -13,7 +13,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A subject is a group under test, or a policy as one.
+// A subject is a group under test, or a policy as a group of one.
 type subject struct {
 	fresh   func() scaling.Group
 	options Options
@@ -23,26 +23,26 @@ type subject struct {
 type moment struct {
 	now       time.Time
 	elapsed   time.Duration // since the start
-	back      bool          // the clock is behind the last decision, and the last one on all targets
+	back      bool          // the clock is behind the last decision, and behind the last one on all targets
 	scaled    bool          // by someone else
 	restarted bool
 	refused   bool
 	applied   bool
-	asked     bool                     // and has not answered yet
-	spec      int32                    // of all targets
-	ready     int32                    // of all targets
-	written   int32                    // what spec has become
+	asked     bool                     // the policy is deciding and has not answered yet
+	spec      int32                    // sum over all targets
+	ready     int32                    // sum over all targets
+	written   int32                    // spec after the write
 	repairs   bool                     // a count is out of its bounds
-	negative  bool                     // so is a count of a target: what a group's total then says is of no use
+	negative  bool                     // so is the count of a target: the total of a group is then not meaningful
 	obs       scaling.GroupObservation // as it was given
-	seen      scaling.GroupObservation // as the group got it, and maybe changed it
-	// d is the total, as the targets come to it, with the total's own chain. The answers of a group are one for each
-	// target, in the order of the options, and the total; of a policy there is only d.
+	seen      scaling.GroupObservation // as the group got it, possibly changed by it
+	// d is the total, computed from the targets, with the total's own chain. A group has one answer for each target, in the
+	// order of the options, and the total; a policy has only d.
 	d       scaling.Decision
 	answers []scaling.Decision
 }
 
-// all returns the answers, of a policy the only one.
+// all returns all answers, only d for a policy.
 func (m *moment) all() []scaling.Decision {
 	if m.answers == nil {
 		return []scaling.Decision{m.d}
@@ -50,46 +50,46 @@ func (m *moment) all() []scaling.Decision {
 	return m.answers
 }
 
-// incomplete reports whether a target is missing. A group may then have asked nobody, and have told nobody the time.
+// incomplete reports whether a target is missing. A group may then not have asked its policies, nor told them the time.
 func (m *moment) incomplete() bool {
 	return slices.ContainsFunc(m.obs.Targets, func(t scaling.TargetObservation) bool { return t.Missing })
 }
 
-// acts reports whether a write of any target is asked for.
+// acts reports whether any target asks for a write.
 func (m *moment) acts() bool {
 	return m.d.Acts() || slices.ContainsFunc(m.answers, func(d scaling.Decision) bool { return d.Acts() })
 }
 
-// A player drives a policy through an episode.
+// A player plays an episode with a policy.
 type player struct {
 	*subject
 	episode *Episode
 	group   scaling.Group
-	earlier []byte // the state at the restart before
-	lent    []byte // what the group has stored last, as it gave it,
-	was     []byte // and as it was then
+	earlier []byte // the state at the previous restart
+	lent    []byte // the last stored state, as the group returned it,
+	was     []byte // and a copy of it from then
 	moments []moment
 	now     time.Time
 	spec    []int32 // of each target
-	started []start // that are not ready yet, in order of time
+	started []start // replicas that are not ready yet, in order of time
 
 	counts     map[string]*count   // of each histogram
 	histograms []scaling.Histogram // as they are at the tick
 
-	// What a property varies.
+	// The variations that properties make.
 	noRestarts  bool
 	allRestarts bool
 	shift       time.Duration
 	zone        *time.Location // of the clock
-	reuses      bool           // the slices that the policy was given, for something else
+	reuses      bool           // overwrite the slices that the policy was given
 	readings    func(i int, readings []scaling.Reading) []scaling.Reading
 	order       func(n, place int) int  // of readings, targets and pods: which of n comes to a place
-	before      func(m *moment) *failed // with the policy as it is before the decision
-	after       func(m *moment) *failed // with the decision made and not carried out
-	told        func(m *moment)         // once the decision is carried out and reported
+	before      func(m *moment) *failed // with the policy before the decision
+	after       func(m *moment) *failed // after the decision, before it is carried out
+	told        func(m *moment)         // after the decision is carried out and reported
 }
 
-// A start is of replicas that are not ready yet.
+// A start is a set of replicas that are not ready yet.
 type start struct {
 	at     time.Time
 	target int
@@ -113,7 +113,7 @@ func (s *subject) play(e *Episode) ([]moment, *failed) {
 	return p.moments, f
 }
 
-// run plays the whole episode. What the policy fails of itself (a panic, a state that cannot be stored) is returned.
+// run plays the whole episode. It returns failures of the policy itself (a panic, a state that cannot be stored).
 func (p *player) run() (f *failed) {
 	if f = p.guard("made", func() *failed { p.group = p.fresh(); return nil }); f != nil {
 		return f
@@ -187,7 +187,7 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 	return f
 }
 
-// reuse overwrites what was observed, as callers do that use the same slices at each tick: a policy must not keep them.
+// reuse overwrites the observation, as callers do that use the same slices at each tick: a policy must not keep them.
 func reuse(obs *scaling.GroupObservation) {
 	clear(obs.Readings)
 	for _, h := range obs.Histograms {
@@ -204,7 +204,7 @@ func reuse(obs *scaling.GroupObservation) {
 	clear(obs.Targets)
 }
 
-// decided asks the group and keeps its answers.
+// decided asks the group and records its answers.
 func (p *player) decided(m *moment) *failed {
 	got := p.group.Decide(p.now, m.seen)
 	n := len(p.spec)
@@ -244,7 +244,7 @@ func (p *player) at(place int) int {
 	return p.order(len(p.spec), place)
 }
 
-// carryOut writes what was asked for, but for what is refused, and reports it.
+// carryOut writes the requested counts, except for refused ones, and reports them.
 func (p *player) carryOut(m *moment, tick *Tick, from []int32) *failed {
 	to := slices.Clone(from)
 	written := 0
@@ -272,7 +272,7 @@ func (p *player) carryOut(m *moment, tick *Tick, from []int32) *failed {
 	if written == 0 {
 		return nil
 	}
-	if p.allRestarts { // as the duties of a caller have it: store, carry out, report
+	if p.allRestarts { // the duties of a caller: store, carry out, report
 		if f := p.restart(); f != nil {
 			return f
 		}
@@ -330,7 +330,7 @@ func (p *player) restored(data []byte) (q scaling.Group, f *failed) {
 	return q, f
 }
 
-// takes gives a stored state to a policy, in bytes that are soon used for something else.
+// takes gives a stored state to a policy, in bytes that are overwritten afterwards.
 func (p *player) takes(q scaling.Group, data []byte) *failed {
 	lent := bytes.Clone(data)
 	if err := q.UnmarshalJSON(lent); err != nil {
@@ -340,8 +340,8 @@ func (p *player) takes(q scaling.Group, data []byte) *failed {
 	return nil
 }
 
-// restart stores the policy, and goes on with a new one that has its state. The old one is given the state that it had at the
-// restart before, as a caller does whose write was in conflict with another one.
+// restart stores the policy, and continues with a new one that has its state. The old one gets the state of the previous
+// restart, as happens when a caller's write conflicts with another one.
 func (p *player) restart() *failed {
 	data, f := p.stored()
 	if f != nil {
@@ -363,7 +363,7 @@ func (p *player) restart() *failed {
 	return p.same(data, "the state is another one once it was restored")
 }
 
-// same compares a state with the one that the policy has.
+// same compares a state with the policy's state.
 func (p *player) same(data []byte, otherwise string) *failed {
 	again, f := p.stored()
 	if f == nil && !bytes.Equal(data, again) {
@@ -376,7 +376,7 @@ func (p *player) same(data []byte, otherwise string) *failed {
 func (p *player) guard(when string, f func() *failed) (result *failed) {
 	defer func() {
 		if r := recover(); r != nil {
-			// The stack is not in the message, which has to be the same for the same panic.
+			// The stack is not in the message, since the message must be the same for the same panic.
 			result = p.fail("it panics when it is %s: %v", when, r)
 			result.tables += panicked(debug.Stack())
 		}
@@ -384,7 +384,7 @@ func (p *player) guard(when string, f func() *failed) (result *failed) {
 	return f()
 }
 
-// panicked returns the lines of a stack from the panic on, as far as the policy.
+// panicked returns the lines of a stack from the panic down to the policy.
 func panicked(stack []byte) string {
 	text := string(stack)
 	if i := strings.LastIndex(text, "\npanic("); i >= 0 {
@@ -398,17 +398,17 @@ func panicked(stack []byte) string {
 type failed struct {
 	what   string
 	tables string
-	ticks  int // how many there were until then
+	ticks  int // number of ticks until the failure
 }
 
-// fail says what is wrong at the last moment.
+// fail reports a failure at the last moment.
 func (p *player) fail(format string, args ...any) *failed {
 	f := &failed{what: fmt.Sprintf(format, args...), ticks: len(p.moments)}
 	f.show("", p.moments)
 	return f
 }
 
-// failAt says what is wrong at one moment.
+// failAt reports a failure at one moment.
 func failAt(moments []moment, i int, format string, args ...any) *failed {
 	f := &failed{what: "at " + moments[i].elapsed.String() + " " + fmt.Sprintf(format, args...), ticks: i + 1}
 	f.show("", moments[:i+1])

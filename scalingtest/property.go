@@ -15,11 +15,11 @@ import (
 // A property draws an episode and checks a policy on it.
 type property struct {
 	name  string
-	on    func(o *Options) bool // nil for those that every policy has
-	needs func(o *Options) bool // what a check cannot do without; nil for nothing
+	on    func(o *Options) bool // nil for the properties that every policy has
+	needs func(o *Options) bool // what a check requires; nil for nothing
 	draw  func(t *rapid.T, o *Options) Episode
 	check func(s *subject, e *Episode) *failed
-	whole bool // whether an episode means something else with ticks left out
+	whole bool // whether the episode has another meaning if ticks are left out
 }
 
 // properties returns all properties in the order of their subtests.
@@ -31,16 +31,16 @@ func (p *property) isOn(o *Options) bool {
 	return (p.on == nil || p.on(o)) && !slices.Contains(o.Skip, p.name)
 }
 
-// Run checks the properties that every policy has, and those that the options switch on, each in a subtest of its
-// name. Each subtest plays random episodes with policies that newPolicy makes; a new one must be in a fresh state each
-// time. What fails is made as small as possible and printed as a table of its decisions, and as a Go test.
+// Run checks the properties that every policy has, and those that the options turn on, each in a subtest with its name. Each
+// subtest plays random episodes with policies from newPolicy, which must return a new one in a fresh state each time. A
+// failing episode is made as small as possible and printed as a table of its decisions, and as a Go test.
 func Run(t *testing.T, newPolicy func() scaling.Policy, opts Options) {
 	t.Helper()
 	RunDrawn(t, func(*rapid.T) (func() scaling.Policy, Options) { return newPolicy, opts })
 }
 
-// RunDrawn is Run for a policy of which the configuration is drawn, too: draw is called before every episode. A
-// property that the options never switch on is skipped.
+// RunDrawn is Run for a policy with a configuration that is drawn too: draw is called before every episode. A property that
+// the options never turn on is skipped.
 func RunDrawn(t *testing.T, draw func(t *rapid.T) (newPolicy func() scaling.Policy, opts Options)) {
 	t.Helper()
 	runDrawn(t, ofPolicies(draw))
@@ -70,16 +70,16 @@ func runDrawn(t *testing.T, draw func(t *rapid.T) (newGroup func() scaling.Group
 	}
 }
 
-// Twin checks that a policy and a second implementation of it give the same answers in the same random episodes, as
-// the option Twin of Run does.
+// Twin checks that a policy and a second implementation give the same answers in the same random episodes, as the option
+// Twin of Run does.
 func Twin(t *testing.T, newPolicy func() scaling.Policy, newTwin func() Naive, opts Options) {
 	t.Helper()
 	opts.Twin = newTwin
 	named("Twin").tried(t, func(*rapid.T) (func() scaling.Group, Options) { return asGroup(newPolicy), opts })
 }
 
-// Replay plays one episode and checks one property on it, named as the subtest of Run is. It is what the printed tests
-// of failures call. The options need not have metrics.
+// Replay plays one episode and checks one property on it, named like the subtest of Run. The printed tests of failures call
+// it. The options need no metrics.
 func Replay(tb testing.TB, newPolicy func() scaling.Policy, opts Options, property string, e Episode) {
 	tb.Helper()
 	replay(tb, asGroup(newPolicy), opts, property, e)
@@ -94,7 +94,7 @@ func named(name string) *property {
 	return nil
 }
 
-// tried checks the property on random episodes, and reports whether the options ever switched it on.
+// tried checks the property on random episodes, and reports whether the options ever turned it on.
 func (p *property) tried(t rapid.TB, draw func(t *rapid.T) (func() scaling.Group, Options)) (on bool) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
@@ -112,7 +112,7 @@ func (p *property) tried(t rapid.TB, draw func(t *rapid.T) (func() scaling.Group
 		e := rapid.Custom(func(t *rapid.T) drawn { return drawn{p.draw(t, &o)} }).Draw(t, "episode").Episode
 		s := &subject{newGroup, o}
 		if p.check(s, &e) != nil {
-			// Only the log of the smallest case is shown, and only then written.
+			// Only the log of the smallest case is shown, and only then is it formatted.
 			t.Logf("%s", &report{p, s, &e})
 			t.Fatalf("%s does not hold", p.name)
 		}
@@ -120,13 +120,13 @@ func (p *property) tried(t rapid.TB, draw func(t *rapid.T) (func() scaling.Group
 	return on
 }
 
-// drawn is an Episode that rapid does not print: it is printed readably in the end.
+// drawn is an Episode that rapid does not print, since it is printed readably at the end.
 type drawn struct{ Episode }
 
-// GoString says where to look.
+// GoString refers to that.
 func (drawn) GoString() string { return "see below" }
 
-// ran returns a check of every moment of an episode that is played as it is.
+// ran returns a check of every moment of an episode that is played unchanged.
 func ran(look func(s *subject, m *moment) string) func(s *subject, e *Episode) *failed {
 	return func(s *subject, e *Episode) *failed {
 		p := s.player(e)
@@ -144,7 +144,7 @@ func ran(look func(s *subject, m *moment) string) func(s *subject, e *Episode) *
 	}
 }
 
-// living returns a generator of episodes of a kind.
+// living returns a generator of episodes with the events of a life.
 func living(l life) func(t *rapid.T, o *Options) Episode {
 	return func(t *rapid.T, o *Options) Episode { return drawEpisode(t, o, l) }
 }

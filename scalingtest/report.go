@@ -2,23 +2,23 @@ package scalingtest
 
 import "fmt"
 
-// A report of a failure is written when it is printed: what is wrong, the table of the run and the test to paste.
+// A report is a failure that is formatted when it is printed: what is wrong, the table of the run and the test to paste.
 type report struct {
 	property *property
 	subject  *subject
 	episode  *Episode
 }
 
-// String makes the episode smaller still, as far as that is seen from outside of how it was drawn, and describes it.
+// String makes the episode smaller still, where that is possible without drawing it again, and describes it.
 func (r *report) String() string {
 	e, f := r.smallest()
-	if f == nil { // a policy that does not say the same each time
+	if f == nil { // a policy that does not give the same answers each time
 		return r.property.name + " does not hold each time for\n\n" + pasteable(r.property, &r.subject.options, &e)
 	}
 	return fmt.Sprintf("%s: %s\n%s\nThe same as a test:\n\n%s", r.property.name, f.what, f.tables, pasteable(r.property, &r.subject.options, &e))
 }
 
-// smallest leaves out what comes after the failure, then every tick without which the property does not hold either.
+// smallest leaves out the ticks after the failure, then every tick without which the property still fails.
 func (r *report) smallest() (Episode, *failed) {
 	e := *r.episode
 	f := r.property.check(r.subject, &e)

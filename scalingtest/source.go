@@ -46,12 +46,12 @@ func pasteable(p *property, o *Options, e *Episode) string {
 	b.WriteString("\t\t},\n\t})\n}\n")
 	text, err := format.Source([]byte(b.String()))
 	if err != nil {
-		return b.String() // NewPolicy is no expression: show it as it is
+		return b.String() // NewPolicy is not an expression: show it as it is
 	}
 	return string(text)
 }
 
-// merged returns ticks with those that repeat the one before made one.
+// merged returns the ticks with consecutive equal ones merged.
 func merged(ticks []Tick) (all []Tick) {
 	for _, t := range ticks {
 		if n := len(all); n > 0 && repeats(&all[n-1], &t) {
@@ -63,7 +63,7 @@ func merged(ticks []Tick) (all []Tick) {
 	return all
 }
 
-// repeats reports whether a tick is the one before once more. Another's scaling and a restart happen only at the first.
+// repeats reports whether a tick repeats the one before. Scaling by someone else and a restart happen only at the first.
 func repeats(before, t *Tick) bool {
 	return !t.Spec.Set && !t.Restart && t.After == before.After && t.NotReady == before.NotReady && t.Refuse == before.Refuse &&
 		slices.EqualFunc(before.Readings, t.Readings, sameReading) && slices.EqualFunc(before.Counted, t.Counted, sameCounting) && slices.EqualFunc(before.Targets, t.Targets, func(a, b TargetTick) bool {
@@ -72,7 +72,7 @@ func repeats(before, t *Tick) bool {
 	})
 }
 
-// optionsSource writes those of the options that checking this episode needs.
+// optionsSource writes the options that are needed to check this episode.
 func optionsSource(p *property, o *Options, e *Episode) string {
 	start, memory, size := "", "", ""
 	if !o.Start.Equal(Start()) {
@@ -100,7 +100,7 @@ func optionsSource(p *property, o *Options, e *Episode) string {
 		"Lapses", source(o.Lapses && p.name == "MissingNeverActs"), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
 }
 
-// fields writes a composite literal of names and values, without those whose value is empty.
+// fields writes a composite literal of names and values, without empty values.
 func fields(pairs ...string) string {
 	var set []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -111,7 +111,8 @@ func fields(pairs ...string) string {
 	return "{" + strings.Join(set, ", ") + "}"
 }
 
-// source writes a value as Go source, empty for what is zero. Elements are without their types, and structs without what is zero.
+// source writes a value as Go source, empty for a zero value. Elements are without their types, and structs without zero
+// fields.
 func source(v any) string { return typed(reflect.ValueOf(v)) }
 
 func typed(v reflect.Value) string {
@@ -159,7 +160,7 @@ func literal(v reflect.Value) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// element writes what must be written though it is zero.
+// element writes a value that must be written even if it is zero.
 func element(v reflect.Value) string {
 	switch text := literal(v); {
 	case text != "":
@@ -195,7 +196,7 @@ func timeSource(t time.Time) string {
 	return fmt.Sprintf("time.Date(%d, %d, %d, %d, %d, %d, %d, time.UTC)", t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond())
 }
 
-// floatSource writes a number to the last bit; 0 is left out, -0 is not.
+// floatSource writes a number exactly; 0 is left out, -0 is not.
 func floatSource(v float64) string {
 	switch {
 	case math.IsNaN(v):

@@ -11,44 +11,44 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// An Event is a line of a step table: what is observed at a time, and what the policy is to say.
+// An Event is a line of a step table: the observation at a time, and the expected decision.
 type Event struct {
 	At       time.Duration // since Start
 	Readings []scaling.Reading
-	Spec     Count // what someone else has scaled the target to; left out: what it was after the event before
-	Ready    Count // left out: all of them
-	// Want is the verdict, the code, the count and the reason, as far as it is given: "Up", "Up AboveHigh",
-	// "Up AboveHigh 5", "Up AboveHigh 5 queue lower=12 > high=10".
+	Spec     Count // the count to which someone else has scaled the target; if not set, the count after the previous event
+	Ready    Count // if not set, all replicas are ready
+	// Want is the verdict, the code, the count and the reason, as far as they are given: "Up", "Up AboveHigh", "Up AboveHigh
+	// 5", "Up AboveHigh 5 queue lower=12 > high=10".
 	Want   string
 	Refuse bool // the write fails
 }
 
-// At returns the event of readings at a time.
+// At returns an event with readings at a time.
 func At(at time.Duration, want string, readings ...scaling.Reading) Event {
 	return Event{At: at, Want: want, Readings: readings}
 }
 
-// On returns the event with a count that someone else has scaled the target to.
+// On returns the event with a count to which someone else has scaled the target.
 func (e Event) On(spec int32) Event {
 	e.Spec = CountOf(spec)
 	return e
 }
 
-// WithReady returns the event with so many replicas ready.
+// WithReady returns the event with this many ready replicas.
 func (e Event) WithReady(ready int32) Event {
 	e.Ready = CountOf(ready)
 	return e
 }
 
-// Refused returns the event with a write that fails.
+// Refused returns the event with a failing write.
 func (e Event) Refused() Event {
 	e.Refuse = true
 	return e
 }
 
-// Steps drives a policy, which starts at spec replicas, through events and compares what it says with what each wants.
-// Changes that it asks for are carried out and reported, unless they are refused. Each decision has to be explained,
-// and after each event the policy is stored and restored.
+// Steps drives a policy, which starts at spec replicas, through events and compares its decisions with what each event
+// wants. Requested changes are carried out and reported, unless they are refused. Each decision must be explained, and after
+// each event the policy is stored and restored.
 func Steps(tb testing.TB, p scaling.Policy, spec int32, events ...Event) {
 	tb.Helper()
 	for _, e := range events {
@@ -78,7 +78,7 @@ func Steps(tb testing.TB, p scaling.Policy, spec int32, events ...Event) {
 	}
 }
 
-// because returns the reason of the step that had the last word.
+// because returns the reason of the step that decided.
 func because(d *scaling.Decision) string {
 	text := ""
 	for _, s := range d.Steps() {

@@ -10,8 +10,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// table prints a run, a line a decision. Of more than two lines that say the same, the first and the last are
-// printed, and of a long table the beginning and the end.
+// table prints a run, one line per decision. Of more than two equal lines the first and the last are printed, and of a long
+// table the beginning and the end.
 func table(moments []moment) string {
 	rows := make([][]string, 0, len(moments)+1)
 	rows = append(rows, []string{"at", "spec", "ready", "readings", "verdict", "count", "reason"})
@@ -52,7 +52,7 @@ func rowText(cells []string, widths [7]int) string {
 	return strings.TrimRight(line.String(), " ")
 }
 
-// alike returns how many of the first rows differ in nothing but the time and the numbers of the reason.
+// alike returns how many of the first rows differ only in the time and in the numbers of the reason.
 func alike(rows [][]string) int {
 	n := 1
 	for n < len(rows) && same(rows[0], rows[n]) {
@@ -119,7 +119,7 @@ func countText(d *scaling.Decision) string {
 	return strconv.Itoa(int(d.From))
 }
 
-// countsText prints a count of each target as 2 + 3; one that is missing has none.
+// countsText prints the counts of the targets as 2 + 3; a missing target has none.
 func countsText(m *moment, count func(t *scaling.TargetObservation) int32) (text string) {
 	for i := range m.obs.Targets {
 		t := &m.obs.Targets[i]
@@ -149,7 +149,7 @@ func groupText(m *moment) (text string) {
 	return text
 }
 
-// readingsText prints readings as queue=12 or queue=9..14, with what is particular about them, and what pods say.
+// readingsText prints readings as queue=12 or queue=9..14, with their special properties, and the values of pods.
 func readingsText(m *moment) string {
 	texts := make([]string, 0, len(m.obs.Readings))
 	for _, r := range m.obs.Readings {
@@ -185,7 +185,7 @@ func readingsText(m *moment) string {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// differ returns what the second of two decisions has otherwise, with all times later by a shift; empty if nothing.
+// differ returns what differs in the second of two decisions, with all times later by a shift; empty if nothing differs.
 func differ(a, b *scaling.Decision, later func(d *scaling.Decision) bool) string {
 	switch {
 	case a.Verdict != b.Verdict || a.From != b.From || a.Replicas != b.Replicas:
@@ -212,7 +212,7 @@ func each(compare func(a, b *scaling.Decision) string) func(m, n *moment) string
 	}
 }
 
-// different compares decisions to the last bit of every number.
+// different compares decisions exactly, to the last bit of every number.
 func different(a, b *scaling.Decision) string {
 	before, after := a.Steps(), b.Steps()
 	next := func(b *scaling.Decision) bool { return a.Next.Equal(b.Next) }

@@ -9,9 +9,9 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Transcript tells an episode as a story: an entry at each turn, with the time and the whole explanation. A turn is a
-// decision that acts, the one after it, and any whose chain has other codes than the one before. The story is compared
-// with testdata/name, as Golden does; each decision has to be explained.
+// Transcript writes an episode as text: an entry at each turn, with the time and the whole explanation. A turn is a decision
+// that acts, the decision after it, and any decision whose chain has other codes than the one before. The text is compared
+// with testdata/name, as Golden does; each decision must be explained.
 func Transcript(tb testing.TB, name string, p scaling.Policy, e Episode) {
 	tb.Helper()
 	var o Options
