@@ -10,59 +10,57 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Codes of the steps of a type's decision. Each states the inequality that raises it. Costs are those of a batch;
-// margin is that of the last batch that the total reaches.
+// Codes of the steps of a type's decision. Each states the inequality that causes it. Costs are those of a batch; margin is
+// the cost of the last batch that the total reaches.
 const (
-	// Within gives a type more: the batch of its last replica is within the total.
+	// Within adds replicas of a type: the batch of its last replica is within the total.
 	Within scaling.Code = "Within batch <= margin, total"
-	// Beyond gives a type less: the batch of the first replica that it loses is beyond the total.
+	// Beyond removes replicas of a type: the batch of the first removed replica is beyond the total.
 	Beyond scaling.Code = "Beyond batch >= margin, total"
-	// Placed leaves a type as it is: the sequence gives it what it has.
+	// Placed holds a type: the sequence gives it its present count.
 	Placed scaling.Code = "Placed total"
-	// Sticky takes a type back towards its present count: replicas would be exchanged between types.
+	// Sticky moves a type back towards its present count, because replicas would be exchanged between types.
 	Sticky scaling.Code = "Sticky exchanges > limit"
-	// Mismatched can say nothing: the targets are not the types of the fleet, each once and present.
+	// Mismatched decides Unknown: the targets are not the types of the fleet, each once and present.
 	Mismatched scaling.Code = "Mismatched counts, types"
 )
 
-// Options say how a Group moves replicas between types.
+// Options control how a Group moves replicas between types.
 type Options struct {
-	// Exchanges is how many replicas one decision may stop in a type while it starts as many in another. 0 is none:
-	// a replica is only ever stopped because the total falls. Unlimited gives exactly the sequence's counts at once,
-	// as the seed does. They are made whether the total rises, falls or holds, in its cooldowns too; but none where it
-	// is Unknown or the clock went back. See Fleet.AllocateSticky.
+	// Exchanges is how many replicas one decision may stop in a type while it starts as many in another. With 0, a replica
+	// is only stopped because the total falls. Unlimited moves to the sequence's counts at once, as Kthena does. Exchanges
+	// are made whether the total rises, falls or holds, also in its cooldowns, but not if the total is Unknown or the clock
+	// went back. See Fleet.AllocateSticky.
 	Exchanges int32 `json:"exchanges"`
-	// WhenReady allows exchanges only while every replica that was asked for is ready, so that the exchange of the
-	// last decision has come about before the next.
+	// WhenReady allows exchanges only while every requested replica is ready, so that one exchange is complete before the
+	// next.
 	WhenReady bool `json:"whenReady"`
 }
 
-// A Group gives the total that a policy decides on to the types of a fleet: with package proportional it is Kthena's
-// heterogeneous autoscaler. NewGroup makes it; the zero Group
-// decides Unknown with the code scaling.NotConfigured. It is a [scaling.Group], with the duties of
-// one for the caller, and not safe for concurrent use.
+// A Group distributes the total that a policy decides on over the types of a fleet: with package proportional it is Kthena's
+// heterogeneous autoscaler. NewGroup makes it; the zero Group decides Unknown with the code scaling.NotConfigured. It is a
+// [scaling.Group], with its duties for the caller, and not safe for concurrent use.
 //
-// The targets are the types, by name, in any order. Of a fleet of which a part cannot be seen the total is not known:
-// unless every type is there exactly once, and nothing else, all decisions are Unknown with the code Mismatched.
+// The targets are the types, by name, in any order. If a part of the fleet is not observed, the total is unknown: unless
+// every type is there exactly once, and nothing else, all decisions are Unknown with the code Mismatched.
 //
-// It remembers nothing of its own: where the replicas run is in each observation. Its stored state is that of the
-// total's policy within the fleet's bounds, as scaling.Bounded stores it, with kind and version; a state that cannot
-// be used is refused and kept in the same way, and the answer is Unknown until a good one is given.
+// It has no memory of its own, since each observation says where the replicas run. Its stored state is that of the total's
+// policy within the fleet's bounds, as scaling.Bounded stores it, with kind and version. It refuses and keeps a state that
+// cannot be used in the same way, and decides Unknown until it gets a good one.
 type Group struct {
 	fleet   *Fleet
 	total   scaling.Policy
 	options Options
 
-	// Room for one decision, so that a steady state allocates nothing. Counts are in the order of the fleet's types.
+	// Buffers for one decision, so that a steady state allocates nothing. Counts are in the order of the fleet's types.
 	spec, full, want []int32
 	types            []int32 // the kind of each target
 	targets          []scaling.Decision
 }
 
-// NewGroup returns the Group that places the totals of a policy on a fleet, or every rule that its arguments break.
-// The total is kept within the fleet's bounds, whose sum must fit an int32; the total's own bounds should be
-// Fleet.Bounds. Counts of a type outside its bounds go to the nearest one at once. Beside an error it returns the zero
-// Group.
+// NewGroup returns the Group that places the totals of a policy on a fleet, or the zero Group and an error with every rule
+// that its arguments break. The total is kept within the fleet's bounds, whose sum must fit an int32; the policy's own
+// bounds should be Fleet.Bounds. The count of a type outside its bounds moves to the nearest one at once.
 func NewGroup(total scaling.Policy, fleet *Fleet, options Options) (*Group, error) {
 	var e scaling.FieldErrors
 	e.Check(total != nil, "total", total, "must be set")
@@ -86,14 +84,14 @@ func NewGroup(total scaling.Policy, fleet *Fleet, options Options) (*Group, erro
 	}, nil
 }
 
-// Decide asks the policy of the total, with the sums of the counts and what is known of all targets together, and places
+// Decide asks the policy of the total, with the sums of the counts and the readings over all targets together, and places
 // its answer:
 //
 //	K      = what the total's policy asks for, or the present total if it asks for nothing
 //	target = AllocateSticky(spec, K, Exchanges)
 //
-// Every target gets a decision of its own, from its present count to its share. Where the total is Unknown, so are the
-// targets that stay as they are; only counts outside the bounds are put right.
+// Every target gets a decision of its own, from its present count to its share. If the total is Unknown, so are the targets
+// that do not change; only counts outside the bounds are corrected.
 func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
 	if g.fleet == nil {
 		return scaling.UnknownGroup(obs, scaling.NotConfigured)
@@ -103,7 +101,7 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 		for i := range obs.Targets {
 			spec = scaling.Plus(spec, obs.Targets[i].SpecReplicas)
 		}
-		g.total.Decide(now, scaling.Observation{SpecReplicas: spec}) // nothing is known, but the time is
+		g.total.Decide(now, scaling.Observation{SpecReplicas: spec}) // the policy gets the time, but no data
 		return scaling.UnknownGroup(obs, Mismatched, float64(seen), float64(n))
 	}
 	spec, ready := int64(0), int64(0)
@@ -130,12 +128,12 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 	return scaling.GroupDecision{Total: total, Targets: g.targets}
 }
 
-// match finds the type of each target, and returns how many of the fleet's types are there.
+// match finds the type of each target, and returns how many of the fleet's types are present.
 func (g *Group) match(targets []scaling.TargetObservation) (seen int) {
-	clear(g.spec) // not in use yet: 1 marks a type that was seen
+	clear(g.spec) // not in use yet: 1 marks a type that was found
 	for i := range min(len(targets), len(g.types)) {
 		t := &targets[i]
-		// The types are in the order of the last time, most often.
+		// Usually the types are in the same order as last time.
 		if t.Name != g.fleet.nameOf(g.types[i]) {
 			if n, ok := slices.BinarySearchFunc(g.fleet.kinds, t.Name, func(k kind, name string) int {
 				return cmp.Compare(g.fleet.config.Types[k.at].Name, name)
@@ -156,7 +154,7 @@ func (g *Group) match(targets []scaling.TargetObservation) (seen int) {
 // nameOf returns the name of a kind.
 func (f *Fleet) nameOf(kind int32) string { return f.config.Types[f.kinds[kind].at].Name }
 
-// explain says for a type how its count comes about.
+// explain adds the steps that lead to a type's count.
 func (g *Group) explain(d *scaling.Decision, kind *kind, total *scaling.Decision, margin float64, exchanges int64, limit int32) {
 	f, name, k := g.fleet, g.fleet.config.Types[kind.at].Name, float64(total.Replicas)
 	*d = scaling.HoldAt(g.spec[kind.at])
@@ -178,8 +176,8 @@ func (g *Group) explain(d *scaling.Decision, kind *kind, total *scaling.Decision
 	d.Next = total.Next
 }
 
-// Applied records that the targets went from one set of counts to another at now: what was really written, where some
-// writes were refused. Cooldowns of the total start here. Exchanges, which leave the total as it is, start none.
+// Applied records that the targets went from one set of counts to another at now: those that were really written, if some
+// writes were refused. Cooldowns of the total start here. Exchanges do not change the total and start no cooldown.
 func (g *Group) Applied(now time.Time, from, to []int32) {
 	if a, b := saturate(sum(from)), saturate(sum(to)); a != b {
 		g.policy().Applied(now, a, b)
@@ -189,10 +187,10 @@ func (g *Group) Applied(now time.Time, from, to []int32) {
 // MarshalJSON returns the state of the total's policy; see Group.
 func (g *Group) MarshalJSON() ([]byte, error) { return g.policy().MarshalJSON() }
 
-// UnmarshalJSON takes back what MarshalJSON returned.
+// UnmarshalJSON restores what MarshalJSON returned.
 func (g *Group) UnmarshalJSON(data []byte) error { return g.policy().UnmarshalJSON(data) }
 
-// policy returns the policy of the total; that of the zero Group refuses every state and keeps it.
+// policy returns the policy of the total; that of the zero Group refuses and keeps every state.
 func (g *Group) policy() scaling.Policy {
 	if g.total == nil {
 		g.total = scaling.New[struct{}](nil)

@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// tie is the relative difference up to which two batch costs count as the same. Three replicas at 0.1 cost
-// 0.30000000000000004 and one at 0.3 costs 0.3; that they tie must not depend on the unit of the costs. Writing a cost
-// down, converting its unit and multiplying it by a size each lose at most 1.2e-16, so 1e-14 is well above what
-// arithmetic loses, and below the difference of any two products of a size and a cost of eight digits.
+// tie is the relative difference up to which two batch costs are equal. Three replicas at 0.1 cost 0.30000000000000004 and
+// one at 0.3 costs 0.3; whether they tie must not depend on the unit of the costs. Writing a cost as a decimal, converting
+// its unit and multiplying it by a size each lose at most 1.2e-16, so 1e-14 is well above the arithmetic errors, and below
+// the difference of any two products of a size and a cost of eight digits.
 const tie = 1e-14
 
-// same reports whether two batch costs, a not above b, count as the same.
+// same reports whether two batch costs, a not above b, are equal.
 func same(a, b float64) bool { return b-a <= tie*b }
 
-// A level is a part of the sequence: all batches of all types that cost from low to high. Levels never part batches
-// whose costs count as the same.
+// A level is a part of the sequence: all batches of all types that cost from low to high. Batches with equal costs are
+// always in the same level.
 type level struct {
 	low, high float64
 	places    int64 // before the level
 }
 
-// keepLevels returns the levels between which a total is looked for: one for each cost of a batch. A sequence of more
-// runs than the limit is one level, so that memory is bounded.
+// keepLevels computes the levels in which a total is searched: one for each cost of a batch. A sequence with more runs than
+// the limit is one level, so that memory is bounded.
 //
-// Positive floats are in the order of their bits. So the first bits of its cost tell the bucket of a run, of which
-// there are about as many as runs, and only runs of one bucket have to be sorted.
+// Positive floats are in the order of their bits. So the first bits of a run's cost select its bucket. There are about as
+// many buckets as runs, and only the runs within a bucket have to be sorted.
 func (f *Fleet) keepLevels(limit int64) []level {
 	bottom, top, runs := math.Inf(1), 0.0, int64(0)
 	for i := range f.kinds {
@@ -89,10 +89,10 @@ func (f *Fleet) keepLevels(limit int64) []level {
 	return levels[:used:used]
 }
 
-// fewLevels is up to how many levels of one bucket are put in order where they are.
+// fewLevels is the number of levels in a bucket up to which insertionSort is used.
 const fewLevels = 12
 
-// insertionSort sorts by cost levels of which each is few places from its own.
+// insertionSort sorts levels by cost, when each is few places from its own.
 func insertionSort(levels []level) {
 	for i := 1; i < len(levels); i++ {
 		l, place := levels[i], i
@@ -103,8 +103,8 @@ func insertionSort(levels []level) {
 	}
 }
 
-// levelOf returns the level of one cost that the n-th place of the sequence is in, counting from 1: the batches that
-// a total gives in part, to types in the order of their names.
+// levelOf returns the level of one cost that contains the n-th place of the sequence, counting from 1: the batches of which
+// a total gives a part, to types in the order of their names.
 func (f *Fleet) levelOf(n int64) level {
 	lo, hi := 0, len(f.levels)-1
 	for lo < hi {
@@ -139,7 +139,7 @@ func (f *Fleet) levelOf(n int64) level {
 	return l
 }
 
-// upward returns the highest batch cost that counts as the same as x, step by step, and the next one above it.
+// upward returns the highest batch cost that is equal to x within steps of tie, and the next one above it.
 func (f *Fleet) upward(x float64) (high, next float64) {
 	for high = x; ; high = next {
 		if _, _, next = f.around(high); !same(high, next) {
@@ -148,8 +148,8 @@ func (f *Fleet) upward(x float64) (high, next float64) {
 	}
 }
 
-// around returns how many places of the sequence are in batches that cost at most x, and the batch costs next to it:
-// the highest up to x, or 0, and the lowest above, or math.MaxFloat64, which is the same as none.
+// around returns how many places of the sequence are in batches that cost at most x, and the nearest batch costs: the
+// highest up to x, or 0, and the lowest above x, or math.MaxFloat64, which means none.
 func (f *Fleet) around(x float64) (places int64, below, above float64) {
 	above = math.MaxFloat64
 	for i := range f.kinds {
@@ -183,7 +183,7 @@ func (l *level) within(s *sizes, k *kind) (first, past int32, rest bool) {
 	return first, past, l.low <= k.last && k.last <= l.high
 }
 
-// place writes over dst what the first n places of the sequence give, and returns the cost of the last batch.
+// place writes over dst the counts of the first n places of the sequence, and returns the cost of the last batch.
 func (f *Fleet) place(dst []int32, n int64) (counts []int32, margin float64) {
 	dst = append(dst[:0], f.mins...)
 	if n == 0 {
@@ -210,8 +210,8 @@ func (f *Fleet) place(dst []int32, n int64) (counts []int32, margin float64) {
 	return dst, l.high
 }
 
-// placeLevel adds what a type has below a level, and of what it has within it as much as there are places left. It
-// returns how many of them it takes.
+// placeLevel adds a type's replicas below a level, and those within it up to the number of places left. It returns how many
+// of these it takes.
 func (f *Fleet) placeLevel(dst []int32, k *kind, l *level, left int64) int64 {
 	first, past, rest := l.within(&f.sizes, k)
 	below := f.sizes.places(k, first)

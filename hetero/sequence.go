@@ -5,19 +5,18 @@ import (
 	"math"
 )
 
-// A Batch is a part of the sequence: Count batches of Size replicas of one type, one after the other.
+// A Batch is a part of the sequence: Count consecutive batches of Size replicas of one type.
 type Batch struct {
-	Type  int     // place of the type in the configuration
+	Type  int     // index of the type in the configuration
 	Size  int32   // replicas of one batch
 	Count int32   // batches, at least 1
 	Cost  float64 // of one batch: Size times the cost of a replica
 }
 
-// Batches returns the sequence as its batches, in order: by cost of the batch, then name of the type, then number of
-// the batch. Batches of one size and type are one value. A total of K replicas has the first K - least places of it.
+// Batches returns the sequence as batches, in order: by cost of the batch, then name of the type, then number of the batch.
+// Batches of one size and type are one value. A total of K replicas has the first K - least places of it.
 //
-// It is for those who want to look; Allocate counts without it. It takes no memory, and for each cost of a batch the
-// time of an Allocate.
+// It is for inspection; Allocate does not need it. It takes no memory, and the time of an Allocate for each cost of a batch.
 func (f *Fleet) Batches() iter.Seq[Batch] {
 	return func(yield func(Batch) bool) {
 		_, _, next := f.around(0)
@@ -33,7 +32,7 @@ func (f *Fleet) Batches() iter.Seq[Batch] {
 	}
 }
 
-// batchesOf yields the batches of a type that are in a level, and reports whether to go on.
+// batchesOf yields the batches of a type within a level, and reports whether to continue.
 func (f *Fleet) batchesOf(k *kind, l *level, yield func(Batch) bool) bool {
 	give := func(size, count int32) bool {
 		return yield(Batch{Type: int(k.at), Size: size, Count: count, Cost: k.batchCost(size)})
@@ -42,7 +41,7 @@ func (f *Fleet) batchesOf(k *kind, l *level, yield func(Batch) bool) bool {
 	for run := first; run < past; run++ {
 		size := f.sizes.size[run]
 		count := (f.sizes.places(k, run+1) - f.sizes.places(k, run)) / size
-		if rest && k.rest == size { // one of another size costs something else
+		if rest && k.rest == size { // a batch of another size has another cost
 			count, rest = count+1, false
 		}
 		if !give(size, count) {
