@@ -12,40 +12,41 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// ErrUnattainable is the error of FindCapacity where a replica misses the SLO even without load, or with as little as a
-// run can have that ends within sim.MaxDuration, and of Replay where no schedule that it tries attains it.
+// ErrUnattainable is the error of FindCapacity if a replica misses the SLO even without load, or at the lowest load for
+// which a run ends within sim.MaxDuration. It is the error of Replay if no schedule that it tries attains the SLO.
 var ErrUnattainable = errors.New("the SLO cannot be attained")
 
 const (
 	sampled = 4000 // requests that count in a run of FindCapacity
-	warmup  = 400  // requests for each replica before them
+	warmup  = 400  // requests for each replica before those
 )
 
-// FindCapacity returns mu_SLO, the highest open-loop rate at which one replica of a type attains the SLO of a scenario
-// for the share alpha of the requests, in the simulator itself, to 1 %.
+// FindCapacity returns mu_SLO: the highest open-loop rate at which one replica of a type attains the SLO of a scenario for
+// the share alpha of the requests. It is measured in the simulator itself, to 1 %.
 //
-// The arrivals are a stationary Poisson process; the lengths of prompts and answers are those of the workload, in its
-// order: 4,000 of them, evenly spread over it, or in turn if it has fewer. With prefix caching they keep their blocks; those that
-// are taken again do not. The first 400 requests warm the replica up and do
-// not count. Each seed is a run; the share is that over all runs. The gaps of a seed are the same at every rate but for
-// their unit, and the rate is found by bisection, so the answer is always the same.
+// The arrivals are a stationary Poisson process. The lengths of prompts and answers are those of the workload, in its order:
+// 4,000 of them, evenly spread over it, or repeated if it has fewer. With prefix caching they keep their blocks; repetitions
+// do not. The first 400 requests warm the replica up and do not count. Each seed is a run; the share is over all runs. The
+// gaps of a seed are the same at every rate, only scaled, and the rate is found by bisection, so the answer is always the
+// same.
 //
-// Bisection starts from a rate that no batch can exceed, so a TTFT that is long against the run (4,000 requests) cannot
-// make an unstable queue count as service for ever; it does count as far as the run goes.
+// Bisection starts from a rate that no batch can exceed. Even if the TTFT bound is long compared with the run (4,000
+// requests), an unstable queue then cannot count as service at arbitrarily high rates; within the length of the run it does
+// count.
 //
-// The weights of tokens are what they cost in a full batch: PrefillToken for one of a prompt, and for one of the output
+// The weights of tokens are their cost in a full batch: PrefillToken for a prompt token, and for an output token
 //
 //	Base/B + Sequence + KVToken*(input + output/2),   B = min(MaxSeqs, KVTokens/(input + output/2), what TPOT allows)
 //
-// at the mean lengths. Errors: those of Scenario.Validate and of the arguments, the context's, and ErrUnattainable, which
-// says which of TTFT and TPOT is missed.
+// at the mean lengths. FindCapacity returns the errors of Scenario.Validate, of the arguments and of the context, and
+// ErrUnattainable, which says which of TTFT and TPOT is missed.
 func FindCapacity(ctx context.Context, s *sim.Scenario, typ int, alpha float64, seeds int) (Capacity, error) {
 	return FindFleetCapacity(ctx, s, typ, 1, alpha, seeds)
 }
 
-// FindFleetCapacity returns what FindCapacity does for a fleet of so many replicas behind the scenario's router; the
-// rate is still that of one replica. It grows with the fleet, as the noise of the arrivals weighs less the more of them
-// there are: the capacity of the largest fleet that the bounds allow is what no replica of a smaller one exceeds for long.
+// FindFleetCapacity is FindCapacity for a fleet of several replicas behind the scenario's router; the rate is still per
+// replica. It grows with the fleet, as the noise of the arrivals matters less the more there are. No replica of a smaller
+// fleet exceeds the capacity of the largest fleet that the bounds allow for long.
 func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas int32, alpha float64, seeds int) (Capacity, error) {
 	if err := s.Validate(); err != nil {
 		return Capacity{}, err
@@ -74,7 +75,7 @@ func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas i
 	return b.find(ctx)
 }
 
-// sample returns the lengths of sampled requests of a workload, evenly spread over it, after the warm-up's.
+// sample returns the lengths of the warm-up's and the sampled requests of a workload, evenly spread over it.
 func sample(w sim.Workload, seed uint64, most int) ([]sim.Request, error) {
 	total := 0
 	for _, err := range sim.Requests(w, seed) {
@@ -90,20 +91,20 @@ func sample(w sim.Workload, seed uint64, most int) ([]sim.Request, error) {
 	next := w.Arrivals(seed)
 	for i := range total {
 		r, _ := next()
-		// Of more requests than are wanted, one is taken whenever i*most/total comes to a new whole number.
+		// If there are more requests than wanted, one is taken whenever i*most/total reaches a new whole number.
 		if total <= most || int64(i)*int64(most)/int64(total) == int64(len(picked)) && len(picked) < most {
 			picked = append(picked, r)
 		}
 	}
 	for i := 0; len(picked) < most; i++ {
 		again := picked[i]
-		again.Blocks = nil // nobody asks the same again
+		again.Blocks = nil // a repetition must not hit the blocks of the first
 		picked = append(picked, again)
 	}
 	return picked, nil
 }
 
-// A bench measures one replica.
+// A bench measures the capacity of a replica or fleet.
 type bench struct {
 	alpha    float64
 	replicas int32
@@ -113,10 +114,10 @@ type bench struct {
 	lengths  [][]sim.Request
 
 	input, output float64 // mean tokens
-	prompt, token float64 // seconds of a replica for one token
+	prompt, token float64 // replica-seconds for one token
 }
 
-// measure finds the means and what a token costs.
+// measure computes the means and the cost of a token.
 func (b *bench) measure() {
 	n := 0.0
 	longest := int32(1)
@@ -131,14 +132,14 @@ func (b *bench) measure() {
 	b.input /= n
 	b.output /= n
 	b.prompt, b.token = b.server.TokenWork(b.slo, b.input, b.output)
-	// What meets the SLO is done by then; what is not, does not count.
+	// Requests that meet the SLO are done by then; the others do not count.
 	b.scenario.Grace = min(b.slo.TTFT+time.Duration(longest)*b.slo.TPOT+time.Minute, sim.MaxDuration/2)
 }
 
-// shares are of the requests of all runs.
+// shares are the shares of the requests of all runs that meet the SLO, and each of its bounds.
 type shares struct{ both, ttft, tpot float64 }
 
-// at runs the replica at a rate.
+// at runs the replicas at a rate.
 func (b *bench) at(ctx context.Context, rate float64) (shares, error) {
 	var met, ttft, tpot int
 	for seed, lengths := range b.lengths {
@@ -179,12 +180,12 @@ func (b *bench) at(ctx context.Context, rate float64) (shares, error) {
 	return shares{float64(met) / n, float64(ttft) / n, float64(tpot) / n}, nil
 }
 
-// find bisects.
+// find finds the rate by bisection.
 func (b *bench) find(ctx context.Context) (Capacity, error) {
 	work := b.prompt*b.input + b.token*b.output
 	c := Capacity{Attainment: b.alpha, PromptToken: b.prompt / work, OutputToken: b.token / work}
-	// No batch is larger than MaxSeqs, so none is faster than that; and a replica that serves one request at a time is
-	// idle at a hundredth of what it then can.
+	// No batch is larger than MaxSeqs, so none is faster than this rate. At a hundredth of the rate at which it can serve
+	// one request at a time, a replica is idle.
 	high := min(1/(b.prompt*b.input+(b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*b.output), 1e6)
 	least := min(0.01/(b.prompt*b.input+(b.server.Base+b.server.Sequence)*b.output), high/2)
 	least = min(max(least, b.slowest()), high)
@@ -222,14 +223,14 @@ func (b *bench) find(ctx context.Context) (Capacity, error) {
 	return c, nil
 }
 
-// slowest returns the lowest rate at which a run is not longer than a run may be: the arrivals of so many requests take
-// their mean time within a few percent.
+// slowest returns the lowest rate for which a run stays within the longest run: this many arrivals take their mean time
+// within a few percent.
 func (b *bench) slowest() float64 {
 	const spread = 1.1
 	return spread * float64(len(b.lengths[0])) / float64(b.replicas) / (sim.MaxDuration - b.scenario.Grace).Seconds()
 }
 
-// unattainable says what is missed.
+// unattainable explains which bound is missed.
 func (b *bench) unattainable(rate float64, got shares) error {
 	missed := "TTFT and TPOT together"
 	switch {

@@ -11,8 +11,8 @@ import (
 // mostKept is the most requests that a search keeps instead of drawing them again for each run.
 const mostKept = 4_000_000
 
-// keep draws the requests once, and sets how many of them may be missed. Sessions stay: they are drawn for a reference, and
-// there may be more of them.
+// keep draws the requests once, and sets how many of them may miss the SLO. Sessions are not kept: they are drawn for the
+// reference, and there may be more of them.
 func (r *replayer) keep() error {
 	w := r.scenario.Workload
 	kept := sim.Trace{Length: w.Duration()}
@@ -33,8 +33,8 @@ func (r *replayer) keep() error {
 	return nil
 }
 
-// certify runs a schedule. A brief run ends, as hopeless, once more requests have missed the SLO than may. Each that did is
-// given to late, if it is not nil.
+// certify runs a schedule. A brief run ends early once more requests have missed the SLO than may. Each request that missed
+// it is passed to late, if late is not nil.
 func (r *replayer) certify(ctx context.Context, policy string, asked []int32, brief bool, late func(sim.Outcome)) (result sim.Result, hopeless bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

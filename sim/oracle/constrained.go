@@ -7,28 +7,28 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Constrained returns the best plan that a controller held back by rules could have made with foresight: of all
-// schedules within the rules one that leaves the least uncovered, and of those one of the cheapest,
+// Constrained returns the best plan that a controller limited by rules could have made with foresight. Of all schedules
+// within the rules it takes one that leaves the least uncovered, and of those one of the cheapest:
 //
 //	minimise  sum max(0, due[t] - n[t]),   then   sum n[t] + Start * sum max(0, n[t] - n[t-1])
 //
-// What separates a policy from it is the policy's fault; what separates it from Cover is that of the configuration.
+// The distance of a policy from it is due to the policy; its distance from Cover is due to the configuration.
 //
-// The counts are what is asked for, so the time that a replica boots is in their sum. due is the highest demand from a
-// slot to StartSlots later: replicas of which so many were asked for all along are ready for it. With a StartSlots of 0
-// it is the demand itself, and Uncovered is the replica-slots that are short. With a longer one, Uncovered counts
-// replica-slots that were asked for too late or too few, and to it what no plan can cover before its first replicas are
-// ready; it is 0 exactly where ready replicas cover every slot. A demand below 0 counts as 0.
+// The counts are the requested ones, so the time during which a replica starts is in their sum. due is the highest demand
+// from a slot to StartSlots later: if so many replicas are requested throughout, they are ready for it. With a StartSlots of
+// 0 it is the demand itself, and Uncovered is the missing replica-slots. With a longer one, Uncovered counts the
+// replica-slots that were requested too late or in too low a number, plus those that no plan can cover before its first
+// replicas are ready. It is 0 exactly if ready replicas cover every slot. A demand below 0 counts as 0.
 //
-// It is a dynamic programme backwards over the slots; its state is the count and the slots since the last up and the
-// last down, each up to where it makes no difference. Each slot looks at every state once, with the best ups and downs
-// in a sliding minimum, so the time is
+// It is a dynamic programme, backwards over the slots. Its state is the count and the slots since the last up and since the
+// last down, each up to the age from which it makes no difference. Each slot looks at every state once, with the best ups
+// and downs in a sliding minimum, so the time is
 //
 //	slots * counts * ages,   counts = Max - Min + 1,   ages = ups * downs
 //
-// with ups and downs the longest rule on either age, and one age for both where the cooldowns count any change and MinUp
-// is not longer than DownCooldown. It takes some 10 ns each. The table has ups*downs + 4*(ups+downs) bytes for each count
-// in each slot. Errors: every wrong field of the rules, ErrTooLarge.
+// where ups and downs are the longest rule on each age. One age serves for both if the cooldowns count any change and MinUp
+// is not longer than DownCooldown. Each takes some 10 ns. The table has ups*downs + 4*(ups+downs) bytes for each count in
+// each slot. Constrained returns every wrong field of the rules, or ErrTooLarge.
 func Constrained(demand []int32, rules Rules) (Plan, error) {
 	if err := rules.Validate(); err != nil {
 		return Plan{}, err
@@ -51,14 +51,14 @@ func Constrained(demand []int32, rules Rules) (Plan, error) {
 	return plan, nil
 }
 
-// A value is what a plan comes to from some slot on.
+// A value is the outcome of a plan from a slot on.
 type value struct{ uncovered, cost int64 }
 
 func (v value) less(w value) bool {
 	return v.uncovered < w.uncovered || v.uncovered == w.uncovered && v.cost < w.cost
 }
 
-// A move is what is decided in a state.
+// A move is the decision in a state.
 type move uint8
 
 const (
@@ -67,13 +67,13 @@ const (
 	lower
 )
 
-// A programme is the table of Constrained. Counts are less Bounds.Min, ages less 1.
+// A programme is the table of Constrained. Counts are relative to Bounds.Min, ages to 1.
 type programme struct {
 	clocks
 
 	rules  Rules
 	counts int
-	// values has what is to come from a slot on, for each state; spare is that of the slot before, as it is made.
+	// values has the best outcome from a slot on, for each state; spare is that of the slot before, while it is computed.
 	values, spare []value
 	queue         []step
 	// The best ups by count and age of the last down, and the best downs by count and age of the last up, in this slot.
@@ -81,14 +81,14 @@ type programme struct {
 	table    []decisions
 }
 
-// decisions are those of one slot.
+// decisions are the decisions of one slot.
 type decisions struct {
 	moves []move  // by state
-	ups   []int32 // where an up goes: by count and age of the last down
-	downs []int32 // where a down goes: by count and age of the last up
+	ups   []int32 // target of an up: by count and age of the last down
+	downs []int32 // target of a down: by count and age of the last up
 }
 
-// A step is a count that may be gone to.
+// A step is a possible target count.
 type step struct {
 	to    int32
 	value value
@@ -104,7 +104,7 @@ func (p *programme) solve(due []int32) {
 	for t := len(due) - 1; t >= 0; t-- {
 		d := &p.table[t]
 		d.moves, d.ups, d.downs = make([]move, states), make([]int32, len(p.up)), make([]int32, len(p.down))
-		// From here on, values has what comes of being in a state after the decision of this slot.
+		// From here on, values has the outcome of being in a state after the decision of this slot.
 		for n := range p.counts {
 			count := int32(n) + p.rules.Bounds.Min
 			now := value{int64(max(0, due[t]-count)), int64(count)}
@@ -121,7 +121,7 @@ func (p *programme) solve(due []int32) {
 	}
 }
 
-// raises finds the best up from every count, the nearest of several.
+// raises finds the best up from every count; of equal ones the nearest.
 func (p *programme) raises(d *decisions) {
 	limit := p.limit(p.rules.UpStep)
 	for down := range p.downs {
@@ -147,7 +147,7 @@ func (p *programme) raises(d *decisions) {
 	}
 }
 
-// lowers finds the best down from every count, the nearest of several.
+// lowers finds the best down from every count; of equal ones the nearest.
 func (p *programme) lowers(d *decisions) {
 	limit := p.limit(p.rules.DownStep)
 	for up := range p.ups {
@@ -173,7 +173,7 @@ func (p *programme) lowers(d *decisions) {
 	}
 }
 
-// push adds a step to those that can still be the best.
+// push adds a step to those that can still become the best.
 func push(q []step, first int, s step) ([]step, int) {
 	for len(q) > first && !q[len(q)-1].value.less(s.value) {
 		q = q[:len(q)-1]
@@ -188,7 +188,7 @@ func (p *programme) limit(step int32) int {
 	return min(int(step), p.counts)
 }
 
-// decide picks the best that each state may do; of equal ones it stays, or raises.
+// decide takes the best allowed move of each state; of equal ones it stays, or else raises.
 func (p *programme) decide(d *decisions) {
 	for up := range p.ups {
 		for down := range p.downs {

@@ -2,35 +2,35 @@ package oracle
 
 import "math"
 
-// A Plan is a schedule of replicas: one count for each slot of time, all slots of one length.
+// A Plan is a schedule of replicas: one count for each slot of time. All slots have the same length.
 type Plan struct {
 	Counts []int32 `json:"counts"`
-	// Cost is in replica-slots, with what the starts cost.
+	// Cost is in replica-slots, the cost of the starts included.
 	Cost int64 `json:"cost"`
-	// Starts are the replicas that are started over the plan; those that are there at the beginning are not counted.
+	// Starts is how many replicas are started over the plan; those present at the beginning are not counted.
 	Starts int64 `json:"starts"`
-	// Uncovered are the replica-slots by which the plan stays below the demand. Cover has none. Constrained says how it
+	// Uncovered is the replica-slots by which the plan stays below the demand. It is 0 for Cover. Constrained defines how it
 	// counts them.
 	Uncovered int64 `json:"uncovered"`
 }
 
-// Cover returns the cheapest plan that covers a demand, exactly, where each start of a replica costs as much as
-// running one for start slots, such as its cold start:
+// Cover returns the cheapest plan that covers a demand, exactly, where each start of a replica costs as much as running one
+// for start slots, for example its cold start:
 //
 //	minimise  sum n[t] + start * sum max(0, n[t] - n[t-1])   with   n[t] >= demand[t],   n[-1] = initial
 //
-// The replicas that are there at the beginning are free to keep; a plan may drop them at once. A demand or a start below
-// 0 counts as 0.
+// Keeping the replicas that are present at the beginning costs no start; a plan may drop them at once. A demand or a start
+// below 0 counts as 0.
 //
-// A plan is a stack of levels: level k is on where n[t] >= k, and costs its slots and its starts, whatever the other
-// levels do. It must be on where demand[t] >= k, and a gap between two such spans is bridged if it is not longer than
-// start (of two plans that cost the same, the one with fewer starts). All levels of a demand bridge their gaps at once in
-// what image processing calls a closing: a sliding maximum over start+1 slots, and back a sliding minimum,
+// A plan is a stack of levels: level k is on where n[t] >= k, and its slots and starts cost the same whatever the other
+// levels do. It must be on where demand[t] >= k, and a gap between two such spans is bridged if it is not longer than start
+// (of two plans with equal cost, the one with fewer starts). One operation bridges the gaps of all levels at once, in image
+// processing called a closing: a sliding maximum over start+1 slots, followed by a sliding minimum in the other direction,
 //
 //	n[t] = min over windows W of start+1 slots that contain t of  max over u in W of demand[u]
 //
-// with initial as the demand of slot -1, and none before it or after the end. So time and memory are in proportion to
-// the slots, whatever the counts: 100,000 slots take a few milliseconds at any level.
+// with initial as the demand of slot -1, and no demand before it or after the end. So time and memory are proportional to
+// the slots, whatever the counts: 100,000 slots take a few milliseconds.
 func Cover(demand []int32, start int64, initial int32) Plan {
 	slots := len(demand)
 	if slots == 0 {
@@ -50,7 +50,7 @@ func Cover(demand []int32, start int64, initial int32) Plan {
 
 // slide replaces each value by the highest of the last width values, or, with sign -1, by the lowest.
 func slide(values []int32, width int, sign int32) {
-	queue := make([]int, 0, len(values)) // places of values that can still be the highest, in falling order
+	queue := make([]int, 0, len(values)) // indices of values that can still be the highest, in falling order
 	kept := make([]int32, 0, len(values))
 	first := 0
 	for i, v := range values {
@@ -65,7 +65,7 @@ func slide(values []int32, width int, sign int32) {
 	}
 }
 
-// priced returns counts as a plan.
+// priced returns counts as a plan with its costs.
 func priced(counts []int32, start int64, initial int32) Plan {
 	p := Plan{Counts: counts}
 	before := max(0, initial)

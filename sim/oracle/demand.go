@@ -9,22 +9,22 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A Capacity is what one replica of a type can take of a workload, and in what unit a request is measured.
+// A Capacity says how much of a workload one replica of a type can serve, and in what unit requests are measured.
 type Capacity struct {
-	// PerSecond is mu_SLO: the mean requests per second that one replica takes while it attains the SLO.
+	// PerSecond is mu_SLO: the mean requests per second that one replica serves while it attains the SLO.
 	PerSecond float64 `json:"perSecond"`
-	// Attainment is the share of requests that meet the SLO at that rate, asked for.
+	// Attainment is the share of requests that meet the SLO at that rate.
 	Attainment float64 `json:"attainment"`
-	// PromptToken and OutputToken are the work of one token, so that the mean request of the workload is 1:
+	// PromptToken and OutputToken are the work of one token. The mean request of the workload has the work 1:
 	//
 	//	work(request) = PromptToken*input + OutputToken*output
 	//
-	// Both 0 make every request 1.
+	// If both are 0, every request has the work 1.
 	PromptToken float64 `json:"promptToken"`
 	OutputToken float64 `json:"outputToken"`
 }
 
-// Work returns the work of a request, in mean requests.
+// Work returns the work of a request, in units of the mean request.
 func (c *Capacity) Work(r sim.Request) float64 {
 	if c.PromptToken == 0 && c.OutputToken == 0 {
 		return 1
@@ -44,12 +44,12 @@ func (c *Capacity) Validate(field string) error {
 // maxDemandSlots is the most slots of Demand: 90 days in seconds.
 const maxDemandSlots = 90 * 24 * 3600
 
-// Demand returns how many replicas a workload needs in each slot of a step, the last of which may reach beyond its end:
+// Demand returns how many replicas a workload needs in each slot of length step. The last slot may extend beyond its end:
 //
 //	demand[t] = ceil( work that arrives in slot t / (step * PerSecond) )
 //
-// A request counts where it arrives, with the work that Capacity gives it. Slots that are short against the gaps between
-// requests follow the noise of the arrivals more than the load.
+// A request counts in the slot of its arrival, with the work that Capacity gives it. If slots are short compared with the
+// gaps between requests, the demand follows the noise of the arrivals more than the load.
 func Demand(w sim.Workload, seed uint64, step time.Duration, c Capacity) ([]int32, error) {
 	if w != nil {
 		if err := w.Validate("workload"); err != nil {
@@ -65,7 +65,7 @@ func Demand(w sim.Workload, seed uint64, step time.Duration, c Capacity) ([]int3
 	return demand, nil
 }
 
-// need writes the replicas that the work of each slot takes.
+// need sets the replicas for the work of each slot.
 func need(demand []int32, work []float64, perSlot float64) {
 	for t, x := range work {
 		demand[t] = scaling.Ceil(x / perSlot)

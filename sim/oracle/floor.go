@@ -11,24 +11,23 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// Floor returns the replica-hours without which no schedule whatsoever, and no policy, can make a share alpha of the
-// requests meet the SLO on a type of the scenario: a bound that is proved, and not measured as that of Cover is.
+// Floor returns a lower bound of the replica-hours with which any schedule, and so any policy, can make a share alpha of the
+// requests meet the SLO on a type of the scenario. The bound is proved, not measured as that of Cover is.
 //
-// A request holds a replica's time, whatever else is in the batch: its prompt's tokens, and for each further token of
-// the output its sequence, its own KV cache, and its part of the step's base, as a step has no more sequences than
-// MaxSeqs and no more in its cache than KVTokens:
+// A request uses a replica's time, whatever else is in the batch: for the tokens of its prompt, and for each further token
+// of the output for its sequence, its own KV cache, and its part of the step's base, as a step has at most MaxSeqs sequences
+// and at most KVTokens in its cache:
 //
 //	PrefillToken*input + (output-1)*(Sequence + Base/MaxSeqs) + KVToken*held
 //	PrefillToken*input + (output-1)*Sequence + (KVToken + Base/KVTokens)*held
 //
-// with held = (output-1)*input + (output-1)*(output-2)/2, the tokens that it keeps summed over its steps. Either adds up
-// to less than the replica-time of those requests; the larger sum counts, over the share alpha of the requests that need
-// the least. A request that may end after the horizon and still meet the SLO is left out.
+// with held = (output-1)*input + (output-1)*(output-2)/2, the tokens that it keeps, summed over its steps. The sum of either
+// is less than the replica-time of those requests; the larger sum counts, over the share alpha of the requests that need the
+// least. A request that may end after the horizon and still meet the SLO is left out.
 //
-// With prefix caching, what of a prompt is in any other one is neither computed nor kept for it.
+// With prefix caching, the part of a prompt that any other prompt has too is neither computed nor kept for it.
 //
-// It knows nothing of whole replicas, queues, cold starts and bounds, so it is well below the optimum where the fleet is
-// small.
+// The bound ignores whole replicas, queues, cold starts and bounds, so it is well below the optimum of a small fleet.
 func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err
@@ -61,14 +60,14 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 		bySeqs = append(bySeqs, own+steps*v.Base/float64(v.MaxSeqs))
 		byCache = append(byCache, own+(held-steps*cached)*v.Base/float64(v.KVTokens))
 	}
-	// Those that are left out are taken to be among the ones that meet the SLO, and to cost nothing.
+	// The requests that were left out are assumed to meet the SLO, and to cost nothing.
 	n := int(math.Ceil(alpha*float64(total)-1e-6)) - (total - len(bySeqs))
 	n = max(0, min(n, len(bySeqs)))
-	// A millionth is for the simulator's picoseconds.
+	// A millionth is subtracted for the rounding to the simulator's picoseconds.
 	return max(least(bySeqs, n), least(byCache, n)) / 3600 * (1 - 1e-6), nil
 }
 
-// common are the blocks that several prompts of a run begin with, and how many tokens each has.
+// common are the blocks with which several prompts of a run begin, and the tokens of each.
 type common struct {
 	prompts map[uint64]int
 	block   int
@@ -88,7 +87,7 @@ func commonBlocks(s *sim.Scenario, seed uint64) common {
 	return c
 }
 
-// tokens returns how much of a prompt is common.
+// tokens returns how many tokens of a prompt are common.
 func (c *common) tokens(r *sim.Request) (tokens float64) {
 	for i, id := range r.Blocks {
 		if c.prompts[id] < 2 || (i+1)*c.block >= int(r.Input) {
@@ -99,7 +98,7 @@ func (c *common) tokens(r *sim.Request) (tokens float64) {
 	return tokens
 }
 
-// least returns the sum of the n least.
+// least returns the sum of the n smallest costs.
 func least(costs []float64, n int) (sum float64) {
 	slices.Sort(costs)
 	for _, c := range costs[:n] {

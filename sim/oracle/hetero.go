@@ -11,27 +11,27 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// MaxOptimalCells is the most cells that the table of Optimal may have: types times units of demand. Such a table
-// takes 64 MiB and about a fifth of a second.
+// MaxOptimalCells is the most cells of the table of Optimal: types times units of demand. Such a table takes 64 MiB and
+// about a fifth of a second.
 const MaxOptimalCells = 1 << 24
 
-// ErrWeights is the error of Optimal for weights that are no multiples of one millionth: exact reckoning needs a
-// common unit.
+// ErrWeights is the error of Optimal for weights that are not multiples of one millionth: exact calculation needs a common
+// unit.
 var ErrWeights = errors.New("weights must be multiples of 0.000001, at most 1000000000 of the common unit")
 
 // Optimal returns the cheapest placement of a fleet that covers a demand in the unit of its weights, exactly:
 //
 //	minimise  sum Cost_i * n_i   with   sum Weight_i * n_i >= demand,   Min_i <= n_i <= Max_i
 //
-// It is the reference that the fleet's own order is measured against, and not meant for placing: the cheapest
-// placements for two demands next to each other may have no replica in common (see Hetero). Of several placements of
-// one cost it returns the same whatever the order of the types. A demand that the fleet cannot cover gives the maxima,
-// one of 0 or less the minima, as in hetero.Fleet.AllocateFor. The answer is written over dst, which grows if it must.
+// It is the reference for the fleet's own order, and not meant for placing: the cheapest placements of two adjacent demands
+// may have no replica in common (see Hetero). Of several placements with the same cost it returns the same one whatever the
+// order of the types. A demand that the fleet cannot cover gives the maxima, one of 0 or less the minima, as in
+// hetero.Fleet.AllocateFor. The answer is written over dst, which grows if needed.
 //
-// It is a bounded covering knapsack, solved by dynamic programming over the demand in units of the largest power of
-// ten (from 1 down to a millionth) that all weights are multiples of, divided by what those have in common. Each type
-// adds a pass with a sliding minimum, so the time is types times units whatever the counts. Errors: ErrWeights,
-// ErrTooLarge, a scaling.FieldError for no fleet.
+// It is a bounded covering knapsack, solved by dynamic programming over the demand. The unit of the demand is the largest
+// power of ten (from 1 down to a millionth) of which all weights are multiples, divided by their common factor. Each type
+// adds a pass with a sliding minimum, so the time is types times units, whatever the counts. Optimal returns ErrWeights,
+// ErrTooLarge, or a scaling.FieldError if there is no fleet.
 func Optimal(dst []int32, fleet *hetero.Fleet, demand float64) ([]int32, error) {
 	if fleet == nil {
 		return nil, &scaling.FieldError{Field: "fleet", Rule: "must be set"}
@@ -57,7 +57,7 @@ func Optimal(dst []int32, fleet *hetero.Fleet, demand float64) ([]int32, error) 
 	if err != nil {
 		return nil, err
 	}
-	least := 0.0 // of the units that the minima have; float64 holds them exactly, or the table is too large anyhow
+	least := 0.0 // units that the minima have; float64 represents them exactly, or the table is too large anyway
 	most := 0.0
 	for n, i := range order {
 		least += float64(types[i].Min) * float64(units[n])
@@ -82,7 +82,7 @@ func covers(fleet *hetero.Fleet, counts []int32, demand float64) bool {
 	return demand <= 0 || demand > 0 && !scaling.Exceeds(demand, fleet.Capability(counts))
 }
 
-// wholeAbove returns the least whole number that x does not exceed, as scaling.Ceil, beyond int32.
+// wholeAbove returns the smallest whole number that x does not exceed, as scaling.Ceil, but beyond int32.
 func wholeAbove(x float64) float64 {
 	n := math.Floor(x)
 	if scaling.Exceeds(x, n) {
@@ -91,8 +91,8 @@ func wholeAbove(x float64) float64 {
 	return n
 }
 
-// weightUnits returns the weights as whole numbers, in the given order, and by what a demand is to be multiplied to
-// have their unit.
+// weightUnits returns the weights as whole numbers of a common unit, in the given order, and the factor that converts a
+// demand to it.
 func weightUnits(types []hetero.Type, order []int) (units []int64, scale float64, err error) {
 	units = make([]int64, len(types))
 	for scale = 1; scale <= 1e6; scale *= 10 {
@@ -128,22 +128,22 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// Placements are the cheapest ones of a fleet of several types for a walk of the demand, each step for itself.
+// Placements are the cheapest placements of a fleet of several types for a sequence of demands, each step by itself.
 type Placements struct {
 	// Counts has one count for each type, in the order of the fleet, for each step.
 	Counts [][]int32 `json:"counts"`
-	// Costs are those of the steps, in the unit of the types' costs; Cost is their sum.
+	// Costs are the costs of the steps, in the unit of the types' costs; Cost is their sum.
 	Costs []float64 `json:"costs"`
 	Cost  float64   `json:"cost"`
-	// Starts and Stops are the replicas of all types started and stopped from each step to the next: what the cheapest
-	// placements cost in churn. The first step has none.
+	// Starts and Stops are the replicas of all types that are started and stopped from each step to the next: the churn of
+	// the cheapest placements. The first step has none.
 	Starts []int64 `json:"starts"`
 	Stops  []int64 `json:"stops"`
-	// Comparison is with the order in which the fleet itself places.
+	// Comparison is with the placements by the fleet's own order.
 	Comparison Comparison `json:"comparison"`
 }
 
-// Churn returns the starts and stops for each step but the first.
+// Churn returns the starts and stops per step, without the first step.
 func (p *Placements) Churn() float64 {
 	if len(p.Counts) < 2 {
 		return 0
@@ -151,8 +151,8 @@ func (p *Placements) Churn() float64 {
 	return float64(p.Comparison.OptimalStarts+p.Comparison.OptimalStops) / float64(len(p.Counts)-1)
 }
 
-// A Comparison says what a walk of the demand costs with the sequence and with the cheapest placements, and how many
-// replicas each starts and stops on the way. Costs are in units of cost times step.
+// A Comparison has the cost of a sequence of demands with the fleet's order and with the cheapest placements, and how many
+// replicas each starts and stops. Costs are in units of cost times step.
 type Comparison struct {
 	Steps          int     `json:"steps"`
 	SequenceCost   float64 `json:"sequenceCost"`
@@ -163,7 +163,7 @@ type Comparison struct {
 	OptimalStops   int64   `json:"optimalStops"`
 }
 
-// Premium returns by what part the sequence is dearer than the cheapest placements: 0.05 is five percent. It is 0 if
+// Premium returns how much more the fleet's order costs than the cheapest placements: 0.05 is five percent. It is 0 if
 // neither costs anything.
 func (c Comparison) Premium() float64 {
 	if c.OptimalCost == 0 {
@@ -172,13 +172,13 @@ func (c Comparison) Premium() float64 {
 	return c.SequenceCost/c.OptimalCost - 1
 }
 
-// SavedStarts returns how many cold starts the sequence spares over the cheapest placements. It is negative where the
-// sequence has more.
+// SavedStarts returns how many cold starts the fleet's order saves compared with the cheapest placements. It is negative if
+// the fleet's order has more.
 func (c Comparison) SavedStarts() int64 { return c.OptimalStarts - c.SequenceStarts }
 
 // Hetero returns the cheapest placements of a fleet for demands in the unit of its weights, as found by Optimal, and
-// compares them with those of hetero.Fleet.AllocateFor. No placement costs less in any step; what they cost in starts
-// is beside it, and is why nobody would run them. Errors are those of Optimal.
+// compares them with those of hetero.Fleet.AllocateFor. No placement costs less in any step. Their starts are reported
+// separately; because of them, nobody would run these placements. The errors are those of Optimal.
 func Hetero(fleet *hetero.Fleet, demands []float64) (Placements, error) {
 	var p Placements
 	if fleet == nil {

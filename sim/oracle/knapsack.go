@@ -2,8 +2,8 @@ package oracle
 
 import "math"
 
-// A knapsack has the least cost of covering 0, 1, 2, ... units with the types added so far, and how many of each type
-// that takes.
+// A knapsack has the lowest cost of covering 0, 1, 2, ... units with the types added so far, and how many of each type that
+// takes.
 type knapsack struct {
 	cost  []float64
 	spare []float64
@@ -11,13 +11,13 @@ type knapsack struct {
 	queue []candidate
 }
 
-// A candidate is a cost that is carried on by adding replicas of the present type.
+// A candidate is a cost that is continued by adding replicas of the present type.
 type candidate struct {
 	step int // how many replicas of the type fit below it
 	cost float64
 }
 
-// at returns the candidate's cost carried on to a step. The conversion keeps a compiler from fusing the operations.
+// at returns the candidate's cost continued to a step. The conversion keeps a compiler from fusing the operations.
 func (c *candidate) at(step int, cost float64) float64 {
 	return c.cost + float64(float64(step-c.step)*cost)
 }
@@ -30,18 +30,18 @@ func newKnapsack(need, types int) *knapsack {
 	return t
 }
 
-// add allows up to limit replicas of a type. For units u = rest + step*weight it is
+// add allows up to limit replicas of a type. For units u = rest + step*weight the new cost is
 //
 //	cost'[u] = min over n in 0..limit of  cost[max(0, u - n*weight)] + n*cost
 //
-// which along one rest is a sliding minimum over the last limit+1 steps.
+// which for each rest is a sliding minimum over the last limit+1 steps.
 func (t *knapsack) add(weight int, cost float64, limit int) {
 	taken := make([]int32, len(t.cost))
 	for rest := range min(weight, len(t.cost)) {
 		q := t.queue[:0]
 		first := 0
 		if rest > 0 {
-			// One replica more than fits covers all: it is carried on from no units at all.
+			// One replica more than fits covers all units: it continues from no units at all.
 			q = append(q, candidate{-1, t.cost[0]})
 		}
 		for step, u := 0, rest; u < len(t.cost); step, u = step+1, u+weight {
@@ -61,7 +61,7 @@ func (t *knapsack) add(weight int, cost float64, limit int) {
 	t.taken = append(t.taken, taken)
 }
 
-// counts returns how many replicas of each type cover all units at the least cost.
+// counts returns how many replicas of each type cover all units at the lowest cost.
 func (t *knapsack) counts(units []int64) []int32 {
 	counts := make([]int32, len(t.taken))
 	left := int64(len(t.cost) - 1)

@@ -9,14 +9,14 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A Limited is the cheapest policy of a family that is told the true work: what a policy can hope for that knows so much
-// of the future, and no more.
+// A Limited is the cheapest policy of a family that is told the true work: the best that a policy with that much knowledge
+// of the future, and no more, can hope for.
 type Limited struct {
-	Ahead  time.Duration `json:"ahead"`  // how much of the future it is told
-	Margin float64       `json:"margin"` // by what the capacity of a replica was divided
-	Hold   time.Duration `json:"hold"`   // for how long it keeps what was needed
-	// Attains says whether its Result attains the share that was asked for. Where nothing in the family does, Result is
-	// that of the highest attainment.
+	Ahead  time.Duration `json:"ahead"`  // how far into the future it is told the work
+	Margin float64       `json:"margin"` // divisor of the capacity of a replica
+	Hold   time.Duration `json:"hold"`   // how long it keeps replicas that were needed
+	// Attains says whether Result attains the requested share. If no policy of the family does, Result is the one with the
+	// highest attainment.
 	Attains bool          `json:"attains"`
 	Asked   []int32       `json:"asked"` // at each tick, as in Replayed
 	Tick    time.Duration `json:"tick"`
@@ -24,37 +24,37 @@ type Limited struct {
 	Result  sim.Result    `json:"result"`
 }
 
-// Controller returns the controller that asks for the same in a scenario that starts at a time.
+// Controller returns the controller that asks for the same counts in a scenario that begins at start.
 func (l *Limited) Controller(start time.Time) scaling.Group {
 	return sim.Schedule(start, l.Tick, l.Asked)
 }
 
 const (
-	toldSpan   = 30 * time.Second // over which work is averaged
+	toldSpan   = 30 * time.Second // window over which work is averaged
 	toldSpread = 0.3              // replicas for the noise of the arrivals, times the square root of the work
-	toldFresh  = time.Minute      // nothing is taken away before
+	toldFresh  = time.Minute      // no scale-down before
 	margins    = 63               // 0.25, 4 % more, ..., 2.8
 	leastTold  = 0.25
 	toldGrowth = 1.04
 )
 
-// Limit returns the cheapest policy that is told the true work of the last 30 s and so much of the future, with its
-// margin and hold fitted in hindsight on the very run that it is measured on. At each tick t
+// Limit returns the cheapest policy that is told the true work of the last 30 s and of the time ahead. Its margin and hold
+// are fitted in hindsight on the same run on which it is measured. At each tick t
 //
 //	r(t)   = max over u in [t, t + ahead] of  work that arrives in [u - 30 s, u] / (30 s PerSecond)
 //	n(t)   = ceil(margin r + 0.3 sqrt(r))
 //	count  = max over the last hold of n,   within bounds
 //
-// with the ticks, the write delay and the cold starts that every controller has. An ahead of 0 is a policy that knows the
-// present: no lag, no noise in what it reads, and a capacity that is known for the traffic as it will be. With one cold
-// start ahead it asks for a replica when that must be asked for. Nothing of it can be had; what a policy loses beyond it
-// is lost to something else than not knowing the future.
+// with the ticks, the write delay and the cold starts that every controller has. With an ahead of 0 the policy knows the
+// present: no lag, no noise in its readings, and a capacity that is known for the traffic to come. With ahead equal to a
+// cold start it requests a replica at the time at which it must be requested. No real policy has this knowledge. What a
+// policy loses beyond this one is not lost because it does not know the future.
 //
-// The holds are 0, 1, 5 and 15 minutes; the margin is found by bisection among 0.25, 4 % more, and so on up to 2.8, and two
-// below the one that is found are tried too. In the first minute nothing is taken away. Search.Steps and Search.Trims do
-// not matter. As for Replay, no write is refused and the controller does not crash.
+// The holds are 0, 1, 5 and 15 minutes. The margin is found by bisection among 0.25, 4 % more, and so on up to 2.8, and the
+// two below the result are tried too. In the first minute there is no scale-down. Search.Steps and Search.Trims have no
+// effect. As in Replay, no write is refused and the controller does not crash.
 //
-// Errors: those of Scenario.Validate and of the arguments, and the context's.
+// Limit returns the errors of Scenario.Validate, of the arguments and of the context.
 func Limit(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Search, ahead time.Duration) (Limited, error) {
 	r, err := newReplayer(s, seed, c, o)
 	if err != nil {
@@ -79,16 +79,16 @@ func Limit(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Sear
 	return best, nil
 }
 
-// ticksIn returns how many ticks the controller has up to the horizon, and one more.
+// ticksIn returns the number of the controller's ticks up to the horizon, plus one.
 func (r *replayer) ticksIn() int { return int(r.horizon/r.tick()) + 1 }
 
-// told returns for each tick the load that is told, in replicas.
+// told returns the load, in replicas, that the policy is told at each tick.
 func told(s *sim.Scenario, seed uint64, c Capacity, ticks int, ahead time.Duration) ([]float64, error) {
 	work, err := arriving(s.Workload, seed, time.Second, c)
 	if err != nil {
 		return nil, err
 	}
-	until := make([]float64, len(work)+1) // the work up to each second
+	until := make([]float64, len(work)+1) // cumulative work up to each second
 	for i, x := range work {
 		until[i+1] = until[i] + x
 	}
@@ -110,7 +110,7 @@ func told(s *sim.Scenario, seed uint64, c Capacity, ticks int, ahead time.Durati
 	return load, nil
 }
 
-// A limiter fits.
+// A limiter fits the margin and the hold.
 type limiter struct {
 	*replayer
 
@@ -120,7 +120,7 @@ type limiter struct {
 	known bool // whether there is a best
 }
 
-// search finds the least margin that attains the SLO with a hold. What costs more than the best so far is not run.
+// search finds the lowest margin that attains the SLO with a hold. It skips runs that cost more than the best so far.
 func (l *limiter) search(ctx context.Context, hold time.Duration) error {
 	const below = 2
 	return halve(margins, below, func(i int) (bool, error) {
@@ -128,8 +128,8 @@ func (l *limiter) search(ctx context.Context, hold time.Duration) error {
 	})
 }
 
-// fit runs a margin and a hold, and keeps them if they are the best. It reports whether a lower margin is worth a try:
-// the SLO is attained, or what attains it is had for less.
+// fit runs a margin and a hold, and keeps them if they are the best. It reports whether a lower margin should be tried: the
+// SLO is attained, or a policy that attains it is known that costs less.
 func (l *limiter) fit(ctx context.Context, margin float64, hold time.Duration) (bool, error) {
 	tick := l.tick()
 	asked := make([]int32, len(l.load))

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	repairSpan    = 4 // ticks that are looked at together
+	repairSpan    = 4 // ticks that are considered together
 	repairAtATime = 3
 )
 
-// repair makes schedules attain the SLO that are a little too cheap, by one replica more where most requests miss it, and
-// keeps the cheapest. As safety is the same all along, what it buys on average it wastes where nothing is ever late.
+// repair makes schedules attain the SLO that are slightly too cheap, by adding a replica where most requests miss it, and
+// keeps the cheapest. Safety is the same over the whole schedule, so it is wasted where no request is ever late.
 func (r *replayer) repair(ctx context.Context, runs int) error {
 	end := r.runs + runs
 	from := *r.best
@@ -48,7 +48,7 @@ func (r *replayer) repair(ctx context.Context, runs int) error {
 	return nil
 }
 
-// hours returns the replica-hours that are asked for.
+// hours returns the requested replica-hours.
 func hours(asked []int32, tick time.Duration) float64 {
 	sum := 0.0
 	for _, n := range asked[:len(asked)-1] {
@@ -57,8 +57,8 @@ func hours(asked []int32, tick time.Duration) float64 {
 	return sum * tick.Hours()
 }
 
-// raise asks for a replica more where the most requests miss the SLO, early enough for it to be ready. A replica that
-// would be gone for less than it takes to start stays.
+// raise requests one more replica where most requests miss the SLO, early enough to be ready. A replica that would be gone
+// for less than the time of a start stays.
 func (r *replayer) raise(asked []int32, missed []float64, lead time.Duration) bool {
 	before := slices.Clone(asked)
 	excess := -r.mayMiss

@@ -12,47 +12,49 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A Search says what Replay looks for, and where.
+// A Search says what Replay looks for, and within which limits.
 type Search struct {
 	// Alpha is the share of requests that must meet the SLO.
 	Alpha  float64        `json:"alpha"`
 	Bounds scaling.Bounds `json:"bounds"`
-	// Steps are the lengths of slots to plan in; each is tried. None means 1, 2 and 4 times the scenario's control
-	// interval or 15 s, whichever is longer: a short one follows the load, a long one not its noise.
+	// Steps are the slot lengths to plan with; each is tried. None means 1, 2 and 4 times the longer of 15 s and the
+	// scenario's control interval: a short slot follows the load, a long one ignores its noise.
 	Steps []time.Duration `json:"steps"`
-	// Trims is how many more runs may go into making the schedule cheaper than one safety for all of it is; see Replay.
+	// Trims is the number of additional runs for making the schedule cheaper than a single safety for all of it; see Replay.
 	Trims int `json:"trims"`
 }
 
-// A Replayed is a schedule made with foresight that attains the SLO in the simulator: what a policy can be measured by.
+// A Replayed is a schedule made with foresight that attains the SLO in the simulator: a reference for policies.
 type Replayed struct {
-	// Plan covers the demand at Safety, in slots of Step. It is within the bounds, and does not know of Lead, Tail,
-	// repairs and trims.
+	// Plan covers the demand at Safety, in slots of Step. It is within the bounds, and does not include Lead, Tail, repairs
+	// and trims.
 	Plan Plan          `json:"plan"`
 	Step time.Duration `json:"step"`
-	// Safety is by what the capacity of a replica was divided. Several replicas together can take more than each alone,
-	// so it may be below 1.
+	// Safety is the divisor of the capacity of a replica. Several replicas together can serve more than each alone, so it
+	// may be below 1.
 	Safety float64 `json:"safety"`
-	// Lead is how long before its slot a replica is asked for, at least; Tail how long after it it stays.
+	// Lead is the least time before its slot at which a replica is requested; Tail is the time for which it stays
+	// afterwards.
 	Lead time.Duration `json:"lead"`
 	Tail time.Duration `json:"tail"`
-	// Asked is what is asked for at each tick of the controller: at i*Tick, from i = 1 on.
+	// Asked is the requested count at each tick of the controller: at i*Tick, from i = 1 on.
 	Asked []int32       `json:"asked"`
 	Tick  time.Duration `json:"tick"`
 	Alpha float64       `json:"alpha"`
-	// Runs are those of the search, Trimmed those trims that were kept.
+	// Runs is the number of runs of the search, Trimmed that of the trims that were kept.
 	Runs    int        `json:"runs"`
 	Trimmed int        `json:"trimmed"`
 	Result  sim.Result `json:"result"`
 }
 
-// Controller returns the controller that replays the schedule in a scenario that starts at a time.
+// Controller returns the controller that replays the schedule in a scenario that begins at start.
 func (r *Replayed) Controller(start time.Time) scaling.Group {
 	return sim.Schedule(start, r.Tick, r.Asked)
 }
 
-// Score returns how many times the replica-hours of the replayed schedule a policy took on the same scenario and seed.
-// A policy that met fewer requests than Alpha has no score: +Inf, as selling the SLO makes any policy look cheap.
+// Score returns the ratio of a policy's replica-hours to those of the replayed schedule, on the same scenario and seed. A
+// policy that met the SLO for fewer requests than Alpha has the score +Inf, since giving up the SLO makes any policy look
+// cheap.
 func Score(policy *sim.Result, replayed *Replayed) float64 {
 	if !(policy.Attainment >= replayed.Alpha) {
 		return math.Inf(1)
@@ -60,9 +62,9 @@ func Score(policy *sim.Result, replayed *Replayed) float64 {
 	return policy.ReplicaHours / replayed.Result.ReplicaHours
 }
 
-// Bound returns the replica-hours of a plan in slots of a step, its starts included: of one made by Cover with the cold
-// start in whole slots (rounded down), the least that a fleet can cost whose replicas take no more than the plan's
-// capacity says.
+// Bound returns the replica-hours of a plan in slots of length step, its starts included. For a plan of Cover with the cold
+// start in whole slots (rounded down), it is the lowest cost of a fleet whose replicas serve no more than the plan's
+// capacity.
 func Bound(p Plan, step time.Duration) float64 { return float64(p.Cost) * step.Hours() }
 
 // The safeties that Replay tries: 0.25, 3 % more, ..., 4.
@@ -72,29 +74,29 @@ const (
 	growth    = 1.03
 )
 
-// Replay returns the cheapest schedule, of a family of them, that attains the SLO for a share Alpha of the requests, as
-// certified by a run of the simulator. The family has four knobs:
+// Replay returns the cheapest schedule, of a family of them, that attains the SLO for a share Alpha of the requests. A run
+// of the simulator certifies it. The family has four knobs:
 //
 //   - the length of a slot, one of Steps;
-//   - the safety: demand is that of a capacity of PerSecond/safety, and Cover plans for it, with the cold start as the
-//     cost of a start and the type's Initial replicas there;
-//   - the lead: a replica is asked for at the last tick that is early enough for it to be ready, which is once the cold
-//     start and the write's delay; where the cold start is random, once, 1.5 times and twice its median;
-//   - the tail: where no schedule attains the SLO without it, replicas stay as long as a request may wait for its first
+//   - the safety: the demand is computed with a capacity of PerSecond/safety, and Cover plans for it, with the cold start as
+//     the cost of a start and the type's Initial replicas present;
+//   - the lead: a replica is requested at the last tick that is early enough for it to be ready, which is the cold start and
+//     the write's delay before; if the cold start is random, once, 1.5 times and twice its median;
+//   - the tail: if no schedule attains the SLO without it, replicas stay for as long as a request may wait for its first
 //     token.
 //
-// For each of the others, the safety is found by bisection among 0.25, 3 % more, and so on up to 4, and a few below the
-// one found are tried too, as chance makes attainment fall here and there where safety grows. Then, if Trims is not 0,
-// schedules of less safety get one replica more where most requests are late, until they attain the SLO or cost more; and
-// replicas are taken out of spans of the schedule, one from one span at a time, the longest spans first and in halves
-// where the whole does not do, as long as the SLO is attained and replica-hours fall.
+// For each combination of the others, the safety is found by bisection among 0.25, 3 % more, and so on up to 4. A few below
+// the result are tried too, as chance sometimes lowers attainment where safety grows. Then, if Trims is not 0, schedules of
+// less safety get one more replica where most requests are late, until they attain the SLO or cost more. Finally, replicas
+// are removed from spans of the schedule, one from one span at a time, the longest spans first, and in halves if the whole
+// does not work, as long as the SLO is attained and replica-hours fall.
 //
-// The schedule is not the optimum; the optimum of those that begin with the type's Initial replicas is not above it. A
-// fleet that is given others to begin with can cost less. It is carried out without the controller's faults:
-// writes are not refused, the controller does not crash, and nothing is scraped. The replicas' own faults stay.
+// The schedule is not the optimum, only an upper bound of the optimum of those that begin with the type's Initial replicas.
+// A fleet that begins with other replicas can cost less. The schedule is carried out without the controller's faults: writes
+// are not refused, the controller does not crash, and nothing is scraped. The replicas' own faults stay.
 //
-// Errors: those of Scenario.Validate and of the arguments, the context's, and ErrUnattainable, with the best attainment
-// and where it was.
+// Replay returns the errors of Scenario.Validate, of the arguments and of the context, and ErrUnattainable, with the best
+// attainment and where it was.
 func Replay(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Search) (Replayed, error) {
 	r, err := newReplayer(s, seed, c, o)
 	if err != nil {
@@ -126,13 +128,13 @@ func Replay(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Sea
 	return *r.best, nil
 }
 
-// knobs are those of the family.
+// knobs are the knobs of the family.
 type knobs struct {
 	step, lead, tail time.Duration
 	safety           float64
 }
 
-// A replayer searches.
+// A replayer searches for the schedule.
 type replayer struct {
 	scenario sim.Scenario
 	seed     uint64
@@ -143,11 +145,11 @@ type replayer struct {
 
 	mayMiss float64   // requests that may miss the SLO
 	closed  bool      // the requests are those of sessions
-	work    []float64 // of the present step
+	work    []float64 // by slot of the present step
 	runs    int
 	tried   []trial
 	best    *Replayed // the cheapest that attains the SLO
-	most    trial     // the one of the highest attainment
+	most    trial     // the one with the highest attainment
 }
 
 // A trial is a schedule that was run.
@@ -209,7 +211,7 @@ func (r *replayer) leads() []time.Duration {
 	return []time.Duration{r.cold + delay, r.cold + r.cold/2 + delay, 2*r.cold + delay}
 }
 
-// search finds the least safety that attains the SLO.
+// search finds the lowest safety that attains the SLO.
 func (r *replayer) search(ctx context.Context, k knobs) error {
 	var err error
 	if r.work, err = arriving(r.scenario.Workload, r.seed, k.step, r.capacity); err != nil {
@@ -223,10 +225,10 @@ func (r *replayer) search(ctx context.Context, k knobs) error {
 	})
 }
 
-// halve tries the places up to n by halves for the least that attains, and then a few below it: what attains at one
-// place need not at the next.
+// halve finds by bisection the lowest index up to n that attains the SLO, and then tries a few below it: if one index
+// attains it, the next need not.
 func halve(n, below int, attains func(place int) (bool, error)) error {
-	low, high := -1, n // the least is above low, and not above high
+	low, high := -1, n // the result is above low, and not above high
 	for high-low > 1 {
 		middle := (low + high) / 2
 		ok, err := attains(middle)
@@ -259,8 +261,8 @@ func (r *replayer) plan(k knobs) Plan {
 	return Cover(demand, start, r.scenario.Types[0].Initial)
 }
 
-// asked returns what is to be asked for at each tick: the highest count of the slots that a replica asked for now is
-// ready for, up to those that one asked for at the next tick is.
+// asked returns the requested count at each tick: the highest count of the slots from the one for which a replica requested
+// now is ready up to the one for which a replica requested at the next tick is.
 func (r *replayer) asked(k knobs, counts []int32) []int32 {
 	tick := r.tick()
 	asked := make([]int32, r.horizon/tick+1)
@@ -274,7 +276,7 @@ func (r *replayer) asked(k knobs, counts []int32) []int32 {
 	return asked
 }
 
-// try runs a schedule, unless it has been, and keeps it if it is the best.
+// try runs a schedule, unless it was run already, and keeps it if it is the best.
 func (r *replayer) try(ctx context.Context, t trial, plan Plan) (bool, error) {
 	for i := range r.tried {
 		if old := &r.tried[i]; slices.Equal(old.asked, t.asked) {
@@ -305,7 +307,7 @@ func (r *replayer) try(ctx context.Context, t trial, plan Plan) (bool, error) {
 	return true, nil
 }
 
-// unattainable says what the best attainment was, and where.
+// unattainable reports the best attainment and its schedule.
 func (r *replayer) unattainable() error {
 	at := &r.most
 	if len(r.tried) == 0 {

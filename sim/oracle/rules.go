@@ -7,27 +7,26 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Rules are what holds a controller back even if it knows the future: the bounds, steps and cooldowns of its
-// configuration, and the cold start of its replicas. Times are in slots; a controller decides once at the beginning of
-// each slot.
+// Rules are the limits of a controller even if it knows the future: the bounds, steps and cooldowns of its configuration,
+// and the cold start of its replicas. Times are in slots; a controller decides once at the beginning of each slot.
 type Rules struct {
 	Bounds scaling.Bounds `json:"bounds"`
-	// UpStep and DownStep are how many replicas one decision can add or take away at most. 0 is no limit.
+	// UpStep and DownStep are how many replicas one decision can add or remove at most. 0 is no limit.
 	UpStep   int32 `json:"upStep"`
 	DownStep int32 `json:"downStep"`
-	// UpCooldown and DownCooldown are how many slots after a change an up or a down is allowed again: after any change,
-	// or, with PerDirection, after the last change in the same direction. 0 and 1 allow it in the next slot.
+	// UpCooldown and DownCooldown are the number of slots after a change from which an up or a down is allowed again: after
+	// any change or, with PerDirection, after the last change in the same direction. 0 and 1 allow it in the next slot.
 	UpCooldown   int  `json:"upCooldown"`
 	DownCooldown int  `json:"downCooldown"`
 	PerDirection bool `json:"perDirection"`
-	// MinUp is how many slots a started replica stays: so long after an up there is no down.
+	// MinUp is how many slots a started replica stays: there is no down for that long after an up.
 	MinUp int `json:"minUp"`
-	// StartSlots is how many slots after it is asked for a replica is ready. Ready replicas alone cover a demand, and a
-	// down takes first those that are not ready.
+	// StartSlots is the time from the request of a replica until it is ready. Only ready replicas cover a demand, and a down
+	// first removes those that are not ready.
 	StartSlots int `json:"startSlots"`
-	// Start is what a start costs, in replica-slots, beyond the slots from the one in which it is asked for.
+	// Start is the cost of a start, in replica-slots, beyond the slots from the one in which it is requested.
 	Start int64 `json:"start"`
-	// Initial is how many replicas are ready before the first slot. No change before it counts for a cooldown.
+	// Initial is how many replicas are ready before the first slot. Earlier changes do not count for a cooldown.
 	Initial int32 `json:"initial"`
 }
 
@@ -52,18 +51,19 @@ func (r *Rules) Validate() error {
 // maxSlots is the longest time in Rules.
 const maxSlots = 1 << 20
 
-// MaxTable is the most bytes that the table of Constrained may have: 256 MiB.
+// MaxTable is the largest table of Constrained in bytes: 256 MiB.
 const MaxTable = 1 << 28
 
 // ErrTooLarge is the error of Constrained for a table of more than MaxTable bytes, and of Optimal for one of more than
 // MaxOptimalCells cells.
 var ErrTooLarge = errors.New("too many cells: slots times counts times cooldowns, or types times units of demand")
 
-// due returns the least count that must be asked for in each slot if all is to be covered that can be, and the
-// replica-slots that cannot: what is beyond Initial before anything that is asked for can be ready.
+// due returns the lowest count that must be requested in each slot to cover everything that can be covered, and the
+// replica-slots that cannot: those above Initial before any requested replica can be ready.
 //
-// Replicas that are ready in slot t are the fewest that were asked for in any slot from t-StartSlots to t, as downs take
-// first those that are not. So what must be asked for in a slot is the highest demand from it to StartSlots later.
+// The replicas that are ready in slot t are the lowest count that was requested in any slot from t-StartSlots to t, as downs
+// first remove those that are not ready. So the count to request in a slot is the highest demand from it to StartSlots
+// later.
 func (r *Rules) due(demand []int32) (due []int32, lost int64) {
 	lead := min(r.StartSlots, len(demand))
 	due = make([]int32, len(demand)+lead)
@@ -79,11 +79,11 @@ func (r *Rules) due(demand []int32) (due []int32, lost int64) {
 	return due[lead:], lost
 }
 
-// clocks are the ages that a decision depends on: the slots since the last up and since the last down, each at least 1
-// and only known up to a limit from which on it makes no difference.
+// clocks are the ages on which a decision depends: the slots since the last up and since the last down, each at least 1 and
+// only counted up to the limit from which on it makes no difference.
 type clocks struct {
 	ups, downs int // limits
-	// single is where one age does for both: that of the last change.
+	// single is set if one age serves for both: that of the last change.
 	single bool
 }
 

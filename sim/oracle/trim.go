@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// A span is a run of ticks, the end excluded.
+// A span is a range of ticks, the end excluded.
 type span struct{ from, to int }
 
-// trim takes replicas out of the best schedule, one from one span at a time, as long as runs are left.
+// trim removes replicas from the best schedule, one from one span at a time, while runs are left.
 func (r *replayer) trim(ctx context.Context, runs int) error {
 	if runs == 0 {
 		return nil
@@ -37,7 +37,7 @@ func (r *replayer) trim(ctx context.Context, runs int) error {
 		}
 		if slices.Equal(r.best.Asked, asked) {
 			r.best.Trimmed = trimmed + 1
-			spans = append(spans, s) // once more
+			spans = append(spans, s) // try it once more
 		} else if middle := (s.from + s.to) / 2; middle > s.from {
 			spans = append(spans, span{s.from, middle}, span{middle, s.to})
 		}
@@ -46,7 +46,7 @@ func (r *replayer) trim(ctx context.Context, runs int) error {
 	return nil
 }
 
-// levels returns the spans in which a schedule is at each count or above, without those that are another's.
+// levels returns the spans in which a schedule is at or above each count, without duplicates.
 func levels(asked []int32) []span {
 	var spans []span
 	var open []span // their beginnings, with the count in to

@@ -7,12 +7,12 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// ZeroLag returns the controller that sees the demand of the present slot at once, in a scenario that starts at a time,
-// and asks for the highest of the slots of the last hold, or for the present one alone if hold is shorter than a step:
+// ZeroLag returns the controller that sees the demand of the present slot at once, in a scenario that begins at start. It
+// asks for the highest demand of the slots of the last hold, or of the present slot alone if hold is shorter than a step:
 //
 //	count = max over the slots u with t-hold < u <= t of  demand[u],   within bounds
 //
-// It has no scrape to wait for, no window to average over and no threshold to reach, but the same ticks and the same cold
+// It does not wait for a scrape, average over a window or have a threshold, but it has the same ticks and the same cold
 // start as every other controller: a policy that does not predict cannot react faster to the same demand. After the last
 // slot it keeps the last count.
 func ZeroLag(start time.Time, demand []int32, step, hold time.Duration, bounds scaling.Bounds) (scaling.Group, error) {

@@ -10,17 +10,17 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A session of an agent: calls one after the other, each of which has all before it in its prompt.
+// A session of an agent: consecutive calls, each with everything before it in its prompt.
 const (
 	meanCalls  = 8
 	mostCalls  = 40
 	meanResult = 500   // tokens that a tool returns
-	mostPrompt = 32000 // then the session ends
+	mostPrompt = 32000 // a longer prompt ends the session
 	meanTool   = 6.0   // seconds that a tool takes
-	perToken   = 0.03  // seconds that a token of the answer is taken to take: nobody waits for the true answer
+	perToken   = 0.03  // assumed seconds per token of the answer: the next call does not wait for the real answer
 )
 
-// sessions returns the calls of sessions that begin with the requests of a source.
+// sessions returns the calls of sessions that begin at the requests of a source.
 func sessions(begins sim.Arrivals, s sim.Series, seed uint64) sim.Arrivals {
 	random := splitmix.Stream{State: splitmix.Mix(seed ^ 0x5e5510)}
 	end := s.Duration()

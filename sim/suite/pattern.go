@@ -13,7 +13,7 @@ const (
 	steps = 120
 )
 
-// pattern returns a load for each step, 1 at the most but for bursts and noise.
+// pattern returns a load for each step, at most 1 except for bursts and noise.
 func pattern(name string, seed uint64) []float64 {
 	rates := make([]float64, steps)
 	random := splitmix.Stream{State: 98 + seed}
@@ -32,7 +32,7 @@ func pattern(name string, seed uint64) []float64 {
 	return rates
 }
 
-// plain fills in a pattern that can be told in a line.
+// plain computes a pattern with a simple formula.
 func plain(rates []float64, name string, random *splitmix.Stream) {
 	walk := 0.5
 	for i := range rates {
@@ -57,7 +57,7 @@ func plain(rates []float64, name string, random *splitmix.Stream) {
 	}
 }
 
-// bursts fills in a low wave that is 1.3 to 2 times as high for one to a few minutes, every ten on average.
+// bursts computes a low wave that is 1.3 to 2 times as high for one to a few minutes, every ten minutes on average.
 func bursts(rates []float64, random *splitmix.Stream) {
 	left, height := 0, 1.0
 	for i := range rates {
@@ -72,8 +72,8 @@ func bursts(rates []float64, random *splitmix.Stream) {
 	}
 }
 
-// clients fills in the sum of fifteen clients of whom few have most of the load. Each goes on and off by itself, for 12 and 8
-// minutes on average, and comes back with another rate.
+// clients computes the sum of fifteen clients of which few have most of the load. Each goes on and off by itself, for 12 and
+// 8 minutes on average, and comes back with another rate.
 func clients(rates []float64, random *splitmix.Stream) {
 	const ends, begins, most = 1.0 / 12, 1.0 / 8, 0.95
 	for c := 1; c <= 15; c++ {
@@ -100,7 +100,7 @@ func clients(rates []float64, random *splitmix.Stream) {
 	}
 }
 
-// noise fills in a wave from 0.25 to 0.75 times noise that three minutes have in common.
+// noise computes a wave from 0.25 to 0.75 times noise that is correlated over about three minutes.
 func noise(rates []float64, random *splitmix.Stream) {
 	a := 0.0
 	for i := range rates {
@@ -109,7 +109,7 @@ func noise(rates []float64, random *splitmix.Stream) {
 	}
 }
 
-// levels fills in levels that last a quarter of an hour on average, each some 35 % above or below the one before it.
+// levels computes levels that last a quarter of an hour on average, each some 35 % above or below the one before it.
 func levels(rates []float64, random *splitmix.Stream) {
 	level, left := 0.3+0.4*random.Uniform(), 0
 	for i := range rates {

@@ -10,10 +10,10 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// Replicas is how many replicas the highest load of a row needs, about.
+// Replicas is the approximate number of replicas that the highest load of a row needs.
 const Replicas = 9
 
-// A Row is a scenario of the scoreboard by its parts. As a text it is "shape/pattern/cold start/server", as
+// A Row is a scenario of the scoreboard, given by its parts. As text it is "shape/pattern/cold start/server", for example
 // "chat/ramp/100s/qwen".
 type Row struct {
 	Shape     string        `json:"shape"`
@@ -22,12 +22,12 @@ type Row struct {
 	Server    string        `json:"server"`
 }
 
-// String returns the row as Parse reads it.
+// String returns the row in the form that Parse reads.
 func (r Row) String() string {
 	return fmt.Sprintf("%s/%s/%gs/%s", r.Shape, r.Pattern, r.ColdStart.Seconds(), r.Server)
 }
 
-// Parse reads a row. Its errors are *scaling.FieldError, all at once.
+// Parse reads a row. It returns all errors at once, each a *scaling.FieldError.
 func Parse(text string) (Row, error) {
 	part := strings.Split(text, "/")
 	if len(part) != 4 {
@@ -58,13 +58,13 @@ func (r Row) Validate() error {
 	return e.Err()
 }
 
-// Shapes returns the shapes of made-up requests.
+// Shapes returns the shapes of synthetic requests.
 func Shapes() []string { return []string{"chat", "code", "docs", "reason", "agents", "drift"} }
 
-// Patterns returns the patterns of made-up load.
+// Patterns returns the patterns of synthetic load.
 func Patterns() []string { return append(regular(), "bursts", "clients", "noise", "steps") }
 
-// regular returns those that can be told in a line, and come twice in Full.
+// regular returns the patterns with a simple formula, which occur twice in Full.
 func regular() []string { return []string{"steady", "ramp", "day", "flash", "onoff", "walk"} }
 
 // Servers returns the servers: 8B on one card, 32B on two and 70B on eight.
@@ -93,8 +93,8 @@ func server(name string) sim.Server {
 	}
 }
 
-// Full returns the rows of the scoreboard: every shape with every pattern, twice with the regular ones, with cold starts and servers that take
-// turns so that each of them meets every shape, every pattern and each other; and the recordings.
+// Full returns the rows of the scoreboard: every shape with every pattern, twice with the regular ones, and the recordings.
+// Cold starts and servers alternate so that each of them meets every shape, every pattern and each other.
 func Full() []Row {
 	var rows []Row
 	cold, servers := ColdStarts(), Servers()
@@ -115,7 +115,7 @@ func Full() []Row {
 	return rows
 }
 
-// Quick returns a few of the rows, which have every shape, pattern, cold start and server once at least.
+// Quick returns a few of the rows, in which every shape, pattern, cold start and server occurs at least once.
 func Quick() []Row {
 	return []Row{
 		{"chat", "ramp", 100 * time.Second, "a100"},

@@ -15,15 +15,15 @@ import (
 // Goal is the share of requests that must meet the SLO.
 const Goal = 0.99
 
-// Bounds are those of a row's fleet: wide, so that no policy is saved by them.
+// Bounds are the bounds of a row's fleet: wide, so that they do not help any policy.
 func Bounds() scaling.Bounds { return scaling.Bounds{Min: 1, Max: 64} }
 
-// Begin is when every row begins, on a Monday.
+// Begin is the time at which every row begins, on a Monday.
 func Begin() time.Time { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) }
 
-// Scenario returns the scenario of a row, without metrics, and what each of so many replicas takes together with the
-// others. It is scraped and decided on every 15 s. Errors: those of Validate, the context's, and oracle.ErrUnattainable where a replica misses the SLO by
-// itself.
+// Scenario returns the scenario of a row, without metrics, and the capacity of each of its replicas within the fleet.
+// Scrapes and decisions are every 15 s. It returns the errors of Validate and of the context, and oracle.ErrUnattainable if
+// a replica misses the SLO by itself.
 func (r Row) Scenario(ctx context.Context) (sim.Scenario, oracle.Capacity, error) {
 	if err := r.Validate(); err != nil {
 		return sim.Scenario{}, oracle.Capacity{}, err
@@ -54,7 +54,7 @@ func (r Row) Scenario(ctx context.Context) (sim.Scenario, oracle.Capacity, error
 	return s, c, err
 }
 
-// made gives a scenario made-up traffic, each part of which would need so many replicas by itself at a load of 1.
+// made sets synthetic traffic, each part of which would need Replicas replicas by itself at a load of 1.
 func (r Row) made(ctx context.Context, s *sim.Scenario) error {
 	w := made{pattern: r.Pattern, agents: r.Shape == "agents", flows: flows(r.Shape)}
 	for i := range w.flows {
@@ -74,7 +74,7 @@ func (r Row) made(ctx context.Context, s *sim.Scenario) error {
 	return nil
 }
 
-// calls returns how many requests a session of agents has.
+// calls returns the mean number of requests of an agent session.
 func calls(w made) float64 {
 	count := func(next sim.Arrivals) (n float64) {
 		for _, more := next(); more; _, more = next() {
@@ -87,11 +87,11 @@ func calls(w made) float64 {
 	return all / count(w.Arrivals(1))
 }
 
-// Recorded returns the shapes that are recordings: an hour of conversations, and two hours from the morning of two
-// services of which only rates and means were recorded.
+// Recorded returns the shapes that are recordings: an hour of conversations, and two hours of the morning of two services of
+// which only rates and means were recorded.
 func Recorded() []string { return []string{"azure", "servegen-large", "servegen-small"} }
 
-// recording gives a scenario the traffic of a recording, scaled so that its busiest minutes need so many replicas.
+// recording sets the traffic of a recording, scaled so that its busiest minutes need Replicas replicas.
 func (r Row) recording(ctx context.Context, s *sim.Scenario) error {
 	var base sim.Workload
 	var err error
@@ -116,7 +116,7 @@ func (r Row) recording(ctx context.Context, s *sim.Scenario) error {
 	if err != nil {
 		return err
 	}
-	most := max(1, slices.Max(peak[:max(1, len(peak)-1)])) // the last span may be cut
+	most := max(1, slices.Max(peak[:max(1, len(peak)-1)])) // the last span may be incomplete
 	factor := Replicas * 1000 / float64(most)
 	if series, ok := base.(sim.Series); ok {
 		s.Workload = times(series, factor)
@@ -126,7 +126,7 @@ func (r Row) recording(ctx context.Context, s *sim.Scenario) error {
 	return nil
 }
 
-// morning returns the hours from 8 to 10 of the second day, at about the rate of a fleet.
+// morning returns the hours from 8 to 10 of the second day, at approximately the rate of a fleet.
 func morning(factor float64) func(s sim.Series, err error) (sim.Series, error) {
 	return func(s sim.Series, err error) (sim.Series, error) {
 		if err != nil {
@@ -138,7 +138,7 @@ func morning(factor float64) func(s sim.Series, err error) (sim.Series, error) {
 	}
 }
 
-// times multiplies the rates: a good deal faster than to thin what is drawn.
+// times multiplies the rates: much faster than thinning the drawn requests.
 func times(s sim.Series, factor float64) sim.Series {
 	s.Rates = slices.Clone(s.Rates)
 	for i := range s.Rates {
@@ -147,7 +147,7 @@ func times(s sim.Series, factor float64) sim.Series {
 	return s
 }
 
-// begun gives a scenario the replicas that its first five minutes need.
+// begun sets the initial replicas to those that the first five minutes need.
 func begun(s *sim.Scenario, c oracle.Capacity) error {
 	demand, err := oracle.Demand(s.Workload, 1, 5*time.Minute, c)
 	if err != nil {

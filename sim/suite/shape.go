@@ -8,7 +8,7 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A shape is what requests look like, and how soon their first token must be there.
+// A shape describes requests, and how soon their first token must come.
 type shape struct {
 	prompt, answer sim.Length
 	ttft           time.Duration
@@ -34,7 +34,7 @@ func shapeOf(name string) shape {
 	}
 }
 
-// A flow is a part of the traffic: requests of one shape, at a share of the pattern that goes from one time to another.
+// A flow is a part of the traffic: requests of one shape, with a share of the pattern that depends on the time.
 type flow struct {
 	shape
 	perSecond float64 // at a load of 1
@@ -53,7 +53,7 @@ func flows(name string) []flow {
 	}
 }
 
-// made is made-up traffic.
+// made is synthetic traffic.
 type made struct {
 	pattern string
 	flows   []flow
@@ -63,7 +63,7 @@ type made struct {
 // Duration returns two hours.
 func (made) Duration() time.Duration { return steps * step }
 
-// Arrivals returns the requests of one run, those of all flows in order of time.
+// Arrivals returns the requests of one run: those of all flows in order of time.
 func (m made) Arrivals(seed uint64) sim.Arrivals {
 	load := pattern(m.pattern, seed)
 	sources := make([]sim.Arrivals, len(m.flows))

@@ -15,45 +15,45 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// Columns says where Convert finds what it needs in a log of requests.
+// Columns says where Convert finds the needed columns in a log of requests.
 type Columns struct {
-	// Time, Input and Output are the names of the columns that hold when a request arrived and its tokens; without a
-	// header they are places, counted from "1".
+	// Time, Input and Output are the names of the columns with the arrival time of a request and its tokens. Without a
+	// header they are column numbers, starting at "1".
 	Time, Input, Output string
-	// NoHeader says that the first line is a request already.
+	// NoHeader says that the first line is a request.
 	NoHeader bool
-	// Format is how times are written: one of the Formats, or a layout of package time. Empty means that the first
-	// line tells: RFC 3339, a date and a time, or a number, which is of seconds below 100000000000 and else of
-	// milliseconds. Times since something else than 1970 are thus taken to be in seconds. A layout may have no
-	// abbreviation of a time zone (MST).
+	// Format is the format of the times: one of the Formats, or a layout of package time. If it is empty, the first line
+	// determines it: RFC 3339, a date and a time, or a number. Numbers below 100000000000 are seconds, others are
+	// milliseconds. Times since another epoch than 1970 are thus taken as seconds. A layout must not have an abbreviation of
+	// a time zone (MST).
 	Format string
 }
 
 // MaxSkips is the most rows that Summary.Skipped names.
 const MaxSkips = 20
 
-// A Summary says what Convert did.
+// A Summary describes the result of Convert.
 type Summary struct {
 	Rows    int           `json:"rows"`    // of the log, without its header
-	Written int           `json:"written"` // rows that are requests
-	Skipped []Skip        `json:"skipped"` // rows that are not, the first MaxSkips of them
-	Reasons []Reason      `json:"reasons"` // how many rows were skipped and why, all of them
+	Written int           `json:"written"` // rows that became requests
+	Skipped []Skip        `json:"skipped"` // rows that did not, the first MaxSkips of them
+	Reasons []Reason      `json:"reasons"` // the reasons of all skipped rows, with their numbers
 	Span    time.Duration `json:"span"`    // from the first request to the last
 }
 
-// A Skip is a row that was not written.
+// A Skip is a row that was skipped.
 type Skip struct {
 	Line int    `json:"line"`
 	Why  string `json:"why"`
 }
 
-// A Reason is why rows were skipped, and how many.
+// A Reason is a reason why rows were skipped, and their number.
 type Reason struct {
 	Why  string `json:"why"`
 	Rows int    `json:"rows"`
 }
 
-// skip notes a row that is not written.
+// skip records a skipped row.
 func (s *Summary) skip(line int, why string) {
 	if len(s.Skipped) < MaxSkips {
 		s.Skipped = append(s.Skipped, Skip{line, why})
@@ -66,7 +66,7 @@ func (s *Summary) skip(line int, why string) {
 	s.Reasons[i].Rows++
 }
 
-// logged is a request and its line.
+// logged is a request with its line number.
 type logged struct {
 	sim.Request
 
@@ -77,11 +77,11 @@ type logged struct {
 //
 //	arrival_ms,input_tokens,output_tokens
 //
-// sorted by time, requests at one time in the order of the log, the first one at 0. Times keep their decimals, down to a
-// nanosecond. Rows with 0 input or output tokens, as of requests that failed, are no requests for a simulator: they are
-// skipped, and the Summary says so.
+// sorted by time, with the first request at 0. Requests with equal times keep the order of the log. Times keep their
+// decimals, down to a nanosecond. Rows with 0 input or output tokens, for example of failed requests, are not requests for a
+// simulator: they are skipped, and the Summary reports them.
 //
-// All requests are held in memory, 48 bytes each, and nothing is written before all of them are read.
+// All requests are held in memory, 48 bytes each, and written after all of them have been read.
 func Convert(w io.Writer, r io.Reader, file string, c Columns) (Summary, error) {
 	var s Summary
 	places, t, err := c.open(r, file)
@@ -133,7 +133,7 @@ func (c Columns) open(r io.Reader, file string) (places [3]int, t *table, err er
 	}
 	for i, name := range []string{c.Time, c.Input, c.Output} {
 		if c.NoHeader {
-			n, _ := strconv.Atoi(name) // validate has seen it
+			n, _ := strconv.Atoi(name) // validate has checked it
 			places[i] = n - 1
 			continue
 		}
@@ -171,7 +171,7 @@ func (c Columns) validate() error {
 	return e.Err()
 }
 
-// log reads the requests of a log; their times are counted from that of the first row.
+// log reads the requests of a log; their times are relative to that of the first row.
 func (t *table) log(places [3]int, format string, s *Summary) ([]logged, error) {
 	var requests []logged
 	var first time.Time

@@ -19,7 +19,7 @@ func Formats() []string { return []string{FormatRFC3339, FormatDateTime, FormatU
 
 const detectRule = "must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds or milliseconds since 1970; or name the format"
 
-// An instant reads a time.
+// An instant parses a time.
 type instant func(string) (time.Time, bool)
 
 var (
@@ -27,7 +27,7 @@ var (
 	errZone   = errors.New("abbreviation of a time zone")
 )
 
-// instantOf returns what reads times of a format. An empty one is detected later.
+// instantOf returns the parser of a format. An empty format is detected later.
 func instantOf(format string) (instant, error) {
 	layout := format
 	switch format {
@@ -51,7 +51,7 @@ func instantOf(format string) (instant, error) {
 		if !strings.Contains(format, "06") || !strings.Contains(format, "05") { // year and second
 			return nil, errFormat
 		}
-		if strings.Contains(format, "MST") { // package time takes PST for UTC where the machine is not there
+		if strings.Contains(format, "MST") { // package time reads PST as UTC on a machine in another time zone
 			return nil, errZone
 		}
 	}
@@ -61,13 +61,13 @@ func instantOf(format string) (instant, error) {
 	}, nil
 }
 
-// Numbers from earliestMillis on are milliseconds, 1973 and later. Below it they are seconds, up to the year 5138.
+// Numbers from earliestMillis on are milliseconds, 1973 and later. Smaller ones are seconds, up to the year 5138.
 const (
 	earliestMillis = 100_000_000_000
 	latestMillis   = 1000 * earliestMillis
 )
 
-// detect returns the format of a time, or none.
+// detect returns the format of a time, or an empty string.
 func detect(s string) string {
 	for _, format := range Formats() {
 		whole, _, ok := decimal(s)

@@ -14,7 +14,7 @@ const (
 	lateRule  = "must be before the end of 90 days, which begin at 0"
 )
 
-// tokens reads the tokens of a request in a column of the present record, at least so many.
+// tokens reads the tokens of a request, at least least, from a column of the present record.
 func (t *table) tokens(column int, least uint64, rule string) (int32, error) {
 	n, err := strconv.ParseUint(t.record[column], 10, 31)
 	switch {
@@ -26,7 +26,7 @@ func (t *table) tokens(column int, least uint64, rule string) (int32, error) {
 	return int32(n), nil
 }
 
-// span reads a time since the beginning in a column of the present record, in whole or decimal units.
+// span reads a time since the beginning from a column of the present record, in whole or decimal units.
 func (t *table) span(column int, unit time.Duration) (time.Duration, error) {
 	whole, nanos, ok := decimal(t.record[column])
 	if !ok {
@@ -38,14 +38,14 @@ func (t *table) span(column int, unit time.Duration) (time.Duration, error) {
 	return time.Duration(whole)*unit + time.Duration(nanos)*unit/1e9, nil
 }
 
-// decimal returns the whole part of a number that is not negative and its decimals, up to nine of them, as billionths.
-// An exponent, a sign or a part that is missing is not a decimal.
+// decimal returns the whole part of a number that is not negative, and up to nine of its decimals as billionths. Exponents,
+// signs and missing parts are not accepted.
 func decimal(s string) (whole, nanos int64, ok bool) {
 	before, after, point := strings.Cut(s, ".")
 	if before == "" || point && after == "" || strings.Trim(before+after, "0123456789") != "" {
 		return 0, 0, false
 	}
-	whole, _ = strconv.ParseInt(before, 10, 64) // of more digits than it has it is the largest there is
+	whole, _ = strconv.ParseInt(before, 10, 64) // a number with too many digits gives the largest int64
 	if len(after) > 9 {
 		after = after[:9]
 	}
@@ -58,7 +58,7 @@ func decimal(s string) (whole, nanos int64, ok bool) {
 	return whole, nanos, true
 }
 
-// millis writes a time in milliseconds with the decimals that it has: what span reads.
+// millis writes a time in milliseconds with its decimals: the form that span reads.
 func millis(to []byte, t time.Duration) []byte {
 	to = strconv.AppendInt(to, int64(t/time.Millisecond), 10)
 	rest := int64(t % time.Millisecond)
@@ -76,5 +76,5 @@ func (t *table) number(column int, least, most float64, rule string) (float64, e
 	if err != nil || !(x >= least && x <= most) {
 		return 0, t.wrong(column, rule)
 	}
-	return x + 0, nil // a zero without a sign
+	return x + 0, nil // without the sign of a negative zero
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// BlockTokens is what a block of a prompt has in the traces that have blocks: what sim.Scenario.BlockTokens is with them.
+// BlockTokens is the number of tokens of a block in the traces with blocks: the value of sim.Scenario.BlockTokens for them.
 const BlockTokens = 512
 
-// The fields of a line of Mooncake's traces, and the column that says how much of a prompt there was before.
+// The fields of a line of Mooncake's traces, and the column with the part of a prompt that had occurred before.
 const (
 	timestampField = "timestamp"
 	inputField     = "input_length"
@@ -24,7 +24,7 @@ const (
 
 const lineForm = "must be an object with timestamp, input_length and output_length, numbers, and hash_ids, a list of whole numbers that are not negative"
 
-// A line is a request as Mooncake's traces have it. Other fields are not read.
+// A line is a request in the form of Mooncake's traces. Other fields are ignored.
 type line struct {
 	Timestamp once[json.Number] `json:"timestamp"` // milliseconds
 	Input     once[json.Number] `json:"input_length"`
@@ -32,7 +32,7 @@ type line struct {
 	Hashes    once[[]uint64]    `json:"hash_ids"`
 }
 
-// once is a field that is there once, in small letters or large.
+// once is a field that must not be repeated, whether in lower or upper case.
 type once[T any] struct {
 	value T
 	there bool
@@ -49,7 +49,7 @@ func (o *once[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &o.value)
 }
 
-// readLines reads a request a line.
+// readLines reads one request per line.
 func readLines(t *table) (sim.Workload, error) {
 	t.names = []string{timestampField, inputField, outputField, hashField}
 	t.record = make([]string, len(t.names))
@@ -60,7 +60,7 @@ func readLines(t *table) (sim.Workload, error) {
 		for lines.Scan() {
 			at++
 			t.line = at
-			t.source.start = t.source.given // the scanner has a limit of its own
+			t.source.start = t.source.given // the scanner has its own limit
 			if len(lines.Bytes()) == 0 {
 				continue
 			}
@@ -93,28 +93,28 @@ func readLines(t *table) (sim.Workload, error) {
 		if int64(len(hashes))*BlockTokens >= int64(r.Input)+BlockTokens {
 			return nil, t.wrong(3, fmt.Sprintf("must have at most one id for each %d tokens of the prompt", BlockTokens))
 		}
-		// The last block of a prompt is not full, and what fills it is not in the trace.
+		// The last block of a prompt is not full, and the trace does not contain what fills it.
 		r.Blocks = slices.Clip(hashes[:min(len(hashes), int(r.Input/BlockTokens))])
 		return r, nil
 	})
 }
 
 func lineRule(err error) string {
-	if err == bufio.ErrTooLong { //nolint:errorlint // the scanner returns it as it is
+	if err == bufio.ErrTooLong { //nolint:errorlint // the scanner returns it unwrapped
 		return errLongRecord.Error()
 	}
 	return err.Error()
 }
 
-// A forest makes ids of blocks up where it is known only how many of a prompt's blocks there were before: each prompt begins
-// like the latest one that has as many.
+// A forest generates ids of blocks if only the number of a prompt's known blocks is recorded: each prompt begins like the
+// latest one that has that many blocks.
 type forest struct {
-	latest [][]uint64 // those that no later one is as long as, the longest first
+	latest [][]uint64 // without those for which a later one is at least as long; the longest first
 	fresh  uint64
 }
 
-// blocks returns the ids of a prompt of so many blocks of which the first so many are known, false if no prompt before had
-// as many.
+// blocks returns the ids of a prompt with all blocks of which the first known have occurred before, or false if no earlier
+// prompt had as many.
 func (f *forest) blocks(all, known int) ([]uint64, bool) {
 	i, _ := slices.BinarySearchFunc(f.latest, known, func(blocks []uint64, known int) int {
 		if len(blocks) >= known {
@@ -122,7 +122,7 @@ func (f *forest) blocks(all, known int) ([]uint64, bool) {
 		}
 		return 1
 	})
-	i-- // the last one that has as many
+	i-- // the last one with that many
 	if known > 0 && i < 0 {
 		return nil, false
 	}
@@ -141,8 +141,8 @@ func (f *forest) blocks(all, known int) ([]uint64, bool) {
 	return ids, true
 }
 
-// PrefixShare returns the share of a trace's prompt tokens that one instance with an endless prefix cache does not compute:
-// what there is to hit at most. A block counts where it and all in front of it were in a prompt before; the last
+// PrefixShare returns the share of a trace's prompt tokens that one instance with an unlimited prefix cache does not
+// compute: the highest possible hit rate. A block counts if it and all blocks before it were in an earlier prompt; the last
 // token of a prompt is always computed.
 func PrefixShare(trace sim.Trace) float64 {
 	seen := map[uint64]bool{}

@@ -14,7 +14,7 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// MaxRequests is the most requests that Read and Convert take, and MaxBlocks the most blocks of all their prompts.
+// MaxRequests is the most requests that Read and Convert accept, and MaxBlocks the most blocks of all their prompts.
 const (
 	MaxRequests = 10_000_000
 	MaxBlocks   = 20_000_000
@@ -34,7 +34,7 @@ const (
 	meanOutColumn   = "mean_" + outputColumn
 )
 
-// A form is a header and what reads the lines below it, given the places of its columns.
+// A form is a header, and the reader of the lines below it, which gets the indices of its columns.
 type form struct {
 	columns []string
 	read    func(*table, []int) (sim.Workload, error)
@@ -48,17 +48,17 @@ func forms() []form {
 	}
 }
 
-// Read reads traffic from a file in one of the forms that the package comment has; file is its name in errors.
+// Read reads traffic from a file in one of the forms of the package comment; file is its name in errors.
 //
-// Requests become a sim.Trace, in the order of the file, which must be that of time. It lasts to the end of the second
-// of its last request. Times may have decimals, down to a nanosecond.
+// Requests become a sim.Trace, in the order of the file, which must be the order of time. The trace lasts to the end of the
+// second of its last request. Times may have decimals, down to a nanosecond.
 //
-// Sums of seconds become a sim.Trace, too: the requests of a second are spread evenly over it and its tokens evenly over
-// them, so that all sums stay what they are. Seconds that are left out have no requests.
+// Sums by second become a sim.Trace, too: the requests of a second are spread evenly over it and its tokens evenly over the
+// requests, so that all sums stay the same. Seconds that are left out have no requests.
 //
-// Rates become a sim.Series. Windows must follow each other at one distance. Means may be left out where they are not
-// known; the mean over all requests then stands for them. A rate of zero is taken to be one: see FillGaps. How lengths
-// vary is an assumption, see the package comment.
+// Rates become a sim.Series. Windows must follow each other at a constant distance. Unknown means may be left out; the mean
+// over all requests is then used. A rate of zero is read as zero: see FillGaps. The distribution of lengths is an
+// assumption, see the package comment.
 func Read(r io.Reader, file string) (sim.Workload, error) {
 	t, err := open(r, file)
 	if err != nil {
@@ -91,7 +91,7 @@ func Read(r io.Reader, file string) (sim.Workload, error) {
 	return found.read(t, columns)
 }
 
-// columns returns the places of columns, and whether all of them are there.
+// columns returns the indices of columns, and whether all of them are present.
 func (t *table) columns(names []string) ([]int, bool, error) {
 	places := make([]int, 0, len(names))
 	for _, name := range names {
@@ -113,7 +113,7 @@ func (t *table) unclear(rule string) error {
 	return &RowError{File: t.file, Line: t.line, Column: "header", Value: strings.Join(t.names, ","), Rule: rule}
 }
 
-// headers returns the headers that are understood.
+// headers returns the supported headers.
 func headers() string {
 	var all []string
 	for _, f := range forms() {
@@ -122,7 +122,7 @@ func headers() string {
 	return strings.Join(all, " | ")
 }
 
-// missing returns the error of a file that ended too early.
+// missing returns the error of a file that ends too early.
 func (t *table) missing(rule string) error {
 	return &RowError{File: t.file, Line: t.line, Rule: rule}
 }
@@ -159,7 +159,7 @@ func readRequests(t *table, columns []int) (sim.Workload, error) {
 	})
 }
 
-// requests makes a trace of what next returns, up to nil.
+// requests makes a trace of the results of next, up to nil.
 func (t *table) requests(next func() (*sim.Request, error)) (sim.Workload, error) {
 	var trace sim.Trace
 	blocks := 0
@@ -226,13 +226,13 @@ func readSeconds(t *table, columns []int) (sim.Workload, error) {
 	return trace, nil
 }
 
-// A second is how many requests arrived in it and the sums of their tokens.
+// A second is the number of requests that arrived in it, and the sums of their tokens.
 type second struct {
 	at                      time.Duration
 	requests, input, output int64
 }
 
-// second reads the present record, of a file that had so many requests before.
+// second reads the present record of a file that had before requests so far.
 func (t *table) second(columns []int, before int) (s second, err error) {
 	if s.at, err = t.span(columns[0], time.Second); err != nil {
 		return s, err
@@ -254,7 +254,7 @@ func (t *table) second(columns []int, before int) (s second, err error) {
 	return s, err
 }
 
-// sum reads the tokens of so many requests in a column of the present record.
+// sum reads the tokens of a number of requests from a column of the present record.
 func (t *table) sum(column int, requests int64) (int64, error) {
 	value, err := strconv.ParseUint(t.record[column], 10, 63)
 	sum := int64(value)
@@ -269,7 +269,7 @@ func (t *table) sum(column int, requests int64) (int64, error) {
 	return sum, nil
 }
 
-// spread appends the requests. Of sums that cannot be divided, the rest goes to requests at even distances.
+// spread appends the requests. The remainder of sums that cannot be divided goes to requests at even distances.
 func (s second) spread(to []sim.Request) []sim.Request {
 	share := func(sum, i int64) int32 {
 		whole, rest := sum/s.requests, sum%s.requests

@@ -9,7 +9,7 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// MaxTokens is the longest prompt or answer that is drawn for a series that was read.
+// MaxTokens is the longest prompt or answer that is drawn for a series from a file.
 const MaxTokens = 1 << 17
 
 func readSeries(t *table, columns []int) (sim.Workload, error) {
@@ -67,7 +67,7 @@ func (t *table) rate(columns []int) (r sim.Rate, err error) {
 		rule := fmt.Sprintf("must be a number within 1 and %d, or empty if it is not known", MaxTokens)
 		least := 1.0
 		if r.PerSecond == 0 {
-			least = 0 // of nothing
+			least = 0 // without requests
 		}
 		if *mean.to, err = t.number(mean.place, least, MaxTokens, rule); err != nil {
 			return r, err
@@ -79,7 +79,7 @@ func (t *table) rate(columns []int) (r sim.Rate, err error) {
 	return r, nil
 }
 
-// lengths returns the lengths of all requests of a series; a mean of 0 is not known.
+// lengths returns the lengths of all requests of a series; a mean of 0 is unknown.
 func lengths(rates []sim.Rate) (input, output sim.Length) {
 	var in, inRate, out, outRate float64
 	for _, r := range rates {
@@ -93,7 +93,7 @@ func lengths(rates []sim.Rate) (input, output sim.Length) {
 		}
 	}
 	length := func(sum, weight float64) sim.Length {
-		if weight == 0 || sum == 0 { // rates so small that their products are none
+		if weight == 0 || sum == 0 { // rates so small that their products are 0
 			return sim.Length{}
 		}
 		mean := min(max(sum/weight, 1), MaxTokens)
@@ -102,10 +102,10 @@ func lengths(rates []sim.Rate) (input, output sim.Length) {
 	return length(in, inRate), length(out, outRate)
 }
 
-// FillGaps returns the series with every window without requests filled, and how many there were: rates and means go in
-// a straight line from the window before the gap to the one after it, and stay as they are at the nearest window where
-// there is one side only. It is for recordings in which such windows are gaps in the collection. A series that is zero
-// throughout stays so.
+// FillGaps returns the series with every window without requests filled, and the number of those windows. Rates and means
+// are interpolated linearly between the windows before and after the gap; at an end of the series they equal those of the
+// nearest window. It is for recordings in which such windows are gaps in the collection. A series that is zero throughout
+// stays unchanged.
 func FillGaps(s sim.Series) (sim.Series, int) {
 	s.Rates = slices.Clone(s.Rates)
 	filled := 0
@@ -132,7 +132,7 @@ func FillGaps(s sim.Series) (sim.Series, int) {
 	return s, filled
 }
 
-// between returns the rate on the line from a to b. A mean that one of them does not know is not known there.
+// between returns the rate on the line from a to b. A mean that is unknown in one of them is unknown in the result.
 func between(a, b sim.Rate, share float64) sim.Rate {
 	line := func(a, b float64) float64 { return a*(1-share) + b*share }
 	mean := func(a, b float64) float64 {
@@ -148,10 +148,10 @@ func between(a, b sim.Rate, share float64) sim.Rate {
 	}
 }
 
-// Slice returns the part of a series in [from, to), as one day of fourteen. Both must be multiples of its step.
+// Slice returns the part of a series in [from, to), for example one day of fourteen. Both must be multiples of its step.
 //
-// The rates are those of the whole. At the ends the lines between windows have no neighbour to lead to, and the rate
-// stays level for half a window.
+// The rates are those of the whole series. At both ends there is no neighbour to interpolate to, and the rate is constant
+// for half a window.
 func Slice(s sim.Series, from, to time.Duration) (sim.Series, error) {
 	var e scaling.FieldErrors
 	if s.Step <= 0 {

@@ -18,11 +18,11 @@ import (
 // A RowError says what is wrong with a file.
 type RowError struct {
 	File   string
-	Line   int    // counted from 1; 0 where it is about the file as a whole
-	Column string // as the file calls it; empty where it is about the line as a whole
-	Value  string // what the column holds
-	Rule   string // the rule that it breaks
-	Err    error  // what reading the file failed with, if it did
+	Line   int    // counted from 1; 0 if the error is about the whole file
+	Column string // as named in the file; empty if the error is about the whole line
+	Value  string // content of the column
+	Rule   string // the broken rule
+	Err    error  // the error of reading the file, if there was one
 }
 
 // Error returns `file:line: column "value": rule`.
@@ -37,7 +37,7 @@ func (e *RowError) Error() string {
 	return s + ": " + e.Rule
 }
 
-// Unwrap returns what reading the file failed with.
+// Unwrap returns the error of reading the file.
 func (e *RowError) Unwrap() error { return e.Err }
 
 const (
@@ -53,14 +53,14 @@ type table struct {
 	file   string
 	csv    *csv.Reader
 	source *source
-	lines  bool     // whether it is a request of JSON a line, and no table
+	lines  bool     // whether it has one JSON request per line instead of a table
 	time   int      // column of the times of requests
-	names  []string // of the columns, as the header has them; empty without one
+	names  []string // of the columns, as in the header; empty without one
 	record []string // the present one
 	line   int      // of the present one
 }
 
-// open finds out whether r is compressed or begins with a byte order mark, neither of which is part of the table.
+// open skips a byte order mark and decompresses r, if there is one and if it is compressed.
 func open(r io.Reader, file string) (*table, error) {
 	t := &table{file: file}
 	buffered := bufio.NewReader(r)
@@ -82,11 +82,11 @@ func open(r io.Reader, file string) (*table, error) {
 	return t, nil
 }
 
-// source ends records that are too long.
+// source ends with an error at a record that is too long.
 type source struct {
 	r     io.Reader
 	given int64
-	start int64 // where the present record began
+	start int64 // start of the present record
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -132,7 +132,7 @@ func (t *table) next() error {
 	return nil
 }
 
-// records reads one record after the other, to the end of the file or up to an error.
+// records reads one record after the other, up to the end of the file or an error.
 func (t *table) records() iter.Seq[error] {
 	return func(yield func(error) bool) {
 		for err := t.next(); !errors.Is(err, io.EOF) && yield(err) && err == nil; {
@@ -141,7 +141,7 @@ func (t *table) records() iter.Seq[error] {
 	}
 }
 
-// broken places an error of the reader: of the syntax of CSV, of compression, or of what lies below.
+// broken adds the position to an error of the reader: of the CSV syntax, of the compression, or of the underlying reader.
 func (t *table) broken(err error) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {
@@ -163,7 +163,7 @@ func (t *table) wrong(column int, rule string) error {
 	return &RowError{File: t.file, Line: t.line, Column: name, Value: t.record[column], Rule: rule}
 }
 
-// column returns the place of a column in the header, or -1.
+// column returns the index of a column in the header, or -1.
 func (t *table) column(name string) (int, error) {
 	i := slices.Index(t.names, name)
 	if i >= 0 && slices.Contains(t.names[i+1:], name) {

@@ -21,20 +21,20 @@ const (
 	NameServeGenSmall         = "servegen-m-small"
 )
 
-// An Info says what a trace is and where it is from.
+// An Info describes a trace and its source.
 type Info struct {
 	Name     string        `json:"name"` // for Open
 	Title    string        `json:"title"`
-	Requests int           `json:"requests"` // that were recorded, if it has requests
-	Windows  int           `json:"windows"`  // of the series, if it has rates
-	Filled   int           `json:"filled"`   // of the windows, those that are gaps in the collection and were filled
+	Requests int           `json:"requests"` // recorded requests, if it has requests
+	Windows  int           `json:"windows"`  // windows of the series, if it has rates
+	Filled   int           `json:"filled"`   // windows that were gaps in the collection and were filled
 	Length   time.Duration `json:"length"`
 	Source   string        `json:"source"`
 	Licence  string        `json:"licence"` // as an SPDX identifier
 	Citation string        `json:"citation"`
 }
 
-// List returns what there is, by name.
+// List returns the traces, by name.
 func List() []Info {
 	const fortnight = 14 * 24 * time.Hour
 	return []Info{
@@ -78,7 +78,7 @@ func List() []Info {
 	}
 }
 
-// Open returns the traffic of a name that List has.
+// Open returns the traffic of a name in List.
 func Open(name string) (sim.Workload, error) {
 	var w sim.Workload
 	var err error
@@ -104,27 +104,26 @@ func Open(name string) (sim.Workload, error) {
 	return w, nil
 }
 
-// Azure2023Conversation returns the requests of an hour of conversations with Azure's LLM inference service, in 2023.
+// Azure2023Conversation returns the requests of one hour of conversations with Azure's LLM inference service in 2023.
 func Azure2023Conversation() (sim.Trace, error) {
 	return embedded[sim.Trace]("azure2023_conv.csv")
 }
 
 // MooncakeSynthetic returns the requests of Mooncake's synthetic trace, 17 minutes of prompts of 15,000 tokens, with their
-// blocks of BlockTokens. How many blocks of each prompt there were before it is from the trace, which prompt they are of
-// is not: each begins like the latest one that has as many. What an endless cache hits is therefore exact; a cache that
-// blocks have to leave hits at least as much as it would by the trace itself, as far as it keeps what is latest.
+// blocks of BlockTokens. The trace says how many blocks of each prompt had occurred before, but not in which prompt: here
+// each prompt begins like the latest one that has that many. The hits of an unlimited cache are therefore exact. A limited
+// cache hits at least as much as with the original trace, if it keeps the latest blocks.
 func MooncakeSynthetic() (sim.Trace, error) {
 	return embedded[sim.Trace]("mooncake_synthetic.csv")
 }
 
-// ServeGenLarge returns the rates of two weeks of a large language model, in windows of ten minutes from local midnight
-// on.
+// ServeGenLarge returns the rates of two weeks of a large language model, in windows of ten minutes from local midnight on.
 func ServeGenLarge() (sim.Series, error) {
 	return embedded[sim.Series]("servegen_m-large_600s.csv")
 }
 
-// ServeGenSmall returns the rates of two weeks of a small language model, in windows of ten minutes from local midnight
-// on. Its gaps are filled.
+// ServeGenSmall returns the rates of two weeks of a small language model, in windows of ten minutes from local midnight on,
+// with its gaps filled.
 func ServeGenSmall() (sim.Series, error) {
 	s, err := embedded[sim.Series]("servegen_m-small_600s.csv")
 	if err != nil {
