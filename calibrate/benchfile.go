@@ -17,18 +17,18 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// largestBench is how long the file of one run may be: with -save-detailed there are all requests in it.
+// largestBench is the largest file of a run: with -save-detailed it contains all requests.
 const largestBench = 256 << 20
 
-// ReadRuns reads the table of a benchmark, as one of these says it:
+// ReadRuns reads the table of a benchmark in one of these forms:
 //
-//   - what vllm bench serve --save-result writes, a run a file, or several where --append-result put them behind each other,
-//   - the stages of inference-perf (stage_0_lifecycle_metrics.json), a run a file,
-//   - benchmark reports of llm-d, versions 0.1 and 0.2, JSON or YAML, a run a file,
-//   - a file whose name ends in .csv, with a header of rate, input, output, ttft and itl, in any order; times in seconds.
+//   - the output of vllm bench serve --save-result, one run per file, or several if --append-result appended them,
+//   - the stages of inference-perf (stage_0_lifecycle_metrics.json), one run per file,
+//   - benchmark reports of llm-d, versions 0.1 and 0.2, JSON or YAML, one run per file,
+//   - a file with the suffix .csv and a header of rate, input, output, ttft and itl, in any order; times in seconds.
 //
-// Replicas is how many replicas served the benchmark together, 1 as a rule: each had its part of the rate. Errors name file,
-// field, value and rule.
+// replicas is the number of replicas that served the benchmark together, usually 1: each served its part of the rate. Errors
+// name file, field, value and rule.
 func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 	var e scaling.FieldErrors
 	e.Check(len(data) <= largestBench, "length", len(data), fmt.Sprintf("must be at most %d bytes", largestBench))
@@ -51,7 +51,7 @@ func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 	return runs, nil
 }
 
-// documents reads JSON, of which there may be several objects one after another, or else a document of YAML.
+// documents reads JSON, possibly several objects one after another, or one YAML document.
 func documents(data []byte) ([]tree, error) {
 	if bytes.HasPrefix(data, []byte("{")) {
 		var all []tree
@@ -75,7 +75,7 @@ func documents(data []byte) ([]tree, error) {
 			break // YAML has braces too, and Python writes NaN
 		}
 	}
-	var t any // of a tree all maps would be trees
+	var t any // as a tree, all maps would become trees
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
 		return nil, typed.Error(err)
@@ -142,7 +142,7 @@ func readRun(t tree) (Run, error) {
 	return r, g.errs.Err()
 }
 
-// A getter takes numbers out of a tree and notes what is missing.
+// A getter reads numbers of a tree and records which are missing.
 type getter struct {
 	tree
 	errs scaling.FieldErrors
@@ -150,7 +150,7 @@ type getter struct {
 
 func (g *getter) need(path ...string) float64 { return g.first(path) }
 
-// first returns the first number that is there, and above zero.
+// first returns the first number that is present and above zero.
 func (g *getter) first(paths ...[]string) float64 {
 	var names []string
 	var there any = printable.Plain("not there")
@@ -174,7 +174,7 @@ func (g *getter) may(path ...string) float64 {
 	return math.NaN()
 }
 
-// report reads what the reports of llm-d have alike. A statistic says its unit.
+// report reads what the reports of llm-d have in common. Each statistic states its unit.
 func (g *getter) report(r *Run, top []string) {
 	path := func(names ...string) []string { return append(slices.Clone(top), names...) }
 	r.Input, r.Output = g.first(path("requests", "input_length", "mean")), g.first(path("requests", "output_length", "mean"))
@@ -198,7 +198,7 @@ func (g *getter) report(r *Run, top []string) {
 	g.errs.Check(r.ITL > 0, strings.Join(path("latency", "inter_token_latency or time_per_output_token", "mean"), "."), r.ITL, "must be a number above 0")
 }
 
-// readTable reads a CSV: no quotes are needed in it, and none are taken.
+// readTable reads a CSV without quotes.
 func readTable(text string) ([]Run, error) {
 	lines := strings.Split(text, "\n")
 	names := strings.Split(strings.TrimSpace(lines[0]), ",")

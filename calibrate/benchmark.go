@@ -9,34 +9,37 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Run is one line of a benchmark's table: requests at one rate, on one replica. Times are means, in seconds.
+// A Run is one line of a benchmark's table: requests at one rate, served by one replica. Times are means, in seconds.
 type Run struct {
 	Rate          float64 // requests per second that were answered
 	Input, Output float64 // mean tokens of prompts and answers
-	TTFT          float64 // not used by the fit: NaN where unknown
+	TTFT          float64 // not used by the fit: NaN if unknown
 	ITL           float64 // between two tokens
-	// Closed is whether a request came when another was done, so that as many ran all the time; otherwise they came at random.
+	// Closed says that each request came when another was done, so that the number in flight was constant; otherwise they
+	// came at random.
 	Closed bool
 }
 
-// leastRuns is how many runs there must be.
+// leastRuns is the lowest number of runs.
 const leastRuns = 6
 
-// mostGroups is of how many groups of runs the intervals of confidence are drawn, at most: a run is one, unless there are more. What
-// is not known of such an interval, 1/sqrt(2 groups), is then less than what the number of draws leaves open.
+// mostGroups is the highest number of groups from which confidence intervals are resampled: each run is a group, unless
+// there are more runs. The uncertainty of such an interval, 1/sqrt(2 groups), is then below that of the number of resamples.
 const mostGroups = 2000
 
-// FitRuns returns the server that explains the runs of a benchmark, by the law of [Fit]. What ran is known by Little's law:
+// FitRuns returns the server that explains the runs of a benchmark, by the law of [Fit]. The load follows from Little's law:
 //
 //	R = Rate (Output - 1) ITL,   K = R (Input + Output/2),   P = Rate Input
 //
-// Where requests come at random on one replica more is known than in production: a token sees its own sequence beside the R others,
-// and a prompt delays those that run and those whose prompts were before it, which are x/(1-x) more with x = PrefillToken P.
+// If requests come at random to one replica, more is known than in production: a token sees its own sequence beside the R
+// others, and a prompt delays the running sequences and those whose prompts were before it, which are x/(1-x) more with x =
+// PrefillToken P.
 //
-// Prompts must not have been in a prefix cache. Rates, and lengths of prompts and of answers, must differ between runs, or the
-// parameters are not told apart. Errors are those of Fit.
+// Prompts must not have been in a prefix cache. Rates, and lengths of prompts and of answers, must differ between runs, or
+// the parameters cannot be separated. Errors are those of Fit.
 //
-// Of more than 2000 runs the intervals of confidence are drawn in 2000 groups: each has every 2000th in the order of rates.
+// With more than 2000 runs the confidence intervals are resampled from 2000 groups: each has every 2000th run in the order
+// of rates.
 func FitRuns(runs []Run, o Options) (Result, error) { return fitRuns(runs, o, mostGroups) }
 
 func fitRuns(runs []Run, o Options, groups int) (Result, error) {

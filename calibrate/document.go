@@ -11,42 +11,43 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// Source says where a number is from.
+// Source says where a number comes from.
 type Source string
 
 // The sources.
 const (
-	Measured  Source = "measured"  // fitted to what was seen in production
+	Measured  Source = "measured"  // fitted to observations in production
 	Benchmark Source = "benchmark" // fitted to the table of a benchmark
-	Computed  Source = "roofline"  // computed from the model and the card; nobody has measured it
-	Given     Source = "given"     // said by who knows, as a setting of the engine
+	Computed  Source = "roofline"  // computed from the model and the card, not measured
+	Given     Source = "given"     // given by the user, for example a setting of the engine
 	Assumed   Source = "assumed"   // an engine's default
 )
 
 // An Estimate is a parameter with its interval.
 type Estimate struct {
 	Value float64
-	// Lower and Upper are the ends of the interval: of 95 % confidence, and never less than what cannot be told apart.
+	// Lower and Upper are the ends of the interval: of 95 % confidence, and at least as wide as what the data cannot
+	// distinguish.
 	Lower, Upper float64
 	Source       Source
-	// Unknown says why the data does not tell it; Value is then one of many that explain what was seen, and Lower and Upper
-	// the bounds that follow. It is empty for what is known.
+	// Unknown says why the data does not determine the parameter. Value is then one of many that explain the observations,
+	// and Lower and Upper are the bounds that follow. It is empty for a known parameter.
 	Unknown string
 }
 
-// Known reports whether the value can be relied on beyond what was seen.
+// Known reports whether the value can be relied on beyond the observed range.
 func (e *Estimate) Known() bool { return e.Unknown == "" }
 
-// A Document is a server with where each number is from, as it stands in a file: see [Read] and [Document.Text].
+// A Document is a server with the source of each number, as in a file: see [Read] and [Document.Text].
 type Document struct {
 	Name string
 	// The parameters of sim.Server, in seconds and tokens.
 	Base, PrefillToken, Sequence, KVToken, KVTokens, MaxSeqs, TokenBudget Estimate
-	// Startup is how long a replica takes to be ready; nil is not known.
+	// Startup is the time that a replica takes to be ready; nil is unknown.
 	Startup *Startup
 }
 
-// A field is a parameter of a document by its name.
+// A field is a parameter of a document with its name.
 type field struct {
 	name string
 	*Estimate
@@ -69,9 +70,9 @@ func (d *Document) Law() Law {
 	return Law{Base: d.Base.Value, PrefillToken: d.PrefillToken.Value, Sequence: d.Sequence.Value, KVToken: d.KVToken.Value}
 }
 
-// Server returns the server for the simulator. What is not known is in it by the value that explains what was seen: within the
-// loads that were seen it does, see [Document.Unknown]. Errors are those of sim.Server.Validate, as where the size of the cache is not
-// known.
+// Server returns the server for the simulator. An unknown parameter has the value that explains the observations: within the
+// observed loads the server is right, see [Document.Unknown]. Errors are those of sim.Server.Validate, for example if the
+// size of the cache is unknown.
 func (d *Document) Server() (sim.Server, error) {
 	whole := func(x float64) int32 { return int32(min(max(math.Round(x), 0), math.MaxInt32)) }
 	s := sim.Server{
@@ -81,7 +82,7 @@ func (d *Document) Server() (sim.Server, error) {
 	return s, s.Validate("server")
 }
 
-// Unknown returns what cannot be relied on beyond what was seen, each as "field: why", in the document's order.
+// Unknown returns what cannot be relied on beyond the observed range, each as "field: why", in the document's order.
 func (d *Document) Unknown() (all []string) {
 	for _, f := range d.fields() {
 		if !f.Known() {
@@ -113,17 +114,17 @@ func (d *Document) Validate() error {
 
 func sources() []Source { return []Source{Measured, Benchmark, Computed, Given, Assumed} }
 
-// Startup is how long replicas took from being asked for to being ready.
+// Startup is the distribution of the times of replicas from request to ready.
 type Startup struct {
-	Starts int // that it is made of
-	// Quantiles. P50Lower and P50Upper are the interval of 95 % confidence of the median.
+	Starts int // number of observed starts
+	// Quantiles. P50Lower and P50Upper are the ends of the 95 % confidence interval of the median.
 	P50, P90, P99, Max time.Duration
 	P50Lower, P50Upper time.Duration
 	Source             Source
 }
 
-// Starts returns the distribution of starts. Those that take no time or less are not taken for starts; the error is
-// ErrTooLittle where none is left.
+// Starts returns the distribution of starts. Times of zero or less are not counted as starts; if none is left, the error is
+// ErrTooLittle.
 func Starts(took []time.Duration) (*Startup, error) {
 	took = slices.DeleteFunc(slices.Clone(took), func(d time.Duration) bool { return d <= 0 })
 	if len(took) == 0 {
@@ -132,15 +133,15 @@ func Starts(took []time.Duration) (*Startup, error) {
 	slices.Sort(took)
 	n := float64(len(took))
 	at := func(rank float64) time.Duration { return took[int(min(max(math.Ceil(rank), 1), n))-1] }
-	half := 1.96 * math.Sqrt(n) / 2 // of ranks: a binomial's
+	half := 1.96 * math.Sqrt(n) / 2 // in ranks: of a binomial distribution
 	return &Startup{
 		Starts: len(took), P50: at(n / 2), P90: at(0.9 * n), P99: at(0.99 * n), Max: at(n),
 		P50Lower: at(math.Floor(n/2 - half)), P50Upper: at(n/2 + half + 1), Source: Measured,
 	}, nil
 }
 
-// Sim returns the start for the simulator: lognormal, with the median and the 90th percentile as they were, and none longer than
-// the longest.
+// Sim returns the start for the simulator: lognormal, with the same median and 90th percentile, and cut at the longest
+// start.
 func (s *Startup) Sim() sim.Startup {
 	const z90 = 1.2815515655446004
 	return sim.Startup{Load: sim.Delay{Median: s.P50, Sigma: math.Log(s.P90.Seconds()/s.P50.Seconds()) / z90, Max: s.Max}}

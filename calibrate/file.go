@@ -21,16 +21,16 @@ import (
 // Format is the first line of a file with a server, and its version.
 const Format = "inferscale.server/v1"
 
-// largest is how long such a file may be.
+// largest is the largest such file.
 const largest = 64 << 10
 
-// Text returns the document as a file, which [Read] reads:
+// Text returns the document as a file, in the form that [Read] reads:
 //
 //	format: inferscale.server/v1
 //	name: "Qwen3-32B on 2 H100"
 //	base: {value: 0.014, lower: 0.0139, upper: 0.0141, source: measured}
 //
-// Times are in seconds. An interval that has no upper end has none there.
+// Times are in seconds. The upper end of an unlimited interval is left out.
 func (d *Document) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# A server for simulate -server: the time of a step is base + prefillToken * prompt tokens + sequence * sequences\n"+
@@ -62,7 +62,7 @@ func (d *Document) Text() []byte {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// A moment of a Startup by its name.
+// A moment of a Startup with its name.
 type named struct {
 	name string
 	*time.Duration
@@ -72,9 +72,9 @@ func (s *Startup) times() []named {
 	return []named{{"p50", &s.P50}, {"p90", &s.P90}, {"p99", &s.P99}, {"max", &s.Max}, {"p50Lower", &s.P50Lower}, {"p50Upper", &s.P50Upper}}
 }
 
-// Read reads a file with a server, strictly: what is not known, given twice, of another type or out of its range is an error, as
-// is a parameter that is not there. All errors are told at once, each as "file:line: field: value: rule", without a line what is
-// not there, and are scaling.FieldErrors.
+// Read reads a file with a server, strictly: a field that is unknown, repeated, of another type or out of its range is an
+// error, and so is a missing parameter. All errors are returned at once, each as "file:line: field: value: rule" (without
+// the line if the field is missing), and are scaling.FieldErrors.
 func Read(data []byte, file string) (Document, error) {
 	if len(data) > largest {
 		return Document{}, fmt.Errorf("%s: %w", file, &scaling.FieldError{Field: "length", Value: len(data), Rule: fmt.Sprintf("must be at most %d bytes", largest)})
@@ -117,7 +117,7 @@ func Read(data []byte, file string) (Document, error) {
 	return d, nil
 }
 
-// A reader gathers what is wrong.
+// A reader collects errors.
 type reader struct {
 	file string
 	errs []error
@@ -131,7 +131,7 @@ func (r *reader) wrong(n *yaml.Node, field, rule string) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %w", place, &scaling.FieldError{Field: field, Value: shown(n), Rule: rule}))
 }
 
-// shown returns how a node stands in an error.
+// shown returns the text of a node in an error.
 func shown(n *yaml.Node) printable.Plain {
 	switch {
 	case n == nil:
@@ -164,7 +164,7 @@ func (r *reader) mapping(n *yaml.Node, field string) map[string]*yaml.Node {
 	return out
 }
 
-// only refuses fields that are not known, in their order in the file.
+// only refuses unknown fields, in their order in the file.
 func (r *reader) only(m map[string]*yaml.Node, field string, known ...string) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if !slices.Contains(known, name) {

@@ -11,26 +11,28 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Options say how to fit. The zero value is the defaults.
+// Options say how to fit. The zero value means the defaults.
 type Options struct {
-	// Name is the server's, for people.
+	// Name is the name of the server, for display.
 	Name string
-	// KVTokens is how many tokens the KV cache has room for, as the engine says when it starts (vLLM's num_gpu_blocks times its
-	// block size); 0 is unknown: it is measured where points have both tokens and the share in use.
+	// KVTokens is the size of the KV cache in tokens, as the engine reports at its start (vLLM's num_gpu_blocks times its
+	// block size). With 0 it is unknown, and is measured if points have both tokens and the share in use.
 	KVTokens int64
 	// MaxSeqs and TokenBudget are the engine's settings (vLLM's max_num_seqs and max_num_batched_tokens). 0 is unknown: no
-	// counter tells them, and vLLM's defaults of 256 and 8192 are assumed, or as many sequences as were seen.
+	// counter reports them, and vLLM's defaults of 256 and 8192 are assumed, or the most sequences observed if that is more.
 	MaxSeqs, TokenBudget int32
-	// Together is how many intervals between scrapes make one equation: 0 is as many as make five minutes, four at least.
+	// Together is how many intervals between scrapes make one equation. 0 means as many as make five minutes, but at least
+	// four.
 	Together int
-	// Block is the length of the stretches of time that are drawn for the intervals of confidence: 0 is a 48th of the whole,
-	// two equations at least and six hours at most.
+	// Block is the length of the time blocks that are resampled for the confidence intervals. 0 means a 48th of the whole
+	// time, but at least two equations and at most six hours.
 	Block time.Duration
-	// Resamples is how many times; 0 is 400.
+	// Resamples is the number of resamples; 0 means 400.
 	Resamples int
-	// Seed is that of the draws.
+	// Seed is the seed of the resamples.
 	Seed uint64
-	// Fixed has parameters that are known from elsewhere and are not fitted: NaN or, in the zero value of the pointer, none.
+	// Fixed has parameters that are known from elsewhere and are not fitted. NaN means that a parameter is fitted; nil means
+	// that all are.
 	Fixed *Law
 }
 
@@ -41,8 +43,8 @@ type Law struct {
 
 func (l *Law) vector() vector { return vector{l.Base, l.Sequence, l.KVToken, l.PrefillToken} }
 
-// ITL returns the mean time between two tokens by the law: (Base + Sequence R + KVToken K) / (1 - PrefillToken P), and +Inf
-// where prompts take all the time.
+// ITL returns the mean time between two tokens by the law, (Base + Sequence R + KVToken K) / (1 - PrefillToken P), or +Inf
+// if prompts take all the time.
 func (l *Law) ITL(running, kvTokens, promptRate float64) float64 {
 	if rest := 1 - l.PrefillToken*promptRate; rest > 0 {
 		return (l.Base + l.Sequence*running + l.KVToken*kvTokens) / rest
@@ -50,10 +52,10 @@ func (l *Law) ITL(running, kvTokens, promptRate float64) float64 {
 	return math.Inf(1)
 }
 
-// ErrTooLittle is the error of points that hold too few equations.
+// ErrTooLittle is the error if the points give too few equations.
 var ErrTooLittle = errors.New("too little to fit")
 
-// leastRows is how many equations there must be: five for each parameter.
+// leastRows is the lowest number of equations: five for each parameter.
 const leastRows = 20
 
 // A fit is one call of Fit.
@@ -61,20 +63,20 @@ type fit struct {
 	Options
 
 	excluded map[string]int
-	cache    float64 // tokens of a whole cache; NaN where it is not known
-	shares   bool    // the cache is in shares of it
-	each     float64 // what the caches hold for each sequence
+	cache    float64 // tokens of a full cache; NaN if unknown
+	shares   bool    // cache contents are in shares of a full cache
+	each     float64 // mean cache content per sequence
 	together int
 	step     float64 // ns
 	window   time.Duration
-	runs     bool // of a benchmark, and not of production
-	counted  int  // rows with sequences that were counted
+	runs     bool // from a benchmark, not from production
+	counted  int  // rows with counted, not sampled, sequences
 
 	data  []row
 	scale vector // of the columns
 	beta  vector
 	free  [parameters]bool
-	sigma float64 // of relative residuals
+	sigma float64 // standard deviation of the relative residuals
 }
 
 func (f *fit) exclude(reason string, n int) {
@@ -100,16 +102,15 @@ func (o *Options) Validate(field string) error {
 	return e.Err()
 }
 
-// Fit returns the server that explains the points: the law of sim.Server,
+// Fit returns the server that explains the points. It fits the law of sim.Server,
 //
 //	ITL (1 - PrefillToken P) = Base + Sequence R + KVToken K
 //
-// with the R sequences that run on the replica, the K tokens in its KV cache, and the P prompt tokens that it computes in a
-// second. The package's documentation says how.
+// with the R sequences that run on the replica, the K tokens in its KV cache, and the P prompt tokens that it computes per
+// second. The package documentation describes the method.
 //
-// The order of the points, and points that are there twice, do not matter. A parameter that the range of what was seen
-// does not tell is not Known, and says why; the bounds that follow are its interval. Errors are those of Options.Validate and
-// ErrTooLittle.
+// The order of the points, and duplicate points, do not matter. A parameter that the observed range does not determine is
+// not Known, and says why; its interval is the bounds that follow. Errors are those of Options.Validate and ErrTooLittle.
 func Fit(points []Point, o Options) (Result, error) {
 	if err := o.Validate("options"); err != nil {
 		return Result{}, err
@@ -137,7 +138,7 @@ func anyTokens(points []Point) bool {
 	return slices.ContainsFunc(points, func(p Point) bool { return p.KVTokens > 0 && finite(p.KVTokens) })
 }
 
-// perSequence returns the tokens in the cache for each sequence.
+// perSequence returns the mean number of tokens in the cache per sequence.
 func perSequence(all []sample) float64 {
 	kv, running := 0.0, 0.0
 	for i := range all {
@@ -155,11 +156,11 @@ func perSequence(all []sample) float64 {
 // x returns a row's columns: Base, Sequence, KVToken and PrefillToken.
 func (r *row) x() vector { return vector{1, (r.r1 + r.r2) / 2, (r.k1 + r.k2) / 2, r.q * r.f} }
 
-// Robustness: Tukey's biweight with the constant that loses 5 % of the efficiency on normal errors.
+// Robustness: Tukey's biweight with the constant that has 95 % efficiency for normal errors.
 const tukey = 4.685
 
-// estimate finds the parameters: Gauss and Newton's iteration for the ITL, each step a weighted least squares with
-// coefficients that are not negative, with weights by what the residuals of the step before were.
+// estimate finds the parameters: Gauss-Newton iteration for the ITL, in which each step is a weighted least squares fit with
+// non-negative coefficients and weights from the residuals of the step before.
 func (f *fit) estimate() {
 	f.begin()
 	for i := range 60 {
@@ -180,7 +181,7 @@ func (f *fit) estimate() {
 	f.weigh(99)
 }
 
-// begin sets scales, and a first guess: all of the time is Base.
+// begin sets scales and the first guess, in which Base is all of the time.
 func (f *fit) begin() {
 	n := 0.0
 	y := make([]float64, len(f.data))
@@ -210,7 +211,7 @@ func (f *fit) begin() {
 	}
 }
 
-// typical is the size of a time.
+// typical is a typical time.
 func (f *fit) typical() float64 {
 	s := 0.0
 	for j := range f.beta {
@@ -229,10 +230,10 @@ func (f *fit) fixedPart() vector {
 	return v
 }
 
-// most is the share of the time that prompts may take in the model: beyond it the law says nothing.
+// most is the highest share of the time that prompts may take in the model: above it the law is not valid.
 const most = 0.95
 
-// predict sets what the model says of each row.
+// predict sets the model's prediction of each row.
 func (f *fit) predict() {
 	for i := range f.data {
 		r := &f.data[i]
@@ -246,10 +247,10 @@ func (f *fit) predict() {
 	}
 }
 
-// weigh sets the weights that robustness leaves: in the first rounds Huber's, which find the many from anywhere, then
-// Tukey's, which leave out what is far off. Errors of replicas are to one side (preemption, other processes, pauses), and
-// Huber's weights would let each of them count a little. What is off by less than can be told is left out in no case: where half of
-// the equations are met exactly, others are off by how times were rounded.
+// weigh sets the robust weights: in the first rounds Huber's, which find the majority from any start, then Tukey's, which
+// exclude outliers. Errors of replicas are on one side (preemption, other processes, pauses), and with Huber's weights each
+// of them would have some influence. A deviation that is too small to be distinguishable never excludes a row: if half of
+// the equations fit exactly, others deviate by the rounding of times.
 func (f *fit) weigh(round int) {
 	size := make([]float64, len(f.data))
 	for i := range f.data {
@@ -274,7 +275,7 @@ func (f *fit) weigh(round int) {
 }
 
 // moments adds up the equations of one linear step: the target (y - f)/h + x beta on the columns x, with weights relative to
-// the model's ITL. In the squares of R and K one half of the scrapes is multiplied with the other.
+// the model's ITL. In the squares of R and K, one half of the scrapes is multiplied by the other.
 func (f *fit) moments(into []moment) moment {
 	var total moment
 	for i := range f.data {
@@ -309,7 +310,7 @@ func (f *fit) one(r *row) (m moment) {
 	return m
 }
 
-// block returns the number of a row's stretch of time.
+// block returns the number of the time block of a row.
 func (f *fit) block(r *row) int { return int((r.to - f.data[0].from) / int64(f.Block)) }
 
 func nameOf(j int) string {

@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// A Point is what one replica said at one scrape. What is not known is NaN.
+// A Point is the observation of one replica at one scrape. NaN means unknown.
 //
-// Gauges are as scraped at At (or a mean around it); rates and ITL are of the interval since the scrape before, from
-// increases of counters, and NaN where there is none: at a pod's first scrape, after a reset and after a gap.
+// Gauges are as scraped at At (or a mean around it). Rates and ITL are for the interval since the previous scrape, from
+// increases of counters. They are NaN if there is no such interval: at a pod's first scrape, after a reset and after a gap.
 type Point struct {
 	At  time.Time
 	Pod string
 
 	// Running is the number of sequences in the batch, a gauge.
 	Running float64
-	// KVTokens is the number of tokens in the KV cache and KVUse the share of it in use, gauges; one of the two is enough.
-	// KVTokens of 0 beside a KVUse above 0 is unknown.
+	// KVTokens is the number of tokens in the KV cache and KVUse the share of it in use, gauges; one of the two is enough. A
+	// KVTokens of 0 with a KVUse above 0 is unknown.
 	KVTokens, KVUse float64
-	// PromptRate is the prompt tokens computed per second: without those that the prefix cache had.
+	// PromptRate is the prompt tokens computed per second, without those found in the prefix cache.
 	PromptRate float64
-	// TokenRate is the tokens after an answer's first that were generated per second, the increase of the count of
-	// vllm:inter_token_latency_seconds; 0 or NaN where unknown. With it the mean number of sequences in the interval is
-	// known from counters, as ITL * TokenRate by Little's law, and does not hang on the instant of the scrape.
+	// TokenRate is the rate of generated tokens after an answer's first, the increase of the count of
+	// vllm:inter_token_latency_seconds; 0 or NaN if unknown. With it the mean number of sequences in the interval is known
+	// from counters, as ITL * TokenRate by Little's law, and does not depend on the time of the scrape.
 	TokenRate float64
 	// ITL is the mean time between two tokens of an answer, in seconds, over the tokens of the interval.
 	ITL float64
-	// Weight is how many tokens or answers ITL is a mean of.
+	// Weight is the number of tokens or answers over which ITL is the mean.
 	Weight float64
 }
 
-// Reasons for which points are left out, see [Result.Excluded].
+// Reasons why points are excluded, see [Result.Excluded].
 const (
 	NoITL      = "no time per token, or none above zero: a first scrape, a reset, a gap, or nothing generated"
 	NoPrompts  = "prompt tokens are not known"
@@ -47,7 +47,7 @@ const (
 	Alone      = "too few scrapes in a row"
 )
 
-// A sample is a Point in use.
+// A sample is a Point that is used.
 type sample struct {
 	at                      int64 // ns
 	pod                     int32
@@ -57,8 +57,8 @@ type sample struct {
 
 func finite(x float64) bool { return x >= 0 && x <= 1e15 }
 
-// samples returns the points in order of pods and times, each with the tokens that its cache holds, in units of tokens or,
-// where unit is 0, of the whole cache.
+// samples returns the points in order of pods and times, each with the content of its cache, in tokens or, if unit is 0, in
+// shares of the full cache.
 func (f *fit) samples(points []Point) []sample {
 	names := map[string]int32{}
 	for i := range points {
@@ -95,7 +95,7 @@ func (f *fit) samples(points []Point) []sample {
 	return f.distinct(all)
 }
 
-// distinct leaves out what is there twice, and both of what contradicts.
+// distinct removes duplicates, and both of two samples that contradict each other.
 func (f *fit) distinct(all []sample) []sample {
 	kept := all[:0]
 	for i := 0; i < len(all); {
@@ -118,14 +118,14 @@ func (f *fit) distinct(all []sample) []sample {
 	return kept
 }
 
-// same reports whether two samples say the same; unknown is the same as unknown.
+// same reports whether two samples are equal; unknown equals unknown.
 func (s *sample) same(o *sample) bool {
 	eq := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 	return eq(s.running, o.running) && eq(s.kv, o.kv) && eq(s.use, o.use) && eq(s.prompts, o.prompts) &&
 		eq(s.tokens, o.tokens) && eq(s.itl, o.itl) && eq(s.w, o.w)
 }
 
-// check says why a sample's interval cannot be used, if it cannot.
+// check returns why a sample's interval cannot be used, or an empty string.
 func (s *sample) check() string {
 	switch {
 	case !(s.itl > 0) || !finite(s.itl):
@@ -142,19 +142,19 @@ func (s *sample) check() string {
 	return ""
 }
 
-// A row is a stretch of scrapes of one pod: one equation.
+// A row is a stretch of consecutive scrapes of one pod: one equation.
 type row struct {
 	from, to   int64
 	w, y, p    float64 // weight, ITL, prompt tokens/s
-	r1, r2     float64 // sequences; by two halves of the scrapes, or twice the same where they are counted
-	k1, k2     float64 // the cache, likewise
-	f, h, robu float64 // the model's ITL, 1/(1-pQ), and the weight that robustness leaves
-	q          float64 // prompt tokens/s, each as often as it delays a token of an average sequence
-	random     bool    // requests came at random on one replica
+	r1, r2     float64 // sequences; from two halves of the scrapes, or twice the same if they are counted
+	k1, k2     float64 // cache content, from two halves of the scrapes too
+	f, h, robu float64 // the model's ITL, 1/(1-pQ), and the robust weight
+	q          float64 // prompt tokens/s, each counted as often as it delays a token of an average sequence
+	random     bool    // requests came at random to one replica
 }
 
-// rows makes equations of runs of scrapes: counters are added up, which is exact. The gauges of every other scrape make one
-// mean, those between them the other: both have the true mean, and errors of sampling that are not the same.
+// rows makes equations of consecutive scrapes. Counters are added up, which is exact. Gauges have two means, one over every
+// other scrape and one over those in between: both have the true mean, and independent sampling errors.
 func (f *fit) rows(all []sample) []row {
 	step := median(gaps(all))
 	if step == 0 {
@@ -200,7 +200,7 @@ func (f *fit) rows(all []sample) []row {
 	return rows
 }
 
-// short makes an equation of a stretch that ended early, if it has half of what one should have and four intervals at least.
+// short makes an equation of a stretch that ended early, if it has at least half of the usual intervals, and at least four.
 func (f *fit) short(rows []row, s []sample, n int) []row {
 	if len(s)-1 < max(4, n/2) {
 		f.exclude(Alone, len(s)-1)
@@ -209,13 +209,14 @@ func (f *fit) short(rows []row, s []sample, n int) []row {
 	return append(rows, f.row(s))
 }
 
-// longestGap is how many intervals may be between two scrapes of a stretch: what counters rose by is known beyond scrapes that failed.
+// longestGap is the longest time between two scrapes of a stretch, in intervals: the increase of counters is known across
+// failed scrapes.
 const longestGap = 3.5
 
-// fullest is how full a cache may be.
+// fullest is the highest share of a cache in use.
 const fullest = 0.9
 
-// gauged says why a sample cannot begin a stretch.
+// gauged returns why a sample cannot begin a stretch.
 func (f *fit) gauged(s *sample) string {
 	switch {
 	case !finite(s.running):
@@ -228,7 +229,7 @@ func (f *fit) gauged(s *sample) string {
 	return ""
 }
 
-// row adds up a stretch, of which the first sample has gauges only.
+// row adds up a stretch. Of its first sample only the gauges are used.
 func (f *fit) row(s []sample) row {
 	out := row{from: s[0].at, to: s[len(s)-1].at}
 	span := float64(out.to-out.from) / 1e9
@@ -242,10 +243,10 @@ func (f *fit) row(s []sample) row {
 		little += s[i].itl * s[i].tokens * dt
 	}
 	out.y, out.p = itl/out.w, out.p/span
-	// The trapezoid of the even scrapes, and the mean of the odd ones.
+	// The trapezoidal mean of the even scrapes, and the mean of the odd ones.
 	last := len(s) - 1
 	if last%2 == 1 {
-		last-- // the two at the end share the last interval
+		last-- // the last two share the last interval
 	}
 	half := func(value func(*sample) float64) (even, odd float64) {
 		ne, no := 0.0, 0.0
@@ -267,7 +268,7 @@ func (f *fit) row(s []sample) row {
 	out.r1, out.r2 = half(func(s *sample) float64 { return s.running })
 	out.k1, out.k2 = half(func(s *sample) float64 { return s.kv })
 	if counted {
-		// What the caches hold for each sequence is of the scrapes; how many there were is counted.
+		// The cache content per sequence is from the scrapes; the number of sequences is counted.
 		r := little / span
 		out.k1 += f.each * (r - out.r1)
 		out.k2 += f.each * (r - out.r2)
@@ -288,7 +289,7 @@ func gaps(all []sample) []float64 {
 	return out
 }
 
-// median returns the lower median, 0 of nothing. It sorts what it is given.
+// median returns the lower median, 0 if x is empty. It sorts x.
 func median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0

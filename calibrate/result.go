@@ -12,32 +12,32 @@ import (
 	"github.com/inferscale/inferscale/internal/splitmix"
 )
 
-// A Range says where something was: at its 5th, 50th and 95th percentile.
+// A Range has the 5th, 50th and 95th percentile of an observed quantity.
 type Range struct{ P5, P50, P95 float64 }
 
-// An Exclusion says how many points were left out, and why.
+// An Exclusion says how many points were excluded, and why.
 type Exclusion struct {
 	Reason string
 	Points int
 }
 
-// A Result is what came of a fit.
+// A Result is the result of a fit.
 type Result struct {
 	Document
 
-	Points, Rows int // points that were given, and equations made of them
+	Points, Rows int // given points, and equations made of them
 	Excluded     []Exclusion
 	Window       time.Duration // of an equation
 	From, To     time.Time
 	Pods         int
-	// Counted is the share of equations in which the number of sequences is counted, by Little's law, and not sampled.
+	// Counted is the share of equations with a number of sequences that is counted, by Little's law, instead of sampled.
 	Counted float64
-	// Residual is the robust deviation of the times per token from the fit, relative; Outliers is the share of equations
-	// that the fit leaves out as too far from the others.
+	// Residual is the robust relative deviation of the times per token from the fit. Outliers is the share of equations that
+	// the fit excludes because they are too far from the others.
 	Residual, Outliers float64
-	// Condition is the condition number of the columns, each scaled to one.
+	// Condition is the condition number of the columns, each scaled to norm one.
 	Condition float64
-	// What was seen: sequences, tokens in the cache, prompt tokens/s and seconds per token.
+	// The observed ranges: sequences, tokens in the cache, prompt tokens/s and seconds per token.
 	Running, KV, Prompts, ITL Range
 }
 
@@ -49,14 +49,14 @@ func reasons(excluded map[string]int) string {
 	return b.String()
 }
 
-// tellable is the change of predictions that no law's form can be trusted beyond: two sets of parameters whose times per token
-// differ by less everywhere (as a root of the mean square) are the same to what was seen.
+// tellable is the difference of predictions below which no form of a law can be trusted: two sets of parameters whose times
+// per token differ by less everywhere (as a root mean square) are equally good for the observed data.
 const tellable = 0.005
 
-// widest is how wide the interval of a known parameter may be, relative to its value.
+// widest is the largest width of a known parameter's interval, relative to its value.
 const widest = 0.4
 
-// negligible is the share of the time that a parameter's interval may amount to for it to be known as nothing much.
+// negligible is the share of the time up to which a parameter's interval counts as known to be nearly nothing.
 const negligible = 0.02
 
 func (f *fit) result(points []Point, capacity Estimate) Result {
@@ -104,8 +104,8 @@ func (f *fit) over(value func(*row) float64) Range {
 	return Range{at(0.05), at(0.5), at(0.95)}
 }
 
-// intervals draws stretches of time with replacement and solves again: what the pods did at one time hangs together, and so
-// does what was at one time and soon after.
+// intervals resamples time blocks with replacement and solves again: observations of pods at one time depend on each other,
+// and so do observations at nearby times.
 func (f *fit) intervals(r *Result) [parameters]Estimate {
 	last, source, enough := f.block(&f.data[len(f.data)-1]), Measured, 8
 	if f.runs {
@@ -161,10 +161,10 @@ func (f *fit) intervals(r *Result) [parameters]Estimate {
 	return out
 }
 
-// met returns how much a parameter may be off since a prompt delays the sequences that it meets, and these are as many as there
-// are on average only where requests go to replicas at random: a router that looks for the least loaded sends them where
-// there are fewer, and bursts meet each other. It is one sequence either way: for PrefillToken that part of all, and for Base
-// what the prompts of one sequence take in a step.
+// met returns the possible error of a parameter that comes from how prompts meet sequences. A prompt delays the sequences
+// that it meets. Their number equals the average only if requests go to replicas at random: a least-loaded router sends them
+// where there are fewer, and in a burst they meet each other. The error is one sequence in either direction: for
+// PrefillToken its share of all, and for Base the time of the prompts of one sequence in a step.
 func (f *fit) met(j int) float64 {
 	if j != 0 && j != 3 {
 		return 0
@@ -183,7 +183,7 @@ func (f *fit) met(j int) float64 {
 	return sum / weight
 }
 
-// share returns what a second of a parameter amounts to of the time per token, where there is much of what it is the time of.
+// share returns the share of the time per token that one second of a parameter makes, at a high value of its factor.
 func (f *fit) share(j int, much, itl float64) float64 {
 	if j == 3 {
 		return much // of each second
@@ -191,13 +191,13 @@ func (f *fit) share(j int, much, itl float64) float64 {
 	return much / itl
 }
 
-// Defaults of vLLM.
+// vLLM's defaults.
 const (
 	defaultMaxSeqs     = 256
 	defaultTokenBudget = 8192
 )
 
-// room sets what there is room for.
+// room sets the capacities.
 func (f *fit) room(points []Point, capacity Estimate, r *Result) {
 	r.KVTokens = capacity
 	if f.KVTokens > 0 {
@@ -223,8 +223,8 @@ func (f *fit) room(points []Point, capacity Estimate, r *Result) {
 	r.TokenBudget = limit(f.TokenBudget, defaultTokenBudget, 1)
 }
 
-// capacity returns the tokens that a cache has room for, from the points that have both tokens and the share in use: the
-// median of their ratio, each weighing as much as it holds, and the middle 95 % as its interval.
+// capacity returns the size of a cache in tokens, from the points that have both tokens and the share in use: the median of
+// their ratio, weighted by the content, with the middle 95 % as its interval.
 func (f *fit) capacity(points []Point) Estimate {
 	type ratio struct{ value, weight float64 }
 	var all []ratio

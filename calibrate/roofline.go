@@ -12,7 +12,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Card is an accelerator, by its data sheet.
+// A Card is an accelerator with the numbers of its data sheet.
 type Card struct {
 	Name         string  `json:"name"`
 	MemoryGB     float64 `json:"memoryGB"`
@@ -21,39 +21,39 @@ type Card struct {
 	Source       string  `json:"source"`
 }
 
-// A Model is the shape of a transformer with grouped attention and gated layers, dense or of experts.
+// A Model is the shape of a transformer with grouped attention and gated layers, dense or mixture-of-experts.
 type Model struct {
 	Name   string `json:"name"`
 	Source string `json:"source"`
-	// Billions and ActiveBillions are the parameters that are published, for a check; 0 is not known.
+	// Billions and ActiveBillions are the published parameter counts, for a check; 0 is unknown.
 	Billions       float64 `json:"billions"`
 	ActiveBillions float64 `json:"activeBillions"`
 	Config         Config  `json:"config"`
 }
 
-// A Config is the part of a model's config.json, as Hugging Face has them, that a roofline needs.
+// A Config is the part of a Hugging Face config.json that a roofline needs.
 type Config struct {
 	HiddenSize            float64 `json:"hidden_size"`
 	NumHiddenLayers       float64 `json:"num_hidden_layers"`
 	NumAttentionHeads     float64 `json:"num_attention_heads"`
-	NumKeyValueHeads      float64 `json:"num_key_value_heads"` // 0 is as many as NumAttentionHeads
-	HeadDim               float64 `json:"head_dim"`            // 0 is HiddenSize / NumAttentionHeads
+	NumKeyValueHeads      float64 `json:"num_key_value_heads"` // 0 means NumAttentionHeads
+	HeadDim               float64 `json:"head_dim"`            // 0 means HiddenSize / NumAttentionHeads
 	IntermediateSize      float64 `json:"intermediate_size"`
 	VocabSize             float64 `json:"vocab_size"`
 	TieWordEmbeddings     bool    `json:"tie_word_embeddings"`
-	NumExperts            float64 `json:"num_experts"`       // 0 is dense
+	NumExperts            float64 `json:"num_experts"`       // 0 means dense
 	NumLocalExperts       float64 `json:"num_local_experts"` // another name of NumExperts
 	NumExpertsPerTok      float64 `json:"num_experts_per_tok"`
-	MoEIntermediateSize   float64 `json:"moe_intermediate_size"` // 0 is IntermediateSize
-	KVLoraRank            float64 `json:"kv_lora_rank"`          // latent attention, which is not covered
+	MoEIntermediateSize   float64 `json:"moe_intermediate_size"` // 0 means IntermediateSize
+	KVLoraRank            float64 `json:"kv_lora_rank"`          // multi-head latent attention, which is not supported
 	SharedIntermediate    float64 `json:"shared_expert_intermediate_size"`
 	NSharedExperts        float64 `json:"n_shared_experts"`
 	FirstKDenseReplace    float64 `json:"first_k_dense_replace"`
 	NumRoutedExpertsOther float64 `json:"n_routed_experts"`
 }
 
-// ReadConfig reads a model's config.json. Fields that a roofline does not need are left alone; the errors name every field that is
-// missing or not covered.
+// ReadConfig reads a model's config.json. It ignores fields that a roofline does not need; the errors name every field that
+// is missing or not supported.
 func ReadConfig(data []byte, file string) (Config, error) {
 	var c Config
 	if len(data) > 1<<20 {
@@ -81,7 +81,7 @@ func ReadConfig(data []byte, file string) (Config, error) {
 	return c, nil
 }
 
-// read takes the fields out of a document, where text_config has those of a model that sees, too.
+// read reads the fields of a document, in which a multimodal model has them in text_config.
 func (c *Config) read(outer tree) error {
 	var e scaling.FieldErrors
 	inner := outer
@@ -91,7 +91,7 @@ func (c *Config) read(outer tree) error {
 		inner = text
 	}
 	for _, f := range c.fields() {
-		if x := inner[f.name]; x != nil { // what is null is left out
+		if x := inner[f.name]; x != nil { // null counts as missing
 			var ok bool
 			*f.value, ok = inner.at(f.name)
 			e.Check(ok, f.name, told(x), "must be a number")
@@ -115,12 +115,12 @@ func (c *Config) read(outer tree) error {
 	return e.Err()
 }
 
-// A shape is a number of a Config, by its name in config.json.
+// A shape is a number of a Config, with its name in config.json.
 type shape struct {
 	name  string
 	value *float64
-	least float64 // 0 may be left out
-	most  float64 // 0 is not covered
+	least float64 // 0 means optional
+	most  float64 // 0 means not supported
 }
 
 func (c *Config) fields() []shape {
@@ -164,7 +164,7 @@ func (c *Config) validate() error {
 
 func (c *Config) experts() float64 { return max(c.NumExperts, c.NumLocalExperts) }
 
-// Weights returns the parameters of the model, and those that one token goes through.
+// Weights returns the parameters of the model, and those that one token uses.
 func (c *Config) Weights() (all, active float64) {
 	head := cmp.Or(c.HeadDim, c.HiddenSize/c.NumAttentionHeads)
 	attention := 2*c.HiddenSize*c.NumAttentionHeads*head + 2*c.HiddenSize*cmp.Or(c.NumKeyValueHeads, c.NumAttentionHeads)*head
@@ -180,13 +180,13 @@ func (c *Config) Weights() (all, active float64) {
 	return c.NumHiddenLayers*(attention+layer) + embeddings, c.NumHiddenLayers*(attention+used) + embeddings
 }
 
-// KVBytes returns the bytes of a token in the KV cache, with two bytes a number.
+// KVBytes returns the bytes of a token in the KV cache, with two bytes per number.
 func (c *Config) KVBytes() float64 {
 	return 2 * 2 * c.NumHiddenLayers * cmp.Or(c.NumKeyValueHeads, c.NumAttentionHeads) * cmp.Or(c.HeadDim, c.HiddenSize/c.NumAttentionHeads)
 }
 
-// What a good engine of today reaches of the data sheets, by Qwen3-32B on two H100 (sim.Qwen32B): 70 % of the bandwidth when it
-// reads weights, and half of the arithmetic with prompts. Older ones reach a third of that.
+// The shares of the data sheet that a good present engine reaches, from Qwen3-32B on two H100 (sim.Qwen32B): 70 % of the
+// bandwidth for reading weights, and half of the arithmetic for prompts. Older engines reach a third of that.
 const (
 	reachedBandwidth  = 0.7
 	reachedArithmetic = 0.52
@@ -194,14 +194,15 @@ const (
 	bytesPerWeight    = 2   // BF16
 )
 
-// Roofline returns a server from the shape of its model and so many cards, with tensor parallelism and weights of two bytes:
+// Roofline returns a server from the shape of its model and a number of cards, with tensor parallelism and weights of two
+// bytes:
 //
 //	Base          the weights, read once a step          Sequence   the arithmetic of a token
 //	PrefillToken  the arithmetic of a token              KVToken    its bytes, read once a step
 //
-// Nothing of it is measured. Lower ends are what the data sheets allow, which nothing can beat; there are no upper ends, as an engine
-// can be as slow as it likes. Of experts all are taken to be read, as with many sequences they are; at its lower end only those
-// of one token. Errors name the field that is wrong, as where the weights do not fit.
+// None of it is measured. Lower ends are the limits of the data sheets, which nothing can beat. There are no upper ends, as
+// an engine can be arbitrarily slow. All experts are assumed to be read, as they are with many sequences; the lower end has
+// only those of one token. Errors name the wrong field, for example if the weights do not fit.
 func Roofline(name string, c Config, card Card, cards int) (Document, error) {
 	var e scaling.FieldErrors
 	e.Add(c.validate())
@@ -237,7 +238,7 @@ func Roofline(name string, c Config, card Card, cards int) (Document, error) {
 //go:embed roofline.json
 var sheets []byte
 
-// Sheets returns the cards and models that are known, each with its source.
+// Sheets returns the known cards and models, each with its source.
 func Sheets() (cards []Card, models []Model, err error) {
 	var s struct {
 		Cards  []Card  `json:"cards"`

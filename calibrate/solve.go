@@ -2,7 +2,7 @@ package calibrate
 
 import "math"
 
-// parameters of the law, in this order: Base, Sequence, KVToken, PrefillToken.
+// parameters is the number of parameters of the law, in this order: Base, Sequence, KVToken, PrefillToken.
 const parameters = 4
 
 type (
@@ -10,8 +10,8 @@ type (
 	matrix [parameters][parameters]float64
 )
 
-// A moment is a sum over equations: a has the products of the columns, b those with the target, c the squares of the
-// target; n is how many.
+// A moment is a sum over equations: a has the products of the columns, b those with the target, c the squares of the target;
+// n is the number of equations.
 type moment struct {
 	a matrix
 	b vector
@@ -30,9 +30,9 @@ func (m *moment) add(o *moment, times float64) {
 	m.n += times * o.n
 }
 
-// solve returns the minimum of v'av - 2b'v over the free coefficients, none of them negative, the others being fixed: the best
-// of the minima over each set of coefficients that are not zero. There are fifteen. Where sets explain the target alike, to
-// 1e-10 of its square, the one with fewer and earlier coefficients is taken.
+// solve returns the minimum of v'av - 2b'v over the free coefficients, all of them non-negative, with the others fixed: the
+// best of the minima over each set of non-zero coefficients, of which there are fifteen. If sets explain the target equally,
+// to 1e-10 of its square, the one with fewer and earlier coefficients is taken.
 func (m *moment) solve(free [parameters]bool, fixed vector) vector {
 	best, least := fixed, math.Inf(1)
 	for set := range 1 << parameters {
@@ -67,7 +67,7 @@ func (m *moment) value(v *vector) (q float64) {
 	return q
 }
 
-// within returns the minimum over the coefficients of a set, the others as they are fixed, and false where there is none or a
+// within returns the minimum over the coefficients of a set, with the others fixed, or false if there is none or a
 // coefficient is negative.
 func (m *moment) within(in [parameters]bool, fixed vector) (vector, bool) {
 	var place [parameters]int
@@ -78,7 +78,7 @@ func (m *moment) within(in [parameters]bool, fixed vector) (vector, bool) {
 			n++
 		}
 	}
-	// Columns are scaled to one, and then a = l l'.
+	// Columns are scaled to norm one, then a = l l' (Cholesky).
 	var l matrix
 	var d, t vector
 	for i := range n {
@@ -131,8 +131,8 @@ func (m *moment) within(in [parameters]bool, fixed vector) (vector, bool) {
 	return out, true
 }
 
-// condition returns the condition number of the free columns, each scaled to one: the root of the ratio of the largest and the
-// least eigenvalue.
+// condition returns the condition number of the free columns, each scaled to norm one: the root of the ratio of the largest
+// to the smallest eigenvalue.
 func (m *moment) condition(free [parameters]bool) float64 {
 	var a matrix
 	for j := range a {
@@ -176,11 +176,11 @@ func (m *moment) condition(free [parameters]bool) float64 {
 	return math.Sqrt(largest / least)
 }
 
-// slack returns how far a coefficient can be from its value with predictions that change by no more than so much, the root of
-// the mean square over the equations: the others follow as they like, but stay at or above zero. least and most are the ends.
+// slack returns the range of a coefficient in which predictions change by at most the tolerance, as a root mean square over
+// the equations. The other coefficients may change with it, but stay non-negative. least and most are the ends.
 func (m *moment) slack(free [parameters]bool, at vector, j int, tolerance float64) (least, most float64) {
 	limit := tolerance * tolerance
-	total := 0.0 // the square of all of the prediction
+	total := 0.0 // the square of all predictions
 	for i := range at {
 		for k := range at {
 			total += at[i] * m.a[i][k] * at[k]
@@ -189,10 +189,10 @@ func (m *moment) slack(free [parameters]bool, at vector, j int, tolerance float6
 	limit *= total
 	others := free
 	others[j] = false
-	// distance returns (v-at)'a(v-at) at its least over the others, with coefficient j at x.
+	// distance returns the minimum of (v-at)'a(v-at) over the others, with coefficient j at x.
 	distance := func(x float64) float64 {
 		shifted := *m
-		shifted.c = total // what is left of the target does not count
+		shifted.c = total // the residual of the target does not count
 		for i := range at {
 			shifted.b[i] = 0
 			for k := range at {

@@ -13,17 +13,17 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// deepest is how deep a document of JSON may be: far deeper than any is.
+// deepest is the deepest nesting of a JSON document: far deeper than real ones.
 const deepest = 100
 
 // A tree is a document of maps.
 type tree map[string]any
 
-// A list stands for what a list of JSON has, which is not kept: nothing is read from one.
+// A list stands for a JSON list, whose content is not kept: nothing is read from it.
 type list struct{}
 
-// decode reads the next value of JSON. A key that is there twice is an error, as in files with a server; the error is io.EOF where
-// there is none.
+// decode reads the next JSON value. A repeated key is an error, as in files with a server; the error at the end of the input
+// is io.EOF.
 func decode(in *json.Decoder, path string, depth int) (any, error) {
 	token, err := in.Token()
 	if errors.Is(err, io.EOF) && depth > 0 {
@@ -51,7 +51,7 @@ func decode(in *json.Decoder, path string, depth int) (any, error) {
 			if err != nil {
 				return nil, unexpected(err)
 			}
-			name, _ := key.(string) // nothing else is a key
+			name, _ := key.(string) // keys are always strings
 			at := strings.TrimPrefix(path+"."+printable.Cut(name, mostShown), ".")
 			_, twice := t[name]
 			x, err := decode(in, at, depth+1)
@@ -77,17 +77,17 @@ func unexpected(err error) error {
 	return err
 }
 
-// newDecoder reads JSON: numbers stay as they are written, as one may be too large.
+// newDecoder reads JSON. Numbers stay as text, as one may be too large.
 func newDecoder(data []byte) *json.Decoder {
 	in := json.NewDecoder(bytes.NewReader(data))
 	in.UseNumber()
 	return in
 }
 
-// unmarked is a text without its byte order mark.
+// unmarked returns a text without its byte order mark.
 func unmarked(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
-// value returns what is at a path: false if nothing is.
+// value returns the value at a path, or false if there is none.
 func (t tree) value(path ...string) (x any, ok bool) {
 	x = map[string]any(t)
 	for _, name := range path {
@@ -99,7 +99,7 @@ func (t tree) value(path ...string) (x any, ok bool) {
 	return x, true
 }
 
-// at returns the number at a path, in the unit given: false if there is none.
+// at returns the number at a path, in the given unit, or false if there is none.
 func (t tree) at(path ...string) (float64, bool) {
 	x, _ := t.value(path...)
 	switch n := x.(type) {
@@ -128,7 +128,7 @@ func (t tree) text(path ...string) string {
 // mostShown is how many bytes of a value an error shows.
 const mostShown = 80
 
-// told returns how a value stands in an error.
+// told returns the text of a value in an error.
 func told(x any) any {
 	switch x := x.(type) {
 	case nil:

@@ -11,30 +11,30 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Distribution is what was counted of a time, in seconds: a [Histogram], or what another package has.
+// A Distribution is a distribution of times in seconds: a [Histogram], or that of another package.
 type Distribution interface {
-	Total() float64             // how many were counted
-	Quantile(q float64) float64 // NaN if none was
+	Total() float64             // number of values
+	Quantile(q float64) float64 // NaN if there are no values
 }
 
 // A Histogram is a distribution in buckets.
 type Histogram struct {
-	Bounds []float64 // upper ends, rising
+	Bounds []float64 // upper ends, ascending
 	Counts []float64 // one more than Bounds
 }
 
-// NewHistogram returns an empty one.
+// NewHistogram returns an empty Histogram.
 func NewHistogram(bounds []float64) *Histogram {
 	return &Histogram{Bounds: bounds, Counts: make([]float64, len(bounds)+1)}
 }
 
-// Add counts x: in the first bucket whose upper end it does not exceed.
+// Add counts x in the first bucket whose upper end is at least x.
 func (h *Histogram) Add(x float64) {
 	i, _ := slices.BinarySearch(h.Bounds, x)
 	h.Counts[i]++
 }
 
-// Total returns how many were counted.
+// Total returns the number of values.
 func (h *Histogram) Total() (n float64) {
 	for _, c := range h.Counts {
 		n += c
@@ -42,8 +42,8 @@ func (h *Histogram) Total() (n float64) {
 	return n
 }
 
-// Quantile returns what Prometheus's histogram_quantile does: a straight line within the bucket, the last bound for what is above
-// it, and NaN if nothing was counted.
+// Quantile returns what Prometheus's histogram_quantile does: linear interpolation within the bucket, the last bound for
+// values above it, and NaN if nothing was counted.
 func (h *Histogram) Quantile(q float64) float64 {
 	total := h.Total()
 	if total == 0 || len(h.Bounds) == 0 {
@@ -60,25 +60,26 @@ func (h *Histogram) Quantile(q float64) float64 {
 	return from
 }
 
-// Times is how long requests took within a stretch of time, an hour as a rule: to the first token, by when it came, and per token
-// after it, by when the last one came.
+// Times has the latencies of requests within a period, usually an hour. A time to the first token counts in the period in
+// which the first token came, and a time per token after it in the period in which the last token came.
 type Times struct {
 	From       time.Time
 	TTFT, TPOT Distribution
 }
 
-// Check says what is compared, and when it is good enough. The zero value is the defaults.
+// Check has the limits of a comparison. The zero value means the defaults.
 type Check struct {
-	// Limit is the error above which the simulator is not believed: 0 is 0.2.
+	// Limit is the error above which the simulator is not trusted: 0 means 0.2.
 	Limit float64
-	// Least is how many requests a stretch must have to count: 0 is 100.
+	// Least is the number of requests that a period must have to count: 0 means 100.
 	Least float64
-	// TTFT and TPOT are times, in seconds, below which an error is taken relative to them and not to what was recorded: a tenth of
-	// the SLO, as a rule. What is far below it decides nothing, and is made of what no simulator has (networks, tokenizers).
+	// TTFT and TPOT are the times, in seconds, below which an error is relative to them and not to the recorded time:
+	// usually a tenth of the SLO. Times far below the SLO do not matter, and are caused by what no simulator models
+	// (networks, tokenizers).
 	TTFT, TPOT float64
 }
 
-// The four quantities that are compared.
+// The four compared quantities.
 const (
 	TTFTP50 = "TTFT p50"
 	TTFTP90 = "TTFT p90"
@@ -86,38 +87,38 @@ const (
 	TPOTP90 = "TPOT p90"
 )
 
-// Quantities returns the names of what is compared, in order.
+// Quantities returns the names of the compared quantities, in order.
 func Quantities() [4]string { return [4]string{TTFTP50, TTFTP90, TPOTP50, TPOTP90} }
 
-// A Comparison is one stretch: what was recorded and what was simulated, in seconds, in the order of [Quantities]; NaN where there
-// were none.
+// A Comparison is the comparison of one period: the recorded and the simulated times, in seconds, in the order of
+// [Quantities]; NaN if there were none.
 type Comparison struct {
 	From                time.Time
 	Requests            float64 // recorded
 	Recorded, Simulated [4]float64
-	Error               [4]float64 // |simulated - recorded| / max(recorded, the least that counts); 1 where only one of them has any
+	Error               [4]float64 // |simulated - recorded| / max(recorded, TTFT or TPOT of the Check); 1 if only one of them is known
 	Counts              bool       // whether there were enough requests
 }
 
-// Trust is how well a simulation of what was did what was done.
+// Trust says how well a simulation of the past reproduced the recorded latencies.
 type Trust struct {
 	Limit   float64
 	Hours   []Comparison
-	Counted int // of them, with enough requests
-	// Error is the mean over the requests of the hours that count, in the order of [Quantities], and Bias the same with its sign:
-	// above zero the simulator is slower.
+	Counted int // number of periods with enough requests
+	// Error is the mean over the requests of the periods that count, in the order of [Quantities]. Bias is the same with its
+	// sign: above zero the simulator is slower.
 	Error, Bias [4]float64
-	// ReplicaHours that were recorded and simulated: they must be the same.
+	// Recorded and Simulated are replica-hours: they must be equal.
 	Recorded, Simulated float64
-	// Reasons say why the simulator is not believed; there are none if it is.
+	// Reasons say why the simulator is not trusted; there are none if it is.
 	Reasons []string
 }
 
-// Trusted reports whether a ranking by the simulator can be given.
+// Trusted reports whether rankings by the simulator can be trusted.
 func (t *Trust) Trusted() bool { return len(t.Reasons) == 0 }
 
-// Compare compares what was recorded with what a simulation of the same traffic on the same replicas says: stretch by stretch, in
-// the order of time, by the time at which they begin. Errors are *scaling.FieldError.
+// Compare compares recorded latencies with those of a simulation of the same traffic on the same replicas, period by period,
+// in order of time. Periods match if they begin at the same time. Errors are *scaling.FieldError.
 func Compare(recorded, simulated []Times, recordedHours, simulatedHours float64, c Check) (Trust, error) {
 	var e scaling.FieldErrors
 	e.Add(c.validate())
@@ -243,8 +244,8 @@ func (t *Trust) String() string {
 	return b.String()
 }
 
-// SplitAt returns the time at which a share of a history is over, and the points before and from it on: a server that is fitted to the
-// first part is checked on the rest.
+// SplitAt returns the time at which a share of a history is over, and the points before it and from it on: fit a server to
+// the first part and check it on the rest.
 func SplitAt(points []Point, share float64) (at time.Time, before, after []Point) {
 	var first, last time.Time
 	for i := range points {
