@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// arrivals counts the requests that came. In order of preference:
+// arrivals computes the requests that arrived. In order of preference:
 //
 //	router's or engine's count of requests
 //	finished + running + waiting, of each pod
@@ -55,11 +55,11 @@ func (r *reducer) arrivals() error {
 			}
 		}
 	}
-	carried := 0.0 // what a queue that another pod took over makes less than nothing
+	carried := 0.0 // a negative remainder, when another pod took over a queue
 	for i := 1; i < r.steps; i++ {
 		if need[i] == 0 || got[i] < need[i] {
 			if need[i] == 0 && r.fleet.Spec[i-1] == 0 {
-				r.fleet.Arrivals[i-1] = 0 // nobody was there to take any
+				r.fleet.Arrivals[i-1] = 0 // no replica was asked for that could take any
 			}
 			continue
 		}
@@ -70,10 +70,10 @@ func (r *reducer) arrivals() error {
 	return nil
 }
 
-// longGap is how long a gap may be within which requests are taken to have come evenly.
+// longGap is the longest gap within which requests are assumed to have arrived evenly.
 const longGap = 5 * time.Minute
 
-// came returns the requests that came to a pod.
+// came returns the requests that arrived at a pod.
 func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) {
 	if came := counted[part{Requests, Whole}]; came.any {
 		return came, nil
@@ -86,7 +86,7 @@ func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) 
 		}
 	}
 	waiting, running := p.gauge(Waiting), p.gauge(Running)
-	if r.dump.Engine == Dynamo { // counts a request from its arrival
+	if r.dump.Engine == Dynamo { // it counts a request from its arrival
 		waiting = make([]float64, len(running))
 	}
 	for _, g := range []struct {
@@ -94,7 +94,7 @@ func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) 
 		values []float64
 	}{{Waiting, waiting}, {Running, running}} {
 		if len(p.keys(g.signal, Whole)) == 0 {
-			clear(g.values) // requests that finished say when others came, later
+			clear(g.values) // finished requests show the arrivals too, only later
 		}
 	}
 	if !done.any && len(r.routers) > 0 {
@@ -103,7 +103,7 @@ func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) 
 	if !done.any {
 		return increase{}, &RefusedError{Finished, fmt.Sprintf("%s counts neither requests that came, nor those that finished, nor first tokens: what came cannot be known. Ask a router (EPP) for it", r.dump.Engine)}
 	}
-	if r.lacks[Finished] { // running requests have a first token, or have one soon
+	if r.lacks[Finished] { // running requests have a first token, or will soon have one
 		running = make([]float64, len(waiting))
 	}
 	there, before := math.NaN(), -1
@@ -124,7 +124,7 @@ func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) 
 		}
 		for restart < len(p.restarts) && p.restarts[restart] <= p.first+i {
 			if p.restarts[restart] > before {
-				// What was in flight is gone; where it was sent again it comes again.
+				// Requests in flight are lost; those that are sent again arrive again.
 				r.doubles += there
 				there = 0
 			}

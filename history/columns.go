@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// pod makes the columns of a pod.
+// pod computes the columns of a pod.
 func (r *reducer) pod(p *replica) error {
 	n := p.last - p.first + 1
 	narrow := func(values []float64) []float32 {
@@ -64,7 +64,7 @@ func (r *reducer) pod(p *replica) error {
 	out.ITL, out.Tokens = narrow(counted[part{TPOT, Sum}].by), narrow(tokens.by)
 	copy(out.Span, first(tokens, counted[part{TTFT, Count}]).span)
 	for _, i := range p.restarts {
-		out.Span[i-p.first] = 0 // part of the time the process was not there
+		out.Span[i-p.first] = 0 // the process did not run for the whole interval
 	}
 	if out.First < 0 { // the first value is at the start of the first interval
 		out.First = 0
@@ -77,8 +77,8 @@ func (r *reducer) pod(p *replica) error {
 	return nil
 }
 
-// counters returns the increases of all counters of a pod. A counter that has gone past its old value before it was seen
-// again hides that the process began anew; others may show it, so all are read once more if one does.
+// counters returns the increases of all counters of a pod. If a counter exceeds its old value before it is scraped again, it
+// hides that the process restarted. Other counters may show it, so all are read again if one does.
 func (p *replica) counters() (map[part]increase, error) {
 	counted := map[part]increase{}
 	for range 2 {
@@ -113,7 +113,7 @@ func (p *replica) counters() (map[part]increase, error) {
 	return counted, nil
 }
 
-// cache returns the tokens that the KV caches of a pod have room for.
+// cache returns the size of a pod's KV caches in tokens.
 func (p *replica) cache() float64 {
 	room := 0.0
 	for _, k := range p.keys(CacheBlocks, Whole) {

@@ -16,24 +16,24 @@ import (
 // Version is the version of the format of a dump.
 const Version = 1
 
-// The bounds of a dump.
+// The limits of a dump.
 const (
 	MaxSeries = 200_000
 	MaxValues = 64 << 20 // over all series: 512 MB of memory
-	MaxSteps  = 1 << 21  // a year of 15 s
+	MaxSteps  = 1 << 21  // a year of 15 s steps
 	maxLabels = 16
 	maxText   = 1024
 )
 
-// A Dump is what Prometheus answered to [Queries]: nothing of where it is or of who asked, so that it can be sent to a
-// colleague. Names and uids of pods are in it; addresses of pods are not, see [Filler].
+// A Dump has the answers of Prometheus to [Queries], but neither its address nor who asked, so that it can be sent to a
+// colleague. It contains names and uids of pods, but not their addresses, see [Filler].
 type Dump struct {
 	Version   int    `json:"version"`
 	Model     string `json:"model"`
 	Engine    Engine `json:"engine"`
 	Namespace string `json:"namespace,omitempty"`
 	Workload  string `json:"workload,omitempty"`
-	// Start is the time of the first value and End that of the last one; Step is the time between two.
+	// Start is the time of the first value, End that of the last one, and Step the time between two values.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	Step  Seconds   `json:"step"`
@@ -64,23 +64,23 @@ type Series struct {
 	Signal Signal `json:"signal"`
 	Part   Part   `json:"part,omitempty"`
 	Router bool   `json:"router,omitempty"`
-	// Family is the name that the metric has in Prometheus.
+	// Family is the name of the metric in Prometheus.
 	Family string `json:"family"`
-	// Pod names the pod. It is empty for what is of the fleet.
+	// Pod is the name of the pod. It is empty for a metric of the fleet.
 	Pod string `json:"pod,omitempty"`
-	// Labels are those that tell parts of a number apart, as the engine of a pod or le, and the uid of what Kubernetes says of a pod.
-	// Series of the same pod with the same labels are the same thing twice.
+	// Labels are the labels that distinguish parts of a number, such as the engine within a pod or le, and the uid in what
+	// Kubernetes says of a pod. Series of the same pod with the same labels are duplicates.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Every is how many steps are between two values, 0 means one. The first value is that of step From, counted from Start.
+	// Every is the number of steps between two values; 0 means one. The first value is at step From, counted from Start.
 	Every  int    `json:"every,omitempty"`
 	From   int    `json:"from,omitempty"`
 	Values Values `json:"values"`
 }
 
-// Values are numbers, NaN where there is none. In JSON that is null.
+// Values are numbers, NaN for a missing one, which is null in JSON.
 type Values []float64
 
-// AppendJSON appends the numbers.
+// appendJSON appends the numbers.
 func (v Values) appendJSON(to []byte) []byte {
 	to = append(to, '[')
 	for i, x := range v {
@@ -96,7 +96,7 @@ func (v Values) appendJSON(to []byte) []byte {
 	return append(to, ']')
 }
 
-// MarshalJSON writes the numbers, and null for those that are none.
+// MarshalJSON writes the numbers, and null for NaN.
 func (v Values) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 // UnmarshalJSON reads numbers and nulls.
@@ -152,10 +152,10 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// clipped returns how a text stands in an error.
+// clipped returns a text for an error, cut if it is long.
 func clipped[text string | []byte](t text) string { return printable.Cut(string(t), 40) }
 
-// Steps returns how many values a series of every step has: none where there is no step.
+// Steps returns how many values a series with a value at every step has; 0 if Step is not set.
 func (d *Dump) Steps() int {
 	if d.Step <= 0 {
 		return 0
@@ -166,7 +166,7 @@ func (d *Dump) Steps() int {
 // at returns the time of a step.
 func (d *Dump) at(i int) time.Time { return d.Start.Add(time.Duration(i) * time.Duration(d.Step)) }
 
-// Validate reports what is wrong with a dump: every wrong field of its head, and of the first series that is wrong.
+// Validate reports what is wrong with a dump: every wrong field of its head, and of the first wrong series.
 func (d *Dump) Validate() error {
 	if err := d.validateHead(); err != nil {
 		return err

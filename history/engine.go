@@ -7,12 +7,12 @@ import (
 	"github.com/inferscale/inferscale/internal/enginemetrics"
 )
 
-// An Engine is an inference server, or a router, whose metrics are known.
+// An Engine is an inference server or a router with known metrics.
 type Engine string
 
-// The engines: those that package scrape knows, and llm-d's endpoint picker, which counts for the whole fleet.
+// The engines: those of package scrape, and llm-d's endpoint picker, which counts for the whole fleet.
 const (
-	VLLM     Engine = enginemetrics.VLLM // V1's names, and V0's where those are absent
+	VLLM     Engine = enginemetrics.VLLM // V1's names, or V0's if those are absent
 	SGLang   Engine = enginemetrics.SGLang
 	TGI      Engine = enginemetrics.TGI
 	TRTLLM   Engine = enginemetrics.TRTLLM
@@ -27,14 +27,14 @@ func Engines() []Engine { return []Engine{VLLM, SGLang, TGI, TRTLLM, Triton, Dyn
 
 const engineRule = "must be VLLM, SGLang, TGI, TRTLLM, Triton, Dynamo or LlamaCPP"
 
-// A Signal is a number that is wanted of a fleet, under whatever name its engine has it.
+// A Signal is a quantity of a fleet, whatever name its engine gives it.
 type Signal string
 
 // The signals of pods that serve requests.
 const (
 	Waiting            Signal = enginemetrics.Waiting
 	Running            Signal = enginemetrics.Running
-	InFlight           Signal = enginemetrics.InFlight // for routers
+	InFlight           Signal = enginemetrics.InFlight // only of routers
 	KVCacheUsage       Signal = enginemetrics.KVCacheUsage
 	KVCapacity         Signal = enginemetrics.KVCapacity
 	PrefixCacheHitRate Signal = enginemetrics.PrefixCacheHitRate
@@ -51,10 +51,10 @@ const (
 	Cached             Signal = enginemetrics.Cached
 	Generated          Signal = enginemetrics.Generated
 
-	CacheBlocks Signal = "CacheBlocks" // vllm:cache_config_info: blocks and their size are labels
+	CacheBlocks Signal = "CacheBlocks" // vllm:cache_config_info: the number of blocks and their size are labels
 )
 
-// The signals of Kubernetes, by kube-state-metrics.
+// The signals of Kubernetes, from kube-state-metrics.
 const (
 	SpecReplicas  Signal = "SpecReplicas"
 	ReadyReplicas Signal = "ReadyReplicas"
@@ -63,10 +63,10 @@ const (
 	PodReady      Signal = "PodReady"
 )
 
-// A Part is what is taken of a histogram.
+// A Part is a part of a histogram.
 type Part string
 
-// The parts. The value of anything but a histogram is Whole.
+// The parts. Anything but a histogram has the part Whole.
 const (
 	Whole  Part = ""
 	Sum    Part = "sum"
@@ -94,7 +94,7 @@ func (e Engine) source(s Signal) (enginemetrics.Source, bool) {
 	}
 }
 
-// perRequest reports whether times per token are counted by request, each as one mean.
+// perRequest reports whether times per token are counted by request, as the mean of each.
 func (e Engine) perRequest() bool {
 	found, _ := e.source(TPOT)
 	return found.PerRequest
@@ -104,11 +104,11 @@ func (s Signal) kubernetes() bool {
 	return slices.Contains([]Signal{SpecReplicas, ReadyReplicas, PodCreated, PodReadyTime, PodReady}, s)
 }
 
-// fleetwide reports whether a signal is of the fleet, not of a pod.
+// fleetwide reports whether a signal belongs to the fleet, not to a pod.
 func (s Signal) fleetwide() bool { return s == SpecReplicas || s == ReadyReplicas }
 
-// labels returns the labels of a signal's series that tell its parts apart. All others say where and by whom a pod was
-// scraped: series that differ in them alone are the same thing twice.
+// labels returns the labels that distinguish the parts of a signal. All other labels say where and by whom a pod was
+// scraped: series that differ only in those are duplicates.
 func (e Engine) labels(s Signal) []string {
 	found, _ := e.source(s)
 	keep := slices.Concat(found.GroupBy, found.Parts)
@@ -128,7 +128,7 @@ func (e Engine) labels(s Signal) []string {
 	return slices.Compact(keep)
 }
 
-// WorkloadOf returns the name that a Deployment or a StatefulSet gives its pods, if all of these have it from one.
+// WorkloadOf returns the name of the Deployment or StatefulSet of the pods, if their names all show the same one.
 func WorkloadOf(pods []string) (string, bool) {
 	name := ""
 	for _, pod := range pods {
@@ -142,7 +142,7 @@ func WorkloadOf(pods []string) (string, bool) {
 }
 
 func ownerOf(pod string) (string, bool) {
-	const hash = "bcdfghjklmnpqrstvwxz2456789" // that Kubernetes draws names of
+	const hash = "bcdfghjklmnpqrstvwxz2456789" // the characters of which Kubernetes draws names
 	of := func(s, letters string) bool { return s != "" && strings.Trim(s, letters) == "" }
 	i := strings.LastIndexByte(pod, '-')
 	if i <= 0 {

@@ -14,11 +14,11 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// MaxBytes is the largest dump that [Read] takes, unpacked.
+// MaxBytes is the largest dump that [Read] accepts, uncompressed.
 const MaxBytes = 2 << 30
 
-// Read reads a dump, packed by gzip or not, one series at a time. It is strict: a field that is unknown or there twice,
-// something behind the dump, and whatever [Dump.Validate] refuses are errors.
+// Read reads a dump, compressed with gzip or not, one series at a time. It is strict: unknown and repeated fields, anything
+// after the dump, and whatever [Dump.Validate] refuses are errors.
 func Read(r io.Reader) (*Dump, error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\ufeff" {
@@ -89,7 +89,7 @@ func (d *Dump) readObject(in *json.Decoder) error {
 	return delimiter(in, '}')
 }
 
-// moment is a time, as it is written: no number of seconds.
+// moment is a time, written as text and not as a number of seconds.
 type moment time.Time
 
 // UnmarshalJSON reads the time.
@@ -135,7 +135,7 @@ func (d *Dump) readSeries(in *json.Decoder) error {
 	return delimiter(in, ']')
 }
 
-// once is a field that is there once, in small letters or large.
+// once is a field that must not be repeated, whether in lower or upper case.
 type once[T any] struct {
 	value T
 	there bool
@@ -147,7 +147,7 @@ func (o *once[T]) UnmarshalJSON(text []byte) error {
 		return &scaling.FieldError{Field: "field", Value: clipped(text), Rule: "must be there once"}
 	}
 	o.there = true
-	if values, ok := any(&o.value).(*Values); ok { // most of a dump: they need not be looked at twice
+	if values, ok := any(&o.value).(*Values); ok { // values are most of a dump: they are not parsed twice
 		return values.UnmarshalJSON(text)
 	}
 	return json.Unmarshal(text, &o.value)
@@ -164,7 +164,7 @@ func delimiter(in *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// Write writes a dump, a series a line.
+// Write writes a dump, one series per line.
 func (d *Dump) Write(w io.Writer) error {
 	if err := d.Validate(); err != nil {
 		return err

@@ -12,18 +12,18 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Filler makes a dump of answers, which may come in pieces and in any order. Of the labels of a series it keeps those
-// that tell parts of a number apart and the name of the pod; a pod that is known by its address alone gets a number.
+// A Filler makes a dump of answers, which may come in parts and in any order. Of the labels of a series it keeps the name of
+// the pod and those that distinguish parts of a number. A pod that is only known by its address gets a number instead.
 type Filler struct {
 	dump      Dump
 	podLabel  string
-	at        map[string]int // series by everything that Prometheus says of them
+	at        map[string]int // series by all their labels
 	addresses map[string]string
 	spaces    map[string]bool
 	values    int
 }
 
-// NewFiller returns a filler for a span of time. Its ends are rounded outwards to whole steps since 1970.
+// NewFiller returns a filler for a time range. Both ends are rounded outwards to multiples of the step since 1970.
 func NewFiller(e Engine, o Options, start, end time.Time) (*Filler, error) {
 	if err := o.Validate(e); err != nil {
 		return nil, err
@@ -39,12 +39,12 @@ func NewFiller(e Engine, o Options, start, end time.Time) (*Filler, error) {
 	return f, f.dump.validateHead()
 }
 
-// Span returns the times of the first and the last value to ask for.
+// Span returns the times of the first and the last value to query.
 func (f *Filler) Span() (start, end time.Time) { return f.dump.Start, f.dump.End }
 
-// Add adds n points of one series to the dump: its labels as they were answered, with the metric's name as __name__ and
-// one that names the pod, the times of the points in milliseconds since 1970, which must be steps of the query, and their
-// values. What is no finite number is left out.
+// Add adds n points of one series to the dump. labels are those of the answer, with the metric's name as __name__ and one
+// that names the pod. point returns the time of a point, in milliseconds since 1970, which must be a step of the query, and
+// its value. Values that are not finite are left out.
 func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int) (ms int64, value float64)) error {
 	s, err := f.series(q, labels)
 	if err != nil {
@@ -65,7 +65,7 @@ func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int
 			s.From = int(place)
 		}
 		k := (int(place) - s.From) / q.Every
-		if k < 0 { // earlier than all before: room for as many as there are, so that each that comes so moves no other
+		if k < 0 { // earlier than all before: double the room, so that later insertions at the front move nothing
 			more := min(max(-k, len(s.Values)), s.From/q.Every)
 			s.Values = slices.Insert(s.Values, 0, slices.Repeat(Values{math.NaN()}, more)...)
 			s.From -= more * q.Every
@@ -84,7 +84,7 @@ func (f *Filler) Add(q *Query, labels map[string]string, n int, point func(i int
 	return nil
 }
 
-// trim drops what is before the first value.
+// trim removes the part before the first value.
 func (s *Series) trim() {
 	unused := slices.IndexFunc(s.Values, func(x float64) bool { return !math.IsNaN(x) })
 	if unused > 0 {
@@ -92,7 +92,7 @@ func (s *Series) trim() {
 	}
 }
 
-// series finds the series of these labels, or begins one.
+// series finds the series with these labels, or creates it.
 func (f *Filler) series(q *Query, labels map[string]string) (*Series, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "%s\x00%s\x00%t", q.Signal, q.Part, q.Router)
@@ -134,8 +134,8 @@ func (f *Filler) series(q *Query, labels map[string]string) (*Series, error) {
 	return &f.dump.Series[len(f.dump.Series)-1], nil
 }
 
-// pod returns the name of a series' pod. What exports numbers of other pods has its own name in pod and theirs in
-// exported_pod, where Prometheus does not honour labels.
+// pod returns the name of a series' pod. An exporter of metrics of other pods has its own name in the label pod and theirs
+// in exported_pod, unless Prometheus honours labels.
 func (f *Filler) pod(q *Query, labels map[string]string) string {
 	if q.Signal.kubernetes() {
 		return cmp.Or(labels["exported_pod"], labels["pod"])
@@ -153,7 +153,7 @@ func (f *Filler) pod(q *Query, labels map[string]string) string {
 	return f.addresses[address]
 }
 
-// Pods returns the names of the pods that serve requests, as far as they are known.
+// Pods returns the known names of the pods that serve requests.
 func (f *Filler) Pods() []string {
 	names := map[string]bool{}
 	for i := range f.dump.Series {
@@ -167,11 +167,11 @@ func (f *Filler) Pods() []string {
 // Namespaces returns the namespaces in which there are pods.
 func (f *Filler) Namespaces() []string { return slices.Sorted(maps.Keys(f.spaces)) }
 
-// Workload says whose replicas the pods are, when that has been found out by [WorkloadOf].
+// Workload sets the workload of the pods, when [WorkloadOf] has found it.
 func (f *Filler) Workload(name string) { f.dump.Workload = name }
 
-// Dump returns what was added, in an order that does not hang on that in which it came. Pods of the same name in several
-// namespaces would be taken for one, so several are refused.
+// Dump returns what was added, in an order that does not depend on the order of the additions. Pods of the same name in
+// several namespaces would be mixed up, so several namespaces are refused.
 func (f *Filler) Dump() (*Dump, error) {
 	if spaces := f.Namespaces(); len(spaces) > 1 {
 		return nil, &scaling.FieldError{Field: "namespace", Value: strings.Join(spaces, ", "), Rule: "must be one: say which"}

@@ -7,56 +7,58 @@ import (
 	"time"
 )
 
-// A Fleet is what a fleet did, by step. Interval i is the time from Start + i*Step to the next one; what is not known of it
-// is NaN.
+// A Fleet is the recorded past of a fleet, by step. Interval i is the time from Start + i*Step to the next step. Unknown
+// values are NaN.
 type Fleet struct {
 	Model  string
 	Engine Engine
 	Start  time.Time
 	Step   time.Duration
 	Target Target
-	// Arrivals are the requests that came within each interval.
+	// Arrivals are the requests that arrived within each interval.
 	Arrivals []float64
-	// Spec are the replicas that were asked for, and Ready those that were ready, at the end of each interval.
+	// Spec are the requested replicas, and Ready the ready ones, at the end of each interval.
 	Spec, Ready []float64
-	// Prompts and Answers are the lengths of requests that finished, and TTFT and TPOT the seconds to the first token and per
-	// token after it, by spans of at most an hour, in order.
+	// Spans has distributions for periods of at most an hour, in order: Prompts and Answers are the lengths of finished
+	// requests, and TTFT and TPOT the seconds to the first token and per token after it.
 	Spans []Span
 	Pods  []Pod
-	// Starts are the pods whose creation and readiness are both known, in order of creation.
+	// Starts are the pods with a known time of creation and of readiness, in order of creation.
 	Starts  []Start
 	Notes   []Note
 	Repairs Repairs
 
-	sizes  []LengthsOf // by time between two values of a bucket
+	sizes  []LengthsOf // by the time between two values of a bucket
 	every  int         // intervals between two scrapes
-	spread int         // intervals within long gaps: how many came is known, but not when
-	// prompted are the tokens of all prompts, and cached those of them that prefix caches had; NaN where a pod does not say.
+	spread int         // intervals within long gaps: the number of arrivals in the gap is known, but not their times
+	// prompted are the prompt tokens, and cached those of them found in prefix caches; NaN if a pod does not report them.
 	prompted, cached float64
 }
 
-// A Target is the Deployment or StatefulSet whose replicas a fleet is; what is not known is empty.
+// A Target is the Deployment or StatefulSet to which the replicas belong; unknown fields are empty.
 type Target struct{ Kind, Namespace, Name string }
 
-// A Pod is one replica, from its creation to its end. One that comes back under its name, as a StatefulSet's does, is another Pod of that
-// name, later. Its columns have the intervals from First on.
+// A Pod is one replica, from its creation to its end. A pod that comes back under the same name, as in a StatefulSet, is
+// another, later Pod with that name. Its columns have the intervals from First on.
 type Pod struct {
 	Name  string
 	First int
-	// KVTokens is what the KV cache has room for, NaN if that is not known.
+	// KVTokens is the size of the KV cache, NaN if unknown.
 	KVTokens float64
-	// Waiting and Running are requests, and KV the share of the cache that is in use, at the end of each interval.
+	// Waiting and Running are requests, and KV the share of the cache in use, at the end of each interval.
 	Waiting, Running, KV []float32
-	// Prompted are the tokens of prompts that were computed within the interval, without those that a cache had. Generated
-	// are tokens of answers. Firsts are first tokens.
+	// Prompted are the prompt tokens computed within the interval, without those found in a cache. Generated are answer
+	// tokens. Firsts are first tokens.
 	Prompted, Generated, Firsts []float32
-	// TTFT are the seconds that first tokens took together, ITL those between tokens, of which there were Tokens.
+	// TTFT is the sum of the seconds to first tokens, and ITL that of the seconds between tokens, of which there were
+	// Tokens.
 	TTFT, ITL, Tokens []float32
-	// Span is how many intervals what was counted in this one comes from: more than one where a scrape was missing, and 0 where its process began anew.
+	// Span is the number of intervals that the counts of this one cover: more than one after a missing scrape, and 0 if the
+	// process restarted in it.
 	Span []uint16
 }
 
-// A Span has the distributions of a time.
+// A Span has the distributions of a period.
 type Span struct {
 	From, To   int // intervals
 	Prompts    Mixture
@@ -66,13 +68,13 @@ type Span struct {
 
 // Counted is a histogram.
 type Counted struct {
-	Bounds []float64 // upper ends of the buckets, rising
+	Bounds []float64 // upper ends of the buckets, ascending
 	Counts []float64 // one more than Bounds
-	Sum    float64   // of what was counted; 0 if it is not known
-	Means  []float64 // within each bucket, as the sums of many histograms tell it; empty if they have not been asked
+	Sum    float64   // sum of the values; 0 if unknown
+	Means  []float64 // means within the buckets, computed from the sums of many histograms; empty if they were not computed
 }
 
-// Total returns how many were counted.
+// Total returns the number of values.
 func (c *Counted) Total() float64 {
 	total := 0.0
 	for _, n := range c.Counts {
@@ -81,10 +83,10 @@ func (c *Counted) Total() float64 {
 	return total
 }
 
-// A Mixture is several histograms of one thing: one for each set of bounds that pods had.
+// A Mixture is several histograms of one quantity: one for each set of bounds that pods had.
 type Mixture []Counted //nolint:recvcheck // add changes it
 
-// Total returns how many were counted.
+// Total returns the number of values.
 func (m Mixture) Total() float64 {
 	total := 0.0
 	for i := range m {
@@ -93,7 +95,7 @@ func (m Mixture) Total() float64 {
 	return total
 }
 
-// Mean returns the mean, NaN if nothing was counted or its sum is not known.
+// Mean returns the mean, NaN if there are no values or their sum is unknown.
 func (m Mixture) Mean() float64 {
 	sum, total := 0.0, 0.0
 	for i := range m {
@@ -109,9 +111,9 @@ func (m Mixture) Mean() float64 {
 	return sum / total
 }
 
-// Quantile returns the value below which a share q of what was counted is, on a straight line within its bucket as
-// histogram_quantile has it; the last bound for what is above it, and NaN if nothing was counted. Where bounds differ the
-// line goes through all of them.
+// Quantile returns the value below which a share q of the values is, interpolated linearly within its bucket as in
+// histogram_quantile. It returns the last bound for values above it, and NaN if there are no values. If bounds differ, the
+// interpolation uses all of them.
 func (m Mixture) Quantile(q float64) float64 {
 	total := m.Total()
 	if total == 0 {
@@ -134,7 +136,7 @@ func (m Mixture) Quantile(q float64) float64 {
 	return high
 }
 
-// below returns how many are at most x.
+// below returns the number of values of at most x.
 func (m Mixture) below(x float64) float64 {
 	n := 0.0
 	for i := range m {
@@ -153,7 +155,7 @@ func (m Mixture) below(x float64) float64 {
 	return n
 }
 
-// A Start is how long a replica took.
+// A Start is the start of one replica.
 type Start struct {
 	Pod            string
 	Created, Ready time.Time
@@ -162,7 +164,7 @@ type Start struct {
 // Took returns the time from creation to readiness.
 func (s Start) Took() time.Duration { return s.Ready.Sub(s.Created) }
 
-// A Note says what is not known of a fleet, and what that costs.
+// A Note says what is unknown of a fleet, and the consequence.
 type Note struct {
 	Signal Signal
 	Text   string
@@ -171,19 +173,19 @@ type Note struct {
 // String returns signal and text.
 func (n Note) String() string { return fmt.Sprintf("%s: %s", n.Signal, n.Text) }
 
-// Repairs count what was wrong with a history and was dealt with.
+// Repairs count the defects of a history that were repaired.
 type Repairs struct {
-	Pods       int // that there were, those that came back under their names included
-	Restarts   int // of pods: their counters began anew
-	Gaps       int // times without a value, between values of a pod
+	Pods       int // number of pods, including those that came back under their names
+	Restarts   int // restarts of pods: their counters began again
+	Gaps       int // periods without a value between values of a pod
 	GapSteps   int // their length, in steps
-	Relabelled int // times that a pod's series went on under other labels
-	Duplicated int // pods of which a series was there twice at a time
+	Relabelled int // times that a pod's series continued under other labels
+	Duplicated int // pods with a duplicate series
 	Rebucketed int // times that a histogram had other bounds than before, or than those of other pods
-	Spread     int // requests that came within gaps: how many is known, but not when
+	Spread     int // requests that arrived within gaps: their number is known, but not their times
 }
 
-// String names those that there were.
+// String lists the counts that are not zero.
 func (r Repairs) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d pods", r.Pods)
@@ -206,7 +208,7 @@ func (r Repairs) String() string {
 	return text.String()
 }
 
-// A RefusedError says why no fleet can be made of a history.
+// A RefusedError says why a history cannot be made into a fleet.
 type RefusedError struct {
 	Signal Signal
 	Why    string
@@ -215,8 +217,8 @@ type RefusedError struct {
 // Error returns the signal and why.
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.Signal, e.Why) }
 
-// ReplicaHours returns the integral of the replicas that were asked for over the intervals in which that is known, and the
-// share of all intervals that those are.
+// ReplicaHours returns the integral of the requested replicas over the intervals in which they are known, and the share of
+// these intervals.
 func (f *Fleet) ReplicaHours() (hours, known float64) {
 	n := 0
 	for _, x := range f.Spec {
@@ -228,7 +230,7 @@ func (f *Fleet) ReplicaHours() (hours, known float64) {
 	return hours, float64(n) / float64(max(1, len(f.Spec)))
 }
 
-// Requests returns how many requests came, and the share of the intervals of which that is known.
+// Requests returns the number of requests that arrived, and the share of the intervals in which it is known.
 func (f *Fleet) Requests() (requests, known float64) {
 	n := 0
 	for _, x := range f.Arrivals {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// An Hour is what was recorded in one span.
+// An Hour has the recorded SLO misses and cost of one span.
 type Hour struct {
 	From     time.Time
 	Length   time.Duration
-	Requests float64 // that came; NaN where that is not known
-	// Late are the first tokens that came later than the SLO, and Slow the requests whose tokens took longer: at least and at
-	// most, as a bound within a bucket leaves open. Firsts and Answers are how many there were.
+	Requests float64 // arrived; NaN if unknown
+	// Late are the first tokens that came later than the SLO, and Slow the requests with a longer time per token: the lowest
+	// and the highest possible number, as the SLO may be within a bucket. Firsts and Answers are the totals.
 	Late, Slow      [2]float64
 	Firsts, Answers float64
-	ReplicaHours    float64 // that were asked for; NaN where that is not known
+	ReplicaHours    float64 // requested; NaN if unknown
 }
 
-// Hours returns what was missed of an SLO, and what it cost, by span.
+// Hours returns the misses of an SLO, and the cost, by span.
 func (f *Fleet) Hours(ttft, tpot time.Duration) (all []Hour) {
 	for i := range f.Spans {
 		s := &f.Spans[i]
@@ -33,7 +33,7 @@ func (f *Fleet) Hours(ttft, tpot time.Duration) (all []Hour) {
 	return all
 }
 
-// Over returns how many are above a bound: at least low, and at most high where the bound is within a bucket.
+// Over returns how many values are above a bound: at least low, and at most high if the bound is within a bucket.
 func (m Mixture) Over(bound float64) (low, high float64) {
 	for i := range m {
 		for k, n := range m[i].Counts {

@@ -7,7 +7,7 @@ import (
 	"github.com/inferscale/inferscale/internal/splitmix"
 )
 
-// mixed draws of several histograms.
+// mixed draws from several histograms.
 type mixed struct {
 	all   []lengths.Drawer
 	total float64
@@ -22,7 +22,7 @@ func (m Mixture) drawer() (d mixed) {
 	return d
 }
 
-// at returns the length of a rank, of one of the histograms by chance.
+// at returns the length at a rank of one of the histograms, which is chosen at random.
 func (d *mixed) at(rank float64, random *splitmix.Stream) int32 {
 	if len(d.all) == 1 {
 		return d.all[0].At(rank)
@@ -36,7 +36,7 @@ func (d *mixed) at(rank float64, random *splitmix.Stream) int32 {
 	return 1
 }
 
-// ranks makes two shares that are correlated of two that are not.
+// ranks makes two correlated ranks of two independent ones.
 func ranks(u, v, correlation float64) (input, output float64) {
 	if correlation == 0 {
 		return u, v
@@ -47,31 +47,31 @@ func ranks(u, v, correlation float64) (input, output float64) {
 	return math.Erfc(-x/math.Sqrt2) / 2, math.Erfc(-y/math.Sqrt2) / 2
 }
 
-// pair draws a prompt and an answer.
+// pair draws the lengths of a prompt and its answer.
 func pair(prompts, answers *mixed, correlation float64, random *splitmix.Stream) (input, output int32) {
 	u, v := ranks(random.Uniform(), random.Uniform(), correlation)
 	return prompts.at(u, random), answers.at(v, random)
 }
 
-// The bounds of an estimate of correlation.
+// The limits of the estimate of the correlation.
 const (
 	mostCorrelation = 0.95
-	// leastHours is how many hours of one decoding sequence there must be.
+	// leastHours is the lowest total of hours of decoding sequences.
 	leastHours = 1.0
-	// mostHits is the share of prompts in a prefix cache above which sequences share so much of the KV cache that its tokens say
-	// nothing of a sequence.
+	// mostHits is the share of prompt tokens in a prefix cache above which sequences share so much of the KV cache that its
+	// content says nothing about a sequence.
 	mostHits = 0.05
-	// times is how many of the spans of lengths are looked at, and draws how many requests of each.
+	// times is how many of the spans of lengths are used, and draws how many requests of each.
 	times, draws = 48, 512
 )
 
-// correlation estimates how lengths of prompts and of answers go together. An answer of O tokens to a prompt of I has them
-// in the cache while O tokens are written, I + O/2 on average, so that
+// correlation estimates the correlation between the lengths of prompts and answers. An answer of O tokens to a prompt of I
+// has, while its tokens are generated, I + O/2 tokens in the cache on average, so that
 //
 //	tokens in the cache / sequences that decode = (E[I O] + E[O O]/2) / E[O]
 //
-// and as E[O O] is of the histogram, E[I O] is known: the correlation is that with which draws have as much. It is 0, drawn
-// apart, where caches, their size or times between tokens are not known.
+// E[O O] is known from the histogram, so E[I O] follows: the correlation is the one with which drawn requests have the same
+// value. It is 0 (independent) if the caches, their size or the times between tokens are unknown.
 func (f *Fleet) correlation(all []LengthsOf) float64 {
 	var fits []joint
 	got := 0.0
@@ -108,18 +108,19 @@ func (f *Fleet) correlation(all []LengthsOf) float64 {
 	return (low + high) / 2
 }
 
-// A joint is what a time says of prompts and answers together.
+// A joint is what a period says of prompts and answers together.
 type joint struct {
 	prompts, answers mixed
-	decoding         float64 // hours of sequences
-	cached           float64 // hours of tokens of prompts and answers of these
+	decoding         float64 // sequence-hours of decoding
+	cached           float64 // token-hours of the prompts and answers of these sequences in the cache
 }
 
-// joint looks at the intervals of one span of lengths. Sequences whose prompts are computed have these in the cache.
+// joint adds up the intervals of one span of lengths. Sequences whose prompt is being computed have their prompt in the
+// cache.
 func (f *Fleet) joint(of *LengthsOf, upTo int) (joint, bool) {
 	j := joint{prompts: of.Prompts.drawer(), answers: of.Answers.drawer()}
 	if f.Engine.perRequest() || f.Engine == Dynamo {
-		return j, false // how many sequences decode is not counted, or not of each worker
+		return j, false // decoding sequences are not counted, or not for each worker
 	}
 	mean := of.Prompts.Mean()
 	for i := range f.Pods {
@@ -137,8 +138,8 @@ func (f *Fleet) joint(of *LengthsOf, upTo int) (joint, bool) {
 	return j, j.decoding > 0 && !math.IsNaN(mean)
 }
 
-// expected returns the hours of tokens that there would be with a correlation. Its draws are points that fill the square evenly (the
-// additive recurrence of the plastic number, Roberts 2018), others for each place.
+// expected returns the token-hours for a correlation. Its draws are evenly distributed points in the square (the additive
+// recurrence of the plastic number, Roberts 2018), different ones for each place.
 func (j *joint) expected(place int, correlation float64) float64 {
 	random := splitmix.Stream{State: splitmix.Golden}
 	tokens, answers := 0.0, 0.0
@@ -154,10 +155,10 @@ func (j *joint) expected(place int, correlation float64) float64 {
 	return j.decoding * tokens / answers
 }
 
-// hits returns the share of the prompts' tokens that prefix caches had, NaN if that is not known.
+// hits returns the share of prompt tokens found in prefix caches, NaN if unknown.
 func (f *Fleet) hits() float64 { return f.cached / f.prompted }
 
-// hit counts prompts of a pod, and what of them was computed.
+// hit counts the prompt tokens of a pod, and those of them that were computed.
 func (f *Fleet) hit(prompted, computed []float64, told bool) {
 	if !told {
 		f.cached = math.NaN()

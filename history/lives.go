@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// mostLives is how many lives names that come back may have together: each has columns of its own.
+// mostLives is the highest number of lives of names that come back: each has its own columns.
 const mostLives = 20_000
 
-// A life is a pod from its creation to the next one of its name. Pods of a Deployment have a name each, and so one life; those of a StatefulSet
-// or a LeaderWorkerSet come back under their names, as other pods. A container that is restarted within its pod is no life of its own.
+// A life is a pod from its creation to the creation of the next pod with its name. Pods of a Deployment have unique names,
+// and so one life per name. Pods of a StatefulSet or a LeaderWorkerSet come back under their names as other pods. A
+// container that restarts within its pod does not begin a new life.
 type life struct {
-	created  float64 // seconds since 1970; NaN where that is not known
-	readyAt  float64 // for the first time, likewise
-	wasReady bool    // when Kubernetes was first asked
+	created  float64 // seconds since 1970; NaN if unknown
+	readyAt  float64 // first time of readiness; NaN if unknown
+	wasReady bool    // already ready at the first value from Kubernetes
 	uid      string
-	shown    int // the first step at which Kubernetes tells of it
+	shown    int // the first step at which Kubernetes reports it
 }
 
 func nothingKnown() life { return life{created: math.NaN(), readyAt: math.NaN()} }
 
-// lives returns the lives of a name by what Kubernetes says of it, in order: one for each creation, or one of which nothing is known.
+// lives returns the lives of a name from the data of Kubernetes, in order: one for each creation, or one with unknown times.
 func (r *reducer) lives(of []*Series) ([]life, error) {
 	by := map[float64]life{}
 	for _, s := range of {
@@ -57,8 +58,9 @@ func (r *reducer) lives(of []*Series) ([]life, error) {
 	return all, nil
 }
 
-// readiness finds out when each life was ready first: by the time that Kubernetes says, or else by the first step at which it says so.
-// Series with a uid are of its life, others of that which Kubernetes told of at the step.
+// readiness finds the time at which each life was first ready: the time that Kubernetes reports, or else the first step at
+// which it reports the pod as ready. Series with a uid belong to the life with it, others to the life that Kubernetes
+// reported at the step.
 func (r *reducer) readiness(all []life, of []*Series) {
 	type about struct {
 		signal Signal
@@ -68,7 +70,7 @@ func (r *reducer) readiness(all []life, of []*Series) {
 	for _, s := range of {
 		uid := s.Labels["uid"]
 		if !known(all[0].created) {
-			uid = "" // there is one life only
+			uid = "" // there is only one life
 		}
 		by[about{s.Signal, uid}] = append(by[about{s.Signal, uid}], s)
 	}
@@ -94,7 +96,8 @@ func (r *reducer) readiness(all []life, of []*Series) {
 	}
 }
 
-// timed takes the first time of readiness that is of the life: what a series says of the pod before stands for some steps.
+// timed sets the first time of readiness within the life: values of a series may still be those of the previous pod for some
+// steps.
 func (l *life) timed(of []*Series, from, upTo int, before float64) {
 	from, upTo = extent(of, from, upTo)
 	for i := from; i <= upTo; i++ {
@@ -109,7 +112,8 @@ func (l *life) timed(of []*Series, from, upTo int, before float64) {
 	}
 }
 
-// seen takes the first step at which all series say that the pod is ready. Only one that was seen before it was ready says when that was.
+// seen sets the first step at which all series report the pod as ready. It is only known if the pod was observed before it
+// was ready.
 func (l *life) seen(of []*Series, from, upTo int, d *Dump) {
 	from, upTo = extent(of, from, upTo)
 	asked := false
@@ -133,7 +137,7 @@ func (l *life) seen(of []*Series, from, upTo int, d *Dump) {
 	}
 }
 
-// extent narrows steps down to those with values of a series.
+// extent narrows a range of steps to those with values of a series.
 func extent(of []*Series, from, upTo int) (int, int) {
 	first, last := math.MaxInt, -1
 	for _, s := range of {
@@ -142,7 +146,7 @@ func extent(of []*Series, from, upTo int) (int, int) {
 	return max(from, first), min(upTo, last)
 }
 
-// split returns the pods of a name, one for each life that has values, of what there is under the name.
+// split divides what is recorded under a name into pods, one for each life with values.
 func (p *replica) split(all []life, d *Dump) []*replica {
 	begin, step := float64(d.Start.Unix()), time.Duration(d.Step).Seconds()
 	from := make([]int, 0, len(all)+1)
@@ -183,8 +187,8 @@ func (p *replica) split(all []life, d *Dump) []*replica {
 	return pods
 }
 
-// begins returns the step with which a life begins whose pod was created by a step. That one, and the next where clocks differ, may still
-// have the last scrape of the pod before: it has if what was scraped before goes on, and no counter is lower.
+// begins returns the first step of a life whose pod was created by the step created. That step, and the next one if clocks
+// differ, may still have the last scrape of the previous pod: that is so if its series continue and no counter is lower.
 func (p *replica) begins(created int) int {
 	for i := created; i < created+2; i++ {
 		if !p.goesOn(created, i) {
@@ -194,7 +198,7 @@ func (p *replica) begins(created int) int {
 	return created + 2
 }
 
-// goesOn reports whether the values of a step are those of the process whose values there are before another one.
+// goesOn reports whether the values at a step are of the same process as the last values before another step.
 func (p *replica) goesOn(before, i int) bool {
 	goes := false
 	for at, series := range p.series {
@@ -213,7 +217,7 @@ func (p *replica) goesOn(before, i int) bool {
 	return goes
 }
 
-// within returns a pod with the first and the last of the values within steps, both of them included.
+// within returns a pod with the first and the last value within a range of steps, both included.
 func (p *replica) within(from, upTo int) *replica {
 	one := &replica{name: p.name, engine: p.engine, first: math.MaxInt, last: -1, gone: -MaxSteps, until: p.until}
 	for _, series := range p.series {
@@ -229,9 +233,9 @@ func (p *replica) within(from, upTo int) *replica {
 	return one
 }
 
-// take takes those series of a name that have a value of the life, which may be that of several steps, of which none was of the life before and
-// the last was not of the life after. Some servers begin a counter with their first request: where the life has none of what its name counts, it
-// has one without values, as that is not known.
+// take takes the series of a name that have a value of the life. A value may cover several steps: none of them may be of the
+// previous life, and the last one not of the next life. Some servers create a counter with their first request: if the life
+// lacks a counter that its name has, it gets one without values, since its count is unknown.
 func (p *replica) take(all map[part][]*Series, d *Dump) {
 	p.series = map[part][]*Series{}
 	for at, series := range all {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// missing notes what is not known, and what that costs.
+// missing adds notes on what is unknown, and the consequences.
 func (r *reducer) missing() {
 	f := r.fleet
 	note := func(s Signal, format string, args ...any) {
@@ -83,7 +83,7 @@ func (r *reducer) missing() {
 	}
 }
 
-// missingOfPods notes signals that some pods have and others lack.
+// missingOfPods adds notes on signals that some pods have and others lack.
 func (r *reducer) missingOfPods(note func(s Signal, format string, args ...any)) {
 	for _, s := range []Signal{Waiting, Running, KVCacheUsage, TTFT, TPOT, PromptTokens, GenerationTokens, Prompted, PrefixCacheQueries} {
 		lacking := 0

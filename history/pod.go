@@ -8,32 +8,32 @@ import (
 	"github.com/inferscale/inferscale/internal/enginemetrics"
 )
 
-// A part is a signal, or of a histogram its sum, count or buckets.
+// A part is a signal, or the sum, count or buckets of a histogram.
 type part struct {
 	signal Signal
 	part   Part
 }
 
-// counts reports whether it goes up, and falls where a process begins anew only.
+// counts reports whether it is a counter, which decreases only when a process restarts.
 func (p part) counts() bool {
 	return p.part != Whole || enginemetrics.KindOf(string(p.signal)) == enginemetrics.Counter
 }
 
-// A replica is what a dump has of a pod in one life.
+// A replica is what a dump contains of a pod in one life.
 type replica struct {
 	life
 
 	name      string
 	engine    Engine
 	series    map[part][]*Series
-	first     int // steps with values
+	first     int // first and last step with values
 	last      int
-	gone      int   // last step of the life before, of which values that stand for several steps may be; far back where there is none
-	until     int   // last step before the first value of the life after, or of the dump: until then such values are of this one
-	bornAt    int   // the step at which its counters were zero, first where that is not known
-	known     bool  // whether it is
+	gone      int   // last step of the previous life, to which values that cover several steps may belong; far back if there is none
+	until     int   // last step before the next life, or of the dump: up to it such values belong to this life
+	bornAt    int   // the step at which its counters were zero; first if unknown
+	known     bool  // whether bornAt is known
 	distances []int // steps between two scrapes
-	restarts  []int // steps before which its process began anew
+	restarts  []int // steps before which its process restarted
 	arrived   increase
 
 	relabelled int
@@ -42,15 +42,15 @@ type replica struct {
 
 func (p *replica) keys(s Signal, of Part) []key { return keysOf(p.engine, p.series[part{s, of}]) }
 
-// An increase is what a counter of a pod went up by, by step from the pod's first on: NaN where no value is. span is how
-// many steps that is of.
+// An increase is the increase of a counter of a pod, by step from the pod's first on: NaN at steps without a value. span is
+// the number of steps that each increase covers.
 type increase struct {
 	by   []float64
 	span []uint16
 	any  bool
 }
 
-// increase adds up the parts of a counter. A step counts once all parts that are there have a value.
+// increase adds up the parts of a counter. A step counts if all parts that exist at it have a value.
 func (p *replica) increase(s Signal, of Part) (increase, error) {
 	keys := p.keys(s, of)
 	n := p.last - p.first + 1
@@ -86,7 +86,7 @@ func (p *replica) increase(s Signal, of Part) (increase, error) {
 		}
 		begin := w.first
 		if w.bornAt >= w.first {
-			begin++ // it has no delta
+			begin++ // the first value has no increase
 		}
 		for i := begin; i <= w.last; i++ {
 			need[i-p.first]++
@@ -110,7 +110,7 @@ func (p *replica) increase(s Signal, of Part) (increase, error) {
 	return sum, nil
 }
 
-// walk returns the walk through a counter of the pod. One that begins after the pod was first seen began at zero then: it
+// walk returns the walk through a counter of the pod. A counter that begins after the pod was first seen began at zero: it
 // had not counted anything before.
 func (p *replica) walk(k *key, every int) *walk {
 	first := math.MaxInt
@@ -134,7 +134,7 @@ func (p *replica) walk(k *key, every int) *walk {
 	return w
 }
 
-// tell counts what was odd about a walk, and refuses series that are not the same thing twice.
+// tell counts the irregularities of a walk, and refuses series that are not duplicates of each other.
 func (p *replica) tell(w *walk, s Signal, k *key) error {
 	p.relabelled += w.relabelled
 	p.doubled = p.doubled || w.doubled > 0
@@ -145,7 +145,7 @@ func (p *replica) tell(w *walk, s Signal, k *key) error {
 	return nil
 }
 
-// restarted reports whether the process began anew after a step, up to another, as far as that is known yet.
+// restarted reports whether the process restarted after a step and up to another one, as far as is known yet.
 func (p *replica) restarted(after, upTo int) bool {
 	i, _ := slices.BinarySearch(p.restarts, after+1)
 	return i < len(p.restarts) && p.restarts[i] <= upTo
@@ -155,7 +155,7 @@ func (p *replica) gauge(s Signal) []float64 {
 	return gauge(p.engine, p.keys(s, Whole), p.first, p.last)
 }
 
-// tally counts what was odd about a pod.
+// tally counts the irregularities of a pod.
 func (p *replica) tally(to *Repairs) {
 	to.Restarts += len(p.restarts)
 	to.Relabelled += p.relabelled

@@ -6,8 +6,9 @@ import (
 	"github.com/inferscale/inferscale/calibrate"
 )
 
-// Points returns what each pod said at each scrape, by pod and time, for [calibrate.Fit]. Where an engine counts times per token by
-// request, how many sequences there were is known of the scrapes alone. There are none of Dynamo, whose frontends count for all workers.
+// Points returns the observation of each pod at each scrape, by pod and time, for [calibrate.Fit]. If an engine counts times
+// per token by request, the number of sequences is only known from the scrapes. There are no points for Dynamo, whose
+// frontends count for all workers.
 func (f *Fleet) Points() []calibrate.Point {
 	if f.Engine == Dynamo {
 		return nil

@@ -11,39 +11,39 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Options say which fleet is asked about, and how finely.
+// Options say which fleet to query, and with what step.
 type Options struct {
-	// Model is the value of the label by which the engine names its model. Empty asks for all, and for engines that have no
-	// such label (TGI and LlamaCPP) it must be: Namespace and Match select there.
+	// Model is the value of the label with which the engine names its model. Empty selects all models. It must be empty for
+	// engines without such a label (TGI and LlamaCPP): use Namespace and Match for them.
 	Model string `json:"model"`
 	// Namespace keeps only series with this label namespace.
 	Namespace string `json:"namespace"`
-	// Workload is the Deployment or StatefulSet whose replicas these are, for kube-state-metrics. Without it nothing is
-	// asked of Kubernetes.
+	// Workload is the Deployment or StatefulSet of the replicas, for kube-state-metrics. Without it Kubernetes is not
+	// queried.
 	Workload string `json:"workload"`
-	// Match are more matchers of the engine's series, as job="vllm"; label, = or !=, and a quoted value.
+	// Match are further matchers for the engine's series, such as job="vllm"; label, = or !=, and a quoted value.
 	Match []string `json:"match"`
-	// PodLabel is the label that names a pod; empty means pod.
+	// PodLabel is the label with the name of a pod; empty means pod.
 	PodLabel string `json:"podLabel"`
-	// Router, which may be EPP, asks it for the requests that came too.
+	// Router, which may be EPP, is also queried for the requests that arrived.
 	Router Engine `json:"router"`
-	// Step is the time between two values, in whole seconds; 0 means 15 s. A value is the last one of the step before it,
-	// so that it should be the interval in which Prometheus scrapes.
+	// Step is the time between two values, in whole seconds; 0 means 15 s. A value is the last one of the step before it, so
+	// Step should be Prometheus' scrape interval.
 	Step time.Duration `json:"step"`
 }
 
-// DefaultStep is the time between two values.
+// DefaultStep is the default time between two values.
 const DefaultStep = 15 * time.Second
 
-// bucketSteps is how many steps are between two values of a bucket: buckets are most of what a server exposes, and lengths
+// bucketSteps is the number of steps between two values of a bucket: buckets are most of what a server exposes, and lengths
 // change slowly.
 const bucketSteps = 20
 
-// A Query is one question to Prometheus, for query_range.
+// A Query is one query to Prometheus, for query_range.
 type Query struct {
 	Signal Signal
 	Part   Part
-	Router bool   // of the router, not of a pod that serves
+	Router bool   // to the router, not to a pod that serves requests
 	Expr   string // PromQL
 	Every  int    // steps between two values
 	// Labels are the labels to keep of a series, beside those that name its pod: see [Filler].
@@ -92,8 +92,7 @@ func (o *Options) Validate(e Engine) error {
 	return errs.Err()
 }
 
-// Queries returns what is to be asked about a fleet. An engine is asked for what it has; what it does not have is named by
-// [Reduce].
+// Queries returns the queries for a fleet. They ask for the signals that the engine has; [Reduce] names those that it lacks.
 func Queries(e Engine, o Options) ([]Query, error) {
 	if err := o.Validate(e); err != nil {
 		return nil, err
@@ -105,7 +104,7 @@ func Queries(e Engine, o Options) ([]Query, error) {
 	} {
 		_, counted := e.source(GenerationTokens)
 		if s == Finished && counted || s == Cached && e == VLLM {
-			continue // the histogram counts the same; hits are asked for
+			continue // the histogram counts the same; hits need the query
 		}
 		all = append(all, o.signal(e, s, false)...)
 	}
@@ -123,13 +122,13 @@ func Queries(e Engine, o Options) ([]Query, error) {
 	return all, nil
 }
 
-// signal returns the questions for one signal.
+// signal returns the queries for one signal.
 func (o *Options) signal(e Engine, s Signal, router bool) []Query {
 	found, ok := e.source(s)
 	if !ok {
 		return nil
 	}
-	if s.fleetwide() && len(found.Families) > 1 { // each has a label of its own for the name
+	if s.fleetwide() && len(found.Families) > 1 { // each family has its own label for the name
 		var all []Query
 		for _, f := range found.Families {
 			one := found
@@ -156,7 +155,7 @@ func (o *Options) signal(e Engine, s Signal, router bool) []Query {
 	return []Query{ask(Sum, 1), ask(Count, 1), ask(Bucket, bucketSteps)}
 }
 
-// ask returns one question.
+// ask returns one query.
 func (o *Options) ask(e Engine, s Signal, found enginemetrics.Source, part Part, every int, router bool) Query {
 	suffix := ""
 	if part != Whole {
@@ -168,14 +167,14 @@ func (o *Options) ask(e Engine, s Signal, found enginemetrics.Source, part Part,
 	}
 	window := o.step() * time.Duration(every)
 	if s == CacheBlocks || s.kubernetes() {
-		window = max(window, time.Minute) // kube-state-metrics is often scraped more rarely than servers are
+		window = max(window, time.Minute) // kube-state-metrics is often scraped less often than servers
 	}
-	// A range of Prometheus 2 has both of its ends, so that the value of the step before would stand for one that is missing.
+	// A range of Prometheus 2 includes both of its ends, so the value of the previous step would replace a missing one.
 	expr := fmt.Sprintf("last_over_time(%s[%dms])", o.selector(e, s, found, suffix), (window - time.Millisecond).Milliseconds())
 	return Query{Signal: s, Part: part, Router: router, Every: every, Labels: labels, Expr: expr}
 }
 
-// selector returns the series of a signal.
+// selector returns the PromQL selector of a signal.
 func (o *Options) selector(e Engine, s Signal, found enginemetrics.Source, suffix string) string {
 	var with []string
 	name := ""

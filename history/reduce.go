@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Reduce makes a fleet of a dump. Errors are those of [Dump.Validate], and a [*RefusedError] where no pod, no arrivals or
-// only ambiguous numbers are in it. All else that is missing is in the fleet's notes.
+// Reduce makes a fleet of a dump. Errors are those of [Dump.Validate], and a [*RefusedError] if it has no pods, no arrivals
+// or ambiguous numbers only. Everything else that is missing is in the fleet's notes.
 func Reduce(d *Dump) (*Fleet, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
@@ -65,26 +65,26 @@ func unknown(n int) []float64 {
 	return values
 }
 
-// A reducer is a reduction on its way.
+// A reducer is the state of a reduction.
 type reducer struct {
 	dump  *Dump
 	steps int
 	fleet *Fleet
-	pods  []*replica // that serve requests, by name
-	// workers are Dynamo's, which serve what frontends count, and say nothing of requests.
+	pods  []*replica // pods that serve requests, by name
+	// workers are Dynamo's workers, which serve the requests that frontends count, and report none themselves.
 	workers []*replica
-	// routers are those that count for the fleet.
+	// routers count for the whole fleet.
 	routers []*replica
-	// fleetwide and created are of Kubernetes.
+	// fleetwide has the series of Kubernetes.
 	fleetwide map[Signal][]*Series
 	every     int    // steps between two scrapes
 	seen      []bool // steps at which any pod has a value
 	has       map[Signal]bool
-	lacks     map[Signal]bool // that a pod has not, though others have
-	doubles   float64         // requests in flight where a process began anew
-	baseless  int             // pods of which it is not known what they had counted when they were first seen
-	returned  int             // lives of names that have several
-	unseen    int             // requests that were in flight at the last value of a pod
+	lacks     map[Signal]bool // signals that a pod lacks and others have
+	doubles   float64         // requests in flight when a process restarted
+	baseless  int             // pods whose counts at their first value are unknown
+	returned  int             // lives of names with several lives
+	unseen    int             // requests in flight at the last value of a pod
 }
 
 // collect sorts the series by pod.
@@ -133,7 +133,7 @@ func (r *reducer) collect() error {
 	for _, name := range slices.Sorted(maps.Keys(serving)) {
 		p := serving[name]
 		if p.last < 0 {
-			continue // buckets or a configuration alone say nothing
+			continue // buckets or a configuration alone are not a pod
 		}
 		lives, err := r.lives(kubernetes[name])
 		if err != nil {
@@ -157,8 +157,8 @@ func (r *reducer) collect() error {
 	return nil
 }
 
-// mostSteps is how many steps all pods may have together. A pod has columns as long as the time between its first value and its last, so
-// that a dump of a few bytes could take gigabytes; more are taken where there are as many values.
+// mostSteps is the highest total of steps of all pods. A pod has columns from its first value to its last, so a dump of a
+// few bytes could take gigabytes. More steps are accepted if there are as many values.
 const mostSteps = MaxValues / 16
 
 func (r *reducer) bounded(pods ...[]*replica) error {
@@ -177,7 +177,7 @@ func (r *reducer) bounded(pods ...[]*replica) error {
 	return nil
 }
 
-// presence returns at which steps a pod has a value.
+// presence returns the steps at which a pod has a value.
 func (p *replica) presence() []bool {
 	there := make([]bool, p.last-p.first+1)
 	for _, series := range p.series {
@@ -188,13 +188,13 @@ func (p *replica) presence() []bool {
 			for i := range there {
 				there[i] = there[i] || known(s.at(p.first+i))
 			}
-			break // the others are of the same page
+			break // the other series are from the same page
 		}
 	}
 	return there
 }
 
-// scraped notes at which steps a pod was scraped, and how far these are apart.
+// scraped records the steps at which a pod was scraped, and the distances between them.
 func (r *reducer) scraped(p *replica) {
 	before := -1
 	for i, yes := range p.presence() {
@@ -209,11 +209,11 @@ func (r *reducer) scraped(p *replica) {
 	}
 }
 
-// leastDistances is how many distances between its scrapes tell how often a pod is scraped.
+// leastDistances is the number of distances between scrapes that determines the scrape interval of a pod.
 const leastDistances = 20
 
-// interval finds out how often pods are scraped, by those that were scraped often enough to tell and by all of them together where
-// none was, and counts where they were not.
+// interval finds the scrape interval of pods: from the pods with enough scrapes or, if there is none, from all pods
+// together. It counts the gaps between scrapes.
 func (r *reducer) interval() {
 	var all []int
 	for _, p := range r.pods {
@@ -238,7 +238,7 @@ func (r *reducer) interval() {
 	}
 }
 
-// middle returns the lower median, 0 of nothing.
+// middle returns the lower median, 0 if there are no values.
 func middle(of []int) int {
 	if len(of) == 0 {
 		return 0
@@ -246,7 +246,7 @@ func middle(of []int) int {
 	return slices.Sorted(slices.Values(of))[(len(of)-1)/2]
 }
 
-// births finds out which pods began within the history, with counters at zero, and when.
+// births finds the pods that began within the history, with counters at zero, and when they began.
 func (r *reducer) births() {
 	for _, p := range slices.Concat(r.pods, r.routers) {
 		p.bornAt = p.first
@@ -258,7 +258,7 @@ func (r *reducer) births() {
 		case known(p.created):
 			p.known = p.created >= begin
 		case p.first >= r.every:
-			// Others were scraped just before, so this one was not there.
+			// Others were scraped just before, so this pod did not exist.
 			p.known = slices.Contains(r.seen[max(0, p.first-2*r.every):p.first], true)
 		}
 		if !p.known {
@@ -270,7 +270,7 @@ func (r *reducer) births() {
 		p.bornAt = max(0, p.first-r.every)
 		since := p.readyAt
 		if !known(since) && !slices.Contains(r.seen[max(0, p.first-2*r.every):p.first], true) {
-			since = p.created // nobody was scraped when it came
+			since = p.created // no pod was scraped when it began
 		}
 		if since > begin {
 			p.bornAt = max(0, min(p.bornAt, int((since-begin)/time.Duration(r.dump.Step).Seconds())))
@@ -278,7 +278,7 @@ func (r *reducer) births() {
 	}
 }
 
-// replicas takes the counts of Kubernetes.
+// replicas reads the counts of Kubernetes.
 func (r *reducer) replicas() {
 	f := r.fleet
 	for _, c := range []struct {
@@ -295,7 +295,7 @@ func (r *reducer) replicas() {
 				}
 			}
 		}
-		// A scrape that is missing between two with the same count hides nothing; more is not known.
+		// A missing scrape between two equal counts is filled in; other missing counts stay unknown.
 		last := -1
 		for i, x := range c.to {
 			if !known(x) {
@@ -313,7 +313,7 @@ func (r *reducer) replicas() {
 		return
 	}
 	if f.Engine == Dynamo {
-		return // frontends are no replicas
+		return // frontends are not replicas
 	}
 	for i := range f.Ready {
 		if r.seen[i+1] {
@@ -329,7 +329,7 @@ func (r *reducer) replicas() {
 	}
 }
 
-// starts lists how long replicas took.
+// starts lists the starts of replicas.
 func (r *reducer) starts() {
 	begin := float64(r.dump.Start.Unix())
 	replicas := r.pods

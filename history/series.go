@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// A key is one number of a pod: the same one under all its names and labels, the newest name first.
+// A key is one number of a pod under all its names and labels, the newest name first.
 type key struct {
 	labels   map[string]string
 	variants []variant
 }
 
-// A variant is one of the series that a key was.
+// A variant is one of the series of a key.
 type variant struct {
 	*Series
 
@@ -33,7 +33,7 @@ func (s *Series) at(i int) float64 {
 	return s.Values[i/every]
 }
 
-// span returns the first and the last step with a value of those from one up to another, -1 if there is none.
+// span returns the first and the last step with a value within a range, or -1 if there is none.
 func (s *Series) span(from, upTo int) (first, last int) {
 	every := s.every()
 	if from, upTo = from-s.From, upTo-s.From; upTo < 0 || from >= len(s.Values)*every {
@@ -52,12 +52,12 @@ func (s *Series) span(from, upTo int) (first, last int) {
 	return s.From + i*every, s.From + k*every
 }
 
-// scraped reports whether a series has a value of each scrape: others stand for longer.
+// scraped reports whether a series has a value for each scrape: values of others cover more time.
 func (s *Series) scraped() bool { return s.Signal != CacheBlocks && s.every() == 1 }
 
 func known(x float64) bool { return !math.IsNaN(x) }
 
-// keysOf sorts the series of one signal and part of a pod by what they are parts of.
+// keysOf groups the series of one signal and part of a pod by number.
 func keysOf(e Engine, series []*Series) []key {
 	if len(series) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func keysOf(e Engine, series []*Series) []key {
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		k := by[name]
 		if found.Prefer != "" && k.labels[found.Prefer] != "" && by[nameOf(k.labels, found.Prefer)] != nil {
-			continue // the total has it
+			continue // included in the total
 		}
 		slices.SortStableFunc(k.variants, func(a, b variant) int { return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.From, b.From)) })
 		keys = append(keys, *k)
@@ -89,7 +89,7 @@ func keysOf(e Engine, series []*Series) []key {
 	return keys
 }
 
-// nameOf makes one text of labels, one of them left out. Bounds are numbers: Prometheus 3 writes 5.0 where 2 had written 5.
+// nameOf makes one text of labels, without one of them. Bounds are numbers: Prometheus 3 writes 5.0 where 2 wrote 5.
 func nameOf(labels map[string]string, without string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -105,27 +105,27 @@ func nameOf(labels map[string]string, without string) string {
 	return b.String()
 }
 
-// A walk goes through the values of a counter.
+// A walk iterates over the values of a counter.
 type walk struct {
 	first              int // step of the first value, -1 if there is none
 	last               int // of the last value
-	resets             int // times that it fell
-	relabelled         int // times that it went on in another series
+	resets             int // times that it decreased
+	relabelled         int // times that it continued in another series
 	doubled            int // steps with a value in two series of one name
-	apart              int // of those, how often one cannot be the other, a scrape earlier or later
+	apart              int // of these, those at which one cannot be the other scraped earlier or later
 	delta              func(i int, since int, by float64, reset bool)
-	restarted          func(after, upTo int) bool // whether the process began anew in between, as far as that is known
+	restarted          func(after, upTo int) bool // whether the process restarted in between, as far as is known
 	every              int
 	bornAt, from, upTo int
 }
 
-// counter calls w.delta for each step with a value: by how much the counter went up since the value before, and which step
-// that was. For the first value the step before is w.bornAt if the counter began at zero then, and itself if that is not
-// known: there is no delta then. A counter that falls began anew at zero.
+// counter calls w.delta for each step with a value, with the increase since the previous value and the step of that. For the
+// first value, the counter was zero at w.bornAt, if that is known to be before it; if not, there is no delta. A counter that
+// decreases restarted from zero.
 func (k *key) counter(w *walk) {
 	w.first, w.last = -1, -1
-	// own is the last value of the series itself, and level what all of them have been counted up to: a twin that another
-	// server scraped lags behind, and counts on once it is past that.
+	// own is the last value of the series itself, and level the highest value counted of all series: a duplicate that
+	// another server scraped lags behind, and counts again once it exceeds the level.
 	current, own, level := -1, 0.0, 0.0
 	for i := w.from; i <= w.upTo; i += w.every {
 		at, x := k.pick(current, i)
@@ -156,7 +156,8 @@ func (k *key) counter(w *walk) {
 	}
 }
 
-// pick returns the series to go on with at a step, -1 if none has a value: the one that was, else the first that has.
+// pick returns the series to continue with at a step, -1 if none has a value: the current one, else the first one with a
+// value.
 func (k *key) pick(current, i int) (int, float64) {
 	if current >= 0 {
 		if x := k.variants[current].at(i); known(x) {
@@ -171,7 +172,7 @@ func (k *key) pick(current, i int) (int, float64) {
 	return -1, 0
 }
 
-// compare looks for other series of the same name at a step.
+// compare looks for other series of the same name with a value at a step.
 func (w *walk) compare(k *key, at, i int, x float64) {
 	if len(k.variants) == 1 {
 		return
@@ -192,8 +193,9 @@ func (w *walk) compare(k *key, at, i int, x float64) {
 	}
 }
 
-// gauge returns the values of a gauge: the sum over the parts of the pod, or their mean, of each the first series that has
-// a value or the largest. Where a part that was there before and after has none there is no value.
+// gauge returns the values of a gauge: the sum, or the mean, over the parts of the pod. The value of a part is that of the
+// first series with a value, or the highest one. If a part that existed before and after a step has no value at it, neither
+// has the gauge.
 func gauge(e Engine, keys []key, from, upTo int) []float64 {
 	values := make([]float64, upTo-from+1)
 	counts := make([]uint16, len(values))
@@ -223,7 +225,7 @@ func gauge(e Engine, keys []key, from, upTo int) []float64 {
 				}
 			}
 			if x < 0 {
-				continue // -1 says that there is none
+				continue // -1 means that there is no value
 			}
 			if first < 0 {
 				first = i

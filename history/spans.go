@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// spanPeriods is how many values of a bucket make a span: an hour of 15 s.
+// spanPeriods is the number of bucket values in a span: an hour with 15 s steps.
 const spanPeriods = 12
 
-// spans makes the distributions. Their counts are those of buckets, which are asked for more rarely than the rest; their
-// sums are those of the pods in the same time.
+// spans computes the distributions. The counts are from buckets, which are queried less often than the rest; the sums are
+// those of the pods over the same time.
 func (r *reducer) spans() error {
 	f := r.fleet
 	length := spanPeriods * bucketSteps
@@ -56,7 +56,7 @@ func (s *Span) mixture(of Signal) *Mixture {
 	}
 }
 
-// distribution adds what a pod counted in the buckets of a signal.
+// distribution adds the counts of a pod in the buckets of a signal.
 func (r *reducer) distribution(p *replica, s Signal, length int) error {
 	engines := map[string][]*Series{}
 	for _, series := range p.series[part{s, Bucket}] {
@@ -115,7 +115,7 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 	return nil
 }
 
-// add adds a histogram, and reports whether it had bounds of its own.
+// add adds a histogram, and reports whether no other histogram had its bounds.
 func (m *Mixture) add(c Counted) bool {
 	for i := range *m {
 		into := &(*m)[i]
@@ -136,16 +136,16 @@ func (m *Mixture) add(c Counted) bool {
 	return true
 }
 
-// buckets are those of one engine of a pod.
+// buckets are the buckets of one engine of a pod.
 type buckets struct {
-	from   int // steps: the first of the pod
-	upTo   int // and the last with a value of a bucket
+	from   int // first step of the pod
+	upTo   int // last step with a value of a bucket
 	scale  float64
-	ends   []float64        // of each column, rising
-	deltas []map[int]change // by column, by step
+	ends   []float64        // upper ends of the buckets, ascending
+	deltas []map[int]change // by bucket, by step
 }
 
-// A change is how much a bucket and those below it went up by, since a step.
+// A change is the increase of a cumulative bucket since a step.
 type change struct {
 	since int
 	by    float64
@@ -153,7 +153,7 @@ type change struct {
 
 // read reads one bucket.
 func (b *buckets) read(p *replica, s Signal, k *key) error {
-	end, _ := strconv.ParseFloat(k.labels["le"], 64) // Validate has seen it, and +Inf is read too
+	end, _ := strconv.ParseFloat(k.labels["le"], 64) // Validate has checked it; it parses +Inf too
 	deltas := map[int]change{}
 	w := p.walk(k, k.variants[0].every())
 	w.delta = func(i, since int, by float64, _ bool) { deltas[i] = change{since, by} }
@@ -168,7 +168,7 @@ func (b *buckets) read(p *replica, s Signal, k *key) error {
 	return nil
 }
 
-// each calls f with the histogram of each step that has one, and returns how often bounds changed.
+// each calls f with the histogram of each step that has one, and returns the number of changes of the bounds.
 func (b *buckets) each(f func(i, since int, c Counted)) (changes int) {
 	var before []float64
 	for i := b.from; i <= b.upTo; i++ {
@@ -187,7 +187,7 @@ func (b *buckets) each(f func(i, since int, c Counted)) (changes int) {
 			}
 		}
 		if !whole || len(c.Bounds) == 0 {
-			continue // nothing, or without the bucket that counts all
+			continue // no buckets, or without the bucket for all values
 		}
 		if before != nil && !slices.Equal(before, c.Bounds) {
 			changes++

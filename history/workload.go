@@ -13,15 +13,15 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// mostUnknown is the share of a history whose arrivals may be unknown, to be filled.
+// mostUnknown is the highest share of a history with unknown arrivals that is filled in.
 const mostUnknown = 0.2
 
-// Workload returns the traffic of the fleet, for the simulator: as many requests in each interval as had come, at times
-// within it and of lengths that are drawn from the buckets of the same time, as [Recorded] says. What came in
-// intervals that are not known is taken from their neighbours, in a straight line; filled is how many those are, with those
-// within gaps of more than five minutes, of which only the sum is known.
+// Workload returns the traffic of the fleet, for the simulator. Each interval has as many requests as had arrived, at random
+// times within it, with lengths drawn from the buckets of the same time, see [Recorded]. Unknown intervals are interpolated
+// linearly between their neighbours. filled is the number of those intervals, plus those within gaps of more than five
+// minutes, of which only the sum is known.
 //
-// It is refused where no lengths are known, nothing came, or a fifth of the intervals and more are not known.
+// It returns an error if no lengths are known, if no request arrived, or if more than a fifth of the intervals is unknown.
 func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
 	if !f.lengths() {
 		return nil, 0, &RefusedError{PromptTokens, "the lengths of prompts and answers are not known, so there is no traffic to simulate"}
@@ -44,11 +44,11 @@ func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
 	return w, filled, nil
 }
 
-// leastLengths is how many requests of a time there must be to draw lengths of them alone.
+// leastLengths is the lowest number of requests in a period from which lengths are drawn.
 const leastLengths = 300
 
-// lengthsOf returns the distributions of lengths: of as short a time as has enough requests, and of at most an hour if that
-// has any.
+// lengthsOf returns the distributions of lengths: for periods that are as short as possible with enough requests, or of an
+// hour if that has any requests.
 func (f *Fleet) lengthsOf() (all []LengthsOf) {
 	var now LengthsOf
 	begun := false
@@ -71,7 +71,7 @@ func (f *Fleet) lengthsOf() (all []LengthsOf) {
 	return all
 }
 
-// within sets the means within buckets, of all histograms that have the same ones together.
+// within sets the means within buckets, jointly for all histograms with the same buckets.
 func within(all []LengthsOf, of func(l *LengthsOf) Mixture) {
 	var alike [][]*Counted
 	for i := range all {
@@ -96,8 +96,8 @@ func within(all []LengthsOf, of func(l *LengthsOf) Mixture) {
 	}
 }
 
-// fill puts values on a straight line where there is none, and returns how many those were. Beyond the last known value
-// it stays.
+// fill replaces missing values by linear interpolation, and returns their number. Before the first and after the last known
+// value the value is constant.
 func fill(values []float64) (filled int) {
 	before := -1
 	for i := 0; i <= len(values); i++ {
@@ -123,28 +123,29 @@ func fill(values []float64) (filled int) {
 	return filled
 }
 
-// The requests of one interval are drawn at once, and take memory; all of them take time.
+// The requests of one interval are drawn at once, which takes memory; the total takes time.
 const (
 	mostAtOnce   = 1e7
 	mostRequests = 1e9
 )
 
-// Recorded is traffic of which counts are known by interval, and lengths by the five minutes to an hour that have enough requests.
+// Recorded is traffic with known counts by interval, and known lengths for periods of five minutes to an hour.
 //
-// Within an interval requests come at random times, each alike. Lengths are drawn from the buckets of the time: within one
-// they are as dense as the buckets beside it say, or so that its mean is that of Counted.Means, and so that the mean of all is what it was. No histogram has prompts and answers jointly: their
-// ranks are drawn with Correlation. Each seed draws other times and lengths; the counts are the same.
+// Within an interval requests arrive at uniformly random times. Lengths are drawn from the buckets of the period. Within a
+// bucket, their density follows from the neighbouring buckets, or is such that the mean is that of Counted.Means, and the
+// overall mean is the recorded one. No histogram has prompts and answers jointly: their ranks are drawn with Correlation.
+// Each seed draws other times and lengths; the counts are the same.
 type Recorded struct {
 	Start   time.Time     `json:"start"`
 	Step    time.Duration `json:"step"`
-	Counts  []float64     `json:"counts"` // of each interval; parts of requests are carried on
+	Counts  []float64     `json:"counts"` // of each interval; fractions of requests are carried to the next
 	Lengths []LengthsOf   `json:"lengths"`
-	// Correlation is that of the normal deviates of which a prompt's rank and its answer's are made (a Gaussian copula):
-	// 0 draws them apart from each other, and it is within -1 and 1.
+	// Correlation is the correlation of the normal deviates from which the ranks of a prompt and its answer are computed (a
+	// Gaussian copula): 0 means independent, and it is within -1 and 1.
 	Correlation float64 `json:"correlation"`
 }
 
-// LengthsOf are the distributions from an interval on.
+// LengthsOf has the distributions from an interval on.
 type LengthsOf struct {
 	From             int
 	Prompts, Answers Mixture
@@ -223,7 +224,7 @@ func (w *Recorded) Arrivals(seed uint64) sim.Arrivals {
 	}
 }
 
-// Between returns the traffic of the intervals from one up to another, without it.
+// Between returns the traffic of the intervals from..to, without to.
 func (w *Recorded) Between(from, to int) *Recorded {
 	part := &Recorded{Start: w.Start.Add(time.Duration(from) * w.Step), Step: w.Step, Counts: w.Counts[from:to], Correlation: w.Correlation}
 	for i, l := range w.Lengths {
