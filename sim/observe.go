@@ -89,7 +89,7 @@ func newObserver(e *engine) observer {
 	return o
 }
 
-// counts returns the buckets of a signal, nil if no metric uses it.
+// counts returns the counters of a signal, nil if no metric uses it.
 func (o *observer) counts(s Signal) []int64 {
 	if b := o.histograms[s].bounds; b != nil {
 		return make([]int64, len(b.ends)+1)
