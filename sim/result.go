@@ -38,12 +38,12 @@ type Result struct {
 	Reference int64 `json:"reference,omitempty"`
 
 	// Attainment is the share of Requests, or of Reference if that is more, that met both SLOs; AttainedTTFT and
-	// AttainedTPOT are the shares that met one of them.
+	// AttainedTPOT are the shares that met the one and the other alone.
 	Attainment   float64 `json:"attainment"`
 	AttainedTTFT float64 `json:"attainedTTFT"`
 	AttainedTPOT float64 `json:"attainedTPOT"`
 
-	// ReplicaHours count from the request of a replica until it is gone, starting and draining included, up to the horizon.
+	// ReplicaHours count from the time a replica is asked for until it is gone, starting and draining included, up to the horizon.
 	// Cost is their sum with each type's price. AverageReplicas is replica-hours over the horizon, AverageSpec the average
 	// of the requested count, and PeakReplicas the most replicas that were counted at once.
 	ReplicaHours    float64 `json:"replicaHours"`

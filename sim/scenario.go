@@ -54,13 +54,13 @@ type Type struct {
 	// Role is the part of a request that its replicas process. Types with different roles have counts, starts and costs of
 	// their own.
 	Role Role `json:"role,omitzero"`
-	// Bandwidth of a replica's link for KV caches, in bytes per second in each direction, if there are roles. 0 is no limit.
+	// Bandwidth is that of a replica's link for KV caches, in bytes per second and direction, if there are roles. 0 is no limit.
 	Bandwidth float64 `json:"bandwidth,omitempty"`
 	Cost      float64 `json:"cost"` // of a replica-hour, in any unit; 0 means 1
 	// Weight is the capability of a replica relative to others, by which the router shares out requests; 0 means 1.
 	Weight  float64 `json:"weight"`
 	Initial int32   `json:"initial"` // replicas that are ready when the run begins
-	// Quota is the highest number of replicas; any more wait until one is gone, and cost nothing. 0 is no limit.
+	// Quota is the highest number of replicas; further ones wait until one is gone, and cost nothing. 0 is no limit.
 	Quota   int32   `json:"quota"`
 	Startup Startup `json:"startup"`
 	// CrashesPerHour is how often a ready replica crashes and starts again from Loading. Its requests are sent to others,
