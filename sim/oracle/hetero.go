@@ -178,7 +178,7 @@ func (c Comparison) SavedStarts() int64 { return c.OptimalStarts - c.SequenceSta
 
 // Hetero returns the cheapest placements of a fleet for demands in the unit of its weights, as found by Optimal, and
 // compares them with those of hetero.Fleet.AllocateFor. No placement costs less in any step. Their starts are reported
-// separately; because of them, nobody would run these placements. The errors are those of Optimal.
+// separately, and make these placements impractical. The errors are those of Optimal.
 func Hetero(fleet *hetero.Fleet, demands []float64) (Placements, error) {
 	var p Placements
 	if fleet == nil {
