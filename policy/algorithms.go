@@ -17,7 +17,7 @@ func (b *builder) realtime(s *RealtimeScaler, p place) scaling.Policy {
 	return live(b, p.realtimePaths(b.root), b.realtimeConfig(s, p), realtime.New)
 }
 
-// realtimeConfig returns the configuration that a scaler means, and notes its metrics.
+// realtimeConfig returns the configuration of a realtime scaler and records its metrics.
 func (b *builder) realtimeConfig(s *RealtimeScaler, p place) realtime.Config {
 	at := p.at + "realtime."
 	c := realtime.Kaito(p.within)
@@ -40,7 +40,7 @@ func (b *builder) realtimeConfig(s *RealtimeScaler, p place) realtime.Config {
 		choose(b, &one.Role, m.Role, []realtime.Role{realtime.Both, realtime.UpOnly, realtime.DownVeto}, field+".role")
 		c.Metrics = append(c.Metrics, one)
 		metric.Fill = high
-		if !seen[metric.Name] { // else the constructor says so, and says it better
+		if !seen[metric.Name] { // the constructor reports duplicates, with a better message
 			b.use(metric, ok)
 		}
 		seen[metric.Name] = true
@@ -63,7 +63,7 @@ func (b *builder) rule(r *realtime.Rule, given *ScalerRule, at string) {
 	b.most(given.StabilizationWindowSeconds, 86400, at+"stabilizationWindowSeconds")
 }
 
-// most checks what a constructor does not know: the limits of an LLMAutoScaler.
+// most checks an upper limit that the LLMAutoScaler has and the constructor does not check.
 func (b *builder) most(given *int32, limit int32, path string) {
 	b.errs.Check(given == nil || *given <= limit, path, or(given, 0), fmt.Sprintf("must be at most %d", limit))
 }
@@ -80,7 +80,7 @@ func (b *builder) proportional(s *ProportionalScaler, p place) scaling.Policy {
 	return b.foreseen(policy, s.Forecast, m.Demand, floor, p.at+"proportional.", p.proportionalPaths())
 }
 
-// proportionalConfig returns the configuration that a scaler means, and notes its metrics.
+// proportionalConfig returns the configuration of a proportional scaler and records its metrics.
 func (b *builder) proportionalConfig(s *ProportionalScaler, p place) proportional.Config {
 	at := p.at + "proportional."
 	c := proportional.LLM(p.within)
@@ -138,7 +138,7 @@ func (b *builder) share(r *proportional.Rule, given *ProportionalRule, at string
 	set(&r.MaxStep, given.MaxStep)
 }
 
-// around returns what stands around a scaler.
+// around returns the stabilization and the rate limits around a scaler.
 func (b *builder) around(s *Stabilization, l *RateLimits, at string) (stabilization scaling.Stabilization, limits scaling.RateLimits) {
 	b.stabilization(&stabilization, s, at)
 	b.limits(&limits, l, at)
@@ -191,7 +191,7 @@ func (b *builder) saturation(s *SaturationScaler, p place) scaling.Policy {
 	return single
 }
 
-// saturationConfig returns the configuration that a scaler means, and notes its metrics.
+// saturationConfig returns the configuration of a saturation scaler and records its metrics.
 func (b *builder) saturationConfig(s *SaturationScaler, p place) saturation.SingleConfig {
 	at := p.at + "saturation."
 	c := saturation.SingleConfig{Config: saturation.Defaults(), Bounds: p.within}
@@ -220,17 +220,18 @@ func (b *builder) saturationConfig(s *SaturationScaler, p place) saturation.Sing
 	return c
 }
 
-// Config returns the configuration that the scaler means, without bounds. The scaler must be valid.
+// Config returns the scaler's configuration, without bounds. The scaler must be valid.
 func (s *SaturationScaler) Config() saturation.SingleConfig {
 	return newBuilder("", 0).saturationConfig(s, place{})
 }
 
-// sources returns where the two numbers are read.
+// sources returns the sources of the KV cache usage and of the queue length.
 func (s *SaturationScaler) sources() (kv, queue MetricSource) {
 	return or(s.KVCacheSource, MetricSource{Name: saturation.DefaultKV}), or(s.QueueSource, MetricSource{Name: saturation.DefaultQueue})
 }
 
-// cron returns a timetable. A count above maxReplicas is refused, as it would not be what the timetable says.
+// cron returns a timetable. It refuses a count above maxReplicas, because the target would get fewer replicas than the
+// timetable says.
 func (b *builder) cron(s *CronScaler, p place) cronscale.Scaler {
 	at := p.at + "cron."
 	c := cronscale.Config{Bounds: p.within, Outside: s.Outside}
@@ -257,7 +258,7 @@ func (b *builder) cron(s *CronScaler, p place) cronscale.Scaler {
 	return scaler
 }
 
-// live makes a policy of a configuration. What is wrong with the bounds is reported once, for all of them.
+// live makes a policy from a configuration. Wrong bounds are reported once for all algorithms.
 func live[C, S any, T scaling.Stepper[S]](b *builder, names []rename, c C, construct func(C) (T, error)) scaling.Policy {
 	stepper, err := construct(c)
 	if err != nil {
@@ -267,7 +268,7 @@ func live[C, S any, T scaling.Stepper[S]](b *builder, names []rename, c C, const
 	return scaling.New[S](stepper)
 }
 
-// The profiles by the names that they have now, the default one if none is given.
+// The profiles under their current names. If none is given it is the default profile.
 
 func (s *RealtimeScaler) profile() RealtimeProfile {
 	return cmp.Or(renamed(s.Profile), ProfileKaito)
@@ -279,7 +280,7 @@ func (s *SaturationScaler) profile() SaturationProfile {
 	return cmp.Or(renamed(s.Profile), ProfileDefault)
 }
 
-// renamed returns the name that a profile has now.
+// renamed returns the current name of a profile.
 func renamed[T ~string](profile T) T {
 	switch profile {
 	case "seed":

@@ -37,7 +37,7 @@ type Attainment struct {
 // +kubebuilder:pruning:PreserveUnknownFields
 type ServerDocument []byte //nolint:recvcheck // only decoding needs a pointer
 
-// MarshalJSON writes it as it is.
+// MarshalJSON writes the document unchanged.
 func (d ServerDocument) MarshalJSON() ([]byte, error) {
 	if len(d) == 0 {
 		return []byte("null"), nil
@@ -45,13 +45,13 @@ func (d ServerDocument) MarshalJSON() ([]byte, error) {
 	return bytes.Clone(d), nil
 }
 
-// UnmarshalJSON keeps it as it is.
+// UnmarshalJSON keeps the document unchanged.
 func (d *ServerDocument) UnmarshalJSON(data []byte) error {
 	*d = bytes.Clone(data)
 	return nil
 }
 
-// read takes the document from a node. What JSON cannot have is left out, and missed then.
+// read takes the document from a node. A node that JSON cannot represent is an error.
 func (d *ServerDocument) read(n *yaml.Node) error {
 	var is any
 	if err := n.Decode(&is); err != nil {
@@ -64,7 +64,7 @@ func (d *ServerDocument) read(n *yaml.Node) error {
 	return err
 }
 
-// node is what read takes it from.
+// node returns the document as a YAML node, the inverse of read.
 func (d *ServerDocument) node() *yaml.Node {
 	var n yaml.Node
 	if err := yaml.Unmarshal(*d, &n); err != nil || len(n.Content) == 0 {
@@ -73,22 +73,23 @@ func (d *ServerDocument) node() *yaml.Node {
 	return n.Content[0]
 }
 
-// An AttainmentPlan is what the counts of shadows are replayed with.
+// An AttainmentPlan is the configuration of the replays that judge the replica counts of shadows.
 //
 // +kubebuilder:object:generate=false
 type AttainmentPlan struct {
-	// Capacity is what a replay is told. Its cold start is the server's median, or the default where that is not known.
+	// Capacity is the configuration of a replay. Its cold start is the median of the server's document, or the default if the
+	// document has none.
 	Capacity capacity.Config
-	// Startup is how long a replica takes to be ready; nil is not known.
+	// Startup is how long a replica takes to become ready; nil means unknown.
 	Startup *calibrate.Startup
-	// Reads are the metrics that it takes, each name once.
+	// Reads are the metrics that the replay needs, each name once.
 	Reads []Metric
-	// Warnings say what the server does not tell beyond what was seen.
+	// Warnings name what the server's document does not know beyond the loads that were measured.
 	Warnings []*scaling.FieldError
 }
 
-// ReadAttainment reads an attainment by itself, whose fields are named under a path, strictly: what is not known, or has another
-// type, is an error.
+// ReadAttainment reads an attainment that is a document of its own. Errors name its fields under path. Reading is strict: an
+// unknown field, or one of another type, is an error.
 func ReadAttainment(data []byte, path string) (*Attainment, error) {
 	a := new(Attainment)
 	if err := readPart(data, a, path); err != nil {
@@ -97,8 +98,9 @@ func ReadAttainment(data []byte, path string) (*Attainment, error) {
 	return a, nil
 }
 
-// Attained returns what carries the spec's attainment out, or every field that is wrong, as Plan does; nothing where the spec
-// has none. What reads metrics of the same names beside it, the spec's own scaler and shadows, must read them from the same source.
+// Attained returns the plan for the spec's attainment, or an error with every wrong field, as Plan does. It returns nil if
+// the spec has no attainment. If the spec's own scaler or a shadow reads a metric of the same name, it must read it from the
+// same source.
 func (s *Spec) Attained(at string, shadows []ShadowPlan, otherwise scaling.Bounds) (*AttainmentPlan, error) {
 	if s.Attainment == nil {
 		return nil, nil //nolint:nilnil // there is nothing to carry out
@@ -122,7 +124,7 @@ func (s *Spec) Attained(at string, shadows []ShadowPlan, otherwise scaling.Bound
 		name, why, _ := strings.Cut(unknown, ": ")
 		plan.Warnings = append(plan.Warnings, &scaling.FieldError{Field: field + ".server." + name, Value: "unknown", Rule: "is not known beyond the loads that were seen: " + why})
 	}
-	if b.errs.Err() == nil { // bounds and the interval are Plan's to judge
+	if b.errs.Err() == nil { // Plan checks the bounds and the interval
 		sound := plan.Capacity
 		sound.Bounds = scaling.Bounds{Min: 1, Max: 1}
 		b.add(sound.Validate(), []rename{{"scrape", prefix(at) + "intervalSeconds"}, {"control", prefix(at) + "intervalSeconds"}, {"", field + "."}})
@@ -138,7 +140,7 @@ func (s *Spec) Attained(at string, shadows []ShadowPlan, otherwise scaling.Bound
 		k := slices.IndexFunc(taken, func(old Metric) bool { return old.Name == m.Name })
 		if k >= 0 && !same(taken[k].Source, m.Source) {
 			b.errs.Check(false, m.Field, string(m.Source.Engine), "must be read as "+read(taken, k)+" reads it")
-			break // they all have one source
+			break // all metrics of an attainment have the same source
 		}
 	}
 	if err := b.errs.Err(); err != nil {
@@ -147,7 +149,8 @@ func (s *Spec) Attained(at string, shadows []ShadowPlan, otherwise scaling.Bound
 	return plan, nil
 }
 
-// calibrated returns the server of a document; of one that is wrong, what else can be judged with.
+// calibrated returns the server of a document. If the document is wrong it returns a substitute, so that the other fields can
+// still be checked.
 func (b *builder) calibrated(text ServerDocument, field string) (sim.Server, calibrate.Document) {
 	wrong := func(err error) {
 		for _, e := range fieldErrors(err) {

@@ -15,28 +15,30 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// MaxWindow is the most intervals that a window of the proportional scaler may have: what is in it is stored, and an
-// annotation has room for so much.
+// MaxWindow is the longest window of the proportional scaler, in intervals. The samples in a window are stored, and an
+// annotation has room for this many.
 const MaxWindow = 600
 
-// A Plan is what carries a spec out.
+// A Plan is what is built from a spec: the policy and the metrics that it reads.
 //
 // +kubebuilder:object:generate=false
 type Plan struct {
-	// Policy decides. It has a fresh state.
+	// Policy is the live policy, with a fresh state.
 	Policy scaling.Policy
-	// Kinds names the algorithms of Policy, as realtime+cron.
+	// Kinds names the algorithms of Policy, for example realtime+cron.
 	Kinds string
-	// Layout is Kinds with what stands over and around the algorithms, as realtime+cron+stabilization: policies of two
-	// layouts cannot read each other's states, see loop.CarryOver.
+	// Layout is Kinds together with the layers over the algorithms, for example realtime+cron+stabilization. Policies of
+	// different layouts cannot read each other's states, see loop.CarryOver.
 	Layout string
-	// Metrics are what it reads, in the order of the spec, each name once. None is read if the clock alone decides.
+	// Metrics are the metrics that the policy reads, in the order of the spec, each name once. There are none if the clock
+	// alone decides.
 	Metrics []Metric
-	// Bounds are the fewest and the most replicas.
+	// Bounds are the minimum and the maximum of the replica count.
 	Bounds scaling.Bounds
-	// Interval is how often to decide.
+	// Interval is the time between decisions.
 	Interval time.Duration
-	// Capacity is what the first capacity scaler is told, nil if there is none: the SLO, and how fast a replica is.
+	// Capacity is the configuration of the first capacity scaler, with the SLO and the speed of a replica; nil if there is
+	// none.
 	Capacity *capacity.Config
 }
 
@@ -44,34 +46,35 @@ type Plan struct {
 //
 // +kubebuilder:object:generate=false
 type Metric struct {
-	// Name is that of the scaling.Reading: the family, or the signal.
+	// Name is the name of the scaling.Reading: the metric family, or the signal.
 	Name   string
 	Source MetricSource
-	// Fill is what a missing pod should count in the reading's upper end: the metric's threshold for scaling up, or its
-	// target. Where a metric is read several times it is the highest.
+	// Fill is what a pod that gave no value counts as in the reading's upper end: the metric's threshold for scaling up, or
+	// its target. If several scalers read the metric it is the highest of theirs.
 	Fill float64
-	// Counted says that it is a histogram of the fleet instead of a reading. Those come last.
+	// Counted says that the metric is a histogram of the fleet instead of a reading. Histograms come last.
 	Counted bool
-	// Field is the path of the source, as spec.scaler.realtime.metrics[0].source.
+	// Field is the path of the source, for example spec.scaler.realtime.metrics[0].source.
 	Field string
 }
 
-// Plan returns what carries the spec out, or every field that is wrong, each as a *scaling.FieldError whose path begins
-// with at, as "spec", if it is not empty. Otherwise says which bounds count where the spec has no maxReplicas.
+// Plan builds the plan of the spec, or returns every wrong field, each as a *scaling.FieldError. If at is not empty, the
+// paths begin with it, for example with "spec". The bounds otherwise are used if the spec has neither minReplicas nor
+// maxReplicas.
 //
-// With an error the Plan has the metrics whose sources are in order, and no policy: what is wrong with reading them can
-// be reported together with the rest.
+// With an error the Plan has no policy, but it has the metrics whose sources are valid, so that errors in reading them can be
+// reported together with the rest.
 func (s *Spec) Plan(at string, otherwise scaling.Bounds) (Plan, error) {
 	return s.PlanWith(at, otherwise, nil)
 }
 
-// PlanWith is Plan, with the tuners of what has a capacity to find, one for each: see capacity.Shared. Without them
-// tunings are made inside Decide, which then takes seconds now and then: for simulators alone.
+// PlanWith is Plan with a function that makes a tuner for each capacity scaler, see capacity.Shared. If it is nil, capacity
+// scalers tune inside Decide, which then takes seconds now and then: this is for simulators only.
 func (s *Spec) PlanWith(at string, otherwise scaling.Bounds, tuner func() capacity.Tuner) (Plan, error) {
 	return s.plan(prefix(at), prefix(at)+"scaler.", otherwise, tuner)
 }
 
-// plan is Plan for a scaler that stands elsewhere than in its spec.
+// plan is Plan for a scaler whose path is not below that of its spec.
 func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds, tuner func() capacity.Tuner) (Plan, error) {
 	p := Plan{Interval: s.Interval(), Bounds: otherwise}
 	b := newBuilder(root, p.Interval)
@@ -83,7 +86,7 @@ func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds, tuner func() 
 	}
 	if p.Interval < time.Second || p.Interval > time.Hour {
 		b.errs.Check(false, b.root+"intervalSeconds", int(p.Interval.Seconds()), "must be between 1 and 3600")
-		b.interval = DefaultIntervalSeconds * time.Second // so that it is told once
+		b.interval = DefaultIntervalSeconds * time.Second // so that the wrong interval is reported only once
 	}
 	b.add(where.within.Validate("bounds"), where.boundsPaths())
 	groupings := []string{"Pod", "LeaderWorkerSet", "KaitoWorkspace"}
@@ -106,7 +109,7 @@ func order(last bool) int {
 	return 0
 }
 
-// scrape checks what only goes with some sources.
+// scrape checks the settings that are valid only with some sources.
 func (b *builder) scrape(s *Scrape) {
 	if s == nil {
 		return
@@ -131,12 +134,12 @@ func (b *builder) scrape(s *Scrape) {
 	}
 }
 
-// Interval returns how often to decide.
+// Interval returns the time between decisions.
 func (s *Settings) Interval() time.Duration {
 	return seconds(or(s.IntervalSeconds, DefaultIntervalSeconds))
 }
 
-// prefix returns what stands in front of the fields of what is at a path.
+// prefix returns the prefix of the fields of an object at a path: the path with a dot, or nothing for the root.
 func prefix(at string) string {
 	if at == "" {
 		return ""
@@ -144,15 +147,15 @@ func prefix(at string) string {
 	return at + "."
 }
 
-// A builder gathers what is wrong while it builds.
+// A builder collects errors while it builds.
 type builder struct {
 	root     string // in front of every path, with a dot: "spec.", or nothing
 	interval time.Duration
 	errs     scaling.FieldErrors
 	metrics  []Metric
-	told     map[string]bool // what was reported, by path and rule
-	unread   map[string]bool // paths of numbers that are none
-	wrong    map[string]bool // paths of sources that are not in order
+	told     map[string]bool // errors reported so far, by path and rule
+	unread   map[string]bool // paths of values that could not be parsed
+	wrong    map[string]bool // paths of invalid sources
 	tuner    func() capacity.Tuner
 	work     *capacity.Config // of the first capacity scaler
 }
@@ -161,20 +164,20 @@ func newBuilder(root string, interval time.Duration) *builder {
 	return &builder{root: root, interval: interval, told: make(map[string]bool), unread: make(map[string]bool), wrong: make(map[string]bool)}
 }
 
-// A place is where a scaler stands.
+// A place is the position of a scaler in a document.
 type place struct {
 	at     string // its path, with a dot
-	bounds string // the path of what has its bounds, with a dot
+	bounds string // the path of the object that has its bounds, with a dot
 	within scaling.Bounds
-	known  bool // whether the document has the bounds, not its reader
+	known  bool // whether the bounds are from the document, not from its reader
 }
 
-// given takes bounds that stand in the document.
+// given sets the bounds to those of the document.
 func (p *place) given(least *int32, most int32) {
 	p.within, p.known = scaling.Bounds{Min: or(least, DefaultMinReplicas), Max: most}, true
 }
 
-// composite composes what a scaler has. It returns nothing of use if there is anything wrong.
+// composite composes the parts of a scaler. If there is any error, its results must not be used.
 func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algorithms, layout string) {
 	var members []scaling.Member
 	var kinds, layers []string
@@ -248,7 +251,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 	return policy, strings.Join(slices.Compact(kinds), "+"), strings.Join(slices.Compact(layers), "+")
 }
 
-// compose returns the highest of members, and no less than the timetable if there is one.
+// compose returns the policy that asks for the highest count of members, with the timetable, if there is one, as the floor.
 func compose(members []scaling.Member, timetable cronscale.Scaler, timed bool, within scaling.Bounds) (scaling.Policy, error) {
 	var policy scaling.Policy
 	var err error
@@ -266,8 +269,8 @@ func compose(members []scaling.Member, timetable cronscale.Scaler, timed bool, w
 	return policy, err
 }
 
-// Name returns the name of a scaler that has none: that of its algorithm and profile, as realtime/kaito, or of its
-// algorithms, as realtime+cron.
+// Name returns the name of a scaler that was given none: its algorithm and profile, for example realtime/kaito, or its
+// algorithms, for example realtime+cron.
 func (c *Composite) Name() string {
 	var kinds []string
 	var profile string
@@ -295,8 +298,8 @@ func (c *Composite) Name() string {
 	return strings.Join(kinds, "+")
 }
 
-// use notes a metric that a scaler reads. Two scalers may read one metric; a missing pod then counts as the higher of
-// what each would have it count. Whether its source is in order was found out before.
+// use records a metric that a scaler reads; ok says whether its source is valid. If several scalers read one metric, its Fill
+// is the highest of theirs.
 func (b *builder) use(m Metric, ok bool) {
 	b.wrong[m.Field] = !ok
 	for i := range b.metrics {
@@ -317,14 +320,14 @@ func (b *builder) decimal(d Decimal, path string) float64 {
 	return f
 }
 
-// setDecimal reads a number that is given.
+// setDecimal reads a number, if it is given.
 func (b *builder) setDecimal(to *float64, given *Decimal, path string) {
 	if given != nil {
 		*to = b.decimal(*given, path)
 	}
 }
 
-// choose sets the one of all whose name is given.
+// choose assigns the element of all that has this name.
 func choose[T fmt.Stringer](b *builder, to *T, name string, all []T, path string) {
 	if name == "" {
 		return
@@ -337,10 +340,10 @@ func choose[T fmt.Stringer](b *builder, to *T, name string, all []T, path string
 	}
 }
 
-// oneOf writes a, b or c.
+// oneOf returns "a, b or c".
 func oneOf[T any](all []T) string { return listed(all, " or ") }
 
-// listed writes all with a word before the last.
+// listed joins all with commas, and with a word before the last.
 func listed[T any](all []T, word string) string {
 	names := make([]string, len(all))
 	for i, v := range all {
@@ -374,5 +377,5 @@ func setSeconds(to *time.Duration, given *int32) {
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
-// unbounded is what documents without bounds are checked within.
+// unbounded returns the bounds with which documents without bounds are checked.
 func unbounded() scaling.Bounds { return scaling.Bounds{Max: math.MaxInt32} }

@@ -126,12 +126,12 @@ type CapacitySource struct {
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 }
 
-// Servers returns the names of the servers that are known.
+// Servers returns the names of the known servers.
 func Servers() []string {
 	return []string{"qwen3-32b-2xh100", "llama2-70b-8xa100", "llama2-70b-4xh100", "llama2-70b-8xh100"}
 }
 
-// knownServer returns what is known of a server; of others, nothing.
+// knownServer returns the server of a name; ok is false if the name is unknown.
 func knownServer(name string) (v sim.Server, ok bool) {
 	switch name {
 	case "qwen3-32b-2xh100":
@@ -163,7 +163,7 @@ func (b *builder) capacity(s *CapacityScaler, p place) scaling.Policy {
 	return b.foreseen(policy, s.Forecast, capacity.Demand, floor, p.at+"capacity.", names)
 }
 
-// capacityConfig returns the configuration that a scaler means, and notes its metrics.
+// capacityConfig returns the configuration of a capacity scaler and records its metrics.
 func (b *builder) capacityConfig(s *CapacityScaler, p place) capacity.Config {
 	at := p.at + "capacity."
 	server, known := knownServer(s.Server.Name)
@@ -180,7 +180,7 @@ func (b *builder) capacityConfig(s *CapacityScaler, p place) capacity.Config {
 		missing := g.BaseMicroseconds == nil || g.PrefillTokenMicroseconds == nil || g.MaxSeqs == nil || g.TokenBudget == nil || g.KVTokens == nil
 		b.errs.Check(!missing, at+"server", "", "must have a name, or baseMicroseconds, prefillTokenMicroseconds, maxSeqs, tokenBudget and kvTokens")
 		if missing {
-			server = sim.Qwen32B() // for what else there is to be judged
+			server = sim.Qwen32B() // so that the other fields can still be checked
 		}
 	}
 	micro(&server.Base, s.Server.BaseMicroseconds, "baseMicroseconds", 3.6e9)
@@ -199,7 +199,7 @@ func (b *builder) capacityConfig(s *CapacityScaler, p place) capacity.Config {
 	return c
 }
 
-// worked returns the configuration for a server under an SLO, and notes its metrics.
+// worked returns the configuration for a server and an SLO, and records its metrics.
 func (b *builder) worked(want CapacitySLO, from *CapacitySource, server sim.Server, p place, at string) capacity.Config {
 	slo := sim.SLO{TTFT: b.time(want.TTFTSeconds, at+"slo.ttftSeconds"), TPOT: b.time(want.TPOTSeconds, at+"slo.tpotSeconds")}
 	c := capacity.For(p.within, slo, server)
@@ -218,17 +218,17 @@ func (b *builder) worked(want CapacitySLO, from *CapacitySource, server sim.Serv
 	return c
 }
 
-// time reads seconds with a fraction. What is above any limit stays above it.
+// time reads seconds with a fraction: above 0 and at most 3600.
 func (b *builder) time(d Decimal, path string) time.Duration {
 	s := b.decimal(d, path)
 	if b.unread[path] {
-		return time.Second // told already
+		return time.Second // already reported
 	}
 	b.errs.Check(s > 0 && s <= 3600, path, d.String(), "must be above 0 and at most 3600")
 	return time.Duration(max(1, min(s, 3600)*1e9))
 }
 
-// capacityPaths leads to what is at at, as "spec.scaler.capacity.".
+// capacityPaths returns the renames for a capacity scaler, for example at "spec.scaler.capacity.".
 func (p *place) capacityPaths(root string) []rename {
 	at := p.at + "capacity."
 	return append(p.boundsPaths(),
@@ -240,9 +240,9 @@ func (p *place) capacityPaths(root string) []rename {
 	)
 }
 
-// CapacityOf returns the scaler of a document that means a configuration, with all times of the server written out. Bounds,
-// scrapes, decisions and the router are no part of it. A cold start is rounded up to a second, the times of a step to nine
-// places of a microsecond.
+// CapacityOf returns the document's scaler for a configuration, with all times of the server written out. It does not have
+// the bounds, the intervals of scrapes and decisions, or the router. A cold start is rounded up to whole seconds, and the
+// step times are rounded to nine decimals of a microsecond.
 func CapacityOf(c capacity.Config) *CapacityScaler {
 	c.ColdStart = (c.ColdStart + time.Second - 1).Truncate(time.Second)
 	slo := CapacitySLO{TTFTSeconds: decimal(c.SLO.TTFT.Seconds()), TPOTSeconds: decimal(c.SLO.TPOT.Seconds())}

@@ -23,8 +23,8 @@ type member struct {
 	required bool
 }
 
-// members returns the fields of a struct. Embedded structs are part of it. As with an API server, a field must be given
-// unless it has omitempty.
+// members returns the fields of a struct, with those of embedded structs. As with an API server, a field is required unless
+// it has omitempty.
 func members(t reflect.Type) []member {
 	var all []member
 	for i := range t.NumField() {
@@ -43,18 +43,18 @@ func members(t reflect.Type) []member {
 	return all
 }
 
-// optional reports whether a field may be left out of a document that is no LLMAutoScaler: there is no target then,
-// bounds are those of whoever reads it, and profiles have metrics.
+// optional reports whether a field may be left out of a document that is not an LLMAutoScaler. Such a document has no target,
+// its bounds can come from its reader, and profiles have default metrics.
 func optional(name string) bool {
 	return name == "scaleTargetRef" || name == "maxReplicas" || name == "metrics"
 }
 
-// into reads a node into what a pointer points to.
+// into decodes a node; to is a pointer to the result.
 func (r *reader) into(n *yaml.Node, to any, field string) {
 	r.decode(n, reflect.ValueOf(to).Elem(), field)
 }
 
-// decode reads a node into v, where there is something to read; v keeps what it has if it cannot be read.
+// decode decodes a node into v. If the node cannot be read, v keeps its value.
 func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 	switch t := v.Type(); {
 	case t == reflect.TypeFor[yaml.Node]():
@@ -89,10 +89,10 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 		p := reflect.New(t.Elem())
 		before := len(r.errs)
 		if r.decode(n, p.Elem(), field); p.Elem().Kind() != reflect.Struct && len(r.errs) > before {
-			return // what is no number is not 0: that would break other rules, which nobody broke
+			return // a wrong number stays unset: as 0 it could break other rules too
 		}
 		v.Set(p)
-	case t == reflect.TypeFor[Shadow](): // an API server takes any that is written in full
+	case t == reflect.TypeFor[Shadow](): // an API server accepts any shadow that is written in full
 		strict := r.strict
 		r.strict = false
 		r.structure(n, v, field)
@@ -145,7 +145,7 @@ func (r *reader) list(n *yaml.Node, v reflect.Value, field string) {
 	}
 }
 
-// placed notes the lines of what is read elsewhere.
+// placed records the lines of a node that another reader decodes.
 func (r *reader) placed(n *yaml.Node, field string) {
 	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
 		path := join(field, printable.Cut(n.Content[i].Value, mostShown))
@@ -179,7 +179,7 @@ func (r *reader) labels(n *yaml.Node, v reflect.Value, field string) {
 
 const octalRule = "must not begin with 0, as YAML counts by eights then"
 
-// octal reports whether a number without quotes begins with 0: to an API server 010 is 8.
+// octal reports whether a number without quotes begins with 0: an API server reads 010 as 8.
 func octal(n *yaml.Node) bool {
 	tag := n.ShortTag()
 	return (tag == "!!int" || tag == "!!float") && regexp.MustCompile(`^[-+]?0[0-9_]`).MatchString(n.Value)
@@ -231,7 +231,7 @@ func (r *reader) scalar(n *yaml.Node, v reflect.Value, field string) {
 	}
 }
 
-// wholeRule returns what a whole number must be: seconds have no unit behind them, but in their name.
+// wholeRule returns the rule for a whole number. Seconds are written without a unit: the unit is in the field's name.
 func wholeRule(field, value string) string {
 	if !strings.HasSuffix(field, "Seconds") {
 		return "must be a whole number of at most 2147483647"
@@ -267,7 +267,8 @@ func (r *reader) decimal(n *yaml.Node, v reflect.Value, field string) {
 
 func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
 
-// encode returns the node that decode reads v from. What is not given is left out, and so is a dry run that is none.
+// encode returns v as a node, the inverse of decode. Fields that are not given are left out, and so are dryRun and paused if
+// false.
 func encode(v reflect.Value) *yaml.Node {
 	switch v := v.Interface().(type) {
 	case yaml.Node:

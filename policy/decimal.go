@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// DecimalPattern is what the text of a Decimal looks like: digits, and at most nine of them behind a point.
+// DecimalPattern is the pattern of a Decimal's text: digits, at most nine of them after the decimal point.
 const DecimalPattern = `^[0-9]{1,12}(\.[0-9]{1,9})?$`
 
 // A Decimal is a number that is not negative and can have a fraction: 40, or "0.9". In JSON it is a whole number or
@@ -25,10 +25,10 @@ type Decimal struct { //nolint:recvcheck // only decoding needs a pointer
 	text string `json:"-"`
 }
 
-// NewDecimal returns the Decimal that a text is; whether it is one is said by Float.
+// NewDecimal returns the Decimal with a text. Float tells whether the text is a valid number.
 func NewDecimal(text string) Decimal { return Decimal{text} }
 
-// decimal returns the Decimal of a number, to nine places.
+// decimal returns the Decimal of a number, rounded to nine decimals.
 func decimal(v float64) Decimal {
 	text := strconv.FormatFloat(v, 'f', 9, 64)
 	return Decimal{strings.TrimSuffix(strings.TrimRight(text, "0"), ".")}
@@ -37,7 +37,7 @@ func decimal(v float64) Decimal {
 // String returns the text.
 func (d Decimal) String() string { return d.text }
 
-// Float returns the number, or an error if the text is none.
+// Float returns the number, or an error if the text is not a valid number.
 func (d Decimal) Float() (float64, error) {
 	if ok, err := regexp.MatchString(DecimalPattern, d.text); !ok || err != nil {
 		return 0, fmt.Errorf("%q: must be a number that is not negative, as 40 or \"0.9\"", d.text)

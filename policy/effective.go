@@ -15,8 +15,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Effective returns a document with the policy alone and every number that is in force, whether given or from a profile.
-// Read reads it as the same policy. The policy must be valid.
+// Effective returns a document with this policy only, in which every number that is in force is written out, whether given or
+// from a profile. Read reads it as the same policy. The policy must be valid.
 func (p *Policy) Effective() ([]byte, error) {
 	if _, err := p.Build(unbounded()); err != nil {
 		return nil, err
@@ -174,7 +174,8 @@ func (z TimeZone) inForce() TimeZone {
 	return cmp.Or(z, zone.Default)
 }
 
-// sourceInForce names what is read. The port and the path that an engine has are known to those who read pods.
+// sourceInForce writes out the defaults of a source. The default port and path of an engine are not among them: only the
+// packages that read pods know these.
 func sourceInForce(s MetricSource) MetricSource {
 	if s.Signal == "" && s.Name == "" {
 		s.Name = DefaultMetricName
@@ -201,7 +202,7 @@ func limitsInForce(l scaling.RateLimits) *RateLimits {
 	return &RateLimits{Up: one(l.Up), Down: one(l.Down)}
 }
 
-// number returns what was given, as it was written, or else what a profile has.
+// number returns the given number as it was written, or else the profile's.
 func number(given *Decimal, otherwise float64) *Decimal {
 	if given != nil {
 		return given
@@ -209,7 +210,7 @@ func number(given *Decimal, otherwise float64) *Decimal {
 	return pointer(decimal(otherwise))
 }
 
-// whole returns whole seconds, which is all that a profile has.
+// whole returns whole seconds: no profile has fractions of them.
 func whole(d time.Duration) *int32 { return pointer(int32(d / time.Second)) }
 
 func pointer[T any](v T) *T { return &v }

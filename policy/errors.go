@@ -18,9 +18,9 @@ import (
 // +kubebuilder:object:generate=false
 type PositionError struct {
 	File string
-	Line int // counted from 1; 0 where it is about the file as a whole
-	// FieldError has the path from the beginning of the file, as in policies[0].realtime.scaleUpRule.scaleStep. A nil Value is a
-	// field that is not there.
+	Line int // counted from 1; 0 if the error is about the whole file
+	// FieldError has the path from the root of the file, for example policies[0].realtime.scaleUpRule.scaleStep. A nil Value
+	// means that the field is missing.
 	scaling.FieldError
 }
 
@@ -42,10 +42,10 @@ func (e *PositionError) Error() string {
 // Unwrap returns the scaling.FieldError.
 func (e *PositionError) Unwrap() error { return &e.FieldError }
 
-// mostShown is how many bytes of a value an error shows.
+// mostShown is the maximum number of bytes of a value that an error shows.
 const mostShown = 80
 
-// shown returns how a node stands in an error.
+// shown returns how an error shows a node.
 func shown(n *yaml.Node) any {
 	switch {
 	case n == nil:
@@ -64,19 +64,19 @@ func shown(n *yaml.Node) any {
 	return printable.Plain(printable.Cut(n.Value, mostShown))
 }
 
-// report notes an error.
+// report records an error.
 func (r *reader) report(line int, field string, value any, rule string) {
 	r.failed[field] = true
 	r.errs = append(r.errs, &PositionError{File: r.file, Line: line, FieldError: scaling.FieldError{Field: field, Value: value, Rule: rule}})
 }
 
-// wrong notes an error of a node.
+// wrong records an error about a node.
 func (r *reader) wrong(n *yaml.Node, field, rule string) { r.report(n.Line, field, shown(n), rule) }
 
-// missing notes that a field is not there.
+// missing records that a field is missing.
 func (r *reader) missing(n *yaml.Node, field string) { r.report(n.Line, field, nil, "must be given") }
 
-// fieldErrors takes joined errors apart. One that is about no field is about the whole.
+// fieldErrors splits joined errors. An error without a field becomes a FieldError with an empty path.
 func fieldErrors(err error) (all []*scaling.FieldError) {
 	var joined interface{ Unwrap() []error }
 	var field *scaling.FieldError
@@ -94,7 +94,7 @@ func fieldErrors(err error) (all []*scaling.FieldError) {
 	return all
 }
 
-// line returns the line of a field, or of what is nearest around it.
+// line returns the line of a field or, if that is unknown, of the nearest enclosing field.
 func (r *reader) line(path string) int {
 	for ; path != ""; path = parent(path) {
 		if line, ok := r.lines[path]; ok {
@@ -104,7 +104,7 @@ func (r *reader) line(path string) int {
 	return 0
 }
 
-// hasFailed reports whether a field, or what is around it, could not be read.
+// hasFailed reports whether a field, or one that encloses it, could not be read.
 func (r *reader) hasFailed(path string) bool {
 	for ; path != ""; path = parent(path) {
 		if r.failed[path] {
@@ -114,7 +114,7 @@ func (r *reader) hasFailed(path string) bool {
 	return false
 }
 
-// parent returns the path of what is around a field: a[1].b is in a[1], and that in a.
+// parent returns the path of the enclosing field: a[1] for a[1].b, and a for a[1].
 func parent(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }
 
 func join(field, name string) string {
@@ -129,7 +129,7 @@ func join(field, name string) string {
 
 const maxErrors = 100
 
-// err returns all errors in the order of their lines, or so many of them.
+// err returns the errors in the order of their lines, at most maxErrors of them.
 func (r *reader) err() error {
 	slices.SortStableFunc(r.errs, func(a, b error) int { return cmp.Compare(lineOf(a), lineOf(b)) })
 	if more := len(r.errs) - maxErrors; more > 0 {

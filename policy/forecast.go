@@ -15,7 +15,7 @@ type Forecast struct {
 	TimeZone TimeZone `json:"timeZone,omitempty"`
 }
 
-// foreseen puts the floor that is given, if any, over base, which is nil if there is anything wrong with it.
+// foreseen puts the forecast's floor, if there is one, over base. base is nil if it has errors.
 func (b *builder) foreseen(base scaling.Policy, f *Forecast, source forecast.Source, c forecast.Config, at string, names []rename) scaling.Policy {
 	if f == nil {
 		return base

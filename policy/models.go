@@ -22,42 +22,43 @@ const (
 	AlgorithmHetero     = "hetero"
 )
 
-// DefaultModelInterval is the time between two decisions on a model that says nothing about it.
+// DefaultModelInterval is the time between two decisions on a model that sets no interval.
 const DefaultModelInterval = DefaultIntervalSeconds * time.Second
 
-// A Model is served by variants that are decided on together: an entry of a document with models, as ReadModels reads it.
+// A Model is served by several variants, and one decision sets the counts of all of them. It is an entry of a document that
+// ReadModels reads.
 //
 // +kubebuilder:object:generate=false
 type Model struct {
-	// Name tells it from the others of its namespace.
+	// Name is unique in its namespace.
 	Name string `json:"name"`
-	// Namespace is that of its variants.
+	// Namespace is the namespace of its variants.
 	Namespace string `json:"namespace"`
 	// Algorithm is saturation or hetero.
 	// +kubebuilder:validation:Enum=saturation;hetero
 	Algorithm string `json:"algorithm"`
-	// Interval is the time between two decisions, as 15s, which it is if unset: from 1s to 1h.
+	// Interval is the time between two decisions, from 1s to 1h. If unset it is 15s.
 	Interval time.Duration `json:"interval,omitempty"`
-	// DryRun decides, reports and writes nothing to the targets.
+	// DryRun decides and reports, but writes nothing to the targets.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Variants are the workloads that serve the model.
 	// +kubebuilder:validation:MinItems=1
 	Variants []Variant `json:"variants"`
-	// Saturation says how to decide by what the replicas have to spare. If unset everything is as by default.
+	// Saturation configures the algorithm saturation. If unset, everything has its default.
 	Saturation *VariantSaturation `json:"saturation,omitempty"`
-	// Hetero says how to place a total. It must be given with algorithm hetero.
+	// Hetero says how to distribute a total over the variants. It must be given with algorithm hetero.
 	Hetero *Placement `json:"hetero,omitempty"`
 }
 
-// A Variant is one workload that serves a model. Its name is that of its target.
+// A Variant is one workload that serves a model. It has the name of its target.
 //
 // +kubebuilder:object:generate=false
 type Variant struct {
-	// Target is what is scaled, in the model's namespace.
+	// Target is the workload to scale, in the model's namespace.
 	Target ScaleTargetReference `json:"target"`
-	// Cost is that of a replica, in any unit that all variants share: above 0.
+	// Cost is the cost of a replica, above 0, in any unit that all variants share.
 	Cost float64 `json:"cost"`
-	// Capacity is that of a replica, in any unit that all variants share: above 0. Only saturation looks at it. If unset
+	// Capacity is the capacity of a replica, above 0, in any unit that all variants share. Only saturation uses it. If unset
 	// it is 1.
 	Capacity *float64 `json:"capacity,omitempty"`
 	// Min is the fewest replicas.
@@ -71,7 +72,7 @@ type Variant struct {
 	Port NumberOrName `json:"port,omitempty"`
 }
 
-// A VariantSaturation says how to decide by what the replicas have to spare.
+// A VariantSaturation decides by the spare KV cache and queue capacity of the replicas.
 //
 // +kubebuilder:object:generate=false
 type VariantSaturation struct {
@@ -89,25 +90,25 @@ type ConfigMapReference struct {
 	ConfigMap string `json:"configMap"`
 }
 
-// A Placement says how many replicas a model has, and how variants share them.
+// A Placement says how many replicas a model has, and how they are distributed over its variants.
 //
 // +kubebuilder:object:generate=false
 type Placement struct {
-	// ExpansionRate is by how much the next batch of a variant is larger than the last. If unset it is 2; up to 1 the
-	// cheapest variant fills up first.
+	// ExpansionRate is the factor by which each batch of a variant is larger than the one before. If unset it is 2. With 1 or
+	// less the cheapest variant is filled up first.
 	// +kubebuilder:validation:Minimum=0
 	ExpansionRate *float64 `json:"expansionRate,omitempty"`
-	// Exchanges are the replicas that may move from one variant to another in one decision: a number, or unlimited. If
-	// unset it is 0.
+	// Exchanges is how many replicas one decision may move from one variant to another: a number, or unlimited. If unset it is
+	// 0.
 	Exchanges NumberOrName `json:"exchanges,omitempty"`
-	// WhenReady exchanges only while every replica is ready.
+	// WhenReady allows exchanges only while every replica is ready.
 	WhenReady bool `json:"whenReady,omitempty"`
-	// Total is the scaler, or the spec, that says how many replicas all variants have together. Capacity takes them for
-	// replicas of one server, the mean of what runs.
+	// Total is the scaler, or the spec, that decides how many replicas all variants have together. A capacity scaler treats
+	// them as replicas of one kind: the mean of those that run.
 	Total Policy `json:"total"`
 }
 
-// A NumberOrName is a whole number or a name, as 8000 or http.
+// A NumberOrName is a whole number or a name, for example 8000 or http.
 //
 // +kubebuilder:object:generate=false
 type NumberOrName string
@@ -115,11 +116,11 @@ type NumberOrName string
 // String returns "namespace/name".
 func (m *Model) String() string { return m.Namespace + "/" + m.Name }
 
-// Build returns what decides on the variants, with a fresh state: a [*saturation.Group] or a [*hetero.Group]. The targets
-// have the names of the variants. Of a model that is put together in Go an error names every field that is wrong.
+// Build returns the group that decides on the variants, with a fresh state: a [*saturation.Group] or a [*hetero.Group]. Its
+// targets have the names of the variants. For a model that was made in Go, the error names every wrong field.
 func (m *Model) Build() (scaling.Group, error) { return m.BuildWith(nil) }
 
-// BuildWith is Build, with the tuners of what has a capacity to find, see Spec.PlanWith.
+// BuildWith is Build with a function that makes tuners, see Spec.PlanWith.
 func (m *Model) BuildWith(tuner func() capacity.Tuner) (scaling.Group, error) {
 	var e scaling.FieldErrors
 	for i := range m.Variants {
@@ -167,7 +168,7 @@ func (m *Model) place(tuner func() capacity.Tuner) (scaling.Group, error) {
 	return group, nil
 }
 
-// Metrics returns the metrics that the algorithm reads of the pods.
+// Metrics returns the metrics that the algorithm reads from the pods.
 func (m *Model) Metrics() []Metric {
 	if m.Algorithm == AlgorithmHetero {
 		if m.Hetero == nil {
@@ -183,7 +184,7 @@ func (m *Model) saturation() *SaturationScaler {
 	return &cmp.Or(m.Saturation, &VariantSaturation{}).SaturationScaler
 }
 
-// exchanges returns how many there may be, and whether that is a number.
+// exchanges returns the parsed limit; ok is false if it is neither unlimited nor a number.
 func (p *Placement) exchanges() (int32, bool) {
 	if p.Exchanges == "unlimited" {
 		return hetero.Unlimited, true
@@ -192,8 +193,8 @@ func (p *Placement) exchanges() (int32, bool) {
 	return int32(n), err == nil || p.Exchanges == ""
 }
 
-// ReadModels reads a document with models, strictly, as Read reads policies. The error joins everything that is wrong,
-// each a [*PositionError]; file is the name of the document in them.
+// ReadModels reads a document with models, as strictly as Read reads policies. file is the name of the document in errors.
+// The error joins all errors, each a [*PositionError].
 //
 //	models:
 //	  - name: meta/llama-70b            # as in the keys of the thresholds, modelID#namespace
@@ -223,10 +224,10 @@ func ReadModels(data []byte, file string) ([]Model, error) {
 	return d.Models, nil
 }
 
-// models reports what the rules say of models, and gives them their intervals.
+// models checks the models against the rules, and sets their default intervals.
 func (r *reader) models(all []Model) {
 	var e scaling.FieldErrors
-	taken := map[string]string{} // where it is, by what there may be once
+	taken := map[string]string{} // where each value that must be unique was first used
 	unique := func(is, at, field, value, rule string) {
 		if first, has := taken[is]; has {
 			e.Check(false, at+field, value, rule+": "+first+" has it")
@@ -266,7 +267,7 @@ func (r *reader) models(all []Model) {
 	}
 }
 
-// check notes what is wrong with a model at a path.
+// check records what is wrong with the model, which is at a path.
 func (m *Model) check(at string, e *scaling.FieldErrors) {
 	e.Check(m.Name != "", at+".name", m.Name, "must not be empty")
 	e.Check(printable.Is(m.Name), at+".name", m.Name, printable.Rule)
@@ -293,7 +294,7 @@ func (m *Model) check(at string, e *scaling.FieldErrors) {
 	}
 }
 
-// checkAlgorithm notes what is wrong with the algorithm, and with what is said of it, at a path with a dot.
+// checkAlgorithm records what is wrong with the algorithm and its configuration. The path at ends in a dot.
 func (m *Model) checkAlgorithm(at string, e *scaling.FieldErrors) {
 	algorithms := []string{AlgorithmSaturation, AlgorithmHetero}
 	known := slices.Contains(algorithms, m.Algorithm)
@@ -317,7 +318,7 @@ func (m *Model) checkAlgorithm(at string, e *scaling.FieldErrors) {
 	}
 }
 
-// check notes what is wrong with a variant at a path.
+// check records what is wrong with the variant, which is at a path.
 func (v *Variant) check(at, algorithm string, e *scaling.FieldErrors) {
 	t := v.Target
 	e.Check(regexp.MustCompile(`^[^/]+(/[^/]+)?$`).MatchString(t.APIVersion), at+".target.apiVersion", t.APIVersion, `must be "version" or "group/version"`)
@@ -328,7 +329,7 @@ func (v *Variant) check(at, algorithm string, e *scaling.FieldErrors) {
 	e.Check(v.Port == "" || v.Port.isPort(), at+".port", printable.Plain(v.Port), "must be a number from 1 to 65535 or the name of a container's port")
 }
 
-// checkNumbers notes what is wrong with what the algorithm is told of a variant at a path.
+// checkNumbers records what is wrong with the variant's cost, capacity and bounds.
 func (v *Variant) checkNumbers(at, algorithm string, e *scaling.FieldErrors) {
 	e.Check(v.Cost > 0 && v.Cost <= hetero.MaxCost, at+".cost", v.Cost, "must be a number above 0")
 	if v.Capacity != nil {
@@ -340,7 +341,7 @@ func (v *Variant) checkNumbers(at, algorithm string, e *scaling.FieldErrors) {
 	e.Check(v.Max >= least && v.Max <= hetero.MaxReplicas, at+".max", v.Max, fmt.Sprintf("must be between %d and %d", least, hetero.MaxReplicas))
 }
 
-// isPort reports whether Kubernetes takes it as the number of a port or as the name of one.
+// isPort reports whether Kubernetes accepts p as the number or the name of a port.
 func (p NumberOrName) isPort() bool {
 	if n, err := strconv.ParseUint(string(p), 10, 16); err == nil {
 		return n > 0

@@ -11,16 +11,15 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// KaitoHigh and KaitoLow are the thresholds of realtime/kaito where a document names no metrics. Their metric is
-// realtime.DefaultMetric, the requests that wait in a replica: at KaitoHigh there is a queue that one replica does not
-// work off at once, at KaitoLow next to none.
+// KaitoHigh and KaitoLow are the thresholds of realtime/kaito if a document names no metrics. Their metric is
+// realtime.DefaultMetric, the requests waiting in a replica. At KaitoHigh there is a queue that one replica does not work off
+// at once; at KaitoLow there is almost none.
 const (
 	KaitoHigh = 5
 	KaitoLow  = 1
 )
 
-// Names returns the names of the policies that Named has ready, besides static ones: each algorithm with each of its
-// profiles.
+// Names returns the names that Named accepts, except static/N: each algorithm with each of its profiles.
 func Names() []string {
 	return []string{
 		"proportional/hpa", "proportional/kpa", "proportional/kthena", "proportional/llm",
@@ -28,8 +27,8 @@ func Names() []string {
 	}
 }
 
-// Named returns a policy that is ready for use: one of Names, with the metrics that suit it, or static/N, which asks for
-// N replicas. The old names realtime/seed and saturation/literal are taken too.
+// Named returns a policy that is ready for use: one of Names, with its default metrics, or static/N, which asks for N
+// replicas. The old names realtime/seed and saturation/literal are accepted too.
 func Named(name string) (Policy, error) {
 	kind, profile, _ := strings.Cut(name, "/")
 	p := Policy{Name: kind + "/" + renamed(profile)}
@@ -49,7 +48,7 @@ func Named(name string) (Policy, error) {
 	return p, nil
 }
 
-// ready makes a spec's scalers ready, and those of its shadows.
+// ready gives the scalers of a spec and of its shadows their default metrics.
 func (s *Spec) ready() {
 	s.Scaler.ready()
 	s.readyShadows()
@@ -61,7 +60,7 @@ func (s *Spec) readyShadows() {
 	}
 }
 
-// ready gives the scalers that name no metrics those of their profiles: the requests that wait for realtime/kaito, those
+// ready gives scalers without metrics the defaults of their profiles: the requests waiting for realtime/kaito, the requests
 // in flight for the others.
 func (c *Composite) ready() {
 	inFlight := MetricSource{Engine: "VLLM", Signal: "InFlight"}
@@ -82,8 +81,8 @@ func (c *Composite) ready() {
 	}
 }
 
-// Warnings returns what is odd about a spec without being wrong, each field with a path that begins with at, as "spec",
-// if it is not empty: profiles by the names that they had. What is odd about shadows is in their plans.
+// Warnings returns what is questionable in a valid spec: profiles under their old names. If at is not empty, the paths begin
+// with it, for example with "spec". The warnings about shadows are in their plans.
 func (s *Spec) Warnings(at string) []*scaling.FieldError {
 	return s.Scaler.warnings(prefix(at) + "scaler.")
 }

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// A rename says how the end, or the whole, of a constructor's path is called in an object. The longest match counts.
+// A rename maps the beginning, or the whole, of a path in a constructor's error to the path in a document. The first match
+// counts.
 type rename struct{ from, to string }
 
-// add notes an error of a constructor, each of its fields under the name that it has in the object, and durations in
-// seconds, as the object has them.
+// add records the errors of a constructor. Each field gets its name in the document, and durations are given in seconds, as
+// in the document.
 func (b *builder) add(err error, names []rename) {
 	for _, field := range fieldErrors(err) {
 		if field.Field == "" {
@@ -24,14 +25,15 @@ func (b *builder) add(err error, names []rename) {
 		}
 		path := object(field.Field, names)
 		told := path + " " + field.Rule
-		if !b.told[told] && !b.unread[path] { // bounds are the concern of several constructors
+		if !b.told[told] && !b.unread[path] { // several constructors check the bounds
 			b.errs.Check(false, path, value, field.Rule)
 		}
 		b.told[told] = true
 	}
 }
 
-// object returns the path in an object of a constructor's path, whose policies[1] "night".schedule has a name in it.
+// object returns the path in a document for a path in a constructor's error. The latter can have a name in it, as in
+// policies[1] "night".schedule.
 func object(path string, names []rename) string {
 	path = regexp.MustCompile(`(\[[0-9]+\]) "(?:[^"\\]|\\.)*"`).ReplaceAllString(path, "$1")
 	for _, n := range names {
@@ -42,7 +44,7 @@ func object(path string, names []rename) string {
 	return path
 }
 
-// indexed reports whether path begins with what pattern says, in which [i] stands for any index.
+// indexed reports whether path begins with pattern, in which [i] stands for any index.
 func indexed(path, pattern string) (index, rest string, ok bool) {
 	before, after, has := strings.Cut(pattern, "[i]")
 	rest, ok = strings.CutPrefix(path, before)
@@ -58,7 +60,7 @@ func indexed(path, pattern string) (index, rest string, ok bool) {
 	return index, rest, ok
 }
 
-// boundsPaths leads to the bounds: in the document, or the caller's, which stay what they are called.
+// boundsPaths returns the renames for the bounds. Bounds of the caller keep their names.
 func (p *place) boundsPaths() []rename {
 	if !p.known {
 		return []rename{{"bounds.", "bounds."}}
@@ -66,7 +68,7 @@ func (p *place) boundsPaths() []rename {
 	return []rename{{"bounds.min", p.bounds + "minReplicas"}, {"bounds.max", p.bounds + "maxReplicas"}}
 }
 
-// realtimePaths leads to what is at at, as "spec.scaler.realtime.".
+// realtimePaths returns the renames for a realtime scaler, for example at "spec.scaler.realtime.".
 func (p *place) realtimePaths(root string) []rename {
 	at := p.at + "realtime."
 	return append(p.boundsPaths(),
@@ -96,7 +98,7 @@ func (p *place) proportionalPaths() []rename {
 	}, aroundPaths(at), []rename{{"", at}})
 }
 
-// aroundPaths leads to the stabilization and the rate limits of what is at at.
+// aroundPaths returns the renames for the stabilization and the rate limits of a scaler at a path.
 func aroundPaths(at string) []rename {
 	return []rename{
 		{"stabilization.up", at + "stabilization.upSeconds"},

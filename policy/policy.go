@@ -7,22 +7,21 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Policy is a spec with a name: what a document has, once or several times. It comes from [Read] or [Named], or is
-// put together in Go.
+// A Policy is a spec with a name. A document has one or several. It comes from [Read] or [Named], or is made in Go.
 //
 // +kubebuilder:object:generate=false
 type Policy struct {
-	// Name tells it from others. One that is given none is called after its algorithms.
+	// Name is unique in a document. A policy that is given none is named after its algorithms.
 	Name string
-	// Namespace is that of an LLMAutoScaler.
+	// Namespace is the namespace of an LLMAutoScaler, else empty.
 	Namespace string
-	// Manifest says that it is a whole LLMAutoScaler.
+	// Manifest says that the policy was read from a whole LLMAutoScaler.
 	Manifest bool
 
 	Spec
 }
 
-// Build returns the live policy, with a fresh state. Bounds are used where the spec has no maxReplicas.
+// Build returns the live policy, with a fresh state. The bounds are used if the spec has neither minReplicas nor maxReplicas.
 func (p *Policy) Build(bounds scaling.Bounds) (scaling.Policy, error) {
 	return p.buildWith(bounds, nil)
 }
@@ -37,6 +36,6 @@ func (p *Policy) buildWith(bounds scaling.Bounds, tuner func() capacity.Tuner) (
 
 // Metrics returns the metrics that the policy reads, in the order of its configuration.
 func (p *Policy) Metrics() []Metric {
-	plan, _ := p.Plan("", unbounded()) // what is wrong is said when it is built
+	plan, _ := p.Plan("", unbounded()) // Build reports the errors
 	return plan.Metrics
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// The LLMAutoScaler as a manifest names it.
+// The apiVersion and the kind of an LLMAutoScaler.
 const (
 	apiVersion = "autoscaling.inferscale.io/v1alpha1"
 	kind       = "LLMAutoScaler"
 )
 
-// A Document is what a file says.
+// A Document is the content of a file.
 //
 // +kubebuilder:object:generate=false
 type Document struct {
-	Policies []Policy // at least one, with names that differ
-	// Warnings say what is odd without being wrong, in the order of the lines.
+	Policies []Policy // at least one, with unique names
+	// Warnings say what is questionable in a valid document, in the order of the lines.
 	Warnings []*PositionError
 }
 
@@ -42,7 +42,7 @@ type (
 		Name      string `json:"name,omitempty"`
 		Composite `json:",inline"`
 	}
-	// manifest is a whole LLMAutoScaler. What is not the scaler's is kept from nobody: metadata may have anything.
+	// manifest is a whole LLMAutoScaler. Metadata and status may contain anything.
 	manifest struct {
 		APIVersion string    `json:"apiVersion"`
 		Kind       string    `json:"kind"`
@@ -52,7 +52,7 @@ type (
 	}
 )
 
-// Read reads a document in YAML or JSON; file is its name in errors. It is one of these, or several of them as YAML
+// Read reads a file in YAML or JSON; file is its name in errors. The file has one of these, or several of them as YAML
 // documents:
 //
 //	realtime: ...                                    a scaler
@@ -60,7 +60,7 @@ type (
 //	{apiVersion: ..., kind: LLMAutoScaler, ...}      a manifest
 //	policies: [{name: a, realtime: ...}, ...]        a list of scalers and specs
 //
-// Scalers and specs may have a name. The error joins everything that is wrong, each a [*PositionError].
+// Scalers and specs may have a name. The error joins all errors, each a [*PositionError].
 func Read(data []byte, file string) (*Document, error) {
 	r := newReader(file)
 	d := &Document{}
@@ -82,7 +82,7 @@ func Read(data []byte, file string) (*Document, error) {
 	return d, nil
 }
 
-// policies reads a list.
+// policies reads a list of policies.
 func (r *reader) policies(n *yaml.Node, d *Document) {
 	const field = "policies"
 	items, ok := r.items(n, field)
@@ -95,7 +95,7 @@ func (r *reader) policies(n *yaml.Node, d *Document) {
 	}
 }
 
-// add adds a policy, whose name must be new.
+// add adds a policy. Its name must be unique.
 func (r *reader) add(d *Document, p Policy, n *yaml.Node, field string) {
 	same := func(q Policy) bool { return q.Name == p.Name && q.Namespace == p.Namespace }
 	path := join(field, "name")
@@ -105,7 +105,7 @@ func (r *reader) add(d *Document, p Policy, n *yaml.Node, field string) {
 	if p.Name != "" && slices.ContainsFunc(d.Policies, same) {
 		r.report(cmp.Or(r.line(path), n.Line), path, p.Name, "must be unique")
 	}
-	if p.Name != p.Scaler.Name() && !printable.Is(p.Name) { // the one that it is given if it has none is of its profile, which is judged
+	if p.Name != p.Scaler.Name() && !printable.Is(p.Name) { // a default name is made of the profile, which is checked elsewhere
 		r.report(cmp.Or(r.line(path), n.Line), path, p.Name, printable.Rule)
 	}
 	if len(d.Policies) < maxList {
@@ -115,7 +115,7 @@ func (r *reader) add(d *Document, p Policy, n *yaml.Node, field string) {
 	}
 }
 
-// policy reads one policy, in the form that its fields show.
+// policy reads one policy. Its fields tell which of the forms it has.
 func (r *reader) policy(n *yaml.Node, field string) Policy {
 	if n.Kind == yaml.MappingNode && field == "" && (child(n, "kind") != nil || child(n, "apiVersion") != nil) {
 		return r.manifest(n)
@@ -163,8 +163,7 @@ func (r *reader) manifest(n *yaml.Node) Policy {
 	return p
 }
 
-// checked reports what the rules say of a policy whose spec stands at a path, and its scaler at another, and gives it a
-// name if it has none.
+// checked checks a policy against the rules, and gives it a name if it has none. spec and scaler are the paths of its parts.
 func (r *reader) checked(p *Policy, spec, scaler string) {
 	p.Name = cmp.Or(p.Name, p.Scaler.Name())
 	if r.hasFailed(cmp.Or(spec, "file")) {
@@ -185,7 +184,7 @@ func (r *reader) checked(p *Policy, spec, scaler string) {
 	}
 }
 
-// rules notes which rules fields break that could be read.
+// rules records errors of the rules, except those of fields that could not be read.
 func (r *reader) rules(err error) {
 	for _, e := range fieldErrors(err) {
 		if !r.hasFailed(e.Field) {
@@ -198,7 +197,7 @@ func (r *reader) position(path string, value any, rule string) *PositionError {
 	return &PositionError{File: r.file, Line: cmp.Or(r.line(path), r.first), FieldError: scaling.FieldError{Field: path, Value: value, Rule: rule}}
 }
 
-// documents returns the documents of a file; needed is the rule that a file without any breaks.
+// documents returns the documents of a file. needed is the error of a file without any; if it is empty, such a file is valid.
 func (r *reader) documents(data []byte, needed string) []*yaml.Node {
 	if len(data) > maxFile {
 		r.report(0, "", nil, fmt.Sprintf("must not be larger than %d bytes", maxFile))
@@ -230,7 +229,7 @@ func (r *reader) documents(data []byte, needed string) []*yaml.Node {
 	return all
 }
 
-// one reads the one document that there may be into what a pointer points to; several is the rule that a second one breaks.
+// one decodes the only document; to is a pointer to the result, and several is the error if there is a second document.
 func (r *reader) one(documents []*yaml.Node, to any, field, several string) {
 	for i, root := range documents {
 		if i > 0 {
@@ -241,12 +240,12 @@ func (r *reader) one(documents []*yaml.Node, to any, field, several string) {
 	}
 }
 
-// empty reports whether a document between two lines of dashes has nothing but comments.
+// empty reports whether a document has nothing but comments.
 func empty(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null"
 }
 
-// child returns what a mapping has under a name, or nil.
+// child returns the value of a key of a mapping, or nil.
 func child(n *yaml.Node, name string) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == name {

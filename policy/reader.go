@@ -13,7 +13,7 @@ import (
 	"github.com/inferscale/inferscale/internal/printable"
 )
 
-// oneDocument is the rule that a file breaks with a second document.
+// oneDocument is the error of a file with a second document.
 const oneDocument = "must have one document"
 
 const (
@@ -25,12 +25,12 @@ const (
 // A reader reads one file.
 type reader struct {
 	file     string
-	strict   bool // an API server must be able to read it too
-	partial  bool // what is not given is zero
+	strict   bool // only what an API server can read too is accepted
+	partial  bool // fields that are not given are zero
 	first    int  // the line at which the document begins
 	errs     []error
 	warnings []*PositionError
-	lines    map[string]int  // of every field that is given, by its path
+	lines    map[string]int  // line of every given field, by its path
 	failed   map[string]bool // fields that could not be read
 }
 
@@ -38,18 +38,18 @@ func newReader(file string) *reader {
 	return &reader{file: file, lines: map[string]int{}, failed: map[string]bool{}}
 }
 
-// syntax notes an error of the YAML parser, which has the line in its text.
+// syntax records an error of the YAML parser, which has the line in its text.
 func (r *reader) syntax(err error) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
 	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1]) // digits
+		line, _ = strconv.Atoi(m[1]) // never fails: the pattern matches digits only
 		text = text[len(m[0]):]
 	}
 	r.report(line, "", nil, "must be YAML: "+text)
 }
 
-// mapping returns the values of a mapping by their keys, and whether it is one.
+// mapping returns the values of a mapping by their keys; false if the node is not a mapping.
 func (r *reader) mapping(n *yaml.Node, field string, known []string) (map[string]*yaml.Node, bool) {
 	if !r.is(n, yaml.MappingNode, field, "must be a mapping; {} is an empty one") {
 		return nil, false
@@ -73,7 +73,7 @@ func (r *reader) mapping(n *yaml.Node, field string, known []string) (map[string
 	return given, true
 }
 
-// is reports whether a node is of a kind, and notes what it must be if it is not.
+// is reports whether a node is of a kind, and records an error if it is not.
 func (r *reader) is(n *yaml.Node, kind yaml.Kind, field, rule string) bool {
 	if n.Kind == yaml.AliasNode {
 		rule = "must be written out: aliases are not taken"
@@ -84,7 +84,7 @@ func (r *reader) is(n *yaml.Node, kind yaml.Kind, field, rule string) bool {
 	return n.Kind == kind
 }
 
-// items returns the entries of a list, and whether it is one.
+// items returns the entries of a list; false if the node is not a list.
 func (r *reader) items(n *yaml.Node, field string) ([]*yaml.Node, bool) {
 	if !r.is(n, yaml.SequenceNode, field, "must be a list") {
 		return nil, false
@@ -96,14 +96,14 @@ func (r *reader) items(n *yaml.Node, field string) ([]*yaml.Node, bool) {
 	return n.Content, true
 }
 
-// item notes the line of an entry and returns its path.
+// item records the line of an entry and returns its path.
 func (r *reader) item(n *yaml.Node, field string, i int) string {
 	path := fmt.Sprintf("%s[%d]", field, i)
 	r.lines[path] = n.Line
 	return path
 }
 
-// meant returns which of the fields was meant, if one is near, and all of them.
+// meant returns a hint for an unknown field: the known field with a similar name, if there is one, and all known fields.
 func meant(name string, known []string) string {
 	best, distance := "", 1+max(2, len(name)/3)
 	small := strings.ToLower(name)
@@ -123,7 +123,7 @@ func meant(name string, known []string) string {
 	return ": is it " + best + "?" + all[1:]
 }
 
-// edits returns how many letters are to be put in, left out or replaced to make b of a, or most if that many.
+// edits returns the edit distance of a and b, or most if it is larger.
 func edits(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

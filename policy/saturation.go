@@ -7,9 +7,9 @@ type SaturationProfile string
 
 // The profiles of the saturation scaler.
 const (
-	// ProfileDefault counts a saturated replica as one with nothing to spare, and waits before it takes one away.
+	// ProfileDefault counts a saturated replica as one with nothing to spare, and waits before it removes a replica.
 	ProfileDefault SaturationProfile = "default"
-	// ProfileWVA is llm-d's variant autoscaler to the letter. It was called literal.
+	// ProfileWVA follows llm-d's variant autoscaler to the letter. Its old name is literal.
 	ProfileWVA SaturationProfile = "wva"
 )
 

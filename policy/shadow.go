@@ -11,7 +11,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// MaxShadows is how many shadows a spec may have, and MaxShadow how many bytes the scaler of one that is read by itself.
+// MaxShadows is the maximum number of shadows of a spec. MaxShadow is the maximum size, in bytes, of a shadow's scaler that
+// is a document of its own.
 const (
 	MaxShadows = shadow.Most
 	MaxShadow  = 64 << 10
@@ -28,7 +29,7 @@ type Shadow struct {
 	Scaler Composite `json:"scaler"`
 }
 
-// A ShadowPlan is what carries a shadow out.
+// A ShadowPlan is what is built from a shadow.
 //
 // +kubebuilder:object:generate=false
 type ShadowPlan struct {
@@ -36,15 +37,16 @@ type ShadowPlan struct {
 
 	// Capacity is as in Plan.
 	Capacity *capacity.Config
-	// Reads are the metrics that it reads, each name once.
+	// Reads are the metrics that the shadow reads, each name once.
 	Reads []Metric
-	// Err is what is wrong with it; it has no policy then.
+	// Err is what is wrong with the shadow. With an error there is no policy.
 	Err error
-	// Warnings say what is odd about it without being wrong: metrics of which it sees the real fleet's.
+	// Warnings say what is questionable in a valid shadow: profiles under their old names, and metrics whose values are the
+	// real fleet's.
 	Warnings []*scaling.FieldError
 }
 
-// A RawShadow is a shadow whose scaler is as somebody has written it, in JSON or YAML.
+// A RawShadow is a shadow whose scaler has not been parsed: it is text in JSON or YAML.
 //
 // +kubebuilder:object:generate=false
 type RawShadow struct {
@@ -52,16 +54,18 @@ type RawShadow struct {
 	Scaler []byte
 }
 
-// Shadows returns what carries the spec's shadows out, in their order, and every field that is wrong with them, as Plan
-// does. One that is wrong has its Err, and the others can be carried out. What is wrong with the rest of the spec is Plan's
-// to say; no shadow can be carried out then.
+// Shadows returns the plans of the spec's shadows, in their order, and an error with every wrong field of them, as Plan does.
+// A shadow that is wrong has its Err; the others can still run. Errors in the rest of the spec are reported by Plan; with
+// such an error no shadow can run.
 //
-// Two scalers may read one metric if they read it from the same source, be one the spec's own and the other a shadow.
+// Two scalers may read one metric only if they read it from the same source. This also holds between the spec's own scaler
+// and its shadows.
 func (s *Spec) Shadows(at string, otherwise scaling.Bounds, tuner func() capacity.Tuner) ([]ShadowPlan, error) {
 	return s.shadows(at, s.Shadow, make([]error, len(s.Shadow)), otherwise, tuner)
 }
 
-// RawShadows is Shadows, of shadows that are read first. What cannot be read is wrong with that shadow alone.
+// RawShadows is Shadows for shadows that it parses first. A shadow that cannot be parsed gets an Err; the others are not
+// affected.
 func (s *Spec) RawShadows(at string, raw []RawShadow, otherwise scaling.Bounds, tuner func() capacity.Tuner) ([]ShadowPlan, error) {
 	all, unread := make([]Shadow, len(raw)), make([]error, len(raw))
 	for i := range raw[:min(len(raw), MaxShadows)] {
@@ -71,14 +75,14 @@ func (s *Spec) RawShadows(at string, raw []RawShadow, otherwise scaling.Bounds, 
 	return s.shadows(at, all, unread, otherwise, tuner)
 }
 
-// read reads a scaler whose fields are named under a path.
+// read parses a scaler. Errors name its fields under path.
 func (c *Composite) read(data []byte, path string) error {
 	err := readPart(data, c, path)
 	c.ready()
 	return err
 }
 
-// readPart reads what is a part of a document elsewhere.
+// readPart parses a part of a document that is given by itself. Errors name its fields under path.
 func readPart(data []byte, to any, path string) error {
 	if len(data) > MaxShadow {
 		return &scaling.FieldError{Field: path, Value: len(data), Rule: fmt.Sprintf("must not be larger than %d bytes", MaxShadow)}
@@ -143,7 +147,7 @@ func (s *Spec) shadows(at string, all []Shadow, unread []error, otherwise scalin
 	return plans, errs.Err()
 }
 
-// read names who reads a metric, if somebody does.
+// read returns the field of the k-th metric, or nothing if k is negative.
 func read(metrics []Metric, k int) string {
 	if k < 0 {
 		return ""
@@ -151,7 +155,7 @@ func read(metrics []Metric, k int) string {
 	return metrics[k].Field
 }
 
-// own leaves out of a shadow's errors, where the spec has some too, what is not about its scaler: that is told of the spec.
+// own removes the errors that are not about a shadow's scaler, if the spec itself has errors: Plan reports them for the spec.
 func own(err error, path string, whole bool) error {
 	if err == nil || whole {
 		return err
@@ -165,7 +169,7 @@ func own(err error, path string, whole bool) error {
 	return e.Err()
 }
 
-// noSpecError is why there is no shadow beside a spec that is wrong.
+// noSpecError is the Err of a valid shadow if the rest of the spec is wrong.
 type noSpecError struct{}
 
 func (noSpecError) Error() string { return "the rest of the spec is wrong" }
@@ -175,7 +179,7 @@ func isLabel(name string) bool {
 	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString(name)
 }
 
-// shown says what the readings of a shadow are of.
+// shown describes the readings that a shadow is shown.
 func (c *Composite) shown(metrics []Metric) []shadow.Metric {
 	var all []shadow.Metric
 	for _, m := range metrics {
@@ -191,7 +195,7 @@ func (c *Composite) shown(metrics []Metric) []shadow.Metric {
 	return all
 }
 
-// kind returns what a reading is of, by the measure that it has.
+// kind returns the kind of a reading, by its measure.
 func (c *Composite) kind(metric string) (kind shadow.Kind) {
 	if c.Proportional != nil {
 		for _, target := range c.Proportional.Metrics {
@@ -210,8 +214,8 @@ func (c *Composite) kind(metric string) (kind shadow.Kind) {
 	return kind
 }
 
-// Alike reports whether the number is known to be one that replicas do not share: a time or a hit rate, which is no half
-// with twice as many. A shadow is shown what the real fleet has of these.
+// Alike reports whether the number is known not to be a load that the replicas share: a time or a hit rate, which does not
+// halve with twice as many replicas. A shadow is shown the real fleet's value of such a number.
 func (s *MetricSource) Alike() bool {
 	switch s.Signal {
 	case "TTFT", "TPOT", "PrefixCacheHitRate":
@@ -233,7 +237,7 @@ func alike(metrics []Metric) (all []*scaling.FieldError) {
 	return all
 }
 
-// ShadowWarnings joins the warnings of plans.
+// ShadowWarnings returns the warnings of all plans.
 func ShadowWarnings(plans []ShadowPlan) (all []*scaling.FieldError) {
 	for i := range plans {
 		all = append(all, plans[i].Warnings...)

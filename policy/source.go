@@ -8,7 +8,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// DefaultMetricName is the family that is read where a source names neither a family nor a signal.
+// DefaultMetricName is the metric family that is read if a source names neither a family nor a signal.
 const DefaultMetricName = "vllm:num_requests_waiting"
 
 // A ProtocolType is how pods are asked.
@@ -101,13 +101,13 @@ type MetricSource struct {
 // +kubebuilder:validation:MaxLength=256
 type LabelValue string
 
-// MetricName returns the name of the reading that the source gives: the family's, or the signal's.
+// MetricName returns the name of the source's reading: the metric family, or the signal.
 func (s *MetricSource) MetricName() string {
 	name := cmp.Or(s.Name, string(s.Signal), string(s.Engine))
 	return cmp.Or(name, DefaultMetricName)
 }
 
-// Fraction reports whether the number is known to be a share, which is never above 1.
+// Fraction reports whether the number is known to be a fraction, which is never above 1.
 func (s *MetricSource) Fraction() bool {
 	if s.Signal != "" || s.Engine != "" {
 		return s.Signal == "KVCacheUsage" || s.Signal == "PrefixCacheHitRate"
@@ -123,7 +123,7 @@ func (s *MetricSource) Fraction() bool {
 
 const fractionRule = "must be at most 1: the metric is a fraction"
 
-// Engines returns the names of the inference servers whose metrics are known.
+// Engines returns the names of the inference servers with known metrics.
 func Engines() []Engine {
 	return []Engine{"VLLM", "SGLang", "TGI", "TRTLLM", "Triton", "Dynamo", "LlamaCPP"}
 }
@@ -133,8 +133,8 @@ func Signals() []Signal {
 	return []Signal{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "PrefixCacheHitRate", "Preemptions"}
 }
 
-// source checks a source, and reports whether it is in order. Whether an engine has a signal, and what can be asked for
-// a page, is known to those who read the pods.
+// source checks a source, and reports whether it is valid. It does not check whether the engine has the signal, nor the path
+// and the labels: only the packages that read pods know about these.
 func (b *builder) source(s MetricSource, path string) bool {
 	var e scaling.FieldErrors
 	if s.Signal == "" && s.Engine == "" {
@@ -167,7 +167,7 @@ func checkEndpoint(e *scaling.FieldErrors, protocol ProtocolType, port *PortNumb
 
 const quantileRule = "must be given only with the signals TTFT and TPOT"
 
-// allOf writes a, b and c.
+// allOf returns "a, b and c".
 func allOf[T any](all []T) string { return listed(all, " and ") }
 
 func text(d *Decimal) string {
@@ -177,7 +177,7 @@ func text(d *Decimal) string {
 	return d.String()
 }
 
-// same reports whether two sources of one name are given alike.
+// same reports whether two sources with the same name are equal, apart from how they are written.
 func same(a, b MetricSource) bool {
 	plain := func(s MetricSource) MetricSource {
 		s.Name, s.Protocol = s.MetricName(), cmp.Or(s.Protocol, HTTP)

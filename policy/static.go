@@ -6,10 +6,10 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Fixed takes the count to the one that a static policy has.
+// Fixed sets the count to that of a static policy.
 const Fixed scaling.Code = "Fixed replicas"
 
-// static asks for one count, within bounds.
+// static always asks for the same count, within bounds.
 type static struct {
 	replicas int32
 	bounds   scaling.Bounds

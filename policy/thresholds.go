@@ -13,11 +13,11 @@ import (
 	"github.com/inferscale/inferscale/saturation"
 )
 
-// DefaultThresholds is the key of the entry for all models that have none of their own.
+// DefaultThresholds is the key of the entry for all models without an entry of their own.
 const DefaultThresholds = "default"
 
-// A ThresholdTable has the thresholds of many models, as the data of a ConfigMap gives them: an entry for each
-// "modelID#namespace", and one "default".
+// A ThresholdTable has the thresholds of many models, from the data of a ConfigMap: one entry for each "modelID#namespace",
+// and one for "default".
 //
 //	default: |
 //	  kvCacheThreshold: 0.80
@@ -39,13 +39,13 @@ type ThresholdTable struct {
 	broken  map[string]error
 }
 
-// ReadThresholds reads a ConfigMap's data. Every fault of an entry is a [*PositionError] whose file is the entry, as
-// `entry "default"`, all of them joined in the order of their keys; the other entries are in the table and can be used.
+// ReadThresholds reads a ConfigMap's data. Every error in an entry is a [*PositionError] whose file is the entry, for example
+// `entry "default"`. The errors are joined in the order of the keys. The valid entries are in the table and can be used.
 //
-// An entry is a document with the four keys above. The keys model_id and namespace are allowed and say nothing: the key
-// of the entry decides. In mode Default all four must be given, as an entry replaces what it overrides as a whole and a
-// threshold that was left out would be 0; in mode Literal what is left out is 0, as it is in llm-d. Thresholds are
-// checked as saturation.Config.Validate does.
+// An entry is a document with the four keys above. The keys model_id and namespace are allowed and ignored: the key of the
+// entry counts. In mode Default all four must be given, because an entry replaces the one that it overrides as a whole, and a
+// missing threshold would be 0. In mode Literal a missing threshold is 0, as in llm-d. Thresholds are checked with
+// saturation.Config.Validate.
 func ReadThresholds(data map[string]string, mode saturation.Mode) (*ThresholdTable, error) {
 	t := &ThresholdTable{mode: mode, entries: map[string]saturation.Thresholds{}, broken: map[string]error{}}
 	var errs []error
@@ -64,12 +64,12 @@ func ReadThresholds(data map[string]string, mode saturation.Mode) (*ThresholdTab
 // ThresholdKey returns the key of a model's own entry.
 func ThresholdKey(modelID, namespace string) string { return modelID + "#" + namespace }
 
-// Resolve returns the thresholds of a model and the key of the entry that they are from: its own, else "default", else
-// none (an empty key), which means the Recommended ones in mode Default and all zeros in mode Literal. An entry counts
-// as a whole; no field of it is filled from another.
+// Resolve returns the thresholds of a model and the key of their entry: the model's own, else "default", else none. With none
+// the key is empty, and the thresholds are the Recommended ones in mode Default and all zeros in mode Literal. An entry
+// counts as a whole; no field of it is filled from another.
 //
-// If an entry that would have decided is broken, the next one in that order decides, and what is wrong with it is
-// returned too: the thresholds can be used, and somebody should hear of it.
+// If an entry that should be used is broken, the next one in that order is used, and the error is returned too: the
+// thresholds can be used, but the error should be reported.
 func (t *ThresholdTable) Resolve(modelID, namespace string) (thresholds saturation.Thresholds, key string, err error) {
 	for _, key := range []string{ThresholdKey(modelID, namespace), DefaultThresholds} {
 		if thresholds, ok := t.entries[key]; ok {
@@ -83,7 +83,7 @@ func (t *ThresholdTable) Resolve(modelID, namespace string) (thresholds saturati
 	return thresholds, "", err
 }
 
-// mostKey is how long a ConfigMap's key can be.
+// mostKey is the maximum length of a ConfigMap's key.
 const mostKey = 253
 
 // readThresholds reads one entry.
