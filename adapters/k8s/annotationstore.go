@@ -12,31 +12,32 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// maxAnnotations is what the API server accepts as all annotations of an object, keys included, in bytes.
+// maxAnnotations is the largest total size, in bytes with the keys, that the API server accepts for the annotations of an
+// object.
 const maxAnnotations = 256 << 10
 
 // AnnotationPrefix is the prefix of the annotations that an AnnotationStore writes: "autoscaling.inferscale.io/state".
 const AnnotationPrefix = "autoscaling.inferscale.io"
 
-// An AnnotationStore keeps states in annotations of an object, such as the resource that configures the scaling. It
-// needs get and patch on it. It is safe for concurrent use.
+// An AnnotationStore keeps states in annotations of an object, for example of the resource that configures the scaling. It
+// needs the permissions get and patch on the object. It is safe for concurrent use.
 //
-// The object must not be the one that is scaled: every save changes an object's resource version, and the write of
-// replicas is conditional on that. A controller that watches the object should look at its generation, which
-// annotations do not change.
+// The object must not be the target: every save changes the object's resource version, and the write of replicas is
+// conditional on that of the target. A controller that watches the object should compare its generation, which annotations do
+// not change.
 type AnnotationStore struct {
 	document document
 	object   Target
 }
 
-// AnnotationStoreConfig says which object.
+// AnnotationStoreConfig names the object of an AnnotationStore.
 type AnnotationStoreConfig struct {
 	Client metadata.Interface
 	Mapper meta.RESTMapper
 	Object Target
 }
 
-// NewAnnotationStore returns the Store of an object's annotations, or every rule that the configuration breaks.
+// NewAnnotationStore returns the Store in an object's annotations, or an error with every rule that the configuration breaks.
 func NewAnnotationStore(c AnnotationStoreConfig) (*AnnotationStore, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Client != nil, "client", nil, "must be set")
@@ -54,17 +55,17 @@ func NewAnnotationStore(c AnnotationStoreConfig) (*AnnotationStore, error) {
 	}}, nil
 }
 
-// Load returns what is stored under key. An annotation that is absent or empty is nothing stored.
+// Load returns the state stored under key, or nothing if the annotation is absent or empty.
 func (s *AnnotationStore) Load(ctx context.Context, key string) ([]byte, error) {
 	return s.document.load(ctx, key)
 }
 
-// Save replaces old by state, see Store. A state that would not fit is a *SizeError.
+// Save replaces old with state, see Store. If the state does not fit, the error is a *SizeError.
 func (s *AnnotationStore) Save(ctx context.Context, key string, old, state []byte) error {
 	return s.document.swap(ctx, key, old, state, nil)
 }
 
-// on reports whether the annotations are those of a target, in any version of its API.
+// on reports whether the annotations are those of the target, in any version of its API.
 func (s *AnnotationStore) on(t Target) bool { return s.object.same(t) }
 
 func (c AnnotationStoreConfig) get(ctx context.Context) (page, error) {

@@ -16,15 +16,17 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// A Cluster is what loops need of one. For makes it; who has clients already fills them in.
+// A Cluster has the clients that loops need. For makes one from a configuration; a program that has clients can fill them in
+// itself.
 type Cluster struct {
 	Client kubernetes.Interface
 	Scales ScaleClient
-	// Budget bounds the memory that pods' pages take, of all Settings together; nil means one of 64 MiB for each.
+	// Budget bounds the memory for the pods' metrics pages, for all Settings together; nil means a budget of 64 MiB for each.
 	Budget *scrape.Budget
 }
 
-// For returns the Cluster behind a configuration, with clients for every kind that it knows. It asks it nothing yet.
+// For returns the Cluster of a client configuration, with clients for every kind that the API server knows. It sends no
+// requests yet.
 func For(config *rest.Config) (*Cluster, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -43,12 +45,13 @@ func For(config *rest.Config) (*Cluster, error) {
 	return &Cluster{Client: client, Scales: NewScales(getter, mapper), Budget: budget}, nil
 }
 
-// Settings returns Settings with which a loop works: the state is in the ConfigMap inferscale-KIND-NAME of the target's
-// namespace (inferscale-deployment-chat), and the metrics are asked of every pod that the target's selector selects, each
-// a replica, at their endpoints, as often as a loop decides by default. Without metrics no pod is asked: then only the
-// clock decides. What is not right can be changed; variants of one model take those of one of them.
+// Settings returns working Settings for a loop. The state is in the ConfigMap inferscale-KIND-NAME of the target's namespace,
+// for example inferscale-deployment-chat. Every pod that the target's selector selects is a replica; it is scraped at the
+// metrics' endpoints, at the default interval of a loop. Without metrics no pod is scraped, and only the clock decides. The
+// caller may change any of the settings. For the variants of one model, use the Settings of one of them.
 //
-// It follows the pods of the target's namespace until ctx ends, and returns when it knows them, or with an error of ctx.
+// Settings watches the pods of the target's namespace until ctx ends. It returns when its cache is filled, or with the error
+// of ctx.
 func (c *Cluster) Settings(ctx context.Context, t Target, metrics ...scrape.Metric) (Settings, error) {
 	store, err := NewConfigMapStore(ConfigMapStoreConfig{
 		Client: c.Client.CoreV1(), Namespace: t.Namespace, Name: "inferscale-" + strings.ToLower(t.Kind) + "-" + t.Name,

@@ -12,25 +12,26 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// The types of conditions.
+// The condition types.
 const (
-	// ConditionReady says that rounds end in a decision that can be carried out: AbleToScale and ScalingActive.
+	// ConditionReady says that rounds end in a decision that can be carried out: AbleToScale and ScalingActive are both True.
 	ConditionReady = "Ready"
-	// ConditionAbleToScale says that target and state can be read and written.
+	// ConditionAbleToScale says that the target and the state can be read and written.
 	ConditionAbleToScale = "AbleToScale"
 	// ConditionScalingActive says that the policy can decide. Its reason is the code of the decision.
 	ConditionScalingActive = "ScalingActive"
-	// ConditionScalingLimited says that the last word had a bound or a limit. Its reason is the code of that step.
+	// ConditionScalingLimited says that the deciding step of the decision was a bound or a limit. Its reason is the code of
+	// that step.
 	ConditionScalingLimited = "ScalingLimited"
 	// ConditionMetricsAvailable says that every metric has a value.
 	ConditionMetricsAvailable = "MetricsAvailable"
-	// ConditionContended says that somebody else takes writes back, who that is, and until when the target is left alone. It
-	// is absent where that never was so.
+	// ConditionContended says that another writer reverts the loop's writes, who that is, and until when the loop leaves the
+	// target alone. It is absent if that has never happened.
 	ConditionContended = "Contended"
 )
 
-// Conditions returns what an outcome means, as the conditions in the order of the constants. It is a function of
-// its arguments; the transition time is that of the round, to be used where the status has changed.
+// Conditions returns the conditions of an outcome, in the order of the constants. The result depends only on the arguments.
+// Every transition time is the time of the round; use it only for a condition whose status has changed.
 func Conditions(o *Outcome, generation int64) []metav1.Condition {
 	able, active := AbleToScale(o), ScalingActive(o)
 	conditions := []metav1.Condition{
@@ -49,9 +50,9 @@ func Conditions(o *Outcome, generation int64) []metav1.Condition {
 	return conditions
 }
 
-// SetConditions puts the conditions of an outcome among those of a status, and reports whether any changed. The
-// transition times of those whose status stays are kept. Messages carry numbers, so they change with most rounds: a
-// controller that wants to write a status less often compares status and reason.
+// SetConditions updates the conditions of a status with those of an outcome, and reports whether any changed. A condition
+// whose status stays keeps its transition time. Messages contain numbers and therefore change in most rounds: a controller
+// that wants to write a status less often should compare status and reason.
 func SetConditions(conditions *[]metav1.Condition, o *Outcome, generation int64) bool {
 	now := Conditions(o, generation)
 	if meta.IsStatusConditionTrue(*conditions, ConditionContended) && !meta.IsStatusConditionTrue(now, ConditionContended) {
@@ -86,12 +87,12 @@ func ready(o *Outcome, able, active metav1.Condition) metav1.Condition {
 	return c
 }
 
-// atZero reports whether nothing can be decided because the target has no replicas, as its bounds allow.
+// atZero reports whether no decision is possible because the target has no replicas, which its bounds allow.
 func atZero(o *Outcome) bool {
 	return o.Decided && o.Decision.Verdict == scaling.Unknown && o.StateErr == nil && o.Scale.Replicas == 0 && o.Bounds.Min == 0 && o.Bounds.Max > 0
 }
 
-// CooldownUntil returns when the cooldown ends that the decision waits for, and whether it waits for one.
+// CooldownUntil returns the end of the cooldown that the decision waits for, and whether it waits for one.
 func (o *Outcome) CooldownUntil() (time.Time, bool) {
 	for _, s := range o.Decision.Steps() {
 		if s.Branch == 0 && s.Code.String() == "Cooldown" {
@@ -106,8 +107,8 @@ func (o *Outcome) CooldownUntil() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Lasting returns a text of the decision with the end of the cooldown in place of the time that has elapsed of it: a
-// status that is not written in each round says the same then.
+// Lasting returns a text of the decision in which the end of the cooldown replaces its elapsed time. The text then stays the
+// same from round to round, so that a status need not be written in each.
 func (o *Outcome) Lasting(text string) string {
 	until, ok := o.CooldownUntil()
 	if !ok {
@@ -121,7 +122,7 @@ func (o *Outcome) Lasting(text string) string {
 	return before + "until=" + until.UTC().Format(time.RFC3339) + " " + o.Lasting(cooldown)
 }
 
-// AbleToScale says whether target and state can be read and written: True with the count, or False with the error.
+// AbleToScale says whether the target and the state can be read and written: True with the count, or False with the error.
 func AbleToScale(o *Outcome) metav1.Condition {
 	c := metav1.Condition{Type: ConditionAbleToScale, Status: metav1.ConditionFalse}
 	switch {
@@ -143,8 +144,8 @@ func AbleToScale(o *Outcome) metav1.Condition {
 	return c
 }
 
-// ScalingActive says whether the policy can decide: True or False with the code and the numbers of the decision, or
-// Unknown where the round did not come to one.
+// ScalingActive says whether the policy can decide: True or False with the code and the numbers of the decision, or Unknown
+// if the round ended before a decision.
 func ScalingActive(o *Outcome) metav1.Condition {
 	c := metav1.Condition{Type: ConditionScalingActive}
 	switch {
@@ -165,7 +166,7 @@ func ScalingActive(o *Outcome) metav1.Condition {
 	return c
 }
 
-// ScalingLimited says whether a bound or a limit had the last word of a decision, with its numbers.
+// ScalingLimited says whether the deciding step of the decision was a bound or a limit, with its numbers.
 func ScalingLimited(d *scaling.Decision) metav1.Condition {
 	c := metav1.Condition{Type: ConditionScalingLimited, Status: metav1.ConditionFalse, Reason: ReasonNotLimited, Message: "no bound or limit had the last word"}
 	if limits(d.Code()) {
@@ -174,7 +175,7 @@ func ScalingLimited(d *scaling.Decision) metav1.Condition {
 	return c
 }
 
-// limits reports whether a code is that of a bound, a step or a rate, in this module's algorithms.
+// limits reports whether a code of this module's algorithms is that of a bound, a step limit or a rate limit.
 func limits(code scaling.Code) bool {
 	switch code.String() {
 	case "BelowMin", "AboveMax", "UpLimited", "DownLimited", "UpRate", "DownRate", "UpStep", "DownStep", "AtMax", "AtMin":
@@ -183,7 +184,8 @@ func limits(code scaling.Code) bool {
 	return false
 }
 
-// MetricsAvailable says whether every metric has a value, with each reading's interval and what it is made of.
+// MetricsAvailable says whether every metric has a value. Its message has the interval of each reading, and how many pods
+// gave a value or did not.
 func MetricsAvailable(o *Outcome) metav1.Condition {
 	c := metav1.Condition{Type: ConditionMetricsAvailable}
 	if o.ScaleErr != nil || o.ObserveErr != nil || o.At.IsZero() || o.Observed.Fleets == nil {

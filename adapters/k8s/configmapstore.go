@@ -15,25 +15,25 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// maxConfigMap is what the API server accepts as the data of a ConfigMap, in bytes.
+// maxConfigMap is the largest data of a ConfigMap, in bytes, that the API server accepts.
 const maxConfigMap = 1 << 20
 
-// A ConfigMapStore keeps states in a ConfigMap, a key each. It makes the ConfigMap if there is none, and needs get,
-// create and patch on it. It is safe for concurrent use.
+// A ConfigMapStore keeps states in a ConfigMap, each under its own key. It creates the ConfigMap if there is none, and needs
+// the permissions get, create and patch on it. It is safe for concurrent use.
 type ConfigMapStore struct {
 	document document
 }
 
-// ConfigMapStoreConfig says which ConfigMap.
+// ConfigMapStoreConfig names the ConfigMap of a ConfigMapStore.
 type ConfigMapStoreConfig struct {
-	Client    corev1client.ConfigMapsGetter // as in clientset.CoreV1()
+	Client    corev1client.ConfigMapsGetter // for example clientset.CoreV1()
 	Namespace string
 	Name      string
-	// Owner is set on a ConfigMap that the store makes, so that it goes when its owner does; nil for none.
+	// Owner is set on a ConfigMap that the store creates, so that it is deleted with its owner; nil means none.
 	Owner *metav1.OwnerReference
 }
 
-// NewConfigMapStore returns the Store of a ConfigMap, or every rule that the configuration breaks.
+// NewConfigMapStore returns the Store in a ConfigMap, or an error with every rule that the configuration breaks.
 func NewConfigMapStore(c ConfigMapStoreConfig) (*ConfigMapStore, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Client != nil, "client", nil, "must be set")
@@ -51,18 +51,17 @@ func NewConfigMapStore(c ConfigMapStoreConfig) (*ConfigMapStore, error) {
 	}}, nil
 }
 
-// Load returns what is stored under key. A ConfigMap that does not exist, like a key that is absent or empty, is
-// nothing stored.
+// Load returns the state stored under key, or nothing if the ConfigMap does not exist or the key is absent or empty.
 func (s *ConfigMapStore) Load(ctx context.Context, key string) ([]byte, error) {
 	return s.document.load(ctx, key)
 }
 
-// Save replaces old by state, see Store. A state that would not fit is a *SizeError.
+// Save replaces old with state, see Store. If the state does not fit, the error is a *SizeError.
 func (s *ConfigMapStore) Save(ctx context.Context, key string, old, state []byte) error {
 	return s.document.swap(ctx, key, old, state, nil)
 }
 
-// SaveAndDrop is Save, which drops others, see Pruner. What is dropped makes room for the state.
+// SaveAndDrop is Save and drops other states, see Pruner. Dropped states make room for the new one.
 func (s *ConfigMapStore) SaveAndDrop(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error {
 	return s.document.swap(ctx, key, old, state, drop)
 }
@@ -84,7 +83,7 @@ func (c ConfigMapStoreConfig) put(ctx context.Context, p page, values map[string
 	var err error
 	if !p.exists {
 		m = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}, Data: make(map[string]string)}
-		for k, v := range values { // there is none to remove
+		for k, v := range values { // a new ConfigMap has no keys to remove
 			m.Data[k] = *v
 		}
 		if c.Owner != nil {
@@ -107,7 +106,8 @@ func (c ConfigMapStoreConfig) put(ctx context.Context, p page, values map[string
 	return pageOf(m), nil
 }
 
-// pageOf counts binary data as the API server does not store it: encoded, to be on the safe side.
+// pageOf counts binary data in its encoded form, which is larger than the form that the API server counts, to be on the safe
+// side.
 func pageOf(m *corev1.ConfigMap) page {
 	p := page{exists: true, version: m.ResourceVersion, values: make(map[string]string)}
 	for k, v := range m.BinaryData {

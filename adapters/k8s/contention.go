@@ -16,27 +16,27 @@ import (
 	"github.com/inferscale/inferscale/loop"
 )
 
-// A ContendedError says that a target is left alone for a while, as somebody else takes its writes back: a
-// HorizontalPodAutoscaler on the same target, a ScaledObject, or whoever applies a manifest with a count.
+// A ContendedError says that the loop leaves a target alone for a while because another writer reverts its writes: a
+// HorizontalPodAutoscaler on the same target, a ScaledObject, or somebody who applies a manifest with a count.
 type ContendedError struct {
 	Target Target
-	// Who was found to have written the count, or why that is not known.
+	// Who is the writer of the other count, or why that is unknown.
 	Who string
 
 	loop.ContendedError
 }
 
-// Error says who, and until when.
+// Error says who reverts the writes, and until when the target is left alone.
 func (e *ContendedError) Error() string {
 	return fmt.Sprintf("%s took back the last %d writes of %s: left alone until %s; one of the two has to go",
 		cmp.Or(e.Who, "somebody else"), e.Times, e.Target, e.Until.UTC().Format(time.RFC3339))
 }
 
-// A LastWriter says who wrote the count of a target last, as text: a manager of its fields, and when.
+// A LastWriter returns who wrote the count of a target last, as text: the field manager and the time.
 type LastWriter func(ctx context.Context, t Target) (string, error)
 
-// NewLastWriter returns the LastWriter that reads metadata.managedFields of targets. It needs get on them, beside what
-// Scales needs.
+// NewLastWriter returns the LastWriter that reads metadata.managedFields of targets. It needs the permission get on the
+// targets, in addition to what Scales needs.
 func NewLastWriter(client metadata.Interface, mapper meta.RESTMapper) LastWriter {
 	return func(ctx context.Context, t Target) (string, error) {
 		mapping, err := t.mapping(mapper)
@@ -51,7 +51,7 @@ func NewLastWriter(client metadata.Interface, mapper meta.RESTMapper) LastWriter
 	}
 }
 
-// lastWriter returns the manager of the count: who has written it last owns it, or shares it.
+// lastWriter returns the field manager of the count. Whoever wrote the count last owns the field, or shares it.
 func lastWriter(entries []metav1.ManagedFieldsEntry) (string, error) {
 	var last *metav1.ManagedFieldsEntry
 	for i := range entries {
@@ -79,7 +79,7 @@ func lastWriter(entries []metav1.ManagedFieldsEntry) (string, error) {
 	return text, nil
 }
 
-// counts reports whether fields have spec.replicas.
+// counts reports whether managed fields contain spec.replicas.
 func counts(fields []byte) bool {
 	var top map[string]map[string]json.RawMessage
 	if json.Unmarshal(fields, &top) != nil {
@@ -89,7 +89,7 @@ func counts(fields []byte) bool {
 	return ok
 }
 
-// contend notes of the targets of which somebody else takes writes back that they are left alone, and who that is.
+// contend records in the outcomes which targets are left alone because another writer reverts the writes, and who that is.
 func (r *round) contend(ctx context.Context, step *loop.Step) {
 	for i, c := range step.Contended {
 		if c == nil {

@@ -8,23 +8,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// swaps is how often a Save tries again because something else in the object changed.
+// swaps is the maximum number of attempts of a Save: another is made if something else in the object changed.
 const swaps = 5
 
-// A document is an object of which one part keeps states: the data of a ConfigMap, the annotations of any object.
+// A document is an object that has states in one of its parts: in the data of a ConfigMap, or in the annotations of any
+// object.
 type document struct {
 	where string // for messages
-	limit int    // bytes of all values and keys together
+	limit int    // maximum bytes of all keys and values together
 	key   func(key string) string
 	get   func(ctx context.Context) (page, error)
-	// put writes values, and removes those that are nil, on condition that the object is still at the page's version.
+	// put writes values, and removes keys whose value is nil, on condition that the object still has the page's version.
 	put func(ctx context.Context, p page, values map[string]*string) (page, error)
 
 	mu    sync.Mutex
 	known *page // as last read or written
 }
 
-// A page is a document at one resource version. The zero value is one that does not exist.
+// A page is a document at one resource version. The zero value is a document that does not exist.
 type page struct {
 	exists  bool
 	version string
@@ -62,9 +63,10 @@ func (d *document) read(ctx context.Context) (page, error) {
 	return p, nil
 }
 
-// swap replaces old by state. That the object is at another version than it was does not matter by itself, since much
-// changes in an object; what was stored under the key does. So it is read and compared again, and the write is always
-// conditional on the version that was compared. Other states of which drop says so are removed; nil keeps all.
+// swap replaces old with state. Another version of the object is not a conflict by itself, because other parts of an object
+// change often; another state under the key is. So after a conflict swap reads the object, compares the state again and
+// retries; every write is conditional on the version that was compared. swap also removes the other states for which drop
+// returns true; a nil drop keeps all.
 func (d *document) swap(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

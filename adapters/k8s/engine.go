@@ -19,7 +19,7 @@ type member struct {
 	bounds scaling.Bounds
 }
 
-// An engine reads, observes, stores and writes for both loops; what and in which order is loop.Loop's to say.
+// An engine reads, observes, stores and writes for both loops. loop.Loop determines what is done, and in which order.
 type engine struct {
 	Settings
 
@@ -27,8 +27,8 @@ type engine struct {
 	loop     *loop.Loop
 	store    upgraded
 	reporter *reporter
-	rivals   map[int]string // who takes writes of a target back, by its place
-	next     time.Time      // when time alone could change the last answer
+	rivals   map[int]string // who reverts the writes of a target, by the target's index
+	next     time.Time      // when the passing of time alone could change the last decision
 	closed   bool
 }
 
@@ -72,7 +72,7 @@ func (e *engine) tick(ctx context.Context) []Outcome {
 	return r.outcomes
 }
 
-// do goes through the duties in their order, and stops where one fails.
+// do runs the duties in their order, and stops at the first that fails.
 func (r *round) do(ctx context.Context) {
 	if !r.restore(ctx) || !r.read(ctx) || !r.observe(ctx) {
 		return
@@ -83,12 +83,12 @@ func (r *round) do(ctx context.Context) {
 			r.outcomes[i].ConfigErr = err
 		}
 	}
-	for r.decide(ctx) && r.read(ctx) { //nolint:revive // both do what there is to do
+	for r.decide(ctx) && r.read(ctx) { //nolint:revive // the conditions do the work
 	}
 }
 
-// restore loads the state where that is needed. It reports whether there is one to go on with, be it a refused one,
-// with which the decision says why.
+// restore loads the state if that is needed. It reports whether the round can go on. It can with a state that is refused:
+// then the decision says why.
 func (r *round) restore(ctx context.Context) bool {
 	if !r.loop.NeedsRestore() {
 		return true
@@ -104,8 +104,8 @@ func (r *round) restore(ctx context.Context) bool {
 	return true
 }
 
-// read reads the targets. It reports whether there is something to decide on: when it is decided again, only if the
-// targets are still those that were observed.
+// read reads the targets. It reports whether the round can decide on them. A round that decides again can only if the targets
+// are still those that were observed.
 func (r *round) read(ctx context.Context) bool {
 	ok, found, again := true, false, r.targets != nil
 	before := r.targets
@@ -130,7 +130,7 @@ func (r *round) read(ctx context.Context) bool {
 	if !ok || !found {
 		return false
 	}
-	r.now = r.Now() // what is found may have happened a moment ago, and its cooldown runs from then on
+	r.now = r.Now() // a write found now may have happened a moment ago, and its cooldown counts from now
 	for i := range r.outcomes {
 		r.outcomes[i].At = r.now
 	}
@@ -144,7 +144,7 @@ func (r *round) read(ctx context.Context) bool {
 	return true
 }
 
-// observe looks at the targets that exist.
+// observe observes the targets that exist.
 func (r *round) observe(ctx context.Context) bool {
 	var scales []Scale
 	var index []int
@@ -155,7 +155,7 @@ func (r *round) observe(ctx context.Context) bool {
 	}
 	seen := Observed{Fleets: make([]FleetView, len(scales))}
 	for i := range scales {
-		seen.Fleets[i].Ready = scales[i].Replicas // without an observer nothing is known to be missing
+		seen.Fleets[i].Ready = scales[i].Replicas // without an observer all replicas count as ready
 	}
 	var err error
 	if r.Observer != nil {
@@ -183,7 +183,8 @@ func (r *round) observe(ctx context.Context) bool {
 	return true
 }
 
-// observation is what a group is told of a fleet, of which there are so many readings. A pod that is not ready is not there to be asked.
+// observation returns what a group is told of a fleet, with this number of readings. It leaves out pods that are not ready,
+// because they were not scraped.
 func (v *FleetView) observation(readings int) scaling.TargetObservation {
 	t := scaling.TargetObservation{ReadyReplicas: v.Ready, PendingReplicas: v.NotReady}
 	for i := range v.Pods {
@@ -202,7 +203,7 @@ func (v *FleetView) observation(readings int) scaling.TargetObservation {
 	return t
 }
 
-// decide asks the group, stores, writes, and stores again. It reports whether the round is to decide again.
+// decide decides, stores the state, writes, and stores again. It reports whether the round must decide again.
 func (r *round) decide(ctx context.Context) (again bool) {
 	step := r.loop.Decide(r.now, r.seen)
 	r.next = step.Next()
@@ -218,7 +219,7 @@ func (r *round) decide(ctx context.Context) (again bool) {
 	for w := range r.loop.Writes() {
 		r.loop.Wrote(w, r.write(ctx, w))
 	}
-	answered := r.Now() // cooldowns count from then on
+	answered := r.Now() // cooldowns count from this time
 	store, again := r.loop.Advance(answered)
 	for i := range r.outcomes {
 		if o := &r.outcomes[i]; o.Write == Written {
@@ -238,7 +239,8 @@ func (r *round) decide(ctx context.Context) (again bool) {
 	return again
 }
 
-// save stores what is to be stored. It reports whether the store has it, or a dry run goes on without.
+// save stores the state, if there is one to store. It reports whether the round can go on: the state is stored, or this is a
+// dry run, which goes on without.
 func (r *round) save(ctx context.Context, state []byte) bool {
 	if state == nil {
 		return true
@@ -247,14 +249,14 @@ func (r *round) save(ctx context.Context, state []byte) bool {
 	if err != nil {
 		r.stateErr(fmt.Errorf("store state: %w", err))
 		if size := (*SizeError)(nil); r.DryRun && errors.As(err, &size) {
-			return true // the state of the real loop has the room; a dry run has nothing to lose but its own memory
+			return true // the real loop's state keeps the room: a dry run goes on from memory
 		}
 	}
 	r.loop.Saved(err)
 	return err == nil
 }
 
-// unwritten notes why a decision that acts is not written.
+// unwritten records why a decision that acts is not written.
 func (r *round) unwritten(step *loop.Step) {
 	for i := range r.outcomes {
 		o := &r.outcomes[i]
@@ -279,7 +281,7 @@ func (r *round) waiting(w *loop.WaitingError) error {
 	return w
 }
 
-// write writes one target, and notes what became of it.
+// write writes one target, and records the result.
 func (r *round) write(ctx context.Context, w loop.Write) loop.Result {
 	o := &r.outcomes[w.Index]
 	_, o.WriteErr = r.Scales.Set(ctx, o.Target, o.Scale, w.To)
@@ -299,15 +301,15 @@ func (r *round) write(ctx context.Context, w loop.Write) loop.Result {
 	return loop.Uncertain
 }
 
-// stateErr notes an error that concerns the state of all targets.
+// stateErr records an error that concerns the state of all targets.
 func (r *round) stateErr(err error) {
 	for i := range r.outcomes {
 		r.outcomes[i].StateErr = err
 	}
 }
 
-// Run ticks at the interval, and when time alone could change a decision if that is earlier, until ctx ends. Failures of
-// rounds are in events, metrics and the log; it returns nil when ctx has ended.
+// Run makes a round at each interval, and earlier if the passing of time alone could change the decision before that, until
+// ctx ends. Errors of rounds are in the events, the metrics and the log; Run returns nil when ctx has ended.
 func (e *engine) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		began := e.Now()
@@ -323,11 +325,11 @@ func (e *engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// Flush stores the state if the store has another one, so that a loop that takes the place of this one loses nothing, be it
-// that the state would have done. It is not to be called during a round.
+// Flush stores the state if the stored one differs, so that a loop that replaces this one loses nothing, not even what a
+// restart could do without. It must not be called during a round.
 func (e *engine) Flush(ctx context.Context) error {
 	if e.loop.NeedsRestore() && len(e.loop.Stored()) == 0 {
-		return nil // it has nothing to lose
+		return nil // there is nothing to store
 	}
 	for range 2 {
 		if e.loop.NeedsRestore() {
@@ -352,8 +354,8 @@ func (e *engine) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Close drops what the loop shows of its targets: their series in Metrics, unless another loop shows a target too. So a
-// loop that is closed after the one in its place was made leaves the counters as they are.
+// Close removes the series of the loop's targets from Metrics, except those of targets that another loop shows too. So the
+// counters keep their values if the loop is closed after its replacement was made.
 func (e *engine) Close() {
 	if e.Metrics == nil || e.closed {
 		return

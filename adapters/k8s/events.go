@@ -11,23 +11,23 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// maxMessage is what the API server accepts as the message of an event.
+// maxMessage is the longest message of an event, in bytes, that the API server accepts.
 const maxMessage = 1024
 
-// A Recorder makes events, as every record.EventRecorder does.
+// A Recorder emits events. Every record.EventRecorder is one.
 type Recorder interface {
 	Event(object runtime.Object, kind, reason, message string)
 }
 
-// Events tells outcomes as events. What was written is always told; what says the same as before (the same target,
-// reason, verdict and code) once a period. It is not safe for concurrent use.
+// Events reports outcomes as events. A write is always reported. Other outcomes that repeat the same event (the same target,
+// reason, verdict and code) are reported once per period. It is not safe for concurrent use.
 type Events struct {
 	recorder Recorder
 	period   time.Duration
 	told     map[topic]time.Time
 }
 
-// A topic is what an event says, apart from its numbers.
+// A topic is the content of an event without its numbers.
 type topic struct {
 	target  Target
 	reason  string
@@ -35,19 +35,19 @@ type topic struct {
 	code    scaling.Code
 }
 
-// NewEvents returns the Events of a recorder; 0 is a period of 10 min.
+// NewEvents returns the Events of a recorder. A period of 0 means 10 min.
 func NewEvents(recorder Recorder, period time.Duration) *Events {
 	return &Events{recorder: recorder, period: cmp.Or(period, defaultEventPeriod), told: make(map[topic]time.Time)}
 }
 
-// Say tells an outcome. The events are about the object, or about the target if that is nil.
+// Say reports an outcome. Its events are about object, or about the target if object is nil.
 func (e *Events) Say(object runtime.Object, o *Outcome) {
 	if object == nil {
 		object = o.Target.reference(o.Scale.UID)
 	}
 	for t, at := range e.told {
 		if o.At.Sub(at) >= e.period || at.After(o.At) {
-			delete(e.told, t) // also when the clock went back
+			delete(e.told, t) // also if the clock went back
 		}
 	}
 	for _, w := range []struct {
@@ -85,7 +85,7 @@ func (e *Events) decision(object runtime.Object, o *Outcome) {
 		message := d.Reason()
 		switch {
 		case o.Paused:
-			message = "paused, nothing was written: " + message // a pause asks for the same each time
+			message = "paused, nothing was written: " + message // while paused, each round decides the same: report it once per period
 		case o.Write == Would:
 			message = "dry run, nothing was written: " + message
 			fallthrough
@@ -104,7 +104,7 @@ func (e *Events) emit(object runtime.Object, o *Outcome, kind string, t topic, m
 	e.recorder.Event(object, kind, t.reason, shorten(message))
 }
 
-// actReason is the reason of a decision that was, or in a dry run would be, written.
+// actReason returns the reason for a decision that was written or, in a dry run or a pause, would have been.
 func actReason(o *Outcome) string {
 	up := o.Decision.Verdict == scaling.Up
 	switch {

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// A FairQueue is a work queue in which tenants take turns: of those that have something to do, each gets one item to work
-// on before any gets a second, and none has more than a share at work at a time. So rounds that are slow, of a tenant whose
-// pods do not answer, cost that tenant's rounds and nobody else's. Within a tenant the first comes first.
+// A FairQueue is a work queue in which tenants take turns: each tenant with waiting items gets one of them processed before
+// any tenant gets a second, and no tenant has more than its share in process at a time. So the slow rounds of a tenant whose
+// pods do not answer delay only that tenant's rounds. The items of one tenant are processed in their order.
 //
-// It is a workqueue.TypedInterface of client-go, and keeps its rules: an item is worked on once at a time, and one that is
-// added again before that is worked on once. It goes into workqueue.TypedDelayingQueueConfig, and that into
-// workqueue.TypedRateLimitingQueueConfig:
+// It is a workqueue.TypedInterface of client-go and keeps its rules: an item is never processed twice at the same time, and
+// an item that is added several times before it is processed is processed once. It is the Queue of a
+// workqueue.TypedDelayingQueueConfig, whose queue is the DelayingQueue of a workqueue.TypedRateLimitingQueueConfig:
 //
 //	queue := k8s.NewFairQueue(func(r reconcile.Request) string { return r.Namespace }, workers/4).Workers(workers)
 type FairQueue[T comparable] struct {
@@ -22,14 +22,15 @@ type FairQueue[T comparable] struct {
 	mu      sync.Mutex
 	change  *sync.Cond
 	waiting map[string][]T // by tenant
-	turns   []string       // of tenants that have something waiting
-	dirty   map[T]struct{} // waiting, or to wait when it is done
+	turns   []string       // tenants with waiting items, in their order
+	dirty   map[T]struct{} // waiting, or added again while in process
 	busy    map[T]struct{}
-	active  map[string]int // items at work, by tenant
+	active  map[string]int // items in process, by tenant
 	down    bool
 }
 
-// NewFairQueue returns a FairQueue. The tenant of an item is what of says; a share below 1 is no limit.
+// NewFairQueue returns a FairQueue. The function of returns the tenant of an item. share is the most items that a tenant may
+// have in process; below 1 there is no limit.
 func NewFairQueue[T comparable](of func(T) string, share int) *FairQueue[T] {
 	q := &FairQueue[T]{
 		of: of, share: share, waiting: make(map[string][]T), dirty: make(map[T]struct{}), busy: make(map[T]struct{}), active: make(map[string]int),
@@ -38,16 +39,17 @@ func NewFairQueue[T comparable](of func(T) string, share int) *FairQueue[T] {
 	return q
 }
 
-// Workers says how many items are worked on at a time at most, and has half of them kept for tenants that have little at
-// work: while half are busy, a tenant that has something at work gets more only up to an equal part of that half, of the
-// tenants that have any and one more. So several tenants with slow rounds keep no other waiting either. Without it, or
-// with 0, there is only the share. It is to be called before the queue is used, and returns the queue.
+// Workers tells the queue the number of workers, and reserves half of them for tenants with few items in process. While at
+// least half of the workers are busy, a tenant with items in process gets another one only if it has fewer than half the
+// workers divided by the number of tenants with items in process plus one. So even several tenants with slow rounds do not
+// block the others. Without Workers, or with 0, only the share limits tenants. It must be called before the queue is used,
+// and returns the queue.
 func (q *FairQueue[T]) Workers(n int) *FairQueue[T] {
 	q.workers = n
 	return q
 }
 
-// may reports whether a tenant may have another item at work.
+// may reports whether a tenant may have another item in process.
 func (q *FairQueue[T]) may(tenant string) bool {
 	active := q.active[tenant]
 	if q.share > 0 && active >= q.share {
@@ -57,7 +59,7 @@ func (q *FairQueue[T]) may(tenant string) bool {
 	return active == 0 || half == 0 || len(q.busy) < half || active < half/(len(q.active)+1)
 }
 
-// Add adds an item, unless it waits already. One that is at work waits until that is done.
+// Add adds an item, unless it waits already. An item in process waits until it is done.
 func (q *FairQueue[T]) Add(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,7 +81,7 @@ func (q *FairQueue[T]) push(item T) {
 	q.change.Broadcast()
 }
 
-// Len returns how many items wait.
+// Len returns the number of waiting items.
 func (q *FairQueue[T]) Len() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,7 +91,8 @@ func (q *FairQueue[T]) Len() (n int) {
 	return n
 }
 
-// Get waits for an item to work on; Done is to be called for it. After ShutDown it returns what still waits, and then true.
+// Get waits for an item to process; the caller must call Done for it. After ShutDown it returns the items that still wait,
+// and then true.
 func (q *FairQueue[T]) Get() (item T, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,7 +107,8 @@ func (q *FairQueue[T]) Get() (item T, shutdown bool) {
 	}
 }
 
-// next takes the first item of the first tenant that may have another one at work, whose turn is then the last.
+// next takes the first item of the first tenant that may have another one in process. That tenant then goes to the end of the
+// line.
 func (q *FairQueue[T]) next() (item T, ok bool) {
 	i := slices.IndexFunc(q.turns, q.may)
 	if i < 0 {
@@ -126,7 +130,7 @@ func (q *FairQueue[T]) next() (item T, ok bool) {
 	return item, true
 }
 
-// Done says that an item is no longer worked on.
+// Done marks an item as processed.
 func (q *FairQueue[T]) Done(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,7 +148,7 @@ func (q *FairQueue[T]) Done(item T) {
 	q.change.Broadcast()
 }
 
-// ShutDown makes Add do nothing, and Get end once nothing waits.
+// ShutDown makes Add do nothing, and makes Get return true once no item waits.
 func (q *FairQueue[T]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,7 +156,7 @@ func (q *FairQueue[T]) ShutDown() {
 	q.change.Broadcast()
 }
 
-// ShutDownWithDrain is ShutDown, and waits until nothing is worked on.
+// ShutDownWithDrain is ShutDown, and waits until no item is in process.
 func (q *FairQueue[T]) ShutDownWithDrain() {
 	q.ShutDown()
 	q.mu.Lock()

@@ -12,21 +12,21 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// A Grouping says how several pods make one replica. The zero value is one pod a replica.
+// A Grouping says how several pods form one replica. With the zero value each pod is a replica.
 //
-// A group is ready when all of its pods are; only its leader is scraped. The selector of /scale may select the leaders
-// alone, as that of a LeaderWorkerSet does: the other pods are found by the labels.
+// A group is ready when all of its pods are ready; only its leader is scraped. The selector of /scale may select only the
+// leaders, as that of a LeaderWorkerSet does: the other pods are found by the labels.
 type Grouping struct {
-	// SetLabel is the label that all pods of one set share.
+	// SetLabel is the label whose value all pods of one set share.
 	SetLabel string
-	// GroupLabel is the label that tells the groups of a set apart.
+	// GroupLabel is the label whose value identifies a group within its set.
 	GroupLabel string
-	// WorkerLabel is the label that numbers the pods of a group. The leader has 0.
+	// WorkerLabel is the label with the number of a pod in its group. The leader has 0.
 	WorkerLabel string
-	// SizeAnnotation is the annotation of a pod that says how many pods its group has. Size counts where it is absent.
+	// SizeAnnotation is the annotation of a pod with the number of pods of its group. If it is absent, Size counts.
 	SizeAnnotation string
-	// Size is how many pods a group has. 0, and no annotation, means as many as there are: then a group whose workers
-	// have not been created yet looks complete.
+	// Size is the number of pods of a group. If it is 0 and there is no annotation, the group has as many pods as exist: then
+	// a group whose workers have not been created yet looks complete.
 	Size int
 }
 
@@ -39,9 +39,9 @@ func LeaderWorkerSet() Grouping {
 	}
 }
 
-// KaitoWorkspace returns the Grouping of Kaito's Workspaces, as an InferenceSet has them: each is a replica, and has a pod
-// on each of its nodes, of a StatefulSet of its name. The first of them serves, and has the metrics. A pod's place in its
-// StatefulSet is a label since Kubernetes 1.28.
+// KaitoWorkspace returns the Grouping of Kaito's Workspaces in an InferenceSet. Each Workspace is a replica. It has a pod on
+// each of its nodes, from a StatefulSet with the Workspace's name. The first pod serves requests and has the metrics. A pod's
+// index in its StatefulSet is a label since Kubernetes 1.28.
 func KaitoWorkspace() Grouping {
 	const workspace = "kaito.sh/workspace"
 	return Grouping{SetLabel: workspace, GroupLabel: workspace, WorkerLabel: "apps.kubernetes.io/pod-index"}
@@ -63,7 +63,7 @@ func (g Grouping) Validate(field string) error {
 	return e.Err()
 }
 
-// groups makes replicas of pods. A pod without the labels is a replica of its own.
+// groups groups pods into replicas. A pod without the labels is a replica of its own.
 func (g Grouping) groups(pods []*corev1.Pod) []Replica {
 	byGroup := make(map[string][]*corev1.Pod)
 	var replicas []Replica
@@ -84,7 +84,7 @@ func (g Grouping) groups(pods []*corev1.Pod) []Replica {
 	return replicas
 }
 
-// order puts the leader first, pods that count before those that leave, and the rest by name.
+// order sorts leaders before workers, then pods that count before pods that leave, then by name.
 func (g Grouping) order(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(g.rank(a), g.rank(b)),
@@ -104,12 +104,14 @@ func (g Grouping) rank(p *corev1.Pod) int {
 	return rank
 }
 
-// replica judges a group: its leader's state, or not ready where a worker is not ready, is leaving or is not there.
+// replica returns a group as a replica. It has its leader's state, but is not ready if a worker is not ready, leaving or
+// missing.
 func (g Grouping) replica(members []*corev1.Pod) Replica {
 	r := single(members[0])
 	r.Pods = members
 	if members[0].Labels[g.WorkerLabel] != "0" {
-		// Workers whose leader is gone go with it; those whose leader is yet to come make a replica that is not ready.
+		// Workers that leave with their leader form a replica that leaves; those whose leader is yet to come, one that is not
+		// ready.
 		if !leaves(r.State) {
 			r.State, r.Because = scrape.NotReady, "its leader is not there"
 		}
@@ -123,7 +125,7 @@ func (g Grouping) replica(members []*corev1.Pod) Replica {
 	for _, p := range members {
 		state, why := Classify(p)
 		if leaves(state) && p.Labels[g.WorkerLabel] == "0" {
-			continue // the leader before
+			continue // the previous leader
 		}
 		if state != scrape.Ready {
 			r.State, r.Because = scrape.NotReady, fmt.Sprintf("pod %s of its group: %s", p.Name, why)

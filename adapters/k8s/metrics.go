@@ -9,32 +9,32 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Metrics shows outcomes as Prometheus metrics, each with the labels namespace, name and kind of the target,
-// and autoscaler, the name of Settings.Object, which is empty without one:
+// Metrics exports outcomes as Prometheus metrics. Each has the labels namespace, name and kind of the target, and the label
+// autoscaler with the name of Settings.Object, which is empty without one:
 //
 //	inferscale_decisions_total{verdict,code}           decisions
-//	inferscale_writes_total{result}                    what became of those that act
-//	inferscale_write_conflicts_total                   decisions made again as the target had changed
+//	inferscale_writes_total{result}                    write results of decisions that act
+//	inferscale_write_conflicts_total                   decisions made again because the target had changed
 //	inferscale_readings{metric,bound="lower|upper"}    what is known of a metric; absent where nothing is
-//	inferscale_scrape_failures_total{reason}           pages and values that were not had
-//	inferscale_current_replicas                        spec.replicas that was decided on
-//	inferscale_desired_replicas                        what the last decision asks for
+//	inferscale_scrape_failures_total{reason}           pages and values that could not be read
+//	inferscale_current_replicas                        spec.replicas on which the decision was made
+//	inferscale_desired_replicas                        count that the last decision asks for
 //	inferscale_ready_replicas                          replicas that are ready
 //	inferscale_min_replicas, inferscale_max_replicas   the bounds, where they are configured
-//	inferscale_last_decision_timestamp_seconds         when it was last decided; time() less this is the age
-//	inferscale_config_refused                          1 while a configuration is refused and the last good one in force
+//	inferscale_last_decision_timestamp_seconds         time of the last decision; time() minus this is its age
+//	inferscale_config_refused                          1 while a configuration is refused and the last good one is in force
 //	inferscale_state_refused                           1 while the stored state cannot be used
 //	inferscale_dry_run                                 1 in a dry run
 //	inferscale_paused                                  1 while paused
 //	inferscale_round_errors_total{step}                rounds in which a step failed
 //	inferscale_loop_duration_seconds                   how long rounds take
 //
-// It is a Collector, to be registered by the caller, and safe for concurrent use.
+// It is a Collector, which the caller must register, and safe for concurrent use.
 type Metrics struct {
-	mu   sync.Mutex // of updates of several series at once
+	mu   sync.Mutex // keeps the updates of several series together
 	all  []vector
-	seen map[series]map[string]bool // metrics whose readings are shown
-	held map[series]int             // loops that show a target
+	seen map[series]map[string]bool // metrics that have series of their readings
+	held map[series]int             // number of loops that show a target
 
 	decisions, writes, conflicts, failures, errors *prometheus.CounterVec
 
@@ -43,19 +43,19 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 }
 
-// A series is what tells the series of loops apart: the target, and what scales it.
+// A series identifies the series of a loop: the target, and the name of the autoscaler.
 type series struct{ namespace, name, kind, autoscaler string }
 
 func (t Target) series(autoscaler string) series {
 	return series{t.Namespace, t.Name, t.Kind, autoscaler}
 }
 
-// labels are the values of the labels of a series, and more.
+// labels returns the label values of a series, followed by more.
 func (s series) labels(more ...string) []string {
 	return append([]string{s.namespace, s.name, s.kind, s.autoscaler}, more...)
 }
 
-// A vector is what the kinds of vectors have in common.
+// A vector is the common interface of the Prometheus vector types.
 type vector interface {
 	prometheus.Collector
 	DeletePartialMatch(labels prometheus.Labels) int
@@ -118,7 +118,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Observe takes an outcome in, and how long its round took.
+// Observe records an outcome, and how long its round took.
 func (m *Metrics) Observe(o *Outcome, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +157,7 @@ func (m *Metrics) Observe(o *Outcome, took time.Duration) {
 	}
 }
 
-// observed shows what was seen; a metric of which nothing is known has no series.
+// observed records the observation; a metric whose reading is unknown has no series.
 func (m *Metrics) observed(o *Outcome) {
 	with := o.Target.series(o.Autoscaler).labels
 	if o.Observed.Fleets != nil {
@@ -185,7 +185,7 @@ func (m *Metrics) observed(o *Outcome) {
 	m.seen[o.Target.series(o.Autoscaler)] = now
 }
 
-// Forget removes every series of a target, whatever scales it.
+// Forget removes every series of a target, for all autoscalers.
 func (m *Metrics) Forget(t Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,14 +203,14 @@ func (m *Metrics) forget(of prometheus.Labels) {
 	}
 }
 
-// hold notes a loop that shows a target.
+// hold records that a loop shows a target.
 func (m *Metrics) hold(s series) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.held[s]++
 }
 
-// release ends hold, and forgets what no loop shows any more.
+// release ends a hold, and removes the series if no other loop shows the target.
 func (m *Metrics) release(s series) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,36 +7,36 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// An Observer finds out what there is to decide on. PodObserver is the one that asks pods.
+// An Observer makes the observations for decisions. PodObserver is the one that scrapes pods.
 type Observer interface {
-	// Observe looks at targets that are decided on together; a Loop has one. An error means that nothing can be said,
-	// and nothing is written; metrics without a value are no error but readings that are not known.
+	// Observe observes the targets of one decision; a Loop has one target. An error means that there is no observation: then
+	// nothing is decided or written. Metrics without a value are not an error but unknown readings.
 	Observe(ctx context.Context, scales []Scale) (Observed, error)
 }
 
-// Observed is what an Observer saw.
+// Observed is the result of an Observer.
 type Observed struct {
-	// Readings are of all targets together, one a metric.
+	// Readings are those of all targets together, one for each metric.
 	Readings []scaling.Reading
-	// Histograms are of all targets together, one for each metric that is counted.
+	// Histograms are those of all targets together, one for each metric that is a histogram.
 	Histograms []scaling.Histogram
-	// Fleets has what there is of each target, in the order in which they were given.
+	// Fleets has the replicas of each target, in the order in which the targets were given.
 	Fleets []FleetView
-	// Failures counts why pods gave no value, by reason.
+	// Failures counts the pages and values that could not be read, by reason.
 	Failures map[scrape.Reason]int
-	// Err is why metrics have no value, or nil.
+	// Err says why metrics have no value; nil if all have one.
 	Err error
 }
 
-// A FleetView is what there is of one target.
+// A FleetView has the replicas of one target.
 type FleetView struct {
-	// Ready, NotReady and Absent are replicas that count: Absent ones were asked for and have no pod yet.
+	// Ready, NotReady and Absent are the numbers of replicas that count. Absent replicas were requested and have no pod yet.
 	Ready, NotReady, Absent int32
-	// Leaving are replicas that do not count: terminating, failed, completed.
+	// Leaving is the number of replicas that do not count: terminating, failed or completed.
 	Leaving int32
-	// Restarted are replicas of which a container restarted since the last look.
+	// Restarted is the number of replicas with a container restart since the last observation.
 	Restarted int32
-	// Pods has what each replica that counts said, values in the order of Observed.Readings, then of
+	// Pods has the scrape results of the replicas that count. The values are in the order of Observed.Readings, then of
 	// Observed.Histograms.
 	Pods []scrape.PodResult
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A WriteResult says what became of a decision's write.
+// A WriteResult is the result of a decision's write.
 type WriteResult uint8
 
-// The results. The zero value is NoWrite.
+// The results of a write. The zero value is NoWrite.
 const (
-	NoWrite   WriteResult = iota // the decision asked for none, or it was not reached
+	NoWrite   WriteResult = iota // the decision asked for no write, or the round ended before one
 	Written                      // replicas were written
 	Would                        // dry run, or paused: replicas would have been written
 	Conflict                     // the target changed at every attempt
-	Refused                      // the API server or a webhook said no
+	Refused                      // the API server or a webhook refused the write
 	Uncertain                    // no clear answer; the next round finds out
 )
 
-// String returns the name of the result, as in the label result of the metric inferscale_writes_total.
+// String returns the name of the result, as it is in the label result of the metric inferscale_writes_total.
 func (r WriteResult) String() string {
 	switch r {
 	case NoWrite:
@@ -39,50 +39,49 @@ func (r WriteResult) String() string {
 	return "unknown"
 }
 
-// An Outcome is what one round came to, for one target.
+// An Outcome is the result of one round for one target.
 type Outcome struct {
 	Target Target
 	// Autoscaler is the name of Settings.Object, or empty.
 	Autoscaler string
-	// Bounds are those that the loop was configured with, to show; the zero value shows none.
+	// Bounds are the bounds of the loop's configuration, for display; the zero value displays none.
 	Bounds scaling.Bounds
-	At     time.Time // when the targets were read, the now of its decision; when the round began, if it ended before that
+	At     time.Time // when the targets were read, which is the time of the decision; or when the round began, if it ended before that
 	DryRun bool
 	Paused bool
-	// Disabled says that the target is left alone, as somebody has scaled it to 0: see Settings.LeaveAtZero.
+	// Disabled says that the target is left alone because somebody has scaled it to 0: see Settings.LeaveAtZero.
 	Disabled bool
-	// Late is how long after it was due the round began, where that is more than an interval: what schedules rounds sets it,
-	// to be shown. Zero otherwise.
+	// Late is the delay of the round's start, if it is more than an interval, else zero. The scheduler of rounds sets it, for
+	// display.
 	Late time.Duration
 
-	// Scale is the target as it was decided on. It is meaningful if ScaleErr is nil.
+	// Scale is the target as it was read for the decision. It is valid if ScaleErr is nil.
 	Scale Scale
-	// Observed is what the decision saw. In a VariantLoop it is the same in every target's outcome; Fleet is the
-	// target's place in Observed.Fleets.
+	// Observed is the observation for the decision. In a VariantLoop it is the same in every target's outcome; Fleet is the
+	// target's index in Observed.Fleets.
 	Observed Observed
 	Fleet    int
-	// Decided reports whether a decision was made; without, Decision is Unknown and StateErr, ScaleErr or ObserveErr
-	// says why.
+	// Decided reports whether a decision was made. If not, Decision is Unknown, and StateErr, ScaleErr or ObserveErr says why.
 	Decided  bool
 	Decision scaling.Decision
-	// Write is what became of it.
+	// Write is the result of the decision's write.
 	Write WriteResult
-	// Conflicts is how often the target had changed, so that it was decided again.
+	// Conflicts is how often the round decided again because the target had changed.
 	Conflicts int
-	// Settled reports that the round found an earlier write without an answer to have happened, and told the policy.
+	// Settled reports that the round found that an earlier write without an answer had happened, and told the policy.
 	Settled bool
-	// Changed is when the round's write was answered, or an earlier one found to have happened: cooldowns count from then.
-	// Zero if there was neither.
+	// Changed is when the round's write was answered, or when an earlier write was found to have happened: cooldowns count
+	// from this time. Zero if neither happened.
 	Changed time.Time
 
-	// Errors of the steps, in their order. None of them ended in a write that was not decided.
+	// The errors of the steps, in their order. No error leads to a write that was not decided.
 	StateErr   error // loading or storing the state, or a state that was refused
 	ScaleErr   error // reading the target
 	ObserveErr error // observing
-	ConfigErr  error // configuration that was refused, so that the last good one is in force
+	ConfigErr  error // a configuration was refused, and the last good one is in force
 	WriteErr   error // writing replicas
 
-	// Next is when time alone could change the answer, as in Decision.Next; zero for never.
+	// Next is when the passing of time alone could change the decision, as in Decision.Next; zero means never.
 	Next time.Time
 }
 
@@ -91,7 +90,7 @@ func (o *Outcome) Err() error {
 	return errors.Join(o.StateErr, o.ScaleErr, o.ObserveErr, o.ConfigErr, o.WriteErr)
 }
 
-// View returns what there is of the target.
+// View returns the replicas of the target.
 func (o *Outcome) View() FleetView {
 	if o.Fleet < len(o.Observed.Fleets) {
 		return o.Observed.Fleets[o.Fleet]

@@ -9,21 +9,21 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// maxAbsent is how many replicas without a pod take part in a sweep; beyond it they no longer change a reading much,
-// and a count of two thousand million is no reason to run out of memory.
+// maxAbsent is the maximum number of replicas without a pod that a sweep counts. More would hardly change a reading, and with
+// a replica count of two thousand million the process would run out of memory.
 const maxAbsent = 4096
 
-// A PodObserver is the Observer that finds a target's pods and scrapes them. It is not safe for concurrent use.
+// A PodObserver is an Observer that finds a target's pods and scrapes them. It is not safe for concurrent use.
 type PodObserver struct {
 	pods    *Pods
 	scraper *scrape.Scraper
 	port    Port
 }
 
-// NewPodObserver returns the Observer that scrapes the replicas that pods finds, where port says.
+// NewPodObserver returns the Observer that scrapes, at port, the replicas that pods finds.
 //
-// A scraper remembers the pods of its last sweep and no others, so each PodObserver needs one of its own. The interval
-// in its configuration should be that of the loop.
+// A scraper remembers only the pods of its last sweep, so each PodObserver needs its own scraper. The interval in the
+// scraper's configuration should be that of the loop.
 func NewPodObserver(pods *Pods, scraper *scrape.Scraper, port Port) (*PodObserver, error) {
 	var e scaling.FieldErrors
 	e.Check(pods != nil, "pods", nil, "must be set")
@@ -35,8 +35,8 @@ func NewPodObserver(pods *Pods, scraper *scrape.Scraper, port Port) (*PodObserve
 	return &PodObserver{pods: pods, scraper: scraper, port: port}, nil
 }
 
-// Observe finds the replicas of every target and asks those that are ready, all in one sweep. A replica that was asked
-// for and has no pod yet counts as one that is not ready.
+// Observe finds the replicas of every target and scrapes those that are ready, all in one sweep. A replica that was requested
+// and has no pod yet counts as not ready.
 func (o *PodObserver) Observe(ctx context.Context, scales []Scale) (Observed, error) {
 	seen := Observed{Fleets: make([]FleetView, len(scales))}
 	var targets []scrape.Pod
@@ -82,7 +82,7 @@ func (o *PodObserver) Observe(ctx context.Context, scales []Scale) (Observed, er
 	}
 	sweep := o.scraper.Scrape(ctx, targets)
 	if err := ctx.Err(); err != nil {
-		return Observed{}, err // cut short: what it says of the pods is not their fault
+		return Observed{}, err // the sweep was cut short: pods without an answer are not at fault
 	}
 	seen.Readings, seen.Histograms, seen.Err = sweep.Readings, sweep.Histograms, sweep.Err()
 	seen.Failures = make(map[scrape.Reason]int)
@@ -94,14 +94,14 @@ func (o *PodObserver) Observe(ctx context.Context, scales []Scale) (Observed, er
 	return seen, nil
 }
 
-// Snapshot returns what the scraper remembers of counters and histograms, for the Restore of the one that takes its place:
+// Snapshot returns the counters and histograms that the scraper remembers, for the Restore of the scraper that replaces it:
 // see scrape.Scraper.Snapshot.
 func (o *PodObserver) Snapshot(limit int) (data []byte, left int) { return o.scraper.Snapshot(limit) }
 
 // Close closes the scraper's connections.
 func (o *PodObserver) Close() { o.scraper.Close() }
 
-// name is a pod's name, with its namespace where the targets are in several.
+// name returns a pod's name, with its namespace if the targets are in different namespaces.
 func name(scales []Scale, t Target, pod string) string {
 	if slices.ContainsFunc(scales, func(s Scale) bool { return s.Target.Namespace != t.Namespace }) {
 		return t.Namespace + "/" + pod
@@ -109,7 +109,7 @@ func name(scales []Scale, t Target, pod string) string {
 	return pod
 }
 
-// count adds a failure for each page that was not had and for each value that a page did not give.
+// count adds a failure for each page that could not be read and for each value that a page lacks.
 func count(failures map[scrape.Reason]int, p scrape.PodResult) {
 	if p.State != scrape.Ready {
 		return
@@ -120,7 +120,7 @@ func count(failures map[scrape.Reason]int, p scrape.PodResult) {
 		}
 	}
 	for _, v := range p.Values {
-		// A page that was not had is counted once, and not for every value on it.
+		// A page that could not be read is counted once, not for every value on it.
 		if v.Err != nil && (len(p.Fetches) == 0 || !v.Err.Reason.Fetch()) {
 			failures[v.Err.Reason]++
 		}

@@ -18,19 +18,19 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// A Replica is one replica of a target: a pod, or a group of pods that serve together.
+// A Replica is one replica of a target: a pod, or a group of pods that serves as one.
 type Replica struct {
-	Name string // of its pod, or of its leader
-	// State is how it counts: see Classify. A group is ready when all of its pods are.
+	Name string // name of its pod, or of its leader
+	// State is the state of the replica, see Classify. A group is ready when all of its pods are.
 	State scrape.PodState
-	// Because says why it is not ready; empty if it is.
+	// Because says why the replica is not ready; empty if it is ready.
 	Because string
-	// Stuck says that it was never ready and is not expected any more: see scaling.StartDeadline. The longest cold start
-	// that is known is of the target's pods that are, or were, ready.
+	// Stuck says that the replica was never ready and is no longer expected to become ready: see scaling.StartDeadline. The
+	// deadline uses the longest known cold start of the target's pods that are, or were, ready.
 	Stuck bool
-	// Restarts is how often containers of its pod (of its leader) have restarted.
+	// Restarts is the number of container restarts of its pod, or of its leader.
 	Restarts int32
-	// Restarted reports that there were more restarts than when Find last saw it: its counters began anew.
+	// Restarted reports that there were restarts since the last Find: the pod's counters began again at zero.
 	Restarted bool
 	// Pods are its pods, the leader first.
 	Pods []*corev1.Pod
@@ -39,19 +39,19 @@ type Replica struct {
 // Leader returns the pod that is scraped.
 func (r *Replica) Leader() *corev1.Pod { return r.Pods[0] }
 
-// Counts reports whether the replica is one that is ready or is to become ready.
+// Counts reports whether the replica is ready or can become ready, which means that it is not leaving.
 func (r *Replica) Counts() bool { return !leaves(r.State) }
 
 func leaves(s scrape.PodState) bool { return !s.Counts() }
 
-// Classify says how a pod counts and, unless it is ready, why:
+// Classify returns the state of a pod and, unless it is ready, the reason:
 //
 //	Completed    phase Succeeded
 //	Failed       phase Failed
 //	Terminating  deletionTimestamp is set
 //	Ready        phase Running, condition Ready, an IP address
 //	Unschedulable  of the rest, condition PodScheduled False with the reason Unschedulable
-//	Crashing       of the rest, a container waits as it failed to start: CrashLoopBackOff, ImagePullBackOff, ...
+//	Crashing       of the rest, a container waits because it failed to start: CrashLoopBackOff, ImagePullBackOff, ...
 //	NotReady     everything else: pending, booting, unknown
 func Classify(p *corev1.Pod) (state scrape.PodState, because string) {
 	switch {
@@ -79,8 +79,8 @@ func single(p *corev1.Pod) Replica {
 	return Replica{Name: p.Name, State: state, Because: because, Restarts: restarts(p), Pods: []*corev1.Pod{p}}
 }
 
-// identity tells pods apart, and one from another that had its name before: by UID, or by namespace and name where there
-// is none, as in fakes.
+// identity returns what identifies a pod, also among pods that had the same name before: its UID or, if it has none, as in
+// fakes, its namespace and name.
 func identity(p *corev1.Pod) string {
 	if p.UID != "" {
 		return string(p.UID)
@@ -98,8 +98,8 @@ func restarts(p *corev1.Pod) int32 {
 	return n
 }
 
-// A Pods finds the replicas of a target among the pods of its namespace. It is not safe for concurrent use, as it
-// remembers restarts, and which pods were ready.
+// A Pods finds the replicas of a target among the pods of its namespace. It remembers restarts and which pods were ready, and
+// is therefore not safe for concurrent use.
 type Pods struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -109,7 +109,7 @@ type Pods struct {
 	fleets   map[Target]*fleet
 }
 
-// NewPods returns a Pods that looks into a lister, normally an informer's.
+// NewPods returns a Pods that uses a lister, normally that of an informer.
 func NewPods(lister corelisters.PodLister, grouping Grouping) (*Pods, error) {
 	var e scaling.FieldErrors
 	e.Check(lister != nil, "lister", nil, "must be set")
@@ -120,7 +120,7 @@ func NewPods(lister corelisters.PodLister, grouping Grouping) (*Pods, error) {
 	return &Pods{lister: lister, grouping: grouping, fleets: make(map[Target]*fleet)}, nil
 }
 
-// Find returns the replicas that the target's selector finds, sorted by name, those that leave included. Without a
+// Find returns the replicas that the target's selector selects, sorted by name, including those that leave. Without a
 // selector the error is an ErrNoSelector.
 func (p *Pods) Find(s Scale) ([]Replica, error) {
 	const doing = "find the pods of"
@@ -156,8 +156,9 @@ func (p *Pods) Find(s Scale) ([]Replica, error) {
 	return replicas, nil
 }
 
-// Absent returns how many of the replicas of a target that were asked for and have no pod are not expected any more: as
-// many have had none for longer than scaling.StartDeadline. It is to be told at each look how many there are.
+// Absent returns how many of a target's replicas that were requested and have no pod are no longer expected: they have had no
+// pod for longer than scaling.StartDeadline. It must be called at each observation, with the number of replicas without a
+// pod.
 func (p *Pods) Absent(t Target, absent int32) (stuck int32) {
 	return p.fleet(t).missing(absent, p.now())
 }
@@ -178,10 +179,10 @@ func (p *Pods) now() time.Time {
 	return p.Now()
 }
 
-// Forget drops what is remembered of a target.
+// Forget removes what is remembered of a target.
 func (p *Pods) Forget(t Target) { delete(p.fleets, t) }
 
-// withGroups adds the pods of the same sets that the selector did not select.
+// withGroups adds the pods of the same sets that the selector does not select.
 func (p *Pods) withGroups(namespace string, selected []*corev1.Pod) ([]*corev1.Pod, error) {
 	var sets []string
 	all := make([]*corev1.Pod, 0, len(selected))
@@ -204,12 +205,12 @@ func (p *Pods) withGroups(namespace string, selected []*corev1.Pod) ([]*corev1.P
 	return append(all, members...), err
 }
 
-// A Port says where a replica is scraped. The zero value leaves that to the metrics' own endpoints.
+// A Port says at which port a replica is scraped. With the zero value the endpoints of the metrics say it.
 type Port struct {
-	// Port is the number, or the name that a container's port has. A name is looked up in each pod, so that numbers
-	// may differ between pods, as they do on the host's network.
+	// Port is the number, or the name of a container's port. A name is looked up in each pod, so that the numbers may differ
+	// between pods, as they do on the host's network.
 	Port intstr.IntOrString
-	// Scheme is "http" (the default) or "https". It counts only where Port is set.
+	// Scheme is "http" (the default) or "https". It is used only if Port is set.
 	Scheme string
 }
 
@@ -225,7 +226,7 @@ func (p Port) Validate(field string) error {
 
 func (p Port) isZero() bool { return p.Port == intstr.IntOrString{} || p.Port == intstr.FromString("") }
 
-// number returns the number of the port in a pod. Ports of containers come before those of sidecars.
+// number returns the number of the port in a pod. Ports of containers take precedence over those of sidecars.
 func (p Port) number(pod *corev1.Pod) (int32, bool) {
 	if p.Port.Type == intstr.Int {
 		return p.Port.IntVal, true
@@ -242,11 +243,11 @@ func (p Port) number(pod *corev1.Pod) (int32, bool) {
 	return 0, false
 }
 
-// ScrapeTarget returns what the scraper is to ask of a replica: its leader at its IP address.
+// ScrapeTarget returns what the scraper scrapes of a replica: its leader, at the leader's IP address.
 //
-// The identity carries the restarts, so that a container that began anew is not credited with what its predecessor
-// said. A pod that is ready and has no port of the name is a target without an address, which the scraper counts as
-// failed: it serves, and what it serves is not known.
+// The identity contains the number of restarts, so that the values of a container before a restart do not count for the
+// container after it. A ready pod without a port of this name becomes a target without an address. The scraper counts it as
+// failed, because the pod serves an unknown load.
 func (p Port) ScrapeTarget(r *Replica) scrape.Pod {
 	pod := r.Leader()
 	target := scrape.Pod{Name: r.Name, UID: fmt.Sprintf("%s/%d", identity(pod), r.Restarts), State: r.State, Stuck: r.Stuck}

@@ -6,7 +6,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Reasons of events and conditions that do not come from a decision's code. They are stable.
+// The reasons of events and conditions that are not the code of a decision. They are stable.
 const (
 	ReasonScaledUp           = "ScaledUp"
 	ReasonScaledDown         = "ScaledDown"
@@ -58,7 +58,7 @@ func stateReason(err error) string {
 	return ReasonStateNotStored
 }
 
-// targetReason is the reason of an error about a target, or otherwise.
+// targetReason returns the reason for an error about a target; otherwise is that for an unknown error.
 func targetReason(err error, otherwise string) string {
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -86,7 +86,7 @@ func writeReason(err error) string {
 	return targetReason(err, ReasonWriteRefused)
 }
 
-// codeReason is a decision's code as the reason of a condition.
+// codeReason returns a decision's code as the reason of a condition.
 func codeReason(d *scaling.Decision) string {
 	code := d.Code().String()
 	if code == "" {
@@ -96,7 +96,7 @@ func codeReason(d *scaling.Decision) string {
 		c := code[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
-			return d.Verdict.String() // a foreign code that is no reason
+			return d.Verdict.String() // a code of another module that is not a valid reason
 		}
 	}
 	return code

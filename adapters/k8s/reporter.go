@@ -8,7 +8,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A reporter tells events, metrics and the log what rounds came to.
+// A reporter reports the outcomes of rounds as events, as metrics and in the log.
 type reporter struct {
 	settings Settings
 	events   *Events
@@ -43,7 +43,7 @@ func (r *reporter) log(ctx context.Context, o *Outcome, took time.Duration) {
 		if o.Decision.Acts() {
 			level = slog.LevelInfo
 		}
-		if logger.Enabled(ctx, level) { // a reason costs something
+		if logger.Enabled(ctx, level) { // making the reason is expensive
 			logger.LogAttrs(ctx, level, "decided",
 				slog.String("target", o.Target.String()),
 				slog.String("verdict", o.Decision.Verdict.String()),
@@ -59,7 +59,7 @@ func (r *reporter) log(ctx context.Context, o *Outcome, took time.Duration) {
 	if err == nil && o.Decision.Verdict == scaling.Unknown && !atZero(o) {
 		err, message = o.Observed.Err, "metrics without a value"
 	}
-	if err != nil { // one line for a round
+	if err != nil { // one line for each round
 		logger.WarnContext(ctx, message, "target", o.Target.String(), "error", err)
 	}
 }

@@ -16,36 +16,36 @@ import (
 	"k8s.io/client-go/scale"
 )
 
-// A Scale is what /scale of a target said at one resource version.
+// A Scale is /scale of a target at one resource version.
 type Scale struct {
 	Target Target
-	// Replicas is spec.replicas, the count that was asked for: what is decided on.
+	// Replicas is spec.replicas, the requested count. Decisions start from it.
 	Replicas int32
-	// StatusReplicas is status.replicas, the count that exists. It lags; it is for display.
+	// StatusReplicas is status.replicas, the existing count. It lags behind and is only for display.
 	StatusReplicas int32
-	// Selector selects the target's pods. It is nil where /scale gives none: an empty selector is not one that matches
-	// every pod.
+	// Selector selects the target's pods. It is nil if /scale has no selector or an empty one, which would match every pod.
 	Selector labels.Selector
-	// ResourceVersion is what a write is conditional on.
+	// ResourceVersion is the condition of a write: the target must still have this version.
 	ResourceVersion string
-	// Generation is that of the target where /scale carries it, else 0.
+	// Generation is the target's generation if /scale has it, else 0.
 	Generation int64
 	UID        types.UID
 }
 
-// A ScaleClient reads and writes counts of replicas. [Scales] is the one that does it by /scale; others publish a metric,
-// or patch a part of an object.
+// A ScaleClient reads and writes replica counts. [Scales] does so through /scale; other implementations could publish a
+// metric, or patch a part of an object.
 type ScaleClient interface {
-	// Get reads a target. An error that wraps ErrNotFound says that it does not exist.
+	// Get reads a target. An error that wraps ErrNotFound means that the target does not exist.
 	Get(ctx context.Context, t Target) (Scale, error)
-	// Set writes the count of a target, on condition that it is still as it was read. An error that wraps ErrConflict says
-	// that it is not; one that wraps ErrRefused, ErrForbidden, ErrNotFound or ErrNoScale that nothing was written and never
-	// will be. After any other error it may have been written, which the next Get shows.
+	// Set writes the count of a target, on condition that the target has not changed since it was read. An error that wraps
+	// ErrConflict means that it has changed. An error that wraps ErrRefused, ErrForbidden, ErrNotFound or ErrNoScale means
+	// that nothing was written and never will be. After any other error the count may have been written; the next Get shows
+	// whether it was.
 	Set(ctx context.Context, t Target, read Scale, replicas int32) (Scale, error)
 }
 
-// Scales reads and writes /scale of any resource that has it. It is safe for concurrent use if its parts are, as those
-// of client-go are.
+// Scales reads and writes /scale of any resource that has this subresource. It is safe for concurrent use if its parts are,
+// as those of client-go are.
 type Scales struct {
 	getter scale.ScalesGetter
 	mapper meta.RESTMapper
@@ -75,11 +75,13 @@ func (s *Scales) Get(ctx context.Context, t Target) (Scale, error) {
 	return parse(t, object, doing)
 }
 
-// Set writes replicas to /scale of a target, on condition that it is still as it was read: another resource version is
-// an ErrConflict, and it is the caller's to read and decide again. It returns the target as written. Errors are
-// *TargetError; those that wrap ErrUncertain leave open whether it was written, after all others it was not.
+// Set writes replicas to /scale of a target, on condition that the target has not changed since it was read. If its resource
+// version differs, the error is an ErrConflict, and the caller should read and decide again. Set returns the target as
+// written. Errors are *TargetError. After one that wraps ErrUncertain the count may have been written; after all others it
+// was not.
 //
-// The write is an update of the subresource with the resource version, which built-in and custom resources alike heed.
+// The write is an update of the subresource with the resource version, which the API server checks for built-in and custom
+// resources alike.
 func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) (Scale, error) {
 	doing := fmt.Sprintf("write replicas %d -> %d of", read.Replicas, replicas)
 	refuse := func(err error) (Scale, error) {
@@ -104,7 +106,7 @@ func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) 
 	if err != nil {
 		return Scale{}, &TargetError{Target: t, Doing: doing, What: writing(err), Err: err}
 	}
-	// It is written. What cannot be read of the answer is read by the next Get.
+	// It is written. If the answer cannot be read, the next Get reads the rest.
 	written, err := parse(t, object, doing)
 	if err != nil {
 		written = read
@@ -113,7 +115,8 @@ func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) 
 	return written, nil
 }
 
-// maxSelector is how many bytes a selector may have: each round parses it, and compares each pod of the namespace with all of it.
+// maxSelector is the maximum size of a selector, in bytes: each round parses it and matches it against each pod of the
+// namespace.
 const maxSelector = 16 << 10
 
 func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
@@ -125,7 +128,7 @@ func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 		name     string
 		replicas int32
 	}{{"spec.replicas", s.Replicas}, {"status.replicas", s.StatusReplicas}} {
-		if f.replicas < 0 { // a custom resource may have what its definition does not forbid
+		if f.replicas < 0 { // a custom resource may have any value that its definition does not forbid
 			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("%s: %d: must not be negative", f.name, f.replicas)}
 		}
 	}
@@ -142,7 +145,7 @@ func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 	return s, nil
 }
 
-// reading says what a failed Get means.
+// reading returns the meaning of a failed Get.
 func reading(err error) error {
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -155,8 +158,8 @@ func reading(err error) error {
 	return nil
 }
 
-// writing says what a failed Update means. Only an answer that the request was judged and turned down says that
-// nothing was written; after a timeout, a broken connection or a server error it may have been.
+// writing returns the meaning of a failed Update. Only an answer that refuses the request means that nothing was written;
+// after a timeout, a broken connection or a server error the count may have been written.
 func writing(err error) error {
 	switch {
 	case apierrors.IsConflict(err):
@@ -175,9 +178,9 @@ func writing(err error) error {
 	return ErrUncertain
 }
 
-// noSubresource tells an API server that does not have the path from one that does not have the object: the first
-// answers with a status that names no object, or with none, which the client fills in. Custom resources without the
-// subresource answer as if the object were missing. The resolver of the scale client has a text and no type.
+// noSubresource distinguishes a missing path from a missing object. If the API server does not have the path, it answers with
+// a status that names no object, or with no status, and then the client fills one in. For a custom resource without the
+// subresource it answers as if the object were missing. The error of the scale client's resolver has no type, only a text.
 func noSubresource(err error) bool {
 	if strings.Contains(err.Error(), "could not find scale subresource") {
 		return true

@@ -19,72 +19,75 @@ const (
 	defaultEventPeriod = 10 * time.Minute
 	defaultStateKey    = "state"
 	dryRunSuffix       = ".dry-run"
-	// leastWait keeps a decision whose Next is always near from making the loop spin.
+	// leastWait is the shortest wait between rounds, so that the loop does not spin if the Next of its decisions is always
+	// near.
 	leastWait = time.Second
 )
 
-// Settings are what a Loop and a VariantLoop have in common. Scales and Store must be set; every other zero field means
+// Settings are the common settings of a Loop and a VariantLoop. Scales and Store must be set; every other zero field means
 // its default.
 type Settings struct {
 	// Scales reads and writes the targets.
 	Scales ScaleClient
-	// Observer finds out what there is to decide on. Without one a decision has the count asked for and no readings,
-	// which is all that a timetable needs.
+	// Observer makes the observations. Without one a decision has only the spec replicas and no readings, which is all that a
+	// timetable needs.
 	Observer Observer
-	// Store keeps the state. It must not be the target itself (see AnnotationStore).
+	// Store keeps the state. It must not be in the target itself, see AnnotationStore.
 	Store Store
-	// StateKey is the key that the state has in the Store, "state" by default. Loops that share a store need different
-	// ones. In a dry run ".dry-run" is appended.
+	// StateKey is the key of the state in the Store, "state" by default. Loops that share a store need different keys. In a
+	// dry run ".dry-run" is appended.
 	StateKey string
 
-	// LastScaled is when the target was last scaled, as far as that is known from elsewhere: from a status, which outlives
-	// the state that a kubectl replace erases. It is a second source for cooldowns where the stored state knows of no change
-	// or of an older one. The zero time means that nothing is known.
+	// LastScaled is when the target was last scaled, if that is known from another source: for example from a status, which
+	// survives when a kubectl replace erases the state. Cooldowns use it if the stored state knows of no change, or only of an
+	// older one. The zero time means unknown.
 	LastScaled time.Time
-	// EveryState stores every state that is another one than before, in nearly every round, instead of those without which a
-	// restart would decide otherwise: see Loop. It is for a store that costs nothing; the API server is none.
+	// EveryState stores the state whenever it has changed, which is in nearly every round, and not only when a restart would
+	// decide differently without it: see Loop. It is meant for a store without cost per write, which the API server is not.
 	EveryState bool
-	// Interval is the time from the beginning of one round to that of the next, 15 s by default.
+	// Interval is the time from the start of one round to the start of the next, 15 s by default.
 	Interval time.Duration
-	// Timeout is how long a round may take, 10 s by default, whatever the interval. What is not done then failed; a write of
-	// which no answer came is looked for in the next round.
+	// Timeout is the longest duration of a round, 10 s by default, whatever the interval. Steps that are not done by then
+	// fail; the next round finds out whether a write without an answer happened.
 	Timeout time.Duration
-	// Jitter is the part of the interval, from 0 (the default) to 1, by which a round may come early, at random. It is
-	// never late, as policies count on the interval.
+	// Jitter is the fraction of the interval, from 0 (the default) to 1, by which a round may start early, at random. A round
+	// never starts late, because policies rely on the interval.
 	Jitter float64
-	// Conflicts is how often a round decides again because the target has changed, 3 by default. NoRetry leaves that to
-	// the next round.
+	// Conflicts is how often a round may decide again because the target has changed, 3 by default. With NoRetry the next
+	// round decides again.
 	Conflicts int
 	NoRetry   bool
-	// BeforeDecide is called in each round before the decision; nil means nothing is. It is where a configuration that
-	// may change takes effect. An error, of a new configuration that is refused so that the last good one stays in force,
-	// is Outcome.ConfigErr; it is decided all the same.
+	// BeforeDecide is called in each round before the decision, if it is not nil. It can put a changed configuration into
+	// force. It returns an error if it refuses a new configuration and keeps the last good one; the error becomes
+	// Outcome.ConfigErr, and the round decides nevertheless.
 	BeforeDecide func() error
-	// DryRun does everything but write replicas, and shows what would be written, at the pace of the policy's cooldowns.
-	// See Loop.
+	// DryRun does everything except writing replicas, and reports what would be written, at the pace of the policy's
+	// cooldowns. See Loop.
 	DryRun bool
-	// LeaveAtZero leaves a target alone that has 0 replicas, as a HorizontalPodAutoscaler does: somebody has scaled it down
-	// by hand. It is for configurations that do not scale to 0 themselves.
+	// LeaveAtZero leaves a target with 0 replicas alone, as a HorizontalPodAutoscaler does, because somebody has scaled it
+	// down by hand. It is for configurations that do not scale to 0 themselves.
 	LeaveAtZero bool
-	// Paused decides and stores, and writes no replicas. The policy is told nothing, so that it acts at once when the
+	// Paused decides and stores, but writes no replicas. The policy is not told of any write, so that it acts at once when the
 	// pause ends.
 	Paused bool
 
-	// LastWriter says who takes writes back, where somebody does (ConditionContended); nil means that it is not asked.
+	// LastWriter finds out who reverts the loop's writes, if somebody does (ConditionContended); nil means that this is not
+	// looked up.
 	LastWriter LastWriter
-	// Recorder gets the events; nil means none. They are about Object, or about the target if that is nil.
+	// Recorder receives the events; nil means none. The events are about Object, or about the target if Object is nil.
 	Recorder Recorder
 	Object   runtime.Object
-	// EventPeriod is the time in which an event that says the same is not repeated, 10 min by default.
+	// EventPeriod is the time in which the same event is not repeated, 10 min by default.
 	EventPeriod time.Duration
-	// Metrics gets the numbers; nil means none. Several loops share one.
+	// Metrics exports the outcomes; nil means none. Several loops can share one.
 	Metrics *Metrics
-	// Logger gets the decisions, with how long the round took (Info if they act, else Debug), and errors (Warn); nil means none.
+	// Logger receives the decisions with the duration of the round (Info if they act, else Debug), and errors (Warn); nil
+	// means none.
 	Logger *slog.Logger
 
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// After returns a channel that delivers once d has passed, and a function that gives up on it; nil means a timer.
+	// After returns a channel that delivers once d has passed, and a function that stops the timer; nil means a time.Timer.
 	// Only Run uses it.
 	After func(d time.Duration) (<-chan time.Time, func())
 	// Random returns numbers in [0, 1) for the jitter; nil means math/rand/v2.
@@ -119,7 +122,7 @@ func (s Settings) orDefault() Settings {
 	return s
 }
 
-// autoscaler returns the name of what scales the targets, if it has one.
+// autoscaler returns the name of Settings.Object, if there is one.
 func (s Settings) autoscaler() string {
 	if o, err := meta.Accessor(s.Object); err == nil {
 		return o.GetName()

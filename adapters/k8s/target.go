@@ -11,18 +11,18 @@ import (
 
 // A Target names a resource that has a /scale subresource: a Deployment, a LeaderWorkerSet, a custom resource.
 type Target struct {
-	APIVersion string // group and version, as in "apps/v1"
-	Kind       string // as in "Deployment"
+	APIVersion string // group and version, for example "apps/v1"
+	Kind       string // for example "Deployment"
 	Namespace  string
 	Name       string
 }
 
-// String returns "Kind namespace/name", as in messages.
+// String returns "Kind namespace/name", for messages.
 func (t Target) String() string {
 	return t.Kind + " " + t.Namespace + "/" + t.Name
 }
 
-// Validate reports every field that is wrong, each as a *scaling.FieldError with a path below field.
+// Validate reports every wrong field, each as a *scaling.FieldError with a path below field.
 func (t Target) Validate(field string) error {
 	var e scaling.FieldErrors
 	_, err := schema.ParseGroupVersion(t.APIVersion)
@@ -33,7 +33,7 @@ func (t Target) Validate(field string) error {
 	return e.Err()
 }
 
-// groupKind returns the group and kind, and the version.
+// groupKind returns the group with the kind, and the version.
 func (t Target) groupKind() (schema.GroupKind, string, error) {
 	gv, err := schema.ParseGroupVersion(t.APIVersion)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t Target) groupKind() (schema.GroupKind, string, error) {
 	return gv.WithKind(t.Kind).GroupKind(), gv.Version, nil
 }
 
-// mapping returns how the API server knows the target's kind.
+// mapping returns the REST mapping of the target's kind.
 func (t Target) mapping(mapper meta.RESTMapper) (*meta.RESTMapping, error) {
 	kind, version, err := t.groupKind()
 	if err != nil {
@@ -51,20 +51,20 @@ func (t Target) mapping(mapper meta.RESTMapper) (*meta.RESTMapping, error) {
 	return mapper.RESTMapping(kind, version)
 }
 
-// same reports whether two targets are one, in any version of its API.
+// same reports whether two targets are the same object, in any version of its API.
 func (t Target) same(other Target) bool {
 	a, _, err := t.groupKind()
-	b, _, _ := other.groupKind() // no kind is that of a group that is none
+	b, _, _ := other.groupKind() // with an invalid group the result differs from any valid kind
 	return err == nil && a == b && t.Namespace == other.Namespace && t.Name == other.Name
 }
 
-// key names the target in stored states, whatever the version of its API.
+// key identifies the target in stored states, whatever the version of its API.
 func (t Target) key() string {
-	kind, _, _ := t.groupKind() // a target is validated before
+	kind, _, _ := t.groupKind() // the target has been validated before
 	return kind.String() + " " + t.Namespace + "/" + t.Name
 }
 
-// reference returns what an event is about.
+// reference returns the reference to the target for events.
 func (t Target) reference(uid types.UID) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, UID: uid}
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// UpgradeState returns a state that a loop of version 0.1 stored as package loop reads it. Anything else is returned as
-// it is. Loops do that by themselves; it is for who reads states without one, as for loop.CarryOver.
+// UpgradeState converts a state that a loop of version 0.1 stored into the form that package loop reads. Any other data is
+// returned unchanged. Loops do this themselves; it is for programs that read states without a loop, for example for
+// loop.CarryOver.
 func UpgradeState(stored []byte) []byte {
 	var old struct {
 		scaling.Kind
@@ -69,11 +70,11 @@ type oldIntent struct {
 	Answered        bool          `json:"answered"`
 }
 
-// An upgraded store upgrades what it loads, and replaces what it then really has.
+// An upgraded store upgrades the states that it loads. When it saves, it replaces the original of the loaded state.
 type upgraded struct {
 	Store
 
-	had, has []byte // what was loaded, and what it was upgraded to
+	had, has []byte // the loaded state, and the same upgraded
 }
 
 func (s *upgraded) Load(ctx context.Context, key string) (data []byte, err error) {

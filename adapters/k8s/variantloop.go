@@ -10,41 +10,43 @@ import (
 
 // A Variant is one target of a VariantLoop.
 type Variant struct {
-	Name   string // what the group calls it; unique
+	Name   string // its name in the group; unique
 	Target Target
-	// Bounds are those of the group, to show; the zero value shows none.
+	// Bounds are the group's bounds of this target, for display; the zero value displays none.
 	Bounds scaling.Bounds
 }
 
-// VariantLoopConfig says what a VariantLoop scales and how.
+// VariantLoopConfig is the configuration of a VariantLoop.
 type VariantLoopConfig struct {
 	Variants []Variant
-	// Group decides: a saturation.Group, a hetero.Group. It belongs to the loop from then on, which restores its state.
+	// Group makes the decisions, for example a saturation.Group or a hetero.Group. After NewVariantLoop it belongs to the
+	// loop, which restores its state.
 	Group scaling.Group
 
 	Settings
 }
 
-// A VariantLoop scales several targets that are decided on together, with the duties of a Loop for each.
+// A VariantLoop scales several targets with common decisions. It has the duties of a Loop for each of them.
 //
-// All targets are read and observed, then decided on, then stored as one state. Writes that add replicas come before
-// those that take some away, and if one that adds fails, none is taken away in that round: what serves is never less
-// than it was before or is to be after. The group is told what was really written. A conflict before anything was
-// written decides again, as in a Loop; after that the next round does.
+// It reads and observes all targets, then decides on all, then stores one state for all. Writes that add replicas come before
+// writes that remove replicas, and if one that adds fails, no replicas are removed in that round: the number of serving
+// replicas never falls below the smaller of the counts before and after the change. The group is told what was really
+// written. After a conflict before the first write the round decides again, as in a Loop; after a later conflict the next
+// round does.
 //
-// A target that does not exist is left out, and what that means is the group's to say; one that cannot be read for
-// another reason ends the round.
+// A target that does not exist is left out, and the group decides what that means. If a target cannot be read for another
+// reason, the round ends.
 //
-// While a write of which no answer came can yet arrive at one target, the others are not written, as both together would
-// be more than was decided. That ends when the target changes, or is written itself, or two minutes after the write: the
-// API server gives up sooner.
+// While a write without an answer can still arrive at one target, the other targets are not written, because both writes
+// together would be more than was decided. This ends when the target changes, when it is written again, or two minutes after
+// the write: the API server gives up sooner.
 //
-// The state is that of all targets together: it stays while one of them is still the one that it was, by UID.
+// The state is that of all targets together: it is kept as long as one of them is still the same object, by UID.
 //
 // A VariantLoop is not safe for concurrent use.
 type VariantLoop struct{ *engine }
 
-// NewVariantLoop returns the VariantLoop of a configuration, or every rule that it breaks.
+// NewVariantLoop returns the VariantLoop of a configuration, or an error with every rule that it breaks.
 func NewVariantLoop(c VariantLoopConfig) (*VariantLoop, error) {
 	s := c.orDefault()
 	var e scaling.FieldErrors
@@ -77,8 +79,8 @@ func NewVariantLoop(c VariantLoopConfig) (*VariantLoop, error) {
 	return &VariantLoop{engine}, nil
 }
 
-// Tick does one round at the present time and reports it, an outcome for each variant in their order. The error joins
-// theirs.
+// Tick makes one round at the present time and returns an outcome for each variant, in their order. The error joins those of
+// the outcomes.
 func (l *VariantLoop) Tick(ctx context.Context) ([]Outcome, error) {
 	outcomes := l.tick(ctx)
 	errs := make([]error, len(outcomes))

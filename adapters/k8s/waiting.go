@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// firstSync is how long after its start a pod's first condition Ready can be dated: one that is later has changed.
+	// firstSync is how long after a pod's start its condition Ready can be set for the first time. A later transition time
+	// means that the condition has changed since.
 	firstSync = time.Minute
-	// longestStart bounds what is taken for a cold start: a pod that was not ready for a while, days after it was made,
-	// shows no more than when that ended.
+	// longestStart caps an observed cold start. The transition time of Ready is only the last one: for a pod that was not
+	// ready for a while, days after its creation, it is the end of that time.
 	longestStart = time.Hour
 )
 
-// waits says why a pod that is not ready is not, where its status tells: no node takes it, or it starts and fails.
+// waits returns why a pod is not ready, if its status tells: no node accepts it, or a container fails to start.
 func waits(p *corev1.Pod, because string) (scrape.PodState, string) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -34,7 +35,7 @@ func waits(p *corev1.Pod, because string) (scrape.PodState, string) {
 	return scrape.NotReady, because
 }
 
-// Fails reports whether a container that waits for a reason has failed to start.
+// Fails reports whether the reason for which a container waits means that it has failed to start.
 func Fails(reason string) bool {
 	switch reason {
 	case "CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "ErrInvalidImageName",
@@ -44,15 +45,15 @@ func Fails(reason string) bool {
 	return false
 }
 
-// A fleet is what is remembered of the replicas of a target.
+// A fleet is the memory of a target's replicas.
 type fleet struct {
 	restarts map[string]int32
-	ready    map[string]bool // those that were ready once, by identity
+	ready    map[string]bool // pods that were ready at some time, by identity
 	cold     time.Duration   // the longest time from a pod's creation to ready
-	absent   []time.Time     // since when as many replicas have no pod: the first, the second, ...
+	absent   []time.Time     // since when at least one replica has no pod, at least two, ...
 }
 
-// readySince returns the condition Ready; one without a status and a time where there is none.
+// readySince returns the condition Ready, or an empty condition if there is none.
 func readySince(p *corev1.Pod) corev1.PodCondition {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
@@ -62,7 +63,7 @@ func readySince(p *corev1.Pod) corev1.PodCondition {
 	return corev1.PodCondition{}
 }
 
-// learn notes of a replica whether it was ready, and how long that took.
+// learn records whether a replica was ready, and how long its start took.
 func (f *fleet) learn(r *Replica) {
 	p := r.Leader()
 	c := readySince(p)
@@ -78,15 +79,15 @@ func (f *fleet) learn(r *Replica) {
 	}
 }
 
-// stuck reports whether a replica was never ready and is not expected any more.
+// stuck reports whether a replica was never ready and is no longer expected to become ready.
 func (f *fleet) stuck(r *Replica, now time.Time) bool {
 	p := r.Leader()
 	began := p.CreationTimestamp.Time
 	return r.Counts() && r.State != scrape.Ready && !began.IsZero() && !f.ready[identity(p)] && now.Sub(began) >= scaling.StartDeadline(f.cold)
 }
 
-// missing notes how many replicas have no pod, and returns how many of them are not expected any more, as where a quota
-// is used up.
+// missing records how many replicas have no pod, and returns how many of them are no longer expected, for example because a
+// quota is used up.
 func (f *fleet) missing(absent int32, now time.Time) (stuck int32) {
 	n := int(min(absent, maxAbsent))
 	f.absent = f.absent[:min(n, len(f.absent))]

@@ -12,36 +12,37 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// A Plan is what carries a spec out.
+// A Plan is what is built from a spec: the policy and how to scrape the pods.
 type Plan struct {
 	policy.Plan
 
-	// Scrape says what is read of the pods. It has no metrics if the clock alone decides: then nothing is to be read.
-	// Its credentials are to be filled in from what the spec's Scrape refers to.
+	// Scrape is the configuration of the scraper. It has no metrics if the clock alone decides: then no pods need to be
+	// scraped. The caller must fill in the credentials from the Secrets that the spec's Scrape refers to.
 	Scrape scrape.Config
-	// Port is where the pods are asked, if they have a named port for it.
+	// Port is the named port at which the pods are scraped, if the spec has one.
 	Port k8s.Port
-	// Grouping says which pods make a replica.
+	// Grouping says which pods form a replica.
 	Grouping k8s.Grouping
-	// DryRun and Paused say that nothing is written.
+	// DryRun and Paused are those of the spec: with either of them no replicas are written.
 	DryRun, Paused bool
 }
 
-// Scrapes reports whether there is anything to read of the pods.
+// Scrapes reports whether pods need to be scraped.
 func (p *Plan) Scrapes() bool { return len(p.Scrape.Metrics) > 0 }
 
-// Spec builds the plan of a spec, or reports every field that is wrong.
+// Spec builds the plan of a spec, or returns an error with every wrong field.
 //
-// What has a capacity to find does so inside its decisions: a process that decides is to use With.
+// Capacity scalers of this plan tune inside their decisions, which then take seconds now and then: a controller should use
+// With.
 func Spec(spec *policy.Spec) (Plan, error) { return With(spec, nil) }
 
-// With is Spec, with the tuners of what has a capacity to find, one for each: see capacity.Shared.
+// With is Spec with a function that makes a tuner for each capacity scaler, see capacity.Shared.
 func With(spec *policy.Spec, tuner func() capacity.Tuner) (Plan, error) {
 	s := *spec
 	least := int32(policy.DefaultMinReplicas)
-	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // so that the bounds are the spec's own, however wrong they are
+	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // so that the spec always has bounds of its own, even wrong ones
 	var e scaling.FieldErrors
-	ref := s.ScaleTargetRef // the namespace is the object's own, which the spec does not say
+	ref := s.ScaleTargetRef // the namespace is the object's own: it is not in the spec
 	t := k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: "own", Name: ref.Name}
 	e.Add(t.Validate("spec.scaleTargetRef"))
 	var plan Plan
@@ -63,7 +64,7 @@ func With(spec *policy.Spec, tuner func() capacity.Tuner) (Plan, error) {
 	return plan, nil
 }
 
-// around takes what a spec says of how pods are asked.
+// around applies the spec's Scrape to a scrape configuration.
 func around(c *scrape.Config, s *policy.Scrape) k8s.Port {
 	if s == nil {
 		return k8s.Port{}

@@ -12,33 +12,34 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// A ShadowPlan is what carries a spec's shadows out.
+// A ShadowPlan is what is built from a spec's shadows and its attainment.
 type ShadowPlan struct {
-	// All are the shadows, in their order; those that are wrong have their Err.
+	// All are the shadows, in their order. A shadow that is wrong has its Err.
 	All []policy.ShadowPlan
-	// Scrape and Port say what is read of the pods for them alone, if the spec's own metrics do not do: all that any of them
-	// reads. Without metrics the spec's own do.
+	// Scrape and Port configure a separate scrape for the shadows, with all metrics that any of them reads. Scrape has no
+	// metrics if the spec's own metrics suffice.
 	Scrape scrape.Config
 	Port   k8s.Port
-	// Capacity is what their counts are replayed with: what the spec's attainment says, or else what the first capacity scaler is
-	// told, of the spec's own or of a shadow; nil if there is none. What its metrics say is in what the shadows are shown.
+	// Capacity is the configuration with which the shadows' replica counts are replayed: that of the spec's attainment, or
+	// else that of the first capacity scaler, of the spec itself or of a shadow; nil if there is none. The observations that
+	// the shadows are shown contain its metrics.
 	Capacity *capacity.Config
-	// ColdStart is how long a start is taken to last until one has been seen, by the attainment; 0 is not known.
+	// ColdStart is the attainment's assumed duration of a start until one has been observed; 0 means unknown.
 	ColdStart time.Duration
-	// Attainment is what is wrong with the spec's attainment, which ends nothing else.
+	// Attainment is what is wrong with the spec's attainment. The shadows run nevertheless.
 	Attainment error
-	// Warnings say what is odd without being wrong.
+	// Warnings say what is questionable in valid shadows and in a valid attainment.
 	Warnings []*scaling.FieldError
 }
 
-// Shadows builds the plan of a spec's shadows, which read beside the spec's own metrics what is not among them, and of its
-// attainment. The error is every field that is wrong; what is right can be carried out.
+// Shadows builds the plan of a spec's shadows and of its attainment. The error has every wrong field; the valid parts of the
+// plan can be used nevertheless.
 func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tuner) (ShadowPlan, error) {
 	var plan ShadowPlan
 	var e scaling.FieldErrors
 	s := *spec
 	least := int32(policy.DefaultMinReplicas)
-	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // as With has it
+	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // as in With
 	var err error
 	plan.All, err = s.RawShadows("spec", raw, scaling.Bounds{}, tuner)
 	e.Add(err)
@@ -47,7 +48,7 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 	var all []policy.Metric
 	for i := range plan.All {
 		one := &plan.All[i]
-		for _, m := range one.Reads { // the endpoints are judged one by one, so that one that is wrong is so alone
+		for _, m := range one.Reads { // each endpoint is checked by itself, so that a wrong one does not affect the others
 			_, _, bad := scraped(spec, []policy.Metric{m}, own.interval(spec))
 			one.Err = joined(one.Err, bad)
 			e.Add(bad)
@@ -87,7 +88,7 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 	}
 	plan.Attainment = err
 	e.Add(err)
-	if err := plan.read(spec, &own, all); err != nil { // of all together: more than are allowed
+	if err := plan.read(spec, &own, all); err != nil { // an error of all together: there are too many
 		for i := range plan.All {
 			plan.All[i].Err, plan.All[i].Policy.Policy = joined(plan.All[i].Err, err), nil
 		}
@@ -96,12 +97,12 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 	return plan, e.Err()
 }
 
-// read says what is read of the pods beside the spec's own metrics, if these do not do.
+// read sets the scrape configuration for the metrics all, unless the spec's own metrics suffice.
 func (plan *ShadowPlan) read(spec *policy.Spec, own *Plan, all []policy.Metric) (err error) {
 	if len(without(all, own.Metrics)) == 0 {
 		return nil
 	}
-	if own.Capacity != nil { // what it is told has metrics of its own
+	if own.Capacity != nil { // the replays need the metrics of the spec's capacity scaler too
 		all = append(all, without(own.Metrics, all)...)
 	}
 	slices.SortStableFunc(all, func(a, b policy.Metric) int { return last(a) - last(b) })
@@ -111,7 +112,7 @@ func (plan *ShadowPlan) read(spec *policy.Spec, own *Plan, all []policy.Metric) 
 	return err
 }
 
-// without returns those of all whose names others do not have.
+// without returns the metrics of all whose names are not among those of others.
 func without(all, others []policy.Metric) []policy.Metric {
 	return slices.DeleteFunc(slices.Clone(all), func(m policy.Metric) bool {
 		return slices.ContainsFunc(others, func(has policy.Metric) bool { return has.Name == m.Name })
@@ -132,7 +133,7 @@ func joined(a, b error) error {
 	return e.Err()
 }
 
-// interval is how often a spec has pods read; of one that is wrong, the default.
+// interval returns the spec's interval, or the default if the spec is wrong.
 func (p *Plan) interval(spec *policy.Spec) time.Duration {
 	if p.Policy == nil {
 		return policy.DefaultIntervalSeconds * time.Second
@@ -140,7 +141,7 @@ func (p *Plan) interval(spec *policy.Spec) time.Duration {
 	return spec.Interval()
 }
 
-// scraped returns how metrics are read of pods.
+// scraped returns the scrape configuration for metrics.
 func scraped(spec *policy.Spec, metrics []policy.Metric, interval time.Duration) (c scrape.Config, port k8s.Port, err error) {
 	var e scaling.FieldErrors
 	var fields []string
@@ -152,7 +153,7 @@ func scraped(spec *policy.Spec, metrics []policy.Metric, interval time.Duration)
 			continue
 		}
 		c.Metrics, fields = append(c.Metrics, metric), append(fields, m.Field)
-		told := len(fields) > 1 && fields[len(fields)-2] == m.Field // several are read at one place
+		told := len(fields) > 1 && fields[len(fields)-2] == m.Field // several metrics have the same source
 		e.Check(spec.Scrape == nil || spec.Scrape.BearerTokenSecretRef == nil || told || metric.Endpoint.Scheme != string(policy.HTTP), m.Field+".protocol", metric.Endpoint.Scheme,
 			"must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open")
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// Metric returns how a metric of a policy is read of the pods. Its source is to be in order, as those of a policy.Plan
-// are; a signal that the engine lacks is a *scaling.FieldError.
+// Metric returns how the scraper reads a policy's metric. The metric's source must be valid, as it is in a policy.Plan. If
+// the engine lacks the signal, the error is a *scaling.FieldError.
 func Metric(m policy.Metric) (scrape.Metric, error) {
 	s := m.Source
 	read := scrape.Named(cmp.Or(s.Name, policy.DefaultMetricName))
@@ -23,7 +23,7 @@ func Metric(m policy.Metric) (scrape.Metric, error) {
 		engine, signal := find(scrape.Engines(), string(s.Engine)), find(append(scrape.Signals(), scrape.Histograms()...), string(s.Signal))
 		var err error
 		if read, err = engine.Metric(signal); err == nil && s.Quantile != nil {
-			q, _ := s.Quantile.Float() // it was read before
+			q, _ := s.Quantile.Float() // package policy has checked it
 			read, err = engine.Quantile(signal, q)
 		}
 		var missing *scrape.NoSignalError
@@ -55,16 +55,17 @@ func Metric(m policy.Metric) (scrape.Metric, error) {
 	return read, nil
 }
 
-// find returns the one of all with a name, which it has.
+// find returns the element of all with this name, which must exist.
 func find[T fmt.Stringer](all []T, name string) T {
 	i := slices.IndexFunc(all, func(v T) bool { return v.String() == name })
 	return all[max(i, 0)]
 }
 
-// A rename says how the beginning of a path of a scrape.Config is called in a spec; the first match counts.
+// A rename maps the beginning of a path in a scrape.Config to a path in a spec. The first match counts.
 type rename struct{ from, to string }
 
-// scrapePaths leads from each metric to its source, which is where its terms and its endpoint come from.
+// scrapePaths returns the renames from each scraped metric to its source in the spec, which determines its terms and its
+// endpoint.
 func scrapePaths(fields []string) []rename {
 	var names []rename
 	for i, field := range fields {
@@ -84,11 +85,10 @@ func scrapePaths(fields []string) []rename {
 	return append(names, rename{"interval", "spec.intervalSeconds"}, rename{"", "spec.scrape."})
 }
 
-// firstPath is the field of a spec that has a metric, as spec.scaler or spec.shadow.
+// firstPath matches the field of a spec that contains a metric, for example spec.scaler or spec.shadow.
 var firstPath = regexp.MustCompile(`^spec\.[a-zA-Z]+`)
 
-// renamed returns an error whose fields have the names that they have in a spec. Which term of a metric it is says
-// nothing there.
+// renamed returns the error with paths of the spec. The index of a metric's term is left out, because a spec has no terms.
 func renamed(err error, names []rename) error {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {

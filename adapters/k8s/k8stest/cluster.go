@@ -1,4 +1,4 @@
-// Package k8stest is a cluster in memory, to test what runs loops of package k8s:
+// Package k8stest is an in-memory cluster for tests of programs that run loops of package k8s:
 //
 //	cluster := k8stest.New(3, target)
 //	loop, err := k8s.NewLoop(k8s.LoopConfig{Target: target, Policy: policy, Settings: k8s.Settings{
@@ -7,10 +7,10 @@
 //	outcome, err := loop.Tick(ctx)
 //	// cluster.Replicas("chat") is what was written
 //
-// It has /scale of its targets and one ConfigMap. It heeds resource versions, which the fakes of client-go do not do:
-// who writes on an old one gets a conflict. What befalls calls is in the test's hand: [Cluster.Fault] can refuse them,
-// lose their answers or end the process, [Cluster.Delay] lets a write arrive late, [Cluster.BeforeWrite] and
-// [Cluster.Touch] make conflicts, [Cluster.Recreate] puts another object under a target's name.
+// It has /scale of its targets and one ConfigMap. Unlike the fakes of client-go it checks resource versions: a write with an
+// old version is a conflict. A test controls the faults: [Cluster.Fault] can refuse calls, lose their answers or end the
+// process, [Cluster.Delay] lets a write arrive late, [Cluster.BeforeWrite] and [Cluster.Touch] cause conflicts, and
+// [Cluster.Recreate] replaces a target with another object of the same name.
 package k8stest
 
 import (
@@ -35,7 +35,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 )
 
-// The calls that a Fault is told of.
+// The calls that are passed to a Fault.
 const (
 	GetScale    = "get scale"
 	UpdateScale = "update scale"
@@ -44,17 +44,18 @@ const (
 	PatchState  = "patch state"
 )
 
-// A Cluster is an API server as far as loops need one. It is not safe for concurrent use. Its fields may be read and
-// changed between calls and in a Fault.
+// A Cluster implements those parts of an API server that loops need. It is not safe for concurrent use. Its fields may be
+// read and changed between calls and in a Fault.
 type Cluster struct {
-	// Fault, if set, decides what becomes of a call: it calls effect or not, and returns the error that is the answer;
-	// without one the answer is what effect comes to. A panic in it ends the round, as the end of the process does.
+	// Fault, if set, decides the result of a call. It may call effect, which carries the call out. If it returns an error,
+	// that is the answer; otherwise the answer is that of effect. A panic in Fault ends the round, as the end of the process
+	// would.
 	Fault func(call string, effect func()) error
-	// Targets are the /scale of the targets, by name. Who changes one is to call Touch.
+	// Targets are the /scale of the targets, by name. Call Touch after changing one.
 	Targets map[string]*autoscalingv1.Scale
-	// ConfigMap is the one that Store made, nil before.
+	// ConfigMap is the ConfigMap that a Store created, nil before.
 	ConfigMap *corev1.ConfigMap
-	// Updates and Saves count the attempts to write a target and the state, Written has the counts that were written.
+	// Updates and Saves count the attempts to write a target and the state. Written has the replica counts that were written.
 	Updates, Saves int
 	Written        []int32
 
@@ -62,8 +63,8 @@ type Cluster struct {
 	version int
 }
 
-// New returns the Cluster of targets of which each has the same count. Their names must differ, whatever their
-// namespaces and kinds. Their selector is "app=" and the name of the first.
+// New returns a Cluster with targets that all have the same replica count. Their names must differ, even in different
+// namespaces or for different kinds. The selector of all is "app=" and the name of the first.
 func New(replicas int32, targets ...k8s.Target) *Cluster {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
@@ -79,26 +80,26 @@ func New(replicas int32, targets ...k8s.Target) *Cluster {
 	return c
 }
 
-// NextVersion returns a resource version that nothing had before.
+// NextVersion returns a resource version that no object has had before.
 func (c *Cluster) NextVersion() string {
 	c.version++
 	return strconv.Itoa(c.version)
 }
 
-// Replicas returns the count that a target was asked to have.
+// Replicas returns the spec replicas of a target.
 func (c *Cluster) Replicas(name string) int32 { return c.Targets[name].Spec.Replicas }
 
 // Touch changes the resource version of a target, as a status update does.
 func (c *Cluster) Touch(name string) { c.Targets[name].ResourceVersion = c.NextVersion() }
 
-// Recreate puts another object with a count of its own in the place of a target.
+// Recreate replaces a target with another object of the same name, with its own UID and replica count.
 func (c *Cluster) Recreate(name string, replicas int32) {
 	s := c.Targets[name]
 	s.UID, s.ResourceVersion, s.Spec.Replicas = s.UID+"-again", c.NextVersion(), replicas
 }
 
-// Delay keeps the next write of a target on its way, does then, and leaves the write without an answer. It returns what
-// lets it arrive. It takes the place of Fault.
+// Delay holds the next write of a target back, calls then, and answers the write with a lost connection. The returned
+// function lets the write arrive. Delay sets Fault.
 func (c *Cluster) Delay(then func()) (arrive func()) {
 	var late func()
 	c.Fault = func(call string, effect func()) error {
@@ -113,8 +114,8 @@ func (c *Cluster) Delay(then func()) (arrive func()) {
 	return func() { late() }
 }
 
-// BeforeWrite does something between the reading of a target and the next write of it, and gives that the answer, if
-// that is one. It takes the place of Fault.
+// BeforeWrite calls do just before the next write of a target, after the target was read. If answer is not nil, the write is
+// not carried out and gets this answer. BeforeWrite sets Fault.
 func (c *Cluster) BeforeWrite(do func(), answer error) {
 	c.Fault = func(call string, effect func()) error {
 		if call == UpdateScale {
@@ -140,7 +141,7 @@ func (c *Cluster) call(name string, effect func() error) error {
 	return err
 }
 
-// Mapper returns the RESTMapper that knows the kinds of the targets, and ConfigMaps.
+// Mapper returns a RESTMapper that knows the kinds of the targets and ConfigMaps.
 func (c *Cluster) Mapper() meta.RESTMapper { return c.mapper }
 
 // Scales returns the client of the targets' /scale.
@@ -247,11 +248,11 @@ func (c *Cluster) effect(resource schema.GroupResource, action clienttesting.Act
 	return nil
 }
 
-// Store returns a Store of the ConfigMap, default/state. Each has a memory of its own, as those of two processes do.
+// Store returns a Store in the ConfigMap default/state. Each Store has its own cache, like the stores of two processes.
 func (c *Cluster) Store() k8s.Store {
 	s, err := k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: c.ConfigMaps(), Namespace: "default", Name: "state"})
 	if err != nil {
-		panic(err) // nothing of it can be wrong
+		panic(err) // the configuration is always valid
 	}
 	return s
 }

@@ -18,20 +18,20 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A Table has the entries of a ConfigMap as policy.ReadThresholds reads them, kept up to date by an informer's
-// lister. It is not safe for concurrent use.
+// A Table has the entries of a ConfigMap as policy.ReadThresholds reads them. An informer's lister keeps it up to date. It is
+// not safe for concurrent use.
 //
-// What is wrong never comes into force: an entry that is refused, or a ConfigMap that is gone or cannot be read, leaves
-// a model on the last thresholds that were good, with an error that says so. Without any before, they are those of the
-// default entry or, failing that, the built-in ones.
+// Wrong entries never come into force. If an entry is refused, or if the ConfigMap is gone or cannot be read, a model keeps
+// its last good thresholds, with an error that says so. If it had none before, it gets those of the default entry or else the
+// built-in ones.
 type Table struct {
 	config  Config
-	version string // the resource version that table is from
+	version string // the resource version that table was read from
 	table   *policy.ThresholdTable
-	good    map[string]saturation.Thresholds // by model
+	good    map[string]saturation.Thresholds // last good thresholds, by model
 }
 
-// Config says which ConfigMap.
+// Config names the ConfigMap of a Table.
 type Config struct {
 	Lister    corelisters.ConfigMapLister
 	Namespace string
@@ -39,8 +39,8 @@ type Config struct {
 	Mode      saturation.Mode // the mode of the Scaler that the thresholds are for
 }
 
-// New returns the Table of a ConfigMap, or every rule that the configuration breaks. The ConfigMap need
-// not exist.
+// New returns the Table of a ConfigMap, or an error with every rule that the configuration breaks. The ConfigMap need not
+// exist.
 func New(c Config) (*Table, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Lister != nil, "lister", nil, "must be set")
@@ -52,8 +52,8 @@ func New(c Config) (*Table, error) {
 	return &Table{config: c, good: make(map[string]saturation.Thresholds)}, nil
 }
 
-// Resolve returns the thresholds in force for a model in a namespace. With an error they are still the ones to use, and
-// somebody should hear of it.
+// Resolve returns the thresholds in force for a model in a namespace. If there is an error, report it, and use the thresholds
+// nevertheless.
 func (t *Table) Resolve(modelID, namespace string) (saturation.Thresholds, error) {
 	model := policy.ThresholdKey(modelID, namespace)
 	broken := t.refresh()
@@ -76,8 +76,8 @@ func (t *Table) Resolve(modelID, namespace string) (saturation.Thresholds, error
 	return now, fmt.Errorf("%s: other thresholds than configured are in force: %w", where, err)
 }
 
-// refresh parses the ConfigMap if it has changed. Wrong entries are the table's to tell; the error is that there is no
-// table where there was one, or that nobody knows.
+// refresh parses the ConfigMap if it has changed. The table reports wrong entries. refresh returns an error if the ConfigMap
+// is gone or cannot be read.
 func (t *Table) refresh() error {
 	m, err := t.config.Lister.ConfigMaps(t.config.Namespace).Get(t.config.Name)
 	switch {
@@ -88,7 +88,7 @@ func (t *Table) refresh() error {
 	case t.table != nil && t.version != "" && m.ResourceVersion == t.version:
 		return nil
 	}
-	t.table, _ = policy.ReadThresholds(m.Data, t.config.Mode) // Resolve tells of the entries that matter to a model
+	t.table, _ = policy.ReadThresholds(m.Data, t.config.Mode) // Resolve reports the errors in the entries that a model uses
 	t.version = m.ResourceVersion
 	return nil
 }

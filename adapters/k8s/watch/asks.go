@@ -2,17 +2,19 @@ package watch
 
 import "sync"
 
-// How many objects' pods may be asked for shadows at once, beside those that are asked for rounds: of all, and of a namespace's.
+// The maximum number of objects whose pods are scraped for shadows at once, not counting scrapes for rounds: in all
+// namespaces, and in one.
 const mostAsks, mostAsksOf = 32, 8
 
-// Asks are those that are being asked for the shadows of a process. The zero value is ready to use, by several goroutines.
+// Asks counts the objects whose pods are being scraped for the shadows of a process. The zero value is ready to use, and safe
+// for concurrent use.
 type Asks struct {
 	mu  sync.Mutex
 	all int
 	of  map[string]int // by namespace
 }
 
-// begin reports whether there may be one more.
+// begin counts one more object, unless the limits are reached; it reports whether it did.
 func (a *Asks) begin(namespace string) bool {
 	if a == nil {
 		return true

@@ -1,4 +1,5 @@
-// Package watch shows the shadows of an object what its rounds see: policies that watch a target which another one scales.
+// Package watch runs the shadows of an object: policies that only watch a target which another policy scales. It shows them
+// what the object's rounds observe.
 //
 //	plan, err := build.Shadows(spec, raw, tuner)         // those that are wrong say so; the others can be carried out
 //	w := watch.New(&watch.Config{Plan: plan, Observe: ..., Within: interval})
@@ -6,8 +7,8 @@
 //	w.Show(now, scale, &seen, nil)                       // after each round, once its decision is written
 //	for _, s := range w.States() { ... }                 // what each would ask for, or why it says nothing
 //
-// Nothing of them is waited for: they decide beside the rounds, pods that are asked for their sake alone are asked beside the rounds,
-// and so is replayed what their counts would have attained. What is wrong with them ends nothing else. See package shadow for what
+// The rounds never wait for the shadows: their decisions, the scrapes for them alone and the replays of what their counts
+// would have attained run concurrently with the rounds. Errors in shadows affect nothing else. See package shadow for what
 // they are shown.
 package watch
 
@@ -25,45 +26,45 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// An Observer asks pods until it is closed. *k8s.PodObserver is that of a cluster.
+// An Observer scrapes pods until it is closed. *k8s.PodObserver is the Observer of a cluster.
 type Observer interface {
 	k8s.Observer
 	Close()
 }
 
-// A Config says who watches, and how pods are asked for them.
+// A Config has the shadows, and how pods are scraped for them.
 type Config struct {
-	// Plan is what Build made of the document.
+	// Plan is the result of build.Shadows.
 	Plan build.ShadowPlan
-	// Observe makes what asks pods for what the object's own rounds do not read. It is called once, unless it fails, and never if
-	// the Plan scrapes nothing.
+	// Observe makes the Observer for the metrics that the object's own rounds do not read. It is called until it succeeds
+	// once, and never if the Plan scrapes nothing.
 	Observe func() (Observer, error)
-	// Within is how long pods may be asked.
+	// Within is the time limit for scraping the pods.
 	Within time.Duration
-	// Asks bounds how many objects' pods are asked at once, of all and of a Namespace; nil is no bound.
+	// Asks bounds the number of objects whose pods are scraped at once, in all and in the Namespace; nil means no bound.
 	Asks      *Asks
 	Namespace string
-	// Beside runs what nobody waits for; nil is in a goroutine.
+	// Beside runs a function concurrently with the rounds; nil means in a goroutine.
 	Beside func(func())
-	// Replay says in whose turn their counts are replayed, and who is told of what failed. Its Capacity is that of the Plan;
-	// without one nothing is replayed.
+	// Replay is the configuration of the replays, with their turn and a receiver of their errors. Its Capacity is replaced
+	// with that of the Plan; if the Plan has none, nothing is replayed.
 	Replay replay.Config
 }
 
-// Shadows are those of one object and target. They may be used by several goroutines; nil are none.
+// Shadows are the shadows of one object and target. They are safe for concurrent use; nil means that there are none.
 type Shadows struct {
 	config Config
-	ctx    context.Context //nolint:containedctx // of what asks pods, which outlives a round
+	ctx    context.Context //nolint:containedctx // for the scrapes, which outlive a round
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	shadows  *shadow.Shadows // nil if none can be carried out
-	replays  *replay.Replays // nil where nobody says by what to judge
+	shadows  *shadow.Shadows // nil if no shadow can run
+	replays  *replay.Replays // nil if there is no configuration for replays
 	observer Observer
 	asking   bool
 	closed   bool
-	trouble  string // why nothing could be shown to them
-	lacking  error  // why, of what the pods were asked for them, metrics have no value
+	trouble  string // why the shadows could not be shown the last round
+	lacking  error  // why metrics that are scraped for the shadows alone have no value
 }
 
 // New returns the shadows of a plan, or nil if it has none.
@@ -75,7 +76,7 @@ func New(c *Config) *Shadows {
 	if s.config.Beside == nil {
 		s.config.Beside = func(f func()) { go f() }
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // it ends with Close
+	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // Close cancels it
 	right := shadow.Config{Go: s.config.Beside, ColdStart: c.Plan.ColdStart}
 	for i := range c.Plan.All {
 		if c.Plan.All[i].Err == nil {
@@ -93,17 +94,17 @@ func New(c *Config) *Shadows {
 	if of := c.Replay; c.Plan.Capacity != nil {
 		of.Capacity = *c.Plan.Capacity
 		if s.replays, err = replay.New(of); err != nil {
-			s.replays = nil // the plan's Attainment says what is wrong with it
+			s.replays = nil // the plan's Attainment reports the error
 		}
 	}
 	return s
 }
 
-// Scrapes reports whether pods are asked for the shadows alone.
+// Scrapes reports whether pods are scraped for the shadows alone.
 func (s *Shadows) Scrapes() bool { return s != nil && len(s.config.Plan.Scrape.Metrics) > 0 }
 
-// Show shows them what a round saw, or has pods asked for what they need. Before that authorize, which may be nil, brings the
-// credentials up to date: they may have been replaced, or taken back.
+// Show shows the shadows what a round observed, or starts a scrape of the pods for the metrics that they need. Before a
+// scrape it calls authorize, unless that is nil, to update the credentials: they may have been replaced or revoked.
 func (s *Shadows) Show(now time.Time, scale k8s.Scale, seen *k8s.Observed, authorize func() error) {
 	if s == nil {
 		return
@@ -113,7 +114,7 @@ func (s *Shadows) Show(now time.Time, scale k8s.Scale, seen *k8s.Observed, autho
 	}
 }
 
-// show returns what is to be done beside the rounds.
+// show returns the function to run concurrently with the rounds, or nil.
 func (s *Shadows) show(now time.Time, scale k8s.Scale, seen *k8s.Observed, authorize func() error) (run func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +139,7 @@ func (s *Shadows) show(now time.Time, scale k8s.Scale, seen *k8s.Observed, autho
 	return func() { s.ask(now, scale) }
 }
 
-// ready makes what asks pods ready.
+// ready updates the credentials, and makes the observer if there is none yet.
 func (s *Shadows) ready(authorize func() error) (err error) {
 	if authorize != nil {
 		err = authorize()
@@ -149,7 +150,7 @@ func (s *Shadows) ready(authorize func() error) (err error) {
 	return err
 }
 
-// ask asks the pods, shows what they say, and replays what came if it is time to.
+// ask scrapes the pods, shows the result to the shadows, and runs a replay if one is due.
 func (s *Shadows) ask(now time.Time, scale k8s.Scale) {
 	if run := s.asked(now, scale); run != nil {
 		run()
@@ -177,18 +178,19 @@ func (s *Shadows) asked(now time.Time, scale k8s.Scale) (run func()) {
 
 func observed(ctx context.Context, observer Observer, scale k8s.Scale) (seen k8s.Observed, err error) {
 	defer func() {
-		if p := recover(); p != nil { // it ends no process
+		if p := recover(); p != nil { // a panic must not end the process
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	return observer.Observe(ctx, []k8s.Scale{scale})
 }
 
-// look shows them what was seen, and returns what is to be run beside the rounds if a replay is due. The lock is held.
+// look shows the shadows what was observed. If a replay is due, it returns the function to run concurrently with the rounds.
+// The caller holds the lock.
 func (s *Shadows) look(now time.Time, scale k8s.Scale, seen *k8s.Observed) (run func()) {
 	s.trouble = ""
 	obs := scaling.Observation{SpecReplicas: scale.Replicas, ReadyReplicas: scale.StatusReplicas, Readings: seen.Readings, Histograms: seen.Histograms}
-	if len(seen.Fleets) > 0 { // what was seen of the pods, and not what the target's status says
+	if len(seen.Fleets) > 0 { // the observed pods count, not the target's status
 		obs.ReadyReplicas = seen.Fleets[0].Ready
 	}
 	s.shadows.Look(now, obs)
@@ -198,7 +200,7 @@ func (s *Shadows) look(now time.Time, scale k8s.Scale, seen *k8s.Observed) (run 
 	return s.replays.See(now, obs, s.shadows)
 }
 
-// Close ends what asks pods for them. They are shown nothing more.
+// Close ends the scrapes for the shadows. They are shown nothing more.
 func (s *Shadows) Close() {
 	if s == nil {
 		return
@@ -214,7 +216,7 @@ func (s *Shadows) Close() {
 	}
 }
 
-// Wishes are what those that can be carried out ask for.
+// Wishes returns what the shadows that can run ask for.
 func (s *Shadows) Wishes() []shadow.Wish {
 	if s == nil || s.shadows == nil {
 		return nil
@@ -222,28 +224,28 @@ func (s *Shadows) Wishes() []shadow.Wish {
 	return s.shadows.Wishes()
 }
 
-// Resume takes over what is known of shadows with the same names, as a process before this one had it.
+// Resume takes over the results of shadows with the same names from an earlier process.
 func (s *Shadows) Resume(wishes []shadow.Wish) {
 	if s != nil && s.shadows != nil {
 		s.shadows.Resume(wishes)
 	}
 }
 
-// A State is what there is to tell of one.
+// A State is the state of one shadow, for display.
 type State struct {
-	shadow.Wish // with its Name at least
-	// Err is what is wrong with it in the document: it is left out.
+	shadow.Wish // has at least its Name
+	// Err is what is wrong with the shadow in the document. The shadow does not run.
 	Err error
-	// Trouble is why it was shown nothing of the last round.
+	// Trouble says why the shadow was not shown the last round.
 	Trouble string
-	// Lacking is why metrics had no value that pods were asked for the shadows alone; it was shown the others.
+	// Lacking says why metrics that are scraped for the shadows alone had no value. The shadow was shown the others.
 	Lacking error
-	// Attained is what its counts would have attained by a replay, and Actual what the real ones do; both are nil where they
-	// are not known.
+	// Attained is what the shadow's counts would have attained in a replay, and Actual what the real counts attained; both are
+	// nil if unknown.
 	Attained, Actual *capacity.Attainment
 }
 
-// States returns what there is to tell, in the order of the document. Two that have the same name are both there.
+// States returns the states of the shadows, in the order of the document. Two shadows with the same name are both listed.
 func (s *Shadows) States() []State {
 	if s == nil {
 		return nil

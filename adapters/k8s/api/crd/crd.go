@@ -1,4 +1,4 @@
-// Package crd has the definition of the LLMAutoScaler that an API server takes. It is generated from the types.
+// Package crd has the CustomResourceDefinition of the LLMAutoScaler. It is generated from the types.
 package crd
 
 import (

@@ -1,7 +1,7 @@
-// Package stored has the LLMAutoScaler as an API server may have it stored, for the cache of a controller: an object that
-// the types of package v1alpha1 cannot hold, as one of a definition that did not limit its numbers, is an object with an
-// error. With the types themselves it is the end of every list and watch that it is part of, and so of the whole cluster's
-// autoscaling.
+// Package stored reads LLMAutoScalers as an API server may have stored them, for the cache of a controller. A stored object
+// may not fit into the types of package v1alpha1, for example if it was written under an older definition that did not limit
+// its numbers. This package reads it as an object with an error. With the types of v1alpha1 it would end every list and watch
+// that contains it, and so the autoscaling of the whole cluster.
 //
 //	stored.AddToScheme(scheme)          // in place of v1alpha1.AddToScheme: a scheme has one type of a kind
 //
@@ -22,16 +22,17 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// An LLMAutoScaler is what could be read of one. Its JSON is that of the LLMAutoScaler; who writes one whose spec could
-// not be read writes an empty spec, so such an object is to be patched in its status alone.
+// An LLMAutoScaler has those parts of an LLMAutoScaler that could be read. Its JSON is that of v1alpha1.LLMAutoScaler. If the
+// spec could not be read, writing the object would write an empty spec: patch only the status of such an object.
 type LLMAutoScaler struct {
 	v1alpha1.LLMAutoScaler `json:",inline"`
 
-	// SpecErr is why Spec is empty, and StatusErr why Status is.
+	// SpecErr says why Spec could not be read and is empty; StatusErr says the same of Status.
 	SpecErr, StatusErr error `json:"-"`
 }
 
-// UnmarshalJSON reads what can be read. The error is that of what is no object, or has metadata of no API server.
+// UnmarshalJSON reads the parts that can be read. It returns an error only if the data is not an object or its metadata is
+// invalid.
 func (l *LLMAutoScaler) UnmarshalJSON(data []byte) (err error) {
 	l.LLMAutoScaler, l.SpecErr, l.StatusErr, err = Unmarshal[v1alpha1.LLMAutoScaler](data)
 	return err
@@ -50,7 +51,7 @@ func (l *LLMAutoScaler) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// An LLMAutoScalerList is a list of what could be read of each.
+// An LLMAutoScalerList is a list of LLMAutoScalers, each with the parts that could be read.
 type LLMAutoScalerList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"` //nolint:modernize // as all lists of Kubernetes
@@ -67,19 +68,19 @@ func (l *LLMAutoScalerList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// AddToScheme makes the types of this package known to a scheme as the kinds of package v1alpha1.
+// AddToScheme registers the types of this package in a scheme, as the kinds of package v1alpha1.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(v1alpha1.GroupVersion(), &LLMAutoScaler{}, &LLMAutoScalerList{})
 	metav1.AddToGroupVersion(scheme, v1alpha1.GroupVersion())
 	return nil
 }
 
-// MaxPart is how long a spec or a status may be, in bytes of JSON: what is longer is left out, as it would stay in the cache, which
-// has the objects of all namespaces.
+// MaxPart is the maximum size of a spec or a status, in bytes of JSON. A larger one is left out, because it would stay in the
+// cache, which has the objects of all namespaces.
 const MaxPart = 256 << 10
 
-// Unmarshal reads an object of type T, or what can be read of it without its spec, its status or both, with the reason
-// for which they are empty. For other kinds than the LLMAutoScaler it makes types like it.
+// Unmarshal reads an object of type T. If it cannot be read as a whole, Unmarshal leaves the spec, the status or both empty
+// and returns the reasons as spec and status. It can be used to make types like LLMAutoScaler for other kinds.
 func Unmarshal[T any](data []byte) (object T, spec, status, err error) {
 	var why error
 	if len(data) <= MaxPart {
@@ -100,7 +101,7 @@ func Unmarshal[T any](data []byte) (object T, spec, status, err error) {
 	return object, spec, status, err
 }
 
-// without reads an object without some of its parts. Parts that are too long are errors.
+// without reads an object without the named parts. A remaining part that is too large is an error.
 func without[T any](data []byte, names ...string) (object T, err error) {
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(data, &parts); err != nil {
