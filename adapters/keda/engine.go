@@ -19,50 +19,52 @@ import (
 )
 
 const (
-	// DefaultIdle is the time after which a trigger that nobody asks for is forgotten.
+	// DefaultIdle is the time without calls after which a trigger is forgotten.
 	DefaultIdle = 10 * time.Minute
-	// DefaultStale is how many intervals a snapshot answers.
+	// DefaultStale is for how many intervals a snapshot is used for answers.
 	DefaultStale = 3
-	// DefaultMaxTriggers is how many triggers there may be.
+	// DefaultMaxTriggers is the maximum number of triggers.
 	DefaultMaxTriggers = 10000
-	// DefaultRounds is how many rounds there may be at once.
+	// DefaultRounds is the maximum number of concurrent rounds.
 	DefaultRounds = 256
-	// unknownPart is the part of MaxTriggers that those of ScaledObjects that are not known have together.
+	// The triggers of unknown ScaledObjects together may use 1/unknownPart of MaxTriggers.
 	unknownPart = 10
-	// supersede is how many intervals a trigger is not asked for, while another of its identity is, until that has
-	// taken its place. An HPA asks once in 15 s.
+	// supersede is the number of intervals after which a trigger without calls is replaced by another with the same identity
+	// that gets calls. An HPA makes a call every 15 s.
 	supersede = 2
-	// placeBytes is how many bytes of metadata take a place of MaxTriggers more. What is kept of them is up to 40 times as long.
+	// A trigger counts once more in MaxTriggers for each placeBytes bytes of its metadata. What is kept of them takes up to 40
+	// times as much memory.
 	placeBytes = 512
 )
 
-// EngineConfig says how triggers are made and run. Build must be set; every other zero field means its default.
+// EngineConfig is the configuration of an Engine. Build must be set; every other zero field means its default.
 type EngineConfig struct {
-	// Build makes the trigger of metadata. An error is answered as InvalidArgument, unless it has a gRPC status.
+	// Build makes a trigger from metadata. An error is answered as InvalidArgument, unless it has a gRPC status.
 	Build func(ref Ref, metadata map[string]string) (Plan, error)
-	// Idle is the time after which a trigger that nobody asks for is forgotten, 10 min by default. It must be above the
+	// Idle is the time without calls after which a trigger is forgotten, 10 min by default. It must be above the
 	// ScaledObjects' pollingInterval.
 	Idle time.Duration
-	// Stale is how many intervals after its round a snapshot is still answered with, 3 by default.
+	// Stale is for how many intervals after its round a snapshot is used for answers, 3 by default.
 	Stale int
-	// MaxTriggers is how many triggers there may be, 10,000 by default, where one counts once more for each whole 512 bytes of
-	// its metadata: what is kept of it grows with them. Namespaces share them: once there are as many, one more of a namespace
-	// that has less than an equal part takes the place of the newest of the namespace that has most.
-	// Those of ScaledObjects that are not known (Plan.Object) are in no namespace, as whoever calls says which it is: they
-	// have a tenth together, at least 1, and are the first to make room.
+	// MaxTriggers is the maximum number of triggers, 10,000 by default. A trigger counts once more for each whole 512 bytes of
+	// its metadata, because its memory grows with them. Namespaces share the triggers: when the maximum is reached, a new
+	// trigger of a namespace with less than an equal part replaces the newest trigger of the namespace with the most. Triggers
+	// of unknown ScaledObjects (Plan.Object) belong to no namespace, because the caller could name any. Together they may be a
+	// tenth, at least 1, and they are replaced first.
 	MaxTriggers int
-	// Rounds is how many rounds there may be at once, 256 by default. Namespaces take turns as in a k8s.FairQueue: one has half
-	// of them at most, several share that half, and the other half is for those that have none under way.
+	// Rounds is the maximum number of concurrent rounds, 256 by default. Namespaces take turns as in a k8s.FairQueue: one
+	// namespace has at most half of the rounds, several share that half, and the other half is reserved for namespaces without
+	// a round in progress.
 	Rounds int
-	// Metrics gets the numbers; nil means none. Engines may share one if they do not run the same triggers.
+	// Metrics exports the results of the rounds; nil means none. Engines may share one if they do not run the same triggers.
 	Metrics *Metrics
-	// Logger gets rounds that fail (Warn), triggers that come and go (Info) and what each round came to (Debug); nil means
+	// Logger receives failed rounds (Warn), new and forgotten triggers (Info) and the result of each round (Debug); nil means
 	// none.
 	Logger *slog.Logger
 
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// After returns a channel that delivers once d has passed, and a function that gives up on it; nil means a timer.
+	// After returns a channel that delivers once d has passed, and a function that stops the timer; nil means a time.Timer.
 	After func(d time.Duration) (<-chan time.Time, func())
 }
 
@@ -70,7 +72,7 @@ func (c EngineConfig) orDefault() EngineConfig {
 	c.Idle, c.Stale, c.MaxTriggers = cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stale, DefaultStale), cmp.Or(c.MaxTriggers, DefaultMaxTriggers)
 	c.Rounds = cmp.Or(c.Rounds, DefaultRounds)
 	if c.Metrics == nil {
-		c.Metrics = NewMetrics() // that nobody reads
+		c.Metrics = NewMetrics() // nobody reads these
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -87,16 +89,16 @@ func (c EngineConfig) orDefault() EngineConfig {
 	return c
 }
 
-// An Engine runs triggers: it makes their rounds when they are due, side by side, but never two of one trigger. Rounds that take
-// long, or are many, hold up those of their namespace alone. It begins with a trigger when it is first asked for it, and forgets
-// it when it has not been asked for Idle. It is safe for concurrent use.
+// An Engine runs triggers: it makes their rounds when they are due, concurrently, but never two rounds of one trigger. Slow
+// or numerous rounds delay only other rounds of their namespace. The Engine creates a trigger at the first call for it, and
+// forgets it after Idle without a call. It is safe for concurrent use.
 type Engine struct {
 	c    EngineConfig
-	ctx  context.Context //nolint:containedctx // it ends the goroutines when the engine is closed
+	ctx  context.Context //nolint:containedctx // its end stops the goroutines when the engine is closed
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	queue *k8s.FairQueue[*entry] // triggers whose round is due; a namespace is a tenant
+	queue *k8s.FairQueue[*entry] // triggers whose round is due; the tenants are the namespaces
 
 	drained chan struct{}
 	drain   sync.Once
@@ -104,13 +106,13 @@ type Engine struct {
 	mu       sync.RWMutex
 	triggers map[string]*entry // by key
 	objects  map[Ref]*object
-	of       map[string]int // how many places triggers of known ScaledObjects of a namespace have
-	unknown  int            // how many those of others have
-	places   int            // how many all have
+	of       map[string]int // places used by triggers of known ScaledObjects, by namespace
+	unknown  int            // places used by triggers of unknown ScaledObjects
+	places   int            // places used by all triggers
 }
 
-// NewEngine returns an Engine without triggers, or every field of the configuration that is wrong. The end of ctx ends its
-// rounds, as Close does.
+// NewEngine returns an Engine without triggers, or an error with every wrong field of the configuration. The end of ctx ends
+// its rounds, as Close does.
 func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 	c = c.orDefault()
 	var e scaling.FieldErrors
@@ -132,19 +134,19 @@ func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 	return engine, nil
 }
 
-// Drain ends the streams, and whichever begin later. Other calls are answered as before, so that a server that stops
-// gracefully can end them all before Close.
+// Drain ends the open streams, and any that begin later. Other calls are still answered, so that a server that stops
+// gracefully can end all calls before Close.
 func (e *Engine) Drain() { e.drain.Do(func() { close(e.drained) }) }
 
-// Close ends all rounds and waits for them. What is asked for afterwards is answered with Unavailable.
+// Close ends all rounds and waits for them. Later calls are answered with Unavailable.
 func (e *Engine) Close() {
-	e.mu.Lock() // nothing begins beside it
+	e.mu.Lock() // nothing begins meanwhile
 	e.stop()
 	e.mu.Unlock()
 	e.wg.Wait()
 }
 
-// Spec returns what the HorizontalPodAutoscaler is to be told of a trigger.
+// Spec returns the metric of a trigger for the HorizontalPodAutoscaler.
 func (e *Engine) Spec(ref Ref, metadata map[string]string) (Spec, error) {
 	t, err := e.find(ref, metadata)
 	if err != nil {
@@ -153,8 +155,8 @@ func (e *Engine) Spec(ref Ref, metadata map[string]string) (Spec, error) {
 	return t.spec(), nil
 }
 
-// Snapshot returns what the last round of a trigger came to. Before there is one, and when it is older than Stale
-// intervals, the error is Unavailable.
+// Snapshot returns the result of a trigger's last round. Before the first round has ended, and when the last is older than
+// Stale intervals, the error is Unavailable.
 func (e *Engine) Snapshot(ref Ref, metadata map[string]string) (Snapshot, error) {
 	t, err := e.find(ref, metadata)
 	if err != nil {
@@ -179,7 +181,7 @@ func (e *Engine) answer(t *entry) (Snapshot, error) {
 	return *s, nil
 }
 
-// find returns a trigger, a new one if need be.
+// find returns a trigger, and creates it if there is none.
 func (e *Engine) find(ref Ref, metadata map[string]string) (*entry, error) {
 	k := key(ref, metadata)
 	e.mu.RLock()
@@ -195,7 +197,7 @@ func (e *Engine) find(ref Ref, metadata map[string]string) (*entry, error) {
 	return t, nil
 }
 
-// hold returns a trigger that is not forgotten before release.
+// hold returns a trigger that will not be forgotten before release.
 func (e *Engine) hold(ref Ref, metadata map[string]string) (*entry, error) {
 	for {
 		t, err := e.find(ref, metadata)
@@ -214,13 +216,13 @@ func (e *Engine) hold(ref Ref, metadata map[string]string) (*entry, error) {
 	}
 }
 
-// release lets a held trigger go. The time for which nobody asks for it begins now.
+// release ends a hold. The trigger's time without calls begins now.
 func (e *Engine) release(t *entry) {
 	t.ask(e.c.Now())
 	t.streams.Add(-1)
 }
 
-// begin makes a trigger and sees to its rounds.
+// begin creates a trigger and starts its rounds.
 func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, error) {
 	plan, err := e.c.Build(ref, maps.Clone(metadata))
 	if err != nil {
@@ -232,7 +234,7 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 	unknown := plan.unknown()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t := e.triggers[k]; t != nil { // somebody else was as fast
+	if t := e.triggers[k]; t != nil { // another call has created it meanwhile
 		plan.Trigger.Close()
 		return t, nil
 	}
@@ -259,7 +261,7 @@ func (e *Engine) begin(k string, ref Ref, metadata map[string]string) (*entry, e
 	return t, nil
 }
 
-// count notes that there are n triggers more like this one. The engine's mu is held.
+// count adds n triggers like this one to the counts. The caller holds the engine's mu.
 func (e *Engine) count(t *entry, n int) {
 	n *= t.places
 	if !t.known {
@@ -271,8 +273,8 @@ func (e *Engine) count(t *entry, n int) {
 	}
 }
 
-// room reports why there is no place for another trigger, or makes some. Unknown is why the ScaledObject is not known: for
-// such a trigger no other goes.
+// room makes room for another trigger, or returns an error if there is none. unknown says why the ScaledObject is not known:
+// no other trigger is evicted for such a trigger.
 func (e *Engine) room(t *entry, unknown error) error {
 	if e.ctx.Err() != nil {
 		return status.Error(codes.Unavailable, "the scaler is shutting down")
@@ -296,7 +298,7 @@ func (e *Engine) room(t *entry, unknown error) error {
 	return nil
 }
 
-// evict ends the trigger that is the first to make room.
+// evict ends the trigger that is first in the order of before.
 func (e *Engine) evict() {
 	var last *entry
 	for _, t := range e.triggers {
@@ -314,8 +316,8 @@ func (e *Engine) evict() {
 	o.signal()
 }
 
-// before reports whether a trigger makes room before another does: it is of a ScaledObject that is not known, or of the namespace
-// that has most, and the newest of those. The engine's mu is held.
+// before reports whether a trigger is evicted before another: triggers of unknown ScaledObjects come first, then those of the
+// namespace with the most; of these the newest comes first. The caller holds the engine's mu.
 func (e *Engine) before(t, other *entry) bool {
 	if t.known != other.known {
 		return !t.known
@@ -328,9 +330,9 @@ func (e *Engine) before(t, other *entry) bool {
 	return cmp.Or(cmp.Compare(e.of[of], e.of[than]), strings.Compare(of, than), newer) > 0
 }
 
-// key tells triggers apart: no two pairs of ScaledObject and metadata have the same.
+// key identifies a trigger: different pairs of ScaledObject and metadata have different keys.
 func key(ref Ref, metadata map[string]string) string {
-	b := make([]byte, 0, 1024) // more than most take
+	b := make([]byte, 0, 1024) // enough for most triggers
 	write := func(s string) {
 		b = append(append(append(b, strconv.Itoa(len(s))...), ':'), s...)
 	}

@@ -13,28 +13,28 @@ import (
 // An entry is a trigger with its last snapshot.
 type entry struct {
 	key  string
-	id   string // stands for key where it is shown: long enough that nobody finds two of one
+	id   string // short form of key for display: long enough that nobody can construct two keys with the same
 	ref  Ref
 	plan Plan
 
-	places int // that it takes of MaxTriggers
+	places int // how often it counts in MaxTriggers
 
-	known  bool               // its ScaledObject is; guarded by the engine's mu
-	due    time.Time          // of the next round; likewise
-	inLine bool               // its round waits or is under way; likewise
-	cancel context.CancelFunc // of the round that is under way, else nil; likewise
+	known  bool               // whether its ScaledObject is known; guarded by the engine's mu
+	due    time.Time          // time of the next round; likewise
+	inLine bool               // whether its round waits or is in progress; likewise
+	cancel context.CancelFunc // cancels the round in progress, else nil; likewise
 
 	born    time.Time
-	asked   atomic.Int64 // how long after born it was last asked for: a clock that is set does not change that
-	streams atomic.Int32 // that are open
+	asked   atomic.Int64 // time of the last call, as a duration since born: setting the clock does not change it
+	streams atomic.Int32 // number of open streams
 	gone    chan struct{}
 
 	outcome atomic.Pointer[outcome]
 	mu      sync.Mutex
-	changed chan struct{} // closed when a new outcome is there
+	changed chan struct{} // closed at the next outcome
 }
 
-// An outcome is the last snapshot, and the error of the last round if that came to nothing.
+// An outcome is the last snapshot, and the error of the last round if it failed.
 type outcome struct {
 	snapshot *Snapshot
 	err      error
@@ -47,7 +47,8 @@ func newEntry(key string, ref Ref, plan Plan, now time.Time) *entry {
 	return t
 }
 
-// over says why a trigger is not needed any more, or nothing; newest is when its identity was last asked for.
+// over returns why a trigger is no longer needed, or "" if it is. newest is the time of the last call for a trigger with its
+// identity.
 func (t *entry) over(now time.Time, idle time.Duration, newest time.Time) string {
 	asked := t.lastAsked()
 	switch {
@@ -61,7 +62,7 @@ func (t *entry) over(now time.Time, idle time.Duration, newest time.Time) string
 	return ""
 }
 
-// isGone reports whether it was forgotten.
+// isGone reports whether the trigger was forgotten.
 func (t *entry) isGone() bool {
 	select {
 	case <-t.gone:
@@ -71,7 +72,7 @@ func (t *entry) isGone() bool {
 	}
 }
 
-// ask notes that it is asked for.
+// ask records a call for the trigger.
 func (t *entry) ask(now time.Time) { t.asked.Store(int64(now.Sub(t.born))) }
 
 func (t *entry) lastAsked() time.Time { return t.born.Add(time.Duration(t.asked.Load())) }
@@ -89,7 +90,7 @@ func (t *entry) spec() Spec {
 	return t.plan.Spec
 }
 
-// publish makes a round's outcome the one that is answered with. After an error that is still the last snapshot.
+// publish makes the result of a round the current outcome. After an error the last snapshot stays.
 func (t *entry) publish(s Snapshot, err error) {
 	o := &outcome{snapshot: &s}
 	if err != nil {
@@ -103,7 +104,7 @@ func (t *entry) publish(s Snapshot, err error) {
 	t.changed = make(chan struct{})
 }
 
-// next returns a channel that is closed at the next outcome. What is read after next returned is not missed.
+// next returns a channel that is closed at the next outcome. A caller that reads the outcome after calling next misses none.
 func (t *entry) next() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

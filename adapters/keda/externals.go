@@ -8,7 +8,7 @@ import (
 	"unique"
 )
 
-// An external is a trigger of a ScaledObject that asks an external scaler.
+// An external is a trigger of a ScaledObject that calls an external scaler.
 type external struct {
 	Type       string            `json:"type"`
 	MetricType MetricType        `json:"metricType,omitempty"`
@@ -16,7 +16,7 @@ type external struct {
 	Index      int               `json:"index,omitempty"` // in spec.triggers
 }
 
-// externals returns the triggers that ask an external scaler. What cannot be read is left to KEDA and the schema.
+// externals returns the triggers that call an external scaler. Triggers that cannot be read are left to KEDA and the schema.
 func externals(triggers []json.RawMessage) []external {
 	var all []external
 	for i, raw := range triggers {
@@ -34,11 +34,11 @@ func (o Object) externals() []external {
 	if o.triggers == (unique.Handle[string]{}) {
 		return nil
 	}
-	_ = json.Unmarshal([]byte(o.triggers.Value()), &all) // text wrote it
+	_ = json.Unmarshal([]byte(o.triggers.Value()), &all) // the function text has written it
 	return all
 }
 
-// sends reports whether KEDA may make these metadata of a trigger's: it fills in what comes from the environment.
+// sends reports whether KEDA may send the metadata sent for this trigger: KEDA fills in values from the environment.
 func (t *external) sends(sent map[string]string) bool {
 	for key, value := range t.Metadata {
 		is, ok := sent[key]
@@ -54,9 +54,9 @@ func (t *external) sends(sent map[string]string) bool {
 	return true
 }
 
-// metricTypeIn returns what the HorizontalPodAutoscaler does with the value, which the ScaledObject says and KEDA does
-// not: that of the trigger with these metadata or, while KEDA and we know of different ones, of all of this scaler's.
-// Where neither tells, as without a ScaledObject, it is what metadata say.
+// metricTypeIn returns the metricType of the trigger. KEDA does not send it, but the ScaledObject has it: at the trigger with
+// these metadata or, if there is none because KEDA and this process know different versions of the ScaledObject, at all
+// triggers of this scaler. If the ScaledObject does not tell, or there is none, the metricType of the metadata counts.
 func (m *Metadata) metricTypeIn(o Object) (MetricType, error) {
 	all := o.externals()
 	own := slices.DeleteFunc(slices.Clone(all), func(t external) bool { return !t.sends(m.sent) })
@@ -89,26 +89,26 @@ func (m *Metadata) metricTypeIn(o Object) (MetricType, error) {
 	return types[0], nil
 }
 
-// with returns the object with these external triggers.
+// with returns the object with other external triggers.
 func (o Object) with(all []external) Object {
 	o.triggers = unique.Make(text(all))
 	o.owners = &owners{of: o.externals}
 	return o
 }
 
-// same reports whether nothing has changed between two readings of a ScaledObject.
+// same reports whether two versions of a ScaledObject are equal.
 func (o Object) same(other Object) bool {
 	o.owners, other.owners = nil, nil
 	return o == other
 }
 
-// owners counts the triggers that keep a state, by whose it is. It reads their metadata once, when that is first asked for, since
-// each trigger of a ScaledObject asks.
+// owners counts the triggers that keep a state, by the owner of the state. It parses their metadata once, at the first use,
+// because each trigger of a ScaledObject uses it.
 type owners struct {
 	of     func() []external
 	once   sync.Once
 	count  map[string]int
-	states map[string]bool // by identity; nil where that of a trigger cannot be told
+	states map[string]bool // identities of all states; nil if the identity of any trigger is unknown
 }
 
 func (w *owners) has(owner string) int {
@@ -119,7 +119,7 @@ func (w *owners) has(owner string) int {
 	return w.count[owner]
 }
 
-// identities returns which states the triggers have, of scalers of any name, and false where that cannot be told.
+// identities returns the identities of the triggers' states, for scalers of any name, or false if any of them is unknown.
 func (w *owners) identities() (map[string]bool, bool) {
 	if w == nil {
 		return nil, false
@@ -144,12 +144,12 @@ func (w *owners) read() {
 	}
 }
 
-// named reports whether the trigger is for a scaler of this kind.
+// named reports whether the trigger names a scaler, as those of this kind do.
 func (t *external) named() bool {
 	return t.Metadata["scalerName"] != "" || t.Metadata["scalerName"+fromEnv] != ""
 }
 
-// fromEnvironment reports whether KEDA takes a value from the environment, which is not known before it has.
+// fromEnvironment reports whether KEDA takes a value from the environment. That value is unknown before KEDA sends it.
 func (t *external) fromEnvironment() bool {
 	for key := range t.Metadata {
 		if strings.HasSuffix(key, fromEnv) {
@@ -159,7 +159,7 @@ func (t *external) fromEnvironment() bool {
 	return false
 }
 
-// shares reports whether another trigger of the ScaledObject would keep its state in the same place.
+// shares reports whether another trigger of the ScaledObject would keep its state under the same key.
 func (m *Metadata) shares(o Object) bool {
 	return m.Mode == Replicas && o.owners.has(m.owner()) > 1
 }

@@ -29,43 +29,44 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Limits of the gRPC server. A request of KEDA's is below 10 KB. KEDA has one connection to each address, with two streams
-// for each trigger of type external-push that stay open, beside its calls.
+// Limits of the gRPC server. A request from KEDA is below 10 KB. KEDA has one connection to each address. In addition to its
+// calls it keeps two streams open for each trigger of type external-push.
 const (
 	callTimeout       = 2 * time.Second
 	maxMessage        = 256 << 10
 	maxHeaders        = 16 << 10
 	streamsPerTrigger = 2
-	roomForCalls      = 1000 // of a connection, beside the streams that stay open
+	roomForCalls      = 1000 // per connection, in addition to the streams that stay open
 	soon              = callTimeout / 8
-	mostArriving      = 1000 // calls and streams whose message has not come soon: at most 250 MiB
+	mostArriving      = 1000 // calls and streams that wait for their message longer than soon: at most 250 MiB
 	connectionTimeout = 10 * time.Second
-	connectionAge     = 30 * time.Minute // then it is opened anew, with the certificates of that time
+	connectionAge     = 30 * time.Minute // then the client connects again, with the certificates of that time
 	connectionGrace   = time.Minute
 	leastPing         = 10 * time.Second
 	ping              = 30 * time.Second
 )
 
-// GRPCConfig says how an Engine is served. Engine must be set.
+// GRPCConfig is the configuration of a gRPC server for an Engine. Engine must be set.
 type GRPCConfig struct {
 	Engine *Engine
-	// TLS is the configuration of certs.TLS. Nil serves plaintext, which is for the loopback of a laptop only.
+	// TLS is the configuration from certs.TLS. Nil serves plaintext, which is only for the loopback interface of a laptop.
 	TLS *tls.Config
-	// Registerer gets the numbers of calls (grpc_server_handled_total and others); nil means none.
+	// Registerer receives the metrics of calls (grpc_server_handled_total and others); nil means none.
 	Registerer prometheus.Registerer
-	// Logger gets panics; nil means none.
+	// Logger receives panics; nil means none.
 	Logger *slog.Logger
 }
 
-// NewGRPC returns a gRPC server with the scaler and the health service; that of the scaler's name is SERVING until its
-// Shutdown. Requests have 2 s to come and a limit of 256 KiB, calls then a deadline of 2 s; what panics is answered with
-// Internal; connections are closed after half an hour, so that whom to trust is asked again. Reflection is off.
+// NewGRPC returns a gRPC server with the scaler and the health service, which reports the scaler's name as SERVING until its
+// Shutdown. A request must arrive within 2 s and have at most 256 KiB; the call then has a deadline of 2 s. A panic is
+// answered with Internal. Connections are closed after half an hour, so that certificates are checked again. Reflection is
+// off.
 //
-// Clients whose calls wait for their messages share 1,000 places by IP address, of which one has 500 at most; where it has
-// more, each of its calls has a quarter of a second.
+// Calls that wait for their messages have 1,000 places, which the clients share by IP address; one client has at most 500. If
+// a client has more such calls, each has a quarter of a second for its message.
 //
-// Two streams for each trigger that the engine may have can be open at once; one more is ResourceExhausted. A connection
-// has room for a thousand calls beside them: without, a client's calls would wait for streams that never end.
+// The server allows two open streams for each trigger that the engine may have; one more is ResourceExhausted. A connection
+// has room for a thousand calls in addition: otherwise a client's calls would wait for streams that never end.
 func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Engine != nil, "engine", nil, "must be set")
@@ -123,7 +124,7 @@ func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 	return server, healthy, nil
 }
 
-// A streamLimit ends streams beyond the most that may be open.
+// A streamLimit refuses streams beyond the maximum number of open streams.
 type streamLimit struct {
 	open atomic.Int64
 	most int64
@@ -137,7 +138,7 @@ func (l *streamLimit) intercept(srv any, stream grpc.ServerStream, _ *grpc.Strea
 	return handler(srv, received{stream})
 }
 
-// deadline bounds a call: KEDA sets no deadline.
+// deadline sets a deadline for each call, because KEDA sets none.
 func deadline(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -148,15 +149,16 @@ func deadline(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grp
 	return handler(ctx, req)
 }
 
-// arriving bounds the calls and streams whose message has not come: it may never come, and may be half there, of up to
-// maxMessage bytes. Nothing else looks at a call before its message has come.
+// arriving limits the calls and streams whose message has not arrived. A message may never arrive, or only in part, with up
+// to maxMessage bytes in memory, and no other limit applies to a call before its message has arrived.
 type arriving struct {
 	mu     sync.Mutex
-	byHost map[string]int // of clients
+	byHost map[string]int // calls without a message, by the client's host
 }
 
-// tap gives a call whose headers have come its time: that of a call, or soon where its client has more of them than its part.
-// Many that come at once, as KEDA's streams after a restart, are no fault: their messages are there soon.
+// tap limits how long a call whose headers have arrived may wait for its message: callTimeout, or soon if its client has more
+// such calls than its part. Many calls at once, such as KEDA's streams after a restart, are not a problem: their messages
+// arrive before soon.
 func (a *arriving) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	host := ""
 	if p, ok := peer.FromContext(ctx); ok {
@@ -179,7 +181,7 @@ func (a *arriving) tap(ctx context.Context, _ *tap.Info) (context.Context, error
 		return true
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(callTimeout, cancel) //nolint:forbidigo // as the deadline of a context
+	late := time.AfterFunc(callTimeout, cancel) //nolint:forbidigo // like the deadline of a context
 	crowded := time.AfterFunc(soon, func() {    //nolint:forbidigo // the same
 		if leave(false) {
 			cancel()
@@ -195,17 +197,17 @@ func (a *arriving) tap(ctx context.Context, _ *tap.Info) (context.Context, error
 	return context.WithValue(ctx, arrives{}, done), nil
 }
 
-// arrives is the key of what is to be called when a message has arrived.
+// arrives is the context key of the function to call when a message has arrived.
 type arrives struct{}
 
-// arrived says that the message of a call or stream has come.
+// arrived reports to tap that the message of a call or stream has arrived.
 func arrived(ctx context.Context) {
 	if done, ok := ctx.Value(arrives{}).(func()); ok {
 		done()
 	}
 }
 
-// A received stream says when its message has come.
+// A received stream reports when its message has arrived.
 type received struct{ grpc.ServerStream }
 
 func (s received) RecvMsg(m any) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// Identity names the state that a trigger of these metadata has in Mode Replicas. It is empty for what has none: Mode
-// Metric, and metadata that are wrong. Two triggers of one ScaledObject must not have the same.
+// Identity returns the name of the state of a trigger with these metadata in Mode Replicas. It is empty in Mode Metric and
+// for wrong metadata, which have no state. Two triggers of one ScaledObject must not have the same identity.
 func Identity(metadata map[string]string) string {
 	m, err := ParseMetadata(metadata)
 	if err != nil || m.Mode != Replicas {
@@ -22,8 +22,8 @@ func Identity(metadata map[string]string) string {
 	return m.identity()
 }
 
-// identity names the state of a trigger in Mode Replicas by its algorithms, by what they read of which target, and by
-// stateName: another threshold goes on with the state, another metric does not.
+// identity returns the name of the state of a trigger in Mode Replicas. It depends on the algorithms, on the metrics that
+// they read, on the target and on stateName: a changed threshold continues with the state, a changed metric does not.
 func (m *Metadata) identity() string {
 	var kinds []string
 	var sources []policy.MetricSource
@@ -63,7 +63,7 @@ func (m *Metadata) identity() string {
 	}
 	kind(s.Static != nil, "static")
 	kind(s.Cron != nil, "cron")
-	kind(s.Stabilization != nil, "stabilization") // what wraps the others has a state of its own
+	kind(s.Stabilization != nil, "stabilization") // layers around the algorithms have a state of their own
 	kind(s.RateLimits != nil, "ratelimits")
 	kind(len(s.Highest) > 0, "highest")
 	var names []string
@@ -88,7 +88,7 @@ func (m *Metadata) identity() string {
 	return strings.Join(kinds, "-") + "-" + hex.EncodeToString(sum[:6])
 }
 
-// isIdentity reports whether a key of a store is as identity makes them.
+// isIdentity reports whether a key of a store has the form of an identity.
 func isIdentity(key string) bool {
 	parts := strings.Split(key, "-")
 	sum := parts[len(parts)-1]
@@ -97,7 +97,7 @@ func isIdentity(key string) bool {
 	return len(parts) > 1 && !slices.ContainsFunc(parts[:len(parts)-1], other) && len(sum) == 12 && strings.Trim(sum, "0123456789abcdef") == ""
 }
 
-// around names what has a state of its own around the algorithms of a member, or in its members.
+// around returns the names of the layers with a state of their own around the algorithms of a member, and in its members.
 func around(m *policy.Member) (names []string) {
 	add := func(given bool, name string) {
 		if given {
@@ -117,7 +117,7 @@ func around(m *policy.Member) (names []string) {
 	return names
 }
 
-// spelt writes out what a source means by saying nothing: whether the webhook has written it down makes no difference.
+// spelt writes out the defaults of a source, so that it makes no difference whether the webhook has added them.
 func (m *Metadata) spelt(s policy.MetricSource) policy.MetricSource {
 	s.Protocol = cmp.Or(s.Protocol, policy.HTTP)
 	if s.Engine != "" || s.Signal != "" {
@@ -134,10 +134,10 @@ func (m *Metadata) spelt(s policy.MetricSource) policy.MetricSource {
 func text(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return "" // not reached: everything in it can be marshalled
+		return "" // not reached: all values can be marshalled
 	}
 	return string(data)
 }
 
-// owner names whose state it is: that of a scaler, which keeps it under the identity.
+// owner returns the owner of the state: the scaler, with the identity under which it keeps the state.
 func (m *Metadata) owner() string { return m.address + " " + m.ScalerName + " " + m.identity() }

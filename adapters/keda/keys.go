@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Known reports whether ParseMetadata reads a key, for a webhook that warns of those that it does not.
+// Known reports whether ParseMetadata reads a key, for a webhook that warns of other keys.
 func Known(key string) bool {
 	key = strings.TrimSuffix(key, fromEnv)
 	return dotted(key) || slices.Contains(ownKeys(), key) || slices.Contains(sourceKeys(), key)
@@ -18,12 +18,12 @@ func ownKeys() []string {
 	}, replicasKeys(), kedaKeys())
 }
 
-// replicasKeys are those of mode replicas alone, beside the paths of fields.
+// replicasKeys are the keys that exist only in mode replicas, in addition to the paths of fields.
 func replicasKeys() []string {
 	return []string{"policy", "profile", "lowThreshold", "minReplicas", "maxReplicas", "stateName", "scaler", "shadow", "attainment"}
 }
 
-// kedaKeys are read by KEDA and not here.
+// kedaKeys are keys that KEDA reads and this package ignores.
 func kedaKeys() []string { return []string{"scalerAddress", "enableTLS", "unsafeSsl"} }
 
 func sourceKeys() []string {

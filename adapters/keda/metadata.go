@@ -13,112 +13,114 @@ import (
 )
 
 const (
-	// DefaultScalerName is the scalerName that triggers of this scaler have.
+	// DefaultScalerName is the default of the scalerName of this scaler's triggers.
 	DefaultScalerName = "keda-kaito-scaler"
-	// DefaultInterval is the time between two rounds of a trigger.
+	// DefaultInterval is the default time between two rounds of a trigger.
 	DefaultInterval = 15 * time.Second
-	// DefaultScrapeTimeout is the time that one pod has to answer.
+	// DefaultScrapeTimeout is the default time that a pod has to answer.
 	DefaultScrapeTimeout = 5 * time.Second
-	// ReplicasMetric is the name of the metric in Mode Replicas.
+	// ReplicasMetric is the metric name in Mode Replicas.
 	ReplicasMetric = "desired-replicas"
-	// maxBody is the limit on the bytes of a page. Real ones reach 1 MB, and the pods of all who have a ScaledObject share
+	// maxBody is the maximum size of a metrics page, in bytes. Real pages reach 1 MB, and the pods of all ScaledObjects share
 	// the scaler's memory.
 	maxBody = 2 << 20
-	// fromEnv is what KEDA leaves at a key whose value it has taken from the environment of the target's container.
+	// fromEnv is the suffix of a key whose value KEDA has taken from the environment of the target's container.
 	fromEnv = "FromEnv"
 )
 
-// A Mode says what the value of a trigger means.
+// A Mode is the meaning of a trigger's value.
 type Mode string
 
 // The modes.
 const (
-	// Metric sends what the pods say, for the HorizontalPodAutoscaler to decide on: the total over the pods where the
-	// trigger's metricType is AverageValue, their mean where it is Value. What a missing pod could have said moves
-	// nothing: the total is then the one nearest to "hold" that is possible. It is active as long as the target exists
-	// and can be scaled, as without pods nobody could say that one is needed.
+	// Metric sends the metric of the pods, and the HorizontalPodAutoscaler decides. The value is the total over the pods if
+	// the trigger's metricType is AverageValue, and their mean if it is Value. Pods without an answer cause no scaling: of the
+	// totals that are possible, the one nearest to "hold" is sent. The trigger is active as long as the target exists and can
+	// be scaled, because without pods nothing could tell that one is needed.
 	Metric Mode = "metric"
-	// Replicas sends how many replicas a scaling.Policy wants, with a target of 1, and is active while that is any. The
-	// state of its loop is stored before it is answered with; each round is made by one replica of the scaler, and the
-	// others answer with what that found. One that finds nothing answers with what another finds.
+	// Replicas sends the replica count that a scaling.Policy asks for, with a target of 1, and is active while the count is
+	// above 0. The state of its loop is stored before a result is used for answers. Each round is made by one replica of the
+	// scaler, and the others answer with its result. A replica of the scaler that gets no answer from the pods uses the result
+	// of another.
 	//
-	// A HorizontalPodAutoscaler has a tolerance of 0.1, so that from 10 replicas on a step of 1 is none to it: set
-	// spec.advanced.horizontalPodAutoscalerConfig.behavior.{scaleUp,scaleDown}.tolerance to 0, as package defaulting does,
-	// which needs Kubernetes 1.33 with the feature gate or 1.35. On others make steps of more than a tenth, or start the
-	// controller manager with --horizontal-pod-autoscaler-tolerance=0.
+	// A HorizontalPodAutoscaler has a tolerance of 0.1, so that from 10 replicas on it ignores a step of 1. Set
+	// spec.advanced.horizontalPodAutoscalerConfig.behavior.{scaleUp,scaleDown}.tolerance to 0, as package defaulting does.
+	// This needs Kubernetes 1.33 with the feature gate, or 1.35. With older versions use steps of more than a tenth, or start
+	// the controller manager with --horizontal-pod-autoscaler-tolerance=0.
 	Replicas Mode = "replicas"
 )
 
-// A MetricType says what the HorizontalPodAutoscaler does with a value. KEDA does not tell, but the ScaledObject does.
+// A MetricType says how the HorizontalPodAutoscaler uses a value. KEDA does not send it, but the ScaledObject has it.
 type MetricType string
 
 // The metric types.
 const (
-	// AverageValue divides the value by the target: it wants the total of all replicas.
+	// AverageValue divides the value by the target: the value must be the total over all replicas.
 	AverageValue MetricType = "AverageValue"
-	// Value multiplies value / target by the number of ready pods: it wants the mean over those.
+	// Value multiplies value / target by the number of ready pods: the value must be the mean over the ready pods.
 	Value MetricType = "Value"
 )
 
-// Metadata is what the metadata of a trigger say. ParseMetadata documents the keys.
+// Metadata is the parsed metadata of a trigger. ParseMetadata documents the keys.
 type Metadata struct {
 	ScalerName string
 	Mode       Mode
 	MetricType MetricType
-	// Target has what metadata say of the target; empty fields are those of the ScaledObject's scaleTargetRef.
+	// Target is the target in the metadata; empty fields are taken from the ScaledObject's scaleTargetRef.
 	Target k8s.Target
-	// MinReplicas and MaxReplicas replace the ScaledObject's where they are given. Only Mode Replicas has them.
+	// MinReplicas and MaxReplicas, if given, replace those of the ScaledObject. They exist only in Mode Replicas.
 	MinReplicas, MaxReplicas *int32
 	// Threshold is the target of Mode Metric.
 	Threshold float64
-	// Scaler has the rules of Mode Replicas, and in Mode Metric a proportional one that says which metric is read.
+	// Scaler has the rules of Mode Replicas. In Mode Metric it is a proportional scaler that names the metric to read.
 	Scaler        policy.Composite
 	Interval      time.Duration
 	ScrapeTimeout time.Duration
 	PortName      string
 	Grouping      string
 	TLS           *policy.ScrapeTLS
-	// Shadow is a list of policies that watch, as spec.shadow of an LLMAutoScaler; empty for none.
+	// Shadow is a list of shadows in the form of spec.shadow of an LLMAutoScaler; empty means none.
 	Shadow string
-	// Attainment says by what their counts are judged, as spec.attainment of an LLMAutoScaler; empty for what a capacity scaler says.
+	// Attainment says how the shadows' counts are judged, in the form of spec.attainment of an LLMAutoScaler; if it is empty,
+	// the SLO and server of a capacity scaler are used.
 	Attainment string
-	// StateName tells the state of this trigger from those of others.
+	// StateName distinguishes the state of this trigger from those of others.
 	StateName string
 
-	// Unknown are the keys that mean nothing here, sorted.
+	// Unknown are the keys without a meaning here, sorted.
 	Unknown []string
-	// Warnings say what is odd about known ones.
+	// Warnings say what is questionable about known keys.
 	Warnings []string
 
-	keys    map[string]string     // how each key was written
-	policy  string                // the one that threshold is for; empty without threshold
-	whole   string                // the key that has all the rules: scaler or policy; empty for neither
+	keys    map[string]string     // the spelling of each key in the metadata
+	policy  string                // the policy that threshold is for; empty without threshold
+	whole   string                // the key with all the rules: scaler or policy; empty if there is neither
 	address string                // KEDA's key scalerAddress
-	sent    map[string]string     // all keys as they came
-	tuner   func() capacity.Tuner // of what has a capacity to find; nil where nothing is decided
+	sent    map[string]string     // the metadata as received
+	tuner   func() capacity.Tuner // makes the tuners of capacity scalers; nil if nothing is decided
 
-	shadowTuner func() capacity.Tuner // likewise, of policies that watch
+	shadowTuner func() capacity.Tuner // likewise, for shadows
 }
 
-// written returns how a key was written.
+// written returns the spelling of a key in the metadata.
 func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) }
 
-// ParseMetadata reads the metadata of a trigger, or reports the keys that are wrong, each as a *scaling.FieldError. No error
-// has what KEDA took from the environment (FromEnv), or the value of a key that is not known.
+// ParseMetadata reads the metadata of a trigger, or reports the wrong keys, each as a *scaling.FieldError. No error contains
+// a value that KEDA took from the environment (FromEnv), or the value of an unknown key.
 //
 //	scalerName          required
 //	mode                "metric" (default) or "replicas"
 //	threshold           required in mode metric, at least 0.001: the target, to thousandths. In mode replicas the load of
 //	                    one replica (policy proportional) or the upper boundary of the pods' average (policy realtime)
-//	metricType          "AverageValue" (default) or "Value": what the trigger's metricType is. Mode metric only. Where the
-//	                    ScaledObject is read it says so itself, and this must not say otherwise
+//	metricType          "AverageValue" (default) or "Value": the trigger's own metricType. Mode metric only. If the
+//	                    ScaledObject is read, its metricType counts, and this key must agree with it
 //
 //	metricName          default vllm:num_requests_waiting
-//	metricProtocol      "http" (default) or "https"; metricPorotocol, as the proposal spells it, is taken too
+//	metricProtocol      "http" (default) or "https"; metricPorotocol, the proposal's spelling, is accepted too
 //	metricPort          default 5000; a number, or the name of the container's port
-//	metricPath          default /metrics; a page may have 2 MiB
+//	metricPath          default /metrics; a page may have up to 2 MiB
 //	aggregation         Only, Sum, Average, Max or Min: makes one number of several series of one pod
-//	engine, signal      instead of metricName: which number of which inference server, as VLLM and KVCacheUsage
+//	engine, signal      instead of metricName: a signal of an inference server, for example VLLM and KVCacheUsage
 //	quantile            with the signals TTFT and TPOT
 //	scrapeTimeout       default 5 (seconds), or a duration as 1500ms
 //	tlsServerName       the name that the pods' certificates are checked for
@@ -128,9 +130,9 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	workspaceNamespace  default the ScaledObject's; targetNamespace is the same
 //	targetAPIVersion    default that of spec.scaleTargetRef
 //	targetKind          default that of spec.scaleTargetRef
-//	grouping            "Pod" (default), "LeaderWorkerSet", or "KaitoWorkspace" for an InferenceSet of several nodes a
-//	                    replica: which pods make a replica
-//	interval            default 15 (seconds), or a duration, between 1s and 1h: how often pods are asked
+//	grouping            "Pod" (default), "LeaderWorkerSet", or "KaitoWorkspace" for an InferenceSet with several nodes per
+//	                    replica: which pods form a replica
+//	interval            default 15 (seconds), or a duration, between 1s and 1h: how often pods are scraped
 //
 // and in mode replicas:
 //
@@ -139,27 +141,28 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	lowThreshold        the lower boundary of the pods' average, required with policy realtime
 //	minReplicas         default spec.minReplicaCount, and at least 1 unless the scaler has cron
 //	maxReplicas         default spec.maxReplicaCount
-//	stateName           tells the trigger from others of the ScaledObject in mode replicas that read the same metric of the
-//	                    same pods, as the state is kept under algorithms, metrics, target and this name
-//	shadow              at most 8 policies that watch, as YAML, in a list as spec.shadow of an LLMAutoScaler: what each would
-//	                    ask for is in Metrics, and nothing else comes of it. Wrong ones are left out, and refused by Check
-//	attainment          by what their counts are judged, as YAML, as spec.attainment of an LLMAutoScaler: an SLO and the server
-//	                    that simulate -write-server writes. What each would have attained is in Metrics then
-//	realtime.…          a field of the policy by its path in an LLMAutoScaler's spec.scaler, as
+//	stateName           distinguishes the trigger from others of the ScaledObject in mode replicas with the same metric of the
+//	                    same pods: the state is kept under the algorithms, metrics, target and this name
+//	shadow              at most 8 shadows as YAML, in a list like spec.shadow of an LLMAutoScaler: the count that each would
+//	                    ask for is in Metrics, and is never written. Wrong shadows are left out, and refused by Check
+//	attainment          how their counts are judged, as YAML like spec.attainment of an LLMAutoScaler: an SLO and the server
+//	                    that simulate -write-server writes. The share that each would have attained is then in Metrics
+//	realtime.…          a field of the policy by its path in an LLMAutoScaler's spec.scaler, for example
 //	proportional.…      realtime.scaleUpRule.cooldownSeconds: "60"; lists and objects are YAML
 //	capacity.…
 //	cron.…
-//	policy              also, in place of its name, a document of package policy as YAML, such as an LLMAutoScaler as it
-//	                    stands. Its bounds, interval, grouping and scrape count where no key says otherwise; the target is
-//	                    the ScaledObject's. Then threshold and what goes with it must not be given
+//	policy              also, in place of its name, a document of package policy as YAML, such as a whole
+//	                    LLMAutoScaler. Its bounds, interval, grouping and scrape count unless a key overrides them; the target
+//	                    is the ScaledObject's. Then threshold and the keys that belong to it must not be given
 //	scaler              the whole of spec.scaler as YAML, likewise
 //
-// Where cron or capacity decides alone, or realtime.metrics and proportional.metrics have what the policies given read, threshold is
-// left out together with the policy and the metric that it is for.
+// If cron or capacity decides alone, or if the given policies have their metrics in realtime.metrics and
+// proportional.metrics, threshold must be left out together with the policy and the metric that it is for.
 //
-// KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are passed over, and a known key may end in FromEnv.
+// KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are ignored, and a known key may end in FromEnv.
 //
-// They may have 256 keys, and a field be 16 deep: names of its key, and lists and mappings of its value.
+// The metadata may have 256 keys. A field may be nested 16 deep, counting the names in its key and the lists and mappings in
+// its value.
 func ParseMetadata(metadata map[string]string) (Metadata, error) {
 	if err := tooManyKeys(metadata); err != nil {
 		return Metadata{}, err
@@ -171,8 +174,8 @@ func ParseMetadata(metadata map[string]string) (Metadata, error) {
 	return m, nil
 }
 
-// mostKeys is how many keys the metadata of a trigger may have, more than are known: of many, each that is wrong is compared
-// with all.
+// mostKeys is the maximum number of keys of a trigger's metadata, more than are known. It bounds the work of comparing each
+// wrong key with all others.
 const mostKeys = 256
 
 func tooManyKeys(metadata map[string]string) error {
@@ -181,7 +184,7 @@ func tooManyKeys(metadata map[string]string) error {
 	return e.Err()
 }
 
-// parse returns what could be read beside the error of what could not.
+// parse returns what could be read, and an error for the rest.
 func parse(metadata map[string]string) (Metadata, error) {
 	p := parser{given: make(map[string]string), keys: make(map[string]string)}
 	p.sort(metadata)
@@ -189,7 +192,7 @@ func parse(metadata map[string]string) (Metadata, error) {
 	return p.parse(), p.errs.Err()
 }
 
-// complain returns few errors, with the keys that are not known: one of them may be what was meant.
+// complain returns a limited number of errors, and adds the unknown keys: one of them may be a misspelt key.
 func (m *Metadata) complain(err error) error {
 	var e scaling.FieldErrors
 	for _, one := range each(err) {
@@ -201,7 +204,7 @@ func (m *Metadata) complain(err error) error {
 	return few(e.Err())
 }
 
-// Spec is what KEDA is told of the trigger.
+// Spec returns the metric that KEDA is told for the trigger.
 func (m *Metadata) Spec() Spec {
 	if m.Mode == Replicas {
 		return Spec{Metric: ReplicasMetric, Target: 1}
@@ -210,7 +213,7 @@ func (m *Metadata) Spec() Spec {
 	return Spec{Metric: cmp.Or(s.Name, string(s.Signal), policy.DefaultMetricName), Target: m.Threshold}
 }
 
-// complete fills a scrape configuration in.
+// complete sets the timeouts and the page limit of a scrape configuration.
 func (m *Metadata) complete(c *scrape.Config) {
 	c.Timeout = m.ScrapeTimeout
 	c.DialTimeout = min(m.ScrapeTimeout, time.Second)

@@ -8,28 +8,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// replaced is how much longer than the last one of a metric a trigger is not asked for when its numbers are left out:
-// its metadata were edited, and the answers are the other's. KEDA asks for all triggers of a ScaledObject in one go.
+// A trigger is left out of the metrics when its last call is longer than replaced before the last call for another trigger
+// with the same metric name: then its metadata were edited, and the other trigger answers. KEDA makes the calls for all
+// triggers of a ScaledObject in one go.
 const replaced = time.Minute
 
-// Metrics shows what triggers do as Prometheus metrics:
+// Metrics exports the results of triggers as Prometheus metrics:
 //
-//	inferscale_keda_triggers                                triggers that are run
+//	inferscale_keda_triggers                                running triggers
 //	inferscale_keda_rounds_total{result}                    rounds: value, unknown, or error
 //	inferscale_keda_round_duration_seconds                  how long rounds take
-//	inferscale_keda_value{namespace,name,metric,trigger}    what is answered; absent while there is no value
-//	inferscale_keda_target{namespace,name,metric,trigger}   the target that goes with it
-//	inferscale_keda_snapshot_timestamp_seconds{...}         when it was found; time() less this is its age
-//	inferscale_keda_shadow_replicas{...,shadow}             what a policy that watches would ask for
-//	inferscale_keda_shadow_replica_seconds_total{...}       and what that has come to
-//	inferscale_keda_shadow_left_out{...}                    1 while one is wrong, has failed, or was shown nothing
+//	inferscale_keda_value{namespace,name,metric,trigger}    the value in answers; absent while there is none
+//	inferscale_keda_target{namespace,name,metric,trigger}   the target for this value
+//	inferscale_keda_snapshot_timestamp_seconds{...}         time of its round; time() minus this is its age
+//	inferscale_keda_shadow_replicas{...,shadow}             the count that a shadow would ask for
+//	inferscale_keda_shadow_replica_seconds_total{...}       and the sum of it over time
+//	inferscale_keda_shadow_left_out{...}                    1 while a shadow is wrong, has failed, or was shown nothing
 //	inferscale_keda_shadow_attained{...,of}                 the share of requests that met the SLO: of="shadow" and of="real" by
-//	                                                        the simulator, with its counts and the real ones, of="measured" in truth
+//	                                                        simulation, with its counts and the real ones; of="measured" in reality
 //
-// namespace and name are those of the ScaledObject. trigger tells its triggers apart, of which several may have one
-// metric: it stands for the metadata, is the same at every replica of the scaler, and is in the log. Of a trigger whose
-// metadata were edited only the new ones are shown after a minute. It is a Collector, to be registered by the caller, and
-// safe for concurrent use.
+// namespace and name are those of the ScaledObject. trigger distinguishes its triggers, of which several may have the same
+// metric: it identifies the metadata, is the same in every replica of the scaler, and is in the log. After an edit of a
+// trigger's metadata, the series of the old metadata disappear after a minute. Metrics is a Collector, which the caller must
+// register, and safe for concurrent use.
 type Metrics struct {
 	triggers            prometheus.Gauge
 	rounds              *prometheus.CounterVec
@@ -80,7 +81,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends all series. Those of triggers are what they answer at this moment.
+// Collect sends all series. Those of triggers have the answers of this moment.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range []prometheus.Collector{m.triggers, m.rounds, m.took} {
 		c.Collect(ch)
@@ -107,7 +108,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// watching sends the series of the policies that watch.
+// watching sends the series of a trigger's shadows.
 func (m *Metrics) watching(ch chan<- prometheus.Metric, t *entry) {
 	trigger, ok := t.plan.Trigger.(*podTrigger)
 	if !ok {
@@ -132,7 +133,7 @@ func (m *Metrics) watching(ch chan<- prometheus.Metric, t *entry) {
 	}
 }
 
-// shown returns the triggers whose answers count.
+// shown returns the triggers that have series.
 func (e *Engine) shown() []*entry {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -148,14 +149,14 @@ func (e *Engine) shown() []*entry {
 	return shown
 }
 
-// of has the triggers of an engine shown.
+// of adds the triggers of an engine.
 func (m *Metrics) of(e *Engine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.engines = append(m.engines, e)
 }
 
-// round takes in what a round came to.
+// round records the result of a round.
 func (m *Metrics) round(s Snapshot, err error, took time.Duration) {
 	m.took.Observe(took.Seconds())
 	result := "value"

@@ -27,7 +27,7 @@ func (p *parser) parse() Metadata {
 	p.check(m.Interval%time.Second == 0, "interval", interval, "must be whole seconds")
 	longest := m.Interval
 	if p.errs.Err() != nil && interval != "" {
-		longest = time.Hour // the interval may be what is wrong
+		longest = time.Hour // the error may be that of the interval
 	}
 	m.ScrapeTimeout = p.duration("scrapeTimeout", min(DefaultScrapeTimeout, m.Interval/2), time.Millisecond, longest-time.Millisecond)
 	m.Grouping = p.choice("grouping", "Pod", "Pod", "LeaderWorkerSet", "KaitoWorkspace")
@@ -67,7 +67,7 @@ func (p *parser) tls() {
 	}
 }
 
-// metric reads what mode metric has.
+// metric reads the keys of mode metric.
 func (p *parser) metric() {
 	m := &p.m
 	m.MetricType = MetricType(p.choice("metricType", string(AverageValue), string(AverageValue), string(Value)))
@@ -89,7 +89,7 @@ func (p *parser) metric() {
 	p.rules(tree)
 }
 
-// target and thresholds are metrics of the two policies that threshold can be for.
+// target and thresholds return the metric of threshold for the policies proportional and realtime.
 func target(source policy.MetricSource, load float64) policy.Scaler {
 	return policy.Scaler{Proportional: &policy.ProportionalScaler{Metrics: []policy.TargetMetric{{Source: source, Target: decimal(load)}}}}
 }
@@ -100,7 +100,7 @@ func thresholds(source policy.MetricSource, high float64, low string) policy.Sca
 	}}}}
 }
 
-// refuse reports every key that is one of those.
+// refuse reports an error for every key for which those returns true.
 func (p *parser) refuse(rule string, those func(key string) bool) {
 	for _, key := range slices.Sorted(maps.Keys(p.given)) {
 		if those(key) {
@@ -112,7 +112,7 @@ func (p *parser) refuse(rule string, those func(key string) bool) {
 
 func replicasOnly(key string) bool { return dotted(key) || slices.Contains(replicasKeys(), key) }
 
-// replicas reads what mode replicas has.
+// replicas reads the keys of mode replicas.
 func (p *parser) replicas() {
 	m := &p.m
 	if text, ok := p.take("metricType"); ok && text != string(AverageValue) {
@@ -150,7 +150,7 @@ func (p *parser) replicas() {
 	} else {
 		p.wrong("threshold", "", "must be given in mode replicas, unless every policy has its metrics, or is capacity or cron")
 		if metrics(tree, which) > 0 {
-			return // it is the other that lacks them
+			return // the other policy lacks metrics
 		}
 	}
 	if which == "realtime" {
@@ -162,7 +162,7 @@ func (p *parser) replicas() {
 	}
 }
 
-// complete reports whether there is a policy, and none that lacks a metric, which threshold would be for.
+// complete reports whether there is at least one policy and all have their metrics, so that threshold is not needed.
 func complete(tree map[string]any) bool {
 	for _, which := range []string{"realtime", "proportional"} {
 		if _, given := tree[which]; given && metrics(tree, which) == 0 {
@@ -172,7 +172,7 @@ func complete(tree map[string]any) bool {
 	return len(tree) > 0
 }
 
-// policyOf is the policy that threshold is for, unless policy says it: the one of which fields are given.
+// policyOf returns the default of the key policy: the policy that has fields.
 func (p *parser) policyOf(tree map[string]any) string {
 	_, realtime := tree["realtime"]
 	_, proportional := tree["proportional"]
@@ -182,8 +182,8 @@ func (p *parser) policyOf(tree map[string]any) string {
 	return "proportional"
 }
 
-// document reads a document, which leaves nothing to say for other keys of the rules. Keys count before what it says of
-// bounds and of how pods are asked.
+// document reads a key that has a whole policy document. Other keys of the rules must not be given beside it. For the bounds
+// and the scraping of pods, keys take precedence over the document.
 func (p *parser) document(key string) {
 	text, _ := p.take(key)
 	p.m.whole = key
@@ -195,7 +195,7 @@ func (p *parser) document(key string) {
 		for _, e := range each(err) {
 			p.misfit(key, text, "must be a policy document", e)
 		}
-		p.m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // for what else there is to be judged
+		p.m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // so that the other keys can still be checked
 		return
 	}
 	m, doc := &p.m, d.Policies[0]
@@ -233,12 +233,12 @@ func (p *parser) document(key string) {
 	}
 }
 
-// thresholdOnly reports whether a key means nothing without threshold.
+// thresholdOnly reports whether a key has no meaning without threshold.
 func thresholdOnly(key string) bool {
 	return slices.Contains([]string{"policy", "profile", "lowThreshold"}, key) || slices.Contains(sourceKeys(), key)
 }
 
-// source reads which number of a pod is meant, and where it is.
+// source reads the keys that name the metric and where pods serve it.
 func (p *parser) source() policy.MetricSource {
 	var s policy.MetricSource
 	s.Name, _ = p.take("metricName")

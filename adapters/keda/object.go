@@ -14,31 +14,32 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// What KEDA takes where a ScaledObject says nothing.
+// KEDA's defaults for a ScaledObject.
 const (
 	minReplicaCount = 0
 	maxReplicaCount = 100
 )
 
 const (
-	// mostExternal is how many triggers of a ScaledObject may ask external scalers: each is compared with all.
+	// mostExternal is the maximum number of triggers of a ScaledObject that call external scalers: each is compared with all
+	// others.
 	mostExternal = 100
-	// mostExternalMetadata is how many bytes their metadata may have together, keys and values.
+	// mostExternalMetadata is the maximum size of their metadata together, in bytes of keys and values.
 	mostExternalMetadata = 256 << 10
 )
 
-// An Object is what a trigger needs to know of its ScaledObject.
+// An Object has what a trigger needs of its ScaledObject.
 type Object struct {
 	// Target is spec.scaleTargetRef, in the ScaledObject's namespace.
 	Target k8s.Target
 	// Min and Max are spec.minReplicaCount and spec.maxReplicaCount.
 	Min, Max int32
 
-	triggers unique.Handle[string] // what its external triggers are, as JSON, once for all that have it: see external
-	owners   *owners               // of the states of those; nil where there are none
+	triggers unique.Handle[string] // its external triggers as JSON, shared between equal objects: see external
+	owners   *owners               // owners of their states; nil if there are none
 }
 
-// ObjectOf returns what a ScaledObject (keda.sh/v1alpha1) says, with KEDA's defaults, or every field that is wrong.
+// ObjectOf reads a ScaledObject (keda.sh/v1alpha1), with KEDA's defaults. The error has every wrong field.
 func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	var s struct {
 		Spec struct {
@@ -101,9 +102,9 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	return o, e.Err()
 }
 
-// TrimObject returns what ObjectOf reads of a ScaledObject, for the cache of an informer, which has those of all namespaces: a small
-// part of it, whatever its annotations and its other triggers have. Of triggers beyond its limits so many are left that ObjectOf
-// still refuses them.
+// TrimObject returns the part of a ScaledObject that ObjectOf reads, for the cache of an informer, which has the
+// ScaledObjects of all namespaces. The part is small, however large the annotations and the other triggers are. If the
+// triggers exceed the limits, enough of them are kept for ObjectOf to refuse the object still.
 func TrimObject(u *unstructured.Unstructured) *unstructured.Unstructured {
 	spec, _ := u.Object["spec"].(map[string]any)
 	ref, _ := spec["scaleTargetRef"].(map[string]any)
@@ -123,7 +124,7 @@ func TrimObject(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// trimmed returns triggers of which each is in its place, and those that ask external scalers have what is read of them.
+// trimmed returns the triggers with their indices unchanged. Those that call external scalers keep the fields that are read.
 func trimmed(all []any) []any {
 	var kept []any
 	count, size := 0, 0
@@ -142,7 +143,7 @@ func trimmed(all []any) []any {
 			text, _ := value.(string)
 			size += len(key) + len(text)
 		}
-		if size > mostExternalMetadata { // a byte more than there may be stands for what is too much
+		if size > mostExternalMetadata { // one byte above the limit stands for the excess
 			metadata = map[string]any{"": strings.Repeat("-", mostExternalMetadata+1-before)}
 		}
 		e := picked(t, "type", "metricType")
@@ -153,16 +154,16 @@ func trimmed(all []any) []any {
 	return kept
 }
 
-// longestText is how much is kept of a text that has no limit of its own: far more than any that is right has.
+// longestText is how many bytes are kept of a text without a limit of its own: far more than any valid text has.
 const longestText = 1024
 
-// picked returns some of the fields, of which none is a list or an object.
+// picked returns those of the fields that are neither lists nor objects.
 func picked(from map[string]any, fields ...string) map[string]any {
 	kept := make(map[string]any, len(fields))
 	for _, field := range fields {
 		switch x := from[field].(type) {
 		case string:
-			kept[field] = strings.Clone(x[:min(len(x), longestText)]) // not a part of all of it
+			kept[field] = strings.Clone(x[:min(len(x), longestText)]) // a copy, so that the whole text is not kept in memory
 		case nil, map[string]any, []any:
 		default:
 			kept[field] = x
@@ -171,7 +172,7 @@ func picked(from map[string]any, fields ...string) map[string]any {
 	return kept
 }
 
-// resolve returns what a trigger scales and within which bounds: what metadata say, and the rest from the ScaledObject.
+// resolve returns the target of a trigger and its bounds: from the metadata, and the rest from the ScaledObject.
 func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, scaling.Bounds, error) {
 	t := o.Target
 	t.Namespace, t.Name = cmp.Or(t.Namespace, ref.Namespace), cmp.Or(m.Target.Name, t.Name)
@@ -187,7 +188,7 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 	e.Check(!m.shares(o), m.written("stateName"), shown(m.keys, "stateName", m.StateName), "must tell this trigger from another of the ScaledObject, which has the same metric of the same pods: they would share one state")
 	b := scaling.Bounds{Min: o.Min, Max: o.Max}
 	if m.Mode == Metric {
-		return t, scaling.Bounds{Min: 0, Max: max(o.Max, 1)}, e.Err() // they are the HorizontalPodAutoscaler's to keep
+		return t, scaling.Bounds{Min: 0, Max: max(o.Max, 1)}, e.Err() // the HorizontalPodAutoscaler enforces the bounds
 	}
 	if m.MaxReplicas != nil {
 		b.Max = *m.MaxReplicas
@@ -196,7 +197,7 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 	case m.MinReplicas != nil:
 		b.Min = *m.MinReplicas
 	case m.Scaler.Cron == nil:
-		b.Min = max(b.Min, 1) // without pods there is nobody to say that one is needed
+		b.Min = max(b.Min, 1) // without pods nothing could tell that one is needed
 	}
 	e.Check(b.Max >= b.Min, m.written("maxReplicas"), shown(m.keys, "maxReplicas", b.Max), fmt.Sprintf("must be at least minReplicas %d", b.Min))
 	return t, b, e.Err()

@@ -15,15 +15,15 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A parser takes keys out of what was given.
+// A parser reads the keys of metadata one after the other.
 type parser struct {
-	given map[string]string // what has not been read yet, without FromEnv
-	keys  map[string]string // how each key was written
+	given map[string]string // keys that have not been read yet, without FromEnv
+	keys  map[string]string // the spelling of each key in the metadata
 	errs  scaling.FieldErrors
 	m     Metadata
 }
 
-// sort notes what was given under the names that the keys have here.
+// sort stores the metadata under the names that the keys have here, without FromEnv.
 func (p *parser) sort(metadata map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		name := key
@@ -38,14 +38,14 @@ func (p *parser) sort(metadata map[string]string) {
 	}
 }
 
-// take returns the value of a key, and that it was given.
+// take removes a key and returns its value, and whether it was given.
 func (p *parser) take(key string) (string, bool) {
 	value, ok := p.given[key]
 	delete(p.given, key)
 	return strings.TrimSpace(value), ok
 }
 
-// alias takes one of two keys of one meaning.
+// alias takes the value of one of two keys with the same meaning.
 func (p *parser) alias(key, other string) string {
 	value, ok := p.take(key)
 	second, too := p.take(other)
@@ -67,7 +67,7 @@ func (p *parser) check(ok bool, key string, value any, rule string) {
 	p.errs.Check(ok, shortened(p.key(key)), shown(p.keys, key, value), rule)
 }
 
-// misfit says what of a value does not fit, which quotes from the value.
+// misfit reports an error about a value. The error's text can quote the value, so it is left out if the value is secret.
 func (p *parser) misfit(key, value, rule string, err error) {
 	if !secret(p.keys, key) {
 		rule += ": " + printable.Cut(strings.Join(strings.Fields(err.Error()), " "), mostRule)
@@ -101,7 +101,8 @@ func (p *parser) count(key string, least int32) *int32 {
 	return &count
 }
 
-// misread stands for a threshold that cannot be read, so that the rest is judged all the same: it is above any other.
+// misread replaces a threshold that cannot be read, so that the rest can be checked nevertheless. It is above usual
+// thresholds.
 const misread = greatestValue / 10
 
 // number reads a threshold.
@@ -131,7 +132,7 @@ func (p *parser) duration(key string, otherwise, least, most time.Duration) time
 	return d
 }
 
-// decimal writes a number as a Decimal, to nine places.
+// decimal returns the Decimal of a number, rounded to nine decimals.
 func decimal(v float64) policy.Decimal {
 	text := strconv.FormatFloat(v, 'f', 9, 64)
 	return policy.NewDecimal(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))

@@ -12,22 +12,22 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// made is what carries metadata out for a ScaledObject.
+// made is what is built from metadata and a ScaledObject.
 type made struct {
 	target     k8s.Target
 	plan       build.Plan
 	metricType MetricType
 	shadows    build.ShadowPlan
-	shadowErr  error // what is wrong with the key shadow, which ends nothing else
+	shadowErr  error // what is wrong with the key shadow; the trigger runs nevertheless
 }
 
-// make returns what carries the metadata out, or every key that is wrong.
+// make builds the plan of the metadata, or returns an error with every wrong key.
 func (m *Metadata) make(ref Ref, o Object, crossNamespace bool) (made, error) {
 	var e scaling.FieldErrors
 	target, bounds, err := m.resolve(ref, o, crossNamespace)
 	e.Add(err)
 	if err != nil {
-		target, bounds, _ = m.resolve(ref, anything(), true) // to see what else is wrong
+		target, bounds, _ = m.resolve(ref, anything(), true) // so that the other keys can still be checked
 	}
 	kind, err := m.metricTypeIn(o)
 	e.Add(err)
@@ -40,12 +40,12 @@ func (m *Metadata) make(ref Ref, o Object, crossNamespace bool) (made, error) {
 	return out, e.Err()
 }
 
-// anything is a ScaledObject with which nothing is wrong.
+// anything returns a ScaledObject without errors.
 func anything() Object {
 	return Object{Target: k8s.Target{APIVersion: "v1", Kind: "Any", Name: "any"}, Min: 0, Max: math.MaxInt32}
 }
 
-// spec is the document that the metadata are.
+// spec returns the metadata as a policy document.
 func (m *Metadata) spec(target k8s.Target, bounds scaling.Bounds) policy.Spec {
 	seconds := int32(m.Interval.Seconds())
 	return policy.Spec{
@@ -61,7 +61,7 @@ func (m *Metadata) spec(target k8s.Target, bounds scaling.Bounds) policy.Spec {
 	}
 }
 
-// plan builds what carries the metadata out, or reports every key that is wrong.
+// plan builds the plan of the metadata, or returns an error with every wrong key.
 func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, error) {
 	spec := m.spec(target, bounds)
 	plan, err := build.With(&spec, m.tuner)
@@ -77,12 +77,12 @@ func (m *Metadata) plan(target k8s.Target, bounds scaling.Bounds) (build.Plan, e
 	return plan, nil
 }
 
-// fault is what is wrong with a key.
+// fault returns an error about a key.
 func (m *Metadata) fault(key string, value any, rule string) error {
 	return m.inKeysAs(key, m.written(key), &scaling.FieldError{Value: value, Rule: rule})
 }
 
-// inKeys says of each wrong field by which key of the metadata it is set.
+// inKeys replaces the field of each error with the metadata key that sets it.
 func (m *Metadata) inKeys(err error) error {
 	if all := each(err); len(all) > 1 {
 		said := make([]error, 0, len(all))
@@ -99,22 +99,22 @@ func (m *Metadata) inKeys(err error) error {
 	return m.inKeysAs(key, written, field)
 }
 
-// inKeysAs says of a wrong field that a key sets it, as it was written.
+// inKeysAs returns the error about a field as an error about the key that sets it, in its spelling in the metadata.
 func (m *Metadata) inKeysAs(key, written string, f *scaling.FieldError) error {
 	rule, value := f.Rule, shown(m.keys, key, f.Value)
-	if m.whole == "" || m.keys["interval"] != "" { // otherwise it may be the document's own intervalSeconds
+	if m.whole == "" || m.keys["interval"] != "" { // otherwise the rule may refer to the document's own intervalSeconds
 		rule = strings.NewReplacer("spec.intervalSeconds", m.written("interval"), "intervalSeconds", m.written("interval")).Replace(rule)
 	}
 	if secret(m.keys, key) {
-		rule, _, _ = strings.Cut(rule, ": ") // what follows quotes from the value
+		rule, _, _ = strings.Cut(rule, ": ") // the rest can quote the value
 	}
 	if value == nil {
-		value = "" // it is not given
+		value = "" // the key is not given
 	}
 	return &scaling.FieldError{Field: printable.Cut(written, mostRule), Value: value, Rule: printable.Cut(rule, mostRule)}
 }
 
-// keyOf returns the key of the metadata that sets a field of a spec, or of a target, and how it was written.
+// keyOf returns the metadata key that sets a field of a spec or of a target, and its spelling in the metadata.
 func (m *Metadata) keyOf(path string) (key, written string) {
 	for _, key := range []string{"shadow", "attainment"} {
 		if rest, ok := strings.CutPrefix(path, "spec."+key); ok {
@@ -148,7 +148,7 @@ func (m *Metadata) keyOf(path string) (key, written string) {
 	return key, m.written(key)
 }
 
-// ruleKey returns the key that sets a field of a scaler: one of those that go with threshold, or the field's path.
+// ruleKey returns the key that sets a field of a scaler: one of the keys that belong to threshold, or the field's path.
 func (m *Metadata) ruleKey(path string) string {
 	rest, ok := strings.CutPrefix(path, m.policy+".")
 	if !ok {

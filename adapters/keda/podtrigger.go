@@ -16,33 +16,33 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// buildAgain is when what could not be built is tried again; it asks nobody.
+// buildAgain is the time before a failed build is tried again. A build sends no requests.
 const buildAgain = time.Second
 
-// A podTrigger is the Trigger of a target's pods.
+// A podTrigger is the Trigger that scrapes a target's pods.
 type podTrigger struct {
 	c      *TriggersConfig
 	ref    Ref
 	meta   Metadata
-	object Object // that the rest was built for
+	object Object // the ScaledObject for which the rest was built
 
 	made
 	observer Observer // nil if the clock alone decides
 	built    bool
 
-	// Of Mode Replicas.
+	// Only in Mode Replicas.
 	store  k8s.Store
 	loop   *loop.Loop
-	config string // tells metadata, target and bounds apart
+	config string // hash of metadata, target and bounds
 	stored []byte
-	last   record // what is stored
-	own    bool   // this replica of the scaler has stored it
+	last   record // the stored record
+	own    bool   // whether this replica of the scaler has stored it
 
-	watchers atomic.Pointer[watch.Shadows] // nil if nobody watches
-	watched  types.UID                     // the target that they were shown
+	watchers atomic.Pointer[watch.Shadows] // nil if there are no shadows
+	watched  types.UID                     // UID of the target that the shadows were shown
 }
 
-// Close drops connections.
+// Close closes the connections to pods.
 func (t *podTrigger) Close() {
 	if t.observer != nil {
 		t.observer.Close()
@@ -50,7 +50,7 @@ func (t *podTrigger) Close() {
 	t.watchers.Load().Close()
 }
 
-// Round looks and decides. No reason that it gives has what KEDA took from the environment.
+// Round observes and decides. Its errors contain no value that KEDA took from the environment.
 func (t *podTrigger) Round(ctx context.Context, now time.Time) (Snapshot, error) {
 	s, err := t.round(ctx, now)
 	s.Unknown, s.ActiveUnknown = t.meta.veiled(s.Unknown), t.meta.veiled(s.ActiveUnknown)
@@ -60,7 +60,7 @@ func (t *podTrigger) Round(ctx context.Context, now time.Time) (Snapshot, error)
 func (t *podTrigger) round(ctx context.Context, now time.Time) (Snapshot, error) {
 	if err := t.build(); err != nil {
 		s := t.silent(now, err)
-		s.Next = now.Add(buildAgain) // KEDA may know a ScaledObject before the informer here does
+		s.Next = now.Add(buildAgain) // KEDA may know a ScaledObject before this process's informer does
 		return s, nil
 	}
 	if t.meta.Mode == Metric {
@@ -69,12 +69,12 @@ func (t *podTrigger) round(ctx context.Context, now time.Time) (Snapshot, error)
 	return t.decide(ctx, now)
 }
 
-// silent is a snapshot of nothing known.
+// silent returns a snapshot in which nothing is known.
 func (t *podTrigger) silent(now time.Time, err error) Snapshot {
 	return Snapshot{At: now, Spec: t.meta.Spec(), Unknown: err, ActiveUnknown: err}
 }
 
-// build makes of metadata and ScaledObject what carries them out, once and whenever the ScaledObject has changed.
+// build builds the plan of the metadata and the ScaledObject, at first and whenever the ScaledObject has changed.
 func (t *podTrigger) build() error {
 	object := Object{Min: minReplicaCount, Max: maxReplicaCount}
 	if t.c.Objects != nil {
@@ -109,7 +109,7 @@ func (t *podTrigger) build() error {
 	return nil
 }
 
-// watchersOf returns what carries policies that watch out.
+// watchersOf returns the shadows of a plan, ready to run.
 func (t *podTrigger) watchersOf(shadows build.ShadowPlan) *watch.Shadows {
 	plan := t.plan
 	plan.Scrape, plan.Port = shadows.Scrape, shadows.Port
@@ -123,12 +123,13 @@ func (t *podTrigger) watchersOf(shadows build.ShadowPlan) *watch.Shadows {
 	})
 }
 
-// watch shows the policies that watch what a round saw, whose decision is stored. Those of another target begin anew.
+// watch shows the shadows what a round observed, after its decision was stored. If the target has been replaced, the shadows
+// start afresh.
 func (t *podTrigger) watch(now time.Time, scale k8s.Scale, seen *k8s.Observed) {
 	w := t.watchers.Load()
 	if t.watched != "" && t.watched != scale.UID {
 		w.Close()
-		plan, _ := t.meta.shadows(t.target, t.plan.Bounds) // what is wrong with it has been said
+		plan, _ := t.meta.shadows(t.target, t.plan.Bounds) // its errors have been reported before
 		w = t.watchersOf(plan)
 		t.watchers.Store(w)
 	}
@@ -138,15 +139,15 @@ func (t *podTrigger) watch(now time.Time, scale k8s.Scale, seen *k8s.Observed) {
 
 func (t *podTrigger) watching() []watcher { return toldOf(t.watchers.Load()) }
 
-// look reads the target and asks its pods. Done says that s is the whole answer.
+// look reads the target and scrapes its pods. done says that s is the final snapshot of the round.
 func (t *podTrigger) look(ctx context.Context, now time.Time) (scale k8s.Scale, seen k8s.Observed, s Snapshot, done bool, err error) {
 	scale, err = t.c.Scales.Get(ctx, t.target)
 	switch {
 	case errors.Is(err, k8s.ErrNotFound):
-		// What does not exist is not active, and that is certain.
+		// A target that does not exist is certainly not active.
 		return scale, seen, Snapshot{At: now, Spec: t.meta.Spec(), Unknown: err}, true, nil
 	case errors.Is(err, k8s.ErrNoScale):
-		// A kind can be missing for a moment, while what serves it is away: that is not a reason to go to zero.
+		// A kind can be missing for a moment, while the server of its API is away: that is not a reason to scale to zero.
 		return scale, seen, t.silent(now, err), true, nil
 	case err != nil:
 		return scale, seen, s, true, err
@@ -163,8 +164,8 @@ func (t *podTrigger) look(ctx context.Context, now time.Time) (scale k8s.Scale, 
 	return scale, seen, Snapshot{At: now, Spec: t.meta.Spec(), Unknown: err, Active: t.meta.Mode == Metric || scale.Replicas > 0}, true, nil
 }
 
-// measure makes the snapshot of Mode Metric. The target exists and can be scaled, so it is active: without pods nobody
-// could say that one is needed. So at 0 replicas there is a value too.
+// measure makes the snapshot of Mode Metric. The trigger is active because the target exists and can be scaled: without pods
+// nothing could tell that one is needed. So there is a value at 0 replicas too.
 func (t *podTrigger) measure(ctx context.Context, now time.Time) (Snapshot, error) {
 	scale, seen, s, done, err := t.look(ctx, now)
 	if done {

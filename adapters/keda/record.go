@@ -13,31 +13,31 @@ import (
 
 func recordKind() scaling.Kind { return scaling.Kind{Name: "keda.trigger", Version: 2} }
 
-// A record is what is stored of a trigger in Mode Replicas: what a round came to, so that every replica of the scaler
-// gives the same answer, and the state of the loop, with which whoever makes the next round goes on.
+// A record is the stored state of a trigger in Mode Replicas. It has the result of a round, so that every replica of the
+// scaler gives the same answer, and the state of the loop, with which the next round continues in any replica.
 type record struct {
 	scaling.Kind
 
-	// Config tells metadata, target and bounds apart. What other ones came to is not answered with; their state is gone
-	// on with.
+	// Config is a hash of metadata, target and bounds. A result with another Config is not used for answers, but the state is
+	// used.
 	Config string        `json:"config"`
 	At     scaling.Stamp `json:"at"`
-	// From is the count that was decided on, To the one that was wanted.
+	// From is the spec replicas at the decision, To the count that the policy asks for.
 	From    int32           `json:"from"`
 	To      int32           `json:"to"`
-	Unknown string          `json:"unknown,omitempty"` // why nothing was wanted
+	Unknown string          `json:"unknown,omitempty"` // why there is no decision
 	Because string          `json:"because,omitempty"`
 	Loop    json.RawMessage `json:"loop"`
 }
 
-// parseRecord reads a stored record; nothing stored is one without a time. Key is what the loop calls the target.
+// parseRecord reads a stored record. If nothing is stored, the result has no time. key is the target's key in the loop.
 func parseRecord(data []byte, key string) (record, error) {
 	if len(data) == 0 {
 		return record{}, nil
 	}
 	var r struct {
 		record
-		Policy json.RawMessage `json:"policy"` // in version 1 instead of loop
+		Policy json.RawMessage `json:"policy"` // version 1 has it instead of loop
 	}
 	err := json.Unmarshal(data, &r)
 	if err == nil && r.Name == recordKind().Name && r.Version == 1 && len(r.Policy) > 0 {
@@ -62,7 +62,7 @@ func parseRecord(data []byte, key string) (record, error) {
 	return r.record, nil
 }
 
-// loopOf makes of a record of version 1 the state of a loop, which waits for the change that was asked for.
+// loopOf converts a record of version 1 into the state of a loop that waits for the requested change.
 func (r *record) loopOf(policy json.RawMessage, key string) (json.RawMessage, error) {
 	type open struct {
 		Key       string        `json:"key"`
@@ -78,19 +78,19 @@ func (r *record) loopOf(policy json.RawMessage, key string) (json.RawMessage, er
 	return json.Marshal(map[string]any{"kind": "loop", "version": 1, "state": state})
 }
 
-// hashOf tells what decides apart.
+// hashOf returns a hash of the inputs of a decision.
 func hashOf(parts ...any) string {
 	sum := sha256.Sum256([]byte(text(parts)))
 	return hex.EncodeToString(sum[:8])
 }
 
-// fresh reports whether a record is of the round that is due: somebody has made it.
+// fresh reports whether a record is the result of the round that is due, so that the round need not be made again.
 func (r *record) fresh(config string, now time.Time, interval time.Duration) bool {
 	return r.within(config, now, interval, interval*9/10)
 }
 
-// within reports whether a record can be answered with and is younger than limit. One of the future is of another clock,
-// which is not an interval ahead.
+// within reports whether a record can be used for answers and is younger than limit. The clock of another replica may be
+// ahead, but by at most an interval.
 func (r *record) within(config string, now time.Time, interval, limit time.Duration) bool {
 	if r.At.IsZero() || r.Config != config {
 		return false
@@ -99,13 +99,13 @@ func (r *record) within(config string, now time.Time, interval, limit time.Durat
 	return age >= -interval && age < limit
 }
 
-// snapshot is what a record says.
+// snapshot returns the snapshot of a record.
 func (r *record) snapshot(spec Spec, interval time.Duration) Snapshot {
 	s := Snapshot{At: r.At.Time(), Spec: spec, Because: r.Because, Value: float64(r.To), Active: r.To > 0}
 	if r.Unknown != "" {
 		s.Unknown, s.Active = errors.New(r.Unknown), r.From > 0
 	}
-	// Whoever made it makes the next, and the others look a little later.
+	// The replica that made this round makes the next, and the others look a little later.
 	s.Next = s.At.Add(interval + interval/20)
 	return s
 }

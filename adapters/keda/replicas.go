@@ -13,17 +13,17 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// saves is how often a round is stored after one that saw nothing has been stored meanwhile.
+// saves is the number of attempts to store a round when another replica has stored a round without a value meanwhile.
 const saves = 3
 
-// errUnseen is why the loop's state of a round is dropped.
+// errUnseen is the reason for which the loop drops the state of a round.
 var errUnseen = errors.New("no pod was seen")
 
-// decide makes the snapshot of Mode Replicas, unless another replica of the scaler has.
+// decide makes the snapshot of Mode Replicas, or returns that of another replica of the scaler, if it has made this round.
 func (t *podTrigger) decide(ctx context.Context, now time.Time) (Snapshot, error) {
 	if err := t.load(ctx); err != nil {
 		if stateError := new(scaling.StateError); errors.As(err, &stateError) {
-			return t.silent(now, err), nil // it is kept as it is
+			return t.silent(now, err), nil // the refused state is kept unchanged
 		}
 		return Snapshot{}, err
 	}
@@ -53,14 +53,15 @@ func (t *podTrigger) decide(ctx context.Context, now time.Time) (Snapshot, error
 			break
 		}
 		if t.last.Unknown == "" || r.Unknown != "" {
-			return t.last.snapshot(t.meta.Spec(), interval), nil // another replica was as fast
+			return t.last.snapshot(t.meta.Spec(), interval), nil // another replica has made the round meanwhile
 		}
-		// It saw nothing, and this one did: the round is made again, after that.
+		// The other replica got no value, and this one did: make the round again, on top of the other's state.
 	}
 	return Snapshot{}, err
 }
 
-// ask has the policy decide on what there is. The HorizontalPodAutoscaler writes, and the loop finds out whether it has.
+// ask lets the policy decide on an observation. The HorizontalPodAutoscaler writes the count, and the loop finds out whether
+// it has.
 func (t *podTrigger) ask(now time.Time, scale k8s.Scale, seen k8s.Observed) record {
 	found := t.loop.Read(now, loop.Target{Key: t.target.String(), ID: string(scale.UID), Replicas: scale.Replicas})
 	if found.Anew {
@@ -89,9 +90,9 @@ func (t *podTrigger) ask(now time.Time, scale k8s.Scale, seen k8s.Observed) reco
 	return r
 }
 
-// follow answers with what another replica of the scaler has found, where this one has found nothing. It is not to store
-// that: the other may be the one that sees the pods, and a round without a value begins windows anew. What the other has
-// found counts until it has missed a whole round. The loop is put back to before the round.
+// follow answers with the result of another replica of the scaler if this one got no value. This one must not store its
+// round: the other may be the one that reaches the pods, and a round without a value restarts windows. The other's result
+// counts until the other has missed a whole round. follow resets the loop to its state before the round.
 func (t *podTrigger) follow(ctx context.Context, now time.Time) (s Snapshot, done bool, err error) {
 	t.loop.Saved(errUnseen)
 	if err := t.load(ctx); err != nil {
@@ -102,11 +103,12 @@ func (t *podTrigger) follow(ctx context.Context, now time.Time) (s Snapshot, don
 	if t.last.fresh(t.config, now, interval) {
 		return s, true, nil
 	}
-	s.Next = now.Add(interval / 4) // its round is late
+	s.Next = now.Add(interval / 4) // the other's round is late
 	return s, t.last.Unknown == "" && t.last.within(t.config, now, interval, 2*interval), nil
 }
 
-// load takes over what is stored, where it is not what this trigger stored or loaded last.
+// load reads the stored record, and restores the loop from it if it differs from the one that this trigger stored or loaded
+// last.
 func (t *podTrigger) load(ctx context.Context) error {
 	data, err := t.store.Load(ctx, t.meta.identity())
 	if err != nil {
@@ -127,8 +129,8 @@ func (t *podTrigger) load(ctx context.Context) error {
 	return nil
 }
 
-// save stores what a round came to. Where somebody else has stored something meanwhile, the round came to nothing, and
-// the next looks at that.
+// save stores the result of a round. If another replica has stored a record meanwhile, the round fails, and the next one uses
+// that record.
 func (t *podTrigger) save(ctx context.Context, r record) error {
 	data, err := json.Marshal(r)
 	if err == nil {
@@ -142,8 +144,8 @@ func (t *podTrigger) save(ctx context.Context, r record) error {
 	return nil
 }
 
-// swap stores what is to be stored. With it goes what triggers have left that the ScaledObject does not have any more, as each edit of
-// metrics, algorithms or names begins another state.
+// swap stores a record. It also drops the states of triggers that the ScaledObject no longer has, because each edit of
+// metrics, algorithms or names begins a new state.
 func (t *podTrigger) swap(ctx context.Context, now time.Time, data []byte) error {
 	key := t.meta.identity()
 	states, told := t.object.owners.identities()
@@ -155,8 +157,8 @@ func (t *podTrigger) swap(ctx context.Context, now time.Time, data []byte) error
 	return t.store.Save(ctx, key, t.stored, data)
 }
 
-// left reports whether a state is a record, of a version that is known, to which nobody has added for so long that its trigger is
-// forgotten. Until then KEDA, or another replica of the scaler, may know of another ScaledObject than this one.
+// left reports whether a state is a record of a known version that has not been written for so long that its trigger is
+// forgotten. Until then KEDA, or another replica of the scaler, may know another version of the ScaledObject.
 func left(now time.Time, state []byte) bool {
 	var r struct {
 		scaling.Kind
@@ -170,7 +172,7 @@ func left(now time.Time, state []byte) bool {
 	return now.Sub(r.At.Time()) > DefaultIdle
 }
 
-// A memory is a Store of one state that ends with the process.
+// A memory is a Store for one state. It keeps the state in memory only.
 type memory struct{ state []byte }
 
 func (m *memory) Load(context.Context, string) ([]byte, error) { return m.state, nil }

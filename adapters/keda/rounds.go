@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// An object is a ScaledObject with its triggers and the goroutine that sees when their rounds are due.
+// An object is a ScaledObject with its triggers and the goroutine that enqueues their rounds when they are due.
 type object struct {
 	engine  *Engine
 	ref     Ref
-	changed chan struct{} // there is something new to do
+	changed chan struct{} // signals new work
 	entries []*entry      // guarded by the engine's mu
 }
 
@@ -35,9 +35,9 @@ func (o *object) run() {
 	}
 }
 
-// enqueue has the triggers whose round is due wait for it; one that waits already, or whose last round is still under way, is left
-// to that. It returns for how long there is nothing more to do. Triggers that are not needed any more have gone before.
-// Without any left, more is false, and the object is gone from the engine.
+// enqueue adds the triggers whose round is due to the queue, except those that wait already or whose last round is still in
+// progress. Before that it forgets triggers that are no longer needed. It returns the time until there is more to do. If no
+// trigger is left, it removes the object from the engine, and more is false.
 func (o *object) enqueue(now time.Time) (wait time.Duration, more bool) {
 	e := o.engine
 	e.mu.Lock()
@@ -69,8 +69,8 @@ func (o *object) enqueue(now time.Time) (wait time.Duration, more bool) {
 	return wait, len(o.entries) > 0
 }
 
-// newestOf returns when triggers were last asked for, by what a function says of them. Those of which it says nothing are
-// left out.
+// newestOf returns the time of the last call for each group of triggers. The function of returns the group of a trigger;
+// triggers without a group are left out.
 func newestOf(entries []*entry, of func(*entry) string) map[string]time.Time {
 	newest := make(map[string]time.Time, len(entries))
 	for _, t := range entries {
@@ -81,8 +81,8 @@ func newestOf(entries []*entry, of func(*entry) string) map[string]time.Time {
 	return newest
 }
 
-// forget drops a trigger. A round that is under way is given up, and closes the trigger when it has ended. The engine's
-// mu is held.
+// forget removes a trigger. A round in progress is cancelled, and closes the trigger when it has ended. The caller holds the
+// engine's mu.
 func (o *object) forget(t *entry, why string) {
 	e := o.engine
 	delete(e.triggers, t.key)
@@ -98,7 +98,7 @@ func (o *object) forget(t *entry, why string) {
 	e.c.Logger.Info("trigger ends", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "trigger", t.id, "because", why)
 }
 
-// end drops what is left when the engine is closed. The engine may have another object of that name by now.
+// end forgets the remaining triggers when the engine is closed. The engine may have another object of the same name by now.
 func (o *object) end() {
 	o.engine.mu.Lock()
 	defer o.engine.mu.Unlock()
@@ -111,7 +111,7 @@ func (o *object) end() {
 	}
 }
 
-// work makes the rounds of triggers that wait, so many at once as there may be, until the engine is closed.
+// work makes the rounds of waiting triggers, at most EngineConfig.Rounds at once, until the engine is closed.
 func (e *Engine) work() {
 	defer e.wg.Done()
 	places := make(chan struct{}, e.c.Rounds)
@@ -130,7 +130,8 @@ func (e *Engine) work() {
 	}
 }
 
-// start starts the round of a trigger, whose time counts from now, unless the trigger has been forgotten while it waited.
+// start starts the round of a trigger, unless the trigger was forgotten while it waited. The time limit of the round counts
+// from now.
 func (e *Engine) start(t *entry) (ctx context.Context, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -165,7 +166,7 @@ func (e *Engine) round(t *entry) {
 	e.ended(t, due, t.plan.unknown() == nil)
 }
 
-// ended takes in that a round has ended, when the next is due, and whether the ScaledObject is known.
+// ended records that a round has ended, when the next is due, and whether the ScaledObject is known.
 func (e *Engine) ended(t *entry, due time.Time, known bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,15 +184,15 @@ func (e *Engine) ended(t *entry, due time.Time, known bool) {
 	e.objects[t.ref].signal()
 }
 
-// signal has the object's goroutine look again.
+// signal wakes the object's goroutine.
 func (o *object) signal() {
 	select {
 	case o.changed <- struct{}{}:
-	default: // it does already
+	default: // it has been woken already
 	}
 }
 
-// guarded makes a round whose panic is an error: one trigger must not end the answers to all others.
+// guarded makes a round and turns a panic into an error: one trigger must not end the process for all others.
 func guarded(ctx context.Context, t Trigger, now time.Time) (s Snapshot, err error) {
 	defer func() {
 		if p := recover(); p != nil {

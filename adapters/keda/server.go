@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// leastTarget is the least target that KEDA hands on as one that is not 0.
+	// leastTarget is the least target that KEDA does not round to 0.
 	leastTarget = 0.001
-	// greatestValue is the greatest value or target that is sent: in thousandths, which a HorizontalPodAutoscaler counts
-	// in, it is far from the end of int64.
+	// greatestValue is the greatest value or target that is sent. In thousandths, in which a HorizontalPodAutoscaler counts,
+	// it is far below the maximum of int64.
 	greatestValue = 1e12
 )
 
-// A Server answers KEDA's calls from the snapshots of an Engine. It never advances an algorithm: however many callers
-// ask, and however often, the answer is that of the last round.
+// A Server answers KEDA's calls from the snapshots of an Engine. Calls never advance an algorithm: however many callers there
+// are, the answer is that of the last round.
 //
 //	GetMetricSpec     one spec: name and target
 //	GetMetrics        one value, in both fields: the float, and the whole number not below it for KEDA before 2.17
 //	IsActive          whether the target should have any replicas; KEDA asks a trigger of the type external only after
 //	                  GetMetrics has answered
-//	StreamIsActive    what IsActive answers, at once where it is known and then whenever it changes
-//	StreamMetricSpec  what GetMetricSpec answers, at once and then whenever it changes
+//	StreamIsActive    the answer of IsActive, as soon as it is known and then whenever it changes
+//	StreamMetricSpec  the answer of GetMetricSpec, at once and then whenever it changes
 //
-// What is not known is the error Unavailable with the reason, upon which a HorizontalPodAutoscaler holds; it is never a
-// number. Bad metadata is InvalidArgument with every key that is wrong.
+// An unknown value is the error Unavailable with the reason, never a number. A HorizontalPodAutoscaler then holds. Bad
+// metadata is InvalidArgument with every wrong key.
 type Server struct {
 	externalscaler.UnimplementedExternalScalerServer
 
@@ -86,21 +86,21 @@ func (s *Server) IsActive(_ context.Context, in *externalscaler.ScaledObjectRef)
 	return &externalscaler.IsActiveResponse{Result: snapshot.Active}, nil
 }
 
-// StreamIsActive sends what IsActive answers, once it is known and then whenever it changes: a repeated true would put
-// off scaling to zero.
+// StreamIsActive sends the answer of IsActive as soon as it is known and then whenever it changes. A repeated true would
+// delay scaling to zero.
 func (s *Server) StreamIsActive(in *externalscaler.ScaledObjectRef, stream externalscaler.ExternalScaler_StreamIsActiveServer) error {
 	var sent *bool
 	return s.stream(stream.Context(), in, func(t *entry) error {
 		snapshot, err := s.engine.answer(t)
 		if err != nil || snapshot.ActiveUnknown != nil || (sent != nil && *sent == snapshot.Active) {
-			return nil //nolint:nilerr // nothing is known, so nothing is sent
+			return nil //nolint:nilerr // the answer is unknown, so nothing is sent
 		}
 		sent = &snapshot.Active
 		return stream.Send(&externalscaler.IsActiveResponse{Result: snapshot.Active})
 	})
 }
 
-// StreamMetricSpec sends what GetMetricSpec answers, at once and then whenever it changes.
+// StreamMetricSpec sends the answer of GetMetricSpec at once and then whenever it changes.
 func (s *Server) StreamMetricSpec(in *externalscaler.ScaledObjectRef, stream externalscaler.ExternalScaler_StreamMetricSpecServer) error {
 	var sent Spec
 	return s.stream(stream.Context(), in, func(t *entry) error {
@@ -117,8 +117,8 @@ func (s *Server) StreamMetricSpec(in *externalscaler.ScaledObjectRef, stream ext
 	})
 }
 
-// stream calls send at once and after every round of a trigger, until the caller hangs up. The trigger is not forgotten
-// meanwhile.
+// stream calls send at once and after every round of a trigger, until the client ends the stream. Meanwhile the trigger is
+// not forgotten.
 func (s *Server) stream(ctx context.Context, in *externalscaler.ScaledObjectRef, send func(*entry) error) error {
 	ref, err := refOf(in)
 	if err != nil {
@@ -171,8 +171,8 @@ func specResponse(spec Spec) (*externalscaler.GetMetricSpecResponse, error) {
 	}}}, nil
 }
 
-// whole is the least whole number that v does not exceed, with the noise of scaling.Ceil: what a chain of float64 operations
-// has added to 450 does not make it 451.
+// whole rounds v up to a whole number, like scaling.Ceil: the rounding error of a chain of float64 operations does not turn
+// 450 into 451.
 func whole(v float64) int64 {
 	n := math.Floor(v)
 	if scaling.Exceeds(v, n) || v-n > 1e-3 {

@@ -18,7 +18,7 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// shadowsOf reads the key shadow: a list as spec.shadow of an LLMAutoScaler.
+// shadowsOf reads the key shadow: a list in the form of spec.shadow of an LLMAutoScaler.
 func shadowsOf(text string) (all []policy.RawShadow, err error) {
 	d := yaml.NewDecoder(strings.NewReader(text))
 	d.KnownFields(true)
@@ -29,7 +29,7 @@ func shadowsOf(text string) (all []policy.RawShadow, err error) {
 	if err := d.Decode(&list); err != nil {
 		return nil, err
 	}
-	if err := d.Decode(new(yaml.Node)); err != io.EOF { //nolint:errorlint // package yaml returns it as it is
+	if err := d.Decode(new(yaml.Node)); err != io.EOF { //nolint:errorlint // package yaml returns io.EOF itself
 		return nil, fmt.Errorf("must be one list")
 	}
 	for i := range list {
@@ -44,7 +44,7 @@ func shadowsOf(text string) (all []policy.RawShadow, err error) {
 	return all, nil
 }
 
-// shadows builds the policies that watch, beside what is wrong with them, by key: those that are right can be carried out.
+// shadows builds the shadows. The error has what is wrong with them, by key; the valid shadows can run nevertheless.
 func (m *Metadata) shadows(target k8s.Target, bounds scaling.Bounds) (plan build.ShadowPlan, err error) {
 	if m.Shadow == "" && m.Attainment == "" {
 		return plan, nil
@@ -53,7 +53,7 @@ func (m *Metadata) shadows(target k8s.Target, bounds scaling.Bounds) (plan build
 		return plan, m.fault("attainment", m.Attainment, "must stand beside shadow: it is the counts of the policies that watch that are judged")
 	}
 	defer func() {
-		if p := recover(); p != nil { // whatever is in a document, the trigger's own rounds go on
+		if p := recover(); p != nil { // no document may end the trigger's own rounds
 			plan, err = build.ShadowPlan{}, m.fault("shadow", m.Shadow, fmt.Sprintf("panic: %v", p))
 		}
 	}()
@@ -79,19 +79,19 @@ func (m *Metadata) shadows(target k8s.Target, bounds scaling.Bounds) (plan build
 	return plan, err
 }
 
-// A watcher is what is told of a policy that watches.
+// A watcher is the state of a shadow for Metrics.
 type watcher struct {
 	watch.State
 
 	leftOut bool
 }
 
-// toldOf returns what there is to tell, in their order.
+// toldOf returns the states of the shadows, in their order.
 func toldOf(w *watch.Shadows) (all []watcher) {
 	for _, s := range w.States() {
 		s.Name = strings.ToValidUTF8(printable.Cut(s.Name, 63), "")
 		if slices.ContainsFunc(all, func(other watcher) bool { return other.Name == s.Name }) {
-			continue // it is wrong, and no two series may be alike
+			continue // the second is wrong, and two series must not have the same labels
 		}
 		all = append(all, watcher{State: s, leftOut: s.Err != nil || s.Out != shadow.None || s.Trouble != ""})
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/inferscale/inferscale/internal/printable"
 )
 
-// What errors show of metadata: they end in KEDA's log and in events, and whoever wrote a ScaledObject decides on their
-// length.
+// Limits of errors about metadata. They appear in KEDA's log and in events, and the author of a ScaledObject could make them
+// arbitrarily long.
 const (
 	mostValue  = 60
 	mostRule   = 300
 	mostFaults = 20
 )
 
-// A hidden stands for a value that is nobody's business: what KEDA took from the environment of the target's container,
-// where tokens are, and what belongs to no key of this scaler.
+// A hidden replaces a value that must not be shown: one that KEDA took from the environment of the target's container, which
+// has tokens, and the value of an unknown key.
 type hidden struct{}
 
 func (hidden) String() string { return "(not shown)" }
 
-// shown is what errors show of the value of a key, or of a field within it. Keys has how each was written.
+// shown returns the value of a key, or of a field within it, for an error. keys has the spelling of each key in the metadata.
 func shown(keys map[string]string, key string, value any) any {
 	if secret(keys, key) {
 		return hidden{}
@@ -38,7 +38,7 @@ func shown(keys map[string]string, key string, value any) any {
 // secret reports whether the value of a key, or of a field within it, is from the environment.
 func secret(keys map[string]string, key string) bool { return environment(keys, key) != "" }
 
-// environment returns the key, as it was written, by which a value is from the environment; nothing if it is not.
+// environment returns the spelling of the key through which a value is from the environment, or "" if it is not.
 func environment(keys map[string]string, key string) string {
 	for name, written := range keys {
 		rest, within := strings.CutPrefix(key, name)
@@ -49,8 +49,8 @@ func environment(keys map[string]string, key string) string {
 	return ""
 }
 
-// leastVeiled is the length from which a value from the environment is looked for in what pods and the API server said: a
-// port is no secret, and a 5 is everywhere.
+// leastVeiled is the minimum length of values from the environment that are removed from errors of pods and the API server: a
+// port is not a secret, and a short text such as 5 is everywhere.
 const leastVeiled = 6
 
 // veiled returns an error without the values that KEDA took from the environment.
@@ -83,7 +83,7 @@ func quoted(v any) string {
 
 func shortened(text string) string { return printable.Cut(text, mostValue) }
 
-// each returns the errors that are joined in one, also those that were joined before.
+// each splits joined errors, at any depth.
 func each(err error) (all []error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
@@ -97,7 +97,7 @@ func each(err error) (all []error) {
 	return []error{err}
 }
 
-// few leaves out what is too many of joined errors.
+// few limits the number of joined errors.
 func few(err error) error {
 	all := each(err)
 	if len(all) <= mostFaults {

@@ -22,7 +22,7 @@ func dotted(key string) bool {
 	return found && slices.Contains([]string{"realtime", "proportional", "capacity", "cron"}, first)
 }
 
-// tree makes of the keys that are paths what the key scaler of a policy document would be.
+// tree builds the field scaler of a policy document from the keys that are paths.
 func (p *parser) tree() map[string]any {
 	tree := make(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(p.given)) {
@@ -44,15 +44,15 @@ func (p *parser) tree() map[string]any {
 	return tree
 }
 
-// isNoName reports whether no field can have a name: those are of letters and digits. Others do not reach YAML, which
-// would write them in its own way.
+// isNoName reports whether a name cannot be that of a field: field names have only letters and digits. Other names must not
+// get into the YAML text, which would encode them in its own way.
 func isNoName(name string) bool {
 	return name == "" || strings.ContainsFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 	})
 }
 
-// plant puts a value at a path.
+// plant sets the value at a path; false means that there was one already.
 func plant(tree map[string]any, path []string, value any) bool {
 	for _, name := range path[:len(path)-1] {
 		if _, ok := tree[name]; !ok {
@@ -70,12 +70,12 @@ func plant(tree map[string]any, path []string, value any) bool {
 	return !taken
 }
 
-// mostDeep is how deep a field may be, by names and items of lists: more than twice as deep as any is. YAML indents each line by its
-// depth, so that a document grows with the square of it.
+// mostDeep is the maximum depth of a field, in names and list items: more than twice the depth of any field. YAML indents
+// each line by its depth, so that a document's size grows with the square of the depth.
 const mostDeep = 16
 
-// leaf reads a value as YAML; what is none, as the schedule "*/5 * * * *", is text. It is false of what is in more than
-// most lists and mappings.
+// leaf reads a value as YAML. A value that is not YAML, such as the schedule "*/5 * * * *", is text. leaf returns false if
+// the value is nested in more than most lists and mappings.
 func leaf(text string, most int) (any, bool) {
 	d := yaml.NewDecoder(strings.NewReader(text))
 	var n, second yaml.Node
@@ -85,12 +85,13 @@ func leaf(text string, most int) (any, bool) {
 	return open(n.Content[0]), !deeper(n.Content[0], most)
 }
 
-// deeper reports whether anything is in more than most lists and mappings.
+// deeper reports whether a node is nested in more than most lists and mappings.
 func deeper(n *yaml.Node, most int) bool {
 	return most < 0 || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return deeper(c, most-1) })
 }
 
-// open makes a map of a mapping, so that more fields can be put into it. One that has a field twice stays, to be refused.
+// open converts a mapping into a map, so that more fields can be added. A mapping with a repeated field stays a node, and is
+// refused later.
 func open(n *yaml.Node) any {
 	if n.Kind != yaml.MappingNode {
 		return n
@@ -104,7 +105,7 @@ func open(n *yaml.Node) any {
 	return branch
 }
 
-// metrics returns how many metrics a policy in a tree has.
+// metrics returns the number of metrics of a policy in a tree.
 func metrics(tree map[string]any, which string) int {
 	branch, _ := tree[which].(map[string]any)
 	list, _ := branch["metrics"].(*yaml.Node)
@@ -126,7 +127,7 @@ func (p *parser) measure(tree map[string]any, which, profile string, metric poli
 		d.UseNumber()
 		err = d.Decode(&made)
 	}
-	p.errs.Add(err) // none: it was made of our own types
+	p.errs.Add(err) // always nil: the data was made from types of this module
 	branch, ok := tree[which].(map[string]any)
 	if !ok {
 		branch = make(map[string]any)
@@ -141,7 +142,7 @@ func (p *parser) measure(tree map[string]any, which, profile string, metric poli
 	branch["profile"] = profile
 }
 
-// measured refuses policies without metrics: as a document they would have some that nobody has asked for.
+// measured refuses policies without metrics: a policy document would give them default metrics that nobody asked for.
 func (p *parser) measured(tree map[string]any) {
 	for _, which := range []string{"realtime", "proportional"} {
 		if branch, ok := tree[which].(map[string]any); ok && branch["metrics"] == nil {
@@ -150,7 +151,7 @@ func (p *parser) measured(tree map[string]any) {
 	}
 }
 
-// rules reads a tree as a policy document is read. What is wrong is said of the keys that it is made of.
+// rules reads a tree as a policy document. Errors name the metadata keys.
 func (p *parser) rules(tree map[string]any) {
 	m := &p.m
 	data, err := yaml.Marshal(map[string]any{"intervalSeconds": int(m.Interval.Seconds()), "scaler": tree})
@@ -162,7 +163,7 @@ func (p *parser) rules(tree map[string]any) {
 		m.Scaler = d.Policies[0].Scaler
 		return
 	}
-	m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // for what else there is to be judged
+	m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // so that the other keys can still be checked
 	for _, e := range each(err) {
 		f := new(scaling.FieldError)
 		if !errors.As(e, &f) {
@@ -170,7 +171,7 @@ func (p *parser) rules(tree map[string]any) {
 		}
 		key, written := m.keyOf("spec." + f.Field)
 		if from := environment(p.keys, key); from != "" {
-			written = from // the names of its fields are from there too
+			written = from // the field names in the value are secret too
 		}
 		if e := m.inKeysAs(key, written, f); !follows(e, each(p.errs.Err())) {
 			p.errs.Add(e)

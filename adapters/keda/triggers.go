@@ -20,56 +20,57 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// Scales reads /scale of targets. *k8s.Scales is the one of a cluster.
+// Scales reads /scale of targets. *k8s.Scales is the implementation for a cluster.
 type Scales interface {
 	Get(ctx context.Context, t k8s.Target) (k8s.Scale, error)
 }
 
-// An Observer asks a target's pods. *k8s.PodObserver is the one of a cluster.
+// An Observer scrapes a target's pods. *k8s.PodObserver is the implementation for a cluster.
 type Observer = watch.Observer
 
-// TriggersConfig says where triggers look. Scales and Observe must be set.
+// TriggersConfig is the configuration of Triggers. Scales and Observe must be set.
 type TriggersConfig struct {
-	// ScalerName is what the metadata's scalerName must be, "keda-kaito-scaler" by default.
+	// ScalerName is the required scalerName of the metadata, "keda-kaito-scaler" by default.
 	ScalerName string
 	// Scales reads the targets.
 	Scales Scales
-	// Observe makes the observer of a trigger, of a plan whose Scrape has the Budget, and the ScaledObject's namespace as
-	// its Tenant.
+	// Observe makes the observer of a trigger. The plan's Scrape has the Budget, and the ScaledObject's namespace as its
+	// Tenant.
 	Observe func(*build.Plan) (Observer, error)
-	// Budget bounds the memory that the pages of all triggers take; nil means 64 MiB.
+	// Budget bounds the memory for the metrics pages of all triggers; nil means 64 MiB.
 	Budget *scrape.Budget
-	// Objects returns what a ScaledObject says. Nil means that metadata name the target, and bounds that are not given
-	// are KEDA's.
+	// Objects returns a ScaledObject. Nil means that the metadata name the target, and that missing bounds are KEDA's
+	// defaults.
 	Objects func(Ref) (Object, error)
-	// Store returns where the state of a ScaledObject's triggers in Mode Replicas is kept. Nil keeps it in memory, to be
-	// lost at a restart and not known to other replicas of the scaler. Of a k8s.Pruner it has those dropped that triggers
-	// have left which the ScaledObject, if Objects tells all of its triggers, does not have any more.
+	// Store returns the store for the state of a ScaledObject's triggers in Mode Replicas. Nil keeps the state in memory: it
+	// is lost at a restart, and other replicas of the scaler do not know it. In a k8s.Pruner the states of triggers that the
+	// ScaledObject no longer has are dropped, if Objects returns all of its triggers.
 	Store func(Ref) (k8s.Store, error)
-	// CrossNamespace lets metadata name a target outside the ScaledObject's namespace. Whoever may write a ScaledObject
-	// then learns the load of pods in any namespace.
+	// CrossNamespace lets metadata name a target outside the ScaledObject's namespace. Then everybody who may write a
+	// ScaledObject can learn the load of pods in any namespace.
 	CrossNamespace bool
-	// Logger gets warnings about metadata; nil means none.
+	// Logger receives warnings about metadata; nil means none.
 	Logger *slog.Logger
 
-	shadowBudget *scrape.Budget // as Budget, of what policies that watch read
-	asks         *watch.Asks    // for them
-	replays      replay.Turn    // of what they would have attained
-	beside       func(func())   // runs a function beside the rounds; nil means a goroutine
+	shadowBudget *scrape.Budget // like Budget, for the scrapes of shadows
+	asks         *watch.Asks    // limits the scrapes of shadows
+	replays      replay.Turn    // turn of the replays of shadows
+	beside       func(func())   // runs a function concurrently with the rounds; nil means in a goroutine
 }
 
-// mostMetadata is how many bytes the metadata of a trigger may have, keys and values: they are kept as long as it is.
+// mostMetadata is the maximum size of a trigger's metadata, in bytes of keys and values: they are kept as long as the
+// trigger.
 const mostMetadata = 32 << 10
 
-// Triggers builds the triggers that scrape the pods of a target.
+// Triggers builds triggers that scrape the pods of a target.
 type Triggers struct {
 	c       TriggersConfig
 	tunings capacity.Shared
-	// shadowTunings are those of policies that watch: they take no turn from others.
+	// shadowTunings are the tunings of shadows, separate so that they do not delay the others.
 	shadowTunings capacity.Shared
 }
 
-// NewTriggers returns the Triggers of a configuration, or every field that is wrong.
+// NewTriggers returns the Triggers of a configuration, or an error with every wrong field.
 func NewTriggers(c TriggersConfig) (*Triggers, error) {
 	c.ScalerName = cmp.Or(c.ScalerName, DefaultScalerName)
 	if c.Logger == nil {
@@ -89,8 +90,7 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 	return &Triggers{c: c}, e.Err()
 }
 
-// read parses metadata and makes of them what carries them out, or returns every key that is wrong, and with it those that
-// are not known.
+// read parses metadata and builds their plan, or returns an error with every wrong key, and with the unknown keys.
 func (t *Triggers) read(ref Ref, metadata map[string]string, o Object) (Metadata, made, error) {
 	if size := sizeOf(metadata); size > mostMetadata {
 		return Metadata{}, made{}, &scaling.FieldError{Field: "metadata", Value: size, Rule: fmt.Sprintf("must be at most %d bytes", mostMetadata)}
@@ -115,7 +115,7 @@ func (t *Triggers) read(ref Ref, metadata map[string]string, o Object) (Metadata
 	return m, made, nil
 }
 
-// sizeOf returns how many bytes metadata have, keys and values.
+// sizeOf returns the size of metadata, in bytes of keys and values.
 func sizeOf(metadata map[string]string) (size int) {
 	for key, value := range metadata {
 		size += len(key) + len(value)
@@ -123,7 +123,7 @@ func sizeOf(metadata map[string]string) (size int) {
 	return size
 }
 
-// follows reports whether an error is of a field about which, or about what it is part of, another has been said.
+// follows reports whether there is already an error about the field of err, or about a field that contains it.
 func follows(err error, said []error) bool {
 	field := func(err error) string {
 		if f := new(scaling.FieldError); errors.As(err, &f) {
@@ -138,10 +138,10 @@ func follows(err error, said []error) bool {
 	})
 }
 
-// Check reports what this scaler would refuse of a ScaledObject, all at once, each a *scaling.FieldError with the path of its
-// field: of the triggers of type external or external-push that have the scaler's name, and of what they need of the rest.
-// What a key that ends in FromEnv will come to is not known before KEDA has read it, so that a trigger with one is passed
-// over, and seen to when KEDA sends it. It asks nobody.
+// Check reports everything that this scaler would refuse in a ScaledObject, each as a *scaling.FieldError with the path of
+// its field. It checks the triggers of type external or external-push that have the scaler's name, and those parts of the
+// rest that they need. The value of a key that ends in FromEnv is unknown before KEDA has read it, so a trigger with such a
+// key is skipped; it is checked when KEDA sends it. Check sends no requests.
 func (t *Triggers) Check(scaledObject map[string]any) error {
 	u := &unstructured.Unstructured{Object: scaledObject}
 	var e scaling.FieldErrors
@@ -151,7 +151,7 @@ func (t *Triggers) Check(scaledObject map[string]any) error {
 		o.Target, o.Min, o.Max = anything().Target, anything().Min, anything().Max
 	}
 	ref := Ref{Namespace: u.GetNamespace(), Name: u.GetName()}
-	ours := slices.ContainsFunc(each(err), func(err error) bool { return strings.HasPrefix(err.Error(), "spec.triggers: ") }) // too many to tell
+	ours := slices.ContainsFunc(each(err), func(err error) bool { return strings.HasPrefix(err.Error(), "spec.triggers: ") }) // too many triggers to check all
 	for _, trigger := range all {
 		if trigger.Metadata["scalerName"] != t.c.ScalerName {
 			continue
@@ -175,8 +175,8 @@ func (t *Triggers) Check(scaledObject map[string]any) error {
 	return few(e.Err())
 }
 
-// Build is an EngineConfig.Build. It asks nobody: what is wrong with the metadata is said at once, what is wrong with
-// the rest by the snapshots.
+// Build can be used as EngineConfig.Build. It sends no requests. It returns errors in the metadata at once; other errors
+// appear in the snapshots.
 func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 	m, made, err := t.read(ref, metadata, anything())
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// metricValue returns what a HorizontalPodAutoscaler is to be told of a reading, of a fleet of spec replicas of which
-// ready are. With n pods that count, of which some may have said nothing,
+// metricValue returns the value of a reading for a HorizontalPodAutoscaler. The fleet has spec replicas, of which ready are
+// ready. With n pods that count, some of which may have given no value,
 //
-//	lower = n * reading.Lower          upper = n * reading.Upper          (a missing pod counts 0, or the threshold)
-//	total = threshold * spec           where that is within [lower, upper]: hold
-//	        lower                      where lower is above it: up, whatever the missing pods would have said
-//	        upper                      where upper is below it: down, for all that they can have said up to the threshold
+//	lower = n * reading.Lower          upper = n * reading.Upper          (a pod without a value counts 0, or the threshold)
+//	total = threshold * spec           if that is within [lower, upper]: hold
+//	        lower                      if lower is above it: scale up, whatever the values of the other pods
+//	        upper                      if upper is below it: scale down, for all their possible values up to the threshold
 //
-// A total goes out as it is for AverageValue, which divides by the target, and divided by ready for Value, which
-// multiplies by the ready pods. With every pod's value known, total is their sum and total / ready their mean. Where no
-// replica is asked for and no pod says anything, the threshold goes out, which is one replica: the HorizontalPodAutoscaler
-// is off at 0, and KEDA, which begins with one, asks whether the target is active only after it has had a value. The
-// threshold is to be in whole thousandths, as those of Metadata are: the HorizontalPodAutoscaler has no others, and would
-// not hold at threshold * spec.
+// For AverageValue, which divides by the target, the total is sent unchanged. For Value, which multiplies by the ready pods,
+// it is divided by ready. If the values of all pods are known, total is their sum and total / ready their mean. At 0 spec
+// replicas, if no pod gives a value, the threshold is sent, which means one replica: the HorizontalPodAutoscaler is off at 0,
+// and KEDA, which begins with one replica, asks whether the target is active only after it has got a value. The threshold
+// must be in whole thousandths, as it is in Metadata: the HorizontalPodAutoscaler has no finer thresholds, and would
+// otherwise not hold at threshold * spec.
 func metricValue(kind MetricType, threshold float64, r scaling.Reading, spec, ready int32) (value float64, because string, err error) {
 	switch {
 	case r.Known():
@@ -49,21 +49,21 @@ func metricValue(kind MetricType, threshold float64, r scaling.Reading, spec, re
 	return value, because, nil
 }
 
-// perReady divides a total by the ready pods, in the thousandths that KEDA rounds to. The HorizontalPodAutoscaler
-// multiplies by the ready pods again and rounds up: where that would come to another count than the total does, a
-// thousandth beside goes out instead, the one that comes nearest to that count from the side of spec.
+// perReady divides a total by the ready pods, in thousandths, to which KEDA rounds. The HorizontalPodAutoscaler multiplies by
+// the ready pods again and rounds up. If that would give another count than the total does, a neighboring thousandth is sent
+// instead: the one whose count is nearest to that of the total, between it and spec.
 func perReady(total, threshold float64, spec, ready int32) (float64, error) {
 	target := math.Round(threshold * 1e3)
 	want := math.Ceil(math.Round(total*1e3) / target)
 	count := func(thousandths float64) float64 {
 		if thousandths == target {
-			return float64(spec) // it keeps what there is
+			return float64(spec) // the HorizontalPodAutoscaler keeps the count
 		}
 		return math.Ceil(thousandths / target * float64(ready))
 	}
 	mean := math.Round(total * 1e3 / float64(ready))
 	best, found := 0.0, false
-	for _, v := range []float64{mean, mean - 1, mean + 1} { // one below 0 counts as 0 does, which comes first
+	for _, v := range []float64{mean, mean - 1, mean + 1} { // a value below 0 gives the same count as 0, which comes first
 		c := count(v)
 		between := c >= min(want, float64(spec)) && c <= max(want, float64(spec))
 		if between && (!found || math.Abs(c-want) < math.Abs(count(best)-want)) {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Bounded returns a handler of admission reviews that may send no more than those to ServeHTTP: what next gets is a whole body,
-// read within 2 s and within its client's part of a MaxPending that Bounded has for all of next. That is taken until next
-// has answered.
+// Bounded puts the limits of Defaulter.ServeHTTP in front of another handler of admission reviews. next gets a complete body,
+// which was read within 2 s and within the client's part of MaxPending. This handler has a MaxPending of its own; a body
+// counts until next has answered.
 func Bounded(next http.Handler) http.Handler {
 	pending := &budget{}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -26,9 +26,10 @@ func Bounded(next http.Handler) http.Handler {
 	})
 }
 
-// body reads a request's body within 2 s and its client's part of the budget, which release gives back, or says what is wrong.
+// body reads a request's body within 2 s and within the client's part of the budget, or returns the problem. release returns
+// the bytes to the budget.
 func (b *budget) body(w http.ResponseWriter, req *http.Request) (body []byte, release func(), problem string, status int) {
-	// Where there is no connection, as in tests, there is nothing to bound.
+	// Without a connection, as in tests, there is no read to limit.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) //nolint:forbidigo // the connection's clock
 	body, release, err := b.read(clientOf(req.RemoteAddr), http.MaxBytesReader(w, req.Body, MaxBody))
 	var tooLarge *http.MaxBytesError

@@ -12,17 +12,17 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// Config says which triggers are ours and what they get. Its zero value is not valid; start from Default and change
-// what is to differ. Every field means what it says.
+// Config says which triggers get defaults, and which. Its zero value is not valid; start from Default and change what should
+// differ. A zero value in a field has no special meaning, unless the field says so.
 type Config struct {
-	// ScalerName is the metadata scalerName of the triggers that are ours.
+	// ScalerName is the metadata scalerName of this scaler's triggers.
 	ScalerName string
-	// Address is where KEDA finds the scaler, as host:port. The server's certificate must name the host.
+	// Address is the address of the scaler for KEDA, as host:port. The server's certificate must name the host.
 	Address string
-	// MinReplicas is the spec.minReplicaCount of a ScaledObject without one. At least 1.
+	// MinReplicas is the default of spec.minReplicaCount, at least 1.
 	MinReplicas int32
 
-	// MetricName is the metric that is scraped.
+	// MetricName is the name of the metric to scrape.
 	MetricName string
 	// Protocol is http or https.
 	Protocol string
@@ -30,41 +30,41 @@ type Config struct {
 	Port string
 	// Path is the path of the metrics; it begins with a slash.
 	Path string
-	// ScrapeTimeout is the time for one scrape, in whole seconds.
+	// ScrapeTimeout is the time limit of one scrape, in whole seconds.
 	ScrapeTimeout time.Duration
 
-	// Auth is what a trigger without an authenticationRef refers to.
+	// Auth is the default of a trigger's authenticationRef.
 	Auth AuthRef
-	// Plaintext adds no authenticationRef and does without Auth: KEDA talks to the scaler without TLS.
+	// Plaintext adds no authenticationRef and needs no Auth: KEDA connects to the scaler without TLS.
 	Plaintext bool
 
-	// Metric is the HPA's behavior for objects whose triggers of ours are all in mode metric (also if metadata.mode is
-	// absent): the HPA decides. A nil field at any depth adds no default there. The behavior belongs to the HPA and so to
-	// all triggers: beside a cron trigger that asks for ten, one pod in five minutes takes three quarters of an hour. A
-	// warning says so.
+	// Metric is the HPA's behavior for objects in which all triggers of this scaler are in mode metric (also if metadata.mode
+	// is absent): the HPA decides. A nil field at any depth adds no default there. The behavior belongs to the HPA, and so
+	// applies to all triggers: if a cron trigger asks for ten replicas, one pod in five minutes takes three quarters of an
+	// hour. A warning says so.
 	Metric Behavior
-	// Replicas is the same for objects with any trigger of ours in mode replicas: the scaler has decided, with windows and
-	// cooldowns of its own, and the HPA is to carry it out. A window would delay it, and the HPA's tolerance of a tenth
-	// would hold a step from 10 to 11 for ever. A mode that does not exist, or that comes from the environment, adds no
-	// behavior.
+	// Replicas is the same for objects with any trigger of this scaler in mode replicas: the scaler has decided, with its own
+	// windows and cooldowns, and the HPA should only carry the decision out. A window would delay it, and the HPA's tolerance
+	// of a tenth would block a step from 10 to 11 forever. For a mode that does not exist, or that comes from the environment,
+	// no behavior is added.
 	Replicas Behavior
 
-	// Known says whether the scaler reads a metadata key, for warnings about those that it does not. It is not asked
-	// about the keys of KEDA and of this package. Nil means no such warnings. It must be safe for concurrent use.
+	// Known reports whether the scaler reads a metadata key. Other keys get a warning. It is not called for the keys of KEDA
+	// and of this package. Nil means no such warnings. It must be safe for concurrent use.
 	Known func(key string) bool
-	// Check reports what the scaler would refuse of a ScaledObject, which has its defaults then: (*keda.Triggers).Check.
-	// What it returns is why an object is not admitted, unless its spec was the same before. Nil admits everything. It must
-	// be safe for concurrent use, and change nothing.
+	// Check returns the errors for which the scaler would refuse a ScaledObject; the object already has its defaults. It is
+	// meant for (*keda.Triggers).Check. With an error the object is not admitted, unless its spec has not changed. Nil admits
+	// everything. It must be safe for concurrent use, and must not change the object.
 	Check func(scaledObject map[string]any) error
 }
 
-// A Behavior is a HorizontalPodAutoscaler's, in the fields of autoscaling/v2.
+// A Behavior is the behavior of a HorizontalPodAutoscaler, with the fields of autoscaling/v2.
 type Behavior struct {
 	ScaleUp   *Rules `json:"scaleUp,omitempty"`
 	ScaleDown *Rules `json:"scaleDown,omitempty"`
 }
 
-// Rules are those of one direction. Types of autoscaling/v2 have a tolerance only since Kubernetes 1.33.
+// Rules are the scaling rules of one direction. The types of autoscaling/v2 have a tolerance only since Kubernetes 1.33.
 type Rules struct {
 	StabilizationWindowSeconds *int32                             `json:"stabilizationWindowSeconds,omitempty"`
 	SelectPolicy               *autoscalingv2.ScalingPolicySelect `json:"selectPolicy,omitempty"`
@@ -78,21 +78,21 @@ type AuthRef struct {
 	Kind string
 }
 
-// Unlimited is the number of pods that the policy of mode replicas lets the HPA add at once. The HPA adds it to the
-// current count in an int32, so a value near the largest would overflow to a negative limit; this is more than any fleet
-// has and far from that.
+// Unlimited is the number of pods that the policy of mode replicas lets the HPA add at once. The HPA adds it to the current
+// count in an int32, so a value near the largest would overflow to a negative limit. Unlimited is more than any fleet has,
+// and far from an overflow.
 const Unlimited = 100_000
 
-// What the HPA takes.
+// The limits that the HPA accepts.
 const (
 	maxWindow = 3600 // seconds
 	maxPeriod = 1800 // seconds
 )
 
-// Default returns seed 001's configuration, corrected as the package's comment says:
+// Default returns the configuration of Kaito's proposal, corrected as the package comment says:
 //
 //	spec.minReplicaCount          1
-//	of each trigger of ours
+//	of each trigger of this scaler
 //	  authenticationRef           {keda-kaito-creds, ClusterTriggerAuthentication}, as a whole, unless Plaintext
 //	  metadata.scalerAddress      keda-kaito-scaler.keda.svc.cluster.local:10450
 //	  metadata.metricType         the trigger's metricType, AverageValue if it has none
@@ -112,14 +112,14 @@ const (
 //	              policies        1 pod / 600 s   100 % / 1 s
 //	              selectPolicy    Max             Max
 //
-// The numbers of mode metric are the seed's, and suit slow GPU nodes. On the way down 100 % is no limit, and as the HPA
-// looks every 15 s, a period of 1 s remembers no earlier change. KEDA's own minReplicaCount is 0; its idleReplicaCount
-// must be below, so that one of 0 is accepted with ours only.
+// The numbers of mode metric are those of the proposal, and suit slow GPU nodes. For scaling down, 100 % is no limit, and as
+// the HPA decides every 15 s, a period of 1 s remembers no earlier change. KEDA's own default of minReplicaCount is 0. As
+// idleReplicaCount must be below minReplicaCount, an idleReplicaCount of 0 is accepted only with the default of this package.
 //
-// Tolerances are quantities, written as "100m" for 0.1; the schema takes a string or an integer and refuses the number
-// 0.1 that seed 001's examples have, so that a user who copies them gets a warning with the refusal. API servers drop
-// tolerances before Kubernetes 1.33, and with the feature gate HPAConfigurableTolerance off, as it is before 1.35.
-// Then a tenth applies in both directions.
+// Tolerances are quantities, written as "100m" for 0.1. The schema accepts a string or an integer, and refuses the number 0.1
+// of the proposal's examples; a user who copies them gets a warning with the refusal. API servers drop tolerances before
+// Kubernetes 1.33, and while the feature gate HPAConfigurableTolerance is off, which is its default before 1.35. Then a tenth
+// applies in both directions.
 func Default() Config {
 	return Config{
 		ScalerName:    "keda-kaito-scaler",
@@ -184,7 +184,7 @@ func isAddress(s string) bool {
 	return err == nil && n >= 1
 }
 
-// checkRules checks what an HPA would refuse, and the overflow that it would not.
+// checkRules checks for what an HPA would refuse, and for the overflow that it would not.
 func checkRules(e *scaling.FieldErrors, field string, r *Rules) {
 	if r == nil {
 		return

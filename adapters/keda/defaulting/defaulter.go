@@ -13,14 +13,14 @@ const (
 	kind       = "ScaledObject"
 )
 
-// A Defaulter adds defaults to ScaledObjects. It keeps nothing of them and is safe for concurrent use.
+// A Defaulter adds defaults to ScaledObjects. It stores nothing about them and is safe for concurrent use.
 type Defaulter struct {
 	config   Config
 	behavior map[mode]object // by mode, as JSON
-	pending  budget          // bytes of requests that ServeHTTP has before it
+	pending  budget          // bytes of requests that ServeHTTP has not answered yet
 }
 
-// New returns a Defaulter, or every wrong field of c at once, each a *scaling.FieldError, joined by errors.Join.
+// New returns a Defaulter, or an error that joins all wrong fields of c, each a *scaling.FieldError.
 func New(c Config) (*Defaulter, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -38,25 +38,25 @@ func New(c Config) (*Defaulter, error) {
 	return d, nil
 }
 
-// Default returns the operations that add to an object in JSON what it lacks, in the order in which they are to be
-// applied, and what its author should know. Both are nil for objects that are none of ours. An error means that the
+// Default returns the operations that add the missing defaults to an object in JSON, in the order in which they must be
+// applied, and warnings for its author. Both are nil for objects without triggers of this scaler. An error means that the
 // input is not a JSON object.
 //
-// Ours is a ScaledObject of keda.sh/v1alpha1 with at least one trigger of type external or external-push and with the
-// metadata scalerName of Config. An object that is being deleted and any other trigger are left as they are.
+// An object gets defaults if it is a ScaledObject of keda.sh/v1alpha1 with at least one trigger of type external or
+// external-push that has the metadata scalerName of Config. Objects that are being deleted, and other triggers, are left
+// unchanged.
 //
-// Every operation is an add of something absent, so nothing that was there is changed or even written anew: numbers
-// and unknown fields survive. Absent means missing or null; an empty string, list or object is set. A list of policies
-// is one leaf. A metadata key with KEDA's suffix FromEnv counts as the key, except for scalerAddress, which KEDA reads
-// from metadata only. A second pass adds nothing. A default gives way where it would contradict what the user said
-// elsewhere:
+// Every operation adds something that is absent, so nothing that exists is changed or rewritten: numbers and unknown fields
+// survive. Absent means missing or null; an empty string, list or object is not absent. A list of policies is one leaf. A
+// metadata key with KEDA's suffix FromEnv counts as the key, except for scalerAddress, which KEDA reads from the metadata
+// only. A second pass adds nothing. A default is left out or changed if it would contradict what the user said elsewhere:
 //
 //   - minReplicaCount is maxReplicaCount, if that is lower, and is left out if that is below 1: KEDA would refuse it. It
 //     is left out too if a trigger in mode replicas has the metadata minReplicas 0, which needs KEDA's default of 0.
-//   - No metricName, metricProtocol, metricPort and metricPath beside engine or signal, which say it all.
+//   - No metricName, metricProtocol, metricPort and metricPath beside engine or signal, which determine all of them.
 //   - No scrapeTimeout beside interval, on which the scaler's own default depends.
-//   - None of these five beside scaler, a whole scaler as YAML for mode replicas, and where rules are given by their paths
-//     without a threshold, as cron.… and realtime.metrics.
+//   - None of these five beside scaler, a whole scaler as YAML for mode replicas, or if rules are given by their paths
+//     without a threshold, such as cron.policies or realtime.metrics.
 //   - None of the first four beside realtime.metrics or proportional.metrics: one metric that the threshold and a rule
 //     both read must be read in one way.
 //   - No metricProtocol beside metricPorotocol.
@@ -69,7 +69,7 @@ func (d *Defaulter) Default(object []byte) (patch []Operation, warnings []string
 	return r.patch, r.warnings, nil
 }
 
-// review gathers what is to be said of an object.
+// review collects the operations and warnings for an object.
 func (d *Defaulter) review(root object) review {
 	var r review
 	spec, ours := d.ours(root)
@@ -84,8 +84,8 @@ func (d *Defaulter) review(root object) review {
 	return r
 }
 
-// ours returns the triggers of ours, and the spec that they stand in. There are none unless root is a ScaledObject that
-// is to stay.
+// ours returns the triggers of this scaler, and the spec that contains them. There are none unless root is a ScaledObject
+// that is not being deleted.
 func (d *Defaulter) ours(root object) (spec object, ours []trigger) {
 	if root["apiVersion"] != apiVersion || root["kind"] != kind {
 		return nil, nil
@@ -105,7 +105,7 @@ func (d *Defaulter) ours(root object) (spec object, ours []trigger) {
 	return spec, ours
 }
 
-// decode returns a JSON object with its numbers as written.
+// decode returns a JSON object; its numbers stay as they are written.
 func decode(raw []byte) (object, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

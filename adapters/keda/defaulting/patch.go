@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// An Operation is one operation of a JSON patch (RFC 6902). Op is always "add", and what it adds was missing or null.
+// An Operation is one operation of a JSON patch (RFC 6902). Op is always "add"; the added value was missing or null before.
 type Operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"` // a JSON pointer (RFC 6901)
@@ -19,14 +19,14 @@ type Operation struct {
 // object is a JSON object.
 type object = map[string]any
 
-// A review gathers what is to be said about one object.
+// A review collects the operations and warnings for one object.
 type review struct {
 	patch    []Operation
-	places   []path // of the operations
+	places   []path // paths of the operations
 	warnings []string
 }
 
-// apply carries the operations out.
+// apply applies the operations.
 func (r *review) apply(root object) {
 	for i, op := range r.patch {
 		var in any = root
@@ -51,8 +51,8 @@ func (r *review) warn(at path, text string) {
 	r.warnings = append(r.warnings, at.String()+": "+text)
 }
 
-// fill adds to have, the object at at, every leaf of want that it does not have. Objects that are missing are added
-// whole. Anything but an object stays where want has one.
+// fill adds to have, the object at a path, every leaf of want that is missing there. Missing objects are added as a whole. If
+// want has an object where have has another value, the value stays.
 func (r *review) fill(at path, have, want object) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		below := at.child(key)
@@ -72,7 +72,7 @@ func (r *review) fill(at path, have, want object) {
 	}
 }
 
-// A path leads to a place in an object: its elements are keys (string) and indices (int).
+// A path is a path in a JSON object: its elements are keys (string) and indices (int).
 type path []any
 
 func (p path) child(element any) path {
@@ -95,8 +95,8 @@ func (p path) pointer() string {
 	return b.String()
 }
 
-// String returns the path as people write it, as in spec.triggers[0].metadata. Keys that are no plain words are quoted
-// and long ones cut.
+// String returns the path in the usual form, for example spec.triggers[0].metadata. Keys that are not plain words are quoted,
+// and long keys are cut.
 func (p path) String() string {
 	var b strings.Builder
 	for _, element := range p {
@@ -113,9 +113,9 @@ func (p path) String() string {
 	return b.String()
 }
 
-const longest = 64 // bytes of the user's that a warning repeats
+const longest = 64 // maximum bytes of user input in a warning
 
-// shown returns a text of the user's in a form that suits an HTTP header.
+// shown returns user input in a form that is safe in an HTTP header.
 func shown(s string) string {
 	cut := len(s) > longest
 	if cut {

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// MaxWarnings is the most warnings in a response. An API server cuts warnings short after 4096 characters.
+// MaxWarnings is the maximum number of warnings in a response. An API server truncates warnings after 4096 characters.
 const MaxWarnings = 20
 
-// Review answers an admission request. The response has a patch if there is something to add, and does not allow what
-// Config.Check refuses, with every wrong field in its message. An update that leaves the spec as it was is allowed
-// whatever it says, with a warning: it came in without the webhook, and is labelled, or loses a finalizer.
+// Review answers an admission request. The response has a patch if there are defaults to add. It denies an object that
+// Config.Check refuses, with every wrong field in the message. An update that does not change the spec is always allowed,
+// with a warning: such an object was admitted without the webhook, and the update may only add a label or remove a finalizer.
 func (d *Defaulter) Review(req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	res := &admissionv1.AdmissionResponse{Allowed: true}
 	if req == nil {
@@ -37,7 +37,7 @@ func (d *Defaulter) Review(req *admissionv1.AdmissionRequest) *admissionv1.Admis
 	res.Warnings = few(r.warnings)
 	if len(r.patch) > 0 {
 		raw, err := json.Marshal(r.patch)
-		if err != nil { // a value that is no JSON, which none is
+		if err != nil { // not reached: all values can be marshalled
 			res.Warnings = append(res.Warnings, "no defaults were added: "+err.Error())
 			return res
 		}
@@ -56,7 +56,7 @@ func (d *Defaulter) Review(req *admissionv1.AdmissionRequest) *admissionv1.Admis
 	return res
 }
 
-// check asks Config.Check about an object of ours as it is with its defaults.
+// check calls Config.Check for an object with triggers of this scaler, after adding the defaults to a copy.
 func (d *Defaulter) check(root object, r *review) error {
 	if _, ours := d.ours(root); d.config.Check == nil || len(ours) == 0 {
 		return nil
@@ -66,13 +66,13 @@ func (d *Defaulter) check(root object, r *review) error {
 	return d.config.Check(root)
 }
 
-// sameSpec reports whether an object has the spec that it had before.
+// sameSpec reports whether the spec of an object is unchanged.
 func sameSpec(root object, before []byte) bool {
 	old, err := decode(before)
 	return err == nil && reflect.DeepEqual(old["spec"], root["spec"])
 }
 
-// ascii returns a text without what a header cannot have.
+// ascii replaces the characters of a text that are not allowed in a header.
 func ascii(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c > unicode.MaxASCII {
@@ -82,7 +82,7 @@ func ascii(s string) string {
 	}, s)
 }
 
-// few returns at most MaxWarnings warnings, of which the last then counts the others.
+// few returns at most MaxWarnings warnings. If there are more, the last one says how many.
 func few(warnings []string) []string {
 	if len(warnings) <= MaxWarnings {
 		return warnings

@@ -15,25 +15,27 @@ import (
 )
 
 const (
-	// MaxBody is the most bytes of a request that ServeHTTP reads. An API server takes objects of 3 MiB and stores
-	// objects of 1.5 MiB, and an update brings both the new object and the old one.
+	// MaxBody is the largest request body, in bytes, that ServeHTTP reads. An API server accepts objects of 3 MiB and stores
+	// objects of 1.5 MiB, and an update has both the new object and the old one.
 	MaxBody = 6 << 20
-	// MaxPending is the most bytes of requests that ServeHTTP has read and not answered: the process has others to
-	// serve, and anybody who reaches the port may send. One client has half of it, and more clients share it: who has
-	// less than an equal part is served even when it is used up, so that it can be exceeded, by as much again at most.
+	// MaxPending limits the bytes of requests that ServeHTTP has read and not answered, because anybody who reaches the port
+	// can send requests, and the process has other work. One client may use half of it; several clients share it. A client
+	// with less than an equal part is served even when MaxPending is used up, so the total can exceed it, up to twice
+	// MaxPending.
 	MaxPending = 2 * MaxBody
-	// MaxValues is the most values of a request: JSON of MaxBody can be a hundred times as much once it is decoded.
+	// MaxValues is the maximum number of JSON values of a request: a body of MaxBody can take a hundred times as much memory
+	// when decoded.
 	MaxValues = 100_000
-	// bodyTime is how long a body may take. An API server sends it at once.
+	// bodyTime is the time limit for reading a body. An API server sends it at once.
 	bodyTime = 2 * time.Second
-	// step is how much is read of a body at a time.
+	// step is how many bytes of a body are read at a time.
 	step = 16 << 10
 )
 
-// ServeHTTP answers an AdmissionReview of admission.k8s.io/v1 with one. What is no such review is answered with a status
-// from 400 to 499, which an API server takes as its failurePolicy says; so is a body that takes longer than 2 s, and what
-// its client sends beyond its part of MaxPending. A client is an address; what counts is what it has sent, not what it
-// says that it will send. NewServer bounds the rest: connections, and requests that never begin.
+// ServeHTTP answers an AdmissionReview of admission.k8s.io/v1 with another. Other requests are answered with a status from
+// 400 to 499, which an API server handles according to its failurePolicy. So is a body that takes longer than 2 s, or one
+// that exceeds its client's part of MaxPending. A client is an IP address; the bytes that it has sent count, not the length
+// that it announces. NewServer limits the rest: connections, and requests that never begin.
 func (d *Defaulter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	answer, problem, status := d.serve(w, req)
 	if status != http.StatusOK {
@@ -44,7 +46,7 @@ func (d *Defaulter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer) // an API server that is gone gets no answer
+	_, _ = w.Write(answer) // fails only if the API server is gone
 }
 
 func (d *Defaulter) serve(w http.ResponseWriter, req *http.Request) (answer []byte, problem string, status int) {
@@ -67,23 +69,23 @@ func (d *Defaulter) serve(w http.ResponseWriter, req *http.Request) (answer []by
 		return nil, "the body must be an AdmissionReview of admission.k8s.io/v1 with a request", http.StatusBadRequest
 	}
 	answer, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: d.Review(review.Request)})
-	if err != nil { // a field that is no JSON, which none is
+	if err != nil { // not reached: all fields can be marshalled
 		return nil, "the answer cannot be written", http.StatusInternalServerError
 	}
 	return answer, "", http.StatusOK
 }
 
-// errFull is for a client that has sent more than its part.
+// errFull is the error for a client that has sent more than its part.
 var errFull = fmt.Errorf("more than this client's part of %d bytes of requests are being answered", MaxPending)
 
-// A budget is how much of MaxPending clients have.
+// A budget counts how much of MaxPending each client uses.
 type budget struct {
 	mu    sync.Mutex
 	total int
 	of    map[string]int
 }
 
-// take takes n bytes for a client, or reports that they are not to be had.
+// take reserves n bytes for a client, or returns false if they are not available.
 func (b *budget) take(client string, n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +116,7 @@ func (b *budget) give(client string, n int) {
 	}
 }
 
-// read reads a body and takes for it what it holds. Release gives that back.
+// read reads a body and reserves its bytes. release returns them.
 func (b *budget) read(client string, from io.Reader) (body []byte, release func(), err error) {
 	taken := 0
 	release = func() { b.give(client, taken) }
@@ -137,7 +139,7 @@ func (b *budget) read(client string, from io.Reader) (body []byte, release func(
 	}
 }
 
-// clientOf is the host of an address.
+// clientOf returns the host of an address.
 func clientOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

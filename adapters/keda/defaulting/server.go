@@ -11,17 +11,18 @@ import (
 
 // Limits of NewServer.
 const (
-	headerTime     = 2 * time.Second // for the handshake and the header of a request
+	headerTime     = 2 * time.Second // for the TLS handshake, and for the header of a request
 	answerTime     = 10 * time.Second
-	idleTime       = 2 * time.Minute // an API server's own is 90 s: whoever ends a connection first must not be us
+	idleTime       = 2 * time.Minute // longer than an API server's own 90 s: this server must not be the first to close a connection
 	maxHeader      = 16 << 10
 	maxConnections = 512
-	maxOfClient    = 256 // an API server has a connection for each review that it waits for
+	maxOfClient    = 256 // an API server opens a connection for each review that it waits for
 )
 
-// NewServer returns a server for webhooks that whoever reaches its port cannot take from the API server. A handshake and
-// a header have 2 s, a client has 256 connections, and all have 512: one more ends the newest of the client that has the most.
-// It speaks HTTP/1.1 only, so that a request is a connection. Config says with which certificate; nil is for tests.
+// NewServer returns a server for webhooks. Other clients that reach its port cannot block the API server: a TLS handshake and
+// a request header have 2 s, a client may have 256 connections, and all clients together 512. One more closes the newest
+// connection of the client with the most connections. The server speaks only HTTP/1.1, so that a connection has one request
+// at a time. config has the certificate; nil is for tests.
 func NewServer(handler http.Handler, config *tls.Config) *http.Server {
 	if config != nil {
 		config = config.Clone()
@@ -34,7 +35,7 @@ func NewServer(handler http.Handler, config *tls.Config) *http.Server {
 	}
 }
 
-// Connections are those that are open, by client.
+// connections are the open connections, by client.
 type connections struct {
 	mu    sync.Mutex
 	total int
@@ -47,9 +48,9 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	case http.StateNew:
 		if surplus := c.add(client, conn); surplus != nil {
 			if encrypted, ok := surplus.(*tls.Conn); ok {
-				surplus = encrypted.NetConn() // which says no goodbye, for which it would wait
+				surplus = encrypted.NetConn() // closing the TLS connection would send an alert and wait for it
 			}
-			_ = surplus.Close() // it may be closed by now
+			_ = surplus.Close() // it may be closed already
 		}
 	case http.StateClosed, http.StateHijacked:
 		c.remove(client, conn)
@@ -57,7 +58,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// add notes a connection, and returns one that is to be closed, or nil.
+// add records a connection. It returns a connection to close, or nil.
 func (c *connections) add(client string, conn net.Conn) (surplus net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

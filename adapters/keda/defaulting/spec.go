@@ -9,7 +9,7 @@ import (
 	"github.com/inferscale/inferscale/internal/printable"
 )
 
-// defaultSpec adds what belongs to the whole object.
+// defaultSpec adds the defaults that belong to the whole object.
 func (d *Defaulter) defaultSpec(r *review, spec object, ours []trigger) {
 	at := path{"spec"}
 	want := object{}
@@ -33,8 +33,8 @@ func (d *Defaulter) defaultSpec(r *review, spec object, ours []trigger) {
 	d.warnBehavior(r, spec, m)
 }
 
-// minReplicas returns the default of minReplicaCount for this spec, and less than 1 for none. KEDA refuses a
-// minReplicaCount above maxReplicaCount, and takes one of 0 for 1 there.
+// minReplicas returns the default of minReplicaCount for this spec; less than 1 means none. KEDA refuses a minReplicaCount
+// above maxReplicaCount; for this comparison it counts a minReplicaCount of 0 as 1.
 func (d *Defaulter) minReplicas(spec object) int64 {
 	n := int64(d.config.MinReplicas)
 	if limit, ok := spec["maxReplicaCount"].(json.Number); ok {
@@ -45,7 +45,7 @@ func (d *Defaulter) minReplicas(spec object) int64 {
 	return n
 }
 
-// warnBehavior warns of what is wrong or surprising in the HPA's behavior.
+// warnBehavior warns of wrong or surprising settings in the HPA's behavior.
 func (d *Defaulter) warnBehavior(r *review, spec object, m mode) {
 	behavior := []string{"advanced", "horizontalPodAutoscalerConfig", "behavior"}
 	have, at := below(spec, behavior...), path{"spec"}
@@ -71,14 +71,15 @@ func (d *Defaulter) warnBehavior(r *review, spec object, m mode) {
 	}
 }
 
-// leftover says whether the rules of a direction are those that another mode than m had added.
+// leftover reports whether the rules of a direction are the defaults of the other mode, which were added before a change of
+// mode.
 func (d *Defaulter) leftover(m mode, direction string, given object) (mode, bool) {
 	other := map[mode]mode{modeMetric: modeReplicas, modeReplicas: modeMetric}[m]
 	theirs, _ := d.behavior[other][direction].(object)
 	return other, len(given) > 0 && reflect.DeepEqual(given, theirs) && !reflect.DeepEqual(d.behavior[m][direction], d.behavior[other][direction])
 }
 
-// below returns the object under some keys, nil if there is none.
+// below returns the object at a path of keys, or nil if there is none.
 func below(o object, keys ...string) object {
 	for _, key := range keys {
 		o, _ = o[key].(object)

@@ -10,14 +10,14 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
-// A trigger of ours.
+// A trigger is a trigger of this scaler.
 type trigger struct {
 	index  int
 	fields object
 	meta   object
 }
 
-// A mode is how a trigger's values are meant.
+// A mode is the meaning of a trigger's values.
 type mode string
 
 const (
@@ -37,7 +37,7 @@ const (
 	keyMetricPort    = "metricPort"
 	keyMetricType    = "metricType"
 	keyMinReplicas   = "minReplicas"     // of mode replicas
-	keyMisspelt      = "metricPorotocol" // seed 001's
+	keyMisspelt      = "metricPorotocol" // the spelling of Kaito's proposal
 	keyMode          = "mode"
 	keyProtocol      = "metricProtocol"
 	keyScaler        = "scaler" // of mode replicas: a whole scaler
@@ -51,7 +51,7 @@ func (t trigger) at() path {
 	return path{"spec", "triggers", t.index}
 }
 
-// has says whether the user has set a metadata key.
+// has reports whether the user has set a metadata key.
 func (t trigger) has(key string) bool {
 	return t.meta[key] != nil || t.meta[key+keyFromEnv] != nil
 }
@@ -66,14 +66,14 @@ func (t trigger) mode() mode {
 	return modeUnknown
 }
 
-// text returns the value of a metadata key without the spaces around it, and "" if it is not a string.
+// text returns the value of a metadata key without surrounding spaces, or "" if it is not a string.
 func (t trigger) text(key string) string {
 	s, _ := t.meta[key].(string)
 	return strings.TrimSpace(s)
 }
 
-// paths says that the rules are given by their paths alone, as cron.… and realtime.metrics: the keys of the metric go with
-// a threshold, and there is none.
+// paths reports whether the rules are given only by their paths, such as cron.policies or realtime.metrics. The keys of the
+// metric belong to a threshold, and there is none.
 func (t trigger) paths() bool {
 	if t.mode() != modeReplicas || t.has(keyThreshold) {
 		return false
@@ -83,15 +83,16 @@ func (t trigger) paths() bool {
 	})
 }
 
-// names says that a rule names its metrics by their paths, as realtime.metrics: beside a threshold one of them may be the
-// threshold's own, and would be read otherwise.
+// names reports whether a rule's metrics are given by path, for example as realtime.metrics. One of them may also be the
+// threshold's metric, and both must be read in the same way.
 func (t trigger) names() bool {
 	return t.mode() == modeReplicas && t.given(func(kind, rest string) bool {
 		return (kind == "realtime" || kind == "proportional") && strings.HasPrefix(rest, "metrics")
 	})
 }
 
-// given reports whether the metadata has a path of the kind of a policy, and of what it is.
+// given reports whether the metadata has a key for which is returns true. is gets the part before the first dot, and the
+// rest.
 func (t trigger) given(is func(kind, rest string) bool) bool {
 	for key, value := range t.meta {
 		if kind, rest, _ := strings.Cut(key, "."); value != nil && is(kind, rest) {
@@ -101,13 +102,14 @@ func (t trigger) given(is func(kind, rest string) bool) bool {
 	return false
 }
 
-// toZero says that the trigger decides the count and may decide on none.
+// toZero reports whether the trigger decides the count and may scale to 0.
 func (t trigger) toZero() bool {
 	n, err := strconv.Atoi(t.text(keyMinReplicas))
 	return t.mode() == modeReplicas && err == nil && n == 0
 }
 
-// together returns the mode that the HPA's behavior must suit: replicas if any trigger is in it, metric if all are.
+// together returns the mode that the HPA's behavior must suit: replicas if any trigger is in mode replicas, metric if all are
+// in mode metric.
 func together(ours []trigger) mode {
 	m := modeMetric
 	for _, t := range ours {
@@ -118,7 +120,7 @@ func together(ours []trigger) mode {
 	return m
 }
 
-// metricType returns what the HPA will do with the values of the trigger, or "" if KEDA will refuse it.
+// metricType returns the trigger's metricType, or its default. It returns "" if KEDA will refuse the type.
 func (t trigger) metricType() string {
 	switch v := t.fields[keyMetricType]; v {
 	case nil, "", string(autoscalingv2.AverageValueMetricType):
@@ -129,14 +131,14 @@ func (t trigger) metricType() string {
 	return ""
 }
 
-// defaultTrigger adds what a trigger of ours lacks.
+// defaultTrigger adds the defaults that a trigger lacks.
 func (d *Defaulter) defaultTrigger(r *review, t trigger, formula bool) {
 	if !d.config.Plaintext && t.fields["authenticationRef"] == nil {
 		r.add(t.at().child("authenticationRef"), object{"kind": d.config.Auth.Kind, "name": d.config.Auth.Name})
 	}
 	want := object{}
 	if s := t.metricType(); s != "" && !formula {
-		want[keyMetricType] = s // with a formula that of its result counts, which is not the trigger's
+		want[keyMetricType] = s // with a formula, the metricType of its result counts instead
 	}
 	whole := t.has(keyScaler) || t.paths()
 	if !whole && !t.names() && !t.has(keyEngine) && !t.has(keySignal) {
@@ -157,7 +159,7 @@ func (d *Defaulter) defaultTrigger(r *review, t trigger, formula bool) {
 	d.warnTrigger(r, t)
 }
 
-// warnTrigger warns of what is wrong in a trigger of ours.
+// warnTrigger warns of mistakes in a trigger.
 func (d *Defaulter) warnTrigger(r *review, t trigger) {
 	at := t.at().child("metadata")
 	if t.has(keyMisspelt) {
