@@ -16,19 +16,19 @@ import (
 const (
 	// DefaultAuthentication is the ClusterTriggerAuthentication that ScaledObjects name in authenticationRef.
 	DefaultAuthentication = "keda-kaito-creds"
-	// FieldManager is whose the fields are that KeepAuthentication applies.
+	// FieldManager is the field manager with which KeepAuthentication applies.
 	FieldManager = "inferscale-external-scaler"
 
 	roleAuthentication = "authentication"
 )
 
-// authentications is the resource.
+// authentications returns the resource of ClusterTriggerAuthentications.
 func authentications() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "clustertriggerauthentications"}
 }
 
-// Authentication returns the ClusterTriggerAuthentication that makes KEDA read ca.crt, tls.crt and tls.key of a Secret.
-// KEDA looks for the Secret in its own namespace, or the one in its KEDA_CLUSTER_OBJECT_NAMESPACE.
+// Authentication returns the ClusterTriggerAuthentication that makes KEDA read ca.crt, tls.crt and tls.key of a Secret. KEDA
+// looks for the Secret in its own namespace, or in the one that its variable KEDA_CLUSTER_OBJECT_NAMESPACE names.
 func Authentication(name, secretName string) *unstructured.Unstructured {
 	ref := func(parameter, key string) any {
 		return map[string]any{"parameter": parameter, "name": secretName, "key": key}
@@ -43,12 +43,12 @@ func Authentication(name, secretName string) *unstructured.Unstructured {
 	}}
 }
 
-// KeepAuthentication applies Authentication(name, secretName) on the server if it is missing or differs, and says
-// whether it did. Empty names mean DefaultAuthentication and DefaultSecret.
+// KeepAuthentication applies Authentication(name, secretName) with a server-side apply if the object is missing or differs.
+// It returns whether it did. Empty names mean DefaultAuthentication and DefaultSecret.
 //
-// One of that name that is as it has to be may be anybody's. One that differs must have the label: else the error is a
-// *SecretError with ErrForeign and nothing is written. Fields of others, such as annotations, are left alone. A cluster
-// without KEDA's definitions gives an error that apierrors.IsNotFound knows.
+// An existing object with the right content may belong to anybody. One that differs must have the label Label; otherwise the
+// error is a *SecretError with ErrForeign, and nothing is written. Fields of other managers, such as annotations, are not
+// changed. In a cluster without KEDA's definitions, apierrors.IsNotFound is true for the error.
 func KeepAuthentication(ctx context.Context, c dynamic.Interface, name, secretName string) (bool, error) {
 	name, secretName = cmp.Or(name, DefaultAuthentication), cmp.Or(secretName, DefaultSecret)
 	where := "ClusterTriggerAuthentication " + name
@@ -63,7 +63,8 @@ func KeepAuthentication(ctx context.Context, c dynamic.Interface, name, secretNa
 	case have.GetLabels()[Label] != roleAuthentication:
 		return false, &SecretError{Secret: where, Key: "spec", Rule: "must be that of Authentication, or have the label " + Label + ": " + roleAuthentication, Err: ErrForeign}
 	}
-	// Its list is one field to the server. Force takes it back from whoever has edited it.
+	// The list in the object is a single field for the API server. Force takes it over from another manager that has edited
+	// it.
 	if _, err := c.Resource(authentications()).Apply(ctx, name, want, metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
 		return false, fmt.Errorf("cannot apply %s: %w", where, err)
 	}

@@ -15,12 +15,12 @@ const (
 	folderMode = 0o700
 )
 
-// Files is a Source: a folder with the files that Keys names, as WriteFiles writes them or as a mounted Secret has them.
-// They are looked at at every handshake, and read again when a modification time, a size or a mode has changed. The zero
-// value but for Dir is ready; do not copy it after use.
+// Files is a Source that reads a folder with the files that Keys names, for example those of WriteFiles or of a mounted
+// Secret. It checks the files at every handshake, and reads them again when a modification time, a size or a mode has
+// changed. Only Dir must be set. Do not copy a Files after use.
 //
-// The private key must not be readable for others than its owner: mode 0600 or stricter. A mounted Secret needs
-// defaultMode 0400, and no fsGroup, which would let the group read.
+// Only the owner may be able to read the private key: it must have mode 0600 or stricter. A mounted Secret needs defaultMode
+// 0400 and no fsGroup, which would let the group read it.
 type Files struct {
 	Dir  string
 	Keys Keys
@@ -29,8 +29,8 @@ type Files struct {
 	last Served
 }
 
-// Load returns what is in the folder. A file that is not there is an ErrMissing. Files that change while they are read
-// may not fit together: then the next Load reads them again.
+// Load returns the content of the folder. A missing file is an ErrMissing. Files that change while they are read may not fit
+// together: then the next Load reads them again.
 func (f *Files) Load() (Served, error) {
 	keys := f.Keys.orDefault()
 	version, err := f.look(keys)
@@ -52,7 +52,7 @@ func (f *Files) Load() (Served, error) {
 	return s, nil
 }
 
-// String returns the folder, and nothing of what is in it.
+// String returns the name of the folder, and nothing of its content.
 func (f *Files) String() string { return f.where() }
 
 // GoString returns String, for %#v.
@@ -67,7 +67,7 @@ func fileFault(where, name string, err error) error {
 	return &SecretError{Secret: where, Key: name, Rule: "must be readable", Err: err}
 }
 
-// look returns a text that changes with the files.
+// look returns a text that changes whenever the files change.
 func (f *Files) look(keys Keys) (string, error) {
 	var b strings.Builder
 	for _, name := range []string{keys.CA, keys.Cert, keys.Key} {
@@ -92,7 +92,7 @@ func checkMode(where, name string, i fs.FileInfo) error {
 	return &SecretError{Secret: where, Key: name, Rule: fmt.Sprintf("has mode %04o, must have 0600 or stricter", i.Mode().Perm())}
 }
 
-// A file is a part of what WriteFiles writes, under its name.
+// A file is a part of the material, with the name of its file.
 type file struct {
 	name string
 	part *[]byte
@@ -104,11 +104,11 @@ func filesOf(m *Material) []file {
 	}
 }
 
-// WriteFiles writes m as ca.crt, tls.crt, tls.key, server.crt and server.key into a folder for its owner alone (mode
-// 0700), each for its owner alone (0600). It makes the folder, and refuses one that others can enter. Each file is
-// replaced as a whole; a server that reads between two of them keeps what it has and reads again.
+// WriteFiles writes m as ca.crt, tls.crt, tls.key, server.crt and server.key into a folder. Only the owner can access the
+// folder (mode 0700) and the files (0600). WriteFiles creates the folder, and refuses an existing one that others can access.
+// It replaces each file as a whole; a server that reads between two of them keeps what it has and reads again.
 //
-// It is for programs on a laptop. The CA's key is not written: Next with an empty state makes all anew.
+// It is meant for programs on a laptop. It does not write the CA's key: Next with an empty state makes everything anew.
 func WriteFiles(dir string, m Material) error {
 	if _, err := parseMaterial("material", m); err != nil {
 		return err
@@ -134,7 +134,7 @@ func WriteFiles(dir string, m Material) error {
 	return nil
 }
 
-// replaceFile writes a temporary file beside, which is made with mode 0600, and renames it.
+// replaceFile writes a temporary file with mode 0600 in the same folder, and renames it.
 func replaceFile(path string, data []byte) (err error) {
 	t, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -158,7 +158,7 @@ func replaceFile(path string, data []byte) (err error) {
 	return os.Rename(t.Name(), path)
 }
 
-// ReadFiles reads what WriteFiles wrote, for a client. Private keys must have mode 0600 or stricter.
+// ReadFiles reads the files of WriteFiles, for a client. Private keys must have mode 0600 or stricter.
 func ReadFiles(dir string) (Material, error) {
 	var m Material
 	where := "folder " + dir

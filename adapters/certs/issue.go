@@ -18,7 +18,7 @@ const (
 	keyBlock  = "PRIVATE KEY"
 )
 
-// An identity is a Pair, parsed. The key may be missing, the certificate is there.
+// An identity is a parsed Pair. It always has a certificate; the key may be missing.
 type identity struct {
 	pair Pair
 	cert *x509.Certificate
@@ -65,7 +65,7 @@ func (m issuer) server(ca *identity) (*identity, error) {
 	})
 }
 
-// leaf does not outlive its CA.
+// leaf makes a leaf certificate, which does not outlive its CA.
 func (m issuer) leaf(ca *identity, t *x509.Certificate) (*identity, error) {
 	var err error
 	if t.SerialNumber, err = m.serial(); err != nil {
@@ -77,7 +77,7 @@ func (m issuer) leaf(ca *identity, t *x509.Certificate) (*identity, error) {
 	return m.make(t, ca)
 }
 
-// make signs t by ca, or by itself if ca is nil.
+// make makes a key pair and a certificate from the template t, signed by ca, or by itself if ca is nil.
 func (m issuer) make(t *x509.Certificate, ca *identity) (*identity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), m.entropy)
 	if err != nil {

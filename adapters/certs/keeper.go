@@ -20,52 +20,51 @@ import (
 )
 
 const (
-	// DefaultSecret is the Secret that KEDA and the server read.
+	// DefaultSecret is the default name of the Secret that KEDA and the server read.
 	DefaultSecret = "keda-kaito-scaler-certs"
 
-	resync    = time.Hour   // the longest that Ensure lets its caller wait
-	retry     = time.Minute // what Ensure lets its caller wait after an error
-	roundTime = time.Minute // what a round of Ensure may take
-	conflicts = 3           // how often Ensure begins again
+	resync    = time.Hour   // the longest time until Ensure should be called again
+	retry     = time.Minute // the time until Ensure should be called again after an error
+	roundTime = time.Minute // time limit of a round of Ensure
+	conflicts = 3           // how often Ensure begins again after a conflict
 )
 
-// KeeperConfig says which Secrets are kept and how. Client, Namespace and Rules must be set; every other zero field
-// means its default.
+// KeeperConfig is the configuration of a Keeper. Client, Namespace and Rules must be set; every other zero field means its
+// default.
 type KeeperConfig struct {
-	Client corev1client.SecretsGetter // as in clientset.CoreV1()
+	Client corev1client.SecretsGetter // for example clientset.CoreV1()
 	Rules  Rules
-	// Namespace is that of the Secret that KEDA reads: KEDA's own, for a ClusterTriggerAuthentication.
+	// Namespace is the namespace of the Secret that KEDA reads. For a ClusterTriggerAuthentication it is KEDA's own.
 	Namespace string
-	// Name is that of the Secret that KEDA and the server read, DefaultSecret by default.
+	// Name is the name of the Secret that KEDA and the server read, DefaultSecret by default.
 	Name string
-	// CANamespace is that of the Secret with the CA's private key, Namespace by default. Nobody but this program has to
-	// read it.
+	// CANamespace is the namespace of the Secret with the CA's private key, Namespace by default. Only this program needs to
+	// read that Secret.
 	CANamespace string
-	// CAName is that of the Secret with the CA's private key, by default Name with "-ca" at its end, in place of
-	// "-certs" if Name has that.
+	// CAName is the name of the Secret with the CA's private key. The default is Name with the suffix "-ca", which replaces a
+	// suffix "-certs".
 	CAName string
-	// OnAction is told what was done, once it is stored; nil means nobody. It must not block.
+	// OnAction is called for each action once it is stored; nil means no call. It must not block.
 	OnAction func(Action)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Time asks another clock, as that of the API server. It is asked before anything is made or dropped: where Now differs
-	// from it by more than 5 min (a twentieth of LeafLife if that is less) nothing is done, and Ensure's error is an
-	// ErrClock. Nil means that Now is believed.
+	// Time reads a second clock, for example that of the API server. It is called before anything is made or dropped. If Now
+	// differs from it by more than 5 min (or a twentieth of LeafLife if that is less), nothing is done, and Ensure's error is
+	// an ErrClock. Nil means that Now is trusted.
 	Time func(context.Context) (time.Time, error)
-	// Entropy is where serial numbers, keys and signatures come from; nil means crypto/rand. Go 1.26 takes no notice of
-	// it for keys and signatures.
+	// Entropy is the source of randomness for serial numbers, keys and signatures; nil means crypto/rand. Go 1.26 ignores it
+	// for keys and signatures.
 	Entropy io.Reader
 }
 
-// A Keeper keeps the certificates in two Secrets: makes them, renews them and rotates the CA. It has no state of its
-// own: whatever it knows is in the Secrets. It is safe for concurrent use, and two of them do no harm to each other;
-// leader election spares the conflicts.
+// A Keeper maintains the certificates in two Secrets: it makes and renews them, and rotates the CA. Its whole state is in the
+// Secrets. It is safe for concurrent use. Two Keepers cannot undo each other's work; leader election avoids their conflicts.
 type Keeper struct {
 	KeeperConfig
 	material, authority codec
 }
 
-// NewKeeper returns a Keeper, or every rule that the configuration breaks.
+// NewKeeper returns a Keeper, or an error with every rule that the configuration breaks.
 func NewKeeper(c KeeperConfig) (*Keeper, error) {
 	c.Name = cmp.Or(c.Name, DefaultSecret)
 	c.CAName = cmp.Or(c.CAName, strings.TrimSuffix(c.Name, "-certs")+"-ca")
@@ -94,12 +93,12 @@ func NewKeeper(c KeeperConfig) (*Keeper, error) {
 	}, nil
 }
 
-// Ensure makes the Secrets what they have to be now, and returns when to call it again: when something is due, an hour
-// from now at the latest, a minute from now after an error. It may be called at any time, as when one of the Secrets has
-// changed, and writes nothing unless something is due.
+// Ensure brings the Secrets up to date, and returns when to call it again: when the next action is due, but at most an hour
+// from now, or a minute from now after an error. It may be called at any time, for example when one of the Secrets has
+// changed. It writes nothing unless an action is due.
 //
-// What somebody else has written meanwhile is read again, up to three times. A Secret with content that is not ours, or
-// that is damaged, is left alone, and so is the other: the error is a *SecretError.
+// After a conflict with another writer Ensure reads the Secrets again, up to three times. If a Secret is damaged, or has
+// content that a Keeper has not written, Ensure changes neither Secret, and the error is a *SecretError.
 func (k *Keeper) Ensure(ctx context.Context) (time.Time, error) {
 	var err error
 	for range 1 + conflicts {
@@ -114,8 +113,8 @@ func (k *Keeper) Ensure(ctx context.Context) (time.Time, error) {
 	return k.Now().Add(retry), err
 }
 
-// round reads the material before the authority, and writes it after. So whoever gets to replace a material knew an
-// authority that is not older than the one which that was made of.
+// round reads the material before the authority, and writes it after the authority. So a keeper that succeeds in replacing a
+// material has read an authority that is not older than the one from which that material was made.
 func (k *Keeper) round(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
@@ -165,7 +164,7 @@ func (k *Keeper) round(ctx context.Context) (time.Time, error) {
 	return earlier(step.Next, now.Add(resync)), nil
 }
 
-// named says by which Secret an error of Next is meant.
+// named puts the name of the Secret into an error of Next.
 func (k *Keeper) named(err error) error {
 	var part *SecretError
 	if !errors.As(err, &part) {
@@ -179,8 +178,8 @@ func (k *Keeper) named(err error) error {
 	return &named
 }
 
-// check compares the clock with another: certificates made by a clock that is ahead are of no use to anybody, and what it
-// takes for expired is not.
+// check compares the clock with the second clock. With a clock that is ahead, nobody would accept the certificates made, and
+// valid certificates would be treated as expired.
 func (k *Keeper) check(ctx context.Context) error {
 	if k.Time == nil {
 		return nil
@@ -208,7 +207,7 @@ func (k *Keeper) get(ctx context.Context, namespace, name string) (*corev1.Secre
 	return s, nil
 }
 
-// write replaces old by what put makes of it, unless that is the same.
+// write replaces old with the result of put, unless nothing has changed.
 func (k *Keeper) write(ctx context.Context, namespace, name string, old *corev1.Secret, put func(*corev1.Secret) error) error {
 	doing := "update"
 	s := old.DeepCopy()
@@ -232,9 +231,9 @@ func (k *Keeper) write(ctx context.Context, namespace, name string, old *corev1.
 	return nil
 }
 
-// RotateCA asks for a rotation of the CA, as the annotation RotateAnnotation on its Secret does; request is a text that
-// was not used before, such as the date. The next Ensure begins it; during the phase Switch it waits for the phase to
-// end. There must be a CA.
+// RotateCA requests a rotation of the CA: it sets the annotation RotateAnnotation on the Secret of the CA. request must be a
+// text that was not used before, such as the date. The next Ensure begins the rotation; during the phase Switch it waits for
+// the end of the phase. There must be a CA.
 func (k *Keeper) RotateCA(ctx context.Context, request string) error {
 	var e scaling.FieldErrors
 	e.Check(request != "", "request", request, "must not be empty")

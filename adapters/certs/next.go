@@ -10,38 +10,38 @@ import (
 	"time"
 )
 
-// Where something of a State is, for errors.
+// The names of the parts of a State in errors.
 const (
 	whereAuthority = "authority"
 	whereMaterial  = "material"
 )
 
-// A Step is what Next came to.
+// A Step is the result of Next.
 type Step struct {
 	State   State
-	Actions []Action  // in their order; none if State is what it was
-	Next    time.Time // when something is due again; not before now
+	Actions []Action  // in their order; none if State is unchanged
+	Next    time.Time // when the next action is due; not before now
 }
 
-// Next returns the state that follows. It does no I/O but reading entropy, for keys and serial numbers, and keeps
-// nothing; where nothing is due the state is returned as it was. Store Authority first and Material after it, and see
-// the package's description for what a crash between the two comes to.
+// Next returns the next state. It does no I/O except reading entropy, for keys and serial numbers, and keeps no state. If
+// nothing is due it returns the state unchanged. Store Authority first and Material after it; the package comment says what
+// happens after a crash between the two.
 //
-// request is a text that a person sets to have the CA rotated: one that is not empty and not the last one that was met
-// begins a rotation in PhaseSteady, counts as met in PhasePublish and has to wait in PhaseSwitch.
+// request is a text with which a person requests a rotation of the CA. A request that is not empty and differs from the last
+// one that was met begins a rotation in PhaseSteady, counts as met in PhasePublish, and has to wait in PhaseSwitch.
 //
-// A clock that is behind causes nothing: what is not valid yet was made by a clock that was right, or ahead of this one,
-// and is not replaced.
+// A clock that is behind causes no changes: a certificate that is not valid yet was made by a clock that was right, or ahead
+// of this one, and is not replaced.
 //
-// An error is about the rules, or a *SecretError about a part of the state that cannot be used, or cannot be yet. Then
-// nothing was done.
+// An error is either about the rules or a *SecretError about a part of the state that cannot be used, or cannot be used yet.
+// Then nothing was done.
 func Next(r Rules, s State, request string, now time.Time, entropy io.Reader) (Step, error) {
 	if err := r.Validate(); err != nil {
 		return Step{}, err
 	}
 	r = r.orDefault()
 	exact := now
-	now = now.UTC().Truncate(time.Second) // the grain of certificates
+	now = now.UTC().Truncate(time.Second) // the resolution of times in certificates
 	t := turn{issuer: issuer{rules: r, now: now, entropy: entropy}, request: request}
 	var err error
 	if t.a, err = parseAuthority(whereAuthority, s.Authority); err != nil {
@@ -71,7 +71,7 @@ func (t *turn) did(code Code, format string, args ...any) {
 	t.actions = append(t.actions, Action{Code: code, Reason: fmt.Sprintf(format, args...)})
 }
 
-// clock refuses to go on where something is not valid yet.
+// clock returns an error if a certificate is not valid yet.
 func (t *turn) clock() error {
 	for _, c := range []struct {
 		what        *identity
@@ -92,7 +92,7 @@ func (t *turn) clock() error {
 	return nil
 }
 
-// found makes a first CA, or a next one for certificates whose CA was lost.
+// found makes the first CA, or a next CA if the CA of the existing certificates was lost.
 func (t *turn) found() error {
 	if t.a.ca != nil {
 		return nil
@@ -113,7 +113,7 @@ func (t *turn) found() error {
 	return nil
 }
 
-// adoptable returns the CA behind certificates that are in use.
+// adoptable returns the CA that signed the certificates in use, or nil.
 func (t *turn) adoptable() *x509.Certificate {
 	if t.m.client == nil || !t.valid(t.m.client.cert) || !t.valid(t.m.server.cert) {
 		return nil
@@ -127,7 +127,8 @@ func (t *turn) adoptable() *x509.Certificate {
 	return t.m.bundle[i]
 }
 
-// replace replaces what has expired. An old CA that has expired leaves with the Switch.
+// replace replaces a CA that has expired: the next CA in PhasePublish, else the one that signs. change handles the expiry of
+// the CA that signs in PhasePublish.
 func (t *turn) replace() error {
 	which := &t.a.ca
 	if t.a.Phase == PhasePublish {
@@ -151,12 +152,12 @@ func (t *turn) replace() error {
 	return nil
 }
 
-// drop ends PhaseSwitch.
+// drop ends PhaseSwitch when that is due.
 func (t *turn) drop() error {
 	if t.a.Phase != PhaseSwitch {
 		return nil
 	}
-	t.a.OldUntil = later(t.a.OldUntil, t.signedUntil(t.a.old)) // a second writer may have let the old CA sign once more
+	t.a.OldUntil = later(t.a.OldUntil, t.signedUntil(t.a.old)) // a second writer may have signed with the old CA once more
 	if at := t.dropAt(); !t.now.Before(at) {
 		t.did(DropCA, "nothing that it signed is in use since %s", stamp(at))
 		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSteady, nil, nil, time.Time{}
@@ -172,7 +173,7 @@ func (t *turn) dropAt() time.Time {
 	return at.Add(t.rules.slack())
 }
 
-// change ends PhasePublish.
+// change ends PhasePublish when that is due.
 func (t *turn) change() error {
 	if t.a.Phase != PhasePublish {
 		return nil
@@ -197,7 +198,8 @@ func (t *turn) change() error {
 	return nil
 }
 
-// switchAt is early where the old CA, or what it signed and cannot sign again, would expire before.
+// switchAt returns when PhasePublish ends: after Overlap, or earlier if the old CA would expire before, or if its key is lost
+// and the certificates that it signed would expire before.
 func (t *turn) switchAt() time.Time {
 	end := t.a.ca.cert.NotAfter
 	if t.a.ca.key == nil {
@@ -206,7 +208,7 @@ func (t *turn) switchAt() time.Time {
 	return earlier(t.m.Since.Add(t.rules.Overlap+t.rules.slack()), end.Add(-t.rules.slack()))
 }
 
-// begin begins PhasePublish.
+// begin begins PhasePublish when that is due.
 func (t *turn) begin() error {
 	asked := t.request != "" && t.request != t.a.Request
 	if t.a.Phase == PhasePublish && asked {
@@ -230,7 +232,7 @@ func (t *turn) begin() error {
 	return nil
 }
 
-// certify makes the material what the authority wants it to be.
+// certify updates the material to match the authority.
 func (t *turn) certify() error {
 	moved := t.m.Since.IsZero() || t.m.Since.After(t.now)
 	if bundle := t.bundle(); !bytes.Equal(bundle, t.m.Bundle) {
@@ -264,7 +266,7 @@ func (t *turn) certify() error {
 	return nil
 }
 
-// why says why a certificate has to be made anew, or nothing.
+// why returns why a certificate must be replaced, or "" if it need not be.
 func (t *turn) why(leaf *identity, usage x509.ExtKeyUsage) string {
 	switch {
 	case leaf == nil:
@@ -287,7 +289,7 @@ func (t *turn) named(c *x509.Certificate) bool {
 	return slices.Equal(c.DNSNames, t.rules.DNSNames) && slices.EqualFunc(c.IPAddresses, t.rules.IPs, net.IP.Equal)
 }
 
-// bundle is what ca.crt has to be.
+// bundle returns the required content of ca.crt.
 func (t *turn) bundle() []byte {
 	var b bytes.Buffer
 	b.Write(t.a.ca.pair.Cert)
@@ -298,13 +300,13 @@ func (t *turn) bundle() []byte {
 	return b.Bytes()
 }
 
-// published says whether the material is what the authority wants, so that its Since counts.
+// published reports whether the material matches the authority, so that its Since counts.
 func (t *turn) published() bool {
 	return t.m.client != nil && bytes.Equal(t.m.Bundle, t.bundle()) &&
 		signed(t.m.client.cert, t.a.ca.cert) && signed(t.m.server.cert, t.a.ca.cert)
 }
 
-// next is a whole second, as now is in the turn that does what is due.
+// next returns when the next action is due, as a whole second, because now is a whole second in the turn that does it.
 func (t *turn) next() time.Time {
 	var at time.Time
 	switch t.a.Phase {
@@ -332,7 +334,7 @@ func (t *turn) state() State {
 	return s
 }
 
-// signedUntil is when the last certificate in use that ca signed expires; zero if there is none.
+// signedUntil returns when the last certificate in use that ca signed expires, or zero if there is none.
 func (t *turn) signedUntil(ca *x509.Certificate) time.Time {
 	var until time.Time
 	for _, leaf := range []*identity{t.m.client, t.m.server} {
@@ -355,12 +357,12 @@ func (t *turn) valid(c *x509.Certificate) bool {
 	return !t.now.Before(c.NotBefore) && !t.now.After(c.NotAfter)
 }
 
-// renewAt is when two thirds of a certificate's life are over.
+// renewAt returns when two thirds of a certificate's life are over.
 func renewAt(c *x509.Certificate) time.Time {
 	return c.NotAfter.Add(-c.NotAfter.Sub(c.NotBefore) / 3)
 }
 
-// signed says whether ca signed leaf. The key's name, which is compared first, is the cheap part.
+// signed reports whether ca signed leaf. It compares the key IDs first, because that is cheap.
 func signed(leaf, ca *x509.Certificate) bool {
 	return bytes.Equal(leaf.AuthorityKeyId, ca.SubjectKeyId) && leaf.CheckSignatureFrom(ca) == nil
 }

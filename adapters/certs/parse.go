@@ -8,7 +8,7 @@ import (
 	"errors"
 )
 
-// Rules that content can break. They are fixed texts: no value gets into an error.
+// The rules for content. They are fixed texts, so that no value gets into an error.
 const (
 	mustNotBeEmpty = "must not be empty"
 	mustBeCert     = "must be one certificate in PEM"
@@ -20,7 +20,7 @@ const (
 
 var errRule = errors.New("does not parse")
 
-// parseCerts returns every certificate of a text in PEM. Text around the blocks is a comment.
+// parseCerts returns all certificates of a text in PEM. Text around the blocks is ignored.
 func parseCerts(data []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	for {
@@ -43,7 +43,7 @@ func parseCerts(data []byte) ([]*x509.Certificate, error) {
 	return certs, nil
 }
 
-// A parser reads the parts of one Secret. The first fault stays.
+// A parser parses the parts of one Secret. It keeps the first error.
 type parser struct {
 	where string
 	err   *SecretError
@@ -124,7 +124,7 @@ func (p *parser) absent(key string, data []byte) {
 	}
 }
 
-// A parsed authority. Its ca is nil if there is none.
+// An authority is a parsed Authority. Its ca is nil if there is none.
 type authority struct {
 	Authority
 	ca, next *identity
@@ -159,7 +159,7 @@ func parseAuthority(where string, a Authority) (authority, error) {
 	return out, p.fail()
 }
 
-// Parsed material. Its pairs are nil if there is none.
+// A material is a parsed Material. Its pairs are nil if there is none.
 type material struct {
 	Material
 	bundle         []*x509.Certificate

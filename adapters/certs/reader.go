@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// ReaderConfig says what a server reads. Source must be set.
+// ReaderConfig is the configuration of a Reader. Source must be set.
 type ReaderConfig struct {
 	Source Source
-	// OnError is told of material that cannot be used, once a version, and of every handshake that failed for want of
-	// any; nil means nobody. It must not block.
+	// OnError is called once for each version of the material that cannot be used, and for every handshake that failed because
+	// there is no usable material; nil means no call. It must not block.
 	OnError func(error)
-	// Now is the clock by which clients' certificates are judged; nil means time.Now.
+	// Now is the clock for checking clients' certificates; nil means time.Now.
 	Now func() time.Time
 }
 
-// A Reader has the server's side of TLS: at every handshake it takes the certificates that its source has then. Material
-// that cannot be used is reported, and what was in force before stays. It is safe for concurrent use.
+// A Reader is the server's side of TLS: at every handshake it uses the current certificates of its source. It reports
+// material that cannot be used, and continues with the last good version. It is safe for concurrent use.
 type Reader struct {
 	ReaderConfig
 	last atomic.Pointer[loaded]
 	mu   sync.Mutex // held while parsing
 }
 
-// A loaded is what came of a version. The configuration, of that version or the last good one before, is nil if there
-// never was a good one.
+// A loaded is the result of loading a version. Its configuration is that of the version or, if the version is not good, of
+// the last good one; nil if there never was a good one.
 type loaded struct {
 	where, version string
 	config         *tls.Config
 	expires        time.Time
-	err            error // why this version is not in force
+	err            error // why this version is not used
 }
 
 // NewReader returns a Reader. It reads nothing yet.
@@ -44,24 +44,22 @@ func NewReader(c ReaderConfig) *Reader {
 	return &Reader{ReaderConfig: c}
 }
 
-// TLS returns the configuration of a server that reads source at every handshake: NewReader(...).TLS() without the
-// reports.
+// TLS returns the configuration of a server that reads source at every handshake. It is NewReader(...).TLS() without OnError.
 func TLS(source Source) *tls.Config {
 	return NewReader(ReaderConfig{Source: source}).TLS()
 }
 
 // TLS returns the configuration of a server, for credentials.NewTLS or tls.NewListener:
 //
-//   - the server's certificate and the CAs of clients are those of the moment, both of the same version;
-//   - a client has to have a certificate, for clients, of such a CA;
+//   - the server's certificate and the CAs of clients are the current ones, both of the same version;
+//   - a client must have a client certificate of such a CA;
 //   - TLS 1.3, or 1.2 with ECDHE and an AEAD;
-//   - HTTP/2, as gRPC wants it;
-//   - no session is resumed: it would outlive a CA that is trusted no more.
+//   - HTTP/2, as gRPC requires;
+//   - sessions are not resumed: they would outlive a CA that is no longer trusted.
 //
-// Connections that stand are not touched; a server that wants them judged again limits their age.
+// Existing connections are not affected; a server can limit their age so that certificates are checked again.
 //
-// Where there is no certificate yet, or none that can be used, the handshake fails: the server sees why, the client an
-// internal error.
+// If there is no usable certificate yet, the handshake fails: the server sees the reason, the client an internal error.
 func (r *Reader) TLS() *tls.Config {
 	c := r.strict()
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -75,8 +73,8 @@ func (r *Reader) TLS() *tls.Config {
 	return c
 }
 
-// strict is what holds for all material. A configuration that GetConfigForClient returns replaces the outer one, and
-// inherits nothing: both have all of it.
+// strict returns the settings that hold for all material. A configuration that GetConfigForClient returns replaces the outer
+// one and inherits nothing from it, so both have all of these settings.
 func (r *Reader) strict() *tls.Config {
 	return &tls.Config{
 		Time:                   r.Now,
@@ -84,7 +82,7 @@ func (r *Reader) strict() *tls.Config {
 		MinVersion:             tls.VersionTLS12,
 		NextProtos:             []string{"h2"},
 		SessionTicketsDisabled: true,
-		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are not a matter of choice
+		CipherSuites: []uint16{ // for TLS 1.2; those of 1.3 cannot be chosen
 			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 			tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
@@ -95,7 +93,7 @@ func (r *Reader) strict() *tls.Config {
 	}
 }
 
-// Err reads the source and returns why what it has now is not in force, or nil. A readiness check may ask it.
+// Err reads the source and returns why its current material is not used, or nil. It is suited for a readiness check.
 func (r *Reader) Err() error {
 	return r.load().err
 }
@@ -105,7 +103,7 @@ func (r *Reader) Expires() time.Time {
 	return r.load().expires
 }
 
-// load reads the source; it parses only what it has not seen.
+// load reads the source, and parses a version only once.
 func (r *Reader) load() *loaded {
 	s, err := r.Source.Load()
 	if err != nil {
@@ -135,12 +133,12 @@ func (l *loaded) is(s Served) bool {
 	return l != nil && l.version != "" && l.version == s.Version && l.where == s.Where
 }
 
-// failed is for a source that gives nothing: what was in force stays. The error is reported when it is new.
+// failed handles an error of the source: the last good configuration stays in use. It reports the error only if it is new.
 func (r *Reader) failed(err error) *loaded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.last.Load()
-	fresh := &loaded{err: err} // of no version: the next that comes is parsed
+	fresh := &loaded{err: err} // without a version, so that the next one is parsed
 	if l != nil {
 		if l.err != nil && l.err.Error() == err.Error() {
 			return l
@@ -202,7 +200,7 @@ func poolOf(cas []*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// serves says whether clients could take c for a server's certificate.
+// serves reports whether clients could accept c as a server's certificate.
 func serves(c *x509.Certificate) bool {
 	if len(c.DNSNames)+len(c.IPAddresses) == 0 {
 		return false
@@ -211,8 +209,8 @@ func serves(c *x509.Certificate) bool {
 		len(c.ExtKeyUsage)+len(c.UnknownExtKeyUsage) == 0
 }
 
-// ClientTLS returns the configuration of a client of a server called serverName, of what there is now: KEDA's side, for
-// programs on a laptop and for tests.
+// ClientTLS returns the configuration of a client for the server serverName, with the certificates of m. It plays KEDA's
+// side, for programs on a laptop and for tests.
 func ClientTLS(m Material, serverName string) (*tls.Config, error) {
 	parsed, err := parseMaterial("material", m)
 	if err != nil {

@@ -17,22 +17,24 @@ const (
 	mostSlack       = 5 * time.Minute
 )
 
-// Rules say what is certified and for how long. DNSNames or IPs must be set; every other zero field means its default.
+// Rules has the names and the lifetimes of the certificates. DNSNames or IPs must be set; every other zero field means its
+// default.
 type Rules struct {
-	// DNSNames are what clients may call the server; KEDA wants the host of scalerAddress among them. See ServiceNames.
+	// DNSNames are the names of the server for clients; for KEDA the host of scalerAddress must be among them. See
+	// ServiceNames.
 	DNSNames []string
-	// IPs are addresses that clients may call the server by.
+	// IPs are the addresses of the server for clients.
 	IPs []net.IP
 	// CALife is how long a CA is valid, 2 years (of 365 days) by default. A new one is made when a third of it is left.
 	CALife time.Duration
 	// LeafLife is how long the certificates of client and server are valid, 90 days by default. They are made anew when
 	// a third of it is left.
 	LeafLife time.Duration
-	// Overlap is the time in which every reader has read ca.crt again, 24 h by default. See the rotation in the
-	// package's description.
+	// Overlap is the time within which every reader reads ca.crt again, 24 h by default. See the rotation in the package
+	// comment.
 	Overlap time.Duration
-	// DropAfter is how long after the new CA began to sign the old one is still trusted. 0, the default, means until the
-	// last certificate that it signed has expired. It must be at least Overlap.
+	// DropAfter is how long the old CA is trusted after the new CA began to sign. 0, the default, means until the last
+	// certificate that the old CA signed has expired. Any other value must be at least Overlap.
 	DropAfter time.Duration
 }
 
@@ -43,12 +45,13 @@ func (r Rules) orDefault() Rules {
 	return r
 }
 
-// slack is by how much clocks may differ and writes take their time: 5 min, or a twentieth of a short LeafLife.
+// slack is the allowance for differences between clocks and for slow writes: 5 min, or a twentieth of LeafLife if that is
+// less.
 func (r Rules) slack() time.Duration {
 	return min(mostSlack, r.LeafLife/20)
 }
 
-// Validate returns every rule that r breaks, each a *scaling.FieldError, or nil.
+// Validate returns an error with every rule that r breaks, each a *scaling.FieldError, or nil.
 func (r Rules) Validate() error {
 	r = r.orDefault()
 	var e scaling.FieldErrors
@@ -70,9 +73,9 @@ func (r Rules) Validate() error {
 	return e.Err()
 }
 
-// ServiceNames returns the names that a Service has in its cluster: service, service.namespace, service.namespace.svc
-// and service.namespace.svc.clusterDomain. An empty clusterDomain means cluster.local. The first is good only within
-// the namespace, but a client there may use it.
+// ServiceNames returns the names that a Service has in its cluster: service, service.namespace, service.namespace.svc and
+// service.namespace.svc.clusterDomain. An empty clusterDomain means cluster.local. The first name works only within the
+// namespace, but a client there may use it.
 func ServiceNames(service, namespace, clusterDomain string) []string {
 	full := service + "." + namespace
 	return []string{service, full, full + ".svc", full + ".svc." + cmp.Or(clusterDomain, "cluster.local")}

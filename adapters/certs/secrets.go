@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Keys of the Secrets' data.
+// The keys of the Secrets' data.
 const (
 	keyCA         = "ca.crt"
 	keyTLSCert    = corev1.TLSCertKey
@@ -25,22 +25,22 @@ const (
 )
 
 const (
-	// Label is on every Secret that a Keeper keeps; its value tells what the Secret is. What lacks it and is not empty
-	// is left alone.
+	// Label is on every Secret that a Keeper maintains; its value is the role of the Secret. A Secret without it that is not
+	// empty is not changed.
 	Label         = "autoscaling.inferscale.io/certs"
 	roleAuthority = "authority"
 	roleMaterial  = "material"
-	// RotateAnnotation on the Secret of the CA asks for a rotation: set it to a text that it has not had before, such as
-	// the date.
+	// RotateAnnotation on the Secret of the CA requests a rotation: set it to a text that it has not had before, such as the
+	// date.
 	RotateAnnotation = "autoscaling.inferscale.io/rotate-ca"
-	// SinceAnnotation on the Secret that clients read is since when ca.crt and the CA that signs are as they are. The
-	// rotation counts from it; without it, it counts anew.
+	// SinceAnnotation on the Secret that clients read is the time since which ca.crt and the CA that signs have not changed.
+	// The rotation counts from this time; if the annotation is missing, the rotation counts from now.
 	SinceAnnotation = "autoscaling.inferscale.io/trusted-since"
 
 	stateVersion = 1
 )
 
-// memory is what the rotation has to remember, under keyState.
+// memory is the state of the rotation, stored under keyState.
 type memory struct {
 	Version  int        `json:"version"`
 	Phase    Phase      `json:"phase"`
@@ -54,7 +54,7 @@ type codec struct {
 	role  string
 }
 
-// owned says whether a Secret has content of ours. An error is one that has content of somebody else.
+// owned reports whether a Secret has content that a Keeper has written. It returns an error if the Secret has other content.
 func (c codec) owned(s *corev1.Secret) (bool, error) {
 	foreign := func(key, rule string) error {
 		return &SecretError{Secret: c.where, Key: key, Rule: rule, Err: ErrForeign}
@@ -80,7 +80,7 @@ func (c codec) owned(s *corev1.Secret) (bool, error) {
 	return false, nil
 }
 
-// authority reads the CA; an absent or empty Secret is none.
+// authority reads the CA. A missing or empty Secret has none.
 func (c codec) authority(s *corev1.Secret) (Authority, error) {
 	if s == nil {
 		return Authority{}, nil
@@ -136,7 +136,7 @@ func (c codec) putAuthority(s *corev1.Secret, a Authority) error {
 	return nil
 }
 
-// material reads what client and server have; an absent or empty Secret is none.
+// material reads the certificates of client and server. A missing or empty Secret has none.
 func (c codec) material(s *corev1.Secret) (Material, error) {
 	if s == nil {
 		return Material{}, nil
@@ -160,7 +160,7 @@ func (c codec) material(s *corev1.Secret) (Material, error) {
 	return m, err
 }
 
-// putMaterial writes what client and server have into s.
+// putMaterial writes the certificates of client and server into s.
 func (c codec) putMaterial(s *corev1.Secret, m Material) {
 	c.put(s, map[string][]byte{
 		keyCA: m.Bundle, keyTLSCert: m.Client.Cert, keyTLSKey: m.Client.Key,
@@ -169,7 +169,7 @@ func (c codec) putMaterial(s *corev1.Secret, m Material) {
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, SinceAnnotation, stamp(m.Since))
 }
 
-// put sets keys, and removes those without a value but for the two that the type wants.
+// put sets keys, and removes those without a value, except for the two that the Secret's type requires.
 func (c codec) put(s *corev1.Secret, data map[string][]byte) {
 	if s.Labels == nil {
 		s.Labels = map[string]string{}

@@ -8,28 +8,28 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// Served is what a server needs, in PEM.
+// Served has the certificates and the key of a server, in PEM.
 type Served struct {
-	// Where it comes from: "Secret namespace/name", "folder certs".
+	// Where is the origin: "Secret namespace/name", "folder certs".
 	Where string
-	// Version differs where anything else differs. What has the version of before is not parsed again; what has none is
-	// parsed at every handshake.
+	// Version differs if anything else differs. Content with the same version as before is not parsed again; content without a
+	// version is parsed at every handshake.
 	Version string
-	// CA has the certificates of every CA whose clients are let in.
+	// CA has the certificates of all CAs whose clients are accepted.
 	CA []byte
-	// Pair is the server's own. Its certificate may be followed by those that lead to the CA.
+	// Pair is the server's own pair. The certificates that lead to the CA may follow its certificate.
 	Pair Pair
-	// Keys are the names of the three, for errors.
+	// Keys are the names of the three parts, for errors.
 	Keys Keys
 }
 
-// A Source gives a server its certificates. Load is called at every handshake, from several goroutines at once, and has
-// to be cheap. What it returns must not be changed afterwards.
+// A Source gives a server its certificates. Load is called at every handshake, by several goroutines at once, and must be
+// cheap. Its result must not be changed afterwards.
 type Source interface {
 	Load() (Served, error)
 }
 
-// Keys are the names, of a Secret's keys or a folder's files, under which a server finds what it needs. A zero field
+// Keys are the names of a Secret's keys, or of a folder's files, from which a server reads its certificates. A zero field
 // means its default. A Secret of cert-manager has tls.crt and tls.key for Cert and Key.
 type Keys struct {
 	CA   string // "ca.crt" by default
@@ -41,17 +41,17 @@ func (k Keys) orDefault() Keys {
 	return Keys{CA: cmp.Or(k.CA, keyCA), Cert: cmp.Or(k.Cert, keyServerCert), Key: cmp.Or(k.Key, keyServerKey)}
 }
 
-// A SecretSource reads a Secret through the cache of an informer. It only reads: the Secret may be kept by a Keeper, by
-// cert-manager or by hand. The informer has to be started and synced by the caller, and is best one of this Secret
-// alone (a field selector on metadata.name).
+// A SecretSource reads a Secret from the cache of an informer. It only reads: the Secret may be maintained by a Keeper, by
+// cert-manager or by hand. The caller must start and sync the informer, which should watch only this Secret (with a field
+// selector on metadata.name).
 type SecretSource struct {
-	Lister    corelisters.SecretNamespaceLister // as in factory.Core().V1().Secrets().Lister().Secrets(namespace)
+	Lister    corelisters.SecretNamespaceLister // for example factory.Core().V1().Secrets().Lister().Secrets(namespace)
 	Namespace string                            // for errors
 	Name      string
 	Keys      Keys
 }
 
-// Load returns what the cache has. A Secret that is not there is an ErrMissing.
+// Load returns the Secret in the cache. A missing Secret is an ErrMissing.
 func (s SecretSource) Load() (Served, error) {
 	where := "Secret " + s.Namespace + "/" + s.Name
 	secret, err := s.Lister.Get(s.Name)

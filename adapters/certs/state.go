@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A Phase is where the rotation of the CA stands.
+// A Phase is a phase of the rotation of the CA.
 type Phase string
 
-// The phases, in their order. What ends each is told in the package's description.
+// The phases, in their order. The package comment says what ends each.
 const (
 	// PhaseSteady means that one CA signs and is trusted. It is the phase of an empty state.
 	PhaseSteady Phase = "Steady"
-	// PhasePublish means that a next CA is trusted, and does not sign yet.
+	// PhasePublish means that a next CA is trusted but does not sign yet.
 	PhasePublish Phase = "Publish"
-	// PhaseSwitch means that the next CA has become the one that signs, and that the old one is still trusted.
+	// PhaseSwitch means that the next CA has become the CA that signs, and that the old CA is still trusted.
 	PhaseSwitch Phase = "Switch"
 )
 
@@ -23,7 +23,7 @@ type Pair struct {
 	Cert, Key []byte
 }
 
-// String tells how many bytes there are, and none of them.
+// String returns the numbers of bytes, and none of the content.
 func (p Pair) String() string {
 	return fmt.Sprintf("{certificate of %d bytes, key of %d}", len(p.Cert), len(p.Key))
 }
@@ -34,14 +34,14 @@ func (p Pair) GoString() string { return p.String() }
 // MarshalJSON writes String: a Pair is stored in Secrets only.
 func (p Pair) MarshalJSON() ([]byte, error) { return []byte(`"` + p.String() + `"`), nil }
 
-// An Authority is the CA and what its rotation remembers. Its zero value is that of a first start.
+// An Authority is the CA and the state of its rotation. The zero value is that of a first start.
 type Authority struct {
 	Phase Phase
-	// CA is the one that signs. Its key is missing in PhasePublish if its Secret was lost: then it signs nothing more.
+	// CA is the CA that signs. Its key is missing in PhasePublish if its Secret was lost: then it signs nothing more.
 	CA Pair
-	// Next is, in PhasePublish, the one that will sign.
+	// Next is, in PhasePublish, the CA that will sign.
 	Next Pair
-	// Old is, in PhaseSwitch, the certificate of the one that signed. Its key is gone.
+	// Old is, in PhaseSwitch, the certificate of the CA that signed before. Its key is deleted.
 	Old []byte
 	// OldUntil is, in PhaseSwitch, when the last certificate signed by Old expires.
 	OldUntil time.Time
@@ -53,13 +53,13 @@ func (a Authority) empty() bool {
 	return a.Phase == "" && len(a.CA.Cert)+len(a.CA.Key)+len(a.Next.Cert)+len(a.Next.Key)+len(a.Old) == 0
 }
 
-// Material is what client and server read. Its zero value is none.
+// Material has the certificates and keys that client and server read. The zero value has none.
 type Material struct {
 	Bundle []byte // every trusted CA's certificate, in PEM
 	Client Pair
 	Server Pair
-	// Since is since when Bundle and the CA behind the pairs are as they are. A time after now, like none, counts as
-	// now.
+	// Since is the time since which Bundle and the CA that signed the pairs have not changed. A zero time, or one after now,
+	// counts as now.
 	Since time.Time
 }
 
@@ -67,13 +67,13 @@ func (m Material) empty() bool {
 	return len(m.Bundle)+len(m.Client.Cert)+len(m.Client.Key)+len(m.Server.Cert)+len(m.Server.Key) == 0
 }
 
-// A State is all that there is to remember. It is plain data; its zero value is a fresh start.
+// A State is the whole state of the certificates. It is plain data; its zero value is a fresh start.
 type State struct {
 	Authority Authority
 	Material  Material
 }
 
-// A Code says what was done.
+// A Code is a kind of action.
 type Code string
 
 // The codes of actions.
@@ -89,7 +89,7 @@ const (
 	IssueServer Code = "IssueServer" // the server has a new certificate
 )
 
-// An Action is something that Next did, with its reason.
+// An Action is an action of Next, with its reason.
 type Action struct {
 	Code   Code
 	Reason string // "a third of its life is left: expires 2027-01-01T00:00:00Z"
