@@ -44,30 +44,31 @@ type StaticScaler struct {
 	Replicas int32 `json:"replicas"`
 }
 
-// A Composite is a Scaler that can have further ones in it. Documents have it where an LLMAutoScaler has a Scaler, as a
-// CustomResourceDefinition cannot say what holds itself.
+// A Composite is a Scaler that can contain further scalers. It takes the place of an LLMAutoScaler's Scaler in other
+// documents, because a CustomResourceDefinition cannot describe a recursive type.
 type Composite struct {
 	Scaler `json:",inline"`
 
-	// Highest are scalers of which the one that asks for most wins, together with realtime, proportional, saturation,
-	// capacity and static beside it.
+	// Highest are further scalers. The one that asks for most wins, among these and the realtime, proportional, saturation,
+	// capacity and static scalers of this object.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1000
 	Highest []Member `json:"highest,omitempty"`
 }
 
-// A Member is one of several scalers of which the one that asks for most wins.
+// A Member is one of several scalers; the one that asks for most wins.
 type Member struct {
-	// Name tells it from the others, in states and reasons. If unset it is that of the algorithm with its profile.
+	// Name is its unique name, in states and reasons. If unset it is that of the algorithm with its profile.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// MinReplicas is the fewest replicas that it asks for. It is given only beside maxReplicas, and 1 if unset then.
+	// MinReplicas is the fewest replicas that it asks for. It must be given only together with maxReplicas, and is then 1 if
+	// unset.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
-	// MaxReplicas is the most replicas that it asks for. If unset the bounds are those around it.
+	// MaxReplicas is the most replicas that it asks for. If unset, the bounds of the enclosing object count.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647

@@ -14,7 +14,8 @@ import (
 
 // The condition types.
 const (
-	// ConditionReady says that rounds end in a decision that can be carried out: AbleToScale and ScalingActive are both True.
+	// ConditionReady says that rounds end in a decision that can be carried out: AbleToScale and ScalingActive are True. It is
+	// also True if no decision is possible because the target has no replicas, which its bounds allow.
 	ConditionReady = "Ready"
 	// ConditionAbleToScale says that the target and the state can be read and written.
 	ConditionAbleToScale = "AbleToScale"

@@ -15,12 +15,12 @@ import (
 //	inferscale_decisions_total{verdict,code}           decisions
 //	inferscale_writes_total{result}                    write results of decisions that act
 //	inferscale_write_conflicts_total                   decisions made again because the target had changed
-//	inferscale_readings{metric,bound="lower|upper"}    what is known of a metric; absent where nothing is
+//	inferscale_readings{metric,bound="lower|upper"}    interval of a metric's reading; absent if it is unknown
 //	inferscale_scrape_failures_total{reason}           pages and values that could not be read
 //	inferscale_current_replicas                        spec.replicas on which the decision was made
 //	inferscale_desired_replicas                        count that the last decision asks for
 //	inferscale_ready_replicas                          replicas that are ready
-//	inferscale_min_replicas, inferscale_max_replicas   the bounds, where they are configured
+//	inferscale_min_replicas, inferscale_max_replicas   the bounds, if they are configured
 //	inferscale_last_decision_timestamp_seconds         time of the last decision; time() minus this is its age
 //	inferscale_config_refused                          1 while a configuration is refused and the last good one is in force
 //	inferscale_state_refused                           1 while the stored state cannot be used

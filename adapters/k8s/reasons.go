@@ -16,7 +16,7 @@ const (
 	ReasonHeld               = "Held"
 	ReasonLate               = "Late" // rounds begin more than an interval after they are due
 	ReasonUnknown            = "Unknown"
-	ReasonScalingDisabled    = "ScalingDisabled" // somebody has scaled to 0, where the configuration does not
+	ReasonScalingDisabled    = "ScalingDisabled" // somebody has scaled to 0, which the configuration does not do
 	ReasonNotDecided         = "NotDecided"
 	ReasonScaleRead          = "ScaleRead"
 	ReasonScaleNotRead       = "ScaleNotRead"
@@ -39,8 +39,8 @@ const (
 	ReasonNoMetrics          = "NoMetricsUsed"
 	ReasonNotLimited         = "WithinLimits"
 	ReasonReady              = "Ready"
-	ReasonContended          = "Contended"      // what was written is undone by somebody else again and again
-	ReasonNotContended       = "NoOtherWriter"  // it is so no more
+	ReasonContended          = "Contended"      // another writer reverts the loop's writes again and again
+	ReasonNotContended       = "NoOtherWriter"  // that has ended
 	ReasonAtZero             = "AtZeroReplicas" // no replicas, as the bounds allow: there is no pod to ask
 )
 

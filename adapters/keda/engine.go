@@ -82,7 +82,7 @@ func (c EngineConfig) orDefault() EngineConfig {
 	}
 	if c.After == nil {
 		c.After = func(d time.Duration) (<-chan time.Time, func()) {
-			t := time.NewTimer(d) //nolint:forbidigo // likewise of EngineConfig.After
+			t := time.NewTimer(d) //nolint:forbidigo // the documented default of EngineConfig.After
 			return t.C, func() { t.Stop() }
 		}
 	}

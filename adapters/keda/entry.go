@@ -20,9 +20,9 @@ type entry struct {
 	places int // how often it counts in MaxTriggers
 
 	known  bool               // whether its ScaledObject is known; guarded by the engine's mu
-	due    time.Time          // time of the next round; likewise
-	inLine bool               // whether its round waits or is in progress; likewise
-	cancel context.CancelFunc // cancels the round in progress, else nil; likewise
+	due    time.Time          // time of the next round; guarded by the engine's mu
+	inLine bool               // whether its round waits or is in progress; guarded by the engine's mu
+	cancel context.CancelFunc // cancels the round in progress, else nil; guarded by the engine's mu
 
 	born    time.Time
 	asked   atomic.Int64 // time of the last call, as a duration since born: setting the clock does not change it

@@ -99,7 +99,7 @@ type Metadata struct {
 	sent    map[string]string     // the metadata as received
 	tuner   func() capacity.Tuner // makes the tuners of capacity scalers; nil if nothing is decided
 
-	shadowTuner func() capacity.Tuner // likewise, for shadows
+	shadowTuner func() capacity.Tuner // makes the tuners of shadows; nil if nothing is decided
 }
 
 // written returns the spelling of a key in the metadata.

@@ -1,11 +1,11 @@
 // Package watch runs the shadows of an object: policies that only watch a target which another policy scales. It shows them
 // what the object's rounds observe.
 //
-//	plan, err := build.Shadows(spec, raw, tuner)         // those that are wrong say so; the others can be carried out
+//	plan, err := build.Shadows(spec, raw, tuner)         // a shadow that is wrong has its Err; the others can run
 //	w := watch.New(&watch.Config{Plan: plan, Observe: ..., Within: interval})
 //	...
 //	w.Show(now, scale, &seen, nil)                       // after each round, once its decision is written
-//	for _, s := range w.States() { ... }                 // what each would ask for, or why it says nothing
+//	for _, s := range w.States() { ... }                 // what each would ask for, or why that is unknown
 //
 // The rounds never wait for the shadows: their decisions, the scrapes for them alone and the replays of what their counts
 // would have attained run concurrently with the rounds. Errors in shadows affect nothing else. See package shadow for what
