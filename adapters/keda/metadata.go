@@ -157,7 +157,7 @@ func (m *Metadata) written(key string) string { return cmp.Or(m.keys[key], key) 
 //	scaler              the whole of spec.scaler as YAML, likewise
 //
 // If cron or capacity decides alone, or if the given policies have their metrics in realtime.metrics and
-// proportional.metrics, threshold must be left out together with the policy and the metric that it is for.
+// proportional.metrics, omit threshold, and with it the policy and the metric that it is for.
 //
 // KEDA's own keys (scalerAddress, enableTLS, unsafeSsl) are ignored, and a known key may end in FromEnv.
 //
