@@ -19,11 +19,11 @@ import (
 // An Attainment says by what the counts of shadows are judged: what requests are to meet, and how fast a replica is. What
 // each would have attained is then simulated from the live load, whatever its algorithm.
 type Attainment struct {
-	// SLO is what requests are to meet. Its goal is not looked at.
+	// SLO is what requests must meet. Its goal is ignored.
 	SLO CapacitySLO `json:"slo"`
-	// Server is how fast a replica is: the file that simulate writes with -write-server or -calibrate, as it is.
+	// Server is the speed of a replica: the contents of the file that simulate writes with -write-server or -calibrate.
 	Server ServerDocument `json:"server"`
-	// Source says what the pods run, and where they are asked. If unset it is vLLM, at its own port.
+	// Source is the engine of the pods, and where they serve metrics. If unset it is vLLM at its default port.
 	// +optional
 	// +kubebuilder:default={}
 	Source CapacitySource `json:"source,omitempty"`

@@ -14,25 +14,25 @@ import (
 // A CapacityScaler runs as many replicas as the work needs that arrives, in tokens, and finds by itself how much work one
 // replica may be given: it replays its last hour every five minutes. Nothing of it is to be tuned.
 type CapacityScaler struct {
-	// SLO is what requests are to meet.
+	// SLO is what requests must meet.
 	SLO CapacitySLO `json:"slo"`
 
-	// Server is how fast a replica is.
+	// Server is the speed of a replica.
 	Server CapacityServer `json:"server"`
 
-	// ColdStartSeconds is how long a start is taken to last until one has been seen: 300 if unset.
+	// ColdStartSeconds is the assumed duration of a start until one has been observed: 300 if unset.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ColdStartSeconds *int32 `json:"coldStartSeconds,omitempty"`
 
-	// Source says what the pods run, and where they are asked. If unset it is vLLM, at its own port.
+	// Source is the engine of the pods, and where they serve metrics. If unset it is vLLM at its default port.
 	// +optional
 	// +kubebuilder:default={}
 	Source CapacitySource `json:"source,omitempty"`
 
-	// Forecast is a floor for the work that other days had at this time. If unset there is none.
+	// Forecast adds a floor: the replicas for the work that earlier days had at this time. If unset there is none.
 	// +optional
 	Forecast *Forecast `json:"forecast,omitempty"`
 }
@@ -51,8 +51,8 @@ type CapacitySLO struct {
 	Goal *Decimal `json:"goal,omitempty"`
 }
 
-// A CapacityServer is how fast a replica is: one that is known by name, or the times of one step of its engine. What is given
-// beside a name takes the place of what is known.
+// A CapacityServer is the speed of a replica: a known server by name, or the times of one step of its engine. Values
+// given beside a name replace the known ones.
 //
 //	step = base + prefillToken * prompt tokens + sequence * sequences + kvToken * tokens in the KV cache
 //
@@ -60,39 +60,41 @@ type CapacitySLO struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) || (has(self.baseMicroseconds) && has(self.prefillTokenMicroseconds) && has(self.maxSeqs) && has(self.tokenBudget) && has(self.kvTokens))",message="must have a name, or baseMicroseconds, prefillTokenMicroseconds, maxSeqs, tokenBudget and kvTokens"
 type CapacityServer struct {
-	// Name is that of a server that is known: Qwen3-32B on two H100, Llama-2-70B on eight A100, on four H100, on eight H100.
+	// Name is the name of a known server: Qwen3-32B on two H100, Llama-2-70B on eight A100, on four H100, on eight
+	// H100.
 	// +optional
 	// +kubebuilder:validation:Enum=qwen3-32b-2xh100;llama2-70b-8xa100;llama2-70b-4xh100;llama2-70b-8xh100
 	Name string `json:"name,omitempty"`
-	// BaseMicroseconds is the time of every step.
+	// BaseMicroseconds is the fixed time of a step.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="double(string(self)) >= 1.0 && double(string(self)) <= 3600000000.0",messageExpression="'%s: must be at least 1 and at most 3600000000'.format([string(self)])"
 	BaseMicroseconds *Decimal `json:"baseMicroseconds,omitempty"`
-	// PrefillTokenMicroseconds is the time of every prompt token in a step: a million over the peak of prompt tokens a second.
+	// PrefillTokenMicroseconds is the time of a step per prompt token: a million divided by the peak rate of prompt
+	// tokens per second.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="double(string(self)) <= 3600000000.0",messageExpression="'%s: must be at most 3600000000'.format([string(self)])"
 	PrefillTokenMicroseconds *Decimal `json:"prefillTokenMicroseconds,omitempty"`
-	// SequenceMicroseconds is the time of every sequence that gets a token in a step.
+	// SequenceMicroseconds is the time of a step per sequence that gets a token.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="double(string(self)) <= 3600000000.0",messageExpression="'%s: must be at most 3600000000'.format([string(self)])"
 	SequenceMicroseconds *Decimal `json:"sequenceMicroseconds,omitempty"`
-	// KVTokenMicroseconds is the time of every token that the KV cache holds.
+	// KVTokenMicroseconds is the time of a step per token in the KV cache.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="double(string(self)) <= 1000.0",messageExpression="'%s: must be at most 1000'.format([string(self)])"
 	KVTokenMicroseconds *Decimal `json:"kvTokenMicroseconds,omitempty"`
-	// MaxSeqs is the most sequences in a batch (vLLM's max_num_seqs).
+	// MaxSeqs is the maximum number of sequences in a batch (vLLM's max_num_seqs).
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MaxSeqs *int32 `json:"maxSeqs,omitempty"`
-	// TokenBudget is the most prompt tokens in a step (vLLM's max_num_batched_tokens).
+	// TokenBudget is the maximum number of prompt tokens in a step (vLLM's max_num_batched_tokens).
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	TokenBudget *int32 `json:"tokenBudget,omitempty"`
-	// KVTokens is how many tokens the KV cache has room for.
+	// KVTokens is the size of the KV cache in tokens.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
@@ -102,20 +104,20 @@ type CapacityServer struct {
 
 // A CapacitySource says what the pods run, and where they are asked.
 type CapacitySource struct {
-	// Engine is the inference server that the pods run: VLLM, or SGLang with --enable-metrics. Others lack what is needed:
-	// histograms of lengths and of times to the first token.
+	// Engine is the inference server of the pods: VLLM, or SGLang with --enable-metrics. Other engines lack the
+	// histograms of lengths and of times to the first token that are needed.
 	// +optional
 	// +kubebuilder:default=VLLM
 	// +kubebuilder:validation:Enum=VLLM;SGLang
 	Engine string `json:"engine,omitempty"`
-	// Protocol is how the pods are asked.
+	// Protocol is the protocol of the metrics endpoint.
 	// +optional
 	// +kubebuilder:default=http
 	Protocol ProtocolType `json:"protocol,omitempty"`
-	// Port is the port at which pods serve metrics. If unset it is the engine's own.
+	// Port is the port at which pods serve metrics. If unset it is the engine's default.
 	// +optional
 	Port *PortNumber `json:"port,omitempty"`
-	// Path is the path at which pods serve metrics. If unset it is the engine's own.
+	// Path is the path at which pods serve metrics. If unset it is the engine's default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/(([A-Za-z0-9._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})([A-Za-z0-9._~!$&()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?(\?[A-Za-z0-9._~!$&()*+,;=:@/?%\[\]-]*)?$`

@@ -8,30 +8,30 @@ package policy
 // +kubebuilder:validation:XValidation:rule="self.mode == 'InWindow' || !has(self.windows) || size(self.windows) == 0",message="windows: must be empty unless mode is InWindow"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'InWindow' || !has(self.outside) || self.outside == 0",fieldPath=".outside",messageExpression="'%d: must be 0 unless mode is InWindow'.format([self.outside])"
 type CronScaler struct {
-	// Mode is the rule by which schedules make a count. HoldLast: the policy that fired last decides until another one
-	// fires. Match: a policy decides during the minute in which it fires, and nothing decides in between, as in the
-	// proposal. InWindow: a window decides from its start to its end, and outside everywhere else.
+	// Mode says how schedules determine the count. HoldLast: the policy that fired last decides until another one
+	// fires. Match: a policy decides during the minute in which it fires, and nothing decides in between, as in Kaito's
+	// proposal. InWindow: a window decides from its start to its end, and the field outside at all other times.
 	// +optional
 	// +kubebuilder:default=HoldLast
 	// +kubebuilder:validation:Enum=HoldLast;Match;InWindow
 	Mode string `json:"mode,omitempty"`
 
-	// Policies are what modes HoldLast and Match go by.
+	// Policies are the schedules of modes HoldLast and Match.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Policies []CronPolicy `json:"policies,omitempty"`
 
-	// Windows are what mode InWindow goes by.
+	// Windows are the windows of mode InWindow.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Windows []CronWindow `json:"windows,omitempty"`
 
-	// Outside is the count that mode InWindow asks for outside every window. The default of 0 means minReplicas, as
-	// every count is taken into the bounds.
+	// Outside is the count outside all windows in mode InWindow. The default of 0 results in minReplicas, as every
+	// count is clamped to the bounds.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -41,7 +41,7 @@ type CronScaler struct {
 
 // A CronPolicy asks for a count at the times of a schedule.
 type CronPolicy struct {
-	// Name tells the policy from the others.
+	// Name is the unique name of the policy.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9_. -]*[A-Za-z0-9])?$`
 	Name string `json:"name"`
@@ -50,13 +50,13 @@ type CronPolicy struct {
 	// @hourly.
 	Schedule CronSchedule `json:"schedule"`
 
-	// TargetReplicas is the count asked for.
+	// TargetReplicas is the replica count that the policy asks for.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	TargetReplicas int32 `json:"targetReplicas"`
 
-	// TimeZone is the zone of the schedule.
+	// TimeZone is the time zone of the schedule.
 	// +optional
 	// +kubebuilder:default=Etc/UTC
 	TimeZone TimeZone `json:"timeZone,omitempty"`
@@ -66,7 +66,7 @@ type CronPolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.start != self.end",fieldPath=".end",message="must not be the same times as start"
 type CronWindow struct {
-	// Name tells the window from the others.
+	// Name is the unique name of the window.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9_. -]*[A-Za-z0-9])?$`
 	Name string `json:"name"`
@@ -74,16 +74,17 @@ type CronWindow struct {
 	// Start is the schedule by which the window opens.
 	Start CronSchedule `json:"start"`
 
-	// End is the schedule by which the window closes. An end at an earlier hour than the start is on the next day.
+	// End is the schedule by which the window closes. If its hour is before that of the start, the window ends on the
+	// next day.
 	End CronSchedule `json:"end"`
 
-	// TargetReplicas is the count asked for while the window is open.
+	// TargetReplicas is the replica count while the window is open.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	TargetReplicas int32 `json:"targetReplicas"`
 
-	// TimeZone is the zone of both schedules.
+	// TimeZone is the time zone of both schedules.
 	// +optional
 	// +kubebuilder:default=Etc/UTC
 	TimeZone TimeZone `json:"timeZone,omitempty"`

@@ -9,7 +9,7 @@ import (
 // A Forecast is a floor under a scaler: what other days needed at this time, a start ahead. It counts only while it foresees
 // more than a constant does, and never asks for less than the scaler. It remembers two weeks.
 type Forecast struct {
-	// TimeZone is the place whose days and mornings count.
+	// TimeZone is the time zone of the days, like Europe/Berlin.
 	// +optional
 	// +kubebuilder:default=Etc/UTC
 	TimeZone TimeZone `json:"timeZone,omitempty"`

@@ -15,29 +15,29 @@ type Scaler struct {
 	// Proportional runs as many replicas as the load needs at a target per replica.
 	// +optional
 	Proportional *ProportionalScaler `json:"proportional,omitempty"`
-	// Saturation scales by what is spare in KV caches and queues.
+	// Saturation scales by the spare room of KV caches and queues.
 	// +optional
 	Saturation *SaturationScaler `json:"saturation,omitempty"`
-	// Capacity scales by the work that arrives, in tokens, and finds by itself how much a replica may be given.
+	// Capacity scales by the arriving work, in tokens, and learns how much work a replica can take.
 	// +optional
 	Capacity *CapacityScaler `json:"capacity,omitempty"`
-	// Static asks for one count, for ever.
+	// Static always asks for the same count.
 	// +optional
 	Static *StaticScaler `json:"static,omitempty"`
-	// Cron asks for replicas by the clock.
+	// Cron asks for replica counts by the clock.
 	// +optional
 	Cron *CronScaler `json:"cron,omitempty"`
-	// Stabilization holds what the others ask for against recommendations that come and go. If unset there is none.
+	// Stabilization ignores short-lived recommendations of the scalers beside it. If unset there is none.
 	// +optional
 	Stabilization *Stabilization `json:"stabilization,omitempty"`
-	// RateLimits bound how fast the count changes, whatever the others ask for. If unset there are none.
+	// RateLimits bound how fast the count changes, whatever the scalers beside them ask for. If unset there are none.
 	// +optional
 	RateLimits *RateLimits `json:"rateLimits,omitempty"`
 }
 
 // A StaticScaler asks for one count.
 type StaticScaler struct {
-	// Replicas is the count.
+	// Replicas is the replica count.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"

@@ -48,38 +48,37 @@ type Aggregation string
 // +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, size(k) > 0)",message="labels: must not have an empty name"
 // +kubebuilder:validation:XValidation:rule="!has(self.signal) || !(self.engine + '/' + self.signal in ['TGI/TTFT', 'TGI/PrefixCacheHitRate', 'TGI/Preemptions', 'TRTLLM/Preemptions', 'Triton/TPOT', 'Triton/PrefixCacheHitRate', 'Triton/Preemptions', 'Dynamo/Preemptions', 'LlamaCPP/KVCacheUsage', 'LlamaCPP/TTFT', 'LlamaCPP/TPOT', 'LlamaCPP/PrefixCacheHitRate', 'LlamaCPP/Preemptions'])",messageExpression="'signal: ' + self.signal + ': ' + self.engine + ' has none'"
 type MetricSource struct {
-	// Name is a metric family of the pods' pages. If neither it nor a signal is given, vllm:num_requests_waiting is
-	// read.
+	// Name is a metric family of the pods. If neither name nor signal is given, vllm:num_requests_waiting is read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z_:][a-zA-Z0-9_:]*$`
 	Name string `json:"name,omitempty"`
 
-	// Engine is the inference server that the pods run. With it and signal, names through the engine's versions, their
-	// aggregation and where they are served are known.
+	// Engine is the inference server of the pods. With engine and signal, the names of the metric in the engine's
+	// versions, the aggregation and the endpoint are known.
 	// +optional
 	Engine Engine `json:"engine,omitempty"`
 
-	// Signal is the number to read of the engine. TTFT and TPOT are means of what was observed between two readings, in
-	// seconds, or a quantile.
+	// Signal is the metric to read, by its meaning. TTFT and TPOT are means over the observations between two readings,
+	// in seconds, or a quantile.
 	// +optional
 	Signal Signal `json:"signal,omitempty"`
 
-	// Quantile reads TTFT or TPOT as a quantile, as "0.99".
+	// Quantile reads TTFT or TPOT as this quantile, like "0.99".
 	// +optional
 	Quantile *Decimal `json:"quantile,omitempty"`
 
-	// Protocol is how the pods are asked.
+	// Protocol is the protocol of the metrics endpoint.
 	// +optional
 	// +kubebuilder:default=http
 	Protocol ProtocolType `json:"protocol,omitempty"`
 
-	// Port is the port at which pods serve metrics: a number, with or without quotes. If unset it is the engine's own,
-	// and 5000 without an engine. Where ports have a name, scrape.portName is there instead.
+	// Port is the port at which pods serve metrics: a number, with or without quotes. If unset it is the engine's
+	// default, or 5000 without an engine. For a named port use scrape.portName instead.
 	// +optional
 	Port *PortNumber `json:"port,omitempty"`
 
-	// Path is the path at which pods serve metrics. If unset it is the engine's own, and /metrics without an engine.
+	// Path is the path at which pods serve metrics. If unset it is the engine's default, or /metrics without an engine.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/(([A-Za-z0-9._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})([A-Za-z0-9._~!$&()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?(\?[A-Za-z0-9._~!$&()*+,;=:@/?%\[\]-]*)?$`
@@ -90,8 +89,8 @@ type MetricSource struct {
 	// +kubebuilder:validation:MaxProperties=16
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// Aggregation makes one number of several series of one pod. If unset it is what is known of the family by its
-	// name; of others several series are an error.
+	// Aggregation combines several series of one pod into one number. If unset, the one known for the family is used;
+	// for an unknown family several series are an error.
 	// +optional
 	Aggregation Aggregation `json:"aggregation,omitempty"`
 }

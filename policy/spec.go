@@ -10,11 +10,11 @@ const (
 //
 // In documents that are no LLMAutoScaler none of it need be given.
 type Settings struct {
-	// ScaleTargetRef points to what is scaled: a resource with the scale subresource, in the same namespace.
+	// ScaleTargetRef is the target: a resource with the scale subresource, in the same namespace.
 	ScaleTargetRef ScaleTargetReference `json:"scaleTargetRef"`
 
-	// MinReplicas is the fewest replicas that the target may be asked to run. With 0, metrics may take the last replica
-	// away and cannot bring one back, as there is no pod to ask: that takes cron, or somebody who scales by hand.
+	// MinReplicas is the minimum replica count of the target. With 0, metrics can remove the last replica but cannot
+	// bring one back, as no pod is left to read: only cron, or scaling by hand, does.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
@@ -22,22 +22,23 @@ type Settings struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
-	// MaxReplicas is the most replicas that the target may be asked to run. It must not be below minReplicas.
+	// MaxReplicas is the maximum replica count of the target. It must not be below minReplicas.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	MaxReplicas int32 `json:"maxReplicas"`
 
-	// DryRun decides, reports and writes nothing to the target.
+	// DryRun makes the controller decide and report without writing to the target.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// Paused decides, reports and writes nothing to the target, until it is taken away: then it acts at once on what it
-	// has seen meanwhile. Cooldowns go on from the last write. A dry run shows the pace of cooldowns; a pause does not.
+	// Paused makes the controller decide and report without writing to the target until the field is removed; it then
+	// acts at once on what it has seen meanwhile. Cooldowns keep counting from the last real write, while in a dry run
+	// they count from the writes that would have been made.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// IntervalSeconds is how often the metrics are read and a decision is made.
+	// IntervalSeconds is the time between two rounds, each of which reads the metrics and decides.
 	// +optional
 	// +kubebuilder:default=15
 	// +kubebuilder:validation:Minimum=1
@@ -45,14 +46,14 @@ type Settings struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	IntervalSeconds *int32 `json:"intervalSeconds,omitempty"`
 
-	// Grouping says which pods make a replica: Pod, each of them, LeaderWorkerSet, the groups of one, or KaitoWorkspace,
-	// those of one Workspace. Of groups the leaders are asked for metrics.
+	// Grouping says which pods form a replica: Pod, each pod by itself; LeaderWorkerSet, the pods of a group;
+	// KaitoWorkspace, the pods of a Workspace. Metrics are read from the leader of each group.
 	// +optional
 	// +kubebuilder:default=Pod
 	// +kubebuilder:validation:Enum=Pod;LeaderWorkerSet;KaitoWorkspace
 	Grouping string `json:"grouping,omitempty"`
 
-	// Scrape says where pods are asked for their metrics, whom to trust, and by what token to be known.
+	// Scrape says at which port pods serve metrics, which CAs to trust, and which token to send.
 	// +optional
 	Scrape *Scrape `json:"scrape,omitempty"`
 }
@@ -78,11 +79,11 @@ type Spec struct {
 
 // A ScaleTargetReference names a resource that has the scale subresource.
 type ScaleTargetReference struct {
-	// APIVersion is the group and version of the target, as apps/v1.
+	// APIVersion is the group and version of the target, like apps/v1.
 	// +kubebuilder:validation:MaxLength=300
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[a-z]([a-z0-9-]*[a-z0-9])?$`
 	APIVersion string `json:"apiVersion"`
-	// Kind is the kind of the target, as Deployment.
+	// Kind is the kind of the target, like Deployment.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
@@ -98,17 +99,17 @@ type ScaleTargetReference struct {
 // autoscaling.inferscale.io/scrape-credentials: "true", so that who can write an LLMAutoScaler cannot have any Secret
 // sent to a pod. The controller needs a role in the namespace to read them.
 type Scrape struct {
-	// PortName is the name that the port has at which pods serve metrics. It is looked up in each pod, and replaces
-	// the port of every source; all sources then have one protocol.
+	// PortName is the name of the container port at which pods serve metrics. It is looked up in each pod and replaces
+	// the port of every source; all sources must then have the same protocol.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	// +kubebuilder:validation:Pattern=`^[0-9]*[a-z]([a-z0-9-]*[a-z0-9])?$`
 	PortName string `json:"portName,omitempty"`
-	// TLS is for sources whose protocol is https.
+	// TLS applies to sources whose protocol is https.
 	// +optional
 	TLS *ScrapeTLS `json:"tls,omitempty"`
-	// BearerTokenSecretRef names the key of a Secret that holds a token. All sources must be https then: it is never
-	// sent in the open. The key is token if unset.
+	// BearerTokenSecretRef names the key of a Secret with a bearer token. All sources must then be https, so that the
+	// token is never sent in the open. If unset, the key is token.
 	// +optional
 	BearerTokenSecretRef *SecretKeyReference `json:"bearerTokenSecretRef,omitempty"`
 }
@@ -117,11 +118,11 @@ type Scrape struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.insecureSkipVerify) || !self.insecureSkipVerify || !has(self.caSecretRef)",fieldPath=".caSecretRef",message="must not be given with insecureSkipVerify"
 type ScrapeTLS struct {
-	// CASecretRef names the key of a Secret that holds the authorities to trust, in PEM. The key is ca.crt if unset;
-	// without the reference the authorities of the controller's image are trusted.
+	// CASecretRef names the key of a Secret with the CA certificates to trust, in PEM. If unset, the key is ca.crt.
+	// Without the reference the CAs of the controller's image are trusted.
 	// +optional
 	CASecretRef *SecretKeyReference `json:"caSecretRef,omitempty"`
-	// ServerName is the name that certificates are checked for, as they seldom have a pod's address.
+	// ServerName is the name that certificates are verified for, as they seldom contain a pod's address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$`

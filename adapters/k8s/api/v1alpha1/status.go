@@ -9,7 +9,7 @@ import (
 // It is written when the decision, a condition or a count changes, and otherwise now and then, so that its readings can
 // be some minutes old: the metrics of the controller have each decision.
 type LLMAutoScalerStatus struct {
-	// ObservedGeneration is the generation of the spec that the status speaks of.
+	// ObservedGeneration is the generation of the spec that the status describes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9007199254740991
@@ -21,32 +21,31 @@ type LLMAutoScalerStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
 
-	// CooldownUntil is when the cooldown ends that the last decision waits for; absent if it waits for none.
+	// CooldownUntil is the end of the cooldown that the last decision waits for; absent if it waits for none.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	CooldownUntil *metav1.Time `json:"cooldownUntil,omitempty"`
 
-	// CurrentReplicas is the count that the target was last asked for, by whomever: spec.replicas of its scale. It is
-	// absent while that cannot be read.
+	// CurrentReplicas is spec.replicas of the target's scale, whoever wrote it. It is absent while that cannot be read.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
 
-	// DesiredReplicas is the count that is decided. It is absent while nothing can be decided.
+	// DesiredReplicas is the decided count. It is absent while no decision is possible.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
 
-	// LastDecision is the last decision that could be made, its time, and why. While nothing can be decided, which Ready
-	// says, it is of the past.
+	// LastDecision is the last decision that could be made, with its time and reasons. While no decision is possible,
+	// which the condition Ready says, it is out of date.
 	// +optional
 	LastDecision *Decision `json:"lastDecision,omitempty"`
 
-	// Metrics are the readings that the last decision was made on.
+	// Metrics are the readings on which the last decision was made.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -68,19 +67,19 @@ type LLMAutoScalerStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// A ShadowStatus is what a policy that watches would ask for. Like the readings it can be some minutes old: metrics have
-// each round.
+// A ShadowStatus is what a shadow would ask for. Like the readings it can be some minutes old; the metrics have each
+// round.
 type ShadowStatus struct {
 	// Name is that of spec.shadow.
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// Replicas is the count that it asked for, and believes to have.
+	// Replicas is the count that it asked for and assumes to have.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	Replicas int32 `json:"replicas"`
-	// ReadyReplicas is how many of them would have started.
+	// ReadyReplicas is how many of its replicas would be ready.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -90,29 +89,29 @@ type ShadowStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Verdict string `json:"verdict,omitempty"`
-	// Reason is that decision in one line, with the numbers.
+	// Reason is its last decision in one line, with the numbers.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
-	// LeftOut is why it is left out, if it is: Refused, as its scaler is wrong, Overdue, as its decision is not made yet,
-	// or Failed.
+	// LeftOut is why the shadow is left out, if it is: Refused, its scaler is wrong; Overdue, its decision is not made
+	// yet; or Failed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	LeftOut string `json:"leftOut,omitempty"`
-	// Message says more about why it is left out.
+	// Message has details about why the shadow is left out.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
-	// Since is when it began, with the real count; the sums count from then on.
+	// Since is when it began, with the real count. The sums count from then on.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	Since *metav1.Time `json:"since,omitempty"`
-	// RemembersSince is when it began to remember what it sees: a restart of the controller, and an edit of the spec, keep
-	// its count and its sums alone.
+	// RemembersSince is when the shadow's memory of observations began: a restart of the controller and an edit of the
+	// spec keep only its count and its sums.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	RemembersSince *metav1.Time `json:"remembersSince,omitempty"`
-	// ApartSince is since when its count is another one than the real one; absent while they are the same.
+	// ApartSince is the time since which its count differs from the real one; absent while they are equal.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	ApartSince *metav1.Time `json:"apartSince,omitempty"`
@@ -120,33 +119,34 @@ type ShadowStatus struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
-	// Time is up to when the sums count.
+	// Time is the time up to which the sums count.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be a time"
 	Time *metav1.Time `json:"time,omitempty"`
-	// ReplicaSeconds are those that it asked for since Since.
+	// ReplicaSeconds are the replica-seconds that it has asked for since Since.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9007199254740991
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ReplicaSeconds int64 `json:"replicaSeconds,omitempty"`
-	// RealReplicaSeconds are those that the target was asked for in the same time.
+	// RealReplicaSeconds are the replica-seconds that the target was asked for in the same time.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9007199254740991
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	RealReplicaSeconds int64 `json:"realReplicaSeconds,omitempty"`
-	// Attained is the share of the requests of the last hour, or of the time since it is watched, that would have met the SLO
-	// with the counts that it asked for, as "0.987", by the simulator. It is known where the spec or a shadow has a capacity scaler,
-	// which says the SLO and how fast a replica is.
+	// Attained is the share of requests, of the last hour or since the shadow began, that would have met the SLO with
+	// the counts that it asked for, like "0.987", according to the simulator. It is known if spec.attainment or a
+	// capacity scaler, of the spec or of a shadow, gives the SLO and the server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8
 	Attained string `json:"attained,omitempty"`
-	// RealAttained is the same for the counts that the target was asked for.
+	// RealAttained is the simulated share for the counts that the target really had been asked for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8
 	RealAttained string `json:"realAttained,omitempty"`
-	// MeasuredAttained is the share that met it in truth: how far RealAttained is from it says how much to believe of Attained.
+	// MeasuredAttained is the share that really met the SLO. Its distance from RealAttained says how far to trust
+	// Attained.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8
 	MeasuredAttained string `json:"measuredAttained,omitempty"`
@@ -172,18 +172,18 @@ type Decision struct {
 	// DryRun says that nothing was written because of spec.dryRun.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
-	// Steps are the chain, and after it what was considered beside it.
+	// Steps are the chain of rules, followed by the considered steps.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Steps []DecisionStep `json:"steps,omitempty"`
 }
 
-// A DecisionStep is a rule, the count before and after it, and the numbers by which it holds.
+// A DecisionStep is a rule, the count before and after it, and the numbers that made it apply.
 type DecisionStep struct {
 	// Code is the rule.
 	Code string `json:"code"`
-	// Subject is what the rule speaks of, as a metric or a policy.
+	// Subject is what the rule is about, for example a metric or a policy.
 	// +optional
 	Subject string `json:"subject,omitempty"`
 	// From is the count before the step.
@@ -199,13 +199,14 @@ type DecisionStep struct {
 	// Because is the inequality that held, with its numbers.
 	// +optional
 	Because string `json:"because,omitempty"`
-	// Considered marks a step that was looked at and did not decide.
+	// Considered marks a step that was evaluated but did not determine the result.
 	// +optional
 	Considered bool `json:"considered,omitempty"`
 }
 
-// A MetricReading is what is known of a metric over the fleet: an interval, in which pods without a value count 0
-// below, and the metric's threshold or target above. Scale-up looks at the lower end, scale-down at the upper.
+// A MetricReading is what is known of a metric over the fleet: an interval, in which pods without a value count as 0 in
+// the lower end, and as the metric's threshold or target in the upper end. Scaling up uses the lower end, scaling down
+// the upper.
 type MetricReading struct {
 	// Name is the family or the signal.
 	Name string `json:"name"`
@@ -226,7 +227,7 @@ type MetricReading struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	NotReady int32 `json:"notReady,omitempty"`
-	// Failed is the number of ready pods whose value could not be had.
+	// Failed is the number of ready pods whose value could not be read.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647

@@ -46,7 +46,7 @@ type LLMAutoScalerList struct {
 	Items           []LLMAutoScaler `json:"items"`
 }
 
-// An LLMAutoScalerSpec says what is scaled, within which bounds and by which rules.
+// An LLMAutoScalerSpec names the target, the bounds and the rules of scaling.
 //
 // +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",fieldPath=".minReplicas",messageExpression="'%d: must not be above maxReplicas %d'.format([self.minReplicas, self.maxReplicas])"
 // +kubebuilder:validation:XValidation:rule="!has(self.scaler.proportional) || !has(self.scaler.proportional.stableWindowSeconds) || self.scaler.proportional.stableWindowSeconds <= 600 * self.intervalSeconds",messageExpression="'scaler.proportional.stableWindowSeconds: %d: must be at most 600 times intervalSeconds %d'.format([self.scaler.proportional.stableWindowSeconds, self.intervalSeconds])"
@@ -59,34 +59,36 @@ type LLMAutoScalerList struct {
 type LLMAutoScalerSpec struct {
 	policy.Settings `json:",inline"`
 
-	// Scaler says by what rules to scale. Of realtime, proportional, saturation, capacity and static the one that asks for most
-	// wins; beside any of them cron is a floor, and alone it is exact.
+	// Scaler has the rules of scaling. Of realtime, proportional, saturation, capacity and static the one that asks for
+	// the most replicas wins. Beside any of them cron is a lower bound; alone it sets the exact count.
 	Scaler policy.Scaler `json:"scaler"`
 
-	// Shadow are policies that watch: what each would ask for, with a count of its own, is in metrics, events and
-	// status.shadows, and never written. The load that they see is the real fleet's, over their own count.
+	// Shadow are policies that only watch. What each would ask for is in metrics, events and status.shadows, and is
+	// never written. They see the load of the real fleet, divided by their own replica count.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Shadow []Shadow `json:"shadow,omitempty"`
 
-	// Attainment says by what the shadows' counts are judged: what each would have attained is then simulated from the live
-	// load, and is in metrics and status.shadows. If unset the first capacity scaler says it, of spec.scaler or of a shadow;
-	// without one it is not known. One that is wrong is passed over, and the rest of the spec is carried out.
+	// Attainment is the SLO and the server by which the counts of shadows are judged: what each would have attained is
+	// simulated from the live load, and is in metrics and status.shadows. If unset, those of the first capacity scaler
+	// are used, of spec.scaler or of a shadow; without one, attainment is unknown. A wrong attainment is ignored, and
+	// the rest of the spec is carried out.
 	// +optional
 	Attainment *policy.Attainment `json:"attainment,omitempty"`
 }
 
-// A Shadow is a policy that watches.
+// A Shadow is a policy that only watches.
 type Shadow struct {
-	// Name tells it from the others, in metrics, events and the status.
+	// Name is the unique name of the shadow in metrics, events and the status.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// Scaler says by what rules it would scale, within the same bounds: as spec.scaler, and with everything that a scaler
-	// of a policy document can have. The webhook judges it. One that is wrong is left out, and the rest of the spec is carried out.
+	// Scaler has the rules of the shadow, within the same bounds: like spec.scaler, and with everything that a scaler
+	// of a policy document can have. The webhook validates it. A wrong one is left out, and the rest of the spec is
+	// carried out.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Scaler runtime.RawExtension `json:"scaler"`
 }
