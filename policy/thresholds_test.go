@@ -145,7 +145,7 @@ func FuzzParseTable(f *testing.F) {
 		}
 		named := fmt.Sprintf("entry %q", key)
 		if len(key) > 253 { // longer than any key of a ConfigMap
-			named = fmt.Sprintf("entry %q", key[:253]+"...")
+			named = fmt.Sprintf("entry %q", strings.ToValidUTF8(key[:253], "")+"...")
 		}
 		if err != nil && !strings.Contains(err.Error(), named) {
 			t.Fatalf("the error does not name the entry: %v", err)
