@@ -73,6 +73,38 @@ func TestEgress(t *testing.T) {
 	}), 5)
 }
 
+// TestEverythingIsPinned: what builds and publishes is named by what it contains, images by digest and actions by commit.
+func TestEverythingIsPinned(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []struct {
+		files           string
+		names, isPinned *regexp.Regexp
+		atLeast         int
+	}{
+		{"../../Containerfile", regexp.MustCompile(`(?m)^FROM .*`), regexp.MustCompile(`:[\w.]+@sha256:[0-9a-f]{64}( AS \w+)?$`), 2},
+		{"../../../.github/workflows/*.yml", regexp.MustCompile(`(?m)^[ -]+uses: .*`), regexp.MustCompile(`@[0-9a-f]{40} # v[\d.]+$`), 25},
+	} {
+		files, err := filepath.Glob(rule.files)
+		require.NoError(t, err)
+		found := 0
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, line := range rule.names.FindAllString(strings.ReplaceAll(string(text), "\r", ""), -1) {
+				found++
+				require.Regexp(t, rule.isPinned, line, file)
+			}
+		}
+		require.GreaterOrEqual(t, found, rule.atLeast, rule.files)
+	}
+	require.NoError(t, filepath.WalkDir("../..", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && regexp.MustCompile(`(?i)(container|docker)file`).MatchString(entry.Name()) {
+			require.Equal(t, "../../Containerfile", file, "a second file that builds images")
+		}
+		return err
+	}))
+}
+
 // eachOf calls f with every document of a kind in the manifests of all examples, and returns how many there are.
 func eachOf(t *testing.T, kind string, f func(file, document string)) (found int) {
 	t.Helper()
