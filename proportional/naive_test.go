@@ -221,7 +221,7 @@ func (n *naive) limit(l scaling.RateLimit, now time.Time, spec int32, up bool) i
 		}
 		step := int64(limit.Replicas)
 		if limit.Percent > 0 {
-			step = (begin*int64(limit.Percent) + 99) / 100
+			step = (max(0, begin)*int64(limit.Percent) + 99) / 100 // below zero if others removed more than there was
 			if up && step < 1 {
 				step = 1
 			}

@@ -37,9 +37,13 @@ func (p *metricPlan) fleet(shares []*share, missing, stuck int) (lower, upper fl
 		return 0, 0, failf(NotFound, "no pod gave a value")
 	}
 	var nums, dens exact.Sum
+	least, most := math.Inf(1), math.Inf(-1)
 	for _, s := range shares {
 		nums.Add(s.num)
 		dens.Add(s.den)
+		if s.num != 0 || s.den != 0 {
+			least, most = min(least, s.num/s.den), max(most, s.num/s.den)
+		}
 	}
 	sum, weight := nums.Value(), dens.Value()
 	if fail := checkNumber(sum); fail != nil {
@@ -63,13 +67,16 @@ func (p *metricPlan) fleet(shares []*share, missing, stuck int) (lower, upper fl
 			_, upper, failure = p.quantile(shares, weight, filled, fill)
 		}
 	} else {
-		mean := sum / weight
+		mean := min(max(sum/weight, least), most) // rounding must not leave the values that it is the mean of
 		lower = min(mean, sum/(weight+lost))
 		all := weight + lost
 		if !p.countsPods() {
 			all = weight + filled
 		}
-		upper = sum / all
+		upper = mean
+		if all > weight {
+			upper = sum / all
+		}
 		if filled > 0 {
 			upper = (sum + fill*filled) / all
 		}

@@ -127,6 +127,16 @@ func TestIntervalHoldsTheMeanOfThePresent(t *testing.T) {
 	})
 }
 
+// TestMeanOfEqualValuesIsTheValue: three times 0.1 is more than 0.3, by rounding.
+func TestMeanOfEqualValuesIsTheValue(t *testing.T) {
+	for missing := range 2 {
+		lower, upper, fail := gaugeMetric(0.1).fleet([]*share{{num: 0.1, den: 1}, {num: 0.1, den: 1}, {num: 0.1, den: 1}}, missing, 0)
+		require.Nil(t, fail)
+		require.Equal(t, 0.1, upper)
+		require.Equal(t, missing == 0, lower == upper)
+	}
+}
+
 // TestEveryCompletionIsInside completes the missing pods with values from 0 to the fill.
 func TestEveryCompletionIsInside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

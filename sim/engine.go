@@ -61,6 +61,7 @@ type engine struct {
 
 	waiting, running int64 // jobs in replicas
 
+	came                       int64 // jobs so far
 	arrived, refused, finished int64
 	rejected, expired          int64 // by the gateway
 	preempted, retried, starts int64
@@ -245,7 +246,8 @@ func (e *engine) newJob(r Request) (j int32) {
 		}
 		a.of[j] = handover{}
 	}
-	e.jobs[j] = job{arrived: e.now, input: r.Input, output: r.Output, prev: -1, next: -1}
+	e.jobs[j] = job{came: e.came, arrived: e.now, input: r.Input, output: r.Output, prev: -1, next: -1}
+	e.came++
 	return j
 }
 

@@ -39,7 +39,7 @@ func TestGatewayEqualsTheNaiveTwin(t *testing.T) {
 			}
 		}
 		for _, q := range requests {
-			if q.At >= ready {
+			if q.At > ready || q.At == ready && start > 0 {
 				given = append(given, q)
 				continue
 			}
@@ -52,7 +52,7 @@ func TestGatewayEqualsTheNaiveTwin(t *testing.T) {
 		}
 		forget(ready)
 		if start == 0 {
-			forget(ready + 1) // a decision comes after what ends at its time
+			forget(ready + 1) // a decision comes after what ends and what arrives at its time
 		}
 		late := slices.Clone(held)
 		for i := range late {

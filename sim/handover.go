@@ -236,7 +236,7 @@ func (e *engine) take(r *replica) {
 		r.unread -= b.held
 		e.enlist(r, j)
 		b.until = r.step + int64(b.output-b.written)
-		r.decodes.push(e.places, entry{b.until, b.arrived, j})
+		r.decodes.push(e.places, entry{b.until, b.came, j})
 		r.begun = append(r.begun, j)
 	}
 }

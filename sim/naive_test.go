@@ -229,7 +229,7 @@ func (n *naive) step(r *naiveReplica, now int64) {
 			n.keep(r, j, now)
 		}
 	}
-	slices.SortFunc(decoding, func(a, b *naiveJob) int { return cmp.Compare(a.arrived, b.arrived) })
+	slices.SortFunc(decoding, func(a, b *naiveJob) int { return cmp.Compare(a.id, b.id) })
 	for _, j := range decoding {
 		done(j)
 	}
@@ -420,6 +420,18 @@ func TestStretchesEqualSteps(t *testing.T) {
 		require.Equal(t, want, got)
 		require.EqualValues(t, preempted, r.Preempted)
 	})
+}
+
+// TestWhatEndsTogetherEndsInOrderOfArrival: not in that of the places in memory that the requests take, which are those that
+// became free last.
+func TestWhatEndsTogetherEndsInOrderOfArrival(t *testing.T) {
+	var ended []int32
+	s := plain(Trace{Requests: []Request{
+		{Input: 1, Output: 1}, {Input: 2, Output: 2}, {Input: 3, Output: 2},
+		{At: time.Hour, Input: 4, Output: 1}, {At: time.Hour, Input: 5, Output: 3}, {At: time.Hour, Input: 6, Output: 3},
+	}}, Server{Base: 0.001, MaxSeqs: 4, TokenBudget: 100, KVTokens: 1000}, 1)
+	runStatic(t, &s, Options{Request: func(o Outcome) { ended = append(ended, o.Input) }})
+	require.Equal(t, []int32{1, 2, 3, 4, 5, 6}, ended)
 }
 
 // TestStillFleetsPreempt: the fleets that TestStretchesEqualSteps draws from run out of KV cache.

@@ -2,6 +2,7 @@ package sim
 
 // A job is a request on its way through the system. Jobs live in a pool and are identified by their index in it.
 type job struct {
+	came     int64 // number of its arrival
 	arrived  int64 // time at the router
 	joined   int64 // time at the replica
 	firstOut int64 // time of the first token; 0 for none yet
@@ -51,7 +52,7 @@ type replica struct {
 	newest  int32
 	running int32 // jobs in the batch
 	filling queue // jobs of the batch whose prompt is still computed; always the newest ones
-	decodes heap  // jobs of the batch that decode, by the step after which they are done
+	decodes heap  // jobs of the batch that decode, by the step after which they are done and their arrival
 	held    int64 // tokens in the KV cache; a shared block counts once for each sequence that uses it
 	shared  int64 // what held counts too much: shared tokens beyond the first use
 	ahead   int64 // prompt tokens that wait or are not yet computed
@@ -190,7 +191,7 @@ func (e *engine) filled(r *replica) {
 			continue
 		}
 		b.until = r.step + int64(b.output-b.written)
-		r.decodes.push(e.places, entry{b.until, b.arrived, j})
+		r.decodes.push(e.places, entry{b.until, b.came, j})
 	}
 	r.fill = 0
 }

@@ -158,6 +158,16 @@ func TestPropSeriesReadsBack(t *testing.T) {
 	})
 }
 
+// TestBetweenEqualNeighboursNothingChanges: 5 times 4/7 and 5 times 3/7 add up to more than 5.
+func TestBetweenEqualNeighboursNothingChanges(t *testing.T) {
+	s := sim.Series{Step: time.Minute, Rates: make([]sim.Rate, 8)}
+	s.Rates[0] = sim.Rate{PerSecond: 5, Input: 5, Output: 5}
+	s.Rates[7] = s.Rates[0]
+	filled, n := traces.FillGaps(s)
+	require.Equal(t, 6, n)
+	require.Equal(t, slices.Repeat(s.Rates[:1], 8), filled.Rates)
+}
+
 // TestPropFillGapsLeavesNone fills once, between the neighbours, and changes nothing else.
 func TestPropFillGapsLeavesNone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -134,7 +134,9 @@ func FillGaps(s sim.Series) (sim.Series, int) {
 
 // between returns the rate on the line from a to b. A mean that is unknown in one of them is unknown in the result.
 func between(a, b sim.Rate, share float64) sim.Rate {
-	line := func(a, b float64) float64 { return a*(1-share) + b*share }
+	line := func(a, b float64) float64 {
+		return min(max(a*(1-share)+b*share, min(a, b)), max(a, b)) // rounding must not leave the line
+	}
 	mean := func(a, b float64) float64 {
 		if a == 0 || b == 0 {
 			return 0
