@@ -28,13 +28,16 @@ type Budget struct {
 	mu            sync.Mutex
 	reading, kept pot
 	turns         turnstiles
-	workers       sync.Pool // of *worker, reused until the garbage collector removes them
+	workers       chan *worker // that read no page at present
 	spares        page.Spares
 }
 
 const (
 	defaultBudget = 64 << 20
 	leastBudget   = 4 * page.Most
+	// keptWorkers is how many of them stay for the next pages, with 128 KiB each. A sync.Pool loses them at every second
+	// garbage collection, and so made garbage of them.
+	keptWorkers = 32
 )
 
 // NewBudget returns a budget of so many bytes, at least 32 MiB; 0 means 64 MiB.
@@ -51,6 +54,7 @@ func NewBudget(bytes int64) (*Budget, error) {
 func newBudget(bytes int64) *Budget {
 	return &Budget{
 		turns:   newTurnstiles(),
+		workers: make(chan *worker, keptWorkers),
 		reading: pot{size: bytes / 2, accounts: make(map[string]account)},
 		kept:    pot{size: bytes / 2, accounts: make(map[string]account)},
 	}
@@ -210,8 +214,9 @@ func (l *lease) begin(ctx context.Context) *Error {
 		return &Error{Reason: Memory, Err: fmt.Errorf("the budget had no room in time: %w", err)}
 	}
 	l.held = page.Start
-	var ok bool
-	if l.worker, ok = l.budget.workers.Get().(*worker); !ok {
+	select {
+	case l.worker = <-l.budget.workers:
+	default:
 		l.worker = newWorker(&l.budget.spares)
 	}
 	return nil
@@ -233,7 +238,10 @@ func (l *lease) more(bytes int) bool {
 // end frees everything.
 func (l *lease) end() {
 	if l.worker != nil {
-		l.budget.workers.Put(l.release())
+		select {
+		case l.budget.workers <- l.release():
+		default:
+		}
 		l.budget.Release(l.tenant, l.held)
 	}
 }

@@ -96,6 +96,7 @@ func (f *fetcher) transport(t *tls.Config, keepAlive bool, idle time.Duration) *
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        idle,
 		MaxResponseHeaderBytes: headerLimit,
+		WriteBufferSize:        1 << 10, // a request is shorter
 	}
 }
 

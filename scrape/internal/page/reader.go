@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // What a page may cost. A reader begins with Start bytes and asks before it takes more.
@@ -289,7 +290,7 @@ func (r *Reader) take(n int) bool {
 // fail notes that a line of a family is malformed.
 func (r *Reader) fail(family int, line []byte, what string) {
 	if t := &r.tables[family]; t.err == nil {
-		t.err = fmt.Errorf("%s: %.100q", what, line)
+		t.err = fmt.Errorf("%s: %.100q", what, line[:min(len(line), 100*utf8.UTFMax)]) // fmt copies all of it
 	}
 }
 

@@ -52,7 +52,11 @@ func (r *Reader) move(class int) {
 	if r.spares == nil {
 		return
 	}
-	spare, ok := r.spares[class].Get().(*room)
+	// A room of the next class may take twice what was granted, as those may that grow.
+	spare, ok := r.spares[min(class+1, classes-1)].Get().(*room)
+	if !ok {
+		spare, ok = r.spares[class].Get().(*room)
+	}
 	if !ok {
 		return
 	}
