@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,6 +62,28 @@ func TestDisruptionBudgets(t *testing.T) {
 		require.Contains(t, document, "\n  maxUnavailable: 1", file)
 		require.NotContains(t, document, "minAvailable", file)
 	}), 6)
+}
+
+// TestMemoryLimits: Go's own limit is nine tenths of the container's, so that what can be collected is, before it is killed.
+func TestMemoryLimits(t *testing.T) {
+	limit := regexp.MustCompile(`limits:\s+(?:\{memory: |memory: )(\d+)Mi`)
+	soft := regexp.MustCompile(`name: GOMEMLIMIT.*\n\s+value: (\d+)MiB`)
+	programs := 0
+	eachOf(t, "Deployment", func(file, document string) {
+		of := limit.FindStringSubmatch(document)
+		if of == nil { // a model, or a template of a chart, which rendered ones are compared with
+			return
+		}
+		programs++
+		is := soft.FindStringSubmatch(document)
+		require.NotNil(t, is, "%s: GOMEMLIMIT", file)
+		hard, err := strconv.Atoi(of[1])
+		require.NoError(t, err)
+		held, err := strconv.Atoi(is[1])
+		require.NoError(t, err)
+		require.Equal(t, 9*hard/10, held, file)
+	})
+	require.Equal(t, 4, programs)
 }
 
 // TestEgress: no NetworkPolicy lets a program go everywhere, nor does one say nothing about it.

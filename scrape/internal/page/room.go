@@ -26,8 +26,8 @@ func (m *room) empty() {
 
 // Spares are the rooms of large pages that have been read, for the next ones: without them, half a dozen hostile pages a
 // second keep the garbage collector busy. They are by size, at most 256 KiB, 512 KiB, and so on, and a page gets one that
-// takes no more than it has been granted. What is not used for a while goes to the garbage collector. The zero value is
-// ready; several goroutines may use it.
+// takes at most twice what it has been granted. What is not used for a while goes to the garbage collector. The zero value
+// is ready; several goroutines may use it.
 type Spares [classes]sync.Pool // of *room
 
 const classes = 5
@@ -45,14 +45,14 @@ func (s *Spares) put(m room) {
 	}
 }
 
-// move moves the page to a spare room of the class, if there is any.
+// move moves the page to a spare room of the next class or of its own, if there is any.
 func (r *Reader) move(class int) {
 	from := r.class
 	r.class = class
 	if r.spares == nil {
 		return
 	}
-	// A room of the next class may take twice what was granted, as those may that grow.
+	// That of a page as large as this one may become is in the next class.
 	spare, ok := r.spares[min(class+1, classes-1)].Get().(*room)
 	if !ok {
 		spare, ok = r.spares[class].Get().(*room)

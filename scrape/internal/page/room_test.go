@@ -101,3 +101,21 @@ func BenchmarkLargePages(b *testing.B) {
 		})
 	}
 }
+
+// TestALargePageTakesARoomOfTheNextClass where its own has none, rather than grow: it is twice what the page was granted at
+// most.
+func TestALargePageTakesARoomOfTheNextClass(t *testing.T) {
+	f := NewFilter([]string{"h", "q"})
+	taken := 0
+	for range 50 { // a pool may forget any of them
+		var spares Spares
+		spares.put(room{keys: make([]byte, 0, grain+1)})
+		r := NewReader(&spares)
+		require.NoError(t, readSamples(r, f, largePage("x", 600, 0), 10_000))
+		require.Zero(t, classOf(r.held))
+		if cap(r.keys) == grain+1 {
+			taken++
+		}
+	}
+	require.Positive(t, taken)
+}
