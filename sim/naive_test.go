@@ -427,8 +427,12 @@ func TestStretchesEqualSteps(t *testing.T) {
 func TestWhatEndsTogetherEndsInOrderOfArrival(t *testing.T) {
 	var ended []int32
 	s := plain(Trace{Requests: []Request{
-		{Input: 1, Output: 1}, {Input: 2, Output: 2}, {Input: 3, Output: 2},
-		{At: time.Hour, Input: 4, Output: 1}, {At: time.Hour, Input: 5, Output: 3}, {At: time.Hour, Input: 6, Output: 3},
+		{Input: 1, Output: 1},
+		{Input: 2, Output: 2},
+		{Input: 3, Output: 2},
+		{At: time.Hour, Input: 4, Output: 1},
+		{At: time.Hour, Input: 5, Output: 3},
+		{At: time.Hour, Input: 6, Output: 3},
 	}}, Server{Base: 0.001, MaxSeqs: 4, TokenBudget: 100, KVTokens: 1000}, 1)
 	runStatic(t, &s, Options{Request: func(o Outcome) { ended = append(ended, o.Input) }})
 	require.Equal(t, []int32{1, 2, 3, 4, 5, 6}, ended)
