@@ -35,8 +35,8 @@ type Budget struct {
 const (
 	defaultBudget = 64 << 20
 	leastBudget   = 4 * page.Most
-	// keptWorkers is how many of them stay for the next pages, with 128 KiB each. A sync.Pool loses them at every second
-	// garbage collection, and so made garbage of them.
+	// keptWorkers is how many workers stay for the next pages, with 128 KiB each. A sync.Pool would lose them at every second
+	// garbage collection.
 	keptWorkers = 32
 )
 

@@ -52,7 +52,7 @@ func (r *Reader) move(class int) {
 	if r.spares == nil {
 		return
 	}
-	// That of a page as large as this one may become is in the next class.
+	// The page may still grow: a room of the next class saves it a move.
 	spare, ok := r.spares[min(class+1, classes-1)].Get().(*room)
 	if !ok {
 		spare, ok = r.spares[class].Get().(*room)
