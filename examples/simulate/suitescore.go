@@ -12,6 +12,7 @@ import (
 // seeds of a row differ; 0 for one seed.
 type score struct {
 	Attaining  int      `json:"attaining"` // rows in which the goal is attained
+	InBudget   int      `json:"inBudget"`  // of these, at most 1.25 x as dear as the oracle or 1.10 x as dear as the limit
 	Attainable int      `json:"attainable"`
 	Worst      float64  `json:"worst"` // attainment of the worst row
 	Median     float64  `json:"median"`
@@ -60,6 +61,12 @@ func (c *cell) sum(r *boarded, goal float64) {
 	c.GPUHours = of(func(x *sim.Result) float64 { return float64(r.Cards) * x.ReplicaHours })
 }
 
+// inBudget reports whether the cell costs at most as much as the goal of this project allows.
+func (c *cell) inBudget() bool {
+	const mostOracle, mostLimit = 1.25, 1.10
+	return c.OverOracle.Mean > 0 && c.OverOracle.Mean <= mostOracle || c.OverLimit != nil && c.OverLimit.Mean <= mostLimit
+}
+
 // over0 is a quotient, 0 where there is none.
 func over0(a, b float64) float64 {
 	if b == 0 {
@@ -86,6 +93,9 @@ func (e *entry) sum(b *board) {
 			continue
 		}
 		s.Attaining++
+		if c.inBudget() {
+			s.InBudget++
+		}
 		oracles = append(oracles, c.OverOracle.Mean)
 		if c.OverLimit != nil {
 			limits = append(limits, c.OverLimit.Mean)

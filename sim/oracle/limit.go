@@ -35,6 +35,7 @@ const (
 	toldFresh  = time.Minute      // no scale-down before
 	margins    = 63               // 0.25, 4 % more, ..., 2.8
 	leastTold  = 0.25
+	mostTold   = 1000
 	toldGrowth = 1.04
 )
 
@@ -56,17 +57,8 @@ const (
 //
 // Limit returns the errors of Scenario.Validate, of the arguments and of the context.
 func Limit(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Search, ahead time.Duration) (Limited, error) {
-	r, err := newReplayer(s, seed, c, o)
+	l, err := newLimiter(s, seed, c, o, ahead)
 	if err != nil {
-		return Limited{}, err
-	}
-	var e scaling.FieldErrors
-	e.Check(ahead >= 0 && ahead <= sim.MaxDuration, "ahead", ahead, "must be within 0 and 90 days")
-	if err := e.Err(); err != nil {
-		return Limited{}, err
-	}
-	l := limiter{replayer: r, ahead: ahead}
-	if l.load, err = told(&r.scenario, seed, c, r.ticksIn(), ahead); err != nil {
 		return Limited{}, err
 	}
 	for _, hold := range []time.Duration{0, time.Minute, 5 * time.Minute, 15 * time.Minute} {
@@ -77,6 +69,26 @@ func Limit(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Sear
 	best := l.best
 	best.Runs = l.runs
 	return best, nil
+}
+
+// Told returns the policy of the family of Limit that has this margin, above 0, and this hold: nothing is fitted. With the
+// same two in many scenarios it shows how much of what Limit attains comes from its hindsight.
+//
+// Told returns the errors of Limit.
+func Told(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Search, ahead time.Duration, margin float64, hold time.Duration) (Limited, error) {
+	var e scaling.FieldErrors
+	e.Check(margin > 0 && margin <= mostTold, "margin", margin, "must be above 0 and at most 1000")
+	e.Check(hold >= 0 && hold <= sim.MaxDuration, "hold", hold, "must be within 0 and 90 days")
+	if err := e.Err(); err != nil {
+		return Limited{}, err
+	}
+	l, err := newLimiter(s, seed, c, o, ahead)
+	if err != nil {
+		return Limited{}, err
+	}
+	_, err = l.fit(ctx, margin, hold)
+	l.best.Runs = l.runs
+	return l.best, err
 }
 
 // ticksIn returns the number of the controller's ticks up to the horizon, plus one.
@@ -118,6 +130,20 @@ type limiter struct {
 	load  []float64
 	best  Limited
 	known bool // whether there is a best
+}
+
+func newLimiter(s *sim.Scenario, seed uint64, c Capacity, o Search, ahead time.Duration) (*limiter, error) {
+	r, err := newReplayer(s, seed, c, o)
+	if err != nil {
+		return nil, err
+	}
+	var e scaling.FieldErrors
+	e.Check(ahead >= 0 && ahead <= sim.MaxDuration, "ahead", ahead, "must be within 0 and 90 days")
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	load, err := told(&r.scenario, seed, c, r.ticksIn(), ahead)
+	return &limiter{replayer: r, ahead: ahead, load: load}, err
 }
 
 // search finds the lowest margin that attains the SLO with a hold. It skips runs that cost more than the best so far.
