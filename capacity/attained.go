@@ -84,7 +84,7 @@ func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
 		own.Samples = own.Samples[1:]
 	}
 	warm := min(max(60, 3*own.residence()), 600)
-	share := own.share()
+	share := own.share(mostReplay)
 	requests, from, to := own.traffic(mostReplay, share, warm)
 	if len(requests) < leastReplayed || to-from < leastSpan {
 		return a, false

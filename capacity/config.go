@@ -95,7 +95,9 @@ const (
 	tuneEvery   = 300.0  // seconds between two tunings
 	retry       = 60.0   // seconds to the next tuning after one that would scale down while requests missed the SLO
 	memory      = 21_600 // time constant, in seconds, with which the results of earlier tunings decay
-	mostReplay  = 80_000 // requests in a replay
+	mostReplay  = 80_000 // requests in a replay, or as many as come in
+	leads       = 6.0    // leads, if these are more,
+	longest     = 4      // but at most so many times mostReplay
 	smallest    = 6.0    // replicas in a replay, of a larger fleet,
 	mostFleet   = 1000.0 // and at most, whatever a fleet claims to have
 	within      = 0.85   // share of the allowed misses that a replay may have

@@ -122,9 +122,9 @@ func (b *bench) keeps(t *Tuning, k int, u, most float64) (late, cost float64, ok
 	return late, cost, strainedLate <= mostLate
 }
 
-// longest is how long a replay waits for answers after its end, so that a long answer to a request that came shortly before is not
+// patience is how long a replay waits for answers after its end, so that a long answer to a request that came shortly before is not
 // a miss.
-const longest = time.Hour
+const patience = time.Hour
 
 // replay returns the share of requests that miss the SLO under a trial, after a warm-up, and the replica-hours. A share above most is
 // a lower bound: the replay ends there.
@@ -145,12 +145,12 @@ func (b *bench) replay(requests []sim.Request, initial int32, try *trial, most f
 //
 //	(truth + 1 - goal) / (replay + 1 - goal),
 //
-// from 1 to 3. It replays all traffic of the latest mostReplay requests on all replicas, as rounding up a share of them would add
+// from 1 to 3. It replays all traffic of the latest requests, at most so many, on all replicas, as rounding up a share of them would add
 // headroom that was not there. Only of more than a thousand replicas it replays a share.
-func (b *bench) bias(p *Past) float64 {
+func (b *bench) bias(p *Past, most int) float64 {
 	whole, warm := *b, b.warm.Seconds()
 	share := p.affordable()
-	requests, from, to := p.traffic(mostReplay, share, warm)
+	requests, from, to := p.traffic(most, share, warm)
 	whole.requests, whole.span = requests, time.Duration((to-from+warm)*float64(time.Second))
 	whole.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
 	spare := 1 - b.config.Goal
@@ -204,7 +204,7 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 		return 0, 0
 	}
 	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, initial, start)
-	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, longest
+	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, patience
 	ctx, stop := context.WithCancel(forever())
 	defer stop()
 	r, err := sim.Run(ctx, &s, group, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
@@ -270,7 +270,7 @@ func (b *bench) attained(lengths []sim.Request, replicas int32, rate float64) fl
 	}
 	from, met := requests[warm].At, 0
 	s := b.scenario(sim.Trace{Requests: requests}, replicas, 0)
-	s.Scrape.Interval, s.Control.Interval, s.Grace = 24*time.Hour, time.Minute, longest
+	s.Scrape.Interval, s.Control.Interval, s.Grace = 24*time.Hour, time.Minute, patience
 	_, err := sim.Run(forever(), &s, func() (scaling.Group, error) { return sim.Static(replicas), nil }, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
 		if o.Arrived >= from && o.Met {
 			met++

@@ -194,7 +194,31 @@ func TestAServerIsNoSlowerForSilentPods(t *testing.T) {
 // work kept a core busy for minutes.
 func TestAFleetThatSaysItIsHugeCostsNoMore(t *testing.T) {
 	p := past(12, func(int) int32 { return 1_000_000 })
-	require.InDelta(t, 0.001, p.share(), 1e-9)
+	require.InDelta(t, 0.001, p.share(mostReplay), 1e-9)
 	require.InDelta(t, 1, (&Past{Samples: []Sample{{Ready: 1000}}}).affordable(), 0)
 	require.InDelta(t, 0.001, p.affordable(), 1e-9)
+}
+
+// TestAReplayCoversSixLeads: a replay had at most 80,000 requests. At 300 a second those are a fifth of an hour on a third of a fleet,
+// and less than one lead where all of it is replayed: what had come every ten minutes was never seen twice.
+func TestAReplayCoversSixLeads(t *testing.T) {
+	for _, row := range []struct {
+		rate, lead float64
+		most       int
+	}{
+		{20, 130, mostReplay},
+		{100, 130, mostReplay},
+		{120, 130, 93_600},
+		{100, 330, 198_000},
+		{300, 630, longest * mostReplay}, // a bound remains
+	} {
+		p := past(row.rate, func(int) int32 { return 4 })
+		require.InDelta(t, row.most, p.replayed(row.lead), float64(row.most)/100, "%+v", row)
+		most := p.replayed(row.lead)
+		requests, from, to := p.traffic(most, p.share(most), 60)
+		covered := min(6*row.lead, 1200, float64(longest)*mostReplay/row.rate)
+		require.GreaterOrEqual(t, to-from, 0.95*covered, "%+v", row)
+		require.LessOrEqual(t, len(requests), most+int(row.rate*90), "the warm-up comes on top")
+	}
+	require.Equal(t, mostReplay, (&Past{Samples: make([]Sample, 1)}).replayed(330), "nothing came yet")
 }

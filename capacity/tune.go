@@ -189,8 +189,9 @@ func (p *Past) Tune(c *Config) Tuning {
 		return t
 	}
 	warm := min(max(60, 3*p.residence()), 600)
-	share := p.share()
-	requests, from, to := p.traffic(mostReplay, share, warm)
+	most := p.replayed(p.Start + c.Scrape.Seconds() + c.Control.Seconds())
+	share := p.share(most)
+	requests, from, to := p.traffic(most, share, warm)
 	if len(requests) < int(enough) {
 		return t
 	}
@@ -214,10 +215,10 @@ func (p *Past) Tune(c *Config) Tuning {
 	}
 	if len(requests) >= 100 && to-from >= 120 {
 		b.requests, b.span, b.warm = requests, time.Duration((to-from+warm)*float64(time.Second)), time.Duration(warm*float64(time.Second))
-		b.strained, _, _ = p.traffic(mostReplay*2, strain*share, warm)
+		b.strained, _, _ = p.traffic(most*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial, b.share = scaling.Ceil(float64(p.readyAt(from))*share), share
-		t.Bias = b.bias(p)
+		t.Bias = b.bias(p, most)
 		b.allowed = within * (1 - c.Goal) / t.Bias
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
@@ -279,17 +280,29 @@ func (p *Past) late(from float64) float64 {
 	return missed / max(of, 1)
 }
 
-// share returns the share of the traffic that is replayed, on the same share of the fleet. It is 1, or less for more than mostReplay
-// requests, but at least six replicas: fewer have a lower capacity each.
-func (p *Past) share() float64 {
-	came, ready := 0.0, 0.0
+// replayed returns how many requests a replay may have: mostReplay, or as many as came in six leads if these are more, but at most
+// four times mostReplay. A past of a lead or two says little of what happens within one.
+func (p *Past) replayed(lead float64) int {
+	span := p.Samples[len(p.Samples)-1].At - p.Samples[0].At
+	return int(min(max(mostReplay, p.all()*leads*lead/max(span, 1)), longest*mostReplay))
+}
+
+// all is how many requests came.
+func (p *Past) all() (came float64) {
+	for i := 1; i < len(p.Samples); i++ {
+		came += p.came(i)
+	}
+	return came
+}
+
+// share returns the share of the traffic that is replayed, on the same share of the fleet. It is 1, or less where more requests came
+// than a replay may have, but at least six replicas: fewer have a lower capacity each.
+func (p *Past) share(most int) float64 {
+	ready := 0.0
 	for i := range p.Samples {
-		if i > 0 {
-			came += p.came(i)
-		}
 		ready += float64(p.Samples[i].Ready)
 	}
-	return min(p.affordable(), max(mostReplay/max(came, 1), smallest*float64(len(p.Samples))/max(ready, 1)))
+	return min(p.affordable(), max(float64(most)/max(p.all(), 1), smallest*float64(len(p.Samples))/max(ready, 1)))
 }
 
 // affordable returns the share of the fleet that a replay may have at most: all of it, or mostFleet replicas.
