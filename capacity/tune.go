@@ -85,7 +85,7 @@ type Tuner interface {
 	Tune(config *Config, past func() Past) (Tuning, bool)
 }
 
-// Inline tunes inside Decide, which then takes up to three seconds: for simulators and other callers that can wait.
+// Inline tunes inside Decide, which then takes up to ten seconds: for simulators and other callers that can wait.
 type Inline struct{}
 
 // Tune tunes at once.
@@ -170,7 +170,7 @@ func (s *State) past(start float64) Past {
 	return p
 }
 
-// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function, and takes up to three seconds.
+// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function, and takes up to ten seconds.
 //
 // With fewer than a hundred requests to replay, the capacity is that of a few simulated replicas (Tuning.Fleet) over 1.2. With more,
 // this algorithm itself runs over the past in the simulator, and the capacity is the largest that passes two replays:
