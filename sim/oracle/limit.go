@@ -86,9 +86,11 @@ func Told(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Searc
 	if err != nil {
 		return Limited{}, err
 	}
-	_, err = l.fit(ctx, margin, hold)
+	if _, err := l.fit(ctx, margin, hold); err != nil {
+		return Limited{}, err
+	}
 	l.best.Runs = l.runs
-	return l.best, err
+	return l.best, nil
 }
 
 // ticksIn returns the number of the controller's ticks up to the horizon, plus one.
@@ -143,7 +145,10 @@ func newLimiter(s *sim.Scenario, seed uint64, c Capacity, o Search, ahead time.D
 		return nil, err
 	}
 	load, err := told(&r.scenario, seed, c, r.ticksIn(), ahead)
-	return &limiter{replayer: r, ahead: ahead, load: load}, err
+	if err != nil {
+		return nil, err
+	}
+	return &limiter{replayer: r, ahead: ahead, load: load}, nil
 }
 
 // search finds the lowest margin that attains the SLO with a hold. It skips runs that cost more than the best so far.
