@@ -1,24 +1,24 @@
 package sim
 
-// A heap has the entry that is due first on top: ordered by time, then by rank, then by number. A separate table has the
-// position of each number in the heap: -1 if it is not in it.
+import "math/bits"
+
+// A heap has the entry that is due first on top: ordered by time, then by rank. No two entries of a heap have the same time and
+// rank. A separate table has the position of each number in the heap: -1 if it is not in it.
 //
 // It does not use container/heap, whose heap.Push takes an interface: converting an entry to one allocates at each event.
 type heap []entry
 
+// Times and ranks are not negative.
 type entry struct {
 	at, rank int64
 	number   int32
 }
 
-func (d *entry) before(o *entry) bool {
-	switch {
-	case d.at != o.at:
-		return d.at < o.at
-	case d.rank != o.rank:
-		return d.rank < o.rank
-	}
-	return d.number < o.number
+// before returns 1 if d comes before o, and 0 if not. It does not branch, as no processor can guess the order of two events.
+func (d *entry) before(o *entry) int32 {
+	_, less := bits.Sub64(uint64(d.rank), uint64(o.rank), 0)
+	_, less = bits.Sub64(uint64(d.at), uint64(o.at), less)
+	return int32(less)
 }
 
 func (h *heap) push(places []int32, d entry) {
@@ -41,10 +41,10 @@ func (h *heap) put(places []int32, i int32, d entry) {
 	all := *h
 	for n := int32(len(all)); ; {
 		child := 2*i + 1
-		if child+1 < n && all[child+1].before(&all[child]) {
-			child++
+		if child+1 < n {
+			child += all[child+1].before(&all[child])
 		}
-		if child >= n || !all[child].before(&d) {
+		if child >= n || all[child].before(&d) == 0 {
 			break
 		}
 		all[i] = all[child]
@@ -53,7 +53,7 @@ func (h *heap) put(places []int32, i int32, d entry) {
 	}
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !d.before(&all[parent]) {
+		if d.before(&all[parent]) == 0 {
 			break
 		}
 		all[i] = all[parent]

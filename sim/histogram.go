@@ -1,6 +1,9 @@
 package sim
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // A sketch is a histogram of times in seconds with buckets that grow by 2 %: any quantile is within 1 % of the exact one,
 // from 100 us to a day. Its size does not depend on the number of times.
@@ -21,18 +24,17 @@ const (
 // logGrowth is ln(sketchGrowth).
 const logGrowth = 0.019802627296179712
 
-// sketchBounds returns the bounds of all sketches of a run.
-func sketchBounds() buckets {
+// sketchBounds are the bounds of all sketches. Nothing writes to them.
+var sketchBounds = sync.OnceValue(func() *buckets {
 	ends := make([]float64, sketchBuckets)
 	for i := range ends {
 		ends[i] = sketchLeast * math.Exp(float64(i)*logGrowth)
 	}
-	return newBuckets(ends...)
-}
+	b := newBuckets(ends...)
+	return &b
+})
 
-func newSketch(bounds *buckets) sketch {
-	return sketch{bounds: bounds, buckets: make([]int64, sketchBuckets)}
-}
+func newSketch() sketch { return sketch{bounds: sketchBounds(), buckets: make([]int64, sketchBuckets)} }
 
 // add counts a time.
 func (h *sketch) add(t float64) {
@@ -95,19 +97,23 @@ type buckets struct {
 	ends  []float64
 	cells []int16 // for each cell from first on, the bucket of the smallest number in it
 	first int
+	dense bool // whether any cell has several ends
 }
 
-// cell divides the numbers above 0 into 32 cells for each power of two, and returns the cell of a number.
-func cell(t float64) int { return int(math.Float64bits(t) >> 47) }
+// cell divides the numbers above 0 into 64 cells for each power of two, and returns the cell of a number.
+func cell(t float64) int { return int(math.Float64bits(t) >> 46) }
 
 func newBuckets(ends ...float64) buckets {
 	b := buckets{ends: ends, first: cell(ends[0])}
 	i := int16(0)
 	for c := b.first; c <= cell(ends[len(ends)-1]); c++ {
-		for least := math.Float64frombits(uint64(c) << 47); ends[i] < least; {
+		for least := math.Float64frombits(uint64(c) << 46); ends[i] < least; {
 			i++
 		}
 		b.cells = append(b.cells, i)
+	}
+	for k := 1; k < len(ends); k++ {
+		b.dense = b.dense || cell(ends[k]) == cell(ends[k-1])
 	}
 	return b
 }
@@ -133,7 +139,8 @@ func routerTPOTBuckets() buckets {
 	return newBuckets(0.0005, 0.00205, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.125, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.5, 2, 3, 4.5, 6, 12, 18, 24, 30, 60)
 }
 
-// place returns the bucket of a number that is not negative: the first whose upper end is at least the number.
+// place returns the bucket of a number that is not negative: the first whose upper end is at least the number. It does not branch
+// on the number, which no processor can guess.
 func (b *buckets) place(t float64) int {
 	c := cell(t) - b.first
 	switch {
@@ -142,7 +149,13 @@ func (b *buckets) place(t float64) int {
 	case c >= len(b.cells):
 		return len(b.ends)
 	}
-	i := int(b.cells[c])
+	i, above := int(b.cells[c]), 0
+	if t > b.ends[i] {
+		above = 1
+	}
+	if i += above; !b.dense {
+		return i
+	}
 	for i < len(b.ends) && t > b.ends[i] {
 		i++
 	}
