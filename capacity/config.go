@@ -104,6 +104,7 @@ const (
 	findable    = 0.85   // highest capacity that a replay may find, as a share of Fleet
 	seen        = 0.9    // capacity for the mean work, as a share of Fleet, over 1 + start/3000 s: the rest is for what the past did not show
 	step        = 1.06   // ratio of one capacity that is tried to the next
+	mostUp      = 4      // steps that a tuning takes up
 	strain      = 1.1    // a capacity must also hold for this many times the traffic of the past,
 	strainLate  = 0.015  // with this share of misses
 	careful     = 1.2    // margin before anything can be replayed

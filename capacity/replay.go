@@ -47,11 +47,11 @@ func (b *bench) cheapest(t *Tuning) bool {
 	best, bestCost := t.trial, math.Inf(1)
 	which := -1
 	for _, k := range nearest(t.Which, choices) {
-		from := t.Found[k]
+		from, far := t.Found[k], !t.Attained
 		if from == 0 {
-			from = t.Capacity
+			from, far = t.Capacity, false
 		}
-		u, late, cost, ok := b.largest(t, k, from, bestCost)
+		u, late, cost, ok := b.largest(t, k, from, bestCost, far)
 		t.Found[k] = u
 		if ok && cost < bestCost {
 			which, best.Capacity, t.Late, bestCost = k, u, late, cost
@@ -82,29 +82,43 @@ func nearest(k, n int) []int {
 // largest returns the largest capacity near u that meets the goal, in steps of 6 %: at most four steps up, since a past without a burst
 // says little, and any number down, to half of Fleet. It stops where the trial can no longer cost less than most: the replicas grow
 // at most in inverse proportion to the capacity.
-func (b *bench) largest(t *Tuning, k int, u, most float64) (capacity, late, cost float64, ok bool) {
+//
+// It tries what is near first, or what is far if that is more likely: half of Fleet, and four steps up.
+func (b *bench) largest(t *Tuning, k int, u, most float64, far bool) (capacity, late, cost float64, ok bool) {
 	floor, top := t.Fleet/2, t.Fleet*findable
 	u = min(max(u, floor), top)
-	if late, cost, ok = b.keeps(t, k, u, most*top/u); ok {
-		for range 4 {
-			if u*step > top {
+	keeps := func(u float64) bool {
+		late, cost, ok = b.keeps(t, k, u, most*top/u)
+		return ok
+	}
+	if far && u > floor && !keeps(floor) {
+		return floor, late, cost, false
+	}
+	if !keeps(u) {
+		for down := step; u > floor && cost < most*top/u; down *= 1.02 {
+			if u = max(u/down, floor); keeps(u) {
 				break
 			}
-			l, c, kept := b.keeps(t, k, u*step, most*top/(u*step))
-			if !kept {
-				break
-			}
-			u, late, cost = u*step, l, c
 		}
-		return u, late, cost, true
+		return u, late, cost, ok
 	}
-	for down := step; u > floor && cost < most*top/u; down *= 1.02 {
-		u = max(u/down, floor)
-		if late, cost, ok = b.keeps(t, k, u, most*top/u); ok {
-			return u, late, cost, true
+	up := []float64{u} // the first is kept, and what is beyond the last is not tried
+	for len(up) <= mostUp && up[len(up)-1]*step <= top {
+		up = append(up, up[len(up)-1]*step)
+	}
+	next := 1
+	if far {
+		next = len(up) - 1
+	}
+	kept, keptLate, keptCost := 0, late, cost
+	for fails := len(up); fails-kept > 1; {
+		if keeps(up[next]) {
+			kept, keptLate, keptCost, next = next, late, cost, fails-1
+		} else {
+			fails, next = next, (kept+next)/2
 		}
 	}
-	return u, late, cost, false
+	return up[kept], keptLate, keptCost, true
 }
 
 // keeps reports whether a capacity meets the goal over the past for less than most replica-hours, and what it costs.
