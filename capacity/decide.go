@@ -168,7 +168,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		n = kept
 	}
 	then := s.growing(trendSpan(lead), lead, try.Dispersion)
-	full := scaling.Ceil(c.config.crowd(&then, came.prompts, c.slowness(t)))
+	full := scaling.Ceil(c.config.crowd(then, came.prompts, c.slowness(t)))
 	if full > n {
 		d.Consider(full, Crowded, "", float64(full), float64(n))
 		n = full
@@ -193,7 +193,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		d.To(held, Held, "", float64(n), float64(held), try.Hold)
 	}
 	wanted := held
-	if behind := x.Waiting - float64(x.Ready) - c.free(s); behind > 0 {
+	if behind := c.behind(s); behind > 0 {
 		within := max(drain, came.answer*c.config.SLO.TPOT.Seconds()/4)
 		if catch := min(try.staff(came.work+behind*came.each/within), scaling.Ceil(float64(n)+float64(x.Ready))); catch > wanted {
 			wanted = catch
@@ -237,15 +237,25 @@ func (c Scaler) slowness(t *Tuning) float64 {
 //	f (Base + Sequence R/n + KVToken K/n) <= 0.95 TPOT (1 - f PrefillToken P/n).
 //
 // This reacts at once; the histogram of TPOT counts a slow answer only when it has finished.
-func (c *Config) crowd(x *Sample, prompts, f float64) float64 {
+func (c *Config) crowd(x load, prompts, f float64) float64 {
 	v := &c.Server
-	full := max(x.Running/(mostRunning*float64(v.MaxSeqs)), x.KV/mostKV)
+	full := max(x.running/(mostRunning*float64(v.MaxSeqs)), x.kv/mostKV)
 	most := inTime * c.SLO.TPOT.Seconds()
 	if most <= f*v.Base {
 		return full // no count of replicas makes it
 	}
-	tokens := v.Sequence*x.Running + v.KVToken*x.KV*float64(v.KVTokens) + v.PrefillToken*prompts*most
+	tokens := v.Sequence*x.running + v.KVToken*x.kv*float64(v.KVTokens) + v.PrefillToken*prompts*most
 	return max(full, f*tokens/(most-f*v.Base))
+}
+
+// behind returns how many requests wait that no ready replica has room for.
+func (c Scaler) behind(s *State) float64 {
+	x := s.last()
+	waiting := x.Waiting - float64(x.Ready)
+	if waiting <= 0 {
+		return 0
+	}
+	return max(0, waiting-c.free(s))
 }
 
 // free returns how many more requests the ready replicas could serve in time, beside those in flight. A replica whose requests are
@@ -262,10 +272,10 @@ func (c Scaler) free(s *State) (requests float64) {
 		if x.Silent > 0 {
 			known = float64(x.Ready - x.Silent)
 		}
-		requests = (float64(x.Ready) - known) / c.config.crowd(&Sample{Running: 1}, 0, slower)
+		requests = (float64(x.Ready) - known) / c.config.crowd(load{running: 1}, 0, slower)
 	}
 	if x.Running > 0 {
-		used := c.config.crowd(x, (x.Prefilled-from.Prefilled)/(x.At-from.At), slower)
+		used := c.config.crowd(x.load(), (x.Prefilled-from.Prefilled)/(x.At-from.At), slower)
 		requests += max(0, known-used) * x.Running / used
 	}
 	return requests

@@ -344,8 +344,8 @@ func TestWhatIsNotKnownAsksForNoMore(t *testing.T) {
 		noMore("surging", wide.surging(30, 1), known.surging(30, 1))
 		noMore("trend", wide.trend(270, 100, 1), known.trend(270, 100, 1))
 		then, less := known.growing(270, 100, 1), wide.growing(270, 100, 1)
-		noMore("running", less.Running, then.Running)
-		noMore("kv", less.KV, then.KV)
+		noMore("running", less.running, then.running)
+		noMore("kv", less.kv, then.kv)
 		noMore("crowd", c.crowd(b.admitted(), 0, 1), c.crowd(a.admitted(), 0, 1))
 		noMore("behind", b.Waiting-scaler.free(&wide), a.Waiting-scaler.free(&known))
 		if known.calm(0.01) != wide.calm(0.01) && !known.calm(0.01) {

@@ -110,14 +110,14 @@ func TestRequestsInFlightThatAreTooSlowAskForReplicas(t *testing.T) {
 		running++
 	}
 	x := Sample{Running: running, Ready: 4}
-	n := scaling.Ceil(c.crowd(&x, 0, 1))
+	n := scaling.Ceil(c.crowd(x.load(), 0, 1))
 	assert.Greater(t, n, int32(4))
 	assert.LessOrEqual(t, step(running, n), inTime*c.SLO.TPOT.Seconds())
 	assert.Greater(t, step(running, n-1), inTime*c.SLO.TPOT.Seconds(), "no more than it takes")
-	assert.Greater(t, c.crowd(&x, 1e5, 1), c.crowd(&x, 0, 1), "prompts take time too")
-	assert.Greater(t, c.crowd(&x, 0, 1.5), c.crowd(&x, 0, 1), "a slower server needs more")
+	assert.Greater(t, c.crowd(x.load(), 1e5, 1), c.crowd(x.load(), 0, 1), "prompts take time too")
+	assert.Greater(t, c.crowd(x.load(), 0, 1.5), c.crowd(x.load(), 0, 1), "a slower server needs more")
 	c.SLO.TPOT = time.Duration(c.Server.Base * float64(time.Second))
-	assert.Less(t, c.crowd(&x, 0, 1), 4.0, "an SLO that no count keeps asks for none")
+	assert.Less(t, c.crowd(x.load(), 0, 1), 4.0, "an SLO that no count keeps asks for none")
 }
 
 // TestWhatGrowsInFlightIsSeenBeforeItIsFull: answers that become longer are counted when they are finished, minutes later; what

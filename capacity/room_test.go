@@ -225,7 +225,7 @@ func TestAQueueIsNoTrend(t *testing.T) {
 		s.Samples = append(s.Samples, Sample{At: float64(i) * 15, Ready: 5, Running: 100 + 10*float64(i), KV: 1 + 0.1*float64(i)})
 	}
 	grown := s.growing(300, 300, 1)
-	assert.Greater(t, grown.Running, s.last().Running)
+	assert.Greater(t, grown.running, s.last().Running)
 	s.last().Waiting = 6
-	assert.Equal(t, *s.last(), s.growing(300, 300, 1))
+	assert.Equal(t, s.last().load(), s.growing(300, 300, 1))
 }

@@ -42,15 +42,20 @@ func (s *Sample) arrived() float64 { return s.Firsts + s.Waiting }
 // queued is how many requests may be waiting at most.
 func (s *Sample) queued() float64 { return max(s.Waiting, s.Queue) }
 
-// admitted returns the sample as it would be if all waiting requests were in a batch, each with as many tokens as a running
+// A load is what replicas hold: requests in batches, and KV caches in use, in replicas.
+type load struct{ running, kv float64 }
+
+func (s *Sample) load() load { return load{s.Running, s.KV} }
+
+// admitted returns the load as it would be if all waiting requests were in a batch, each with as many tokens as a running
 // request has, where that is known.
-func (s *Sample) admitted() *Sample {
-	x := *s
-	if x.Running > 0 && !x.Vague {
-		x.KV *= (x.Running + x.Waiting) / x.Running
+func (s *Sample) admitted() load {
+	l := s.load()
+	if l.running > 0 && !s.Vague {
+		l.kv *= (l.running + s.Waiting) / l.running
 	}
-	x.Running += x.Waiting
-	return &x
+	l.running += s.Waiting
+	return l
 }
 
 // since returns how many requests have certainly arrived since another sample.
@@ -62,7 +67,7 @@ func (s *Sample) since(a *Sample) float64 {
 func (s *Sample) atMost(a *Sample) float64 { return max(0, s.Firsts+s.queued()-a.arrived()) }
 
 // sum returns the lower end of a reading, over all pods.
-func sum(r scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotReady+r.Failed) }
+func sum(r *scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotReady+r.Failed) }
 
 // read makes a sample of an observation; missing names the metric that it lacks, if any.
 func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missing string) {
@@ -70,15 +75,13 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	if obs.Served > 0 {
 		s.Ready = obs.Served
 	}
-	waiting, running, kv := obs.Reading(Waiting), obs.Reading(Running), obs.Reading(KVUse)
-	switch {
-	case !waiting.Known():
-		return s, Waiting
-	case !running.Known():
-		return s, Running
-	case !kv.Known():
-		return s, KVUse
+	gauges := [...]scaling.Reading{obs.Reading(Waiting), obs.Reading(Running), obs.Reading(KVUse)}
+	for i := range gauges {
+		if !gauges[i].Known() {
+			return s, gauges[i].Metric
+		}
 	}
+	waiting, running, kv := &gauges[0], &gauges[1], &gauges[2]
 	s.Waiting, s.Running, s.KV = sum(waiting), sum(running), sum(kv)
 	if s.Queue = waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed); math.IsInf(s.Queue, 1) && waiting.NotReady+waiting.Failed > 0 {
 		s.Queue = s.Waiting // pods that are not ready have none
@@ -93,7 +96,8 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		s.Absent = max(s.Absent, h[i].Failed)
 	}
 	s.Partly = failed != 0
-	for _, r := range [...]scaling.Reading{waiting, running, kv} {
+	for i := range gauges {
+		r := &gauges[i]
 		s.Vague = s.Vague || r.Upper > r.Lower && !(math.IsInf(r.Upper, 1) && r.NotReady > 0 && r.Failed == 0)
 		s.Silent = max(s.Silent, min(r.Failed, s.Ready))
 		s.Absent = max(s.Absent, r.Failed)
@@ -102,9 +106,9 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {
 		s.At = seconds(prefilled.At)
 	}
-	for _, r := range [...]scaling.Reading{waiting, running, kv} {
-		if !r.At.IsZero() {
-			s.At = min(s.At, seconds(r.At))
+	for i := range gauges {
+		if at := gauges[i].At; !at.IsZero() {
+			s.At = min(s.At, seconds(at))
 		}
 	}
 	s.Firsts, s.Prefilled = prefilled.Total(), prefilled.Sum
@@ -167,10 +171,10 @@ func (s *Sample) fell(before *Sample) bool {
 }
 
 func (s *Sample) valid() bool {
-	for _, x := range [...]float64{s.Firsts, s.Prefilled, s.Finished, s.Generated, s.Late, s.Timed, s.TPOT, s.Slow, s.Waiting, s.Queue, s.Running, s.KV} {
-		if !(x >= 0) || math.IsInf(x, 1) {
-			return false
-		}
-	}
-	return s.Ready >= 0 && !math.IsNaN(s.At) && !math.IsInf(s.At, 0)
+	return counts(s.Firsts) && counts(s.Prefilled) && counts(s.Finished) && counts(s.Generated) && counts(s.Late) && counts(s.Timed) &&
+		counts(s.TPOT) && counts(s.Slow) && counts(s.Waiting) && counts(s.Queue) && counts(s.Running) && counts(s.KV) &&
+		s.Ready >= 0 && !math.IsNaN(s.At) && !math.IsInf(s.At, 0)
 }
+
+// counts reports whether a number can be a count: it is finite and not negative.
+func counts(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }

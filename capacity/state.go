@@ -156,16 +156,18 @@ func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 
 // see adds a sample, and reports whether it is new.
 func (s *State) see(x Sample, obs *scaling.Observation) bool {
-	raw, before := x, s.Before
-	if x.fell(&s.Raw) {
-		before.add(&s.Raw)
+	raw, before, fell := x, &s.Before, x.fell(&s.Raw)
+	if fell {
+		sum := s.Before
+		sum.add(&s.Raw)
+		before = &sum
 	}
-	x.add(&before)
+	x.add(before)
 	n := len(s.Samples)
-	if n > 0 && (!x.valid() || !before.valid() || x.At <= s.Samples[n-1].At) {
+	if n > 0 && (!x.valid() || fell && !before.valid() || x.At <= s.Samples[n-1].At) {
 		return false // invalid, or nothing was scraped since, or the clock went back
 	}
-	s.Raw, s.Before = raw, before
+	s.Raw, s.Before = raw, *before
 	if n > 0 {
 		s.Every = x.At - s.Samples[n-1].At
 	}
@@ -335,30 +337,29 @@ func (s *State) trend(span, lead, dispersion float64) float64 {
 	return more * (lead + long[2]/2)
 }
 
-// growing returns the last sample as it will be in lead seconds if the requests in flight and their tokens go on growing as in the
+// growing returns the load as it will be in lead seconds if the requests in flight and their tokens go on growing as in the
 // last span seconds. It measures growth beyond the noise of their number in the first two thirds of the span and in the last two, and
 // uses the smaller value. It assumes no growth while requests wait, since requests in flight then grow with the replicas that
 // become ready, and while the readings are intervals.
-func (s *State) growing(span, lead, dispersion float64) Sample {
-	x := *s.last()
+func (s *State) growing(span, lead, dispersion float64) load {
+	x := s.last()
+	l := x.load()
 	if x.Waiting > float64(x.Ready) {
-		return x
+		return l
 	}
-	p := [...]*Sample{s.back(span), s.back(2 * span / 3), s.back(span / 3), &x}
+	p := [...]*Sample{s.back(span), s.back(2 * span / 3), s.back(span / 3), x}
 	running, kv := math.Inf(1), math.Inf(1)
 	for i, a := range p[:2] {
 		b := p[i+2]
 		dt := b.At - a.At
 		if dt < span/3 || b.Running == 0 || a.Vague || b.Vague {
-			return x
+			return l
 		}
 		sure := max(0, 1-math.Sqrt(dispersion*(a.Running+b.Running))/b.Running) // share of it that is no noise
 		running = min(running, max(0, b.Running*sure-a.Running)/dt)
 		kv = min(kv, max(0, b.KV*sure-a.KV)/dt)
 	}
-	x.Running += running * lead
-	x.KV += kv * lead
-	return x
+	return load{l.running + running*lead, l.kv + kv*lead}
 }
 
 // hold records a need and returns the largest of the last w seconds. It remembers at least an hour, as w may grow.
@@ -378,7 +379,9 @@ func (p *Peaks) hold(at, value, w float64) float64 {
 	for all[old].At < at-max(w, history) {
 		old++
 	}
-	all = all[:copy(all, all[old:])]
+	if old > 0 {
+		all = all[:copy(all, all[old:])]
+	}
 	*p = all
 	for _, peak := range all {
 		if peak.At >= at-w-1e-3 {

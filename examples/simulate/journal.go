@@ -103,7 +103,8 @@ func (j *journaled) read(line []byte) error {
 		e.Check(share.value >= 0 && share.value <= 1, "result."+share.name, share.value, "must be within 0 and 1")
 	}
 	e.Check(r.ReplicaHours >= 0, "result.replicaHours", r.ReplicaHours, "must not be negative")
-	e.Check(r.Requests >= 1, "result.requests", r.Requests, "must be at least 1")
+	none := j.Policy == oracleName && r.Attainment == 0 && r.ReplicaHours == 0 // no schedule attains the goal
+	e.Check(r.Requests >= 1 || none && r.Requests == 0, "result.requests", r.Requests, "must be at least 1")
 	return e.Err()
 }
 

@@ -194,10 +194,26 @@ func (b *board) world(i int) *world {
 	return &world{Scenario: b.Rows[i].scenario, bounds: suite.Bounds(), rateScale: 1}
 }
 
+// drawn draws the requests of a workload once, for all runs with a seed.
+func drawn(w sim.Workload, seed uint64) (sim.Workload, error) {
+	t := sim.Trace{Length: w.Duration()}
+	for r, err := range sim.Requests(w, seed) {
+		if err != nil {
+			return nil, err
+		}
+		t.Requests = append(t.Requests, r)
+	}
+	return t, nil
+}
+
 // run runs everything in a row with a seed, but what is known.
 func (b *board) run(ctx context.Context, o *options, known *journal, names []string, i, seed int) error {
 	r := &b.Rows[i]
 	s := r.scenario
+	var err error
+	if s.Workload, err = drawn(s.Workload, seedOf(seed)); err != nil {
+		return err
+	}
 	made := func(name string, run func() (sim.Result, error)) (sim.Result, error) {
 		return known.made(judged{name, r.Name, seedOf(seed)}, run)
 	}

@@ -180,6 +180,21 @@ func TestJournalOfWhatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "line 1: is no run")
 }
 
+// TestJournalOfARowWithoutAnOracle: a suite with a row in which no schedule attains the goal could not go on.
+func TestJournalOfARowWithoutAnOracle(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runs")
+	of := judged{oracleName, "r", 1}
+	runs := 0
+	for range 2 {
+		j, err := openJournal(file)
+		require.NoError(t, err)
+		_, err = j.made(of, func() (sim.Result, error) { runs++; return sim.Result{}, nil })
+		require.NoError(t, err)
+		require.NoError(t, j.close())
+	}
+	require.Equal(t, 1, runs)
+}
+
 // TestSuiteFilesAreTriedFirst: a baseline that was not there, and scores that could not be written, were found out after an hour.
 func TestSuiteFilesAreTriedFirst(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
