@@ -102,23 +102,36 @@ func (b *bench) largest(t *Tuning, k int, u, most float64, far bool) (capacity, 
 		}
 		return u, late, cost, ok
 	}
-	up := []float64{u} // the first is kept, and what is beyond the last is not tried
+	up := []float64{u}
 	for len(up) <= mostUp && up[len(up)-1]*step <= top {
 		up = append(up, up[len(up)-1]*step)
 	}
-	next := 1
-	if far {
-		next = len(up) - 1
+	i := highest(len(up), far, func(i int) bool {
+		l, c := late, cost
+		if keeps(up[i]) {
+			return true
+		}
+		late, cost = l, c // those of the last that was kept
+		return false
+	})
+	return up[i], late, cost, true
+}
+
+// highest returns the highest of n places that are kept, of which the first is known to be, and all up to the highest are. It tries
+// the last place first if that is likely to be kept, and otherwise the second.
+func highest(n int, last bool, kept func(place int) bool) int {
+	low, high, next := 0, n, 1
+	if last {
+		next = n - 1
 	}
-	kept, keptLate, keptCost := 0, late, cost
-	for fails := len(up); fails-kept > 1; {
-		if keeps(up[next]) {
-			kept, keptLate, keptCost, next = next, late, cost, fails-1
+	for high-low > 1 {
+		if kept(next) {
+			low, next = next, high-1
 		} else {
-			fails, next = next, (kept+next)/2
+			high, next = next, (low+next)/2
 		}
 	}
-	return up[kept], keptLate, keptCost, true
+	return low
 }
 
 // keeps reports whether a capacity meets the goal over the past for less than most replica-hours, and what it costs.

@@ -222,3 +222,23 @@ func TestAReplayCoversSixLeads(t *testing.T) {
 	}
 	require.Equal(t, mostReplay, (&Past{Samples: make([]Sample, 1)}).replayed(330), "nothing came yet")
 }
+
+// TestHighest: whatever is tried first, it is the highest place that is kept. What is likely takes one try, or two.
+func TestHighest(t *testing.T) {
+	for n := 1; n <= 5; n++ {
+		for want := range n {
+			for _, last := range []bool{false, true} {
+				tries := map[int]int{}
+				got := highest(n, last, func(i int) bool { tries[i]++; return i <= want })
+				assert.Equal(t, want, got)
+				assert.LessOrEqual(t, len(tries), 4)
+				for i, k := range tries {
+					assert.True(t, i > 0 && i < n && k == 1, "the first is known, and none is tried twice")
+				}
+				if n > 1 && (last && want == n-1 || !last && want == 0) {
+					assert.Len(t, tries, 1)
+				}
+			}
+		}
+	}
+}
