@@ -81,7 +81,7 @@ type engine struct {
 	specArea    wide
 	under, over wide
 
-	bounds                              struct{ none, ttft, tpot, queue, tokens, routerTTFT, routerTPOT buckets }
+	bounds                              struct{ none, ttft, tpot, queue, tokens, routerTTFT, routerTPOT, sketch buckets }
 	routerTTFT, routerTPOT, predictions []int64
 	residence                           float64 // moving average of the seconds that a job is in a batch
 	observer                            observer
@@ -106,8 +106,8 @@ func newEngine(s *Scenario, o Options) *engine {
 	e := &engine{scenario: s, options: o, seed: o.Seed, line: queueing{length: s.Workload.Duration()}}
 	e.bounds.ttft, e.bounds.tpot, e.bounds.queue = ttftBuckets(), tpotBuckets(), queueBuckets()
 	e.bounds.routerTTFT, e.bounds.routerTPOT = routerTTFTBuckets(), routerTPOTBuckets()
-	e.bounds.tokens = tokenBuckets()
-	e.ttftTimes, e.tpotTimes, e.queueTimes = newSketch(), newSketch(), newSketch()
+	e.bounds.tokens, e.bounds.sketch = tokenBuckets(), sketchBounds()
+	e.ttftTimes, e.tpotTimes, e.queueTimes = newSketch(&e.bounds.sketch), newSketch(&e.bounds.sketch), newSketch(&e.bounds.sketch)
 	e.agenda.grow(int(firstReplica))
 	for i := range e.agenda.ranks {
 		e.agenda.ranks[i] = rankAfterReplicas + int64(i)
@@ -118,7 +118,7 @@ func newEngine(s *Scenario, o Options) *engine {
 		t.Weight, t.Cost = cmp.Or(t.Weight, 1), cmp.Or(t.Cost, 1)
 		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), link: s.link(&t), lastUp: -1, lastDown: -1})
 	}
-	e.apart = newApart(s)
+	e.apart = newApart(s, &e.bounds.sketch)
 	if sessions, ok := s.Workload.(Sessions); ok {
 		e.users = &users{Sessions: &sessions}
 	}

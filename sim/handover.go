@@ -61,11 +61,11 @@ func insertReplica(in []*replica, r *replica) []*replica {
 	return slices.Insert(in, place, r)
 }
 
-func newApart(s *Scenario) *apart {
+func newApart(s *Scenario, sketches *buckets) *apart {
 	if !s.apart() {
 		return nil
 	}
-	a := &apart{room: never, waits: newSketch(), gaps: newSketch()}
+	a := &apart{room: never, waits: newSketch(sketches), gaps: newSketch(sketches)}
 	for i := range s.Types {
 		if t := &s.Types[i]; t.Role == Decode {
 			a.room = min(a.room, t.Server.KVTokens)

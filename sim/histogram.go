@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"math"
-	"sync"
-)
+import "math"
 
 // A sketch is a histogram of times in seconds with buckets that grow by 2 %: any quantile is within 1 % of the exact one,
 // from 100 us to a day. Its size does not depend on the number of times.
@@ -24,17 +21,18 @@ const (
 // logGrowth is ln(sketchGrowth).
 const logGrowth = 0.019802627296179712
 
-// sketchBounds are the bounds of all sketches. Nothing writes to them.
-var sketchBounds = sync.OnceValue(func() *buckets {
+// sketchBounds returns the bounds of all sketches of a run.
+func sketchBounds() buckets {
 	ends := make([]float64, sketchBuckets)
 	for i := range ends {
 		ends[i] = sketchLeast * math.Exp(float64(i)*logGrowth)
 	}
-	b := newBuckets(ends...)
-	return &b
-})
+	return newBuckets(ends...)
+}
 
-func newSketch() sketch { return sketch{bounds: sketchBounds(), buckets: make([]int64, sketchBuckets)} }
+func newSketch(bounds *buckets) sketch {
+	return sketch{bounds: bounds, buckets: make([]int64, sketchBuckets)}
+}
 
 // add counts a time.
 func (h *sketch) add(t float64) {

@@ -59,8 +59,9 @@ func TestStepsEqualsCounting(t *testing.T) {
 
 // TestSketchIsWithinOnePercent: quantiles are those of the sorted times, within the promise.
 func TestSketchIsWithinOnePercent(t *testing.T) {
+	bounds := sketchBounds()
 	rapid.Check(t, func(t *rapid.T) {
-		h := newSketch()
+		h := newSketch(&bounds)
 		var all []float64
 		for range rapid.IntRange(1, 300).Draw(t, "n") {
 			x := math.Exp(rapid.Float64Range(math.Log(1e-4), math.Log(80_000)).Draw(t, "log"))
@@ -80,7 +81,7 @@ func TestSketchIsWithinOnePercent(t *testing.T) {
 		}
 		require.InDelta(t, 1, share, 1e-9)
 	})
-	h := newSketch()
+	h := newSketch(&bounds)
 	require.Zero(t, h.quantiles())
 	h.add(0)
 	h.add(1e9)
