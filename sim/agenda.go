@@ -8,7 +8,7 @@ import "math/bits"
 // It does not use container/heap, whose heap.Push takes an interface: converting an entry to one allocates at each event.
 type heap []entry
 
-// Times and ranks are not negative.
+// Ranks are not negative; a time can be, where a workload is wrong.
 type entry struct {
 	at, rank int64
 	number   int32
@@ -17,7 +17,8 @@ type entry struct {
 // before returns 1 if d comes before o, and 0 if not. It does not branch, as no processor can guess the order of two events.
 func (d *entry) before(o *entry) int32 {
 	_, less := bits.Sub64(uint64(d.rank), uint64(o.rank), 0)
-	_, less = bits.Sub64(uint64(d.at), uint64(o.at), less)
+	const sign = 1 << 63
+	_, less = bits.Sub64(uint64(d.at)^sign, uint64(o.at)^sign, less)
 	return int32(less)
 }
 

@@ -258,6 +258,17 @@ func TestExactCounts(t *testing.T) {
 	}
 }
 
+// TestScaledRefusesANegativeTimeAtOnce, whatever waits already.
+func TestScaledRefusesANegativeTimeAtOnce(t *testing.T) {
+	base := Trace{Requests: []Request{{At: 5 * time.Second, Input: 1, Output: 1}, {At: -time.Second, Input: 1, Output: 1}}, Length: time.Minute}
+	n := 0
+	for _, err := range Requests(Scaled(base, 3), 1) {
+		n++
+		require.ErrorContains(t, err, "workload.requests[0]")
+	}
+	require.Equal(t, 1, n)
+}
+
 // TestScaledCopiesDoNotPileUp: the copies of the last requests are spread over what is left of the traffic, and are not
 // all at its end.
 func TestScaledCopiesDoNotPileUp(t *testing.T) {
