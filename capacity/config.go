@@ -95,6 +95,8 @@ const (
 	tuneEvery   = 300.0  // seconds between two tunings
 	retry       = 60.0   // seconds to the next tuning after one that would scale down while requests missed the SLO
 	memory      = 21_600 // time constant, in seconds, with which the results of earlier tunings decay
+	unexplained = 0.15   // extra headroom per e-fold of misses above the allowed
+	mostExcess  = 2.0    // e-folds of misses that count for it
 	mostReplay  = 80_000 // requests in a replay, or as many as come in
 	leads       = 6.0    // leads, if these are more,
 	longest     = 4      // but at most so many times mostReplay

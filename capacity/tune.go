@@ -238,8 +238,13 @@ func (p *Past) Tune(c *Config) Tuning {
 //
 //	capacity = found (remembered/found)^min(1, missed/allowed)
 //
-// so that a fleet that misses nothing pays nothing for it. It decays to 1/e in six hours. since is the seconds since the last
-// tuning, served the requests since then, missed those of them that missed the SLO, and allowed the share that may.
+// so that a fleet that misses nothing pays nothing for it. It decays to 1/e in six hours. Replays do not show why more requests missed
+// the SLO than may, so the capacity is then lower than anything they found,
+//
+//	capacity / (1 + 0.15 min(2, ln(missed/allowed)))
+//
+// but for this it does not fall below half of Fleet. since is the seconds since the last tuning, served the requests since then,
+// missed those of them that missed the SLO, and allowed the share that may.
 func (t *Tuning) remember(since, missed, served, allowed float64) {
 	kept := math.Exp(-max(since, 0) / memory)
 	found, filled := t.Capacity/t.Fleet, t.Mean/t.Fleet
@@ -253,6 +258,8 @@ func (t *Tuning) remember(since, missed, served, allowed float64) {
 	if most := allowed * t.Served; t.Missed > 0 && most > 0 {
 		remembered := max(t.Least, filled/(filled+t.Spare))
 		t.Capacity *= math.Pow(min(1, remembered/found), min(1, t.Missed/most))
+		excess := min(math.Log(max(1, t.Missed/most)), mostExcess)
+		t.Capacity = min(t.Capacity, max(t.Capacity/(1+unexplained*excess), t.Fleet/2))
 	}
 }
 
