@@ -38,8 +38,9 @@ const (
 	Partly scaling.Code = "Partly needed < from"
 	// Replayed says that the capacity was found by replaying the past, in which this share of the requests missed the SLO.
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
-	// Remembered lowers the capacity that the last replays found: earlier replays found less, and requests have missed the SLO since.
-	Remembered scaling.Code = "Remembered capacity < found"
+	// Remembered lowers the capacity that the last replays found: of the requests served lately, so many missed the SLO, and earlier
+	// replays found less, or more requests missed it than may.
+	Remembered scaling.Code = "Remembered capacity < found, missed, served"
 	// Simulated says that the capacity is that of a few simulated replicas, for requests of the observed lengths.
 	Simulated scaling.Code = "Simulated age:s"
 	// TurnedBack holds for one round because the clock went back.
@@ -215,7 +216,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	if t.Requests > 0 {
 		d.Consider(spec, Replayed, "", t.Late, t.Allowed, float64(t.Requests), x.At-t.At)
 		if found := t.found(); t.Capacity < 0.999*found {
-			d.Consider(spec, Remembered, "", t.Capacity, found)
+			d.Consider(spec, Remembered, "", t.Capacity, found, t.Missed, t.Served)
 		}
 	} else {
 		d.Consider(spec, Simulated, "", x.At-t.At)

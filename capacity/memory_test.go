@@ -56,6 +56,8 @@ func TestWhatAnHourHasShownIsRemembered(t *testing.T) {
 	require.True(t, ok)
 	assert.InDelta(t, after.Capacity, step.Numbers[0], 0)
 	assert.InDelta(t, after.found(), step.Numbers[1], 0)
+	assert.InDelta(t, after.Missed, step.Numbers[2], 0)
+	assert.InDelta(t, after.Served, step.Numbers[3], 0)
 }
 
 // remembering returns a tuning after others, each of which found a share of what a fleet takes at a mean work, so many seconds after
