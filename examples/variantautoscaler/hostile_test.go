@@ -54,8 +54,11 @@ func TestAHostileNamespaceTakesNothingOfOthers(t *testing.T) {
 	port := endless(t)
 	pods := w.admin.CoreV1().Pods("flood")
 	var made sync.WaitGroup
+	turns := make(chan struct{}, 8) // all at once, etcd may time out
 	for i := range large + loud {
+		turns <- struct{}{}
 		made.Go(func() {
+			defer func() { <-turns }()
 			p := floodPod(i, port)
 			if i < large {
 				p.Annotations = map[string]string{"full": strings.Repeat("x", 250<<10)}
