@@ -32,7 +32,7 @@ func TestReplicasOfTheScalerAgree(t *testing.T) {
 		first := w.next(one)
 		v.now = w.now.Add(time.Second)
 		second := v.round(two)
-		require.Zero(t, v.observes, "the second has looked at what the first found")
+		require.Zero(t, v.observes.Load(), "the second has looked at what the first found")
 		require.InDelta(t, first.Value, second.Value, 0)
 		require.Equal(t, first.At, second.At)
 		require.Equal(t, first.Because, second.Because)
@@ -137,7 +137,7 @@ func TestNobodySees(t *testing.T) {
 		require.Equal(t, first.Unknown, second.Unknown)
 		require.Equal(t, first.At, second.At)
 	}
-	require.Equal(t, 5, v.observes, "each has looked")
+	require.EqualValues(t, 5, v.observes.Load(), "each has looked")
 	require.Equal(t, 5, w.store.saves, "and what was found is stored once")
 }
 

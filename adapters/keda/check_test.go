@@ -165,10 +165,10 @@ func TestWhatIsBuiltAnewIsClosedBefore(t *testing.T) {
 	w.load(15)
 	trigger := w.trigger(replicasMode())
 	w.round(trigger)
-	require.Zero(t, w.closed)
+	require.Zero(t, w.closed.Load())
 	w.object.Max = 19
 	w.next(trigger)
-	require.Equal(t, 1, w.closed)
+	require.EqualValues(t, 1, w.closed.Load())
 }
 
 // TestPagesOf2MiB: the pods of all who have a ScaledObject share the scaler's memory.

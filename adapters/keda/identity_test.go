@@ -116,7 +116,7 @@ func TestTriggersThatWouldShareAState(t *testing.T) {
 		require.EqualError(t, s.ActiveUnknown, rule)
 	}
 	require.Zero(t, w.store.saves)
-	require.Zero(t, w.observes)
+	require.Zero(t, w.observes.Load())
 
 	two["stateName"] = "twenty"
 	w.object = scaledObjectOf(t, one, two)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// A world has one target, its pods' load, one ScaledObject and one store.
+// A world has one target, its pods' load, one ScaledObject and one store. Several rounds may read it at once.
 type world struct {
 	t        *testing.T
 	now      time.Time
@@ -31,11 +32,11 @@ type world struct {
 	scaleErr error
 	reading  scaling.Reading // of whatever metric is asked for
 	seenErr  error
-	observes int
+	observes atomic.Int32
 	object   Object
 	objErr   error
 	store    *memoryStore
-	closed   int
+	closed   atomic.Int32
 }
 
 func newWorld(t *testing.T) *world {
@@ -68,13 +69,13 @@ type eyes struct {
 }
 
 func (w eyes) Observe(context.Context, []k8s.Scale) (k8s.Observed, error) {
-	w.observes++
+	w.observes.Add(1)
 	r := w.reading
 	r.Metric, r.At = w.metric, w.now
 	return k8s.Observed{Readings: []scaling.Reading{r}, Fleets: []k8s.FleetView{{Ready: r.Values, NotReady: r.NotReady}}, Err: w.seenErr}, nil
 }
 
-func (w *world) Close() { w.closed++ }
+func (w *world) Close() { w.closed.Add(1) }
 
 // trigger builds a trigger as a replica of the scaler does.
 func (w *world) trigger(metadata map[string]string) Trigger {
@@ -390,11 +391,11 @@ func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	w.load(15)
 	before := w.round(w.trigger(replicasMode()))
-	seen := w.observes
+	seen := w.observes.Load()
 	w.load(0)
 	w.now = w.now.Add(5 * time.Second)
 	after := w.round(w.trigger(replicasMode()))
-	require.Equal(t, seen, w.observes)
+	require.Equal(t, seen, w.observes.Load())
 	require.InDelta(t, before.Value, after.Value, 0)
 	require.Equal(t, before.At, after.At)
 	require.Equal(t, before.Because, after.Because)
@@ -538,8 +539,8 @@ func TestCronAloneAsksNobody(t *testing.T) {
 	s = w.round(trigger)
 	require.InDelta(t, 0, s.Value, 0)
 	require.False(t, s.Active)
-	require.Zero(t, w.observes)
-	require.Zero(t, w.closed)
+	require.Zero(t, w.observes.Load())
+	require.Zero(t, w.closed.Load())
 }
 
 func TestWhoseScaler(t *testing.T) {

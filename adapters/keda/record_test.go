@@ -56,7 +56,7 @@ func TestRecordOfVersionOne(t *testing.T) {
 		trigger.config = "8234817564922707"
 		w.now = w.now.Add(5 * time.Second)
 		require.InDelta(t, 5, w.round(trigger).Value, 0)
-		require.Zero(t, w.observes)
+		require.Zero(t, w.observes.Load())
 	})
 }
 

@@ -60,7 +60,7 @@ func TestShadowsChangeNothing(t *testing.T) {
 			require.Equal(rt, answers[0], answers[1])
 		}
 		require.Equal(rt, alone.store.saves, watched.store.saves)
-		require.Equal(rt, alone.observes, watched.observes, "what the trigger reads is not read again")
+		require.Equal(rt, alone.observes.Load(), watched.observes.Load(), "what the trigger reads is not read again")
 		states := with.watching()
 		require.Len(rt, states, 2)
 		require.GreaterOrEqual(rt, states[1].Replicas, int32(1))
