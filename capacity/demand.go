@@ -51,7 +51,7 @@ func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) de
 	steady := s.steady()
 	rate, mean = max(rate, steady), max(mean, steady)
 	if try.Trend {
-		if more := s.trend(trendSpan(lead), lead, try.Dispersion); rate+more > rate {
+		if more := s.trend(trendSpan(lead), lead, try.Dispersion); scaling.Exceeds(rate+more, rate) {
 			d.Consider(d.From, Rising, "", rate, rate+more, lead)
 			rate += more
 			mean += more
