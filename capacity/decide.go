@@ -43,6 +43,9 @@ const (
 	Remembered scaling.Code = "Remembered capacity < found, missed, served"
 	// Simulated says that the capacity is that of a few simulated replicas, for requests of the observed lengths.
 	Simulated scaling.Code = "Simulated age:s"
+	// Unattainable says that this share of the requests misses the SLO even on an idle replica, more than the goal allows: no count of
+	// replicas attains it. Then the others are to attain the goal.
+	Unattainable scaling.Code = "Unattainable alone > allowed"
 	// TurnedBack holds for one round because the clock went back.
 	TurnedBack scaling.Code = "TurnedBack by:s"
 	// Warming holds: the capacity is unknown until enough requests have finished and the first tuning is done. Until then only
@@ -125,7 +128,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		d.To(obs.SpecReplicas, TurnedBack, "", back)
 	}
 	if fresh && c.fixed == nil && !warming {
-		s.guard(1-c.config.Goal, obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Ready >= n && s.last().queued() <= float64(s.last().Ready))
+		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Ready >= n && s.last().queued() <= float64(s.last().Ready))
 	}
 	d.Clamp(c.config.Bounds)
 	return s, d
@@ -220,6 +223,9 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		}
 	} else {
 		d.Consider(spec, Simulated, "", x.At-t.At)
+	}
+	if allowed := 1 - c.config.Goal; scaling.Exceeds(t.Hopeless, allowed) {
+		d.Consider(spec, Unattainable, "", t.Hopeless, allowed)
 	}
 	return n
 }

@@ -267,20 +267,22 @@ func (b *bench) scenario(w sim.Workload, initial int32, start time.Duration) sim
 	}
 }
 
-// fleet returns the highest rate of Poisson arrivals with these lengths of which the replicas serve 97 % in time.
-func (b *bench) fleet(lengths []sim.Request, replicas int32) float64 {
+// fleet returns the highest rate of Poisson arrivals with these lengths of which the replicas serve 97 % in time, and the share that
+// is hopeless: that misses the SLO at the lowest rate. What is hopeless beyond the goal is not asked for.
+func (b *bench) fleet(lengths []sim.Request, replicas int32) (rate, hopeless float64) {
 	prompt, answer := means(lengths)
 	high := 1 / (b.server.PrefillToken*prompt + (b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*answer)
 	low := high / 200
+	hopeless = 1 - b.attained(lengths, replicas, low*float64(replicas))
+	inTime := 0.97 - max(0, hopeless-(1-b.config.Goal))
 	for high > low*1.04 {
-		rate := math.Sqrt(low * high)
-		if b.attained(lengths, replicas, rate*float64(replicas)) >= 0.97 {
+		if rate = math.Sqrt(low * high); b.attained(lengths, replicas, rate*float64(replicas)) >= inTime {
 			low = rate
 		} else {
 			high = rate
 		}
 	}
-	return low * float64(replicas)
+	return low * float64(replicas), hopeless
 }
 
 // attained returns the share of 2,000 requests that meet the SLO, after a warm-up.

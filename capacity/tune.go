@@ -43,6 +43,22 @@ type Tuning struct {
 	Allowed  float64 `json:"allowed,omitempty"`  // share of them that may miss it in a replay
 	Attained bool    `json:"attained,omitempty"` // whether any choice met the goal
 	Replays  int     `json:"replays,omitempty"`  // made by the last tuning
+	// Hopeless is the share of the requests that miss the SLO even on an idle replica, as simulated.
+	Hopeless float64 `json:"hopeless,omitempty"`
+}
+
+// hopeless is Hopeless, but no more than the share that really missed the SLO.
+func (t *Tuning) hopeless() float64 { return min(t.Hopeless, t.Missed/max(t.Served, 1)) }
+
+// mayMiss returns the share of the requests that may miss the SLO: 1 - goal. If more than that are hopeless, no count of replicas meets
+// the goal. Then 1 - goal of the others may miss it, too: to ask for less would ask for every replica there is. In between, up to
+// twice 1 - goal, it grows without a jump:
+//
+//	may = 1 - goal + beyond + min(beyond, 1 - goal),   beyond = max(0, hopeless - (1 - goal))
+func mayMiss(hopeless, goal float64) float64 {
+	may := 1 - goal
+	beyond := max(0, hopeless-may)
+	return may + beyond + min(beyond, may)
 }
 
 // A trial is a setting that a replay can try.
@@ -62,13 +78,16 @@ type trial struct {
 }
 
 func (t *Tuning) validate() error {
-	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Dispersion, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served} {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return errors.New("tuning: must be numbers that are not negative")
 		}
 	}
 	if t.Which < 0 || t.Which >= choices || len(t.Found) > choices {
 		return errors.New("tuning.which: must be one of the choices")
+	}
+	if t.Hopeless > 1 {
+		return errors.New("tuning.hopeless: must be a share of the requests")
 	}
 	if t.Capacity > 0 && t.PromptToken+t.AnswerToken <= 0 {
 		return errors.New("tuning.promptToken: must be above 0 where there is a capacity")
@@ -130,7 +149,7 @@ func (c Scaler) tune(s State) State {
 	prompt, answer := s.sizes(lengthSpan)
 	if was := s.Tuning.work(prompt, answer); was > 0 { // needs that are held were measured in another unit
 		unit := t.work(prompt, answer) / was
-		if bolder := t.Capacity > s.Tuning.Capacity*unit || t.Hold < s.Tuning.Hold; bolder && !s.calm(1-c.config.Goal) {
+		if bolder := t.Capacity > s.Tuning.Capacity*unit || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.hopeless(), c.config.Goal)) {
 			s.Tuned = s.last().At - tuneEvery + retry
 			return s
 		}
@@ -178,6 +197,8 @@ func (s *State) past(start float64) Past {
 //   - of the past as it was, with at most 0.85 (1 - goal) / Bias of the requests missing the SLO;
 //   - of 1.1 times that traffic, with at most 1.5 %, or twice the first limit if that is more.
 //
+// Where more than 1 - goal miss the SLO even on an idle replica, as many of the others may miss it: see mayMiss.
+//
 // If no capacity passes, because the past has bursts that nobody can serve without foresight, it is one that is nearly as good as
 // the best. Of the choices of hold, span, trend and level the cheapest is taken; one that is not in force must be 2 % cheaper. The
 // more requests have missed the SLO lately, the closer the capacity stays to what earlier tunings found: see remember.
@@ -206,7 +227,8 @@ func (p *Past) Tune(c *Config) Tuning {
 	server.PrefillToken *= 1 - hits
 	b := bench{config: c, server: server, start: p.Start, hits: hits}
 	t.Mean = work * float64(len(requests)) / (to - from + warm) / share
-	t.Fleet = b.fleet(requests, replicas) * work / staffed(float64(replicas))
+	rate, hopeless := b.fleet(requests, replicas)
+	t.Fleet, t.Hopeless = rate*work/staffed(float64(replicas)), hopeless
 	if t.Capacity == 0 {
 		t.Capacity = t.Fleet / careful
 		if t.Which = 1; p.Start > 120 {
@@ -219,12 +241,12 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial, b.share = scaling.Ceil(float64(p.readyAt(from))*share), share
 		t.Bias = b.bias(p, most)
-		b.allowed = within * (1 - c.Goal) / t.Bias
+		b.allowed = within * mayMiss(hopeless, c.Goal) / t.Bias
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
 		b.search(&t)
 		missed, served := p.missed(p.Last.At)
-		t.remember(t.At-p.Last.At, missed, served, 1-c.Goal)
+		t.remember(t.At-p.Last.At, missed, served, mayMiss(t.hopeless(), c.Goal))
 	}
 	k := knobs(p.Start)[t.Which]
 	t.Hold, t.Span, t.Trend, t.Level = k.hold, k.span, k.trend, k.level

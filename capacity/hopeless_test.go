@@ -1,0 +1,59 @@
+package capacity
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// TestHopelessRequestsDoNotAskForEveryReplica: of prompts of up to 100,000 tokens 4 % take an idle replica longer than TTFT may be. As
+// 97 % were asked for at any load, a replica was given a two-hundredth of its work, and the policy asked for all replicas that it may.
+func TestHopelessRequestsDoNotAskForEveryReplica(t *testing.T) {
+	if underRace {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
+	s := day(2, 3)
+	w := s.Workload.(sim.Series)
+	w.Rates = w.Rates[15:45]
+	w.Input = sim.Length{Mean: 13500, Deviation: 15000, Min: 1, Max: 100_000, LogNormal: true}
+	s.Workload, s.Types[0].Initial = w, 12
+	c := config()
+	c.Bounds.Max = 100
+	var tuned Tuning
+	r := run(t, &s, c, watch(func(x Tuning) { tuned = x }))
+	all := runPolicy(t, &s, func() (scaling.Group, error) { return sim.Static(100), nil })
+	assert.Less(t, all.Attainment, 0.97, "with all replicas there are")
+	assert.Greater(t, r.Attainment, all.Attainment-0.02)
+	assert.Less(t, r.ReplicaHours, 0.3*all.ReplicaHours)
+	assert.InDelta(t, 1-all.Attainment, tuned.Hopeless, 0.015)
+
+	scaler, err := New(c, found(tuned.trial))
+	require.NoError(t, err)
+	state := State{Tuning: tuned}
+	state.Samples = []Sample{{At: 1, Ready: 12}, {At: 16, Ready: 12}}
+	d := scaling.HoldAt(12)
+	scaler.follow(&state, &d)
+	assert.Contains(t, d.Explain(), "Unattainable     12 -> 12   alone=0.0")
+	state.Tuning.Hopeless = 0.01
+	d = scaling.HoldAt(12)
+	scaler.follow(&state, &d)
+	assert.NotContains(t, d.Explain(), "Unattainable", "the goal can be met")
+}
+
+// TestWhatMayMiss is the goal as long as it can be met, and what is hopeless beside as many of the others once it is clear that it cannot.
+func TestWhatMayMiss(t *testing.T) {
+	last := 0.0
+	for _, row := range [][2]float64{{0, 0.01}, {0.005, 0.01}, {0.01, 0.01}, {0.015, 0.02}, {0.02, 0.03}, {0.05, 0.06}, {1, 1.01}} {
+		got := mayMiss(row[0], 0.99)
+		assert.InDelta(t, row[1], got, 1e-12, "hopeless %g", row[0])
+		assert.GreaterOrEqual(t, got, last)
+		last = got
+	}
+	tuning := Tuning{Hopeless: 0.04, Missed: 20, Served: 1000}
+	assert.InDelta(t, 0.02, tuning.hopeless(), 1e-12, "no more than were late")
+	assert.Zero(t, (&Tuning{Hopeless: 0.04}).hopeless())
+}
