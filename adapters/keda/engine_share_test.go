@@ -114,7 +114,8 @@ func TestForgottenWhileItWaits(t *testing.T) {
 	require.Eventually(t, func() bool { now, _ := c.of(""); return now == 1 }, patience, time.Millisecond)
 	_, err = s.engine.Spec(chat, map[string]string{"waits": "yes"})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.engine.queue.Len() == 1 }, patience, time.Millisecond)
+	// Only once the object waits for the clock again: it would wait from the new time.
+	require.Eventually(t, func() bool { return s.engine.queue.Len() == 1 && s.clock.waiting() == 1 }, patience, time.Millisecond)
 	s.clock.advance(DefaultIdle + time.Second)
 	require.Eventually(t, func() bool { return s.engine.running() == 0 }, patience, time.Millisecond)
 	close(c.let)
