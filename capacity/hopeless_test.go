@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,22 @@ func TestHopelessRequestsDoNotAskForEveryReplica(t *testing.T) {
 	d = scaling.HoldAt(12)
 	scaler.follow(&state, &d)
 	assert.NotContains(t, d.Explain(), "Unattainable", "the goal can be met")
+}
+
+// TestAnSLOThatNothingKeepsAsksForWhatTheWorkNeeds: where all requests miss the SLO on an idle replica, the policy neither asks for all
+// replicas there are nor lets queues grow.
+func TestAnSLOThatNothingKeepsAsksForWhatTheWorkNeeds(t *testing.T) {
+	if underRace {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
+	s := day(5, 10)
+	s.SLO.TTFT = time.Millisecond
+	c := config()
+	c.SLO, c.Bounds.Max = s.SLO, 100
+	r := run(t, &s, c, nil)
+	assert.Zero(t, r.Attainment)
+	assert.Less(t, r.ReplicaHours, 15.0, "of 100")
+	assert.Less(t, r.TTFT.P99, 5.0, "no queues")
 }
 
 // TestWhatMayMiss is the goal as long as it can be met, and what is hopeless beside as many of the others once it is clear that it cannot.
