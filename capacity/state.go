@@ -14,7 +14,7 @@ import (
 //
 // Decide reuses the slices of the state it is given: like a slice passed to append, that state must not be used again.
 type State struct { //nolint:recvcheck // Validate is looked for on the value
-	Seen `json:"volatile"` // package loop stores nothing of that name
+	Seen `json:"volatile,omitzero"` // scaling.Durable leaves it out
 
 	Began  float64 `json:"began,omitempty"` // Unix seconds of the first sample
 	Tuned  float64 `json:"tuned,omitempty"`
@@ -72,6 +72,29 @@ const (
 	lengthsSpan = 300.0
 	spacing     = history / (mostSamples / 2) // seconds between every other sample, at least
 )
+
+// Clone returns a copy that shares no memory.
+func (s State) Clone() State {
+	s.Samples, s.Needs, s.Means, s.Counts = slices.Clone(s.Samples), slices.Clone(s.Needs), slices.Clone(s.Means), slices.Clone(s.Counts)
+	s.Lengths, s.Sizes, s.Learned = slices.Clone(s.Lengths), s.Sizes.clone(), starts.Clone(s.Learned)
+	s.Tuning.Found = slices.Clone(s.Tuning.Found)
+	for i := range s.Lengths {
+		s.Lengths[i] = s.Lengths[i].clone()
+	}
+	return s
+}
+
+func (s *Sizes) clone() Sizes { return Sizes{s.At, s.Prompts.clone(), s.Answers.clone()} }
+
+func (b *Buckets) clone() Buckets {
+	return Buckets{slices.Clone(b.Bounds), slices.Clone(b.Counts), b.Sum}
+}
+
+// Durable returns the state without what was seen.
+func (s State) Durable() State {
+	s.Seen = Seen{}
+	return s
+}
 
 // Validate reports what cannot be the state of any Scaler.
 func (s State) Validate() error {

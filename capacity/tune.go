@@ -181,10 +181,8 @@ func (s *State) past(start float64) Past {
 	for len(p.Samples) > 1 && p.Samples[0].At < s.last().At-history {
 		p.Samples = p.Samples[1:]
 	}
-	for _, l := range s.Lengths {
-		l.Prompts.Bounds, l.Answers.Bounds = slices.Clone(l.Prompts.Bounds), slices.Clone(l.Answers.Bounds)
-		l.Prompts.Counts, l.Answers.Counts = slices.Clone(l.Prompts.Counts), slices.Clone(l.Answers.Counts)
-		p.Lengths = append(p.Lengths, l)
+	for i := range s.Lengths {
+		p.Lengths = append(p.Lengths, s.Lengths[i].clone())
 	}
 	return p
 }

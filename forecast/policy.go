@@ -221,18 +221,35 @@ type stored struct {
 }
 
 // MarshalJSON returns the state to store, with base's state in it.
-func (f *floor) MarshalJSON() ([]byte, error) {
+func (f *floor) MarshalJSON() ([]byte, error) { return f.marshal(f.base.MarshalJSON, true) }
+
+// MarshalDurable returns it without what is volatile; see scaling.Durable.
+func (f *floor) MarshalDurable() ([]byte, error) {
+	return f.marshal(func() ([]byte, error) { return scaling.Durable(f.base) }, false)
+}
+
+func (f *floor) marshal(base func() ([]byte, error), volatile bool) ([]byte, error) {
 	return f.envelope.Seal(kind(), func() (any, error) {
-		base, err := f.base.MarshalJSON()
+		base, err := base()
 		if err != nil {
 			return nil, err
 		}
-		s := stored{Base: base, Memory: f.state, Learns: true}
+		s := stored{Base: base, Memory: f.state, Learns: volatile}
 		if f.lift != (lift{}) {
 			s.Lift = &f.lift
 		}
 		return s, nil
 	})
+}
+
+// Snapshot keeps the state and base's; see scaling.Snapshot.
+func (f *floor) Snapshot() (restore func() error, err error) {
+	was, state := *f, f.state.clone()
+	base, err := scaling.Snapshot(f.base)
+	return func() error {
+		f.state, f.lift, f.outlook, f.until, f.model.lead, f.envelope = state.clone(), was.lift, was.outlook, was.until, was.model.lead, was.envelope
+		return base()
+	}, err
 }
 
 // UnmarshalJSON restores a stored state. Days of another time zone are discarded, and so is everything about another demand.

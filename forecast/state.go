@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/inferscale/inferscale/internal/starts"
 )
@@ -93,6 +94,15 @@ func (d *Day) put(i int, k uint16) {
 	old := d.at(i)
 	k = max(k&^marks, old&^marks) | (k|old)&marks
 	d.Slots[2*i], d.Slots[2*i+1] = byte(k), byte(k>>8)
+}
+
+// clone returns a copy that shares no memory.
+func (s State) clone() State {
+	s.Past, s.Days, s.Learned = slices.Clone(s.Past), slices.Clone(s.Days), starts.Clone(s.Learned)
+	for i := range s.Days {
+		s.Days[i].Slots = slices.Clone(s.Days[i].Slots)
+	}
+	return s
 }
 
 // Validate reports an error for what cannot be the state of any forecast.

@@ -51,7 +51,7 @@ func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error)
 	if err := policy.UnmarshalJSON(kept); err != nil {
 		return nil, err
 	}
-	group, err := policy.MarshalJSON()
+	group, err := scaling.Durable(policy)
 	if err != nil {
 		return nil, err
 	}

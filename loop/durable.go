@@ -58,7 +58,7 @@ func copied(obs scaling.GroupObservation, number func(float64) float64) scaling.
 
 // unsaved returns the state if it is to be stored now, or nil.
 func (l *Loop) unsaved() ([]byte, error) {
-	group, err := l.group.MarshalJSON()
+	group, err := scaling.Durable(l.group)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (l *Loop) unsaved() ([]byte, error) {
 	return data, nil
 }
 
-// suffices reports whether the stored state is good enough instead of the present one, in which the group's state is group.
-func (l *Loop) suffices(group []byte) (bool, error) {
+// suffices reports whether the stored state is good enough instead of the present one, in which kept is to be stored of the group.
+func (l *Loop) suffices(kept []byte) (bool, error) {
 	was, err := unseal(l.stored)
 	if err != nil {
 		return false, nil //nolint:nilerr // whatever is stored, it will not do
@@ -88,22 +88,30 @@ func (l *Loop) suffices(group []byte) (bool, error) {
 	if err != nil || string(old) != string(own) {
 		return false, err
 	}
-	kept := brief(group)
 	if string(was.Group) == string(kept) {
 		return true, nil
 	}
-	if len(kept) != len(group) && l.durable.now.Sub(l.durable.stored).Abs() >= mostAge {
-		return false, nil
+	if l.durable.now.Sub(l.durable.stored).Abs() >= mostAge {
+		if group, err := l.group.MarshalJSON(); err != nil || len(group) != len(kept) {
+			return false, err
+		}
+	}
+	present, err := scaling.Snapshot(l.group)
+	if err != nil {
+		return false, err
 	}
 	decided := slices.Clone(l.step.Targets) // the slice belongs to the group, which is asked again here
-	will := l.answersAlike(was.Group, group)
+	will := l.answersAlike(was.Group, present)
 	copy(l.step.Targets, decided)
-	return will, l.group.UnmarshalJSON(group)
+	return will, present()
 }
 
 // answersAlike reports whether a process that starts in the next round with the stored state of the group would decide as this
 // process will: on the present observation, on the one before, and, once the stored state is leastAge old, on no load at all.
-func (l *Loop) answersAlike(stored, group []byte) bool {
+func (l *Loop) answersAlike(stored []byte, present state) bool {
+	if len(stored) == 0 {
+		stored = l.fresh
+	}
 	d := &l.durable
 	probes := []scaling.GroupObservation{d.seen}
 	if len(d.last.Targets) == len(d.seen.Targets) {
@@ -117,7 +125,7 @@ func (l *Loop) answersAlike(stored, group []byte) bool {
 		for i := range obs.Targets {
 			obs.Targets[i].SpecReplicas = d.seen.Targets[i].SpecReplicas
 		}
-		if !l.alike(stored, group, obs) {
+		if !l.alike(func() error { return l.group.UnmarshalJSON(stored) }, present, obs) {
 			return false
 		}
 	}
@@ -129,17 +137,14 @@ func (l *Loop) answersAlike(stored, group []byte) bool {
 // restart can then delay a decision by two, since the first reading of a counter is not known. If the second state waits for
 // nothing, the first may wait for anything. If nothing has been stored yet, the times must not differ: otherwise processes that
 // end after a round or two would each start their windows over.
-func (l *Loop) alike(stored, group []byte, obs scaling.GroupObservation) bool {
-	if len(stored) == 0 {
-		stored = l.fresh
-	}
+func (l *Loop) alike(stored, present state, obs scaling.GroupObservation) bool {
 	at, give := l.durable.now.Add(l.config.Period), l.config.Period
 	if l.durable.stored.IsZero() {
 		give = 0
 	}
 	for range furthest {
+		is, next, known := l.would(present, at, obs)
 		was, left, ok := l.would(stored, at, obs)
-		is, next, known := l.would(group, at, obs)
 		if !ok || !known || !slices.EqualFunc(was.Targets, is.Targets, func(a, b scaling.Decision) bool {
 			return a.Verdict == b.Verdict && a.Replicas == b.Replicas
 		}) {
@@ -159,15 +164,18 @@ func (l *Loop) alike(stored, group []byte, obs scaling.GroupObservation) bool {
 		for i := range obs.Targets {
 			obs.Targets[i].SpecReplicas = is.Targets[i].Replicas
 		}
-		at, stored, group = a.Add(2*give), left, next
+		at, stored, present = a.Add(2*give), left, next
 	}
 	return true
 }
 
-// would returns what the group decides with a state at a time, and the state after that decision was carried out. ok is false
-// if the group refuses the state.
-func (l *Loop) would(state []byte, at time.Time, obs scaling.GroupObservation) (d scaling.GroupDecision, after []byte, ok bool) {
-	if l.group.UnmarshalJSON(state) != nil {
+// A state takes the group to itself.
+type state func() error
+
+// would returns what the group decides in a state at a time, and its state after that decision was carried out. ok is false if the
+// group refuses the state.
+func (l *Loop) would(s state, at time.Time, obs scaling.GroupObservation) (d scaling.GroupDecision, after state, ok bool) {
+	if s() != nil {
 		return d, nil, false
 	}
 	d = l.group.Decide(at, obs)
@@ -179,6 +187,6 @@ func (l *Loop) would(state []byte, at time.Time, obs scaling.GroupObservation) (
 		}
 		l.group.Applied(at, from, to)
 	}
-	after, err := l.group.MarshalJSON()
+	after, err := scaling.Snapshot(l.group)
 	return d, after, err == nil
 }

@@ -111,7 +111,7 @@ type Loop struct {
 	// Of the round.
 	targets   []Target
 	observed  []scaling.TargetObservation
-	before    []byte // the group's state before the decision, to undo it
+	before    state // the group's state before the decision, to undo it
 	step      Step
 	order     []int            // the targets to write, in that order
 	results   []Result         // of each target

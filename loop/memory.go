@@ -86,50 +86,16 @@ func kind() scaling.Kind { return scaling.Kind{Name: "loop", Version: 1} }
 
 // State returns the present state in the form in which it is stored. Between rounds it has all that a restart needs.
 func (l *Loop) State() ([]byte, error) {
-	group, err := l.group.MarshalJSON()
+	group, err := scaling.Durable(l.group)
 	if err != nil {
 		return nil, err
 	}
 	return seal(l.memory, group)
 }
 
-// volatile is the name of the members of a state that are not stored, at any depth.
-const volatile = "volatile"
-
-// brief returns a state without its volatile members.
-func brief(state json.RawMessage) json.RawMessage {
-	if !bytes.Contains(state, []byte(`"`+volatile+`"`)) {
-		return state
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(state, &members) == nil {
-		delete(members, volatile)
-		for name, m := range members {
-			members[name] = brief(m)
-		}
-		return packed(members, state)
-	}
-	var items []json.RawMessage
-	if json.Unmarshal(state, &items) != nil {
-		return state // a string with that word
-	}
-	for i := range items {
-		items[i] = brief(items[i])
-	}
-	return packed(items, state)
-}
-
-// packed returns a value as JSON, or otherwise if there is none.
-func packed(value any, otherwise json.RawMessage) json.RawMessage {
-	if data, err := json.Marshal(value); err == nil {
-		return data
-	}
-	return otherwise
-}
-
 func seal(m memory, group json.RawMessage) ([]byte, error) {
 	var e scaling.Envelope
-	return e.Seal(kind(), func() (any, error) { return stored{m, brief(group)}, nil })
+	return e.Seal(kind(), func() (any, error) { return stored{m, group}, nil })
 }
 
 // unseal reads what seal returned, or the bare state of a group.

@@ -55,7 +55,7 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 		return s
 	}
 	if !l.config.Volatile {
-		if l.before, s.Err = l.group.MarshalJSON(); s.Err != nil {
+		if l.before, s.Err = scaling.Snapshot(l.group); s.Err != nil {
 			s.GroupDecision = scaling.UnknownGroup(obs, scaling.StateRefused)
 			return s
 		}
@@ -313,7 +313,7 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 		for _, i := range l.order {
 			l.resolve(i)
 		}
-		if err := l.group.UnmarshalJSON(l.before); err != nil {
+		if err := l.before(); err != nil {
 			l.restored, l.step.Err = false, err // restore from the store
 			return nil, false
 		}

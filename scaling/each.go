@@ -75,19 +75,32 @@ func (e *each) Applied(now time.Time, from, to []int32) {
 	}
 }
 
-func (e *each) MarshalJSON() ([]byte, error) {
+func (e *each) MarshalJSON() ([]byte, error) { return e.marshal(entire) }
+
+func (e *each) MarshalDurable() ([]byte, error) { return e.marshal(durable) }
+
+func (e *each) marshal(form form) ([]byte, error) {
 	if e.refused != nil {
 		return e.refused, nil
 	}
 	states := make([]json.RawMessage, len(e.policies))
 	for i, p := range e.policies {
-		state, err := p.MarshalJSON()
+		state, err := form.of(p)
 		if err != nil {
 			return nil, err
 		}
 		states[i] = state
 	}
 	return json.Marshal(states)
+}
+
+func (e *each) Snapshot() (restore func() error, err error) {
+	refused := e.refused
+	policies, err := snapshots(e.policies)
+	return func() error {
+		e.refused = refused
+		return policies()
+	}, err
 }
 
 func (e *each) UnmarshalJSON(data []byte) error {

@@ -94,8 +94,8 @@ func (f *floor) applied(now time.Time, from, to int32) {
 	f.base.Applied(now, from, to)
 }
 
-func (f *floor) save() (any, error) {
-	base, err := f.base.MarshalJSON()
+func (f *floor) save(form form) (any, error) {
+	base, err := form.of(f.base)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +104,15 @@ func (f *floor) save() (any, error) {
 		s.Lift = &f.lift
 	}
 	return s, nil
+}
+
+func (f *floor) snapshot() (restore func() error, err error) {
+	lift := f.lift
+	base, err := Snapshot(f.base)
+	return func() error {
+		f.lift = lift
+		return base()
+	}, err
 }
 
 func (f *floor) load(data []byte) error {

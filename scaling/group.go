@@ -130,6 +130,12 @@ func (s *single) Applied(now time.Time, from, to []int32) {
 	}
 }
 
+// MarshalDurable is that of the policy.
+func (s *single) MarshalDurable() ([]byte, error) { return Durable(s.Policy) }
+
+// Snapshot is that of the policy.
+func (s *single) Snapshot() (restore func() error, err error) { return Snapshot(s.Policy) }
+
 // UnknownGroup returns a decision that is Unknown for every target, with the given reason. It allocates.
 func UnknownGroup(obs GroupObservation, code Code, numbers ...float64) GroupDecision {
 	d := GroupDecision{Targets: make([]Decision, len(obs.Targets))}

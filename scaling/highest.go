@@ -80,16 +80,24 @@ func (h *highest) applied(now time.Time, from, to int32) {
 	}
 }
 
-func (h *highest) save() (any, error) {
+func (h *highest) save(form form) (any, error) {
 	states := make(map[string]json.RawMessage, len(h.members))
 	for _, m := range h.members {
-		data, err := m.Policy.MarshalJSON()
+		data, err := form.of(m.Policy)
 		if err != nil {
 			return nil, fmt.Errorf("member %s: %w", m.Name, err)
 		}
 		states[m.Name] = data
 	}
 	return states, nil
+}
+
+func (h *highest) snapshot() (restore func() error, err error) {
+	policies := make([]Policy, len(h.members))
+	for i, m := range h.members {
+		policies[i] = m.Policy
+	}
+	return snapshots(policies)
 }
 
 // load gives each member its state. A member that the stored state lacks, because it was added later, keeps the state it has;

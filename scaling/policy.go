@@ -63,7 +63,27 @@ func (l *live[S]) applied(now time.Time, from, to int32) {
 	l.state = l.stepper.Applied(l.state, now, from, to)
 }
 
-func (l *live[S]) save() (any, error) { return l.state, nil }
+func (l *live[S]) save(form form) (any, error) {
+	if s, ok := any(l.state).(interface{ Durable() S }); ok && form == durable {
+		return s.Durable(), nil
+	}
+	return l.state, nil
+}
+
+// cloner is a state that can be copied.
+type cloner[S any] interface{ Clone() S }
+
+func (l *live[S]) snapshot() (restore func() error, err error) {
+	if s, ok := any(l.state).(cloner[S]); ok {
+		kept := s.Clone()
+		return func() error {
+			l.state = any(kept).(cloner[S]).Clone() //nolint:forcetypeassert // of the same type
+			return nil
+		}, nil
+	}
+	kept, err := json.Marshal(l.state)
+	return func() error { return l.load(kept) }, err
+}
 
 func (l *live[S]) load(data []byte) error {
 	s, err := DecodeState[S](data)
@@ -78,8 +98,9 @@ type body interface {
 	kind() Kind
 	decide(now time.Time, obs Observation) Decision
 	applied(now time.Time, from, to int32)
-	save() (any, error)
+	save(form form) (any, error)
 	load(data []byte) error
+	snapshot() (restore func() error, err error)
 }
 
 // sealed is a Policy: a body, and the envelope of its stored state.
@@ -101,6 +122,21 @@ func (p *sealed) Applied(now time.Time, from, to int32) {
 	}
 }
 
-func (p *sealed) MarshalJSON() ([]byte, error) { return p.envelope.Seal(p.kind(), p.save) }
+func (p *sealed) MarshalJSON() ([]byte, error) { return p.marshal(entire) }
+
+func (p *sealed) MarshalDurable() ([]byte, error) { return p.marshal(durable) }
+
+func (p *sealed) marshal(form form) ([]byte, error) {
+	return p.envelope.Seal(p.kind(), func() (any, error) { return p.save(form) })
+}
+
+func (p *sealed) Snapshot() (restore func() error, err error) {
+	envelope := p.envelope
+	body, err := p.snapshot()
+	return func() error {
+		p.envelope = envelope
+		return body()
+	}, err
+}
 
 func (p *sealed) UnmarshalJSON(data []byte) error { return p.envelope.Open(p.kind(), data, p.load) }

@@ -234,12 +234,21 @@ func (r *rateLimited) applied(now time.Time, from, to int32) {
 	r.base.Applied(now, from, to)
 }
 
-func (r *rateLimited) save() (any, error) {
-	base, err := r.base.MarshalJSON()
+func (r *rateLimited) save(form form) (any, error) {
+	base, err := form.of(r.base)
 	if err != nil {
 		return nil, err
 	}
 	return rateLimitedState{base, r.memory}, nil
+}
+
+func (r *rateLimited) snapshot() (restore func() error, err error) {
+	changes := slices.Clone(r.memory.Applied)
+	base, err := Snapshot(r.base)
+	return func() error {
+		r.memory.Applied = slices.Clone(changes)
+		return base()
+	}, err
 }
 
 func (r *rateLimited) load(data []byte) error {

@@ -68,6 +68,10 @@ func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	}
 }
 
+func (r *Recommendations) clone() Recommendations {
+	return Recommendations{r.Lows.Clone(), r.Highs.Clone()}
+}
+
 // Stabilized returns base with a Stabilization applied to its decisions. An Unknown of base is passed on and not recorded.
 func Stabilized(base Policy, s Stabilization) (Policy, error) {
 	var e FieldErrors
@@ -102,12 +106,21 @@ func (s *stabilized) decide(now time.Time, obs Observation) Decision {
 
 func (s *stabilized) applied(now time.Time, from, to int32) { s.base.Applied(now, from, to) }
 
-func (s *stabilized) save() (any, error) {
-	base, err := s.base.MarshalJSON()
+func (s *stabilized) save(form form) (any, error) {
+	base, err := form.of(s.base)
 	if err != nil {
 		return nil, err
 	}
 	return stabilizedState{base, s.memory}, nil
+}
+
+func (s *stabilized) snapshot() (restore func() error, err error) {
+	memory := s.memory.clone()
+	base, err := Snapshot(s.base)
+	return func() error {
+		s.memory = memory.clone()
+		return base()
+	}, err
 }
 
 func (s *stabilized) load(data []byte) error {

@@ -57,6 +57,11 @@ func See(l *Learned, at float64, spec, ready int32) (learned bool) {
 	return learned
 }
 
+// Clone returns a copy that shares no memory.
+func Clone(l Learned) Learned {
+	return Learned{Rises: slices.Clone(l.Rises), Starts: slices.Clone(l.Starts)}
+}
+
 // Unseen lets go of what has become ready while nobody looked: when it did is not known.
 func Unseen(l *Learned, ready int32) {
 	l.Rises = slices.DeleteFunc(l.Rises, func(r Rise) bool { return ready >= r.Count })

@@ -23,6 +23,9 @@ func (s *Max) Leaves(w Window) time.Time { return s.m.leaves(w) }
 // Len returns how many samples are kept: those that can still become the maximum.
 func (s *Max) Len() int { return s.m.n }
 
+// Clone returns a copy that shares no memory.
+func (s *Max) Clone() Max { return Max{s.m.clone()} }
+
 // MarshalJSON writes the kept samples as pairs of Unix milliseconds and value.
 func (s Max) MarshalJSON() ([]byte, error) { return s.m.save(1) }
 
@@ -48,6 +51,9 @@ func (s *Min) Leaves(w Window) time.Time { return s.m.leaves(w) }
 // Len returns how many samples are kept: those that can still become the minimum.
 func (s *Min) Len() int { return s.m.n }
 
+// Clone returns a copy that shares no memory.
+func (s *Min) Clone() Min { return Min{s.m.clone()} }
+
 // MarshalJSON writes the kept samples as pairs of Unix milliseconds and value.
 func (s Min) MarshalJSON() ([]byte, error) { return s.m.save(-1) }
 
@@ -65,6 +71,8 @@ type monotone struct {
 	Ring[sample]
 	newest int64
 }
+
+func (m *monotone) clone() monotone { return monotone{m.Clone(), m.newest} }
 
 func (m *monotone) record(w Window, now time.Time, v float64) bool {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

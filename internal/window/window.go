@@ -5,6 +5,7 @@ package window
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -64,6 +65,9 @@ type Ring[T any] struct {
 
 // Len returns how many entries there are.
 func (r *Ring[T]) Len() int { return r.n }
+
+// Clone returns a copy that shares no memory.
+func (r *Ring[T]) Clone() Ring[T] { return Ring[T]{slices.Clone(r.buf), r.head, r.n} }
 
 // At returns entry i, counted from the oldest.
 func (r *Ring[T]) At(i int) *T { return &r.buf[(r.head+i)&(len(r.buf)-1)] }
