@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -241,6 +242,34 @@ func BenchmarkDecide(b *testing.B) {
 			obs.Histograms[k].Sum += 150 * obs.Histograms[k].Bounds[0]
 		}
 		s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
+	}
+}
+
+// BenchmarkRound is a round of package loop at rest, after two hours, with a tuning every five minutes: what is gathered, some 100 KB
+// as JSON, is copied once and not marshalled.
+func BenchmarkRound(b *testing.B) {
+	s, err := New(config(), found(someTrial()))
+	require.NoError(b, err)
+	l, err := loop.New(scaling.GroupOf(scaling.New(s)), loop.Config{Period: 15 * time.Second, Conflicts: 3})
+	require.NoError(b, err)
+	require.NoError(b, l.Restore(nil))
+	now, replicas, served := start(), int32(4), 0.0
+	round := func() {
+		now, served = now.Add(15*time.Second), served+400
+		obs := observation(replicas, 0, 20, served, 1500, 200)
+		l.Read(now, loop.Target{Name: "x", ID: "1", Version: "1", Replicas: replicas})
+		step := l.Decide(now, scaling.GroupObservation{Targets: []scaling.TargetObservation{{ReadyReplicas: replicas}}, Readings: obs.Readings, Histograms: obs.Histograms})
+		if replicas = step.Targets[0].Replicas; step.Store != nil {
+			l.Saved(nil)
+		}
+		l.Advance(now)
+	}
+	for range 480 {
+		round()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		round()
 	}
 }
 

@@ -48,7 +48,8 @@
 // process ends after one round, each still makes progress.
 //
 // A member of a state that is named volatile, at any depth, is never stored: the group collects it anew after a restart. For
-// a group with such members, a stored state that differs is replaced after five minutes.
+// a group with such members, a stored state that differs is replaced after five minutes. Where they are large, the methods of
+// scaling.Durable and scaling.Snapshot keep a round from marshalling them.
 //
 // So a process that ends at any point delays a decision by two periods at most. A target at rest, for which time alone
 // changes nothing, costs no write. One that waits for a window or a cooldown costs a write in about one of three periods.

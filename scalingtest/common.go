@@ -46,6 +46,7 @@ func common() []property {
 		{name: "TimeShift", draw: drawShifted, check: checkShifted},
 		{name: "Order", draw: living(anything()), check: checkPermuted},
 		{name: "Restart", draw: living(precisely()), check: checkRestored},
+		{name: "Undo", draw: living(precisely()), check: checkUndone},
 		{name: "Repeatable", draw: living(anything()), check: checkRepeated},
 		{name: "BoundedState", draw: drawPattern, check: checkSize},
 		{name: "ClockBack", draw: living(anything()), check: checkClockBack},

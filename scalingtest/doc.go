@@ -24,6 +24,8 @@
 //   - TimeShift: shifting all times by the same amount changes nothing else.
 //   - Order: the order of the readings changes nothing.
 //   - Restart: a restart at any tick changes no decision, and a policy that has moved on can restore an earlier state.
+//   - Undo: a decision that is taken back (scaling.Snapshot) leaves no trace, and what is stored of a state (scaling.Durable) suffices
+//     to store the same again.
 //   - Repeatable: the same input always gives the same output; the policy neither changes nor keeps its input.
 //   - BoundedState: the state does not grow with the run.
 //   - ClockBack: a clock that steps back causes no action.

@@ -108,6 +108,8 @@ func TestFaults(t *testing.T) {
 		{"takes its state back on top of its own", "Restart", "once it was restored to a policy that had gone on"},
 		{"keeps the bytes of its state", "Restart", "the state cannot be stored"},
 		{"stores into one buffer", "Restart", "what MarshalJSON returned before is overwritten"},
+		{"is taken back but for a field", "Undo", "the state is another one once a decision was taken back"},
+		{"counts what it stores", "Undo", "of a state that was stored and restored another one is stored"},
 		{"keeps its input", "Repeatable", "the states of two policies that were given the same"},
 		{"local time", "Repeatable", "with the clock of another zone"},
 		{"order of a map", "Repeatable", "Repeatable"},

@@ -1,6 +1,7 @@
 package scalingtest
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -74,6 +75,65 @@ func checkRestored(s *subject, e *Episode) *failed {
 		return f
 	}
 	return firstDifference(p.moments, always.moments, "with a restart before and after every decision", each(different))
+}
+
+// checkUndone: decisions that are taken back change no later one. They are taken back where a process would restart.
+func checkUndone(s *subject, e *Episode) *failed {
+	plain := s.player(e)
+	plain.noRestarts = true
+	if f := plain.run(); f != nil {
+		return f
+	}
+	p := s.player(e)
+	p.undoes = true
+	if f := p.run(); f != nil {
+		return f
+	}
+	return firstDifference(plain.moments, p.moments, "with decisions that were taken back", each(different))
+}
+
+// undo asks the policy twice, tells it that its answer was carried out, and takes that back. What is stored of the policy before must
+// be enough to store the same again.
+func (p *player) undo(i int, tick *Tick) *failed {
+	was, f := p.stored()
+	if f != nil {
+		return f
+	}
+	return p.guard("taken back", func() (f *failed) {
+		restore, err := scaling.Snapshot(p.group)
+		for range 2 {
+			if err != nil {
+				break
+			}
+			d := p.group.Decide(p.now, p.observe(i, tick))
+			from, to := make([]int32, len(d.Targets)), make([]int32, len(d.Targets))
+			for k := range d.Targets {
+				from[k], to[k] = d.Targets[k].From, d.Targets[k].Replicas
+			}
+			p.group.Applied(p.now, from, to)
+			if err = restore(); err != nil {
+				break
+			}
+			if f = p.same(was, "the state is another one once a decision was taken back"); f != nil {
+				return f
+			}
+		}
+		if err != nil {
+			return p.fail("the decision cannot be taken back: %v", err)
+		}
+		kept, err := scaling.Durable(p.group)
+		if err != nil {
+			return p.fail("the state cannot be stored: %v", err)
+		}
+		q := p.fresh()
+		if f = p.takes(q, kept); f != nil {
+			return f
+		}
+		if again, err := scaling.Durable(q); err != nil || !bytes.Equal(kept, again) {
+			return p.fail("of a state that was stored and restored another one is stored (%v):\nbefore %s\nafter  %s", err, kept, again)
+		}
+		return nil
+	})
 }
 
 // drawPattern draws a few ticks to repeat.

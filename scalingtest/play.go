@@ -79,6 +79,7 @@ type player struct {
 	// The variations that properties make.
 	noRestarts  bool
 	allRestarts bool
+	undoes      bool // decisions, in place of restarts
 	shift       time.Duration
 	zone        *time.Location // of the clock
 	reuses      bool           // overwrite the slices that the policy was given
@@ -156,7 +157,12 @@ func (p *player) tick(i int, tick *Tick, first bool) *failed {
 	}
 	m.spec, m.ready = sum(from), sum(ready)
 	m.repairs = m.repairs || outside(p.options.Bounds, m.spec)
-	if first && tick.Restart && !p.noRestarts || p.allRestarts {
+	switch {
+	case first && tick.Restart && p.undoes:
+		if f := p.undo(i, tick); f != nil {
+			return f
+		}
+	case first && tick.Restart && !p.noRestarts || p.allRestarts:
 		m.restarted = true
 		if f := p.restart(); f != nil {
 			return f

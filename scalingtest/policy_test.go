@@ -38,6 +38,7 @@ type stepper struct {
 	seen    time.Time
 	changed time.Time
 	log     []string
+	stores  int  // how often it was stored
 	asked   bool // for a change that is not reported yet
 	kept    []scaling.Reading
 	raw     []byte // its state, as long as it is that
@@ -365,6 +366,27 @@ func (p *stepper) MarshalJSON() ([]byte, error) {
 		return p.buffer, err
 	}
 	return data, err
+}
+
+func (p *stepper) Snapshot() (restore func() error, err error) {
+	was := *p
+	was.log = slices.Clone(p.log)
+	return func() error {
+		changed := p.changed
+		if *p = was; p.fault == "is taken back but for a field" {
+			p.changed = changed
+		}
+		p.log = slices.Clone(was.log)
+		return nil
+	}, nil
+}
+
+func (p *stepper) MarshalDurable() ([]byte, error) {
+	p.stores++
+	if p.fault == "counts what it stores" {
+		return json.Marshal(stepperState{Changed: scaling.StampOf(time.UnixMilli(int64(p.stores)))})
+	}
+	return p.MarshalJSON()
 }
 
 func (p *stepper) UnmarshalJSON(data []byte) error {
