@@ -87,7 +87,7 @@ func TestKeepsTheGoalWhateverTheServerIsSaidToBe(t *testing.T) {
 
 // TestSlownessIsWhatTheServerIs calibrates servers that are said to be what they are not.
 func TestSlownessIsWhatTheServerIs(t *testing.T) {
-	if underRace {
+	if underRace || testing.Short() {
 		t.Skip("has no goroutines, and takes minutes under the race detector")
 	}
 	for _, said := range []float64{0.5, 1.25} {
@@ -110,6 +110,9 @@ func (w watch) Tune(c *Config, past func() Past) (Tuning, bool) {
 
 // TestBackgroundFindsTheSame tunes beside the decisions what Inline tunes inside them.
 func TestBackgroundFindsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long where a program is emulated")
+	}
 	s := day(1, 6)
 	n := 0
 	run(t, &s, config(), both{t, &Background{}, &n})

@@ -48,7 +48,7 @@ func TestHopelessRequestsDoNotAskForEveryReplica(t *testing.T) {
 // TestAnSLOThatNothingKeepsAsksForWhatTheWorkNeeds: where all requests miss the SLO on an idle replica, the policy neither asks for all
 // replicas there are nor lets queues grow.
 func TestAnSLOThatNothingKeepsAsksForWhatTheWorkNeeds(t *testing.T) {
-	if underRace {
+	if underRace || testing.Short() {
 		t.Skip("has no goroutines, and takes minutes under the race detector")
 	}
 	s := day(5, 10)

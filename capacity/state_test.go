@@ -17,7 +17,7 @@ import (
 
 // TestRestartChangesNoDecision stores and restores the state between any two decisions of a run that tunes.
 func TestRestartChangesNoDecision(t *testing.T) {
-	if underRace {
+	if underRace || testing.Short() {
 		t.Skip("has no goroutines, and takes minutes under the race detector")
 	}
 	s := day(1, 6)
