@@ -112,6 +112,13 @@ func (l *Loop) answersAlike(stored []byte, present state) bool {
 	if len(stored) == 0 {
 		stored = l.fresh
 	}
+	if l.group.UnmarshalJSON(stored) != nil {
+		return false
+	}
+	was, err := scaling.Snapshot(l.group)
+	if err != nil {
+		return false
+	}
 	d := &l.durable
 	probes := []scaling.GroupObservation{d.seen}
 	if len(d.last.Targets) == len(d.seen.Targets) {
@@ -125,7 +132,7 @@ func (l *Loop) answersAlike(stored []byte, present state) bool {
 		for i := range obs.Targets {
 			obs.Targets[i].SpecReplicas = d.seen.Targets[i].SpecReplicas
 		}
-		if !l.alike(func() error { return l.group.UnmarshalJSON(stored) }, present, obs) {
+		if !l.alike(was, present, obs) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package proportional
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -31,6 +32,16 @@ type Load struct {
 	Since   scaling.Stamp `json:"since,omitzero"` // since when the metric has been known
 	Last    scaling.Stamp `json:"last,omitzero"`  // the latest sample
 	Window  Window        `json:"window"`
+}
+
+// Clone returns a copy that shares no memory.
+func (s State) Clone() State {
+	s.Recommendations, s.Changes, s.Loads = s.Recommendations.Clone(), s.Changes.Clone(), slices.Clone(s.Loads)
+	for i := range s.Loads {
+		w := &s.Loads[i].Window
+		w.buckets = w.buckets.Clone()
+	}
+	return s
 }
 
 // Validate reports a state that no Scaler can have written.

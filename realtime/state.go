@@ -30,6 +30,9 @@ type Streak struct {
 	Last   int64  // time of the latest sample, Unix milliseconds
 }
 
+// Clone returns a copy.
+func (s State) Clone() State { return s }
+
 // Validate reports a state that no Scaler can have written: one with a sample after the last decision, beside which every new
 // sample would look outdated.
 func (s State) Validate() error {

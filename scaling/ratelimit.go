@@ -91,6 +91,9 @@ type Change struct {
 	Delta int32 `json:"delta"`
 }
 
+// Clone returns a copy that shares no memory.
+func (c Changes) Clone() Changes { return Changes{slices.Clone(c.Applied)} }
+
 // Validate reports changes that no RateLimits can have recorded: out of order, or with a time out of range.
 func (c Changes) Validate() error {
 	for i, e := range c.Applied {
@@ -243,10 +246,10 @@ func (r *rateLimited) save(form form) (any, error) {
 }
 
 func (r *rateLimited) snapshot() (restore func() error, err error) {
-	changes := slices.Clone(r.memory.Applied)
+	changes := r.memory.Clone()
 	base, err := Snapshot(r.base)
 	return func() error {
-		r.memory.Applied = slices.Clone(changes)
+		r.memory = changes.Clone()
 		return base()
 	}, err
 }

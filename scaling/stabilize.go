@@ -68,7 +68,8 @@ func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	}
 }
 
-func (r *Recommendations) clone() Recommendations {
+// Clone returns a copy that shares no memory.
+func (r *Recommendations) Clone() Recommendations {
 	return Recommendations{r.Lows.Clone(), r.Highs.Clone()}
 }
 
@@ -115,10 +116,10 @@ func (s *stabilized) save(form form) (any, error) {
 }
 
 func (s *stabilized) snapshot() (restore func() error, err error) {
-	memory := s.memory.clone()
+	memory := s.memory.Clone()
 	base, err := Snapshot(s.base)
 	return func() error {
-		s.memory = memory.clone()
+		s.memory = memory.Clone()
 		return base()
 	}, err
 }
