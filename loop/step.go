@@ -87,6 +87,9 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 	case !l.waits(now):
 		l.intend(now)
 	}
+	if len(l.order) == 0 {
+		l.before = nil // nothing to undo; it may be large
+	}
 	s.Store = l.save()
 	return s
 }
@@ -320,7 +323,7 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 		l.conflicts++
 		return nil, true
 	}
-	l.conflicts = 0
+	l.conflicts, l.before = 0, nil
 	if !slices.Contains(l.tried, true) {
 		return nil, false
 	}
