@@ -13,7 +13,8 @@ const volatile = "volatile"
 //
 // What can be large is not even marshalled: a policy or group with a method MarshalDurable, as those of this module have, is asked
 // for it, and so is the state S of a Stepper with a method Durable() S, which returns S without its volatile members. These must
-// be left out of the JSON where they are zero. Of any other policy the members are cut out of MarshalJSON's result.
+// be left out of the JSON where they are zero. Of any other policy the members are cut out of MarshalJSON's result. A type that
+// embeds one with that method, and has a state of its own, must have the method too.
 func Durable(m json.Marshaler) ([]byte, error) {
 	marshal := m.MarshalJSON
 	if d, ok := m.(interface{ MarshalDurable() ([]byte, error) }); ok {

@@ -9,17 +9,20 @@ import (
 // function may be called any number of times.
 //
 // The policies and groups of this module have a method Snapshot that copies their memory, for which the state S of a Stepper may
-// have a method Clone() S that returns a copy of it that shares nothing. Any other state is kept as MarshalJSON returns it.
-func Snapshot(m interface {
-	json.Marshaler
-	json.Unmarshaler
-},
-) (restore func() error, err error) {
+// have a method Clone() S that returns a copy of it that shares nothing. Any other state is kept as MarshalJSON returns it. A type
+// that embeds one with that method, and has a state of its own, must have the method too.
+func Snapshot(m Stateful) (restore func() error, err error) {
 	if s, ok := m.(interface{ Snapshot() (func() error, error) }); ok {
 		return s.Snapshot()
 	}
 	state, err := m.MarshalJSON()
 	return func() error { return m.UnmarshalJSON(state) }, err
+}
+
+// Stateful is a Policy or a Group.
+type Stateful interface {
+	json.Marshaler
+	json.Unmarshaler
 }
 
 // snapshots returns a function that takes all policies back.
