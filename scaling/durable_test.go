@@ -57,12 +57,12 @@ func TestWhatIsVolatileIsNotMarshalled(t *testing.T) {
 			"one": scaling.GroupOf, "each": func(p scaling.Policy) scaling.Group { return scaling.Each(p) },
 		} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				make := func() scaling.Group {
+				fresh := func() scaling.Group {
 					policy, err := compose(scaling.New(hoarder{}))
 					require.NoError(t, err)
 					return groupOf(policy)
 				}
-				group := make()
+				group := fresh()
 				now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 				decide := func() { group.Decide(now, scaling.OneTarget(3)) }
 				decide()
@@ -80,7 +80,7 @@ func TestWhatIsVolatileIsNotMarshalled(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, string(stored), string(is))
 				}
-				again := make()
+				again := fresh()
 				require.NoError(t, again.UnmarshalJSON(stored))
 				_, err = again.MarshalJSON()
 				require.NoError(t, err, "what was gathered is gone")
