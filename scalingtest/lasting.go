@@ -101,20 +101,17 @@ func (p *player) undo(i int, tick *Tick) *failed {
 	}
 	return p.guard("taken back", func() (f *failed) {
 		restore, err := scaling.Snapshot(p.group)
-		for range 2 {
-			if err != nil {
-				break
-			}
+		for n := 0; n < 2 && err == nil; n++ {
 			d := p.group.Decide(p.now, p.observe(i, tick))
 			from, to := make([]int32, len(d.Targets)), make([]int32, len(d.Targets))
 			for k := range d.Targets {
 				from[k], to[k] = d.Targets[k].From, d.Targets[k].Replicas
 			}
 			p.group.Applied(p.now, from, to)
-			if err = restore(); err != nil {
-				break
+			if err = restore(); err == nil {
+				f = p.same(was, "the state is another one once a decision was taken back")
 			}
-			if f = p.same(was, "the state is another one once a decision was taken back"); f != nil {
+			if f != nil {
 				return f
 			}
 		}
