@@ -67,5 +67,5 @@ func (o *options) logger(w io.Writer) *slog.Logger {
 	if o.laptop() {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(command.Calm(slog.NewJSONHandler(w, options)))
 }

@@ -133,7 +133,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if o.verbose {
 		level = slog.LevelDebug
 	}
-	handler := slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level})
+	handler := command.Calm(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
 	ctrl.SetLogger(logr.FromSlogHandler(handler))
 	klog.SetSlogLogger(slog.New(handler)) // of leader election
 	// A guard against mistakes of this program; the API server has its own.

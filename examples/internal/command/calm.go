@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -14,7 +15,8 @@ const (
 
 // Calm returns a handler that passes one warning of each message a minute, so that an outage is a line a minute, and not
 // some for each object and round. It says how many were like it since the one before; what each object lacks is in its
-// conditions and its metrics. Other levels pass.
+// conditions and its metrics. An error of which the cause is [context.Canceled] passes as information: a program that ends
+// while it renews its lease is not at fault. Other records pass as they are.
 func Calm(h slog.Handler) slog.Handler {
 	return &calm{h, &said{of: make(map[string]*line)}}
 }
@@ -38,6 +40,12 @@ type line struct {
 
 // Handle passes a record, or counts it.
 func (c *calm) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError && canceled(r) {
+		r.Level = slog.LevelInfo
+		if !c.Enabled(ctx, r.Level) {
+			return nil
+		}
+	}
 	if r.Level == slog.LevelWarn {
 		more, pass := c.said.pass(r.Message, r.Time)
 		if !pass {
@@ -49,6 +57,16 @@ func (c *calm) Handle(ctx context.Context, r slog.Record) error {
 		}
 	}
 	return c.Handler.Handle(ctx, r)
+}
+
+// canceled reports whether a record has an error that canceling caused.
+func canceled(r slog.Record) (is bool) {
+	r.Attrs(func(a slog.Attr) bool {
+		err, ok := a.Value.Any().(error)
+		is = ok && errors.Is(err, context.Canceled)
+		return !is
+	})
+	return is
 }
 
 // pass reports whether to pass a message, and how many were not since the last.

@@ -2,11 +2,15 @@ package command
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 )
 
@@ -39,4 +43,24 @@ func TestOutageIsALineAMinute(t *testing.T) {
 		say(h, slog.LevelWarn, strings.Repeat("m", i))
 	}
 	require.LessOrEqual(t, len(h.(*calm).said.of), messages)
+}
+
+// TestCanceledIsNoError: client-go calls it an error that a lease was not renewed where the program ends just then.
+func TestCanceledIsNoError(t *testing.T) {
+	var out bytes.Buffer
+	log := logr.FromSlogHandler(Calm(slog.NewTextHandler(&out, nil)))
+	log.Error(fmt.Errorf("get lease: %w", context.Canceled), "Error retrieving lease lock", "lock", "a/b")
+	require.Contains(t, out.String(), "level=INFO")
+	require.Contains(t, out.String(), "lock=a/b")
+	require.Contains(t, out.String(), context.Canceled.Error())
+
+	out.Reset()
+	log.Error(errors.New("no route"), "Error retrieving lease lock", "lock", "a/b")
+	log.Error(context.DeadlineExceeded, "Error retrieving lease lock", "lock", "a/b")
+	require.Equal(t, 2, strings.Count(out.String(), "level=ERROR"))
+
+	out.Reset()
+	logr.FromSlogHandler(Calm(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))).
+		Error(context.Canceled, "Error retrieving lease lock")
+	require.Empty(t, out.String())
 }
