@@ -103,14 +103,21 @@ const (
 	smallest    = 6.0    // replicas in a replay, of a larger fleet,
 	mostFleet   = 1000.0 // and at most, whatever a fleet claims to have
 	within      = 0.85   // share of the allowed misses that a replay may have
-	findable    = 0.85   // highest capacity that a replay may find, as a share of Fleet
+	findable    = 0.85   // highest capacity that a replay may find, as a share of Fleet,
 	lowest      = 0.5    // lowest one that a replay tries, and below which misses alone do not lower it
-	seen        = 0.9    // capacity for the mean work, as a share of Fleet, over 1 + start/3000 s: the rest is for what the past did not show
+	seen        = 0.9    // capacity for the mean work, as a share of Fleet, over 1 + start/3000 s: the rest is for what the past did not show;
+	trusted     = 0.1    // both are so much more where the past is trusted in full: see trust
 	step        = 1.06   // ratio of one capacity that is tried to the next
 	mostUp      = 4      // steps that a tuning takes up
 	strain      = 1.1    // a capacity must also hold for this many times the traffic of the past,
 	strainLate  = 0.015  // with this share of misses
 	careful     = 1.2    // margin before anything can be replayed
+
+	trustedAge    = 1800.0 // seconds of past that are needed for full trust
+	trustedMisses = 0.5    // share of the allowed misses at which no trust is left
+	trustedChange = 0.3    // change of the logarithm of mean lengths at which none is left,
+	changeSpan    = 600.0  // in so many seconds
+	trustedStart  = 600.0  // seconds of a start at which none is left
 )
 
 // A knob is what a tuning chooses beside the capacity: how long a need is held, the window of arrivals and lengths, whether a trend

@@ -32,6 +32,8 @@ const (
 	Level scaling.Code = "Level spare, fleet"
 	// Unseen is a floor: the mean work of five minutes, with headroom for events that the past does not contain.
 	Unseen scaling.Code = "Unseen kept > needed, mean, capacity"
+	// Trusted leaves less headroom for what the past did not show: it is trusted so far, from 0 to 1, to show what comes.
+	Trusted scaling.Code = "Trusted trust"
 	// Guarded divides the capacity by 1+guard because requests have missed the SLO.
 	Guarded scaling.Code = "Guarded guard"
 	// Partly does not scale down: some pods did not answer, so the load may be higher than the readings say.
@@ -163,7 +165,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		try.Capacity /= (1 + s.Guard) * (1 + early)
 	}
 	roomy := try
-	roomy.Capacity, roomy.Level = try.Fleet*seen/(1+s.Guard)/(1+start/3000+early), true
+	roomy.Capacity, roomy.Level = try.seen()/(1+s.Guard)/(1+start/3000+early), true
 	spec := d.From
 	came := c.came(s, &try, lead, d)
 	n := try.staff(came.work)
@@ -212,6 +214,9 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	if try.Level {
 		d.Consider(spec, Level, "", try.spare(), try.Fleet)
+	}
+	if t.Trust > 0.01 {
+		d.Consider(spec, Trusted, "", t.Trust)
 	}
 	if s.Guard > 0.01 {
 		d.Consider(spec, Guarded, "", s.Guard)

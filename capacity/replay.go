@@ -85,7 +85,7 @@ func nearest(k, n int) []int {
 //
 // It tries what is near first, or what is far if that is more likely: half of Fleet, and four steps up.
 func (b *bench) largest(t *Tuning, k int, u, most float64, far bool) (capacity, late, cost float64, ok bool) {
-	floor, top := t.Fleet*lowest, t.Fleet*findable
+	floor, top := t.Fleet*lowest, t.findable()
 	u = min(max(u, floor), top)
 	keeps := func(u float64) bool {
 		late, cost, ok = b.keeps(t, k, u, most*top/u)

@@ -70,8 +70,11 @@ type trial struct {
 	Span        float64 `json:"span,omitempty"`        // window of the arrival rate in seconds
 	Trend       bool    `json:"trend,omitempty"`
 	Dispersion  float64 `json:"dispersion,omitempty"` // of the arrivals: 1 for Poisson arrivals
-	// Fleet is the capacity of a few simulated replicas for requests of the observed lengths: no replay tries more than 0.85 of it.
+	// Fleet is the capacity of a few simulated replicas for requests of the observed lengths: no replay tries more than 0.85 of it, or
+	// 0.95 with full Trust.
 	Fleet float64 `json:"fleet,omitempty"`
+	// Trust says how far the past is trusted to show what comes, from 0 to 1: see Past.trust.
+	Trust float64 `json:"trust,omitempty"`
 	// Level says that the headroom is a constant number of replicas: as many as Capacity leaves at the Mean work.
 	Level bool    `json:"level,omitempty"`
 	Mean  float64 `json:"mean,omitempty"` // mean work of the replayed past, in replica-seconds per second
@@ -88,6 +91,9 @@ func (t *Tuning) validate() error {
 	}
 	if t.Hopeless > 1 {
 		return errors.New("tuning.hopeless: must be a share of the requests")
+	}
+	if !(t.Trust >= 0 && t.Trust <= 1) {
+		return errors.New("tuning.trust: must be within 0 and 1")
 	}
 	if t.Capacity > 0 && t.PromptToken+t.AnswerToken <= 0 {
 		return errors.New("tuning.promptToken: must be above 0 where there is a capacity")
@@ -242,6 +248,7 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.allowed = within * mayMiss(hopeless, c.Goal) / t.Bias
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
+		t.Trust = p.trust(&t, mayMiss(t.hopeless(), c.Goal))
 		b.search(&t)
 		missed, served := p.missed(p.Last.At)
 		t.remember(t.At-p.Last.At, missed, served, mayMiss(t.hopeless(), c.Goal))

@@ -1,0 +1,139 @@
+package capacity
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// goalMisses is the share of the requests that may miss the SLO in these tests.
+const goalMisses = 0.01
+
+// TestTrustIsTheProductOfFour: each alone takes it away.
+func TestTrustIsTheProductOfFour(t *testing.T) {
+	const short = 1200 / trustedAge // the past has twenty minutes
+	trust := func(start, missed float64, change func(*Sample)) float64 {
+		p := past(12, func(int) int32 { return 4 })
+		p.Start = start
+		last := p.Samples[len(p.Samples)-1].At
+		for i := range p.Samples {
+			if p.Samples[i].At > last-changeSpan {
+				change(&p.Samples[i])
+			}
+		}
+		return p.trust(&Tuning{Served: 1000, Missed: missed}, goalMisses)
+	}
+	same := func(*Sample) {}
+	assert.InDelta(t, short, trust(0, 0, same), 1e-9)
+	assert.InDelta(t, short*5/6, trust(100, 0, same), 1e-9)
+	assert.Zero(t, trust(600, 0, same))
+	assert.Zero(t, trust(7200, 0, same))
+	assert.InDelta(t, short/2, trust(0, 2.5, same), 1e-9, "a quarter of the ten that may")
+	assert.Zero(t, trust(0, 5, same), "half of them")
+	assert.Zero(t, trust(0, 100, same))
+
+	p := past(12, func(int) int32 { return 4 })
+	assert.Zero(t, p.trust(&Tuning{}, goalMisses), "nothing is known of misses")
+
+	middle := p.Samples[len(p.Samples)-41] // ten minutes before the end
+	longer := func(prompts, answers float64) func(*Sample) {
+		return func(x *Sample) {
+			x.Prefilled += (prompts - 1) * (x.Prefilled - middle.Prefilled)
+			x.Generated += (answers - 1) * (x.Generated - middle.Generated)
+		}
+	}
+	by := func(times float64) float64 { return short * (1 - math.Log(times/(1+(times-1)/2))/trustedChange) } // the whole past has half of it
+	assert.InDelta(t, by(1.2), trust(0, 0, longer(1.2, 1)), 1e-9)
+	assert.InDelta(t, by(1.2), trust(0, 0, longer(1, 1.2)), 1e-9)
+	assert.InDelta(t, by(1.4), trust(0, 0, longer(1.2, 1.4)), 1e-9, "the larger change counts")
+	assert.Zero(t, trust(0, 0, longer(1, 3)))
+	assert.Zero(t, trust(0, 0, longer(0.3, 1)), "shorter ones change the work of a request as well")
+}
+
+// TestTrustOfAnyPast: from 0 to 1, no more for more misses or a longer start, and the same where all is counted in other units.
+func TestTrustOfAnyPast(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p, scaled Past
+		x, times := Sample{}, rapid.Float64Range(0.01, 100).Draw(t, "unit")
+		for range rapid.IntRange(1, 60).Draw(t, "samples") {
+			n := rapid.Float64Range(0, 100)
+			x.At += rapid.Float64Range(1, 120).Draw(t, "dt")
+			x.Firsts, x.Finished = x.Firsts+n.Draw(t, "firsts"), x.Finished+n.Draw(t, "finished")
+			x.Prefilled, x.Generated = x.Prefilled+100*n.Draw(t, "prefilled"), x.Generated+100*n.Draw(t, "generated")
+			p.Samples = append(p.Samples, x)
+		}
+		p.Start = rapid.Float64Range(0, 1200).Draw(t, "start")
+		scaled = Past{Samples: slices.Clone(p.Samples), Start: p.Start}
+		for i := range scaled.Samples {
+			scaled.Samples[i].Prefilled *= times
+			scaled.Samples[i].Generated *= times
+		}
+		served := rapid.Float64Range(0, 1e6).Draw(t, "served")
+		missed := rapid.Float64Range(0, served*2*goalMisses).Draw(t, "missed")
+		trust := p.trust(&Tuning{Served: served, Missed: missed}, goalMisses)
+		require.GreaterOrEqual(t, trust, 0.0)
+		require.LessOrEqual(t, trust, 1.0)
+		require.InDelta(t, trust, scaled.trust(&Tuning{Served: served, Missed: missed}, goalMisses), 1e-9)
+		require.LessOrEqual(t, p.trust(&Tuning{Served: served, Missed: missed * 1.1}, goalMisses), trust)
+		p.Start *= 1.1
+		require.LessOrEqual(t, p.trust(&Tuning{Served: served, Missed: missed}, goalMisses), trust)
+	})
+}
+
+// TestASteadyPastIsTrusted: steady traffic that had missed nothing was served at 0.85 of what a fleet takes for all time, though replays
+// kept the goal with more.
+func TestASteadyPastIsTrusted(t *testing.T) {
+	if underRace || testing.Short() {
+		t.Skip("has no goroutines, and takes minutes under the race detector")
+	}
+	c := config()
+	p := passed(t, 20, func(float64) float64 { return 12 })
+	p.Start, p.Last = 30, Tuning{}
+	begin(&p, 12)
+	first := p.Tune(&c)
+	require.Zero(t, first.Trust, "nothing had been served before")
+	require.LessOrEqual(t, first.Capacity, findable*first.Fleet+1e-9)
+
+	p.Last = first
+	p.Last.At -= tuneEvery
+	p.Last.Missed = 0
+	calm := p.Tune(&c)
+	require.Greater(t, calm.Trust, 0.8)
+	assert.Greater(t, calm.Capacity, findable*calm.Fleet)
+	assert.LessOrEqual(t, calm.Capacity, (findable+trusted)*calm.Fleet)
+
+	p.Last.Missed = p.Last.Served * goalMisses // all that may
+	missed := p.Tune(&c)
+	require.Zero(t, missed.Trust)
+	assert.LessOrEqual(t, missed.Capacity, findable*missed.Fleet+1e-9)
+
+	// What is kept for the mean work is less by as much, and the decision says why.
+	kept := func(trust float64) (capacity float64, says bool) {
+		x := calm
+		x.Trust = trust
+		s := State{Tuning: x, Began: 1}
+		scaler, err := New(c, quiet{})
+		require.NoError(t, err)
+		for i := range 25 {
+			obs := observation(9, 0, 20, 1000+500*min(float64(i), 20), 1500, 200) // nothing comes in the last minute
+			next, d := scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
+			s = next
+			if step, ok := d.Find(Unseen); ok {
+				capacity = step.Numbers[3]
+			}
+			_, says = d.Find(Trusted)
+		}
+		return capacity, says
+	}
+	none, said := kept(0)
+	require.Positive(t, none)
+	require.False(t, said)
+	full, said := kept(1)
+	require.True(t, said)
+	assert.InEpsilon(t, none*(seen+trusted)/seen, full, 1e-9)
+}
