@@ -22,7 +22,7 @@ func (p *Past) trust(t *Tuning, allowed float64) float64 {
 }
 
 // change returns by how much the logarithm of the mean prompt or answer of the last ten minutes differs from that of the whole past:
-// the larger of the two. It is 0 where nothing is known.
+// the larger of the two. It is infinite where one of the means is not known, or is no length at all.
 func (p *Past) change() float64 {
 	last := len(p.Samples) - 1
 	i := last
@@ -31,10 +31,11 @@ func (p *Past) change() float64 {
 	}
 	a, m, b := &p.Samples[0], &p.Samples[i], &p.Samples[last]
 	of := func(all, late float64) float64 {
-		if all <= 0 || late <= 0 {
-			return 0
+		change := math.Abs(math.Log(late) - math.Log(all))
+		if math.IsNaN(change) {
+			return math.Inf(1)
 		}
-		return math.Abs(math.Log(late / all))
+		return change
 	}
 	return max(of(lately(a.Prefilled, b.Prefilled, a.Firsts, b.Firsts), lately(m.Prefilled, b.Prefilled, m.Firsts, b.Firsts)),
 		of(lately(a.Generated, b.Generated, a.Finished, b.Finished), lately(m.Generated, b.Generated, m.Finished, b.Finished)))

@@ -61,10 +61,11 @@ func TestTrustOfAnyPast(t *testing.T) {
 		var p, scaled Past
 		x, times := Sample{}, rapid.Float64Range(0.01, 100).Draw(t, "unit")
 		for range rapid.IntRange(1, 60).Draw(t, "samples") {
-			n := rapid.Float64Range(0, 100)
+			count, mean := rapid.IntRange(0, 1000), rapid.Float64Range(1, 1e5)
 			x.At += rapid.Float64Range(1, 120).Draw(t, "dt")
-			x.Firsts, x.Finished = x.Firsts+n.Draw(t, "firsts"), x.Finished+n.Draw(t, "finished")
-			x.Prefilled, x.Generated = x.Prefilled+100*n.Draw(t, "prefilled"), x.Generated+100*n.Draw(t, "generated")
+			firsts, finished := float64(count.Draw(t, "firsts")), float64(count.Draw(t, "finished"))
+			x.Firsts, x.Finished = x.Firsts+firsts, x.Finished+finished
+			x.Prefilled, x.Generated = x.Prefilled+firsts*mean.Draw(t, "prompt"), x.Generated+finished*mean.Draw(t, "answer")
 			p.Samples = append(p.Samples, x)
 		}
 		p.Start = rapid.Float64Range(0, 1200).Draw(t, "start")
@@ -83,6 +84,20 @@ func TestTrustOfAnyPast(t *testing.T) {
 		p.Start *= 1.1
 		require.LessOrEqual(t, p.trust(&Tuning{Served: served, Missed: missed}, goalMisses), trust)
 	})
+}
+
+// TestWhatIsNoLengthIsNotTrusted: of counters without tokens, and with a mean beyond all numbers, trust was not a number.
+func TestWhatIsNoLengthIsNotTrusted(t *testing.T) {
+	for name, finished := range map[string]float64{"no answers": 0, "a billionth of nothing": 7e-307} {
+		p := past(12, func(int) int32 { return 4 })
+		for i := range p.Samples {
+			p.Samples[i].Finished *= finished
+			if finished == 0 {
+				p.Samples[i].Generated = 0
+			}
+		}
+		require.Zero(t, p.trust(&Tuning{Served: 1}, goalMisses), name)
+	}
 }
 
 // TestASteadyPastIsTrusted: steady traffic that had missed nothing was served at 0.85 of what a fleet takes for all time, though replays
