@@ -120,7 +120,7 @@ func readRun(t tree) (Run, error) {
 	case g.has("request_throughput") && g.has("total_input_tokens"): // vLLM
 		completed := g.need("completed")
 		r = Run{Rate: g.need("request_throughput"), Input: g.need("total_input_tokens") / completed, Output: g.need("total_output_tokens") / completed}
-		r.Closed = t["request_rate"] == "inf" || t["request_rate"] == math.Inf(1)
+		r.Closed = slices.Contains([]any{"inf", "Infinity", math.Inf(1)}, t["request_rate"])
 		r.TTFT, r.ITL = g.may("mean_ttft_ms")/1e3, g.first([]string{"mean_itl_ms"}, []string{"mean_tpot_ms"})/1e3
 	case g.has("successes", "latency"): // inference-perf
 		s := "successes"

@@ -105,6 +105,13 @@ func (c *Config) read(outer tree) error {
 	if e.Err() == nil {
 		e.Add(c.validate())
 	}
+	for _, name := range uncommon() {
+		e.Check(inner[name] == nil, name, told(inner[name]), notCovered)
+	}
+	if x := inner["decoder_sparse_step"]; x != nil {
+		step, ok := inner.at("decoder_sparse_step")
+		e.Check(ok && step == 1, "decoder_sparse_step", told(x), notCovered+", unless it is 1")
+	}
 	if q := cmp.Or(inner["quantization_config"], outer["quantization_config"]); q != nil {
 		method := q
 		if m, ok := q.(map[string]any); ok {
@@ -113,6 +120,17 @@ func (c *Config) read(outer tree) error {
 		e.Check(false, "quantization_config", told(method), "is not covered, as weights are taken to have two bytes: calibrate by a benchmark or by production")
 	}
 	return e.Err()
+}
+
+const notCovered = "is not covered: calibrate by a benchmark or by production"
+
+// uncommon are fields of models whose layers are not all alike, so that their weights and KV caches are others: Llama 4's dense
+// layers and shared experts, and layers of Jamba, Mamba, Nemotron-H and Qwen3-Next that have no KV cache.
+func uncommon() []string {
+	return []string{
+		"intermediate_size_mlp", "interleave_moe_layer_step", "attn_layer_period", "expert_layer_period", "mamba_d_state",
+		"ssm_state_size", "hybrid_override_pattern", "full_attention_interval",
+	}
 }
 
 // A shape is a number of a Config, with its name in config.json.
@@ -154,7 +172,7 @@ func (c *Config) validate() error {
 	for _, f := range c.fields() {
 		x, rule := *f.value, "must be within 1 and 10000000"
 		if f.most == 0 {
-			rule = "is not covered: calibrate by a benchmark or by production"
+			rule = notCovered
 		}
 		e.Check(x == 0 && f.least == 0 || x >= 1 && x <= f.most, f.name, x, rule)
 	}

@@ -90,23 +90,26 @@ func TestReadConfig(t *testing.T) {
 		_, err = calibrate.ReadConfig([]byte(text), "config.json")
 		require.ErrorContains(t, err, `config.json: quantization_config: "fp8": is not covered`)
 	}
-	_, err = calibrate.ReadConfig([]byte(`{"quantization_config": null, `+shape+`}`), "config.json")
+	_, err = calibrate.ReadConfig([]byte(`{"decoder_sparse_step": 1, "mlp_only_layers": [], "quantization_config": null, `+shape+`}`), "config.json")
 	require.NoError(t, err)
 	_, err = calibrate.ReadConfig([]byte("\ufeff{"+shape+`, "num_key_value_heads": null, "text_config": null, "architectures": [{}]} `), "config.json")
 	require.NoError(t, err)
 	for text, says := range map[string]string{
-		``:                                  "config.json: must be JSON: unexpected EOF",
-		`{"a": 1,}`:                         "config.json: must be JSON: invalid character '}'",
-		`{}{}`:                              "config.json: must have one document",
-		`[]`:                                "config.json: document: a list: must be an object",
-		`{"hidden_size": "8"}`:              `config.json: hidden_size: "8": must be a number`,
-		`{"hidden_size": 1e999}`:            `config.json: hidden_size: 1e999: must be a number`,
-		`{"tie_word_embeddings": 1}`:        "config.json: tie_word_embeddings: 1: must be true or false",
-		`{"text_config": 5}`:                "config.json: text_config: 5: must be an object",
-		`{"quantization_config": "fp8"}`:    `quantization_config: "fp8": is not covered`,
-		`{` + shape + `, "hidden_size": 9}`: "config.json: hidden_size: 9: must be there once",
-		`{"text_config": {"x": {"b": 1, "b": 2}, ` + shape + `}}`: "config.json: text_config.x.b: 2: must be there once",
-		strings.Repeat(`{"a":`, 5000):                             "must be at most 100 deep",
+		``:                               "config.json: must be JSON: unexpected EOF",
+		`{"a": 1,}`:                      "config.json: must be JSON: invalid character '}'",
+		`{}{}`:                           "config.json: must have one document",
+		`[]`:                             "config.json: document: a list: must be an object",
+		`{"hidden_size": "8"}`:           `config.json: hidden_size: "8": must be a number`,
+		`{"hidden_size": 1e999}`:         `config.json: hidden_size: 1e999: must be a number`,
+		`{"tie_word_embeddings": 1}`:     "config.json: tie_word_embeddings: 1: must be true or false",
+		`{"text_config": 5}`:             "config.json: text_config: 5: must be an object",
+		`{"quantization_config": "fp8"}`: `quantization_config: "fp8": is not covered`,
+		`{` + shape + `, "intermediate_size_mlp": 32, "interleave_moe_layer_step": 2}`: "config.json: intermediate_size_mlp: 32: is not covered: calibrate by a benchmark or by production\ninterleave_moe_layer_step: 2: is not covered",
+		`{` + shape + `, "attn_layer_period": 8, "mamba_d_state": 16}`:                 "attn_layer_period: 8: is not covered",
+		`{` + shape + `, "decoder_sparse_step": 2}`:                                    "decoder_sparse_step: 2: is not covered",
+		`{` + shape + `, "hidden_size": 9}`:                                            "config.json: hidden_size: 9: must be there once",
+		`{"text_config": {"x": {"b": 1, "b": 2}, ` + shape + `}}`:                      "config.json: text_config.x.b: 2: must be there once",
+		strings.Repeat(`{"a":`, 5000):                                                  "must be at most 100 deep",
 	} {
 		_, err = calibrate.ReadConfig([]byte(text), "config.json")
 		require.ErrorContains(t, err, says)

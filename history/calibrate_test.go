@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,16 +22,7 @@ func TestCalibrated(t *testing.T) {
 		{sim.Qwen32B(), 1.5, 10}, {sim.Llama70BA100(), 1, 8}, {sim.Llama70BH100x4(), 1, 9},
 	} {
 		t.Run(row.server.Name, func(t *testing.T) {
-			w := sim.Series{
-				Step: 15 * time.Minute, Rates: sim.Diurnal(row.low, row.high, 12*time.Hour, 15*time.Minute),
-				Input:  sim.Length{Mean: 1500, Deviation: 2000, Min: 1, Max: 16000, LogNormal: true},
-				Output: sim.Length{Mean: 350, Deviation: 400, Min: 1, Max: 4000, LogNormal: true},
-			}
-			for i := range w.Rates { // what requests are like changes over a day
-				w.Rates[i].Input = 800 + 1400*float64(i%7)/6
-				w.Rates[i].Output = 200 + 300*float64(i%5)/4
-			}
-			f := reduced(t, dumped(t, record(t, scenario(row.server, w, 0.01))))
+			f := reduced(t, dumped(t, record(t, scenario(row.server, halfDay(row.low, row.high), 0.01))))
 			r, err := calibrate.Fit(f.Points(), calibrate.Options{})
 			require.NoError(t, err)
 			for _, c := range []struct {
@@ -51,5 +44,40 @@ func TestCalibrated(t *testing.T) {
 			}
 			require.True(t, r.Base.Known() && r.PrefillToken.Known() && r.KVTokens.Known())
 		})
+	}
+}
+
+// halfDay is traffic of which the lengths change, too.
+func halfDay(low, high float64) sim.Series {
+	w := sim.Series{
+		Step: 15 * time.Minute, Rates: sim.Diurnal(low, high, 12*time.Hour, 15*time.Minute),
+		Input:  sim.Length{Mean: 1500, Deviation: 2000, Min: 1, Max: 16000, LogNormal: true},
+		Output: sim.Length{Mean: 350, Deviation: 400, Min: 1, Max: 4000, LogNormal: true},
+	}
+	for i := range w.Rates {
+		w.Rates[i].Input = 800 + 1400*float64(i%7)/6
+		w.Rates[i].Output = 200 + 300*float64(i%5)/4
+	}
+	return w
+}
+
+// TestScrapeIntervalThatIsNoWholeNumberOfSteps: of scrapes every 20 s, values 15 s apart show some that took two steps. Those were
+// left out, so that no stretch was long enough to calibrate by, and rates were a third too high; and they were called gaps.
+func TestScrapeIntervalThatIsNoWholeNumberOfSteps(t *testing.T) {
+	for _, seconds := range []time.Duration{16, 20, 50} {
+		s := scenario(sim.Qwen32B(), halfDay(1.5, 10), 0)
+		s.Scrape.Interval = seconds * time.Second
+		recording := record(t, s)
+		recording.Scrape = 15 * time.Second // which is the step of the queries
+		f := reduced(t, dumped(t, recording))
+		r, err := calibrate.Fit(f.Points(), calibrate.Options{})
+		require.NoError(t, err, "%d s", seconds)
+		require.InEpsilon(t, sim.Qwen32B().Base, r.Base.Value, 0.05, "%d s", seconds)
+		require.InEpsilon(t, sim.Qwen32B().PrefillToken, r.PrefillToken.Value, 0.07, "%d s", seconds)
+		notes := fmt.Sprint(f.Notes)
+		require.Equal(t, seconds > 16, strings.Contains(notes, fmt.Sprintf("scraped every %ds, while values are 15s apart: ask with that step", seconds)), notes)
+		if seconds > 16 {
+			require.Zero(t, f.Repairs.Gaps, "%d s", seconds)
+		}
 	}
 }

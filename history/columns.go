@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 )
@@ -113,16 +114,34 @@ func (p *replica) counters() (map[part]increase, error) {
 	return counted, nil
 }
 
-// cache returns the size of a pod's KV caches in tokens.
+// cache returns the size of a pod's KV caches in tokens, of all engines. An engine that restarts may size its cache anew: what it
+// said last counts.
 func (p *replica) cache() float64 {
-	room := 0.0
+	type size struct {
+		first, last int // steps at which the engine said so
+		tokens      float64
+	}
+	sizes := map[string]size{}
 	for _, k := range p.keys(CacheBlocks, Whole) {
-		size, err := strconv.ParseFloat(k.labels["block_size"], 64)
+		block, err := strconv.ParseFloat(k.labels["block_size"], 64)
 		blocks, err2 := strconv.ParseFloat(k.labels["num_gpu_blocks"], 64)
-		if err != nil || err2 != nil || !(size > 0 && blocks > 0) {
+		if err != nil || err2 != nil || !(block > 0 && blocks > 0) {
 			return math.NaN()
 		}
-		room += size * blocks
+		this := size{math.MaxInt, -1, block * blocks}
+		for _, v := range k.variants {
+			if first, last := v.span(0, p.until); first >= 0 {
+				this.first, this.last = min(this.first, first), max(this.last, last)
+			}
+		}
+		engine := k.labels["engine"]
+		if of, ok := sizes[engine]; !ok || cmp.Or(cmp.Compare(this.last, of.last), cmp.Compare(this.first, of.first)) > 0 {
+			sizes[engine] = this
+		}
+	}
+	room := 0.0
+	for _, of := range sizes {
+		room += of.tokens
 	}
 	if room == 0 || math.IsInf(room, 0) {
 		return math.NaN()

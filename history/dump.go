@@ -242,6 +242,7 @@ func (d *Dump) validateSeries(i, values int) error {
 	}
 	e.Check(s.Every >= 0 && s.Every <= 10_000, field+"every", s.Every, "must be within 0 and 10000")
 	e.Check(s.From >= 0 && s.From < d.Steps(), field+"from", s.From, fmt.Sprintf("must be within 0 and %d", d.Steps()-1))
+	e.Check(s.From%s.every() == 0, field+"from", s.From, fmt.Sprintf("must be a multiple of every, %d", s.every()))
 	if e.Err() == nil {
 		e.Check(len(s.Values) == 0 || s.From+(len(s.Values)-1)*s.every() < d.Steps(), field+"values", len(s.Values), "must end with the dump")
 		e.Check(values <= MaxValues, field+"values", values, fmt.Sprintf("must be at most %d over all series", MaxValues))

@@ -3,6 +3,7 @@ package history_test
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -49,6 +50,8 @@ func TestReadIsStrict(t *testing.T) {
 		{`"every":2`, `"every":2,"every":1`, "series[3]: field: \"1\": must be there once"},
 		{`"every":2`, `"every":2,"Family":"x"`, "must be there once"},
 		{`"every":2`, `"every":-2`, "series[3].every"},
+		{`"every":2`, `"every":2,"from":1`, "series[3].from: 1: must be a multiple of every, 2"},
+		{`"labels":{"le":"+Inf"}`, `"labels":{"le":"1","le":"+Inf"}`, `series[3]: le: "": must be there once`},
 		{`"model":"m"`, `"model":"a\nb"`, `model: "a\nb": must be of printable characters`},
 		{`"pod":"a"`, `"pod":"\u009b2J"`, `series[0].pod: "\u009b2J": must be of printable characters`},
 		{`"engine":"0"`, `"engine":"\u202e"`, `series[0].labels.engine: "\u202e": must be of printable characters`},
@@ -129,4 +132,14 @@ func FuzzRead(f *testing.F) {
 // TestZeroDumpHasNoSteps: it can be asked before it is filled.
 func TestZeroDumpHasNoSteps(t *testing.T) {
 	require.Zero(t, (&history.Dump{}).Steps())
+}
+
+// TestASeriesThatIsTooLong: half a megabyte of packed spaces took gigabytes.
+func TestASeriesThatIsTooLong(t *testing.T) {
+	begin, end, _ := strings.Cut(small, "[0, 1")
+	spaces := strings.NewReader(strings.Repeat(" ", 65<<20))
+	_, err := history.Read(io.MultiReader(strings.NewReader(begin+"["), spaces, strings.NewReader("0, 1"+end)))
+	require.ErrorContains(t, err, "series[0]: length: longer: must be at most 67108864 bytes")
+	_, err = history.Read(strings.NewReader(small))
+	require.NoError(t, err)
 }

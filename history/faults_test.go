@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -480,4 +481,56 @@ func TestAnHourWithoutPodsIsNoRequestsOnlyIfNoneWereAskedFor(t *testing.T) {
 	})
 	f = reduced(t, d)
 	require.Zero(t, f.Arrivals[len(f.Arrivals)-1])
+}
+
+// TestAnEngineThatSizedItsCacheAnew: after a restart of the container the size that the engine says is another; both were added up.
+func TestAnEngineThatSizedItsCacheAnew(t *testing.T) {
+	d := hour()
+	d.Series = nil
+	serve(d, "a", 0, func(i int) float64 { return float64(i % 120) })
+	for _, said := range []struct {
+		engine, blocks string
+		from, upTo     int
+	}{{"0", "21000", 0, 120}, {"0", "20998", 120, 240}, {"1", "21000", 0, 240}} {
+		s := history.Series{
+			Signal: history.CacheBlocks, Family: "vllm:cache_config_info", Pod: "a", Every: 20, From: said.from,
+			Labels: map[string]string{"block_size": "16", "num_gpu_blocks": said.blocks, "engine": said.engine},
+		}
+		for i := said.from; i < said.upTo; i += 20 {
+			s.Values = append(s.Values, 1)
+		}
+		d.Series = append(d.Series, s)
+	}
+	f, err := history.Reduce(d)
+	require.NoError(t, err)
+	require.InDelta(t, 16*(20998+21000), f.Pods[0].KVTokens, 0)
+}
+
+// TestManyBuckets: buckets with values at two of 200,000 steps were looked for at each step, so that a small dump took minutes.
+func TestManyBuckets(t *testing.T) {
+	d := hour()
+	d.Series, d.End = nil, d.Start.Add(200_000*15*time.Second)
+	serve(d, "a", 0, func(i int) float64 { return float64(i) })
+	for i := range d.Series {
+		d.Series[i].Values = d.Series[i].Values[:1]
+	}
+	last := d.Series[0]
+	last.From = d.Steps() - 1
+	d.Series = append(d.Series, last)
+	more := func(from, upTo int) {
+		for k := from; k < upTo; k++ {
+			for _, from := range []int{20, 199_980} {
+				d.Series = append(d.Series, history.Series{
+					Signal: history.GenerationTokens, Part: history.Bucket, Family: "vllm:request_generation_tokens_bucket", Pod: "a", Every: 20, From: from,
+					Labels: map[string]string{"le": strconv.Itoa(k)}, Values: history.Values{1},
+				})
+			}
+		}
+	}
+	more(0, 1024)
+	_, err := history.Reduce(d)
+	require.NoError(t, err)
+	more(1024, 1025)
+	_, err = history.Reduce(d)
+	require.ErrorContains(t, err, "pod a has 1025 buckets: must be at most 1024")
 }

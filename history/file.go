@@ -10,12 +10,54 @@ import (
 	"io"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
 
 // MaxBytes is the largest dump that [Read] accepts, uncompressed.
 const MaxBytes = 2 << 30
+
+// maxSeriesBytes is the longest text of one series, which has at most MaxSteps values: it is read as a whole.
+const maxSeriesBytes = 64 << 20
+
+// A decoder reads JSON, of which each token and each value ends within so many bytes.
+type decoder struct {
+	*json.Decoder
+
+	one *io.LimitedReader // of what is being read
+}
+
+func newDecoder(r io.Reader) decoder {
+	one := &io.LimitedReader{R: r}
+	d := decoder{json.NewDecoder(one), one}
+	d.DisallowUnknownFields()
+	return d
+}
+
+func (d decoder) Token() (json.Token, error) {
+	d.one.N = maxSeriesBytes
+	t, err := d.Decoder.Token()
+	return t, d.long(err)
+}
+
+func (d decoder) More() bool {
+	d.one.N = maxSeriesBytes
+	return d.Decoder.More()
+}
+
+func (d decoder) Decode(into any) error {
+	d.one.N = maxSeriesBytes
+	return d.long(d.Decoder.Decode(into))
+}
+
+// long is an error that says so, if what was read was too long.
+func (d decoder) long(err error) error {
+	if err != nil && d.one.N <= 0 {
+		return &scaling.FieldError{Field: "length", Value: printable.Plain("longer"), Rule: fmt.Sprintf("must be at most %d bytes", maxSeriesBytes)}
+	}
+	return err
+}
 
 // Read reads a dump, compressed with gzip or not, one series at a time. It is strict: unknown and repeated fields, anything
 // after the dump, and whatever [Dump.Validate] refuses are errors.
@@ -36,8 +78,7 @@ func Read(r io.Reader) (*Dump, error) {
 
 func read(r io.Reader) (*Dump, error) {
 	limited := &io.LimitedReader{R: r, N: MaxBytes + 1}
-	in := json.NewDecoder(limited)
-	in.DisallowUnknownFields()
+	in := newDecoder(limited)
 	d := &Dump{}
 	err := d.readObject(in)
 	if limited.N <= 0 {
@@ -58,7 +99,7 @@ func read(r io.Reader) (*Dump, error) {
 	return d, nil
 }
 
-func (d *Dump) readObject(in *json.Decoder) error {
+func (d *Dump) readObject(in decoder) error {
 	if err := delimiter(in, '{'); err != nil {
 		return err
 	}
@@ -100,7 +141,7 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func (d *Dump) readSeries(in *json.Decoder) error {
+func (d *Dump) readSeries(in decoder) error {
 	if err := delimiter(in, '['); err != nil {
 		return err
 	}
@@ -110,15 +151,15 @@ func (d *Dump) readSeries(in *json.Decoder) error {
 			return &scaling.FieldError{Field: "series", Value: "more", Rule: fmt.Sprintf("must be at most %d", MaxSeries)}
 		}
 		var read struct {
-			Signal once[Signal]            `json:"signal"`
-			Part   once[Part]              `json:"part"`
-			Router once[bool]              `json:"router"`
-			Family once[string]            `json:"family"`
-			Pod    once[string]            `json:"pod"`
-			Labels once[map[string]string] `json:"labels"`
-			Every  once[int]               `json:"every"`
-			From   once[int]               `json:"from"`
-			Values once[Values]            `json:"values"`
+			Signal once[Signal] `json:"signal"`
+			Part   once[Part]   `json:"part"`
+			Router once[bool]   `json:"router"`
+			Family once[string] `json:"family"`
+			Pod    once[string] `json:"pod"`
+			Labels once[labels] `json:"labels"`
+			Every  once[int]    `json:"every"`
+			From   once[int]    `json:"from"`
+			Values once[Values] `json:"values"`
 		}
 		if err := in.Decode(&read); err != nil {
 			return fmt.Errorf("series[%d]: %w", len(d.Series), typed.Error(err))
@@ -153,7 +194,31 @@ func (o *once[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &o.value)
 }
 
-func delimiter(in *json.Decoder, want json.Delim) error {
+// labels are labels of which none is repeated.
+type labels map[string]string
+
+// UnmarshalJSON reads the labels.
+func (l *labels) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, (*map[string]string)(l)); err != nil {
+		return err
+	}
+	seen := make(map[string]bool, len(*l))
+	in := json.NewDecoder(bytes.NewReader(text))
+	for i := 0; ; i++ { // {, and then a name and a value in turns
+		token, err := in.Token()
+		if err != nil {
+			return nil //nolint:nilerr // it ends
+		}
+		if name, ok := token.(string); ok && i%2 == 1 {
+			if seen[name] {
+				return &scaling.FieldError{Field: clipped(name), Value: "", Rule: "must be there once"}
+			}
+			seen[name] = true
+		}
+	}
+}
+
+func delimiter(in decoder, want json.Delim) error {
 	token, err := in.Token()
 	if err != nil {
 		return err

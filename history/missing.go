@@ -71,7 +71,7 @@ func (r *reducer) missing() {
 		note(Finished, "%d pods have series that are there twice, as where two servers or two jobs scrape them: one of each is counted", repairs.Duplicated)
 	}
 	if r.every > 1 {
-		note(Waiting, "scraped every %s, while values are %s apart: ask with that step", time.Duration(r.every)*f.Step, f.Step)
+		note(Waiting, "scraped every %s, while values are %s apart: ask with that step", r.scrape, f.Step)
 	}
 	for _, c := range []struct {
 		signal Signal

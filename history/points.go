@@ -27,7 +27,8 @@ func (f *Fleet) Points() []calibrate.Point {
 				At: f.at(p.First + k + 1), Pod: p.Name, Running: running, KVUse: kv, KVTokens: kv * p.KVTokens,
 				PromptRate: unknown, TokenRate: unknown, ITL: unknown,
 			}
-			if span := int(p.Span[k]); k > 0 && span >= 1 && span <= max(1, f.every) && span <= k {
+			// Where the interval is no whole number of steps, some of the spans are a step longer than the usual one.
+			if span := int(p.Span[k]); k > 0 && span >= 1 && span <= max(1, f.every)+1 && span <= k {
 				seconds := float64(span) * f.Step.Seconds()
 				x.PromptRate = float64(p.Prompted[k]) / seconds
 				if tokens := float64(p.Tokens[k]); tokens > 0 {

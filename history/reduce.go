@@ -77,8 +77,9 @@ type reducer struct {
 	routers []*replica
 	// fleetwide has the series of Kubernetes.
 	fleetwide map[Signal][]*Series
-	every     int    // steps between two scrapes
-	seen      []bool // steps at which any pod has a value
+	every     int           // steps between two scrapes, rounded up
+	scrape    time.Duration // time between two scrapes
+	seen      []bool        // steps at which any pod has a value
 	has       map[Signal]bool
 	lacks     map[Signal]bool // signals that a pod lacks and others have
 	doubles   float64         // requests in flight when a process restarted
@@ -212,38 +213,61 @@ func (r *reducer) scraped(p *replica) {
 // leastDistances is the number of distances between scrapes that determines the scrape interval of a pod.
 const leastDistances = 20
 
-// interval finds the scrape interval of pods: from the pods with enough scrapes or, if there is none, from all pods
-// together. It counts the gaps between scrapes.
+// interval finds the scrape interval of pods, in steps, rounded up: from the pods with enough scrapes or, if there is none, from
+// all pods together. It counts the gaps between scrapes.
 func (r *reducer) interval() {
 	var all []int
 	for _, p := range r.pods {
 		if all = append(all, p.distances...); len(p.distances) >= leastDistances {
-			r.every = max(r.every, middle(p.distances))
+			r.every = max(r.every, usual(p.distances))
 		}
 	}
 	if r.every == 0 {
-		r.every = max(1, middle(all))
+		r.every = max(1, usual(all))
 	}
+	regular, long := 0, 0
 	for _, p := range r.pods {
-		usual := r.every
+		each := r.every
 		if len(p.distances) >= leastDistances {
-			usual = middle(p.distances)
+			each = usual(p.distances)
 		}
 		for _, d := range p.distances {
-			if d >= 2*usual {
+			if d >= 2*each {
 				r.fleet.Repairs.Gaps++
-				r.fleet.Repairs.GapSteps += d - usual
+				r.fleet.Repairs.GapSteps += d - each
+			} else if each == r.every {
+				regular++
+				long += d
 			}
 		}
 	}
+	r.scrape = r.fleet.Step
+	if regular > 0 {
+		r.scrape = (time.Duration(long) * r.fleet.Step / time.Duration(regular)).Round(time.Second)
+	}
 }
 
-// middle returns the lower median, 0 if there are no values.
-func middle(of []int) int {
-	if len(of) == 0 {
+// usual returns the usual distance between scrapes: the lower median, or one more if the interval is no whole number of steps.
+// Then at least a fifth of the distances are one more, and hardly any is longer than that. Where scrapes fail instead, so many
+// failures would leave longer distances, too. It is 0 if there are no distances.
+func usual(distances []int) int {
+	if len(distances) == 0 {
 		return 0
 	}
-	return slices.Sorted(slices.Values(of))[(len(of)-1)/2]
+	m := slices.Sorted(slices.Values(distances))[(len(distances)-1)/2]
+	more, longer := 0, 0
+	for _, d := range distances {
+		switch {
+		case d == m+1:
+			more++
+		case d > m+1:
+			longer++
+		}
+	}
+	if 5*more >= len(distances) && 50*longer <= len(distances) {
+		m++
+	}
+	return m
 }
 
 // births finds the pods that began within the history, with counters at zero, and when they began.

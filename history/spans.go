@@ -1,6 +1,8 @@
 package history
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -80,8 +82,12 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 		scale = 1
 	}
 	for _, series := range engines {
-		h := buckets{from: p.first, scale: scale}
-		for _, k := range keysOf(p.engine, series) {
+		h := buckets{scale: scale}
+		keys := keysOf(p.engine, series)
+		if len(keys) > mostBounds {
+			return &RefusedError{s, fmt.Sprintf("pod %s has %d buckets: must be at most %d", p.name, len(keys), mostBounds)}
+		}
+		for _, k := range keys {
 			if err := h.read(p, s, &k); err != nil {
 				return err
 			}
@@ -136,10 +142,11 @@ func (m *Mixture) add(c Counted) bool {
 	return true
 }
 
+// mostBounds is the highest number of buckets of one engine, over all its versions.
+const mostBounds = 1024
+
 // buckets are the buckets of one engine of a pod.
 type buckets struct {
-	from   int // first step of the pod
-	upTo   int // last step with a value of a bucket
 	scale  float64
 	ends   []float64        // upper ends of the buckets, ascending
 	deltas []map[int]change // by bucket, by step
@@ -161,7 +168,6 @@ func (b *buckets) read(p *replica, s Signal, k *key) error {
 	if err := p.tell(w, s, k); err != nil {
 		return err
 	}
-	b.upTo = max(b.upTo, w.last)
 	at, _ := slices.BinarySearch(b.ends, end*b.scale)
 	b.ends = slices.Insert(b.ends, at, end*b.scale)
 	b.deltas = slices.Insert(b.deltas, at, deltas)
@@ -170,11 +176,14 @@ func (b *buckets) read(p *replica, s Signal, k *key) error {
 
 // each calls f with the histogram of each step that has one, and returns the number of changes of the bounds.
 func (b *buckets) each(f func(i, since int, c Counted)) (changes int) {
+	n := len(b.ends)
+	if n == 0 || !math.IsInf(b.ends[n-1], 1) {
+		return 0 // without the bucket for all values
+	}
 	var before []float64
-	for i := b.from; i <= b.upTo; i++ {
+	for _, i := range slices.Sorted(maps.Keys(b.deltas[n-1])) {
 		var c Counted
 		below, since := 0.0, 0
-		whole := false
 		for k, end := range b.ends {
 			d, ok := b.deltas[k][i]
 			if !ok {
@@ -182,12 +191,12 @@ func (b *buckets) each(f func(i, since int, c Counted)) (changes int) {
 			}
 			c.Counts = append(c.Counts, max(0, d.by-below))
 			below, since = max(below, d.by), d.since
-			if whole = math.IsInf(end, 1); !whole {
+			if k < n-1 {
 				c.Bounds = append(c.Bounds, end)
 			}
 		}
-		if !whole || len(c.Bounds) == 0 {
-			continue // no buckets, or without the bucket for all values
+		if len(c.Bounds) == 0 {
+			continue
 		}
 		if before != nil && !slices.Equal(before, c.Bounds) {
 			changes++

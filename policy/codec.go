@@ -78,6 +78,10 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 		if !r.is(n, yaml.MappingNode, field, "must be a mapping, as simulate -write-server writes it") {
 			return
 		}
+		if octalWithin(n) {
+			r.wrong(n, field, "must have no number that begins with 0, as YAML counts by eights then")
+			return
+		}
 		d := new(ServerDocument)
 		if err := d.read(n); err != nil {
 			r.wrong(n, field, "must be what JSON can have: keys that are text, each once, and finite numbers")
@@ -183,6 +187,11 @@ const octalRule = "must not begin with 0, as YAML counts by eights then"
 func octal(n *yaml.Node) bool {
 	tag := n.ShortTag()
 	return (tag == "!!int" || tag == "!!float") && regexp.MustCompile(`^[-+]?0[0-9_]`).MatchString(n.Value)
+}
+
+// octalWithin reports whether a node has such a number.
+func octalWithin(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && octal(n) || slices.ContainsFunc(n.Content, octalWithin)
 }
 
 func (r *reader) scalar(n *yaml.Node, v reflect.Value, field string) {

@@ -237,6 +237,13 @@ func indented(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// TestAServerInEights: YAML reads 0256 as 174, and package calibrate reads 256.
+func TestAServerInEights(t *testing.T) {
+	_, err := policy.ReadAttainment([]byte("slo: {ttftSeconds: 2, tpotSeconds: 1}\nserver:\n  format: inferscale.server/v1\n  maxSeqs: 0256\n"), "attainment")
+	require.ErrorContains(t, err, "attainment.server: ")
+	require.ErrorContains(t, err, "must have no number that begins with 0, as YAML counts by eights then")
+}
+
 // TestAnyServerDocument decodes from whatever JSON an API server has kept: what is wrong with it is told, and never a panic.
 func TestAnyServerDocument(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -166,6 +166,12 @@ func TestLintReadsLists(t *testing.T) {
 	require.Contains(t, stderr, "2 of what is in it cannot work")
 }
 
+// TestLintOfUnlimitedPods: a policy of as many pods as there can be was taken for one of fewer than none.
+func TestLintOfUnlimitedPods(t *testing.T) {
+	code, out, _ := lintText(t, hpa("minReplicas: 1\nmaxReplicas: 9\nbehavior: {scaleUp: {policies: [{type: Pods, value: 2147483647, periodSeconds: 15}, {type: Percent, value: 10, periodSeconds: 60}]}, scaleDown: {stabilizationWindowSeconds: 600}}\n"+podsMetric))
+	require.Zero(t, code, out)
+}
+
 // TestLintRefuses: what cannot be read is a usage error that says what.
 func TestLintRefuses(t *testing.T) {
 	for text, want := range map[string]string{

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	autoscaling "k8s.io/api/autoscaling/v2"
+
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // findings returns what cannot work, each rule in its turn.
@@ -105,7 +107,7 @@ func (a *autoscaler) impatient() (all []finding) {
 // limit returns the most replicas that n may become within one period of the policies, upwards, and the shortest period.
 func (r *scalingRules) limit(n int32) (most int32, period time.Duration) {
 	for i, p := range r.policies {
-		to := n + p.Value
+		to := scaling.Plus(n, p.Value)
 		if p.Type == autoscaling.PercentScalingPolicy {
 			to = int32(min(math.Ceil(float64(n)*(1+float64(p.Value)/100)), math.MaxInt32))
 		}
