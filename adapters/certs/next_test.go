@@ -3,6 +3,7 @@ package certs_test
 import (
 	"crypto/rand"
 	"crypto/x509"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -366,6 +367,7 @@ func TestNextDamaged(t *testing.T) {
 // TestRules has every rule broken.
 func TestRules(t *testing.T) {
 	require.NoError(t, rules().Validate())
+	require.NoError(t, certs.Rules{DNSNames: []string{"*.Keda.svc", "xn--bcher-kva.example"}}.Validate())
 	short := certs.Rules{DNSNames: []string{"a"}, CALife: time.Hour, LeafLife: 15 * time.Minute, Overlap: 3 * time.Minute}
 	require.NoError(t, short.Validate())
 	for _, tt := range []struct {
@@ -378,6 +380,12 @@ func TestRules(t *testing.T) {
 		{"overlap: -1s: must be at least 1s", certs.Rules{DNSNames: []string{"a"}, Overlap: -time.Second}},
 		{"overlap: 720h0m0s: must be, with 10m0s for clocks and writes, at most a third of leafLife 2160h0m0s", certs.Rules{DNSNames: []string{"a"}, Overlap: 30 * day}},
 		{"leafLife: 6000h0m0s: must be, with overlap and 10m0s for clocks and writes, at most a third of caLife 17520h0m0s", certs.Rules{DNSNames: []string{"a"}, LeafLife: 250 * day}},
+		{"overlap: 2562047h47m16.854775807s: must be at most 876000h0m0s, 100 years", certs.Rules{DNSNames: []string{"a"}, Overlap: math.MaxInt64}},
+		{"leafLife: 2562047h47m16.854775807s: must be at most", certs.Rules{DNSNames: []string{"a"}, LeafLife: math.MaxInt64}},
+		{"dnsNames: \"bücher.example\": must be a name in DNS, without a scheme or a port; addresses are ips", certs.Rules{DNSNames: []string{"bücher.example"}}},
+		{"dnsNames: \"https://a\": must be a name in DNS", certs.Rules{DNSNames: []string{"https://a"}}},
+		{"dnsNames: \"a:10450\": must be a name in DNS", certs.Rules{DNSNames: []string{"a:10450"}}},
+		{"dnsNames: \"10.0.0.1\": must be a name in DNS", certs.Rules{DNSNames: []string{"10.0.0.1"}}},
 		{"dropAfter: 1h0m0s: must be at least overlap 24h0m0s, or 0", certs.Rules{DNSNames: []string{"a"}, DropAfter: time.Hour}},
 	} {
 		err := tt.r.Validate()

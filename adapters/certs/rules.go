@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"net"
 	"slices"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -15,6 +18,7 @@ const (
 	defaultLeafLife = 90 * day
 	defaultOverlap  = day
 	mostSlack       = 5 * time.Minute
+	mostLife        = 100 * 365 * day
 )
 
 // Rules has the names and the lifetimes of the certificates. DNSNames or IPs must be set; every other zero field means its
@@ -57,15 +61,23 @@ func (r Rules) Validate() error {
 	var e scaling.FieldErrors
 	e.Check(len(r.DNSNames)+len(r.IPs) > 0, "dnsNames", r.DNSNames, "must have a name, or ips an address")
 	e.Check(!slices.Contains(r.DNSNames, ""), "dnsNames", r.DNSNames, "must not have an empty name")
+	for _, name := range r.DNSNames {
+		plain := strings.ToLower(strings.TrimPrefix(name, "*."))
+		e.Check(name == "" || net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(plain)) == 0, "dnsNames", name, "must be a name in DNS, without a scheme or a port; addresses are ips")
+	}
 	for _, ip := range r.IPs {
 		e.Check(ip.To16() != nil, "ips", r.IPs, "must have addresses of 4 or 16 bytes")
 	}
 	second := func(name string, d time.Duration) {
 		e.Check(d >= time.Second, name, d, "must be at least 1s, the grain of certificates")
+		e.Check(d <= mostLife, name, d, "must be at most "+mostLife.String()+", 100 years")
 	}
 	second("overlap", r.Overlap)
 	second("leafLife", r.LeafLife)
 	second("caLife", r.CALife)
+	if err := e.Err(); err != nil {
+		return err // sums of these times may overflow
+	}
 	room := r.Overlap + 2*r.slack()
 	e.Check(room <= r.LeafLife/3, "overlap", r.Overlap, "must be, with "+(2*r.slack()).String()+" for clocks and writes, at most a third of leafLife "+r.LeafLife.String())
 	e.Check(r.LeafLife+room <= r.CALife/3, "leafLife", r.LeafLife, "must be, with overlap and "+(2*r.slack()).String()+" for clocks and writes, at most a third of caLife "+r.CALife.String())

@@ -85,6 +85,10 @@ func TestWhatIsVeiled(t *testing.T) {
 	m := Metadata{sent: map[string]string{"aFromEnv": " sixsix ", "bFromEnv": "five5", "c": "public"}}
 	require.EqualError(t, m.veiled(errors.New("get sixsix, five5 and public")), "get (not shown), five5 and public")
 	require.NoError(t, m.veiled(nil))
+	m = Metadata{sent: map[string]string{"aFromEnv": "https://h", "bFromEnv": "https://h/secret", "cFromEnv": "/secret"}}
+	for range 20 { // in the order of a map the rest of the longest could stay
+		require.EqualError(t, m.veiled(errors.New("get https://h/secret")), "get (not shown)")
+	}
 }
 
 // TestMetadataOf32KiB are taken, and not a byte more.

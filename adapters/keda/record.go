@@ -100,8 +100,9 @@ func (r *record) within(config string, now time.Time, interval, limit time.Durat
 }
 
 // snapshot returns the snapshot of a record.
-func (r *record) snapshot(spec Spec, interval time.Duration) Snapshot {
-	s := Snapshot{At: r.At.Time(), Spec: spec, Because: r.Because, Value: float64(r.To), Active: r.To > 0}
+func (r *record) snapshot(spec Spec, interval time.Duration, now time.Time) Snapshot {
+	// Relative to now, so that At and Next have its monotonic reading, and setting the clock does not change them.
+	s := Snapshot{At: now.Add(r.At.Time().Sub(now)), Spec: spec, Because: r.Because, Value: float64(r.To), Active: r.To > 0}
 	if r.Unknown != "" {
 		s.Unknown, s.Active = errors.New(r.Unknown), r.From > 0
 	}

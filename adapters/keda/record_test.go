@@ -159,7 +159,7 @@ func TestWhatARecordSays(t *testing.T) {
 		{record{From: 1, To: 1, Unknown: "u"}, 1, true, "u"},
 	} {
 		row.r.At = scaling.StampOf(at)
-		s := row.r.snapshot(Spec{"q", 1}, 20*time.Second)
+		s := row.r.snapshot(Spec{"q", 1}, 20*time.Second, row.r.At.Time())
 		require.Equal(t, row.active, s.Active)
 		require.InDelta(t, row.value, s.Value, 0)
 		require.Equal(t, at.Add(21*time.Second), s.Next.UTC())
@@ -180,4 +180,15 @@ func TestWhatIsOpenInARecordOfVersionOne(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, open, strings.Contains(string(r.Loop), `"open"`), text)
 	}
+}
+
+// TestASnapshotKeepsItsAge: what another replica has stored is as old after the clock was set back, or else it would hold, and never
+// be stale, for as long as the clock was set back.
+func TestASnapshotKeepsItsAge(t *testing.T) {
+	now := time.Now()
+	r := record{At: scaling.StampOf(now.Add(-time.Second)), To: 3}
+	s := r.snapshot(Spec{"q", 1}, 20*time.Second, now)
+	later := wallAhead(now.Add(2*time.Second), -time.Hour)
+	require.InDelta(t, 3, later.Sub(s.At).Seconds(), 0.01)
+	require.InDelta(t, 18, s.Next.Sub(later).Seconds(), 0.01)
 }

@@ -29,7 +29,7 @@ func (t *podTrigger) decide(ctx context.Context, now time.Time) (Snapshot, error
 	}
 	interval := t.plan.Interval
 	if t.last.fresh(t.config, now, interval) && (t.last.Unknown == "" || t.own) {
-		return t.last.snapshot(t.meta.Spec(), interval), nil
+		return t.last.snapshot(t.meta.Spec(), interval, now), nil
 	}
 	scale, seen, s, done, err := t.look(ctx, now)
 	if done {
@@ -44,7 +44,7 @@ func (t *podTrigger) decide(ctx context.Context, now time.Time) (Snapshot, error
 			r = t.ask(now, scale, seen)
 		}
 		if err = t.save(ctx, r); err == nil {
-			s = r.snapshot(t.meta.Spec(), interval)
+			s = r.snapshot(t.meta.Spec(), interval, now)
 			s.At, s.Next = now, time.Time{}
 			t.watch(now, scale, &seen)
 			return s, nil
@@ -53,7 +53,7 @@ func (t *podTrigger) decide(ctx context.Context, now time.Time) (Snapshot, error
 			break
 		}
 		if t.last.Unknown == "" || r.Unknown != "" {
-			return t.last.snapshot(t.meta.Spec(), interval), nil // another replica has made the round meanwhile
+			return t.last.snapshot(t.meta.Spec(), interval, now), nil // another replica has made the round meanwhile
 		}
 		// The other replica got no value, and this one did: make the round again, on top of the other's state.
 	}
@@ -84,7 +84,7 @@ func (t *podTrigger) ask(now time.Time, scale k8s.Scale, seen k8s.Observed) reco
 	if d.Verdict == scaling.Unknown {
 		r.Unknown = d.Reason()
 		if err := errors.Join(step.Err, seen.Err); err != nil {
-			r.Unknown += ": " + err.Error()
+			r.Unknown += ": " + t.meta.veiled(err).Error() // it is stored
 		}
 	}
 	return r
@@ -99,7 +99,7 @@ func (t *podTrigger) follow(ctx context.Context, now time.Time) (s Snapshot, don
 		return s, true, err
 	}
 	interval := t.plan.Interval
-	s = t.last.snapshot(t.meta.Spec(), interval)
+	s = t.last.snapshot(t.meta.Spec(), interval, now)
 	if t.last.fresh(t.config, now, interval) {
 		return s, true, nil
 	}

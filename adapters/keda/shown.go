@@ -1,9 +1,11 @@
 package keda
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,10 +61,15 @@ func (m *Metadata) veiled(err error) error {
 		return nil
 	}
 	text := err.Error()
+	var values []string
 	for key, value := range m.sent {
-		if value = strings.TrimSpace(value); !strings.HasSuffix(key, fromEnv) || len(value) < leastVeiled {
-			continue
+		if value = strings.TrimSpace(value); strings.HasSuffix(key, fromEnv) && len(value) >= leastVeiled {
+			values = append(values, value)
 		}
+	}
+	// The longest first: one may be part of another, whose rest would stay.
+	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, value := range values {
 		inside := strconv.Quote(value)
 		for _, form := range []string{value, inside[1 : len(inside)-1], url.PathEscape(value), url.QueryEscape(value), (&url.URL{Path: value}).EscapedPath()} {
 			text = strings.ReplaceAll(text, form, hidden{}.String())

@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -59,6 +60,18 @@ func TestRoundsDoNotShowSecrets(t *testing.T) {
 			_, err := trigger.Round(t.Context(), w.now)
 			require.NotContains(t, err.Error(), strings.Trim(form, `"`))
 		}
+	}
+}
+
+// TestRecordsHaveNoSecrets: what a pod's error says is stored, too.
+func TestRecordsHaveNoSecrets(t *testing.T) {
+	w := newWorld(t)
+	w.seenErr = errors.New("get http://10.0.0.1:5000/hfSECRETvalue: refused")
+	w.round(w.trigger(replicasMode("metricPathFromEnv", "/hfSECRETvalue")))
+	require.NotEmpty(t, w.store.data)
+	for _, data := range w.store.data {
+		require.Contains(t, string(data), "refused")
+		require.NotContains(t, string(data), "SECRET")
 	}
 }
 

@@ -162,7 +162,7 @@ func (o *options) check(rest []string) error {
 		must(err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https"), "static", u, "must be an http or https URL")
 	}
 	must(o.fake >= 0 && o.fake <= 1000, "fake", o.fake, "must be between 0 and 1000")
-	must(o.count >= 0, "replicas", o.count, "must be at least 0")
+	must(o.count >= 0 && o.count <= 1_000_000, "replicas", o.count, "must be between 0 and 1000000")
 	must(o.watch >= 0, "watch", o.watch, "must not be negative")
 	must(o.count <= 0 || o.laptop(), "replicas", o.count, "goes with -static or -fake")
 	must(o.watch <= 0 || o.query != "", "watch", o.watch, "goes with -query")

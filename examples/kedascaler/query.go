@@ -132,7 +132,7 @@ func (a *answer) print(w io.Writer) {
 
 // replicas is what a HorizontalPodAutoscaler makes of the value, before its bounds and policies.
 func (a *answer) replicas() float64 {
-	return math.Ceil(a.value.GetMetricValueFloat()/a.spec.GetTargetSizeFloat() - 1e-9)
+	return max(0, math.Ceil(a.value.GetMetricValueFloat()/a.spec.GetTargetSizeFloat()-1e-9)) // not -0
 }
 
 // watch prints a line whenever the answer changes.

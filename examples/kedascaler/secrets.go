@@ -61,7 +61,7 @@ func (o *options) secretNamespace() string { return cmp.Or(o.secretsIn, o.namesp
 
 // rules say what is certified.
 func (o *options) rules() certs.Rules {
-	r := certs.Rules{DNSNames: certs.ServiceNames(o.service, o.namespace, o.domain), LeafLife: o.leafLife, Overlap: o.overlap, DropAfter: o.dropAfter}
+	r := certs.Rules{DNSNames: certs.ServiceNames(o.service, cmp.Or(o.namespace, "default"), o.domain), LeafLife: o.leafLife, Overlap: o.overlap, DropAfter: o.dropAfter}
 	for _, name := range command.List(o.names) {
 		if ip := net.ParseIP(name); ip != nil {
 			r.IPs = append(r.IPs, ip)

@@ -46,6 +46,8 @@ func TestDefaultsSuitTheScaler(t *testing.T) {
 		{"minReplicas": "0"},
 		{"mode": "replicas", "realtime.metrics": "[{source: {name: a}, threshold: {high: 2, low: 1}}]"},
 		{"mode": "replicas", "proportional.metrics": "[{target: 3}]"},
+		{"mode": "replicas", "policy": "proportional: {metrics: [{target: 10}]}"},
+		{"mode": "replicas", "policy": "proportional:\n  metrics:\n    - source: {engine: VLLM, signal: InFlight}\n      target: 35\n"},
 	}
 	taken := 0
 	ours := triggers(t)
@@ -245,6 +247,7 @@ func TestOthersAreAdmitted(t *testing.T) {
 	req := request(admissionv1.Update, strings.Replace(admitted(wrong), `"name": "chat"`, `"name": "chat", "labels": {"a": "é"}`, 1))
 	req.OldObject.Raw = []byte(admitted(wrong))
 	require.Empty(t, refusal(t, d, req), "only a label is new")
+	require.Empty(t, d.Review(req).Patch, "what stays wrong is not changed")
 	require.Contains(t, strings.Join(d.Review(req).Warnings, "\n"), `spec.triggers[0].metadata.threshold: "abc": must be a number`)
 	req.OldObject.Raw = []byte(admitted(`, "threshold": "abcd"}`))
 	require.NotEmpty(t, refusal(t, d, req))

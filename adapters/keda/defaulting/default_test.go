@@ -124,6 +124,9 @@ func TestScaleToZeroInModeReplicas(t *testing.T) {
 		`"mode":"replicas"`:                      "1",
 		`"mode":" replicas ","minReplicas":"0 "`: "none",
 		`"minReplicas":"0"`:                      "1",
+		`"mode":"replicas","scaler":"minReplicas: 0\nmaxReplicas: 4\nscaler: {static: {replicas: 0}}"`:                   "none",
+		`"mode":"replicas","scaler":"minReplicas: 1\nmaxReplicas: 4\nscaler: {static: {replicas: 1}}"`:                   "1",
+		`"mode":"replicas","minReplicas":"1","scaler":"minReplicas: 0\nmaxReplicas: 4\nscaler: {static: {replicas: 1}}"`: "1",
 	} {
 		object := scaledObject(`{"triggers":[{"type":"external","metadata":{"scalerName":"keda-kaito-scaler",` + metadata + `}}]}`)
 		require.Equal(t, want, added(t, d, object, "/spec/minReplicaCount"), metadata)

@@ -47,6 +47,7 @@ func (d *Defaulter) Review(req *admissionv1.AdmissionRequest) *admissionv1.Admis
 	if err := d.check(root, &r); err != nil {
 		if sameSpec(root, req.OldObject.Raw) {
 			res.Warnings = few(append(res.Warnings, strings.Split(ascii(err.Error()), "\n")...))
+			res.Patch, res.PatchType = nil, nil // what cannot be made right is not changed
 			return res
 		}
 		return &admissionv1.AdmissionResponse{UID: req.UID, Warnings: res.Warnings, Result: &metav1.Status{

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/inferscale/inferscale/policy"
 )
 
 // A trigger is a trigger of this scaler.
@@ -39,6 +41,7 @@ const (
 	keyMinReplicas   = "minReplicas"     // of mode replicas
 	keyMisspelt      = "metricPorotocol" // the spelling of Kaito's proposal
 	keyMode          = "mode"
+	keyPolicy        = "policy" // of mode replicas: a policy's name, or a whole document
 	keyProtocol      = "metricProtocol"
 	keyScaler        = "scaler" // of mode replicas: a whole scaler
 	keyScrapeTimeout = "scrapeTimeout"
@@ -75,7 +78,7 @@ func (t trigger) text(key string) string {
 // paths reports whether the rules are given only by their paths, such as cron.policies or realtime.metrics. The keys of the
 // metric belong to a threshold, and there is none.
 func (t trigger) paths() bool {
-	if t.mode() != modeReplicas || t.has(keyThreshold) {
+	if t.mode() == modeMetric || t.has(keyThreshold) {
 		return false
 	}
 	return t.given(func(kind, rest string) bool {
@@ -83,10 +86,15 @@ func (t trigger) paths() bool {
 	})
 }
 
+// whole reports whether one key has all the rules: scaler, or policy with a document in place of a name.
+func (t trigger) whole() bool {
+	return t.has(keyScaler) || strings.Contains(t.text(keyPolicy), ":") || t.meta[keyPolicy+keyFromEnv] != nil && !t.has(keyThreshold)
+}
+
 // names reports whether a rule's metrics are given by path, for example as realtime.metrics. One of them may also be the
 // threshold's metric, and both must be read in the same way.
 func (t trigger) names() bool {
-	return t.mode() == modeReplicas && t.given(func(kind, rest string) bool {
+	return t.mode() != modeMetric && t.given(func(kind, rest string) bool {
 		return (kind == "realtime" || kind == "proportional") && strings.HasPrefix(rest, "metrics")
 	})
 }
@@ -104,8 +112,20 @@ func (t trigger) given(is func(kind, rest string) bool) bool {
 
 // toZero reports whether the trigger decides the count and may scale to 0.
 func (t trigger) toZero() bool {
-	n, err := strconv.Atoi(t.text(keyMinReplicas))
-	return t.mode() == modeReplicas && err == nil && n == 0
+	switch {
+	case t.mode() != modeReplicas:
+		return false
+	case t.has(keyMinReplicas):
+		n, err := strconv.Atoi(t.text(keyMinReplicas))
+		return err == nil && n == 0
+	}
+	for _, key := range []string{keyScaler, keyPolicy} { // a document has bounds of its own
+		if text := t.text(key); strings.Contains(text, ":") {
+			d, err := policy.Read([]byte(text), key)
+			return err == nil && len(d.Policies) == 1 && d.Policies[0].MinReplicas != nil && *d.Policies[0].MinReplicas == 0
+		}
+	}
+	return false
 }
 
 // together returns the mode that the HPA's behavior must suit: replicas if any trigger is in mode replicas, metric if all are
@@ -140,7 +160,7 @@ func (d *Defaulter) defaultTrigger(r *review, t trigger, formula bool) {
 	if s := t.metricType(); s != "" && !formula {
 		want[keyMetricType] = s // with a formula, the metricType of its result counts instead
 	}
-	whole := t.has(keyScaler) || t.paths()
+	whole := t.whole() || t.paths()
 	if !whole && !t.names() && !t.has(keyEngine) && !t.has(keySignal) {
 		want[keyMetricName] = d.config.MetricName
 		want[keyProtocol] = d.config.Protocol
