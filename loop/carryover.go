@@ -34,7 +34,7 @@ func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error)
 		return nil, err
 	}
 	memories := make(map[string]json.RawMessage)
-	if err := gather(s.Group, memories); err != nil {
+	if err := gather(s.Group, memories, 0); err != nil {
 		return nil, &scaling.StateError{Policy: kind(), Err: err}
 	}
 	if s.Last != nil {
@@ -114,13 +114,20 @@ func (m *part) memory() string {
 	return m.Name
 }
 
+// deepest is how deep compositions may be nested in a stored state: each level is read and copied again, and what is stored may be
+// anybody's.
+const deepest = 32
+
 // gather collects the states of the algorithms, and of compositions that remember something, by the names from memory.
-func gather(data []byte, into map[string]json.RawMessage) error {
+func gather(data []byte, into map[string]json.RawMessage, depth int) error {
+	if depth > deepest {
+		return fmt.Errorf("compositions are nested more than %d deep", deepest)
+	}
 	var m part
 	if err := json.Unmarshal(data, &m); err != nil {
 		return err
 	}
-	_, err := m.each(func(state json.RawMessage) (json.RawMessage, error) { return state, gather(state, into) })
+	_, err := m.each(func(state json.RawMessage) (json.RawMessage, error) { return state, gather(state, into, depth+1) })
 	if name := m.memory(); err == nil && name != "" {
 		into[name] = data
 	}

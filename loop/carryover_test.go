@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,4 +132,14 @@ func TestWhatAForecastLearnsIsStored(t *testing.T) {
 func TestCarryOverNeedsAPolicy(t *testing.T) {
 	_, err := loop.CarryOver([]byte("{}"), nil)
 	require.EqualError(t, err, "policy: <nil>: must be set")
+}
+
+// TestCarryOverOfADeepState: each level is read and copied again, so that 176 KB of an annotation took half a minute and 900 MB.
+func TestCarryOverOfADeepState(t *testing.T) {
+	const levels = 4900
+	state := strings.Repeat(`{"kind":"bounded","state":{"base":`, levels) + `{"kind":"x"}` + strings.Repeat(`}}`, levels)
+	s, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 50}, realtime.Metric{Name: "queue", High: 10, Low: 2}))
+	require.NoError(t, err)
+	_, err = loop.CarryOver([]byte(state), scaling.New(s))
+	require.ErrorContains(t, err, "compositions are nested more than 32 deep")
 }

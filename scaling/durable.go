@@ -9,18 +9,18 @@ import (
 const volatile = "volatile"
 
 // Durable returns the state of a Policy or Group as it is stored: what MarshalJSON returns without the members named "volatile", at
-// any depth, which the algorithm gathers anew after a restart. UnmarshalJSON restores it.
+// any depth, which the algorithm gathers anew after a restart. UnmarshalJSON restores it. The names of the members of Highest are
+// the caller's, and none of them is left out.
 //
 // What can be large is not even marshalled: a policy or group with a method MarshalDurable, as those of this module have, is asked
 // for it, and so is the state S of a Stepper with a method Durable() S, which returns S without its volatile members. These must
 // be left out of the JSON where they are zero. Of any other policy the members are cut out of MarshalJSON's result. A type that
 // embeds one with that method, and has a state of its own, must have the method too.
 func Durable(m json.Marshaler) ([]byte, error) {
-	marshal := m.MarshalJSON
 	if d, ok := m.(interface{ MarshalDurable() ([]byte, error) }); ok {
-		marshal = d.MarshalDurable
+		return d.MarshalDurable()
 	}
-	state, err := marshal()
+	state, err := m.MarshalJSON()
 	return lasting(state), err
 }
 

@@ -105,3 +105,13 @@ func TestARefusedStateIsTakenBackTo(t *testing.T) {
 		require.Equal(t, bad, string(is))
 	}
 }
+
+// TestAMemberNamedVolatileIsStored: what a document calls a member is no word of a state.
+func TestAMemberNamedVolatileIsStored(t *testing.T) {
+	policy, err := scaling.Highest(scaling.Member{Name: "volatile", Policy: scaling.New(hoarder{})}, scaling.Member{Name: "other", Policy: scaling.New(hoarder{})})
+	require.NoError(t, err)
+	policy.Decide(time.Unix(1e9, 0), scaling.Observation{SpecReplicas: 2})
+	state, err := scaling.Durable(policy)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"kind":"highest","version":1,"state":{"volatile":{"kind":"hoarder","version":1,"state":{"count":1}},"other":{"kind":"hoarder","version":1,"state":{"count":1}}}}`, string(state))
+}

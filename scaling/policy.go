@@ -67,6 +67,10 @@ func (l *live[S]) save(form form) (any, error) {
 	if s, ok := any(l.state).(interface{ Durable() S }); ok && form == durable {
 		return s.Durable(), nil
 	}
+	if form == durable {
+		state, err := json.Marshal(l.state)
+		return lasting(state), err
+	}
 	return l.state, nil
 }
 

@@ -137,6 +137,9 @@ func (r *round) read(ctx context.Context) bool {
 	seen := r.loop.Read(r.now, r.targets...)
 	if seen.Anew {
 		r.Logger.InfoContext(ctx, "the stored state is that of another target: beginning anew", "target", r.members[0].target.String())
+		for i := range r.outcomes {
+			r.outcomes[i].Anew = true
+		}
 	}
 	for _, i := range seen.Settled {
 		r.outcomes[i].Settled, r.outcomes[i].Changed = true, r.now

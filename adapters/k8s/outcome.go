@@ -70,6 +70,9 @@ type Outcome struct {
 	Conflicts int
 	// Settled reports that the round found that an earlier write without an answer had happened, and told the policy.
 	Settled bool
+	// Anew reports that the stored state was that of another target, so that the policy began afresh in this round: what was
+	// known of the last change, as Settings.LastScaled, is not of this target.
+	Anew bool
 	// Changed is when the round's write was answered, or when an earlier write was found to have happened: cooldowns count
 	// from this time. Zero if neither happened.
 	Changed time.Time

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -52,16 +53,16 @@ func NewVariantLoop(c VariantLoopConfig) (*VariantLoop, error) {
 	var e scaling.FieldErrors
 	members := make([]member, len(c.Variants))
 	targets := make([]Target, len(c.Variants))
-	names, seen := make(map[string]bool), make(map[Target]bool)
+	names := make(map[string]bool)
 	for i, v := range c.Variants {
 		field := fmt.Sprintf("variants[%d]", i)
 		e.Check(v.Name != "" && !names[v.Name], field+".name", v.Name, "must be unique and not empty")
 		e.Add(v.Target.Validate(field + ".target"))
-		e.Check(!seen[v.Target], field+".target", v.Target.String(), "must be unique")
+		e.Check(!slices.ContainsFunc(targets[:i], v.Target.same), field+".target", v.Target.String(), "must be unique, in any version of its API")
 		if v.Bounds != (scaling.Bounds{}) {
 			e.Add(v.Bounds.Validate(field + ".bounds"))
 		}
-		names[v.Name], seen[v.Target] = true, true
+		names[v.Name] = true
 		members[i] = member{name: v.Name, target: v.Target, bounds: v.Bounds}
 		targets[i] = v.Target
 	}

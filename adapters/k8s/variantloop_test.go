@@ -276,3 +276,13 @@ func TestNewVariantLoopErrors(t *testing.T) {
 		require.ErrorContains(t, err, field)
 	}
 }
+
+// TestOneObjectInTwoVersions: it would have two masters.
+func TestOneObjectInTwoVersions(t *testing.T) {
+	both := variants("a", "b")
+	both[1].Target = both[0].Target
+	both[1].Target.APIVersion = "apps/v1beta1"
+	_, err := k8s.NewVariantLoop(k8s.VariantLoopConfig{Variants: both})
+	require.ErrorContains(t, err, "variants[1].target")
+	require.ErrorContains(t, err, "must be unique, in any version of its API")
+}

@@ -155,7 +155,7 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 	assert.Equal(t, map[string][]string{
 		"workspace.inferscale.io/workspaces":        {"get", "list", "watch"},
-		"workspace.inferscale.io/workspaces/status": {"update"},
+		"workspace.inferscale.io/workspaces/status": {"update", "patch"},
 		"apps/deployments":                          {"get", "list", "watch", "create", "patch"},
 		"/events":                                   {"create", "patch"},
 	}, granted)

@@ -220,7 +220,7 @@ func (i *installation) testAudit(t *testing.T) {
 	}
 	for what := range seen {
 		assert.Contains(t, []string{
-			"update workspaces/status", "patch deployments", "create leases", "update leases",
+			"update workspaces/status", "patch workspaces/status", "patch deployments", "create leases", "update leases",
 			"create tokenreviews", "create subjectaccessreviews",
 		}, what)
 	}

@@ -145,11 +145,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if wait := r.due.Sub(c.config.Now()); wait > 0 {
+	every := las.Spec.Interval()
+	if wait := r.due.Sub(c.config.Now()); wait > 0 && wait <= max(every, leastWait) { // it is more where the clock was set back
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	r.late = 0
-	every := las.Spec.Interval()
 	if late := c.config.Now().Sub(r.due); !r.due.IsZero() { // what was due at no time, as the first round after an edit, is not late
 		c.config.Numbers.late(request.Namespace, late)
 		if late > every {

@@ -513,3 +513,48 @@ func TestStalled(t *testing.T) {
 	w.round("chat")
 	require.NoError(t, w.ctl.Stalled(), "a round that fails is one")
 }
+
+// TestRoundsGoOnWhenTheClockIsSetBack: the next round was waited for as long as the clock had been set back.
+func TestRoundsGoOnWhenTheClockIsSetBack(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.apply(chat)
+	w.queue(5)
+	for range 4 {
+		w.round("chat")
+	}
+	w.now = w.now.Add(-time.Hour)
+	r, err := w.ctl.Reconcile(t.Context(), request("chat"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.RequeueAfter, 15*time.Second)
+}
+
+// TestTheCooldownOfAnotherTargetIsNotKept: a target that was deleted and created again begins afresh, and goes on so after an edit or a
+// restart. The time of the last change came back from the status.
+func TestTheCooldownOfAnotherTargetIsNotKept(t *testing.T) {
+	long := strings.ReplaceAll(chat, "cooldownSeconds: 60", "cooldownSeconds: 600")
+	for name, then := range map[string]func(w *world){
+		"nothing": func(*world) {},
+		"edit":    func(w *world) { w.apply(long + "  intervalSeconds: 10\n") },
+		"restart": func(w *world) { w.restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.deployment(2)
+			w.apply(long)
+			w.queue(20)
+			w.round("chat")
+			w.round("chat")
+			require.EqualValues(t, 3, w.targets["chat"].Spec.Replicas)
+			w.deployment(2)
+			w.targets["chat"].UID, w.targets["chat"].ResourceVersion = "another", "77"
+			began := w.now
+			w.round("chat")
+			then(w)
+			for w.targets["chat"].Spec.Replicas == 2 && w.now.Sub(began) < 15*time.Minute {
+				w.round("chat")
+			}
+			require.Less(t, w.now.Sub(began), 2*time.Minute)
+		})
+	}
+}

@@ -151,7 +151,9 @@ func (n *Numbers) shadows(key types.NamespacedName, all []watch.State) {
 			left = 1
 		}
 		n.outs.WithLabelValues(key.Namespace, key.Name, one.Name).Set(left)
-		if one.Attained != nil {
+		if one.Attained == nil {
+			n.attains.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name, "shadow": one.Name})
+		} else {
 			for of, x := range map[string]float64{"shadow": one.Attained.Attained, "real": one.Actual.Attained, "measured": one.Actual.Measured} {
 				n.attains.WithLabelValues(key.Namespace, key.Name, one.Name, of).Set(x)
 			}

@@ -5,8 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/inferscale/inferscale/adapters/k8s/watch"
+	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/loop/shadow"
 )
 
 // TestRestlessStatusesShareARate: a thousand objects of which something comes and goes in every round cost the API server
@@ -43,4 +48,15 @@ func TestRestlessStatusesShareARate(t *testing.T) {
 	require.True(t, c.tell(all[1], now, true), "what is urgent is told in any case")
 	now = began // the clock is set back
 	require.True(t, c.tell(all[0], now, false))
+}
+
+// TestWhatIsAttainedGoesWithItsReason: without an attainment the metric has none, as the status.
+func TestWhatIsAttainedGoesWithItsReason(t *testing.T) {
+	n, key := NewNumbers(), types.NamespacedName{Namespace: "a", Name: "b"}
+	one := watch.State{Wish: shadow.Wish{Name: "s", At: time.Now()}, Attained: &capacity.Attainment{Attained: 0.9}, Actual: &capacity.Attainment{Attained: 0.8}}
+	n.shadows(key, []watch.State{one})
+	require.Equal(t, 3, testutil.CollectAndCount(n, "inferscale_shadow_attained"))
+	one.Attained, one.Actual = nil, nil
+	n.shadows(key, []watch.State{one})
+	require.Zero(t, testutil.CollectAndCount(n, "inferscale_shadow_attained"))
 }

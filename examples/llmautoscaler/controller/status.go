@@ -145,6 +145,9 @@ func fill(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *
 	if until, ok := o.CooldownUntil(); ok {
 		s.CooldownUntil = &metav1.Time{Time: until}
 	}
+	if o.Anew {
+		s.LastScaleTime = nil // it was another target
+	}
 	if acted(o) {
 		at := metav1.NewTime(o.Changed)
 		s.LastScaleTime = &at

@@ -58,7 +58,7 @@ func (v *Validator) fights(ctx context.Context, before, las *v1alpha1.LLMAutoSca
 		if writes(las) && !isPaused(other) {
 			return field.Invalid(field.NewPath("spec", "scaleTargetRef"), ref.Kind+" "+ref.Name, rule+": remove it, or set spec.dryRun or spec.paused"), warnings
 		}
-		return nil, append(warnings, fmt.Sprintf("spec.scaleTargetRef: %s %s: %s: only one of the two may write", ref.Kind, ref.Name, rule))
+		warnings = append(warnings, fmt.Sprintf("spec.scaleTargetRef: %s %s: %s: only one of the two may write", ref.Kind, ref.Name, rule))
 	}
 	return nil, warnings
 }
@@ -66,20 +66,25 @@ func (v *Validator) fights(ctx context.Context, before, las *v1alpha1.LLMAutoSca
 // pageOf is how many other autoscalers are read at once, of all reviews together: each may have 1.5 MB, and their number has no limit.
 const pageOf = 5
 
-// rival returns the first autoscaler of a kind with a target, nil where none has it.
-func (v *Validator) rival(ctx context.Context, kind schema.GroupVersionKind, namespace, target string) (*unstructured.Unstructured, error) {
+// rival returns the first autoscaler of a kind with a target, one that is paused only if no other has it, nil where none has it.
+func (v *Validator) rival(ctx context.Context, kind schema.GroupVersionKind, namespace, target string) (paused *unstructured.Unstructured, err error) {
 	for token := ""; ; {
 		all, err := v.page(ctx, kind, namespace, token)
 		if err != nil {
 			return nil, err
 		}
 		for i := range all.Items {
-			if other := &all.Items[i]; other.GetDeletionTimestamp() == nil && targetOf(other) == target {
+			other := &all.Items[i]
+			switch {
+			case other.GetDeletionTimestamp() != nil || targetOf(other) != target:
+			case !isPaused(other):
 				return other, nil
+			case paused == nil:
+				paused = other
 			}
 		}
 		if token = all.GetContinue(); token == "" {
-			return nil, nil
+			return paused, nil
 		}
 	}
 }

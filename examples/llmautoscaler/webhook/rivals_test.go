@@ -73,6 +73,8 @@ func TestOtherAutoscalers(t *testing.T) {
 		"a ScaledObject":       {others: others{objects: map[string][]string{keda: {mine}, hpa: {mine}}}, after: thresholds, refused: "is scaled by ScaledObject theirs already"},
 		"KEDA's own defaults":  {others: others{objects: map[string][]string{keda: {short}}}, after: thresholds, refused: "ScaledObject theirs"},
 		"a paused one":         {others: others{objects: map[string][]string{keda: {paused}}}, after: thresholds, warn: "ScaledObject theirs already: only one of the two may write"},
+		"one behind a paused":  {others: others{objects: map[string][]string{keda: {paused, paused, mine}}}, after: thresholds, refused: "ScaledObject theirs"},
+		"an HPA behind it":     {others: others{objects: map[string][]string{keda: {paused}, hpa: {mine}}}, after: thresholds, refused: "HorizontalPodAutoscaler theirs", warn: "ScaledObject theirs"},
 		"one that goes":        {others: others{objects: map[string][]string{keda: {goes}}}, after: thresholds},
 		"another target":       {others: others{objects: map[string][]string{hpa: {other}}}, after: thresholds},
 		"a dry run":            {others: others{objects: map[string][]string{hpa: {mine}}}, after: dry, warn: "only one of the two may write"},
