@@ -308,6 +308,24 @@ func TestAChangeOfTheFloorIsNotTheBases(t *testing.T) {
 	assert.Less(t, base.applied, 3)
 }
 
+// TestATinyFirstDemand: days are kept in multiples of the first demand, and what was 2^32 times that was cut.
+func TestATinyFirstDemand(t *testing.T) {
+	most := func(first float64) (most int32) {
+		past := history(day(0), day(4).Add(8*time.Hour), everyDay)
+		past[0].Demand, past[1].Demand = 0, first
+		p := policyOf(t, configOf(time.UTC), past...)
+		drive(t, p, day(4).Add(8*time.Hour), day(4).Add(8*time.Hour+15*time.Minute), func(time.Time) (float64, bool) { return 20, true }, func(_ time.Time, d *scaling.Decision) {
+			most = max(most, d.Replicas)
+		})
+		return most
+	}
+	usual := most(20)
+	require.Greater(t, usual, int32(3), "the floor foresees the morning")
+	for _, tiny := range []float64{1e-8, 1e-9, 1e-30} {
+		require.Equal(t, usual, most(tiny), "%g", tiny)
+	}
+}
+
 // watcher notes what a base says and is told.
 type watcher struct {
 	scaling.Policy

@@ -123,6 +123,11 @@ func (m *model) close(s *State) {
 	if s.Unit > 0 {
 		value = x.Lower / slot / s.Unit
 	}
+	if value >= largest { // the first demand was tiny
+		_, k := math.Frexp(value)
+		s.rescale(k)
+		value = math.Ldexp(value, -k)
+	}
 	if d := s.day(number); d != nil {
 		d.put(i, pack(value)|x.Marks)
 	}

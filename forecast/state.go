@@ -19,7 +19,7 @@ type State struct { //nolint:recvcheck // Validate is looked for on the value
 	Zone string  `json:"zone,omitempty"` // the time zone of the days
 	Set  bool    `json:"set,omitempty"`  // whether anything was recorded yet
 	At   float64 `json:"at,omitempty"`   // Unix seconds up to which demand was recorded
-	Unit float64 `json:"unit,omitempty"` // the first demand above 0; Days are in multiples of it
+	Unit float64 `json:"unit,omitempty"` // the first demand above 0, or a power of two times it; Days are in multiples of it
 	Now  Slot    `json:"now"`            // the slot that contains At
 	Past []Slot  `json:"past,omitempty"` // the slots before it, of the last 30 min, oldest first
 	Days []Day   `json:"days,omitempty"` // oldest first; the last one is today
@@ -74,6 +74,29 @@ func pack(x float64) uint16 {
 	m := int(math.RoundToEven((f - 0.5) * 512))
 	k := (e+31)*256 + m
 	return uint16(min(max(k, 2), 1<<14-1))
+}
+
+// largest is a demand, in multiples of the unit, from which on the unit is made larger. Pack has room for twice as much.
+const largest = 1 << 31
+
+// rescale makes the unit 2^k times as large.
+func (s *State) rescale(k int) {
+	s.Unit = math.Ldexp(s.Unit, k)
+	for i := range s.Days {
+		for at := range slots {
+			if old := s.Days[i].at(at); old&^marks > 1 {
+				x := uint16(max(int(old&^marks)-256*k, 2)) | old&marks
+				s.Days[i].Slots[2*at], s.Days[i].Slots[2*at+1] = byte(x), byte(x>>8)
+			}
+		}
+	}
+	for _, of := range [...]*[methods]Score{&s.Scores, &s.Sure} {
+		for i := range of {
+			for _, x := range [...]*float64{&of[i].Loss, &of[i].Constant, &of[i].Today} {
+				*x = math.Ldexp(*x, -k)
+			}
+		}
+	}
 }
 
 // unpack returns a packed demand, and whether it is known.

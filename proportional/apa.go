@@ -46,7 +46,7 @@ type apaState struct {
 //
 // within bounds. It scales down to the lowest recommendation of the last 300 s, where a HorizontalPodAutoscaler takes the highest.
 // From 0 it stays at 0. cur includes replicas that are starting, so that the policy scales up as long as v is high, however many
-// replicas are already starting. AIBrix decides every 10 s. If the metric is not known the verdict is Unknown.
+// replicas are already starting. AIBrix decides every 10 s. If the metric is not known the verdict is Unknown, whatever was recorded.
 //
 // An error has every wrong field at once, each as a *scaling.FieldError.
 //
@@ -67,11 +67,13 @@ func (apa) Kind() scaling.Kind { return scaling.Kind{Name: "apa", Version: 1} }
 
 // Decide applies the law.
 func (a apa) Decide(s apaState, now time.Time, obs scaling.Observation) (apaState, scaling.Decision) {
-	w := window.Window{Length: apaSpan, Resolution: time.Second}
-	if r := obs.Reading(a.metric); r.Known() {
-		pods := int64(r.Values) + max(0, int64(r.NotReady)) + max(0, int64(r.Failed))
-		s.Value.Record(w, now, r.Lower*float64(pods)/float64(r.Values))
+	r := obs.Reading(a.metric)
+	if !r.Known() { // AIBrix changes nothing if no pod answers
+		return s, scaling.UnknownAt(obs.SpecReplicas, NoSample, a.metric)
 	}
+	w := window.Window{Length: apaSpan + time.Second, Resolution: time.Second} // AIBrix has the slots of both ends
+	pods := int64(r.Values) + max(0, int64(r.NotReady)) + max(0, int64(r.Failed))
+	s.Value.Record(w, now, r.Lower*(float64(pods)/float64(r.Values)))
 	v, known := s.Value.Mean(w, now)
 	if !known {
 		return s, scaling.UnknownAt(obs.SpecReplicas, NoSample, a.metric)
@@ -81,13 +83,13 @@ func (a apa) Decide(s apaState, now time.Time, obs scaling.Observation) (apaStat
 	high, low := a.target*(1+apaTolerance), a.target*(1-apaTolerance)
 	switch {
 	case scaling.Exceeds(v, high):
-		d.To(scaling.Saturate(min(math.Ceil(cur*q), math.Ceil(apaRate*cur))), AboveLevel, a.metric, v, high, a.target)
+		d.To(min(scaling.Ceil(cur*q), scaling.Ceil(apaRate*cur)), AboveLevel, a.metric, v, high, a.target)
 	case scaling.Exceeds(low, v):
-		d.To(scaling.Saturate(max(math.Ceil(cur*q), math.Floor(cur/apaRate))), BelowLevel, a.metric, v, low, a.target)
+		d.To(max(scaling.Ceil(cur*q), scaling.Saturate(math.Floor(cur/apaRate))), BelowLevel, a.metric, v, low, a.target)
 	default:
 		d.To(obs.SpecReplicas, AtLevel, a.metric, v, high, v, low)
 	}
-	cooldown := window.Window{Length: apaCooldown, Resolution: time.Second}
+	cooldown := window.Window{Length: apaCooldown}
 	s.Wishes.Record(cooldown, now, float64(d.Replicas))
 	if least, _ := s.Wishes.Min(cooldown, now); d.Replicas < obs.SpecReplicas && least < float64(d.Replicas) {
 		d.To(int32(least), Lowest, "", float64(d.Replicas), least)

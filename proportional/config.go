@@ -133,7 +133,7 @@ func (c Config) Validate() error {
 	e.Add(c.Down.validate("down"))
 	e.Check(c.StableWindow >= 0, "stableWindow", c.StableWindow, "must not be negative")
 	if c.StableWindow > 0 {
-		e.Check(c.Resolution >= time.Millisecond, "resolution", c.Resolution, "must be at least one millisecond")
+		e.Check(c.Resolution >= time.Millisecond && c.Resolution%time.Millisecond == 0, "resolution", c.Resolution, "must be of whole milliseconds, at least one")
 		fits := c.Resolution <= 0 || c.StableWindow/c.Resolution <= MaxBuckets
 		e.Check(fits, "stableWindow", c.StableWindow, fmt.Sprintf("must be at most %d times resolution", MaxBuckets))
 	}

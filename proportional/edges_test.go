@@ -169,7 +169,7 @@ func TestOneStuckPodIsSaid(t *testing.T) {
 func TestLimitsOfAWindow(t *testing.T) {
 	c := pointwise(inflight)
 	c.StableWindow = 1
-	require.ErrorContains(t, c.Validate(), "resolution: 0s: must be at least one millisecond")
+	require.ErrorContains(t, c.Validate(), "resolution: 0s: must be of whole milliseconds, at least one")
 }
 
 // TestGapsAreAveraged: the upper end of a load is averaged as the lower one is, over the samples of a bucket and over

@@ -25,7 +25,9 @@ func TestLimitsOfAConfig(t *testing.T) {
 	c.Panic.Window = 1
 	require.NoError(t, c.Validate())
 	c.Resolution = 1
-	require.EqualError(t, c.Validate(), fmt.Sprintf("resolution: 1ns: must be at least one millisecond\nstableWindow: 10s: must be at most %d times resolution", proportional.MaxBuckets))
+	require.EqualError(t, c.Validate(), fmt.Sprintf("resolution: 1ns: must be of whole milliseconds, at least one\nstableWindow: 10s: must be at most %d times resolution", proportional.MaxBuckets))
+	c.Resolution, c.StableWindow = 1500*time.Microsecond, 5*time.Second // its state had more buckets than a state may have
+	require.EqualError(t, c.Validate(), "resolution: 1.5ms: must be of whole milliseconds, at least one")
 }
 
 // TestScalerKeepsNoLimitOfTheCaller: nor those of a scale-down.

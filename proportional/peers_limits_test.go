@@ -41,16 +41,16 @@ func TestAPAAveragesThoseThatAnswered(t *testing.T) {
 	require.InDelta(t, 0.9, d.Steps()[0].Numbers[0], 1e-12, d.Explain())
 }
 
-// TestWindowsOfAPA: a value counts for 180 s, and what was asked for 300 s.
+// TestWindowsOfAPA: a value counts for 180 s, in slots of a second of which AIBrix keeps those of both ends, and what was asked for 300 s.
 func TestWindowsOfAPA(t *testing.T) {
-	for after, want := range map[time.Duration]float64{179 * time.Second: 0.3, 180 * time.Second: 0.5} {
+	for after, want := range map[time.Duration]float64{179 * time.Second: 0.3, 180 * time.Second: 0.3, 181 * time.Second: 0.5} {
 		p := apa(t)
 		p.Decide(start, holding(10, cache(0.1)))
 		d := p.Decide(start.Add(after), holding(10, cache(0.5)))
 		require.InDelta(t, want, d.Steps()[0].Numbers[0], 1e-12, d.Explain())
 	}
 	for after, want := range map[time.Duration]string{
-		299 * time.Second: "Down 10 -> 5: BelowLevel kv value=0.4 < limit=0.45, target=0.5; Lowest from=8 > asked=5",
+		299_700 * time.Millisecond: "Down 10 -> 5: BelowLevel kv value=0.4 < limit=0.45, target=0.5; Lowest from=8 > asked=5",
 		300 * time.Second: "Down 10 -> 8: BelowLevel kv value=0.4 < limit=0.45, target=0.5",
 	} {
 		p := apa(t)
@@ -58,6 +58,26 @@ func TestWindowsOfAPA(t *testing.T) {
 		d := p.Decide(start.Add(after), holding(10, cache(0.4)))
 		require.Equal(t, want, d.Reason())
 	}
+}
+
+// TestAPAWithoutAReading: one reading of twice the target doubled the count at every decision, although no pod answered any more.
+func TestAPAWithoutAReading(t *testing.T) {
+	p, err := proportional.APA(scaling.Bounds{Min: 1, Max: 1000}, "kv", 0.5)
+	require.NoError(t, err)
+	replicas := p.Decide(start, holding(10, cache(1))).Replicas
+	require.EqualValues(t, 20, replicas)
+	for i := range 5 {
+		d := p.Decide(start.Add(time.Duration(i+1)*10*time.Second), holding(replicas))
+		require.Equal(t, scaling.Unknown, d.Verdict, d.Explain())
+		require.Equal(t, replicas, d.Replicas)
+	}
+}
+
+// TestAPARoundsAsTheOthers: 10 * 0.84/0.7 is 12.
+func TestAPARoundsAsTheOthers(t *testing.T) {
+	p, err := proportional.APA(anyCount, "kv", 0.7)
+	require.NoError(t, err)
+	require.EqualValues(t, 12, p.Decide(start, holding(10, cache(0.84))).Replicas)
 }
 
 // TestStatesOfPeersAreStored: a state that was stored is that of the next process, whose kind and version are the same.

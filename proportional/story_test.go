@@ -124,7 +124,7 @@ func TestErrorsNameEveryField(t *testing.T) {
 		want   string
 	}{
 		{func(c *proportional.Config) { c.Metrics = nil }, "metrics: 0: must be at least one"},
-		{func(c *proportional.Config) { c.Resolution = 0 }, "resolution: 0s: must be at least one millisecond"},
+		{func(c *proportional.Config) { c.Resolution = 0 }, "resolution: 0s: must be of whole milliseconds, at least one"},
 		{func(c *proportional.Config) { c.StableWindow = -1 }, "stableWindow: -1ns: must not be negative"},
 		{func(c *proportional.Config) { c.StableWindow = 2 * time.Hour }, "stableWindow: 2h0m0s: must be at most 3600 times resolution"},
 		{func(c *proportional.Config) { c.Panic.Threshold = 0 }, "panic.window: 6s: must be 0 without a threshold"},

@@ -150,13 +150,13 @@ func countPods(pods []hpaPod, utilization, cpu bool) (f hpaFleet) {
 	for _, p := range pods {
 		switch {
 		case p.State == "failed" || p.State == "deleting" || p.State == "deleted":
+		case utilization && (p.Request == nil || *p.Request == 0):
+			return hpaFleet{} // an error there, no sample here
 		case p.State == "pending" || p.State == "unready" && cpu:
 			f.notReady++
 		case p.Metric == nil:
 			f.missing++
 			f.ready++
-		case utilization && (p.Request == nil || *p.Request == 0):
-			return hpaFleet{} // an error there, no sample here
 		default:
 			f.values++
 			f.ready++

@@ -223,6 +223,9 @@ func hpaRateLimitUnits(row json.RawMessage) (outcome, error) {
 	if got == r.Want {
 		return met, nil
 	}
+	if r.Want < 0 && got == 0 {
+		return listed(ruleBelowZero)
+	}
 	sign := -1.0
 	if r.Direction == "up" {
 		sign = 1

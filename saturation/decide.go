@@ -47,7 +47,11 @@ func (s Scaler) Decide(state State, now time.Time, a *Analysis, variants []Varia
 	blind := a.Free+a.Saturated == 0
 	grows := r.blocker >= 0 && s.config.Step == Deficit && a.ScaleUp && r.growthOnly
 	safe := !blind && r.blocker < 0 && r.weigh()
-	held := state.settle(r.at, safe, Fingerprint(s.rules), r.fleet)
+	spare := 0.0
+	if safe {
+		spare = r.spare()
+	}
+	held := state.settle(r.at, safe, spare, Fingerprint(s.rules), r.fleet)
 
 	switch {
 	case blind:
@@ -220,6 +224,14 @@ func (r *round) weigh() bool {
 		}
 	}
 	return false
+}
+
+// spare returns the capacity of the replica that a scale-down removes: 0 if there is none, or if all have the same.
+func (r *round) spare() float64 {
+	if best, _ := r.dearest(); !r.even && best >= 0 {
+		return r.plan.candidates[best].capacity
+	}
+	return 0
 }
 
 // canSpare reports whether the rest can take the load of a replica of this variant.

@@ -2,6 +2,7 @@ package saturation_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -43,4 +44,31 @@ func TestDownStabilizationCountsOnlyWhileAVariantCanBeSpared(t *testing.T) {
 	}
 	d := decide(0.1)
 	require.True(t, d.Acts(), d.Explain())
+}
+
+// TestASmallReplicaThatIsSpareSettlesNoLargeOne: the time for which a scale-down was safe went on while only a small variant at its
+// minimum had a replica to spare, and one sample was then enough to remove a replica ten times as large.
+func TestASmallReplicaThatIsSpareSettlesNoLargeOne(t *testing.T) {
+	s, err := saturation.New(saturation.Defaults())
+	require.NoError(t, err)
+	var state saturation.State
+	var a saturation.Analysis
+	var plan saturation.Plan
+	variants := []saturation.Variant{{Name: "big", Cost: 20, Capacity: 10, Min: 1, Current: 2}, {Name: "small", Cost: 1, Capacity: 1, Min: 1, Current: 1}}
+	begin := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
+	removed := func(after time.Duration, kv float64) bool {
+		s.Analyze(&a, []saturation.Replica{{Pod: "b0", Variant: "big", KV: kv}, {Pod: "b1", Variant: "big", KV: kv}, {Pod: "s0", Variant: "small", KV: kv}})
+		state = s.Decide(state, begin.Add(after), &a, variants, &plan)
+		return plan.Target("big").Decision.Acts()
+	}
+	for after := time.Duration(0); after < 10*time.Minute; after += 15 * time.Second {
+		require.False(t, removed(after, 0.5))
+	}
+	for after := 10 * time.Minute; after < 15*time.Minute; after += 15 * time.Second {
+		require.False(t, removed(after, 0.3), "%s", after)
+	}
+	require.True(t, removed(15*time.Minute, 0.3))
+
+	state.Spare = math.NaN()
+	require.ErrorContains(t, state.Validate(), "spare: must be a number that is not negative")
 }

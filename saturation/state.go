@@ -3,6 +3,7 @@ package saturation
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -16,6 +17,9 @@ type State struct { //nolint:recvcheck // a plain value; inner methods change it
 	Seen scaling.Stamp `json:"seen,omitzero"` // time of the last decision
 	// SafeSince is the time since which a scale-down has been safe without interruption; not set if it is not safe.
 	SafeSince scaling.Stamp `json:"safeSince,omitzero"`
+	// Spare is the capacity of the replica that could be removed, where capacities differ. If it grows, the time of "safe" restarts:
+	// the rest could take the load of a smaller replica, which says nothing of a larger one.
+	Spare float64 `json:"spare,omitzero"`
 	// Rules is a fingerprint of the thresholds, and Fleet the number of replicas asked for. If one of them changes, the time
 	// of "safe" restarts.
 	Rules Fingerprint `json:"rules,omitzero"`
@@ -59,6 +63,9 @@ func (s State) Validate() error {
 	if after(s.SafeSince) {
 		errs = append(errs, errors.New("safeSince: must be a time up to seen"))
 	}
+	if !(s.Spare >= 0) || math.IsInf(s.Spare, 1) {
+		errs = append(errs, errors.New("spare: must be a number that is not negative"))
+	}
 	for i, t := range s.Transitions {
 		if !t.Since.Set {
 			errs = append(errs, fmt.Errorf("transitions[%d].since: must be set", i))
@@ -89,14 +96,14 @@ func (s *State) turnBack(now int64) int64 {
 
 // settle records whether a scale-down is safe at now, and returns for how many milliseconds it has been safe. Between two
 // decisions that found it safe it is assumed to have been safe.
-func (s *State) settle(now int64, safe bool, rules Fingerprint, fleet int64) int64 {
-	if !safe || s.Rules != rules || s.Fleet != fleet {
+func (s *State) settle(now int64, safe bool, spare float64, rules Fingerprint, fleet int64) int64 {
+	if !safe || spare > s.Spare || s.Rules != rules || s.Fleet != fleet {
 		s.SafeSince = scaling.Stamp{}
 	}
 	if safe && !s.SafeSince.Set {
 		s.SafeSince = scaling.Stamp{Set: true, Milli: now}
 	}
-	s.Rules, s.Fleet = rules, fleet
+	s.Spare, s.Rules, s.Fleet = spare, rules, fleet
 	if !safe {
 		return 0
 	}
