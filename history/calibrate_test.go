@@ -64,9 +64,9 @@ func halfDay(low, high float64) sim.Series {
 // TestScrapeIntervalThatIsNoWholeNumberOfSteps: of scrapes every 20 s, values 15 s apart show some that took two steps. Those were
 // left out, so that no stretch was long enough to calibrate by, and rates were a third too high; and they were called gaps.
 func TestScrapeIntervalThatIsNoWholeNumberOfSteps(t *testing.T) {
-	for _, seconds := range []time.Duration{16, 20, 50} {
+	for _, seconds := range []int{16, 20, 50} {
 		s := scenario(sim.Qwen32B(), halfDay(1.5, 10), 0)
-		s.Scrape.Interval = seconds * time.Second
+		s.Scrape.Interval = time.Duration(seconds) * time.Second
 		recording := record(t, s)
 		recording.Scrape = 15 * time.Second // which is the step of the queries
 		f := reduced(t, dumped(t, recording))

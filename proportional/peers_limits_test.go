@@ -51,7 +51,7 @@ func TestWindowsOfAPA(t *testing.T) {
 	}
 	for after, want := range map[time.Duration]string{
 		299_700 * time.Millisecond: "Down 10 -> 5: BelowLevel kv value=0.4 < limit=0.45, target=0.5; Lowest from=8 > asked=5",
-		300 * time.Second: "Down 10 -> 8: BelowLevel kv value=0.4 < limit=0.45, target=0.5",
+		300 * time.Second:          "Down 10 -> 8: BelowLevel kv value=0.4 < limit=0.45, target=0.5",
 	} {
 		p := apa(t)
 		p.Decide(start, holding(10, cache(0.1)))

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 func TestRegressATimelineHasNotMoreMomentsThanFit(t *testing.T) {
 	s := sim.Ramp()
 	_, err := sim.Run(t.Context(), &s, asIs, sim.Options{Timeline: time.Nanosecond})
-	require.EqualError(t, err, "timeline: 1ns: must be 0, which is none, or at least 1ms")
+	require.EqualError(t, err, "timeline: 1ns: must be 0, which is none, or within 1ms and 90 days")
 }
 
 // TestRegressAPlanThatDoesNotFitSaysNothing: each of these once panicked.
@@ -28,5 +29,38 @@ func TestRegressAPlanThatDoesNotFitSaysNothing(t *testing.T) {
 		r, err := sim.Run(t.Context(), &s, func() (scaling.Group, error) { return g, nil }, sim.Options{})
 		require.NoError(t, err)
 		require.Equal(t, []sim.ReasonCount{{Verdict: "Unknown", Code: "NotEach", Count: 3}}, r.Reasons)
+	}
+}
+
+// TestTimesThatOverflow: what was longer than 106 days turned negative. A server of 3,000 s a token served everything in no time, and a
+// TTFT of 2,600 h was met by no request.
+func TestTimesThatOverflow(t *testing.T) {
+	for says, change := range map[string]func(*sim.Scenario){
+		"slo.ttft: 2600h0m0s: must be above 0 and at most 90 days":                   func(s *sim.Scenario) { s.SLO.TTFT = 2600 * time.Hour },
+		"slo.tpot: 2562047h47m16.854775807s: must be above 0 and at most 24h":        func(s *sim.Scenario) { s.SLO.TPOT = math.MaxInt64 },
+		"scrape.stale: 2568h0m0s: must be within 0 and 90 days":                      func(s *sim.Scenario) { s.Scrape.Stale = 2568 * time.Hour },
+		"demandStep: 2568h0m0s: must be above 0 and at most 90 days where":           func(s *sim.Scenario) { s.Demand, s.DemandStep = []int32{5}, 2568*time.Hour },
+		"types[0].server.prefillToken: 3000: must make no step of more than 90 days": func(s *sim.Scenario) { s.Types[0].Server.PrefillToken = 3000 },
+	} {
+		s := sim.Ramp()
+		change(&s)
+		_, err := sim.Run(t.Context(), &s, asIs, sim.Options{})
+		require.ErrorContains(t, err, says)
+	}
+	s := sim.Ramp()
+	_, err := sim.Run(t.Context(), &s, asIs, sim.Options{Timeline: math.MaxInt64})
+	require.ErrorContains(t, err, "timeline: 2562047h47m16.854775807s: must be 0, which is none, or within 1ms and 90 days")
+	s.Types[0].Server.TokenBudget = math.MaxInt32
+	require.NoError(t, s.Validate(), "no prompt is longer than the cache")
+}
+
+// TestGapsOfNothing: gamma gaps of a high variation may all be too small for a number; then all requests come at once.
+func TestGapsOfNothing(t *testing.T) {
+	w := sim.Stages{Stages: []sim.Stage{{Rate: 0.01, Duration: 5 * time.Minute}}, CV: 100, Exact: true, Input: sim.Length{Mean: 10, Min: 1, Max: 20}, Output: sim.Length{Mean: 10, Min: 1, Max: 20}}
+	for seed := range uint64(20) {
+		s := sim.Ramp()
+		s.Workload = w
+		_, err := sim.Run(t.Context(), &s, asIs, sim.Options{Seed: seed + 1})
+		require.NoError(t, err, "seed %d", seed+1)
 	}
 }

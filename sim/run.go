@@ -50,8 +50,8 @@ func Run(ctx context.Context, s *Scenario, newGroup func() (scaling.Group, error
 	if err := s.Validate(); err != nil {
 		return Result{}, err
 	}
-	if o.Timeline != 0 && o.Timeline < time.Millisecond {
-		return Result{}, &scaling.FieldError{Field: "timeline", Value: o.Timeline, Rule: "must be 0, which is none, or at least 1ms"}
+	if o.Timeline != 0 && (o.Timeline < time.Millisecond || o.Timeline > MaxDuration) {
+		return Result{}, &scaling.FieldError{Field: "timeline", Value: o.Timeline, Rule: "must be 0, which is none, or within 1ms and 90 days"}
 	}
 	c, err := newController(newGroup, s.Control.Forgets)
 	if err != nil {

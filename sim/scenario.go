@@ -151,8 +151,8 @@ func (s *Scenario) Validate() error {
 	e.Check(s.BlockTokens >= 0, "blockTokens", s.BlockTokens, "must not be negative")
 	e.Check(s.BlockTokens > 0 || s.Router != PrefixCache, "blockTokens", s.BlockTokens, "must be above 0 with the router PrefixCache")
 	e.Add(s.Gateway.Validate("gateway"))
-	e.Check(s.SLO.TTFT > 0, "slo.ttft", s.SLO.TTFT, "must be above 0")
-	e.Check(s.SLO.TPOT > 0, "slo.tpot", s.SLO.TPOT, "must be above 0")
+	e.Check(s.SLO.TTFT > 0 && s.SLO.TTFT <= MaxDuration, "slo.ttft", s.SLO.TTFT, "must be above 0 and at most 90 days")
+	e.Check(s.SLO.TPOT > 0 && s.SLO.TPOT <= 24*time.Hour, "slo.tpot", s.SLO.TPOT, "must be above 0 and at most 24h")
 	for i, m := range s.Metrics {
 		e.Add(m.validate(fmt.Sprintf("metrics[%d]", i)))
 		e.Check(m.Type == "" || names[m.Type], fmt.Sprintf("metrics[%d].type", i), m.Type, "must be the name of a type")
@@ -163,7 +163,7 @@ func (s *Scenario) Validate() error {
 	}
 	interval(s.Scrape.Interval, "scrape.interval")
 	interval(s.Control.Interval, "control.interval")
-	e.Check(s.Scrape.Stale >= 0, "scrape.stale", s.Scrape.Stale, "must not be negative")
+	e.Check(s.Scrape.Stale >= 0 && s.Scrape.Stale <= MaxDuration, "scrape.stale", s.Scrape.Stale, "must be within 0 and 90 days")
 	e.Check(s.Control.Delay >= 0 && s.Control.Delay <= 24*time.Hour, "control.delay", s.Control.Delay, "must be within 0 and 24h")
 	for _, p := range []struct {
 		field string
@@ -178,7 +178,7 @@ func (s *Scenario) Validate() error {
 	}
 	e.Check(s.Horizon >= 0 && s.Horizon <= longest, "horizon", s.Horizon, "must be within 0 and 90 days, with the grace")
 	e.Check(s.Grace >= 0 && s.Grace <= MaxDuration, "grace", s.Grace, "must be within 0 and 90 days")
-	e.Check(len(s.Demand) == 0 || s.DemandStep > 0, "demandStep", s.DemandStep, "must be above 0 where there is a demand")
+	e.Check(len(s.Demand) == 0 || s.DemandStep > 0 && s.DemandStep <= MaxDuration, "demandStep", s.DemandStep, "must be above 0 and at most 90 days where there is a demand")
 	return e.Err()
 }
 

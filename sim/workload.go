@@ -108,7 +108,9 @@ func (s Stages) gaps(seed uint64, i int) func() float64 {
 		for range stage.count() {
 			sum += first()
 		}
-		unit = stage.Duration.Seconds() / sum
+		if unit = stage.Duration.Seconds() / sum; math.IsInf(unit, 1) { // every gap is 0, or almost: all come at once
+			unit = 0
+		}
 	}
 	return func() float64 { return unit * next() }
 }

@@ -39,7 +39,7 @@ Flags:
 // Exit codes.
 const (
 	exitOK    = 0
-	exitFail  = 1 // no target ever answered, or the demonstration could not run
+	exitFail  = 1 // no target ever answered, the demonstration could not run, or the output could not be written
 	exitUsage = 2 // the command line is wrong
 )
 
@@ -76,10 +76,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return exitUsage
 	}
+	out := &writer{w: stdout}
 	if o.targets == "" {
-		err = demo(ctx, o, stdout, stderr)
+		err = demo(ctx, o, out, stderr)
 	} else {
-		err = watch(ctx, o, stdout, stderr)
+		err = watch(ctx, o, out, stderr)
+	}
+	if err == nil {
+		err = out.err
 	}
 	var wrong *usageError
 	switch {
@@ -91,6 +95,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFail
 	}
 	return exitOK
+}
+
+// A writer remembers the first error, which package fmt's callers here do not look at.
+type writer struct {
+	w   io.Writer
+	err error
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // A usageError is a command line that cannot be followed.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -90,6 +91,17 @@ func TestDemonstrationTable(t *testing.T) {
 	require.Contains(t, out, "233 decisions in 58m0s of traffic")
 	require.NotContains(t, out, "\x1b[", "no colour but on a terminal")
 }
+
+// TestOutputThatCannotBeWritten is an error, as it is of simulate.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	var errs bytes.Buffer
+	require.Equal(t, exitFail, run(t.Context(), []string{"-pace", "0"}, full{}, &errs))
+	require.Contains(t, errs.String(), "no space left")
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestDemonstrationCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

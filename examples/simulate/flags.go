@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inferscale/inferscale/calibrate"
@@ -349,10 +350,10 @@ func (o *options) check() error {
 		return misuse("-max %d: must be at most 1000", o.max)
 	case !probability(o.scrapeFailures):
 		return misuse("-scrape-failures %g: must be a probability, within 0 and 1", o.scrapeFailures)
-	case o.ttft <= 0:
-		return misuse("-slo-ttft %s: must be above 0", o.ttft)
-	case o.tpot <= 0:
-		return misuse("-slo-tpot %s: must be above 0", o.tpot)
+	case o.ttft <= 0 || o.ttft > sim.MaxDuration:
+		return misuse("-slo-ttft %s: must be above 0 and at most 90 days", o.ttft)
+	case o.tpot <= 0 || o.tpot > 24*time.Hour:
+		return misuse("-slo-tpot %s: must be above 0 and at most 24h", o.tpot)
 	case !(o.alpha > 0 && o.alpha < 1):
 		return misuse("-alpha %g: must be above 0 and below 1", o.alpha)
 	case o.seeds < 1 || o.seeds > 1000:
@@ -366,15 +367,21 @@ func (o *options) check() error {
 // distinct refuses a file that is written where another one is written or read: one of them would be lost.
 func (o *options) distinct() error {
 	flags := map[string]string{} // by the file
-	for _, f := range append([]file{
+	read := []file{
 		{flag: "trace", name: o.trace},
 		{flag: "config", name: o.config},
 		{flag: "server", name: o.serverName},
 		{flag: "history", name: o.history},
 		{flag: "convert", name: o.convert},
 		{flag: "roofline", name: o.roofline},
-	}, o.written()...) {
-		name := filepath.Clean(f.name)
+	}
+	if o.calibrate != "" {
+		for name := range strings.SplitSeq(o.calibrate, ",") {
+			read = append(read, file{flag: "calibrate", name: name})
+		}
+	}
+	for _, f := range append(read, o.written()...) {
+		name := canonical(f.name)
 		switch first := flags[name]; {
 		case f.name == "" || name == os.DevNull:
 		case first != "":
@@ -386,4 +393,21 @@ func (o *options) distinct() error {
 		}
 	}
 	return nil
+}
+
+// canonical returns one name for all names of a file: absolute, and without symbolic links.
+func canonical(name string) string {
+	if name == "" || name == standard {
+		return name
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		return target
+	}
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil { // a file that is not there yet
+		return filepath.Join(folder, filepath.Base(name))
+	}
+	return name
 }

@@ -58,17 +58,17 @@ func (r *remote) client() (prometheus.API, *carrier, error) {
 	if r.ca != "" {
 		pem, err := cli.ReadFile(r.ca, cli.Document)
 		if err != nil {
-			return nil, nil, fmt.Errorf("-tls-ca: %w", err)
+			return nil, nil, misuse("-tls-ca: %w", err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, nil, fmt.Errorf("-tls-ca %s: has no certificate", r.ca)
+			return nil, nil, misuse("-tls-ca %s: has no certificate", r.ca)
 		}
 	}
 	if r.cert != "" || r.key != "" {
 		pair, err := tls.LoadX509KeyPair(r.cert, r.key)
 		if err != nil {
-			return nil, nil, fmt.Errorf("-tls-cert, -tls-key: %w", err)
+			return nil, nil, misuse("-tls-cert, -tls-key: %w", err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -77,10 +77,10 @@ func (r *remote) client() (prometheus.API, *carrier, error) {
 	if r.tokenFile != "" {
 		token, err := cli.ReadFile(r.tokenFile, cli.Document)
 		if err != nil {
-			return nil, nil, fmt.Errorf("-bearer-token-file: %w", err)
+			return nil, nil, misuse("-bearer-token-file: %w", err)
 		}
 		if c.token = strings.TrimSpace(string(token)); c.token == "" || strings.ContainsAny(c.token, "\r\n") {
-			return nil, nil, fmt.Errorf("-bearer-token-file %s: must have one line", r.tokenFile)
+			return nil, nil, misuse("-bearer-token-file %s: must have one line", r.tokenFile)
 		}
 	}
 	client, err := api.NewClient(api.Config{Address: r.url, Client: &http.Client{

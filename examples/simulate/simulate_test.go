@@ -280,8 +280,13 @@ func TestBadCommandLines(t *testing.T) {
 		{"-min 4 -max 3", "-max 3: must not be below -min, 4"},
 		{"-max 5000", "-max 5000: must be at most 1000"},
 		{"-scrape-failures 2", "must be a probability"},
-		{"-slo-ttft 0s", "-slo-ttft 0s: must be above 0"},
-		{"-slo-tpot 0s", "-slo-tpot 0s: must be above 0"},
+		{"-slo-ttft 0s", "-slo-ttft 0s: must be above 0 and at most 90 days"},
+		{"-slo-ttft 2600h", "-slo-ttft 2600h0m0s: must be above 0 and at most 90 days"},
+		{"-slo-tpot 0s", "-slo-tpot 0s: must be above 0 and at most 24h"},
+		{"-slo-tpot 25h", "-slo-tpot 25h0m0s: must be above 0 and at most 24h"},
+		{"-prometheus http://127.0.0.1:1 -model m -tls-ca nowhere", "-tls-ca: open nowhere"},
+		{"-prometheus http://127.0.0.1:1 -model m -bearer-token-file nowhere", "-bearer-token-file: open nowhere"},
+		{"-prometheus http://127.0.0.1:1 -model m -tls-cert nowhere -tls-key nowhere", "-tls-cert, -tls-key: open nowhere"},
 		{"-alpha 1", "-alpha 1: must be above 0 and below 1"},
 		{"-seeds 0", "-seeds 0: must be within 1 and 1000"},
 		{"-json - -report -", "-json and -report: only one of them can be -"},
@@ -310,6 +315,8 @@ func TestEmptyValues(t *testing.T) {
 // output was lost, or went into a file named -.
 func TestFilesAreApart(t *testing.T) {
 	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("folder", 0o700))
+	require.NoError(t, os.Symlink("folder", "link"))
 	for args, says := range map[string]string{
 		"-json x -report ./x":                                             "-json and -report: only one of them can be ./x",
 		"-json simulate-report.html":                                      "-json and -report: only one of them can be simulate-report.html",
@@ -320,6 +327,8 @@ func TestFilesAreApart(t *testing.T) {
 		"-history d -write-server -":                                      "-write-server -: must be a file",
 		"-prometheus http://x -dump -":                                    "-dump -: must be a file",
 		"-trace mine.csv -json mine.csv":                                  "-trace and -json: only one of them can be mine.csv",
+		"-trace link/mine.csv -json folder/mine.csv":                      "-trace and -json: only one of them can be folder/mine.csv",
+		"-calibrate a.csv,b.csv -o ./b.csv":                               "-calibrate and -o: only one of them can be ./b.csv",
 		"-convert log.csv -columns 1,2,3 -o log.csv":                      "-convert and -o: only one of them can be log.csv",
 		"-suite -scores s.md -json s.csv":                                 "-json and -scores: only one of them can be s.csv",
 		"-suite -scores -":                                                "-scores -: must be a file",
