@@ -48,7 +48,8 @@ type sloAwareState struct {
 //
 // then the behavior of a HorizontalPodAutoscaler: the lowest d of 30 s for scale-up and the highest of 180 s for scale-down, at
 // most max(100 %, 4) more in 60 s and one less in 120 s, within bounds. As in the guide, a metric that is not known counts as no
-// traffic: do not use this policy where missing data must not mean idle.
+// traffic: do not use this policy where missing data must not mean idle. The tolerance of a HorizontalPodAutoscaler, 10 % by default,
+// would hold a change of one from eleven replicas up; it is not part of the published law, and is left out.
 //
 // An error has every wrong field at once, each as a *scaling.FieldError.
 //

@@ -45,6 +45,9 @@ func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share
 func (s *seriesPlan) tally(w *worker, now moment, m *memory, last *baseline, into *tally, other bool) (float64, *Error) {
 	k, fail := s.find(w, now)
 	if fail != nil {
+		if s.less && fail.Reason == NotFound {
+			last.absent(now.at) // SGLang has no counter of cached tokens before the first hit
+		}
 		return 0, fail
 	}
 	current := w.begin(s.Families[k], now)
@@ -56,7 +59,7 @@ func (s *seriesPlan) tally(w *worker, now moment, m *memory, last *baseline, int
 			return 0, failf(Buckets, "%s has no _sum", s.Families[k])
 		}
 	}
-	fail = w.rises(now, m, last)
+	fail = w.rises(now, m, last, s.less)
 	n := s.into(w, into, other)
 	m.keep(last, current)
 	return n, fail
@@ -105,9 +108,9 @@ func (s *seriesPlan) into(w *worker, to *tally, other bool) (total float64) {
 }
 
 // rises sets w.rows to the increase of each series of w.current since the last page. An increase that cannot be determined
-// is 0, so that the result is never too high. Series of the last page that are missing are remembered, as they may come
+// is 0, so that the result is never too high; of what is subtracted (less), a series that was not there has risen from 0. Series of the last page that are missing are remembered, as they may come
 // back, for as long as an increase may span.
-func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
+func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error {
 	b := &w.current
 	w.rows = append(w.rows[:0], b.rows...)
 	width := b.width()
@@ -131,6 +134,7 @@ func (w *worker) rises(now moment, m *memory, last *baseline) *Error {
 		case ok:
 			increase(row, last.row(j))
 		case !fresh && last.isBefore(b.began[i], b), seen && (reader.isBefore(b.start, b) || reader.isBefore(b.began[i], b)):
+		case less && last.known() && !last.lost && (!fresh || last.family == ""):
 		default:
 			clear(row)
 		}
@@ -168,6 +172,8 @@ func (s *Scraper) collect(i int, visits []*visit, at time.Time) (scaling.Histogr
 	var first *tally // the first one with buckets
 	answered, notReady, same := 0, 0, false
 	for _, v := range visits {
+		last := v.memory.baselines[i][0].bounds // of a pod that does not answer now, too
+		same = same || len(last) > 0 && slices.EqualFunc(last, total.bounds, func(x, y float64) bool { return x*p.Terms[0].scale() == y })
 		if v.pod.State.waits() {
 			notReady++
 			continue
@@ -177,7 +183,7 @@ func (s *Scraper) collect(i int, visits []*visit, at time.Time) (scaling.Histogr
 			if answered++; first == nil {
 				first = c
 			}
-			same = same || slices.Equal(c.bounds, total.bounds)
+			same = same || slices.Equal(c.bounds, total.bounds) // also where there are no buckets
 		}
 	}
 	if first != nil && (total.counts == nil || !same) {

@@ -24,7 +24,11 @@ type Scraper struct {
 	memory map[string]*memory // by Pod.identity
 	began  time.Time          // start of the first sweep
 	totals []tally            // by metric, for Counts
+	gone   map[string]bool    // pods that were forgotten: what they have counted may be in the totals
 }
+
+// maxGone is how many pods that were forgotten are known.
+const maxGone = 1024
 
 // memory is what is remembered of a pod.
 type memory struct {
@@ -51,7 +55,7 @@ func New(c Config) (*Scraper, error) {
 }
 
 func fresh(c Config, p *plan, f *fetcher) *Scraper {
-	return &Scraper{config: c, plan: p, http: f, turn: make(chan struct{}, 1), memory: make(map[string]*memory), totals: make([]tally, len(c.Metrics))}
+	return &Scraper{config: c, plan: p, http: f, turn: make(chan struct{}, 1), memory: make(map[string]*memory), gone: make(map[string]bool), totals: make([]tally, len(c.Metrics))}
 }
 
 // lock waits for the turn, and reports whether it came before ctx ended.
@@ -78,6 +82,9 @@ func (s *Scraper) Close() {
 	defer s.unlock()
 	s.http.close()
 	s.visits(nil)
+	s.began = time.Time{}
+	clear(s.totals)
+	clear(s.gone)
 }
 
 // A visit is one pod in one sweep.
@@ -151,7 +158,7 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 		if p.State == Ready {
 			if m == nil {
 				m = s.plan.memory(s.config.Budget, s.config.Tenant)
-				m.since = !s.began.IsZero()
+				m.since = !s.began.IsZero() && !s.gone[p.identity()]
 			}
 			v.shares, v.result.Values = make([]*share, n), make([]PodValue, n)
 		}
@@ -164,6 +171,11 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 	for id, m := range s.memory {
 		if next[id] == nil {
 			m.forget()
+			if len(s.gone) == maxGone {
+				clear(s.gone)
+				s.began = s.config.Now() // a process that is older may have been counted
+			}
+			s.gone[id] = true
 		}
 	}
 	s.memory = next

@@ -137,6 +137,9 @@ func (s *Scraper) Restore(data []byte) error {
 					continue
 				}
 				x := &pods[id][at]
+				if (p.Read == Counts || p.sum || p.less) && s.config.Now().Sub(time.UnixMilli(x.At)) > 2*s.config.Staleness {
+					continue // counts are those since the first sweep
+				}
 				b := baseline{at: time.UnixMilli(x.At), family: x.Family, start: x.Start, bounds: x.Bounds, began: x.Began, rows: x.Rows}
 				for _, id := range x.IDs {
 					b.ids = append(b.ids, uint64(id))
