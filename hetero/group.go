@@ -187,6 +187,12 @@ func (g *Group) Applied(now time.Time, from, to []int32) {
 // MarshalJSON returns the state of the total's policy; see Group.
 func (g *Group) MarshalJSON() ([]byte, error) { return g.policy().MarshalJSON() }
 
+// MarshalDurable returns the state as it is stored, see scaling.Durable.
+func (g *Group) MarshalDurable() ([]byte, error) { return scaling.Durable(g.policy()) }
+
+// Snapshot returns a function that takes the group back to the state that it has now, see scaling.Snapshot.
+func (g *Group) Snapshot() (restore func() error, err error) { return scaling.Snapshot(g.policy()) }
+
 // UnmarshalJSON restores what MarshalJSON returned.
 func (g *Group) UnmarshalJSON(data []byte) error { return g.policy().UnmarshalJSON(data) }
 

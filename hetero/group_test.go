@@ -455,3 +455,23 @@ func TestAsManyReplicasAsAPolicyCanAskFor(t *testing.T) {
 		}
 	}
 }
+
+// TestAMemberNamedVolatileIsStored: of a group the name was cut out of what is stored.
+func TestAMemberNamedVolatileIsStored(t *testing.T) {
+	f, err := hetero.New(hetero.Kthena(hetero.Type{Name: "a", Cost: 1, Max: 5}))
+	require.NoError(t, err)
+	steps, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "q", High: 5, Low: 1}))
+	require.NoError(t, err)
+	h, err := scaling.Highest(scaling.Member{Name: "volatile", Policy: scaling.New(steps)})
+	require.NoError(t, err)
+	g, err := hetero.NewGroup(h, f, hetero.Options{})
+	require.NoError(t, err)
+	g.Decide(time.Unix(1_700_000_000, 0), scaling.GroupObservation{
+		Readings: []scaling.Reading{scaling.Exactly("q", 9)}, Targets: []scaling.TargetObservation{{Name: "a", SpecReplicas: 2, ReadyReplicas: 2}},
+	})
+	whole, err := g.MarshalJSON()
+	require.NoError(t, err)
+	stored, err := scaling.Durable(g)
+	require.NoError(t, err)
+	require.JSONEq(t, string(whole), string(stored))
+}

@@ -152,8 +152,11 @@ func (r *round) mayGrow(s *candidate) bool {
 }
 
 func (r *round) mayShrink(s *candidate) bool {
-	return s.kind == known && s.wish == s.current && s.rows <= s.current && s.current > least(s) && r.canSpare(s)
+	return s.kind == known && s.wish == s.current && s.rows <= s.current && s.current > least(s) && !r.tooLarge(s) && r.canSpare(s)
 }
+
+// tooLarge reports whether a replica of this variant has not been spare for as long as a smaller one.
+func (r *round) tooLarge(s *candidate) bool { return r.most > 0 && s.capacity > r.most }
 
 // least is the count below which a variant never shrinks.
 func least(s *candidate) int32 { return max(s.bounds.Min, 1) }
@@ -183,6 +186,10 @@ func (r *round) whyNotDown(d *scaling.Decision, i, best int) {
 		kv, queue := r.without(s)
 		code, subject, numbers := r.scaler.full(r.a, kv, queue)
 		d.To(d.From, code, subject, numbers[:]...)
+		return
+	}
+	if r.tooLarge(s) {
+		d.To(d.From, Settling, "", 0, r.scaler.config.DownStabilization.Seconds())
 		return
 	}
 	d.To(d.From, Cheaper, p.Targets[best].Variant, s.price, p.candidates[best].price)

@@ -49,7 +49,7 @@ func (s Scaler) Decide(state State, now time.Time, a *Analysis, variants []Varia
 	safe := !blind && r.blocker < 0 && r.weigh()
 	spare := 0.0
 	if safe {
-		spare = r.spare()
+		spare = r.spare(&state)
 	}
 	held := state.settle(r.at, safe, spare, Fingerprint(s.rules), r.fleet)
 
@@ -93,6 +93,7 @@ type round struct {
 	even       bool    // whether all variants have the same capacity per replica
 	capacity   float64 // of all rows
 	coming     float64 // capacity that is starting
+	most       float64 // capacity of the largest replica that may go; 0 is no limit
 }
 
 // transit finds the variants in transition or with pending replicas, and how long they have been so, and records them in
@@ -226,12 +227,27 @@ func (r *round) weigh() bool {
 	return false
 }
 
-// spare returns the capacity of the replica that a scale-down removes: 0 if there is none, or if all have the same.
-func (r *round) spare() float64 {
-	if best, _ := r.dearest(); !r.even && best >= 0 {
-		return r.plan.candidates[best].capacity
+// spare returns the capacity of the replica that a scale-down removes: 0 if there is none, or if all have the same. If a smaller one
+// has been spare for longer than the dearest, it goes first, and no larger one than that may go.
+func (r *round) spare(state *State) float64 {
+	dearest := func() float64 {
+		if best, _ := r.dearest(); best >= 0 {
+			return r.plan.candidates[best].capacity
+		}
+		return 0
 	}
-	return 0
+	if r.even {
+		return 0
+	}
+	spare := dearest()
+	if state.SafeSince.Set && spare > state.Spare {
+		r.most = state.Spare
+		if smaller := dearest(); smaller > 0 {
+			return smaller
+		}
+		r.most = 0
+	}
+	return spare
 }
 
 // canSpare reports whether the rest can take the load of a replica of this variant.

@@ -72,3 +72,27 @@ func TestASmallReplicaThatIsSpareSettlesNoLargeOne(t *testing.T) {
 	state.Spare = math.NaN()
 	require.ErrorContains(t, state.Validate(), "spare: must be a number that is not negative")
 }
+
+// TestASmallReplicaDoesNotStarve: a large replica that can be spared now and then does not keep a small one that always can.
+func TestASmallReplicaDoesNotStarve(t *testing.T) {
+	s, err := saturation.New(saturation.Defaults())
+	require.NoError(t, err)
+	var state saturation.State
+	var a saturation.Analysis
+	var plan saturation.Plan
+	variants := []saturation.Variant{{Name: "big", Cost: 20, Capacity: 10, Min: 1, Current: 2}, {Name: "small", Cost: 1, Capacity: 1, Min: 1, Current: 3}}
+	begin := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
+	for i := range 21 {
+		kv := 0.5 // 0.52 without a small one, 0.88 without a big one
+		if i%8 == 1 {
+			kv = 0.3 // 0.53 without a big one
+		}
+		s.Analyze(&a, []saturation.Replica{
+			{Pod: "b0", Variant: "big", KV: kv}, {Pod: "b1", Variant: "big", KV: kv},
+			{Pod: "s0", Variant: "small", KV: kv}, {Pod: "s1", Variant: "small", KV: kv}, {Pod: "s2", Variant: "small", KV: kv},
+		})
+		state = s.Decide(state, begin.Add(time.Duration(i)*15*time.Second), &a, variants, &plan)
+		require.False(t, plan.Target("big").Decision.Acts())
+		require.Equal(t, i == 20, plan.Target("small").Decision.Acts(), "%d: %s", i, plan.Explain())
+	}
+}

@@ -17,8 +17,8 @@ type State struct { //nolint:recvcheck // a plain value; inner methods change it
 	Seen scaling.Stamp `json:"seen,omitzero"` // time of the last decision
 	// SafeSince is the time since which a scale-down has been safe without interruption; not set if it is not safe.
 	SafeSince scaling.Stamp `json:"safeSince,omitzero"`
-	// Spare is the capacity of the replica that could be removed, where capacities differ. If it grows, the time of "safe" restarts:
-	// the rest could take the load of a smaller replica, which says nothing of a larger one.
+	// Spare is the capacity of the replica that may be removed, where capacities differ. It grows only where no smaller replica may be
+	// removed, and then the time of "safe" restarts: that the rest can take the load of a smaller one says nothing of a larger one.
 	Spare float64 `json:"spare,omitzero"`
 	// Rules is a fingerprint of the thresholds, and Fleet the number of replicas asked for. If one of them changes, the time
 	// of "safe" restarts.

@@ -135,3 +135,41 @@ func TestTrackerDoesNotScaleUpOnWhatIsMissing(t *testing.T) {
 		Metric: "inflight", Lower: 0, Upper: 80, Values: 3, Failed: 1,
 	}))
 }
+
+// TestFloorThroughALimitStartsNoCooldown: of a lift that a limit made smaller the base was told, whose cooldown then kept it from an
+// overload for ten minutes.
+func TestFloorThroughALimitStartsNoCooldown(t *testing.T) {
+	acts := func(limited bool) time.Duration {
+		bounds := scaling.Bounds{Min: 1, Max: 20}
+		c := realtime.Kaito(bounds, realtime.Metric{Name: "queue", High: 10, Low: 4})
+		s, err := realtime.New(c)
+		require.NoError(t, err)
+		p, err := scaling.Floor(scaling.New(s), timetable(5), bounds)
+		require.NoError(t, err)
+		if limited {
+			p, err = scaling.RateLimited(p, scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 4, Period: time.Minute}, {Replicas: 2, Period: 15 * time.Second}}, Select: scaling.SelectMin}})
+			require.NoError(t, err)
+		}
+		spec := int32(1)
+		for at := time.Duration(0); ; at += 15 * time.Second {
+			load := 7.0
+			if at >= 2*time.Minute {
+				load = 50
+			}
+			obs := scaling.Observation{SpecReplicas: spec, ReadyReplicas: spec}
+			r := scaling.Exactly("queue", load)
+			r.At = start.Add(at)
+			obs.Readings = []scaling.Reading{r}
+			d := p.Decide(start.Add(at), obs)
+			if d.Acts() {
+				p.Applied(start.Add(at), spec, d.Replicas)
+				spec = d.Replicas
+			}
+			if spec > 5 {
+				return at
+			}
+			require.Less(t, at, time.Hour)
+		}
+	}
+	require.Equal(t, acts(false), acts(true))
+}

@@ -87,7 +87,8 @@ func (f *floor) decide(now time.Time, obs Observation) Decision {
 }
 
 func (f *floor) applied(now time.Time, from, to int32) {
-	if f.lift != (lift{}) && f.lift == (lift{From: from, To: to}) {
+	// All of the lift, or the part of it that a limit around the floor let through.
+	if l := f.lift; from == l.From && (l.From < to && to <= l.To || l.To <= to && to < l.From) {
 		f.lift = lift{}
 		return
 	}

@@ -53,7 +53,11 @@ func (e *engine) expire() {
 	j := e.backlog.pop()
 	b := &e.jobs[j]
 	e.expired++
-	e.ttftTimes.add(seconds(e.now - b.arrived))
+	until := e.now
+	if b.firstOut > 0 { // it was preempted, and has a first token
+		until = b.firstOut
+	}
+	e.ttftTimes.add(seconds(until - b.arrived))
 	if !b.queued {
 		e.queueTimes.add(seconds(e.now - b.arrived))
 	}

@@ -71,15 +71,19 @@ func (m *meter) reset() {
 	}
 }
 
-// tally adds what a replica has counted since it was last read. If its count is lower than before, the process restarted,
-// and all of it is new.
+// tally adds what a replica has counted since it was last read. If any count is lower than before, the process restarted, and all
+// of it is new.
 func (o *observer) tally(m *meter) {
 	if m == nil || o.tallies[0].counts == nil {
 		return
 	}
 	for s := range m.now {
 		now, read, total := &m.now[s], &m.read[s], &o.tallies[s]
-		if now.sum < read.sum {
+		restarted := now.sum < read.sum
+		for i, n := range now.counts {
+			restarted = restarted || n < read.counts[i]
+		}
+		if restarted {
 			clear(read.counts)
 			read.sum = 0
 		}

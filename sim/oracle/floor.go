@@ -18,10 +18,11 @@ import (
 // of the output for its sequence, its own KV cache, and its part of the step's base, as a step has at most MaxSeqs sequences
 // and at most KVTokens in its cache:
 //
-//	PrefillToken*input + (output-1)*(Sequence + Base/MaxSeqs) + KVToken*held
-//	PrefillToken*input + (output-1)*Sequence + (KVToken + Base/KVTokens)*held
+//	PrefillToken*input + (output-1)*(each + Base/MaxSeqs) + KVToken*held
+//	PrefillToken*input + (output-1)*each + (KVToken + Base/KVTokens)*held
 //
-// with held = (output-1)*input + (output-1)*(output-2)/2, the tokens that it keeps, summed over its steps. The sum of either
+// with each = min(Sequence, PrefillToken*(input+1)), as the step that computes a preempted sequence again makes a token, too (with
+// prefix caching it may compute as little as one token), and held = (output-1)*input + (output-1)*(output-2)/2, the tokens that it keeps, summed over its steps. The sum of either
 // is less than the replica-time of those requests; the larger sum counts, over the share alpha of the requests that need the
 // least. A request that may end after the horizon and still meet the SLO is left out.
 //
@@ -56,7 +57,11 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 		in, steps := float64(r.Input), float64(r.Output-1)
 		held := steps*in + steps*max(0, steps-1)/2
 		cached := common.tokens(&r)
-		own := v.PrefillToken*(in-cached) + steps*v.Sequence + v.KVToken*held
+		again := in + 1 // tokens of a preempted sequence that are computed again, at least
+		if s.BlockTokens > 0 {
+			again = 1
+		}
+		own := v.PrefillToken*(in-cached) + steps*min(v.Sequence, v.PrefillToken*again) + v.KVToken*held
 		bySeqs = append(bySeqs, own+steps*v.Base/float64(v.MaxSeqs))
 		byCache = append(byCache, own+(held-steps*cached)*v.Base/float64(v.KVTokens))
 	}

@@ -148,3 +148,22 @@ func TestFloorErrors(t *testing.T) {
 	_, err = oracle.Floor(&sim.Scenario{}, 0, 1, 1)
 	require.ErrorContains(t, err, "workload: ")
 }
+
+// TestFloorWithPreemptions: the step that computes a preempted sequence again makes its next token, too, and may cost less than one that
+// only makes a token.
+func TestFloorWithPreemptions(t *testing.T) {
+	tr := sim.Trace{Length: 100 * time.Second}
+	for i := range 2000 {
+		tr.Requests = append(tr.Requests, sim.Request{At: time.Duration(i) * 50 * time.Millisecond, Input: 2, Output: 2})
+	}
+	s := &sim.Scenario{
+		Workload: tr,
+		Types:    []sim.Type{{Server: sim.Server{Base: 1e-6, Sequence: 0.1, MaxSeqs: 2, TokenBudget: 1000, KVTokens: 4}, Initial: 1}},
+		SLO:      sim.SLO{TTFT: 10 * time.Second, TPOT: 5 * time.Second},
+		Scrape:   sim.Scrape{Interval: time.Minute}, Control: sim.Control{Interval: 15 * time.Second}, Grace: time.Hour,
+	}
+	r := run(t, s, 1, sim.Static(1))
+	floor, err := oracle.Floor(s, 0, 1, r.Attainment)
+	require.NoError(t, err)
+	require.LessOrEqual(t, floor, r.ReplicaHours)
+}
