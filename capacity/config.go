@@ -100,6 +100,7 @@ const (
 	mostReplay  = 80_000 // requests in a replay, or as many as come in
 	leads       = 6.0    // leads, if these are more,
 	longest     = 4      // but at most so many times mostReplay
+	mostSpent   = 40e6   // work of a search, in requests that are replayed, after which it tries no further choice: some 30 s
 	smallest    = 6.0    // replicas in a replay, of a larger fleet,
 	mostFleet   = 1000.0 // and at most, whatever a fleet claims to have
 	within      = 0.85   // share of the allowed misses that a replay may have

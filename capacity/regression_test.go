@@ -395,3 +395,26 @@ func TestSilentPodsAreVague(t *testing.T) {
 		require.Equal(t, int32(failed), x.Silent)
 	}
 }
+
+// TestRegressionAHistogramThatBeginsAnewIsNoTraffic: with an upgrade the answers' histogram has other buckets and begins anew, and that of
+// first tokens, which has none, goes on: everything ever counted looked like new arrivals, and the policy asked for all it may.
+func TestRegressionAHistogramThatBeginsAnewIsNoTraffic(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	var s State
+	for i := range 200 {
+		obs := observation(2, 0, 10, 1e6+float64(30*i), 1500, 200)
+		if anew := 30 * float64(i-159); anew > 0 {
+			obs.Histograms[1] = scaling.Histogram{Metric: AnswerSize, Bounds: []float64{100, 200, 1e6}, Counts: []float64{0, anew, 0, 0}, Sum: anew * 200}
+		}
+		s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
+		if n := len(s.Samples); i > 0 {
+			require.InDelta(t, 30, s.Samples[n-1].Firsts-s.Samples[n-2].Firsts, 1e-6, "%d", i)
+			require.InDelta(t, 30, s.Samples[n-1].Finished-s.Samples[n-2].Finished, 1e-6, "%d", i)
+		}
+	}
+	obs := observation(2, 0, 10, 60, 1500, 200) // the reader was restarted: all of them begin anew
+	s, _ = scaler.Decide(s, start().Add(200*15*time.Second), obs)
+	n := len(s.Samples)
+	require.InDelta(t, 60, s.Samples[n-1].Firsts-s.Samples[n-2].Firsts, 1e-6)
+}

@@ -23,6 +23,7 @@ type bench struct {
 	share    float64 // of the traffic and of the fleet that is replayed
 	hits     float64 // share of the prompts' tokens that are not computed, and are not work
 	replays  int
+	spent    float64 // what the replays took so far, in requests: a scrape of a replica takes as long as three
 	least    float64 // share of requests that was late in any replay
 	allowed  float64 // the share of requests that may be late in a replay
 }
@@ -39,14 +40,17 @@ func (b *bench) search(t *Tuning) {
 		b.allowed = 1.05*b.least + 0.001
 		b.cheapest(t)
 	}
-	t.Allowed, t.Replays = b.allowed, b.replays
+	t.Allowed, t.Replays, t.Spent = b.allowed, b.replays, b.spent
 }
 
 // cheapest takes the cheapest of the choices that meet the goal, if any does.
 func (b *bench) cheapest(t *Tuning) bool {
 	best, bestCost := t.trial, math.Inf(1)
 	which := -1
-	for _, k := range nearest(t.Which, choices) {
+	for n, k := range nearest(t.Which, choices) {
+		if n > 0 && b.spent > mostSpent {
+			break // of what was not tried, the last result stays
+		}
 		from, far := t.Found[k], !t.Attained
 		if from == 0 {
 			from, far = t.Capacity, false
@@ -178,11 +182,14 @@ func (b *bench) bias(p *Past, most int) float64 {
 	whole, warm := *b, b.warm.Seconds()
 	share := p.affordable()
 	requests, from, to := p.traffic(most, share, warm)
+	if len(requests) == 0 { // more in one interval than a replay may have
+		return max(1, p.Last.Bias)
+	}
 	whole.requests, whole.span = requests, time.Duration((to-from+warm)*float64(time.Second))
 	whole.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
 	spare := 1 - b.config.Goal
 	late := whole.asItWas(p, share)
-	b.replays = whole.replays
+	b.replays, b.spent = whole.replays, whole.spent
 	return min(max((p.late(from)+spare)/(late+spare), 1), 3)
 }
 
@@ -234,7 +241,13 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, patience
 	ctx, stop := context.WithCancel(forever())
 	defer stop()
-	r, err := sim.Run(ctx, &s, group, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
+	scrapes := 3 * max(1, float64(s.Control.Interval)/float64(s.Scrape.Interval)) // in requests, of a replica between two decisions
+	r, err := sim.Run(ctx, &s, group, sim.Options{Seed: 1, Decision: func(_ time.Time, obs *scaling.GroupObservation, _ *scaling.GroupDecision) {
+		for i := range obs.Targets {
+			b.spent += scrapes * float64(obs.Targets[i].SpecReplicas)
+		}
+	}, Request: func(o sim.Outcome) {
+		b.spent++
 		switch {
 		case o.Arrived < b.warm+while:
 		case o.Met:

@@ -242,3 +242,62 @@ func TestHighest(t *testing.T) {
 		}
 	}
 }
+
+// TestAWarmUpIsBounded: after a burst of seconds it was made of ten minutes of that burst, millions of requests where pods say that
+// theirs stay long.
+func TestAWarmUpIsBounded(t *testing.T) {
+	p := past(12, func(int) int32 { return 4 })
+	n := len(p.Samples)
+	for i := range n {
+		p.Samples[i].Running = 1e9
+	}
+	p.Samples[n-2].Firsts += 1e6
+	p.Samples[n-1].Firsts += 1e6 + 900
+	requests, _, _ := p.traffic(1200, 1, 600)
+	assert.Greater(t, len(requests), 1200)
+	assert.LessOrEqual(t, len(requests), 2400)
+}
+
+// TestOfNothingReplayedThereIsNoBias: where one interval has more requests than a replay may have, the misses of the past were compared
+// with those of none.
+func TestOfNothingReplayedThereIsNoBias(t *testing.T) {
+	c := config()
+	p := past(12, func(int) int32 { return 4 })
+	for i := range p.Samples {
+		p.Samples[i].Late = p.Samples[i].Firsts
+	}
+	b := bench{config: &c, server: c.Server}
+	assert.InDelta(t, 1, b.bias(&p, 10), 0)
+	p.Last.Bias = 1.4
+	assert.InDelta(t, 1.4, b.bias(&p, 10), 0)
+}
+
+// TestASearchEnds: what a tuning may take is bounded, whatever the past is, and counted with the scrapes of its replicas, by which tenants
+// take turns.
+func TestASearchEnds(t *testing.T) {
+	c := config()
+	p := past(2, func(int) int32 { return 4 })
+	p.Last = Tuning{trial: someTrial()}
+	whole := p.Tune(&c)
+	assert.Greater(t, whole.Spent, float64(whole.Replays)*3*80, "three for each of 80 scrapes of one replica at least")
+
+	tried := func(spent float64) int {
+		requests, from, to := p.traffic(mostReplay, 1, 60)
+		b := bench{
+			config: &c, server: c.Server, start: 100, share: 1, initial: 4, requests: requests, strained: requests, allowed: 1, spent: spent,
+			span: time.Duration((to - from + 60) * float64(time.Second)), warm: time.Minute,
+		}
+		u := whole
+		u.Found = nil
+		b.search(&u)
+		n := 0
+		for _, found := range u.Found {
+			if found > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	assert.Equal(t, choices, tried(0))
+	assert.Equal(t, 1, tried(mostSpent+1))
+}

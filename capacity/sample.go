@@ -170,6 +170,23 @@ func (s *Sample) fell(before *Sample) bool {
 		s.Generated < before.Generated || s.Late < before.Late || s.Timed < before.Timed || s.Slow < before.Slow
 }
 
+// begun adds to before what the histograms that have begun anew since raw had counted: all of them if the one of first tokens did,
+// which has no buckets, as then their reader was restarted; otherwise those that fell, as each does alone when pods change its buckets.
+func (s *Sample) begun(raw *Sample, before Sample) Sample {
+	of := [...]int{0, 0, 1, 1, 2, 3, 3, 3} // the histogram of each of the counters
+	var fell [4]bool
+	is, was, to := s.counters(), raw.counters(), before.counters()
+	for i, h := range of {
+		fell[h] = fell[h] || *is[i] < *was[i] && is[i] != &s.TPOT
+	}
+	for i, h := range of {
+		if fell[0] || fell[h] {
+			*to[i] += *was[i]
+		}
+	}
+	return before
+}
+
 func (s *Sample) valid() bool {
 	return counts(s.Firsts) && counts(s.Prefilled) && counts(s.Finished) && counts(s.Generated) && counts(s.Late) && counts(s.Timed) &&
 		counts(s.TPOT) && counts(s.Slow) && counts(s.Waiting) && counts(s.Queue) && counts(s.Running) && counts(s.KV) &&

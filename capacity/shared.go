@@ -162,7 +162,7 @@ func (s *Shared) run() {
 		s.mu.Unlock()
 		tuning := j.tune()
 		s.mu.Lock()
-		s.replayed[tenant] += 1 + float64(tuning.Replays)*float64(tuning.Requests)
+		s.replayed[tenant] += 1 + tuning.Spent
 		j.tuning, j.done, j.past = tuning, true, Past{}
 		s.mu.Unlock()
 	}

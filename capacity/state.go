@@ -181,8 +181,7 @@ func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	raw, before, fell := x, &s.Before, x.fell(&s.Raw)
 	if fell {
-		sum := s.Before
-		sum.add(&s.Raw)
+		sum := x.begun(&s.Raw, s.Before)
 		before = &sum
 	}
 	x.add(before)

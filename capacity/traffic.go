@@ -12,7 +12,7 @@ import (
 
 // traffic makes requests of a past: factor times as many in each interval between two samples as arrived, with times and lengths drawn
 // from a generator with a fixed seed. It makes at most `most` requests and then leaves out the oldest intervals. A warm-up of warm
-// seconds at the first rate comes before them. Where the counts are overdispersed, requests arrive in clumps of a size that gives
+// seconds at the first rate comes before them, of at most as many again. Where the counts are overdispersed, requests arrive in clumps of a size that gives
 // the same dispersion.
 func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, from, to float64) {
 	first, n := len(p.Samples)-1, 0.0
@@ -38,6 +38,9 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 		begin++
 	}
 	early := between(&p.Samples[first], &p.Samples[begin])
+	if warm > 0 { // what came in seconds does not go on for minutes
+		early = min(early, float64(most)/(warm*factor))
+	}
 	requests = make([]sim.Request, 0, int(n+early*warm*factor)+1)
 	for i := first; i < len(p.Samples); i++ {
 		a, b, came := from-warm, from, early*warm

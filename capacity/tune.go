@@ -43,6 +43,7 @@ type Tuning struct {
 	Allowed  float64 `json:"allowed,omitempty"`  // share of them that may miss it in a replay
 	Attained bool    `json:"attained,omitempty"` // whether any choice met the goal
 	Replays  int     `json:"replays,omitempty"`  // made by the last tuning
+	Spent    float64 `json:"spent,omitempty"`    // work of these replays: requests, and three for each scrape of a replica
 	// Hopeless is the share of the requests that miss the SLO even on an idle replica, as simulated.
 	Hopeless float64 `json:"hopeless,omitempty"`
 }
@@ -81,7 +82,7 @@ type trial struct {
 }
 
 func (t *Tuning) validate() error {
-	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served} {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served, t.Spent} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return errors.New("tuning: must be numbers that are not negative")
 		}
@@ -193,7 +194,7 @@ func (s *State) past(start float64) Past {
 	return p
 }
 
-// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function, and takes up to ten seconds.
+// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function, and usually takes up to ten seconds.
 //
 // With fewer than a hundred requests to replay, the capacity is that of a few simulated replicas (Tuning.Fleet) over 1.2. With more,
 // this algorithm itself runs over the past in the simulator, and the capacity is the largest that passes two replays:
@@ -209,7 +210,7 @@ func (s *State) past(start float64) Past {
 func (p *Past) Tune(c *Config) Tuning {
 	t := p.Last
 	t.Found = slices.Clone(t.Found) // p is not changed
-	t.Replays = 0
+	t.Replays, t.Spent = 0, 0
 	if len(p.Samples) == 0 {
 		return t
 	}
