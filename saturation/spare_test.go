@@ -88,8 +88,11 @@ func TestASmallReplicaDoesNotStarve(t *testing.T) {
 			kv = 0.3 // 0.53 without a big one
 		}
 		s.Analyze(&a, []saturation.Replica{
-			{Pod: "b0", Variant: "big", KV: kv}, {Pod: "b1", Variant: "big", KV: kv},
-			{Pod: "s0", Variant: "small", KV: kv}, {Pod: "s1", Variant: "small", KV: kv}, {Pod: "s2", Variant: "small", KV: kv},
+			{Pod: "b0", Variant: "big", KV: kv},
+			{Pod: "b1", Variant: "big", KV: kv},
+			{Pod: "s0", Variant: "small", KV: kv},
+			{Pod: "s1", Variant: "small", KV: kv},
+			{Pod: "s2", Variant: "small", KV: kv},
 		})
 		state = s.Decide(state, begin.Add(time.Duration(i)*15*time.Second), &a, variants, &plan)
 		require.False(t, plan.Target("big").Decision.Acts())
