@@ -12,8 +12,8 @@ import (
 
 // traffic makes requests of a past: factor times as many in each interval between two samples as arrived, with times and lengths drawn
 // from a generator with a fixed seed. It makes at most `most` requests and then leaves out the oldest intervals. A warm-up of warm
-// seconds at the first rate comes before them, of at most as many again. Where the counts are overdispersed, requests arrive in clumps of a size that gives
-// the same dispersion.
+// seconds at the first rate comes before them, of at most as many again. Where the counts are overdispersed, requests arrive in
+// clumps of a size that gives the same dispersion.
 func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, from, to float64) {
 	first, n := len(p.Samples)-1, 0.0
 	if first < 1 || len(p.Lengths) == 0 {
