@@ -108,8 +108,8 @@ func (s *seriesPlan) into(w *worker, to *tally, other bool) (total float64) {
 }
 
 // rises sets w.rows to the increase of each series of w.current since the last page. An increase that cannot be determined
-// is 0, so that the result is never too high; of what is subtracted (less), a series that was not there has risen from 0. Series of the last page that are missing are remembered, as they may come
-// back, for as long as an increase may span.
+// is 0, so that the result is never too high; of what is subtracted (less), a series that was not there has risen from 0. Series
+// of the last page that are missing are remembered, as they may come back, for as long as an increase may span.
 func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error {
 	b := &w.current
 	w.rows = append(w.rows[:0], b.rows...)

@@ -22,9 +22,10 @@ import (
 //	PrefillToken*input + (output-1)*each + (KVToken + Base/KVTokens)*held
 //
 // with each = min(Sequence, PrefillToken*(input+1)), as the step that computes a preempted sequence again makes a token, too (with
-// prefix caching it may compute as little as one token), and held = (output-1)*input + (output-1)*(output-2)/2, the tokens that it keeps, summed over its steps. The sum of either
-// is less than the replica-time of those requests; the larger sum counts, over the share alpha of the requests that need the
-// least. A request that may end after the horizon and still meet the SLO is left out.
+// prefix caching it may compute as little as one token), and held = (output-1)*input + (output-1)*(output-2)/2, the tokens that
+// it keeps, summed over its steps. The sum of either is less than the replica-time of those requests; the larger sum counts, over
+// the share alpha of the requests that need the least. A request that may end after the horizon and still meet the SLO is left
+// out.
 //
 // With prefix caching, the part of a prompt that any other prompt has too is neither computed nor kept for it.
 //
