@@ -145,7 +145,7 @@ func drawCapacity(t *rapid.T) *policy.CapacityScaler {
 		SLO: policy.CapacitySLO{TTFTSeconds: decimals(1, 3600).Draw(t, "ttft"), TPOTSeconds: decimals(1, 3600).Draw(t, "tpot")},
 		Server: policy.CapacityServer{
 			Name: oneOf(t, "server", append(policy.Servers(), "")...), BaseMicroseconds: maybe(t, decimals(1, 3_600_000_000), "base"),
-			PrefillTokenMicroseconds: maybe(t, decimals(0, 3_600_000_000), "prefill"), SequenceMicroseconds: maybe(t, decimals(0, 3_600_000_000), "sequence"),
+			PrefillTokenMicroseconds: maybe(t, decimals(0, 5000), "prefill"), SequenceMicroseconds: maybe(t, decimals(0, 1_000_000), "sequence"),
 			KVTokenMicroseconds: maybe(t, decimals(0, 1000), "kv"), MaxSeqs: maybe(t, rapid.Int32Range(1, 1<<20), "seqs"),
 			TokenBudget: maybe(t, rapid.Int32Min(1), "budget"), KVTokens: maybe(t, rapid.Int32Range(1, 1_000_000_000), "tokens"),
 		},

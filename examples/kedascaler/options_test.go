@@ -55,7 +55,7 @@ func TestCommandLine(t *testing.T) {
 		{nil, "-static=127.0.0.1:80", `-static: "127.0.0.1:80": must be an http or https URL`},
 		{nil, "-fake=-1", "-fake: -1: must be between 0 and 1000"},
 		{[]string{"-fake=1"}, "-replicas=3000000000", "-replicas: 3000000000: must be between 0 and 1000000"},
-		{inCluster, "-server-names=bücher.example", "bücher.example: must be a name in DNS"},
+		{inCluster, "-server-names=bücher.example", `-server-names: "bücher.example": must be a name in DNS`},
 		{nil, "-fake=1001", "-fake: 1001: must be between 0 and 1000"},
 		// These had no effect, and nothing said so.
 		{inCluster, "-replicas=3", "-replicas: 3: goes with -static or -fake"},

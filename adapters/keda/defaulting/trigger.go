@@ -78,7 +78,7 @@ func (t trigger) text(key string) string {
 // paths reports whether the rules are given only by their paths, such as cron.policies or realtime.metrics. The keys of the
 // metric belong to a threshold, and there is none.
 func (t trigger) paths() bool {
-	if t.mode() == modeMetric || t.has(keyThreshold) {
+	if t.mode() != modeReplicas || t.has(keyThreshold) {
 		return false
 	}
 	return t.given(func(kind, rest string) bool {
@@ -94,7 +94,7 @@ func (t trigger) whole() bool {
 // names reports whether a rule's metrics are given by path, for example as realtime.metrics. One of them may also be the
 // threshold's metric, and both must be read in the same way.
 func (t trigger) names() bool {
-	return t.mode() != modeMetric && t.given(func(kind, rest string) bool {
+	return t.mode() == modeReplicas && t.given(func(kind, rest string) bool {
 		return (kind == "realtime" || kind == "proportional") && strings.HasPrefix(rest, "metrics")
 	})
 }

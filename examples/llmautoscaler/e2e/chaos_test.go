@@ -56,6 +56,9 @@ func (w *world) rounds() map[request][]time.Time {
 	require.NoError(w.t, err)
 	rounds := make(map[request][]time.Time)
 	for _, save := range saves {
+		if len(save.Body) == 0 {
+			continue // the process was killed while it sent it
+		}
 		var object metav1.PartialObjectMetadata
 		require.NoError(w.t, json.Unmarshal(save.Body, &object))
 		var stored struct {
