@@ -39,7 +39,7 @@ func TestPropAdmittedBuilds(t *testing.T) {
 		plan, err := build.Spec(las.Spec.Document())
 		if err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
-				require.Regexp(rt, "must not be above spec.maxReplicas|must be at most 1: the metric is a fraction", line, "%s", data)
+				require.Regexp(rt, "must not be above spec.maxReplicas|must be at most 1: the metric is a fraction|must make no step of more than 90 days", line, "%s", data)
 			}
 			return
 		}
