@@ -214,8 +214,12 @@ func (t *Trust) judge(least float64) {
 			which = "; the simulator is the faster one throughout"
 		}
 		worst := t.worst(k)
-		refuse("%s is off by %.0f %%, and %.0f %% are allowed%s; most at %s, %.3g s recorded and %.3g s simulated", name, 100*t.Error[k], 100*t.Limit,
-			which, worst.From.UTC().Format("2006-01-02 15:04"), worst.Recorded[k], worst.Simulated[k])
+		simulated := fmt.Sprintf("%.3g s simulated", worst.Simulated[k])
+		if math.IsNaN(worst.Simulated[k]) {
+			which, simulated = "", "none simulated"
+		}
+		refuse("%s is off by %.0f %%, and %.0f %% are allowed%s; most at %s, %.3g s recorded and %s", name, 100*t.Error[k], 100*t.Limit,
+			which, worst.From.UTC().Format("2006-01-02 15:04"), worst.Recorded[k], simulated)
 	}
 }
 

@@ -91,7 +91,7 @@ func NewGroup(total scaling.Policy, fleet *Fleet, options Options) (*Group, erro
 //	target = AllocateSticky(spec, K, Exchanges)
 //
 // Every target gets a decision of its own, from its present count to its share. If the total is Unknown, so are the targets
-// that do not change; only counts outside the bounds are corrected.
+// that do not change: only counts outside the bounds are corrected, and others take what that leaves of the total.
 func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
 	if g.fleet == nil {
 		return scaling.UnknownGroup(obs, scaling.NotConfigured)

@@ -98,9 +98,9 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 		switch target := g.plan.Target(t.Name); {
 		case t.Missing:
 			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, NoTarget, t.Name))
-		case target == nil || !g.has(t.Name):
+		case !g.has(t.Name):
 			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, NoVariant, t.Name))
-		case isTwice(obs.Targets, i):
+		case target == nil || isTwice(obs.Targets, i):
 			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, Contradicted, t.Name))
 		default:
 			g.decisions = append(g.decisions, target.Decision)
@@ -125,7 +125,7 @@ func (g *Group) observe(obs *scaling.GroupObservation) {
 			p := &t.Pods[k]
 			g.replicas = append(g.replicas, Replica{Pod: p.Name, Variant: t.Name, KV: value(p, kv), Queue: value(p, queue)})
 		}
-		if place, ok := g.places[t.Name]; ok {
+		if place, ok := g.places[t.Name]; ok && !isTwice(obs.Targets, i) { // what is there twice must not be chosen
 			v := g.config.Variants[place]
 			v.Current, v.Desired, v.Pending = t.SpecReplicas, Count{}, min(t.PendingReplicas, t.SpecReplicas)
 			g.variants = append(g.variants, v)

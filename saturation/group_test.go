@@ -103,7 +103,10 @@ func TestGroupTargets(t *testing.T) {
 		{"missing, with what it was", []scaling.TargetObservation{busy("b", 2), {Name: "a", Missing: true, SpecReplicas: 5, Pods: busy("a", 5).Pods}}, "Up: Up Alone, Unknown NoTarget"},
 		{"no variant", []scaling.TargetObservation{busy("b", 2), busy("c", 2)}, "Up: Up Alone, Unknown NoVariant"},
 		{"no variant and no pods", []scaling.TargetObservation{busy("b", 2), {Name: "c", SpecReplicas: 1}}, "Up: Up Alone, Unknown NoVariant"},
-		{"twice", []scaling.TargetObservation{busy("a", 2), busy("b", 2), busy("a", 2)}, "Hold: Unknown Contradicted, Hold Blocked, Unknown Contradicted"},
+		{"twice", []scaling.TargetObservation{busy("a", 2), busy("b", 2), busy("a", 2)}, "Up: Unknown Contradicted, Up Alone, Unknown Contradicted"},
+		// As one known variant it was the cheapest, was chosen, and could not act: nobody ever grew.
+		{"twice, once without pods", []scaling.TargetObservation{busy("a", 2), busy("b", 2), {Name: "a", SpecReplicas: 2}}, "Up: Unknown Contradicted, Up Alone, Unknown Contradicted"},
+		{"twice, without pods", []scaling.TargetObservation{{Name: "a", SpecReplicas: 2}, busy("b", 2), {Name: "a", SpecReplicas: 2}}, "Up: Unknown Contradicted, Up Alone, Unknown Contradicted"},
 		{"twice, once missing", []scaling.TargetObservation{busy("a", 2), {Name: "a", Missing: true}}, "Up: Up Alone, Unknown NoTarget"},
 		{"pods below the count", []scaling.TargetObservation{busy("a", 2), {Name: "b", SpecReplicas: 1, PendingReplicas: 1}}, "Hold: Hold Blocked, Hold Starting"},
 		{"nothing", nil, "Unknown: "},

@@ -255,15 +255,13 @@ func Named(name string) Metric {
 		s.Across = Average
 	case "vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:request_success_total",
 		"vllm:admission_rejections_total", "trtllm_prompt_tokens_total", "trtllm_generation_tokens_total",
-		"trtllm_request_success_total", "dynamo_frontend_requests_total", "llamacpp:prompt_tokens_total",
+		"trtllm_request_success_total", "sglang:prompt_tokens_total", "sglang:generation_tokens_total",
+		"sglang:num_requests_total", "dynamo_frontend_requests_total", "llamacpp:prompt_tokens_total",
 		"llamacpp:tokens_predicted_total":
 		s = rate(name)
 	case "sglang:num_grammar_queue_reqs", "sglang:num_prefill_bootstrap_queue_reqs", "sglang:num_prefill_prealloc_queue_reqs",
 		"sglang:num_decode_prealloc_queue_reqs", "sglang:num_decode_transfer_queue_reqs":
 		s = SGLang.series(Waiting)[0]
-		s.Families = []string{name}
-	case "sglang:prompt_tokens_total", "sglang:generation_tokens_total", "sglang:num_requests_total":
-		s = SGLang.series(Preemptions)[0]
 		s.Families = []string{name}
 	case "vllm:e2e_request_latency_seconds", "vllm:request_queue_time_seconds", "vllm:request_inference_time_seconds",
 		"vllm:request_prefill_time_seconds", "vllm:request_decode_time_seconds", "vllm:request_time_per_output_token_seconds",

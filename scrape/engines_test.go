@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"fmt"
 	"errors"
 	"strings"
 	"testing"
@@ -204,7 +205,8 @@ func TestNamed(t *testing.T) {
 		"sglang:num_decode_prealloc_queue_reqs": {
 			Across: Sum, Within: Max, GroupBy: []string{"model_name", "dp_rank"}, Prefer: Matcher{Label: "priority"},
 		},
-		"sglang:prompt_tokens_total": {Read: Rate, Across: Sum, Within: Max, GroupBy: []string{"model_name", "dp_rank"}, Prefer: Matcher{Label: "priority"}},
+		// The tokenizer manager has no ranks; with custom labels, such as tenants, each has a series.
+		"sglang:prompt_tokens_total": {Read: Rate, Across: Sum},
 		"nv_trt_llm_request_metrics": {}, // means nothing without a matcher
 		"my_queue_depth":             {},
 	} {
@@ -235,4 +237,19 @@ func TestRateAndHitRateOfVLLM(t *testing.T) {
 	require.True(t, shares[0].idle())
 	require.Nil(t, fails[1])
 	require.Zero(t, shares[1].value)
+}
+
+// TestSGLangTenantsAddUp: --tokenizer-metrics-allowed-custom-labels makes a series for each tenant.
+func TestSGLangTenantsAddUp(t *testing.T) {
+	page := func(a, b int) []byte {
+		return fmt.Appendf(nil, `# TYPE sglang:prompt_tokens_total counter
+sglang:prompt_tokens_total{model_name="m",tenant="a"} %d.0
+sglang:prompt_tokens_total{model_name="m",tenant="b"} %d.0
+`, a, b)
+	}
+	tape := newPageTape(t, Named("sglang:prompt_tokens_total"))
+	tape.read(page(1000, 5000), origin())
+	s, f := tape.read(page(2000, 5500), origin().Add(10*time.Second))
+	require.Nil(t, f[0])
+	require.InDelta(t, 150, s[0].value, 1e-9)
 }

@@ -375,7 +375,7 @@ func (e *engine) demand(t int64) int32 {
 func (e *engine) unfinished(b *job) {
 	age := e.now - b.arrived
 	e.sojourns.add(1, age)
-	if b.firstOut > 0 {
+	if b.written > 0 {
 		e.ttftTimes.add(seconds(b.firstOut - b.arrived))
 	} else {
 		e.ttftTimes.add(seconds(age))
@@ -461,8 +461,8 @@ func (e *engine) moment() {
 	}
 	if e.now > 0 {
 		m.Rate = float64(e.arrived-e.lastMoment) / e.options.Timeline.Seconds()
+		e.lastMoment = e.arrived // not at 0: what arrived then counts with the first moment after it
 	}
-	e.lastMoment = e.arrived
 	e.timeline = append(e.timeline, m)
 	if next := e.now + ticks(e.options.Timeline); next <= e.horizon {
 		e.agenda.set(slotMoment, next)

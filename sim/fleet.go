@@ -191,7 +191,7 @@ func (e *engine) stop(k int32) {
 	case out.idle():
 		e.retire(out)
 	case out.busy:
-		e.agenda.set(out.slot, out.from+sum(out.length, out.first, out.growth))
+		e.agenda.set(out.slot, out.end())
 	default:
 		e.agenda.set(out.slot, never)
 	}

@@ -54,7 +54,7 @@ func (e *engine) expire() {
 	b := &e.jobs[j]
 	e.expired++
 	until := e.now
-	if b.firstOut > 0 { // it was preempted, and has a first token
+	if b.written > 0 { // it was preempted, and has a first token
 		until = b.firstOut
 	}
 	e.ttftTimes.add(seconds(until - b.arrived))

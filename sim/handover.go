@@ -172,7 +172,7 @@ func (e *engine) disturb(r *replica) {
 		e.begin(r)
 	case r.length > 1:
 		r.length = steps(e.now-r.from+1, r.first, r.growth, r.length)
-		e.agenda.set(r.slot, min(r.from+sum(r.length, r.first, r.growth), r.crashAt))
+		e.agenda.set(r.slot, min(r.end(), r.crashAt))
 	}
 }
 

@@ -5,7 +5,7 @@ type job struct {
 	came     int64 // number of its arrival
 	arrived  int64 // time at the router
 	joined   int64 // time at the replica
-	firstOut int64 // time of the first token; 0 for none yet
+	firstOut int64 // time of the first token, if one was written
 	input    int32
 	output   int32
 	written  int32 // tokens generated so far
@@ -127,7 +127,7 @@ func (e *engine) join(r *replica, j int32) {
 			return // the tokens that are expected in the cache take no memory at best
 		}
 		r.length = n
-		e.agenda.set(r.slot, min(r.from+sum(n, r.first, r.growth), r.crashAt))
+		e.agenda.set(r.slot, min(r.end(), r.crashAt))
 	}
 }
 
@@ -169,7 +169,7 @@ func (e *engine) filled(r *replica) {
 		r.filling.pop()
 		b.written++
 		r.firsts++
-		if b.firstOut == 0 {
+		if b.written == 1 {
 			b.firstOut = e.now
 			e.bounds.ttft.count(r.ttft, seconds(e.now-b.joined))
 			r.meter.add(TTFTs, seconds(e.now-b.joined))
@@ -249,7 +249,16 @@ func (e *engine) begin(r *replica) {
 	if preempted && r.cache != nil {
 		r.length = 1 // a preempted job may share more than it did, and return after one step
 	}
-	e.agenda.set(r.slot, min(e.now+sum(r.length, r.first, r.growth), r.crashAt))
+	e.agenda.set(r.slot, min(r.end(), r.crashAt))
+}
+
+// end returns when the stretch ends, or never if that is after the end of any run.
+func (r *replica) end() int64 {
+	n, left := float64(r.length), float64(ticks(MaxDuration)-r.from)
+	if n*float64(r.first)+n*(n-1)/2*float64(r.growth) > left {
+		return never
+	}
+	return r.from + sum(r.length, r.first, r.growth)
 }
 
 // fits reports whether a replica has room for a job. Idle blocks of its prefix cache can be evicted; blocks of the job that

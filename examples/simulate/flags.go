@@ -367,6 +367,7 @@ func (o *options) check() error {
 // distinct refuses a file that is written where another one is written or read: one of them would be lost.
 func (o *options) distinct() error {
 	flags := map[string]string{} // by the file
+	exist := map[string]os.FileInfo{}
 	read := []file{
 		{flag: "trace", name: o.trace},
 		{flag: "config", name: o.config},
@@ -389,7 +390,16 @@ func (o *options) distinct() error {
 		case f.name == standard && slices.Contains([]string{"dump", "write-server", "scores", "resume", "baseline"}, f.flag):
 			return misuse("-%s -: must be a file", f.flag)
 		default:
+			info, err := os.Stat(name)
+			for other, one := range exist { // a file can have two names
+				if err == nil && os.SameFile(info, one) {
+					return misuse("-%s and -%s: %s is the same file as %s", flags[other], f.flag, f.name, other)
+				}
+			}
 			flags[name] = f.flag
+			if err == nil {
+				exist[name] = info
+			}
 		}
 	}
 	return nil

@@ -102,8 +102,12 @@ func (j *journaled) read(line []byte) error {
 	}{{"attainment", r.Attainment}, {"attainedTTFT", r.AttainedTTFT}, {"attainedTPOT", r.AttainedTPOT}} {
 		e.Check(share.value >= 0 && share.value <= 1, "result."+share.name, share.value, "must be within 0 and 1")
 	}
-	e.Check(r.ReplicaHours >= 0, "result.replicaHours", r.ReplicaHours, "must not be negative")
 	none := j.Policy == oracleName && r.Attainment == 0 && r.ReplicaHours == 0 // no schedule attains the goal
+	e.Check(r.ReplicaHours > 0 && r.ReplicaHours <= 1e12 || none, "result.replicaHours", r.ReplicaHours, "must be above 0 and at most 1e12")
+	var there struct{ Result struct{ Attainment *float64 } }
+	if err := json.Unmarshal(line, &there); err == nil && there.Result.Attainment == nil { // for all others 0 is refused
+		e.Add(errors.New("result.attainment: must be there"))
+	}
 	e.Check(r.Requests >= 1 || none && r.Requests == 0, "result.requests", r.Requests, "must be at least 1")
 	return e.Err()
 }

@@ -165,14 +165,17 @@ func writeDump(name string, d *history.Dump) error {
 // recorded makes the world that of a history.
 func (o *options) recorded(w *world, p *past) error {
 	f := p.fleet
-	w.Name, w.title = "history", fmt.Sprintf("Traffic of %s from %s to %s, as its Prometheus has it", nameOf(f), f.Start.Format("2006-01-02 15:04"), f.Start.Add(p.traffic.Duration()).Format("2006-01-02 15:04 MST"))
-	w.source, w.notes = "Prometheus", append(w.notes, p.notes...)
+	w.Name, w.source = "history", "Prometheus"
+	w.notes = append(w.notes, p.notes...)
 	w.notes = append(w.notes, fmt.Sprintf("The history has %s.", f.Repairs))
 	if c := p.traffic.Correlation; math.Abs(c) >= 0.1 {
 		w.notes = append(w.notes, fmt.Sprintf("Calibrated: lengths of prompts and answers are correlated by %.2f, by the tokens in the cache.", c))
 	}
 	w.fleet = f
 	w.workload, w.namespace, w.kind, w.engine = cmp.Or(o.prometheus.options.Workload, f.Target.Name), f.Target.Namespace, f.Target.Kind, string(f.Engine)
+	if o.from%f.Step != 0 || o.to%f.Step != 0 {
+		return misuse("-from %s, -to %s: must be multiples of the history's step, %s", o.from, o.to, f.Step)
+	}
 	from, to := o.steps(p)
 	if from >= to || to > len(p.traffic.Counts) {
 		return misuse("-from %s, -to %s: must be within the history's length, %s", o.from, o.to, p.traffic.Duration())
@@ -182,11 +185,16 @@ func (o *options) recorded(w *world, p *past) error {
 		return err
 	}
 	w.Workload, w.rateScale = sim.Scaled(traffic, o.rateScale), o.rateScale
-	if _, ok := w.Workload.Arrivals(seedOf(0))(); !ok {
+	switch {
+	case !some(traffic):
 		return &refusedError{errors.New("the history has no requests between -from and -to")}
+	case !some(w.Workload):
+		return misuse("-rate-scale %g: leaves the history no requests", o.rateScale)
 	}
 	w.Horizon, w.Scrape.Interval = 0, f.Step
 	w.Start = f.Start.Add(time.Duration(from) * f.Step)
+	w.title = fmt.Sprintf("Traffic of %s from %s to %s, as its Prometheus has it",
+		nameOf(f), w.Start.Format("2006-01-02 15:04"), w.Start.Add(traffic.Duration()).Format("2006-01-02 15:04 MST"))
 	server, err := o.calibrated(w, f)
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ func (o *options) server() (sim.Server, error) {
 
 // tokenBytes returns the KV cache of a token: that of -kv-bytes, or of a server that has a name; 0 if it is not known.
 func (o *options) tokenBytes() float64 {
-	if p, ok := o.profile(); ok && !o.set["kv-bytes"] && !o.fromHistory() {
+	if p, ok := o.profile(); ok && !o.set["kv-bytes"] && (!o.fromHistory() || o.set["server"]) {
 		return p.tokenBytes
 	}
 	return o.kvBytes

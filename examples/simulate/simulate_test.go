@@ -251,6 +251,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"-convert testdata/tiny.txt -columns a,a,c -o x", `-columns: input: "a": must be a column of its own`},
 		{"-policy magic", `-policy "magic": must be one of those that -list shows`},
 		{"-policy realtime/kaito,realtime/kaito", "is there twice"},
+		{"-suite -rows chat/ramp/100s/qwen,chat/ramp/100s/qwen", "-rows: chat/ramp/100s/qwen is there twice"},
 		{"-config nowhere.yaml", "-config: open nowhere.yaml"},
 		{"-server abacus", `-server "abacus": must be a file, or one of qwen32b,`},
 		{"-profile abacus", `-server "abacus": must be a file, or one of qwen32b,`},
@@ -317,6 +318,8 @@ func TestFilesAreApart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.Mkdir("folder", 0o700))
 	require.NoError(t, os.Symlink("folder", "link"))
+	require.NoError(t, os.WriteFile("one.csv", nil, 0o600))
+	require.NoError(t, os.Link("one.csv", "two.csv"))
 	for args, says := range map[string]string{
 		"-json x -report ./x":                                             "-json and -report: only one of them can be ./x",
 		"-json simulate-report.html":                                      "-json and -report: only one of them can be simulate-report.html",
@@ -328,6 +331,7 @@ func TestFilesAreApart(t *testing.T) {
 		"-prometheus http://x -dump -":                                    "-dump -: must be a file",
 		"-trace mine.csv -json mine.csv":                                  "-trace and -json: only one of them can be mine.csv",
 		"-trace link/mine.csv -json folder/mine.csv":                      "-trace and -json: only one of them can be folder/mine.csv",
+		"-trace one.csv -json two.csv":                                    "-trace and -json: two.csv is the same file as",
 		"-calibrate a.csv,b.csv -o ./b.csv":                               "-calibrate and -o: only one of them can be ./b.csv",
 		"-convert log.csv -columns 1,2,3 -o log.csv":                      "-convert and -o: only one of them can be log.csv",
 		"-suite -scores s.md -json s.csv":                                 "-json and -scores: only one of them can be s.csv",

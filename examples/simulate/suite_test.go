@@ -166,8 +166,11 @@ func TestJournalOfWhatCannotBe(t *testing.T) {
 		`{"seed": "1"}`: "line 1: result.seed: string: must be a whole number",
 		`{"seed": 1, "requests": 5, "attainment": 7}`:                          "line 1: result.attainment: 7: must be within 0 and 1",
 		`{"seed": 1, "requests": 5, "attainedTPOT": -1}`:                       "line 1: result.attainedTPOT: -1: must be within 0 and 1",
-		`{"seed": 1, "requests": 5, "attainment": 0.9, "replicaHours": -3}`:    "line 1: result.replicaHours: -3: must not be negative",
-		`{"seed": 1, "attainment": 0.9}`:                                       "line 1: result.requests: 0: must be at least 1",
+		`{"seed": 1, "requests": 5, "attainment": 0.9, "replicaHours": -3}`:    "line 1: result.replicaHours: -3: must be above 0",
+		`{"seed": 1, "requests": 5, "attainment": 0.9, "replicaHours": 0}`:     "line 1: result.replicaHours: 0: must be above 0",
+		`{"seed": 1, "requests": 5, "attainment": 0.9, "replicaHours": 1e308}`: "line 1: result.replicaHours: 1e+308: must be above 0 and at most 1e12",
+		`{"seed": 1, "requests": 5, "replicaHours": 3}`:                        "line 1: result.attainment: must be there",
+		`{"seed": 1, "attainment": 0.9, "replicaHours": 3}`:                    "line 1: result.requests: 0: must be at least 1",
 		`{"seed": 1, "requests": 5, "attainment": 0.9}, "more": 1`:             "line 1: json: unknown field",
 		`{"seed": 1, "requests": 5, "attainment": 0.9}} {"policy": "p", "a":1`: "line 1: must be one run",
 	} {

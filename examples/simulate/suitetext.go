@@ -24,6 +24,9 @@ func parseRows(list string) (rows []suite.Row, err error) {
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("-rows: %w", err)}
 		}
+		if slices.Contains(rows, r) {
+			return nil, misuse("-rows: %s is there twice", r)
+		}
 		rows = append(rows, r)
 	}
 	return rows, nil

@@ -93,16 +93,24 @@ func (o *options) traffic(w *world) error {
 		return err
 	}
 	w.Workload = sim.Scaled(traffic, o.rateScale)
-	for i := range capacitySeeds {
-		if _, ok := w.Workload.Arrivals(seedOf(i))(); !ok {
-			return misuse("-trace %s at -rate-scale %g: has no requests", o.trace, o.rateScale)
-		}
+	if !some(w.Workload) {
+		return misuse("-trace %s at -rate-scale %g: has no requests", o.trace, o.rateScale)
 	}
 	w.rateScale = o.rateScale
 	w.Horizon = 0
 	w.Scrape.Interval = 15 * time.Second
 	w.atDemand = true
 	return nil
+}
+
+// some reports whether traffic has requests with every seed by which the capacity of a replica is found.
+func some(traffic sim.Workload) bool {
+	for i := range capacitySeeds {
+		if _, ok := traffic.Arrivals(seedOf(i))(); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // fits refuses traffic that is none, or longer than a run can be, before a request of it is made.

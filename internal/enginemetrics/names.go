@@ -30,18 +30,19 @@ func sglang() map[string]Source {
 		TPOT:               sum("sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"),
 		PrefixCacheHitRate: mean("sglang:cache_hit_rate"),
 		Preemptions:        sum("sglang:num_retracted_requests_total"),
-		Finished:           sum("sglang:num_requests_total"),
-		Prompted:           sum("sglang:prompt_tokens_total"),
-		Cached:             parts("cache_source", "sglang:cached_tokens_total"),
-		Generated:          sum("sglang:generation_tokens_total"),
 	}
-	// Tensor- and pipeline-parallel ranks repeat the queue of their data-parallel rank, and with priority scheduling
-	// every priority has a series beside the total, whose priority is empty.
+	// These are of schedulers. Tensor- and pipeline-parallel ranks repeat the queue of their data-parallel rank, and with
+	// priority scheduling every priority has a series beside the total, whose priority is empty.
 	for signal, s := range table {
 		s.GroupBy, s.Prefer, s.Max = []string{"model_name", "dp_rank"}, "priority", true
 		table[signal] = s
 	}
 	table[TPOTs] = sum("sglang:time_per_output_token_seconds", "sglang:inter_token_latency_seconds")
+	// These are of the tokenizer manager, which has no ranks: its series differ in labels that were allowed by hand.
+	table[Finished] = sum("sglang:num_requests_total")
+	table[Prompted] = sum("sglang:prompt_tokens_total")
+	table[Cached] = parts("cache_source", "sglang:cached_tokens_total")
+	table[Generated] = sum("sglang:generation_tokens_total")
 	table[PromptTokens] = sum("sglang:prompt_tokens_histogram")
 	table[GenerationTokens] = sum("sglang:generation_tokens_histogram")
 	return table

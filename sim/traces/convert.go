@@ -78,8 +78,8 @@ type logged struct {
 //	arrival_ms,input_tokens,output_tokens
 //
 // sorted by time, with the first request at 0. Requests with equal times keep the order of the log. Times keep their
-// decimals, down to a nanosecond. Rows with 0 input or output tokens, for example of failed requests, are not requests for a
-// simulator: they are skipped, and the Summary reports them.
+// decimals, down to a nanosecond. Rows whose input or output tokens are 0 or not there, for example of failed
+// requests, are not requests for a simulator: they are skipped, and the Summary reports them.
 //
 // All requests are held in memory, 48 bytes each, and written after all of them have been read.
 func Convert(w io.Writer, r io.Reader, file string, c Columns) (Summary, error) {
@@ -156,6 +156,9 @@ func (c Columns) validate() error {
 		if c.NoHeader {
 			n, err := strconv.Atoi(f.name)
 			e.Check(err == nil && n >= 1 && n <= maxColumns, f.field, f.name, fmt.Sprintf("must be a place within 1 and %d where there is no header", maxColumns))
+			if err == nil {
+				f.name = strconv.Itoa(n) // 2 and 02 are one column
+			}
 		} else {
 			e.Check(f.name != "" && f.name == strings.TrimSpace(f.name), f.field, f.name, "must be the name of a column")
 		}
@@ -169,6 +172,14 @@ func (c Columns) validate() error {
 	}
 	e.Check(err == nil, "format", c.Format, rule)
 	return e.Err()
+}
+
+// count reads the tokens of a row of a log: 0 if there is nothing.
+func (t *table) count(column int) (int32, error) {
+	if t.record[column] == "" {
+		return 0, nil
+	}
+	return t.tokens(column, 0, wholeRule+" that is not negative")
 }
 
 // log reads the requests of a log; their times are relative to that of the first row.
@@ -203,10 +214,10 @@ func (t *table) log(places [3]int, format string, s *Summary) ([]logged, error) 
 		if r.At = at.Sub(first); r.At.Abs() > longest {
 			return nil, t.wrong(places[0], "must be within 90 days of the first row")
 		}
-		if r.Input, err = t.tokens(places[1], 0, wholeRule+" that is not negative"); err != nil {
+		if r.Input, err = t.count(places[1]); err != nil {
 			return nil, err
 		}
-		if r.Output, err = t.tokens(places[2], 0, wholeRule+" that is not negative"); err != nil {
+		if r.Output, err = t.count(places[2]); err != nil {
 			return nil, err
 		}
 		switch {

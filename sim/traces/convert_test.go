@@ -38,6 +38,7 @@ func TestConvert(t *testing.T) {
 		"places":          {place, "1,2,1700000000\n3,4,1700000001\n", "0,1,2\n1000,3,4\n"},
 		"others":          {log3(), "id,out,prompt,in,t\n1,2,\"line one\nline two\",1,0\n2,4,,3,1\n", "0,1,2\n1000,3,4\n"},
 		"gzip":            {log3(), compress(t, "\ufefft,in,out\r\n10,1,2\r\n"), "0,1,2\n"},
+		"no tokens":       {log3(), "t,in,out\n10,1,2\n11,,\n12,5,\n13,,7\n14,3,4\n", "0,1,2\n4000,3,4\n"}, // failed requests
 		"first is no row": {log3(), "t,in,out\n10,0,2\n11,1,2\n", "0,1,2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +86,7 @@ func TestConvertErrors(t *testing.T) {
 			`time: "": must be the name of a column` + "\n" + `input: "": must be the name of a column` + "\n" + `output: "": must be the name of a column`,
 		},
 		"column twice": {with(func(c *traces.Columns) { c.Output = "in" }), "", `output: "in": must be a column of its own`},
+		"place twice":  {traces.Columns{Time: "1", Input: "2", Output: "02", NoHeader: true}, "1,1,1\n", `output: "2": must be a column of its own`},
 		"places": {
 			traces.Columns{Time: "1", Input: "zero", Output: "0", NoHeader: true},
 			"",
@@ -105,7 +107,6 @@ func TestConvertErrors(t *testing.T) {
 		"other format":  {log3(), "t,in,out\n2026-01-15T08:00:00Z,1,1\n1700000000,1,1\n", `log.csv:3: t "1700000000": must be a time of the form rfc3339`},
 		"negative time": {with(func(c *traces.Columns) { c.Format = "unix" }), "t,in,out\n-5,1,1\n", `log.csv:2: t "-5": must be a time of the form unix`},
 		"tokens":        {log3(), "t,in,out\n1,1,-1\n", `log.csv:2: out "-1": must be a whole number that is not negative`},
-		"no tokens":     {log3(), "t,in,out\n1,,1\n", `log.csv:2: in "": must be a whole number that is not negative`},
 		"many tokens":   {log3(), "t,in,out\n1,1,2147483648\n", `log.csv:2: out "2147483648": must be at most 2147483647`},
 		"far":           {log3(), "t,in,out\n1700000000,1,1\n1700000000000,1,1\n", `log.csv:3: t "1700000000000": must be a time of the form unix`},
 		"a year later":  {log3(), "t,in,out\n2025-01-01 00:00:00,1,1\n2026-01-01 00:00:00,1,1\n", `log.csv:3: t "2026-01-01 00:00:00": must be within 90 days of the first row`},

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func readLines(t *table) (sim.Workload, error) {
 			at++
 			t.line = at
 			t.source.start = t.source.given // the scanner has its own limit
-			if len(lines.Bytes()) == 0 {
+			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 				continue
 			}
 			var l line

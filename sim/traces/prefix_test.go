@@ -31,6 +31,11 @@ func TestReadMooncake(t *testing.T) {
 	w, err = traces.Read(strings.NewReader(compress(t, mooncake)), "m.jsonl.gz")
 	require.NoError(t, err)
 	require.Len(t, w.(sim.Trace).Requests, 3)
+	for _, before := range []string{"\n", "\r\n", " ", "\ufeff\n\t \r\n  ", strings.Repeat("\n", 4000)} {
+		other, err := traces.Read(strings.NewReader(before+strings.ReplaceAll(mooncake, "\n", " \r\n \n")), "m.jsonl")
+		require.NoError(t, err, "%q", before)
+		require.Equal(t, w, other)
+	}
 }
 
 // TestReadMooncakeErrors: each mistake is named with its line, field, value and rule.
@@ -43,8 +48,9 @@ func TestReadMooncakeErrors(t *testing.T) {
 		`{"timestamp": 2, "input_length": 1, "output_length": 2}` + "\n" + `{"timestamp": 1, "input_length": 1, "output_length": 2}`: `m:2: timestamp "1": must not be before the arrival above it, 2`,
 		`{"timestamp": 1, "input_length": 1, "output_length": 1, "hash_ids": [-1]}`:                                                  `m:1: must be an object with timestamp, input_length and output_length, numbers, and hash_ids, a list of whole numbers that are not negative`,
 		`{"timestamp": 0, "input_length": 1, "output_length": 1, "timestamp": 9}`:                                                    `m:1: must have each field once`,
-		`{"timestamp": 0, "input_length": 1, "output_length": 1, "Input_Length": 7}`:                                                 `m:1: must have each field once`,
-		`{"timestamp": 1` + strings.Repeat(" ", 1<<20):                                                                               `m:1: must not have a record of more than 1048576 bytes`,
+		"\n \n{}": `m:3: timestamp "": must be a number that is not negative, in digits`,
+		`{"timestamp": 0, "input_length": 1, "output_length": 1, "Input_Length": 7}`: `m:1: must have each field once`,
+		`{"timestamp": 1` + strings.Repeat(" ", 1<<20):                               `m:1: must not have a record of more than 1048576 bytes`,
 	} {
 		w, err := traces.Read(strings.NewReader(text), "m")
 		require.EqualError(t, err, want)

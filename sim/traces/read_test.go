@@ -39,20 +39,22 @@ func TestReadRequests(t *testing.T) {
 		text string
 		want []sim.Request
 	}{
-		"plain":         {request + "0,374,44\n4315,396,109\n", two},
-		"no last end":   {request + "0,374,44\n4315,396,109", two},
-		"CRLF":          {strings.ReplaceAll(request+"0,374,44\n4315,396,109\n", "\n", "\r\n"), two},
-		"mark":          {"\ufeff" + request + "0,374,44\n4315,396,109\n", two},
-		"blank lines":   {request + "\n0,374,44\n\r\n4315,396,109\n\n\n", two},
-		"spaces":        {" arrival_ms, input_tokens , output_tokens\n 0 , 374,44\n4315,\t396,109 \n", two},
-		"quotes":        {"\"arrival_ms\",input_tokens,output_tokens\n\"0\",374,44\n4315,396,\"109\"\n", two},
-		"other order":   {"model,output_tokens,input_tokens,arrival_ms\na,44,374,0\nb,109,396,4315\n", two},
-		"gzip":          {compress(t, request+"0,374,44\n4315,396,109\n"), two},
-		"gzip and mark": {compress(t, "\ufeff"+request+"0,374,44\n4315,396,109\n"), two},
-		"two gzips":     {compress(t, request+"0,374,44\n") + compress(t, "4315,396,109\n"), two},
-		"at once":       {request + "7,1,2\n7,3,4\n", []sim.Request{{At: 7 * ms, Input: 1, Output: 2}, {At: 7 * ms, Input: 3, Output: 4}}},
-		"decimals":      {request + "0.5,1,2\n1.000001,3,4\n1.0000019999,5,6\n", []sim.Request{{At: ms / 2, Input: 1, Output: 2}, {At: ms + 1, Input: 3, Output: 4}, {At: ms + 1, Input: 5, Output: 6}}},
-		"largest":       {request + "7775999999,2147483647,2147483647\n", []sim.Request{{At: 90*24*time.Hour - ms, Input: 1<<31 - 1, Output: 1<<31 - 1}}},
+		"plain":           {request + "0,374,44\n4315,396,109\n", two},
+		"no last end":     {request + "0,374,44\n4315,396,109", two},
+		"CRLF":            {strings.ReplaceAll(request+"0,374,44\n4315,396,109\n", "\n", "\r\n"), two},
+		"mark":            {"\ufeff" + request + "0,374,44\n4315,396,109\n", two},
+		"blank lines":     {request + "\n0,374,44\n\r\n4315,396,109\n\n\n", two},
+		"lines of spaces": {"  \n\t\n" + request + " \r\n0,374,44\n \t \n4315,396,109\n  ", two},
+		"spaces":          {" arrival_ms, input_tokens , output_tokens\n 0 , 374,44\n4315,\t396,109 \n", two},
+		"quotes":          {"\"arrival_ms\",input_tokens,output_tokens\n\"0\",374,44\n4315,396,\"109\"\n", two},
+		"spaced quotes":   {"arrival_ms, \"input_tokens\",output_tokens\n0,\t\"374\",44\n4315,396, \"109\"\n", two},
+		"other order":     {"model,output_tokens,input_tokens,arrival_ms\na,44,374,0\nb,109,396,4315\n", two},
+		"gzip":            {compress(t, request+"0,374,44\n4315,396,109\n"), two},
+		"gzip and mark":   {compress(t, "\ufeff"+request+"0,374,44\n4315,396,109\n"), two},
+		"two gzips":       {compress(t, request+"0,374,44\n") + compress(t, "4315,396,109\n"), two},
+		"at once":         {request + "7,1,2\n7,3,4\n", []sim.Request{{At: 7 * ms, Input: 1, Output: 2}, {At: 7 * ms, Input: 3, Output: 4}}},
+		"decimals":        {request + "0.5,1,2\n1.000001,3,4\n1.0000019999,5,6\n", []sim.Request{{At: ms / 2, Input: 1, Output: 2}, {At: ms + 1, Input: 3, Output: 4}, {At: ms + 1, Input: 5, Output: 6}}},
+		"largest":         {request + "7775999999,2147483647,2147483647\n", []sim.Request{{At: 90*24*time.Hour - ms, Input: 1<<31 - 1, Output: 1<<31 - 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := traces.Read(iotest.OneByteReader(strings.NewReader(tt.text)), "trace.csv")

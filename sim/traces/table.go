@@ -74,11 +74,11 @@ func open(r io.Reader, file string) (*table, error) {
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3) // they are in the buffer
 	}
-	first, _ := buffered.Peek(1)
-	t.lines = string(first) == "{"
+	first, _ := buffered.Peek(buffered.Size())
+	t.lines = bytes.HasPrefix(bytes.TrimLeft(first, " \t\r\n"), []byte("{"))
 	t.source = &source{r: buffered}
 	t.csv = csv.NewReader(t.source)
-	t.csv.ReuseRecord = true
+	t.csv.ReuseRecord, t.csv.TrimLeadingSpace = true, true
 	return t, nil
 }
 
@@ -114,6 +114,12 @@ func (t *table) header() error {
 // next reads a record. At the end of the file it returns io.EOF.
 func (t *table) next() error {
 	record, err := t.csv.Read()
+	for len(record) == 1 && strings.TrimSpace(record[0]) == "" && (err == nil || errors.Is(err, csv.ErrFieldCount)) { // a blank line
+		if t.source.start = t.csv.InputOffset(); t.csv.FieldsPerRecord == 1 {
+			t.csv.FieldsPerRecord = 0 // no line of a column
+		}
+		record, err = t.csv.Read()
+	}
 	if errors.Is(err, io.EOF) {
 		return io.EOF
 	}

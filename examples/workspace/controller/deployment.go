@@ -18,36 +18,44 @@ import (
 // errForeign means that the Deployment belongs to somebody else.
 var errForeign = errors.New("belongs to somebody else")
 
-// apply brings the Deployment of a workspace to what is desired, and returns it as it was before, nil if there was none.
-// Its next event brings what became of it.
-func (r *Reconciler) apply(
-	ctx context.Context, w *v1alpha1.Workspace, desired *appsv1ac.DeploymentApplyConfiguration,
-) (*appsv1.Deployment, error) {
+// deployment returns the Deployment of a workspace, nil if there is none.
+func (r *Reconciler) deployment(ctx context.Context, w *v1alpha1.Workspace) (*appsv1.Deployment, error) {
 	current := &appsv1.Deployment{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(w), current)
 	switch {
 	case apierrors.IsNotFound(err):
-		// Without force: if one is there that the cache does not show, this fails and changes nothing.
-		err := r.Client.Apply(ctx, desired, client.FieldOwner(FieldOwner))
-		if apierrors.IsConflict(err) {
-			return nil, fmt.Errorf("deployment %s/%s: %w: %w", w.Namespace, w.Name, errForeign, opaque{err})
-		}
-		return nil, err
+		return nil, nil
 	case err != nil:
 		return nil, err
 	case !metav1.IsControlledBy(current, w):
 		return nil, fmt.Errorf("deployment %s/%s: %w", w.Namespace, w.Name, errForeign)
 	}
+	return current, nil
+}
+
+// apply brings the Deployment of a workspace, nil if there is none, to what is desired. It reports whether there was
+// something to write: the next event brings what became of it.
+func (r *Reconciler) apply(
+	ctx context.Context, w *v1alpha1.Workspace, current *appsv1.Deployment, desired *appsv1ac.DeploymentApplyConfiguration,
+) (written bool, err error) {
+	if current == nil {
+		// Without force: if one is there that the cache does not show, this fails and changes nothing.
+		err := r.Client.Apply(ctx, desired, client.FieldOwner(FieldOwner))
+		if apierrors.IsConflict(err) {
+			err = fmt.Errorf("deployment %s/%s: %w: %w", w.Namespace, w.Name, errForeign, opaque{err})
+		}
+		return true, err
+	}
 	owned, err := appsv1ac.ExtractDeployment(current, FieldOwner)
 	if err != nil {
-		return nil, fmt.Errorf("deployment %s/%s: its managed fields: %w", w.Namespace, w.Name, err)
+		return false, fmt.Errorf("deployment %s/%s: its managed fields: %w", w.Namespace, w.Name, err)
 	}
 	owned.Status = nil // it is not desired; controller-runtime's fake client has an empty one as owned
 	if equality.Semantic.DeepEqual(owned, desired) {
-		return current, nil
+		return false, nil
 	}
 	// The UID keeps a Deployment that was deleted meanwhile from coming back as something else's.
-	return current, r.Client.Apply(ctx, desired.WithUID(current.UID), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	return true, r.Client.Apply(ctx, desired.WithUID(current.UID), client.FieldOwner(FieldOwner), client.ForceOwnership)
 }
 
 // opaque is an error whose kind does not matter any more: a conflict with another owner is no conflict of versions, and

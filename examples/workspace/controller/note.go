@@ -63,14 +63,27 @@ func (n *note) planned(w *v1alpha1.Workspace, p Plan) {
 		fmt.Sprintf("%d nodes = %d a replica * %d replicas", p.TargetNodes, p.PerReplicaNodes, p.Replicas))
 }
 
-// serving notes what the Deployment says. It may be nil: it is being made.
-func (n *note) serving(p Plan, d *appsv1.Deployment) {
-	if d == nil {
+// exist notes how many pods the Deployment has. It may be nil: then there are none.
+func (n *note) exist(d *appsv1.Deployment) {
+	switch {
+	case n.status.Inference == nil:
+	case d == nil:
 		n.status.Inference.Replicas = 0
+	default:
+		n.status.Inference.Replicas = d.Status.Replicas
+	}
+}
+
+// serving notes what the Deployment says. It may be nil: it is being made. What was written just now it does not speak of.
+func (n *note) serving(p Plan, d *appsv1.Deployment, written bool) {
+	switch {
+	case d == nil:
 		n.notReady(v1alpha1.ReasonProgressing, "the Deployment is being made")
 		return
+	case written:
+		n.notReady(v1alpha1.ReasonProgressing, "the Deployment is being changed")
+		return
 	}
-	n.status.Inference.Replicas = d.Status.Replicas
 	seen := d.Status.ObservedGeneration >= d.Generation && d.Spec.Replicas != nil && *d.Spec.Replicas == p.Replicas
 	message := fmt.Sprintf("%d of %d replicas are available", d.Status.AvailableReplicas, p.Replicas)
 	if seen && d.Status.AvailableReplicas >= p.Replicas && d.Status.UpdatedReplicas >= p.Replicas {

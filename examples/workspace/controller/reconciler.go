@@ -78,23 +78,32 @@ func (r *Reconciler) work(ctx context.Context, w *v1alpha1.Workspace) (*v1alpha1
 	n := newNote(w)
 	plan, problem := NewPlan(w)
 	n.scalable(w)
+	if problem == nil {
+		n.planned(w, plan)
+	}
+	current, err := r.deployment(ctx, w)
+	if err == nil || errors.Is(err, errForeign) {
+		n.exist(current)
+	}
 	if problem != nil {
 		n.unplanned(problem)
 		return n.status, nil
 	}
-	n.planned(w, plan)
 	if plan.PerReplicaNodes > 1 {
 		n.notReady(v1alpha1.ReasonDistributed, fmt.Sprintf(
 			"a replica needs %d nodes of %s: distributed inference is not supported, so its nodes are counted but no pods are made",
 			plan.PerReplicaNodes, w.Spec.Resource.InstanceType))
 		return n.status, nil
 	}
-	desired, err := r.Servers.Deployment(w, plan)
-	if err != nil {
-		n.notReady(v1alpha1.ReasonUnknownSettings, err.Error())
+	desired, unknown := r.Servers.Deployment(w, plan)
+	if unknown != nil {
+		n.notReady(v1alpha1.ReasonUnknownSettings, unknown.Error())
 		return n.status, nil // the condition says it; trying again would not help
 	}
-	current, err := r.apply(ctx, w, desired)
+	written := false
+	if err == nil {
+		written, err = r.apply(ctx, w, current, desired)
+	}
 	switch {
 	case errors.Is(err, errForeign):
 		n.notReady(v1alpha1.ReasonDeploymentConflict, err.Error())
@@ -103,7 +112,7 @@ func (r *Reconciler) work(ctx context.Context, w *v1alpha1.Workspace) (*v1alpha1
 		n.notReady(v1alpha1.ReasonDeploymentFailed, err.Error())
 		return n.status, err
 	}
-	n.serving(plan, current)
+	n.serving(plan, current, written)
 	return n.status, nil
 }
 

@@ -316,3 +316,71 @@ func TestUnreadable(t *testing.T) {
 	require.Contains(t, message(w.workspace(t.Context(), t), v1alpha1.ConditionInferenceReady), "3000000000")
 	require.Equal(t, before.Spec, w.deployment(t.Context(), t).Spec)
 }
+
+// TestANewImageIsNotReady: what the Deployment said before it was changed is nothing of the new generation.
+func TestANewImageIsNotReady(t *testing.T) {
+	w := newWorld(t, served(func(w *v1alpha1.Workspace) {
+		w.Spec.Inference.Preset = nil
+		w.Spec.Inference.Template = &v1alpha1.TemplateSpec{Image: "one"}
+		w.Spec.Inference.Model = &v1alpha1.ModelSpec{ParametersMillion: new(int64(1)), ContextTokens: 1}
+	}))
+	w.settle(t.Context(), t)
+	w.serve(t.Context(), t, 2)
+	w.settle(t.Context(), t)
+	require.Equal(t, "True Available", condition(w.workspace(t.Context(), t), v1alpha1.ConditionInferenceReady))
+
+	got := w.workspace(t.Context(), t)
+	got.Spec.Inference.Template.Image = "two"
+	got.Generation++
+	require.NoError(t, w.Update(t.Context(), got))
+	_, err := w.reconcile(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "two", w.deployment(t.Context(), t).Spec.Template.Spec.Containers[0].Image)
+	got = w.workspace(t.Context(), t)
+	require.Equal(t, "False Progressing", condition(got, v1alpha1.ConditionInferenceReady), "no pod of the new image exists")
+}
+
+func TestADeletedDeploymentHasNoReplicas(t *testing.T) {
+	w := newWorld(t, served())
+	w.settle(t.Context(), t)
+	w.serve(t.Context(), t, 2)
+	w.settle(t.Context(), t)
+	require.NoError(t, w.Delete(t.Context(), w.deployment(t.Context(), t)))
+	w.writes.fail = func(what string) error {
+		if what == "apply" {
+			return errors.New("quota exceeded")
+		}
+		return nil
+	}
+	_, err := w.reconcile(t.Context())
+	require.Error(t, err)
+	got := w.workspace(t.Context(), t)
+	assert.Equal(t, int32(0), got.Status.Inference.Replicas, "there is no Deployment and no pod")
+}
+
+func TestAForeignDeploymentHasNoReplicas(t *testing.T) {
+	w := newWorld(t, served())
+	w.settle(t.Context(), t)
+	w.serve(t.Context(), t, 2)
+	w.settle(t.Context(), t)
+	require.NoError(t, w.Delete(t.Context(), w.deployment(t.Context(), t)))
+	require.NoError(t, w.Create(t.Context(), foreignDeployment()))
+	_, err := w.reconcile(t.Context())
+	require.Error(t, err)
+	got := w.workspace(t.Context(), t)
+	assert.Equal(t, "False DeploymentConflict", condition(got, v1alpha1.ConditionInferenceReady))
+	assert.Equal(t, int32(0), got.Status.Inference.Replicas, "none of its pods exist")
+}
+
+func TestReplicasThatExistAreCountedWithUnknownSettings(t *testing.T) {
+	w := newWorld(t, served())
+	w.settle(t.Context(), t)
+	w.serve(t.Context(), t, 2)
+	w.settle(t.Context(), t)
+	w.reconciler.Servers.Instances = nil
+	w.serve(t.Context(), t, 0)
+	w.settle(t.Context(), t)
+	got := w.workspace(t.Context(), t)
+	assert.Equal(t, "False UnknownSettings", condition(got, v1alpha1.ConditionInferenceReady))
+	assert.Equal(t, int32(0), got.Status.Inference.Replicas)
+}

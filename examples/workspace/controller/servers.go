@@ -94,12 +94,16 @@ func (s Servers) server(w *v1alpha1.Workspace) (server, error) {
 		if !ok {
 			return server{}, fmt.Errorf("spec.inference.preset.name: %q is not known to the controller", inference.Preset.Name)
 		}
+		tensor, pipeline := preset.Parallel(instance.GPUs)
 		out.image = s.PresetImage
 		out.args = []string{
 			"--model=" + preset.Model,
 			"--port=" + strconv.Itoa(defaultPort),
 			"--max-model-len=" + strconv.Itoa(int(preset.Context(inference.Preset))),
-			"--tensor-parallel-size=" + strconv.Itoa(int(instance.GPUs)),
+			"--tensor-parallel-size=" + strconv.Itoa(int(tensor)),
+		}
+		if pipeline > 1 {
+			out.args = append(out.args, "--pipeline-parallel-size="+strconv.Itoa(int(pipeline)))
 		}
 		if secret := inference.Preset.AccessSecret; secret != "" {
 			out.env = append(out.env, corev1ac.EnvVar().WithName("HF_TOKEN").WithValueFrom(corev1ac.EnvVarSource().

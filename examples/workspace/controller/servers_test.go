@@ -75,3 +75,13 @@ func TestUnknownSettingsNameTheField(t *testing.T) {
 		assert.Contains(t, message(got, v1alpha1.ConditionInferenceReady), want)
 	}
 }
+
+// TestGPUsThatDoNotDivideTheHeads: vLLM refuses a tensor-parallel size of 8 for 28 heads.
+func TestGPUsThatDoNotDivideTheHeads(t *testing.T) {
+	text := made(t, served(func(w *v1alpha1.Workspace) {
+		w.Spec.Resource.InstanceType = "Standard_ND96isr_H100_v5"
+		w.Spec.Inference.Preset.Name = "qwen2.5-7b-instruct"
+	}))
+	assert.Contains(t, text, `"--tensor-parallel-size=4","--pipeline-parallel-size=2"]`)
+	assert.Contains(t, text, `"limits":{"nvidia.com/gpu":"8"}`)
+}

@@ -191,3 +191,26 @@ func TestReadInstances(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 }
+
+// TestPresetsDivideTheirGPUs: vLLM starts on all GPUs of every instance type.
+func TestPresetsDivideTheirGPUs(t *testing.T) {
+	for name, p := range estimate.Presets() {
+		for kind, i := range estimate.AzureInstances() {
+			tensor, pipeline := p.Parallel(i.GPUs)
+			require.Equal(t, i.GPUs, tensor*pipeline, "%s on %s", name, kind)
+			require.Zero(t, p.Heads%tensor, "%s on %s: %d GPUs share %d heads", name, kind, tensor, p.Heads)
+			require.Zero(t, max(p.KVHeads, tensor)%min(p.KVHeads, tensor), "%s on %s: %d GPUs share %d key/value heads", name, kind, tensor, p.KVHeads)
+		}
+	}
+	for _, c := range []struct {
+		preset                 string
+		gpus, tensor, pipeline int32
+	}{
+		{"phi-4", 1, 1, 1}, {"phi-4", 2, 2, 1}, {"phi-4", 4, 2, 2}, {"phi-4", 8, 2, 4},
+		{"qwen2.5-7b-instruct", 4, 4, 1}, {"qwen2.5-7b-instruct", 8, 4, 2},
+		{"llama-3.3-70b-instruct", 8, 8, 1}, {"llama-3.3-70b-instruct", 16, 16, 1}, {"llama-3.3-70b-instruct", 3, 1, 3},
+	} {
+		tensor, pipeline := estimate.Presets()[c.preset].Parallel(c.gpus)
+		require.Equal(t, []int32{c.tensor, c.pipeline}, []int32{tensor, pipeline}, "%s on %d GPUs", c.preset, c.gpus)
+	}
+}

@@ -94,6 +94,20 @@ type Preset struct {
 	KVBytesPerToken int64
 	// ContextTokens is the longest sequence that it was trained for.
 	ContextTokens int32
+	// Heads is the number of attention heads, and KVHeads that of key/value heads. Any number of GPUs divides 0.
+	Heads, KVHeads int32
+}
+
+// Parallel says how the GPUs of a node serve the model together: tensor GPUs share each layer, and pipeline groups of them
+// share the layers, so that tensor * pipeline = gpus. Tensor is the largest divisor of gpus that divides the heads, and that
+// divides the key/value heads or is a multiple of them: vLLM refuses others.
+func (p Preset) Parallel(gpus int32) (tensor, pipeline int32) {
+	for tensor = gpus; tensor > 1; tensor-- {
+		if gpus%tensor == 0 && p.Heads%tensor == 0 && (p.KVHeads%tensor == 0 || tensor%p.KVHeads == 0) {
+			break
+		}
+	}
+	return tensor, gpus / tensor
 }
 
 // Context returns the longest sequence to serve.
@@ -109,23 +123,23 @@ func Presets() map[string]Preset {
 	return map[string]Preset{
 		"llama-3.1-8b-instruct": {
 			Model: "meta-llama/Llama-3.1-8B-Instruct", ParametersMillion: 8_030,
-			KVBytesPerToken: 2 * 32 * 8 * 128 * 2, ContextTokens: 131_072,
+			KVBytesPerToken: 2 * 32 * 8 * 128 * 2, ContextTokens: 131_072, Heads: 32, KVHeads: 8,
 		},
 		"llama-3.3-70b-instruct": {
 			Model: "meta-llama/Llama-3.3-70B-Instruct", ParametersMillion: 70_554,
-			KVBytesPerToken: 2 * 80 * 8 * 128 * 2, ContextTokens: 131_072,
+			KVBytesPerToken: 2 * 80 * 8 * 128 * 2, ContextTokens: 131_072, Heads: 64, KVHeads: 8,
 		},
 		"mistral-7b-instruct-v0.3": {
 			Model: "mistralai/Mistral-7B-Instruct-v0.3", ParametersMillion: 7_248,
-			KVBytesPerToken: 2 * 32 * 8 * 128 * 2, ContextTokens: 32_768,
+			KVBytesPerToken: 2 * 32 * 8 * 128 * 2, ContextTokens: 32_768, Heads: 32, KVHeads: 8,
 		},
 		"phi-4": {
 			Model: "microsoft/phi-4", ParametersMillion: 14_660,
-			KVBytesPerToken: 2 * 40 * 10 * 128 * 2, ContextTokens: 16_384,
+			KVBytesPerToken: 2 * 40 * 10 * 128 * 2, ContextTokens: 16_384, Heads: 40, KVHeads: 10,
 		},
 		"qwen2.5-7b-instruct": {
 			Model: "Qwen/Qwen2.5-7B-Instruct", ParametersMillion: 7_616,
-			KVBytesPerToken: 2 * 28 * 4 * 128 * 2, ContextTokens: 32_768,
+			KVBytesPerToken: 2 * 28 * 4 * 128 * 2, ContextTokens: 32_768, Heads: 28, KVHeads: 4,
 		},
 	}
 }
