@@ -87,6 +87,16 @@ func TestTrustHeldOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, trust.String(), "TTFT p50 is off by")
 
+	none, _ := hoursOf(t, got, w, replicas, 2)
+	for i := range none {
+		none[i].TTFT, none[i].TPOT = calibrate.NewHistogram([]float64{1}), calibrate.NewHistogram([]float64{1})
+	}
+	trust, err = calibrate.Compare(recorded, none, hours, same, check)
+	require.NoError(t, err)
+	require.Contains(t, trust.String(), "s recorded and none simulated")
+	require.NotContains(t, trust.String(), "NaN")
+	require.NotContains(t, trust.String(), "the slower one")
+
 	other, fewer := hoursOf(t, got, w, []int32{3, 3, 4, 4, 5, 5, 4, 4, 3, 2}, 2)
 	trust, err = calibrate.Compare(recorded, other, hours, fewer, check)
 	require.NoError(t, err)

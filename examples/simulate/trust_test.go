@@ -72,6 +72,39 @@ func TestCheckOfAChosenPart(t *testing.T) {
 	require.Contains(t, out, "Checked from 2026-01-01 00:00 on: ")
 }
 
+// TestPartsOfAHistory: -from between two steps was rounded down without a word, the title had the whole history, a rate of next to
+// nothing was an error of the oracle, and the size of a token of a named server was not known.
+func TestPartsOfAHistory(t *testing.T) {
+	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
+	dump := dumpOf(t, r, func(*history.Dump) {})
+	prepared := func(args string) (*options, *world, error) {
+		o, err := parse(append([]string{"-history", dump}, strings.Fields(args)...), io.Discard, io.Discard)
+		require.NoError(t, err, args)
+		p, err := o.load(t.Context(), io.Discard)
+		require.NoError(t, err)
+		w, err := o.world(p)
+		return o, w, err
+	}
+	for args, says := range map[string]string{
+		"-from 1h7s":        "-from 1h0m7s, -to 0s: must be multiples of the history's step, 15s",
+		"-to 14s":           "-from 0s, -to 14s: must be multiples of the history's step, 15s",
+		"-rate-scale 1e-09": "-rate-scale 1e-09: leaves the history no requests",
+	} {
+		_, _, err := prepared(args)
+		require.ErrorAs(t, err, new(*usageError), args)
+		require.EqualError(t, err, says, args)
+	}
+	_, w, err := prepared("-from 1h -to 2h30m")
+	require.NoError(t, err)
+	require.Contains(t, w.title, "from 2026-01-01 01:00 to 2026-01-01 02:30 UTC")
+	o, _, err := prepared("-server qwen32b -disaggregate 100")
+	require.NoError(t, err)
+	require.Positive(t, o.tokenBytes())
+	o, _, err = prepared("")
+	require.NoError(t, err)
+	require.Zero(t, o.tokenBytes(), "the server of a history has no name")
+}
+
 // TestBoundsOfAHistory: -min above 16 was refused for a -max that had not been given, and -max below the least replicas that there
 // were was raised without a word.
 func TestBoundsOfAHistory(t *testing.T) {
