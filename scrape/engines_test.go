@@ -1,8 +1,8 @@
 package scrape
 
 import (
-	"fmt"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"

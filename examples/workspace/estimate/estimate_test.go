@@ -206,9 +206,15 @@ func TestPresetsDivideTheirGPUs(t *testing.T) {
 		preset                 string
 		gpus, tensor, pipeline int32
 	}{
-		{"phi-4", 1, 1, 1}, {"phi-4", 2, 2, 1}, {"phi-4", 4, 2, 2}, {"phi-4", 8, 2, 4},
-		{"qwen2.5-7b-instruct", 4, 4, 1}, {"qwen2.5-7b-instruct", 8, 4, 2},
-		{"llama-3.3-70b-instruct", 8, 8, 1}, {"llama-3.3-70b-instruct", 16, 16, 1}, {"llama-3.3-70b-instruct", 3, 1, 3},
+		{"phi-4", 1, 1, 1},
+		{"phi-4", 2, 2, 1},
+		{"phi-4", 4, 2, 2},
+		{"phi-4", 8, 2, 4},
+		{"qwen2.5-7b-instruct", 4, 4, 1},
+		{"qwen2.5-7b-instruct", 8, 4, 2},
+		{"llama-3.3-70b-instruct", 8, 8, 1},
+		{"llama-3.3-70b-instruct", 16, 16, 1},
+		{"llama-3.3-70b-instruct", 3, 1, 3},
 	} {
 		tensor, pipeline := estimate.Presets()[c.preset].Parallel(c.gpus)
 		require.Equal(t, []int32{c.tensor, c.pipeline}, []int32{tensor, pipeline}, "%s on %d GPUs", c.preset, c.gpus)
