@@ -105,7 +105,7 @@ func (j *journaled) read(line []byte) error {
 	none := j.Policy == oracleName && r.Attainment == 0 && r.ReplicaHours == 0 // no schedule attains the goal
 	e.Check(r.ReplicaHours > 0 && r.ReplicaHours <= 1e12 || none, "result.replicaHours", r.ReplicaHours, "must be above 0 and at most 1e12")
 	var there struct{ Result struct{ Attainment *float64 } }
-	if err := json.Unmarshal(line, &there); err == nil && there.Result.Attainment == nil { // for all others 0 is refused
+	if err := json.Unmarshal(line, &there); err == nil && there.Result.Attainment == nil { // which may be 0
 		e.Add(errors.New("result.attainment: must be there"))
 	}
 	e.Check(r.Requests >= 1 || none && r.Requests == 0, "result.requests", r.Requests, "must be at least 1")

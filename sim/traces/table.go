@@ -115,8 +115,8 @@ func (t *table) header() error {
 func (t *table) next() error {
 	record, err := t.csv.Read()
 	for len(record) == 1 && strings.TrimSpace(record[0]) == "" && (err == nil || errors.Is(err, csv.ErrFieldCount)) { // a blank line
-		if t.source.start = t.csv.InputOffset(); t.csv.FieldsPerRecord == 1 {
-			t.csv.FieldsPerRecord = 0 // no line of a column
+		if t.source.start = t.csv.InputOffset(); t.line == 0 {
+			t.csv.FieldsPerRecord = 0 // the first line that is not blank says how many there are
 		}
 		record, err = t.csv.Read()
 	}

@@ -340,11 +340,19 @@ func TestANewImageIsNotReady(t *testing.T) {
 	require.Equal(t, "False Progressing", condition(got, v1alpha1.ConditionInferenceReady), "no pod of the new image exists")
 }
 
-func TestADeletedDeploymentHasNoReplicas(t *testing.T) {
+// newServing returns a world whose two replicas serve.
+func newServing(t *testing.T) *world {
 	w := newWorld(t, served())
 	w.settle(t.Context(), t)
 	w.serve(t.Context(), t, 2)
 	w.settle(t.Context(), t)
+	require.Equal(t, int32(2), w.workspace(t.Context(), t).Status.Inference.Replicas)
+	return w
+}
+
+// TestADeletedDeploymentHasNoReplicas: its pods were counted until another Deployment was there.
+func TestADeletedDeploymentHasNoReplicas(t *testing.T) {
+	w := newServing(t)
 	require.NoError(t, w.Delete(t.Context(), w.deployment(t.Context(), t)))
 	w.writes.fail = func(what string) error {
 		if what == "apply" {
@@ -358,11 +366,9 @@ func TestADeletedDeploymentHasNoReplicas(t *testing.T) {
 	assert.Equal(t, int32(0), got.Status.Inference.Replicas, "there is no Deployment and no pod")
 }
 
+// TestAForeignDeploymentHasNoReplicas: pods of somebody else are not counted, nor are those that there were before.
 func TestAForeignDeploymentHasNoReplicas(t *testing.T) {
-	w := newWorld(t, served())
-	w.settle(t.Context(), t)
-	w.serve(t.Context(), t, 2)
-	w.settle(t.Context(), t)
+	w := newServing(t)
 	require.NoError(t, w.Delete(t.Context(), w.deployment(t.Context(), t)))
 	require.NoError(t, w.Create(t.Context(), foreignDeployment()))
 	_, err := w.reconcile(t.Context())
@@ -372,11 +378,9 @@ func TestAForeignDeploymentHasNoReplicas(t *testing.T) {
 	assert.Equal(t, int32(0), got.Status.Inference.Replicas, "none of its pods exist")
 }
 
+// TestReplicasThatExistAreCountedWithUnknownSettings: the count follows the pods, although nothing can be applied.
 func TestReplicasThatExistAreCountedWithUnknownSettings(t *testing.T) {
-	w := newWorld(t, served())
-	w.settle(t.Context(), t)
-	w.serve(t.Context(), t, 2)
-	w.settle(t.Context(), t)
+	w := newServing(t)
 	w.reconciler.Servers.Instances = nil
 	w.serve(t.Context(), t, 0)
 	w.settle(t.Context(), t)
