@@ -342,6 +342,7 @@ func TestANewImageIsNotReady(t *testing.T) {
 
 // newServing returns a world whose two replicas serve.
 func newServing(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t, served())
 	w.settle(t.Context(), t)
 	w.serve(t.Context(), t, 2)
