@@ -23,16 +23,18 @@ type Histogram struct {
 // Known reports whether the histogram is usable: its bounds rise, it has one count more than bounds, the bounds are finite, and
 // the counts and the sum are finite and not negative.
 func (h *Histogram) Known() bool {
-	if len(h.Counts) != len(h.Bounds)+1 || !(h.Sum >= 0) || math.IsInf(h.Sum, 1) {
+	if len(h.Counts) != len(h.Bounds)+1 || !(h.Sum >= 0 && h.Sum <= math.MaxFloat64) {
 		return false
 	}
-	for i, b := range h.Bounds {
-		if math.IsNaN(b) || math.IsInf(b, 0) || i > 0 && b <= h.Bounds[i-1] {
+	last := math.Inf(-1)
+	for _, b := range h.Bounds {
+		if !(b > last && b <= math.MaxFloat64) {
 			return false
 		}
+		last = b
 	}
 	for _, n := range h.Counts {
-		if !(n >= 0) || math.IsInf(n, 1) {
+		if !(n >= 0 && n <= math.MaxFloat64) {
 			return false
 		}
 	}

@@ -32,7 +32,7 @@ func Ceil(x float64) int32 {
 		return math.MaxInt32
 	}
 	n := math.Floor(x)
-	if Exceeds(x, n) || x-n > 1e-3 {
+	if x-n > 1e-3 || Exceeds(x, n) {
 		n++
 	}
 	return Saturate(n)
