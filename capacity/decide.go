@@ -111,6 +111,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	if missing != "" {
 		return s, c.unknown(&obs, NoSample, missing)
 	}
+	s.judge(&x, c.config.SLO)
 	fresh := s.see(x, &obs)
 	if age, limit := seconds(now)-s.last().At, c.config.stale(); age > limit {
 		return s, c.unknown(&obs, Stale, "", age, limit)

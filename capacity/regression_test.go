@@ -418,3 +418,61 @@ func TestRegressionAHistogramThatBeginsAnewIsNoTraffic(t *testing.T) {
 	n := len(s.Samples)
 	require.InDelta(t, 60, s.Samples[n-1].Firsts-s.Samples[n-2].Firsts, 1e-6)
 }
+
+// TestAnotherSLOIsNoMiss: what was answered in time by the SLO of its time is not missed at once when that is changed, and the next
+// decision tunes for the new one.
+func TestAnotherSLOIsNoMiss(t *testing.T) {
+	for _, slos := range [][2]time.Duration{{3 * time.Second, time.Second}, {time.Second, 3 * time.Second}} {
+		try := someTrial()
+		try.Capacity = 0.1 // the fleet has what it needs
+		scaler := func(ttft time.Duration, tuner Tuner) Scaler {
+			c := config()
+			c.SLO.TTFT = ttft
+			s, err := New(c, tuner)
+			require.NoError(t, err)
+			return s
+		}
+		var s State
+		now, served, spec, tunings := start(), 0.0, int32(20), 0
+		minutes := func(c Scaler, n int) {
+			for range 4 * n {
+				now, served = now.Add(15*time.Second), served+15*2.5
+				obs := observation(spec, 0, 20, served, 1500, 200)
+				obs.Histograms[3].Bounds = []float64{1, 2, 3, 10}
+				obs.Histograms[3].Counts = []float64{served - 40, 10, 10, 20, 0} // what missed each SLO did so long ago
+				var d scaling.Decision
+				s, d = c.Decide(s, now, obs)
+				spec = max(spec, d.Replicas)
+			}
+		}
+		served = 40
+		minutes(scaler(slos[0], found(try)), 30)
+		require.Zero(t, s.Guard)
+		missed, tuned := s.last().missed(&s.Samples[0]), s.Tuned
+		state, err := json.Marshal(s)
+		require.NoError(t, err)
+		s = State{}
+		require.NoError(t, json.Unmarshal(state, &s))
+		after := scaler(slos[1], countTunings{found(try), &tunings})
+		minutes(after, 1)
+		require.Zero(t, s.Guard)
+		require.InDelta(t, missed, s.last().missed(&s.Samples[0]), 0)
+		require.Equal(t, 1, tunings)
+		require.Greater(t, s.Tuned, tuned)
+		minutes(after, 4)
+		require.Zero(t, s.Guard)
+		require.NoError(t, s.Validate())
+	}
+}
+
+// countTunings counts the tunings.
+type countTunings struct {
+	found
+
+	n *int
+}
+
+func (k countTunings) Tune(c *Config, past func() Past) (Tuning, bool) {
+	*k.n++
+	return k.found.Tune(c, past)
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/inferscale/inferscale/internal/starts"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
 )
 
 // State is what a Scaler remembers: plain data of at most a few hundred samples. The zero value is a fresh start.
@@ -40,6 +41,9 @@ type Seen struct {
 	Every   float64  `json:"every,omitempty"` // seconds between the last two samples
 	// Settled is the time since which the fleet has had the replicas it needs, 0 while it has not.
 	Settled float64 `json:"settled,omitempty"`
+	// TTFT and TPOT are the SLO, in seconds, by which the samples count what is late and slow.
+	TTFT float64 `json:"ttft,omitempty"`
+	TPOT float64 `json:"tpot,omitempty"`
 }
 
 // Peaks are past needs that no later need exceeds, oldest first, in replicas or in replica-seconds per second (work). The number of
@@ -130,6 +134,9 @@ func (s State) Validate() error {
 		if !s.Lengths[i].Prompts.valid() || !s.Lengths[i].Answers.valid() {
 			return fmt.Errorf("lengths[%d]: must have a count for each bucket and one above", i)
 		}
+	}
+	if !counts(s.TTFT) || !counts(s.TPOT) {
+		return errors.New("ttft, tpot: must be seconds")
 	}
 	if !s.Raw.valid() || !s.Before.valid() || !s.Sizes.Prompts.valid() || !s.Sizes.Answers.valid() || !(s.Guard >= 0 && s.Guard <= mostGuard) {
 		return errors.New("counters must be numbers that are not negative")
@@ -228,6 +235,27 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	l.Prompts.grow(&s.Sizes.Prompts, obs.Histogram(PromptSize))
 	l.Answers.grow(&s.Sizes.Answers, obs.Histogram(AnswerSize))
 	return true
+}
+
+// judge handles an SLO that was changed: a histogram counts as late what was late by the new SLO since it began. So nothing counts as
+// missed between the last sample and x, and a tuning is due.
+func (s *State) judge(x *Sample, slo sim.SLO) {
+	ttft, tpot := slo.TTFT.Seconds(), slo.TPOT.Seconds()
+	if s.TTFT == ttft && s.TPOT == tpot {
+		return
+	}
+	changed := s.TTFT != 0 && len(s.Samples) > 0
+	if s.TTFT, s.TPOT = ttft, tpot; !changed {
+		return
+	}
+	last := *s.last()
+	s.Raw.Late, s.Before.Late = x.Late, max(0, last.Late-x.Late)
+	s.Raw.Slow, s.Before.Slow = x.Slow, max(0, last.Slow-x.Slow)
+	for i := range s.Samples {
+		s.Samples[i].Late += max(0, x.Late-last.Late)
+		s.Samples[i].Slow += max(0, x.Slow-last.Slow)
+	}
+	s.Tuned = min(s.Tuned, last.At-tuneEvery)
 }
 
 // turnBack handles a clock that went back: it moves all remembered times back by as much as the clock is behind the last decision, so

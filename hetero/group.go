@@ -187,7 +187,8 @@ func (g *Group) Applied(now time.Time, from, to []int32) {
 // MarshalJSON returns the state of the total's policy; see Group.
 func (g *Group) MarshalJSON() ([]byte, error) { return g.policy().MarshalJSON() }
 
-// MarshalDurable returns the state as it is stored, see scaling.Durable.
+// MarshalDurable returns the state as it is stored, see scaling.Durable. A type that embeds a Group, and has a state of its own, must
+// have this method and Snapshot, too.
 func (g *Group) MarshalDurable() ([]byte, error) { return scaling.Durable(g.policy()) }
 
 // Snapshot returns a function that takes the group back to the state that it has now, see scaling.Snapshot.

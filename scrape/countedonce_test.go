@@ -118,3 +118,46 @@ func TestBucketsStayWhileTheirPodIsThere(t *testing.T) {
 	require.Equal(t, []float64{1}, s.Histograms[0].Bounds)
 	require.Equal(t, []float64{50, 0}, s.Histograms[0].Counts)
 }
+
+// TestAPageWithoutAnyFamilySubtractsNothing: a page that lacks all families (a sidecar answers while the server does not) says nothing of
+// cached tokens. The next page's were all subtracted, while its prompt tokens began at what they were.
+func TestAPageWithoutAnyFamilySubtractsNothing(t *testing.T) {
+	f := newCountedFleet(t)
+	f.say("a", "# TYPE envoy_x counter\nenvoy_x 1\n")
+	f.sweep()
+	f.say("a", cachingPage(1000, 1))
+	f.sweep()
+	f.say("a", cachingPage(1010, 1))
+	s := f.sweep()
+	require.Equal(t, 10.0, s.Histograms[1].Counts[0])
+	require.InDelta(t, 9000, s.Histograms[1].Sum, 1e-9)
+}
+
+// TestAnEngineThatReturnsSubtractsNothingOfBefore: its prompt tokens begin at what they are, but all its cached tokens were subtracted.
+func TestAnEngineThatReturnsSubtractsNothingOfBefore(t *testing.T) {
+	f := newCountedFleet(t)
+	n := 100.0
+	round := func(engines int) float64 {
+		n += 10
+		f.say("a", cachingPage(n, engines))
+		return f.sweep().Histograms[1].Sum
+	}
+	round(2)
+	require.InDelta(t, 18000, round(2), 1e-9)
+	for range 10 {
+		round(1)
+	}
+	before := round(2)
+	require.InDelta(t, before+18000, round(2), 1e-9) // 10 requests of each engine, 900 tokens each
+}
+
+// cachingPage is a page of engines that each served n requests of 1000 tokens, of which 100 were cached.
+func cachingPage(n float64, engines int) string {
+	h, tokens, cache := "# TYPE h histogram\n", "# TYPE tokens_total counter\n", "# TYPE cache_total counter\n"
+	for e := range engines {
+		h += fmt.Sprintf("h_bucket{e=\"%d\",le=\"1\"} %v\nh_bucket{e=\"%d\",le=\"+Inf\"} %v\nh_sum{e=\"%d\"} 1\nh_count{e=\"%d\"} %v\n", e, n, e, n, e, e, n)
+		tokens += fmt.Sprintf("tokens_total{e=\"%d\"} %v\n", e, 1e9+n*1000)
+		cache += fmt.Sprintf("cache_total{e=\"%d\"} %v\n", e, 5e8+n*100)
+	}
+	return h + tokens + cache
+}

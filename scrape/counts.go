@@ -23,14 +23,19 @@ func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share
 	}
 	out := &share{den: 1, at: now.at}
 	var first *Error
+	w.begun = false
 	for i := range p.series {
-		s := &p.series[i]
-		n, fail := s.tally(w, now, m, &m.baselines[metric][i], &m.counted[metric], len(p.Sum) > 0)
+		s, last := &p.series[i], &m.baselines[metric][i]
+		n, fail := s.tally(w, now, m, last, &m.counted[metric], len(p.Sum) > 0)
 		if !s.sum && !s.less {
 			out.num, out.value, out.min, out.max = n, n, n, n
 			out.series, out.engines = len(w.list), len(w.list)
 		}
-		if fail != nil && first == nil && (!s.less || fail.Reason != NotFound) {
+		switch {
+		case fail == nil || first != nil:
+		case s.less && fail.Reason == NotFound:
+			last.absent(now.at) // SGLang has no counter of cached tokens before the first hit
+		default:
 			first = fail
 		}
 	}
@@ -45,9 +50,6 @@ func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share
 func (s *seriesPlan) tally(w *worker, now moment, m *memory, last *baseline, into *tally, other bool) (float64, *Error) {
 	k, fail := s.find(w, now)
 	if fail != nil {
-		if s.less && fail.Reason == NotFound {
-			last.absent(now.at) // SGLang has no counter of cached tokens before the first hit
-		}
 		return 0, fail
 	}
 	current := w.begin(s.Families[k], now)
@@ -108,8 +110,9 @@ func (s *seriesPlan) into(w *worker, to *tally, other bool) (total float64) {
 }
 
 // rises sets w.rows to the increase of each series of w.current since the last page. An increase that cannot be determined
-// is 0, so that the result is never too high; of what is subtracted (less), a series that was not there has risen from 0. Series
-// of the last page that are missing are remembered, as they may come back, for as long as an increase may span.
+// is 0, so that the result is never too high. What is subtracted (less) has risen from 0 if it was not there, unless what it is
+// subtracted from was not there either: then that has begun at what it is (w.begun). Series of the last page that are missing are
+// remembered, as they may come back, for as long as an increase may span.
 func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error {
 	b := &w.current
 	w.rows = append(w.rows[:0], b.rows...)
@@ -134,9 +137,10 @@ func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error 
 		case ok:
 			increase(row, last.row(j))
 		case !fresh && last.isBefore(b.began[i], b), seen && (reader.isBefore(b.start, b) || reader.isBefore(b.began[i], b)):
-		case less && last.known() && !last.lost && (!fresh || last.family == ""):
+		case less && !w.begun && last.known() && !last.lost && (!fresh || last.family == ""):
 		default:
 			clear(row)
+			w.begun = true
 		}
 		delete(w.ids, id)
 	}

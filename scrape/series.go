@@ -19,6 +19,7 @@ type worker struct {
 	buckets []page.Bucket
 	current baseline
 	rows    []float64
+	begun   bool // whether a series of the metric has begun to be counted with this page
 	index   map[string]int
 	ids     map[uint64]int
 	key     []byte

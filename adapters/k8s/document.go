@@ -85,6 +85,9 @@ func (d *document) swap(ctx context.Context, key string, old, state []byte, drop
 			return fmt.Errorf("%s: %w", d.where, ErrStateConflict)
 		}
 		values, size := map[string]*string{key: &value}, p.size()-len(old)+len(state)
+		if _, there := p.values[key]; !there {
+			size += len(key)
+		}
 		for k, v := range p.values {
 			if drop != nil && k != key && drop(k, []byte(v)) {
 				values[k] = nil

@@ -325,7 +325,7 @@ func TestDocument(t *testing.T) {
 	values, version, puts := map[string]string{"other": "12345"}, "1", 0
 	var fails error
 	d := document{
-		where: "d", limit: 20, key: func(key string) string { return key },
+		where: "d", limit: 21, key: func(key string) string { return key },
 		get: func(context.Context) (page, error) { return page{exists: true, version: version, values: values}, nil },
 		put: func(_ context.Context, _ page, put map[string]*string) (page, error) {
 			if puts++; fails != nil && puts < 3 {
@@ -335,7 +335,7 @@ func TestDocument(t *testing.T) {
 			return page{exists: true, version: version, values: values}, nil
 		},
 	}
-	require.NoError(t, d.swap(t.Context(), "k", nil, []byte("123456789"+"0"), nil)) // the key of other and both values
+	require.NoError(t, d.swap(t.Context(), "k", nil, []byte("123456789"+"0"), nil)) // both keys and both values
 	var size *SizeError
 	require.ErrorAs(t, d.swap(t.Context(), "k", []byte("1234567890"), []byte(strings.Repeat("x", 15)), nil), &size)
 	for _, again := range []error{

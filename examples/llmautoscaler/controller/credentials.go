@@ -139,17 +139,17 @@ func (c *credentials) write(ref *policy.SecretKeyReference, otherwise string, da
 	if ref == nil {
 		return "", nil
 	}
-	file := filepath.Join(c.dir, ref.Name+"."+cmp.Or(ref.Key, otherwise))
+	file := filepath.Join(c.dir, ref.Name+"@"+cmp.Or(ref.Key, otherwise)) // no name and no key has an @
 	if old, err := os.ReadFile(file); err == nil && string(old) == string(data) {
 		return file, nil
 	}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
+	if err := os.WriteFile(file+"@new", data, 0o600); err != nil {
 		return "", err
 	}
-	return file, os.Rename(file+".new", file)
+	return file, os.Rename(file+"@new", file)
 }
 
 func (c *credentials) remove() {

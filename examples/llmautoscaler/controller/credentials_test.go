@@ -97,6 +97,33 @@ func TestCredentials(t *testing.T) {
 	require.Empty(t, files)
 }
 
+// TestCredentialsKeepTheirOwnFiles: the key a.b of the Secret pods is not the key b of the Secret pods.a.
+func TestCredentialsKeepTheirOwnFiles(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(1)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			rw.WriteHeader(http.StatusForbidden)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/plain")
+		_, _ = rw.Write([]byte("vllm:num_requests_waiting 5\n"))
+	}))
+	defer server.Close()
+	w.port = server.Listener.Addr().(*net.TCPAddr).Port
+	for name, data := range map[string]map[string][]byte{
+		"pods":   {"a.b": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+		"pods.a": {"b": []byte("secret")},
+	} {
+		require.NoError(t, w.client.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{controller.CredentialsLabel: "true"}}, Data: data,
+		}))
+	}
+	w.apply(strings.NewReplacer("{name: pods}", "{name: pods, key: a.b}", "{name: pods, key: password}", "{name: pods.a, key: b}").Replace(secure))
+	require.Equal(t, "True", strings.Fields(condition(w.round("chat"), k8s.ConditionReady))[0])
+	require.Contains(t, condition(w.get("chat"), k8s.ConditionMetricsAvailable), "True")
+}
+
 // TestCredentialsOfANamespaceAreBounded: the directory is in memory and for all namespaces, and 16 objects that refer to one Secret
 // of 1 MiB filled it.
 func TestCredentialsOfANamespaceAreBounded(t *testing.T) {
@@ -144,9 +171,9 @@ func TestCredentialsOfANamespaceAreBounded(t *testing.T) {
 func TestCredentialsFollowTheSpec(t *testing.T) {
 	const token = "    bearerTokenSecretRef: {name: pods, key: password}\n"
 	for _, tt := range []struct{ name, from, to, want, files string }{
-		{"another secret", "bearerTokenSecretRef: {name: pods", "bearerTokenSecretRef: {name: other", "Bearer other-token", "other.password pods.ca.crt"},
-		{"no token", token, "", "", "pods.ca.crt"},
-		{"no authority", "caSecretRef: {name: pods}", "insecureSkipVerify: true", "Bearer pods-token", "pods.password"},
+		{"another secret", "bearerTokenSecretRef: {name: pods", "bearerTokenSecretRef: {name: other", "Bearer other-token", "other@password pods@ca.crt"},
+		{"no token", token, "", "", "pods@ca.crt"},
+		{"no authority", "caSecretRef: {name: pods}", "insecureSkipVerify: true", "Bearer pods-token", "pods@password"},
 		{"nothing of scrape", secure[strings.Index(secure, "  scrape:"):], "", "-", ""},
 		{"nothing to read", secure[strings.Index(secure, "  scaler:"):], "  scaler: {cron: {policies: [{name: a, schedule: '@daily', targetReplicas: 1}]}}\n", "-", ""},
 	} {
