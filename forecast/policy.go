@@ -204,7 +204,8 @@ func (f *floor) Applied(now time.Time, from, to int32) {
 		return
 	}
 	starts.Applied(&f.state.Learned, seconds(now), from, to)
-	if f.lift != (lift{}) && f.lift == (lift{From: from, To: to}) {
+	// All of the lift, or the part of it that a limit around the floor let through.
+	if l := f.lift; from == l.From && (l.From < to && to <= l.To || l.To <= to && to < l.From) {
 		f.lift = lift{}
 		return
 	}

@@ -57,7 +57,7 @@ func APA(bounds scaling.Bounds, metric string, target float64) (scaling.Policy, 
 	e.Check(metric != "", "metric", metric, "must not be empty")
 	e.Check(target > 0 && !math.IsInf(target, 0), "target", target, "must be a number above 0")
 	if err := e.Err(); err != nil {
-		return nil, err
+		return scaling.New(apa{}), err
 	}
 	return scaling.Bounded(scaling.New(apa{metric, target}), bounds)
 }
@@ -67,6 +67,9 @@ func (apa) Kind() scaling.Kind { return scaling.Kind{Name: "apa", Version: 1} }
 
 // Decide applies the law.
 func (a apa) Decide(s apaState, now time.Time, obs scaling.Observation) (apaState, scaling.Decision) {
+	if a.target == 0 {
+		return s, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
+	}
 	r := obs.Reading(a.metric)
 	if !r.Known() { // AIBrix changes nothing if no pod answers
 		return s, scaling.UnknownAt(obs.SpecReplicas, NoSample, a.metric)

@@ -30,6 +30,18 @@ func TestLimitsOfAConfig(t *testing.T) {
 	require.EqualError(t, c.Validate(), "resolution: 1.5ms: must be of whole milliseconds, at least one")
 }
 
+// TestWhatAConstructorReturnsBesideAnErrorDecidesUnknown, and does not panic.
+func TestWhatAConstructorReturnsBesideAnErrorDecidesUnknown(t *testing.T) {
+	apa, err := proportional.APA(scaling.Bounds{}, "", 0)
+	require.Error(t, err)
+	slo, err := proportional.SLOAware(scaling.Bounds{}, 0, 0)
+	require.Error(t, err)
+	for _, p := range []scaling.Policy{apa, slo} {
+		d := p.Decide(start, scaling.Observation{SpecReplicas: 3})
+		require.Equal(t, scaling.NotConfigured, d.Code())
+	}
+}
+
 // TestScalerKeepsNoLimitOfTheCaller: nor those of a scale-down.
 func TestScalerKeepsNoLimitOfTheCaller(t *testing.T) {
 	c := pointwise(inflight)

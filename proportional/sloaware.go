@@ -60,19 +60,19 @@ func SLOAware(bounds scaling.Bounds, ttft, tpot time.Duration) (scaling.Policy, 
 	e.Check(ttft > 0, "ttft", ttft, "must be above 0")
 	e.Check(tpot > 0, "tpot", tpot, "must be above 0")
 	if err := e.Err(); err != nil {
-		return nil, err
+		return scaling.New(sloAware{}), err
 	}
 	p, err := scaling.Stabilized(scaling.New(sloAware{ttft: ttft.Seconds(), tpot: tpot.Seconds()}),
 		scaling.Stabilization{Up: 30 * time.Second, Down: 180 * time.Second})
 	if err != nil {
-		return nil, err
+		return scaling.New(sloAware{}), err
 	}
 	p, err = scaling.RateLimited(p, scaling.RateLimits{
 		Up:   scaling.RateLimit{Limits: []scaling.Limit{{Percent: 100, Period: time.Minute}, {Replicas: 4, Period: time.Minute}}},
 		Down: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 1, Period: 2 * time.Minute}}},
 	})
 	if err != nil {
-		return nil, err
+		return scaling.New(sloAware{}), err
 	}
 	return scaling.Bounded(p, bounds)
 }
@@ -82,6 +82,9 @@ func (sloAware) Kind() scaling.Kind { return scaling.Kind{Name: "llmd", Version:
 
 // Decide applies the law.
 func (l sloAware) Decide(s sloAwareState, now time.Time, obs scaling.Observation) (sloAwareState, scaling.Decision) {
+	if l.ttft == 0 {
+		return s, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
+	}
 	raw := 0.0
 	if r := obs.Reading(TTFTP90); r.Known() {
 		raw = r.Lower / l.ttft

@@ -61,7 +61,7 @@ func NewGroup(c GroupConfig) (*Group, error) {
 	}
 	e.Check(c.Queue != c.KV, "queue", c.Queue, "must not be kv")
 	if err := e.Err(); err != nil {
-		return nil, err
+		return &Group{}, err
 	}
 	return g, nil
 }

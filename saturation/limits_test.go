@@ -22,6 +22,18 @@ func atHalf(kv, queue float64) saturation.Config {
 
 const leastOfHalf = 0.4999999995
 
+// TestWhatAConstructorReturnsBesideAnErrorDecidesUnknown, and does not panic.
+func TestWhatAConstructorReturnsBesideAnErrorDecidesUnknown(t *testing.T) {
+	single, err := saturation.NewSingle(saturation.SingleConfig{})
+	require.Error(t, err)
+	one := single.Decide(start, scaling.Observation{SpecReplicas: 3})
+	require.Equal(t, scaling.NotConfigured, one.Code())
+	group, err := saturation.NewGroup(saturation.GroupConfig{})
+	require.Error(t, err)
+	all := group.Decide(start, scaling.OneTarget(3))
+	require.Equal(t, scaling.NotConfigured, all.Targets[0].Code())
+}
+
 // TestTheLeastLoadThatIsSaturatedIsNamed: a replica at it is the reason why none goes, and so is what the rest would carry,
 // each with the metric that is there and not the other.
 func TestTheLeastLoadThatIsSaturatedIsNamed(t *testing.T) {

@@ -52,11 +52,11 @@ func (c SingleConfig) Validate() error {
 // breaks.
 func NewSingle(c SingleConfig) (*Single, error) {
 	if err := c.Validate(); err != nil {
-		return nil, err
+		return &Single{}, err
 	}
 	scaler, err := New(c.Config)
 	if err != nil {
-		return nil, err
+		return &Single{}, err
 	}
 	return &Single{live: live{scaler: scaler}, config: c}, nil
 }

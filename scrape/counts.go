@@ -127,8 +127,8 @@ func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error 
 			w.ids[id] = i
 		}
 	}
-	seen := m.since && !last.known() // the pod is newer than the first sweep; its process must be, too
-	reader := baseline{at: now.began}
+	seen := !m.since.IsZero() && !last.known() // no process of before can have been counted
+	reader := baseline{at: m.since}
 	for i, id := range b.ids {
 		row := w.rows[i*width : (i+1)*width]
 		j, ok := w.ids[id]

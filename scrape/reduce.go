@@ -28,7 +28,6 @@ type moment struct {
 	at        time.Time     // when the page was requested
 	staleness time.Duration // limit for a sample with its own timestamp
 	start     float64       // process start, 0 if unknown
-	began     time.Time     // when the Scraper began
 }
 
 // reduce makes the share of a page. It reads every series even after one has failed, so that its baseline advances. The

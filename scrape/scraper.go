@@ -24,7 +24,9 @@ type Scraper struct {
 	memory map[string]*memory // by Pod.identity
 	began  time.Time          // start of the first sweep
 	totals []tally            // by metric, for Counts
-	gone   map[string]bool    // pods that were forgotten: what they have counted may be in the totals
+	// gone has the times of the last pages of pods that were forgotten, by their names: what their processes have counted until then
+	// may be in the totals.
+	gone map[string]time.Time
 }
 
 // maxGone is how many pods that were forgotten are known.
@@ -35,7 +37,8 @@ type memory struct {
 	last      []*share     // by metric; nil until there was a value
 	baselines [][]baseline // by metric and series
 	counted   []tally      // by metric, for Counts: what its pages have counted in this sweep
-	since     bool         // whether the pod was not ready in the first sweep
+	name      string       // of the pod
+	since     time.Time    // what the pod's process counted is counted in full if it began since; zero means never
 	budget    *Budget
 	tenant    string
 }
@@ -55,7 +58,7 @@ func New(c Config) (*Scraper, error) {
 }
 
 func fresh(c Config, p *plan, f *fetcher) *Scraper {
-	return &Scraper{config: c, plan: p, http: f, turn: make(chan struct{}, 1), memory: make(map[string]*memory), gone: make(map[string]bool), totals: make([]tally, len(c.Metrics))}
+	return &Scraper{config: c, plan: p, http: f, turn: make(chan struct{}, 1), memory: make(map[string]*memory), gone: make(map[string]time.Time), totals: make([]tally, len(c.Metrics))}
 }
 
 // lock waits for the turn, and reports whether it came before ctx ended.
@@ -146,6 +149,22 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 // time on at which it was first ready.
 func (s *Scraper) visits(pods []Pod) []*visit {
 	next := make(map[string]*memory, len(pods))
+	for i := range pods {
+		if m := s.memory[pods[i].identity()]; m != nil {
+			next[pods[i].identity()], m.name = m, pods[i].Name
+		}
+	}
+	for id, m := range s.memory {
+		if next[id] == nil {
+			if len(s.gone) == maxGone {
+				clear(s.gone)
+				s.began = s.config.Now() // a process that is older may have been counted
+			}
+			s.gone[m.name] = m.until()
+			m.forget()
+		}
+	}
+	s.memory = next
 	visits := make([]*visit, len(pods))
 	n := len(s.plan.metrics)
 	// Shared by all pods that are not scraped: there may be thousands that do not exist, and no budget counts them.
@@ -154,32 +173,37 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 		p := pods[i]
 		v := none
 		v.pod = p
-		m := s.memory[p.identity()]
+		m := next[p.identity()]
 		if p.State == Ready {
 			if m == nil {
 				m = s.plan.memory(s.config.Budget, s.config.Tenant)
-				m.since = !s.began.IsZero() && !s.gone[p.identity()]
+				if m.name, m.since = p.Name, s.began; s.gone[p.Name].After(m.since) {
+					m.since = s.gone[p.Name]
+				}
+				next[p.identity()] = m
 			}
 			v.shares, v.result.Values = make([]*share, n), make([]PodValue, n)
 		}
 		if m != nil {
-			next[p.identity()], v.memory = m, m
+			v.memory = m
 		}
 		v.result.Name, v.result.UID, v.result.State = p.Name, p.UID, p.State
 		visits[i] = &v
 	}
-	for id, m := range s.memory {
-		if next[id] == nil {
-			m.forget()
-			if len(s.gone) == maxGone {
-				clear(s.gone)
-				s.began = s.config.Now() // a process that is older may have been counted
+	return visits
+}
+
+// until is the time of the pod's last page, or since if there was none.
+func (m *memory) until() time.Time {
+	last := m.since
+	for _, series := range m.baselines {
+		for i := range series {
+			if series[i].at.After(last) {
+				last = series[i].at
 			}
-			s.gone[id] = true
 		}
 	}
-	s.memory = next
-	return visits
+	return last
 }
 
 func (p *plan) memory(b *Budget, tenant string) *memory {
@@ -300,7 +324,7 @@ func (s *Scraper) visit(ctx, outer context.Context, left *atomic.Int64, t *task)
 		}
 		return
 	}
-	now := moment{at: f.At, staleness: s.config.Staleness, began: s.began}
+	now := moment{at: f.At, staleness: s.config.Staleness}
 	s.plan.read(l.worker, t.page, now, v.memory, func(i int, sh *share, fail *Error) {
 		value := &v.result.Values[i]
 		// The page replaces what was remembered, even if it has no value: an older value would contradict it.

@@ -395,6 +395,10 @@ func TestRules(t *testing.T) {
 		_, err = certs.Next(tt.r, certs.State{}, "", start, rand.Reader)
 		require.ErrorContains(t, err, tt.want)
 	}
+	require.NoError(t, certs.Rules{DNSNames: []string{"keda_scaler"}}.Validate(), "as services of Docker Compose have")
+	for _, all := range []string{"dnsNames: ", "overlap: ", "dropAfter: "} { // every rule that is broken is told
+		require.ErrorContains(t, certs.Rules{DNSNames: []string{"https://a"}, Overlap: 80 * day, DropAfter: time.Hour}.Validate(), all)
+	}
 	require.Equal(t, "scaler scaler.keda scaler.keda.svc scaler.keda.svc.cluster.local", strings.Join(certs.ServiceNames("scaler", "keda", ""), " "))
 	require.Equal(t, "a.b.svc.example.org", certs.ServiceNames("a", "b", "example.org")[3])
 }

@@ -62,21 +62,23 @@ func (r Rules) Validate() error {
 	e.Check(len(r.DNSNames)+len(r.IPs) > 0, "dnsNames", r.DNSNames, "must have a name, or ips an address")
 	e.Check(!slices.Contains(r.DNSNames, ""), "dnsNames", r.DNSNames, "must not have an empty name")
 	for _, name := range r.DNSNames {
-		plain := strings.ToLower(strings.TrimPrefix(name, "*."))
+		plain := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "*.")), "_", "x") // DNS has no _, but names in use do
 		e.Check(name == "" || net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(plain)) == 0, "dnsNames", name, "must be a name in DNS, without a scheme or a port; addresses are ips")
 	}
 	for _, ip := range r.IPs {
 		e.Check(ip.To16() != nil, "ips", r.IPs, "must have addresses of 4 or 16 bytes")
 	}
+	var times scaling.FieldErrors
 	second := func(name string, d time.Duration) {
-		e.Check(d >= time.Second, name, d, "must be at least 1s, the grain of certificates")
-		e.Check(d <= mostLife, name, d, "must be at most "+mostLife.String()+", 100 years")
+		times.Check(d >= time.Second, name, d, "must be at least 1s, the grain of certificates")
+		times.Check(d <= mostLife, name, d, "must be at most "+mostLife.String()+", 100 years")
 	}
 	second("overlap", r.Overlap)
 	second("leafLife", r.LeafLife)
 	second("caLife", r.CALife)
-	if err := e.Err(); err != nil {
-		return err // sums of these times may overflow
+	if err := times.Err(); err != nil { // sums of these times may overflow
+		e.Add(err)
+		return e.Err()
 	}
 	room := r.Overlap + 2*r.slack()
 	e.Check(room <= r.LeafLife/3, "overlap", r.Overlap, "must be, with "+(2*r.slack()).String()+" for clocks and writes, at most a third of leafLife "+r.LeafLife.String())
