@@ -3,6 +3,7 @@ package proportional_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,20 @@ func TestLimitsOfAConfig(t *testing.T) {
 	require.EqualError(t, c.Validate(), fmt.Sprintf("resolution: 1ns: must be of whole milliseconds, at least one\nstableWindow: 10s: must be at most %d times resolution", proportional.MaxBuckets))
 	c.Resolution, c.StableWindow = 1500*time.Microsecond, 5*time.Second // its state had more buckets than a state may have
 	require.EqualError(t, c.Validate(), "resolution: 1.5ms: must be of whole milliseconds, at least one")
+}
+
+// TestATargetBeyondAllLoadsIsRefused: loads saturate at 1e290, and one of many such targets scaled down.
+func TestATargetBeyondAllLoadsIsRefused(t *testing.T) {
+	for target, broken := range map[float64]bool{1e280: false, 1e281: true, math.Inf(1): true, math.NaN(): true} {
+		s, err := proportional.New(proportional.Config{Bounds: scaling.Bounds{Min: 1, Max: 10}, Metrics: []proportional.Metric{{Name: "a", Target: target, Measure: proportional.Total}}})
+		require.Equal(t, broken, err != nil)
+		if err == nil {
+			_, d := s.Decide(proportional.State{}, start, scaling.Observation{SpecReplicas: 6, ReadyReplicas: 6, Readings: []scaling.Reading{{Metric: "a", Upper: math.Inf(1), Values: 1}}})
+			require.False(t, d.Acts(), d.Explain())
+			_, d = s.Decide(proportional.State{}, start, scaling.Observation{SpecReplicas: 6, ReadyReplicas: 6, Readings: []scaling.Reading{scaling.Exactly("a", target*1e7)}})
+			require.Equal(t, scaling.Up, d.Verdict)
+		}
+	}
 }
 
 // TestWhatAConstructorReturnsBesideAnErrorDecidesUnknown, and does not panic.

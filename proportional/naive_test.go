@@ -191,15 +191,20 @@ func (n *naive) Applied(now time.Time, from, to int32) {
 		return
 	}
 	n.rewind(now)
-	n.changes = append(n.changes, naiveChange{now.Truncate(time.Second), int64(to) - int64(from)})
+	now = now.Truncate(time.Millisecond)
+	for i := range n.changes { // those of one second are one, at the time of the last
+		if c := &n.changes[i]; c.at.Unix() == now.Unix() && (c.delta > 0) == (to > from) {
+			c.at = now
+		}
+	}
+	n.changes = append(n.changes, naiveChange{now, int64(to) - int64(from)})
 }
 
 func (n *naive) rewind(now time.Time) {
-	now = now.Truncate(time.Second)
 	if len(n.changes) == 0 {
 		return
 	}
-	if ahead := n.changes[len(n.changes)-1].at.Sub(now); ahead > 0 {
+	if ahead := n.changes[len(n.changes)-1].at.Sub(now.Truncate(time.Millisecond)); ahead > 0 {
 		for i := range n.changes {
 			n.changes[i].at = n.changes[i].at.Add(-ahead)
 		}
@@ -215,7 +220,7 @@ func (n *naive) limit(l scaling.RateLimit, now time.Time, spec int32, up bool) i
 	for _, limit := range l.Limits {
 		begin := int64(spec)
 		for _, c := range n.changes {
-			if now.Truncate(time.Second).Sub(c.at) < limit.Period {
+			if now.Truncate(time.Millisecond).Sub(c.at) < limit.Period {
 				begin -= c.delta
 			}
 		}

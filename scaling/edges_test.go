@@ -159,7 +159,7 @@ func TestChangesOfOneSecondAreOne(t *testing.T) {
 	l.Record(&c, start, 5, 4)
 	l.Record(&c, start, 4, 7)
 	l.Record(&c, start, 7, 7)
-	require.Equal(t, []int32{5, -1}, []int32{c.Applied[0].Delta, c.Applied[1].Delta})
+	require.Equal(t, []int32{-1, 5}, []int32{c.Applied[0].Delta, c.Applied[1].Delta})
 	require.Len(t, c.Applied, 2)
 	c = scaling.Changes{}
 	l.Record(&c, start, 3, 5)

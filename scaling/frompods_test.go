@@ -1,6 +1,7 @@
 package scaling_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -108,4 +109,24 @@ func TestFromPodsHoldsEveryCompletion(t *testing.T) {
 		require.False(t, scaling.Exceeds(all.Upper, r.Upper), "%v %v", r, all)
 		require.Equal(t, r, scaling.FromPods("queue", rapid.Permutation(values).Draw(t, "order"), of, fill))
 	})
+}
+
+// TestAnObservationIsJSON: also where an end is no number in JSON, as the upper one of a pod that gave no value and has no fill.
+func TestAnObservationIsJSON(t *testing.T) {
+	obs := scaling.Observation{SpecReplicas: 2, Readings: []scaling.Reading{
+		scaling.FromPods("m", []float64{1}, scaling.Missing{Failed: 1}, 0),
+		{Metric: "n", Lower: math.Inf(-1), Upper: 0.1, Values: 3, At: start.UTC(), Stuck: 2},
+	}}
+	data, err := json.Marshal(obs)
+	require.NoError(t, err)
+	require.Contains(t, string(data), `{"metric":"m","lower":0.5,"upper":"+Inf","values":1,"notReady":0,"failed":1,`)
+	var back scaling.Observation
+	require.NoError(t, json.Unmarshal(data, &back))
+	require.Equal(t, obs, back)
+
+	r := scaling.Reading{Lower: 1, Upper: 2}
+	require.NoError(t, json.Unmarshal([]byte(`{"upper": null, "values": 3}`), &r))
+	require.Equal(t, scaling.Reading{Lower: 1, Upper: 2, Values: 3}, r)
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"upper": "much"}`), &r), `upper: much: must be a number, "+Inf"`)
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"lower": [1]}`), &r), "lower: [1]: must be a number")
 }

@@ -15,6 +15,24 @@ func TestBoundsWithAMaximumOfOne(t *testing.T) {
 	require.EqualError(t, scaling.Bounds{Min: 3, Max: 1}.Validate("bounds"), "bounds.max: 1: must not be below min 3")
 }
 
+// TestALimitHoldsInEverySlidingPeriod: times were rounded down to the second, so that eight replicas came within 14.001 s, and half a
+// second of difference in all times changed what was decided.
+func TestALimitHoldsInEverySlidingPeriod(t *testing.T) {
+	limits := scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 4, Period: 15 * time.Second}}}}
+	for shift := time.Duration(0); shift < time.Second; shift += 100 * time.Millisecond {
+		for after, most := range map[time.Duration]int32{14001 * time.Millisecond: 5, 14999 * time.Millisecond: 5, 15 * time.Second: 9} {
+			p, spec := must(scaling.RateLimited(scaling.New(script{}), limits)), int32(1)
+			for _, now := range []time.Time{start.Add(shift), start.Add(shift + after)} {
+				if d := p.Decide(now, want(spec, 100)); d.Acts() {
+					p.Applied(now, spec, d.Replicas)
+					spec = d.Replicas
+				}
+			}
+			require.Equal(t, most, spec, "%s after %s", after, shift)
+		}
+	}
+}
+
 // TestWarningsOfTheUnknown: where nothing is known, what another line warns of is still worth saying.
 func TestWarningsOfTheUnknown(t *testing.T) {
 	other := scaling.UnknownAt(3, plain, "other")

@@ -1,6 +1,8 @@
 package scaling
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"time"
 )
@@ -20,7 +22,7 @@ import (
 // and a scale-down is right for any values up to the fill. [FromPods] makes a Reading from the values of pods.
 //
 // The zero value is a reading without a sample: nothing is known.
-type Reading struct {
+type Reading struct { //nolint:recvcheck // a plain value; UnmarshalJSON fills it
 	Metric   string    `json:"metric"`
 	Lower    float64   `json:"lower"`
 	Upper    float64   `json:"upper"`    // +Inf when no fill limits it
@@ -34,6 +36,30 @@ type Reading struct {
 	Crashing      int32 `json:"crashing,omitempty"`      // of NotReady, those that start and fail: their image, their containers
 	Stuck         int32 `json:"stuck,omitempty"`         // of NotReady, those that count 0 in Upper: never ready, and past StartDeadline
 }
+
+// MarshalJSON writes an end that is no number in JSON as Prometheus does: "+Inf".
+func (r Reading) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Metric string `json:"metric"`
+		Lower  any    `json:"lower"`
+		Upper  any    `json:"upper"`
+		plainReading
+	}{r.Metric, jsonNumber(r.Lower), jsonNumber(r.Upper), plainReading(r)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Reading) UnmarshalJSON(data []byte) error {
+	read := struct {
+		Lower any `json:"lower"`
+		Upper any `json:"upper"`
+		*plainReading
+	}{r.Lower, r.Upper, (*plainReading)(r)}
+	err := json.Unmarshal(data, &read)
+	return errors.Join(err, readNumber(read.Lower, "lower", &r.Lower), readNumber(read.Upper, "upper", &r.Upper))
+}
+
+// plainReading has no methods.
+type plainReading Reading
 
 // Exactly returns the reading of a metric that is known exactly, as from a query that has averaged it already.
 func Exactly(metric string, value float64) Reading {

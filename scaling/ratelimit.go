@@ -78,9 +78,9 @@ func (l RateLimit) validate(field string) error {
 	return e.Err()
 }
 
-// Changes is the memory of RateLimits: the changes that were carried out, each with its time in Unix milliseconds,
-// rounded down to the second. Its zero value is empty. It covers the longest period, with at most one entry per second and
-// direction.
+// Changes is the memory of RateLimits: the changes that were carried out, each with its time in Unix milliseconds. Its zero value is
+// empty. It covers the longest period, with at most one entry per second and direction: changes of one second are one change, at the
+// time of the last.
 type Changes struct { //nolint:recvcheck // a plain value; rewind changes it in place
 	Applied []Change `json:"applied,omitempty"`
 }
@@ -106,22 +106,26 @@ func (c Changes) Validate() error {
 
 // Record adds a change that was carried out, and drops changes older than the longest period.
 func (l RateLimits) Record(c *Changes, now time.Time, from, to int32) {
-	at := window.Milli(now.Truncate(time.Second))
+	at := window.Milli(now)
 	c.rewind(at)
 	longest := max(l.Up.longest(), l.Down.longest()).Milliseconds()
 	c.Applied = slices.DeleteFunc(c.Applied, func(e Change) bool { return e.At <= at-longest })
-	kept := c.Applied
 	delta := int64(to) - int64(from)
-	for i := len(kept) - 1; i >= 0 && kept[i].At == at; i-- {
-		if (kept[i].Delta > 0) == (delta > 0) {
-			kept[i].Delta = clampDelta(int64(kept[i].Delta) + delta)
-			return
+	if delta == 0 {
+		return
+	}
+	for i := len(c.Applied) - 1; i >= 0 && second(c.Applied[i].At) == second(at); i-- {
+		if e := c.Applied[i]; (e.Delta > 0) == (delta > 0) {
+			delta += int64(e.Delta)
+			c.Applied = slices.Delete(c.Applied, i, i+1)
+			break
 		}
 	}
-	if delta != 0 {
-		c.Applied = append(c.Applied, Change{At: at, Delta: clampDelta(delta)})
-	}
+	c.Applied = append(c.Applied, Change{At: at, Delta: clampDelta(delta)})
 }
+
+// second returns the second of a time in milliseconds.
+func second(milli int64) int64 { return time.UnixMilli(milli).Unix() }
 
 // rewind handles a clock that went back: if the latest change is in the future, it moves all changes back by the same time, so
 // that the latest is now. No change then leaves its period early.
@@ -138,7 +142,7 @@ func clampDelta(d int64) int32 { return int32(max(math.MinInt32, min(d, math.Max
 
 // Apply appends the step that brings the count of d back to what the limits allow, if it is beyond that.
 func (l RateLimits) Apply(c *Changes, now time.Time, d *Decision) {
-	at := window.Milli(now.Truncate(time.Second))
+	at := window.Milli(now)
 	c.rewind(at)
 	switch d.Verdict {
 	case Up:

@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -201,6 +202,23 @@ func (s Step) MarshalJSON() ([]byte, error) {
 		Numbers map[string]any `json:"numbers,omitempty"`
 		Because string         `json:"because,omitempty"`
 	}{s.Code.String(), s.From, s.To, s.Subject, s.Branch, s.Warning, numbers, s.Because()})
+}
+
+// readNumber reads what jsonNumber returned from JSON.
+func readNumber(v any, field string, to *float64) error {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case float64:
+		*to = v
+		return nil
+	case string:
+		if n, err := strconv.ParseFloat(v, 64); err == nil {
+			*to = n
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %v: must be a number, \"+Inf\", \"-Inf\" or \"NaN\"", field, v)
 }
 
 // jsonNumber returns numbers that JSON does not have as Prometheus writes them: "+Inf", "-Inf", "NaN".
