@@ -53,6 +53,8 @@ const (
 	// Warming holds: the capacity is unknown until enough requests have finished and the first tuning is done. Until then only
 	// Crowded can scale up.
 	Warming scaling.Code = "Warming finished, needed"
+	// Unused scales down to the minimum: no request came for so long, so that nothing is known of their lengths.
+	Unused scaling.Code = "Unused quiet:s >= needed:s"
 	// NoSample decides Unknown: the observation lacks a metric.
 	NoSample scaling.Code = "NoSample"
 	// Stale decides Unknown: the newest sample is too old.
@@ -144,8 +146,13 @@ func (c Scaler) unknown(obs *scaling.Observation, code scaling.Code, subject str
 	return d
 }
 
-// await decides while the capacity is unknown: it scales up to the replicas that the running and waiting requests need at least.
+// await decides while the capacity is unknown: it scales up to the replicas that the running and waiting requests need at least, and
+// down to the minimum if nothing came for an hour.
 func (c Scaler) await(s *State, d *scaling.Decision) {
+	if quiet := s.quiet(); quiet >= history {
+		d.To(min(d.From, c.config.Bounds.Min), Unused, "", quiet, history)
+		return
+	}
 	d.To(d.From, Warming, "", s.last().Finished, enough)
 	if n := scaling.Ceil(c.config.crowd(s.last().admitted(), 0, 1)); n > d.From {
 		d.To(n, Crowded, "", float64(n), float64(d.From))

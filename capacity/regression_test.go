@@ -12,6 +12,7 @@ import (
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
+	"github.com/inferscale/inferscale/sim"
 )
 
 // someTrial is what a tuning may have found.
@@ -475,4 +476,23 @@ type countTunings struct {
 func (k countTunings) Tune(c *Config, past func() Past) (Tuning, bool) {
 	*k.n++
 	return k.found.Tune(c, past)
+}
+
+// TestAFewRequestsAnHourAreEnough: with fewer than 60 requests an hour, or none, a fleet was never scaled down.
+func TestAFewRequestsAnHourAreEnough(t *testing.T) {
+	if underRace || testing.Short() {
+		t.Skip("has no goroutines, and takes long under the race detector")
+	}
+	for _, hourly := range []float64{0, 5, 20, 45, 70} {
+		s := day(0, 0)
+		work := s.Workload.(sim.Series)
+		work.Rates = make([]sim.Rate, 240)
+		for i := range work.Rates {
+			work.Rates[i].PerSecond = hourly / 3600
+		}
+		s.Workload, s.Types[0].Initial = work, 8
+		r := run(t, &s, config(), nil)
+		require.Less(t, r.ReplicaHours, 8*1.25+3*1.5, "%g an hour", hourly) // of the 8, and of at most one, with some room
+		require.GreaterOrEqual(t, r.Attainment, 0.99)
+	}
 }

@@ -312,6 +312,15 @@ func (s *State) last() *Sample { return &s.Samples[len(s.Samples)-1] }
 // rate returns arrivals per second in the last w seconds.
 func (s *State) rate(w float64) float64 { return between(s.back(w), s.last()) }
 
+// quiet returns for how many seconds certainly nothing arrived or was served, up to an hour or more.
+func (s *State) quiet() float64 {
+	x, from := s.last(), s.back(history)
+	if x.Partly || x.Vague || from.Partly || x.queued() > 0 || x.Running > 0 || x.atMost(from) > 0 {
+		return 0
+	}
+	return x.At - from.At
+}
+
 // between returns arrivals per second between two samples.
 func between(a, b *Sample) float64 {
 	if b.At <= a.At {

@@ -196,7 +196,8 @@ func (s *State) past(start float64) Past {
 
 // Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function, and usually takes up to ten seconds.
 //
-// With fewer than a hundred requests to replay, the capacity is that of a few simulated replicas (Tuning.Fleet) over 1.2. With more,
+// With fewer than a hundred requests to replay, the capacity is that of a few simulated replicas (Tuning.Fleet) over 1.2. That takes
+// 60 requests; where half an hour has fewer, as many are drawn from the lengths of those that came. With more,
 // this algorithm itself runs over the past in the simulator, and the capacity is the largest that passes two replays:
 //
 //   - of the past as it was, with at most 0.85 (1 - goal) / Bias of the requests missing the SLO;
@@ -218,8 +219,13 @@ func (p *Past) Tune(c *Config) Tuning {
 	most := p.replayed(p.Start + c.Scrape.Seconds() + c.Control.Seconds())
 	share := p.share(most)
 	requests, from, to := p.traffic(most, share, warm)
-	if len(requests) < int(enough) {
-		return t
+	few := len(requests) < int(enough)
+	if few {
+		if len(requests) == 0 || t.Requests > 0 || p.Samples[len(p.Samples)-1].At-p.Samples[0].At < history/2 {
+			return t
+		}
+		share *= 1.2 * enough / float64(len(requests))
+		requests, from, to = p.traffic(most, share, warm)
 	}
 	t.At, t.Dispersion = p.Samples[len(p.Samples)-1].At, p.dispersion()
 	t.Slowness = p.slowness(&c.Server)
@@ -234,7 +240,7 @@ func (p *Past) Tune(c *Config) Tuning {
 	t.Mean = work * float64(len(requests)) / (to - from + warm) / share
 	rate, hopeless := b.fleet(requests, replicas)
 	t.Fleet, t.Hopeless = rate*work/staffed(float64(replicas)), hopeless
-	if t.Capacity == 0 {
+	if t.Capacity == 0 || few {
 		t.Capacity = t.Fleet / careful
 		if t.Which = 1; p.Start > 120 {
 			t.Which = 3
