@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -33,8 +34,9 @@ func (r *Reconciler) deployment(ctx context.Context, w *v1alpha1.Workspace) (*ap
 	return current, nil
 }
 
-// apply brings the Deployment of a workspace, nil if there is none, to what is desired. It reports whether there was
-// something to write: the next event brings what became of it.
+// apply brings the Deployment of a workspace, nil if there is none, to what is desired. It reports whether that changed its spec: the
+// next event brings what becomes of it. Where a webhook replaces a field, as an image by that of a mirror, there is something to
+// write each time, which changes nothing.
 func (r *Reconciler) apply(
 	ctx context.Context, w *v1alpha1.Workspace, current *appsv1.Deployment, desired *appsv1ac.DeploymentApplyConfiguration,
 ) (written bool, err error) {
@@ -55,7 +57,15 @@ func (r *Reconciler) apply(
 		return false, nil
 	}
 	// The UID keeps a Deployment that was deleted meanwhile from coming back as something else's.
-	return true, r.Client.Apply(ctx, desired.WithUID(current.UID), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if err := r.Client.Apply(ctx, desired.WithUID(current.UID), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+		return true, err
+	}
+	answer := &appsv1.Deployment{} // desired is now the whole object
+	data, err := json.Marshal(desired)
+	if err == nil {
+		err = json.Unmarshal(data, answer)
+	}
+	return err != nil || !equality.Semantic.DeepEqual(answer.Spec, current.Spec), err
 }
 
 // opaque is an error whose kind does not matter any more: a conflict with another owner is no conflict of versions, and
