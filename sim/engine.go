@@ -342,7 +342,7 @@ func (e *engine) account() {
 		if has {
 			step := ticks(e.scenario.DemandStep)
 			demand = e.demand(e.booked)
-			end = min(end, (e.booked/step+1)*step)
+			end = e.booked + min(to-e.booked, step-e.booked%step)
 		}
 		span := end - e.booked
 		readyNow := int32(0)
@@ -464,7 +464,7 @@ func (e *engine) moment() {
 		e.lastMoment = e.arrived // not at 0: what arrived then counts with the first moment after it
 	}
 	e.timeline = append(e.timeline, m)
-	if next := e.now + ticks(e.options.Timeline); next <= e.horizon {
+	if next := e.after(ticks(min(e.options.Timeline, MaxDuration))); next <= e.horizon {
 		e.agenda.set(slotMoment, next)
 	} else {
 		e.agenda.set(slotMoment, never)

@@ -46,6 +46,7 @@ type runner struct {
 	late    time.Duration                 // how late the round is, if that is more than an interval
 	until   time.Time                     // the controller's: when the round that is due counts as not made
 	status  *v1alpha1.LLMAutoScalerStatus // as last written, or as found
+	scaled  *metav1.Time                  // its lastScaleTime as it should be, also where the status could not be written
 	unread  bool                          // what is stored as the status could not be read
 	written time.Time                     // when it was; zero if it was found
 	pace    pace                          // of what it says beside counts
@@ -140,7 +141,7 @@ func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 		return err
 	}
 	settings.Store = store
-	if at := r.status.LastScaleTime; at != nil {
+	if at := r.scaled; at != nil {
 		settings.LastScaled = at.Add(time.Second - time.Millisecond) // a status has whole seconds, rounded down
 	}
 	if r.observer != nil {

@@ -30,7 +30,9 @@ const (
 // change of replicas or of the spec is said at once, the rest as tell lets it pass.
 func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.Outcome, t *trouble) error {
 	status := r.status.DeepCopy()
+	status.LastScaleTime = r.scaled
 	fill(status, las.Generation, o, t)
+	r.scaled = status.LastScaleTime.DeepCopy()
 	r.watchers.fill(status)
 	c := &r.controller.config
 	if equality.Semantic.DeepEqual(status, r.status) {
