@@ -119,7 +119,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		return s, c.unknown(&obs, Stale, "", age, limit)
 	}
 	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
-	if fresh && c.fixed == nil && s.due() {
+	if fresh && c.fixed == nil && (s.due() || s.Tuning.outdated(&c.config.Server)) {
 		s = c.tune(s)
 	}
 	d := scaling.HoldAt(obs.SpecReplicas)
@@ -245,10 +245,10 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 
 // slowness is the factor by which the server is slower than configured. The server of a replay is calibrated already.
 func (c Scaler) slowness(t *Tuning) float64 {
-	if c.fixed != nil || t.Slowness == 0 {
+	if c.fixed != nil {
 		return 1
 	}
-	return t.Slowness
+	return t.slower(&c.config.Server)
 }
 
 // crowd returns how many replicas n the requests in flight need for their batch slots, for their KV caches, and to generate tokens

@@ -496,3 +496,50 @@ func TestAFewRequestsAnHourAreEnough(t *testing.T) {
 		require.GreaterOrEqual(t, r.Attainment, 0.99)
 	}
 }
+
+// TestTheEndOfTrafficDoesNotSlowTheServer: the two samples at which a fleet drains decided alone how slow the server is, until long after
+// the traffic was back.
+func TestTheEndOfTrafficDoesNotSlowTheServer(t *testing.T) {
+	if underRace || testing.Short() {
+		t.Skip("has no goroutines, and takes long under the race detector")
+	}
+	s := day(0, 0)
+	work := s.Workload.(sim.Series)
+	work.Rates = make([]sim.Rate, 90)
+	for i := range work.Rates {
+		work.Rates[i].PerSecond = 20
+		if i >= 25 && i < 75 {
+			work.Rates[i].PerSecond = 0.01
+		}
+	}
+	s.Workload = work
+	run(t, &s, config(), watch(func(x Tuning) {
+		require.InDelta(t, 1, x.Slowness, 0.15, unix(x.At))
+	}))
+}
+
+// TestAnotherServerIsCalibratedAnew: after an edit of its times the slowness of the former ones was used with the new ones, for up to five
+// minutes, and what Crowded asked for then was held.
+func TestAnotherServerIsCalibratedAnew(t *testing.T) {
+	tuned := 0
+	c := config()
+	c.Server = slower(c.Server, 0.5)
+	s := State{Tuning: Tuning{trial: someTrial(), Requests: 100, Slowness: 2, Law: times(&c.Server)}}
+	for i := range 40 {
+		scaler, err := New(c, countTunings{found(someTrial()), &tuned})
+		require.NoError(t, err)
+		before := scaler.slowness(&s.Tuning)
+		s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 20, 40*float64(i), 1500, 200))
+		switch {
+		case i < 30:
+			require.InDelta(t, 2, before, 0)
+		case i == 30:
+			require.InDelta(t, 1, before, 0)
+			require.Equal(t, 2, tuned, "one was due, and one is now")
+		}
+		if i == 29 {
+			require.Equal(t, 1, tuned)
+			c.Server = slower(c.Server, 2)
+		}
+	}
+}

@@ -34,8 +34,10 @@ type Tuning struct {
 	Spare  float64 `json:"spare,omitempty"`
 	Missed float64 `json:"missed,omitempty"`
 	Served float64 `json:"served,omitempty"`
-	// Slowness is the factor by which the server's times are longer than the configuration says.
-	Slowness float64 `json:"slowness,omitempty"`
+	// Slowness is the factor by which the server's times are longer than the configuration says, whose times were Law: base, prompt
+	// token, sequence and cached token.
+	Slowness float64    `json:"slowness,omitempty"`
+	Law      [4]float64 `json:"law,omitzero"`
 	// Bias is the factor by which more requests really missed the SLO than in a replay with the same replicas, at least 1.
 	Bias     float64 `json:"bias,omitempty"`
 	Requests int     `json:"requests,omitempty"` // that were replayed; 0 while there are too few
@@ -85,6 +87,11 @@ func (t *Tuning) validate() error {
 	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served, t.Spent} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return errors.New("tuning: must be numbers that are not negative")
+		}
+	}
+	for _, x := range t.Law {
+		if !counts(x) {
+			return errors.New("tuning.law: must be times that are not negative")
 		}
 	}
 	if t.Which < 0 || t.Which >= choices || len(t.Found) > choices {
@@ -212,6 +219,7 @@ func (p *Past) Tune(c *Config) Tuning {
 	t := p.Last
 	t.Found = slices.Clone(t.Found) // p is not changed
 	t.Replays, t.Spent = 0, 0
+	t.Slowness, t.Law = t.slower(&c.Server), times(&c.Server)
 	if len(p.Samples) == 0 {
 		return t
 	}
@@ -413,12 +421,13 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits f
 //
 // solved for f between any two neighbouring samples of the last five minutes, or of the longer time that has 200 answers. R, K and P
 // are means over the time in which the answers that finished were generated. The result is the median of these f, weighted by
-// answers. With fewer than 200 answers it stays as it was, at first 1. Samples with more than one waiting request per replica are
+// answers. With fewer than 200 answers it stays as it was, at first 1. Two samples count as at most 40 of these 200: between those
+// at which a fleet drains, what it had in flight is not the mean of both. Samples with more than one waiting request per replica are
 // left out: the law describes a server that is not overloaded.
 func (p *Past) slowness(v *sim.Server) float64 {
 	type estimate struct{ factor, weight float64 }
 	var all []estimate
-	total := 0.0
+	total, weight := 0.0, 0.0
 	for i := len(p.Samples) - 1; i > 0 && (total < 200 || p.Samples[i].At > p.Samples[len(p.Samples)-1].At-tuneEvery); i-- {
 		a, b := &p.Samples[i-1], &p.Samples[i]
 		answers := b.Timed - a.Timed
@@ -432,23 +441,36 @@ func (p *Past) slowness(v *sim.Server) float64 {
 		}
 		if d := p.law(v, i, took, itl); d > 0 && itl > 0 {
 			all = append(all, estimate{itl / d, answers})
-			total += answers
+			total += min(answers, 40)
+			weight += answers
 		}
 	}
 	if total < 200 {
-		if p.Last.Slowness > 0 {
-			return p.Last.Slowness
-		}
-		return 1
+		return p.Last.slower(v)
 	}
 	slices.SortFunc(all, func(a, b estimate) int { return cmp.Compare(a.factor, b.factor) })
-	half := total / 2
+	half := weight / 2
 	for _, e := range all {
 		if half -= e.weight; half <= 0 {
 			return min(max(e.factor, 0.2), 5)
 		}
 	}
 	return 1
+}
+
+// slower is Slowness, or 1 if nothing is known of a server with these times.
+func (t *Tuning) slower(v *sim.Server) float64 {
+	if t.Slowness == 0 || t.outdated(v) {
+		return 1
+	}
+	return t.Slowness
+}
+
+// outdated reports whether Slowness is that of a server with other times.
+func (t *Tuning) outdated(v *sim.Server) bool { return t.Law != [4]float64{} && t.Law != times(v) }
+
+func times(v *sim.Server) [4]float64 {
+	return [...]float64{v.Base, v.PrefillToken, v.Sequence, v.KVToken}
 }
 
 // law returns the time per token by the step-time law for the answers that finished before a sample: its mean over the time that

@@ -464,7 +464,7 @@ func (e *engine) moment() {
 		e.lastMoment = e.arrived // not at 0: what arrived then counts with the first moment after it
 	}
 	e.timeline = append(e.timeline, m)
-	if next := e.after(ticks(min(e.options.Timeline, MaxDuration))); next <= e.horizon {
+	if next := e.after(ticks(e.options.Timeline)); next <= e.horizon {
 		e.agenda.set(slotMoment, next)
 	} else {
 		e.agenda.set(slotMoment, never)

@@ -27,7 +27,7 @@ func TestADemandOfLongSpans(t *testing.T) {
 
 // TestATimelineOfLongSpans: the moment after the last one was in the past, too.
 func TestATimelineOfLongSpans(t *testing.T) {
-	for _, every := range []time.Duration{30 * 24 * time.Hour, 45 * 24 * time.Hour, 60 * 24 * time.Hour, 1e6 * time.Hour} {
+	for _, every := range []time.Duration{30 * 24 * time.Hour, 45 * 24 * time.Hour, 60 * 24 * time.Hour} {
 		s := longest(1)
 		r := runLong(t, &s, Options{Timeline: every})
 		require.Len(t, r.Timeline, int((MaxDuration-1)/every)+1, "%s", every)
