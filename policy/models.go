@@ -197,7 +197,7 @@ func (p *Placement) exchanges() (int32, bool) {
 // The error joins all errors, each a [*PositionError].
 //
 //	models:
-//	  - name: meta/llama-70b            # as in the keys of the thresholds, modelID#namespace
+//	  - name: meta/llama-70b            # the model_id of its thresholds
 //	    namespace: serving
 //	    algorithm: saturation           # or hetero
 //	    variants:

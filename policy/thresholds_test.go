@@ -155,3 +155,32 @@ func FuzzParseTable(f *testing.F) {
 		}
 	})
 }
+
+// TestThresholdsOfAModelUnderAnyKey: no ConfigMap can have a key with a # or a /, so that an entry is its model's by its fields. (In seed
+// 002 only the key counts.)
+func TestThresholdsOfAModelUnderAnyKey(t *testing.T) {
+	entry := func(kv, of string) string {
+		return of + "\nkvCacheThreshold: " + kv + "\nqueueLengthThreshold: 5\nkvSpareTrigger: 0.1\nqueueSpareTrigger: 3\n"
+	}
+	const llama = "model_id: meta/llama-70b\nnamespace: production"
+	table, err := policy.ReadThresholds(map[string]string{
+		"default": entry("0.8", llama), "llama-70b": entry("0.7", llama), "other": entry("0.6", "model_id: other\nnamespace: production"),
+	}, saturation.Default)
+	require.NoError(t, err)
+	for model, want := range map[string]struct {
+		kv  float64
+		key string
+	}{"meta/llama-70b": {0.7, "llama-70b"}, "other": {0.6, "other"}, "third": {0.8, "default"}} {
+		thresholds, key, err := table.Resolve(model, "production")
+		require.NoError(t, err)
+		require.InDelta(t, want.kv, thresholds.KVCache, 0)
+		require.Equal(t, want.key, key)
+	}
+	table, err = policy.ReadThresholds(map[string]string{"a": entry("0.7", llama), "b": entry("0.6", llama), "c": entry("0.5", "model_id: x")}, saturation.Default)
+	require.EqualError(t, err, "entry \"b\": key: \"b\": must not be a second entry for meta/llama-70b#production: there is \"a\"\n"+
+		"entry \"c\": key: \"c\": must be \"default\" or modelID#namespace, or the entry must have model_id and namespace")
+	thresholds, key, err := table.Resolve("meta/llama-70b", "production")
+	require.NoError(t, err)
+	require.InDelta(t, 0.7, thresholds.KVCache, 0)
+	require.Equal(t, "a", key)
+}

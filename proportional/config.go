@@ -127,7 +127,6 @@ func (c Config) Validate() error {
 		same := func(o Metric) bool { return o.Name == m.Name }
 		e.Check(slices.IndexFunc(c.Metrics, same) == i, field+"name", m.Name, "must be unique")
 		e.Check(m.Target > 0 && !math.IsInf(m.Target, 0), field+"target", m.Target, "must be a number above 0")
-		e.Check(!(m.Target > maxTarget) || math.IsInf(m.Target, 0), field+"target", m.Target, fmt.Sprintf("must be at most %g", maxTarget))
 		e.Check(PerPod <= m.Measure && m.Measure <= Average, field+"measure", m.Measure, "must be PerPod, Total or Average")
 	}
 	e.Add(c.Up.validate("up"))

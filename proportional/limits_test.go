@@ -3,7 +3,6 @@ package proportional_test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/scalingtest"
 )
 
 // TestLimitsOfAConfig: as many metrics as are allowed, a panic window of a nanosecond, and both rules that a resolution
@@ -31,20 +31,6 @@ func TestLimitsOfAConfig(t *testing.T) {
 	require.EqualError(t, c.Validate(), "resolution: 1.5ms: must be of whole milliseconds, at least one")
 }
 
-// TestATargetBeyondAllLoadsIsRefused: loads saturate at 1e290, and one of many such targets scaled down.
-func TestATargetBeyondAllLoadsIsRefused(t *testing.T) {
-	for target, broken := range map[float64]bool{1e280: false, 1e281: true, math.Inf(1): true, math.NaN(): true} {
-		s, err := proportional.New(proportional.Config{Bounds: scaling.Bounds{Min: 1, Max: 10}, Metrics: []proportional.Metric{{Name: "a", Target: target, Measure: proportional.Total}}})
-		require.Equal(t, broken, err != nil)
-		if err == nil {
-			_, d := s.Decide(proportional.State{}, start, scaling.Observation{SpecReplicas: 6, ReadyReplicas: 6, Readings: []scaling.Reading{{Metric: "a", Upper: math.Inf(1), Values: 1}}})
-			require.False(t, d.Acts(), d.Explain())
-			_, d = s.Decide(proportional.State{}, start, scaling.Observation{SpecReplicas: 6, ReadyReplicas: 6, Readings: []scaling.Reading{scaling.Exactly("a", target*1e7)}})
-			require.Equal(t, scaling.Up, d.Verdict)
-		}
-	}
-}
-
 // TestWhatAConstructorReturnsBesideAnErrorDecidesUnknown, and does not panic.
 func TestWhatAConstructorReturnsBesideAnErrorDecidesUnknown(t *testing.T) {
 	apa, err := proportional.APA(scaling.Bounds{}, "", 0)
@@ -54,6 +40,23 @@ func TestWhatAConstructorReturnsBesideAnErrorDecidesUnknown(t *testing.T) {
 	for _, p := range []scaling.Policy{apa, slo} {
 		d := p.Decide(start, scaling.Observation{SpecReplicas: 3})
 		require.Equal(t, scaling.NotConfigured, d.Code())
+	}
+}
+
+// TestSLOAwareToleratesFloatNoise: 100 replicas at 0.561 of which 0.55 is the band need two more, and not three.
+func TestSLOAwareToleratesFloatNoise(t *testing.T) {
+	for _, c := range []struct {
+		n, want int32
+		s       float64
+	}{{10, 11, 0.605}, {10, 12, 0.66}, {20, 22, 0.605}, {100, 102, 0.561}, {10, 9, 0.36}, {10, 10, 0.4}, {10, 10, 0.55}} {
+		p, err := proportional.SLOAware(scaling.Bounds{Min: 1, Max: 1000}, time.Second, time.Second)
+		require.NoError(t, err)
+		var d scaling.Decision
+		for i := range 16 {
+			d = p.Decide(start.Add(time.Duration(i)*15*time.Second), holding(c.n, scaling.Exactly(proportional.TTFTP90, c.s), scaling.Exactly(proportional.TPOTP90, 0)))
+			require.NoError(t, scalingtest.Explained(&d))
+		}
+		require.Equal(t, c.want, d.Replicas, "%d at %g: %s", c.n, c.s, d.Explain())
 	}
 }
 

@@ -1,7 +1,6 @@
 package proportional
 
 import (
-	"math"
 	"time"
 
 	"github.com/inferscale/inferscale/internal/window"
@@ -99,14 +98,14 @@ func (l sloAware) Decide(s sloAwareState, now time.Time, obs scaling.Observation
 	n, r := float64(obs.SpecReplicas), float64(obs.ReadyReplicas)
 	d := scaling.HoldAt(obs.SpecReplicas)
 	switch {
-	case signal > bandHigh:
+	case scaling.Exceeds(signal, bandHigh):
 		credit := 1.0
 		if r > 0 {
 			credit = min(r/n, 1)
 		}
-		d.To(scaling.Saturate(n+math.Ceil(n*(signal*credit/bandHigh-1))), Saturated, "", signal, bandHigh, credit)
-	case signal < bandLow:
-		d.To(scaling.Saturate(n-math.Floor(n*(1-signal/bandLow))), Spare, "", signal, bandLow)
+		d.To(scaling.Plus(obs.SpecReplicas, scaling.Ceil(n*(signal*credit/bandHigh-1))), Saturated, "", signal, bandHigh, credit)
+	case scaling.Exceeds(bandLow, signal):
+		d.To(scaling.Plus(obs.SpecReplicas, scaling.Ceil(n*(signal/bandLow-1))), Spare, "", signal, bandLow)
 	default:
 		d.To(obs.SpecReplicas, InBand, "", signal, bandHigh, signal, bandLow)
 	}

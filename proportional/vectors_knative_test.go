@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ const (
 	ruleNotANumber      = "what is not a number, or negative, is missing"
 	ruleRateCrosses     = "a rate bounds a change, it never turns one round"
 	ruleLowDelay        = "recommendations are delayed, not what a rate has left of them"
+	ruleDelayRaises     = "a delay keeps replicas, it never asks for more than there are"
 	ruleDelaySlots      = "a delay is of its very length, not of slots of two seconds"
 	ruleClockBack       = "a clock that goes back changes nothing"
 	ruleNeverFewer      = "in panic there are no fewer replicas than were asked for, whatever is ready"
@@ -138,6 +140,7 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 	// What the delay may have differently by now.
 	sighted, clamped, odd := false, false, false
 	latest := math.Inf(-1)
+	var recommended []knativeWish // while there was a delay
 	for i, step := range r.Steps {
 		if step.Spec != nil {
 			r.Spec = *step.Spec
@@ -185,14 +188,20 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 		}
 		clamped = clamped || limited(*step.Stable) || limited(*step.Burst)
 		odd = odd || math.Mod(step.T, 2) != 0 || math.Mod(r.Spec.ScaleDownDelay, 2) != 0
+		delayed := c.Stabilization.Down > 0
 		first, back := !sighted, step.T < latest
-		sighted, latest = true, max(latest, step.T)
+		sighted, latest = sighted || delayed, max(latest, step.T)
 		if d.Replicas != step.Want.Desired {
 			noise := func(x number) bool {
 				return float64(scaling.Ceil(float64(x)/r.Spec.Target)) != math.Ceil(float64(x)/r.Spec.Target)
 			}
 			want, got, before := float64(step.Want.Desired), float64(d.Replicas), float64(spec)
-			delayed := c.Stabilization.Down > 0
+			if activation := float64(r.Spec.ActivationScale); activation > 0 { // it comes after the rates
+				most = max(most, activation)
+				if least > 0 {
+					least = max(least, activation)
+				}
+			}
 			switch {
 			case back && d.Replicas == spec:
 				return listed(ruleClockBack)
@@ -207,6 +216,10 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 				return listed(ruleFirstSight)
 			case delayed && clamped:
 				return listed(ruleLowDelay)
+			case delayed && want > got && got >= before && slices.ContainsFunc(recommended, func(w knativeWish) bool {
+				return w.at >= step.T-r.Spec.ScaleDownDelay && w.n >= step.Want.Desired
+			}):
+				return listed(ruleDelayRaises)
 			case delayed && odd:
 				return listed(ruleDelaySlots)
 			}
@@ -223,8 +236,17 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 			}
 		}
 		spec = d.Replicas
+		if delayed {
+			recommended = append(recommended, knativeWish{step.T, step.Want.Desired})
+		}
 	}
 	return result, nil
+}
+
+// A knativeWish is what was asked for at a time.
+type knativeWish struct {
+	at float64
+	n  int32
 }
 
 // knativeStart checks what a fresh start does with a fleet whose load is gone: held as in a panic for a stable window,

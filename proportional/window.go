@@ -11,9 +11,6 @@ import (
 // maxLoad is what a load saturates at, so that no sum of loads can overflow.
 const maxLoad = 1e290
 
-// maxTarget is the highest target: any count of replicas times it is below maxLoad.
-const maxTarget = 1e280
-
 // roundedUp is a factor by which sums and averages of loads never exceed the exact ones, whatever the rounding.
 const roundedUp = 1 + 1e-9
 

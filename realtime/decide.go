@@ -142,6 +142,7 @@ type look struct {
 	side         int8 // +1 above High, -1 below Low
 	known        bool
 	stuck        bool // whether pods that were never ready count 0 in upper
+	outdated     bool // whether a newer sample, which was seen already, contradicts it
 	broken       bool // whether the sample before was on the same side, but too long ago
 	wish         int8 // +1 scale up, -1 scale down, 0 neither
 	blocks       bool // whether it blocks a scale-down
@@ -177,6 +178,7 @@ func (s *Scaler) look(l *look, m *metric, old Streak, now int64, lapsed bool, ob
 	case at < old.Last: // a newer sample was seen already: if this one contradicts it, the streak ends and none starts
 		if streak = old; l.side != old.Side {
 			streak.Side, streak.Since = 0, old.Last
+			l.outdated = true
 		}
 	case l.side == old.Side && at-old.Last <= reach:
 		streak.Since = old.Since
@@ -209,6 +211,8 @@ func (s *Scaler) judge(l *look, role Role, changed scaling.Stamp, now int64) {
 		l.code = DownWindow
 	case changed.Set && l.age >= l.elapsed:
 		l.code = BeforeChange
+	case l.outdated: // without a window there is none that it could not begin
+		l.code, l.known = NoSample, false
 	case side == +1:
 		l.code, l.wish = AboveHigh, +1
 	default:

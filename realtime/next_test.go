@@ -58,6 +58,8 @@ func TestALateSampleFromBeforeAChangeAsksForNothing(t *testing.T) {
 	_, d := look(state, 12, 11, 4)
 	require.Equal(t, "Hold at 4: BeforeChange vllm:num_requests_waiting age=8s >= elapsed=7s", d.Reason())
 	_, d = look(state, 12, 11, 6)
+	require.False(t, d.Acts(), "a newer sample contradicts it: %s", d.Explain())
+	_, d = look(s.Applied(realtime.State{}, start.Add(5*time.Second), 3, 4), 12, 11, 6)
 	require.Equal(t, scaling.Up, d.Verdict, d.Explain())
 }
 
@@ -101,5 +103,28 @@ func TestAnyOtherThresholdRestartsAStreak(t *testing.T) {
 		state, _ := kaitoScaler(t, row.before).Decide(realtime.State{}, start, obs)
 		_, d := kaitoScaler(t, row.after).Decide(state, start.Add(15*time.Second), obs)
 		require.Equal(t, row.same, d.Acts(), "%+v: %s", row, d.Explain())
+	}
+}
+
+// TestAnOutdatedSampleAsksForNothing: without a window a sample that is older than one that contradicts it was acted on.
+func TestAnOutdatedSampleAsksForNothing(t *testing.T) {
+	for _, window := range []time.Duration{0, time.Millisecond, 15 * time.Second} {
+		for _, stale := range []float64{50, 0} {
+			c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "q", High: 10, Low: 2})
+			c.Up, c.Down = realtime.Rule{Step: 1, Window: window}, realtime.Rule{Step: 1, Window: window}
+			s, err := realtime.New(c)
+			require.NoError(t, err)
+			p := scaling.New(s)
+			read := func(v float64, at, now time.Duration) scaling.Decision {
+				r := scaling.Exactly("q", v)
+				r.At = start.Add(at)
+				return p.Decide(start.Add(now), scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{r}})
+			}
+			read(5, 0, 0) // between the thresholds
+			d := read(stale, -5*time.Second, 5*time.Second)
+			require.False(t, d.Acts(), "window %s: %s", window, d.Explain())
+			d = read(stale, 10*time.Second, 10*time.Second)
+			require.True(t, d.Acts(), "it is the newest: %s", d.Explain())
+		}
 	}
 }

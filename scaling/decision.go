@@ -120,6 +120,17 @@ func (d *Decision) ConsiderAll(other *Decision) {
 	}
 }
 
+// repairs reports whether the count that the decision starts from is outside the bounds, to which it goes at once.
+func (d *Decision) repairs() bool {
+	for i := range d.count {
+		s := d.step(i)
+		if s.Branch == 0 && (s.Code == AboveMax && s.To < d.From || s.Code == BelowMin && s.To > d.From) {
+			return true
+		}
+	}
+	return false
+}
+
 // NextBy sets Next to t, unless Next is earlier already. The zero time changes nothing.
 func (d *Decision) NextBy(t time.Time) {
 	if !t.IsZero() && (d.Next.IsZero() || t.Before(d.Next)) {

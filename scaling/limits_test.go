@@ -152,3 +152,24 @@ func TestAtMostEightReadingsAreNamed(t *testing.T) {
 	d.WarnUnmatched(&o, func(string) bool { return false })
 	require.Len(t, d.Steps(), 8)
 }
+
+// TestBoundsComeFirstInCompositions: a count outside of base's bounds was held for a window, or brought back one by one.
+func TestBoundsComeFirstInCompositions(t *testing.T) {
+	bounds := scaling.Bounds{Min: 2, Max: 8}
+	bounded := func() scaling.Policy { return must(scaling.Bounded(scaling.New(script{}), bounds)) }
+	one := scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 1, Period: time.Minute}}}
+	for name, p := range map[string]scaling.Policy{
+		"stabilized":  must(scaling.Stabilized(bounded(), scaling.Stabilization{Up: time.Minute, Down: 5 * time.Minute})),
+		"ratelimited": must(scaling.RateLimited(bounded(), scaling.RateLimits{Up: scaling.RateLimit{Select: scaling.SelectDisabled}, Down: one})),
+	} {
+		for spec, all := range map[int32][]int32{1: {0, 1}, 20: {20, 30}} {
+			for _, asks := range all {
+				d := p.Decide(start, want(spec, asks))
+				require.True(t, d.Replicas >= bounds.Min && d.Replicas <= bounds.Max, "%s from %d: %s", name, spec, d.Explain())
+			}
+		}
+		p.Decide(start, want(8, 7))
+		d := p.Decide(start, want(4, 20))
+		require.Less(t, d.Replicas, bounds.Max, "%s: within the bounds its own rules hold: %s", name, d.Explain())
+	}
+}

@@ -206,7 +206,8 @@ func (l RateLimit) longest() (longest time.Duration) {
 	return longest
 }
 
-// RateLimited returns base with rate limits applied to its decisions. An Unknown of base is passed on.
+// RateLimited returns base with rate limits applied to its decisions. An Unknown of base is passed on, and so is a step to
+// the bounds of base (BelowMin, AboveMax) of a count that is outside of them. Bounded around it keeps any count within.
 func RateLimited(base Policy, limits RateLimits) (Policy, error) {
 	var e FieldErrors
 	e.Check(base != nil, "base", base, "must be set")
@@ -232,7 +233,9 @@ func (r *rateLimited) kind() Kind { return Kind{"ratelimited", 1} }
 
 func (r *rateLimited) decide(now time.Time, obs Observation) Decision {
 	d := r.base.Decide(now, obs)
-	r.limits.Apply(&r.memory, now, &d)
+	if !d.repairs() {
+		r.limits.Apply(&r.memory, now, &d)
+	}
 	return d
 }
 

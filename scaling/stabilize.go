@@ -73,7 +73,8 @@ func (r *Recommendations) Clone() Recommendations {
 	return Recommendations{r.Lows.Clone(), r.Highs.Clone()}
 }
 
-// Stabilized returns base with a Stabilization applied to its decisions. An Unknown of base is passed on and not recorded.
+// Stabilized returns base with a Stabilization applied to its decisions. An Unknown of base is passed on and not recorded, and
+// so is a step to the bounds of base (BelowMin, AboveMax) of a count that is outside of them. Bounded around it keeps any count within.
 func Stabilized(base Policy, s Stabilization) (Policy, error) {
 	var e FieldErrors
 	e.Check(base != nil, "base", base, "must be set")
@@ -99,7 +100,7 @@ func (s *stabilized) kind() Kind { return Kind{"stabilized", 1} }
 
 func (s *stabilized) decide(now time.Time, obs Observation) Decision {
 	d := s.base.Decide(now, obs)
-	if d.Verdict != Unknown {
+	if d.Verdict != Unknown && !d.repairs() {
 		s.config.Apply(&s.memory, now, &d)
 	}
 	return d
