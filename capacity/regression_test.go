@@ -543,3 +543,33 @@ func TestAnotherServerIsCalibratedAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestRegressionPodsThatAreNotReadyAreNotVague: with a limit to what pods that are not ready could have, less was asked for than without.
+func TestRegressionPodsThatAreNotReadyAreNotVague(t *testing.T) {
+	c := config()
+	c.Bounds.Max = 20
+	counted := func(name string, bounds ...float64) scalingtest.Counting {
+		counts := make([]float64, len(bounds)+1)
+		counts[0] = 200
+		return scalingtest.Counting{Metric: name, Bounds: bounds, Counts: counts}
+	}
+	scalingtest.Replay(t, func() scaling.Policy {
+		s, err := New(c, quiet{})
+		require.NoError(t, err)
+		return scaling.New(s)
+	}, properties(c), "MissingNeverActs", scalingtest.Episode{
+		Spec:    1,
+		Changes: []scalingtest.Change{{Metric: KVUse, Upper: math.Inf(1)}},
+		Ticks: []scalingtest.Tick{{
+			After: 15 * time.Second,
+			Readings: []scaling.Reading{
+				{Metric: Waiting, Lower: 5, Upper: 5, Values: 1}, {Metric: Running, Lower: 2, Upper: 2, Values: 1},
+				{Metric: KVUse, Lower: 0.2, Upper: 0.4, Values: 1, NotReady: 2},
+			},
+			Counted: []scalingtest.Counting{
+				counted(PromptSize, 100, 1000, 10000), counted(AnswerSize, 10, 100, 1000), counted(Prefilled, 100, 1000, 10000),
+				counted(TTFT, 0.1, 1, 3, 10), counted(TPOT, 0.01, 0.05, 0.1, 1),
+			},
+		}},
+	})
+}

@@ -29,8 +29,8 @@ type Sample struct {
 	Partly bool `json:"partly,omitempty"`
 	// Absent is how many pods did not answer, for the metric that lacks the most.
 	Absent int32 `json:"absent,omitempty"`
-	// Vague says that the gauges are intervals. An interval without an upper end that comes from pods that are not ready does not
-	// count: those pods have no requests.
+	// Vague says that the gauges are intervals. An interval that comes only from pods that are not ready does not count: those pods have
+	// no requests.
 	Vague bool `json:"vague,omitempty"`
 	// Silent is how many ready pods gave no gauges.
 	Silent int32 `json:"silent,omitempty"`
@@ -98,7 +98,7 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	s.Partly = failed != 0
 	for i := range gauges {
 		r := &gauges[i]
-		s.Vague = s.Vague || r.Upper > r.Lower && !(math.IsInf(r.Upper, 1) && r.NotReady > 0 && r.Failed == 0)
+		s.Vague = s.Vague || r.Upper > r.Lower && !(r.NotReady > 0 && r.Failed == 0)
 		s.Silent = max(s.Silent, min(r.Failed, s.Ready))
 		s.Absent = max(s.Absent, r.Failed)
 	}
