@@ -119,6 +119,9 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		return s, c.unknown(&obs, Stale, "", age, limit)
 	}
 	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
+	if fresh && c.fixed == nil {
+		s.excuse(obs.SpecReplicas, obs.ReadyReplicas, 2*c.lead(&s))
+	}
 	if fresh && c.fixed == nil && (s.due() || s.Tuning.outdated(&c.config.Server)) {
 		s = c.tune(s)
 	}
@@ -162,8 +165,7 @@ func (c Scaler) await(s *State, d *scaling.Decision) {
 // follow decides from the demand, and returns the replicas that are needed without hold and backlog.
 func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	t, try, freeze := &s.Tuning, s.Tuning.trial, 0.0
-	start := c.config.start(s)
-	lead := start + c.config.Scrape.Seconds() + c.config.Control.Seconds() // from a need to a replica that serves it
+	start, lead := c.config.start(s), c.lead(s)
 	x := s.last()
 	since, early := x.At-s.Since, 0.0
 	if c.fixed != nil {
@@ -241,6 +243,11 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		d.Consider(spec, Unattainable, "", t.Hopeless, allowed)
 	}
 	return n
+}
+
+// lead is the time from a need to a replica that serves it, in seconds.
+func (c Scaler) lead(s *State) float64 {
+	return c.config.start(s) + (c.config.Scrape + c.config.Control).Seconds()
 }
 
 // slowness is the factor by which the server is slower than configured. The server of a replay is calibrated already.
@@ -328,7 +335,7 @@ func (s *State) guard(allowed float64, settled bool) {
 		span = min(span, x.At-s.Settled-settle)
 	}
 	from := s.back(max(span, 1))
-	n := max(x.Firsts-from.Firsts, x.Timed-from.Timed)
+	n := x.served(from)
 	if n <= 0 {
 		return
 	}

@@ -573,3 +573,40 @@ func TestRegressionPodsThatAreNotReadyAreNotVague(t *testing.T) {
 		}},
 	})
 }
+
+// TestWhatAFleetWithoutNodesMissesIsNotRemembered: an hour in which there were no nodes for what was asked for made the fleet half as
+// large again for a day. What is missed within starts, however long the load rises, is remembered.
+func TestWhatAFleetWithoutNodesMissesIsNotRemembered(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	for name, ready := range map[string]func(i int) (spec, ready int32){
+		"nodes are lost":        func(int) (int32, int32) { return 5, 3 },
+		"a rise has no nodes":   func(i int) (int32, int32) { return min(5, 3+int32(i)), 3 },
+		"starts take 90 s":      func(i int) (int32, int32) { return 5 + int32(i)/2, 5 + max(0, int32(i)/2-3) },
+		"all that was asked":    func(int) (int32, int32) { return 5, 5 },
+		"less is asked for":     func(i int) (int32, int32) { return 5 - int32(i)/100, 4 - int32(i)/100 },
+		"nodes come at the end": func(i int) (int32, int32) { return 5, 3 + 2*int32(i/200) },
+	} {
+		var s State
+		for i := range 240 {
+			spec, ready := ready(i)
+			obs := observation(spec, 0, 20, 40*float64(i), 1500, 200)
+			obs.ReadyReplicas = ready
+			obs.Histograms[3].Bounds[0], obs.Histograms[3].Counts = 3, []float64{0, 40 * float64(i), 0} // all are late
+			s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
+		}
+		p := s.past(100)
+		all, of := p.missed(0)
+		blamed, ofThese := p.blamed(0)
+		require.InDelta(t, all-blamed, of-ofThese, 1e-9, "all are late")
+		switch name {
+		case "starts take 90 s", "all that was asked":
+			require.Zero(t, all-blamed, name)
+		case "nodes come at the end":
+			require.InDelta(t, 40*(200-17), all-blamed, 80, name)
+		default:
+			require.InDelta(t, 40*(240-17), all-blamed, 120, name)
+		}
+		require.NoError(t, s.Validate())
+	}
+}

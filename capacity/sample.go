@@ -34,6 +34,9 @@ type Sample struct {
 	Vague bool `json:"vague,omitempty"`
 	// Silent is how many ready pods gave no gauges.
 	Silent int32 `json:"silent,omitempty"`
+	// Excused counts the misses while the fleet lacked replicas that had been asked for, and ExcusedOf the requests: see excuse.
+	Excused   float64 `json:"excused,omitempty"`
+	ExcusedOf float64 `json:"excusedOf,omitempty"`
 }
 
 // arrived is how many requests have arrived: those with a first token and those waiting for it.
@@ -127,6 +130,9 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 // missed returns how many requests missed the SLO since a sample, by TTFT or by TPOT.
 func (s *Sample) missed(from *Sample) float64 { return s.Late - from.Late + s.Slow - from.Slow }
 
+// served returns how many requests were served since a sample.
+func (s *Sample) served(from *Sample) float64 { return max(s.Firsts-from.Firsts, s.Timed-from.Timed) }
+
 // catchUp estimates what a sample would be if all pods had answered: some answered at a, did not at last, and again at the next sample x.
 func (s *Sample) catchUp(a, last, x *Sample) {
 	share, known := (s.At-a.At)/(x.At-a.At), (last.At-a.At)/(x.At-a.At)
@@ -189,7 +195,7 @@ func (s *Sample) begun(raw *Sample, before Sample) Sample {
 
 func (s *Sample) valid() bool {
 	return counts(s.Firsts) && counts(s.Prefilled) && counts(s.Finished) && counts(s.Generated) && counts(s.Late) && counts(s.Timed) &&
-		counts(s.TPOT) && counts(s.Slow) && counts(s.Waiting) && counts(s.Queue) && counts(s.Running) && counts(s.KV) &&
+		counts(s.TPOT) && counts(s.Excused) && counts(s.ExcusedOf) && counts(s.Slow) && counts(s.Waiting) && counts(s.Queue) && counts(s.Running) && counts(s.KV) &&
 		s.Ready >= 0 && !math.IsNaN(s.At) && !math.IsInf(s.At, 0)
 }
 

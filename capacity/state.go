@@ -41,6 +41,9 @@ type Seen struct {
 	Every   float64  `json:"every,omitempty"` // seconds between the last two samples
 	// Settled is the time since which the fleet has had the replicas it needs, 0 while it has not.
 	Settled float64 `json:"settled,omitempty"`
+	// Short is what was asked for, and since when fewer than that are ready. Excusing says that what is missed is excused, see excuse.
+	Short    starts.Rise `json:"short,omitzero"`
+	Excusing bool        `json:"excusing,omitempty"`
 	// TTFT and TPOT are the SLO, in seconds, by which the samples count what is late and slow.
 	TTFT float64 `json:"ttft,omitempty"`
 	TPOT float64 `json:"tpot,omitempty"`
@@ -237,6 +240,33 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	return true
 }
 
+// excuse counts what is missed while the fleet lacks replicas that were asked for longer ago than patience, until no queue is left. It
+// says nothing of what a replica can take, and is not remembered.
+func (s *State) excuse(spec, ready int32, patience float64) {
+	x, a := s.last(), s.last()
+	switch {
+	case spec <= ready:
+		s.Short = starts.Rise{}
+	case s.Short.Count == 0 || ready >= s.Short.Count:
+		s.Short = starts.Rise{At: x.At, Count: spec}
+	default:
+		s.Short.Count = min(s.Short.Count, spec)
+	}
+	switch {
+	case s.Short.Count > 0 && x.At-s.Short.At > patience:
+		s.Excusing = true
+	case s.Short.Count == 0 && x.queued() <= float64(x.Ready):
+		s.Excusing = false
+	}
+	if n := len(s.Samples); n > 1 {
+		a = &s.Samples[n-2]
+	}
+	if x.Excused, x.ExcusedOf = a.Excused, a.ExcusedOf; s.Excusing {
+		x.Excused += max(0, x.missed(a))
+		x.ExcusedOf += max(0, x.served(a))
+	}
+}
+
 // judge handles an SLO that was changed: a histogram counts as late what was late by the new SLO since it began. So nothing counts as
 // missed between the last sample and x, and a tuning is due.
 func (s *State) judge(x *Sample, slo sim.SLO) {
@@ -269,7 +299,7 @@ func (s *State) turnBack(now float64) (by float64) {
 	if len(s.Samples) == 0 {
 		return by
 	}
-	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At} {
+	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At, &s.Short.At} {
 		*t -= by
 	}
 	if s.Settled != 0 {

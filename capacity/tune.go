@@ -183,7 +183,7 @@ func (c Scaler) tune(s State) State {
 // calm reports whether the misses of the last two minutes are within the goal, up to chance, and no queue has built up.
 func (s *State) calm(allowed float64) bool {
 	x, from := s.last(), s.back(guardSpan)
-	n := max(x.Firsts-from.Firsts, x.Timed-from.Timed)
+	n := x.served(from)
 	return x.queued() <= float64(x.Ready) && !beyondChance(x.missed(from), allowed*n)
 }
 
@@ -265,7 +265,7 @@ func (p *Past) Tune(c *Config) Tuning {
 		t.Requests = len(requests)
 		t.Trust = p.trust(&t, mayMiss(t.hopeless(), c.Goal))
 		b.search(&t)
-		missed, served := p.missed(p.Last.At)
+		missed, served := p.blamed(p.Last.At)
 		t.remember(t.At-p.Last.At, missed, served, mayMiss(t.hopeless(), c.Goal))
 	}
 	k := knobs(p.Start)[t.Which]
@@ -315,12 +315,23 @@ func (t *Tuning) found() float64 {
 
 // missed returns how many requests missed the SLO since a time, and how many there were.
 func (p *Past) missed(from float64) (missed, of float64) {
-	first, last := 0, len(p.Samples)-1
-	for first < last && p.Samples[first].At < from {
-		first++
+	a, b := p.since(from)
+	return max(0, b.missed(a)), max(0, b.served(a))
+}
+
+// since returns the first sample from a time on, and the last.
+func (p *Past) since(from float64) (first, last *Sample) {
+	i := 0
+	for i < len(p.Samples)-1 && p.Samples[i].At < from {
+		i++
 	}
-	a, b := &p.Samples[first], &p.Samples[last]
-	return max(0, b.missed(a)), max(0, b.Firsts-a.Firsts, b.Timed-a.Timed)
+	return &p.Samples[i], &p.Samples[len(p.Samples)-1]
+}
+
+// blamed is missed without what is excused.
+func (p *Past) blamed(from float64) (missed, of float64) {
+	a, b := p.since(from)
+	return max(0, b.missed(a)-(b.Excused-a.Excused)), max(0, b.served(a)-(b.ExcusedOf-a.ExcusedOf))
 }
 
 // late returns the share of requests that missed the SLO since a time, 0 if there were none.

@@ -36,15 +36,19 @@ func Applied(l *Learned, at float64, from, to int32) {
 }
 
 // See looks for what has become ready, and reports whether it learned anything. A rise that was taken back tells nothing, and
-// one that is not ready within an hour is let go.
+// one that is not ready within an hour is let go. Of several that become ready at once the last counts: what they waited for was the
+// same, and the others waited longer for it.
 func See(l *Learned, at float64, spec, ready int32) (learned bool) {
 	k := 0
 	for _, r := range l.Rises {
 		switch {
 		case spec < r.Count, at-r.At > longest:
 		case ready >= r.Count:
-			if len(l.Starts) == most {
+			if !learned && len(l.Starts) == most {
 				l.Starts = l.Starts[:copy(l.Starts, l.Starts[1:])]
+			}
+			if learned {
+				l.Starts = l.Starts[:len(l.Starts)-1]
 			}
 			l.Starts = append(l.Starts, max(at-r.At, 0))
 			learned = true

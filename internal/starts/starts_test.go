@@ -60,3 +60,19 @@ func TestValidateKnowsWhatCannotBe(t *testing.T) {
 		assert.ErrorContains(t, Validate(&l), says)
 	}
 }
+
+// TestWhatBecomesReadyAtOnceIsOneStart: three rises for which nodes came after 45 min were three starts of 45 min.
+func TestWhatBecomesReadyAtOnceIsOneStart(t *testing.T) {
+	var l Learned
+	for range most {
+		l.Starts = append(l.Starts, 100)
+	}
+	for i := range 3 {
+		Applied(&l, float64(60*i), int32(i), int32(i+1))
+	}
+	assert.False(t, See(&l, 1000, 3, 0))
+	assert.True(t, See(&l, 2700, 3, 3))
+	assert.Len(t, l.Starts, most)
+	assert.Equal(t, []float64{100, 2580}, l.Starts[most-2:])
+	assert.Empty(t, l.Rises)
+}
