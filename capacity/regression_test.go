@@ -563,7 +563,8 @@ func TestRegressionPodsThatAreNotReadyAreNotVague(t *testing.T) {
 		Ticks: []scalingtest.Tick{{
 			After: 15 * time.Second,
 			Readings: []scaling.Reading{
-				{Metric: Waiting, Lower: 5, Upper: 5, Values: 1}, {Metric: Running, Lower: 2, Upper: 2, Values: 1},
+				{Metric: Waiting, Lower: 5, Upper: 5, Values: 1},
+				{Metric: Running, Lower: 2, Upper: 2, Values: 1},
 				{Metric: KVUse, Lower: 0.2, Upper: 0.4, Values: 1, NotReady: 2},
 			},
 			Counted: []scalingtest.Counting{

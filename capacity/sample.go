@@ -101,7 +101,7 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	s.Partly = failed != 0
 	for i := range gauges {
 		r := &gauges[i]
-		s.Vague = s.Vague || r.Upper > r.Lower && !(r.NotReady > 0 && r.Failed == 0)
+		s.Vague = s.Vague || r.Upper > r.Lower && (r.NotReady <= 0 || r.Failed != 0)
 		s.Silent = max(s.Silent, min(r.Failed, s.Ready))
 		s.Absent = max(s.Absent, r.Failed)
 	}

@@ -165,6 +165,9 @@ func (c Scaler) tune(s State) State {
 		unit := t.work(prompt, answer) / was
 		if bolder := t.Capacity > s.Tuning.Capacity*unit || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.hopeless(), c.config.Goal)) {
 			s.Tuned = s.last().At - tuneEvery + retry
+			if s.Tuning.outdated(&c.config.Server) {
+				s.Tuning.Slowness, s.Tuning.Law = t.Slowness, t.Law // or a tuning would be due at each decision
+			}
 			return s
 		}
 		for _, peaks := range [...]Peaks{s.Needs, s.Means} {

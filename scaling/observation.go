@@ -22,7 +22,7 @@ import (
 // and a scale-down is right for any values up to the fill. [FromPods] makes a Reading from the values of pods.
 //
 // The zero value is a reading without a sample: nothing is known.
-type Reading struct { //nolint:recvcheck // a plain value; UnmarshalJSON fills it
+type Reading struct {
 	Metric   string    `json:"metric"`
 	Lower    float64   `json:"lower"`
 	Upper    float64   `json:"upper"`    // +Inf when no fill limits it

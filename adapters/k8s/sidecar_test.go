@@ -68,7 +68,7 @@ func TestASidecarThatRestartsCountsNothingTwice(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "llm-0", Namespace: "models", UID: "u", Labels: map[string]string{"app": "llm"}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "127.0.0.1",
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 			ContainerStatuses: []corev1.ContainerStatus{{Name: "vllm"}, {Name: "proxy"}},
 		},
 	}
