@@ -239,8 +239,8 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	} else {
 		d.Consider(spec, Simulated, "", x.At-t.At)
 	}
-	if allowed := 1 - c.config.Goal; scaling.Exceeds(t.Hopeless, allowed) {
-		d.Consider(spec, Unattainable, "", t.Hopeless, allowed)
+	if alone, allowed := t.hopeless(), 1-c.config.Goal; scaling.Exceeds(alone, allowed) {
+		d.Consider(spec, Unattainable, "", alone, allowed)
 	}
 	return n
 }

@@ -240,10 +240,14 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	return true
 }
 
-// excuse counts what is missed while the fleet lacks replicas that were asked for longer ago than patience, until no queue is left. It
-// says nothing of what a replica can take, and is not remembered.
+// excuse counts what is missed while the fleet lacks replicas, once they were asked for longer ago than patience, until no queue is
+// left. It says nothing of what a replica can take, and is not remembered.
 func (s *State) excuse(spec, ready int32, patience float64) {
 	x, a := s.last(), s.last()
+	if n := len(s.Samples); n > 1 {
+		a = &s.Samples[n-2]
+	}
+	x.Excused, x.ExcusedOf = a.Excused, a.ExcusedOf
 	switch {
 	case spec <= ready:
 		s.Short = starts.Rise{}
@@ -254,14 +258,14 @@ func (s *State) excuse(spec, ready int32, patience float64) {
 	}
 	switch {
 	case s.Short.Count > 0 && x.At-s.Short.At > patience:
+		if !s.Excusing { // nor is what was missed since
+			a = s.back(x.At - s.Short.At)
+		}
 		s.Excusing = true
 	case s.Short.Count == 0 && x.queued() <= float64(x.Ready):
 		s.Excusing = false
 	}
-	if n := len(s.Samples); n > 1 {
-		a = &s.Samples[n-2]
-	}
-	if x.Excused, x.ExcusedOf = a.Excused, a.ExcusedOf; s.Excusing {
+	if s.Excusing {
 		x.Excused += max(0, x.missed(a))
 		x.ExcusedOf += max(0, x.served(a))
 	}

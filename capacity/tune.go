@@ -238,7 +238,11 @@ func (p *Past) Tune(c *Config) Tuning {
 		share *= 1.2 * enough / float64(len(requests))
 		requests, from, to = p.traffic(most, share, warm)
 	}
-	t.At, t.Dispersion = p.Samples[len(p.Samples)-1].At, p.dispersion()
+	replayed := len(requests) >= 100 && to-from >= 120
+	if replayed || t.Requests == 0 { // or the capacity in force is of the last replays
+		t.At = p.Samples[len(p.Samples)-1].At
+	}
+	t.Dispersion = p.dispersion()
 	t.Slowness = p.slowness(&c.Server)
 	server := slower(c.Server, t.Slowness)
 	prompt, answer := means(requests)
@@ -257,7 +261,7 @@ func (p *Past) Tune(c *Config) Tuning {
 			t.Which = 3
 		}
 	}
-	if len(requests) >= 100 && to-from >= 120 {
+	if replayed {
 		b.requests, b.span, b.warm = requests, time.Duration((to-from+warm)*float64(time.Second)), time.Duration(warm*float64(time.Second))
 		b.strained, _, _ = p.traffic(most*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
