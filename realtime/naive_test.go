@@ -100,18 +100,17 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 		}
 		sample.known = known
 		n.samples[m.Name] = append(n.samples[m.Name], sample)
-		anyKnown = anyKnown || known
 
 		// The run of samples of one side that ends here: with a look at least every two periods, and a sample
 		// within less than four.
-		run, first, last, looked, some := 0, sample.at, sample.at, n.samples[m.Name][0].when, false
+		run, first, last, looked, some, outdated := 0, sample.at, sample.at, n.samples[m.Name][0].when, false, false
 		for _, k := range n.samples[m.Name] {
 			at := k.at
 			if !k.known {
 				at = k.when
 			}
 			lost := k.when.Sub(looked) > 2*period && at.Sub(last) > 2*period || at.Sub(last) >= 4*period
-			looked = k.when
+			looked, outdated = k.when, false
 			switch {
 			case !some && !k.known:
 			case !some:
@@ -121,7 +120,7 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 			case !k.known:
 			case k.at.Before(last): // what is older than what is known cannot begin anything
 				if k.side != run {
-					run, first = 0, last
+					run, first, outdated = 0, last, true
 				}
 			case lost || k.side != run:
 				run, first, last = k.side, k.at, k.at
@@ -137,6 +136,10 @@ func (n *naive) Decide(now time.Time, obs scaling.Observation) (scaling.Verdict,
 		fresh := n.changed == nil || last.After(*n.changed)
 		up := fresh && sample.side > 0 && held >= n.config.Up.Window && m.Role != realtime.DownVeto
 		down := fresh && sample.side < 0 && held >= n.config.Down.Window && m.Role != realtime.UpOnly
+		if outdated && (up || down) { // without a window; a newer sample says otherwise
+			up, down, known = false, false, false
+		}
+		anyKnown = anyKnown || known
 		anyUp = anyUp || up
 		anyDown = anyDown || down
 		if m.Role != realtime.UpOnly && !down {
