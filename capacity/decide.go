@@ -45,8 +45,8 @@ const (
 	Remembered scaling.Code = "Remembered capacity < found, missed, served"
 	// Simulated says that the capacity is that of a few simulated replicas, for requests of the observed lengths.
 	Simulated scaling.Code = "Simulated age:s"
-	// Unattainable says that this share of the requests misses the SLO even on an idle replica, more than the goal allows: no count of
-	// replicas attains it. Then the others are to attain the goal.
+	// Unattainable says that this share of the requests misses the SLO even on an idle replica as simulated, more than the goal allows,
+	// and that some were measured to miss it: no count of replicas attains it. Then the others are to attain the goal.
 	Unattainable scaling.Code = "Unattainable alone > allowed"
 	// TurnedBack holds for one round because the clock went back.
 	TurnedBack scaling.Code = "TurnedBack by:s"
@@ -239,8 +239,8 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	} else {
 		d.Consider(spec, Simulated, "", x.At-t.At)
 	}
-	if alone, allowed := t.hopeless(), 1-c.config.Goal; scaling.Exceeds(alone, allowed) {
-		d.Consider(spec, Unattainable, "", alone, allowed)
+	if allowed := 1 - c.config.Goal; scaling.Exceeds(t.Hopeless, allowed) && t.Missed > 0 { // or the server is faster than it was said to be
+		d.Consider(spec, Unattainable, "", t.Hopeless, allowed)
 	}
 	return n
 }
