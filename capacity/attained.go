@@ -110,7 +110,7 @@ func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
 		plan = append(plan, scaling.Ceil(at(max(t, from))*share))
 	}
 	b.initial = plan[0]
-	late, _ := b.under(requests, b.initial, time.Duration(p.Start*float64(time.Second)), 0, 1, func() (scaling.Group, error) {
+	late, _, _ := b.under(requests, b.initial, time.Duration(p.Start*float64(time.Second)), 0, 1, func() (scaling.Group, error) {
 		return sim.Schedule(began(), c.Control, plan), nil
 	})
 	a = Attainment{From: unix(from), To: unix(to), Attained: 1 - late, Measured: max(0, 1-own.late(from)), Requests: len(requests)}

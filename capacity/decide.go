@@ -114,22 +114,31 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		return s, c.unknown(&obs, NoSample, missing)
 	}
 	s.judge(&x, c.config.SLO)
+	limit := c.config.stale()
+	every := s.Every
 	fresh := s.see(x, &obs)
-	if age, limit := seconds(now)-s.last().At, c.config.stale(); age > limit {
+	if fresh && every > 0 && s.Every > max(limit, 4*every) {
+		s.Since = s.last().At // after such a gap, or a clock that was put forward, the load is as unknown as after a restart
+	}
+	if age := seconds(now) - s.last().At; age > limit {
 		return s, c.unknown(&obs, Stale, "", age, limit)
 	}
 	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
 	if fresh && c.fixed == nil {
-		s.excuse(obs.SpecReplicas, obs.ReadyReplicas, 2*c.lead(&s))
+		s.excuse(max(s.Wanted, obs.SpecReplicas), obs.ReadyReplicas, 2*c.lead(&s))
 	}
 	if fresh && c.fixed == nil && (s.due() || s.Tuning.outdated(&c.config.Server)) {
 		s = c.tune(s)
 	}
 	d := scaling.HoldAt(obs.SpecReplicas)
-	warming, n := c.fixed == nil && s.Tuning.Capacity <= 0, int32(0)
-	if warming {
+	warming, quiet, n := c.fixed == nil && s.Tuning.Capacity <= 0, s.quiet(), int32(0)
+	switch {
+	case quiet >= history && c.fixed == nil:
+		n = max(1, c.config.Bounds.Min)
+		d.To(min(d.From, n), Unused, "", quiet, history)
+	case warming:
 		c.await(&s, &d)
-	} else {
+	default:
 		n = c.follow(&s, &d)
 	}
 	if back > 0 {
@@ -137,6 +146,9 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	}
 	if fresh && c.fixed == nil && !warming {
 		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Ready >= n && s.last().queued() <= float64(s.last().Ready))
+	}
+	if s.Wanted = 0; d.Replicas > c.config.Bounds.Max {
+		s.Wanted = d.Replicas
 	}
 	d.Clamp(c.config.Bounds)
 	return s, d
@@ -149,13 +161,8 @@ func (c Scaler) unknown(obs *scaling.Observation, code scaling.Code, subject str
 	return d
 }
 
-// await decides while the capacity is unknown: it scales up to the replicas that the running and waiting requests need at least, and
-// down to the minimum if nothing came for an hour.
+// await decides while the capacity is unknown: it scales up to the replicas that the running and waiting requests need at least.
 func (c Scaler) await(s *State, d *scaling.Decision) {
-	if quiet := s.quiet(); quiet >= history {
-		d.To(min(d.From, c.config.Bounds.Min), Unused, "", quiet, history)
-		return
-	}
 	d.To(d.From, Warming, "", s.last().Finished, enough)
 	if n := scaling.Ceil(c.config.crowd(s.last().admitted(), 0, 1)); n > d.From {
 		d.To(n, Crowded, "", float64(n), float64(d.From))

@@ -611,3 +611,158 @@ func TestWhatAFleetWithoutNodesMissesIsNotRemembered(t *testing.T) {
 		require.NoError(t, s.Validate())
 	}
 }
+
+// TestRegressionMissesBelowMaxAreNotRemembered: of an hour with a Max that was too low, the fleet had half as many replicas again for
+// hours. What is wanted beyond Max counts as what was asked for.
+func TestRegressionMissesBelowMaxAreNotRemembered(t *testing.T) {
+	c := config()
+	c.Bounds.Max = 2
+	scaler, err := New(c, found(someTrial()))
+	require.NoError(t, err)
+	for name, every := range map[string]time.Duration{"as scraped": 15 * time.Second, "often": 5 * time.Second} {
+		s, late := State{}, 0.0
+		for i := range int(time.Hour / every) {
+			late = 5 * float64(i) * every.Seconds()
+			obs := observation(2, 0, 20, late, 1500, 200)
+			obs.Histograms[3].Bounds[0], obs.Histograms[3].Counts = 3, []float64{0, late, 0}
+			s, _ = scaler.Decide(s, start().Add(time.Duration(i)*every), obs)
+		}
+		require.Greater(t, s.Wanted, c.Bounds.Max)
+		p := s.past(100)
+		blamed, _ := p.blamed(0)
+		require.Less(t, blamed, 0.02*late, name)
+	}
+}
+
+// TestRegressionAClockPutForwardIsNoLull: the arrivals of 15 s looked like those of ten minutes, and what was held had expired: 5
+// replicas became 1 in one round. It is no lull either if nothing could be scraped for so long.
+func TestRegressionAClockPutForwardIsNoLull(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	for _, forward := range []time.Duration{10 * time.Minute, 61 * time.Minute, 5 * time.Hour} {
+		var s State
+		var d scaling.Decision
+		spec := int32(5)
+		for i := range 330 {
+			now := start().Add(time.Duration(i) * 15 * time.Second)
+			if i >= 320 {
+				now = now.Add(forward)
+			}
+			s, d = scaler.Decide(s, now, observation(spec, 0, 20, 60*float64(i), 1500, 200))
+			if i == 319 {
+				spec = d.Replicas
+				require.Greater(t, spec, int32(1))
+			}
+			if i >= 320 {
+				require.GreaterOrEqual(t, d.Replicas, spec, "%s at %d: %s", forward, i, d.Explain())
+			}
+		}
+	}
+}
+
+// TestRegressionAFleetThatIsNotUsedKeepsOneReplica: with Min 0 a fleet that had never been used went to 0, where no pod says what
+// comes, and one that had been used kept the spare replicas of its last traffic.
+func TestRegressionAFleetThatIsNotUsedKeepsOneReplica(t *testing.T) {
+	for name, before := range map[string]float64{"never": 0, "once": 4} {
+		s := day(0, 0)
+		w := s.Workload.(sim.Series)
+		w.Rates = nil
+		for i := range 150 {
+			rate := 0.0
+			if i < 30 {
+				rate = before
+			}
+			w.Rates = append(w.Rates, sim.Rate{PerSecond: rate})
+		}
+		s.Workload, s.Types[0].Initial = w, 8
+		c := config()
+		c.Bounds.Min = 0
+		last := int32(0)
+		_, err := sim.Run(t.Context(), &s, func() (scaling.Group, error) {
+			scaler, err := New(c, nil)
+			return scaling.GroupOf(scaling.New(scaler)), err
+		}, sim.Options{Seed: 1, Decision: func(_ time.Time, _ *scaling.GroupObservation, d *scaling.GroupDecision) {
+			last = d.Targets[0].Replicas
+		}})
+		require.NoError(t, err)
+		require.Equal(t, int32(1), last, name)
+	}
+}
+
+// TestRegressionOneRequestIsNotReplayed: drawn as often as it takes to have 60, the request in the first two minutes of an hour came to 108,
+// which were replayed.
+func TestRegressionOneRequestIsNotReplayed(t *testing.T) {
+	c := config()
+	for _, when := range []int{30, 120, 1800} {
+		var s State
+		for i := range 241 {
+			served := 1000.0
+			if 15*i >= when {
+				served++
+			}
+			obs := observation(8, 0, 0, served, 4000, 200)
+			x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
+			require.Empty(t, missing)
+			s.see(x, &obs)
+		}
+		p := s.past(100)
+		tuned := p.Tune(&c)
+		require.Zero(t, tuned.Requests, "at %d s", when)
+		require.Zero(t, tuned.Replays)
+		require.Positive(t, tuned.Capacity)
+	}
+}
+
+// TestRegressionOnePairOfSamplesIsNoSlowness: of a thousand answers that finish between two samples at which a fleet drains, a night of
+// few requests took the server to be 1.85 times slower than it is.
+func TestRegressionOnePairOfSamplesIsNoSlowness(t *testing.T) {
+	c := config()
+	for _, night := range []int{100, 160, 199, 240} {
+		var p Past
+		x := Sample{Ready: 4}
+		add := func(n, factor float64) {
+			x.At += 15
+			x.Timed, x.Finished, x.Generated = x.Timed+n, x.Finished+n, x.Generated+200*n
+			x.TPOT += n * factor * c.Server.Base
+			p.Samples = append(p.Samples, x)
+		}
+		for range 20 {
+			add(300, 1)
+		}
+		add(1000, 1.85)
+		for range night {
+			add(1, 1)
+		}
+		require.InDelta(t, 1, p.slowness(&c.Server), 1e-6, "a night of %d answers", night)
+	}
+}
+
+// TestRegressionAPodThatIsNotReadyHasNoQueue: with a limit to what it could have, it counted as a full queue for ever.
+func TestRegressionAPodThatIsNotReadyHasNoQueue(t *testing.T) {
+	obs := observation(7, 0, 0, 0, 1500, 200)
+	obs.SpecReplicas = 8
+	for i := range obs.Readings {
+		obs.Readings[i].NotReady, obs.Readings[i].Upper = 1, 5.0/8
+	}
+	x, missing := read(start(), &obs, slo())
+	require.Empty(t, missing)
+	require.Zero(t, x.Queue)
+	obs.Readings[0].NotReady, obs.Readings[0].Failed = 0, 1
+	x, _ = read(start(), &obs, slo())
+	require.InDelta(t, 5, x.Queue, 1e-9, "of a pod that did not answer it is not known")
+}
+
+// TestRegressionARequestThatMissesBothIsNoBias: histograms count it twice, a replay did not. So an overload made the policy think that
+// twice as many miss the SLO as it can see.
+func TestRegressionARequestThatMissesBothIsNoBias(t *testing.T) {
+	s := day(3, 3)
+	w := s.Workload.(sim.Series)
+	w.Rates = w.Rates[:40]
+	s.Workload, s.Types[0].Initial = w, 1
+	c := config()
+	c.Bounds.Max = 1
+	most := 0.0
+	r := run(t, &s, c, watch(func(x Tuning) { most = max(most, x.Bias) }))
+	require.Less(t, r.Attainment, 0.7)
+	require.Less(t, most, 1.5)
+}

@@ -167,12 +167,14 @@ func (b *bench) replay(requests []sim.Request, initial int32, try *trial, most f
 	cached := *try
 	cached.Mean *= b.share
 	cached.PromptToken *= 1 - b.hits // all tokens of a replay's prompts are counted as computed
-	return b.under(requests, initial, config.ColdStart, b.unanswerable(), most, func() (scaling.Group, error) {
+	late, _, hours = b.under(requests, initial, config.ColdStart, b.unanswerable(), most, func() (scaling.Group, error) {
 		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: &cached, warm: b.warm.Seconds()})), nil
 	})
+	return late, hours
 }
 
-// bias returns the factor by which more requests really missed the SLO than in a replay with the same replicas,
+// bias returns the factor by which more requests really missed the SLO than in a replay with the same replicas, counted as they are
+// measured (see Sample.missed),
 //
 //	(truth + 1 - goal) / (replay + 1 - goal),
 //
@@ -193,7 +195,8 @@ func (b *bench) bias(p *Past, most int) float64 {
 	return min(max((p.late(from)+spare)/(late+spare), 1), 3)
 }
 
-// asItWas returns the share of requests that miss the SLO with the given share of the replicas that were ready at each time.
+// asItWas returns the share of requests that miss the SLO with the given share of the replicas that were ready at each time, in which
+// those that miss it by TTFT and by TPOT count twice.
 func (b *bench) asItWas(p *Past, share float64) float64 {
 	end := p.Samples[len(p.Samples)-1].At
 	var ready []int32
@@ -208,10 +211,10 @@ func (b *bench) asItWas(p *Past, share float64) float64 {
 	for k := range warm {
 		warm[k] = ready[0]
 	}
-	late, _ := b.under(b.requests, b.initial, 0, 0, 1, func() (scaling.Group, error) {
+	late, twice, _ := b.under(b.requests, b.initial, 0, 0, 1, func() (scaling.Group, error) {
 		return sim.Schedule(began(), b.config.Control, append(warm, ready...)), nil
 	})
-	return late
+	return late + twice
 }
 
 // unanswerable is the time from the start of a replay to the first replica that it requests itself: no capacity could have avoided the
@@ -224,18 +227,19 @@ func (b *bench) unanswerable() time.Duration {
 	return lead
 }
 
-// under runs a group and returns the share of the requests that arrive after warm-up and while and miss the SLO, and the replica-hours
-// after the warm-up. Once more than the share most have missed it, the run ends and returns that share and no hours.
-func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, most float64, group func() (scaling.Group, error)) (late, hours float64) {
+// under runs a group and returns the share of the requests that arrive after warm-up and while and miss the SLO, the share that miss it
+// by TTFT and by TPOT, and the replica-hours after the warm-up. Once more than the share most have missed it, the run ends and returns
+// that share and no hours.
+func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, most float64, group func() (scaling.Group, error)) (late, twice, hours float64) {
 	b.replays++
-	all, met, missed := 0, 0, 0
+	all, met, missed, both := 0, 0, 0, 0
 	for i := range requests {
 		if requests[i].At >= b.warm+while {
 			all++
 		}
 	}
 	if all == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
 	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, initial, start)
 	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, patience
@@ -253,6 +257,9 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 		case o.Met:
 			met++
 		default:
+			if o.TTFT > s.SLO.TTFT && o.Total-o.TTFT > s.SLO.TPOT*time.Duration(o.Output-1) {
+				both++
+			}
 			if missed++; float64(missed)/float64(all) > most {
 				stop()
 			}
@@ -260,11 +267,11 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 	}})
 	switch {
 	case ctx.Err() != nil:
-		return float64(missed) / float64(all), 0
+		return float64(missed) / float64(all), 0, 0
 	case err != nil:
-		return 1, math.Inf(1)
+		return 1, 0, math.Inf(1)
 	}
-	return float64(all-met) / float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()
+	return float64(all-met) / float64(all), float64(both) / float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()
 }
 
 // began is the time at which every replay begins: that of a scenario without one, which is not the zero time.

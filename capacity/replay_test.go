@@ -60,7 +60,7 @@ func TestAReplayEndsOnceTooManyAreLate(t *testing.T) {
 	b := bench{config: &c, server: c.Server, span: time.Duration((to - from + 60) * float64(time.Second)), warm: time.Minute}
 	for n := range int32(8) {
 		late := func(most float64) float64 {
-			late, hours := b.under(requests, n+1, 0, 0, most, func() (scaling.Group, error) { return sim.Static(n + 1), nil })
+			late, _, hours := b.under(requests, n+1, 0, 0, most, func() (scaling.Group, error) { return sim.Static(n + 1), nil })
 			require.Equal(t, late > most, hours == 0)
 			return late
 		}

@@ -86,7 +86,8 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	}
 	waiting, running, kv := &gauges[0], &gauges[1], &gauges[2]
 	s.Waiting, s.Running, s.KV = sum(waiting), sum(running), sum(kv)
-	if s.Queue = waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed); math.IsInf(s.Queue, 1) && waiting.NotReady+waiting.Failed > 0 {
+	s.Queue = waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed)
+	if unready := waiting.NotReady > 0 && waiting.Failed == 0; unready || waiting.Failed > 0 && math.IsInf(s.Queue, 1) {
 		s.Queue = s.Waiting // pods that are not ready have none
 	}
 	failed := waiting.Failed + running.Failed + kv.Failed

@@ -44,6 +44,8 @@ type Seen struct {
 	// Short is what was asked for, and since when fewer than that are ready. Excusing says that what is missed is excused, see excuse.
 	Short    starts.Rise `json:"short,omitzero"`
 	Excusing bool        `json:"excusing,omitempty"`
+	// Wanted is what the last decision would have asked for beyond Max, 0 if that was within it.
+	Wanted int32 `json:"wanted,omitempty"`
 	// TTFT and TPOT are the SLO, in seconds, by which the samples count what is late and slow.
 	TTFT float64 `json:"ttft,omitempty"`
 	TPOT float64 `json:"tpot,omitempty"`
@@ -240,32 +242,33 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	return true
 }
 
-// excuse counts what is missed while the fleet lacks replicas, once they were asked for longer ago than patience, until no queue is
-// left. It says nothing of what a replica can take, and is not remembered.
-func (s *State) excuse(spec, ready int32, patience float64) {
+// excuse counts what is missed while the fleet lacks replicas, once they were wanted longer ago than patience, until no queue is
+// left: it lacks nodes, or Max is too low. It says nothing of what a replica can take, and is not remembered.
+func (s *State) excuse(wanted, ready int32, patience float64) {
 	x, a := s.last(), s.last()
 	if n := len(s.Samples); n > 1 {
 		a = &s.Samples[n-2]
 	}
-	x.Excused, x.ExcusedOf = a.Excused, a.ExcusedOf
 	switch {
-	case spec <= ready:
+	case wanted <= ready:
 		s.Short = starts.Rise{}
 	case s.Short.Count == 0 || ready >= s.Short.Count:
-		s.Short = starts.Rise{At: x.At, Count: spec}
+		s.Short = starts.Rise{At: x.At, Count: wanted}
 	default:
-		s.Short.Count = min(s.Short.Count, spec)
+		s.Short.Count = min(s.Short.Count, wanted)
 	}
 	switch {
 	case s.Short.Count > 0 && x.At-s.Short.At > patience:
 		if !s.Excusing { // nor is what was missed since
-			a = s.back(x.At - s.Short.At)
+			from := s.back(x.At - s.Short.At)
+			a.Excused += max(0, a.missed(from))
+			a.ExcusedOf += max(0, a.served(from))
 		}
 		s.Excusing = true
 	case s.Short.Count == 0 && x.queued() <= float64(x.Ready):
 		s.Excusing = false
 	}
-	if s.Excusing {
+	if x.Excused, x.ExcusedOf = a.Excused, a.ExcusedOf; s.Excusing && a != x {
 		x.Excused += max(0, x.missed(a))
 		x.ExcusedOf += max(0, x.served(a))
 	}
@@ -348,8 +351,12 @@ func (s *State) rate(w float64) float64 { return between(s.back(w), s.last()) }
 
 // quiet returns for how many seconds certainly nothing arrived or was served, up to an hour or more.
 func (s *State) quiet() float64 {
-	x, from := s.last(), s.back(history)
-	if x.Partly || x.Vague || from.Partly || x.queued() > 0 || x.Running > 0 || x.atMost(from) > 0 {
+	x := s.last()
+	if x.Partly || x.Vague || x.queued() > 0 || x.Running > 0 {
+		return 0
+	}
+	from := s.back(history)
+	if from.Partly || x.atMost(from) > 0 {
 		return 0
 	}
 	return x.At - from.At

@@ -232,14 +232,23 @@ func (p *Past) Tune(c *Config) Tuning {
 	requests, from, to := p.traffic(most, share, warm)
 	few := len(requests) < int(enough)
 	if few {
-		if len(requests) == 0 || t.Requests > 0 || p.Samples[len(p.Samples)-1].At-p.Samples[0].At < history/2 {
+		if p.Samples[len(p.Samples)-1].At-p.Samples[0].At < history/2 {
+			return t
+		}
+		if len(requests) == 0 {
+			t.Mean = 0
+			return t
+		}
+		if t.Requests > 0 { // the capacity in force is of the last replays
+			prompt, answer := means(requests)
+			t.Mean = t.work(prompt*(1-p.hits(requests)), answer) * float64(len(requests)) / (to - from + warm) / share
 			return t
 		}
 		share *= 1.2 * enough / float64(len(requests))
 		requests, from, to = p.traffic(most, share, warm)
 	}
-	replayed := len(requests) >= 100 && to-from >= 120
-	if replayed || t.Requests == 0 { // or the capacity in force is of the last replays
+	replayed := !few && len(requests) >= 100 && to-from >= 120
+	if replayed || t.Requests == 0 {
 		t.At = p.Samples[len(p.Samples)-1].At
 	}
 	t.Dispersion = p.dispersion()
@@ -439,13 +448,13 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits f
 //
 // solved for f between any two neighbouring samples of the last five minutes, or of the longer time that has 200 answers. R, K and P
 // are means over the time in which the answers that finished were generated. The result is the median of these f, weighted by
-// answers. With fewer than 200 answers it stays as it was, at first 1. Two samples count as at most 40 of these 200: between those
-// at which a fleet drains, what it had in flight is not the mean of both. Samples with more than one waiting request per replica are
+// answers. With fewer than 200 answers it stays as it was, at first 1. Two samples count as at most 40 answers, so that five pairs
+// decide at least: between those at which a fleet drains, what it had in flight is not the mean of both. Samples with more than one waiting request per replica are
 // left out: the law describes a server that is not overloaded.
 func (p *Past) slowness(v *sim.Server) float64 {
 	type estimate struct{ factor, weight float64 }
 	var all []estimate
-	total, weight := 0.0, 0.0
+	total := 0.0
 	for i := len(p.Samples) - 1; i > 0 && (total < 200 || p.Samples[i].At > p.Samples[len(p.Samples)-1].At-tuneEvery); i-- {
 		a, b := &p.Samples[i-1], &p.Samples[i]
 		answers := b.Timed - a.Timed
@@ -458,16 +467,15 @@ func (p *Past) slowness(v *sim.Server) float64 {
 			took = (b.Generated - a.Generated) / done * itl
 		}
 		if d := p.law(v, i, took, itl); d > 0 && itl > 0 {
-			all = append(all, estimate{itl / d, answers})
+			all = append(all, estimate{itl / d, min(answers, 40)})
 			total += min(answers, 40)
-			weight += answers
 		}
 	}
 	if total < 200 {
 		return p.Last.slower(v)
 	}
 	slices.SortFunc(all, func(a, b estimate) int { return cmp.Compare(a.factor, b.factor) })
-	half := weight / 2
+	half := total / 2
 	for _, e := range all {
 		if half -= e.weight; half <= 0 {
 			return min(max(e.factor, 0.2), 5)

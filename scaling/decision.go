@@ -49,6 +49,7 @@ type Decision struct {
 	// even without new data. The zero time means never.
 	Next time.Time
 
+	bounds   Bounds // of the last Clamp, zero if there was none
 	count    int
 	branches uint16
 	inline   [inlineSteps]Step
@@ -91,13 +92,22 @@ func (d *Decision) To(n int32, code Code, subject string, numbers ...float64) {
 	}
 }
 
-// Clamp appends the step that moves the count to the nearest bound, if it is outside the bounds.
+// Clamp appends the step that moves the count to the nearest bound, if it is outside the bounds. What wraps the policy and moves the
+// count back clamps it to the same bounds.
 func (d *Decision) Clamp(b Bounds) {
+	d.bounds = b
 	switch n := d.Replicas; {
 	case n < b.Min:
 		d.To(b.Min, BelowMin, "", float64(n), float64(b.Min))
 	case n > b.Max:
 		d.To(b.Max, AboveMax, "", float64(n), float64(b.Max))
+	}
+}
+
+// clampAgain clamps to the bounds of the last Clamp.
+func (d *Decision) clampAgain() {
+	if d.bounds != (Bounds{}) && d.Verdict != Unknown {
+		d.Clamp(d.bounds)
 	}
 }
 
@@ -118,17 +128,6 @@ func (d *Decision) ConsiderAll(other *Decision) {
 		d.branches = max(d.branches, s.Branch)
 		d.add(s)
 	}
-}
-
-// repairs reports whether the count that the decision starts from is outside the bounds, to which it goes at once.
-func (d *Decision) repairs() bool {
-	for i := range d.count {
-		s := d.step(i)
-		if s.Branch == 0 && (s.Code == AboveMax && s.To < d.From || s.Code == BelowMin && s.To > d.From) {
-			return true
-		}
-	}
-	return false
 }
 
 // NextBy sets Next to t, unless Next is earlier already. The zero time changes nothing.

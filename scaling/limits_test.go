@@ -162,10 +162,13 @@ func TestBoundsComeFirstInCompositions(t *testing.T) {
 		"stabilized":  must(scaling.Stabilized(bounded(), scaling.Stabilization{Up: time.Minute, Down: 5 * time.Minute})),
 		"ratelimited": must(scaling.RateLimited(bounded(), scaling.RateLimits{Up: scaling.RateLimit{Select: scaling.SelectDisabled}, Down: one})),
 	} {
-		for spec, all := range map[int32][]int32{1: {0, 1}, 20: {20, 30}} {
-			for _, asks := range all {
+		for _, spec := range []int32{1, 20} {
+			last := bounds.Min
+			for _, asks := range []int32{0, 1, 2, 5, 7, 8, 9, 19, 20, 30} {
 				d := p.Decide(start, want(spec, asks))
 				require.True(t, d.Replicas >= bounds.Min && d.Replicas <= bounds.Max, "%s from %d: %s", name, spec, d.Explain())
+				require.GreaterOrEqual(t, d.Replicas, last, "%s from %d: who asks for more gets no less", name, spec)
+				last = d.Replicas
 			}
 		}
 		p.Decide(start, want(8, 7))

@@ -233,9 +233,8 @@ func (r *rateLimited) kind() Kind { return Kind{"ratelimited", 1} }
 
 func (r *rateLimited) decide(now time.Time, obs Observation) Decision {
 	d := r.base.Decide(now, obs)
-	if !d.repairs() {
-		r.limits.Apply(&r.memory, now, &d)
-	}
+	r.limits.Apply(&r.memory, now, &d)
+	d.clampAgain()
 	return d
 }
 

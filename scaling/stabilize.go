@@ -100,8 +100,9 @@ func (s *stabilized) kind() Kind { return Kind{"stabilized", 1} }
 
 func (s *stabilized) decide(now time.Time, obs Observation) Decision {
 	d := s.base.Decide(now, obs)
-	if d.Verdict != Unknown && !d.repairs() {
+	if d.Verdict != Unknown {
 		s.config.Apply(&s.memory, now, &d)
+		d.clampAgain()
 	}
 	return d
 }

@@ -39,7 +39,7 @@ func TestRisesBecomeStarts(t *testing.T) {
 	assert.Len(t, l.Rises, mostRises)
 	assert.False(t, See(&l, 1e9, 8, 8), "nodes were missing for an hour")
 	assert.Empty(t, l.Rises)
-	for range most + 1 {
+	for range 2 * most {
 		Applied(&l, 0, 7, 8)
 		See(&l, longest, 8, 8)
 	}
@@ -73,6 +73,22 @@ func TestWhatBecomesReadyAtOnceIsOneStart(t *testing.T) {
 	assert.False(t, See(&l, 1000, 3, 0))
 	assert.True(t, See(&l, 2700, 3, 3))
 	assert.Len(t, l.Starts, most)
-	assert.Equal(t, []float64{100, 2580}, l.Starts[most-2:])
+	assert.Equal(t, []float64{100, 260}, l.Starts[most-2:])
 	assert.Empty(t, l.Rises)
+}
+
+// TestAWaitForNodesIsNoStart: half an hour without nodes counted as a start, and the fleet held what it had for an hour.
+func TestAWaitForNodesIsNoStart(t *testing.T) {
+	l := Learned{Starts: []float64{105, 104, 105}}
+	learn := func(took float64) float64 {
+		Applied(&l, 0, 1, 2)
+		assert.True(t, See(&l, took, 2, 2))
+		return P90(l.Starts, 0)
+	}
+	assert.InDelta(t, 270, learn(1755), 0)
+	assert.InDelta(t, 600, learn(1755), 0, "if starts take that long now, a few teach it")
+	assert.InDelta(t, 1260, learn(1755), 0)
+	assert.InDelta(t, 1755, learn(1755), 0)
+	l = Learned{}
+	assert.InDelta(t, 1755, learn(1755), 0, "the first is believed")
 }
