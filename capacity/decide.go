@@ -109,6 +109,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		starts.Unseen(&s.Learned, obs.ReadyReplicas)
 	}
 	back := s.turnBack(seconds(now))
+	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
 	x, missing := read(now, &obs, c.config.SLO)
 	if missing != "" {
 		return s, c.unknown(&obs, NoSample, missing)
@@ -123,7 +124,6 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	if age := seconds(now) - s.last().At; age > limit {
 		return s, c.unknown(&obs, Stale, "", age, limit)
 	}
-	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
 	if fresh && c.fixed == nil {
 		s.excuse(max(s.Wanted, obs.SpecReplicas), obs.ReadyReplicas, 2*c.lead(&s))
 	}
@@ -195,6 +195,9 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	if full > n {
 		d.Consider(full, Crowded, "", float64(full), float64(n))
 		n = full
+	}
+	if n == 0 {
+		n = min(1, spec) // of none no pod could tell that one is needed
 	}
 	code := AtCapacity
 	switch {

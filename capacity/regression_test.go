@@ -585,7 +585,8 @@ func TestWhatAFleetWithoutNodesMissesIsNotRemembered(t *testing.T) {
 		"a rise has no nodes":   func(i int) (int32, int32) { return min(5, 3+int32(i)), 3 },
 		"starts take 90 s":      func(i int) (int32, int32) { return 5 + int32(i)/2, 5 + max(0, int32(i)/2-3) },
 		"all that was asked":    func(int) (int32, int32) { return 5, 5 },
-		"less is asked for":     func(i int) (int32, int32) { return 5 - int32(i)/100, 4 - int32(i)/100 },
+		"one never starts":      func(int) (int32, int32) { return 10, 9 },
+		"less is asked for":     func(i int) (int32, int32) { return 5 - int32(i)/100, 3 - int32(i)/100 },
 		"nodes come at the end": func(i int) (int32, int32) { return 5, 3 + 2*int32(i/200) },
 	} {
 		var s State
@@ -601,7 +602,7 @@ func TestWhatAFleetWithoutNodesMissesIsNotRemembered(t *testing.T) {
 		blamed, ofThese := p.blamed(0)
 		require.InDelta(t, all-blamed, of-ofThese, 1e-9, "all are late")
 		switch name {
-		case "starts take 90 s", "all that was asked":
+		case "starts take 90 s", "all that was asked", "one never starts":
 			require.Zero(t, all-blamed, name)
 		case "nodes come at the end":
 			require.InDelta(t, 40*200, all-blamed, 80, name)
@@ -658,6 +659,28 @@ func TestRegressionAClockPutForwardIsNoLull(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRegressionAStartThatEndsInSilenceIsNoLonger: while no pod answered, what became ready was not looked at.
+func TestRegressionAStartThatEndsInSilenceIsNoLonger(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	var s State
+	for i := range 200 {
+		now := start().Add(time.Duration(i) * 15 * time.Second)
+		if i == 100 {
+			s = scaler.Applied(s, now, 8, 9)
+		}
+		obs := observation(8, 0, 20, 255*float64(i), 1500, 200)
+		if i >= 100 && i < 199 {
+			obs.Readings, obs.Histograms = nil, nil
+		}
+		if i >= 100 {
+			obs.SpecReplicas, obs.ReadyReplicas = 9, 8+int32(i/107)
+		}
+		s, _ = scaler.Decide(s, now, obs)
+	}
+	require.Equal(t, []float64{105}, s.Starts)
 }
 
 // TestRegressionAFleetThatIsNotUsedKeepsOneReplica: with Min 0 a fleet that had never been used went to 0, where no pod says what

@@ -235,13 +235,12 @@ func (p *Past) Tune(c *Config) Tuning {
 		if p.Samples[len(p.Samples)-1].At-p.Samples[0].At < history/2 {
 			return t
 		}
-		if len(requests) == 0 {
-			t.Mean = 0
-			return t
-		}
-		if t.Requests > 0 { // the capacity in force is of the last replays
-			prompt, answer := means(requests)
-			t.Mean = t.work(prompt*(1-p.hits(requests)), answer) * float64(len(requests)) / (to - from + warm) / share
+		if len(requests) == 0 || t.Requests > 0 { // the capacity in force is of the last replays, their mean is over
+			t.Mean, t.Level = 0, false
+			if len(requests) > 0 {
+				prompt, answer := means(requests)
+				t.Mean = t.work(prompt*(1-p.hits(requests)), answer) * float64(len(requests)) / (to - from + warm) / share
+			}
 			return t
 		}
 		share *= 1.2 * enough / float64(len(requests))

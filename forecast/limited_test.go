@@ -37,7 +37,9 @@ func TestAForecastThroughALimitStartsNoCooldown(t *testing.T) {
 		}
 		past = append(past, forecast.Sample{At: at, Demand: demand})
 	}
-	source := func(obs *scaling.Observation, _ *scaling.Decision) (scaling.Reading, float64) { return obs.Reading("queue"), 35 }
+	source := func(obs *scaling.Observation, _ *scaling.Decision) (scaling.Reading, float64) {
+		return obs.Reading("queue"), 35
+	}
 	p, err := forecast.New(base, source, forecast.For(scaling.Bounds{Min: 1, Max: 20}, time.UTC), past...)
 	require.NoError(t, err)
 	p, err = scaling.RateLimited(p, scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 2, Period: time.Minute}}, Select: scaling.SelectMax}})

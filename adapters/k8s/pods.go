@@ -184,25 +184,24 @@ func (p *Pods) Forget(t Target) { delete(p.fleets, t) }
 
 // withGroups adds the pods of the same sets that the selector does not select.
 func (p *Pods) withGroups(namespace string, selected []*corev1.Pod) ([]*corev1.Pod, error) {
-	var sets []string
+	sets := make(map[string]bool)
 	all := make([]*corev1.Pod, 0, len(selected))
 	for _, pod := range selected {
 		if set := pod.Labels[p.grouping.SetLabel]; set == "" {
 			all = append(all, pod)
-		} else if !slices.Contains(sets, set) {
-			sets = append(sets, set)
+		} else {
+			sets[set] = true
 		}
 	}
 	if len(sets) == 0 {
 		return all, nil
 	}
-	slices.Sort(sets)
-	in, err := labels.NewRequirement(p.grouping.SetLabel, selection.In, sets)
+	grouped, err := labels.NewRequirement(p.grouping.SetLabel, selection.Exists, nil)
 	if err != nil {
 		return nil, err
 	}
-	members, err := p.lister.Pods(namespace).List(labels.NewSelector().Add(*in))
-	return append(all, members...), err
+	members, err := p.lister.Pods(namespace).List(labels.NewSelector().Add(*grouped))
+	return append(all, slices.DeleteFunc(members, func(pod *corev1.Pod) bool { return !sets[pod.Labels[p.grouping.SetLabel]] })...), err
 }
 
 // A Port says at which port a replica is scraped. With the zero value the endpoints of the metrics say it.

@@ -140,4 +140,13 @@ func text(v any) string {
 }
 
 // owner returns the owner of the state: the scaler, with the identity under which it keeps the state.
-func (m *Metadata) owner() string { return m.address + " " + m.ScalerName + " " + m.identity() }
+func (m *Metadata) owner() string {
+	return service(m.address) + " " + m.ScalerName + " " + m.identity()
+}
+
+// service returns the name and the namespace of the Service of an address, which has several spellings.
+func service(address string) string {
+	host, _, _ := strings.Cut(strings.ToLower(address), ":")
+	host, _, _ = strings.Cut(strings.TrimSuffix(host, "."), ".svc")
+	return host
+}

@@ -19,7 +19,9 @@ import (
 func (p *parser) parse() Metadata {
 	m := &p.m
 	m.keys = p.keys
+	written := p.given["scalerName"]
 	m.ScalerName, _ = p.take("scalerName")
+	p.check(m.ScalerName == written || m.ScalerName == "", "scalerName", written, "must not begin or end with spaces: the webhook would not see the trigger")
 	p.check(m.ScalerName != "", "scalerName", m.ScalerName, "must not be empty")
 	m.Mode = Mode(p.choice("mode", string(Metric), string(Metric), string(Replicas)))
 	interval := p.given["interval"]

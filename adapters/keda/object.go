@@ -26,7 +26,12 @@ const (
 	mostExternal = 100
 	// mostExternalMetadata is the maximum size of their metadata together, in bytes of keys and values.
 	mostExternalMetadata = 256 << 10
+	// mostExternalKeys is the maximum number of their keys together: a key takes more memory than its text.
+	mostExternalKeys = 4096
 )
+
+// excess stands for metadata above the limits, of whatever object.
+var excess = strings.Repeat("-", mostExternalMetadata+1)
 
 // An Object has what a trigger needs of its ScaledObject.
 type Object struct {
@@ -80,11 +85,11 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 			external[i].MetricType = m.MetricType
 		}
 	}
-	size := 0
+	size, keys := 0, 0
 	for i := range external {
-		size += sizeOf(external[i].Metadata)
+		size, keys = size+sizeOf(external[i].Metadata), keys+len(external[i].Metadata)
 	}
-	if len(external) > 0 && len(external) <= mostExternal && size <= mostExternalMetadata {
+	if len(external) > 0 && len(external) <= mostExternal && size <= mostExternalMetadata && keys <= mostExternalKeys {
 		o = o.with(external)
 	}
 	if s.Spec.MinReplicaCount != nil {
@@ -99,6 +104,7 @@ func ObjectOf(u *unstructured.Unstructured) (Object, error) {
 	e.Check(o.Max >= max(o.Min, 1), "spec.maxReplicaCount", o.Max, "must be at least 1, and at least minReplicaCount")
 	e.Check(len(external) <= mostExternal, "spec.triggers", len(external), fmt.Sprintf("must be at most %d that ask external scalers", mostExternal))
 	e.Check(size <= mostExternalMetadata, "spec.triggers", size, fmt.Sprintf("must be at most %d bytes of metadata of those that ask external scalers", mostExternalMetadata))
+	e.Check(keys <= mostExternalKeys, "spec.triggers", keys, fmt.Sprintf("must be at most %d keys of metadata of those that ask external scalers", mostExternalKeys))
 	return o, e.Err()
 }
 
@@ -127,7 +133,7 @@ func TrimObject(u *unstructured.Unstructured) *unstructured.Unstructured {
 // trimmed returns the triggers with their indices unchanged. Those that call external scalers keep the fields that are read.
 func trimmed(all []any) []any {
 	var kept []any
-	count, size := 0, 0
+	count, size, keys := 0, 0, 0
 	for i := range all {
 		t, _ := all[i].(map[string]any)
 		if kind, _ := t["type"].(string); kind != "external" && kind != "external-push" {
@@ -143,8 +149,9 @@ func trimmed(all []any) []any {
 			text, _ := value.(string)
 			size += len(key) + len(text)
 		}
-		if size > mostExternalMetadata { // one byte above the limit stands for the excess
-			metadata = map[string]any{"": strings.Repeat("-", mostExternalMetadata+1-before)}
+		if keys += len(metadata); keys > mostExternalKeys || size > mostExternalMetadata { // one byte above the limit stands for the rest
+			size = mostExternalMetadata + 1
+			metadata = map[string]any{"": excess[:size-before]}
 		}
 		e := picked(t, "type", "metricType")
 		e["metadata"] = metadata

@@ -29,6 +29,8 @@ type podTrigger struct {
 	made
 	observer Observer // nil if the clock alone decides
 	built    bool
+	refused  Object // the ScaledObject for which nothing could be built, and why
+	why      error
 
 	// Only in Mode Replicas.
 	store  k8s.Store
@@ -86,8 +88,11 @@ func (t *podTrigger) build() error {
 	if t.built && object.same(t.object) {
 		return nil
 	}
+	if t.why != nil && object.same(t.refused) {
+		return t.why
+	}
 	made, err := t.meta.make(t.ref, object, t.c.CrossNamespace)
-	if err != nil {
+	if t.refused, t.why = object, err; err != nil {
 		return err
 	}
 	plan := made.plan

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// failedAgain is the time after which a failed round is made again, if the interval is longer.
+const failedAgain = 15 * time.Second
+
 // An object is a ScaledObject with its triggers and the goroutine that enqueues their rounds when they are due.
 type object struct {
 	engine  *Engine
@@ -151,10 +154,7 @@ func (e *Engine) round(t *entry) {
 	}
 	began := e.c.Now()
 	s, err := guarded(ctx, t.plan.Trigger, began)
-	due := began.Add(t.plan.Interval)
-	if err == nil && s.Next.After(began) && s.Next.Before(due.Add(t.plan.Interval)) {
-		due = s.Next
-	}
+	due := nextAfter(began, t.plan.Interval, s.Next, err)
 	t.publish(s, err)
 	e.c.Metrics.round(s, err, e.c.Now().Sub(began))
 	switch {
@@ -164,6 +164,18 @@ func (e *Engine) round(t *entry) {
 		e.c.Logger.Warn("round failed", "scaledObject", t.ref.String(), "metric", t.plan.Spec.Metric, "error", err)
 	}
 	e.ended(t, due, t.plan.unknown() == nil)
+}
+
+// nextAfter returns when the next round is due: after the interval, or when the last one asked for it.
+func nextAfter(began time.Time, interval time.Duration, asked time.Time, err error) time.Time {
+	switch due := began.Add(interval); {
+	case err != nil:
+		return began.Add(min(interval, failedAgain))
+	case asked.After(began) && asked.Before(due.Add(interval)):
+		return asked
+	default:
+		return due
+	}
 }
 
 // ended records that a round has ended, when the next is due, and whether the ScaledObject is known.

@@ -18,8 +18,21 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// shadowsOf reads the key shadow: a list in the form of spec.shadow of an LLMAutoScaler.
+// shadowsOf reads the key shadow: a list in the form of spec.shadow of an LLMAutoScaler. As in a policy document there are no aliases,
+// which can make a small text large.
 func shadowsOf(text string) (all []policy.RawShadow, err error) {
+	var whole yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &whole); err != nil {
+		return nil, err
+	}
+	if aliased(&whole) {
+		return nil, errors.New("all must be written out: aliases are not taken")
+	}
+	for _, list := range whole.Content {
+		if n := len(list.Content); list.Kind == yaml.SequenceNode && n > policy.MaxShadows {
+			return nil, fmt.Errorf("there are %d: must be at most %d", n, policy.MaxShadows)
+		}
+	}
 	d := yaml.NewDecoder(strings.NewReader(text))
 	d.KnownFields(true)
 	var list []struct {
@@ -42,6 +55,10 @@ func shadowsOf(text string) (all []policy.RawShadow, err error) {
 		all = append(all, policy.RawShadow{Name: list[i].Name, Scaler: scaler})
 	}
 	return all, nil
+}
+
+func aliased(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, aliased)
 }
 
 // shadows builds the shadows. The error has what is wrong with them, by key; the valid shadows can run nevertheless.

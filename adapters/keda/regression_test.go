@@ -1,0 +1,97 @@
+package keda
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/inferscale/inferscale/adapters/k8s/build"
+)
+
+// TestRegressionShadowsHaveNoAliases: 32 kB of aliases took 39 s of CPU and 200 MiB, in each round.
+func TestRegressionShadowsHaveNoAliases(t *testing.T) {
+	bomb := "- &a\n  name: x\n  scaler: {a: [" + strings.Repeat("1,", 8<<10) + "1]}\n" + strings.Repeat("- *a\n", 3<<10)
+	_, err := shadowsOf(bomb)
+	require.EqualError(t, err, "all must be written out: aliases are not taken")
+	_, err = shadowsOf(strings.Repeat("- {}\n", 9))
+	require.EqualError(t, err, "there are 9: must be at most 8")
+	all, err := shadowsOf("- {name: a, scaler: {static: {replicas: 1}}}\n")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	_, err = shadowsOf("- {name: a, other: 1}\n")
+	require.ErrorContains(t, err, "other")
+}
+
+// TestRegressionKeysTakeMemory: 256 KiB of keys of three bytes took 5.3 MiB in the cache of the informer, for each ScaledObject.
+func TestRegressionKeysTakeMemory(t *testing.T) {
+	metadata := map[string]any{"scalerName": "x"}
+	for i := range 80_000 {
+		metadata[fmt.Sprintf("%x", i)] = ""
+	}
+	u := manifest(t, "spec: {scaleTargetRef: {name: chat}}")
+	u.Object["spec"].(map[string]any)["triggers"] = []any{map[string]any{"type": "external", "metadata": metadata}}
+	_, err := ObjectOf(u)
+	require.ErrorContains(t, err, "80001: must be at most 4096 keys of metadata")
+	small := TrimObject(u)
+	_, err = ObjectOf(small)
+	require.ErrorContains(t, err, "must be at most")
+	triggers, _, err := unstructured.NestedSlice(small.Object, "spec", "triggers")
+	require.NoError(t, err)
+	kept, _, err := unstructured.NestedStringMap(triggers[0].(map[string]any), "metadata")
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	for _, text := range kept {
+		require.Same(t, unsafe.StringData(excess), unsafe.StringData(text), "all share the text that stands for the rest")
+	}
+}
+
+// TestRegressionWhatCannotBeBuiltIsBuiltOnce: the triggers of the whole ScaledObject were parsed once a second.
+func TestRegressionWhatCannotBeBuiltIsBuiltOnce(t *testing.T) {
+	u := manifest(t, "spec: {scaleTargetRef: {name: chat}}")
+	metadata := map[string]any{"scalerName": DefaultScalerName, "threshold": "10"}
+	u.Object["spec"].(map[string]any)["triggers"] = []any{
+		map[string]any{"type": "external", "metricType": "Value", "metadata": metadata}, map[string]any{"type": "external", "metadata": metadata},
+	}
+	o, err := ObjectOf(u)
+	require.NoError(t, err)
+	p := podTrigger{
+		c:    &TriggersConfig{Objects: func(Ref) (Object, error) { return o, nil }, Observe: func(*build.Plan) (Observer, error) { return nil, errors.New("not reached") }},
+		meta: parsed(t, map[string]string{"scalerName": DefaultScalerName, "threshold": "10"}), ref: Ref{Namespace: "models", Name: "chat"},
+	}
+	first := p.build()
+	require.ErrorContains(t, first, "metricType")
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = p.build() }))
+	require.Equal(t, first, p.build())
+	o.Max++
+	require.ErrorContains(t, p.build(), "metricType")
+	require.Equal(t, o.Max, p.refused.Max)
+}
+
+// TestRegressionAServiceHasOneName: two triggers with one state were not seen if their addresses were spelt in different ways.
+func TestRegressionAServiceHasOneName(t *testing.T) {
+	for _, address := range []string{"scaler.keda.svc.cluster.local:9090", "scaler.keda.svc:9090", "scaler.keda:9090", "Scaler.keda.svc.cluster.local.:9090"} {
+		require.Equal(t, "scaler.keda", service(address), address)
+	}
+	require.NotEqual(t, service("scaler.keda:9090"), service("scaler.other:9090"))
+}
+
+// TestRegressionAScalerNameHasNoSpaces: the scaler took a trigger that the webhook did not see.
+func TestRegressionAScalerNameHasNoSpaces(t *testing.T) {
+	_, err := ParseMetadata(map[string]string{"scalerName": " " + DefaultScalerName, "threshold": "10"})
+	require.ErrorContains(t, err, "must not begin or end with spaces")
+}
+
+// TestRegressionAFailedRoundIsMadeAgainSoon: with an interval of an hour, one error left the trigger without an answer for an hour.
+func TestRegressionAFailedRoundIsMadeAgainSoon(t *testing.T) {
+	began, failed := time.Unix(1e9, 0), errors.New("the API server is away")
+	require.Equal(t, 15*time.Second, nextAfter(began, time.Hour, time.Time{}, failed).Sub(began))
+	require.Equal(t, time.Second, nextAfter(began, time.Second, time.Time{}, failed).Sub(began))
+	require.Equal(t, time.Hour, nextAfter(began, time.Hour, time.Time{}, nil).Sub(began))
+	require.Equal(t, time.Minute, nextAfter(began, time.Hour, began.Add(time.Minute), nil).Sub(began))
+}
