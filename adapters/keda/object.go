@@ -30,8 +30,8 @@ const (
 	mostExternalKeys = 4096
 )
 
-// excess stands for metadata above the limits, of whatever object.
-var excess = strings.Repeat("-", mostExternalMetadata+1)
+// excess stands for metadata above the limits.
+var excess = strings.Repeat("-", mostExternalMetadata+1) //nolint:gochecknoglobals // never written, and shared by all objects that exceed
 
 // An Object has what a trigger needs of its ScaledObject.
 type Object struct {
