@@ -131,11 +131,11 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		s = c.tune(s)
 	}
 	d := scaling.HoldAt(obs.SpecReplicas)
-	warming, quiet, n := c.fixed == nil && s.Tuning.Capacity <= 0, s.quiet(), int32(0)
+	warming, n := c.fixed == nil && s.Tuning.Capacity <= 0, int32(0)
 	switch {
-	case quiet >= history && c.fixed == nil:
+	case c.fixed == nil && s.quiet() >= history:
 		n = max(1, c.config.Bounds.Min)
-		d.To(min(d.From, n), Unused, "", quiet, history)
+		d.To(min(d.From, n), Unused, "", s.quiet(), history)
 	case warming:
 		c.await(&s, &d)
 	default:

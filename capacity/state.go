@@ -243,8 +243,8 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 }
 
 // excuse counts what is missed while the fleet lacks replicas, once they were wanted longer ago than patience, until no queue is
-// left: it lacks nodes, or Max is too low. It says nothing of what a replica can take, and is not remembered. A fleet that lacks less than
-// a fifth is not short: one pod that never starts does not explain what all miss.
+// left: it lacks nodes, or Max is too low. It says nothing of what a replica can take, and is not remembered. A fleet that lacks a fifth
+// or less is not short: one pod that never starts does not explain what all miss.
 func (s *State) excuse(wanted, ready int32, patience float64) {
 	x, a := s.last(), s.last()
 	if n := len(s.Samples); n > 1 {

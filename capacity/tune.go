@@ -448,8 +448,8 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits f
 // solved for f between any two neighbouring samples of the last five minutes, or of the longer time that has 200 answers. R, K and P
 // are means over the time in which the answers that finished were generated. The result is the median of these f, weighted by
 // answers. With fewer than 200 answers it stays as it was, at first 1. Two samples count as at most 40 answers, so that five pairs
-// decide at least: between those at which a fleet drains, what it had in flight is not the mean of both. Samples with more than one waiting request per replica are
-// left out: the law describes a server that is not overloaded.
+// decide at least: between those at which a fleet drains, what it had in flight is not the mean of both. Samples with more than one
+// waiting request per replica are left out: the law describes a server that is not overloaded.
 func (p *Past) slowness(v *sim.Server) float64 {
 	type estimate struct{ factor, weight float64 }
 	var all []estimate

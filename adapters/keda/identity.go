@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net"
 	"slices"
 	"strings"
 
@@ -144,9 +145,15 @@ func (m *Metadata) owner() string {
 	return service(m.address) + " " + m.ScalerName + " " + m.identity()
 }
 
-// service returns the name and the namespace of the Service of an address, which has several spellings.
+// service returns the name and the namespace of the Service of an address, which has several spellings, or else the host.
 func service(address string) string {
-	host, _, _ := strings.Cut(strings.ToLower(address), ":")
-	host, _, _ = strings.Cut(strings.TrimSuffix(host, "."), ".svc")
-	return host
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	labels := strings.Split(strings.ToLower(host), ".")
+	if len(labels) > 2 && labels[2] == "svc" {
+		labels = labels[:2]
+	}
+	return strings.Join(labels, ".")
 }

@@ -78,7 +78,12 @@ func TestRegressionAServiceHasOneName(t *testing.T) {
 	for _, address := range []string{"scaler.keda.svc.cluster.local:9090", "scaler.keda.svc:9090", "scaler.keda:9090", "Scaler.keda.svc.cluster.local.:9090"} {
 		require.Equal(t, "scaler.keda", service(address), address)
 	}
-	require.NotEqual(t, service("scaler.keda:9090"), service("scaler.other:9090"))
+	for _, address := range []string{"scaler.other:9090", "scaler.svc1:9090", "10.0.0.1:9090", "10.0.0.2:9090", "[::1]:9090", "[::2]:9090", "scaler"} {
+		require.NotEqual(t, "scaler.keda", service(address))
+		for _, other := range []string{"scaler.svc2:9090", "10.0.1.1:9090", "[::3]:9090"} {
+			require.NotEqual(t, service(other), service(address))
+		}
+	}
 }
 
 // TestRegressionAScalerNameHasNoSpaces: the scaler took a trigger that the webhook did not see.

@@ -37,8 +37,8 @@ func Applied(l *Learned, at float64, from, to int32) {
 
 // See looks for what has become ready, and reports whether it learned anything. A rise that was taken back tells nothing, and
 // one that is not ready within an hour is let go. Of several that become ready at once the last counts: what they waited for was the
-// same, and the others waited longer for it. A start counts as at most twice the P90 of those before it, and
-// a minute: what takes much longer waited for nodes too, and if all starts do from now on, a few teach it.
+// same, and the others waited longer for it. A start counts as at most twice the P90 of those before it, and a minute: what takes much
+// longer waited for nodes too, and if all starts do from now on, a few teach it.
 func See(l *Learned, at float64, spec, ready int32) (learned bool) {
 	k := 0
 	for _, r := range l.Rises {
