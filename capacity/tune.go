@@ -447,13 +447,13 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits f
 //
 // solved for f between any two neighbouring samples of the last five minutes, or of the longer time that has 200 answers. R, K and P
 // are means over the time in which the answers that finished were generated. The result is the median of these f, weighted by
-// answers. With fewer than 200 answers it stays as it was, at first 1. Two samples count as at most 40 answers, so that five pairs
-// decide at least: between those at which a fleet drains, what it had in flight is not the mean of both. Samples with more than one
+// answers. With fewer than 200 answers it stays as it was, at first 1. Two samples count as at most 40 of these 200, and weigh at
+// most a fifth of all: between those at which a fleet drains, what it had in flight is not the mean of both. Samples with more than one
 // waiting request per replica are left out: the law describes a server that is not overloaded.
 func (p *Past) slowness(v *sim.Server) float64 {
 	type estimate struct{ factor, weight float64 }
 	var all []estimate
-	total := 0.0
+	total, weight := 0.0, 0.0
 	for i := len(p.Samples) - 1; i > 0 && (total < 200 || p.Samples[i].At > p.Samples[len(p.Samples)-1].At-tuneEvery); i-- {
 		a, b := &p.Samples[i-1], &p.Samples[i]
 		answers := b.Timed - a.Timed
@@ -466,17 +466,25 @@ func (p *Past) slowness(v *sim.Server) float64 {
 			took = (b.Generated - a.Generated) / done * itl
 		}
 		if d := p.law(v, i, took, itl); d > 0 && itl > 0 {
-			all = append(all, estimate{itl / d, min(answers, 40)})
+			all = append(all, estimate{itl / d, answers})
 			total += min(answers, 40)
+			weight += answers
 		}
 	}
 	if total < 200 {
 		return p.Last.slower(v)
 	}
 	slices.SortFunc(all, func(a, b estimate) int { return cmp.Compare(a.factor, b.factor) })
-	half := total / 2
+	fifth := weight
+	for range 50 { // until none weighs more than a fifth of what is left: there are five pairs at least
+		fifth, weight = weight/5, 0
+		for _, e := range all {
+			weight += min(e.weight, fifth)
+		}
+	}
+	half := weight / 2
 	for _, e := range all {
-		if half -= e.weight; half <= 0 {
+		if half -= min(e.weight, fifth); half <= 0 {
 			return min(max(e.factor, 0.2), 5)
 		}
 	}
