@@ -149,11 +149,11 @@ func (f *fit) intervals(r *Result) [parameters]Estimate {
 			case len(blocks) < enough:
 				e.Unknown = fmt.Sprintf("the data is of %d stretches of %s, and %d are needed for an interval", len(blocks), f.Block, enough)
 			case wide(most - least):
-				e.Unknown = fmt.Sprintf("anything from %.3g to %.3g explains what was seen to within %g %%: its share of the time went up and down with the others'", least, most, 100*tellable)
+				e.Unknown = fmt.Sprintf("anything from %.3g to %.3g s explains what was seen to within %g %%: its share of the time went up and down with the others'", least, most, 100*tellable)
 			case wide(high - low):
-				e.Unknown = fmt.Sprintf("its interval of confidence, %.3g to %.3g, is wider than %g %% of its value", low, high, 100*widest)
+				e.Unknown = fmt.Sprintf("its interval of confidence, %.3g to %.3g s, is wider than %g %% of its value", low, high, 100*widest)
 			case wide(e.Upper - e.Lower):
-				e.Unknown = fmt.Sprintf("few sequences ran at a time (%.3g in the middle), and which of them a prompt meets depends on the router: it is from %.3g to %.3g", r.Running.P50, e.Lower, e.Upper)
+				e.Unknown = fmt.Sprintf("few sequences ran at a time (%.3g in the middle), and which of them a prompt meets depends on the router: it is from %.3g to %.3g s", r.Running.P50, e.Lower, e.Upper)
 			}
 		}
 		out[j] = e

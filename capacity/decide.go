@@ -50,9 +50,10 @@ const (
 	Unattainable scaling.Code = "Unattainable alone > allowed"
 	// TurnedBack holds for one round because the clock went back.
 	TurnedBack scaling.Code = "TurnedBack by:s"
-	// Warming holds: the capacity is unknown until enough requests have finished and the first tuning is done. Until then only
-	// Crowded can scale up.
-	Warming scaling.Code = "Warming finished, needed"
+	// Warming holds: the capacity is unknown, and too few requests have finished for a tuning. Until then only Crowded can scale up.
+	Warming scaling.Code = "Warming finished < needed"
+	// Untuned holds as Warming does: enough requests have finished, but the first tuning, 30 s after the first sample, is not done.
+	Untuned scaling.Code = "Untuned since:s"
 	// Unused scales down to the minimum: no request came for so long, so that nothing is known of their lengths.
 	Unused scaling.Code = "Unused quiet:s >= needed:s"
 	// NoSample decides Unknown: the observation lacks a metric.
@@ -163,7 +164,11 @@ func (c Scaler) unknown(obs *scaling.Observation, code scaling.Code, subject str
 
 // await decides while the capacity is unknown: it scales up to the replicas that the running and waiting requests need at least.
 func (c Scaler) await(s *State, d *scaling.Decision) {
-	d.To(d.From, Warming, "", s.last().Finished, enough)
+	if x := s.last(); x.Finished < enough {
+		d.To(d.From, Warming, "", x.Finished, enough)
+	} else {
+		d.To(d.From, Untuned, "", x.At-s.Began)
+	}
 	if n := scaling.Ceil(c.config.crowd(s.last().admitted(), 0, 1)); n > d.From {
 		d.To(n, Crowded, "", float64(n), float64(d.From))
 	}

@@ -16,7 +16,7 @@
 //
 // Readings of waiting requests, running requests and KV cache use, and histograms (scaling.Histogram) of prompt and answer
 // lengths, prefilled tokens, times to first token and times per output token. [Metrics] has their names. If one of them is
-// unknown, the policy leaves the fleet as it is.
+// unknown, the policy leaves the fleet as it is. An example of package scrape reads them from vLLM's pods.
 //
 // # What it must be told
 //

@@ -218,6 +218,22 @@ func TestWhatIsInFlightIsKnownFromTheFirstRound(t *testing.T) {
 	assert.Equal(t, int32(4), d.Replicas)
 }
 
+// TestAHoldBeforeTheFirstTuningSaysWhatItWaitsFor: it said that 150 requests had finished of the 60 that were needed.
+func TestAHoldBeforeTheFirstTuningSaysWhatItWaitsFor(t *testing.T) {
+	scaler, err := New(config(), quiet{})
+	require.NoError(t, err)
+	p := scaling.New(scaler)
+	for i := range 5 {
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 1, float64(1+i)*59, 1500, 200))
+		want, numbers := Untuned, [4]float64{float64(i) * 15}
+		if i == 0 {
+			want, numbers = Warming, [4]float64{59, enough}
+		}
+		require.Equal(t, want, d.Code(), d.Explain())
+		require.Equal(t, numbers, d.Steps()[0].Numbers)
+	}
+}
+
 // TestAQueueIsNoTrend: replicas that come fill up with what waited. That was taken for requests that grow, and extrapolated.
 func TestAQueueIsNoTrend(t *testing.T) {
 	var s State

@@ -140,7 +140,7 @@ func (p *replica) tell(w *walk, s Signal, k *key) error {
 	p.doubled = p.doubled || w.doubled > 0
 	found, _ := p.engine.source(s)
 	if !found.Max && w.apart > 10 && w.apart*10 > w.doubled {
-		return &RefusedError{s, fmt.Sprintf("pod %s has several series %s that count different things, and differ in labels of which is not known what they tell: keep one with a matcher", p.name, k.variants[0].Family)}
+		return &RefusedError{s, fmt.Sprintf("pod %s has several series %s that count different things, and differ in labels of which is not known what they tell: keep one with a matcher, or, if they are of several pods, name the label that tells pods apart", p.name, k.variants[0].Family)}
 	}
 	return nil
 }

@@ -169,6 +169,9 @@ func (b *builder) capacity(s *CapacityScaler, p place) scaling.Policy {
 func (b *builder) capacityConfig(s *CapacityScaler, p place) capacity.Config {
 	at := p.at + "capacity."
 	server, known := knownServer(s.Server.Name)
+	if !known {
+		server = sim.Qwen32B() // so that the other fields can still be checked
+	}
 	b.errs.Check(known, at+"server.name", s.Server.Name, "must be "+oneOf(Servers()))
 	micro := func(to *float64, given *Decimal, name string, most float64) {
 		if given == nil {
@@ -182,7 +185,7 @@ func (b *builder) capacityConfig(s *CapacityScaler, p place) capacity.Config {
 		missing := g.BaseMicroseconds == nil || g.PrefillTokenMicroseconds == nil || g.MaxSeqs == nil || g.TokenBudget == nil || g.KVTokens == nil
 		b.errs.Check(!missing, at+"server", "", "must have a name, or baseMicroseconds, prefillTokenMicroseconds, maxSeqs, tokenBudget and kvTokens")
 		if missing {
-			server = sim.Qwen32B() // so that the other fields can still be checked
+			server = sim.Qwen32B() // likewise
 		}
 	}
 	micro(&server.Base, s.Server.BaseMicroseconds, "baseMicroseconds", 3.6e9)

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,4 +57,21 @@ func served(spec int32, n float64) scaling.Observation {
 		obs.Histograms = append(obs.Histograms, scaling.Histogram{Metric: m.Name, Bounds: []float64{size, 1e6}, Counts: []float64{n, 0, 0}, Sum: n * size})
 	}
 	return obs
+}
+
+// TestWhatADocumentRefusesIsSaidOnce: a field that the document's rules refuse was refused a second time in the unit of Go, and a
+// server whose name is unknown had no step times either.
+func TestWhatADocumentRefusesIsSaidOnce(t *testing.T) {
+	const slo = `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: `
+	for server, want := range map[string]string{
+		`{name: abacus}}`: `capacity.server.name: "abacus": must be qwen3-32b-2xh100, llama2-70b-8xa100, llama2-70b-4xh100 or llama2-70b-8xh100`,
+		`{name: qwen3-32b-2xh100, baseMicroseconds: 0, kvTokenMicroseconds: 2000}}`: "capacity.server.baseMicroseconds: \"0\": must be at least 1\n" +
+			"capacity.server.kvTokenMicroseconds: \"2000\": must be at most 1000",
+		`{name: qwen3-32b-2xh100, prefillTokenMicroseconds: 3600000000}}`: "capacity.server.prefillTokenMicroseconds: 3.6e+09: must make no step of more than 90 days, together with the other times: " +
+			"all are times, and not tokens per second",
+	} {
+		_, err := policy.Read([]byte(slo+server+"\n"), "p.yaml")
+		require.Error(t, err)
+		require.Equal(t, want, strings.ReplaceAll(err.Error(), "p.yaml:1: ", ""))
+	}
 }

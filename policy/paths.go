@@ -11,9 +11,13 @@ import (
 // counts.
 type rename struct{ from, to string }
 
-// add records the errors of a constructor. Each field gets its name in the document, and durations are given in seconds, as
-// in the document.
+// add records the errors of a constructor. Each field gets its name and its unit in the document. Of a field that the document's
+// own rules have refused it records none.
 func (b *builder) add(err error, names []rename) {
+	refused := make(map[string]bool)
+	for _, field := range fieldErrors(b.errs.Err()) {
+		refused[field.Field] = !b.told[field.Field+" "+field.Rule]
+	}
 	for _, field := range fieldErrors(err) {
 		if field.Field == "" {
 			b.errs.Add(field)
@@ -24,8 +28,11 @@ func (b *builder) add(err error, names []rename) {
 			value = int64(d / time.Second)
 		}
 		path := object(field.Field, names)
+		if seconds, ok := value.(float64); ok && strings.HasSuffix(path, "Microseconds") {
+			value = seconds * 1e6
+		}
 		told := path + " " + field.Rule
-		if !b.told[told] && !b.unread[path] { // several constructors check the bounds
+		if !b.told[told] && !b.unread[path] && !refused[path] { // several constructors check the bounds
 			b.errs.Check(false, path, value, field.Rule)
 		}
 		b.told[told] = true

@@ -105,7 +105,7 @@ func (s Server) Validate(field string) error {
 	e.Check(s.TokenBudget >= 1, field+".tokenBudget", s.TokenBudget, "must be at least 1")
 	e.Check(s.KVTokens >= 1 && s.KVTokens <= 1e9, field+".kvTokens", s.KVTokens, "must be within 1 and 1000000000")
 	longest := s.Base + s.PrefillToken*min(float64(s.TokenBudget), float64(s.KVTokens)) + s.Sequence*float64(s.MaxSeqs) + s.KVToken*float64(s.KVTokens)
-	e.Check(e.Err() != nil || longest <= MaxDuration.Seconds(), field+".prefillToken", s.PrefillToken, "must make no step of more than 90 days, together with the other times: all are seconds, and not tokens per second")
+	e.Check(e.Err() != nil || longest <= MaxDuration.Seconds(), field+".prefillToken", s.PrefillToken, "must make no step of more than 90 days, together with the other times: all are times, and not tokens per second")
 	return e.Err()
 }
 

@@ -66,7 +66,7 @@ scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qw
 	l := begin()
 	o := rounds(l, 20)
 	require.Len(t, beside, 1, "one is asked for")
-	require.Equal(t, capacity.Warming, o.Decision.Code(), "it has not been made")
+	require.Equal(t, capacity.Untuned, o.Decision.Code(), "it has not been made")
 	beside[0]()
 	o = rounds(l, 24)
 	require.Contains(t, o.Decision.Explain(), "capacity=")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,17 +25,22 @@ type row struct {
 	sweep    scrape.Sweep
 }
 
-// missing says which pods gave no new value, and why.
+// missing says which pods gave no new value, and why: of several metrics that are missing for one reason once.
 func (r *row) missing() []string {
 	var all []string
+	add := func(text string) {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
 	for _, p := range r.sweep.Pods {
 		for _, v := range p.Values {
 			switch {
 			case p.State == scrape.NotReady || v.Err == nil:
 			case v.Reused:
-				all = append(all, fmt.Sprintf("%s: %s, its last value stands in", p.Name, v.Err.Reason))
+				add(fmt.Sprintf("%s: %s, its last value stands in", p.Name, v.Err.Reason))
 			default:
-				all = append(all, fmt.Sprintf("%s: %s", p.Name, v.Err.Reason))
+				add(fmt.Sprintf("%s: %s", p.Name, v.Err.Reason))
 			}
 		}
 	}

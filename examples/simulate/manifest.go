@@ -94,6 +94,14 @@ func (c *comparison) manifest(format string, by int) (string, error) {
 		}
 	}
 	fmt.Fprintf(&words, ".\n# %s.\n# By simulation: see docs/history.md for when not to believe it. Try it with dryRun: true.\n", w.title)
+	if w.kind == "" || w.namespace == "" {
+		words.WriteString("# Warning: kube-state-metrics said nothing of the workload: check its kind and namespace.\n")
+	}
+	for _, n := range w.notes {
+		if strings.HasPrefix(n, "Warning: ") {
+			fmt.Fprintf(&words, "# %s\n", strings.Join(strings.Fields(n), " "))
+		}
+	}
 	return fmt.Sprintf(format, words.String(), w.workload, cmp.Or(w.namespace, "default"), cmp.Or(w.kind, "Deployment"), w.workload,
 		w.bounds.Min, w.bounds.Max, nested(scaler, by)), nil
 }

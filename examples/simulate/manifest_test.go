@@ -39,6 +39,7 @@ func TestManifestOfCapacity(t *testing.T) {
 			require.Contains(t, text.String(), "coldStartSeconds: 100")
 			require.Contains(t, text.String(), "engine: "+map[string]string{"": "VLLM", "SGLang": "SGLang"}[engine])
 		}
+		require.Contains(t, text.String(), "# Warning: kube-state-metrics said nothing of the workload: check its kind and namespace.\n")
 		text.Reset()
 		require.NoError(t, recommends(engine).scaledObject(&text))
 		require.Contains(t, text.String(), map[string]string{"capacity": "          capacity:\n", "proportional/llm": "          proportional:\n"}[want])
@@ -74,5 +75,21 @@ func TestManifestReadsTheEngine(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, text.String(), row.want)
 		require.NotContains(t, text.String(), "source: {}")
+	}
+}
+
+// TestServersHaveTheNamesOfDocuments: each server of a policy document has its name there, and is the same.
+func TestServersHaveTheNamesOfDocuments(t *testing.T) {
+	for _, name := range policy.Servers() {
+		p, ok := (&options{serverName: name}).profile()
+		require.True(t, ok, name)
+		d, err := policy.Read([]byte(`capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: `+name+"}}\n"), "p.yaml")
+		require.NoError(t, err)
+		plan, err := d.Policies[0].Plan("", scaling.Bounds{Max: 4})
+		require.NoError(t, err)
+		require.Equal(t, p.server, plan.Capacity.Server)
+		old, ok := (&options{serverName: p.old}).profile()
+		require.True(t, ok)
+		require.Equal(t, p, old)
 	}
 }

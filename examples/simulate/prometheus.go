@@ -20,6 +20,7 @@ import (
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/printable"
 )
 
 // A remote is a Prometheus, or what speaks like one, and how it is asked.
@@ -116,10 +117,39 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set(tenantHeader, c.tenant)
 	}
 	res, err := c.base.RoundTrip(req)
-	if err == nil {
-		res.Body = &counted{res.Body, c}
+	if err != nil {
+		return nil, err
 	}
-	return res, err
+	res.Body = &counted{res.Body, c}
+	switch res.StatusCode {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return res, nil // the client knows what these mean
+	}
+	if res.StatusCode >= 400 {
+		return nil, c.refused(res)
+	}
+	return res, nil
+}
+
+// refused is the error for an answer that is none, with the beginning of what the server says.
+func (c *carrier) refused(res *http.Response) error {
+	defer res.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
+	says := string(body)
+	if c.token != "" {
+		says = strings.ReplaceAll(says, c.token, "***")
+	}
+	text := "answered " + res.Status
+	if says = strings.Join(strings.Fields(says), " "); says != "" {
+		text += ": " + printable.Cut(says, 200)
+	}
+	switch res.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		text += "; -bearer-token-file, -tls-cert and -tenant say who asks"
+	case http.StatusNotFound:
+		text += "; -prometheus must have the path before /api/v1, as http://mimir/prometheus"
+	}
+	return errors.New(text)
 }
 
 // read returns how many bytes were answered.

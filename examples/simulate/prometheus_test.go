@@ -406,6 +406,33 @@ func TestWhoAsks(t *testing.T) {
 	require.False(t, strings.Contains(says.String(), "s3cret"))
 }
 
+// TestAServerThatRefusesIsQuoted: the error has what the server says, and the flags that help, but not the token that it sends back.
+func TestAServerThatRefusesIsQuoted(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("s3cret\n"), 0o600))
+	for _, row := range []struct {
+		status     int
+		body, says string
+	}{
+		{http.StatusUnauthorized, "no user of\nBearer s3cret", "answered 401 Unauthorized: no user of Bearer ***; -bearer-token-file, -tls-cert and -tenant say who asks"},
+		{http.StatusForbidden, "", "answered 403 Forbidden; -bearer-token-file, -tls-cert and -tenant say who asks"},
+		{http.StatusNotFound, "404 page not found", "answered 404 Not Found: 404 page not found; -prometheus must have the path before /api/v1"},
+		{http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`, `answered 503 Service Unavailable: {"status":"error","errorType":"timeout","error":"query timed out"}`},
+		{http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"too many samples"}`, "too many samples"},
+		{http.StatusBadGateway, strings.Repeat("x", 5000), strings.Repeat("x", 200) + "..."},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(row.status)
+			fmt.Fprint(w, row.body)
+		}))
+		code, _, errs := start(t, "-prometheus", server.URL, "-model", "m", "-bearer-token-file", token, "-report", "")
+		server.Close()
+		require.Equal(t, exitFail, code)
+		require.Contains(t, errs, row.says)
+		require.NotContains(t, errs, "s3cret")
+	}
+}
+
 // TestAnswersOfNoSense: whatever a server that is no Prometheus answers is an error in a sentence. A series that is null was a
 // panic.
 func TestAnswersOfNoSense(t *testing.T) {

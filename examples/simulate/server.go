@@ -13,27 +13,27 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// A profile is a server by its name.
+// A profile is a server by its name, which is that of policy documents where they have it, and by the name that it had before.
 type profile struct {
-	name       string
+	name, old  string
 	server     sim.Server
 	tokenBytes float64 // of a token in the KV cache
 }
 
 func profiles() []profile {
 	return []profile{
-		{"qwen32b", sim.Qwen32B(), 262_144},
-		{"qwen32b-fitted", sim.Qwen32BFitted(), 262_144},
-		{"llama70b-a100", sim.Llama70BA100(), 327_680},
-		{"llama70b-h100x4", sim.Llama70BH100x4(), 327_680},
-		{"llama70b-h100x8", sim.Llama70BH100x8(), 327_680},
+		{"qwen3-32b-2xh100", "qwen32b", sim.Qwen32B(), 262_144},
+		{"qwen3-32b-2xh100-fitted", "qwen32b-fitted", sim.Qwen32BFitted(), 262_144},
+		{"llama2-70b-8xa100", "llama70b-a100", sim.Llama70BA100(), 327_680},
+		{"llama2-70b-4xh100", "llama70b-h100x4", sim.Llama70BH100x4(), 327_680},
+		{"llama2-70b-8xh100", "llama70b-h100x8", sim.Llama70BH100x8(), 327_680},
 	}
 }
 
 // profile returns that of the name in -server, if there is one.
 func (o *options) profile() (profile, bool) {
 	for _, p := range profiles() {
-		if p.name == o.serverName {
+		if o.serverName == p.name || o.serverName == p.old {
 			return p, true
 		}
 	}

@@ -208,7 +208,7 @@ func TestConvertAndReplay(t *testing.T) {
 func TestListAndSample(t *testing.T) {
 	code, out, errs := start(t, "-list")
 	require.Equal(t, exitOK, code, errs)
-	for _, name := range []string{"azure2023-conversation", "proportional/llm", "llm-d/slo-aware", "llama70b-a100"} {
+	for _, name := range []string{"azure2023-conversation", "proportional/llm", "llm-d/slo-aware", "llama2-70b-8xa100"} {
 		require.Contains(t, out, name)
 	}
 	code, out, errs = start(t, "-sample")
@@ -253,8 +253,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"-policy realtime/kaito,realtime/kaito", "is there twice"},
 		{"-suite -rows chat/ramp/100s/qwen,chat/ramp/100s/qwen", "-rows: chat/ramp/100s/qwen is there twice"},
 		{"-config nowhere.yaml", "-config: open nowhere.yaml"},
-		{"-server abacus", `-server "abacus": must be a file, or one of qwen32b,`},
-		{"-profile abacus", `-server "abacus": must be a file, or one of qwen32b,`},
+		{"-server abacus", `-server "abacus": must be a file, or one of qwen3-32b-2xh100,`},
+		{"-profile abacus", `-server "abacus": must be a file, or one of qwen3-32b-2xh100,`},
 		{"-profile qwen32b -server qwen32b", "only one of them can be given"},
 		{"-server testdata/tiny.txt", "testdata/tiny.txt"},
 		{"-kv-tokens 5", "-kv-tokens goes with"},

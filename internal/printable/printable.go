@@ -1,6 +1,5 @@
 // Package printable has the rule of names that come from files and end in tables, messages and manifests, and says how much of a
 // text a message shows.
-// text a message shows.
 package printable
 
 import (
