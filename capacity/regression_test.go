@@ -12,6 +12,7 @@ import (
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
+	"github.com/inferscale/inferscale/sim"
 )
 
 // someTrial is what a tuning may have found.
@@ -422,12 +423,21 @@ func TestRegressionAHistogramThatBeginsAnewIsNoTraffic(t *testing.T) {
 // TestAnotherSLOIsNoMiss: what was answered in time by the SLO of its time is not missed at once when that is changed, and the next
 // decision tunes for the new one.
 func TestAnotherSLOIsNoMiss(t *testing.T) {
-	for _, slos := range [][2]time.Duration{{3 * time.Second, time.Second}, {time.Second, 3 * time.Second}} {
+	for _, row := range []struct {
+		slos      [2]time.Duration
+		histogram int
+		set       func(slo *sim.SLO, to time.Duration)
+	}{
+		{[2]time.Duration{3 * time.Second, time.Second}, 3, func(slo *sim.SLO, to time.Duration) { slo.TTFT = to }},
+		{[2]time.Duration{time.Second, 3 * time.Second}, 3, func(slo *sim.SLO, to time.Duration) { slo.TTFT = to }},
+		{[2]time.Duration{3 * time.Second, time.Second}, 4, func(slo *sim.SLO, to time.Duration) { slo.TPOT = to }},
+		{[2]time.Duration{time.Second, 3 * time.Second}, 4, func(slo *sim.SLO, to time.Duration) { slo.TPOT = to }},
+	} {
 		try := someTrial()
 		try.Capacity = 0.1 // the fleet has what it needs
-		scaler := func(ttft time.Duration, tuner Tuner) Scaler {
+		scaler := func(to time.Duration, tuner Tuner) Scaler {
 			c := config()
-			c.SLO.TTFT = ttft
+			row.set(&c.SLO, to)
 			s, err := New(c, tuner)
 			require.NoError(t, err)
 			return s
@@ -438,22 +448,22 @@ func TestAnotherSLOIsNoMiss(t *testing.T) {
 			for range 4 * n {
 				now, served = now.Add(15*time.Second), served+15*2.5
 				obs := observation(spec, 0, 20, served, 1500, 200)
-				obs.Histograms[3].Bounds = []float64{1, 2, 3, 10}
-				obs.Histograms[3].Counts = []float64{served - 40, 10, 10, 20, 0} // what missed each SLO did so long ago
+				h := &obs.Histograms[row.histogram]
+				h.Bounds, h.Counts = []float64{1, 2, 3, 10}, []float64{served - 40, 10, 10, 20, 0} // what missed each SLO did so long ago
 				var d scaling.Decision
 				s, d = c.Decide(s, now, obs)
 				spec = max(spec, d.Replicas)
 			}
 		}
 		served = 40
-		minutes(scaler(slos[0], found(try)), 30)
+		minutes(scaler(row.slos[0], found(try)), 30)
 		require.Zero(t, s.Guard)
 		missed, tuned := s.last().missed(&s.Samples[0]), s.Tuned
 		state, err := json.Marshal(s)
 		require.NoError(t, err)
 		s = State{}
 		require.NoError(t, json.Unmarshal(state, &s))
-		after := scaler(slos[1], countTunings{found(try), &tunings})
+		after := scaler(row.slos[1], countTunings{found(try), &tunings})
 		minutes(after, 1)
 		require.Zero(t, s.Guard)
 		require.InDelta(t, missed, s.last().missed(&s.Samples[0]), 0)

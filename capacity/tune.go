@@ -160,6 +160,7 @@ func (c Scaler) tune(s State) State {
 	if !ok {
 		return s
 	}
+	t.At = min(t.At, s.last().At) // of before the clock went back
 	prompt, answer := s.sizes(lengthSpan)
 	if was := s.Tuning.work(prompt, answer); was > 0 { // needs that are held were measured in another unit
 		unit := t.work(prompt, answer) / was
