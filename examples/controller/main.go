@@ -9,10 +9,8 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log"
-	"os"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -81,13 +80,7 @@ func result(err error) loop.Result {
 }
 
 func main() {
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "controller scales a Deployment of a fake cluster for 25 rounds. It takes no arguments.")
-	}
-	if flag.Parse(); flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
+	cli.Alone("controller scales a Deployment of a fake cluster for 25 rounds. It takes no arguments.")
 	replicas := int32(3)
 	client := fake.NewClientset(&appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "chat", UID: "1"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas},

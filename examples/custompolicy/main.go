@@ -8,11 +8,11 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -82,13 +82,7 @@ func newPolicy() scaling.Policy {
 }
 
 func main() {
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "custompolicy simulates a policy that keeps queues short on llm-d's benchmark ramp. It takes no arguments.")
-	}
-	if flag.Parse(); flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
+	cli.Alone("custompolicy simulates a policy that keeps queues short on llm-d's benchmark ramp. It takes no arguments.")
 	ramp := sim.Ramp()
 	ramp.Metrics = []sim.Metric{{Name: sim.MetricWaiting, Signal: sim.Waiting, Fill: 2}}
 	newGroup := func() (scaling.Group, error) { return scaling.GroupOf(newPolicy()), nil }

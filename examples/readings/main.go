@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -18,6 +17,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
@@ -76,13 +76,7 @@ func pod(answer string) *httptest.Server {
 }
 
 func main() {
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "readings asks three pods of its own, of which one may not answer, and decides on what they said. It takes no arguments.")
-	}
-	if flag.Parse(); flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
+	cli.Alone("readings asks three pods of its own, of which one may not answer, and decides on what they said. It takes no arguments.")
 	for _, answers := range [][]string{{"12", "14", "16"}, {"12", "14", "down"}, {"16", "20", "down"}, {"0", "0", "down"}} {
 		var urls []string
 		for _, answer := range answers {

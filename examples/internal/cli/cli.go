@@ -34,6 +34,21 @@ func Parse(f *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
+// Alone reads the command line of a program that takes no arguments. It ends the program where there are some, or where help was
+// asked for.
+func Alone(usage string) {
+	f := Flags("", usage+"\n")
+	switch err := Parse(f, os.Args[1:], os.Stdout, os.Stderr); {
+	case err == flag.ErrHelp: //nolint:errorlint // as Parse returns it
+		os.Exit(0)
+	case err == nil && f.NArg() > 0:
+		f.Usage()
+		fallthrough
+	case err != nil:
+		os.Exit(2)
+	}
+}
+
 // Document is how long a document may be that a program reads whole, in bytes. What reads it may want less.
 const Document = 16 << 20
 
