@@ -35,13 +35,17 @@ func someLaw() *Law { return &Law{Base: 0.014, PrefillToken: 2e-5, Sequence: 1e-
 func TestRoundedTimesAreNoOutliers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs := lawfulRuns(rapid.IntRange(50, 300).Draw(t, "runs"), someLaw(), 0, rapid.Uint64().Draw(t, "seed"))
-		digits := rapid.SampledFrom([]float64{1e4, 1e5, 1e6, 1e7}).Draw(t, "digits") // a ten-thousandth of a second is 0.7 % at most
+		digits := rapid.SampledFrom([]float64{1e4, 1e5, 1e6, 1e7}).Draw(t, "digits")
 		for i := 1; i < len(runs); i += 2 {
 			runs[i].ITL = math.Round(runs[i].ITL*digits) / digits
 		}
 		r, err := FitRuns(runs, Options{Resamples: 40})
 		require.NoError(t, err)
-		require.Zero(t, r.Outliers)
+		if digits == 1e4 { // times are off by up to 0.36 %, and what is fitted to 50 of them by 0.1 %: one may be beyond the half of a percent
+			require.LessOrEqual(t, r.Outliers, 0.02)
+		} else {
+			require.Zero(t, r.Outliers)
+		}
 		require.InEpsilon(t, someLaw().Base, r.Base.Value, 0.01)
 	})
 }
