@@ -17,6 +17,7 @@ const (
 
 	firstBackOff = 5 * time.Minute
 	lastBackOff  = time.Hour
+	lastLevel    = 8
 )
 
 // A contest has the writes of one target that somebody else took back: another autoscaler, or whoever applies a manifest with a
@@ -82,8 +83,9 @@ func (l *Loop) note(key string, now time.Time) bool {
 		return false
 	}
 	c.Times = c.Times[len(c.Times)-Reversals:]
-	c.Until = scaling.StampOf(now.Add(min(firstBackOff<<min(c.Level, 8), lastBackOff)))
-	c.Level++
+	level := min(c.Level, lastLevel) // a stored one may be any
+	c.Until = scaling.StampOf(now.Add(min(firstBackOff<<level, lastBackOff)))
+	c.Level = level + 1
 	return true
 }
 

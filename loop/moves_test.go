@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -259,6 +260,22 @@ func TestLoopStatesThatNobodyWrote(t *testing.T) {
 			require.NoError(t, err, text)
 		} else {
 			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+// TestAStoredLevelIsAnyNumber: a level at the end of int, which who may write the state can store, overflowed, and the loop panicked an
+// hour later.
+func TestAStoredLevelIsAnyNumber(t *testing.T) {
+	l, err := loop.New(&moves{to: []int32{6}}, loop.Config{})
+	require.NoError(t, err)
+	c := fmt.Sprintf(`"contests":[{"key":"a","times":[%[1]d,%[1]d],"level":%d}]`, start().UnixMilli(), math.MaxInt)
+	require.NoError(t, l.Restore([]byte(`{"kind":"loop","version":1,"state":{"group":{"kind":"moves","version":1,"state":{}},`+c+`}}`)))
+	for at := time.Duration(0); at < 6*time.Hour; at += 15 * time.Second {
+		again(l, start().Add(at), targets(4)...)
+		written(l, loop.Applied, loop.Applied)
+		if store, _ := l.Advance(start().Add(at)); store != nil {
+			l.Saved(nil)
 		}
 	}
 }

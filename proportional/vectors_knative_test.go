@@ -48,17 +48,22 @@ type knativeSpec struct {
 // config returns the configuration that expresses a spec. A stable window of zero, which cannot be averaged over,
 // becomes one of 60 ms: shorter than any step.
 func (k knativeSpec) config(reachable bool) proportional.Config {
-	stable := time.Duration(k.StableWindow * float64(time.Second))
+	stable := time.Duration(math.Round(k.StableWindow*1000)) * time.Millisecond
 	if stable == 0 {
 		stable = 60 * time.Millisecond
 	}
+	buckets := int64(60) // or the next more that are of whole milliseconds
+	for n := stable.Milliseconds(); buckets < n && n%buckets != 0; {
+		buckets++
+	}
+	resolution := stable / time.Duration(buckets)
 	c := proportional.Config{
 		Bounds:          anyCount,
 		Metrics:         []proportional.Metric{{Name: "load", Target: k.Target, Measure: proportional.Total}},
 		Up:              proportional.Rule{MaxRate: k.MaxUp},
 		StableWindow:    stable,
-		Resolution:      stable / 60,
-		Panic:           proportional.Panic{Window: stable / 60, Threshold: k.PanicThreshold},
+		Resolution:      resolution,
+		Panic:           proportional.Panic{Window: resolution, Threshold: k.PanicThreshold},
 		ActivationScale: k.ActivationScale,
 	}
 	if reachable { // else there is neither a rate down nor a delay

@@ -45,8 +45,18 @@ func For(config *rest.Config) (*Cluster, error) {
 	return &Cluster{Client: client, Scales: NewScales(getter, mapper), Budget: budget}, nil
 }
 
+// stateOf returns the name of the ConfigMap of a target: no two kinds have the same.
+func stateOf(t Target) string {
+	kind := strings.ToLower(t.Kind)
+	if group, _, ok := strings.Cut(t.APIVersion, "/"); ok && group != "apps" {
+		kind += "." + strings.ToLower(group)
+	}
+	return "inferscale-" + kind + "-" + t.Name
+}
+
 // Settings returns working Settings for a loop. The state is in the ConfigMap inferscale-KIND-NAME of the target's namespace,
-// for example inferscale-deployment-chat. Every pod that the target's selector selects is a replica; it is scraped at the
+// for example inferscale-deployment-chat; outside of Kubernetes' own group apps the group is behind the kind, as in
+// inferscale-workspace.kaito.sh-chat. Every pod that the target's selector selects is a replica; it is scraped at the
 // metrics' endpoints, at the default interval of a loop. Without metrics no pod is scraped, and only the clock decides. The
 // caller may change any of the settings. For the variants of one model, use the Settings of one of them.
 //
@@ -54,7 +64,7 @@ func For(config *rest.Config) (*Cluster, error) {
 // of ctx.
 func (c *Cluster) Settings(ctx context.Context, t Target, metrics ...scrape.Metric) (Settings, error) {
 	store, err := NewConfigMapStore(ConfigMapStoreConfig{
-		Client: c.Client.CoreV1(), Namespace: t.Namespace, Name: "inferscale-" + strings.ToLower(t.Kind) + "-" + t.Name,
+		Client: c.Client.CoreV1(), Namespace: t.Namespace, Name: stateOf(t),
 	})
 	if err != nil {
 		return Settings{}, err

@@ -26,6 +26,16 @@ func TestClusterSettings(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, state.Data["state"], `"id":"uid-llama"`)
 
+	// Kinds of the same name in two groups shared one state, and cooldowns were lost.
+	for _, group := range []string{"kaito.sh", "workspace.inferscale.io"} {
+		other := k8s.Target{APIVersion: group + "/v1", Kind: "Workspace", Namespace: "default", Name: "llama"}
+		settings, err = cluster.Settings(t.Context(), other)
+		require.NoError(t, err)
+		require.NoError(t, settings.Store.Save(t.Context(), "state", nil, []byte("{}")))
+		_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "inferscale-workspace."+group+"-llama", metav1.GetOptions{})
+		require.NoError(t, err)
+	}
+
 	settings, err = cluster.Settings(t.Context(), target)
 	require.NoError(t, err)
 	require.Nil(t, settings.Observer, "nothing is asked for nothing")

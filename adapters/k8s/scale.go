@@ -115,9 +115,12 @@ func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) 
 	return written, nil
 }
 
-// maxSelector is the maximum size of a selector, in bytes: each round parses it and matches it against each pod of the
-// namespace.
-const maxSelector = 16 << 10
+// maxSelector is the maximum size of a selector, in bytes, and maxTerms the maximum number of its requirements and their values
+// together: each round parses it and matches it against each pod of the namespace.
+const (
+	maxSelector = 16 << 10
+	maxTerms    = 256
+)
 
 func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 	s := Scale{
@@ -139,6 +142,14 @@ func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 		selector, err := labels.Parse(object.Status.Selector)
 		if err != nil {
 			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector %q: %w", object.Status.Selector, err)}
+		}
+		requirements, _ := selector.Requirements()
+		terms := len(requirements)
+		for i := range requirements {
+			terms += len(requirements[i].ValuesUnsorted())
+		}
+		if terms > maxTerms {
+			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector: %d requirements and values: must be at most %d", terms, maxTerms)}
 		}
 		s.Selector = selector
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,15 +69,23 @@ func Covered(t *testing.T, rows int) {
 // IsLines reports whether the file has a JSON value on each line.
 func (f File) IsLines() bool { return strings.HasSuffix(f.Name, ".jsonl") }
 
-// Section decodes one section of a file into v and reports whether there is one: a JSON object of that name. A file
-// without it, or of another schema, has nothing for the test that asks.
+// Section decodes one section of a file into v and reports whether there is one: a JSON object of that name, or a list, which
+// stands for an object with the list as its cases. A file without it, or of another schema, has nothing for the test that asks.
 func (f File) Section(t *testing.T, name string, v any) bool {
 	t.Helper()
 	var sections map[string]json.RawMessage
-	if json.Unmarshal(f.Data, &sections) != nil || len(sections[name]) == 0 || sections[name][0] != '{' {
+	if json.Unmarshal(f.Data, &sections) != nil || len(sections[name]) == 0 {
 		return false
 	}
-	require.NoError(t, json.Unmarshal(sections[name], v), "%s: section %s", f.Name, name)
+	section := sections[name]
+	switch section[0] {
+	case '{':
+	case '[':
+		section = slices.Concat([]byte(`{"cases":`), section, []byte("}"))
+	default:
+		return false // text about the file
+	}
+	require.NoError(t, json.Unmarshal(section, v), "%s: section %s", f.Name, name)
 	return true
 }
 
