@@ -121,7 +121,11 @@ func onEdge(ratio, up, down float64) bool {
 func truncates(f hpaFleet, target float64, current int32, c proportional.Config, want int32) bool {
 	mean := math.Trunc(f.sum / max(1, float64(f.values)))
 	load := mean * float64(f.values)
-	return plainly(load, load, target, current, c.Up.Tolerance, c.Down.Tolerance) == want
+	theirs := current // the tolerance is of the pods that count, there
+	if q := mean / target; mean != f.sum/max(1, float64(f.values)) && f.missing+f.notReady == 0 && (q > 1+c.Up.Tolerance || q < 1-c.Down.Tolerance) {
+		theirs = scaling.Ceil(load / target)
+	}
+	return theirs == want || plainly(load, load, target, current, c.Up.Tolerance, c.Down.Tolerance) == want
 }
 
 // plainly is the rule in its plainest words.

@@ -143,7 +143,7 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 	result := met
 	spec := int32(-1)
 	// What the delay may have differently by now.
-	sighted, clamped, odd := false, false, false
+	sighted, clamped, odd, noisy := false, false, false, false
 	latest := math.Inf(-1)
 	var recommended []knativeWish // while there was a delay
 	for i, step := range r.Steps {
@@ -168,7 +168,7 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 		}
 		state.Loads = nil
 		if step.Stable != nil && step.Burst != nil && step.MetricsError == nil && step.MetricError == nil {
-			if !(*step.Stable >= 0 && *step.Burst >= 0) {
+			if x, y := float64(*step.Stable), float64(*step.Burst); !(x >= 0 && y >= 0 && max(x, y) <= 1e100) {
 				return listed(ruleNotANumber)
 			}
 			if err := remember(&state, c, now, float64(*step.Stable), float64(*step.Burst)); err != nil {
@@ -193,13 +193,14 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 		}
 		clamped = clamped || limited(*step.Stable) || limited(*step.Burst)
 		odd = odd || math.Mod(step.T, 2) != 0 || math.Mod(r.Spec.ScaleDownDelay, 2) != 0
+		noise := func(x number) bool {
+			return float64(scaling.Ceil(float64(x)/r.Spec.Target)) != math.Ceil(float64(x)/r.Spec.Target)
+		}
 		delayed := c.Stabilization.Down > 0
+		noisy = delayed && noisy || noise(*step.Stable) || noise(*step.Burst)
 		first, back := !sighted, step.T < latest
 		sighted, latest = sighted || delayed, max(latest, step.T)
 		if d.Replicas != step.Want.Desired {
-			noise := func(x number) bool {
-				return float64(scaling.Ceil(float64(x)/r.Spec.Target)) != math.Ceil(float64(x)/r.Spec.Target)
-			}
 			want, got, before := float64(step.Want.Desired), float64(d.Replicas), float64(spec)
 			if activation := float64(r.Spec.ActivationScale); activation > 0 { // it comes after the rates
 				most = max(most, activation)
@@ -210,7 +211,7 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 			switch {
 			case back && d.Replicas == spec:
 				return listed(ruleClockBack)
-			case noise(*step.Stable) || noise(*step.Burst), want == most && float64(scaling.Ceil(r.Spec.MaxUp*ready)) != most,
+			case noisy, want == most && float64(scaling.Ceil(r.Spec.MaxUp*ready)) != most,
 				want == least && nearWhole(ready/r.Spec.MaxDown) && math.Round(ready/r.Spec.MaxDown) != least:
 				return listed(ruleNoise)
 			case want == most && most < got && got <= before, want == least && least > got && got >= before:

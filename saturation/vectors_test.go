@@ -213,14 +213,14 @@ var vectorChecks = map[string]func(t *testing.T, row *vectorRow, c *counts){
 }
 
 // versionMark is a version, or all from, to, above or below it, at the beginning of a mark: v0.7..v0.9 is a range.
-var versionMark = regexp.MustCompile(`^(>=|<=|>|<)?v0[._]([0-9]+)[^.]*(?:\.[0-9]+)?(?:\.\.v0[._]([0-9]+))?`)
+var versionMark = regexp.MustCompile(`^(>=|<=|>|<)?v?0[._]([0-9]+)[^.]*(?:\.[0-9]+)?(?:\.\.v?0[._]([0-9]+))?`)
 
 // isOther reports whether a row is marked as about versions that 0.7.0 is not among: ">=v0.8", "<=v0.6", "Aug" (0.9), "Feb" (0.5.1)
 // where bounds act, which that version lacks. "after Feb" has 0.7.0 in it.
 func (r *vectorRow) isOther() bool {
 	const ours = 7
 	for _, mark := range []string{r.Version, r.Versions, r.Since} {
-		if strings.HasPrefix(mark, "Aug") || mark == "Feb" && slices.ContainsFunc(r.States, func(s vectorState) bool { return s.Min != nil || s.Max != nil }) {
+		if strings.HasPrefix(mark, "Aug") || strings.HasPrefix(mark, "after Aug") || strings.HasPrefix(mark, "Feb") && slices.ContainsFunc(r.States, func(s vectorState) bool { return s.Min != nil || s.Max != nil }) {
 			return true
 		}
 		m := versionMark.FindStringSubmatch(mark)
