@@ -240,7 +240,7 @@ func (r *round) spare(state *State) float64 {
 		return 0
 	}
 	spare := dearest()
-	if state.SafeSince.Set && spare > state.Spare {
+	if state.SafeSince.Set && spare > state.Spare && r.scaler.config.DownStabilization > 0 {
 		r.most = state.Spare
 		if smaller := dearest(); smaller > 0 {
 			return smaller

@@ -17,6 +17,7 @@ type naive struct {
 	seen   *time.Time
 	safe   *time.Time
 	fleet  int64
+	spare  float64 // the capacity that may go, 0 where all have the same
 	moving map[string]naiveMove
 }
 
@@ -298,10 +299,43 @@ func (n *naive) decideByDefault(now time.Time, sums naiveSums, reporting map[str
 		safe = safe || spares(states[name])
 	}
 	safe = safe && !blocked && sums.free+sums.saturated > 0
-	if fleet != n.fleet || !safe {
+
+	// The dearest that may go, of those of a capacity that has been spare for as long as others.
+	most := 0.0
+	pick := func() (chosen string) {
+		for _, name := range names {
+			v := states[name]
+			large := most > 0 && capacityOf(v) > most
+			if wish[name] != v.Current || reporting[name] > v.Current || v.Current <= max(v.Min, 1) || large || !spares(v) {
+				continue
+			}
+			if chosen == "" || priceOf(v).Cmp(priceOf(states[chosen])) >= 0 {
+				chosen = name
+			}
+		}
+		return chosen
+	}
+	spare := func() float64 {
+		if chosen := pick(); chosen != "" && !even {
+			return capacityOf(states[chosen])
+		}
+		return 0
+	}
+	larger := 0.0
+	if safe {
+		larger = spare()
+		if n.safe != nil && larger > n.spare && n.config.DownStabilization > 0 {
+			if most = n.spare; spare() > 0 {
+				larger = spare()
+			} else {
+				most = 0
+			}
+		}
+	}
+	if fleet != n.fleet || !safe || larger > n.spare {
 		n.safe = nil
 	}
-	n.fleet = fleet
+	n.fleet, n.spare = fleet, larger
 	if safe && n.safe == nil {
 		n.safe = &now
 	}
@@ -367,17 +401,7 @@ func (n *naive) decideByDefault(now time.Time, sums naiveSums, reporting map[str
 	if !safe || now.Sub(*n.safe) < n.config.DownStabilization {
 		return targets
 	}
-	chosen := ""
-	for _, name := range names {
-		v := states[name]
-		if wish[name] != v.Current || reporting[name] > v.Current || v.Current <= max(v.Min, 1) || !spares(v) {
-			continue
-		}
-		if chosen == "" || priceOf(v).Cmp(priceOf(states[chosen])) >= 0 {
-			chosen = name
-		}
-	}
-	if chosen != "" {
+	if chosen := pick(); chosen != "" {
 		give(chosen, -1)
 	}
 	return targets

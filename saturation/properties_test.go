@@ -55,3 +55,33 @@ func TestTotalOfNegativeCountsDoesNotWrap(t *testing.T) {
 	}})
 	require.Equal(t, int32(math.MinInt32), d.Total.From)
 }
+
+// TestRegressionWithoutAWindowNothingSettles: without a window a replica that had not been spare as long as a smaller one was kept for
+// "held=0s < window=0s".
+func TestRegressionWithoutAWindowNothingSettles(t *testing.T) {
+	c := saturation.Config{Thresholds: saturation.Thresholds{KVCache: 0.01, QueueLength: 1}}
+	readings := []scaling.Reading{
+		{Metric: saturation.DefaultKV, Lower: 0.00375, Upper: 0.00375, Values: 1}, {Metric: saturation.DefaultQueue, Lower: 0.375, Upper: 0.375, Values: 1},
+	}
+	tick := func(targets ...scalingtest.TargetTick) scalingtest.Tick {
+		return scalingtest.Tick{After: 15 * time.Second, Readings: readings, Targets: targets}
+	}
+	opts := scalingtest.Options{Refused: true}
+	var variants []saturation.Variant
+	for i, name := range []string{"a", "b", "c"} {
+		v := saturation.Variant{Name: name, Max: int32(4 + i)}
+		if i == 0 {
+			v.Cost, v.Capacity = 1, 2
+		}
+		variants = append(variants, v)
+		opts.Targets = append(opts.Targets, scalingtest.Target{Name: name, Bounds: scaling.Bounds{Max: v.Max}})
+	}
+	scalingtest.ReplayGroup(t, func() scaling.Group { return groupOf(t, c, variants...) }, opts, "Explained", scalingtest.Episode{
+		Specs: []int32{0, 0, 0},
+		Ticks: []scalingtest.Tick{
+			tick(scalingtest.TargetTick{}, scalingtest.TargetTick{}, scalingtest.TargetTick{Spec: scalingtest.CountOf(3)}),
+			tick(scalingtest.TargetTick{}, scalingtest.TargetTick{}, scalingtest.TargetTick{Refuse: true}),
+			tick(scalingtest.TargetTick{Spec: scalingtest.CountOf(2)}, scalingtest.TargetTick{}, scalingtest.TargetTick{}),
+		},
+	})
+}
