@@ -47,7 +47,7 @@ type apaState struct {
 // within bounds. It scales down to the lowest recommendation of the last 300 s, where a HorizontalPodAutoscaler takes the highest.
 // From 0 it stays at 0. cur includes replicas that are starting, so that the policy scales up as long as v is high, however many
 // replicas are already starting. AIBrix decides every 10 s. If the metric is not known the verdict is Unknown, whatever was recorded.
-// A clock that goes back does not keep it from acting.
+// A clock that goes back does not keep it from acting. Samples of one second are averaged; AIBrix keeps the last.
 //
 // An error has every wrong field at once, each as a *scaling.FieldError.
 //
