@@ -85,11 +85,8 @@ func (m *model) see(s *State, at, gap float64, a amount) {
 	s.At = at
 }
 
-// turnTo starts recording at a time: at the first call, or after the clock went back. It discards days that are still to
-// come and the last 30 min.
+// turnTo starts recording at a time: at the first call, or after the clock went back. It discards the last 30 min.
 func (m *model) turnTo(s *State, at float64, n int64) {
-	day, _ := m.place(n)
-	s.Days = slices.DeleteFunc(s.Days, func(d Day) bool { return d.Number > day })
 	s.Set, s.At, s.Now, s.Past = true, at, Slot{Number: n}, s.Past[:0]
 	for i := range s.Rises {
 		s.Rises[i].At = min(s.Rises[i].At, at)
@@ -114,11 +111,17 @@ func (m *model) close(s *State) {
 	if x.Seen < slot-1 {
 		x.Marks |= silent
 	}
+	if most := s.most(); most > 0 {
+		x.Lower, x.Upper = min(x.Lower, most*x.Seen), min(x.Upper, most*x.Seen)
+	}
 	if len(s.Past) == ratioSlots {
 		s.Past = s.Past[:copy(s.Past, s.Past[1:])]
 	}
 	s.Past = append(s.Past, x)
 	number, i := m.place(x.Number)
+	if len(s.Past) == ratioSlots { // by now the clock is believed that days are still to come
+		s.Days = slices.DeleteFunc(s.Days, func(d Day) bool { return d.Number > number })
+	}
 	value := 0.0
 	if s.Unit > 0 {
 		value = x.Lower / slot / s.Unit
@@ -131,6 +134,31 @@ func (m *model) close(s *State) {
 	if d := s.day(number); d != nil {
 		d.put(i, pack(value)|x.Marks)
 	}
+}
+
+// most is the largest demand that a slot may have, 0 if there is no limit: four times the highest of the last half an hour, or of the
+// highest slots of half of the days if that is more. What is beyond that is a wrong sample, or the beginning of growth, of which the next
+// slots tell more. On the first day there is no limit.
+func (s *State) most() float64 {
+	if len(s.Days) < 2 {
+		return 0
+	}
+	var highest [mostDays]float64
+	for k := range s.Days {
+		code := uint16(0)
+		for i := range slots {
+			code = max(code, s.Days[k].at(i)&^marks)
+		}
+		x, _ := unpack(code)
+		highest[k] = x * s.Unit
+	}
+	days := highest[:len(s.Days)]
+	slices.Sort(days)
+	most := days[len(days)/2]
+	for i := range s.Past {
+		most = max(most, s.Past[i].Lower/max(s.Past[i].Seen, 1))
+	}
+	return 4 * most
 }
 
 // day returns the day of a number. A day after the last one is begun; a day before it that was never seen is nil.

@@ -130,15 +130,14 @@ func (s State) clone() State {
 
 // Validate reports an error for what cannot be the state of any forecast.
 func (s State) Validate() error {
-	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Zone) > 64 || len(s.Demand) > mostName {
+	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Zone) > mostZone || len(s.Demand) > mostName {
 		return errors.New("more is remembered than a forecast can")
 	}
 	if !number(math.Abs(s.At)) || !number(s.Unit) || !s.Now.valid() {
 		return errors.New("at, unit, now: must be numbers that are not negative")
 	}
-	if n, days := len(s.Past), len(s.Days); s.Set && (s.Now.Number != int64(math.Floor(s.At/slot)) ||
-		n > 0 && s.Past[n-1].Number >= s.Now.Number || days > 0 && s.Days[days-1].Number > floorDiv(s.Now.Number, slots)+1) {
-		return errors.New("now, past, days: must be those of at")
+	if n := len(s.Past); s.Set && (s.Now.Number != int64(math.Floor(s.At/slot)) || n > 0 && s.Past[n-1].Number >= s.Now.Number) {
+		return errors.New("now, past: must be those of at")
 	}
 	for i := range s.Past {
 		if !s.Past[i].valid() || i > 0 && s.Past[i].Number <= s.Past[i-1].Number {

@@ -1,0 +1,93 @@
+package forecast_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/forecast"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// TestRegressionAWrongSampleIsForgotten: after one sample of 1e15 the fleet was at its maximum for ten hours of each of five days, and
+// after one of 1e6 no morning was foreseen for three weeks.
+func TestRegressionAWrongSampleIsForgotten(t *testing.T) {
+	for _, wrong := range []float64{1e3, 1e6, 1e15} {
+		p := policyOf(t, minuteConfig(nil), history(day(0), day(2), everyDay)...)
+		var lifted, full [14]int
+		drive(t, p, day(2), day(14), func(at time.Time) (float64, bool) {
+			if at.Equal(day(5).Add(3 * time.Hour)) {
+				return wrong, true
+			}
+			return everyDay(at), true
+		}, func(at time.Time, d *scaling.Decision) {
+			i := int(at.Sub(day(0)).Hours() / 24)
+			if d.Replicas > scaling.Ceil(everyDay(at)/10) {
+				lifted[i]++
+			}
+			if d.Replicas == 100 {
+				full[i]++
+			}
+		})
+		for i := 6; i < 14; i++ {
+			require.Zero(t, full[i], "%g, day %d", wrong, i)
+			require.InDelta(t, 110, lifted[i], 20, "%g, day %d: minutes of the morning's floor", wrong, i)
+		}
+	}
+}
+
+// TestGrowthIsRemembered: a demand that is twenty times as high from one day on is the memory of that day, but for the first slots.
+func TestGrowthIsRemembered(t *testing.T) {
+	c := minuteConfig(nil)
+	c.Bounds.Max = 1000
+	p := policyOf(t, c, history(day(0), day(4), everyDay)...)
+	grown := func(at time.Time) float64 { return 20 * everyDay(at) }
+	lifted := 0
+	drive(t, p, day(4), day(7), always(grown), func(at time.Time, d *scaling.Decision) {
+		if !at.Before(day(6)) && d.Replicas > scaling.Ceil(grown(at)/10) {
+			lifted++
+		}
+	})
+	require.Greater(t, lifted, 60)
+}
+
+// TestRegressionAClockThatIsWrongOnceForgetsNoDay: one decision in 1970 deleted two weeks.
+func TestRegressionAClockThatIsWrongOnceForgetsNoDay(t *testing.T) {
+	for _, wrong := range []time.Time{time.Unix(0, 0), day(14).AddDate(1, 0, 0)} {
+		p := policyOf(t, minuteConfig(nil), history(day(0), day(14), everyDay)...)
+		days := func() int {
+			var s struct {
+				State struct{ Memory struct{ Days []struct{ N int } } }
+			}
+			data, err := json.Marshal(p)
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(data, &s))
+			return len(s.State.Memory.Days)
+		}
+		obs := scaling.Observation{SpecReplicas: 2, ReadyReplicas: 2, Readings: []scaling.Reading{scaling.Exactly(metric, 20)}}
+		p.Decide(day(14), obs)
+		before := days()
+		p.Decide(wrong, obs)
+		p.Decide(day(14).Add(time.Minute), obs)
+		require.Equal(t, before, days(), wrong)
+	}
+}
+
+// TestRegressionNoStateIsRefusedThatWasWritten: what these configurations stored was refused after a restart, and the policy stood still.
+func TestRegressionNoStateIsRefusedThatWasWritten(t *testing.T) {
+	for text, change := range map[string]func(c *forecast.Config){
+		"location: \"zzz":          func(c *forecast.Config) { c.Location = time.FixedZone(strings.Repeat("z", 65), 3600) },
+		"location: \"far\"":        func(c *forecast.Config) { c.Location = time.FixedZone("far", 3*86400) },
+		"demand: \"a\\xff\"":       func(c *forecast.Config) { c.Demand = "a\xff" },
+		"demand: \"<<<":            func(c *forecast.Config) { c.Demand = strings.Repeat("<", 512) },
+		"demand: \"a\\nb\": must ": func(c *forecast.Config) { c.Demand = "a\nb" },
+	} {
+		c := minuteConfig(nil)
+		change(&c)
+		_, err := forecast.New(scaling.New(follower(10)), source(10), c)
+		require.ErrorContains(t, err, text)
+	}
+}
