@@ -123,12 +123,15 @@ type Startup struct {
 	Source             Source
 }
 
-// Starts returns the distribution of starts. Times of zero or less are not counted as starts; if none is left, the error is
-// ErrTooLittle.
+// Starts returns the distribution of starts. Times of zero or less are not counted as starts, and more than a day counts as a day; if
+// none is left, the error is ErrTooLittle.
 func Starts(took []time.Duration) (*Startup, error) {
 	took = slices.DeleteFunc(slices.Clone(took), func(d time.Duration) bool { return d <= 0 })
 	if len(took) == 0 {
 		return nil, fmt.Errorf("%w: no start was seen", ErrTooLittle)
+	}
+	for i := range took {
+		took[i] = min(took[i], 24*time.Hour)
 	}
 	slices.Sort(took)
 	n := float64(len(took))

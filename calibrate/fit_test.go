@@ -298,3 +298,44 @@ func TestUnknownIsNotZero(t *testing.T) {
 }
 
 func nan() float64 { return math.NaN() }
+
+// TestRegressionFullCachesAreLeftOutByTheirTokens: where only the tokens in a cache and its size were given, nearly full ones were not
+// left out, and prompts that were computed again made prefill 23 % too slow.
+func TestRegressionFullCachesAreLeftOutByTheirTokens(t *testing.T) {
+	const size = 350_000
+	v := law()
+	points := lawful(v, 3, 4001, 1)
+	for i := range points {
+		p := &points[i]
+		if p.KVUse = math.NaN(); i/40%3 == 0 {
+			p.KVTokens = 345_000
+			p.ITL = v.ITL(p.Running, p.KVTokens, 1.6*p.PromptRate)
+			p.TokenRate = p.Running / p.ITL
+		} else {
+			p.KVTokens = min(p.KVTokens, 0.8*size)
+			p.ITL = v.ITL(p.Running, p.KVTokens, p.PromptRate)
+			p.TokenRate = p.Running / p.ITL
+		}
+	}
+	r, err := calibrate.Fit(points, calibrate.Options{KVTokens: size})
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Excluded)
+	require.InEpsilon(t, law().PrefillToken, r.PrefillToken.Value, 0.02)
+}
+
+// TestRegressionWhatIsFittedCanBeRead: a start of more than a day, a name with a tab and a point with 1e15 sequences made files that
+// nobody could read.
+func TestRegressionWhatIsFittedCanBeRead(t *testing.T) {
+	points := lawful(law(), 3, 4001, 1)
+	points[7].Running = 1e15
+	r, err := calibrate.Fit(points, calibrate.Options{Name: "m", KVTokens: 1e6})
+	require.NoError(t, err)
+	r.Startup, err = calibrate.Starts([]time.Duration{90 * time.Second, 100 * time.Second, 110 * time.Second, 25 * time.Hour})
+	require.NoError(t, err)
+	_, err = calibrate.Read(r.Text(), "server.yaml")
+	require.NoError(t, err)
+	for _, name := range []string{"a\tb", "a\xffb"} {
+		_, err = calibrate.Fit(points, calibrate.Options{Name: name})
+		require.ErrorContains(t, err, "name: ")
+	}
+}

@@ -84,6 +84,9 @@ func (f *fit) samples(points []Point) []sample {
 		if !finite(s.kv) && finite(s.use) {
 			s.kv = s.use * f.cache
 		}
+		if !finite(s.use) && finite(s.kv) && f.cache > 0 {
+			s.use = s.kv / f.cache
+		}
 		if f.shares && finite(s.use) {
 			s.kv = s.use
 		}

@@ -210,7 +210,7 @@ func (f *fit) room(points []Point, capacity Estimate, r *Result) {
 	seen := 0.0
 	for i := range points {
 		if finite(points[i].Running) {
-			seen = max(seen, math.Ceil(points[i].Running))
+			seen = max(seen, min(math.Ceil(points[i].Running), 1<<20))
 		}
 	}
 	limit := func(given int32, assumed, least float64) Estimate {

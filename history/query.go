@@ -35,9 +35,15 @@ type Options struct {
 // DefaultStep is the default time between two values.
 const DefaultStep = 15 * time.Second
 
-// bucketSteps is the number of steps between two values of a bucket: buckets are most of what a server exposes, and lengths
-// change slowly.
-const bucketSteps = 20
+// bucketSteps returns the number of steps between two values of a bucket, five minutes: buckets are most of what a server exposes, and
+// lengths change slowly.
+func bucketSteps(step time.Duration) int { return max(1, int(5*time.Minute/step)) }
+
+// spanSteps returns the number of steps of a span: of as many values of a bucket as there are in an hour.
+func spanSteps(step time.Duration) int {
+	every := bucketSteps(step)
+	return every * max(1, int(time.Hour/(step*time.Duration(every))))
+}
 
 // A Query is one query to Prometheus, for query_range.
 type Query struct {
@@ -141,18 +147,18 @@ func (o *Options) signal(e Engine, s Signal, router bool) []Query {
 	if enginemetrics.KindOf(string(s)) != enginemetrics.Histogram {
 		every := 1
 		if s == CacheBlocks {
-			every = bucketSteps
+			every = bucketSteps(o.step())
 		}
 		return []Query{ask(Whole, every)}
 	}
 	tokens, _ := e.source(TPOT)
 	if s == TPOTs && len(tokens.Families) > 0 {
-		return []Query{ask(Bucket, bucketSteps)}
+		return []Query{ask(Bucket, bucketSteps(o.step()))}
 	}
 	if s == TPOT {
 		return []Query{ask(Sum, 1), ask(Count, 1)}
 	}
-	return []Query{ask(Sum, 1), ask(Count, 1), ask(Bucket, bucketSteps)}
+	return []Query{ask(Sum, 1), ask(Count, 1), ask(Bucket, bucketSteps(o.step()))}
 }
 
 // ask returns one query.

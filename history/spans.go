@@ -8,18 +8,15 @@ import (
 	"strconv"
 )
 
-// spanPeriods is the number of bucket values in a span: an hour with 15 s steps.
-const spanPeriods = 12
-
 // spans computes the distributions. The counts are from buckets, which are queried less often than the rest; the sums are
 // those of the pods over the same time.
 func (r *reducer) spans() error {
 	f := r.fleet
-	length := spanPeriods * bucketSteps
+	every, length := bucketSteps(f.Step), spanSteps(f.Step)
 	for from := 0; from < r.steps-1; from += length {
 		f.Spans = append(f.Spans, Span{From: from, To: min(from+length, r.steps-1)})
 	}
-	for from := 0; from < r.steps-1; from += bucketSteps {
+	for from := 0; from < r.steps-1; from += every {
 		f.sizes = append(f.sizes, LengthsOf{From: from})
 	}
 	for _, p := range r.pods {
@@ -105,7 +102,7 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 			if total > 0 {
 				c.Sum = tokens / total * c.Total()
 			}
-			switch of := &r.fleet.sizes[min((i-1)/bucketSteps, len(r.fleet.sizes)-1)]; s {
+			switch of := &r.fleet.sizes[min((i-1)/bucketSteps(r.fleet.Step), len(r.fleet.sizes)-1)]; s {
 			case PromptTokens:
 				of.Prompts.add(c)
 			case GenerationTokens:

@@ -52,6 +52,7 @@ const leastLengths = 300
 func (f *Fleet) lengthsOf() (all []LengthsOf) {
 	var now LengthsOf
 	begun := false
+	most := spanSteps(f.Step) - bucketSteps(f.Step)
 	for i := range f.sizes {
 		s := &f.sizes[i]
 		if !begun {
@@ -64,7 +65,7 @@ func (f *Fleet) lengthsOf() (all []LengthsOf) {
 			now.Answers.add(s.Answers[k])
 		}
 		least := min(now.Prompts.Total(), now.Answers.Total())
-		if least >= leastLengths || least > 0 && s.From-now.From >= (spanPeriods-1)*bucketSteps || least > 0 && i == len(f.sizes)-1 {
+		if least >= leastLengths || least > 0 && s.From-now.From >= most || least > 0 && i == len(f.sizes)-1 {
 			all, begun = append(all, now), false
 		}
 	}

@@ -200,5 +200,8 @@ func (d *Drawer) At(share float64) int32 {
 		part = math.Log1p(part*math.Expm1(b)) / b
 	}
 	length := d.low[i] * math.Pow(d.high[i]/d.low[i], part) * d.scale
-	return int32(min(max(1, math.Round(length)), Most))
+	if !(length > 1) { // nor is NaN, of ends that are too far apart to be multiplied
+		return 1
+	}
+	return int32(min(math.Round(length), Most))
 }

@@ -59,3 +59,14 @@ func TestSharesRise(t *testing.T) {
 		}
 	}
 }
+
+// TestRegressionEndsThatAreFarApart: between 1 and 1e308 the drawn length was the least int32.
+func TestRegressionEndsThatAreFarApart(t *testing.T) {
+	for _, d := range []lengths.Drawer{
+		lengths.Of([]float64{1, 1e308}, []float64{1, 5, 3}, 1e3), lengths.Sloped([]float64{1, 1e308}, []float64{1, 5, 3}, 1e3, nil),
+	} {
+		for i := range 1001 {
+			require.GreaterOrEqual(t, d.At(float64(i)/1000), int32(1))
+		}
+	}
+}
