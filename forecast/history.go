@@ -52,7 +52,7 @@ func Read(r io.Reader, file string) ([]Sample, error) {
 		line++
 		text := strings.TrimSuffix(lines.Text(), "\r")
 		if line == 1 {
-			if text != header {
+			if text = strings.TrimPrefix(text, "\ufeff"); text != header { // spreadsheets begin a file so
 				return nil, wrong("header", text, "must be "+header)
 			}
 			continue

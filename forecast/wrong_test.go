@@ -91,3 +91,10 @@ func TestRegressionNoStateIsRefusedThatWasWritten(t *testing.T) {
 		require.ErrorContains(t, err, text)
 	}
 }
+
+// TestRegressionAHistoryMayBeginWithAByteOrderMark: spreadsheets write one, and the header was refused.
+func TestRegressionAHistoryMayBeginWithAByteOrderMark(t *testing.T) {
+	all, err := forecast.Read(strings.NewReader("\ufefftime,demand\r\n2026-03-01T00:05:00+01:00,212.5\r\n"), "h.csv")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+}

@@ -168,6 +168,9 @@ func (d *Dump) readSeries(in decoder) error {
 			Signal: read.Signal.value, Part: read.Part.value, Router: read.Router.value, Family: read.Family.value, Pod: read.Pod.value,
 			Labels: read.Labels.value, Every: read.Every.value, From: read.From.value, Values: read.Values.value,
 		}
+		if len(s.Labels) > maxLabels { // before the next are read; what else is wrong Validate says
+			return &scaling.FieldError{Field: fmt.Sprintf("series[%d].labels", len(d.Series)), Value: len(s.Labels), Rule: fmt.Sprintf("must be at most %d", maxLabels)}
+		}
 		if values += len(s.Values); values > MaxValues {
 			return &scaling.FieldError{Field: fmt.Sprintf("series[%d].values", len(d.Series)), Value: values, Rule: fmt.Sprintf("must be at most %d over all series", MaxValues)}
 		}
