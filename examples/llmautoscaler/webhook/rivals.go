@@ -63,12 +63,18 @@ func (v *Validator) fights(ctx context.Context, before, las *v1alpha1.LLMAutoSca
 	return nil, warnings
 }
 
-// pageOf is how many other autoscalers are read at once, of all reviews together: each may have 1.5 MB, and their number has no limit.
-const pageOf = 5
+const (
+	// pageOf is how many other autoscalers a page has: each may have 1.5 MB, and their number has no limit.
+	pageOf = 5
+	// maxPages is how many pages a review reads of a kind: it has to be answered within seconds.
+	maxPages = 20
+)
 
-// rival returns the first autoscaler of a kind with a target, one that is paused only if no other has it, nil where none has it.
+// rival returns the first autoscaler of a kind with a target, one that is paused only if no other has it, nil where none
+// has it. It is an error if none of the first maxPages pages has one that writes, and there are more.
 func (v *Validator) rival(ctx context.Context, kind schema.GroupVersionKind, namespace, target string) (paused *unstructured.Unstructured, err error) {
-	for token := ""; ; {
+	token := ""
+	for range maxPages {
 		all, err := v.page(ctx, kind, namespace, token)
 		if err != nil {
 			return nil, err
@@ -87,15 +93,19 @@ func (v *Validator) rival(ctx context.Context, kind schema.GroupVersionKind, nam
 			return paused, nil
 		}
 	}
+	return nil, fmt.Errorf("namespace %s has more than %d, and no more are read", namespace, maxPages*pageOf)
 }
 
-// page reads the next few of a kind, while nobody else does.
+// page reads the next few of a kind, while nobody else reads of the namespace.
 func (v *Validator) page(ctx context.Context, kind schema.GroupVersionKind, namespace, token string) (*unstructured.UnstructuredList, error) {
-	v.reading.Lock()
-	defer v.reading.Unlock()
+	give, err := v.readings.take(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := v.Others.List(ctx, all, client.InNamespace(namespace), client.Limit(pageOf), client.Continue(token))
+	err = v.Others.List(ctx, all, client.InNamespace(namespace), client.Limit(pageOf), client.Continue(token))
 	return all, err
 }
 

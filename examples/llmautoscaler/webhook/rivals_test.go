@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
@@ -150,21 +152,120 @@ func (c *crowd) List(_ context.Context, list client.ObjectList, with ...client.L
 	return nil
 }
 
-// TestOthersAreReadAFewAtATime: a namespace has hundreds of ScaledObjects, of a megabyte each, and twenty reviews look at them at once.
+// TestOthersAreReadAFewAtATime: a namespace has a hundred ScaledObjects, of a megabyte each, and twenty reviews look at them at once.
 func TestOthersAreReadAFewAtATime(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, stored.AddToScheme(scheme))
-	many := &crowd{count: 301}
+	many := &crowd{count: 100}
 	v := &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build(), Others: many}
 	after := object(t, "mine", deployment, thresholds)
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
 			_, err := v.ValidateCreate(t.Context(), after.DeepCopyObject().(*stored.LLMAutoScaler))
-			assert.ErrorContains(t, err, "is scaled by ScaledObject 300 already")
+			assert.ErrorContains(t, err, "is scaled by ScaledObject 99 already")
 		})
 	}
 	wg.Wait()
 	assert.Equal(t, int32(1), many.most.Load(), "one page at a time")
-	assert.Equal(t, int32(20*61), many.pages.Load())
+	assert.Equal(t, int32(20*20), many.pages.Load())
+}
+
+// TestACrowdIsReadInPart: of more than a hundred ScaledObjects the rest is not read, and a warning says so.
+func TestACrowdIsReadInPart(t *testing.T) {
+	many := &crowd{count: 101}
+	warnings, err := reviewer(t, many).ValidateCreate(t.Context(), object(t, "mine", deployment, thresholds))
+	require.NoError(t, err)
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "whether a ScaledObject scales it too could not be found out: namespace models has more than 100")
+	require.Equal(t, int32(20+1), many.pages.Load(), "and one of HorizontalPodAutoscalers")
+}
+
+// A gate holds those who list ScaledObjects of namespaces that begin with "held", until it is opened.
+type gate struct {
+	client.Reader
+
+	entered chan string
+	open    chan struct{}
+}
+
+func (g gate) List(_ context.Context, list client.ObjectList, with ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(with)
+	if list.(*unstructured.UnstructuredList).GroupVersionKind().Kind == "ScaledObjectList" && strings.HasPrefix(o.Namespace, "held") {
+		g.entered <- o.Namespace
+		<-g.open
+	}
+	return nil
+}
+
+func reviewer(t *testing.T, others client.Reader) *webhook.Validator {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, stored.AddToScheme(scheme))
+	return &webhook.Validator{Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build(), Others: others}
+}
+
+// soon receives within 10 s.
+func soon[T any](t *testing.T, from <-chan T, what string) (got T) {
+	t.Helper()
+	select {
+	case got = <-from:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, what)
+	}
+	return got
+}
+
+// TestANamespaceWaitsForItself alone: while reviews of one namespace read and wait, those of another are answered. One
+// whose context ends while it waits is answered with a warning. Four namespaces are read at once.
+func TestANamespaceWaitsForItself(t *testing.T) {
+	g := gate{entered: make(chan string, 100), open: make(chan struct{})}
+	v := reviewer(t, g)
+	var wg sync.WaitGroup
+	t.Cleanup(wg.Wait)
+	opened := sync.OnceFunc(func() { close(g.open) })
+	t.Cleanup(opened)
+	review := func(ctx context.Context, namespace string) <-chan admission.Warnings {
+		after, done := object(t, "mine", deployment, thresholds), make(chan admission.Warnings, 1)
+		after.Namespace = namespace
+		wg.Go(func() {
+			warnings, err := v.ValidateCreate(ctx, after)
+			assert.NoError(t, err)
+			done <- warnings
+		})
+		return done
+	}
+	var all []<-chan admission.Warnings
+	for range 60 {
+		all = append(all, review(t.Context(), "held-0"))
+	}
+	soon(t, g.entered, "nobody reads")
+	require.Empty(t, soon(t, review(t.Context(), "other"), "another namespace waits"))
+
+	ended, cancel := context.WithCancel(t.Context())
+	late := review(ended, "held-0")
+	cancel()
+	warnings := soon(t, late, "one whose context has ended waits")
+	require.NotEmpty(t, warnings)
+	require.Contains(t, warnings[0], "could not be found out: context canceled")
+
+	for i := range 8 {
+		all = append(all, review(t.Context(), fmt.Sprintf("held-%d", i+1)))
+	}
+	for range 3 {
+		soon(t, g.entered, "four namespaces are not read at once")
+	}
+	ended, cancel = context.WithCancel(t.Context())
+	late = review(ended, "last")
+	cancel()
+	warnings = soon(t, late, "one whose context has ended waits for the others")
+	require.NotEmpty(t, warnings)
+	require.Contains(t, warnings[0], "context canceled")
+	require.Empty(t, g.entered, "more than four are read at once")
+
+	opened()
+	for _, done := range all {
+		require.Empty(t, soon(t, done, "a review is not answered"))
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +31,7 @@ type Validator struct {
 	// Namespaces are those that are worked in; none means all. What is elsewhere is somebody else's, and allowed.
 	Namespaces []string
 
-	reading sync.Mutex // of a page of others
+	readings readings // of pages of others
 }
 
 // ValidateCreate refuses what cannot be carried out.
