@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -86,28 +87,76 @@ func one(t *testing.T, kind, name string, into any) *unstructured.Unstructured {
 	return found
 }
 
+// may lists what rules allow, a resource a line.
+func may(t *testing.T, rules []rbacv1.PolicyRule) []string {
+	t.Helper()
+	var all []string
+	for _, r := range rules {
+		for _, resource := range r.Resources {
+			line := strings.Join(r.APIGroups, ",") + "/" + resource
+			if len(r.ResourceNames) > 0 {
+				line += "[" + strings.Join(r.ResourceNames, ",") + "]"
+			}
+			all = append(all, line+" "+strings.Join(r.Verbs, ","))
+		}
+		require.Empty(t, r.NonResourceURLs)
+	}
+	for _, line := range all {
+		assert.NotContains(t, line, "*")
+		if resource, verbs, _ := strings.Cut(line, " "); strings.HasSuffix(resource, "/scale") {
+			assert.Equal(t, "get", verbs, "only the HorizontalPodAutoscaler writes %s", resource)
+		}
+	}
+	return all
+}
+
+// TestCertManagerLeavesNoRights: with certificates of cert-manager the scaler may write neither Secrets nor how it is found.
+func TestCertManagerLeavesNoRights(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("deploy", "cert-manager", "kustomization.yaml"))
+	require.NoError(t, err)
+	var k struct {
+		Patches []struct {
+			Target struct{ Kind, Name string }
+			Patch  string
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &k))
+	patched := func(kind, name string) (role rbacv1.ClusterRole) {
+		document, err := json.Marshal(one(t, kind, name, nil).Object)
+		require.NoError(t, err)
+		for _, p := range k.Patches {
+			if p.Target.Kind != kind || !regexp.MustCompile("^(?:"+p.Target.Name+")$").MatchString(name) {
+				continue
+			}
+			operations, err := yaml.YAMLToJSON([]byte(p.Patch))
+			require.NoError(t, err)
+			patch, err := jsonpatch.DecodePatch(operations)
+			require.NoError(t, err)
+			document, err = patch.Apply(document)
+			require.NoError(t, err)
+		}
+		require.NoError(t, json.Unmarshal(document, &role))
+		return role
+	}
+	unchanged := func(kind, name string, but ...string) []string {
+		var all rbacv1.ClusterRole
+		document, err := json.Marshal(one(t, kind, name, nil).Object)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(document, &all))
+		return slices.DeleteFunc(may(t, all.Rules), func(line string) bool { return slices.Contains(but, line) })
+	}
+	assert.Equal(t, unchanged("ClusterRole", "kedascaler",
+		"keda.sh/clustertriggerauthentications[keda-kaito-creds] get,create,patch",
+		"admissionregistration.k8s.io/mutatingwebhookconfigurations[kedascaler] get,patch",
+	), may(t, patched("ClusterRole", "kedascaler").Rules))
+	assert.Equal(t, unchanged("Role", "kedascaler", "/secrets create", "/secrets[keda-kaito-scaler-ca] get,update"),
+		may(t, patched("Role", "kedascaler").Rules))
+	assert.Equal(t, []string{"/secrets[keda-kaito-scaler-certs] list,watch"}, may(t, patched("Role", "kedascaler-certs").Rules))
+}
+
 // TestRolesHaveNothingMore lists all that the scaler may do. Whoever adds a line here says why in rbac.yaml.
 func TestRolesHaveNothingMore(t *testing.T) {
-	may := func(rules []rbacv1.PolicyRule) []string {
-		var all []string
-		for _, r := range rules {
-			for _, resource := range r.Resources {
-				line := strings.Join(r.APIGroups, ",") + "/" + resource
-				if len(r.ResourceNames) > 0 {
-					line += "[" + strings.Join(r.ResourceNames, ",") + "]"
-				}
-				all = append(all, line+" "+strings.Join(r.Verbs, ","))
-			}
-			require.Empty(t, r.NonResourceURLs)
-		}
-		for _, line := range all {
-			assert.NotContains(t, line, "*")
-			if resource, verbs, _ := strings.Cut(line, " "); strings.HasSuffix(resource, "/scale") {
-				assert.Equal(t, "get", verbs, "only the HorizontalPodAutoscaler writes %s", resource)
-			}
-		}
-		return all
-	}
+	may := func(rules []rbacv1.PolicyRule) []string { return may(t, rules) }
 	var everywhere rbacv1.ClusterRole
 	one(t, "ClusterRole", "kedascaler", &everywhere)
 	assert.Nil(t, everywhere.AggregationRule)
