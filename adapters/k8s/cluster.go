@@ -33,7 +33,7 @@ func For(config *rest.Config) (*Cluster, error) {
 		return nil, err
 	}
 	discovery := memory.NewMemCacheClient(client.Discovery())
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)
+	mapper := Remembering(restmapper.NewDeferredDiscoveryRESTMapper(discovery))
 	getter, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discovery))
 	if err != nil {
 		return nil, err

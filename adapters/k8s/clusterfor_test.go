@@ -1,11 +1,17 @@
 package k8s_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/scrape"
@@ -39,4 +45,57 @@ func TestClusterSettings(t *testing.T) {
 	settings, err = cluster.Settings(t.Context(), target)
 	require.NoError(t, err)
 	require.Nil(t, settings.Observer, "nothing is asked for nothing")
+}
+
+// A kind that is installed while the program runs is found.
+func TestForKindInstalledLater(t *testing.T) {
+	const group, version = "leaderworkerset.x-k8s.io", "leaderworkerset.x-k8s.io/v1"
+	var installed atomic.Bool
+	var discoveries atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		say := func(o any) { _ = json.NewEncoder(w).Encode(o) }
+		list := func(version, name, kind string) {
+			say(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: version, APIResources: []metav1.APIResource{
+				{Name: name, Kind: kind, Namespaced: true},
+				{Name: name + "/scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Namespaced: true},
+			}})
+		}
+		switch r.URL.Path {
+		case "/api":
+			say(metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+		case "/api/v1":
+			list("v1", "replicationcontrollers", "ReplicationController")
+		case "/apis":
+			discoveries.Add(1)
+			groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}}
+			if installed.Load() {
+				v := metav1.GroupVersionForDiscovery{GroupVersion: version, Version: "v1"}
+				groups.Groups = []metav1.APIGroup{{Name: group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v}}
+			}
+			say(groups)
+		case "/apis/" + version:
+			list(version, "leaderworkersets", "LeaderWorkerSet")
+		default:
+			say(autoscalingv1.Scale{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"},
+				ObjectMeta: metav1.ObjectMeta{Name: "llama", Namespace: "default", ResourceVersion: "1"}, Spec: autoscalingv1.ScaleSpec{Replicas: 2},
+			})
+		}
+	}))
+	defer server.Close()
+	c, err := k8s.For(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	get := func(apiVersion, kind string) error {
+		_, err := c.Scales.Get(t.Context(), k8s.Target{APIVersion: apiVersion, Kind: kind, Namespace: "default", Name: "llama"})
+		return err
+	}
+	require.NoError(t, get("v1", "ReplicationController"))
+	installed.Store(true)
+	require.NoError(t, get(version, "LeaderWorkerSet"))
+	require.EqualValues(t, 2, discoveries.Load())
+	for range 10 {
+		require.ErrorIs(t, get("none.io/v1", "None"), k8s.ErrNoScale)
+	}
+	require.EqualValues(t, 2, discoveries.Load())
 }

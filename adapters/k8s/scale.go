@@ -51,10 +51,10 @@ type Scales struct {
 	mapper meta.RESTMapper
 }
 
-// NewScales returns the Scales of a scale client and a RESTMapper. Both are client-go's:
+// NewScales returns the Scales of a scale client and a RESTMapper. Both are client-go's, see [Remembering]:
 //
 //	discovery := memory.NewMemCacheClient(clientset.Discovery())
-//	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)
+//	mapper := k8s.Remembering(restmapper.NewDeferredDiscoveryRESTMapper(discovery))
 //	getter, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc,
 //		scale.NewDiscoveryScaleKindResolver(discovery))
 func NewScales(getter scale.ScalesGetter, mapper meta.RESTMapper) *Scales {

@@ -133,7 +133,7 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 
 // engine makes what decides.
 func (p *process) engine(ctx context.Context) (*keda.Engine, error) {
-	scales, err := command.Scales(p.manager.GetConfig(), p.manager.GetHTTPClient(), p.manager.GetRESTMapper())
+	scales, _, err := command.Scales(p.manager.GetConfig(), p.manager.GetHTTPClient(), p.manager.GetRESTMapper())
 	if err != nil {
 		return nil, err
 	}

@@ -155,8 +155,8 @@ func limiter() workqueue.TypedRateLimiter[ctrl.Request] {
 
 // controllers adds the controller of LLMAutoScalers.
 func (o *options) controllers(ctx context.Context, mgr manager.Manager, logger *slog.Logger) (*controller.Controller, error) {
-	config, httpClient, mapper := mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper()
-	scales, err := command.Scales(config, httpClient, mapper)
+	config, httpClient := mgr.GetConfig(), mgr.GetHTTPClient()
+	scales, mapper, err := command.Scales(config, httpClient, mgr.GetRESTMapper())
 	if err != nil {
 		return nil, err
 	}

@@ -49,17 +49,19 @@ func List(text string) []string {
 	return all
 }
 
-// Scales returns the client of /scale by what a manager has.
-func Scales(config *rest.Config, client *http.Client, mapper meta.RESTMapper) (*k8s.Scales, error) {
+// Scales returns the client of /scale by what a manager has, and the mapper for targets: it remembers kinds, as the manager's
+// makes all wait while it asks for one that it does not know.
+func Scales(config *rest.Config, client *http.Client, mapper meta.RESTMapper) (*k8s.Scales, meta.RESTMapper, error) {
+	mapper = k8s.Remembering(mapper)
 	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return k8s.NewScales(scales, mapper), nil
+	return k8s.NewScales(scales, mapper), mapper, nil
 }
 
 // Version is that of the module, or of the commit that the binary was built from.
