@@ -88,14 +88,29 @@ func (k *keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 
 func (k *keeper) host() string { return k.service + "." + k.namespace + ".svc" }
 
-// good reports whether a certificate is there, is the service's, and lasts for long enough.
+// good reports whether a certificate is there, is the service's, is in force and lasts for long enough, and whether those who
+// trust the authority beside it trust it.
 func (k *keeper) good(data map[string][]byte) bool {
 	pair, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
-	if err != nil || len(data[caKey]) == 0 {
+	roots := x509.NewCertPool()
+	if err != nil || !roots.AppendCertsFromPEM(data[caKey]) {
 		return false
 	}
 	cert, err := x509.ParseCertificate(pair.Certificate[0])
-	return err == nil && cert.VerifyHostname(k.host()) == nil && k.now().Add(certRenew).Before(cert.NotAfter)
+	now := k.now()
+	if err != nil || cert.VerifyHostname(k.host()) != nil || now.Before(cert.NotBefore) || !now.Add(certRenew).Before(cert.NotAfter) {
+		return false
+	}
+	between := x509.NewCertPool()
+	for _, der := range pair.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			between.AddCert(c)
+		}
+	}
+	_, err = cert.Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	})
+	return err == nil
 }
 
 // trust puts the authority into the configuration. The one before stays beside it, for replicas that still have its

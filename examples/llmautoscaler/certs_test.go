@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
+	"maps"
 	"testing"
 	"time"
 
@@ -70,6 +71,44 @@ func TestKeeper(t *testing.T) {
 	_, err = k.certificate(t.Context())
 	require.ErrorContains(t, err, "authority of the webhook")
 	require.NoError(t, client.IgnoreNotFound(err))
+}
+
+// TestKeeperDistrusts: a certificate that the API server would not accept, by its authority or by the clock, is made anew.
+func TestKeeperDistrusts(t *testing.T) {
+	now := time.Now()
+	other, err := issue("hook.system.svc", now)
+	require.NoError(t, err)
+	future, err := issue("hook.system.svc", now.Add(48*time.Hour)) // by a replica whose clock was wrong
+	require.NoError(t, err)
+	for name, damage := range map[string]func(data map[string][]byte){
+		"an authority that is none": func(data map[string][]byte) { data[caKey] = []byte("damaged") },
+		"another authority":         func(data map[string][]byte) { data[caKey] = other[caKey] },
+		"from the future":           func(data map[string][]byte) { maps.Copy(data, future) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := issue("hook.system.svc", now)
+			require.NoError(t, err)
+			damage(data)
+			c := fake.NewClientBuilder().WithObjects(
+				&admissionv1.ValidatingWebhookConfiguration{
+					ObjectMeta: metav1.ObjectMeta{Name: "llmautoscaler"}, Webhooks: []admissionv1.ValidatingWebhook{{Name: "a"}},
+				},
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"}, Type: corev1.SecretTypeTLS, Data: data},
+			).Build()
+			k := &keeper{
+				client: c, namespace: "system", secret: "cert", service: "hook", config: "llmautoscaler", logger: slog.New(slog.DiscardHandler),
+				now: func() time.Time { return now },
+			}
+			pair, err := k.certificate(t.Context())
+			require.NoError(t, err)
+			config := &admissionv1.ValidatingWebhookConfiguration{}
+			require.NoError(t, c.Get(t.Context(), types.NamespacedName{Name: "llmautoscaler"}, config))
+			require.NoError(t, shake(now, pair, config.Webhooks[0].ClientConfig.CABundle, "hook.system.svc"))
+			again, err := k.certificate(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, pair.Certificate, again.Certificate, "it is kept")
+		})
+	}
 }
 
 // TestKeepersTogether: replicas that start together do the same, and each write of one can come between a read and a
