@@ -120,30 +120,43 @@ func (m *model) score(s *State, over int64) {
 		return x, x, false
 	}
 	for method := range Method(methods) {
-		var lowers [mostOthers]float64
-		list, most := method.days()
-		k := 0
-		for _, before := range list[:most] {
-			if x, _, ok := m.season(s, n, n-dilation+1, over+dilation, before, today); ok {
-				lowers[k], _, _ = x.expect()
-				k++
-			}
-		}
-		if k == 0 {
+		expected, ok := m.expected(s, method, n, n-dilation+1, over+dilation, today)
+		if !ok {
 			continue
 		}
-		expected := max(now, quantileOf(lowers[:k])) // the base policy keeps the replicas for the present demand anyway
-		loss, least := pinball(actual, expected), pinball(actual, constant)
-		s.Scores[method].add(loss, least)
+		onTime, ok := m.expected(s, method, n, n+1, over, today)
+		if !ok {
+			onTime = expected
+		}
+		// The base policy keeps the replicas for the present demand anyway.
+		loss, least, sharp := pinball(actual, max(now, expected)), pinball(actual, constant), pinball(actual, max(now, onTime))
+		s.Scores[method].add(loss, least, min(loss, sharp))
 		if mark&silent == 0 {
-			s.Sure[method].add(loss, least)
+			s.Sure[method].add(loss, least, min(loss, sharp))
 		}
 	}
 }
 
+// expected returns what a method expected in the slots from one to another, by what was known in slot n; ok is false if it knew no day.
+func (m *model) expected(s *State, method Method, n, from, upTo int64, today func(k int64) (lower, upper float64, open bool)) (demand float64, ok bool) {
+	var lowers [mostOthers]float64
+	list, most := method.days()
+	k := 0
+	for _, before := range list[:most] {
+		if x, _, ok := m.season(s, n, from, upTo, before, today); ok {
+			lowers[k], _, _ = x.expect()
+			k++
+		}
+	}
+	if k == 0 {
+		return 0, false
+	}
+	return quantileOf(lowers[:k]), true
+}
+
 // add adds the losses of a slot. While a method is ahead of the constant but costs too much today, its long-term score stays
 // as it is, so that an unusual day does not count against it for days.
-func (x *Score) add(loss, constant float64) {
+func (x *Score) add(loss, constant, onTime float64) {
 	const slowly, soonest = 1 - math.Ln2/halfLife, 1 - math.Ln2/soon
 	if !(x.Loss < x.limit() && x.Today > x.mayToday()) {
 		x.Loss = x.Loss*slowly + loss
@@ -151,6 +164,7 @@ func (x *Score) add(loss, constant float64) {
 		x.Slots = x.Slots*slowly + 1
 	}
 	x.Today = max(0, x.Today*soonest+loss-constant)
+	x.OnTime = max(0, x.OnTime*soonest+onTime-constant)
 }
 
 // limit is the loss below which a method may be in force, and mayToday the excess loss that it may have today.
@@ -163,9 +177,9 @@ func (x *Score) mayToday() float64 { return patience * max(0, x.Constant-x.Loss)
 func (s *State) proven(k Method) bool { return s.Scores[k].proven() && s.Sure[k].proven() }
 func (s *State) keeps(k Method) bool  { return s.Scores[k].proven() || s.Sure[k].proven() }
 
-// proven reports whether the method counts by this score.
+// proven reports whether the method counts by this score. That replicas come ten minutes early is not that today is unlike other days.
 func (x *Score) proven() bool {
-	return x.Slots >= enough && x.Loss < x.limit() && x.Today <= x.mayToday()
+	return x.Slots >= enough && x.Loss < x.limit() && x.OnTime <= x.mayToday()
 }
 
 // all returns the highest demand of today's slots from..to if all of them are known.

@@ -185,7 +185,7 @@ func (f *floor) excuse(d *scaling.Decision) {
 	case x.Loss >= x.limit():
 		d.Consider(d.From, Unproven, o.method.String(), x.Loss, x.limit())
 	default:
-		d.Consider(d.From, Unlike, o.method.String(), x.Today, x.mayToday())
+		d.Consider(d.From, Unlike, o.method.String(), x.OnTime, x.mayToday())
 	}
 }
 

@@ -54,6 +54,7 @@ type Score struct {
 	Constant float64 `json:"constant"`
 	Slots    float64 `json:"slots"`
 	Today    float64 `json:"today"`
+	OnTime   float64 `json:"onTime,omitempty"` // as Today, of what was expected without the ten minutes by which it is early
 }
 
 // Marks of a slot.
@@ -92,7 +93,7 @@ func (s *State) rescale(k int) {
 	}
 	for _, of := range [...]*[methods]Score{&s.Scores, &s.Sure} {
 		for i := range of {
-			for _, x := range [...]*float64{&of[i].Loss, &of[i].Constant, &of[i].Today} {
+			for _, x := range [...]*float64{&of[i].Loss, &of[i].Constant, &of[i].Today, &of[i].OnTime} {
 				*x = math.Ldexp(*x, -k)
 			}
 		}
@@ -150,7 +151,7 @@ func (s State) Validate() error {
 		}
 	}
 	for i, x := range [...]Score{s.Scores[0], s.Scores[1], s.Sure[0], s.Sure[1]} {
-		if !number(x.Loss) || !number(x.Constant) || !number(x.Slots) || !number(x.Today) {
+		if !number(x.Loss) || !number(x.Constant) || !number(x.Slots) || !number(x.Today) || !number(x.OnTime) {
 			return fmt.Errorf("scores[%d]: must be numbers that are not negative", i)
 		}
 	}

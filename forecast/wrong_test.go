@@ -34,7 +34,7 @@ func TestRegressionAWrongSampleIsForgotten(t *testing.T) {
 		})
 		for i := 6; i < 14; i++ {
 			require.Zero(t, full[i], "%g, day %d", wrong, i)
-			require.InDelta(t, 110, lifted[i], 20, "%g, day %d: minutes of the morning's floor", wrong, i)
+			require.InDelta(t, 110, lifted[i], 25, "%g, day %d: minutes of the morning's floor", wrong, i)
 		}
 	}
 }
@@ -97,4 +97,26 @@ func TestRegressionAHistoryMayBeginWithAByteOrderMark(t *testing.T) {
 	all, err := forecast.Read(strings.NewReader("\ufefftime,demand\r\n2026-03-01T00:05:00+01:00,212.5\r\n"), "h.csv")
 	require.NoError(t, err)
 	require.Len(t, all, 1)
+}
+
+// TestRegressionAJumpAtTheMinuteIsNotUnlike: replicas for a jump that comes each day at eight are there ten minutes early. That they are
+// early counted as a day that is unlike others, and from 7:55 on half of them were taken away.
+func TestRegressionAJumpAtTheMinuteIsNotUnlike(t *testing.T) {
+	jump := func(at time.Time) float64 {
+		if h := at.Hour(); h < 8 || h >= 18 {
+			return 20
+		}
+		return 200
+	}
+	before := func(at time.Time) float64 { return jump(at.Add(-time.Second)) } // a row has what was since the last
+	for _, start := range []time.Duration{time.Minute, 5 * time.Minute} {
+		c := minuteConfig(nil)
+		c.ColdStart = start
+		p := policyOf(t, c, history(day(0), day(7), before)...)
+		drive(t, p, day(7), day(11), always(jump), func(at time.Time, d *scaling.Decision) {
+			if at.Hour() == 7 && at.Minute() >= 55 {
+				require.GreaterOrEqual(t, d.Replicas, int32(16), "%s: %s\n%s", start, at, d.Explain())
+			}
+		})
+	}
 }
