@@ -26,7 +26,7 @@ func NewRecorder(c Config) (*Recorder, error) {
 
 // See records an observation. It returns false if the observation lacks one of the metrics (see Metrics).
 func (r *Recorder) See(now time.Time, obs scaling.Observation) bool {
-	r.state.turnBack(seconds(now))
+	r.state.turnBack(seconds(now), r.config.Scrape.Seconds())
 	x, missing := read(now, &obs, r.config.SLO)
 	if missing != "" {
 		return false

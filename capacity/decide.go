@@ -54,6 +54,8 @@ const (
 	Warming scaling.Code = "Warming finished < needed"
 	// Untuned holds as Warming does: enough requests have finished, but the first tuning, 30 s after the first sample, is not done.
 	Untuned scaling.Code = "Untuned since:s"
+	// Resumed holds as Warming does: the capacity is known, but there is one sample so far, as after a restart, and a rate takes two.
+	Resumed scaling.Code = "Resumed"
 	// Unused scales down to the minimum: no request came for so long, so that nothing is known of their lengths.
 	Unused scaling.Code = "Unused quiet:s >= needed:s"
 	// NoSample decides Unknown: the observation lacks a metric.
@@ -109,7 +111,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	if s.Asked == 0 || seconds(now)-s.Asked > c.config.stale() {
 		starts.Unseen(&s.Learned, obs.ReadyReplicas)
 	}
-	back := s.turnBack(seconds(now))
+	back := s.turnBack(seconds(now), c.config.Scrape.Seconds())
 	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
 	x, missing := read(now, &obs, c.config.SLO)
 	if missing != "" {
@@ -132,7 +134,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 		s = c.tune(s)
 	}
 	d := scaling.HoldAt(obs.SpecReplicas)
-	warming, n := c.fixed == nil && s.Tuning.Capacity <= 0, int32(0)
+	warming, n := c.fixed == nil && (s.Tuning.Capacity <= 0 || len(s.Samples) < 2), int32(0)
 	switch {
 	case c.fixed == nil && s.quiet() >= history:
 		n = max(1, c.config.Bounds.Min)
@@ -162,14 +164,17 @@ func (c Scaler) unknown(obs *scaling.Observation, code scaling.Code, subject str
 	return d
 }
 
-// await decides while the capacity is unknown: it scales up to the replicas that the running and waiting requests need at least.
+// await decides while the capacity or the work is unknown: it scales up to the replicas that the running and waiting requests need at least.
 func (c Scaler) await(s *State, d *scaling.Decision) {
-	if x := s.last(); x.Finished < enough {
+	switch x := s.last(); {
+	case s.Tuning.Capacity > 0:
+		d.To(d.From, Resumed, "")
+	case x.Finished < enough:
 		d.To(d.From, Warming, "", x.Finished, enough)
-	} else {
+	default:
 		d.To(d.From, Untuned, "", x.At-s.Began)
 	}
-	if n := scaling.Ceil(c.config.crowd(s.last().admitted(), 0, 1)); n > d.From {
+	if n := scaling.Ceil(c.config.crowd(s.last().admitted(), 0, c.slowness(&s.Tuning))); n > d.From {
 		d.To(n, Crowded, "", float64(n), float64(d.From))
 	}
 }

@@ -23,7 +23,7 @@ func someTrial() trial {
 // showTo shows a state what a decision would.
 func showTo(t *testing.T, s *State, now time.Time, obs scaling.Observation) {
 	t.Helper()
-	s.turnBack(seconds(now))
+	s.turnBack(seconds(now), 15)
 	x, missing := read(now, &obs, slo())
 	require.Empty(t, missing)
 	s.see(x, &obs)

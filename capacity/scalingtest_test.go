@@ -175,7 +175,7 @@ func TestAClockThatStepsBackSettlesNothing(t *testing.T) {
 		next := func(at time.Duration, settled bool) {
 			now := begin.Add(at)
 			obs := observation(4, 0, 20, 100+at.Seconds(), 1500, 200)
-			s.turnBack(seconds(now))
+			s.turnBack(seconds(now), 15)
 			x, missing := read(now, &obs, slo())
 			require.Empty(t, missing)
 			x.Late = x.Firsts

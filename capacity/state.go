@@ -296,9 +296,10 @@ func (s *State) judge(x *Sample, slo sim.SLO) {
 	s.Tuned = min(s.Tuned, last.At-tuneEvery)
 }
 
-// turnBack handles a clock that went back: it moves all remembered times back by as much as the clock is behind the last decision, so
-// that ages stay as they were and nothing lies in the future. It returns by how much.
-func (s *State) turnBack(now float64) (by float64) {
+// turnBack handles a clock that went back: it moves all remembered times back by as much as the clock is behind the last decision, and
+// by the interval of scrapes, which has passed since: nothing lies in the future, and what was counted in that interval is not taken for
+// what came in no time. It returns by how much the clock is behind.
+func (s *State) turnBack(now, interval float64) (by float64) {
 	was := s.Asked
 	s.Asked = now
 	if by = was - now; by <= 0 || was == 0 {
@@ -307,6 +308,8 @@ func (s *State) turnBack(now float64) (by float64) {
 	if len(s.Samples) == 0 {
 		return by
 	}
+	behind := by
+	by += interval
 	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At, &s.Short.At} {
 		*t -= by
 	}
@@ -327,7 +330,7 @@ func (s *State) turnBack(now float64) (by float64) {
 	for i := range s.Lengths {
 		s.Lengths[i].At -= by
 	}
-	return by
+	return behind
 }
 
 // back returns the latest sample that is at least w seconds older than the last one and to which every pod answered, or else the

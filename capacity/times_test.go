@@ -47,12 +47,14 @@ func TestAClockThatGoesBackTakesEveryTimeBack(t *testing.T) {
 		delete(all, unread)
 	}
 	require.Len(t, all, 13)
+	delete(all, ".Seen.Asked") // is now
+	s.Asked = 1000
 	for _, at := range all {
 		*at = 1000
 	}
-	require.InDelta(t, 40, s.turnBack(960), 0)
+	require.InDelta(t, 40, s.turnBack(960, 15), 0)
 	for path, at := range all {
-		require.InDelta(t, 960, *at, 0, path)
+		require.InDelta(t, 945, *at, 0, path)
 	}
 }
 
@@ -145,4 +147,48 @@ func TestARefusedTuningLeavesTheSlowness(t *testing.T) {
 		require.InDelta(t, 1.5, s.Tuning.Slowness, 0)
 		require.Equal(t, 1, n)
 	}
+}
+
+// TestRegressionAfterAClockThatGoesBackTheLoadIsAsBefore: what came in two intervals counted as that of one, and a fleet of 3 went to 5.
+func TestRegressionAfterAClockThatGoesBackTheLoadIsAsBefore(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	for _, back := range []time.Duration{20 * time.Second, time.Minute, time.Hour} {
+		for _, once := range []bool{false, true} { // behind from then on, or ahead for one round
+			p := scaling.New(scaler)
+			works := map[bool]float64{}
+			for i := range 120 {
+				now := start().Add(time.Duration(i) * 15 * time.Second)
+				if !once && i >= 100 || once && i != 100 {
+					now = now.Add(-back)
+				}
+				obs := observation(8, 0, 20, float64(180*i), 1500, 200)
+				d := p.Decide(now, obs)
+				require.LessOrEqual(t, d.Replicas, int32(8), "%s, %v, round %d: %s", back, once, i, d.Explain())
+				if work, _ := Demand(&obs, &d); work.Known() {
+					works[i > 100] = max(works[i > 100], work.Lower)
+				}
+			}
+			require.LessOrEqual(t, works[true], 1.05*works[false], "%s, %v", back, once)
+		}
+	}
+}
+
+// TestRegressionOneSampleHasNoRate: after each restart the work was known to be 0, and forecasts remembered that.
+func TestRegressionOneSampleHasNoRate(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	var s State
+	var d scaling.Decision
+	for i := range 40 {
+		s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 20, float64(40*i), 1500, 200))
+	}
+	obs := observation(4, 0, 20, 1600, 1500, 200)
+	s, d = scaler.Decide(s.Durable(), start().Add(10*time.Minute), obs)
+	require.Equal(t, Resumed, d.Code(), d.Explain())
+	work, _ := Demand(&obs, &d)
+	require.False(t, work.Known())
+	_, d = scaler.Decide(s, start().Add(10*time.Minute+15*time.Second), observation(4, 0, 20, 1640, 1500, 200))
+	work, _ = Demand(&obs, &d)
+	require.Positive(t, work.Lower, d.Explain())
 }
