@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,23 +46,32 @@ func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s
 	if !r.controller.tell(r, o.At, r.unread || r.written.IsZero() || urgent(status, r.status)) {
 		return nil // the next round finds it again
 	}
-	before, after := &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}, &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}
-	before.Status, after.Status = *r.status, *status
-	patch := client.MergeFrom(before)
-	if r.unread { // there is nothing to compare with
-		data, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/status", "value": status}})
-		if err != nil {
-			return err
-		}
-		patch = client.RawPatch(types.JSONPatchType, data)
+	after := &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}
+	after.Status = *status
+	// Of a merge patch of the status, the API server drops the metadata, with the UID: only a test op is a condition.
+	data, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": uidPath, "value": las.UID}, {"op": "add", "path": "/status", "value": status},
+	})
+	if err != nil {
+		return err
 	}
-	if err := c.Client.Status().Patch(ctx, after, patch); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	if err := c.Client.Status().Patch(ctx, after, client.RawPatch(types.JSONPatchType, data)); err != nil {
+		if gone(err) {
+			return nil
+		}
+		return fmt.Errorf("write status: %w", err)
 	}
 	r.unread = false
 	c.Numbers.statusWritten()
 	r.status, r.written = status, o.At
 	return nil
+}
+
+const uidPath = "/metadata/uid"
+
+// gone reports whether an error says that the object is no longer there, or another one under its name.
+func gone(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || strings.Contains(err.Error(), uidPath)
 }
 
 // How often statuses may be written for reasons that come and go, as of a load at a threshold or of pods that answer now
