@@ -98,7 +98,7 @@ func (o *Outcome) CooldownUntil() (time.Time, bool) {
 	for _, s := range o.Decision.Steps() {
 		if s.Branch == 0 && s.Code.String() == "Cooldown" {
 			left := time.Duration((s.Numbers[1] - s.Numbers[0]) * float64(time.Second)).Round(time.Millisecond)
-			at := o.At.Add(left)
+			at := o.At.Truncate(time.Millisecond).Add(left) // elapsed is in whole milliseconds, too
 			if whole := at.Truncate(time.Second); !whole.Equal(at) {
 				at = whole.Add(time.Second)
 			}

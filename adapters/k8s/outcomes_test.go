@@ -469,3 +469,27 @@ func TestARoundIsOfWhenItsTargetWasRead(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, start.Add(3*time.Second), o.At, "of what was not read, when it began")
 }
+
+// TestCooldownUntilStaysWithinAMillisecond: rounds begin at any part of a millisecond, but the policy counts whole ones. The end of a
+// cooldown on a whole second was at times the next second.
+func TestCooldownUntilStaysWithinAMillisecond(t *testing.T) {
+	c, clock := newCluster(2), &clock{start}
+	l := newLoop(t, c, &observer{value: 50}, clock, nil)
+	scaled := false
+	for range 3 {
+		scaled = tick(t, l).Write == k8s.Written || scaled
+		clock.pass()
+	}
+	require.True(t, scaled)
+	var first time.Time
+	for i := range 20 {
+		clock.now = clock.now.Truncate(time.Millisecond).Add(300*time.Millisecond + time.Duration(i%3)*400*time.Microsecond)
+		out := tick(t, l)
+		until, waits := out.CooldownUntil()
+		require.True(t, waits)
+		if i == 0 {
+			first = until
+		}
+		require.Equal(t, first, until)
+	}
+}

@@ -558,3 +558,22 @@ func TestTheCooldownOfAnotherTargetIsNotKept(t *testing.T) {
 		})
 	}
 }
+
+// TestNoStatusIsWrittenForPartsOfAMillisecond: while nothing happens, the end of the cooldown stays, whenever rounds begin.
+func TestNoStatusIsWrittenForPartsOfAMillisecond(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.apply(strings.ReplaceAll(chat, "cooldownSeconds: 60", "cooldownSeconds: 3600"))
+	w.queue(20)
+	for range 12 {
+		w.round("chat")
+	}
+	require.EqualValues(t, 3, w.targets["chat"].Spec.Replicas)
+	until := w.get("chat").Status.CooldownUntil.UTC()
+	before, began := w.statuses, w.now
+	for i := range 40 {
+		w.now = w.now.Truncate(time.Millisecond).Add(time.Millisecond + time.Duration(i%2)*400*time.Microsecond)
+		require.Equal(t, until, w.round("chat").Status.CooldownUntil.UTC())
+	}
+	require.LessOrEqual(t, w.statuses-before, int(w.now.Sub(began)/(5*time.Minute))+1, "only to refresh the numbers")
+}
