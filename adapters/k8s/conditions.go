@@ -56,7 +56,8 @@ func Conditions(o *Outcome, generation int64) []metav1.Condition {
 // that wants to write a status less often should compare status and reason.
 func SetConditions(conditions *[]metav1.Condition, o *Outcome, generation int64) bool {
 	now := Conditions(o, generation)
-	if meta.IsStatusConditionTrue(*conditions, ConditionContended) && !meta.IsStatusConditionTrue(now, ConditionContended) {
+	old := meta.FindStatusCondition(*conditions, ConditionContended)
+	if old != nil && old.Status != metav1.ConditionFalse && !meta.IsStatusConditionTrue(now, ConditionContended) { // Unknown, too
 		now = append(now, metav1.Condition{
 			Type: ConditionContended, Status: metav1.ConditionFalse, Reason: ReasonNotContended, Message: "what is written stays, as far as was seen",
 			ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(o.At),

@@ -577,3 +577,33 @@ func TestNoStatusIsWrittenForPartsOfAMillisecond(t *testing.T) {
 	}
 	require.LessOrEqual(t, w.statuses-before, int(w.now.Sub(began)/(5*time.Minute))+1, "only to refresh the numbers")
 }
+
+// TestContendedIsUnknownWithoutARound: where the spec was refused, the condition stayed True for ever.
+func TestContendedIsUnknownWithoutARound(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(2)
+	w.apply(chat)
+	w.queue(20)
+	contended := func() string { return condition(w.get("chat"), k8s.ConditionContended) }
+	for range 400 {
+		w.targets["chat"].Spec.Replicas = 2
+		w.targets["chat"].ResourceVersion += "x"
+		w.round("chat")
+		if contended() != "absent" {
+			break
+		}
+	}
+	require.Equal(t, "True Contended", contended())
+	w.apply(strings.Replace(chat, "high: 10, low: 2", "high: 1, low: 2", 1))
+	w.round("chat")
+	require.Equal(t, "False InvalidSpec", condition(w.get("chat"), k8s.ConditionReady))
+	require.Equal(t, "Unknown InvalidSpec", contended())
+	w.queue(5)
+	w.apply(chat)
+	for range 500 { // the loop remembers for how long it leaves the target alone
+		if w.round("chat"); strings.HasPrefix(contended(), "False") {
+			break
+		}
+	}
+	require.Equal(t, "False NoOtherWriter", contended(), "it comes back from Unknown")
+}

@@ -185,11 +185,15 @@ func readiness(o *k8s.Outcome, t *trouble) metav1.Condition {
 func refuse(s *v1alpha1.LLMAutoScalerStatus, generation int64, o *k8s.Outcome, t *trouble) {
 	s.CurrentReplicas, s.DesiredReplicas, s.CooldownUntil = nil, nil, nil
 	message := cut(t.err.Error(), maxMessage)
-	for kind, status := range map[string]metav1.ConditionStatus{
+	unready := map[string]metav1.ConditionStatus{
 		k8s.ConditionReady: metav1.ConditionFalse, k8s.ConditionScalingActive: metav1.ConditionFalse,
 		k8s.ConditionAbleToScale: metav1.ConditionUnknown, k8s.ConditionMetricsAvailable: metav1.ConditionUnknown,
 		k8s.ConditionScalingLimited: metav1.ConditionUnknown,
-	} {
+	}
+	if meta.FindStatusCondition(s.Conditions, k8s.ConditionContended) != nil { // it is absent if that never happened
+		unready[k8s.ConditionContended] = metav1.ConditionUnknown
+	}
+	for kind, status := range unready {
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: t.reason, Message: message, ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(o.At),
 		})
