@@ -170,7 +170,7 @@ func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*ru
 	if old != nil && old.uid == las.UID && old.generation == las.Generation {
 		return old, nil
 	}
-	r := &runner{controller: c, namespace: las.Namespace, uid: las.UID, generation: las.Generation, status: las.Status.DeepCopy(), scaled: las.Status.LastScaleTime.DeepCopy(), unread: las.StatusErr != nil}
+	r := &runner{controller: c, namespace: las.Namespace, uid: las.UID, generation: las.Generation, target: IndexKey(Target(&las.LLMAutoScaler)), status: las.Status.DeepCopy(), scaled: las.Status.LastScaleTime.DeepCopy(), unread: las.StatusErr != nil}
 	if d := las.Status.LastDecision; d != nil && d.Time != nil {
 		r.written = d.Time.Time
 	}
@@ -185,8 +185,14 @@ func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*ru
 	if old == nil {
 		r.due = c.first(&las.LLMAutoScaler)
 	} else if old.uid == las.UID {
-		r.status, r.scaled, r.written, r.pace, r.credentials = old.status, old.scaled, old.written, old.pace, old.credentials
+		r.status, r.written, r.pace, r.credentials = old.status, old.written, old.pace, old.credentials
 		old.credentials = nil
+		if las.SpecErr != nil {
+			r.target = old.target // it is not known: what follows may have the same
+		}
+		if r.scaled = nil; r.target == old.target {
+			r.scaled = old.scaled
+		}
 		r.inherit(old)
 	}
 	if old != nil {

@@ -607,3 +607,30 @@ func TestContendedIsUnknownWithoutARound(t *testing.T) {
 	}
 	require.Equal(t, "False NoOtherWriter", contended(), "it comes back from Unknown")
 }
+
+// TestADryRunOfAnotherTargetDoesNotWait: a dry run of another target waited for the cooldown of the former one. One of the same
+// target still does, also after a spec that is refused.
+func TestADryRunOfAnotherTargetDoesNotWait(t *testing.T) {
+	long := strings.ReplaceAll(chat, "cooldownSeconds: 60", "cooldownSeconds: 600")
+	for name, least := range map[string]time.Duration{"other": 0, "chat": 8 * time.Minute} {
+		w := newWorld(t)
+		w.deployment(2)
+		w.apply(long)
+		w.queue(20)
+		w.round("chat")
+		w.round("chat")
+		require.EqualValues(t, 3, w.targets["chat"].Spec.Replicas)
+		w.targets["other"] = w.targets["chat"].DeepCopy()
+		w.targets["other"].Name, w.targets["other"].UID = "other", "other"
+		dry := strings.Replace(long, "name: chat}\n  max", "name: "+name+"}\n  dryRun: true\n  max", 1)
+		w.apply(strings.Replace(dry, "high: 10, low: 2", "high: 1, low: 2", 1))
+		w.round("chat")
+		w.apply(dry)
+		began := w.now
+		for w.now.Sub(began) < 15*time.Minute && w.round("chat").Status.LastDecision.Verdict != "Up" {
+			require.Equal(t, name == "other", w.get("chat").Status.LastScaleTime == nil)
+		}
+		require.GreaterOrEqual(t, w.now.Sub(began), least)
+		require.Less(t, w.now.Sub(began), least+2*time.Minute)
+	}
+}

@@ -32,6 +32,7 @@ type runner struct {
 	namespace  string
 	uid        types.UID
 	generation int64
+	target     string // its key, in whatever version, which scaled is about
 
 	plan        build.Plan
 	invalid     error // why there is no plan
