@@ -3,7 +3,11 @@ package controller
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -139,17 +143,34 @@ func (c *credentials) write(ref *policy.SecretKeyReference, otherwise string, da
 	if ref == nil {
 		return "", nil
 	}
-	file := filepath.Join(c.dir, ref.Name+"@"+cmp.Or(ref.Key, otherwise)) // no name and no key has an @
+	sum := sha256.Sum256([]byte(ref.Name + "@" + cmp.Or(ref.Key, otherwise))) // no name and no key has an @; together they are too long
+	file := filepath.Join(c.dir, hex.EncodeToString(sum[:]))
 	if old, err := os.ReadFile(file); err == nil && string(old) == string(data) {
 		return file, nil
 	}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return "", err
+		return "", notKept(err)
 	}
 	if err := os.WriteFile(file+"@new", data, 0o600); err != nil {
-		return "", err
+		return "", notKept(err)
 	}
-	return file, os.Rename(file+"@new", file)
+	if err := os.Rename(file+"@new", file); err != nil {
+		return "", notKept(err)
+	}
+	return file, nil
+}
+
+// notKept is the error of a file without its path, which is nobody's business.
+func notKept(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Errorf("keep what was read of a Secret: %w", err)
 }
 
 func (c *credentials) remove() {

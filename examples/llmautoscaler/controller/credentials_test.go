@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"crypto/sha256"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -222,10 +223,48 @@ func TestCredentialsFollowTheSpec(t *testing.T) {
 			require.Equal(t, tt.want != "-", len(sent) > 0, "%q", sent)
 			files, err := filepath.Glob(filepath.Join(w.config.Credentials, "*", "*"))
 			require.NoError(t, err)
-			for i := range files {
-				files[i] = filepath.Base(files[i])
+			var got, want []string
+			for _, file := range files {
+				got = append(got, filepath.Base(file))
 			}
-			require.Equal(t, tt.files, strings.Join(files, " "), "no file is left of what is not used")
+			for _, name := range strings.Fields(tt.files) {
+				want = append(want, fmt.Sprintf("%x", sha256.Sum256([]byte(name))))
+			}
+			require.ElementsMatch(t, want, got, "no file is left of what is not used")
 		})
 	}
+}
+
+// TestCredentialsOfLongNames: a name of 253 bytes and a key of as many are legal, and no file name takes both.
+func TestCredentialsOfLongNames(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(1)
+	name, key := strings.Repeat("a", 253), strings.Repeat("k", 253)
+	w.apply(strings.NewReplacer("    tls: {caSecretRef: {name: pods}, serverName: example.com}\n", "",
+		"{name: pods, key: password}", "{name: "+name+", key: "+key+"}").Replace(secure))
+	require.NoError(t, w.client.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{controller.CredentialsLabel: "true"}},
+		Data:       map[string][]byte{key: []byte("a-token")},
+	}))
+	las := w.round("chat")
+	require.NotContains(t, condition(las, k8s.ConditionReady), "CredentialsUnavailable", las.Status.Conditions[0].Message)
+	files, err := filepath.Glob(filepath.Join(w.config.Credentials, "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1, las.Status.Conditions[0].Message)
+}
+
+// TestCredentialsErrorsHaveNoPath: where files are is nobody's business.
+func TestCredentialsErrorsHaveNoPath(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(1)
+	w.apply(secure)
+	require.NoError(t, w.client.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods", Labels: map[string]string{controller.CredentialsLabel: "true"}},
+		Data:       map[string][]byte{"ca.crt": []byte("a"), "password": []byte("a-token")},
+	}))
+	require.NoError(t, os.WriteFile(filepath.Join(w.config.Credentials, "uid-chat"), nil, 0o600)) // in place of the directory
+	las := w.round("chat")
+	require.Equal(t, "False CredentialsUnavailable", condition(las, k8s.ConditionReady))
+	require.Contains(t, las.Status.Conditions[0].Message, "keep what was read of a Secret: ")
+	require.NotContains(t, las.Status.Conditions[0].Message, w.config.Credentials)
 }
