@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -633,4 +634,25 @@ func TestADryRunOfAnotherTargetDoesNotWait(t *testing.T) {
 		require.GreaterOrEqual(t, w.now.Sub(began), least)
 		require.Less(t, w.now.Sub(began), least+2*time.Minute)
 	}
+}
+
+// TestEventsOfInvalidSpecsAreCut: 64 schedules that are wrong made an event, and a log line, of 20 kB.
+func TestEventsOfInvalidSpecsAreCut(t *testing.T) {
+	var logged strings.Builder
+	w := newWorld(t)
+	w.config.Logger = logTo(&logged)
+	w.restart()
+	w.deployment(2)
+	text := "metadata: {name: chat}\nspec:\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}\n  maxReplicas: 8\n  scaler:\n    cron:\n      policies:\n"
+	for i := range 64 {
+		text += fmt.Sprintf("      - {name: n%d, schedule: '1%s 99 * * *', targetReplicas: 1}\n", i, strings.Repeat(",1", 90))
+	}
+	w.apply(text)
+	w.round("chat")
+	require.Len(t, w.events.Events, 1)
+	said := <-w.events.Events
+	require.Contains(t, said, "Warning InvalidSpec ")
+	require.LessOrEqual(t, len(said), 1024+len("Warning InvalidSpec "))
+	require.Contains(t, logged.String(), "not ready")
+	require.Less(t, logged.Len(), 2048)
 }

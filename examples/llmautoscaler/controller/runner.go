@@ -215,9 +215,10 @@ func (r *runner) tell(las *v1alpha1.LLMAutoScaler, t *trouble) {
 		said = t.reason + t.err.Error()
 	}
 	if said != r.told && t != nil {
-		r.controller.config.Logger.Warn("not ready", "namespace", las.Namespace, "name", las.Name, "reason", t.reason, "error", t.err)
+		message := cut(t.err.Error(), maxMessage) // as in the status
+		r.controller.config.Logger.Warn("not ready", "namespace", las.Namespace, "name", las.Name, "reason", t.reason, "error", message)
 		if r.controller.config.Recorder != nil {
-			r.controller.config.Recorder.Event(reference(las), corev1.EventTypeWarning, t.reason, t.err.Error())
+			r.controller.config.Recorder.Event(reference(las), corev1.EventTypeWarning, t.reason, message)
 		}
 	}
 	r.told = said
