@@ -88,7 +88,10 @@ func New(c Config, t Tuner) (Scaler, error) {
 	if err := c.Validate(); err != nil {
 		return Scaler{}, err
 	}
-	if t == nil {
+	switch b, ok := t.(*Background); {
+	case ok && b == nil:
+		return Scaler{}, &scaling.FieldError{Field: "tuner", Value: "(*Background)(nil)", Rule: "must not point to nothing"}
+	case t == nil:
 		t = Inline{}
 	}
 	return Scaler{config: &c, tuner: t}, nil

@@ -88,7 +88,8 @@ func TestUnattainableNeedsAMiss(t *testing.T) {
 		scaler, err := New(config(), quiet{})
 		require.NoError(t, err)
 		s := State{Tuning: Tuning{trial: someTrial(), Requests: 100, Hopeless: 0.5, Missed: missed, Served: 100}}
-		_, d := scaler.Decide(s, start(), observation(4, 0, 10, 100, 1500, 200))
+		s, _ = scaler.Decide(s, start(), observation(4, 0, 10, 100, 1500, 200))
+		_, d := scaler.Decide(s, start().Add(15*time.Second), observation(4, 0, 10, 140, 1500, 200))
 		_, found := d.Find(Unattainable)
 		require.Equal(t, want, found, d.Explain())
 	}
@@ -191,4 +192,11 @@ func TestRegressionOneSampleHasNoRate(t *testing.T) {
 	_, d = scaler.Decide(s, start().Add(10*time.Minute+15*time.Second), observation(4, 0, 20, 1640, 1500, 200))
 	work, _ = Demand(&obs, &d)
 	require.Positive(t, work.Lower, d.Explain())
+}
+
+// TestATunerThatPointsToNothingIsRefused: it was accepted, and the first tuning panicked.
+func TestATunerThatPointsToNothingIsRefused(t *testing.T) {
+	var background *Background
+	_, err := New(config(), background)
+	require.EqualError(t, err, "tuner: \"(*Background)(nil)\": must not point to nothing")
 }

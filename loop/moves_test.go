@@ -279,3 +279,13 @@ func TestAStoredLevelIsAnyNumber(t *testing.T) {
 		}
 	}
 }
+
+// TestALoopThatIsNotRestoredSaysSo: it said that a state was refused, and had no error.
+func TestALoopThatIsNotRestoredSaysSo(t *testing.T) {
+	l, err := loop.New(&moves{}, loop.Config{})
+	require.NoError(t, err)
+	l.Read(start(), targets(3)...)
+	s := l.Decide(start(), scaling.GroupObservation{})
+	require.ErrorContains(t, s.Err, "was not given to Restore")
+	require.Equal(t, scaling.Unknown, s.Targets[0].Verdict)
+}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -41,6 +42,8 @@ func (e *WaitingError) Error() string {
 	return fmt.Sprintf("the write %d -> %d of %s at %s can yet arrive", e.From, e.To, e.Key, e.At.Format(time.RFC3339))
 }
 
+var errNotRestored = errors.New("the stored state was not given to Restore: it must be, with no bytes if there is none, as long as NeedsRestore reports so")
+
 // Decide asks the group. The observation must have the targets in the order of Read; their names, counts and Missing are taken
 // from Read. A target that the observation lacks has no ready replicas.
 func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
@@ -52,6 +55,9 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 	s := &l.step
 	if !l.restored || l.refused != nil {
 		s.GroupDecision, s.Err = scaling.UnknownGroup(obs, scaling.StateRefused), l.refused
+		if s.Err == nil {
+			s.Err = errNotRestored
+		}
 		return s
 	}
 	if !l.config.Volatile {

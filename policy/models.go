@@ -156,7 +156,7 @@ func (m *Model) place(tuner func() capacity.Tuner) (scaling.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	total, err := m.Hetero.Total.buildWith(fleet.Bounds(), tuner)
+	total, err := m.Hetero.Total.BuildWith(fleet.Bounds(), tuner)
 	if err != nil {
 		return nil, err
 	}

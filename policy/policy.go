@@ -21,12 +21,14 @@ type Policy struct {
 	Spec
 }
 
-// Build returns the live policy, with a fresh state. The bounds are used if the spec has neither minReplicas nor maxReplicas.
+// Build returns the live policy, with a fresh state. The bounds are used if the spec has neither minReplicas nor maxReplicas. A capacity
+// scaler tunes inside its decisions, which then take up to ten seconds: that is for simulators, and others use BuildWith.
 func (p *Policy) Build(bounds scaling.Bounds) (scaling.Policy, error) {
-	return p.buildWith(bounds, nil)
+	return p.BuildWith(bounds, nil)
 }
 
-func (p *Policy) buildWith(bounds scaling.Bounds, tuner func() capacity.Tuner) (scaling.Policy, error) {
+// BuildWith is Build with tuners for capacity scalers, for example one of capacity.Background each.
+func (p *Policy) BuildWith(bounds scaling.Bounds, tuner func() capacity.Tuner) (scaling.Policy, error) {
 	plan, err := p.PlanWith("", bounds, tuner)
 	if err != nil {
 		return nil, fmt.Errorf("policy %q: %w", p.Name, err)

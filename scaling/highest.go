@@ -3,6 +3,7 @@ package scaling
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ type Member struct {
 // Among members with the same count, one that is not Unknown comes first, then the first by name. The lines of the other
 // members stay in the chain as considered ones. A change that was carried out is reported to every member.
 //
-// Names must be unique and not empty, and there must be at least one member.
+// Names must be unique and not empty, no policy may be there twice, and there must be at least one member.
 func Highest(members ...Member) (Policy, error) {
 	var e FieldErrors
 	e.Check(len(members) > 0, "members", len(members), "must be at least one")
@@ -33,6 +34,7 @@ func Highest(members ...Member) (Policy, error) {
 		e.Check(m.Name != "", field+"name", m.Name, "must not be empty")
 		e.Check(m.Name == "" || !seen[m.Name], field+"name", m.Name, "must be unique")
 		e.Check(m.Policy != nil, field+"policy", m.Policy, "must be set")
+		e.Check(seen[m.Name] || !slices.ContainsFunc(members[:i], func(other Member) bool { return same(other.Policy, m.Policy) }), field+"policy", m.Name, "must not be that of another member, as it would decide twice in a round")
 		seen[m.Name] = true
 	}
 	if err := e.Err(); err != nil {
@@ -42,6 +44,12 @@ func Highest(members ...Member) (Policy, error) {
 	slices.SortFunc(h.members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	h.decisions = make([]Decision, len(h.members))
 	return &sealed{body: h}, nil
+}
+
+// same reports whether two policies are one, with one state.
+func same(a, b Policy) bool {
+	t := reflect.TypeOf(a)
+	return a != nil && b != nil && t.Kind() == reflect.Pointer && t.Elem().Size() > 0 && a == b
 }
 
 type highest struct {

@@ -574,3 +574,10 @@ func TestSelectNames(t *testing.T) {
 		require.Equal(t, name, s.String())
 	}
 }
+
+// TestRegressionAPolicyIsNoTwoMembers: one policy under two names had two decisions in each round.
+func TestRegressionAPolicyIsNoTwoMembers(t *testing.T) {
+	p := scaling.New(Tracker{})
+	_, err := scaling.Highest(scaling.Member{Name: "a", Policy: p}, scaling.Member{Name: "b", Policy: p})
+	require.ErrorContains(t, err, `members[1].policy: "b": must not be that of another member`)
+}

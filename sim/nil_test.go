@@ -1,0 +1,19 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+)
+
+// TestRegressionNothingIsNotRun: without a scenario or a function that makes the group, Run panicked.
+func TestRegressionNothingIsNotRun(t *testing.T) {
+	_, err := sim.Run(t.Context(), nil, func() (scaling.Group, error) { return nil, nil }, sim.Options{})
+	require.ErrorContains(t, err, "scenario: ")
+	ramp := sim.Ramp()
+	_, err = sim.Run(t.Context(), &ramp, nil, sim.Options{})
+	require.ErrorContains(t, err, "newGroup: ")
+}
