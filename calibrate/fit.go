@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
@@ -90,7 +89,7 @@ func (f *fit) exclude(reason string, n int) {
 // Validate reports every wrong field at once, under field.
 func (o *Options) Validate(field string) error {
 	var e scaling.FieldErrors
-	e.Check(printable.Is(o.Name) && utf8.ValidString(o.Name), field+".name", o.Name, printable.Rule)
+	e.Check(printable.Is(o.Name), field+".name", o.Name, printable.Rule)
 	e.Check(o.KVTokens >= 0 && o.KVTokens <= 1e9, field+".kvTokens", o.KVTokens, "must be within 0 and 1000000000")
 	e.Check(o.MaxSeqs >= 0 && o.MaxSeqs <= 1<<20, field+".maxSeqs", o.MaxSeqs, "must be within 0 and 1048576")
 	e.Check(o.TokenBudget >= 0, field+".tokenBudget", o.TokenBudget, "must not be negative")

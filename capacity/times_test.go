@@ -30,6 +30,7 @@ func timesOf(v reflect.Value, path string, all map[string]*float64) {
 		for i := range v.Len() {
 			timesOf(v.Index(i), path, all)
 		}
+	default: // has no times
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"time"
-	"unicode/utf8"
 
 	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
@@ -56,14 +55,14 @@ func (c *Config) Validate() error {
 	}
 	interval(c.Scrape, "scrape")
 	interval(c.Control, "control")
-	e.Check(printable.Is(c.Demand) && utf8.ValidString(c.Demand), "demand", c.Demand, printable.Rule)
+	e.Check(printable.Is(c.Demand), "demand", c.Demand, printable.Rule)
 	text, _ := json.Marshal(c.Demand) // as it is stored
 	e.Check(len(text)-2 <= mostName, "demand", printable.Cut(c.Demand, mostName), "must be at most 512 bytes of JSON")
 	e.Check(c.Spread >= 0 && c.Spread <= 10, "spread", c.Spread, "must be within 0 and 10")
 	if c.Location != nil {
 		name := c.Location.String()
 		e.Check(name != "" && name != "Local", "location", name, "must have a name, by which a stored state knows its days, and not Local, which differs between machines")
-		e.Check(len(name) <= mostZone && printable.Is(name) && utf8.ValidString(name), "location", printable.Cut(name, mostZone), "must have a name of at most 64 bytes, "+printable.Rule)
+		e.Check(len(name) <= mostZone && printable.Is(name), "location", printable.Cut(name, mostZone), "must have a name of at most 64 bytes, "+printable.Rule)
 		_, offset := time.Unix(0, 0).In(c.Location).Zone()
 		e.Check(offset > -86400 && offset < 86400, "location", name, "must be less than a day from UTC")
 	}

@@ -60,7 +60,9 @@ func TestRegressionAClockThatIsWrongOnceForgetsNoDay(t *testing.T) {
 		p := policyOf(t, minuteConfig(nil), history(day(0), day(14), everyDay)...)
 		days := func() int {
 			var s struct {
-				State struct{ Memory struct{ Days []struct{ N int } } }
+				State struct {
+					Memory struct{ Days []struct{ N int } }
+				}
 			}
 			data, err := json.Marshal(p)
 			require.NoError(t, err)

@@ -24,7 +24,7 @@ const (
 // meta.ResettableRESTMapper, it is reset and asked once more, at most every 30 s, so that a kind that was installed later is
 // found. Reset forgets all answers. The other methods are those of the mapper.
 func Remembering(mapper meta.RESTMapper) meta.RESTMapper {
-	return remember(mapper, time.Now)
+	return remember(mapper, time.Now) //nolint:forbidigo // how long an answer counts is no decision's time
 }
 
 func remember(mapper meta.RESTMapper, now func() time.Time) *rememberingMapper {

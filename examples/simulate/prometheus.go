@@ -133,7 +133,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // refused is the error for an answer that is none, with the beginning of what the server says.
 func (c *carrier) refused(res *http.Response) error {
-	defer res.Body.Close()
+	defer res.Body.Close() //nolint:errcheck // it was only read
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
 	says := string(body)
 	if c.token != "" {

@@ -5,14 +5,16 @@ package printable
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Rule is what a name must be.
 const Rule = "must be of printable characters"
 
-// Is reports whether a name has nothing that moves a cursor, ends a line, turns the direction of what follows or cannot be seen.
+// Is reports whether a name is UTF-8 and has nothing that moves a cursor, ends a line, turns the direction of what follows or cannot be
+// seen.
 func Is(name string) bool {
-	return !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // Plain is a value that stands in an error without quotes.

@@ -227,7 +227,7 @@ func TestCredentialsFollowTheSpec(t *testing.T) {
 			for _, file := range files {
 				got = append(got, filepath.Base(file))
 			}
-			for _, name := range strings.Fields(tt.files) {
+			for name := range strings.FieldsSeq(tt.files) {
 				want = append(want, fmt.Sprintf("%x", sha256.Sum256([]byte(name))))
 			}
 			require.ElementsMatch(t, want, got, "no file is left of what is not used")
