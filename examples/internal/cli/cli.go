@@ -37,7 +37,9 @@ func Parse(f *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 // Alone reads the command line of a program that takes no arguments. It ends the program where there are some, or where help was
 // asked for.
 func Alone(usage string) {
-	f := Flags("", usage+"\n")
+	f := flag.CommandLine // in a test of the program it has the flags of go test
+	f.Init(f.Name(), flag.ContinueOnError)
+	f.Usage = func() { fmt.Fprintln(f.Output(), usage) }
 	switch err := Parse(f, os.Args[1:], os.Stdout, os.Stderr); {
 	case err == flag.ErrHelp: //nolint:errorlint // as Parse returns it
 		os.Exit(0)
