@@ -39,7 +39,7 @@ func Parse(f *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 func Alone(usage string) {
 	f := flag.CommandLine // in a test of the program it has the flags of go test
 	f.Init(f.Name(), flag.ContinueOnError)
-	f.Usage = func() { fmt.Fprintln(f.Output(), usage) }
+	f.Usage = func() { fmt.Fprint(f.Output(), usage, "\n") }
 	switch err := Parse(f, os.Args[1:], os.Stdout, os.Stderr); {
 	case err == flag.ErrHelp: //nolint:errorlint // as Parse returns it
 		os.Exit(0)
