@@ -139,7 +139,7 @@ func (c *carrier) refused(res *http.Response) error {
 	if c.token != "" {
 		says = strings.ReplaceAll(says, c.token, "***")
 	}
-	text := "answered " + res.Status
+	text := fmt.Sprintf("answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)) // the server's own words may have the token
 	if says = strings.Join(strings.Fields(says), " "); says != "" {
 		text += ": " + printable.Cut(says, 200)
 	}
