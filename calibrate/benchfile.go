@@ -20,6 +20,9 @@ import (
 // largestBench is the largest file of a run: with -save-detailed it contains all requests.
 const largestBench = 256 << 20
 
+// largestYAML is the largest report in YAML, which takes some fifty times its size in memory.
+const largestYAML = 4 << 20
+
 // ReadRuns reads the table of a benchmark in one of these forms:
 //
 //   - the output of vllm bench serve --save-result, one run per file, or several if --append-result appended them,
@@ -55,7 +58,7 @@ func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 func documents(data []byte) ([]tree, error) {
 	if bytes.HasPrefix(data, []byte("{")) {
 		var all []tree
-		in := newDecoder(data)
+		in := newDecoder(quoted(data))
 		for {
 			x, err := decode(in, "", 0)
 			wrong := new(scaling.FieldError)
@@ -72,8 +75,11 @@ func documents(data []byte) ([]tree, error) {
 				all = append(all, t)
 				continue
 			}
-			break // YAML has braces too, and Python writes NaN
+			break // YAML has braces too
 		}
+	}
+	if len(data) > largestYAML {
+		return nil, &scaling.FieldError{Field: "length", Value: len(data), Rule: fmt.Sprintf("must be at most %d bytes if it is not JSON", largestYAML)}
 	}
 	var t any // as a tree, all maps would become trees
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -88,6 +94,33 @@ func documents(data []byte) ([]tree, error) {
 		return nil, errNone()
 	}
 	return []tree{m}, nil
+}
+
+// quoted returns JSON in which the numbers that only Python writes, NaN and Infinity, are texts.
+func quoted(data []byte) []byte {
+	var out []byte
+	text, from := false, 0
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '"':
+			text = !text
+		case c == '\\' && text:
+			i++
+		case (c == 'N' || c == 'I' || c == '-') && !text:
+			for _, number := range [...]string{"NaN", "Infinity", "-Infinity"} {
+				if bytes.HasPrefix(data[i:], []byte(number)) {
+					out = append(append(append(append(out, data[from:i]...), '"'), number...), '"')
+					i += len(number) - 1
+					from = i + 1
+					break
+				}
+			}
+		}
+	}
+	if out == nil {
+		return data
+	}
+	return append(out, data[from:]...)
 }
 
 func readReport(data []byte) ([]Run, error) {

@@ -133,11 +133,21 @@ func TestReadAppendedRuns(t *testing.T) {
 
 // TestReadRunsInJSON: what JSON has and YAML has not is read, as the texts of --save-detailed with an emoji in them.
 func TestReadRunsInJSON(t *testing.T) {
-	for _, more := range []string{`"generated_texts": ["Sure \ud83d\ude00"], `, "\"generated_texts\": [\"\x7f\"], ", `"` + strings.Repeat("k", 2000) + `": 1, `, `"mean_ttft_ms": NaN, `} {
+	for _, more := range []string{`"generated_texts": ["Sure \ud83d\ude00"], `, "\"generated_texts\": [\"\x7f\"], ", `"` + strings.Repeat("k", 2000) + `": 1, `, `"mean_ttft_ms": NaN, `, `"itls": [NaN, -Infinity,Infinity], "generated_texts": ["NaN \" Infinity \\"], `} {
 		runs, err := calibrate.ReadRuns([]byte(vllmRun(more, 1)), "a.json", 1)
 		require.NoError(t, err)
 		require.Len(t, runs, 1)
 	}
+}
+
+// TestRegressionALargeFileWithNaNIsNotYAML: as YAML such a file took fifty times its size in memory.
+func TestRegressionALargeFileWithNaNIsNotYAML(t *testing.T) {
+	large := strings.Repeat("0.015, ", 1<<20) + "NaN"
+	runs, err := calibrate.ReadRuns([]byte(vllmRun(`"itls": [`+large+`], `, 1)), "a.json", 1)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	_, err = calibrate.ReadRuns([]byte("itls: ["+large+"]"), "a.yaml", 1)
+	require.ErrorContains(t, err, "a.yaml: length: 7340043: must be at most 4194304 bytes if it is not JSON")
 }
 
 // TestUnitsOfReports: a unit that is not known was taken for seconds.
