@@ -3,6 +3,9 @@ package loop
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -11,7 +14,8 @@ import (
 // which may have algorithms in common with the previous one.
 //
 // An algorithm that is in both keeps its memory, and so do a stabilization, rate limits, and a forecast over an algorithm that
-// is in both. A new algorithm starts fresh and is told of the last change that was carried out, so that a running cooldown
+// is in both. Where a Highest has several of one kind, each keeps that of the member of its name, and a member of a new name
+// starts fresh. A new algorithm, too, starts fresh; it is told of the last change that was carried out, so that a running cooldown
 // goes on. Open writes stay open, and the state still belongs to its target. What concerns only a composition as a whole, such as
 // a change that a timetable asked for and that is not carried out yet, is dropped.
 //
@@ -33,8 +37,8 @@ func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error)
 	if err != nil {
 		return nil, err
 	}
-	memories := make(map[string]json.RawMessage)
-	if err := gather(s.Group, memories, 0); err != nil {
+	memories := make(memories)
+	if err := memories.gather(s.Group, "", 0); err != nil {
 		return nil, &scaling.StateError{Policy: kind(), Err: err}
 	}
 	if s.Last != nil {
@@ -44,7 +48,7 @@ func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := graft(told, memories)
+	kept, err := memories.graft(told, "")
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +69,9 @@ type part struct {
 	State json.RawMessage `json:"state"`
 }
 
-// each replaces the state of every policy in a composition with what f returns for it. It reports whether m is a composition;
-// anything else counts as one algorithm.
-func (m *part) each(f func(json.RawMessage) (json.RawMessage, error)) (composed bool, err error) {
+// each replaces the state of every policy in a composition with what f returns for it. place is where m is: the names of the
+// members of Highest that it is in. It reports whether m is a composition; anything else counts as one algorithm.
+func (m *part) each(place string, f func(state json.RawMessage, place string) (json.RawMessage, error)) (composed bool, err error) {
 	switch m.Name {
 	case "highest", "floor", "bounded", "stabilized", "ratelimited", "forecast":
 	default:
@@ -77,11 +81,15 @@ func (m *part) each(f func(json.RawMessage) (json.RawMessage, error)) (composed 
 	if err != nil {
 		return true, err
 	}
-	for name, state := range parts {
-		if m.Name != "highest" && name != "base" {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		in := place
+		switch {
+		case m.Name == "highest":
+			in = place + "/" + strconv.Quote(name)
+		case name != "base":
 			continue
 		}
-		if parts[name], err = f(state); err != nil {
+		if parts[name], err = f(parts[name], in); err != nil {
 			return true, err
 		}
 	}
@@ -118,8 +126,23 @@ func (m *part) memory() string {
 // anybody's.
 const deepest = 32
 
-// gather collects the states of the algorithms, and of compositions that remember something, by the names from memory.
-func gather(data []byte, into map[string]json.RawMessage, depth int) error {
+// memories are the states of the algorithms, and of compositions that remember something, by the names from memory and then by place.
+type memories map[string]map[string]json.RawMessage
+
+// at returns the memory of a kind at a place, or else the only one of the kind.
+func (all memories) at(kind, place string) (json.RawMessage, bool) {
+	of := all[kind]
+	if kept, ok := of[place]; ok || len(of) != 1 {
+		return kept, ok
+	}
+	for _, kept := range of {
+		return kept, true
+	}
+	return nil, false
+}
+
+// gather collects the memories in data, which is at a place.
+func (all memories) gather(data []byte, place string, depth int) error {
 	if depth > deepest {
 		return fmt.Errorf("compositions are nested more than %d deep", deepest)
 	}
@@ -127,24 +150,29 @@ func gather(data []byte, into map[string]json.RawMessage, depth int) error {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return err
 	}
-	_, err := m.each(func(state json.RawMessage) (json.RawMessage, error) { return state, gather(state, into, depth+1) })
-	if name := m.memory(); err == nil && name != "" {
-		into[name] = data
+	_, err := m.each(place, func(state json.RawMessage, place string) (json.RawMessage, error) {
+		return state, all.gather(state, place, depth+1)
+	})
+	if kind := m.memory(); err == nil && kind != "" {
+		if all[kind] == nil {
+			all[kind] = map[string]json.RawMessage{}
+		}
+		all[kind][place] = data
 	}
 	return err
 }
 
-// graft replaces the states in data with the gathered ones of the same names.
-func graft(data []byte, memories map[string]json.RawMessage) (json.RawMessage, error) {
+// graft replaces the states in data with those that were gathered.
+func (all memories) graft(data []byte, place string) (json.RawMessage, error) {
 	var m part
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, err
 	}
-	composed, err := m.each(func(state json.RawMessage) (json.RawMessage, error) { return graft(state, memories) })
+	composed, err := m.each(place, func(state json.RawMessage, place string) (json.RawMessage, error) { return all.graft(state, place) })
 	if err != nil {
 		return nil, err
 	}
-	kept, ok := memories[m.memory()]
+	kept, ok := all.at(m.memory(), place)
 	switch {
 	case ok && composed:
 		return m.around(kept)

@@ -143,3 +143,55 @@ func TestCarryOverOfADeepState(t *testing.T) {
 	_, err = loop.CarryOver([]byte(state), scaling.New(s))
 	require.ErrorContains(t, err, "compositions are nested more than 32 deep")
 }
+
+// TestRegressionMembersOfOneKindKeepTheirOwnMemory: the memory of one of two members of a kind went to both, of which one was left to chance.
+func TestRegressionMembersOfOneKindKeepTheirOwnMemory(t *testing.T) {
+	bounds := scaling.Bounds{Min: 1, Max: 20}
+	policy := func(names ...string) scaling.Policy {
+		var members []scaling.Member
+		for _, name := range names {
+			s, err := proportional.New(proportional.HPA(bounds, proportional.Metric{Name: name, Target: 10, Measure: proportional.Total}))
+			require.NoError(t, err)
+			members = append(members, scaling.Member{Name: name, Policy: scaling.New(s)})
+		}
+		if len(members) == 1 {
+			return members[0].Policy
+		}
+		p, err := scaling.Highest(members...)
+		require.NoError(t, err)
+		return p
+	}
+	observed := func(a, b float64) scaling.Observation {
+		return scaling.Observation{SpecReplicas: 10, ReadyReplicas: 10, Readings: []scaling.Reading{scaling.Exactly("a", a), scaling.Exactly("b", b)}}
+	}
+	old := policy("a", "b")
+	for i := range 40 {
+		old.Decide(start().Add(time.Duration(i)*period), observed(100, 20))
+	}
+	group, err := old.MarshalJSON()
+	require.NoError(t, err)
+	stored := []byte(`{"kind":"loop","version":1,"state":{"group":` + string(group) + `}}`)
+	path := []string{"state", "group", "state"}
+	for range 20 {
+		state, err := loop.CarryOver(stored, policy("a", "b"))
+		require.NoError(t, err)
+		require.JSONEq(t, string(group), member(t, state, path[:2]...))
+	}
+
+	state, err := loop.CarryOver(stored, policy("b", "c"))
+	require.NoError(t, err)
+	require.JSONEq(t, member(t, group, "state", "b"), member(t, state, append(path, "b")...))
+	none, err := policy("c").MarshalJSON()
+	require.NoError(t, err)
+	require.JSONEq(t, string(none), member(t, state, append(path, "c")...), "it is new, and whose memory it should have is open")
+
+	single := policy("a")
+	for i := range 40 {
+		single.Decide(start().Add(time.Duration(i)*period), observed(100, 20))
+	}
+	alone, err := single.MarshalJSON()
+	require.NoError(t, err)
+	state, err = loop.CarryOver([]byte(`{"kind":"loop","version":1,"state":{"group":`+string(alone)+`}}`), policy("x", "y"))
+	require.NoError(t, err)
+	require.JSONEq(t, string(alone), member(t, state, append(path, "x")...), "the only one of its kind")
+}

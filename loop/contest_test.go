@@ -209,3 +209,35 @@ func TestContestsOfTargetsThatAreGone(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(state), "contests")
 }
+
+// TestRegressionAWriteWithoutAnAnswerIsNoRivals: the Loop's own write, which went the other way and whose answer was lost, counted as
+// somebody who takes back the write before it. After three of them the target was left alone.
+func TestRegressionAWriteWithoutAnAnswerIsNoRivals(t *testing.T) {
+	l := newLoop(t, loop.Config{})
+	require.NoError(t, l.Restore(nil))
+	target := loop.Target{Key: "chat", ID: "1", Version: "1", Replicas: 3}
+	lost := 0
+	for at := time.Duration(0); at < 2*time.Hour; at += 15 * time.Second {
+		now := start().Add(at)
+		seen := l.Read(now, target)
+		require.Empty(t, seen.Contended)
+		s := l.Decide(now, loaded([]float64{50, 0}[int(at/(20*time.Minute))%2]))
+		if s.Store != nil {
+			l.Saved(nil)
+		}
+		for w := range l.Writes() {
+			target.Version += "1"
+			target.Replicas = w.To // every write arrives
+			if w.To > w.From {
+				l.Wrote(w, loop.Applied)
+			} else {
+				l.Wrote(w, loop.Uncertain)
+				lost++
+			}
+		}
+		if store, _ := l.Advance(now); store != nil {
+			l.Saved(nil)
+		}
+	}
+	require.GreaterOrEqual(t, lost, loop.Reversals)
+}

@@ -256,6 +256,9 @@ func (l *Loop) settle(now time.Time) (settled []int) {
 		case l.targets[i].Missing:
 			still = append(still, w)
 		case w.happened(&l.targets[i]):
+			if l.targets[i].Replicas == w.To {
+				delete(l.wrote, w.Key) // nobody took back the write before this one
+			}
 			happened[i] = w.From
 			settled = append(settled, i)
 		case w.pending(&l.targets[i]):
@@ -284,15 +287,14 @@ func (l *Loop) remind(now time.Time) {
 	for i := range l.targets {
 		from[i] = l.targets[i].Replicas
 	}
-	for i := range l.targets {
-		if !l.targets[i].Missing {
-			for _, by := range []int32{+1, -1} {
-				to := slices.Clone(from)
+	for _, by := range []int32{+1, -1} {
+		to := slices.Clone(from)
+		for i := range to {
+			if !l.targets[i].Missing {
 				to[i] = max(scaling.Plus(from[i], by), 0)
-				l.group.Applied(at, from, to)
 			}
-			return
 		}
+		l.group.Applied(at, from, to)
 	}
 }
 

@@ -389,7 +389,7 @@ func (g told) Applied(_ time.Time, from, to []int32) {
 	*g.changes = append(*g.changes, [2][]int32{from, to})
 }
 
-// TestWhatAGroupIsToldOfALastChange: one up and one down, of the first target that is there, and never below none.
+// TestWhatAGroupIsToldOfALastChange: one up and one down, of every target that is there, and never below none.
 func TestWhatAGroupIsToldOfALastChange(t *testing.T) {
 	var changes [][2][]int32
 	l, err := loop.New(told{both{scaling.New(stepper{})}, &changes}, loop.Config{LastChange: start()})
@@ -399,6 +399,13 @@ func TestWhatAGroupIsToldOfALastChange(t *testing.T) {
 	require.Equal(t, [][2][]int32{{{0, 0}, {0, 1}}, {{0, 0}, {0, 0}}}, changes)
 	l.Read(start().Add(time.Minute), loop.Target{Name: "a", Missing: true}, loop.Target{Name: "b", ID: "2"})
 	require.Len(t, changes, 2, "once")
+
+	changes = nil
+	l, err = loop.New(told{both{scaling.New(stepper{})}, &changes}, loop.Config{LastChange: start()})
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	l.Read(start().Add(time.Minute), loop.Target{Name: "a", Replicas: 3}, loop.Target{Name: "b", ID: "2", Replicas: 1})
+	require.Equal(t, [][2][]int32{{{3, 1}, {4, 2}}, {{3, 1}, {2, 0}}}, changes, "each may have a cooldown of its own")
 }
 
 // A process that hands over loses nothing, not even what would have done.
