@@ -136,7 +136,7 @@ func (p *plan) slot(ms int64) int64 {
 // Unknown, with a warning for each reading if none matches a metric. NaN, negative and infinite values count as missing. An upper
 // end of +Inf blocks every scale-down.
 //
-// If the clock is behind the last decision, Decide holds (code scaling.ClockBack) and moves all remembered times back with the
+// If the clock is behind the last decision or Record, Decide holds (code scaling.ClockBack) and moves all remembered times back with the
 // clock: the time already waited stays the same, the age of a sample too up to a bucket's length, and nothing expires early.
 // Next is when a window is covered, a panic can end or a rate limit allows more; it does not anticipate samples that leave the
 // windows. Decide is total: it never fails, and keeps nothing but what it returns.

@@ -66,7 +66,7 @@ func (s State) Validate() error {
 		if l.Last.Set && !upTo(l.Last, s.Seen) {
 			return fmt.Errorf("loads[%d].last: must be a time up to seen", i)
 		}
-		if l.Window.Len() > 0 && !upTo(l.Since, l.Last) {
+		if (l.Since.Set || l.Window.Len() > 0) && !upTo(l.Since, l.Last) {
 			return fmt.Errorf("loads[%d].since: must be a time up to last", i)
 		}
 	}

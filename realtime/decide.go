@@ -205,9 +205,9 @@ func (s *Scaler) judge(l *look, role Role, changed scaling.Stamp, now int64) {
 		l.code = Vetoed
 	case side == -1 && role == UpOnly:
 		l.code = Ignored
-	case side == +1 && l.held < s.config.Up.Window.Milliseconds():
+	case side == +1 && l.held < window.Millis(s.config.Up.Window):
 		l.code = UpWindow
-	case side == -1 && l.held < s.config.Down.Window.Milliseconds():
+	case side == -1 && l.held < window.Millis(s.config.Down.Window):
 		l.code = DownWindow
 	case changed.Set && l.age >= l.elapsed:
 		l.code = BeforeChange
@@ -287,7 +287,7 @@ func (s *Scaler) restrain(d *scaling.Decision, now int64, state *State, obs *sca
 	if s.config.CooldownScope == Any {
 		last = state.lastScale()
 	}
-	cooldown := rule.Cooldown.Milliseconds()
+	cooldown := window.Millis(rule.Cooldown)
 	switch {
 	case last.Set && now-last.Milli < cooldown:
 		d.To(d.From, Cooldown, "", seconds(now-last.Milli), rule.Cooldown.Seconds())
@@ -351,15 +351,15 @@ func (s *Scaler) warn(d *scaling.Decision, gap int64, looks []look) {
 
 // nextBy sets Next to the time at which a window can be covered.
 func (s *Scaler) nextBy(d *scaling.Decision, now int64, l *look, streak *Streak) {
-	window := s.config.Up.Window
+	length := s.config.Up.Window
 	switch l.code {
 	case UpWindow:
 	case DownWindow:
-		window = s.config.Down.Window
+		length = s.config.Down.Window
 	default:
 		return
 	}
-	if full := streak.Since + (window - s.config.Period).Milliseconds(); full > now {
+	if full := streak.Since + window.Millis(length) - s.config.Period.Milliseconds(); full > now {
 		d.NextBy(time.UnixMilli(full))
 	}
 }

@@ -116,8 +116,7 @@ func (s *State) turnBack(now int64) int64 {
 		s.LastUp, s.LastDown, s.Changed = s.LastUp.Back(back), s.LastDown.Back(back), s.Changed.Back(back)
 		for i := range s.Streaks {
 			if k := &s.Streaks[i]; k.Metric != 0 {
-				k.Since -= back
-				k.Last -= back
+				k.Since, k.Last = window.Back(k.Since, back), window.Back(k.Last, back)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package saturation
 import (
 	"time"
 
+	"github.com/inferscale/inferscale/internal/window"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -63,11 +64,11 @@ func (r *round) down(held int64) {
 	s, d, name := &r.plan.candidates[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
 	code, other := r.choice(Dearest, next)
 	d.To(s.current-1, code, name, s.price, other)
-	window := r.scaler.config.DownStabilization
-	if held < window.Milliseconds() {
-		d.To(d.From, Settling, "", seconds(held), window.Seconds())
-		d.NextBy(time.UnixMilli(r.at + window.Milliseconds() - held))
-		r.plan.close(Settling, "", seconds(held), window.Seconds())
+	settling := r.scaler.config.DownStabilization
+	if needed := window.Millis(settling); held < needed {
+		d.To(d.From, Settling, "", seconds(held), settling.Seconds())
+		d.NextBy(time.UnixMilli(r.at + needed - held))
+		r.plan.close(Settling, "", seconds(held), settling.Seconds())
 		return
 	}
 	r.plan.close(code, name, s.price, other)

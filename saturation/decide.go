@@ -99,7 +99,7 @@ type round struct {
 // transit finds the variants in transition or with pending replicas, and how long they have been so, and records them in
 // state.
 func (r *round) transit(state *State) {
-	p, timeout := r.plan, r.scaler.config.TransitionTimeout.Milliseconds()
+	p, timeout := r.plan, window.Millis(r.scaler.config.TransitionTimeout)
 	r.blocker, r.growthOnly, r.even = -1, true, true
 	p.transitions = p.transitions[:0]
 	old := state.Transitions
@@ -201,7 +201,7 @@ func (r *round) proceed(i int) {
 	if s.stuck {
 		d.To(d.Replicas, SetAside, name, seconds(s.waited), timeout.Seconds())
 	} else if timeout > 0 {
-		d.NextBy(time.UnixMilli(r.at - s.waited + timeout.Milliseconds()))
+		d.NextBy(time.UnixMilli(r.at - s.waited + window.Millis(timeout)))
 	}
 }
 

@@ -258,7 +258,7 @@ func (d *Decision) add(s Step) {
 	if d.count < inlineSteps {
 		d.inline[d.count] = s
 	} else {
-		d.more = append(d.more, s)
+		d.more = append(slices.Clip(d.more), s) // a copy of the decision may have the same steps
 	}
 	d.count++
 }

@@ -41,7 +41,11 @@ func Highest(members ...Member) (Policy, error) {
 	}
 	h := &highest{members: slices.Clone(members)}
 	slices.SortFunc(h.members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
-	h.decisions = make([]Decision, len(h.members))
+	n := len(h.members)
+	h.decisions, h.fresh, h.refused = make([]Decision, n), make([][]byte, n), make([]bool, n)
+	for i, m := range h.members {
+		h.fresh[i], _ = m.Policy.MarshalJSON()
+	}
 	return &sealed{body: h}, nil
 }
 
@@ -54,6 +58,8 @@ func same(a, b Policy) bool {
 
 type highest struct {
 	members   []Member   // by name
+	fresh     [][]byte   // their states at first
+	refused   []bool     // whether they refused their last state
 	decisions []Decision // scratch
 }
 
@@ -108,16 +114,21 @@ func (h *highest) snapshot() (restore func() error, err error) {
 	return snapshots(policies)
 }
 
-// load gives each member its state. A member that the stored state lacks, because it was added later, keeps the state it has;
-// the stored state of a removed member is dropped.
+// load gives each member its state. A member that the stored state lacks, because it was added later, keeps the state it has, or
+// that which it had at first if it refused one since; the stored state of a removed member is dropped.
 func (h *highest) load(data []byte) error {
 	var states map[string]json.RawMessage
 	if err := decodeStrictly(data, &states); err != nil {
 		return err
 	}
-	for _, m := range h.members {
-		if state, ok := states[m.Name]; ok {
-			if err := m.Policy.UnmarshalJSON(state); err != nil {
+	for i, m := range h.members {
+		state, ok := states[m.Name]
+		if !ok && h.refused[i] {
+			state, ok = h.fresh[i], true
+		}
+		if ok {
+			err := m.Policy.UnmarshalJSON(state)
+			if h.refused[i] = err != nil; err != nil {
 				return fmt.Errorf("member %s: %w", m.Name, err)
 			}
 		}

@@ -108,7 +108,7 @@ func (c Changes) Validate() error {
 func (l RateLimits) Record(c *Changes, now time.Time, from, to int32) {
 	at := window.Milli(now)
 	c.rewind(at)
-	longest := max(l.Up.longest(), l.Down.longest()).Milliseconds()
+	longest := window.Millis(max(l.Up.longest(), l.Down.longest()))
 	c.Applied = slices.DeleteFunc(c.Applied, func(e Change) bool { return e.At <= at-longest })
 	delta := int64(to) - int64(from)
 	if delta == 0 {
@@ -173,9 +173,9 @@ func (l RateLimit) limit(c *Changes, at int64, current int32, direction int64) (
 	for _, limit := range l.Limits {
 		start := int64(current)
 		for _, e := range c.Applied {
-			if e.At > at-limit.Period.Milliseconds() {
+			if e.At > at-window.Millis(limit.Period) {
 				start -= int64(e.Delta)
-				if until := e.At + limit.Period.Milliseconds(); !frees.Set || until < frees.Milli {
+				if until := e.At + window.Millis(limit.Period); !frees.Set || until < frees.Milli {
 					frees = Stamp{Set: true, Milli: until}
 				}
 			}
@@ -215,6 +215,7 @@ func RateLimited(base Policy, limits RateLimits) (Policy, error) {
 	if err := e.Err(); err != nil {
 		return &unconfigured{}, err
 	}
+	limits.Up.Limits, limits.Down.Limits = slices.Clone(limits.Up.Limits), slices.Clone(limits.Down.Limits)
 	return &sealed{body: &rateLimited{base: base, limits: limits}}, nil
 }
 

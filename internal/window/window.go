@@ -38,8 +38,16 @@ func Milli(t time.Time) int64 {
 	}
 }
 
+// Millis returns a duration in milliseconds, rounded up: what is compared in milliseconds then has waited at least as long.
+func Millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+
 // Remembered reports whether a stored time is one that can have been remembered.
-func Remembered(ms int64) bool { return -4*Far <= ms && ms <= Far }
+func Remembered(ms int64) bool { return earliest <= ms && ms <= Far }
+
+const earliest = -4 * Far
+
+// Back returns a remembered time earlier by ms, as far as it can be remembered.
+func Back(t, ms int64) int64 { return max(t-ms, earliest) }
 
 // slot rounds a time down to its slot, in milliseconds.
 func (w Window) slot(t time.Time) int64 {

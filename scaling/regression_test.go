@@ -1,0 +1,106 @@
+package scaling_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/proportional"
+	"github.com/inferscale/inferscale/realtime"
+	"github.com/inferscale/inferscale/saturation"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+var epoch = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// totals returns a policy that wants a replica for each ten of a total.
+func totals(metric string) scaling.Policy {
+	return scaling.New(must(proportional.New(proportional.Config{Bounds: fleetBounds, Metrics: []proportional.Metric{{Name: metric, Target: 10, Measure: proportional.Total}}})))
+}
+
+// observed returns an observation of as many ready replicas.
+func observed(replicas int32, readings ...scaling.Reading) scaling.Observation {
+	return scaling.Observation{SpecReplicas: replicas, ReadyReplicas: replicas, Readings: readings}
+}
+
+// TestRegressionCopiesOfADecisionShareNoSteps: the ninth step of one copy was written into the other.
+func TestRegressionCopiesOfADecisionShareNoSteps(t *testing.T) {
+	d := scaling.HoldAt(3)
+	for i := range 20 {
+		a, b := d, d
+		a.To(5, "Mine", "a")
+		b.To(1, "Yours", "b")
+		require.Equal(t, "Up 3 -> 5: Mine a", a.Reason())
+		d.To(3, "Step", fmt.Sprint(i))
+	}
+}
+
+// TestRegressionLimitsAreNotTheCallers: limits that were changed after RateLimited had checked them were in force.
+func TestRegressionLimitsAreNotTheCallers(t *testing.T) {
+	limits := scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 1, Period: time.Minute}}}}
+	p := must(scaling.RateLimited(totals("m"), limits))
+	limits.Up.Limits[0].Replicas = 100
+	d := p.Decide(epoch, observed(3, scaling.Exactly("m", 100)))
+	require.Equal(t, int32(4), d.Replicas)
+}
+
+// TestRegressionARefusedMemberIsFreshAgain: a member that had refused its state kept that, after a state which lacks it too.
+func TestRegressionARefusedMemberIsFreshAgain(t *testing.T) {
+	build := func() scaling.Policy {
+		return must(scaling.Highest(scaling.Member{Name: "a", Policy: totals("a")}, scaling.Member{Name: "b", Policy: totals("b")}))
+	}
+	a := string(must(totals("a").MarshalJSON()))
+	p := build()
+	require.ErrorContains(t, p.UnmarshalJSON([]byte(`{"kind":"highest","version":1,"state":{"a":`+a+`,"b":`+strings.Replace(a, `"version":1`, `"version":2`, 1)+`}}`)), "member b")
+	require.NoError(t, p.UnmarshalJSON([]byte(`{"kind":"highest","version":1,"state":{"a":`+a+`}}`)))
+	d := p.Decide(epoch, observed(3, scaling.Exactly("a", 1), scaling.Exactly("b", 90)))
+	require.Equal(t, int32(9), d.Replicas)
+	require.NoError(t, build().UnmarshalJSON(must(p.MarshalJSON())))
+}
+
+// TestRegressionPartsOfAMillisecond: windows were compared without their part of a millisecond and shown with it.
+func TestRegressionPartsOfAMillisecond(t *testing.T) {
+	const window = 1999 * time.Microsecond
+	hold := func(t *testing.T, p scaling.Policy, obs scaling.Observation, code scaling.Code) {
+		t.Helper()
+		for at := range 2 {
+			d := p.Decide(epoch.Add(time.Duration(at)*time.Millisecond), obs)
+			_, ok := d.Find(code)
+			require.Equal(t, at == 0 || code == saturation.Settling, ok, d.Explain())
+			for _, s := range d.Steps() {
+				require.True(t, s.Holds(), s.Because())
+			}
+		}
+	}
+	c := realtime.Kaito(fleetBounds, realtime.Metric{Name: "m", High: 10, Low: 1})
+	c.Period, c.Up.Window = time.Millisecond, window
+	hold(t, scaling.New(must(realtime.New(c))), observed(3, scaling.Exactly("m", 20)), realtime.UpWindow)
+	s := saturation.SingleConfig{Config: saturation.Defaults(), Bounds: fleetBounds, KV: "kv", Queue: "queue"}
+	s.DownStabilization = window
+	hold(t, must(saturation.NewSingle(s)), observed(3, scaling.Exactly("kv", 0), scaling.Exactly("queue", 0)), saturation.Settling)
+}
+
+// TestRegressionStoredTimesThatAreNone: a start of a window in the future stopped scale-downs for ever, and a streak that began before
+// all times was one that its own policy refused an hour later.
+func TestRegressionStoredTimesThatAreNone(t *testing.T) {
+	ms := epoch.UnixMilli()
+	future := scaling.New(must(proportional.New(proportional.LLM(fleetBounds, proportional.Metric{Name: "m", Target: 10, Measure: proportional.Total}))))
+	require.ErrorContains(t, future.UnmarshalJSON(fmt.Appendf(nil, `{"kind":"proportional","version":1,"state":{"seen":%d,"loads":[{"metric":"m","measure":1,"since":9007199254740992,"last":%d,`+
+		`"window":{"samples":0,"buckets":[]}}],"recommendations":{"lows":{"newest":0,"samples":[]},"highs":{"newest":0,"samples":[]}},"changes":{}}}`, ms, ms)), "loads[0].since: must be a time up to last")
+
+	build := func() scaling.Policy {
+		return scaling.New(must(realtime.New(realtime.Kaito(fleetBounds, realtime.Metric{Name: "m", High: 10, Low: 1}))))
+	}
+	p, obs := build(), observed(3, scaling.Exactly("m", 50))
+	p.Decide(epoch, obs)
+	stored := string(must(p.MarshalJSON()))
+	since := fmt.Sprintf(`"since":%d`, ms)
+	require.Contains(t, stored, since)
+	require.NoError(t, p.UnmarshalJSON([]byte(strings.Replace(stored, since, fmt.Sprintf(`"since":%d`, int64(math.MinInt64/256)), 1))))
+	p.Decide(epoch.Add(-time.Hour), obs)
+	require.NoError(t, build().UnmarshalJSON(must(p.MarshalJSON())))
+}
