@@ -161,7 +161,7 @@ func TestWhatOnlyCountsHave(t *testing.T) {
 		{Metric{Terms: []Series{h}, Sum: []Series{counter}, Less: []Series{counter}}, nil},
 		{Metric{Terms: []Series{h}, Less: []Series{counter}}, []string{"less"}},
 		{Metric{Terms: []Series{counter}, Sum: []Series{counter}, Less: []Series{counter}}, []string{"sum"}},
-		{Metric{Terms: []Series{h}, Sum: []Series{gauge(Sum, "g"), counter}, Less: []Series{gauge(Sum, "g")}}, []string{"sum[0].read", "sum[2].read"}},
+		{Metric{Terms: []Series{h}, Sum: []Series{gauge(Sum, "g"), counter}, Less: []Series{gauge(Sum, "g")}}, []string{"sum[0].read", "less[0].read"}},
 		{Metric{Terms: []Series{h}, Sum: []Series{{Read: Rate}}, Less: []Series{counter, {Read: Rate}}}, []string{"sum[0].families", "less[1].families"}},
 		{Metric{Terms: []Series{h, h}}, []string{"terms"}},
 		{Metric{Terms: []Series{h}, Over: []Series{counter}}, []string{"terms"}},

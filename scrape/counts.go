@@ -117,8 +117,16 @@ func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error 
 	b := &w.current
 	w.rows = append(w.rows[:0], b.rows...)
 	width := b.width()
-	if last.known() && !last.lost && last.restarted(b) {
-		return nil // all of its counts came since
+	if last.known() && !last.lost {
+		again, fail := last.restarted(b)
+		switch {
+		case again:
+			return nil // all of its counts came since
+		case fail != nil:
+			clear(w.rows)
+			w.begun = true
+			return fail
+		}
 	}
 	fresh := last.lost || !last.known() || last.family != b.family || !slices.Equal(last.bounds, b.bounds)
 	clear(w.ids)

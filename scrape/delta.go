@@ -26,6 +26,7 @@ type baseline struct {
 	at     time.Time
 	family string    // which of the aliases; empty if the page had none
 	start  float64   // process_start_time_seconds; 0 if unknown
+	seen   time.Time // when a page first had this start
 	bounds []float64 // of the buckets of all series of a Quantile; never changed
 	ids    []uint64  // of the series, in the order of the page
 	began  []float64 // when they were created; 0 if unknown
@@ -68,14 +69,26 @@ func (b *baseline) elapsed(now *baseline, limit time.Duration) (float64, *Error)
 	}
 }
 
-// restarted reports whether another process serves the page now. A process cannot restart within a second, while its start
-// time may vary by one: Linux derives it from a boot time that follows clock corrections. If both pages have a start time,
-// only these are compared, as the pod's clock may be ahead of this one.
-func (b *baseline) restarted(now *baseline) bool {
-	if b.start == 0 {
-		return b.isBefore(now.start, now)
+// same reports whether the page may be one of the same process, by its start time. A process cannot restart within a second, while
+// its start time may vary by one: Linux derives it from a boot time that follows clock corrections.
+func (b *baseline) same(now *baseline) bool {
+	return b.start == 0 || now.start == 0 || math.Abs(now.start-b.start) <= 1
+}
+
+// restarted reports whether another process serves the page now. If both pages have a start time, only these are compared, as the
+// pod's clock may be ahead of this one. Then a process that follows another one cannot have started while that was seen: a start
+// time that is earlier than that is of a clock that was corrected, or of several servers at one address, and it fails.
+func (b *baseline) restarted(now *baseline) (bool, *Error) {
+	switch later := now.start - b.start; {
+	case b.start == 0:
+		return b.isBefore(now.start, now), nil
+	case b.same(now):
+		return false, nil
+	case later < b.at.Sub(b.seen).Seconds()-1:
+		return false, failf(NoBaseline, "%s has changed by %g s, which no restart explains", startFamily, later)
+	default:
+		return true, nil
 	}
-	return now.start != 0 && math.Abs(now.start-b.start) > 1
 }
 
 // isBefore reports whether the baseline is before a Unix time of the pod, or at most a second after it. A time in the future
@@ -184,8 +197,8 @@ func identity(key []byte) uint64 {
 func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
 	now := &w.current
 	w.rows = append(w.rows[:0], now.rows...)
-	if last.restarted(now) {
-		return false, nil
+	if again, fail := last.restarted(now); again || fail != nil {
+		return false, fail
 	}
 	same := slices.Equal(last.ids, now.ids)
 	if !same {
@@ -250,12 +263,16 @@ func (m *memory) keep(last, current *baseline) {
 		*last = baseline{at: current.at, lost: true}
 		return
 	}
+	seen := current.at
+	if last.start != 0 && last.same(current) {
+		seen = last.seen
+	}
 	bounds := last.bounds
 	if !slices.Equal(bounds, current.bounds) {
 		bounds = slices.Clone(current.bounds)
 	}
 	*last = baseline{
-		at: current.at, family: current.family, start: current.start, gone: current.gone, bounds: bounds,
+		at: current.at, family: current.family, start: current.start, seen: seen, gone: current.gone, bounds: bounds,
 		ids: refill(last.ids, current.ids), began: refill(last.began, current.began), rows: refill(last.rows, current.rows),
 	}
 }

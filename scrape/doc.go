@@ -54,7 +54,7 @@
 // # Cost
 //
 // Pages are read in pieces, as they arrive. Only the lines of wanted families are parsed, into a table that is reused. So a page
-// allocates no object per series, and its memory is acquired from [Config.Budget] before it is used. Sums over pods and engines
+// allocates no object per series, and its memory is acquired from [Config.Budget] before it is used. Sums of readings over pods and engines
 // are exact before they are rounded, so that the order of pods or lines does not change a bit.
 //
 // # Errors

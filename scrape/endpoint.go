@@ -146,6 +146,8 @@ func static(raw string, e Endpoint) (u *url.URL, own bool, err error) {
 		return nil, false, badTarget("url", raw, "must be http or https")
 	case u.Fragment != "" || strings.Contains(raw, "#"):
 		return nil, false, badTarget("url", raw, "must not have a fragment")
+	case u.Path == "" && (u.RawQuery != "" || u.ForceQuery):
+		return nil, false, badTarget("url", raw, "must have a path if it has a query")
 	case !validHost(u.Hostname()) || !validPort(u.Port()):
 		return nil, false, badTarget("url", raw, "must have a host, and a port from 1 to 65535 if any")
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,7 +43,7 @@ type fetcher struct {
 	plain, secure *http.Transport
 	headers       map[string]http.Header // by scheme
 	filter        *page.Filter
-	token         string // which must not appear in errors
+	tokens        []string // the present one and those before it, which must not appear in errors
 }
 
 func newFetcher(c Config, filter *page.Filter) (*fetcher, error) {
@@ -67,7 +68,9 @@ func (f *fetcher) refresh() error {
 		// A handshake costs more than the page: https connections are kept for the next sweep at any interval.
 		f.secure = f.transport(f.credentials.tls, true, max(idleLimit, 2*f.config.Interval))
 	}
-	f.token = f.credentials.token
+	if token := f.credentials.token; token != "" && !slices.Contains(f.tokens, token) {
+		f.tokens = append([]string{token}, f.tokens[:min(len(f.tokens), oldTokens)]...)
+	}
 	f.headers = map[string]http.Header{"http": f.header("http"), "https": f.header("https")}
 	return nil
 }

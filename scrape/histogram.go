@@ -38,10 +38,11 @@ func (w *worker) row(into []float64, x *page.Series, read Read) ([]float64, *Err
 		if !x.HasSum {
 			return into, failf(Buckets, "has no _sum or no _count")
 		}
-		for _, v := range [...]float64{count, x.Sum} {
-			if fail := checkNumber(v); fail != nil {
-				return into, fail
-			}
+		if fail := checkCount(count, mostCount); fail != nil {
+			return into, fail
+		}
+		if fail := checkCount(x.Sum, mostSum); fail != nil {
+			return into, fail
 		}
 		return append(into, x.Sum, count), nil
 	}
@@ -51,8 +52,9 @@ func (w *worker) row(into []float64, x *page.Series, read Read) ([]float64, *Err
 	for _, v := range [...]struct {
 		value float64
 		has   bool
-	}{{x.Sum, x.HasSum}, {x.Count, x.HasCount}} {
-		if !v.has || checkNumber(v.value) != nil {
+		most  float64
+	}{{x.Sum, x.HasSum, mostSum}, {x.Count, x.HasCount, mostCount}} {
+		if !v.has || checkCount(v.value, v.most) != nil {
 			v.value = -1
 		}
 		into = append(into, v.value)
@@ -68,7 +70,7 @@ func (w *worker) sorted(x *page.Series) *Error {
 	w.buckets = w.page.Buckets(x, w.buckets[:0])
 	for i := range w.buckets {
 		b := &w.buckets[i]
-		if fail := checkNumber(b.Count); fail != nil {
+		if fail := checkCount(b.Count, mostCount); fail != nil {
 			return fail
 		}
 		b.Bound += 0 // -0 becomes 0
@@ -79,7 +81,7 @@ func (w *worker) sorted(x *page.Series) *Error {
 		if !x.HasCount {
 			return failf(Buckets, "has neither a bucket le=\"+Inf\" nor a _count")
 		}
-		if fail := checkNumber(x.Count); fail != nil {
+		if fail := checkCount(x.Count, mostCount); fail != nil {
 			return fail
 		}
 		w.buckets = append(w.buckets, page.Bucket{Bound: math.Inf(1), Count: x.Count})
@@ -112,6 +114,19 @@ func checkNumber(v float64) *Error {
 		return failf(Negative, "is %v", v)
 	}
 	return nil
+}
+
+const (
+	mostCount = 1 << 53 // to which float64 has all whole numbers
+	mostSum   = 1e21
+)
+
+// checkCount refuses, too, what no server counts: added to the counts of others, it would swallow them by rounding.
+func checkCount(v, most float64) *Error {
+	if v > most && !math.IsInf(v, 0) {
+		return failf(NonFinite, "is %v, more than %v", v, most)
+	}
+	return checkNumber(v)
 }
 
 // merge adds the buckets of distributions with equal bounds, independent of their order. It returns nil if the bounds differ

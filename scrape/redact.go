@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const (
@@ -22,6 +24,8 @@ const (
 	// telling is how many consecutive bytes must match the token to count as a part of it.
 	telling  = 8
 	redacted = "[redacted]"
+	// oldTokens is how many tokens before the present one are redacted, too.
+	oldTokens = 3
 	// longToken is the length of a token from which nothing of a response is shown: the effort to find a part of the token
 	// grows with its length, and whoever runs a pod may have chosen the token too.
 	longToken = 4 << 10
@@ -39,7 +43,27 @@ func (f *fetcher) clean(e *Error) *Error {
 
 // safe returns an error with the text of err, redacted and cut, that unwraps to cause.
 func (f *fetcher) safe(err, cause error) error {
-	return &safeError{text: string(f.redact([]byte(err.Error()), errorLength)), cause: cause}
+	return &safeError{text: visible(string(f.redact([]byte(err.Error()), errorLength))), cause: cause}
+}
+
+// visible returns a text with everything escaped that does not show as itself, such as line breaks and codes for a terminal: a
+// certificate may have them.
+func visible(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var out strings.Builder
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		if unicode.IsPrint(r) && (r != utf8.RuneError || n > 1) {
+			out.WriteString(text[:n])
+		} else {
+			quoted := strconv.Quote(text[:n])
+			out.WriteString(quoted[1 : len(quoted)-1])
+		}
+		text = text[n:]
+	}
+	return out.String()
 }
 
 // A safeError has a redacted text.
@@ -77,24 +101,30 @@ func backwards(s string) string {
 	return string(b)
 }
 
-// redact returns at most limit bytes of a response, without the token. With a long token it returns nothing of it.
+// redact returns at most limit bytes of a response, without the token and those before it: a pod may have kept one, and it may still be
+// valid. With a long token it returns nothing of the response.
 func (f *fetcher) redact(b []byte, limit int) []byte {
-	if len(f.token) >= longToken {
+	if slices.ContainsFunc(f.tokens, func(token string) bool { return len(token) >= longToken }) {
 		return []byte(redacted)
 	}
-	return redact(b, f.token, limit)
+	return redact(b, limit, f.tokens...)
 }
 
 // redact returns at most limit bytes of b, and at most one replacement more. It replaces every run of bytes that is part of
 // an encoding of the token, forwards or backwards. It replaces first and cuts afterwards, so that no cut can leave half a
 // token. If there is a token, no backslash is shown: errors are quoted, and each quoting adds backslashes.
-func redact(b []byte, token string, limit int) []byte {
-	if token == "" {
+func redact(b []byte, limit int, tokens ...string) []byte {
+	if len(tokens) == 0 {
 		return slices.Clone(b[:min(len(b), limit)])
 	}
 	b = bytes.ReplaceAll(b, []byte{'\\'}, nil)
 	b = b[:min(len(b), limit+telling-1)] // later bytes do not affect what is shown
-	hide := parts(b, token)
+	hide := make([]bool, len(b))
+	for _, token := range tokens {
+		for i, hidden := range parts(b, token) {
+			hide[i] = hide[i] || hidden
+		}
+	}
 	out := make([]byte, 0, limit+len(redacted))
 	for i := 0; i < len(b) && len(out) < limit; i++ {
 		switch {

@@ -19,15 +19,15 @@ import (
 )
 
 func TestRedact(t *testing.T) {
-	require.Equal(t, "a [redacted] b", string(redact([]byte("a "+secret+" b"), secret, 64)))
-	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), secret, 3)), "the cut cannot leave a part")
-	require.Equal(t, "[redacted]", string(redact([]byte("abc"), "abc", 64)), "a short token")
-	require.Equal(t, "[redacted]", string(redact([]byte("~"), "~", 64)), "a token of one byte")
-	require.Equal(t, "[redacted]", string(redact([]byte(secret[3:20]), secret, 64)), "a part at the end")
-	require.Equal(t, "[redacted]!", string(redact([]byte(secret[:8]+"!"), secret, 64)), "eight bytes in a row are a part")
-	require.Equal(t, secret[:7]+"!", string(redact([]byte(secret[:7]+"!"), secret, 64)))
-	require.Equal(t, "text", string(redact([]byte("text"), "", 64)))
-	require.Equal(t, "tex", string(redact([]byte("text"), "", 3)))
+	require.Equal(t, "a [redacted] b", string(redact([]byte("a "+secret+" b"), 64, secret)))
+	require.Equal(t, "xx[redacted]", string(redact([]byte("xx"+secret), 3, secret)), "the cut cannot leave a part")
+	require.Equal(t, "[redacted]", string(redact([]byte("abc"), 64, "abc")), "a short token")
+	require.Equal(t, "[redacted]", string(redact([]byte("~"), 64, "~")), "a token of one byte")
+	require.Equal(t, "[redacted]", string(redact([]byte(secret[3:20]), 64, secret)), "a part at the end")
+	require.Equal(t, "[redacted]!", string(redact([]byte(secret[:8]+"!"), 64, secret)), "eight bytes in a row are a part")
+	require.Equal(t, secret[:7]+"!", string(redact([]byte(secret[:7]+"!"), 64, secret)))
+	require.Equal(t, "text", string(redact([]byte("text"), 64)))
+	require.Equal(t, "tex", string(redact([]byte("text"), 3)))
 }
 
 func TestRedactLeavesNothing(t *testing.T) {
@@ -44,7 +44,7 @@ func TestRedactLeavesNothing(t *testing.T) {
 			slices.Reverse(reverse)
 			for _, sent := range []string{form, string(reverse)} {
 				for range 4 { // as it is, and quoted up to three times
-					require.Equal(t, "[redacted]", string(redact([]byte(sent), token, 64)), sent)
+					require.Equal(t, "[redacted]", string(redact([]byte(sent), 64, token)), sent)
 					sent = strings.TrimSuffix(strings.TrimPrefix(strconv.Quote(sent), `"`), `"`)
 				}
 			}
@@ -60,7 +60,7 @@ func TestRedactOfWhatIsWithinBase64(t *testing.T) {
 			token = token[:len(token)-1]
 			whole = base64.StdEncoding.EncodeToString([]byte(before + token))
 		}
-		require.Equal(t, whole[:shown]+"[redacted]", string(redact([]byte(whole), token, 64)))
+		require.Equal(t, whole[:shown]+"[redacted]", string(redact([]byte(whole), 64, token)))
 	}
 }
 

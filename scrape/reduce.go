@@ -128,8 +128,10 @@ func (s *share) divide() *Error {
 		return nil
 	}
 	s.value = s.num / s.den
-	if fail := checkNumber(s.value); fail != nil {
-		return failf(fail.Reason, "%v/%v is %v", s.num, s.den, s.value)
+	for _, v := range [...]float64{s.value, s.den} { // an infinite weight would be that of the fleet
+		if fail := checkNumber(v); fail != nil {
+			return failf(fail.Reason, "%v/%v is %v", s.num, s.den, s.value)
+		}
 	}
 	return nil
 }

@@ -265,11 +265,10 @@ func (s *Scraper) run(ctx, outer context.Context, tasks []task) {
 			}
 		}()
 	}
-	begun := time.Duration(0)
+	begun := time.Now() //nolint:forbidigo // the connection's clock
 	for i := range tasks {
-		if t := &tasks[i]; t.delay > begun {
-			wait(ctx, t.delay-begun)
-			begun = t.delay
+		if left := tasks[i].delay - time.Since(begun); left > 0 { //nolint:forbidigo // as above
+			wait(ctx, left)
 		}
 		queue <- &tasks[i]
 	}

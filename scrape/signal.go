@@ -148,8 +148,11 @@ func (m Metric) check(e *scaling.FieldErrors, path string) {
 		"a Mean, Quantile or Counts must be the only series")
 	e.Check(m.counts() || len(m.Sum)+len(m.Less) == 0, path+"sum", len(m.Sum)+len(m.Less), "must be given only with Counts, and less only with sum")
 	e.Check(len(m.Less) == 0 || len(m.Sum) > 0, path+"less", len(m.Less), "must be given only with Counts, and less only with sum")
-	for i, s := range append(slices.Clip(m.Sum), m.Less...) {
+	for i, s := range m.Sum {
 		e.Check(s.Read == Rate, fmt.Sprintf("%ssum[%d].read", path, i), s.Read, "must be Rate")
+	}
+	for i, s := range m.Less {
+		e.Check(s.Read == Rate, fmt.Sprintf("%sless[%d].read", path, i), s.Read, "must be Rate")
 	}
 	for _, part := range []struct {
 		name string

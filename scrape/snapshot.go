@@ -25,6 +25,7 @@ type stored struct {
 	At     int64        `json:"at"` // Unix milliseconds
 	Family string       `json:"family,omitempty"`
 	Start  float64      `json:"start,omitempty"`
+	Seen   int64        `json:"seen,omitempty"` // when a page first had this start, in Unix milliseconds
 	Bounds []float64    `json:"bounds,omitempty"`
 	IDs    []identifier `json:"ids,omitempty"`
 	Began  []float64    `json:"began,omitempty"`
@@ -70,7 +71,7 @@ func (s *Scraper) Snapshot(limit int) (data []byte, left int) {
 					continue
 				}
 				one := stored{
-					Of: s.plan.metrics[i].series[k].fingerprint(), At: b.at.UnixMilli(), Family: b.family, Start: b.start,
+					Of: s.plan.metrics[i].series[k].fingerprint(&s.plan.metrics[i]), At: b.at.UnixMilli(), Family: b.family, Start: b.start, Seen: b.seen.UnixMilli(),
 					Bounds: b.bounds, Began: b.began, Rows: b.rows,
 				}
 				for _, id := range b.ids {
@@ -131,7 +132,7 @@ func (s *Scraper) Restore(data []byte) error {
 		for i := range s.plan.metrics {
 			for k := range s.plan.metrics[i].series {
 				p := &s.plan.metrics[i].series[k]
-				of := p.fingerprint()
+				of := p.fingerprint(&s.plan.metrics[i])
 				at := slices.IndexFunc(pods[id], func(x stored) bool { return x.Of == of })
 				if at < 0 || !pods[id][at].plausible(p.Read, s.config.MaxSeries) {
 					continue
@@ -140,7 +141,7 @@ func (s *Scraper) Restore(data []byte) error {
 				if (p.Read == Counts || p.sum || p.less) && s.config.Now().Sub(time.UnixMilli(x.At)) > 2*s.config.Staleness {
 					continue // counts are those since the first sweep
 				}
-				b := baseline{at: time.UnixMilli(x.At), family: x.Family, start: x.Start, bounds: x.Bounds, began: x.Began, rows: x.Rows}
+				b := baseline{at: time.UnixMilli(x.At), family: x.Family, start: x.Start, seen: time.UnixMilli(x.Seen), bounds: x.Bounds, began: x.Began, rows: x.Rows}
 				for _, id := range x.IDs {
 					b.ids = append(b.ids, uint64(id))
 				}
@@ -164,7 +165,8 @@ func (x *stored) plausible(read Read, limit int) bool {
 	}
 	n := len(x.IDs)
 	if n > limit || len(x.Bounds) >= maxBuckets || len(x.Began) != n || len(x.Rows) != n*width || (x.Family == "") != (n == 0) ||
-		!read.buckets() && len(x.Bounds) > 0 || !slices.IsSorted(x.Bounds) || x.At <= 0 {
+		!read.buckets() && len(x.Bounds) > 0 || !slices.IsSorted(x.Bounds) || x.At <= 0 ||
+		x.Start != 0 && x.Seen > x.At {
 		return false
 	}
 	for _, list := range [...][]float64{{x.Start}, x.Began, x.Rows, x.Bounds} {
@@ -178,9 +180,9 @@ func (x *stored) plausible(read Read, limit int) bool {
 	return true
 }
 
-// fingerprint identifies what is read of a page: two series with the same fingerprint have one baseline.
-func (s *seriesPlan) fingerprint() string {
+// fingerprint identifies what is read, and where: two series with the same fingerprint have one baseline.
+func (s *seriesPlan) fingerprint(m *metricPlan) string {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%d %q %v %q %v", s.Read, s.Families, s.Match, s.GroupBy, s.Prefer)
+	_, _ = fmt.Fprintf(h, "%s %d %q %v %q %v", m.Endpoint, s.Read, s.Families, s.Match, s.GroupBy, s.Prefer)
 	return fmt.Sprintf("%016x", h.Sum64())
 }

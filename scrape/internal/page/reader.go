@@ -143,7 +143,8 @@ func (r *Reader) Read(ctx context.Context, src io.Reader, limit int64) (n int64,
 		}
 		if have == len(r.buffer) {
 			if !long {
-				r.suspect(r.buffer, "a line longer than 64 KiB")
+				r.suspect(r.buffer, tooLong)
+				r.unnamed(r.buffer)
 			}
 			long, have = true, 0
 		}
@@ -299,6 +300,18 @@ func (r *Reader) suspect(line []byte, what string) {
 	for i := range r.filter.families {
 		if bytes.Contains(line, []byte(r.filter.families[i].name)) {
 			r.fail(i, line, what)
+		}
+	}
+}
+
+const tooLong = "a line longer than 64 KiB"
+
+// unnamed notes a long line of which the beginning does not have the whole name, behind blanks.
+func (r *Reader) unnamed(line []byte) {
+	begun := string(bytes.TrimLeft(line, " \t\r{#\""))
+	for i := range r.filter.families {
+		if strings.HasPrefix(r.filter.families[i].name, begun) {
+			r.fail(i, line, tooLong)
 		}
 	}
 }

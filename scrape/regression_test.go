@@ -1,0 +1,189 @@
+package scrape
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRegressionBaselinesBelongToAPort: a snapshot gave the counters of one port to another: 49910/s where 10/s came.
+func TestRegressionBaselinesBelongToAPort(t *testing.T) {
+	clock := newTestClock()
+	counts := []float64{1000, 500_000}
+	var c Config
+	var pod Pod
+	for i := range counts {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, "# TYPE c_total counter\nc_total %v\n", counts[i])
+		})
+		m := rateOf("c_total")
+		m.Name = fmt.Sprint("m", i)
+		pod.Host, m.Endpoint.Port = hostPort(t, url)
+		c.Metrics = append(c.Metrics, m)
+	}
+	c.Now, pod.Name, pod.UID = clock.now, "p", "u"
+	first := newScraper(t, c)
+	first.Scrape(t.Context(), []Pod{pod})
+	data, _ := first.Snapshot(1 << 20)
+	second := newScraper(t, c)
+	require.NoError(t, second.Restore(data))
+	c.Metrics = c.Metrics[1:]
+	c.Metrics[0].Endpoint = Endpoint{Port: first.plan.metrics[0].Endpoint.Port}
+	moved := newScraper(t, c)
+	require.NoError(t, moved.Restore(data))
+	clock.advance(10 * time.Second)
+	counts[0], counts[1] = counts[0]+100, counts[1]+100
+	for _, s := range []*Scraper{first, second} {
+		sweep := s.Scrape(t.Context(), []Pod{pod})
+		require.Equal(t, []error{nil, nil}, sweep.Errors)
+		require.InDelta(t, 10.0, sweep.Readings[0].Lower, 0)
+		require.InDelta(t, 10.0, sweep.Readings[1].Lower, 0)
+	}
+	require.InDelta(t, 10.0, moved.Scrape(t.Context(), []Pod{pod}).Readings[0].Lower, 0, "what is read has another name")
+}
+
+// TestRegressionACorrectedClockIsNoRestart: a start time that moved by the correction of a clock counted all that a process had ever counted.
+func TestRegressionACorrectedClockIsNoRestart(t *testing.T) {
+	clock := newTestClock()
+	pod := newFakePod(t, "p", "")
+	s := newScraper(t, Config{Now: clock.now, Metrics: []Metric{
+		rateOf("tokens_total"), {Name: "h", Terms: []Series{{Families: []string{"h"}, Read: Counts}}},
+	}})
+	for i, start := range []int64{-36000, -36000, -36003, -36003} {
+		n := 100_000 + i
+		pod.say(fmt.Sprintf("%s %d\n# TYPE h histogram\nh_bucket{le=\"1\"} %d\nh_bucket{le=\"+Inf\"} %[3]d\nh_sum 1\nh_count %[3]d\n# TYPE tokens_total counter\ntokens_total %d\n",
+			startFamily, origin().Unix()+start, n, 3_600_000+150*i))
+		sweep := s.Scrape(t.Context(), []Pod{pod.pod})
+		if i == 0 || i == 2 {
+			require.ErrorContains(t, sweep.Errors[0], "NoBaseline")
+		} else {
+			require.InDelta(t, 10, sweep.Readings[0].Lower, 0)
+			require.LessOrEqual(t, sweep.Histograms[0].Counts[0], float64(i))
+		}
+		clock.advance(15 * time.Second)
+	}
+}
+
+// TestRegressionAbsurdCountsAreNotAdded: one page with 1e300 swallowed what all pods counted later.
+func TestRegressionAbsurdCountsAreNotAdded(t *testing.T) {
+	clock := newTestClock()
+	page := func(n float64) string {
+		return fmt.Sprintf("# TYPE h histogram\nh_bucket{le=\"1\"} %v\nh_bucket{le=\"+Inf\"} %[1]v\nh_sum 1\nh_count %[1]v\n", n)
+	}
+	good, bad := newFakePod(t, "good", page(10)), newFakePod(t, "bad", page(0))
+	mean := Metric{Name: "mean", Terms: []Series{{Families: []string{"h"}, Read: Mean}}}
+	s := newScraper(t, Config{Now: clock.now, Metrics: []Metric{mean, {Name: "h", Terms: []Series{{Families: []string{"h"}, Read: Counts}}}}})
+	s.Scrape(t.Context(), []Pod{good.pod, bad.pod})
+	for i, n := range []float64{1e300, 1.7e308, 1 << 54} {
+		clock.advance(15 * time.Second)
+		bad.say(page(n))
+		good.say(page(float64(20 + 10*i)))
+		sweep := s.Scrape(t.Context(), []Pod{good.pod, bad.pod})
+		require.Equal(t, []float64{float64(10 + 10*i), 0}, sweep.Histograms[0].Counts)
+		require.EqualValues(t, 1, sweep.Histograms[0].Failed)
+		require.NoError(t, sweep.Errors[0])
+		require.EqualValues(t, 1, sweep.Readings[0].Failed)
+	}
+}
+
+// TestRegressionPodsWaitOncePerSpread: the time that a pod waited for a free slot was added to the delay of all pods behind it.
+func TestRegressionPodsWaitOncePerSpread(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, waitingPage(1)) })
+	var pods []Pod
+	for i := range 200 {
+		pods = append(pods, Pod{Name: fmt.Sprint("p", i), URL: url + "/metrics"})
+	}
+	const spread = 400 * time.Millisecond
+	s := newScraper(t, Config{Interval: time.Minute, SweepTimeout: 50 * time.Second, Spread: spread, Concurrency: 1})
+	begun := time.Now() //nolint:forbidigo // the connection's clock
+	sweep := s.Scrape(t.Context(), pods)
+	require.EqualValues(t, 200, sweep.Readings[0].Values)
+	for _, p := range sweep.Pods {
+		require.Less(t, p.Fetches[0].At.Sub(begun), 30*time.Second)
+	}
+}
+
+// TestRegressionFormerTokensAreRedacted: after a rotation a pod could show the token that it was sent before.
+func TestRegressionFormerTokensAreRedacted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	var sent []string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		sent = append(sent, r.Header.Get("Authorization"))
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, sent[0])
+	})
+	var s *Scraper
+	for i := range 4 {
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "token-%d-%s", i, strings.Repeat(string(rune('a'+i)), 20)), 0o600))
+		if s == nil {
+			s = newScraper(t, Config{TokenFile: file, AllowTokenOverHTTP: true})
+		}
+		err := s.Scrape(t.Context(), []Pod{{Name: "p", URL: url + "/metrics"}}).Pods[0].Values[0].Err
+		require.ErrorContains(t, err, "[redacted]")
+		require.NotContains(t, err.Error(), "aaaaaaaa")
+	}
+	require.Len(t, sent, 4)
+	require.NotEqual(t, sent[0], sent[3])
+}
+
+// TestRegressionCertificatesShowNoControlCodes: the names of a certificate were shown as they are, in a log and a status.
+func TestRegressionCertificatesShowNoControlCodes(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), //nolint:forbidigo // TLS has no other clock
+		DNSNames: []string{"a\x1b[2J\x1b]0;owned\x07\nlevel=error msg=forged"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	s := newScraper(t, Config{TLS: TLSConfig{ServerName: "vllm.example"}})
+	text := s.Scrape(t.Context(), []Pod{{Name: "p", URL: server.URL + "/metrics"}}).Pods[0].Values[0].Err.Error()
+	require.Contains(t, text, `a\x1b[2J\x1b]0;owned\a\nlevel=error msg=forged`)
+	for _, hidden := range []string{"\x1b", "\x07", "\n"} {
+		require.NotContains(t, text, hidden)
+	}
+	require.Equal(t, `é "\" \xff \ufffd`, visible("é \"\\\" \xff \\ufffd"))
+}
+
+// TestRegressionNamesBehindBlanks: a wanted line whose name came after 64 KiB of blanks was left out without a failure.
+func TestRegressionNamesBehindBlanks(t *testing.T) {
+	const head = "# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting{engine=\"0\"} 8\n"
+	for _, blanks := range []int{65_530, 65_536, 70_000, 200_000} {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, head, strings.Repeat(" ", blanks), "vllm:num_requests_waiting{engine=\"1\"} 100\n")
+		})
+		sweep := newScraper(t, Config{}).Scrape(t.Context(), []Pod{{Name: "p", URL: url + "/metrics"}})
+		require.ErrorContains(t, sweep.Pods[0].Values[0].Err, "a line longer than 64 KiB", blanks)
+	}
+}
+
+// TestRegressionQueriesNeedAPath: the query of a static target without a path was dropped.
+func TestRegressionQueriesNeedAPath(t *testing.T) {
+	for _, query := range []string{"?name[]=x", "?"} {
+		err := newScraper(t, Config{}).Scrape(t.Context(), []Pod{{Name: "p", URL: "http://127.0.0.1:1" + query}}).Pods[0].Values[0].Err
+		require.ErrorContains(t, err, "must have a path if it has a query")
+	}
+}
+
+// TestRegressionFieldsOfLess: a wrong field of less was named as one of sum.
+func TestRegressionFieldsOfLess(t *testing.T) {
+	m := Metric{Name: "x", Terms: []Series{{Families: []string{"h"}, Read: Counts}}, Sum: []Series{{Families: []string{"a_total"}, Read: Rate}}, Less: []Series{{Families: []string{"b"}}}}
+	require.EqualError(t, m.Validate(), "less[0].read: Value: must be Rate")
+}
