@@ -13,8 +13,11 @@ func Static(counts ...int32) scaling.Group {
 
 // Schedule returns the group that asks, for one type, for counts[i] from i*step on: a schedule computed in advance, for
 // example by an oracle. It decides at the ticks of the scenario, so a schedule should be one tick early. Before start, and
-// without counts or a step, it decides Unknown.
+// without counts or a step, it decides Unknown. The zero start is that of a scenario without one, see Scenario.Begin.
 func Schedule(start time.Time, step time.Duration, counts []int32) scaling.Group {
+	if start.IsZero() {
+		start = (&Scenario{}).Begin()
+	}
 	p := &planned{start: start}
 	answer := make([]int32, 1)
 	p.at = func(t time.Duration) []int32 {

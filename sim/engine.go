@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Slots of the agenda that are not replicas. At one time replicas come first, then these in order: a write is carried out
-// before a request arrives, a scrape sees the arrivals, and a decision sees the scrape.
+// Slots of the agenda that are not replicas. At one time replicas come first, then these in order: what waited for a ready replica
+// is spread over all that become ready at once, a write is carried out before a request arrives, a scrape sees the arrivals, and a decision sees the scrape.
 const (
-	slotWrite int32 = iota
+	slotReady int32 = iota
+	slotWrite
 	slotArrival
 	slotUser
 	slotHeld
@@ -170,6 +171,9 @@ func (e *engine) run(check func() error) error {
 			}
 		case slotUser:
 			e.users.asks(e)
+		case slotReady:
+			e.agenda.set(slotReady, never)
+			e.resume()
 		case slotHeld:
 			e.expire()
 		case slotTransfer:
@@ -287,7 +291,7 @@ func (e *engine) finish(r *replica, j int32) {
 		e.bounds.tpot.count(r.tpot, each)
 		r.meter.add(TPOTs, each)
 		e.bounds.routerTPOT.count(e.routerTPOT, each)
-		steady = each <= slo.TPOT.Seconds()
+		steady = within(e.now-b.firstOut, ticks(slo.TPOT), int64(b.output-1))
 	}
 	r.meter.add(PromptTokens, float64(b.input))
 	r.meter.add(GenerationTokens, float64(b.output))
@@ -312,7 +316,13 @@ func (e *engine) finish(r *replica, j int32) {
 	}
 }
 
-// refuse ends a job that does not fit into any replica of the type.
+// within reports whether a time is at most n times a limit.
+func within(t, limit, n int64) bool {
+	high, low := bits.Mul64(uint64(limit), uint64(n))
+	return high > 0 || uint64(t) <= low
+}
+
+// refuse ends a job that does not fit into the replica that the router chose for it.
 func (e *engine) refuse(j int32) {
 	e.refused++
 	e.lose(j)

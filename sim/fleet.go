@@ -144,12 +144,8 @@ func (e *engine) open(r *replica) {
 		r.crashAt = e.after(max(1, int64(min(wait, float64(ticks(MaxDuration))))))
 	}
 	e.agenda.set(r.slot, r.crashAt)
-	if r.role != Decode {
-		e.resume()
-		return
-	}
-	for e.apart.stranded.len() > 0 {
-		e.hand(e.apart.stranded.pop())
+	if e.backlog.len() > 0 || e.apart != nil && e.apart.stranded.len() > 0 {
+		e.agenda.set(slotReady, e.now)
 	}
 }
 
@@ -244,6 +240,11 @@ func (e *engine) crash(r *replica) {
 		e.waiting++
 		if e.prompts != nil {
 			e.prompts[j].expected = 0
+		}
+	}
+	for i := range r.waiting.len() { // a preempted request was one of this process, too
+		if j := *r.waiting.at(i); e.apart == nil || e.apart.of[j].stage == local {
+			e.jobs[j].written, e.jobs[j].firstOut = 0, 0
 		}
 	}
 	var lost spilled

@@ -65,12 +65,15 @@ func (e *engine) expire() {
 	e.heldUntil()
 }
 
-// resume sends the held jobs to replicas.
+// resume sends the held jobs to the replicas that have become ready.
 func (e *engine) resume() {
-	for e.backlog.len() > 0 { // the router spreads the jobs over the replicas that become ready
+	for e.backlog.len() > 0 && len(e.takers.ready) > 0 {
 		e.route(e.backlog.pop())
 	}
 	e.heldUntil()
+	for e.apart != nil && e.apart.stranded.len() > 0 && len(e.apart.decoders.ready) > 0 {
+		e.hand(e.apart.stranded.pop())
+	}
 }
 
 // lose ends a job that gets no answer.

@@ -9,7 +9,7 @@ type Result struct {
 	Seed     uint64 `json:"seed"`
 
 	// Requests is the number of requests that arrived: Finished + Unfinished + Refused + Rejected + Expired. Unfinished
-	// requests were not done when the run ended. Refused ones can never fit into a replica's KV cache. Rejected ones came
+	// requests were not done when the run ended. Refused ones can never fit into the KV cache of the replica that the router chose. Rejected ones came
 	// while the gateway's queue was full, and Expired ones were held by it for too long. None of these four meets an SLO.
 	Requests   int64 `json:"requests"`
 	Finished   int64 `json:"finished"`

@@ -53,6 +53,7 @@ func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas i
 	}
 	var e scaling.FieldErrors
 	e.Check(typ >= 0 && typ < len(s.Types), "type", typ, fmt.Sprintf("must be a place in the %d types of the scenario", len(s.Types)))
+	checkWhole(&e, s, typ)
 	e.Check(replicas >= 1 && replicas <= 1000, "replicas", replicas, "must be within 1 and 1000")
 	e.Check(alpha > 0 && alpha <= 1, "alpha", alpha, "must be above 0 and at most 1")
 	e.Check(seeds >= 1 && seeds <= 1000, "seeds", seeds, "must be within 1 and 1000")
@@ -66,6 +67,10 @@ func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas i
 			return Capacity{}, err
 		}
 		b.lengths = append(b.lengths, lengths)
+		common := commonBlocks(s, uint64(seed)+1)
+		for i := range lengths {
+			b.cached += common.tokens(&lengths[i]) / float64(len(lengths)*seeds)
+		}
 	}
 	b.scenario = sim.Scenario{
 		Name: s.Name, Types: []sim.Type{{Server: b.server, Initial: replicas}}, Router: s.Router, BlockTokens: s.BlockTokens, SLO: s.SLO,
@@ -73,6 +78,14 @@ func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas i
 	}
 	b.measure()
 	return b.find(ctx)
+}
+
+// checkWhole checks that a type serves whole requests.
+func checkWhole(e *scaling.FieldErrors, s *sim.Scenario, typ int) {
+	if typ >= 0 && typ < len(s.Types) {
+		role := s.Types[typ].Role
+		e.Check(role == sim.Both, fmt.Sprintf("types[%d].role", typ), role, "must be Both: what only computes prompts or only generates tokens serves no request alone")
+	}
 }
 
 // sample returns the lengths of the warm-up's and the sampled requests of a workload, evenly spread over it.
@@ -114,6 +127,7 @@ type bench struct {
 	lengths  [][]sim.Request
 
 	input, output float64 // mean tokens
+	cached        float64 // of input, those that other prompts have too
 	prompt, token float64 // replica-seconds for one token
 }
 
@@ -133,7 +147,7 @@ func (b *bench) measure() {
 	b.output /= n
 	b.prompt, b.token = b.server.TokenWork(b.slo, b.input, b.output)
 	// Requests that meet the SLO are done by then; the others do not count.
-	b.scenario.Grace = min(b.slo.TTFT+time.Duration(longest)*b.slo.TPOT+time.Minute, sim.MaxDuration/2)
+	b.scenario.Grace = min(b.slo.TTFT+answerTime(longest, b.slo.TPOT)+time.Minute, sim.MaxDuration/2)
 }
 
 // shares are the shares of the requests of all runs that meet the SLO, and each of its bounds.
@@ -184,9 +198,9 @@ func (b *bench) at(ctx context.Context, rate float64) (shares, error) {
 func (b *bench) find(ctx context.Context) (Capacity, error) {
 	work := b.prompt*b.input + b.token*b.output
 	c := Capacity{Attainment: b.alpha, PromptToken: b.prompt / work, OutputToken: b.token / work}
-	// No batch is larger than MaxSeqs, so none is faster than this rate. At a hundredth of the rate at which it can serve
+	// No batch is larger than MaxSeqs, so none is faster than this rate, unless caches or the first tokens of answers matter. At a hundredth of the rate at which it can serve
 	// one request at a time, a replica is idle.
-	high := min(1/(b.prompt*b.input+(b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*b.output), 1e6)
+	high := b.fastest(b.input, b.output)
 	least := min(0.01/(b.prompt*b.input+(b.server.Base+b.server.Sequence)*b.output), high/2)
 	least = min(max(least, b.slowest()), high)
 	if high < b.slowest() {
@@ -197,6 +211,9 @@ func (b *bench) find(ctx context.Context) (Capacity, error) {
 		got, err := b.at(ctx, low)
 		if err != nil {
 			return Capacity{}, err
+		}
+		if got.both >= b.alpha && low == high {
+			high = b.fastest(b.input-b.cached, b.output-1)
 		}
 		if got.both >= b.alpha {
 			break
@@ -221,6 +238,11 @@ func (b *bench) find(ctx context.Context) (Capacity, error) {
 	}
 	c.PerSecond = low
 	return c, nil
+}
+
+// fastest returns a rate that no batch can exceed if so many tokens of a request are computed in steps, and at most 1e6.
+func (b *bench) fastest(input, output float64) float64 {
+	return min(1/(b.prompt*input+(b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*output), 1e6)
 }
 
 // slowest returns the lowest rate for which a run stays within the longest run: this many arrivals take their mean time

@@ -36,13 +36,14 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 	}
 	var e scaling.FieldErrors
 	e.Check(typ >= 0 && typ < len(s.Types), "type", typ, fmt.Sprintf("must be a place in the %d types of the scenario", len(s.Types)))
+	checkWhole(&e, s, typ)
 	e.Check(alpha >= 0 && alpha <= 1, "alpha", alpha, "must be within 0 and 1")
 	_, closed := s.Workload.(sim.Sessions)
 	e.Check(!closed, "workload", "Sessions", "must be open loop: what arrives in sessions depends on the fleet")
 	if err := e.Err(); err != nil {
 		return 0, err
 	}
-	v := s.Types[typ].Server
+	v := simulated(s.Types[typ].Server)
 	horizon := cmp.Or(s.Horizon, s.Workload.Duration())
 	var bySeqs, byCache []float64
 	total := 0
@@ -52,7 +53,7 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 			return 0, err
 		}
 		total++
-		if r.At+s.SLO.TTFT+time.Duration(r.Output)*s.SLO.TPOT > horizon {
+		if r.At+s.SLO.TTFT+answerTime(r.Output, s.SLO.TPOT) > horizon {
 			continue
 		}
 		in, steps := float64(r.Input), float64(r.Output-1)
@@ -69,8 +70,21 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 	// The requests that were left out are assumed to meet the SLO, and to cost nothing.
 	n := int(math.Ceil(alpha*float64(total)-1e-6)) - (total - len(bySeqs))
 	n = max(0, min(n, len(bySeqs)))
-	// A millionth is subtracted for the rounding to the simulator's picoseconds.
+	// A millionth is subtracted for rounding.
 	return max(least(bySeqs, n), least(byCache, n)) / 3600 * (1 - 1e-6), nil
+}
+
+// simulated returns a server with costs of whole picoseconds, as the simulator has them, rounded down.
+func simulated(v sim.Server) sim.Server {
+	for _, cost := range [...]*float64{&v.Base, &v.PrefillToken, &v.Sequence, &v.KVToken} {
+		*cost = math.Floor(*cost*1e12) / 1e12
+	}
+	return v
+}
+
+// answerTime returns how long an answer may take, at most the longest run.
+func answerTime(tokens int32, tpot time.Duration) time.Duration {
+	return time.Duration(min(float64(tokens)*float64(tpot), float64(sim.MaxDuration)))
 }
 
 // common are the blocks with which several prompts of a run begin, and the tokens of each.

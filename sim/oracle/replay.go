@@ -86,7 +86,8 @@ const (
 //     token.
 //
 // For each combination of the others, the safety is found by bisection among 0.25, 3 % more, and so on up to 4. A few below
-// the result are tried too, as chance sometimes lowers attainment where safety grows. Then, if Trims is not 0, schedules of
+// the result are tried too, as chance sometimes lowers attainment where safety grows. If none attains the SLO, constant counts are
+// tried, with a safety of 0. Then, if Trims is not 0, schedules of
 // less safety get one more replica where most requests are late, until they attain the SLO or cost more. Finally, replicas
 // are removed from spans of the schedule, one from one span at a time, the longest spans first, and in halves if the whole
 // does not work, as long as the SLO is attained and replica-hours fall.
@@ -112,6 +113,11 @@ func Replay(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Sea
 		}
 		if r.best != nil {
 			break
+		}
+	}
+	if r.best == nil {
+		if err := r.constant(ctx); err != nil {
+			return Replayed{}, err
 		}
 	}
 	if r.best == nil {
@@ -222,6 +228,25 @@ func (r *replayer) search(ctx context.Context, k knobs) error {
 		k.safety = leastSafe * math.Pow(growth, float64(i))
 		plan := r.plan(k)
 		return r.try(ctx, trial{knobs: k, asked: r.asked(k, plan.Counts)}, plan)
+	})
+}
+
+// constant finds the smallest count that attains the SLO if it is asked for throughout: a burst within a slot may need more than any
+// safety gives. It tries at most 16 times the largest count that the safeties gave, and 64.
+func (r *replayer) constant(ctx context.Context) error {
+	largest := int32(4)
+	for i := range r.tried {
+		largest = max(largest, slices.Max(r.tried[i].asked))
+	}
+	bounds := r.goal.Bounds
+	most := max(bounds.Min, int32(min(int64(bounds.Max), 16*int64(largest))))
+	k := knobs{step: r.steps()[0], lead: r.leads()[0]}
+	start := int64((r.cold + k.step/2) / k.step)
+	return halve(int(most-bounds.Min)+1, 0, func(i int) (bool, error) {
+		count := bounds.Min + int32(i)
+		counts := slices.Repeat([]int32{count}, int((r.horizon+k.step-1)/k.step))
+		asked := slices.Repeat([]int32{count}, int(r.horizon/r.tick())+1)
+		return r.try(ctx, trial{knobs: k, asked: asked}, Cover(counts, start, r.scenario.Types[0].Initial))
 	})
 }
 

@@ -1,0 +1,108 @@
+package oracle_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
+	"github.com/inferscale/inferscale/sim/oracle"
+)
+
+// small returns a scenario of one type of replica.
+func small(w sim.Workload, v sim.Server, replicas int32) sim.Scenario {
+	return sim.Scenario{
+		Name: "small", Workload: w, Types: []sim.Type{{Server: v, Initial: replicas}}, SLO: sim.SLO{TTFT: 3 * time.Second, TPOT: 100 * time.Millisecond},
+		Scrape: sim.Scrape{Interval: 15 * time.Second}, Control: sim.Control{Interval: 15 * time.Second}, Grace: 5 * time.Minute,
+	}
+}
+
+func static(t *testing.T, s *sim.Scenario, counts ...int32) sim.Result {
+	t.Helper()
+	r, err := sim.Run(context.Background(), s, func() (scaling.Group, error) { return sim.Static(counts...), nil }, sim.Options{Seed: 1})
+	require.NoError(t, err)
+	return r
+}
+
+// TestRegressionCapacityWithCachedPrompts: prompts that nearly all hit the cache were given the capacity of prompts that are computed, an
+// eighth, and a schedule by it cost three times what one replica does.
+func TestRegressionCapacityWithCachedPrompts(t *testing.T) {
+	var trace sim.Trace
+	const rate, n = 15, 4400
+	for i := range n {
+		blocks := make([]uint64, 16)
+		for k := range blocks {
+			blocks[k] = uint64(k + 1)
+		}
+		blocks[15] = uint64(1000 + i)
+		trace.Requests = append(trace.Requests, sim.Request{At: time.Duration(i) * time.Second / rate, Input: 8192, Output: 10, Blocks: blocks})
+	}
+	s := small(trace, sim.Qwen32B(), 1)
+	s.BlockTokens = 512
+	require.EqualValues(t, 1, static(t, &s, 1).Attainment)
+	c, err := oracle.FindCapacity(context.Background(), &s, 0, 0.99, 1)
+	require.NoError(t, err)
+	require.Greater(t, c.PerSecond, float64(rate))
+}
+
+// TestRegressionBurstsWithinASlot: Replay found no schedule for bursts that need more than four times the mean demand.
+func TestRegressionBurstsWithinASlot(t *testing.T) {
+	trace := sim.Trace{Length: time.Hour}
+	for k := range 20 {
+		for range 60 {
+			trace.Requests = append(trace.Requests, sim.Request{At: time.Duration(k)*3*time.Minute + 2*time.Minute, Input: 4000, Output: 100})
+		}
+	}
+	s := small(trace, sim.Qwen32B(), 2)
+	s.SLO.TTFT, s.Types[0].Startup = 600*time.Millisecond, sim.ColdStart(time.Minute)
+	c, err := oracle.FindFleetCapacity(context.Background(), &s, 0, 9, 0.95, 1)
+	require.NoError(t, err)
+	r, err := oracle.Replay(context.Background(), &s, 1, c, oracle.Search{Alpha: 0.95, Bounds: scaling.Bounds{Min: 1, Max: 64}})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, r.Result.Attainment, 0.95)
+	require.Zero(t, r.Safety)
+	require.Less(t, r.Result.ReplicaHours, 33.0)
+}
+
+// TestRegressionFloorsAreReached: three causes lifted the floor above what a schedule costs.
+func TestRegressionFloorsAreReached(t *testing.T) {
+	t.Run("answers of centuries", func(t *testing.T) {
+		s := small(sim.Trace{Length: time.Minute, Requests: []sim.Request{{Input: 100, Output: 110_000}}}, sim.Qwen32B(), 1)
+		s.SLO.TPOT, s.Grace = 24*time.Hour, time.Hour
+		floor, err := oracle.Floor(&s, 0, 1, 1)
+		require.NoError(t, err)
+		r := static(t, &s, 1)
+		require.EqualValues(t, 1, r.Attainment)
+		require.LessOrEqual(t, floor, r.ReplicaHours)
+		_, err = oracle.FindCapacity(context.Background(), &s, 0, 0.9, 1)
+		require.NoError(t, err)
+	})
+	t.Run("roles", func(t *testing.T) {
+		s := small(sim.Trace{Length: time.Minute, Requests: []sim.Request{{Input: 100, Output: 100}}}, sim.Qwen32B(), 1)
+		s.Types = append(s.Types, s.Types[0])
+		s.Types[0].Role, s.Types[1].Role = sim.Prefill, sim.Decode
+		s.Types[0].Name, s.Types[1].Name = "prefill", "decode"
+		for typ := range s.Types {
+			_, err := oracle.Floor(&s, typ, 1, 1)
+			require.ErrorContains(t, err, "must be Both")
+			_, err = oracle.FindCapacity(context.Background(), &s, typ, 0.9, 1)
+			require.ErrorContains(t, err, "must be Both")
+		}
+	})
+	t.Run("parts of a picosecond", func(t *testing.T) {
+		var trace sim.Trace
+		for i := range 2000 {
+			trace.Requests = append(trace.Requests, sim.Request{At: time.Duration(i) * 752_640 * time.Microsecond, Input: 100_000, Output: 20_000})
+		}
+		s := small(trace, sim.Server{Base: 1e-6, KVToken: 1e-9 / 3, MaxSeqs: 1, TokenBudget: 1 << 20, KVTokens: 1e6}, 1)
+		s.SLO = sim.SLO{TTFT: 100 * time.Millisecond, TPOT: 40 * time.Microsecond}
+		floor, err := oracle.Floor(&s, 0, 1, 1)
+		require.NoError(t, err)
+		r := static(t, &s, 1)
+		require.EqualValues(t, 1, r.Attainment)
+		require.LessOrEqual(t, floor, r.ReplicaHours)
+	})
+}

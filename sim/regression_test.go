@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// TestRegressionExactlyAtTheSLO: of answers whose steps take exactly the SLO, every third was said to miss it, by rounding.
+func TestRegressionExactlyAtTheSLO(t *testing.T) {
+	for _, step := range []time.Duration{20 * time.Millisecond, 30 * time.Millisecond, 70 * time.Millisecond, 100 * time.Millisecond} {
+		var trace Trace
+		for i := range 300 {
+			trace.Requests = append(trace.Requests, Request{At: time.Duration(i) * 100 * time.Second, Input: 10, Output: int32(i + 2)})
+		}
+		s := plain(trace, Server{Base: step.Seconds(), MaxSeqs: 8, TokenBudget: 100, KVTokens: 10_000}, 1)
+		s.SLO.TPOT = step
+		require.EqualValues(t, 1, runStatic(t, &s, Options{Seed: 1}).AttainedTPOT)
+		s.SLO.TPOT = step - time.Nanosecond
+		require.Zero(t, runStatic(t, &s, Options{Seed: 1}).AttainedTPOT)
+	}
+	require.True(t, within(1<<62, 1<<62, 1<<40))
+}
+
+// TestRegressionACrashTakesFirstTokens: a request that had been preempted kept the first token of the process that crashed.
+func TestRegressionACrashTakesFirstTokens(t *testing.T) {
+	trace := Trace{Length: time.Hour, Requests: []Request{{Input: 50, Output: 60}, {Input: 40, Output: 50}}}
+	s := plain(trace, Server{Base: 0.1, MaxSeqs: 4, TokenBudget: 100, KVTokens: 110}, 1) // room for one and a half
+	s.SLO.TTFT, s.SLO.TPOT = time.Second, time.Hour
+	s.Types[0].Startup, s.Types[0].CrashesPerHour = ColdStart(100*time.Second), 1300
+	var times []time.Duration
+	r := runStatic(t, &s, Options{Seed: 1, Request: func(o Outcome) { times = append(times, o.TTFT) }})
+	require.Positive(t, r.Retried)
+	require.Len(t, times, 2)
+	for _, ttft := range times {
+		require.Greater(t, ttft, 100*time.Second)
+	}
+}
+
+// TestRegressionReplicasThatAreReadyAtOnceShareWhatWaited: the first of them got all of it.
+func TestRegressionReplicasThatAreReadyAtOnceShareWhatWaited(t *testing.T) {
+	trace := Trace{Length: 20 * time.Minute}
+	for i := range 400 {
+		trace.Requests = append(trace.Requests, Request{At: time.Duration(i) * 250 * time.Millisecond, Input: 4000, Output: 200})
+	}
+	s := plain(trace, Qwen32B(), 0)
+	s.SLO = SLO{TTFT: 130 * time.Second, TPOT: 100 * time.Millisecond}
+	s.Types[0].Startup, s.Control.Interval = ColdStart(100*time.Second), 15*time.Second
+	served := map[string]int{}
+	r, err := Run(context.Background(), &s, func() (scaling.Group, error) {
+		return Schedule(time.Time{}, time.Hour, []int32{8}), nil
+	}, Options{Seed: 1, Request: func(o Outcome) { served[o.Replica]++ }})
+	require.NoError(t, err)
+	require.Len(t, served, 8, "and the zero start is the scenario's")
+	for name, n := range served {
+		require.Equal(t, 50, n, name)
+	}
+	require.EqualValues(t, 1, r.Attainment)
+}
