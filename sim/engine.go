@@ -407,6 +407,9 @@ func (e *engine) close() error {
 	for j := range e.jobs {
 		if !free[j] {
 			unfinished++
+			if e.users != nil {
+				e.users.waited(e, int32(j), e.users.Duration())
+			}
 			e.unfinished(&e.jobs[j])
 		}
 	}

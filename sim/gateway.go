@@ -80,5 +80,8 @@ func (e *engine) resume() {
 func (e *engine) lose(j int32) {
 	e.count(-1)
 	e.sojourns.add(1, e.now-e.jobs[j].arrived)
+	if e.users != nil {
+		e.users.waited(e, j, e.users.Duration())
+	}
 	e.freeJobs = append(e.freeJobs, j)
 }

@@ -36,8 +36,11 @@ type Result struct {
 	// Reference is, for Sessions, the number of requests that come if each answer takes what Sessions.Reference says. If
 	// fewer came because answers were later, the missing ones count as misses.
 	Reference int64 `json:"reference,omitempty"`
+	// Omitted is, for Sessions, the number of requests that did not come as users waited for an answer: those that would have come in
+	// the reference between its answer and the one of this run. They count as misses, too.
+	Omitted int64 `json:"omitted,omitempty"`
 
-	// Attainment is the share of Requests, or of Reference if that is more, that met both SLOs; AttainedTTFT and
+	// Attainment is the share of Requests and Omitted, or of Reference if that is more, that met both SLOs; AttainedTTFT and
 	// AttainedTPOT are the shares that met the one and the other alone.
 	Attainment   float64 `json:"attainment"`
 	AttainedTTFT float64 `json:"attainedTTFT"`

@@ -84,7 +84,7 @@ func (e *engine) result() Result {
 	share := func(n int64) float64 {
 		all := e.arrived
 		if e.users != nil {
-			all = max(all, e.users.reference)
+			all = max(all+e.users.omitted, e.users.reference)
 		}
 		if all == 0 {
 			return 1
@@ -106,7 +106,7 @@ func (e *engine) result() Result {
 		TTFTHistogram: e.ttftTimes.bars(), Timeline: e.timeline,
 	}
 	if e.users != nil {
-		r.Reference = e.users.reference
+		r.Reference, r.Omitted = e.users.reference, e.users.omitted
 	}
 	if a := e.apart; a != nil {
 		r.Transfers, r.Transfer, r.SecondToken = a.count, a.waits.quantiles(), a.gaps.quantiles()

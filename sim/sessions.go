@@ -13,7 +13,9 @@ import (
 // same prompt, answer and think time under every policy, on every replica.
 //
 // A slow fleet gets fewer requests. It must not look better for that, so shares of requests refer to at least the number of
-// requests of the reference, in which each answer takes what Reference says: see Result.Reference. A request that would come
+// requests of the reference, in which each answer takes what Reference says: see Result.Reference. They also include the requests
+// that users of the reference would have sent while users of this run waited for an answer that was later, or that never came:
+// see Result.Omitted. A request that would come
 // after Duration is not sent. A session ends if its request is refused, or if its next prompt would be longer than Context.
 //
 // When a workload is read without a fleet, as by package oracle, it is the traffic of the reference: see Arrivals.
@@ -108,9 +110,9 @@ func (s Sessions) answer(t turn) time.Duration {
 	return s.Reference.TTFT + time.Duration(min(float64(t.output-1)*float64(s.Reference.TPOT), float64(MaxDuration)))
 }
 
-// asked counts the requests of a session in the reference.
-func (s Sessions) asked(seed uint64, first Request, t turn) (n int64) {
-	at, end := first.At, s.Duration()
+// asked counts the requests of a session in the reference from a turn at a time on, up to another time.
+func (s Sessions) asked(seed uint64, at, until time.Duration, t turn) (n int64) {
+	end := min(until, s.Duration())
 	for more := true; more && at < end; n++ {
 		answered := at + s.answer(t)
 		var think int64
@@ -166,13 +168,14 @@ type users struct {
 	next      []turn // their next turns
 	free      []int32
 	reference int64
+	omitted   int64
 }
 
 // begins makes an arriving job the first request of a session.
 func (u *users) begins(e *engine, j int32) {
 	t := u.begin(e.seed, u.begun, e.arrival)
 	u.begun++
-	u.reference += u.asked(e.seed, e.arrival, t)
+	u.reference += u.asked(e.seed, e.arrival.At, u.Duration(), t)
 	u.takes(e, j, t)
 }
 
@@ -187,8 +190,15 @@ func (u *users) takes(e *engine, j int32, t turn) {
 	}
 }
 
+// waited counts what the user of a job would have asked in the reference, and been answered, before a time while the job was not.
+func (u *users) waited(e *engine, j int32, until time.Duration) {
+	t := u.turns[j]
+	u.omitted += max(0, u.asked(e.seed, elapsed(e.jobs[j].arrived), until-u.answer(t), t)-1)
+}
+
 // reads lets the user of a finished job think about the answer.
 func (u *users) reads(e *engine, j int32) {
+	u.waited(e, j, elapsed(e.now))
 	next, think, more := u.after(e.seed, u.turns[j])
 	if !more || think >= ticks(u.Duration())-e.now {
 		return
