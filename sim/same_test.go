@@ -14,8 +14,8 @@ import (
 )
 
 // TestResultsStayTheSame: whatever is added to the simulator, a scenario without it gives the result that it always gave, bit for
-// bit. The hashes were taken before prefix caches, gateways and sessions were there, and again when what waits for a ready replica
-// was spread over all that become ready at once, and a crash took the first tokens of preempted requests; on other processors the last bits of
+// bit. The hashes were taken before prefix caches, gateways and sessions were there, and again when what waits for a ready replica was
+// spread over all that become ready at once, and a crash took the first tokens of preempted requests; on other processors the last bits of
 // a logarithm may differ.
 func TestResultsStayTheSame(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
