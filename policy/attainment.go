@@ -108,7 +108,7 @@ func (s *Spec) Attained(at string, shadows []ShadowPlan, otherwise scaling.Bound
 	a, field := s.Attainment, prefix(at)+"attainment"
 	b := newBuilder(prefix(at), s.Interval())
 	where := place{at: field + ".", bounds: prefix(at), within: otherwise}
-	if s.MaxReplicas != 0 || s.MinReplicas != nil {
+	if s.MaxReplicas != 0 { // that it is given beside minReplicas, Plan checks
 		where.given(s.MinReplicas, s.MaxReplicas)
 	}
 	server, document := b.calibrated(a.Server, field+".server")

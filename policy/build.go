@@ -80,8 +80,7 @@ func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds, tuner func() 
 	b := newBuilder(root, p.Interval)
 	b.tuner = tuner
 	where := place{at: scaler, bounds: root, within: otherwise}
-	if s.MaxReplicas != 0 || s.MinReplicas != nil {
-		where.given(s.MinReplicas, s.MaxReplicas)
+	if b.bounded(&where, root, s.MinReplicas, s.MaxReplicas) {
 		p.Bounds = where.within
 	}
 	if p.Interval < time.Second || p.Interval > time.Hour {
@@ -177,6 +176,19 @@ func (p *place) given(least *int32, most int32) {
 	p.within, p.known = scaling.Bounds{Min: or(least, DefaultMinReplicas), Max: most}, true
 }
 
+// beside is the rule of a maximum that is missing.
+const beside = "must be given beside minReplicas"
+
+// bounded sets the bounds of a place to those of the object at a path, and reports whether the object has any.
+func (b *builder) bounded(p *place, at string, least *int32, most int32) bool {
+	if most == 0 {
+		b.errs.Check(least == nil, at+maximum, most, beside)
+		return false
+	}
+	p.given(least, most)
+	return true
+}
+
 // composite composes the parts of a scaler. If there is any error, its results must not be used.
 func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algorithms, layout string) {
 	var members []scaling.Member
@@ -212,9 +224,8 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		m, in := &s.Highest[i], p
 		field := fmt.Sprintf("%shighest[%d]", p.at, i)
 		in.at = field + "."
-		if m.MaxReplicas != 0 || m.MinReplicas != nil {
+		if b.bounded(&in, in.at, m.MinReplicas, m.MaxReplicas) {
 			loose, in.bounds = true, in.at
-			in.given(m.MinReplicas, m.MaxReplicas)
 			b.add(in.within.Validate("bounds"), in.boundsPaths())
 		}
 		name := cmp.Or(m.Name, m.Composite.Name())

@@ -46,8 +46,11 @@ func members(t reflect.Type) []member {
 // optional reports whether a field may be left out of a document that is not an LLMAutoScaler. Such a document has no target,
 // its bounds can come from its reader, and profiles have default metrics.
 func optional(name string) bool {
-	return name == "scaleTargetRef" || name == "maxReplicas" || name == "metrics"
+	return name == "scaleTargetRef" || name == maximum || name == "metrics"
 }
+
+// maximum is the name of the field that bounds a count. A document that has it bounds the count, whatever its value.
+const maximum = "maxReplicas"
 
 // into decodes a node; to is a pointer to the result.
 func (r *reader) into(n *yaml.Node, to any, field string) {
@@ -131,9 +134,16 @@ func (r *reader) structure(n *yaml.Node, v reflect.Value, field string) {
 	}
 	for _, m := range fields {
 		if node := given[m.name]; node != nil {
-			r.decode(node, v.FieldByIndex(m.index), join(field, m.name))
+			to := v.FieldByIndex(m.index)
+			before := len(r.errs)
+			r.decode(node, to, join(field, m.name))
+			if m.name == maximum && to.IsZero() && len(r.errs) == before { // in Go, 0 is no maximum
+				r.wrong(node, join(field, m.name), "must be at least 1")
+			}
 		} else if m.required && !r.partial && (r.strict || !optional(m.name)) {
 			r.missing(n, join(field, m.name))
+		} else if m.name == maximum && given["minReplicas"] != nil {
+			r.report(r.lines[join(field, "minReplicas")], join(field, m.name), nil, beside)
 		}
 	}
 }

@@ -273,6 +273,7 @@ func FuzzRead(f *testing.F) {
 		"&a\nhighest: [*a]\ncron: {mode: InWindow, windows: [{name: w, start: 0 8 * * *, end: 0 9 * * *, targetReplicas: 2}]}\n",
 		"highest: [{proportional: {profile: kpa}}, {saturation: {}}]\nstabilization: {upSeconds: 60}\n",
 		"policies: []\n---\n", "a: &a [*a]", "\xff\xfe", "{? {a: b} : c}", "name: \"\\u0085\\0\"\nstatic: {replicas: 0x10}\n",
+		"maxReplicas: 0\nscaler: {static: {replicas: 1}}\n", "highest: [{maxReplicas: 0, static: {replicas: 1}}]\n",
 		"name: 'yes'\nstatic: {replicas: 0b1}\n---\nrealtime: {profile: seed}\n",
 	} {
 		f.Add([]byte(s))

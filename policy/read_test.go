@@ -179,7 +179,7 @@ func TestReadErrors(t *testing.T) {
 		"merge key":       {"policies:\n- static: &a {replicas: 1}\n- {name: b, static: {<<: *a}}", []string{"p.yaml:3: policies[1].static.<<: *a: is not a field here; the fields are replicas", "p.yaml:3: policies[1].static.replicas: must be given"}},
 		"no algorithm":    {"policies:\n\n- name: a", []string{"p.yaml:3: policies[0]: 0: " + none}},
 		"no scaler":       {"maxReplicas: 3\n", []string{"p.yaml:1: scaler: must be given"}},
-		"min alone":       {"minReplicas: 3\nscaler: {static: {replicas: 1}}", []string{"p.yaml:1: maxReplicas: 0: must be at least 1"}},
+		"min alone":       {"minReplicas: 3\nscaler: {static: {replicas: 1}}", []string{"p.yaml:1: maxReplicas: must be given beside minReplicas"}},
 		"null algorithm":  {"realtime:", []string{"p.yaml:1: realtime: null: must be a mapping; {} is an empty one"}},
 		"key is a list":   {"static: {[a]: 1, replicas: 1}", []string{"p.yaml:1: static.key: a list: must be one of replicas"}},
 		"given twice":     {"static:\n  replicas: 1\n  replicas: 2", []string{"p.yaml:3: static.replicas: 2: must be given once; it is on line 2"}},
