@@ -64,3 +64,9 @@ func TestRegressionMinReplicasAlone(t *testing.T) {
 	_, err := spec.Plan("spec", scaling.Bounds{Min: 1, Max: 9})
 	require.EqualError(t, err, "spec.maxReplicas: 0: must be given beside minReplicas")
 }
+
+// TestRegressionNameOfANeighbour: of a document that is a scaler, the error said that ".static" has the name.
+func TestRegressionNameOfANeighbour(t *testing.T) {
+	_, err := policy.Read([]byte("static: {replicas: 1}\nhighest:\n- {name: static, static: {replicas: 2}}\n"), "p.yaml")
+	require.EqualError(t, err, `p.yaml:3: highest[0].name: "static": must be unique: static has it`)
+}

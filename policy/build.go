@@ -218,7 +218,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 	loose := s.Stabilization != nil || s.RateLimits != nil
 	taken := make(map[string]string)
 	for _, m := range members {
-		taken[m.Name] = strings.TrimSuffix(p.at, ".") + "." + m.Name
+		taken[m.Name] = p.at + m.Name
 	}
 	for i := range s.Highest {
 		m, in := &s.Highest[i], p
