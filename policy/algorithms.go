@@ -230,16 +230,12 @@ func (s *SaturationScaler) sources() (kv, queue MetricSource) {
 	return or(s.KVCacheSource, MetricSource{Name: saturation.DefaultKV}), or(s.QueueSource, MetricSource{Name: saturation.DefaultQueue})
 }
 
-// cron returns a timetable. It refuses a count above maxReplicas, because the target would get fewer replicas than the
-// timetable says.
+// cron returns a timetable.
 func (b *builder) cron(s *CronScaler, p place) cronscale.Scaler {
 	at := p.at + "cron."
 	c := cronscale.Config{Bounds: p.within, Outside: s.Outside}
 	choose(b, &c.Mode, s.Mode, []cronscale.Mode{cronscale.HoldLast, cronscale.Match, cronscale.InWindow}, at+"mode")
-	fits := func(n int32, path string) {
-		ok := !p.known || n <= p.within.Max || p.within.Max < 1
-		b.errs.Check(ok, at+path, n, fmt.Sprintf("must not be above %smaxReplicas %d", p.bounds, p.within.Max))
-	}
+	fits := func(n int32, path string) { b.within(n, at+path, p) }
 	for i, policy := range s.Policies {
 		fits(policy.TargetReplicas, fmt.Sprintf("policies[%d].targetReplicas", i))
 		c.Policies = append(c.Policies, cronscale.Policy{
@@ -256,6 +252,12 @@ func (b *builder) cron(s *CronScaler, p place) cronscale.Scaler {
 	scaler, err := cronscale.New(c)
 	b.add(err, p.cronPaths())
 	return scaler
+}
+
+// within checks that a count is not above the maxReplicas of the document, if it has any: the target would get fewer replicas.
+func (b *builder) within(n int32, path string, p place) {
+	ok := !p.known || n <= p.within.Max || p.within.Max < 1
+	b.errs.Check(ok, path, n, fmt.Sprintf("must not be above %smaxReplicas %d", p.bounds, p.within.Max))
 }
 
 // live makes a policy from a configuration. Wrong bounds are reported once for all algorithms.

@@ -70,3 +70,23 @@ func TestRegressionNameOfANeighbour(t *testing.T) {
 	_, err := policy.Read([]byte("static: {replicas: 1}\nhighest:\n- {name: static, static: {replicas: 2}}\n"), "p.yaml")
 	require.EqualError(t, err, `p.yaml:3: highest[0].name: "static": must be unique: static has it`)
 }
+
+// TestRegressionStaticAboveMaxReplicas: the fleet had maxReplicas replicas, and nothing said that it was fewer than the document's.
+func TestRegressionStaticAboveMaxReplicas(t *testing.T) {
+	for text, want := range map[string]string{
+		"maxReplicas: 3\nscaler: {static: {replicas: 4}}":                                               "p.yaml:2: scaler.static.replicas: 4: must not be above maxReplicas 3",
+		"maxReplicas: 3\nscaler:\n  highest:\n  - static: {replicas: 4}":                                "p.yaml:4: scaler.highest[0].static.replicas: 4: must not be above maxReplicas 3",
+		"highest:\n- static: {replicas: 4}\n  maxReplicas: 3":                                           "p.yaml:2: highest[0].static.replicas: 4: must not be above highest[0].maxReplicas 3",
+		"maxReplicas: 0\nscaler: {static: {replicas: 4}}":                                               "p.yaml:1: maxReplicas: 0: must be at least 1",
+		"maxReplicas: 3\nscaler: {realtime: {}}\nshadow:\n- {name: a, scaler: {static: {replicas: 4}}}": "p.yaml:4: shadow[0].scaler.static.replicas: 4: must not be above maxReplicas 3",
+	} {
+		_, err := policy.Read([]byte(text), "p.yaml")
+		require.EqualError(t, err, want)
+	}
+	one(t, "maxReplicas: 3\nscaler: {static: {replicas: 3}}")
+	one(t, "static: {replicas: 4}")
+	p, err := policy.Named("static/40")
+	require.NoError(t, err)
+	_, err = p.Build(scaling.Bounds{Min: 1, Max: 3}) // these are the caller's
+	require.NoError(t, err)
+}

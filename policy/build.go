@@ -213,6 +213,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 	}
 	if s.Static != nil {
 		b.errs.Check(s.Static.Replicas >= 0, p.at+"static.replicas", s.Static.Replicas, "must not be negative")
+		b.within(s.Static.Replicas, p.at+"static.replicas", p)
 		member("static", "static", scaling.New[struct{}](static{s.Static.Replicas, p.within}), nil)
 	}
 	loose := s.Stabilization != nil || s.RateLimits != nil

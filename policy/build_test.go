@@ -164,14 +164,14 @@ func TestBuildIsFresh(t *testing.T) {
 func TestBounds(t *testing.T) {
 	within := scaling.Bounds{Min: 2, Max: 6}
 	for text, want := range map[string]int32{
-		"static: {replicas: 9}":                                              6,
-		"static: {replicas: 1}":                                              2,
-		"{scaler: {static: {replicas: 9}}, maxReplicas: 8}":                  8,
-		"{scaler: {static: {replicas: 9}}, minReplicas: 0, maxReplicas: 20}": 9,
-		"highest: [{static: {replicas: 9}}]":                                 6,
-		"highest: [{name: a, static: {replicas: 9}, maxReplicas: 4}, {name: b, static: {replicas: 3}}]":                                              4,
-		"highest: [{static: {replicas: 9}, maxReplicas: 8}]":                                                                                         6,
-		"{scaler: {highest: [{static: {replicas: 9}}]}, maxReplicas: 5}":                                                                             5,
+		"static: {replicas: 9}": 6,
+		"static: {replicas: 1}": 2,
+		"{scaler: {static: {replicas: 1}}, minReplicas: 8, maxReplicas: 9}":                                                                          8,
+		"{scaler: {static: {replicas: 9}}, minReplicas: 0, maxReplicas: 20}":                                                                         9,
+		"highest: [{static: {replicas: 9}}]":                                                                                                         6,
+		"highest: [{name: a, static: {replicas: 1}, minReplicas: 4, maxReplicas: 4}, {name: b, static: {replicas: 3}}]":                              4,
+		"highest: [{static: {replicas: 8}, maxReplicas: 8}]":                                                                                         6,
+		"{scaler: {highest: [{static: {replicas: 9}, maxReplicas: 9}]}, maxReplicas: 5}":                                                             5,
 		"{highest: [{static: {replicas: 1}, minReplicas: 0, maxReplicas: 9}], cron: {policies: [{name: a, schedule: '@daily', targetReplicas: 0}]}}": 2,
 		"{static: {replicas: 1}, cron: {policies: [{name: a, schedule: '@daily', targetReplicas: 5}]}}":                                              5,
 		"cron: {policies: [{name: a, schedule: '@daily', targetReplicas: 50}]}":                                                                      6,

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"testing"
@@ -223,6 +224,16 @@ func drawComposite(t *rapid.T, prefix string, depth int) policy.Composite {
 	return c
 }
 
+// lower takes static counts down to the maximum that holds for each; 0 is none.
+func lower(c *policy.Composite, most int32) {
+	if c.Static != nil && most > 0 {
+		c.Static.Replicas = min(c.Static.Replicas, most)
+	}
+	for i := range c.Highest {
+		lower(&c.Highest[i].Composite, cmp.Or(c.Highest[i].MaxReplicas, most))
+	}
+}
+
 // TestPropEffectiveReadsBack writes any valid policy and reads the same, which then decides alike, within its bounds.
 func TestPropEffectiveReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -236,6 +247,7 @@ func TestPropEffectiveReadsBack(t *testing.T) {
 				within.Min = *p.MinReplicas
 			}
 		}
+		lower(&p.Scaler, p.MaxReplicas)
 		again := one(t, readsBack(t, p))
 		require.Equal(t, p.MaxReplicas, again.MaxReplicas)
 		live, err := p.Build(within)
