@@ -65,16 +65,16 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, field string) {
 	case t == reflect.TypeFor[Decimal]():
 		r.decimal(n, v, field)
 	case t == reflect.TypeFor[PortNumber]():
-		port, err := strconv.ParseInt(n.Value, 10, 32)
+		port, ok := portOf(n.Value)
 		if n.Kind == yaml.ScalarNode && octal(n) {
 			r.wrong(n, field, octalRule)
 			return
 		}
-		if n.Kind != yaml.ScalarNode || err != nil {
+		if n.Kind != yaml.ScalarNode || !ok {
 			r.wrong(n, field, "must be the number of a port")
 			return
 		}
-		v.Set(reflect.ValueOf(NewPortNumber(int32(port))))
+		v.Set(reflect.ValueOf(NewPortNumber(port)))
 	case t == reflect.TypeFor[Policy]():
 		v.Set(reflect.ValueOf(r.policy(n, field)))
 	case t == reflect.TypeFor[ServerDocument]():

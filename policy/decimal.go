@@ -63,6 +63,19 @@ func (d *Decimal) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &d.text)
 }
 
+// PortPattern is the pattern of a PortNumber's text.
+const PortPattern = `^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
+
+// portOf returns the number that a text is. It takes what PortPattern does, and other numbers if they are written alike, as 0 and
+// 70000: that these are no ports is for the rules to say.
+func portOf(text string) (number int32, ok bool) {
+	if !regexp.MustCompile(PortPattern).MatchString(text) && !regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`).MatchString(text) {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int32(n), err == nil
+}
+
 // A PortNumber is the number of a port. In JSON it may have quotes, as the proposal's has.
 //
 // +kubebuilder:validation:Type=""
@@ -90,10 +103,10 @@ func (p *PortNumber) UnmarshalJSON(data []byte) error {
 	if unquoted, err := strconv.Unquote(text); err == nil {
 		text = unquoted
 	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
+	n, ok := portOf(text)
+	if !ok {
 		return fmt.Errorf("port %s: must be a whole number", data)
 	}
-	p.number = int32(n)
+	p.number = n
 	return nil
 }

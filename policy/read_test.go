@@ -109,7 +109,7 @@ func TestNumbersThatBeginWithZero(t *testing.T) {
 		_, err := policy.Read([]byte(text), "p.yaml")
 		require.EqualError(t, err, want)
 	}
-	p := one(t, "proportional: {metrics: [{source: {name: a, port: '080'}, target: '010'}, {source: {name: b}, target: 0.5}]}")
+	p := one(t, "proportional: {metrics: [{source: {name: a, port: '80'}, target: '010'}, {source: {name: b}, target: 0.5}]}")
 	require.Equal(t, "010", p.Scaler.Proportional.Metrics[0].Target.String())
 }
 

@@ -165,7 +165,7 @@ func (s *schema) of(t reflect.Type, strict bool) map[string]any {
 	case t == reflect.TypeFor[Decimal]():
 		return map[string]any{"type": []string{"integer", "string"}, "pattern": DecimalPattern, "minimum": 0}
 	case t == reflect.TypeFor[PortNumber]():
-		return map[string]any{"type": []string{"integer", "string"}, "minimum": 1, "maximum": 65535}
+		return map[string]any{"type": []string{"integer", "string"}, "pattern": PortPattern, "minimum": 1, "maximum": 65535}
 	case t == reflect.TypeFor[yaml.Node]():
 		return map[string]any{"type": "object"}
 	case t == reflect.TypeFor[ServerDocument]():

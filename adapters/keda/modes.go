@@ -260,7 +260,7 @@ func (p *parser) source() policy.MetricSource {
 	p.check(protocol == "" || protocol == "http" || protocol == "https", "metricProtocol", protocol, "must be http or https")
 	s.Path, _ = p.take("metricPath")
 	if port, _ := p.take("metricPort"); port != "" {
-		if n, err := strconv.ParseInt(port, 10, 32); err == nil {
+		if n, err := strconv.ParseInt(port, 10, 32); err == nil && strconv.FormatInt(n, 10) == port {
 			number := policy.NewPortNumber(int32(n))
 			s.Port = &number
 		} else {

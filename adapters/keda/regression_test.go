@@ -100,3 +100,13 @@ func TestRegressionAFailedRoundIsMadeAgainSoon(t *testing.T) {
 	require.Equal(t, time.Hour, nextAfter(began, time.Hour, time.Time{}, nil).Sub(began))
 	require.Equal(t, time.Minute, nextAfter(began, time.Hour, began.Add(time.Minute), nil).Sub(began))
 }
+
+// TestRegressionPortAsWritten: metricPort "0080" and "+80" were read as 80, which no field of a document is.
+func TestRegressionPortAsWritten(t *testing.T) {
+	for _, port := range []string{"0080", "+80", "-0"} {
+		_, err := ParseMetadata(metricMode("metricPort", port))
+		require.ErrorContains(t, err, "metricPort: \""+port+"\": must be a number, or the name of a container's port")
+	}
+	_, err := ParseMetadata(metricMode("metricPort", "80"))
+	require.NoError(t, err)
+}
