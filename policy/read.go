@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -42,7 +44,7 @@ type (
 		Name      string `json:"name,omitempty"`
 		Composite `json:",inline"`
 	}
-	// manifest is a whole LLMAutoScaler. Metadata and status may contain anything.
+	// manifest is a whole LLMAutoScaler. Metadata and status may contain anything that an API server takes.
 	manifest struct {
 		APIVersion string    `json:"apiVersion"`
 		Kind       string    `json:"kind"`
@@ -149,18 +151,79 @@ func (r *reader) manifest(n *yaml.Node) Policy {
 		}
 	}
 	p := Policy{Manifest: true, Spec: m.Spec}
-	for name, to := range map[string]*string{"name": &p.Name, "namespace": &p.Namespace} {
-		if node := child(&m.Metadata, name); node != nil {
-			r.lines["metadata."+name] = node.Line
-			r.into(node, to, "metadata."+name)
-		}
+	if child(n, "metadata") != nil && r.is(&m.Metadata, yaml.MappingNode, "metadata", "must be a mapping") {
+		r.metadata(&m.Metadata, &p)
 	}
+	r.once(&m.Status, "status")
+	var e scaling.FieldErrors
+	for _, f := range []struct{ name, is, pattern, rule string }{
+		{"apiVersion", p.ScaleTargetRef.APIVersion, `^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[a-z]([a-z0-9-]*[a-z0-9])?$`, `must be "version" or "group/version"`},
+		{"kind", p.ScaleTargetRef.Kind, `.`, "must not be empty"},
+		{"name", p.ScaleTargetRef.Name, `.`, "must not be empty"},
+	} {
+		e.Check(regexp.MustCompile(f.pattern).MatchString(f.is), "spec.scaleTargetRef."+f.name, f.is, f.rule)
+	}
+	r.rules(e.Err())
 	p.readyShadows()
 	if len(p.Scaler.Highest) > 0 {
 		r.report(r.line("spec.scaler.highest"), "spec.scaler.highest", printable.Plain("a list"), "is not a field of an LLMAutoScaler: it has one of each kind")
 	}
 	r.checked(&p, "spec", "spec.scaler")
 	return p
+}
+
+// metadata reads the name and the namespace of a manifest. Of the rest it checks what kubectl, or any API server, refuses.
+func (r *reader) metadata(n *yaml.Node, p *Policy) {
+	r.once(n, "metadata")
+	var generate string
+	text := func(name string, to *string) bool {
+		node, path := child(n, name), "metadata."+name
+		if node == nil {
+			return false
+		}
+		r.lines[path] = node.Line
+		r.into(node, to, path)
+		return !r.failed[path] && *to != ""
+	}
+	const rule = "must be at most 253 of a-z, 0-9, - and ., and each part between dots must begin and end with one of a-z and 0-9"
+	named, generated := text("name", &p.Name), text("generateName", &generate)
+	switch {
+	case named && !isSubdomain(p.Name) && printable.Is(p.Name): // of other names add tells
+		r.report(r.line("metadata.name"), "metadata.name", p.Name, rule)
+	case generated && (!isSubdomain(strings.TrimRight(generate, "-.")) || len(generate) > 253 || strings.HasSuffix(generate, ".")):
+		r.report(r.line("metadata.generateName"), "metadata.generateName", generate, rule)
+	case !named && generated:
+		p.Name = strings.TrimRight(generate, "-.")
+	case !named && !r.failed["metadata.name"] && !r.failed["metadata.generateName"]:
+		r.missing(n, "metadata.name")
+	}
+	if text("namespace", &p.Namespace) && !isLabel(p.Namespace) {
+		r.report(r.line("metadata.namespace"), "metadata.namespace", p.Namespace, "must be at most 63 of a-z, 0-9 and -, and neither begin nor end with -")
+	}
+}
+
+// isSubdomain reports whether a name is a subdomain of RFC 1123, as the names of objects are.
+func isSubdomain(name string) bool {
+	return len(name) <= 253 && regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`).MatchString(name)
+}
+
+// once reports keys that a mapping, or one in it, has twice.
+func (r *reader) once(n *yaml.Node, field string) {
+	lines := map[string]int{}
+	for i, item := range n.Content {
+		switch path := printable.Cut(field, 4*mostShown); {
+		case n.Kind != yaml.MappingNode:
+			r.once(item, fmt.Sprintf("%s[%d]", path, i))
+		case i%2 == 1:
+			r.once(item, join(path, printable.Cut(n.Content[i-1].Value, mostShown)))
+		case item.Kind != yaml.ScalarNode:
+			r.wrong(item, join(path, "key"), "must be text")
+		case lines[item.Value] > 0:
+			r.report(item.Line, join(path, printable.Cut(item.Value, mostShown)), shown(n.Content[i+1]), fmt.Sprintf("must be given once; it is on line %d", lines[item.Value]))
+		default:
+			lines[item.Value] = item.Line
+		}
+	}
 }
 
 // checked checks a policy against the rules, and gives it a name if it has none. spec and scaler are the paths of its parts.
