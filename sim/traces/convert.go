@@ -23,9 +23,9 @@ type Columns struct {
 	// NoHeader says that the first line is a request.
 	NoHeader bool
 	// Format is the format of the times: one of the Formats, or a layout of package time. If it is empty, the first line
-	// determines it: RFC 3339, a date and a time, or a number. Numbers below 100000000000 are seconds, others are
-	// milliseconds. Times since another epoch than 1970 are thus taken as seconds. A layout must not have an abbreviation of
-	// a time zone (MST).
+	// determines it: RFC 3339, a date and a time, or a number. Numbers of up to 11 digits are seconds, of up to 14
+	// milliseconds, of up to 17 microseconds, and others nanoseconds. Times since another epoch than 1970 are thus taken as
+	// seconds. A layout must not have an abbreviation of a time zone (MST).
 	Format string
 }
 

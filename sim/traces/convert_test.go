@@ -31,6 +31,8 @@ func TestConvert(t *testing.T) {
 		"seconds":         {log3(), "t,in,out\n1700000000,1,2\n1700000001.5,3,4\n", "0,1,2\n1500,3,4\n"},
 		"many decimals":   {log3(), "t,in,out\n1700000000.0000000004,1,2\n1700000000.1234567890123,3,4\n", "0,1,2\n123.456789,3,4\n"},
 		"milliseconds":    {log3(), "t,in,out\n1700000000000,1,2\n1700000000001.000001,3,4\n", "0,1,2\n1.000001,3,4\n"},
+		"microseconds":    {log3(), "t,in,out\n1700000000000000,1,2\n1700000000001000.0015,3,4\n", "0,1,2\n1.000001,3,4\n"},
+		"nanoseconds":     {log3(), "t,in,out\n1700000000000000000,1,2\n1700000000001000001.5,3,4\n", "0,1,2\n1.000001,3,4\n"},
 		"relative":        {with("unix-ms"), "t,in,out\n7,1,2\n4322,3,4\n", "0,1,2\n4315,3,4\n"},
 		"named format":    {with("rfc3339"), "t,in,out\n2026-01-15T08:00:00Z,1,2\n", "0,1,2\n"},
 		"layout":          {with("02/Jan/2006:15:04:05 -0700"), "t,in,out\n15/Jan/2026:08:00:01 +0100,1,2\n15/Jan/2026:07:00:00 +0000,3,4\n", "0,3,4\n1000,1,2\n"},
@@ -75,7 +77,7 @@ func TestConvertErrors(t *testing.T) {
 		change(&c)
 		return c
 	}
-	const formats = "rfc3339, datetime, unix, unix-ms"
+	const formats = "rfc3339, datetime, unix, unix-ms, unix-us, unix-ns"
 	for name, tt := range map[string]struct {
 		columns    traces.Columns
 		text, want string
@@ -102,8 +104,8 @@ func TestConvertErrors(t *testing.T) {
 		"no such place": {traces.Columns{Time: "1", Input: "2", Output: "4", NoHeader: true}, "1,1,1\n", "log.csv:1: must have a column 4"},
 		"more columns":  {traces.Columns{Time: "1", Input: "2", Output: "3", NoHeader: true}, "1,1,1\n1,1,1,1\n", "log.csv:2: must have 3 columns, as the first line does"},
 		"place":         {traces.Columns{Time: "1", Input: "2", Output: "3", NoHeader: true}, "1,1,1\n1,1,x\n", `log.csv:2: column 3 "x": must be a whole number that is not negative`},
-		"no time":       {log3(), "t,in,out\nnoon,1,1\n", `log.csv:2: t "noon": must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds or milliseconds since 1970; or name the format`},
-		"microseconds":  {log3(), "t,in,out\n1700000000000000,1,1\n", `log.csv:2: t "1700000000000000": must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds or milliseconds since 1970; or name the format`},
+		"no time":       {log3(), "t,in,out\nnoon,1,1\n", `log.csv:2: t "noon": must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds, milliseconds, microseconds or nanoseconds since 1970`},
+		"many digits":   {log3(), "t,in,out\n17000000000000000000,1,1\n", `log.csv:2: t "17000000000000000000": must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds, milliseconds, microseconds or nanoseconds since 1970`},
 		"other format":  {log3(), "t,in,out\n2026-01-15T08:00:00Z,1,1\n1700000000,1,1\n", `log.csv:3: t "1700000000": must be a time of the form rfc3339`},
 		"negative time": {with(func(c *traces.Columns) { c.Format = "unix" }), "t,in,out\n-5,1,1\n", `log.csv:2: t "-5": must be a time of the form unix`},
 		"tokens":        {log3(), "t,in,out\n1,1,-1\n", `log.csv:2: out "-1": must be a whole number that is not negative`},
@@ -132,4 +134,28 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 func TestConvertFull(t *testing.T) {
 	_, err := traces.Convert(full{}, strings.NewReader("t,in,out\n1,1,1\n"), "log.csv", log3())
 	require.ErrorIs(t, err, errFull)
+}
+
+// TestRegressionUnitsOfTimes: of microseconds and nanoseconds the error said to name the format, which no command can do.
+func TestRegressionUnitsOfTimes(t *testing.T) {
+	for first, next := range map[string]string{
+		"99999999999":         "99999999998",         // the last second, in 5138
+		"100000000000":        "100000001000",        // the first millisecond, in 1973
+		"99999999999999":      "99999999998999",      // the last millisecond
+		"100000000000000":     "100000001000000",     // the first microsecond
+		"99999999999999999":   "99999999998999999",   // the last microsecond
+		"100000000000000000":  "100000001000000000",  // the first nanosecond
+		"9223372036854775806": "9223372035854775806", // the last nanosecond, in 2262
+	} {
+		var out strings.Builder
+		s, err := traces.Convert(&out, strings.NewReader("t,in,out\n"+first+",1,2\n"+next+",3,4\n"), "log.csv", log3())
+		require.NoError(t, err, first)
+		require.Equal(t, time.Second, s.Span, first)
+	}
+	for _, format := range traces.Formats()[2:] {
+		c := log3()
+		c.Format = format
+		_, err := traces.Convert(new(strings.Builder), strings.NewReader("t,in,out\n9223372036854775807,1,2\n"), "log.csv", c)
+		require.EqualError(t, err, `log.csv:2: t "9223372036854775807": must be a time of the form `+format)
+	}
 }

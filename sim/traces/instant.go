@@ -2,6 +2,7 @@ package traces
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"time"
 )
@@ -12,12 +13,16 @@ const (
 	FormatDateTime = "datetime" // 2023-11-16 18:15:46.68, in UTC
 	FormatUnix     = "unix"     // seconds since 1970, whole or decimal
 	FormatMillis   = "unix-ms"  // milliseconds since 1970, whole or decimal
+	FormatMicros   = "unix-us"  // microseconds since 1970, whole or decimal
+	FormatNanos    = "unix-ns"  // nanoseconds since 1970; decimals are dropped
 )
 
 // Formats returns the formats that Columns.Format can name.
-func Formats() []string { return []string{FormatRFC3339, FormatDateTime, FormatUnix, FormatMillis} }
+func Formats() []string {
+	return []string{FormatRFC3339, FormatDateTime, FormatUnix, FormatMillis, FormatMicros, FormatNanos}
+}
 
-const detectRule = "must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds or milliseconds since 1970; or name the format"
+const detectRule = "must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds, milliseconds, microseconds or nanoseconds since 1970"
 
 // An instant parses a time.
 type instant func(string) (time.Time, bool)
@@ -36,12 +41,22 @@ func instantOf(format string) (instant, error) {
 	case FormatUnix:
 		return func(s string) (time.Time, bool) {
 			whole, nanos, ok := decimal(s)
-			return time.Unix(whole, nanos), ok && whole < latestMillis/1000
+			return time.Unix(whole, nanos), ok && whole < latestSeconds
 		}, nil
 	case FormatMillis:
 		return func(s string) (time.Time, bool) {
 			whole, nanos, ok := decimal(s)
-			return time.UnixMilli(whole).Add(time.Duration(nanos / 1000)), ok && whole < latestMillis
+			return time.UnixMilli(whole).Add(time.Duration(nanos / 1000)), ok && whole < 1000*latestSeconds
+		}, nil
+	case FormatMicros:
+		return func(s string) (time.Time, bool) {
+			whole, nanos, ok := decimal(s)
+			return time.UnixMicro(whole).Add(time.Duration(nanos / 1_000_000)), ok && whole < 1_000_000*latestSeconds
+		}, nil
+	case FormatNanos:
+		return func(s string) (time.Time, bool) {
+			whole, _, ok := decimal(s)
+			return time.Unix(0, whole), ok && whole < math.MaxInt64
 		}, nil
 	case FormatRFC3339:
 		layout = time.RFC3339
@@ -61,19 +76,13 @@ func instantOf(format string) (instant, error) {
 	}, nil
 }
 
-// Numbers from earliestMillis on are milliseconds, 1973 and later. Smaller ones are seconds, up to the year 5138.
-const (
-	earliestMillis = 100_000_000_000
-	latestMillis   = 1000 * earliestMillis
-)
+// latestSeconds is the end of the times that are numbers, in the year 5138. A number that is larger is in the next smaller unit,
+// in which it is a time from 1973 on.
+const latestSeconds = 100_000_000_000
 
-// detect returns the format of a time, or an empty string.
+// detect returns the format of a time, or an empty string. Of the units it is the largest in which the number is a time.
 func detect(s string) string {
 	for _, format := range Formats() {
-		whole, _, ok := decimal(s)
-		if format == FormatUnix && ok && whole >= earliestMillis {
-			continue
-		}
 		if read, err := instantOf(format); err == nil {
 			if _, ok := read(s); ok {
 				return format

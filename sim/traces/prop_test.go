@@ -46,6 +46,10 @@ func TestPropConvertReadsBack(t *testing.T) {
 				when = fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond())
 			case traces.FormatMillis:
 				when = fmt.Sprintf("%d.%06d", at.UnixMilli(), at.Nanosecond()%1e6)
+			case traces.FormatMicros:
+				when = fmt.Sprintf("%d.%03d", at.UnixMicro(), at.Nanosecond()%1e3)
+			case traces.FormatNanos:
+				when = strconv.FormatInt(at.UnixNano(), 10)
 			}
 			fmt.Fprintf(&text, "%s,%d,%d\n", when, r.Input, r.Output)
 			if r.Input > 0 && r.Output > 0 {
