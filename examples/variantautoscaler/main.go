@@ -26,13 +26,14 @@ import (
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
+	"github.com/inferscale/inferscale/policy"
 )
 
 // Exit codes.
 const (
 	exitOK    = 0
 	exitFail  = 1 // it could not start, lost the leadership, or a round of -once had errors
-	exitUsage = 2 // the command line is wrong
+	exitUsage = 2 // the command line is wrong, or the file of -f
 )
 
 func main() {
@@ -75,7 +76,8 @@ const usage = `variantautoscaler scales the Deployments that serve a model in se
     variantautoscaler -once -explain -f variants.yaml
                                            one round from your own machine, as a table; nothing is written
 
-Exit codes: 0 fine, 1 it could not start, lost the leadership, or a round of -once had errors, 2 the command line is wrong.
+Exit codes: 0 fine, 1 it could not start, lost the leadership, or a round of -once had errors, 2 the command line is wrong,
+or the file that -f names.
 
 Flags:
 `
@@ -143,12 +145,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case o.once:
 		level = slog.LevelError // the table says it all
 	}
+	var models []policy.Model
+	if o.file != "" {
+		if models, err = fromFile(o.file); err != nil {
+			fmt.Fprintf(cli.Plain(stderr), "%v\n", err)
+			return exitUsage
+		}
+	}
 	logger := slog.New(command.Calm(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level})))
 	cluster, namespace, err := connect(o)
 	switch {
 	case err != nil:
 	case o.once:
-		err = once(ctx, cluster, namespace, o, logger, cli.Plain(stdout))
+		err = once(ctx, cluster, namespace, o, models, logger, cli.Plain(stdout))
 	default:
 		err = serve(ctx, cluster, namespace, o, logger)
 	}

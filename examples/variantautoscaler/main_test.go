@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -112,6 +113,28 @@ func TestUsage(t *testing.T) {
 	assert.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &out, &log))
 	assert.Contains(t, out.String(), "-config-map string")
 	assert.Empty(t, log.String())
+}
+
+// TestRegressionFileBeforeTheCluster: of a wrong file only a machine with a cluster was told, with the exit code of a failed round.
+func TestRegressionFileBeforeTheCluster(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "models.yaml")
+	for text, want := range map[string]struct {
+		code int
+		said string
+	}{
+		"":                      {exitUsage, file + ": must have models; models: [] is none\n"},
+		"models: [{name: a}]\n": {exitUsage, file + ":1: models[0].variants: must be given\n"},
+		"models: []\n":          {exitFail, "none.yaml"}, // what is missing then is the cluster
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		var out, log bytes.Buffer
+		assert.Equal(t, want.code, run(t.Context(), []string{"-kubeconfig", "none.yaml", "-once", "-f", file}, &out, &log), text)
+		assert.Contains(t, log.String(), want.said)
+		assert.Empty(t, out.String())
+	}
+	var out, log bytes.Buffer
+	assert.Equal(t, exitUsage, run(t.Context(), []string{"-kubeconfig", "none.yaml", "-once", "-f", file + "x"}, &out, &log))
+	assert.Contains(t, log.String(), "no such file")
 }
 
 // TestStatesAreNotFollowed: each state that was written came back, with those of all other models.

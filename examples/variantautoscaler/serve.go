@@ -72,8 +72,8 @@ func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Lo
 // follow begins to follow the ConfigMaps of the namespace, until the context ends.
 func (w *world) follow(ctx context.Context) { w.informers.Start(ctx.Done()) }
 
-// once does one round and prints it.
-func once(ctx context.Context, cluster *rest.Config, namespace string, o options, logger *slog.Logger, stdout io.Writer) error {
+// once does one round with the models of a file, or else of the ConfigMap, and prints it.
+func once(ctx context.Context, cluster *rest.Config, namespace string, o options, models []policy.Model, logger *slog.Logger, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w, err := newWorld(cluster, namespace, o, logger)
@@ -82,9 +82,10 @@ func once(ctx context.Context, cluster *rest.Config, namespace string, o options
 	}
 	wait, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
-	models, err := w.configuration(wait, namespace, o)
-	if err != nil {
-		return err
+	if o.file == "" {
+		if models, err = w.configuration(wait, namespace, o.configMap); err != nil {
+			return err
+		}
 	}
 	if thresholds(models) { // nothing else is read of the ConfigMaps, and not everybody may list them
 		w.follow(ctx)
@@ -100,26 +101,29 @@ func thresholds(models []policy.Model) bool {
 	return slices.ContainsFunc(models, func(m policy.Model) bool { return m.Saturation != nil && m.Saturation.ThresholdsFrom != nil })
 }
 
-// configuration reads it from the file or the ConfigMap.
-func (w *world) configuration(ctx context.Context, namespace string, o options) ([]policy.Model, error) {
+// fromFile reads the configuration from a file, or from the standard input if its name is -.
+func fromFile(name string) ([]policy.Model, error) {
 	var text []byte
 	var err error
-	switch o.file {
-	case "":
-		m, err := w.client.CoreV1().ConfigMaps(namespace).Get(ctx, o.configMap, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		text = []byte(m.Data[controller.Key])
-	case "-":
-		text, err = cli.Read(os.Stdin, "standard input", cli.Document)
-	default:
-		text, err = cli.ReadFile(o.file, cli.Document)
+	if name == "-" {
+		name = "standard input"
+		text, err = cli.Read(os.Stdin, name, cli.Document)
+	} else {
+		text, err = cli.ReadFile(name, cli.Document)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return controller.Parse(text)
+	return policy.ReadModels(text, name)
+}
+
+// configuration reads it from the ConfigMap.
+func (w *world) configuration(ctx context.Context, namespace, name string) ([]policy.Model, error) {
+	m, err := w.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return controller.Parse([]byte(m.Data[controller.Key]))
 }
 
 // serve follows the configuration and, while this copy leads, scales, until the context ends.
