@@ -205,12 +205,16 @@ func inFlags(err error) error {
 // metadata reads key=value.
 func (o *options) metadata(rest []string) error {
 	o.keys = map[string]string{"scalerName": o.scaler}
+	given := make(map[string]bool)
 	for _, pair := range rest {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return fmt.Errorf("%q: must be key=value, metadata of the trigger, after all flags", pair)
 		}
-		o.keys[key] = value
+		if given[key] {
+			return fmt.Errorf("%s: must be given once", key)
+		}
+		given[key], o.keys[key] = true, value
 	}
 	return nil
 }

@@ -114,6 +114,19 @@ func TestCommandLine(t *testing.T) {
 	require.Contains(t, said, `"msg":"ended","error":"how to reach the API server`)
 }
 
+// TestRegressionMetadataTwice: of a key that was given twice the last counted.
+func TestRegressionMetadataTwice(t *testing.T) {
+	for _, again := range []string{"threshold=20", "threshold=10", "threshold="} {
+		code, _, said := try(t, "-query=127.0.0.1:1", "threshold=10", again)
+		require.Equal(t, 2, code)
+		require.Contains(t, said, "threshold: must be given once\n")
+	}
+	var o options
+	o.scaler = "mine"
+	require.NoError(t, o.metadata([]string{"scalerName=other", "threshold=1"})) // that of the flag is a default
+	require.Equal(t, map[string]string{"scalerName": "other", "threshold": "1"}, o.keys)
+}
+
 // The help has every flag, and every mode.
 func TestHelp(t *testing.T) {
 	code, said, errs := try(t, "-help")
