@@ -37,7 +37,8 @@ type Recommendations struct {
 
 // Apply records the count of d as a recommendation and appends the step that stabilizes it, if one is needed. d.Next is then no
 // later than the time when the recommendation that holds the count leaves its window. The first call also records the present
-// count in windows longer than zero, so that a fresh start does not drop running replicas.
+// count in windows longer than zero, so that a fresh start does not drop running replicas. Recommendations that have left their
+// window during an outage are not replaced, as a HorizontalPodAutoscaler replaces none: Hold through it is up to the caller.
 func (s Stabilization) Apply(r *Recommendations, now time.Time, d *Decision) {
 	up, down := window.Window{Length: s.Up}, window.Window{Length: s.Down}
 	if r.Highs.Len() == 0 {

@@ -20,6 +20,7 @@ func chosen() []property {
 		{name: "DeadZone", on: func(o *Options) bool { return len(o.DeadZone) > 0 }, draw: drawInZone, check: checkDeadZone},
 		{name: "Cooldown", on: cooldown, needs: cooldown, draw: drawChanging, check: checkCooldown},
 		{name: "CooldownEnds", on: cooldown, needs: cooldown, draw: drawPressed, check: checkCooldownEnds, whole: true},
+		{name: "ClockBackEnds", on: cooldown, needs: cooldown, draw: drawSteppedBack, check: checkClockBackEnds, whole: true},
 		{name: "Refused", on: func(o *Options) bool { return o.Refused }, draw: drawRefused, check: checkRefused, whole: true},
 		{name: "Lapse", on: func(o *Options) bool { return o.Lapses }, draw: drawLapse, check: checkLapse},
 		{name: "Convergence", on: convergence, needs: convergence, draw: drawConverging, check: checkConvergence, whole: true},

@@ -141,6 +141,47 @@ func checkCooldownEnds(s *subject, e *Episode) *failed {
 	return f
 }
 
+// drawSteppedBack draws readings that ask for the same all the time, and a clock that goes back right after a change.
+func drawSteppedBack(t *rapid.T, o *Options) Episode {
+	e := drawPressed(t, o)
+	warm, once, after := e.Ticks[0], e.Ticks[0], e.Ticks[0]
+	warm.Times, warm.Refuse = o.warm(warm.After), true
+	once.Times = 1
+	back := once
+	back.After = -rapid.SampledFrom([]time.Duration{time.Second, time.Hour, 24 * time.Hour, 10 * 365 * 24 * time.Hour}).Draw(t, "back")
+	e.Ticks = []Tick{warm, once, back, after}
+	return e
+}
+
+// checkClockBackEnds: a clock that went back does not stop changes for longer than a wait, and what the policy looks back on.
+func checkClockBackEnds(s *subject, e *Episode) *failed {
+	p := s.player(e)
+	verdict, since, by := scaling.Hold, time.Time{}, time.Duration(0)
+	var now time.Time
+	acted := false
+	p.after = func(m *moment) *failed {
+		switch {
+		case m.back:
+			since, by = m.now, now.Sub(m.now)
+		case !m.d.Acts() || m.repairs:
+		case since.IsZero():
+			verdict = m.d.Verdict
+		default:
+			acted = true
+		}
+		now = m.now
+		return nil
+	}
+	f := p.run()
+	if f != nil || acted || verdict == scaling.Hold || since.IsZero() {
+		return f
+	}
+	if last := &p.moments[len(p.moments)-1]; s.options.room(last.spec, verdict) {
+		return p.fail("at %s %s; nothing was asked for in the %s since the clock went back by %s", last.elapsed, headline(&last.d), now.Sub(since), by)
+	}
+	return nil
+}
+
 // room reports whether a count can still move in a direction.
 func (o *Options) room(spec int32, v scaling.Verdict) bool {
 	b := o.whole()

@@ -33,7 +33,7 @@
 //   - Explained: the chain of steps explains the decision.
 //
 // Properties that not every policy has are switched on by fields of the [Options]: Monotone, NoFlap, DeadZone,
-// Cooldown and CooldownEnds, Refused, Lapse, Convergence, Twin. [RunDrawn] does the same for a policy whose
+// Cooldown, CooldownEnds and ClockBackEnds, Refused, Lapse, Convergence, Twin. [RunDrawn] does the same for a policy whose
 // configuration is drawn at random.
 //
 // [RunGroup] checks the same properties for a group with several targets ([Options].Targets). Bounds and explanations are

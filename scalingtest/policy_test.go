@@ -3,6 +3,7 @@ package scalingtest_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func (p *stepper) Decide(now time.Time, obs scaling.Observation) (d scaling.Deci
 	if p.seen.IsZero() || p.fault == "acts when the clock steps back" {
 		back = 0
 	}
-	if back > 0 && !p.changed.IsZero() {
+	if back > 0 && !p.changed.IsZero() && p.fault != "waits for the time before the clock went back" {
 		p.changed = now.Add(-p.seen.Sub(p.changed)) // not by back, which has no room for all that there can be
 	}
 	p.seen, p.raw = now, nil
@@ -196,6 +197,9 @@ func (p *stepper) judge(obs *scaling.Observation) (asks int, looks []look) {
 }
 
 func (p *stepper) look(t threshold, r scaling.Reading) look {
+	if p.fault == "takes much for an error" && r.Lower > 100*t.high {
+		return look{t.name, 0, enough, []float64{t.high, t.high, t.high, t.low}}
+	}
 	if p.fault == "panics on infinity" && r.Values > 0 && r.Lower > 1e308 {
 		_ = p.thresholds[int(r.Lower/1e300)]
 	}
@@ -276,6 +280,9 @@ func (p *stepper) step(d *scaling.Decision, obs *scaling.Observation, asks int, 
 		}
 	}
 	by := int32(asks)
+	if p.fault == "counts overflow" && asks > 0 {
+		by = int32(int64(math.Ceil(float64(d.From)*looks[deciding].numbers[0]/looks[deciding].numbers[1]))) - d.From
+	}
 	if p.fault == "two steps at once" {
 		by *= 2
 	}

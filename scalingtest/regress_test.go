@@ -53,9 +53,9 @@ func TestRegressionNoData(t *testing.T) {
 func TestRegressionMonotone(t *testing.T) {
 	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "Monotone", scalingtest.Episode{
 		Spec:    1,
-		Changes: []scalingtest.Change{{Tick: 6, Metric: "queue", Lower: 10, Upper: 10}},
+		Changes: []scalingtest.Change{{Metric: "queue", Lower: 10, Upper: 10}},
 		Ticks: []scalingtest.Tick{
-			{After: 15 * time.Second, Times: 7, Readings: []scaling.Reading{{Metric: "cache", Lower: 0.75, Upper: 0.75, Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}, Refuse: true},
+			{After: 15 * time.Second, Readings: []scaling.Reading{{Metric: "cache", Lower: 0.75, Upper: 0.75, Values: 1}, {Metric: "queue", Lower: 11.5, Upper: 11.5, Values: 1}}, Refuse: true},
 		},
 	})
 }

@@ -83,7 +83,7 @@ func optionsSource(p *property, o *Options, e *Episode) string {
 	}
 	cooldown, convergence, twin := "", "", ""
 	switch p.name {
-	case "Cooldown", "CooldownEnds":
+	case "Cooldown", "CooldownEnds", "ClockBackEnds":
 		cooldown = "&scalingtest.Cooldown" + element(reflect.ValueOf(*o.Cooldown))
 	case "Convergence":
 		want := ""

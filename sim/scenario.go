@@ -34,7 +34,9 @@ type Scenario struct {
 	Scrape  Scrape   `json:"scrape"`
 	Control Control  `json:"control"`
 	// Horizon is the time over which cost and the actions of the controller are counted: actions, reasons, starts and the
-	// peak. 0 means the workload's duration. Requests count while they arrive, whatever the horizon.
+	// peak. 0 means the workload's duration. Requests count while they arrive, whatever the horizon. What is served after the horizon
+	// costs nothing: where the SLO allows minutes to the first token, a policy can put off its work until then, so a horizon that
+	// is longer than the workload by SLO.TTFT is fair.
 	Horizon time.Duration `json:"horizon"`
 	// Grace is the time that requests have to finish after the horizon or the workload's end, whichever is later. Requests
 	// that are not done by then are unfinished and miss the SLO.
