@@ -22,9 +22,9 @@ func totals(metric string) scaling.Policy {
 	return scaling.New(must(proportional.New(proportional.Config{Bounds: fleetBounds, Metrics: []proportional.Metric{{Name: metric, Target: 10, Measure: proportional.Total}}})))
 }
 
-// observed returns an observation of as many ready replicas.
-func observed(replicas int32, readings ...scaling.Reading) scaling.Observation {
-	return scaling.Observation{SpecReplicas: replicas, ReadyReplicas: replicas, Readings: readings}
+// observed returns an observation of three replicas.
+func observed(readings ...scaling.Reading) scaling.Observation {
+	return scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: readings}
 }
 
 // TestRegressionCopiesOfADecisionShareNoSteps: the ninth step of one copy was written into the other.
@@ -44,7 +44,7 @@ func TestRegressionLimitsAreNotTheCallers(t *testing.T) {
 	limits := scaling.RateLimits{Up: scaling.RateLimit{Limits: []scaling.Limit{{Replicas: 1, Period: time.Minute}}}}
 	p := must(scaling.RateLimited(totals("m"), limits))
 	limits.Up.Limits[0].Replicas = 100
-	d := p.Decide(epoch, observed(3, scaling.Exactly("m", 100)))
+	d := p.Decide(epoch, observed(scaling.Exactly("m", 100)))
 	require.Equal(t, int32(4), d.Replicas)
 }
 
@@ -57,7 +57,7 @@ func TestRegressionARefusedMemberIsFreshAgain(t *testing.T) {
 	p := build()
 	require.ErrorContains(t, p.UnmarshalJSON([]byte(`{"kind":"highest","version":1,"state":{"a":`+a+`,"b":`+strings.Replace(a, `"version":1`, `"version":2`, 1)+`}}`)), "member b")
 	require.NoError(t, p.UnmarshalJSON([]byte(`{"kind":"highest","version":1,"state":{"a":`+a+`}}`)))
-	d := p.Decide(epoch, observed(3, scaling.Exactly("a", 1), scaling.Exactly("b", 90)))
+	d := p.Decide(epoch, observed(scaling.Exactly("a", 1), scaling.Exactly("b", 90)))
 	require.Equal(t, int32(9), d.Replicas)
 	require.NoError(t, build().UnmarshalJSON(must(p.MarshalJSON())))
 }
@@ -78,10 +78,10 @@ func TestRegressionPartsOfAMillisecond(t *testing.T) {
 	}
 	c := realtime.Kaito(fleetBounds, realtime.Metric{Name: "m", High: 10, Low: 1})
 	c.Period, c.Up.Window = time.Millisecond, window
-	hold(t, scaling.New(must(realtime.New(c))), observed(3, scaling.Exactly("m", 20)), realtime.UpWindow)
+	hold(t, scaling.New(must(realtime.New(c))), observed(scaling.Exactly("m", 20)), realtime.UpWindow)
 	s := saturation.SingleConfig{Config: saturation.Defaults(), Bounds: fleetBounds, KV: "kv", Queue: "queue"}
 	s.DownStabilization = window
-	hold(t, must(saturation.NewSingle(s)), observed(3, scaling.Exactly("kv", 0), scaling.Exactly("queue", 0)), saturation.Settling)
+	hold(t, must(saturation.NewSingle(s)), observed(scaling.Exactly("kv", 0), scaling.Exactly("queue", 0)), saturation.Settling)
 }
 
 // TestRegressionStoredTimesThatAreNone: a start of a window in the future stopped scale-downs for ever, and a streak that began before
@@ -95,7 +95,7 @@ func TestRegressionStoredTimesThatAreNone(t *testing.T) {
 	build := func() scaling.Policy {
 		return scaling.New(must(realtime.New(realtime.Kaito(fleetBounds, realtime.Metric{Name: "m", High: 10, Low: 1}))))
 	}
-	p, obs := build(), observed(3, scaling.Exactly("m", 50))
+	p, obs := build(), observed(scaling.Exactly("m", 50))
 	p.Decide(epoch, obs)
 	stored := string(must(p.MarshalJSON()))
 	since := fmt.Sprintf(`"since":%d`, ms)

@@ -146,12 +146,10 @@ func moves(d *scaling.Decision) (moves []scaling.Step) {
 	return moves
 }
 
-// raises are by how much readings are raised, in quarters of their range: a little, and so far that counts overflow.
-var raises = []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1e2, 1e4, 1e6, 1e9, 1e12, 1e18}
-
-// drawRaised draws an episode without changes, and raises some of its readings.
+// drawRaised draws an episode without changes, and raises some of its readings: by a little, or so far that counts overflow.
 func drawRaised(t *rapid.T, o *Options) Episode {
 	e := drawEpisode(t, o, life{gaps: true, odd: true})
+	quarters := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1e2, 1e4, 1e6, 1e9, 1e12, 1e18}
 	e.each(func(i int, tick *Tick, _ bool) bool {
 		tick.Refuse = true
 		for _, m := range o.Metrics {
@@ -159,7 +157,7 @@ func drawRaised(t *rapid.T, o *Options) Episode {
 				continue
 			}
 			unit := max(m.High-m.Low, m.High, 1) / 4
-			by := rapid.SampledFrom(raises).Draw(t, "by") * unit
+			by := rapid.SampledFrom(quarters).Draw(t, "by") * unit
 			upper := float64(rapid.IntRange(0, 4).Draw(t, "upper by")) * unit
 			if by+upper > 0 {
 				e.Changes = append(e.Changes, Change{Tick: i, Metric: m.Name, Lower: by, Upper: by + upper})

@@ -108,7 +108,7 @@ func TestRegressionPodsWaitOncePerSpread(t *testing.T) {
 	}
 	const spread = 400 * time.Millisecond
 	s := newScraper(t, Config{Interval: time.Minute, SweepTimeout: 50 * time.Second, Spread: spread, Concurrency: 1})
-	begun := time.Now() //nolint:forbidigo // the connection's clock
+	begun := time.Now()
 	sweep := s.Scrape(t.Context(), pods)
 	require.EqualValues(t, 200, sweep.Readings[0].Values)
 	for _, p := range sweep.Pods {
@@ -144,7 +144,7 @@ func TestRegressionCertificatesShowNoControlCodes(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), //nolint:forbidigo // TLS has no other clock
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: []string{"a\x1b[2J\x1b]0;owned\x07\nlevel=error msg=forged"},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
