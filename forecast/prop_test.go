@@ -155,3 +155,29 @@ func TestStateIsSmall(t *testing.T) {
 	assert.Less(t, most, 16<<10)
 	assert.Greater(t, most, 11<<10, "two weeks were not kept")
 }
+
+// TestRegressionHalvesInAnyUnit: a demand of exactly half a step of the encoding was rounded up in one unit and down in another.
+func TestRegressionHalvesInAnyUnit(t *testing.T) {
+	const low, high = 0.9375, 300.0
+	demand := func(at time.Time) float64 {
+		hour := at.Sub(at.Truncate(24 * time.Hour)).Hours()
+		return low + (high-low)*min(max(2*(hour-4), 0), 1)*min(max(2*(12-hour), 0), 1)
+	}
+	var first []int32
+	for i, unit := range []float64{1, math.E, 1 / math.E, math.Pi, 1e-3, 1e5} {
+		past := history(day(0), day(2), demand)
+		for i := range past {
+			past[i].Demand *= unit
+		}
+		p, err := forecast.New(scaling.New(follower(10*unit)), source(10*unit), minuteConfig(nil), past...)
+		require.NoError(t, err)
+		var all []int32
+		drive(t, p, day(2), day(3), always(func(at time.Time) float64 { return demand(at) * unit }), func(_ time.Time, d *scaling.Decision) {
+			all = append(all, d.Replicas)
+		})
+		if i == 0 {
+			first = all
+		}
+		require.Equal(t, first, all, unit)
+	}
+}

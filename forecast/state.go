@@ -65,14 +65,15 @@ const (
 )
 
 // pack encodes a demand, in multiples of the unit, in fourteen bits. 0 means unknown and 1 means none. Above that there are
-// six bits for a power of two and eight for its factor, rounded to the nearest, which is within 0.2 %. The encoding is
-// monotone.
+// six bits for a power of two and eight for its factor, rounded to the nearest, which is within 0.2 %. Halves, and what
+// rounding in another unit makes of them, are rounded up. The encoding is monotone.
 func pack(x float64) uint16 {
 	if x <= 0 {
 		return 1
 	}
 	f, e := math.Frexp(x)
-	m := int(math.RoundToEven((f - 0.5) * 512))
+	const half = 0.5 + 1e-9
+	m := int((f-0.5)*512 + half)
 	k := (e+31)*256 + m
 	return uint16(min(max(k, 2), 1<<14-1))
 }
