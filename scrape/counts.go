@@ -23,7 +23,7 @@ func (p *metricPlan) tally(w *worker, now moment, m *memory, metric int) (*share
 	}
 	out := &share{den: 1, at: now.at}
 	var first *Error
-	w.begun = false
+	w.begun, w.fell = false, false
 	for i := range p.series {
 		s, last := &p.series[i], &m.baselines[metric][i]
 		n, fail := s.tally(w, now, m, last, &m.counted[metric], len(p.Sum) > 0)
@@ -111,7 +111,8 @@ func (s *seriesPlan) into(w *worker, to *tally, other bool) (total float64) {
 
 // rises sets w.rows to the increase of each series of w.current since the last page. An increase that cannot be determined
 // is 0, so that the result is never too high. What is subtracted (less) has risen from 0 if it was not there, unless what it is
-// subtracted from was not there either: then that has begun at what it is (w.begun). Series of the last page that are missing are
+// subtracted from was not there either: then that has begun at what it is (w.begun). If that fell, all of what
+// is subtracted is new (w.fell). Series of the last page that are missing are
 // remembered, as they may come back, for as long as an increase may span.
 func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error {
 	b := &w.current
@@ -142,8 +143,9 @@ func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error 
 		j, ok := w.ids[id]
 		switch {
 		case ok && last.began[j] != 0 && b.began[i] != 0 && last.began[j] != b.began[i]: // only this series has restarted
+		case ok && less && w.fell: // it has restarted with what it is subtracted from, though it has counted more since
 		case ok:
-			increase(row, last.row(j))
+			w.fell = increase(row, last.row(j)) || w.fell
 		case !fresh && last.isBefore(b.began[i], b), seen && (reader.isBefore(b.start, b) || reader.isBefore(b.began[i], b)):
 		case less && !w.begun && last.known() && !last.lost && (!fresh || last.family == ""):
 		default:

@@ -234,11 +234,11 @@ func (w *worker) increases(last *baseline) (gone bool, fail *Error) {
 }
 
 // increase subtracts from row what was counted before. A decrease of any number means that the series restarted from 0, so
-// that all of it is new. -1 is an unknown number.
-func increase(row, before []float64) {
+// that all of it is new, which increase reports. -1 is an unknown number.
+func increase(row, before []float64) (fell bool) {
 	for i := range row {
 		if row[i] >= 0 && row[i] < before[i] {
-			return
+			return true
 		}
 	}
 	for i := range row {
@@ -248,6 +248,7 @@ func increase(row, before []float64) {
 			row[i] = max(row[i], row[i-1])
 		}
 	}
+	return false
 }
 
 // bytes is the approximate memory of the baseline.

@@ -187,3 +187,22 @@ func TestRegressionFieldsOfLess(t *testing.T) {
 	m := Metric{Name: "x", Terms: []Series{{Families: []string{"h"}, Read: Counts}}, Sum: []Series{{Families: []string{"a_total"}, Read: Rate}}, Less: []Series{{Families: []string{"b"}}}}
 	require.EqualError(t, m.Validate(), "less[0].read: Value: must be Rate")
 }
+
+// TestRegressionWhatIsSubtractedRestartsToo: after a restart in which the cached tokens had passed their old count already, only the
+// difference was subtracted: 50,000 tokens where 10,000 were computed.
+func TestRegressionWhatIsSubtractedRestartsToo(t *testing.T) {
+	clock := newTestClock()
+	page := func(requests, tokens, cached int) string {
+		return fmt.Sprintf("# TYPE h histogram\nh_bucket{le=\"1\"} %d\nh_bucket{le=\"+Inf\"} %[1]d\nh_sum 1\nh_count %[1]d\n# TYPE tokens_total counter\ntokens_total %d\n# TYPE cache_total counter\ncache_total %d\n", requests, tokens, cached)
+	}
+	pod := newFakePod(t, "p", page(100, 100_000, 40_000))
+	s := newScraper(t, Config{Metrics: countedMetrics(), Now: clock.now})
+	s.Scrape(t.Context(), []Pod{pod.pod})
+	clock.advance(15 * time.Second)
+	pod.say(page(50, 60_000, 50_000))
+	sweep := s.Scrape(t.Context(), []Pod{pod.pod})
+	require.InDelta(t, 10_000, sweep.Histograms[1].Sum, 0)
+	clock.advance(15 * time.Second)
+	pod.say(page(60, 70_000, 52_000))
+	require.InDelta(t, 18_000, s.Scrape(t.Context(), []Pod{pod.pod}).Histograms[1].Sum, 0)
+}

@@ -20,6 +20,7 @@ type worker struct {
 	current baseline
 	rows    []float64
 	begun   bool // whether a series of the metric has begun to be counted with this page
+	fell    bool // whether a count of the metric is below that of the last page
 	index   map[string]int
 	ids     map[uint64]int
 	key     []byte
