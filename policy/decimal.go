@@ -63,17 +63,10 @@ func (d *Decimal) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &d.text)
 }
 
-// PortPattern is the pattern of a PortNumber's text.
-const PortPattern = `^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
-
-// portOf returns the number that a text is. It takes what PortPattern does, and other numbers if they are written alike, as 0 and
-// 70000: that these are no ports is for the rules to say.
+// portOf returns the number that a text is, if it is written as numbers are: not 0080 or +80, which an API server refuses.
 func portOf(text string) (number int32, ok bool) {
-	if !regexp.MustCompile(PortPattern).MatchString(text) && !regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`).MatchString(text) {
-		return 0, false
-	}
 	n, err := strconv.ParseInt(text, 10, 32)
-	return int32(n), err == nil
+	return int32(n), err == nil && strconv.FormatInt(n, 10) == text
 }
 
 // A PortNumber is the number of a port. In JSON it may have quotes, as the proposal's has.

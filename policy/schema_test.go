@@ -165,7 +165,7 @@ func (s *schema) of(t reflect.Type, strict bool) map[string]any {
 	case t == reflect.TypeFor[Decimal]():
 		return map[string]any{"type": []string{"integer", "string"}, "pattern": DecimalPattern, "minimum": 0}
 	case t == reflect.TypeFor[PortNumber]():
-		return map[string]any{"type": []string{"integer", "string"}, "pattern": PortPattern, "minimum": 1, "maximum": 65535}
+		return map[string]any{"type": []string{"integer", "string"}, "pattern": portPattern, "minimum": 1, "maximum": 65535}
 	case t == reflect.TypeFor[yaml.Node]():
 		return map[string]any{"type": "object"}
 	case t == reflect.TypeFor[ServerDocument]():
@@ -244,3 +244,6 @@ func (s *schema) object(t reflect.Type, strict bool) map[string]any {
 	}
 	return s.marked(to, t.Name())
 }
+
+// portPattern is the pattern of a PortNumber's text, as in the CRD.
+const portPattern = `^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`

@@ -77,14 +77,15 @@ func (b *baseline) same(now *baseline) bool {
 
 // restarted reports whether another process serves the page now. If both pages have a start time, only these are compared, as the
 // pod's clock may be ahead of this one. Then a process that follows another one cannot have started while that was seen: a start
-// time that is earlier than that is of a clock that was corrected, or of several servers at one address, and it fails.
+// time that is earlier than that, but for the drift of clocks, is of a clock that was corrected, or of several servers at one address,
+// and it fails.
 func (b *baseline) restarted(now *baseline) (bool, *Error) {
 	switch later := now.start - b.start; {
 	case b.start == 0:
 		return b.isBefore(now.start, now), nil
 	case b.same(now):
 		return false, nil
-	case later < b.at.Sub(b.seen).Seconds()-1:
+	case later < 0.999*b.at.Sub(b.seen).Seconds()-1:
 		return false, failf(NoBaseline, "%s has changed by %g s, which no restart explains", startFamily, later)
 	default:
 		return true, nil

@@ -39,7 +39,12 @@ func Milli(t time.Time) int64 {
 }
 
 // Millis returns a duration in milliseconds, rounded up: what is compared in milliseconds then has waited at least as long.
-func Millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+func Millis(d time.Duration) int64 {
+	if d%time.Millisecond > 0 {
+		return d.Milliseconds() + 1
+	}
+	return d.Milliseconds()
+}
 
 // Remembered reports whether a stored time is one that can have been remembered.
 func Remembered(ms int64) bool { return earliest <= ms && ms <= Far }

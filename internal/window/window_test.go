@@ -274,3 +274,10 @@ func BenchmarkWindow(b *testing.B) {
 		}
 	})
 }
+
+// TestMillis: up to a whole millisecond, without an overflow for the longest duration, which is no wait at all otherwise.
+func TestMillis(t *testing.T) {
+	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, time.Minute: 60_000, math.MaxInt64: math.MaxInt64/1_000_000 + 1} {
+		require.Equal(t, want, window.Millis(d))
+	}
+}
