@@ -23,14 +23,16 @@ type Filler struct {
 	values    int
 }
 
-// NewFiller returns a filler for a time range. Both ends are rounded outwards to multiples of the step since 1970.
+// NewFiller returns a filler for a time range. The start is rounded down to a multiple of [Options.Longest] since 1970, the end
+// up to one of the step. So the times of all queries are multiples of their steps: VictoriaMetrics and Thanos round the start
+// of a query to such a multiple.
 func NewFiller(e Engine, o Options, start, end time.Time) (*Filler, error) {
 	if err := o.Validate(e); err != nil {
 		return nil, err
 	}
 	step := o.step()
-	seconds := int64(step / time.Second)
-	from, to := start.Unix()/seconds*seconds, (end.Unix()+seconds-1)/seconds*seconds
+	seconds, longest := int64(step/time.Second), int64(o.Longest()/time.Second)
+	from, to := start.Unix()/longest*longest, (end.Unix()+seconds-1)/seconds*seconds
 	f := &Filler{podLabel: o.podLabel(), at: map[string]int{}, addresses: map[string]string{}, spaces: map[string]bool{}}
 	f.dump = Dump{
 		Version: Version, Model: o.Model, Engine: e, Namespace: o.Namespace, Workload: o.Workload,

@@ -59,6 +59,9 @@ type Query struct {
 // Step returns the time between two values of a query.
 func (q *Query) Step(o *Options) time.Duration { return o.step() * time.Duration(q.Every) }
 
+// Longest returns the longest time between two values of a query: that of buckets.
+func (o *Options) Longest() time.Duration { return o.step() * time.Duration(bucketSteps(o.step())) }
+
 func (o *Options) step() time.Duration {
 	if o.Step == 0 {
 		return DefaultStep

@@ -204,6 +204,27 @@ func TestFillerTakesTheNewestValueFirst(t *testing.T) {
 	require.Less(t, time.Since(began), 10*time.Second)
 }
 
+// TestFillerBeginsAtATimeOfAllQueries: a server that rounds the start of a query down to a multiple of its step answers at the
+// times that were asked for.
+func TestFillerBeginsAtATimeOfAllQueries(t *testing.T) {
+	for _, step := range []time.Duration{0, time.Second, 7 * time.Second, 15 * time.Second, time.Minute, time.Hour} {
+		o := history.Options{Step: step}
+		queries, err := history.Queries(history.VLLM, o)
+		require.NoError(t, err)
+		asked := time.Date(2026, 1, 5, 1, 2, 3, 0, time.UTC)
+		f, err := history.NewFiller(history.VLLM, o, asked, asked.Add(24*time.Hour))
+		require.NoError(t, err)
+		start, end := f.Span()
+		require.False(t, start.After(asked))
+		require.Less(t, asked.Sub(start), o.Longest())
+		require.False(t, end.Before(asked.Add(24*time.Hour)))
+		for _, q := range queries {
+			require.Zero(t, start.Unix()%int64(q.Step(&o)/time.Second), "%s: %s", step, q.Expr)
+			require.LessOrEqual(t, q.Step(&o), o.Longest())
+		}
+	}
+}
+
 // TestFillerNamesTheLabelThatIsMissing: it was Dump that refused a series without a name, by its number.
 func TestFillerNamesTheLabelThatIsMissing(t *testing.T) {
 	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)

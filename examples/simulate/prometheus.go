@@ -288,9 +288,15 @@ func (r *remote) begins(ctx context.Context, ask prometheus.API, e history.Engin
 		from, to = at.Add(-step), at
 	}
 	if late := to.Sub(start); late > 10*fine {
+		// A filler rounds down: not to long before the first value.
+		longest := r.options.Longest()
+		first := to
+		if before := time.Duration(to.Unix()%int64(longest/time.Second)) * time.Second; before > 10*fine && to.Add(longest-before).Before(r.end) {
+			first = to.Add(longest - before)
+		}
 		fmt.Fprintf(r.stderr, "simulate: Prometheus has no value of it before %s: of the %s asked for the last %s count\n",
-			to.UTC().Format("2006-01-02 15:04"), r.length, r.end.Sub(to).Round(time.Minute))
-		return to, nil
+			to.UTC().Format("2006-01-02 15:04"), r.length, r.end.Sub(first).Round(time.Minute))
+		return first, nil
 	}
 	return start, nil
 }

@@ -14,11 +14,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/calibrate"
@@ -457,6 +460,50 @@ func TestAnswersOfNoSense(t *testing.T) {
 			require.NotEqual(t, exitOK, code)
 			require.Contains(t, errs, row.says)
 		})
+	}
+}
+
+// TestAServerThatRoundsTheStart: VictoriaMetrics, and Thanos behind its query frontend, answer at multiples of the step, whatever
+// the start is. Buckets are five minutes apart, so all but one in twenty imports that end now were refused.
+func TestAServerThatRoundsTheStart(t *testing.T) {
+	name := regexp.MustCompile(`[a-z_]+:?[a-z_]+(\{|\|)`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var at [3]int64 // start, end, step
+		for i, of := range []string{"start", "end", "step"} {
+			x, err := strconv.ParseFloat(req.FormValue(of), 64)
+			assert.NoError(t, err)
+			at[i] = int64(x)
+		}
+		query := req.FormValue("query")
+		metric := map[string]string{"__name__": strings.TrimRight(name.FindString(strings.TrimPrefix(query, "last_over_time(")), "{|"), "pod": "pod-0", "le": "+Inf"}
+		values := []string{}
+		for ms := at[0] - at[0]%at[2]; ms <= at[1]; ms += at[2] {
+			values = append(values, fmt.Sprintf(`[%d,"1"]`, ms))
+		}
+		if strings.HasPrefix(query, "count(") {
+			metric = map[string]string{}
+		}
+		labels, err := json.Marshal(metric)
+		assert.NoError(t, err)
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":%s,"values":[%s]}]}}`, labels, strings.Join(values, ","))
+	}))
+	defer server.Close()
+	for _, late := range []time.Duration{0, 15 * time.Second, 100 * time.Second, 285 * time.Second} {
+		p := &remote{
+			url: server.URL, engine: "VLLM", maxSeries: 50_000, maxBytes: 1 << 30, stderr: io.Discard,
+			end: time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC).Add(late), length: 6 * time.Hour,
+		}
+		d, err := p.fetch(t.Context())
+		require.NoError(t, err, "%s", late)
+		require.False(t, d.Start.After(p.end.Add(-p.length)), "%s", late)
+		require.False(t, d.End.Before(p.end), "%s", late)
+		buckets := 0
+		for _, s := range d.Series {
+			if s.Part == history.Bucket {
+				buckets += len(s.Values)
+			}
+		}
+		require.Equal(t, 4*73, buckets, "%s", late)
 	}
 }
 
