@@ -155,11 +155,14 @@ func (f *Filler) pod(q *Query, labels map[string]string) string {
 	return f.addresses[address]
 }
 
-// Pods returns the known names of the pods that serve requests.
+// Pods returns the known names of the pods that serve requests: a number in place of a name says nothing of a workload.
 func (f *Filler) Pods() []string {
-	names := map[string]bool{}
+	names, numbers := map[string]bool{}, map[string]bool{}
+	for _, number := range f.addresses {
+		numbers[number] = true
+	}
 	for i := range f.dump.Series {
-		if s := &f.dump.Series[i]; !s.Router && !s.Signal.kubernetes() && s.Signal != CacheBlocks {
+		if s := &f.dump.Series[i]; !s.Router && !s.Signal.kubernetes() && s.Signal != CacheBlocks && !numbers[s.Pod] {
 			names[s.Pod] = true
 		}
 	}

@@ -137,16 +137,12 @@ func (o *Options) signal(e Engine, s Signal, router bool) []Query {
 	if !ok {
 		return nil
 	}
-	if s.fleetwide() && len(found.Families) > 1 { // each family has its own label for the name
-		var all []Query
-		for _, f := range found.Families {
-			one := found
-			one.Families = []string{f}
-			all = append(all, o.ask(e, s, one, Whole, 1, router))
-		}
-		return all
+	if s.kubernetes() {
+		return o.kubernetes(e, s, found)
 	}
-	ask := func(part Part, every int) Query { return o.ask(e, s, found, part, every, router) }
+	ask := func(part Part, every int) Query {
+		return o.ask(e, s, o.selector(e, s, found, suffixOf(part)), part, every, router)
+	}
 	if enginemetrics.KindOf(string(s)) != enginemetrics.Histogram {
 		every := 1
 		if s == CacheBlocks {
@@ -164,12 +160,40 @@ func (o *Options) signal(e Engine, s Signal, router bool) []Query {
 	return []Query{ask(Sum, 1), ask(Count, 1), ask(Bucket, bucketSteps(o.step()))}
 }
 
-// ask returns one query.
-func (o *Options) ask(e Engine, s Signal, found enginemetrics.Source, part Part, every int, router bool) Query {
-	suffix := ""
-	if part != Whole {
-		suffix = "_" + string(part)
+// kubernetes returns the queries for a signal of kube-state-metrics. Unless Prometheus honours its labels, namespace and pod are
+// where kube-state-metrics runs, and those of the object are called exported_namespace and exported_pod.
+func (o *Options) kubernetes(e Engine, s Signal, found enginemetrics.Source) (all []Query) {
+	selector := func(family, prefix string) string {
+		var with []string
+		add := func(label, op, value string) { with = append(with, label+op+strconv.Quote(value)) }
+		if found.Label != "" {
+			add(found.Label, "=", found.Value)
+		}
+		if o.Namespace != "" {
+			add(prefix+"namespace", "=", o.Namespace)
+		}
+		switch { // each family has its own label for the name
+		case strings.HasPrefix(family, "kube_deployment"):
+			add("deployment", "=", o.Workload)
+		case strings.HasPrefix(family, "kube_statefulset"):
+			add("statefulset", "=", o.Workload)
+		default:
+			add(prefix+"pod", "=~", regexp.QuoteMeta(o.Workload)+"-.+")
+		}
+		return family + "{" + strings.Join(with, ",") + "}"
 	}
+	for _, family := range found.Families {
+		q := o.ask(e, s, selector(family, ""), Whole, 1, false)
+		if exported := selector(family, "exported_"); !s.fleetwide() || o.Namespace != "" {
+			q.Expr += " or " + o.ask(e, s, exported, Whole, 1, false).Expr
+		}
+		all = append(all, q)
+	}
+	return all
+}
+
+// ask returns one query.
+func (o *Options) ask(e Engine, s Signal, selector string, part Part, every int, router bool) Query {
 	labels := e.labels(s)
 	if part == Bucket {
 		labels = append(labels, "le")
@@ -179,11 +203,18 @@ func (o *Options) ask(e Engine, s Signal, found enginemetrics.Source, part Part,
 		window = max(window, time.Minute) // kube-state-metrics is often scraped less often than servers
 	}
 	// A range of Prometheus 2 includes both of its ends, so the value of the previous step would replace a missing one.
-	expr := fmt.Sprintf("last_over_time(%s[%dms])", o.selector(e, s, found, suffix), (window - time.Millisecond).Milliseconds())
+	expr := fmt.Sprintf("last_over_time(%s[%dms])", selector, (window - time.Millisecond).Milliseconds())
 	return Query{Signal: s, Part: part, Router: router, Every: every, Labels: labels, Expr: expr}
 }
 
-// selector returns the PromQL selector of a signal.
+func suffixOf(part Part) string {
+	if part == Whole {
+		return ""
+	}
+	return "_" + string(part)
+}
+
+// selector returns the PromQL selector of an engine's signal.
 func (o *Options) selector(e Engine, s Signal, found enginemetrics.Source, suffix string) string {
 	var with []string
 	name := ""
@@ -202,17 +233,6 @@ func (o *Options) selector(e Engine, s Signal, found enginemetrics.Source, suffi
 	}
 	if o.Namespace != "" {
 		add("namespace", "=", o.Namespace)
-	}
-	switch {
-	case strings.HasPrefix(name, "kube_deployment"):
-		add("deployment", "=", o.Workload)
-		return name + "{" + strings.Join(with, ",") + "}"
-	case strings.HasPrefix(name, "kube_statefulset"):
-		add("statefulset", "=", o.Workload)
-		return name + "{" + strings.Join(with, ",") + "}"
-	case s.kubernetes():
-		add("pod", "=~", regexp.QuoteMeta(o.Workload)+"-.+")
-		return name + "{" + strings.Join(with, ",") + "}"
 	}
 	if label := enginemetrics.ModelLabel(string(e)); label != "" && o.Model != "" && s != CacheBlocks {
 		add(label, "=", o.Model)

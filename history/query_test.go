@@ -43,13 +43,13 @@ func ExampleQueries() {
 	// last_over_time({__name__=~"inference_objective_input_tokens_count|inference_model_input_tokens_count",namespace="serving",model_name="qwen"}[14999ms])
 	// last_over_time({__name__=~"inference_objective_output_tokens_sum|inference_model_output_tokens_sum",namespace="serving",model_name="qwen"}[14999ms])
 	// last_over_time({__name__=~"inference_objective_output_tokens_count|inference_model_output_tokens_count",namespace="serving",model_name="qwen"}[14999ms])
-	// last_over_time(kube_deployment_spec_replicas{namespace="serving",deployment="qwen"}[59999ms])
-	// last_over_time(kube_statefulset_replicas{namespace="serving",statefulset="qwen"}[59999ms])
-	// last_over_time(kube_deployment_status_replicas_ready{namespace="serving",deployment="qwen"}[59999ms])
-	// last_over_time(kube_statefulset_status_replicas_ready{namespace="serving",statefulset="qwen"}[59999ms])
-	// last_over_time(kube_pod_created{namespace="serving",pod=~"qwen-.+"}[59999ms])
-	// last_over_time(kube_pod_status_ready_time{namespace="serving",pod=~"qwen-.+"}[59999ms])
-	// last_over_time(kube_pod_status_ready{condition="true",namespace="serving",pod=~"qwen-.+"}[59999ms])
+	// last_over_time(kube_deployment_spec_replicas{namespace="serving",deployment="qwen"}[59999ms]) or last_over_time(kube_deployment_spec_replicas{exported_namespace="serving",deployment="qwen"}[59999ms])
+	// last_over_time(kube_statefulset_replicas{namespace="serving",statefulset="qwen"}[59999ms]) or last_over_time(kube_statefulset_replicas{exported_namespace="serving",statefulset="qwen"}[59999ms])
+	// last_over_time(kube_deployment_status_replicas_ready{namespace="serving",deployment="qwen"}[59999ms]) or last_over_time(kube_deployment_status_replicas_ready{exported_namespace="serving",deployment="qwen"}[59999ms])
+	// last_over_time(kube_statefulset_status_replicas_ready{namespace="serving",statefulset="qwen"}[59999ms]) or last_over_time(kube_statefulset_status_replicas_ready{exported_namespace="serving",statefulset="qwen"}[59999ms])
+	// last_over_time(kube_pod_created{namespace="serving",pod=~"qwen-.+"}[59999ms]) or last_over_time(kube_pod_created{exported_namespace="serving",exported_pod=~"qwen-.+"}[59999ms])
+	// last_over_time(kube_pod_status_ready_time{namespace="serving",pod=~"qwen-.+"}[59999ms]) or last_over_time(kube_pod_status_ready_time{exported_namespace="serving",exported_pod=~"qwen-.+"}[59999ms])
+	// last_over_time(kube_pod_status_ready{condition="true",namespace="serving",pod=~"qwen-.+"}[59999ms]) or last_over_time(kube_pod_status_ready{condition="true",exported_namespace="serving",exported_pod=~"qwen-.+"}[59999ms])
 }
 
 func TestEveryEngineIsAskedForSomething(t *testing.T) {
@@ -139,6 +139,26 @@ func TestFillerKeepsNoAddressesAndNoOtherLabels(t *testing.T) {
 	require.NoError(t, f.Add(&queries[0], labels, 0, nil))
 	_, err = f.Dump()
 	require.ErrorContains(t, err, "namespace")
+}
+
+// TestNumberedPodsHaveNoWorkload: the numbers that pods without a name get were taken for those of a StatefulSet "replica", whose
+// replicas and starts were then asked for, and which a manifest would have scaled.
+func TestNumberedPodsHaveNoWorkload(t *testing.T) {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	f, err := history.NewFiller(history.VLLM, history.Options{}, start, start.Add(time.Minute))
+	require.NoError(t, err)
+	queries, err := history.Queries(history.VLLM, history.Options{})
+	require.NoError(t, err)
+	add := func(label, value string) {
+		require.NoError(t, f.Add(&queries[0], map[string]string{"__name__": "vllm:num_requests_waiting", label: value}, 0, nil))
+	}
+	add("instance", "10.1.2.3:8000")
+	add("instance", "10.1.2.4:8000")
+	require.Empty(t, f.Pods())
+	_, ok := history.WorkloadOf(f.Pods())
+	require.False(t, ok)
+	add("pod", "qwen-0")
+	require.Equal(t, []string{"qwen-0"}, f.Pods())
 }
 
 // TestFillerTakesTheNewestPieceFirst: each value of an earlier piece moved all that were there, so that one series of 60 days took

@@ -207,6 +207,43 @@ func TestEnginesThroughPrometheus(t *testing.T) {
 	}
 }
 
+// TestKubernetesWhoseLabelsAreRenamed: where Prometheus does not honour the labels of kube-state-metrics, it has its own pod and
+// namespace in them, and those of the object in exported_pod and exported_namespace. No replica and no start was found then.
+func TestKubernetesWhoseLabelsAreRenamed(t *testing.T) {
+	promtool(t)
+	s := production(sim.Qwen32B(), conversations(2, 8, time.Hour))
+	r, err := simhistory.Record(t.Context(), s, func() (scaling.Group, error) {
+		return sim.Schedule(s.Begin(), 20*time.Minute, []int32{3, 4, 3}), nil
+	}, 1)
+	require.NoError(t, err)
+	p := &remote{options: history.Options{Model: simhistory.Model}, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: io.Discard}
+	p.url = serve(t, r)
+	honoured, err := p.fetch(t.Context())
+	require.NoError(t, err)
+	for _, one := range r.Series {
+		if !strings.HasPrefix(one.Name, "kube_") {
+			continue
+		}
+		if pod := one.Labels["pod"]; pod != "" {
+			one.Labels["exported_pod"] = pod
+		}
+		one.Labels["exported_namespace"] = one.Labels["namespace"]
+		one.Labels["namespace"], one.Labels["pod"] = "monitoring", "kube-state-metrics-0"
+	}
+	p.url = serve(t, r)
+	renamed, err := p.fetch(t.Context())
+	require.NoError(t, err)
+	var want, got bytes.Buffer
+	require.NoError(t, honoured.Write(&want))
+	require.NoError(t, renamed.Write(&got))
+	require.True(t, want.String() == got.String(), "the same is answered under other labels")
+	f, err := history.Reduce(renamed)
+	require.NoError(t, err)
+	require.NotEmpty(t, f.Starts)
+	_, known := f.ReplicaHours()
+	require.Equal(t, 1.0, known)
+}
+
 // TestVerdictFromPrometheus is the command of the README.
 func TestVerdictFromPrometheus(t *testing.T) {
 	promtool(t)
