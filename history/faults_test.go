@@ -349,6 +349,51 @@ func TestBoundsAreNumbers(t *testing.T) {
 	require.Zero(t, f.Repairs.Rebucketed)
 }
 
+// TestTwoNamesAreNotOneHistogram: SGLang has had times per token by request and by token at the same time, in other buckets. The
+// buckets that only the older name had were taken for buckets of the newer one, with counts of tokens in place of requests.
+func TestTwoNamesAreNotOneHistogram(t *testing.T) {
+	_, d := recorded(t)
+	want := reduced(t, d)
+	alone := slices.Clone(d.Series)
+	for _, s := range alone {
+		if s.Signal != history.TPOTs {
+			continue
+		}
+		s.Family, s.Labels, s.Values = "vllm:inter_token_latency_seconds_bucket", maps.Clone(s.Labels), slices.Clone(s.Values)
+		if end, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil && !math.IsInf(end, 1) {
+			s.Labels["le"] = strconv.FormatFloat(end*0.9, 'g', -1, 64)
+		}
+		for k := range s.Values {
+			s.Values[k] *= 200
+		}
+		d.Series = append(d.Series, s)
+	}
+	f := reduced(t, d)
+	require.Equal(t, want.Spans, f.Spans)
+	require.Equal(t, want.Repairs, f.Repairs)
+
+	// A server that gets a new version in its place has the one name after the other.
+	const step = 120
+	for i := range d.Series {
+		s := &d.Series[i]
+		if s.Signal != history.TPOTs {
+			continue
+		}
+		older := i >= len(alone)
+		s.Values = slices.Clone(s.Values)
+		for k := range s.Values {
+			if at := s.From + k*s.Every; (at > step) == older {
+				s.Values[k] = math.NaN()
+			}
+		}
+	}
+	both := reduced(t, d)
+	for i := range both.Spans {
+		require.Len(t, both.Spans[i].TPOT, 2)
+	}
+	require.Equal(t, want.Spans[0].TTFT, both.Spans[0].TTFT)
+}
+
 func TestChangedBucketsAreKeptApart(t *testing.T) {
 	_, d := recorded(t)
 	want := reduced(t, d)

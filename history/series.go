@@ -63,10 +63,7 @@ func keysOf(e Engine, series []*Series) []key {
 		return nil
 	}
 	found, _ := e.source(series[0].Signal)
-	suffix := ""
-	if p := series[0].Part; p != Whole {
-		suffix = "_" + string(p)
-	}
+	suffix := suffixOf(series[0].Part)
 	by := map[string]*key{}
 	for _, s := range series {
 		name := nameOf(s.Labels, "")

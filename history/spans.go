@@ -80,7 +80,7 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 	}
 	for _, series := range engines {
 		h := buckets{scale: scale}
-		keys := keysOf(p.engine, series)
+		keys := keysOf(p.engine, newest(series, found.Families))
 		if len(keys) > mostBounds {
 			return &RefusedError{s, fmt.Sprintf("pod %s has %d buckets: must be at most %d", p.name, len(keys), mostBounds)}
 		}
@@ -116,6 +116,40 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 		r.fleet.Repairs.Rebucketed += max(changes, others)
 	}
 	return nil
+}
+
+// newest returns the series without the values of steps at which a newer name of the metric has values: a server may have both
+// names, with other buckets, and the buckets of the two must not become one histogram.
+func newest(series []*Series, families []string) []*Series {
+	var all []*Series
+	newer := map[int]bool{}
+	for _, family := range families {
+		steps := map[int]bool{}
+		for _, s := range series {
+			if s.Family != family+suffixOf(s.Part) {
+				continue
+			}
+			one := *s
+			if len(newer) > 0 {
+				one.Values = slices.Clone(s.Values)
+			}
+			for k, x := range s.Values {
+				switch step := s.From + k*s.every(); {
+				case !known(x):
+				case newer[step]:
+					one.Values[k] = math.NaN()
+				default:
+					steps[step] = true
+				}
+			}
+			all = append(all, &one)
+		}
+		if len(all) == len(series) {
+			break
+		}
+		maps.Copy(newer, steps)
+	}
+	return all
 }
 
 // add adds a histogram, and reports whether no other histogram had its bounds.
