@@ -41,6 +41,8 @@ const (
 	mostPoints = 10_000
 	// answerIn is how long one answer may take.
 	answerIn = 5 * time.Minute
+	// mostExplained is how many bytes of the reason for a refusal are read.
+	mostExplained = 64 << 10
 	// tenantHeader is what Mimir, Cortex and Loki tell tenants by.
 	tenantHeader = "X-Scope-OrgID"
 )
@@ -110,6 +112,10 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("asked to go to %s", req.URL.Host)
 	}
 	req = req.Clone(req.Context())
+	// While a storage node is away VictoriaMetrics answers what the others have, and says so where a client of Prometheus does not look.
+	params := req.URL.Query()
+	params.Set("deny_partial_response", "1")
+	req.URL.RawQuery = params.Encode()
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -122,8 +128,14 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res.Body = &counted{res.Body, c}
 	switch res.StatusCode {
-	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return c.explained(res)
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return res, nil // the client knows what these mean
+	case http.StatusForbidden:
+		if req.Method == http.MethodPost { // who may only read may still GET, which the client tries next
+			return res, nil
+		}
 	}
 	if res.StatusCode >= 400 {
 		return nil, c.refused(res)
@@ -131,16 +143,30 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// explained is an answer whose error the client reads, without the token.
+func (c *carrier) explained(res *http.Response) (*http.Response, error) {
+	body, err := io.ReadAll(io.LimitReader(res.Body, mostExplained))
+	if err = errors.Join(err, res.Body.Close()); err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(strings.NewReader(c.without(string(body))))
+	return res, nil
+}
+
+// without is a text of the server without the token, which it may send back.
+func (c *carrier) without(text string) string {
+	if c.token == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, c.token, "***")
+}
+
 // refused is the error for an answer that is none, with the beginning of what the server says.
 func (c *carrier) refused(res *http.Response) error {
 	defer res.Body.Close() //nolint:errcheck // it was only read
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
-	says := string(body)
-	if c.token != "" {
-		says = strings.ReplaceAll(says, c.token, "***")
-	}
 	text := fmt.Sprintf("answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)) // the server's own words may have the token
-	if says = strings.Join(strings.Fields(says), " "); says != "" {
+	if says := strings.Join(strings.Fields(c.without(string(body))), " "); says != "" {
 		text += ": " + printable.Cut(says, 200)
 	}
 	switch res.StatusCode {
@@ -194,7 +220,7 @@ func (r *remote) fetch(ctx context.Context) (*history.Dump, error) {
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	p := &fetching{remote: r, ask: ask, carrier: c, filler: f, series: map[string]bool{}, reported: time.Now()}
+	p := &fetching{remote: r, ask: ask, carrier: c, filler: f, series: map[string]bool{}, warned: map[string]bool{}, reported: time.Now()}
 	if err := p.all(ctx, queries); err != nil {
 		return nil, err
 	}
@@ -311,6 +337,7 @@ type fetching struct {
 	done     int
 	total    int
 	series   map[string]bool
+	warned   map[string]bool
 	reported time.Time
 }
 
@@ -366,7 +393,10 @@ func (p *fetching) one(ctx context.Context, q *history.Query) error {
 			return err
 		}
 		for _, w := range warnings {
-			fmt.Fprintf(p.stderr, "simulate: warning: Prometheus says: %s\n", w)
+			if !p.warned[w] { // it may be the same of each query
+				p.warned[w] = true
+				fmt.Fprintf(p.stderr, "simulate: warning: Prometheus says: %s\n", w)
+			}
 		}
 		matrix, ok := value.(model.Matrix)
 		if !ok {

@@ -459,6 +459,8 @@ func TestAServerThatRefusesIsQuoted(t *testing.T) {
 		{http.StatusNotFound, "404 page not found", "answered 404 Not Found: 404 page not found; -prometheus must have the path before /api/v1"},
 		{http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`, `answered 503 Service Unavailable: {"status":"error","errorType":"timeout","error":"query timed out"}`},
 		{http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"too many samples"}`, "too many samples"},
+		{http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"no tenant of Bearer s3cret"}`, "no tenant of Bearer ***"},
+		{http.StatusUnprocessableEntity, `{"status":"error","errorType":"s3cret","error":"s3cret"}`, "***: ***"},
 		{http.StatusBadGateway, strings.Repeat("x", 5000), strings.Repeat("x", 200) + "..."},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -470,6 +472,34 @@ func TestAServerThatRefusesIsQuoted(t *testing.T) {
 		require.Equal(t, exitFail, code)
 		require.Contains(t, errs, row.says)
 		require.NotContains(t, errs, "s3cret")
+	}
+}
+
+// TestAskedForWholeAnswers: VictoriaMetrics leaves out what is on a node that is away, which no client sees, unless it is asked not to.
+// Who may only GET is asked so after the 403 to a POST, as behind the proxy of a Kubernetes API server.
+func TestAskedForWholeAnswers(t *testing.T) {
+	for _, method := range []string{http.MethodPost, http.MethodGet} {
+		asked := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.Method != method {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			asked++
+			assert.Equal(t, "1", req.FormValue("deny_partial_response"))
+			assert.NotEmpty(t, req.FormValue("query"))
+			fmt.Fprint(w, `{"status":"success","warnings":["a store is away"],"data":{"resultType":"matrix","result":[]}}`)
+		}))
+		var says bytes.Buffer
+		p := &remote{
+			url: server.URL, engine: "VLLM", maxSeries: 1, maxBytes: 1 << 20, stderr: &says,
+			end: time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), length: time.Hour,
+		}
+		_, err := p.fetch(t.Context())
+		server.Close()
+		require.NoError(t, err)
+		require.Greater(t, asked, 10)
+		require.Equal(t, 1, strings.Count(says.String(), "warning: Prometheus says: a store is away"), says.String())
 	}
 }
 
