@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -73,19 +74,26 @@ func (r *reducer) arrivals() error {
 // longGap is the longest gap within which requests are assumed to have arrived evenly.
 const longGap = 5 * time.Minute
 
-// came returns the requests that arrived at a pod.
+// finishes returns the counters by which finished requests are known, in order of preference.
+func finishes() []part {
+	return []part{{GenerationTokens, Count}, {PromptTokens, Count}, {Finished, Whole}, {TTFT, Count}}
+}
+
+// came returns the requests that arrived at a pod. Some servers create a counter with their first request. Until then it is
+// zero, if no request that was in flight went away.
 func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) {
 	if came := counted[part{Requests, Whole}]; came.any {
 		return came, nil
 	}
 	var done increase
-	for _, at := range []part{{GenerationTokens, Count}, {PromptTokens, Count}, {Finished, Whole}, {TTFT, Count}} {
+	for _, at := range finishes() {
 		if up := counted[at]; up.any && !done.any {
 			done = increase{slices.Clone(up.by), slices.Clone(up.span), true}
 			r.lacks[Finished] = r.lacks[Finished] || at.signal == TTFT
 		}
 	}
 	waiting, running := p.gauge(Waiting), p.gauge(Running)
+	unbegun := len(p.keys(Waiting, Whole)) > 0 && len(p.keys(Running, Whole)) > 0
 	if r.dump.Engine == Dynamo { // it counts a request from its arrival
 		waiting = make([]float64, len(running))
 	}
@@ -100,8 +108,14 @@ func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) 
 	if !done.any && len(r.routers) > 0 {
 		return done, nil
 	}
-	if !done.any {
-		return increase{}, &RefusedError{Finished, fmt.Sprintf("%s counts neither requests that came, nor those that finished, nor first tokens: what came cannot be known. Ask a router (EPP) for it", r.dump.Engine)}
+	began := slices.IndexFunc(done.by, known)
+	switch {
+	case done.any:
+	case r.counting:
+		began = len(running)
+		done = increase{unknown(began), make([]uint16, began), true}
+	default:
+		return increase{}, r.uncounted()
 	}
 	if r.lacks[Finished] { // running requests have a first token, or will soon have one
 		running = make([]float64, len(waiting))
@@ -113,10 +127,14 @@ func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) 
 	restart := 0
 	carried := 0.0
 	for i := range done.by {
+		now := waiting[i] + running[i]
+		unbegun = unbegun && i < began && !(now < there)
+		if unbegun && known(now) {
+			done.by[i] = 0
+		}
 		if known(done.by[i]) {
 			carried += done.by[i]
 		}
-		now := waiting[i] + running[i]
 		first := i == 0 && !p.known
 		if !known(now) || !known(done.by[i]) && !first {
 			done.by[i], done.span[i] = math.NaN(), 0
@@ -142,4 +160,19 @@ func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) 
 		r.unseen += int(there)
 	}
 	return done, nil
+}
+
+// uncounted is the refusal of a history in which nothing shows that requests came.
+func (r *reducer) uncounted() *RefusedError {
+	var names []string
+	_, counted := r.dump.Engine.source(GenerationTokens)
+	for _, at := range finishes() {
+		if found, ok := r.dump.Engine.source(at.signal); ok && !(at.signal == Finished && counted) {
+			names = append(names, found.Families[0]+suffixOf(at.part))
+		}
+	}
+	if len(names) == 0 {
+		return &RefusedError{Finished, fmt.Sprintf("%s counts neither requests that came, nor those that finished, nor first tokens: what came cannot be known. Ask a router (EPP) for it", r.dump.Engine)}
+	}
+	return &RefusedError{Finished, fmt.Sprintf("no pod has a value of %s: what came cannot be known. Are they dropped, renamed by a recording rule, or kept as native histograms alone? Or ask a router (EPP) for it", strings.Join(names, ", "))}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,6 +57,9 @@ func (r *reducer) missing() {
 	if !r.has[CacheBlocks] && r.has[KVCacheUsage] {
 		note(CacheBlocks, "missing: the size of the KV cache in tokens is not known, only the share in use")
 	}
+	if came, _ := f.Requests(); came > 0 {
+		r.missingBuckets(note)
+	}
 	r.missingOfPods(note)
 	repairs := &f.Repairs
 	if repairs.Restarts > 0 {
@@ -79,6 +83,19 @@ func (r *reducer) missing() {
 	}{{Finished, f.Arrivals}, {SpecReplicas, f.Spec}} {
 		if n := count(c.values); n > 0 && (c.signal == Finished || r.has[SpecReplicas]) {
 			note(c.signal, "not known for %s of %s", time.Duration(n)*f.Step, time.Duration(len(c.values))*f.Step)
+		}
+	}
+}
+
+// missingBuckets adds notes on histograms with a sum and a count alone.
+func (r *reducer) missingBuckets(note func(s Signal, format string, args ...any)) {
+	for _, s := range []Signal{PromptTokens, GenerationTokens, TTFT, TPOTs} {
+		if !r.has[s] && (s != TPOTs || !r.has[TPOT]) {
+			continue // missing altogether
+		}
+		if !slices.ContainsFunc(r.fleet.Spans, func(span Span) bool { return span.mixture(s).Total() > 0 }) {
+			found, _ := r.dump.Engine.source(s)
+			note(s, "has no buckets: there must be values of %s_bucket, among them those with le=\"+Inf\" and another bound", strings.Join(found.Families, "_bucket or "))
 		}
 	}
 }

@@ -82,6 +82,7 @@ type reducer struct {
 	seen      []bool        // steps at which any pod has a value
 	has       map[Signal]bool
 	lacks     map[Signal]bool // signals that a pod lacks and others have
+	counting  bool            // whether any pod has counted finished requests
 	doubles   float64         // requests in flight when a process restarted
 	baseless  int             // pods whose counts at their first value are unknown
 	returned  int             // lives of names with several lives
@@ -122,6 +123,7 @@ func (r *reducer) collect() error {
 		}
 		at := part{s.Signal, s.Part}
 		p.series[at] = append(p.series[at], s)
+		r.counting = r.counting || !s.Router && slices.Contains(finishes(), at)
 		if s.scraped() {
 			p.first, p.last = min(p.first, first), max(p.last, last)
 		}

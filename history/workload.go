@@ -23,6 +23,9 @@ const mostUnknown = 0.2
 //
 // It returns an error if no lengths are known, if no request arrived, or if more than a fifth of the intervals is unknown.
 func (f *Fleet) Workload() (w *Recorded, filled int, err error) {
+	if came, share := f.Requests(); came == 0 && share >= 1-mostUnknown {
+		return nil, 0, &RefusedError{Finished, "no request came in this range"}
+	}
 	if !f.lengths() {
 		return nil, 0, &RefusedError{PromptTokens, "the lengths of prompts and answers are not known, so there is no traffic to simulate"}
 	}
