@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ const (
 	mostPoints = 10_000
 	// answerIn is how long one answer may take.
 	answerIn = 5 * time.Minute
-	// mostExplained is how many bytes of the reason for a refusal are read.
+	// mostExplained is how long an error in an answer of status 200 may be, in bytes.
 	mostExplained = 64 << 10
 	// tenantHeader is what Mimir, Cortex and Loki tell tenants by.
 	tenantHeader = "X-Scope-OrgID"
@@ -95,7 +96,7 @@ func (r *remote) client() (prometheus.API, *carrier, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("-prometheus: %w", err)
 	}
-	return prometheus.NewAPI(client), c, nil
+	return prometheus.NewAPI(&censor{client, c}), c, nil
 }
 
 // A carrier adds what tells who asks, and counts what is answered.
@@ -128,9 +129,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res.Body = &counted{res.Body, c}
 	switch res.StatusCode {
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return c.explained(res)
-	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return res, nil // the client knows what these mean
 	case http.StatusForbidden:
 		if req.Method == http.MethodPost { // who may only read may still GET, which the client tries next
@@ -143,14 +142,26 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// explained is an answer whose error the client reads, without the token.
-func (c *carrier) explained(res *http.Response) (*http.Response, error) {
-	body, err := io.ReadAll(io.LimitReader(res.Body, mostExplained))
-	if err = errors.Join(err, res.Body.Close()); err != nil {
-		return nil, err
+// A censor takes the token out of what the server answers in place of data, before the client makes an error of it.
+type censor struct {
+	api.Client
+
+	of *carrier
+}
+
+// Do sends a request.
+func (c *censor) Do(ctx context.Context, req *http.Request) (*http.Response, []byte, error) {
+	res, body, err := c.Client.Do(ctx, req)
+	if err != nil {
+		return res, body, err
 	}
-	res.Body = io.NopCloser(strings.NewReader(c.without(string(body))))
-	return res, nil
+	var says struct {
+		Status string `json:"status"`
+	}
+	if refused := res.StatusCode >= 400; refused || len(body) <= mostExplained && (json.Unmarshal(body, &says) != nil || says.Status != "success") {
+		body = []byte(c.of.without(string(body)))
+	}
+	return res, body, nil
 }
 
 // without is a text of the server without the token, which it may send back.

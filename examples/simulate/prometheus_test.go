@@ -461,6 +461,7 @@ func TestAServerThatRefusesIsQuoted(t *testing.T) {
 		{http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"too many samples"}`, "too many samples"},
 		{http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"no tenant of Bearer s3cret"}`, "no tenant of Bearer ***"},
 		{http.StatusUnprocessableEntity, `{"status":"error","errorType":"s3cret","error":"s3cret"}`, "***: ***"},
+		{http.StatusOK, `{"status":"error","errorType":"execution","error":"no tenant of Bearer s3cret"}`, "execution: no tenant of Bearer ***"},
 		{http.StatusBadGateway, strings.Repeat("x", 5000), strings.Repeat("x", 200) + "..."},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
