@@ -403,6 +403,28 @@ func TestAPodThatHasCountedNothing(t *testing.T) {
 	require.Equal(t, want.Repairs.Spread, f.Repairs.Spread)
 }
 
+// TestAPodUnderANewNameIsNotNew: without Kubernetes a pod that appears beside others was taken for a new one. Where pods got other
+// names, or were scraped from then on, all that they had ever counted came again, within one step.
+func TestAPodUnderANewNameIsNotNew(t *testing.T) {
+	r, d := recorded(t)
+	d.Series = slices.DeleteFunc(d.Series, func(s history.Series) bool { return strings.HasPrefix(s.Family, "kube_") })
+	before := reduced(t, d)
+	const step = 200
+	for i, s := range slices.Clone(d.Series) {
+		k := (step - s.From + max(1, s.Every) - 1) / max(1, s.Every)
+		if s.Pod != "replica-0" || k <= 0 || k >= len(s.Values) {
+			continue
+		}
+		d.Series[i].Values = s.Values[:k]
+		s.Pod, s.From, s.Values = "other-0", s.From+k*max(1, s.Every), s.Values[k:]
+		d.Series = append(d.Series, s)
+	}
+	f := reduced(t, d)
+	requireNote(t, f, history.Finished, "counts from before they were first seen")
+	require.InEpsilon(t, float64(r.Result.Requests), total(f), 0.02)
+	require.InDelta(t, slices.Max(before.Arrivals), slices.Max(f.Arrivals), 3)
+}
+
 // TestTwoNamesAreNotOneHistogram: SGLang has had times per token by request and by token at the same time, in other buckets. The
 // buckets that only the older name had were taken for buckets of the newer one, with counts of tokens in place of requests.
 func TestTwoNamesAreNotOneHistogram(t *testing.T) {

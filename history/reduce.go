@@ -285,7 +285,7 @@ func (r *reducer) births() {
 			p.known = p.created >= begin
 		case p.first >= r.every:
 			// Others were scraped just before, so this pod did not exist.
-			p.known = slices.Contains(r.seen[max(0, p.first-2*r.every):p.first], true)
+			p.known = slices.Contains(r.seen[max(0, p.first-2*r.every):p.first], true) && !p.older(2*r.every)
 		}
 		if !p.known {
 			if p.engine != EPP {
@@ -303,6 +303,32 @@ func (r *reducer) births() {
 		}
 	}
 }
+
+// older reports whether a pod had counted more at its first value than can have come within some steps, by ten times the
+// largest rate that it had later: it is not new, but has a new name, or nobody scraped it before.
+func (p *replica) older(steps int) bool {
+	for _, at := range finishes() {
+		for _, s := range p.series[at] {
+			began, last := s.span(p.first, p.last)
+			if began != p.first {
+				continue
+			}
+			rate, before := 0.0, began
+			for i := began + 1; i <= last; i++ {
+				if x := s.at(i); known(x) {
+					rate, before = max(rate, (x-s.at(before))/float64(i-before)), i
+				}
+			}
+			if first := s.at(began); first > leastOlder && last > began && first > 10*float64(steps)*rate {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leastOlder is how many requests a new pod may always have had.
+const leastOlder = 100
 
 // replicas reads the counts of Kubernetes.
 func (r *reducer) replicas() {
