@@ -195,8 +195,11 @@ const octalRule = "must not begin with 0, as YAML counts by eights then"
 
 // octal reports whether a number without quotes begins with 0: an API server reads 010 as 8.
 func octal(n *yaml.Node) bool {
-	tag := n.ShortTag()
-	return (tag == "!!int" || tag == "!!float") && regexp.MustCompile(`^[-+]?0[0-9_]`).MatchString(n.Value)
+	tag, digits := n.ShortTag(), n.Value
+	if strings.HasPrefix(digits, "-") || strings.HasPrefix(digits, "+") {
+		digits = digits[1:]
+	}
+	return (tag == "!!int" || tag == "!!float") && len(digits) > 1 && digits[0] == '0' && strings.IndexByte("0123456789_", digits[1]) >= 0
 }
 
 // octalWithin reports whether a node has such a number.
@@ -266,7 +269,7 @@ func (r *reader) decimal(n *yaml.Node, v reflect.Value, field string) {
 	const rule = `must be a number that is not negative, as 40 or "0.9"`
 	tag := n.ShortTag()
 	is := n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!str" || tag == "!!float")
-	if ok, err := regexp.MatchString(DecimalPattern, n.Value); !is || !ok || err != nil {
+	if !is || !isDecimal(n.Value) {
 		r.wrong(n, field, rule)
 		return
 	}

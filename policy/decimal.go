@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -39,10 +38,20 @@ func (d Decimal) String() string { return d.text }
 
 // Float returns the number, or an error if the text is not a valid number.
 func (d Decimal) Float() (float64, error) {
-	if ok, err := regexp.MatchString(DecimalPattern, d.text); !ok || err != nil {
+	if !isDecimal(d.text) {
 		return 0, fmt.Errorf("%q: must be a number that is not negative, as 40 or \"0.9\"", d.text)
 	}
 	return strconv.ParseFloat(d.text, 64)
+}
+
+// isDecimal reports whether a text has the DecimalPattern. A document can have thousands of decimals, and to compile the pattern
+// for each would take most of the time of reading it.
+func isDecimal(text string) bool {
+	digits := func(text string, most int) bool {
+		return len(text) >= 1 && len(text) <= most && strings.Trim(text, "0123456789") == ""
+	}
+	whole, fraction, found := strings.Cut(text, ".")
+	return digits(whole, 12) && (!found || digits(fraction, 9))
 }
 
 // MarshalJSON writes a whole number as a number, anything else as text.

@@ -42,7 +42,9 @@ func (b *builder) add(err error, names []rename) {
 // object returns the path in a document for a path in a constructor's error. The latter can have a name in it, as in
 // policies[1] "night".schedule.
 func object(path string, names []rename) string {
-	path = regexp.MustCompile(`(\[[0-9]+\]) "(?:[^"\\]|\\.)*"`).ReplaceAllString(path, "$1")
+	if strings.Contains(path, `] "`) {
+		path = regexp.MustCompile(`(\[[0-9]+\]) "(?:[^"\\]|\\.)*"`).ReplaceAllString(path, "$1")
+	}
 	for _, n := range names {
 		if index, rest, ok := indexed(path, n.from); ok {
 			return strings.Replace(n.to, "[i]", index, 1) + rest

@@ -11,6 +11,11 @@ import (
 const (
 	apiVersion = "keda.sh/v1alpha1"
 	kind       = "ScaledObject"
+
+	// The most triggers of this scaler that get defaults, and the most bytes of keys and values of their metadata. They are the
+	// limits of the scaler: to read the rules of all triggers of a larger object could take most of a minute.
+	mostTriggers = 100
+	mostMetadata = 256 << 10
 )
 
 // A Defaulter adds defaults to ScaledObjects. It stores nothing about them and is safe for concurrent use.
@@ -44,7 +49,8 @@ func New(c Config) (*Defaulter, error) {
 //
 // An object gets defaults if it is a ScaledObject of keda.sh/v1alpha1 with at least one trigger of type external or
 // external-push that has the metadata scalerName of Config. Objects that are being deleted, and other triggers, are left
-// unchanged.
+// unchanged. So are objects with more than 100 such triggers, or with more than 256 KiB of metadata in them, which the scaler
+// refuses; a warning says so.
 //
 // Every operation adds something that is absent, so nothing that exists is changed or rewritten: numbers and unknown fields
 // survive. Absent means missing or null; an empty string, list or object is not absent. A list of policies is one leaf. A
@@ -76,12 +82,34 @@ func (d *Defaulter) review(root object) review {
 	if len(ours) == 0 {
 		return r
 	}
+	if why := tooMuch(ours); why != "" {
+		r.warn(path{"spec", "triggers"}, why+": no defaults were added")
+		return r
+	}
 	d.defaultSpec(&r, spec, ours)
 	formula := below(spec, "advanced", "scalingModifiers")["formula"] != nil
 	for _, t := range ours {
 		d.defaultTrigger(&r, t, formula)
 	}
 	return r
+}
+
+// tooMuch returns why the triggers of this scaler get no defaults, or "" if they do.
+func tooMuch(ours []trigger) string {
+	if len(ours) > mostTriggers {
+		return fmt.Sprintf("%d of this scaler, more than %d", len(ours), mostTriggers)
+	}
+	size := 0
+	for _, t := range ours {
+		for key, value := range t.meta {
+			text, _ := value.(string)
+			size += len(key) + len(text)
+		}
+	}
+	if size > mostMetadata {
+		return fmt.Sprintf("%d bytes of metadata for this scaler, more than %d", size, mostMetadata)
+	}
+	return ""
 }
 
 // ours returns the triggers of this scaler, and the spec that contains them. There are none unless root is a ScaledObject
