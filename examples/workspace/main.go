@@ -203,7 +203,7 @@ func (o options) manager() (ctrl.Options, error) {
 	}
 	return ctrl.Options{
 		Scheme: scheme,
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: trim, ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}: {Label: labels.NewSelector().Add(*ours)}, // not those of the whole cluster
 		}},
 		Metrics: metricsserver.Options{
