@@ -175,6 +175,15 @@ func (o *options) check(rest []string) error {
 		must(o.namespace != "", "namespace", o.namespace, "must be given, or POD_NAMESPACE be set")
 		must(o.namespace == "" || command.IsLabel(o.namespace), "namespace", o.namespace, command.LabelRule)
 	}
+	for _, f := range [][2]string{
+		{"certs-secret", o.secret}, {"ca-secret", o.caSecret}, {"authentication", o.creds}, {"webhook-configuration", o.webhookConfig},
+	} {
+		must(command.IsName(f[1]), f[0], f[1], command.NameRule)
+	}
+	must(o.secretsIn == "" || command.IsLabel(o.secretsIn), "certs-namespace", o.secretsIn, command.LabelRule)
+	must(command.IsLabel(o.service), "service", o.service, command.LabelRule)
+	must(strings.TrimSpace(o.scaler) != "", "scaler-name", o.scaler, "must not be empty")
+	must(o.caSecret != o.secret || o.secretNamespace() != o.namespace, "ca-secret", o.caSecret, "must not be -certs-secret, which KEDA reads")
 	errs.Add(inFlags(o.rules().Validate()))
 	o.Check(must)
 	return errs.Err()

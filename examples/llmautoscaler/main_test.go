@@ -32,6 +32,7 @@ func TestCommandLine(t *testing.T) {
 		{"-status-refresh=0s", "-status-refresh: 0s: must be at least 1s"},
 		{"-shutdown-timeout=-1s", "-shutdown-timeout: -1s: must not be negative"},
 		{"-leader-elect-lease=5s", "-leader-elect-lease: 5s: lease must be above renew, renew above retry, and retry above 0"},
+		{"-leader-elect-renew=2300ms", "-leader-elect-renew: 2.3s: must be above 1.2 times retry"},
 		{"-namespaces=a,B c", `-namespaces: "B c": must be at most 63 of a-z, 0-9 and -`},
 		{"-metrics-address=8443", `-metrics-address: "8443": must be host:port, or 0 for none`},
 		{"-health-address=", `-health-address: "": must be host:port, or 0 for none`},

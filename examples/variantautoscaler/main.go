@@ -121,6 +121,8 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 		err = fmt.Errorf("-timeout %s: must be above 0", o.timeout)
 	case o.lease.retry <= 0 || o.lease.renew <= o.lease.retry*6/5 || o.lease.duration <= o.lease.renew:
 		err = fmt.Errorf("-lease-duration %s must be above -renew-deadline %s, and that above 1.2 times -retry-period %s", o.lease.duration, o.lease.renew, o.lease.retry)
+	case o.lease.duration.Truncate(time.Second) < o.lease.renew:
+		err = fmt.Errorf("-lease-duration %s: its whole seconds, which other replicas see, must be at least -renew-deadline %s", o.lease.duration, o.lease.renew)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%v\n", err)

@@ -100,6 +100,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"-f", "variants.yaml"}, exitUsage, "-f needs -once: in a cluster the configuration is a ConfigMap\n"},
 		{[]string{"-explain"}, exitUsage, "-explain needs -once; -v logs every decision\n"},
 		{[]string{"-lease-duration", "1s"}, exitUsage, "-lease-duration 1s must be above -renew-deadline 10s, and that above 1.2 times -retry-period 2s\n"},
+		{[]string{"-lease-duration", "900ms", "-renew-deadline", "700ms", "-retry-period", "100ms"}, exitUsage, "-lease-duration 900ms: its whole seconds, which other replicas see, must be at least -renew-deadline 700ms\n"},
 		{[]string{"-timeout", "3s"}, exitUsage, "-timeout needs -once\n"}, // it had no effect, and nothing said so
 		{[]string{"-timeout", "-3s", "-once"}, exitUsage, "-timeout -3s: must be above 0\n"},
 		{[]string{"-kubeconfig", "none.yaml", "-once"}, exitFail, "none.yaml"},

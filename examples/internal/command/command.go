@@ -38,6 +38,12 @@ const LabelRule = "must be at most 63 of a-z, 0-9 and -, and neither begin nor e
 // IsLabel reports whether a namespace can have a name.
 func IsLabel(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }
 
+// NameRule is what the name of an object must be.
+const NameRule = "must be at most 253 of a-z, 0-9, - and ., and each part between dots must begin and end with one of a-z and 0-9"
+
+// IsName reports whether an object can have a name.
+func IsName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+
 // List returns what a flag lists between commas, without the spaces around.
 func List(text string) []string {
 	var all []string

@@ -69,7 +69,10 @@ func (o *Flags) Check(must func(ok bool, flag string, value any, rule string)) {
 	must(o.Burst >= 1, "kube-api-burst", o.Burst, "must be at least 1")
 	must(o.ScrapeMemory >= 32 && o.ScrapeMemory < 1<<20, "scrape-memory", o.ScrapeMemory, "must be at least 32 and less than 1048576")
 	must(o.Shutdown >= 0, "shutdown-timeout", o.Shutdown, "must not be negative")
+	must(IsName(o.ElectionName), "leader-elect-name", o.ElectionName, NameRule)
 	must(o.Lease > o.Renew && o.Renew > o.Retry && o.Retry > 0, "leader-elect-lease", o.Lease, "lease must be above renew, renew above retry, and retry above 0")
+	must(o.Lease <= o.Renew || o.Lease.Truncate(time.Second) >= o.Renew, "leader-elect-lease", o.Lease, "its whole seconds, which other replicas see, must be at least renew")
+	must(o.Renew <= o.Retry || o.Renew > o.Retry*6/5, "leader-elect-renew", o.Renew, "must be above 1.2 times retry")
 	for _, f := range [][2]string{{"health-address", o.Health}, {"metrics-address", o.Metrics}} {
 		_, _, err := net.SplitHostPort(f[1])
 		must(err == nil || f[1] == "0", f[0], f[1], "must be host:port, or 0 for none")
