@@ -173,3 +173,25 @@ func TestTargetValidate(t *testing.T) {
 	}
 	require.Equal(t, metav1.NamespaceDefault+"/llama", target.String()[len("Deployment "):])
 }
+
+// TestRegressionATargetNamesNoPath: clients made of the apiVersion "../metrics" a request for /metrics of the API server.
+func TestRegressionATargetNamesNoPath(t *testing.T) {
+	for _, apiVersion := range []string{"v1", "apps/v1", "leaderworkerset.x-k8s.io/v1", "kaito.sh/v1alpha1"} {
+		ok := target
+		ok.APIVersion = apiVersion
+		require.NoError(t, ok.Validate("target"), apiVersion)
+	}
+	for _, apiVersion := range []string{
+		"", "/", "..", "../metrics", "apps/..", "apps/", "apps/v1?a=b", "%2e%2e/metrics", "a b/v1", "apps/v1/..", "v1.2", "apps/__internal",
+		strings.Repeat("a", 254) + "/v1", "apps/" + strings.Repeat("v", 64),
+	} {
+		wrong := target
+		wrong.APIVersion = apiVersion
+		require.EqualError(t, wrong.Validate("target"), fmt.Sprintf(`target.apiVersion: %q: must be "version" or "group/version"`, apiVersion))
+	}
+	for _, kind := range []string{"..", "a/b", "Deployment ", strings.Repeat("k", 64)} {
+		wrong := target
+		wrong.Kind = kind
+		require.EqualError(t, wrong.Validate("target"), fmt.Sprintf("target.kind: %q: must be at most 63 letters, digits and -", kind))
+	}
+}

@@ -1,10 +1,13 @@
 package k8s
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -25,9 +28,13 @@ func (t Target) String() string {
 // Validate reports every wrong field, each as a *scaling.FieldError with a path below field.
 func (t Target) Validate(field string) error {
 	var e scaling.FieldErrors
-	_, err := schema.ParseGroupVersion(t.APIVersion)
-	e.Check(t.APIVersion != "" && err == nil, field+".apiVersion", t.APIVersion, `must be "version" or "group/version"`)
+	gv, err := schema.ParseGroupVersion(t.APIVersion)
+	// Clients make paths of requests out of them, of which ".." would make others.
+	names := (gv.Group == "" || len(validation.IsDNS1123Subdomain(gv.Group)) == 0) && len(validation.IsDNS1123Label(gv.Version)) == 0
+	e.Check(err == nil && names, field+".apiVersion", t.APIVersion, `must be "version" or "group/version"`)
 	e.Check(t.Kind != "", field+".kind", t.Kind, "must not be empty")
+	isKind := t.Kind == "" || len(validation.IsDNS1123Label(strings.ToLower(t.Kind))) == 0
+	e.Check(isKind, field+".kind", t.Kind, "must be at most 63 letters, digits and -")
 	e.Check(t.Namespace != "", field+".namespace", t.Namespace, "must not be empty")
 	e.Check(t.Name != "", field+".name", t.Name, "must not be empty")
 	return e.Err()
