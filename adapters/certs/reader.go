@@ -93,7 +93,8 @@ func (r *Reader) strict() *tls.Config {
 	}
 }
 
-// Err reads the source and returns why its current material is not used, or nil. It is suited for a readiness check.
+// Err reads the source and returns why its current material is not used, or nil. A server can serve nevertheless, with the last
+// good material, unless Expires is zero: a readiness check should ask for both.
 func (r *Reader) Err() error {
 	return r.load().err
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
+	"github.com/inferscale/inferscale/adapters/certs"
 	"github.com/inferscale/inferscale/adapters/keda"
 	"github.com/inferscale/inferscale/examples/internal/webhooks"
 )
@@ -47,13 +48,23 @@ func port(address string) string {
 
 // ready reports whether there is a certificate to serve with, and pods and ScaledObjects are known.
 func (p *process) ready(request *http.Request) error {
-	if p.reader != nil {
-		if err := p.reader.Err(); err != nil {
-			return err
-		}
+	if err := certified(p.reader); err != nil {
+		return err
 	}
 	if !p.manager.GetCache().WaitForCacheSync(request.Context()) {
 		return errors.New("pods and ScaledObjects are not all known yet")
+	}
+	return nil
+}
+
+// certified returns why there is no certificate to serve with. While a Secret is damaged or missing, the last good one is used:
+// all replicas see that Secret at once, and none would be left if they were not ready.
+func certified(r *certs.Reader) error {
+	if r == nil {
+		return nil // plaintext
+	}
+	if err := r.Err(); err != nil && r.Expires().IsZero() {
+		return err
 	}
 	return nil
 }
