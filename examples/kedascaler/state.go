@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/keda"
@@ -99,7 +100,8 @@ func (s *sweeper) sweep(ctx context.Context, now time.Time) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("keda.sh/v1alpha1")
 	list.SetKind("ScaledObjectList")
-	if err := s.manager.GetCache().List(ctx, list); err != nil {
+	// Not copied, as only names are read: each may have 4,096 keys, and there is no limit to how many a namespace has.
+	if err := s.manager.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	used := make(map[string]bool, len(list.Items))

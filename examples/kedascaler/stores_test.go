@@ -143,6 +143,34 @@ func TestSweepGoesOn(t *testing.T) {
 	require.Len(t, left.Items, 2, "c and d are gone")
 }
 
+// An uncopiedCache has a cache of objects of which none may be copied.
+type uncopiedCache struct {
+	cache.Cache
+	t *testing.T
+}
+
+func (c uncopiedCache) List(_ context.Context, _ client.ObjectList, opts ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	require.NotNil(c.t, o.UnsafeDisableDeepCopy)
+	require.True(c.t, *o.UnsafeDisableDeepCopy)
+	return nil
+}
+
+type uncopiedManager struct {
+	manager.Manager
+	cache uncopiedCache
+}
+
+func (m uncopiedManager) GetCache() cache.Cache { return m.cache }
+
+// TestRegressionSweepCopiesNoScaledObjects: it copied all that the cache has at once, every ten minutes.
+func TestRegressionSweepCopiesNoScaledObjects(t *testing.T) {
+	m := uncopiedManager{cache: uncopiedCache{t: t}}
+	sweep := &sweeper{&process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: m, kube: fake.NewClientset()}}
+	require.NoError(t, sweep.sweep(t.Context(), time.Now()))
+}
+
 // TestSweepLooksAtAFewAtATime, as ConfigMaps may have 1 MiB each, and at all of them.
 func TestSweepLooksAtAFewAtATime(t *testing.T) {
 	kube := fake.NewClientset()
