@@ -20,7 +20,8 @@ const (
 // changed. Only Dir must be set. Do not copy a Files after use.
 //
 // Only the owner may be able to read the private key: it must have mode 0600 or stricter. A mounted Secret needs defaultMode
-// 0400 and no fsGroup, which would let the group read it.
+// 0400 and no fsGroup, which would let the group read it. Its files then belong to root, so that other users cannot read them:
+// for those, an init container has to copy them, or the Secret is read with a SecretSource.
 type Files struct {
 	Dir  string
 	Keys Keys

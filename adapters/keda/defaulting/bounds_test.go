@@ -3,12 +3,15 @@ package defaulting_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/inferscale/inferscale/adapters/keda/defaulting"
 )
@@ -60,4 +63,44 @@ func TestRegressionAReviewOfManyDocumentsTakesLittle(t *testing.T) {
 	require.False(t, res.Allowed)
 	require.Len(t, res.Warnings, 1)
 	require.Less(t, int(after.TotalAlloc-before.TotalAlloc), 10*len(object))
+}
+
+// TestRegressionANamespaceLeavesTheReviewsOfOthers: all come from the same API servers, whose part the large ScaledObjects of one
+// namespace used up, so that those of others were admitted without defaults.
+func TestRegressionANamespaceLeavesTheReviewsOfOthers(t *testing.T) {
+	begun, end := make(chan struct{}, 100), make(chan struct{})
+	slow := func(o map[string]any) error {
+		if m, _ := o["metadata"].(map[string]any); m["name"] == "slow" {
+			begun <- struct{}{}
+			<-end
+		}
+		return nil
+	}
+	d := defaulter(t, func(c *defaulting.Config) { c.Check = slow })
+	post := func(namespace, name string, size int) int {
+		req := request(admissionv1.Create, strings.Replace(scaledObject(`{"triggers":[`+ours+`]}`), "{",
+			fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"a":%q}},`, name, strings.Repeat("x", size)), 1))
+		req.Namespace = namespace
+		body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req})
+		require.NoError(t, err)
+		return serve(d, http.MethodPost, "application/json", string(body)).Code
+	}
+	var done sync.WaitGroup
+	most := defaulting.MaxOfNamespace/(256<<10) - 1 // each has a little more than its annotation
+	codes := make([]int, most)
+	for i := range codes {
+		done.Go(func() { codes[i] = post("a", "slow", 256<<10) })
+		<-begun
+	}
+	require.Equal(t, http.StatusTooManyRequests, post("a", "quick", 256<<10))
+	require.Equal(t, http.StatusOK, post("a", "quick", 1<<10), "there is room for a small one")
+	for range 3 {
+		require.Equal(t, http.StatusOK, post("b", "quick", 1<<20), "another namespace has a part of its own")
+	}
+	close(end)
+	done.Wait()
+	for _, code := range codes {
+		require.Equal(t, http.StatusOK, code)
+	}
+	require.Equal(t, http.StatusOK, post("a", "quick", 2*defaulting.MaxOfNamespace), "one alone may be larger, and all was given back")
 }

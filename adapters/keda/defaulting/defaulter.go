@@ -20,9 +20,10 @@ const (
 
 // A Defaulter adds defaults to ScaledObjects. It stores nothing about them and is safe for concurrent use.
 type Defaulter struct {
-	config   Config
-	behavior map[mode]object // by mode, as JSON
-	pending  budget          // bytes of requests that ServeHTTP has not answered yet
+	config    Config
+	behavior  map[mode]object // by mode, as JSON
+	pending   budget          // bytes of requests that ServeHTTP has not answered yet
+	answering crowd           // of these, those whose namespace is known
 }
 
 // New returns a Defaulter, or an error that joins all wrong fields of c, each a *scaling.FieldError.

@@ -23,6 +23,10 @@ const (
 	// with less than an equal part is served even when MaxPending is used up, so the total can exceed it, up to twice
 	// MaxPending.
 	MaxPending = 2 * MaxBody
+	// MaxOfNamespace limits the bytes of one namespace's requests that are being answered for one client. All requests come from
+	// a few API servers, so that without it the author of large ScaledObjects would use up the part of all others. A single
+	// request may be larger.
+	MaxOfNamespace = MaxPending / 8
 	// MaxValues is the maximum number of JSON values of a request: a body of MaxBody can take a hundred times as much memory
 	// when decoded.
 	MaxValues = 100_000
@@ -34,7 +38,7 @@ const (
 
 // ServeHTTP answers an AdmissionReview of admission.k8s.io/v1 with another. Other requests are answered with a status from
 // 400 to 499, which an API server handles according to its failurePolicy. So is a body that takes longer than 2 s, or one
-// that exceeds its client's part of MaxPending. A client is an IP address; the bytes that it has sent count, not the length
+// that exceeds its client's part of MaxPending, or its namespace's MaxOfNamespace. A client is an IP address; the bytes that it has sent count, not the length
 // that it announces. NewServer limits the rest: connections, and requests that never begin.
 func (d *Defaulter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	answer, problem, status := d.serve(w, req)
@@ -68,6 +72,11 @@ func (d *Defaulter) serve(w http.ResponseWriter, req *http.Request) (answer []by
 	if review.APIVersion != "admission.k8s.io/v1" || review.Kind != "AdmissionReview" || review.Request == nil {
 		return nil, "the body must be an AdmissionReview of admission.k8s.io/v1 with a request", http.StatusBadRequest
 	}
+	leave, ok := d.answering.enter(clientOf(req.RemoteAddr)+" "+review.Request.Namespace, len(body))
+	if !ok {
+		return nil, errCrowded.Error(), http.StatusTooManyRequests
+	}
+	defer leave()
 	answer, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: d.Review(review.Request)})
 	if err != nil { // not reached: all fields can be marshalled
 		return nil, "the answer cannot be written", http.StatusInternalServerError
@@ -77,6 +86,35 @@ func (d *Defaulter) serve(w http.ResponseWriter, req *http.Request) (answer []by
 
 // errFull is the error for a client that has sent more than its part.
 var errFull = fmt.Errorf("more than this client's part of %d bytes of requests are being answered", MaxPending)
+
+// errCrowded is the error for a namespace with too many bytes of requests.
+var errCrowded = fmt.Errorf("more than %d bytes of requests of this namespace are being answered", MaxOfNamespace)
+
+// A crowd counts the bytes of the requests that are being answered, by client and namespace.
+type crowd struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// enter adds a request of n bytes, unless it and those before have too many. leave removes it.
+func (c *crowd) enter(from string, n int) (leave func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if has := c.of[from]; has > 0 && has+n > MaxOfNamespace {
+		return nil, false
+	}
+	if c.of == nil {
+		c.of = make(map[string]int)
+	}
+	c.of[from] += n
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.of[from] -= n; c.of[from] <= 0 {
+			delete(c.of, from)
+		}
+	}, true
+}
 
 // A budget counts how much of MaxPending each client uses.
 type budget struct {
