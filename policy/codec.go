@@ -366,9 +366,3 @@ func scalar(value string, style yaml.Style) *yaml.Node {
 func put(n *yaml.Node, name string, value *yaml.Node) {
 	n.Content = append(n.Content, scalar(name, 0), value)
 }
-
-func mapping(name string, value *yaml.Node) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	put(n, name, value)
-	return n
-}

@@ -25,7 +25,8 @@ func (p *Policy) Effective() ([]byte, error) {
 	var root any = &flat{Name: in.Name, Spec: in.Spec}
 	if p.Manifest {
 		m := &manifest{APIVersion: apiVersion, Kind: kind, Spec: in.Spec}
-		m.Metadata = *mapping("name", encode(reflect.ValueOf(p.Name)))
+		m.Metadata.Kind = yaml.MappingNode
+		put(&m.Metadata, "name", encode(reflect.ValueOf(p.Name)))
 		if p.Namespace != "" {
 			put(&m.Metadata, "namespace", encode(reflect.ValueOf(p.Namespace)))
 		}

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/inferscale/inferscale/internal/printable"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -78,18 +79,10 @@ func (r *reader) missing(n *yaml.Node, field string) { r.report(n.Line, field, n
 
 // fieldErrors splits joined errors. An error without a field becomes a FieldError with an empty path.
 func fieldErrors(err error) (all []*scaling.FieldError) {
-	var joined interface{ Unwrap() []error }
-	var field *scaling.FieldError
-	switch {
-	case err == nil:
-	case errors.As(err, &joined):
-		for _, e := range joined.Unwrap() {
-			all = append(all, fieldErrors(e)...)
-		}
-	case errors.As(err, &field):
+	for _, e := range typed.Split(err) {
+		field := &scaling.FieldError{Rule: e.Error()}
+		errors.As(e, &field)
 		all = append(all, field)
-	default:
-		all = append(all, &scaling.FieldError{Rule: err.Error()})
 	}
 	return all
 }

@@ -179,13 +179,11 @@ func text(d *Decimal) string {
 // same reports whether two sources with the same name are equal, apart from how they are written.
 func same(a, b MetricSource) bool {
 	plain := func(s MetricSource) MetricSource {
-		s.Name, s.Protocol = s.MetricName(), cmp.Or(s.Protocol, HTTP)
+		name := s.MetricName()
+		s = sourceInForce(s)
+		s.Name = name
 		if q, err := or(s.Quantile, Decimal{}).Float(); err == nil {
-			d := decimal(q)
-			s.Quantile = &d
-		}
-		if len(s.Labels) == 0 {
-			s.Labels = nil
+			s.Quantile = pointer(decimal(q))
 		}
 		return s
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/keda"
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -191,24 +192,15 @@ func (o *options) check(rest []string) error {
 
 // inFlags says of each wrong field of the certificates' rules by which flag it is set.
 func inFlags(err error) error {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		var all []error
-		for _, e := range joined.Unwrap() {
-			all = append(all, inFlags(e))
-		}
-		return errors.Join(all...)
-	}
-	var field *scaling.FieldError
-	if !errors.As(err, &field) {
-		return err
-	}
 	flags := map[string]string{"overlap": "ca-overlap", "leafLife": "certificate-life", "dropAfter": "ca-drop-after", "dnsNames": "server-names"}
-	name, ok := flags[field.Field]
-	if !ok {
-		return err
+	var all []error
+	for _, e := range typed.Split(err) {
+		if field, ok := errors.AsType[*scaling.FieldError](e); ok && flags[field.Field] != "" {
+			e = &scaling.FieldError{Field: "-" + flags[field.Field], Value: field.Value, Rule: field.Rule}
+		}
+		all = append(all, e)
 	}
-	return &scaling.FieldError{Field: "-" + name, Value: field.Value, Rule: field.Rule}
+	return errors.Join(all...)
 }
 
 // metadata reads key=value.

@@ -1,4 +1,4 @@
-// Package typed says in words of JSON and YAML what their readers say in those of Go.
+// Package typed says in words of JSON and YAML what their readers say in those of Go, and takes joined errors apart.
 package typed
 
 import (
@@ -27,6 +27,21 @@ func Error(err error) error {
 		return errors.New(rule + ", and not: " + wrong.Value)
 	}
 	return &scaling.FieldError{Field: wrong.Field, Value: printable.Plain(wrong.Value), Rule: rule}
+}
+
+// Split returns the errors that are joined in one, each by itself.
+func Split(err error) (all []error) {
+	var joined interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+	case errors.As(err, &joined):
+		for _, e := range joined.Unwrap() {
+			all = append(all, Split(e)...)
+		}
+	default:
+		all = append(all, err)
+	}
+	return all
 }
 
 func is(t reflect.Type) string {

@@ -18,6 +18,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -118,20 +119,12 @@ func (v *Validator) taken(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*fi
 // list makes of each wrong field what an API server says of one.
 func list(err error) field.ErrorList {
 	var all field.ErrorList
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		for _, e := range joined.Unwrap() {
-			all = append(all, list(e)...)
+	for _, e := range typed.Split(err) {
+		if wrong, ok := errors.AsType[*scaling.FieldError](e); ok {
+			all = append(all, field.Invalid(field.NewPath(wrong.Field), wrong.Value, wrong.Rule))
+		} else {
+			all = append(all, field.InternalError(field.NewPath("spec"), e))
 		}
-		return all
-	}
-	var wrong *scaling.FieldError
-	switch {
-	case err == nil:
-	case errors.As(err, &wrong):
-		all = append(all, field.Invalid(field.NewPath(wrong.Field), wrong.Value, wrong.Rule))
-	default:
-		all = append(all, field.InternalError(field.NewPath("spec"), err))
 	}
 	return all
 }
