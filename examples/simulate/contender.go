@@ -46,16 +46,20 @@ type contender struct {
 // references returns the laws of other projects that are no profile of a document.
 func (w *world) references() []contender {
 	return []contender{
-		{
-			name: llmdName, sort: ofReference, note: "the published control law of llm-d's SLO-aware autoscaling with KEDA",
-			metrics:    llmdMetrics(),
-			controller: drive(func() (scaling.Policy, error) { return proportional.SLOAware(w.bounds, w.SLO.TTFT, w.SLO.TPOT) }),
-		},
+		w.llmd(),
 		{
 			name: aibrixName, sort: ofReference, note: "half of the KV cache in use per replica, by the rules of AIBrix' APA, as its sample has it",
 			metrics:    []sim.Metric{{Name: "kv", Signal: sim.KVCacheUsage}},
 			controller: drive(func() (scaling.Policy, error) { return proportional.APA(w.bounds, "kv", 0.5) }),
 		},
+	}
+}
+
+func (w *world) llmd() contender {
+	return contender{
+		name: llmdName, sort: ofReference, note: "the published control law of llm-d's SLO-aware autoscaling with KEDA",
+		metrics:    []sim.Metric{{Name: proportional.TTFTP90, Signal: sim.PredictedTTFT}, {Name: proportional.TPOTP90, Signal: sim.RouterTPOT}},
+		controller: drive(func() (scaling.Policy, error) { return proportional.SLOAware(w.bounds, w.SLO.TTFT, w.SLO.TPOT) }),
 	}
 }
 
@@ -103,10 +107,6 @@ const (
 	reactiveName = "zero-lag reactive"
 	staticName   = "static" // and how many
 )
-
-func llmdMetrics() []sim.Metric {
-	return []sim.Metric{{Name: proportional.TTFTP90, Signal: sim.PredictedTTFT}, {Name: proportional.TPOTP90, Signal: sim.RouterTPOT}}
-}
 
 func drive(build func() (scaling.Policy, error)) func(uint64) (scaling.Group, error) {
 	return func(uint64) (scaling.Group, error) {

@@ -84,11 +84,7 @@ func between(n [2]float64, of float64) string {
 	if of == 0 {
 		return "–"
 	}
-	low, high := fmt.Sprintf("%.1f", 100*n[0]/of), fmt.Sprintf("%.1f", 100*n[1]/of)
-	if low == high {
-		return low
-	}
-	return low + " to " + high
+	return (&bounded{100 * n[0] / of, 100 * n[1] / of}).text("%.1f", 1)
 }
 
 // missedPicture draws the hours of the days by how many first tokens were late or answers slow.

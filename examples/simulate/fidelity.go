@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/inferscale/inferscale/proportional"
-	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -33,33 +31,23 @@ type fidelity struct {
 
 // checkFidelity runs llm-d's law in the reference scenario as it is published, whatever other flags say.
 func checkFidelity(ctx context.Context, workers int, p *progress) ([]fidelity, error) {
-	servers := []sim.Server{sim.Qwen32B(), sim.Qwen32BFitted()}
-	results := make([][]sim.Result, len(servers))
-	for i := range results {
-		results[i] = make([]sim.Result, fidelitySeeds)
-	}
-	n := len(servers) * fidelitySeeds
-	p.more(n)
-	err := inParallel(ctx, workers, n, func(ctx context.Context, i int) (err error) {
-		defer p.step()
-		s := sim.Ramp()
-		s.Types[0].Server = servers[i/fidelitySeeds]
-		s.Metrics = llmdMetrics()
-		build := drive(func() (scaling.Policy, error) { return proportional.SLOAware(sim.RampBounds(), s.SLO.TTFT, s.SLO.TPOT) })
-		seed := seedOf(i % fidelitySeeds)
-		results[i/fidelitySeeds][i%fidelitySeeds], err = sim.Run(ctx, &s,
-			func() (scaling.Group, error) { return build(seed) }, sim.Options{Policy: llmdName, Seed: seed})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	w := &world{Scenario: sim.Ramp(), bounds: sim.RampBounds()}
+	r := &runner{comparison: &comparison{world: w, seeds: fidelitySeeds}, workers: workers, progress: p}
 	var all []fidelity
-	for i, server := range servers {
+	for i, server := range []sim.Server{sim.Qwen32B(), sim.Qwen32BFitted()} {
+		lines, err := r.runAll(ctx, []contender{w.llmd()}, 0, func(c *contender, _ int) sim.Scenario {
+			s := sim.Ramp()
+			s.Types[0].Server, s.Metrics = server, c.metrics
+			return s
+		})
+		if err != nil {
+			return nil, err
+		}
+		results := lines[0].results
 		f := fidelity{
 			Server:   server.Name,
-			Attained: over(results[i], func(r *sim.Result) float64 { return r.Attainment }),
-			Replicas: over(results[i], func(r *sim.Result) float64 { return r.AverageReplicas }),
+			Attained: over(results, func(r *sim.Result) float64 { return r.Attainment }),
+			Replicas: over(results, func(r *sim.Result) float64 { return r.AverageReplicas }),
 			Variant:  i > 0,
 		}
 		f.Pass = math.Abs(f.Attained.Mean-publishedAttainment) <= withinAttainment &&

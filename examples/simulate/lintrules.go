@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	autoscaling "k8s.io/api/autoscaling/v2"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -58,7 +59,11 @@ func (m *lintMetric) totalOfAll() bool {
 
 // external reports whether the HPA takes a metric for one of the whole, and not of pods or resources.
 func (m *lintMetric) external() bool {
-	return !slices.Contains([]string{"cpu", "memory", "cron", "Pods", "Resource", "ContainerResource"}, m.source)
+	return m.source != "cron" && !m.own()
+}
+
+func (m *lintMetric) own() bool {
+	return slices.Contains([]string{"cpu", "memory", "Pods", "Resource", "ContainerResource"}, m.source)
 }
 
 // averaged: AverageValue divides by the replicas, and what is an average has been.
@@ -156,8 +161,9 @@ func (a *autoscaler) blind() (all []finding) {
 	for i := range a.metrics {
 		m := &a.metrics[i]
 		for _, text := range ranges.FindAllStringSubmatch(m.query, -1) {
-			window := promDuration(text[1])
-			if window >= 2*a.scrape {
+			asked, err := model.ParseDuration(text[1])
+			window := time.Duration(asked)
+			if err != nil || window >= 2*a.scrape { // of what is no time Prometheus itself says so, or it is too long for one
 				continue
 			}
 			all = append(all, finding{"window", fmt.Sprintf("%s looks at [%s], and pods are scraped each %s: a rate needs two samples, and there are %d or %d within %s. Take [%s] at least, better [%s]",
@@ -167,33 +173,10 @@ func (a *autoscaler) blind() (all []finding) {
 	return all
 }
 
-// promDuration reads a duration as Prometheus has it.
-func promDuration(text string) (d time.Duration) {
-	units := map[string]time.Duration{
-		"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour, "y": 365 * 24 * time.Hour,
-	}
-	for _, part := range regexp.MustCompile(`(\d+)(ms|[smhdwy])`).FindAllStringSubmatch(text, -1) {
-		var n float64
-		if _, err := fmt.Sscanf(part[1], "%g", &n); err == nil {
-			d += time.Duration(min(n*float64(units[part[2]]), float64(math.MaxInt64/2)))
-		}
-	}
-	return d
-}
-
 // ofPods reports whether a metric is there only while pods are.
 func (m *lintMetric) ofPods() bool {
-	switch m.source {
-	case "cpu", "memory", "Pods", "Resource", "ContainerResource":
-		return true
-	}
-	text := m.query + " " + m.name
-	for _, prefix := range []string{"vllm:", "vllm_", "sglang:", "sglang_", "tgi_", "trtllm_", "nv_inference", "nv_trt", "llamacpp:", "llamacpp_", "dynamo_component"} {
-		if strings.Contains(text, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"vllm:", "vllm_", "sglang:", "sglang_", "tgi_", "trtllm_", "nv_inference", "nv_trt", "llamacpp:", "llamacpp_", "dynamo_component"}
+	return m.own() || slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.Contains(m.query+" "+m.name, prefix) })
 }
 
 // asleep: without pods there is nothing to read off them.

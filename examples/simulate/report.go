@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"github.com/inferscale/inferscale/sim/oracle"
 )
 
 //go:embed report.html
@@ -151,7 +153,7 @@ func (c *comparison) reading() []string {
 	if len(c.replays) > 0 {
 		reading = append(reading, fmt.Sprintf("The replay oracle knows the traffic beforehand. Its schedule begins with %d replicas, as policies do; it is found by search and certified in the simulator, and feasible, not optimal. "+
 			"The proven floor, below which nothing attains %s %%, is %.2f replica-hours, so the optimum of what begins like that is between the floor and %.2f. A fleet that is never scaled begins with all its replicas ready.",
-			w.Types[0].Initial, goal(c.alpha), floor, over(c.oracleResults(), hoursOf).Mean))
+			w.Types[0].Initial, goal(c.alpha), floor, meanOf(each(c.replays, func(r oracle.Replayed) float64 { return r.Result.ReplicaHours }))))
 	}
 	if c.noCapacity == "" {
 		reading = append(reading,

@@ -94,12 +94,3 @@ func resultsOf(lines []*line) []result {
 	}
 	return all
 }
-
-// oracleResults returns the results of the replayed schedules.
-func (c *comparison) oracleResults() []sim.Result {
-	var all []sim.Result
-	for i := range c.replays {
-		all = append(all, c.replays[i].Result)
-	}
-	return all
-}

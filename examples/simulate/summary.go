@@ -36,7 +36,7 @@ func (c *comparison) summarize(results []sim.Result) summary {
 		attained:  over(results, func(r *sim.Result) float64 { return r.Attainment }),
 		ttft:      over(results, func(r *sim.Result) float64 { return r.AttainedTTFT }),
 		tpot:      over(results, func(r *sim.Result) float64 { return r.AttainedTPOT }),
-		hours:     over(results, func(r *sim.Result) float64 { return r.ReplicaHours }),
+		hours:     over(results, hoursOf),
 		average:   over(results, func(r *sim.Result) float64 { return r.AverageReplicas }),
 		p50:       mean(func(r *sim.Result) float64 { return r.TTFT.P50 }),
 		p95:       mean(func(r *sim.Result) float64 { return r.TTFT.P95 }),
