@@ -14,17 +14,19 @@ func chosen() []property {
 	cooldown := func(o *Options) bool { return o.Cooldown != nil }
 	convergence := func(o *Options) bool { return o.Convergence != nil }
 	twin := func(o *Options) bool { return o.Twin != nil }
+	onward, single := anything(), anything()
+	onward.back, single.twice = false, false
 	return []property{
 		{name: "Monotone", on: func(o *Options) bool { return o.Monotone }, draw: drawRaised, check: checkMonotone},
 		{name: "NoFlap", on: func(o *Options) bool { return o.NoFlap }, draw: drawLoaded, check: checkNoFlap},
-		{name: "DeadZone", on: func(o *Options) bool { return len(o.DeadZone) > 0 }, draw: drawInZone, check: checkDeadZone},
-		{name: "Cooldown", on: cooldown, needs: cooldown, draw: drawChanging, check: checkCooldown},
+		{name: "DeadZone", on: func(o *Options) bool { return len(o.DeadZone) > 0 }, draw: drawInZone, check: idle(anytime, "all readings have been within the dead zone")},
+		{name: "Cooldown", on: cooldown, needs: cooldown, draw: living(onward), check: checkCooldown},
 		{name: "CooldownEnds", on: cooldown, needs: cooldown, draw: drawPressed, check: checkCooldownEnds, whole: true},
 		{name: "ClockBackEnds", on: cooldown, needs: cooldown, draw: drawSteppedBack, check: checkClockBackEnds, whole: true},
 		{name: "Refused", on: func(o *Options) bool { return o.Refused }, draw: drawRefused, check: checkRefused, whole: true},
 		{name: "Lapse", on: func(o *Options) bool { return o.Lapses }, draw: drawLapse, check: checkLapse},
 		{name: "Convergence", on: convergence, needs: convergence, draw: drawConverging, check: checkConvergence, whole: true},
-		{name: "Twin", on: twin, needs: twin, draw: drawTwins, check: checkTwins},
+		{name: "Twin", on: twin, needs: twin, draw: living(single), check: checkTwins},
 	}
 }
 
@@ -79,21 +81,12 @@ func drawInZone(t *rapid.T, o *Options) Episode {
 	return drawEpisode(t, &zone, l)
 }
 
-// checkDeadZone: readings within the zone never cause an action.
-func checkDeadZone(s *subject, e *Episode) *failed {
-	return idle(s, e, func(*moment) bool { return true }, "all readings have been within the dead zone")
-}
-
 // drawRefused draws constant readings, all high or all low: scaling up and scaling down may have different waits.
 func drawRefused(t *rapid.T, o *Options) Episode {
 	d := &drawer{T: t, o: o, life: life{inside: true}, now: o.Start, mood: rapid.IntRange(moodHigh, moodLow).Draw(t, "mood")}
 	e := d.begun()
 	tick := Tick{After: o.Period, Times: min(o.warm(o.Period), 300), Refuse: true}
-	for _, m := range o.Metrics {
-		r := scaling.Exactly(m.Name, 0)
-		d.value(&r, m, d.mood)
-		tick.Readings = append(tick.Readings, r)
-	}
+	tick.Readings = d.moody()
 	e.Ticks = []Tick{tick}
 	return e
 }
@@ -143,12 +136,6 @@ type Naive interface {
 	Decide(now time.Time, obs scaling.Observation) (verdict scaling.Verdict, replicas int32)
 	// Applied reports every change that was carried out.
 	Applied(now time.Time, from, to int32)
-}
-
-func drawTwins(t *rapid.T, o *Options) Episode {
-	l := anything()
-	l.twice = false
-	return drawEpisode(t, o, l)
 }
 
 // checkTwins: the policy and its twin give the same answers.

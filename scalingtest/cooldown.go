@@ -8,12 +8,6 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-func drawChanging(t *rapid.T, o *Options) Episode {
-	l := anything()
-	l.back = false
-	return drawEpisode(t, o, l)
-}
-
 // A waiting remembers changes and the waits after them.
 type waiting struct {
 	*Cooldown

@@ -212,6 +212,16 @@ func (d *drawer) reading(m Metric) (r scaling.Reading, ok bool) {
 	return r, mood != moodMissing || d.life.within
 }
 
+// moody draws a reading of each metric in the present mood.
+func (d *drawer) moody() (all []scaling.Reading) {
+	for _, m := range d.o.Metrics {
+		r := scaling.Exactly(m.Name, 0)
+		d.value(&r, m, d.mood)
+		all = append(all, r)
+	}
+	return all
+}
+
 // inZone draws a reading that is entirely within a range.
 func (d *drawer) inZone(r *scaling.Reading, m Metric) {
 	share := []float64{0, 1, 0.5, rapid.Float64Range(0, 1).Draw(d.T, "share")}

@@ -24,11 +24,7 @@ func drawLapse(t *rapid.T, o *Options) Episode {
 	}
 	d := &drawer{T: t, o: o, life: life{inside: true}, mood: rapid.IntRange(moodHigh, moodLow).Draw(t, "mood")}
 	tick := Tick{After: o.Period, Times: min(o.warm(o.Period), 120), Refuse: rapid.Bool().Draw(t, "refused")}
-	for _, m := range o.Metrics {
-		r := scaling.Exactly(m.Name, 0)
-		d.value(&r, m, d.mood)
-		tick.Readings = append(tick.Readings, r)
-	}
+	tick.Readings = d.moody()
 	tick.Targets = d.targets(tick.Readings)
 	before := e.count()
 	e.Ticks = append(e.Ticks, tick)
@@ -59,9 +55,8 @@ func checkLapse(s *subject, e *Episode) *failed {
 	if f != nil {
 		return f
 	}
-	p := s.player(e)
-	p.allRestarts = true
-	if f := p.run(); f != nil {
+	lapsed, f := s.play(e, func(p *player) { p.allRestarts = true })
+	if f != nil {
 		return f
 	}
 	at := e.Changes[0].Tick
@@ -71,12 +66,12 @@ func checkLapse(s *subject, e *Episode) *failed {
 		}
 		for j := at; j <= i+maxLapse; j++ {
 			// An exchange between targets leaves the total as it is: it may come with any verdict of the total.
-			if w := without[i].d.Verdict; p.moments[j].acts() && (w == scaling.Hold || w == p.moments[j].d.Verdict) {
+			if w := without[i].d.Verdict; lapsed[j].acts() && (w == scaling.Hold || w == lapsed[j].d.Verdict) {
 				return nil
 			}
 		}
 		return failAt(without, i, "%s, and with no reading at %d ticks before it still does not two ticks later",
-			action(&without[i].d), e.Changes[len(e.Changes)-1].Tick+1-at).show("with the restart", p.moments[:i+maxLapse+1])
+			action(&without[i].d), e.Changes[len(e.Changes)-1].Tick+1-at).show("with the restart", lapsed[:i+maxLapse+1])
 	}
 	return nil
 }

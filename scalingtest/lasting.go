@@ -57,39 +57,35 @@ func checkShifted(s *subject, e *Episode) *failed {
 // checkRestored: a restart changes no decision, at whatever tick it happens, even between a decision and the report that it
 // was carried out.
 func checkRestored(s *subject, e *Episode) *failed {
-	p := s.player(e)
-	p.noRestarts = true
-	if f := p.run(); f != nil {
+	plain, f := s.play(e, func(p *player) { p.noRestarts = true })
+	if f != nil {
 		return f
 	}
 	restarted, f := s.play(e)
 	if f != nil {
 		return f
 	}
-	if f := firstDifference(p.moments, restarted, "with restarts", each(different)); f != nil {
+	if f := firstDifference(plain, restarted, "with restarts", each(different)); f != nil {
 		return f
 	}
-	always := s.player(e)
-	always.allRestarts = true
-	if f := always.run(); f != nil {
+	always, f := s.play(e, func(p *player) { p.allRestarts = true })
+	if f != nil {
 		return f
 	}
-	return firstDifference(p.moments, always.moments, "with a restart before and after every decision", each(different))
+	return firstDifference(plain, always, "with a restart before and after every decision", each(different))
 }
 
 // checkUndone: decisions that are taken back change no later one. They are taken back where a process would restart.
 func checkUndone(s *subject, e *Episode) *failed {
-	plain := s.player(e)
-	plain.noRestarts = true
-	if f := plain.run(); f != nil {
+	plain, f := s.play(e, func(p *player) { p.noRestarts = true })
+	if f != nil {
 		return f
 	}
-	p := s.player(e)
-	p.undoes = true
-	if f := p.run(); f != nil {
+	undone, f := s.play(e, func(p *player) { p.undoes = true })
+	if f != nil {
 		return f
 	}
-	return firstDifference(plain.moments, p.moments, "with decisions that were taken back", each(different))
+	return firstDifference(plain, undone, "with decisions that were taken back", each(different))
 }
 
 // undo asks the policy twice, tells it that its answer was carried out, and takes that back. What is stored of the policy before must
@@ -244,37 +240,36 @@ func (p *player) unread(m *moment) (d scaling.Decision, f *failed) {
 	return d, f
 }
 
-// idle checks that there is no action in the moments for which asked returns true, except for repairs and for changes that
-// time alone causes.
-func idle(s *subject, e *Episode, asked func(m *moment) bool, why string) *failed {
-	p := s.player(e)
-	var unread scaling.Decision
-	if s.options.ActsWithoutData {
-		p.before = func(m *moment) (f *failed) {
-			if asked(m) {
-				unread, f = p.unread(m)
+// idle returns the check that there is no action in the moments for which asked returns true, except for repairs and for
+// changes that time alone causes.
+func idle(asked func(m *moment) bool, why string) func(s *subject, e *Episode) *failed {
+	return func(s *subject, e *Episode) *failed {
+		p := s.player(e)
+		var unread scaling.Decision
+		if s.options.ActsWithoutData {
+			p.before = func(m *moment) (f *failed) {
+				if asked(m) {
+					unread, f = p.unread(m)
+				}
+				return f
 			}
-			return f
 		}
-	}
-	p.after = func(m *moment) *failed {
-		switch {
-		case !asked(m) || !m.acts() || m.repairs:
-		case s.options.ActsWithoutData && m.d.Verdict == unread.Verdict && m.d.Replicas == unread.Replicas:
-		case s.options.ActsWithoutData:
-			return p.fail("at %s %s although %s; without any reading it says %s", m.elapsed, headline(&m.d), why, headline(&unread))
-		default:
-			return p.fail("at %s %s although %s", m.elapsed, action(&m.d), why)
+		p.after = func(m *moment) *failed {
+			switch {
+			case !asked(m) || !m.acts() || m.repairs:
+			case s.options.ActsWithoutData && m.d.Verdict == unread.Verdict && m.d.Replicas == unread.Replicas:
+			case s.options.ActsWithoutData:
+				return p.fail("at %s %s although %s; without any reading it says %s", m.elapsed, headline(&m.d), why, headline(&unread))
+			default:
+				return p.fail("at %s %s although %s", m.elapsed, action(&m.d), why)
+			}
+			return nil
 		}
-		return nil
+		return p.run()
 	}
-	return p.run()
 }
 
-// checkClockBack: a clock that steps back causes no action.
-func checkClockBack(s *subject, e *Episode) *failed {
-	return idle(s, e, func(m *moment) bool { return m.back }, "the clock went back")
-}
+func anytime(*moment) bool { return true }
 
 // drawNoData draws an episode in which no reading has a usable value: each in a different way, all in the same way, or no
 // readings at all.
@@ -300,9 +295,4 @@ func drawNoData(t *rapid.T, o *Options) Episode {
 		}
 	}
 	return e
-}
-
-// checkNoData: without any data there is no action.
-func checkNoData(s *subject, e *Episode) *failed {
-	return idle(s, e, func(*moment) bool { return true }, "there has never been any data")
 }

@@ -107,9 +107,12 @@ func (s *subject) player(e *Episode) *player {
 	return p
 }
 
-// play plays an episode as it is.
-func (s *subject) play(e *Episode) ([]moment, *failed) {
+// play plays an episode as it is, but for variations.
+func (s *subject) play(e *Episode, variations ...func(p *player)) ([]moment, *failed) {
 	p := s.player(e)
+	for _, vary := range variations {
+		vary(p)
+	}
 	f := p.run()
 	return p.moments, f
 }
