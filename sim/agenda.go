@@ -22,6 +22,14 @@ func (d *entry) before(o *entry) int32 {
 	return int32(less)
 }
 
+// due returns the time of the entry that is due first; never if there is none.
+func (h *heap) due() int64 {
+	if len(*h) == 0 {
+		return never
+	}
+	return (*h)[0].at
+}
+
 func (h *heap) push(places []int32, d entry) {
 	*h = append(*h, d)
 	h.put(places, int32(len(*h)-1), d)

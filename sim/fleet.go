@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -196,8 +195,7 @@ func (e *engine) stop(k int32) {
 // unready removes a replica from the router.
 func (e *engine) unready(r *replica) {
 	e.kinds[r.kind].ready--
-	place := slices.Index(e.ready, r)
-	e.ready = slices.Delete(e.ready, place, place+1)
+	e.ready = removeReplica(e.ready, r)
 	e.poolOf(r).remove(r)
 }
 
@@ -284,8 +282,7 @@ func (e *engine) retire(r *replica) {
 	e.agenda.set(r.slot, never)
 	e.bySlot[r.slot-firstReplica] = nil
 	e.freeSlots = append(e.freeSlots, r.slot)
-	place := slices.Index(e.fleet, r)
-	e.fleet = slices.Delete(e.fleet, place, place+1)
+	e.fleet = removeReplica(e.fleet, r)
 	e.grant(k)
 }
 

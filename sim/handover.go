@@ -56,6 +56,11 @@ func (p *pool) remove(r *replica) {
 	}
 }
 
+func removeReplica(from []*replica, r *replica) []*replica {
+	place := slices.Index(from, r)
+	return slices.Delete(from, place, place+1)
+}
+
 func insertReplica(in []*replica, r *replica) []*replica {
 	place, _ := slices.BinarySearchFunc(in, r.number, func(o *replica, n int64) int { return cmp.Compare(o.number, n) })
 	return slices.Insert(in, place, r)
@@ -90,7 +95,7 @@ func (e *engine) due(j int32, at int64) {
 	}
 	a.numbers++
 	a.agenda.push(a.places, entry{at, a.numbers, j})
-	e.agenda.set(slotTransfer, a.agenda[0].at)
+	e.agenda.set(slotTransfer, a.agenda.due())
 }
 
 // undue removes a job from the agenda, if it is on it.
@@ -100,15 +105,7 @@ func (e *engine) undue(j int32) {
 		return
 	}
 	a.agenda.remove(a.places, a.places[j])
-	e.nextTransfer()
-}
-
-func (e *engine) nextTransfer() {
-	at := never
-	if a := e.apart; len(a.agenda) > 0 {
-		at = a.agenda[0].at
-	}
-	e.agenda.set(slotTransfer, at)
+	e.agenda.set(slotTransfer, a.agenda.due())
 }
 
 // transfer makes the next change of a job's handover.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -60,13 +61,21 @@ func (s Signal) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a signal's name.
 func (s *Signal) UnmarshalText(text []byte) error {
-	for known := Waiting; known <= TPOTs; known++ {
+	return unmarshal(s, TPOTs, text, "signal", "must be the name of a signal")
+}
+
+// unmarshal reads the name of a constant that is counted up from 0 to last.
+func unmarshal[T interface {
+	~int8
+	fmt.Stringer
+}](to *T, last T, text []byte, field, rule string) error {
+	for known := T(0); known <= last; known++ {
 		if known.String() == string(text) {
-			*s = known
+			*to = known
 			return nil
 		}
 	}
-	return &scaling.FieldError{Field: "signal", Value: string(text), Rule: "must be the name of a signal"}
+	return &scaling.FieldError{Field: field, Value: string(text), Rule: rule}
 }
 
 // A Metric is a signal with the name by which the policy knows it.

@@ -163,7 +163,7 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 	ahead, more := next()
 	end := s.base.Duration()
 	return func() (Request, bool) {
-		for more && (len(waiting.heap) == 0 || int64(ahead.At) <= waiting.heap[0].at) {
+		for more && int64(ahead.At) <= waiting.heap.due() {
 			n := int(s.factor)
 			if random.Uniform() < s.factor-float64(n) {
 				n++

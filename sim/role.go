@@ -41,13 +41,7 @@ func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a role's name.
 func (r *Role) UnmarshalText(text []byte) error {
-	for _, known := range []Role{Both, Prefill, Decode} {
-		if known.String() == string(text) {
-			*r = known
-			return nil
-		}
-	}
-	return &scaling.FieldError{Field: "role", Value: string(text), Rule: roleRule}
+	return unmarshal(r, Decode, text, "role", roleRule)
 }
 
 // Transfer says how KV caches get from prefill replicas to decode replicas. The transfer of a cache takes

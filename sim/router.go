@@ -1,7 +1,5 @@
 package sim
 
-import "github.com/inferscale/inferscale/scaling"
-
 // Router says how requests are distributed over the ready replicas.
 type Router int8
 
@@ -45,13 +43,7 @@ func (r Router) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a router's name.
 func (r *Router) UnmarshalText(text []byte) error {
-	for _, known := range routers() {
-		if known.String() == string(text) {
-			*r = known
-			return nil
-		}
-	}
-	return &scaling.FieldError{Field: "router", Value: string(text), Rule: routerRule}
+	return unmarshal(r, PrefixCache, text, "router", routerRule)
 }
 
 // Weights of the scorers.

@@ -133,7 +133,7 @@ func (s Sessions) Arrivals(seed uint64) Arrivals {
 	return func() (Request, bool) {
 		var r Request
 		var t turn
-		if more && (len(later) == 0 || int64(first.At) <= later[0].at) {
+		if more && int64(first.At) <= later.due() {
 			t = s.begin(seed, uint64(len(turns)), first)
 			turns, places = append(turns, t), append(places, -1)
 			r.At = first.At
@@ -213,7 +213,7 @@ func (u *users) reads(e *engine, j int32) {
 		u.next, u.places = append(u.next, next), append(u.places, -1)
 	}
 	u.thinking.push(u.places, entry{e.now + think, int64(next.session), i})
-	e.agenda.set(slotUser, u.thinking[0].at)
+	e.agenda.set(slotUser, u.thinking.due())
 }
 
 // asks sends the request of the user whose think time has ended.
@@ -224,10 +224,6 @@ func (u *users) asks(e *engine) {
 	t := u.next[i]
 	j := e.newJob(Request{Input: t.input, Output: t.output})
 	u.takes(e, j, t)
-	if len(u.thinking) > 0 {
-		e.agenda.set(slotUser, u.thinking[0].at)
-	} else {
-		e.agenda.set(slotUser, never)
-	}
+	e.agenda.set(slotUser, u.thinking.due())
 	e.enter(j)
 }

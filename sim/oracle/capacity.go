@@ -52,7 +52,6 @@ func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas i
 		return Capacity{}, err
 	}
 	var e scaling.FieldErrors
-	e.Check(typ >= 0 && typ < len(s.Types), "type", typ, fmt.Sprintf("must be a place in the %d types of the scenario", len(s.Types)))
 	checkWhole(&e, s, typ)
 	e.Check(replicas >= 1 && replicas <= 1000, "replicas", replicas, "must be within 1 and 1000")
 	e.Check(alpha > 0 && alpha <= 1, "alpha", alpha, "must be above 0 and at most 1")
@@ -80,9 +79,11 @@ func FindFleetCapacity(ctx context.Context, s *sim.Scenario, typ int, replicas i
 	return b.find(ctx)
 }
 
-// checkWhole checks that a type serves whole requests.
+// checkWhole checks that there is a type, and that it serves whole requests.
 func checkWhole(e *scaling.FieldErrors, s *sim.Scenario, typ int) {
-	if typ >= 0 && typ < len(s.Types) {
+	known := typ >= 0 && typ < len(s.Types)
+	e.Check(known, "type", typ, fmt.Sprintf("must be a place in the %d types of the scenario", len(s.Types)))
+	if known {
 		role := s.Types[typ].Role
 		e.Check(role == sim.Both, fmt.Sprintf("types[%d].role", typ), role, "must be Both: what only computes prompts or only generates tokens serves no request alone")
 	}

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -35,7 +34,6 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 		return 0, err
 	}
 	var e scaling.FieldErrors
-	e.Check(typ >= 0 && typ < len(s.Types), "type", typ, fmt.Sprintf("must be a place in the %d types of the scenario", len(s.Types)))
 	checkWhole(&e, s, typ)
 	e.Check(alpha >= 0 && alpha <= 1, "alpha", alpha, "must be within 0 and 1")
 	_, closed := s.Workload.(sim.Sessions)

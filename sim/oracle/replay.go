@@ -245,7 +245,7 @@ func (r *replayer) constant(ctx context.Context) error {
 	return halve(int(most-bounds.Min)+1, 0, func(i int) (bool, error) {
 		count := bounds.Min + int32(i)
 		counts := slices.Repeat([]int32{count}, int((r.horizon+k.step-1)/k.step))
-		asked := slices.Repeat([]int32{count}, int(r.horizon/r.tick())+1)
+		asked := slices.Repeat([]int32{count}, r.ticksIn())
 		return r.try(ctx, trial{knobs: k, asked: asked}, Cover(counts, start, r.scenario.Types[0].Initial))
 	})
 }
@@ -290,7 +290,7 @@ func (r *replayer) plan(k knobs) Plan {
 // now is ready up to the one for which a replica requested at the next tick is.
 func (r *replayer) asked(k knobs, counts []int32) []int32 {
 	tick := r.tick()
-	asked := make([]int32, r.horizon/tick+1)
+	asked := make([]int32, r.ticksIn())
 	for i := range asked {
 		from := max(0, time.Duration(i)*tick-k.tail)
 		to := time.Duration(i+1)*tick + k.lead
