@@ -26,6 +26,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/certs"
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
+	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
 
 // patience is how long something may take that takes no time. It is for machines that are busy.
@@ -87,7 +88,7 @@ func start(t *testing.T, args ...string) *program {
 	require.NoError(t, err)
 	p := &program{t: t, cmd: exec.Command(filepath.Join(dir, "kedascaler"), args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = guarded{p, &p.out}, guarded{p, &p.err}
-	dieWithParent(p.cmd)
+	cluster.DieWithParent(p.cmd)
 	require.NoError(t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait()

@@ -138,7 +138,7 @@ func (i *installation) start(t *testing.T, more ...string) *program {
 	}, more...)...)
 	p.command.Env = append(os.Environ(), asProgram+"=1", "POD_NAMESPACE="+system)
 	p.command.Stderr = p.log
-	dieWithParent(p.command)
+	cluster.DieWithParent(p.command)
 	require.NoError(t, p.command.Start())
 	t.Cleanup(func() {
 		p.kill()

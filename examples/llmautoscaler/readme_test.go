@@ -114,7 +114,7 @@ spec:
 	cmd := exec.CommandContext(t.Context(), self, append(strings.Fields(try[1]),
 		"-kubeconfig", kubeconfig, "-metrics-address", cluster.FreeAddress(t), "-health-address", cluster.FreeAddress(t), "-allow-local-targets", "-credentials-dir", dir)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), asProgram+"=1"), log
-	dieWithParent(cmd)
+	cluster.DieWithParent(cmd)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()

@@ -40,7 +40,7 @@ func start(name, dir string, command *exec.Cmd) (*Program, error) {
 	}
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.SysProcAttr = childAttributes()
+	DieWithParent(p.cmd)
 	started := make(chan error)
 	go func() {
 		// The child is to die with this process, but the kernel watches the thread that started it: keep it.
@@ -59,6 +59,9 @@ func start(name, dir string, command *exec.Cmd) (*Program, error) {
 	}
 	return p, nil
 }
+
+// DieWithParent lets no command outlive this process where that is killed, as childAttributes has it.
+func DieWithParent(c *exec.Cmd) { c.SysProcAttr = childAttributes() }
 
 // Done is closed when the program has ended.
 func (p *Program) Done() <-chan struct{} { return p.done }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/examples/internal/cluster"
 	"github.com/inferscale/inferscale/policy"
 )
 
@@ -221,7 +222,7 @@ func (w *world) startHostilePods() {
 	c := exec.Command("nice", "-n", "19", os.Args[0])
 	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", hostileVariable, perHostile))
 	c.Stderr = os.Stderr
-	dieWithParent(c)
+	cluster.DieWithParent(c)
 	in, err := c.StdinPipe()
 	require.NoError(w.t, err)
 	out, err := c.StdoutPipe()

@@ -402,7 +402,7 @@ func (r *replica) start(command []string) bool {
 	fmt.Fprintf(&r.said, "-- life %d at %s\n", r.lives, time.Now().Format(time.StampMilli))
 	r.cmd = exec.Command(command[0], command[1:]...)
 	r.cmd.Stdout, r.cmd.Stderr = r, r
-	dieWithParent(r.cmd)
+	cluster.DieWithParent(r.cmd)
 	return r.cmd.Start() == nil
 }
 

@@ -4,7 +4,5 @@ package e2e
 
 import "os/exec"
 
-func dieWithParent(*exec.Cmd) {}
-
 func pause(*exec.Cmd)  {}
 func resume(*exec.Cmd) {}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/examples/internal/cluster"
 )
 
 // What 1,000 autoscalers of 10 pods may cost, decided every 15 s.
@@ -92,7 +94,7 @@ func TestScale(t *testing.T) {
 func spin(t *testing.T) (stop func()) {
 	t.Helper()
 	c := exec.Command("sh", "-c", "while :; do :; done")
-	dieWithParent(c)
+	cluster.DieWithParent(c)
 	require.NoError(t, c.Start())
 	return func() {
 		_ = c.Process.Kill()

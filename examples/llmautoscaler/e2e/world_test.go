@@ -180,7 +180,7 @@ func (w *world) start(environment []string, args ...string) *process {
 	}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.Env = append(os.Environ(), environment...)
-	dieWithParent(p.cmd)
+	cluster.DieWithParent(p.cmd)
 	require.NoError(w.t, p.cmd.Start())
 	w.t.Cleanup(func() {
 		p.kill()
