@@ -168,7 +168,7 @@ func (r *reducer) uncounted() *RefusedError {
 	_, counted := r.dump.Engine.source(GenerationTokens)
 	for _, at := range finishes() {
 		if found, ok := r.dump.Engine.source(at.signal); ok && !(at.signal == Finished && counted) {
-			names = append(names, found.Families[0]+suffixOf(at.part))
+			names = append(names, found.Families[0]+at.part.suffix())
 		}
 	}
 	if len(names) == 0 {

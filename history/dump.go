@@ -221,11 +221,7 @@ func (d *Dump) validateSeries(i, values int) error {
 	} else {
 		e.Check(s.Part == Whole, field+"part", string(s.Part), "must be empty for what is no histogram")
 	}
-	suffix := ""
-	if s.Part != Whole {
-		suffix = "_" + string(s.Part)
-	}
-	e.Check(!ok || slices.ContainsFunc(found.Families, func(f string) bool { return f+suffix == s.Family }), field+"family", clipped(s.Family), "must be a name of the signal")
+	e.Check(!ok || slices.ContainsFunc(found.Families, func(f string) bool { return f+s.Part.suffix() == s.Family }), field+"family", clipped(s.Family), "must be a name of the signal")
 	e.Check(len(s.Pod) <= maxText, field+"pod", clipped(s.Pod), fmt.Sprintf("must be of at most %d bytes", maxText))
 	e.Check(printable.Is(s.Pod), field+"pod", clipped(s.Pod), printable.Rule)
 	e.Check(s.Pod != "" || s.Signal.fleetwide(), field+"pod", s.Pod, "must not be empty")

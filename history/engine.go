@@ -74,6 +74,14 @@ const (
 	Bucket Part = "bucket"
 )
 
+// suffix is what the names of a part's families end with.
+func (p Part) suffix() string {
+	if p == Whole {
+		return ""
+	}
+	return "_" + string(p)
+}
+
 // source returns where an engine has a signal.
 func (e Engine) source(s Signal) (enginemetrics.Source, bool) {
 	switch s {

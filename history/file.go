@@ -151,22 +151,22 @@ func (d *Dump) readSeries(in decoder) error {
 			return &scaling.FieldError{Field: "series", Value: "more", Rule: fmt.Sprintf("must be at most %d", MaxSeries)}
 		}
 		var read struct {
-			Signal once[Signal] `json:"signal"`
-			Part   once[Part]   `json:"part"`
-			Router once[bool]   `json:"router"`
-			Family once[string] `json:"family"`
-			Pod    once[string] `json:"pod"`
-			Labels once[labels] `json:"labels"`
-			Every  once[int]    `json:"every"`
-			From   once[int]    `json:"from"`
-			Values once[Values] `json:"values"`
+			Signal typed.Once[Signal] `json:"signal"`
+			Part   typed.Once[Part]   `json:"part"`
+			Router typed.Once[bool]   `json:"router"`
+			Family typed.Once[string] `json:"family"`
+			Pod    typed.Once[string] `json:"pod"`
+			Labels typed.Once[labels] `json:"labels"`
+			Every  typed.Once[int]    `json:"every"`
+			From   typed.Once[int]    `json:"from"`
+			Values typed.Once[Values] `json:"values"`
 		}
 		if err := in.Decode(&read); err != nil {
 			return fmt.Errorf("series[%d]: %w", len(d.Series), typed.Error(err))
 		}
 		s := Series{
-			Signal: read.Signal.value, Part: read.Part.value, Router: read.Router.value, Family: read.Family.value, Pod: read.Pod.value,
-			Labels: read.Labels.value, Every: read.Every.value, From: read.From.value, Values: read.Values.value,
+			Signal: read.Signal.Value, Part: read.Part.Value, Router: read.Router.Value, Family: read.Family.Value, Pod: read.Pod.Value,
+			Labels: read.Labels.Value, Every: read.Every.Value, From: read.From.Value, Values: read.Values.Value,
 		}
 		if len(s.Labels) > maxLabels { // before the next are read; what else is wrong Validate says
 			return &scaling.FieldError{Field: fmt.Sprintf("series[%d].labels", len(d.Series)), Value: len(s.Labels), Rule: fmt.Sprintf("must be at most %d", maxLabels)}
@@ -177,24 +177,6 @@ func (d *Dump) readSeries(in decoder) error {
 		d.Series = append(d.Series, s)
 	}
 	return delimiter(in, ']')
-}
-
-// once is a field that must not be repeated, whether in lower or upper case.
-type once[T any] struct {
-	value T
-	there bool
-}
-
-// UnmarshalJSON reads the field.
-func (o *once[T]) UnmarshalJSON(text []byte) error {
-	if o.there {
-		return &scaling.FieldError{Field: "field", Value: clipped(text), Rule: "must be there once"}
-	}
-	o.there = true
-	if values, ok := any(&o.value).(*Values); ok { // values are most of a dump: they are not parsed twice
-		return values.UnmarshalJSON(text)
-	}
-	return json.Unmarshal(text, &o.value)
 }
 
 // labels are labels of which none is repeated.

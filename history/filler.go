@@ -33,7 +33,7 @@ func NewFiller(e Engine, o Options, start, end time.Time) (*Filler, error) {
 	step := o.step()
 	seconds, longest := int64(step/time.Second), int64(o.Longest()/time.Second)
 	from, to := start.Unix()/longest*longest, (end.Unix()+seconds-1)/seconds*seconds
-	f := &Filler{podLabel: o.podLabel(), at: map[string]int{}, addresses: map[string]string{}, spaces: map[string]bool{}}
+	f := &Filler{podLabel: cmp.Or(o.PodLabel, "pod"), at: map[string]int{}, addresses: map[string]string{}, spaces: map[string]bool{}}
 	f.dump = Dump{
 		Version: Version, Model: o.Model, Engine: e, Namespace: o.Namespace, Workload: o.Workload,
 		Start: time.Unix(from, 0).UTC(), End: time.Unix(to, 0).UTC(), Step: Seconds(step),

@@ -220,26 +220,22 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.Signal, e
 // ReplicaHours returns the integral of the requested replicas over the intervals in which they are known, and the share of
 // these intervals.
 func (f *Fleet) ReplicaHours() (hours, known float64) {
-	n := 0
-	for _, x := range f.Spec {
-		if !math.IsNaN(x) {
-			hours += x * f.Step.Hours()
-			n++
-		}
-	}
-	return hours, float64(n) / float64(max(1, len(f.Spec)))
+	return total(f.Spec, f.Step.Hours())
 }
 
 // Requests returns the number of requests that arrived, and the share of the intervals in which it is known.
 func (f *Fleet) Requests() (requests, known float64) {
-	n := 0
-	for _, x := range f.Arrivals {
+	return total(f.Arrivals, 1)
+}
+
+// total adds up the known values, each so many times, and returns their share too.
+func total(values []float64, times float64) (sum, known float64) {
+	for _, x := range values {
 		if !math.IsNaN(x) {
-			requests += x
-			n++
+			sum += x * times
 		}
 	}
-	return requests, float64(n) / float64(max(1, len(f.Arrivals)))
+	return sum, float64(len(values)-count(values)) / float64(max(1, len(values)))
 }
 
 // at returns the time at which an interval begins.

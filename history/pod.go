@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -54,18 +55,15 @@ type increase struct {
 func (p *replica) increase(s Signal, of Part) (increase, error) {
 	keys := p.keys(s, of)
 	n := p.last - p.first + 1
-	sum := increase{by: make([]float64, n), span: make([]uint16, n), any: len(keys) > 0}
-	if !sum.any {
-		for i := range sum.by {
-			sum.by[i] = math.NaN()
-		}
-		return sum, nil
+	if len(keys) == 0 {
+		return increase{by: unknown(n), span: make([]uint16, n)}, nil
 	}
+	sum := increase{by: make([]float64, n), span: make([]uint16, n), any: true}
 	counts, need := make([]uint16, n), make([]uint16, n)
 	scale := 1.0
 	found, _ := p.engine.source(s)
-	if found.Scale != 0 && of != Count {
-		scale = found.Scale
+	if of != Count {
+		scale = cmp.Or(found.Scale, 1)
 	}
 	var anew []int
 	for i := range keys {

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,27 +64,12 @@ func (q *Query) Step(o *Options) time.Duration { return o.step() * time.Duration
 // Longest returns the longest time between two values of a query: that of buckets.
 func (o *Options) Longest() time.Duration { return o.step() * time.Duration(bucketSteps(o.step())) }
 
-func (o *Options) step() time.Duration {
-	if o.Step == 0 {
-		return DefaultStep
-	}
-	return o.Step
-}
-
-func (o *Options) podLabel() string {
-	if o.PodLabel == "" {
-		return "pod"
-	}
-	return o.PodLabel
-}
+func (o *Options) step() time.Duration { return cmp.Or(o.Step, DefaultStep) }
 
 // Validate reports every wrong field at once.
 func (o *Options) Validate(e Engine) error {
 	var errs scaling.FieldErrors
-	known := false
-	for _, other := range Engines() {
-		known = known || e == other
-	}
+	known := slices.Contains(Engines(), e)
 	errs.Check(known, "engine", string(e), engineRule)
 	errs.Check(o.Model == "" || enginemetrics.ModelLabel(string(e)) != "" || !known, "model", o.Model, "must be empty for "+string(e)+", whose series do not name it: use namespace and match")
 	errs.Check(o.Step == 0 || o.Step >= time.Second && o.Step <= time.Hour && o.Step%time.Second == 0, "step", o.Step, "must be whole seconds, at least 1s and at most 1h")
@@ -141,7 +128,7 @@ func (o *Options) signal(e Engine, s Signal, router bool) []Query {
 		return o.kubernetes(e, s, found)
 	}
 	ask := func(part Part, every int) Query {
-		return o.ask(e, s, o.selector(e, s, found, suffixOf(part)), part, every, router)
+		return o.ask(e, s, o.selector(e, s, found, part.suffix()), part, every, router)
 	}
 	if enginemetrics.KindOf(string(s)) != enginemetrics.Histogram {
 		every := 1
@@ -207,13 +194,6 @@ func (o *Options) ask(e Engine, s Signal, selector string, part Part, every int,
 	return Query{Signal: s, Part: part, Router: router, Every: every, Labels: labels, Expr: expr}
 }
 
-func suffixOf(part Part) string {
-	if part == Whole {
-		return ""
-	}
-	return "_" + string(part)
-}
-
 // selector returns the PromQL selector of an engine's signal.
 func (o *Options) selector(e Engine, s Signal, found enginemetrics.Source, suffix string) string {
 	var with []string
@@ -237,7 +217,7 @@ func (o *Options) selector(e Engine, s Signal, found enginemetrics.Source, suffi
 	if label := enginemetrics.ModelLabel(string(e)); label != "" && o.Model != "" && s != CacheBlocks {
 		add(label, "=", o.Model)
 	}
-	if e != EPP {
+	if e != EPP && !s.kubernetes() {
 		with = append(with, o.Match...)
 	}
 	return name + "{" + strings.Join(with, ",") + "}"

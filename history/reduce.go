@@ -58,11 +58,7 @@ func ofModel(name string) string {
 }
 
 func unknown(n int) []float64 {
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = math.NaN()
-	}
-	return values
+	return slices.Repeat([]float64{math.NaN()}, n)
 }
 
 // A reducer is the state of a reduction.

@@ -63,7 +63,6 @@ func keysOf(e Engine, series []*Series) []key {
 		return nil
 	}
 	found, _ := e.source(series[0].Signal)
-	suffix := suffixOf(series[0].Part)
 	by := map[string]*key{}
 	for _, s := range series {
 		name := nameOf(s.Labels, "")
@@ -72,7 +71,7 @@ func keysOf(e Engine, series []*Series) []key {
 			k = &key{labels: s.Labels}
 			by[name] = k
 		}
-		k.variants = append(k.variants, variant{s, slices.Index(found.Families, strings.TrimSuffix(s.Family, suffix))})
+		k.variants = append(k.variants, variant{s, slices.Index(found.Families, strings.TrimSuffix(s.Family, s.Part.suffix()))})
 	}
 	var keys []key
 	for _, name := range slices.Sorted(maps.Keys(by)) {
@@ -194,14 +193,11 @@ func (w *walk) compare(k *key, at, i int, x float64) {
 // first series with a value, or the highest one. If a part that existed before and after a step has no value at it, neither
 // has the gauge.
 func gauge(e Engine, keys []key, from, upTo int) []float64 {
+	if len(keys) == 0 {
+		return unknown(upTo - from + 1)
+	}
 	values := make([]float64, upTo-from+1)
 	counts := make([]uint16, len(values))
-	if len(keys) == 0 {
-		for i := range values {
-			values[i] = math.NaN()
-		}
-		return values
-	}
 	s := keys[0].variants[0].Series
 	found, _ := e.source(s.Signal)
 	need := make([]uint16, len(values)+1)
@@ -237,10 +233,7 @@ func gauge(e Engine, keys []key, from, upTo int) []float64 {
 			}
 		}
 	}
-	scale := found.Scale
-	if scale == 0 {
-		scale = 1
-	}
+	scale := cmp.Or(found.Scale, 1)
 	for i := range values {
 		switch {
 		case counts[i] == 0 || counts[i] < need[i]:

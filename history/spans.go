@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -74,12 +75,8 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 		return err
 	}
 	found, _ := p.engine.source(s)
-	scale := found.Scale
-	if scale == 0 {
-		scale = 1
-	}
 	for _, series := range engines {
-		h := buckets{scale: scale}
+		h := buckets{scale: cmp.Or(found.Scale, 1)}
 		keys := keysOf(p.engine, newest(series, found.Families))
 		if len(keys) > mostBounds {
 			return &RefusedError{s, fmt.Sprintf("pod %s has %d buckets: must be at most %d", p.name, len(keys), mostBounds)}
@@ -126,7 +123,7 @@ func newest(series []*Series, families []string) []*Series {
 	for _, family := range families {
 		steps := map[int]bool{}
 		for _, s := range series {
-			if s.Family != family+suffixOf(s.Part) {
+			if s.Family != family+s.Part.suffix() {
 				continue
 			}
 			one := *s

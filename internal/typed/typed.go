@@ -29,6 +29,24 @@ func Error(err error) error {
 	return &scaling.FieldError{Field: wrong.Field, Value: printable.Plain(wrong.Value), Rule: rule}
 }
 
+// Once is a field that must not be repeated, whether in lower or upper case.
+type Once[T any] struct {
+	Value T
+	there bool
+}
+
+// UnmarshalJSON reads the field. What reads itself is not parsed twice.
+func (o *Once[T]) UnmarshalJSON(text []byte) error {
+	if o.there {
+		return &scaling.FieldError{Field: "field", Value: printable.Cut(string(text), 40), Rule: "must be there once"}
+	}
+	o.there = true
+	if own, ok := any(&o.Value).(json.Unmarshaler); ok {
+		return own.UnmarshalJSON(text)
+	}
+	return json.Unmarshal(text, &o.Value)
+}
+
 // Split returns the errors that are joined in one, each by itself.
 func Split(err error) (all []error) {
 	var joined interface{ Unwrap() []error }

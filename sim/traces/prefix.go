@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/inferscale/inferscale/internal/typed"
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -27,27 +29,10 @@ const lineForm = "must be an object with timestamp, input_length and output_leng
 
 // A line is a request in the form of Mooncake's traces. Other fields are ignored.
 type line struct {
-	Timestamp once[json.Number] `json:"timestamp"` // milliseconds
-	Input     once[json.Number] `json:"input_length"`
-	Output    once[json.Number] `json:"output_length"`
-	Hashes    once[[]uint64]    `json:"hash_ids"`
-}
-
-// once is a field that must not be repeated, whether in lower or upper case.
-type once[T any] struct {
-	value T
-	there bool
-}
-
-var errTwice = errors.New("a field is there twice")
-
-// UnmarshalJSON reads the field.
-func (o *once[T]) UnmarshalJSON(text []byte) error {
-	if o.there {
-		return errTwice
-	}
-	o.there = true
-	return json.Unmarshal(text, &o.value)
+	Timestamp typed.Once[json.Number] `json:"timestamp"` // milliseconds
+	Input     typed.Once[json.Number] `json:"input_length"`
+	Output    typed.Once[json.Number] `json:"output_length"`
+	Hashes    typed.Once[[]uint64]    `json:"hash_ids"`
 }
 
 // readLines reads one request per line.
@@ -68,14 +53,14 @@ func readLines(t *table) (sim.Workload, error) {
 			var l line
 			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 				rule := lineForm
-				if errors.Is(err, errTwice) {
+				if twice := new(scaling.FieldError); errors.As(err, &twice) {
 					rule = "must have each field once"
 				}
 				return nil, false, &RowError{File: t.file, Line: at, Rule: rule, Err: err}
 			}
-			t.record[0], t.record[1], t.record[2] = l.Timestamp.value.String(), l.Input.value.String(), l.Output.value.String()
-			t.record[3] = fmt.Sprint(len(l.Hashes.value))
-			return l.Hashes.value, true, nil
+			t.record[0], t.record[1], t.record[2] = l.Timestamp.Value.String(), l.Input.Value.String(), l.Output.Value.String()
+			t.record[3] = fmt.Sprint(len(l.Hashes.Value))
+			return l.Hashes.Value, true, nil
 		}
 		if err := lines.Err(); err != nil {
 			return nil, false, &RowError{File: t.file, Line: at + 1, Rule: lineRule(err), Err: err}
