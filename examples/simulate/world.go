@@ -151,7 +151,7 @@ func (o *options) open(w *world) (sim.Workload, error) {
 	}
 	f, err := os.Open(o.trace)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, misuse("-trace %q: neither a file nor one of %s", o.trace, strings.Join(traceNames(), ", "))
+		return nil, misuse("-trace %q: neither a file nor one of %s", o.trace, strings.Join(each(traces.List(), func(i traces.Info) string { return i.Name }), ", "))
 	}
 	var all sim.Workload
 	if err == nil {
@@ -199,9 +199,4 @@ func window(traffic sim.Workload, from, to time.Duration) (sim.Workload, error) 
 	default:
 		return nil, misuse("-from and -to do not go with this trace")
 	}
-}
-
-// traceNames returns the names of the bundled traces.
-func traceNames() []string {
-	return slices.Sorted(slices.Values(each(traces.List(), func(i traces.Info) string { return i.Name })))
 }

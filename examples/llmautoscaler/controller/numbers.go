@@ -44,6 +44,9 @@ type Numbers struct {
 //	                                    the share of requests that met the SLO: by the simulator with its counts and with the
 //	                                    real ones, and in truth, in the same time
 func NewNumbers() *Numbers {
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "inferscale", Name: name, Help: help}, labels)
+	}
 	return &Numbers{
 		reasons: make(map[types.NamespacedName]string),
 		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -53,23 +56,15 @@ func NewNumbers() *Numbers {
 		statuses: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "inferscale", Name: "status_writes_total", Help: "How often the status of an LLMAutoScaler was written.",
 		}),
-		shown: make(map[types.NamespacedName]map[string]float64),
-		wished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "inferscale", Name: "shadow_replicas", Help: "The count that a shadow of an LLMAutoScaler asks for.",
-		}, []string{"namespace", "name", "shadow"}),
-		outs: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "inferscale", Name: "shadow_left_out", Help: "Whether a shadow is left out, as it is wrong, has failed or has not decided in time.",
-		}, []string{"namespace", "name", "shadow"}),
-		attains: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "inferscale", Name: "shadow_attained",
-			Help: "The share of requests that met the SLO: by the simulator with a shadow's counts and with the real ones, and in truth.",
-		}, []string{"namespace", "name", "shadow", "of"}),
+		shown:  make(map[types.NamespacedName]map[string]float64),
+		wished: gauge("shadow_replicas", "The count that a shadow of an LLMAutoScaler asks for.", "namespace", "name", "shadow"),
+		outs:   gauge("shadow_left_out", "Whether a shadow is left out, as it is wrong, has failed or has not decided in time.", "namespace", "name", "shadow"),
+		attains: gauge("shadow_attained", "The share of requests that met the SLO: by the simulator with a shadow's counts and with the real ones, and in truth.",
+			"namespace", "name", "shadow", "of"),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "inferscale", Name: "shadow_replica_seconds_total", Help: "Replica-seconds that a shadow has asked for.",
 		}, []string{"namespace", "name", "shadow"}),
-		readies: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "inferscale", Name: "ready", Help: "Whether an LLMAutoScaler is ready, with the reason of its condition Ready.",
-		}, []string{"namespace", "name", "reason"}),
+		readies: gauge("ready", "Whether an LLMAutoScaler is ready, with the reason of its condition Ready.", "namespace", "name", "reason"),
 	}
 }
 
