@@ -55,10 +55,7 @@ func (r *runner) runApart(ctx context.Context, o *options) error {
 			break
 		}
 	}
-	for _, l := range a.lines {
-		l.summary = r.summarize(l.results)
-		l.summary.ratio = estimate{}
-	}
+	r.apartFromOracle().summarizeAll(a.lines)
 	slices.SortStableFunc(a.lines, r.order)
 	return err
 }
@@ -204,12 +201,9 @@ func (l *line) apartCells() []string {
 	s := &l.summary
 	apart := []string{"–", "–", seconds(s.p99), "–", "–", "–"}
 	if len(l.results[0].Types) == 2 {
-		hours := func(k int) string {
-			return over(l.results, func(r *sim.Result) float64 { return r.Types[k].ReplicaHours }).text("%.2f", 1)
-		}
 		time := func(of func(r *sim.Result) float64) string { return fmt.Sprintf("%.3f", over(l.results, of).Mean) }
 		apart = []string{
-			hours(0), hours(1), seconds(s.p99), time(func(r *sim.Result) float64 { return r.Transfer.P99 }),
+			l.hoursOfType(0), l.hoursOfType(1), seconds(s.p99), time(func(r *sim.Result) float64 { return r.Transfer.P99 }),
 			time(func(r *sim.Result) float64 { return r.SecondToken.P50 }), time(func(r *sim.Result) float64 { return r.SecondToken.P99 }),
 		}
 	}

@@ -59,10 +59,7 @@ func (r *runner) runKinds(ctx context.Context) error {
 	}
 	r.kindsShare = p.share
 	r.kinds, err = r.runAll(ctx, p.contenders(), 0, p.of)
-	for _, l := range r.kinds {
-		l.summary = r.summarize(l.results)
-		l.summary.ratio = estimate{}
-	}
+	r.apartFromOracle().summarizeAll(r.kinds)
 	return err
 }
 
@@ -134,14 +131,16 @@ func kindsHeadings() []string {
 	return []string{"policy", "attained %", "cost", cheapKind + " h", dearKind + " h", "TTFT p99 s", "actions", "reversals", "starts"}
 }
 
+// hoursOfType writes the replica-hours of a type.
+func (l *line) hoursOfType(k int) string {
+	return over(l.results, func(r *sim.Result) float64 { return r.Types[k].ReplicaHours }).text("%.2f", 1)
+}
+
 // kindsCells returns a line of the table of two kinds.
 func (l *line) kindsCells() []string {
 	s := &l.summary
-	hours := func(k int) string {
-		return over(l.results, func(r *sim.Result) float64 { return r.Types[k].ReplicaHours }).text("%.2f", 1)
-	}
 	return []string{
-		l.name, s.attainedText(), over(l.results, func(r *sim.Result) float64 { return r.Cost }).text("%.2f", 1), hours(0), hours(1),
+		l.name, s.attainedText(), over(l.results, func(r *sim.Result) float64 { return r.Cost }).text("%.2f", 1), l.hoursOfType(0), l.hoursOfType(1),
 		seconds(s.p99), count(s.actions), count(s.reversals), count(s.starts),
 	}
 }

@@ -71,6 +71,9 @@ func (c *comparison) summarizeAll(lines []*line) {
 	}
 }
 
+// apartFromOracle sums up fleets that are not the oracle's: there is no ratio to it.
+func (c *comparison) apartFromOracle() *comparison { return &comparison{alpha: c.alpha} }
+
 // over returns the mean over results.
 func over(results []sim.Result, of func(r *sim.Result) float64) estimate {
 	values := make([]float64, len(results))
