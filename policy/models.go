@@ -343,8 +343,8 @@ func (v *Variant) checkNumbers(at, algorithm string, e *scaling.FieldErrors) {
 
 // isPort reports whether Kubernetes accepts p as the number or the name of a port.
 func (p NumberOrName) isPort() bool {
-	if n, err := strconv.ParseUint(string(p), 10, 16); err == nil {
-		return n > 0
+	if n, ok := portOf(string(p)); ok {
+		return n >= 1 && n <= 65535
 	}
 	name := regexp.MustCompile(`^([a-z0-9]+-)*[a-z0-9]+$`)
 	return len(p) <= 15 && name.MatchString(string(p)) && strings.ContainsAny(string(p), "abcdefghijklmnopqrstuvwxyz")

@@ -41,3 +41,15 @@ func TestRegressionPortAsWritten(t *testing.T) {
 		require.ErrorContains(t, err, "must be between 1 and 65535")
 	}
 }
+
+// TestRegressionPortOfAVariantAsWritten: "0080" was port 80, which the same number elsewhere in a document is not.
+func TestRegressionPortOfAVariantAsWritten(t *testing.T) {
+	for text, right := range map[string]bool{"80": true, "65535": true, "http": true, "0080": false, "00": false, "65536": false, "-1": false} {
+		_, err := policy.ReadModels([]byte(`models: [{name: a, namespace: b, algorithm: saturation, variants: [{target: {apiVersion: apps/v1, kind: Deployment, name: c}, cost: 1, min: 1, max: 2, port: "`+text+`"}]}]`), "v.yaml")
+		if right {
+			require.NoError(t, err, text)
+		} else {
+			require.ErrorContains(t, err, "models[0].variants[0].port: "+text+": must be a number from 1 to 65535 or the name of a container's port")
+		}
+	}
+}
