@@ -121,7 +121,7 @@ func Fit(points []Point, o Options) (Result, error) {
 	capacity := f.capacity(points)
 	f.cache = cmp.Or(f.cache, capacity.Value)
 	if f.cache == 0 {
-		f.cache, f.shares = math.NaN(), !anyTokens(points)
+		f.cache, f.shares = math.NaN(), !slices.ContainsFunc(points, func(p Point) bool { return p.KVTokens > 0 && finite(p.KVTokens) })
 	}
 	all := f.samples(points)
 	f.each = perSequence(all)
@@ -134,10 +134,6 @@ func Fit(points []Point, o Options) (Result, error) {
 	r := f.result(points, capacity)
 	r.Points = len(points)
 	return r, nil
-}
-
-func anyTokens(points []Point) bool {
-	return slices.ContainsFunc(points, func(p Point) bool { return p.KVTokens > 0 && finite(p.KVTokens) })
 }
 
 // perSequence returns the mean number of tokens in the cache per sequence.

@@ -217,7 +217,7 @@ func (o *Options) selector(e Engine, s Signal, found enginemetrics.Source, suffi
 	if label := enginemetrics.ModelLabel(string(e)); label != "" && o.Model != "" && s != CacheBlocks {
 		add(label, "=", o.Model)
 	}
-	if e != EPP && !s.kubernetes() {
+	if e != EPP {
 		with = append(with, o.Match...)
 	}
 	return name + "{" + strings.Join(with, ",") + "}"

@@ -328,7 +328,7 @@ func (b *builder) use(m Metric, ok bool) {
 func (b *builder) decimal(d Decimal, path string) float64 {
 	f, err := d.Float()
 	b.unread[path] = err != nil
-	b.errs.Check(err == nil, path, d.String(), `must be a number that is not negative, as 40 or "0.9"`)
+	b.errs.Check(err == nil, path, d.String(), decimalRule)
 	return f
 }
 

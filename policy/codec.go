@@ -180,7 +180,7 @@ func (r *reader) labels(n *yaml.Node, v reflect.Value, field string) {
 		r.lines[path] = key.Line
 		value := reflect.New(v.Type().Elem()).Elem()
 		switch {
-		case !isText(key):
+		case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str":
 			r.wrong(key, path, "must be text; numbers and the like need quotes")
 		case v.MapIndex(reflect.ValueOf(key.Value)).IsValid():
 			r.report(key.Line, path, shown(item), "must be given once")
@@ -266,11 +266,10 @@ func wholeRule(field, value string) string {
 
 // decimal reads a number that can have a fraction.
 func (r *reader) decimal(n *yaml.Node, v reflect.Value, field string) {
-	const rule = `must be a number that is not negative, as 40 or "0.9"`
 	tag := n.ShortTag()
 	is := n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!str" || tag == "!!float")
 	if !is || !isDecimal(n.Value) {
-		r.wrong(n, field, rule)
+		r.wrong(n, field, decimalRule)
 		return
 	}
 	if octal(n) {
@@ -286,8 +285,6 @@ func (r *reader) decimal(n *yaml.Node, v reflect.Value, field string) {
 	}
 	v.Set(reflect.ValueOf(NewDecimal(n.Value)))
 }
-
-func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
 
 // encode returns v as a node, the inverse of decode. Fields that are not given are left out, and so are dryRun and paused if
 // false.

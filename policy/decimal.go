@@ -10,6 +10,8 @@ import (
 // DecimalPattern is the pattern of a Decimal's text: digits, at most nine of them after the decimal point.
 const DecimalPattern = `^[0-9]{1,12}(\.[0-9]{1,9})?$`
 
+const decimalRule = `must be a number that is not negative, as 40 or "0.9"`
+
 // A Decimal is a number that is not negative and can have a fraction: 40, or "0.9". In JSON it is a whole number or
 // text. Its zero value is no number.
 //
@@ -39,7 +41,7 @@ func (d Decimal) String() string { return d.text }
 // Float returns the number, or an error if the text is not a valid number.
 func (d Decimal) Float() (float64, error) {
 	if !isDecimal(d.text) {
-		return 0, fmt.Errorf("%q: must be a number that is not negative, as 40 or \"0.9\"", d.text)
+		return 0, fmt.Errorf("%q: "+decimalRule, d.text)
 	}
 	return strconv.ParseFloat(d.text, 64)
 }

@@ -198,7 +198,7 @@ func (r *reader) metadata(n *yaml.Node, p *Policy) {
 		r.missing(n, "metadata.name")
 	}
 	if text("namespace", &p.Namespace) && !isLabel(p.Namespace) {
-		r.report(r.line("metadata.namespace"), "metadata.namespace", p.Namespace, "must be at most 63 of a-z, 0-9 and -, and neither begin nor end with -")
+		r.report(r.line("metadata.namespace"), "metadata.namespace", p.Namespace, labelRule)
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *Spec) shadows(at string, all []Shadow, unread []error, otherwise scalin
 	for i := range all[:min(len(all), MaxShadows)] {
 		one, here := &all[i], fmt.Sprintf("%s[%d]", field, i)
 		var e scaling.FieldErrors
-		e.Check(isLabel(one.Name), here+".name", one.Name, "must be at most 63 of a-z, 0-9 and -, and neither begin nor end with -")
+		e.Check(isLabel(one.Name), here+".name", one.Name, labelRule)
 		e.Check(!slices.ContainsFunc(all[:i], func(other Shadow) bool { return other.Name == one.Name }), here+".name", one.Name, "must be unique")
 		var plan Plan
 		if err := unread[i]; err != nil {
@@ -173,6 +173,8 @@ func own(err error, path string, whole bool) error {
 type noSpecError struct{}
 
 func (noSpecError) Error() string { return "the rest of the spec is wrong" }
+
+const labelRule = "must be at most 63 of a-z, 0-9 and -, and neither begin nor end with -"
 
 // isLabel reports whether a name is a label of RFC 1123.
 func isLabel(name string) bool {

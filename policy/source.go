@@ -146,7 +146,7 @@ func (b *builder) source(s MetricSource, path string) bool {
 		if s.Quantile != nil {
 			q, err := s.Quantile.Float()
 			e.Check(s.Signal == "TTFT" || s.Signal == "TPOT", path+".quantile", text(s.Quantile), quantileRule)
-			e.Check(err == nil, path+".quantile", text(s.Quantile), `must be a number that is not negative, as 40 or "0.9"`)
+			e.Check(err == nil, path+".quantile", text(s.Quantile), decimalRule)
 			e.Check(err != nil || q > 0 && q < 1, path+".quantile", text(s.Quantile), "must be above 0 and below 1")
 		}
 	}

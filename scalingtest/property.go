@@ -43,15 +43,10 @@ func Run(t *testing.T, newPolicy func() scaling.Policy, opts Options) {
 // the options never turn on is skipped.
 func RunDrawn(t *testing.T, draw func(t *rapid.T) (newPolicy func() scaling.Policy, opts Options)) {
 	t.Helper()
-	runDrawn(t, ofPolicies(draw))
-}
-
-// ofPolicies draws policies as groups of one target.
-func ofPolicies(draw func(t *rapid.T) (func() scaling.Policy, Options)) func(t *rapid.T) (func() scaling.Group, Options) {
-	return func(t *rapid.T) (func() scaling.Group, Options) {
+	runDrawn(t, func(t *rapid.T) (func() scaling.Group, Options) {
 		newPolicy, opts := draw(t)
 		return asGroup(newPolicy), opts
-	}
+	})
 }
 
 func asGroup(newPolicy func() scaling.Policy) func() scaling.Group {

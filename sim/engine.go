@@ -322,12 +322,6 @@ func within(t, limit, n int64) bool {
 	return high > 0 || uint64(t) <= low
 }
 
-// refuse ends a job that does not fit into the replica that the router chose for it.
-func (e *engine) refuse(j int32) {
-	e.refused++
-	e.lose(j)
-}
-
 // predict records the time to first token that a predictor would expect for a job on a replica.
 func (e *engine) predict(r *replica, j int32) {
 	if e.predictions == nil {

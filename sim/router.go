@@ -61,7 +61,8 @@ func (e *engine) route(j int32) {
 	}
 	to := e.pick(&e.takers, e.scenario.Router, j)
 	if !e.everFits(to, j) {
-		e.refuse(j)
+		e.refused++
+		e.lose(j)
 		return
 	}
 	e.predict(to, j)
