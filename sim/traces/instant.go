@@ -38,25 +38,12 @@ func instantOf(format string) (instant, error) {
 	switch format {
 	case "":
 		return nil, nil
-	case FormatUnix:
+	case FormatUnix, FormatMillis, FormatMicros, FormatNanos:
+		perSecond := map[string]int64{FormatUnix: 1, FormatMillis: 1e3, FormatMicros: 1e6, FormatNanos: 1e9}[format]
 		return func(s string) (time.Time, bool) {
-			whole, nanos, ok := decimal(s)
-			return time.Unix(whole, nanos), ok && whole < latestSeconds
-		}, nil
-	case FormatMillis:
-		return func(s string) (time.Time, bool) {
-			whole, nanos, ok := decimal(s)
-			return time.UnixMilli(whole).Add(time.Duration(nanos / 1000)), ok && whole < 1000*latestSeconds
-		}, nil
-	case FormatMicros:
-		return func(s string) (time.Time, bool) {
-			whole, nanos, ok := decimal(s)
-			return time.UnixMicro(whole).Add(time.Duration(nanos / 1_000_000)), ok && whole < 1_000_000*latestSeconds
-		}, nil
-	case FormatNanos:
-		return func(s string) (time.Time, bool) {
-			whole, _, ok := decimal(s)
-			return time.Unix(0, whole), ok && whole < math.MaxInt64
+			whole, rest, ok := decimal(s) // the rest is in billionths of the unit
+			at := time.Unix(whole/perSecond, whole%perSecond*(1e9/perSecond)+rest/perSecond)
+			return at, ok && whole/perSecond < latestSeconds && whole < math.MaxInt64
 		}, nil
 	case FormatRFC3339:
 		layout = time.RFC3339

@@ -68,10 +68,6 @@ type credentials struct {
 	ca, token string         // files; empty if there is none
 }
 
-func newCredentials(secrets client.Reader, v *vault, dir string, las *v1alpha1.LLMAutoScaler) *credentials {
-	return &credentials{secrets: secrets, vault: v, dir: filepath.Join(dir, string(las.UID)), namespace: las.Namespace}
-}
-
 // refresh reads the Secrets if that was not done for a while, or was done for another spec.
 func (c *credentials) refresh(ctx context.Context, s *policy.Scrape, now time.Time) error {
 	age := now.Sub(c.read)

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -171,7 +172,7 @@ func (r *runner) authorizeFor(ctx context.Context, las *v1alpha1.LLMAutoScaler, 
 	}
 	c := &r.controller.config
 	if r.credentials == nil {
-		r.credentials = newCredentials(c.Secrets, &r.controller.vault, c.Credentials, las)
+		r.credentials = &credentials{secrets: c.Secrets, vault: &r.controller.vault, dir: filepath.Join(c.Credentials, string(las.UID)), namespace: las.Namespace}
 	}
 	return r.credentials.refresh(ctx, las.Spec.Scrape, c.Now())
 }
