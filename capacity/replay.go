@@ -30,7 +30,7 @@ type bench struct {
 
 // search finds the largest capacity for each choice, beginning with the one in force, and takes the cheapest. If none meets the goal,
 // because the past has bursts that no policy could have served without foresight, it takes the cheapest of those that are nearly
-// as good as the best.
+// as good as the best. If these do not hold for more traffic, the one in force stays.
 func (b *bench) search(t *Tuning) {
 	if len(t.Found) != choices {
 		t.Found = make([]float64, choices)
@@ -38,7 +38,9 @@ func (b *bench) search(t *Tuning) {
 	b.replays, b.least = 0, 1
 	if t.Attained = b.cheapest(t); !t.Attained {
 		b.allowed = 1.05*b.least + 0.001
-		b.cheapest(t)
+		if !b.cheapest(t) {
+			t.Late = b.least
+		}
 	}
 	t.Allowed, t.Replays, t.Spent = b.allowed, b.replays, b.spent
 }

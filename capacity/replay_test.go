@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -190,6 +191,25 @@ func TestAServerIsNoSlowerForSilentPods(t *testing.T) {
 	}
 }
 
+// TestRegressionAQueueOfOneReplicaIsNoSlowServer: one replica with eight times what it can serve kept its queue when others had started,
+// while new requests went to those. Its answers were held against the mean load of all, so that the server seemed four times slower than
+// it is, no request could meet the SLO, and 48 replicas were asked for where eight are enough.
+func TestRegressionAQueueOfOneReplicaIsNoSlowServer(t *testing.T) {
+	s := day(1.2, 1.2)
+	w := s.Workload.(sim.Series)
+	w.Rates = w.Rates[:20]
+	w.Input, w.Output = sim.Length{Mean: 9000, Deviation: 6000, Min: 1, Max: 48000, LogNormal: true}, sim.Length{Mean: 200, Deviation: 150, Min: 1, Max: 2000, LogNormal: true}
+	s.Workload = w
+	s.SLO.TTFT = 10 * time.Second
+	s.Types[0] = sim.Type{Server: sim.Llama70BA100(), Initial: 1, Startup: sim.ColdStart(5 * time.Minute)}
+	c := config()
+	c.Server, c.SLO, c.ColdStart, c.Bounds.Max = s.Types[0].Server, s.SLO, 5*time.Minute, 64
+	slowest := 0.0
+	r := run(t, &s, c, watch(func(x Tuning) { slowest = max(slowest, x.Slowness) }))
+	require.Less(t, slowest, 1.2)
+	require.Less(t, r.PeakReplicas, int32(32))
+}
+
 // TestAFleetThatSaysItIsHugeCostsNoMore: a replay had as many replicas as a fleet said that were ready, so that one tenant's pods without
 // work kept a core busy for minutes.
 func TestAFleetThatSaysItIsHugeCostsNoMore(t *testing.T) {
@@ -300,4 +320,27 @@ func TestASearchEnds(t *testing.T) {
 	}
 	assert.Equal(t, choices, tried(0))
 	assert.Equal(t, 1, tried(mostSpent+1))
+}
+
+// TestRegressionWhatIsLateIsOfThisSearch: where no choice held for a tenth more traffic either, Replayed had the late share of an
+// earlier tuning, and said that it was less than may be late when it was more.
+func TestRegressionWhatIsLateIsOfThisSearch(t *testing.T) {
+	c := config()
+	p := past(12, func(int) int32 { return 4 })
+	p.Last = Tuning{trial: someTrial()}
+	tuning := p.Tune(&c)
+	tuning.Found, tuning.Capacity, tuning.Late = nil, 0.8*tuning.Fleet, 1
+	requests, from, to := p.traffic(mostReplay, 1, 60)
+	strained := slices.Clone(requests)
+	for i := range strained {
+		strained[i].Input = 100_000 // no replica serves it in time
+	}
+	b := bench{
+		config: &c, server: c.Server, start: 100, share: 1, initial: 1, requests: requests, strained: strained,
+		span: time.Duration((to - from + 60) * float64(time.Second)), warm: time.Minute,
+	}
+	b.search(&tuning)
+	require.False(t, tuning.Attained)
+	require.InDelta(t, 0.8*tuning.Fleet, tuning.Capacity, 1e-9, "it stays")
+	require.LessOrEqual(t, tuning.Late, tuning.Allowed)
 }

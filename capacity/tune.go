@@ -449,8 +449,9 @@ func (t *Tuning) reprice(server *sim.Server, slo sim.SLO, prompt, answer, hits f
 // solved for f between any two neighbouring samples of the last five minutes, or of the longer time that has 200 answers. R, K and P
 // are means over the time in which the answers that finished were generated. The result is the median of these f, weighted by
 // answers. With fewer than 200 answers it stays as it was, at first 1. Two samples count as at most 40 of these 200, and weigh at
-// most a fifth of all: between those at which a fleet drains, what it had in flight is not the mean of both. Samples with more than one
-// waiting request per replica are left out: the law describes a server that is not overloaded.
+// most a fifth of all: between those at which a fleet drains, what it had in flight is not the mean of both. Answers are left out if
+// more than one request per replica waited at any sample while they were generated: the law describes a server that is not overloaded,
+// and where others have just started, the replica that they wait for is slower than the mean load says.
 func (p *Past) slowness(v *sim.Server) float64 {
 	type estimate struct{ factor, weight float64 }
 	var all []estimate
@@ -458,7 +459,7 @@ func (p *Past) slowness(v *sim.Server) float64 {
 	for i := len(p.Samples) - 1; i > 0 && (total < 200 || p.Samples[i].At > p.Samples[len(p.Samples)-1].At-tuneEvery); i-- {
 		a, b := &p.Samples[i-1], &p.Samples[i]
 		answers := b.Timed - a.Timed
-		if answers <= 0 || max(a.Waiting, b.Waiting) > float64(b.Ready) {
+		if answers <= 0 {
 			continue
 		}
 		itl := (b.TPOT - a.TPOT) / answers
@@ -508,13 +509,16 @@ func times(v *sim.Server) [4]float64 {
 }
 
 // law returns the time per token by the step-time law for the answers that finished before a sample: its mean over the time that
-// they took at itl seconds per token. It is 0 if nothing is known.
+// they took at itl seconds per token. It is 0 if nothing is known, or if more than one request per replica waited in that time.
 func (p *Past) law(v *sim.Server, i int, took, itl float64) float64 {
 	sum, span := 0.0, 0.0
 	for end := p.Samples[i].At; i > 0; i-- {
 		a, b := &p.Samples[i-1], &p.Samples[i]
 		if span > 0 && b.At <= end-took {
 			break
+		}
+		if max(a.Waiting, b.Waiting) > float64(b.Ready) {
+			return 0
 		}
 		dt, n := b.At-a.At, float64(b.Ready-b.Silent)
 		if dt <= 0 || n <= 0 {
