@@ -167,7 +167,7 @@ func (r *reducer) uncounted() *RefusedError {
 	var names []string
 	_, counted := r.dump.Engine.source(GenerationTokens)
 	for _, at := range finishes() {
-		if found, ok := r.dump.Engine.source(at.signal); ok && !(at.signal == Finished && counted) {
+		if found, ok := r.dump.Engine.source(at.signal); ok && (at.signal != Finished || !counted) {
 			names = append(names, found.Families[0]+at.part.suffix())
 		}
 	}

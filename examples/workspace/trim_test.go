@@ -44,7 +44,7 @@ func fullDeployment(isController bool) *appsv1.Deployment {
 	})
 	d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{
 		Manager: controller.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1",
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(ownedFields)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(ownedFields),
 	})
 	d.Spec.Replicas = new(int32(4))
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 4, UpdatedReplicas: 4, AvailableReplicas: 4}

@@ -69,7 +69,7 @@ func TestRegressionAReviewOfManyDocumentsTakesLittle(t *testing.T) {
 // namespace used up, so that those of others were admitted without defaults.
 func TestRegressionANamespaceLeavesTheReviewsOfOthers(t *testing.T) {
 	begun, end := make(chan struct{}, 100), make(chan struct{})
-	slow := func(o map[string]any) error {
+	slow := func(o map[string]any) error { //nolint:unparam // it is a Check
 		if m, _ := o["metadata"].(map[string]any); m["name"] == "slow" {
 			begun <- struct{}{}
 			<-end
@@ -89,7 +89,11 @@ func TestRegressionANamespaceLeavesTheReviewsOfOthers(t *testing.T) {
 	most := defaulting.MaxOfNamespace/(256<<10) - 1 // each has a little more than its annotation
 	codes := make([]int, most)
 	for i := range codes {
-		done.Go(func() { codes[i] = post("a", "slow", 256<<10) })
+		done.Add(1)
+		go func() {
+			defer done.Done()
+			codes[i] = post("a", "slow", 256<<10)
+		}()
 		<-begun
 	}
 	require.Equal(t, http.StatusTooManyRequests, post("a", "quick", 256<<10))
