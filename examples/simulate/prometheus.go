@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,8 @@ const (
 	mostPoints = 10_000
 	// answerIn is how long one answer may take.
 	answerIn = 5 * time.Minute
+	// mostAgain is how often a question is asked again for which there was no room. The first one is not: nobody waits for a wrong address.
+	mostAgain = 5
 	// mostExplained is how long an error in an answer of status 200 may be, in bytes.
 	mostExplained = 64 << 10
 	// tenantHeader is what Mimir, Cortex and Loki tell tenants by.
@@ -77,7 +80,7 @@ func (r *remote) client() (prometheus.API, *carrier, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	transport.TLSClientConfig = config
-	c := &carrier{base: transport, to: base, left: r.maxBytes, most: r.maxBytes, tenant: r.tenant}
+	c := &carrier{base: transport, to: base, left: r.maxBytes, most: r.maxBytes, tenant: r.tenant, stderr: r.stderr, pause: pause}
 	if r.tokenFile != "" {
 		token, err := cli.ReadFile(r.tokenFile, cli.Document)
 		if err != nil {
@@ -105,6 +108,9 @@ type carrier struct {
 	to            *url.URL
 	token, tenant string
 	left, most    int64
+	answered      bool // whether it has answered before
+	stderr        io.Writer
+	pause         func(ctx context.Context, d time.Duration) error
 }
 
 // RoundTrip sends a request.
@@ -124,9 +130,15 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set(tenantHeader, c.tenant)
 	}
 	res, err := c.base.RoundTrip(req)
+	for n := 0; err == nil && c.answered && n < mostAgain && isBusy(res); n++ {
+		if err = c.wait(req, res, n); err == nil {
+			res, err = c.base.RoundTrip(req)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
+	c.answered = c.answered || res.StatusCode == http.StatusOK
 	res.Body = &counted{res.Body, c}
 	switch res.StatusCode {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusMethodNotAllowed, http.StatusNotImplemented:
@@ -140,6 +152,48 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, c.refused(res)
 	}
 	return res, nil
+}
+
+// isBusy reports whether a server, or what is before it, has no room for a question now.
+func isBusy(res *http.Response) bool {
+	switch res.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// wait waits before a question is asked again, for the n-th time: 1 s, and twice as long each time, or as long as the answer says.
+func (c *carrier) wait(req *http.Request, res *http.Response, n int) error {
+	d := time.Second << n
+	if says, err := strconv.ParseUint(res.Header.Get("Retry-After"), 10, 32); err == nil {
+		d = min(max(d, time.Duration(says)*time.Second), time.Minute)
+	}
+	if err := res.Body.Close(); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "simulate: Prometheus answered %d %s: asking again in %s\n", res.StatusCode, http.StatusText(res.StatusCode), d)
+	if err := c.pause(req.Context(), d); err != nil {
+		return err
+	}
+	if req.GetBody == nil {
+		return nil
+	}
+	body, err := req.GetBody()
+	req.Body = body
+	return err
+}
+
+// pause waits, unless the context ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // A censor takes the token out of what the server answers in place of data, before the client makes an error of it.

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -600,5 +601,54 @@ func TestHistoryFlags(t *testing.T) {
 		code, _, errs := start(t, append(strings.Fields(row.args), "-report", "")...)
 		require.Equal(t, exitUsage, code, row.args+": "+errs)
 		require.Contains(t, errs, row.says, row.args)
+	}
+}
+
+// TestAServerThatIsBusyIsAskedAgain: one 503 of a proxy ended an import of minutes. The first question is not asked again, and none for ever.
+func TestAServerThatIsBusyIsAskedAgain(t *testing.T) {
+	for _, row := range []struct {
+		busy   func(n int) bool // whether the n-th question, from 0, finds no room
+		after  string
+		pauses []time.Duration
+		fails  bool
+	}{
+		{busy: func(n int) bool { return n >= 2 && n < 5 }, pauses: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+		{busy: func(n int) bool { return n == 2 }, after: "7", pauses: []time.Duration{7 * time.Second}},
+		{busy: func(n int) bool { return n == 2 }, after: "86400", pauses: []time.Duration{time.Minute}},
+		{busy: func(n int) bool { return n == 0 }, fails: true},
+		{busy: func(n int) bool { return n >= 2 }, fails: true, pauses: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
+	} {
+		n := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			assert.NotEmpty(t, req.FormValue("query"), "a question has its body each time")
+			if n++; row.busy(n - 1) {
+				w.Header().Set("Retry-After", row.after)
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[]}}`)
+		}))
+		var says bytes.Buffer
+		p := &remote{url: server.URL, maxBytes: 1 << 20, stderr: &says}
+		ask, c, err := p.client()
+		require.NoError(t, err)
+		var pauses []time.Duration
+		c.pause = func(_ context.Context, d time.Duration) error {
+			pauses = append(pauses, d)
+			return nil
+		}
+		end := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+		for range 4 {
+			if _, _, _, err = ask.QueryRange(t.Context(), "up", prometheus.Range{Start: end.Add(-time.Hour), End: end, Step: time.Minute}); err != nil {
+				break
+			}
+		}
+		server.Close()
+		require.Equal(t, row.fails, err != nil, "%v", err)
+		require.Equal(t, row.pauses, pauses)
+		require.Equal(t, len(pauses), strings.Count(says.String(), "simulate: Prometheus answered 503 Service Unavailable: asking again in "))
+		if row.fails {
+			require.ErrorContains(t, err, "answered 503 Service Unavailable")
+		}
 	}
 }
