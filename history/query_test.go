@@ -141,14 +141,21 @@ func TestFillerKeepsNoAddressesAndNoOtherLabels(t *testing.T) {
 	require.ErrorContains(t, err, "namespace")
 }
 
-// TestNumberedPodsHaveNoWorkload: the numbers that pods without a name get were taken for those of a StatefulSet "replica", whose
-// replicas and starts were then asked for, and which a manifest would have scaled.
-func TestNumberedPodsHaveNoWorkload(t *testing.T) {
+// minute returns a filler for a minute of vLLM, and its queries.
+func minute(t *testing.T) (*history.Filler, []history.Query) {
+	t.Helper()
 	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	f, err := history.NewFiller(history.VLLM, history.Options{}, start, start.Add(time.Minute))
 	require.NoError(t, err)
 	queries, err := history.Queries(history.VLLM, history.Options{})
 	require.NoError(t, err)
+	return f, queries
+}
+
+// TestNumberedPodsHaveNoWorkload: the numbers that pods without a name get were taken for those of a StatefulSet "replica", whose
+// replicas and starts were then asked for, and which a manifest would have scaled.
+func TestNumberedPodsHaveNoWorkload(t *testing.T) {
+	f, queries := minute(t)
 	add := func(label, value string) {
 		require.NoError(t, f.Add(&queries[0], map[string]string{"__name__": "vllm:num_requests_waiting", label: value}, 0, nil))
 	}
@@ -247,11 +254,7 @@ func TestFillerBeginsAtATimeOfAllQueries(t *testing.T) {
 
 // TestFillerNamesTheLabelThatIsMissing: it was Dump that refused a series without a name, by its number.
 func TestFillerNamesTheLabelThatIsMissing(t *testing.T) {
-	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	f, err := history.NewFiller(history.VLLM, history.Options{}, start, start.Add(time.Minute))
-	require.NoError(t, err)
-	queries, err := history.Queries(history.VLLM, history.Options{})
-	require.NoError(t, err)
+	f, queries := minute(t)
 	require.EqualError(t, f.Add(&queries[0], map[string]string{"pod": "a"}, 0, nil),
 		`labels.__name__: "": must be the name of the metric, as it was answered`)
 	require.EqualError(t, f.Add(&queries[0], map[string]string{"__name__": "vllm:num_requests_waiting"}, 0, nil),

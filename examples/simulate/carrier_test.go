@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhoAsks sends token, tenant and certificate, and to nobody else.
+func TestWhoAsks(t *testing.T) {
+	var seen http.Header
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the token went elsewhere") }))
+	defer elsewhere.Close()
+	redirect := false
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		seen = req.Header
+		if redirect {
+			http.Redirect(w, req, elsewhere.URL, http.StatusTemporaryRedirect)
+			return
+		}
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
+	}))
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	defer server.Close()
+	dir := t.TempDir()
+	ca, token := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	require.NoError(t, os.WriteFile(token, []byte("s3cret\n"), 0o600))
+	with := []string{"-prometheus", server.URL, "-model", "m", "-bearer-token-file", token, "-tenant", "team", "-report", ""}
+
+	code, _, errs := start(t, append(with, "-tls-ca", ca)...)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "no engine has any value")
+	require.Equal(t, "Bearer s3cret", seen.Get("Authorization"))
+	require.Equal(t, "team", seen.Get("X-Scope-OrgID"))
+
+	redirect = true
+	code, _, errs = start(t, append(with, "-tls-ca", ca)...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "redirected")
+	require.NotContains(t, errs, "s3cret")
+
+	code, _, errs = start(t, with...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "certificate")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, says bytes.Buffer
+	require.Equal(t, exitFail, run(ctx, append(with, "-tls-ca", ca), &out, &says))
+	require.Contains(t, says.String(), "stopped")
+	require.True(t, errors.Is(ctx.Err(), context.Canceled))
+	require.False(t, strings.Contains(says.String(), "s3cret"))
+}
+
+// TestAServerThatRefusesIsQuoted: the error has what the server says, and the flags that help, but not the token that it sends back.
+func TestAServerThatRefusesIsQuoted(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("s3cret\n"), 0o600))
+	for _, row := range []struct {
+		status     int
+		body, says string
+	}{
+		{http.StatusUnauthorized, "no user of\nBearer s3cret", "answered 401 Unauthorized: no user of Bearer ***; -bearer-token-file, -tls-cert and -tenant say who asks"},
+		{http.StatusForbidden, "", "answered 403 Forbidden; -bearer-token-file, -tls-cert and -tenant say who asks"},
+		{http.StatusNotFound, "404 page not found", "answered 404 Not Found: 404 page not found; -prometheus must have the path before /api/v1"},
+		{http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`, `answered 503 Service Unavailable: {"status":"error","errorType":"timeout","error":"query timed out"}`},
+		{http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"too many samples"}`, "too many samples"},
+		{http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"no tenant of Bearer s3cret"}`, "no tenant of Bearer ***"},
+		{http.StatusUnprocessableEntity, `{"status":"error","errorType":"s3cret","error":"s3cret"}`, "***: ***"},
+		{http.StatusOK, `{"status":"error","errorType":"execution","error":"no tenant of Bearer s3cret"}`, "execution: no tenant of Bearer ***"},
+		{http.StatusBadGateway, strings.Repeat("x", 5000), strings.Repeat("x", 200) + "..."},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(row.status)
+			fmt.Fprint(w, row.body)
+		}))
+		code, _, errs := start(t, "-prometheus", server.URL, "-model", "m", "-bearer-token-file", token, "-report", "")
+		server.Close()
+		require.Equal(t, exitFail, code)
+		require.Contains(t, errs, row.says)
+		require.NotContains(t, errs, "s3cret")
+	}
+}
+
+// TestAskedForWholeAnswers: VictoriaMetrics leaves out what is on a node that is away, which no client sees, unless it is asked not to.
+// Who may only GET is asked so after the 403 to a POST, as behind the proxy of a Kubernetes API server.
+func TestAskedForWholeAnswers(t *testing.T) {
+	for _, method := range []string{http.MethodPost, http.MethodGet} {
+		asked := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.Method != method {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			asked++
+			assert.Equal(t, "1", req.FormValue("deny_partial_response"))
+			assert.NotEmpty(t, req.FormValue("query"))
+			fmt.Fprint(w, `{"status":"success","warnings":["a store is away"],"data":{"resultType":"matrix","result":[]}}`)
+		}))
+		var says bytes.Buffer
+		p := &remote{
+			url: server.URL, engine: "VLLM", maxSeries: 1, maxBytes: 1 << 20, stderr: &says,
+			end: time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), length: time.Hour,
+		}
+		_, err := p.fetch(t.Context())
+		server.Close()
+		require.NoError(t, err)
+		require.Greater(t, asked, 10)
+		require.Equal(t, 1, strings.Count(says.String(), "warning: Prometheus says: a store is away"), says.String())
+	}
+}
+
+// TestAServerThatIsBusyIsAskedAgain: one 503 of a proxy ended an import of minutes. The first question is not asked again, and none for ever.
+func TestAServerThatIsBusyIsAskedAgain(t *testing.T) {
+	for _, row := range []struct {
+		busy   func(n int) bool // whether the n-th question, from 0, finds no room
+		after  string
+		pauses []time.Duration
+		fails  bool
+	}{
+		{busy: func(n int) bool { return n >= 2 && n < 5 }, pauses: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+		{busy: func(n int) bool { return n == 2 }, after: "7", pauses: []time.Duration{7 * time.Second}},
+		{busy: func(n int) bool { return n == 2 }, after: "86400", pauses: []time.Duration{time.Minute}},
+		{busy: func(n int) bool { return n == 0 }, fails: true},
+		{busy: func(n int) bool { return n >= 2 }, fails: true, pauses: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
+	} {
+		n := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			assert.NotEmpty(t, req.FormValue("query"), "a question has its body each time")
+			if n++; row.busy(n - 1) {
+				w.Header().Set("Retry-After", row.after)
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[]}}`)
+		}))
+		var says bytes.Buffer
+		p := &remote{url: server.URL, maxBytes: 1 << 20, stderr: &says}
+		ask, c, err := p.client()
+		require.NoError(t, err)
+		var pauses []time.Duration
+		c.pause = func(_ context.Context, d time.Duration) error {
+			pauses = append(pauses, d)
+			return nil
+		}
+		end := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+		for range 4 {
+			if _, _, _, err = ask.QueryRange(t.Context(), "up", prometheus.Range{Start: end.Add(-time.Hour), End: end, Step: time.Minute}); err != nil {
+				break
+			}
+		}
+		server.Close()
+		require.Equal(t, row.fails, err != nil, "%v", err)
+		require.Equal(t, row.pauses, pauses)
+		require.Equal(t, len(pauses), strings.Count(says.String(), "simulate: Prometheus answered 503 Service Unavailable: asking again in "))
+		if row.fails {
+			require.ErrorContains(t, err, "answered 503 Service Unavailable")
+		}
+	}
+}
