@@ -26,8 +26,9 @@ func (m *Metadata) make(ref Ref, o Object, crossNamespace bool) (made, error) {
 	var e scaling.FieldErrors
 	target, bounds, err := m.resolve(ref, o, crossNamespace)
 	e.Add(err)
-	if err != nil {
-		target, bounds, _ = m.resolve(ref, anything(), true) // so that the other keys can still be checked
+	if err != nil { // the other keys can still be checked
+		_, bounds, _ = m.resolve(ref, anything(), true)
+		target = anything().Target
 	}
 	kind, err := m.metricTypeIn(o)
 	e.Add(err)

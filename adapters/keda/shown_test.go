@@ -113,6 +113,18 @@ func TestSecretsAreNotShown(t *testing.T) {
 	})
 }
 
+// TestRegressionAWrongTargetIsNamedOnce: a target that is wrong was checked again as the document's scaleTargetRef, and that
+// error had its value although it is from the environment.
+func TestRegressionAWrongTargetIsNamedOnce(t *testing.T) {
+	w := newWorld(t)
+	triggers, err := NewTriggers(TriggersConfig{Scales: w, Observe: func(*build.Plan) (Observer, error) { return eyes{w, ""}, nil }})
+	require.NoError(t, err)
+	_, err = triggers.Build(chat, inMetric("targetAPIVersionFromEnv", "hfSECRETvalue", "targetKind", "Deployment"))
+	require.EqualError(t, err, `targetAPIVersionFromEnv: (not shown): must be "version" or "group/version"`)
+	_, err = triggers.Build(chat, inMetric("targetAPIVersion", "a/b/c", "targetKind", "Deployment"))
+	require.EqualError(t, err, `targetAPIVersion: "a/b/c": must be "version" or "group/version"`)
+}
+
 // TestMetadataAreBounded: they are kept as long as the trigger is.
 func TestMetadataAreBounded(t *testing.T) {
 	w := newWorld(t)
