@@ -234,9 +234,10 @@ func BenchmarkDecide(b *testing.B) {
 	require.NoError(b, err)
 	s := State{Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
 	obs := observation(4, 0, 20, 0, 1500, 200)
-	i := 0
+	i, now := 0, start()
 	b.ReportAllocs()
 	for b.Loop() {
+		now = now.Add(15 * time.Second)
 		if i++; i == 2 {
 			s.Tuned = math.MaxFloat64 // no tuning is due
 		}
@@ -244,7 +245,7 @@ func BenchmarkDecide(b *testing.B) {
 			obs.Histograms[k].Counts[0] += 150
 			obs.Histograms[k].Sum += 150 * obs.Histograms[k].Bounds[0]
 		}
-		s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
+		s, _ = scaler.Decide(s, now, obs)
 	}
 }
 

@@ -107,7 +107,7 @@ func (Scaler) Applied(s State, now time.Time, from, to int32) State {
 }
 
 // Decide asks for the replicas that the arriving work needs.
-func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, scaling.Decision) {
+func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State, d scaling.Decision) {
 	if c.config == nil {
 		return s, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
@@ -136,7 +136,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (State, 
 	if fresh && c.fixed == nil && (s.due() || s.Tuning.outdated(&c.config.Server)) {
 		s = c.tune(s)
 	}
-	d := scaling.HoldAt(obs.SpecReplicas)
+	d.Start(obs.SpecReplicas)
 	warming, n := c.fixed == nil && (s.Tuning.Capacity <= 0 || len(s.Samples) < 2), int32(0)
 	switch {
 	case c.fixed == nil && s.quiet() >= history:
