@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -19,12 +20,19 @@ const (
 // target. A missing target gets Unknown. Total is the sum of the decisions, and Unknown if all of them are.
 //
 // The state is the list of the policies' states. A policy that refuses its state decides Unknown; if the list has another length,
-// all of them do (StateRefused). A refused state is stored again unchanged. A nil policy decides Unknown (NotConfigured).
+// all of them do (StateRefused). A refused state is stored again unchanged.
+//
+// A nil policy decides Unknown (NotConfigured). So does a policy of this package that an earlier target has, as it would decide
+// twice in a round with one state. MarshalJSON then returns a *FieldError that names the policy, unless there is a refused state.
 func Each(policies ...Policy) Group {
 	e := &each{policies: make([]Policy, len(policies)), answers: make([]Decision, len(policies))}
 	for i, p := range policies {
-		if p == nil {
-			p = &unconfigured{}
+		field := fmt.Sprintf("policies[%d]", i)
+		switch {
+		case p == nil:
+			p = &unconfigured{why: &FieldError{Field: field, Rule: "must be set"}}
+		case slices.ContainsFunc(policies[:i], func(other Policy) bool { return same(other, p) }):
+			p = &unconfigured{why: &FieldError{Field: field, Value: p.(*sealed).kind().Name, Rule: "must not be that of an earlier target, as it would decide twice in a round"}}
 		}
 		e.policies[i] = p
 	}

@@ -91,3 +91,20 @@ func TestEachRefusesWithAStateError(t *testing.T) {
 	require.ErrorAs(t, scaling.Each().UnmarshalJSON([]byte(`{"kind": "realtime", "version": 1, "state": {}}`)), &other)
 	require.ErrorIs(t, other, scaling.ErrOtherState)
 }
+
+// TestRegressionOnePolicyForTwoTargets: it decided on both with one state, so that the counts of one target were taken for those of
+// the other, and it was told of the changes of both.
+func TestRegressionOnePolicyForTwoTargets(t *testing.T) {
+	one, other := scaling.New(always{5}), scaling.New(always{5})
+	group := scaling.Each(one, other, one)
+	obs := scaling.GroupObservation{Targets: []scaling.TargetObservation{{Name: "a", SpecReplicas: 3}, {Name: "b", SpecReplicas: 3}, {Name: "c", SpecReplicas: 3}}}
+	d := group.Decide(time.Unix(1700000000, 0), obs)
+	require.Equal(t, []scaling.Verdict{scaling.Up, scaling.Up, scaling.Unknown}, []scaling.Verdict{d.Targets[0].Verdict, d.Targets[1].Verdict, d.Targets[2].Verdict})
+	require.Equal(t, scaling.NotConfigured, d.Targets[2].Code())
+	_, err := group.MarshalJSON()
+	var wrong *scaling.FieldError
+	require.ErrorAs(t, err, &wrong)
+	require.EqualError(t, wrong, `policies[2]: "asks": must not be that of an earlier target, as it would decide twice in a round`)
+	_, err = scaling.Each(nil).MarshalJSON()
+	require.ErrorContains(t, err, "policies[0]: <nil>: must be set")
+}
