@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
 )
 
@@ -92,5 +93,27 @@ func TestPrintedTestIsOneThatCompiles(t *testing.T) {
 			_, passed = again(t, "", "^TestRegression"+property+"$")
 			require.True(t, passed)
 		})
+	}
+}
+
+// TestRegressionWrongOptionsFailAtOnce: every property failed with an error of the options, as if the policy lacked it. It runs itself in
+// a process of its own with wrong options.
+func TestRegressionWrongOptionsFailAtOnce(t *testing.T) {
+	wrong := scalingtest.Options{Metrics: []scalingtest.Metric{{Name: "queue", High: 1}}, Ticks: -1}
+	switch os.Getenv("SCALINGTEST_FAULT") {
+	case "options of Run":
+		scalingtest.Run(t, newPolicy, wrong)
+	case "options of RunGroup":
+		scalingtest.RunGroup(t, func() scaling.Group { return scaling.GroupOf(newPolicy()) }, wrong)
+	case "options of Twin":
+		scalingtest.Twin(t, newPolicy, newTwin, wrong)
+	default:
+		for _, of := range []string{"Run", "RunGroup", "Twin"} {
+			output, passed := again(t, "options of "+of, "^TestRegressionWrongOptionsFailAtOnce$")
+			require.False(t, passed)
+			require.Contains(t, output, "ticks: -1: must not be negative")
+			require.NotContains(t, output, "[rapid]")
+			require.NotContains(t, output, "FAIL: TestRegressionWrongOptionsFailAtOnce/")
+		}
 	}
 }

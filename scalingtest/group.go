@@ -43,6 +43,8 @@ const mostPods = 100
 // WithinBounds, NeverPanics and Explained check each target too.
 func RunGroup(t *testing.T, newGroup func() scaling.Group, opts Options) {
 	t.Helper()
+	whole := opts.ofGroup()
+	whole.require(t)
 	RunGroupDrawn(t, func(*rapid.T) (func() scaling.Group, Options) { return newGroup, opts })
 }
 

@@ -142,6 +142,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		{scalingtest.Options{Skip: []string{"TimeShift", "Nonsense"}}, `skip[1]: "Nonsense": must name a property`},
 		{scalingtest.Options{Cooldown: &scalingtest.Cooldown{Up: -1, Down: -1}}, "cooldown.down: -1ns: must not be negative"},
 		{scalingtest.Options{Convergence: &scalingtest.Convergence{}}, "convergence.within: 0: must be above 0"},
+		{scalingtest.Options{Metrics: []scalingtest.Metric{{Name: "a"}, {Name: "a"}}}, `metrics[1].name: "a": must be unique`},
+		{scalingtest.Options{Metrics: []scalingtest.Metric{{Name: "a"}}, DeadZone: []scalingtest.Metric{{Name: "b"}}}, `deadZone[0].name: "b": must be one of the metrics`},
+		{scalingtest.Options{Cooldown: &scalingtest.Cooldown{Down: 2 * time.Hour}}, "memory: 1h0m0s: must not be below the longest cooldown, 2h0m0s"},
 	} {
 		failed, log := record(t, func(r *recorder) { scalingtest.Try(r, "WithinBounds", newPolicy, row.opts) })
 		require.True(t, failed)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -163,9 +165,30 @@ func (o *Options) withDefaults() (Options, error) {
 	return full, e.Err()
 }
 
+// require returns the options with defaults for zero fields, and fails the test if episodes cannot be drawn with them.
+func (o *Options) require(t require.TestingT) Options {
+	full, err := o.withDefaults()
+	if err == nil {
+		err = full.drawable()
+	}
+	require.NoError(t, err, "scalingtest.Options")
+	return full
+}
+
 // drawable returns an error for what prevents drawing episodes and withDefaults does not find.
 func (o *Options) drawable() error {
 	var e scaling.FieldErrors
+	names := make(map[string]bool)
+	for i, m := range o.Metrics {
+		e.Check(!names[m.Name], fmt.Sprintf("metrics[%d].name", i), m.Name, "must be unique")
+		names[m.Name] = true
+	}
+	for i, m := range o.DeadZone {
+		e.Check(names[m.Name], fmt.Sprintf("deadZone[%d].name", i), m.Name, "must be one of the metrics")
+	}
+	if c := o.Cooldown; c != nil {
+		e.Check(max(c.Up, c.Down) <= o.Memory, "memory", o.Memory, fmt.Sprintf("must not be below the longest cooldown, %s", max(c.Up, c.Down)))
+	}
 	e.Check(len(o.Metrics) > 0 || o.ActsWithoutData, "metrics", len(o.Metrics),
 		"must name at least one that the policy reads, as none can be guessed, or ActsWithoutData be set")
 	return e.Err()

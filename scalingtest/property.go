@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -33,9 +32,11 @@ func (p *property) isOn(o *Options) bool {
 
 // Run checks the properties that every policy has, and those that the options turn on, each in a subtest with its name. Each
 // subtest plays random episodes with policies from newPolicy, which must return a new one in a fresh state each time. A
-// failing episode is made as small as possible and printed as a table of its decisions, and as a Go test.
+// failing episode is made as small as possible and printed as a table of its decisions, and as a Go test. Wrong options fail the
+// test at once, with a *scaling.FieldError for each.
 func Run(t *testing.T, newPolicy func() scaling.Policy, opts Options) {
 	t.Helper()
+	opts.require(t)
 	RunDrawn(t, func(*rapid.T) (func() scaling.Policy, Options) { return newPolicy, opts })
 }
 
@@ -70,6 +71,7 @@ func runDrawn(t *testing.T, draw func(t *rapid.T) (newGroup func() scaling.Group
 func Twin(t *testing.T, newPolicy func() scaling.Policy, newTwin func() Naive, opts Options) {
 	t.Helper()
 	opts.Twin = newTwin
+	opts.require(t)
 	named("Twin").tried(t, func(*rapid.T) (func() scaling.Group, Options) { return asGroup(newPolicy), opts })
 }
 
@@ -95,11 +97,7 @@ func (p *property) tried(t rapid.TB, draw func(t *rapid.T) (func() scaling.Group
 	rapid.Check(t, func(t *rapid.T) {
 		t.Helper()
 		newGroup, opts := draw(t)
-		o, err := opts.withDefaults()
-		if err == nil {
-			err = o.drawable()
-		}
-		require.NoError(t, err, "scalingtest.Options")
+		o := opts.require(t)
 		if !p.isOn(&o) {
 			return
 		}
