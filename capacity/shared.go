@@ -1,8 +1,9 @@
 package capacity
 
 import (
-	"slices"
 	"sync"
+
+	"github.com/inferscale/inferscale/internal/turns"
 )
 
 // A Shared carries out the tunings of many policies, one at a time and beside their decisions. Tenants take turns by how much was
@@ -14,16 +15,10 @@ type Shared struct {
 	// Go runs a function beside its caller; nil means a goroutine.
 	Go func(func())
 
-	mu       sync.Mutex
-	waiting  map[string][]*job
-	count    int
-	replayed map[string]float64 // replayed requests by tenant; a new tenant begins with the count of the one served last
-	last     float64
-	busy     bool
+	mu    sync.Mutex
+	queue turns.Queue[*job] // the work is counted in replayed requests
+	busy  bool
 }
-
-// mostJobs is how many pasts may wait.
-const mostJobs = 32
 
 // mostReplicas is how many replicas a shared replay may have, or twice the ready ones if that is more.
 const mostReplicas = 1024
@@ -75,86 +70,25 @@ func (t *turn) ask(c *Config, past func() Past) (tuning Tuning, done, begin bool
 		return Tuning{}, false, false
 	}
 	t.job = nil
-	if !s.room(t.tenant) {
+	other, replaces, ok := s.queue.Room(t.tenant)
+	if !ok {
 		return Tuning{}, false, false
 	}
+	if replaces {
+		other.dropped = true
+	}
 	t.job = &job{past: past(), config: *c}
-	s.put(t.tenant, t.job)
+	s.queue.Put(t.tenant, t.job)
 	begin, s.busy = !s.busy, true
 	return Tuning{}, false, begin
-}
-
-// room reports whether a tenant may queue one more job, and makes room for it.
-func (s *Shared) room(tenant string) bool {
-	if s.count < mostJobs {
-		return true
-	}
-	tenants := len(s.waiting)
-	if len(s.waiting[tenant]) == 0 {
-		tenants++
-	}
-	if len(s.waiting[tenant]) >= mostJobs/tenants {
-		return false
-	}
-	most := ""
-	for other, jobs := range s.waiting {
-		if n := len(s.waiting[most]); len(jobs) > n || len(jobs) == n && other < most {
-			most = other
-		}
-	}
-	jobs := s.waiting[most]
-	jobs[len(jobs)-1].dropped = true
-	s.set(most, jobs[:len(jobs)-1])
-	s.count--
-	return true
-}
-
-func (s *Shared) put(tenant string, j *job) {
-	if s.waiting == nil {
-		s.waiting, s.replayed = make(map[string][]*job), make(map[string]float64)
-	}
-	if len(s.waiting[tenant]) == 0 {
-		s.replayed[tenant] = max(s.replayed[tenant], s.last)
-	}
-	s.set(tenant, append(s.waiting[tenant], j))
-	s.count++
-}
-
-func (s *Shared) set(tenant string, jobs []*job) {
-	if s.waiting[tenant] = jobs; len(jobs) == 0 {
-		delete(s.waiting, tenant)
-	}
-}
-
-// take removes the next job from the queue and returns it with its tenant.
-func (s *Shared) take() (string, *job) {
-	first, found := "", false
-	for tenant := range s.waiting {
-		if !found || s.replayed[tenant] < s.replayed[first] || s.replayed[tenant] == s.replayed[first] && tenant < first {
-			first, found = tenant, true
-		}
-	}
-	if !found {
-		return "", nil
-	}
-	s.last = s.replayed[first]
-	for tenant, n := range s.replayed { // a tenant at or below the count that it would begin with again
-		if n <= s.last && len(s.waiting[tenant]) == 0 {
-			delete(s.replayed, tenant)
-		}
-	}
-	jobs := s.waiting[first]
-	s.set(first, slices.Clone(jobs[1:]))
-	s.count--
-	return first, jobs[0]
 }
 
 // run works until the queue is empty.
 func (s *Shared) run() {
 	for {
 		s.mu.Lock()
-		tenant, j := s.take()
-		if j == nil {
+		tenant, j, ok := s.queue.Take()
+		if !ok {
 			s.busy = false
 			s.mu.Unlock()
 			return
@@ -162,7 +96,7 @@ func (s *Shared) run() {
 		s.mu.Unlock()
 		tuning := j.tune()
 		s.mu.Lock()
-		s.replayed[tenant] += 1 + tuning.Spent
+		s.queue.Did(tenant, 1+tuning.Spent)
 		j.tuning, j.done, j.past = tuning, true, Past{}
 		s.mu.Unlock()
 	}

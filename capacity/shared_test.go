@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/turns"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -33,17 +34,18 @@ func TestTenantsTakeTurns(t *testing.T) {
 	for i, tuner := range crowd {
 		require.False(t, ask(tuner, float64(i)))
 	}
-	require.Equal(t, mostJobs, s.count, "no more wait")
+	require.Equal(t, turns.Most, s.queue.Len(), "no more wait")
 	other := s.Tuner("other")
 	require.False(t, ask(other, 1000))
-	require.Equal(t, mostJobs, s.count)
-	require.Len(t, s.waiting["other"], 1, "there is room for somebody else")
-	require.Len(t, s.waiting["crowd"], mostJobs-1)
+	require.Equal(t, turns.Most, s.queue.Len())
+	require.Equal(t, 1, s.queue.Of("other"), "there is room for somebody else")
+	require.Equal(t, turns.Most-1, s.queue.Of("crowd"))
 	order := []string{}
 	for range 3 {
-		tenant, j := s.take()
+		tenant, j, ok := s.queue.Take()
+		require.True(t, ok)
 		j.tuning, j.done = j.tune(), true
-		s.replayed[tenant]++
+		s.queue.Did(tenant, 1)
 		order = append(order, tenant)
 	}
 	assert.Equal(t, []string{"crowd", "other", "crowd"}, order)
@@ -52,14 +54,14 @@ func TestTenantsTakeTurns(t *testing.T) {
 	begin()
 	require.False(t, s.busy)
 	done := 0
-	for i, tuner := range crowd[:mostJobs] {
+	for i, tuner := range crowd[:turns.Most] {
 		tuning, ok := tuner.Tune(&c, few(float64(i)))
 		if ok {
 			assert.Equal(t, float64(i), tuning.At, "its own")
 			done++
 		}
 	}
-	assert.Equal(t, mostJobs-1, done, "the one that lost its place asks again")
+	assert.Equal(t, turns.Most-1, done, "the one that lost its place asks again")
 	_, ok := other.Tune(&c, few(1000))
 	assert.True(t, ok)
 }

@@ -54,7 +54,7 @@ type TriggersConfig struct {
 
 	shadowBudget *scrape.Budget // like Budget, for the scrapes of shadows
 	asks         *watch.Asks    // limits the scrapes of shadows
-	replays      replay.Turn    // turn of the replays of shadows
+	replays      *replay.Turn   // turn of the replays of shadows
 	beside       func(func())   // runs a function concurrently with the rounds; nil means in a goroutine
 }
 
@@ -86,7 +86,7 @@ func NewTriggers(c TriggersConfig) (*Triggers, error) {
 	}
 	budget, err := scrape.NewBudget(0)
 	e.Add(err)
-	c.shadowBudget, c.asks, c.replays = budget, new(watch.Asks), replay.NewTurn()
+	c.shadowBudget, c.asks, c.replays = budget, new(watch.Asks), new(replay.Turn)
 	return &Triggers{c: c}, e.Err()
 }
 

@@ -42,12 +42,13 @@ type Config struct {
 	// Within is the time limit for scraping the pods.
 	Within time.Duration
 	// Asks bounds the number of objects whose pods are scraped at once, in all and in the Namespace; nil means no bound.
-	Asks      *Asks
+	Asks *Asks
+	// Namespace is the tenant of scrapes and replays.
 	Namespace string
 	// Beside runs a function concurrently with the rounds; nil means in a goroutine.
 	Beside func(func())
 	// Replay is the configuration of the replays, with their turn and a receiver of their errors. Its Capacity is replaced
-	// with that of the Plan; if the Plan has none, nothing is replayed.
+	// with that of the Plan, and its Tenant with the Namespace; if the Plan has no Capacity, nothing is replayed.
 	Replay replay.Config
 }
 
@@ -92,7 +93,7 @@ func New(c *Config) *Shadows {
 		return s
 	}
 	if of := c.Replay; c.Plan.Capacity != nil {
-		of.Capacity = *c.Plan.Capacity
+		of.Capacity, of.Tenant = *c.Plan.Capacity, c.Namespace
 		if s.replays, err = replay.New(of); err != nil {
 			s.replays = nil // the plan's Attainment reports the error
 		}

@@ -85,7 +85,7 @@ type Controller struct {
 	// Shadows have their own, so that they take nothing away.
 	shadowTunings capacity.Shared
 	shadowBudget  *scrape.Budget
-	replays       replay.Turn
+	replays       *replay.Turn
 	asks          watch.Asks
 
 	vault vault // of what is kept of Secrets
@@ -125,7 +125,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{config: c, shadowBudget: ofShadows, replays: replay.NewTurn(), runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant), vault: vault{of: make(map[string]int)}}, nil
+	return &Controller{config: c, shadowBudget: ofShadows, replays: new(replay.Turn), runners: make(map[types.NamespacedName]*runner), tenants: make(map[string]*tenant), vault: vault{of: make(map[string]int)}}, nil
 }
 
 // Reconcile does a round of an object if one is due, and says when the next is.

@@ -5,7 +5,7 @@
 //	...
 //	s.Look(now, obs)                                   // s is a *shadow.Shadows
 //	if f := r.See(now, obs, s); f != nil {
-//		go f()                                     // up to a second for each shadow
+//		go f()                                     // up to a second for each shadow that waits
 //	}
 //	found := r.Found()                                 // plain data, nil until it is known
 //
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/internal/turns"
 	"github.com/inferscale/inferscale/loop/shadow"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -27,19 +28,75 @@ import (
 // Every is the shortest time between two replays.
 const Every = 5 * time.Minute
 
-// A Turn lets only one replay run at a time among all Replays that share it.
-type Turn chan struct{}
+// A Turn lets only one replay run at a time among all Replays that share it. Tenants take turns by how many requests were replayed for
+// each; within a tenant the order is first in, first out. At most 32 pasts wait, of at most 0.6 MB each. When the queue is full, a
+// tenant with less than an equal part of it replaces the newest past of the tenant with the most. A Replays without a place tries
+// again with its next observation. The zero value is ready to use.
+type Turn struct {
+	mu    sync.Mutex
+	queue turns.Queue[*job] // the work is counted in replayed requests
+	busy  bool
+}
 
-// NewTurn returns a Turn.
-func NewTurn() Turn { return make(Turn, 1) }
+// A job is a replay that waits or runs.
+type job struct {
+	of      *Replays
+	past    capacity.Past
+	actual  []shadow.Count
+	trails  [][]shadow.Count
+	wishes  []shadow.Wish
+	dropped bool // guarded by the Turn's mu
+}
+
+// put queues a job, or returns nil if there is no room. begin says that no goroutine is working yet.
+func (t *Turn) put(tenant string, gather func() *job) (j *job, begin bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	other, replaces, ok := t.queue.Room(tenant)
+	if !ok {
+		return nil, false
+	}
+	if replaces {
+		other.dropped = true
+	}
+	j = gather()
+	t.queue.Put(tenant, j)
+	begin, t.busy = !t.busy, true
+	return j, begin
+}
+
+// hasDropped reports whether a job has lost its place.
+func (t *Turn) hasDropped(j *job) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return j.dropped
+}
+
+// work replays until no job waits.
+func (t *Turn) work() {
+	for {
+		t.mu.Lock()
+		tenant, j, ok := t.queue.Take()
+		t.busy = ok
+		t.mu.Unlock()
+		if !ok {
+			return
+		}
+		work := j.of.run(j)
+		t.mu.Lock()
+		t.queue.Did(tenant, 1+work)
+		t.mu.Unlock()
+	}
+}
 
 // A Config says how counts are judged.
 type Config struct {
 	// Capacity has the SLO and the server. Its bounds and goal are not used.
 	Capacity capacity.Config
-	// Turn is shared by Replays of which only one is to replay at a time: if another one is replaying, a Replays tries again
-	// with the next observation. Nil means a Turn of its own.
-	Turn Turn
+	// Turn is shared by Replays of which only one is to replay at a time. Nil means a Turn of its own.
+	Turn *Turn
+	// Tenant is whose turn a replay takes, such as a namespace.
+	Tenant string
 	// Failed is called after a panic, if it is not nil.
 	Failed func(why string)
 }
@@ -58,8 +115,8 @@ type Replays struct {
 
 	mu       sync.Mutex
 	recorder *capacity.Recorder
-	last     time.Time // when the last replay began, or else when the first observation came
-	running  bool
+	last     time.Time // when the last replay was asked for, or else when the first observation came
+	job      *job      // the replay that waits or runs, nil for none
 	found    *Found
 }
 
@@ -70,43 +127,63 @@ func New(c Config) (*Replays, error) {
 		return nil, err
 	}
 	if c.Turn == nil {
-		c.Turn = NewTurn()
+		c.Turn = new(Turn)
 	}
 	return &Replays{config: c, recorder: recorder}, nil
 }
 
-// See records the observation that the shadows were shown. If a replay is due, it returns a function that the caller must run
-// concurrently: the Turn is taken until that function returns. See itself returns at once.
+// See records the observation that the shadows were shown. If a replay is due, it waits for its turn. The function that See then may
+// return carries out every replay that waits, also of others that share the Turn: the caller must run it concurrently. See itself
+// returns at once.
 func (r *Replays) See(now time.Time, obs scaling.Observation, of *shadow.Shadows) (run func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.recorder.See(now, obs) {
+	if !r.recorder.See(now, obs) || !r.due(now) {
 		return nil
 	}
-	if since := now.Sub(r.last); r.running || !r.last.IsZero() && since < Every && since >= 0 {
+	j, begin := r.config.Turn.put(r.config.Tenant, func() *job {
+		j := &job{of: r, wishes: of.Wishes()}
+		var start time.Duration
+		j.actual, j.trails, start = of.Trails()
+		j.past = r.recorder.Past(start)
+		return j
+	})
+	if j != nil {
+		r.job, r.last = j, now
+	}
+	if !begin {
 		return nil
+	}
+	return r.config.Turn.work
+}
+
+// due reports whether a replay is to be asked for. The caller holds the lock.
+func (r *Replays) due(now time.Time) bool {
+	if r.job != nil {
+		return r.config.Turn.hasDropped(r.job) // it was due
 	}
 	if r.last.IsZero() { // nothing is known yet
 		r.last = now
-		return nil
+		return false
 	}
-	select {
-	case r.config.Turn <- struct{}{}:
-	default:
-		return nil
+	since := now.Sub(r.last)
+	return since >= Every || since < 0
+}
+
+// run carries out a job, and returns how many requests it replayed.
+func (r *Replays) run(j *job) (work float64) {
+	found := r.replay(&j.past, j.actual, j.trails, j.wishes)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.job = nil; found == nil {
+		return 0
 	}
-	r.running, r.last = true, now
-	actual, trails, start := of.Trails()
-	past, wishes := r.recorder.Past(start), of.Wishes()
-	return func() {
-		defer func() { <-r.config.Turn }()
-		found := r.replay(&past, actual, trails, wishes)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.running = false; found != nil {
-			r.found = found
-		}
+	r.found = found
+	work = float64(found.Actual.Requests)
+	for _, a := range found.Shadows {
+		work += float64(a.Requests)
 	}
+	return work
 }
 
 // Found returns the results of the last replay, or nil. The caller must not change them.

@@ -1,0 +1,68 @@
+package turns_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/internal/turns"
+)
+
+// TestTenantsThatAlwaysWaitGetEqualWork: whatever a job is, no tenant is ahead of another by more than one job.
+func TestTenantsThatAlwaysWaitGetEqualWork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q turns.Queue[int]
+		tenants := rapid.IntRange(1, turns.Most).Draw(t, "tenants")
+		done := make(map[string]float64)
+		for i := range tenants {
+			q.Put(strconv.Itoa(i), i)
+			done[strconv.Itoa(i)] = 0
+		}
+		for range 5 * tenants {
+			tenant, j, ok := q.Take()
+			require.True(t, ok)
+			for _, n := range done {
+				require.LessOrEqual(t, done[tenant], n)
+			}
+			work := rapid.Float64Range(1, 1000).Draw(t, "work")
+			q.Did(tenant, work)
+			done[tenant] += work
+			_, replaces, ok := q.Room(tenant)
+			require.True(t, ok)
+			require.False(t, replaces)
+			q.Put(tenant, j)
+		}
+	})
+}
+
+// TestRoomIsShared: in any order no more than Most wait, and nobody without an equal part is refused.
+func TestRoomIsShared(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q turns.Queue[string]
+		waiting := make(map[string]int)
+		for range rapid.IntRange(1, 200).Draw(t, "n") {
+			if tenant, j, ok := q.Take(); ok && rapid.IntRange(0, 3).Draw(t, "take") > 0 {
+				require.Equal(t, tenant, j)
+				waiting[tenant]--
+			} else if ok {
+				q.Put(tenant, j)
+			}
+			tenant := strconv.Itoa(rapid.IntRange(0, 40).Draw(t, "tenant"))
+			dropped, replaces, ok := q.Room(tenant)
+			if replaces {
+				require.NotEqual(t, tenant, dropped)
+				waiting[dropped]--
+			}
+			if ok {
+				q.Put(tenant, tenant)
+				waiting[tenant]++
+			} else {
+				require.Equal(t, turns.Most, q.Len())
+			}
+			require.LessOrEqual(t, q.Len(), turns.Most)
+			require.Equal(t, waiting[tenant], q.Of(tenant))
+		}
+	})
+}
