@@ -35,6 +35,8 @@ const (
 	// A trigger counts once more in MaxTriggers for each placeBytes bytes of its metadata. What is kept of them takes up to 40
 	// times as much memory.
 	placeBytes = 512
+	// shuttingDown is the reason of everything that ends with the engine.
+	shuttingDown = "the scaler is shutting down"
 )
 
 // EngineConfig is the configuration of an Engine. Build must be set; every other zero field means its default.
@@ -277,7 +279,7 @@ func (e *Engine) count(t *entry, n int) {
 // no other trigger is evicted for such a trigger.
 func (e *Engine) room(t *entry, unknown error) error {
 	if e.ctx.Err() != nil {
-		return status.Error(codes.Unavailable, "the scaler is shutting down")
+		return status.Error(codes.Unavailable, shuttingDown)
 	}
 	full := func() bool { return e.places+t.places > e.c.MaxTriggers }
 	if part := max(e.c.MaxTriggers/unknownPart, 1); unknown != nil && (full() || e.unknown+min(t.places, part) > part) {

@@ -28,6 +28,7 @@ type entry struct {
 	asked   atomic.Int64 // time of the last call, as a duration since born: setting the clock does not change it
 	streams atomic.Int32 // number of open streams
 	gone    chan struct{}
+	why     error // what its calls are told once it is gone; written before gone is closed
 
 	outcome atomic.Pointer[outcome]
 	mu      sync.Mutex

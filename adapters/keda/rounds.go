@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // failedAgain is the time after which a failed round is made again, if the interval is longer.
@@ -91,6 +94,7 @@ func (o *object) forget(t *entry, why string) {
 	delete(e.triggers, t.key)
 	e.places -= t.places
 	e.count(t, -1)
+	t.why = status.Error(codes.Unavailable, "the trigger of "+t.ref.String()+" ends: "+why)
 	close(t.gone)
 	if t.cancel != nil {
 		t.cancel()
@@ -106,7 +110,7 @@ func (o *object) end() {
 	o.engine.mu.Lock()
 	defer o.engine.mu.Unlock()
 	for _, t := range o.entries {
-		o.forget(t, "the scaler is shutting down")
+		o.forget(t, shuttingDown)
 	}
 	o.entries = nil
 	if o.engine.objects[o.ref] == o {

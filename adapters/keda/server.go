@@ -137,9 +137,9 @@ func (s *Server) stream(ctx context.Context, in *externalscaler.ScaledObjectRef,
 		select {
 		case <-changed:
 		case <-s.engine.drained:
-			return status.Error(codes.Unavailable, "the scaler is shutting down")
+			return status.Error(codes.Unavailable, shuttingDown)
 		case <-t.gone:
-			return status.Error(codes.Unavailable, "the scaler is shutting down")
+			return t.why
 		case <-ctx.Done():
 			return status.FromContextError(ctx.Err()).Err()
 		}

@@ -486,3 +486,24 @@ func TestWholeNumbers(t *testing.T) {
 		require.Equal(t, want, whole(v), "%v", v)
 	}
 }
+
+// TestRegressionAnEvictedTriggerIsToldWhy: its stream was told that the scaler was shutting down.
+func TestRegressionAnEvictedTriggerIsToldWhy(t *testing.T) {
+	s := newStage(t, func(c *EngineConfig) { c.MaxTriggers = 2 })
+	client := externalscaler.NewExternalScalerClient(serve(t, GRPCConfig{Engine: s.engine}))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var newest externalscaler.ExternalScaler_StreamMetricSpecClient
+	for _, name := range []string{"a", "b"} {
+		s.clock.advance(time.Second)
+		stream, err := client.StreamMetricSpec(ctx, scaledObject(chat, s.add(name, counting())))
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		require.NoError(t, err)
+		newest = stream
+	}
+	_, err := s.engine.Spec(Ref{Namespace: "other", Name: "chat"}, s.add("c", counting()))
+	require.NoError(t, err)
+	_, err = newest.Recv()
+	require.EqualError(t, err, "rpc error: code = Unavailable desc = the trigger of models/chat ends: another namespace has fewer triggers, and there are as many as are allowed")
+}
