@@ -1,6 +1,7 @@
 package defaulting_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -68,11 +70,16 @@ func TestRegressionAReviewOfManyDocumentsTakesLittle(t *testing.T) {
 // TestRegressionANamespaceLeavesTheReviewsOfOthers: all come from the same API servers, whose part the large ScaledObjects of one
 // namespace used up, so that those of others were admitted without defaults.
 func TestRegressionANamespaceLeavesTheReviewsOfOthers(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case that no review reaches the Check
+	defer cancel()
 	begun, end := make(chan struct{}, 100), make(chan struct{})
 	slow := func(o map[string]any) error { //nolint:unparam // it is a Check
 		if m, _ := o["metadata"].(map[string]any); m["name"] == "slow" {
 			begun <- struct{}{}
-			<-end
+			select {
+			case <-end:
+			case <-ctx.Done():
+			}
 		}
 		return nil
 	}
@@ -94,7 +101,11 @@ func TestRegressionANamespaceLeavesTheReviewsOfOthers(t *testing.T) {
 			defer done.Done()
 			codes[i] = post("a", "slow", 256<<10)
 		}()
-		<-begun
+		select {
+		case <-begun:
+		case <-ctx.Done():
+			require.NoError(t, ctx.Err(), "a review did not reach the Check")
+		}
 	}
 	require.Equal(t, http.StatusTooManyRequests, post("a", "quick", 256<<10))
 	require.Equal(t, http.StatusOK, post("a", "quick", 1<<10), "there is room for a small one")
