@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,6 +133,9 @@ func (c *censor) Do(ctx context.Context, req *http.Request) (*http.Response, []b
 	res, body, err := c.Client.Do(ctx, req)
 	if err != nil {
 		return res, body, err
+	}
+	if res.StatusCode == http.StatusOK && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) { // no JSON begins so
+		return res, nil, errors.New("answered 200 OK with a page in place of JSON, as a login page or a proxy does; -bearer-token-file and -tls-cert say who asks, or give -prometheus the address of Prometheus itself")
 	}
 	var says struct {
 		Status string `json:"status"`

@@ -97,6 +97,21 @@ func TestAServerThatRefusesIsQuoted(t *testing.T) {
 	}
 }
 
+// TestRegressionALoginPageIsNamed: what a proxy answers to whoever is not logged in, with status 200, was an error about a character in JSON.
+func TestRegressionALoginPageIsNamed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "\n<!DOCTYPE html><html><head><title>Sign in</title></head></html>")
+	}))
+	defer server.Close()
+	for _, more := range [][]string{nil, {"-engine", "VLLM"}} {
+		code, _, errs := start(t, append(more, "-prometheus", server.URL, "-model", "m", "-report", "")...)
+		require.Equal(t, exitFail, code, errs)
+		require.Contains(t, errs, "answered 200 OK with a page in place of JSON, as a login page or a proxy does; -bearer-token-file and -tls-cert say who asks, or give -prometheus the address of Prometheus itself")
+		require.NotContains(t, errs, "invalid character")
+	}
+}
+
 // TestAskedForWholeAnswers: VictoriaMetrics leaves out what is on a node that is away, which no client sees, unless it is asked not to.
 // Who may only GET is asked so after the 403 to a POST, as behind the proxy of a Kubernetes API server.
 func TestAskedForWholeAnswers(t *testing.T) {
