@@ -242,8 +242,12 @@ func (d *Decision) headline() string {
 	return fmt.Sprintf("%s at %d", d.Verdict, d.From)
 }
 
-// MarshalJSON writes the decision with its steps, reason and considered lines, for logs and status fields.
+// MarshalJSON writes the decision with its steps, reason and considered lines, for logs and status fields. A Next beyond the years 0 to
+// 9999, which JSON times do not have, is a *FieldError.
 func (d Decision) MarshalJSON() ([]byte, error) {
+	if _, err := d.Next.MarshalJSON(); err != nil {
+		return nil, &FieldError{Field: "next", Value: d.Next, Rule: "must be a time that JSON can have, of the years 0 to 9999"}
+	}
 	return json.Marshal(struct {
 		Verdict  Verdict   `json:"verdict"`
 		From     int32     `json:"from"`

@@ -1,6 +1,7 @@
 package scaling_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -103,4 +104,20 @@ func TestRegressionStoredTimesThatAreNone(t *testing.T) {
 	require.NoError(t, p.UnmarshalJSON([]byte(strings.Replace(stored, since, fmt.Sprintf(`"since":%d`, int64(math.MinInt64/256)), 1))))
 	p.Decide(epoch.Add(-time.Hour), obs)
 	require.NoError(t, build().UnmarshalJSON(must(p.MarshalJSON())))
+}
+
+// TestRegressionADecisionAfterTheYear9999: the error did not say what of the decision has no place in JSON.
+func TestRegressionADecisionAfterTheYear9999(t *testing.T) {
+	d := scaling.HoldAt(3)
+	d.Next = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	_, err := json.Marshal(d)
+	require.NoError(t, err)
+	d.Next = d.Next.Add(time.Second)
+	_, err = json.Marshal(d)
+	var wrong *scaling.FieldError
+	require.ErrorAs(t, err, &wrong)
+	require.EqualError(t, wrong, "next: 10000-01-01 00:00:00 +0000 UTC: must be a time that JSON can have, of the years 0 to 9999")
+	d.Next = time.Time{}
+	_, err = json.Marshal(d)
+	require.NoError(t, err)
 }
