@@ -26,8 +26,10 @@ func TestCommandLine(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"-nonsense", "flag provided but not defined: -nonsense"},
 		{"rest", `"rest": is not a flag`},
-		{"-workers=0", "-workers: 0: must be at least 1"},
-		{"-kube-api-qps=0", "-kube-api-qps: 0: must be above 0"},
+		{"-workers=0", "-workers: 0: must be between 1 and 10000"},
+		{"-workers=1000000000", "-workers: 1000000000: must be between 1 and 10000"},
+		{"-kube-api-qps=1e-50", "-kube-api-qps: 1e-50: must be between 1 and 1000000"},
+		{"-kube-api-qps=0", "-kube-api-qps: 0: must be between 1 and 1000000"},
 		{"-kube-api-burst=0", "-kube-api-burst: 0: must be at least 1"},
 		{"-status-refresh=0s", "-status-refresh: 0s: must be at least 1s"},
 		{"-shutdown-timeout=-1s", "-shutdown-timeout: -1s: must not be negative"},

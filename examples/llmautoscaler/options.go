@@ -48,6 +48,9 @@ Exit codes: 0 asked to end, 1 failed, 2 the command line is wrong.
 Flags:
 `
 
+// mostWorkers is how many goroutines there may be for rounds.
+const mostWorkers = 10_000
+
 // parse reads the command line. What is wrong with it was said on stderr, help that was asked for on stdout.
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
@@ -91,7 +94,7 @@ func (o *options) check(rest []string) error {
 	for _, namespace := range o.watched() {
 		must(command.IsLabel(namespace), "namespaces", namespace, command.LabelRule)
 	}
-	must(o.workers >= 1, "workers", o.workers, "must be at least 1")
+	must(o.workers >= 1 && o.workers <= mostWorkers, "workers", o.workers, "must be between 1 and 10000")
 	must(o.share >= 0, "workers-per-namespace", o.share, "must not be negative")
 	must(o.statusRefresh >= time.Second, "status-refresh", o.statusRefresh, "must be at least 1s")
 	o.Check(must)

@@ -63,9 +63,12 @@ func (o *Flags) Define(f *flag.FlagSet, w Words) {
 	f.BoolVar(&o.Version, "version", false, "print the version and exit")
 }
 
+// mostQPS is more than any API server answers.
+const mostQPS = 1_000_000
+
 // Check tells must of each flag whether it is right, and else what it must be.
 func (o *Flags) Check(must func(ok bool, flag string, value any, rule string)) {
-	must(o.QPS > 0, "kube-api-qps", o.QPS, "must be above 0")
+	must(o.QPS >= 1 && o.QPS <= mostQPS, "kube-api-qps", o.QPS, "must be between 1 and 1000000")
 	must(o.Burst >= 1, "kube-api-burst", o.Burst, "must be at least 1")
 	must(o.ScrapeMemory >= 32 && o.ScrapeMemory < 1<<20, "scrape-memory", o.ScrapeMemory, "must be at least 32 and less than 1048576")
 	must(o.Shutdown >= 0, "shutdown-timeout", o.Shutdown, "must not be negative")
