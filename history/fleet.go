@@ -84,7 +84,7 @@ func (c *Counted) Total() float64 {
 }
 
 // A Mixture is several histograms of one quantity: one for each set of bounds that pods had.
-type Mixture []Counted //nolint:recvcheck // add changes it
+type Mixture []Counted
 
 // Total returns the number of values.
 func (m Mixture) Total() float64 {

@@ -73,6 +73,7 @@ type reducer struct {
 	routers []*replica
 	// fleetwide has the series of Kubernetes.
 	fleetwide map[Signal][]*Series
+	mixer     mixer         // of the distributions
 	every     int           // steps between two scrapes, rounded up
 	scrape    time.Duration // time between two scrapes
 	seen      []bool        // steps at which any pod has a value

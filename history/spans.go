@@ -101,12 +101,12 @@ func (r *reducer) distribution(p *replica, s Signal, length int) error {
 			}
 			switch of := &r.fleet.sizes[min((i-1)/bucketSteps(r.fleet.Step), len(r.fleet.sizes)-1)]; s {
 			case PromptTokens:
-				of.Prompts.add(c)
+				r.mixer.add(&of.Prompts, c)
 			case GenerationTokens:
-				of.Answers.add(c)
+				r.mixer.add(&of.Answers, c)
 			default:
 			}
-			if into := span.mixture(s); into.add(c) && len(*into) > 1 {
+			if into := span.mixture(s); r.mixer.add(into, c) && len(*into) > 1 {
 				others++
 			}
 		})
@@ -147,27 +147,6 @@ func newest(series []*Series, families []string) []*Series {
 		maps.Copy(newer, steps)
 	}
 	return all
-}
-
-// add adds a histogram, and reports whether no other histogram had its bounds.
-func (m *Mixture) add(c Counted) bool {
-	for i := range *m {
-		into := &(*m)[i]
-		if !slices.Equal(into.Bounds, c.Bounds) {
-			continue
-		}
-		if c.Total() > 0 && (c.Sum == 0 || into.Sum == 0 && into.Total() > 0) {
-			into.Sum = 0
-		} else {
-			into.Sum += c.Sum
-		}
-		for k, n := range c.Counts {
-			into.Counts[k] += n
-		}
-		return false
-	}
-	*m = append(*m, Counted{Bounds: slices.Clone(c.Bounds), Counts: slices.Clone(c.Counts), Sum: c.Sum})
-	return true
 }
 
 // mostBounds is the highest number of buckets of one engine, over all its versions.

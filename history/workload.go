@@ -54,18 +54,19 @@ const leastLengths = 300
 // hour if that has any requests.
 func (f *Fleet) lengthsOf() (all []LengthsOf) {
 	var now LengthsOf
+	var x mixer
 	begun := false
 	most := spanSteps(f.Step) - bucketSteps(f.Step)
 	for i := range f.sizes {
 		s := &f.sizes[i]
 		if !begun {
-			now, begun = LengthsOf{From: s.From}, true
+			now, x, begun = LengthsOf{From: s.From}, nil, true
 		}
 		for k := range s.Prompts {
-			now.Prompts.add(s.Prompts[k])
+			x.add(&now.Prompts, s.Prompts[k])
 		}
 		for k := range s.Answers {
-			now.Answers.add(s.Answers[k])
+			x.add(&now.Answers, s.Answers[k])
 		}
 		least := min(now.Prompts.Total(), now.Answers.Total())
 		if least >= leastLengths || least > 0 && s.From-now.From >= most || least > 0 && i == len(f.sizes)-1 {
@@ -78,13 +79,17 @@ func (f *Fleet) lengthsOf() (all []LengthsOf) {
 // within sets the means within buckets, jointly for all histograms with the same buckets.
 func within(all []LengthsOf, of func(l *LengthsOf) Mixture) {
 	var alike [][]*Counted
+	var key []byte
+	places := make(map[string]int)
 	for i := range all {
 		m := of(&all[i])
 		for k := range m {
 			c := &m[k]
-			at := slices.IndexFunc(alike, func(group []*Counted) bool { return slices.Equal(group[0].Bounds, c.Bounds) })
-			if at < 0 {
+			key = keyOf(key[:0], c.Bounds)
+			at, ok := places[string(key)]
+			if !ok {
 				at, alike = len(alike), append(alike, nil)
+				places[string(key)] = at
 			}
 			alike[at] = append(alike[at], c)
 		}
