@@ -254,10 +254,15 @@ func (b *builder) cron(s *CronScaler, p place) cronscale.Scaler {
 	return scaler
 }
 
-// within checks that a count is not above the maxReplicas of the document, if it has any: the target would get fewer replicas.
+// within checks that a count is not above the maxReplicas of the document: the target would get fewer replicas. If the bounds are the
+// caller's, that is a warning.
 func (b *builder) within(n int32, path string, p place) {
-	ok := !p.known || n <= p.within.Max || p.within.Max < 1
-	b.errs.Check(ok, path, n, fmt.Sprintf("must not be above %smaxReplicas %d", p.bounds, p.within.Max))
+	switch above := n > p.within.Max && p.within.Max >= 1; {
+	case above && p.known:
+		b.errs.Check(false, path, n, fmt.Sprintf("must not be above %smaxReplicas %d", p.bounds, p.within.Max))
+	case above:
+		b.odd = append(b.odd, &scaling.FieldError{Field: path, Value: n, Rule: fmt.Sprintf("is above the upper bound, and cut down to %d", p.within.Max)})
+	}
 }
 
 // live makes a policy from a configuration. Wrong bounds are reported once for all algorithms.

@@ -40,6 +40,9 @@ type Plan struct {
 	// Capacity is the configuration of the first capacity scaler, with the SLO and the speed of a replica; nil if there is
 	// none.
 	Capacity *capacity.Config
+	// Warnings name counts of timetables and static scalers above the maximum of Bounds, to which they are cut down, if the
+	// bounds are the caller's. With bounds of the document such a count is an error.
+	Warnings []*scaling.FieldError
 }
 
 // A Metric is a number that a policy reads.
@@ -92,7 +95,7 @@ func (s *Spec) plan(root, scaler string, otherwise scaling.Bounds, tuner func() 
 	b.errs.Check(s.Grouping == "" || slices.Contains(groupings, s.Grouping), b.root+"grouping", s.Grouping, "must be "+oneOf(groupings))
 	p.Policy, p.Kinds, p.Layout = b.composite(&s.Scaler, where)
 	b.scrape(s.Scrape)
-	p.Capacity = b.work
+	p.Capacity, p.Warnings = b.work, b.odd
 	p.Metrics = slices.DeleteFunc(b.metrics, func(m Metric) bool { return b.wrong[m.Field] })
 	slices.SortStableFunc(p.Metrics, func(a, b Metric) int { return order(a.Counted) - order(b.Counted) })
 	if err := b.errs.Err(); err != nil {
@@ -157,6 +160,7 @@ type builder struct {
 	wrong    map[string]bool // paths of invalid sources
 	tuner    func() capacity.Tuner
 	work     *capacity.Config // of the first capacity scaler
+	odd      []*scaling.FieldError
 }
 
 func newBuilder(root string, interval time.Duration) *builder {

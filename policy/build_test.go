@@ -253,3 +253,25 @@ func TestBuildErrors(t *testing.T) {
 	var field *scaling.FieldError
 	require.ErrorAs(t, err, &field)
 }
+
+// TestRegressionCountsThatAreCutDownAreTold: of a document without bounds, counts above those of its reader were cut down without a word.
+func TestRegressionCountsThatAreCutDownAreTold(t *testing.T) {
+	warned := func(text string) (all []string) {
+		p := one(t, text)
+		plan, err := p.Plan("spec", scaling.Bounds{Min: 2, Max: 6})
+		require.NoError(t, err)
+		for _, w := range plan.Warnings {
+			all = append(all, w.Error())
+		}
+		return all
+	}
+	require.Equal(t, []string{
+		"spec.scaler.cron.windows[0].targetReplicas: 50: is above the upper bound, and cut down to 6",
+		"spec.scaler.cron.outside: 7: is above the upper bound, and cut down to 6",
+	}, warned("cron: {mode: InWindow, outside: 7, windows: [{name: day, start: '0 8 * * *', end: '0 20 * * *', targetReplicas: 50}, {name: night, start: '0 22 * * *', end: '0 23 * * *', targetReplicas: 6}]}"))
+	require.Equal(t, []string{"spec.scaler.cron.policies[0].targetReplicas: 9: is above the upper bound, and cut down to 6"},
+		warned("{static: {replicas: 1}, cron: {policies: [{name: a, schedule: '@daily', targetReplicas: 9}]}}"))
+	require.Equal(t, []string{"spec.scaler.highest[0].static.replicas: 9: is above the upper bound, and cut down to 6"}, warned("highest: [{static: {replicas: 9}}]"))
+	require.Empty(t, warned("{maxReplicas: 9, scaler: {static: {replicas: 9}}}"), "of its own bounds")
+	require.Empty(t, warned("cron: {mode: InWindow, windows: [{name: day, start: '0 8 * * *', end: '0 20 * * *', targetReplicas: 0}]}"), "0 is how none is asked for")
+}

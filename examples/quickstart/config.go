@@ -66,6 +66,9 @@ func (o *options) configured(otherwise string, bounds scaling.Bounds, tuner func
 	if err != nil {
 		return nil, &usageError{err}
 	}
+	for _, warning := range plan.Warnings {
+		fmt.Fprintf(stderr, "quickstart: warning: %s: %v\n", file, warning)
+	}
 	d := &decider{policy: plan.Policy}
 	for _, m := range plan.Metrics {
 		metric, err := build.Metric(m)

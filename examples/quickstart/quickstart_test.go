@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // start runs the program with the given arguments and returns its exit code and output.
@@ -259,4 +262,15 @@ func TestPageFollowsTheServer(t *testing.T) {
 		require.Contains(t, got, line+"\n")
 	}
 	require.Equal(t, strings.Count(vllmPage, "\n"), strings.Count(got, "\n"), "nothing else changes")
+}
+
+// TestRegressionATimetableAboveTheBoundsIsTold: windows above the bounds were cut down without a word.
+func TestRegressionATimetableAboveTheBoundsIsTold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("cron: {mode: InWindow, windows: [{name: day, start: 0 8 * * *, end: 0 20 * * *, targetReplicas: 50}]}\n"), 0o600))
+	var says bytes.Buffer
+	o := options{config: file}
+	_, err := o.configured("", scaling.Bounds{Min: 1, Max: 8}, nil, &says)
+	require.NoError(t, err)
+	require.Equal(t, "quickstart: warning: "+file+": scaler.cron.windows[0].targetReplicas: 50: is above the upper bound, and cut down to 8\n", says.String())
 }

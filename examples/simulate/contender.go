@@ -33,6 +33,7 @@ type contender struct {
 	sort    sort
 	note    string // one line on what it is
 	metrics []sim.Metric
+	odd     []*scaling.FieldError // what is questionable about it
 	// controller returns a controller with a fresh state. Only oracles look at the seed.
 	controller func(seed uint64) (scaling.Group, error)
 	// knob is, for the points of a sweep, what was turned and how far.
@@ -163,6 +164,9 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 		for _, c := range own {
 			if reserved(c.name) || slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name }) {
 				return nil, misuse("-config %s: the name %q is taken", o.config, c.name)
+			}
+			for _, warning := range c.odd {
+				fmt.Fprintf(stderr, "simulate: warning: %s: policy %q: %v\n", o.config, c.name, warning)
 			}
 			all = append(all, c)
 		}

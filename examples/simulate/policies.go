@@ -93,9 +93,11 @@ func (w *world) contender(p policy.Policy) (contender, error) {
 		}
 		c.metrics = append(c.metrics, m)
 	}
-	if _, err := p.Build(w.bounds); err != nil {
-		return c, err
+	plan, err := p.Plan("", w.bounds)
+	if err != nil {
+		return c, fmt.Errorf("policy %q: %w", p.Name, err)
 	}
+	c.odd = plan.Warnings
 	c.controller = drive(func() (scaling.Policy, error) { return p.Build(w.bounds) })
 	return c, nil
 }

@@ -175,6 +175,15 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestRegressionATimetableAboveTheBoundsIsTold: windows above -max were cut down without a word.
+func TestRegressionATimetableAboveTheBoundsIsTold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("name: mine\ncron: {mode: InWindow, windows: [{name: day, start: 0 8 * * *, end: 0 20 * * *, targetReplicas: 5000}]}\n"), 0o600))
+	code, _, errs := start(t, tiny("-config", file, "-max", "8", "-report", "")...)
+	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, 1, strings.Count(errs, "simulate: warning: "+file+`: policy "mine": scaler.cron.windows[0].targetReplicas: 5000: is above the upper bound, and cut down to 8`), errs)
+}
+
 func TestConvertAndReplay(t *testing.T) {
 	dir := t.TempDir()
 	log, mine := filepath.Join(dir, "log.csv"), filepath.Join(dir, "mine.csv")
