@@ -274,3 +274,40 @@ func TestRegressionATimetableAboveTheBoundsIsTold(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "quickstart: warning: "+file+": scaler.cron.windows[0].targetReplicas: 50: is above the upper bound, and cut down to 8\n", says.String())
 }
+
+// TestRegressionFieldsOfTheJSONAreDescribed: the README has every field that -json prints, of the demonstration and of targets.
+func TestRegressionFieldsOfTheJSONAreDescribed(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("m 3\n")) }))
+	defer pod.Close()
+	_, demo, _ := start(t, "-json", "-pace", "0")
+	_, targets, _ := start(t, "-json", "-once", "-targets", pod.URL+","+pod.URL+"/none:", "-metric", "m", "-high", "2", "-low", "1")
+	_, broken, _ := start(t, "-json", "-once", "-timeout", "100ms", "-targets", "http://127.0.0.1:1/metrics", "-metric", "m")
+	fields := map[string]bool{}
+	var gather func(v any, within string)
+	gather = func(v any, within string) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, inner := range v {
+				if within != "numbers" { // whose names are those of the rules
+					fields[name] = true
+				}
+				gather(inner, name)
+			}
+		case []any:
+			for _, inner := range v {
+				gather(inner, within)
+			}
+		}
+	}
+	for line := range strings.Lines(demo + targets + broken) {
+		var v any
+		require.NoError(t, json.Unmarshal([]byte(line), &v))
+		gather(v, "")
+	}
+	require.Greater(t, len(fields), 40)
+	for name := range fields {
+		require.Regexp(t, "(?m)^\\|.*`[a-zA-Z.\\[\\]]*\\b"+name+"\\b", string(readme), name)
+	}
+}
