@@ -55,23 +55,22 @@ func TestMixturesAreThoseOfTheNaiveTwin(t *testing.T) {
 // negative returns -x, also of 0.
 func negative(x float64) float64 { return -x }
 
-// TestRegressionManyBoundsTakeNoSquareOfTime: each histogram was compared with all others of its span, so that four times the bounds
-// took 16 times as long.
+// TestRegressionManyBoundsTakeNoSquareOfTime: each histogram was compared with all others of its span, as the naive twin does.
 func TestRegressionManyBoundsTakeNoSquareOfTime(t *testing.T) {
-	took := func(n int) time.Duration {
-		var x mixer
+	took := func(add func(m *Mixture, c Counted) bool) float64 {
 		var m Mixture
 		begin := time.Now()
-		for i := range n {
-			require.True(t, x.add(&m, Counted{Bounds: []float64{float64(i)}, Counts: []float64{1, 0}}))
+		for i := range 16000 {
+			require.True(t, add(&m, Counted{Bounds: []float64{float64(i)}, Counts: []float64{1, 0}}))
 		}
-		return time.Since(begin)
+		return time.Since(begin).Seconds()
 	}
-	least := 100.0
-	for range 5 { // other work on the machine makes some of them slow
-		least = min(least, float64(took(32000))/float64(took(8000)))
+	least := 1.0
+	for range 3 { // other work on the machine makes some of them slow
+		var x mixer
+		least = min(least, took(x.add)/took(naiveAdd))
 	}
-	require.Less(t, least, 8.0)
+	require.Less(t, least, 0.5)
 }
 
 // TestMeansWithinBucketsAreOfAllWithTheirBounds: histograms with equal bounds have their means in common, wherever they are.

@@ -63,12 +63,12 @@ func lived(t *testing.T, see func(now time.Time, obs scaling.Observation)) {
 // TestReplays: one replica would have missed what four and six attain, and one fleet is replayed at a time, every five minutes.
 func TestReplays(t *testing.T) {
 	var turn replay.Turn
-	make := func() *replay.Replays {
+	fresh := func() *replay.Replays {
 		r, err := replay.New(replay.Config{Capacity: work(), Turn: &turn})
 		require.NoError(t, err)
 		return r
 	}
-	r, other, s := make(), make(), watching(t)
+	r, other, s := fresh(), fresh(), watching(t)
 	var run func()
 	lived(t, func(now time.Time, obs scaling.Observation) {
 		s.Look(now, obs)
