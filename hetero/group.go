@@ -104,18 +104,20 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 		g.total.Decide(now, scaling.Observation{SpecReplicas: spec}) // the policy gets the time, but no data
 		return scaling.UnknownGroup(obs, Mismatched, float64(seen), float64(n))
 	}
-	spec, ready := int64(0), int64(0)
+	spec, ready, starting := int64(0), int64(0), false
 	for i := range obs.Targets {
 		t := &obs.Targets[i]
 		g.spec[g.fleet.kinds[g.types[i]].at] = t.SpecReplicas
 		spec += int64(t.SpecReplicas)
 		ready += int64(t.ReadyReplicas)
+		// Not the sums: a type that stops has more ready replicas than were requested while another one starts.
+		starting = starting || t.ReadyReplicas < t.SpecReplicas
 	}
 	total := g.total.Decide(now, scaling.Observation{
 		SpecReplicas: saturate(spec), ReadyReplicas: saturate(ready), Readings: obs.Readings, Histograms: obs.Histograms,
 	})
 	limit := g.options.Exchanges
-	if total.Verdict == scaling.Unknown || total.Code() == scaling.ClockBack || g.options.WhenReady && ready < spec {
+	if total.Verdict == scaling.Unknown || total.Code() == scaling.ClockBack || g.options.WhenReady && starting {
 		limit = 0
 	}
 	var margin float64

@@ -124,6 +124,8 @@ func TestPolicySteps(t *testing.T) {
 	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 10, Max: 20}, hetero.Type{Name: "b", Cost: 20, Max: 20})
 	starting := wants(f, 30, 18, 12)
 	starting.Targets[1].ReadyReplicas = 11
+	exchanging := wants(f, 30, 19, 11) // the replica of b still runs, that of a is not ready
+	exchanging.Targets[0].ReadyReplicas, exchanging.Targets[1].ReadyReplicas = 18, 12
 	changed := func(target int, name string, missing bool) scaling.GroupObservation {
 		obs := wants(f, 30, 18, 12)
 		if target == len(obs.Targets) {
@@ -152,6 +154,7 @@ func TestPolicySteps(t *testing.T) {
 		{"no data, but a bound is broken: the total stays", unlimited, wants(f, -1, 24, 4), []int32{20, 8}, []string{"Down Placed", "Up Within"}, "Unknown Asked"},
 		{"beyond all bounds", none, wants(f, 99, 18, 12), []int32{20, 20}, []string{"Up Within", "Up Within"}, "Up AboveMax"},
 		{"not ready yet: no exchange", patient, starting, []int32{18, 12}, []string{"Hold Sticky", "Hold Sticky"}, "Hold Asked"},
+		{"the last exchange is not complete: no other", patient, exchanging, []int32{19, 11}, []string{"Hold Sticky", "Hold Sticky"}, "Hold Asked"},
 		{"ready: exchange", patient, wants(f, 30, 18, 12), []int32{20, 10}, []string{"Up Within", "Down Beyond"}, "Hold Asked"},
 		{"counts of another fleet", unlimited, wants(f, 30, 18), []int32{18}, []string{"Unknown Mismatched"}, "Unknown Mismatched"},
 		{"a type that is missing", unlimited, changed(1, "b", true), []int32{18, 12}, []string{"Unknown Mismatched", "Unknown Mismatched"}, "Unknown Mismatched"},
@@ -228,6 +231,7 @@ func TestPolicyEpisodes(t *testing.T) {
 			obs.Readings[0].Lower, obs.Readings[0].Upper = total, total
 			if rapid.Bool().Draw(t, "ready known") {
 				obs.Targets[0].ReadyReplicas -= rapid.Int32Range(0, 1).Draw(t, "not ready")
+				obs.Targets[len(spec)-1].ReadyReplicas += rapid.Int32Range(0, 1).Draw(t, "still ready")
 			}
 			before := slices.Clone(obs.Targets)
 			state, err := p.MarshalJSON()
