@@ -39,7 +39,7 @@ const header = "time,demand"
 //
 // A time is RFC 3339 with its offset, with at most milliseconds, and is after the time of the line before. A demand is a
 // number from 0 to 1e15 in the unit of the Source: the average since the line before. If two lines are more than 15 min
-// apart, the time between them is unknown. Spaces, quotes, comments and blank lines are not allowed. The first wrong line is
+// apart, the time between them is unknown, see New. Spaces, quotes, comments and blank lines are not allowed. The first wrong line is
 // reported as a *LineError.
 func Read(r io.Reader, file string) ([]Sample, error) {
 	lines := bufio.NewScanner(r)

@@ -40,7 +40,7 @@ type Sample struct {
 //
 // base decides first and sees every observation. A change that only the floor asks for is not reported to base, as in
 // scaling.Floor. past is the known demand of earlier days, in order of time; a stored state replaces it. A sample stands for
-// the time since the one before, but for at most 15 min.
+// the time since the one before if that is at most 15 min, or at most four scrape and control intervals, whichever is longer.
 //
 // New returns an error with every rule that is broken, each a *scaling.FieldError.
 func New(base scaling.Policy, source Source, c Config, past ...Sample) (scaling.Policy, error) {

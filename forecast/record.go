@@ -124,10 +124,9 @@ func (m *model) close(s *State) {
 	}
 	value := 0.0
 	if s.Unit > 0 {
-		value = x.Lower / slot / s.Unit
+		value = min(x.Lower/slot/s.Unit, math.MaxFloat64)
 	}
-	if value >= largest { // the first demand was tiny
-		_, k := math.Frexp(value)
+	if k := s.rescaling(value); k != 0 {
 		s.rescale(k)
 		value = math.Ldexp(value, -k)
 	}
@@ -138,18 +137,14 @@ func (m *model) close(s *State) {
 
 // most is the largest demand that a slot may have, 0 if there is no limit: four times the highest of the last half an hour, or of the
 // highest slots of half of the days if that is more. What is beyond that is a wrong sample, or the beginning of growth, of which the next
-// slots tell more. On the first day there is no limit.
+// slots tell more. The first slot has no limit.
 func (s *State) most() float64 {
-	if len(s.Days) < 2 {
+	if len(s.Days) == 0 {
 		return 0
 	}
 	var highest [mostDays]float64
 	for k := range s.Days {
-		code := uint16(0)
-		for i := range slots {
-			code = max(code, s.Days[k].at(i)&^marks)
-		}
-		x, _ := unpack(code)
+		x, _ := unpack(s.Days[k].highest())
 		highest[k] = x * s.Unit
 	}
 	days := highest[:len(s.Days)]

@@ -78,8 +78,29 @@ func pack(x float64) uint16 {
 	return uint16(min(max(k, 2), 1<<14-1))
 }
 
-// largest is a demand, in multiples of the unit, from which on the unit is made larger. Pack has room for twice as much.
-const largest = 1 << 31
+// largest is a demand, in multiples of the unit, from which on the unit is made larger, and smallest one below which it is made
+// smaller. Pack has room for twice and for half as much.
+const (
+	largest  = 1 << 31
+	smallest = 1.0 / (1 << 31)
+)
+
+// rescaling returns by which power of two the unit is to be made larger, so that there is room for a value as well as for the days:
+// the first demand, or the highest, may have been a wrong one.
+func (s *State) rescaling(value float64) int {
+	_, k := math.Frexp(value)
+	switch {
+	case value >= largest:
+		return k - 31
+	case value > 0 && value < smallest:
+		highest := pack(smallest)
+		for i := range s.Days {
+			highest = max(highest, s.Days[i].highest())
+		}
+		return min(max(k, (int(highest)-int(pack(largest)))/256), 0)
+	}
+	return 0
+}
 
 // rescale makes the unit 2^k times as large.
 func (s *State) rescale(k int) {
@@ -95,7 +116,7 @@ func (s *State) rescale(k int) {
 	for _, of := range [...]*[methods]Score{&s.Scores, &s.Sure} {
 		for i := range of {
 			for _, x := range [...]*float64{&of[i].Loss, &of[i].Constant, &of[i].Today, &of[i].OnTime} {
-				*x = math.Ldexp(*x, -k)
+				*x = min(math.Ldexp(*x, -k), math.MaxFloat64)
 			}
 		}
 	}
@@ -113,6 +134,14 @@ func unpack(k uint16) (float64, bool) {
 }
 
 func (d *Day) at(i int) uint16 { return uint16(d.Slots[2*i]) | uint16(d.Slots[2*i+1])<<8 }
+
+// highest returns the code of the highest demand of a day, without marks.
+func (d *Day) highest() (code uint16) {
+	for i := range slots {
+		code = max(code, d.at(i)&^marks)
+	}
+	return code
+}
 
 // put stores a slot. If the slot is there already, its hour occurs twice on this day, and the larger demand counts.
 func (d *Day) put(i int, k uint16) {

@@ -39,6 +39,28 @@ func TestRegressionAWrongSampleIsForgotten(t *testing.T) {
 	}
 }
 
+// TestRegressionAWrongSampleOfTheFirstDayIsForgotten: after one of 1e15 in the first minutes, or at three, no forecast was ever in force: all
+// other demands were too small to be told apart in the unit of that one. After one of 1e6 at three there was none for 25 days.
+func TestRegressionAWrongSampleOfTheFirstDayIsForgotten(t *testing.T) {
+	for _, wrong := range []float64{1e6, 1e15} {
+		for _, when := range []time.Duration{0, time.Minute, 25 * time.Minute, 3 * time.Hour} {
+			p := policyOf(t, minuteConfig(nil))
+			foreseen := 0
+			drive(t, p, day(0), day(6), func(at time.Time) (float64, bool) {
+				if at.Equal(day(0).Add(when)) {
+					return wrong, true
+				}
+				return everyDay(at), true
+			}, func(at time.Time, d *scaling.Decision) {
+				if _, ok := d.Find(forecast.Foreseen); ok && !at.Before(day(5)) {
+					foreseen++
+				}
+			})
+			require.Greater(t, foreseen, 23*60, "%g after %s: minutes of the sixth day", wrong, when)
+		}
+	}
+}
+
 // TestGrowthIsRemembered: a demand that is twenty times as high from one day on is the memory of that day, but for the first slots.
 func TestGrowthIsRemembered(t *testing.T) {
 	c := minuteConfig(nil)
