@@ -27,11 +27,11 @@
 //	a share       = total / m  of what replicas share: requests that wait or run, KV caches in use
 //
 // A reading is a mean over pods, in which a missing pod counts as 0 in the lower end and as a fill value in the upper end.
-// Let V real pods have given a value, F have given no answer, and B be not ready, not counting stuck pods. With P = V + F + B
+// Let V real pods have given a value, F have given no answer, and B be not ready, S of them stuck. With P = V + F + B
 // and b = M - m,
 //
 //	total = [Lower P,  Lower P + fill F]          what runs on pods that serve; one that starts serves nothing
-//	fill  = (Upper - Lower) P / (F + B)           where a pod is missing, and else what Metric.Fill says
+//	fill  = (Upper - Lower) P / (F + B - S)       where a pod is missing, and else what Metric.Fill says
 //	Lower = total / M                             over as many pods as the shadow has, b of them not ready
 //	Upper = (total + fill b) / M
 //

@@ -186,16 +186,16 @@ func (s *Shadows) Look(now time.Time, obs scaling.Observation) {
 // pass adds the time since the last look to the replica-seconds, as if the present counts had held all that time. If the clock
 // went back, it moves all remembered times back with it.
 func (s *Shadows) pass(now time.Time, spec int32) {
-	back := time.Duration(0)
 	if s.seen {
-		back = max(0, s.at.Sub(now))
+		back := max(0, s.at.Sub(now))
+		s.starts.back(back)
+		s.trail.back(back)
 	}
-	s.starts.back(back)
-	s.trail.back(back)
 	for _, one := range s.all {
-		one.fleet.back(back)
-		one.trail.back(back)
-		if from := one.wish.At; !from.IsZero() && now.After(from) { // also after a restart
+		if !one.wish.At.IsZero() { // also after a restart
+			one.back(max(0, one.wish.At.Sub(now)))
+		}
+		if from := one.wish.At; !from.IsZero() && now.After(from) {
 			passed := now.Sub(from).Seconds()
 			one.wish.ReplicaSeconds += float64(one.fleet.count) * passed
 			one.wish.RealReplicaSeconds += float64(max(spec, 0)) * passed
@@ -203,6 +203,17 @@ func (s *Shadows) pass(now time.Time, spec int32) {
 		one.wish.At = now
 	}
 	s.seen, s.at = true, now
+}
+
+// back moves all times of a shadow back, so that Resume takes its wish.
+func (one *shadow) back(by time.Duration) {
+	one.fleet.back(by)
+	one.trail.back(by)
+	for _, t := range []*time.Time{&one.asked, &one.wish.Since, &one.wish.Changed, &one.wish.Apart, &one.wish.Remembers} {
+		if !t.IsZero() {
+			*t = t.Add(-by)
+		}
+	}
 }
 
 // look brings the imagined fleet of a shadow up to a time.

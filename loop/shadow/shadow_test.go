@@ -312,6 +312,28 @@ func TestClockBack(t *testing.T) {
 	require.InDelta(t, 6*300, s.Wishes()[0].ReplicaSeconds, 0)
 }
 
+// TestRegressionAWishSurvivesAClockThatGoesBack: the time of the last change lay after the present, so that Resume took the wish for one
+// that Wishes cannot have returned, and the count and the sums were lost. A start from before a restart went on for an hour more.
+func TestRegressionAWishSurvivesAClockThatGoesBack(t *testing.T) {
+	s, now := alone(t, always(6)), begin()
+	s.Look(now, seen(4, 4, 1))
+	now = now.Add(-time.Hour)
+	s.Look(now, seen(4, 4, 1))
+	w := s.Wishes()
+	require.Equal(t, now, w[0].Since)
+	require.Equal(t, now, w[0].Changed)
+
+	again := alone(t, always(6))
+	again.Resume(w)
+	now = now.Add(-time.Hour) // once more, while nobody looked
+	again.Look(now, seen(4, 4, 1))
+	again.Look(now.Add(5*time.Minute), seen(4, 4, 1))
+	r := again.Wishes()[0]
+	require.Equal(t, now, r.Since)
+	require.Equal(t, int32(6), r.Ready)
+	require.InDelta(t, 6*300, r.ReplicaSeconds, 0)
+}
+
 // TestTrails have the counts of an hour, and of no more changes than is bounded.
 func TestTrails(t *testing.T) {
 	n := int32(6)

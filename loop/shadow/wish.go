@@ -64,7 +64,7 @@ type Wish struct {
 // valid reports whether Wishes can have returned the wish.
 func (w *Wish) valid() bool {
 	sum := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
-	return w.Replicas >= 0 && w.Ready >= 0 && !w.At.IsZero() && !w.Since.IsZero() && !w.At.Before(w.Since) && !w.Changed.After(w.At) &&
+	return w.Replicas >= 0 && w.Ready >= 0 && w.Since.UTC().Year() >= 1970 && w.At.UTC().Year() <= 9999 && !w.At.Before(w.Since) && !w.Changed.After(w.At) &&
 		sum(w.ReplicaSeconds) && sum(w.RealReplicaSeconds)
 }
 
