@@ -124,7 +124,7 @@ func (s *Spec) Attained(at string, shadows []ShadowPlan, otherwise scaling.Bound
 		name, why, _ := strings.Cut(unknown, ": ")
 		plan.Warnings = append(plan.Warnings, &scaling.FieldError{Field: field + ".server." + name, Value: "unknown", Rule: "is not known beyond the loads that were seen: " + why})
 	}
-	if b.errs.Err() == nil { // Plan checks the bounds and the interval
+	if !b.errs.any { // Plan checks the bounds and the interval
 		sound := plan.Capacity
 		sound.Bounds = scaling.Bounds{Min: 1, Max: 1}
 		b.add(sound.Validate(), []rename{{"scrape", prefix(at) + "intervalSeconds"}, {"control", prefix(at) + "intervalSeconds"}, {"", field + "."}})

@@ -153,7 +153,7 @@ func prefix(at string) string {
 type builder struct {
 	root     string // in front of every path, with a dot: "spec.", or nothing
 	interval time.Duration
-	errs     scaling.FieldErrors
+	errs     faults
 	metrics  []Metric
 	told     map[string]bool // errors reported so far, by path and rule
 	unread   map[string]bool // paths of values that could not be parsed
@@ -248,7 +248,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 	}
 	b.errs.Check(len(kinds) > 0, strings.TrimSuffix(p.at, "."), 0, "must have at least one of realtime, proportional, saturation, capacity, static and cron")
 	stabilization, limits := b.around(s.Stabilization, s.RateLimits, p.at)
-	if b.errs.Err() != nil {
+	if b.errs.any {
 		return nil, "", ""
 	}
 	policy, err := compose(members, timetable, s.Cron != nil, p.within)

@@ -219,7 +219,9 @@ func (b *builder) worked(want CapacitySLO, from *CapacitySource, server sim.Serv
 		}
 		b.use(Metric{Name: m.Name, Source: source, Field: at + "source", Counted: m.Signal >= sim.PromptTokens}, true)
 	}
-	checkEndpoint(&b.errs, from.Protocol, from.Port, at+"source")
+	var e scaling.FieldErrors
+	checkEndpoint(&e, from.Protocol, from.Port, at+"source")
+	b.errs.Add(e.Err())
 	return c
 }
 

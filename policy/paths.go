@@ -5,19 +5,49 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // A rename maps the beginning, or the whole, of a path in a constructor's error to the path in a document. The first match
 // counts.
 type rename struct{ from, to string }
 
+// faults collects errors, and knows without a look at all of them whether there are any and which fields they refuse: a document can
+// have thousands of scalers.
+type faults struct {
+	scaling.FieldErrors
+
+	any     bool
+	refused map[string]bool // fields that the document's own rules have refused last
+}
+
+// Check adds an error of the document's own rules unless ok.
+func (f *faults) Check(ok bool, field string, value any, rule string) {
+	if !ok {
+		f.FieldErrors.Check(false, field, value, rule)
+		f.note(field, true)
+	}
+}
+
+// Add adds errors of the document's own rules.
+func (f *faults) Add(err error) {
+	f.FieldErrors.Add(err)
+	for _, e := range fieldErrors(err) {
+		f.note(e.Field, true)
+	}
+}
+
+func (f *faults) note(field string, refused bool) {
+	if f.any = true; f.refused == nil {
+		f.refused = make(map[string]bool)
+	}
+	f.refused[field] = refused
+}
+
 // add records the errors of a constructor. Each field gets its name and its unit in the document. Of a field that the document's
 // own rules have refused it records none.
 func (b *builder) add(err error, names []rename) {
-	refused := make(map[string]bool)
-	for _, field := range fieldErrors(b.errs.Err()) {
-		refused[field.Field] = !b.told[field.Field+" "+field.Rule]
-	}
 	for _, field := range fieldErrors(err) {
 		if field.Field == "" {
 			b.errs.Add(field)
@@ -32,8 +62,9 @@ func (b *builder) add(err error, names []rename) {
 			value = seconds * 1e6
 		}
 		told := path + " " + field.Rule
-		if !b.told[told] && !b.unread[path] && !refused[path] { // several constructors check the bounds
-			b.errs.Check(false, path, value, field.Rule)
+		if !b.told[told] && !b.unread[path] && !b.errs.refused[path] { // several constructors check the bounds
+			b.errs.FieldErrors.Check(false, path, value, field.Rule)
+			b.errs.note(path, false)
 		}
 		b.told[told] = true
 	}
