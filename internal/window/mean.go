@@ -33,6 +33,9 @@ type slotSum struct {
 // maxMean bounds what a Mean takes, so that no sum of samples can overflow.
 const maxMean = 1e290
 
+// mostPerSlot bounds the samples of a slot that a state may say, so that no number of samples can overflow.
+const mostPerSlot = 1e9
+
 // Record adds a sample. A value that is not finite or beyond +-1e290 is left out, and false is returned.
 func (s *Mean) Record(w Window, now time.Time, v float64) bool {
 	if !(math.Abs(v) <= maxMean) {
@@ -128,8 +131,10 @@ func (s *Mean) UnmarshalJSON(data []byte) error {
 		switch {
 		case float64(e.at) != p[0] || e.at > in.Newest || !Remembered(e.at):
 			return fmt.Errorf("sums[%d]: %v is not a time in milliseconds up to newest", i, p[0])
-		case float64(e.own.n) != p[1] || e.own.n < 1:
+		case float64(e.own.n) != p[1] || e.own.n < 1 || e.own.n > mostPerSlot:
 			return fmt.Errorf("sums[%d]: %v is not a number of samples", i, p[1])
+		case math.Abs(p[2]) > p[1]*2*maxMean || math.Abs(p[3]) > math.Abs(p[2]):
+			return fmt.Errorf("sums[%d]: %v, %v is not a sum of so many samples", i, p[2], p[3])
 		case i > 0 && fresh.At(i-1).at >= e.at:
 			return errors.New("sums are not in order")
 		}

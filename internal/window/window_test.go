@@ -196,6 +196,9 @@ func TestWindowStateIsChecked(t *testing.T) {
 	for _, state := range []string{
 		`{"newest":5,"sums":[[1,0,2,0]]}`, `{"newest":5,"sums":[[1,1.5,2,0]]}`, `{"newest":5,"sums":[[2,1,2,0],[1,1,2,0]]}`,
 		`{"newest":5,"sums":[[6,1,2,0]]}`, `{"newest":5,"sums":[[1,2]`, `{"new":1}`,
+		// the mean was NaN, and negative: sums that overflow, numbers of samples that do
+		`{"newest":5,"sums":[[1,1,1.7e308,0],[2,1,1.7e308,0]]}`, `{"newest":5,"sums":[[1,1,2,1.7e308]]}`,
+		`{"newest":5,"sums":[[1,9e18,1,0],[2,9e18,1,0]]}`,
 	} {
 		var means window.Mean
 		require.Error(t, means.UnmarshalJSON([]byte(state)), state)
