@@ -40,7 +40,7 @@ type ThresholdTable struct {
 	mode    saturation.Mode
 	entries map[string]saturation.Thresholds // by ThresholdKey
 	keys    map[string]string                // of the entries, by ThresholdKey
-	broken  map[string]error
+	broken  map[string][]error
 }
 
 // ReadThresholds reads a ConfigMap's data. Every error in an entry is a [*PositionError] whose file is the entry, for example
@@ -51,7 +51,7 @@ type ThresholdTable struct {
 // missing threshold would be 0. In mode Literal a missing threshold is 0, as in llm-d. Thresholds are checked with
 // saturation.Config.Validate.
 func ReadThresholds(data map[string]string, mode saturation.Mode) (*ThresholdTable, error) {
-	t := &ThresholdTable{mode: mode, entries: map[string]saturation.Thresholds{}, keys: map[string]string{}, broken: map[string]error{}}
+	t := &ThresholdTable{mode: mode, entries: map[string]saturation.Thresholds{}, keys: map[string]string{}, broken: map[string][]error{}}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		of, thresholds, err := t.read(key, data[key])
@@ -59,7 +59,7 @@ func ReadThresholds(data map[string]string, mode saturation.Mode) (*ThresholdTab
 			t.entries[of], t.keys[of] = thresholds, key
 			continue
 		}
-		t.broken[of] = errors.Join(t.broken[of], err)
+		t.broken[of] = append(t.broken[of], err)
 		errs = append(errs, err)
 	}
 	return t, errors.Join(errs...)
@@ -79,7 +79,7 @@ func (t *ThresholdTable) Resolve(modelID, namespace string) (thresholds saturati
 		if thresholds, ok := t.entries[of]; ok {
 			return thresholds, t.keys[of], err
 		}
-		err = errors.Join(err, t.broken[of])
+		err = errors.Join(err, errors.Join(t.broken[of]...))
 	}
 	if t.mode == saturation.Default {
 		thresholds = saturation.Recommended()
