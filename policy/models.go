@@ -331,7 +331,7 @@ func (v *Variant) check(at, algorithm string, e *scaling.FieldErrors) {
 
 // checkNumbers records what is wrong with the variant's cost, capacity and bounds.
 func (v *Variant) checkNumbers(at, algorithm string, e *scaling.FieldErrors) {
-	e.Check(v.Cost > 0 && v.Cost <= hetero.MaxCost, at+".cost", v.Cost, "must be a number above 0")
+	e.Check(v.Cost > 0 && v.Cost <= hetero.MaxCost, at+".cost", v.Cost, fmt.Sprintf("must be a number above 0 and at most %g", hetero.MaxCost))
 	if v.Capacity != nil {
 		e.Check(*v.Capacity > 0, at+".capacity", *v.Capacity, "must be a number above 0")
 		e.Check(algorithm != AlgorithmHetero, at+".capacity", *v.Capacity, "must be given only with algorithm saturation: hetero places a number of replicas")

@@ -176,7 +176,7 @@ func TestParseErrors(t *testing.T) {
 			"variants.yaml:6: models[0].variants[0].weight: 3: is not a field here; the fields are target, cost, capacity, min, max, port\n" +
 				"variants.yaml:6: models[0].variants[0].target.apiVersion: must be given\n" +
 				`variants.yaml:6: models[0].variants[0].max: "x": must be a whole number of at most 2147483647` + "\n" +
-				"variants.yaml:6: models[0].variants[0].cost: -1: must be a number above 0\n" +
+				"variants.yaml:6: models[0].variants[0].cost: -1: must be a number above 0 and at most 1e+290\n" +
 				"variants.yaml:6: models[0].variants[0].capacity: 0: must be a number above 0\n" +
 				"variants.yaml:6: models[0].variants[0].min: -2: must not be negative\n" +
 				"variants.yaml:6: models[0].variants[0].port: 0: must be a number from 1 to 65535 or the name of a container's port",
@@ -186,6 +186,9 @@ func TestParseErrors(t *testing.T) {
 		},
 		"max zero": {
 			variant("{" + to + "cost: 1, min: 0, max: 0}"), "variants.yaml:6: models[0].variants[0].max: 0: must be between 1 and 1000000",
+		},
+		"cost too high": { // the rule did not say what is wrong with it
+			variant("{" + to + "cost: 1e300, min: 1, max: 3}"), "variants.yaml:6: models[0].variants[0].cost: 1e+300: must be a number above 0 and at most 1e+290",
 		},
 		"cost no number": {
 			variant("{" + to + "cost: .nan, min: 0, max: 1}"), "variants.yaml:6: models[0].variants[0].cost: .nan: must be a number",
