@@ -164,15 +164,15 @@ func (s State) Validate() error {
 	if len(s.Days) > mostDays || len(s.Past) > ratioSlots || len(s.Zone) > mostZone || len(s.Demand) > mostName {
 		return errors.New("more is remembered than a forecast can")
 	}
-	if !number(math.Abs(s.At)) || !number(s.Unit) || !s.Now.valid() {
-		return errors.New("at, unit, now: must be numbers that are not negative")
+	if !number(math.Abs(s.At)) || !number(s.Unit) || s.Unit > 4*mostDemand || !s.Now.valid() {
+		return errors.New("at, unit, now: must be numbers that are not negative, of demands up to 1e15")
 	}
 	if n := len(s.Past); s.Set && (s.Now.Number != int64(math.Floor(s.At/slot)) || n > 0 && s.Past[n-1].Number >= s.Now.Number) {
 		return errors.New("now, past: must be those of at")
 	}
 	for i := range s.Past {
 		if !s.Past[i].valid() || i > 0 && s.Past[i].Number <= s.Past[i-1].Number {
-			return fmt.Errorf("past[%d]: must be numbers that are not negative, in order of time", i)
+			return fmt.Errorf("past[%d]: must be numbers that are not negative, of demands up to 1e15, in order of time", i)
 		}
 	}
 	for i := range s.Days {
@@ -189,7 +189,8 @@ func (s State) Validate() error {
 }
 
 func (s *Slot) valid() bool {
-	return number(s.Lower) && number(s.Upper) && s.Seen >= 0 && s.Seen <= slot+1
+	const most = mostDemand * (slot + 1)
+	return number(s.Lower) && number(s.Upper) && s.Lower <= most && s.Upper <= most && s.Seen >= 0 && s.Seen <= slot+1
 }
 
 func number(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }

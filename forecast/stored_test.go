@@ -81,3 +81,10 @@ func TestADayToComeIsRefused(t *testing.T) {
 	})
 	require.NotZero(t, foreseen, "minutes in the third week")
 }
+
+// TestRegressionDemandsThatNoForecastSawAreRefused: with a unit of 1e308 the fleet was at its maximum, as +Inf was expected.
+func TestRegressionDemandsThatNoForecastSawAreRefused(t *testing.T) {
+	require.Nil(t, stateWith(t, func(m map[string]any) { m["unit"] = 1e308 }))
+	require.Nil(t, stateWith(t, func(m map[string]any) { m["now"].(map[string]any)["l"] = 1e308 }))
+	require.NotNil(t, stateWith(t, func(m map[string]any) { m["unit"] = 2e15 }), "of one demand of 1e15, by an earlier version")
+}
