@@ -182,7 +182,7 @@ func (s State) Validate() error {
 	}
 	for i, x := range [...]Score{s.Scores[0], s.Scores[1], s.Sure[0], s.Sure[1]} {
 		if !number(x.Loss) || !number(x.Constant) || !number(x.Slots) || !number(x.Today) || !number(x.OnTime) {
-			return fmt.Errorf("scores[%d]: must be numbers that are not negative", i)
+			return fmt.Errorf("%s[%d]: must be numbers that are not negative", [...]string{"scores", "sure"}[i/methods], i%methods)
 		}
 	}
 	return starts.Validate(&s.Learned)

@@ -88,3 +88,10 @@ func TestRegressionDemandsThatNoForecastSawAreRefused(t *testing.T) {
 	require.Nil(t, stateWith(t, func(m map[string]any) { m["now"].(map[string]any)["l"] = 1e308 }))
 	require.NotNil(t, stateWith(t, func(m map[string]any) { m["unit"] = 2e15 }), "of one demand of 1e15, by an earlier version")
 }
+
+// TestRegressionAWrongScoreHasItsName: that of Sure was called scores[2].
+func TestRegressionAWrongScoreHasItsName(t *testing.T) {
+	s := forecast.State{}
+	s.Sure[0].Loss = -1
+	require.EqualError(t, s.Validate(), "sure[0]: must be numbers that are not negative")
+}
