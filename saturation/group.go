@@ -55,9 +55,7 @@ func NewGroup(c GroupConfig) (*Group, error) {
 		_, twice := g.places[v.Name]
 		e.Check(!twice, fmt.Sprintf("variants[%d].name", i), v.Name, "must be unique")
 		g.places[v.Name] = i
-		if err := v.Validate(); err != nil {
-			e.Add(fmt.Errorf("variants[%d]: %w", i, err))
-		}
+		v.check(&e, fmt.Sprintf("variants[%d].", i))
 	}
 	e.Check(c.Queue != c.KV, "queue", c.Queue, "must not be kv")
 	if err := e.Err(); err != nil {

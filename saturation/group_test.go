@@ -220,7 +220,19 @@ func TestNewGroupErrors(t *testing.T) {
 		require.ErrorContains(t, err, field)
 	}
 	_, err = saturation.NewGroup(saturation.GroupConfig{Config: saturation.Defaults(), Variants: []saturation.Variant{{Name: "a"}, {Name: "a", Cost: -1}}})
-	for _, field := range []string{"variants[1].name", "variants[1]: cost"} {
+	for _, field := range []string{"variants[1].name", "variants[1].cost"} {
 		require.ErrorContains(t, err, field)
 	}
+}
+
+// TestEveryWrongFieldNamesItsVariant: with two wrong fields in a variant, the second had no variant in its line, and neither
+// had one in its Field.
+func TestEveryWrongFieldNamesItsVariant(t *testing.T) {
+	_, err := saturation.NewGroup(saturation.GroupConfig{Config: saturation.Defaults(), Variants: []saturation.Variant{
+		{Name: "a", Cost: 1}, {Name: "b", Cost: -1, Min: 3, Max: 2},
+	}})
+	require.EqualError(t, err, "variants[1].cost: -1: must be a number from 0 to 1e100\nvariants[1].max: 2: must be 0, which is none, or not below min")
+	var field *scaling.FieldError
+	require.ErrorAs(t, err, &field)
+	require.Equal(t, "variants[1].cost", field.Field)
 }

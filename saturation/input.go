@@ -73,14 +73,19 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 // reports a wrong variant and decides the others.
 func (v Variant) Validate() error {
 	var e scaling.FieldErrors
-	e.Check(v.hasCost(), "cost", v.Cost, "must be a number from 0 to 1e100")
-	e.Check(v.hasCapacity(), "capacity", v.Capacity, "must be 0, which is 1, or a number from 1e-100 to 1e100")
-	e.Check(v.Min >= 0, "min", v.Min, "must not be negative")
-	e.Check(v.Max == 0 || v.Max >= max(v.Min, 1), "max", v.Max, "must be 0, which is none, or not below min")
-	e.Check(v.Current >= 0, "current", v.Current, "must not be negative")
-	e.Check(!v.Desired.Set || v.Desired.N >= 0, "desired", v.Desired.N, "must not be negative")
-	e.Check(v.Pending >= 0, "pending", v.Pending, "must not be negative")
+	v.check(&e, "")
 	return e.Err()
+}
+
+// check adds every wrong field of the variant, whose fields have the prefix in errors.
+func (v *Variant) check(e *scaling.FieldErrors, prefix string) {
+	e.Check(v.hasCost(), prefix+"cost", v.Cost, "must be a number from 0 to 1e100")
+	e.Check(v.hasCapacity(), prefix+"capacity", v.Capacity, "must be 0, which is 1, or a number from 1e-100 to 1e100")
+	e.Check(v.Min >= 0, prefix+"min", v.Min, "must not be negative")
+	e.Check(v.Max == 0 || v.Max >= max(v.Min, 1), prefix+"max", v.Max, "must be 0, which is none, or not below min")
+	e.Check(v.Current >= 0, prefix+"current", v.Current, "must not be negative")
+	e.Check(!v.Desired.Set || v.Desired.N >= 0, prefix+"desired", v.Desired.N, "must not be negative")
+	e.Check(v.Pending >= 0, prefix+"pending", v.Pending, "must not be negative")
 }
 
 // Costs and capacities are kept away from the limits of a float64, so that no price and no sum is infinite or NaN.
