@@ -47,14 +47,11 @@ type Outcome struct {
 // Run returns the errors of Scenario.Validate, of a request that breaks a rule of Workload, of newGroup, of the context
 // (checked once per decision), and ErrBookkeeping.
 func Run(ctx context.Context, s *Scenario, newGroup func() (scaling.Group, error), o Options) (Result, error) {
-	switch {
-	case s == nil:
-		return Result{}, &scaling.FieldError{Field: "scenario", Value: "nil", Rule: "must be set"}
-	case newGroup == nil:
-		return Result{}, &scaling.FieldError{Field: "newGroup", Value: "nil", Rule: "must be set"}
-	}
 	if err := s.Validate(); err != nil {
 		return Result{}, err
+	}
+	if newGroup == nil {
+		return Result{}, &scaling.FieldError{Field: "newGroup", Rule: "must be set"}
 	}
 	if o.Timeline != 0 && (o.Timeline < time.Millisecond || o.Timeline > MaxDuration) {
 		return Result{}, &scaling.FieldError{Field: "timeline", Value: o.Timeline, Rule: "must be 0, which is none, or within 1ms and 90 days"}

@@ -129,8 +129,11 @@ type Control struct {
 	Forgets bool `json:"forgets"`
 }
 
-// Validate reports every wrong field at once, each as a scaling.FieldError.
+// Validate reports every wrong field at once, each as a scaling.FieldError. A nil Scenario is one.
 func (s *Scenario) Validate() error {
+	if s == nil {
+		return &scaling.FieldError{Field: "scenario", Rule: "must be set"}
+	}
 	var e scaling.FieldErrors
 	longest := MaxDuration - min(max(s.Grace, 0), MaxDuration) // without the grace
 	e.Check(s.Workload != nil, "workload", s.Workload, "must be set")
