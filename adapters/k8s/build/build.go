@@ -30,7 +30,8 @@ type Plan struct {
 // Scrapes reports whether pods need to be scraped.
 func (p *Plan) Scrapes() bool { return len(p.Scrape.Metrics) > 0 }
 
-// Spec builds the plan of a spec, or returns an error with every wrong field.
+// Spec builds the plan of a spec, or returns an error with every wrong field. The spec must have a scaleTargetRef, also where it
+// is that of a document, which need not have one.
 //
 // Capacity scalers of this plan tune inside their decisions, which then take seconds now and then: a controller should use
 // With.

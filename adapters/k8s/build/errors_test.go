@@ -212,3 +212,25 @@ func TestMoreMetricsThanArePossible(t *testing.T) {
 	require.EqualError(t, err, "spec.shadow: 264: must be at most 256 metrics")
 	require.Empty(t, plan.Scrape.Metrics)
 }
+
+// TestShadowsOfADocument: without raw shadows those of the spec are built. They were left out without a word.
+func TestShadowsOfADocument(t *testing.T) {
+	document, err := policy.Read([]byte(target+`
+scaler: {static: {replicas: 1}}
+shadow:
+- name: by-load
+  scaler: {proportional: {metrics: [{source: {name: load}, target: 35}]}}
+`), "policy.yaml")
+	require.NoError(t, err)
+	s := &document.Policies[0].Spec
+	plan, err := build.Shadows(s, nil, nil)
+	require.NoError(t, err)
+	require.Len(t, plan.All, 1)
+	require.Equal(t, "by-load", plan.All[0].Name)
+	require.NotNil(t, plan.All[0].Policy)
+	require.Len(t, plan.Scrape.Metrics, 1)
+
+	none, err := build.Shadows(s, []policy.RawShadow{}, nil)
+	require.NoError(t, err)
+	require.Empty(t, none.All)
+}

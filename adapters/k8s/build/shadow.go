@@ -34,6 +34,9 @@ type ShadowPlan struct {
 
 // Shadows builds the plan of a spec's shadows and of its attainment. The error has every wrong field; the valid parts of the
 // plan can be used nevertheless.
+//
+// The shadows are those of raw, as the definition of an LLMAutoScaler holds them: one that cannot be parsed does not affect the
+// others. If raw is nil they are those of the spec, as the one of a document has them.
 func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tuner) (ShadowPlan, error) {
 	var plan ShadowPlan
 	var e scaling.FieldErrors
@@ -41,7 +44,11 @@ func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tu
 	least := int32(policy.DefaultMinReplicas)
 	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // as in With
 	var err error
-	plan.All, err = s.RawShadows("spec", raw, scaling.Bounds{}, tuner)
+	if raw == nil {
+		plan.All, err = s.Shadows("spec", scaling.Bounds{}, tuner)
+	} else {
+		plan.All, err = s.RawShadows("spec", raw, scaling.Bounds{}, tuner)
+	}
 	e.Add(err)
 	own, _ := With(spec, nil)
 	plan.Capacity = own.Capacity

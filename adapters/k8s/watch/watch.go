@@ -1,7 +1,7 @@
 // Package watch runs the shadows of an object: policies that only watch a target which another policy scales. It shows them
 // what the object's rounds observe.
 //
-//	plan, err := build.Shadows(spec, raw, tuner)         // a shadow that is wrong has its Err; the others can run
+//	plan, err := build.Shadows(spec, nil, tuner)         // a shadow that is wrong has its Err; the others can run
 //	w := watch.New(&watch.Config{Plan: plan, Observe: ..., Within: interval})
 //	...
 //	w.Show(now, scale, &seen, nil)                       // after each round, once its decision is written
