@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/scale"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
 )
 
@@ -63,6 +64,9 @@ func stateOf(t Target) string {
 // Settings watches the pods of the target's namespace until ctx ends. It returns when its cache is filled, or with the error
 // of ctx.
 func (c *Cluster) Settings(ctx context.Context, t Target, metrics ...scrape.Metric) (Settings, error) {
+	if c.Client == nil {
+		return Settings{}, &scaling.FieldError{Field: "client", Rule: "must be set"}
+	}
 	store, err := NewConfigMapStore(ConfigMapStoreConfig{
 		Client: c.Client.CoreV1(), Namespace: t.Namespace, Name: stateOf(t),
 	})

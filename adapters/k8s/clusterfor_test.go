@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -98,4 +99,10 @@ func TestForKindInstalledLater(t *testing.T) {
 		require.ErrorIs(t, get("none.io/v1", "None"), k8s.ErrNoScale)
 	}
 	require.EqualValues(t, 2, discoveries.Load())
+}
+
+// TestSettingsWithoutAClient: a Cluster that was not filled in was a panic.
+func TestSettingsWithoutAClient(t *testing.T) {
+	_, err := new(k8s.Cluster).Settings(context.Background(), target)
+	require.EqualError(t, err, "client: <nil>: must be set")
 }
