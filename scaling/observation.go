@@ -61,7 +61,9 @@ func (r *Reading) UnmarshalJSON(data []byte) error {
 // plainReading has no methods.
 type plainReading Reading
 
-// Exactly returns the reading of a metric that is known exactly, as from a query that has averaged it already.
+// Exactly returns the reading of a metric that is known exactly, as from a query that has averaged it already. It counts one
+// pod, so that where loads are added up (packages proportional and loop/shadow) the metric must be declared as an average or
+// as a total of the fleet: otherwise the value is taken for the load of one pod of a fleet of one.
 func Exactly(metric string, value float64) Reading {
 	return Reading{Metric: metric, Lower: value, Upper: value, Values: 1}
 }

@@ -134,8 +134,9 @@ func (c *censor) Do(ctx context.Context, req *http.Request) (*http.Response, []b
 	if err != nil {
 		return res, body, err
 	}
-	if res.StatusCode == http.StatusOK && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) { // no JSON begins so
-		return res, nil, errors.New("answered 200 OK with a page in place of JSON, as a login page or a proxy does; -bearer-token-file and -tls-cert say who asks, or give -prometheus the address of Prometheus itself")
+	if begin := bytes.TrimSpace(body[:min(len(body), 4096)]); res.StatusCode < 300 && !bytes.HasPrefix(begin, []byte("{")) {
+		says := printable.Cut(strings.Join(strings.Fields(c.of.without(string(begin))), " "), 200)
+		return res, body, fmt.Errorf("%s answered what no Prometheus does: %q; for a login, -bearer-token-file or -tls-cert say who asks; or does -prometheus lack a path before /api/v1?", req.URL.Redacted(), says)
 	}
 	var says struct {
 		Status string `json:"status"`

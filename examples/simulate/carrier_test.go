@@ -97,18 +97,18 @@ func TestAServerThatRefusesIsQuoted(t *testing.T) {
 	}
 }
 
-// TestRegressionALoginPageIsNamed: what a proxy answers to whoever is not logged in, with status 200, was an error about a character in JSON.
-func TestRegressionALoginPageIsNamed(t *testing.T) {
+// TestALoginInPlaceOfPrometheus: a page is named with its address, not "bad_response: invalid character '<'".
+func TestALoginInPlaceOfPrometheus(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("s3cret\n"), 0o600))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, "\n<!DOCTYPE html><html><head><title>Sign in</title></head></html>")
+		fmt.Fprint(w, "\n<html>who are you,\ns3cret?")
 	}))
 	defer server.Close()
 	for _, more := range [][]string{nil, {"-engine", "VLLM"}} {
-		code, _, errs := start(t, append(more, "-prometheus", server.URL, "-model", "m", "-report", "")...)
-		require.Equal(t, exitFail, code, errs)
-		require.Contains(t, errs, "answered 200 OK with a page in place of JSON, as a login page or a proxy does; -bearer-token-file and -tls-cert say who asks, or give -prometheus the address of Prometheus itself")
-		require.NotContains(t, errs, "invalid character")
+		code, _, errs := start(t, append(more, "-prometheus", server.URL, "-model", "m", "-bearer-token-file", token, "-report", "")...)
+		require.Equal(t, exitFail, code)
+		require.Regexp(t, server.URL+`/api/v1/query(_range)? answered what no Prometheus does: "<html>who are you, \*\*\*\?"; for a login, -bearer-token-file or -tls-cert`, errs)
 	}
 }
 
