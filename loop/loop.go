@@ -13,7 +13,8 @@ type Config struct {
 	// DryRun decides and stores but writes nothing. The group is told that the write happened: otherwise it would ask for the
 	// same change every time instead of showing the pace that cooldowns set. Store this state under a key of its own.
 	DryRun bool
-	// Paused decides and stores but writes nothing. The group is told nothing, so that it acts at once when the pause ends.
+	// Paused decides and stores but writes nothing. The group is told nothing, so that it acts at once when the pause ends. It
+	// prevails over DryRun.
 	Paused bool
 	// Delegated leaves the write to another component that is told the wanted count, such as a HorizontalPodAutoscaler that
 	// KEDA feeds. The group is told of a change in the direction that it asked for when Read shows one. There are no Writes
