@@ -180,6 +180,13 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 		}
 		var d scaling.Decision
 		state, d = s.Decide(state, now, scaling.Observation{SpecReplicas: spec, ReadyReplicas: step.Ready})
+		if step.T < latest { // from here on what is remembered differs too
+			if d.Replicas != spec {
+				return differs("step %d: the clock went back, got\n%s", i, d.Explain())
+			}
+			return listed(ruleClockBack)
+		}
+		latest = step.T
 		if invalid := step.Want.Valid != nil && !*step.Want.Valid; invalid != (d.Verdict == scaling.Unknown) {
 			return differs("step %d: valid %v, got %s", i, !invalid, d.Explain())
 		} else if invalid {
@@ -198,19 +205,22 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 		}
 		delayed := c.Stabilization.Down > 0
 		noisy = delayed && noisy || noise(*step.Stable) || noise(*step.Burst)
-		first, back := !sighted, step.T < latest
-		sighted, latest = sighted || delayed, max(latest, step.T)
+		burst := float64(*step.Burst) / r.Spec.Target
+		if (math.Ceil(burst)/ready >= r.Spec.PanicThreshold) != (float64(scaling.Ceil(burst))/ready >= r.Spec.PanicThreshold) {
+			return listed(ruleNoise) // a panic there, and none here
+		}
+		first := !sighted
+		sighted = sighted || delayed
 		if d.Replicas != step.Want.Desired {
 			want, got, before := float64(step.Want.Desired), float64(d.Replicas), float64(spec)
-			if activation := float64(r.Spec.ActivationScale); activation > 0 { // it comes after the rates
+			loaded := *step.Stable > 0 || state.Panic.Set && *step.Burst > 0
+			if activation := float64(r.Spec.ActivationScale); activation > 0 && loaded { // it comes after the rates
 				most = max(most, activation)
 				if least > 0 {
 					least = max(least, activation)
 				}
 			}
 			switch {
-			case back && d.Replicas == spec:
-				return listed(ruleClockBack)
 			case noisy, want == most && float64(scaling.Ceil(r.Spec.MaxUp*ready)) != most,
 				want == least && nearWhole(ready/r.Spec.MaxDown) && math.Round(ready/r.Spec.MaxDown) != least:
 				return listed(ruleNoise)
@@ -235,6 +245,9 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 			var want *float64
 			if err := json.Unmarshal(step.Want.Started, &want); err != nil {
 				return met, err
+			}
+			if want != nil && *want > step.T {
+				return listed(ruleClockBack) // a panic of the future
 			}
 			got := state.Panic.Time().Sub(start).Seconds()
 			if state.Panic.Set != (want != nil) || want != nil && math.Abs(got-*want) > 1e-3 {

@@ -95,7 +95,10 @@ func kthenaRecommendation(row json.RawMessage) (outcome, error) {
 		} else {
 			sum, reporting, missing := 0.0, 0.0, 0.0
 			for _, i := range ready {
-				if v, ok := i.values[name]; ok {
+				if v, ok := i.values[name]; ok && v < 0 { // missing, as semantics has it
+					negative = true
+					missing += i.count
+				} else if ok {
 					sum += v * i.count
 					reporting += i.count
 				} else {
