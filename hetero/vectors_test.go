@@ -235,6 +235,8 @@ func TestVectorsOptimizer(t *testing.T) {
 			row(fmt.Sprintf("unitTestShapes[%d]", i), &v, !ok)
 		}
 		for _, r := range o.Cases {
+			require.NotNil(t, r.Types, "%s: %s: no types", file.Name, r.Name)
+			require.True(t, r.MinTotal != nil || r.MaxTotal != nil || r.Batches != nil || r.SeqRLE != nil || len(r.ByK) > 0, "%s: %s: no answer", file.Name, r.Name)
 			if len(r.Types) == 0 {
 				c.List("%s: a fleet without types is refused", r.Name)
 				continue
@@ -250,6 +252,7 @@ func TestVectorsOptimizer(t *testing.T) {
 				ok = assert.Equal(t, append([]vectorRun(nil), *r.SeqRLE...), v.sequence(), r.Name) && ok
 			}
 			for _, line := range r.ByK {
+				require.Len(t, line, 1+len(r.Types), "%s: %s: byK", file.Name, r.Name)
 				got := []int64{line[0]}
 				for _, n := range v.place(line[0]) {
 					got = append(got, int64(n))

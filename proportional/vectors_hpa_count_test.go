@@ -3,7 +3,9 @@ package proportional_test
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
+	"github.com/inferscale/inferscale/internal/vectors"
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -30,6 +32,14 @@ func hpaReplicaCount(row json.RawMessage) (outcome, error) {
 	}
 	if err := decode(row, &r); err != nil {
 		return met, err
+	}
+	for _, p := range r.Pods {
+		if !slices.Contains([]string{"ready", "unready", "pending", "failed", "deleting", "deleted"}, p.State) {
+			return differs("state %q", p.State)
+		}
+	}
+	if vectors.Has(row, "want") != nil && !r.Error {
+		return differs("no want")
 	}
 	m := proportional.Metric{Name: "load", Target: r.Target}
 	obs := scaling.Observation{SpecReplicas: r.Current, ReadyReplicas: r.Ready}

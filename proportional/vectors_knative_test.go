@@ -133,6 +133,9 @@ func knativeSequence(row json.RawMessage) (outcome, error) {
 	if err := decode(row, &r); err != nil {
 		return met, err
 	}
+	if len(r.Steps) == 0 {
+		return differs("no steps")
+	}
 	var state proportional.State
 	if r.InitialReady > 1 { // a start with several replicas is a panic there
 		state.Panic, state.Peak = scaling.StampOf(start), r.InitialReady
@@ -323,8 +326,17 @@ func knativeWindow(row json.RawMessage) (outcome, error) {
 	if err := decode(row, &r); err != nil {
 		return met, err
 	}
-	if r.Kind != "linear" {
+	for _, op := range r.Ops {
+		if op.Op != "rec" && op.Op != "avg" {
+			return differs("op %q", op.Op)
+		}
+	}
+	switch r.Kind {
+	case "linear":
+	case "weighted":
 		return listed(ruleWeighted)
+	default:
+		return differs("kind %q", r.Kind)
 	}
 	c := pointwise(proportional.Metric{Name: "load", Target: 1, Measure: proportional.Total})
 	c.StableWindow = time.Duration(r.Window * float64(time.Second))
@@ -461,6 +473,9 @@ func knativeSlidingMax(row json.RawMessage) (outcome, error) {
 	}
 	if err := decode(row, &r); err != nil {
 		return met, err
+	}
+	if len(r.Values) != len(r.Index) || len(r.Want) != len(r.Index) {
+		return differs("lists of different lengths")
 	}
 	times := make([]time.Time, len(r.Index))
 	for i, index := range r.Index {

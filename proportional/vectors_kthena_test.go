@@ -208,6 +208,11 @@ func kthenaCorrection(row json.RawMessage) (outcome, error) {
 	if err := decode(row, &r); err != nil {
 		return met, err
 	}
+	for name := range r.History {
+		if name != "maxRecommendation" && name != "minRecommendation" && !strings.HasPrefix(name, "maxCorrected") && !strings.HasPrefix(name, "minCorrected") {
+			return differs("history %q", name)
+		}
+	}
 	c := pointwise(byLoad)
 	c.Bounds = scaling.Bounds{Min: r.Min, Max: r.Max}
 	c.RateLimits.Down, c.RateLimits.Up = r.ScaleDown.rateLimit(), r.ScaleUp.rateLimit()
@@ -305,6 +310,11 @@ func kthenaSlidingWindow(row json.RawMessage) (outcome, error) {
 	}
 	if err := decode(row, &r); err != nil {
 		return met, err
+	}
+	for _, op := range r.Ops {
+		if length := map[any]int{"t": 2, "append": 2, "query": 3}; len(op) == 0 || len(op) != length[op[0]] {
+			return differs("op %v", op)
+		}
 	}
 	switch r.Kind {
 	case "snapshot":

@@ -54,6 +54,30 @@ func sections() map[string]func(json.RawMessage) (outcome, error) {
 	}
 }
 
+// fields are those without which a row of a section says nothing.
+func fields() map[string]string {
+	return map[string]string{
+		"knative.decision_sequences":           "spec initial_ready steps",
+		"knative.start_state":                  "want_in_panic want_max_panic_pods",
+		"knative.linear_and_weighted_windows":  "kind window_s granularity_s ops",
+		"knative.sliding_max":                  "size index values want_max_after_each",
+		"knative.sliding_max_timed":            "window_s granularity_s rec want",
+		"knative.panic_window_from_percentage": "stable_s pct want_panic_s",
+		"hpa.rate_limits":                      "current desired min max up_rules down_rules want",
+		"hpa.rate_limit_units":                 "direction current select policies want_limit",
+		"hpa.stabilization":                    "current desired up_window_s down_window_s want",
+		"hpa.legacy_stabilization":             "window_s desired want",
+		"hpa.legacy_bounds":                    "current desired min max want",
+		"hpa.event_log":                        "add_change want_sum_last_60s want_after",
+		"hpa.replica_count":                    "current kind tolerance",
+		"hpa.float_edges.down":                 "start percent exact",
+		"hpa.float_edges.up":                   "start percent exact",
+		"recommendation":                       "min max current tolerance targets want",
+		"correction":                           "min max current recommended want",
+		"slidingWindow":                        "kind freshMs ops",
+	}
+}
+
 func TestVectors(t *testing.T) {
 	rows := 0
 	for _, file := range vectors.Files(t) {
@@ -112,7 +136,11 @@ func vectorRows(t *testing.T, place string, run func(json.RawMessage) (outcome, 
 	t.Helper()
 	countMet, countListed := 0, map[string]int{}
 	for i, row := range rows {
-		o, err := run(row)
+		o := met
+		err := vectors.Has(row, strings.Fields(fields()[place])...)
+		if err == nil {
+			o, err = run(row)
+		}
 		switch {
 		case err != nil:
 			t.Errorf("%s row %d: %v\n%s", place, i, err, row)

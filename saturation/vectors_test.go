@@ -38,6 +38,11 @@ type vectorConfig map[string]json.RawMessage
 
 var thresholdKeys = []string{"kvCacheThreshold", "queueLengthThreshold", "kvSpareTrigger", "queueSpareTrigger"}
 
+// otherKeys are those of its other analyzers and versions.
+var otherKeys = []string{
+	"scaleUpThreshold", "scaleDownBoundary", "priority", "analyzers", "analyzerName", "enableLimiter", "limiters", "enableRescale", "scaleToZero", "cost",
+}
+
 // onlyThresholds reports whether a configuration has no other keys than the four that the seed has.
 func (c vectorConfig) onlyThresholds() bool {
 	for key := range c {
@@ -50,6 +55,9 @@ func (c vectorConfig) onlyThresholds() bool {
 
 func (c vectorConfig) literal(t *testing.T) saturation.Config {
 	t.Helper()
+	for key := range c {
+		require.Contains(t, append(slices.Clone(thresholdKeys), otherKeys...), key, "a key that the recorded system does not have")
+	}
 	get := func(key string) float64 {
 		var n number
 		if raw, ok := c[key]; ok {
@@ -149,6 +157,7 @@ func TestVectorsLiteralMode(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%d", file.Name, section, i), func(t *testing.T) {
 					var row vectorRow
 					require.NoError(t, json.Unmarshal(raw, &row), string(raw))
+					require.NoError(t, vectors.Has(raw, vectorFields[section]...))
 					check(t, &row, &c)
 				})
 			}
@@ -169,6 +178,7 @@ func readVectors(t *testing.T, file vectors.File) map[string][]json.RawMessage {
 	t.Helper()
 	sections := map[string][]json.RawMessage{}
 	if file.IsLines() {
+		own, foreign := 0, 0
 		lines := bufio.NewScanner(bytes.NewReader(file.Data))
 		lines.Buffer(nil, len(file.Data)+1)
 		for lines.Scan() {
@@ -179,7 +189,8 @@ func readVectors(t *testing.T, file vectors.File) map[string][]json.RawMessage {
 			raw := slices.Clone(lines.Bytes())
 			switch {
 			case json.Unmarshal(raw, &line) != nil || line.Replicas == nil && line.States == nil && line.Targets == nil:
-				// a line of another schema
+				foreign++
+				continue
 			case line.States == nil || line.Targets == nil:
 				assert.Fail(t, "a line lacks states or targets", "%s: %s", file.Name, raw)
 			case line.Targets[epoch] == nil:
@@ -187,7 +198,9 @@ func readVectors(t *testing.T, file vectors.File) map[string][]json.RawMessage {
 			default:
 				sections["lines"] = append(sections["lines"], raw)
 			}
+			own++
 		}
+		assert.False(t, own > 0 && foreign > 0, "%s: %d lines are of another schema than the others", file.Name, foreign)
 		return sections
 	}
 	var all map[string]json.RawMessage
@@ -196,8 +209,14 @@ func readVectors(t *testing.T, file vectors.File) map[string][]json.RawMessage {
 	}
 	for name, raw := range all {
 		var rows []json.RawMessage
-		if json.Unmarshal(raw, &rows) == nil {
+		var section struct{ Cases []json.RawMessage }
+		switch {
+		case json.Unmarshal(raw, &rows) == nil:
 			sections[name] = rows
+		case json.Unmarshal(raw, &section) == nil && section.Cases != nil:
+			sections[name] = section.Cases
+		default:
+			assert.Nil(t, vectorChecks[name], "%s: %s: must be a list", file.Name, name)
 		}
 	}
 	return sections
@@ -210,6 +229,16 @@ var vectorChecks = map[string]func(t *testing.T, row *vectorRow, c *counts){
 	"v1_probe":        checkProbe,
 	"config_validate": checkValidate,
 	"config_defaults": checkDefaults,
+}
+
+// vectorFields are those without which a row of a section says nothing.
+var vectorFields = map[string][]string{
+	"lines":           {"config", "replicas", "states", "analysis", "targets"},
+	"v1_analyze":      {"config", "replicas", "expect"},
+	"v1_targets":      {"variants", "states", "expect"},
+	"v1_probe":        {"config", "replicas", "states", "analysis", "targets_observed"},
+	"config_validate": {"config", "valid"},
+	"config_defaults": {"in", "expect"},
 }
 
 // versionMark is a version, or all from, to, above or below it, at the beginning of a mark: v0.7..v0.9 is a range.
@@ -342,6 +371,7 @@ func checkLine(t *testing.T, row *vectorRow, c *counts) {
 	s.Analyze(&a, replicas)
 	want := vectorFlags{row.Analysis.ShouldScaleUp, row.Analysis.ScaleDownSafe}
 	if row.NearBoundary {
+		require.NotNil(t, row.Exact, "near a boundary the exact field decides")
 		want = *row.Exact
 	}
 	require.Equal(t, want, vectorFlags{a.ScaleUp, a.DownSafe})

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,25 +19,30 @@ const variable = "INFERSCALE_VECTORS"
 
 // A File is a file of recorded answers: one JSON value, or one on each line if its name ends in .jsonl.
 type File struct {
-	Name string // without the folder
+	Name string // below the folder
 	Data []byte
 }
 
 // Files returns the .json and .jsonl files of the folder that the environment names in INFERSCALE_VECTORS, or of
-// testdata/vectors. No file at all fails the test, and so does one that is not JSON: a row must not get lost.
+// testdata/vectors, and of the folders in it that are not hidden. No file at all fails the test, and so does one that is
+// not JSON: a row must not get lost.
 func Files(t *testing.T) []File {
 	t.Helper()
 	folder := os.Getenv(variable)
 	if folder == "" {
 		folder = filepath.Join("testdata", "vectors")
 	}
-	paths, err := filepath.Glob(filepath.Join(folder, "*.json*"))
+	folder, err := filepath.EvalSymlinks(folder)
 	require.NoError(t, err)
 	var files []File
-	for _, path := range paths {
-		extension := filepath.Ext(path)
-		if extension != ".json" && extension != ".jsonl" {
-			continue
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		extension := strings.ToLower(filepath.Ext(path))
+		switch {
+		case entry.IsDir() && path != folder && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case entry.IsDir() || extension != ".json" && extension != ".jsonl":
+			return nil
 		}
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -47,8 +53,12 @@ func Files(t *testing.T) []File {
 		for i, v := range values {
 			require.True(t, json.Valid(v), "%s: value %d is not JSON", path, i+1)
 		}
-		files = append(files, File{filepath.Base(path), data})
-	}
+		name, err := filepath.Rel(folder, path)
+		require.NoError(t, err)
+		files = append(files, File{filepath.ToSlash(name), data})
+		return nil
+	})
+	require.NoError(t, err)
 	require.NotEmpty(t, files, "no vectors in %s", folder)
 	return files
 }
@@ -67,10 +77,11 @@ func Covered(t *testing.T, rows int) {
 }
 
 // IsLines reports whether the file has a JSON value on each line.
-func (f File) IsLines() bool { return strings.HasSuffix(f.Name, ".jsonl") }
+func (f File) IsLines() bool { return strings.EqualFold(filepath.Ext(f.Name), ".jsonl") }
 
 // Section decodes one section of a file into v and reports whether there is one: a JSON object of that name, or a list, which
-// stands for an object with the list as its cases. A file without it, or of another schema, has nothing for the test that asks.
+// stands for an object with the list as its cases. Anything else of that name fails the test. A file without it, or of another
+// schema, has nothing for the test that asks.
 func (f File) Section(t *testing.T, name string, v any) bool {
 	t.Helper()
 	var sections map[string]json.RawMessage
@@ -83,10 +94,24 @@ func (f File) Section(t *testing.T, name string, v any) bool {
 	case '[':
 		section = slices.Concat([]byte(`{"cases":`), section, []byte("}"))
 	default:
-		return false // text about the file
+		require.Fail(t, "neither an object nor a list", "%s: section %s", f.Name, name)
 	}
 	require.NoError(t, json.Unmarshal(section, v), "%s: section %s", f.Name, name)
 	return true
+}
+
+// Has returns an error unless a row is an object that has all of these fields: without its answer a row says nothing.
+func Has(row json.RawMessage, fields ...string) error {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(row, &object); err != nil {
+		return err
+	}
+	for _, field := range fields {
+		if _, ok := object[field]; !ok {
+			return fmt.Errorf("no %s", field)
+		}
+	}
+	return nil
 }
 
 // A Tally counts the rows of one section of one file.
