@@ -281,3 +281,12 @@ func TestTheLargestLoadIsALoad(t *testing.T) {
 		require.InDelta(t, 1e290, d.Steps()[0].Numbers[0], 0)
 	}
 }
+
+// TestHugeTargetLeavesNoNaN: the load that a fleet should carry is a number, even beyond those that there are.
+func TestHugeTargetLeavesNoNaN(t *testing.T) {
+	c := pointwise(proportional.Metric{Name: "load", Target: 1e308, Measure: proportional.Total})
+	c.Down.Tolerance = 1
+	_, d := build(t, c).Decide(proportional.State{}, start, holding(100, scaling.Exactly("load", 1)))
+	require.NotContains(t, d.Explain(), "NaN")
+	require.Equal(t, int32(100), d.Replicas)
+}

@@ -1,6 +1,8 @@
 package proportional
 
 import (
+	"math"
+
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -100,7 +102,7 @@ func (p *plan) survey(t *tally, state *State, obs *scaling.Observation) {
 // judge determines the count that a metric's load asks for. It is monotone in both ends of the load: below the tolerance the want
 // is at most spec, within it spec, above it at least spec.
 func (p *plan) judge(l *look, m *Metric, spec int32) {
-	fair := m.Target * float64(spec)
+	fair := min(m.Target*float64(spec), math.MaxFloat64)
 	l.limit, l.low = fair*(1+p.config.Up.Tolerance), fair*(1-p.config.Down.Tolerance)
 	upper := l.load.lower + l.load.gap
 	switch {

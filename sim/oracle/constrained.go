@@ -26,7 +26,7 @@ import (
 //
 //	slots * counts * ages,   counts = Max - Min + 1,   ages = ups * downs
 //
-// where ups and downs are the longest rule on each age. One age serves for both if the cooldowns count any change and MinUp
+// where ups and downs are the longest rule on each age, at most the slots. One age serves for both if the cooldowns count any change and MinUp
 // is not longer than DownCooldown. Each takes some 10 ns. The table has ups*downs + 4*(ups+downs) bytes for each count in
 // each slot. Constrained returns every wrong field of the rules, or ErrTooLarge.
 func Constrained(demand []int32, rules Rules) (Plan, error) {
@@ -35,6 +35,10 @@ func Constrained(demand []int32, rules Rules) (Plan, error) {
 	}
 	if len(demand) == 0 {
 		return Plan{}, nil
+	}
+	// A time of as many slots as there are never ends, as does any longer one.
+	for _, slots := range []*int{&rules.UpCooldown, &rules.DownCooldown, &rules.MinUp} {
+		*slots = min(*slots, len(demand))
 	}
 	p := programme{rules: rules, clocks: rules.clocks(), counts: int(rules.Bounds.Max) - int(rules.Bounds.Min) + 1}
 	cell := float64(p.ups)*float64(p.downs) + 4*float64(p.ups) + 4*float64(p.downs)

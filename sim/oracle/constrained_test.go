@@ -127,10 +127,10 @@ func TestConstrainedTwin(t *testing.T) {
 			Bounds:       scaling.Bounds{Min: rapid.Int32Range(0, 1).Draw(t, "min"), Max: rapid.Int32Range(1, 3).Draw(t, "max")},
 			UpStep:       rapid.Int32Range(0, 2).Draw(t, "upStep"),
 			DownStep:     rapid.Int32Range(0, 2).Draw(t, "downStep"),
-			UpCooldown:   rapid.IntRange(0, 4).Draw(t, "upCooldown"),
-			DownCooldown: rapid.IntRange(0, 4).Draw(t, "downCooldown"),
+			UpCooldown:   rapid.IntRange(0, 9).Draw(t, "upCooldown"),
+			DownCooldown: rapid.IntRange(0, 9).Draw(t, "downCooldown"),
 			PerDirection: rapid.Bool().Draw(t, "perDirection"),
-			MinUp:        rapid.IntRange(0, 4).Draw(t, "minUp"),
+			MinUp:        rapid.IntRange(0, 9).Draw(t, "minUp"),
 			StartSlots:   rapid.SampledFrom([]int{0, 0, 1, 2, 9}).Draw(t, "startSlots"),
 			Start:        rapid.Int64Range(0, 4).Draw(t, "start"),
 		}
@@ -224,6 +224,25 @@ func TestConstrainedErrors(t *testing.T) {
 	p, err := oracle.Constrained(nil, oracle.Rules{Bounds: scaling.Bounds{Max: 1}})
 	require.NoError(t, err)
 	require.Equal(t, oracle.Plan{}, p)
+}
+
+// TestConstrainedTimesBeyondTheDemand: a time that does not end within the demand costs no table, and never ends.
+func TestConstrainedTimesBeyondTheDemand(t *testing.T) {
+	const long = 1 << 20
+	for _, c := range []struct {
+		rules oracle.Rules
+		want  []int32
+	}{
+		{oracle.Rules{UpCooldown: long, DownCooldown: long}, []int32{1, 4, 4, 4, 4, 4}},
+		{oracle.Rules{UpCooldown: long, DownCooldown: long, MinUp: long, PerDirection: true}, []int32{1, 4, 4, 4, 4, 4}},
+		{oracle.Rules{UpCooldown: long, PerDirection: true}, []int32{1, 4, 4, 4, 4, 0}},
+		{oracle.Rules{DownCooldown: long, PerDirection: true}, []int32{2, 5, 0, 2, 5, 5}},
+	} {
+		c.rules.Bounds.Max, c.rules.UpStep, c.rules.Initial = 6, 3, 1
+		p, err := oracle.Constrained([]int32{1, 5, 0, 2, 5, 0}, c.rules)
+		require.NoError(t, err)
+		require.Equal(t, c.want, p.Counts, "%+v", c.rules)
+	}
 }
 
 func BenchmarkConstrained(b *testing.B) {

@@ -42,6 +42,6 @@
 //
 //	trace.csv:17: input_tokens "abc": must be a whole number of at least 1
 //
-// Reading ends at the first error. A record of more than a megabyte, more than [MaxRequests] requests or [MaxBlocks] blocks,
-// and more than 90 days are errors, which limits the memory that a file can take.
+// Reading ends at the first error. A record of more than a megabyte, more than [MaxRequests] requests or windows, more than
+// [MaxBlocks] blocks, and more than 90 days are errors, which limits the memory that a file can take.
 package traces

@@ -14,7 +14,7 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// MaxRequests is the most requests that Read and Convert accept, and MaxBlocks the most blocks of all their prompts.
+// MaxRequests is the most requests, or windows, that Read and Convert accept, and MaxBlocks the most blocks of all their prompts.
 const (
 	MaxRequests = 10_000_000
 	MaxBlocks   = 20_000_000

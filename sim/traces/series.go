@@ -36,6 +36,9 @@ func readSeries(t *table, columns []int) (sim.Workload, error) {
 		if time.Duration(len(s.Rates)+1) > longest/max(s.Step, 1) {
 			return nil, t.wrong(columns[0], lateRule)
 		}
+		if len(s.Rates) == MaxRequests {
+			return nil, t.missing(fmt.Sprintf("must have at most %d windows", MaxRequests))
+		}
 		rate, err := t.rate(columns)
 		if err != nil {
 			return nil, err
