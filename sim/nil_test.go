@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,4 +17,11 @@ func TestRegressionNothingIsNotRun(t *testing.T) {
 	ramp := sim.Ramp()
 	_, err = sim.Run(t.Context(), &ramp, nil, sim.Options{})
 	require.ErrorContains(t, err, "newGroup: ")
+}
+
+// TestRegressionNoStep: without a step, or with a negative length, Diurnal panicked.
+func TestRegressionNoStep(t *testing.T) {
+	require.Empty(t, sim.Diurnal(1, 2, time.Hour, 0))
+	require.Empty(t, sim.Diurnal(1, 2, -time.Hour, time.Minute))
+	require.Len(t, sim.Diurnal(1, 2, time.Hour, time.Minute), 60)
 }

@@ -212,8 +212,11 @@ type Burst struct {
 }
 
 // Diurnal returns the rates of days that go from low, at midnight, to high, at noon, and back along a cosine, times the
-// bursts. With lengths they are traffic, as a Series.
+// bursts. With lengths they are traffic, as a Series. There are none without a length or a step.
 func Diurnal(low, high float64, length, step time.Duration, bursts ...Burst) []Rate {
+	if length <= 0 || step <= 0 {
+		return nil
+	}
 	rates := make([]Rate, length/step)
 	for i := range rates {
 		at := time.Duration(i) * step

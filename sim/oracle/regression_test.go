@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -105,4 +106,23 @@ func TestRegressionFloorsAreReached(t *testing.T) {
 		require.EqualValues(t, 1, r.Attainment)
 		require.LessOrEqual(t, floor, r.ReplicaHours)
 	})
+}
+
+// TestRegressionNoScenario: without a scenario Floor and its like panicked.
+func TestRegressionNoScenario(t *testing.T) {
+	_, err := oracle.Floor(nil, 0, 1, 0.5)
+	require.ErrorContains(t, err, "scenario: ")
+}
+
+// TestRegressionNoWorkNeedsNothing: with a capacity so small that a slot's is 0, slots without work asked for all replicas.
+func TestRegressionNoWorkNeedsNothing(t *testing.T) {
+	trace := sim.Trace{Requests: []sim.Request{{Input: 1, Output: 1}}, Length: 2}
+	demand, err := oracle.Demand(trace, 1, time.Nanosecond, oracle.Capacity{PerSecond: 5e-324})
+	require.NoError(t, err)
+	require.Equal(t, []int32{math.MaxInt32, 0}, demand)
+}
+
+// TestRegressionScoreOfNothing: the score of a policy without replicas, beside a schedule without any, was NaN.
+func TestRegressionScoreOfNothing(t *testing.T) {
+	require.InDelta(t, 1, oracle.Score(&sim.Result{}, &oracle.Replayed{}), 0)
 }

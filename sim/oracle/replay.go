@@ -54,10 +54,13 @@ func (r *Replayed) Controller(start time.Time) scaling.Group {
 
 // Score returns the ratio of a policy's replica-hours to those of the replayed schedule, on the same scenario and seed. A
 // policy that met the SLO for fewer requests than Alpha has the score +Inf, since giving up the SLO makes any policy look
-// cheap.
+// cheap. Two that have no replicas cost the same.
 func Score(policy *sim.Result, replayed *Replayed) float64 {
 	if !(policy.Attainment >= replayed.Alpha) {
 		return math.Inf(1)
+	}
+	if policy.ReplicaHours == replayed.Result.ReplicaHours {
+		return 1
 	}
 	return policy.ReplicaHours / replayed.Result.ReplicaHours
 }
