@@ -108,12 +108,6 @@ func TestRegressionFloorsAreReached(t *testing.T) {
 	})
 }
 
-// TestRegressionNoScenario: without a scenario Floor and its like panicked.
-func TestRegressionNoScenario(t *testing.T) {
-	_, err := oracle.Floor(nil, 0, 1, 0.5)
-	require.ErrorContains(t, err, "scenario: ")
-}
-
 // TestRegressionNoWorkNeedsNothing: with a capacity so small that a slot's is 0, slots without work asked for all replicas.
 func TestRegressionNoWorkNeedsNothing(t *testing.T) {
 	trace := sim.Trace{Requests: []sim.Request{{Input: 1, Output: 1}}, Length: 2}
