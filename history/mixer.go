@@ -1,6 +1,7 @@
 package history
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -65,9 +66,7 @@ func (x *mixer) find(m *Mixture, bounds []float64) int {
 // keyOf appends to key bytes that are equal for equal bounds, which are numbers.
 func keyOf(key []byte, bounds []float64) []byte {
 	for _, b := range bounds {
-		for u, shift := math.Float64bits(b+0), 0; shift < 64; shift += 8 { // -0 is 0
-			key = append(key, byte(u>>shift))
-		}
+		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(b+0)) // -0 is 0
 	}
 	return key
 }
