@@ -22,8 +22,8 @@ const (
 	// requests in flight grow, by the time a replica requested now is ready.
 	Crowded scaling.Code = "Crowded full > needed"
 	// Behind adds replicas while requests wait that no ready replica has room for: enough to serve them within drain seconds, but
-	// at most as many additional replicas as are ready.
-	Behind scaling.Code = "Behind waiting > ready, drain:s"
+	// at most one additional replica for each that was ready while the queue grew: no other is relieved.
+	Behind scaling.Code = "Behind waiting > ready, full, drain:s"
 	// Held keeps the replicas that were needed within the hold: stopping and restarting them would cost more.
 	Held scaling.Code = "Held needed < held, hold:s"
 	// Fresh does not scale down yet: too little traffic has been observed.
@@ -234,9 +234,10 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	wanted := held
 	if behind := c.behind(s); behind > 0 {
 		within := max(drain, came.answer*c.config.SLO.TPOT.Seconds()/4)
-		if catch := min(try.staff(came.work+behind*came.each/within), scaling.Ceil(float64(n)+float64(x.Ready))); catch > wanted {
+		full := float64(s.full())
+		if catch := min(try.staff(came.work+behind*came.each/within), scaling.Ceil(float64(n)+full)); catch > wanted {
 			wanted = catch
-			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), within)
+			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), full, within)
 		}
 	}
 	if wanted < spec && (x.Partly || x.Vague) {
@@ -329,6 +330,24 @@ func (c Scaler) free(s *State) (requests float64) {
 		requests += max(0, known-used) * x.Running / used
 	}
 	return requests
+}
+
+// full returns how many replicas were ready while the present queue grew to its highest: what waits is in their queues. Replicas that
+// became ready since then have got none of it.
+func (s *State) full() int32 {
+	last := len(s.Samples) - 1
+	full, most := s.Samples[last].Ready, s.Samples[last].Waiting
+	for i := last; i > 0; i-- {
+		x := &s.Samples[i]
+		switch {
+		case x.Partly || x.Vague: // more may have waited
+		case x.Waiting <= float64(x.Ready):
+			return full
+		case x.Waiting >= most:
+			most, full = x.Waiting, min(full, x.Ready, s.Samples[i-1].Ready)
+		}
+	}
+	return full
 }
 
 // prior is the extra headroom of a young state, for what can happen within a cold start. It decays as more of the traffic is seen.

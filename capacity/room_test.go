@@ -201,6 +201,42 @@ func TestAQueueAsksForAsManyAsAreReadyAtMost(t *testing.T) {
 	require.Equal(t, int32(math.MaxInt32), step.To)
 }
 
+// TestAQueueIsInTheReplicasInWhichItGrew, and not in those that became ready since then.
+func TestAQueueIsInTheReplicasInWhichItGrew(t *testing.T) {
+	for name, c := range map[string]struct {
+		waiting []float64
+		ready   []int32
+		unknown int // the sample to which not every pod answered, from 1
+		full    int32
+	}{
+		"one sample":                            {[]float64{100}, []int32{3}, 0, 3},
+		"it grows":                              {[]float64{0, 50, 100, 150}, []int32{1, 1, 2, 2}, 0, 2},
+		"it grew until others came":             {[]float64{0, 50, 100, 110, 90, 60}, []int32{1, 1, 1, 9, 9, 9}, 0, 1},
+		"it grows on with them":                 {[]float64{0, 50, 100, 110, 120, 130}, []int32{1, 1, 1, 9, 9, 9}, 0, 9},
+		"fewer are ready":                       {[]float64{0, 50, 100, 90}, []int32{5, 5, 5, 3}, 0, 3},
+		"another queue before it":               {[]float64{500, 400, 8, 50, 40}, []int32{2, 2, 9, 9, 9}, 0, 9},
+		"between them some pods did not answer": {[]float64{0, 50, 100, 2, 90}, []int32{1, 1, 1, 9, 9}, 4, 1},
+	} {
+		var s State
+		for i, waiting := range c.waiting {
+			s.Samples = append(s.Samples, Sample{At: float64(i) * 15, Waiting: waiting, Ready: c.ready[i], Partly: i+1 == c.unknown})
+		}
+		assert.Equal(t, c.full, s.full(), name)
+	}
+}
+
+// TestRegressionAQueueDoesNotGrowTheFleetAgainAndAgain: one replica with the load of eight keeps its queue when others are ready. Each
+// time as many were asked for as were ready, up to the maximum of 32.
+func TestRegressionAQueueDoesNotGrowTheFleetAgainAndAgain(t *testing.T) {
+	s := day(13, 13)
+	s.Types[0].Initial = 1
+	r := runPolicy(t, &s, func() (scaling.Group, error) {
+		return scaling.GroupOf(fixed(trial{Capacity: 0.8, Fleet: 0.8, PromptToken: 9e-5, AnswerToken: 1e-3, Hold: 300, Dispersion: 1})), nil
+	})
+	assert.LessOrEqual(t, r.PeakReplicas, int32(14))
+	assert.Greater(t, r.Attainment, 0.9)
+}
+
 // TestWhatIsInFlightIsKnownFromTheFirstRound: a fleet that is far too small had to wait until sixty requests had finished.
 func TestWhatIsInFlightIsKnownFromTheFirstRound(t *testing.T) {
 	scaler, err := New(config(), quiet{})
