@@ -23,7 +23,7 @@ const (
 	Crowded scaling.Code = "Crowded full > needed"
 	// Behind adds replicas while requests wait that no ready replica has room for: enough to serve them within drain seconds, but
 	// at most one additional replica for each that was ready while the queue grew: no other is relieved.
-	Behind scaling.Code = "Behind waiting > ready, full, drain:s"
+	Behind scaling.Code = "Behind waiting > ready, queues, drain:s"
 	// Held keeps the replicas that were needed within the hold: stopping and restarting them would cost more.
 	Held scaling.Code = "Held needed < held, hold:s"
 	// Fresh does not scale down yet: too little traffic has been observed.
@@ -234,10 +234,10 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	wanted := held
 	if behind := c.behind(s); behind > 0 {
 		within := max(drain, came.answer*c.config.SLO.TPOT.Seconds()/4)
-		full := float64(s.full())
-		if catch := min(try.staff(came.work+behind*came.each/within), scaling.Ceil(float64(n)+full)); catch > wanted {
+		queues := float64(s.queues())
+		if catch := min(try.staff(came.work+behind*came.each/within), scaling.Ceil(float64(n)+queues)); catch > wanted {
 			wanted = catch
-			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), full, within)
+			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), queues, within)
 		}
 	}
 	if wanted < spec && (x.Partly || x.Vague) {
@@ -332,22 +332,22 @@ func (c Scaler) free(s *State) (requests float64) {
 	return requests
 }
 
-// full returns how many replicas were ready while the present queue grew to its highest: what waits is in their queues. Replicas that
+// queues returns how many replicas were ready while the present queue grew to its highest: what waits is in their queues. Replicas that
 // became ready since then have got none of it.
-func (s *State) full() int32 {
+func (s *State) queues() int32 {
 	last := len(s.Samples) - 1
-	full, most := s.Samples[last].Ready, s.Samples[last].Waiting
+	ready, most := s.Samples[last].Ready, s.Samples[last].Waiting
 	for i := last; i > 0; i-- {
 		x := &s.Samples[i]
 		switch {
 		case x.Partly || x.Vague: // more may have waited
 		case x.Waiting <= float64(x.Ready):
-			return full
+			return ready
 		case x.Waiting >= most:
-			most, full = x.Waiting, min(full, x.Ready, s.Samples[i-1].Ready)
+			most, ready = x.Waiting, min(ready, x.Ready, s.Samples[i-1].Ready)
 		}
 	}
-	return full
+	return ready
 }
 
 // prior is the extra headroom of a young state, for what can happen within a cold start. It decays as more of the traffic is seen.

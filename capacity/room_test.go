@@ -207,7 +207,7 @@ func TestAQueueIsInTheReplicasInWhichItGrew(t *testing.T) {
 		waiting []float64
 		ready   []int32
 		unknown int // the sample to which not every pod answered, from 1
-		full    int32
+		queues  int32
 	}{
 		"one sample":                            {[]float64{100}, []int32{3}, 0, 3},
 		"it grows":                              {[]float64{0, 50, 100, 150}, []int32{1, 1, 2, 2}, 0, 2},
@@ -221,7 +221,7 @@ func TestAQueueIsInTheReplicasInWhichItGrew(t *testing.T) {
 		for i, waiting := range c.waiting {
 			s.Samples = append(s.Samples, Sample{At: float64(i) * 15, Waiting: waiting, Ready: c.ready[i], Partly: i+1 == c.unknown})
 		}
-		assert.Equal(t, c.full, s.full(), name)
+		assert.Equal(t, c.queues, s.queues(), name)
 	}
 }
 

@@ -26,9 +26,9 @@ import (
 //
 //	slots * counts * ages,   counts = Max - Min + 1,   ages = ups * downs
 //
-// where ups and downs are the longest rule on each age, at most the slots. One age serves for both if the cooldowns count any change and MinUp
-// is not longer than DownCooldown. Each takes some 10 ns. The table has ups*downs + 4*(ups+downs) bytes for each count in
-// each slot. Constrained returns every wrong field of the rules, or ErrTooLarge.
+// where ups and downs are the longest rule on each age, at most the slots. One age serves for both if the cooldowns count any change
+// and MinUp is not longer than DownCooldown. Each takes some 10 ns. The table has ups*downs + 4*(ups+downs) bytes for each count
+// in each slot. Constrained returns every wrong field of the rules, or ErrTooLarge.
 func Constrained(demand []int32, rules Rules) (Plan, error) {
 	if err := rules.Validate(); err != nil {
 		return Plan{}, err

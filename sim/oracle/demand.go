@@ -68,7 +68,7 @@ func Demand(w sim.Workload, seed uint64, step time.Duration, c Capacity) ([]int3
 // need sets the replicas for the work of each slot.
 func need(demand []int32, work []float64, perSlot float64) {
 	for t, x := range work {
-		if demand[t] = 0; x > 0 { // whatever the capacity, which may be so small that it is 0
+		if x > 0 { // whatever the capacity, which may be so small that it is 0
 			demand[t] = scaling.Ceil(x / perSlot)
 		}
 	}
