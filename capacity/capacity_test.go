@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -60,9 +61,7 @@ func runPolicy(tb testing.TB, s *sim.Scenario, policy func() (scaling.Group, err
 // TestKeepsTheGoalWhateverTheServerIsSaidToBe runs a server that is as the configuration says, and ones that are slower
 // and faster: calibration finds out.
 func TestKeepsTheGoalWhateverTheServerIsSaidToBe(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	s := day(2, 20)
 	least, most := math.Inf(1), 0.0
 	for _, said := range []float64{0.75, 1, 1.3} {
@@ -87,9 +86,7 @@ func TestKeepsTheGoalWhateverTheServerIsSaidToBe(t *testing.T) {
 
 // TestSlownessIsWhatTheServerIs calibrates servers that are said to be what they are not.
 func TestSlownessIsWhatTheServerIs(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	for _, said := range []float64{0.5, 1.25} {
 		s := day(1, 6)
 		var tuned Tuning

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -14,9 +15,7 @@ import (
 // TestHopelessRequestsDoNotAskForEveryReplica: of prompts of up to 100,000 tokens 4 % take an idle replica longer than TTFT may be. As
 // 97 % were asked for at any load, a replica was given a two-hundredth of its work, and the policy asked for all replicas that it may.
 func TestHopelessRequestsDoNotAskForEveryReplica(t *testing.T) {
-	if underRace {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	s := day(2, 3)
 	w := s.Workload.(sim.Series)
 	w.Rates = w.Rates[15:45]
@@ -48,9 +47,7 @@ func TestHopelessRequestsDoNotAskForEveryReplica(t *testing.T) {
 // TestAnSLOThatNothingKeepsAsksForWhatTheWorkNeeds: where all requests miss the SLO on an idle replica, the policy neither asks for all
 // replicas there are nor lets queues grow.
 func TestAnSLOThatNothingKeepsAsksForWhatTheWorkNeeds(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	s := day(5, 10)
 	s.SLO.TTFT = time.Millisecond
 	c := config()

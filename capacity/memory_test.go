@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/internal/long"
 )
 
 // TestWhatAnHourHasShownIsRemembered: the last hour alone was replayed, or the last quarter of it where 90 requests came a second, so
 // that a jump was met without room when the last one like it was longer ago.
 func TestWhatAnHourHasShownIsRemembered(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	c := config()
 	hour := func(times float64) Past {
 		p := passed(t, 20, func(minute float64) float64 {

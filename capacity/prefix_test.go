@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -34,9 +35,7 @@ func alike(rate float64, common int32, span time.Duration) (requests []sim.Reque
 // TestWhatIsInAPrefixCacheIsNoWork: replays computed prompts whole that a fleet takes most of from its caches, and so found that a replica
 // takes two thirds of what it does; simulated fleets said of all tokens that they were computed, and had two and a half times the replicas.
 func TestWhatIsInAPrefixCacheIsNoWork(t *testing.T) {
-	if underRace {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	s := day(0, 0)
 	s.Workload = sim.Trace{Requests: alike(8, 8000, 40*time.Minute)}
 	s.Router, s.BlockTokens, s.Types[0].Initial = sim.PrefixCache, 100, 4

@@ -6,15 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
 // TestAFewRequestsAnHourAreEnough: with fewer than 60 requests an hour, or none, a fleet was never scaled down.
 func TestAFewRequestsAnHourAreEnough(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes long under the race detector")
-	}
+	long.Skip(t)
 	for _, hourly := range []float64{0, 5, 20, 45, 70} {
 		s := day(0, 0)
 		work := s.Workload.(sim.Series)
@@ -32,9 +31,7 @@ func TestAFewRequestsAnHourAreEnough(t *testing.T) {
 // TestTheEndOfTrafficDoesNotSlowTheServer: the two samples at which a fleet drains decided alone how slow the server is, until long after
 // the traffic was back.
 func TestTheEndOfTrafficDoesNotSlowTheServer(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes long under the race detector")
-	}
+	long.Skip(t)
 	s := day(0, 0)
 	work := s.Workload.(sim.Series)
 	work.Rates = make([]sim.Rate, 90)
@@ -101,6 +98,7 @@ func TestRegressionAStartThatEndsInSilenceIsNoLonger(t *testing.T) {
 // TestRegressionAFleetThatIsNotUsedKeepsOneReplica: with Min 0 a fleet that had never been used went to 0, where no pod says what
 // comes, and one that had been used kept the spare replicas of its last traffic.
 func TestRegressionAFleetThatIsNotUsedKeepsOneReplica(t *testing.T) {
+	long.Skip(t)
 	for name, before := range map[string]float64{"never": 0, "once": 4} {
 		s := day(0, 0)
 		w := s.Workload.(sim.Series)

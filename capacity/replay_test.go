@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -195,6 +196,7 @@ func TestAServerIsNoSlowerForSilentPods(t *testing.T) {
 // while new requests went to those. Its answers were held against the mean load of all, so that the server seemed four times slower than
 // it is, no request could meet the SLO, and 48 replicas were asked for where eight are enough.
 func TestRegressionAQueueOfOneReplicaIsNoSlowServer(t *testing.T) {
+	long.Skip(t)
 	s := day(1.2, 1.2)
 	w := s.Workload.(sim.Series)
 	w.Rates = w.Rates[:20]

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -76,9 +77,7 @@ func begin(p *Past, replicas int32) {
 // TestALoadThatGrowsByReplicasHasThatRoom: a load that grew fivefold within an hour needed more than half as many replicas again at its
 // beginning, and had as large a share at its height, where the same number of replicas does.
 func TestALoadThatGrowsByReplicasHasThatRoom(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	p := passed(t, 20, func(minute float64) float64 { return 15 - 10.5*math.Cos(math.Pi*minute/60) })
 	c := config()
 	begin(&p, 3)
@@ -95,9 +94,7 @@ func TestALoadThatGrowsByReplicasHasThatRoom(t *testing.T) {
 // TestATenthMoreTrafficBeginsWithATenthMoreReplicas: with the replicas that there were, which were just enough, a tenth more was late
 // for as long as a start, whatever was asked for.
 func TestATenthMoreTrafficBeginsWithATenthMoreReplicas(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	c := config()
 	even := func(rate float64) (requests []sim.Request) {
 		for at := 0.0; at < 1200; at += 1 / rate {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/starts"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -17,9 +18,7 @@ import (
 
 // TestRestartChangesNoDecision stores and restores the state between any two decisions of a run that tunes.
 func TestRestartChangesNoDecision(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	s := day(1, 6)
 	plain := run(t, &s, config(), nil)
 	scaler, err := New(config(), nil)
@@ -52,6 +51,7 @@ func (r *restored) Decide(now time.Time, obs scaling.Observation) scaling.Decisi
 
 // TestStateIsBounded runs for a day of decisions every second, and looks at what is stored.
 func TestStateIsBounded(t *testing.T) {
+	long.Skip(t)
 	scaler, err := New(config(), quiet{})
 	require.NoError(t, err)
 	p := scaling.New(scaler)

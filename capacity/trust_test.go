@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/internal/long"
 )
 
 // goalMisses is the share of the requests that may miss the SLO in these tests.
@@ -103,9 +105,7 @@ func TestWhatIsNoLengthIsNotTrusted(t *testing.T) {
 // TestASteadyPastIsTrusted: steady traffic that had missed nothing was served at 0.85 of what a fleet takes for all time, though replays
 // kept the goal with more.
 func TestASteadyPastIsTrusted(t *testing.T) {
-	if underRace || testing.Short() {
-		t.Skip("has no goroutines, and takes minutes under the race detector")
-	}
+	long.Skip(t)
 	c := config()
 	p := passed(t, 20, func(float64) float64 { return 12 })
 	p.Start, p.Last = 30, Tuning{}

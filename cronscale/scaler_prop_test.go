@@ -186,7 +186,10 @@ func TestOncePerLocalDate(t *testing.T) {
 	for _, hm := range []string{"0 0", "30 2", "59 23"} {
 		t.Run(hm, func(t *testing.T) {
 			s := mustParse(t, hm+" * * *")
-			for _, zone := range allZones(t) {
+			for i, zone := range allZones(t) {
+				if testing.Short() && i%10 != 0 {
+					continue // where this is emulated, it takes a minute
+				}
 				oncePerDate(t, s, zone)
 			}
 		})

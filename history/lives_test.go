@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 )
 
 // A lived is a pod that was there once: what it was called, when it was created and ready, in seconds from the start of the history, and the
@@ -402,6 +403,7 @@ func TestALifeThatHasCountedNothing(t *testing.T) {
 // have a name each, and of which the buckets have no value for minutes in which the next one came: that is of the next one where they are under
 // one name.
 func TestLivesAreAsPodsWithNamesOfTheirOwn(t *testing.T) {
+	long.Skip(t)
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
 		var all [][]lived                        // by name
@@ -556,6 +558,7 @@ func looping(lives, each int) *dumping {
 
 // TestManyLivesOfAName: each counts from zero, and ten thousand take little memory and time.
 func TestManyLivesOfAName(t *testing.T) {
+	long.Skip(t)
 	d := looping(10_000, 4)
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 )
 
 // importing names the file that a child of the test imports.
@@ -28,9 +29,7 @@ func TestAWeekWithinAGigabyte(t *testing.T) {
 		importWeek(t, name)
 		return
 	}
-	if testing.Short() || underRace {
-		t.Skip("takes half a minute")
-	}
+	long.Skip(t)
 	name := filepath.Join(t.TempDir(), "week.json")
 	f, err := os.Create(name)
 	require.NoError(t, err)

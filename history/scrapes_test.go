@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/simhistory"
 )
 
@@ -97,9 +98,9 @@ func answered(kubernetes bool, length time.Duration, pods ...scraped) *simhistor
 	return r
 }
 
-// everySecond is how many seconds are between two rows: one, but under the race detector.
+// everySecond is how many seconds are between two rows: one, but where that takes minutes.
 func everySecond() int {
-	if underRace {
+	if long.Slow() {
 		return 11
 	}
 	return 1

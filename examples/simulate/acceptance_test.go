@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/simhistory"
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
@@ -97,7 +98,7 @@ func TestVerdictIsThatOfTheTruth(t *testing.T) {
 		{"a recorded morning", false, false, sim.Llama70BH100x4(), listed(sim.Scaled(week, 0.05), 7*time.Hour, 9*time.Hour), 0.03, sim.ColdStart(200 * time.Second), []int32{2, 3, 4, 3}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if underRace && row.name != "bursts of two kinds" {
+			if long.Race && row.name != "bursts of two kinds" {
 				t.Skip("takes a minute under the race detector")
 			}
 			s := production(row.server, row.traffic)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/simhistory"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -58,7 +59,7 @@ func TestDaysDrawnAgain(t *testing.T) {
 
 // TestHowSureAndWhatWouldChangeIt is of four days, and of three hours.
 func TestHowSureAndWhatWouldChangeIt(t *testing.T) {
-	skipUnderRace(t)
+	long.Skip(t)
 	w := sim.Series{
 		Step: 30 * time.Minute, Rates: sim.Diurnal(0.03, 0.5, 96*time.Hour, 30*time.Minute),
 		Input:  sim.Length{Mean: 3000, Deviation: 2500, Min: 1, Max: 16000, LogNormal: true},

@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/sim"
 )
 
 func TestWhatWasMissedIsDrawn(t *testing.T) {
-	skipUnderRace(t)
+	long.Skip(t)
 	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 4*time.Hour))
 	name := filepath.Join(t.TempDir(), "report.html")
 	code, _, errs := start(t, "-history", dumpOf(t, r, func(*history.Dump) {}), "-policy", "proportional/llm", "-seeds", "1", "-report", name)

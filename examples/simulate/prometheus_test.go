@@ -22,6 +22,7 @@ import (
 
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/simhistory"
 	"github.com/inferscale/inferscale/internal/simhistory/promtest"
 	"github.com/inferscale/inferscale/policy"
@@ -77,6 +78,7 @@ func recordDay(t *testing.T, server sim.Server, w sim.Workload) *simhistory.Reco
 // TestRoundTripThroughPrometheus simulates fleets, fills a real Prometheus with what would have been scraped of them, and
 // imports it.
 func TestRoundTripThroughPrometheus(t *testing.T) {
+	long.Skip(t)
 	promtool(t)
 	for _, row := range []struct {
 		server    sim.Server
@@ -85,9 +87,6 @@ func TestRoundTripThroughPrometheus(t *testing.T) {
 		{sim.Qwen32B(), 1.5, 10}, {sim.Llama70BA100(), 1, 8}, {sim.Llama70BH100x4(), 1, 9},
 	} {
 		t.Run(row.server.Name, func(t *testing.T) {
-			if underRace && row.server.Name != sim.Qwen32B().Name {
-				t.Skip("what runs beside each other is the same for each server, and slow to simulate under the race detector")
-			}
 			r := recordDay(t, row.server, conversations(row.low, row.high, 12*time.Hour))
 			// All is imported from the first scrape to the last, so the requests that came are those that the simulator had.
 			p := &remote{url: serve(t, r), options: history.Options{Model: simhistory.Model}, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: io.Discard}
@@ -380,7 +379,7 @@ func TestRefusals(t *testing.T) {
 
 // TestTrustFirst replays the recorded replicas before anything is ranked.
 func TestTrustFirst(t *testing.T) {
-	skipUnderRace(t)
+	long.Skip(t)
 	r := recordDay(t, sim.Qwen32B(), conversations(3, 9, 6*time.Hour))
 	name := dumpOf(t, r, func(*history.Dump) {})
 	with := []string{"-history", name, "-policy", "proportional/llm", "-seeds", "1", "-report", ""}

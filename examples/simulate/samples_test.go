@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -19,7 +20,7 @@ import (
 // proportional.yaml did so 23 times in the ramp, as the time to the first token asked for replicas that the load, a
 // minute later, did not need.
 func TestSamplesDoNotFlap(t *testing.T) {
-	skipUnderRace(t)
+	long.Skip(t)
 	const most = 2 // reversals
 	files, err := filepath.Glob("../llmautoscaler/deploy/samples/*.yaml")
 	require.NoError(t, err)
@@ -52,14 +53,5 @@ func TestSamplesDoNotFlap(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// skipUnderRace skips tests of what simulations come to: the race detector looks at what runs beside each other, which is the
-// same in shorter ones.
-func skipUnderRace(t *testing.T) {
-	t.Helper()
-	if underRace {
-		t.Skip("minutes of simulation under the race detector")
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
 )
@@ -465,7 +466,7 @@ func TestStandardOutput(t *testing.T) {
 // TestNoRatioBelowTheOracle: a static fleet that is ready from the beginning can cost less than the best schedule that
 // begins with fewer. It has no ratio, and nothing says that no fleet can.
 func TestNoRatioBelowTheOracle(t *testing.T) {
-	skipUnderRace(t)
+	long.Skip(t)
 	dir := t.TempDir()
 	args := []string{
 		"-cold-start", "10m", "-from", "12m", "-to", "30m", "-seeds", "1", "-policy", "realtime/kaito",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -20,7 +21,7 @@ func TestSuite(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	args := []string{"-suite", "-rows", "docs/ramp/30s/a100", "-policy", "recommended,aibrix/apa", "-seeds", "2"}
-	if underRace { // two seeds, and all again on one core, are two minutes
+	if long.Race { // two seeds, and all again on one core, are two minutes
 		args[len(args)-1] = "1"
 	}
 	code, out, errs := start(t, append(args, "-resume", file("runs"), "-json", file("s.json"), "-scores", file("scores.md"), "-baseline", file("base.csv"), "-update")...)
@@ -50,7 +51,7 @@ func TestSuite(t *testing.T) {
 		require.Contains(t, string(data), has)
 	}
 
-	if underRace {
+	if long.Race {
 		return
 	}
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -22,7 +23,7 @@ import (
 // TestTrustIsDrawn: a server that is calibrated on the first part of a history is checked on the rest, kept, and used again with
 // another trace; with a server that is not the one that was, nothing is ranked, and the report shows why.
 func TestTrustIsDrawn(t *testing.T) {
-	skipUnderRace(t)
+	long.Skip(t)
 	r := recordDay(t, sim.Qwen32B(), conversations(2, 14, 3*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	dir := t.TempDir()
@@ -132,7 +133,7 @@ func TestBoundsOfAHistory(t *testing.T) {
 
 // TestManifestAlone: a manifest on standard output had the table before it.
 func TestManifestAlone(t *testing.T) {
-	skipUnderRace(t)
+	long.Skip(t)
 	r := recordDay(t, sim.Qwen32B(), conversations(2, 14, 3*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	code, out, errs := start(t, "-history", dump, "-policy", "proportional/llm", "-seeds", "1", "-report", "", "-manifest", "-")

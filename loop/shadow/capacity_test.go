@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/loop/shadow"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -33,9 +34,7 @@ func under(t *testing.T, group scaling.Group, see func(now time.Time, obs scalin
 // there are, and the times that it calibrates its server by are of the real ones: taken for its own, they would say that its
 // replicas are faster than they are, and fewer would seem to do, and so on.
 func TestCapacityBesideALargerFleet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes some seconds")
-	}
+	long.Skip(t)
 	fresh := func() scaling.Policy {
 		c := capacity.For(scaling.Bounds{Min: 1, Max: 40}, sim.SLO{TTFT: 2 * time.Second, TPOT: 100 * time.Millisecond}, sim.Qwen32B())
 		a, err := capacity.New(c, nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/oracle"
 )
@@ -87,6 +88,7 @@ func TestFindCapacityEdges(t *testing.T) {
 // TestFindCapacityOfLongAnswers: with answers of minutes, the rates at which a replica is idle take longer than a run may
 // last. What is missed is said all the same.
 func TestFindCapacityOfLongAnswers(t *testing.T) {
+	long.Skip(t)
 	s := sim.Ramp()
 	s.Types[0].Server = sim.Llama70BA100()
 	s.SLO.TPOT = 40 * time.Millisecond

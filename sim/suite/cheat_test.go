@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 	"github.com/inferscale/inferscale/sim/oracle"
@@ -86,9 +87,7 @@ func TestTTFTAloneIsNothing(t *testing.T) {
 // What the board says does not hang on a server's parameters: by 30 % slower or faster, a row needs other replicas, and
 // the policy that is told the present costs about as much over the best schedule.
 func TestRowsAreNotSensitiveToTheServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
+	long.Skip(t)
 	var ratios []float64
 	for _, factor := range []float64{0.7, 1, 1.3} {
 		s, c := scenario(t, "docs/ramp/100s/a100")

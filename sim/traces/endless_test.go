@@ -1,5 +1,3 @@
-//go:build !race
-
 package traces_test
 
 import (
@@ -8,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/sim/traces"
 )
 
@@ -32,9 +31,7 @@ func (w *windows) Read(p []byte) (int, error) {
 
 // TestReadEndlessWindows: short windows fill no memory either.
 func TestReadEndlessWindows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds, and a minute under the race detector, where it has no goroutines")
-	}
+	long.Skip(t)
 	_, err := traces.Read(&windows{}, "f.csv")
 	require.EqualError(t, err, "f.csv:10000002: must have at most 10000000 windows")
 }

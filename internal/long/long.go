@@ -1,0 +1,16 @@
+// Package long is for tests that simulate hours of traffic on one goroutine.
+package long
+
+import "testing"
+
+// Slow reports whether a simulation takes ten times as long and shows nothing new: under the race detector, which has nothing to find
+// on one goroutine, and with -short, which is for programs that are emulated and for modules as their users get them.
+func Slow() bool { return Race || testing.Short() }
+
+// Skip skips a test where it is slow.
+func Skip(t testing.TB) {
+	t.Helper()
+	if Slow() {
+		t.Skip("simulates hours on one goroutine")
+	}
+}
