@@ -121,3 +121,17 @@ func TestRegressionADecisionAfterTheYear9999(t *testing.T) {
 	_, err = json.Marshal(d)
 	require.NoError(t, err)
 }
+
+// TestRegressionHighestGrowsItsChainOnce: the chain was copied for each step of each member. A round of 1,000 members took half a second
+// and 240 MB.
+func TestRegressionHighestGrowsItsChainOnce(t *testing.T) {
+	members := make([]scaling.Member, 300)
+	for i := range members {
+		members[i] = scaling.Member{Name: fmt.Sprintf("%03d", i), Policy: totals("m")}
+	}
+	h := must(scaling.Highest(members...))
+	obs := observed(scaling.Exactly("m", 100))
+	d := h.Decide(epoch, obs)
+	require.Len(t, d.Steps(), 301)
+	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { h.Decide(epoch, obs) }), 5.0)
+}

@@ -34,6 +34,7 @@ type podTrigger struct {
 
 	// Only in Mode Replicas.
 	store  k8s.Store
+	key    string // of the state in the store: to find the identity, all rules are built
 	loop   *loop.Loop
 	config string // hash of metadata, target and bounds
 	stored []byte

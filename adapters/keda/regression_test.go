@@ -110,3 +110,19 @@ func TestRegressionPortAsWritten(t *testing.T) {
 	_, err := ParseMetadata(metricMode("metricPort", "80"))
 	require.NoError(t, err)
 }
+
+// TestRegressionARoundBuildsNoRules: each round built the whole document twice for the name of its state: 120 ms with 268 timetables.
+func TestRegressionARoundBuildsNoRules(t *testing.T) {
+	rounds := func(members int) float64 {
+		var text strings.Builder
+		text.WriteString("highest:\n")
+		for i := range members {
+			fmt.Fprintf(&text, "- {name: m%d, cron: {policies: [{name: day, schedule: \"0 8 * * *\", targetReplicas: 3}]}}\n", i)
+		}
+		w := newWorld(t)
+		trigger := w.trigger(map[string]string{"scalerName": DefaultScalerName, "mode": "replicas", "scaler": text.String()})
+		w.round(trigger)
+		return testing.AllocsPerRun(10, func() { w.round(trigger) }) // the answer is that of the first round
+	}
+	require.InDelta(t, rounds(1), rounds(100), 5)
+}

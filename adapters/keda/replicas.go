@@ -110,7 +110,7 @@ func (t *podTrigger) follow(ctx context.Context, now time.Time) (s Snapshot, don
 // load reads the stored record, and restores the loop from it if it differs from the one that this trigger stored or loaded
 // last.
 func (t *podTrigger) load(ctx context.Context) error {
-	data, err := t.store.Load(ctx, t.meta.identity())
+	data, err := t.store.Load(ctx, t.key)
 	if err != nil {
 		return fmt.Errorf("load state: %w", err)
 	}
@@ -147,14 +147,13 @@ func (t *podTrigger) save(ctx context.Context, r record) error {
 // swap stores a record. It also drops the states of triggers that the ScaledObject no longer has, because each edit of
 // metrics, algorithms or names begins a new state.
 func (t *podTrigger) swap(ctx context.Context, now time.Time, data []byte) error {
-	key := t.meta.identity()
 	states, told := t.object.owners.identities()
 	if pruner, ok := t.store.(k8s.Pruner); ok && told {
-		return pruner.SaveAndDrop(ctx, key, t.stored, data, func(key string, state []byte) bool {
+		return pruner.SaveAndDrop(ctx, t.key, t.stored, data, func(key string, state []byte) bool {
 			return !states[key] && isIdentity(key) && left(now, state)
 		})
 	}
-	return t.store.Save(ctx, key, t.stored, data)
+	return t.store.Save(ctx, t.key, t.stored, data)
 }
 
 // left reports whether a state is a record of a known version that has not been written for so long that its trigger is

@@ -205,7 +205,8 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 	}
 	out := Plan{Trigger: p, Spec: m.Spec(), Interval: made.plan.Interval}
 	if m.Mode == Replicas {
-		out.Identity = m.identity()
+		p.key = m.identity()
+		out.Identity = p.key
 	}
 	if t.c.Objects != nil {
 		out.Object = func() error {
