@@ -120,13 +120,19 @@ func (d *Decision) Consider(n int32, code Code, subject string, numbers ...float
 // ConsiderAll adds every line of another decision as one that did not determine the result. The other decision's warnings
 // stay warnings, unless it is Unknown and d is not.
 func (d *Decision) ConsiderAll(other *Decision) {
+	d.reserve(other.count)
+	d.considerAll(other)
+}
+
+// considerAll is ConsiderAll after reserve.
+func (d *Decision) considerAll(other *Decision) {
 	first := d.branches + 1
 	for i := range other.count {
 		s := *other.step(i)
 		s.Branch += first
 		s.Warning = s.Warning && (other.Verdict != Unknown || d.Verdict == Unknown)
 		d.branches = max(d.branches, s.Branch)
-		d.add(s)
+		d.put(s)
 	}
 }
 
@@ -259,12 +265,25 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 }
 
 func (d *Decision) add(s Step) {
+	d.more = slices.Clip(d.more) // a copy of the decision may have the same steps
+	d.put(s)
+}
+
+// put is add for a decision of which there is no copy since reserve.
+func (d *Decision) put(s Step) {
 	if d.count < inlineSteps {
 		d.inline[d.count] = s
 	} else {
-		d.more = append(slices.Clip(d.more), s) // a copy of the decision may have the same steps
+		d.more = append(d.more, s)
 	}
 	d.count++
+}
+
+// reserve makes room for n more steps, which no copy of the decision shares.
+func (d *Decision) reserve(n int) {
+	if most := d.count + n - inlineSteps; most > 0 {
+		d.more = append(make([]Step, 0, most), d.more...)
+	}
 }
 
 func (d *Decision) step(i int) *Step {

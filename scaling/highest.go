@@ -79,9 +79,14 @@ func (h *highest) decide(now time.Time, obs Observation) Decision {
 	verdict := d.Verdict
 	d.To(d.Replicas, Chosen, h.members[winner].Name, float64(len(h.members)))
 	d.Verdict = verdict
+	steps := 0
+	for i := range h.decisions {
+		steps += h.decisions[i].count
+	}
+	d.reserve(steps)
 	for i := range h.decisions {
 		if i != winner {
-			d.ConsiderAll(&h.decisions[i])
+			d.considerAll(&h.decisions[i])
 			d.NextBy(h.decisions[i].Next)
 		}
 	}
