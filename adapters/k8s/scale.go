@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/scale"
+
+	"github.com/inferscale/inferscale/internal/printable"
 )
 
 // A Scale is /scale of a target at one resource version.
@@ -116,10 +118,12 @@ func (s *Scales) Set(ctx context.Context, t Target, read Scale, replicas int32) 
 }
 
 // maxSelector is the maximum size of a selector, in bytes, and maxTerms the maximum number of its requirements and their values
-// together: each round parses it and matches it against each pod of the namespace.
+// together: each round parses it and matches it against each pod of the namespace. mostShown is how many bytes of a selector,
+// and of what is wrong with it, an error has.
 const (
 	maxSelector = 16 << 10
 	maxTerms    = 256
+	mostShown   = 256
 )
 
 func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
@@ -141,7 +145,8 @@ func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 	if object.Status.Selector != "" {
 		selector, err := labels.Parse(object.Status.Selector)
 		if err != nil {
-			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector %q: %w", object.Status.Selector, err)}
+			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector %q: %s",
+				printable.Cut(object.Status.Selector, mostShown), printable.Cut(err.Error(), mostShown))}
 		}
 		requirements, _ := selector.Requirements()
 		terms := len(requirements)
