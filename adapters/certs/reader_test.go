@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -170,4 +171,19 @@ func TestSecretSource(t *testing.T) {
 	require.EqualError(t, r.Err(), "Secret keda/certs: server.crt: must not be empty: there is no certificate yet")
 	source := certs.SecretSource{Lister: lister, Namespace: "keda", Name: "certs", Keys: certs.Keys{Cert: "tls.crt", Key: "tls.key"}}
 	require.NoError(t, certs.NewReader(certs.ReaderConfig{Source: source}).Err())
+}
+
+// TestRegressionASecretWithoutAVersionIsReadAnew: fakes of client-go give no resource versions, and a reader kept the first certificate.
+func TestRegressionASecretWithoutAVersionIsReadAnew(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	r := certs.NewReader(certs.ReaderConfig{Source: certs.SecretSource{Lister: corelisters.NewSecretLister(indexer).Secrets("keda"), Name: "certs"}})
+	for _, at := range []time.Time{start, start.AddDate(0, 0, 1)} {
+		m := next(t, rules(), certs.State{}, "", at).State.Material
+		require.NoError(t, indexer.Add(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "keda", Name: "certs"},
+			Data:       map[string][]byte{"ca.crt": m.Bundle, "server.crt": m.Server.Cert, "server.key": m.Server.Key},
+		}))
+		require.NoError(t, r.Err())
+		require.Equal(t, leaf(t, m.Server).NotAfter, r.Expires())
+	}
 }

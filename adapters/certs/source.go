@@ -61,10 +61,13 @@ func (s SecretSource) Load() (Served, error) {
 	if err != nil {
 		return Served{}, fmt.Errorf("cannot read %s: %w", where, err)
 	}
-	keys := s.Keys.orDefault()
+	keys, version := s.Keys.orDefault(), ""
+	if secret.ResourceVersion != "" { // fakes give none
+		version = string(secret.UID) + "/" + secret.ResourceVersion
+	}
 	return Served{
 		Where:   where,
-		Version: string(secret.UID) + "/" + secret.ResourceVersion,
+		Version: version,
 		CA:      secret.Data[keys.CA],
 		Pair:    Pair{Cert: secret.Data[keys.Cert], Key: secret.Data[keys.Key]},
 		Keys:    keys,
