@@ -111,7 +111,8 @@ func TestRegressionPortAsWritten(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestRegressionARoundBuildsNoRules: each round built the whole document twice for the name of its state: 120 ms with 268 timetables.
+// TestRegressionARoundBuildsNoRules: each round built the whole document twice, for the name of its state. With 268 timetables that
+// took 120 ms.
 func TestRegressionARoundBuildsNoRules(t *testing.T) {
 	rounds := func(members int) float64 {
 		var text strings.Builder
@@ -125,4 +126,31 @@ func TestRegressionARoundBuildsNoRules(t *testing.T) {
 		return testing.AllocsPerRun(10, func() { w.round(trigger) }) // the answer is that of the first round
 	}
 	require.InDelta(t, rounds(1), rounds(100), 5)
+}
+
+// TestRegressionATargetIsCompleted: without ScaledObjects, a trigger with only the name of its target, or only the kind, never had
+// a value.
+func TestRegressionATargetIsCompleted(t *testing.T) {
+	for _, c := range []struct {
+		metadata map[string]string
+		want     string
+	}{
+		{metricMode(), "Deployment models/chat"},
+		{metricMode("targetName", "llama"), "Deployment models/llama"},
+		{metricMode("targetKind", "StatefulSet", "targetAPIVersion", "apps/v1"), "StatefulSet models/chat"},
+	} {
+		w := newWorld(t)
+		w.load(5)
+		observe := func(*build.Plan) (Observer, error) { return eyes{w, "q"}, nil }
+		triggers, err := NewTriggers(TriggersConfig{Scales: w, Observe: observe})
+		require.NoError(t, err)
+		plan, err := triggers.Build(chat, c.metadata)
+		require.NoError(t, err)
+		s, err := plan.Trigger.Round(t.Context(), w.now)
+		require.NoError(t, err)
+		require.NoError(t, s.Unknown)
+		target := plan.Trigger.(*podTrigger).target
+		require.Equal(t, c.want, target.String())
+		require.Equal(t, "apps/v1", target.APIVersion)
+	}
 }

@@ -39,8 +39,8 @@ type TriggersConfig struct {
 	Observe func(*build.Plan) (Observer, error)
 	// Budget bounds the memory for the metrics pages of all triggers; nil means 64 MiB.
 	Budget *scrape.Budget
-	// Objects returns a ScaledObject. Nil means that the metadata name the target, and that missing bounds are KEDA's
-	// defaults.
+	// Objects returns a ScaledObject. Nil means that the metadata name the target, in whole or in part: the kind is a Deployment of
+	// apps/v1 and the name that of the ScaledObject if they do not say. Missing bounds are KEDA's defaults.
 	Objects func(Ref) (Object, error)
 	// Store returns the store for the state of a ScaledObject's triggers in Mode Replicas. Nil keeps the state in memory: it
 	// is lost at a restart, and other replicas of the scaler do not know it. In a k8s.Pruner the states of triggers that the
@@ -182,8 +182,11 @@ func (t *Triggers) Build(ref Ref, metadata map[string]string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	if t.c.Objects == nil && m.Target.Name == "" && m.Target.Kind == "" {
-		m.Target = k8s.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: ref.Name}
+	if t.c.Objects == nil {
+		m.Target.Name = cmp.Or(m.Target.Name, ref.Name)
+		if m.Target.Kind == "" {
+			m.Target.APIVersion, m.Target.Kind = "apps/v1", "Deployment"
+		}
 	}
 	m.tuner = func() capacity.Tuner { return t.tunings.Tuner(ref.Namespace) }
 	m.shadowTuner = func() capacity.Tuner { return t.shadowTunings.Tuner(ref.Namespace) }
