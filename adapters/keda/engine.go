@@ -146,6 +146,7 @@ func (e *Engine) Close() {
 	e.stop()
 	e.mu.Unlock()
 	e.wg.Wait()
+	e.c.Metrics.without(e)
 }
 
 // Spec returns the metric of a trigger for the HorizontalPodAutoscaler.

@@ -156,6 +156,13 @@ func (m *Metrics) of(e *Engine) {
 	m.engines = append(m.engines, e)
 }
 
+// without removes the triggers of an engine.
+func (m *Metrics) without(e *Engine) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.engines = slices.DeleteFunc(m.engines, func(other *Engine) bool { return other == e })
+}
+
 // round records the result of a round.
 func (m *Metrics) round(s Snapshot, err error, took time.Duration) {
 	m.took.Observe(took.Seconds())

@@ -154,3 +154,14 @@ func TestRegressionATargetIsCompleted(t *testing.T) {
 		require.Equal(t, "apps/v1", target.APIVersion)
 	}
 }
+
+// TestRegressionMetricsLetGoOfClosedEngines: each engine that a process had made stayed in memory, as after a change of the leader.
+func TestRegressionMetricsLetGoOfClosedEngines(t *testing.T) {
+	m := NewMetrics()
+	for range 3 {
+		s := newStage(t, func(c *EngineConfig) { c.Metrics = m })
+		require.Len(t, m.engines, 1)
+		s.engine.Close()
+		require.Empty(t, m.engines)
+	}
+}
