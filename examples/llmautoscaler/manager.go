@@ -54,6 +54,8 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), stored.AddToScheme(scheme)); err != nil {
 		return nil, nil, err
 	}
+	config = rest.CopyConfig(config)
+	config.Wrap(stored.Shallow)
 	hears := &hearing{now: time.Now}
 	options := manager.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(logger.Handler()),

@@ -4,6 +4,7 @@
 // that contains it, and so the autoscaling of the whole cluster.
 //
 //	stored.AddToScheme(scheme)          // in place of v1alpha1.AddToScheme: a scheme has one type of a kind
+//	config.Wrap(stored.Shallow)         // for objects that are nested too deep to be read in a list
 //
 //	las := &stored.LLMAutoScaler{}
 //	err := client.Get(ctx, key, las)
