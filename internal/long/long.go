@@ -8,9 +8,9 @@ import "testing"
 func Slow() bool { return Race || testing.Short() }
 
 // Skip skips a test where it is slow.
-func Skip(t testing.TB) {
-	t.Helper()
+func Skip(tb testing.TB) {
+	tb.Helper()
 	if Slow() {
-		t.Skip("simulates hours on one goroutine")
+		tb.Skip("simulates hours on one goroutine")
 	}
 }

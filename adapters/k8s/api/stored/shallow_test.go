@@ -25,7 +25,7 @@ func answered(t *testing.T, transport http.RoundTripper, media, body string) []b
 	client := http.Client{Transport: transport}
 	answer, err := client.Get(server.URL) //nolint:noctx // the server is of this test
 	require.NoError(t, err)
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	data, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	return data
