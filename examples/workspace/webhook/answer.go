@@ -53,13 +53,14 @@ func denied(status metav1.Status) admission.Response {
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}
 }
 
-// decode reads the object of a request, and the old one if there is one.
+// decode reads the object of a request, and the old one if there is one. An object that cannot be read is an error unless it is
+// being deleted: then its finalizers can still be taken away.
 func decode(decoder admission.Decoder, request *admission.Request) (fresh, old *v1alpha1.Workspace, err error) {
 	fresh = &v1alpha1.Workspace{}
 	if err := decoder.DecodeRaw(request.Object, fresh); err != nil {
 		return nil, nil, err
 	}
-	if fresh.Unreadable != "" {
+	if fresh.Unreadable != "" && fresh.DeletionTimestamp.IsZero() {
 		return nil, nil, errors.New(fresh.Unreadable)
 	}
 	if request.Operation != admissionv1.Update {
