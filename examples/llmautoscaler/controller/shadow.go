@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,6 +99,10 @@ func (w *watchers) inherit(old *watchers) {
 	if w.spec.ScaleTargetRef == old.spec.ScaleTargetRef {
 		w.Resume(slices.DeleteFunc(old.Wishes(), func(wish shadow.Wish) bool { return !same(wish) }))
 		w.told = old.told
+		maps.DeleteFunc(w.told, func(topic string, _ time.Time) bool { // of a name that is gone: each edit may bring others
+			_, name, _ := strings.Cut(topic, "/")
+			return name != "" && !slices.ContainsFunc(w.raw, func(r policy.RawShadow) bool { return r.Name == name })
+		})
 	}
 }
 
