@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +19,11 @@ import (
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
-// pausedByKEDA are the annotations with which a ScaledObject leaves its target alone.
-func pausedByKEDA() []string {
-	return []string{"autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas"}
-}
+// Annotations with which a ScaledObject leaves its target alone: the first with whatever value.
+const (
+	pausedReplicas = "autoscaling.keda.sh/paused-replicas"
+	pausedByKEDA   = "autoscaling.keda.sh/paused"
+)
 
 // scalers are the kinds of other autoscalers that name their target in spec.scaleTargetRef: that of KEDA first, which
 // makes an HPA of each.
@@ -120,11 +122,13 @@ func targetOf(o *unstructured.Unstructured) string {
 	return controller.IndexKey(k8s.Target{APIVersion: text("apiVersion", "apps/v1"), Kind: text("kind", "Deployment"), Name: text("name", "")})
 }
 
+// isPaused reports whether KEDA takes a ScaledObject for paused: by a value that is no truth value, too.
 func isPaused(o *unstructured.Unstructured) bool {
-	for _, name := range pausedByKEDA() {
-		if value, ok := o.GetAnnotations()[name]; ok && value != "false" {
-			return true
-		}
+	annotations := o.GetAnnotations()
+	if _, ok := annotations[pausedReplicas]; ok {
+		return true
 	}
-	return false
+	value, ok := annotations[pausedByKEDA]
+	paused, err := strconv.ParseBool(value)
+	return ok && (err != nil || paused)
 }
