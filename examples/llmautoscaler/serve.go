@@ -25,7 +25,7 @@ const certCheck = time.Hour
 
 // webhookServer returns the server of the webhook, with the certificate from a directory or one of its own.
 func (o *options) webhookServer(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, logger *slog.Logger) (webhook.Server, error) {
-	served := webhooks.Config{Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.webhookCerts}
+	served := webhooks.Config{Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.webhookCerts, Grace: o.Shutdown}
 	if o.webhookCerts == "" {
 		namespace := os.Getenv("POD_NAMESPACE")
 		if namespace == "" {

@@ -210,8 +210,10 @@ func (o options) manager() (ctrl.Options, error) {
 			BindAddress: o.metrics, SecureServing: true, CertDir: o.metricsCertDir,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
-		HealthProbeBindAddress:        o.probes,
-		WebhookServer:                 webhooks.NewServer(webhooks.Config{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.certDir}),
+		HealthProbeBindAddress: o.probes,
+		WebhookServer: webhooks.NewServer(webhooks.Config{
+			Host: o.webhookHost, Port: o.webhookPort, CertDir: o.certDir, Grace: o.grace,
+		}),
 		LeaderElection:                o.elect,
 		LeaderElectionID:              "workspace.inferscale.io",
 		LeaderElectionNamespace:       o.electNamespace,

@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,8 +22,12 @@ import (
 	"github.com/inferscale/inferscale/adapters/keda/defaulting"
 )
 
-// grace is how long reviews may take that are under way when the process is told to stop.
-const grace = 10 * time.Second
+const (
+	// mostGrace is how long a server may go on after it was told to stop, for reviews that are under way.
+	mostGrace = 10 * time.Second
+	// leaving is how long it takes connections then: until API servers have heard that the pod leaves, they send it reviews.
+	leaving = 3 * time.Second
+)
 
 // Config says where webhooks are served, and with which certificate.
 type Config struct {
@@ -31,6 +36,8 @@ type Config struct {
 	// CertDir has tls.crt and tls.key, which are read again when they change, unless Certificate says the certificate.
 	CertDir     string
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Grace is how long the process waits for what it has to end, 10 s by default: a server takes no longer.
+	Grace time.Duration
 }
 
 // A Server is a webhook.Server, whose Register and mux are controller-runtime's.
@@ -76,10 +83,11 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	address := listener.Addr().String()
 	s.address.Store(&address)
-	return Serve(ctx, listener, defaulting.NewServer(defaulting.Bounded(s.mux), config), grace)
+	return Serve(ctx, listener, defaulting.NewServer(defaulting.Bounded(s.mux), config), min(cmp.Or(s.config.Grace, mostGrace), mostGrace))
 }
 
-// Serve serves by TLS until ctx ends. Reviews that are under way then have the grace to end.
+// Serve serves by TLS until ctx ends, and then for as long as API servers may not know yet that it does, but for half of the
+// grace at most. Reviews that are under way have the rest to end.
 func Serve(ctx context.Context, listener net.Listener, server *http.Server, grace time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- server.ServeTLS(listener, "", "") }()
@@ -90,6 +98,13 @@ func Serve(ctx context.Context, listener net.Listener, server *http.Server, grac
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
+	timer := time.NewTimer(min(leaving, grace/2))
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+	}
 	return server.Shutdown(ctx)
 }
 
