@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
 )
@@ -35,7 +37,20 @@ type Reconciler struct {
 
 // SetupWithManager makes a manager call the Reconciler for every change of a workspace or of its Deployment.
 func (r *Reconciler) SetupWithManager(m ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(m).For(&v1alpha1.Workspace{}).Owns(&appsv1.Deployment{}).Complete(r)
+	return ctrl.NewControllerManagedBy(m).For(&v1alpha1.Workspace{}).Owns(&appsv1.Deployment{}).
+		WithOptions(controller.Options{RateLimiter: limiter()}).Complete(r)
+}
+
+// A workspace that failed is tried again after so long, and at last each minute: of what is in the way there may be no event, as of a
+// Deployment of somebody else, of a quota, or of the webhook of another program.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// limiter says when.
+func limiter() workqueue.TypedRateLimiter[ctrl.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry)
 }
 
 // Reconcile brings one workspace to what its specification says.
