@@ -35,8 +35,9 @@ diff -u <(same kustomize) <(same helm) || { echo "the chart's defaults are not t
 
 template --namespace scalers --set keda.namespace=keda --set scalerName=mine --set service=mine --set crossNamespace=true \
 	--set certs.caOverlap=48h --set 'certs.serverNames={scaler.example}' --set 'extraArgs={-scrape-ca=/ca/ca.crt}' \
+	--set 'networkPolicy.egress[0].ports[0].port=16443' \
 	--set 'volumes[0].name=ca' --set 'volumes[0].configMap.name=pods-ca' --set 'volumeMounts[0].name=ca' --set 'volumeMounts[0].mountPath=/ca' > "$out/elsewhere.yaml"
-for text in -certs-namespace=keda -scaler-name=mine -service=mine -cross-namespace -ca-overlap=48h -scrape-ca=/ca/ca.crt 'mountPath: /ca' \
+for text in -certs-namespace=keda -scaler-name=mine -service=mine -cross-namespace -ca-overlap=48h -scrape-ca=/ca/ca.crt 'mountPath: /ca' 'port: 16443' \
 	-server-names=mine-webhook.scalers.svc,scaler.example "== 'mine'" 'kubernetes.io/metadata.name: keda'; do has "$text" elsewhere; done
 
 template --namespace keda --set certs.managed=false --set webhook.caBundle=Q0E= \
