@@ -95,8 +95,8 @@ func newModel(e *Env, c policy.Model) (*model, error) {
 		Interval: c.Interval, DryRun: e.DryRun || c.DryRun, BeforeDecide: retune,
 		Recorder: e.Recorder, Metrics: e.Metrics, Logger: m.logger, Now: e.Now,
 	}}
-	for _, v := range c.Variants {
-		t := k8s.Target{APIVersion: v.Target.APIVersion, Kind: v.Target.Kind, Namespace: c.Namespace, Name: v.Target.Name}
+	for i := range c.Variants {
+		v, t := &c.Variants[i], target(&c, i)
 		settings.Variants = append(settings.Variants, k8s.Variant{
 			Name: t.Name, Target: t, Bounds: scaling.Bounds{Min: v.Min, Max: v.Max},
 		})
@@ -106,6 +106,12 @@ func newModel(e *Env, c policy.Model) (*model, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// target returns the target of a variant.
+func target(c *policy.Model, variant int) k8s.Target {
+	t := &c.Variants[variant].Target
+	return k8s.Target{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: c.Namespace, Name: t.Name}
 }
 
 // Parse reads a configuration: a policy document with models.
@@ -119,6 +125,9 @@ func check(e *Env, models []policy.Model) error {
 		_, metrics, _, err := newPolicy(e, c)
 		if err == nil {
 			err = scrape.Config{Metrics: metrics, Interval: c.Interval}.Validate()
+		}
+		for v := range c.Variants {
+			err = errors.Join(err, target(c, v).Validate(fmt.Sprintf("variants[%d].target", v)))
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: models[%d]: %w", Key, i, err))
