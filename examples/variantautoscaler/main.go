@@ -119,6 +119,16 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 		err = errors.New("-timeout needs -once")
 	case o.timeout <= 0:
 		err = fmt.Errorf("-timeout %s: must be above 0", o.timeout)
+	case !command.IsAddress(o.metrics):
+		err = fmt.Errorf("-metrics-address %q: %s", o.metrics, command.AddressRule)
+	case !command.IsAddress(o.probes):
+		err = fmt.Errorf("-probe-address %q: %s", o.probes, command.AddressRule)
+	case o.namespace != "" && !command.IsLabel(o.namespace):
+		err = fmt.Errorf("-namespace %q: %s", o.namespace, command.LabelRule)
+	case !command.IsName(o.configMap):
+		err = fmt.Errorf("-config-map %q: %s", o.configMap, command.NameRule)
+	case !command.IsName(o.state):
+		err = fmt.Errorf("-state-config-map %q: %s", o.state, command.NameRule)
 	case o.lease.retry <= 0 || o.lease.renew <= o.lease.retry*6/5 || o.lease.duration <= o.lease.renew:
 		err = fmt.Errorf("-lease-duration %s must be above -renew-deadline %s, and that above 1.2 times -retry-period %s", o.lease.duration, o.lease.renew, o.lease.retry)
 	case o.lease.duration.Truncate(time.Second) < o.lease.renew:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -161,5 +162,26 @@ func TestStatesAreNotFollowed(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			require.Fail(t, "nothing was listed")
 		}
+	}
+}
+
+// TestRegressionWrongAddressesAndNamesAreOfTheCommandLine: a wrong address ended the program with the code of a failure, and with a
+// namespace or a ConfigMap of a name that there cannot be it waited for ever.
+func TestRegressionWrongAddressesAndNamesAreOfTheCommandLine(t *testing.T) {
+	for flag, want := range map[string]string{
+		"-metrics-address=8080":      `-metrics-address "8080": must be host:port, or 0 for none`,
+		"-probe-address=":            `-probe-address "": must be host:port, or 0 for none`,
+		"-namespace=Models":          `-namespace "Models": must be at most 63 of a-z`,
+		"-config-map=a/b":            `-config-map "a/b": must be at most 253 of a-z`,
+		"-state-config-map=A":        `-state-config-map "A": must be at most 253 of a-z`,
+		"-metrics-address=0 -x":      "flag provided but not defined: -x",
+		"-probe-address=[::1]:80 -x": "flag provided but not defined: -x",
+	} {
+		var stdout, stderr bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		code := run(ctx, append([]string{"-kubeconfig", "/does/not/exist"}, strings.Fields(flag)...), &stdout, &stderr)
+		cancel()
+		assert.Equal(t, exitUsage, code, flag)
+		assert.Contains(t, stderr.String(), want)
 	}
 }

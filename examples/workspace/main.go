@@ -92,7 +92,7 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: $KUBECONFIG, or the cluster that this runs in")
 	flags.StringVar(&o.metrics, "metrics-address", ":8443", "address of /metrics, over https for clients that RBAC allows to get /metrics; 0 for none")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for /metrics; empty: self-signed")
-	flags.StringVar(&o.probes, "probe-address", ":8081", "address of /healthz and /readyz")
+	flags.StringVar(&o.probes, "probe-address", ":8081", "address of /healthz and /readyz; 0 for none")
 	flags.StringVar(&o.webhookHost, "webhook-host", "", "address to serve the webhooks on; empty: all")
 	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "port to serve the webhooks on")
 	flags.StringVar(&o.certDir, "webhook-cert-dir", "/certs", "directory with tls.crt and tls.key of the webhooks; reloaded when they change")
@@ -111,6 +111,12 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.webhookPort < 1 || o.webhookPort > 65535:
 		err = fmt.Errorf("-webhook-port %d: must be within 1 and 65535", o.webhookPort)
+	case !command.IsAddress(o.metrics):
+		err = fmt.Errorf("-metrics-address %q: %s", o.metrics, command.AddressRule)
+	case !command.IsAddress(o.probes):
+		err = fmt.Errorf("-probe-address %q: %s", o.probes, command.AddressRule)
+	case o.electNamespace != "" && !command.IsLabel(o.electNamespace):
+		err = fmt.Errorf("-leader-elect-namespace %q: %s", o.electNamespace, command.LabelRule)
 	case o.grace < 0:
 		err = fmt.Errorf("-grace %s: must not be negative", o.grace)
 	}

@@ -42,3 +42,16 @@ func TestInstanceTypesThatCannotBeRead(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("a: {gpus: 0}"), 0o600))
 	require.ErrorContains(t, serve(t.Context(), &rest.Config{}, options{instances: file}), "a.gpus: 0")
 }
+
+// TestRegressionWrongAddressesAreOfTheCommandLine: they ended the program with the code of a failure.
+func TestRegressionWrongAddressesAreOfTheCommandLine(t *testing.T) {
+	for flag, want := range map[string]string{
+		"-metrics-address=8443":              `-metrics-address "8443": must be host:port, or 0 for none`,
+		"-probe-address=localhost":           `-probe-address "localhost": must be host:port, or 0 for none`,
+		"-leader-elect-namespace=Workspaces": `-leader-elect-namespace "Workspaces": must be at most 63 of a-z`,
+	} {
+		var stdout, stderr bytes.Buffer
+		assert.Equal(t, exitUsage, run(t.Context(), []string{flag, "-kubeconfig", "/does/not/exist"}, &stdout, &stderr), flag)
+		assert.Contains(t, stderr.String(), want)
+	}
+}

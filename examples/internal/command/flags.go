@@ -77,11 +77,19 @@ func (o *Flags) Check(must func(ok bool, flag string, value any, rule string)) {
 	must(o.Lease <= o.Renew || o.Lease.Truncate(time.Second) >= o.Renew, "leader-elect-lease", o.Lease, "its whole seconds, which other replicas see, must be at least renew")
 	must(o.Renew <= o.Retry || o.Renew > o.Retry*6/5, "leader-elect-renew", o.Renew, "must be above 1.2 times retry")
 	for _, f := range [][2]string{{"health-address", o.Health}, {"metrics-address", o.Metrics}} {
-		_, _, err := net.SplitHostPort(f[1])
-		must(err == nil || f[1] == "0", f[0], f[1], "must be host:port, or 0 for none")
+		must(IsAddress(f[1]), f[0], f[1], AddressRule)
 	}
 	must(o.WebhookPort >= 1 && o.WebhookPort <= 65535, "webhook-port", o.WebhookPort, "must be between 1 and 65535")
 	must(new(slog.Level).UnmarshalText([]byte(o.LogLevel)) == nil, "log-level", o.LogLevel, "must be debug, info, warn or error")
+}
+
+// AddressRule is what an address to serve at must be.
+const AddressRule = "must be host:port, or 0 for none"
+
+// IsAddress reports whether something can be served at an address, or nothing is to be.
+func IsAddress(address string) bool {
+	_, _, err := net.SplitHostPort(address)
+	return err == nil || address == "0"
 }
 
 // Level is the log level, after Check.
