@@ -57,3 +57,18 @@ func TestWatched(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, o.watched())
 	require.Empty(t, (&options{}).watched())
 }
+
+// TestRegressionWrongNamesAreOfTheCommandLine: they were found out late, or, as a namespace for the lease, tried for ever.
+func TestRegressionWrongNamesAreOfTheCommandLine(t *testing.T) {
+	for flag, want := range map[string]string{
+		"-leader-elect-namespace=Models": `-leader-elect-namespace: "Models": must be at most 63 of a-z`,
+		"-webhook-service=a.b":           `-webhook-service: "a.b": must be at most 63 of a-z`,
+		"-webhook-secret=A":              `-webhook-secret: "A": must be at most 253 of a-z`,
+		"-webhook-configuration=a/b":     `-webhook-configuration: "a/b": must be at most 253 of a-z`,
+		"-pprof-address=6060":            `-pprof-address: "6060": must be host:port, or 0 for none`,
+	} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, 2, run(t.Context(), []string{flag, "-kubeconfig=/nowhere"}, &stdout, &stderr), flag)
+		require.Contains(t, stderr.String(), want)
+	}
+}

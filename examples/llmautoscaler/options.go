@@ -97,6 +97,11 @@ func (o *options) check(rest []string) error {
 	must(o.workers >= 1 && o.workers <= mostWorkers, "workers", o.workers, "must be between 1 and 10000")
 	must(o.share >= 0, "workers-per-namespace", o.share, "must not be negative")
 	must(o.statusRefresh >= time.Second, "status-refresh", o.statusRefresh, "must be at least 1s")
+	must(o.electionNS == "" || command.IsLabel(o.electionNS), "leader-elect-namespace", o.electionNS, command.LabelRule)
+	must(command.IsLabel(o.webhookService), "webhook-service", o.webhookService, command.LabelRule)
+	must(command.IsName(o.webhookSecret), "webhook-secret", o.webhookSecret, command.NameRule)
+	must(command.IsName(o.webhookConfig), "webhook-configuration", o.webhookConfig, command.NameRule)
+	must(command.IsAddress(o.pprof), "pprof-address", o.pprof, command.AddressRule)
 	o.Check(must)
 	return errs.Err()
 }
