@@ -14,8 +14,9 @@ import (
 	"github.com/inferscale/inferscale/examples/internal/webhooks"
 )
 
-// TestRegressionReviewsAreAnsweredWhileAPodLeaves: a server that was told to stop took no connections any more, while API servers still
-// sent reviews to its pod, for a second or two: with each rollout some writes were refused, or let in without a look.
+// TestRegressionReviewsAreAnsweredWhileAPodLeaves: a server that was told to stop took no connections any more, while API
+// servers still sent reviews to its pod, for a second or two: with each rollout some writes were refused, or let in without a
+// look.
 func TestRegressionReviewsAreAnsweredWhileAPodLeaves(t *testing.T) {
 	pair, _ := certificate(t)
 	start := func(grace time.Duration) (address string, stop func(), ended chan error) {

@@ -83,7 +83,8 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	address := listener.Addr().String()
 	s.address.Store(&address)
-	return Serve(ctx, listener, defaulting.NewServer(defaulting.Bounded(s.mux), config), min(cmp.Or(s.config.Grace, mostGrace), mostGrace))
+	grace := min(cmp.Or(s.config.Grace, mostGrace), mostGrace)
+	return Serve(ctx, listener, defaulting.NewServer(defaulting.Bounded(s.mux), config), grace)
 }
 
 // Serve serves by TLS until ctx ends, and then for as long as API servers may not know yet that it does, but for half of the

@@ -15,7 +15,8 @@ import (
 func TestRegressionRenamedShadowsAreForgotten(t *testing.T) {
 	at := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
 	named := func(name string) *watchers {
-		return &watchers{spec: &policy.Spec{}, raw: []policy.RawShadow{{Name: "stays"}, {Name: name}}, told: make(map[string]time.Time)}
+		raw := []policy.RawShadow{{Name: "stays"}, {Name: name}}
+		return &watchers{spec: &policy.Spec{}, raw: raw, told: make(map[string]time.Time)}
 	}
 	w := named("first")
 	w.told[ReasonShadowApart+"/stays"], w.told[ReasonNotReplayed+"/"] = at, at

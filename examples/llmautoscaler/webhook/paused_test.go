@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,8 +12,8 @@ import (
 	"github.com/inferscale/inferscale/examples/llmautoscaler/webhook"
 )
 
-// TestRegressionPausedIsReadAsKEDADoes: a ScaledObject with autoscaling.keda.sh/paused "False" or "0", which KEDA scales, counted as
-// paused, so that an LLMAutoScaler of the same target was let in.
+// TestRegressionPausedIsReadAsKEDADoes: a ScaledObject with autoscaling.keda.sh/paused "False" or "0", which KEDA scales,
+// counted as paused, so that an LLMAutoScaler of the same target was let in.
 func TestRegressionPausedIsReadAsKEDADoes(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, stored.AddToScheme(scheme))
@@ -23,11 +22,11 @@ func TestRegressionPausedIsReadAsKEDADoes(t *testing.T) {
 		`paused: "false"`: false, `paused: "False"`: false, `paused: "F"`: false, `paused: "0"`: false,
 		`paused-replicas: "0"`: true, `paused-replicas: "false"`: true,
 	} {
-		text := fmt.Sprintf("metadata: {name: theirs, annotations: {autoscaling.keda.sh/%s}}\nspec: {scaleTargetRef: {name: chat}}", annotation)
-		v := &webhook.Validator{
-			Others: others{objects: map[string][]string{"ScaledObjectList": {text}}},
-			Reader: fake.NewClientBuilder().WithScheme(scheme).WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index).Build(),
-		}
+		text := "metadata: {name: theirs, annotations: {autoscaling.keda.sh/" + annotation + "}}\n" +
+			"spec: {scaleTargetRef: {name: chat}}"
+		reader := fake.NewClientBuilder().WithScheme(scheme)
+		reader.WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index)
+		v := &webhook.Validator{Others: others{objects: map[string][]string{"ScaledObjectList": {text}}}, Reader: reader.Build()}
 		_, err := v.ValidateCreate(t.Context(), object(t, "mine", deployment, thresholds))
 		require.Equal(t, paused, err == nil, "%s: %v", annotation, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRegressionATargetThatNoClientCanAskForIsRefused: a configuration with such a target was accepted. The model that had been there
-// ended, the new one did not run, and only a line of the log said so.
+// TestRegressionATargetThatNoClientCanAskForIsRefused: a configuration with such a target was accepted. The model that had been
+// there ended, the new one did not run, and only a line of the log said so.
 func TestRegressionATargetThatNoClientCanAskForIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.configure(t, "1", saturated)
@@ -22,7 +22,8 @@ func TestRegressionATargetThatNoClientCanAskForIsRefused(t *testing.T) {
 		require.Contains(t, saturated, c.old)
 		w.configure(t, string(rune('2'+i)), strings.Replace(saturated, c.old, c.wrong, 1))
 		eventually(t, c.wrong, func() bool { return said(events, kept+c.want) })
-		require.Equal(t, "Deployment apps/v1", watcher.Current()[0].Variants[0].Target.Kind+" "+watcher.Current()[0].Variants[0].Target.APIVersion)
+		inForce := watcher.Current()[0].Variants[0].Target
+		require.Equal(t, "Deployment apps/v1", inForce.Kind+" "+inForce.APIVersion)
 	}
 	looks := w.looks("llama-a100")
 	eventually(t, "its rounds go on", func() bool { return w.looks("llama-a100") > looks+1 })

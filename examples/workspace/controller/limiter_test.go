@@ -9,8 +9,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// TestRegressionAWorkspaceIsTriedAgainWithinAMinute: nothing tells the controller that the Deployment of somebody else is gone, or that
-// a quota or somebody's webhook lets it in: after some failures it looked again in a quarter of an hour.
+// TestRegressionAWorkspaceIsTriedAgainWithinAMinute: nothing tells the controller that the Deployment of somebody else is gone,
+// or that a quota or somebody's webhook lets it in: after some failures it looked again in a quarter of an hour.
 func TestRegressionAWorkspaceIsTriedAgainWithinAMinute(t *testing.T) {
 	failing := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "models", Name: "llama"}}
 	l := limiter()

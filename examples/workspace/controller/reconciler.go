@@ -41,8 +41,8 @@ func (r *Reconciler) SetupWithManager(m ctrl.Manager) error {
 		WithOptions(controller.Options{RateLimiter: limiter()}).Complete(r)
 }
 
-// A workspace that failed is tried again after so long, and at last each minute: of what is in the way there may be no event, as of a
-// Deployment of somebody else, of a quota, or of the webhook of another program.
+// A workspace that failed is tried again after so long, and at last each minute: of what is in the way there may be no event,
+// as of a Deployment of somebody else, of a quota, or of the webhook of another program.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute

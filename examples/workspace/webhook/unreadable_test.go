@@ -21,14 +21,17 @@ func TestRegressionAnUnreadableWorkspaceCanBeDeleted(t *testing.T) {
 				meta["name"], meta["namespace"] = "llama", "default"
 				return map[string]any{
 					"apiVersion": "workspace.inferscale.io/v1alpha1", "kind": "Workspace", "metadata": meta,
-					"spec": map[string]any{"resource": map[string]any{"instanceType": "a"}, "inference": map[string]any{"replicas": 3000000000}},
+					"spec": map[string]any{
+						"resource": map[string]any{"instanceType": "a"}, "inference": map[string]any{"replicas": 3000000000},
+					},
 				}
 			}
 			return handler.Handle(t.Context(), request(t, "", object(fresh), object(old)))
 		}
 		const deleted = "2026-01-15T08:00:00Z"
 		finalizers := []string{"foregroundDeletion"}
-		answer := ask(map[string]any{"deletionTimestamp": deleted}, map[string]any{"deletionTimestamp": deleted, "finalizers": finalizers})
+		before := map[string]any{"deletionTimestamp": deleted, "finalizers": finalizers}
+		answer := ask(map[string]any{"deletionTimestamp": deleted}, before)
 		require.True(t, answer.Allowed, "%s: %v", name, answer.Result)
 		require.Empty(t, answer.Patches, name)
 

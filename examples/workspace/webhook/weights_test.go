@@ -16,7 +16,8 @@ import (
 // TestRegressionWeightsTakeNoTimeInReviews: see the test of that name of package v1alpha1.
 func TestRegressionWeightsTakeNoTimeInReviews(t *testing.T) {
 	r := request(t, "", map[string]any{
-		"apiVersion": "workspace.inferscale.io/v1alpha1", "kind": "Workspace", "metadata": map[string]any{"name": "llama", "namespace": "default"},
+		"apiVersion": "workspace.inferscale.io/v1alpha1", "kind": "Workspace",
+		"metadata": map[string]any{"name": "llama", "namespace": "default"},
 		"spec": map[string]any{"resource": map[string]any{"instanceType": "Standard_NC24ads_A100_v4"}, "inference": map[string]any{
 			"template": map[string]any{"image": "vllm"},
 			"model":    map[string]any{"weights": "1e-9999999", "kvBytesPerToken": 1, "contextTokens": 1},

@@ -11,8 +11,8 @@ import (
 	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
 )
 
-// TestRegressionWeightsTakeNoTimeToRead: the webhook that fills in defaults reads what the definition has not judged yet. Weights of
-// 1e-99999999 took it minutes and gigabytes, so that nobody could write a Workspace.
+// TestRegressionWeightsTakeNoTimeToRead: the webhook that fills in defaults reads what the definition has not judged yet.
+// Weights of 1e-99999999 took it minutes and gigabytes, so that nobody could write a Workspace.
 func TestRegressionWeightsTakeNoTimeToRead(t *testing.T) {
 	read := func(weights string) (w v1alpha1.Workspace) {
 		began := time.Now()
@@ -26,11 +26,13 @@ func TestRegressionWeightsTakeNoTimeToRead(t *testing.T) {
 		`"weights": "1e-9999999", "weights": "1Gi"`,
 	} {
 		w := read(weights)
-		require.Contains(t, w.Unreadable, "spec.inference.model.weights: must be a quantity of 32 characters and an exponent of two digits at most", weights)
+		require.Contains(t, w.Unreadable, "weights: must be a quantity of 32 characters and an exponent of two digits at most", weights)
 		require.Nil(t, w.Spec.Inference)
 		require.Equal(t, "a", w.Name)
 	}
-	for weights, want := range map[string]string{`"15Gi"`: "15Gi", `1e9`: "1e9", `16000000000`: "16G", `"1e+12"`: "1e+12", `"0.5Ti"`: "512Gi"} {
+	for weights, want := range map[string]string{
+		`"15Gi"`: "15Gi", `1e9`: "1e9", `16000000000`: "16G", `"1e+12"`: "1e+12", `"0.5Ti"`: "512Gi",
+	} {
 		w := read(`"weights": ` + weights)
 		require.Empty(t, w.Unreadable, weights)
 		require.Equal(t, want, w.Spec.Inference.Model.Weights.String())
