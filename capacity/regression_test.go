@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
@@ -509,6 +510,31 @@ func TestAnotherServerIsCalibratedAnew(t *testing.T) {
 		if i == 29 {
 			require.Equal(t, 1, tuned)
 			c.Server = slower(c.Server, 2)
+		}
+	}
+}
+
+// TestRegressionLengthsOfOtherBucketsAreNotMixed: answers of 150 tokens, and after an upgrade of 15,000 in as many buckets with other
+// bounds. Those were counted in the buckets of the old bounds, so that replays had answers that nobody asked for.
+func TestRegressionLengthsOfOtherBucketsAreNotMixed(t *testing.T) {
+	short, long := []float64{100, 200, 400}, []float64{5000, 10_000, 20_000}
+	for _, began := range []float64{0, 1000} { // the counts begin anew with the buckets, or go on in them
+		var b, read Buckets
+		for i := range 20 {
+			h := scaling.Histogram{Bounds: short, Counts: []float64{0, float64(10 * i), 0, 0}, Sum: float64(1500 * i)}
+			if i >= 10 {
+				n := began + float64(10*(i-9))
+				h = scaling.Histogram{Bounds: long, Counts: []float64{0, 0, n, 0}, Sum: 15_000 * n}
+			}
+			b.grow(&read, &h)
+		}
+		require.True(t, b.valid())
+		require.Equal(t, long, b.Bounds, "from %g", began)
+		require.InEpsilon(t, 15_000, b.Sum/b.total(), 1e-9, "from %g", began)
+		drawer, random := b.drawer(), splitmix.Stream{State: 1}
+		for range 100 {
+			n := drawer.Draw(&random)
+			require.True(t, n >= 10_000 && n <= 21_300, "%d", n)
 		}
 	}
 }

@@ -170,15 +170,20 @@ func (b *Buckets) total() (n float64) {
 	return n
 }
 
-// grow adds what a histogram has counted since it was last read, and notes its new counts in read.
+// alike reports whether the buckets are those of a histogram.
+func (b *Buckets) alike(h *scaling.Histogram) bool {
+	return len(b.Counts) == len(h.Counts) && slices.Equal(b.Bounds, h.Bounds)
+}
+
+// grow adds what a histogram has counted since it was last read, and notes its new counts in read. Buckets with other bounds begin anew.
 func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 	if len(h.Counts) > mostBuckets {
 		return
 	}
-	if len(b.Counts) != len(h.Counts) {
+	if !b.alike(h) {
 		*b = Buckets{Bounds: append(b.Bounds[:0], h.Bounds...), Counts: make([]float64, len(h.Counts))}
 	}
-	if len(read.Counts) != len(h.Counts) || h.Sum < read.Sum {
+	if !read.alike(h) || h.Sum < read.Sum {
 		*read = Buckets{Bounds: append(read.Bounds[:0], h.Bounds...), Counts: make([]float64, len(h.Counts))}
 	}
 	for i, n := range h.Counts {
