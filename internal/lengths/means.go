@@ -8,10 +8,12 @@ type Row struct {
 	Sum    float64
 }
 
-// sweeps of the descent, which ends before where no mean moves by a part of a token any more.
+// sweeps of the descent, which ends before where no mean moves by a part of a token any more. A sweep of n buckets takes n n
+// steps: of more than a hundred, which no server has, there are fewer sweeps.
 const (
-	sweeps = 10_000
-	moved  = 1e-4
+	sweeps    = 10_000
+	mostSteps = 100_000_000
+	moved     = 1e-4
 )
 
 // Means returns the mean length within each bucket in each row, in tokens. A histogram does not have it, but the sums S and counts n of
@@ -57,7 +59,7 @@ func Means(bounds []float64, rows []Row) [][]float64 {
 			}
 		}
 	}
-	for range sweeps {
+	for range min(sweeps, 1+mostSteps/(n*n)) {
 		farthest := 0.0
 		for k := range n {
 			low, high := ends(bounds, k)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -199,4 +200,38 @@ func ends(bounds []float64, k int) (low, high float64) {
 		return low, 2 * low
 	}
 	return low, bounds[k]
+}
+
+// TestRegressionManyBucketsTakeNoMinutes: the means within a thousand buckets, which half of the rows have none of, took half a minute, and
+// again for each pod with bounds of its own.
+func TestRegressionManyBucketsTakeNoMinutes(t *testing.T) {
+	random := splitmix.Stream{State: 1}
+	bounds, rows := make([]float64, 1000), make([]lengths.Row, 60)
+	for i := range bounds {
+		bounds[i] = float64(10 * (i + 1))
+	}
+	for k := range rows {
+		rows[k].Counts = make([]float64, len(bounds)+1)
+		for i := range rows[k].Counts {
+			if random.Uniform() < 0.5 {
+				rows[k].Counts[i] = 1000
+				rows[k].Sum += 1000 * (float64(10*i+3) + 7*math.Round(random.Uniform()))
+			}
+		}
+	}
+	began := time.Now()
+	means := lengths.Means(bounds, rows)
+	require.Less(t, time.Since(began), 10*time.Second)
+	for r := range rows {
+		for k, n := range rows[r].Counts {
+			low, high := 1.0, math.Inf(1)
+			if k > 0 {
+				low = bounds[k-1]
+			}
+			if k < len(bounds) {
+				high = bounds[k]
+			}
+			require.True(t, n == 0 || means[r][k] >= low-1e-6 && means[r][k] <= high+1e-6, "row %d, bucket %d: %g", r, k, means[r][k])
+		}
+	}
 }
