@@ -164,7 +164,7 @@ func (f *fit) estimate() {
 	for i := range 60 {
 		f.predict()
 		f.weigh(i)
-		total := f.moments(nil)
+		total := f.moments()
 		next := total.solve(f.free, f.fixedPart())
 		moved := 0.0
 		for j := range next {
@@ -274,16 +274,25 @@ func (f *fit) weigh(round int) {
 
 // moments adds up the equations of one linear step: the target (y - f)/h + x beta on the columns x, with weights relative to
 // the model's ITL. In the squares of R and K, one half of the scrapes is multiplied by the other.
-func (f *fit) moments(into []moment) moment {
-	var total moment
+func (f *fit) moments() (total moment) {
 	for i := range f.data {
 		m := f.one(&f.data[i])
 		total.add(&m, 1)
-		if into != nil {
-			into[f.block(&f.data[i])].add(&m, 1)
-		}
 	}
 	return total
+}
+
+// blocks returns the moments of the time blocks that have rows, which must be in order of time.
+func (f *fit) blocks() (all []moment) {
+	last := -1
+	for i := range f.data {
+		if at := f.block(&f.data[i]); at != last {
+			all, last = append(all, moment{}), at
+		}
+		m := f.one(&f.data[i])
+		all[len(all)-1].add(&m, 1)
+	}
+	return slices.DeleteFunc(all, func(m moment) bool { return m.n == 0 })
 }
 
 func (f *fit) one(r *row) (m moment) {

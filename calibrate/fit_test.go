@@ -3,6 +3,7 @@ package calibrate_test
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -340,4 +341,26 @@ func TestRegressionWhatIsFittedCanBeRead(t *testing.T) {
 		_, err = calibrate.Fit(points, calibrate.Options{Name: name})
 		require.ErrorContains(t, err, "name: ")
 	}
+}
+
+// TestRegressionTimeWithoutPointsTakesNoMemory: two hours of points, and two more five years later, took half a gigabyte for the time blocks
+// in between.
+func TestRegressionTimeWithoutPointsTakesNoMemory(t *testing.T) {
+	var points []calibrate.Point
+	for _, from := range []time.Time{time.Unix(1.5e9, 0), time.Unix(1.5e9, 0).AddDate(5, 0, 0)} {
+		for i := range 480 {
+			running, prompts := float64(10+i%37), float64(100*(i%11))
+			points = append(points, calibrate.Point{
+				At: from.Add(time.Duration(i) * 15 * time.Second), Pod: "a", Running: running, KVTokens: 700 * running, KVUse: math.NaN(),
+				PromptRate: prompts, TokenRate: math.NaN(), ITL: (0.01 + 2e-4*running) / (1 - 1e-4*prompts), Weight: 100,
+			})
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := calibrate.Fit(points, calibrate.Options{Block: time.Minute})
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Positive(t, r.Rows)
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(64), "MB")
 }

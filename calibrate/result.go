@@ -107,14 +107,12 @@ func (f *fit) over(value func(*row) float64) Range {
 // intervals resamples time blocks with replacement and solves again: observations of pods at one time depend on each other,
 // and so do observations at nearby times.
 func (f *fit) intervals(r *Result) [parameters]Estimate {
-	last, source, enough := f.block(&f.data[len(f.data)-1]), Measured, 8
+	source, enough := Measured, 8
 	if f.runs {
 		source, enough = Benchmark, leastRuns
 	}
-	blocks := make([]moment, last+1)
-	total := f.moments(blocks)
+	total, blocks := f.moments(), f.blocks()
 	r.Condition = total.condition(f.free)
-	blocks = slices.DeleteFunc(blocks, func(m moment) bool { return m.n == 0 })
 	resamples := cmp.Or(f.Resamples, 400)
 	random := splitmix.Stream{State: splitmix.Mix(f.Seed + splitmix.Golden)}
 	drawn := make([][]float64, parameters)
