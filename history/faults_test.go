@@ -523,3 +523,23 @@ func TestManyBuckets(t *testing.T) {
 	_, err = history.Reduce(d)
 	require.ErrorContains(t, err, "pod a has 1025 buckets: must be at most 1024")
 }
+
+// TestRegressionManySeriesOfANumberAreRefused: each of them was looked at at each step of the pod, or for each of its lives, so that a dump
+// of a few megabytes took hours.
+func TestRegressionManySeriesOfANumberAreRefused(t *testing.T) {
+	const steps, many = 600_000, 4000
+	waiting := history.Series{Signal: history.Waiting, Family: "vllm:num_requests_waiting", Pod: "a", From: steps - 1, Values: history.Values{1}}
+	ready := history.Series{Signal: history.PodReadyTime, Family: "kube_pod_status_ready_time", Pod: "a", From: steps - 1, Values: history.Values{0}}
+	for name, of := range map[string]history.Series{"a gauge": waiting, "of Kubernetes": ready} {
+		start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+		d := &history.Dump{Version: 1, Engine: history.VLLM, Start: start, End: start.Add((steps - 1) * time.Second), Step: history.Seconds(time.Second)}
+		serve(d, "a", 0, func(i int) float64 { return float64(i) })
+		first := of
+		first.From = 0
+		d.Series = append(d.Series, first)
+		d.Series = append(d.Series, slices.Repeat([]history.Series{of}, many)...)
+		_, err := history.Reduce(d)
+		requireRefused(t, err, history.Waiting)
+		require.ErrorContains(t, err, "values are looked for more than 2147483648 times: choose a shorter range", name)
+	}
+}

@@ -54,6 +54,11 @@ func (r *reducer) lives(of []*Series) ([]life, error) {
 	if len(all) > 1 {
 		r.returned += len(all)
 	}
+	if first, last := extent(of, 0, r.steps-1); last >= first {
+		if err := r.look(of[0].Pod, len(of), last-first+len(all)); err != nil {
+			return nil, err
+		}
+	}
 	r.readiness(all, of)
 	return all, nil
 }

@@ -84,6 +84,7 @@ type reducer struct {
 	baseless  int             // pods whose counts at their first value are unknown
 	returned  int             // lives of names with several lives
 	unseen    int             // requests in flight at the last value of a pod
+	looked    float64         // how often a value of a series is looked for
 }
 
 // collect sorts the series by pod.
@@ -139,6 +140,13 @@ func (r *reducer) collect() error {
 		if err != nil {
 			return err
 		}
+		all := 0
+		for _, series := range p.series {
+			all += len(series)
+		}
+		if err := r.look(name, all, len(lives)); err != nil {
+			return err
+		}
 		for _, one := range p.split(lives, r.dump) {
 			if p.engine == Dynamo && !slices.ContainsFunc([]part{{GenerationTokens, Count}, {Finished, Whole}, {TTFT, Count}}, func(at part) bool { return p.series[at] != nil }) {
 				r.workers = append(r.workers, one)
@@ -169,10 +177,32 @@ func (r *reducer) bounded(pods ...[]*replica) error {
 	for _, in := range pods {
 		for _, p := range in {
 			steps += p.last - p.first + 1
+			for _, series := range p.series {
+				every := series[0].every()
+				for _, s := range series {
+					every = min(every, s.every())
+				}
+				if err := r.look(p.name, len(series), (p.last-p.first)/every+1); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if most := max(mostSteps, values); steps > most {
 		return &RefusedError{Waiting, fmt.Sprintf("from their first values to their last pods have %d steps together, and %d values: must be at most %d steps, so choose a shorter range", steps, values, most)}
+	}
+	return nil
+}
+
+// mostLooked is how often a value of a series may be looked for, in all. Series of one number are looked at together, at each step of
+// their pod, and all of a name for each of its lives, so a dump of a few megabytes could take hours.
+const mostLooked = 1 << 31
+
+// look counts that each of some series of a pod is looked at so many times, and refuses too many.
+func (r *reducer) look(pod string, series, times int) error {
+	if r.looked += float64(series) * float64(times); r.looked > mostLooked {
+		const why = "pod %s has so many series, steps and lives, with those of other pods, that values are looked for more than %d times: choose a shorter range"
+		return &RefusedError{Waiting, fmt.Sprintf(why, pod, int64(mostLooked))}
 	}
 	return nil
 }
