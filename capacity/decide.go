@@ -220,13 +220,14 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		code = BelowCapacity
 	}
 	d.To(n, code, "", float64(n), float64(spec), came.work, try.given(came.work))
-	if since < freeze {
+	young := scaling.Exceeds(freeze, since)
+	if young {
 		full = max(full, spec)
 	}
 	held := max(try.staff(s.Needs.hold(x.At, came.work, try.Hold)), roomy.staff(s.Means.hold(x.At, came.mean, try.Hold)),
 		int32(s.Counts.hold(x.At, float64(full), try.Hold)))
 	switch {
-	case held > n && held == spec && since < freeze:
+	case held > n && held == spec && young:
 		d.To(held, Fresh, "", since, freeze)
 	case held > n:
 		d.To(held, Held, "", float64(n), float64(held), try.Hold)

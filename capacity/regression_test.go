@@ -538,3 +538,21 @@ func TestRegressionLengthsOfOtherBucketsAreNotMixed(t *testing.T) {
 		}
 	}
 }
+
+// TestRegressionAnAgeIsNotLessThanItself: with starts of a nanosecond, Fresh said age=5m30s < needed=5m30s.
+func TestRegressionAnAgeIsNotLessThanItself(t *testing.T) {
+	c := config()
+	c.ColdStart = 1
+	scaler, err := New(c, quiet{})
+	require.NoError(t, err)
+	s := State{Tuning: Tuning{trial: someTrial(), Law: times(&c.Server), Slowness: 1}}
+	for i := range 30 {
+		var d scaling.Decision
+		s, d = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(8, 0, 1, float64(15*i), 1500, 200))
+		for _, step := range d.Steps() {
+			require.True(t, step.Holds(), "%d: %s", i, step.Because())
+		}
+		_, fresh := d.Find(Fresh)
+		require.Equal(t, i > 0 && i < 22, fresh, "%d", i)
+	}
+}
