@@ -37,7 +37,7 @@ func (b *bench) search(t *Tuning) {
 	}
 	b.replays, b.least = 0, 1
 	if t.Attained = b.cheapest(t); !t.Attained {
-		b.allowed = 1.05*b.least + 0.001
+		b.allowed = min(1, 1.05*b.least+0.001)
 		if !b.cheapest(t) {
 			t.Late = b.least
 		}

@@ -346,3 +346,14 @@ func TestRegressionWhatIsLateIsOfThisSearch(t *testing.T) {
 	require.InDelta(t, 0.8*tuning.Fleet, tuning.Capacity, 1e-9, "it stays")
 	require.LessOrEqual(t, tuning.Late, tuning.Allowed)
 }
+
+// TestRegressionNoMoreThanAllMayMiss: where every request misses the SLO at any capacity, Replayed said that 1.05 of them may.
+func TestRegressionNoMoreThanAllMayMiss(t *testing.T) {
+	c := config()
+	c.SLO = sim.SLO{TTFT: 1, TPOT: 1}
+	p := past(2, func(int) int32 { return 4 })
+	tuning := p.Tune(&c)
+	require.Positive(t, tuning.Requests)
+	require.InDelta(t, 1, tuning.Late, 1e-9)
+	require.LessOrEqual(t, tuning.Allowed, 1.0)
+}
