@@ -364,3 +364,29 @@ func TestRegressionTimeWithoutPointsTakesNoMemory(t *testing.T) {
 	require.Positive(t, r.Rows)
 	require.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(64), "MB")
 }
+
+// TestRegressionDuplicatePointsDoNotMatter: they counted twice in the size of the cache, so that a pod of which Prometheus had each scrape
+// three times outvoted two others.
+func TestRegressionDuplicatePointsDoNotMatter(t *testing.T) {
+	var points, again []calibrate.Point
+	for i := range 480 {
+		for k, pod := range []string{"a", "b", "c"} {
+			running, prompts := float64(10+i%37), float64(100*(i%11))
+			p := calibrate.Point{
+				At: time.Unix(1.5e9, 0).Add(time.Duration(i) * 15 * time.Second), Pod: pod, Running: running, KVTokens: 700 * running,
+				KVUse: 700 * running / 100_000, PromptRate: prompts, TokenRate: math.NaN(), ITL: (0.01 + 2e-4*running) / (1 - 1e-4*prompts), Weight: 100,
+			}
+			if again = append(again, p); k == 2 { // whose cache is half as large
+				p.KVUse *= 2
+				again = append(again[:len(again)-1], p, p, p)
+			}
+			points = append(points, p)
+		}
+	}
+	once, err := calibrate.Fit(points, calibrate.Options{})
+	require.NoError(t, err)
+	twice, err := calibrate.Fit(again, calibrate.Options{})
+	require.NoError(t, err)
+	require.InDelta(t, 100_000, once.KVTokens.Value, 0)
+	require.Equal(t, once.Document, twice.Document)
+}

@@ -224,20 +224,33 @@ func (f *fit) room(points []Point, capacity Estimate, r *Result) {
 // capacity returns the size of a cache in tokens, from the points that have both tokens and the share in use: the median of
 // their ratio, weighted by the content, with the middle 95 % as its interval.
 func (f *fit) capacity(points []Point) Estimate {
-	type ratio struct{ value, weight float64 }
+	type ratio struct {
+		value, weight float64
+		at            int64
+		pod           int
+	}
 	var all []ratio
-	total := 0.0
+	pods := map[string]int{}
 	for i := range points {
 		p := &points[i]
 		if p.KVTokens > 0 && finite(p.KVTokens) && p.KVUse > 0.001 && p.KVUse <= 1 {
-			all = append(all, ratio{p.KVTokens / p.KVUse, p.KVUse})
-			total += p.KVUse
+			if _, ok := pods[p.Pod]; !ok {
+				pods[p.Pod] = len(pods)
+			}
+			all = append(all, ratio{p.KVTokens / p.KVUse, p.KVUse, p.At.UnixNano(), pods[p.Pod]})
 		}
+	}
+	slices.SortFunc(all, func(a, b ratio) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.weight, b.weight), cmp.Compare(a.at, b.at), cmp.Compare(a.pod, b.pod))
+	})
+	all = slices.Compact(all) // duplicate points count once
+	total := 0.0
+	for _, x := range all {
+		total += x.weight
 	}
 	if len(all) < leastRows {
 		return Estimate{Lower: 0, Upper: math.Inf(1), Source: Measured, Unknown: "no points have both the tokens in the cache and the share of it in use"}
 	}
-	slices.SortFunc(all, func(a, b ratio) int { return cmp.Compare(a.value, b.value) })
 	at := func(q float64) float64 {
 		left := q * total
 		for _, x := range all {
