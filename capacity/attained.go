@@ -78,7 +78,7 @@ func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
 	if len(p.Samples) < 2 || len(counts) == 0 {
 		return a, false
 	}
-	own := *p
+	own := *p.recent()
 	first := seconds(counts[0].At)
 	for len(own.Samples) > 1 && own.Samples[0].At < first-1 {
 		own.Samples = own.Samples[1:]

@@ -357,3 +357,18 @@ func TestRegressionNoMoreThanAllMayMiss(t *testing.T) {
 	require.InDelta(t, 1, tuning.Late, 1e-9)
 	require.LessOrEqual(t, tuning.Allowed, 1.0)
 }
+
+// TestRegressionATuningIsOfAnHour: a past with one sample of eleven days ago, as one may be read from a file, took minutes to tune.
+func TestRegressionATuningIsOfAnHour(t *testing.T) {
+	c := config()
+	p := past(2, func(int) int32 { return 4 })
+	old := p
+	old.Samples = append([]Sample{{At: p.Samples[0].At - 1e5, Ready: 4}}, p.Samples...)
+	require.Equal(t, p.Tune(&c), old.Tune(&c))
+	counts := []Count{{At: unix(p.Samples[0].At - 2e5), Replicas: 4}}
+	want, known := p.Attained(&c, counts)
+	require.True(t, known)
+	got, known := old.Attained(&c, counts)
+	require.True(t, known)
+	require.Equal(t, want, got)
+}

@@ -196,16 +196,23 @@ func (s *State) past(start float64) Past {
 	p := Past{Samples: slices.Clone(s.Samples), Start: start, Last: s.Tuning}
 	p.Last.Found = slices.Clone(p.Last.Found)
 	p.spread()
-	for len(p.Samples) > 1 && p.Samples[0].At < s.last().At-history {
-		p.Samples = p.Samples[1:]
-	}
+	p = *p.recent()
 	for i := range s.Lengths {
 		p.Lengths = append(p.Lengths, s.Lengths[i].clone())
 	}
 	return p
 }
 
-// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function, and usually takes up to ten seconds.
+// recent returns the past without the samples that are more than an hour older than the last one.
+func (p *Past) recent() *Past {
+	own := *p
+	for len(own.Samples) > 1 && own.Samples[0].At < own.Samples[len(own.Samples)-1].At-history {
+		own.Samples = own.Samples[1:]
+	}
+	return &own
+}
+
+// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function of the last hour, and usually takes up to ten seconds.
 //
 // With fewer than a hundred requests to replay, the capacity is that of a few simulated replicas (Tuning.Fleet) over 1.2. That takes
 // 60 requests; where half an hour has fewer, as many are drawn from the lengths of those that came. With more,
@@ -220,6 +227,7 @@ func (s *State) past(start float64) Past {
 // the best. Of the choices of hold, span, trend and level the cheapest is taken; one that is not in force must be 2 % cheaper. The
 // more requests have missed the SLO lately, the closer the capacity stays to what earlier tunings found: see remember.
 func (p *Past) Tune(c *Config) Tuning {
+	p = p.recent()
 	t := p.Last
 	t.Found = slices.Clone(t.Found) // p is not changed
 	t.Replays, t.Spent = 0, 0
