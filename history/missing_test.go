@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -178,4 +179,28 @@ func TestNoTrafficIsCalledThat(t *testing.T) {
 	_, _, err := reduced(t, d).Workload()
 	requireRefused(t, err, history.Finished)
 	require.ErrorContains(t, err, "no request came in this range")
+}
+
+// TestRegressionATimeThatIsNoneIsNotTheBeginning: a pod that is said to be ready in the year 10^292 had counted from the first step on, as
+// such a number of steps does not fit, on some processors.
+func TestRegressionATimeThatIsNoneIsNotTheBeginning(t *testing.T) {
+	arrivals := func(ready float64) []float64 {
+		d := hour()
+		d.Series = nil
+		serve(d, "b", 0, func(int) float64 { return 5 })
+		serve(d, "a", 100, func(i int) float64 { return float64(i - 90) })
+		created := float64(d.Start.Unix() + 99*15)
+		d.Series = append(
+			d.Series,
+			history.Series{Signal: history.PodCreated, Family: "kube_pod_created", Pod: "a", From: 100, Values: history.Values{created}},
+			history.Series{Signal: history.PodReadyTime, Family: "kube_pod_status_ready_time", Pod: "a", From: 100, Values: history.Values{ready}},
+		)
+		f := reduced(t, d)
+		require.Len(t, f.Starts, 1)
+		require.True(t, f.Starts[0].Ready.After(f.Starts[0].Created))
+		return f.Arrivals
+	}
+	want := arrivals(float64(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Unix()))
+	require.Zero(t, want[50])
+	require.Equal(t, want, arrivals(1e300))
 }

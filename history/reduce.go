@@ -326,7 +326,7 @@ func (r *reducer) births() {
 			since = p.created // no pod was scraped when it began
 		}
 		if since > begin {
-			p.bornAt = max(0, min(p.bornAt, int((since-begin)/time.Duration(r.dump.Step).Seconds())))
+			p.bornAt = int(min(float64(p.bornAt), (since-begin)/time.Duration(r.dump.Step).Seconds()))
 		}
 	}
 }
@@ -427,7 +427,8 @@ func (r *reducer) starts() {
 	slices.SortStableFunc(r.fleet.Starts, func(a, b Start) int { return a.Created.Compare(b.Created) })
 }
 
+// unix returns a time since 1970, of at most a few thousand years.
 func unix(seconds float64) time.Time {
-	whole, part := math.Modf(seconds)
+	whole, part := math.Modf(min(seconds, 1e11))
 	return time.Unix(int64(whole), int64(part*1e9)).UTC()
 }
