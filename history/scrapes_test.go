@@ -189,3 +189,23 @@ func TestWhatIsKnownOfAPodThatBeginsAnew(t *testing.T) {
 		require.GreaterOrEqual(t, n, float64(before.finished+after.finished-300/7-1), "second %d", second)
 	}
 }
+
+// TestRegressionACounterThatBeginsAnewAlone: where first tokens were counted anew and nothing else was, all answers that there ever were
+// counted as requests of that moment.
+func TestRegressionACounterThatBeginsAnewAlone(t *testing.T) {
+	d := hour()
+	d.Series = nil
+	serve(d, "a", 0, func(i int) float64 { return 100_000 + 3*float64(i) })
+	firsts := history.Series{Signal: history.TTFT, Part: history.Count, Family: "vllm:time_to_first_token_seconds_count", Pod: "a"}
+	for i := range d.Steps() {
+		n := 100_000 + 3*float64(i)
+		if i >= 120 {
+			n = 3 * float64(i-119)
+		}
+		firsts.Values = append(firsts.Values, n)
+	}
+	d.Series = append(d.Series, firsts)
+	for i, n := range reduced(t, d).Arrivals {
+		require.InDelta(t, 3, n, 1e-9, "%d", i)
+	}
+}

@@ -117,12 +117,14 @@ type walk struct {
 
 // counter calls w.delta for each step with a value, with the increase since the previous value and the step of that. For the
 // first value, the counter was zero at w.bornAt, if that is known to be before it; if not, there is no delta. A counter that
-// decreases restarted from zero.
+// decreases restarted from zero, and so did one that does not while others of its pod do, unless it would have to have counted ten times
+// as fast since as it ever did: then another counter began anew alone.
 func (k *key) counter(w *walk) {
 	w.first, w.last = -1, -1
 	// own is the last value of the series itself, and level the highest value counted of all series: a duplicate that
 	// another server scraped lags behind, and counts again once it exceeds the level.
 	current, own, level := -1, 0.0, 0.0
+	rate, seen := 0.0, 0 // the largest increase of a step, of so many values
 	for i := w.from; i <= w.upTo; i += w.every {
 		at, x := k.pick(current, i)
 		if at < 0 {
@@ -142,10 +144,13 @@ func (k *key) counter(w *walk) {
 				own = twin
 			}
 		}
-		reset := x < own || w.restarted(w.last, i)
+		steps := float64(i - w.last)
+		reset := x < own || w.restarted(w.last, i) && !(seen >= leastDistances && x > leastOlder && x > 10*steps*rate)
 		if reset {
 			level = 0
 			w.resets++
+		} else {
+			rate, seen = max(rate, (x-level)/steps), seen+1
 		}
 		w.delta(i, w.last, max(0, x-level), reset)
 		current, own, level, w.last = at, x, max(level, x), i
