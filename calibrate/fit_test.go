@@ -343,8 +343,8 @@ func TestRegressionWhatIsFittedCanBeRead(t *testing.T) {
 	}
 }
 
-// TestRegressionTimeWithoutPointsTakesNoMemory: two hours of points, and two more five years later, took half a gigabyte for the time blocks
-// in between.
+// TestRegressionTimeWithoutPointsTakesNoMemory: two hours of points, and two more five years later, took half a gigabyte for the
+// time blocks in between.
 func TestRegressionTimeWithoutPointsTakesNoMemory(t *testing.T) {
 	var points []calibrate.Point
 	for _, from := range []time.Time{time.Unix(1.5e9, 0), time.Unix(1.5e9, 0).AddDate(5, 0, 0)} {
@@ -365,8 +365,8 @@ func TestRegressionTimeWithoutPointsTakesNoMemory(t *testing.T) {
 	require.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(64), "MB")
 }
 
-// TestRegressionDuplicatePointsDoNotMatter: they counted twice in the size of the cache, so that a pod of which Prometheus had each scrape
-// three times outvoted two others.
+// TestRegressionDuplicatePointsDoNotMatter: they counted twice in the size of the cache, so that a pod of which Prometheus had each
+// scrape three times outvoted two others.
 func TestRegressionDuplicatePointsDoNotMatter(t *testing.T) {
 	var points, again []calibrate.Point
 	for i := range 480 {
@@ -374,7 +374,8 @@ func TestRegressionDuplicatePointsDoNotMatter(t *testing.T) {
 			running, prompts := float64(10+i%37), float64(100*(i%11))
 			p := calibrate.Point{
 				At: time.Unix(1.5e9, 0).Add(time.Duration(i) * 15 * time.Second), Pod: pod, Running: running, KVTokens: 700 * running,
-				KVUse: 700 * running / 100_000, PromptRate: prompts, TokenRate: math.NaN(), ITL: (0.01 + 2e-4*running) / (1 - 1e-4*prompts), Weight: 100,
+				KVUse: 700 * running / 100_000, PromptRate: prompts, TokenRate: math.NaN(),
+				ITL: (0.01 + 2e-4*running) / (1 - 1e-4*prompts), Weight: 100,
 			}
 			if again = append(again, p); k == 2 { // whose cache is half as large
 				p.KVUse *= 2

@@ -514,8 +514,8 @@ func TestAnotherServerIsCalibratedAnew(t *testing.T) {
 	}
 }
 
-// TestRegressionLengthsOfOtherBucketsAreNotMixed: answers of 150 tokens, and after an upgrade of 15,000 in as many buckets with other
-// bounds. Those were counted in the buckets of the old bounds, so that replays had answers that nobody asked for.
+// TestRegressionLengthsOfOtherBucketsAreNotMixed: answers of 150 tokens, and after an upgrade of 15,000 in as many buckets with
+// other bounds. Those were counted in the buckets of the old bounds, so that replays had answers that nobody asked for.
 func TestRegressionLengthsOfOtherBucketsAreNotMixed(t *testing.T) {
 	short, long := []float64{100, 200, 400}, []float64{5000, 10_000, 20_000}
 	for _, began := range []float64{0, 1000} { // the counts begin anew with the buckets, or go on in them

@@ -175,7 +175,8 @@ func (b *Buckets) alike(h *scaling.Histogram) bool {
 	return len(b.Counts) == len(h.Counts) && slices.Equal(b.Bounds, h.Bounds)
 }
 
-// grow adds what a histogram has counted since it was last read, and notes its new counts in read. Buckets with other bounds begin anew.
+// grow adds what a histogram has counted since it was last read, and notes its new counts in read. Buckets with other bounds
+// begin anew.
 func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 	if len(h.Counts) > mostBuckets {
 		return

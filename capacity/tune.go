@@ -212,7 +212,8 @@ func (p *Past) recent() *Past {
 	return &own
 }
 
-// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function of the last hour, and usually takes up to ten seconds.
+// Tune finds the capacity, and the choice of hold, span, trend and level. It is a pure function of the last hour, and
+// usually takes up to ten seconds.
 //
 // With fewer than a hundred requests to replay, the capacity is that of a few simulated replicas (Tuning.Fleet) over 1.2. That takes
 // 60 requests; where half an hour has fewer, as many are drawn from the lengths of those that came. With more,

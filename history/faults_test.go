@@ -524,15 +524,18 @@ func TestManyBuckets(t *testing.T) {
 	require.ErrorContains(t, err, "pod a has 1025 buckets: must be at most 1024")
 }
 
-// TestRegressionManySeriesOfANumberAreRefused: each of them was looked at at each step of the pod, or for each of its lives, so that a dump
-// of a few megabytes took hours.
+// TestRegressionManySeriesOfANumberAreRefused: each of them was looked at at each step of the pod, or for each of its lives, so that
+// a dump of a few megabytes took hours.
 func TestRegressionManySeriesOfANumberAreRefused(t *testing.T) {
 	const steps, many = 600_000, 4000
-	waiting := history.Series{Signal: history.Waiting, Family: "vllm:num_requests_waiting", Pod: "a", From: steps - 1, Values: history.Values{1}}
-	ready := history.Series{Signal: history.PodReadyTime, Family: "kube_pod_status_ready_time", Pod: "a", From: steps - 1, Values: history.Values{0}}
+	zero := history.Values{0}
+	waiting := history.Series{Signal: history.Waiting, Family: "vllm:num_requests_waiting", Pod: "a", From: steps - 1, Values: zero}
+	ready := waiting
+	ready.Signal, ready.Family, ready.Values = history.PodReadyTime, "kube_pod_status_ready_time", history.Values{0}
 	for name, of := range map[string]history.Series{"a gauge": waiting, "of Kubernetes": ready} {
 		start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-		d := &history.Dump{Version: 1, Engine: history.VLLM, Start: start, End: start.Add((steps - 1) * time.Second), Step: history.Seconds(time.Second)}
+		d := &history.Dump{Version: 1, Engine: history.VLLM, Start: start, Step: history.Seconds(time.Second)}
+		d.End = start.Add((steps - 1) * time.Second)
 		serve(d, "a", 0, func(i int) float64 { return float64(i) })
 		first := of
 		first.From = 0

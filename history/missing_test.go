@@ -181,19 +181,19 @@ func TestNoTrafficIsCalledThat(t *testing.T) {
 	require.ErrorContains(t, err, "no request came in this range")
 }
 
-// TestRegressionATimeThatIsNoneIsNotTheBeginning: a pod that is said to be ready in the year 10^292 had counted from the first step on, as
-// such a number of steps does not fit, on some processors.
+// TestRegressionATimeThatIsNoneIsNotTheBeginning: a pod that is said to be ready in the year 10^292 had counted from the first step
+// on, as such a number of steps does not fit, on some processors.
 func TestRegressionATimeThatIsNoneIsNotTheBeginning(t *testing.T) {
 	arrivals := func(ready float64) []float64 {
 		d := hour()
 		d.Series = nil
 		serve(d, "b", 0, func(int) float64 { return 5 })
 		serve(d, "a", 100, func(i int) float64 { return float64(i - 90) })
-		created := float64(d.Start.Unix() + 99*15)
+		created, readyTime := float64(d.Start.Unix()+99*15), "kube_pod_status_ready_time"
 		d.Series = append(
 			d.Series,
 			history.Series{Signal: history.PodCreated, Family: "kube_pod_created", Pod: "a", From: 100, Values: history.Values{created}},
-			history.Series{Signal: history.PodReadyTime, Family: "kube_pod_status_ready_time", Pod: "a", From: 100, Values: history.Values{ready}},
+			history.Series{Signal: history.PodReadyTime, Family: readyTime, Pod: "a", From: 100, Values: history.Values{ready}},
 		)
 		f := reduced(t, d)
 		require.Len(t, f.Starts, 1)

@@ -194,14 +194,15 @@ func (r *reducer) bounded(pods ...[]*replica) error {
 	return nil
 }
 
-// mostLooked is how often a value of a series may be looked for, in all. Series of one number are looked at together, at each step of
-// their pod, and all of a name for each of its lives, so a dump of a few megabytes could take hours.
+// mostLooked is how often a value of a series may be looked for, in all. Series of one number are looked at together, at each step
+// of their pod, and all of a name for each of its lives, so a dump of a few megabytes could take hours.
 const mostLooked = 1 << 31
 
 // look counts that each of some series of a pod is looked at so many times, and refuses too many.
 func (r *reducer) look(pod string, series, times int) error {
 	if r.looked += float64(series) * float64(times); r.looked > mostLooked {
-		const why = "pod %s has so many series, steps and lives, with those of other pods, that values are looked for more than %d times: choose a shorter range"
+		const why = "pod %s has so many series, steps and lives, with those of other pods, that values are looked for more than " +
+			"%d times: choose a shorter range"
 		return &RefusedError{Waiting, fmt.Sprintf(why, pod, int64(mostLooked))}
 	}
 	return nil

@@ -190,8 +190,8 @@ func TestWhatIsKnownOfAPodThatBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestRegressionACounterThatBeginsAnewAlone: where first tokens were counted anew and nothing else was, all answers that there ever were
-// counted as requests of that moment.
+// TestRegressionACounterThatBeginsAnewAlone: where first tokens were counted anew and nothing else was, all answers that there ever
+// were counted as requests of that moment.
 func TestRegressionACounterThatBeginsAnewAlone(t *testing.T) {
 	d := hour()
 	d.Series = nil

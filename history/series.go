@@ -117,8 +117,8 @@ type walk struct {
 
 // counter calls w.delta for each step with a value, with the increase since the previous value and the step of that. For the
 // first value, the counter was zero at w.bornAt, if that is known to be before it; if not, there is no delta. A counter that
-// decreases restarted from zero, and so did one that does not while others of its pod do, unless it would have to have counted ten times
-// as fast since as it ever did: then another counter began anew alone.
+// decreases restarted from zero, and so did one that does not while others of its pod do, unless it would have to have counted ten
+// times as fast since as it ever did: then another counter began anew alone.
 func (k *key) counter(w *walk) {
 	w.first, w.last = -1, -1
 	// own is the last value of the series itself, and level the highest value counted of all series: a duplicate that

@@ -202,8 +202,8 @@ func ends(bounds []float64, k int) (low, high float64) {
 	return low, bounds[k]
 }
 
-// TestRegressionManyBucketsTakeNoMinutes: the means within a thousand buckets, which half of the rows have none of, took half a minute, and
-// again for each pod with bounds of its own.
+// TestRegressionManyBucketsTakeNoMinutes: the means within a thousand buckets, which half of the rows have none of, took half a
+// minute, and again for each pod with bounds of its own.
 func TestRegressionManyBucketsTakeNoMinutes(t *testing.T) {
 	random := splitmix.Stream{State: 1}
 	bounds, rows := make([]float64, 1000), make([]lengths.Row, 60)
