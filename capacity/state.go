@@ -175,16 +175,17 @@ func (b *Buckets) alike(h *scaling.Histogram) bool {
 	return len(b.Counts) == len(h.Counts) && slices.Equal(b.Bounds, h.Bounds)
 }
 
-// grow adds what a histogram has counted since it was last read, and notes its new counts in read. Buckets with other bounds
-// begin anew.
+// grow adds what a histogram has counted since it was last read, and notes its new counts in read, which has the same bounds. Buckets
+// with other bounds begin anew.
 func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 	if len(h.Counts) > mostBuckets {
 		return
 	}
-	if !b.alike(h) {
+	other := !read.alike(h)
+	if other || len(b.Counts) != len(h.Counts) {
 		*b = Buckets{Bounds: append(b.Bounds[:0], h.Bounds...), Counts: make([]float64, len(h.Counts))}
 	}
-	if !read.alike(h) || h.Sum < read.Sum {
+	if other || h.Sum < read.Sum {
 		*read = Buckets{Bounds: append(read.Bounds[:0], h.Bounds...), Counts: make([]float64, len(h.Counts))}
 	}
 	for i, n := range h.Counts {
