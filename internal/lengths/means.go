@@ -8,8 +8,7 @@ type Row struct {
 	Sum    float64
 }
 
-// sweeps of the descent, which ends before where no mean moves by a part of a token any more. A sweep of n buckets takes n n
-// steps: of more than a hundred, which no server has, there are fewer sweeps.
+// The descent has at most so many sweeps and steps, and ends where no mean moves by a part of a token any more.
 const (
 	sweeps    = 10_000
 	mostSteps = 100_000_000
@@ -59,7 +58,7 @@ func Means(bounds []float64, rows []Row) [][]float64 {
 			}
 		}
 	}
-	for range min(sweeps, 1+mostSteps/(n*n)) {
+	for range sweepsOf(n) {
 		farthest := 0.0
 		for k := range n {
 			low, high := ends(bounds, k)
@@ -85,3 +84,7 @@ func Means(bounds []float64, rows []Row) [][]float64 {
 	}
 	return means
 }
+
+// sweepsOf returns how many sweeps n buckets may take. A sweep takes n n steps: of more than a hundred buckets, which no server has,
+// there are fewer sweeps.
+func sweepsOf(n int) int { return min(sweeps, 1+mostSteps/(n*n)) }

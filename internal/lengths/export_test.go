@@ -1,0 +1,4 @@
+package lengths
+
+// SweepsOf is for tests.
+func SweepsOf(n int) int { return sweepsOf(n) }
