@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -15,7 +18,10 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
+	"github.com/inferscale/inferscale/examples/internal/quantity"
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/internal/typed"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // A finding is something in an autoscaler's document that cannot work, with numbers.
@@ -130,6 +136,11 @@ func readAutoscaler(document any, listed bool, all *[]*autoscaler) error {
 			}
 		}
 		return nil
+	}
+	if err := quantities("", document); err != nil {
+		return err
+	}
+	switch head.APIVersion + " " + head.Kind {
 	case "autoscaling/v2 HorizontalPodAutoscaler":
 		var h autoscaling.HorizontalPodAutoscaler
 		if err := sigsyaml.UnmarshalStrict(text, &h); err != nil {
@@ -149,6 +160,29 @@ func readAutoscaler(document any, listed bool, all *[]*autoscaler) error {
 	default:
 		return fmt.Errorf("apiVersion %q, kind %q: must be autoscaling/v2 HorizontalPodAutoscaler or keda.sh/v1alpha1 ScaledObject", head.APIVersion, head.Kind)
 	}
+}
+
+// quantities refuses what would take long to read as a quantity, wherever a document has one.
+func quantities(key string, of any) error {
+	switch of := of.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(of)) {
+			if err := quantities(key, of[key]); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, one := range of {
+			if err := quantities(key, one); err != nil {
+				return err
+			}
+		}
+	case string:
+		if slices.Contains([]string{"averageValue", "value", "tolerance"}, key) && !quantity.IsShort(of) && strings.ContainsAny(of[:1], "+-.0123456789") {
+			return &scaling.FieldError{Field: key, Value: printable.Cut(of, 32), Rule: quantity.Rule}
+		}
+	}
+	return nil
 }
 
 // ofHPA returns what an HPA says.

@@ -189,6 +189,9 @@ func TestLintRefuses(t *testing.T) {
 		hpa("maxReplicas: eight"): "document 1: spec.maxReplicas: string: must be a whole number of at most 32 bits",
 		scaled("maxReplicaCount: eight\ntriggers: []"):                         "document 1: spec.maxReplicaCount: string: must be a whole number",
 		hpa("maxReplicas: 2\nbehavior: {scaleUp: {policies: [{type: Pods}]}}"): "periodSeconds 0",
+		// It was read for minutes.
+		hpa(strings.Replace("maxReplicas: 2\n"+podsMetric, "500m", `"1e-99999999"`, 1)):                                                          `averageValue: "1e-99999999": must be a quantity of 32 characters and an exponent of two digits at most`,
+		scaled("maxReplicaCount: 8\nadvanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {tolerance: '1e-99999999'}}}}\ntriggers: []"): `tolerance: "1e-99999999": must be a quantity`,
 	} {
 		code, _, stderr := lintText(t, text)
 		require.Equal(t, exitUsage, code, text)

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	jsonutil "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/inferscale/inferscale/examples/internal/quantity"
 )
 
 // UnmarshalJSON reads a model, but no weights that would take long: of 1e-99999999 all digits are written out to be rounded. The
@@ -30,8 +32,6 @@ func (m *ModelSpec) UnmarshalJSON(data []byte) error {
 // weights is a quantity as ModelSpec has it.
 type weights struct{ resource.Quantity }
 
-const mostWeights = 32 // characters
-
 func (w *weights) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if strings.HasPrefix(text, `"`) {
@@ -39,17 +39,10 @@ func (w *weights) UnmarshalJSON(data []byte) error {
 			return err
 		}
 	}
-	if len(text) > mostWeights || far(text) {
-		return errors.New("spec.inference.model.weights: must be a quantity of 32 characters and an exponent of two digits at most")
+	if !quantity.IsShort(text) {
+		return errors.New("spec.inference.model.weights: " + quantity.Rule)
 	}
 	var err error
 	w.Quantity, err = resource.ParseQuantity(strings.TrimSpace(text))
 	return err
-}
-
-// far reports whether a quantity has an exponent of more than two digits.
-func far(text string) bool {
-	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
-	exponent = strings.TrimLeft(exponent, "+-")
-	return len(exponent)-len(strings.TrimLeft(exponent, "0123456789")) > 2
 }
