@@ -31,29 +31,50 @@ const (
 	// credentialsAge is how often Secrets are read again.
 	credentialsAge = time.Minute
 	// mostCredentials is how many bytes of Secrets the objects of a namespace may refer to together, each counted for each object
-	// that does: the files are in memory, and all namespaces share the directory.
+	// that does, in whole pages: the files are in memory, and all namespaces share a directory of 64 MiB. A pod that fills it is
+	// evicted.
 	mostCredentials = 4 << 20
+	// With more than crowded bytes in all, a namespace may have an equal part of them, and nobody gets more than full.
+	crowded = 40 << 20
+	full    = 56 << 20
+	page    = 4 << 10
 )
 
 // A vault counts what is kept of Secrets, by namespace.
 type vault struct {
-	mu sync.Mutex
-	of map[string]int
+	mu  sync.Mutex
+	of  map[string]int
+	all int
 }
 
 // hold replaces so many bytes of a namespace by others, unless these are too many.
 func (v *vault) hold(namespace string, before, now int) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	all := v.of[namespace] - before + now
-	if now > before && all > mostCredentials {
-		return &scaling.FieldError{Field: "spec.scrape", Value: all, Rule: fmt.Sprintf("the LLMAutoScalers of a namespace must refer to at most %d bytes of Secrets", mostCredentials)}
+	own, all, most := v.of[namespace]-before+now, v.all-before+now, mostCredentials
+	tenants := len(v.of)
+	if _, ok := v.of[namespace]; !ok {
+		tenants++
 	}
-	if v.of[namespace] = all; all == 0 {
+	isCrowded := all > crowded
+	if isCrowded {
+		most = min(most, crowded/tenants)
+	}
+	switch {
+	case own > most && (now > before || isCrowded && now > 0):
+		return &scaling.FieldError{Field: "spec.scrape", Value: own, Rule: fmt.Sprintf("the LLMAutoScalers of a namespace must refer to at most %d bytes of Secrets", most)}
+	case now > before && all > full:
+		return fmt.Errorf("spec.scrape: %d bytes of Secrets are kept for all namespaces: must be at most %d", all, full)
+	}
+	v.all = all
+	if v.of[namespace] = own; own == 0 {
 		delete(v.of, namespace)
 	}
 	return nil
 }
+
+// pages is how many bytes a file takes in memory.
+func pages(size int) int { return (size + page - 1) / page * page }
 
 // A credentials keeps what an object refers to in files, which its scraper reads again when they change. Contents go
 // into no error and no log.
@@ -86,8 +107,11 @@ func (c *credentials) refresh(ctx context.Context, s *policy.Scrape, now time.Ti
 	if tokenData, err = c.fetch(ctx, s.BearerTokenSecretRef, tokenKey); err != nil {
 		return fmt.Errorf("spec.scrape.bearerTokenSecretRef: %w", err)
 	}
-	size := len(caData) + len(tokenData)
+	size := pages(len(caData)) + pages(len(tokenData))
 	if err := c.vault.hold(c.namespace, c.held, size); err != nil {
+		if size <= c.held {
+			c.remove() // room for others
+		}
 		return err
 	}
 	c.held = size
@@ -169,8 +193,9 @@ func notKept(err error) error {
 	return fmt.Errorf("keep what was read of a Secret: %w", err)
 }
 
+// remove ends what is kept. It is read again by the next refresh.
 func (c *credentials) remove() {
-	_ = c.vault.hold(c.namespace, c.held, 0) // fewer are never too many
-	c.held = 0
+	_ = c.vault.hold(c.namespace, c.held, 0) // none are never too many
+	c.held, c.ca, c.token, c.read = 0, "", "", time.Time{}
 	_ = os.RemoveAll(c.dir) // what is left is in the memory of a pod that ends
 }

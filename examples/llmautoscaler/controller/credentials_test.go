@@ -131,7 +131,7 @@ func TestCredentialsOfANamespaceAreBounded(t *testing.T) {
 	w := newWorld(t)
 	require.NoError(t, w.client.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods", Labels: map[string]string{controller.CredentialsLabel: "true"}},
-		Data:       map[string][]byte{"ca.crt": make([]byte, 1<<20-10), "password": []byte("a-token")},
+		Data:       map[string][]byte{"ca.crt": make([]byte, 1<<20-4<<10), "password": []byte("a-token")},
 	}))
 	named := func(i int) string { return fmt.Sprintf("chat%d", i) }
 	ready := func(i int) string {
@@ -151,11 +151,11 @@ func TestCredentialsOfANamespaceAreBounded(t *testing.T) {
 		w.apply(strings.ReplaceAll(secure, "name: chat", "name: "+named(i)))
 		want := "has no certificate"
 		if i >= 4 {
-			want = "spec.scrape: 5242865: the LLMAutoScalers of a namespace must refer to at most 4194304 bytes of Secrets"
+			want = "spec.scrape: 5242880: the LLMAutoScalers of a namespace must refer to at most 4194304 bytes of Secrets"
 		}
 		require.Contains(t, ready(i), want)
 	}
-	require.EqualValues(t, 4*(1<<20-3), kept())
+	require.EqualValues(t, 4*(1<<20-4<<10+7), kept())
 	for range 3 {
 		require.Contains(t, ready(4), "must refer to at most")
 	}
@@ -165,7 +165,7 @@ func TestCredentialsOfANamespaceAreBounded(t *testing.T) {
 	_, _ = w.ctl.Reconcile(t.Context(), request(named(1)))
 	require.Contains(t, ready(4), "has no certificate", "there is room again")
 	require.Contains(t, ready(5), "must refer to at most")
-	require.EqualValues(t, 4*(1<<20-3), kept())
+	require.EqualValues(t, 4*(1<<20-4<<10+7), kept())
 }
 
 // TestCredentialsFollowTheSpec has the requests go by what spec.scrape says from the first round after an edit.
