@@ -20,8 +20,8 @@ import (
 	llmwebhook "github.com/inferscale/inferscale/examples/llmautoscaler/webhook"
 )
 
-// certCheck is how often the webhook's certificate is looked at.
-const certCheck = time.Hour
+// certCheck is how often the webhook's certificate is looked at, and the configuration that API servers trust it by.
+const certCheck = time.Minute
 
 // webhookServer returns the server of the webhook, with the certificate from a directory or one of its own.
 func (o *options) webhookServer(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, logger *slog.Logger) (webhook.Server, error) {
