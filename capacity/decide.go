@@ -40,8 +40,8 @@ const (
 	Partly scaling.Code = "Partly needed < from"
 	// Replayed says that the capacity was found by replaying the past, in which this share of the requests missed the SLO.
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
-	// Remembered lowers the capacity that the last replays found: of the requests served lately, so many missed the SLO, and earlier
-	// replays found less, or more requests missed it than may.
+	// Remembered lowers the capacity that the last replays found: lately so many first tokens and answers missed the SLO, of so many
+	// requests, each of which can miss both; and earlier replays found less, or more was missed than may be.
 	Remembered scaling.Code = "Remembered capacity < found, missed, served"
 	// Simulated says that the capacity is that of a few simulated replicas, for requests of the observed lengths.
 	Simulated scaling.Code = "Simulated age:s"
