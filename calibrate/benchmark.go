@@ -81,7 +81,10 @@ func fitRuns(runs []Run, o Options, groups int) (Result, error) {
 	}
 	f.estimate()
 	unknown := Estimate{Upper: math.Inf(1), Source: Benchmark, Unknown: "a benchmark does not tell the size of the cache: it must be given, as the engine says it at its start"}
-	r := f.result([]Point{{Running: most}}, unknown)
+	r, err := f.result([]Point{{Running: most}}, unknown)
+	if err != nil {
+		return Result{}, err
+	}
 	r.Points, r.Pods = len(runs), 1
 	return r, nil
 }

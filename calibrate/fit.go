@@ -112,7 +112,8 @@ func (o *Options) Validate(field string) error {
 // second. The package documentation describes the method.
 //
 // The order of the points, and duplicate points, do not matter. A parameter that the observed range does not determine is
-// not Known, and says why; its interval is the bounds that follow. Errors are those of Options.Validate and ErrTooLittle.
+// not Known, and says why; its interval is the bounds that follow. Errors are those of Options.Validate and
+// ErrTooLittle, and those of Document.Validate where no server explains the points.
 func Fit(points []Point, o Options) (Result, error) {
 	if err := o.Validate("options"); err != nil {
 		return Result{}, err
@@ -131,7 +132,10 @@ func Fit(points []Point, o Options) (Result, error) {
 			ErrTooLittle, len(points), len(f.data), f.window, leastRows, reasons(f.excluded))
 	}
 	f.estimate()
-	r := f.result(points, capacity)
+	r, err := f.result(points, capacity)
+	if err != nil {
+		return Result{}, err
+	}
 	r.Points = len(points)
 	return r, nil
 }

@@ -391,3 +391,18 @@ func TestRegressionDuplicatePointsDoNotMatter(t *testing.T) {
 	require.InDelta(t, 100_000, once.KVTokens.Value, 0)
 	require.Equal(t, once.Document, twice.Document)
 }
+
+// TestRegressionWhatIsNoServerIsAnError: prompts of parts of a billionth of a token made a server with two billion seconds for each
+// token, in a document that no reader of documents takes.
+func TestRegressionWhatIsNoServerIsAnError(t *testing.T) {
+	var points []calibrate.Point
+	for i := range 480 {
+		running, share := float64(10+i/5%37), 0.15*float64(i/8%5)
+		points = append(points, calibrate.Point{
+			At: time.Unix(1.5e9, 0).Add(time.Duration(i) * 15 * time.Second), Pod: "a", Running: running, KVTokens: 700 * running, KVUse: math.NaN(),
+			PromptRate: share / 2e9, TokenRate: math.NaN(), ITL: (0.01 + 2e-4*running) / (1 - share), Weight: 100,
+		})
+	}
+	_, err := calibrate.Fit(points, calibrate.Options{})
+	require.ErrorContains(t, err, "no server explains the points: prefillToken.value: ")
+}

@@ -59,7 +59,7 @@ const widest = 0.4
 // negligible is the share of the time up to which a parameter's interval counts as known to be nearly nothing.
 const negligible = 0.02
 
-func (f *fit) result(points []Point, capacity Estimate) Result {
+func (f *fit) result(points []Point, capacity Estimate) (Result, error) {
 	r := Result{Document: Document{Name: f.Name}, Rows: len(f.data), Window: f.window, Residual: f.sigma, Counted: float64(f.counted) / float64(len(f.data))}
 	for _, reason := range slices.Sorted(maps.Keys(f.excluded)) {
 		r.Excluded = append(r.Excluded, Exclusion{reason, f.excluded[reason]})
@@ -91,7 +91,10 @@ func (f *fit) result(points []Point, capacity Estimate) Result {
 	estimates := f.intervals(&r)
 	r.Base, r.Sequence, r.KVToken, r.PrefillToken = estimates[0], estimates[1], estimates[2], estimates[3]
 	f.room(points, capacity, &r)
-	return r
+	if err := r.Document.Validate(); err != nil {
+		return Result{}, fmt.Errorf("no server explains the points: %w", err)
+	}
+	return r, nil
 }
 
 func (f *fit) over(value func(*row) float64) Range {
