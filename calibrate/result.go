@@ -91,7 +91,7 @@ func (f *fit) result(points []Point, capacity Estimate) (Result, error) {
 	estimates := f.intervals(&r)
 	r.Base, r.Sequence, r.KVToken, r.PrefillToken = estimates[0], estimates[1], estimates[2], estimates[3]
 	f.room(points, capacity, &r)
-	if err := r.Document.Validate(); err != nil {
+	if err := r.Validate(); err != nil {
 		return Result{}, fmt.Errorf("no server explains the points: %w", err)
 	}
 	return r, nil
