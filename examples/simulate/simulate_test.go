@@ -227,6 +227,7 @@ func TestListAndSample(t *testing.T) {
 }
 
 func TestFidelity(t *testing.T) {
+	long.Skip(t)
 	code, out, errs := start(t, "-scenario", "ramp", "-seeds", "1", "-policy", "llm-d/slo-aware", "-report", "")
 	require.Equal(t, exitOK, code, errs)
 	require.Regexp(t, `Qwen3-32B on 2 H100 +96\.\d ±\d\.\d %  5\.\d\d ±\d\.\d\d replicas  PASS`, out)

@@ -1,16 +1,16 @@
-// Package long is for tests that simulate hours of traffic on one goroutine.
+// Package long is for tests that simulate hours of traffic, on one goroutine or as shorter tests of their package do.
 package long
 
 import "testing"
 
-// Slow reports whether a simulation takes ten times as long and shows nothing new: under the race detector, which has nothing to find
-// on one goroutine, and with -short, which is for programs that are emulated and for modules as their users get them.
+// Slow reports whether a simulation takes ten times as long and shows nothing new: under the race detector, which finds
+// nothing in them that it does not find in shorter ones, and with -short, which is for programs that are emulated and for modules as their users get them.
 func Slow() bool { return Race || testing.Short() }
 
 // Skip skips a test where it is slow.
 func Skip(tb testing.TB) {
 	tb.Helper()
 	if Slow() {
-		tb.Skip("simulates hours on one goroutine")
+		tb.Skip("simulates hours, which is slow here")
 	}
 }
