@@ -3,8 +3,9 @@ package long
 
 import "testing"
 
-// Slow reports whether a simulation takes ten times as long and shows nothing new: under the race detector, which finds
-// nothing in them that it does not find in shorter ones, and with -short, which is for programs that are emulated and for modules as their users get them.
+// Slow reports whether a simulation takes ten times as long and shows nothing new: under the race detector, which finds nothing in
+// long ones that it does not find in short ones, and with -short, which is for programs that are emulated and for modules as their
+// users get them.
 func Slow() bool { return Race || testing.Short() }
 
 // Skip skips a test where it is slow.
