@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -47,6 +48,7 @@ func hoursOf(t *testing.T, server sim.Server, w sim.Workload, counts []int32, se
 // TestTrustHeldOut: a server that is fitted to the first part of a history is believed on the rest, where requests are others of the
 // same lengths; one that is a third slower is not, nor one whose prompts take half as long again.
 func TestTrustHeldOut(t *testing.T) {
+	long.Skip(t)
 	server := sim.Qwen32B()
 	w := day(10, 1, 5, lengths(3000, 2000, 16000), lengths(500, 300, 4000))
 	replicas := []int32{3, 3, 4, 4, 5, 5, 4, 4, 3, 3}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
@@ -240,6 +241,7 @@ func TestATuningSharesNoMemory(t *testing.T) {
 
 // TestTuneLeavesThePastAsItIs: the same past gives the same tuning.
 func TestTuneLeavesThePastAsItIs(t *testing.T) {
+	long.Skip(t)
 	s, c := day(4, 8), config()
 	c.Bounds = scaling.Bounds{Min: 4, Max: 4}
 	var p Past

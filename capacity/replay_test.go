@@ -327,6 +327,7 @@ func TestASearchEnds(t *testing.T) {
 // TestRegressionWhatIsLateIsOfThisSearch: where no choice held for a tenth more traffic either, Replayed had the late share of an
 // earlier tuning, and said that it was less than may be late when it was more.
 func TestRegressionWhatIsLateIsOfThisSearch(t *testing.T) {
+	long.Skip(t)
 	c := config()
 	p := past(12, func(int) int32 { return 4 })
 	p.Last = Tuning{trial: someTrial()}
@@ -360,6 +361,7 @@ func TestRegressionNoMoreThanAllMayMiss(t *testing.T) {
 
 // TestRegressionATuningIsOfAnHour: a past with one sample of eleven days ago, as one may be read from a file, took minutes to tune.
 func TestRegressionATuningIsOfAnHour(t *testing.T) {
+	long.Skip(t)
 	c := config()
 	p := past(2, func(int) int32 { return 4 })
 	old := p

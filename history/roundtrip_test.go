@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/simhistory"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -75,6 +76,7 @@ func reduced(tb testing.TB, d *history.Dump) *history.Fleet {
 }
 
 func TestRoundTrip(t *testing.T) {
+	long.Skip(t)
 	for _, row := range []struct {
 		name     string
 		server   sim.Server

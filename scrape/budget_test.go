@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
@@ -40,6 +41,7 @@ func hostilePage(tb testing.TB, line func(i int) string) string {
 // TestPagesOfManySeriesStayWithinTheBudget: 25 pods serve 16 MiB of short wanted lines each, to two tenants with two
 // objects at once. What is live never exceeds the budget and a few MiB; a well-behaved tenant beside them is served.
 func TestPagesOfManySeriesStayWithinTheBudget(t *testing.T) {
+	long.Skip(t)
 	const size = 64 << 20
 	for _, row := range []struct {
 		name   string
@@ -135,6 +137,7 @@ func TestPagesOfManySeriesStayWithinTheBudget(t *testing.T) {
 // TestWhatIsRememberedStaysWithinTheBudget: counters of many series on many pods are remembered while there is room, and
 // give their room back with the pod and with the scraper.
 func TestWhatIsRememberedStaysWithinTheBudget(t *testing.T) {
+	long.Skip(t)
 	clock := newTestClock()
 	var text strings.Builder
 	for i := range 9000 {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/inferscale/inferscale/internal/long"
 )
 
 // TestAgendaEqualsSearch: the heap gives what a search over all slots gives.
@@ -169,6 +171,7 @@ func all(w Workload, seed uint64) (requests []Request) {
 
 // TestWorkloads checks each kind of traffic against what it promises: order, bounds, rate and spread.
 func TestWorkloads(t *testing.T) {
+	long.Skip(t)
 	length := Length{Mean: 100, Deviation: 30, Min: 10, Max: 300}
 	day := Diurnal(1, 9, 24*time.Hour, 10*time.Minute, Burst{At: 12 * time.Hour, Duration: time.Hour, Factor: 3})
 	for name, c := range map[string]struct {

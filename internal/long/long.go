@@ -1,17 +1,17 @@
-// Package long is for tests that simulate hours of traffic, on one goroutine or as shorter tests of their package do.
+// Package long is for tests that simulate hours of traffic, or fill memory, on one goroutine or as shorter tests of their package do.
 package long
 
 import "testing"
 
-// Slow reports whether a simulation takes ten times as long and shows nothing new: under the race detector, which finds nothing in
+// Slow reports whether such a test takes ten times as long and shows nothing new: under the race detector, which finds nothing in
 // long ones that it does not find in short ones, and with -short, which is for programs that are emulated and for modules as their
 // users get them.
 func Slow() bool { return Race || testing.Short() }
 
-// Skip skips a test where it is slow.
+// Skip skips such a test where it is slow.
 func Skip(tb testing.TB) {
 	tb.Helper()
 	if Slow() {
-		tb.Skip("simulates hours, which is slow here")
+		tb.Skip("takes long, and shows nothing new here")
 	}
 }
