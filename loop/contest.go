@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -40,7 +41,7 @@ type ContendedError struct {
 // Error says what to do.
 func (e *ContendedError) Error() string {
 	return fmt.Sprintf("somebody else took back the last %d writes of %s: left alone until %s; one of the two has to go",
-		e.Times, e.Key, e.Until.UTC().Format(time.RFC3339))
+		e.Times, cmp.Or(e.Key, "the target"), e.Until.UTC().Format(time.RFC3339))
 }
 
 // contend compares the targets with their last writes and notes the writes that were taken back: the count has moved in the

@@ -35,3 +35,29 @@ func TestEachRefusesNoState(t *testing.T) {
 	d := g.Decide(time.Unix(1e9, 0), scaling.GroupObservation{Targets: []scaling.TargetObservation{{SpecReplicas: 20}, {SpecReplicas: 2}}})
 	require.False(t, d.Acts(), "%s", d.Targets[0].Reason())
 }
+
+// TestTargetsWithoutNamesAreToldApart, by their places: they were taken for one, so that their writes looked like those of somebody who
+// takes them back, and after three of them neither was written for minutes.
+func TestTargetsWithoutNamesAreToldApart(t *testing.T) {
+	for _, names := range [][2]string{{"", ""}, {"role", "role"}} {
+		l, err := loop.New(scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{})
+		require.NoError(t, err)
+		require.NoError(t, l.Restore(nil))
+		counts := [2]int32{3, 5}
+		for now := start(); now.Before(start().Add(3 * cooldown)); now = now.Add(15 * time.Second) {
+			seen := l.Read(now, loop.Target{Name: names[0], Replicas: counts[0]}, loop.Target{Name: names[1], Replicas: counts[1]})
+			require.Empty(t, seen.Contended)
+			if step := l.Decide(now, loaded(20)); step.Store != nil {
+				l.Saved(nil)
+			}
+			for w := range l.Writes() {
+				counts[w.Index] = w.To
+				l.Wrote(w, loop.Applied)
+			}
+			if store, _ := l.Advance(now); store != nil {
+				l.Saved(nil)
+			}
+		}
+		require.Equal(t, [2]int32{6, 8}, counts)
+	}
+}

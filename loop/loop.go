@@ -2,7 +2,9 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -52,7 +54,8 @@ func (c Config) Validate() error {
 type Target struct {
 	// Name is what the group calls it.
 	Name string
-	// Key names the target uniquely, for example "Deployment.apps models/chat". Empty means Name.
+	// Key names the target uniquely, for example "Deployment.apps models/chat". Empty means Name. To a key that an earlier target
+	// has, the place among the targets is added: "#1".
 	Key string
 	// ID tells a target from a later one with the same name, as a UID does. Empty means not known.
 	ID string
@@ -195,8 +198,9 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	l.targets = append(l.targets[:0], targets...)
 	found := false
 	for i := range l.targets {
-		if t := &l.targets[i]; t.Key == "" {
-			t.Key = t.Name
+		t := &l.targets[i]
+		for t.Key = cmp.Or(t.Key, t.Name); l.index(t.Key) < i; {
+			t.Key += "#" + strconv.Itoa(i)
 		}
 		found = found || !l.targets[i].Missing
 	}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -39,7 +40,7 @@ type WaitingError struct {
 
 // Error names the write.
 func (e *WaitingError) Error() string {
-	return fmt.Sprintf("the write %d -> %d of %s at %s can yet arrive", e.From, e.To, e.Key, e.At.Format(time.RFC3339))
+	return fmt.Sprintf("the write %d -> %d of %s at %s can yet arrive", e.From, e.To, cmp.Or(e.Key, "the target"), e.At.Format(time.RFC3339))
 }
 
 var errNotRestored = errors.New("the stored state was not given to Restore: it must be, with no bytes if there is none, as long as NeedsRestore reports so")

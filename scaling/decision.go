@@ -1,8 +1,10 @@
 package scaling
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -113,7 +115,7 @@ func (d *Decision) clampAgain() {
 
 // Consider adds, on its own branch, a step from From to n that was evaluated but did not determine the result.
 func (d *Decision) Consider(n int32, code Code, subject string, numbers ...float64) {
-	d.branches++
+	d.branches = after(d.branches, 1)
 	d.add(Step{Code: code, From: d.From, To: n, Subject: subject, Branch: d.branches, Numbers: pack(numbers)})
 }
 
@@ -126,10 +128,10 @@ func (d *Decision) ConsiderAll(other *Decision) {
 
 // considerAll is ConsiderAll after reserve.
 func (d *Decision) considerAll(other *Decision) {
-	first := d.branches + 1
+	first := after(d.branches, 1)
 	for i := range other.count {
 		s := *other.step(i)
-		s.Branch += first
+		s.Branch = after(first, s.Branch)
 		s.Warning = s.Warning && (other.Verdict != Unknown || d.Verdict == Unknown)
 		d.branches = max(d.branches, s.Branch)
 		d.put(s)
@@ -147,13 +149,10 @@ func (d *Decision) NextBy(t time.Time) {
 // every other From is the To before it, and its last To is the result. The considered lines follow.
 func (d *Decision) Steps() []Step {
 	steps := make([]Step, 0, d.count)
-	for branch := uint16(0); branch <= d.branches; branch++ {
-		for i := range d.count {
-			if s := d.step(i); s.Branch == branch {
-				steps = append(steps, *s)
-			}
-		}
+	for i := range d.count {
+		steps = append(steps, *d.step(i))
 	}
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Branch, b.Branch) })
 	return steps
 }
 
@@ -302,6 +301,9 @@ func (d *Decision) last() *Step {
 	}
 	return nil
 }
+
+// after returns the branch that comes n after another. The last one has all lines beyond it.
+func after(branch, n uint16) uint16 { return uint16(min(uint32(branch)+uint32(n), math.MaxUint16)) }
 
 func pack(numbers []float64) (packed [maxNumbers]float64) {
 	copy(packed[:], numbers)

@@ -135,3 +135,20 @@ func TestRegressionHighestGrowsItsChainOnce(t *testing.T) {
 	require.Len(t, d.Steps(), 301)
 	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { h.Decide(epoch, obs) }), 5.0)
 }
+
+// TestRegressionADecisionWithManyLines: the line after the 65,535th was taken for the deciding one, with exactly 65,535 of them Steps did
+// not end, and with fewer its time was that of their square.
+func TestRegressionADecisionWithManyLines(t *testing.T) {
+	d := scaling.HoldAt(3)
+	d.To(5, "Mine", "a")
+	for range 17 {
+		more := d
+		d.ConsiderAll(&more)
+	}
+	steps := d.Steps()
+	require.Len(t, steps, 1<<17)
+	require.EqualValues(t, 0, steps[0].Branch)
+	require.EqualValues(t, 1, steps[1].Branch)
+	require.EqualValues(t, math.MaxUint16, steps[1<<17-1].Branch)
+	require.Equal(t, "Up 3 -> 5: Mine a", d.Reason())
+}

@@ -15,7 +15,7 @@ const (
 // Warn adds, on its own branch, a step that changes nothing but that a user should know about. Reason and Explain end with the
 // warnings.
 func (d *Decision) Warn(code Code, subject string, numbers ...float64) {
-	d.branches++
+	d.branches = after(d.branches, 1)
 	d.add(Step{Code: code, From: d.From, To: d.From, Subject: subject, Branch: d.branches, Warning: true, Numbers: pack(numbers)})
 }
 
