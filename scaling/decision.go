@@ -35,6 +35,17 @@ func (v Verdict) String() string {
 // MarshalText returns the verdict's name.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
+// UnmarshalText reads a verdict's name.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for known := Unknown; known <= Down; known++ {
+		if string(text) == known.String() {
+			*v = known
+			return nil
+		}
+	}
+	return &FieldError{Field: "verdict", Value: string(text), Rule: "must be Unknown, Hold, Up or Down"}
+}
+
 // inlineSteps is how many steps a decision holds without allocating: enough for a handful of metrics under a floor.
 const inlineSteps = 8
 

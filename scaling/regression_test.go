@@ -152,3 +152,16 @@ func TestRegressionADecisionWithManyLines(t *testing.T) {
 	require.EqualValues(t, math.MaxUint16, steps[1<<17-1].Branch)
 	require.Equal(t, "Up 3 -> 5: Mine a", d.Reason())
 }
+
+// TestRegressionVerdictsAreReadBack: they could be written as text, and not read.
+func TestRegressionVerdictsAreReadBack(t *testing.T) {
+	for _, v := range []scaling.Verdict{scaling.Unknown, scaling.Hold, scaling.Up, scaling.Down} {
+		text, err := json.Marshal(v)
+		require.NoError(t, err)
+		var again scaling.Verdict
+		require.NoError(t, json.Unmarshal(text, &again))
+		require.Equal(t, v, again)
+	}
+	var v scaling.Verdict
+	require.EqualError(t, v.UnmarshalText([]byte("up")), `verdict: "up": must be Unknown, Hold, Up or Down`)
+}

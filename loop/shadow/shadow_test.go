@@ -1,6 +1,7 @@
 package shadow_test
 
 import (
+	"encoding/json"
 	"errors"
 	"runtime"
 	"strings"
@@ -356,4 +357,23 @@ func TestTrails(t *testing.T) {
 	actual, shadows, _ = s.Trails()
 	require.LessOrEqual(t, len(actual), 256)
 	require.LessOrEqual(t, len(shadows[0]), 256)
+}
+
+// TestRegressionWishesAreReadBack from JSON, as a program needs for Resume after a restart: the names of the verdict and of the reason
+// could be written, and not read.
+func TestRegressionWishesAreReadBack(t *testing.T) {
+	s, now := alone(t, always(6)), begin()
+	s.Look(now, seen(4, 4, 1))
+	s.Look(now.Add(period), seen(4, 4, 1))
+	wishes := s.Wishes()
+	wishes[0].Out, wishes[0].Why = shadow.Overdue, "late"
+	text, err := json.Marshal(wishes)
+	require.NoError(t, err)
+	var again []shadow.Wish
+	require.NoError(t, json.Unmarshal(text, &again))
+	require.Equal(t, wishes, again)
+
+	var wrong *scaling.FieldError
+	require.ErrorAs(t, json.Unmarshal([]byte(`{"verdict":"Sideways"}`), &again[0]), &wrong)
+	require.ErrorAs(t, json.Unmarshal([]byte(`{"out":"Out(?)"}`), &again[0]), &wrong)
 }

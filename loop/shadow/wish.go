@@ -34,6 +34,17 @@ func (o Out) String() string {
 // MarshalText returns the reason's name.
 func (o Out) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
+// UnmarshalText reads a reason's name.
+func (o *Out) UnmarshalText(text []byte) error {
+	for known := None; known <= Failed; known++ {
+		if string(text) == known.String() {
+			*o = known
+			return nil
+		}
+	}
+	return &scaling.FieldError{Field: "out", Value: string(text), Rule: "must be None, Overdue or Failed"}
+}
+
 // A Wish is what a shadow asked for last, with the sums of what it has asked for so far. It is plain data.
 type Wish struct {
 	Name string `json:"name"`
