@@ -61,3 +61,20 @@ func TestTargetsWithoutNamesAreToldApart(t *testing.T) {
 		require.Equal(t, [2]int32{6, 8}, counts)
 	}
 }
+
+// TestRegressionAtomicIsForOneTarget: of two, the group was told that both had been written when the first was.
+func TestRegressionAtomicIsForOneTarget(t *testing.T) {
+	l, err := loop.New(scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{Atomic: true})
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	l.Read(start(), loop.Target{Name: "a", Replicas: 3}, loop.Target{Name: "b", Replicas: 5})
+	step := l.Decide(start(), loaded(20))
+	require.EqualError(t, step.Err, "atomic: true: must not be set for 2 targets: one update cannot write them all")
+	require.False(t, step.Acts())
+	for w := range l.Writes() {
+		require.Fail(t, "written", "%v", w)
+	}
+	store, again := l.Advance(start())
+	require.Nil(t, store)
+	require.False(t, again)
+}

@@ -23,7 +23,7 @@ type Config struct {
 	// and nothing to Advance: a round ends with Saved.
 	Delegated bool
 	// Atomic stores and writes in one update, for a state that is kept in the object with the replicas: the write includes
-	// Step.Store. Only for a group of one target.
+	// Step.Store. Only for a group of one target: with more, Step.Err says so and nothing is written.
 	Atomic bool
 	// Volatile stores nothing: Step.Store is nil, and a conflict is not decided again. For simulators, and for callers that
 	// can afford to lose cooldowns in a restart.

@@ -61,6 +61,11 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 		}
 		return s
 	}
+	if n := len(l.targets); l.config.Atomic && n > 1 {
+		s.GroupDecision = scaling.UnknownGroup(obs, scaling.NotOne, float64(n))
+		s.Err = &scaling.FieldError{Field: "atomic", Value: true, Rule: fmt.Sprintf("must not be set for %d targets: one update cannot write them all", n)}
+		return s
+	}
 	if !l.config.Volatile {
 		if l.before, s.Err = scaling.Snapshot(l.group); s.Err != nil {
 			s.GroupDecision = scaling.UnknownGroup(obs, scaling.StateRefused)
