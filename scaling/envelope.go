@@ -83,7 +83,12 @@ func (e *Envelope) Seal(kind Kind, save func() (any, error)) ([]byte, error) {
 // Open passes the state in a stored envelope to load. Bytes that are not JSON, another kind, a version that is newer or
 // below 1, a missing state and an error of load are a *StateError; Open then keeps the bytes as refused.
 func (e *Envelope) Open(kind Kind, data []byte, load func(state []byte) error) error {
-	if err := open(kind, data, load); err != nil {
+	return e.open(kind, data, load, func() bool { return false })
+}
+
+// open is Open for a state that may be null.
+func (e *Envelope) open(kind Kind, data []byte, load func(state []byte) error, null func() bool) error {
+	if err := open(kind, data, load, null); err != nil {
 		e.refused = bytes.Clone(data)
 		if e.refused == nil {
 			e.refused = []byte{}
@@ -94,7 +99,7 @@ func (e *Envelope) Open(kind Kind, data []byte, load func(state []byte) error) e
 	return nil
 }
 
-func open(want Kind, data []byte, load func(state []byte) error) error {
+func open(want Kind, data []byte, load func(state []byte) error, null func() bool) error {
 	var s sealedState
 	if err := json.Unmarshal(data, &s); err != nil {
 		return &StateError{Policy: want, Err: err}
@@ -107,7 +112,7 @@ func open(want Kind, data []byte, load func(state []byte) error) error {
 		err = ErrNewerState
 	case s.Version < 1:
 		err = fmt.Errorf("version %d does not exist", s.Version)
-	case len(s.State) == 0 || string(s.State) == "null":
+	case len(s.State) == 0 || string(s.State) == "null" && !null():
 		err = errors.New("the field state is missing")
 	default:
 		err = load(s.State)
@@ -119,11 +124,15 @@ func open(want Kind, data []byte, load func(state []byte) error) error {
 }
 
 // DecodeState reads a state strictly: since the version is known, a field that the type does not have means damage. A state
-// with a method Validate is checked with it. null is not a state, and nothing may follow the state.
+// with a method Validate is checked with it. null is a state only if the zero value of S is written so, as that of a map, a slice
+// or a pointer is. Nothing may follow the state.
 func DecodeState[S any](data []byte) (S, error) {
 	var s S
 	err := decodeStrictly(data, &s)
 	if err == nil && string(bytes.TrimSpace(data)) == "null" {
+		if isNull[S]() {
+			return s, nil
+		}
 		err = errors.New("null: must be a state")
 	}
 	if v, ok := any(s).(interface{ Validate() error }); ok && err == nil {
@@ -134,6 +143,13 @@ func DecodeState[S any](data []byte) (S, error) {
 		return none, err
 	}
 	return s, nil
+}
+
+// isNull reports whether the zero value of S is null in JSON.
+func isNull[S any]() bool {
+	var zero S
+	data, err := json.Marshal(zero)
+	return err == nil && string(data) == "null"
 }
 
 // decodeStrictly refuses fields that the type does not have: in a state of a known version they mean damage.

@@ -89,6 +89,9 @@ func (l *live[S]) snapshot() (restore func() error, err error) {
 	return func() error { return l.load(kept) }, err
 }
 
+// null reports whether the state of a fresh start is null in JSON.
+func (l *live[S]) null() bool { return isNull[S]() }
+
 func (l *live[S]) load(data []byte) error {
 	s, err := DecodeState[S](data)
 	if err == nil {
@@ -143,4 +146,9 @@ func (p *sealed) Snapshot() (restore func() error, err error) {
 	}, err
 }
 
-func (p *sealed) UnmarshalJSON(data []byte) error { return p.envelope.Open(p.kind(), data, p.load) }
+func (p *sealed) UnmarshalJSON(data []byte) error {
+	return p.envelope.open(p.kind(), data, p.load, func() bool {
+		b, ok := p.body.(interface{ null() bool })
+		return ok && b.null()
+	})
+}

@@ -165,3 +165,37 @@ func TestRegressionVerdictsAreReadBack(t *testing.T) {
 	var v scaling.Verdict
 	require.EqualError(t, v.UnmarshalText([]byte("up")), `verdict: "up": must be Unknown, Hold, Up or Down`)
 }
+
+// keeps is a policy with any state, which holds.
+type keeps[S any] struct{}
+
+func (keeps[S]) Kind() scaling.Kind { return scaling.Kind{Name: "keeps", Version: 1} }
+
+func (keeps[S]) Decide(s S, _ time.Time, obs scaling.Observation) (S, scaling.Decision) {
+	return s, scaling.HoldAt(obs.SpecReplicas)
+}
+
+func (keeps[S]) Applied(s S, _ time.Time, _, _ int32) S { return s }
+
+// TestRegressionAStateThatIsNull: a state that is a map, a slice or a pointer is null in JSON while it is fresh. The policy refused it, so
+// that after its first restart it was Unknown for ever, and package loop did not even start with it.
+func TestRegressionAStateThatIsNull(t *testing.T) {
+	for name, fresh := range map[string]func() scaling.Policy{
+		"map":     func() scaling.Policy { return scaling.New[map[string]int](keeps[map[string]int]{}) },
+		"slice":   func() scaling.Policy { return scaling.New[[]int](keeps[[]int]{}) },
+		"pointer": func() scaling.Policy { return scaling.New[*scaling.Bounds](keeps[*scaling.Bounds]{}) },
+	} {
+		p := fresh()
+		stored, err := p.MarshalJSON()
+		require.NoError(t, err, name)
+		require.JSONEq(t, `{"kind":"keeps","version":1,"state":null}`, string(stored), name)
+		again := fresh()
+		require.NoError(t, again.UnmarshalJSON(stored), name)
+		d := again.Decide(epoch, observed())
+		require.Equal(t, scaling.Hold, d.Verdict, name)
+		restore, err := scaling.Snapshot(again)
+		require.NoError(t, err, name)
+		require.NoError(t, restore(), name)
+		require.Error(t, again.UnmarshalJSON([]byte(`{"kind":"keeps","version":1}`)), name)
+	}
+}
