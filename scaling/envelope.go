@@ -39,6 +39,13 @@ func (k Kind) after(word string) string {
 	return fmt.Sprintf("%s%s version %d", word, k.Name, k.Version)
 }
 
+func (k Kind) check() error {
+	var e FieldErrors
+	e.Check(k.Name != "", "kind", k.Name, "must not be empty")
+	e.Check(k.Version >= 1, "version", k.Version, "must be at least 1")
+	return e.Err()
+}
+
 // Unwrap returns the reason.
 func (e *StateError) Unwrap() error { return e.Err }
 
@@ -61,7 +68,7 @@ type sealedState struct {
 func (e *Envelope) Refused() bool { return e.refused != nil }
 
 // Seal returns the state from save in its envelope, ready to be stored, or the refused bytes unchanged. Refused bytes that are
-// not JSON are a *StateError.
+// not JSON are a *StateError. A kind without a name, or with a version below 1, is an error: Open would refuse its state.
 func (e *Envelope) Seal(kind Kind, save func() (any, error)) ([]byte, error) {
 	if e.refused != nil {
 		if !json.Valid(e.refused) {
@@ -75,6 +82,9 @@ func (e *Envelope) Seal(kind Kind, save func() (any, error)) ([]byte, error) {
 	}
 	data, err := json.Marshal(state)
 	if err != nil {
+		return nil, err
+	}
+	if err := kind.check(); err != nil {
 		return nil, err
 	}
 	return json.Marshal(sealedState{Kind: kind, State: data})

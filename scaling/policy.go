@@ -10,7 +10,7 @@ import (
 // Decide and Applied are pure: they do no I/O, read no clock and keep nothing. S is plain data whose zero value is a fresh
 // start. Like a slice passed to append, the state passed in must not be used again: keep the one that is returned.
 type Stepper[S any] interface {
-	// Kind names the algorithm and the version of S, as stamped on stored state.
+	// Kind names the algorithm and the version of S, from 1 on, as stamped on stored state.
 	Kind() Kind
 	// Decide evaluates obs at time now and returns the next state and the decision.
 	Decide(s S, now time.Time, obs Observation) (S, Decision)

@@ -199,3 +199,14 @@ func TestRegressionAStateThatIsNull(t *testing.T) {
 		require.Error(t, again.UnmarshalJSON([]byte(`{"kind":"keeps","version":1}`)), name)
 	}
 }
+
+// nameless is a policy whose author has forgotten its kind.
+type nameless struct{ keeps[struct{}] }
+
+func (nameless) Kind() scaling.Kind { return scaling.Kind{} }
+
+// TestRegressionAKindThatIsForgotten is found out when the state is stored, not after the restart that refuses it.
+func TestRegressionAKindThatIsForgotten(t *testing.T) {
+	_, err := scaling.New[struct{}](nameless{}).MarshalJSON()
+	require.EqualError(t, err, "kind: \"\": must not be empty\nversion: 0: must be at least 1")
+}
