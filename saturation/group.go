@@ -52,6 +52,7 @@ func NewGroup(c GroupConfig) (*Group, error) {
 	e.Add(err)
 	e.Check(len(c.Variants) > 0, "variants", len(c.Variants), "must not be empty")
 	for i, v := range c.Variants {
+		e.Check(v.Name != "", fmt.Sprintf("variants[%d].name", i), v.Name, "must not be empty")
 		_, twice := g.places[v.Name]
 		e.Check(!twice, fmt.Sprintf("variants[%d].name", i), v.Name, "must be unique")
 		g.places[v.Name] = i

@@ -236,3 +236,9 @@ func TestEveryWrongFieldNamesItsVariant(t *testing.T) {
 	require.ErrorAs(t, err, &field)
 	require.Equal(t, "variants[1].cost", field.Field)
 }
+
+// TestRegressionAVariantNeedsAName: without one it was taken, and its target was Unknown for ever.
+func TestRegressionAVariantNeedsAName(t *testing.T) {
+	_, err := saturation.NewGroup(saturation.GroupConfig{Config: saturation.Defaults(), Variants: []saturation.Variant{{Cost: 1}}})
+	require.EqualError(t, err, `variants[0].name: "": must not be empty`)
+}

@@ -15,6 +15,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -91,7 +92,7 @@ func (t *Turn) work() {
 
 // A Config says how counts are judged.
 type Config struct {
-	// Capacity has the SLO and the server. Its bounds and goal are not used.
+	// Capacity has the SLO and the server. Its bounds and goal are not used, and may be left out.
 	Capacity capacity.Config
 	// Turn is shared by Replays of which only one is to replay at a time. Nil means a Turn of its own.
 	Turn *Turn
@@ -122,6 +123,8 @@ type Replays struct {
 
 // New returns Replays, or an error with every rule that the configuration breaks.
 func New(c Config) (*Replays, error) {
+	c.Capacity.Bounds = cmp.Or(c.Capacity.Bounds, scaling.Bounds{Max: 1})
+	c.Capacity.Goal = cmp.Or(c.Capacity.Goal, 0.5)
 	recorder, err := capacity.NewRecorder(c.Capacity)
 	if err != nil {
 		return nil, err

@@ -131,3 +131,14 @@ func TestAnythingMayBeSeen(t *testing.T) {
 		r.Found()
 	})
 }
+
+// TestRegressionBoundsAndGoalMayBeLeftOut: they are not used, and were asked for.
+func TestRegressionBoundsAndGoalMayBeLeftOut(t *testing.T) {
+	c := work()
+	c.Bounds, c.Goal = scaling.Bounds{}, 0
+	_, err := replay.New(replay.Config{Capacity: c})
+	require.NoError(t, err)
+	c.SLO = sim.SLO{}
+	_, err = replay.New(replay.Config{Capacity: c})
+	require.EqualError(t, err, "slo.ttft: 0s: must be above 0 and at most 1h\nslo.tpot: 0s: must be above 0 and at most 1h")
+}
