@@ -40,6 +40,9 @@ func (k Kind) after(word string) string {
 }
 
 func (k Kind) check() error {
+	if k.Name != "" && k.Version >= 1 {
+		return nil
+	}
 	var e FieldErrors
 	e.Check(k.Name != "", "kind", k.Name, "must not be empty")
 	e.Check(k.Version >= 1, "version", k.Version, "must be at least 1")
