@@ -199,7 +199,8 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	found := false
 	for i := range l.targets {
 		t := &l.targets[i]
-		for t.Key = cmp.Or(t.Key, t.Name); l.index(t.Key) < i; {
+		t.Key = cmp.Or(t.Key, t.Name)
+		for l.index(t.Key) < i {
 			t.Key += "#" + strconv.Itoa(i)
 		}
 		found = found || !l.targets[i].Missing

@@ -60,8 +60,8 @@ func (g roles) Decide(now time.Time, obs scaling.GroupObservation) scaling.Group
 	return d
 }
 
-// Package loop carries out what a Group decides: the ratio belongs into the Group. What is changed in a Step afterwards is not in the
-// stored intents, and a role that holds by itself is not written.
+// Package loop carries out what a Group decides: the ratio belongs into the Group. What is changed in a Step afterwards is not in
+// the stored intents, and a role that holds by itself is not written.
 func ExampleRatio_Adjust_loop() {
 	bounds := scaling.Bounds{Min: 1, Max: 10}
 	inRange, err := ratio.New(ratio.Config{Prefill: bounds, Decode: bounds, Min: ratio.Fraction{Num: 1, Den: 2}})
@@ -82,8 +82,11 @@ func ExampleRatio_Adjust_loop() {
 	now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
 	control.Read(now, loop.Target{Name: "prefill", Replicas: 2}, loop.Target{Name: "decode", Replicas: 4})
 	control.Decide(now, scaling.GroupObservation{
-		Targets:  []scaling.TargetObservation{{ReadyReplicas: 2}, {ReadyReplicas: 4}},
-		Readings: []scaling.Reading{scaling.FromPods("prefill", []float64{9, 9}, scaling.Missing{}, 10), scaling.FromPods("decode", []float64{16, 17, 16, 16}, scaling.Missing{}, 10)},
+		Targets: []scaling.TargetObservation{{ReadyReplicas: 2}, {ReadyReplicas: 4}},
+		Readings: []scaling.Reading{
+			scaling.FromPods("prefill", []float64{9, 9}, scaling.Missing{}, 10),
+			scaling.FromPods("decode", []float64{16, 17, 16, 16}, scaling.Missing{}, 10),
+		},
 	})
 	for w := range control.Writes() {
 		fmt.Println(w.Name, w.From, "->", w.To)
