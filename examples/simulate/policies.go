@@ -69,13 +69,13 @@ func (w *world) configured(file string) ([]contender, []*policy.PositionError, e
 	}
 	d, err := policy.Read(data, file)
 	if err != nil {
-		return nil, nil, &usageError{err}
+		return nil, nil, &usageError{fmt.Errorf("-config: %w", err)}
 	}
 	var all []contender
 	for _, p := range d.Policies {
 		c, err := w.contender(p)
 		if err != nil {
-			return nil, nil, &usageError{fmt.Errorf("%s: %w", file, err)}
+			return nil, nil, &usageError{fmt.Errorf("-config: %s: %w", file, err)}
 		}
 		c.note = "from " + file
 		all = append(all, c)

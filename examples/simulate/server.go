@@ -81,7 +81,7 @@ func (o *options) readServer() error {
 	}
 	d, err := calibrate.Read(data, o.serverName)
 	if err != nil {
-		return &usageError{err}
+		return &usageError{fmt.Errorf("-server: %w", err)}
 	}
 	o.document = &d
 	return nil

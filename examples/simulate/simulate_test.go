@@ -267,7 +267,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"-server abacus", `-server "abacus": must be a file, or one of qwen3-32b-2xh100,`},
 		{"-profile abacus", `-server "abacus": must be a file, or one of qwen3-32b-2xh100,`},
 		{"-profile qwen32b -server qwen32b", "only one of them can be given"},
-		{"-server testdata/tiny.txt", "testdata/tiny.txt"},
+		{"-server testdata/tiny.txt", "-server: testdata/tiny.txt: "},
+		{"-config testdata/tiny.txt", "-config: testdata/tiny.txt:"},
 		{"-kv-tokens 5", "-kv-tokens goes with"},
 		{"-write-server x", "-write-server goes with"},
 		{"-roofline nowhere", `-roofline "nowhere": must be a config.json, or one of llama-3.1-8b`},
@@ -303,6 +304,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"-seeds 0", "-seeds 0: must be within 1 and 1000"},
 		{"-json - -report -", "-json and -report: only one of them can be -"},
 		{"-trace .", "-trace: .:1: read .: is a directory"},
+		{"-trace testdata/suite-quick.csv", "\n-convert makes a trace of a log with other columns or in another order"},
+		{"-slo-ttft 3", `invalid value "3" for flag -slo-ttft: must be a time with its unit`},
 		{"-parallel 0", "-parallel 0: must be within 1 and 1024"},
 	} {
 		code, _, errs := start(t, strings.Fields(row.args)...)
@@ -511,4 +514,15 @@ func flagNames() []string {
 	var names []string
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	return names
+}
+
+// TestRegressionTimesInWords: an SLO of 1.25 s was shown as 1.3 s, and one of a nanosecond as 1.0000000000000002e-06 ms.
+func TestRegressionTimesInWords(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 1: "0.000001 ms", 33_333_333: "33.333333 ms", 100 * time.Millisecond: "100 ms",
+		1250 * time.Millisecond: "1.25 s", 3 * time.Second: "3 s", 100 * time.Second: "100 s", 12_345 * time.Millisecond: "12.3 s",
+		time.Hour: "60 minutes", 24 * time.Hour: "24 hours", 14 * 24 * time.Hour: "14 days",
+	} {
+		require.Equal(t, want, inWords(d))
+	}
 }

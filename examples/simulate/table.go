@@ -81,7 +81,9 @@ func count(n float64) string {
 func inWords(d time.Duration) string {
 	switch {
 	case d < time.Second:
-		return fmt.Sprintf("%g ms", d.Seconds()*1e3)
+		return strconv.FormatFloat(float64(d)/1e6, 'f', -1, 64) + " ms"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%g s", math.Round(d.Seconds()*1000)/1000)
 	case d < 10*time.Minute:
 		return fmt.Sprintf("%g s", math.Round(d.Seconds()*10)/10)
 	case d < 3*time.Hour:

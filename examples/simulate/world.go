@@ -161,6 +161,9 @@ func (o *options) open(w *world) (sim.Workload, error) {
 		all, err = traces.Read(f, w.Name)
 	}
 	if err != nil {
+		if row, ok := errors.AsType[*traces.RowError](err); ok && row.Column != "" {
+			err = fmt.Errorf("%w\n-convert makes a trace of a log with other columns or in another order, and leaves out requests without tokens", err)
+		}
 		return nil, &usageError{fmt.Errorf("-trace: %w", err)}
 	}
 	return all, nil

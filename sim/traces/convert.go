@@ -18,7 +18,8 @@ import (
 // Columns says where Convert finds the needed columns in a log of requests.
 type Columns struct {
 	// Time, Input and Output are the names of the columns with the arrival time of a request and its tokens. Without a
-	// header they are column numbers, starting at "1".
+	// header they are column numbers, starting at "1". In a log with a JSON object in each line they are names of fields;
+	// "usage.prompt_tokens" is the field prompt_tokens of usage, if no field has the whole name.
 	Time, Input, Output string
 	// NoHeader says that the first line is a request.
 	NoHeader bool
@@ -73,7 +74,7 @@ type logged struct {
 	line int
 }
 
-// Convert reads a log of requests and writes it in the form
+// Convert reads a log of requests, a CSV file or one with a JSON object in each line, and writes it in the form
 //
 //	arrival_ms,input_tokens,output_tokens
 //
@@ -126,6 +127,13 @@ func (c Columns) open(r io.Reader, file string) (places [3]int, t *table, err er
 	if t, err = open(r, file); err != nil {
 		return places, nil, err
 	}
+	if t.lines != nil {
+		if c.NoHeader {
+			return places, nil, &RowError{File: file, Rule: "must have names of fields for columns, as it has an object in each line"}
+		}
+		t.names, t.record = []string{c.Time, c.Input, c.Output}, make([]string, 3)
+		return [3]int{0, 1, 2}, t, nil
+	}
 	if !c.NoHeader {
 		if err := t.header(); err != nil {
 			return places, nil, err
@@ -174,10 +182,13 @@ func (c Columns) validate() error {
 	return e.Err()
 }
 
-// count reads the tokens of a row of a log: 0 if there is nothing.
+// count reads the tokens of a row of a log: 0 if there is nothing. Programs that take tokens for decimal numbers write 374.0.
 func (t *table) count(column int) (int32, error) {
 	if t.record[column] == "" {
 		return 0, nil
+	}
+	if whole, rest, _ := strings.Cut(t.record[column], "."); rest != "" && strings.Trim(rest, "0") == "" {
+		t.record[column] = whole
 	}
 	return t.tokens(column, 0, wholeRule+" that is not negative")
 }

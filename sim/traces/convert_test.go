@@ -159,3 +159,84 @@ func TestRegressionUnitsOfTimes(t *testing.T) {
 		require.EqualError(t, err, `log.csv:2: t "9223372036854775807": must be a time of the form `+format)
 	}
 }
+
+// TestRegressionTimesWithASpaceAndAnOffset: the second public trace of Azure, of a week in 2024, has such times, and was refused.
+func TestRegressionTimesWithASpaceAndAnOffset(t *testing.T) {
+	for name, text := range map[string]string{
+		"space and offset": "t,in,out\n2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10 02:00:01.017335+02:00,2399,6\n2024-05-10T00:00:02Z,1,1\n",
+		"T without offset": "t,in,out\n2024-05-10T00:00:00.009930,2162,5\n2024-05-10 00:00:01.017335,2399,6\n2024-05-10T00:00:02,1,1\n",
+	} {
+		var out strings.Builder
+		_, err := traces.Convert(&out, strings.NewReader(text), "log.csv", log3())
+		require.NoError(t, err, name)
+		require.Equal(t, "arrival_ms,input_tokens,output_tokens\n0,2162,5\n1007.405,2399,6\n1990.07,1,1\n", out.String(), name)
+	}
+}
+
+// TestRegressionTokensOfPandas: a table with a gap writes whole numbers with decimals, which were refused.
+func TestRegressionTokensOfPandas(t *testing.T) {
+	var out strings.Builder
+	s, err := traces.Convert(&out, strings.NewReader("t,in,out\n10,374.0,44.0\n11,12.0,\n12,0.0,7.0\n13,7,8.000\n"), "log.csv", log3())
+	require.NoError(t, err)
+	require.Equal(t, "arrival_ms,input_tokens,output_tokens\n0,374,44\n3000,7,8\n", out.String())
+	require.Equal(t, []traces.Reason{{Why: "no output tokens", Rows: 1}, {Why: "no input tokens", Rows: 1}}, s.Reasons)
+	for value, rule := range map[string]string{
+		"1.5": "must be a whole number that is not negative", "1.": "must be a whole number that is not negative",
+	} {
+		_, err := traces.Convert(&out, strings.NewReader("t,in,out\n1,"+value+",1\n"), "log.csv", log3())
+		require.EqualError(t, err, fmt.Sprintf("log.csv:2: in %q: %s", value, rule))
+	}
+}
+
+// TestRegressionOtherSeparators: the error for a table between semicolons or tabs said that its columns are not there, and showed them.
+func TestRegressionOtherSeparators(t *testing.T) {
+	for _, separator := range []string{";", "\t"} {
+		var out strings.Builder
+		text := strings.ReplaceAll("\n\"t\",in,out\n10,374,44\n11,,\n12,7,8", ",", separator)
+		_, err := traces.Convert(&out, strings.NewReader(text), "log.csv", log3())
+		require.NoError(t, err)
+		require.Equal(t, "arrival_ms,input_tokens,output_tokens\n0,374,44\n2000,7,8\n", out.String())
+		w, err := traces.Read(strings.NewReader(strings.ReplaceAll(out.String(), ",", separator)), "trace.csv")
+		require.NoError(t, err)
+		require.Equal(t, 2*time.Second, w.Duration()-time.Second)
+	}
+}
+
+// TestRegressionConvertJSON: of a log with a JSON object per line the error was: bare " in non-quoted-field.
+func TestRegressionConvertJSON(t *testing.T) {
+	c := traces.Columns{Time: "time", Input: "usage.prompt_tokens", Output: "usage.completion_tokens"}
+	const head = "arrival_ms,input_tokens,output_tokens\n"
+	for name, tt := range map[string]struct{ text, want string }{
+		"nested": {
+			`{"time": "2026-01-15T08:00:01Z", "usage": {"prompt_tokens": 3, "completion_tokens": 4}}` + "\r\n\r\n" +
+				`{"usage": {"completion_tokens": 2, "prompt_tokens": 1, "total_tokens": 3}, "time": "2026-01-15T08:00:00Z"}`, "0,1,2\n1000,3,4\n",
+		},
+		"names with dots": {`{"time": 1700000000.5, "usage.prompt_tokens": 1.0, "usage.completion_tokens": "2"}` + "\n", "0,1,2\n"},
+		"failed requests": {
+			`{"time": 1}` + "\n" + `{"time": 2, "usage": null}` + "\n" + `{"time": 3, "usage": {"prompt_tokens": 5, "completion_tokens": null}}` + "\n" +
+				`{"time": 4, "usage": {"prompt_tokens": 1, "completion_tokens": 2}}`, "0,1,2\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			_, err := traces.Convert(&out, strings.NewReader(tt.text), "log.jsonl", c)
+			require.NoError(t, err)
+			require.Equal(t, head+tt.want, out.String())
+		})
+	}
+	for text, want := range map[string]string{
+		`{"time": "noon"}`: `log.jsonl:1: time "noon": must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds, milliseconds, microseconds or nanoseconds since 1970`,
+		`{"at": 1}`:        `log.jsonl:1: time "": must be a time: RFC 3339, as 2006-01-02 15:04:05, or seconds, milliseconds, microseconds or nanoseconds since 1970`,
+		`{"time": 1, "usage": {"prompt_tokens": [1]}}`: `log.jsonl:1: usage.prompt_tokens "[1]": must be a whole number that is not negative`,
+		`{"time": 1` + "\n" + `}`:                      "log.jsonl:1: must be a JSON object",
+		`{"time": 1, "usage": {}}` + "\n[]":            "log.jsonl:2: must be a JSON object",
+		`{"time": 1}`:                                  "log.jsonl:1: must have at least one request with tokens; 1 rows were skipped",
+	} {
+		var out strings.Builder
+		_, err := traces.Convert(&out, strings.NewReader(text), "log.jsonl", c)
+		require.EqualError(t, err, want)
+		require.Empty(t, out.String())
+	}
+	_, err := traces.Convert(new(strings.Builder), strings.NewReader(`{"time": 1}`), "log.jsonl", traces.Columns{Time: "1", Input: "2", Output: "3", NoHeader: true})
+	require.EqualError(t, err, "log.jsonl: must have names of fields for columns, as it has an object in each line")
+}

@@ -32,9 +32,10 @@
 //
 // Columns may be in any order. Other columns are ignored, except cached_prefix_blocks_512 in the first form: the number of
 // blocks of [BlockTokens] tokens that a prompt has in common with some earlier prompt, see [MooncakeSynthetic]. Byte order
-// marks, CRLF, blank lines, spaces around values and files compressed with gzip are accepted.
+// marks, CRLF, blank lines, spaces around values, semicolons or tabs for commas, and files compressed with gzip are accepted.
 //
-// [Convert] makes the first form from a log of requests.
+// [Convert] makes the first form from a log of requests: of a CSV file with other columns, or of a file with one JSON object
+// per line.
 //
 // # Errors
 //

@@ -9,8 +9,8 @@ import (
 
 // The formats of times that Convert knows.
 const (
-	FormatRFC3339  = "rfc3339"  // 2023-11-16T18:15:46.68Z
-	FormatDateTime = "datetime" // 2023-11-16 18:15:46.68, in UTC
+	FormatRFC3339  = "rfc3339"  // 2023-11-16T18:15:46.68Z, or with a space for the T
+	FormatDateTime = "datetime" // 2023-11-16 18:15:46.68 in UTC, or with a T for the space
 	FormatUnix     = "unix"     // seconds since 1970, whole or decimal
 	FormatMillis   = "unix-ms"  // milliseconds since 1970, whole or decimal
 	FormatMicros   = "unix-us"  // microseconds since 1970, whole or decimal
@@ -34,7 +34,7 @@ var (
 
 // instantOf returns the parser of a format. An empty format is detected later.
 func instantOf(format string) (instant, error) {
-	layout := format
+	layouts := []string{format}
 	switch format {
 	case "":
 		return nil, nil
@@ -46,9 +46,9 @@ func instantOf(format string) (instant, error) {
 			return at, ok && whole/perSecond < latestSeconds && whole < math.MaxInt64
 		}, nil
 	case FormatRFC3339:
-		layout = time.RFC3339
+		layouts = []string{time.RFC3339, time.DateTime + "Z07:00"}
 	case FormatDateTime:
-		layout = time.DateTime
+		layouts = []string{time.DateTime, "2006-01-02T15:04:05"}
 	default:
 		if !strings.Contains(format, "06") || !strings.Contains(format, "05") { // year and second
 			return nil, errFormat
@@ -58,8 +58,12 @@ func instantOf(format string) (instant, error) {
 		}
 	}
 	return func(s string) (time.Time, bool) {
-		t, err := time.Parse(layout, s)
-		return t, err == nil
+		for _, layout := range layouts {
+			if t, err := time.Parse(layout, s); err == nil {
+				return t, true
+			}
+		}
+		return time.Time{}, false
 	}, nil
 }
 

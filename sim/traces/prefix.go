@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
@@ -39,37 +41,29 @@ type line struct {
 func readLines(t *table) (sim.Workload, error) {
 	t.names = []string{timestampField, inputField, outputField, hashField}
 	t.record = make([]string, len(t.names))
-	lines := bufio.NewScanner(t.source)
-	lines.Buffer(nil, maxRecord)
-	at := 0
-	next := func() ([]uint64, bool, error) {
-		for lines.Scan() {
-			at++
-			t.line = at
-			t.source.start = t.source.given // the scanner has its own limit
-			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-				continue
-			}
-			var l line
-			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-				rule := lineForm
-				if twice := new(scaling.FieldError); errors.As(err, &twice) {
-					rule = "must have each field once"
-				}
-				return nil, false, &RowError{File: t.file, Line: at, Rule: rule, Err: err}
-			}
-			t.record[0], t.record[1], t.record[2] = l.Timestamp.Value.String(), l.Input.Value.String(), l.Output.Value.String()
-			t.record[3] = fmt.Sprint(len(l.Hashes.Value))
-			return l.Hashes.Value, true, nil
+	next := func() ([]uint64, error) {
+		text, err := t.object()
+		if err != nil {
+			return nil, err
 		}
-		if err := lines.Err(); err != nil {
-			return nil, false, &RowError{File: t.file, Line: at + 1, Rule: lineRule(err), Err: err}
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			rule := lineForm
+			if twice := new(scaling.FieldError); errors.As(err, &twice) {
+				rule = "must have each field once"
+			}
+			return nil, &RowError{File: t.file, Line: t.line, Rule: rule, Err: err}
 		}
-		return nil, false, nil
+		t.record[0], t.record[1], t.record[2] = l.Timestamp.Value.String(), l.Input.Value.String(), l.Output.Value.String()
+		t.record[3] = fmt.Sprint(len(l.Hashes.Value))
+		return l.Hashes.Value, nil
 	}
 	return t.requests(func() (*sim.Request, error) {
-		hashes, more, err := next()
-		if err != nil || !more {
+		hashes, err := next()
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 		r, err := t.request([]int{0, 1, 2})
@@ -83,6 +77,52 @@ func readLines(t *table) (sim.Workload, error) {
 		r.Blocks = slices.Clip(hashes[:min(len(hashes), int(r.Input/BlockTokens))])
 		return r, nil
 	})
+}
+
+// object returns the next line that is not blank. At the end of the file it returns io.EOF.
+func (t *table) object() ([]byte, error) {
+	for t.lines.Scan() {
+		t.line++
+		t.source.start = t.source.given // the scanner has its own limit
+		if text := bytes.TrimSpace(t.lines.Bytes()); len(text) > 0 {
+			return text, nil
+		}
+	}
+	if err := t.lines.Err(); err != nil {
+		return nil, &RowError{File: t.file, Line: t.line + 1, Rule: lineRule(err), Err: err}
+	}
+	return nil, io.EOF
+}
+
+// fields reads the fields with the names of the columns from the next line. One that is not there, or null, is empty.
+func (t *table) fields() error {
+	text, err := t.object()
+	if err != nil {
+		return err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil || object == nil {
+		return &RowError{File: t.file, Line: t.line, Rule: "must be a JSON object", Err: err}
+	}
+	for i, name := range t.names {
+		t.record[i] = field(object, name)
+	}
+	return nil
+}
+
+// field returns the content of a field, or of one within it.
+func field(object map[string]json.RawMessage, name string) string {
+	raw, ok := object[name]
+	if outer, inner, nested := strings.Cut(name, "."); !ok && nested {
+		var in map[string]json.RawMessage
+		_ = json.Unmarshal(object[outer], &in) // what is no object has no fields
+		return field(in, inner)
+	}
+	var text string
+	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil { // null leaves it empty
+		return strings.TrimSpace(text)
+	}
+	return string(raw)
 }
 
 func lineRule(err error) string {

@@ -64,7 +64,7 @@ func Read(r io.Reader, file string) (sim.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.lines {
+	if t.lines != nil {
 		return readLines(t)
 	}
 	if err := t.header(); err != nil {

@@ -53,11 +53,11 @@ type table struct {
 	file   string
 	csv    *csv.Reader
 	source *source
-	lines  bool     // whether it has one JSON request per line instead of a table
-	time   int      // column of the times of requests
-	names  []string // of the columns, as in the header; empty without one
-	record []string // the present one
-	line   int      // of the present one
+	lines  *bufio.Scanner // of a file with one JSON object per line instead of a table
+	time   int            // column of the times of requests
+	names  []string       // of the columns, as in the header; empty without one
+	record []string       // the present one
+	line   int            // of the present one
 }
 
 // open skips a byte order mark and decompresses r, if there is one and if it is compressed.
@@ -75,10 +75,21 @@ func open(r io.Reader, file string) (*table, error) {
 		_, _ = buffered.Discard(3) // they are in the buffer
 	}
 	first, _ := buffered.Peek(buffered.Size())
-	t.lines = bytes.HasPrefix(bytes.TrimLeft(first, " \t\r\n"), []byte("{"))
+	first = bytes.TrimLeft(first, " \t\r\n")
 	t.source = &source{r: buffered}
+	if bytes.HasPrefix(first, []byte("{")) {
+		t.lines = bufio.NewScanner(t.source)
+		t.lines.Buffer(nil, maxRecord)
+	}
 	t.csv = csv.NewReader(t.source)
 	t.csv.ReuseRecord, t.csv.TrimLeadingSpace = true, true
+	switch header, _, _ := bytes.Cut(first, []byte("\n")); {
+	case bytes.ContainsRune(header, ','):
+	case bytes.ContainsRune(header, ';'):
+		t.csv.Comma = ';'
+	case bytes.ContainsRune(header, '\t'):
+		t.csv.Comma, t.csv.TrimLeadingSpace = '\t', false // which a column without content is
+	}
 	return t, nil
 }
 
@@ -113,6 +124,9 @@ func (t *table) header() error {
 
 // next reads a record. At the end of the file it returns io.EOF.
 func (t *table) next() error {
+	if t.lines != nil {
+		return t.fields()
+	}
 	record, err := t.csv.Read()
 	for len(record) == 1 && strings.TrimSpace(record[0]) == "" && (err == nil || errors.Is(err, csv.ErrFieldCount)) { // a blank line
 		if t.source.start = t.csv.InputOffset(); t.line == 0 {

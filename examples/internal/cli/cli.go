@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 )
 
 // Flags returns an empty set of flags whose help is the usage and then the flags.
@@ -26,11 +28,39 @@ func Parse(f *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	f.SetOutput(&said)
 	err := f.Parse(args)
 	f.SetOutput(stderr)
-	w := stderr
+	w, text := stderr, said.String()
 	if err == flag.ErrHelp { //nolint:errorlint // package flag returns it as it is
 		w = stdout
+	} else if err != nil {
+		first := err.Error()
+		err = ruled(f, err)
+		text = strings.Replace(text, first, err.Error(), 1)
 	}
-	fmt.Fprint(w, said.String())
+	fmt.Fprint(w, text)
+	return err
+}
+
+// ruled says what a value must be, where package flag says no more than that it could not parse it.
+func ruled(f *flag.FlagSet, err error) error {
+	what, unread := strings.CutSuffix(err.Error(), ": parse error")
+	known := f.Lookup(what[strings.LastIndex(what, " -")+len(" -"):])
+	if !unread || known == nil {
+		return err
+	}
+	getter, ok := known.Value.(flag.Getter)
+	if !ok {
+		return err
+	}
+	switch getter.Get().(type) {
+	case time.Duration:
+		return fmt.Errorf("%s: must be a time with its unit, like 90s or 1h30m", what)
+	case int, int64, uint, uint64:
+		return fmt.Errorf("%s: must be a whole number", what)
+	case float64:
+		return fmt.Errorf("%s: must be a number", what)
+	case bool:
+		return fmt.Errorf("%s: must be true or false", what)
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ func TestHelpIsOnStdout(t *testing.T) {
 	for args, want := range map[string][2]string{
 		"-h":      {"Usage of p:\n  -n int\n    \thow many\n", ""},
 		"-help":   {"Usage of p:\n  -n int\n    \thow many\n", ""},
-		"-n=x":    {"", "invalid value \"x\" for flag -n: parse error\nUsage of p:\n  -n int\n    \thow many\n"},
+		"-n=x":    {"", "invalid value \"x\" for flag -n: must be a whole number\nUsage of p:\n  -n int\n    \thow many\n"},
 		"-x -h":   {"", "flag provided but not defined: -x\nUsage of p:\n  -n int\n    \thow many\n"},
 		"-n=1 -h": {"Usage of p:\n  -n int\n    \thow many\n", ""},
 		"-n=1":    {"", ""},
@@ -30,6 +31,30 @@ func TestHelpIsOnStdout(t *testing.T) {
 		require.Equal(t, want, [2]string{out.String(), errs.String()}, args)
 		require.Equal(t, strings.HasSuffix(args, "-h") && args != "-x -h" || args == "-help", err == flag.ErrHelp, args) //nolint:errorlint // as it is
 		require.Equal(t, &errs, f.Output())
+	}
+}
+
+// TestRegressionValuesThatAreNone: of a time without a unit, as of anything else that cannot be read, programs said: parse error.
+func TestRegressionValuesThatAreNone(t *testing.T) {
+	for args, says := range map[string]string{
+		"-slo-ttft 3":                     `invalid value "3" for flag -slo-ttft: must be a time with its unit, like 90s or 1h30m`,
+		"-share 1%":                       `invalid value "1%" for flag -share: must be a number`,
+		"-count 1.5":                      `invalid value "1.5" for flag -count: must be a whole number`,
+		"-tokens 1e6":                     `invalid value "1e6" for flag -tokens: must be a whole number`,
+		"-count " + "9999999999999999999": `invalid value "9999999999999999999" for flag -count: value out of range`,
+		"-all=perhaps":                    `invalid boolean value "perhaps" for -all: must be true or false`,
+		"-own for-flag--all":              `invalid value "for-flag--all" for flag -own: parse error`,
+	} {
+		f := flag.NewFlagSet("p", flag.ContinueOnError)
+		f.Duration("slo-ttft", 0, "")
+		f.Float64("share", 0, "")
+		f.Int("count", 0, "")
+		f.Int64("tokens", 0, "")
+		f.Bool("all", false, "")
+		f.Func("own", "", func(string) error { return errors.New("parse error") })
+		var errs bytes.Buffer
+		require.EqualError(t, cli.Parse(f, strings.Fields(args), &bytes.Buffer{}, &errs), says)
+		require.True(t, strings.HasPrefix(errs.String(), says+"\nUsage of p:\n"), errs.String())
 	}
 }
 
