@@ -111,7 +111,9 @@ func (c *controller) write(e *engine) {
 			c.loop.Wrote(w, loop.Refused)
 			continue
 		}
-		c.acted(e, &e.kinds[w.Index], w.To > w.From)
+		if t := &e.kinds[w.Index]; w.To != t.spec { // whatever the policy says that the count is
+			c.acted(e, t, w.To > t.spec)
+		}
 		e.scale(int32(w.Index), w.To)
 		c.loop.Wrote(w, loop.Applied)
 	}

@@ -87,3 +87,28 @@ func TestRegressionAnOutageIsNoService(t *testing.T) {
 	require.Greater(t, served.Attainment, 0.95)
 	require.Less(t, served.Omitted, served.Requests/50)
 }
+
+// A claimant asks for one replica and two in turns, and says of each change that it goes up from nothing.
+type claimant struct{ n int32 }
+
+func (c *claimant) Applied(time.Time, int32, int32) {}
+func (c *claimant) MarshalJSON() ([]byte, error)    { return []byte("{}"), nil }
+func (c *claimant) UnmarshalJSON([]byte) error      { return nil }
+
+func (c *claimant) Decide(time.Time, scaling.Observation) scaling.Decision {
+	c.n++
+	return scaling.Decision{Verdict: scaling.Up, Replicas: 1 + c.n/2%2}
+}
+
+// TestRegressionActionsAreChanges: actions, ups and downs were those that a policy claimed. One that said Up for each count had no
+// reversals, and a write of the present count was an action.
+func TestRegressionActionsAreChanges(t *testing.T) {
+	s := plain(steady(time.Second, 40), slow(), 1)
+	s.Control.Interval = 5 * time.Second
+	r, err := Run(t.Context(), &s, func() (scaling.Group, error) {
+		return scaling.GroupOf(&claimant{}), nil
+	}, Options{Seed: 1})
+	require.NoError(t, err)
+	// 1, 2, 2, 1, 1, 2, 2 at 5 to 35 s
+	require.Equal(t, []int64{3, 2, 1, 2}, []int64{r.Actions, r.Ups, r.Downs, r.Reversals})
+}
