@@ -120,7 +120,7 @@ func newEngine(s *Scenario, o Options) *engine {
 		e.kinds = append(e.kinds, kind{Type: &t, speed: t.Server.speed(), link: s.link(&t), lastUp: -1, lastDown: -1})
 	}
 	e.apart = newApart(s, &e.bounds.sketch)
-	if sessions, ok := s.Workload.(Sessions); ok {
+	if sessions, ok := closed(s.Workload); ok {
 		e.users = &users{Sessions: &sessions}
 	}
 	e.observer = newObserver(e)

@@ -124,7 +124,7 @@ func Scaled(w Workload, factor float64) Workload {
 	if factor == 1 {
 		return w
 	}
-	if sessions, ok := w.(Sessions); ok { // more sessions, each as fast as before
+	if sessions, ok := closed(w); ok { // more sessions, each as fast as before
 		sessions.First = Scaled(sessions.First, factor)
 		return sessions
 	}

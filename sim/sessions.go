@@ -37,6 +37,15 @@ type Sessions struct {
 	Reference SLO
 }
 
+// closed returns a workload as Sessions, if it is one, whether by value or by a pointer.
+func closed(w Workload) (s Sessions, ok bool) {
+	if p, ok := w.(*Sessions); ok {
+		return *p, true
+	}
+	s, ok = w.(Sessions)
+	return s, ok
+}
+
 // A turn is one request of a session.
 type turn struct {
 	session       uint64
@@ -53,7 +62,7 @@ func (s Sessions) Validate(field string) error {
 	var e scaling.FieldErrors
 	e.Check(s.First != nil, field+".first", s.First, "must be set")
 	if s.First != nil {
-		_, nested := s.First.(Sessions)
+		_, nested := closed(s.First)
 		e.Check(!nested, field+".first", "Sessions", "must be open loop")
 		e.Add(s.First.Validate(field + ".first"))
 	}

@@ -204,3 +204,20 @@ func TestScaledSessionsAreMoreSessions(t *testing.T) {
 	require.Equal(t, 20, n)
 	require.Equal(t, sessions.Think, twice.Think)
 }
+
+// TestRegressionAPointerToSessionsIsClosedLoop: its users did not wait for their answers, and Scaled made copies of their requests.
+func TestRegressionAPointerToSessionsIsClosedLoop(t *testing.T) {
+	sessions := Sessions{
+		First: steady(time.Second, 60), Turns: Length{Mean: 3, Min: 1, Max: 3}, Think: Delay{Median: time.Second},
+		Question: Length{Mean: 5, Min: 1, Max: 9}, Answer: Length{Mean: 10, Min: 1, Max: 20}, Reference: SLO{TTFT: 10 * time.Millisecond, TPOT: time.Millisecond},
+	}
+	for _, factor := range []float64{1, 3} {
+		value, pointer := plain(Scaled(sessions, factor), slow(), 1), plain(Scaled(&sessions, factor), slow(), 1)
+		want := runStatic(t, &value, Options{Seed: 1})
+		require.Positive(t, want.Reference)
+		require.Equal(t, want, runStatic(t, &pointer, Options{Seed: 1}))
+	}
+	nested := sessions
+	nested.First = &sessions
+	require.ErrorContains(t, nested.Validate("workload"), "must be open loop")
+}

@@ -25,12 +25,21 @@ func (r *replayer) keep() error {
 			kept.Requests = append(kept.Requests, q)
 		}
 	}
-	_, r.closed = w.(sim.Sessions)
+	r.closed = closed(w)
 	if total <= mostKept && !r.closed {
 		r.scenario.Workload = kept
 	}
 	r.mayMiss = float64(total)*(1-r.goal.Alpha) + 1e-6
 	return nil
+}
+
+// closed reports whether requests of a workload follow answers.
+func closed(w sim.Workload) bool {
+	switch w.(type) {
+	case sim.Sessions, *sim.Sessions:
+		return true
+	}
+	return false
 }
 
 // certify runs a schedule. A brief run ends early once more requests have missed the SLO than may. Each request that missed

@@ -36,8 +36,7 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 	var e scaling.FieldErrors
 	checkWhole(&e, s, typ)
 	e.Check(alpha >= 0 && alpha <= 1, "alpha", alpha, "must be within 0 and 1")
-	_, closed := s.Workload.(sim.Sessions)
-	e.Check(!closed, "workload", "Sessions", "must be open loop: what arrives in sessions depends on the fleet")
+	e.Check(!closed(s.Workload), "workload", "Sessions", "must be open loop: what arrives in sessions depends on the fleet")
 	if err := e.Err(); err != nil {
 		return 0, err
 	}

@@ -120,3 +120,15 @@ func TestRegressionNoWorkNeedsNothing(t *testing.T) {
 func TestRegressionScoreOfNothing(t *testing.T) {
 	require.InDelta(t, 1, oracle.Score(&sim.Result{}, &oracle.Replayed{}), 0)
 }
+
+// TestRegressionNoFloorOfAPointerToSessions: it got the bound of open-loop traffic, which is none for it.
+func TestRegressionNoFloorOfAPointerToSessions(t *testing.T) {
+	s := sim.Ramp()
+	one := sim.Length{Mean: 1, Min: 1, Max: 1}
+	sessions := sim.Sessions{First: s.Workload, Turns: one, Question: one, Answer: one}
+	for _, w := range []sim.Workload{sessions, &sessions} {
+		s.Workload = w
+		_, err := oracle.Floor(&s, 0, 1, 0.9)
+		require.ErrorContains(t, err, "must be open loop")
+	}
+}
