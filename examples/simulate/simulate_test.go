@@ -526,3 +526,15 @@ func TestRegressionTimesInWords(t *testing.T) {
 		require.Equal(t, want, inWords(d))
 	}
 }
+
+// TestRegressionRefusedRequestsAreTold: requests that fit into no replica missed the SLO, and nothing said why the best fleet, too, did
+// not attain it.
+func TestRegressionRefusedRequestsAreTold(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "long.csv")
+	require.NoError(t, os.WriteFile(trace, []byte("arrival_ms,input_tokens,output_tokens\n0,100,10\n1000,400000,10\n2000,349000,2000\n3000,100,10\n"), 0o600))
+	code, out, errs := start(t, "-trace", trace, "-policy", "proportional/hpa", "-seeds", "1", "-max", "2", "-report", "")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "Warning: 2 of 4 requests are refused, and miss the SLO: prompt and answer do not fit into a replica's KV cache, 350,000 tokens.")
+	_, out, _ = start(t, tiny()...)
+	require.NotContains(t, out, "refused")
+}

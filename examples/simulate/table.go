@@ -227,6 +227,14 @@ func (c *comparison) warnings() (lines []string) {
 	case slices.Max(c.demand[0]) > c.world.bounds.Max:
 		lines = append(lines, fmt.Sprintf("Warning: the demand goes up to %d replicas, beyond -max %d: no fleet may be enough.", slices.Max(c.demand[0]), c.world.bounds.Max))
 	}
+	refused := int64(0)
+	for _, l := range c.lines {
+		refused = max(refused, l.results[0].Refused)
+	}
+	if refused > 0 {
+		lines = append(lines, fmt.Sprintf("Warning: %s of %s requests are refused, and miss the SLO: prompt and answer do not fit into a replica's KV cache, %s tokens.",
+			thousands(refused), thousands(c.lines[0].results[0].Requests), thousands(c.world.Types[0].Server.KVTokens)))
+	}
 	if c.unattainable != "" {
 		lines = append(lines, "Warning: no oracle: "+c.unattainable)
 	}
