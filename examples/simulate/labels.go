@@ -76,3 +76,16 @@ func (l *labels) try(x, y, distance, angle, size float64, c color.Color, words s
 	l.write(ax, ay, horizontal, 0, size, c, words)
 	return true
 }
+
+// fitting returns words, or as many letters of them as there is room for.
+func fitting(words string, size, room float64) string {
+	wide := func(words string) bool { return 1.04*float64(lettering(size, black()).Width(words)) > room }
+	if !wide(words) {
+		return words
+	}
+	letters := []rune(words)
+	for len(letters) > 0 && wide(string(letters)+"…") {
+		letters = letters[:len(letters)-1]
+	}
+	return string(letters) + "…"
+}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,4 +53,21 @@ func TestTheSLOIsOnItsAxis(t *testing.T) {
 	x, err := strconv.ParseFloat(string(place[1]), 64)
 	require.NoError(t, err)
 	require.Less(t, x, 990.0, "the right end of the axis")
+}
+
+// TestRegressionLongNamesAreCutOff: in the picture of the times, a name that was longer than the place for it began outside.
+func TestRegressionLongNamesAreCutOff(t *testing.T) {
+	dir := t.TempDir()
+	name, own := filepath.Join(dir, "report.html"), filepath.Join(dir, "own.yaml")
+	const long = "a-policy-of-the-team-with-the-longest-name-of-all-the-teams"
+	require.NoError(t, os.WriteFile(own, []byte("policies: [{name: "+long+", proportional: {profile: llm}}]"), 0o600))
+	code, _, errs := start(t, tiny("-config", own, "-report", name)...)
+	require.Equal(t, exitOK, code, errs)
+	page, err := os.ReadFile(name)
+	require.NoError(t, err)
+	_, times, _ := strings.Cut(string(page), `<title id="ttft-t">`)
+	times, _, _ = strings.Cut(times, "</svg>")
+	require.NotContains(t, times, long)
+	require.Contains(t, times, "a-policy-of-the-team-with")
+	require.Contains(t, string(page), long)
 }

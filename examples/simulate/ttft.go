@@ -38,7 +38,7 @@ func (c *comparison) ttftPicture() *picture {
 	for i, l := range c.lines {
 		foot := p.top - float64(row*(i+1))
 		p.stroke(pale(), 1, nil, at(p.left, foot), at(p.right, foot))
-		p.write(p.left-10, foot+row/2-6, -1, 0, 12, black(), l.name)
+		p.write(p.left-10, foot+row/2-6, -1, 0, 12, black(), fitting(l.name, 12, left-14))
 		r := &l.results[0]
 		for _, b := range r.TTFTHistogram {
 			x0, x1 := p.px(b.From), p.px(b.To)
