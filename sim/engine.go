@@ -24,6 +24,9 @@ const (
 	firstReplica
 )
 
+// looks is after how many events the context is looked at, besides before each decision: not all workloads let the time go on.
+const looks = 1 << 16
+
 const rankAfterReplicas = int64(1) << 40
 
 // ErrBookkeeping is the error of a run in which two independent accounts of the same quantity differ: a bug of the
@@ -163,7 +166,11 @@ func (e *engine) run(check func() error) error {
 	for {
 		s, at := e.agenda.next()
 		e.now = at
-		e.events++
+		if e.events++; e.events%looks == 0 {
+			if err := check(); err != nil {
+				return err
+			}
+		}
 		switch s {
 		case slotArrival:
 			if err := e.arrive(); err != nil {

@@ -112,3 +112,27 @@ func TestRegressionActionsAreChanges(t *testing.T) {
 	// 1, 2, 2, 1, 1, 2, 2 at 5 to 35 s
 	require.Equal(t, []int64{3, 2, 1, 2}, []int64{r.Actions, r.Ups, r.Downs, r.Reversals})
 }
+
+// An unending workload has requests that all come at once.
+type unending struct{ came int }
+
+func (u *unending) Arrivals(uint64) Arrivals {
+	return func() (Request, bool) {
+		u.came++
+		return Request{Input: 1, Output: 1}, u.came < 1_000_000 // so that the test ends
+	}
+}
+
+func (u *unending) Duration() time.Duration { return time.Hour }
+func (u *unending) Validate(string) error   { return nil }
+
+// TestRegressionAWorkloadWithoutEndIsCancelled: the context was looked at once per decision alone, before which time must go on.
+func TestRegressionAWorkloadWithoutEndIsCancelled(t *testing.T) {
+	w := &unending{}
+	s := plain(w, slow(), 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Run(ctx, &s, func() (scaling.Group, error) { return Static(1), nil }, Options{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, w.came, 1_000_000)
+}

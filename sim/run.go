@@ -45,7 +45,7 @@ type Outcome struct {
 // the scenario's metrics for each pod, NaN if a replica did not answer.
 //
 // Run returns the errors of Scenario.Validate, of a request that breaks a rule of Workload, of newGroup, of the context
-// (checked once per decision), and ErrBookkeeping.
+// (checked at each decision, and after many events), and ErrBookkeeping.
 func Run(ctx context.Context, s *Scenario, newGroup func() (scaling.Group, error), o Options) (Result, error) {
 	if err := s.Validate(); err != nil {
 		return Result{}, err

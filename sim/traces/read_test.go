@@ -175,3 +175,13 @@ func TestReadBroken(t *testing.T) {
 	_, err = traces.Read(iotest.ErrReader(broken), "f.csv")
 	require.EqualError(t, err, "f.csv:1: the disk is gone")
 }
+
+// TestRegressionAListOfObjects: of a JSON list the error was: bare " in non-quoted-field.
+func TestRegressionAListOfObjects(t *testing.T) {
+	const list = "\n [{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1}]"
+	const rule = "log.json: must have a JSON object in each line, and no list around them"
+	_, err := traces.Read(strings.NewReader(list), "log.json")
+	require.EqualError(t, err, rule)
+	_, err = traces.Convert(new(strings.Builder), strings.NewReader(list), "log.json", log3())
+	require.EqualError(t, err, rule)
+}

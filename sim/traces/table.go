@@ -76,6 +76,9 @@ func open(r io.Reader, file string) (*table, error) {
 	}
 	first, _ := buffered.Peek(buffered.Size())
 	first = bytes.TrimLeft(first, " \t\r\n")
+	if bytes.HasPrefix(first, []byte("[")) {
+		return nil, &RowError{File: file, Rule: "must have a JSON object in each line, and no list around them"}
+	}
 	t.source = &source{r: buffered}
 	if bytes.HasPrefix(first, []byte("{")) {
 		t.lines = bufio.NewScanner(t.source)
