@@ -155,14 +155,14 @@ func (o *options) check(flags *flag.FlagSet) error {
 			err = fmt.Errorf("-%s \"\": must not be empty", f.Name)
 		}
 		if o.config != "" && slices.Contains([]string{"metric", "high", "low"}, f.Name) && err == nil {
-			err = fmt.Errorf("-%s goes not with -config, which says it", f.Name)
+			err = fmt.Errorf("-%s does not go with -config, which says it", f.Name)
 		}
 		if f.Name != "json" && f.Name != "config" && isDemo == (o.targets != "") && err == nil {
-			where := "only with -targets"
+			goes := "goes only"
 			if isDemo {
-				where = "not with -targets"
+				goes = "does not go"
 			}
-			err = fmt.Errorf("-%s goes %s", f.Name, where)
+			err = fmt.Errorf("-%s %s with -targets", f.Name, goes)
 		}
 		if slices.Contains([]string{"low", "max", "min"}, f.Name) && !high && o.config == "" && err == nil {
 			err = fmt.Errorf("-%s goes with -high or -config: without them nothing is decided", f.Name)
@@ -173,8 +173,8 @@ func (o *options) check(flags *flag.FlagSet) error {
 		return err
 	case o.pace < 0:
 		return fmt.Errorf("-pace %s: must not be negative", o.pace)
-	case o.interval <= 0:
-		return fmt.Errorf("-interval %s: must be positive", o.interval)
+	case o.interval < time.Millisecond:
+		return fmt.Errorf("-interval %s: must be at least 1ms", o.interval)
 	}
 	return nil
 }

@@ -198,9 +198,9 @@ func TestBadCommandLines(t *testing.T) {
 		{"-once", "-once goes only with -targets"},
 		{"-config nowhere.yaml", "-config: open nowhere.yaml"},
 		{"-config main.go", "main.go:"},
-		{"-targets http://127.0.0.1:1 -config x.yaml -high 3", "-high goes not with -config"},
+		{"-targets http://127.0.0.1:1 -config x.yaml -high 3", "-high does not go with -config"},
 		{"-high 3", "-high goes only with -targets"},
-		{"-targets http://127.0.0.1:1 -pace 1s", "-pace goes not with -targets"},
+		{"-targets http://127.0.0.1:1 -pace 1s", "-pace does not go with -targets"},
 		{"http://127.0.0.1:1", `unexpected argument "http://127.0.0.1:1"`},
 		{"-pace -1s", "must not be negative"},
 		{"-targets ,", "an entry is empty"},
@@ -208,7 +208,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"-targets http://127.0.0.1:1 -high 1 -low 2", "metrics[0].high: 1: must be a number above low 2"},
 		{"-targets http://127.0.0.1:1 -high 1 -min 9 -max 3", "bounds.max: 3: must not be below min 9"},
 		{"-targets http://127.0.0.1:1 -interval 1s -timeout 2s", "timeout: 2s: must be positive and below interval"},
-		{"-targets http://127.0.0.1:1 -interval 0s", "-interval 0s: must be positive"},
+		{"-targets http://127.0.0.1:1 -interval 0s", "-interval 0s: must be at least 1ms"},
+		{"-targets http://127.0.0.1:1 -interval 1ns", "-interval 1ns: must be at least 1ms"}, // said four rules for times that are no flags
 		// Of these the first three were asked again and again, one with its password on the screen, and the others did nothing.
 		{"-targets localhost:8000", `-targets: "localhost:8000": must be a URL of http or https`},
 		{"-targets http://u:secret@127.0.0.1:1", `-targets: "http://u:xxxxx@127.0.0.1:1": must be a URL of http or https without a user`},

@@ -49,6 +49,11 @@ func TestWhoAsks(t *testing.T) {
 	require.Equal(t, "Bearer s3cret", seen.Get("Authorization"))
 	require.Equal(t, "team", seen.Get("X-Scope-OrgID"))
 
+	// Without a model it said: -model : no engine has any value of it.
+	code, _, errs = start(t, "-prometheus", server.URL, "-tls-ca", ca, "-report", "")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "simulate: -prometheus: has no value of any engine in this range.")
+
 	redirect = true
 	code, _, errs = start(t, append(with, "-tls-ca", ca)...)
 	require.Equal(t, exitFail, code)

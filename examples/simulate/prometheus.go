@@ -158,6 +158,9 @@ func (r *remote) detect(ctx context.Context, ask prometheus.API) (history.Engine
 	}
 	switch len(found) {
 	case 0:
+		if r.options.Model == "" {
+			return "", misuse("-prometheus: has no value of any engine in this range. -engine, -namespace and -match say where it is")
+		}
 		return "", misuse("-model %s: no engine has any value of it in this range. Is the name right, as in the label of vllm:num_requests_waiting? -engine, -namespace and -match say where it is", r.options.Model)
 	case 1:
 		if r.options.Validate(found[0]) != nil {
