@@ -209,7 +209,8 @@ func TestScaledSessionsAreMoreSessions(t *testing.T) {
 func TestRegressionAPointerToSessionsIsClosedLoop(t *testing.T) {
 	sessions := Sessions{
 		First: steady(time.Second, 60), Turns: Length{Mean: 3, Min: 1, Max: 3}, Think: Delay{Median: time.Second},
-		Question: Length{Mean: 5, Min: 1, Max: 9}, Answer: Length{Mean: 10, Min: 1, Max: 20}, Reference: SLO{TTFT: 10 * time.Millisecond, TPOT: time.Millisecond},
+		Question: Length{Mean: 5, Min: 1, Max: 9}, Answer: Length{Mean: 10, Min: 1, Max: 20},
+		Reference: SLO{TTFT: 10 * time.Millisecond, TPOT: time.Millisecond},
 	}
 	for _, factor := range []float64{1, 3} {
 		value, pointer := plain(Scaled(sessions, factor), slow(), 1), plain(Scaled(&sessions, factor), slow(), 1)

@@ -232,8 +232,8 @@ func (c *comparison) warnings() (lines []string) {
 		refused = max(refused, l.results[0].Refused)
 	}
 	if refused > 0 {
-		lines = append(lines, fmt.Sprintf("Warning: %s of %s requests are refused, and miss the SLO: prompt and answer do not fit into a replica's KV cache, %s tokens.",
-			thousands(refused), thousands(c.lines[0].results[0].Requests), thousands(c.world.Types[0].Server.KVTokens)))
+		lines = append(lines, fmt.Sprintf("Warning: %s of %s requests are refused, and miss the SLO: "+
+			"prompt and answer do not fit into a replica's KV cache, %s tokens.", thousands(refused), thousands(c.lines[0].results[0].Requests), thousands(c.world.Types[0].Server.KVTokens)))
 	}
 	if c.unattainable != "" {
 		lines = append(lines, "Warning: no oracle: "+c.unattainable)

@@ -237,6 +237,7 @@ func TestRegressionConvertJSON(t *testing.T) {
 		require.EqualError(t, err, want)
 		require.Empty(t, out.String())
 	}
-	_, err := traces.Convert(new(strings.Builder), strings.NewReader(`{"time": 1}`), "log.jsonl", traces.Columns{Time: "1", Input: "2", Output: "3", NoHeader: true})
+	places := traces.Columns{Time: "1", Input: "2", Output: "3", NoHeader: true}
+	_, err := traces.Convert(new(strings.Builder), strings.NewReader(`{"time": 1}`), "log.jsonl", places)
 	require.EqualError(t, err, "log.jsonl: must have names of fields for columns, as it has an object in each line")
 }
