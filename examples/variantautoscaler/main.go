@@ -70,7 +70,8 @@ const onceTimeout = 30 * time.Second
 // leaseTimes are those of leader election.
 type leaseTimes struct{ duration, renew, retry time.Duration }
 
-const usage = `variantautoscaler scales the Deployments that serve a model in several variants, by llm-d's saturation analysis.
+const usage = `variantautoscaler scales the Deployments that serve a model in several variants, by llm-d's saturation analysis
+or by a policy for their total.
 
     variantautoscaler                      in a cluster, with the roles of its manifests
     variantautoscaler -once -explain -f variants.yaml
