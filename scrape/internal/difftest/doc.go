@@ -1,5 +1,5 @@
-// Package difftest holds what scrape reads of a page against expfmt and against Prometheus' own parser. It is a module
-// of its own, with tests alone, so that scrape requires neither.
+// Package difftest compares what scrape reads from a page with expfmt and with Prometheus' own parser. It is a module of its
+// own, which has only tests, so that scrape requires neither.
 //
 //	go test -run Mutated -pages 10000000 -seed 7
 package difftest

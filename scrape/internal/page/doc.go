@@ -6,7 +6,7 @@
 //	_, err := r.Read(ctx, body, 16<<20)
 //	for s := r.First(0); s != nil; s = r.Next(s) { ... }
 //
-// Lines of other families are passed over, so that damage there is not seen. A malformed line of a wanted family is
-// [Reader.Err] of that family: there is no partial answer. The names and numbers are those that expfmt and Prometheus
-// read; the module beside, difftest, holds this against both.
+// Lines of other families are skipped, so damage there is not noticed. A malformed line of a wanted family is [Reader.Err] of
+// that family: there is no partial answer. Names and numbers are those that expfmt and Prometheus read: module difftest
+// compares them.
 package page
