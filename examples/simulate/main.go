@@ -21,9 +21,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
@@ -39,10 +36,9 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := patient(ctx, 5*time.Second, os.Stderr, func() int { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
-	stop()
-	os.Exit(code)
+	cli.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return patient(ctx, 5*time.Second, stderr, func() int { return run(ctx, args, stdout, stderr) })
+	})
 }
 
 // patient returns the code that work returns or, if the context ends and work goes on for longer than patience, that of a failure:

@@ -15,13 +15,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 	_ "time/tzdata" // timetables name time zones, and the image has none
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
@@ -37,11 +34,8 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	klog.SetSlogLogger(slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("from", "client-go"))
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	cli.Main(run)
 }
 
 // options is the command line.
@@ -187,18 +181,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // connect finds the cluster and the namespace.
 func connect(o options) (*rest.Config, string, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})
-	config, err := loader.ClientConfig()
-	if err != nil {
-		return nil, "", err
+	config, err := command.Config("variantautoscaler", o.kubeconfig, 300, 600) // as by default in llmautoscaler
+	if err != nil || o.namespace != "" {
+		return config, o.namespace, err
 	}
-	config.QPS, config.Burst = 300, 600 // as by default in llmautoscaler
-	config.UserAgent = "variantautoscaler"
-	namespace := o.namespace
-	if namespace == "" {
-		namespace, _, err = loader.Namespace()
-	}
+	namespace, err := command.Namespace(o.kubeconfig)
 	return config, namespace, err
 }

@@ -21,15 +21,25 @@ import (
 // Config returns how to reach the API server: by a kubeconfig file or, if that is empty, by $KUBECONFIG, or as a pod. Name
 // is what the API server's logs have for it, qps and burst bound its requests a second, on average and at once.
 func Config(name, kubeconfig string, qps float64, burst int) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := reach(kubeconfig).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("how to reach the API server: %w", err)
 	}
 	config.QPS, config.Burst = float32(qps), burst
 	config.UserAgent = name + "/" + Version()
 	return config, nil
+}
+
+// Namespace returns the namespace of a kubeconfig file as Config finds it, or that of the pod.
+func Namespace(kubeconfig string) (string, error) {
+	namespace, _, err := reach(kubeconfig).Namespace()
+	return namespace, err
+}
+
+func reach(kubeconfig string) clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
 }
 
 // LabelRule is what the name of a namespace must be.
