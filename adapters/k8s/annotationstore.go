@@ -26,8 +26,9 @@ const AnnotationPrefix = "autoscaling.inferscale.io"
 // conditional on that of the target. A controller that watches the object should compare its generation, which annotations do
 // not change.
 type AnnotationStore struct {
-	document document
-	object   Target
+	document
+
+	object Target
 }
 
 // AnnotationStoreConfig names the object of an AnnotationStore.
@@ -53,16 +54,6 @@ func NewAnnotationStore(c AnnotationStoreConfig) (*AnnotationStore, error) {
 		get:   c.get,
 		put:   c.put,
 	}}, nil
-}
-
-// Load returns the state stored under key, or nothing if the annotation is absent or empty.
-func (s *AnnotationStore) Load(ctx context.Context, key string) ([]byte, error) {
-	return s.document.load(ctx, key)
-}
-
-// Save replaces old with state, see Store. If the state does not fit, the error is a *SizeError.
-func (s *AnnotationStore) Save(ctx context.Context, key string, old, state []byte) error {
-	return s.document.swap(ctx, key, old, state, nil)
 }
 
 // on reports whether the annotations are those of the target, in any version of its API.

@@ -20,9 +20,7 @@ const maxConfigMap = 1 << 20
 
 // A ConfigMapStore keeps states in a ConfigMap, each under its own key. It creates the ConfigMap if there is none, and needs
 // the permissions get, create and patch on it. It is safe for concurrent use.
-type ConfigMapStore struct {
-	document document
-}
+type ConfigMapStore struct{ document }
 
 // ConfigMapStoreConfig names the ConfigMap of a ConfigMapStore.
 type ConfigMapStoreConfig struct {
@@ -51,19 +49,9 @@ func NewConfigMapStore(c ConfigMapStoreConfig) (*ConfigMapStore, error) {
 	}}, nil
 }
 
-// Load returns the state stored under key, or nothing if the ConfigMap does not exist or the key is absent or empty.
-func (s *ConfigMapStore) Load(ctx context.Context, key string) ([]byte, error) {
-	return s.document.load(ctx, key)
-}
-
-// Save replaces old with state, see Store. If the state does not fit, the error is a *SizeError.
-func (s *ConfigMapStore) Save(ctx context.Context, key string, old, state []byte) error {
-	return s.document.swap(ctx, key, old, state, nil)
-}
-
 // SaveAndDrop is Save and drops other states, see Pruner. Dropped states make room for the new one.
 func (s *ConfigMapStore) SaveAndDrop(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error {
-	return s.document.swap(ctx, key, old, state, drop)
+	return s.swap(ctx, key, old, state, drop)
 }
 
 func (c ConfigMapStoreConfig) get(ctx context.Context) (page, error) {

@@ -40,7 +40,8 @@ func (p page) size() int {
 	return n
 }
 
-func (d *document) load(ctx context.Context, key string) ([]byte, error) {
+// Load returns the state stored under key, or nothing if the object does not exist or the key is absent or empty.
+func (d *document) Load(ctx context.Context, key string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, err := d.read(ctx)
@@ -61,6 +62,11 @@ func (d *document) read(ctx context.Context) (page, error) {
 	}
 	d.known = &p
 	return p, nil
+}
+
+// Save replaces old with state, see Store. If the state does not fit, the error is a *SizeError.
+func (d *document) Save(ctx context.Context, key string, old, state []byte) error {
+	return d.swap(ctx, key, old, state, nil)
 }
 
 // swap replaces old with state. Another version of the object is not a conflict by itself, because other parts of an object

@@ -98,7 +98,7 @@ func (g Grouping) rank(p *corev1.Pod) int {
 	if p.Labels[g.WorkerLabel] != "0" {
 		rank += 2
 	}
-	if state, _ := Classify(p); leaves(state) {
+	if state, _ := Classify(p); !state.Counts() {
 		rank++
 	}
 	return rank
@@ -112,7 +112,7 @@ func (g Grouping) replica(members []*corev1.Pod) Replica {
 	if members[0].Labels[g.WorkerLabel] != "0" {
 		// Workers that leave with their leader form a replica that leaves; those whose leader is yet to come, one that is not
 		// ready.
-		if !leaves(r.State) {
+		if r.Counts() {
 			r.State, r.Because = scrape.NotReady, "its leader is not there"
 		}
 		return r
@@ -124,7 +124,7 @@ func (g Grouping) replica(members []*corev1.Pod) Replica {
 	present := 0
 	for _, p := range members {
 		state, why := Classify(p)
-		if leaves(state) && p.Labels[g.WorkerLabel] == "0" {
+		if !state.Counts() && p.Labels[g.WorkerLabel] == "0" {
 			continue // the previous leader
 		}
 		if state != scrape.Ready {

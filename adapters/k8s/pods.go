@@ -40,9 +40,7 @@ type Replica struct {
 func (r *Replica) Leader() *corev1.Pod { return r.Pods[0] }
 
 // Counts reports whether the replica is ready or can become ready, which means that it is not leaving.
-func (r *Replica) Counts() bool { return !leaves(r.State) }
-
-func leaves(s scrape.PodState) bool { return !s.Counts() }
+func (r *Replica) Counts() bool { return r.State.Counts() }
 
 // Classify returns the state of a pod and, unless it is ready, the reason:
 //

@@ -138,5 +138,5 @@ func TestWrongAttainment(t *testing.T) {
 	_, err := ParseMetadata(inMetric("threshold", "1", "attainment", judging))
 	require.ErrorContains(t, err, "attainment")
 	require.True(t, Known("attainment"))
-	require.Equal(t, Identity(inReplicas("threshold", "1")), Identity(inReplicas("threshold", "1", "attainment", judging)), "the state goes on")
+	require.Equal(t, identityIn(inReplicas("threshold", "1")), identityIn(inReplicas("threshold", "1", "attainment", judging)), "the state goes on")
 }

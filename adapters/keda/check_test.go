@@ -129,7 +129,7 @@ func TestPlansSayWhoseStateTheyHave(t *testing.T) {
 	for _, metadata := range []map[string]string{metricMode(), replicasMode()} {
 		plan, err := triggers.Build(chat, metadata)
 		require.NoError(t, err)
-		require.Equal(t, Identity(metadata), plan.Identity)
+		require.Equal(t, identityIn(metadata), plan.Identity)
 	}
 }
 

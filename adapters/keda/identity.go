@@ -13,18 +13,9 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// Identity returns the name of the state of a trigger with these metadata in Mode Replicas. It is empty in Mode Metric and
-// for wrong metadata, which have no state. Two triggers of one ScaledObject must not have the same identity.
-func Identity(metadata map[string]string) string {
-	m, err := ParseMetadata(metadata)
-	if err != nil || m.Mode != Replicas {
-		return ""
-	}
-	return m.identity()
-}
-
-// identity returns the name of the state of a trigger in Mode Replicas. It depends on the algorithms, on the metrics that
-// they read, on the target and on stateName: a changed threshold continues with the state, a changed metric does not.
+// identity returns the name of the state of a trigger in Mode Replicas, which no other trigger of its ScaledObject may have.
+// It depends on the algorithms, on the metrics that they read, on the target and on stateName: a changed threshold continues
+// with the state, a changed metric does not.
 func (m *Metadata) identity() string {
 	var kinds []string
 	var sources []policy.MetricSource

@@ -10,6 +10,14 @@ import (
 	"github.com/inferscale/inferscale/policy"
 )
 
+// identityIn returns the identity of metadata in mode replicas; those of mode metric have none.
+func identityIn(metadata map[string]string) string {
+	if m, err := ParseMetadata(metadata); err == nil && m.Mode == Replicas {
+		return m.identity()
+	}
+	return ""
+}
+
 func identityOf(t *testing.T, metadata map[string]string) string {
 	t.Helper()
 	m := parsed(t, metadata)
@@ -136,14 +144,6 @@ func TestTriggersThatWouldShareAState(t *testing.T) {
 		w.object = scaledObjectOf(t, one, other)
 		require.NoError(t, w.round(w.trigger(one)).Unknown, "%v", other)
 	}
-}
-
-// TestIdentityOfMetadata: only a trigger in mode replicas has a state, and one whose metadata are wrong has none yet.
-func TestIdentityOfMetadata(t *testing.T) {
-	require.Equal(t, identityOf(t, replicasMode()), Identity(replicasMode()))
-	require.NotEmpty(t, Identity(replicasMode()))
-	require.Empty(t, Identity(metricMode()))
-	require.Empty(t, Identity(replicasMode("threshold", "wrong")))
 }
 
 // TestIdentityNamesTheAlgorithms: each that has a state is in the name of the state.

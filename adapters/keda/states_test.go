@@ -19,17 +19,17 @@ var _ k8s.Pruner = (*k8s.ConfigMapStore)(nil) // otherwise nothing is dropped
 func TestStatesOfEditsAreDropped(t *testing.T) {
 	w := newWorld(t)
 	others := map[string]string{
-		"note":                                         "by hand",
-		"realtime-0123456789ab":                        "what is no record",
-		"realtime-00000000000a":                        `{"kind":"keda.trigger","version":3,"at":1577836800000,"loop":{}}`,
-		"realtime-00000000000b":                        `{"kind":"keda.trigger","version":2,"loop":{}}`,
-		"realtime-00000000000c":                        `{"kind":"another","version":2,"at":1577836800000,"loop":{}}`,
-		"realtime-0000000000000":                       `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
-		"realtime-somebody-0123456789ab":               `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
-		"0123456789ab":                                 `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
-		"realtime-0123456789AB":                        `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
-		Identity(replicasMode("stateName", "present")): `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
-		Identity(replicasMode("scalerName", "another", "stateName", "present too")): `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
+		"note":                                           "by hand",
+		"realtime-0123456789ab":                          "what is no record",
+		"realtime-00000000000a":                          `{"kind":"keda.trigger","version":3,"at":1577836800000,"loop":{}}`,
+		"realtime-00000000000b":                          `{"kind":"keda.trigger","version":2,"loop":{}}`,
+		"realtime-00000000000c":                          `{"kind":"another","version":2,"at":1577836800000,"loop":{}}`,
+		"realtime-0000000000000":                         `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
+		"realtime-somebody-0123456789ab":                 `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
+		"0123456789ab":                                   `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
+		"realtime-0123456789AB":                          `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
+		identityIn(replicasMode("stateName", "present")): `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
+		identityIn(replicasMode("scalerName", "another", "stateName", "present too")): `{"kind":"keda.trigger","version":2,"at":1577836800000,"loop":{}}`,
 	}
 	for key, state := range others {
 		w.store.data[key] = []byte(state)
@@ -51,9 +51,9 @@ func TestStatesOfEditsAreDropped(t *testing.T) {
 		trigger := w.trigger(metadata)
 		require.NoError(t, w.round(trigger).Unknown)
 		if edit > 0 {
-			require.Equal(t, slices.Sorted(slices.Values([]string{before, Identity(metadata)})), keys(), "the one before may be in use")
+			require.Equal(t, slices.Sorted(slices.Values([]string{before, identityIn(metadata)})), keys(), "the one before may be in use")
 		}
-		before = Identity(metadata)
+		before = identityIn(metadata)
 		w.now = w.now.Add(DefaultIdle)
 		require.NoError(t, w.round(trigger).Unknown)
 		if edit > 0 {
