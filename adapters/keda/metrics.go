@@ -45,19 +45,16 @@ type Metrics struct {
 
 // NewMetrics returns Metrics without triggers.
 func NewMetrics() *Metrics {
-	desc := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, []string{"namespace", "name", "metric", "trigger"}, nil)
-	}
-	watched := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, []string{"namespace", "name", "metric", "trigger", "shadow"}, nil)
+	desc := func(name, help string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, append([]string{"namespace", "name", "metric", "trigger"}, more...), nil)
 	}
 	return &Metrics{
-		wish:    watched("inferscale_keda_shadow_replicas", "What a policy that watches would ask for."),
-		wished:  watched("inferscale_keda_shadow_replica_seconds_total", "What a policy that watches has asked for since it began."),
-		leftOut: watched("inferscale_keda_shadow_left_out", "1 while a policy that watches is wrong, has failed, or was shown nothing."),
-		attained: prometheus.NewDesc("inferscale_keda_shadow_attained",
+		wish:    desc("inferscale_keda_shadow_replicas", "What a policy that watches would ask for.", "shadow"),
+		wished:  desc("inferscale_keda_shadow_replica_seconds_total", "What a policy that watches has asked for since it began.", "shadow"),
+		leftOut: desc("inferscale_keda_shadow_left_out", "1 while a policy that watches is wrong, has failed, or was shown nothing.", "shadow"),
+		attained: desc("inferscale_keda_shadow_attained",
 			"The share of requests that met the SLO: by the simulator with the counts of a policy that watches and with the real ones, and in truth.",
-			[]string{"namespace", "name", "metric", "trigger", "shadow", "of"}, nil),
+			"shadow", "of"),
 		triggers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "inferscale_keda_triggers", Help: "Triggers that are run."}),
 		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "inferscale_keda_rounds_total", Help: "Rounds of triggers by what they came to: value, unknown or error.",

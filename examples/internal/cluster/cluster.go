@@ -143,12 +143,17 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := rest.HTTPClientFor(c.admin)
+	return c.ready(ctx, p, c.admin.Host+"/readyz")
+}
+
+// ready waits until a server of the cluster answers.
+func (c *Cluster) ready(ctx context.Context, p *Program, url string) error {
+	client, err := rest.HTTPClientFor(c.admin) // it trusts the authority that both servers have
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return p.Ready(ctx, func(ctx context.Context) error { return Get(ctx, client, c.admin.Host+"/readyz") })
+	return p.Ready(ctx, func(ctx context.Context) error { return Get(ctx, client, url) })
 }
 
 // StopAPIServer stops the API server and leaves all else running: an outage.
@@ -175,13 +180,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := rest.HTTPClientFor(c.admin) // it trusts the authority that both servers have
-	if err != nil {
-		return err
-	}
-	defer client.CloseIdleConnections()
-	url := "https://" + Address(c.controllerPort) + "/healthz"
-	return p.Ready(ctx, func(ctx context.Context) error { return Get(ctx, client, url) })
+	return c.ready(ctx, p, "https://"+Address(c.controllerPort)+"/healthz")
 }
 
 // Stop ends the controllers, the API server and the store in this order, and removes the data. It may be called more than
