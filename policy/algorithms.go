@@ -159,8 +159,8 @@ func (b *builder) stabilization(to *scaling.Stabilization, given *Stabilization,
 
 // fits checks that a window's samples can be stored.
 func (b *builder) fits(window *int32, path string) {
-	fits := window == nil || seconds(*window) <= MaxWindow*b.interval
-	b.errs.Check(fits, path, or(window, 0), fmt.Sprintf("must be at most %d times %sintervalSeconds %d", MaxWindow, b.root, int(b.interval.Seconds())))
+	fits := window == nil || seconds(*window) <= mostIntervals*b.interval
+	b.errs.Check(fits, path, or(window, 0), fmt.Sprintf("must be at most %d times %sintervalSeconds %d", mostIntervals, b.root, int(b.interval.Seconds())))
 }
 
 func (b *builder) limits(to *scaling.RateLimits, given *RateLimits, at string) {

@@ -15,9 +15,9 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// MaxWindow is the longest window of the proportional scaler, in intervals. The samples in a window are stored, and an
+// mostIntervals is the longest window of the proportional scaler, in intervals. The samples in a window are stored, and an
 // annotation has room for this many.
-const MaxWindow = 600
+const mostIntervals = 600
 
 // A Plan is what is built from a spec: the policy and the metrics that it reads.
 //

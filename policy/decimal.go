@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// DecimalPattern is the pattern of a Decimal's text: digits, at most nine of them after the decimal point.
-const DecimalPattern = `^[0-9]{1,12}(\.[0-9]{1,9})?$`
-
 const decimalRule = `must be a number that is not negative, as 40 or "0.9"`
 
 // A Decimal is a number that is not negative and can have a fraction: 40, or "0.9". In JSON it is a whole number or
@@ -46,8 +43,8 @@ func (d Decimal) Float() (float64, error) {
 	return strconv.ParseFloat(d.text, 64)
 }
 
-// isDecimal reports whether a text has the DecimalPattern. A document can have thousands of decimals, and to compile the pattern
-// for each would take most of the time of reading it.
+// isDecimal reports whether a text has a Decimal's pattern. A document can have thousands of decimals, and to compile the
+// pattern for each would take most of the time of reading it.
 func isDecimal(text string) bool {
 	digits := func(text string, most int) bool {
 		return len(text) >= 1 && len(text) <= most && strings.Trim(text, "0123456789") == ""

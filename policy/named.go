@@ -11,12 +11,12 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// KaitoHigh and KaitoLow are the thresholds of realtime/kaito if a document names no metrics. Their metric is
-// realtime.DefaultMetric, the requests waiting in a replica. At KaitoHigh there is a queue that one replica does not work off
-// at once; at KaitoLow there is almost none.
+// kaitoHigh and kaitoLow are the thresholds of realtime/kaito if a document names no metrics. Their metric is
+// realtime.DefaultMetric, the requests waiting in a replica. At kaitoHigh there is a queue that one replica does not work off
+// at once; at kaitoLow there is almost none.
 const (
-	KaitoHigh = 5
-	KaitoLow  = 1
+	kaitoHigh = 5
+	kaitoLow  = 1
 )
 
 // Names returns the names that Named accepts, except static/N: each algorithm with each of its profiles.
@@ -65,7 +65,7 @@ func (s *Spec) readyShadows() {
 func (c *Composite) ready() {
 	inFlight := MetricSource{Engine: "VLLM", Signal: "InFlight"}
 	if s := c.Realtime; s != nil && s.Metrics == nil {
-		m := ThresholdMetric{Threshold: MetricThreshold{High: decimal(KaitoHigh), Low: decimal(KaitoLow)}}
+		m := ThresholdMetric{Threshold: MetricThreshold{High: decimal(kaitoHigh), Low: decimal(kaitoLow)}}
 		if s.profile() == ProfileResponsive {
 			m = ThresholdMetric{Source: inFlight, Threshold: MetricThreshold{
 				High: decimal(realtime.InFlightHigh), Low: decimal(realtime.InFlightLow),

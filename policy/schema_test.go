@@ -163,7 +163,7 @@ func (s *schema) of(t reflect.Type, strict bool) map[string]any {
 	case t.Kind() == reflect.Pointer:
 		return s.of(t.Elem(), strict)
 	case t == reflect.TypeFor[Decimal]():
-		return map[string]any{"type": []string{"integer", "string"}, "pattern": DecimalPattern, "minimum": 0}
+		return map[string]any{"type": []string{"integer", "string"}, "pattern": decimalPattern, "minimum": 0}
 	case t == reflect.TypeFor[PortNumber]():
 		return map[string]any{"type": []string{"integer", "string"}, "pattern": portPattern, "minimum": 1, "maximum": 65535}
 	case t == reflect.TypeFor[yaml.Node]():

@@ -11,12 +11,11 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// MaxShadows is the maximum number of shadows of a spec. MaxShadow is the maximum size, in bytes, of a shadow's scaler that
-// is a document of its own.
-const (
-	MaxShadows = shadow.Most
-	MaxShadow  = 64 << 10
-)
+// MaxShadows is the maximum number of shadows of a spec.
+const MaxShadows = shadow.Most
+
+// mostShadow is the maximum size, in bytes, of a shadow's scaler that is a document of its own.
+const mostShadow = 64 << 10
 
 // A Shadow is a policy that watches: what it would ask for is told, and never written.
 type Shadow struct {
@@ -84,8 +83,8 @@ func (c *Composite) read(data []byte, path string) error {
 
 // readPart parses a part of a document that is given by itself. Errors name its fields under path.
 func readPart(data []byte, to any, path string) error {
-	if len(data) > MaxShadow {
-		return &scaling.FieldError{Field: path, Value: len(data), Rule: fmt.Sprintf("must not be larger than %d bytes", MaxShadow)}
+	if len(data) > mostShadow {
+		return &scaling.FieldError{Field: path, Value: len(data), Rule: fmt.Sprintf("must not be larger than %d bytes", mostShadow)}
 	}
 	r := newReader("")
 	r.one(r.documents(data, "must be given"), to, path, "must be one")
@@ -189,7 +188,7 @@ func (c *Composite) shown(metrics []Metric) []shadow.Metric {
 			continue
 		}
 		one := shadow.Metric{Name: m.Name, Fill: m.Fill, Kind: c.kind(m.Name)}
-		if m.Source.Alike() {
+		if m.Source.alike() {
 			one.Kind = shadow.Fleet
 		}
 		all = append(all, one)
@@ -216,9 +215,9 @@ func (c *Composite) kind(metric string) (kind shadow.Kind) {
 	return kind
 }
 
-// Alike reports whether the number is known not to be a load that the replicas share: a time or a hit rate, which does not
+// alike reports whether the number is known not to be a load that the replicas share: a time or a hit rate, which does not
 // halve with twice as many replicas. A shadow is shown the real fleet's value of such a number.
-func (s *MetricSource) Alike() bool {
+func (s *MetricSource) alike() bool {
 	switch s.Signal {
 	case "TTFT", "TPOT", "PrefixCacheHitRate":
 		return true
@@ -230,7 +229,7 @@ func (s *MetricSource) Alike() bool {
 
 func alike(metrics []Metric) (all []*scaling.FieldError) {
 	for _, m := range metrics {
-		if !m.Counted && m.Source.Alike() {
+		if !m.Counted && m.Source.alike() {
 			all = append(all, &scaling.FieldError{
 				Field: m.Field, Value: m.Name, Rule: "is of the real fleet, whatever the shadow asks for: where the two differ its wish says little",
 			})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TrailSpan is how far back a trail goes if it has no more than 256 changes in that time.
-const TrailSpan = time.Hour
+// trailSpan is how far back a trail goes if it has no more than 256 changes in that time.
+const trailSpan = time.Hour
 
 // mostChanges is how many changes a trail has at most.
 const mostChanges = 256
@@ -38,7 +38,7 @@ func (t *trail) note(at time.Time, n int32) {
 		*t = append(*t, Count{at, n})
 	}
 	old := max(0, len(*t)-mostChanges)
-	for old+1 < len(*t) && !(*t)[old+1].At.After(at.Add(-TrailSpan)) {
+	for old+1 < len(*t) && !(*t)[old+1].At.After(at.Add(-trailSpan)) {
 		old++
 	}
 	*t = slices.Delete(*t, 0, old)
