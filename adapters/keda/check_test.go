@@ -11,6 +11,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -47,7 +48,7 @@ func TestCheck(t *testing.T) {
 		{"triggers: [{type: external, metadata: {scalerName: keda-kaito-scaler, thresholdFromEnv: X}}]", []string{`spec.scaleTargetRef.name: "": must not be empty`}},
 	} {
 		var got []string
-		for _, e := range each(triggers.Check(manifest(t, "spec: {"+row.spec+"}").Object)) {
+		for _, e := range typed.Split(triggers.Check(manifest(t, "spec: {"+row.spec+"}").Object)) {
 			got = append(got, e.Error())
 		}
 		require.Equal(t, row.want, got, row.spec)

@@ -195,9 +195,7 @@ func parse(metadata map[string]string) (Metadata, error) {
 // complain returns a limited number of errors, and adds the unknown keys: one of them may be a misspelt key.
 func (m *Metadata) complain(err error) error {
 	var e scaling.FieldErrors
-	for _, one := range each(err) {
-		e.Add(one)
-	}
+	e.Add(err)
 	for _, key := range m.Unknown {
 		e.Check(false, shortened(key), hidden{}, "is no key of this scaler")
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/policy"
 )
 
@@ -194,7 +195,7 @@ func (p *parser) document(key string) {
 	})
 	d, err := policy.Read([]byte(text), key)
 	if err != nil {
-		for _, e := range each(err) {
+		for _, e := range typed.Split(err) {
 			p.misfit(key, text, "must be a policy document", e)
 		}
 		p.m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // so that the other keys can still be checked

@@ -8,6 +8,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/internal/printable"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -85,7 +86,7 @@ func (m *Metadata) fault(key string, value any, rule string) error {
 
 // inKeys replaces the field of each error with the metadata key that sets it.
 func (m *Metadata) inKeys(err error) error {
-	if all := each(err); len(all) > 1 {
+	if all := typed.Split(err); len(all) > 1 {
 		said := make([]error, 0, len(all))
 		for _, e := range all {
 			said = append(said, m.inKeys(e))

@@ -13,6 +13,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/k8s/watch"
 	"github.com/inferscale/inferscale/internal/printable"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/loop/shadow"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
@@ -84,7 +85,7 @@ func (m *Metadata) shadows(target k8s.Target, bounds scaling.Bounds) (plan build
 		if spec.Attainment, bad = policy.ReadAttainment([]byte(m.Attainment), "spec.attainment"); bad != nil {
 			bad = m.inKeys(bad)
 		}
-		defer func() { err = errors.Join(append(each(err), each(bad)...)...) }()
+		defer func() { err = errors.Join(append(typed.Split(err), typed.Split(bad)...)...) }()
 	}
 	plan, err = build.Shadows(&spec, raw, m.shadowTuner)
 	if len(plan.Scrape.Metrics) > 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/inferscale/inferscale/internal/printable"
+	"github.com/inferscale/inferscale/internal/typed"
 )
 
 // Limits of errors about metadata. They appear in KEDA's log and in events, and the author of a ScaledObject could make them
@@ -90,23 +91,9 @@ func quoted(v any) string {
 
 func shortened(text string) string { return printable.Cut(text, mostValue) }
 
-// each splits joined errors, at any depth.
-func each(err error) (all []error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			all = append(all, each(e)...)
-		}
-		return all
-	}
-	if err == nil {
-		return nil
-	}
-	return []error{err}
-}
-
 // few limits the number of joined errors.
 func few(err error) error {
-	all := each(err)
+	all := typed.Split(err)
 	if len(all) <= mostFaults {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -161,7 +162,7 @@ func TestAsManyFaultsAsAreTold(t *testing.T) {
 	for i := range mostFaults + 1 {
 		all = append(all, fmt.Errorf("%d", i))
 	}
-	require.Len(t, each(few(errors.Join(all[:mostFaults]...))), mostFaults)
+	require.Len(t, typed.Split(few(errors.Join(all[:mostFaults]...))), mostFaults)
 	require.NotContains(t, few(errors.Join(all[:mostFaults]...)).Error(), "more")
 	require.ErrorContains(t, few(errors.Join(all...)), "and 1 more")
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -164,7 +165,7 @@ func (p *parser) rules(tree map[string]any) {
 		return
 	}
 	m.Scaler.Static = &policy.StaticScaler{Replicas: 1} // so that the other keys can still be checked
-	for _, e := range each(err) {
+	for _, e := range typed.Split(err) {
 		f := new(scaling.FieldError)
 		if !errors.As(e, &f) {
 			f.Rule = e.Error()
@@ -173,7 +174,7 @@ func (p *parser) rules(tree map[string]any) {
 		if from := environment(p.keys, key); from != "" {
 			written = from // the field names in the value are secret too
 		}
-		if e := m.inKeysAs(key, written, f); !follows(e, each(p.errs.Err())) {
+		if e := m.inKeysAs(key, written, f); !follows(e, typed.Split(p.errs.Err())) {
 			p.errs.Add(e)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/k8s/watch"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -99,12 +100,12 @@ func (t *Triggers) read(ref Ref, metadata map[string]string, o Object) (Metadata
 		return Metadata{}, made{}, err
 	}
 	m, err := parse(metadata)
-	wrong := each(err)
+	wrong := typed.Split(err)
 	if m.ScalerName != "" && m.ScalerName != t.c.ScalerName {
 		wrong = append(wrong, m.fault("scalerName", m.ScalerName, "must be "+t.c.ScalerName+", the name of this scaler"))
 	}
 	made, err := m.make(ref, o, t.c.CrossNamespace)
-	for _, e := range each(err) {
+	for _, e := range typed.Split(err) {
 		if !follows(e, wrong) {
 			wrong = append(wrong, e)
 		}
@@ -151,7 +152,7 @@ func (t *Triggers) Check(scaledObject map[string]any) error {
 		o.Target, o.Min, o.Max = anything().Target, anything().Min, anything().Max
 	}
 	ref := Ref{Namespace: u.GetNamespace(), Name: u.GetName()}
-	ours := slices.ContainsFunc(each(err), func(err error) bool { return strings.HasPrefix(err.Error(), "spec.triggers: ") }) // too many triggers to check all
+	ours := slices.ContainsFunc(typed.Split(err), func(err error) bool { return strings.HasPrefix(err.Error(), "spec.triggers: ") }) // too many triggers to check all
 	for _, trigger := range all {
 		if trigger.Metadata["scalerName"] != t.c.ScalerName {
 			continue
@@ -161,7 +162,7 @@ func (t *Triggers) Check(scaledObject map[string]any) error {
 			continue
 		}
 		_, made, err := t.read(ref, trigger.Metadata, o)
-		for _, err := range append(each(err), each(made.shadowErr)...) {
+		for _, err := range append(typed.Split(err), typed.Split(made.shadowErr)...) {
 			f := new(scaling.FieldError)
 			if errors.As(err, &f) {
 				err = &scaling.FieldError{Field: fmt.Sprintf("spec.triggers[%d].metadata.%s", trigger.Index, f.Field), Value: f.Value, Rule: f.Rule}
