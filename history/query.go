@@ -151,23 +151,14 @@ func (o *Options) signal(e Engine, s Signal, router bool) []Query {
 // where kube-state-metrics runs, and those of the object are called exported_namespace and exported_pod.
 func (o *Options) kubernetes(e Engine, s Signal, found enginemetrics.Source) (all []Query) {
 	selector := func(family, prefix string) string {
-		var with []string
-		add := func(label, op, value string) { with = append(with, label+op+strconv.Quote(value)) }
-		if found.Label != "" {
-			add(found.Label, "=", found.Value)
-		}
-		if o.Namespace != "" {
-			add(prefix+"namespace", "=", o.Namespace)
-		}
+		workload := matcher(prefix+"pod", "=~", regexp.QuoteMeta(o.Workload)+"-.+")
 		switch { // each family has its own label for the name
 		case strings.HasPrefix(family, "kube_deployment"):
-			add("deployment", "=", o.Workload)
+			workload = matcher("deployment", "=", o.Workload)
 		case strings.HasPrefix(family, "kube_statefulset"):
-			add("statefulset", "=", o.Workload)
-		default:
-			add(prefix+"pod", "=~", regexp.QuoteMeta(o.Workload)+"-.+")
+			workload = matcher("statefulset", "=", o.Workload)
 		}
-		return family + "{" + strings.Join(with, ",") + "}"
+		return family + "{" + strings.Join(append(o.matchers(found, prefix), workload), ",") + "}"
 	}
 	for _, family := range found.Families {
 		q := o.ask(e, s, selector(family, ""), Whole, 1, false)
@@ -178,6 +169,19 @@ func (o *Options) kubernetes(e Engine, s Signal, found enginemetrics.Source) (al
 	}
 	return all
 }
+
+// matchers returns the matchers of every selector: those of the source and of the namespace, whose label has a prefix.
+func (o *Options) matchers(found enginemetrics.Source, prefix string) (with []string) {
+	if found.Label != "" {
+		with = append(with, matcher(found.Label, "=", found.Value))
+	}
+	if o.Namespace != "" {
+		with = append(with, matcher(prefix+"namespace", "=", o.Namespace))
+	}
+	return with
+}
+
+func matcher(label, op, value string) string { return label + op + strconv.Quote(value) }
 
 // ask returns one query.
 func (o *Options) ask(e Engine, s Signal, selector string, part Part, every int, router bool) Query {
@@ -205,17 +209,11 @@ func (o *Options) selector(e Engine, s Signal, found enginemetrics.Source, suffi
 		for _, f := range found.Families {
 			names = append(names, regexp.QuoteMeta(f+suffix))
 		}
-		with = append(with, "__name__=~"+strconv.Quote(strings.Join(names, "|")))
+		with = append(with, matcher("__name__", "=~", strings.Join(names, "|")))
 	}
-	add := func(label, op, value string) { with = append(with, label+op+strconv.Quote(value)) }
-	if found.Label != "" {
-		add(found.Label, "=", found.Value)
-	}
-	if o.Namespace != "" {
-		add("namespace", "=", o.Namespace)
-	}
+	with = append(with, o.matchers(found, "")...)
 	if label := enginemetrics.ModelLabel(string(e)); label != "" && o.Model != "" && s != CacheBlocks {
-		add(label, "=", o.Model)
+		with = append(with, matcher(label, "=", o.Model))
 	}
 	if e != EPP {
 		with = append(with, o.Match...)

@@ -183,11 +183,7 @@ func (s *subject) compared(e *Episode, name string, right func(without, with *mo
 	if f != nil {
 		return f
 	}
-	with, f := s.play(e)
-	if f != nil {
-		return f
-	}
-	return firstDifference(without, with, name, func(a, b *moment) string {
+	return s.differs(without, e, name, func(a, b *moment) string {
 		if !right(a, b) {
 			return fmt.Sprintf("%s became %s", headline(&a.d), headline(&b.d))
 		}

@@ -121,11 +121,7 @@ func checkPermuted(s *subject, e *Episode) *failed {
 		func(n, place int) int { return n - 1 - place },
 		func(n, place int) int { return (place + 1) % n },
 	} {
-		other, f := s.play(e, func(p *player) { p.order = order })
-		if f != nil {
-			return f
-		}
-		if f := firstDifference(plain, other, "with the readings in another order", each(different)); f != nil {
+		if f := s.differs(plain, e, "with the readings in another order", each(different), func(p *player) { p.order = order }); f != nil {
 			return f
 		}
 	}
@@ -204,6 +200,15 @@ func isExplained(_ *subject, m *moment) string {
 		}
 	}
 	return ""
+}
+
+// differs plays an episode in another way, which name describes, and compares it with a run.
+func (s *subject) differs(a []moment, e *Episode, name string, compare func(a, b *moment) string, ways ...func(*player)) *failed {
+	b, f := s.play(e, ways...)
+	if f != nil {
+		return f
+	}
+	return firstDifference(a, b, name, compare)
 }
 
 // firstDifference compares two runs; name describes the second one.

@@ -61,18 +61,10 @@ func checkRestored(s *subject, e *Episode) *failed {
 	if f != nil {
 		return f
 	}
-	restarted, f := s.play(e)
-	if f != nil {
+	if f := s.differs(plain, e, "with restarts", each(different)); f != nil {
 		return f
 	}
-	if f := firstDifference(plain, restarted, "with restarts", each(different)); f != nil {
-		return f
-	}
-	always, f := s.play(e, func(p *player) { p.allRestarts = true })
-	if f != nil {
-		return f
-	}
-	return firstDifference(plain, always, "with a restart before and after every decision", each(different))
+	return s.differs(plain, e, "with a restart before and after every decision", each(different), func(p *player) { p.allRestarts = true })
 }
 
 // checkUndone: decisions that are taken back change no later one. They are taken back where a process would restart.
@@ -81,11 +73,7 @@ func checkUndone(s *subject, e *Episode) *failed {
 	if f != nil {
 		return f
 	}
-	undone, f := s.play(e, func(p *player) { p.undoes = true })
-	if f != nil {
-		return f
-	}
-	return firstDifference(plain, undone, "with decisions that were taken back", each(different))
+	return s.differs(plain, e, "with decisions that were taken back", each(different), func(p *player) { p.undoes = true })
 }
 
 // undo asks the policy twice, tells it that its answer was carried out, and takes that back. What is stored of the policy before must

@@ -102,7 +102,7 @@ func (w *world) missedPicture(days []day) *picture {
 	}
 	words := "No hour missed the SLO."
 	if worst > 0 {
-		words = fmt.Sprintf("The worst is that from %s: %s %% of its requests missed.", when.UTC().Format("Mon 2006-01-02 15:04"), fmt.Sprintf("%.1f", 100*worst))
+		words = fmt.Sprintf("The worst is that from %s: %.1f %% of its requests missed.", when.UTC().Format("Mon 2006-01-02 15:04"), 100*worst)
 	}
 	pic := newPicture("missed", width, height, "What was missed, by hour of the day (UTC)", words)
 	for hour := 0; hour < 24; hour += 2 {
