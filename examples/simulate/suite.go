@@ -34,7 +34,7 @@ type boarded struct {
 	Requests int             `json:"requests"` // of seed 1
 	Cards    int             `json:"cards"`    // of a replica
 	Capacity oracle.Capacity `json:"capacity"`
-	// Oracle is the replica-hours of the replay oracle, for each seed.
+	// Oracle is the replica-hours of the best schedule known, for each seed.
 	Oracle []float64 `json:"oracle"`
 	// Present is the replica-hours of the policy that knows the present, for each seed; 0 where it does not attain the goal.
 	Present []float64 `json:"present"`
@@ -56,7 +56,7 @@ type cell struct {
 	Row        string   `json:"row"`
 	Attains    bool     `json:"attains"`
 	Attainment estimate `json:"attainment"`
-	// OverOracle and OverLimit are replica-hours over those of the replay oracle, and of the policy that knows the present
+	// OverOracle and OverLimit are replica-hours over those of the best schedule known, and of the policy that knows the present
 	// (nil where that does not attain the goal).
 	OverOracle estimate  `json:"overOracle"`
 	OverLimit  *estimate `json:"overLimit"`
