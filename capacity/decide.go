@@ -24,7 +24,7 @@ const (
 	// Behind adds replicas while requests wait that no ready replica has room for: enough to serve them within drain seconds, but
 	// at most one additional replica for each that was ready while the queue grew: no other is relieved.
 	Behind scaling.Code = "Behind waiting > ready, queues, drain:s"
-	// Held keeps the replicas that were needed within the hold: stopping and restarting them would cost more.
+	// Held keeps replicas that were needed within the hold: stopping and restarting them would cost more. It starts none.
 	Held scaling.Code = "Held needed < held, hold:s"
 	// Fresh does not scale down yet: too little traffic has been observed.
 	Fresh scaling.Code = "Fresh age:s < needed:s"
@@ -226,6 +226,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	held := max(try.staff(s.Needs.hold(x.At, came.work, try.Hold)), roomy.staff(s.Means.hold(x.At, came.mean, try.Hold)),
 		int32(s.Counts.hold(x.At, float64(full), try.Hold)))
+	held = min(held, max(n, spec)) // what has passed starts no replica
 	switch {
 	case held > n && held == spec && young:
 		d.To(held, Fresh, "", since, freeze)

@@ -558,3 +558,38 @@ func TestRegressionAnAgeIsNotLessThanItself(t *testing.T) {
 		require.Equal(t, i > 0 && i < 22, fresh, "%d", i)
 	}
 }
+
+// TestRegressionALongerHoldStartsNothing: a tuning that holds needs for longer keeps what there is. It started replicas anew for a peak
+// that had passed, and stopped them again once the peak was older than the hold, mostly before they were ready.
+func TestRegressionALongerHoldStartsNothing(t *testing.T) {
+	at := func(hold float64) scaling.Policy {
+		try := someTrial()
+		try.Hold = hold
+		return fixed(try)
+	}
+	p, served, spec, most, now := at(0), 0.0, int32(1), int32(0), start()
+	next := func(rate float64) scaling.Observation {
+		now = now.Add(15 * time.Second)
+		served += 15 * rate
+		return observation(spec, 0, 1, served, 1500, 200)
+	}
+	for i := range 80 {
+		rate := 20.0
+		if i >= 20 {
+			rate = 2
+		}
+		d := p.Decide(now, next(rate))
+		spec, most = d.Replicas, max(most, d.Replicas)
+	}
+	require.Greater(t, most, 2*spec)
+	state, err := json.Marshal(p)
+	require.NoError(t, err)
+	for _, here := range []int32{spec, most} {
+		p = at(1800)
+		require.NoError(t, json.Unmarshal(state, p))
+		spec = here
+		d := p.Decide(now, next(2))
+		require.Equal(t, here, d.Replicas, d.Explain())
+		require.Equal(t, scaling.Hold, d.Verdict)
+	}
+}
