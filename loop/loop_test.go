@@ -291,6 +291,15 @@ func TestRequeueAfter(t *testing.T) {
 	require.Equal(t, 100*time.Millisecond, loop.RequeueAfter(began, at(9), time.Time{}, 100*time.Millisecond))
 }
 
+// TestRegressionAPeriodThatIsForgotten: without a period there was nothing to wait for, and a controller never slept.
+func TestRegressionAPeriodThatIsForgotten(t *testing.T) {
+	for _, period := range []time.Duration{0, -time.Minute} {
+		for _, next := range []time.Time{{}, start().Add(time.Millisecond), start().Add(time.Hour)} {
+			require.Equal(t, time.Second, loop.RequeueAfter(start(), start(), next, period))
+		}
+	}
+}
+
 func TestConfigErrors(t *testing.T) {
 	_, err := loop.New(nil, loop.Config{Conflicts: -1, Delegated: true, Atomic: true, DryRun: true, Volatile: true})
 	require.EqualError(t, err, "group: <nil>: must be set\nconflicts: -1: must not be negative\n"+

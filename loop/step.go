@@ -411,8 +411,11 @@ func (l *Loop) advanceAtomic() (again bool) {
 
 // RequeueAfter returns how long to wait for the next round: until a period has passed since this one began, or until next (of a
 // Step or a Decision), if that is set and earlier. The wait is at least a second, or the period if that is shorter, and at most
-// the period, so that nobody sleeps forever on a zero next.
+// the period, so that nobody sleeps forever on a zero next. A period of 0 or less counts as a second.
 func RequeueAfter(began, now, next time.Time, period time.Duration) time.Duration {
+	if period <= 0 {
+		period = time.Second
+	}
 	due := began.Add(period)
 	if next.After(began) && next.Before(due) {
 		due = next
