@@ -28,7 +28,7 @@ import (
 //
 // where ups and downs are the longest rule on each age, at most the slots. One age serves for both if the cooldowns count any change
 // and MinUp is not longer than DownCooldown. Each takes some 10 ns. The table has ups*downs + 4*(ups+downs) bytes for each count
-// in each slot. Constrained returns every wrong field of the rules, or ErrTooLarge.
+// in each slot, and 32*ups*downs + 16*(ups+downs) + 48 for each count beside the slots. Constrained returns every wrong field of the rules, or ErrTooLarge.
 func Constrained(demand []int32, rules Rules) (Plan, error) {
 	if err := rules.Validate(); err != nil {
 		return Plan{}, err
@@ -41,9 +41,10 @@ func Constrained(demand []int32, rules Rules) (Plan, error) {
 		*slots = min(*slots, len(demand))
 	}
 	p := programme{rules: rules, clocks: rules.clocks(), counts: int(rules.Bounds.Max) - int(rules.Bounds.Min) + 1}
-	cell := float64(p.ups)*float64(p.downs) + 4*float64(p.ups) + 4*float64(p.downs)
-	if table := float64(len(demand)) * float64(p.counts) * cell; table > MaxTable {
-		return Plan{}, fmt.Errorf("%w: %d slots * %d counts * %g bytes, limit %d", ErrTooLarge, len(demand), p.counts, cell, MaxTable)
+	states, ages := float64(p.ups)*float64(p.downs), float64(p.ups)+float64(p.downs)
+	cell, beside := states+4*ages, 32*states+16*ages+48
+	if table := float64(p.counts) * (float64(len(demand))*cell + beside); table > MaxTable {
+		return Plan{}, fmt.Errorf("%w: %d counts * (%d slots * %g bytes + %g), limit %d", ErrTooLarge, p.counts, len(demand), cell, beside, MaxTable)
 	}
 	due, lost := rules.due(demand)
 	p.solve(due)

@@ -226,6 +226,13 @@ func TestConstrainedErrors(t *testing.T) {
 	require.Equal(t, oracle.Plan{}, p)
 }
 
+// TestRegressionMemoryBesideTheTable: with few slots most of the memory is not in the table. One slot with 29 million counts
+// took 2 GB.
+func TestRegressionMemoryBesideTheTable(t *testing.T) {
+	_, err := oracle.Constrained([]int32{1}, oracle.Rules{Bounds: scaling.Bounds{Max: 3_000_000}})
+	require.ErrorIs(t, err, oracle.ErrTooLarge)
+}
+
 // TestConstrainedTimesBeyondTheDemand: a time that does not end within the demand costs no table, and never ends.
 func TestConstrainedTimesBeyondTheDemand(t *testing.T) {
 	const long = 1 << 20

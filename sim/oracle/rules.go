@@ -51,7 +51,7 @@ func (r *Rules) Validate() error {
 // maxSlots is the longest time in Rules.
 const maxSlots = 1 << 20
 
-// MaxTable is the largest table of Constrained in bytes: 256 MiB.
+// MaxTable is the largest table of Constrained in bytes, with what is kept beside the slots: 256 MiB.
 const MaxTable = 1 << 28
 
 // ErrTooLarge is the error of Constrained for a table of more than MaxTable bytes, and of Optimal for one of more than
