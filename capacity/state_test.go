@@ -114,6 +114,7 @@ func TestStoredStateIsChecked(t *testing.T) {
 		"no fleet":             {Tuning: Tuning{trial: trial{Capacity: 1, PromptToken: 1}}},
 		"buckets without ends": {Seen: Seen{Lengths: []Sizes{{Prompts: Buckets{Counts: []float64{1, 2}}}}}},
 		"more than all":        {Tuning: Tuning{Hopeless: 1.1}},
+		"more late than may":   {Tuning: Tuning{Late: 0.2, Allowed: 0.1}},
 		"an unknown choice":    {Tuning: Tuning{Which: 17}},
 		"a guard beyond all":   {Guard: 9},
 		"a start of a year":    {Learned: starts.Learned{Starts: []float64{3e7}}},

@@ -100,6 +100,9 @@ func (t *Tuning) validate() error {
 	if t.Hopeless > 1 {
 		return errors.New("tuning.hopeless: must be a share of the requests")
 	}
+	if t.Late > t.Allowed {
+		return errors.New("tuning.late: must not be above allowed")
+	}
 	if !(t.Trust >= 0 && t.Trust <= 1) {
 		return errors.New("tuning.trust: must be within 0 and 1")
 	}
