@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -114,8 +115,20 @@ func (t *ThresholdTable) read(key, text string) (of string, _ saturation.Thresho
 	if first, twice := t.keys[of]; twice {
 		r.report(0, "key", key, fmt.Sprintf("must not be a second entry for %s: there is %q", of, first))
 	}
-	if len(r.errs) == 0 {
-		r.rules(saturation.Config{Thresholds: entry.Thresholds, Mode: t.mode}.Validate())
+	if !r.failed["file"] && !r.failed[""] {
+		r.rules(saturation.Config{Thresholds: r.given(entry.Thresholds), Mode: t.mode}.Validate())
 	}
 	return of, entry.Thresholds, r.err()
+}
+
+// given returns the thresholds with NaN for those that could not be read: no rule compares another one with NaN.
+func (r *reader) given(t saturation.Thresholds) saturation.Thresholds {
+	for field, to := range map[string]*float64{
+		"kvCacheThreshold": &t.KVCache, "queueLengthThreshold": &t.QueueLength, "kvSpareTrigger": &t.KVSpare, "queueSpareTrigger": &t.QueueSpare,
+	} {
+		if r.failed[field] {
+			*to = math.NaN()
+		}
+	}
+	return t
 }

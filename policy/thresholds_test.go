@@ -201,3 +201,27 @@ func TestRegressionManyBrokenEntriesOfOneModel(t *testing.T) {
 	require.Contains(t, text, `entry "k02999":1: kvCacheThreshold: must be given`)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20), "900 MB before, 40 MB now")
 }
+
+// TestRegressionAWrongThresholdBesideAMissingOne: a wrong threshold was told only when all four were given.
+func TestRegressionAWrongThresholdBesideAMissingOne(t *testing.T) {
+	for entry, want := range map[string]string{
+		"kvCacheThreshold: 7":                                       `"default":1: kvCacheThreshold: 7: must be from 1e-9 to 1`,
+		"{kvCacheThreshold: 0.8, kvSpareTrigger: 0.9}":              `"default":1: kvSpareTrigger: 0.9: must be below kvCacheThreshold 0.8`,
+		"{queueLengthThreshold: 5, queueSpareTrigger: 5, extra: 1}": `"default":1: queueSpareTrigger: 5: must be below queueLengthThreshold 5`,
+	} {
+		_, err := policy.ReadThresholds(map[string]string{"default": entry}, saturation.Default)
+		require.ErrorContains(t, err, want)
+	}
+	for entry, want := range map[string]string{
+		"kvSpareTrigger: 0.9":     "kvCacheThreshold queueLengthThreshold queueSpareTrigger",
+		"queueSpareTrigger: 7":    "kvCacheThreshold queueLengthThreshold kvSpareTrigger",
+		"[1]":                     "",
+		"kvCacheThreshold: [":     "",
+		"{kvCacheThreshold: x}":   "kvCacheThreshold queueLengthThreshold kvSpareTrigger queueSpareTrigger",
+		"kvCacheThreshold: 0.8\n": "queueLengthThreshold kvSpareTrigger queueSpareTrigger",
+	} {
+		_, err := policy.ReadThresholds(map[string]string{"default": entry}, saturation.Default)
+		require.Error(t, err, entry)
+		require.Len(t, strings.Split(err.Error(), "\n"), max(1, len(strings.Fields(want))), "what is missing is not wrong too: %v", err)
+	}
+}
