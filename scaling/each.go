@@ -22,8 +22,8 @@ const (
 // The state is the list of the policies' states. A policy that refuses its state decides Unknown; if the list has another length,
 // all of them do (StateRefused). A refused state is stored again unchanged.
 //
-// A nil policy decides Unknown (NotConfigured). So does a policy of this package that an earlier target has, as it would decide
-// twice in a round with one state. MarshalJSON then returns a *FieldError that names the policy, unless there is a refused state.
+// A nil policy decides Unknown (NotConfigured). So does a policy that an earlier target has, as [Highest] recognizes one:
+// it would decide twice in a round with one state. MarshalJSON then returns a *FieldError that names the policy, unless there is a refused state.
 func Each(policies ...Policy) Group {
 	e := &each{policies: make([]Policy, len(policies)), answers: make([]Decision, len(policies))}
 	for i, p := range policies {
@@ -32,11 +32,19 @@ func Each(policies ...Policy) Group {
 		case p == nil:
 			p = &unconfigured{why: &FieldError{Field: field, Rule: "must be set"}}
 		case slices.ContainsFunc(policies[:i], func(other Policy) bool { return same(other, p) }):
-			p = &unconfigured{why: &FieldError{Field: field, Value: p.(*sealed).kind().Name, Rule: "must not be that of an earlier target, as it would decide twice in a round"}}
+			p = &unconfigured{why: &FieldError{Field: field, Value: named(p), Rule: "must not be that of an earlier target, as it would decide twice in a round"}}
 		}
 		e.policies[i] = p
 	}
 	return e
+}
+
+// named returns the name of a policy's kind, or of its type.
+func named(p Policy) string {
+	if s, ok := p.(*sealed); ok {
+		return s.kind().Name
+	}
+	return fmt.Sprintf("%T", p)
 }
 
 type each struct {

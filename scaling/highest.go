@@ -3,6 +3,7 @@ package scaling
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,8 @@ type Member struct {
 // Among members with the same count, one that is not Unknown comes first, then the first by name. The lines of the other
 // members stay in the chain as considered ones. A change that was carried out is reported to every member.
 //
-// Names must be unique and not empty, no policy may be there twice, and there must be at least one member.
+// Names must be unique and not empty, no policy may be there twice (one pointer, to more than an empty struct), and there must be at
+// least one member.
 func Highest(members ...Member) (Policy, error) {
 	var e FieldErrors
 	e.Check(len(members) > 0, "members", len(members), "must be at least one")
@@ -49,11 +51,10 @@ func Highest(members ...Member) (Policy, error) {
 	return &sealed{body: h}, nil
 }
 
-// same reports whether two policies of this package are one, with one state.
+// same reports whether two policies are one, with one state: one pointer to anything but nothing, as pointers to that may be equal.
 func same(a, b Policy) bool {
-	x, ok := a.(*sealed)
-	y, both := b.(*sealed)
-	return ok && both && x == y
+	v := reflect.ValueOf(a)
+	return v.Kind() == reflect.Pointer && v.Type().Elem().Size() > 0 && a == b
 }
 
 type highest struct {
