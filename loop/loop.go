@@ -114,6 +114,7 @@ type Loop struct {
 
 	// Of the round.
 	targets   []Target
+	places    map[string]int // of the targets, by key
 	observed  []scaling.TargetObservation
 	before    state // the group's state before the decision, to undo it
 	step      Step
@@ -196,13 +197,15 @@ type Seen struct {
 // which of the open writes happened, and tells the group.
 func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	l.targets = append(l.targets[:0], targets...)
+	l.places = make(map[string]int, len(targets))
 	found := false
 	for i := range l.targets {
 		t := &l.targets[i]
 		t.Key = cmp.Or(t.Key, t.Name)
-		for l.index(t.Key) < i {
+		for l.index(t.Key) >= 0 {
 			t.Key += "#" + strconv.Itoa(i)
 		}
+		l.places[t.Key] = i
 		found = found || !l.targets[i].Missing
 	}
 	if !l.restored || l.refused != nil || !found {
@@ -225,12 +228,16 @@ func (l *Loop) bind() (anew bool) {
 	same := len(l.memory.Targets) == 0
 	for i := range l.targets {
 		t := &l.targets[i]
-		n := slices.IndexFunc(l.memory.Targets, func(s subject) bool {
+		is := func(s subject) bool {
 			if t.Missing {
 				return s.Key == t.Key
 			}
 			return s.about(t)
-		})
+		}
+		n := i
+		if i >= len(l.memory.Targets) || !is(l.memory.Targets[i]) { // nearly always they are the same, in the same order
+			n = slices.IndexFunc(l.memory.Targets, is)
+		}
 		same = same || n >= 0
 		switch {
 		case !t.Missing:
@@ -304,8 +311,12 @@ func (l *Loop) remind(now time.Time) {
 	}
 }
 
+// index returns the place of a target, -1 if there is none with the key.
 func (l *Loop) index(key string) int {
-	return slices.IndexFunc(l.targets, func(t Target) bool { return t.Key == key })
+	if i, ok := l.places[key]; ok {
+		return i
+	}
+	return -1
 }
 
 // applied tells the group what was carried out.

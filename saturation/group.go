@@ -23,6 +23,7 @@ type Group struct {
 
 	config    GroupConfig
 	places    map[string]int // indexes in config.Variants
+	seen      []int          // how many targets that are not missing each of them has
 	replicas  []Replica
 	variants  []Variant
 	decisions []scaling.Decision
@@ -45,7 +46,7 @@ type GroupConfig struct {
 func NewGroup(c GroupConfig) (*Group, error) {
 	c.KV, c.Queue = cmp.Or(c.KV, DefaultKV), cmp.Or(c.Queue, DefaultQueue)
 	c.Variants = slices.Clone(c.Variants)
-	g := &Group{config: c, places: make(map[string]int, len(c.Variants))}
+	g := &Group{config: c, places: make(map[string]int, len(c.Variants)), seen: make([]int, len(c.Variants))}
 	var e scaling.FieldErrors
 	var err error
 	g.scaler, err = New(c.Config)
@@ -94,12 +95,13 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 	g.decisions = g.decisions[:0]
 	for i := range obs.Targets {
 		t := &obs.Targets[i]
+		place, ok := g.places[t.Name]
 		switch target := g.plan.Target(t.Name); {
 		case t.Missing:
 			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, NoTarget, t.Name))
-		case !g.has(t.Name):
+		case !ok:
 			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, NoVariant, t.Name))
-		case target == nil || isTwice(obs.Targets, i):
+		case target == nil || g.seen[place] > 1:
 			g.decisions = append(g.decisions, scaling.UnknownAt(t.SpecReplicas, Contradicted, t.Name))
 		default:
 			g.decisions = append(g.decisions, target.Decision)
@@ -115,6 +117,12 @@ func (g *Group) observe(obs *scaling.GroupObservation) {
 		return slices.IndexFunc(obs.Readings, func(r scaling.Reading) bool { return r.Metric == name })
 	}
 	kv, queue := at(g.config.KV), at(g.config.Queue)
+	clear(g.seen)
+	for i := range obs.Targets {
+		if place, ok := g.places[obs.Targets[i].Name]; ok && !obs.Targets[i].Missing {
+			g.seen[place]++
+		}
+	}
 	for i := range obs.Targets {
 		t := &obs.Targets[i]
 		if t.Missing {
@@ -124,7 +132,7 @@ func (g *Group) observe(obs *scaling.GroupObservation) {
 			p := &t.Pods[k]
 			g.replicas = append(g.replicas, Replica{Pod: p.Name, Variant: t.Name, KV: value(p, kv), Queue: value(p, queue)})
 		}
-		if place, ok := g.places[t.Name]; ok && !isTwice(obs.Targets, i) { // what is there twice must not be chosen
+		if place, ok := g.places[t.Name]; ok && g.seen[place] == 1 { // what is there twice must not be chosen
 			v := g.config.Variants[place]
 			v.Current, v.Desired, v.Pending = t.SpecReplicas, Count{}, min(t.PendingReplicas, t.SpecReplicas)
 			g.variants = append(g.variants, v)
@@ -138,22 +146,6 @@ func value(p *scaling.PodObservation, reading int) float64 {
 		return math.NaN()
 	}
 	return p.Values[reading]
-}
-
-// has reports whether a variant is configured.
-func (g *Group) has(name string) bool {
-	_, ok := g.places[name]
-	return ok
-}
-
-// isTwice reports whether another target has the same name as the one at place.
-func isTwice(targets []scaling.TargetObservation, place int) bool {
-	for i := range targets {
-		if i != place && targets[i].Name == targets[place].Name && !targets[i].Missing {
-			return true
-		}
-	}
-	return false
 }
 
 // Applied records the changes that were carried out, in the order of the last decision's targets.
