@@ -84,7 +84,8 @@ func (g *Group) Retune(t Thresholds) error {
 	return nil
 }
 
-// Decide decides on all targets together by the rules of Scaler.Decide. Total is the decision for the model.
+// Decide decides on all targets together by the rules of Scaler.Decide. Total is the decision for the model. Decisions that are Unknown
+// because no replica has a value warn of the readings that have other names (scaling.Unmatched).
 func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
 	if g.places == nil {
 		return scaling.UnknownGroup(obs, scaling.NotConfigured)
@@ -107,7 +108,12 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 			g.decisions = append(g.decisions, target.Decision)
 		}
 	}
-	return scaling.GroupDecision{Total: g.plan.Model(), Targets: g.decisions}
+	d := scaling.GroupDecision{Total: g.plan.Model(), Targets: g.decisions}
+	warnUnmatched(&d.Total, obs.Readings, g.config.KV, g.config.Queue)
+	for i := range d.Targets {
+		warnUnmatched(&d.Targets[i], obs.Readings, g.config.KV, g.config.Queue)
+	}
+	return d
 }
 
 // observe makes a row of each pod and a variant of each target.

@@ -27,6 +27,13 @@ func (l *live) decide(now time.Time, variants []Variant) {
 	l.state = l.scaler.Decide(l.state, now, &l.analysis, variants, &l.plan)
 }
 
+// warnUnmatched warns of the readings, if no replica has a value and neither of the two metrics is among them.
+func warnUnmatched(d *scaling.Decision, readings []scaling.Reading, kv, queue string) {
+	if _, blind := d.Find(NoData); blind && d.Verdict == scaling.Unknown {
+		d.WarnUnmatched(&scaling.Observation{Readings: readings}, func(name string) bool { return name == kv || name == queue })
+	}
+}
+
 // Applied records that one target went from one count to another at now: the down stabilization restarts.
 func (l *live) Applied(now time.Time, from, to int32) {
 	if !l.envelope.Refused() {

@@ -63,12 +63,15 @@ func NewSingle(c SingleConfig) (*Single, error) {
 
 var _ scaling.Policy = (*Single)(nil)
 
-// Decide decides on one target by the rules of Scaler.Decide.
+// Decide decides on one target by the rules of Scaler.Decide. If it is Unknown for lack of a sample, it warns of the readings that have
+// other names (scaling.Unmatched).
 func (s *Single) Decide(now time.Time, obs scaling.Observation) scaling.Decision {
 	s.analyze(&s.analysis, &obs)
 	s.variant[0] = Variant{Name: s.config.KV, Min: s.config.Bounds.Min, Max: s.config.Bounds.Max, Current: obs.SpecReplicas}
 	s.decide(now, s.variant[:])
-	return s.plan.Targets[0].Decision
+	d := &s.plan.Targets[0].Decision
+	warnUnmatched(d, obs.Readings, s.config.KV, s.config.Queue)
+	return *d
 }
 
 // analyze makes an analysis of two averages.

@@ -167,3 +167,28 @@ func BenchmarkSingle(b *testing.B) {
 		}
 	}
 }
+
+// TestRegressionAMisspeltMetricIsTold: the decision was Unknown for ever, and nothing said that a reading has another name.
+func TestRegressionAMisspeltMetricIsTold(t *testing.T) {
+	c := saturation.SingleConfig{Config: saturation.Defaults(), Bounds: scaling.Bounds{Min: 1, Max: 9}, KV: "kv", Queue: "queue"}
+	single, err := saturation.NewSingle(c)
+	require.NoError(t, err)
+	group := scaling.GroupOf(single)
+	of := func(readings ...scaling.Reading) scaling.GroupObservation {
+		obs := scaling.OneTarget(2, readings...)
+		obs.Targets[0].Name, obs.Targets[0].SpecReplicas = "a", 2
+		return obs
+	}
+	variants, err := saturation.NewGroup(saturation.GroupConfig{Config: c.Config, Variants: []saturation.Variant{{Name: "a", Cost: 1}}, KV: "kv", Queue: "queue"})
+	require.NoError(t, err)
+	for name, g := range map[string]scaling.Group{"single": group, "group": variants} {
+		d := g.Decide(start, of(scaling.Exactly("kv_cache", 0.9), scaling.Exactly("queued", 7)))
+		require.Equal(t, scaling.Unknown, d.Total.Verdict, name)
+		for _, one := range []*scaling.Decision{&d.Total, &d.Targets[0]} {
+			require.Contains(t, one.Reason(), "; Unmatched kv_cache; Unmatched queued", name)
+		}
+		d = g.Decide(start, of(scaling.Exactly("kv_cache", 0.9), scaling.Reading{Metric: "queue", Lower: math.NaN(), Upper: math.NaN()}))
+		require.Equal(t, scaling.Unknown, d.Total.Verdict, name)
+		require.NotContains(t, d.Total.Reason(), "Unmatched", name)
+	}
+}
