@@ -148,7 +148,8 @@ func New(group scaling.Group, c Config) (*Loop, error) {
 func (l *Loop) NeedsRestore() bool { return !l.restored || l.refused != nil }
 
 // Restore takes over the stored state; no bytes mean a fresh start. The bare state of the group, as its MarshalJSON returns
-// it, is accepted too. An error is a *scaling.StateError; refused bytes are not tried a second time.
+// it, is accepted too, if it has a kind or is a list, as those of package scaling are. An error is a *scaling.StateError, or else what
+// the group's UnmarshalJSON returned; refused bytes are not tried a second time.
 //
 // If a Loop that has already decided finds that the store has lost its state, or has an older one of its states again, as after
 // a kubectl replace, it keeps the state that it has and stores that again. Only a state that somebody else has stored replaces it.

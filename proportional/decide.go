@@ -54,7 +54,8 @@ func (s Scaler) Applied(state State, now time.Time, from, to int32) State {
 }
 
 // Record adds the observation's loads to the windows without deciding, for callers that sample more often than they decide.
-// Decide does that by itself. Without a stable window there is nothing to record.
+// Decide does that by itself. Without a stable window there is nothing to record. If the clock went back, Record moves all remembered
+// times back, as Decide does, and the next Decide does not hold for it.
 func (s Scaler) Record(state State, now time.Time, obs scaling.Observation) State {
 	if s.plan != nil {
 		s.record(&state, window.Milli(now), &obs)

@@ -23,7 +23,8 @@ type Timetable interface {
 //	replicas = max(base, clamp(timetable))
 //
 // base is asked first and sees every observation. A change that the timetable causes (base did not decide Up) is not reported
-// to base, so that base's cooldown does not start. An Unknown of base stays Unknown unless the floor lifts the count.
+// to base, so that base's cooldown does not start; base may then act once more on a sample from before that change. An Unknown
+// of base stays Unknown unless the floor lifts the count.
 //
 // Bounds take precedence, as everywhere: a count outside them moves to the nearest bound at once.
 func Floor(base Policy, timetable Timetable, bounds Bounds) (Policy, error) {
