@@ -195,8 +195,10 @@ type Seen struct {
 
 // Read takes all targets as they are now, in the same order every time. now must not be earlier than the time at which all of
 // them had been read, since a write may have arrived meanwhile. Read finds out whether the state belongs to these targets and
-// which of the open writes happened, and tells the group.
+// which of the open writes happened, and tells the group. A round that was not ended by Advance ends here: none of its writes is to be
+// made any more.
 func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
+	l.end()
 	l.targets = append(l.targets[:0], targets...)
 	l.places = make(map[string]int, len(targets))
 	found := false

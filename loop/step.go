@@ -314,6 +314,7 @@ func (l *Loop) goesAgain() bool {
 // decision was undone because a target had changed: restore if that is needed, then read and decide once more in the same
 // round. If the target turns out to be another one (Seen.Anew), decide in the next round instead, which observes that one.
 func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
+	defer l.end()
 	if !l.restored || l.refused != nil || l.step.Err != nil {
 		return nil, false
 	}
@@ -347,6 +348,11 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 		l.resolve(i)
 	}
 	return l.save(), false
+}
+
+// end leaves no writes of the round, so that none is made or told of twice.
+func (l *Loop) end() {
+	l.order, l.tried, l.results = l.order[:0], l.tried[:0], l.results[:0]
 }
 
 // carriedOut tells the group of the targets whose decision was carried out.

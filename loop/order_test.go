@@ -1,0 +1,98 @@
+package loop_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/loop"
+	"github.com/inferscale/inferscale/scaling"
+)
+
+// wants is a group that asks for one count of each target, and counts what it was told.
+type wants struct {
+	to   int32
+	told int
+}
+
+func (g *wants) Decide(_ time.Time, obs scaling.GroupObservation) (d scaling.GroupDecision) {
+	for _, t := range obs.Targets {
+		one := scaling.HoldAt(t.SpecReplicas)
+		one.To(g.to, "Wanted", t.Name)
+		d.Targets = append(d.Targets, one)
+	}
+	return d
+}
+
+func (g *wants) Applied(time.Time, []int32, []int32) { g.told++ }
+
+func (g *wants) MarshalJSON() ([]byte, error) { return json.Marshal(g.told) }
+
+func (g *wants) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &g.told) }
+
+// TestRegressionAReadEndsTheRound: with fewer targets than before, the writes and Advance panicked, and with others they were of other
+// targets. A change that Read had found was told a second time by Advance.
+func TestRegressionAReadEndsTheRound(t *testing.T) {
+	for name, c := range map[string]loop.Config{"stored": {}, "volatile": {Volatile: true}, "conflicts": {Conflicts: 3}, "dry": {DryRun: true}} {
+		begin := func() (*wants, *loop.Loop) {
+			g := &wants{to: 5}
+			l, err := loop.New(g, c)
+			require.NoError(t, err, name)
+			require.NoError(t, l.Restore(nil), name)
+			l.Read(start(), loop.Target{Name: "a", Replicas: 1}, loop.Target{Name: "b", Replicas: 1})
+			l.Decide(start(), scaling.GroupObservation{})
+			l.Saved(nil)
+			return g, l
+		}
+		_, l := begin()
+		l.Read(start(), loop.Target{Name: "a", Replicas: 1})
+		for w := range l.Writes() {
+			t.Errorf("%s: %v", name, w)
+		}
+		_, again := l.Advance(start())
+		require.False(t, again, name)
+
+		g, l := begin()
+		for w := range l.Writes() {
+			l.Wrote(w, loop.Applied)
+		}
+		l.Read(start(), loop.Target{Name: "b", Replicas: 5}, loop.Target{Name: "a", Replicas: 5})
+		l.Advance(start())
+		require.LessOrEqual(t, g.told, 1, name)
+	}
+}
+
+// TestRegressionARoundIsAdvancedOnce: a second Advance told the group of the same change again, at a later time.
+func TestRegressionARoundIsAdvancedOnce(t *testing.T) {
+	g := &wants{to: 5}
+	l, err := loop.New(g, loop.Config{})
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	l.Read(start(), loop.Target{Name: "a", Replicas: 1})
+	l.Decide(start(), scaling.GroupObservation{})
+	l.Saved(nil)
+	for w := range l.Writes() {
+		l.Wrote(w, loop.Applied)
+	}
+	for range 2 {
+		l.Advance(start())
+		l.Saved(nil)
+	}
+	require.Equal(t, 1, g.told)
+}
+
+// TestRegressionCountsBelowZeroAreTakenBack: what the Loop had stored for them was refused after a restart.
+func TestRegressionCountsBelowZeroAreTakenBack(t *testing.T) {
+	for _, counts := range [][2]int32{{-5, 5}, {5, -5}} {
+		l, err := loop.New(&wants{to: counts[1]}, loop.Config{})
+		require.NoError(t, err)
+		require.NoError(t, l.Restore(nil))
+		l.Read(start(), loop.Target{Name: "a", Replicas: counts[0]})
+		stored := l.Decide(start(), scaling.GroupObservation{}).Store
+		again, err := loop.New(&wants{}, loop.Config{})
+		require.NoError(t, err)
+		require.NoError(t, again.Restore(stored), "%s", stored)
+	}
+}
