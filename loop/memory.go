@@ -121,8 +121,6 @@ func (s stored) Validate() error {
 	e.Check(len(s.Group) > 0, "group", nil, "must be given")
 	for _, w := range s.Open {
 		e.Check(w.At.Set, "open.at", nil, "must be given")
-		e.Check(w.From >= 0, "open.from", w.From, "must not be negative")
-		e.Check(w.To >= 0, "open.to", w.To, "must not be negative")
 	}
 	for _, c := range s.Contests {
 		e.Check(len(c.Times) > 0 && len(c.Times) <= Reversals, "contests.times", len(c.Times), fmt.Sprintf("must be 1 to %d", Reversals))

@@ -243,8 +243,7 @@ func TestLoopStatesThatNobodyWrote(t *testing.T) {
 	const group = `"group":{"kind":"moves","version":1,"state":{}}`
 	for text, want := range map[string]string{
 		``: "group: ",
-		group + `,"open":[{"key":"a","from":-1,"to":2,"at":1}]`:                 "open.from: -1: must not be negative",
-		group + `,"open":[{"key":"a","from":1,"to":-2,"at":1}]`:                 "open.to: -2: must not be negative",
+		group + `,"open":[{"key":"a","from":1,"to":2}]`:                         "open.at: <nil>: must be given",
 		group + `,"open":[{"key":"a","from":0,"to":0,"at":1}]`:                  "",
 		group + `,"contests":[{"key":"a","times":[]}]`:                          "contests.times: 0: must be 1 to 3",
 		group + `,"contests":[{"key":"a","times":[1]}]`:                         "",
