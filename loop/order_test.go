@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -94,5 +95,38 @@ func TestRegressionCountsBelowZeroAreTakenBack(t *testing.T) {
 		again, err := loop.New(&wants{}, loop.Config{})
 		require.NoError(t, err)
 		require.NoError(t, again.Restore(stored), "%s", stored)
+	}
+}
+
+// unstorable is a group whose state has no place in JSON once it has decided.
+type unstorable struct {
+	wants
+
+	decided bool
+}
+
+func (g *unstorable) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
+	g.decided = true
+	return g.wants.Decide(now, obs)
+}
+
+func (g *unstorable) MarshalJSON() ([]byte, error) {
+	if g.decided {
+		return nil, errors.New("no state")
+	}
+	return []byte("0"), nil
+}
+
+// TestRegressionNothingIsWrittenWithoutAState: a caller that reported Saved all the same was given the writes, which nothing had been stored
+// for.
+func TestRegressionNothingIsWrittenWithoutAState(t *testing.T) {
+	l, err := loop.New(&unstorable{wants: wants{to: 5}}, loop.Config{})
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	l.Read(start(), loop.Target{Name: "a", Replicas: 1})
+	require.EqualError(t, l.Decide(start(), scaling.GroupObservation{}).Err, "no state")
+	l.Saved(nil)
+	for w := range l.Writes() {
+		t.Error(w)
 	}
 }
