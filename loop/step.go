@@ -266,8 +266,8 @@ func (l *Loop) forget(i int) (closed []intent) {
 
 // Writes yields the writes to make, one after the other. Writes that add replicas come first, and after a failed write none
 // that removes replicas follows, so that the total never falls below the smaller of the totals before and after. If storing
-// failed, or there is a Step.Err, Writes yields nothing. Report each write with Wrote before the next one; a write that is not reported counts as
-// Uncertain.
+// failed, or there is a Step.Err, Writes yields nothing. Report each write with Wrote before the next one; a write that is not
+// reported counts as Uncertain.
 func (l *Loop) Writes() iter.Seq[Write] {
 	return func(yield func(Write) bool) {
 		if may := l.saved || l.config.Atomic && l.restored; !may || l.step.Err != nil || l.config.DryRun {
