@@ -55,6 +55,10 @@ func TestRegressionAReadEndsTheRound(t *testing.T) {
 		_, again := l.Advance(start())
 		require.False(t, again, name)
 
+		_, l = begin()
+		l.Read(start(), loop.Target{Name: "a", Replicas: 1}, loop.Target{Name: "b", Replicas: 1}, loop.Target{Name: "c"})
+		l.Advance(start())
+
 		g, l := begin()
 		for w := range l.Writes() {
 			l.Wrote(w, loop.Applied)

@@ -358,8 +358,11 @@ func (l *Loop) end() {
 // carriedOut tells the group of the targets whose decision was carried out.
 func (l *Loop) carriedOut(now time.Time, was func(i int) bool) {
 	l.applied(now, func(i int) (from, to int32, ok bool) {
+		if !was(i) {
+			return 0, 0, false
+		}
 		d := &l.step.Targets[i]
-		return d.From, d.Replicas, was(i)
+		return d.From, d.Replicas, true
 	})
 }
 
