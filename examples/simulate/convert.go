@@ -38,16 +38,16 @@ func (o *options) convertLog(stdout, stderr io.Writer) error {
 	c.NoHeader = err == nil // places instead of names
 	log, err := os.Open(o.convert)
 	if err != nil {
-		return &usageError{fmt.Errorf("-convert: %w", err)}
+		return misuse("-convert: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // it was only read
 	var trace bytes.Buffer
 	s, err := traces.Convert(&trace, log, o.convert, c)
 	if _, ok := errors.AsType[*scaling.FieldError](err); ok {
-		return &usageError{fmt.Errorf("-columns: %w", err)}
+		return misuse("-columns: %w", err)
 	}
 	if err != nil {
-		return &usageError{fmt.Errorf("-convert: %w", err)}
+		return misuse("-convert: %w", err)
 	}
 	if err := o.writeOutput(stdout, trace.Bytes()); err != nil {
 		return err

@@ -27,14 +27,14 @@ func isDocument(file string) bool {
 func (o *options) convertPolicies(stdout io.Writer) error {
 	data, err := cli.ReadFile(o.convert, cli.Document)
 	if err != nil {
-		return &usageError{fmt.Errorf("-convert: %w", err)}
+		return misuse("-convert: %w", err)
 	}
 	text, err := converted(data)
 	if err == nil {
 		_, err = policy.Read(text, o.convert+", converted")
 	}
 	if err != nil {
-		return &usageError{fmt.Errorf("-convert: %w", err)}
+		return misuse("-convert: %w", err)
 	}
 	return o.writeOutput(stdout, text)
 }

@@ -62,11 +62,11 @@ type scalingRules struct {
 func (o *options) lintFile(out io.Writer) error {
 	data, err := cli.ReadFile(o.lint, cli.Document)
 	if err != nil {
-		return &usageError{fmt.Errorf("-lint: %w", err)}
+		return misuse("-lint: %w", err)
 	}
 	all, err := readAutoscalers(data)
 	if err != nil {
-		return &usageError{fmt.Errorf("-lint %s: %w", o.lint, err)}
+		return misuse("-lint %s: %w", o.lint, err)
 	}
 	found, out := 0, cli.Plain(out)
 	for _, a := range all {

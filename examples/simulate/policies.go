@@ -65,17 +65,17 @@ func noteOf(p policy.Policy) string {
 func (w *world) configured(file string) ([]contender, []*policy.PositionError, error) {
 	data, err := cli.ReadFile(file, cli.Document)
 	if err != nil {
-		return nil, nil, &usageError{fmt.Errorf("-config: %w", err)}
+		return nil, nil, misuse("-config: %w", err)
 	}
 	d, err := policy.Read(data, file)
 	if err != nil {
-		return nil, nil, &usageError{fmt.Errorf("-config: %w", err)}
+		return nil, nil, misuse("-config: %w", err)
 	}
 	var all []contender
 	for _, p := range d.Policies {
 		c, err := w.contender(p)
 		if err != nil {
-			return nil, nil, &usageError{fmt.Errorf("-config: %s: %w", file, err)}
+			return nil, nil, misuse("-config: %s: %w", file, err)
 		}
 		c.note = "from " + file
 		all = append(all, c)

@@ -137,12 +137,12 @@ func refused(err error) error {
 func readDump(name string) (*history.Dump, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("-history: %w", err)}
+		return nil, misuse("-history: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	d, err := history.Read(f)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("-history %s: %w", name, err)}
+		return nil, misuse("-history %s: %w", name, err)
 	}
 	return d, nil
 }

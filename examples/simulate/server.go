@@ -51,7 +51,7 @@ func (o *options) server() (sim.Server, error) {
 	}
 	s, err := o.document.Server()
 	if err != nil {
-		return s, &usageError{fmt.Errorf("-server %s: %w", o.serverName, err)}
+		return s, misuse("-server %s: %w", o.serverName, err)
 	}
 	if s.Name == "" {
 		s.Name = o.serverName
@@ -77,11 +77,11 @@ func (o *options) readServer() error {
 		return nil // and no name: server says so
 	}
 	if err != nil {
-		return &usageError{fmt.Errorf("-server: %w", err)}
+		return misuse("-server: %w", err)
 	}
 	d, err := calibrate.Read(data, o.serverName)
 	if err != nil {
-		return &usageError{fmt.Errorf("-server: %w", err)}
+		return misuse("-server: %w", err)
 	}
 	o.document = &d
 	return nil
@@ -122,12 +122,12 @@ func (o *options) computeRoofline(stdout, stderr io.Writer) error {
 			config, err = calibrate.ReadConfig(data, o.roofline)
 		}
 		if err != nil {
-			return &usageError{fmt.Errorf("-roofline: %w", err)}
+			return misuse("-roofline: %w", err)
 		}
 	}
 	d, err := calibrate.Roofline(name, config, cards[i], o.cards)
 	if err != nil {
-		return &usageError{fmt.Errorf("-roofline: %w", err)}
+		return misuse("-roofline: %w", err)
 	}
 	fmt.Fprintf(stderr, "simulate: warning: computed from data sheets, and measured by nobody\n")
 	return o.writeOutput(stdout, d.Text())
@@ -145,17 +145,17 @@ func (o *options) calibrateRuns(stdout, stderr io.Writer) error {
 		}
 		data, err := cli.ReadFile(name, mostBench)
 		if err != nil {
-			return &usageError{fmt.Errorf("-calibrate: %w", err)}
+			return misuse("-calibrate: %w", err)
 		}
 		more, err := calibrate.ReadRuns(data, name, 1)
 		if err != nil {
-			return &usageError{fmt.Errorf("-calibrate: %w", err)}
+			return misuse("-calibrate: %w", err)
 		}
 		runs = append(runs, more...)
 	}
 	r, err := calibrate.FitRuns(runs, calibrate.Options{KVTokens: o.kvTokens, Name: "calibrated by a benchmark"})
 	if err != nil {
-		return &usageError{fmt.Errorf("-calibrate: %w", err)}
+		return misuse("-calibrate: %w", err)
 	}
 	for _, why := range r.Unknown() {
 		fmt.Fprintf(stderr, "simulate: warning: %s\n", why)

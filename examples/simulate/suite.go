@@ -96,7 +96,7 @@ func (o *options) runSuite(ctx context.Context, stdout, stderr io.Writer) (err e
 	var known *journal
 	if o.resume != "" {
 		if known, err = openJournal(o.resume); err != nil {
-			return &usageError{fmt.Errorf("-resume: %w", err)}
+			return misuse("-resume: %w", err)
 		}
 		defer func() { err = errors.Join(err, known.close()) }()
 	}

@@ -104,11 +104,11 @@ func (o *options) before() (map[judged]standing, error) {
 	}
 	text, err := cli.ReadFile(o.baseline, cli.Document)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("-baseline: %w", err)}
+		return nil, misuse("-baseline: %w", err)
 	}
 	all, err := readBaseline(bytes.NewReader(text))
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("-baseline %s: %w", o.baseline, err)}
+		return nil, misuse("-baseline %s: %w", o.baseline, err)
 	}
 	return all, nil
 }

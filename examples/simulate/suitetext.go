@@ -22,7 +22,7 @@ func parseRows(list string) (rows []suite.Row, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		r, err := suite.Parse(strings.TrimSpace(text))
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("-rows: %w", err)}
+			return nil, misuse("-rows: %w", err)
 		}
 		if slices.Contains(rows, r) {
 			return nil, misuse("-rows: %s is there twice", r)

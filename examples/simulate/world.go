@@ -119,7 +119,7 @@ func (w *world) fits(name string, traffic sim.Workload) error {
 		return misuse("%s: lasts %s: must be at most %s, -from and -to cut a part out", name, traffic.Duration(), most)
 	}
 	if err := traffic.Validate("traffic"); err != nil {
-		return &usageError{fmt.Errorf("%s: %w", name, err)}
+		return misuse("%s: %w", name, err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (o *options) open(w *world) (sim.Workload, error) {
 		if row, ok := errors.AsType[*traces.RowError](err); ok && row.Column != "" {
 			err = fmt.Errorf("%w\n-convert makes a trace of a log with other columns or in another order, and leaves out requests without tokens", err)
 		}
-		return nil, &usageError{fmt.Errorf("-trace: %w", err)}
+		return nil, misuse("-trace: %w", err)
 	}
 	return all, nil
 }
@@ -184,7 +184,7 @@ func window(traffic sim.Workload, from, to time.Duration) (sim.Workload, error) 
 	case sim.Series:
 		s, err := traces.Slice(t, from, to)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("-from, -to: %w", err)}
+			return nil, misuse("-from, -to: %w", err)
 		}
 		return s, nil
 	case sim.Trace:
