@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inferscale/inferscale/internal/enum"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -108,7 +109,7 @@ func (p *Pod) stuck() bool { return p.State == Unschedulable || p.Stuck && p.Sta
 
 // String returns the name of the constant.
 func (s PodState) String() string {
-	return nameOf([]string{"Ready", "NotReady", "Terminating", "Failed", "Completed", "Unschedulable", "Crashing"}, int(s), "PodState")
+	return enum.Name(uint8(s), "PodState", "Ready", "NotReady", "Terminating", "Failed", "Completed", "Unschedulable", "Crashing")
 }
 
 // identity is the key of what is remembered of a pod. A UID and a name that happen to be equal have different keys.

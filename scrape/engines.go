@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/inferscale/inferscale/internal/enginemetrics"
+	"github.com/inferscale/inferscale/internal/enum"
 )
 
 // An Engine is an inference server with known metrics: their names in each version, how several series are reduced, and
@@ -27,7 +28,7 @@ func Engines() []Engine { return []Engine{VLLM, SGLang, TGI, TRTLLM, Triton, Dyn
 
 // String returns the name of the constant.
 func (e Engine) String() string {
-	return nameOf([]string{"Engine(0)", "VLLM", "SGLang", "TGI", "TRTLLM", "Triton", "Dynamo", "LlamaCPP"}, int(e), "Engine")
+	return enum.Name(uint8(e), "Engine", "Engine(0)", "VLLM", "SGLang", "TGI", "TRTLLM", "Triton", "Dynamo", "LlamaCPP")
 }
 
 // A Signal is a number that every engine should have, under different names.
@@ -65,10 +66,10 @@ func Histograms() []Signal {
 
 // String returns the name of the constant.
 func (s Signal) String() string {
-	return nameOf([]string{
+	return enum.Name(uint8(s), "Signal",
 		"Signal(0)", "Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "PrefixCacheHitRate", "Preemptions",
 		"PromptTokens", "GenerationTokens", "Prefilled", "TTFTs", "TPOTs",
-	}, int(s), "Signal")
+	)
 }
 
 // A NoSignalError says that an engine does not expose a signal.
@@ -174,11 +175,7 @@ func (e Engine) series(s Signal) []Series {
 	if s == PrefixCacheHitRate && e == VLLM {
 		name = enginemetrics.PrefixCacheHits
 	}
-	found, ok := enginemetrics.Of(e.String(), name)
-	if !ok {
-		return nil
-	}
-	return []Series{seriesOf(found, enginemetrics.KindOf(name))}
+	return e.entry(name)
 }
 
 // over returns the divisors of a signal, or nothing.
@@ -190,15 +187,15 @@ func (e Engine) over(s Signal) []Series {
 	case s == KVCacheUsage:
 		name = enginemetrics.KVCapacity
 	}
+	return e.entry(name)
+}
+
+// entry returns the Series of an entry of the table of names, or nothing.
+func (e Engine) entry(name string) []Series {
 	found, ok := enginemetrics.Of(e.String(), name)
 	if !ok {
 		return nil
 	}
-	return []Series{seriesOf(found, enginemetrics.KindOf(name))}
-}
-
-// seriesOf makes a Series from an entry of the table of names.
-func seriesOf(found enginemetrics.Source, kind enginemetrics.Kind) Series {
 	s := Series{Families: found.Families, Scale: found.Scale, GroupBy: found.GroupBy}
 	if found.Label != "" {
 		s.Match = []Matcher{{Label: found.Label, Value: found.Value}}
@@ -209,13 +206,13 @@ func seriesOf(found enginemetrics.Source, kind enginemetrics.Kind) Series {
 	if found.Max {
 		s.Within = Max
 	}
-	switch kind {
+	switch enginemetrics.KindOf(name) {
 	case enginemetrics.Histogram:
 		s.Read = Mean
 		if !found.Max {
 			s.GroupBy = nil
 		}
-		return s
+		return []Series{s}
 	case enginemetrics.Counter:
 		s.Read = Rate
 	case enginemetrics.Gauge:
@@ -223,7 +220,7 @@ func seriesOf(found enginemetrics.Source, kind enginemetrics.Kind) Series {
 	if s.Across = Sum; found.Mean {
 		s.Across = Average
 	}
-	return s
+	return []Series{s}
 }
 
 // Named returns a metric that reads one family, with the family's name, at the default endpoint.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/inferscale/inferscale/internal/enum"
 )
 
 // ErrNoPods is the error of every metric of a sweep without pods: nothing to read is not the same as no load.
@@ -51,12 +53,12 @@ const (
 
 // String returns the name of the constant.
 func (r Reason) String() string {
-	return nameOf([]string{
+	return enum.Name(uint8(r), "Reason",
 		"None", "Canceled", "Deadline", "Timeout", "Refused", "Dial", "Forbidden", "Target", "TLS", "Redirect", "Status",
 		"Header", "ContentType", "TooLarge", "Memory", "Truncated", "Encoding", "TooMany", "Parse", "NotFound", "Type", "Ambiguous",
 		"Duplicate", "NonFinite", "Negative", "Stale", "Buckets", "NoBaseline", "NoObservations",
 		"NoPods",
-	}, int(r), "Reason")
+	)
 }
 
 // Fetch reports whether the reason is that there is no page, as opposed to its content.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/inferscale/inferscale/internal/enum"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -86,7 +87,7 @@ const (
 
 // String returns the name of the constant.
 func (r Read) String() string {
-	return nameOf([]string{"Value", "Rate", "Mean", "Quantile", "Counts"}, int(r), "Read")
+	return enum.Name(uint8(r), "Read", "Value", "Rate", "Mean", "Quantile", "Counts")
 }
 
 // Aggregate reduces several numbers to one.
@@ -104,14 +105,7 @@ const (
 
 // String returns the name of the constant.
 func (a Aggregate) String() string {
-	return nameOf([]string{"Only", "Sum", "Average", "Max", "Min"}, int(a), "Aggregate")
-}
-
-func nameOf(names []string, i int, typ string) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return fmt.Sprintf("%s(%d)", typ, i)
+	return enum.Name(uint8(a), "Aggregate", "Only", "Sum", "Average", "Max", "Min")
 }
 
 // A Matcher compares one label of a series with a value, as in {label="value"} or {label!="value"}. A missing label is the

@@ -4,7 +4,7 @@ package enum
 import "strconv"
 
 // Name returns the name of a value, or of one that has none its type and number, as Mode(7).
-func Name(v int8, of string, names ...string) string {
+func Name[T int8 | uint8](v T, of string, names ...string) string {
 	if v >= 0 && int(v) < len(names) {
 		return names[v]
 	}
