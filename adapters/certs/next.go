@@ -147,7 +147,7 @@ func (t *turn) replace() error {
 		t.a.Request = t.request
 	}
 	if t.a.Phase == PhaseSwitch {
-		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSteady, nil, nil, time.Time{}
+		t.steady()
 	}
 	return nil
 }
@@ -160,9 +160,14 @@ func (t *turn) drop() error {
 	t.a.OldUntil = later(t.a.OldUntil, t.signedUntil(t.a.old)) // a second writer may have signed with the old CA once more
 	if at := t.dropAt(); !t.now.Before(at) {
 		t.did(DropCA, "nothing that it signed is in use since %s", stamp(at))
-		t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSteady, nil, nil, time.Time{}
+		t.steady()
 	}
 	return nil
+}
+
+// steady forgets the old CA.
+func (t *turn) steady() {
+	t.a.Phase, t.a.old, t.a.Old, t.a.OldUntil = PhaseSteady, nil, nil, time.Time{}
 }
 
 func (t *turn) dropAt() time.Time {

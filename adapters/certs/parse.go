@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"slices"
 )
 
 // The rules for content. They are fixed texts, so that no value gets into an error.
@@ -38,6 +39,15 @@ func parseCerts(data []byte) ([]*x509.Certificate, error) {
 		certs = append(certs, cert)
 	}
 	if len(certs) == 0 {
+		return nil, errRule
+	}
+	return certs, nil
+}
+
+// parseCAs is parseCerts for certificates of CAs only.
+func parseCAs(data []byte) ([]*x509.Certificate, error) {
+	certs, err := parseCerts(data)
+	if err != nil || slices.ContainsFunc(certs, func(c *x509.Certificate) bool { return !c.IsCA }) {
 		return nil, errRule
 	}
 	return certs, nil
@@ -88,17 +98,11 @@ func (p *parser) bundle(key string, data []byte) []*x509.Certificate {
 		p.fault(key, mustNotBeEmpty)
 		return nil
 	}
-	certs, err := parseCerts(data)
+	cas, err := parseCAs(data)
 	if err != nil {
 		p.fault(key, mustBeCerts)
-		return nil
 	}
-	for _, c := range certs {
-		if !c.IsCA {
-			p.fault(key, mustBeCerts)
-		}
-	}
-	return certs
+	return cas
 }
 
 func (p *parser) key(keyName, certName string, pair Pair) crypto.Signer {
@@ -107,12 +111,8 @@ func (p *parser) key(keyName, certName string, pair Pair) crypto.Signer {
 		return nil
 	}
 	both, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		p.fault(keyName, mustBeKeyOf+certName)
-		return nil
-	}
 	signer, ok := both.PrivateKey.(crypto.Signer)
-	if !ok {
+	if err != nil || !ok {
 		p.fault(keyName, mustBeKeyOf+certName)
 	}
 	return signer

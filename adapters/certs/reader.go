@@ -171,11 +171,8 @@ func (s Served) parse() (*x509.CertPool, tls.Certificate, error) {
 			return nil, tls.Certificate{}, &SecretError{Secret: s.Where, Key: f.name, Rule: mustNotBeEmpty, Err: ErrMissing}
 		}
 	}
-	cas, err := parseCerts(s.CA)
+	cas, err := parseCAs(s.CA)
 	if err != nil {
-		return fault(s.Keys.CA, mustBeCerts)
-	}
-	if slices.ContainsFunc(cas, func(ca *x509.Certificate) bool { return !ca.IsCA }) {
 		return fault(s.Keys.CA, mustBeCerts)
 	}
 	chain, err := parseCerts(s.Pair.Cert)
