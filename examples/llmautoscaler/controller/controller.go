@@ -24,6 +24,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/adapters/k8s/watch"
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/loop/shadow/replay"
 	"github.com/inferscale/inferscale/scrape"
 )
@@ -311,15 +312,10 @@ func Precedes(a, b *v1alpha1.LLMAutoScaler) bool {
 // wait returns the time until the next round after one that began at a time: the interval less a jitter, so that it is
 // never late, or what the decision asks for if that is earlier.
 func (c *Controller) wait(began time.Time, every time.Duration, next time.Time) (at time.Time, wait time.Duration) {
-	at = began.Add(every - time.Duration(c.config.Jitter*c.config.Random()*float64(every)))
-	if !next.IsZero() && next.After(began) && next.Before(at) {
-		at = next
-	}
+	period := every - time.Duration(c.config.Jitter*c.config.Random()*float64(every))
 	now := c.config.Now()
-	if at.Before(now.Add(min(leastWait, every))) {
-		at = now.Add(min(leastWait, every))
-	}
-	return at, at.Sub(now)
+	wait = loop.RequeueAfter(began, now, next, max(period, min(leastWait, every)))
+	return now.Add(wait), wait
 }
 
 // unable is the outcome of a round that did not come to its loop.
