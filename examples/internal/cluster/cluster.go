@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -54,8 +53,7 @@ type Cluster struct {
 
 	etcdPort, apiPort, controllerPort int
 
-	mu                           sync.Mutex // of the processes
-	etcd, apiServer, controllers *Program
+	programs Programs
 }
 
 // A Process is one program of the control plane.
@@ -123,7 +121,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 
 func (c *Cluster) startEtcd(ctx context.Context) error {
 	url := "http://" + Address(c.etcdPort)
-	p, err := c.launch(&c.etcd, etcdProgram,
+	p, err := c.launch(etcdProgram,
 		"--data-dir="+c.path("etcd"),
 		"--listen-client-urls="+url,
 		"--advertise-client-urls="+url,
@@ -139,7 +137,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 // StartAPIServer starts the API server again after [Cluster.StopAPIServer], on the same port with the same data, and
 // waits until it is ready.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
-	p, err := c.launch(&c.apiServer, apiServerProgram, c.apiServerFlags()...)
+	p, err := c.launch(apiServerProgram, c.apiServerFlags()...)
 	if err != nil {
 		return err
 	}
@@ -157,7 +155,7 @@ func (c *Cluster) ready(ctx context.Context, p *Program, url string) error {
 }
 
 // StopAPIServer stops the API server and leaves all else running: an outage.
-func (c *Cluster) StopAPIServer() { c.end(&c.apiServer) }
+func (c *Cluster) StopAPIServer() { c.programs.Stop(apiServerProgram) }
 
 // RestartAPIServer is [Cluster.StopAPIServer] and [Cluster.StartAPIServer]. It takes about three seconds.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
@@ -176,7 +174,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err := WriteKubeconfig(kubeconfig, config); err != nil {
 		return err
 	}
-	p, err := c.launch(&c.controllers, controllerProgram, c.controllerFlags(kubeconfig)...)
+	p, err := c.launch(controllerProgram, c.controllerFlags(kubeconfig)...)
 	if err != nil {
 		return err
 	}
@@ -194,48 +192,30 @@ func (c *Cluster) Stop() {
 
 // stopProcesses stops what runs, and keeps the data and the logs.
 func (c *Cluster) stopProcesses() {
-	c.end(&c.controllers)
-	c.end(&c.apiServer)
-	c.end(&c.etcd)
-}
-
-func (c *Cluster) launch(where **Program, name string, args ...string) (*Program, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if *where != nil {
-		return nil, fmt.Errorf("%s runs already", name)
+	for _, name := range []string{controllerProgram, apiServerProgram, etcdProgram} {
+		c.programs.Stop(name)
 	}
-	p, err := start(name, c.dir, exec.Command(filepath.Join(c.assets, name), args...))
-	*where = p
-	return p, err
 }
 
-// end stops the program in the place where, if one is there.
-func (c *Cluster) end(where **Program) {
-	c.mu.Lock()
-	p := *where
-	*where = nil
-	c.mu.Unlock()
-	p.Stop()
+func (c *Cluster) launch(name string, args ...string) (*Program, error) {
+	return c.programs.Start(name, func() (*Program, error) {
+		return start(name, c.dir, exec.Command(filepath.Join(c.assets, name), args...))
+	})
 }
 
 // Processes returns what runs.
 func (c *Cluster) Processes() []Process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []Process
-	for _, p := range []*Program{c.etcd, c.apiServer, c.controllers} {
-		if p != nil {
-			all = append(all, p.Process())
-		}
-	}
-	return all
+	return c.programs.Of(etcdProgram, apiServerProgram, controllerProgram)
 }
 
-// LogTails returns the last lines of each program's log, for people.
-func (c *Cluster) LogTails(lines int) string {
+// LogTails returns the last lines of the logs of programs beside the cluster that have one, for people; without names, those
+// of the control plane.
+func (c *Cluster) LogTails(lines int, names ...string) string {
+	if len(names) == 0 {
+		names = []string{etcdProgram, apiServerProgram, controllerProgram}
+	}
 	var text strings.Builder
-	for _, name := range []string{etcdProgram, apiServerProgram, controllerProgram} {
+	for _, name := range names {
 		file := c.path(name + ".log")
 		if _, err := os.Stat(file); err == nil {
 			fmt.Fprintf(&text, "== %s\n%s\n", file, tail(file, lines))

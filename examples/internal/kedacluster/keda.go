@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -43,9 +42,7 @@ type KEDA struct {
 
 	probePort, rpcPort, adapterPort int
 
-	mu                sync.Mutex // of the programs
-	operator, adapter *cluster.Program
-	logs              map[string]cluster.Process // of all programs that ran, by name
+	programs cluster.Programs
 }
 
 // Start installs KEDA in a cluster, starts it, and waits until the operator answers the adapter and the adapter answers
@@ -57,7 +54,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*KEDA, error) {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		k := &KEDA{options: o, cluster: c, assets: assets, logs: map[string]cluster.Process{}}
+		k := &KEDA{options: o, cluster: c, assets: assets}
 		err := k.start(ctx)
 		if err == nil {
 			return k, nil
@@ -131,7 +128,7 @@ func (k *KEDA) install(ctx context.Context) error {
 // StartOperator starts the operator again after [KEDA.StopOperator], on the same ports, and waits until it would answer
 // the adapter.
 func (k *KEDA) StartOperator(ctx context.Context) error {
-	p, err := k.launch(&k.operator, operatorProgram, append([]string{
+	p, err := k.launch(operatorProgram, append([]string{
 		"--metrics-bind-address=0", // none
 		"--health-probe-bind-address=" + cluster.Address(k.probePort),
 		"--metrics-service-bind-address=" + cluster.Address(k.rpcPort),
@@ -159,7 +156,7 @@ func (k *KEDA) StartOperator(ctx context.Context) error {
 // StartAdapter starts the metrics adapter again after [KEDA.StopAdapter], on the same port, and waits until the API
 // server has answers from it.
 func (k *KEDA) StartAdapter(ctx context.Context) error {
-	p, err := k.launch(&k.adapter, adapterProgram, []string{
+	p, err := k.launch(adapterProgram, []string{
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(k.adapterPort),
 		"--port=0", // of its own metrics: any
@@ -187,11 +184,11 @@ func (k *KEDA) StartAdapter(ctx context.Context) error {
 }
 
 // StopOperator stops the operator and leaves the adapter running. HorizontalPodAutoscalers get no metrics, and hold.
-func (k *KEDA) StopOperator() { k.end(&k.operator) }
+func (k *KEDA) StopOperator() { k.programs.Stop(operatorProgram) }
 
 // StopAdapter stops the metrics adapter and leaves the operator running. HorizontalPodAutoscalers get no metrics, and
 // hold.
-func (k *KEDA) StopAdapter() { k.end(&k.adapter) }
+func (k *KEDA) StopAdapter() { k.programs.Stop(adapterProgram) }
 
 // Stop ends both programs. What they made stays in the cluster. It may be called more than once.
 func (k *KEDA) Stop() {
@@ -200,37 +197,14 @@ func (k *KEDA) Stop() {
 }
 
 // Processes returns what runs.
-func (k *KEDA) Processes() []cluster.Process {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var all []cluster.Process
-	for _, p := range []*cluster.Program{k.operator, k.adapter} {
-		if p != nil {
-			all = append(all, p.Process())
-		}
-	}
-	return all
-}
+func (k *KEDA) Processes() []cluster.Process { return k.programs.Of(operatorProgram, adapterProgram) }
 
 // LogTails returns the last lines of each program's log, for people. It needs the cluster's folder.
 func (k *KEDA) LogTails(lines int) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var text strings.Builder
-	for _, name := range []string{operatorProgram, adapterProgram} {
-		if p, ok := k.logs[name]; ok {
-			fmt.Fprintf(&text, "== %s\n%s\n", p.Log, p.LogTail(lines))
-		}
-	}
-	return text.String()
+	return k.cluster.LogTails(lines, operatorProgram, adapterProgram)
 }
 
-func (k *KEDA) launch(where **cluster.Program, name string, args []string) (*cluster.Program, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if *where != nil {
-		return nil, fmt.Errorf("%s runs already", name)
-	}
+func (k *KEDA) launch(name string, args []string) (*cluster.Program, error) {
 	environment := []string{
 		"KUBECONFIG=" + k.kubeconfig(),
 		"POD_NAMESPACE=" + Namespace,
@@ -239,21 +213,9 @@ func (k *KEDA) launch(where **cluster.Program, name string, args []string) (*clu
 		"HOME=" + k.dir,
 		"TMPDIR=" + k.dir,
 	}
-	p, err := k.cluster.StartProgram(name, filepath.Join(k.assets, name), environment, args...)
-	if err != nil {
-		return nil, err
-	}
-	*where, k.logs[name] = p, p.Process()
-	return p, nil
-}
-
-// end stops the program in the place where, if one is there.
-func (k *KEDA) end(where **cluster.Program) {
-	k.mu.Lock()
-	p := *where
-	*where = nil
-	k.mu.Unlock()
-	p.Stop()
+	return k.programs.Start(name, func() (*cluster.Program, error) {
+		return k.cluster.StartProgram(name, filepath.Join(k.assets, name), environment, args...)
+	})
 }
 
 // kubeconfig is the file by which KEDA reaches the API server.
