@@ -90,8 +90,7 @@ func (c *connections) remove(client string, conn net.Conn) {
 
 func (c *connections) drop(client string, i int) {
 	c.total--
-	c.of[client] = append(c.of[client][:i:i], c.of[client][i+1:]...)
-	if len(c.of[client]) == 0 {
+	if c.of[client] = slices.Delete(c.of[client], i, i+1); len(c.of[client]) == 0 {
 		delete(c.of, client)
 	}
 }

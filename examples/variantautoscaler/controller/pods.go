@@ -27,7 +27,7 @@ type PodCache struct {
 
 type namespacePods struct {
 	users  int
-	stop   func()
+	stop   chan struct{} // closed with the last user
 	synced cache.InformerSynced
 	lister corelisters.PodLister
 }
@@ -47,7 +47,7 @@ func (c *PodCache) use(namespace string) (known *namespacePods, release func()) 
 			informers.WithNamespace(namespace), informers.WithTransform(pods.Trim))
 		all := factory.Core().V1().Pods()
 		stop := make(chan struct{})
-		known = &namespacePods{stop: sync.OnceFunc(func() { close(stop) }), synced: all.Informer().HasSynced, lister: all.Lister()}
+		known = &namespacePods{stop: stop, synced: all.Informer().HasSynced, lister: all.Lister()}
 		factory.Start(stop)
 		c.namespaces[namespace] = known
 	}
@@ -59,7 +59,7 @@ func (c *PodCache) release(namespace string, known *namespacePods) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known.users--; known.users == 0 {
-		known.stop()
+		close(known.stop)
 		delete(c.namespaces, namespace)
 	}
 }
