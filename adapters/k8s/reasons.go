@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"errors"
+	"regexp"
 
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -86,18 +87,14 @@ func writeReason(err error) string {
 	return targetReason(err, ReasonWriteRefused)
 }
 
-// codeReason returns a decision's code as the reason of a condition.
+// validReason is what a code must be to be the reason of a condition.
+var validReason = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
+
+// codeReason returns a decision's code as the reason of a condition, or its verdict if it has no code, or one of another module
+// that is not a valid reason.
 func codeReason(d *scaling.Decision) string {
-	code := d.Code().String()
-	if code == "" {
-		return d.Verdict.String()
+	if code := d.Code().String(); validReason.MatchString(code) {
+		return code
 	}
-	for i := range len(code) {
-		c := code[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
-			return d.Verdict.String() // a code of another module that is not a valid reason
-		}
-	}
-	return code
+	return d.Verdict.String()
 }

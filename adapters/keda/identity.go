@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -81,13 +82,9 @@ func (m *Metadata) identity() string {
 }
 
 // isIdentity reports whether a key of a store has the form of an identity.
-func isIdentity(key string) bool {
-	parts := strings.Split(key, "-")
-	sum := parts[len(parts)-1]
-	known := []string{"realtime", "proportional", "forecast", "saturation", "capacity", "static", "cron", "stabilization", "ratelimits", "highest"}
-	other := func(part string) bool { return !slices.Contains(known, part) }
-	return len(parts) > 1 && !slices.ContainsFunc(parts[:len(parts)-1], other) && len(sum) == 12 && strings.Trim(sum, "0123456789abcdef") == ""
-}
+func isIdentity(key string) bool { return identityForm.MatchString(key) }
+
+var identityForm = regexp.MustCompile(`^((realtime|proportional|forecast|saturation|capacity|static|cron|stabilization|ratelimits|highest)-)+[0-9a-f]{12}$`)
 
 // around returns the names of the layers with a state of their own around the algorithms of a member, and in its members.
 func around(m *policy.Member) (names []string) {

@@ -220,22 +220,21 @@ func (w *world) lead(ctx context.Context, namespace string, o options, adaptor *
 		defer close(ended)
 		elector.Run(elect)
 	}()
+	rest := func() { // waits for the rounds to end, if any have begun
+		select {
+		case <-led:
+			<-worked
+		default:
+		}
+	}
 	select {
 	case <-ctx.Done():
 	case <-ended:
 	}
-	select {
-	case <-led:
-		<-worked
-	default:
-	}
+	rest()
 	giveUp()
 	<-ended
-	select {
-	case <-led:
-		<-worked
-	default:
-	}
+	rest()
 	if ctx.Err() == nil {
 		return errLost
 	}

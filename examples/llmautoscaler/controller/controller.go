@@ -43,7 +43,7 @@ type Config struct {
 	// Pods lists pods, from an informer.
 	Pods corelisters.PodLister
 
-	// Recorder, Metrics and Logger tell of the rounds; each may be nil.
+	// Recorder, Metrics, Numbers and Logger tell of the rounds; each may be nil.
 	Recorder record.EventRecorder
 	Metrics  *k8s.Metrics
 	Numbers  *Numbers
@@ -105,6 +105,9 @@ func New(c Config) (*Controller, error) {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Numbers == nil {
+		c.Numbers = NewNumbers() // nobody reads these
 	}
 	c.StatusRefresh, c.Jitter = cmp.Or(c.StatusRefresh, defaultStatusRefresh), cmp.Or(c.Jitter, defaultJitter)
 	if c.Budget == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/watch"
 )
 
-// Numbers are the controller's own metrics, beside those of the rounds. A nil Numbers counts nothing.
+// Numbers are the controller's own metrics, beside those of the rounds.
 type Numbers struct {
 	mu      sync.Mutex
 	reasons map[types.NamespacedName]string // with which objects are shown
@@ -88,16 +88,11 @@ func (n *Numbers) all() []prometheus.Collector {
 
 // late notes how late a round is.
 func (n *Numbers) late(namespace string, by time.Duration) {
-	if n != nil {
-		n.lateness.WithLabelValues(namespace).Observe(by.Seconds())
-	}
+	n.lateness.WithLabelValues(namespace).Observe(by.Seconds())
 }
 
 // ready shows whether an object is ready. Where the reason changes, there are for a moment two series.
 func (n *Numbers) ready(key types.NamespacedName, reason string, ready bool) {
-	if n == nil {
-		return
-	}
 	value := 0.0
 	if ready {
 		value = 1
@@ -113,9 +108,6 @@ func (n *Numbers) ready(key types.NamespacedName, reason string, ready bool) {
 }
 
 func (n *Numbers) forget(key types.NamespacedName) {
-	if n == nil {
-		return
-	}
 	n.mu.Lock()
 	delete(n.reasons, key)
 	last := true
@@ -132,9 +124,6 @@ func (n *Numbers) forget(key types.NamespacedName) {
 
 // shadows shows what shadows ask for; those that are none any more are forgotten.
 func (n *Numbers) shadows(key types.NamespacedName, all []watch.State) {
-	if n == nil {
-		return
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before, now := n.shown[key], make(map[string]float64, len(all))
@@ -175,8 +164,4 @@ func (n *Numbers) shadows(key types.NamespacedName, all []watch.State) {
 	}
 }
 
-func (n *Numbers) statusWritten() {
-	if n != nil {
-		n.statuses.Inc()
-	}
-}
+func (n *Numbers) statusWritten() { n.statuses.Inc() }
