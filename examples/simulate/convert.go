@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,14 +14,6 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim/traces"
 )
-
-// writeOutput writes to -o, or to standard output.
-func (o *options) writeOutput(stdout io.Writer, text []byte) error {
-	if err := writeFile(cmp.Or(o.output, standard), stdout, raw(text)); err != nil {
-		return fmt.Errorf("-o: %w", err)
-	}
-	return nil
-}
 
 // convertLog makes a trace of a log of requests.
 func (o *options) convertLog(stdout, stderr io.Writer) error {

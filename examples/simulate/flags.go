@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/inferscale/inferscale/calibrate"
@@ -362,62 +359,4 @@ func (o *options) check() error {
 		return misuse("-parallel %d: must be within 1 and 1024", o.parallel)
 	}
 	return o.distinct()
-}
-
-// distinct refuses a file that is written where another one is written or read: one of them would be lost.
-func (o *options) distinct() error {
-	flags := map[string]string{} // by the file
-	exist := map[string]os.FileInfo{}
-	read := []file{
-		{flag: "trace", name: o.trace},
-		{flag: "config", name: o.config},
-		{flag: "server", name: o.serverName},
-		{flag: "history", name: o.history},
-		{flag: "convert", name: o.convert},
-		{flag: "roofline", name: o.roofline},
-	}
-	if o.calibrate != "" {
-		for name := range strings.SplitSeq(o.calibrate, ",") {
-			read = append(read, file{flag: "calibrate", name: name})
-		}
-	}
-	for _, f := range append(read, o.written()...) {
-		name := canonical(f.name)
-		switch first := flags[name]; {
-		case f.name == "" || name == os.DevNull:
-		case first != "":
-			return misuse("-%s and -%s: only one of them can be %s", first, f.flag, f.name)
-		case f.name == standard && slices.Contains([]string{"dump", "write-server", "scores", "resume", "baseline"}, f.flag):
-			return misuse("-%s -: must be a file", f.flag)
-		default:
-			info, err := os.Stat(name)
-			for other, one := range exist { // a file can have two names
-				if err == nil && os.SameFile(info, one) {
-					return misuse("-%s and -%s: %s is the same file as %s", flags[other], f.flag, f.name, other)
-				}
-			}
-			flags[name] = f.flag
-			if err == nil {
-				exist[name] = info
-			}
-		}
-	}
-	return nil
-}
-
-// canonical returns one name for all names of a file: absolute, and without symbolic links.
-func canonical(name string) string {
-	if name == "" || name == standard {
-		return name
-	}
-	if abs, err := filepath.Abs(name); err == nil {
-		name = abs
-	}
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		return target
-	}
-	if folder, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil { // a file that is not there yet
-		return filepath.Join(folder, filepath.Base(name))
-	}
-	return name
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 )
 
@@ -73,107 +70,4 @@ func (o *options) show(c *comparison, stdout, stderr io.Writer) error {
 		}
 	}
 	return failed
-}
-
-// standard is the name of standard output.
-const standard = "-"
-
-// A file is what a flag asks for beside the table.
-type file struct {
-	flag, name, title string
-	write             func(c *comparison, w io.Writer) error
-}
-
-// files are those that show writes.
-func (o *options) files() (all []file) {
-	for _, f := range []file{
-		{"json", o.json, "All results", (*comparison).json},
-		{"report", o.report, "Report with pictures", (*comparison).html},
-		{"manifest", o.manifest, "LLMAutoScaler", (*comparison).llmAutoScaler},
-		{"scaledobject", o.scaled, "ScaledObject", (*comparison).scaledObject},
-	} {
-		if f.name != "" {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-// written are all files that the flags name to be written.
-func (o *options) written() []file {
-	if o.output != "" {
-		return []file{{flag: "o", name: o.output}}
-	}
-	all := append(o.files(), file{flag: "dump", name: o.dump}, file{flag: "write-server", name: o.writeServer}, file{flag: "resume", name: o.resume})
-	if o.scores != "" {
-		all = append(all, file{flag: "scores", name: o.scores}, file{flag: "scores", name: o.beside(".csv")}, file{flag: "scores", name: o.beside(".svg")})
-	}
-	return append(all, file{flag: "baseline", name: o.baseline})
-}
-
-// writable tries the files before the runs are made for them. It leaves none behind.
-func (o *options) writable() error {
-	for _, f := range o.written() {
-		if f.name == "" || f.name == standard || f.flag == "baseline" && !o.update {
-			continue
-		}
-		if err := try(f.name); err != nil {
-			return fmt.Errorf("-%s: %w", f.flag, err)
-		}
-	}
-	return nil
-}
-
-func try(name string) error {
-	info, err := os.Stat(name)
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil // a pipe, which is opened once
-	}
-	fresh := errors.Is(err, fs.ErrNotExist)
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // as writeFile has it
-	if err != nil {
-		return err
-	}
-	err = f.Close()
-	if fresh {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}
-
-// raw writes what is there already.
-func raw(text []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}
-}
-
-// writeFile writes a file at once, so that a failure leaves none that is half written.
-func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	if name == standard {
-		_, err := stdout.Write(b.Bytes())
-		return err
-	}
-	return writeThrough(name, 0o644, raw(b.Bytes())) // a report is for everybody
-}
-
-// writeThrough writes a file as it comes, and removes what it could not write to the end.
-func writeThrough(name string, mode fs.FileMode, write func(io.Writer) error) (err error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		info, unknown := f.Stat()
-		err = errors.Join(err, f.Close())
-		if err != nil && unknown == nil && info.Mode().IsRegular() {
-			err = errors.Join(err, os.Remove(name))
-		}
-	}()
-	return write(f)
 }

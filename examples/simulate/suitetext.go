@@ -64,11 +64,6 @@ func (o *options) showBoard(b *board, before map[judged]standing, stdout, stderr
 	return failed
 }
 
-// beside returns the name of a file beside that of -scores.
-func (o *options) beside(ending string) string {
-	return strings.TrimSuffix(o.scores, filepath.Ext(o.scores)) + ending
-}
-
 func (b *board) json(w io.Writer) error { return writeJSON(w, b) }
 
 // boardHeadings are those of the table of policies, boardRow a policy under them.
