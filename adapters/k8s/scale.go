@@ -131,22 +131,24 @@ func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 		Target: t, Replicas: object.Spec.Replicas, StatusReplicas: object.Status.Replicas,
 		ResourceVersion: object.ResourceVersion, Generation: object.Generation, UID: object.UID,
 	}
+	wrong := func(format string, args ...any) (Scale, error) {
+		return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf(format, args...)}
+	}
 	for _, f := range []struct {
 		name     string
 		replicas int32
 	}{{"spec.replicas", s.Replicas}, {"status.replicas", s.StatusReplicas}} {
 		if f.replicas < 0 { // a custom resource may have any value that its definition does not forbid
-			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("%s: %d: must not be negative", f.name, f.replicas)}
+			return wrong("%s: %d: must not be negative", f.name, f.replicas)
 		}
 	}
 	if n := len(object.Status.Selector); n > maxSelector {
-		return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector: %d bytes: must be at most %d", n, maxSelector)}
+		return wrong("status.selector: %d bytes: must be at most %d", n, maxSelector)
 	}
 	if object.Status.Selector != "" {
 		selector, err := labels.Parse(object.Status.Selector)
 		if err != nil {
-			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector %q: %s",
-				printable.Cut(object.Status.Selector, mostShown), printable.Cut(err.Error(), mostShown))}
+			return wrong("status.selector %q: %s", printable.Cut(object.Status.Selector, mostShown), printable.Cut(err.Error(), mostShown))
 		}
 		requirements, _ := selector.Requirements()
 		terms := len(requirements)
@@ -154,7 +156,7 @@ func parse(t Target, object *autoscalingv1.Scale, doing string) (Scale, error) {
 			terms += len(requirements[i].ValuesUnsorted())
 		}
 		if terms > maxTerms {
-			return Scale{}, &TargetError{Target: t, Doing: doing, Err: fmt.Errorf("status.selector: %d requirements and values: must be at most %d", terms, maxTerms)}
+			return wrong("status.selector: %d requirements and values: must be at most %d", terms, maxTerms)
 		}
 		s.Selector = selector
 	}

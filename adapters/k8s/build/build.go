@@ -39,9 +39,7 @@ func Spec(spec *policy.Spec) (Plan, error) { return With(spec, nil) }
 
 // With is Spec with a function that makes a tuner for each capacity scaler, see capacity.Shared.
 func With(spec *policy.Spec, tuner func() capacity.Tuner) (Plan, error) {
-	s := *spec
-	least := int32(policy.DefaultMinReplicas)
-	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // so that the spec always has bounds of its own, even wrong ones
+	s := bounded(spec)
 	var e scaling.FieldErrors
 	ref := s.ScaleTargetRef // the namespace is the object's own: it is not in the spec
 	t := k8s.Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: "own", Name: ref.Name}
@@ -63,6 +61,13 @@ func With(spec *policy.Spec, tuner func() capacity.Tuner) (Plan, error) {
 		return Plan{}, err
 	}
 	return plan, nil
+}
+
+// bounded returns a copy of a spec that always has bounds of its own, even wrong ones.
+func bounded(spec *policy.Spec) policy.Spec {
+	s, least := *spec, int32(policy.DefaultMinReplicas)
+	s.MinReplicas = cmp.Or(s.MinReplicas, &least)
+	return s
 }
 
 // around applies the spec's Scrape to a scrape configuration.

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -40,9 +39,7 @@ type ShadowPlan struct {
 func Shadows(spec *policy.Spec, raw []policy.RawShadow, tuner func() capacity.Tuner) (ShadowPlan, error) {
 	var plan ShadowPlan
 	var e scaling.FieldErrors
-	s := *spec
-	least := int32(policy.DefaultMinReplicas)
-	s.MinReplicas = cmp.Or(s.MinReplicas, &least) // as in With
+	s := bounded(spec)
 	var err error
 	if raw == nil {
 		plan.All, err = s.Shadows("spec", scaling.Bounds{}, tuner)
