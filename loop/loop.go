@@ -200,7 +200,9 @@ type Seen struct {
 func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 	l.end()
 	l.targets = append(l.targets[:0], targets...)
-	l.places = make(map[string]int, len(targets))
+	if clear(l.places); l.places == nil {
+		l.places = make(map[string]int, len(targets))
+	}
 	found := false
 	for i := range l.targets {
 		t := &l.targets[i]
