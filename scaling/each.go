@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -22,16 +21,18 @@ const (
 // The state is the list of the policies' states. A policy that refuses its state decides Unknown; if the list has another length,
 // all of them do (StateRefused). A refused state is stored again unchanged.
 //
-// A nil policy decides Unknown (NotConfigured). So does a policy that an earlier target has, as [Highest] recognizes one:
-// it would decide twice in a round with one state. MarshalJSON then returns a *FieldError that names the policy, unless there is a refused state.
+// A nil policy decides Unknown (NotConfigured). So does a policy that an earlier target has, as [Highest] recognizes one: it
+// would decide twice in a round with one state. MarshalJSON then returns a *FieldError that names the policy, unless there is
+// a refused state.
 func Each(policies ...Policy) Group {
 	e := &each{policies: make([]Policy, len(policies)), answers: make([]Decision, len(policies))}
+	seen := known{}
 	for i, p := range policies {
 		field := fmt.Sprintf("policies[%d]", i)
 		switch {
 		case p == nil:
 			p = &unconfigured{why: &FieldError{Field: field, Rule: "must be set"}}
-		case slices.ContainsFunc(policies[:i], func(other Policy) bool { return same(other, p) }):
+		case seen.has(p):
 			p = &unconfigured{why: &FieldError{Field: field, Value: named(p), Rule: "must not be that of an earlier target, as it would decide twice in a round"}}
 		}
 		e.policies[i] = p

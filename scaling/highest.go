@@ -3,7 +3,6 @@ package scaling
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -29,13 +28,13 @@ type Member struct {
 func Highest(members ...Member) (Policy, error) {
 	var e FieldErrors
 	e.Check(len(members) > 0, "members", len(members), "must be at least one")
-	seen := map[string]bool{}
+	seen, policies := map[string]bool{}, known{}
 	for i, m := range members {
 		field := fmt.Sprintf("members[%d].", i)
 		e.Check(m.Name != "", field+"name", m.Name, "must not be empty")
 		e.Check(m.Name == "" || !seen[m.Name], field+"name", m.Name, "must be unique")
 		e.Check(m.Policy != nil, field+"policy", m.Policy, "must be set")
-		e.Check(seen[m.Name] || !slices.ContainsFunc(members[:i], func(other Member) bool { return same(other.Policy, m.Policy) }), field+"policy", m.Name, "must not be that of another member, as it would decide twice in a round")
+		e.Check(!policies.has(m.Policy) || seen[m.Name], field+"policy", m.Name, "must not be that of another member, as it would decide twice in a round")
 		seen[m.Name] = true
 	}
 	if err := e.Err(); err != nil {
@@ -51,10 +50,18 @@ func Highest(members ...Member) (Policy, error) {
 	return &sealed{body: h}, nil
 }
 
-// same reports whether two policies are one, with one state: one pointer to anything but nothing, as pointers to that may be equal.
-func same(a, b Policy) bool {
-	v := reflect.ValueOf(a)
-	return v.Kind() == reflect.Pointer && v.Type().Elem().Size() > 0 && a == b
+// known are the policies of a composition that are pointers.
+type known map[Policy]bool
+
+// has reports whether a policy is one of them, with the same state, and adds it. A pointer to an empty struct may equal another one: such a
+// policy has no state.
+func (k known) has(p Policy) bool {
+	if !strings.HasPrefix(fmt.Sprintf("%T", p), "*") {
+		return false
+	}
+	twice := k[p]
+	k[p] = true
+	return twice && fmt.Sprintf("%+v", p) != "&{}"
 }
 
 type highest struct {

@@ -212,29 +212,42 @@ func TestRegressionAKindThatIsForgotten(t *testing.T) {
 }
 
 // others is a policy of somebody else, with its state in itself.
-type others[S any] struct{ state S }
+type others struct{ state int }
 
-func (*others[S]) Decide(_ time.Time, obs scaling.Observation) scaling.Decision {
+func (*others) Decide(_ time.Time, obs scaling.Observation) scaling.Decision {
 	return scaling.HoldAt(obs.SpecReplicas)
 }
 
-func (*others[S]) Applied(time.Time, int32, int32) {}
+func (*others) Applied(time.Time, int32, int32) {}
 
-func (o *others[S]) MarshalJSON() ([]byte, error) { return json.Marshal(o.state) }
+func (o *others) MarshalJSON() ([]byte, error) { return json.Marshal(o.state) }
 
-func (o *others[S]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &o.state) }
+func (o *others) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &o.state) }
+
+// stateless is a policy of somebody else with nothing in itself.
+type stateless struct{}
+
+func (*stateless) Decide(_ time.Time, obs scaling.Observation) scaling.Decision {
+	return scaling.HoldAt(obs.SpecReplicas)
+}
+
+func (*stateless) Applied(time.Time, int32, int32) {}
+
+func (*stateless) MarshalJSON() ([]byte, error) { return []byte("{}"), nil }
+
+func (*stateless) UnmarshalJSON([]byte) error { return nil }
 
 // TestRegressionOnePolicyTwice: only a policy of package scaling was found as two members, or of two targets. One without a state may be.
 func TestRegressionOnePolicyTwice(t *testing.T) {
 	single, err := saturation.NewSingle(saturation.SingleConfig{Config: saturation.Defaults(), Bounds: fleetBounds, KV: "kv", Queue: "queue"})
 	require.NoError(t, err)
-	for name, p := range map[string]scaling.Policy{"*scaling_test.others[int]": &others[int]{}, "*saturation.Single": single} {
+	for name, p := range map[string]scaling.Policy{"*scaling_test.others": &others{}, "*saturation.Single": single} {
 		_, err := scaling.Highest(scaling.Member{Name: "a", Policy: p}, scaling.Member{Name: "b", Policy: p})
 		require.EqualError(t, err, `members[1].policy: "b": must not be that of another member, as it would decide twice in a round`)
 		_, err = scaling.Each(p, p).MarshalJSON()
 		require.ErrorContains(t, err, fmt.Sprintf("policies[1]: %q: must not be that of an earlier target, as it would decide twice in a round", name))
 	}
-	for _, two := range [][2]scaling.Policy{{&others[int]{}, &others[int]{}}, {&others[struct{}]{}, &others[struct{}]{}}} {
+	for _, two := range [][2]scaling.Policy{{&others{}, &others{}}, {&stateless{}, &stateless{}}} {
 		_, err := scaling.Highest(scaling.Member{Name: "a", Policy: two[0]}, scaling.Member{Name: "b", Policy: two[1]})
 		require.NoError(t, err)
 		_, err = scaling.Each(two[0], two[1]).MarshalJSON()
