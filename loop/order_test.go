@@ -69,6 +69,46 @@ func TestRegressionAReadEndsTheRound(t *testing.T) {
 	}
 }
 
+// TestRegressionAReadAmongTheWrites: it panicked.
+func TestRegressionAReadAmongTheWrites(t *testing.T) {
+	for _, end := range []func(l *loop.Loop){
+		func(l *loop.Loop) { l.Read(start(), loop.Target{Name: "a", Replicas: 5}) },
+		func(l *loop.Loop) { l.Advance(start()) },
+	} {
+		l, err := loop.New(&wants{to: 5}, loop.Config{})
+		require.NoError(t, err)
+		require.NoError(t, l.Restore(nil))
+		l.Read(start(), loop.Target{Name: "a", Replicas: 1}, loop.Target{Name: "b", Replicas: 1})
+		l.Decide(start(), scaling.GroupObservation{})
+		l.Saved(nil)
+		n := 0
+		for w := range l.Writes() {
+			n++
+			end(l)
+			l.Wrote(w, loop.Applied)
+		}
+		require.Equal(t, 1, n)
+	}
+}
+
+// TestRegressionAResultThatThereIsNot: it counted as Refused, so that nobody looked whether the count had been written.
+func TestRegressionAResultThatThereIsNot(t *testing.T) {
+	g := &wants{to: 5}
+	l, err := loop.New(g, loop.Config{})
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	l.Read(start(), loop.Target{Name: "a", Replicas: 1})
+	l.Decide(start(), scaling.GroupObservation{})
+	l.Saved(nil)
+	for w := range l.Writes() {
+		l.Wrote(w, 77)
+	}
+	l.Advance(start())
+	l.Saved(nil)
+	l.Read(start(), loop.Target{Name: "a", Replicas: 5, Version: "2"})
+	require.Equal(t, 1, g.told)
+}
+
 // TestRegressionARoundIsAdvancedOnce: a second Advance told the group of the same change again, at a later time.
 func TestRegressionARoundIsAdvancedOnce(t *testing.T) {
 	g := &wants{to: 5}

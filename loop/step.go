@@ -283,16 +283,19 @@ func (l *Loop) Writes() iter.Seq[Write] {
 			if !yield(Write{Index: i, Name: t.Name, From: d.From, To: d.Replicas, Version: t.Version}) {
 				return
 			}
-			failed = failed || l.results[i] != Applied
-			if l.goesAgain() {
+			if len(l.order) == 0 || l.goesAgain() { // the caller has ended the round, or it is decided again
 				return
 			}
+			failed = failed || l.results[i] != Applied
 		}
 	}
 }
 
-// Wrote reports the result of a write.
+// Wrote reports the result of a write. A result that there is not counts as Uncertain.
 func (l *Loop) Wrote(w Write, r Result) {
+	if r > Conflict {
+		r = Uncertain
+	}
 	if w.Index >= 0 && w.Index < len(l.results) {
 		l.results[w.Index] = r
 	}
