@@ -33,21 +33,28 @@ func (g *wants) MarshalJSON() ([]byte, error) { return json.Marshal(g.told) }
 
 func (g *wants) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &g.told) }
 
+// begun returns a group that wants 5 replicas of targets that have one, and a Loop that has decided and stored that.
+func begun(t *testing.T, c loop.Config, names ...string) (*wants, *loop.Loop) {
+	t.Helper()
+	g := &wants{to: 5}
+	l, err := loop.New(g, c)
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	var targets []loop.Target
+	for _, name := range names {
+		targets = append(targets, loop.Target{Name: name, Replicas: 1})
+	}
+	l.Read(start(), targets...)
+	l.Decide(start(), scaling.GroupObservation{})
+	l.Saved(nil)
+	return g, l
+}
+
 // TestRegressionAReadEndsTheRound: with fewer targets than before, the writes and Advance panicked, and with others they were of other
 // targets. A change that Read had found was told a second time by Advance.
 func TestRegressionAReadEndsTheRound(t *testing.T) {
 	for name, c := range map[string]loop.Config{"stored": {}, "volatile": {Volatile: true}, "conflicts": {Conflicts: 3}, "dry": {DryRun: true}} {
-		begin := func() (*wants, *loop.Loop) {
-			g := &wants{to: 5}
-			l, err := loop.New(g, c)
-			require.NoError(t, err, name)
-			require.NoError(t, l.Restore(nil), name)
-			l.Read(start(), loop.Target{Name: "a", Replicas: 1}, loop.Target{Name: "b", Replicas: 1})
-			l.Decide(start(), scaling.GroupObservation{})
-			l.Saved(nil)
-			return g, l
-		}
-		_, l := begin()
+		_, l := begun(t, c, "a", "b")
 		l.Read(start(), loop.Target{Name: "a", Replicas: 1})
 		for w := range l.Writes() {
 			t.Errorf("%s: %v", name, w)
@@ -55,11 +62,11 @@ func TestRegressionAReadEndsTheRound(t *testing.T) {
 		_, again := l.Advance(start())
 		require.False(t, again, name)
 
-		_, l = begin()
+		_, l = begun(t, c, "a", "b")
 		l.Read(start(), loop.Target{Name: "a", Replicas: 1}, loop.Target{Name: "b", Replicas: 1}, loop.Target{Name: "c"})
 		l.Advance(start())
 
-		g, l := begin()
+		g, l := begun(t, c, "a", "b")
 		for w := range l.Writes() {
 			l.Wrote(w, loop.Applied)
 		}
@@ -75,12 +82,7 @@ func TestRegressionAReadAmongTheWrites(t *testing.T) {
 		func(l *loop.Loop) { l.Read(start(), loop.Target{Name: "a", Replicas: 5}) },
 		func(l *loop.Loop) { l.Advance(start()) },
 	} {
-		l, err := loop.New(&wants{to: 5}, loop.Config{})
-		require.NoError(t, err)
-		require.NoError(t, l.Restore(nil))
-		l.Read(start(), loop.Target{Name: "a", Replicas: 1}, loop.Target{Name: "b", Replicas: 1})
-		l.Decide(start(), scaling.GroupObservation{})
-		l.Saved(nil)
+		_, l := begun(t, loop.Config{}, "a", "b")
 		n := 0
 		for w := range l.Writes() {
 			n++
@@ -93,13 +95,7 @@ func TestRegressionAReadAmongTheWrites(t *testing.T) {
 
 // TestRegressionAResultThatThereIsNot: it counted as Refused, so that nobody looked whether the count had been written.
 func TestRegressionAResultThatThereIsNot(t *testing.T) {
-	g := &wants{to: 5}
-	l, err := loop.New(g, loop.Config{})
-	require.NoError(t, err)
-	require.NoError(t, l.Restore(nil))
-	l.Read(start(), loop.Target{Name: "a", Replicas: 1})
-	l.Decide(start(), scaling.GroupObservation{})
-	l.Saved(nil)
+	g, l := begun(t, loop.Config{}, "a")
 	for w := range l.Writes() {
 		l.Wrote(w, 77)
 	}
@@ -111,13 +107,7 @@ func TestRegressionAResultThatThereIsNot(t *testing.T) {
 
 // TestRegressionARoundIsAdvancedOnce: a second Advance told the group of the same change again, at a later time.
 func TestRegressionARoundIsAdvancedOnce(t *testing.T) {
-	g := &wants{to: 5}
-	l, err := loop.New(g, loop.Config{})
-	require.NoError(t, err)
-	require.NoError(t, l.Restore(nil))
-	l.Read(start(), loop.Target{Name: "a", Replicas: 1})
-	l.Decide(start(), scaling.GroupObservation{})
-	l.Saved(nil)
+	g, l := begun(t, loop.Config{}, "a")
 	for w := range l.Writes() {
 		l.Wrote(w, loop.Applied)
 	}
