@@ -13,22 +13,10 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// served returns how many requests had their first token within two seconds, and how many were later, of all servers that
-// there were.
-func served(all map[*server]bool) (good, late float64) {
-	for s := range all {
-		c := s.counted[firstTokens]
-		n := c.upTo(2)
-		good, late = good+n, late+float64(len(c.values))-n
-	}
-	return good, late
-}
-
 // TestServersThatBecomeSlowerByHalf: the servers of a fleet become slower by half in the middle of a run, each asked over HTTP. Ten
 // minutes later requests are served in time as before.
 func TestServersThatBecomeSlowerByHalf(t *testing.T) {
-	o := options{config: "data/capacity.yaml"}
-	what, err := o.configured("", scaling.Bounds{}, nil, io.Discard)
+	what, err := (&options{}).configured(demoDocument, scaling.Bounds{}, nil, io.Discard)
 	require.NoError(t, err)
 	group := scaling.GroupOf(what.policy)
 	control, err := loop.New(group, loop.Config{Volatile: true})
@@ -41,21 +29,24 @@ func TestServersThatBecomeSlowerByHalf(t *testing.T) {
 	f := &fleet{page: what.page()}
 	defer f.close()
 	require.NoError(t, f.scale(now.Add(-coldStart), 4))
-	all := map[*server]bool{}
 	learned := func() (slowness, capacity float64) {
 		var state struct {
-			State struct {
-				Tuning struct{ Slowness, Capacity, AnswerToken float64 }
+			State struct { // of the floor
+				Base struct {
+					State struct {
+						Tuning struct{ Slowness, Capacity, AnswerToken float64 }
+					}
+				}
 			}
 		}
 		data, err := group.MarshalJSON()
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(data, &state))
-		tuning := state.State.Tuning
+		tuning := state.State.Base.State.Tuning
 		return tuning.Slowness, tuning.Capacity / max(tuning.AnswerToken, 1e-9) // tokens a second of a replica
 	}
 	span := func(minutes int) (attained float64) {
-		good, late := served(all)
+		served, inTime := f.served, f.inTime
 		for second := range minutes * 60 {
 			now = now.Add(time.Second)
 			a := arrivals{requests: 3 + second%2, input: (3 + second%2) * 400, output: (3 + second%2) * (100 + second*37%100)}
@@ -65,12 +56,8 @@ func TestServersThatBecomeSlowerByHalf(t *testing.T) {
 			}
 			_, err := f.round(t.Context(), now, control, scraper)
 			require.NoError(t, err)
-			for _, s := range f.servers {
-				all[s] = true
-			}
 		}
-		g, l := served(all)
-		return (g - good) / (g + l - good - late)
+		return float64(f.inTime-inTime) / float64(f.served-served)
 	}
 	span(10)
 	before := span(15)

@@ -16,6 +16,8 @@ const (
 
 	// One server does not answer for some time, early on, while the queue is long.
 	hangFrom, hangUntil = 4 * time.Minute, 6 * time.Minute
+
+	firstMinutes = 10 * time.Minute // which begin with too few servers, of which nothing is known
 )
 
 // demo runs the trace through the simulated fleet and prints what is decided.
@@ -36,7 +38,7 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 	begin := now
 	scraper, err := scrape.New(scrape.Config{
 		Metrics: what.metrics, Interval: period, AllowLocal: true,
-		Timeout: 150 * time.Millisecond, Now: func() time.Time { return now },
+		Timeout: 400 * time.Millisecond, Now: func() time.Time { return now },
 	})
 	if err != nil {
 		return err
@@ -49,7 +51,8 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 	}
 
 	view := newView(out, o.json, what.first())
-	view.begin(o.config)
+	half := len(trace) / 2
+	view.begin(o.config, o.slow, begin.Add(time.Duration(half)*time.Second))
 	sum := summary{metric: what.first()}
 	started := time.Now()
 	tick := time.NewTicker(max(o.pace, time.Nanosecond))
@@ -60,6 +63,12 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 			requests += a.requests
 			now = now.Add(time.Second)
 			f.step(now, a)
+		}
+		if second >= half {
+			f.slow = o.slow
+		}
+		if now.Sub(begin) <= firstMinutes {
+			sum.Early, sum.EarlyInTime = f.served, f.inTime
 		}
 		f.servers[0].hang(now.Sub(begin) >= hangFrom && now.Sub(begin) < hangUntil)
 
@@ -80,6 +89,7 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 			}
 		}
 	}
+	sum.Served, sum.InTime = f.served, f.inTime
 	view.summary(sum, now.Sub(begin), time.Since(started))
 	return nil
 }

@@ -15,6 +15,9 @@ const (
 	tokensPerSecond = 25.0
 	kvTokens        = 40_000.0
 	coldStart       = 60 * time.Second
+	mostSlow        = 10.0 // of -slow
+
+	inTime = 2 * time.Second // within which a first token is in time
 )
 
 // A request waits or runs on a server.
@@ -49,6 +52,8 @@ type fleet struct {
 	started int
 	slow    float64   // the factor by which answers are slower than they were; 0 is 1
 	backlog []request // requests that came while no server was ready
+
+	served, inTime int // requests with a first token, and those that got it in time
 }
 
 // scale starts or stops servers until spec of them are there. Those that stop finish what runs; what waits moves on.
@@ -141,7 +146,8 @@ func (f *fleet) step(now time.Time, a arrivals) {
 		f.backlog = f.backlog[1:]
 	}
 	for _, s := range f.servers {
-		s.step(now, tokensPerSecond/max(1, f.slow))
+		served, inTime := s.step(now, tokensPerSecond/max(1, f.slow))
+		f.served, f.inTime = f.served+served, f.inTime+inTime
 	}
 	f.servers = slices.DeleteFunc(f.servers, func(s *server) bool {
 		gone := s.draining && s.load() == 0
@@ -175,14 +181,18 @@ func (s *server) load() int {
 	return len(s.waiting) + len(s.running)
 }
 
-// step admits what fits and writes one second's tokens.
-func (s *server) step(now time.Time, speed float64) {
+// step admits what fits and writes one second's tokens. It returns how many requests got their first token, and how many in time.
+func (s *server) step(now time.Time, speed float64) (served, timely int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.waiting) > 0 && len(s.running) < slots && s.kv()+s.waiting[0].input <= kvTokens {
 		r := s.waiting[0]
 		s.tokens += r.input
-		s.counted[firstTokens].add(now.Sub(r.came).Seconds() + 1/speed)
+		first := now.Sub(r.came).Seconds() + 1/speed
+		s.counted[firstTokens].add(first)
+		if served++; first <= inTime.Seconds() {
+			timely++
+		}
 		s.running = append(s.running, r)
 		s.waiting = s.waiting[1:]
 	}
@@ -199,6 +209,7 @@ func (s *server) step(now time.Time, speed float64) {
 		s.counted[answerTokens].add(r.written + r.remaining)
 		return true
 	})
+	return served, timely
 }
 
 // kv is how many tokens the cache holds.

@@ -3,8 +3,9 @@
 //	go run ./examples/quickstart
 //
 // starts a small fleet of simulated vLLM servers on 127.0.0.1, sends them an hour of real traffic (the Azure 2023
-// conversation trace) in less than a minute, scrapes their /metrics pages over HTTP, and scales them with realtime
-// thresholds over a cron floor. Nothing has to be set up.
+// conversation trace) in less than a minute, scrapes their /metrics pages over HTTP, and scales them with the recommended
+// policy, package capacity, over a cron floor. Nothing has to be set up. With -slow 2 the servers become slower by half in the
+// middle of it.
 //
 //	go run ./examples/quickstart -targets http://127.0.0.1:8000/metrics -metric vllm:num_requests_waiting -high 10 -low 2
 //
@@ -46,6 +47,7 @@ func main() { cli.Main(run) }
 type options struct {
 	json bool
 	pace time.Duration
+	slow float64
 
 	config   string
 	targets  string
@@ -113,6 +115,7 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	flags := cli.Flags("quickstart", usage)
 	flags.BoolVar(&o.json, "json", false, "print one JSON object per decision")
 	flags.DurationVar(&o.pace, "pace", 80*time.Millisecond, "real time of the demonstration for 15 s of traffic")
+	flags.Float64Var(&o.slow, "slow", 1, "factor by which the servers become slower in the middle of the demonstration")
 	flags.StringVar(&o.config, "config", "", "policy document or LLMAutoScaler manifest to decide with")
 	flags.StringVar(&o.targets, "targets", "", "comma-separated URLs to scrape instead of the demonstration, like http://host:port/metrics")
 	flags.StringVar(&o.metric, "metric", "vllm:num_requests_waiting", "metric to read from the targets")
@@ -141,7 +144,7 @@ func (o *options) check(flags *flag.FlagSet) error {
 	var err error
 	high := false
 	flags.Visit(func(f *flag.Flag) { // in the order of their names: -high before -low, -max and -min
-		isDemo := f.Name == "pace"
+		isDemo := f.Name == "pace" || f.Name == "slow"
 		high = high || f.Name == "high"
 		if f.Value.String() == "" && err == nil {
 			err = fmt.Errorf("-%s \"\": must not be empty", f.Name)
@@ -165,6 +168,8 @@ func (o *options) check(flags *flag.FlagSet) error {
 		return err
 	case o.pace < 0:
 		return fmt.Errorf("-pace %s: must not be negative", o.pace)
+	case !(o.slow >= 1 && o.slow <= mostSlow):
+		return fmt.Errorf("-slow %v: must be from 1 to %v", o.slow, mostSlow)
 	case o.interval < time.Millisecond:
 		return fmt.Errorf("-interval %s: must be at least 1ms", o.interval)
 	}

@@ -26,12 +26,40 @@ func start(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// TestDemonstration: the hour shows at least one scale-up, one hold in a cooldown, one change by the floor, one pod
-// that does not answer and one scale-down, each with a true reason.
+// TestDemonstration: the hour shows scale-ups for load and by the floor, a hold, a pod that does not answer and a scale-down, each
+// with a true reason. The policy that is recommended serves nearly all in time, by servers that become slower, too; thresholds do not.
 func TestDemonstration(t *testing.T) {
-	code, out, errs := start(t, "-json", "-pace", "0")
+	recommended := []string{"Up AboveCapacity", "Up Behind", "Hold Fresh", "Hold Held", "Up Lifted", "Down BelowCapacity", "missing"}
+	thresholds := []string{"Up AboveHigh", "Hold Cooldown", "Up Lifted", "Down BelowLow", "missing"}
+	var cost []float64
+	for _, row := range []struct {
+		args        string
+		shows       []string
+		least, most float64 // share of the first tokens that are in time after the first ten minutes
+	}{
+		{"", recommended, 0.99, 1},
+		{"-slow 2", recommended, 0.99, 1},
+		{"-config data/thresholds.yaml", thresholds, 0.7, 0.95},
+	} {
+		seen, sum := demonstrated(t, strings.Fields("-json -pace 0 "+row.args)...)
+		for _, what := range row.shows {
+			require.Positive(t, seen[what], "%s in %v", what, seen)
+		}
+		require.InDelta(t, 19360, sum.Served, 10, "every request of the trace but those of the last seconds")
+		inTime := float64(sum.InTime-sum.EarlyInTime) / float64(sum.Served-sum.Early)
+		require.GreaterOrEqual(t, inTime, row.least, row.args)
+		require.LessOrEqual(t, inTime, row.most, row.args)
+		cost = append(cost, sum.ReplicaSeconds)
+	}
+	require.Greater(t, cost[1], 1.1*cost[0], "slower servers take more of them")
+}
+
+// demonstrated runs the demonstration, and returns how often each verdict and rule was seen.
+func demonstrated(t *testing.T, args ...string) (seen map[string]int, sum summary) {
+	t.Helper()
+	code, out, errs := start(t, args...)
 	require.Equal(t, exitOK, code, errs)
-	seen := map[string]int{}
+	seen = map[string]int{}
 	lines := bufio.NewScanner(strings.NewReader(out))
 	lines.Buffer(nil, 1<<20)
 	decisions := 0
@@ -50,17 +78,18 @@ func TestDemonstration(t *testing.T) {
 			Observation struct {
 				SpecReplicas int32
 				Readings     []struct {
-					Lower, Upper float64
+					Lower, Upper any // "+Inf" if nothing limits it
 					Failed       int
 				}
 			}
 			Missing []string
-			Summary map[string]any
+			Summary *summary
 		}
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &line), lines.Text())
 		d := line.Decision
 		if d == nil {
 			require.NotNil(t, line.Summary)
+			sum = *line.Summary
 			continue
 		}
 		decisions++
@@ -71,25 +100,23 @@ func TestDemonstration(t *testing.T) {
 				seen[d.Verdict+" "+s.Code]++
 			}
 		}
-		r := line.Observation.Readings[0]
-		if r.Failed > 0 {
+		if r := line.Observation.Readings[0]; r.Failed > 0 {
 			seen["missing"]++
-			require.Greater(t, r.Upper, r.Lower, "a missing pod widens the reading")
+			require.NotEqual(t, r.Upper, r.Lower, "a missing pod widens the reading")
 			require.Contains(t, line.Missing[0], "Timeout")
 		}
 	}
 	require.Equal(t, 233, decisions)
-	for _, what := range []string{"Up AboveHigh", "Hold Cooldown", "Up Lifted", "Down BelowLow", "missing"} {
-		require.Positive(t, seen[what], "%s in %v", what, seen)
-	}
+	require.Equal(t, 233, sum.Decisions)
+	return seen, sum
 }
 
 func TestDemonstrationTable(t *testing.T) {
 	code, out, errs := start(t, "-pace", "0")
 	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "The recommended policy")
 	require.Contains(t, out, "TIME       REQ/S  WAITING/POD")
-	require.Contains(t, out, "Up 5 -> 6")
-	require.Contains(t, out, "Lifted morning from=5 < floor=6")
+	require.Regexp(t, `Up \d -> 8 .*Lifted morning from=\d < floor=8`, out)
 	require.Contains(t, out, "[vllm-1: Timeout]")
 	require.Contains(t, out, "233 decisions in 58m0s of traffic")
 	require.NotContains(t, out, "\x1b[", "no colour but on a terminal")
@@ -98,7 +125,7 @@ func TestDemonstrationTable(t *testing.T) {
 // TestOutputThatCannotBeWritten is an error, as it is of simulate.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var errs bytes.Buffer
-	require.Equal(t, exitFail, run(t.Context(), []string{"-pace", "0"}, full{}, &errs))
+	require.Equal(t, exitFail, run(t.Context(), []string{"-pace", "0", "-config", "data/thresholds.yaml"}, full{}, &errs))
 	require.Contains(t, errs.String(), "no space left")
 }
 
@@ -203,6 +230,9 @@ func TestBadCommandLines(t *testing.T) {
 		{"-targets http://127.0.0.1:1 -pace 1s", "-pace does not go with -targets"},
 		{"http://127.0.0.1:1", `unexpected argument "http://127.0.0.1:1"`},
 		{"-pace -1s", "must not be negative"},
+		{"-slow 0.5", "-slow 0.5: must be from 1 to 10"},
+		{"-slow NaN", "-slow NaN: must be from 1 to 10"},
+		{"-targets http://127.0.0.1:1 -slow 2", "-slow does not go with -targets"},
 		{"-targets ,", "an entry is empty"},
 		{"-targets http://127.0.0.1:1,http://127.0.0.1:1", "is there twice"},
 		{"-targets http://127.0.0.1:1 -high 1 -low 2", "metrics[0].high: 1: must be a number above low 2"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fatih/color"
 
+	"github.com/inferscale/inferscale/capacity"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -62,13 +63,20 @@ func newView(out io.Writer, asJSON bool, metric string) *view {
 
 const layout = "%-8s  %6s  %-14s  %5s  %-12s  %s\n"
 
-func (v *view) begin(config string) {
+func (v *view) begin(config string, slow float64, at time.Time) {
 	if v.json {
 		return
 	}
-	rules, heading := "Thresholds: more above 4 waiting requests a pod for 30 s, fewer below 1 for 2 min. From 09:00 to 09:20 at least 6 pods.", "WAITING/POD"
+	rules, heading := "The recommended policy (docs/capacity.md): pods for the work that arrives. How much a pod can take is learned on the way.\n"+
+		"The goal: of 99 % of the requests the first token within 2 s. From 09:00 to 09:20 at least 8 pods.", "READING/POD"
 	if config != "" {
-		rules, heading = "The rules are those of "+config+".", "READING/POD"
+		rules = "The rules are those of " + config + "."
+	}
+	if slow > 1 {
+		rules += fmt.Sprintf("\nAt %s the servers become slower by a factor of %v.", at.Format(time.TimeOnly), slow)
+	}
+	if v.shown == realtime.DefaultMetric || v.shown == capacity.Waiting {
+		heading = "WAITING/POD"
 	}
 	fmt.Fprintf(v.out, `An hour of conversations (Azure, 2023) meets a fleet of simulated vLLM servers on 127.0.0.1.
 %s
@@ -92,8 +100,11 @@ func (v *view) row(r row) {
 	why := reasons(d, v.shown)
 	missing := r.missing()
 	code := d.Code()
-	if code == realtime.DownWindow {
+	switch code {
+	case realtime.DownWindow:
 		code = realtime.Between // a calm queue comes and goes
+	case capacity.Held, capacity.Fresh:
+		code = capacity.AtCapacity // as many as are wanted
 	}
 	gist := fmt.Sprint(d.Verdict, code, missing, r.obs.ReadyReplicas)
 	if v.since++; gist == v.last && v.since < repeats && !d.Acts() {
@@ -173,7 +184,9 @@ type summary struct {
 	metric string // that the table shows
 
 	Decisions, Ups, Downs, Unknown   int
-	CooldownHolds, FloorLifts        int
+	CooldownHolds, Kept, FloorLifts  int
+	Served, InTime                   int // requests with a first token, and those that got it within two seconds
+	Early, EarlyInTime               int // the same of the first ten minutes
 	PartialReadings, FailedScrapes   int
 	ReplicaSeconds, Pages, PageBytes float64
 	MostWaiting                      float64
@@ -197,6 +210,8 @@ func (s *summary) add(r row) {
 		switch step.Code {
 		case realtime.Cooldown:
 			s.CooldownHolds++
+		case capacity.Held, capacity.Fresh:
+			s.Kept++
 		case scaling.Lifted:
 			s.FloorLifts++
 		}
@@ -226,13 +241,18 @@ func (v *view) summary(s summary, simulated, took time.Duration) {
 	}
 	fmt.Fprintf(v.out, `
 %d decisions in %s of traffic, run in %s:
-  %d scale-ups, %d scale-downs, %d holds in a cooldown, %d decisions lifted by the floor
+  %.1f %% of %d requests had their first token within 2 s, %.1f %% after the first ten minutes, by %.2f pods on average
+  %d scale-ups, %d scale-downs, %d holds in a cooldown, %d that kept what may be needed again, %d decisions lifted by the floor
   %d readings with pods missing, %d scrapes failed, %d decisions without any data
-  %.0f pages scraped, %.1f MB; at most %s waiting requests a pod; %.2f pods on average
+  %.0f pages scraped, %.1f MB; at most %s waiting requests a pod
 
 Next: try it on a server of yours,
   go run ./examples/quickstart -targets http://HOST:PORT/metrics -metric vllm:num_requests_waiting -high 10 -low 2
-`, s.Decisions, simulated.Round(time.Minute), took.Round(100*time.Millisecond), s.Ups, s.Downs, s.CooldownHolds, s.FloorLifts,
-		s.PartialReadings, s.FailedScrapes, s.Unknown, s.Pages, s.PageBytes/1e6, number(s.MostWaiting),
-		s.ReplicaSeconds/max(1, simulated.Seconds()))
+`, s.Decisions, simulated.Round(time.Minute), took.Round(100*time.Millisecond),
+		share(s.InTime, s.Served), s.Served, share(s.InTime-s.EarlyInTime, s.Served-s.Early), s.ReplicaSeconds/max(1, simulated.Seconds()),
+		s.Ups, s.Downs, s.CooldownHolds, s.Kept, s.FloorLifts,
+		s.PartialReadings, s.FailedScrapes, s.Unknown, s.Pages, s.PageBytes/1e6, number(s.MostWaiting))
 }
+
+// share is n of all, in percent.
+func share(n, all int) float64 { return 100 * float64(n) / float64(max(1, all)) }
