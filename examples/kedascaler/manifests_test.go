@@ -228,7 +228,7 @@ func TestSamples(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[keda.Mode]int{keda.Metric: 2, keda.Replicas: 4}, modes)
+	assert.Equal(t, map[keda.Mode]int{keda.Metric: 2, keda.Replicas: 5}, modes)
 }
 
 // fill returns an object as the webhook leaves it.
