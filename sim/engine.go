@@ -352,8 +352,10 @@ func (e *engine) account() {
 		demand, has := int32(0), len(e.scenario.Demand) > 0
 		if has {
 			step := ticks(e.scenario.DemandStep)
-			demand = e.demand(e.booked)
-			end = e.booked + min(to-e.booked, step-e.booked%step)
+			if i := e.booked / step; i < int64(len(e.scenario.Demand)) {
+				demand = e.scenario.Demand[i]
+				end = e.booked + min(to-e.booked, step-e.booked%step)
+			}
 		}
 		span := end - e.booked
 		readyNow := int32(0)

@@ -55,3 +55,13 @@ func runLong(t *testing.T, s *Scenario, o Options) Result {
 	require.NoError(t, err)
 	return r
 }
+
+// TestRegressionShortSpansEnd: each span after the end of the demand took time, up to the end of the run. With spans of
+// nanoseconds, as of a step whose unit was forgotten, a run did not end, not even with its context.
+func TestRegressionShortSpansEnd(t *testing.T) {
+	s := plain(steady(time.Second, 600), slow(), 2)
+	s.Demand, s.DemandStep = []int32{1, 4}, 15
+	r := runLong(t, &s, Options{})
+	require.InDelta(t, 2*600/3600.0, r.Over, 1e-9)
+	require.InDelta(t, 2*15e-9/3600, r.Under, 1e-18)
+}
