@@ -266,3 +266,15 @@ func TestAStateIsAllOfItsText(t *testing.T) {
 		require.Zero(t, got)
 	}
 }
+
+// TestRegressionDurationsThatLookEqual: a step of two durations that differ by less than a millisecond showed the same one
+// twice, as in "elapsed=1m < cooldown=1m".
+func TestRegressionDurationsThatLookEqual(t *testing.T) {
+	because := func(a, b float64) string {
+		return scaling.Step{Code: "Cooldown elapsed:s < cooldown:s", Numbers: [4]float64{a, b}}.Because()
+	}
+	require.Equal(t, "elapsed=59.999999s < cooldown=1m", because(59.999999, 60))
+	require.Equal(t, "elapsed=59.9996s < cooldown=1m0.0004s", because(59.9996, 60.0004))
+	require.Equal(t, "elapsed=59.999s < cooldown=1m", because(59.9994, 60), "milliseconds where they show a difference")
+	require.Equal(t, "elapsed=1m < cooldown=1m", because(60, 60))
+}

@@ -94,7 +94,8 @@ type Step struct {
 //
 //	vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
 //
-// Numbers have six significant digits, or twelve if six would make two different numbers of an inequality look equal.
+// Numbers have six significant digits, and durations milliseconds. If that would make two different numbers of an inequality
+// look equal, they have twelve digits, and durations nanoseconds.
 func (s Step) Because() string {
 	var b strings.Builder
 	b.WriteString(s.Subject)
@@ -110,32 +111,41 @@ func (s Step) Because() string {
 		first = false
 		lv := s.at(&next)
 		if op == "" {
-			writeNumber(&b, left, lv, 6)
+			writeNumber(&b, left, formatAs(left, lv, false))
 			return
 		}
 		rv := s.at(&next)
-		digits := 6
-		if lv != rv && formatNumber(lv, 6) == formatNumber(rv, 6) {
-			digits = 12
+		l, r := formatAs(left, lv, false), formatAs(right, rv, false)
+		if lv != rv && l == r {
+			l, r = formatAs(left, lv, true), formatAs(right, rv, true)
 		}
-		writeNumber(&b, left, lv, digits)
+		writeNumber(&b, left, l)
 		b.WriteByte(' ')
 		b.WriteString(op)
 		b.WriteByte(' ')
-		writeNumber(&b, right, rv, digits)
+		writeNumber(&b, right, r)
 	})
 	return b.String()
 }
 
-func writeNumber(b *strings.Builder, name string, v float64, digits int) {
-	name, isSeconds := strings.CutSuffix(name, ":s")
-	b.WriteString(name)
+func writeNumber(b *strings.Builder, name, number string) {
+	b.WriteString(strings.TrimSuffix(name, ":s"))
 	b.WriteByte('=')
-	if isSeconds {
-		b.WriteString(formatSeconds(v))
-	} else {
-		b.WriteString(formatNumber(v, digits))
+	b.WriteString(number)
+}
+
+// formatAs writes a number as its name says: as a duration or as a plain number, precisely or as one reads it.
+func formatAs(name string, v float64, precise bool) string {
+	seconds := strings.HasSuffix(name, ":s")
+	switch {
+	case seconds && precise:
+		return formatSeconds(v, time.Nanosecond)
+	case seconds:
+		return formatSeconds(v, time.Millisecond)
+	case precise:
+		return formatNumber(v, 12)
 	}
+	return formatNumber(v, 6)
 }
 
 func (s Step) at(next *int) float64 {
@@ -236,11 +246,11 @@ func formatNumber(v float64, digits int) string {
 	return strconv.FormatFloat(v, 'g', digits, 64)
 }
 
-func formatSeconds(v float64) string {
+func formatSeconds(v float64, to time.Duration) string {
 	if math.Abs(v) >= 9e9 || math.IsNaN(v) {
 		return formatNumber(v, 12) + "s"
 	}
-	d := time.Duration(math.Round(v * float64(time.Second))).Round(time.Millisecond)
+	d := time.Duration(math.Round(v * float64(time.Second))).Round(to)
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -11,7 +11,7 @@ import (
 //
 //   - the deciding line has a step, even for a Hold; it starts at From, each step starts where the one before ended, and the
 //     last ends at Replicas;
-//   - every step's inequality is true of its numbers;
+//   - every step's inequality is true of its numbers, see [scaling.Step.Holds];
 //   - the verdict is the comparison of Replicas with From, or Unknown without a change;
 //   - every considered line starts at From and is linked in the same way.
 func Explained(d *scaling.Decision) error {
