@@ -168,8 +168,8 @@ func (f *forest) blocks(all, known int) ([]uint64, bool) {
 }
 
 // PrefixShare returns the share of a trace's prompt tokens that one instance with an unlimited prefix cache does not
-// compute: the highest possible hit rate. A block counts if it and all blocks before it were in an earlier prompt; the last
-// token of a prompt is always computed.
+// compute: the highest possible hit rate, 0 without requests. A block counts if it and all blocks before it were in an earlier
+// prompt; the last token of a prompt is always computed.
 func PrefixShare(trace sim.Trace) float64 {
 	seen := map[uint64]bool{}
 	tokens, hits := 0.0, 0.0
@@ -185,6 +185,9 @@ func PrefixShare(trace sim.Trace) float64 {
 		for _, id := range r.Blocks {
 			seen[id] = true
 		}
+	}
+	if tokens == 0 {
+		return 0
 	}
 	return hits / tokens
 }

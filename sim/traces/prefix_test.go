@@ -137,3 +137,8 @@ func replay(t *testing.T, trace sim.Trace, server sim.Server, replicas int32, ro
 	require.EqualValues(t, len(trace.Requests), r.Requests)
 	return r
 }
+
+// TestRegressionNoPromptsShareNothing: the share of a trace without requests was NaN.
+func TestRegressionNoPromptsShareNothing(t *testing.T) {
+	require.Zero(t, traces.PrefixShare(sim.Trace{}))
+}
