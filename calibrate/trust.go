@@ -17,7 +17,7 @@ type Distribution interface {
 	Quantile(q float64) float64 // NaN if there are no values
 }
 
-// A Histogram is a distribution in buckets.
+// A Histogram is a distribution in buckets. Without Counts nothing was counted yet.
 type Histogram struct {
 	Bounds []float64 // upper ends, ascending
 	Counts []float64 // one more than Bounds
@@ -30,6 +30,9 @@ func NewHistogram(bounds []float64) *Histogram {
 
 // Add counts x in the first bucket whose upper end is at least x.
 func (h *Histogram) Add(x float64) {
+	for len(h.Counts) <= len(h.Bounds) {
+		h.Counts = append(h.Counts, 0)
+	}
 	i, _ := slices.BinarySearch(h.Bounds, x)
 	h.Counts[i]++
 }
@@ -105,8 +108,8 @@ type Trust struct {
 	Limit   float64
 	Hours   []Comparison
 	Counted int // number of periods with enough requests
-	// Error is the mean over the requests of the periods that count, in the order of [Quantities]. Bias is the same with its
-	// sign: above zero the simulator is slower.
+	// Error is the mean over the requests of the periods that count, in the order of [Quantities]; NaN if none does. Bias is the
+	// same with its sign: above zero the simulator is slower.
 	Error, Bias [4]float64
 	// Recorded and Simulated are replica-hours: they must be equal.
 	Recorded, Simulated float64

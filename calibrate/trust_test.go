@@ -176,3 +176,14 @@ func TestRegressAStretchWithoutDistributionsIsAnError(t *testing.T) {
 	_, err := calibrate.Compare([]calibrate.Times{{}}, nil, 1, 1, calibrate.Check{})
 	require.EqualError(t, err, `recorded[0]: "no distribution": must have TTFT and TPOT, of no requests an empty Histogram`)
 }
+
+// TestRegressionAHistogramOfItsBounds: a histogram that was made of its bounds, without NewHistogram, panicked at the first value.
+func TestRegressionAHistogramOfItsBounds(t *testing.T) {
+	var none calibrate.Histogram
+	none.Add(1)
+	require.Equal(t, 1.0, none.Total())
+	h := calibrate.Histogram{Bounds: []float64{1, 2}}
+	h.Add(1.5)
+	require.Equal(t, []float64{0, 1, 0}, h.Counts)
+	require.Equal(t, 1.5, h.Quantile(0.5))
+}
