@@ -54,7 +54,7 @@ func (o *options) configured(otherwise string, bounds scaling.Bounds, tuner func
 	}
 	document, err := policy.Read(data, file)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &usageError{fmt.Errorf("-config: %w", err)}
 	}
 	for _, warning := range document.Warnings {
 		fmt.Fprintf(stderr, "quickstart: warning: %v\n", warning)
@@ -64,7 +64,7 @@ func (o *options) configured(otherwise string, bounds scaling.Bounds, tuner func
 	}
 	plan, err := document.Policies[0].PlanWith("", bounds, tuner)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &usageError{fmt.Errorf("-config: %w", err)}
 	}
 	for _, warning := range plan.Warnings {
 		fmt.Fprintf(stderr, "quickstart: warning: %s: %v\n", file, warning)

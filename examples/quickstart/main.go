@@ -170,6 +170,12 @@ func (o *options) check(flags *flag.FlagSet) error {
 		return fmt.Errorf("-pace %s: must not be negative", o.pace)
 	case !(o.slow >= 1 && o.slow <= mostSlow):
 		return fmt.Errorf("-slow %v: must be from 1 to %v", o.slow, mostSlow)
+	case high && o.high == 0:
+		return errors.New("-high 0: must be above 0; without -high the targets are only read")
+	case o.min < 0:
+		return fmt.Errorf("-min %d: must not be negative", o.min)
+	case o.max < 0:
+		return fmt.Errorf("-max %d: must not be negative", o.max)
 	case o.interval < time.Millisecond:
 		return fmt.Errorf("-interval %s: must be at least 1ms", o.interval)
 	}

@@ -224,7 +224,7 @@ func TestBadCommandLines(t *testing.T) {
 	}{
 		{"-once", "-once goes only with -targets"},
 		{"-config nowhere.yaml", "-config: open nowhere.yaml"},
-		{"-config main.go", "main.go:"},
+		{"-config main.go", "-config: main.go:"},
 		{"-targets http://127.0.0.1:1 -config x.yaml -high 3", "-high does not go with -config"},
 		{"-high 3", "-high goes only with -targets"},
 		{"-targets http://127.0.0.1:1 -pace 1s", "-pace does not go with -targets"},
@@ -240,6 +240,10 @@ func TestBadCommandLines(t *testing.T) {
 		{"-targets http://127.0.0.1:1 -interval 1s -timeout 2s", "timeout: 2s: must be positive and below interval"},
 		{"-targets http://127.0.0.1:1 -interval 0s", "-interval 0s: must be at least 1ms"},
 		{"-targets http://127.0.0.1:1 -interval 1ns", "-interval 1ns: must be at least 1ms"}, // said four rules for times that are no flags
+		// The first of these was taken for none, and nothing was decided; the others were cut down to 32 bits.
+		{"-targets http://127.0.0.1:1 -once -high 0", "-high 0: must be above 0"},
+		{"-targets http://127.0.0.1:1 -once -high 5 -min -4294967295", "-min -4294967295: must not be negative"},
+		{"-targets http://127.0.0.1:1 -once -high 5 -max -4294967290", "-max -4294967290: must not be negative"},
 		// Of these the first three were asked again and again, one with its password on the screen, and the others did nothing.
 		{"-targets localhost:8000", `-targets: "localhost:8000": must be a URL of http or https`},
 		{"-targets http://u:secret@127.0.0.1:1", `-targets: "http://u:xxxxx@127.0.0.1:1": must be a URL of http or https without a user`},
