@@ -23,7 +23,7 @@ type Options struct {
 	// Workload is the Deployment or StatefulSet of the replicas, for kube-state-metrics. Without it Kubernetes is not
 	// queried.
 	Workload string `json:"workload"`
-	// Match are further matchers for the engine's series, such as job="vllm"; label, = or !=, and a quoted value.
+	// Match are further matchers for the engine's series, such as job="vllm": a label; =, !=, =~ or !~; and a quoted value.
 	Match []string `json:"match"`
 	// PodLabel is the label with the name of a pod; empty means pod.
 	PodLabel string `json:"podLabel"`

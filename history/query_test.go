@@ -263,3 +263,12 @@ func TestFillerNamesTheLabelThatIsMissing(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, d.Series)
 }
+
+// TestEveryOperatorOfAMatcher: =, !=, =~ and !~, as the documentation of Options.Match says. It named the first two only.
+func TestEveryOperatorOfAMatcher(t *testing.T) {
+	for _, m := range []string{`job="a"`, `job!="a"`, `job=~"a|b"`, `job!~"a|b"`} {
+		queries, err := history.Queries(history.VLLM, history.Options{Match: []string{m}})
+		require.NoError(t, err)
+		require.Contains(t, queries[0].Expr, m)
+	}
+}

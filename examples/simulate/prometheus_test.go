@@ -487,7 +487,9 @@ func TestHistoryFlags(t *testing.T) {
 		{"-prometheus http://x -step 1500ms", "step"},
 		{"-prometheus http://x -engine ollama", "engine"},
 		{"-prometheus http://x -engine TGI -model m", "model"},
-		{"-prometheus http://x -router envoy", "router"},
+		{"-prometheus http://x -router envoy", `-router "envoy": must be epp`},
+		{"-prometheus http://x -max-series 0", "-max-series 0: must be at least 1"},
+		{"-prometheus http://x -max-mb 2000000", "-max-mb 2000000: must be within 1 and 1048576"},
 		{"-history nowhere.json", "-history: open nowhere.json"},
 	} {
 		code, _, errs := start(t, append(strings.Fields(row.args), "-report", "")...)

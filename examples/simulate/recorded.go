@@ -75,11 +75,16 @@ func (o *options) checkHistory() error {
 	if (r.cert == "") != (r.key == "") {
 		return misuse("-tls-cert and -tls-key go together")
 	}
-	if r.maxSeries < 1 || o.maxMB < 1 || o.maxMB > 1<<20 {
-		return misuse("-max-series, -max-mb: must be at least 1, and not more than %d MB", 1<<20)
+	if r.maxSeries < 1 {
+		return misuse("-max-series %d: must be at least 1", r.maxSeries)
+	}
+	if o.maxMB < 1 || o.maxMB > 1<<20 {
+		return misuse("-max-mb %d: must be within 1 and %d", o.maxMB, 1<<20)
 	}
 	r.maxBytes = int64(o.maxMB) << 20
-	r.options.Router = history.Engine(strings.ToUpper(o.router))
+	if r.options.Router = history.Engine(strings.ToUpper(o.router)); o.router != "" && r.options.Router != history.EPP {
+		return misuse("-router %q: must be epp", o.router)
+	}
 	return nil
 }
 
