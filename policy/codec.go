@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -261,6 +262,9 @@ func wholeRule(field, value string) string {
 	if d, err := time.ParseDuration(value); err == nil && d%time.Second == 0 && d >= 0 {
 		return fmt.Sprintf("must be a whole number of seconds, without a unit: %d", d/time.Second)
 	}
+	if strings.Trim(value, "0123456789") == "" && len(value) >= len("2147483647") {
+		return "must be a whole number of seconds of at most 2147483647"
+	}
 	return "must be a whole number of seconds, as 30"
 }
 
@@ -269,7 +273,11 @@ func (r *reader) decimal(n *yaml.Node, v reflect.Value, field string) {
 	tag := n.ShortTag()
 	is := n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!str" || tag == "!!float")
 	if !is || !isDecimal(n.Value) {
-		r.wrong(n, field, decimalRule)
+		rule := decimalRule
+		if x, err := strconv.ParseFloat(n.Value, 64); x >= 0 && (errors.Is(err, strconv.ErrRange) || err == nil && !math.IsInf(x, 0)) {
+			rule = `must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`
+		}
+		r.wrong(n, field, rule)
 		return
 	}
 	if octal(n) {

@@ -9,8 +9,8 @@ import (
 
 const decimalRule = `must be a number that is not negative, as 40 or "0.9"`
 
-// A Decimal is a number that is not negative and can have a fraction: 40, or "0.9". In JSON it is a whole number or
-// text. Its zero value is no number.
+// A Decimal is a number that is not negative and can have a fraction: 40, or "0.9". It is written in digits, below 1e12 and with
+// at most nine decimals. In JSON it is a whole number or text. Its zero value is no number.
 //
 // It is no resource.Quantity: that writes 0.9 as 900m, and its comparison in a validation rule costs more than an API
 // server allows.

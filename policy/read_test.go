@@ -200,6 +200,14 @@ func TestReadErrors(t *testing.T) {
 			`p.yaml:3: realtime.scaleDownRule.cooldownSeconds: "30": must be a whole number of seconds, as 30`,
 			`p.yaml:3: realtime.scaleDownRule.stabilizationWindowSeconds: "soon": must be a whole number of seconds, as 30`,
 		}},
+		// Of these it said that they must be what they are: a number that is not negative, and a whole number of seconds.
+		"numbers out of range": {"realtime:\n  metrics:\n  - threshold: {high: 1e3, low: 0.0000000001}\n  - {source: {name: b}, threshold: {high: 1000000000000, low: \"1e400\"}}\n  scaleUpRule: {cooldownSeconds: 3000000000}", []string{
+			`p.yaml:3: realtime.metrics[0].threshold.high: 1e3: must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`,
+			`p.yaml:3: realtime.metrics[0].threshold.low: 0.0000000001: must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`,
+			`p.yaml:4: realtime.metrics[1].threshold.high: 1000000000000: must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`,
+			`p.yaml:4: realtime.metrics[1].threshold.low: "1e400": must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`,
+			`p.yaml:5: realtime.scaleUpRule.cooldownSeconds: 3000000000: must be a whole number of seconds of at most 2147483647`,
+		}},
 		"wrong types": {"realtime:\n  metrics:\n  - {source: {name: [a], port: http}, threshold: {high: ten}, role: both}\n  scaleUpRule: 5\n  scaleDownRule: {scaleStep: 1.0}\n  holdWhilePending: yes", []string{
 			`p.yaml:3: realtime.metrics[0].source.name: a list: must be one value`,
 			`p.yaml:3: realtime.metrics[0].source.port: "http": must be the number of a port`,

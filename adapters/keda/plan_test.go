@@ -38,7 +38,7 @@ func TestPlanNamesKeys(t *testing.T) {
 		{inReplicas("proportional.profileFromEnv", "seed"), []string{`proportional.profileFromEnv: (not shown): must be llm, kthena, kpa or hpa`}},
 		{inReplicas("lowThreshold", "1", "profile", "kpa"), []string{`profile: "kpa": must be kaito or responsive`}},
 		{inReplicas("lowThreshold", "10"), []string{"threshold: 10: must be a number above low 10"}},
-		{inReplicas("lowThreshold", "1e-3"), []string{`lowThreshold: "1e-3": must be a number that is not negative, as 40 or "0.9"`}},
+		{inReplicas("lowThreshold", "1e-3"), []string{`lowThreshold: "1e-3": must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`}},
 		{inReplicas("lowThreshold", "1", "realtime.scaleUpRule.scaleStep", "0"), []string{"realtime.scaleUpRule.scaleStep: 0: must be at least 1"}},
 		{inReplicas("policy", "proportional", "realtime.holdWhilePending", "true"), []string{"realtime.metrics: 0: must be at least one"}},
 		{
