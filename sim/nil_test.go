@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -24,4 +25,13 @@ func TestRegressionNoStep(t *testing.T) {
 	require.Empty(t, sim.Diurnal(1, 2, time.Hour, 0))
 	require.Empty(t, sim.Diurnal(1, 2, -time.Hour, time.Minute))
 	require.Len(t, sim.Diurnal(1, 2, time.Hour, time.Minute), 60)
+}
+
+// TestRegressionSpansWithoutEnd: with a step of nanoseconds, as where the unit was forgotten, Diurnal asked for terabytes and ended
+// the process; a burst to the end of time never began.
+func TestRegressionSpansWithoutEnd(t *testing.T) {
+	require.Len(t, sim.Diurnal(1, 1, 90*24*time.Hour, time.Second), 7_776_000)
+	rates := sim.Diurnal(1, 1, 2*time.Hour, time.Hour, sim.Burst{At: time.Hour, Duration: math.MaxInt64, Factor: 3})
+	require.Equal(t, []sim.Rate{{PerSecond: 1}, {PerSecond: 3}}, rates)
+	require.Empty(t, sim.Diurnal(1, 2, 24*time.Hour, 60))
 }

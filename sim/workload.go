@@ -212,9 +212,10 @@ type Burst struct {
 }
 
 // Diurnal returns the rates of days that go from low, at midnight, to high, at noon, and back along a cosine, times the
-// bursts. With lengths they are traffic, as a Series. There are none without a length or a step.
+// bursts. With lengths they are traffic, as a Series. There are none without a length or a step, or if there were more of them
+// than seconds in MaxDuration.
 func Diurnal(low, high float64, length, step time.Duration, bursts ...Burst) []Rate {
-	if length <= 0 || step <= 0 {
+	if length <= 0 || step <= 0 || length/step > MaxDuration/time.Second {
 		return nil
 	}
 	rates := make([]Rate, length/step)
@@ -223,7 +224,7 @@ func Diurnal(low, high float64, length, step time.Duration, bursts ...Burst) []R
 		phase := 2 * math.Pi * float64(at+step/2) / float64(24*time.Hour)
 		r := low + (high-low)*(1-math.Cos(phase))/2
 		for _, b := range bursts {
-			if at >= b.At && at < b.At+b.Duration {
+			if at >= b.At && at-b.At < b.Duration {
 				r *= b.Factor
 			}
 		}
