@@ -35,3 +35,13 @@ func TestRegressionSpansWithoutEnd(t *testing.T) {
 	require.Equal(t, []sim.Rate{{PerSecond: 1}, {PerSecond: 3}}, rates)
 	require.Empty(t, sim.Diurnal(1, 2, 24*time.Hour, 60))
 }
+
+// TestRegressionRequestsOfNothing: without a workload, as after an error of traces.Open that nobody looked at, Requests panicked.
+func TestRegressionRequestsOfNothing(t *testing.T) {
+	n := 0
+	for _, err := range sim.Requests(nil, 1) {
+		require.EqualError(t, err, "workload: <nil>: must be set")
+		n++
+	}
+	require.Equal(t, 1, n)
+}

@@ -81,6 +81,10 @@ func (t Trace) Validate(field string) error {
 // 1".
 func Requests(w Workload, seed uint64) func(yield func(Request, error) bool) {
 	return func(yield func(Request, error) bool) {
+		if w == nil {
+			yield(Request{}, &scaling.FieldError{Field: "workload", Value: w, Rule: "must be set"})
+			return
+		}
 		line := queueing{length: w.Duration()}
 		next := w.Arrivals(seed)
 		for r, ok := next(); ok; r, ok = next() {
