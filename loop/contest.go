@@ -47,6 +47,7 @@ func (e *ContendedError) Error() string {
 // contend compares the targets with their last writes and notes the writes that were taken back: the count has moved in the
 // opposite direction since. It returns the targets that are left alone from now on.
 func (l *Loop) contend(now time.Time) (contended []int) {
+	contests := l.contests()
 	for i := range l.targets {
 		t := &l.targets[i]
 		w, ok := l.wrote[t.Key]
@@ -56,7 +57,7 @@ func (l *Loop) contend(now time.Time) (contended []int) {
 			continue
 		case back:
 			delete(l.wrote, t.Key)
-			if l.note(t.Key, now) {
+			if l.note(contests, t.Key, now) {
 				contended = append(contended, i)
 			}
 		case t.Replicas != w.To || now.Sub(w.At.Time()).Abs() >= ContestWindow:
@@ -70,11 +71,21 @@ func (l *Loop) contend(now time.Time) (contended []int) {
 	return contended
 }
 
+// contests returns the places of the contests, by key.
+func (l *Loop) contests() map[string]int {
+	places := make(map[string]int, len(l.memory.Contests))
+	for i := range l.memory.Contests {
+		places[l.memory.Contests[i].Key] = i
+	}
+	return places
+}
+
 // note notes a write that was taken back, and reports whether the target is to be left alone for it.
-func (l *Loop) note(key string, now time.Time) bool {
-	i := slices.IndexFunc(l.memory.Contests, func(c contest) bool { return c.Key == key })
-	if i < 0 {
+func (l *Loop) note(places map[string]int, key string, now time.Time) bool {
+	i, ok := places[key]
+	if !ok {
 		i = len(l.memory.Contests)
+		places[key] = i
 		l.memory.Contests = append(l.memory.Contests, contest{Key: key})
 	}
 	c := &l.memory.Contests[i]
@@ -90,13 +101,10 @@ func (l *Loop) note(key string, now time.Time) bool {
 	return true
 }
 
-// contended returns why a target is left alone, or nil.
-func (l *Loop) contended(i int, now time.Time) *ContendedError {
-	for n := range l.memory.Contests {
-		c := &l.memory.Contests[n]
-		if until := c.Until.Time(); c.Key == l.targets[i].Key && now.Before(until) && until.Sub(now) <= lastBackOff {
-			return &ContendedError{Key: c.Key, Times: len(c.Times), Last: c.Times[len(c.Times)-1].Time(), Until: until}
-		}
+// reason returns why its target is left alone, or nil.
+func (c *contest) reason(now time.Time) *ContendedError {
+	if until := c.Until.Time(); now.Before(until) && until.Sub(now) <= lastBackOff {
+		return &ContendedError{Key: c.Key, Times: len(c.Times), Last: c.Times[len(c.Times)-1].Time(), Until: until}
 	}
 	return nil
 }

@@ -230,7 +230,7 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 // ones by key. A state that names no targets belongs to these.
 func (l *Loop) bind() (anew bool) {
 	mine := make([]subject, 0, len(l.targets))
-	same := len(l.memory.Targets) == 0
+	same, next := len(l.memory.Targets) == 0, 0
 	for i := range l.targets {
 		t := &l.targets[i]
 		is := func(s subject) bool {
@@ -239,11 +239,13 @@ func (l *Loop) bind() (anew bool) {
 			}
 			return s.about(t)
 		}
-		n := i
-		if i >= len(l.memory.Targets) || !is(l.memory.Targets[i]) { // nearly always they are the same, in the same order
+		n := next
+		if n >= len(l.memory.Targets) || !is(l.memory.Targets[n]) { // nearly always they are the same, in the same order
 			n = slices.IndexFunc(l.memory.Targets, is)
 		}
-		same = same || n >= 0
+		if n >= 0 {
+			same, next = true, n+1
+		}
 		switch {
 		case !t.Missing:
 			mine = append(mine, subject{t.Key, t.ID})

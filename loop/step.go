@@ -112,8 +112,11 @@ func (l *Loop) leave(now time.Time) {
 		return
 	}
 	l.step.Contended = make([]*ContendedError, len(l.targets))
-	for i := range l.targets {
-		l.step.Contended[i] = l.contended(i, now)
+	for n := range l.memory.Contests {
+		c := &l.memory.Contests[n]
+		if i, why := l.index(c.Key), c.reason(now); i >= 0 && why != nil {
+			l.step.Contended[i] = why
+		}
 	}
 	l.order = slices.DeleteFunc(l.order, func(i int) bool { return l.step.Contended[i] != nil })
 }
@@ -172,10 +175,7 @@ func (l *Loop) Saved(err error) {
 	}
 	if err != nil {
 		if !slices.Contains(l.tried, true) && !l.config.Atomic && !l.config.Delegated {
-			for _, i := range l.order { // what is not stored is not written
-				l.forget(i)
-				l.memory.Open = append(l.memory.Open, l.older[i]...)
-			}
+			l.resolve() // what is not stored is not written
 		}
 		l.restored, l.pending = false, nil
 		return
@@ -190,10 +190,11 @@ func (l *Loop) Saved(err error) {
 // arrange puts the targets that are to be written in order: those to scale up before those to scale down, and among each those
 // with an open write first. If that write has arrived, its conflict is found before anything else is written.
 func (l *Loop) arrange() {
+	unanswered := l.unanswered()
 	for _, verdict := range []scaling.Verdict{scaling.Up, scaling.Down} {
 		for _, open := range []bool{true, false} {
 			for i := range l.targets {
-				if !l.targets[i].Missing && !l.targets[i].Alone && l.step.Targets[i].Verdict == verdict && (l.unanswered(i) != nil) == open {
+				if !l.targets[i].Missing && !l.targets[i].Alone && l.step.Targets[i].Verdict == verdict && (unanswered[i] != nil) == open {
 					l.order = append(l.order, i)
 				}
 			}
@@ -201,14 +202,25 @@ func (l *Loop) arrange() {
 	}
 }
 
-// unanswered returns a write of a target that may still arrive, or nil.
-func (l *Loop) unanswered(i int) *intent {
+// unanswered returns of each target the first write that may still arrive, by index.
+func (l *Loop) unanswered() map[int]*intent {
+	all := make(map[int]*intent, len(l.memory.Open))
 	for n := range l.memory.Open {
-		if w := &l.memory.Open[n]; w.Key == l.targets[i].Key && !w.Answered {
-			return w
+		w := &l.memory.Open[n]
+		if i := l.index(w.Key); i >= 0 && !w.Answered && all[i] == nil {
+			all[i] = w
 		}
 	}
-	return nil
+	return all
+}
+
+// ordered reports of each target whether it is to be written.
+func (l *Loop) ordered() []bool {
+	is := make([]bool, len(l.targets))
+	for _, i := range l.order {
+		is[i] = true
+	}
+	return is
 }
 
 // waits reports whether a write of a target other than the first ones of the order may still arrive: then nothing is written. A
@@ -219,12 +231,13 @@ func (l *Loop) waits(now time.Time) bool {
 		return false
 	}
 	down := l.step.Targets[l.order[0]].Verdict == scaling.Down
+	unanswered, ordered := l.unanswered(), l.ordered()
 	for i := range l.targets {
-		w := l.unanswered(i)
+		w := unanswered[i]
 		if w == nil || now.Sub(w.At.Time()).Abs() >= LongestWrite {
 			continue
 		}
-		if slices.Contains(l.order, i) && (down || l.step.Targets[i].Verdict == scaling.Up) {
+		if ordered[i] && (down || l.step.Targets[i].Verdict == scaling.Up) {
 			continue
 		}
 		l.step.Waiting = &WaitingError{Key: w.Key, From: w.From, To: w.To, At: w.At.Time()}
@@ -237,9 +250,8 @@ func (l *Loop) waits(now time.Time) bool {
 // intend notes the writes that are about to be made. Each also stands for the open writes of its target: they are conditional on
 // the same version, so that at most one of them is carried out.
 func (l *Loop) intend(now time.Time) {
-	l.older = make(map[int][]intent, len(l.order))
+	l.older = l.forget(l.ordered())
 	for _, i := range l.order {
-		l.older[i] = l.forget(i)
 		l.memory.Open = append(l.memory.Open, l.intent(i, now))
 	}
 }
@@ -252,13 +264,15 @@ func (l *Loop) intent(i int, now time.Time) intent {
 	}
 }
 
-// forget drops the open writes of a target and returns them.
-func (l *Loop) forget(i int) (closed []intent) {
+// forget drops the open writes of these targets and returns them by index.
+func (l *Loop) forget(of []bool) (closed map[int][]intent) {
+	closed = make(map[int][]intent)
 	l.memory.Open = slices.DeleteFunc(l.memory.Open, func(w intent) bool {
-		if w.Key != l.targets[i].Key {
+		i := l.index(w.Key)
+		if i < 0 || !of[i] {
 			return false
 		}
-		closed = append(closed, w)
+		closed[i] = append(closed[i], w)
 		return true
 	})
 	return closed
@@ -283,7 +297,7 @@ func (l *Loop) Writes() iter.Seq[Write] {
 			if !yield(Write{Index: i, Name: t.Name, From: d.From, To: d.Replicas, Version: t.Version}) {
 				return
 			}
-			if len(l.order) == 0 || l.goesAgain() { // the caller has ended the round, or it is decided again
+			if len(l.order) == 0 || l.results[i] == Conflict && l.goesAgain() { // the caller has ended the round, or it is decided again
 				return
 			}
 			failed = failed || l.results[i] != Applied
@@ -303,14 +317,18 @@ func (l *Loop) Wrote(w Write, r Result) {
 
 // goesAgain reports whether the round is to be decided again: a target had changed, and certainly nothing was written.
 func (l *Loop) goesAgain() bool {
-	conflict := false
-	for i, r := range l.results {
-		if l.tried[i] && (r == Applied || r == Uncertain) {
-			return false
-		}
-		conflict = conflict || l.tried[i] && r == Conflict
+	if l.conflicts >= l.config.Conflicts || l.before == nil {
+		return false
 	}
-	return conflict && l.conflicts < l.config.Conflicts && l.before != nil
+	conflict := false
+	for _, i := range l.order {
+		if r := l.results[i]; l.tried[i] && (r == Applied || r == Uncertain) {
+			return false
+		} else if l.tried[i] && r == Conflict {
+			conflict = true
+		}
+	}
+	return conflict
 }
 
 // Advance ends the round: it tells the group what was written, and returns the state to store, if any. If again is true, the
@@ -325,13 +343,12 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 		return nil, l.advanceAtomic()
 	}
 	if l.config.DryRun {
-		l.carriedOut(now, func(i int) bool { return slices.Contains(l.order, i) })
+		ordered := l.ordered()
+		l.carriedOut(now, func(i int) bool { return ordered[i] })
 		return l.save(), false
 	}
 	if l.goesAgain() {
-		for _, i := range l.order {
-			l.resolve(i)
-		}
+		l.resolve()
 		if err := l.before(); err != nil {
 			l.restored, l.step.Err = false, err // restore from the store
 			return nil, false
@@ -348,8 +365,8 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 		if l.tried[i] && l.results[i] == Applied {
 			l.remember(i, now)
 		}
-		l.resolve(i)
 	}
+	l.resolve()
 	return l.save(), false
 }
 
@@ -377,22 +394,26 @@ func (l *Loop) remember(i int, now time.Time) {
 	l.wrote[l.targets[i].Key] = l.intent(i, now)
 }
 
-// resolve updates the open writes of a target with the result of its write. Only a write that was carried out proves that an
-// older one was not and never will be.
-func (l *Loop) resolve(i int) {
-	switch {
-	case l.tried[i] && l.results[i] == Applied:
-		l.forget(i)
-	case l.tried[i] && l.results[i] == Uncertain: // stays open
-	case l.tried[i] && l.results[i] == Conflict:
-		own := l.forget(i)
-		for n := range own {
-			own[n].Answered = true
+// resolve updates the open writes with the results of the round's writes. Only a write that was carried out proves that an older
+// one was not and never will be.
+func (l *Loop) resolve() {
+	known := l.ordered()
+	for _, i := range l.order {
+		known[i] = !l.tried[i] || l.results[i] != Uncertain // what is uncertain stays open
+	}
+	own := l.forget(known)
+	for _, i := range l.order {
+		switch {
+		case !known[i] || l.tried[i] && l.results[i] == Applied:
+			continue
+		case l.tried[i] && l.results[i] == Conflict:
+			for n := range own[i] {
+				own[i][n].Answered = true
+			}
+		default:
+			own[i] = nil
 		}
-		l.memory.Open = slices.Concat(l.memory.Open, l.older[i], own)
-	default:
-		l.forget(i)
-		l.memory.Open = append(l.memory.Open, l.older[i]...)
+		l.memory.Open = append(append(l.memory.Open, l.older[i]...), own[i]...)
 	}
 }
 
