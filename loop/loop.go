@@ -144,8 +144,11 @@ func New(group scaling.Group, c Config) (*Loop, error) {
 }
 
 // NeedsRestore reports whether the stored state must be loaded and given to Restore before a round: at the start, after a
-// failed save, and while the stored state is refused.
-func (l *Loop) NeedsRestore() bool { return !l.restored || l.refused != nil }
+// failed save or Atomic update, and while the stored state is refused.
+func (l *Loop) NeedsRestore() bool {
+	failed := l.unended() && l.tried[l.order[0]] && l.results[l.order[0]] != Applied
+	return !l.restored || l.refused != nil || failed
+}
 
 // Restore takes over the stored state; no bytes mean a fresh start. The bare state of the group, as its MarshalJSON returns
 // it, is accepted too, if it has a kind or is a list, as those of package scaling are. An error is a *scaling.StateError, or else what
@@ -154,6 +157,7 @@ func (l *Loop) NeedsRestore() bool { return !l.restored || l.refused != nil }
 // If a Loop that has already decided finds that the store has lost its state, or has an older one of its states again, as after
 // a kubectl replace, it keeps the state that it has and stores that again. Only a state that somebody else has stored replaces it.
 func (l *Loop) Restore(stored []byte) error {
+	l.end()
 	if l.refused != nil && l.restored && bytes.Equal(stored, l.stored) {
 		return l.refused
 	}

@@ -490,3 +490,93 @@ func TestNothingIsWrittenWithoutAState(t *testing.T) {
 		require.False(t, again)
 	}
 }
+
+// together begins a round in which one update stores and writes.
+func together(t *testing.T, l *loop.Loop, now time.Time, stored []byte, target loop.Target) *loop.Step {
+	t.Helper()
+	if l.NeedsRestore() {
+		require.NoError(t, l.Restore(stored))
+	}
+	l.Read(now, target)
+	return l.Decide(now, loaded(50))
+}
+
+// TestRegressionAtomicWithoutAdvance: a controller that went on to the next round after an update that failed kept in the group's
+// memory a change that had not happened, and waited for its cooldown.
+func TestRegressionAtomicWithoutAdvance(t *testing.T) {
+	target := loop.Target{Version: "7", Replicas: 3}
+	for name, tt := range map[string]struct {
+		results  []loop.Result
+		written  bool
+		restores bool
+	}{
+		"not tried": {}, "not reported": {[]loop.Result{loop.Uncertain}, false, true}, "lost, written": {[]loop.Result{loop.Uncertain}, true, true},
+		"refused": {[]loop.Result{loop.Refused}, false, true}, "conflict": {[]loop.Result{loop.Conflict}, false, true},
+		"applied": {[]loop.Result{loop.Applied}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoop(t, loop.Config{Atomic: true, Conflicts: 1})
+			s := together(t, l, start(), nil, target)
+			for _, r := range tt.results {
+				require.Equal(t, 1, write(l, r))
+			}
+			var stored []byte
+			next := target
+			if tt.written {
+				stored, next = s.Store, loop.Target{Version: "8", Replicas: 4}
+			}
+			require.Equal(t, tt.restores, l.NeedsRestore())
+			now := start().Add(15 * time.Second)
+			s = together(t, l, now, stored, next)
+			require.NoError(t, s.Err)
+			require.Equal(t, !tt.written, s.Acts())
+		})
+	}
+	l := newLoop(t, loop.Config{Atomic: true})
+	together(t, l, start(), nil, target)
+	write(l, loop.Refused)
+	l.Read(start(), target) // without Restore
+	require.ErrorContains(t, l.Decide(start(), loaded(50)).Err, "was not given to Restore")
+}
+
+// TestRegressionAtomicWithoutItsState: where the object had lost the state, as after a kubectl replace, the Loop kept its own, with
+// the change that had just failed.
+func TestRegressionAtomicWithoutItsState(t *testing.T) {
+	for _, result := range []loop.Result{loop.Refused, loop.Conflict} {
+		l := newLoop(t, loop.Config{Atomic: true})
+		target := loop.Target{Version: "7", Replicas: 3}
+		together(t, l, start(), nil, target)
+		write(l, loop.Applied)
+		l.Advance(start())
+		target = loop.Target{Version: "8", Replicas: 4}
+		now := start().Add(cooldown)
+		s := together(t, l, now, nil, target)
+		require.True(t, s.Acts())
+		write(l, result)
+		l.Advance(now)
+		require.True(t, l.NeedsRestore())
+		s = together(t, l, now, nil, target) // the state is gone
+		require.NoError(t, s.Err)
+		require.True(t, s.Acts(), "the update failed")
+		require.Contains(t, string(s.Store), `"last":{"from":4,"to":5,`)
+	}
+}
+
+// TestRegressionAtomicDryRunKeepsThePace: it asked for the same change in each round, as the group was not told of it.
+func TestRegressionAtomicDryRunKeepsThePace(t *testing.T) {
+	l, target, stored := newLoop(t, loop.Config{Atomic: true, DryRun: true}), loop.Target{Version: "7", Replicas: 3}, []byte(nil)
+	for round := range 8 {
+		now := start().Add(time.Duration(round) * 15 * time.Second)
+		var s *loop.Step
+		s, stored = begin(t, l, now, stored, target)
+		require.Equal(t, round%4 == 0, s.Acts(), round)
+		require.Zero(t, write(l, loop.Applied))
+		store, again := l.Advance(now)
+		require.False(t, again)
+		if store != nil {
+			stored = store
+			l.Saved(nil)
+		}
+		require.False(t, l.NeedsRestore())
+	}
+}

@@ -48,8 +48,9 @@ var errNotRestored = errors.New("the stored state was not given to Restore: it m
 // Decide asks the group. The observation must have the targets in the order of Read; their names, counts and Missing are taken
 // from Read. A target that the observation lacks has no ready replicas.
 func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
+	l.end()
 	l.step = Step{}
-	l.order, l.pending, l.before, l.saved = l.order[:0], nil, nil, false
+	l.pending, l.before, l.saved = nil, nil, false
 	l.results = append(l.results[:0], make([]Result, len(l.targets))...)
 	l.tried = append(l.tried[:0], make([]bool, len(l.targets))...)
 	obs.Targets = l.complete(obs.Targets)
@@ -93,9 +94,13 @@ func (l *Loop) Decide(now time.Time, obs scaling.GroupObservation) *Step {
 		}
 		l.order = l.order[:0]
 	case l.config.Atomic:
-		changed := l.changed
+		changed, last, before := l.changed, l.memory.Last, l.before
 		l.carriedOut(now, func(i int) bool { return slices.Contains(l.order, i) })
 		l.changed = changed // not yet
+		l.before = func() error {
+			l.memory.Last = last
+			return before()
+		}
 	case !l.waits(now):
 		l.intend(now)
 	}
@@ -339,7 +344,7 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 	if !l.restored || l.refused != nil || l.step.Err != nil {
 		return nil, false
 	}
-	if l.config.Atomic {
+	if l.config.Atomic && !l.config.DryRun {
 		return nil, l.advanceAtomic()
 	}
 	if l.config.DryRun {
@@ -372,6 +377,10 @@ func (l *Loop) Advance(now time.Time) (store []byte, again bool) {
 
 // end leaves no writes of the round, so that none is made or told of twice.
 func (l *Loop) end() {
+	if l.unended() {
+		l.advanceAtomic()
+		l.conflicts = 0
+	}
 	l.order, l.tried, l.results = l.order[:0], l.tried[:0], l.results[:0]
 }
 
@@ -417,7 +426,10 @@ func (l *Loop) resolve() {
 	}
 }
 
-// advanceAtomic ends a round in which one update stores and writes.
+// unended reports whether the group was told of an update that stores and writes, and the round is not ended.
+func (l *Loop) unended() bool { return l.config.Atomic && !l.config.DryRun && len(l.order) > 0 }
+
+// advanceAtomic ends a round in which one update stores and writes: the object has both or neither.
 func (l *Loop) advanceAtomic() (again bool) {
 	if len(l.order) == 0 {
 		l.conflicts = 0
@@ -429,12 +441,15 @@ func (l *Loop) advanceAtomic() (again bool) {
 		l.changed = l.memory.Last.At.Time()
 		l.remember(i, l.changed)
 	case l.tried[i] && l.results[i] == Uncertain:
-		l.restored = false // the object has both or neither
-	default:
+		l.restored = false
+	default: // what was told to the group did not happen
 		again = l.goesAgain()
-		l.restored = false // what was told to the group did not happen
+		l.restored = l.restored && !l.tried[i]
+		if err := l.before(); err != nil {
+			l.restored, l.refused = false, err
+		}
 	}
-	if again {
+	if l.order = l.order[:0]; again {
 		l.conflicts++
 	} else {
 		l.conflicts = 0
