@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/loop"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // Another autoscaler on the same target takes every write back: 10 + 10 writes in 40 s were the consequence, for ever.
@@ -240,4 +241,34 @@ func TestRegressionAWriteWithoutAnAnswerIsNoRivals(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, lost, loop.Reversals)
+}
+
+// TestRegressionATargetMadeAnewIsNoReversal: of two targets one is deleted and made anew with fewer replicas after each write. Each
+// time counted as a write that somebody else had taken back, and after three the target was left alone.
+func TestRegressionATargetMadeAnewIsNoReversal(t *testing.T) {
+	l, err := loop.New(scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{})
+	require.NoError(t, err)
+	require.NoError(t, l.Restore(nil))
+	read := []loop.Target{{Name: "a", ID: "1", Version: "1", Replicas: 8}, {Name: "b", ID: "2", Version: "1", Replicas: 3}}
+	round := func(at time.Duration) (contended []int) {
+		contended = l.Read(start().Add(at), read...).Contended
+		l.Decide(start().Add(at), loaded(50))
+		l.Saved(nil)
+		require.Equal(t, 1, write(l, loop.Applied), at)
+		l.Advance(start().Add(at))
+		l.Saved(nil)
+		return contended
+	}
+	for n := range 2 * loop.Reversals {
+		require.Empty(t, round(time.Duration(n)*cooldown))
+		read[1].ID += "0"
+	}
+	for n := range loop.Reversals - 1 { // now somebody does take back the writes
+		require.Empty(t, round(time.Duration(2*loop.Reversals+n)*cooldown))
+	}
+	read[1].ID += "0" // and deletes the target: those do not count for the next one
+	for n := range loop.Reversals {
+		require.Empty(t, round(time.Duration(3*loop.Reversals+n)*cooldown))
+	}
+	require.Equal(t, []int{1}, l.Read(start().Add(time.Duration(4*loop.Reversals)*cooldown), read...).Contended)
 }

@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -231,10 +232,12 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 }
 
 // bind starts fresh if the state belongs to other targets: if it names none of the targets that exist, and none of the missing
-// ones by key. A state that names no targets belongs to these.
+// ones by key. A state that names no targets belongs to these. What became of the writes of a target that was made anew beside
+// others is forgotten: nobody took them back.
 func (l *Loop) bind() (anew bool) {
 	mine := make([]subject, 0, len(l.targets))
-	same, next := len(l.memory.Targets) == 0, 0
+	nameless := len(l.memory.Targets) == 0
+	same, next, others := nameless, 0, make(map[string]bool)
 	for i := range l.targets {
 		t := &l.targets[i]
 		is := func(s subject) bool {
@@ -253,6 +256,7 @@ func (l *Loop) bind() (anew bool) {
 		switch {
 		case !t.Missing:
 			mine = append(mine, subject{t.Key, t.ID})
+			others[t.Key] = n < 0 && !nameless
 		case n >= 0:
 			mine = append(mine, l.memory.Targets[n])
 		}
@@ -261,6 +265,8 @@ func (l *Loop) bind() (anew bool) {
 		l.refused, l.changed, l.wrote = l.adopt(nil), time.Time{}, nil
 	}
 	l.memory.Targets = mine
+	maps.DeleteFunc(l.wrote, func(key string, _ intent) bool { return others[key] })
+	l.memory.Contests = slices.DeleteFunc(l.memory.Contests, func(c contest) bool { return others[c.Key] })
 	return !same
 }
 
