@@ -70,10 +70,10 @@ func (o *options) cluster(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	if err := p.credentials(ctx); err != nil {
-		return err
+		return command.Starting(ctx, err)
 	}
 	if err := p.assemble(ctx, config); err != nil {
-		return err
+		return command.Starting(ctx, err)
 	}
 	return p.manager.Start(ctx)
 }

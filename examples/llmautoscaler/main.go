@@ -60,7 +60,7 @@ func work(ctx context.Context, o options, logger *slog.Logger) error {
 	}
 	manager, end, err := o.manager(ctx, config, logger)
 	if err != nil {
-		return err
+		return command.Starting(ctx, err)
 	}
 	defer end()
 	return manager.Start(ctx)

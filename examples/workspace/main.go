@@ -170,7 +170,7 @@ func serve(ctx context.Context, config *rest.Config, o options) error {
 	}
 	m, err := ctrl.NewManager(config, managerOptions)
 	if err != nil {
-		return err
+		return command.Starting(ctx, err)
 	}
 	reconciler := &controller.Reconciler{
 		Client:   m.GetClient(),
@@ -178,7 +178,7 @@ func serve(ctx context.Context, config *rest.Config, o options) error {
 		Recorder: m.GetEventRecorderFor("workspace-controller"), //nolint:staticcheck // those of events.k8s.io need other rights
 	}
 	if err := reconciler.SetupWithManager(m); err != nil {
-		return err
+		return command.Starting(ctx, err)
 	}
 	webhook.Register(m, estimator)
 	if err := errors.Join(

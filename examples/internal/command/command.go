@@ -2,6 +2,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -40,6 +41,14 @@ func reach(kubeconfig string) clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
+}
+
+// Starting returns the error of a start, nil if ctx has ended: what is asked to end while it starts has not failed.
+func Starting(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // LabelRule is what the name of a namespace must be.
