@@ -31,3 +31,18 @@ func TestRegressionPausedIsReadAsKEDADoes(t *testing.T) {
 		require.Equal(t, paused, err == nil, "%s: %v", annotation, err)
 	}
 }
+
+// TestRegressionAnHPAIsNeverPaused: a HorizontalPodAutoscaler with KEDA's annotation, which says nothing to it, counted as paused.
+func TestRegressionAnHPAIsNeverPaused(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, stored.AddToScheme(scheme))
+	for _, annotation := range []string{`paused: "true"`, `paused-replicas: "0"`} {
+		text := "metadata: {name: theirs, annotations: {autoscaling.keda.sh/" + annotation + "}}\n" +
+			"spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}}"
+		reader := fake.NewClientBuilder().WithScheme(scheme)
+		reader.WithIndex(&stored.LLMAutoScaler{}, controller.TargetIndex, controller.Index)
+		v := &webhook.Validator{Others: others{objects: map[string][]string{"HorizontalPodAutoscalerList": {text}}}, Reader: reader.Build()}
+		_, err := v.ValidateCreate(t.Context(), object(t, "mine", deployment, thresholds))
+		require.ErrorContains(t, err, "is scaled by HorizontalPodAutoscaler theirs already", annotation)
+	}
+}

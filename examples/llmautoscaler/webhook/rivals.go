@@ -19,6 +19,8 @@ import (
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
+const scaledObject = "ScaledObject"
+
 // Annotations with which a ScaledObject leaves its target alone: the first with whatever value.
 const (
 	pausedReplicas = "autoscaling.keda.sh/paused-replicas"
@@ -29,7 +31,7 @@ const (
 // makes an HPA of each.
 func scalers() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
-		{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
+		{Group: "keda.sh", Version: "v1alpha1", Kind: scaledObject},
 		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
 	}
 }
@@ -57,7 +59,7 @@ func (v *Validator) fights(ctx context.Context, before, las *v1alpha1.LLMAutoSca
 		}
 		ref := las.Spec.ScaleTargetRef
 		rule := fmt.Sprintf("is scaled by %s %s already", kind.Kind, other.GetName())
-		if writes(las) && !isPaused(other) {
+		if writes(las) && !isPaused(kind, other) {
 			return field.Invalid(field.NewPath("spec", "scaleTargetRef"), ref.Kind+" "+ref.Name, rule+": remove it, or set spec.dryRun or spec.paused"), warnings
 		}
 		warnings = append(warnings, fmt.Sprintf("spec.scaleTargetRef: %s %s: %s: only one of the two may write", ref.Kind, ref.Name, rule))
@@ -85,7 +87,7 @@ func (v *Validator) rival(ctx context.Context, kind schema.GroupVersionKind, nam
 			other := &all.Items[i]
 			switch {
 			case other.GetDeletionTimestamp() != nil || targetOf(other) != target:
-			case !isPaused(other):
+			case !isPaused(kind, other):
 				return other, nil
 			case paused == nil:
 				paused = other
@@ -122,8 +124,11 @@ func targetOf(o *unstructured.Unstructured) string {
 	return controller.IndexKey(k8s.Target{APIVersion: text("apiVersion", "apps/v1"), Kind: text("kind", "Deployment"), Name: text("name", "")})
 }
 
-// isPaused reports whether KEDA takes a ScaledObject for paused: by a value that is no truth value, too.
-func isPaused(o *unstructured.Unstructured) bool {
+// isPaused reports whether KEDA takes a ScaledObject for paused: by a value that is no truth value, too. Nothing pauses an HPA.
+func isPaused(kind schema.GroupVersionKind, o *unstructured.Unstructured) bool {
+	if kind.Kind != scaledObject {
+		return false
+	}
 	annotations := o.GetAnnotations()
 	if _, ok := annotations[pausedReplicas]; ok {
 		return true
