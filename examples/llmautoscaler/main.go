@@ -9,6 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	_ "time/tzdata" // schedules have time zones, and images may have none
 
 	"github.com/go-logr/logr"
@@ -50,18 +52,37 @@ func work(ctx context.Context, o options, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if o.credentials == "" {
-		dir, err := os.MkdirTemp("", "llmautoscaler-")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		o.credentials = dir
+	if o.credentials, err = credentialsIn(o.credentials); err != nil {
+		return err
 	}
+	defer func() { _ = os.RemoveAll(o.credentials) }()
 	manager, end, err := o.manager(ctx, config, logger)
 	if err != nil {
 		return command.Starting(ctx, err)
 	}
 	defer end()
 	return manager.Start(ctx)
+}
+
+// credentialsIn returns a new directory within the one of the command line, and removes from that what processes before this one
+// left that were killed: a volume outlives its container. Without one it is a temporary directory, which other processes use too.
+func credentialsIn(parent string) (string, error) {
+	const prefix = "llmautoscaler-"
+	if parent != "" {
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return "", fmt.Errorf("-credentials-dir: %w", err)
+		}
+		all, err := os.ReadDir(parent)
+		if err != nil {
+			return "", fmt.Errorf("-credentials-dir: %w", err)
+		}
+		for _, old := range all {
+			if strings.HasPrefix(old.Name(), prefix) {
+				if err := os.RemoveAll(filepath.Join(parent, old.Name())); err != nil {
+					return "", fmt.Errorf("-credentials-dir: %w", err)
+				}
+			}
+		}
+	}
+	return os.MkdirTemp(parent, prefix)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,4 +73,28 @@ func TestRegressionWrongNamesAreOfTheCommandLine(t *testing.T) {
 		require.Equal(t, 2, run(t.Context(), []string{flag, "-kubeconfig=/nowhere"}, &stdout, &stderr), flag)
 		require.Contains(t, stderr.String(), want)
 	}
+}
+
+// TestRegressionCredentialsOfAKilledProcess: what it had read of Secrets stayed in the volume, where nobody counted it: with as much
+// again the pod was evicted.
+func TestRegressionCredentialsOfAKilledProcess(t *testing.T) {
+	parent := t.TempDir()
+	other := filepath.Join(parent, "somebody-elses")
+	require.NoError(t, os.Mkdir(other, 0o700))
+	killed, err := credentialsIn(parent)
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(killed, "uid"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(killed, "uid", "token"), []byte("secret"), 0o600))
+	next, err := credentialsIn(parent)
+	require.NoError(t, err)
+	require.NoDirExists(t, killed)
+	require.DirExists(t, other)
+	info, err := os.Stat(next)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	_, err = credentialsIn(filepath.Join(parent, "new"))
+	require.NoError(t, err)
+	temporary, err := credentialsIn("")
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(temporary))
 }

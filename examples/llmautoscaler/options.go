@@ -72,7 +72,7 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	f.StringVar(&o.webhookSecret, "webhook-secret", "llmautoscaler-webhook", "`name` of the Secret that keeps the certificate")
 	f.StringVar(&o.webhookConfig, "webhook-configuration", "llmautoscaler", "`name` of the ValidatingWebhookConfiguration")
 
-	f.StringVar(&o.credentials, "credentials-dir", "", "`directory`, preferably in memory, for tokens and CAs from Secrets that LLMAutoScalers refer to; empty means a temporary one")
+	f.StringVar(&o.credentials, "credentials-dir", "", "`directory` of this process alone, preferably in memory, for tokens and CAs from Secrets that LLMAutoScalers refer to; empty means a temporary one")
 	if err := cli.Parse(f, args, stdout, stderr); err != nil {
 		return options{}, err
 	}
