@@ -71,7 +71,8 @@ const (
 
 // Attained replays a past on a fleet with other replica counts, given in order of time. The replay has as many requests as came, with
 // the observed lengths, on servers calibrated by the measured times per token (see the package comment). Only the time since the
-// first count is replayed. known is false if fewer than 100 requests came in that time, or if it is shorter than two minutes.
+// first count is replayed. known is false if fewer than 100 requests came in that time, if it is shorter than two minutes, or if the
+// replay has more than 100 million events, as with servers that take microseconds for a step.
 //
 // It is a pure function of the past, and takes up to a second.
 func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
@@ -92,7 +93,7 @@ func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
 	server := slower(c.Server, p.slowness(&c.Server))
 	server.PrefillToken *= 1 - own.hits(requests)
 	b := bench{
-		config: c, server: server, start: p.Start, requests: requests,
+		config: c, server: server, start: p.Start, requests: requests, most: mostLooks / 8,
 		span: time.Duration((to - from + warm) * float64(time.Second)), warm: time.Duration(warm * float64(time.Second)),
 	}
 	enough := max(mostFleet, 2*own.most()) // more would attain no more
@@ -113,6 +114,9 @@ func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
 	late, _, _ := b.under(requests, b.initial, time.Duration(p.Start*float64(time.Second)), 0, 1, func() (scaling.Group, error) {
 		return sim.Schedule(began(), c.Control, plan), nil
 	})
+	if b.exhausted() {
+		return Attainment{}, false
+	}
 	a = Attainment{From: unix(from), To: unix(to), Attained: 1 - late, Measured: max(0, 1-own.late(from)), Requests: len(requests)}
 	for i := range counts {
 		begin, end := max(seconds(counts[i].At), from), to

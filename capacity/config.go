@@ -101,6 +101,7 @@ const (
 	leads       = 6.0    // leads, if these are more,
 	longest     = 4      // but at most so many times mostReplay
 	mostSpent   = 40e6   // work of a search, in requests that are replayed, after which it tries no further choice: some 30 s
+	mostLooks   = 12_000 // events of all simulations of a tuning, in units of 65,536: two minutes at most. One with more finds nothing
 	smallest    = 6.0    // replicas in a replay, of a larger fleet,
 	mostFleet   = 1000.0 // and at most, whatever a fleet claims to have
 	within      = 0.85   // share of the allowed misses that a replay may have

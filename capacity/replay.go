@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -22,6 +23,8 @@ type bench struct {
 	initial  int32
 	share    float64 // of the traffic and of the fleet that is replayed
 	hits     float64 // share of the prompts' tokens that are not computed, and are not work
+	looks    int     // how often its simulations looked at their context between decisions: after each 65,536 events
+	most     int     // how often they may; 0 is no limit
 	replays  int
 	spent    float64 // what the replays took so far, in requests: a scrape of a replica takes as long as three
 	least    float64 // share of requests that was late in any replay
@@ -193,7 +196,7 @@ func (b *bench) bias(p *Past, most int) float64 {
 	whole.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
 	spare := 1 - b.config.Goal
 	late := whole.asItWas(p, share)
-	b.replays, b.spent = whole.replays, whole.spent
+	b.replays, b.spent, b.looks = whole.replays, whole.spent, whole.looks
 	return min(max((p.late(from)+spare)/(late+spare), 1), 3)
 }
 
@@ -247,8 +250,10 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, patience
 	ctx, stop := context.WithCancel(forever())
 	defer stop()
+	work := b.working(ctx)
 	scrapes := 3 * max(1, float64(s.Control.Interval)/float64(s.Scrape.Interval)) // in requests, of a replica between two decisions
-	r, err := sim.Run(ctx, &s, group, sim.Options{Seed: 1, Decision: func(_ time.Time, obs *scaling.GroupObservation, _ *scaling.GroupDecision) {
+	r, err := sim.Run(work, &s, group, sim.Options{Seed: 1, Decision: func(_ time.Time, obs *scaling.GroupObservation, _ *scaling.GroupDecision) {
+		work.decides()
 		for i := range obs.Targets {
 			b.spent += scrapes * float64(obs.Targets[i].SpecReplicas)
 		}
@@ -275,6 +280,32 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 	}
 	return float64(all-met) / float64(all), float64(both) / float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()
 }
+
+// A working is the context of a simulation, which ends when its bench is exhausted. The simulator looks at it at each
+// decision, which is counted in spent, and in between.
+type working struct {
+	context.Context
+
+	bench *bench
+}
+
+func (b *bench) working(ctx context.Context) working { return working{ctx, b} }
+
+func (w working) Err() error {
+	if w.bench.exhausted() {
+		return errExhausted
+	}
+	w.bench.looks++
+	return w.Context.Err()
+}
+
+// decides takes back what a look at a decision took.
+func (w working) decides() { w.bench.looks-- }
+
+// exhausted reports whether the simulations took too long, so that what the bench found says nothing.
+func (b *bench) exhausted() bool { return b.most > 0 && b.looks >= b.most }
+
+var errExhausted = errors.New("the simulations take too long")
 
 // began is the time at which every replay begins: that of a scenario without one, which is not the zero time.
 func began() time.Time { return (&sim.Scenario{}).Begin() }
@@ -322,7 +353,9 @@ func (b *bench) attained(lengths []sim.Request, replicas int32, rate float64) fl
 	from, met := requests[warm].At, 0
 	s := b.scenario(sim.Trace{Requests: requests}, replicas, 0)
 	s.Scrape.Interval, s.Control.Interval, s.Grace = 24*time.Hour, time.Minute, patience
-	_, err := sim.Run(forever(), &s, func() (scaling.Group, error) { return sim.Static(replicas), nil }, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
+	work := b.working(forever())
+	decides := func(time.Time, *scaling.GroupObservation, *scaling.GroupDecision) { work.decides() }
+	_, err := sim.Run(work, &s, func() (scaling.Group, error) { return sim.Static(replicas), nil }, sim.Options{Seed: 1, Decision: decides, Request: func(o sim.Outcome) {
 		if o.Arrived >= from && o.Met {
 			met++
 		}

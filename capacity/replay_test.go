@@ -374,3 +374,36 @@ func TestRegressionATuningIsOfAnHour(t *testing.T) {
 	require.True(t, known)
 	require.Equal(t, want, got)
 }
+
+// TestRegressionATuningOfShortStepsEnds: a server whose steps take a microsecond and compute one prompt token each, as an object may say,
+// kept the tuning of all tenants busy for days, as only requests and decisions counted. Now a tuning that has too many events finds
+// nothing, and what was in force stays.
+func TestRegressionATuningOfShortStepsEnds(t *testing.T) {
+	c := config()
+	c.Server = sim.Server{Base: 1e-6, MaxSeqs: 256, TokenBudget: 1, KVTokens: 1e9}
+	require.NoError(t, c.Validate())
+	s := State{}
+	for i := range 81 {
+		obs := observation(4, 0, 20, 12*15*float64(i), 9e5, 9e5)
+		x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
+		require.Empty(t, missing)
+		s.see(x, &obs)
+	}
+	p := s.past(100)
+	first := p.tuned(&c, 50)
+	require.InDelta(t, mostSpent, first.Spent, 0, "tenants take turns by it")
+	require.Positive(t, first.Capacity)
+	require.InDelta(t, p.Samples[80].At, first.At, 0, "or it would be tried again at once")
+	p.Last = Tuning{trial: someTrial(), Requests: 1000, Found: []float64{1, 2, 3}}
+	p.Last.Fleet = 2 * p.Last.Capacity
+	later := p.tuned(&c, 50)
+	require.InDelta(t, p.Last.Capacity, later.Capacity, 0)
+	require.InDelta(t, p.Last.Fleet, later.Fleet, 0)
+	require.Equal(t, p.Last.Found, later.Found)
+	b := bench{config: &c, server: c.Server, span: time.Hour, most: 3}
+	requests := []sim.Request{{Input: 900_000, Output: 900_000}}
+	late, _, hours := b.under(requests, 1, 0, 0, 1, func() (scaling.Group, error) { return sim.Static(1), nil })
+	require.InDelta(t, 1, late, 0)
+	require.True(t, math.IsInf(hours, 1))
+	require.True(t, b.exhausted())
+}

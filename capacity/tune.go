@@ -229,7 +229,13 @@ func (p *Past) recent() *Past {
 // If no capacity passes, because the past has bursts that nobody can serve without foresight, it is one that is nearly as good as
 // the best. Of the choices of hold, span, trend and level the cheapest is taken; one that is not in force must be 2 % cheaper. The
 // more requests have missed the SLO lately, the closer the capacity stays to what earlier tunings found: see remember.
-func (p *Past) Tune(c *Config) Tuning {
+//
+// A tuning that has more than 800 million events, as with servers that take microseconds for a step, finds nothing: what was in force
+// stays.
+func (p *Past) Tune(c *Config) Tuning { return p.tuned(c, mostLooks) }
+
+// tuned is Tune with so many looks.
+func (p *Past) tuned(c *Config, looks int) Tuning {
 	p = p.recent()
 	t := p.Last
 	t.Found = slices.Clone(t.Found) // p is not changed
@@ -238,6 +244,8 @@ func (p *Past) Tune(c *Config) Tuning {
 	if len(p.Samples) == 0 {
 		return t
 	}
+	inForce := t
+	inForce.Found = slices.Clone(t.Found)
 	warm := min(max(60, 3*p.residence()), 600)
 	most := p.replayed(p.Start + c.Scrape.Seconds() + c.Control.Seconds())
 	share := p.share(most)
@@ -271,7 +279,7 @@ func (p *Past) Tune(c *Config) Tuning {
 	work := t.work(prompt*(1-hits), answer)
 	replicas := min(max(p.Samples[len(p.Samples)-1].Ready, 2), 8)
 	server.PrefillToken *= 1 - hits
-	b := bench{config: c, server: server, start: p.Start, hits: hits}
+	b := bench{config: c, server: server, start: p.Start, hits: hits, most: looks}
 	t.Mean = work * float64(len(requests)) / (to - from + warm) / share
 	rate, hopeless := b.fleet(requests, replicas)
 	t.Fleet, t.Hopeless = rate*work/staffed(float64(replicas)), hopeless
@@ -281,7 +289,9 @@ func (p *Past) Tune(c *Config) Tuning {
 			t.Which = 3
 		}
 	}
-	if replayed {
+	unsearched := t
+	unsearched.Found = slices.Clone(t.Found)
+	if replayed && !b.exhausted() {
 		b.requests, b.span, b.warm = requests, time.Duration((to-from+warm)*float64(time.Second)), time.Duration(warm*float64(time.Second))
 		b.strained, _, _ = p.traffic(most*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
@@ -294,6 +304,13 @@ func (p *Past) Tune(c *Config) Tuning {
 		b.search(&t)
 		missed, served := p.blamed(p.Last.At)
 		t.remember(t.At-p.Last.At, missed, served, mayMiss(t.hopeless(), c.Goal))
+	}
+	if b.exhausted() {
+		inForce.At, inForce.Spent, unsearched.Spent = t.At, mostSpent, mostSpent
+		if inForce.Capacity > 0 {
+			return inForce
+		}
+		t = unsearched
 	}
 	k := knobs(p.Start)[t.Which]
 	t.Hold, t.Span, t.Trend, t.Level = k.hold, k.span, k.trend, k.level
