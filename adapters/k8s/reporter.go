@@ -40,7 +40,7 @@ func (r *reporter) log(ctx context.Context, o *Outcome, took time.Duration) {
 	logger := r.settings.Logger
 	if o.Decided {
 		level := slog.LevelDebug
-		if o.Decision.Acts() {
+		if o.Decision.Acts() && !o.idle() {
 			level = slog.LevelInfo
 		}
 		if logger.Enabled(ctx, level) { // making the reason is expensive
@@ -62,4 +62,9 @@ func (r *reporter) log(ctx context.Context, o *Outcome, took time.Duration) {
 	if err != nil { // one line for each round
 		logger.WarnContext(ctx, message, "target", o.Target.String(), "error", err)
 	}
+}
+
+// idle reports whether the round certainly changed nothing although the policy asks for a change: the next one decides the same.
+func (o *Outcome) idle() bool {
+	return o.Paused || o.Disabled || o.StateErr != nil || o.WriteErr != nil && o.Write != Uncertain
 }

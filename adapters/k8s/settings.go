@@ -81,7 +81,7 @@ type Settings struct {
 	EventPeriod time.Duration
 	// Metrics exports the outcomes; nil means none. Several loops can share one.
 	Metrics *Metrics
-	// Logger receives the decisions with the duration of the round (Info if they act, else Debug), and errors (Warn); nil
+	// Logger receives the decisions with the duration of the round (Info if they act and that is carried out, else Debug), and errors (Warn); nil
 	// means none.
 	Logger *slog.Logger
 

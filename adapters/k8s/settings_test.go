@@ -1,9 +1,12 @@
 package k8s_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +36,31 @@ func TestLoopPaused(t *testing.T) {
 	require.Equal(t, k8s.Written, tick(t, l).Write)
 	clock.now = clock.now.Add(time.Second)
 	require.Equal(t, scaling.Hold, tick(t, l).Decision.Verdict)
+}
+
+// TestRegressionWhatIsNotWrittenIsNoLineARound: a loop that is paused, and one whose writes are refused, decide the same in each round,
+// and each round was a line of the log, of which no handler that calms warnings leaves out any.
+func TestRegressionWhatIsNotWrittenIsNoLineARound(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*k8s.LoopConfig)
+		lines  int
+	}{
+		"paused":  {func(c *k8s.LoopConfig) { c.Paused = true }, 0},
+		"refused": {func(c *k8s.LoopConfig) { c.Scales = &published{c.Scales, fmt.Errorf("quota: %w", k8s.ErrRefused)} }, 0},
+		"dry run": {func(c *k8s.LoopConfig) { c.DryRun = true }, 1}, // at the pace of its cooldowns
+		"written": {func(*k8s.LoopConfig) {}, 1},
+	} {
+		var log bytes.Buffer
+		_, clock, l := breached(t, func(c *k8s.LoopConfig) {
+			row.change(c)
+			c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+		})
+		for range 3 {
+			_, _ = l.Tick(t.Context())
+			clock.pass()
+		}
+		require.Equal(t, row.lines, strings.Count(log.String(), "msg=decided"), "%s: %s", name, &log)
+	}
 }
 
 // published is a ScaleClient of somebody's own, whose errors say nothing of what happened.
