@@ -81,8 +81,8 @@ type Settings struct {
 	EventPeriod time.Duration
 	// Metrics exports the outcomes; nil means none. Several loops can share one.
 	Metrics *Metrics
-	// Logger receives the decisions with the duration of the round (Info if they act and that is carried out, else Debug), and errors (Warn); nil
-	// means none.
+	// Logger receives the decisions with the duration of the round (Info if they act, unless the round certainly changes nothing, else
+	// Debug), and errors (Warn); nil means none.
 	Logger *slog.Logger
 
 	// Now is the clock; nil means time.Now.
