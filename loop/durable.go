@@ -160,7 +160,7 @@ func (l *Loop) alike(stored, present state, obs scaling.GroupObservation) bool {
 		a, b := was.Next(), is.Next()
 		switch {
 		case is.Acts():
-			a = at
+			a = at.Add(2 * give)
 		case b.IsZero():
 			return true
 		case a.IsZero() || a.Sub(b).Abs() > give:
@@ -171,7 +171,7 @@ func (l *Loop) alike(stored, present state, obs scaling.GroupObservation) bool {
 		for i := range obs.Targets {
 			obs.Targets[i].SpecReplicas = is.Targets[i].Replicas
 		}
-		at, stored, present = a.Add(2*give), left, next
+		at, stored, present = a, left, next
 	}
 	return true
 }

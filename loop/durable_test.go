@@ -155,8 +155,8 @@ func TestARestartDelaysByTwoPeriodsAtMost(t *testing.T) {
 			off.round(t, now, load)
 			now = now.Add(every)
 		}
-		for range rapid.IntRange(0, 5).Draw(t, "phases") {
-			load = rapid.SampledFrom([]float64{0, 1, 5, 8, 12, 100}).Draw(t, "load")
+		for range rapid.IntRange(0, 8).Draw(t, "phases") {
+			load = rapid.SampledFrom([]float64{0, 1, 5, 8, 12, 30, 60, 100}).Draw(t, "load")
 			for range rapid.IntRange(1, 24).Draw(t, "rounds") {
 				both()
 			}
@@ -165,7 +165,7 @@ func TestARestartDelaysByTwoPeriodsAtMost(t *testing.T) {
 		require.Equal(t, on.replicas, off.replicas)
 		off.restart(t)
 		if rapid.Bool().Draw(t, "another load") {
-			load = rapid.SampledFrom([]float64{0, 1, 5, 8, 12, 100}).Draw(t, "load after")
+			load = rapid.SampledFrom([]float64{0, 1, 5, 8, 12, 30, 60, 100}).Draw(t, "load after")
 		}
 		on.acted, off.acted = on.acted[:0:0], off.acted[:0:0]
 		if rapid.Bool().Draw(t, "no baseline") { // as of a counter, after the restart
@@ -190,6 +190,34 @@ func TestARestartDelaysByTwoPeriodsAtMost(t *testing.T) {
 		require.Empty(t, on.acted)
 		require.Empty(t, off.acted)
 	})
+}
+
+// TestRegressionWhatAWindowRemembersAboveTheBounds: recommendations above the maximum of 8 leave the window of HPA, and those of 8 half
+// a minute after the last of them. What was stored before the latter came was taken for good enough, and a process that had been
+// restarted scaled down 45 s before one that had not.
+func TestRegressionWhatAWindowRemembersAboveTheBounds(t *testing.T) {
+	for _, loads := range [][]float64{{100, 100, 100}, {100, 90, 80, 70, 60, 50, 40, 30}} {
+		on, off := drive(t, hpa, period), drive(t, hpa, period)
+		now := start()
+		both := func(rounds int, load float64) {
+			for range rounds {
+				on.round(t, now, load)
+				off.round(t, now, load)
+				now = now.Add(period)
+			}
+		}
+		both(2, 0)
+		for _, load := range loads {
+			both(1, load)
+		}
+		both(2, 12)
+		off.restart(t)
+		both(24, 0)
+		require.Len(t, off.acted, len(on.acted))
+		for i := range on.acted {
+			require.InDelta(t, 0, off.acted[i].Sub(on.acted[i]).Seconds(), 2*period.Seconds(), "change %d after %v", i, loads)
+		}
+	}
 }
 
 // TestARestartBeforeTwoChangesInARow: where a window lets two changes follow each other, each comes at most two periods
