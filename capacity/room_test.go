@@ -278,3 +278,27 @@ func TestAQueueIsNoTrend(t *testing.T) {
 	s.last().Waiting = 6
 	assert.Equal(t, s.last().load(), s.growing(300, 300, 1))
 }
+
+// TestRegressionFewRequestsLeaveNoLevelRoom: with 60 to 100 requests an hour the capacity of busier times stayed in force, but its headroom
+// became what it is at the mean work of the quiet hour: none.
+func TestRegressionFewRequestsLeaveNoLevelRoom(t *testing.T) {
+	c := config()
+	for _, hourly := range []int{40, 70, 95} {
+		var s State
+		for i := range 241 {
+			served := 1000 + math.Floor(float64(i*hourly)/240)
+			obs := observation(2, 0, 0, served, 4000, 200)
+			x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
+			require.Empty(t, missing)
+			s.see(x, &obs)
+		}
+		busy := someTrial()
+		busy.Level, busy.Mean = true, 4
+		s.Tuning = Tuning{trial: busy, Which: 8, Requests: 10_000, Found: make([]float64, choices)}
+		p := s.past(100)
+		tuned := p.Tune(&c)
+		require.Equal(t, 10_000, tuned.Requests, "nothing is replayed")
+		const work = 4
+		require.LessOrEqual(t, tuned.given(work), tuned.Capacity, "%d an hour", hourly)
+	}
+}

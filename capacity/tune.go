@@ -313,7 +313,7 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		t = unsearched
 	}
 	k := knobs(p.Start)[t.Which]
-	t.Hold, t.Span, t.Trend, t.Level = k.hold, k.span, k.trend, k.level
+	t.Hold, t.Span, t.Trend, t.Level = k.hold, k.span, k.trend, k.level && replayed // the capacity is not of this mean otherwise
 	return t
 }
 
