@@ -279,6 +279,45 @@ func TestAQueueIsNoTrend(t *testing.T) {
 	assert.Equal(t, s.last().load(), s.growing(300, 300, 1))
 }
 
+// TestRegressionLittleRoomIsBold: what a quiet hour leaves as level headroom is no replica at all. Found while requests waited, with the
+// capacity that was in force, it let go of what had just been started.
+func TestRegressionLittleRoomIsBold(t *testing.T) {
+	shared, level := someTrial(), someTrial()
+	shared.Level, shared.Mean = false, 0.01
+	level.Level, level.Mean = true, 0.01
+	for name, next := range map[string]trial{"level headroom of a quiet past": level, "a larger capacity": {Capacity: 0.6, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300, Dispersion: 1}} {
+		try := shared
+		scaler, err := New(config(), &finding{&try})
+		require.NoError(t, err)
+		var s State
+		var d scaling.Decision
+		at := func(i int, waiting float64) {
+			s, d = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(12, waiting, 20, 300*float64(i), 1500, 200))
+		}
+		for i := range 15 {
+			at(i, 0)
+		}
+		try = next
+		for i := range 15 { // a tuning is due in this time
+			at(15+i, 60)
+			require.InDelta(t, 0.5, s.Tuning.Capacity, 0, name)
+			require.False(t, s.Tuning.Level, "%s: %s", name, d.Explain())
+		}
+		for i := range 15 {
+			at(30+i, 0)
+		}
+		require.Equal(t, next.Level, s.Tuning.Level, "%s: once the service is good", name)
+		require.InDelta(t, next.Capacity, s.Tuning.Capacity, 0, name)
+	}
+}
+
+// A finding finds what it is told at the time.
+type finding struct{ *trial }
+
+func (f *finding) Tune(c *Config, past func() Past) (Tuning, bool) {
+	return found(*f.trial).Tune(c, past)
+}
+
 // TestRegressionFewRequestsLeaveNoLevelRoom: with 60 to 100 requests an hour the capacity of busier times stayed in force, but its headroom
 // became what it is at the mean work of the quiet hour: none.
 func TestRegressionFewRequestsLeaveNoLevelRoom(t *testing.T) {

@@ -166,7 +166,8 @@ func (c Scaler) tune(s State) State {
 	prompt, answer := s.sizes(lengthSpan)
 	if was := s.Tuning.work(prompt, answer); was > 0 { // needs that are held were measured in another unit
 		unit := t.work(prompt, answer) / was
-		if bolder := t.Capacity > s.Tuning.Capacity*unit || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.hopeless(), c.config.Goal)) {
+		now := s.rate(rateSpan) * t.work(prompt, answer)
+		if bolder := t.given(now) > s.Tuning.given(now/unit)*unit || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.hopeless(), c.config.Goal)) {
 			s.Tuned = s.last().At - tuneEvery + retry
 			if s.Tuning.outdated(&c.config.Server) {
 				s.Tuning.Slowness, s.Tuning.Law = t.Slowness, t.Law // or a tuning would be due at each decision
