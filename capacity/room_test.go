@@ -341,3 +341,32 @@ func TestRegressionFewRequestsLeaveNoLevelRoom(t *testing.T) {
 		require.LessOrEqual(t, tuned.given(work), tuned.Capacity, "%d an hour", hourly)
 	}
 }
+
+// TestRegressionWhatATuningExplainsIsNoGuard: a server became twice as slow, the guard rose, and the tuning that found it did not take it
+// back: both asked for replicas, 21 where 14 serve the load, for most of an hour.
+func TestRegressionWhatATuningExplainsIsNoGuard(t *testing.T) {
+	for name, guard := range map[string]struct{ capacity, work, before, want float64 }{
+		"twice the work":       {0.5, 2, 0.45, 0},
+		"a tenth more work":    {0.5, 1.1, 0.45, 1.45/1.1 - 1},
+		"a tenth less to each": {0.45, 1, 0.45, 1.45*0.9 - 1},
+		"all as it was":        {0.5, 1, 0.45, 0.45},
+		"more to each":         {0.6, 1, 0.45, 0.45},
+		"no guard":             {0.5, 2, 0, 0},
+	} {
+		try := someTrial()
+		scaler, err := New(config(), &finding{&try})
+		require.NoError(t, err)
+		var s State
+		var d scaling.Decision
+		at := func(i int) {
+			s, d = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(12, 0, 20, 300*float64(i), 1500, 200))
+		}
+		for i := range 20 {
+			at(i)
+		}
+		try.Capacity, try.PromptToken, try.AnswerToken, s.Guard = guard.capacity, try.PromptToken*guard.work, try.AnswerToken*guard.work, guard.before
+		at(20)
+		require.InDelta(t, guard.capacity, s.Tuning.Capacity, 0, name)
+		require.InDelta(t, guard.want, s.Guard, 0.004, "%s: %s", name, d.Explain())
+	}
+}

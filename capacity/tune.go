@@ -167,7 +167,8 @@ func (c Scaler) tune(s State) State {
 	if was := s.Tuning.work(prompt, answer); was > 0 { // needs that are held were measured in another unit
 		unit := t.work(prompt, answer) / was
 		now := s.rate(rateSpan) * t.work(prompt, answer)
-		if bolder := t.given(now) > s.Tuning.given(now/unit)*unit || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.hopeless(), c.config.Goal)) {
+		given, before := t.given(now), s.Tuning.given(now/unit)*unit
+		if bolder := given > before || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.hopeless(), c.config.Goal)) {
 			s.Tuned = s.last().At - tuneEvery + retry
 			if s.Tuning.outdated(&c.config.Server) {
 				s.Tuning.Slowness, s.Tuning.Law = t.Slowness, t.Law // or a tuning would be due at each decision
@@ -178,6 +179,9 @@ func (c Scaler) tune(s State) State {
 			for i := range peaks {
 				peaks[i].Value *= unit
 			}
+		}
+		if given < before { // what the guard kept room for is known now, as far as a replica is given less
+			s.Guard = max(0, (1+s.Guard)*given/before-1)
 		}
 	}
 	s.Tuning = t
