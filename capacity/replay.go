@@ -284,7 +284,7 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 // A working is the context of a simulation, which ends when its bench is exhausted. The simulator looks at it at each
 // decision, which is counted in spent, and in between.
 type working struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one itself
 
 	bench *bench
 }

@@ -17,7 +17,7 @@ const (
 	// One server does not answer for some time, early on, while the queue is long.
 	hangFrom, hangUntil = 4 * time.Minute, 6 * time.Minute
 
-	firstMinutes = 10 * time.Minute // which begin with too few servers, of which nothing is known
+	beginning = 10 * time.Minute // which begin with too few servers, of which nothing is known
 )
 
 // demo runs the trace through the simulated fleet and prints what is decided.
@@ -67,7 +67,7 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 		if second >= half {
 			f.slow = o.slow
 		}
-		if now.Sub(begin) <= firstMinutes {
+		if now.Sub(begin) <= beginning {
 			sum.Early, sum.EarlyInTime = f.served, f.inTime
 		}
 		f.servers[0].hang(now.Sub(begin) >= hangFrom && now.Sub(begin) < hangUntil)

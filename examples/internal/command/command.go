@@ -45,10 +45,10 @@ func reach(kubeconfig string) clientcmd.ClientConfig {
 
 // Starting returns the error of a start, nil if ctx has ended: what is asked to end while it starts has not failed.
 func Starting(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // LabelRule is what the name of a namespace must be.
