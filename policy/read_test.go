@@ -34,7 +34,7 @@ func TestManifests(t *testing.T) {
 		t.Skip("the samples are of another module, which is not beside this one")
 	}
 	for file, want := range map[string]string{
-		"dry-run": "realtime", "kaito": "realtime+cron", "proportional": "realtime+proportional",
+		"dry-run": "capacity", "kaito": "realtime+cron", "proportional": "realtime+proportional",
 	} {
 		data, err := os.ReadFile("../examples/llmautoscaler/deploy/samples/" + file + ".yaml")
 		require.NoError(t, err)
