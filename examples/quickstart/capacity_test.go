@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -16,6 +17,7 @@ import (
 // TestServersThatBecomeSlowerByHalf: the servers of a fleet become slower by half in the middle of a run, each asked over HTTP. Ten
 // minutes later requests are served in time as before.
 func TestServersThatBecomeSlowerByHalf(t *testing.T) {
+	long.Skip(t)
 	what, err := (&options{}).configured(demoDocument, scaling.Bounds{}, nil, io.Discard)
 	require.NoError(t, err)
 	group := scaling.GroupOf(what.policy)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -29,6 +30,7 @@ func start(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // TestDemonstration: the hour shows scale-ups for load and by the floor, a hold, a pod that does not answer and a scale-down, each
 // with a true reason. The policy that is recommended serves nearly all in time, by servers that become slower, too; thresholds do not.
 func TestDemonstration(t *testing.T) {
+	long.Skip(t) // TestDemonstrationTable runs it once
 	recommended := []string{"Up AboveCapacity", "Up Behind", "Hold Fresh", "Hold Held", "Up Lifted", "Down BelowCapacity", "missing"}
 	thresholds := []string{"Up AboveHigh", "Hold Cooldown", "Up Lifted", "Down BelowLow", "missing"}
 	var cost []float64
@@ -312,6 +314,7 @@ func TestRegressionATimetableAboveTheBoundsIsTold(t *testing.T) {
 
 // TestRegressionFieldsOfTheJSONAreDescribed: the README has every field that -json prints, of the demonstration and of targets.
 func TestRegressionFieldsOfTheJSONAreDescribed(t *testing.T) {
+	long.Skip(t)
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("m 3\n")) }))
