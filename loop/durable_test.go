@@ -192,59 +192,57 @@ func TestARestartDelaysByTwoPeriodsAtMost(t *testing.T) {
 	})
 }
 
-// TestRegressionWhatAWindowRemembersAboveTheBounds: recommendations above the maximum of 8 leave the window of HPA, and those of 8 half
-// a minute after the last of them. What was stored before the latter came was taken for good enough, and a process that had been
-// restarted scaled down 45 s before one that had not.
+// TestRegressionWhatAWindowRemembersAboveTheBounds: recommendations of 10, above the maximum of 8, leave the window of HPA, and those of
+// 8 half a minute after them. What was stored before the latter came was taken for good enough, and a process that had been restarted
+// scaled down 45 s before one that had not.
 func TestRegressionWhatAWindowRemembersAboveTheBounds(t *testing.T) {
-	for _, loads := range [][]float64{{100, 100, 100}, {100, 90, 80, 70, 60, 50, 40, 30}} {
-		on, off := drive(t, hpa, period), drive(t, hpa, period)
-		now := start()
-		both := func(rounds int, load float64) {
-			for range rounds {
-				on.round(t, now, load)
-				off.round(t, now, load)
-				now = now.Add(period)
-			}
-		}
-		both(2, 0)
-		for _, load := range loads {
-			both(1, load)
-		}
-		both(2, 12)
-		off.restart(t)
-		both(24, 0)
-		require.Len(t, off.acted, len(on.acted))
-		for i := range on.acted {
-			require.InDelta(t, 0, off.acted[i].Sub(on.acted[i]).Seconds(), 2*period.Seconds(), "change %d after %v", i, loads)
-		}
+	p := pair{on: drive(t, hpa, period), off: drive(t, hpa, period), now: start()}
+	p.rounds(t, 2, 0)
+	p.rounds(t, 3, 100)
+	p.rounds(t, 2, 12)
+	p.off.restart(t)
+	p.rounds(t, 24, 0)
+	p.acted(t)
+}
+
+// A pair is a process that goes on, and one that is restarted.
+type pair struct {
+	on, off *driven
+	now     time.Time
+}
+
+func (p *pair) rounds(t *testing.T, rounds int, load float64) {
+	t.Helper()
+	for range rounds {
+		p.on.round(t, p.now, load)
+		p.off.round(t, p.now, load)
+		p.now = p.now.Add(period)
+	}
+}
+
+// acted checks that both made the same changes, at most two periods apart.
+func (p *pair) acted(t *testing.T) {
+	t.Helper()
+	require.Len(t, p.off.acted, len(p.on.acted))
+	for i := range p.on.acted {
+		require.InDelta(t, 0, p.off.acted[i].Sub(p.on.acted[i]).Seconds(), 2*period.Seconds(), "change %d", i)
 	}
 }
 
 // TestARestartBeforeTwoChangesInARow: where a window lets two changes follow each other, each comes at most two periods
 // sooner or later after a restart, and is the same.
 func TestARestartBeforeTwoChangesInARow(t *testing.T) {
-	on, off := drive(t, hpa, period), drive(t, hpa, period)
-	now := start()
-	both := func(rounds int, load float64) {
-		for range rounds {
-			on.round(t, now, load)
-			off.round(t, now, load)
-			now = now.Add(period)
-		}
-	}
-	both(7, 100)
-	both(24, 8)
-	off.restart(t)
-	on.round(t, now, 5)
-	off.round(t, now, -1)
-	now = now.Add(period)
-	both(80, 5)
-	require.EqualValues(t, 1, on.replicas)
-	require.EqualValues(t, 1, off.replicas)
-	require.Len(t, off.acted, len(on.acted))
-	for i := range on.acted {
-		require.InDelta(t, 0, off.acted[i].Sub(on.acted[i]).Seconds(), 2*period.Seconds(), "change %d", i)
-	}
+	p := pair{on: drive(t, hpa, period), off: drive(t, hpa, period), now: start()}
+	p.rounds(t, 7, 100)
+	p.rounds(t, 24, 8)
+	p.off.restart(t)
+	p.on.round(t, p.now, 5)
+	p.off.round(t, p.now, -1)
+	p.now = p.now.Add(period)
+	p.rounds(t, 80, 5)
+	require.EqualValues(t, 1, p.on.replicas)
+	require.EqualValues(t, 1, p.off.replicas)
+	p.acted(t)
 }
 
 // TestProcessesThatEndAfterARoundDecide: each of them gains a round on the one before, so that a window is covered at last. Each
