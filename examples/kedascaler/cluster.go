@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,7 @@ type process struct {
 	stores   stores
 	objects  objects
 	triggers *keda.Triggers
+	watches  sync.WaitGroup // of the Secret
 }
 
 // cluster serves the targets of a cluster until ctx ends.
@@ -69,6 +71,9 @@ func (o *options) cluster(ctx context.Context, logger *slog.Logger) error {
 	if p.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return err
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer p.watches.Wait()
+	defer end()
 	if err := p.credentials(ctx); err != nil {
 		return command.Starting(ctx, err)
 	}

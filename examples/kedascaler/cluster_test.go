@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/credentials"
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/adapters/certs"
@@ -60,7 +58,6 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	ctrl.SetLogger(logr.Discard())
 	s := &site{load: make(map[string]int)}
 	s.Cluster = cluster.ForTest(t, cluster.Options{Controllers: cluster.Workloads(), CRDs: []string{"testdata/keda.yaml"}})
 	s.kube, s.dynamic = kubernetes.NewForConfigOrDie(s.Config()), dynamic.NewForConfigOrDie(s.Config())

@@ -10,10 +10,6 @@ import (
 	"log/slog"
 	_ "time/tzdata" // schedules have time zones, and images may have none
 
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 )
@@ -40,8 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	logger := o.logger(stderr)
-	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
-	klog.SetSlogLogger(logger)
+	command.Log(logger.Handler())
 	work := o.cluster
 	if o.laptop() {
 		work = o.alone

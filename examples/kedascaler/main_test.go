@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +28,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/certs"
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 	"github.com/inferscale/inferscale/examples/internal/cluster"
+	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
 // patience is how long something may take that takes no time. It is for machines that are busy.
@@ -48,8 +50,9 @@ var binary = sync.OnceValues(func() (string, error) {
 
 var built bool // that there is something to remove
 
-// TestMain removes the program.
+// TestMain lets no test set the loggers of the process, and removes the program.
 func TestMain(m *testing.M) {
+	command.Log(slog.DiscardHandler)
 	code := m.Run()
 	if built {
 		dir, _ := binary()

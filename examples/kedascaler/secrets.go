@@ -39,7 +39,11 @@ func (p *process) credentials(ctx context.Context) error {
 				o.FieldSelector = fields.OneTermEqualSelector("metadata.name", p.secret).String()
 			}))
 		lister := factory.Core().V1().Secrets().Lister().Secrets(namespace)
-		factory.Start(ctx.Done())
+		factory.StartWithContext(ctx)
+		p.watches.Go(func() {
+			<-ctx.Done()
+			factory.Shutdown()
+		})
 		for _, synced := range factory.WaitForCacheSync(ctx.Done()) {
 			if !synced {
 				return fmt.Errorf("watch Secret %s/%s: %w", namespace, p.secret, ctx.Err())

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/examples/internal/cluster"
+	"github.com/inferscale/inferscale/examples/internal/command"
 )
 
 const (
@@ -39,6 +41,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	command.Log(slog.DiscardHandler) // no test sets the loggers of the process
 	os.Exit(m.Run())
 }
 

@@ -13,10 +13,6 @@ import (
 	"strings"
 	_ "time/tzdata" // schedules have time zones, and images may have none
 
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 )
@@ -36,8 +32,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	logger := slog.New(command.Calm(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: o.Level()})))
-	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
-	klog.SetSlogLogger(logger)
+	command.Log(logger.Handler())
 	logger.Info("starting", "version", command.Version())
 	if err := work(ctx, o, logger); err != nil {
 		logger.Error("ended", "error", err)

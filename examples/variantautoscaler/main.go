@@ -19,7 +19,6 @@ import (
 	_ "time/tzdata" // timetables name time zones, and the image has none
 
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
@@ -34,7 +33,7 @@ const (
 )
 
 func main() {
-	klog.SetSlogLogger(slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("from", "client-go"))
+	command.Log(slog.NewJSONHandler(os.Stderr, nil).WithAttrs([]slog.Attr{slog.String("from", "client-go")}))
 	cli.Main(run)
 }
 

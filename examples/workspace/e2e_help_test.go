@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -29,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/inferscale/inferscale/examples/internal/cluster"
+	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/examples/workspace/api/v1alpha1"
 )
 
@@ -39,6 +41,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(actAsProgram) != "" {
 		main()
 	}
+	command.Log(slog.DiscardHandler) // no test sets the loggers of the process
 	os.Exit(m.Run())
 }
 

@@ -16,14 +16,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -132,8 +130,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		level = slog.LevelDebug
 	}
 	handler := command.Calm(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
-	ctrl.SetLogger(logr.FromSlogHandler(handler))
-	klog.SetSlogLogger(slog.New(handler)) // of leader election
+	command.Log(handler)
 	// A guard against mistakes of this program; the API server has its own.
 	config, err := command.Config("workspace", o.kubeconfig, 100, 200)
 	if err == nil {

@@ -4,10 +4,13 @@ package command
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
@@ -15,9 +18,22 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/scale"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 )
+
+var logging sync.Once
+
+// Log lets client-go and controller-runtime log to h. They have one logger for the process and do not guard it, and what they
+// began goes on for a moment after its context has ended: only the first call does anything.
+func Log(h slog.Handler) {
+	logging.Do(func() {
+		log.SetLogger(logr.FromSlogHandler(h))
+		klog.SetSlogLogger(slog.New(h))
+	})
+}
 
 // Config returns how to reach the API server: by a kubeconfig file or, if that is empty, by $KUBECONFIG, or as a pod. Name
 // is what the API server's logs have for it, qps and burst bound its requests a second, on average and at once.
