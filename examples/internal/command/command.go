@@ -24,7 +24,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s"
 )
 
-var logging sync.Once
+var logging sync.Once //nolint:gochecknoglobals // it guards globals of client-go and controller-runtime
 
 // Log lets client-go and controller-runtime log to h. They have one logger for the process and do not guard it, and what they
 // began goes on for a moment after its context has ended: only the first call does anything.
