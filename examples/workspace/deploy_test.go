@@ -156,7 +156,7 @@ func TestLeastPrivilege(t *testing.T) {
 	assert.Equal(t, map[string][]string{
 		"workspace.inferscale.io/workspaces":        {"get", "list", "watch"},
 		"workspace.inferscale.io/workspaces/status": {"update", "patch"},
-		"apps/deployments":                          {"get", "list", "watch", "create", "patch"},
+		"apps/deployments":                          {"list", "watch", "create", "patch"},
 		"/events":                                   {"create", "patch"},
 	}, granted)
 }
