@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,13 +31,14 @@ const (
 
 // A carrier adds what tells who asks, and counts what is answered.
 type carrier struct {
-	base          http.RoundTripper
-	to            *url.URL
-	token, tenant string
-	left, most    int64
-	answered      bool // whether it has answered before
-	stderr        io.Writer
-	pause         func(ctx context.Context, d time.Duration) error
+	base       http.RoundTripper
+	to         *url.URL
+	header     http.Header // of each request
+	secrets    []string    // which nothing says
+	left, most int64
+	answered   bool // whether it has answered before
+	stderr     io.Writer
+	pause      func(ctx context.Context, d time.Duration) error
 }
 
 // RoundTrip sends a request.
@@ -48,12 +51,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	params := req.URL.Query()
 	params.Set("deny_partial_response", "1")
 	req.URL.RawQuery = params.Encode()
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	if c.tenant != "" {
-		req.Header.Set(tenantHeader, c.tenant)
-	}
+	maps.Copy(req.Header, c.header)
 	res, err := c.base.RoundTrip(req)
 	for n := 0; err == nil && c.answered && n < mostAgain && isBusy(res); n++ {
 		if err = c.wait(req, res, n); err == nil {
@@ -121,7 +119,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A censor takes the token out of what the server answers in place of data, before the client makes an error of it.
+// A censor takes secrets out of what the server answers in place of data, before the client makes an error of it.
 type censor struct {
 	api.Client
 
@@ -136,7 +134,7 @@ func (c *censor) Do(ctx context.Context, req *http.Request) (*http.Response, []b
 	}
 	if begin := bytes.TrimSpace(body[:min(len(body), 4096)]); res.StatusCode < 300 && !bytes.HasPrefix(begin, []byte("{")) {
 		says := printable.Cut(strings.Join(strings.Fields(c.of.without(string(begin))), " "), 200)
-		return res, body, fmt.Errorf("%s answered what no Prometheus does: %q; for a login, -bearer-token-file or -tls-cert say who asks; or does -prometheus lack a path before /api/v1?", req.URL.Redacted(), says)
+		return res, body, fmt.Errorf("%s answered what no Prometheus does: %q; for a login, -http-config, -bearer-token-file or -tls-cert say who asks; or does -prometheus lack a path before /api/v1?", req.URL.Redacted(), says)
 	}
 	var says struct {
 		Status string `json:"status"`
@@ -147,25 +145,25 @@ func (c *censor) Do(ctx context.Context, req *http.Request) (*http.Response, []b
 	return res, body, nil
 }
 
-// without is a text of the server without the token, which it may send back.
+// without is a text of the server without the secrets, which it may send back.
 func (c *carrier) without(text string) string {
-	if c.token == "" {
-		return text
+	for _, s := range slices.SortedFunc(slices.Values(c.secrets), func(a, b string) int { return len(b) - len(a) }) {
+		text = strings.ReplaceAll(text, s, "***") // one may contain another
 	}
-	return strings.ReplaceAll(text, c.token, "***")
+	return text
 }
 
 // refused is the error for an answer that is none, with the beginning of what the server says.
 func (c *carrier) refused(res *http.Response) error {
 	defer res.Body.Close() //nolint:errcheck // it was only read
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
-	text := fmt.Sprintf("answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)) // the server's own words may have the token
+	text := fmt.Sprintf("answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)) // the server's own words may have secrets
 	if says := strings.Join(strings.Fields(c.without(string(body))), " "); says != "" {
 		text += ": " + printable.Cut(says, 200)
 	}
 	switch res.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		text += "; -bearer-token-file, -tls-cert and -tenant say who asks"
+		text += "; -http-config, -bearer-token-file, -tls-cert and -tenant say who asks"
 	case http.StatusNotFound:
 		text += "; -prometheus must have the path before /api/v1, as http://mimir/prometheus"
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -72,6 +74,91 @@ func TestWhoAsks(t *testing.T) {
 	require.False(t, strings.Contains(says.String(), "s3cret"))
 }
 
+// TestRegressionWhoAsksByAFile: behind a proxy that wants a user and a password, as Grafana Cloud, or further headers, nothing could be
+// asked. They go to nobody else, and what is said has no secret, however the server sends it back.
+func TestRegressionWhoAsksByAFile(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the password went elsewhere") }))
+	defer elsewhere.Close()
+	const password = `s3cret"<&>pass`
+	var seen http.Header
+	redirect := false
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		seen = req.Header
+		user, given, _ := req.BasicAuth()
+		switch {
+		case redirect:
+			http.Redirect(w, req, elsewhere.URL, http.StatusTemporaryRedirect)
+		case user != "me" || given != password:
+			says, err := json.Marshal(map[string]string{"status": "error", "errorType": "bad_data", "error": given + " " + req.Header.Get("Authorization") + req.Header.Get("X-Key")})
+			assert.NoError(t, err)
+			status := http.StatusUnauthorized
+			if user == "json" {
+				status = http.StatusBadRequest // which the client reads
+			}
+			w.WriteHeader(status)
+			fmt.Fprintf(w, "%s", says)
+		default:
+			fmt.Fprint(w, `{"status":"success","warnings":["asked by s3cret-key"],"data":{"resultType":"matrix","result":[]}}`)
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		return name
+	}
+	write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	write("password", password+"\n")
+	write("key", "s3cret-key\n")
+	ask := func(text string, more ...string) (int, string) {
+		t.Helper()
+		code, out, errs := start(t, append(more, "-prometheus", server.URL, "-model", "m", "-engine", "VLLM", "-http-config", write("http.yml", text), "-report", "")...)
+		require.NotContains(t, out+errs, "s3cret")
+		require.NotContains(t, out+errs, base64.StdEncoding.EncodeToString([]byte("me:" + password))[:12])
+		return code, errs
+	}
+	const rest = "tls_config: {ca_file: ca.pem}\nhttp_headers:\n  X-Scope-OrgID: {values: [team]}\n  X-Key: {files: [key]}\n"
+	code, errs := ask("basic_auth: {username: me, password_file: password}\n" + rest)
+	require.Equal(t, exitRefused, code, errs)
+	require.Contains(t, errs, "Prometheus says: asked by ***")
+	require.Equal(t, "team", seen.Get("X-Scope-OrgID"))
+	require.Equal(t, "s3cret-key", seen.Get("X-Key"))
+	_, errs = ask("authorization: {credentials_file: key}\n" + rest)
+	require.Equal(t, "Bearer s3cret-key", seen.Get("Authorization"), errs)
+	for user, says := range map[string]string{
+		"refused": "answered 401 Unauthorized: {\"error\":\"*** Basic ******\"", "json": "*** Basic ******",
+	} {
+		code, errs = ask("basic_auth: {username: " + user + ", password_file: password}\n" + rest)
+		require.Equal(t, exitFail, code)
+		require.Contains(t, errs, says)
+	}
+	redirect = true
+	code, errs = ask("basic_auth: {username: me, password_file: password}\n" + rest)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "redirected")
+	redirect = false
+
+	for text, says := range map[string]string{
+		"basic_auth: s3cret":                                                             "http.yml: line 1: must be as promtool's --http.config.file",
+		"basic_auth: {username: me, password: a,s3cret}":                                 "http.yml: line 1: must be",
+		"basic_auth: {username: me, password: *s3cret}":                                  "http.yml: YAML: must be",
+		"proxy_url: 'http://me:s3cret@%zz'":                                              "http.yml: proxy_url: must be a URL",
+		"basic_auth: {password: s3cret, password_file: f}":                               "at most one of basic_auth password,",
+		"basic_auth: {username: me, password_file: none}":                                "basic_auth.password_file: open " + filepath.Join(dir, "none"),
+		"basic_auth: {username: me, password_ref: s3cret}":                               "basic_auth.password_ref: is not supported",
+		"tls_config: {ca_file: password}":                                                "http.yml: tls_config: unable to use specified CA cert",
+		"oauth2: {client_id: me, client_secret: s3cret, token_url: 'https://x.invalid'}": "oauth2: is not supported",
+	} {
+		code, errs = ask(text)
+		require.Equal(t, exitUsage, code)
+		require.Contains(t, errs, says, text)
+	}
+	code, errs = ask("", "-tenant", "team")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "-tenant does not go with -http-config")
+}
+
 // TestAServerThatRefusesIsQuoted: the error has what the server says, and the flags that help, but not the token that it sends back.
 func TestAServerThatRefusesIsQuoted(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
@@ -80,8 +167,8 @@ func TestAServerThatRefusesIsQuoted(t *testing.T) {
 		status     int
 		body, says string
 	}{
-		{http.StatusUnauthorized, "no user of\nBearer s3cret", "answered 401 Unauthorized: no user of Bearer ***; -bearer-token-file, -tls-cert and -tenant say who asks"},
-		{http.StatusForbidden, "", "answered 403 Forbidden; -bearer-token-file, -tls-cert and -tenant say who asks"},
+		{http.StatusUnauthorized, "no user of\nBearer s3cret", "answered 401 Unauthorized: no user of Bearer ***; -http-config, -bearer-token-file, -tls-cert and -tenant say who asks"},
+		{http.StatusForbidden, "", "answered 403 Forbidden; -http-config, -bearer-token-file, -tls-cert and -tenant say who asks"},
 		{http.StatusNotFound, "404 page not found", "answered 404 Not Found: 404 page not found; -prometheus must have the path before /api/v1"},
 		{http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`, `answered 503 Service Unavailable: {"status":"error","errorType":"timeout","error":"query timed out"}`},
 		{http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"too many samples"}`, "too many samples"},
@@ -113,7 +200,7 @@ func TestALoginInPlaceOfPrometheus(t *testing.T) {
 	for _, more := range [][]string{nil, {"-engine", "VLLM"}} {
 		code, _, errs := start(t, append(more, "-prometheus", server.URL, "-model", "m", "-bearer-token-file", token, "-report", "")...)
 		require.Equal(t, exitFail, code)
-		require.Regexp(t, server.URL+`/api/v1/query(_range)? answered what no Prometheus does: "<html>who are you, \*\*\*\?"; for a login, -bearer-token-file or -tls-cert`, errs)
+		require.Regexp(t, server.URL+`/api/v1/query(_range)? answered what no Prometheus does: "<html>who are you, \*\*\*\?"; for a login, -http-config, -bearer-token-file or -tls-cert`, errs)
 	}
 }
 

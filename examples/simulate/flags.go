@@ -189,6 +189,7 @@ func (o *options) defineHistory(flags *flag.FlagSet) {
 		r.options.Match = append(r.options.Match, m)
 		return nil
 	})
+	flags.StringVar(&r.httpConfig, "http-config", "", "")
 	flags.StringVar(&r.tokenFile, "bearer-token-file", "", "")
 	flags.StringVar(&r.ca, "tls-ca", "", "")
 	flags.StringVar(&r.cert, "tls-cert", "", "")

@@ -24,7 +24,7 @@ import (
 
 // A remote is a Prometheus, or what speaks like one, and how it is asked.
 type remote struct {
-	url, tokenFile, ca, cert, key, tenant string
+	url, httpConfig, tokenFile, ca, cert, key, tenant string
 
 	engine    string
 	options   history.Options
@@ -49,7 +49,7 @@ func (r *remote) client() (prometheus.API, *carrier, error) {
 		return nil, nil, misuse("-prometheus: must be a URL, as http://localhost:9090")
 	}
 	if base.User != nil {
-		return nil, nil, misuse("-prometheus: must not have a password in it, use -bearer-token-file")
+		return nil, nil, misuse("-prometheus: must not have a password in it, use -http-config or -bearer-token-file")
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -71,15 +71,26 @@ func (r *remote) client() (prometheus.API, *carrier, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	transport.TLSClientConfig = config
-	c := &carrier{base: transport, to: base, left: r.maxBytes, most: r.maxBytes, tenant: r.tenant, stderr: r.stderr, pause: pause}
+	c := &carrier{base: transport, to: base, header: http.Header{}, left: r.maxBytes, most: r.maxBytes, stderr: r.stderr, pause: pause}
+	if r.httpConfig != "" {
+		if err := r.configure(c, transport); err != nil {
+			return nil, nil, misuse("-http-config %s: %w", r.httpConfig, err)
+		}
+	}
+	if r.tenant != "" {
+		c.header.Set(tenantHeader, r.tenant)
+	}
 	if r.tokenFile != "" {
-		token, err := cli.ReadFile(r.tokenFile, cli.Document)
+		data, err := cli.ReadFile(r.tokenFile, cli.Document)
 		if err != nil {
 			return nil, nil, misuse("-bearer-token-file: %w", err)
 		}
-		if c.token = strings.TrimSpace(string(token)); c.token == "" || strings.ContainsAny(c.token, "\r\n") {
+		token := strings.TrimSpace(string(data))
+		if token == "" || strings.ContainsAny(token, "\r\n") {
 			return nil, nil, misuse("-bearer-token-file %s: must have one line", r.tokenFile)
 		}
+		c.header.Set("Authorization", "Bearer "+token)
+		c.hide(token)
 	}
 	client, err := api.NewClient(api.Config{Address: r.url, Client: &http.Client{
 		Transport: c,
@@ -295,7 +306,7 @@ func (p *fetching) one(ctx context.Context, q *history.Query) error {
 		for _, w := range warnings {
 			if !p.warned[w] { // it may be the same of each query
 				p.warned[w] = true
-				fmt.Fprintf(p.stderr, "simulate: warning: Prometheus says: %s\n", w)
+				fmt.Fprintf(p.stderr, "simulate: warning: Prometheus says: %s\n", p.carrier.without(w))
 			}
 		}
 		matrix, ok := value.(model.Matrix)

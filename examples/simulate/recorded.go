@@ -33,7 +33,7 @@ func (o *options) fromHistory() bool { return o.prometheus.url != "" || o.histor
 func historyFlags() []string {
 	return []string{
 		"prometheus", "model", "range", "end", "step", "engine", "namespace", "match", "pod-label", "router",
-		"bearer-token-file", "tls-ca", "tls-cert", "tls-key", "tenant", "max-series", "max-mb", "dump",
+		"http-config", "bearer-token-file", "tls-ca", "tls-cert", "tls-key", "tenant", "max-series", "max-mb", "dump",
 	}
 }
 
@@ -70,6 +70,11 @@ func (o *options) checkHistory() error {
 	if o.until != "" {
 		if r.end, err = time.Parse(time.RFC3339, o.until); err != nil {
 			return misuse("-end %q: must be a time, as 2026-01-31T00:00:00Z", o.until)
+		}
+	}
+	for _, name := range []string{"bearer-token-file", "tls-ca", "tls-cert", "tls-key", "tenant"} {
+		if o.set[name] && o.set["http-config"] {
+			return misuse("-%s does not go with -http-config, which says all of it", name)
 		}
 	}
 	if (r.cert == "") != (r.key == "") {
