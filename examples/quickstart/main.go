@@ -19,6 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -122,7 +123,7 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	flags.Float64Var(&o.high, "high", 0, "threshold above which to scale up; without -high the targets are only read")
 	flags.Float64Var(&o.low, "low", 0, "threshold below which to scale down")
 	flags.IntVar(&o.min, "min", 1, "fewest replicas")
-	flags.IntVar(&o.max, "max", 0, "most replicas (default twice the number of targets)")
+	flags.IntVar(&o.max, "max", 0, "most replicas (default twice the number of targets, or -min if that is more)")
 	flags.DurationVar(&o.interval, "interval", 15*time.Second, "time between two scrapes of the targets")
 	flags.DurationVar(&o.timeout, "timeout", 0, "time limit for one target (default 3s, at most half the interval)")
 	flags.BoolVar(&o.once, "once", false, "scrape the targets once and exit")
@@ -176,8 +177,16 @@ func (o *options) check(flags *flag.FlagSet) error {
 		return fmt.Errorf("-min %d: must not be negative", o.min)
 	case o.max < 0:
 		return fmt.Errorf("-max %d: must not be negative", o.max)
+	case o.max > 0 && o.max < o.min:
+		return fmt.Errorf("-max %d: must not be below -min, %d", o.max, o.min)
+	case !(o.low >= 0) || math.IsInf(o.low, 0):
+		return fmt.Errorf("-low %v: must be a number that is not negative", o.low)
+	case high && (!(o.high > o.low) || math.IsInf(o.high, 0)):
+		return fmt.Errorf("-high %v: must be a number above -low, %v", o.high, o.low)
 	case o.interval < time.Millisecond:
 		return fmt.Errorf("-interval %s: must be at least 1ms", o.interval)
+	case o.timeout < 0 || o.timeout >= o.interval:
+		return fmt.Errorf("-timeout %s: must be positive and below -interval, %s", o.timeout, o.interval)
 	}
 	return nil
 }

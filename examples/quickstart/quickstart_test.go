@@ -219,6 +219,28 @@ func TestConfig(t *testing.T) {
 	require.Contains(t, out, "AboveTarget")
 }
 
+// TestRegressionFlagsAreNamed: errors said metrics[0].high, metrics[0].low, bounds.max and timeout, which nobody typed, and of -min 3 with
+// one target: bounds.max: 2: must not be below min 3.
+func TestRegressionFlagsAreNamed(t *testing.T) {
+	for args, says := range map[string]string{
+		"-high 1 -low 2":            "-high 1: must be a number above -low, 2",
+		"-high NaN":                 "-high NaN: must be a number above -low, 0",
+		"-high Inf":                 "-high +Inf: must be a number above -low, 0",
+		"-high 1 -low -1":           "-low -1: must be a number that is not negative",
+		"-high 1 -low NaN":          "-low NaN: must be a number that is not negative",
+		"-high 1 -min 5 -max 3":     "-max 3: must not be below -min, 5",
+		"-interval 5s -timeout 5s":  "-timeout 5s: must be positive and below -interval, 5s",
+		"-interval 5s -timeout -1s": "-timeout -1s: must be positive and below -interval, 5s",
+	} {
+		code, _, errs := start(t, append(strings.Fields(args), "-targets", "http://127.0.0.1:1", "-once")...)
+		require.Equal(t, exitUsage, code, args)
+		require.Equal(t, "quickstart: "+says+"\n\nquickstart -help shows the flags.\n", errs)
+	}
+	code, out, errs := start(t, "-targets", "http://127.0.0.1:1", "-once", "-high", "1", "-min", "3")
+	require.Equal(t, exitFail, code, errs)
+	require.Contains(t, out, "-> 3", "of the smallest count that is allowed")
+}
+
 func TestBadCommandLines(t *testing.T) {
 	for _, row := range []struct {
 		args string
@@ -237,9 +259,9 @@ func TestBadCommandLines(t *testing.T) {
 		{"-targets http://127.0.0.1:1 -slow 2", "-slow does not go with -targets"},
 		{"-targets ,", "an entry is empty"},
 		{"-targets http://127.0.0.1:1,http://127.0.0.1:1", "is there twice"},
-		{"-targets http://127.0.0.1:1 -high 1 -low 2", "metrics[0].high: 1: must be a number above low 2"},
-		{"-targets http://127.0.0.1:1 -high 1 -min 9 -max 3", "bounds.max: 3: must not be below min 9"},
-		{"-targets http://127.0.0.1:1 -interval 1s -timeout 2s", "timeout: 2s: must be positive and below interval"},
+		{"-targets http://127.0.0.1:1 -high 1 -low 2", "-high 1: must be a number above -low, 2"},
+		{"-targets http://127.0.0.1:1 -high 1 -min 9 -max 3", "-max 3: must not be below -min, 9"},
+		{"-targets http://127.0.0.1:1 -interval 1s -timeout 2s", "-timeout 2s: must be positive and below -interval, 1s"},
 		{"-targets http://127.0.0.1:1 -interval 0s", "-interval 0s: must be at least 1ms"},
 		{"-targets http://127.0.0.1:1 -interval 1ns", "-interval 1ns: must be at least 1ms"}, // said four rules for times that are no flags
 		// The first of these was taken for none, and nothing was decided; the others were cut down to 32 bits.

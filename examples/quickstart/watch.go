@@ -106,7 +106,7 @@ func pods(targets string) ([]scrape.Pod, error) {
 func watched(o options, targets int, stderr io.Writer) (*decider, error) {
 	most := o.max
 	if most == 0 {
-		most = 2 * targets
+		most = max(2*targets, o.min)
 	}
 	if o.min > math.MaxInt32 || most > math.MaxInt32 {
 		return nil, &usageError{fmt.Errorf("-min %d, -max %d: must be at most %d", o.min, most, math.MaxInt32)}

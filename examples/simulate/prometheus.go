@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/history"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // A remote is a Prometheus, or what speaks like one, and how it is asked.
@@ -122,11 +124,11 @@ func (r *remote) fetch(ctx context.Context) (*history.Dump, error) {
 	}
 	f, err := history.NewFiller(engine, r.options, start, r.end)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, r.flagged(err)
 	}
 	queries, err := history.Queries(engine, r.options)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, r.flagged(err)
 	}
 	p := &fetching{remote: r, ask: ask, carrier: c, filler: f, series: map[string]bool{}, warned: map[string]bool{}, reported: time.Now()}
 	if err := p.all(ctx, queries); err != nil {
@@ -139,9 +141,45 @@ func (r *remote) fetch(ctx context.Context) (*history.Dump, error) {
 	}
 	d, err := f.Dump()
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, r.flagged(err)
 	}
 	return d, nil
+}
+
+// flagged names the flags of what package history does not take, not its fields.
+func (r *remote) flagged(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var errs []error
+		for _, one := range all.Unwrap() {
+			errs = append(errs, r.flagged(one))
+		}
+		return errors.Join(errs...)
+	}
+	f, ok := errors.AsType[*scaling.FieldError](err)
+	if !ok {
+		return &usageError{err}
+	}
+	value := f.Value
+	if text, ok := value.(string); ok {
+		value = strconv.Quote(text)
+	}
+	switch field, _, _ := strings.Cut(f.Field, "["); {
+	case field == "model" && r.engine != "" && r.options.Validate(history.Engine(r.engine)) != nil:
+		return namesNoModel(history.Engine(r.engine))
+	case field == "namespace" && r.options.Namespace == "":
+		return misuse("-namespace: must be given, as there are pods in %v", f.Value)
+	case field == "start" || field == "end":
+		return misuse("-range %s: must begin and end within 1970 and 2200, and be at most %d times -step, %s", model.Duration(r.length), history.MaxSteps, cmp.Or(r.options.Step, history.DefaultStep))
+	case field == "podLabel":
+		return misuse("-pod-label %v: %s", value, f.Rule)
+	case slices.Contains([]string{"engine", "model", "step", "match", "namespace", "workload"}, field):
+		return misuse("-%s %v: %s", field, value, f.Rule)
+	}
+	return misuse("-prometheus: %w", err)
+}
+
+func namesNoModel(e history.Engine) error {
+	return misuse("-engine %s: its series do not name a model; leave -model out, and say which with -namespace or -match", e)
 }
 
 // detect finds the engine that has values of the model.
@@ -152,7 +190,7 @@ func (r *remote) detect(ctx context.Context, ask prometheus.API) (history.Engine
 		if o.Validate(e) != nil {
 			o.Model = "" // its series do not name it
 		}
-		selector, err := anyOf(e, o)
+		selector, err := r.anyOf(e, o)
 		if err != nil {
 			return "", err
 		}
@@ -175,7 +213,7 @@ func (r *remote) detect(ctx context.Context, ask prometheus.API) (history.Engine
 		return "", misuse("-model %s: no engine has any value of it in this range. Is the name right, as in the label of vllm:num_requests_waiting? -engine, -namespace and -match say where it is", r.options.Model)
 	case 1:
 		if r.options.Validate(found[0]) != nil {
-			return "", misuse("-engine %s: its series do not name a model; leave -model out, and say which with -namespace or -match", found[0])
+			return "", namesNoModel(found[0])
 		}
 		return found[0], nil
 	}
@@ -183,10 +221,10 @@ func (r *remote) detect(ctx context.Context, ask prometheus.API) (history.Engine
 }
 
 // anyOf selects the first of the metrics that are asked for.
-func anyOf(e history.Engine, o history.Options) (selector string, err error) {
+func (r *remote) anyOf(e history.Engine, o history.Options) (selector string, err error) {
 	queries, err := history.Queries(e, o)
 	if err != nil {
-		return "", &usageError{err}
+		return "", r.flagged(err)
 	}
 	selector = strings.TrimSuffix(strings.TrimPrefix(queries[0].Expr, "last_over_time("), ")")
 	return selector[:strings.LastIndexByte(selector, '[')], nil
@@ -201,7 +239,7 @@ func countOf(selector string, within time.Duration) string {
 // with the first value, which is told. What nobody recorded is no gap in what was.
 func (r *remote) begins(ctx context.Context, ask prometheus.API, e history.Engine) (time.Time, error) {
 	start := r.end.Add(-r.length)
-	selector, err := anyOf(e, r.options)
+	selector, err := r.anyOf(e, r.options)
 	if err != nil {
 		return start, err
 	}
@@ -266,11 +304,11 @@ func (p *fetching) kubernetes(ctx context.Context, engine history.Engine) error 
 	}
 	queries, err := history.Queries(engine, o)
 	if err != nil {
-		return &usageError{err}
+		return p.flagged(err)
 	}
 	before, err := history.Queries(engine, p.options)
 	if err != nil {
-		return &usageError{err}
+		return p.flagged(err)
 	}
 	p.filler.Workload(name)
 	return p.all(ctx, queries[len(before):])

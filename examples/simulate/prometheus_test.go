@@ -474,6 +474,42 @@ func TestTooLongAnswersNameTheFlag(t *testing.T) {
 	require.ErrorContains(t, err, "the answers are of more than 1 MB: raise -max-mb, or")
 }
 
+// TestRegressionHistoryFlagsAreNamed: errors named the fields of package history: step, podLabel, match[0], and end for -range.
+func TestRegressionHistoryFlagsAreNamed(t *testing.T) {
+	two := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		series := ""
+		for _, of := range []string{"a", "b"} {
+			if strings.HasPrefix(req.FormValue("query"), "count(") {
+				break
+			}
+			series += `,{"metric":{"__name__":"vllm:num_requests_running","pod":"p","namespace":"` + of + `"},"values":[[1767614400,"1"]]}`
+		}
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[`+strings.Trim(series, " ,")+`]}}`)
+	}))
+	defer two.Close()
+	for _, row := range []struct{ args, says string }{
+		{"-step 1500ms", "-step 1.5s: must be whole seconds, at least 1s and at most 1h"},
+		{"-step 0s", "-step 0s: must be whole seconds, at least 1s and at most 1h"},
+		{"-engine ollama", `-engine "ollama": must be VLLM, SGLang, TGI, TRTLLM, Triton, Dynamo or LlamaCPP`},
+		{"-engine TGI -model m", "-engine TGI: its series do not name a model; leave -model out, and say which with -namespace or -match"},
+		{"-pod-label 1x", `-pod-label "1x": must be a name of a label`},
+		{"-match a=b -match c", `-match "a=b": must be a matcher, as job="vllm"` + "\n" + `-match "c": must be a matcher, as job="vllm"`},
+		{"-match a=b -step 2h", "-step 2h0m0s: must be whole seconds, at least 1s and at most 1h\n" + `-match "a=b": must be a matcher, as job="vllm"`},
+		{"-end 1800-01-01T00:00:00Z", `-end "1800-01-01T00:00:00Z": must be within 1970 and 2200`},
+		{"-engine VLLM -end 1970-01-02T00:00:00Z -range 7d", "-range 1w: must begin and end within 1970 and 2200, and be at most 2097152 times -step, 15s"},
+		{"-engine VLLM -end 2026-01-05T12:00:00Z -range 10y -step 1s", "-range 10y: must begin and end within 1970 and 2200, and be at most 2097152 times -step, 1s"},
+		{"-engine VLLM -workload w -end 2026-01-05T12:00:00Z -range 1h", "-namespace: must be given, as there are pods in a, b"},
+	} {
+		url := "http://127.0.0.1:1"
+		if strings.HasPrefix(row.args, "-engine VLLM") {
+			url = two.URL
+		}
+		code, _, errs := start(t, append(strings.Fields(row.args), "-prometheus", url, "-report", "")...)
+		require.Equal(t, exitUsage, code, row.args+": "+errs)
+		require.Equal(t, "simulate: "+row.says+"\n\nsimulate -help shows the flags.\n", errs)
+	}
+}
+
 func TestHistoryFlags(t *testing.T) {
 	for _, row := range []struct{ args, says string }{
 		{"-model m", "-model goes with -prometheus"},
@@ -484,9 +520,6 @@ func TestHistoryFlags(t *testing.T) {
 		{"-prometheus http://x -range soon", `-range "soon"`},
 		{"-prometheus http://x -end today", `-end "today"`},
 		{"-prometheus http://x -tls-cert y", "go together"},
-		{"-prometheus http://x -step 1500ms", "step"},
-		{"-prometheus http://x -engine ollama", "engine"},
-		{"-prometheus http://x -engine TGI -model m", "model"},
 		{"-prometheus http://x -router envoy", `-router "envoy": must be epp`},
 		{"-prometheus http://x -max-series 0", "-max-series 0: must be at least 1"},
 		{"-prometheus http://x -max-mb 2000000", "-max-mb 2000000: must be within 1 and 1048576"},

@@ -77,6 +77,12 @@ func (o *options) checkHistory() error {
 			return misuse("-%s does not go with -http-config, which says all of it", name)
 		}
 	}
+	if o.set["step"] && r.options.Step == 0 {
+		return misuse("-step 0s: must be whole seconds, at least 1s and at most 1h")
+	}
+	if year := r.end.UTC().Year(); year < 1970 || year >= 2200 {
+		return misuse("-end %q: must be within 1970 and 2200", o.until)
+	}
 	if (r.cert == "") != (r.key == "") {
 		return misuse("-tls-cert and -tls-key go together")
 	}
