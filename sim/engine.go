@@ -24,7 +24,8 @@ const (
 	firstReplica
 )
 
-// looks is after how many events the context is looked at, besides before each decision: not all workloads let the time go on.
+// looks is after how many events, and requests that are only counted, the context is looked at, besides before each decision: not all
+// workloads let the time go on.
 const looks = 1 << 16
 
 const rankAfterReplicas = int64(1) << 40
@@ -152,7 +153,7 @@ func (e *engine) run(check func() error) error {
 	e.initial()
 	e.arrivals = e.scenario.Workload.Arrivals(e.seed)
 	if e.users != nil {
-		e.arrivals = e.users.First.Arrivals(e.seed)
+		e.arrivals, e.users.check = e.users.First.Arrivals(e.seed), check
 	}
 	if err := e.comingNext(); err != nil {
 		return err
@@ -170,6 +171,9 @@ func (e *engine) run(check func() error) error {
 			if err := check(); err != nil {
 				return err
 			}
+		}
+		if e.users != nil && e.users.stopped != nil {
+			return e.users.stopped
 		}
 		switch s {
 		case slotArrival:
@@ -417,6 +421,8 @@ func (e *engine) close() error {
 		}
 	}
 	switch {
+	case e.users != nil && e.users.stopped != nil:
+		return e.users.stopped
 	case e.arrived != e.finished+e.refused+e.rejected+e.expired+unfinished:
 		return fmt.Errorf("%w: %d requests arrived, %d finished, %d were refused, %d rejected, %d held for too long and %d are left",
 			ErrBookkeeping, e.arrived, e.finished, e.refused, e.rejected, e.expired, unfinished)

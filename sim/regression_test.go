@@ -136,3 +136,34 @@ func TestRegressionAWorkloadWithoutEndIsCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, w.came, 1_000_000)
 }
+
+// TestRegressionSessionsOfManyTurnsAreCancelled: what users of the reference had asked meanwhile is counted at each answer, turn by turn.
+// Where a session has millions of turns and the reference takes no time a count took a tenth of a second, and 65,536 of them hours,
+// before the context was looked at.
+func TestRegressionSessionsOfManyTurnsAreCancelled(t *testing.T) {
+	one := Length{Mean: 1, Min: 1, Max: 1}
+	for _, reference := range []SLO{{}, {TTFT: time.Nanosecond, TPOT: time.Nanosecond}} {
+		sessions := Sessions{
+			First: Trace{Requests: []Request{{Input: 1, Output: 1}}, Length: time.Hour},
+			Turns: Length{Mean: 2e6, Min: 2e6, Max: 2e6}, Question: one, Answer: one, Reference: reference,
+		}
+		s := plain(sessions, Server{Base: 1e-6, MaxSeqs: 10, TokenBudget: 8192, KVTokens: 1e8}, 1)
+		ctx := &impatient{Context: t.Context(), looks: 40}
+		_, err := Run(ctx, &s, func() (scaling.Group, error) { return Static(1), nil }, Options{})
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// impatient is a context that ends when it has been looked at so many times.
+type impatient struct {
+	context.Context //nolint:containedctx // it is one
+
+	looks int
+}
+
+func (i *impatient) Err() error {
+	if i.looks--; i.looks > 0 {
+		return nil
+	}
+	return context.Canceled
+}

@@ -119,18 +119,6 @@ func (s Sessions) answer(t turn) time.Duration {
 	return s.Reference.TTFT + time.Duration(min(float64(t.output-1)*float64(s.Reference.TPOT), float64(MaxDuration)))
 }
 
-// asked counts the requests of a session in the reference from a turn at a time on, up to another time.
-func (s Sessions) asked(seed uint64, at, until time.Duration, t turn) (n int64) {
-	end := min(until, s.Duration())
-	for more := true; more && at < end; n++ {
-		answered := at + s.answer(t)
-		var think int64
-		t, think, more = s.after(seed, t)
-		at = answered + elapsed(think)
-	}
-	return n
-}
-
 // Arrivals returns the requests of the reference, in which each answer takes the same time.
 func (s Sessions) Arrivals(seed uint64) Arrivals {
 	next := s.First.Arrivals(seed)
@@ -178,6 +166,25 @@ type users struct {
 	free      []int32
 	reference int64
 	omitted   int64
+	counted   int64        // of the reference, that were counted
+	check     func() error // that of the run
+	stopped   error        // its error: nothing is counted any more
+}
+
+// asked counts the requests of a session in the reference from a turn at a time on, up to another time. Those may be many, of any
+// number of answers, so it looks at the context itself.
+func (u *users) asked(seed uint64, at, until time.Duration, t turn) (n int64) {
+	end := min(until, u.Duration())
+	for more := true; more && at < end && u.stopped == nil; n++ {
+		answered := at + u.answer(t)
+		var think int64
+		t, think, more = u.after(seed, t)
+		at = answered + elapsed(think)
+		if u.counted++; u.counted%looks == 0 {
+			u.stopped = u.check()
+		}
+	}
+	return n
 }
 
 // begins makes an arriving job the first request of a session.
