@@ -131,6 +131,9 @@ func (r *remote) fetch(ctx context.Context) (*history.Dump, error) {
 		return nil, r.flagged(err)
 	}
 	p := &fetching{remote: r, ask: ask, carrier: c, filler: f, series: map[string]bool{}, warned: map[string]bool{}, reported: time.Now()}
+	if err := p.fits(ctx, queries); err != nil {
+		return nil, err
+	}
 	if err := p.all(ctx, queries); err != nil {
 		return nil, err
 	}
@@ -226,8 +229,13 @@ func (r *remote) anyOf(e history.Engine, o history.Options) (selector string, er
 	if err != nil {
 		return "", r.flagged(err)
 	}
-	selector = strings.TrimSuffix(strings.TrimPrefix(queries[0].Expr, "last_over_time("), ")")
-	return selector[:strings.LastIndexByte(selector, '[')], nil
+	return selectorOf(&queries[0]), nil
+}
+
+// selectorOf returns what a query of one selector selects.
+func selectorOf(q *history.Query) string {
+	selector := strings.TrimPrefix(q.Expr, "last_over_time(")
+	return selector[:strings.LastIndexByte(selector, '[')]
 }
 
 // countOf is how many series had a value within a time.
@@ -288,6 +296,60 @@ type fetching struct {
 	series   map[string]bool
 	warned   map[string]bool
 	reported time.Time
+}
+
+// mostPerPod is how many values a pod has at a step, at most: engines have some thirty.
+const mostPerPod = 100
+
+// fits refuses at once what has more values than a history may have, which was found out after minutes of answers. How many pods there
+// are over time is asked for, and how many series of each query at the time with the most. Those of kube-state-metrics, a tenth, are left out.
+func (p *fetching) fits(ctx context.Context, queries []history.Query) error {
+	start, end := p.filler.Span()
+	step := queries[0].Step(&p.options)
+	apart := max(step, (end.Sub(start) / 1000).Truncate(step))
+	within, cancel := context.WithTimeout(ctx, answerIn)
+	value, _, _, err := p.ask.QueryRange(within, "count("+selectorOf(&queries[0])+")", prometheus.Range{Start: start, End: end, Step: apart}, prometheus.WithTimeout(answerIn))
+	cancel()
+	if err != nil {
+		return fmt.Errorf("-prometheus: %w", err)
+	}
+	matrix, ok := value.(model.Matrix)
+	if !ok || len(matrix) == 0 || matrix[0] == nil {
+		return nil
+	}
+	var steps float64 // of all pods
+	var most model.SamplePair
+	for _, pods := range matrix[0].Values {
+		steps += float64(pods.Value) * float64(apart/step)
+		if pods.Value > most.Value {
+			most = pods
+		}
+	}
+	if steps*mostPerPod < history.MaxValues {
+		return nil
+	}
+	values := 0.0
+	for i := range queries {
+		q := &queries[i]
+		if strings.Contains(q.Expr, " or ") || strings.HasPrefix(q.Expr, "last_over_time(kube_") {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, answerIn)
+		value, _, _, err := p.ask.Query(within, "count("+selectorOf(q)+")", most.Timestamp.Time(), prometheus.WithTimeout(answerIn))
+		cancel()
+		if err != nil {
+			return fmt.Errorf("-prometheus: %w", err)
+		}
+		if v, ok := value.(model.Vector); ok && len(v) > 0 && v[0] != nil {
+			values += float64(v[0].Value) / float64(most.Value) * steps / float64(q.Every)
+		}
+	}
+	if !(values > history.MaxValues) {
+		return nil
+	}
+	longest := max(time.Hour, time.Duration(0.9*float64(end.Sub(start))*history.MaxValues/values).Truncate(time.Hour))
+	return misuse("-range %s: would have about %.0f million values, of up to %v pods: must have at most %d million; choose a -range of %s, or a -step longer than %s",
+		model.Duration(p.length), values/1e6, most.Value, history.MaxValues/1_000_000, model.Duration(longest), step)
 }
 
 // kubernetes asks kube-state-metrics about the workload whose name the pods have, if it can be told.
@@ -377,10 +439,22 @@ func (p *fetching) add(q *history.Query, matrix model.Matrix) error {
 			return int64(stream.Values[i].Timestamp), float64(stream.Values[i].Value)
 		})
 		if err != nil {
-			return err
+			return p.limited(err)
 		}
 	}
 	return nil
+}
+
+// limited names the flags by which there would be less.
+func (p *fetching) limited(err error) error {
+	f, ok := errors.AsType[*scaling.FieldError](err)
+	switch {
+	case ok && f.Field == "values":
+		return misuse("-range %s: has more than %d values over all series: choose a shorter -range, or a -step longer than %s", model.Duration(p.length), history.MaxValues, cmp.Or(p.options.Step, history.DefaultStep))
+	case ok && f.Field == "series":
+		return misuse("more than %d series: keep fewer with -namespace or -match", history.MaxSeries)
+	}
+	return err
 }
 
 // report says how far it is, every few seconds of a long fetch.

@@ -474,6 +474,59 @@ func TestTooLongAnswersNameTheFlag(t *testing.T) {
 	require.ErrorContains(t, err, "the answers are of more than 1 MB: raise -max-mb, or")
 }
 
+// TestRegressionTooManyValuesAreToldAtOnce: that 200 pods have too many values for a week of 15 s was found out after minutes of answers, by
+// an error of a field. What has as many pods for a tenth of the time only is asked for.
+func TestRegressionTooManyValuesAreToldAtOnce(t *testing.T) {
+	for _, row := range []struct {
+		args  string
+		busy  int // one of so many hours has 200 pods, the others have none
+		says  string
+		fetch bool
+	}{
+		{"-range 7d", 1, "-range 1w: would have about 146 million values, of up to 200 pods: must have at most 67 million; choose a -range of 2d21h, or a -step longer than 15s", false},
+		{"-range 7d", 10, "no verdict", true},
+		{"-range 7d -step 1m", 1, "no verdict", true},
+		{"-range 2d21h", 1, "no verdict", true},
+	} {
+		fetched := false
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			query := req.FormValue("query")
+			switch {
+			case !strings.HasPrefix(query, "count("):
+				fetched = true
+				fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[]}}`)
+			case strings.HasSuffix(req.URL.Path, "/query"):
+				n := 200
+				if strings.Contains(query, "_bucket{") {
+					n *= 20
+				}
+				fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[%s,"%d"]}]}}`, req.FormValue("time"), n)
+			default:
+				var at [3]float64
+				for i, of := range []string{"start", "end", "step"} {
+					var err error
+					at[i], err = strconv.ParseFloat(req.FormValue(of), 64)
+					assert.NoError(t, err)
+				}
+				values := []string{}
+				for s := at[0]; s <= at[1]; s += at[2] {
+					if int(s)/3600%row.busy == 0 || len(values) == 0 {
+						values = append(values, fmt.Sprintf(`[%v,"200"]`, int(s)))
+					}
+				}
+				fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[%s]}]}}`, strings.Join(values, ","))
+			}
+		}))
+		_, _, errs := start(t, append(strings.Fields(row.args), "-prometheus", server.URL, "-engine", "VLLM", "-end", "2026-01-05T12:00:00Z", "-report", "")...)
+		server.Close()
+		require.Contains(t, errs, "simulate: "+row.says, row.args)
+		require.Equal(t, row.fetch, fetched, row.args)
+	}
+	p := &fetching{remote: &remote{length: 7 * 24 * time.Hour}}
+	require.EqualError(t, p.limited(&scaling.FieldError{Field: "values"}), "-range 1w: has more than 67108864 values over all series: choose a shorter -range, or a -step longer than 15s")
+	require.EqualError(t, p.limited(&scaling.FieldError{Field: "series"}), "more than 200000 series: keep fewer with -namespace or -match")
+}
+
 // TestRegressionHistoryFlagsAreNamed: errors named the fields of package history: step, podLabel, match[0], and end for -range.
 func TestRegressionHistoryFlagsAreNamed(t *testing.T) {
 	two := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
