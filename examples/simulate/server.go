@@ -10,6 +10,7 @@ import (
 
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/examples/internal/cli"
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -126,6 +127,9 @@ func (o *options) computeRoofline(stdout, stderr io.Writer) error {
 		}
 	}
 	d, err := calibrate.Roofline(name, config, cards[i], o.cards)
+	if f, ok := errors.AsType[*scaling.FieldError](err); ok && f.Field == "cards" {
+		return misuse("-cards %v: %s", f.Value, f.Rule)
+	}
 	if err != nil {
 		return misuse("-roofline: %w", err)
 	}

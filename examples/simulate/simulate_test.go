@@ -273,7 +273,6 @@ func TestBadCommandLines(t *testing.T) {
 		{"-write-server x", "-write-server goes with"},
 		{"-roofline nowhere", `-roofline "nowhere": must be a config.json, or one of llama-3.1-8b`},
 		{"-roofline qwen3-32b -card abacus", `-card "abacus": must be one of a10,`},
-		{"-roofline qwen3-32b -cards 0", "-roofline: cards: 0: must be within 1 and 1024"},
 		{"-card h100", "-card and -cards go with -roofline"},
 		{"-calibrate ,a", "-calibrate \",a\": must have no empty entry"},
 		{"-calibrate nowhere.json", "-calibrate: open nowhere.json"},
@@ -537,4 +536,18 @@ func TestRegressionRefusedRequestsAreTold(t *testing.T) {
 	require.Contains(t, out, "Warning: 2 of 4 requests are refused, and miss the SLO: prompt and answer do not fit into a replica's KV cache, 350,000 tokens.")
 	_, out, _ = start(t, tiny()...)
 	require.NotContains(t, out, "refused")
+}
+
+// TestRegressionCardsAndRowsAreNamed: errors said -roofline: cards: 0, and of rows a part, but not of which.
+func TestRegressionCardsAndRowsAreNamed(t *testing.T) {
+	for args, says := range map[string]string{
+		"-roofline qwen3-32b -cards 0":                           "-cards 0: must be within 1 and 1024",
+		"-roofline llama-3.1-70b -card l4 -cards 1":              "-cards 1: must have room for weights of ",
+		"-suite -rows chat":                                      `-rows "chat": must be shape/pattern/cold start/server`,
+		"-suite -rows chat/ramp/100s/qwen,chat/ramp/100s/abacus": `-rows chat/ramp/100s/abacus: server: "abacus": must be one of `,
+	} {
+		code, _, errs := start(t, strings.Fields(args)...)
+		require.Equal(t, exitUsage, code, args)
+		require.True(t, strings.HasPrefix(errs, "simulate: "+says), errs)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fatih/color"
 
+	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim/suite"
 )
 
@@ -21,8 +22,11 @@ import (
 func parseRows(list string) (rows []suite.Row, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		r, err := suite.Parse(strings.TrimSpace(text))
+		if f, ok := errors.AsType[*scaling.FieldError](err); ok && f.Field == "row" {
+			return nil, misuse("-rows %q: %s", f.Value, f.Rule)
+		}
 		if err != nil {
-			return nil, misuse("-rows: %w", err)
+			return nil, misuse("-rows %s: %w", text, err)
 		}
 		if slices.Contains(rows, r) {
 			return nil, misuse("-rows: %s is there twice", r)
