@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,6 +58,9 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err = c.wait(req, res, n); err == nil {
 			res, err = c.base.RoundTrip(req)
 		}
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return nil, fmt.Errorf("%w; -tls-ca, or tls_config of -http-config, says whom to trust", err)
 	}
 	if err != nil {
 		return nil, err
@@ -132,7 +136,7 @@ func (c *censor) Do(ctx context.Context, req *http.Request) (*http.Response, []b
 	if err != nil {
 		return res, body, err
 	}
-	if begin := bytes.TrimSpace(body[:min(len(body), 4096)]); res.StatusCode < 300 && !bytes.HasPrefix(begin, []byte("{")) {
+	if begin := bytes.TrimSpace(body[:min(len(body), 4096)]); (res.StatusCode < 300 || res.StatusCode == http.StatusBadRequest) && !bytes.HasPrefix(begin, []byte("{")) {
 		says := printable.Cut(strings.Join(strings.Fields(c.of.without(string(begin))), " "), 200)
 		return res, body, fmt.Errorf("%s answered what no Prometheus does: %q; for a login, -http-config, -bearer-token-file or -tls-cert say who asks; or does -prometheus lack a path before /api/v1?", req.URL.Redacted(), says)
 	}

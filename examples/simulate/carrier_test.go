@@ -9,6 +9,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -202,6 +204,19 @@ func TestALoginInPlaceOfPrometheus(t *testing.T) {
 		require.Equal(t, exitFail, code)
 		require.Regexp(t, server.URL+`/api/v1/query(_range)? answered what no Prometheus does: "<html>who are you, \*\*\*\?"; for a login, -http-config, -bearer-token-file or -tls-cert`, errs)
 	}
+}
+
+// TestRegressionWhatIsWrongWithTheConnection: of http in place of https it said: client_error: client error: 400. Of a certificate nobody
+// knew which flag makes it trusted.
+func TestRegressionWhatIsWrongWithTheConnection(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	_, _, errs := start(t, "-prometheus", strings.Replace(server.URL, "https", "http", 1), "-report", "")
+	require.Contains(t, errs, `answered what no Prometheus does: "Client sent an HTTP request to an HTTPS server."`)
+	_, _, errs = start(t, "-prometheus", server.URL, "-report", "")
+	require.Contains(t, errs, "; -tls-ca, or tls_config of -http-config, says whom to trust")
 }
 
 // TestAskedForWholeAnswers: VictoriaMetrics leaves out what is on a node that is away, which no client sees, unless it is asked not to.
