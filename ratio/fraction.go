@@ -56,9 +56,6 @@ func parse(s string) (f Fraction, ok bool) {
 	}
 	f = Fraction{int64(n), 1}
 	shift -= int64(len(part))
-	if n == 0 {
-		shift = 0
-	}
 	for ; shift < 0 && f.Den <= maxTerm; shift++ {
 		if f.Num%10 == 0 {
 			f.Num /= 10

@@ -128,7 +128,7 @@ func (r Ratio) Project(prefill, decode int32) (int32, int32) {
 		return 0, 0
 	}
 	p, d = max(p, 1), max(d, 1)
-	if r.min.Num > 0 && r.min == r.max {
+	if r.min == r.max {
 		// A range of one ratio a/b has only the pairs (a*n, b*n).
 		n := max(ceilDiv(p, r.min.Num), ceilDiv(d, r.min.Den))
 		return int32(n * r.min.Num), int32(n * r.min.Den)
@@ -148,7 +148,7 @@ func (r Ratio) Project(prefill, decode int32) (int32, int32) {
 // greatest returns the greatest feasible pair, or 0 and 0 if no pair above that is feasible.
 func (r Ratio) greatest() (pair [2]int64) {
 	p, d := int64(r.config.Prefill.Max), int64(r.config.Decode.Max)
-	if r.min.Num > 0 && r.min == r.max {
+	if r.min == r.max {
 		n := min(p/r.min.Num, d/r.min.Den)
 		p, d = n*r.min.Num, n*r.min.Den
 	} else {

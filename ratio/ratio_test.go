@@ -2,6 +2,7 @@ package ratio_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -237,6 +238,7 @@ func TestProjectSteps(t *testing.T) {
 		{"a third, as none but a fraction says it", scaling.Bounds{Min: 1, Max: 100}, scaling.Bounds{Min: 1, Max: 100}, "1/3", "1/3", 3, 7, 3, 9},
 		{"scaled to zero together", scaling.Bounds{Min: 0, Max: 8}, scaling.Bounds{Min: 0, Max: 8}, "0.5", "2", 0, 0, 0, 0},
 		{"one role wakes the other", scaling.Bounds{Min: 0, Max: 8}, scaling.Bounds{Min: 0, Max: 8}, "0.5", "2", 0, 1, 1, 1},
+		{"and the other the one", scaling.Bounds{Min: 0, Max: 8}, scaling.Bounds{Min: 0, Max: 8}, "0.5", "2", 1, 0, 1, 1},
 		{"one role cannot sleep alone", scaling.Bounds{Min: 0, Max: 8}, scaling.Bounds{Min: 1, Max: 8}, "0.5", "2", 0, 0, 1, 1},
 		{"a bound stops the partner, and so both", scaling.Bounds{Min: 1, Max: 8}, scaling.Bounds{Min: 1, Max: 4}, "0.25", "1", 8, 1, 4, 4},
 		{"the other demand is still covered", scaling.Bounds{Min: 1, Max: 3}, scaling.Bounds{Min: 1, Max: 40}, "1/4", "1/2", 3, 40, 3, 12},
@@ -246,6 +248,33 @@ func TestProjectSteps(t *testing.T) {
 		require.NoError(t, err, s.about)
 		p, d := r.Project(s.askP, s.askD)
 		require.Equal(t, [2]int32{s.p, s.d}, [2]int32{p, d}, s.about)
+	}
+}
+
+// TestFeasible: a role alone is never feasible, and the limits themselves are.
+func TestFeasible(t *testing.T) {
+	eight := scaling.Bounds{Min: 0, Max: 8}
+	free, err := ratio.New(ratio.Config{Prefill: eight, Decode: eight})
+	require.NoError(t, err)
+	limited, err := ratio.New(ratio.Config{Prefill: eight, Decode: eight, Min: ratio.Fraction{Num: 1, Den: 2}, Max: ratio.Fraction{Num: 2, Den: 1}})
+	require.NoError(t, err)
+	for _, s := range []struct {
+		p, d          int32
+		free, limited bool
+	}{
+		{0, 0, true, true},
+		{0, 3, false, false},
+		{3, 0, false, false},
+		{1, 2, true, true},
+		{2, 1, true, true},
+		{1, 3, true, false},
+		{3, 1, true, false},
+		{8, 4, true, true},
+		{9, 5, false, false},
+		{5, 9, false, false},
+	} {
+		require.Equal(t, s.free, free.Feasible(s.p, s.d), "%d/%d", s.p, s.d)
+		require.Equal(t, s.limited, limited.Feasible(s.p, s.d), "%d/%d from 1/2 to 2", s.p, s.d)
 	}
 }
 
@@ -284,6 +313,9 @@ func TestRatioErrors(t *testing.T) {
 		{"no numbers", ratio.Config{Prefill: ten, Decode: ten, Min: ratio.Fraction{Num: -1, Den: 2}, Max: ratio.Fraction{Num: 0, Den: 1}}, []string{"min", "max"}},
 		{"by nothing", ratio.Config{Prefill: ten, Decode: ten, Min: ratio.Fraction{Num: 1, Den: 0}, Max: ratio.Fraction{Num: 1, Den: -1}}, []string{"min", "max"}},
 		{"upside down", ratio.Config{Prefill: ten, Decode: ten, Min: ratio.Fraction{Num: 2, Den: 3}, Max: ratio.Fraction{Num: 666_666_666_666, Den: 1_000_000_000_000}}, []string{"max"}},
+		{"upside down by whole numbers", ratio.Config{Prefill: ten, Decode: ten, Min: ratio.Fraction{Num: 3, Den: 2}, Max: ratio.Fraction{Num: 1, Den: 1}}, []string{"max"}},
+		{"one of them is no number", ratio.Config{Prefill: ten, Decode: ten, Min: ratio.Fraction{Num: 1, Den: 2}, Max: ratio.Fraction{Num: 1, Den: -1}}, []string{"max"}},
+		{"too many", ratio.Config{Prefill: ten, Decode: scaling.Bounds{Min: 0, Max: 1_000_001}}, []string{"decode.max"}},
 		{"no whole numbers are in it", ratio.Config{Prefill: one, Decode: one, Min: ratio.Fraction{Num: 5, Den: 10}, Max: ratio.Fraction{Num: 8, Den: 10}}, []string{"min"}},
 		{"the extremes are reachable, and yet nothing is in it", ratio.Config{Prefill: scaling.Bounds{Min: 1, Max: 2}, Decode: scaling.Bounds{Min: 1, Max: 2}, Min: ratio.Fraction{Num: 6, Den: 10}, Max: ratio.Fraction{Num: 9, Den: 10}}, []string{"min"}},
 	} {
@@ -382,7 +414,10 @@ func TestParseFraction(t *testing.T) {
 	for text, want := range map[string]string{
 		"0.7": "7/10", "0.70": "7/10", "7/10": "7/10", "14/20": "7/10", "2": "2", "2.0": "2", "0": "0", "0.000": "0", "0e99": "0",
 		"1e-2": "1/100", "2.5E2": "250", ".5": "1/2", "5.": "5", "1000000000000": "1000000000000", "0.000000000001": "1/1000000000000",
-		"3e-12": "3/1000000000000", "5000000000000e-13": "1/2",
+		"3e-12": "3/1000000000000", "5000000000000e-13": "1/2", "1.1": "11/10", "0e-99": "0",
+		"0.70000000000000000000": "7/10",           // zeros at the end are no digits
+		"16e-13":                 "1/625000000000", // it is the lowest terms that have at most twelve digits
+		"100000000000.2":         "500000000001/5",
 	} {
 		f, err := ratio.ParseFraction(text)
 		require.NoError(t, err, text)
@@ -390,7 +425,9 @@ func TestParseFraction(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", ".", "-1", "+1", "-0.5", "1/0", "1/-2", "a", "1/2/3", "0.7x", "1_0", " 1", "NaN", "Inf", "1e", "e1", "1e99999",
-		"1000000000001", "1e-13", "1/1000000000001", "1024e-22", "99999999999999999999", "0x10",
+		"1000000000001", "1e-13", "1/1000000000001", "1024e-22", "99999999999999999999", "0x10", "0e40000",
+		"a/2", "/2", "-1/2", "2/a", "2000000000000/4",
+		"9223372036854775808e1", // ten times 2^63 is 0 in 64 bits
 	} {
 		f, err := ratio.ParseFraction(text)
 		require.Error(t, err, "%q gives %s", text, f)
@@ -401,6 +438,9 @@ func TestParseFraction(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, f.String())
 	}
+	zero, err := ratio.FractionOf(math.Copysign(0, -1))
+	require.NoError(t, err)
+	require.Equal(t, ratio.Fraction{Num: 0, Den: 1}, zero)
 	for _, x := range []float64{-1, 1.0 / 3, 1e300, 5e-324} {
 		_, err := ratio.FractionOf(x)
 		require.Error(t, err, "%v", x)
@@ -421,6 +461,9 @@ func TestRatioConfigInJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal(data, &again))
 		require.Equal(t, c, again)
 	}
+	half := ratio.Fraction{Num: 1, Den: 2}
+	require.NoError(t, half.UnmarshalText(nil))
+	require.Zero(t, half, "no text is no limit, whatever was there before")
 	var c ratio.Config
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"min":"2:3"}`), &c), "must be a decimal number")
 }

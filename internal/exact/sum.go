@@ -89,16 +89,13 @@ func (s *Sum) Value() float64 {
 // round returns the bits of the float64 nearest to a magnitude in units of 2^-1074.
 func round(m *[limbs]uint64) uint64 {
 	top := limbs - 1
-	for top >= 0 && m[top] == 0 {
+	for top > 0 && m[top] == 0 {
 		top--
-	}
-	if top < 0 {
-		return 0
 	}
 	highest := top*64 + bits.Len64(m[top]) - 1
 	const precision = 52 // bits below the highest one
 	if highest <= precision {
-		// Subnormals, and the first binade of normals, are the number itself in their bits.
+		// Zero, subnormals, and the first binade of normals, are the number itself in their bits.
 		return m[0]
 	}
 	low := highest - precision

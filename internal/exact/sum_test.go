@@ -78,6 +78,7 @@ func TestSumEdges(t *testing.T) {
 		{"overflow, negative", []float64{-math.MaxFloat64, -math.MaxFloat64}, -inf},
 		{"back from overflow", []float64{math.MaxFloat64, math.MaxFloat64, -math.MaxFloat64}, math.MaxFloat64},
 		{"infinity", []float64{1, inf}, inf},
+		{"least below zero", []float64{-math.SmallestNonzeroFloat64}, -math.SmallestNonzeroFloat64},
 		{"crossing zero", []float64{1, -3, 1}, -1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -86,6 +87,72 @@ func TestSumEdges(t *testing.T) {
 	}
 	require.True(t, math.IsNaN(sumOf([]float64{inf, -inf})))
 	require.True(t, math.IsNaN(sumOf([]float64{math.NaN(), 1})))
+}
+
+// TestTiesAtEveryBit: 2^k + 2^(k-53) is halfway to the next float64, and any bit below it decides.
+func TestTiesAtEveryBit(t *testing.T) {
+	for k := -1000; k <= 1023; k += 7 {
+		one := math.Ldexp(1, k)
+		tie := []float64{one, math.Ldexp(1, k-53)}
+		require.Equal(t, one, sumOf(tie), "2^%d", k)
+		for low := k - 54; low >= -1074; low -= 5 {
+			if got := sumOf([]float64{tie[0], tie[1], math.Ldexp(1, low)}); got != one+math.Ldexp(1, k-52) {
+				t.Fatalf("2^%d, half a unit and 2^%d give %v", k, low, got)
+			}
+		}
+	}
+}
+
+// TestSumsFarBeyondTheLargest: 2^15 times 2^1023 is an infinity, and back in range when as much is taken away.
+func TestSumsFarBeyondTheLargest(t *testing.T) {
+	for _, x := range []float64{0x1p1023, -0x1p1023} {
+		var s Sum
+		for n := 1; n <= 1<<15; n++ {
+			s.Add(x)
+			if n&(n-1) == 0 && n > 1 {
+				require.Equal(t, math.Inf(int(math.Copysign(1, x))), s.Value(), n)
+			}
+		}
+		for range 1<<15 - 1 {
+			s.Add(-x)
+		}
+		require.Equal(t, x, s.Value())
+	}
+	highest := [limbs]uint64{limbs - 1: 1 << 62}
+	require.Equal(t, math.Float64bits(math.Inf(1)), round(&highest))
+}
+
+func TestAddTwo(t *testing.T) {
+	for _, row := range []struct{ high, low, x, newHigh, newLow float64 }{
+		{0x1p53, 0, 1, 0x1p53, 1},
+		{1, 0, 0x1p53, 0x1p53, 1},
+		{0x1p53, 1, 1, 0x1p53 + 2, 0},
+		{0x1p53, 1, -0x1p53, 1, 0},
+		{-0x1p53, -1, 0.5, -0x1p53, -0.5},
+	} {
+		high, low := AddTwo(row.high, row.low, row.x)
+		require.Equal(t, []float64{row.newHigh, row.newLow}, []float64{high, low}, "%+v", row)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		term := rapid.OneOf(rapid.Float64Range(-1, 1), rapid.Float64Range(-1e20, 1e20))
+		high, low, exact, size := 0.0, 0.0, new(big.Float).SetPrec(2300), 0.0
+		for _, x := range rapid.SliceOfN(term, 1, 20).Draw(t, "terms") {
+			high, low = AddTwo(high, low, x)
+			exact.Add(exact, big.NewFloat(x))
+			size += math.Abs(x)
+			require.Equal(t, high, high+low, "low is less than half a unit of high")
+			rest := new(big.Float).SetPrec(2300).Sub(exact, big.NewFloat(high))
+			miss, _ := rest.Sub(rest, big.NewFloat(low)).Float64()
+			require.LessOrEqual(t, math.Abs(miss), size*0x1p-98) // 20 roundings of 2^-104 at most
+		}
+	})
+}
+
+// TestDivideTwo: 2^53 + 1 is three times 3002399751580331, and a third of 2^53 is a half less as a float64.
+func TestDivideTwo(t *testing.T) {
+	require.Equal(t, 3002399751580330.5, DivideTwo(0x1p53, 0, 3))
+	require.Equal(t, 3002399751580331.0, DivideTwo(0x1p53, 1, 3))
+	require.Equal(t, -3002399751580331.0, DivideTwo(-0x1p53, -1, 3))
 }
 
 func TestSumAllocatesNothingAndHasItsSize(t *testing.T) {

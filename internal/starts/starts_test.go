@@ -61,6 +61,32 @@ func TestValidateKnowsWhatCannotBe(t *testing.T) {
 	}
 }
 
+// TestValidateTakesWhatCanBe: 20 starts of at most a day, and 64 rises, of stored states of all versions.
+func TestValidateTakesWhatCanBe(t *testing.T) {
+	assert.NoError(t, Validate(&Learned{Starts: []float64{0, 0.5, 86400}}))
+	assert.Error(t, Validate(&Learned{Starts: []float64{86401}}))
+	assert.NoError(t, Validate(&Learned{Starts: make([]float64, 20), Rises: make([]Rise, 64)}))
+	assert.Error(t, Validate(&Learned{Starts: make([]float64, 21)}))
+	assert.Error(t, Validate(&Learned{Rises: make([]Rise, 65)}))
+}
+
+// TestUnseenForgetsWhatIsReady: of three and five that were asked for, three are ready, and nobody saw when.
+func TestUnseenForgetsWhatIsReady(t *testing.T) {
+	l := Learned{Rises: []Rise{{10, 3}, {20, 5}}}
+	Unseen(&l, 3)
+	assert.Equal(t, Learned{Rises: []Rise{{20, 5}}}, l)
+}
+
+// TestAnHourIsCountedFromTheRise, not from 1970.
+func TestAnHourIsCountedFromTheRise(t *testing.T) {
+	for took, learned := range map[float64]bool{100: true, 3600: true, 3601: false} {
+		var l Learned
+		Applied(&l, 1.7e9, 1, 2)
+		assert.Equal(t, learned, See(&l, 1.7e9+took, 2, 2), took)
+		assert.Empty(t, l.Rises)
+	}
+}
+
 // TestWhatBecomesReadyAtOnceIsOneStart: three rises for which nodes came after 45 min were three starts of 45 min.
 func TestWhatBecomesReadyAtOnceIsOneStart(t *testing.T) {
 	var l Learned

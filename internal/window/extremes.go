@@ -79,7 +79,7 @@ func (m *monotone) record(w Window, now time.Time, v float64) bool {
 		return false
 	}
 	at := w.slot(now)
-	if m.n > 0 && at < m.newest {
+	if at < m.newest {
 		for i := range m.n {
 			m.At(i).at -= m.newest - at
 		}

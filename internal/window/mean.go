@@ -42,7 +42,7 @@ func (s *Mean) Record(w Window, now time.Time, v float64) bool {
 		return false
 	}
 	at := w.slot(now)
-	if s.n > 0 && at < s.newest {
+	if at < s.newest {
 		for i := range s.n {
 			s.At(i).at -= s.newest - at
 		}

@@ -105,9 +105,7 @@ func TestWindowsEqualBruteForce(t *testing.T) {
 				require.True(t, means.Record(w, now, v))
 			}
 			if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {
-				roundTrip(t, lows, &lows)
-				roundTrip(t, highs, &highs)
-				roundTrip(t, means, &means)
+				lows, highs, means = restored(t, lows), restored(t, highs), restored(t, means)
 			}
 			if rapid.Bool().Draw(t, "query") {
 				in := brute.query(now)
@@ -118,6 +116,8 @@ func TestWindowsEqualBruteForce(t *testing.T) {
 				require.Equal(t, len(in) > 0, okHigh)
 				require.Equal(t, len(in) > 0, okMean)
 				if len(in) == 0 {
+					require.Equal(t, []float64{0, 0, 0}, []float64{low, high, mean})
+					require.Zero(t, lows.Len()+highs.Len()+means.Len(), "nothing is kept that counts no more")
 					continue
 				}
 				wantLow, wantHigh := in[0], in[0]
@@ -149,10 +149,11 @@ func maxTime(now time.Time, newest int64, started bool) time.Time {
 	return now
 }
 
-func roundTrip(t *rapid.T, from json.Marshaler, to json.Unmarshaler) {
-	data, err := from.MarshalJSON()
+func restored[T any](t *rapid.T, from T) (to T) {
+	data, err := json.Marshal(from)
 	require.NoError(t, err)
-	require.NoError(t, to.UnmarshalJSON(data))
+	require.NoError(t, json.Unmarshal(data, &to))
+	return to
 }
 
 // TestWindowRefusesWhatIsNotANumber: a NaN does not poison a window.
@@ -166,6 +167,8 @@ func TestWindowRefusesWhatIsNotANumber(t *testing.T) {
 		require.False(t, highs.Record(w, start, v) || lows.Record(w, start, v) || means.Record(w, start, v))
 	}
 	require.False(t, means.Record(w, start, 1e291), "a sum of such values could overflow")
+	var huge window.Mean
+	require.True(t, huge.Record(w, start, 1e290))
 	high, _ := highs.Max(w, start)
 	low, _ := lows.Min(w, start)
 	mean, _ := means.Mean(w, start)
@@ -186,22 +189,113 @@ func TestHugeSampleLeavesNoTrace(t *testing.T) {
 }
 
 func TestWindowStateIsChecked(t *testing.T) {
-	for _, state := range []string{
-		`{"newest":5,"samples":[[1,2],[2,3]]}`, `{"newest":5,"samples":[[2,3],[1,2]]}`, `{"newest":5,"samples":[[1.5,3]]}`,
-		`{"newest":5,"samples":[[6,3]]}`, `{"samples":3}`, `{"new":1}`, `7`,
+	for state, says := range map[string]string{
+		`{"newest":5,"samples":[[1,2],[2,3]]}`:            "samples[1]: not in order",
+		`{"newest":5,"samples":[[2,3],[1,2]]}`:            "samples[1]: not in order",
+		`{"newest":5,"samples":[[1,3],[1,2]]}`:            "samples[1]: not in order", // two of one slot
+		`{"newest":5,"samples":[[1,3],[2,3]]}`:            "samples[1]: not in order", // the first can never be the maximum
+		`{"newest":5,"samples":[[1.5,3]]}`:                "samples[0]: 1.5 is not a time",
+		`{"newest":5,"samples":[[6,3]]}`:                  "samples[0]: 6 is not a time",
+		`{"newest":9007199254740993,"samples":[[6,3]]}`:   "newest: 9007199254740993 is not a time",
+		`{"newest":5,"samples":[[-36028797018963976,3]]}`: "is not a time",
+		`{"samples":3}`: "cannot unmarshal",
+		`{"new":1}`:     "unknown field",
+		`7`:             "cannot unmarshal",
 	} {
 		var highs window.Max
-		require.Error(t, highs.UnmarshalJSON([]byte(state)), state)
+		require.ErrorContains(t, highs.UnmarshalJSON([]byte(state)), says, state)
 	}
-	for _, state := range []string{
-		`{"newest":5,"sums":[[1,0,2,0]]}`, `{"newest":5,"sums":[[1,1.5,2,0]]}`, `{"newest":5,"sums":[[2,1,2,0],[1,1,2,0]]}`,
-		`{"newest":5,"sums":[[6,1,2,0]]}`, `{"newest":5,"sums":[[1,2]`, `{"new":1}`,
+	for state, says := range map[string]string{
+		`{"newest":5,"sums":[[1,0,2,0]]}`:           "sums[0]: 0 is not a number of samples",
+		`{"newest":5,"sums":[[1,1.5,2,0]]}`:         "sums[0]: 1.5 is not a number of samples",
+		`{"newest":5,"sums":[[1,1000000001,2,0]]}`:  "is not a number of samples",
+		`{"newest":5,"sums":[[2,1,2,0],[1,1,2,0]]}`: "not in order",
+		`{"newest":5,"sums":[[1,1,2,0],[1,1,2,0]]}`: "not in order", // two of one slot
+		`{"newest":5,"sums":[[6,1,2,0]]}`:           "sums[0]: 6 is not a time",
+		`{"newest":-36028797018963976,"sums":[]}`:   "newest: -36028797018963976 is not a time",
+		`{"newest":5,"sums":[[1,2]`:                 "unexpected EOF",
+		`{"new":1}`:                                 "unknown field",
+		`{"newest":5,"sums":[[1,1,2.5e290,0]]}`:     "sums[0]: 2.5e+290, 0 is not a sum", // more than twice what a sample can be
+		`{"newest":5,"sums":[[1,1,2,3]]}`:           "sums[0]: 2, 3 is not a sum",
 		// the mean was NaN, and negative: sums that overflow, numbers of samples that do
-		`{"newest":5,"sums":[[1,1,1.7e308,0],[2,1,1.7e308,0]]}`, `{"newest":5,"sums":[[1,1,2,1.7e308]]}`,
-		`{"newest":5,"sums":[[1,9e18,1,0],[2,9e18,1,0]]}`,
+		`{"newest":5,"sums":[[1,1,1.7e308,0],[2,1,1.7e308,0]]}`: "is not a sum",
+		`{"newest":5,"sums":[[1,1,2,1.7e308]]}`:                 "is not a sum",
+		`{"newest":5,"sums":[[1,9e18,1,0],[2,9e18,1,0]]}`:       "is not a number of samples",
 	} {
 		var means window.Mean
-		require.Error(t, means.UnmarshalJSON([]byte(state)), state)
+		require.ErrorContains(t, means.UnmarshalJSON([]byte(state)), says, state)
+	}
+	var means window.Mean
+	require.NoError(t, means.UnmarshalJSON([]byte(`{"newest":5,"sums":[[1,1000000000,2e9,0],[2,1,2e290,0],[3,1,0,0]]}`)))
+}
+
+// TestWhatIsRecordedAndNeverAskedForLeaves: recording alone keeps no more than a window's worth.
+func TestWhatIsRecordedAndNeverAskedForLeaves(t *testing.T) {
+	w := window.Window{Length: time.Minute, Resolution: time.Second}
+	var highs window.Max
+	var lows window.Min
+	var means window.Mean
+	for i := range 1000 {
+		now := start.Add(time.Duration(i) * time.Second)
+		highs.Record(w, now, -float64(i))
+		lows.Record(w, now, float64(i))
+		means.Record(w, now, 1)
+	}
+	require.Equal(t, []int{60, 60, 60}, []int{highs.Len(), lows.Len(), means.Len()})
+}
+
+// TestLeaves: the sample that is the maximum counts until then.
+func TestLeaves(t *testing.T) {
+	w := window.Window{Length: 10 * time.Second}
+	var highs window.Max
+	var lows window.Min
+	for i, v := range []float64{5, 4} {
+		highs.Record(w, start.Add(time.Duration(3*i)*time.Second), v)
+		lows.Record(w, start.Add(time.Duration(3*i)*time.Second), -v)
+	}
+	end := start.Add(10 * time.Second)
+	require.True(t, end.Equal(highs.Leaves(w)))
+	require.True(t, end.Equal(lows.Leaves(w)))
+	before, _ := highs.Max(w, end.Add(-time.Millisecond))
+	after, _ := highs.Max(w, end)
+	require.Equal(t, []float64{5, 4}, []float64{before, after})
+}
+
+// TestMeanOfSlotsThatCancel: 2^54 + 2 - 2^54 is 2, though no float64 is 2^53 + 1.
+func TestMeanOfSlotsThatCancel(t *testing.T) {
+	w := window.Window{Length: 10 * time.Second}
+	var means window.Mean
+	for second, values := range [][]float64{{7}, {0x1p53, 1}, {0x1p53, 1}, {-0x1p54}} {
+		for _, v := range values {
+			require.True(t, means.Record(w, start.Add(time.Duration(second)*time.Second), v))
+		}
+	}
+	mean, _ := means.Mean(w, start.Add(10*time.Second)) // without the 7
+	require.Equal(t, 0.4, mean)
+}
+
+// TestTimesThatAreRemembered: 2^53 ms after 1970, and four times as many before.
+func TestTimesThatAreRemembered(t *testing.T) {
+	const last, first = 9_007_199_254_740_992, -36_028_797_018_963_968
+	for ms, want := range map[int64]bool{0: true, last: true, last + 1: false, first: true, first - 1: false} {
+		require.Equal(t, want, window.Remembered(ms), ms)
+	}
+	require.Equal(t, int64(-2), window.Back(3, 5))
+	require.Equal(t, int64(first), window.Back(first+3, 5))
+}
+
+// TestARingGrows: what is in it stays in order.
+func TestARingGrows(t *testing.T) {
+	var r window.Ring[int]
+	for i := range 100 {
+		r.Push(i)
+		if i%4 == 3 {
+			r.PopFront()
+		}
+	}
+	require.Equal(t, 75, r.Len())
+	for i := range 75 {
+		require.Equal(t, 25+i, *r.At(i))
 	}
 }
 
