@@ -21,6 +21,9 @@ func (r *round) up() {
 	if best < 0 {
 		best, next = r.cheapest(true) // the variants that were set aside come last
 	}
+	if best >= 0 {
+		r.plan.move(best, 1)
+	}
 	r.open(best, func(i int, d *scaling.Decision) { r.whyNotUp(d, i, best) })
 	if best < 0 {
 		return
@@ -28,8 +31,8 @@ func (r *round) up() {
 	s, d, name := &r.plan.candidates[best], &r.plan.Targets[best].Decision, r.plan.Targets[best].Variant
 	step := int32(1)
 	if lacking := r.lacking(); r.scaler.config.Step == Deficit && scaling.Exceeds(lacking, r.coming) {
-		d.To(d.Replicas, Deficient, "", lacking, r.coming)
 		step = max(step, scaling.Ceil((lacking-r.coming)/s.capacity))
+		d.To(scaling.Plus(s.wish, step), Deficient, "", lacking, r.coming)
 	}
 	code, other := r.choice(Cheapest, next)
 	d.To(scaling.Plus(s.wish, step), code, name, s.price, other)
@@ -56,6 +59,7 @@ func (r *round) down(held int64) {
 	} else {
 		kv, queue := r.without(&r.plan.candidates[best])
 		r.scaler.saySpare(kv, queue, r.plan)
+		r.plan.move(best, -1)
 	}
 	r.open(best, func(i int, d *scaling.Decision) { r.whyNotDown(d, i, best) })
 	if best < 0 {
@@ -68,6 +72,7 @@ func (r *round) down(held int64) {
 	if needed := window.Millis(settling); held < needed {
 		d.To(d.From, Settling, "", seconds(held), settling.Seconds())
 		d.NextBy(time.UnixMilli(r.at + needed - held))
+		r.plan.move(best, 0)
 		r.plan.close(Settling, "", seconds(held), settling.Seconds())
 		return
 	}

@@ -30,8 +30,8 @@ func Example() {
 	fmt.Print(plan.Explain())
 	// Output:
 	// Up 4 -> 5
-	//   ShortQueue        4 -> 4    v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4
-	//   Cheapest          4 -> 5    v1-l4 price=5 <= next=20
+	//   ShortQueue        4 -> 5    v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4
+	//   Cheapest          5 -> 5    v1-l4 price=5 <= next=20
 	// variant          price report     count        verdict rule
 	// v1-l4                5      2      2 -> 3      Up      Cheapest v1-l4 price=5 <= next=20
 	// v2-a100             20      2      2 -> 2      Hold    Dearer v1-l4 price=20 >= cheapest=5
@@ -79,8 +79,8 @@ func ExampleNewSingle() {
 	fmt.Print(d.Explain())
 	// Output:
 	// Up 3 -> 4
-	//   ShortKV           3 -> 3    vllm:kv_cache_usage_perc spare=0.08 < trigger=0.1, saturated=0, replicas=3
-	//   Alone             3 -> 4    vllm:kv_cache_usage_perc price=0
+	//   ShortKV           3 -> 4    vllm:kv_cache_usage_perc spare=0.08 < trigger=0.1, saturated=0, replicas=3
+	//   Alone             4 -> 4    vllm:kv_cache_usage_perc price=0
 }
 
 // A Group decides on the targets of a model; what it asks for is written, and then reported.
@@ -111,6 +111,6 @@ func ExampleNewGroup() {
 	}
 	group.Applied(now, []int32{2, 2}, []int32{3, 2})
 	// Output:
-	// Up 2 -> 3: Cheapest v1-l4 price=5 <= next=20
+	// Up 2 -> 3: ShortQueue v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4; Cheapest v1-l4 price=5 <= next=20
 	// Hold at 2: Dearer v1-l4 price=20 >= cheapest=5
 }

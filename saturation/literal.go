@@ -96,16 +96,20 @@ func (s *Scaler) moveLiterally(a *Analysis, variants []Variant, p *Plan) {
 			best = i
 		}
 	}
+	switch {
+	case best >= 0 && up:
+		p.move(best, 1)
+	case best >= 0:
+		p.move(best, -1)
+	}
 	for i := range p.candidates {
 		t, d := &p.candidates[i], p.open(i)
 		switch {
 		case t.rows == 0:
 			d.To(d.From, LeftOut, p.Targets[i].Variant, float64(t.current), float64(t.isPending))
 			continue
-		case i == best && up:
-			d.To(scaling.Plus(d.From, 1), Alone, p.Targets[i].Variant, t.price)
 		case i == best:
-			d.To(d.From-1, Alone, p.Targets[i].Variant, t.price)
+			d.To(d.Replicas, Alone, p.Targets[i].Variant, t.price)
 		case up && t.isPending > 0:
 			d.To(d.From, Pending, "", float64(t.isPending), 0)
 		case up && best >= 0:

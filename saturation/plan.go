@@ -18,8 +18,8 @@ type Target struct {
 	IsPriced bool    `json:"isPriced"`
 	// Reporting is how many rows the variant has.
 	Reporting int32 `json:"reporting"`
-	// Decision asks for a write only if it Acts. Its chain begins with the joint state of the replicas, followed by what it
-	// means for this variant.
+	// Decision asks for a write only if it Acts. Its chain begins with the joint state of the replicas, which moves the count of
+	// the variant that was chosen, followed by what it means for this variant.
 	Decision scaling.Decision `json:"decision"`
 }
 
@@ -34,6 +34,8 @@ type Plan struct {
 	transitions []Transition
 	remarks     [3]remark
 	said        int // number of remarks
+	chosen      int // index of the target that the first remark moves, and by how many replicas; 0 is none
+	by          int32
 	last        remark
 }
 
@@ -57,8 +59,8 @@ func (p *Plan) Target(variant string) *Target {
 // Explain returns the plan as a table: the reason, and what it means for each variant. For llm-d's first example:
 //
 //	Up 4 -> 5
-//	  ShortQueue        4 -> 4    v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4
-//	  Cheapest          4 -> 5    v1-l4 price=5 <= next=20
+//	  ShortQueue        4 -> 5    v1-l4-0 spare=2.5 < trigger=3, saturated=0, replicas=4
+//	  Cheapest          5 -> 5    v1-l4 price=5 <= next=20
 //	variant          price report     count        verdict rule
 //	v1-l4                5      2      2 -> 3      Up      Cheapest v1-l4 price=5 <= next=20
 //	v2-a100             20      2      2 -> 2      Hold    Dearer v1-l4 price=20 >= cheapest=5
@@ -132,6 +134,7 @@ const (
 // collect adds a candidate for every variant that has a state or a replica, in order of names.
 func (p *Plan) collect(a *Analysis, variants []Variant, literal bool) {
 	p.candidates, p.Targets, p.order, p.said, p.last = p.candidates[:0], p.Targets[:0], p.order[:0], 0, remark{}
+	p.by = 0
 	sorted := true
 	for i := range variants {
 		p.order = append(p.order, int32(i))
@@ -230,6 +233,9 @@ func (p *Plan) target(name string, s *candidate) {
 	}
 }
 
+// move makes the first remark the step that moves a target: it is why a count changes, the rank says only which one.
+func (p *Plan) move(place int, by int32) { p.chosen, p.by = place, by }
+
 // open starts the decision of the target at an index, beginning with the remarks.
 func (p *Plan) open(place int) *scaling.Decision {
 	d := &p.Targets[place].Decision
@@ -237,6 +243,9 @@ func (p *Plan) open(place int) *scaling.Decision {
 	*d = scaling.Decision{Verdict: scaling.Hold, From: n, Replicas: n}
 	for i := range p.said {
 		r := &p.remarks[i]
+		if i == 0 && p.by != 0 && place == p.chosen {
+			n = scaling.Plus(n, p.by)
+		}
 		d.To(n, r.code, r.subject, r.numbers[:]...)
 	}
 	return d
@@ -264,7 +273,11 @@ func (p *Plan) Model() scaling.Decision {
 	}
 	m := scaling.HoldAt(saturate(from))
 	for _, r := range p.remarks[:p.said] {
-		m.To(m.From, r.code, r.subject, r.numbers[:]...)
+		if p.by != 0 {
+			m.To(saturate(to), r.code, r.subject, r.numbers[:]...)
+		} else {
+			m.To(m.From, r.code, r.subject, r.numbers[:]...)
+		}
 	}
 	if p.last.code != "" {
 		m.To(saturate(to), p.last.code, p.last.subject, p.last.numbers[:]...)

@@ -21,6 +21,35 @@ func singleConfig(c saturation.Config) saturation.SingleConfig {
 	}
 }
 
+// TestRegressionTheReasonNamesWhatMadeTheChange: it had the rank of the variant only, as in "Up 3 -> 4: Alone ... price=0".
+func TestRegressionTheReasonNamesWhatMadeTheChange(t *testing.T) {
+	up := []scaling.Reading{scaling.Exactly(saturation.DefaultKV, 0.72), scaling.Exactly(saturation.DefaultQueue, 1)}
+	down := []scaling.Reading{scaling.Exactly(saturation.DefaultKV, 0.2), scaling.Exactly(saturation.DefaultQueue, 1)}
+	full := []scaling.Reading{scaling.Exactly(saturation.DefaultKV, 1), scaling.Exactly(saturation.DefaultQueue, 1)}
+	const of = " vllm:kv_cache_usage_perc "
+	for _, l := range []struct {
+		change   func(c *saturation.Config)
+		readings []scaling.Reading
+		want     string
+	}{
+		{nil, up, "Up 3 -> 4: ShortKV" + of + "spare=0.08 < trigger=0.1, saturated=0, replicas=3; Alone" + of + "price=0"},
+		{func(c *saturation.Config) { *c = saturation.WVA() }, up, "Up 3 -> 4: ShortKV" + of + "spare=0.08 < trigger=0.1, saturated=0, replicas=3; Alone" + of + "price=0"},
+		// 3 replicas at 1 need 3/0.7 = 4.29: ShortBoth asks for the first of two
+		{func(c *saturation.Config) { c.Step = saturation.Deficit }, full, "Up 3 -> 5: ShortBoth" + of + "kv=0 < kvTrigger=0.1, queue=0 < queueTrigger=3; Deficient lacking=1.28571 > coming=0; Alone" + of + "price=0"},
+		{nil, down, "Hold at 3: Spare kvAfter=0.3 <= kvLimit=0.7, queueAfter=1.5 <= queueLimit=2; Settling held=0s < window=5m"},
+		{func(c *saturation.Config) { c.DownStabilization = 0 }, down, "Down 3 -> 2: Spare kvAfter=0.3 <= kvLimit=0.7, queueAfter=1.5 <= queueLimit=2; Alone" + of + "price=0"},
+	} {
+		c := singleConfig(saturation.Defaults())
+		if l.change != nil {
+			l.change(&c.Config)
+		}
+		single, err := saturation.NewSingle(c)
+		require.NoError(t, err)
+		d := single.Decide(start, scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: l.readings})
+		require.Equal(t, l.want, d.Reason())
+	}
+}
+
 // TestSingleSteps goes through single decisions on averages, one line a case.
 func TestSingleSteps(t *testing.T) {
 	c := saturation.Defaults()

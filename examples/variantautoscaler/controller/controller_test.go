@@ -72,7 +72,7 @@ llama-a100  60    1..8    1      1 -> 1  Hold     FullKV after=1 > limit=0.7
 serving/meta/llama-70b  saturation  Up 2 -> 3  cost 158 -> 218
 VARIANT     COST  BOUNDS  READY  COUNT   VERDICT  REASON
 llama-h100  98    1..4    1      1 -> 1  Hold     Dearer llama-a100 price=98 >= cheapest=60
-llama-a100  60    1..8    1      1 -> 2  Up       Cheapest llama-a100 price=60 <= next=98
+llama-a100  60    1..8    1      1 -> 2  Up       ShortKV llama-a100-0 spare=0.02 < trigger=0.1, saturated=0, replicas=2; Cheapest llama-a100 price=60 <= next=98
 `},
 		"placed": {placed, 0.5, `
 serving/meta/llama-70b  hetero  Up 2 -> 4  cost 158 -> 278
