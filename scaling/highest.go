@@ -43,9 +43,13 @@ func Highest(members ...Member) (Policy, error) {
 	h := &highest{members: slices.Clone(members)}
 	slices.SortFunc(h.members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	n := len(h.members)
-	h.decisions, h.fresh, h.refused = make([]Decision, n), make([][]byte, n), make([]bool, n)
+	h.decisions, h.renew, h.refused = make([]Decision, n), make([]func() error, n), make([]bool, n)
 	for i, m := range h.members {
-		h.fresh[i], _ = m.Policy.MarshalJSON()
+		renew, err := Snapshot(m.Policy)
+		if err != nil {
+			renew = func() error { return err }
+		}
+		h.renew[i] = renew
 	}
 	return &sealed{body: h}, nil
 }
@@ -65,10 +69,10 @@ func (k known) has(p Policy) bool {
 }
 
 type highest struct {
-	members   []Member   // by name
-	fresh     [][]byte   // their states at first
-	refused   []bool     // whether they refused their last state
-	decisions []Decision // scratch
+	members   []Member       // by name
+	renew     []func() error // take them back to their states at first
+	refused   []bool         // whether they refused their last state
+	decisions []Decision     // scratch
 }
 
 func (h *highest) kind() Kind { return Kind{"highest", 1} }
@@ -84,14 +88,12 @@ func (h *highest) decide(now time.Time, obs Observation) Decision {
 		}
 	}
 	d := h.decisions[winner]
-	verdict := d.Verdict
-	d.To(d.Replicas, Chosen, h.members[winner].Name, float64(len(h.members)))
-	d.Verdict = verdict
-	steps := 0
+	steps := 1 - d.count
 	for i := range h.decisions {
 		steps += h.decisions[i].count
 	}
 	d.reserve(steps)
+	d.put(Step{Code: Chosen, From: d.Replicas, To: d.Replicas, Subject: h.members[winner].Name, Numbers: [maxNumbers]float64{float64(len(h.members))}})
 	for i := range h.decisions {
 		if i != winner {
 			d.considerAll(&h.decisions[i])
@@ -124,7 +126,15 @@ func (h *highest) snapshot() (restore func() error, err error) {
 	for i, m := range h.members {
 		policies[i] = m.Policy
 	}
-	return snapshots(policies)
+	refused := slices.Clone(h.refused)
+	back, err := snapshots(policies)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		copy(h.refused, refused)
+		return back()
+	}, nil
 }
 
 // load gives each member its state. A member that the stored state lacks, because it was added later, keeps the state it has, or
@@ -135,15 +145,15 @@ func (h *highest) load(data []byte) error {
 		return err
 	}
 	for i, m := range h.members {
-		state, ok := states[m.Name]
-		if !ok && h.refused[i] {
-			state, ok = h.fresh[i], true
+		var err error
+		if state, ok := states[m.Name]; ok {
+			err = m.Policy.UnmarshalJSON(state)
+		} else if h.refused[i] {
+			err = h.renew[i]()
 		}
-		if ok {
-			err := m.Policy.UnmarshalJSON(state)
-			if h.refused[i] = err != nil; err != nil {
-				return fmt.Errorf("member %s: %w", m.Name, err)
-			}
+		h.refused[i] = err != nil
+		if err != nil {
+			return fmt.Errorf("member %s: %w", m.Name, err)
 		}
 	}
 	return nil

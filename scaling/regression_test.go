@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,52 @@ func TestRegressionARefusedMemberIsFreshAgain(t *testing.T) {
 	d := p.Decide(epoch, observed(scaling.Exactly("a", 1), scaling.Exactly("b", 90)))
 	require.Equal(t, int32(9), d.Replicas)
 	require.NoError(t, build().UnmarshalJSON(must(p.MarshalJSON())))
+}
+
+// counter asks for one replica more each time.
+type counter struct{}
+
+func (counter) Kind() scaling.Kind { return scaling.Kind{Name: "counter", Version: 1} }
+
+func (counter) Decide(n int32, _ time.Time, obs scaling.Observation) (int32, scaling.Decision) {
+	d := scaling.HoldAt(obs.SpecReplicas)
+	d.To(n+1, "Counted", "")
+	return n + 1, d
+}
+
+func (counter) Applied(n int32, _ time.Time, _, _ int32) int32 { return n }
+
+// TestRegressionASnapshotKnowsWhoRefused: a member that was taken back to before it refused a state lost the state that it had, once a
+// stored state lacked it.
+func TestRegressionASnapshotKnowsWhoRefused(t *testing.T) {
+	of := func() scaling.Policy { return scaling.New[int32](counter{}) }
+	p := must(scaling.Highest(scaling.Member{Name: "a", Policy: of()}, scaling.Member{Name: "b", Policy: of()}))
+	restore := must(scaling.Snapshot(p))
+	const a = `{"kind":"highest","version":1,"state":{"a":{"kind":"counter","version":1,"state":0}`
+	require.Error(t, p.UnmarshalJSON([]byte(a+`,"b":{"kind":"counter","version":2,"state":0}}}`)))
+	require.NoError(t, restore())
+	for range 2 {
+		p.Decide(epoch, observed())
+	}
+	require.NoError(t, p.UnmarshalJSON([]byte(a+`}}`)))
+	d := p.Decide(epoch, observed())
+	require.Equal(t, int32(3), d.Replicas, "that of b")
+}
+
+// TestRegressionADeepCompositionIsMadeQuickly: each level wrote the states of all below it as JSON. At a depth of 160 it took over a
+// second and 158 MB.
+func TestRegressionADeepCompositionIsMadeQuickly(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p := scaling.New[int32](counter{})
+	for range 160 {
+		p = must(scaling.Highest(scaling.Member{Name: "deep", Policy: p}, scaling.Member{Name: "leaf", Policy: scaling.New[int32](counter{})}))
+	}
+	d := p.Decide(epoch, observed())
+	runtime.ReadMemStats(&after)
+	require.Equal(t, int32(1), d.Replicas)
+	require.Len(t, d.Steps(), 321)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
 }
 
 // TestRegressionPartsOfAMillisecond: windows were compared without their part of a millisecond and shown with it.
