@@ -235,20 +235,19 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 // ones by key. A state that names no targets belongs to these. What became of the writes of a target that was made anew beside
 // others is forgotten: nobody took them back.
 func (l *Loop) bind() (anew bool) {
+	if slices.EqualFunc(l.memory.Targets, l.targets, func(s subject, t Target) bool { return s.Key == t.Key && (t.Missing || s.ID == t.ID) }) {
+		return false // nearly always they are the same, in the same order
+	}
 	mine := make([]subject, 0, len(l.targets))
 	nameless := len(l.memory.Targets) == 0
-	same, next, others := nameless, 0, make(map[string]bool)
+	same, next := nameless, 0
+	others := make(map[string]bool)
+	index := indexed(l.memory.Targets)
 	for i := range l.targets {
 		t := &l.targets[i]
-		is := func(s subject) bool {
-			if t.Missing {
-				return s.Key == t.Key
-			}
-			return s.about(t)
-		}
 		n := next
-		if n >= len(l.memory.Targets) || !is(l.memory.Targets[n]) { // nearly always they are the same, in the same order
-			n = slices.IndexFunc(l.memory.Targets, is)
+		if n >= len(l.memory.Targets) || !l.memory.Targets[n].about(t) {
+			n = index.of(t)
 		}
 		if n >= 0 {
 			same, next = true, n+1

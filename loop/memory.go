@@ -33,12 +33,48 @@ type subject struct {
 	ID  string `json:"id,omitempty"`
 }
 
-// about reports whether the subject is the target t: by ID, or by key if an ID is not known.
+// about reports whether the subject is the target t: by ID, or by key if an ID is not known, as that of a target that is missing.
 func (s *subject) about(t *Target) bool {
-	if s.ID != "" && t.ID != "" {
+	if s.ID != "" && t.ID != "" && !t.Missing {
 		return s.ID == t.ID
 	}
 	return s.Key == t.Key
+}
+
+// A subjectIndex has the places of the subjects of a state: of each ID, key, and key of a subject without an ID, the first.
+type subjectIndex struct{ ids, keys, bare map[string]int }
+
+func indexed(subjects []subject) subjectIndex {
+	n := len(subjects)
+	p := subjectIndex{make(map[string]int, n), make(map[string]int, n), make(map[string]int)}
+	for i := n - 1; i >= 0; i-- {
+		s := &subjects[i]
+		p.keys[s.Key] = i
+		if s.ID == "" {
+			p.bare[s.Key] = i
+		} else {
+			p.ids[s.ID] = i
+		}
+	}
+	return p
+}
+
+// of returns the place of the first subject that is about the target, or -1.
+func (p *subjectIndex) of(t *Target) int {
+	first := func(among map[string]int, name string) int {
+		if i, ok := among[name]; ok {
+			return i
+		}
+		return -1
+	}
+	if t.Missing || t.ID == "" {
+		return first(p.keys, t.Key)
+	}
+	byID, byKey := first(p.ids, t.ID), first(p.bare, t.Key)
+	if byID < 0 || byKey >= 0 && byKey < byID {
+		return byKey
+	}
+	return byID
 }
 
 // A change is one that the group was told of, in the sum of all targets.
