@@ -246,7 +246,11 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		timetable = b.cron(s.Cron, p)
 		kinds, layers = append(kinds, "cron"), append(layers, "cron")
 	}
-	b.errs.Check(len(kinds) > 0, strings.TrimSuffix(p.at, "."), 0, "must have at least one of realtime, proportional, saturation, capacity, static and cron")
+	at, rule := strings.TrimSuffix(p.at, "."), "must have at least one of realtime, proportional, saturation, capacity, static and cron"
+	if s.Highest != nil {
+		at, rule = p.at+"highest", "must be at least one"
+	}
+	b.errs.Check(len(kinds) > 0, at, 0, rule)
 	stabilization, limits := b.around(s.Stabilization, s.RateLimits, p.at)
 	if b.errs.any {
 		return nil, "", ""

@@ -165,7 +165,7 @@ func (r *reader) manifest(n *yaml.Node) Policy {
 	}
 	r.rules(e.Err())
 	p.readyShadows()
-	if len(p.Scaler.Highest) > 0 {
+	if p.Scaler.Highest != nil {
 		r.report(r.line("spec.scaler.highest"), "spec.scaler.highest", printable.Plain("a list"), "is not a field of an LLMAutoScaler: it has one of each kind")
 	}
 	r.checked(&p, "spec", "spec.scaler")

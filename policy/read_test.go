@@ -278,7 +278,7 @@ func TestReadErrors(t *testing.T) {
 			"p.yaml:4: rateLimits.down.limits[0].percent: -5: must not be negative",
 		}},
 		"highest": {"policies:\n- highest: []\n- name: i\n  highest:\n  - realtime: {}\n  - realtime: {scaleUpRule: {scaleStep: 0}}\n  - {name: static, static: {replicas: 1}}\n  static: {replicas: 1}\n", []string{
-			"p.yaml:2: policies[0]: 0: " + none,
+			"p.yaml:2: policies[0].highest: 0: must be at least one",
 			`p.yaml:6: policies[1].highest[1].name: "realtime/kaito": must be unique: policies[1].highest[0] has it`,
 			`p.yaml:6: policies[1].highest[1].realtime.scaleUpRule.scaleStep: 0: must be at least 1`,
 			`p.yaml:7: policies[1].highest[2].name: "static": must be unique: policies[1].static has it`,
@@ -403,4 +403,26 @@ func TestRegressionManyWrongScalersAreReadInLinearTime(t *testing.T) {
 	require.ErrorContains(t, err, `f:1: highest[0].highest[1].name: "static": must be unique: highest[0].highest[0] has it`)
 	require.ErrorContains(t, err, "f: and 1897 more")
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20), "1.7 GB before, 17 MB now")
+}
+
+// TestRegressionNoScalersAreNamed: of an empty list it was said that none of the other kinds was given, and of a manifest, where there
+// is no such list, nothing else.
+func TestRegressionNoScalersAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"highest: []":                           "p.yaml:1: highest: 0: must be at least one",
+		"maxReplicas: 3\nscaler: {highest: []}": "p.yaml:2: scaler.highest: 0: must be at least one",
+		"highest:\n- name: a\n  highest: []\n":  "p.yaml:3: highest[0].highest: 0: must be at least one",
+		"{}":                                    "p.yaml:1: must have at least one of realtime, proportional, saturation, capacity, static and cron",
+		"highest: []\nstatic: {replicas: 1}":    "",
+	} {
+		_, err := policy.Read([]byte(text), "p.yaml")
+		if want == "" {
+			require.NoError(t, err, text)
+			continue
+		}
+		require.EqualError(t, err, want, text)
+	}
+	_, err := policy.Read([]byte("apiVersion: autoscaling.inferscale.io/v1alpha1\nkind: LLMAutoScaler\nmetadata: {name: a}\nspec:\n"+
+		"  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}\n  maxReplicas: 3\n  scaler: {highest: []}\n"), "p.yaml")
+	require.EqualError(t, err, "p.yaml:7: spec.scaler.highest: a list: is not a field of an LLMAutoScaler: it has one of each kind")
 }
