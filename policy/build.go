@@ -160,6 +160,7 @@ type builder struct {
 	wrong    map[string]bool // paths of invalid sources
 	tuner    func() capacity.Tuner
 	work     *capacity.Config // of the first capacity scaler
+	scalers  int              // in lists named highest, so far
 	odd      []*scaling.FieldError
 }
 
@@ -219,6 +220,12 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		b.errs.Check(s.Static.Replicas >= 0, p.at+"static.replicas", s.Static.Replicas, "must not be negative")
 		b.within(s.Static.Replicas, p.at+"static.replicas", p)
 		member("static", "static", scaling.New[struct{}](static{s.Static.Replicas, p.within}), nil)
+	}
+	if b.scalers += len(s.Highest); b.scalers > maxList {
+		if b.scalers-len(s.Highest) <= maxList {
+			b.errs.Check(false, p.at+"highest", b.scalers, fmt.Sprintf("must not be more than %d scalers, with those in them", maxList))
+		}
+		return nil, "", ""
 	}
 	loose := s.Stabilization != nil || s.RateLimits != nil
 	taken := make(map[string]string)

@@ -19,7 +19,7 @@
 // Times are whole seconds and say so in their names. Numbers that can have a fraction are a [Decimal]: 40, or "0.9".
 //
 // Documents are read strictly: a field that is unknown, given twice or of another type is an error, and so are
-// aliases and files of more than a mebibyte. Each error is a [*PositionError]:
+// aliases, files of more than a mebibyte and lists of more than 1,000 entries. Each error is a [*PositionError]:
 //
 //	policy.yaml:7: realtime.metrics[0].threshold.high: 1: must be a number above low 2
 //

@@ -16,7 +16,8 @@ import (
 )
 
 // Effective returns a document with this policy only, in which every number that is in force is written out, whether given or
-// from a profile. Read reads it as the same policy. The policy must be valid.
+// from a profile. Read reads it as the same policy. The policy must be valid, so it has at most 1,000 scalers in lists named highest,
+// each of which can take a millisecond or two.
 func (p *Policy) Effective() ([]byte, error) {
 	if _, err := p.Build(unbounded()); err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ type Composite struct {
 	Scaler `json:",inline"`
 
 	// Highest are further scalers. The one that asks for most wins, among these and the realtime, proportional, saturation,
-	// capacity and static scalers of this object.
+	// capacity and static scalers of this object. With those in them there may be 1,000, at most 8 deep.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1000
 	Highest []Member `json:"highest,omitempty"`
