@@ -25,6 +25,38 @@ func TestSubjectsAreFoundAsByLookingAtAll(t *testing.T) {
 	})
 }
 
+// TestTheFirstSubjectOfATarget: a key without an ID before the ID, and the ID before such a key.
+func TestTheFirstSubjectOfATarget(t *testing.T) {
+	target := Target{Key: "a", ID: "x"}
+	for want, subjects := range [][]subject{{{"a", ""}, {"b", "x"}}, {{"a", "y"}, {"b", "x"}, {"a", ""}}, {{"c", "x"}, {"c", "z"}, {"a", ""}, {"a", ""}}} {
+		index := indexed(subjects)
+		require.Equal(t, []int{0, 1, 0}[want], index.of(&target), subjects)
+	}
+}
+
+// TestWhatATargetInAnotherOrderKeeps: its write, and one that is missing its name. A write to one that was made anew is forgotten.
+func TestWhatATargetInAnotherOrderKeeps(t *testing.T) {
+	l, err := New(idle{}, Config{Volatile: true})
+	require.NoError(t, err)
+	bind := func(targets ...Target) (anew bool) {
+		l.targets = targets
+		return l.bind()
+	}
+	a, b, c := Target{Key: "a", ID: "1"}, Target{Key: "b", ID: "2"}, Target{Key: "c", ID: "3"}
+	require.False(t, bind(a, b))
+	l.wrote = map[string]intent{"a": {}, "b": {}}
+	b.Missing = true
+	require.False(t, bind(c, b, a))
+	require.Equal(t, []subject{{"c", "3"}, {"b", "2"}, {"a", "1"}}, l.memory.Targets)
+	require.Len(t, l.wrote, 2)
+	a.ID, b.Missing = "4", false
+	require.False(t, bind(b, a))
+	require.Contains(t, l.wrote, "b")
+	require.NotContains(t, l.wrote, "a")
+	require.False(t, bind(b, c), "the first is the same")
+	require.True(t, bind(Target{Key: "d", ID: "5"}))
+}
+
 // idle is a group that does nothing.
 type idle struct{}
 

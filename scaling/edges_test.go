@@ -27,6 +27,7 @@ func TestHistogramKnown(t *testing.T) {
 		"two bounds":            {scaling.Histogram{Bounds: []float64{1, 2}, Counts: []float64{3, 0, 4}, Sum: 5}, true},
 		"bounds below zero":     {scaling.Histogram{Bounds: []float64{-1, 0}, Counts: []float64{0, 0, 0}}, true},
 		"no bound":              {scaling.Histogram{Counts: []float64{3}, Sum: 5}, true},
+		"the largest numbers":   {scaling.Histogram{Bounds: []float64{math.MaxFloat64}, Counts: []float64{math.MaxFloat64, 0}, Sum: math.MaxFloat64}, true},
 		"nothing":               {scaling.Histogram{}, false},
 		"too few counts":        {scaling.Histogram{Bounds: []float64{1}, Counts: []float64{3}}, false},
 		"too many counts":       {scaling.Histogram{Bounds: []float64{1}, Counts: []float64{3, 3, 3}}, false},

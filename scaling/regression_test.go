@@ -2,6 +2,7 @@ package scaling_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -92,6 +93,21 @@ func TestRegressionASnapshotKnowsWhoRefused(t *testing.T) {
 	require.NoError(t, p.UnmarshalJSON([]byte(a+`}}`)))
 	d := p.Decide(epoch, observed())
 	require.Equal(t, int32(3), d.Replicas, "that of b")
+}
+
+// unmarshallable is a policy whose state can be neither taken nor given.
+type unmarshallable struct{ scaling.Policy }
+
+func (unmarshallable) MarshalJSON() ([]byte, error) { return nil, errors.New("no state") }
+
+func (unmarshallable) UnmarshalJSON([]byte) error { return errors.New("not taken") }
+
+// TestAMemberWithoutAStateIsNamed: it cannot be as it was at first.
+func TestAMemberWithoutAStateIsNamed(t *testing.T) {
+	p := must(scaling.Highest(scaling.Member{Name: "a", Policy: scaling.New[int32](counter{})}, scaling.Member{Name: "b", Policy: unmarshallable{}}))
+	const a = `{"kind":"highest","version":1,"state":{"a":{"kind":"counter","version":1,"state":0}`
+	require.ErrorContains(t, p.UnmarshalJSON([]byte(a+`,"b":0}}`)), "member b: not taken")
+	require.ErrorContains(t, p.UnmarshalJSON([]byte(a+`}}`)), "member b: no state")
 }
 
 // TestRegressionADeepCompositionIsMadeQuickly: each level wrote the states of all below it as JSON. At a depth of 160 it took over a
