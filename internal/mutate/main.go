@@ -10,6 +10,8 @@
 // Limits are of the processor's time, and half a minute more for what waits. With -v all changes are printed; that output is what -again reads, to try only what
 // survived.
 //
+// With -short and -rough it is quick where tests are long, as those of capacity; what survives that can be tried -again with all.
+//
 // Changes that make no difference are listed in equivalent.txt, each with its reason, and are not tried (but with -check,
 // which fails for those that a test notices). It exits with 1 if more than -survivors of the changes survive, or if the
 // list names what is not there. A change may take any memory: run it under a limit of it (ulimit -v).
@@ -35,6 +37,7 @@ type options struct {
 	verbose      bool
 	checks       int
 	rough        bool
+	short        bool
 	again        string
 	equivalent   string
 }
@@ -48,6 +51,7 @@ func main() {
 	flag.BoolVar(&o.verbose, "v", false, "print each change and who noticed it")
 	flag.IntVar(&o.checks, "checks", 20, "cases of each property that are tried first")
 	flag.BoolVar(&o.rough, "rough", false, "try no more cases than those")
+	flag.BoolVar(&o.short, "short", false, "leave out what tests leave out with -short")
 	flag.StringVar(&o.equivalent, "equivalent", "internal/mutate/equivalent.txt", "changes that make no difference")
 	again := flag.String("again", "", "only the changes that survived by this output of an earlier run")
 	most := flag.Int("survivors", 1<<30, "how many changes may survive")
@@ -86,7 +90,7 @@ func run(name string, known equivalents, o options) (int, error) {
 		return 0, err
 	}
 	defer p.close()
-	if err := p.start(o.checks, o.rough); err != nil {
+	if err := p.start(o.checks, o.rough, o.short); err != nil {
 		return 0, err
 	}
 	unknown := known.missing(p)

@@ -146,7 +146,7 @@ func (p *program) build(name string, changes []*mutant) (binary string, said []b
 }
 
 // start builds the program of all changes but those that do not compile, and learns what each test reaches.
-func (p *program) start(checks int, rough bool) error {
+func (p *program) start(checks int, rough, short bool) error {
 	at := regexp.MustCompile(`(?m)([^/\s:]+\.go):(\d+)`)
 	for round := 0; ; round++ {
 		chosen := slices.DeleteFunc(slices.Clone(p.mutants), func(m *mutant) bool { return m.plain })
@@ -172,6 +172,9 @@ func (p *program) start(checks int, rough bool) error {
 	p.quick = append([]string{"-rapid.checks=" + strconv.Itoa(checks)}, p.usual...)
 	if exec.Command(p.binary, append([]string{"-test.list", "."}, p.quick...)...).Run() != nil {
 		p.quick, p.usual = nil, nil // no test here uses rapid
+	}
+	if short {
+		p.quick, p.usual = append(p.quick, "-test.short"), append(p.usual, "-test.short")
 	}
 	if rough {
 		p.usual = nil
