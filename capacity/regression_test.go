@@ -284,7 +284,7 @@ func TestOldReadingsSayNothing(t *testing.T) {
 }
 
 // TestRegressionFewerRunningNeedNoMore: what waits was taken to have as many tokens each as what runs, by the fewest that
-// may run. Fresh seeds of MissingNeverActs found it.
+// may run. Fresh seeds of MissingNeverActs found it, also where a pod is not ready that does not explain why so little is known.
 func TestRegressionFewerRunningNeedNoMore(t *testing.T) {
 	c := config()
 	c.Bounds.Max = 20
@@ -293,15 +293,19 @@ func TestRegressionFewerRunningNeedNoMore(t *testing.T) {
 		require.NoError(t, err)
 		return scaling.New(s)
 	}
-	scalingtest.Replay(t, newPolicy, properties(c), "MissingNeverActs", scalingtest.Episode{
-		Spec:    1,
-		Changes: []scalingtest.Change{{Metric: Running, Lower: -40}},
-		Ticks: []scalingtest.Tick{{
-			After:    15 * time.Second,
-			Readings: []scaling.Reading{scaling.Exactly(Waiting, 5), scaling.Exactly(Running, 49.5), scaling.Exactly(KVUse, 1.3)},
-			Counted:  counted(200, 200),
-		}},
-	})
+	for pods := float64(1); pods <= 2; pods++ { // the second of which is not ready
+		running := scaling.Exactly(Running, 49.5/pods)
+		running.NotReady = int32(pods) - 1
+		scalingtest.Replay(t, newPolicy, properties(c), "MissingNeverActs", scalingtest.Episode{
+			Spec:    1,
+			Changes: []scalingtest.Change{{Metric: Running, Lower: -40 / pods}},
+			Ticks: []scalingtest.Tick{{
+				After:    15 * time.Second,
+				Readings: []scaling.Reading{scaling.Exactly(Waiting, 5), running, scaling.Exactly(KVUse, 1.3)},
+				Counted:  counted(200, 200),
+			}},
+		})
+	}
 }
 
 // counted is what is counted in a tick of properties: so many requests, the prompts of so many by their tokens to prefill.
@@ -388,15 +392,27 @@ func TestWhatIsNotKnownAsksForNoMore(t *testing.T) {
 	})
 }
 
-// TestSilentPodsAreVague: of pods that start it is known that they have nothing, but not of silent ones beside them.
+// TestSilentPodsAreVague: of pods that start it is known that they have nothing, but not of silent ones beside them, and not where
+// one of the gauges alone is an interval.
 func TestSilentPodsAreVague(t *testing.T) {
-	for failed, vague := range []bool{false, true} {
+	for _, row := range []struct {
+		gauges int
+		failed int32
+		vague  bool
+	}{
+		{gauges: 3}, {gauges: 3, failed: 1, vague: true}, {gauges: 1, vague: true}, {gauges: 1, failed: 1, vague: true}, {gauges: 0},
+	} {
 		obs := observation(4, 0, 20, 100, 1500, 200)
-		obs.Readings[1].NotReady, obs.Readings[1].Failed, obs.Readings[1].Upper = 1, int32(failed), math.Inf(1)
+		for i := range obs.Readings {
+			obs.Readings[i].NotReady = 1
+		}
+		for i := range row.gauges {
+			obs.Readings[i].Failed, obs.Readings[i].Upper = row.failed, math.Inf(1)
+		}
 		x, missing := read(start(), &obs, slo())
 		require.Empty(t, missing)
-		require.Equal(t, vague, x.Vague)
-		require.Equal(t, int32(failed), x.Silent)
+		require.Equal(t, row.vague, x.Vague)
+		require.Equal(t, row.failed, x.Silent)
 	}
 }
 

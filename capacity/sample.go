@@ -29,8 +29,8 @@ type Sample struct {
 	Partly bool `json:"partly,omitempty"`
 	// Absent is how many pods did not answer, for the metric that lacks the most.
 	Absent int32 `json:"absent,omitempty"`
-	// Vague says that the gauges are intervals. An interval that comes only from pods that are not ready does not count: those pods have
-	// no requests.
+	// Vague says that the gauges are intervals. Intervals that come only from pods that are not ready do not count, as those pods have no
+	// requests: then all gauges are intervals.
 	Vague bool `json:"vague,omitempty"`
 	// Silent is how many ready pods gave no gauges.
 	Silent int32 `json:"silent,omitempty"`
@@ -100,12 +100,19 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		s.Absent = max(s.Absent, h[i].Failed)
 	}
 	s.Partly = failed != 0
+	intervals, starting := 0, 0
 	for i := range gauges {
 		r := &gauges[i]
-		s.Vague = s.Vague || r.Upper > r.Lower && (r.NotReady <= 0 || r.Failed != 0)
+		if r.Upper > r.Lower {
+			intervals++
+			if r.NotReady > 0 && r.Failed == 0 {
+				starting++
+			}
+		}
 		s.Silent = max(s.Silent, min(r.Failed, s.Ready))
 		s.Absent = max(s.Absent, r.Failed)
 	}
+	s.Vague = intervals > 0 && starting < len(gauges)
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {
 		s.At = seconds(prefilled.At)
