@@ -239,7 +239,6 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	if k := len(s.Lengths); k == 0 || x.At >= s.Lengths[k-1].At+lengthsSpan && s.Lengths[k-1].Answers.total() >= 50 {
 		if k > 0 && s.Lengths[0].At+lengthsSpan < x.At-history && k > 1 && s.Lengths[1].At <= x.At-history {
 			s.Lengths = s.Lengths[:copy(s.Lengths, s.Lengths[1:])]
-			s.Lengths[:k][k-1] = Sizes{} // its slices are now those of another
 		}
 		s.Lengths = append(s.Lengths, Sizes{At: x.At})
 	}

@@ -153,3 +153,18 @@ func TestResidenceIsLittlesLaw(t *testing.T) {
 	p.Samples[1].Firsts = 0
 	assert.InDelta(t, 0, p.residence(), 0, "nothing came")
 }
+
+// TestLengthsOfAnHour: of four hours those of the last one or so are kept, and each length is counted once.
+func TestLengthsOfAnHour(t *testing.T) {
+	var s State
+	for i := range 4 * 240 {
+		showTo(t, &s, start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 20, 300*float64(i), 1500, 200))
+	}
+	first := (s.Lengths[0].At - seconds(start())) / 15
+	require.Greater(t, first, 600.0, "nothing was let go of")
+	total := 0.0
+	for i := range s.Lengths {
+		total += s.Lengths[i].Prompts.total()
+	}
+	assert.InDelta(t, 300*(4*240-first), total, 1e-6)
+}
