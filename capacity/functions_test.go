@@ -168,3 +168,24 @@ func TestLengthsOfAnHour(t *testing.T) {
 	}
 	assert.InDelta(t, 300*(4*240-first), total, 1e-6)
 }
+
+// TestAQueueAsksForWhatServesItInTime: one request a second of a tenth of a replica-second is the work of one replica, for which there
+// are two. Of 110 that wait on ten replicas a hundred are behind: within 15 s they are 0.67 more replica-seconds a second, for all
+// of which 7.67 + 0.3 sqrt(7.67) replicas are needed. On three replicas no more than three are relieved.
+func TestAQueueAsksForWhatServesItInTime(t *testing.T) {
+	c := config()
+	c.Bounds.Max = 100
+	try := trial{Capacity: 0.1, Fleet: 0.2, PromptToken: 1e-3, Hold: 60}
+	for ready, want := range map[int32]int32{10: 9, 3: 2 + 3} {
+		var s State
+		for i := range 41 {
+			n := 15 * float64(i)
+			s.Samples = append(s.Samples, Sample{At: n, Firsts: n, Prefilled: 100 * n, Finished: n, Generated: n, Waiting: 110, Queue: 110, Ready: ready})
+		}
+		d := scaling.HoldAt(ready)
+		require.Equal(t, int32(2), Scaler{config: &c, fixed: &try}.follow(&s, &d))
+		assert.Equal(t, want, d.Replicas, d.Explain())
+		_, ok := d.Find(Behind)
+		assert.True(t, ok)
+	}
+}
