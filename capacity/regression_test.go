@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"encoding/json"
-	"math"
 	"testing"
 	"time"
 
@@ -390,30 +389,6 @@ func TestWhatIsNotKnownAsksForNoMore(t *testing.T) {
 			t.Error("calm with less known")
 		}
 	})
-}
-
-// TestSilentPodsAreVague: of pods that start it is known that they have nothing, but not of silent ones beside them, and not where
-// one of the gauges alone is an interval.
-func TestSilentPodsAreVague(t *testing.T) {
-	for _, row := range []struct {
-		gauges int
-		failed int32
-		vague  bool
-	}{
-		{gauges: 3}, {gauges: 3, failed: 1, vague: true}, {gauges: 1, vague: true}, {gauges: 1, failed: 1, vague: true}, {gauges: 0},
-	} {
-		obs := observation(4, 0, 20, 100, 1500, 200)
-		for i := range obs.Readings {
-			obs.Readings[i].NotReady = 1
-		}
-		for i := range row.gauges {
-			obs.Readings[i].Failed, obs.Readings[i].Upper = row.failed, math.Inf(1)
-		}
-		x, missing := read(start(), &obs, slo())
-		require.Empty(t, missing)
-		require.Equal(t, row.vague, x.Vague)
-		require.Equal(t, row.failed, x.Silent)
-	}
 }
 
 // TestRegressionAHistogramThatBeginsAnewIsNoTraffic: with an upgrade the answers' histogram has other buckets and begins anew, and that of

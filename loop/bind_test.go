@@ -28,9 +28,16 @@ func TestSubjectsAreFoundAsByLookingAtAll(t *testing.T) {
 // TestTheFirstSubjectOfATarget: a key without an ID before the ID, and the ID before such a key.
 func TestTheFirstSubjectOfATarget(t *testing.T) {
 	target := Target{Key: "a", ID: "x"}
-	for want, subjects := range [][]subject{{{"a", ""}, {"b", "x"}}, {{"a", "y"}, {"b", "x"}, {"a", ""}}, {{"c", "x"}, {"c", "z"}, {"a", ""}, {"a", ""}}} {
-		index := indexed(subjects)
-		require.Equal(t, []int{0, 1, 0}[want], index.of(&target), subjects)
+	for _, row := range []struct {
+		subjects []subject
+		first    int
+	}{
+		{[]subject{{"a", ""}, {"b", "x"}}, 0},
+		{[]subject{{"a", "y"}, {"b", "x"}, {"a", ""}}, 1},
+		{[]subject{{"c", "x"}, {"c", "z"}, {"a", ""}, {"a", ""}}, 0},
+	} {
+		index := indexed(row.subjects)
+		require.Equal(t, row.first, index.of(&target), row.subjects)
 	}
 }
 

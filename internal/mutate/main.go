@@ -7,8 +7,8 @@
 // statements, which are left out. Nothing is written to the source: go test gets an overlay. All changes of a package are
 // built into one test program, where an environment variable chooses the one that is made; a change of a constant needs a
 // program of its own. Each is tried with few cases of each property first, and if no test fails, with as many as usual.
-// Limits are of the processor's time, and half a minute more for what waits. With -v all changes are printed; that output is what -again reads, to try only what
-// survived.
+// Limits are of the processor's time, and half a minute more for what waits. With -v all changes are printed; that output is
+// what -again reads, to try only what survived.
 //
 // With -short and -rough it is quick where tests are long, as those of capacity; what survives that can be tried -again with all.
 //
