@@ -22,6 +22,7 @@ func TestRegressionASignalDuringTheStartIsNoFailure(t *testing.T) {
 		"-kubeconfig", clustertest.Unavailable(t, cancel), "-leader-elect=false", "-metrics-address=0", "-health-address=0", "-namespace=keda",
 	}, &stdout, &stderr)
 	require.Zero(t, code, stderr.String())
+	// A request of client-go's Reflector may outlive it: Reflector.list does not wait for the one that it cancels.
 	stacks := make([]byte, 1<<20)
-	require.NotContains(t, string(stacks[:runtime.Stack(stacks, true)]), "client-go/tools/cache")
+	require.NotContains(t, string(stacks[:runtime.Stack(stacks, true)]), "sharedIndexInformer")
 }
