@@ -87,9 +87,6 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	waiting, running, kv := &gauges[0], &gauges[1], &gauges[2]
 	s.Waiting, s.Running, s.KV = sum(waiting), sum(running), sum(kv)
 	s.Queue = waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed)
-	if unready := waiting.NotReady > 0 && waiting.Failed == 0; unready || waiting.Failed > 0 && math.IsInf(s.Queue, 1) {
-		s.Queue = s.Waiting // pods that are not ready have none
-	}
 	failed := waiting.Failed + running.Failed + kv.Failed
 	var h [5]*scaling.Histogram
 	for i, name := range [...]string{Prefilled, AnswerSize, TTFT, TPOT, PromptSize} {
@@ -100,9 +97,10 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		s.Absent = max(s.Absent, h[i].Failed)
 	}
 	s.Partly = failed != 0
-	intervals, starting := 0, 0
+	intervals, starting, unready := 0, 0, true
 	for i := range gauges {
 		r := &gauges[i]
+		unready = unready && r.NotReady > 0
 		if r.Upper > r.Lower {
 			intervals++
 			if r.NotReady > 0 && r.Failed == 0 {
@@ -113,6 +111,9 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		s.Absent = max(s.Absent, r.Failed)
 	}
 	s.Vague = intervals > 0 && starting < len(gauges)
+	if unready && waiting.Failed == 0 || waiting.Failed > 0 && math.IsInf(s.Queue, 1) {
+		s.Queue = s.Waiting // pods that are not ready have none
+	}
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {
 		s.At = seconds(prefilled.At)

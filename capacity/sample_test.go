@@ -13,8 +13,8 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// TestAQueueWithoutAnUpperEndIsNotNone: of pods that all answered it counted as empty, so that more seemed to have come than
-// with an upper end that was known. Of pods that are not ready it still does: they have none.
+// TestAQueueWithoutAnUpperEndIsNotNone: it counted as empty, so that more seemed to have come than with an upper end that was
+// known. Of pods that are not ready it still does, where all gauges have such pods: they have none.
 func TestAQueueWithoutAnUpperEndIsNotNone(t *testing.T) {
 	obs := observation(2, 0, 4, 100, 1000, 100)
 	for i := range obs.Readings {
@@ -30,7 +30,28 @@ func TestAQueueWithoutAnUpperEndIsNotNone(t *testing.T) {
 		}
 	}
 	_, missing = read(start(), &obs, slo())
+	require.Equal(t, Waiting, missing, "the other gauges have no such pod")
+	for i := range obs.Readings {
+		obs.Readings[i].NotReady, obs.Readings[i].Upper = 1, math.Inf(1)
+	}
+	for range 2 {
+		s, missing := read(start(), &obs, slo())
+		require.Empty(t, missing)
+		require.Equal(t, s.Waiting, s.Queue)
+		obs.Readings[2].Failed = 1 // of a pod that is ready, the caches are not known
+	}
+}
+
+// TestRegressionAnUncertainQueueBesideAPodThatIsNotReady: the lower end of what waits was taken for all of it, although a pod that is
+// not ready does not explain why the queue alone is uncertain. The lower it was, the more seemed to have come since. A fresh seed of
+// MissingNeverActs found it.
+func TestRegressionAnUncertainQueueBesideAPodThatIsNotReady(t *testing.T) {
+	obs := observation(4, 0, 20, 100, 1500, 200)
+	obs.Readings[0] = scaling.Reading{Metric: Waiting, Lower: 9, Upper: 10, Values: 4, NotReady: 1}
+	x, missing := read(start(), &obs, slo())
 	require.Empty(t, missing)
+	require.InDelta(t, 45, x.Waiting, 0)
+	require.InDelta(t, 50, x.queued(), 0)
 }
 
 // TestSilentPodsAreVague: of pods that start it is known that they have nothing, but not of silent ones beside them, and not where
