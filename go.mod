@@ -4,7 +4,7 @@ go 1.24.0
 
 require (
 	github.com/robfig/cron/v3 v3.0.1
-	github.com/stretchr/testify v1.9.0
+	github.com/stretchr/testify v1.8.0
 	go.yaml.in/yaml/v3 v3.0.2
 	pgregory.net/rapid v1.1.0
 )

@@ -4,7 +4,7 @@ go 1.24.0
 
 require (
 	github.com/inferscale/inferscale v0.0.0
-	github.com/stretchr/testify v1.9.0
+	github.com/stretchr/testify v1.8.0
 	pgregory.net/rapid v1.1.0
 )
 

@@ -3,6 +3,7 @@ package externalscaler_test
 import (
 	"context"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,17 +28,25 @@ func (echo) GetMetricSpec(_ context.Context, ref *externalscaler.ScaledObjectRef
 	return &externalscaler.GetMetricSpecResponse{MetricSpecs: []*externalscaler.MetricSpec{{MetricName: ref.GetName()}}}, nil
 }
 
-// TestBesideKEDA registers what KEDA's own stubs register, in the global registries: the file externalscaler.proto and
-// its messages. That panicked at the start of a program that links both. Both are used afterwards, and meet on the wire.
-func TestBesideKEDA(t *testing.T) {
-	ours := externalscaler.File_externalscaler_proto
-	file, err := protodesc.NewFile(protodesc.ToFileDescriptorProto(ours), nil)
-	require.NoError(t, err)
-	require.Equal(t, "externalscaler.proto", file.Path())
-	require.NoError(t, protoregistry.GlobalFiles.RegisterFile(file))
-	for i := range file.Messages().Len() {
-		require.NoError(t, protoregistry.GlobalTypes.RegisterMessage(dynamicpb.NewMessageType(file.Messages().Get(i))))
+// registered registers what KEDA's own stubs register, in the global registries: the file externalscaler.proto and its messages. A
+// process can do that once.
+var registered = sync.OnceValue(func() error {
+	file, err := protodesc.NewFile(protodesc.ToFileDescriptorProto(externalscaler.File_externalscaler_proto), nil)
+	if err == nil {
+		err = protoregistry.GlobalFiles.RegisterFile(file)
 	}
+	for i := 0; err == nil && i < file.Messages().Len(); i++ {
+		err = protoregistry.GlobalTypes.RegisterMessage(dynamicpb.NewMessageType(file.Messages().Get(i)))
+	}
+	return err
+})
+
+// TestBesideKEDA: what KEDA's own stubs register panicked at the start of a program that links both. Both are used afterwards, and meet
+// on the wire.
+func TestBesideKEDA(t *testing.T) {
+	require.NoError(t, registered())
+	_, err := protoregistry.GlobalFiles.FindFileByPath("externalscaler.proto")
+	require.NoError(t, err)
 
 	listener := bufconn.Listen(1 << 16)
 	server := grpc.NewServer()
