@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/internal/long"
+	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
 )
 
 // TestWhatAnHourHasShownIsRemembered: the last hour alone was replayed, or the last quarter of it where 90 requests came a second, so
@@ -159,4 +161,33 @@ func TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop(t *testing.T)
 	calm := [3]float64{0.8, 2, 0}
 	assert.InDelta(t, 0.5, remembering(bottom, calm).Capacity/3, 1e-12, "the same work as before")
 	assert.InDelta(t, 20.0/22, remembering(bottom, [3]float64{0.95, 20, 0}).Capacity/3, 1e-12, "two spare replicas, as before")
+}
+
+// TestBurstsOfFourTimesTheLoadAreLearned: a replay tried no more headroom than half of what a fleet takes, so that bursts of four times
+// the load were met without room whenever they came. In that of the third hour the goal is kept.
+func TestBurstsOfFourTimesTheLoadAreLearned(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long where a program is emulated")
+	}
+	s := day(1.5, 1.5)
+	w := s.Workload.(sim.Series)
+	w.Rates = make([]sim.Rate, 160)
+	for i := range w.Rates {
+		if w.Rates[i].PerSecond = 1.5; i%37 < 4 {
+			w.Rates[i].PerSecond = 6
+		}
+	}
+	s.Workload = w
+	scaler, err := New(config(), nil)
+	require.NoError(t, err)
+	late, all := 0.0, 0.0
+	_, err = sim.Run(t.Context(), &s, func() (scaling.Group, error) { return scaling.GroupOf(scaling.New(scaler)), nil }, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
+		if o.Arrived > 2*time.Hour {
+			if all++; !o.Met {
+				late++
+			}
+		}
+	}})
+	require.NoError(t, err)
+	require.Less(t, late/all, 0.01)
 }

@@ -89,10 +89,10 @@ func nearest(k, n int) []int {
 }
 
 // largest returns the largest capacity near u that meets the goal, in steps of 6 %: at most four steps up, since a past without a burst
-// says little, and any number down, to half of Fleet. It stops where the trial can no longer cost less than most: the replicas grow
+// says little, and any number down, to a quarter of Fleet. It stops where the trial can no longer cost less than most: the replicas grow
 // at most in inverse proportion to the capacity.
 //
-// It tries what is near first, or what is far if that is more likely: half of Fleet, and four steps up.
+// It tries what is near first, or what is far if that is more likely: a quarter of Fleet, and four steps up.
 func (b *bench) largest(t *Tuning, k int, u, most float64, far bool) (capacity, late, cost float64, ok bool) {
 	floor, top := t.Fleet*lowest, t.findable()
 	u = min(max(u, floor), top)
