@@ -106,8 +106,8 @@ const (
 	mostFleet   = 1000.0 // and at most, whatever a fleet claims to have
 	within      = 0.85   // share of the allowed misses that a replay may have
 	findable    = 0.85   // highest capacity that a replay may find, as a share of Fleet,
-	lowest      = 0.25   // lowest one that a replay tries,
-	blamedTo    = 0.5    // and lowest one that misses alone make of a higher one
+	lowest      = 0.5    // lowest one that is taken, also for misses that replays do not explain, but for
+	proven      = 0.25   // one with which a replay of three leads or more meets the goal
 	seen        = 0.9    // capacity for the mean work, as a share of Fleet, over 1 + start/3000 s: the rest is for what the past did not show;
 	trusted     = 0.1    // both are so much more where the past is trusted in full: see trust
 	step        = 1.06   // ratio of one capacity that is tried to the next

@@ -27,29 +27,33 @@ type bench struct {
 	most     int     // how often they may; 0 is no limit
 	replays  int
 	spent    float64 // what the replays took so far, in requests: a scrape of a replica takes as long as three
-	least    float64 // share of requests that was late in any replay
+	least    float64 // share of requests that was late in any replay with half of Fleet or more
 	allowed  float64 // the share of requests that may be late in a replay
 }
 
 // search finds the largest capacity for each choice, beginning with the one in force, and takes the cheapest. If none meets the goal,
 // because the past has bursts that no policy could have served without foresight, it takes the cheapest of those that are nearly
-// as good as the best. If these do not hold for more traffic, the one in force stays.
+// as good as the best, with half of Fleet or more. If these do not hold for more traffic, the one in force stays.
 func (b *bench) search(t *Tuning) {
 	if len(t.Found) != choices {
 		t.Found = make([]float64, choices)
 	}
 	b.replays, b.least = 0, 1
-	if t.Attained = b.cheapest(t); !t.Attained {
+	least := proven
+	if b.unanswerable() == 0 { // what no headroom could have avoided counts
+		least = lowest
+	}
+	if t.Attained = b.cheapest(t, least); !t.Attained {
 		b.allowed = min(1, 1.05*b.least+0.001)
-		if !b.cheapest(t) {
+		if !b.cheapest(t, lowest) {
 			t.Late = b.least
 		}
 	}
 	t.Allowed, t.Replays, t.Spent = b.allowed, b.replays, b.spent
 }
 
-// cheapest takes the cheapest of the choices that meet the goal, if any does.
-func (b *bench) cheapest(t *Tuning) bool {
+// cheapest takes the cheapest of the choices that meet the goal, if any does, with capacities of least or more of Fleet.
+func (b *bench) cheapest(t *Tuning, least float64) bool {
 	best, bestCost := t.trial, math.Inf(1)
 	which := -1
 	for n, k := range nearest(t.Which, choices) {
@@ -60,7 +64,7 @@ func (b *bench) cheapest(t *Tuning) bool {
 		if from == 0 {
 			from, far = t.Capacity, false
 		}
-		u, late, cost, ok := b.largest(t, k, from, bestCost, far)
+		u, late, cost, ok := b.largest(t, k, from, bestCost, t.Fleet*least, far)
 		t.Found[k] = u
 		if ok && cost < bestCost {
 			which, best.Capacity, t.Late, bestCost = k, u, late, cost
@@ -89,12 +93,12 @@ func nearest(k, n int) []int {
 }
 
 // largest returns the largest capacity near u that meets the goal, in steps of 6 %: at most four steps up, since a past without a burst
-// says little, and any number down, to a quarter of Fleet. It stops where the trial can no longer cost less than most: the replicas grow
+// says little, and any number down, to floor. It stops where the trial can no longer cost less than most: the replicas grow
 // at most in inverse proportion to the capacity.
 //
-// It tries what is near first, or what is far if that is more likely: a quarter of Fleet, and four steps up.
-func (b *bench) largest(t *Tuning, k int, u, most float64, far bool) (capacity, late, cost float64, ok bool) {
-	floor, top := t.Fleet*lowest, t.findable()
+// It tries what is near first, or what is far if that is more likely: floor, and four steps up.
+func (b *bench) largest(t *Tuning, k int, u, most, floor float64, far bool) (capacity, late, cost float64, ok bool) {
+	top := t.findable()
 	u = min(max(u, floor), top)
 	keeps := func(u float64) bool {
 		late, cost, ok = b.keeps(t, k, u, most*top/u)
@@ -149,7 +153,9 @@ func (b *bench) keeps(t *Tuning, k int, u, most float64) (late, cost float64, ok
 	knob := knobs(b.start)[k]
 	try.Capacity, try.Hold, try.Span, try.Trend, try.Level = u, knob.hold, knob.span, knob.trend, knob.level
 	late, cost = b.replay(b.requests, b.initial, &try, max(b.allowed, b.least))
-	b.least = min(b.least, late)
+	if u >= t.Fleet*lowest {
+		b.least = min(b.least, late)
+	}
 	if late > b.allowed || cost >= most {
 		return late, cost, false
 	}

@@ -350,7 +350,7 @@ func (t *Tuning) remember(since, missed, served, allowed float64) {
 		remembered := max(t.Least, filled/(filled+t.Spare))
 		t.Capacity *= math.Pow(min(1, remembered/found), min(1, t.Missed/most))
 		excess := min(math.Log(max(1, t.Missed/most)), mostExcess)
-		t.Capacity = min(t.Capacity, max(t.Capacity/(1+unexplained*excess), t.Fleet*blamedTo))
+		t.Capacity = min(t.Capacity, max(t.Capacity/(1+unexplained*excess), t.Fleet*lowest))
 	}
 }
 
