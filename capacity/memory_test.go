@@ -166,9 +166,7 @@ func TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop(t *testing.T)
 // TestBurstsOfFourTimesTheLoadAreLearned: a replay tried no more headroom than half of what a fleet takes, so that bursts of four times
 // the load were met without room whenever they came. In that of the third hour the goal is kept.
 func TestBurstsOfFourTimesTheLoadAreLearned(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long where a program is emulated")
-	}
+	long.Skip(t)
 	s := day(1.5, 1.5)
 	w := s.Workload.(sim.Series)
 	w.Rates = make([]sim.Rate, 160)
