@@ -163,8 +163,8 @@ func TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop(t *testing.T)
 	assert.InDelta(t, 20.0/22, remembering(bottom, [3]float64{0.95, 20, 0}).Capacity/3, 1e-12, "two spare replicas, as before")
 }
 
-// TestBurstsOfFourTimesTheLoadAreLearned: a replay tried no more headroom than half of what a fleet takes, so that bursts of four times
-// the load were met without room whenever they came. In that of the third hour the goal is kept.
+// TestBurstsOfFourTimesTheLoadAreLearned: a replay tried no capacity below half of what a fleet takes, so that bursts of four times the
+// load were met without room however often they came. Once four have come, the goal is kept in the next.
 func TestBurstsOfFourTimesTheLoadAreLearned(t *testing.T) {
 	long.Skip(t)
 	s := day(1.5, 1.5)
@@ -187,5 +187,5 @@ func TestBurstsOfFourTimesTheLoadAreLearned(t *testing.T) {
 		}
 	}})
 	require.NoError(t, err)
-	require.Less(t, late/all, 0.01)
+	require.Less(t, late/all, 1-config().Goal)
 }
