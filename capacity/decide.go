@@ -24,7 +24,8 @@ const (
 	// Behind adds replicas while requests wait that no ready replica has room for: enough to serve them within drain seconds, but
 	// at most one additional replica for each that was ready while the queue grew: no other is relieved.
 	Behind scaling.Code = "Behind waiting > ready, queues, drain:s"
-	// Held keeps replicas that were needed within the hold: stopping and restarting them would cost more. It starts none.
+	// Held keeps replicas that were, or may have been, needed within the hold: stopping and restarting them would cost more. It starts
+	// none.
 	Held scaling.Code = "Held needed < held, hold:s"
 	// Fresh does not scale down yet: too little traffic has been observed.
 	Fresh scaling.Code = "Fresh age:s < needed:s"
@@ -38,6 +39,8 @@ const (
 	Guarded scaling.Code = "Guarded guard"
 	// Partly does not scale down: some pods did not answer, so the load may be higher than the readings say.
 	Partly scaling.Code = "Partly needed < from"
+	// Unsure scales down less far: requests missed the SLO while it was not known how many waited, so the guard may have to be higher.
+	Unsure scaling.Code = "Unsure needed < kept, guard, most"
 	// Replayed says that the capacity was found by replaying the past, in which this share of the requests missed the SLO.
 	Replayed scaling.Code = "Replayed late <= allowed, requests, age:s"
 	// Remembered lowers the capacity that the last replays found: lately so many first tokens and answers missed the SLO, of so many
@@ -151,7 +154,9 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 		d.To(obs.SpecReplicas, TurnedBack, "", back)
 	}
 	if fresh && c.fixed == nil && !warming {
-		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), obs.ReadyReplicas >= max(n, obs.SpecReplicas) && s.last().Ready >= n && s.last().queued() <= float64(s.last().Ready))
+		x := s.last()
+		sized := obs.ReadyReplicas >= max(n, obs.SpecReplicas) && x.Ready >= n
+		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), sized && x.queued() <= float64(x.Ready), sized && x.Waiting <= float64(x.Ready))
 	}
 	if s.Wanted = 0; d.Replicas > c.config.Bounds.Max {
 		s.Wanted = d.Replicas
@@ -224,7 +229,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	if young {
 		full = max(full, spec)
 	}
-	held := max(try.staff(s.Needs.hold(x.At, came.work, try.Hold)), roomy.staff(s.Means.hold(x.At, came.mean, try.Hold)),
+	held := max(try.staff(s.Needs.hold(x.At, came.most, try.Hold)), roomy.staff(s.Means.hold(x.At, came.means, try.Hold)),
 		int32(s.Counts.hold(x.At, float64(full), try.Hold)))
 	held = min(held, max(n, spec)) // what has passed starts no replica
 	switch {
@@ -240,6 +245,12 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 		if catch := min(try.staff(came.work+behind*came.each/within), scaling.Ceil(float64(n)+queues)); catch > wanted {
 			wanted = catch
 			d.To(wanted, Behind, "", x.Waiting, float64(x.Ready), queues, within)
+		}
+	}
+	if most := s.Unsure.Guard; wanted < spec && most > s.Guard && c.fixed == nil {
+		if kept := min(spec, scaling.Ceil(float64(wanted)*(1+most)/(1+s.Guard))); kept > wanted {
+			d.To(kept, Unsure, "", float64(wanted), float64(kept), s.Guard, most)
+			wanted = kept
 		}
 	}
 	if wanted < spec && (x.Partly || x.Vague) {
@@ -362,35 +373,48 @@ func trendSpan(lead float64) float64 { return min(max(1.5*lead, 180), 900) }
 
 // guard raises the guard while significantly more requests miss the SLO than the goal allows although the fleet has had the replicas
 // it needs for a while: a replica then takes less work than was found. The guard falls slowly while the goal is met, and stays as
-// it is while nothing is known.
-func (s *State) guard(allowed float64, settled bool) {
+// it is while nothing is known. The fleet is settled if it has what it needs and no queue; it may be if that is not known of the queue.
+func (s *State) guard(allowed float64, settled, mayBe bool) {
 	if len(s.Samples) < 2 {
 		return
 	}
+	sure, unsure := Watch{s.Guard, s.Settled}, s.Unsure
+	same := sure == unsure && settled == mayBe
+	sure = s.watch(sure, allowed, settled)
+	if unsure = sure; !same {
+		unsure = s.watch(s.Unsure, allowed, mayBe)
+	}
+	s.Guard, s.Settled = sure.Guard, sure.Settled
+	unsure.Guard = max(unsure.Guard, sure.Guard)
+	s.Unsure = unsure
+}
+
+func (s *State) watch(w Watch, allowed float64, settled bool) Watch {
 	x := s.last()
 	switch {
 	case !settled:
-		s.Settled = 0
-	case s.Settled == 0:
-		s.Settled = x.At
+		w.Settled = 0
+	case w.Settled == 0:
+		w.Settled = x.At
 	}
 	span := guardSpan
-	if s.Settled != 0 {
-		span = min(span, x.At-s.Settled-settle)
+	if w.Settled != 0 {
+		span = min(span, x.At-w.Settled-settle)
 	}
 	from := s.back(max(span, 1))
 	n := x.served(from)
 	if n <= 0 {
-		return
+		return w
 	}
 	missed := x.missed(from)
 	dt := min(s.Every, 60)
 	switch {
 	case missed <= allowed*n:
-		s.Guard = max(0, s.Guard-guardDown*dt)
-	case s.Settled != 0 && span > 0 && beyondChance(missed, allowed*n):
-		s.Guard = min(mostGuard, s.Guard+guardUp*dt)
+		w.Guard = max(0, w.Guard-guardDown*dt)
+	case w.Settled != 0 && span > 0 && beyondChance(missed, allowed*n):
+		w.Guard = min(mostGuard, w.Guard+guardUp*dt)
 	}
+	return w
 }
 
 // beyondChance reports whether a count is more than two standard deviations above its expectation.

@@ -30,6 +30,8 @@ func Demand(obs *scaling.Observation, d *scaling.Decision) (work scaling.Reading
 type demand struct {
 	work    float64 // replica-seconds per second, now or, with a trend, expected
 	mean    float64 // its mean over some minutes
+	most    float64 // work, and mean, if as many requests came as may have
+	means   float64
 	each    float64 // replica-seconds of a request
 	answer  float64 // mean tokens of an answer
 	prompts float64 // prompt tokens per second
@@ -38,9 +40,12 @@ type demand struct {
 // came returns the recent demand: the arrival rate times the work of a request of the observed lengths. The rate is the largest of
 // that over a minute (five for the mean), those over shorter windows minus chance, and, beside silent pods, that which certainly came.
 func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) demand {
-	rate, mean := s.rate(max(try.Span, rateSpan)), s.rate(meanSpan)
+	rate, unsure := s.rate(max(try.Span, rateSpan))
+	mean, more := s.rate(meanSpan)
+	unsure = max(unsure, more)
 	for _, span := range [...]float64{2 * rateSpan, rateSpan, surgeSpan, surgeSpan / 2} {
-		surging := s.surging(span, try.Dispersion)
+		surging, more := s.surging(span, try.Dispersion)
+		unsure = max(unsure, more)
 		if span <= rateSpan {
 			rate = max(rate, surging)
 		}
@@ -59,8 +64,11 @@ func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) de
 	}
 	_, answer := s.sizes(longSpan)
 	given := 2 * answer * c.config.SLO.TPOT.Seconds()
-	mean *= try.work(s.sizes(min(max(meanSpan, given), longSpan)))
+	usual := try.work(s.sizes(min(max(meanSpan, given), longSpan)))
 	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, given), longSpan))
 	each := try.work(prompt, answer)
-	return demand{work: rate * each, mean: mean, each: each, answer: answer, prompts: rate * prompt}
+	return demand{
+		work: rate * each, mean: mean * usual, most: (rate + unsure) * each, means: (mean + unsure) * usual,
+		each: each, answer: answer, prompts: rate * prompt,
+	}
 }

@@ -150,7 +150,7 @@ func TestTheGuardGrowsByTheSecond(t *testing.T) {
 			x, _ := read(now, &obs, slo())
 			x.Late = late
 			s.see(x, &obs)
-			s.guard(0.01, true)
+			s.guard(0.01, true, true)
 		}
 		for range int(5 * time.Minute / every) {
 			next(0)
@@ -377,8 +377,8 @@ func TestWhatIsNotKnownAsksForNoMore(t *testing.T) {
 				t.Errorf("%s: %v, and %v with less known", what, known, wide)
 			}
 		}
-		noMore("rate", wide.rate(60), known.rate(60))
-		noMore("surging", wide.surging(30, 1), known.surging(30, 1))
+		noMore("rate", first(wide.rate(60)), first(known.rate(60)))
+		noMore("surging", first(wide.surging(30, 1)), first(known.surging(30, 1)))
 		noMore("trend", wide.trend(270, 100, 1), known.trend(270, 100, 1))
 		then, less := known.growing(270, 100, 1), wide.growing(270, 100, 1)
 		noMore("running", less.running, then.running)

@@ -76,7 +76,7 @@ func TestGuardDoesNotWindUp(t *testing.T) {
 			require.Empty(t, missing)
 			x.Late = late
 			s.see(x, &obs)
-			s.guard(0.01, settled)
+			s.guard(0.01, settled, settled)
 			return before, s.Guard
 		}
 		for range rapid.IntRange(1, 200).Draw(t, "missed while starting") {
@@ -180,7 +180,7 @@ func TestAClockThatStepsBackSettlesNothing(t *testing.T) {
 			require.Empty(t, missing)
 			x.Late = x.Firsts
 			s.see(x, &obs)
-			s.guard(0.01, settled)
+			s.guard(0.01, settled, settled)
 		}
 		for i := range 10 {
 			next(time.Duration(i)*15*time.Second, false)

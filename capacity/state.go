@@ -41,6 +41,8 @@ type Seen struct {
 	Every   float64  `json:"every,omitempty"` // seconds between the last two samples
 	// Settled is the time since which the fleet has had the replicas it needs, 0 while it has not.
 	Settled float64 `json:"settled,omitempty"`
+	// Unsure are Guard and Settled as they would be if no more had waited than is certain: no fewer replicas are kept.
+	Unsure Watch `json:"unsure,omitzero"`
 	// Short is what was asked for, and since when fewer than that are ready. Excusing says that what is missed is excused, see excuse.
 	Short    starts.Rise `json:"short,omitzero"`
 	Excusing bool        `json:"excusing,omitempty"`
@@ -49,6 +51,12 @@ type Seen struct {
 	// TTFT and TPOT are the SLO, in seconds, by which the samples count what is late and slow.
 	TTFT float64 `json:"ttft,omitempty"`
 	TPOT float64 `json:"tpot,omitempty"`
+}
+
+// A Watch is a guard, and the time since which the fleet has had the replicas it needs.
+type Watch struct {
+	Guard   float64 `json:"guard,omitempty"`
+	Settled float64 `json:"settled,omitempty"`
 }
 
 // Peaks are past needs that no later need exceeds, oldest first, in replicas or in replica-seconds per second (work). The number of
@@ -143,7 +151,8 @@ func (s State) Validate() error {
 	if !counts(s.TTFT) || !counts(s.TPOT) {
 		return errors.New("ttft, tpot: must be seconds")
 	}
-	if !s.Raw.valid() || !s.Before.valid() || !s.Sizes.Prompts.valid() || !s.Sizes.Answers.valid() || !(s.Guard >= 0 && s.Guard <= mostGuard) {
+	if !s.Raw.valid() || !s.Before.valid() || !s.Sizes.Prompts.valid() || !s.Sizes.Answers.valid() || !(s.Guard >= 0 && s.Guard <= mostGuard) ||
+		!(s.Unsure.Guard >= 0 && s.Unsure.Guard <= mostGuard) {
 		return errors.New("counters must be numbers that are not negative")
 	}
 	if err := starts.Validate(&s.Learned); err != nil {
@@ -319,8 +328,10 @@ func (s *State) turnBack(now, interval float64) (by float64) {
 	for _, t := range [...]*float64{&s.Began, &s.Since, &s.Tuned, &s.Tuning.At, &s.Short.At} {
 		*t -= by
 	}
-	if s.Settled != 0 {
-		s.Settled -= by
+	for _, t := range [...]*float64{&s.Settled, &s.Unsure.Settled} {
+		if *t != 0 {
+			*t -= by
+		}
 	}
 	for i := range s.Samples {
 		s.Samples[i].At -= by
@@ -356,8 +367,11 @@ func (s *State) back(w float64) *Sample {
 
 func (s *State) last() *Sample { return &s.Samples[len(s.Samples)-1] }
 
-// rate returns arrivals per second in the last w seconds.
-func (s *State) rate(w float64) float64 { return between(s.back(w), s.last()) }
+// rate returns arrivals per second in the last w seconds, and how many more there may have been.
+func (s *State) rate(w float64) (rate, unsure float64) {
+	a, b := s.back(w), s.last()
+	return between(a, b), unsureBetween(a, b)
+}
 
 // quiet returns for how many seconds certainly nothing arrived or was served, up to an hour or more.
 func (s *State) quiet() float64 {
@@ -380,6 +394,14 @@ func between(a, b *Sample) float64 {
 	return b.since(a) / (b.At - a.At)
 }
 
+// unsureBetween returns how many more arrivals per second there may have been between two samples.
+func unsureBetween(a, b *Sample) float64 {
+	if b.At <= a.At || a.Queue <= a.Waiting && b.Queue <= b.Waiting {
+		return 0
+	}
+	return (b.atMost(a) - b.since(a)) / (b.At - a.At)
+}
+
 // sizes returns the mean tokens of a prompt and of an answer in the last w seconds, or since the state began if there were none.
 func (s *State) sizes(w float64) (prompt, answer float64) {
 	a, b := s.back(w), s.last()
@@ -397,15 +419,15 @@ func lately(wasSum, sum, was, n float64) float64 {
 	return (sum - wasSum) / (n - was)
 }
 
-// surging returns the arrivals per second in the last w seconds minus what chance can add to them. It exceeds the rate over a longer
-// window only if arrivals have jumped.
-func (s *State) surging(w, dispersion float64) float64 {
+// surging returns the arrivals per second in the last w seconds minus what chance can add to them, and how many more there may have
+// been. It exceeds the rate over a longer window only if arrivals have jumped.
+func (s *State) surging(w, dispersion float64) (rate, unsure float64) {
 	a, b := s.back(w), s.last()
 	if b.At <= a.At {
-		return 0
+		return 0, 0
 	}
 	came := b.since(a)
-	return max(0, came-surge*math.Sqrt(came*dispersion)) / (b.At - a.At)
+	return max(0, came-surge*math.Sqrt(came*dispersion)) / (b.At - a.At), unsureBetween(a, b)
 }
 
 // steady returns the arrivals per second that certainly came in the last minute while pods are silent, and 0 if no pod is. Other rates

@@ -166,7 +166,8 @@ func (c Scaler) tune(s State) State {
 	prompt, answer := s.sizes(lengthSpan)
 	if was := s.Tuning.work(prompt, answer); was > 0 { // needs that are held were measured in another unit
 		unit := t.work(prompt, answer) / was
-		now := s.rate(rateSpan) * t.work(prompt, answer)
+		rate, _ := s.rate(rateSpan)
+		now := rate * t.work(prompt, answer)
 		given, before := t.given(now), s.Tuning.given(now/unit)*unit
 		if bolder := given > before || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.hopeless(), c.config.Goal)) {
 			s.Tuned = s.last().At - tuneEvery + retry
@@ -181,7 +182,9 @@ func (c Scaler) tune(s State) State {
 			}
 		}
 		if given < before { // what the guard kept room for is known now, as far as a replica is given less
-			s.Guard = max(0, (1+s.Guard)*given/before-1)
+			for _, guard := range [...]*float64{&s.Guard, &s.Unsure.Guard} {
+				*guard = max(0, (1+*guard)*given/before-1)
+			}
 		}
 	}
 	s.Tuning = t
