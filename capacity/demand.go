@@ -39,15 +39,19 @@ type demand struct {
 
 // came returns the recent demand: the arrival rate times the work of a request of the observed lengths. The rate is the largest of
 // that over a minute (five for the mean), those over shorter windows minus chance, and, beside silent pods, that which certainly came.
+// The mean prompt is the largest of that over two minutes or longer and those over shorter windows minus chance.
 func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) demand {
 	rate, unsure := s.rate(max(try.Span, rateSpan))
 	mean, more := s.rate(meanSpan)
 	unsure = max(unsure, more)
+	longest, last := 0.0, s.last()
 	for _, span := range [...]float64{2 * rateSpan, rateSpan, surgeSpan, surgeSpan / 2} {
-		surging, more := s.surging(span, try.Dispersion)
-		unsure = max(unsure, more)
+		from := s.back(span)
+		surging := surging(from, last, try.Dispersion)
+		unsure = max(unsure, unsureBetween(from, last))
 		if span <= rateSpan {
 			rate = max(rate, surging)
+			longest = max(longest, longer(from, last, try.Deviation))
 		}
 		if span >= rateSpan {
 			mean = max(mean, surging)
@@ -66,6 +70,7 @@ func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) de
 	given := 2 * answer * c.config.SLO.TPOT.Seconds()
 	usual := try.work(s.sizes(min(max(meanSpan, given), longSpan)))
 	prompt, answer := s.sizes(min(max(lengthSpan, try.Span, given), longSpan))
+	prompt = max(prompt, longest)
 	each := try.work(prompt, answer)
 	return demand{
 		work: rate * each, mean: mean * usual, most: (rate + unsure) * each, means: (mean + unsure) * usual,

@@ -38,7 +38,7 @@ func Example() {
 		r.Requests, 100*r.Attainment, r.AverageReplicas, r.Ups, r.Downs)
 	fmt.Println(why)
 	// Output:
-	// 12480 requests, 99.6 % in time, 5.82 replicas, 5 ups and 5 downs
+	// 12480 requests, 99.6 % in time, 5.76 replicas, 5 ups and 5 downs
 	// Hold at 8
 	//   AtCapacity        8 -> 8    needed=8 == from=8, work=6.46269, capacity=0.926723
 	// considered

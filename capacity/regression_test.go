@@ -378,7 +378,7 @@ func TestWhatIsNotKnownAsksForNoMore(t *testing.T) {
 			}
 		}
 		noMore("rate", first(wide.rate(60)), first(known.rate(60)))
-		noMore("surging", first(wide.surging(30, 1)), first(known.surging(30, 1)))
+		noMore("surging", surging(wide.back(30), b, 1), surging(known.back(30), a, 1))
 		noMore("trend", wide.trend(270, 100, 1), known.trend(270, 100, 1))
 		then, less := known.growing(270, 100, 1), wide.growing(270, 100, 1)
 		noMore("running", less.running, then.running)

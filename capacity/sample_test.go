@@ -194,7 +194,7 @@ func TestSilentPodsAtTheStartAreNoSurge(t *testing.T) {
 				for _, w := range [...]float64{15, 60, 300, 900} {
 					require.LessOrEqual(t, first(s.rate(w)), 8+1e-6, "%d s, the last %v s", 15*i, w)
 				}
-				require.LessOrEqual(t, first(s.surging(30, 1)), 8+1e-6)
+				require.LessOrEqual(t, surging(s.back(30), s.last(), 1), 8+1e-6)
 			}
 			require.InDelta(t, 2*float64(4-silent[3]), first(s.rate(60)), 1e-6)
 		})

@@ -419,15 +419,27 @@ func lately(wasSum, sum, was, n float64) float64 {
 	return (sum - wasSum) / (n - was)
 }
 
-// surging returns the arrivals per second in the last w seconds minus what chance can add to them, and how many more there may have
-// been. It exceeds the rate over a longer window only if arrivals have jumped.
-func (s *State) surging(w, dispersion float64) (rate, unsure float64) {
-	a, b := s.back(w), s.last()
+// surging returns the arrivals per second between two samples minus what chance can add to them. It exceeds the rate over a longer
+// time only if arrivals have jumped.
+func surging(a, b *Sample, dispersion float64) float64 {
 	if b.At <= a.At {
-		return 0, 0
+		return 0
 	}
 	came := b.since(a)
-	return max(0, came-surge*math.Sqrt(came*dispersion)) / (b.At - a.At), unsureBetween(a, b)
+	return max(0, came-surge*math.Sqrt(came*dispersion)) / (b.At - a.At)
+}
+
+// longer returns the mean tokens of a prompt between two samples minus what chance can add to it. It exceeds the mean over a longer
+// time only if prompts have become longer. deviation is the standard deviation of a prompt over its mean, 0 if unknown.
+func longer(a, b *Sample, deviation float64) float64 {
+	n := b.Firsts - a.Firsts
+	if n <= 0 || b.Partly {
+		return 0
+	}
+	if deviation == 0 {
+		deviation = 1
+	}
+	return (b.Prefilled - a.Prefilled) / n * max(0, 1-surge*deviation/math.Sqrt(n))
 }
 
 // steady returns the arrivals per second that certainly came in the last minute while pods are silent, and 0 if no pod is. Other rates

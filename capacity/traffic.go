@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -112,11 +113,30 @@ func (p *Past) dispersion() float64 {
 			all = append(all, d*d/n)
 		}
 	}
-	if len(all) < 20 {
-		return 1
+	return min(max(typical(all, 1), 1), 100)
+}
+
+// deviation returns the standard deviation of a prompt over its mean, estimated in the same way.
+func (p *Past) deviation() float64 {
+	var all []float64
+	for i := 2; i < len(p.Samples); i++ {
+		a, b, c := &p.Samples[i-2], &p.Samples[i-1], &p.Samples[i]
+		n, m, sum := b.Firsts-a.Firsts, c.Firsts-b.Firsts, c.Prefilled-a.Prefilled
+		if n > 0 && m > 0 && sum > 0 {
+			d := ((c.Prefilled-b.Prefilled)/m - (b.Prefilled-a.Prefilled)/n) / (sum / (n + m))
+			all = append(all, d*d/(1/n+1/m))
+		}
 	}
-	slices.Sort(all)
-	return min(max(all[len(all)/2]/0.455, 1), 100)
+	return min(max(math.Sqrt(typical(all, 4)), 0.01), 10)
+}
+
+// typical returns the variance that squares of normal deviates have whose median is that of the given ones, or unknown if there are few.
+func typical(squares []float64, unknown float64) float64 {
+	if len(squares) < 20 {
+		return unknown
+	}
+	slices.Sort(squares)
+	return squares[len(squares)/2] / 0.455
 }
 
 // residence is the mean time that a request spends in the fleet, in seconds.

@@ -72,6 +72,7 @@ type trial struct {
 	Span        float64 `json:"span,omitempty"`        // window of the arrival rate in seconds
 	Trend       bool    `json:"trend,omitempty"`
 	Dispersion  float64 `json:"dispersion,omitempty"` // of the arrivals: 1 for Poisson arrivals
+	Deviation   float64 `json:"deviation,omitempty"`  // standard deviation of a prompt over its mean, 0 if unknown
 	// Fleet is the capacity of a few simulated replicas for requests of the observed lengths: no replay tries more than 0.85 of it, or
 	// 0.95 with full Trust.
 	Fleet float64 `json:"fleet,omitempty"`
@@ -83,7 +84,7 @@ type trial struct {
 }
 
 func (t *Tuning) validate() error {
-	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served, t.Spent} {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Deviation, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served, t.Spent} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			return errors.New("tuning: must be numbers that are not negative")
 		}
@@ -278,7 +279,7 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 	if replayed || t.Requests == 0 {
 		t.At = p.Samples[len(p.Samples)-1].At
 	}
-	t.Dispersion = p.dispersion()
+	t.Dispersion, t.Deviation = p.dispersion(), p.deviation()
 	t.Slowness = p.slowness(&c.Server)
 	server := slower(c.Server, t.Slowness)
 	prompt, answer := means(requests)
