@@ -378,17 +378,18 @@ func (s *State) guard(allowed float64, settled, mayBe bool) {
 	if len(s.Samples) < 2 {
 		return
 	}
-	sure, unsure := Watch{s.Guard, s.Settled}, s.Unsure
-	same := sure == unsure && settled == mayBe
-	sure = s.watch(sure, allowed, settled)
-	if unsure = sure; !same {
-		unsure = s.watch(s.Unsure, allowed, mayBe)
-	}
+	was := Watch{s.Guard, s.Settled}
+	sure := s.watch(was, allowed, settled)
 	s.Guard, s.Settled = sure.Guard, sure.Settled
-	unsure.Guard = max(unsure.Guard, sure.Guard)
-	s.Unsure = unsure
+	if s.Unsure == was && settled == mayBe {
+		s.Unsure = sure
+		return
+	}
+	s.Unsure = s.watch(s.Unsure, allowed, mayBe)
+	s.Unsure.Guard = max(s.Unsure.Guard, s.Guard)
 }
 
+// watch moves one of the two guards.
 func (s *State) watch(w Watch, allowed float64, settled bool) Watch {
 	x := s.last()
 	switch {
