@@ -83,6 +83,7 @@ const (
 	rateSpan    = 60.0   // window of the arrival rate, in seconds
 	surgeSpan   = 30.0   // shorter window, of which half is used too: it counts if its rate is higher by more than
 	surge       = 1.0    // so many standard deviations
+	lengthened  = 2.0    // the same of mean prompts, whose deviation is estimated low where few prompts are very long
 	meanSpan    = 300.0  // window of the mean work, in seconds, of which the floor is made
 	lengthSpan  = 120.0  // window of the mean lengths, in seconds, or twice the time that the SLO gives an answer,
 	longSpan    = 900.0  // at most

@@ -439,7 +439,7 @@ func longer(a, b *Sample, deviation float64) float64 {
 	if deviation == 0 {
 		deviation = 1
 	}
-	return (b.Prefilled - a.Prefilled) / n * max(0, 1-surge*deviation/math.Sqrt(n))
+	return (b.Prefilled - a.Prefilled) / n * max(0, 1-lengthened*deviation/math.Sqrt(n))
 }
 
 // steady returns the arrivals per second that certainly came in the last minute while pods are silent, and 0 if no pod is. Other rates
