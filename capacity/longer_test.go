@@ -86,3 +86,15 @@ func TestLongerPromptsOfSomePodsAreNotThoseOfAll(t *testing.T) {
 	b.Partly = true
 	require.Zero(t, longer(&a, &b, 1))
 }
+
+// TestHugeCountsHaveADeviation: counts of which neither sums nor differences are numbers leave a tuning that can be stored.
+func TestHugeCountsHaveADeviation(t *testing.T) {
+	var p Past
+	for i := range 50 {
+		n := float64(i) * math.MaxFloat64 / 50
+		p.Samples = append(p.Samples, Sample{At: 15 * float64(i), Firsts: math.SmallestNonzeroFloat64 * float64(i), Prefilled: n, Waiting: n})
+	}
+	for _, x := range []float64{p.deviation(), p.dispersion()} {
+		require.True(t, x >= 0 && !math.IsInf(x, 1), "%v", x)
+	}
+}

@@ -130,8 +130,10 @@ func (p *Past) deviation() float64 {
 	return min(max(math.Sqrt(typical(all, 4)), 0.01), 10)
 }
 
-// typical returns the variance that squares of normal deviates have whose median is that of the given ones, or unknown if there are few.
+// typical returns the variance that squares of normal deviates have whose median is that of the given ones, or unknown if there are few
+// numbers among them.
 func typical(squares []float64, unknown float64) float64 {
+	squares = slices.DeleteFunc(squares, math.IsNaN) // of counts too large to subtract
 	if len(squares) < 20 {
 		return unknown
 	}
