@@ -389,7 +389,7 @@ func (s *State) guard(allowed float64, settled, mayBe bool) {
 	s.Unsure.Guard = max(s.Unsure.Guard, s.Guard)
 }
 
-// watch moves one of the two guards.
+// watch moves one of the two guards by the last sample.
 func (s *State) watch(w Watch, allowed float64, settled bool) Watch {
 	x := s.last()
 	switch {

@@ -91,7 +91,7 @@ func TestLongerPromptsOfSomePodsAreNotThoseOfAll(t *testing.T) {
 func TestHugeCountsHaveADeviation(t *testing.T) {
 	var p Past
 	for i := range 50 {
-		n := float64(i) * math.MaxFloat64 / 50
+		n := float64(i) * (math.MaxFloat64 / 50)
 		p.Samples = append(p.Samples, Sample{At: 15 * float64(i), Firsts: math.SmallestNonzeroFloat64 * float64(i), Prefilled: n, Waiting: n})
 	}
 	for _, x := range []float64{p.deviation(), p.dispersion()} {

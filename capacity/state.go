@@ -41,7 +41,7 @@ type Seen struct {
 	Every   float64  `json:"every,omitempty"` // seconds between the last two samples
 	// Settled is the time since which the fleet has had the replicas it needs, 0 while it has not.
 	Settled float64 `json:"settled,omitempty"`
-	// Unsure are Guard and Settled as they would be if no more had waited than is certain: no fewer replicas are kept.
+	// Unsure are Guard and Settled as they would be if no more had waited than is certain. No replica goes that this guard keeps.
 	Unsure Watch `json:"unsure,omitzero"`
 	// Short is what was asked for, and since when fewer than that are ready. Excusing says that what is missed is excused, see excuse.
 	Short    starts.Rise `json:"short,omitzero"`
