@@ -100,6 +100,8 @@ type Engine struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
+	at func(due time.Time) (<-chan time.Time, func()) // a timer of EngineConfig.After that delivers when it is due
+
 	queue *k8s.FairQueue[*entry] // triggers whose round is due; the tenants are the namespaces
 
 	drained chan struct{}
@@ -128,6 +130,7 @@ func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	engine := &Engine{c: c, ctx: ctx, stop: stop, drained: make(chan struct{}), triggers: make(map[string]*entry), objects: make(map[Ref]*object), of: make(map[string]int)}
+	engine.at = func(due time.Time) (<-chan time.Time, func()) { return c.After(due.Sub(c.Now())) }
 	engine.queue = k8s.NewFairQueue(func(t *entry) string { return t.ref.Namespace }, 0).Workers(c.Rounds)
 	context.AfterFunc(ctx, engine.queue.ShutDown)
 	engine.wg.Add(1)

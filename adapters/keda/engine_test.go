@@ -572,3 +572,20 @@ func BenchmarkSnapshot(b *testing.B) {
 		}
 	}
 }
+
+// TestTheTimersAreThoseOfTheConfiguration: a trigger due in 15 s waits for a timer of 15 s.
+func TestTheTimersAreThoseOfTheConfiguration(t *testing.T) {
+	waits := make(chan time.Duration, 100)
+	s := newStage(t, nil)
+	c := s.engine.c
+	c.After = func(d time.Duration) (<-chan time.Time, func()) {
+		waits <- d
+		return nil, func() {}
+	}
+	e, err := NewEngine(t.Context(), c)
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	_, err = e.Spec(chat, s.add("a", counting()))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(waits) > 0 && <-waits == 15*time.Second }, patience, time.Millisecond)
+}

@@ -30,8 +30,9 @@ func TestScaledObjectsThatDoNotExistTakeNoPlaces(t *testing.T) {
 	})
 	require.NoError(t, err)
 	clock := newFakeClock()
-	e, err := NewEngine(t.Context(), EngineConfig{Build: triggers.Build, MaxTriggers: 10, Now: clock.Now, After: clock.After})
+	e, err := NewEngine(t.Context(), EngineConfig{Build: triggers.Build, MaxTriggers: 10, Now: clock.Now})
 	require.NoError(t, err)
+	e.at = clock.At
 	t.Cleanup(e.Close)
 	served := func() (good int) {
 		for i := range 5 {

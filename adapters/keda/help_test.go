@@ -38,10 +38,12 @@ func (c *fakeClock) Now() time.Time {
 	return c.now
 }
 
-func (c *fakeClock) After(d time.Duration) (<-chan time.Time, func()) {
+// At delivers when it is due, even if the clock was advanced after the caller had read it: After(due.Sub(Now())) would deliver
+// late by what it was advanced.
+func (c *fakeClock) At(due time.Time) (<-chan time.Time, func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &fakeTimer{at: c.now.Add(d), fire: make(chan time.Time, 1)}
+	t := &fakeTimer{at: due, fire: make(chan time.Time, 1)}
 	c.timers[t] = true
 	c.expire()
 	return t.fire, func() {
@@ -133,7 +135,7 @@ var errBuild = errors.New("is: must name a trigger")
 func newStage(t *testing.T, change func(*EngineConfig)) *stage {
 	t.Helper()
 	s := &stage{t: t, clock: newFakeClock(), triggers: make(map[string]*fakeTrigger)}
-	c := EngineConfig{Now: s.clock.Now, After: s.clock.After, Build: func(_ Ref, metadata map[string]string) (Plan, error) {
+	c := EngineConfig{Now: s.clock.Now, Build: func(_ Ref, metadata map[string]string) (Plan, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		trigger := s.other
@@ -150,6 +152,7 @@ func newStage(t *testing.T, change func(*EngineConfig)) *stage {
 	}
 	engine, err := NewEngine(context.WithoutCancel(t.Context()), c)
 	require.NoError(t, err)
+	engine.at = s.clock.At
 	s.engine = engine
 	t.Cleanup(engine.Close)
 	return s

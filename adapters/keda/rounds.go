@@ -27,11 +27,12 @@ func (o *object) run() {
 	defer e.wg.Done()
 	defer o.end()
 	for {
-		wait, more := o.enqueue(e.c.Now())
+		now := e.c.Now()
+		wait, more := o.enqueue(now)
 		if !more {
 			return
 		}
-		fire, stop := e.c.After(wait)
+		fire, stop := e.at(now.Add(wait))
 		select {
 		case <-fire:
 		case <-o.changed:
