@@ -46,6 +46,16 @@ func TestWhatAnHourHasShownIsRemembered(t *testing.T) {
 	assert.Less(t, after.Capacity, 0.97*fresh.Capacity)
 	assert.GreaterOrEqual(t, after.Capacity, least*after.Fleet)
 
+	end := calm.Samples[len(calm.Samples)-1].At
+	for began, forgotten := range map[float64]bool{0: false, end - history + 1: false, end - history - 1: true, end - history - tuneEvery: true, end - history - tuneEvery - 1: false} {
+		calm.Began = began
+		require.Equal(t, forgotten, calm.Tune(&c).Missed < calm.Last.Missed/2, "by the first tuning after an hour: began %g s before", end-began)
+	}
+	calm.Began = end - history - 1
+	first := calm.Tune(&c)
+	require.InDelta(t, first.found(), first.Capacity, 0)
+	require.Less(t, first.Served, 1e6, "nor do the requests of before count")
+
 	scaler, err := New(c, quiet{})
 	require.NoError(t, err)
 	obs := observation(4, 0, 20, 1000, 1500, 200)
@@ -119,6 +129,26 @@ func TestWhatIsRememberedCountsAsFarAsTheGoalIsMissed(t *testing.T) {
 		more[rapid.IntRange(0, len(more)-1).Draw(t, "when")] += rapid.Float64Range(0, 30).Draw(t, "more")
 		require.LessOrEqual(t, after(more...), after(less...)*(1+1e-12))
 	})
+}
+
+// TestAPolicyIsUnderWayOnceNoQueueIsLeft: what a fleet missed before that began too small kept up to twice the replicas that were needed, for
+// half a day (6 replicas at the begin where 8 are needed, starts of ten minutes).
+func TestAPolicyIsUnderWayOnceNoQueueIsLeft(t *testing.T) {
+	p := Past{Began: 1000}
+	for at := 0.0; at <= 900; at += 15 {
+		x := Sample{At: p.Began + at, Ready: 2}
+		if at < 600 {
+			x.Waiting = 100
+		}
+		p.Samples = append(p.Samples, x)
+	}
+	require.InDelta(t, 1600, p.underWay(330), 0)
+	require.InDelta(t, 1855, p.underWay(840), 0, "after the lead")
+	require.InDelta(t, 1900, p.underWay(1e6), 0)
+	for i := range p.Samples {
+		p.Samples[i].Queue = 3 // there may be one
+	}
+	require.InDelta(t, 1900, p.underWay(330), 0)
 }
 
 // TestMissesThatReplaysDoNotExplainLowerTheCapacity: in twelve hours with a rare burst every hour or two, replays of the last hour found

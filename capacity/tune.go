@@ -16,6 +16,8 @@ type Past struct {
 	Lengths []Sizes  `json:"lengths"`
 	Start   float64  `json:"start"` // duration of a start in seconds
 	Last    Tuning   `json:"last"`
+	// Began is when the policy began, in Unix seconds: 0 if that is not known.
+	Began float64 `json:"began,omitempty"`
 }
 
 // A Tuning is what was found from the past.
@@ -204,7 +206,7 @@ func (s *State) calm(allowed float64) bool {
 
 // past returns what a tuning may look at, as a copy.
 func (s *State) past(start float64) Past {
-	p := Past{Samples: slices.Clone(s.Samples), Start: start, Last: s.Tuning}
+	p := Past{Samples: slices.Clone(s.Samples), Start: start, Last: s.Tuning, Began: s.Began}
 	p.Last.Found = slices.Clone(p.Last.Found)
 	p.spread()
 	p = *p.recent()
@@ -236,8 +238,9 @@ func (p *Past) recent() *Past {
 // Where more than 1 - goal miss the SLO even on an idle replica, as many of the others may miss it: see mayMiss.
 //
 // If no capacity passes, because the past has bursts that nobody can serve without foresight, it is one that is nearly as good as
-// the best. Of the choices of hold, span, trend and level the cheapest is taken; one that is not in force must be 2 % cheaper. The
-// more requests have missed the SLO lately, the closer the capacity stays to what earlier tunings found: see remember.
+// the best, of those from half of Fleet on; one that passes may be down to a quarter of it. Of the choices of hold, span, trend and level the cheapest is taken; one that is not in force must be 2 % cheaper. The
+// more requests have missed the SLO lately, the closer the capacity stays to what earlier tunings found: see remember. What was missed
+// before the first replicas that the policy asked for may serve does not count after an hour.
 //
 // A tuning that has more than 800 million events, as with servers that take microseconds for a step, finds nothing: what was in force
 // stays.
@@ -256,7 +259,8 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 	inForce := t
 	inForce.Found = slices.Clone(t.Found)
 	warm := min(max(60, 3*p.residence()), 600)
-	most := p.replayed(p.Start + c.Scrape.Seconds() + c.Control.Seconds())
+	lead := p.Start + c.Scrape.Seconds() + c.Control.Seconds()
+	most := p.replayed(lead)
 	share := p.share(most)
 	requests, from, to := p.traffic(most, share, warm)
 	few := len(requests) < int(enough)
@@ -311,7 +315,11 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		t.Requests = len(requests)
 		t.Trust = p.trust(&t, mayMiss(t.hopeless(), c.Goal))
 		b.search(&t)
-		missed, served := p.blamed(p.Last.At)
+		since := p.Last.At
+		if over := p.Began + history; p.Began != 0 && since <= over && t.At > over {
+			t.Missed, t.Served, since = 0, 0, p.underWay(lead)
+		}
+		missed, served := p.blamed(since)
 		t.remember(t.At-p.Last.At, missed, served, mayMiss(t.hopeless(), c.Goal))
 	}
 	if b.exhausted() {
@@ -385,6 +393,17 @@ func (p *Past) since(from float64) (first, last *Sample) {
 func (p *Past) blamed(from float64) (missed, of float64) {
 	a, b := p.since(from)
 	return max(0, b.missed(a)-(b.Excused-a.Excused)), max(0, b.served(a)-(b.ExcusedOf-a.ExcusedOf))
+}
+
+// underWay returns the time from which the first replicas that the policy asked for may serve, and no queue is left of before. What a
+// fleet missed until then that began too small is forgotten after an hour, as replays forget it.
+func (p *Past) underWay(lead float64) float64 {
+	for i := range p.Samples {
+		if x := &p.Samples[i]; x.At > p.Began+lead && x.queued() <= float64(x.Ready) {
+			return x.At
+		}
+	}
+	return p.Samples[len(p.Samples)-1].At
 }
 
 // late returns the share of requests that missed the SLO since a time, 0 if there were none.
