@@ -316,7 +316,7 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		t.Trust = p.trust(&t, mayMiss(t.hopeless(), c.Goal))
 		b.search(&t)
 		since := p.Last.At
-		if over := p.Began + history; p.Began != 0 && since <= over && t.At > over {
+		if p.forgets(t.At) {
 			t.Missed, t.Served, since = 0, 0, p.underWay(lead)
 		}
 		missed, served := p.blamed(since)
@@ -395,8 +395,14 @@ func (p *Past) blamed(from float64) (missed, of float64) {
 	return max(0, b.missed(a)-(b.Excused-a.Excused)), max(0, b.served(a)-(b.ExcusedOf-a.ExcusedOf))
 }
 
-// underWay returns the time from which the first replicas that the policy asked for may serve, and no queue is left of before. What a
-// fleet missed until then that began too small is forgotten after an hour, as replays forget it.
+// forgets reports whether a tuning at a time is the first after the first hour of the policy. What was missed before it was under way is
+// no longer in the past that is replayed then, and forgotten.
+func (p *Past) forgets(at float64) bool {
+	hour := p.Began + history
+	return p.Began != 0 && p.Last.At <= hour && at > hour
+}
+
+// underWay returns the time from which the first replicas that the policy asked for may serve, and no queue is left of before.
 func (p *Past) underWay(lead float64) float64 {
 	for i := range p.Samples {
 		if x := &p.Samples[i]; x.At > p.Began+lead && x.queued() <= float64(x.Ready) {
