@@ -50,6 +50,7 @@ func TestWhatAnHourHasShownIsRemembered(t *testing.T) {
 	first := calm.Tune(&c)
 	require.InDelta(t, first.found(), first.Capacity, 0, "all that was missed was in the first hour")
 	require.Less(t, first.Served, 1e6, "nor do the requests of that hour count")
+	require.Greater(t, first.Served, 20_000.0, "but those of the past that is left do")
 
 	scaler, err := New(c, quiet{})
 	require.NoError(t, err)
@@ -126,7 +127,7 @@ func TestWhatIsRememberedCountsAsFarAsTheGoalIsMissed(t *testing.T) {
 	})
 }
 
-// TestTheFirstTuningAfterAnHourForgets.
+// TestTheFirstTuningAfterAnHourForgets: no earlier one, no later one, and none where it is not known when the policy began.
 func TestTheFirstTuningAfterAnHourForgets(t *testing.T) {
 	for _, row := range []struct {
 		began, last, at float64
@@ -142,6 +143,8 @@ func TestTheFirstTuningAfterAnHourForgets(t *testing.T) {
 		p := Past{Began: row.began, Last: Tuning{At: row.last}}
 		require.Equal(t, row.want, p.forgets(row.at), row)
 	}
+	s := State{Began: 7, Seen: Seen{Samples: []Sample{{At: 8}}}}
+	require.InDelta(t, 7, s.past(100).Began, 0)
 }
 
 // TestAPolicyIsUnderWayOnceNoQueueIsLeft: what a fleet missed before that began too small kept up to twice the replicas that were needed, for
