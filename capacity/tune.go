@@ -238,9 +238,10 @@ func (p *Past) recent() *Past {
 // Where more than 1 - goal miss the SLO even on an idle replica, as many of the others may miss it: see mayMiss.
 //
 // If no capacity passes, because the past has bursts that nobody can serve without foresight, it is one that is nearly as good as
-// the best, of those from half of Fleet on; one that passes may be down to a quarter of it. Of the choices of hold, span, trend and level the cheapest is taken; one that is not in force must be 2 % cheaper. The
-// more requests have missed the SLO lately, the closer the capacity stays to what earlier tunings found: see remember. What was missed
-// before the first replicas that the policy asked for may serve does not count after an hour.
+// the best, of those from half of Fleet on; one that passes may be down to a quarter of it. Of the choices of hold, span, trend and
+// level the cheapest is taken; one that is not in force must be 2 % cheaper. The more requests have missed the SLO lately, the closer
+// the capacity stays to what earlier tunings found: see remember. What was missed before the first replicas that the policy asked for
+// could serve does not count after an hour.
 //
 // A tuning that has more than 800 million events, as with servers that take microseconds for a step, finds nothing: what was in force
 // stays.
