@@ -151,7 +151,7 @@ func TestTheFirstTuningAfterAnHourForgets(t *testing.T) {
 }
 
 // TestAPolicyIsUnderWayOnceNoQueueIsLeft: what a fleet missed before that began too small kept up to twice the replicas that were needed, for
-// half a day (6 replicas at the begin where 8 are needed, starts of ten minutes).
+// hours (6 replicas at the begin where 8 are needed, starts of ten minutes).
 func TestAPolicyIsUnderWayOnceNoQueueIsLeft(t *testing.T) {
 	p := Past{Began: 1000}
 	for at := 0.0; at <= 900; at += 15 {

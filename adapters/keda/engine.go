@@ -100,7 +100,9 @@ type Engine struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	at func(due time.Time) (<-chan time.Time, func()) // a timer of EngineConfig.After that delivers when it is due
+	// at returns a timer that delivers at a time. It is that of EngineConfig.After; tests replace it, as their clock may be advanced
+	// after the duration was computed.
+	at func(due time.Time) (<-chan time.Time, func())
 
 	queue *k8s.FairQueue[*entry] // triggers whose round is due; the tenants are the namespaces
 
