@@ -21,7 +21,7 @@ type Sample struct {
 	Slow      float64 `json:"slow"`      // answers of Timed that certainly missed the SLO
 
 	Waiting float64 `json:"waiting"`
-	Queue   float64 `json:"queue"` // upper end of Waiting, if there is one
+	Queue   float64 `json:"queue"` // upper end of Waiting, if every ready pod answered
 	Running float64 `json:"running"`
 	KV      float64 `json:"kv"`    // caches in use, in replicas
 	Ready   int32   `json:"ready"` // replicas that serve
@@ -111,8 +111,8 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		s.Absent = max(s.Absent, r.Failed)
 	}
 	s.Vague = intervals > 0 && starting < len(gauges)
-	if unready && waiting.Failed == 0 || waiting.Failed > 0 && math.IsInf(s.Queue, 1) {
-		s.Queue = s.Waiting // pods that are not ready have none
+	if unready || waiting.Failed > 0 {
+		s.Queue = s.Waiting // pods that are not ready have none, and Partly says that some did not answer
 	}
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {

@@ -54,6 +54,19 @@ func TestRegressionAnUncertainQueueBesideAPodThatIsNotReady(t *testing.T) {
 	require.InDelta(t, 50, x.queued(), 0)
 }
 
+// TestRegressionAPodThatDidNotAnswerHasNoQueue: where such a pod had an upper end, more may have waited before, so that fewer had certainly
+// come since, and the policy asked for fewer replicas than without one. A fresh seed of MissingNeverActs found it.
+func TestRegressionAPodThatDidNotAnswerHasNoQueue(t *testing.T) {
+	obs := observation(2, 6, 20, 100, 1500, 200)
+	for _, most := range []float64{4, 12, math.Inf(1)} {
+		obs.Readings[0] = scaling.Reading{Metric: Waiting, Lower: 3, Upper: most, Values: 1, Failed: 1}
+		x, missing := read(start(), &obs, slo())
+		require.Empty(t, missing)
+		require.True(t, x.Partly)
+		require.InDelta(t, 6, x.queued(), 0, "what waits at the pods that answered")
+	}
+}
+
 // TestSilentPodsAreVague: of pods that start it is known that they have nothing, but not of silent ones beside them, and not where
 // one of the gauges alone is an interval.
 func TestSilentPodsAreVague(t *testing.T) {
