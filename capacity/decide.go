@@ -156,7 +156,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 	if fresh && c.fixed == nil && !warming {
 		x := s.last()
 		sized := obs.ReadyReplicas >= max(n, obs.SpecReplicas) && x.Ready >= n
-		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), sized && x.queued() <= float64(x.Ready), sized && x.Waiting <= float64(x.Ready))
+		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), sized && mayWait(&obs) <= float64(x.Ready), sized && x.Waiting <= float64(x.Ready))
 	}
 	if s.Wanted = 0; d.Replicas > c.config.Bounds.Max {
 		s.Wanted = d.Replicas
@@ -210,6 +210,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	then := s.growing(trendSpan(lead), lead, try.Dispersion)
 	full := scaling.Ceil(c.config.crowd(then, came.prompts, c.slowness(t)))
+	fullest := scaling.Ceil(c.config.crowd(then, came.prefill, c.slowness(t)))
 	if full > n {
 		d.Consider(full, Crowded, "", float64(full), float64(n))
 		n = full
@@ -227,10 +228,10 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	d.To(n, code, "", float64(n), float64(spec), came.work, try.given(came.work))
 	young := scaling.Exceeds(freeze, since)
 	if young {
-		full = max(full, spec)
+		fullest = max(fullest, spec)
 	}
 	held := max(try.staff(s.Needs.hold(x.At, came.most, try.Hold)), roomy.staff(s.Means.hold(x.At, came.means, try.Hold)),
-		int32(s.Counts.hold(x.At, float64(full), try.Hold)))
+		int32(s.Counts.hold(x.At, float64(fullest), try.Hold)))
 	held = min(held, max(n, spec)) // what has passed starts no replica
 	switch {
 	case held > n && held == spec && young:

@@ -35,6 +35,7 @@ type demand struct {
 	each    float64 // replica-seconds of a request
 	answer  float64 // mean tokens of an answer
 	prompts float64 // prompt tokens per second
+	prefill float64 // prompts, if as many requests came as may have
 }
 
 // came returns the recent demand: the arrival rate times the work of a request of the observed lengths. The rate is the largest of
@@ -74,6 +75,6 @@ func (c Scaler) came(s *State, try *trial, lead float64, d *scaling.Decision) de
 	each := try.work(prompt, answer)
 	return demand{
 		work: rate * each, mean: mean * usual, most: (rate + unsure) * each, means: (mean + unsure) * usual,
-		each: each, answer: answer, prompts: rate * prompt,
+		each: each, answer: answer, prompts: rate * prompt, prefill: (rate + unsure) * prompt,
 	}
 }

@@ -86,7 +86,6 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	}
 	waiting, running, kv := &gauges[0], &gauges[1], &gauges[2]
 	s.Waiting, s.Running, s.KV = sum(waiting), sum(running), sum(kv)
-	s.Queue = waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed)
 	failed := waiting.Failed + running.Failed + kv.Failed
 	var h [5]*scaling.Histogram
 	for i, name := range [...]string{Prefilled, AnswerSize, TTFT, TPOT, PromptSize} {
@@ -97,10 +96,9 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		s.Absent = max(s.Absent, h[i].Failed)
 	}
 	s.Partly = failed != 0
-	intervals, starting, unready := 0, 0, true
+	intervals, starting := 0, 0
 	for i := range gauges {
 		r := &gauges[i]
-		unready = unready && r.NotReady > 0
 		if r.Upper > r.Lower {
 			intervals++
 			if r.NotReady > 0 && r.Failed == 0 {
@@ -111,8 +109,8 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		s.Absent = max(s.Absent, r.Failed)
 	}
 	s.Vague = intervals > 0 && starting < len(gauges)
-	if unready || waiting.Failed > 0 {
-		s.Queue = s.Waiting // pods that are not ready have none, and Partly says that some did not answer
+	if s.Queue = s.Waiting; waiting.Failed == 0 { // else Partly says that some did not answer
+		s.Queue = mayWait(obs)
 	}
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {
@@ -132,6 +130,15 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		return s, Waiting
 	}
 	return s, ""
+}
+
+// mayWait returns how many requests may be waiting at most. Pods that are not ready have none.
+func mayWait(obs *scaling.Observation) float64 {
+	waiting := obs.Reading(Waiting)
+	if waiting.NotReady > 0 && waiting.Failed == 0 && obs.Reading(Running).NotReady > 0 && obs.Reading(KVUse).NotReady > 0 {
+		return sum(&waiting)
+	}
+	return waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed)
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -66,15 +67,15 @@ func TestRegressionAnUnknownQueueKeepsWhatAGuardWould(t *testing.T) {
 // TestRegressionMoreMayHaveComeThanIsCertain: where it is not known how many waited at the begin of a window, only as many came as are
 // certain. A fresh seed of MissingNeverActs found that fewer replicas were kept for these than for what had come.
 func TestRegressionMoreMayHaveComeThanIsCertain(t *testing.T) {
-	at := func(came, queue float64) int32 {
+	at := func(came, queue, prompt, capacity float64) int32 {
 		try := someTrial()
-		try.Hold = 0
+		try.Hold, try.Capacity, try.Fleet = 0, capacity*try.Capacity, capacity*try.Fleet
 		scaler, err := New(config(), found(try))
 		require.NoError(t, err)
 		p := scaling.New(scaler)
 		var d scaling.Decision
 		for i := range 60 {
-			obs := observation(20, 0, 20, came*float64(i), 1500, 200)
+			obs := observation(20, 0, 20, came*float64(i), prompt, 200)
 			if i == 55 {
 				obs.Readings[0].Upper = queue
 			}
@@ -83,6 +84,29 @@ func TestRegressionMoreMayHaveComeThanIsCertain(t *testing.T) {
 		return d.Replicas
 	}
 	for came := 100.0; came <= 300; came += 10 {
-		require.GreaterOrEqual(t, at(came, 8), at(came, 0), "%v requests between scrapes", came)
+		require.GreaterOrEqual(t, at(came, 8, 1500, 1), at(came, 0, 1500, 1), "%v requests between scrapes", came)
+		require.GreaterOrEqual(t, at(came, 8, 6000, 50), at(came, 0, 6000, 50), "%v requests between scrapes, whose prompts need the replicas", came)
+	}
+}
+
+// TestRegressionAnUnknownQueueRaisesNoGuard: one without an upper end was taken for none, so that a guard grew that would not have grown
+// with an upper end. A fresh seed of MissingNeverActs found it.
+func TestRegressionAnUnknownQueueRaisesNoGuard(t *testing.T) {
+	for _, row := range []struct {
+		upper  float64
+		failed int32
+		grows  bool
+	}{{0, 0, true}, {1, 1, true}, {2, 1, false}, {math.Inf(1), 1, false}} {
+		scaler, err := New(config(), found(someTrial()))
+		require.NoError(t, err)
+		var s State
+		for i := range 40 {
+			obs := observation(20, 0, 20, 60*float64(i), 1500, 200)
+			obs.Readings[0] = scaling.Reading{Metric: Waiting, Upper: row.upper, Values: 20 - row.failed, Failed: row.failed}
+			firsts := obs.Histogram(TTFT)
+			firsts.Bounds[0], firsts.Counts = slo().TTFT.Seconds(), []float64{0, 60 * float64(i), 0}
+			s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
+		}
+		require.Equal(t, row.grows, s.Guard > 0, "up to %v wait at each pod", row.upper)
 	}
 }
