@@ -130,6 +130,26 @@ func (q *FairQueue[T]) next() (item T, ok bool) {
 	return item, true
 }
 
+// Forget removes an item that waits, or that was added again while in process.
+func (q *FairQueue[T]) Forget(item T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.dirty, item)
+	tenant := q.of(item)
+	items := q.waiting[tenant]
+	i := slices.Index(items, item)
+	if i < 0 {
+		return
+	}
+	if items = slices.Delete(items, i, i+1); len(items) > 0 {
+		q.waiting[tenant] = items
+		return
+	}
+	delete(q.waiting, tenant)
+	q.turns = slices.DeleteFunc(q.turns, func(t string) bool { return t == tenant })
+	q.change.Broadcast()
+}
+
 // Done marks an item as processed.
 func (q *FairQueue[T]) Done(item T) {
 	q.mu.Lock()

@@ -245,3 +245,27 @@ func somebodyWaits() bool {
 	}
 	return false
 }
+
+// TestForgottenItemsAreProcessedNoMore: neither what waits nor what was added again while in process.
+func TestForgottenItemsAreProcessedNoMore(t *testing.T) {
+	q := k8s.NewFairQueue(tenant, 0)
+	for _, item := range []string{"a/1", "a/2", "b/1"} {
+		q.Add(item)
+	}
+	q.Forget("a/1")
+	q.Forget("b/1")
+	q.Forget("b/1")
+	require.Equal(t, 1, q.Len())
+	item, _ := q.Get()
+	require.Equal(t, "a/2", item)
+	q.Add("a/2")
+	q.Forget("a/2")
+	q.Done("a/2")
+	require.Zero(t, q.Len())
+	q.Add("b/1")
+	item, _ = q.Get()
+	require.Equal(t, "b/1", item, "it may be added again")
+	q.ShutDown()
+	_, down := q.Get()
+	require.True(t, down)
+}

@@ -134,6 +134,9 @@ func (p *Pods) Find(s Scale) ([]Replica, error) {
 	}
 	replicas := p.grouping.groups(pods)
 	f := p.fleet(s.Target)
+	if s.UID != f.uid {
+		f.uid, f.absent = s.UID, nil // another target of this name has waited for no pod yet
+	}
 	restarts, ready := f.restarts, f.ready
 	f.restarts, f.ready = make(map[string]int32, len(replicas)), make(map[string]bool, len(replicas))
 	for i := range replicas {

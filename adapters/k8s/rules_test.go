@@ -14,7 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -305,6 +307,24 @@ func TestAbsentBeforeTheFirstLook(t *testing.T) {
 	require.EqualValues(t, 2, p.Absent(Target{}, 2))
 	p.Forget(Target{})
 	require.Zero(t, p.Absent(Target{}, 2))
+}
+
+// TestRegressionATargetMadeAnewHasWaitedForNoPod: what a target of the same name had waited for counted, so that replicas that had just
+// been asked for were no longer expected.
+func TestRegressionATargetMadeAnewHasWaitedForNoPod(t *testing.T) {
+	p, err := NewPods(corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})), Grouping{})
+	require.NoError(t, err)
+	now := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
+	p.Now = func() time.Time { return now }
+	absent := func(uid types.UID) int32 {
+		_, err := p.Find(Scale{Selector: labels.SelectorFromSet(labels.Set{"app": "chat"}), UID: uid})
+		require.NoError(t, err)
+		return p.Absent(Target{}, 2)
+	}
+	require.Zero(t, absent("first"))
+	now = now.Add(scaling.StartDeadline(0))
+	require.EqualValues(t, 2, absent("first"))
+	require.Zero(t, absent("second"))
 }
 
 // Names of pods have their namespace only where targets are in several.

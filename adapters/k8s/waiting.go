@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -47,6 +48,7 @@ func Fails(reason string) bool {
 
 // A fleet is the memory of a target's replicas.
 type fleet struct {
+	uid      types.UID // of the target
 	restarts map[string]int32
 	ready    map[string]bool // pods that were ready at some time, by identity
 	cold     time.Duration   // the longest time from a pod's creation to ready

@@ -97,6 +97,7 @@ func (o *object) forget(t *entry, why string) {
 	e.count(t, -1)
 	t.why = status.Error(codes.Unavailable, "the trigger of "+t.ref.String()+" ends: "+why)
 	close(t.gone)
+	e.queue.Forget(t)
 	if t.cancel != nil {
 		t.cancel()
 	} else {

@@ -176,6 +176,7 @@ func TestCredentialsFollowTheSpec(t *testing.T) {
 		{"no token", token, "", "", "pods@ca.crt"},
 		{"no authority", "caSecretRef: {name: pods}", "insecureSkipVerify: true", "Bearer pods-token", "pods@password"},
 		{"nothing of scrape", secure[strings.Index(secure, "  scrape:"):], "", "-", ""},
+		{"a spec that is wrong", "  maxReplicas: 8", "  maxReplicas: 8\n  minReplicas: 9", "-", ""},
 		{"nothing to read", secure[strings.Index(secure, "  scaler:"):], "  scaler: {cron: {policies: [{name: a, schedule: '@daily', targetReplicas: 1}]}}\n", "-", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -94,6 +94,10 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 	if ctx.Err() != nil {
 		return 0, nil // this is the end of the process: whatever failed, failed of that
 	}
+	if r.credentials != nil && (r.invalid != nil || rival != "" && !r.watchers.scrapes()) {
+		r.credentials.remove() // nothing reads them, and others may need the room
+		r.credentials = nil
+	}
 	outcome.Late = r.late
 	r.watch(bounded, las, &outcome)
 	r.tell(las, trouble)

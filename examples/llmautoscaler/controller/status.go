@@ -23,9 +23,10 @@ import (
 )
 
 const (
-	maxSteps   = 64
-	maxError   = 300
-	maxMessage = 1024
+	maxSteps    = 64
+	maxReadings = 16 // as the definition allows
+	maxError    = 300
+	maxMessage  = 1024
 )
 
 // report writes the status if it says something new, or if numbers in it are older than they may be. What is new of a
@@ -227,7 +228,7 @@ func decision(o *k8s.Outcome) *v1alpha1.Decision {
 
 func readings(o *k8s.Outcome) []v1alpha1.MetricReading {
 	var all []v1alpha1.MetricReading
-	for _, r := range o.Observed.Readings {
+	for _, r := range o.Observed.Readings[:min(len(o.Observed.Readings), maxReadings)] {
 		one := v1alpha1.MetricReading{Name: r.Metric, Pods: r.Values, NotReady: r.NotReady, Failed: r.Failed, Error: failure(o, r)}
 		if r.Known() {
 			one.Lower, one.Upper = number(r.Lower), number(r.Upper)

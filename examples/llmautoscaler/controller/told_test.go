@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/adapters/k8s/api/crd"
 )
 
 // TestNoStatusIsWrittenForPartsOfAMillisecond: while nothing happens, the end of the cooldown stays, whenever rounds begin.
@@ -106,4 +109,30 @@ func TestEventsOfInvalidSpecsAreCut(t *testing.T) {
 	require.LessOrEqual(t, len(said), 1024+len("Warning InvalidSpec "))
 	require.Contains(t, logged.String(), "not ready")
 	require.Less(t, logged.Len(), 2048)
+}
+
+// TestRegressionAStatusOfManyReadingsIsWritten: a spec may have 18 metrics, a status 16. The API server refused the whole status, in each
+// round again.
+func TestRegressionAStatusOfManyReadingsIsWritten(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(1)
+	w.queue(5)
+	var thresholds, targets strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&thresholds, "{source: {name: r%d, port: PORT}, threshold: {high: 10, low: 1}},", i)
+		fmt.Fprintf(&targets, "{source: {name: p%d, port: PORT}, target: 10},", i)
+	}
+	w.apply("metadata: {name: chat}\nspec:\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}\n  maxReplicas: 8\n  scaler:\n" +
+		"    realtime: {metrics: [" + thresholds.String() + "]}\n    proportional: {metrics: [" + targets.String() + "]}\n    saturation: {}\n")
+	require.Len(t, w.round("chat").Status.Metrics, mostItems(t, "metrics"))
+}
+
+// mostItems is how many items the definition allows in a list of the status.
+func mostItems(t *testing.T, list string) int {
+	t.Helper()
+	var definition apiextensionsv1.CustomResourceDefinition
+	require.NoError(t, yaml.Unmarshal([]byte(crd.LLMAutoScaler()), &definition))
+	status := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
+	require.NotNil(t, status.Properties[list].MaxItems)
+	return int(*status.Properties[list].MaxItems)
 }
