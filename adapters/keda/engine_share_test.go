@@ -116,8 +116,11 @@ func TestForgottenWhileItWaits(t *testing.T) {
 	require.NoError(t, err)
 	// Only once the object waits for the clock again: it would wait from the new time.
 	require.Eventually(t, func() bool { return s.engine.queue.Len() == 1 && s.clock.waiting() == 1 }, patience, time.Millisecond)
-	s.clock.advance(DefaultIdle + time.Second)
-	require.Eventually(t, func() bool { return s.engine.running() == 0 }, patience, time.Millisecond)
+	s.clock.advance(DefaultIdle / 2)
+	_, err = s.engine.Spec(chat, nil) // the other one is not forgotten
+	require.NoError(t, err)
+	s.clock.advance(DefaultIdle/2 + time.Second)
+	require.Eventually(t, func() bool { return s.engine.running() == 1 }, patience, time.Millisecond)
 	// It stayed, with all its metadata, beside the triggers that EngineConfig.MaxTriggers allows, until a round of its namespace ended.
 	require.Zero(t, s.engine.queue.Len())
 	close(c.let)
