@@ -34,6 +34,7 @@ type replica struct {
 	bornAt    int   // the step at which its counters were zero; first if unknown
 	known     bool  // whether bornAt is known
 	distances []int // steps between two scrapes
+	falls     []fall
 	restarts  []int // steps before which its process restarted
 	arrived   increase
 
@@ -42,6 +43,9 @@ type replica struct {
 }
 
 func (p *replica) keys(s Signal, of Part) []key { return keysOf(p.engine, p.series[part{s, of}]) }
+
+// A fall is the decrease of a counter from its value at a step to that at a later one. Its process restarted in between.
+type fall struct{ from, to int }
 
 // An increase is the increase of a counter of a pod, by step from the pod's first on: NaN at steps without a value. span is
 // the number of steps that each increase covers.
@@ -65,14 +69,17 @@ func (p *replica) increase(s Signal, of Part) (increase, error) {
 	if of != Count {
 		scale = cmp.Or(found.Scale, 1)
 	}
-	var anew []int
 	for i := range keys {
 		w := p.walk(&keys[i], 1)
-		w.delta = func(i, _ int, by float64, reset bool) {
+		var away []fall
+		w.delta = func(i, since int, by float64, reset bool) {
 			sum.by[i-p.first] += by * scale
 			counts[i-p.first]++
 			if reset {
-				anew = append(anew, i)
+				away = append(away, fall{since, i})
+			}
+			if w.fell {
+				p.falls = append(p.falls, fall{since, i})
 			}
 		}
 		keys[i].counter(w)
@@ -89,10 +96,13 @@ func (p *replica) increase(s Signal, of Part) (increase, error) {
 		for i := begin; i <= w.last; i++ {
 			need[i-p.first]++
 		}
+		for _, a := range away { // until it began again there was nothing to count
+			for i := a.from + 1; i < a.to; i++ {
+				need[i-p.first]--
+			}
+		}
 	}
-	p.restarts = append(p.restarts, anew...)
-	slices.Sort(p.restarts)
-	p.restarts = slices.Compact(p.restarts)
+	p.restarts = restartsOf(p.falls)
 	carried, from := 0.0, p.bornAt
 	for i := range sum.by {
 		if counts[i] == 0 || counts[i] < need[i] {
@@ -106,6 +116,20 @@ func (p *replica) increase(s Signal, of Part) (increase, error) {
 		from = p.first + i
 	}
 	return sum, nil
+}
+
+// restartsOf returns the fewest steps at which restarts explain all falls: a counter that is not there at once after a restart falls
+// later than others. It sorts the falls.
+func restartsOf(falls []fall) (restarts []int) {
+	slices.SortFunc(falls, func(a, b fall) int { return cmp.Compare(a.to, b.to) })
+	last := -1
+	for _, f := range falls {
+		if f.from >= last {
+			last = f.to
+			restarts = append(restarts, last)
+		}
+	}
+	return restarts
 }
 
 // walk returns the walk through a counter of the pod. A counter that begins after the pod was first seen began at zero: it

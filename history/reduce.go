@@ -219,7 +219,6 @@ func (p *replica) presence() []bool {
 			for i := range there {
 				there[i] = there[i] || known(s.at(p.first+i))
 			}
-			break // the other series are from the same page
 		}
 	}
 	return there

@@ -111,6 +111,7 @@ type walk struct {
 	apart              int // of these, those at which one cannot be the other scraped earlier or later
 	delta              func(i int, since int, by float64, reset bool)
 	restarted          func(after, upTo int) bool // whether the process restarted in between, as far as is known
+	fell               bool                       // whether the counter decreased to the value of the present delta
 	every              int
 	bornAt, from, upTo int
 }
@@ -145,7 +146,8 @@ func (k *key) counter(w *walk) {
 			}
 		}
 		steps := float64(i - w.last)
-		reset := x < own || w.restarted(w.last, i) && !(seen >= leastDistances && x > leastOlder && x > 10*steps*rate)
+		w.fell = x < own
+		reset := w.fell || w.restarted(w.last, i) && !(seen >= leastDistances && x > leastOlder && x > 10*steps*rate)
 		if reset {
 			level = 0
 			w.resets++
