@@ -27,6 +27,7 @@ type baseline struct {
 	family string    // which of the aliases; empty if the page had none
 	start  float64   // process_start_time_seconds; 0 if unknown
 	seen   time.Time // when a page first had this start
+	former float64   // the start before this one; 0 if there was none
 	bounds []float64 // of the buckets of all series of a Quantile; never changed
 	ids    []uint64  // of the series, in the order of the page
 	began  []float64 // when they were created; 0 if unknown
@@ -78,13 +79,15 @@ func (b *baseline) same(now *baseline) bool {
 // restarted reports whether another process serves the page now. If both pages have a start time, only these are compared, as the
 // pod's clock may be ahead of this one. Then a process that follows another one cannot have started while that was seen: a start
 // time that is earlier than that, but for the drift of clocks, is of a clock that was corrected, or of several servers at one address,
-// and it fails.
+// and it fails. So does one that was there before: no process has the start time of one that has ended.
 func (b *baseline) restarted(now *baseline) (bool, *Error) {
 	switch later := now.start - b.start; {
 	case b.start == 0:
 		return b.isBefore(now.start, now), nil
 	case b.same(now):
 		return false, nil
+	case b.former != 0 && math.Abs(now.start-b.former) <= 1:
+		return false, failf(NoBaseline, "%s was the same before the last one: several servers have this address", startFamily)
 	case later < 0.999*b.at.Sub(b.seen).Seconds()-1:
 		return false, failf(NoBaseline, "%s has changed by %g s, which no restart explains", startFamily, later)
 	default:
@@ -265,16 +268,20 @@ func (m *memory) keep(last, current *baseline) {
 		*last = baseline{at: current.at, lost: true}
 		return
 	}
-	seen := current.at
-	if last.start != 0 && last.same(current) {
-		seen = last.seen
+	if current.seen.IsZero() { // it is of no snapshot
+		switch current.seen, current.former = current.at, last.former; {
+		case !last.same(current):
+			current.former = last.start
+		case last.start != 0:
+			current.seen = last.seen
+		}
 	}
 	bounds := last.bounds
 	if !slices.Equal(bounds, current.bounds) {
 		bounds = slices.Clone(current.bounds)
 	}
 	*last = baseline{
-		at: current.at, family: current.family, start: current.start, seen: seen, gone: current.gone, bounds: bounds,
+		at: current.at, family: current.family, start: current.start, seen: current.seen, former: current.former, gone: current.gone, bounds: bounds,
 		ids: refill(last.ids, current.ids), began: refill(last.began, current.began), rows: refill(last.rows, current.rows),
 	}
 }

@@ -212,3 +212,34 @@ func TestRegressionWhatIsSubtractedRestartsToo(t *testing.T) {
 	pod.say(page(60, 70_000, 52_000))
 	require.InDelta(t, 18_000, s.Scrape(t.Context(), []Pod{pod.pod}).Histograms[1].Sum, 0)
 }
+
+// TestRegressionServersThatTakeTurnsAtAnAddress: with each turn back to the one that started last, all that it had ever counted was new,
+// as a restart may be that late. So a hundred thousand requests came with every second page.
+func TestRegressionServersThatTakeTurnsAtAnAddress(t *testing.T) {
+	for _, apart := range []int64{5, 7200} {
+		clock, pod := newTestClock(), newFakePod(t, "p", "")
+		config := Config{Now: clock.now, Metrics: []Metric{rateOf("c_total"), {Name: "h", Terms: []Series{{Families: []string{"h"}, Read: Counts}}}}}
+		s := newScraper(t, config)
+		total := 0.0
+		for i := range 8 {
+			start, n := origin().Unix()-36000+apart*int64(i%2), 100_000+i
+			pod.say(fmt.Sprintf("%s %d\n# TYPE h histogram\nh_bucket{le=\"1\"} %d\nh_bucket{le=\"+Inf\"} %[3]d\nh_sum 1\nh_count %[3]d\n# TYPE c_total counter\nc_total %[3]d\n",
+				startFamily, start, n))
+			sweep := s.Scrape(t.Context(), []Pod{pod.pod})
+			if i >= 2 { // the first turn may be a restart
+				require.ErrorContains(t, sweep.Errors[0], "NoBaseline", "%d s apart, page %d", apart, i)
+				require.InDelta(t, total, sweep.Histograms[0].Counts[0], 0)
+			} else if len(sweep.Histograms[0].Counts) > 0 {
+				total = sweep.Histograms[0].Counts[0]
+			}
+			clock.advance(15 * time.Second)
+			if i == 4 {
+				data, left := s.Snapshot(1 << 20)
+				require.Zero(t, left)
+				s = newScraper(t, config)
+				require.NoError(t, s.Restore(data))
+				total = 0 // counts are those since the first sweep
+			}
+		}
+	}
+}

@@ -26,6 +26,7 @@ type stored struct {
 	Family string       `json:"family,omitempty"`
 	Start  float64      `json:"start,omitempty"`
 	Seen   int64        `json:"seen,omitempty"` // when a page first had this start, in Unix milliseconds
+	Former float64      `json:"former,omitempty"`
 	Bounds []float64    `json:"bounds,omitempty"`
 	IDs    []identifier `json:"ids,omitempty"`
 	Began  []float64    `json:"began,omitempty"`
@@ -72,7 +73,7 @@ func (s *Scraper) Snapshot(limit int) (data []byte, left int) {
 				}
 				one := stored{
 					Of: s.plan.metrics[i].series[k].fingerprint(&s.plan.metrics[i]), At: b.at.UnixMilli(), Family: b.family, Start: b.start, Seen: b.seen.UnixMilli(),
-					Bounds: b.bounds, Began: b.began, Rows: b.rows,
+					Former: b.former, Bounds: b.bounds, Began: b.began, Rows: b.rows,
 				}
 				for _, id := range b.ids {
 					one.IDs = append(one.IDs, identifier(id))
@@ -141,7 +142,10 @@ func (s *Scraper) Restore(data []byte) error {
 				if (p.Read == Counts || p.sum || p.less) && s.config.Now().Sub(time.UnixMilli(x.At)) > 2*s.config.Staleness {
 					continue // counts are those since the first sweep
 				}
-				b := baseline{at: time.UnixMilli(x.At), family: x.Family, start: x.Start, seen: time.UnixMilli(x.Seen), bounds: x.Bounds, began: x.Began, rows: x.Rows}
+				b := baseline{at: time.UnixMilli(x.At), family: x.Family, start: x.Start, former: x.Former, bounds: x.Bounds, began: x.Began, rows: x.Rows}
+				if x.Seen != 0 {
+					b.seen = time.UnixMilli(x.Seen)
+				}
 				for _, id := range x.IDs {
 					b.ids = append(b.ids, uint64(id))
 				}
@@ -169,7 +173,7 @@ func (x *stored) plausible(read Read, limit int) bool {
 		x.Start != 0 && x.Seen > x.At {
 		return false
 	}
-	for _, list := range [...][]float64{{x.Start}, x.Began, x.Rows, x.Bounds} {
+	for _, list := range [...][]float64{{x.Start, x.Former}, x.Began, x.Rows, x.Bounds} {
 		for _, v := range list {
 			// JSON has no NaN and no infinities; -1 is an unknown sum or count.
 			if v < 0 && (v != -1 || !read.buckets()) || math.IsNaN(v) {
