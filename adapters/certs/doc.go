@@ -42,7 +42,8 @@
 // repeats the call at once, so the HPA is not affected.
 //
 // If somebody else knows the CA's key, none of this is fast enough: delete both Secrets. Ensure recreates everything, and KEDA
-// repeats one call. If only the Secret with the CA's key is lost, a next CA is published and takes over as above.
+// repeats one call. If only the Secret with the CA's key is lost, a next CA is published and takes over as above. If it is lost while
+// the old CA stays for its certificates, that one is trusted no longer, as with DropAfter.
 //
 // # Clocks
 //
