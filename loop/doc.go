@@ -51,7 +51,8 @@
 // a group with such members, a stored state that differs is replaced after five minutes. Where they are large, the methods of
 // scaling.Durable and scaling.Snapshot keep a round from marshalling them.
 //
-// So a process that ends at any point delays a decision by two periods at most. A target at rest, for which time alone
+// So a process that ends at any point delays a decision by two periods at most, except those that need what is volatile: policy
+// capacity scales down no earlier than five minutes and a cold start after a restart. A target at rest, for which time alone
 // changes nothing, costs no write. One that waits for a window or a cooldown costs a write in about one of three periods.
 //
 // # Errors

@@ -347,10 +347,13 @@ func (b *builder) decimal(d Decimal, path string) float64 {
 	return f
 }
 
-// setDecimal reads a number, if it is given.
+// setDecimal reads a number, if it is given. One that cannot be read leaves what there was, so that no rule is broken by it.
 func (b *builder) setDecimal(to *float64, given *Decimal, path string) {
-	if given != nil {
-		*to = b.decimal(*given, path)
+	if given == nil {
+		return
+	}
+	if f := b.decimal(*given, path); !b.unread[path] {
+		*to = f
 	}
 }
 

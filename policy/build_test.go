@@ -275,3 +275,9 @@ func TestRegressionCountsThatAreCutDownAreTold(t *testing.T) {
 	require.Empty(t, warned("{maxReplicas: 9, scaler: {static: {replicas: 9}}}"), "of its own bounds")
 	require.Empty(t, warned("cron: {mode: InWindow, windows: [{name: day, start: '0 8 * * *', end: '0 20 * * *', targetReplicas: 0}]}"), "0 is how none is asked for")
 }
+
+// TestRegressionANumberThatCannotBeReadBreaksNoOtherRule: it counted as 0, and the first error was of two numbers that nobody had written.
+func TestRegressionANumberThatCannotBeReadBreaksNoOtherRule(t *testing.T) {
+	_, err := policy.Read([]byte("saturation:\n  kvCacheThreshold: .8\n"), "p.yaml")
+	require.EqualError(t, err, `p.yaml:2: saturation.kvCacheThreshold: .8: must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`)
+}
