@@ -25,7 +25,7 @@ type stored struct {
 	At     int64        `json:"at"` // Unix milliseconds
 	Family string       `json:"family,omitempty"`
 	Start  float64      `json:"start,omitempty"`
-	Seen   int64        `json:"seen,omitempty"` // when a page first had this start, in Unix milliseconds
+	Seen   int64        `json:"seen,omitempty"`   // when a page first had this start, in Unix milliseconds
 	Former float64      `json:"former,omitempty"` // the start before this one
 	Bounds []float64    `json:"bounds,omitempty"`
 	IDs    []identifier `json:"ids,omitempty"`
