@@ -45,7 +45,8 @@ func (e *ContendedError) Error() string {
 }
 
 // contend compares the targets with their last writes and notes the writes that were taken back: the count has moved in the
-// opposite direction since. It returns the targets that are left alone from now on.
+// opposite direction since, at another version than that on which the write was conditional. It returns the targets that are left
+// alone from now on.
 func (l *Loop) contend(now time.Time) (contended []int) {
 	contests := l.contests()
 	for i := range l.targets {
@@ -53,8 +54,8 @@ func (l *Loop) contend(now time.Time) (contended []int) {
 		w, ok := l.wrote[t.Key]
 		back := ok && (w.To > w.From && t.Replicas < w.To || w.To < w.From && t.Replicas > w.To)
 		switch {
-		case !ok || t.Missing:
-			continue
+		case !ok || t.Missing || w.Version != "" && t.Version == w.Version:
+			continue // nothing to compare, or it was read as it was before the write, from a cache that lags behind
 		case back:
 			delete(l.wrote, t.Key)
 			if l.note(contests, t.Key, now) {
