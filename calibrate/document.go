@@ -144,10 +144,11 @@ func Starts(took []time.Duration) (*Startup, error) {
 }
 
 // Sim returns the start for the simulator: lognormal, with the same median and 90th percentile, and cut at the longest
-// start.
+// start. The 90th percentile is lower where it is more than 600 times the median, as no sim.Delay spreads wider.
 func (s *Startup) Sim() sim.Startup {
-	const z90 = 1.2815515655446004
-	return sim.Startup{Load: sim.Delay{Median: s.P50, Sigma: math.Log(s.P90.Seconds()/s.P50.Seconds()) / z90, Max: s.Max}}
+	const z90, widest = 1.2815515655446004, 5
+	sigma := math.Log(s.P90.Seconds()/s.P50.Seconds()) / z90
+	return sim.Startup{Load: sim.Delay{Median: s.P50, Sigma: min(sigma, widest), Max: s.Max}}
 }
 
 func (s *Startup) validate(field string) error {

@@ -101,3 +101,19 @@ func off(got, want float64) float64 {
 	}
 	return got/want - 1
 }
+
+// TestRegressionStartsOfSomeDays: most pods are there within a minute, and one in seven waits a day for a card. The simulator refused
+// such a start.
+func TestRegressionStartsOfSomeDays(t *testing.T) {
+	var took []time.Duration
+	for i := range 70 {
+		if took = append(took, time.Minute); i%7 == 0 {
+			took[i] = 30 * time.Hour
+		}
+	}
+	starts, err := calibrate.Starts(took)
+	require.NoError(t, err)
+	s := sim.Ramp()
+	s.Types[0].Startup = starts.Sim()
+	require.NoError(t, s.Validate())
+}

@@ -167,3 +167,26 @@ func (i *impatient) Err() error {
 	}
 	return context.Canceled
 }
+
+// TestRegressionAStepThatReadsMoreThanThereIsRoomFor: eleven sequences share a prompt of 0.9e9 tokens, at 1 ms a token. The time of their
+// steps overflowed, and requests were answered years before they came.
+func TestRegressionAStepThatReadsMoreThanThereIsRoomFor(t *testing.T) {
+	var requests []Request
+	for i := range 12 {
+		requests = append(requests, Request{At: time.Duration(i) * 24 * time.Hour, Input: 900_000_001, Output: 1000, Blocks: []uint64{1}})
+	}
+	s := plain(Trace{Requests: requests, Length: 20 * 24 * time.Hour}, Server{Base: 0.001, KVToken: 1e-3, MaxSeqs: 256, TokenBudget: 1<<31 - 1, KVTokens: 1e9}, 1)
+	s.BlockTokens, s.Grace = 900_000_000, 60*24*time.Hour
+	s.SLO = SLO{TTFT: time.Hour, TPOT: time.Hour}
+	s.Scrape.Interval, s.Control.Interval = time.Hour, time.Hour
+	_, err := Run(t.Context(), &s, func() (scaling.Group, error) { return Static(1), nil }, Options{Request: func(o Outcome) {
+		require.GreaterOrEqual(t, o.TTFT, time.Duration(0))
+		require.GreaterOrEqual(t, o.Total, o.TTFT)
+	}})
+	require.NoError(t, err)
+	for _, kv := range []int64{0, 1, 7_775_999_000, 7_776_000_000, 7_776_000_001, 1 << 40} {
+		v := s.Types[0].Server.speed()
+		want := min(float64(kv)*1e9+1e9, float64(ticks(MaxDuration)+1))
+		require.InEpsilon(t, want, float64(v.first(1, 0, kv)), 1e-12, "%d", kv)
+	}
+}

@@ -114,19 +114,28 @@ type speed struct {
 	base, prefill, sequence, kv int64
 	maxSeqs, budget             int32
 	room                        int64
+	most                        int64 // tokens in the cache that a step can read within the longest run
 }
 
 func (s Server) speed() speed {
-	ticks := func(seconds float64) int64 { return int64(math.Round(seconds * second)) }
-	return speed{
-		base: ticks(s.Base), prefill: ticks(s.PrefillToken), sequence: ticks(s.Sequence), kv: ticks(s.KVToken),
+	ps := func(seconds float64) int64 { return int64(math.Round(seconds * second)) }
+	v := speed{
+		base: ps(s.Base), prefill: ps(s.PrefillToken), sequence: ps(s.Sequence), kv: ps(s.KVToken),
 		maxSeqs: s.MaxSeqs, budget: s.TokenBudget, room: s.KVTokens,
 	}
+	v.most = ticks(MaxDuration) / max(1, v.kv)
+	return v
 }
 
-// first returns the duration of a step with these numbers of decoding sequences, prefilled tokens and tokens in the cache.
+// first returns the duration of a step with these numbers of decoding sequences, prefilled tokens and tokens in the cache. Sequences that
+// share blocks may read far more tokens than there is room for; a step that would take longer than the longest run does not end within
+// it.
 func (s *speed) first(sequences, prefilled int32, kv int64) int64 {
-	return s.base + s.prefill*int64(prefilled) + s.sequence*int64(sequences) + s.kv*kv
+	d := s.base + s.prefill*int64(prefilled) + s.sequence*int64(sequences) + s.kv*kv
+	if longest := ticks(MaxDuration) + 1; kv > s.most || uint64(d) > uint64(longest) { // or it overflowed
+		return longest
+	}
+	return d
 }
 
 // sum returns the duration of n steps of which the first takes first and each next one growth more.

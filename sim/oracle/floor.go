@@ -26,7 +26,8 @@ import (
 // the share alpha of the requests that need the least. A request that may end after the horizon and still meet the SLO is left
 // out.
 //
-// With prefix caching, the part of a prompt that any other prompt has too is neither computed nor kept for it.
+// With prefix caching, the blocks of a prompt that any other prompt has too are not computed for it, but for its last token, and
+// the blocks of a request that any other has too, its last block and its answer included, are not kept for it.
 //
 // The bound ignores whole replicas, queues, cold starts and bounds, so it is well below the optimum of a small fleet.
 func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error) {
@@ -55,14 +56,14 @@ func Floor(s *sim.Scenario, typ int, seed uint64, alpha float64) (float64, error
 		}
 		in, steps := float64(r.Input), float64(r.Output-1)
 		held := steps*in + steps*max(0, steps-1)/2
-		cached := common.tokens(&r)
+		cached, shared := common.tokens(&r), common.kept(&r)
 		again := in + 1 // tokens of a preempted sequence that are computed again, at least
 		if s.BlockTokens > 0 {
 			again = 1
 		}
 		own := v.PrefillToken*(in-cached) + steps*min(v.Sequence, v.PrefillToken*again) + v.KVToken*held
 		bySeqs = append(bySeqs, own+steps*v.Base/float64(v.MaxSeqs))
-		byCache = append(byCache, own+(held-steps*cached)*v.Base/float64(v.KVTokens))
+		byCache = append(byCache, own+max(0, held-steps*shared)*v.Base/float64(v.KVTokens))
 	}
 	// The requests that were left out are assumed to meet the SLO, and to cost nothing.
 	n := int(math.Ceil(alpha*float64(total)-1e-6)) - (total - len(bySeqs))
@@ -104,10 +105,17 @@ func commonBlocks(s *sim.Scenario, seed uint64) common {
 	return c
 }
 
-// tokens returns how many tokens of a prompt are common.
-func (c *common) tokens(r *sim.Request) (tokens float64) {
+// tokens returns how many tokens of a prompt are common and need not be computed: its last token always is.
+func (c *common) tokens(r *sim.Request) float64 { return c.first(r, int64(r.Input)-1) }
+
+// kept returns how many tokens of a request are common and may be kept once for all: a block that each computes is, too, and after
+// a preemption those of the answer.
+func (c *common) kept(r *sim.Request) float64 { return c.first(r, int64(r.Input)+int64(r.Output)) }
+
+// first returns the tokens of the first blocks that are common, within so many tokens.
+func (c *common) first(r *sim.Request, most int64) (tokens float64) {
 	for i, id := range r.Blocks {
-		if c.prompts[id] < 2 || (i+1)*c.block >= int(r.Input) {
+		if c.prompts[id] < 2 || int64(i+1)*int64(c.block) > most {
 			break
 		}
 		tokens += float64(c.block)

@@ -172,7 +172,7 @@ func (l *limiter) fit(ctx context.Context, margin float64, hold time.Duration) (
 		asked[i] = l.goal.Bounds.Clamp(n)
 	}
 	slide(asked, min(int(hold/tick)+1, len(asked)), 1)
-	if l.best.Attains && hours(asked, tick) > l.best.Result.ReplicaHours {
+	if l.best.Attains && l.hours(asked) > l.best.Result.ReplicaHours {
 		return true, nil
 	}
 	result, hopeless, err := l.certify(ctx, "limit", asked, l.best.Attains, nil)

@@ -26,7 +26,7 @@ func (r *replayer) repair(ctx context.Context, runs int) error {
 	for _, less := range []float64{2, 4, 7} {
 		k := knobs{step: from.Step, lead: from.Lead, tail: from.Tail, safety: from.Safety / math.Pow(growth, less)}
 		asked := r.asked(k, r.plan(k).Counts)
-		for r.runs < end && hours(asked, r.tick()) < r.best.Result.ReplicaHours {
+		for r.runs < end && r.hours(asked) < r.best.Result.ReplicaHours {
 			missed := make([]float64, len(asked)+repairSpan)
 			result, _, err := r.certify(ctx, "replay", asked, false, func(q sim.Outcome) {
 				missed[min(int(q.Arrived/r.tick()), len(asked)-1)]++
@@ -48,13 +48,21 @@ func (r *replayer) repair(ctx context.Context, runs int) error {
 	return nil
 }
 
-// hours returns the requested replica-hours.
-func hours(asked []int32, tick time.Duration) float64 {
+// hours returns replica-hours that a schedule costs at least: the initial replicas cost until the first tick, and with a write that takes
+// time a count is in force up to twice that time after its tick, as there are no decisions meanwhile.
+func (r *replayer) hours(asked []int32) float64 {
+	least := slices.Clone(asked[:len(asked)-1])
+	if len(least) == 0 {
+		return 0
+	}
+	least[0] = r.scenario.Types[0].Initial
+	late := int((2*r.scenario.Control.Delay + r.tick() - 1) / r.tick())
+	slide(least, min(late+1, len(least)), -1)
 	sum := 0.0
-	for _, n := range asked[:len(asked)-1] {
+	for _, n := range least {
 		sum += float64(n)
 	}
-	return sum * tick.Hours()
+	return sum * r.tick().Hours()
 }
 
 // raise requests one more replica where most requests miss the SLO, early enough to be ready. A replica that would be gone

@@ -173,6 +173,7 @@ func newReplayer(s *sim.Scenario, seed uint64, c Capacity, o Search) (*replayer,
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
+	horizon := cmp.Or(s.Horizon, s.Workload.Duration())
 	var e scaling.FieldErrors
 	e.Check(len(s.Types) == 1, "types", len(s.Types), "must be one: a schedule is for one type")
 	e.Add(c.Validate("capacity"))
@@ -180,7 +181,9 @@ func newReplayer(s *sim.Scenario, seed uint64, c Capacity, o Search) (*replayer,
 	e.Add(o.Bounds.Validate("bounds"))
 	e.Check(o.Trims >= 0, "trims", o.Trims, "must not be negative")
 	for i, step := range o.Steps {
-		e.Check(step > 0, fmt.Sprintf("steps[%d]", i), step, "must be above 0")
+		field := fmt.Sprintf("steps[%d]", i)
+		e.Check(step > 0, field, step, "must be above 0")
+		e.Check(step <= 0 || (horizon-1)/step < maxDemandSlots, field, step, fmt.Sprintf("must not cut the horizon, %s, into more than %d slots", horizon, maxDemandSlots))
 	}
 	if quota := s.Types[0].Quota; quota > 0 {
 		e.Check(o.Bounds.Min <= quota, "bounds.min", o.Bounds.Min, fmt.Sprintf("must not be above the quota, %d", quota))
@@ -189,7 +192,7 @@ func newReplayer(s *sim.Scenario, seed uint64, c Capacity, o Search) (*replayer,
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	r := &replayer{scenario: *s, seed: seed, capacity: c, goal: o, horizon: cmp.Or(s.Horizon, s.Workload.Duration())}
+	r := &replayer{scenario: *s, seed: seed, capacity: c, goal: o, horizon: horizon}
 	startup := s.Types[0].Startup
 	r.cold = startup.Provision.Median + startup.Load.Median
 	r.scenario.Metrics = nil

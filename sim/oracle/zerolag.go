@@ -28,6 +28,7 @@ func ZeroLag(start time.Time, demand []int32, step, hold time.Duration, bounds s
 	for t, d := range demand {
 		counts[t] = bounds.Clamp(d)
 	}
-	slide(counts, int(min(max(1, (hold+step-1)/step), time.Duration(len(counts)))), 1)
+	slots := (max(hold, 1)-1)/step + 1 // rounded up
+	slide(counts, int(min(slots, time.Duration(len(counts)))), 1)
 	return sim.Schedule(start, step, counts), nil
 }
