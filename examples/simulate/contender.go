@@ -30,6 +30,7 @@ const (
 // A contender is a line of the table: something that scales the fleet.
 type contender struct {
 	name    string
+	unnamed bool // a policy of -config whose name is made of its algorithms
 	sort    sort
 	note    string // one line on what it is
 	metrics []sim.Metric
@@ -162,7 +163,15 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 			fmt.Fprintf(stderr, "simulate: warning: %v\n", warning)
 		}
 		for _, c := range own {
-			if reserved(c.name) || slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name }) {
+			taken := func() bool {
+				return slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name })
+			}
+			switch is := reserved(c.name) || taken(); {
+			case is && c.unnamed:
+				if c.name += " of -config"; taken() {
+					return nil, misuse("-config %s: the name %q is taken", o.config, c.name)
+				}
+			case is:
 				return nil, misuse("-config %s: the name %q is taken", o.config, c.name)
 			}
 			for _, warning := range c.odd {

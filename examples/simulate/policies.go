@@ -85,7 +85,7 @@ func (w *world) configured(file string) ([]contender, []*policy.PositionError, e
 
 // contender returns the line of a policy.
 func (w *world) contender(p policy.Policy) (contender, error) {
-	c := contender{name: p.Name, sort: ofPolicy}
+	c := contender{name: p.Name, sort: ofPolicy, unnamed: p.Name == p.Scaler.Name()}
 	for _, use := range p.Metrics() {
 		m, err := simulated(use)
 		if err != nil {

@@ -41,6 +41,16 @@ func tiny(more ...string) []string {
 	}, more...)
 }
 
+// TestNoFleetMayBeEnough: the demand is up to five replicas, and with four of them 99.4 % is attained, with three 80 %.
+func TestNoFleetMayBeEnough(t *testing.T) {
+	for most, warns := range map[string]bool{"3": true, "4": false} {
+		code, out, errs := start(t, tiny("-max", most, "-seeds", "1", "-policy", "realtime/kaito")...)
+		require.Equal(t, exitOK, code, errs)
+		require.Contains(t, out, "the demand is 4 to 5 replicas")
+		require.Equal(t, warns, strings.Contains(out, "beyond -max "+most+": no fleet may be enough"))
+	}
+}
+
 func TestTable(t *testing.T) {
 	code, out, errs := start(t, tiny("-kinds")...)
 	require.Equal(t, exitOK, code, errs)
@@ -160,6 +170,17 @@ func TestConfig(t *testing.T) {
 	code, out, errs := start(t, tiny("-config", file)...)
 	require.Equal(t, exitOK, code, errs)
 	require.Regexp(t, `(?m)^mine +\d`, out)
+
+	// A document without a name is named after its algorithm, as lines of the comparison are: that was "taken".
+	for _, text := range []string{
+		"realtime: {metrics: [{source: {engine: VLLM, signal: Waiting}, threshold: {high: 7, low: 2}}]}",
+		"{maxReplicas: 5, scaler: {realtime: {profile: kaito}}}",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		code, out, errs := start(t, tiny("-config", file)...)
+		require.Equal(t, exitOK, code, errs)
+		require.Regexp(t, `(?m)^realtime/kaito of -config +\d`, out)
+	}
 
 	for text, says := range map[string]string{
 		"policies: [{name: a, static: {}}]":                                                  "mine.yaml:1",
