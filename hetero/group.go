@@ -117,7 +117,8 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 		SpecReplicas: saturate(spec), ReadyReplicas: saturate(ready), Readings: obs.Readings, Histograms: obs.Histograms,
 	})
 	limit := g.options.Exchanges
-	if total.Verdict == scaling.Unknown || total.Code() == scaling.ClockBack || g.options.WhenReady && starting {
+	_, back := total.Find(scaling.ClockBack) // may not be the last step, as in a Highest
+	if total.Verdict == scaling.Unknown || back || g.options.WhenReady && starting {
 		limit = 0
 	}
 	var margin float64

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inferscale/inferscale/hetero"
 	"github.com/inferscale/inferscale/realtime"
+	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scalingtest"
 )
@@ -478,4 +479,41 @@ func TestAMemberNamedVolatileIsStored(t *testing.T) {
 	stored, err := scaling.Durable(g)
 	require.NoError(t, err)
 	require.JSONEq(t, string(whole), string(stored))
+}
+
+// TestRegressionAClockThatStepsBackExchangesNothing: the total may be a composition, or a policy whose last step is not ClockBack. Then
+// replicas were exchanged by a clock that had stepped back.
+func TestRegressionAClockThatStepsBackExchangesNothing(t *testing.T) {
+	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 10, Max: 20}, hetero.Type{Name: "b", Cost: 20, Max: 20})
+	rt := func(metric string) scaling.Policy {
+		s, err := realtime.New(realtime.Kaito(f.Bounds(), realtime.Metric{Name: metric, High: 10, Low: 2}))
+		require.NoError(t, err)
+		return scaling.New(s)
+	}
+	high, err := scaling.Highest(scaling.Member{Name: "one", Policy: rt("queue")}, scaling.Member{Name: "two", Policy: rt("kv")})
+	require.NoError(t, err)
+	single, err := saturation.NewSingle(saturation.SingleConfig{Config: saturation.Defaults(), Bounds: f.Bounds(), KV: "kv", Queue: "queue"})
+	require.NoError(t, err)
+	for name, total := range map[string]scaling.Policy{"highest": high, "single": single} {
+		t.Run(name, func(t *testing.T) {
+			g, err := hetero.NewGroup(total, f, hetero.Options{Exchanges: 2})
+			require.NoError(t, err)
+			now := time.Unix(1_800_000_000, 0)
+			obs := func(a, b, ready int32) scaling.GroupObservation {
+				return scaling.GroupObservation{
+					Targets: []scaling.TargetObservation{
+						{Name: "a", SpecReplicas: a, ReadyReplicas: a}, {Name: "b", SpecReplicas: b, ReadyReplicas: ready},
+					},
+					Readings: []scaling.Reading{
+						{Metric: "queue", Lower: 1, Upper: 1, Values: 1}, {Metric: "kv", Lower: .6, Upper: .6, Values: 1},
+					},
+				}
+			}
+			g.Decide(now, obs(20, 10, 10))
+			d := g.Decide(now.Add(-time.Minute), obs(18, 12, 11))
+			_, back := d.Total.Find(scaling.ClockBack)
+			require.True(t, back)
+			require.False(t, d.Acts(), "%s", d.Explain())
+		})
+	}
 }

@@ -98,7 +98,7 @@ func (p *plan) take(l *Load, m *Metric, now, slot int64, obs *scaling.Observatio
 	if l.Last.Set && at <= l.Last.Milli || in <= slot-p.stable {
 		return
 	}
-	load, ok := m.load(r, obs.ReadyReplicas)
+	load, ok := m.fleet(obs, r, &spare, obs.ReadyReplicas)
 	if !ok {
 		return
 	}

@@ -7,7 +7,7 @@ import "github.com/inferscale/inferscale/scaling"
 func (m Metric) Demand(obs *scaling.Observation, _ *scaling.Decision) (load scaling.Reading, each float64) {
 	var spare scaling.Reading
 	r := find(obs, m.Name, &spare)
-	l, ok := m.load(r, obs.ReadyReplicas)
+	l, ok := m.fleet(obs, r, &spare, obs.ReadyReplicas)
 	if !ok {
 		return scaling.Reading{Metric: m.Name}, m.Target
 	}

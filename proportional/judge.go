@@ -79,7 +79,7 @@ func (p *plan) survey(t *tally, state *State, obs *scaling.Observation) {
 		l.code = NoSample
 		if p.stable == 0 {
 			var spare scaling.Reading
-			l.load, l.known = m.load(find(obs, m.Name, &spare), obs.ReadyReplicas)
+			l.load, l.known = m.fleet(obs, find(obs, m.Name, &spare), &spare, obs.ReadyReplicas)
 		} else {
 			l.load, l.known = state.Loads[i].Window.mean()
 			l.since = t.at - state.Loads[i].Since.Milli

@@ -20,6 +20,23 @@ func find(obs *scaling.Observation, name string, spare *scaling.Reading) (found 
 	return found
 }
 
+// fleet returns the fleet's load according to what find returned. Of several readings it is the interval that contains the load of
+// each: their merged numbers of pods may be those of none of them.
+func (m *Metric) fleet(obs *scaling.Observation, r, spare *scaling.Reading, ready int32) (span, bool) {
+	load, ok := m.load(r, ready)
+	if !ok || r != spare {
+		return load, ok
+	}
+	lower, upper := maxLoad, 0.0
+	for i := range obs.Readings {
+		if one := &obs.Readings[i]; one.Metric == m.Name {
+			load, _ = m.load(one, ready)
+			lower, upper = min(lower, load.lower), max(upper, load.lower+load.gap)
+		}
+	}
+	return span{lower: lower, gap: upper - lower}, true
+}
+
 // load returns the fleet's load according to a reading, or false if it is not known. A load saturates at maxLoad: an upper end
 // without a limit blocks every scale-down.
 func (m *Metric) load(r *scaling.Reading, ready int32) (span, bool) {

@@ -277,3 +277,38 @@ func TestMayPanicHolds(t *testing.T) {
 	}
 	require.Equal(t, "Hold at 6: BelowTarget inflight load=32 < limit=60, target=10; MayPanic inflight wanted=14 >= limit=12, ready=6", d.Reason())
 }
+
+// TestRegressionTwoReadingsAskForNoMoreThanEither: two readings of one metric that each hold scaled up together, as the pods that are
+// not ready of one and those that failed of the other were added up.
+func TestRegressionTwoReadingsAskForNoMoreThanEither(t *testing.T) {
+	s, err := proportional.New(proportional.HPA(scaling.Bounds{Min: 1, Max: 100}, proportional.Metric{Name: "m", Target: 10}))
+	require.NoError(t, err)
+	a := scaling.Reading{Metric: "m", Lower: 10, Upper: 10, Values: 10, NotReady: 5}
+	b := scaling.Reading{Metric: "m", Lower: 10, Upper: 10, Values: 10, Failed: 5}
+	now := time.Unix(1_800_000_000, 0)
+	for _, readings := range [][]scaling.Reading{{a}, {b}, {a, b}} {
+		d := scaling.New(s).Decide(now, scaling.Observation{SpecReplicas: 15, ReadyReplicas: 10, Readings: readings})
+		require.Equal(t, int32(15), d.Replicas, "%d readings: %s", len(readings), d.Explain())
+	}
+}
+
+// TestRegressionTwoReadingsContainBoth: of two readings of one metric the load of the one with more pods was lost.
+func TestRegressionTwoReadingsContainBoth(t *testing.T) {
+	m := proportional.Metric{Name: "m", Target: 10}
+	s, err := proportional.New(proportional.HPA(scaling.Bounds{Min: 1, Max: 100}, m))
+	require.NoError(t, err)
+	a := scaling.Reading{Metric: "m", Lower: 10, Upper: 10, Values: 20} // of 20 pods, of which 10 are still ready when counted
+	b := scaling.Reading{Metric: "m", Lower: 10, Upper: 10, Values: 10}
+	obs := scaling.Observation{SpecReplicas: 20, ReadyReplicas: 10, Readings: []scaling.Reading{a, b}}
+	load, _ := m.Demand(&obs, nil)
+	require.LessOrEqual(t, load.Lower, 100.)
+	require.GreaterOrEqual(t, load.Upper, 200.)
+	p := scaling.New(s)
+	now := time.Unix(1_800_000_000, 0)
+	var d scaling.Decision
+	for range 40 {
+		d = p.Decide(now, obs)
+		require.False(t, d.Acts(), "%s", d.Explain())
+		now = now.Add(15 * time.Second)
+	}
+}

@@ -290,3 +290,21 @@ func TestNoReplicaGoesThatSaturatesTheRest(t *testing.T) {
 		require.False(t, analyze(s, same("a", 3, kv, queue)).DownSafe, "0.999999999 on two are the least that is saturated")
 	}
 }
+
+// TestRegressionTheOrderOfReadingsDoesNotDecide: of two readings of one metric, which contradict each other, the first one counted.
+func TestRegressionTheOrderOfReadingsDoesNotDecide(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	decide := func(names []string, values []float64) scaling.GroupDecision {
+		g, err := saturation.NewGroup(saturation.GroupConfig{Config: saturation.Defaults(), Variants: []saturation.Variant{{Name: "v", Cost: 1, Min: 1, Max: 9}}})
+		require.NoError(t, err)
+		obs := scaling.GroupObservation{Targets: []scaling.TargetObservation{{Name: "v", SpecReplicas: 2, ReadyReplicas: 2, Pods: []scaling.PodObservation{{Name: "p", Values: values}, {Name: "q", Values: values}}}}}
+		for _, n := range names {
+			obs.Readings = append(obs.Readings, scaling.Reading{Metric: n, Values: 2})
+		}
+		return g.Decide(now, obs)
+	}
+	kv, queue := saturation.DefaultKV, saturation.DefaultQueue
+	a := decide([]string{kv, kv, queue}, []float64{.1, .9, 0})
+	b := decide([]string{kv, kv, queue}, []float64{.9, .1, 0})
+	require.Equal(t, a.Targets[0].Verdict, b.Targets[0].Verdict, "%s\n%s", a.Explain(), b.Explain())
+}

@@ -119,8 +119,14 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 // observe makes a row of each pod and a variant of each target.
 func (g *Group) observe(obs *scaling.GroupObservation) {
 	g.replicas, g.variants = g.replicas[:0], g.variants[:0]
+	// Two readings of one name contradict each other: neither is used, whatever their order.
 	at := func(name string) int {
-		return slices.IndexFunc(obs.Readings, func(r scaling.Reading) bool { return r.Metric == name })
+		is := func(r scaling.Reading) bool { return r.Metric == name }
+		i := slices.IndexFunc(obs.Readings, is)
+		if i >= 0 && slices.ContainsFunc(obs.Readings[i+1:], is) {
+			return -1
+		}
+		return i
 	}
 	kv, queue := at(g.config.KV), at(g.config.Queue)
 	clear(g.seen)

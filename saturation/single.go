@@ -100,6 +100,7 @@ func (s *Single) analyze(a *Analysis, obs *scaling.Observation) {
 		return r.Lower
 	}
 	kvLow, queueLow := lower(kv), lower(queue)
+	kv.Upper, queue.Upper = upper(&kv), upper(&queue)
 	a.PeakKV = Peak{Pod: s.config.KV, Load: kvLow}
 	a.PeakQueue = Peak{Pod: s.config.Queue, Load: queueLow}
 	a.LoadKV, a.LoadQueue = kvLow*float64(n), queueLow*float64(n)
@@ -129,4 +130,14 @@ func (s *Single) analyze(a *Analysis, obs *scaling.Observation) {
 	a.AfterKV, a.AfterQueue = kv.Upper*grow, queue.Upper*grow
 	a.DownSafe = a.Missing == 0 && !exceeds(a.AfterKV, t.KVCache-t.KVSpare) && !exceeds(a.AfterQueue, t.QueueLength-t.QueueSpare) &&
 		(literal || a.AfterKV < scaler.fullKV && a.AfterQueue < scaler.fullQueue)
+}
+
+// upper returns the upper end of an average over the pods that serve or may serve soon. That of a reading counts stuck pods as idle, but
+// they take no load: the others carry it.
+func upper(r *scaling.Reading) float64 {
+	if r.Stuck <= 0 || r.Stuck > r.NotReady || !r.Known() {
+		return r.Upper
+	}
+	serve := float64(r.Values) + float64(r.NotReady-r.Stuck) + float64(max(0, r.Failed))
+	return r.Upper * (1 + float64(r.Stuck)/serve)
 }

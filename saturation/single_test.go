@@ -221,3 +221,37 @@ func TestRegressionAMisspeltMetricIsTold(t *testing.T) {
 		require.NotContains(t, d.Total.Reason(), "Unmatched", name)
 	}
 }
+
+// TestRegressionStuckPodsAreNoSpareCapacity: four replicas serve, all of them saturated, and four fit on no node. The average over all
+// eight was taken for the load of each that serves, and a replica was removed.
+func TestRegressionStuckPodsAreNoSpareCapacity(t *testing.T) {
+	s, err := saturation.NewSingle(saturation.SingleConfig{Config: saturation.Defaults(), Bounds: scaling.Bounds{Min: 1, Max: 8}, KV: "kv", Queue: "queue"})
+	require.NoError(t, err)
+	stuck := scaling.Missing{NotReady: 4, Unschedulable: 4, Stuck: 4}
+	now := time.Unix(1_800_000_000, 0)
+	for range 200 {
+		d := s.Decide(now, scaling.Observation{SpecReplicas: 8, ReadyReplicas: 4, Readings: []scaling.Reading{
+			scaling.FromPods("kv", []float64{.95, .95, .95, .95}, stuck, .8),
+			scaling.FromPods("queue", []float64{1, 1, 1, 1}, stuck, 5),
+		}})
+		require.NotEqual(t, scaling.Down, d.Verdict, "%s", d.Explain())
+		now = now.Add(15 * time.Second)
+	}
+}
+
+// TestStuckPodsDoNotKeepAnIdleFleet: replicas that serve and are idle are removed, however many others are stuck.
+func TestStuckPodsDoNotKeepAnIdleFleet(t *testing.T) {
+	s, err := saturation.NewSingle(saturation.SingleConfig{Config: saturation.Defaults(), Bounds: scaling.Bounds{Min: 1, Max: 8}, KV: "kv", Queue: "queue"})
+	require.NoError(t, err)
+	stuck := scaling.Missing{NotReady: 6, Unschedulable: 6, Stuck: 6}
+	now := time.Unix(1_800_000_000, 0)
+	down := false
+	for range 200 {
+		d := s.Decide(now, scaling.Observation{SpecReplicas: 8, ReadyReplicas: 2, Readings: []scaling.Reading{
+			scaling.FromPods("kv", []float64{.05, .05}, stuck, .8), scaling.FromPods("queue", []float64{0, 0}, stuck, 5),
+		}})
+		down = down || d.Verdict == scaling.Down
+		now = now.Add(15 * time.Second)
+	}
+	require.True(t, down)
+}
