@@ -37,8 +37,8 @@ func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error)
 	if err != nil {
 		return nil, err
 	}
-	memories := make(memories)
-	if err := memories.gather(s.Group, "", 0); err != nil {
+	before, own := make(memories), make(memories)
+	if err := before.gather(s.Group, "", 0); err != nil {
 		return nil, &scaling.StateError{Policy: kind(), Err: err}
 	}
 	if s.Last != nil {
@@ -48,7 +48,10 @@ func CarryOver(previous []byte, policy scaling.Policy) (state []byte, err error)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := memories.graft(told, "")
+	if err := own.gather(told, "", 0); err != nil {
+		return nil, err
+	}
+	kept, err := before.graft(told, "", own)
 	if err != nil {
 		return nil, err
 	}
@@ -129,14 +132,16 @@ const deepest = 32
 // memories are the states of the algorithms, and of compositions that remember something, by the names from memory and then by place.
 type memories map[string]map[string]json.RawMessage
 
-// at returns the memory of a kind at a place, or else the only one of the kind.
-func (all memories) at(kind, place string) (json.RawMessage, bool) {
+// at returns the memory of a kind at a place, or else the only one of the kind, unless the policy, with its own memories, still has
+// that one's place.
+func (all memories) at(kind, place string, own memories) (json.RawMessage, bool) {
 	of := all[kind]
 	if kept, ok := of[place]; ok || len(of) != 1 {
 		return kept, ok
 	}
-	for _, kept := range of {
-		return kept, true
+	for at, kept := range of {
+		_, stays := own[kind][at]
+		return kept, !stays
 	}
 	return nil, false
 }
@@ -162,17 +167,19 @@ func (all memories) gather(data []byte, place string, depth int) error {
 	return err
 }
 
-// graft replaces the states in data with those that were gathered.
-func (all memories) graft(data []byte, place string) (json.RawMessage, error) {
+// graft replaces the states in data, of a policy with its own memories, with those that were gathered.
+func (all memories) graft(data []byte, place string, own memories) (json.RawMessage, error) {
 	var m part
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, err
 	}
-	composed, err := m.each(place, func(state json.RawMessage, place string) (json.RawMessage, error) { return all.graft(state, place) })
+	composed, err := m.each(place, func(state json.RawMessage, place string) (json.RawMessage, error) {
+		return all.graft(state, place, own)
+	})
 	if err != nil {
 		return nil, err
 	}
-	kept, ok := all.at(m.memory(), place)
+	kept, ok := all.at(m.memory(), place, own)
 	switch {
 	case ok && composed:
 		return m.around(kept)

@@ -195,3 +195,32 @@ func TestRegressionMembersOfOneKindKeepTheirOwnMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(alone), member(t, state, append(path, "x")...), "the only one of its kind")
 }
+
+// TestRegressionAMemberOfANewNameStartsFresh: beside the only member of its kind it was given the memory of that one, on another metric.
+func TestRegressionAMemberOfANewNameStartsFresh(t *testing.T) {
+	bounds := scaling.Bounds{Min: 1, Max: 20}
+	policy := func(names ...string) scaling.Policy {
+		var members []scaling.Member
+		for _, name := range names {
+			s, err := proportional.New(proportional.HPA(bounds, proportional.Metric{Name: name, Target: 10, Measure: proportional.Total}))
+			require.NoError(t, err)
+			members = append(members, scaling.Member{Name: name, Policy: scaling.New(s)})
+		}
+		p, err := scaling.Highest(members...)
+		require.NoError(t, err)
+		return p
+	}
+	old := policy("a")
+	for i := range 40 {
+		old.Decide(start().Add(time.Duration(i)*period), scaling.Observation{SpecReplicas: 10, ReadyReplicas: 10, Readings: []scaling.Reading{scaling.Exactly("a", 100)}})
+	}
+	group, err := old.MarshalJSON()
+	require.NoError(t, err)
+	state, err := loop.CarryOver([]byte(`{"kind":"loop","version":1,"state":{"group":`+string(group)+`}}`), policy("a", "b"))
+	require.NoError(t, err)
+	path := []string{"state", "group", "state"}
+	require.JSONEq(t, member(t, group, "state", "a"), member(t, state, append(path, "a")...))
+	fresh, err := policy("b").MarshalJSON()
+	require.NoError(t, err)
+	require.JSONEq(t, member(t, fresh, "state", "b"), member(t, state, append(path, "b")...), "b is new")
+}

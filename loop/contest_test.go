@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -314,4 +315,38 @@ func TestRegressionATargetMadeAnewIsNoReversal(t *testing.T) {
 		require.Empty(t, round(time.Duration(3*loop.Reversals+n)*cooldown))
 	}
 	require.Equal(t, []int{1}, l.Read(start().Add(time.Duration(4*loop.Reversals)*cooldown), read...).Contended)
+}
+
+// TestRegressionALeaderIsNoRival: two instances of one controller take turns as the leader. What the other one had written since counted as
+// a reversal, and the target was left alone although nobody else writes it.
+func TestRegressionALeaderIsNoRival(t *testing.T) {
+	a, b := newLoop(t, loop.Config{}), newLoop(t, loop.Config{})
+	target := loop.Target{Key: "chat", ID: "1", Version: "7", Replicas: 3}
+	var stored []byte
+	require.NoError(t, a.Restore(nil))
+	now := start()
+	lead := func(l *loop.Loop, load float64) {
+		now = now.Add(5 * time.Minute)
+		l.Saved(errors.New("was not the leader"))
+		require.NoError(t, l.Restore(stored))
+		seen := l.Read(now, target)
+		require.Empty(t, seen.Contended, "after %s: %s", now.Sub(start()), stored)
+		s := l.Decide(now, loaded(load))
+		if s.Store != nil {
+			stored = s.Store
+			l.Saved(nil)
+		}
+		for w := range l.Writes() {
+			target.Replicas, target.Version = w.To, target.Version+"1"
+			l.Wrote(w, loop.Applied)
+		}
+		if store, _ := l.Advance(now); store != nil {
+			stored = store
+			l.Saved(nil)
+		}
+	}
+	for range 6 {
+		lead(a, 50) // up
+		lead(b, 0)  // down
+	}
 }

@@ -163,6 +163,9 @@ func (l *Loop) Restore(stored []byte) error {
 		return l.refused
 	}
 	if l.ahead = l.knowsBetter(stored); !l.ahead {
+		if len(stored) > 0 && !l.known.has(stored) {
+			l.wrote = nil // who has stored that may have written too, and is no rival
+		}
 		if l.refused, l.taken = l.adopt(stored), true; len(stored) > 0 && l.refused == nil {
 			l.known.add(stored)
 		}

@@ -114,7 +114,8 @@ func (s *MetricSource) Fraction() bool {
 	switch s.Name {
 	case "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "sglang:cache_hit_rate",
 		"trtllm_kv_cache_utilization", "trtllm_kv_cache_hit_rate",
-		"dynamo_component_kvstats_gpu_cache_usage_percent", "dynamo_component_kvstats_gpu_prefix_cache_hit_rate":
+		"dynamo_component_gpu_cache_usage_percent", "dynamo_component_kvstats_gpu_cache_usage_percent",
+		"dynamo_component_kv_cache_hit_rate", "dynamo_component_kvstats_gpu_prefix_cache_hit_rate":
 		return s.Aggregation != "Sum"
 	}
 	return false

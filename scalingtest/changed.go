@@ -66,7 +66,7 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 	return e
 }
 
-// silence draws how many pods do not answer, for a metric of which more pods gave a value before. Their load is not in
+// silence draws how many pods do not answer or are not ready, for a metric of which more pods gave a value before. Their load is not in
 // Lower, and may be higher than Upper was.
 func (e *Episode) silence(c *Change, t *rapid.T, by func(label string) float64) {
 	c.Silent = rapid.Int32Range(1, 3).Draw(t, "silent")
@@ -80,6 +80,9 @@ func (e *Episode) silence(c *Change, t *rapid.T, by func(label string) float64) 
 				r.Values = max(r.Values, c.Silent+1)
 			}
 		}
+	}
+	if rapid.Bool().Draw(t, "booting") {
+		c.Silent, c.Booting = 0, c.Silent
 	}
 }
 

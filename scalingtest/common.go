@@ -73,6 +73,10 @@ func inBounds(s *subject, m *moment) string {
 			return fmt.Sprintf("%s, out of the bounds %d to %d", action(d), bounds.Min, bounds.Max)
 		}
 	}
+	// What is written of a group is the sum of its targets, whatever its total says.
+	if d, b := &m.d, s.options.Bounds; m.answers != nil && !m.negative && d.Acts() && outside(b, d.Replicas) {
+		return fmt.Sprintf("the targets together go from %d to %d, out of the bounds %d to %d", d.From, d.Replicas, b.Min, b.Max)
+	}
 	return ""
 }
 

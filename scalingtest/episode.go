@@ -68,13 +68,14 @@ type Load struct {
 
 // A Change is made to the known readings of a metric at one tick; the ticks are counted one by one, from 0.
 type Change struct {
-	Tick   int
-	Metric string
-	Lower  float64 // added to Lower, which stays at least 0; if it is above 0, also added to the values of pods
-	Upper  float64 // added to Upper
-	Gone   bool    // the reading is missing
-	Silent int32   // this many of the pods with a value do not answer: they move from Values to Failed, except for at least one
-	Pods   int32   // this many pods of each target of a group give no value
+	Tick    int
+	Metric  string
+	Lower   float64 // added to Lower, which stays at least 0; if it is above 0, also added to the values of pods
+	Upper   float64 // added to Upper
+	Gone    bool    // the reading is missing
+	Silent  int32   // this many of the pods with a value do not answer: they move from Values to Failed, except for at least one
+	Booting int32   // this many of the pods with a value are not ready: they move from Values to NotReady, except for at least one
+	Pods    int32   // this many pods of each target of a group give no value
 }
 
 // Start returns the time at which episodes start unless Options say otherwise: 2026-01-15 08:00 UTC.
@@ -173,8 +174,12 @@ func (e *Episode) changed(i int, readings []scaling.Reading) []scaling.Reading {
 				if silent := min(c.Silent, r.Values-1); silent > 0 {
 					r.Values -= silent
 					r.Failed = scaling.Plus(r.Failed, silent)
-					r.Reused = min(r.Reused, r.Values)
 				}
+				if booting := min(c.Booting, r.Values-1); booting > 0 {
+					r.Values -= booting
+					r.NotReady = scaling.Plus(r.NotReady, booting)
+				}
+				r.Reused = min(r.Reused, r.Values)
 			}
 		}
 		if c.Gone {

@@ -50,6 +50,14 @@ func (m *moment) all() []scaling.Decision {
 	return m.answers
 }
 
+// targets returns the answers for the targets.
+func (m *moment) targets() []scaling.Decision {
+	if m.answers == nil {
+		return []scaling.Decision{m.d}
+	}
+	return m.answers[:len(m.answers)-1]
+}
+
 // incomplete reports whether a target is missing. A group may then not have asked its policies, nor told them the time.
 func (m *moment) incomplete() bool {
 	return slices.ContainsFunc(m.obs.Targets, func(t scaling.TargetObservation) bool { return t.Missing })

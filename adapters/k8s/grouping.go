@@ -117,6 +117,16 @@ func (g Grouping) replica(members []*corev1.Pod) Replica {
 		}
 		return r
 	}
+	if !r.Counts() {
+		return r
+	}
+	for _, p := range members {
+		// One of them that no node takes keeps the group from becoming ready.
+		if state, why := Classify(p); state == scrape.Unschedulable {
+			r.State, r.Because = state, fmt.Sprintf("pod %s of its group: %s", p.Name, why)
+			return r
+		}
+	}
 	if r.State != scrape.Ready {
 		return r
 	}

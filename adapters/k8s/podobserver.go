@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/scrape"
@@ -74,13 +75,21 @@ func (o *PodObserver) Observe(ctx context.Context, scales []Scale) (Observed, er
 		}
 		view.Absent = max(0, s.Replicas-view.Ready-view.NotReady)
 		stuck := o.pods.Absent(s.Target, view.Absent)
+		of := s.Target.Name
+		if slices.ContainsFunc(scales, func(x Scale) bool {
+			return x.Target.Name == of && x.Target.Namespace == s.Target.Namespace && x.Target != s.Target
+		}) {
+			of = s.Target.key() // as there is one of another kind
+		}
 		for n := range min(view.Absent, maxAbsent) {
-			absent := name(scales, s.Target, fmt.Sprintf("(absent %d of %s)", n+1, s.Target.Name))
+			absent := name(scales, s.Target, fmt.Sprintf("(absent %d of %s)", n+1, of))
 			owner[absent] = i
 			targets = append(targets, scrape.Pod{Name: absent, State: scrape.NotReady, Stuck: n < stuck})
 		}
 	}
-	sweep := o.scraper.Scrape(ctx, targets)
+	limited, cancel := early(ctx)
+	defer cancel()
+	sweep := o.scraper.Scrape(limited, targets)
 	if err := ctx.Err(); err != nil {
 		return Observed{}, err // the sweep was cut short: pods without an answer are not at fault
 	}
@@ -92,6 +101,16 @@ func (o *PodObserver) Observe(ctx context.Context, scales []Scale) (Observed, er
 		view.Pods = append(view.Pods, p)
 	}
 	return seen, nil
+}
+
+// early returns a context that ends when nine tenths of the time that another has left have passed. Pods that have not answered by then
+// are missing, and there is time to decide on the others and to write.
+func early(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, end.Add(-time.Until(end)/10)) //nolint:forbidigo // the clock of the context
 }
 
 // Snapshot returns the counters and histograms that the scraper remembers, for the Restore of the scraper that replaces it:

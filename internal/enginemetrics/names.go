@@ -101,13 +101,13 @@ func dynamo() map[string]Source {
 		// own here, and InFlight is not Waiting + Running.
 		Running:            sum("dynamo_frontend_inflight_requests"),
 		InFlight:           sum("dynamo_frontend_inflight_requests"),
-		KVCacheUsage:       mean("dynamo_component_kvstats_gpu_cache_usage_percent"),
+		KVCacheUsage:       mean("dynamo_component_gpu_cache_usage_percent", "dynamo_component_kvstats_gpu_cache_usage_percent"),
 		TTFT:               sum("dynamo_frontend_time_to_first_token_seconds"),
 		TPOT:               sum("dynamo_frontend_inter_token_latency_seconds"),
 		TPOTs:              sum("dynamo_frontend_inter_token_latency_seconds"),
 		PromptTokens:       sum("dynamo_frontend_input_sequence_tokens"),
 		GenerationTokens:   sum("dynamo_frontend_output_sequence_tokens"),
-		PrefixCacheHitRate: mean("dynamo_component_kvstats_gpu_prefix_cache_hit_rate"),
+		PrefixCacheHitRate: mean("dynamo_component_kv_cache_hit_rate", "dynamo_component_kvstats_gpu_prefix_cache_hit_rate"),
 		Finished:           {Families: []string{"dynamo_frontend_requests_total"}, Parts: []string{"endpoint", "request_type", "status"}},
 	}
 }

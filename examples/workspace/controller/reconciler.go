@@ -62,12 +62,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !w.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil // the garbage collector deletes the Deployment
 	}
+	var err error
 	if w.Unreadable != "" {
-		return ctrl.Result{}, r.unreadable(ctx, &w)
-	}
-	status, err := r.work(ctx, &w)
-	if !apierrors.IsConflict(err) {
-		err = errors.Join(err, r.write(ctx, &w, status))
+		err = r.unreadable(ctx, &w)
+	} else {
+		var status *v1alpha1.WorkspaceStatus
+		if status, err = r.work(ctx, &w); !apierrors.IsConflict(err) {
+			err = errors.Join(err, r.write(ctx, &w, status))
+		}
 	}
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
@@ -84,7 +86,8 @@ func (r *Reconciler) unreadable(ctx context.Context, w *v1alpha1.Workspace) erro
 	}
 	before := w.DeepCopy()
 	w.Status = *n.status
-	return r.Client.Status().Patch(ctx, w, client.MergeFrom(before))
+	// A patch replaces the list of conditions as a whole, those of others too.
+	return r.Client.Status().Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // work does what is to do for a workspace and returns what its status becomes. The status is of use even beside an
