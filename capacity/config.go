@@ -116,6 +116,8 @@ const (
 	strain      = 1.1    // a capacity must also hold for this many times the traffic of the past,
 	strainLate  = 0.015  // with this share of misses
 	careful     = 1.2    // margin before anything can be replayed
+	ample       = 0.2    // replicas for what the past did not show, for each that the mean work fills
+	large       = 9.0    // beyond so many: for fleets of at most these the other constants were chosen
 
 	trustedAge    = 1800.0 // seconds of past that are needed for full trust
 	trustedMisses = 0.5    // share of the allowed misses at which no trust is left

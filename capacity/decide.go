@@ -196,7 +196,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	if c.fixed != nil {
 		try, freeze = *c.fixed, c.warm
 	} else {
-		freeze, early = lead+300, prior(x.At-s.Began, lead)
+		freeze, early = lead+300, prior(x.At-s.Began, lead)+t.ample(lead)
 		try.Capacity /= (1 + s.Guard) * (1 + early)
 	}
 	roomy := try
@@ -367,6 +367,15 @@ func (s *State) queues() int32 {
 // prior is the extra headroom of a young state, for what can happen within a cold start. It decays as more of the traffic is seen.
 func prior(age, lead float64) float64 {
 	return (0.1 + min(0.5, lead/1000)) * math.Exp2(-age/max(900, 2*lead))
+}
+
+// ample is the extra headroom of a large fleet, as the term for noise and rounding leave it little of what they leave a small one: room
+// for changes of the load that the past did not show.
+func (t *Tuning) ample(lead float64) float64 {
+	if r := t.Mean / t.Fleet; r > large {
+		return ample * (1 - large/r) * min(1, lead/150)
+	}
+	return 0
 }
 
 // trendSpan is the length of the window, in seconds, that a trend is measured over.

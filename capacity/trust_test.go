@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/internal/long"
+	"github.com/inferscale/inferscale/scaling"
 )
 
 // goalMisses is the share of the requests that may miss the SLO in these tests.
@@ -151,4 +152,39 @@ func TestASteadyPastIsTrusted(t *testing.T) {
 	full, said := kept(1)
 	require.True(t, said)
 	assert.InEpsilon(t, none*(seen+trusted)/seen, full, 1e-9)
+}
+
+// TestLargeFleetsHaveTheRoomOfSmallOnes: beyond nine replicas that the mean work fills there is room for what the past did not show, the
+// more the longer a start takes. It is the same whatever a token's work is measured in.
+func TestLargeFleetsHaveTheRoomOfSmallOnes(t *testing.T) {
+	for _, row := range []struct{ replicas, lead, room float64 }{
+		{0, 600, 0}, {3, 600, 0}, {9, 600, 0}, {18, 600, 0.1}, {18, 150, 0.1}, {18, 75, 0.05}, {90, 330, 0.18}, {9e6, 330, 0.2},
+	} {
+		for _, unit := range []float64{1e-3, 1, 1e3} {
+			try := Tuning{trial: trial{Capacity: 0.8 * unit, Fleet: unit, Mean: row.replicas * unit}}
+			require.InDelta(t, row.room, try.ample(row.lead), 1e-6, "%v", row)
+		}
+	}
+	// And a decision has it, but for a young state's room.
+	given := func(mean float64) float64 {
+		try := someTrial()
+		try.Mean = mean
+		s, d := State{Began: 1, Tuning: Tuning{trial: try}}, scaling.Decision{}
+		c := config()
+		c.ColdStart = 300 * time.Second
+		scaler, err := New(c, quiet{})
+		require.NoError(t, err)
+		for i := range 9 {
+			s, d = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(9, 0, 20, 1000+500*float64(i), 1500, 200))
+		}
+		for _, step := range d.Steps() {
+			if step.Code == AboveCapacity || step.Code == BelowCapacity || step.Code == AtCapacity {
+				return step.Numbers[3]
+			}
+		}
+		t.Fatal(d.Explain())
+		return 0
+	}
+	few, many := given(0.7*5), given(0.7*36)
+	require.InEpsilon(t, few/(1+0.2*(1-9.0/36)), many, 0.02)
 }

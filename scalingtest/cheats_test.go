@@ -56,7 +56,7 @@ func TestRegressionTheSumOfAGroupIsBounded(t *testing.T) {
 // An exchanger exchanges a replica between its targets whenever there is a broken reading.
 type exchanger struct{ none }
 
-func (exchanger) Decide(now time.Time, obs scaling.GroupObservation) (d scaling.GroupDecision) {
+func (exchanger) Decide(_ time.Time, obs scaling.GroupObservation) (d scaling.GroupDecision) {
 	total := int32(0)
 	for i, t := range obs.Targets {
 		total = scaling.Plus(total, t.SpecReplicas)

@@ -15,7 +15,8 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// TestRegressionARackThatDoesNotAnswerIsMissing: pods that are Ready and do not answer are missing where a round is shorter than a sweep may be. They ended every round with an error.
+// TestRegressionARackThatDoesNotAnswerIsMissing: pods that are Ready and do not answer are missing where a round is shorter than a sweep may be.
+// They ended every round with an error.
 func TestRegressionARackThatDoesNotAnswerIsMissing(t *testing.T) {
 	end := make(chan struct{})
 	hangs := server(t, func(_ http.ResponseWriter, r *http.Request) {
