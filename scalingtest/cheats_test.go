@@ -161,3 +161,35 @@ func TestRegressionPodsThatBootCauseNoUp(t *testing.T) {
 	})
 	require.True(t, failed, "a policy that scales up because pods give no value is not found")
 }
+
+// A startled policy adds a replica when queue is not known; kv has no influence on a Down.
+type startled struct{}
+
+func (startled) Kind() scaling.Kind { return scaling.Kind{Name: "startled", Version: 1} }
+
+func (startled) Decide(s struct{}, _ time.Time, obs scaling.Observation) (struct{}, scaling.Decision) {
+	d := scaling.HoldAt(obs.SpecReplicas)
+	if n := obs.SpecReplicas; obs.Reading("queue").Known() || n >= 8 {
+		d.To(n, "Stays", "")
+	} else {
+		d.To(n+1, "Startled", "")
+	}
+	d.Clamp(scaling.Bounds{Min: 1, Max: 8})
+	return s, d
+}
+
+func (startled) Applied(s struct{}, _ time.Time, _, _ int32) struct{} { return s }
+
+// TestRegressionThePrintedTestHasWhatIsUpOnly: without it a Down that is allowed failed when it was played again.
+func TestRegressionThePrintedTestHasWhatIsUpOnly(t *testing.T) {
+	setChecks(t, 500)
+	o := scalingtest.Options{
+		Metrics: []scalingtest.Metric{{Name: "kv", Low: 4, High: 10, UpOnly: true}, {Name: "queue", Low: 4, High: 10}},
+		Bounds:  scaling.Bounds{Min: 1, Max: 8}, Memory: 5 * time.Minute,
+	}
+	failed, log := record(t, func(r *recorder) {
+		scalingtest.Try(r, "MissingNeverActs", func() scaling.Policy { return scaling.New(startled{}) }, o)
+	})
+	require.True(t, failed)
+	require.Contains(t, log, `Metrics: []scalingtest.Metric{{Name: "kv", Low: 4, High: 10, UpOnly: true}}`)
+}

@@ -81,8 +81,10 @@ func optionsSource(p *property, o *Options, e *Episode) string {
 	if p.name == "BoundedState" {
 		memory, size = source(o.Memory), source(o.MaxState)
 	}
-	cooldown, convergence, twin := "", "", ""
+	cooldown, convergence, twin, metrics := "", "", "", ""
 	switch p.name {
+	case "MissingNeverActs":
+		metrics = source(slices.DeleteFunc(slices.Clone(o.Metrics), func(m Metric) bool { return !m.UpOnly }))
 	case "Cooldown", "CooldownEnds", "ClockBackEnds":
 		cooldown = "&scalingtest.Cooldown" + element(reflect.ValueOf(*o.Cooldown))
 	case "Convergence":
@@ -95,7 +97,7 @@ func optionsSource(p *property, o *Options, e *Episode) string {
 	case "Twin":
 		twin = "newTwin"
 	}
-	return "scalingtest.Options" + fields("Bounds", source(o.Bounds), "Targets", source(o.Targets), "Start", start, "Memory", memory, "MaxState", size,
+	return "scalingtest.Options" + fields("Metrics", metrics, "Bounds", source(o.Bounds), "Targets", source(o.Targets), "Start", start, "Memory", memory, "MaxState", size,
 		"ActsWithoutData", source(o.ActsWithoutData), "Windows", source(o.Windows && p.name == "MissingNeverActs"),
 		"Lapses", source(o.Lapses && p.name == "MissingNeverActs"), "Cooldown", cooldown, "Convergence", convergence, "Twin", twin)
 }
