@@ -140,7 +140,7 @@ func checkRepeated(s *subject, e *Episode) *failed {
 	if f != nil {
 		return f
 	}
-	for i := range max(3, 96/e.count()) {
+	for i := range max(3, 96/max(1, e.count())) {
 		p, name := s.player(e), "another policy of the same kind, given the same"
 		switch i {
 		case 0:

@@ -195,3 +195,9 @@ func TestRunDrawn(t *testing.T) {
 		}, opts
 	})
 }
+
+// TestRegressionWhatIsNotGiven: an event that wants nothing was never met, and an episode without ticks divided by zero.
+func TestRegressionWhatIsNotGiven(t *testing.T) {
+	scalingtest.Steps(t, newPolicy(), 3, scalingtest.At(0, "", loads(0.9, 7)...))
+	scalingtest.Replay(t, newPolicy, scalingtest.Options{Bounds: scaling.Bounds{Min: 1, Max: 8}}, "Repeatable", scalingtest.Episode{})
+}

@@ -18,7 +18,7 @@ type Event struct {
 	Spec     Count // the count to which someone else has scaled the target; if not set, the count after the previous event
 	Ready    Count // if not set, all replicas are ready
 	// Want is the verdict, the code, the count and the reason, as far as they are given: "Up", "Up AboveHigh", "Up AboveHigh
-	// 5", "Up AboveHigh 5 queue lower=12 > high=10".
+	// 5", "Up AboveHigh 5 queue lower=12 > high=10". Empty means any decision.
 	Want   string
 	Refuse bool // the write fails
 }
@@ -62,7 +62,7 @@ func Steps(tb testing.TB, p scaling.Policy, spec int32, events ...Event) {
 		now := Start().Add(e.At)
 		d := p.Decide(now, scaling.Observation{SpecReplicas: spec, ReadyReplicas: ready, Readings: e.Readings})
 		got := fmt.Sprintf("%s %s %d %s", d.Verdict, d.Code(), d.Replicas, because(&d))
-		if !strings.HasPrefix(got+" ", e.Want+" ") {
+		if e.Want != "" && !strings.HasPrefix(got+" ", e.Want+" ") {
 			tb.Errorf("at %s: want %q, got %q\n%s", e.At, e.Want, got, d.Explain())
 		}
 		if err := Explained(&d); err != nil {
