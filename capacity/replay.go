@@ -359,6 +359,8 @@ func (b *bench) attained(lengths []sim.Request, replicas int32, rate float64) fl
 	from, met := requests[warm].At, 0
 	s := b.scenario(sim.Trace{Requests: requests}, replicas, 0)
 	s.Scrape.Interval, s.Control.Interval, s.Grace = 24*time.Hour, time.Minute, patience
+	// A queue that grows shows what the replicas cannot take. A TTFT of as many minutes as this lasts would not see it.
+	s.SLO.TTFT = min(s.SLO.TTFT, max(time.Minute, time.Duration(t/10*float64(time.Second))))
 	work := b.working(forever())
 	decides := func(time.Time, *scaling.GroupObservation, *scaling.GroupDecision) { work.decides() }
 	_, err := sim.Run(work, &s, func() (scaling.Group, error) { return sim.Static(replicas), nil }, sim.Options{Seed: 1, Decision: decides, Request: func(o sim.Outcome) {

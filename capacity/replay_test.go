@@ -407,3 +407,24 @@ func TestRegressionATuningOfShortStepsEnds(t *testing.T) {
 	require.True(t, math.IsInf(hours, 1))
 	require.True(t, b.exhausted())
 }
+
+// TestRegressionFleetIsWhatReplicasCanTake: with a TTFT of an hour, 2,000 requests are in time however fast they come. Fleet was five times
+// what a replica can do, and the fleet went up and down for hours.
+func TestRegressionFleetIsWhatReplicasCanTake(t *testing.T) {
+	c := config()
+	c.SLO = sim.SLO{TTFT: time.Hour, TPOT: 100 * time.Millisecond}
+	c.Server.KVTokens = 40_000
+	var lengths []sim.Request
+	for i := range 200 {
+		lengths = append(lengths, sim.Request{Input: int32(10 * (i + 1)), Output: int32(10 * (200 - i))})
+	}
+	b := bench{config: &c, server: c.Server, start: 100, most: mostLooks}
+	rate, hopeless := b.fleet(lengths, 3)
+	require.Zero(t, hopeless)
+	prompt, answer := means(lengths)
+	var try trial
+	try.PromptToken, try.AnswerToken = c.Server.TokenWork(c.SLO, prompt, answer)
+	fleet := rate * try.work(prompt, answer) / staffed(3)
+	require.Greater(t, fleet, 0.3)
+	require.Less(t, fleet, 1.5)
+}
