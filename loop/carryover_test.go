@@ -146,25 +146,10 @@ func TestCarryOverOfADeepState(t *testing.T) {
 
 // TestRegressionMembersOfOneKindKeepTheirOwnMemory: the memory of one of two members of a kind went to both, of which one was left to chance.
 func TestRegressionMembersOfOneKindKeepTheirOwnMemory(t *testing.T) {
-	bounds := scaling.Bounds{Min: 1, Max: 20}
-	policy := func(names ...string) scaling.Policy {
-		var members []scaling.Member
-		for _, name := range names {
-			s, err := proportional.New(proportional.HPA(bounds, proportional.Metric{Name: name, Target: 10, Measure: proportional.Total}))
-			require.NoError(t, err)
-			members = append(members, scaling.Member{Name: name, Policy: scaling.New(s)})
-		}
-		if len(members) == 1 {
-			return members[0].Policy
-		}
-		p, err := scaling.Highest(members...)
-		require.NoError(t, err)
-		return p
-	}
 	observed := func(a, b float64) scaling.Observation {
 		return scaling.Observation{SpecReplicas: 10, ReadyReplicas: 10, Readings: []scaling.Reading{scaling.Exactly("a", a), scaling.Exactly("b", b)}}
 	}
-	old := policy("a", "b")
+	old := highestOf(t, "a", "b")
 	for i := range 40 {
 		old.Decide(start().Add(time.Duration(i)*period), observed(100, 20))
 	}
@@ -173,54 +158,61 @@ func TestRegressionMembersOfOneKindKeepTheirOwnMemory(t *testing.T) {
 	stored := []byte(`{"kind":"loop","version":1,"state":{"group":` + string(group) + `}}`)
 	path := []string{"state", "group", "state"}
 	for range 20 {
-		state, err := loop.CarryOver(stored, policy("a", "b"))
+		state, err := loop.CarryOver(stored, highestOf(t, "a", "b"))
 		require.NoError(t, err)
 		require.JSONEq(t, string(group), member(t, state, path[:2]...))
 	}
 
-	state, err := loop.CarryOver(stored, policy("b", "c"))
+	state, err := loop.CarryOver(stored, highestOf(t, "b", "c"))
 	require.NoError(t, err)
 	require.JSONEq(t, member(t, group, "state", "b"), member(t, state, append(path, "b")...))
-	none, err := policy("c").MarshalJSON()
+	none, err := byMetric(t, "c").MarshalJSON()
 	require.NoError(t, err)
 	require.JSONEq(t, string(none), member(t, state, append(path, "c")...), "it is new, and whose memory it should have is open")
 
-	single := policy("a")
+	single := byMetric(t, "a")
 	for i := range 40 {
 		single.Decide(start().Add(time.Duration(i)*period), observed(100, 20))
 	}
 	alone, err := single.MarshalJSON()
 	require.NoError(t, err)
-	state, err = loop.CarryOver([]byte(`{"kind":"loop","version":1,"state":{"group":`+string(alone)+`}}`), policy("x", "y"))
+	state, err = loop.CarryOver([]byte(`{"kind":"loop","version":1,"state":{"group":`+string(alone)+`}}`), highestOf(t, "x", "y"))
 	require.NoError(t, err)
 	require.JSONEq(t, string(alone), member(t, state, append(path, "x")...), "the only one of its kind")
 }
 
 // TestRegressionAMemberOfANewNameStartsFresh: beside the only member of its kind it was given the memory of that one, on another metric.
 func TestRegressionAMemberOfANewNameStartsFresh(t *testing.T) {
-	bounds := scaling.Bounds{Min: 1, Max: 20}
-	policy := func(names ...string) scaling.Policy {
-		var members []scaling.Member
-		for _, name := range names {
-			s, err := proportional.New(proportional.HPA(bounds, proportional.Metric{Name: name, Target: 10, Measure: proportional.Total}))
-			require.NoError(t, err)
-			members = append(members, scaling.Member{Name: name, Policy: scaling.New(s)})
-		}
-		p, err := scaling.Highest(members...)
-		require.NoError(t, err)
-		return p
-	}
-	old := policy("a")
+	old := highestOf(t, "a")
 	for i := range 40 {
 		old.Decide(start().Add(time.Duration(i)*period), scaling.Observation{SpecReplicas: 10, ReadyReplicas: 10, Readings: []scaling.Reading{scaling.Exactly("a", 100)}})
 	}
 	group, err := old.MarshalJSON()
 	require.NoError(t, err)
-	state, err := loop.CarryOver([]byte(`{"kind":"loop","version":1,"state":{"group":`+string(group)+`}}`), policy("a", "b"))
+	state, err := loop.CarryOver([]byte(`{"kind":"loop","version":1,"state":{"group":`+string(group)+`}}`), highestOf(t, "a", "b"))
 	require.NoError(t, err)
 	path := []string{"state", "group", "state"}
 	require.JSONEq(t, member(t, group, "state", "a"), member(t, state, append(path, "a")...))
-	fresh, err := policy("b").MarshalJSON()
+	fresh, err := highestOf(t, "b").MarshalJSON()
 	require.NoError(t, err)
 	require.JSONEq(t, member(t, fresh, "state", "b"), member(t, state, append(path, "b")...), "b is new")
+}
+
+// highestOf is a Highest of proportional policies, each by the metric of its name.
+func highestOf(t *testing.T, names ...string) scaling.Policy {
+	t.Helper()
+	var members []scaling.Member
+	for _, name := range names {
+		members = append(members, scaling.Member{Name: name, Policy: byMetric(t, name)})
+	}
+	p, err := scaling.Highest(members...)
+	require.NoError(t, err)
+	return p
+}
+
+func byMetric(t *testing.T, name string) scaling.Policy {
+	t.Helper()
+	s, err := proportional.New(proportional.HPA(scaling.Bounds{Min: 1, Max: 20}, proportional.Metric{Name: name, Target: 10, Measure: proportional.Total}))
+	require.NoError(t, err)
+	return scaling.New(s)
 }

@@ -1,13 +1,11 @@
 package k8s_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/scrape"
@@ -15,20 +13,10 @@ import (
 
 // TestRegressionAbsentReplicasOfTwoKinds: a Deployment and a StatefulSet of one name are two targets. What both lacked counted once.
 func TestRegressionAbsentReplicasOfTwoKinds(t *testing.T) {
-	port := server(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = w.Write([]byte("# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 9\n"))
-	})
 	pods, err := k8s.NewPods(lister(t, pod("a", ip("127.0.0.1"))), k8s.Grouping{})
 	require.NoError(t, err)
 	pods.Now = func() time.Time { return start }
-	metric := scrape.Named(waiting)
-	metric.Fill = 10
-	scraper, err := scrape.New(scrape.Config{Metrics: []scrape.Metric{metric}, AllowLocal: true, Interval: 15 * time.Second})
-	require.NoError(t, err)
-	observer, err := k8s.NewPodObserver(pods, scraper, k8s.Port{Port: intstr.FromInt32(port)})
-	require.NoError(t, err)
-	t.Cleanup(observer.Close)
+	observer := observerOf(t, pods, "9")
 
 	one, two := scaleOf(t, "app=llama", 4), scaleOf(t, "app=other", 3)
 	two.Target.Kind = "StatefulSet"

@@ -84,22 +84,12 @@ func TestColdStartsAreLearnt(t *testing.T) {
 
 // It reaches the reading, with replicas that have had no pod for too long, as where a quota is used up.
 func TestMissingReachesTheReading(t *testing.T) {
-	port := server(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = w.Write([]byte("# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 0\n"))
-	})
 	now := start
 	pods, err := k8s.NewPods(lister(t, pod("a", ip("127.0.0.1")), pod("b", unschedulable),
 		pod("c", waitingFor("CrashLoopBackOff"), made(time.Hour, time.Hour))), k8s.Grouping{})
 	require.NoError(t, err)
 	pods.Now = func() time.Time { return now }
-	metric := scrape.Named(waiting)
-	metric.Fill = 10
-	scraper, err := scrape.New(scrape.Config{Metrics: []scrape.Metric{metric}, AllowLocal: true, Interval: 15 * time.Second})
-	require.NoError(t, err)
-	observer, err := k8s.NewPodObserver(pods, scraper, k8s.Port{Port: intstr.FromInt32(port)})
-	require.NoError(t, err)
-	t.Cleanup(observer.Close)
+	observer := observerOf(t, pods, "0")
 	for _, stuck := range []int32{2, 4} { // two have no pod
 		seen, err := observer.Observe(t.Context(), []k8s.Scale{scaleOf(t, "app=llama", 5)})
 		require.NoError(t, err)
@@ -107,4 +97,21 @@ func TestMissingReachesTheReading(t *testing.T) {
 		require.Equal(t, []int32{1, 4, 1, 1, stuck}, []int32{r.Values, r.NotReady, r.Unschedulable, r.Crashing, r.Stuck}, seen.Err)
 		now = now.Add(5 * time.Minute)
 	}
+}
+
+// observerOf reads pods that all say the same of how many requests wait.
+func observerOf(t *testing.T, pods *k8s.Pods, value string) *k8s.PodObserver {
+	t.Helper()
+	port := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = w.Write([]byte("# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting " + value + "\n"))
+	})
+	metric := scrape.Named(waiting)
+	metric.Fill = 10
+	scraper, err := scrape.New(scrape.Config{Metrics: []scrape.Metric{metric}, AllowLocal: true, Interval: 15 * time.Second})
+	require.NoError(t, err)
+	observer, err := k8s.NewPodObserver(pods, scraper, k8s.Port{Port: intstr.FromInt32(port)})
+	require.NoError(t, err)
+	t.Cleanup(observer.Close)
+	return observer
 }

@@ -164,14 +164,12 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 		}
 		for _, c := range own {
 			taken := func() bool {
-				return slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name })
+				return reserved(c.name) || slices.ContainsFunc(all, func(other contender) bool { return other.name == c.name })
 			}
-			switch is := reserved(c.name) || taken(); {
-			case is && c.unnamed:
-				if c.name += " of -config"; taken() {
-					return nil, misuse("-config %s: the name %q is taken", o.config, c.name)
-				}
-			case is:
+			if c.unnamed && taken() {
+				c.name += " of -config"
+			}
+			if taken() {
 				return nil, misuse("-config %s: the name %q is taken", o.config, c.name)
 			}
 			for _, warning := range c.odd {
