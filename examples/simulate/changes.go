@@ -115,6 +115,9 @@ func (r *runner) whatIf(ctx context.Context, o *options) error {
 			return err
 		}
 		all = slices.DeleteFunc(all, func(x contender) bool { return !slices.Contains(c.Among, x.name) })
+		if !slices.ContainsFunc(all, func(x contender) bool { return x.name == c.Policy }) {
+			continue // it does not take such an SLO
+		}
 		other := &runner{comparison: &comparison{world: &w, alpha: r.alpha, seeds: 1, demandStep: r.demandStep, demand: r.demand}, workers: r.workers, progress: r.progress}
 		lines, err := other.runAll(ctx, all, 0, other.scenario)
 		if err != nil {

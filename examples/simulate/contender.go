@@ -71,10 +71,13 @@ func (w *world) coldStart() time.Duration {
 	return s.Provision.Median + s.Load.Median
 }
 
+// toldStart returns what policies are told of that: it must be above 0 there.
+func (w *world) toldStart() time.Duration { return max(w.coldStart(), 1) }
+
 // capacity returns what the policy is told that learns the capacity of its replicas.
 func (w *world) capacity() capacity.Config {
 	c := capacity.For(w.bounds, w.SLO, w.Types[0].Server)
-	c.ColdStart = w.coldStart()
+	c.ColdStart = w.toldStart()
 	c.Scrape, c.Control = w.Scrape.Interval, w.Control.Interval
 	if w.Router == sim.RoundRobin {
 		c.Router = w.Router
@@ -136,9 +139,13 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 		return nil, err
 	}
 	all = append(all, w.references()...)
+	told := w.capacity()
+	wrong := told.Validate()
 	if o.policies == "" {
 		learned, _ := w.learned()
-		if o.suite || w.Workload.Duration() <= longForLearned {
+		if wrong != nil {
+			fmt.Fprintf(stderr, "simulate: %s, which is recommended, is left out: %v\n", learnedName, wrong)
+		} else if o.suite || w.Workload.Duration() <= longForLearned {
 			all = append(all, learned)
 		} else {
 			fmt.Fprintf(stderr, "simulate: %s, which is recommended, is left out: it replays its past every five minutes, here %d times; -policy names it\n",
@@ -152,6 +159,11 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 		}
 		if all, err = choose(append(all, more...), o.policies, stderr); err != nil {
 			return nil, err
+		}
+		for _, c := range all {
+			if base, _, _ := strings.Cut(c.name, "+"); base == learnedName && wrong != nil {
+				return nil, misuse("-policy %s: %w", c.name, wrong)
+			}
 		}
 	}
 	if o.config != "" {

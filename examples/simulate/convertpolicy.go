@@ -142,6 +142,9 @@ func apart(fields []*yaml.Node, names ...string) (these, others []*yaml.Node) {
 
 // convert converts what stands under a name, the inside first.
 func (c *converter) convert(n *yaml.Node, within string) {
+	if n.Kind == yaml.AliasNode { // its anchor may not stay, nor what it stands for
+		c.fail(n, "*%s: must be written out: aliases are not taken", n.Value)
+	}
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" {
 		if f, err := strconv.ParseFloat(n.Value, 64); err == nil {
 			n.Value = strconv.FormatFloat(f, 'f', -1, 64)
@@ -206,8 +209,11 @@ func (c *converter) field(within string, key, value *yaml.Node) []*yaml.Node {
 	return []*yaml.Node{key, value}
 }
 
-// only refuses what else is in a mapping that does not stay.
+// only refuses what else is in a mapping that does not stay, and what is none.
 func (c *converter) only(n *yaml.Node, within string, names ...string) {
+	if n.Kind != yaml.MappingNode && n.ShortTag() != "!!null" {
+		c.fail(n, "%s: must be a mapping", within)
+	}
 	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
 		if key := n.Content[i]; !slices.Contains(names, key.Value) {
 			c.fail(key, "%s.%s: is not a field here", within, key.Value)

@@ -130,6 +130,23 @@ func TestConvertWhatCannotBe(t *testing.T) {
 	}
 }
 
+// TestRegressionBoundsOfAnAliasAreNotLost: a policy whose bounds were an alias of another one's, or no mapping, had none afterwards, and
+// a metric the name of the anchor.
+func TestRegressionBoundsOfAnAliasAreNotLost(t *testing.T) {
+	for text, want := range map[string]string{
+		"policies:\n- {name: a, bounds: &b {min: 1, max: 4}, static: {replicas: 2}}\n- {name: b, bounds: *b, static: {replicas: 2}}\n": "line 3: *b: must be written out: aliases are not taken",
+		"policies:\n- {name: &n a, realtime: {metrics: [{name: *n, high: 2, low: 1}]}}\n":                                              "line 2: *n: must be written out: aliases are not taken",
+		"policies: [{name: a, bounds: 3, static: {replicas: 2}}]":                                                                      "line 1: bounds: must be a mapping",
+		"policies: [{name: a, bounds: [], static: {replicas: 2}}]":                                                                     "line 1: bounds: must be a mapping",
+	} {
+		out, err := converted([]byte(text))
+		require.EqualError(t, err, want, "%s", out)
+	}
+	out, err := converted([]byte("policies: [{name: a, bounds: , static: {replicas: 2}}]"))
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "Replicas")
+}
+
 // TestManifest is an LLMAutoScaler as it stands.
 func TestManifest(t *testing.T) {
 	code, out, errs := start(t, tiny("-config", "../llmautoscaler/deploy/samples/proportional.yaml", "-policy", "realtime/seed", "-report", "")...)

@@ -106,11 +106,25 @@ func canonical(name string) string {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		return target
 	}
-	if folder, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil { // a file that is not there yet
-		return filepath.Join(folder, filepath.Base(name))
+	for range mostLinks { // of a file that is not there yet
+		folder, err := filepath.EvalSymlinks(filepath.Dir(name))
+		if err != nil {
+			break
+		}
+		name = filepath.Join(folder, filepath.Base(name))
+		target, err := os.Readlink(name)
+		if err != nil {
+			break
+		}
+		if name = target; !filepath.IsAbs(name) {
+			name = filepath.Join(folder, name)
+		}
 	}
 	return name
 }
+
+// mostLinks is how many symbolic links are followed one after another: they may go round.
+const mostLinks = 40
 
 // writable tries the files before the runs are made for them. It leaves none behind.
 func (o *options) writable() error {
@@ -137,7 +151,7 @@ func try(name string) error {
 	}
 	err = f.Close()
 	if fresh {
-		err = errors.Join(err, os.Remove(name))
+		err = errors.Join(err, os.Remove(canonical(name))) // a link to it stays
 	}
 	return err
 }
@@ -173,7 +187,7 @@ func writeThrough(name string, mode fs.FileMode, write func(io.Writer) error) (e
 		info, unknown := f.Stat()
 		err = errors.Join(err, f.Close())
 		if err != nil && unknown == nil && info.Mode().IsRegular() {
-			err = errors.Join(err, os.Remove(name))
+			err = errors.Join(err, os.Remove(canonical(name)))
 		}
 	}()
 	return write(f)

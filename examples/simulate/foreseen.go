@@ -10,7 +10,7 @@ import (
 // foreseen returns a policy with a floor under it for what other days needed: on traffic of more than two days.
 func (w *world) foreseen(base contender, build func() (scaling.Policy, error), source forecast.Source) contender {
 	c := forecast.For(w.bounds, nil)
-	c.ColdStart = w.coldStart()
+	c.ColdStart = w.toldStart()
 	c.Scrape, c.Control = w.Scrape.Interval, w.Control.Interval
 	base.name += "+forecast"
 	base.note = "the same with a floor for what other days needed at this time, from the third day on; only when it is named"

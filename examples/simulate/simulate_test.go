@@ -409,6 +409,24 @@ func TestFailuresOfRuns(t *testing.T) {
 	require.Equal(t, "simulate: stopped\n", said.String())
 }
 
+// TestRegressionWhatCapacityDoesNotTakeIsNoFailure: replicas that start at once, and times to first token of more than an hour, are what
+// the flags take. The comparison of all policies failed by them, after its first runs, as capacity takes neither.
+func TestRegressionWhatCapacityDoesNotTakeIsNoFailure(t *testing.T) {
+	short := []string{"-from", "24m", "-to", "25m", "-max", "6", "-min", "1", "-seeds", "1", "-report", ""}
+	code, out, errs := start(t, append(short, "-cold-start", "0")...)
+	require.Equal(t, exitOK, code, errs)
+	require.Regexp(t, "(?m)^capacity ", out)
+	code, out, errs = start(t, append(short, "-slo-ttft", "2h")...)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, errs, "simulate: capacity, which is recommended, is left out: slo.ttft: 2h0m0s: must be above 0 and at most 1h\n")
+	require.NotRegexp(t, "(?m)^capacity ", out)
+	for _, name := range []string{"recommended", "capacity+forecast"} {
+		code, _, errs = start(t, append(short, "-slo-tpot", "2h", "-policy", "proportional/llm,"+name)...)
+		require.Equal(t, exitUsage, code)
+		require.Contains(t, errs, "slo.tpot: 2h0m0s: must be above 0 and at most 1h")
+	}
+}
+
 // TestNoCapacityIsAWarning: where a replica misses the SLO even by itself, there is no demand and nothing that knows it.
 // What the policies do is shown all the same.
 func TestNoCapacityIsAWarning(t *testing.T) {
@@ -443,6 +461,33 @@ func TestOutputsAreTriedFirst(t *testing.T) {
 		require.Contains(t, errs.String(), row.says)
 	}
 	require.NoFileExists(t, filepath.Join(dir, "new.json"))
+}
+
+// TestRegressionLinksToNewFilesStay: a symbolic link to a file that was not there yet was removed, the file was left behind empty, and
+// two outputs could be one file by such a link.
+func TestRegressionLinksToNewFilesStay(t *testing.T) {
+	dir := t.TempDir()
+	link, target := filepath.Join(dir, "link.json"), filepath.Join(dir, "target.json")
+	if os.Symlink("target.json", link) != nil || os.Symlink("round", filepath.Join(dir, "round")) != nil {
+		t.Skip("no symbolic links")
+	}
+	require.NoError(t, try(link))
+	require.NoFileExists(t, target)
+	code, _, errs := start(t, tiny("-json", link, "-report", target)...)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "only one of them can be "+target)
+	code, _, _ = start(t, tiny("-json", filepath.Join(dir, "round"))...)
+	require.Equal(t, exitFail, code)
+
+	require.NoError(t, writeThrough(link, 0o644, raw([]byte("{}"))))
+	data, err := os.ReadFile(target)
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(data))
+	require.Error(t, writeThrough(link, 0o644, func(io.Writer) error { return io.ErrShortWrite }))
+	require.NoFileExists(t, target)
+	to, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, "target.json", to)
 }
 
 // TestOutputsThatAreFull: -list said nothing of it, and the others not which flag it was.

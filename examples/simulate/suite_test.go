@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +108,33 @@ func TestSuite(t *testing.T) {
 	require.ErrorContains(t, err, limitName(0)+": attains ")
 }
 
+// TestRegressionALostRowIsFoundWithMoreSeeds: with a seed that the baseline did not have, a row could fall as far as the noise over all
+// rows let it.
+func TestRegressionALostRowIsFoundWithMoreSeeds(t *testing.T) {
+	b, before := &board{}, map[judged]standing{}
+	e := &entry{Name: "p"}
+	for i := range 20 {
+		row := fmt.Sprintf("row %d", i)
+		attained := 0.99
+		if i == 7 {
+			attained = 0.5
+		}
+		c := &cell{Row: row}
+		for seed := range uint64(2) {
+			c.results = append(c.results, sim.Result{Seed: seed + 1, Attainment: attained, ReplicaHours: 1})
+		}
+		b.Rows = append(b.Rows, boarded{Oracle: []float64{1, 1}})
+		e.Cells = append(e.Cells, c)
+		before[judged{"p", row, 1}] = standing{0.99, 1}
+	}
+	b.Entries = []*entry{e}
+	require.ErrorContains(t, b.compareBaseline(before, io.Discard), "of row 7, more than 0.02 less than before")
+	before[judged{"p", "row 7", 1}] = standing{0.5, 1}
+	require.NoError(t, b.compareBaseline(before, io.Discard))
+	before[judged{"p", "row 7", 2}] = standing{0.99, 1} // not with every seed
+	require.NoError(t, b.compareBaseline(before, io.Discard))
+}
+
 // What is worse, and by how much it may be.
 func TestBaselineNoise(t *testing.T) {
 	pairs := func(attained, ratio, spread float64) (all [][2]standing) {
@@ -135,6 +164,38 @@ func TestBaselineNoise(t *testing.T) {
 	require.NoError(t, fallen(nil))
 	_, err := readBaseline(strings.NewReader("policy,row,seed,attained,x_oracle\na,b,c,d,e\n"))
 	require.ErrorContains(t, err, "line 2")
+}
+
+// TestRegressionARowWithoutAnOracleIsNoneOfTheMean: where no schedule attains the goal, a ratio of 0 went into the means.
+func TestRegressionARowWithoutAnOracleIsNoneOfTheMean(t *testing.T) {
+	b := &board{Goal: 0.99}
+	e := &entry{Name: "p"}
+	for _, oracle := range [][]float64{{2, 2}, {0, 0}, {2, 0}} {
+		b.Rows = append(b.Rows, boarded{Oracle: oracle, Present: []float64{0, 0}})
+		e.Cells = append(e.Cells, &cell{results: []sim.Result{{Seed: 1, Attainment: 1, ReplicaHours: 3}, {Seed: 2, Attainment: 1, ReplicaHours: 3}}})
+	}
+	b.Entries = []*entry{e}
+	b.sum()
+	require.Equal(t, []estimate{{Mean: 1.5}, {}, {Mean: 1.5}}, each(e.Cells, func(c *cell) estimate { return c.OverOracle }))
+	require.Equal(t, estimate{Mean: 1.5}, e.Score.OverOracle)
+	require.Equal(t, 1.5, e.Score.MedianOracle)
+	require.Equal(t, estimate{Mean: 1}, e.Score.Attainment)
+}
+
+// TestRegressionARunWithoutAnOracleHasNoCostToCompare: a ratio of 0, which is none, counted as a cost. Runs whose oracle was found since
+// failed, and one that lost it hid that all others had become dearer.
+func TestRegressionARunWithoutAnOracleHasNoCostToCompare(t *testing.T) {
+	var pairs [][2]standing
+	for range 12 {
+		pairs = append(pairs, [2]standing{{0.98, 1.2}, {0.98, 1.2}})
+	}
+	found := append(slices.Clone(pairs), [2]standing{{0.98, 0}, {0.98, 1.2}}, [2]standing{{0.98, 0}, {0.98, 1.2}}, [2]standing{{0.98, 0}, {0.98, 1.2}}, [2]standing{{0.98, 0}, {0.98, 1.2}})
+	require.NoError(t, fallen(found))
+	require.NoError(t, fallen(found[12:]))
+	for i := range pairs {
+		pairs[i][1].ratio += 0.1
+	}
+	require.ErrorContains(t, fallen(append(pairs, [2]standing{{0.98, 1.2}, {0.98, 0}})), "costs 0.1000 ±0.0000 x the oracle more than before")
 }
 
 // TestBaselineHasSomethingToCompareWith: a gate with nothing behind it passed.

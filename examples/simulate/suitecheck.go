@@ -21,14 +21,14 @@ type judged struct {
 	seed        uint64
 }
 
-// A standing is what came of it.
+// A standing is what came of it; its ratio is 0 where no schedule attains the goal.
 type standing struct{ attained, ratio float64 }
 
 // Beyond its noise, a score may fall by so much: what is rounded off, and what a request more or less does.
 const (
 	slackAttained = 0.0005
 	slackRatio    = 0.005
-	slackRow      = 0.02 // of the attainment of one row, with every seed
+	slackRow      = 0.02 // of the attainment of one row, with every seed that the baseline has
 )
 
 // standings returns what came of every run.
@@ -121,16 +121,19 @@ func (b *board) compareBaseline(before map[judged]standing, out io.Writer) error
 	for _, e := range b.Entries {
 		var pairs [][2]standing
 		for _, c := range e.Cells {
-			lost := len(c.results) > 0
+			known, lost := 0, 0 // runs
 			for _, r := range c.results {
 				p := judged{e.Name, c.Row, r.Seed}
 				was, ok := before[p]
-				if ok {
-					pairs = append(pairs, [2]standing{was, now[p]})
+				if !ok {
+					continue
 				}
-				lost = lost && ok && now[p].attained < was.attained-slackRow
+				pairs = append(pairs, [2]standing{was, now[p]})
+				if known++; now[p].attained < was.attained-slackRow {
+					lost++
+				}
 			}
-			if lost {
+			if known > 0 && lost == known {
 				failed = errors.Join(failed, fmt.Errorf("%s: attained %.4f of %s, more than %g less than before", e.Name, c.Attainment.Mean, c.Row, slackRow))
 			}
 		}
@@ -156,13 +159,16 @@ func (b *board) compareBaseline(before map[judged]standing, out io.Writer) error
 }
 
 // fallen says what has become worse over pairs of before and now, by more than the 95 % confidence of their mean
-// difference: the attainment, or at no higher one the cost.
+// difference: the attainment, or at no higher one the cost where both have one.
 func fallen(pairs [][2]standing) error {
 	if len(pairs) == 0 {
 		return nil
 	}
 	attained := differences(pairs, func(s standing) float64 { return s.attained })
-	ratio := differences(pairs, func(s standing) float64 { return s.ratio })
+	var ratio estimate
+	if known := slices.DeleteFunc(slices.Clone(pairs), func(p [2]standing) bool { return p[0].ratio == 0 || p[1].ratio == 0 }); len(known) > 0 {
+		ratio = differences(known, func(s standing) float64 { return s.ratio })
+	}
 	switch {
 	case attained.Mean < -attained.Half-slackAttained:
 		return fmt.Errorf("attains %.4f ±%.4f less than before", -attained.Mean, attained.Half)

@@ -17,7 +17,8 @@ type score struct {
 	Worst      float64  `json:"worst"` // attainment of the worst row
 	Median     float64  `json:"median"`
 	Attainment estimate `json:"attainment"`
-	// OverOracle is the mean over all rows, the others are over those in which the goal is attained: 0 if there is none.
+	// OverOracle is the mean over all rows in which a schedule attains the goal, the others are over those in which the policy does: 0
+	// if there is none.
 	OverOracle      estimate `json:"overOracle"`
 	WorstOverOracle float64  `json:"worstOverOracle"`
 	MedianOracle    float64  `json:"medianOverOracle"`
@@ -50,7 +51,9 @@ func (c *cell) sum(r *boarded, goal float64) {
 	of := func(f func(r *sim.Result) float64) estimate { return over(c.results, f) }
 	c.Attainment = of(func(r *sim.Result) float64 { return r.Attainment })
 	c.Attains = c.Attainment.Mean >= goal
-	c.OverOracle = of(func(x *sim.Result) float64 { return over0(x.ReplicaHours, r.Oracle[x.Seed-1]) })
+	if known := slices.DeleteFunc(slices.Clone(c.results), func(x sim.Result) bool { return r.Oracle[x.Seed-1] == 0 }); len(known) > 0 {
+		c.OverOracle = over(known, func(x *sim.Result) float64 { return x.ReplicaHours / r.Oracle[x.Seed-1] })
+	}
 	if !slices.Contains(r.Present, 0) {
 		e := of(func(x *sim.Result) float64 { return x.ReplicaHours / r.Present[x.Seed-1] })
 		c.OverLimit = &e
@@ -96,7 +99,9 @@ func (e *entry) sum(b *board) {
 		if c.inBudget() {
 			s.InBudget++
 		}
-		oracles = append(oracles, c.OverOracle.Mean)
+		if c.OverOracle.Mean > 0 {
+			oracles = append(oracles, c.OverOracle.Mean)
+		}
 		if c.OverLimit != nil {
 			limits = append(limits, c.OverLimit.Mean)
 		}
@@ -104,24 +109,39 @@ func (e *entry) sum(b *board) {
 	s.Median = median(attained)
 	s.MedianOracle, s.MedianLimit = median(oracles), median(limits)
 	s.WorstOverOracle, s.WorstOverLimit = highest(oracles), highest(limits)
-	s.Attainment = e.pooled(func(_ int, r *sim.Result) float64 { return r.Attainment })
-	s.OverOracle = e.pooled(func(i int, r *sim.Result) float64 { return over0(r.ReplicaHours, b.Rows[i].Oracle[r.Seed-1]) })
+	s.Attainment = e.pooled(func(_ int, r *sim.Result) (float64, bool) { return r.Attainment, true })
+	s.OverOracle = e.pooled(func(i int, r *sim.Result) (float64, bool) {
+		hours := b.Rows[i].Oracle[r.Seed-1]
+		return over0(r.ReplicaHours, hours), hours > 0
+	})
 }
 
-// pooled returns the mean over rows and seeds, with the noise of the seeds: rows are not drawn, and do not count as noise.
-func (e *entry) pooled(of func(row int, r *sim.Result) float64) estimate {
+// pooled returns the mean over rows and seeds of what is known, with the noise of the seeds: rows are not drawn, and do not count as
+// noise.
+func (e *entry) pooled(of func(row int, r *sim.Result) (value float64, known bool)) estimate {
 	sum, squares, n, freedom := 0.0, 0.0, 0, 0
 	for i, c := range e.Cells {
-		mean := over(c.results, func(r *sim.Result) float64 { return of(i, r) }).Mean
+		var values []float64
 		for k := range c.results {
-			d := of(i, &c.results[k]) - mean
-			squares += d * d
+			if x, known := of(i, &c.results[k]); known {
+				values = append(values, x)
+			}
 		}
-		sum += mean * float64(len(c.results))
-		n += len(c.results)
-		freedom += len(c.results) - 1
+		if len(values) == 0 {
+			continue
+		}
+		mean := estimated(values).Mean
+		for _, x := range values {
+			squares += (x - mean) * (x - mean)
+		}
+		sum += mean * float64(len(values))
+		n += len(values)
+		freedom += len(values) - 1
 	}
-	if freedom == 0 {
+	switch {
+	case n == 0:
+		return estimate{}
+	case freedom == 0:
 		return estimate{Mean: sum / float64(n)}
 	}
 	return estimate{Mean: sum / float64(n), Half: student(freedom) * math.Sqrt(squares/float64(freedom)/float64(n))}
