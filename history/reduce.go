@@ -334,7 +334,7 @@ func (r *reducer) births() {
 // older reports whether a pod had counted more at its first value than can have come within some steps, by ten times the
 // largest rate that it had later: it is not new, but has a new name, or nobody scraped it before.
 func (p *replica) older(steps int) bool {
-	for _, at := range finishes() {
+	for _, at := range append(finishes(), part{Requests, Whole}) { // a router may have the last alone
 		for _, s := range p.series[at] {
 			began, last := s.span(p.first, p.last)
 			if began != p.first {

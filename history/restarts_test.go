@@ -113,3 +113,22 @@ func TestRegressionTwoServersOfWhichOneWasAway(t *testing.T) {
 	require.Zero(t, f.Repairs.Gaps)
 	require.False(t, slices.ContainsFunc(f.Ready, math.IsNaN))
 }
+
+// TestRegressionARouterThatWasNotScrapedBeforeIsNotNew: what a router had counted before its first scrape came within one step, as where it
+// is scraped from some day of the history on: only a count of finished requests, which it may not have, showed that it was there before.
+func TestRegressionARouterThatWasNotScrapedBeforeIsNotNew(t *testing.T) {
+	const first = 100
+	router := func(before float64) *history.Fleet {
+		d := hour()
+		s := history.Series{Signal: history.Requests, Router: true, Family: "inference_objective_request_total", Pod: "epp", From: first}
+		for i := first; i < d.Steps(); i++ {
+			s.Values = append(s.Values, before+2*float64(i-first+1))
+		}
+		d.Series = append(d.Series, s)
+		return reduced(t, d)
+	}
+	f := router(1e6)
+	require.True(t, math.IsNaN(f.Arrivals[first-1]), "%v", f.Arrivals[first-1])
+	require.InDelta(t, 2*float64(len(f.Arrivals)-first), total(f), 1e-9)
+	require.InDelta(t, 2*float64(len(f.Arrivals)-first+1), total(router(0)), 1e-9, "one that is new")
+}

@@ -119,7 +119,10 @@ func (b *builder) proportionalConfig(s *ProportionalScaler, p place) proportiona
 	}
 	setSeconds(&c.Resolution, s.ResolutionSeconds)
 	if s.Panic != nil {
-		c.Panic = proportional.Panic{Window: seconds(s.Panic.WindowSeconds), Threshold: b.decimal(s.Panic.Threshold, at+"panic.threshold")}
+		threshold := b.decimal(s.Panic.Threshold, at+"panic.threshold")
+		if !b.unread[at+"panic.threshold"] { // as 0 it would make the window wrong
+			c.Panic = proportional.Panic{Window: seconds(s.Panic.WindowSeconds), Threshold: threshold}
+		}
 	}
 	b.stabilization(&c.Stabilization, s.Stabilization, at)
 	b.limits(&c.RateLimits, s.RateLimits, at)

@@ -281,3 +281,18 @@ func TestRegressionANumberThatCannotBeReadBreaksNoOtherRule(t *testing.T) {
 	_, err := policy.Read([]byte("saturation:\n  kvCacheThreshold: .8\n"), "p.yaml")
 	require.EqualError(t, err, `p.yaml:2: saturation.kvCacheThreshold: .8: must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`)
 }
+
+// TestRegressionAFieldThatCannotBeReadIsNotMissing: a server with an unreadable field was told to have it, and a list of scalers that is
+// none, to be there. An unreadable threshold of panic made the window beside it wrong.
+func TestRegressionAFieldThatCannotBeReadIsNotMissing(t *testing.T) {
+	for text, want := range map[string]string{
+		`capacity: {slo: {ttftSeconds: 2, tpotSeconds: 1}, server: {baseMicroseconds: 4, prefillTokenMicroseconds: 3, maxSeqs: x, tokenBudget: 8, kvTokens: 1000}}`: `p.yaml:1: capacity.server.maxSeqs: "x": must be a whole number of at most 2147483647`,
+		`highest: many`: `p.yaml:1: highest: "many": must be a list`,
+		`proportional: {panic: {windowSeconds: 6, threshold: .5}}`: `p.yaml:1: proportional.panic.threshold: .5: must be written in digits, below 1e12 and with at most nine decimals, as 40 or "0.9"`,
+	} {
+		_, err := policy.Read([]byte(text), "p.yaml")
+		require.EqualError(t, err, want)
+	}
+	_, err := policy.Read([]byte("capacity: {slo: {ttftSeconds: 2, tpotSeconds: 1}, server: {maxSeqs: 4}}"), "p.yaml")
+	require.ErrorContains(t, err, "capacity.server: \"\": must have a name")
+}

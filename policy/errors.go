@@ -72,7 +72,10 @@ func (r *reader) report(line int, field string, value any, rule string) {
 }
 
 // wrong records an error about a node.
-func (r *reader) wrong(n *yaml.Node, field, rule string) { r.report(n.Line, field, shown(n), rule) }
+func (r *reader) wrong(n *yaml.Node, field, rule string) {
+	r.within[parent(field)] = true
+	r.report(n.Line, field, shown(n), rule)
+}
 
 // missing records that a field is missing.
 func (r *reader) missing(n *yaml.Node, field string) { r.report(n.Line, field, nil, "must be given") }

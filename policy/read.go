@@ -67,7 +67,7 @@ func Read(data []byte, file string) (*Document, error) {
 	r := newReader(file)
 	d := &Document{}
 	for _, root := range r.documents(data, "must have a policy") {
-		r.lines, r.failed, r.first = map[string]int{}, map[string]bool{}, root.Line
+		r.lines, r.failed, r.within, r.first = map[string]int{}, map[string]bool{}, map[string]bool{}, root.Line
 		if list := child(root, "policies"); list != nil && root.Kind == yaml.MappingNode {
 			if _, ok := r.mapping(root, "", []string{"policies"}); ok {
 				r.policies(list, d)
@@ -247,10 +247,11 @@ func (r *reader) checked(p *Policy, spec, scaler string) {
 	}
 }
 
-// rules records errors of the rules, except those of fields that could not be read.
+// rules records errors of the rules, except those of fields that could not be read, and of objects with such a field: what they lack may
+// be that.
 func (r *reader) rules(err error) {
 	for _, e := range fieldErrors(err) {
-		if !r.hasFailed(e.Field) {
+		if !r.hasFailed(e.Field) && !r.within[e.Field] {
 			r.errs = append(r.errs, r.position(e.Field, e.Value, e.Rule))
 		}
 	}

@@ -32,10 +32,11 @@ type reader struct {
 	warnings []*PositionError
 	lines    map[string]int  // line of every given field, by its path
 	failed   map[string]bool // fields that could not be read
+	within   map[string]bool // objects with such a field
 }
 
 func newReader(file string) *reader {
-	return &reader{file: file, lines: map[string]int{}, failed: map[string]bool{}}
+	return &reader{file: file, lines: map[string]int{}, failed: map[string]bool{}, within: map[string]bool{}}
 }
 
 // syntax records an error of the YAML parser, which has the line in its text.

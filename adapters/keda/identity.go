@@ -68,6 +68,9 @@ func (m *Metadata) identity() string {
 			sources = append(sources, metric.Source)
 		}
 	}
+	if bounded := slices.ContainsFunc(s.Highest, func(one policy.Member) bool { return one.MaxReplicas != 0 }); bounded && s.Stabilization == nil && s.RateLimits == nil {
+		names = append(names, "bounds around all") // a layer with a state of its own, which the other two bring as well
+	}
 	texts := make([]string, 0, len(sources)+2)
 	if len(names) > 0 {
 		texts = append(texts, text(names))

@@ -94,6 +94,7 @@ type Metadata struct {
 
 	keys    map[string]string     // the spelling of each key in the metadata
 	policy  string                // the policy that threshold is for; empty without threshold
+	bounded bool                  // whether a document gives bounds, of which the lower is 1 if it is not given
 	whole   string                // the key with all the rules: scaler or policy; empty if there is neither
 	address string                // KEDA's key scalerAddress
 	sent    map[string]string     // the metadata as received

@@ -29,8 +29,8 @@ func (p *parser) parse() Metadata {
 	m.Interval = p.duration("interval", DefaultInterval, time.Second, time.Hour)
 	p.check(m.Interval%time.Second == 0, "interval", interval, "must be whole seconds")
 	longest := m.Interval
-	if p.errs.Err() != nil && interval != "" {
-		longest = time.Hour // the error may be that of the interval
+	if p.errs.Err() != nil && interval != "" || interval == "" && p.documented() != "" {
+		longest = time.Hour // the error may be that of the interval, or the document may have another one
 	}
 	m.ScrapeTimeout = p.duration("scrapeTimeout", min(DefaultScrapeTimeout, m.Interval/2), time.Millisecond, longest-time.Millisecond)
 	m.Grouping = p.choice("grouping", "Pod", "Pod", "LeaderWorkerSet", "KaitoWorkspace")
@@ -127,12 +127,8 @@ func (p *parser) replicas() {
 	m.StateName, _ = p.take("stateName")
 	m.Shadow, _ = p.take("shadow")
 	m.Attainment, _ = p.take("attainment")
-	if _, ok := p.given["scaler"]; ok {
-		p.document("scaler")
-		return
-	}
-	if strings.Contains(p.given["policy"], ":") {
-		p.document("policy")
+	if key := p.documented(); key != "" {
+		p.document(key)
 		return
 	}
 	tree := p.tree()
@@ -185,6 +181,20 @@ func (p *parser) policyOf(tree map[string]any) string {
 	return "proportional"
 }
 
+// documented returns the key that has a whole policy document, or "" if there is none.
+func (p *parser) documented() string {
+	_, whole := p.given["scaler"]
+	switch {
+	case p.m.Mode != Replicas:
+		return ""
+	case whole:
+		return "scaler"
+	case strings.Contains(p.given["policy"], ":"):
+		return "policy"
+	}
+	return ""
+}
+
 // document reads a key that has a whole policy document. Other keys of the rules must not be given beside it. For the bounds
 // and the scraping of pods, keys take precedence over the document.
 func (p *parser) document(key string) {
@@ -213,7 +223,8 @@ func (p *parser) document(key string) {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("%s: %s %s", p.key(key), w.Field, w.Rule))
 	}
 	m.Scaler = doc.Scaler
-	if doc.MaxReplicas != 0 && m.MaxReplicas == nil {
+	m.bounded = doc.MaxReplicas != 0
+	if m.bounded && m.MaxReplicas == nil {
 		m.MaxReplicas = &doc.MaxReplicas
 	}
 	if m.MinReplicas == nil {

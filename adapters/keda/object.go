@@ -203,8 +203,8 @@ func (m *Metadata) resolve(ref Ref, o Object, crossNamespace bool) (k8s.Target, 
 	switch {
 	case m.MinReplicas != nil:
 		b.Min = *m.MinReplicas
-	case m.Scaler.Cron == nil:
-		b.Min = max(b.Min, 1) // without pods nothing could tell that one is needed
+	case m.Scaler.Cron == nil, m.bounded: // without pods nothing could tell that one is needed; a document says 1
+		b.Min = max(b.Min, 1)
 	}
 	e.Check(b.Max >= b.Min, m.written("maxReplicas"), shown(m.keys, "maxReplicas", b.Max), fmt.Sprintf("must be at least minReplicas %d", b.Min))
 	return t, b, e.Err()

@@ -165,3 +165,65 @@ func TestRegressionMetricsLetGoOfClosedEngines(t *testing.T) {
 		require.Empty(t, m.engines)
 	}
 }
+
+// TestRegressionBoundsOfAMemberMakeAnotherState: bounds of a scaler in the list highest are a layer around all of them, whose state the
+// policy without them refuses, and the other way round. The two had one name for their states, and a trigger that was edited never had a
+// value again.
+func TestRegressionBoundsOfAMemberMakeAnotherState(t *testing.T) {
+	const (
+		without  = "highest: [{name: a, static: {replicas: 2}}, {name: b, static: {replicas: 3}}]"
+		with     = "highest: [{name: a, static: {replicas: 2}}, {name: b, maxReplicas: 3, static: {replicas: 3}}]"
+		smoothed = "\nstabilization: {}"
+	)
+	for _, edit := range [][2]string{{without, with}, {with, without}} {
+		w := newWorld(t)
+		require.NoError(t, w.next(w.trigger(inDocument(edit[0]))).Unknown)
+		s := w.next(w.trigger(inDocument(edit[1])))
+		require.NoError(t, s.Unknown)
+		require.InDelta(t, 3, s.Value, 0)
+	}
+	require.Equal(t, identityOf(t, inDocument(without+smoothed)), identityOf(t, inDocument(with+smoothed)), "it brings that layer already")
+	require.Equal(t, identityOf(t, inDocument(with)), identityOf(t, inDocument("highest: [{name: a, maxReplicas: 2, static: {replicas: 2}}, {name: b, maxReplicas: 5, static: {replicas: 3}}]")))
+}
+
+// TestRegressionADocumentWithAMaximumKeepsOneReplica: in a document minReplicas is 1 beside a maxReplicas unless it says otherwise. Under
+// the key policy a timetable without replicas took the last one away, which the same document in an LLMAutoScaler keeps.
+func TestRegressionADocumentWithAMaximumKeepsOneReplica(t *testing.T) {
+	const rules = `scaler: {cron: {mode: InWindow, windows: [{name: day, start: "0 9 * * *", end: "0 18 * * *", targetReplicas: 5}]}}`
+	for _, row := range []struct {
+		text  string
+		more  []string
+		least int32 // of the ScaledObject
+		want  float64
+	}{
+		{"maxReplicas: 5\n" + rules, nil, 0, 1},
+		{"maxReplicas: 5\n" + rules, nil, 2, 2},
+		{"maxReplicas: 5\n" + rules, []string{"minReplicas", "0"}, 0, 0},
+		{"minReplicas: 0\nmaxReplicas: 5\n" + rules, nil, 0, 0},
+		{rules, nil, 0, 0},
+	} {
+		w := newWorld(t)
+		w.object.Min = row.least
+		s := w.round(w.trigger(inDocument(row.text, row.more...))) // at 8 o'clock
+		require.NoError(t, s.Unknown)
+		require.InDelta(t, row.want, s.Value, 0, "%+v", row)
+		require.Equal(t, row.want > 0, s.Active)
+	}
+}
+
+// TestRegressionScrapeTimeoutFitsTheIntervalOfTheDocument: it had to be below the 15 s of a trigger that does not say its interval, also
+// beside a document that does.
+func TestRegressionScrapeTimeoutFitsTheIntervalOfTheDocument(t *testing.T) {
+	triggers, err := NewTriggers(TriggersConfig{Scales: newWorld(t), Observe: podless})
+	require.NoError(t, err)
+	const rules = "scaler: {proportional: {metrics: [{target: 1}]}}"
+	plan, err := triggers.Build(chat, inDocument("intervalSeconds: 60\n"+rules, "scrapeTimeout", "20"))
+	require.NoError(t, err)
+	require.Equal(t, time.Minute, plan.Interval)
+	_, err = triggers.Build(chat, inDocument("intervalSeconds: 60\n"+rules, "scrapeTimeout", "60"))
+	require.EqualError(t, err, "scrapeTimeout: 1m0s: must be positive and below interval")
+	_, err = triggers.Build(chat, inDocument(rules, "scrapeTimeout", "20"))
+	require.EqualError(t, err, "scrapeTimeout: 20s: must be positive and below interval")
+	_, err = triggers.Build(chat, inDocument("intervalSeconds: 60\n"+rules, "scrapeTimeout", "20", "interval", "15"))
+	require.ErrorContains(t, err, `scrapeTimeout: "20": must be seconds or a duration`)
+}
