@@ -39,10 +39,10 @@ func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 	err := e.Err()
 	var runs []Run
 	if err == nil {
-		if text := bytes.TrimSpace(unmarked(data)); strings.HasSuffix(file, ".csv") {
+		if text := unmarked(data); strings.HasSuffix(file, ".csv") {
 			runs, err = readTable(string(text))
 		} else {
-			runs, err = readReport(text)
+			runs, err = readReport(bytes.TrimSpace(text))
 		}
 	}
 	if err != nil {
@@ -231,44 +231,52 @@ func (g *getter) report(r *Run, top []string) {
 	g.errs.Check(r.ITL > 0, strings.Join(path("latency", "inter_token_latency or time_per_output_token", "mean"), "."), r.ITL, "must be a number above 0")
 }
 
-// readTable reads a CSV without quotes.
+// readTable reads a CSV without quotes. Of what is wrong it tells the first line.
 func readTable(text string) ([]Run, error) {
 	lines := strings.Split(text, "\n")
-	names := strings.Split(strings.TrimSpace(lines[0]), ",")
+	head := max(0, slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" }))
+	names := strings.Split(strings.TrimSpace(lines[head]), ",")
+	shown := printable.Cut(strings.TrimSpace(lines[head]), mostShown)
 	columns := map[string]int{}
 	var e scaling.FieldErrors
 	for i, name := range names {
 		name = strings.TrimSpace(name)
-		_, twice := columns[name]
-		e.Check(!twice, name, strings.TrimSpace(lines[0]), "must be a column of the header once")
+		if _, twice := columns[name]; twice {
+			return nil, &scaling.FieldError{Field: printable.Cut(name, mostShown), Value: shown, Rule: "must be a column of the header once"}
+		}
 		columns[name] = i
 	}
 	for _, name := range []string{"rate", "input", "output", "itl"} {
 		_, ok := columns[name]
-		e.Check(ok, name, strings.TrimSpace(lines[0]), "must be a column of the header")
+		e.Check(ok, name, shown, "must be a column of the header")
 	}
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
 	var runs []Run
-	for n, line := range lines[1:] {
+	for n := head + 1; n < len(lines); n++ {
+		line := lines[n]
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
 		cells := strings.Split(line, ",")
 		if len(cells) != len(names) {
-			return nil, fmt.Errorf("line %d: has %d columns, and the header %d", n+2, len(cells), len(names))
+			return nil, fmt.Errorf("line %d: has %d columns, and the header %d", n+1, len(cells), len(names))
 		}
 		cell := func(name string) float64 {
 			i, ok := columns[name]
 			if !ok {
 				return math.NaN()
 			}
-			x, err := strconv.ParseFloat(strings.TrimSpace(cells[i]), 64)
-			e.Check(err == nil && x > 0 && x <= 1e9, fmt.Sprintf("line %d: %s", n+2, name), strings.TrimSpace(cells[i]), "must be a number above 0, of at most 1000000000")
+			text := strings.TrimSpace(cells[i])
+			x, err := strconv.ParseFloat(text, 64)
+			e.Check(err == nil && x > 0 && x <= 1e9, fmt.Sprintf("line %d: %s", n+1, name), printable.Cut(text, mostShown), "must be a number above 0, of at most 1000000000")
 			return x
 		}
 		runs = append(runs, Run{Rate: cell("rate"), Input: cell("input"), Output: cell("output"), TTFT: cell("ttft"), ITL: cell("itl")})
+		if err := e.Err(); err != nil {
+			return nil, err
+		}
 	}
-	return runs, e.Err()
+	return runs, nil
 }

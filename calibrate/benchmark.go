@@ -20,6 +20,15 @@ type Run struct {
 	Closed bool
 }
 
+// load returns the mean number of sequences in the batch and of tokens in the cache, by Little's law.
+func (r *Run) load() (running, kv float64) {
+	running = r.Rate * (r.Output - 1) * r.ITL
+	return running, running * (r.Input + r.Output/2)
+}
+
+// farOver is how far a run's load may be above what a replica has room for: it is made of means.
+const farOver = 2
+
 // leastRuns is the lowest number of runs.
 const leastRuns = 6
 
@@ -35,8 +44,10 @@ const mostGroups = 2000
 // others, and a prompt delays the running sequences and those whose prompts were before it, which are x/(1-x) more with x =
 // PrefillToken P.
 //
-// Prompts must not have been in a prefix cache. Rates, and lengths of prompts and of answers, must differ between runs, or
-// the parameters cannot be separated. Errors are those of Fit.
+// R may be at most twice Options.MaxSeqs, and K twice Options.KVTokens, where they are given: with more, the times are not in
+// seconds, or the rate is that of several replicas. Prompts must not have been in a prefix cache. Rates, and lengths of
+// prompts and of answers, must differ between runs, or the parameters cannot be separated. Errors are those of Fit; of wrong
+// runs the first is told.
 //
 // With more than 2000 runs the confidence intervals are resampled from 2000 groups: each has every 2000th run in the order
 // of rates.
@@ -53,6 +64,14 @@ func fitRuns(runs []Run, o Options, groups int) (Result, error) {
 		e.Check(r.Input >= 1 && r.Input <= 1e9, name+".input", r.Input, "must be within 1 and 1000000000")
 		e.Check(r.Output > 1 && r.Output <= 1e9, name+".output", r.Output, "must be above 1 and at most 1000000000")
 		e.Check(r.ITL > 0 && r.ITL <= 3600, name+".itl", r.ITL, "must be seconds above 0")
+		running, kv := r.load()
+		e.Check(o.MaxSeqs == 0 || !(running > farOver*float64(o.MaxSeqs)), name+".itl", r.ITL,
+			fmt.Sprintf("must be seconds, on one replica: with this rate %.0f sequences ran at a time, and %d can", running, o.MaxSeqs))
+		e.Check(o.KVTokens == 0 || !(kv > farOver*float64(o.KVTokens)), name+".itl", r.ITL,
+			fmt.Sprintf("must be seconds, on one replica: with this rate %.0f tokens were in the cache, which has room for %d", kv, o.KVTokens))
+		if e.Err() != nil {
+			break // there may be millions
+		}
 	}
 	if err := e.Err(); err != nil {
 		return Result{}, err
@@ -68,8 +87,7 @@ func fitRuns(runs []Run, o Options, groups int) (Result, error) {
 	f := &fit{Options: o, excluded: map[string]int{}, cache: float64(o.KVTokens), runs: true, counted: len(runs)}
 	most := 0.0
 	for i, r := range runs {
-		running := r.Rate * (r.Output - 1) * r.ITL
-		kv := running * (r.Input + r.Output/2)
+		running, kv := r.load()
 		most = max(most, running)
 		group := int64(i % groups)
 		x := row{from: group, to: group, w: 1, y: r.ITL, p: r.Rate * r.Input, r1: running, r2: running, k1: kv, k2: kv}

@@ -169,12 +169,32 @@ func TestRunsRefused(t *testing.T) {
 	run := calibrate.Run{Rate: 1, Input: 1000, Output: 200, ITL: 0.02}
 	_, err := calibrate.FitRuns(slices.Repeat([]calibrate.Run{run}, 5), calibrate.Options{})
 	require.ErrorIs(t, err, calibrate.ErrTooLittle)
-	r, err := calibrate.FitRuns(slices.Repeat([]calibrate.Run{run}, 12), calibrate.Options{KVTokens: 1000})
+	r, err := calibrate.FitRuns(slices.Repeat([]calibrate.Run{run}, 12), calibrate.Options{KVTokens: 10_000})
 	require.NoError(t, err)
 	require.False(t, r.PrefillToken.Known() || r.Sequence.Known() || r.KVToken.Known())
 	run.ITL = math.NaN()
 	_, err = calibrate.FitRuns([]calibrate.Run{run}, calibrate.Options{})
 	require.ErrorContains(t, err, "runs[0].itl: NaN")
+}
+
+// TestRegressionNoRunHasMoreThanAReplicaCanHold: times in milliseconds gave a server with steps of 16 s, whose cache of 350,000 tokens had
+// 13 million in it.
+func TestRegressionNoRunHasMoreThanAReplicaCanHold(t *testing.T) {
+	var runs []calibrate.Run
+	for i := range 12 {
+		runs = append(runs, calibrate.Run{Rate: 0.5 * float64(1+i), Input: float64(500 * (1 + i%4)), Output: float64(100 * (1 + i%3)), ITL: 0.014 + 0.001*float64(i)})
+	}
+	o := calibrate.Options{KVTokens: 350_000, MaxSeqs: 256, Resamples: 40}
+	_, err := calibrate.FitRuns(runs, o)
+	require.NoError(t, err)
+	for i := range runs {
+		runs[i].ITL *= 1000
+	}
+	_, err = calibrate.FitRuns(runs, o)
+	require.EqualError(t, err, "runs[0].itl: 14: must be seconds, on one replica: with this rate 693 sequences ran at a time, and 256 can")
+	_, err = calibrate.FitRuns(runs[1:], o)
+	require.ErrorContains(t, err, "runs[0].itl: 15: must be seconds, on one replica: with this rate 2985 sequences ran")
+	require.ErrorContains(t, err, "runs[0].itl: 15: must be seconds, on one replica: with this rate 3283500 tokens were in the cache, which has room for 350000")
 }
 
 // FuzzReadRuns: nothing breaks the reader, and what it reads can be fitted or refused.
@@ -234,5 +254,22 @@ mean_itl_ms or mean_tpot_ms: not there: must be a number above 0`)
 	for _, text := range []string{"rate,input,output,itl\n1,2,3,4\n", "[]", "5"} {
 		_, err := calibrate.ReadRuns([]byte(text), "r", 1)
 		require.ErrorContains(t, err, "r: is none of: vllm bench serve --save-result")
+	}
+}
+
+// TestRegressionTheErrorOfATableIsShort: each wrong cell of a table of 256 MB was an error, of 500 bytes for each cell of two, and each
+// column that was there again showed the whole header. Lines were counted from the header on.
+func TestRegressionTheErrorOfATableIsShort(t *testing.T) {
+	for text, says := range map[string]string{
+		"rate,input,output,itl\n" + strings.Repeat("x,x,x,x\n", 10_000): "line 2: itl: \"x\": must be a number above 0",
+		strings.Repeat("x,", 10_000):                                    "x: \"x,x,",
+		"rate,input,output,itl\n1,2,3," + strings.Repeat("x", 100_000):  "line 2: itl: \"xxx",
+		"\n \r\nrate,input,output,itl\n1,2,3,4\n\nx,2,3,4\n":            "line 6: rate: \"x\": must be a number above 0",
+		"\n\nrate,input,output,itl\n1,2,3\n":                            "line 4: has 3 columns",
+	} {
+		_, err := calibrate.ReadRuns([]byte(text), "x.csv", 1)
+		require.Error(t, err)
+		require.Less(t, len(err.Error()), 1000)
+		require.ErrorContains(t, err, says)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -87,7 +88,7 @@ type Metric struct {
 	// Fill is the value of a missing pod in the reading's upper end, usually the policy's threshold for scaling up. 0 means
 	// no limit (+Inf): a missing pod then prevents every scale-down.
 	Fill float64 `json:"fill"`
-	// Window is the time over which quantiles and rates are taken, in whole scrapes; 0 means a minute.
+	// Window is the time over which quantiles and rates are taken, in whole scrapes, at most 100,000; 0 means a minute.
 	Window time.Duration `json:"window"`
 	// Quantile is the quantile to report, 0.5 for the median; 0 means 0.9.
 	Quantile float64 `json:"quantile"`
@@ -100,6 +101,12 @@ const (
 	MetricInFlight     = "in_flight"
 	MetricKVCacheUsage = "vllm:kv_cache_usage_perc"
 )
+
+// mostRounds is how many scrapes a window has at most, as the counts of each are kept.
+const mostRounds = 100_000
+
+// window returns the time over which quantiles and rates are taken.
+func (m *Metric) window() time.Duration { return cmp.Or(m.Window, time.Minute) }
 
 func (m *Metric) validate(field string) error {
 	var e scaling.FieldErrors

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"math"
-	"time"
 
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/scaling"
@@ -99,7 +98,7 @@ func (o *observer) counts(s Signal) []int64 {
 
 // rounds returns how many scrapes the window of a metric spans.
 func (o *observer) rounds(e *engine, m *Metric) int {
-	return max(1, int(cmp.Or(m.Window, time.Minute)/e.scenario.Scrape.Interval))
+	return max(1, int(m.window()/e.scenario.Scrape.Interval))
 }
 
 // scrape reads every ready replica and the router.

@@ -331,3 +331,26 @@ func TestCopiesHaveTheirOwnBlocks(t *testing.T) {
 	require.Len(t, all, 4)
 	require.Equal(t, []uint64{1, 2}, base.Requests[0].Blocks)
 }
+
+// TestRegressionAHeavyTailIsWhatItIsSaidToBe: one start in twenty was said to take more than twice the median; it is one in seventy.
+func TestRegressionAHeavyTailIsWhatItIsSaidToBe(t *testing.T) {
+	h := HeavyTail(100 * time.Second)
+	const n = 100_000
+	var above, long, twice float64
+	for k := range uint64(n) {
+		random := draw(1, streamStartup, 0, k)
+		switch took := seconds(h.Provision.draw(random) + h.Load.draw(random)); {
+		case took > 200:
+			twice++
+			fallthrough
+		case took > 170:
+			long++
+			fallthrough
+		case took > 100:
+			above++
+		}
+	}
+	require.InDelta(t, 0.5, above/n, 0.07)
+	require.InDelta(t, 1.0/20, long/n, 0.003)
+	require.InDelta(t, 1.0/70, twice/n, 0.003)
+}

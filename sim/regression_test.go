@@ -190,3 +190,14 @@ func TestRegressionAStepThatReadsMoreThanThereIsRoomFor(t *testing.T) {
 		require.InEpsilon(t, want, float64(v.first(1, 0, kv)), 1e-12, "%d", kv)
 	}
 }
+
+// TestRegressionAWindowHasALimitedNumberOfScrapes: one of a day, scraped each millisecond, took 18 GB for each signal with quantiles, before
+// the run began.
+func TestRegressionAWindowHasALimitedNumberOfScrapes(t *testing.T) {
+	s := plain(steady(time.Second, 3), slow(), 1)
+	s.Metrics = []Metric{{Name: "a", Signal: TTFT}, {Name: "b", Signal: RequestRate, Window: 24 * time.Hour}}
+	s.Scrape.Interval = time.Second
+	require.NoError(t, s.Validate())
+	s.Scrape.Interval = time.Millisecond
+	require.EqualError(t, s.Validate(), "metrics[1].window: 24h0m0s: must be at most 100000 scrapes")
+}

@@ -89,8 +89,8 @@ type Delay struct {
 // ColdStart returns a start that always takes t: provisioning takes no time, loading takes t.
 func ColdStart(t time.Duration) Startup { return Startup{Load: Delay{Median: t}} }
 
-// HeavyTail returns a start of which half take less than median, and one in twenty more than twice as long. A third of it is
-// for the machine.
+// HeavyTail returns a start of which about half take less than median, one in twenty more than 1.7 times as long, and one in
+// seventy more than twice as long. A third of it is for the machine.
 func HeavyTail(median time.Duration) Startup {
 	return Startup{
 		Provision: Delay{Median: median / 3, Sigma: 0.5, Max: 10 * median},
@@ -168,6 +168,10 @@ func (s *Scenario) Validate() error {
 	}
 	interval(s.Scrape.Interval, "scrape.interval")
 	interval(s.Control.Interval, "control.interval")
+	for i := range s.Metrics {
+		m := &s.Metrics[i]
+		e.Check(s.Scrape.Interval <= 0 || m.window()/s.Scrape.Interval <= mostRounds, fmt.Sprintf("metrics[%d].window", i), m.window(), fmt.Sprintf("must be at most %d scrapes", mostRounds))
+	}
 	e.Check(s.Scrape.Stale >= 0 && s.Scrape.Stale <= MaxDuration, "scrape.stale", s.Scrape.Stale, "must be within 0 and 90 days")
 	e.Check(s.Control.Delay >= 0 && s.Control.Delay <= 24*time.Hour, "control.delay", s.Control.Delay, "must be within 0 and 24h")
 	for _, p := range []struct {

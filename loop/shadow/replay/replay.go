@@ -7,7 +7,7 @@
 //	if f := r.See(now, obs, s); f != nil {
 //		go f()                                     // up to a second for each shadow that waits
 //	}
-//	found := r.Found()                                 // plain data, nil until it is known
+//	found := r.Found()                                 // plain data, nil while it is not known
 //
 // Observations must have the metrics of capacity.Metrics; an observation that lacks one is ignored. Nothing is written. A panic
 // in a simulation is reported to Config.Failed and stops nothing else. The memory of a Replays is bounded like that of a
@@ -28,6 +28,9 @@ import (
 
 // Every is the shortest time between two replays.
 const Every = 5 * time.Minute
+
+// span is how far back a replay goes. What ended longer ago says nothing of the present.
+const span = time.Hour
 
 // A Turn lets only one replay run at a time among all Replays that share it. Tenants take turns by how many requests were replayed for
 // each; within a tenant the order is first in, first out. At most 32 pasts wait, of at most 0.6 MB each. When the queue is full, a
@@ -141,6 +144,9 @@ func New(c Config) (*Replays, error) {
 func (r *Replays) See(now time.Time, obs scaling.Observation, of *shadow.Shadows) (run func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.found != nil && now.Sub(r.found.Actual.To) > span {
+		r.found = nil // also where nothing is observed any more, as of a fleet at zero
+	}
 	if !r.recorder.See(now, obs) || !r.due(now) {
 		return nil
 	}
@@ -178,10 +184,9 @@ func (r *Replays) run(j *job) (work float64) {
 	found := r.replay(&j.past, j.actual, j.trails, j.wishes)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.job = nil; found == nil {
+	if r.job, r.found = nil, found; found == nil {
 		return 0
 	}
-	r.found = found
 	work = float64(found.Actual.Requests)
 	for _, a := range found.Shadows {
 		work += float64(a.Requests)
@@ -189,7 +194,8 @@ func (r *Replays) run(j *job) (work float64) {
 	return work
 }
 
-// Found returns the results of the last replay, or nil. The caller must not change them.
+// Found returns the results of the last replay, or nil if there was none within the last hour, or if too little was known for it. The
+// caller must not change them.
 func (r *Replays) Found() *Found {
 	r.mu.Lock()
 	defer r.mu.Unlock()

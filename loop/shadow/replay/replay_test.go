@@ -142,3 +142,40 @@ func TestRegressionBoundsAndGoalMayBeLeftOut(t *testing.T) {
 	_, err = replay.New(replay.Config{Capacity: c})
 	require.EqualError(t, err, "slo.ttft: 0s: must be above 0 and at most 1h\nslo.tpot: 0s: must be above 0 and at most 1h")
 }
+
+// TestRegressionWhatNoReplayFindsAnyMoreIsUnknown: hours after the last request, and of a fleet at zero, the result was still that of the
+// hour that had some, as if it were the last one.
+func TestRegressionWhatNoReplayFindsAnyMoreIsUnknown(t *testing.T) {
+	for _, zero := range []bool{false, true} {
+		r, err := replay.New(replay.Config{Capacity: work()})
+		require.NoError(t, err)
+		s := watching(t)
+		var last time.Time
+		var seen scaling.Observation
+		see := func(now time.Time, obs scaling.Observation) {
+			s.Look(now, obs)
+			if run := r.See(now, obs, s); run != nil {
+				run()
+			}
+			last, seen = now, obs
+		}
+		lived(t, see)
+		require.NotNil(t, r.Found())
+		for range 4 * 60 * 2 {
+			now := last.Add(15 * time.Second)
+			obs := scaling.Observation{}
+			if !zero {
+				obs.SpecReplicas, obs.ReadyReplicas = 4, 4
+				for _, m := range seen.Readings {
+					obs.Readings = append(obs.Readings, scaling.Exactly(m.Metric, 0))
+				}
+				for _, h := range seen.Histograms {
+					h.At = now
+					obs.Histograms = append(obs.Histograms, h) // the counters stand still
+				}
+			}
+			see(now, obs)
+		}
+		require.Nil(t, r.Found(), "a fleet at zero: %t", zero)
+	}
+}
