@@ -205,7 +205,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	came := c.came(s, &try, lead, d)
 	n := try.staff(came.work)
 	if kept := roomy.staff(came.mean); kept > n {
-		d.Consider(kept, Unseen, "", float64(kept), float64(n), came.mean, roomy.Capacity)
+		d.Consider(kept, Unseen, "", float64(kept), float64(n), came.mean, roomy.given(came.mean))
 		n = kept
 	}
 	then := s.growing(trendSpan(lead), lead, try.Dispersion)

@@ -43,7 +43,11 @@ func (b *bench) search(t *Tuning) {
 	if b.unanswerable() == 0 { // what no headroom could have avoided counts
 		least = lowest
 	}
-	if t.Attained = b.cheapest(t, least); !t.Attained {
+	t.Attained = b.cheapest(t, least)
+	if !t.Attained && b.least == 1 { // none of half of Fleet or more was tried, or all was late
+		t.Attained = b.cheapest(t, lowest)
+	}
+	if !t.Attained {
 		b.allowed = min(1, 1.05*b.least+0.001)
 		if !b.cheapest(t, lowest) {
 			t.Late = b.least
@@ -327,13 +331,14 @@ func (b *bench) scenario(w sim.Workload, initial int32, start time.Duration) sim
 }
 
 // fleet returns the highest rate of Poisson arrivals with these lengths of which the replicas serve 97 % in time, and the share that
-// is hopeless: that misses the SLO at the lowest rate. What is hopeless beyond the goal is not asked for.
+// is hopeless: that misses the SLO at the lowest rate. What is hopeless beyond the goal is not asked for, nor more than the others
+// can reach.
 func (b *bench) fleet(lengths []sim.Request, replicas int32) (rate, hopeless float64) {
 	prompt, answer := means(lengths)
 	high := 1 / (b.server.PrefillToken*prompt + (b.server.Base/float64(b.server.MaxSeqs)+b.server.Sequence)*answer)
 	low := high / 200
 	hopeless = 1 - b.attained(lengths, replicas, low*float64(replicas))
-	inTime := 0.97 - max(0, hopeless-(1-b.config.Goal))
+	inTime := min(0.97-max(0, hopeless-(1-b.config.Goal)), 0.985-hopeless) // no rate has more than 1 - hopeless
 	for high > low*1.04 {
 		if rate = math.Sqrt(low * high); b.attained(lengths, replicas, rate*float64(replicas)) >= inTime {
 			low = rate

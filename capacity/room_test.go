@@ -148,6 +148,26 @@ func TestRoomForWhatWasNeverSeenIsOnTheMean(t *testing.T) {
 	require.Equal(t, calm.Replicas, noisy.Replicas, "and has room:\n%s\n%s", calm.Explain(), noisy.Explain())
 }
 
+// TestRegressionUnseenIsWhatItsNumbersSay: its capacity was that of the mean work of the past, so that the replicas it kept did not follow
+// from the mean work of now.
+func TestRegressionUnseenIsWhatItsNumbersSay(t *testing.T) {
+	scaler, err := New(config(), quiet{})
+	require.NoError(t, err)
+	try := trial{Capacity: 0.7, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Dispersion: 1, Mean: 40}
+	s := State{Tuning: Tuning{trial: try, Requests: 100}}
+	for i := range 400 {
+		next, d := scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(30, 0, 200, 1200*float64(i), 1500, 200))
+		if s = next; i < 10 {
+			continue
+		}
+		s.Tuned = s.last().At
+		step, kept := d.Find(Unseen)
+		require.True(t, kept, d.Explain())
+		r := step.Numbers[2] / step.Numbers[3]
+		require.InDelta(t, math.Ceil(r+spread*math.Sqrt(r)), step.Numbers[0], 1e-9, d.Explain())
+	}
+}
+
 // TestAQueueOfAFewAsksForNoMore: what waits for replicas that are full, while others have room, gets none of another one.
 func TestAQueueOfAFewAsksForNoMore(t *testing.T) {
 	decide := func(running, kv float64) scaling.Decision {

@@ -226,6 +226,7 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	}
 	if n == 0 {
 		s.Since, s.Tuned = x.At, x.At
+		s.Tuning.At = min(s.Tuning.At, x.At) // the clock may have gone back since the state was stored
 		if s.Tuning.Capacity == 0 || s.Began == 0 || s.Began > x.At {
 			s.Began = x.At
 		}

@@ -201,3 +201,24 @@ func TestATunerThatPointsToNothingIsRefused(t *testing.T) {
 	_, err := New(config(), background)
 	require.EqualError(t, err, "tuner: \"(*Background)(nil)\": must not point to nothing")
 }
+
+// TestRegressionAStoredTuningIsNotOfTheFuture: where the clock went back across a restart, Replayed had a negative age, and what was missed
+// until the clock had caught up was not remembered.
+func TestRegressionAStoredTuningIsNotOfTheFuture(t *testing.T) {
+	scaler, err := New(config(), quiet{})
+	require.NoError(t, err)
+	s := State{Began: seconds(start()), Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 1, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100, At: seconds(start())}}
+	for i := range 3 {
+		next, d := scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second-time.Hour), observation(4, 0, 20, 300*float64(i), 1500, 200))
+		if s = next; i == 0 {
+			continue
+		}
+		step, ok := d.Find(Replayed)
+		require.True(t, ok, d.Explain())
+		require.InDelta(t, 15*i, step.Numbers[3], 1e-3, d.Explain())
+	}
+	p := s.past(100)
+	p.Samples[len(p.Samples)-1].Late = 7
+	missed, _ := p.blamed(p.Last.At)
+	require.InDelta(t, 7, missed, 0)
+}

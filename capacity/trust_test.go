@@ -129,7 +129,7 @@ func TestASteadyPastIsTrusted(t *testing.T) {
 	assert.LessOrEqual(t, missed.Capacity, findable*missed.Fleet+1e-9)
 
 	// What is kept for the mean work is less by as much, and the decision says why.
-	kept := func(trust float64) (capacity float64, says bool) {
+	kept := func(trust float64) (capacity, mean float64, says bool) {
 		x := calm
 		x.Trust = trust
 		s := State{Tuning: x, Began: 1}
@@ -140,18 +140,19 @@ func TestASteadyPastIsTrusted(t *testing.T) {
 			next, d := scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
 			s = next
 			if step, ok := d.Find(Unseen); ok {
-				capacity = step.Numbers[3]
+				mean, capacity = step.Numbers[2], step.Numbers[3]
 			}
 			_, says = d.Find(Trusted)
 		}
-		return capacity, says
+		return capacity, mean, says
 	}
-	none, said := kept(0)
+	none, mean, said := kept(0)
 	require.Positive(t, none)
 	require.False(t, said)
-	full, said := kept(1)
+	full, _, said := kept(1)
 	require.True(t, said)
-	assert.InEpsilon(t, none*(seen+trusted)/seen, full, 1e-9)
+	all := func(given float64) float64 { return mean/given + (calm.Mean-mean)/calm.Fleet } // replicas for the mean of the past
+	assert.InEpsilon(t, all(none)*seen/(seen+trusted), all(full), 1e-9)
 }
 
 // TestLargeFleetsHaveTheRoomOfSmallOnes: beyond nine replicas that the mean work fills there is room for what the past did not show, the

@@ -311,7 +311,7 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial, b.share = scaling.Ceil(float64(p.readyAt(from))*share), share
 		t.Bias = b.bias(p, most)
-		b.allowed = within * mayMiss(hopeless, c.Goal) / t.Bias
+		b.allowed = min(1, within*mayMiss(hopeless, c.Goal)/t.Bias)
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
 		t.Trust = p.trust(&t, mayMiss(t.hopeless(), c.Goal))
