@@ -61,18 +61,17 @@ func (m *model) value(s *State, n, before int64) (x float64, mark uint16, known 
 	return x, k & marks, true
 }
 
-// peak returns the highest demand of the slots from..to, that many days before, if at least half of them are known.
-func (m *model) peak(s *State, from, to, before int64) (most float64, mark uint16, known bool) {
-	n := int64(0)
+// peak returns the highest demand of the slots from..to, that many days before, and how many of them are known.
+func (m *model) peak(s *State, from, to, before int64) (most float64, mark uint16, known int64) {
 	for k := from; k <= to; k++ {
 		x, marked, ok := m.value(s, k, before)
 		mark |= marked
 		if ok {
 			most = max(most, x)
-			n++
+			known++
 		}
 	}
-	return most, mark, 2*n >= to-from+1
+	return most, mark, known
 }
 
 // A season is what another day says of now: its peak around this time, and the demand of both days in the slots that are

@@ -82,7 +82,8 @@ func (s *State) today(n int64) (lower, upper float64, open bool) {
 // season returns what the day that many days before says of the slots from..to, and its demand and today's in the 30 min up
 // to slot n. ok is false if too little of that day is known.
 func (m *model) season(s *State, n, from, to, before int64, today func(int64) (lower, upper float64, open bool)) (x season, mark uint16, ok bool) {
-	if x.peak, mark, ok = m.peak(s, from, to, before); !ok {
+	var seen int64
+	if x.peak, mark, seen = m.peak(s, from, to, before); 2*seen < to-from+1 {
 		return x, mark, false
 	}
 	compared := 0
@@ -106,12 +107,12 @@ func (m *model) season(s *State, n, from, to, before int64, today func(int64) (l
 func (m *model) score(s *State, over int64) {
 	h := m.ahead()
 	n := over - h // the last slot that was known at the time of the prediction
-	actual, mark, ok := m.all(s, n+1, over)
-	if !ok {
+	actual, mark, known := m.peak(s, n+1, over, 0)
+	if known < h {
 		return
 	}
-	constant, _, ok := m.peak(s, n-h-2*dilation+1, n, 0)
-	if !ok {
+	constant, _, known := m.peak(s, n-h-2*dilation+1, n, 0)
+	if 2*known < h+2*dilation {
 		return
 	}
 	now, _, _ := m.value(s, n, 0)
@@ -180,18 +181,6 @@ func (s *State) keeps(k Method) bool  { return s.Scores[k].proven() || s.Sure[k]
 // proven reports whether the method counts by this score. That replicas come ten minutes early is not that today is unlike other days.
 func (x *Score) proven() bool {
 	return x.Slots >= enough && x.Loss < x.limit() && x.OnTime <= x.mayToday()
-}
-
-// all returns the highest demand of today's slots from..to if all of them are known.
-func (m *model) all(s *State, from, to int64) (most float64, mark uint16, ok bool) {
-	for n := from; n <= to; n++ {
-		x, marked, known := m.value(s, n, 0)
-		if !known {
-			return 0, marked, false
-		}
-		most, mark = max(most, x), mark|marked
-	}
-	return most, mark, true
 }
 
 // pinball is the loss of an expectation: a tenth of what it is too high, and nine tenths of what the demand exceeds it by,

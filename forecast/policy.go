@@ -283,12 +283,8 @@ func (f *floor) load(data []byte) error {
 	return nil
 }
 
-func (c *Config) zone() string {
-	if c.Location == nil {
-		return time.UTC.String()
-	}
-	return c.Location.String()
-}
+// zone returns the name of the time zone; that of nil is UTC's.
+func (c *Config) zone() string { return c.Location.String() }
 
 // learn sets the lead: the P90 of the observed starts, plus a scrape and a control interval.
 func (f *floor) learn() {

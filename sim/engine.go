@@ -216,7 +216,7 @@ func (e *engine) run(check func() error) error {
 
 // done reports whether no further event can change the result.
 func (e *engine) done() bool {
-	return e.now >= e.horizon && !e.coming && e.present == 0 && (e.users == nil || len(e.users.thinking) == 0)
+	return e.now >= e.horizon && !e.coming && e.present == 0 && (e.users == nil || len(e.users.thinking.heap) == 0)
 }
 
 // comingNext reads the next arrival.

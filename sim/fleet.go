@@ -90,7 +90,7 @@ func (e *engine) grant(k int32) {
 			e.starts++
 			e.peak = max(e.peak, e.alive())
 		}
-		r.life, r.began = provisioning, e.now
+		r.life = provisioning
 		r.delays = draw(e.seed, streamStartup, uint64(k), uint64(t.starting))
 		t.starting++
 		e.agenda.set(r.slot, e.after(t.Startup.Provision.draw(r.delays)))

@@ -140,20 +140,16 @@ func (e *engine) match(r *replica, j int32) (blocks int32) {
 
 // matched returns the tokens of those blocks, and how many of them are in use by sequences already.
 func (e *engine) matched(r *replica, j int32) (tokens, shared int64) {
-	for _, id := range e.blocksOf(r, j) {
+	if r.cache == nil {
+		return 0, 0
+	}
+	for _, id := range e.prompts[j].blocks[:e.match(r, j)] {
 		tokens += r.cache.size
 		if r.cache.blocks[r.cache.places[id]].users > 0 {
 			shared += r.cache.size
 		}
 	}
 	return tokens, shared
-}
-
-func (e *engine) blocksOf(r *replica, j int32) []uint64 {
-	if r.cache == nil {
-		return nil
-	}
-	return e.prompts[j].blocks[:e.match(r, j)]
 }
 
 // link makes blocks of the cache of the first tokens of a job. Blocks that another sequence has in the cache already are

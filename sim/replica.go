@@ -43,7 +43,6 @@ type replica struct {
 	life    life
 	role    Role
 	asked   int64 // when it was requested
-	began   int64 // when it began to cost
 	served  bool  // whether it was ever ready
 	crashAt int64 // when it will crash, if it is still there
 

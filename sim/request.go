@@ -163,7 +163,8 @@ func (s scaled) Validate(field string) error {
 func (s scaled) Arrivals(seed uint64) Arrivals {
 	next := s.base.Arrivals(seed)
 	random := newStream(seed, streamScale)
-	var waiting copies
+	var waiting delayed[Request] // those of the same time come in the order in which they were added
+	added := int64(0)
 	ahead, more := next()
 	end := s.base.Duration()
 	return func() (Request, bool) {
@@ -179,7 +180,8 @@ func (s scaled) Arrivals(seed uint64) Arrivals {
 					r.At += min(time.Duration(random.Uniform()*float64(within)), within-1)
 					r.Blocks = others(r.Blocks, uint64(i))
 				}
-				waiting.push(r)
+				waiting.push(int64(r.At), added, r)
+				added++
 			}
 			ahead, more = next()
 		}
@@ -202,32 +204,30 @@ func others(blocks []uint64, number uint64) []uint64 {
 	return ids
 }
 
-// copies are requests that wait for their time; those of the same time come in the order in which they were added.
-type copies struct {
+// A delayed has what waits for its time, in the order of a heap.
+type delayed[T any] struct {
 	heap   heap
 	places []int32
-	slots  []Request
+	slots  []T
 	free   []int32
-	came   int64
 }
 
-func (c *copies) push(r Request) {
-	slot := int32(len(c.slots))
-	if n := len(c.free); n > 0 {
-		slot, c.free = c.free[n-1], c.free[:n-1]
+func (d *delayed[T]) push(at, rank int64, what T) {
+	slot := int32(len(d.slots))
+	if n := len(d.free); n > 0 {
+		slot, d.free = d.free[n-1], d.free[:n-1]
+		d.slots[slot] = what
 	} else {
-		c.slots, c.places = append(c.slots, Request{}), append(c.places, -1)
+		d.slots, d.places = append(d.slots, what), append(d.places, -1)
 	}
-	c.slots[slot] = r
-	c.heap.push(c.places, entry{at: int64(r.At), rank: c.came, number: slot})
-	c.came++
+	d.heap.push(d.places, entry{at: at, rank: rank, number: slot})
 }
 
-func (c *copies) pop() Request {
-	slot := c.heap[0].number
-	r := c.slots[slot]
-	c.slots[slot] = Request{}
-	c.heap.remove(c.places, 0)
-	c.free = append(c.free, slot)
-	return r
+func (d *delayed[T]) pop() (what T) {
+	var none T
+	slot := d.heap[0].number
+	what, d.slots[slot] = d.slots[slot], none
+	d.heap.remove(d.places, 0)
+	d.free = append(d.free, slot)
+	return what
 }

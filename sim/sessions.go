@@ -124,30 +124,26 @@ func (s Sessions) Arrivals(seed uint64) Arrivals {
 	next := s.First.Arrivals(seed)
 	first, more := next()
 	end := s.Duration()
-	var later heap // by time and session
-	var places []int32
-	var turns []turn
+	var later delayed[turn] // by time and session
+	begun := uint64(0)
 	return func() (Request, bool) {
 		var r Request
 		var t turn
-		if more && int64(first.At) <= later.due() {
-			t = s.begin(seed, uint64(len(turns)), first)
-			turns, places = append(turns, t), append(places, -1)
+		if more && int64(first.At) <= later.heap.due() {
+			t = s.begin(seed, begun, first)
+			begun++
 			r.At = first.At
 			first, more = next()
-		} else if len(later) > 0 {
-			e := later[0]
-			later.remove(places, 0)
-			t = turns[e.number]
-			r.At = time.Duration(e.at)
+		} else if len(later.heap) > 0 {
+			r.At = time.Duration(later.heap[0].at)
+			t = later.pop()
 		} else {
 			return r, false
 		}
 		r.Input, r.Output = t.input, t.output
 		if next, think, more := s.after(seed, t); more {
 			if at := r.At + s.answer(t) + elapsed(think); at < end {
-				turns[t.session] = next
-				later.push(places, entry{int64(at), int64(t.session), int32(t.session)})
+				later.push(int64(at), int64(t.session), next)
 			}
 		}
 		return r, true
@@ -159,11 +155,8 @@ type users struct {
 	*Sessions
 
 	begun     uint64
-	turns     []turn // of jobs
-	thinking  heap   // users who think, by time and session
-	places    []int32
-	next      []turn // their next turns
-	free      []int32
+	turns     []turn        // of jobs
+	thinking  delayed[turn] // users who think, with their next turns, by time and session
 	reference int64
 	omitted   int64
 	counted   int64        // of the reference, that were counted
@@ -219,27 +212,15 @@ func (u *users) reads(e *engine, j int32) {
 	if !more || think >= ticks(u.Duration())-e.now {
 		return
 	}
-	var i int32
-	if n := len(u.free); n > 0 {
-		i = u.free[n-1]
-		u.free = u.free[:n-1]
-		u.next[i] = next
-	} else {
-		i = int32(len(u.next))
-		u.next, u.places = append(u.next, next), append(u.places, -1)
-	}
-	u.thinking.push(u.places, entry{e.now + think, int64(next.session), i})
-	e.agenda.set(slotUser, u.thinking.due())
+	u.thinking.push(e.now+think, int64(next.session), next)
+	e.agenda.set(slotUser, u.thinking.heap.due())
 }
 
 // asks sends the request of the user whose think time has ended.
 func (u *users) asks(e *engine) {
-	i := u.thinking[0].number
-	u.thinking.remove(u.places, 0)
-	u.free = append(u.free, i)
-	t := u.next[i]
+	t := u.thinking.pop()
 	j := e.newJob(Request{Input: t.input, Output: t.output})
 	u.takes(e, j, t)
-	e.agenda.set(slotUser, u.thinking.due())
+	e.agenda.set(slotUser, u.thinking.heap.due())
 	e.enter(j)
 }

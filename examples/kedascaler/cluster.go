@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -36,6 +38,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/keda/defaulting"
 	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/examples/internal/pods"
+	"github.com/inferscale/inferscale/examples/internal/webhooks"
 	"github.com/inferscale/inferscale/scrape"
 )
 
@@ -129,7 +132,7 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 		lead.duties = append(lead.duties, k)
 	}
 	return errors.Join(
-		p.manager.Add(lead),
+		p.manager.Add(everywhere(lead.Start)),
 		p.manager.AddHealthzCheck("ping", healthz.Ping),
 		p.manager.AddReadyzCheck("ready", p.ready),
 	)
@@ -227,7 +230,14 @@ func (p *process) serving(engine *keda.Engine) error {
 	if err != nil {
 		return err
 	}
-	return p.manager.Add(&scaler{options: p.options, logger: p.logger, server: server, healthy: healthy, engine: engine})
+	return p.manager.Add(everywhere(func(ctx context.Context) error {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.address)
+		if err != nil {
+			return err
+		}
+		p.logger.Info("serving", "address", listener.Addr().String(), "tls", !p.plaintext)
+		return serve(ctx, p.Shutdown, server, healthy, listener, engine)
+	}))
 }
 
 // defaults adds the webhook.
@@ -242,5 +252,12 @@ func (p *process) defaults() error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(webhookPath, defaulter)
-	return p.manager.Add(&hook{options: p.options, server: defaulting.NewServer(mux, p.webhookTLS())})
+	server := defaulting.NewServer(mux, p.webhookTLS())
+	return p.manager.Add(everywhere(func(ctx context.Context) error {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(p.WebhookHost, strconv.Itoa(p.WebhookPort)))
+		if err != nil {
+			return err
+		}
+		return webhooks.Serve(ctx, listener, server, p.Shutdown)
+	}))
 }

@@ -22,9 +22,6 @@ type leader struct {
 	busy   sync.Mutex         // held while duties are done: who comes back must not do them twice at once
 }
 
-// NeedLeaderElection says that it runs everywhere: it is the election.
-func (*leader) NeedLeaderElection() bool { return false }
-
 // Start takes part in elections until ctx ends.
 func (l *leader) Start(ctx context.Context) error {
 	if !l.elect {

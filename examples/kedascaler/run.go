@@ -4,41 +4,20 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
 
 	"github.com/inferscale/inferscale/adapters/certs"
-	"github.com/inferscale/inferscale/adapters/keda"
-	"github.com/inferscale/inferscale/examples/internal/webhooks"
 )
 
-// A scaler serves KEDA. Every replica does, leader or not.
-type scaler struct {
-	*options
+// An everywhere is what every replica does until ctx ends, leader or not.
+type everywhere func(ctx context.Context) error
 
-	logger  *slog.Logger
-	server  *grpc.Server
-	healthy *health.Server
-	engine  *keda.Engine
-}
+// Start does it.
+func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 
 // NeedLeaderElection says that it runs without.
-func (*scaler) NeedLeaderElection() bool { return false }
-
-// Start serves until ctx ends.
-func (s *scaler) Start(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
-	if err != nil {
-		return err
-	}
-	s.logger.Info("serving", "address", listener.Addr().String(), "tls", !s.plaintext)
-	return serve(ctx, s.Shutdown, s.server, s.healthy, listener, s.engine)
-}
+func (everywhere) NeedLeaderElection() bool { return false }
 
 // port is the :port of an address.
 func port(address string) string {
@@ -67,25 +46,6 @@ func certified(r *certs.Reader) error {
 		return err
 	}
 	return nil
-}
-
-// A hook serves the webhook. Every replica does.
-type hook struct {
-	*options
-
-	server *http.Server
-}
-
-// NeedLeaderElection says that it runs without.
-func (*hook) NeedLeaderElection() bool { return false }
-
-// Start serves until ctx ends.
-func (h *hook) Start(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(h.WebhookHost, strconv.Itoa(h.WebhookPort)))
-	if err != nil {
-		return err
-	}
-	return webhooks.Serve(ctx, listener, h.server, h.Shutdown)
 }
 
 // webhookTLS has the webhook served with the same certificate as KEDA; the API server has none of its own to show.

@@ -3,8 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,10 +21,8 @@ func main() { cli.Main(run) }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout, stderr)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
 	case err != nil:
-		return 2
+		return cli.Code(err)
 	case o.Version:
 		fmt.Fprintf(stdout, "llmautoscaler %s\n", command.Version())
 		return 0

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/capacity"
@@ -33,12 +34,8 @@ func (d *decider) first() string {
 
 // page is what servers show: of histograms what they count, if that is looked at.
 func (d *decider) page() page {
-	for _, m := range d.metrics {
-		if m.Terms[0].Read == scrape.Counts {
-			return newCountingPage(vllmPage)
-		}
-	}
-	return newPage(vllmPage)
+	counting := slices.ContainsFunc(d.metrics, func(m scrape.Metric) bool { return m.Terms[0].Read == scrape.Counts })
+	return newPage(vllmPage, counting)
 }
 
 // configured returns what the document of -config has, or otherwise. Bounds are for documents that have none. A tuner is for

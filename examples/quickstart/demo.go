@@ -50,7 +50,7 @@ func demo(ctx context.Context, o options, out, stderr io.Writer) error {
 		return err
 	}
 
-	view := newView(out, o.json, what.first())
+	view := &view{out: out, json: o.json, shown: what.first()}
 	half := len(trace) / 2
 	view.begin(o.config, o.slow, begin.Add(time.Duration(half)*time.Second))
 	sum := summary{metric: what.first()}

@@ -21,7 +21,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/inferscale/inferscale/examples/internal/cli"
@@ -65,11 +64,8 @@ type options struct {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stderr = cli.Plain(stderr)
 	o, err := parse(args, stdout, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		return exitUsage
+	if err != nil {
+		return cli.Code(err)
 	}
 	out := &writer{w: stdout}
 	if o.targets == "" {
@@ -189,9 +185,4 @@ func (o *options) check(flags *flag.FlagSet) error {
 		return fmt.Errorf("-timeout %s: must be positive and below -interval, %s", o.timeout, o.interval)
 	}
 	return nil
-}
-
-// brief cuts the subject off a step's reason: in a table with one metric it is the same in every line.
-func brief(because, subject string) string {
-	return strings.TrimSpace(strings.TrimPrefix(because, subject))
 }

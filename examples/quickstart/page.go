@@ -75,13 +75,9 @@ type page struct {
 	gauge []func(gauges) float64 // gauge[i] stands between text[i] and text[i+1]
 }
 
-// newPage cuts a page at the values of the gauges that follow the server.
-func newPage(template string) page { return cut(template, false) }
-
-// newCountingPage cuts it at those of its counters and histograms too, for who looks at them.
-func newCountingPage(template string) page { return cut(template, true) }
-
-func cut(template string, counting bool) page {
+// newPage cuts a page at the values of the gauges that follow the server and, for who looks at them, at those of its counters and
+// histograms too.
+func newPage(template string, counting bool) page {
 	waiting := func(g gauges) float64 { return float64(g.waiting) }
 	live := map[string]func(gauges) float64{
 		"vllm:num_requests_waiting": waiting,

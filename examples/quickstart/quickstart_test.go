@@ -309,7 +309,7 @@ func TestTraceErrorsNameTheLine(t *testing.T) {
 }
 
 func TestPageFollowsTheServer(t *testing.T) {
-	p := newPage(vllmPage)
+	p := newPage(vllmPage, false)
 	require.Len(t, p.gauge, 4)
 	got := string(p.render(gauges{waiting: 12, running: 16, kvUsage: 0.25}))
 	for _, line := range []string{

@@ -57,10 +57,6 @@ type view struct {
 	since int    // decisions since the last line
 }
 
-func newView(out io.Writer, asJSON bool, metric string) *view {
-	return &view{out: out, json: asJSON, shown: metric}
-}
-
 const layout = "%-8s  %6s  %-14s  %5s  %-12s  %s\n"
 
 func (v *view) begin(config string, slow float64, at time.Time) {
@@ -142,7 +138,8 @@ func reasons(d *scaling.Decision, metric string) string {
 	var parts []string
 	for _, s := range d.Steps() {
 		if s.Branch == 0 {
-			parts = append(parts, strings.TrimSpace(s.Code.String()+" "+brief(s.Because(), metric)))
+			because := strings.TrimPrefix(s.Because(), metric) // in a table with one metric it is the same in every line
+			parts = append(parts, strings.TrimSpace(s.Code.String()+" "+strings.TrimSpace(because)))
 		}
 	}
 	return strings.Join(parts, "; ")

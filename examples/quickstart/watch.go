@@ -38,7 +38,7 @@ func watch(ctx context.Context, o options, out, stderr io.Writer) error {
 		return &usageError{err}
 	}
 	defer scraper.Close()
-	view := newView(out, o.json, what.first())
+	view := &view{out: out, json: o.json, shown: what.first()}
 	answered := false
 	next := time.NewTicker(o.interval)
 	defer next.Stop()
@@ -60,8 +60,7 @@ func watch(ctx context.Context, o options, out, stderr io.Writer) error {
 				d = &decided
 			}
 			for i, metric := range what.metrics[:len(sweep.Readings)] {
-				last := i == len(sweep.Readings)-1
-				view.watched(now, metric, i, sweep, d, last)
+				view.watched(now, metric, i, sweep, d)
 			}
 		}
 		if !o.once {
@@ -132,9 +131,9 @@ func watched(o options, targets int, stderr io.Writer) (*decider, error) {
 }
 
 // watched prints one metric of a sweep: a line a target, the reading, and with the last one the decision.
-func (v *view) watched(now time.Time, metric scrape.Metric, i int, sweep scrape.Sweep, d *scaling.Decision, last bool) {
+func (v *view) watched(now time.Time, metric scrape.Metric, i int, sweep scrape.Sweep, d *scaling.Decision) {
 	reading := sweep.Readings[i]
-	if !last {
+	if i < len(sweep.Readings)-1 {
 		d = nil
 	}
 	if v.json {

@@ -159,12 +159,7 @@ func (c *comparison) onFront(l *line) bool {
 
 // front returns the lines on the front, the cheapest first.
 func (c *comparison) front() []*line {
-	var front []*line
-	for _, l := range c.lines {
-		if c.onFront(l) {
-			front = append(front, l)
-		}
-	}
+	front := slices.DeleteFunc(slices.Clone(c.lines), func(l *line) bool { return !c.onFront(l) })
 	slices.SortStableFunc(front, func(a, b *line) int { return cmp.Compare(a.summary.hours.Mean, b.summary.hours.Mean) })
 	return front
 }

@@ -38,27 +38,18 @@ func (w *world) policies() ([]contender, error) {
 
 // noteOf says in a line what a named policy does.
 func noteOf(p policy.Policy) string {
-	at := p.Metrics()[0].Fill // the target, or the threshold for more
-	switch p.Name {
-	case "realtime/kaito":
-		return fmt.Sprintf("more above %g waiting requests per replica; one replica a step, cooldowns of 10 and 30 minutes", at)
-	case "realtime/responsive":
-		return fmt.Sprintf("more above %g requests in flight per replica; steps and cooldowns that suit slow starts", at)
-	case "proportional/llm":
-		return fmt.Sprintf("%g requests in flight per replica, windows and a scale-down delay that suit LLM servers", at)
-	case "proportional/kpa":
-		return fmt.Sprintf("%g requests in flight per replica, by the rules of Knative's pod autoscaler", at)
-	case "proportional/kthena":
-		return fmt.Sprintf("%g requests in flight per replica, by the rules of Kthena's autoscaler", at)
-	case "proportional/hpa":
-		return fmt.Sprintf("%g requests in flight per replica, by the rules of a HorizontalPodAutoscaler", at)
-	case "saturation/default":
-		return "what is spare in KV cache and queue, with five minutes of calm before a scale-down"
-	case "saturation/wva":
-		return "what is spare in KV cache and queue, as llm-d's variant autoscaler has it"
-	default:
-		return ""
+	notes := map[string]string{
+		"realtime/kaito":      "more above %g waiting requests per replica; one replica a step, cooldowns of 10 and 30 minutes",
+		"realtime/responsive": "more above %g requests in flight per replica; steps and cooldowns that suit slow starts",
+		"proportional/llm":    "%g requests in flight per replica, windows and a scale-down delay that suit LLM servers",
+		"proportional/kpa":    "%g requests in flight per replica, by the rules of Knative's pod autoscaler",
+		"proportional/kthena": "%g requests in flight per replica, by the rules of Kthena's autoscaler",
+		"proportional/hpa":    "%g requests in flight per replica, by the rules of a HorizontalPodAutoscaler",
+		"saturation/default":  "what is spare in KV cache and queue, with five minutes of calm before a scale-down",
+		"saturation/wva":      "what is spare in KV cache and queue, as llm-d's variant autoscaler has it",
 	}
+	at := p.Metrics()[0].Fill // the target, or the threshold for more
+	return strings.Replace(notes[p.Name], "%g", fmt.Sprintf("%g", at), 1)
 }
 
 // configured returns the policies of a document, and what is odd about it.

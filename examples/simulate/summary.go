@@ -22,11 +22,9 @@ type summary struct {
 	// ratio is the replica-hours over the oracle's, 0 without an oracle. If the line does not attain alpha it says
 	// nothing, as less service is cheap.
 	ratio                      estimate
-	ahead                      bool // cheaper than the oracle, by what it begins with; there is no ratio then
-	average                    estimate
+	ahead                      bool    // cheaper than the oracle, by what it begins with; there is no ratio then
 	p50, p95, p99              float64 // of the TTFT, in seconds
 	actions, reversals, starts float64
-	under, over                float64
 	unfinished                 float64 // share of the requests
 }
 
@@ -37,15 +35,12 @@ func (c *comparison) summarize(results []sim.Result) summary {
 		ttft:      over(results, func(r *sim.Result) float64 { return r.AttainedTTFT }),
 		tpot:      over(results, func(r *sim.Result) float64 { return r.AttainedTPOT }),
 		hours:     over(results, hoursOf),
-		average:   over(results, func(r *sim.Result) float64 { return r.AverageReplicas }),
 		p50:       mean(func(r *sim.Result) float64 { return r.TTFT.P50 }),
 		p95:       mean(func(r *sim.Result) float64 { return r.TTFT.P95 }),
 		p99:       mean(func(r *sim.Result) float64 { return r.TTFT.P99 }),
 		actions:   mean(func(r *sim.Result) float64 { return float64(r.Actions) }),
 		reversals: mean(func(r *sim.Result) float64 { return float64(r.Reversals) }),
 		starts:    mean(func(r *sim.Result) float64 { return float64(r.Starts) }),
-		under:     mean(func(r *sim.Result) float64 { return r.Under }),
-		over:      mean(func(r *sim.Result) float64 { return r.Over }),
 		unfinished: mean(func(r *sim.Result) float64 {
 			return float64(r.Unfinished) / float64(max(1, r.Requests))
 		}),

@@ -10,7 +10,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -130,19 +129,15 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%v\n", err)
-		return options{}, err
 	}
-	return o, nil
+	return o, err
 }
 
 // run is main with its surroundings as arguments. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		return exitUsage
+	if err != nil {
+		return cli.Code(err)
 	}
 	level := slog.LevelInfo
 	switch {

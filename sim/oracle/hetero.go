@@ -98,10 +98,7 @@ func weightUnits(types []hetero.Type, order []int) (units []int64, scale float64
 	for scale = 1; scale <= 1e6; scale *= 10 {
 		common := int64(0)
 		for i, place := range order {
-			w := scale
-			if weight := types[place].Weight; weight != 0 {
-				w *= weight
-			}
+			w := scale * cmp.Or(types[place].Weight, 1)
 			n := math.Round(w)
 			if n < 1 || n > 1e9 || scaling.Exceeds(w, n) || scaling.Exceeds(n, w) {
 				common = -1

@@ -66,9 +66,8 @@ func Limit(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Sear
 			return Limited{}, err
 		}
 	}
-	best := l.best
-	best.Runs = l.runs
-	return best, nil
+	l.best.Runs = l.runs
+	return l.best, nil
 }
 
 // Told returns the policy of the family of Limit that has this margin, above 0, and this hold: nothing is fitted. With the

@@ -41,8 +41,11 @@ type line struct {
 func readLines(t *table) (sim.Workload, error) {
 	t.names = []string{timestampField, inputField, outputField, hashField}
 	t.record = make([]string, len(t.names))
-	next := func() ([]uint64, error) {
+	return t.requests(func() (*sim.Request, error) {
 		text, err := t.object()
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -55,17 +58,8 @@ func readLines(t *table) (sim.Workload, error) {
 			return nil, &RowError{File: t.file, Line: t.line, Rule: rule, Err: err}
 		}
 		t.record[0], t.record[1], t.record[2] = l.Timestamp.Value.String(), l.Input.Value.String(), l.Output.Value.String()
-		t.record[3] = fmt.Sprint(len(l.Hashes.Value))
-		return l.Hashes.Value, nil
-	}
-	return t.requests(func() (*sim.Request, error) {
-		hashes, err := next()
-		if errors.Is(err, io.EOF) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+		hashes := l.Hashes.Value
+		t.record[3] = fmt.Sprint(len(hashes))
 		r, err := t.request([]int{0, 1, 2})
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -51,6 +52,14 @@ func Parse(f *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
+// Code returns the exit code of a program whose command line cannot be followed: 0 where it asks for help, and else 2.
+func Code(err error) int {
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	return 2
+}
+
 // ruled says what a value must be, where package flag says no more than that it could not parse it.
 func ruled(f *flag.FlagSet, err error) error {
 	what, unread := strings.CutSuffix(err.Error(), ": parse error")
@@ -82,12 +91,10 @@ func Alone(usage string) {
 	f.Init(f.Name(), flag.ContinueOnError)
 	f.Usage = func() { fmt.Fprint(f.Output(), usage, "\n") }
 	switch err := Parse(f, os.Args[1:], os.Stdout, os.Stderr); {
-	case err == flag.ErrHelp: //nolint:errorlint // as Parse returns it
-		os.Exit(0)
-	case err == nil && f.NArg() > 0:
-		f.Usage()
-		fallthrough
 	case err != nil:
+		os.Exit(Code(err))
+	case f.NArg() > 0:
+		f.Usage()
 		os.Exit(2)
 	}
 }

@@ -34,10 +34,8 @@ func main() {
 	length := flags.Duration("for", 0, "how long to go on; 0 means until Ctrl-C")
 	dir := flags.String("dir", "", "`directory` for kubeconfig; empty means a temporary one")
 	switch err := cli.Parse(flags, os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-		return
 	case err != nil:
-		os.Exit(2)
+		os.Exit(cli.Code(err))
 	case flags.NArg() > 0:
 		fmt.Fprintf(os.Stderr, "demo: unexpected argument %q\n", flags.Arg(0))
 		os.Exit(2)
