@@ -106,15 +106,11 @@ func (f *fit) distinct(all []sample) []sample {
 		for j < len(all) && all[j].pod == all[i].pod && all[j].at == all[i].at {
 			j++
 		}
-		same := true
-		for k := i + 1; k < j; k++ {
-			same = same && all[k].same(&all[i])
-		}
-		if same {
+		if slices.ContainsFunc(all[i+1:j], func(s sample) bool { return !s.same(&all[i]) }) {
+			f.exclude(Conflict, j-i)
+		} else {
 			f.exclude(Duplicate, j-i-1)
 			kept = append(kept, all[i])
-		} else {
-			f.exclude(Conflict, j-i)
 		}
 		i = j
 	}
@@ -137,12 +133,8 @@ func (s *sample) check() string {
 		return NoPrompts
 	case !(s.w > 0) || !finite(s.w):
 		return NoWeight
-	case !finite(s.running):
-		return NoRunning
-	case !finite(s.kv):
-		return NoCache
 	}
-	return ""
+	return s.gauged()
 }
 
 // A row is a stretch of consecutive scrapes of one pod: one equation.
@@ -175,19 +167,19 @@ func (f *fit) rows(all []sample) []row {
 			from = i
 		}
 		if i == from {
-			if bad := f.gauged(&all[i]); bad != "" {
+			if bad := all[i].gauged(); bad != "" {
 				f.exclude(bad, 1)
 				from = i + 1
 			}
 			continue
 		}
-		if bad := all[i].check(); bad != "" || all[i].use > fullest {
-			f.exclude(cmp.Or(bad, NearlyFull), 1)
+		if bad := all[i].check(); bad != "" {
+			f.exclude(bad, 1)
 			if i-1 > from {
 				rows = f.short(rows, all[from:i], n)
 			}
 			from = i + 1
-			if f.gauged(&all[i]) == "" {
+			if all[i].gauged() == "" {
 				from = i // its gauges begin a stretch
 			}
 			continue
@@ -220,7 +212,7 @@ const longestGap = 3.5
 const fullest = 0.9
 
 // gauged returns why a sample cannot begin a stretch.
-func (f *fit) gauged(s *sample) string {
+func (s *sample) gauged() string {
 	switch {
 	case !finite(s.running):
 		return NoRunning

@@ -144,7 +144,10 @@ func (f *fit) intervals(r *Result) [parameters]Estimate {
 			low, high := min(e.Value, drawn[j][resamples/40]), max(e.Value, drawn[j][resamples-1-resamples/40])
 			met := f.met(j)
 			e.Lower, e.Upper = max(0, min(low-met, least)), max(high+met, most)
-			share := f.share(j, seen[j].P95, r.ITL.P50)
+			share := seen[j].P95 // of the time per token that one second of the parameter makes, at a high value of its factor
+			if j != 3 {          // prompts come per second
+				share /= r.ITL.P50
+			}
 			wide := func(width float64) bool { return width > widest*e.Value && width*share > negligible }
 			switch {
 			case len(blocks) < enough:
@@ -182,14 +185,6 @@ func (f *fit) met(j int) float64 {
 		weight += r.w
 	}
 	return sum / weight
-}
-
-// share returns the share of the time per token that one second of a parameter makes, at a high value of its factor.
-func (f *fit) share(j int, much, itl float64) float64 {
-	if j == 3 {
-		return much // of each second
-	}
-	return much / itl
 }
 
 // vLLM's defaults.
@@ -230,17 +225,13 @@ func (f *fit) capacity(points []Point) Estimate {
 	type ratio struct {
 		value, weight float64
 		at            int64
-		pod           int
+		pod           string
 	}
 	var all []ratio
-	pods := map[string]int{}
 	for i := range points {
 		p := &points[i]
 		if p.KVTokens > 0 && finite(p.KVTokens) && p.KVUse > 0.001 && p.KVUse <= 1 {
-			if _, ok := pods[p.Pod]; !ok {
-				pods[p.Pod] = len(pods)
-			}
-			all = append(all, ratio{p.KVTokens / p.KVUse, p.KVUse, p.At.UnixNano(), pods[p.Pod]})
+			all = append(all, ratio{p.KVTokens / p.KVUse, p.KVUse, p.At.UnixNano(), p.Pod})
 		}
 	}
 	slices.SortFunc(all, func(a, b ratio) int {

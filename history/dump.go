@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math"
@@ -80,9 +81,9 @@ type Series struct {
 // Values are numbers, NaN for a missing one, which is null in JSON.
 type Values []float64
 
-// appendJSON appends the numbers.
-func (v Values) appendJSON(to []byte) []byte {
-	to = append(to, '[')
+// MarshalJSON writes the numbers, and null for NaN.
+func (v Values) MarshalJSON() ([]byte, error) {
+	to := []byte{'['}
 	for i, x := range v {
 		if i > 0 {
 			to = append(to, ',')
@@ -93,11 +94,8 @@ func (v Values) appendJSON(to []byte) []byte {
 			to = strconv.AppendFloat(to, x, 'g', -1, 64)
 		}
 	}
-	return append(to, ']')
+	return append(to, ']'), nil
 }
-
-// MarshalJSON writes the numbers, and null for NaN.
-func (v Values) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 // UnmarshalJSON reads numbers and nulls.
 func (v *Values) UnmarshalJSON(text []byte) error {
@@ -115,13 +113,7 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 		if c != ',' && c != ']' {
 			continue
 		}
-		one := text[begin:i]
-		for len(one) > 0 && space(one[0]) {
-			one = one[1:]
-		}
-		for len(one) > 0 && space(one[len(one)-1]) {
-			one = one[:len(one)-1]
-		}
+		one := bytes.Trim(text[begin:i], " \t\n\r")
 		begin = i + 1
 		switch {
 		case len(one) == 0 && c == ']' && len(*v) == 0:
@@ -149,8 +141,6 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	}
 	return wrong(list)
 }
-
-func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // clipped returns a text for an error, cut if it is long.
 func clipped[text string | []byte](t text) string { return printable.Cut(string(t), 40) }

@@ -181,23 +181,15 @@ func (f *Filler) Dump() (*Dump, error) {
 	if spaces := f.Namespaces(); len(spaces) > 1 {
 		return nil, &scaling.FieldError{Field: "namespace", Value: strings.Join(spaces, ", "), Rule: "must be one: say which"}
 	}
-	order := make([]string, len(f.dump.Series))
-	for key, i := range f.at {
-		order[i] = key
-	}
-	places := make([]int, len(order))
-	for i := range places {
-		places[i] = i
-	}
-	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(order[a], order[b]) })
 	d := f.dump
 	if spaces := f.Namespaces(); len(spaces) == 1 {
 		d.Namespace = spaces[0]
 	}
-	d.Series = make([]Series, len(places))
-	for i, k := range places {
-		d.Series[i] = f.dump.Series[k]
-		d.Series[i].trim()
+	d.Series = make([]Series, 0, len(f.at))
+	for _, key := range slices.Sorted(maps.Keys(f.at)) {
+		s := f.dump.Series[f.at[key]]
+		s.trim()
+		d.Series = append(d.Series, s)
 	}
 	return &d, d.Validate()
 }

@@ -74,7 +74,7 @@ const (
 // value. It is 0 (independent) if the caches, their size or the times between tokens are unknown.
 func (f *Fleet) correlation(all []LengthsOf) float64 {
 	var fits []joint
-	got := 0.0
+	got, hours := 0.0, 0.0
 	for i := 0; i < len(all); i += 1 + len(all)/times {
 		upTo := len(f.Arrivals)
 		if i+1 < len(all) {
@@ -83,11 +83,8 @@ func (f *Fleet) correlation(all []LengthsOf) float64 {
 		if j, ok := f.joint(&all[i], upTo); ok {
 			fits = append(fits, j)
 			got += j.cached
+			hours += j.decoding
 		}
-	}
-	hours := 0.0
-	for i := range fits {
-		hours += fits[i].decoding
 	}
 	if hours < leastHours || !(f.hits() <= mostHits) {
 		return 0

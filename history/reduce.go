@@ -208,8 +208,8 @@ func (r *reducer) look(pod string, series, times int) error {
 	return nil
 }
 
-// presence returns the steps at which a pod has a value.
-func (p *replica) presence() []bool {
+// scraped records the steps at which a pod was scraped, and the distances between them.
+func (r *reducer) scraped(p *replica) {
 	there := make([]bool, p.last-p.first+1)
 	for _, series := range p.series {
 		for _, s := range series {
@@ -221,13 +221,8 @@ func (p *replica) presence() []bool {
 			}
 		}
 	}
-	return there
-}
-
-// scraped records the steps at which a pod was scraped, and the distances between them.
-func (r *reducer) scraped(p *replica) {
 	before := -1
-	for i, yes := range p.presence() {
+	for i, yes := range there {
 		if !yes {
 			continue
 		}
@@ -388,10 +383,7 @@ func (r *reducer) replicas() {
 			last = i
 		}
 	}
-	if r.has[ReadyReplicas] {
-		return
-	}
-	if f.Engine == Dynamo {
+	if r.has[ReadyReplicas] || f.Engine == Dynamo {
 		return // frontends are not replicas
 	}
 	for i := range f.Ready {

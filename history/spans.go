@@ -27,9 +27,6 @@ func (r *reducer) spans() error {
 			}
 		}
 	}
-	if r.has[PromptTokens] && r.has[GenerationTokens] {
-		return nil
-	}
 	for _, p := range r.routers {
 		for _, s := range []Signal{PromptTokens, GenerationTokens} {
 			if !r.has[s] {

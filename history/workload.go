@@ -78,20 +78,13 @@ func (f *Fleet) lengthsOf() (all []LengthsOf) {
 
 // within sets the means within buckets, jointly for all histograms with the same buckets.
 func within(all []LengthsOf, of func(l *LengthsOf) Mixture) {
-	var alike [][]*Counted
+	alike := make(map[string][]*Counted)
 	var key []byte
-	places := make(map[string]int)
 	for i := range all {
 		m := of(&all[i])
 		for k := range m {
-			c := &m[k]
-			key = keyOf(key[:0], c.Bounds)
-			at, ok := places[string(key)]
-			if !ok {
-				at, alike = len(alike), append(alike, nil)
-				places[string(key)] = at
-			}
-			alike[at] = append(alike[at], c)
+			key = keyOf(key[:0], m[k].Bounds)
+			alike[string(key)] = append(alike[string(key)], &m[k])
 		}
 	}
 	for _, group := range alike {

@@ -331,8 +331,10 @@ func (l *Loop) remind(now time.Time) {
 }
 
 // index returns the place of a target, -1 if there is none with the key.
-func (l *Loop) index(key string) int {
-	if i, ok := l.places[key]; ok {
+func (l *Loop) index(key string) int { return place(l.places, key) }
+
+func place(among map[string]int, key string) int {
+	if i, ok := among[key]; ok {
 		return i
 	}
 	return -1

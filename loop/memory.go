@@ -61,16 +61,10 @@ func indexed(subjects []subject) subjectIndex {
 
 // of returns the place of the first subject that is about the target, or -1.
 func (p *subjectIndex) of(t *Target) int {
-	first := func(among map[string]int, name string) int {
-		if i, ok := among[name]; ok {
-			return i
-		}
-		return -1
-	}
 	if t.Missing || t.ID == "" {
-		return first(p.keys, t.Key)
+		return place(p.keys, t.Key)
 	}
-	byID, byKey := first(p.ids, t.ID), first(p.bare, t.Key)
+	byID, byKey := place(p.ids, t.ID), place(p.bare, t.Key)
 	if byID < 0 || byKey >= 0 && byKey < byID {
 		return byKey
 	}

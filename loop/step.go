@@ -470,6 +470,3 @@ func RequeueAfter(began, now, next time.Time, period time.Duration) time.Duratio
 	}
 	return min(max(due.Sub(now), min(time.Second, period)), period)
 }
-
-// Next returns when the passing of time alone could change the decision; zero for never.
-func (s *Step) Next() time.Time { return s.GroupDecision.Next() }

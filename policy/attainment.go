@@ -139,7 +139,7 @@ func (s *Spec) Attained(at string, shadows []ShadowPlan, otherwise scaling.Bound
 	for _, m := range plan.Reads {
 		k := slices.IndexFunc(taken, func(old Metric) bool { return old.Name == m.Name })
 		if k >= 0 && !same(taken[k].Source, m.Source) {
-			b.errs.Check(false, m.Field, string(m.Source.Engine), "must be read as "+read(taken, k)+" reads it")
+			b.errs.Check(false, m.Field, string(m.Source.Engine), "must be read as "+taken[k].Field+" reads it")
 			break // all metrics of an attainment have the same source
 		}
 	}

@@ -28,17 +28,10 @@ type member struct {
 // it has omitempty.
 func members(t reflect.Type) []member {
 	var all []member
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous:
-			for _, m := range members(f.Type) {
-				m.index = append([]int{i}, m.index...)
-				all = append(all, m)
-			}
-		case f.IsExported():
-			all = append(all, member{name, []int{i}, options != "omitempty"})
+		if !f.Anonymous && f.IsExported() {
+			all = append(all, member{name, f.Index, options != "omitempty"})
 		}
 	}
 	return all

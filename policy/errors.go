@@ -127,18 +127,14 @@ const maxErrors = 100
 
 // err returns the errors in the order of their lines, at most maxErrors of them.
 func (r *reader) err() error {
-	slices.SortStableFunc(r.errs, func(a, b error) int { return cmp.Compare(lineOf(a), lineOf(b)) })
+	slices.SortStableFunc(r.errs, func(a, b *PositionError) int { return cmp.Compare(a.Line, b.Line) })
 	if more := len(r.errs) - maxErrors; more > 0 {
 		rule := fmt.Sprintf("and %d more", more)
 		r.errs = append(r.errs[:maxErrors], &PositionError{File: r.file, FieldError: scaling.FieldError{Rule: rule}})
 	}
-	return errors.Join(r.errs...)
-}
-
-func lineOf(err error) int {
-	var e *PositionError
-	if errors.As(err, &e) {
-		return e.Line
+	var all scaling.FieldErrors
+	for _, e := range r.errs {
+		all.Add(e)
 	}
-	return 0
+	return all.Err()
 }

@@ -28,7 +28,7 @@ type reader struct {
 	strict   bool // only what an API server can read too is accepted
 	partial  bool // fields that are not given are zero
 	first    int  // the line at which the document begins
-	errs     []error
+	errs     []*PositionError
 	warnings []*PositionError
 	lines    map[string]int  // line of every given field, by its path
 	failed   map[string]bool // fields that could not be read

@@ -125,10 +125,11 @@ func (s *Spec) shadows(at string, all []Shadow, unread []error, otherwise scalin
 		}
 		for _, m := range plan.Metrics {
 			k := slices.IndexFunc(taken, func(old Metric) bool { return old.Name == m.Name })
-			e.Check(k < 0 || same(taken[max(k, 0)].Source, m.Source), m.Field, m.Name, "must be read as "+read(taken, k)+" reads it, which has the same name")
 			if k < 0 {
 				taken = append(taken, m)
+				continue
 			}
+			e.Check(same(taken[k].Source, m.Source), m.Field, m.Name, "must be read as "+taken[k].Field+" reads it, which has the same name")
 		}
 		p := ShadowPlan{Policy: shadow.Policy{Name: one.Name}, Err: e.Err()}
 		errs.Add(p.Err)
@@ -144,14 +145,6 @@ func (s *Spec) shadows(at string, all []Shadow, unread []error, otherwise scalin
 		plans = append(plans, p)
 	}
 	return plans, errs.Err()
-}
-
-// read returns the field of the k-th metric, or nothing if k is negative.
-func read(metrics []Metric, k int) string {
-	if k < 0 {
-		return ""
-	}
-	return metrics[k].Field
 }
 
 // own removes the errors that are not about a shadow's scaler, if the spec itself has errors: Plan reports them for the spec.

@@ -173,12 +173,12 @@ func element(v reflect.Value) string {
 	return "{}"
 }
 
-func list[T any](all []T, text func(T) string) string {
+func list[T any](all []T, separator string, text func(T) string) string {
 	texts := make([]string, 0, len(all))
 	for _, v := range all {
 		texts = append(texts, text(v))
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(texts, separator)
 }
 
 func durationSource(d time.Duration) string {

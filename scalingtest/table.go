@@ -62,12 +62,7 @@ func alike(rows [][]string) int {
 }
 
 func same(a, b []string) bool {
-	for _, i := range []int{1, 2, 3, 4, 5} {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return firstWord(a[6]) == firstWord(b[6])
+	return slices.Equal(a[1:6], b[1:6]) && firstWord(a[6]) == firstWord(b[6])
 }
 
 func firstWord(s string) string {
@@ -93,10 +88,8 @@ func row(m *moment) []string {
 	_, reason, _ := strings.Cut(m.d.Reason(), ": ")
 	count := countText(&m.d)
 	if m.answers != nil {
-		count, reason = "", strings.TrimPrefix(reason+groupText(m), "; ")
-		for i := range m.obs.Targets {
-			count += plus(i) + countText(&m.answers[i])
-		}
+		reason = strings.TrimPrefix(reason+groupText(m), "; ")
+		count = list(m.targets(), " + ", func(d scaling.Decision) string { return countText(&d) })
 	}
 	if len(remarks) > 0 {
 		reason += "  (" + strings.Join(remarks, ", ") + ")"
@@ -120,24 +113,13 @@ func countText(d *scaling.Decision) string {
 }
 
 // countsText prints the counts of the targets as 2 + 3; a missing target has none.
-func countsText(m *moment, count func(t *scaling.TargetObservation) int32) (text string) {
-	for i := range m.obs.Targets {
-		t := &m.obs.Targets[i]
-		text += plus(i)
+func countsText(m *moment, count func(t *scaling.TargetObservation) int32) string {
+	return list(m.obs.Targets, " + ", func(t scaling.TargetObservation) string {
 		if t.Missing {
-			text += "none"
-		} else {
-			text += strconv.Itoa(int(count(t)))
+			return "none"
 		}
-	}
-	return text
-}
-
-func plus(i int) string {
-	if i == 0 {
-		return ""
-	}
-	return " + "
+		return strconv.Itoa(int(count(&t)))
+	})
 }
 
 // groupText prints the reason of each target.
@@ -170,9 +152,7 @@ func readingsText(m *moment) string {
 	}
 	for i := range m.obs.Targets {
 		t := &m.obs.Targets[i]
-		rows := list(t.Pods, func(p scaling.PodObservation) string {
-			return strings.ReplaceAll(list(p.Values, number), ", ", " ")
-		})
+		rows := list(t.Pods, ", ", func(p scaling.PodObservation) string { return list(p.Values, " ", number) })
 		if len(t.Pods) > 0 && len(m.obs.Readings) > 0 {
 			texts = append(texts, t.Name+"["+rows+"]")
 		}

@@ -45,10 +45,5 @@ func Transcript(tb testing.TB, name string, p scaling.Policy, e Episode) {
 
 // codes returns the codes of a decision's whole chain.
 func codes(d *scaling.Decision) string {
-	steps := d.Steps()
-	names := make([]string, 0, len(steps))
-	for _, s := range steps {
-		names = append(names, s.Code.String())
-	}
-	return strings.Join(names, " ")
+	return list(d.Steps(), " ", func(s scaling.Step) string { return s.Code.String() })
 }

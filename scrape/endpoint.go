@@ -55,11 +55,9 @@ func validPath(p string) bool {
 	if !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") {
 		return false
 	}
-	for i := range len(p) {
-		// Some servers and proxies treat backslashes as '/'.
-		if c := p[i]; c <= ' ' || c == 0x7f || c == '#' || c == '\\' {
-			return false
-		}
+	// Some servers and proxies treat backslashes as '/'.
+	if strings.ContainsFunc(p, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '#' || c == '\\' }) {
+		return false
 	}
 	_, err := url.PathUnescape(strings.SplitN(p, "?", 2)[0])
 	return err == nil
@@ -192,15 +190,9 @@ func validHost(h string) bool {
 		_, err := netip.ParseAddr(h)
 		return err == nil
 	}
-	for i := range len(h) {
-		c := h[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '-', c == '_':
-		default:
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(h, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_'
+	})
 }
 
 func badTarget(field, value, rule string) error {

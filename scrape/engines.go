@@ -129,10 +129,8 @@ func (e Engine) Metric(s Signal) (Metric, error) {
 // counted returns the metric of a signal that is a histogram.
 func (e Engine) counted(m Metric, s Signal) (Metric, error) {
 	name := s.String()
-	switch s {
-	case Prefilled, TTFTs:
+	if s == Prefilled || s == TTFTs {
 		name = enginemetrics.TTFT
-	default:
 	}
 	found, ok := enginemetrics.Of(e.String(), name)
 	if !ok || s == Prefilled && e != VLLM && e != SGLang || s == TTFTs && e == Triton {

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -195,9 +196,4 @@ func (s *Series) check(e *scaling.FieldErrors, path string) {
 }
 
 // scale returns the Scale, 1 if it is not set.
-func (s *Series) scale() float64 {
-	if s.Scale == 0 {
-		return 1
-	}
-	return s.Scale
-}
+func (s *Series) scale() float64 { return cmp.Or(s.Scale, 1) }

@@ -104,8 +104,7 @@ func (m *rememberingMapper) answer(q question, ask func(*answer)) *answer {
 		m.mu.Unlock()
 		return a
 	}
-	a, ok = m.asked[q]
-	if ok {
+	if a, ok = m.asked[q]; ok {
 		m.mu.Unlock()
 		<-a.done
 		return a

@@ -22,19 +22,9 @@ const (
 
 // String returns the name of the result, as it is in the label result of the metric inferscale_writes_total.
 func (r WriteResult) String() string {
-	switch r {
-	case NoWrite:
-		return "none"
-	case Written:
-		return "written"
-	case Would:
-		return "would"
-	case Conflict:
-		return "conflict"
-	case Refused:
-		return "refused"
-	case Uncertain:
-		return "uncertain"
+	names := [...]string{"none", "written", "would", "conflict", "refused", "uncertain"}
+	if int(r) < len(names) {
+		return names[r]
 	}
 	return "unknown"
 }

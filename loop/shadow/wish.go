@@ -20,13 +20,9 @@ const (
 
 // String returns the reason's name.
 func (o Out) String() string {
-	switch o {
-	case None:
-		return "None"
-	case Overdue:
-		return "Overdue"
-	case Failed:
-		return "Failed"
+	names := [...]string{"None", "Overdue", "Failed"}
+	if int(o) < len(names) {
+		return names[o]
 	}
 	return "Out(?)"
 }

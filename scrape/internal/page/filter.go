@@ -1,5 +1,7 @@
 package page
 
+import "slices"
+
 // A Filter knows the families that are wanted. It is not changed by use.
 //
 // What a [Reader] takes of them is what expfmt would have read, with these exceptions, each of which has a test:
@@ -102,12 +104,7 @@ func NewFilter(names []string) *Filter {
 
 // Index returns the number of a name, by which a [Reader] knows it; -1 if it is not wanted.
 func (f *Filter) Index(name string) int {
-	for i := range f.families {
-		if f.families[i].name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(f.families, func(w family) bool { return w.name == name })
 }
 
 // part says what the name at the beginning of b is to the family, and what follows the name. With whole, b is nothing
