@@ -12,27 +12,20 @@ import (
 	"github.com/inferscale/inferscale/scrape"
 )
 
-// A member is one target of an engine.
-type member struct {
-	name   string
-	target Target
-	bounds scaling.Bounds
-}
-
 // An engine reads, observes, stores and writes for both loops. loop.Loop determines what is done, and in which order.
 type engine struct {
 	Settings
 
-	members  []member
-	loop     *loop.Loop
-	store    upgraded
-	reporter *reporter
-	rivals   map[int]string // who reverts the writes of a target, by the target's index
-	next     time.Time      // when the passing of time alone could change the last decision
-	closed   bool
+	members []Variant // one of a Loop, without a name
+	loop    *loop.Loop
+	store   upgraded
+	events  *Events        // nil without a recorder
+	rivals  map[int]string // who reverts the writes of a target, by the target's index
+	next    time.Time      // when the passing of time alone could change the last decision
+	closed  bool
 }
 
-func newEngine(s Settings, members []member, group scaling.Group) (*engine, error) {
+func newEngine(s Settings, members []Variant, group scaling.Group) (*engine, error) {
 	c := loop.Config{DryRun: s.DryRun, Paused: s.Paused, Conflicts: s.Conflicts, Period: s.Interval, LastChange: s.LastScaled}
 	if s.EveryState {
 		c.Period = 0
@@ -43,10 +36,14 @@ func newEngine(s Settings, members []member, group scaling.Group) (*engine, erro
 	}
 	if s.Metrics != nil {
 		for _, m := range members {
-			s.Metrics.hold(m.target.series(s.autoscaler()))
+			s.Metrics.hold(m.Target.series(s.autoscaler()))
 		}
 	}
-	return &engine{Settings: s, members: members, loop: l, store: upgraded{Store: s.Store}, reporter: newReporter(s), rivals: make(map[int]string)}, nil
+	e := &engine{Settings: s, members: members, loop: l, store: upgraded{Store: s.Store}, rivals: make(map[int]string)}
+	if s.Recorder != nil {
+		e.events = NewEvents(s.Recorder, s.EventPeriod)
+	}
+	return e, nil
 }
 
 // A round is one pass through the duties of a loop.
@@ -62,13 +59,13 @@ type round struct {
 func (e *engine) tick(ctx context.Context) []Outcome {
 	r, began := &round{engine: e, outcomes: make([]Outcome, len(e.members))}, e.Now()
 	for i, m := range e.members {
-		r.outcomes[i] = Outcome{Target: m.target, Bounds: m.bounds, At: began, DryRun: e.DryRun, Paused: e.Paused, Fleet: i}
+		r.outcomes[i] = Outcome{Target: m.Target, Autoscaler: e.autoscaler(), Bounds: m.Bounds, At: began, DryRun: e.DryRun, Paused: e.Paused, Fleet: i}
 	}
 	e.next = time.Time{}
 	bounded, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	r.do(bounded)
-	e.reporter.report(ctx, r.outcomes, e.Now().Sub(began))
+	e.report(ctx, r.outcomes, e.Now().Sub(began))
 	return r.outcomes
 }
 
@@ -112,7 +109,7 @@ func (r *round) read(ctx context.Context) bool {
 	r.targets = make([]loop.Target, len(r.members))
 	for i, m := range r.members {
 		o := &r.outcomes[i]
-		s, err := r.Scales.Get(ctx, m.target)
+		s, err := r.Scales.Get(ctx, m.Target)
 		o.ScaleErr = err
 		if err != nil {
 			ok = ok && errors.Is(err, ErrNotFound)
@@ -120,7 +117,7 @@ func (r *round) read(ctx context.Context) bool {
 			found, o.Scale = true, s
 		}
 		t := loop.Target{
-			Name: m.name, Key: m.target.key(), ID: string(s.UID), Version: s.ResourceVersion, Replicas: s.Replicas, Missing: err != nil,
+			Name: m.Name, Key: m.Target.key(), ID: string(s.UID), Version: s.ResourceVersion, Replicas: s.Replicas, Missing: err != nil,
 			Alone: err == nil && r.LeaveAtZero && s.Replicas == 0,
 		}
 		o.Disabled = t.Alone
@@ -136,7 +133,7 @@ func (r *round) read(ctx context.Context) bool {
 	}
 	seen := r.loop.Read(r.now, r.targets...)
 	if seen.Anew {
-		r.Logger.InfoContext(ctx, "the stored state is that of another target: beginning anew", "target", r.members[0].target.String())
+		r.Logger.InfoContext(ctx, "the stored state is that of another target: beginning anew", "target", r.members[0].Target.String())
 		for i := range r.outcomes {
 			r.outcomes[i].Anew = true
 		}
@@ -277,7 +274,7 @@ func (r *round) waiting(w *loop.WaitingError) error {
 	for i := range r.targets {
 		if r.targets[i].Key == w.Key {
 			return &TargetError{
-				Target: r.members[i].target, Doing: fmt.Sprintf("tell yet about the write %d -> %d of", w.From, w.To), What: ErrUncertain,
+				Target: r.members[i].Target, Doing: fmt.Sprintf("tell yet about the write %d -> %d of", w.From, w.To), What: ErrUncertain,
 			}
 		}
 	}
@@ -365,6 +362,6 @@ func (e *engine) Close() {
 	}
 	e.closed = true
 	for _, m := range e.members {
-		e.Metrics.release(m.target.series(e.autoscaler()))
+		e.Metrics.release(m.Target.series(e.autoscaler()))
 	}
 }

@@ -73,14 +73,15 @@ func NewLoop(c LoopConfig) (*Loop, error) {
 	var e scaling.FieldErrors
 	e.Add(c.Target.Validate("target"))
 	e.Check(c.Policy != nil, "policy", nil, "must be set")
-	s.check(&e, []Target{c.Target})
+	target := []Variant{{Target: c.Target, Bounds: c.Bounds}}
+	s.check(&e, target)
 	if c.Bounds != (scaling.Bounds{}) {
 		e.Add(c.Bounds.Validate("bounds"))
 	}
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	engine, err := newEngine(s, []member{{target: c.Target, bounds: c.Bounds}}, scaling.GroupOf(c.Policy))
+	engine, err := newEngine(s, target, scaling.GroupOf(c.Policy))
 	if err != nil {
 		return nil, err
 	}

@@ -8,43 +8,28 @@ import (
 	"github.com/inferscale/inferscale/scaling"
 )
 
-// A reporter reports the outcomes of rounds as events, as metrics and in the log.
-type reporter struct {
-	settings Settings
-	events   *Events
-}
-
-func newReporter(s Settings) *reporter {
-	r := &reporter{settings: s}
-	if s.Recorder != nil {
-		r.events = NewEvents(s.Recorder, s.EventPeriod)
-	}
-	return r
-}
-
-func (r *reporter) report(ctx context.Context, outcomes []Outcome, took time.Duration) {
+// report reports the outcomes of a round as events, as metrics and in the log.
+func (e *engine) report(ctx context.Context, outcomes []Outcome, took time.Duration) {
 	for i := range outcomes {
 		o := &outcomes[i]
-		o.Autoscaler = r.settings.autoscaler()
-		if r.settings.Metrics != nil {
-			r.settings.Metrics.Observe(o, took)
+		if e.Metrics != nil {
+			e.Metrics.Observe(o, took)
 		}
-		if r.events != nil {
-			r.events.Say(r.settings.Object, o)
+		if e.events != nil {
+			e.events.Say(e.Object, o)
 		}
-		r.log(ctx, o, took)
+		e.log(ctx, o, took)
 	}
 }
 
-func (r *reporter) log(ctx context.Context, o *Outcome, took time.Duration) {
-	logger := r.settings.Logger
+func (e *engine) log(ctx context.Context, o *Outcome, took time.Duration) {
 	if o.Decided {
 		level := slog.LevelDebug
 		if o.Decision.Acts() && !o.idle() {
 			level = slog.LevelInfo
 		}
-		if logger.Enabled(ctx, level) { // making the reason is expensive
-			logger.LogAttrs(ctx, level, "decided",
+		if e.Logger.Enabled(ctx, level) { // making the reason is expensive
+			e.Logger.LogAttrs(ctx, level, "decided",
 				slog.String("target", o.Target.String()),
 				slog.String("verdict", o.Decision.Verdict.String()),
 				slog.Int64("from", int64(o.Decision.From)),
@@ -60,7 +45,7 @@ func (r *reporter) log(ctx context.Context, o *Outcome, took time.Duration) {
 		err, message = o.Observed.Err, "metrics without a value"
 	}
 	if err != nil { // one line for each round
-		logger.WarnContext(ctx, message, "target", o.Target.String(), "error", err)
+		e.Logger.WarnContext(ctx, message, "target", o.Target.String(), "error", err)
 	}
 }
 

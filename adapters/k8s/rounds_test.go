@@ -63,7 +63,7 @@ func TestWhatIsLogged(t *testing.T) {
 		{"an error and unknown", Outcome{Decided: true, Decision: unknown.Decision, WriteErr: errors.New("away"), Observed: unknown.Observed}, []string{"level=DEBUG msg=decided", `level=WARN msg="round with errors"`}},
 	} {
 		var text bytes.Buffer
-		r := newReporter(Settings{Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		r := &engine{Settings: Settings{Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))}}
 		r.log(t.Context(), &row.outcome, time.Millisecond)
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 		if len(row.want) == 0 {

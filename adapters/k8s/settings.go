@@ -130,7 +130,7 @@ func (s Settings) autoscaler() string {
 	return ""
 }
 
-func (s Settings) check(e *scaling.FieldErrors, targets []Target) {
+func (s Settings) check(e *scaling.FieldErrors, targets []Variant) {
 	e.Check(s.Scales != nil, "scales", nil, "must be set")
 	e.Check(s.Store != nil, "store", nil, "must be set")
 	e.Check(s.Interval > 0, "interval", s.Interval, "must be positive")
@@ -141,7 +141,7 @@ func (s Settings) check(e *scaling.FieldErrors, targets []Target) {
 	e.Check(s.EventPeriod > 0, "eventPeriod", s.EventPeriod, "must be positive")
 	if a, ok := s.Store.(*AnnotationStore); ok {
 		for _, t := range targets {
-			e.Check(!a.on(t), "store", t.String(), "must not be the target itself: every save would change the resource version that the write depends on")
+			e.Check(!a.on(t.Target), "store", t.Target.String(), "must not be the target itself: every save would change the resource version that the write depends on")
 		}
 	}
 }

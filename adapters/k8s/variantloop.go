@@ -51,29 +51,25 @@ type VariantLoop struct{ *engine }
 func NewVariantLoop(c VariantLoopConfig) (*VariantLoop, error) {
 	s := c.orDefault()
 	var e scaling.FieldErrors
-	members := make([]member, len(c.Variants))
-	targets := make([]Target, len(c.Variants))
 	names := make(map[string]bool)
 	for i, v := range c.Variants {
 		field := fmt.Sprintf("variants[%d]", i)
 		e.Check(v.Name != "" && !names[v.Name], field+".name", v.Name, "must be unique and not empty")
 		e.Add(v.Target.Validate(field + ".target"))
-		e.Check(!slices.ContainsFunc(targets[:i], v.Target.same), field+".target", v.Target.String(), "must be unique, in any version of its API")
+		e.Check(!slices.ContainsFunc(c.Variants[:i], func(other Variant) bool { return v.Target.same(other.Target) }), field+".target", v.Target.String(), "must be unique, in any version of its API")
 		if v.Bounds != (scaling.Bounds{}) {
 			e.Add(v.Bounds.Validate(field + ".bounds"))
 		}
 		names[v.Name] = true
-		members[i] = member{name: v.Name, target: v.Target, bounds: v.Bounds}
-		targets[i] = v.Target
 	}
 	e.Check(len(c.Variants) > 0, "variants", len(c.Variants), "must not be empty")
 	e.Check(c.Group != nil, "group", nil, "must be set")
 	e.Check(s.Observer != nil, "observer", nil, "must be set")
-	s.check(&e, targets)
+	s.check(&e, c.Variants)
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	engine, err := newEngine(s, members, c.Group)
+	engine, err := newEngine(s, slices.Clone(c.Variants), c.Group)
 	if err != nil {
 		return nil, err
 	}

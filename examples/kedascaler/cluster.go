@@ -54,10 +54,12 @@ type process struct {
 	kube     kubernetes.Interface
 	dynamic  dynamic.Interface
 	reader   *certs.Reader // nil in plaintext
+	keeper   *certs.Keeper // nil if somebody else sees to the certificates
 	stores   stores
 	objects  objects
 	triggers *keda.Triggers
 	watches  sync.WaitGroup // of the Secret
+	busy     sync.Mutex     // held while duties of the leader are done: who comes back must not do them twice at once
 }
 
 // cluster serves the targets of a cluster until ctx ends.
@@ -123,16 +125,11 @@ func (p *process) assemble(ctx context.Context, config *rest.Config) error {
 			return err
 		}
 	}
-	lead := &leader{process: p, duties: []manager.Runnable{&sweeper{process: p}}}
-	k, err := p.newKeeper()
-	if err != nil {
+	if err := p.newKeeper(); err != nil {
 		return err
 	}
-	if k != nil {
-		lead.duties = append(lead.duties, k)
-	}
 	return errors.Join(
-		p.manager.Add(everywhere(lead.Start)),
+		p.manager.Add(everywhere(p.stand)),
 		p.manager.AddHealthzCheck("ping", healthz.Ping),
 		p.manager.AddReadyzCheck("ready", p.ready),
 	)

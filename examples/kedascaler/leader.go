@@ -10,22 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// A leader does duties while it holds the lease. Who loses it, as when the API server is away, goes on serving and
-// tries for it again: the lease is about who writes, not about who answers.
-type leader struct {
-	*process
-
-	duties []manager.Runnable // that only one replica has
-	busy   sync.Mutex         // held while duties are done: who comes back must not do them twice at once
-}
-
-// Start takes part in elections until ctx ends.
-func (l *leader) Start(ctx context.Context) error {
-	if !l.elect {
-		return l.lead(ctx)
+// stand takes part in elections until ctx ends, and does the duties of the leader while it holds the lease. Who loses it, as
+// when the API server is away, goes on serving and tries for it again: the lease is about who writes, not about who answers.
+func (p *process) stand(ctx context.Context) error {
+	if !p.elect {
+		p.lead(ctx)
+		return nil
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -33,21 +25,19 @@ func (l *leader) Start(ctx context.Context) error {
 	}
 	config := leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: l.namespace, Name: l.ElectionName},
-			Client:     l.kube.CoordinationV1(),
+			LeaseMeta:  metav1.ObjectMeta{Namespace: p.namespace, Name: p.ElectionName},
+			Client:     p.kube.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
-		LeaseDuration: l.Lease, RenewDeadline: l.Renew, RetryPeriod: l.Retry, ReleaseOnCancel: true, Name: l.ElectionName,
+		LeaseDuration: p.Lease, RenewDeadline: p.Renew, RetryPeriod: p.Retry, ReleaseOnCancel: true, Name: p.ElectionName,
 	}
 	for ctx.Err() == nil {
 		config.Callbacks = leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
-				l.logger.Info("leads")
-				if err := l.lead(ctx); err != nil {
-					l.logger.Error("duties of the leader", "error", err)
-				}
+				p.logger.Info("leads")
+				p.lead(ctx)
 			},
-			OnStoppedLeading: func() { l.logger.Info("leads no more") },
+			OnStoppedLeading: func() { p.logger.Info("leads no more") },
 		}
 		elector, err := leaderelection.NewLeaderElector(config)
 		if err != nil {
@@ -55,26 +45,22 @@ func (l *leader) Start(ctx context.Context) error {
 		}
 		elector.Run(ctx)
 	}
-	l.busy.Lock()
-	defer l.busy.Unlock()
+	p.busy.Lock()
+	defer p.busy.Unlock()
 	return nil
 }
 
 // lead does all duties until ctx ends.
-func (l *leader) lead(ctx context.Context) error {
-	l.busy.Lock()
-	defer l.busy.Unlock()
-	if !l.manager.GetCache().WaitForCacheSync(ctx) {
-		return nil // it ended before
+func (p *process) lead(ctx context.Context) {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	if !p.manager.GetCache().WaitForCacheSync(ctx) {
+		return // it ended before
 	}
 	var all sync.WaitGroup
-	for _, d := range l.duties {
-		all.Go(func() {
-			if err := d.Start(ctx); err != nil {
-				l.logger.Error("duty of the leader", "error", err)
-			}
-		})
+	all.Go(func() { p.sweepOn(ctx) })
+	if p.keeper != nil {
+		all.Go(func() { p.keep(ctx) })
 	}
 	all.Wait()
-	return nil
 }

@@ -76,20 +76,12 @@ func (o *options) rules() certs.Rules {
 	return r
 }
 
-// A keeper keeps the certificates, the ClusterTriggerAuthentication that refers to them, and the CA in the webhook's
-// configuration. Only the leader does.
-type keeper struct {
-	*process
-
-	keeper *certs.Keeper
-}
-
-// newKeeper returns what the leader does, nil if somebody else sees to the certificates.
-func (p *process) newKeeper() (*keeper, error) {
+// newKeeper makes what keeps the certificates, unless somebody else sees to them.
+func (p *process) newKeeper() (err error) {
 	if p.plaintext || p.unmanaged || p.certDir != "" {
-		return nil, nil //nolint:nilnil // nothing is to be kept
+		return nil
 	}
-	k, err := certs.NewKeeper(certs.KeeperConfig{
+	p.keeper, err = certs.NewKeeper(certs.KeeperConfig{
 		Client: p.kube.CoreV1(), Rules: p.rules(),
 		Namespace: p.secretNamespace(), Name: p.secret, CANamespace: p.namespace, CAName: p.caSecret,
 		Time: func(ctx context.Context) (time.Time, error) {
@@ -97,10 +89,7 @@ func (p *process) newKeeper() (*keeper, error) {
 		},
 		OnAction: func(a certs.Action) { p.logger.Info("certificates", "action", a.String()) },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &keeper{process: p, keeper: k}, nil
+	return err
 }
 
 // serverTime returns what time it is for the API server: each of its answers says.
@@ -123,49 +112,50 @@ func serverTime(ctx context.Context, config *rest.Config, client *http.Client) (
 	return http.ParseTime(resp.Header.Get("Date"))
 }
 
-// Start keeps them until ctx ends.
-func (k *keeper) Start(ctx context.Context) error {
+// keep keeps the certificates, the ClusterTriggerAuthentication that refers to them, and the CA in the webhook's configuration
+// until ctx ends. Only the leader does.
+func (p *process) keep(ctx context.Context) {
 	for {
 		next := time.Now().Add(certCheck)
-		due, err := k.keeper.Ensure(ctx)
+		due, err := p.keeper.Ensure(ctx)
 		if err == nil {
-			err = errors.Join(k.authenticate(ctx), k.trust(ctx))
+			err = errors.Join(p.authenticate(ctx), p.trust(ctx))
 		}
 		if due.Before(next) && !due.IsZero() {
 			next = due
 		}
 		if err != nil && ctx.Err() == nil {
-			k.logger.Error("certificates", "error", err)
+			p.logger.Error("certificates", "error", err)
 		}
 		timer := time.NewTimer(max(time.Until(next), time.Second))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil
+			return
 		}
 	}
 }
 
-func (k *keeper) authenticate(ctx context.Context) error {
-	changed, err := certs.KeepAuthentication(ctx, k.dynamic, k.creds, k.secret)
+func (p *process) authenticate(ctx context.Context) error {
+	changed, err := certs.KeepAuthentication(ctx, p.dynamic, p.creds, p.secret)
 	if changed {
-		k.logger.Info("ClusterTriggerAuthentication applied", "name", k.creds)
+		p.logger.Info("ClusterTriggerAuthentication applied", "name", p.creds)
 	}
 	return err
 }
 
 // trust puts the CAs into the webhook's configuration. Without a configuration there is nothing to do.
-func (k *keeper) trust(ctx context.Context) error {
-	if !k.webhook {
+func (p *process) trust(ctx context.Context) error {
+	if !p.webhook {
 		return nil
 	}
-	secret, err := k.kube.CoreV1().Secrets(k.secretNamespace()).Get(ctx, k.secret, metav1.GetOptions{})
+	secret, err := p.kube.CoreV1().Secrets(p.secretNamespace()).Get(ctx, p.secret, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	hooks := k.kube.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	config, err := hooks.Get(ctx, k.webhookConfig, metav1.GetOptions{})
+	hooks := p.kube.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	config, err := hooks.Get(ctx, p.webhookConfig, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("webhook configuration: %w", err)
 	}
@@ -182,9 +172,9 @@ func (k *keeper) trust(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := hooks.Patch(ctx, k.webhookConfig, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: "kedascaler"}); err != nil {
+	if _, err := hooks.Patch(ctx, p.webhookConfig, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: "kedascaler"}); err != nil {
 		return fmt.Errorf("webhook configuration: %w", err) // somebody else may have changed it meanwhile: it is read again soon
 	}
-	k.logger.Info("CA put into the webhook's configuration", "name", k.webhookConfig)
+	p.logger.Info("CA put into the webhook's configuration", "name", p.webhookConfig)
 	return nil
 }

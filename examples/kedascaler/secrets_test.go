@@ -52,10 +52,10 @@ func TestTrustSaysWhatItDid(t *testing.T) {
 		return true, hook, nil
 	})
 	var log bytes.Buffer
-	k := &keeper{process: &process{
+	k := &process{
 		options: &options{namespace: "keda", secret: "certs", webhook: true, webhookConfig: "kedascaler"},
 		logger:  slog.New(slog.NewTextHandler(&log, nil)), kube: kube,
-	}}
+	}
 	require.True(t, apierrors.IsConflict(k.trust(t.Context())))
 	require.Empty(t, log.String())
 	faster = false

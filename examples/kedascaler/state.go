@@ -81,34 +81,30 @@ func (s *stores) drop(name string) {
 	}
 }
 
-// A sweeper removes the state of ScaledObjects that are gone. Only the leader does.
-type sweeper struct{ *process }
-
-// Start sweeps until ctx ends.
-func (s *sweeper) Start(ctx context.Context) error {
+// sweepOn removes the state of ScaledObjects that are gone, until ctx ends. Only the leader does.
+func (p *process) sweepOn(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := s.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			s.logger.Warn("state of ScaledObjects that are gone", "error", err)
+		if err := p.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			p.logger.Warn("state of ScaledObjects that are gone", "error", err)
 		}
 	}, sweepEvery)
-	return nil
 }
 
 // sweep removes every state that is older than an hour and belongs to no ScaledObject. One that cannot be removed does not
 // keep the others.
-func (s *sweeper) sweep(ctx context.Context, now time.Time) error {
+func (p *process) sweep(ctx context.Context, now time.Time) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("keda.sh/v1alpha1")
 	list.SetKind("ScaledObjectList")
 	// Not copied, as only names are read: each may have 4,096 keys, and there is no limit to how many a namespace has.
-	if err := s.manager.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := p.manager.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	used := make(map[string]bool, len(list.Items))
 	for i := range list.Items {
 		used[stateName(keda.Ref{Namespace: list.Items[i].GetNamespace(), Name: list.Items[i].GetName()})] = true
 	}
-	maps := s.kube.CoreV1().ConfigMaps(s.namespace)
+	maps := p.kube.CoreV1().ConfigMaps(p.namespace)
 	var failed []error
 	for page := (metav1.ListOptions{Limit: sweepPage}); ; {
 		all, err := maps.List(ctx, page)
@@ -123,10 +119,10 @@ func (s *sweeper) sweep(ctx context.Context, now time.Time) error {
 			err := maps.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID}})
 			switch {
 			case err == nil:
-				s.logger.Info("state of a ScaledObject that is gone was removed", "configMap", m.Name)
+				p.logger.Info("state of a ScaledObject that is gone was removed", "configMap", m.Name)
 			case apierrors.IsNotFound(err): // somebody else has
 			default:
-				failed = append(failed, fmt.Errorf("ConfigMap %s/%s: %w", s.namespace, m.Name, err))
+				failed = append(failed, fmt.Errorf("ConfigMap %s/%s: %w", p.namespace, m.Name, err))
 			}
 		}
 		if page.Continue = all.Continue; page.Continue == "" {

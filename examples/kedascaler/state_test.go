@@ -200,7 +200,7 @@ func (s *site) testSweep(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 	}()
-	sweep := &sweeper{&process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: m, kube: s.kube}}
+	sweep := &process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: m, kube: s.kube}
 	others := s.kube.CoreV1().ConfigMaps(system)
 	_, err = others.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "somebody-elses"}}, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -134,7 +134,7 @@ func TestSweepGoesOn(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	sweep := &sweeper{&process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: emptyManager{}, kube: kube}}
+	sweep := &process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: emptyManager{}, kube: kube}
 	err := sweep.sweep(t.Context(), time.Now())
 	require.ErrorContains(t, err, "ConfigMap "+system+"/"+statePrefix+"b: ")
 	require.NotContains(t, err.Error(), statePrefix+"a")
@@ -167,7 +167,7 @@ func (m uncopiedManager) GetCache() cache.Cache { return m.cache }
 // TestRegressionSweepCopiesNoScaledObjects: it copied all that the cache has at once, every ten minutes.
 func TestRegressionSweepCopiesNoScaledObjects(t *testing.T) {
 	m := uncopiedManager{cache: uncopiedCache{t: t}}
-	sweep := &sweeper{&process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: m, kube: fake.NewClientset()}}
+	sweep := &process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: m, kube: fake.NewClientset()}
 	require.NoError(t, sweep.sweep(t.Context(), time.Now()))
 }
 
@@ -206,7 +206,7 @@ func TestSweepLooksAtAFewAtATime(t *testing.T) {
 		}
 		return names
 	}
-	sweep := &sweeper{&process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: emptyManager{}, kube: kube}}
+	sweep := &process{options: &options{namespace: system}, logger: slog.New(slog.DiscardHandler), manager: emptyManager{}, kube: kube}
 	fails = errors.New("the list has expired")
 	require.ErrorIs(t, sweep.sweep(t.Context(), time.Now()), fails)
 	require.Equal(t, []string{"c"}, left(), "what was seen was removed")

@@ -17,8 +17,6 @@ import (
 	"time"
 	_ "time/tzdata" // timetables name time zones, and the image has none
 
-	"k8s.io/client-go/rest"
-
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/policy"
@@ -154,13 +152,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	logger := slog.New(command.Calm(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level})))
-	cluster, namespace, err := connect(o)
+	w, err := connect(o, logger)
 	switch {
 	case err != nil:
 	case o.once:
-		err = once(ctx, cluster, namespace, o, models, logger, cli.Plain(stdout))
+		err = w.once(ctx, o, models, cli.Plain(stdout))
 	default:
-		err = serve(ctx, cluster, namespace, o, logger)
+		err = w.serve(ctx, o)
 	}
 	if err != nil && o.once {
 		fmt.Fprintf(cli.Plain(stderr), "%v\n", err)
@@ -174,11 +172,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // connect finds the cluster and the namespace.
-func connect(o options) (*rest.Config, string, error) {
+func connect(o options, logger *slog.Logger) (*world, error) {
 	config, err := command.Config("variantautoscaler", o.kubeconfig, 300, 600) // as by default in llmautoscaler
-	if err != nil || o.namespace != "" {
-		return config, o.namespace, err
+	namespace := o.namespace
+	if err == nil && namespace == "" {
+		namespace, err = command.Namespace(o.kubeconfig)
 	}
-	namespace, err := command.Namespace(o.kubeconfig)
-	return config, namespace, err
+	if err != nil {
+		return nil, err
+	}
+	return newWorld(config, namespace, o, logger)
 }

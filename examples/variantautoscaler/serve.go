@@ -73,24 +73,20 @@ func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Lo
 func (w *world) follow(ctx context.Context) { w.informers.Start(ctx.Done()) }
 
 // once does one round with the models of a file, or else of the ConfigMap, and prints it.
-func once(ctx context.Context, cluster *rest.Config, namespace string, o options, models []policy.Model, logger *slog.Logger, stdout io.Writer) error {
+func (w *world) once(ctx context.Context, o options, models []policy.Model, stdout io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := newWorld(cluster, namespace, o, logger)
-	if err != nil {
-		return err
-	}
 	wait, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
 	if o.file == "" {
-		if models, err = w.configuration(wait, namespace, o.configMap); err != nil {
+		if models, err = w.configuration(wait, o.configMap); err != nil {
 			return err
 		}
 	}
 	if thresholds(models) { // nothing else is read of the ConfigMaps, and not everybody may list them
 		w.follow(ctx)
 		if !cache.WaitForCacheSync(wait.Done(), w.configMaps.HasSynced) {
-			return fmt.Errorf("ConfigMaps of namespace %s, for thresholdsFrom, are not known after %s", namespace, o.timeout)
+			return fmt.Errorf("ConfigMaps of namespace %s, for thresholdsFrom, are not known after %s", w.env.Namespace, o.timeout)
 		}
 	}
 	return controller.Once(ctx, w.env, models, stdout, o.explain, o.timeout)
@@ -118,8 +114,8 @@ func fromFile(name string) ([]policy.Model, error) {
 }
 
 // configuration reads it from the ConfigMap.
-func (w *world) configuration(ctx context.Context, namespace, name string) ([]policy.Model, error) {
-	m, err := w.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+func (w *world) configuration(ctx context.Context, name string) ([]policy.Model, error) {
+	m, err := w.client.CoreV1().ConfigMaps(w.env.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -127,21 +123,17 @@ func (w *world) configuration(ctx context.Context, namespace, name string) ([]po
 }
 
 // serve follows the configuration and, while this copy leads, scales, until the context ends.
-func serve(ctx context.Context, cluster *rest.Config, namespace string, o options, logger *slog.Logger) error {
+func (w *world) serve(ctx context.Context, o options) error {
 	// What is below outlives the signal, so that rounds end and the lease is given up after them.
 	after, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	w, err := newWorld(cluster, namespace, o, logger)
-	if err != nil {
-		return err
-	}
 	w.follow(after)
 	events := record.NewBroadcaster()
 	defer events.Shutdown()
 	events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: w.client.CoreV1().Events("")})
 	w.env.Recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 	w.env.Metrics = k8s.NewMetrics()
-	watcher, err := controller.NewWatcher(w.configMaps, namespace, o.configMap, w.env.Recorder, logger)
+	watcher, err := controller.NewWatcher(w.configMaps, w.env.Namespace, o.configMap, w.env.Recorder, w.env.Logger)
 	if err != nil {
 		return err
 	}
@@ -168,15 +160,12 @@ func serve(ctx context.Context, cluster *rest.Config, namespace string, o option
 		runner.Run(ctx)
 		return nil
 	}
-	return w.lead(ctx, namespace, o, adaptor, runner, logger)
+	return w.lead(ctx, o, adaptor, runner)
 }
 
-// errLost is that another copy leads now, or that nobody can say.
-var errLost = errors.New("leadership lost")
-
-// lead runs the runner while this copy leads. It returns when the context has ended, or with errLost; in both cases
+// lead runs the runner while this copy leads. It returns when the context has ended, or the leadership is lost; in both cases
 // after the rounds have ended and, if it still led, the lease was given up.
-func (w *world) lead(ctx context.Context, namespace string, o options, adaptor *leaderelection.HealthzAdaptor, runner *controller.Runner, logger *slog.Logger) error {
+func (w *world) lead(ctx context.Context, o options, adaptor *leaderelection.HealthzAdaptor, runner *controller.Runner) error {
 	identity := o.identity
 	if identity == "" {
 		host, err := os.Hostname()
@@ -187,20 +176,19 @@ func (w *world) lead(ctx context.Context, namespace string, o options, adaptor *
 	}
 	elect, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	led := make(chan struct{})    // closed when leading has begun
-	worked := make(chan struct{}) // closed when it has ended
+	var leads sync.Mutex // held while rounds are made
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: component}, Client: w.client.CoordinationV1(),
+			LeaseMeta: metav1.ObjectMeta{Namespace: w.env.Namespace, Name: component}, Client: w.client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
 		LeaseDuration: o.lease.duration, RenewDeadline: o.lease.renew, RetryPeriod: o.lease.retry,
 		ReleaseOnCancel: true, Name: component, WatchDog: adaptor,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
-				close(led)
-				defer close(worked)
-				logger.Info("leading", "identity", identity)
+				leads.Lock()
+				defer leads.Unlock()
+				w.env.Logger.Info("leading", "identity", identity)
 				both, cancel := context.WithCancel(ctx)
 				defer cancel()
 				defer context.AfterFunc(leading, cancel)()
@@ -208,35 +196,23 @@ func (w *world) lead(ctx context.Context, namespace string, o options, adaptor *
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(leader string) {
-				logger.Info("leader", "identity", leader, "self", leader == identity)
+				w.env.Logger.Info("leader", "identity", leader, "self", leader == identity)
 			},
 		},
 	})
 	if err != nil {
 		return err
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		elector.Run(elect)
-	}()
-	rest := func() { // waits for the rounds to end, if any have begun
-		select {
-		case <-led:
-			<-worked
-		default:
-		}
-	}
-	select {
-	case <-ctx.Done():
-	case <-ended:
-	}
-	rest()
-	giveUp()
-	<-ended
-	rest()
+	defer context.AfterFunc(ctx, func() {
+		leads.Lock() // the rounds have ended, if any had begun
+		defer leads.Unlock()
+		giveUp()
+	})()
+	elector.Run(elect)
+	leads.Lock()
+	defer leads.Unlock()
 	if ctx.Err() == nil {
-		return errLost
+		return errors.New("leadership lost") // another copy leads now, or nobody can say
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type runner struct {
 	loop        *k8s.Loop
 	former      *k8s.Loop // that of the generation before, whose counters go on in the next one
 	observer    *k8s.PodObserver
-	watchers    *watchers
+	watchers    watchers
 	baselines   []byte // of counters and histograms, as the generation before remembered them
 
 	due     time.Time
@@ -66,8 +66,12 @@ func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
 	if err := r.takeState(ctx, &las.LLMAutoScaler); err != nil {
 		return err
 	}
-	if r.watchers = r.newWatchers(&las.LLMAutoScaler); r.watchers != nil && r.status.ObservedGeneration == las.Generation {
-		r.watchers.Resume(found(r.status))
+	if len(las.Spec.Shadow) > 0 {
+		r.watchers = watchers{spec: las.Spec.Document(), raw: las.Spec.Shadows(), told: make(map[string]time.Time)}
+		r.begin()
+		if r.status.ObservedGeneration == las.Generation {
+			r.watchers.Resume(found(r.status))
+		}
 	}
 	return nil
 }
@@ -94,7 +98,7 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 	if ctx.Err() != nil {
 		return 0, nil // this is the end of the process: whatever failed, failed of that
 	}
-	if r.credentials != nil && (r.invalid != nil || rival != "" && !r.watchers.scrapes()) {
+	if r.credentials != nil && (r.invalid != nil || rival != "" && !r.watchers.Scrapes()) {
 		r.credentials.remove() // nothing reads them, and others may need the room
 		r.credentials = nil
 	}
@@ -160,7 +164,7 @@ func (r *runner) prepare(las *v1alpha1.LLMAutoScaler) error {
 
 // authorize brings the credentials up to date. Those of the generation before are dropped if this one has none.
 func (r *runner) authorize(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
-	if !r.plan.Scrapes() && r.watchers.scrapes() {
+	if !r.plan.Scrapes() && r.watchers.Scrapes() {
 		return nil // it is for the shadows alone, after the round
 	}
 	return r.authorizeFor(ctx, las, r.plan.Scrapes())
@@ -232,7 +236,7 @@ func (r *runner) tell(las *v1alpha1.LLMAutoScaler, t *trouble) {
 // close ends what is kept for the object.
 func (r *runner) close() {
 	r.dropFormer()
-	r.watchers.close()
+	r.watchers.Close()
 	if r.loop != nil {
 		r.loop.Close()
 	}

@@ -43,26 +43,16 @@ const apartAgain = time.Hour
 type watchers struct {
 	*watch.Shadows
 
-	spec       *policy.Spec
+	spec       *policy.Spec // nil without shadows
 	raw        []policy.RawShadow
 	attainment error                // what is wrong with the spec's
 	told       map[string]time.Time // when an event was made, by shadow and reason
 	target     types.UID
 }
 
-// newWatchers returns the shadows of a spec, or nil if it has none.
-func (r *runner) newWatchers(las *v1alpha1.LLMAutoScaler) *watchers {
-	if len(las.Spec.Shadow) == 0 {
-		return nil
-	}
-	w := &watchers{spec: las.Spec.Document(), raw: las.Spec.Shadows(), told: make(map[string]time.Time)}
-	r.begin(w)
-	return w
-}
-
 // begin makes the shadows anew.
-func (r *runner) begin(w *watchers) {
-	c := r.controller
+func (r *runner) begin() {
+	c, w := r.controller, &r.watchers
 	w.Close()
 	defer func() {
 		if p := recover(); p != nil { // whatever is in a document, the object's own rounds go on
@@ -81,12 +71,9 @@ func (r *runner) begin(w *watchers) {
 	})
 }
 
-// scrapes reports whether pods are asked for the shadows alone.
-func (w *watchers) scrapes() bool { return w != nil && w.Scrapes() }
-
 // inherit takes over the shadows of the generation before that are as they were.
 func (w *watchers) inherit(old *watchers) {
-	if w == nil || old == nil {
+	if w.spec == nil || old.spec == nil {
 		return
 	}
 	same := func(wish shadow.Wish) bool {
@@ -106,23 +93,12 @@ func (w *watchers) inherit(old *watchers) {
 	}
 }
 
-// close ends what asks pods for them.
-func (w *watchers) close() {
-	if w != nil {
-		w.Close()
-	}
-}
-
 // watch shows the shadows what a round saw. Those of another target begin anew.
 func (r *runner) watch(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.Outcome) {
-	w, key := r.watchers, client.ObjectKeyFromObject(las)
-	if w == nil {
-		r.controller.config.Numbers.shadows(key, nil)
-		return
-	}
-	if o.Decided && !o.Disabled && o.Scale.ResourceVersion != "" {
+	w := &r.watchers
+	if w.spec != nil && o.Decided && !o.Disabled && o.Scale.ResourceVersion != "" {
 		if w.target != o.Scale.UID && w.target != "" {
-			r.begin(w)
+			r.begin()
 		}
 		w.target = o.Scale.UID
 		w.Show(o.At, o.Scale, &o.Observed, func() error {
@@ -133,7 +109,7 @@ func (r *runner) watch(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s.
 		})
 	}
 	all := w.States()
-	r.controller.config.Numbers.shadows(key, all)
+	r.controller.config.Numbers.shadows(client.ObjectKeyFromObject(las), all)
 	w.tell(r, las, all, o)
 }
 
@@ -182,9 +158,7 @@ func (w *watchers) tell(r *runner, las *v1alpha1.LLMAutoScaler, all []watch.Stat
 
 // fill writes what there is to tell into a status.
 func (w *watchers) fill(s *v1alpha1.LLMAutoScalerStatus) {
-	if s.Shadows = nil; w == nil {
-		return
-	}
+	s.Shadows = nil
 	for _, one := range w.States() {
 		if one.Name == "" || slices.ContainsFunc(s.Shadows, func(other v1alpha1.ShadowStatus) bool { return other.Name == cut(one.Name, 63) }) {
 			continue // an API server would refuse the whole status

@@ -102,7 +102,7 @@ func (r *runner) inherit(old *runner) {
 	if old.observer != nil {
 		r.baselines, _ = old.observer.Snapshot(maxBaselines)
 	}
-	r.watchers.inherit(old.watchers)
+	r.watchers.inherit(&old.watchers)
 	if old.loop != nil {
 		r.dropFormer()
 		r.former, old.loop = old.loop, nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
+	"github.com/inferscale/inferscale/examples/internal/turns"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
@@ -72,6 +73,8 @@ const (
 	pageOf = 5
 	// maxPages is how many pages a review reads of a kind: it has to be answered within seconds.
 	maxPages = 20
+	// readAtOnce is how many pages are read at once, of all namespaces together. Of one namespace it is one.
+	readAtOnce = 4
 )
 
 // rival returns the first autoscaler of a kind with a target, one that is paused only if no other has it, nil where none
@@ -102,14 +105,15 @@ func (v *Validator) rival(ctx context.Context, kind schema.GroupVersionKind, nam
 
 // page reads the next few of a kind, while nobody else reads of the namespace.
 func (v *Validator) page(ctx context.Context, kind schema.GroupVersionKind, namespace, token string) (*unstructured.UnstructuredList, error) {
-	give, err := v.readings.take(ctx, namespace)
-	if err != nil {
-		return nil, err
+	v.begin.Do(func() { v.turns = turns.New(readAtOnce, 1) })
+	leave := v.turns.Enter(ctx, namespace)
+	if leave == nil {
+		return nil, ctx.Err()
 	}
-	defer give()
+	defer leave()
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err = v.Others.List(ctx, all, client.InNamespace(namespace), client.Limit(pageOf), client.Continue(token))
+	err := v.Others.List(ctx, all, client.InNamespace(namespace), client.Limit(pageOf), client.Continue(token))
 	return all, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/examples/internal/turns"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/policy"
@@ -32,7 +34,8 @@ type Validator struct {
 	// Namespaces are those that are worked in; none means all. What is elsewhere is somebody else's, and allowed.
 	Namespaces []string
 
-	readings readings // of pages of others
+	begin sync.Once
+	turns *turns.Turnstile // of those who read pages of others
 }
 
 // ValidateCreate refuses what cannot be carried out.

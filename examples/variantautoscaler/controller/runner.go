@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
+	"github.com/inferscale/inferscale/examples/internal/turns"
 	"github.com/inferscale/inferscale/policy"
 )
 
@@ -40,8 +41,15 @@ type Runner struct {
 	env     Env
 	watcher *Watcher
 	running map[string]*running // by model
-	rounds  *turnstile
+	rounds  *turns.Turnstile
 }
+
+// How many rounds are made at a time, of all models and of those of one namespace, as by default in llmautoscaler. A round
+// asks the API server one thing after the other, so that no more requests than these wait for their turn.
+const (
+	mostRounds = 64
+	mostOfOne  = 16
+)
 
 // A running is a model whose loop runs.
 type running struct {
@@ -64,8 +72,8 @@ func NewRunner(env Env, watcher *Watcher) *Runner {
 // those of models that are new or changed; the others run on.
 func (r *Runner) Run(ctx context.Context) {
 	r.watcher.Speak()
-	r.rounds = newTurnstile()
-	defer r.rounds.close()
+	r.rounds = turns.New(mostRounds, mostOfOne)
+	defer r.rounds.Close()
 	defer r.follow(context.WithoutCancel(ctx), nil)
 	for {
 		if models := r.watcher.Current(); models != nil {

@@ -11,22 +11,19 @@ import (
 )
 
 // A note is a status in the making.
-type note struct {
-	status     *v1alpha1.WorkspaceStatus
-	generation int64
-}
+type note struct{ status *v1alpha1.WorkspaceStatus }
 
 // newNote starts with the status that is there: what nobody changes stays.
 func newNote(w *v1alpha1.Workspace) *note {
 	status := w.Status.DeepCopy()
 	status.ObservedGeneration = w.Generation
-	return &note{status: status, generation: w.Generation}
+	return &note{status}
 }
 
 // condition sets a condition. Its time changes only with its status.
 func (n *note) condition(kind string, value metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&n.status.Conditions, metav1.Condition{
-		Type: kind, Status: value, ObservedGeneration: n.generation, Reason: reason, Message: message,
+		Type: kind, Status: value, ObservedGeneration: n.status.ObservedGeneration, Reason: reason, Message: message,
 	})
 }
 

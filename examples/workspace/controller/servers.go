@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,18 +38,9 @@ type Servers struct {
 	PresetImage string
 }
 
-// server is the container of a workspace.
-type server struct {
-	image string
-	args  []string
-	env   []*corev1ac.EnvVarApplyConfiguration
-	port  int32
-	gpus  int32
-}
-
 // Deployment returns what the Deployment of a workspace is to be. An error names the field that it cannot be made from.
 func (s Servers) Deployment(w *v1alpha1.Workspace, p Plan) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	serve, err := s.server(w)
+	container, err := s.container(w)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +49,7 @@ func (s Servers) Deployment(w *v1alpha1.Workspace, p Plan) (*appsv1ac.Deployment
 		WithAutomountServiceAccountToken(false).
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		WithContainers(serve.container())
+		WithContainers(container)
 	if affinity := affinity(w.Spec.Resource); affinity != nil {
 		pod.WithAffinity(affinity)
 	}
@@ -76,77 +68,67 @@ func (s Servers) Deployment(w *v1alpha1.Workspace, p Plan) (*appsv1ac.Deployment
 			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).WithSpec(pod))), nil
 }
 
-func (s Servers) server(w *v1alpha1.Workspace) (server, error) {
+// container returns the inference server of a workspace, which has all GPUs of a node.
+func (s Servers) container(w *v1alpha1.Workspace) (*corev1ac.ContainerApplyConfiguration, error) {
 	instance, ok := s.Instances[w.Spec.Resource.InstanceType]
 	if !ok {
-		return server{}, fmt.Errorf("spec.resource.instanceType: %q is not known to the controller", w.Spec.Resource.InstanceType)
+		return nil, fmt.Errorf("spec.resource.instanceType: %q is not known to the controller", w.Spec.Resource.InstanceType)
 	}
-	out := server{gpus: instance.GPUs, port: defaultPort}
-	inference := w.Spec.Inference
-	switch {
-	case inference.Template != nil:
-		out.image, out.args = inference.Template.Image, inference.Template.Args
-		if inference.Template.Port != 0 {
-			out.port = inference.Template.Port
-		}
-	case inference.Preset != nil:
-		preset, ok := s.Presets[inference.Preset.Name]
-		if !ok {
-			return server{}, fmt.Errorf("spec.inference.preset.name: %q is not known to the controller", inference.Preset.Name)
-		}
-		tensor, pipeline := preset.Parallel(instance.GPUs)
-		out.image = s.PresetImage
-		out.args = []string{
-			"--model=" + preset.Model,
-			"--port=" + strconv.Itoa(defaultPort),
-			"--max-model-len=" + strconv.Itoa(int(preset.Context(inference.Preset))),
-			"--tensor-parallel-size=" + strconv.Itoa(int(tensor)),
-		}
-		if pipeline > 1 {
-			out.args = append(out.args, "--pipeline-parallel-size="+strconv.Itoa(int(pipeline)))
-		}
-		if secret := inference.Preset.AccessSecret; secret != "" {
-			out.env = append(out.env, corev1ac.EnvVar().WithName("HF_TOKEN").WithValueFrom(corev1ac.EnvVarSource().
-				WithSecretKeyRef(corev1ac.SecretKeySelector().WithName(secret).WithKey("HF_TOKEN"))))
-		}
-	default:
-		return server{}, errors.New("spec.inference: neither preset nor template")
-	}
-	return out, nil
-}
-
-// container returns the container in the words of the API.
-func (s server) container() *corev1ac.ContainerApplyConfiguration {
-	gpus := corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(s.gpus), resource.DecimalSI)}
-	return corev1ac.Container().
-		WithName(containerName).WithImage(s.image).WithArgs(s.args...).WithEnv(s.env...).
-		WithPorts(corev1ac.ContainerPort().
-			WithName(portName).WithContainerPort(s.port).WithProtocol(corev1.ProtocolTCP)).
+	gpus := corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(instance.GPUs), resource.DecimalSI)}
+	out := corev1ac.Container().
+		WithName(containerName).
 		WithResources(corev1ac.ResourceRequirements().WithLimits(gpus).WithRequests(gpus)).
 		WithReadinessProbe(corev1ac.Probe().
 			WithHTTPGet(corev1ac.HTTPGetAction().WithPath("/health").WithPort(intstr.FromString(portName)))).
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")))
+	port := int32(defaultPort)
+	inference := w.Spec.Inference
+	switch {
+	case inference.Template != nil:
+		out.WithImage(inference.Template.Image).WithArgs(inference.Template.Args...)
+		port = cmp.Or(inference.Template.Port, port)
+	case inference.Preset != nil:
+		preset, ok := s.Presets[inference.Preset.Name]
+		if !ok {
+			return nil, fmt.Errorf("spec.inference.preset.name: %q is not known to the controller", inference.Preset.Name)
+		}
+		tensor, pipeline := preset.Parallel(instance.GPUs)
+		out.WithImage(s.PresetImage).WithArgs(
+			"--model="+preset.Model,
+			"--port="+strconv.Itoa(defaultPort),
+			"--max-model-len="+strconv.Itoa(int(preset.Context(inference.Preset))),
+			"--tensor-parallel-size="+strconv.Itoa(int(tensor)),
+		)
+		if pipeline > 1 {
+			out.WithArgs("--pipeline-parallel-size=" + strconv.Itoa(int(pipeline)))
+		}
+		if secret := inference.Preset.AccessSecret; secret != "" {
+			out.WithEnv(corev1ac.EnvVar().WithName("HF_TOKEN").WithValueFrom(corev1ac.EnvVarSource().
+				WithSecretKeyRef(corev1ac.SecretKeySelector().WithName(secret).WithKey("HF_TOKEN"))))
+		}
+	default:
+		return nil, errors.New("spec.inference: neither preset nor template")
+	}
+	return out.WithPorts(corev1ac.ContainerPort().WithName(portName).WithContainerPort(port).WithProtocol(corev1.ProtocolTCP)), nil
 }
 
 // affinity returns where the pods may run and where they would rather. Nil: anywhere.
 func affinity(r v1alpha1.ResourceSpec) *corev1ac.AffinityApplyConfiguration {
+	required := requirements(r.LabelSelector)
+	if len(required)+len(r.PreferredNodes) == 0 {
+		return nil
+	}
 	nodes := corev1ac.NodeAffinity()
-	some := false
-	if required := requirements(r.LabelSelector); len(required) > 0 {
+	if len(required) > 0 {
 		nodes.WithRequiredDuringSchedulingIgnoredDuringExecution(
 			corev1ac.NodeSelector().WithNodeSelectorTerms(corev1ac.NodeSelectorTerm().WithMatchExpressions(required...)))
-		some = true
 	}
 	if len(r.PreferredNodes) > 0 {
 		nodes.WithPreferredDuringSchedulingIgnoredDuringExecution(corev1ac.PreferredSchedulingTerm().WithWeight(100).
 			WithPreference(corev1ac.NodeSelectorTerm().WithMatchExpressions(corev1ac.NodeSelectorRequirement().
 				WithKey(corev1.LabelHostname).WithOperator(corev1.NodeSelectorOpIn).WithValues(r.PreferredNodes...))))
-		some = true
-	}
-	if !some {
-		return nil
 	}
 	return corev1ac.Affinity().WithNodeAffinity(nodes)
 }
