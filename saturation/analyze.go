@@ -211,16 +211,8 @@ func (a *Analysis) part(name string, guess int) int {
 		}
 	}
 	n := len(w.parts)
-	if n < cap(w.parts) {
-		w.parts = w.parts[:n+1]
-	} else {
-		w.parts = append(w.parts, part{})
-	}
-	p := &w.parts[n]
-	p.name = name
-	p.free, p.saturated, p.missing = 0, 0, 0
-	p.peakKV, p.peakQueue, p.lost = Peak{Variant: name}, Peak{Variant: name}, Peak{Variant: name}
-	p.totals = totals{}
+	none := Peak{Variant: name}
+	w.parts = append(w.parts, part{name: name, peakKV: none, peakQueue: none, lost: none})
 	switch {
 	case n == few:
 		if w.places == nil {

@@ -116,30 +116,22 @@ func (r *round) choice(code scaling.Code, next int) (scaling.Code, float64) {
 
 // cheapest returns the variant to grow and the next one in the order; -1 means none.
 func (r *round) cheapest(aside bool) (best, next int) {
-	best, next = -1, -1
-	for i := range r.plan.candidates {
-		s := &r.plan.candidates[i]
-		switch {
-		case !r.mayGrow(s) || s.stuck != aside:
-		case best < 0 || scaling.Exceeds(r.plan.candidates[best].price, s.price):
-			best, next = i, best
-		case next < 0 || scaling.Exceeds(r.plan.candidates[next].price, s.price):
-			next = i
-		}
-	}
-	return best, next
+	return r.first(false, func(s *candidate) bool { return r.mayGrow(s) && s.stuck == aside })
 }
 
 // dearest returns the variant to shrink and the next one in the order; -1 means none.
-func (r *round) dearest() (best, next int) {
+func (r *round) dearest() (best, next int) { return r.first(true, r.mayShrink) }
+
+// first returns the first two in the order of prices and names, or in the reverse of it, of the variants that may be chosen.
+func (r *round) first(reverse bool, may func(s *candidate) bool) (best, next int) {
 	best, next = -1, -1
 	for i := range r.plan.candidates {
 		s := &r.plan.candidates[i]
 		switch {
-		case !r.mayShrink(s):
-		case best < 0 || !scaling.Exceeds(r.plan.candidates[best].price, s.price):
+		case !may(s):
+		case best < 0 || scaling.Exceeds(r.plan.candidates[best].price, s.price) != reverse:
 			best, next = i, best
-		case next < 0 || !scaling.Exceeds(r.plan.candidates[next].price, s.price):
+		case next < 0 || scaling.Exceeds(r.plan.candidates[next].price, s.price) != reverse:
 			next = i
 		}
 	}
@@ -184,19 +176,16 @@ func (r *round) whyNotUp(d *scaling.Decision, i, best int) {
 // whyNotDown explains why a variant does not shrink.
 func (r *round) whyNotDown(d *scaling.Decision, i, best int) {
 	p, s := r.plan, &r.plan.candidates[i]
-	if s.current <= least(s) {
+	switch {
+	case s.current <= least(s):
 		d.To(d.From, AtMin, "", float64(s.current), float64(least(s)))
-		return
-	}
-	if !r.canSpare(s) {
+	case !r.canSpare(s):
 		kv, queue := r.without(s)
 		code, subject, numbers := r.scaler.full(r.a, kv, queue)
 		d.To(d.From, code, subject, numbers[:]...)
-		return
-	}
-	if r.tooLarge(s) {
+	case r.tooLarge(s):
 		d.To(d.From, Settling, "", 0, r.scaler.config.DownStabilization.Seconds())
-		return
+	default:
+		d.To(d.From, Cheaper, p.Targets[best].Variant, s.price, p.candidates[best].price)
 	}
-	d.To(d.From, Cheaper, p.Targets[best].Variant, s.price, p.candidates[best].price)
 }

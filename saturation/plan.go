@@ -221,11 +221,7 @@ func (p *Plan) refuse(a *Analysis, variants []Variant, code scaling.Code, subjec
 // target adds a target that is not decided yet.
 func (p *Plan) target(name string, s *candidate) {
 	n := len(p.Targets)
-	if n < cap(p.Targets) {
-		p.Targets = p.Targets[:n+1]
-	} else {
-		p.Targets = append(p.Targets, Target{})
-	}
+	p.Targets = slices.Grow(p.Targets, 1)[:n+1] // what is there is written over
 	t := &p.Targets[n]
 	t.Variant, t.Price, t.IsPriced, t.Reporting = name, 0, s.kind == known && s.price-s.price == 0, s.rows
 	if t.IsPriced { // in mode Literal a price may be NaN
@@ -271,18 +267,19 @@ func (p *Plan) Model() scaling.Decision {
 		}
 		unknown = unknown && d.Verdict == scaling.Unknown
 	}
-	m := scaling.HoldAt(saturate(from))
+	m := scaling.HoldAt(scaling.Saturate(float64(from)))
+	n := scaling.Saturate(float64(to))
 	for _, r := range p.remarks[:p.said] {
 		if p.by != 0 {
-			m.To(saturate(to), r.code, r.subject, r.numbers[:]...)
+			m.To(n, r.code, r.subject, r.numbers[:]...)
 		} else {
 			m.To(m.From, r.code, r.subject, r.numbers[:]...)
 		}
 	}
 	if p.last.code != "" {
-		m.To(saturate(to), p.last.code, p.last.subject, p.last.numbers[:]...)
+		m.To(n, p.last.code, p.last.subject, p.last.numbers[:]...)
 	}
-	if n := saturate(to); n != m.Replicas {
+	if n != m.Replicas {
 		m.To(n, Underway, "", float64(moving), 0)
 	}
 	if unknown {
@@ -293,6 +290,3 @@ func (p *Plan) Model() scaling.Decision {
 	}
 	return m
 }
-
-// saturate converts a sum of counts and limits it to the range of an int32.
-func saturate(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }

@@ -29,13 +29,9 @@ type Timetable interface {
 // Bounds take precedence, as everywhere: a count outside them moves to the nearest bound at once.
 func Floor(base Policy, timetable Timetable, bounds Bounds) (Policy, error) {
 	var e FieldErrors
-	e.Check(base != nil, "base", base, "must be set")
 	e.Check(timetable != nil, "timetable", timetable, "must be set")
 	e.Add(bounds.Validate("bounds"))
-	if err := e.Err(); err != nil {
-		return &unconfigured{}, err
-	}
-	return &sealed{body: &floor{name: "floor", base: base, timetable: timetable, bounds: bounds}}, nil
+	return around(&floor{name: "floor", base: base, timetable: timetable, bounds: bounds}, base, e.Err())
 }
 
 type floor struct {
@@ -98,23 +94,16 @@ func (f *floor) applied(now time.Time, from, to int32) {
 
 func (f *floor) save(form form) (any, error) {
 	base, err := form.of(f.base)
-	if err != nil {
-		return nil, err
-	}
 	s := floorState{Base: base}
 	if f.lift != (lift{}) {
 		s.Lift = &f.lift
 	}
-	return s, nil
+	return s, err
 }
 
 func (f *floor) snapshot() (restore func() error, err error) {
 	lift := f.lift
-	base, err := Snapshot(f.base)
-	return func() error {
-		f.lift = lift
-		return base()
-	}, err
+	return snapshotWith(f.base, func() { f.lift = lift })
 }
 
 func (f *floor) load(data []byte) error {
@@ -136,13 +125,7 @@ func (f *floor) load(data []byte) error {
 // the count that base asks for is clamped. Base is asked every time, so that its state takes in every observation. A change
 // that only the bounds cause is not reported to base.
 func Bounded(base Policy, bounds Bounds) (Policy, error) {
-	var e FieldErrors
-	e.Check(base != nil, "base", base, "must be set")
-	e.Add(bounds.Validate("bounds"))
-	if err := e.Err(); err != nil {
-		return &unconfigured{}, err
-	}
-	return &sealed{body: &floor{name: "bounded", base: base, timetable: never{}, bounds: bounds}}, nil
+	return around(&floor{name: "bounded", base: base, timetable: never{}, bounds: bounds}, base, bounds.Validate("bounds"))
 }
 
 // never is the timetable that asks for nothing.

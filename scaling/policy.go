@@ -116,6 +116,17 @@ type sealed struct {
 	envelope Envelope
 }
 
+// around returns the Policy of a body around base, or else what is wrong with base and with the configuration.
+func around(body body, base Policy, wrong error) (Policy, error) {
+	var e FieldErrors
+	e.Check(base != nil, "base", base, "must be set")
+	e.Add(wrong)
+	if err := e.Err(); err != nil {
+		return &unconfigured{}, err
+	}
+	return &sealed{body: body}, nil
+}
+
 func (p *sealed) Decide(now time.Time, obs Observation) Decision {
 	if p.envelope.Refused() {
 		return UnknownAt(obs.SpecReplicas, StateRefused, p.kind().Name)

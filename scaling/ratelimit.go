@@ -209,14 +209,8 @@ func (l RateLimit) longest() (longest time.Duration) {
 // RateLimited returns base with rate limits applied to its decisions. An Unknown of base is passed on, and so is a step to
 // the bounds of base (BelowMin, AboveMax) of a count that is outside of them. Bounded around it keeps any count within.
 func RateLimited(base Policy, limits RateLimits) (Policy, error) {
-	var e FieldErrors
-	e.Check(base != nil, "base", base, "must be set")
-	e.Add(limits.Validate("limits"))
-	if err := e.Err(); err != nil {
-		return &unconfigured{}, err
-	}
 	limits.Up.Limits, limits.Down.Limits = slices.Clone(limits.Up.Limits), slices.Clone(limits.Down.Limits)
-	return &sealed{body: &rateLimited{base: base, limits: limits}}, nil
+	return around(&rateLimited{base: base, limits: limits}, base, limits.Validate("limits"))
 }
 
 type rateLimited struct {
@@ -246,19 +240,12 @@ func (r *rateLimited) applied(now time.Time, from, to int32) {
 
 func (r *rateLimited) save(form form) (any, error) {
 	base, err := form.of(r.base)
-	if err != nil {
-		return nil, err
-	}
-	return rateLimitedState{base, r.memory}, nil
+	return rateLimitedState{base, r.memory}, err
 }
 
 func (r *rateLimited) snapshot() (restore func() error, err error) {
 	changes := r.memory.Clone()
-	base, err := Snapshot(r.base)
-	return func() error {
-		r.memory = changes.Clone()
-		return base()
-	}, err
+	return snapshotWith(r.base, func() { r.memory = changes.Clone() })
 }
 
 func (r *rateLimited) load(data []byte) error {

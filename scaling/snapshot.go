@@ -19,6 +19,15 @@ func Snapshot(m Stateful) (restore func() error, err error) {
 	return func() error { return m.UnmarshalJSON(state) }, err
 }
 
+// snapshotWith is Snapshot for what surrounds a policy and has a memory of its own.
+func snapshotWith(base Policy, restoreOwn func()) (restore func() error, err error) {
+	back, err := Snapshot(base)
+	return func() error {
+		restoreOwn()
+		return back()
+	}, err
+}
+
 // Stateful is a Policy or a Group.
 type Stateful interface {
 	json.Marshaler

@@ -77,13 +77,7 @@ func (r *Recommendations) Clone() Recommendations {
 // Stabilized returns base with a Stabilization applied to its decisions. An Unknown of base is passed on and not recorded, and
 // so is a step to the bounds of base (BelowMin, AboveMax) of a count that is outside of them. Bounded around it keeps any count within.
 func Stabilized(base Policy, s Stabilization) (Policy, error) {
-	var e FieldErrors
-	e.Check(base != nil, "base", base, "must be set")
-	e.Add(s.Validate("stabilization"))
-	if err := e.Err(); err != nil {
-		return &unconfigured{}, err
-	}
-	return &sealed{body: &stabilized{base: base, config: s}}, nil
+	return around(&stabilized{base: base, config: s}, base, s.Validate("stabilization"))
 }
 
 type stabilized struct {
@@ -112,19 +106,12 @@ func (s *stabilized) applied(now time.Time, from, to int32) { s.base.Applied(now
 
 func (s *stabilized) save(form form) (any, error) {
 	base, err := form.of(s.base)
-	if err != nil {
-		return nil, err
-	}
-	return stabilizedState{base, s.memory}, nil
+	return stabilizedState{base, s.memory}, err
 }
 
 func (s *stabilized) snapshot() (restore func() error, err error) {
 	memory := s.memory.Clone()
-	base, err := Snapshot(s.base)
-	return func() error {
-		s.memory = memory.Clone()
-		return base()
-	}, err
+	return snapshotWith(s.base, func() { s.memory = memory.Clone() })
 }
 
 func (s *stabilized) load(data []byte) error {

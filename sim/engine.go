@@ -340,9 +340,9 @@ func (e *engine) predict(r *replica, j int32) {
 	}
 	cached, _ := e.matched(r, j)
 	t := seconds(r.speed.prefill*(r.ahead+e.need(j)-cached) + r.speed.base)
-	if r.running >= r.speed.maxSeqs || !e.fits(r, j) || r.waiting.len() > 0 {
+	if r.running >= r.speed.maxSeqs || !e.fits(r, j) || r.waiting.Len() > 0 {
 		if r.running > 0 {
-			t += e.residence * float64(r.waiting.len()+1) / float64(r.running)
+			t += e.residence * float64(r.waiting.Len()+1) / float64(r.running)
 		}
 	}
 	e.bounds.routerTTFT.count(e.predictions, t)
@@ -445,9 +445,9 @@ func (e *engine) close() error {
 // without counts the jobs without a replica.
 func (e *engine) without() int {
 	if e.apart == nil {
-		return e.backlog.len()
+		return e.backlog.Len()
 	}
-	return e.backlog.len() + e.apart.stranded.len()
+	return e.backlog.Len() + e.apart.stranded.Len()
 }
 
 // heldBy adds up the KV cache of a replica's jobs at the beginning of its stretch.

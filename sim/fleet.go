@@ -143,7 +143,7 @@ func (e *engine) open(r *replica) {
 		r.crashAt = e.after(max(1, int64(min(wait, float64(ticks(MaxDuration))))))
 	}
 	e.agenda.set(r.slot, r.crashAt)
-	if e.backlog.len() > 0 || e.apart != nil && e.apart.stranded.len() > 0 {
+	if e.backlog.Len() > 0 || e.apart != nil && e.apart.stranded.Len() > 0 {
 		e.agenda.set(slotReady, e.now)
 	}
 }
@@ -201,7 +201,7 @@ func (e *engine) unready(r *replica) {
 
 // reroute sends the requests that wait in a replica to others.
 func (e *engine) reroute(r *replica) {
-	for r.waiting.len() > 0 {
+	for r.waiting.Len() > 0 {
 		j := r.waiting.pop()
 		r.ahead -= e.ahead(j)
 		if e.prompts != nil {
@@ -226,7 +226,7 @@ func (e *engine) crash(r *replica) {
 	for r.newest >= 0 {
 		j := r.newest
 		if e.places[j] < 0 {
-			r.filling.size--
+			r.filling.PopBack()
 		}
 		e.leave(r, j)
 		b := &e.jobs[j]
@@ -234,14 +234,14 @@ func (e *engine) crash(r *replica) {
 		if e.apart != nil {
 			e.apart.of[j] = handover{}
 		}
-		r.waiting.pushFront(j)
+		r.waiting.PushFront(j)
 		e.waiting++
 		if e.prompts != nil {
 			e.prompts[j].expected = 0
 		}
 	}
-	for i := range r.waiting.len() { // a preempted request was one of this process, too
-		if j := *r.waiting.at(i); e.apart == nil || e.apart.of[j].stage == local {
+	for i := range r.waiting.Len() { // a preempted request was one of this process, too
+		if j := *r.waiting.At(i); e.apart == nil || e.apart.of[j].stage == local {
 			e.jobs[j].written, e.jobs[j].firstOut = 0, 0
 		}
 	}
@@ -265,8 +265,8 @@ func (e *engine) crash(r *replica) {
 
 // aheadOfQueue counts the prompt tokens of the waiting requests.
 func (r *replica) aheadOfQueue(e *engine) (tokens int64) {
-	for i := range r.waiting.len() {
-		tokens += e.ahead(*r.waiting.at(i))
+	for i := range r.waiting.Len() {
+		tokens += e.ahead(*r.waiting.At(i))
 	}
 	return tokens
 }

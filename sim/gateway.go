@@ -27,13 +27,13 @@ func (g Gateway) Validate(field string) error {
 // hold keeps a job until a replica is ready.
 func (e *engine) hold(j int32) {
 	g := e.scenario.Gateway
-	if g.Queue > 0 && e.backlog.len() >= int(g.Queue) {
+	if g.Queue > 0 && e.backlog.Len() >= int(g.Queue) {
 		e.rejected++
 		e.lose(j)
 		return
 	}
 	e.jobs[j].joined = e.now
-	e.backlog.push(j)
+	e.backlog.Push(j)
 	e.heldUntil()
 }
 
@@ -41,7 +41,7 @@ func (e *engine) hold(j int32) {
 func (e *engine) heldUntil() {
 	switch timeout := e.scenario.Gateway.Timeout; {
 	case timeout == 0:
-	case e.backlog.len() == 0:
+	case e.backlog.Len() == 0:
 		e.agenda.set(slotHeld, never)
 	default:
 		e.agenda.set(slotHeld, e.jobs[e.backlog.front()].joined+ticks(timeout))
@@ -67,11 +67,11 @@ func (e *engine) expire() {
 
 // resume sends the held jobs to the replicas that have become ready.
 func (e *engine) resume() {
-	for e.backlog.len() > 0 && len(e.takers.ready) > 0 {
+	for e.backlog.Len() > 0 && len(e.takers.ready) > 0 {
 		e.route(e.backlog.pop())
 	}
 	e.heldUntil()
-	for e.apart != nil && e.apart.stranded.len() > 0 && len(e.apart.decoders.ready) > 0 {
+	for e.apart != nil && e.apart.stranded.Len() > 0 && len(e.apart.decoders.ready) > 0 {
 		e.hand(e.apart.stranded.pop())
 	}
 }

@@ -143,7 +143,7 @@ func (e *engine) keep(r *replica, j int32) {
 func (e *engine) hand(j int32) {
 	a := e.apart
 	if len(a.decoders.ready) == 0 {
-		a.stranded.push(j)
+		a.stranded.Push(j)
 		return
 	}
 	router := e.scenario.Router
@@ -158,7 +158,7 @@ func (e *engine) hand(j int32) {
 	e.jobs[j].joined = e.now
 	a.of[j].to = to
 	e.waiting++
-	to.waiting.push(j)
+	to.waiting.Push(j)
 	e.disturb(to)
 }
 
@@ -214,19 +214,19 @@ func (e *engine) arrives(j int32) {
 	from.unread -= b.held
 	from.kept--
 	h.stage, h.from, h.cameAt = came, nil, e.now
-	h.to.arrived.push(j)
+	h.to.arrived.Push(j)
 	switch {
 	case from.busy:
 	case from.life == draining && from.idle():
 		e.retire(from)
-	case from.waiting.len() > 0:
+	case from.waiting.Len() > 0:
 		e.begin(from)
 	}
 }
 
 // take adds the jobs whose caches have arrived to the batch.
 func (e *engine) take(r *replica) {
-	for r.arrived.len() > 0 {
+	for r.arrived.Len() > 0 {
 		j := r.arrived.pop()
 		b, h := &e.jobs[j], &e.apart.of[j]
 		h.stage, h.to = local, nil

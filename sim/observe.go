@@ -112,13 +112,13 @@ func (o *observer) scrape(e *engine) {
 	}
 	for _, r := range e.ready {
 		p := e.scenario.Scrape.FailureRate
-		if r.waiting.len() > 0 {
+		if r.waiting.Len() > 0 {
 			p += e.scenario.Scrape.BusyFailureRate
 		}
 		if p > 0 && draw(e.seed, streamScrape, uint64(r.number), uint64(o.round)).Uniform() < p {
 			continue
 		}
-		waiting := float64(r.waiting.len())
+		waiting := float64(r.waiting.Len())
 		r.values = [4]float64{
 			Waiting: waiting, Running: float64(r.running), InFlight: waiting + float64(r.running),
 			KVCacheUsage: r.inUse(e.now),
@@ -129,11 +129,11 @@ func (o *observer) scrape(e *engine) {
 		o.increase(QueueTime, seen, r.queued)
 		o.tally(r.meter)
 	}
-	o.routed(RouterTTFT, e.routerTTFT)
-	o.routed(RouterTPOT, e.routerTPOT)
-	o.routed(PredictedTTFT, e.predictions)
+	o.increase(RouterTTFT, o.histograms[RouterTTFT].before, e.routerTTFT)
+	o.increase(RouterTPOT, o.histograms[RouterTPOT].before, e.routerTPOT)
+	o.increase(PredictedTTFT, o.histograms[PredictedTTFT].before, e.predictions)
 	o.arrivals[o.round%int64(len(o.arrivals))] = e.arrived
-	o.tokens, o.held = 0, e.backlog.len()
+	o.tokens, o.held = 0, e.backlog.Len()
 	for _, r := range e.fleet {
 		o.tokens += r.ahead
 		if r.role == Prefill {
@@ -145,8 +145,8 @@ func (o *observer) scrape(e *engine) {
 	}
 }
 
-// increase adds to a signal's round what a replica counted since it was last seen. If a counter fell, it was reset, and its
-// whole value is new. It returns the seen counts of the signals after this one.
+// increase adds to a signal's round what a replica, or the router, counted since it was last seen. If a counter fell, it was
+// reset, and its whole value is new. It returns the seen counts of the signals after this one.
 func (o *observer) increase(s Signal, seen, counts []int64) []int64 {
 	if h := &o.histograms[s]; h.rounds != nil {
 		round := h.rounds[o.round%int64(len(h.rounds))]
@@ -164,19 +164,6 @@ func (o *observer) increase(s Signal, seen, counts []int64) []int64 {
 		}
 	}
 	return seen[len(counts):]
-}
-
-// routed sets a signal's round to what the router counted since the last one.
-func (o *observer) routed(s Signal, counts []int64) {
-	h := &o.histograms[s]
-	if h.rounds == nil {
-		return
-	}
-	round := h.rounds[o.round%int64(len(h.rounds))]
-	for i, n := range counts {
-		round[i] = n - h.before[i]
-		h.before[i] = n
-	}
 }
 
 // quantile returns the quantile of a signal over its last rounds.

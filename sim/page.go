@@ -48,7 +48,7 @@ func (o *observer) page(e *engine) {
 
 // answer fills in a page.
 func (r *replica) answer(e *engine, p *Page) {
-	p.Answered, p.Waiting, p.Running = true, int32(r.waiting.len()), r.running
+	p.Answered, p.Waiting, p.Running = true, int32(r.waiting.Len()), r.running
 	p.KVUse = r.inUse(e.now)
 	if r.cache != nil {
 		p.PrefixQueries, p.PrefixHits = float64(r.cache.queries), float64(r.cache.hits)

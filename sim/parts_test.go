@@ -142,19 +142,19 @@ func TestQueueEqualsSlice(t *testing.T) {
 		for i := range rapid.Int32Range(1, 100).Draw(t, "steps") {
 			switch {
 			case rapid.Bool().Draw(t, "push"):
-				q.push(i)
+				q.Push(i)
 				want = append(want, i)
 			case rapid.Bool().Draw(t, "front"):
-				q.pushFront(i)
+				q.PushFront(i)
 				want = slices.Insert(want, 0, i)
 			case len(want) > 0:
 				require.Equal(t, want[0], q.front())
 				require.Equal(t, want[0], q.pop())
 				want = want[1:]
 			}
-			require.Equal(t, len(want), q.len())
+			require.Equal(t, len(want), q.Len())
 			for k, v := range want {
-				require.Equal(t, v, *q.at(k))
+				require.Equal(t, v, *q.At(k))
 			}
 		}
 	})

@@ -93,7 +93,7 @@ func (r *replica) inUse(t int64) float64 {
 }
 
 // load counts the jobs of a replica: waiting, in the batch, and with a computed KV cache that waits to be fetched.
-func (r *replica) load() int32 { return int32(r.waiting.len()) + r.running + r.kept }
+func (r *replica) load() int32 { return int32(r.waiting.Len()) + r.running + r.kept }
 
 // idle reports whether a replica has no job in the batch and no KV cache that waits to be fetched.
 func (r *replica) idle() bool { return r.running == 0 && r.kept == 0 }
@@ -114,11 +114,11 @@ func (e *engine) join(r *replica, j int32) {
 	e.trimmed(r)
 	e.expect(r, j)
 	r.ahead += e.ahead(j)
-	r.waiting.push(j)
+	r.waiting.Push(j)
 	switch {
 	case !r.busy:
 		e.begin(r)
-	case r.length > 1 && r.waiting.len() == 1 && r.running < r.speed.maxSeqs:
+	case r.length > 1 && r.waiting.Len() == 1 && r.running < r.speed.maxSeqs:
 		// The stretch ends with the present step (a step that ends now has ended), so that the job can be admitted if there
 		// will be room.
 		n := steps(e.now-r.from+1, r.first, r.growth, r.length)
@@ -210,7 +210,7 @@ func (e *engine) begin(r *replica) {
 	if preempted && r.life == draining {
 		e.reroute(r)
 	}
-	for !preempted && r.life == ready && r.waiting.len() > 0 && r.running < r.speed.maxSeqs {
+	for !preempted && r.life == ready && r.waiting.Len() > 0 && r.running < r.speed.maxSeqs {
 		j := r.waiting.front()
 		if !e.fits(r, j) {
 			break
@@ -226,8 +226,8 @@ func (e *engine) begin(r *replica) {
 	}
 	n := int64(len(r.decodes))
 	r.fill = 0
-	for i := 0; i < r.filling.len() && r.fill < r.speed.budget; i++ {
-		r.fill += min(e.jobs[*r.filling.at(i)].prefill, r.speed.budget-r.fill)
+	for i := 0; i < r.filling.Len() && r.fill < r.speed.budget; i++ {
+		r.fill += min(e.jobs[*r.filling.At(i)].prefill, r.speed.budget-r.fill)
 	}
 	if n == 0 && r.fill == 0 {
 		if r.life == draining && r.idle() {
@@ -275,7 +275,7 @@ func (e *engine) admit(r *replica, j int32) {
 	r.held += b.held
 	e.enlist(r, j)
 	r.running++
-	r.filling.push(j)
+	r.filling.Push(j)
 	e.waiting--
 	e.running++
 	if !b.queued {
@@ -290,7 +290,7 @@ func (e *engine) preempt(r *replica) {
 	j := r.newest
 	e.preempted++
 	if e.places[j] < 0 { // the newest job whose prompt is computed
-		r.filling.size--
+		r.filling.PopBack()
 		r.ahead -= int64(e.jobs[j].prefill)
 	}
 	e.leave(r, j)
@@ -299,7 +299,7 @@ func (e *engine) preempt(r *replica) {
 		e.expect(r, j)
 	}
 	r.ahead += e.ahead(j)
-	r.waiting.pushFront(j)
+	r.waiting.PushFront(j)
 	e.waiting++
 }
 

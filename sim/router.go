@@ -110,7 +110,7 @@ func (e *engine) pick(p *pool, router Router, j int32) (to *replica) {
 // queues returns the shortest and the longest queue of the replicas, relative to their weights.
 func (p *pool) queues() (least, most float64) {
 	for i, r := range p.ready {
-		n := float64(r.waiting.len()) / r.weight
+		n := float64(r.waiting.Len()) / r.weight
 		if i == 0 {
 			least, most = n, n
 		}
@@ -125,7 +125,7 @@ func (e *engine) score(r *replica, j int32, least, most float64) float64 {
 	cached, _ := e.matched(r, j)
 	queue := 1.0
 	if most > least {
-		queue = (most - float64(r.waiting.len())/r.weight) / (most - least)
+		queue = (most - float64(r.waiting.Len())/r.weight) / (most - least)
 	}
 	return prefixWeight*float64(cached)/float64(e.need(j)) + queueWeight*queue + kvWeight*(1-r.inUse(e.now))
 }

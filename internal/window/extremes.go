@@ -9,56 +9,41 @@ import (
 
 // A Max is the maximum of the samples in a window. Its zero value is empty. Recording and asking take constant
 // time on average and allocate only while the window fills.
-type Max struct{ m monotone }
-
-// Record adds a sample. A value that is not finite is left out, and false is returned.
-func (s *Max) Record(w Window, now time.Time, v float64) bool { return s.m.record(w, now, v) }
+type Max struct{ monotone }
 
 // Max returns the greatest sample in the window at now; false if there is none.
-func (s *Max) Max(w Window, now time.Time) (float64, bool) { return s.m.first(w, now) }
-
-// Leaves returns when the sample that is the maximum, of which there must be one, is out of the window.
-func (s *Max) Leaves(w Window) time.Time { return s.m.leaves(w) }
-
-// Len returns how many samples are kept: those that can still become the maximum.
-func (s *Max) Len() int { return s.m.n }
+func (s *Max) Max(w Window, now time.Time) (float64, bool) { return s.first(w, now) }
 
 // Clone returns a copy that shares no memory.
-func (s *Max) Clone() Max { return Max{s.m.clone()} }
+func (s *Max) Clone() Max { return Max{monotone{s.Ring.Clone(), s.newest}} }
 
 // MarshalJSON writes the kept samples as pairs of Unix milliseconds and value.
-func (s Max) MarshalJSON() ([]byte, error) { return s.m.save(1) }
+func (s Max) MarshalJSON() ([]byte, error) { return s.save(1) }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
-func (s *Max) UnmarshalJSON(data []byte) error { return s.m.load(data, 1) }
+func (s *Max) UnmarshalJSON(data []byte) error { return s.load(data, 1) }
 
 // A Min is the minimum of the samples in a window. Its zero value is empty. Recording and asking take constant
 // time on average and allocate only while the window fills.
-type Min struct{ m monotone }
+type Min struct{ monotone }
 
 // Record adds a sample. A value that is not finite is left out, and false is returned.
-func (s *Min) Record(w Window, now time.Time, v float64) bool { return s.m.record(w, now, -v) }
+func (s *Min) Record(w Window, now time.Time, v float64) bool { return s.monotone.Record(w, now, -v) }
 
 // Min returns the least sample in the window at now; false if there is none.
 func (s *Min) Min(w Window, now time.Time) (float64, bool) {
-	v, ok := s.m.first(w, now)
+	v, ok := s.first(w, now)
 	return 0 - v, ok
 }
 
-// Leaves returns when the sample that is the minimum, of which there must be one, is out of the window.
-func (s *Min) Leaves(w Window) time.Time { return s.m.leaves(w) }
-
-// Len returns how many samples are kept: those that can still become the minimum.
-func (s *Min) Len() int { return s.m.n }
-
 // Clone returns a copy that shares no memory.
-func (s *Min) Clone() Min { return Min{s.m.clone()} }
+func (s *Min) Clone() Min { return Min{monotone{s.Ring.Clone(), s.newest}} }
 
 // MarshalJSON writes the kept samples as pairs of Unix milliseconds and value.
-func (s Min) MarshalJSON() ([]byte, error) { return s.m.save(-1) }
+func (s Min) MarshalJSON() ([]byte, error) { return s.save(-1) }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
-func (s *Min) UnmarshalJSON(data []byte) error { return s.m.load(data, -1) }
+func (s *Min) UnmarshalJSON(data []byte) error { return s.load(data, -1) }
 
 type sample struct {
 	at    int64 // slot, Unix milliseconds
@@ -72,9 +57,8 @@ type monotone struct {
 	newest int64
 }
 
-func (m *monotone) clone() monotone { return monotone{m.Clone(), m.newest} }
-
-func (m *monotone) record(w Window, now time.Time, v float64) bool {
+// Record adds a sample. A value that is not finite is left out, and false is returned.
+func (m *monotone) Record(w Window, now time.Time, v float64) bool {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return false
 	}
@@ -86,15 +70,12 @@ func (m *monotone) record(w Window, now time.Time, v float64) bool {
 	}
 	m.newest = at
 	m.evict(w, at)
-	if m.n > 0 {
-		if last := m.At(m.n - 1); last.at == at && last.value >= v {
-			return true
-		}
-	}
 	for m.n > 0 && m.At(m.n-1).value <= v {
 		m.PopBack()
 	}
-	m.Push(sample{at, v})
+	if m.n == 0 || m.At(m.n-1).at != at {
+		m.Push(sample{at, v})
+	}
 	return true
 }
 
@@ -113,8 +94,8 @@ func (m *monotone) evict(w Window, now int64) {
 	}
 }
 
-// leaves returns when the first sample, of which there must be one, is out of the window.
-func (m *monotone) leaves(w Window) time.Time {
+// Leaves returns when the first sample, which is the maximum, is out of the window. There must be one.
+func (m *monotone) Leaves(w Window) time.Time {
 	at := m.At(0).at
 	return time.UnixMilli(at + at - w.horizon(at))
 }

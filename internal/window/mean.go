@@ -75,9 +75,6 @@ func (s *Mean) Mean(w Window, now time.Time) (float64, bool) {
 	return total.mean(), true
 }
 
-// Len returns how many slots with samples are kept.
-func (s *Mean) Len() int { return s.n }
-
 func (s *Mean) evict(w Window, now int64) {
 	for horizon := w.horizon(now); s.n > 0 && s.At(0).at <= horizon; {
 		if s.n == 1 {

@@ -88,14 +88,28 @@ func (r *Ring[T]) At(i int) *T { return &r.buf[(r.head+i)&(len(r.buf)-1)] }
 // Push appends an entry.
 func (r *Ring[T]) Push(v T) {
 	if r.n == len(r.buf) {
-		grown := make([]T, max(8, 2*len(r.buf)))
-		for i := range r.n {
-			grown[i] = *r.At(i)
-		}
-		r.buf, r.head = grown, 0
+		r.grow()
 	}
 	r.n++
 	*r.At(r.n - 1) = v
+}
+
+// PushFront puts an entry before the oldest.
+func (r *Ring[T]) PushFront(v T) {
+	if r.n == len(r.buf) {
+		r.grow()
+	}
+	r.head = (r.head - 1) & (len(r.buf) - 1)
+	r.n++
+	*r.At(0) = v
+}
+
+func (r *Ring[T]) grow() {
+	grown := make([]T, max(8, 2*len(r.buf)))
+	for i := range r.n {
+		grown[i] = *r.At(i)
+	}
+	r.buf, r.head = grown, 0
 }
 
 // PopFront drops the oldest entry, of which there must be one.
