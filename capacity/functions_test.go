@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -187,5 +188,21 @@ func TestAQueueAsksForWhatServesItInTime(t *testing.T) {
 		assert.Equal(t, want, d.Replicas, d.Explain())
 		_, ok := d.Find(Behind)
 		assert.True(t, ok)
+	}
+}
+
+// TestRegressionUnevenScrapesAreNoClumps: where pods are scraped every 10 s and decisions made every 15 s, samples are 10 and 20 s apart in
+// turn, and arrivals by chance looked like clumps of forty requests.
+func TestRegressionUnevenScrapesAreNoClumps(t *testing.T) {
+	for _, row := range [][]float64{{15}, {10, 20}, {15, 15, 30}, {14, 16}, {15, 300}} {
+		p, random, at, came, next := Past{}, splitmix.Stream{State: 3}, 0.0, 0.0, 0.0
+		for i := range 400 {
+			at += row[i%len(row)]
+			for ; next < at; next += random.Exponential() / 10 {
+				came++
+			}
+			p.Samples = append(p.Samples, Sample{At: at, Firsts: came})
+		}
+		require.InDelta(t, 1, p.dispersion(), 0.4, "%v", row)
 	}
 }

@@ -238,3 +238,32 @@ func TestBurstsOfFourTimesTheLoadAreLearned(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, late/all, 1-config().Goal)
 }
+
+// TestRegressionWhatStaysInForceIsNotLoweredAgain: where no capacity held for a tenth more traffic, memory took the one in force, which it had
+// lowered already, for what was found: each tuning lowered it again, down to half of Fleet, and remembered that for hours.
+func TestRegressionWhatStaysInForceIsNotLoweredAgain(t *testing.T) {
+	long.Skip(t)
+	c, s, served := config(), State{}, 0.0
+	for i := range 121 {
+		if served += 30; i == 60 {
+			served += 180 // a burst that just one of two replays can serve
+		}
+		obs := observation(4, 0, 20, served, 1500, 200)
+		x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
+		require.Empty(t, missing)
+		s.see(x, &obs)
+	}
+	p := s.past(600)
+	p.Last = p.Tune(&c)
+	require.False(t, p.Last.Attained)
+	require.InEpsilon(t, p.Last.Fleet/careful, p.Last.Capacity, 1e-9, "nothing was found")
+	p.Last.Least, p.Last.Spare, p.Last.Missed, p.Last.Served = 0.7, 1, 5e5, 1e7
+	for range 3 {
+		next := p.Tune(&c)
+		require.False(t, next.Attained)
+		require.InEpsilon(t, p.Last.Capacity, next.Capacity, 1e-9, "what is in force stays")
+		require.InEpsilon(t, 0.7, next.Least, 1e-9)
+		require.InEpsilon(t, p.Last.Missed, next.Missed, 1e-9)
+		p.Last = next
+	}
+}

@@ -33,8 +33,8 @@ type bench struct {
 
 // search finds the largest capacity for each choice, beginning with the one in force, and takes the cheapest. If none meets the goal,
 // because the past has bursts that no policy could have served without foresight, it takes the cheapest of those that are nearly
-// as good as the best, with half of Fleet or more. If these do not hold for more traffic, the one in force stays.
-func (b *bench) search(t *Tuning) {
+// as good as the best, with half of Fleet or more. If these do not hold for more traffic, the one in force stays, and found is false.
+func (b *bench) search(t *Tuning) (found bool) {
 	if len(t.Found) != choices {
 		t.Found = make([]float64, choices)
 	}
@@ -47,13 +47,15 @@ func (b *bench) search(t *Tuning) {
 	if !t.Attained && b.least == 1 { // none of half of Fleet or more was tried, or all was late
 		t.Attained = b.cheapest(t, lowest)
 	}
-	if !t.Attained {
+	found = t.Attained
+	if !found {
 		b.allowed = min(1, 1.05*b.least+0.001)
-		if !b.cheapest(t, lowest) {
+		if found = b.cheapest(t, lowest); !found {
 			t.Late = b.least
 		}
 	}
 	t.Allowed, t.Replays, t.Spent = b.allowed, b.replays, b.spent
+	return found
 }
 
 // cheapest takes the cheapest of the choices that meet the goal, if any does, with capacities of least or more of Fleet.
@@ -355,10 +357,14 @@ func (b *bench) attained(lengths []sim.Request, replicas int32, rate float64) fl
 	warm := max(100*int(replicas), min(int(rate*60), 6000))
 	requests := make([]sim.Request, warm+counted)
 	random := splitmix.Stream{State: 7}
+	stride := 7919
+	if len(lengths)%stride == 0 { // or only a few of them would be taken, again and again
+		stride = 7907
+	}
 	t := 0.0
 	for i := range requests {
 		t += random.Exponential() / rate
-		requests[i] = lengths[(i*7919)%len(lengths)]
+		requests[i] = lengths[(i*stride)%len(lengths)]
 		requests[i].At = time.Duration(t * float64(time.Second))
 	}
 	from, met := requests[warm].At, 0

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/internal/long"
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -487,4 +488,75 @@ func TestRegressionWhereNoneMeetsTheGoalTheBestIsKnown(t *testing.T) {
 	require.False(t, again.Attained)
 	assert.LessOrEqual(t, again.Allowed, 1.05*once.Late+0.001)
 	assert.LessOrEqual(t, again.Late, 1.05*once.Late+0.001)
+}
+
+// TestRegressionATenthMoreTrafficIsOfTheSameTime: where a past had more requests than a replay may have, the replay of a tenth more of
+// them was of up to twice the time and lacked its end: a burst of before the replay lowered the capacity, and one of the last minutes
+// did not count.
+func TestRegressionATenthMoreTrafficIsOfTheSameTime(t *testing.T) {
+	long.Skip(t)
+	c := config()
+	with := func(burst float64) Past {
+		s, served := State{}, 0.0
+		for i := range 241 {
+			if served += 15 * 90; i == 120 {
+				served += burst
+			}
+			obs := observation(9, 0, 20, served, 100, 10)
+			x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
+			require.Empty(t, missing)
+			s.see(x, &obs)
+		}
+		return s.past(100)
+	}
+	calm, past := with(0), with(20_000)
+	most := past.replayed(130)
+	_, from, _ := past.traffic(most, past.share(most), 60)
+	require.Greater(t, from, past.Samples[120].At, "what is replayed begins after the burst")
+	want, got := calm.Tune(&c), past.Tune(&c)
+	require.True(t, want.Attained)
+	require.True(t, got.Attained)
+	require.InEpsilon(t, want.Capacity, got.Capacity, 1e-9)
+}
+
+// TestRegressionRequestsOfWhichNoneFinishedHaveLengths: requests that came after a pause, and of which none had finished yet, were replayed as
+// prompts and answers of one token: replays did not show the jump.
+func TestRegressionRequestsOfWhichNoneFinishedHaveLengths(t *testing.T) {
+	s := State{}
+	for i := range 81 {
+		served, waiting := min(10*15*float64(i), 3000), 0.0
+		if i > 77 {
+			waiting = 300 * float64(i-77)
+		}
+		obs := observation(4, waiting, 20, served, 1500, 200)
+		x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
+		require.Empty(t, missing)
+		s.see(x, &obs)
+	}
+	p := s.past(100)
+	requests, _, _ := p.traffic(mostReplay, 1, 60)
+	late := requests[len(requests)-300:]
+	require.Greater(t, late[0].At, 1200*time.Second, "of the jump")
+	prompt, answer := means(late)
+	require.InEpsilon(t, 1500, prompt, 0.3)
+	require.InEpsilon(t, 200, answer, 0.3)
+}
+
+// TestRegressionFleetIsOfAllLengths: where the number of requests was a multiple of 7919, those of one length, or of a few, were all that
+// Fleet was for: up to half as much again as of one request more.
+func TestRegressionFleetIsOfAllLengths(t *testing.T) {
+	c := config()
+	takes := func(n int) float64 {
+		b := bench{config: &c, server: c.Server, start: 100, most: mostLooks}
+		var lengths []sim.Request
+		random := splitmix.Stream{State: 3}
+		for range n {
+			lengths = append(lengths, sim.Request{Input: int32(100 + 10000*random.Uniform()*random.Uniform()), Output: int32(10 + 600*random.Uniform()*random.Uniform())})
+		}
+		rate, _ := b.fleet(lengths, 3)
+		return rate
+	}
+	for _, n := range []int{7919, 2 * 7919} {
+		require.InEpsilon(t, takes(n+1), takes(n), 0.1, "%d", n)
+	}
 }

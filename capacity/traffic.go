@@ -16,11 +16,16 @@ import (
 // seconds at the first rate comes before them, of at most as many again. Where the counts are overdispersed, requests arrive in
 // clumps of a size that gives the same dispersion.
 func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, from, to float64) {
+	return p.trafficFrom(math.Inf(-1), most, factor, warm)
+}
+
+// trafficFrom is traffic without the intervals that begin before a time.
+func (p *Past) trafficFrom(begins float64, most int, factor, warm float64) (requests []sim.Request, from, to float64) {
 	first, n := len(p.Samples)-1, 0.0
 	if first < 1 || len(p.Lengths) == 0 {
 		return nil, 0, 0
 	}
-	for ; first > 0; first-- {
+	for ; first > 0 && p.Samples[first-1].At >= begins; first-- {
 		came := p.came(first) * factor
 		if n+came > float64(most) {
 			break
@@ -49,7 +54,7 @@ func (p *Past) traffic(most int, factor, warm float64) (requests []sim.Request, 
 			a, b, came = p.Samples[i-1].At, p.Samples[i].At, p.came(i)
 		}
 		k := max(span, 0)
-		for k+1 < len(p.Lengths) && p.Lengths[k+1].At <= a {
+		for k+1 < len(p.Lengths) && p.Lengths[k+1].At <= a && p.Lengths[k+1].Answers.total() > 0 { // nothing finished since: lengths as before
 			k++
 		}
 		if k != span {
@@ -104,12 +109,15 @@ func (p *Past) came(i int) float64 {
 }
 
 // dispersion returns the index of dispersion of the arrivals between samples (variance over mean), 1 for Poisson arrivals. It is
-// estimated from the median of the squared differences of neighbours, so that neither a trend nor a jump counts.
+// estimated from the median of the squared differences of neighbours, so that neither a trend nor a jump counts. Where one of two intervals
+// is longer, more come in it: each count is scaled to the geometric mean of both, which leaves the variance what it is over the mean.
 func (p *Past) dispersion() float64 {
 	var all []float64
 	for i := 2; i < len(p.Samples); i++ {
-		if n := p.came(i) + p.came(i-1); n > 0 {
-			d := p.came(i) - p.came(i-1)
+		before, after := p.Samples[i-1].At-p.Samples[i-2].At, p.Samples[i].At-p.Samples[i-1].At
+		if n := p.came(i) + p.came(i-1); n > 0 && before > 0 && after > 0 {
+			times := math.Sqrt(after / before)
+			d := p.came(i)/times - p.came(i-1)*times
 			all = append(all, d*d/n)
 		}
 	}

@@ -307,7 +307,7 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 	unsearched.Found = slices.Clone(t.Found)
 	if replayed && !b.exhausted() {
 		b.requests, b.span, b.warm = requests, time.Duration((to-from+warm)*float64(time.Second)), time.Duration(warm*float64(time.Second))
-		b.strained, _, _ = p.traffic(most*2, strain*share, warm)
+		b.strained, _, _ = p.trafficFrom(from, most*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial, b.share = scaling.Ceil(float64(p.readyAt(from))*share), share
 		t.Bias = b.bias(p, most)
@@ -315,13 +315,17 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
 		t.Trust = p.trust(&t, mayMiss(t.hopeless(), c.Goal))
-		b.search(&t)
+		found := b.search(&t)
 		since := p.Last.At
 		if p.forgets(t.At) {
 			t.Missed, t.Served, since = 0, 0, p.underWay(lead)
 		}
 		missed, served := p.blamed(since)
-		t.remember(t.At-p.Last.At, missed, served, mayMiss(t.hopeless(), c.Goal))
+		if since = t.At - p.Last.At; found {
+			t.remember(since, missed, served, mayMiss(t.hopeless(), c.Goal))
+		} else { // the capacity in force is what memory made of an earlier one
+			t.count(since, missed, served)
+		}
 	}
 	if b.exhausted() {
 		inForce.At, inForce.Spent, unsearched.Spent = t.At, mostSpent, mostSpent
@@ -350,7 +354,7 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 // but for this it does not fall below half of Fleet. since is the seconds since the last tuning, served the requests since then,
 // missed those of them that missed the SLO, and allowed the share that may.
 func (t *Tuning) remember(since, missed, served, allowed float64) {
-	kept := math.Exp(-max(since, 0) / memory)
+	kept := kept(since)
 	found, filled := t.Capacity/t.Fleet, t.Mean/t.Fleet
 	spare := filled/found - filled
 	if t.Least == 0 {
@@ -358,7 +362,7 @@ func (t *Tuning) remember(since, missed, served, allowed float64) {
 	}
 	t.Least = min(found, found+(t.Least-found)*kept)
 	t.Spare = max(spare, spare+(t.Spare-spare)*kept)
-	t.Missed, t.Served = t.Missed*kept+missed, t.Served*kept+served
+	t.count(since, missed, served)
 	if most := allowed * t.Served; t.Missed > 0 && most > 0 {
 		remembered := max(t.Least, filled/(filled+t.Spare))
 		t.Capacity *= math.Pow(min(1, remembered/found), min(1, t.Missed/most))
@@ -366,6 +370,15 @@ func (t *Tuning) remember(since, missed, served, allowed float64) {
 		t.Capacity = min(t.Capacity, max(t.Capacity/(1+unexplained*excess), t.Fleet*lowest))
 	}
 }
+
+// count adds the requests of the seconds since the last tuning, and those of them that missed the SLO.
+func (t *Tuning) count(since, missed, served float64) {
+	kept := kept(since)
+	t.Missed, t.Served = t.Missed*kept+missed, t.Served*kept+served
+}
+
+// kept is the share of a memory that is left after so many seconds.
+func kept(since float64) float64 { return math.Exp(-max(since, 0) / memory) }
 
 // found is the capacity that the last replays found, 0 where there were none.
 func (t *Tuning) found() float64 {
