@@ -243,16 +243,13 @@ func TestBurstsOfFourTimesTheLoadAreLearned(t *testing.T) {
 // lowered already, for what was found: each tuning lowered it again, down to half of Fleet, and remembered that for hours.
 func TestRegressionWhatStaysInForceIsNotLoweredAgain(t *testing.T) {
 	long.Skip(t)
-	c, s, served := config(), State{}, 0.0
-	for i := range 121 {
+	c, served := config(), 0.0
+	s := saw(121, func(i int) scaling.Observation {
 		if served += 30; i == 60 {
 			served += 180 // a burst that just one of two replays can serve
 		}
-		obs := observation(4, 0, 20, served, 1500, 200)
-		x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
-		require.Empty(t, missing)
-		s.see(x, &obs)
-	}
+		return observation(4, 0, 20, served, 1500, 200)
+	})
 	p := s.past(600)
 	p.Last = p.Tune(&c)
 	require.False(t, p.Last.Attained)

@@ -130,17 +130,13 @@ func TestRegressionAFleetThatIsNotUsedKeepsOneReplica(t *testing.T) {
 func TestRegressionOneRequestIsNotReplayed(t *testing.T) {
 	c := config()
 	for _, when := range []int{30, 120, 1800} {
-		var s State
-		for i := range 241 {
+		s := saw(241, func(i int) scaling.Observation {
 			served := 1000.0
 			if 15*i >= when {
 				served++
 			}
-			obs := observation(8, 0, 0, served, 4000, 200)
-			x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
-			require.Empty(t, missing)
-			s.see(x, &obs)
-		}
+			return observation(8, 0, 0, served, 4000, 200)
+		})
 		p := s.past(100)
 		tuned := p.Tune(&c)
 		require.Zero(t, tuned.Requests, "at %d s", when)

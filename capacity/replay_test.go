@@ -15,19 +15,22 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// past is one of 20 minutes with as many requests a second throughout, of which ready gives the replicas that there were.
-func past(rate float64, ready func(minute int) int32) Past {
-	s := State{}
-	for i := range 81 {
-		at := start().Add(time.Duration(i) * 15 * time.Second)
-		spec := ready(i / 4)
-		obs := observation(spec, 0, 20, rate*15*float64(i), 1500, 200)
-		x, missing := read(at, &obs, slo())
+// saw is the state of having seen so many observations, 15 s apart.
+func saw(n int, observed func(i int) scaling.Observation) (s State) {
+	for i := range n {
+		obs := observed(i)
+		x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
 		if missing != "" {
 			panic(missing)
 		}
 		s.see(x, &obs)
 	}
+	return s
+}
+
+// past is one of 20 minutes with as many requests a second throughout, of which ready gives the replicas that there were.
+func past(rate float64, ready func(minute int) int32) Past {
+	s := saw(81, func(i int) scaling.Observation { return observation(ready(i/4), 0, 20, rate*15*float64(i), 1500, 200) })
 	return s.past(100)
 }
 
@@ -394,13 +397,9 @@ func TestRegressionATuningOfShortStepsEnds(t *testing.T) {
 	c := config()
 	c.Server = sim.Server{Base: 1e-6, MaxSeqs: 256, TokenBudget: 1, KVTokens: 1e9}
 	require.NoError(t, c.Validate())
-	s := State{}
-	for i := range 81 {
-		obs := observation(4, 0, 20, 12*15*float64(i), 9e5, 9e5)
-		x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
-		require.Empty(t, missing)
-		s.see(x, &obs)
-	}
+	s := saw(81, func(i int) scaling.Observation {
+		return observation(4, 0, 20, 12*15*float64(i), 9e5, 9e5)
+	})
 	p := s.past(100)
 	first := p.tuned(&c, 50)
 	require.InDelta(t, mostSpent, first.Spent, 0, "tenants take turns by it")
@@ -470,16 +469,13 @@ func TestRegressionFleetIsWhatReplicasCanTake(t *testing.T) {
 // and nothing else, took the best of half of Fleet on for one of which all requests are late, and allowed that.
 func TestRegressionWhereNoneMeetsTheGoalTheBestIsKnown(t *testing.T) {
 	long.Skip(t)
-	c, s, served := config(), State{}, 0.0
-	for i := range 81 {
+	c, served := config(), 0.0
+	s := saw(81, func(i int) scaling.Observation {
 		if served += 15; i/4%10 == 9 { // a jump within less than a start
 			served += 600
 		}
-		obs := observation(2, 0, 20, served, 1500, 200)
-		x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
-		require.Empty(t, missing)
-		s.see(x, &obs)
-	}
+		return observation(2, 0, 20, served, 1500, 200)
+	})
 	p := s.past(100)
 	once := p.Tune(&c)
 	require.False(t, once.Attained)
@@ -497,16 +493,13 @@ func TestRegressionATenthMoreTrafficIsOfTheSameTime(t *testing.T) {
 	long.Skip(t)
 	c := config()
 	with := func(burst float64) Past {
-		s, served := State{}, 0.0
-		for i := range 241 {
+		served := 0.0
+		s := saw(241, func(i int) scaling.Observation {
 			if served += 15 * 90; i == 120 {
 				served += burst
 			}
-			obs := observation(9, 0, 20, served, 100, 10)
-			x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
-			require.Empty(t, missing)
-			s.see(x, &obs)
-		}
+			return observation(9, 0, 20, served, 100, 10)
+		})
 		return s.past(100)
 	}
 	calm, past := with(0), with(20_000)
@@ -522,17 +515,13 @@ func TestRegressionATenthMoreTrafficIsOfTheSameTime(t *testing.T) {
 // TestRegressionRequestsOfWhichNoneFinishedHaveLengths: requests that came after a pause, and of which none had finished yet, were replayed as
 // prompts and answers of one token: replays did not show the jump.
 func TestRegressionRequestsOfWhichNoneFinishedHaveLengths(t *testing.T) {
-	s := State{}
-	for i := range 81 {
+	s := saw(81, func(i int) scaling.Observation {
 		served, waiting := min(10*15*float64(i), 3000), 0.0
 		if i > 77 {
 			waiting = 300 * float64(i-77)
 		}
-		obs := observation(4, waiting, 20, served, 1500, 200)
-		x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
-		require.Empty(t, missing)
-		s.see(x, &obs)
-	}
+		return observation(4, waiting, 20, served, 1500, 200)
+	})
 	p := s.past(100)
 	requests, _, _ := p.traffic(mostReplay, 1, 60)
 	late := requests[len(requests)-300:]

@@ -343,14 +343,10 @@ func (f *finding) Tune(c *Config, past func() Past) (Tuning, bool) {
 func TestRegressionFewRequestsLeaveNoLevelRoom(t *testing.T) {
 	c := config()
 	for _, hourly := range []int{40, 70, 95} {
-		var s State
-		for i := range 241 {
+		s := saw(241, func(i int) scaling.Observation {
 			served := 1000 + math.Floor(float64(i*hourly)/240)
-			obs := observation(2, 0, 0, served, 4000, 200)
-			x, missing := read(start().Add(time.Duration(i)*15*time.Second), &obs, slo())
-			require.Empty(t, missing)
-			s.see(x, &obs)
-		}
+			return observation(2, 0, 0, served, 4000, 200)
+		})
 		busy := someTrial()
 		busy.Level, busy.Mean = true, 4
 		s.Tuning = Tuning{trial: busy, Which: 8, Requests: 10_000, Found: make([]float64, choices)}

@@ -321,10 +321,10 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 			t.Missed, t.Served, since = 0, 0, p.underWay(lead)
 		}
 		missed, served := p.blamed(since)
-		if since = t.At - p.Last.At; found {
-			t.remember(since, missed, served, mayMiss(t.hopeless(), c.Goal))
+		if passed := t.At - p.Last.At; found {
+			t.remember(passed, missed, served, mayMiss(t.hopeless(), c.Goal))
 		} else { // the capacity in force is what memory made of an earlier one
-			t.count(since, missed, served)
+			t.count(passed, missed, served)
 		}
 	}
 	if b.exhausted() {
