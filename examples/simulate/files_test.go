@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/inferscale/inferscale/internal/long"
 )
 
 // endless returns a file that has no end, as far as any flag goes: two gigabytes of nothing, which take no room.
@@ -107,4 +112,138 @@ func TestTheLongestTrace(t *testing.T) {
 	code, _, errs := start(t, "-trace", name)
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errs, "-trace "+name+": lasts 2160h0m0s: must be at most 2159h45m0s, -from and -to cut a part out")
+}
+
+// TestFilesAreApart: of two files under one name the later took the earlier's place, and what a flag cannot write to standard
+// output was lost, or went into a file named -.
+func TestFilesAreApart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("folder", 0o700))
+	require.NoError(t, os.Symlink("folder", "link"))
+	require.NoError(t, os.WriteFile("one.csv", nil, 0o600))
+	require.NoError(t, os.Link("one.csv", "two.csv"))
+	for args, says := range map[string]string{
+		"-json x -report ./x":                                             "-json and -report: only one of them can be ./x",
+		"-json simulate-report.html":                                      "-json and -report: only one of them can be simulate-report.html",
+		"-history d -manifest x -scaledobject x":                          "-manifest and -scaledobject: only one of them can be x",
+		"-history d -json - -manifest -":                                  "-json and -manifest: only one of them can be -",
+		"-history d -dump d -prometheus http://x":                         "-history does not go with -prometheus",
+		"-history d -write-server d":                                      "-history and -write-server: only one of them can be d",
+		"-history d -write-server -":                                      "-write-server -: must be a file",
+		"-prometheus http://x -dump -":                                    "-dump -: must be a file",
+		"-trace mine.csv -json mine.csv":                                  "-trace and -json: only one of them can be mine.csv",
+		"-trace link/mine.csv -json folder/mine.csv":                      "-trace and -json: only one of them can be folder/mine.csv",
+		"-trace one.csv -json two.csv":                                    "-trace and -json: two.csv is the same file as",
+		"-calibrate a.csv,b.csv -o ./b.csv":                               "-calibrate and -o: only one of them can be ./b.csv",
+		"-convert log.csv -columns 1,2,3 -o log.csv":                      "-convert and -o: only one of them can be log.csv",
+		"-suite -scores s.md -json s.csv":                                 "-json and -scores: only one of them can be s.csv",
+		"-suite -scores -":                                                "-scores -: must be a file",
+		"-suite -resume -":                                                "-resume -: must be a file",
+		"-history d -server qwen32b -kv-tokens 5":                         "-kv-tokens goes with -calibrate, and without -server with",
+		"-history d -cold-start-tail":                                     "-cold-start-tail goes with -cold-start where",
+		"-history nowhere -json " + os.DevNull + " -report " + os.DevNull: "-history: open nowhere",
+	} {
+		code, _, errs := start(t, strings.Fields(args)...)
+		require.Equal(t, exitUsage, code, args)
+		require.Contains(t, errs, says, args)
+	}
+}
+
+// TestOutputsAreTriedFirst: what cannot be written is said before the runs, which are called off here, and no file is
+// left behind.
+func TestOutputsAreTriedFirst(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	dir := t.TempDir()
+	for _, row := range []struct{ flag, name, says string }{
+		{"-json", filepath.Join(dir, "no", "folder"), "-json: open " + filepath.Join(dir, "no", "folder")},
+		{"-report", filepath.Join(dir, "no", "folder"), "-report: open " + filepath.Join(dir, "no", "folder")},
+		{"-report", dir, "-report: open " + dir},
+		{"-json", filepath.Join(dir, "new.json"), "simulate: stopped\n"},
+	} {
+		var out, errs bytes.Buffer
+		require.Equal(t, exitFail, run(ctx, tiny(row.flag, row.name), &out, &errs))
+		require.Contains(t, errs.String(), row.says)
+	}
+	require.NoFileExists(t, filepath.Join(dir, "new.json"))
+}
+
+// TestRegressionLinksToNewFilesStay: a symbolic link to a file that was not there yet was removed, the file was left behind empty, and
+// two outputs could be one file by such a link.
+func TestRegressionLinksToNewFilesStay(t *testing.T) {
+	dir := t.TempDir()
+	link, target := filepath.Join(dir, "link.json"), filepath.Join(dir, "target.json")
+	if os.Symlink("target.json", link) != nil || os.Symlink("round", filepath.Join(dir, "round")) != nil {
+		t.Skip("no symbolic links")
+	}
+	require.NoError(t, try(link))
+	require.NoFileExists(t, target)
+	code, _, errs := start(t, tiny("-json", link, "-report", target)...)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "only one of them can be "+target)
+	code, _, _ = start(t, tiny("-json", filepath.Join(dir, "round"))...)
+	require.Equal(t, exitFail, code)
+
+	require.NoError(t, writeThrough(link, 0o644, raw([]byte("{}"))))
+	data, err := os.ReadFile(target)
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(data))
+	require.Error(t, writeThrough(link, 0o644, func(io.Writer) error { return io.ErrShortWrite }))
+	require.NoFileExists(t, target)
+	to, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, "target.json", to)
+}
+
+// TestOutputsThatAreFull: -list said nothing of it, and the others not which flag it was.
+func TestOutputsThatAreFull(t *testing.T) {
+	const full = "/dev/full"
+	f, err := os.OpenFile(full, os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close() //nolint:errcheck // it is full
+	var errs bytes.Buffer
+	require.Equal(t, exitFail, run(t.Context(), []string{"-list"}, f, &errs))
+	require.Contains(t, errs.String(), "no space left")
+	for _, args := range []string{"-roofline qwen3-32b", "-convert testdata/old-policies.yaml"} {
+		code, _, errs := start(t, strings.Fields(args+" -o "+full)...)
+		require.Equal(t, exitFail, code)
+		require.Contains(t, errs, "-o: write "+full)
+	}
+}
+
+// TestTheTableOutlivesItsFiles: a file that fails once the runs are made takes neither the table nor the other file away.
+func TestTheTableOutlivesItsFiles(t *testing.T) {
+	long.Skip(t)
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip(err)
+	}
+	report := filepath.Join(t.TempDir(), "report.html")
+	code, out, errs := start(t, tiny("-json", full, "-report", report)...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, errs, "-json: write "+full)
+	require.Contains(t, out, "POLICY")
+	require.FileExists(t, report)
+}
+
+// TestStandardOutput: a file named - is standard output, and the table makes room for it.
+func TestStandardOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, errs := start(t, tiny("-json", "-")...)
+	require.Equal(t, exitOK, code, errs)
+	require.True(t, json.Valid([]byte(out)))
+	require.Contains(t, errs, "POLICY")
+	require.NoFileExists(t, "-")
+}
+
+// TestNothingHalfWritten: what a full disk, or an error on the way, left of a file looked as if it were whole.
+func TestNothingHalfWritten(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "dump.json")
+	require.ErrorContains(t, writeThrough(name, 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, "the first half")
+		return errors.Join(err, errors.New("no space left"))
+	}), "no space left")
+	require.NoFileExists(t, name)
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
-	"github.com/inferscale/inferscale/examples/internal/turns"
+	"github.com/inferscale/inferscale/examples/internal/turnstile"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 )
 
@@ -105,7 +105,7 @@ func (v *Validator) rival(ctx context.Context, kind schema.GroupVersionKind, nam
 
 // page reads the next few of a kind, while nobody else reads of the namespace.
 func (v *Validator) page(ctx context.Context, kind schema.GroupVersionKind, namespace, token string) (*unstructured.UnstructuredList, error) {
-	v.begin.Do(func() { v.turns = turns.New(readAtOnce, 1) })
+	v.begin.Do(func() { v.turns = turnstile.New(readAtOnce, 1) })
 	leave := v.turns.Enter(ctx, namespace)
 	if leave == nil {
 		return nil, ctx.Err()

@@ -18,7 +18,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/stored"
 	"github.com/inferscale/inferscale/adapters/k8s/api/v1alpha1"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
-	"github.com/inferscale/inferscale/examples/internal/turns"
+	"github.com/inferscale/inferscale/examples/internal/turnstile"
 	"github.com/inferscale/inferscale/examples/llmautoscaler/controller"
 	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/policy"
@@ -35,7 +35,7 @@ type Validator struct {
 	Namespaces []string
 
 	begin sync.Once
-	turns *turns.Turnstile // of those who read pages of others
+	turns *turnstile.Turnstile // of those who read pages of others
 }
 
 // ValidateCreate refuses what cannot be carried out.

@@ -21,7 +21,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/adapters/k8s/thresholds"
 	"github.com/inferscale/inferscale/capacity"
-	"github.com/inferscale/inferscale/examples/internal/turns"
+	"github.com/inferscale/inferscale/examples/internal/turnstile"
 	"github.com/inferscale/inferscale/loop"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/saturation"
@@ -209,7 +209,7 @@ func layout(p policy.Policy) string {
 
 // run does rounds until the context ends, each when the turnstile lets it. It reports whether one of them panicked: then
 // the model is to begin anew, as after a restart.
-func (m *model) run(ctx context.Context, rounds *turns.Turnstile) (panicked bool) {
+func (m *model) run(ctx context.Context, rounds *turnstile.Turnstile) (panicked bool) {
 	if m.pods.await(ctx, m.logger) != nil {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/inferscale/inferscale/adapters/k8s"
-	"github.com/inferscale/inferscale/examples/internal/turns"
+	"github.com/inferscale/inferscale/examples/internal/turnstile"
 	"github.com/inferscale/inferscale/policy"
 )
 
@@ -41,7 +41,7 @@ type Runner struct {
 	env     Env
 	watcher *Watcher
 	running map[string]*running // by model
-	rounds  *turns.Turnstile
+	rounds  *turnstile.Turnstile
 }
 
 // How many rounds are made at a time, of all models and of those of one namespace, as by default in llmautoscaler. A round
@@ -72,7 +72,7 @@ func NewRunner(env Env, watcher *Watcher) *Runner {
 // those of models that are new or changed; the others run on.
 func (r *Runner) Run(ctx context.Context) {
 	r.watcher.Speak()
-	r.rounds = turns.New(mostRounds, mostOfOne)
+	r.rounds = turnstile.New(mostRounds, mostOfOne)
 	defer r.rounds.Close()
 	defer r.follow(context.WithoutCancel(ctx), nil)
 	for {

@@ -1,5 +1,5 @@
-// Package turns lets work begin in turn, so that nobody's work makes that of others wait.
-package turns
+// Package turnstile lets work begin in turn, so that nobody's work makes that of others wait.
+package turnstile
 
 import (
 	"context"
