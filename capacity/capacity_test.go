@@ -303,6 +303,11 @@ func TestDemandIsWhatWasDecidedOn(t *testing.T) {
 	work, each := Demand(&obs, &d)
 	assert.Equal(t, scaling.Exactly("work", 1.5), work)
 	assert.InDelta(t, 0.6, each, 0)
+	idle := scaling.HoldAt(2)
+	idle.To(1, Unused, "", 3600, 3600, 0.6)
+	work, each = Demand(&obs, &idle)
+	assert.Equal(t, scaling.Exactly("work", 0), work)
+	assert.InDelta(t, 0.6, each, 0)
 	obs.Histograms[2].Failed = 1
 	work, _ = Demand(&obs, &d)
 	assert.True(t, math.IsInf(work.Upper, 1))

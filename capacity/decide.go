@@ -60,7 +60,7 @@ const (
 	// Resumed holds as Warming does: the capacity is known, but there is one sample so far, as after a restart, and a rate takes two.
 	Resumed scaling.Code = "Resumed"
 	// Unused scales down to the minimum: no request came for so long, so that nothing is known of their lengths.
-	Unused scaling.Code = "Unused quiet:s >= needed:s"
+	Unused scaling.Code = "Unused quiet:s >= needed:s, capacity"
 	// NoSample decides Unknown: the observation lacks a metric.
 	NoSample scaling.Code = "NoSample"
 	// Stale decides Unknown: the newest sample is too old.
@@ -144,7 +144,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 	switch {
 	case c.fixed == nil && s.quiet() >= history:
 		n = max(1, c.config.Bounds.Min)
-		d.To(min(d.From, n), Unused, "", s.quiet(), history)
+		d.To(min(d.From, n), Unused, "", s.quiet(), history, s.Tuning.Capacity)
 	case warming:
 		c.await(&s, &d)
 	default:

@@ -8,12 +8,17 @@ import (
 
 // Demand returns the work that a Scaler's decision is based on, in replica-seconds per second, and how much of it one replica is
 // given. Package forecast reads it. The upper end is unknown while a pod is silent; nothing is known if the decision has no work.
+// After an hour without requests the work is 0.
 func Demand(obs *scaling.Observation, d *scaling.Decision) (work scaling.Reading, each float64) {
-	s, ok := d.Find(AboveCapacity, BelowCapacity, AtCapacity)
+	s, ok := d.Find(AboveCapacity, BelowCapacity, AtCapacity, Unused)
 	if !ok {
 		return work, 0
 	}
-	work = scaling.Exactly("work", s.Numbers[2])
+	now, each := s.Numbers[2], s.Numbers[3]
+	if s.Code == Unused {
+		now, each = 0, s.Numbers[2]
+	}
+	work = scaling.Exactly("work", now)
 	for i := range obs.Readings {
 		work.Failed = max(work.Failed, obs.Readings[i].Failed)
 	}
@@ -23,7 +28,7 @@ func Demand(obs *scaling.Observation, d *scaling.Decision) (work scaling.Reading
 	if work.Failed > 0 {
 		work.Upper = math.Inf(1)
 	}
-	return work, s.Numbers[3]
+	return work, each
 }
 
 // A demand is the load of a fleet.

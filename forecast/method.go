@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -74,10 +75,16 @@ func (m *model) peak(s *State, from, to, before int64) (most float64, mark uint1
 	return most, mark, known
 }
 
-// A season is what another day says of now: its peak around this time, and the demand of both days in the slots that are
-// compared.
+// A season is what another day says of now: its peak around this time, and how today compares with it, if today is as late as it,
+// earlier or later.
 type season struct {
-	peak         float64
+	peak    float64
+	matches [2*dilation + 1]match
+}
+
+// A match is the demand of today and of another day in the slots that are compared.
+type match struct {
+	valid        bool
 	other        float64 // sum over the other day's slots
 	lower, upper float64 // sum over today's slots
 	open         bool    // the upper end of today's sum is not known
@@ -85,14 +92,51 @@ type season struct {
 	hasNext      bool
 }
 
-// expect returns the expected interval, and the ratio of its lower end to the other day's peak.
-func (x *season) expect() (lower, upper, ratio float64) {
-	ratio = within(x.lower, x.other)
-	high := float64(mostRatio)
-	if !x.open {
-		high = within(x.upper, x.other)
+// expect returns the expected interval, and the ratio of its lower end to the other day's peak. now is today's demand in the present
+// slot, of which the share elapsed is over.
+func (x *season) expect(now *match, elapsed float64) (lower, upper, ratio float64) {
+	ratio = x.nearest(now, elapsed, match.least)
+	return ratio * x.peak, x.nearest(now, elapsed, match.most) * x.peak, ratio
+}
+
+// nearest returns the ratio of today to the other day: that of no shift, or what is as near to 1, within chance, as that of another.
+// It rises with today's demand.
+func (x *season) nearest(now *match, elapsed float64, of func(match) float64) float64 {
+	all := &x.matches
+	ratio := of(all[dilation].with(now, elapsed))
+	if math.Abs(ratio-1) <= chance {
+		return ratio
 	}
-	return ratio * x.peak, high * x.peak, ratio
+	least, most := ratio, ratio
+	for i := range all {
+		if all[i].valid {
+			shifted := of(all[i].with(now, elapsed))
+			least, most = min(least, shifted), max(most, shifted)
+		}
+	}
+	best := min(max(1, least), most)
+	return min(max(ratio, best-chance), best+chance)
+}
+
+// with adds the present slot, if it is known of the other day.
+func (x match) with(now *match, elapsed float64) match {
+	if x.hasNext {
+		x.other += x.next * elapsed
+		x.lower += now.lower
+		x.upper += now.upper
+		x.open = x.open || now.open
+	}
+	return x
+}
+
+// least and most return the ends of the ratio of today to the other day.
+func (x match) least() float64 { return within(x.lower, x.other) }
+
+func (x match) most() float64 {
+	if x.open {
+		return mostRatio
+	}
+	return within(x.upper, x.other)
 }
 
 // within returns the ratio of today to the other day, limited to leastRatio..mostRatio. If both are 0 the ratio is 1.
@@ -116,18 +160,16 @@ type bunch struct {
 // highest lower end.
 func (b *bunch) expect(s *State) (lower, upper, ratio float64) {
 	var lowers, uppers [mostOthers]float64
-	elapsed := s.At - float64(s.Now.Number)*slot
+	var now match
+	elapsed := 0.0
+	if s.Unit > 0 {
+		elapsed = s.At - float64(s.Now.Number)*slot
+		now = match{lower: s.Now.Lower / slot / s.Unit, upper: s.Now.Upper / slot / s.Unit, open: s.Now.Seen < elapsed-1}
+	}
 	highest := -1.0
 	for i := range b.n {
-		x := b.seasons[i]
-		if x.hasNext && s.Unit > 0 {
-			x.other += x.next * elapsed / slot
-			x.lower += s.Now.Lower / slot / s.Unit
-			x.upper += s.Now.Upper / slot / s.Unit
-			x.open = x.open || s.Now.Seen < elapsed-1
-		}
 		var r float64
-		if lowers[i], uppers[i], r = x.expect(); lowers[i] > highest {
+		if lowers[i], uppers[i], r = b.seasons[i].expect(&now, elapsed/slot); lowers[i] > highest {
 			highest, ratio = lowers[i], r
 		}
 	}

@@ -59,9 +59,6 @@ func (m *model) bunch(s *State, method Method, from, to int64) (b bunch, mark ui
 		if !ok {
 			continue
 		}
-		var next uint16
-		x.next, next, x.hasNext = m.value(s, s.Now.Number, before)
-		x.hasNext = x.hasNext && next&silent == 0
 		b.seasons[b.n] = x
 		b.n++
 		mark |= marked
@@ -83,23 +80,48 @@ func (s *State) today(n int64) (lower, upper float64, open bool) {
 // to slot n. ok is false if too little of that day is known.
 func (m *model) season(s *State, n, from, to, before int64, today func(int64) (lower, upper float64, open bool)) (x season, mark uint16, ok bool) {
 	var seen int64
+	var marked uint16
 	if x.peak, mark, seen = m.peak(s, from, to, before); 2*seen < to-from+1 {
 		return x, mark, false
 	}
-	compared := 0
-	for k := n - ratioSlots + 1; k <= n; k++ {
-		other, marked, known := m.value(s, k, before)
-		if mark |= marked; !known || marked&silent != 0 {
-			continue
-		}
-		lower, upper, open := today(k)
-		x.other += other
-		x.lower += lower
-		x.upper += upper
-		x.open = x.open || open
-		compared++
+	x.matches, marked = m.compare(s, n, before, today)
+	return x, mark | marked, x.matches[dilation].valid
+}
+
+// compare compares the 30 min up to slot n today with the same on another day, and with those that are up to ten minutes earlier and
+// later. mark is of the same.
+func (m *model) compare(s *State, n, before int64, today func(int64) (lower, upper float64, open bool)) (all [2*dilation + 1]match, mark uint16) {
+	var others [ratioSlots + len(all)]struct {
+		demand float64
+		known  bool
 	}
-	return x, mark, compared >= ratioSlots/2
+	for i := range others {
+		x, marked, known := m.value(s, n-ratioSlots+1-dilation+int64(i), before)
+		others[i].demand, others[i].known = x, known && marked&silent == 0
+		if i >= dilation && i < dilation+ratioSlots {
+			mark |= marked
+		}
+	}
+	var compared [len(all)]int
+	for k := range ratioSlots {
+		lower, upper, open := today(n - ratioSlots + 1 + int64(k))
+		for i := range all {
+			other, x := others[k+i], &all[i]
+			if !other.known {
+				continue
+			}
+			x.other += other.demand
+			x.lower += lower
+			x.upper += upper
+			x.open = x.open || open
+			compared[i]++
+		}
+	}
+	for i := range all {
+		all[i].valid = compared[i] >= ratioSlots/2
+		all[i].next, all[i].hasNext = others[ratioSlots+i].demand, others[ratioSlots+i].known
+	}
+	return all, mark
 }
 
 // score backtests every method on a slot that is over: with what was known a lead before, the method must predict the
@@ -121,13 +143,9 @@ func (m *model) score(s *State, over int64) {
 		return x, x, false
 	}
 	for method := range Method(methods) {
-		expected, ok := m.expected(s, method, n, n-dilation+1, over+dilation, today)
+		expected, onTime, ok := m.expected(s, method, n, over, today)
 		if !ok {
 			continue
-		}
-		onTime, ok := m.expected(s, method, n, n+1, over, today)
-		if !ok {
-			onTime = expected
 		}
 		// The base policy keeps the replicas for the present demand anyway.
 		loss, least, sharp := pinball(actual, max(now, expected)), pinball(actual, constant), pinball(actual, max(now, onTime))
@@ -138,21 +156,34 @@ func (m *model) score(s *State, over int64) {
 	}
 }
 
-// expected returns what a method expected in the slots from one to another, by what was known in slot n; ok is false if it knew no day.
-func (m *model) expected(s *State, method Method, n, from, upTo int64, today func(k int64) (lower, upper float64, open bool)) (demand float64, ok bool) {
-	var lowers [mostOthers]float64
+// expected returns what a method expected in the slots after slot n up to another, by what was known in slot n: with the ten minutes
+// by which a day may be early or late, and without, if that is known. ok is false if it knew no day.
+func (m *model) expected(s *State, method Method, n, upTo int64, today func(k int64) (lower, upper float64, open bool)) (demand, onTime float64, ok bool) {
+	var whole, sharp [mostOthers]float64
 	list, most := method.days()
-	k := 0
+	k, sharps := 0, 0
 	for _, before := range list[:most] {
-		if x, _, ok := m.season(s, n, from, upTo, before, today); ok {
-			lowers[k], _, _ = x.expect()
-			k++
+		x, _, ok := m.season(s, n, n-dilation+1, upTo+dilation, before, today)
+		if !ok {
+			continue
+		}
+		var ratio float64
+		whole[k], _, ratio = x.expect(&match{}, 0)
+		k++
+		if peak, _, seen := m.peak(s, n+1, upTo, before); 2*seen >= upTo-n {
+			sharp[sharps] = ratio * peak
+			sharps++
 		}
 	}
 	if k == 0 {
-		return 0, false
+		return 0, 0, false
 	}
-	return quantileOf(lowers[:k]), true
+	demand = quantileOf(whole[:k])
+	onTime = demand
+	if sharps > 0 {
+		onTime = quantileOf(sharp[:sharps])
+	}
+	return demand, onTime, true
 }
 
 // add adds the losses of a slot. While a method is ahead of the constant but costs too much today, its long-term score stays

@@ -198,28 +198,28 @@ func (b *builder) bounded(p *place, at string, least *int32, most int32) bool {
 func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algorithms, layout string) {
 	var members []scaling.Member
 	var kinds, layers []string
-	member := func(name, kind string, policy scaling.Policy, floor *Forecast) {
+	member := func(name, kind string, policy scaling.Policy, foresees bool) {
 		members, kinds, layers = append(members, scaling.Member{Name: name, Policy: policy}), append(kinds, kind), append(layers, kind)
-		if floor != nil {
+		if foresees {
 			layers = append(layers, "forecast")
 		}
 	}
 	if s.Realtime != nil {
-		member("realtime", "realtime", b.realtime(s.Realtime, p), nil)
+		member("realtime", "realtime", b.realtime(s.Realtime, p), false)
 	}
 	if s.Proportional != nil {
-		member("proportional", "proportional", b.proportional(s.Proportional, p), s.Proportional.Forecast)
+		member("proportional", "proportional", b.proportional(s.Proportional, p), s.Proportional.Foresees())
 	}
 	if s.Saturation != nil {
-		member("saturation", "saturation", b.saturation(s.Saturation, p), nil)
+		member("saturation", "saturation", b.saturation(s.Saturation, p), false)
 	}
 	if s.Capacity != nil {
-		member("capacity", "capacity", b.capacity(s.Capacity, p), s.Capacity.Forecast)
+		member("capacity", "capacity", b.capacity(s.Capacity, p), s.Capacity.Foresees())
 	}
 	if s.Static != nil {
 		b.errs.Check(s.Static.Replicas >= 0, p.at+"static.replicas", s.Static.Replicas, "must not be negative")
 		b.within(s.Static.Replicas, p.at+"static.replicas", p)
-		member("static", "static", scaling.New[struct{}](static{s.Static.Replicas, p.within}), nil)
+		member("static", "static", scaling.New[struct{}](static{s.Static.Replicas, p.within}), false)
 	}
 	if b.scalers += len(s.Highest); b.scalers > maxList {
 		if b.scalers-len(s.Highest) <= maxList {
@@ -246,7 +246,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		b.errs.Check(printable.Is(m.Name), in.at+"name", m.Name, printable.Rule)
 		taken[name] = field
 		policy, _, _ := b.composite(&m.Composite, in)
-		member(name, "highest", policy, nil)
+		member(name, "highest", policy, false)
 	}
 	var timetable cronscale.Scaler
 	if s.Cron != nil {

@@ -32,8 +32,9 @@ type CapacityScaler struct {
 	// +kubebuilder:default={}
 	Source CapacitySource `json:"source,omitempty"`
 
-	// Forecast adds a floor: the replicas for the work that earlier days had at this time. If unset there is none.
+	// Forecast is a floor: the replicas for the work that earlier days had at this time. If unset there is one, for days in UTC.
 	// +optional
+	// +kubebuilder:default={}
 	Forecast *Forecast `json:"forecast,omitempty"`
 }
 
@@ -267,7 +268,7 @@ func capacityInForce(s *CapacityScaler, c capacity.Config) *CapacityScaler {
 			SequenceMicroseconds: micro(g.SequenceMicroseconds, v.Sequence), KVTokenMicroseconds: micro(g.KVTokenMicroseconds, v.KVToken),
 			MaxSeqs: &v.MaxSeqs, TokenBudget: &v.TokenBudget, KVTokens: pointer(int32(v.KVTokens)),
 		},
-		Source: s.Source, Forecast: s.Forecast.inForce(),
+		Source: s.Source, Forecast: pointer(or(s.Forecast, Forecast{})).inForce(),
 	}
 	out.Source.Engine = cmp.Or(out.Source.Engine, "VLLM")
 	out.Source.Protocol = cmp.Or(out.Source.Protocol, HTTP)

@@ -21,7 +21,9 @@ func TestCapacityOf(t *testing.T) {
 	for _, server := range []sim.Server{sim.Qwen32B(), sim.Llama70BA100(), odd} {
 		c := capacity.For(bounds(), sim.SLO{TTFT: 1500 * time.Millisecond, TPOT: 75 * time.Millisecond}, server)
 		c.Goal, c.ColdStart = 0.95, 90*time.Second
-		text, err := json.Marshal(policy.Scaler{Capacity: policy.CapacityOf(c)})
+		s := policy.CapacityOf(c)
+		s.Forecast = &policy.Forecast{Mode: policy.ForecastDisabled}
+		text, err := json.Marshal(policy.Scaler{Capacity: s})
 		require.NoError(t, err)
 		p := one(t, string(text))
 		got, err := p.Build(bounds())

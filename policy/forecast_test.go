@@ -71,12 +71,17 @@ func TestForecast(t *testing.T) {
 	require.JSONEq(t, string(state), string(kept))
 }
 
-// TestForecastOfCapacity takes its cold start, and its work as the demand.
+// TestForecastOfCapacity is there unless it is disabled. It takes the scaler's cold start, and its work as the demand.
 func TestForecastOfCapacity(t *testing.T) {
-	const text = `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, coldStartSeconds: 60, forecast: {}}`
-	p := one(t, text)
-	require.Contains(t, readsBack(t, p), "    forecast:\n      timeZone: Etc/UTC\n")
+	const text = `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, coldStartSeconds: 60`
+	p := one(t, text+", forecast: {mode: Disabled}}")
 	plan, err := p.Plan("", bounds())
+	require.NoError(t, err)
+	require.Equal(t, "capacity", plan.Layout)
+	require.Contains(t, readsBack(t, p), "    forecast:\n      mode: Disabled\n      timeZone: Etc/UTC\n")
+	p = one(t, text+"}")
+	require.Contains(t, readsBack(t, p), "    forecast:\n      mode: Auto\n      timeZone: Etc/UTC\n")
+	plan, err = p.Plan("", bounds())
 	require.NoError(t, err)
 	require.Equal(t, "capacity", plan.Kinds)
 	require.Equal(t, "capacity+forecast", plan.Layout)
@@ -93,10 +98,11 @@ func TestForecastOfCapacity(t *testing.T) {
 // TestForecastRefused has what is wrong with it, beside what else is wrong.
 func TestForecastRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"proportional: {forecast: {timeZone: Mars/Base}}": "p.yaml:1: proportional.forecast.timeZone: \"Mars/Base\": must be in the time zone database: unknown time zone Mars/Base",
-		"proportional: {forecast: {timeZone: Local}}":     "p.yaml:1: proportional.forecast.timeZone: \"Local\": must be the same on every machine",
-		"proportional: {forecast: {zone: UTC}}":           "p.yaml:1: proportional.forecast.zone: \"UTC\": is not a field here: is it timeZone? the fields are timeZone",
-		"proportional: {forecast: }":                      "p.yaml:1: proportional.forecast: null: must be a mapping; {} is an empty one",
+		"proportional: {forecast: {timeZone: Mars/Base}}":               "p.yaml:1: proportional.forecast.timeZone: \"Mars/Base\": must be in the time zone database: unknown time zone Mars/Base",
+		"proportional: {forecast: {timeZone: Local}}":                   "p.yaml:1: proportional.forecast.timeZone: \"Local\": must be the same on every machine",
+		"proportional: {forecast: {zone: UTC}}":                         "p.yaml:1: proportional.forecast.zone: \"UTC\": is not a field here: is it timeZone? the fields are mode, timeZone",
+		"proportional: {metrics: [{target: 1}], forecast: {mode: Off}}": "p.yaml:1: proportional.forecast.mode: \"Off\": must be Auto or Disabled",
+		"proportional: {forecast: }":                                    "p.yaml:1: proportional.forecast: null: must be a mapping; {} is an empty one",
 		"proportional: {metrics: [{source: {name: a}, target: 1}, {source: {name: b}, target: 1}], forecast: {timeZone: Local}}": "p.yaml:1: proportional.forecast: 2: must stand beside one metric: it is the load on it that is foreseen\n" +
 			"p.yaml:1: proportional.forecast.timeZone: \"Local\": must be the same on every machine",
 		"proportional: {metrics: [], forecast: {}}": "p.yaml:1: proportional.metrics: 0: must be at least one",

@@ -137,7 +137,7 @@ func drawProportional(t *rapid.T, prefix string) *policy.ProportionalScaler {
 
 func drawForecast(t *rapid.T) *policy.Forecast {
 	return maybe(t, rapid.Custom(func(t *rapid.T) policy.Forecast {
-		return policy.Forecast{TimeZone: oneOf[policy.TimeZone](t, "zone", "", "UTC", "Europe/Berlin")}
+		return policy.Forecast{Mode: oneOf[policy.ForecastMode](t, "mode", "", "Auto", "Disabled"), TimeZone: oneOf[policy.TimeZone](t, "zone", "", "UTC", "Europe/Berlin")}
 	}), "forecast")
 }
 

@@ -39,7 +39,7 @@ func (c *countingFleet) Observe(_ context.Context, scales []k8s.Scale) (k8s.Obse
 func TestCapacityIsFoundBesideTheRounds(t *testing.T) {
 	const document = `
 maxReplicas: 8
-scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, coldStartSeconds: 60}}
+scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, coldStartSeconds: 60, forecast: {mode: Disabled}}}
 `
 	d, err := documents.Read([]byte(document), "capacity.yaml")
 	require.NoError(t, err)

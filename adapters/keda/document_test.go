@@ -99,11 +99,11 @@ func TestForecast(t *testing.T) {
 	seen := map[string]bool{}
 	for _, metadata := range []map[string]string{
 		inDocument("capacity: " + text),
-		inDocument("capacity: " + strings.Replace(text, ", forecast: {timeZone: Europe/Berlin}", "", 1)),
+		inDocument("capacity: " + strings.Replace(text, "timeZone: Europe/Berlin", "mode: Disabled", 1)),
 		inReplicas("policy", "proportional", "proportional.forecast.timeZone", "Europe/Berlin"),
 		inReplicas("policy", "proportional"),
 		inDocument("highest: [{name: a, static: {replicas: 1}}, {name: b, capacity: " + text + "}]"),
-		inDocument("highest: [{name: a, static: {replicas: 1}}, {name: b, capacity: " + strings.Replace(text, ", forecast: {timeZone: Europe/Berlin}", "", 1) + "}]"),
+		inDocument("highest: [{name: a, static: {replicas: 1}}, {name: b, capacity: " + strings.Replace(text, "timeZone: Europe/Berlin", "mode: Disabled", 1) + "}]"),
 	} {
 		m := parsed(t, metadata)
 		plan, err := m.plan(chatTarget, oneToTen)

@@ -37,7 +37,7 @@ func (m *Metadata) identity() string {
 		for _, metric := range s.Proportional.Metrics {
 			sources = append(sources, metric.Source)
 		}
-		kind(s.Proportional.Forecast != nil, "forecast")
+		kind(s.Proportional.Foresees(), "forecast")
 	}
 	kind(s.Saturation != nil, "saturation")
 	if s.Saturation != nil {
@@ -52,7 +52,7 @@ func (m *Metadata) identity() string {
 		sources = append(sources, policy.MetricSource{
 			Engine: policy.Engine(cmp.Or(c.Source.Engine, "VLLM")), Signal: "Prefilled", Protocol: c.Source.Protocol, Port: c.Source.Port, Path: c.Source.Path, Labels: c.Source.Labels,
 		})
-		kind(c.Forecast != nil, "forecast")
+		kind(c.Foresees(), "forecast")
 	}
 	kind(s.Static != nil, "static")
 	kind(s.Cron != nil, "cron")
@@ -96,8 +96,8 @@ func around(m *policy.Member) (names []string) {
 			names = append(names, name)
 		}
 	}
-	add(m.Proportional != nil && m.Proportional.Forecast != nil, "proportional.forecast")
-	add(m.Capacity != nil && m.Capacity.Forecast != nil, "capacity.forecast")
+	add(m.Proportional != nil && m.Proportional.Foresees(), "proportional.forecast")
+	add(m.Capacity != nil && m.Capacity.Foresees(), "capacity.forecast")
 	add(m.Stabilization != nil, "stabilization")
 	add(m.RateLimits != nil, "ratelimits")
 	for i := range m.Highest {

@@ -150,7 +150,8 @@ func (d draw) capacity() map[string]any {
 
 func (d draw) forecast(scaler map[string]any) {
 	zone := func(name string) map[string]any { return map[string]any{"timeZone": name} }
-	d.maybe(scaler, "forecast", []any{map[string]any{}, zone("UTC"), zone("Europe/Berlin")}, zone("Local"), zone(""), zone("a b"))
+	mode := func(name string) map[string]any { return map[string]any{"mode": name} }
+	d.maybe(scaler, "forecast", []any{map[string]any{}, zone("UTC"), zone("Europe/Berlin"), mode("Auto"), mode("Disabled")}, zone("Local"), zone(""), zone("a b"), mode("None"), mode(""))
 }
 
 // share has two scalers read the same in their first metrics, which may be written in two ways.

@@ -32,19 +32,13 @@ func TestServersThatBecomeSlowerByHalf(t *testing.T) {
 	defer f.close()
 	require.NoError(t, f.scale(now.Add(-coldStart), 4))
 	learned := func() (slowness, capacity float64) {
-		var state struct {
-			State struct { // of the floor
-				Base struct {
-					State struct {
-						Tuning struct{ Slowness, Capacity, AnswerToken float64 }
-					}
-				}
-			}
-		}
+		type tuned struct{ Tuning struct{ Slowness, Capacity, AnswerToken float64 } }
+		type floor[T any] struct{ Base struct{ State T } }
+		var state struct{ State floor[floor[tuned]] } // by timetable, by forecast
 		data, err := group.MarshalJSON()
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(data, &state))
-		tuning := state.State.Base.State.Tuning
+		tuning := state.State.Base.State.Base.State.Tuning
 		return tuning.Slowness, tuning.Capacity / max(tuning.AnswerToken, 1e-9) // tokens a second of a replica
 	}
 	span := func(minutes int) (attained float64) {

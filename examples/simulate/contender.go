@@ -85,19 +85,21 @@ func (w *world) capacity() capacity.Config {
 	return c
 }
 
-// learned returns the policy that learns the capacity of its replicas, as it is and with a floor by forecast. It replays
-// its past every five minutes, which takes a second or so each time.
-func (w *world) learned() (plain, floored contender) {
+// learned returns the policy that learns the capacity of its replicas, with a floor by forecast as in a document that says nothing
+// of one, and without. It replays its past every five minutes, which takes a second or so each time.
+func (w *world) learned() (whole, plain contender) {
 	c := w.capacity()
 	build := func() (scaling.Policy, error) {
 		s, err := capacity.New(c, nil)
 		return scaling.New(s), err
 	}
 	plain = contender{
-		name: learnedName, sort: ofPolicy, note: "what arrives in tokens over a capacity learned by replaying its own past",
+		name: reactiveLearnedName, sort: ofPolicy, note: "the same without what other days needed; only when it is named",
 		metrics: capacity.Metrics(), controller: drive(build),
 	}
-	return plain, w.foreseen(plain, build, capacity.Demand)
+	whole = w.foreseen(plain, build, capacity.Demand)
+	whole.name, whole.note = learnedName, "what arrives in tokens over a capacity learned by replaying its own past, and never less than other days needed at this time"
+	return whole, plain
 }
 
 // longForLearned is the longest traffic for which the policy that learns is simulated without being named.
@@ -105,12 +107,13 @@ const longForLearned = 6 * time.Hour
 
 // Names of lines that are not policies of this module.
 const (
-	learnedName  = "capacity"
-	llmdName     = "llm-d/slo-aware"
-	aibrixName   = "aibrix/apa"
-	oracleName   = "replay oracle"
-	reactiveName = "zero-lag reactive"
-	staticName   = "static" // and how many
+	learnedName         = "capacity"
+	reactiveLearnedName = "capacity/no-forecast"
+	llmdName            = "llm-d/slo-aware"
+	aibrixName          = "aibrix/apa"
+	oracleName          = "replay oracle"
+	reactiveName        = "zero-lag reactive"
+	staticName          = "static" // and how many
 )
 
 func drive(build func() (scaling.Policy, error)) func(uint64) (scaling.Group, error) {
@@ -161,7 +164,7 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 			return nil, err
 		}
 		for _, c := range all {
-			if base, _, _ := strings.Cut(c.name, "+"); base == learnedName && wrong != nil {
+			if (c.name == learnedName || c.name == reactiveLearnedName) && wrong != nil {
 				return nil, misuse("-policy %s: %w", c.name, wrong)
 			}
 		}

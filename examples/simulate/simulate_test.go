@@ -375,7 +375,7 @@ func TestRegressionWhatCapacityDoesNotTakeIsNoFailure(t *testing.T) {
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, errs, "simulate: capacity, which is recommended, is left out: slo.ttft: 2h0m0s: must be above 0 and at most 1h\n")
 	require.NotRegexp(t, "(?m)^capacity ", out)
-	for _, name := range []string{"recommended", "capacity+forecast"} {
+	for _, name := range []string{"recommended", "capacity/no-forecast"} {
 		code, _, errs = start(t, append(short, "-slo-tpot", "2h", "-policy", "proportional/llm,"+name)...)
 		require.Equal(t, exitUsage, code)
 		require.Contains(t, errs, "slo.tpot: 2h0m0s: must be above 0 and at most 1h")
