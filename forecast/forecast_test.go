@@ -271,6 +271,28 @@ func TestALaunchIsNotForGood(t *testing.T) {
 	assert.Less(t, extra/60, 30.0, "replica-hours")
 }
 
+// TestRegressionADayThatIsLateIsNotSmall: today's jump at nine comes seven minutes late, or early. It was taken for a third less than other
+// days have, or twice as much, while it was compared with them: the replicas went before it came, or were twice as many.
+func TestRegressionADayThatIsLateIsNotSmall(t *testing.T) {
+	jump := func(at time.Time) float64 {
+		if hour := at.Sub(at.Truncate(24 * time.Hour)).Hours(); hour >= 9 && hour < 17 {
+			return 100
+		}
+		return 20
+	}
+	for _, late := range []time.Duration{-7 * time.Minute, 0, 7 * time.Minute} {
+		p := policyOf(t, minuteConfig(nil), history(day(0), day(4), jump)...)
+		least, most := int32(100), int32(0)
+		drive(t, p, day(4), day(4).Add(10*time.Hour), always(func(at time.Time) float64 { return jump(at.Add(-late)) }), func(at time.Time, d *scaling.Decision) {
+			if from := at.Sub(day(4).Add(9 * time.Hour)); from >= -3*time.Minute && from < 30*time.Minute {
+				least, most = min(least, d.Replicas), max(most, d.Replicas)
+			}
+		})
+		assert.GreaterOrEqual(t, least, int32(10), late)
+		assert.LessOrEqual(t, most, int32(11), late)
+	}
+}
+
 // TestTheLeadIsMeasured: the longer starts take, the earlier replicas are asked for.
 func TestTheLeadIsMeasured(t *testing.T) {
 	first := func(start time.Duration) float64 {

@@ -75,6 +75,16 @@ func (m *model) peak(s *State, from, to, before int64) (most float64, mark uint1
 	return most, mark, known
 }
 
+// lasts reports whether the demand of that many days before stays above a level in the ten minutes after slot n.
+func (m *model) lasts(s *State, level float64, n, before int64) bool {
+	for k := n + 1; k <= n+dilation; k++ {
+		if x, _, known := m.value(s, k, before); !known || x < level {
+			return false
+		}
+	}
+	return true
+}
+
 // A season is what another day says of now: its peak around this time, and how today compares with it, if today is as late as it,
 // earlier or later.
 type season struct {

@@ -143,52 +143,60 @@ func (m *model) score(s *State, over int64) {
 		return x, x, false
 	}
 	for method := range Method(methods) {
-		expected, onTime, ok := m.expected(s, method, n, over, today)
-		if !ok {
+		expected, known := m.expected(s, method, n, over, today)
+		if known == 0 {
 			continue
 		}
 		// The base policy keeps the replicas for the present demand anyway.
-		loss, least, sharp := pinball(actual, max(now, expected)), pinball(actual, constant), pinball(actual, max(now, onTime))
-		s.Scores[method].add(loss, least, min(loss, sharp))
+		least, loss := pinball(actual, constant), pinball(actual, max(now, expected[0]))
+		excused := loss
+		for _, x := range expected[:known] {
+			excused = min(excused, pinball(actual, max(now, x)))
+		}
+		s.Scores[method].add(loss, least, excused)
 		if mark&silent == 0 {
-			s.Sure[method].add(loss, least, min(loss, sharp))
+			s.Sure[method].add(loss, least, excused)
 		}
 	}
 }
 
-// expected returns what a method expected in the slots after slot n up to another, by what was known in slot n: with the ten minutes
-// by which a day may be early or late, and without, if that is known. ok is false if it knew no day.
-func (m *model) expected(s *State, method Method, n, upTo int64, today func(k int64) (lower, upper float64, open bool)) (demand, onTime float64, ok bool) {
-	var whole, sharp [mostOthers]float64
+// expected returns what a method expected in the slots after slot n up to another, by what was known in slot n, and of how many of
+// these it knew a day: with the ten minutes by which a day may be early or late, without, and if today is as late as that. What passes within ten minutes is not late.
+func (m *model) expected(s *State, method Method, n, upTo int64, today func(k int64) (lower, upper float64, open bool)) (demand [3]float64, known int) {
+	var peaks [len(demand)][mostOthers]float64
+	var seen [len(demand)]int
 	list, most := method.days()
-	k, sharps := 0, 0
 	for _, before := range list[:most] {
 		x, _, ok := m.season(s, n, n-dilation+1, upTo+dilation, before, today)
 		if !ok {
 			continue
 		}
-		var ratio float64
-		whole[k], _, ratio = x.expect(&match{}, 0)
-		k++
-		if peak, _, seen := m.peak(s, n+1, upTo, before); 2*seen >= upTo-n {
-			sharp[sharps] = ratio * peak
-			sharps++
+		whole, _, ratio := x.expect(&match{}, 0)
+		peaks[0][seen[0]] = whole
+		seen[0]++
+		onTime, _, slots := m.peak(s, n+1, upTo, before)
+		if 2*slots < upTo-n {
+			continue
+		}
+		late := onTime
+		if m.lasts(s, (1-spare)*onTime, upTo, before) {
+			late, _, _ = m.peak(s, n+1-dilation, upTo-dilation, before)
+		}
+		for i, peak := range [...]float64{onTime, late} {
+			peaks[i+1][seen[i+1]] = ratio * peak
+			seen[i+1]++
 		}
 	}
-	if k == 0 {
-		return 0, 0, false
+	for known < len(demand) && seen[known] > 0 {
+		demand[known] = quantileOf(peaks[known][:seen[known]])
+		known++
 	}
-	demand = quantileOf(whole[:k])
-	onTime = demand
-	if sharps > 0 {
-		onTime = quantileOf(sharp[:sharps])
-	}
-	return demand, onTime, true
+	return demand, known
 }
 
 // add adds the losses of a slot. While a method is ahead of the constant but costs too much today, its long-term score stays
 // as it is, so that an unusual day does not count against it for days.
-func (x *Score) add(loss, constant, onTime float64) {
+func (x *Score) add(loss, constant, excused float64) {
 	const slowly, soonest = 1 - math.Ln2/halfLife, 1 - math.Ln2/soon
 	if !(x.Loss < x.limit() && x.Today > x.mayToday()) {
 		x.Loss = x.Loss*slowly + loss
@@ -196,7 +204,7 @@ func (x *Score) add(loss, constant, onTime float64) {
 		x.Slots = x.Slots*slowly + 1
 	}
 	x.Today = max(0, x.Today*soonest+loss-constant)
-	x.OnTime = max(0, x.OnTime*soonest+onTime-constant)
+	x.OnTime = max(0, x.OnTime*soonest+excused-constant)
 }
 
 // limit is the loss below which a method may be in force, and mayToday the excess loss that it may have today.

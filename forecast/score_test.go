@@ -65,6 +65,8 @@ func rates(kind string, day int, seed uint64) []float64 {
 		x := 0.12 + 0.7*ramp(hour, 8, 0.15)*ramp(-hour, -12.2, 0.2) + 0.75*ramp(hour, 13.3, 0.12)*ramp(-hour, -17.5, 0.3) + 0.3*bell(hour, 20.5, 1)
 		noise = 0.7*noise + 0.02*(random.Uniform()+random.Uniform()-1)
 		switch {
+		case kind == "shift":
+			x = 0.2 + 0.8*ramp(hour, 9, 0.03)*ramp(-hour, -17.5, 0.3)
 		case kind == "flat":
 			x, level = 0.55, 1
 		case kind == "walk":
@@ -164,6 +166,15 @@ func (w *world) run(tb testing.TB, target float64, hold time.Duration, floored b
 	return r
 }
 
+// best returns the replica-hours of the replay oracle.
+func (w *world) best(tb testing.TB) float64 {
+	tb.Helper()
+	search := oracle.Search{Alpha: 0.99, Bounds: scaling.Bounds{Min: 1, Max: fleetMost}, Steps: []time.Duration{time.Minute}}
+	r, err := oracle.Replay(context.Background(), &w.scenario, 1, w.mu, search)
+	require.NoError(tb, err)
+	return r.Result.ReplicaHours
+}
+
 // TestScore prints what reactive policies attain and cost on made-up days, with the floor and without it: the cheapest
 // of several targets and holds that attain the goal.
 func TestScore(t *testing.T) {
@@ -176,9 +187,7 @@ func TestScore(t *testing.T) {
 	}
 	for name := range strings.SplitSeq(names, ",") {
 		w := made(t, name)
-		replayed, err := oracle.Replay(context.Background(), &w.scenario, 1, w.mu, oracle.Search{Alpha: 0.99, Bounds: scaling.Bounds{Min: 1, Max: fleetMost}, Steps: []time.Duration{time.Minute}})
-		require.NoError(t, err, name)
-		best := replayed.Result.ReplicaHours
+		best := w.best(t)
 		for _, hold := range []time.Duration{time.Minute} {
 			for _, share := range []float64{1.5, 1.35, 1.2, 1.05} {
 				without, with := w.run(t, share*w.mu.PerSecond, hold, false), w.run(t, share*w.mu.PerSecond, hold, true)
@@ -203,8 +212,8 @@ func (w *world) morning() {
 	}
 }
 
-// learned runs package capacity in the morning. The past is in its unit of work, which is taken from a run without a floor.
-func (w *world) learned(tb testing.TB, floored bool, unit float64) (r sim.Result, each float64) {
+// learned runs package capacity. The past is in its unit of work, which is taken from a run without a floor.
+func (w *world) learned(tb testing.TB, floored bool, unit float64, request func(sim.Outcome)) (r sim.Result, each float64) {
 	tb.Helper()
 	s := w.scenario
 	s.Metrics = capacity.Metrics()
@@ -228,7 +237,7 @@ func (w *world) learned(tb testing.TB, floored bool, unit float64) (r sim.Result
 			}
 		}
 		return scaling.GroupOf(p), nil
-	}, sim.Options{Seed: 1, Decision: func(now time.Time, _ *scaling.GroupObservation, d *scaling.GroupDecision) {
+	}, sim.Options{Seed: 1, Request: request, Decision: func(now time.Time, _ *scaling.GroupObservation, d *scaling.GroupDecision) {
 		work, _ := capacity.Demand(&scaling.Observation{}, &d.Targets[0])
 		if at := int(now.Sub(s.Start) / (5 * time.Minute)); work.Known() && at == 12 {
 			each = work.Lower / s.Workload.(sim.Series).Rates[at].PerSecond
@@ -246,12 +255,47 @@ func TestScoreCapacity(t *testing.T) {
 	for name := range strings.SplitSeq(*score, ",") {
 		w := made(t, name)
 		w.morning()
-		replayed, err := oracle.Replay(context.Background(), &w.scenario, 1, w.mu, oracle.Search{Alpha: 0.99, Bounds: scaling.Bounds{Min: 1, Max: fleetMost}, Steps: []time.Duration{time.Minute}})
-		require.NoError(t, err, name)
-		best := replayed.Result.ReplicaHours
-		without, unit := w.learned(t, false, 0)
-		with, _ := w.learned(t, true, unit)
+		best := w.best(t)
+		without, unit := w.learned(t, false, 0, nil)
+		with, _ := w.learned(t, true, unit, nil)
 		t.Logf("%-20s capacity   %6.2f %5.2f x  %3d    with %6.2f %5.2f x  %3d", name,
 			100*without.Attainment, without.ReplicaHours/best, without.Actions, 100*with.Attainment, with.ReplicaHours/best, with.Actions)
+	}
+}
+
+// TestScoreDays prints what package capacity attains and costs in four days in a row, of which it knows none in advance, by day.
+func TestScoreDays(t *testing.T) {
+	if *score == "" || *score == "all" {
+		t.Skip("takes ten minutes: run it with -score and names")
+	}
+	const days = 4
+	for name := range strings.SplitSeq(*score, ",") {
+		w := made(t, name)
+		part := strings.Split(name, "/")
+		seed, err := strconv.ParseUint(part[2], 10, 64)
+		require.NoError(t, err)
+		traffic := w.scenario.Workload.(sim.Series)
+		traffic.Rates, w.past = nil, nil
+		for day := -days; day < 0; day++ {
+			for _, x := range rates(part[0], day, seed) {
+				traffic.Rates = append(traffic.Rates, sim.Rate{PerSecond: 6 * x * w.mu.PerSecond})
+			}
+		}
+		w.scenario.Workload, w.scenario.Start, w.scenario.Types[0].Initial = traffic, midnight().AddDate(0, 0, -days), 2
+		best := w.best(t)
+		for _, floored := range []bool{false, true} {
+			var met, all [days]float64
+			r, _ := w.learned(t, floored, 0, func(x sim.Outcome) {
+				day := min(int(x.Arrived/(24*time.Hour)), days-1)
+				all[day]++
+				if x.Met {
+					met[day]++
+				}
+			})
+			for i := range met {
+				met[i] *= 100 / all[i]
+			}
+			t.Logf("%-20s floor %-5t  %6.2f %5.2f x  %4d  %.2f by day", name, floored, 100*r.Attainment, r.ReplicaHours/best, r.Actions, met)
+		}
 	}
 }

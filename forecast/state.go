@@ -54,7 +54,7 @@ type Score struct {
 	Constant float64 `json:"constant"`
 	Slots    float64 `json:"slots"`
 	Today    float64 `json:"today"`
-	OnTime   float64 `json:"onTime,omitempty"` // as Today, of what was expected without the ten minutes by which it is early
+	OnTime   float64 `json:"onTime,omitempty"` // as Today, of what was expected without the ten minutes by which it is early, or today late
 }
 
 // Marks of a slot.
