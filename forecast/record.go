@@ -111,7 +111,7 @@ func (m *model) close(s *State) {
 	if x.Seen < slot-1 {
 		x.Marks |= silent
 	}
-	if most := s.most(); most > 0 {
+	if most := s.most(x.Upper / x.Seen); most > 0 {
 		x.Lower, x.Upper = min(x.Lower, most*x.Seen), min(x.Upper, most*x.Seen)
 	}
 	if len(s.Past) == ratioSlots {
@@ -137,10 +137,17 @@ func (m *model) close(s *State) {
 
 // most is the largest demand that a slot may have, 0 if there is no limit: four times the highest of the last half an hour, or of the
 // highest slots of half of the days if that is more. What is beyond that is a wrong sample, or the beginning of growth, of which the next
-// slots tell more. The first slot has no limit.
-func (s *State) most() float64 {
+// slots tell more. The first slot has no limit. What the last half an hour allows is returned without a look at the days.
+func (s *State) most(demand float64) float64 {
 	if len(s.Days) == 0 {
 		return 0
+	}
+	lately := 0.0
+	for i := range s.Past {
+		lately = max(lately, s.Past[i].Lower/max(s.Past[i].Seen, 1))
+	}
+	if demand <= 4*lately {
+		return 4 * lately
 	}
 	var highest [mostDays]float64
 	for k := range s.Days {
@@ -149,11 +156,7 @@ func (s *State) most() float64 {
 	}
 	days := highest[:len(s.Days)]
 	slices.Sort(days)
-	most := days[len(days)/2]
-	for i := range s.Past {
-		most = max(most, s.Past[i].Lower/max(s.Past[i].Seen, 1))
-	}
-	return 4 * most
+	return 4 * max(lately, days[len(days)/2])
 }
 
 // day returns the day of a number. A day after the last one is begun; a day before it that was never seen is nil.
