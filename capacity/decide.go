@@ -144,7 +144,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 	switch {
 	case c.fixed == nil && s.quiet() >= history:
 		n = max(1, c.config.Bounds.Min)
-		d.To(min(d.From, n), Unused, "", s.quiet(), history, s.Tuning.Capacity)
+		d.To(min(d.From, n), Unused, "", s.quiet(), history, s.Tuning.Capacity/c.margin(&s))
 	case warming:
 		c.await(&s, &d)
 	default:
@@ -196,8 +196,8 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	if c.fixed != nil {
 		try, freeze = *c.fixed, c.warm
 	} else {
-		freeze, early = lead+300, prior(x.At-s.Began, lead)+t.ample(lead)
-		try.Capacity /= (1 + s.Guard) * (1 + early)
+		freeze, early = lead+300, c.early(s)
+		try.Capacity /= c.margin(s)
 	}
 	roomy := try
 	roomy.Capacity, roomy.Level = try.seen()/(1+s.Guard)/(1+start/3000+early), true
@@ -362,6 +362,15 @@ func (s *State) queues() int32 {
 		}
 	}
 	return ready
+}
+
+// margin is what the capacity that was found is divided by before a replica is given it.
+func (c Scaler) margin(s *State) float64 { return (1 + s.Guard) * (1 + c.early(s)) }
+
+// early is the extra headroom of a young state and of a large fleet.
+func (c Scaler) early(s *State) float64 {
+	lead := c.lead(s)
+	return prior(s.last().At-s.Began, lead) + s.Tuning.ample(lead)
 }
 
 // prior is the extra headroom of a young state, for what can happen within a cold start. It decays as more of the traffic is seen.

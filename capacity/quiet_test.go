@@ -168,3 +168,24 @@ func TestRegressionOnePairOfSamplesIsNoSlowness(t *testing.T) {
 		require.InDelta(t, 1, p.slowness(&c.Server), 1e-6, "a night of %d answers", night)
 	}
 }
+
+// TestRegressionAReplicaIsGivenAsMuchOnceNothingComes: after an hour without requests the guard no longer divided what a replica is said to be
+// given, so that the floor of a forecast had fewer replicas for the same morning than a round before.
+func TestRegressionAReplicaIsGivenAsMuchOnceNothingComes(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	var s State
+	last := 0.0
+	for i := range 600 {
+		s.Guard = 0.5
+		var d scaling.Decision
+		s, d = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(2, 0, 0, 60*float64(min(i, 300)), 1500, 200))
+		_, each := Demand(&scaling.Observation{}, &d)
+		if _, unused := d.Find(Unused); unused {
+			require.InEpsilon(t, last, each, 0.01, d.Explain())
+			return
+		}
+		last = each
+	}
+	t.Fatal("it is used")
+}

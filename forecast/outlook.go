@@ -179,8 +179,8 @@ func (m *model) expected(s *State, method Method, n, upTo int64, today func(k in
 			continue
 		}
 		late := onTime
-		if m.lasts(s, (1-spare)*onTime, upTo, before) {
-			late, _, _ = m.peak(s, n+1-dilation, upTo-dilation, before)
+		if earlier, marked, slots := m.peak(s, n+1-dilation, upTo-dilation, before); slots == upTo-n && marked&silent == 0 && m.lasts(s, (1-spare)*onTime, upTo, before) {
+			late = earlier
 		}
 		for i, peak := range [...]float64{onTime, late} {
 			peaks[i+1][seen[i+1]] = ratio * peak

@@ -63,6 +63,7 @@ func New(base scaling.Policy, source Source, c Config, past ...Sample) (scaling.
 	for _, x := range past {
 		f.model.see(&f.state, seconds(x.At), max(mostGap, c.gap()), amount{lower: x.Demand, upper: x.Demand, known: true})
 	}
+	f.fresh = f.state.clone()
 	return f, nil
 }
 
@@ -79,6 +80,7 @@ type floor struct {
 	source   Source
 	model    model
 	state    State
+	fresh    State // as New made it
 	lift     lift
 	outlook  outlook
 	until    float64 // when the outlook ends
@@ -254,7 +256,14 @@ func (f *floor) Snapshot() (restore func() error, err error) {
 }
 
 // UnmarshalJSON restores a stored state. Days of another time zone are discarded, and so is everything about another demand.
+// The state of base alone, which it stored before it had a floor, is restored, too: the floor then begins anew.
 func (f *floor) UnmarshalJSON(data []byte) error {
+	var of scaling.Kind
+	if json.Unmarshal(data, &of) == nil && of.Name != "" && of.Name != kind().Name && f.base.UnmarshalJSON(data) == nil {
+		f.envelope, f.state, f.lift, f.outlook, f.until = scaling.Envelope{}, f.fresh.clone(), lift{}, outlook{}, 0
+		f.learn()
+		return nil
+	}
 	return f.envelope.Open(kind(), data, f.load)
 }
 

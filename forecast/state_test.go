@@ -40,6 +40,30 @@ func TestWhatIsRememberedIsOfOneDemand(t *testing.T) {
 	require.ErrorContains(t, c.Validate(), "demand")
 }
 
+// TestRegressionTheStateOfBaseAloneIsRead: where a policy document has a floor that it was stored without, as capacity since it has one by
+// default, the state under the same key was refused, and the fleet was not scaled.
+func TestRegressionTheStateOfBaseAloneIsRead(t *testing.T) {
+	base := scaling.New(follower(10))
+	state, err := base.MarshalJSON()
+	require.NoError(t, err)
+	past := history(day(0), day(2), everyDay)
+	fresh, err := policyOf(t, configOf(nil), past...).MarshalJSON()
+	require.NoError(t, err)
+
+	p := policyOf(t, configOf(nil), past...)
+	for range 2 {
+		require.NoError(t, p.UnmarshalJSON(state))
+		now, err := p.MarshalJSON()
+		require.NoError(t, err)
+		require.JSONEq(t, string(fresh), string(now))
+		d := p.Decide(day(2), scaling.Observation{SpecReplicas: 2, ReadyReplicas: 2, Readings: []scaling.Reading{scaling.Exactly(metric, 20)}})
+		require.Equal(t, int32(2), d.Replicas)
+		require.ErrorIs(t, p.UnmarshalJSON([]byte(`{"kind":"realtime","version":1,"state":{}}`)), scaling.ErrOtherState)
+		d = p.Decide(day(2), scaling.Observation{SpecReplicas: 2})
+		require.Equal(t, scaling.StateRefused, d.Code())
+	}
+}
+
 // TestMethodsHaveNames: a number that is no method has a name, too, as those of all other packages.
 func TestMethodsHaveNames(t *testing.T) {
 	for m, want := range map[forecast.Method]string{forecast.Daily: "Daily", forecast.Weekly: "Weekly", 9: "Method(9)", -1: "Method(-1)"} {

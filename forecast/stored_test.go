@@ -95,3 +95,32 @@ func TestRegressionAWrongScoreHasItsName(t *testing.T) {
 	s.Sure[0].Loss = -1
 	require.EqualError(t, s.Validate(), "sure[0]: must be numbers that are not negative")
 }
+
+// TestRegressionUnknownSlotsOfOtherDaysExcuseNothing: on a holiday, ten minutes of the day before of which nothing is known, or a fifth,
+// counted as ten minutes of little demand, by which today might be late. So they hid what the forecast cost.
+func TestRegressionUnknownSlotsOfOtherDaysExcuseNothing(t *testing.T) {
+	quarter := day(1).Add(10*time.Hour + 15*time.Minute)
+	cost := func(until time.Duration, known func(time.Time) bool) float64 {
+		p := policyOf(t, minuteConfig(nil), history(day(0), day(1), everyDay)...)
+		drive(t, p, day(1), day(2), func(at time.Time) (float64, bool) { return everyDay(at), known(at) }, nil)
+		drive(t, p, day(2), quarter.Add(24*time.Hour+until), always(func(time.Time) float64 { return 20 }), nil)
+		data, err := p.MarshalJSON()
+		require.NoError(t, err)
+		var m struct {
+			State struct{ Memory forecast.State }
+		}
+		require.NoError(t, json.Unmarshal(data, &m))
+		return m.State.Memory.Scores[forecast.Daily].OnTime
+	}
+	for _, edge := range []time.Duration{0, time.Minute} {
+		hidden := func(until time.Duration) float64 {
+			unknown := func(at time.Time) bool {
+				return at.After(quarter.Add(edge)) && !at.After(quarter.Add(10*time.Minute-edge))
+			}
+			all := cost(until, func(time.Time) bool { return true })
+			require.Positive(t, all)
+			return all - cost(until, func(at time.Time) bool { return !unknown(at) })
+		}
+		require.LessOrEqual(t, hidden(21*time.Minute), hidden(16*time.Minute)+1e-9, edge)
+	}
+}

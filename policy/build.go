@@ -232,6 +232,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 	for _, m := range members {
 		taken[m.Name] = p.at + m.Name
 	}
+	foreseen := false // whether a member has a floor by forecast, which cannot read the state of the member without
 	for i := range s.Highest {
 		m, in := &s.Highest[i], p
 		field := fmt.Sprintf("%shighest[%d]", p.at, i)
@@ -245,8 +246,12 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		b.errs.Check(!has, in.at+"name", name, "must be unique: "+first+" has it")
 		b.errs.Check(printable.Is(m.Name), in.at+"name", m.Name, printable.Rule)
 		taken[name] = field
-		policy, _, _ := b.composite(&m.Composite, in)
+		policy, _, inner := b.composite(&m.Composite, in)
 		member(name, "highest", policy, false)
+		foreseen = foreseen || slices.Contains(strings.Split(inner, "+"), "forecast")
+	}
+	if foreseen {
+		layers = append(layers, "forecast")
 	}
 	var timetable cronscale.Scaler
 	if s.Cron != nil {

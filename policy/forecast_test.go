@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -71,6 +72,26 @@ func TestForecast(t *testing.T) {
 	require.JSONEq(t, string(state), string(kept))
 }
 
+// TestRegressionALayoutHasTheForecastsOfMembers: a member of a highest whose floor is disabled cannot read the state that it stored with it.
+// Under the same layout a model of variantautoscaler found that state, and held.
+func TestRegressionALayoutHasTheForecastsOfMembers(t *testing.T) {
+	const text = `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}`
+	planned := func(text string) policy.Plan {
+		p := one(t, text)
+		plan, err := p.Plan("", bounds())
+		require.NoError(t, err)
+		return plan
+	}
+	without := planned("highest: [{name: a, static: {replicas: 1}}, {name: b, " + text + ", forecast: {mode: Disabled}}}]")
+	with := planned("highest: [{name: a, static: {replicas: 1}}, {name: b, " + text + "}}]")
+	state, err := with.Policy.MarshalJSON()
+	require.NoError(t, err)
+	require.ErrorIs(t, without.Policy.UnmarshalJSON(state), scaling.ErrOtherState)
+	require.Equal(t, "highest", without.Layout)
+	require.Equal(t, "highest+forecast", with.Layout)
+	require.Equal(t, "highest+forecast", planned("highest: [{name: a, static: {replicas: 1}}, {name: b, highest: [{name: c, "+text+"}}]}]").Layout)
+}
+
 // TestForecastOfCapacity is there unless it is disabled. It takes the scaler's cold start, and its work as the demand.
 func TestForecastOfCapacity(t *testing.T) {
 	const text = `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, coldStartSeconds: 60`
@@ -93,6 +114,28 @@ func TestForecastOfCapacity(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(state), `"memory":{"demand":"capacity qwen3-32b-2xh100","zone":"UTC"`)
 	require.Contains(t, string(state), `"rises":[{"at":1000000000,"count":4}]`)
+}
+
+// TestRegressionCapacityReadsItsStateOfBeforeTheFloor: alone, and in a highest.
+func TestRegressionCapacityReadsItsStateOfBeforeTheFloor(t *testing.T) {
+	const text = `capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}`
+	for _, around := range []string{"%s", "highest: [{name: a, static: {replicas: 1}}, {name: b, %s}]"} {
+		built := func(scaler string) scaling.Policy {
+			p := one(t, fmt.Sprintf(around, scaler))
+			built, err := p.Build(bounds())
+			require.NoError(t, err)
+			return built
+		}
+		before, after := built(text+", forecast: {mode: Disabled}}"), built(text+"}")
+		before.Applied(time.Unix(1e9, 0), 3, 4)
+		state, err := before.MarshalJSON()
+		require.NoError(t, err)
+		require.NoError(t, after.UnmarshalJSON(state))
+		kept, err := after.MarshalJSON()
+		require.NoError(t, err)
+		require.Contains(t, string(kept), `"rises":[{"at":1000000000,"count":4}]`)
+		require.Contains(t, string(kept), `"kind":"forecast"`)
+	}
 }
 
 // TestForecastRefused has what is wrong with it, beside what else is wrong.

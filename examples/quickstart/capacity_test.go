@@ -32,7 +32,9 @@ func TestServersThatBecomeSlowerByHalf(t *testing.T) {
 	defer f.close()
 	require.NoError(t, f.scale(now.Add(-coldStart), 4))
 	learned := func() (slowness, capacity float64) {
-		type tuned struct{ Tuning struct{ Slowness, Capacity, AnswerToken float64 } }
+		type tuned struct {
+			Tuning struct{ Slowness, Capacity, AnswerToken float64 }
+		}
 		type floor[T any] struct{ Base struct{ State T } }
 		var state struct{ State floor[floor[tuned]] } // by timetable, by forecast
 		data, err := group.MarshalJSON()

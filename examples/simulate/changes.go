@@ -101,7 +101,7 @@ func (r *runner) whatIf(ctx context.Context, o *options) error {
 	most := min(4, max(2, mostChanged/max(1, r.requests*len(variants))))
 	c.Among = []string{best.name}
 	for _, l := range r.lines {
-		if l.sort == ofPolicy && l != best && l.name != learnedName && len(c.Among) < most { // which is slow to simulate
+		if l.sort == ofPolicy && l != best && !learns(l.name) && len(c.Among) < most { // which is slow to simulate
 			c.Among = append(c.Among, l.name)
 		}
 	}

@@ -116,6 +116,9 @@ const (
 	staticName          = "static" // and how many
 )
 
+// learns reports whether a policy learns the capacity of its replicas.
+func learns(name string) bool { return name == learnedName || name == reactiveLearnedName }
+
 func drive(build func() (scaling.Policy, error)) func(uint64) (scaling.Group, error) {
 	return func(uint64) (scaling.Group, error) {
 		p, err := build()
@@ -164,7 +167,7 @@ func (o *options) contenders(w *world, stderr io.Writer) ([]contender, error) {
 			return nil, err
 		}
 		for _, c := range all {
-			if (c.name == learnedName || c.name == reactiveLearnedName) && wrong != nil {
+			if learns(c.name) && wrong != nil {
 				return nil, misuse("-policy %s: %w", c.name, wrong)
 			}
 		}

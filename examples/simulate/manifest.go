@@ -23,8 +23,12 @@ func (c *comparison) best() (policy.Policy, *line, error) {
 		if l.sort != ofPolicy || !l.summary.attains {
 			continue
 		}
-		if e := cmp.Or(c.world.engine, "VLLM"); l.name == learnedName && (e == "VLLM" || e == "SGLang") { // others lack histograms that it needs
-			return policy.Policy{Name: l.name, Spec: policy.Spec{Scaler: policy.Composite{Scaler: policy.Scaler{Capacity: policy.CapacityOf(c.world.capacity())}}}}, l, nil
+		if e := cmp.Or(c.world.engine, "VLLM"); learns(l.name) && (e == "VLLM" || e == "SGLang") { // others lack histograms that it needs
+			scaler := policy.CapacityOf(c.world.capacity())
+			if l.name == reactiveLearnedName {
+				scaler.Forecast = &policy.Forecast{Mode: policy.ForecastDisabled}
+			}
+			return policy.Policy{Name: l.name, Spec: policy.Spec{Scaler: policy.Composite{Scaler: policy.Scaler{Capacity: scaler}}}}, l, nil
 		}
 		if p, err := policy.Named(l.name); err == nil && slices.Contains(policy.Names(), l.name) {
 			if readsOf(&p, cmp.Or(c.world.engine, "VLLM")) {

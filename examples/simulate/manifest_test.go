@@ -46,6 +46,22 @@ func TestManifestOfCapacity(t *testing.T) {
 	}
 }
 
+// TestRegressionManifestOfCapacityWithoutForecast: once it had a name of its own, it was left out, as if it did not attain the goal.
+func TestRegressionManifestOfCapacityWithoutForecast(t *testing.T) {
+	for name, mode := range map[string]policy.ForecastMode{learnedName: policy.ForecastAuto, reactiveLearnedName: policy.ForecastDisabled} {
+		c := recommends("")
+		c.lines[0].name, c.lines = name, c.lines[:1]
+		var text strings.Builder
+		require.NoError(t, c.llmAutoScaler(&text), name)
+		d, err := policy.Read([]byte(text.String()), "manifest")
+		require.NoError(t, err)
+		require.Equal(t, mode, d.Policies[0].Scaler.Capacity.Forecast.Mode)
+		text.Reset()
+		require.NoError(t, c.scaledObject(&text))
+		require.Contains(t, text.String(), "mode: "+string(mode)+"\n")
+	}
+}
+
 // TestManifestReadsTheEngine: what was recommended for a fleet of vLLM read port 5000, and for others vLLM's names; what an engine
 // does not say is not recommended.
 func TestManifestReadsTheEngine(t *testing.T) {
