@@ -2,7 +2,7 @@
 // floor is high enough for the demand that is expected by the time a replica requested now is ready.
 //
 //	L        = P90 of the last 20 starts + a scrape + a decision             each within an hour; 5 min until one was seen
-//	today    = today's last 30 min / the same 30 min of another day          within [0.5, 2]
+//	today    = today's last 30 min / the same 30 min of another day          within [0.5, 2], some minutes early or late
 //	expected = q90 over other days of  today * max over [now-10m, now+L+10m] of that day's demand
 //	r        = expected / what one replica takes
 //	floor    = ceil(r + Spread sqrt(r))

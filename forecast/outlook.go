@@ -160,8 +160,9 @@ func (m *model) score(s *State, over int64) {
 	}
 }
 
-// expected returns what a method expected in the slots after slot n up to another, by what was known in slot n, and of how many of
-// these it knew a day: with the ten minutes by which a day may be early or late, without, and if today is as late as that. What passes within ten minutes is not late.
+// expected returns what a method expected in the slots after slot n up to another, by what was known in slot n: with the ten minutes by
+// which a day may be early or late, without, and if today is as late as that. What passes within ten minutes is not late. It knew a day
+// for the first known of the three.
 func (m *model) expected(s *State, method Method, n, upTo int64, today func(k int64) (lower, upper float64, open bool)) (demand [3]float64, known int) {
 	var peaks [len(demand)][mostOthers]float64
 	var seen [len(demand)]int
@@ -179,7 +180,8 @@ func (m *model) expected(s *State, method Method, n, upTo int64, today func(k in
 			continue
 		}
 		late := onTime
-		if earlier, marked, slots := m.peak(s, n+1-dilation, upTo-dilation, before); slots == upTo-n && marked&silent == 0 && m.lasts(s, (1-spare)*onTime, upTo, before) {
+		earlier, marked, slots := m.peak(s, n+1-dilation, upTo-dilation, before)
+		if slots == upTo-n && marked&silent == 0 && m.lasts(s, (1-spare)*onTime, upTo, before) {
 			late = earlier
 		}
 		for i, peak := range [...]float64{onTime, late} {
