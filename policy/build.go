@@ -2,7 +2,9 @@ package policy
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"regexp"
 	"slices"
@@ -27,8 +29,8 @@ type Plan struct {
 	Policy scaling.Policy
 	// Kinds names the algorithms of Policy, for example realtime+cron.
 	Kinds string
-	// Layout is Kinds together with the layers over the algorithms, for example realtime+cron+stabilization. Policies of
-	// different layouts cannot read each other's states, see loop.CarryOver.
+	// Layout is Kinds together with the layers over the algorithms, for example realtime+cron+stabilization. A highest adds a hash of the
+	// names and the layouts of its members. Policies of one layout can read each other's states; of different ones, see loop.CarryOver.
 	Layout string
 	// Metrics are the metrics that the policy reads, in the order of the spec, each name once. There are none if the clock
 	// alone decides.
@@ -232,12 +234,15 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 	for _, m := range members {
 		taken[m.Name] = p.at + m.Name
 	}
-	foreseen := false // whether a member has a floor by forecast, which cannot read the state of the member without
+	var within []string // the layouts of the members, and what else their state depends on
 	for i := range s.Highest {
 		m, in := &s.Highest[i], p
 		field := fmt.Sprintf("%shighest[%d]", p.at, i)
 		in.at = field + "."
 		if b.bounded(&in, in.at, m.MinReplicas, m.MaxReplicas) {
+			if !loose {
+				within = append(within, "bounds around all")
+			}
 			loose, in.bounds = true, in.at
 			b.add(in.within.Validate("bounds"), in.boundsPaths())
 		}
@@ -248,10 +253,13 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		taken[name] = field
 		policy, _, inner := b.composite(&m.Composite, in)
 		member(name, "highest", policy, false)
-		foreseen = foreseen || slices.Contains(strings.Split(inner, "+"), "forecast")
+		within = append(within, fmt.Sprintf("%q %s", name, inner))
 	}
-	if foreseen {
-		layers = append(layers, "forecast")
+	if len(within) > 0 {
+		slices.Sort(within)
+		h := fnv.New32a()
+		_, _ = fmt.Fprintf(h, "%q", within) // a hash never fails
+		layers = append(layers, hex.EncodeToString(h.Sum(nil)))
 	}
 	var timetable cronscale.Scaler
 	if s.Cron != nil {

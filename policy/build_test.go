@@ -296,3 +296,83 @@ func TestRegressionAFieldThatCannotBeReadIsNotMissing(t *testing.T) {
 	_, err := policy.Read([]byte("capacity: {slo: {ttftSeconds: 2, tpotSeconds: 1}, server: {maxSeqs: 4}}"), "p.yaml")
 	require.ErrorContains(t, err, "capacity.server: \"\": must have a name")
 }
+
+// TestRegressionALayoutHasWhatIsInAHighest: policies of one layout read each other's states. A member that had another algorithm, or another
+// layer around it, refused the state that it found under the same layout, and a model of variantautoscaler held from then on.
+func TestRegressionALayoutHasWhatIsInAHighest(t *testing.T) {
+	const (
+		steps = "realtime: {metrics: [{threshold: {high: 9, low: 1}}]}"
+		load  = "proportional: {metrics: [{target: 9}]}"
+		clock = `cron: {policies: [{name: c, schedule: "0 8 * * *", targetReplicas: 3}]}`
+		ahead = "proportional: {metrics: [{target: 9}], forecast: {}}"
+	)
+	planned := func(members ...string) policy.Plan {
+		p := one(t, "highest: ["+strings.Join(members, ", ")+"]")
+		plan, err := p.Plan("", bounds())
+		require.NoError(t, err)
+		return plan
+	}
+	plans := [][]string{
+		{"{name: a, " + steps + "}"},
+		{"{name: a, " + load + "}"},
+		{"{name: a, " + ahead + "}"},
+		{"{name: a, " + steps + "}", "{name: b, " + load + "}"},
+		{"{name: b, " + steps + "}", "{name: a, " + load + "}"},
+		{"{name: b, " + ahead + "}", "{name: a, " + load + "}"},
+		{"{name: b, " + load + "}", "{name: a, " + ahead + "}"},
+		{"{name: a, " + steps + ", " + clock + "}", "{name: b, " + load + "}"},
+		{"{name: a, " + steps + ", stabilization: {upSeconds: 60}}", "{name: b, " + load + "}"},
+		{"{name: a, " + steps + ", rateLimits: {}}", "{name: b, " + load + "}"},
+		{"{name: a, maxReplicas: 3, " + steps + "}", "{name: b, " + load + "}"},
+		{"{name: a, highest: [{maxReplicas: 3, " + steps + "}]}", "{name: b, " + load + "}"},
+		{"{name: a, highest: [{" + steps + "}]}", "{name: b, " + load + "}"},
+	}
+	for _, stored := range plans {
+		before := planned(stored...)
+		state, err := before.Policy.MarshalJSON()
+		require.NoError(t, err)
+		for _, members := range plans {
+			if after := planned(members...); after.Layout == before.Layout {
+				require.NoError(t, after.Policy.UnmarshalJSON(state), "%v reads the state of %v", members, stored)
+			}
+		}
+	}
+	tuned := "{name: a, " + strings.Replace(steps, "9", "12", 1) + "}"
+	require.Equal(t, planned(plans[3]...).Layout, planned(plans[3][1], tuned).Layout, "numbers and order are not in the layout")
+}
+
+// TestRegressionAStableWindowThatIsNeverCovered: the simulator, whose rounds are 60 s apart to the nanosecond, took a fleet without load from
+// six replicas to one. Where each gap is 5 ms longer than two windows of 30 s all six stay for good, and reading the document told nobody.
+func TestRegressionAStableWindowThatIsNeverCovered(t *testing.T) {
+	const text = "{maxReplicas: 8, intervalSeconds: %d, scaler: {proportional: {%smetrics: [{target: 9}]}}}"
+	for _, c := range []struct {
+		interval int
+		more     string
+		window   int // that is warned of
+	}{{59, "", 0}, {60, "", 30}, {120, "profile: kpa, ", 60}, {60, "stableWindowSeconds: 31, ", 0}, {60, "stableWindowSeconds: 0, ", 0}, {3600, "profile: hpa, ", 0}} {
+		d, err := policy.Read(fmt.Appendf(nil, text, c.interval, c.more), "d.yaml")
+		require.NoError(t, err)
+		var told []string
+		for _, w := range d.Warnings {
+			told = append(told, w.Error())
+		}
+		var want []string
+		if c.window > 0 {
+			want = append(want, fmt.Sprintf("d.yaml:1: scaler.proportional.stableWindowSeconds: %d: is not more than half of the interval of %s: "+
+				"where decisions are further apart than two windows, no replica is ever removed", c.window, time.Duration(c.interval)*time.Second))
+		}
+		require.Equal(t, want, told)
+		p, err := d.Policies[0].Build(bounds())
+		require.NoError(t, err)
+		now, spec := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC), int32(6)
+		for range 60 {
+			now = now.Add(time.Duration(c.interval)*time.Second + 5*time.Millisecond)
+			one := p.Decide(now, scaling.Observation{SpecReplicas: spec, ReadyReplicas: spec, Readings: []scaling.Reading{scaling.Exactly(policy.DefaultMetricName, 0)}})
+			if one.Acts() {
+				p.Applied(now, spec, one.Replicas)
+				spec = one.Replicas
+			}
+		}
+		require.Equal(t, c.window > 0, spec == 6, "%d %s", c.interval, c.more)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/realtime"
@@ -81,13 +82,13 @@ func (c *Composite) ready() {
 	}
 }
 
-// Warnings returns what is questionable in a valid spec: profiles under their old names. If at is not empty, the paths begin
-// with it, for example with "spec". The warnings about shadows are in their plans.
+// Warnings returns what is questionable in a valid spec: profiles under their old names, and stable windows with which no replica is ever
+// removed. If at is not empty, the paths begin with it, for example with "spec". The warnings about shadows are in their plans.
 func (s *Spec) Warnings(at string) []*scaling.FieldError {
-	return s.Scaler.warnings(prefix(at) + "scaler.")
+	return s.Scaler.warnings(prefix(at)+"scaler.", s.Interval())
 }
 
-func (c *Composite) warnings(at string) []*scaling.FieldError {
+func (c *Composite) warnings(at string, interval time.Duration) []*scaling.FieldError {
 	var all []*scaling.FieldError
 	old := func(field, profile string) {
 		if now := renamed(profile); now != profile {
@@ -100,8 +101,17 @@ func (c *Composite) warnings(at string) []*scaling.FieldError {
 	if c.Saturation != nil {
 		old("saturation.profile", string(c.Saturation.Profile))
 	}
+	if c.Proportional != nil {
+		window := newBuilder("", interval).proportionalConfig(c.Proportional, place{}).StableWindow
+		if window > 0 && 2*window <= interval { // the time between two decisions is mostly somewhat longer than the interval
+			all = append(all, &scaling.FieldError{
+				Field: at + "proportional.stableWindowSeconds", Value: int(window.Seconds()),
+				Rule: fmt.Sprintf("is not more than half of the interval of %s: where decisions are further apart than two windows, no replica is ever removed", interval),
+			})
+		}
+	}
 	for i := range c.Highest {
-		all = append(all, c.Highest[i].warnings(fmt.Sprintf("%shighest[%d].", at, i))...)
+		all = append(all, c.Highest[i].warnings(fmt.Sprintf("%shighest[%d].", at, i), interval)...)
 	}
 	return all
 }

@@ -238,7 +238,7 @@ func (r *reader) checked(p *Policy, spec, scaler string) {
 	r.rules(err)
 	attained, err := p.Attained(spec, shadows, unbounded())
 	r.rules(err)
-	odd := append(p.Scaler.warnings(prefix(scaler)), ShadowWarnings(shadows)...)
+	odd := append(p.Scaler.warnings(prefix(scaler), p.Interval()), ShadowWarnings(shadows)...)
 	if attained != nil {
 		odd = append(odd, attained.Warnings...)
 	}

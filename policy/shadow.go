@@ -140,7 +140,7 @@ func (s *Spec) shadows(at string, all []Shadow, unread []error, otherwise scalin
 		default:
 			p.Policy.Policy, p.Metrics, p.Reads = plan.Policy, one.Scaler.shown(plan.Metrics), plan.Metrics
 			p.Capacity = plan.Capacity
-			p.Warnings = append(one.Scaler.warnings(here+".scaler."), alike(plan.Metrics)...)
+			p.Warnings = append(one.Scaler.warnings(here+".scaler.", s.Interval()), alike(plan.Metrics)...)
 		}
 		plans = append(plans, p)
 	}
