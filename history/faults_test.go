@@ -546,3 +546,57 @@ func TestRegressionManySeriesOfANumberAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "values are looked for more than 2147483648 times: choose a shorter range", name)
 	}
 }
+
+// TestRegressionReplicasOfTwoClusters: of two workloads of one name, as in two clusters behind one Prometheus, the replicas of any were taken.
+func TestRegressionReplicasOfTwoClusters(t *testing.T) {
+	_, d := recorded(t)
+	for i := range d.Series {
+		if s := &d.Series[i]; s.Signal == history.SpecReplicas {
+			other := *s
+			s.Values = slices.Repeat(history.Values{4}, len(s.Values))
+			other.Values = slices.Clone(s.Values)
+			for at := 40; at < 140; at++ {
+				other.Values[at-s.From] = 9
+			}
+			other.Values[20-s.From] = 9 // scraped a little earlier
+			d.Series = slices.Insert(d.Series, i+1, other)
+			break
+		}
+	}
+	f := reduced(t, d)
+	for i, n := range f.Spec {
+		if at := i + 1; at >= 40 && at < 140 {
+			require.True(t, math.IsNaN(n), "interval %d: %v", i, n)
+		} else if !math.IsNaN(n) {
+			require.Equal(t, 4.0, n)
+		}
+	}
+	requireNote(t, f, history.SpecReplicas, "workloads of one name, as in two clusters or of two kinds, differ for 25m0s")
+}
+
+// TestRegressionPodsOfTwoClusters: pods of a StatefulSet have one name in each cluster. They began anew when that of the other cluster was
+// created, so that what their counters had by then came at once.
+func TestRegressionPodsOfTwoClusters(t *testing.T) {
+	_, d := recorded(t)
+	honest := reduced(t, d)
+	names := map[string]bool{}
+	for _, s := range slices.Clone(d.Series) {
+		if s.Signal != history.PodCreated && s.Signal != history.PodReady {
+			continue
+		}
+		if from := 80 - s.From; from >= 0 && from+30 < len(s.Values) {
+			s.Labels, s.From, s.Values = map[string]string{"uid": "other"}, 80, slices.Clone(s.Values[from:])
+			for i := range s.Values {
+				if s.Signal == history.PodCreated {
+					s.Values[i] = float64(d.Start.Add(20 * time.Minute).Unix())
+				}
+			}
+			d.Series = append(d.Series, s)
+			names[s.Pod] = true
+		}
+	}
+	f := reduced(t, d)
+	require.InDelta(t, total(honest), total(f), 0.02*total(honest))
+	require.Equal(t, honest.Repairs.Pods, f.Repairs.Pods)
+	requireNote(t, f, history.PodCreated, strconv.Itoa(len(names))+" names are of several pods at once, as in two clusters")
+}

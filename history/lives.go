@@ -24,6 +24,35 @@ type life struct {
 
 func nothingKnown() life { return life{created: math.NaN(), readyAt: math.NaN()} }
 
+// several reports whether pods of one name were there at once, as in two clusters behind one Prometheus: what Kubernetes says of the two
+// cannot be told apart. A pod that is gone may be reported for a while beside the next one.
+func (r *reducer) several(of []*Series) bool {
+	of = slices.DeleteFunc(slices.Clone(of), func(s *Series) bool { return s.Signal != PodCreated })
+	slices.SortStableFunc(of, func(a, b *Series) int { return cmp.Compare(a.From, b.From) })
+	for n := 1; n < len(of); n++ {
+		one, other, since := of[n-1], of[n], -1
+		first, last := extent(of[n:n+1], 0, r.steps-1)
+		for i := first; i <= last; i += other.every() {
+			x, y := one.at(i), other.at(i)
+			switch {
+			case !known(x) || !known(y):
+				continue
+			case x == y:
+				since = -1
+			case since < 0:
+				since = i
+			}
+			if since >= 0 && time.Duration(i-since)*r.fleet.Step > longGap {
+				return true
+			}
+		}
+		if _, reach := extent(of[n-1:n], 0, r.steps-1); reach > last {
+			of[n] = one // which is there for longer
+		}
+	}
+	return false
+}
+
 // lives returns the lives of a name from the data of Kubernetes, in order: one for each creation, or one with unknown times.
 func (r *reducer) lives(of []*Series) ([]life, error) {
 	by := map[float64]life{}

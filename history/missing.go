@@ -61,6 +61,12 @@ func (r *reducer) missing() {
 		r.missingBuckets(note)
 	}
 	r.missingOfPods(note)
+	if n := r.apart[SpecReplicas]; n > 0 {
+		note(SpecReplicas, "series of workloads of one name, as in two clusters or of two kinds, differ for %s: which is the one of these pods is not known", time.Duration(n)*f.Step)
+	}
+	if n := r.apart[PodCreated]; n > 0 {
+		note(PodCreated, "%d names are of several pods at once, as in two clusters: when these were created, and ready, is not known", n)
+	}
 	repairs := &f.Repairs
 	if repairs.Restarts > 0 {
 		note(Finished, "%d restarts of pods: what was counted between the last scrape and a restart is lost, and %.0f requests that were in flight come twice if they were sent again", repairs.Restarts, r.doubles)

@@ -85,11 +85,12 @@ type reducer struct {
 	returned  int             // lives of names with several lives
 	unseen    int             // requests in flight at the last value of a pod
 	looked    float64         // how often a value of a series is looked for
+	apart     map[Signal]int  // steps at which series of Kubernetes differ, and names of pods whose series do
 }
 
 // collect sorts the series by pod.
 func (r *reducer) collect() error {
-	r.fleetwide, r.has, r.lacks = map[Signal][]*Series{}, map[Signal]bool{}, map[Signal]bool{}
+	r.fleetwide, r.has, r.lacks, r.apart = map[Signal][]*Series{}, map[Signal]bool{}, map[Signal]bool{}, map[Signal]int{}
 	r.seen = make([]bool, r.steps)
 	serving, routing := map[string]*replica{}, map[string]*replica{}
 	kubernetes := map[string][]*Series{}
@@ -135,6 +136,10 @@ func (r *reducer) collect() error {
 		p := serving[name]
 		if p.last < 0 {
 			continue // buckets or a configuration alone are not a pod
+		}
+		if r.several(kubernetes[name]) {
+			kubernetes[name] = nil
+			r.apart[PodCreated]++
 		}
 		lives, err := r.lives(kubernetes[name])
 		if err != nil {
@@ -359,13 +364,28 @@ func (r *reducer) replicas() {
 		signal Signal
 		to     []float64
 	}{{SpecReplicas, f.Spec}, {ReadyReplicas, f.Ready}} {
+		apart := map[int]bool{}
 		for _, s := range r.fleetwide[c.signal] {
 			if f.Target.Kind = "Deployment"; strings.HasPrefix(s.Family, "kube_statefulset") {
 				f.Target.Kind = "StatefulSet"
 			}
+			since, upTo := -1, 0 // when it began to differ from those before it, and up to where that is noted
 			for i, x := range s.Values {
-				if k := s.From + i*s.every() - 1; known(x) && k >= 0 && !known(c.to[k]) {
+				k := s.From + i*s.every() - 1
+				switch {
+				case !known(x) || k < 0:
+					continue
+				case !known(c.to[k]):
 					c.to[k] = x
+				case c.to[k] == x:
+					since = -1
+				case since < 0:
+					since, upTo = k, k
+				}
+				if since >= 0 && time.Duration(k-since)*f.Step > longGap {
+					for ; upTo <= k; upTo++ {
+						apart[upTo] = true
+					}
 				}
 			}
 		}
@@ -382,6 +402,10 @@ func (r *reducer) replicas() {
 			}
 			last = i
 		}
+		for k := range apart { // of two objects of one name, of which one is not this fleet
+			c.to[k] = math.NaN()
+		}
+		r.apart[c.signal] = len(apart)
 	}
 	if r.has[ReadyReplicas] || f.Engine == Dynamo {
 		return // frontends are not replicas

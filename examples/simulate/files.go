@@ -66,6 +66,13 @@ func (o *options) distinct() error {
 		{flag: "convert", name: o.convert},
 		{flag: "roofline", name: o.roofline},
 	}
+	r := &o.prometheus
+	var asks []string // one file may have certificates and a key
+	for _, f := range []file{{flag: "http-config", name: r.httpConfig}, {flag: "bearer-token-file", name: r.tokenFile}, {flag: "tls-ca", name: r.ca}, {flag: "tls-cert", name: r.cert}, {flag: "tls-key", name: r.key}} {
+		if name := canonical(f.name); !slices.Contains(asks, name) {
+			read, asks = append(read, f), append(asks, name)
+		}
+	}
 	if o.calibrate != "" {
 		for name := range strings.SplitSeq(o.calibrate, ",") {
 			read = append(read, file{flag: "calibrate", name: name})

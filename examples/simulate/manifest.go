@@ -106,7 +106,11 @@ func (c *comparison) manifest(format string, by int) (string, error) {
 			fmt.Fprintf(&words, "# %s\n", strings.Join(strings.Fields(n), " "))
 		}
 	}
-	return fmt.Sprintf(format, words.String(), w.workload, cmp.Or(w.namespace, "default"), cmp.Or(w.kind, "Deployment"), w.workload,
+	text := func(name string) string { // in quotes if YAML takes it for a number or the like
+		quoted, _ := sigsyaml.Marshal(name)
+		return strings.TrimSpace(string(quoted))
+	}
+	return fmt.Sprintf(format, words.String(), text(w.workload), text(cmp.Or(w.namespace, "default")), cmp.Or(w.kind, "Deployment"), text(w.workload),
 		w.bounds.Min, w.bounds.Max, nested(scaler, by)), nil
 }
 

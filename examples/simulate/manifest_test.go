@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
@@ -59,6 +60,26 @@ func TestRegressionManifestOfCapacityWithoutForecast(t *testing.T) {
 		text.Reset()
 		require.NoError(t, c.scaledObject(&text))
 		require.Contains(t, text.String(), "mode: "+string(mode)+"\n")
+	}
+}
+
+// TestRegressionNamesInManifestsAreTexts: a namespace or workload called 123, no or 1e3 was a number or a truth value in the manifest: KEDA's
+// was refused by the API server, the other was not written.
+func TestRegressionNamesInManifestsAreTexts(t *testing.T) {
+	for _, name := range []string{"123", "no", "on", "1e3", "0x10", "null", "true", "chat"} {
+		c := recommends("")
+		c.world.workload, c.world.namespace = name, name
+		var auto, keda strings.Builder
+		require.NoError(t, c.llmAutoScaler(&auto), name)
+		require.NoError(t, c.scaledObject(&keda), name)
+		for _, text := range []string{auto.String(), keda.String()} {
+			var m struct {
+				Metadata struct{ Name, Namespace any }
+				Spec     struct{ ScaleTargetRef struct{ Name any } }
+			}
+			require.NoError(t, sigsyaml.Unmarshal([]byte(text), &m), name)
+			require.Equal(t, []any{name, name, name}, []any{m.Metadata.Name, m.Metadata.Namespace, m.Spec.ScaleTargetRef.Name})
+		}
 	}
 }
 

@@ -294,6 +294,7 @@ type fetching struct {
 	done     int
 	total    int
 	series   map[string]bool
+	models   []string // of the engine's series
 	warned   map[string]bool
 	reported time.Time
 }
@@ -383,6 +384,9 @@ func (p *fetching) all(ctx context.Context, queries []history.Query) error {
 		if err := p.one(ctx, &queries[i]); err != nil {
 			return fmt.Errorf("-prometheus: %s: %w", queries[i].Expr, err)
 		}
+		if err := p.ofOneModel(); err != nil {
+			return err
+		}
 		p.done++
 		p.report()
 	}
@@ -435,6 +439,9 @@ func (p *fetching) add(q *history.Query, matrix model.Matrix) error {
 		if p.series[key] = true; len(p.series) > p.maxSeries {
 			return fmt.Errorf("more than %d series: raise -max-series, or keep fewer with -namespace or -match", p.maxSeries)
 		}
+		if name := labels[modelLabel]; name != "" && !q.Router && !slices.Contains(p.models, name) {
+			p.models = append(p.models, name)
+		}
 		err := p.filler.Add(q, labels, len(stream.Values), func(i int) (int64, float64) {
 			return int64(stream.Values[i].Timestamp), float64(stream.Values[i].Value)
 		})
@@ -443,6 +450,20 @@ func (p *fetching) add(q *history.Query, matrix model.Matrix) error {
 		}
 	}
 	return nil
+}
+
+// modelLabel is that of engines whose pods serve one model each.
+const modelLabel = "model_name"
+
+// ofOneModel refuses pods of several models, unless -model or -match says which: they are no fleet.
+func (p *fetching) ofOneModel() error {
+	says := func(m string) bool {
+		return strings.HasPrefix(m, modelLabel+"=") || strings.HasPrefix(m, modelLabel+"!")
+	}
+	if len(p.models) < 2 || p.options.Model != "" || slices.ContainsFunc(p.options.Match, says) {
+		return nil
+	}
+	return misuse("-model: must be given, as there are values of %s; -match '%s=~\".+\"' takes them for one", strings.Join(p.models, ", "), modelLabel)
 }
 
 // limited names the flags by which there would be less.

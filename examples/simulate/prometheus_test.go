@@ -563,6 +563,34 @@ func TestRegressionHistoryFlagsAreNamed(t *testing.T) {
 	}
 }
 
+// TestRegressionTwoModelsAreNotOneFleet: without -model the requests of all models were one fleet's, and one server was calibrated by their pods.
+func TestRegressionTwoModelsAreNotOneFleet(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		series := ""
+		for _, of := range []string{"large", "small"} {
+			if !strings.HasPrefix(req.FormValue("query"), "last_over_time(vllm:num_requests_running") {
+				break
+			}
+			series += `,{"metric":{"__name__":"vllm:num_requests_running","pod":"` + of + `-0","model_name":"` + of + `"},"values":[[1767614400,"1"]]}`
+		}
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[`+strings.Trim(series, " ,")+`]}}`)
+	}))
+	defer server.Close()
+	for _, row := range []struct {
+		match string
+		says  string
+		code  int
+	}{
+		{`job="vllm"`, `-model: must be given, as there are values of large, small; -match 'model_name=~".+"' takes them for one`, exitUsage},
+		{`model_name=~".+"`, "no verdict: ", exitRefused}, // one that was renamed
+		{`model_name!="other"`, "no verdict: ", exitRefused},
+	} {
+		code, _, errs := start(t, "-prometheus", server.URL, "-engine", "VLLM", "-workload", "w", "-end", "2026-01-05T12:00:00Z", "-range", "1h", "-match", row.match, "-report", "")
+		require.Equal(t, row.code, code, errs)
+		require.Contains(t, errs, "simulate: "+row.says)
+	}
+}
+
 func TestHistoryFlags(t *testing.T) {
 	for _, row := range []struct{ args, says string }{
 		{"-model m", "-model goes with -prometheus"},

@@ -45,6 +45,9 @@ func (o *options) checkHistory() error {
 			return misuse("-%s goes with -prometheus", name)
 		}
 	}
+	if o.set["cold-start-tail"] && !o.set["cold-start"] && (o.fromHistory() || o.document != nil && o.document.Startup != nil) {
+		return misuse("-cold-start-tail goes with -cold-start where the starts are those of a history or of the file of -server")
+	}
 	if !o.fromHistory() {
 		if o.set["manifest"] || o.set["scaledobject"] {
 			return misuse("-manifest and -scaledobject go with -prometheus or -history")
@@ -55,9 +58,6 @@ func (o *options) checkHistory() error {
 		if o.set[name] {
 			return misuse("-%s does not go with -prometheus or -history", name)
 		}
-	}
-	if o.set["cold-start-tail"] && !o.set["cold-start"] {
-		return misuse("-cold-start-tail goes with -cold-start where the starts are those of a history")
 	}
 	if o.history != "" && r.url != "" {
 		return misuse("-history does not go with -prometheus")

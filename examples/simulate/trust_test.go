@@ -172,6 +172,28 @@ func TestRooflineIsAServer(t *testing.T) {
 	require.Contains(t, out, "base: computed from data sheets, and measured by nobody")
 }
 
+// TestRegressionTheTailOfMeasuredStarts: -cold-start-tail replaced the starts of a server's file by the default of -cold-start, 100 s.
+func TestRegressionTheTailOfMeasuredStarts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, _, errs := start(t, "-roofline", "llama-3.1-8b", "-o", "server.yaml")
+	require.Equal(t, exitOK, code, errs)
+	text, err := os.ReadFile("server.yaml")
+	require.NoError(t, err)
+	text = append(text, "startup: {starts: 5, p50: 400, p90: 410, p99: 420, max: 420, p50Lower: 390, p50Upper: 410, source: measured}\n"...)
+	require.NoError(t, os.WriteFile("server.yaml", text, 0o600))
+	with := func(flags string) (int, string, string) {
+		return start(t, append(strings.Fields("-from 24m -to 30m -seeds 1 -policy proportional/llm -server server.yaml "+flags), "-report", "")...)
+	}
+	code, _, errs = with("-cold-start-tail")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "-cold-start-tail goes with -cold-start where the starts are those of a history or of the file of -server")
+	for flags, says := range map[string]string{"": "cold starts around 400 s", "-cold-start 200s -cold-start-tail": "cold starts around 200 s"} {
+		code, out, errs := with(flags)
+		require.Equal(t, exitOK, code, errs)
+		require.Contains(t, out, says)
+	}
+}
+
 // TestCalibrateByBenchmark: a benchmark's files become a file for -server.
 func TestCalibrateByBenchmark(t *testing.T) {
 	dir := t.TempDir()
