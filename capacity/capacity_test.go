@@ -110,10 +110,15 @@ func TestBackgroundFindsTheSame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long where a program is emulated")
 	}
-	s := day(1, 6)
+	s, least := day(1, 6), 5
+	if long.Slow() { // two tunings have as many goroutines
+		w := s.Workload.(sim.Series)
+		w.Rates = w.Rates[:20]
+		s.Workload, least = w, 1
+	}
 	n := 0
 	run(t, &s, config(), both{t, &Background{}, &n})
-	assert.Greater(t, n, 5)
+	assert.Greater(t, n, least)
 }
 
 type both struct {

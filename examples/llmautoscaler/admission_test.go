@@ -35,9 +35,15 @@ func newAdmission(tb testing.TB) *admission {
 	return admissionOf(tb, crd.LLMAutoScaler())
 }
 
+// admissions are those of the definitions, which to compile takes long.
+var admissions = map[string]*admission{}
+
 // admissionOf returns that of a definition.
 func admissionOf(tb testing.TB, definition string) *admission {
 	tb.Helper()
+	if a, made := admissions[definition]; made {
+		return a
+	}
 	var v1 apiextensionsv1.CustomResourceDefinition
 	require.NoError(tb, yaml.UnmarshalStrict([]byte(definition), &v1))
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(&v1)
@@ -54,7 +60,9 @@ func admissionOf(tb testing.TB, definition string) *admission {
 	require.NoError(tb, err)
 	validator, _, err := schemavalidation.NewSchemaValidator(props.OpenAPIV3Schema)
 	require.NoError(tb, err)
-	return &admission{schema: schema, validator: validator, rules: cel.NewValidator(schema, true, celconfig.PerCallLimit)}
+	a := &admission{schema: schema, validator: validator, rules: cel.NewValidator(schema, true, celconfig.PerCallLimit)}
+	admissions[definition] = a
+	return a
 }
 
 // admit returns the object as it would be stored, or why it is refused. What only rules refuse is returned too.

@@ -15,6 +15,7 @@ import (
 	"github.com/inferscale/inferscale/adapters/k8s/api/crd"
 	"github.com/inferscale/inferscale/adapters/k8s/build"
 	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -212,9 +213,7 @@ func TestAdmission(t *testing.T) {
 
 // TestGenerated makes what is generated anew, and compares.
 func TestGenerated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs controller-gen")
-	}
+	long.Skip(t) // runs controller-gen
 	if runtime.GOOS == "windows" {
 		t.Skip("generate.sh is for bash")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/policy"
 )
 
@@ -149,6 +150,7 @@ func TestRegressionBoundsOfAnAliasAreNotLost(t *testing.T) {
 
 // TestManifest is an LLMAutoScaler as it stands.
 func TestManifest(t *testing.T) {
+	long.Skip(t)
 	code, out, errs := start(t, tiny("-config", "../llmautoscaler/deploy/samples/proportional.yaml", "-policy", "realtime/seed", "-report", "")...)
 	require.Equal(t, exitOK, code, errs)
 	require.Regexp(t, `(?m)^chat-proportional +\d`, out)

@@ -236,6 +236,7 @@ func TestTheTableOutlivesItsFiles(t *testing.T) {
 
 // TestStandardOutput: a file named - is standard output, and the table makes room for it.
 func TestStandardOutput(t *testing.T) {
+	long.Skip(t)
 	t.Chdir(t.TempDir())
 	code, out, errs := start(t, tiny("-json", "-")...)
 	require.Equal(t, exitOK, code, errs)

@@ -372,6 +372,7 @@ func TestRefusals(t *testing.T) {
 		require.Contains(t, errs, "must be within 0 and 10000000")
 	})
 	t.Run("what is missing is in the table's head", func(t *testing.T) {
+		long.Skip(t)
 		code, out, errs := start(t, "-history", dumpOf(t, r, without(history.SpecReplicas, history.PodCreated)), "-policy", "proportional/llm", "-seeds", "1", "-report", "")
 		require.Equal(t, exitOK, code, errs)
 		require.Contains(t, out, "Warning: history: SpecReplicas: missing")

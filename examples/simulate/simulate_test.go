@@ -43,6 +43,7 @@ func tiny(more ...string) []string {
 
 // TestNoFleetMayBeEnough: the demand is up to five replicas, and with four of them 99.4 % is attained, with three 80 %.
 func TestNoFleetMayBeEnough(t *testing.T) {
+	long.Skip(t)
 	for most, warns := range map[string]bool{"3": true, "4": false} {
 		code, out, errs := start(t, tiny("-max", most, "-seeds", "1", "-policy", "realtime/kaito")...)
 		require.Equal(t, exitOK, code, errs)
@@ -52,10 +53,12 @@ func TestNoFleetMayBeEnough(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
+	long.Skip(t)
 	code, out, errs := start(t, tiny("-kinds")...)
 	require.Equal(t, exitOK, code, errs)
 	require.NotContains(t, out, "\x1b[", "no colour but on a terminal")
-	require.Empty(t, errs, "no progress but on a terminal")
+	errs = regexp.MustCompile(`(?m)^simulate: .*: \d+ of \d+ runs after .*\n`).ReplaceAllString(errs, "") // on a slow machine
+	require.Empty(t, errs, "no bar but on a terminal")
 	scalingtest.Golden(t, "tiny.txt", out)
 }
 
@@ -105,6 +108,7 @@ func digest(t *testing.T, data []byte) string {
 }
 
 func TestReport(t *testing.T) {
+	long.Skip(t)
 	name := filepath.Join(t.TempDir(), "report.html")
 	code, out, errs := start(t, tiny("-report", name, "-kinds")...)
 	require.Equal(t, exitOK, code, errs)
@@ -150,6 +154,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
+	long.Skip(t)
 	code, out, errs := start(t, tiny("-explain")...)
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "== replay oracle, seed 1\n00:")
@@ -164,6 +169,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
+	long.Skip(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "mine.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("policies:\n  - name: mine\n    static: {replicas: 3}\n"), 0o600))
@@ -199,6 +205,7 @@ func TestConfig(t *testing.T) {
 
 // TestRegressionATimetableAboveTheBoundsIsTold: windows above -max were cut down without a word.
 func TestRegressionATimetableAboveTheBoundsIsTold(t *testing.T) {
+	long.Skip(t)
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("name: mine\ncron: {mode: InWindow, windows: [{name: day, start: 0 8 * * *, end: 0 20 * * *, targetReplicas: 5000}]}\n"), 0o600))
 	code, _, errs := start(t, tiny("-config", file, "-max", "8", "-report", "")...)
@@ -385,6 +392,7 @@ func TestRegressionWhatCapacityDoesNotTakeIsNoFailure(t *testing.T) {
 // TestNoCapacityIsAWarning: where a replica misses the SLO even by itself, there is no demand and nothing that knows it.
 // What the policies do is shown all the same.
 func TestNoCapacityIsAWarning(t *testing.T) {
+	long.Skip(t)
 	name := filepath.Join(t.TempDir(), "report.html")
 	code, out, errs := start(t, tiny("-slo-ttft", "100ms", "-kinds", "-report", name)...)
 	require.Equal(t, exitOK, code, errs)
@@ -432,6 +440,7 @@ func TestNoRatioBelowTheOracle(t *testing.T) {
 
 // TestKindsFailAlone: where the two kinds of replicas cannot be compared, the rest is shown with a warning.
 func TestKindsFailAlone(t *testing.T) {
+	long.Skip(t)
 	code, out, errs := start(t, tiny("-kinds", "-slo-tpot", "30ms", "-alpha", "0.5")...)
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "Warning: no comparison of two kinds of replicas: the SLO cannot be attained")
@@ -461,6 +470,7 @@ func TestRegressionTimesInWords(t *testing.T) {
 // TestRegressionRefusedRequestsAreTold: requests that fit into no replica missed the SLO, and nothing said why the best fleet, too, did
 // not attain it.
 func TestRegressionRefusedRequestsAreTold(t *testing.T) {
+	long.Skip(t)
 	trace := filepath.Join(t.TempDir(), "long.csv")
 	require.NoError(t, os.WriteFile(trace, []byte("arrival_ms,input_tokens,output_tokens\n0,100,10\n1000,400000,10\n2000,349000,2000\n3000,100,10\n"), 0o600))
 	code, out, errs := start(t, "-trace", trace, "-policy", "proportional/hpa", "-seeds", "1", "-max", "2", "-report", "")

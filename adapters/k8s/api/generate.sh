@@ -9,8 +9,6 @@ policy=${OUT:-$PWD/../../..}/policy
 export GOWORK=off GOFLAGS=
 mkdir -p "$out/v1alpha1" "$out/crd" "$policy"
 go run -modfile=go.tools.mod sigs.k8s.io/controller-tools/cmd/controller-gen \
-	object paths=./v1alpha1 output:object:dir="$out/v1alpha1"
-go run -modfile=go.tools.mod sigs.k8s.io/controller-tools/cmd/controller-gen \
 	object paths=github.com/inferscale/inferscale/policy output:object:dir="$policy"
 go run -modfile=go.tools.mod sigs.k8s.io/controller-tools/cmd/controller-gen \
-	crd paths=./v1alpha1 output:crd:dir="$out/crd"
+	object crd paths=./v1alpha1 output:object:dir="$out/v1alpha1" output:crd:dir="$out/crd"
