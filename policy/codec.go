@@ -134,6 +134,9 @@ func (r *reader) structure(n *yaml.Node, v reflect.Value, field string) {
 			if m.name == maximum && to.IsZero() && len(r.errs) == before { // in Go, 0 is no maximum
 				r.wrong(node, join(field, m.name), "must be at least 1")
 			}
+			if r.strict && !m.required && to.Kind() == reflect.String && to.Len() == 0 && len(r.errs) == before {
+				r.wrong(node, join(field, m.name), "must not be empty: an API server takes no empty text here")
+			}
 		} else if m.required && !r.partial && (r.strict || !optional(m.name)) {
 			r.missing(n, join(field, m.name))
 		} else if m.name == maximum && given["minReplicas"] != nil {

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -68,4 +69,34 @@ func TestRegressionManifestsThatAreRefused(t *testing.T) {
 	deep := kind + "metadata: " + strings.Repeat("{a: ", 5000) + "1" + strings.Repeat("}", 5000) + "\n" + spec
 	_, err := policy.Read([]byte(deep), "p.yaml")
 	require.EqualError(t, err, "p.yaml:3: metadata.name: must be given")
+}
+
+// TestRegressionEmptyTextIsRefusedInManifests: it was read as if the field were not given, and an API server refuses it.
+func TestRegressionEmptyTextIsRefusedInManifests(t *testing.T) {
+	const (
+		scaled = "spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}, maxReplicas: 3, %s}\n"
+		worked = `scaler: {capacity: {slo: {ttftSeconds: 2, tpotSeconds: "0.1"}, server: {name: qwen3-32b-2xh100}, %s}}`
+		loaded = "scaler: {proportional: {metrics: [{target: 3%s}]%s}}"
+	)
+	for field, text := range map[string]string{
+		"grouping":                                       `grouping: "", scaler: {static: {replicas: 1}}`,
+		"scrape.portName":                                `scrape: {portName: ""}, scaler: {static: {replicas: 1}}`,
+		"scrape.tls.serverName":                          `scrape: {tls: {serverName: ""}}, scaler: {static: {replicas: 1}}`,
+		"scrape.bearerTokenSecretRef.key":                `scrape: {bearerTokenSecretRef: {name: a, key: ""}}, scaler: {static: {replicas: 1}}`,
+		"scaler.capacity.forecast.mode":                  fmt.Sprintf(worked, `forecast: {mode: ""}`),
+		"scaler.capacity.forecast.timeZone":              fmt.Sprintf(worked, `forecast: {timeZone: ""}`),
+		"scaler.capacity.source.engine":                  fmt.Sprintf(worked, `source: {engine: ""}`),
+		"scaler.capacity.source.path":                    fmt.Sprintf(worked, `source: {path: ""}`),
+		"scaler.proportional.profile":                    fmt.Sprintf(loaded, "", `, profile: ""`),
+		"scaler.proportional.metrics[0].measure":         fmt.Sprintf(loaded, `, measure: ""`, ""),
+		"scaler.proportional.metrics[0].source.name":     fmt.Sprintf(loaded, `, source: {name: ""}`, ""),
+		"scaler.proportional.metrics[0].source.protocol": fmt.Sprintf(loaded, `, source: {protocol: ""}`, ""),
+		"scaler.proportional.rateLimits.up.select":       fmt.Sprintf(loaded, "", `, rateLimits: {up: {select: ""}}`),
+		"scaler.cron.mode":                               `scaler: {cron: {mode: "", policies: [{name: a, schedule: "@daily", targetReplicas: 2}]}}`,
+		"scaler.cron.policies[0].timeZone":               `scaler: {cron: {policies: [{name: a, schedule: "@daily", targetReplicas: 2, timeZone: ""}]}}`,
+	} {
+		_, err := policy.Read([]byte("apiVersion: autoscaling.inferscale.io/v1alpha1\nkind: LLMAutoScaler\nmetadata: {name: a}\n"+fmt.Sprintf(scaled, text)), "p.yaml")
+		require.EqualError(t, err, "p.yaml:4: spec."+field+`: "": must not be empty: an API server takes no empty text here`)
+	}
+	one(t, `proportional: {metrics: [{target: 3, measure: ""}], profile: "", forecast: {mode: "", timeZone: ""}}`) // which no API server has to read
 }

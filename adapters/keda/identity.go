@@ -59,11 +59,9 @@ func (m *Metadata) identity() string {
 	kind(s.Stabilization != nil, "stabilization") // layers around the algorithms have a state of their own
 	kind(s.RateLimits != nil, "ratelimits")
 	kind(len(s.Highest) > 0, "highest")
-	var names []string
+	names := byMember(s.Highest, func(m *policy.Member) []string { return append([]string{m.Name, algorithms(m)}, around(m)...) })
 	for i := range s.Highest {
 		of := policy.Policy{Spec: policy.Spec{Scaler: s.Highest[i].Composite}}
-		names = append(names, s.Highest[i].Name, s.Highest[i].Composite.Name())
-		names = append(names, around(&s.Highest[i])...)
 		for _, metric := range of.Metrics() {
 			sources = append(sources, metric.Source)
 		}
@@ -100,13 +98,40 @@ func around(m *policy.Member) (names []string) {
 	add(m.Capacity != nil && m.Capacity.Foresees(), "capacity.forecast")
 	add(m.Stabilization != nil, "stabilization")
 	add(m.RateLimits != nil, "ratelimits")
-	for i := range m.Highest {
-		within := &m.Highest[i]
-		add(true, "in "+m.Name+": "+within.Name+" "+within.Composite.Name())
-		add(within.MaxReplicas != 0 || within.MinReplicas != nil, "bounds")
-		names = append(names, around(within)...)
+	return append(names, byMember(m.Highest, func(within *policy.Member) []string {
+		names := []string{"in " + m.Name + ": " + within.Name + " " + algorithms(within)}
+		if within.MaxReplicas != 0 || within.MinReplicas != nil {
+			names = append(names, "bounds")
+		}
+		return append(names, around(within)...)
+	})...)
+}
+
+// byMember returns what of says of each member. The order of the members makes no difference, as their states are kept by name.
+func byMember(members []policy.Member, of func(*policy.Member) []string) []string {
+	all := make([][]string, len(members))
+	for i := range members {
+		all[i] = of(&members[i])
 	}
-	return names
+	slices.SortFunc(all, slices.Compare)
+	return slices.Concat(all...)
+}
+
+// algorithms names those of a member. Their profiles are in it only if it is the member's name.
+func algorithms(m *policy.Member) string {
+	c := m.Composite
+	if m.Name != "" {
+		c.Realtime, c.Proportional, c.Saturation = plain(c.Realtime), plain(c.Proportional), plain(c.Saturation)
+	}
+	return c.Name()
+}
+
+// plain returns what says no more of a scaler than that it is given.
+func plain[T any](given *T) *T {
+	if given == nil {
+		return nil
+	}
+	return new(T)
 }
 
 // spelt writes out the defaults of a source, so that it makes no difference whether the webhook has added them.

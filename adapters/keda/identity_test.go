@@ -222,3 +222,26 @@ func TestAround(t *testing.T) {
 		require.Equal(t, row.want, around(member(row.change)))
 	}
 }
+
+// TestRegressionMembersOfAHighestKeepTheirState: that they stand in another order, or that a named one gets another profile, began all
+// states anew: cooldowns, and two weeks of a forecast.
+func TestRegressionMembersOfAHighestKeepTheirState(t *testing.T) {
+	const (
+		a    = "{name: a, realtime: {%smetrics: [{threshold: {high: 5, low: 1}}]}}"
+		b    = "{name: b, proportional: {metrics: [{target: 3}], forecast: {}}, stabilization: {downSeconds: 60}}"
+		none = "{realtime: {%smetrics: [{threshold: {high: 5, low: 1}}]}}"
+	)
+	of := func(list string, more ...any) string {
+		return identityOf(t, inDocument(fmt.Sprintf("highest: ["+list+"]", more...)))
+	}
+	require.Equal(t, of(a+", "+b, ""), of(b+", "+a, ""))
+	require.Equal(t, of(a+", "+b, ""), of(a+", "+b, "profile: responsive, "))
+	require.Equal(t, of(none+", "+b, ""), of(b+", "+none, ""))
+	require.NotEqual(t, of(none, ""), of(none, "profile: responsive, "), "its profile is its name")
+	require.NotEqual(t, of("{name: a, static: {replicas: 1}, stabilization: {}}, {name: b, static: {replicas: 1}}"), of("{name: a, static: {replicas: 1}}, {name: b, static: {replicas: 1}, stabilization: {}}"))
+	within := "{name: c, highest: [%s, %s]}"
+	one, two := "{name: x, static: {replicas: 1}}", "{name: y, cron: {policies: [{name: n, schedule: \"0 0 * * *\", targetReplicas: 2}]}, maxReplicas: 4}"
+	require.Equal(t, of(within, one, two), of(within, two, one))
+	require.NotEqual(t, of(within, one, two), of("{name: d, highest: [%s, %s]}", one, two))
+	require.Equal(t, "highest-0a2192b50d3f", of("{name: a, static: {replicas: 1}}, {name: b, static: {replicas: 1}}"), "as it was")
+}
